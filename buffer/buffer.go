@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Mode tells whose memory a buffer is.
+type Mode uint8
+
+// The modes.
+const (
+	Owned Mode = iota
+	External
+	Mapped
+)
+
+// String returns the mode in lower case.
+func (m Mode) String() string { return [...]string{"owned", "external", "mapped"}[m%3] }
+
+// Location tells where the current bits are.
+type Location uint8
+
+// The locations. None is the state of an owned buffer that nobody wrote yet: it reads as zeros.
+const (
+	None   Location = 0
+	Host   Location = 1
+	Device Location = 2
+	Both            = Host | Device
+)
+
+// String returns the location in lower case.
+func (l Location) String() string { return [...]string{"none", "host", "device", "both"}[l&3] }
+
+// The errors of this package, beside those of package gpu.
+var (
+	ErrNil   = driver.NewSentinel("ErrNil", "nil memory")
+	ErrShort = driver.NewSentinel("ErrShort", "memory too short")
+	ErrSize  = driver.NewSentinel("ErrSize", "impossible size")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("buffer: "+op, err, detail...)
+}
+
+// Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
+type Region struct{ Offset, Width, Pitch, Count int }
+
+// Span returns how many bytes lie between the region's first and last byte, both included.
+func (r Region) Span() int {
+	if r.Count <= 0 || r.Width <= 0 {
+		return 0
+	}
+	return (r.Count-1)*r.Pitch + r.Width
+}
+
+// Buffer is memory that kernels can use. Make one with [New], [FromHost], [Wrap], [WrapDevice] or [Map], and Close it
+// when done.
+type Buffer struct {
+	dev  *gpu.Device
+	mode Mode
+	size int
+
+	mu      sync.Mutex
+	shares  int
+	where   Location
+	mem     *gpu.Buffer // the device side, once there is one
+	host    gpu.Host    // the host side of external and paired memory
+	dirty   []Region    // what kernels wrote since the last Sync, if the host side is stale
+	release func()
+	net     runtime.Cleanup // frees owned device memory that nobody closed
+	netted  bool
+}
+
+// maxDirty is how many regions are remembered before the whole buffer counts as written.
+const maxDirty = 64
+
+// New makes an owned buffer of zeros. Memory is taken when it is first used.
+func New(dev *gpu.Device, size int) (*Buffer, error) {
+	const op = "New"
+	if dev == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil device")
+	}
+	if dev.Closed() {
+		return nil, fail(op, gpu.ErrClosed, "the device")
+	}
+	if size < 0 {
+		return nil, fail(op, ErrSize, strconv.Itoa(size), " bytes")
+	}
+	if uint64(size) > dev.Limits().MaxBufferSize {
+		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
+			strconv.FormatUint(dev.Limits().MaxBufferSize, 10))
+	}
+	return &Buffer{dev: dev, size: size, shares: 1}, nil
+}
+
+// FromHost makes an owned buffer with a copy of the host memory.
+func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
+	b, err := New(dev, src.Size)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := b.Writable(true)
+	if err == nil {
+		err = mem.Write(0, src)
+	}
+	if err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	b.where = Device
+	return b, nil
+}
+
+// Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
+// results reach it at Sync. release may be nil.
+func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
+	b, err := New(dev, mem.Size)
+	if err != nil {
+		return nil, err
+	}
+	if mem.Foreign == nil && len(mem.Bytes) < mem.Size {
+		return nil, fail("Wrap", ErrShort, "")
+	}
+	b.mode, b.host, b.where, b.release = External, mem, Host, release
+	return b, nil
+}
+
+// WrapDevice makes an external buffer of a GPU buffer of this very device: a *wgpu.Buffer natively, a GPUBuffer in a
+// page. Kernels use it in place. release may be nil.
+func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
+	if dev == nil {
+		return nil, fail("WrapDevice", gpu.ErrInvalid, "nil device")
+	}
+	if handle == nil {
+		return nil, fail("WrapDevice", ErrNil, "")
+	}
+	mem, err := dev.ImportBuffer(handle)
+	if err != nil {
+		return nil, err
+	}
+	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, where: Device, mem: mem, release: release}, nil
+}
+
+// Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
+func Map(dev *gpu.Device, size int) (*Buffer, error) {
+	b, err := New(dev, size)
+	if err != nil {
+		return nil, err
+	}
+	b.mode = Mapped
+	if !dev.Has(gpu.FeatureMappable) {
+		b.host, b.where = gpu.HostBytes(make([]byte, size)), Host
+		return b, nil
+	}
+	if b.mem, err = dev.NewMappable(uint64(size)); err != nil {
+		return nil, err
+	}
+	b.where = Device
+	return b, nil
+}
+
+// Device returns the device the buffer belongs to.
+func (b *Buffer) Device() *gpu.Device { return b.dev }
+
+// Size returns the size in bytes.
+func (b *Buffer) Size() int { return b.size }
+
+// Mode tells whose memory it is.
+func (b *Buffer) Mode() Mode { return b.mode }
+
+// HasHost reports whether the memory has a host side: a wrapped slice or typed array, or the host's half of a pair.
+func (b *Buffer) HasHost() bool { return b.host.Bytes != nil || b.host.Foreign != nil }
+
+// InPlace reports whether the CPU maps the device's memory itself.
+func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
+
+// Location tells where the current bits are.
+func (b *Buffer) Location() Location {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.where
+}
+
+// Share adds a share: one more Close is needed. It returns b.
+func (b *Buffer) Share() *Buffer {
+	b.mu.Lock()
+	b.shares++
+	b.mu.Unlock()
+	return b
+}
+
+// Shares returns how many shares there are.
+func (b *Buffer) Shares() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.shares
+}
+
+// Close drops a share. The last one gives the memory back and calls the release function. Closing more often than there
+// are shares does nothing.
+func (b *Buffer) Close() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	if b.shares == 0 {
+		b.mu.Unlock()
+		return nil
+	}
+	b.shares--
+	if b.shares > 0 {
+		b.mu.Unlock()
+		return nil
+	}
+	mem, release := b.mem, b.release
+	b.mem, b.release, b.host, b.dirty, b.where = nil, nil, gpu.Host{}, nil, None
+	if b.netted {
+		b.net.Stop()
+	}
+	b.mu.Unlock()
+	err := mem.Close()
+	if release != nil {
+		release()
+	}
+	return err
+}
+
+func (b *Buffer) usable(op string) error {
+	if b.shares == 0 {
+		return fail(op, gpu.ErrClosed, "the buffer")
+	}
+	return nil
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Types of host memory.
+type (
+	// Host is memory of the CPU's side: Go bytes, or a typed array of JavaScript.
+	Host = driver.Host
+	// Transfer describes rows of bytes to copy from a buffer; its Buffer field is filled in by [Buffer.Read].
+	Transfer = driver.Transfer
+)
+
+// HostBytes makes a Host of Go memory.
+func HostBytes(b []byte) Host { return driver.HostBytes(b) }
+
+// Buffer is memory of a device: untyped bytes that kernels read and write. Close gives it back.
+type Buffer struct {
+	dev      *Device
+	id       driver.BufferID
+	size     uint64 // usable
+	real     uint64 // allocated; 0 for an imported buffer
+	mappable bool
+	closed   bool
+	epoch    uint64 // the last batch that used it
+}
+
+// granule is the step of buffer sizes: a vector of four words.
+const granule = 16
+
+// pool keeps closed buffers by size. Reuse needs no waiting: commands run in order.
+type pool struct {
+	limit uint64
+	bytes uint64
+	free  map[uint64][]driver.BufferID
+	order []pooled // oldest first, may hold entries that were taken meanwhile
+}
+
+type pooled struct {
+	size uint64
+	id   driver.BufferID
+}
+
+func (p *pool) take(size uint64) (driver.BufferID, bool) {
+	ids := p.free[size]
+	if len(ids) == 0 {
+		return 0, false
+	}
+	id := ids[len(ids)-1]
+	p.free[size] = ids[:len(ids)-1]
+	p.bytes -= size
+	return id, true
+}
+
+func (p *pool) give(size uint64, id driver.BufferID) {
+	if p.free == nil {
+		p.free = map[uint64][]driver.BufferID{}
+	}
+	p.free[size] = append(p.free[size], id)
+	p.order = append(p.order, pooled{size, id})
+	p.bytes += size
+}
+
+// evict removes the buffer that has waited longest.
+func (p *pool) evict() (pooled, bool) {
+	for len(p.order) > 0 {
+		old := p.order[0]
+		p.order = p.order[1:]
+		ids := p.free[old.size]
+		for i, id := range ids {
+			if id == old.id {
+				p.free[old.size] = append(ids[:i:i], ids[i+1:]...)
+				p.bytes -= old.size
+				return old, true
+			}
+		}
+	}
+	return pooled{}, false
+}
+
+// NewBuffer makes a buffer of at least size bytes; size 0 is allowed and has nothing behind it but a few bytes. What it
+// holds is undefined: use [Buffer.Clear] for zeros.
+func (d *Device) NewBuffer(size uint64) (*Buffer, error) { return d.newBuffer(size, false) }
+
+// NewMappable makes a buffer that the CPU can map in place. It needs FeatureMappable.
+func (d *Device) NewMappable(size uint64) (*Buffer, error) { return d.newBuffer(size, true) }
+
+func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
+	const op = "NewBuffer"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return nil, err
+	}
+	if size > d.info.Limits.MaxBufferSize {
+		return nil, fail(op, ErrLimit, num(size), " bytes, the largest buffer has ", num(d.info.Limits.MaxBufferSize))
+	}
+	real := max(size+granule-1, granule) / granule * granule
+	if d.conf.memory > 0 && d.stats.LiveBytes+real > d.conf.memory {
+		return nil, fail(op, ErrNoMemory, num(size), " bytes over the limit of ", num(d.conf.memory))
+	}
+	id, err := d.allocate(real, mappable)
+	if err != nil {
+		return nil, err
+	}
+	d.stats.Buffers++
+	d.stats.LiveBytes += real
+	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
+	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable}, nil
+}
+
+func (d *Device) allocate(real uint64, mappable bool) (driver.BufferID, error) {
+	if !mappable {
+		if id, ok := d.pool.take(real); ok {
+			d.stats.PooledBytes = d.pool.bytes
+			return id, nil
+		}
+	}
+	id := d.buffers.take()
+	err := d.drv.NewBuffer(id, real, mappable)
+	if err != nil && d.pool.bytes > 0 { // the pool may hold what is missing
+		d.shrinkPool(0)
+		if ferr := d.flush(); ferr == nil {
+			err = d.drv.NewBuffer(id, real, mappable)
+		}
+	}
+	if err != nil {
+		d.buffers.give(id)
+		return 0, err
+	}
+	return id, nil
+}
+
+// ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
+// page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
+func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
+	const op = "ImportBuffer"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return nil, err
+	}
+	id := d.buffers.take()
+	size, err := d.drv.ImportBuffer(id, handle)
+	if err != nil {
+		d.buffers.give(id)
+		return nil, err
+	}
+	d.stats.Buffers++
+	return &Buffer{dev: d, id: id, size: size}, nil
+}
+
+// Device returns the device the buffer belongs to.
+func (b *Buffer) Device() *Device { return b.dev }
+
+// Size returns how many bytes kernels may use: the size asked for rounded up to 16, or an imported buffer's own.
+func (b *Buffer) Size() uint64 { return b.size }
+
+// Handle returns the platform's buffer: a *wgpu.Buffer, a GPUBuffer as js.Value, or nil. It belongs to Sublet; flush
+// before using it elsewhere.
+func (b *Buffer) Handle() any {
+	b.dev.mu.Lock()
+	defer b.dev.mu.Unlock()
+	if b.usable("Handle") != nil {
+		return nil
+	}
+	return b.dev.drv.BufferHandle(b.id)
+}
+
+func (b *Buffer) usable(op string) error {
+	if err := b.dev.usable(op); err != nil {
+		return err
+	}
+	if b.closed {
+		return fail(op, ErrClosed, "the buffer")
+	}
+	return nil
+}
+
+// Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
+// it. Later calls do nothing.
+func (b *Buffer) Close() error {
+	if b == nil {
+		return nil
+	}
+	d := b.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b.closed || d.closed {
+		b.closed = true
+		return nil
+	}
+	b.closed = true
+	d.stats.Buffers--
+	d.stats.LiveBytes -= b.real
+	if b.real == 0 || b.mappable || b.real > d.pool.limit {
+		return d.destroy(b.id)
+	}
+	d.pool.give(b.real, b.id)
+	return d.shrinkPool(d.pool.limit)
+}
+
+func (d *Device) shrinkPool(limit uint64) error {
+	for d.pool.bytes > limit {
+		old, ok := d.pool.evict()
+		if !ok {
+			break
+		}
+		if err := d.destroy(old.id); err != nil {
+			return err
+		}
+	}
+	if len(d.pool.order) > 1024 && len(d.pool.order) > 4*d.poolCount() {
+		d.compactPool()
+	}
+	d.stats.PooledBytes = d.pool.bytes
+	return nil
+}
+
+func (d *Device) poolCount() int {
+	n := 0
+	for _, ids := range d.pool.free {
+		n += len(ids)
+	}
+	return n
+}
+
+// compactPool drops the entries of order whose buffers were taken again.
+func (d *Device) compactPool() {
+	in := map[pooled]bool{}
+	for size, ids := range d.pool.free {
+		if len(ids) == 0 {
+			delete(d.pool.free, size)
+		}
+		for _, id := range ids {
+			in[pooled{size, id}] = true
+		}
+	}
+	var order []pooled
+	for i := len(d.pool.order) - 1; i >= 0; i-- { // the newest entry of each buffer counts
+		if e := d.pool.order[i]; in[e] {
+			order = append(order, e)
+			delete(in, e)
+		}
+	}
+	for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
+		order[i], order[j] = order[j], order[i]
+	}
+	d.pool.order = order
+}
+
+// destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
+func (d *Device) destroy(id driver.BufferID) error {
+	d.sets.drop(&d.batch.list, id)
+	d.batch.freed = append(d.batch.freed, id)
+	if d.batch.commands == 0 {
+		return d.flush()
+	}
+	return nil
+}
+
+// Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as
+// Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
+func (b *Buffer) Write(offset uint64, src Host) error {
+	const op = "Write"
+	d := b.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := b.usable(op); err != nil {
+		return err
+	}
+	if src.Size < 0 || src.Foreign == nil && src.Size > len(src.Bytes) {
+		return fail(op, ErrInvalid, "host memory shorter than it says")
+	}
+	if offset%4 != 0 || offset > b.size || uint64(src.Size) > b.size-offset {
+		return fail(op, ErrInvalid, num(uint64(src.Size)), " bytes at ", num(offset), " of ", num(b.size))
+	}
+	tail := src.Size % 4
+	if tail == 0 || src.Foreign != nil {
+		return d.writeSome(b, offset, src)
+	}
+	whole := src.Size - tail
+	if err := d.writeSome(b, offset, HostBytes(src.Bytes[:whole])); err != nil {
+		return err
+	}
+	var last [4]byte
+	copy(last[:], src.Bytes[whole:src.Size])
+	return d.writeSome(b, offset+uint64(whole), HostBytes(last[:]))
+}
+
+func (d *Device) writeSome(b *Buffer, offset uint64, src Host) error {
+	if src.Size == 0 {
+		return nil
+	}
+	return d.write(b, offset, src)
+}
+
+// Clear queues zeros for size bytes from offset on, both multiples of 4.
+func (b *Buffer) Clear(offset, size uint64) error {
+	d := b.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := b.usable("Clear"); err != nil {
+		return err
+	}
+	if offset%4 != 0 || size%4 != 0 || offset > b.size || size > b.size-offset {
+		return fail("Clear", ErrInvalid, num(size), " bytes at ", num(offset), " of ", num(b.size))
+	}
+	if size == 0 {
+		return nil
+	}
+	d.touch(b)
+	d.batch.list.Clear(b.id, offset, size)
+	return d.added()
+}
+
+// CopyFrom queues a copy of size bytes between two buffers of one device; offsets and size are multiples of 4.
+func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) error {
+	const op = "CopyFrom"
+	if src == nil || src.dev != b.dev {
+		return fail(op, ErrForeign, "copy between two devices")
+	}
+	d := b.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := b.usable(op); err != nil {
+		return err
+	}
+	if err := src.usable(op); err != nil {
+		return err
+	}
+	switch {
+	case src == b:
+		return fail(op, ErrInvalid, "within one buffer")
+	case offset%4 != 0 || srcOffset%4 != 0 || size%4 != 0,
+		offset > b.size || size > b.size-offset, srcOffset > src.size || size > src.size-srcOffset:
+		return fail(op, ErrInvalid, num(size), " bytes from ", num(srcOffset), " to ", num(offset))
+	case size == 0:
+		return nil
+	}
+	d.touch(b)
+	d.touch(src)
+	d.batch.list.Copy(b.id, offset, src.id, srcOffset, size)
+	return d.added()
+}
+
+// Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
+func (b *Buffer) Read(ctx context.Context, t Transfer) error {
+	d := b.dev
+	d.mu.Lock()
+	if err := b.usable("Read"); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	if err := d.flush(); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
+	t.Buffer = b.id
+	d.mu.Unlock()
+	return d.drv.Read(ctx, t)
+}
+
+// Map waits for what is queued, gives the CPU the buffer's own memory while access runs, and takes it back. It needs a
+// buffer of [Device.NewMappable]. The slice is dead afterwards.
+func (b *Buffer) Map(ctx context.Context, access func([]byte) error) (err error) {
+	d := b.dev
+	d.mu.Lock()
+	err = b.usable("Map")
+	if err == nil && !b.mappable {
+		err = fail("Map", ErrUnsupported, "the buffer is not mappable")
+	}
+	if err == nil {
+		err = d.flush()
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	mem, err := d.drv.Map(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if uerr := d.drv.Unmap(b.id); err == nil {
+			err = uerr
+		}
+	}()
+	return access(mem[:len(mem):len(mem)])
+}
+
+func num(v uint64) string { return strconv.FormatUint(v, 10) }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
+type Device struct {
+	drv  driver.Device
+	info AdapterInfo
+	conf config
+
+	mu      sync.Mutex
+	closed  bool
+	stats   Stats
+	batch   batch
+	pool    pool
+	sets    setCache
+	kernels kernelCache
+	buffers idTable[driver.BufferID]
+
+	attached sync.Map
+}
+
+func newDevice(drv driver.Device, c *config) *Device {
+	d := &Device{drv: drv, info: drv.Info(), conf: *c}
+	d.pool.limit = c.pool
+	return d
+}
+
+// Info describes the adapter, with the limits and features that this device was granted.
+func (d *Device) Info() AdapterInfo { return d.info }
+
+// Limits returns what the device was granted.
+func (d *Device) Limits() Limits { return d.info.Limits }
+
+// Has reports whether the device has all of the features.
+func (d *Device) Has(f Features) bool { return d.info.Features.Has(f) }
+
+// Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
+// oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
+// work of your own that needs what was queued here.
+func (d *Device) Handle() any { return d.drv.Handle() }
+
+// Lost returns a channel that is closed when the device is lost. [Device.LostReason] then says why.
+func (d *Device) Lost() <-chan struct{} { return d.drv.Lost() }
+
+// LostReason returns what the platform said when the device was lost, or "".
+func (d *Device) LostReason() string { return d.drv.LostReason() }
+
+// Flush hands what is queued to the driver and does not wait for it.
+func (d *Device) Flush() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable("Flush"); err != nil {
+		return err
+	}
+	return d.flush()
+}
+
+// Sync returns when everything called before is done.
+func (d *Device) Sync(ctx context.Context) error {
+	if err := d.Flush(); err != nil {
+		return err
+	}
+	return d.drv.Wait(ctx)
+}
+
+// Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
+// to [WithDevice] stays open.
+func (d *Device) Close() error {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	err := d.flush()
+	d.closed = true
+	d.stats.LiveBytes, d.stats.PooledBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0, 0
+	d.pool = pool{}
+	d.mu.Unlock()
+	if cerr := d.drv.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Closed reports whether Close was called.
+func (d *Device) Closed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
+func (d *Device) usable(op string) error {
+	if d.closed {
+		return fail(op, ErrClosed, "the device")
+	}
+	return nil
+}
+
+// idTable hands out small numbers and takes them back.
+type idTable[ID ~uint32] struct {
+	next ID
+	free []ID
+}
+
+func (t *idTable[ID]) take() ID {
+	if n := len(t.free); n > 0 {
+		id := t.free[n-1]
+		t.free = t.free[:n-1]
+		return id
+	}
+	t.next++
+	return t.next
+}
+
+func (t *idTable[ID]) give(id ID) { t.free = append(t.free, id) }
+
+// Attach returns the value that a layer above keeps with the device under the key, made by make at the first call. Such
+// values live as long as the device.
+func (d *Device) Attach(key any, make func() any) any {
+	v, ok := d.attached.Load(key)
+	if !ok {
+		v, _ = d.attached.LoadOrStore(key, make())
+	}
+	return v
+}

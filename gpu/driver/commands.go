@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Op is the kind of a command.
+type Op uint32
+
+// The commands. Each is a header word, its length in words << 8 | Op, and then the words named here. Values of 64 bits
+// take two words, the low one first.
+//
+//	OpWrite    buffer offset64 data              host data number `data` into the buffer; an offset and a size that are multiples of 4
+//	OpCopy     dst dstOffset64 src srcOffset64 size64   between two buffers; multiples of 4
+//	OpClear    buffer offset64 size64            zeros; multiples of 4
+//	OpBind     bindings layout64 (buffer offset64 size64)*   defines a binding set, one entry per storage binding of the layout
+//	OpUnbind   bindings                          forgets it
+//	OpDispatch kernel bindings x y z params      params is a byte offset into CommandList.Params
+const (
+	OpWrite Op = 1 + iota
+	OpCopy
+	OpClear
+	OpBind
+	OpUnbind
+	OpDispatch
+)
+
+// ParamsAlign is the alignment of a parameter block in [CommandList.Params], and MaxParams the size of the largest.
+const (
+	ParamsAlign = 256
+	MaxParams   = 1024
+)
+
+// Binding is a part of a buffer that a kernel sees. Offset is a multiple of the device's BindingOffsetAlign.
+type Binding struct {
+	Buffer       BufferID
+	Offset, Size uint64
+}
+
+// CommandList is a program for a device. The zero value is empty and ready. It is not safe for concurrent use.
+type CommandList struct {
+	Words  []uint32
+	Params []byte // parameter blocks of the dispatches
+	Data   []Host // host memory of the writes
+
+	last int // where the last parameter block begins, for reuse
+}
+
+// Reset empties the list and keeps its memory.
+func (l *CommandList) Reset() {
+	clear(l.Data) // host memory must not be kept alive
+	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
+}
+
+// Empty reports whether there is nothing to do.
+func (l *CommandList) Empty() bool { return len(l.Words) == 0 }
+
+func (l *CommandList) begin(op Op, words int) {
+	l.Words = append(l.Words, uint32(words+1)<<8|uint32(op))
+}
+
+func (l *CommandList) put64(v uint64) { l.Words = append(l.Words, uint32(v), uint32(v>>32)) }
+
+// Write copies host memory into a buffer.
+func (l *CommandList) Write(dst BufferID, offset uint64, src Host) {
+	l.begin(OpWrite, 4)
+	l.Words = append(l.Words, uint32(dst))
+	l.put64(offset)
+	l.Words = append(l.Words, uint32(len(l.Data)))
+	l.Data = append(l.Data, src)
+}
+
+// Copy copies between two different buffers.
+func (l *CommandList) Copy(dst BufferID, dstOffset uint64, src BufferID, srcOffset, size uint64) {
+	l.begin(OpCopy, 8)
+	l.Words = append(l.Words, uint32(dst))
+	l.put64(dstOffset)
+	l.Words = append(l.Words, uint32(src))
+	l.put64(srcOffset)
+	l.put64(size)
+}
+
+// Clear writes zeros.
+func (l *CommandList) Clear(dst BufferID, offset, size uint64) {
+	l.begin(OpClear, 5)
+	l.Words = append(l.Words, uint32(dst))
+	l.put64(offset)
+	l.put64(size)
+}
+
+// Bind defines a binding set for kernels of the layout. The id must be free.
+func (l *CommandList) Bind(id BindingsID, layout Layout, entries []Binding) {
+	l.begin(OpBind, 3+5*len(entries))
+	l.Words = append(l.Words, uint32(id))
+	l.put64(uint64(layout))
+	for _, e := range entries {
+		l.Words = append(l.Words, uint32(e.Buffer))
+		l.put64(e.Offset)
+		l.put64(e.Size)
+	}
+}
+
+// Unbind forgets a binding set.
+func (l *CommandList) Unbind(id BindingsID) {
+	l.begin(OpUnbind, 1)
+	l.Words = append(l.Words, uint32(id))
+}
+
+// Dispatch runs a kernel. params is copied; a block equal to the one before is stored once.
+func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, params []byte) {
+	l.begin(OpDispatch, 6)
+	l.Words = append(l.Words, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
+}
+
+func (l *CommandList) block(params []byte) uint32 {
+	if len(params) == 0 {
+		return 0
+	}
+	if end := l.last + len(params); end <= len(l.Params) && string(l.Params[l.last:end]) == string(params) {
+		return uint32(l.last)
+	}
+	l.last = len(l.Params)
+	l.Params = append(l.Params, params...)
+	for len(l.Params)%ParamsAlign != 0 {
+		l.Params = append(l.Params, 0)
+	}
+	return uint32(l.last)
+}
+
+// Command is one decoded command: its operation and its words after the header.
+type Command struct {
+	Op    Op
+	Words []uint32
+}
+
+// U64 joins words i and i+1.
+func (c Command) U64(i int) uint64 { return uint64(c.Words[i]) | uint64(c.Words[i+1])<<32 }
+
+// Layout returns the layout of an OpBind.
+func (c Command) Layout() Layout { return Layout(c.U64(1)) }
+
+// Entry returns entry i of an OpBind.
+func (c Command) Entry(i int) Binding {
+	o := 3 + 5*i
+	return Binding{BufferID(c.Words[o]), c.U64(o + 1), c.U64(o + 3)}
+}
+
+// Entries returns how many entries an OpBind has.
+func (c Command) Entries() int { return (len(c.Words) - 3) / 5 }
+
+// words an operation has after its header; an OpBind has 5 more for each of its entries.
+var opWords = [...]int{OpWrite: 4, OpCopy: 8, OpClear: 5, OpBind: 3, OpUnbind: 1, OpDispatch: 6}
+
+// All decodes the list. A word that is no command ends it with a Command of Op 0.
+func (l *CommandList) All() iter.Seq[Command] {
+	return func(yield func(Command) bool) {
+		for w := l.Words; len(w) > 0; {
+			op, n := Op(w[0]&0xff), int(w[0]>>8)
+			if op == 0 || int(op) >= len(opWords) || n > len(w) || n < opWords[op]+1 || op != OpBind && n > opWords[op]+1 {
+				yield(Command{})
+				return
+			}
+			if !yield(Command{op, w[1:n]}) {
+				return
+			}
+			w = w[n:]
+		}
+	}
+}
+
+// String prints a command a line, for tests and for people.
+func (l *CommandList) String() string {
+	var b strings.Builder
+	num := func(v uint64) string { return strconv.FormatUint(v, 10) }
+	span := func(id uint32, off, size uint64) string {
+		return "b" + num(uint64(id)) + "[" + num(off) + ":" + num(off+size) + "]"
+	}
+	for c := range l.All() {
+		switch w := c.Words; c.Op {
+		case OpWrite:
+			b.WriteString("write " + span(w[0], c.U64(1), uint64(l.dataSize(w[3]))))
+		case OpCopy:
+			b.WriteString("copy " + span(w[0], c.U64(1), c.U64(6)) + " <- " + span(w[3], c.U64(4), c.U64(6)))
+		case OpClear:
+			b.WriteString("clear " + span(w[0], c.U64(1), c.U64(3)))
+		case OpBind:
+			b.WriteString("bind s" + num(uint64(w[0])))
+			for i := range c.Entries() {
+				e := c.Entry(i)
+				b.WriteString(" " + span(uint32(e.Buffer), e.Offset, e.Size))
+			}
+		case OpUnbind:
+			b.WriteString("unbind s" + num(uint64(w[0])))
+		case OpDispatch:
+			b.WriteString("dispatch k" + num(uint64(w[0])) + " s" + num(uint64(w[1])) + " " +
+				num(uint64(w[2])) + "x" + num(uint64(w[3])) + "x" + num(uint64(w[4])))
+		default:
+			b.WriteString("?")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (l *CommandList) dataSize(i uint32) int {
+	if uint64(i) < uint64(len(l.Data)) {
+		return l.Data[i].Size
+	}
+	return 0
+}
+
+// PutU32 and PutF32 append to a parameter block in the byte order of the devices.
+func PutU32(b []byte, v ...uint32) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+// PutF32 appends the bits of v.
+func PutF32(b []byte, v ...float32) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import "context"
+
+// Driver finds adapters of one kind of platform interface.
+type Driver interface {
+	// Name identifies the driver for users: "cogent", "browser", "cpu".
+	Name() string
+	// Adapters lists what there is, best first. None is no error.
+	Adapters(ctx context.Context) ([]Adapter, error)
+	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
+	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
+	Adopt(ctx context.Context, handle any) (Device, error)
+}
+
+// Adapter is a processor that can be opened, several times if need be.
+type Adapter interface {
+	Info() AdapterInfo
+	// Open requests a device with the highest limits and all features of [Features] that the adapter has.
+	Open(ctx context.Context) (Device, error)
+}
+
+// Device executes command lists. See the package comment for order, safety and concurrency.
+type Device interface {
+	// Info is the adapter's, with the limits and features that this device was granted.
+	Info() AdapterInfo
+
+	// NewBuffer makes a buffer of size bytes, a positive multiple of 4, filled with zeros. All buffers can be bound as
+	// storage and copied from and to; a mappable one also by the CPU, where the device has FeatureMappable.
+	NewBuffer(id BufferID, size uint64, mappable bool) error
+	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
+	// this very device and usable as storage and for copies. It returns its size. FreeBuffer only forgets it.
+	ImportBuffer(id BufferID, handle any) (size uint64, err error)
+	// BufferHandle returns the platform's object behind a buffer, or nil where there is none.
+	BufferHandle(id BufferID) any
+	// FreeBuffer releases a buffer once the work submitted so far no longer needs it.
+	FreeBuffer(id BufferID)
+
+	// NewKernel compiles. It may take long and waits only for its own result, so other calls go on meanwhile.
+	NewKernel(ctx context.Context, id KernelID, k *Kernel) error
+	// FreeKernel forgets a kernel.
+	FreeKernel(id KernelID)
+
+	// Submit checks the list, executes nothing if it is wrong, and returns once everything is queued. What the list's
+	// host data holds is taken over before Submit returns.
+	Submit(list *CommandList) error
+	// Read copies bytes of a buffer into host memory after everything submitted so far.
+	Read(ctx context.Context, t Transfer) error
+	// Wait returns when everything submitted so far is done.
+	Wait(ctx context.Context) error
+
+	// Map waits for everything submitted so far and lets the CPU at a mappable buffer. The slice is the buffer's own
+	// memory and is dead after Unmap. While it is mapped, a list that names the buffer is ErrMapped.
+	Map(ctx context.Context, id BufferID) ([]byte, error)
+	Unmap(id BufferID) error
+
+	// Lost is closed when the device is lost; LostReason then says why.
+	Lost() <-chan struct{}
+	LostReason() string
+	// Handle returns the platform's device object, or nil where there is none.
+	Handle() any
+	// Close releases everything. A second call does nothing.
+	Close() error
+}
+
+// BufferID, KernelID and BindingsID are chosen by the caller, who keeps them small: drivers use them as indices. 0 is
+// none.
+type (
+	BufferID   uint32
+	KernelID   uint32
+	BindingsID uint32
+)
+
+// Access tells what a kernel does with one of its bindings.
+type Access uint8
+
+// The kinds of binding. Params is a uniform buffer that the driver fills from [CommandList.Params].
+const (
+	AccessNone Access = iota
+	AccessRead
+	AccessReadWrite
+	AccessParams
+)
+
+// Layout lists the bindings of a kernel, all in group 0, at two bits each: binding i is Access(l>>(2*i))&3.
+type Layout uint64
+
+// MaxBindings is how many bindings a Layout can describe.
+const MaxBindings = 32
+
+// NewLayout packs the accesses of bindings 0, 1, 2 ...
+func NewLayout(access ...Access) Layout {
+	var l Layout
+	for i, a := range access[:min(len(access), MaxBindings)] {
+		l |= Layout(a&3) << (2 * i)
+	}
+	return l
+}
+
+// At returns the access of binding i, AccessNone where there is no such binding.
+func (l Layout) At(i int) Access {
+	if i < 0 || i >= MaxBindings {
+		return AccessNone
+	}
+	return Access(l>>(2*i)) & 3
+}
+
+// Storage counts the storage bindings.
+func (l Layout) Storage() int {
+	n := 0
+	for i := range MaxBindings {
+		if a := l.At(i); a == AccessRead || a == AccessReadWrite {
+			n++
+		}
+	}
+	return n
+}
+
+// HasParams reports whether one of the bindings is the parameter block.
+func (l Layout) HasParams() bool {
+	for i := range MaxBindings {
+		if l.At(i) == AccessParams {
+			return true
+		}
+	}
+	return false
+}
+
+// Kernel is a compute shader and, for the library's own, its twin in Go.
+type Kernel struct {
+	Label  string // for error messages and tools
+	Source string // WGSL
+	Entry  string // name of the entry point
+	Layout Layout
+	// Twin computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
+	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
+	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+}
+
+// Host is memory of the CPU's side: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only
+// that platform's driver can read.
+type Host struct {
+	Bytes   []byte
+	Foreign any
+	Size    int // bytes; len(Bytes) where Foreign is nil
+}
+
+// HostBytes makes a Host of Go memory.
+func HostBytes(b []byte) Host { return Host{Bytes: b, Size: len(b)} }
+
+// Transfer describes a copy from a buffer into host memory: Count rows of Width bytes each, Pitch bytes apart on both
+// sides. Bytes of the host between the rows are left alone. A plain copy has Count 1.
+type Transfer struct {
+	Buffer     BufferID
+	Offset     uint64 // of the first row in the buffer; a multiple of 4 is not required
+	Host       Host
+	HostOffset int
+	Width      int
+	Pitch      int
+	Count      int
+}
+
+// Span returns how many bytes lie between the first and the last byte of the transfer, both included.
+func (t Transfer) Span() int {
+	if t.Count <= 0 || t.Width <= 0 {
+		return 0
+	}
+	return (t.Count-1)*t.Pitch + t.Width
+}

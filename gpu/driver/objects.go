@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"math"
+	"strconv"
+)
+
+// Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
+// mistakes with the same errors and none reaches the platform. It is not safe for concurrent use: a driver calls it
+// under its own lock.
+type Objects struct {
+	limits  Limits
+	feats   Features
+	buffers []bufferState // by id
+	kernels []kernelState
+	sets    []setState
+	undo    []undoSet
+	lost    bool
+	closed  bool
+}
+
+type bufferState struct {
+	size     uint64 // 0: there is none
+	age      uint32 // tells a buffer from an earlier one with the same id
+	mappable bool
+	mapped   bool
+}
+
+type kernelState struct {
+	layout Layout
+	live   bool
+}
+
+type setState struct {
+	layout  Layout
+	live    bool
+	entries []Binding
+	ages    []uint32
+}
+
+type undoSet struct {
+	id  BindingsID
+	old setState
+}
+
+// NewObjects makes an empty register for a device.
+func NewObjects(info AdapterInfo) Objects { return Objects{limits: info.Limits, feats: info.Features} }
+
+// maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
+const maxID = 1 << 20
+
+func fail(op string, err error, detail string) error { return Fail("driver: "+op, err, detail) }
+
+func num(v uint64) string { return strconv.FormatUint(v, 10) }
+
+// Usable reports why nothing can be done any more: closed or lost.
+func (o *Objects) Usable(op string) error {
+	switch {
+	case o.closed:
+		return fail(op, ErrClosed, "")
+	case o.lost:
+		return fail(op, ErrDeviceLost, "")
+	}
+	return nil
+}
+
+// SetLost makes every later request fail with ErrDeviceLost.
+func (o *Objects) SetLost() { o.lost = true }
+
+// Close makes every later request fail with ErrClosed. It reports whether this was the first call.
+func (o *Objects) Close() bool {
+	first := !o.closed
+	o.closed = true
+	return first
+}
+
+// within reports whether id indexes s. As an int, an id of 1<<31 and more would be negative on 32-bit machines.
+func within[ID ~uint32, T any](id ID, s []T) bool { return uint64(id) < uint64(len(s)) }
+
+func grow[T any](s []T, id uint32) []T {
+	for uint64(len(s)) <= uint64(id) {
+		s = append(s, make([]T, max(16, len(s)))...)
+	}
+	return s
+}
+
+// AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
+func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
+	const op = "NewBuffer"
+	if err := o.Usable(op); err != nil {
+		return err
+	}
+	switch {
+	case id == 0 || id >= maxID || (within(id, o.buffers) && o.buffers[id].size != 0):
+		return fail(op, ErrInvalid, "buffer id "+num(uint64(id))+" is not free")
+	case size == 0 || (size%4 != 0 && !imported):
+		return fail(op, ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
+	case size > o.limits.MaxBufferSize && !imported:
+		return fail(op, ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
+	case mappable && !o.feats.Has(FeatureMappable):
+		return fail(op, ErrUnsupported, "mappable storage")
+	}
+	o.buffers = grow(o.buffers, uint32(id))
+	b := &o.buffers[id]
+	*b = bufferState{size: size, age: b.age + 1, mappable: mappable}
+	return nil
+}
+
+// DropBuffer forgets a buffer. It reports whether there was one.
+func (o *Objects) DropBuffer(id BufferID) bool {
+	if !within(id, o.buffers) || o.buffers[id].size == 0 {
+		return false
+	}
+	o.buffers[id] = bufferState{age: o.buffers[id].age}
+	return true
+}
+
+// BufferSize returns the size of a live buffer, or 0.
+func (o *Objects) BufferSize(id BufferID) uint64 {
+	if within(id, o.buffers) {
+		return o.buffers[id].size
+	}
+	return 0
+}
+
+// AddKernel checks and notes a kernel.
+func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
+	const op = "NewKernel"
+	if err := o.Usable(op); err != nil {
+		return err
+	}
+	if k == nil {
+		return fail(op, ErrInvalid, "nil kernel")
+	}
+	params := 0
+	for i := range MaxBindings {
+		if k.Layout.At(i) == AccessParams {
+			params++
+		}
+	}
+	switch {
+	case id == 0 || id >= maxID || (within(id, o.kernels) && o.kernels[id].live):
+		return fail(op, ErrInvalid, "kernel id "+num(uint64(id))+" is not free")
+	case k.Source == "" || k.Entry == "":
+		return fail(op, ErrInvalid, "a kernel needs a source and an entry point")
+	case params > 1:
+		return fail(op, ErrInvalid, "more than one parameter block")
+	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
+		return fail(op, ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
+	}
+	o.kernels = grow(o.kernels, uint32(id))
+	o.kernels[id] = kernelState{k.Layout, true}
+	return nil
+}
+
+// DropKernel forgets a kernel. It reports whether there was one.
+func (o *Objects) DropKernel(id KernelID) bool {
+	if !within(id, o.kernels) || !o.kernels[id].live {
+		return false
+	}
+	o.kernels[id] = kernelState{}
+	return true
+}
+
+// Map checks a mapping and notes it.
+func (o *Objects) Map(id BufferID) error {
+	const op = "Map"
+	if err := o.Usable(op); err != nil {
+		return err
+	}
+	b, err := o.buffer(op, id)
+	if err != nil {
+		return err
+	}
+	if !b.mappable {
+		return fail(op, ErrUnsupported, "the buffer is not mappable")
+	}
+	b.mapped = true
+	return nil
+}
+
+// Unmap checks and notes the end of a mapping.
+func (o *Objects) Unmap(id BufferID) error {
+	if err := o.Usable("Unmap"); err != nil {
+		return err
+	}
+	if !within(id, o.buffers) || !o.buffers[id].mapped {
+		return fail("Unmap", ErrInvalid, "the buffer is not mapped")
+	}
+	o.buffers[id].mapped = false
+	return nil
+}
+
+func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
+	if !within(id, o.buffers) || o.buffers[id].size == 0 {
+		return nil, fail(op, ErrClosed, "buffer "+num(uint64(id)))
+	}
+	b := &o.buffers[id]
+	if b.mapped {
+		return nil, fail(op, ErrMapped, "buffer "+num(uint64(id)))
+	}
+	return b, nil
+}
+
+// CheckRead checks a transfer to the host.
+func (o *Objects) CheckRead(t Transfer) error {
+	const op = "Read"
+	if err := o.Usable(op); err != nil {
+		return err
+	}
+	b, err := o.buffer(op, t.Buffer)
+	if err != nil {
+		return err
+	}
+	n := uint64(t.Span())
+	switch {
+	case t.Count < 0 || t.Width < 0 || t.HostOffset < 0 || t.Count > 1 && t.Pitch < t.Width:
+		return fail(op, ErrInvalid, "negative or overlapping rows")
+	case t.Count > 1 && t.Pitch > math.MaxInt/t.Count:
+		return fail(op, ErrInvalid, "overflow")
+	case t.Offset > b.size || n > b.size-t.Offset:
+		return fail(op, ErrInvalid, "beyond the end of the buffer")
+	case t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
+		return fail(op, ErrInvalid, "host memory too short")
+	case t.Host.Foreign == nil && t.Host.Size > len(t.Host.Bytes):
+		return fail(op, ErrInvalid, "host memory shorter than it says")
+	}
+	return nil
+}
+
+// Check checks a whole list and, if it is right, notes the binding sets that it defines and forgets.
+func (o *Objects) Check(l *CommandList) error {
+	if err := o.Usable("Submit"); err != nil {
+		return err
+	}
+	if l == nil {
+		return fail("Submit", ErrInvalid, "nil command list")
+	}
+	for c := range l.All() {
+		if err := o.check(l, c); err != nil {
+			for i := len(o.undo) - 1; i >= 0; i-- {
+				o.sets[o.undo[i].id] = o.undo[i].old
+			}
+			o.undo = o.undo[:0]
+			return err
+		}
+	}
+	clear(o.undo)
+	o.undo = o.undo[:0]
+	return nil
+}
+
+func (o *Objects) check(l *CommandList, c Command) error {
+	switch w := c.Words; c.Op {
+	case OpWrite:
+		return o.checkWrite(l, c)
+	case OpCopy:
+		if w[0] == w[3] {
+			return fail("Copy", ErrInvalid, "within one buffer")
+		}
+		if err := o.checkSpan("Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
+			return err
+		}
+		return o.checkSpan("Copy", BufferID(w[3]), c.U64(4), c.U64(6))
+	case OpClear:
+		return o.checkSpan("Clear", BufferID(w[0]), c.U64(1), c.U64(3))
+	case OpBind:
+		return o.checkBind(c)
+	case OpUnbind:
+		if !within(w[0], o.sets) || !o.sets[w[0]].live {
+			return fail("Unbind", ErrInvalid, "no such binding set")
+		}
+		o.replace(BindingsID(w[0]), setState{})
+		return nil
+	case OpDispatch:
+		return o.checkDispatch(l, w)
+	}
+	return fail("Submit", ErrInvalid, "malformed command list")
+}
+
+func (o *Objects) replace(id BindingsID, s setState) {
+	o.undo = append(o.undo, undoSet{id, o.sets[id]})
+	o.sets[id] = s
+}
+
+func (o *Objects) checkWrite(l *CommandList, c Command) error {
+	i := c.Words[3]
+	if uint64(i) >= uint64(len(l.Data)) {
+		return fail("Write", ErrInvalid, "no such host data")
+	}
+	h := l.Data[i]
+	if h.Size < 0 || h.Foreign == nil && h.Size > len(h.Bytes) {
+		return fail("Write", ErrInvalid, "host memory shorter than it says")
+	}
+	return o.checkSpan("Write", BufferID(c.Words[0]), c.U64(1), uint64(h.Size))
+}
+
+// checkSpan wants a live, unmapped buffer and an offset and size in multiples of 4 within it.
+func (o *Objects) checkSpan(op string, id BufferID, offset, size uint64) error {
+	b, err := o.buffer(op, id)
+	if err != nil {
+		return err
+	}
+	if offset%4 != 0 || size%4 != 0 {
+		return fail(op, ErrInvalid, "offset "+num(offset)+" or size "+num(size)+" is not a multiple of 4")
+	}
+	if offset > b.size || size > b.size-offset {
+		return fail(op, ErrInvalid, "beyond the end of the buffer")
+	}
+	return nil
+}
+
+func (o *Objects) checkBind(c Command) error {
+	const op = "Bind"
+	id, layout, n := BindingsID(c.Words[0]), c.Layout(), c.Entries()
+	if id == 0 || id >= maxID || (within(id, o.sets) && o.sets[id].live) {
+		return fail(op, ErrInvalid, "binding set "+num(uint64(id))+" is not free")
+	}
+	if n != layout.Storage() || len(c.Words) != 3+5*n {
+		return fail(op, ErrInvalid, num(uint64(n))+" entries for "+num(uint64(layout.Storage()))+" storage bindings")
+	}
+	if n > int(o.limits.MaxStorageBuffers) {
+		return fail(op, ErrLimit, num(uint64(n))+" storage bindings")
+	}
+	s := setState{layout: layout, live: true, entries: make([]Binding, n), ages: make([]uint32, n)}
+	slot := -1
+	access := make([]Access, n)
+	for i := range n {
+		for slot++; layout.At(slot) != AccessRead && layout.At(slot) != AccessReadWrite; slot++ {
+		}
+		e := c.Entry(i)
+		b, err := o.buffer(op, e.Buffer)
+		if err != nil {
+			return err
+		}
+		if err := o.checkEntry(b, e); err != nil {
+			return err
+		}
+		s.entries[i], s.ages[i], access[i] = e, b.age, layout.At(slot)
+		for j := range i {
+			if f := s.entries[j]; f.Buffer == e.Buffer && clash(access[i], access[j], e, f) {
+				return fail(op, ErrInvalid, "one buffer bound for reading and for writing")
+			}
+		}
+	}
+	o.sets = grow(o.sets, uint32(id))
+	o.replace(id, s)
+	return nil
+}
+
+func (o *Objects) checkEntry(b *bufferState, e Binding) error {
+	const op = "Bind"
+	switch {
+	case e.Size == 0 || e.Size%4 != 0:
+		return fail(op, ErrInvalid, "size "+num(e.Size)+" is not a positive multiple of 4")
+	case o.limits.BindingOffsetAlign > 0 && e.Offset%uint64(o.limits.BindingOffsetAlign) != 0:
+		return fail(op, ErrInvalid, "offset "+num(e.Offset)+" is not a multiple of "+num(uint64(o.limits.BindingOffsetAlign)))
+	case e.Offset > b.size || e.Size > b.size-e.Offset:
+		return fail(op, ErrInvalid, "beyond the end of the buffer")
+	case e.Size > o.limits.MaxBindingSize:
+		return fail(op, ErrLimit, num(e.Size)+" bytes, the largest binding has "+num(o.limits.MaxBindingSize))
+	}
+	return nil
+}
+
+// clash reports what WebGPU refuses of two bindings of one buffer: reading and writing, whatever the ranges, and
+// overlapping ranges that are both writable.
+func clash(a, b Access, x, y Binding) bool {
+	if a != b {
+		return true
+	}
+	return a == AccessReadWrite && x.Offset < y.Offset+y.Size && y.Offset < x.Offset+x.Size
+}
+
+func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
+	const op = "Dispatch"
+	k, id, groups, params := w[0], w[1], w[2:5], w[5]
+	if !within(k, o.kernels) || !o.kernels[k].live {
+		return fail(op, ErrClosed, "kernel "+num(uint64(k)))
+	}
+	if !within(id, o.sets) || !o.sets[id].live {
+		return fail(op, ErrInvalid, "no binding set "+num(uint64(id)))
+	}
+	s := &o.sets[id]
+	if s.layout != o.kernels[k].layout {
+		return fail(op, ErrInvalid, "the binding set has another layout than the kernel")
+	}
+	for i, e := range s.entries {
+		b, err := o.buffer(op, e.Buffer)
+		if err != nil {
+			return err
+		}
+		if b.age != s.ages[i] {
+			return fail(op, ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
+		}
+	}
+	for _, g := range groups {
+		if g > o.limits.MaxGroups {
+			return fail(op, ErrLimit, num(uint64(g))+" workgroups, the most per dimension are "+num(uint64(o.limits.MaxGroups)))
+		}
+	}
+	if s.layout.HasParams() && (params%ParamsAlign != 0 || !within(params, l.Params)) {
+		return fail(op, ErrInvalid, "no parameter block at "+num(uint64(params)))
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !js
+
+package gpu
+
+import (
+	"github.com/sublet-gpu/sublet/gpu/cpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/cogent"
+)
+
+var drivers = []driver.Driver{cogent.New(), cpu.New()}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Types of the seam that users meet.
+type (
+	// AdapterInfo describes an adapter or a device.
+	AdapterInfo = driver.AdapterInfo
+	// Limits are what an adapter offers or a device was granted.
+	Limits = driver.Limits
+	// Features are optional abilities.
+	Features = driver.Features
+	// Kind is the sort of processor.
+	Kind = driver.Kind
+)
+
+// The kinds of adapter.
+const (
+	KindUnknown    = driver.KindUnknown
+	KindDiscrete   = driver.KindDiscrete
+	KindIntegrated = driver.KindIntegrated
+	KindVirtual    = driver.KindVirtual
+	KindCPU        = driver.KindCPU
+)
+
+// The features.
+const (
+	FeatureMappable   = driver.FeatureMappable
+	FeatureHalf       = driver.FeatureHalf
+	FeatureDouble     = driver.FeatureDouble
+	FeatureSubgroups  = driver.FeatureSubgroups
+	FeatureTimestamps = driver.FeatureTimestamps
+	FeatureWGSL       = driver.FeatureWGSL
+)
+
+// Power is a preference between adapters.
+type Power uint8
+
+// The preferences.
+const (
+	PowerDefault Power = iota
+	HighPerformance
+	LowPower
+)
+
+// Adapter is a processor that can be opened with [Adapter.Open], any number of times.
+type Adapter struct {
+	info driver.AdapterInfo
+	a    driver.Adapter
+}
+
+// Info describes the adapter.
+func (a *Adapter) Info() AdapterInfo { return a.info }
+
+// Open opens a device of this adapter. Of the options, those that choose an adapter have no effect.
+func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
+	if a == nil || a.a == nil {
+		return nil, fail("Open", ErrInvalid, "nil adapter")
+	}
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.a.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newDevice(d, c), nil
+}
+
+// Option is an option of [Open].
+type Option func(*config) error
+
+type config struct {
+	driver, adapter string
+	power           Power
+	kind            Kind
+	handle          any
+	memory          uint64
+	pool            uint64
+}
+
+// DefaultPool is how many bytes of closed buffers a device keeps for reuse unless [WithPool] says otherwise.
+const DefaultPool = 256 << 20
+
+// WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page. The variable
+// SUBLET_DRIVER has the same effect where the option is absent.
+func WithDriver(name string) Option {
+	return func(c *config) error { c.driver = name; return nil }
+}
+
+// WithAdapter takes the first adapter whose name contains the text, in any case. The variable SUBLET_ADAPTER has the
+// same effect where the option is absent.
+func WithAdapter(name string) Option {
+	return func(c *config) error { c.adapter = name; return nil }
+}
+
+// WithPower prefers the fastest adapter (the default) or the most frugal one.
+func WithPower(p Power) Option {
+	return func(c *config) error {
+		if p > LowPower {
+			return fail("Open", ErrInvalid, "unknown power preference")
+		}
+		c.power = p
+		return nil
+	}
+}
+
+// WithKind takes adapters of one kind only.
+func WithKind(k Kind) Option {
+	return func(c *config) error { c.kind = k; return nil }
+}
+
+// WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
+// Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone.
+func WithDevice(handle any) Option {
+	return func(c *config) error {
+		if handle == nil {
+			return fail("Open", ErrInvalid, "nil device")
+		}
+		c.handle = handle
+		return nil
+	}
+}
+
+// WithMemory limits how many bytes of buffers may be live at once; more is [ErrNoMemory]. 0 is no limit.
+func WithMemory(bytes uint64) Option {
+	return func(c *config) error { c.memory = bytes; return nil }
+}
+
+// WithPool sets how many bytes of closed buffers are kept for reuse. 0 keeps none.
+func WithPool(bytes uint64) Option {
+	return func(c *config) error { c.pool = bytes; return nil }
+}
+
+func newConfig(opts []Option) (*config, error) {
+	c := &config{pool: DefaultPool}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fail("Open", ErrInvalid, "nil option")
+		}
+		if err := o(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Drivers lists the names of the drivers that are linked, in order of preference.
+func Drivers() []string {
+	var names []string
+	for _, d := range drivers {
+		names = append(names, d.Name())
+	}
+	return names
+}
+
+// Adapters lists every adapter of every linked driver, best first within a driver. A driver that fails yields its error
+// and the listing goes on.
+func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
+	return func(yield func(*Adapter, error) bool) {
+		for _, d := range drivers {
+			as, err := d.Adapters(ctx)
+			if err != nil && !yield(nil, err) {
+				return
+			}
+			for _, a := range as {
+				if !yield(&Adapter{a.Info(), a}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Open opens the best adapter that fits the options: a GPU before a software adapter, and the Go oracle (driver "cpu")
+// where there is nothing else. Close the device when done.
+func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	if c.handle != nil {
+		return adopt(ctx, c)
+	}
+	if c.driver == "" {
+		c.driver = os.Getenv("SUBLET_DRIVER")
+	}
+	if c.adapter == "" {
+		c.adapter = os.Getenv("SUBLET_ADAPTER")
+	}
+	a, err := choose(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.a.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newDevice(d, c), nil
+}
+
+func adopt(ctx context.Context, c *config) (*Device, error) {
+	for _, d := range drivers {
+		if c.driver != "" && d.Name() != c.driver {
+			continue
+		}
+		dev, err := d.Adopt(ctx, c.handle)
+		if err == nil {
+			return newDevice(dev, c), nil
+		}
+		if !errors.Is(err, ErrUnsupported) {
+			return nil, err
+		}
+	}
+	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
+}
+
+// choose returns the adapter with the best rank; of equals, the first.
+func choose(ctx context.Context, c *config) (*Adapter, error) {
+	var best *Adapter
+	var errs []error
+	var seen []string
+	rank := -1
+	for a, err := range Adapters(ctx) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		seen = append(seen, a.info.Driver+" "+a.info.Name)
+		if r := c.rank(a.info); r > rank {
+			best, rank = a, r
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fail("Open", ErrNoAdapter, err.Error())
+	}
+	return nil, fail("Open", ErrNoAdapter, "nothing fits the options; there are: "+strings.Join(seen, "; "))
+}
+
+// rank is negative for an adapter that does not fit.
+func (c *config) rank(i AdapterInfo) int {
+	switch {
+	case c.driver != "" && i.Driver != c.driver,
+		c.adapter != "" && !strings.Contains(strings.ToLower(i.Name), strings.ToLower(c.adapter)),
+		c.kind != KindUnknown && i.Kind != c.kind:
+		return -1
+	case !i.Features.Has(FeatureWGSL):
+		return 0 // the oracle: last resort
+	}
+	fast := map[Kind]int{KindCPU: 1, KindUnknown: 2, KindVirtual: 3, KindIntegrated: 4, KindDiscrete: 5}[i.Kind]
+	if c.power == LowPower && i.Kind == KindIntegrated {
+		fast = 6
+	}
+	return fast
+}

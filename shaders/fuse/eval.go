@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fuse
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Num is a type that functions are computed in.
+type Num interface{ ~float32 | ~int32 | ~uint32 }
+
+// Eval is a Func with its parameters and storage, evaluated in Go: apply and store of the generated text.
+type Eval[N Num] struct {
+	f       *Func
+	store   Place
+	loads   []Place
+	scalars []N
+	storage [][]byte
+	regs    [][]N
+}
+
+// evalChunk is how many elements of a row are evaluated at a time: enough to hide the interpreter, few enough to stay in
+// the cache.
+const evalChunk = 256
+
+// NewEval reads the parameters that [Func.Params] wrote and binds the storage of the function's slots. It reports false
+// for a function that Go cannot evaluate: one that calls WGSL of the user's.
+func NewEval[N Num](f *Func, params []byte, storage [][]byte) (*Eval[N], bool) {
+	if len(f.Calls) > 0 || len(storage) < len(f.Slots) {
+		return nil, false
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(params[4*i:]) }
+	place := func(i int) Place { return Place{word(4 * i), word(4*i + 1), word(4*i + 2)} }
+	e := &Eval[N]{f: f, store: place(0), storage: storage}
+	for i := range f.Loads {
+		e.loads = append(e.loads, place(i+1))
+	}
+	for i := range f.Scalars {
+		e.scalars = append(e.scalars, fromBits[N](word(4*(len(f.Loads)+1)+i)))
+	}
+	e.regs = make([][]N, len(f.Code))
+	for i := range e.regs {
+		e.regs[i] = make([]N, evalChunk)
+	}
+	return e, true
+}
+
+func fromBits[N Num](b uint32) N {
+	var n N
+	switch p := any(&n).(type) {
+	case *float32:
+		*p = math.Float32frombits(b)
+	case *int32:
+		*p = int32(b)
+	case *uint32:
+		*p = b
+	}
+	return n
+}
+
+func toBits[N Num](n N) uint32 {
+	switch v := any(n).(type) {
+	case float32:
+		return math.Float32bits(v)
+	case int32:
+		return uint32(v)
+	case uint32:
+		return v
+	}
+	return 0
+}
+
+// Apply computes the function for row i, columns j to j+len(acc)-1. acc holds the kernel's own values and then the
+// results.
+func (e *Eval[N]) Apply(i, j int, acc []N) {
+	for len(acc) > 0 {
+		n := min(len(acc), evalChunk)
+		e.chunk(i, j, acc[:n])
+		acc, j = acc[n:], j+n
+	}
+}
+
+func (e *Eval[N]) chunk(i, j int, acc []N) {
+	for k, c := range e.f.Code {
+		r := e.regs[k][:len(acc)]
+		switch c.Op {
+		case OpAcc:
+			copy(r, acc)
+		case OpLoad:
+			e.load(int(c.X), i, j, r)
+		case OpScalar:
+			for l := range r {
+				r[l] = e.scalars[c.X]
+			}
+		default:
+			compute(c.Op, r, e.reg(c.X, len(r)), e.reg(c.Y, len(r)), e.reg(c.Z, len(r)))
+		}
+	}
+	copy(acc, e.regs[len(e.regs)-1])
+}
+
+func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.regs)-1)][:size] }
+
+func (e *Eval[N]) load(k, i, j int, r []N) {
+	v, p := e.f.Loads[k], e.loads[k]
+	mem := e.storage[v.Slot]
+	o := int(p.Offset) + i*int(p.Row) + j*int(p.Col)
+	for l := range r {
+		r[l] = loadAs[N](v.Type, mem, o)
+		o += int(p.Col)
+	}
+}
+
+// loadAs reads element o of type t and converts it.
+func loadAs[N Num](t Type, mem []byte, o int) N {
+	switch t {
+	case F16:
+		return convert[N](float64(HalfToFloat(binary.LittleEndian.Uint16(mem[2*o:]))))
+	case I32:
+		return convertInt[N](int64(int32(binary.LittleEndian.Uint32(mem[4*o:]))))
+	case U32:
+		return convertInt[N](int64(binary.LittleEndian.Uint32(mem[4*o:])))
+	}
+	bits := binary.LittleEndian.Uint32(mem[4*o:])
+	var n N
+	if p, ok := any(&n).(*float32); ok {
+		*p = math.Float32frombits(bits)
+		return n
+	}
+	return convert[N](float64(math.Float32frombits(bits)))
+}
+
+// convertInt converts between integers by their bits, as WGSL does, and to the nearest float.
+func convertInt[N Num](v int64) N {
+	var n N
+	switch p := any(&n).(type) {
+	case *float32:
+		*p = float32(v)
+	case *int32:
+		*p = int32(v)
+	case *uint32:
+		*p = uint32(v)
+	}
+	return n
+}
+
+// convert saturates and truncates where N is an integer; NaN becomes 0.
+func convert[N Num](v float64) N {
+	var n N
+	switch p := any(&n).(type) {
+	case *float32:
+		*p = float32(v)
+	case *int32:
+		if v == v {
+			*p = int32(min(max(v, math.MinInt32), math.MaxInt32))
+		}
+	case *uint32:
+		if v == v {
+			*p = uint32(min(max(v, 0), math.MaxUint32))
+		}
+	}
+	return n
+}
+
+// Store writes the values to row i from column j on.
+func (e *Eval[N]) Store(i, j int, values []N) {
+	mem := e.storage[0]
+	o := int(e.store.Offset) + i*int(e.store.Row) + j*int(e.store.Col)
+	for _, v := range values {
+		switch e.f.Store.Type {
+		case F16:
+			binary.LittleEndian.PutUint16(mem[2*o:], FloatToHalf(asFloat(v)))
+		case F32:
+			binary.LittleEndian.PutUint32(mem[4*o:], math.Float32bits(asFloat(v)))
+		default:
+			binary.LittleEndian.PutUint32(mem[4*o:], asInt(v, e.f.Store.Type))
+		}
+		o += int(e.store.Col)
+	}
+}
+
+func asFloat[N Num](v N) float32 {
+	switch v := any(v).(type) {
+	case float32:
+		return v
+	case int32:
+		return float32(v)
+	case uint32:
+		return float32(v)
+	}
+	return 0
+}
+
+func asInt[N Num](v N, t Type) uint32 {
+	f, ok := any(v).(float32)
+	switch {
+	case !ok:
+		return toBits(v)
+	case t == I32:
+		return uint32(convert[int32](float64(f)))
+	}
+	return convert[uint32](float64(f))
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fuse turns element-wise functions into WGSL and into Go.
+//
+// A kernel file (a product, a reduction, a plain map) has one region between the lines "// @fuse" and "// @end". It
+// calls two functions that stand there: apply, which computes a value from the kernel's own value and from operands at
+// the same place, and store, which writes it. [Func.Text] generates the region; [NewEval] does the same work in Go for
+// the kernel's twin. Both are driven by one [Func], so they cannot drift apart.
+//
+// Everything is generated for vectors of four neighbours of a row: (i, j) is row i, columns j to j+3, where "row" means
+// the result's contiguous dimension runs along j. A matrix stored by columns is handed over transposed.
+package fuse
+
+// Type is an element type.
+type Type uint8
+
+// The element types. F16 is storage only: two values packed in 32 bits, computed in f32.
+const (
+	F32 Type = iota
+	I32
+	U32
+	F16
+)
+
+// Compute returns the type that arithmetic on t is done in.
+func (t Type) Compute() Type {
+	if t == F16 {
+		return F32
+	}
+	return t
+}
+
+// Size returns the bytes of one element.
+func (t Type) Size() int {
+	if t == F16 {
+		return 2
+	}
+	return 4
+}
+
+// WGSL returns the scalar type that arithmetic on t is done in: "f32", "i32" or "u32".
+func (t Type) WGSL() string { return [...]string{"f32", "i32", "u32", "f32"}[t&3] }
+
+// word returns the type in which a storage binding holds t.
+func (t Type) word() string { return [...]string{"f32", "i32", "u32", "u32"}[t&3] }
+
+// Class tells how an operand is read, or the result written, relative to (i, j).
+type Class uint8
+
+// The classes. The address of an element is offset + i*row step + j*column step, in elements.
+const (
+	Vector  Class = iota // column step 1; offset and row step are multiples of 4: one aligned vector
+	Gather               // any steps: four loads or stores
+	Column               // column step 0: one load for the whole vector
+	Crossed              // row step 1; offset and column step are multiples of 4: 4x4 blocks are transposed in registers
+)
+
+// View is one operand or the result, as far as the kernel's text depends on it.
+type View struct {
+	Type  Type
+	Class Class
+	Slot  uint8 // which of Func.Slots holds it
+}
+
+// Slot is one storage binding. Vec binds it in vectors of four elements.
+type Slot struct {
+	Type Type
+	Vec  bool
+}
+
+// Instr computes one value from earlier ones; X, Y and Z are their numbers (for OpLoad and OpScalar the number of the
+// operand or scalar, for OpCall X is the function and Y the first of its arguments, which stand in a row).
+type Instr struct {
+	Op      Op
+	X, Y, Z uint8
+}
+
+// Call is a function of the user's.
+type Call struct {
+	Name  string // the name after "fn"
+	Arity int
+	WGSL  string // the whole text, with any functions it needs
+}
+
+// Func is an element-wise function. Code computes it: value n is the result of Code[n] and the last one is the result.
+type Func struct {
+	Type    Type // F32, I32 or U32: what is computed in
+	Code    []Instr
+	Loads   []View
+	Store   View // slot 0
+	Slots   []Slot
+	Scalars int
+	Calls   []Call
+}
+
+// The limits of one Func. The parameter block has at most 1024 bytes.
+const (
+	MaxCode    = 200
+	MaxLoads   = 24
+	MaxScalars = 96
+	MaxSlots   = 7 // storage bindings, the result's included; one more is left for the kernel
+)
+
+// Identity is the function that stores the kernel's own value.
+func Identity(store View) *Func {
+	f := &Func{Type: store.Type.Compute(), Code: []Instr{{Op: OpAcc}}, Store: store}
+	f.Slots = []Slot{{store.Type, store.Class == Vector}}
+	return f
+}
+
+// Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
+func (f *Func) Key(b []byte) []byte {
+	b = append(b, byte(f.Type), byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
+	for _, c := range f.Code {
+		b = append(b, byte(c.Op), c.X, c.Y, c.Z)
+	}
+	b = f.Store.key(b)
+	for _, v := range f.Loads {
+		b = v.key(b)
+	}
+	for _, s := range f.Slots {
+		vec := byte(0)
+		if s.Vec {
+			vec = 1
+		}
+		b = append(b, byte(s.Type), vec)
+	}
+	for _, c := range f.Calls {
+		b = append(append(append(b, c.Name...), 0), c.WGSL...)
+		b = append(b, 0)
+	}
+	return b
+}
+
+func (v View) key(b []byte) []byte { return append(b, byte(v.Type), byte(v.Class), v.Slot) }
+
+// Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements.
+type Place struct{ Offset, Row, Col uint32 }
+
+// Params appends the views and scalars of the parameter block, after the kernel's own Shape: the result's place, the
+// operands' places, and the scalars' bits.
+func (f *Func) Params(b []byte, store Place, loads []Place, scalars []uint32) []byte {
+	put := func(v ...uint32) {
+		for _, x := range v {
+			b = append(b, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
+		}
+	}
+	put(store.Offset, store.Row, store.Col, 0)
+	for _, p := range loads {
+		put(p.Offset, p.Row, p.Col, 0)
+	}
+	put(scalars...)
+	for n := len(scalars); n%4 != 0; n++ {
+		put(0)
+	}
+	return b
+}
+
+// vectors of four words that the scalars take
+func (f *Func) scalarVecs() int { return (f.Scalars + 3) / 4 }
