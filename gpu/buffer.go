@@ -141,6 +141,9 @@ func (d *Device) allocate(real uint64, mappable bool) (driver.BufferID, error) {
 // page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
 func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	const op = "ImportBuffer"
+	if handle == nil {
+		return nil, fail(op, ErrInvalid, "nil buffer")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.usable(op); err != nil {

@@ -118,6 +118,8 @@ func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, param
 	l.Words = append(l.Words, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
 }
 
+var padding [ParamsAlign]byte
+
 func (l *CommandList) block(params []byte) uint32 {
 	if len(params) == 0 {
 		return 0
@@ -127,9 +129,7 @@ func (l *CommandList) block(params []byte) uint32 {
 	}
 	l.last = len(l.Params)
 	l.Params = append(l.Params, params...)
-	for len(l.Params)%ParamsAlign != 0 {
-		l.Params = append(l.Params, 0)
-	}
+	l.Params = append(l.Params, padding[:-len(l.Params)&(ParamsAlign-1)]...)
 	return uint32(l.last)
 }
 

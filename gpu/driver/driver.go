@@ -2,7 +2,10 @@
 
 package driver
 
-import "context"
+import (
+	"context"
+	"math/bits"
+)
 
 // Driver finds adapters of one kind of platform interface.
 type Driver interface {
@@ -119,14 +122,10 @@ func (l Layout) Storage() int {
 }
 
 // HasParams reports whether one of the bindings is the parameter block.
-func (l Layout) HasParams() bool {
-	for i := range MaxBindings {
-		if l.At(i) == AccessParams {
-			return true
-		}
-	}
-	return false
-}
+func (l Layout) HasParams() bool { return l.params() > 0 }
+
+// params counts the bindings that are AccessParams, the only access with both bits set.
+func (l Layout) params() int { return bits.OnesCount64(uint64(l & (l >> 1) & 0x5555555555555555)) }
 
 // Kernel is a compute shader and, for the library's own, its twin in Go.
 type Kernel struct {

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -134,18 +135,12 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 	if k == nil {
 		return fail(op, ErrInvalid, "nil kernel")
 	}
-	params := 0
-	for i := range MaxBindings {
-		if k.Layout.At(i) == AccessParams {
-			params++
-		}
-	}
 	switch {
 	case id == 0 || id >= maxID || (within(id, o.kernels) && o.kernels[id].live):
 		return fail(op, ErrInvalid, "kernel id "+num(uint64(id))+" is not free")
 	case k.Source == "" || k.Entry == "":
 		return fail(op, ErrInvalid, "a kernel needs a source and an entry point")
-	case params > 1:
+	case k.Layout.params() > 1:
 		return fail(op, ErrInvalid, "more than one parameter block")
 	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
 		return fail(op, ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
@@ -240,8 +235,8 @@ func (o *Objects) Check(l *CommandList) error {
 	}
 	for c := range l.All() {
 		if err := o.check(l, c); err != nil {
-			for i := len(o.undo) - 1; i >= 0; i-- {
-				o.sets[o.undo[i].id] = o.undo[i].old
+			for _, u := range slices.Backward(o.undo) {
+				o.sets[u.id] = u.old
 			}
 			o.undo = o.undo[:0]
 			return err
@@ -320,6 +315,9 @@ func (o *Objects) checkBind(c Command) error {
 	}
 	if n != layout.Storage() || len(c.Words) != 3+5*n {
 		return fail(op, ErrInvalid, num(uint64(n))+" entries for "+num(uint64(layout.Storage()))+" storage bindings")
+	}
+	if layout.params() > 1 {
+		return fail(op, ErrInvalid, "more than one parameter block")
 	}
 	if n > int(o.limits.MaxStorageBuffers) {
 		return fail(op, ErrLimit, num(uint64(n))+" storage bindings")

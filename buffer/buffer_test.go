@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	names := gpu.Drivers()
+	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
+		names = strings.Split(s, ",")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
+			if err != nil {
+				t.Fatalf("driver %s: %v", name, err)
+			}
+			defer dev.Close()
+			test(t, dev)
+		})
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, b *buffer.Buffer) []byte {
+	t.Helper()
+	out := make([]byte, b.Size())
+	check(t, b.Read(t.Context(), buffer.Region{Width: len(out), Pitch: len(out), Count: 1}, gpu.HostBytes(out), 0))
+	return out
+}
+
+func at(t testing.TB, b *buffer.Buffer, want buffer.Location) {
+	t.Helper()
+	if l := b.Location(); l != want {
+		t.Errorf("bits are on %v, want %v", l, want)
+	}
+}
+
+// TestStates follows the bits of wrapped memory from side to side.
+func TestStates(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		host := []byte("abcdefghijklmnop")
+		b, err := buffer.Wrap(dev, gpu.HostBytes(host), nil)
+		check(t, err)
+		at(t, b, buffer.Host)
+		mem, err := b.Readable()
+		check(t, err)
+		at(t, b, buffer.Both)
+		_, err = b.Readable()
+		check(t, err)
+		if n := dev.Stats().BytesUp; n != 16 {
+			t.Errorf("%d bytes up, want 16", n)
+		}
+		_, err = b.Writable(false)
+		check(t, err)
+		check(t, mem.Clear(4, 4))
+		b.Wrote(buffer.Region{Offset: 4, Width: 4, Pitch: 4, Count: 1})
+		at(t, b, buffer.Device)
+		if string(host) != "abcdefghijklmnop" {
+			t.Error("the caller's memory changed before Sync")
+		}
+		check(t, b.Sync(t.Context()))
+		at(t, b, buffer.Both)
+		if string(host) != "abcd\x00\x00\x00\x00ijklmnop" {
+			t.Errorf("after Sync: %q", host)
+		}
+		if n := dev.Stats().BytesDown; n != 4 {
+			t.Errorf("%d bytes down, want 4", n)
+		}
+		copy(host, "ABCD")
+		check(t, b.Touch())
+		at(t, b, buffer.Host)
+		if got := read(t, b); string(got[:4]) != "ABCD" {
+			t.Errorf("after Touch: %q", got)
+		}
+		check(t, b.Close())
+	})
+}
+
+func TestOwned(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		z, err := buffer.New(dev, 10)
+		check(t, err)
+		at(t, z, buffer.None)
+		if got := read(t, z); !bytes.Equal(got, make([]byte, 10)) {
+			t.Errorf("new memory holds %v", got)
+		}
+		src := []byte{1, 2, 3, 4, 5, 6, 7}
+		b, err := buffer.FromHost(dev, gpu.HostBytes(src))
+		check(t, err)
+		src[0] = 99
+		if got := read(t, b); !bytes.Equal(got, []byte{1, 2, 3, 4, 5, 6, 7}) {
+			t.Errorf("a copy holds %v", got)
+		}
+		check(t, b.Write(4, gpu.HostBytes([]byte{50, 60, 70})))
+		if got := read(t, b); !bytes.Equal(got, []byte{1, 2, 3, 4, 50, 60, 70}) {
+			t.Errorf("after Write: %v", got)
+		}
+		check(t, b.Access(t.Context(), true, func(m []byte) error { m[1] = 20; return nil }))
+		stop := errors.New("stop")
+		if err := b.Access(t.Context(), true, func(m []byte) error { m[2] = 30; return stop }); !errors.Is(err, stop) {
+			t.Errorf("Access: %v", err)
+		}
+		if got := read(t, b); !bytes.Equal(got, []byte{1, 20, 3, 4, 50, 60, 70}) {
+			t.Errorf("after Access: %v", got)
+		}
+		check(t, errors.Join(z.Close(), b.Close()))
+		if s := dev.Stats(); s.LiveBytes != 0 {
+			t.Errorf("%d bytes live", s.LiveBytes)
+		}
+	})
+}
+
+// TestRelease shares a buffer among goroutines: the release function runs once, when the last of them is done.
+func TestRelease(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for range 100 {
+			var released atomic.Int32
+			b, err := buffer.Wrap(dev, gpu.HostBytes(make([]byte, 64)), func() { released.Add(1) })
+			check(t, err)
+			var wg sync.WaitGroup
+			for range 8 {
+				s := b.Share()
+				wg.Go(func() {
+					if _, err := s.Readable(); err != nil {
+						t.Error(err)
+					}
+					_ = s.Close()
+				})
+			}
+			wg.Wait()
+			if n := released.Load(); n != 0 {
+				t.Fatalf("released %d times while shared", n)
+			}
+			check(t, b.Close())
+			check(t, b.Close())
+			if n := released.Load(); n != 1 {
+				t.Fatalf("released %d times", n)
+			}
+		}
+	})
+}
+
+func TestMap(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		b, err := buffer.Map(dev, 100)
+		check(t, err)
+		if b.InPlace() != dev.Has(gpu.FeatureMappable) {
+			t.Errorf("in place: %v", b.InPlace())
+		}
+		check(t, b.Access(t.Context(), true, func(m []byte) error {
+			if len(m) != 100 {
+				t.Errorf("%d bytes", len(m))
+			}
+			copy(m, "hello")
+			return nil
+		}))
+		mem, err := b.Writable(false)
+		check(t, err)
+		check(t, mem.Clear(0, 4))
+		b.Wrote(buffer.Region{Width: 4, Pitch: 4, Count: 1})
+		check(t, b.Access(t.Context(), false, func(m []byte) error {
+			if string(m[:5]) != "\x00\x00\x00\x00o" {
+				t.Errorf("mapped memory holds %q", m[:5])
+			}
+			return nil
+		}))
+		check(t, b.Close())
+	})
+}
+
+func TestMistakes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		second := func(_ any, err error) error { return err }
+		b, err := buffer.New(dev, 16)
+		check(t, err)
+		closed, err := buffer.New(dev, 16)
+		check(t, err)
+		check(t, closed.Close())
+		for _, c := range []struct {
+			name string
+			err  error
+			want error
+		}{
+			{"nil device", second(buffer.New(nil, 4)), gpu.ErrInvalid},
+			{"negative size", second(buffer.New(dev, -1)), buffer.ErrSize},
+			{"huge size", second(buffer.New(dev, 1<<62)), gpu.ErrLimit},
+			{"lying host", second(buffer.Wrap(dev, gpu.Host{Size: 8}, nil)), buffer.ErrShort},
+			{"nil handle", second(buffer.WrapDevice(dev, nil, nil)), buffer.ErrNil},
+			{"nil device to wrap on", second(buffer.WrapDevice(nil, 1, nil)), gpu.ErrInvalid},
+			{"write beyond", b.Write(8, gpu.HostBytes(make([]byte, 9))), gpu.ErrInvalid},
+			{"negative write", b.Write(-4, gpu.HostBytes(make([]byte, 4))), gpu.ErrInvalid},
+			{"read beyond", b.Read(t.Context(), buffer.Region{Offset: 8, Width: 9, Pitch: 9, Count: 1}, gpu.HostBytes(make([]byte, 16)), 0), gpu.ErrInvalid},
+			{"read into too little", b.Read(t.Context(), buffer.Region{Width: 16, Pitch: 16, Count: 1}, gpu.HostBytes(make([]byte, 8)), 0), buffer.ErrShort},
+			{"nil function", b.Access(t.Context(), false, nil), gpu.ErrInvalid},
+			{"closed read", second(closed.Readable()), gpu.ErrClosed},
+			{"closed write", closed.Write(0, gpu.HostBytes(make([]byte, 4))), gpu.ErrClosed},
+			{"closed sync", closed.Sync(t.Context()), gpu.ErrClosed},
+			{"closed touch", closed.Touch(), gpu.ErrClosed},
+		} {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
+			}
+		}
+		check(t, b.Close())
+	})
+}

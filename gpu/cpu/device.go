@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// device keeps the tables that ids point into as the next list will see them. What is queued holds the memory and the
+// kernels themselves, so an id may be freed and given away while earlier work still runs.
+type device struct {
+	info driver.AdapterInfo
+	lost chan struct{}
+
+	mu      sync.Mutex
+	objects driver.Objects
+	buffers map[driver.BufferID]buffer
+	kernels map[driver.KernelID]*driver.Kernel
+	sets    map[driver.BindingsID][]driver.Binding
+	used    uint64 // bytes of own buffers
+	reason  string // why the device is lost
+	queue   queue
+}
+
+type buffer struct {
+	bytes    []byte
+	imported bool
+}
+
+func newDevice(info driver.AdapterInfo) *device {
+	d := &device{
+		info:    info,
+		lost:    make(chan struct{}),
+		objects: driver.NewObjects(info),
+		buffers: map[driver.BufferID]buffer{},
+		kernels: map[driver.KernelID]*driver.Kernel{},
+		sets:    map[driver.BindingsID][]driver.Binding{},
+	}
+	d.queue.init(&d.mu)
+	return d
+}
+
+func (d *device) Info() driver.AdapterInfo { return d.info }
+
+// usable is Objects.Usable with the reason of a loss added.
+func (d *device) usable(op string) error {
+	err := d.objects.Usable(op)
+	if errors.Is(err, driver.ErrDeviceLost) {
+		return fail(op, driver.ErrDeviceLost, d.reason)
+	}
+	return err
+}
+
+// ready is usable for calls that may wait. A context that has ended fails them whatever there is to wait for.
+func (d *device) ready(ctx context.Context, op string) error {
+	if err := d.usable(op); err != nil {
+		return err
+	}
+	return alive(ctx, op)
+}
+
+func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable("NewBuffer"); err != nil {
+		return err
+	}
+	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
+		return err
+	}
+	if limit := d.info.Limits.MaxBufferSize; size > limit-d.used {
+		d.objects.DropBuffer(id)
+		return fail("NewBuffer", driver.ErrNoMemory, num(size)+" bytes beside the "+num(d.used)+" in use, the budget is "+num(limit))
+	}
+	d.used += size
+	d.buffers[id] = buffer{bytes: allocate(size)}
+	return nil
+}
+
+// allocate makes the memory of words, not of bytes, so that a twin may look at it as any element type.
+func allocate(size uint64) []byte {
+	words := make([]uint64, (size+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), int(size))
+}
+
+// importAlign is the alignment of the smallest element type of WGSL.
+const importAlign = 4
+
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
+	const op = "ImportBuffer"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return 0, err
+	}
+	b, ok := handle.([]byte)
+	if !ok {
+		return 0, fail(op, driver.ErrForeign, "the Go oracle takes a []byte")
+	}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%importAlign != 0 {
+		return 0, fail(op, driver.ErrInvalid, "the bytes do not begin at a multiple of 4")
+	}
+	size := uint64(len(b))
+	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
+		return 0, err
+	}
+	d.buffers[id] = buffer{b[:size:size], true}
+	return size, nil
+}
+
+// BufferHandle returns the bytes of the buffer.
+func (d *device) BufferHandle(id driver.BufferID) any {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b, ok := d.buffers[id]; ok {
+		return b.bytes
+	}
+	return nil
+}
+
+func (d *device) FreeBuffer(id driver.BufferID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.objects.DropBuffer(id) {
+		return
+	}
+	if b := d.buffers[id]; !b.imported {
+		d.used -= uint64(len(b.bytes))
+	}
+	delete(d.buffers, id)
+}
+
+func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
+	const op = "NewKernel"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.ready(ctx, op); err != nil {
+		return err
+	}
+	if k != nil && k.Twin == nil {
+		return fail(op, driver.ErrUnsupported, "the Go oracle runs the library's own kernels only; open a device with FeatureWGSL")
+	}
+	if err := d.objects.AddKernel(id, k); err != nil {
+		return err
+	}
+	own := *k
+	d.kernels[id] = &own
+	return nil
+}
+
+func (d *device) FreeKernel(id driver.KernelID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.objects.DropKernel(id) {
+		delete(d.kernels, id)
+	}
+}
+
+func (d *device) Submit(l *driver.CommandList) error {
+	const op = "Submit"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return err
+	}
+	if err := d.stageable(op, l); err != nil {
+		return err
+	}
+	if err := d.objects.Check(l); err != nil {
+		return err
+	}
+	d.push(d.record(l))
+	d.throttle()
+	return nil
+}
+
+func (d *device) Read(ctx context.Context, t driver.Transfer) error {
+	const op = "Read"
+	d.mu.Lock()
+	err := d.ready(ctx, op)
+	var j *job
+	if err == nil {
+		j, err = d.pushRead(op, t)
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return d.await(ctx, op, j)
+}
+
+func (d *device) pushRead(op string, t driver.Transfer) (*job, error) {
+	if t.Host.Foreign != nil {
+		return nil, fail(op, driver.ErrUnsupported, "the Go oracle reads into Go memory only")
+	}
+	if err := d.objects.CheckRead(t); err != nil {
+		return nil, err
+	}
+	j := &job{}
+	if n := t.Span(); n > 0 {
+		src := d.span(t.Buffer, t.Offset, uint64(n))
+		dst := t.Host.Bytes[t.HostOffset : t.HostOffset+n]
+		j.steps = []step{{do: func() { copyRows(dst, src, t) }}}
+	}
+	d.push(j)
+	return j, nil
+}
+
+func copyRows(dst, src []byte, t driver.Transfer) {
+	for i := range t.Count {
+		at := i * t.Pitch
+		copy(dst[at:at+t.Width], src[at:])
+	}
+}
+
+func (d *device) Wait(ctx context.Context) error {
+	const op = "Wait"
+	d.mu.Lock()
+	if err := d.ready(ctx, op); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	j := &job{}
+	d.push(j)
+	d.mu.Unlock()
+	return d.await(ctx, op, j)
+}
+
+// Map notes the mapping before it waits, so that no list that names the buffer can slip in between.
+func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
+	const op = "Map"
+	d.mu.Lock()
+	err := d.ready(ctx, op)
+	if err == nil {
+		err = d.objects.Map(id)
+	}
+	if err != nil {
+		d.mu.Unlock()
+		return nil, err
+	}
+	b := d.buffers[id].bytes
+	j := &job{}
+	d.push(j)
+	d.mu.Unlock()
+
+	err = d.await(ctx, op, j)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	same := unsafe.SliceData(d.buffers[id].bytes) == unsafe.SliceData(b)
+	switch {
+	case err == nil && !same:
+		return nil, fail(op, driver.ErrClosed, "the buffer was freed meanwhile")
+	case err != nil && same:
+		_ = d.objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (d *device) Unmap(id driver.BufferID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable("Unmap"); err != nil {
+		return err
+	}
+	return d.objects.Unmap(id)
+}
+
+func (d *device) Lost() <-chan struct{} { return d.lost }
+
+func (d *device) LostReason() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reason
+}
+
+func (d *device) Handle() any { return nil }
+
+// Close drops what has not run yet and waits for the command that is running: after it nothing touches imported bytes
+// or the destination of a Read any more.
+func (d *device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.objects.Close() {
+		d.settle(driver.ErrClosed)
+		d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
+	}
+	return nil
+}
+
+func num(v uint64) string { return strconv.FormatUint(v, 10) }

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+func drivers() []string {
+	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
+		return strings.Split(s, ",")
+	}
+	return gpu.Drivers()
+}
+
+func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Option) {
+	t.Helper()
+	for _, name := range drivers() {
+		t.Run(name, func(t *testing.T) {
+			dev, err := gpu.Open(t.Context(), append(opts, gpu.WithDriver(name))...)
+			if err != nil {
+				t.Fatalf("driver %s: %v", name, err)
+			}
+			defer dev.Close()
+			test(t, dev)
+		})
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addKernel adds the parameter to every word of a buffer.
+func addKernel() gpu.KernelDesc {
+	return gpu.KernelDesc{
+		Label: "add",
+		Source: `struct Params { add: u32, count: u32, pad0: u32, pad1: u32 }
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < p.count) { data[id.x] += p.add; }
+}`,
+		Bindings: []gpu.Access{gpu.AccessParams, gpu.AccessReadWrite},
+		Twin: func(_ [3]uint32, params []byte, storage [][]byte) {
+			add, n := binary.LittleEndian.Uint32(params), binary.LittleEndian.Uint32(params[4:])
+			for i := range int(n) {
+				w := storage[0][4*i:]
+				binary.LittleEndian.PutUint32(w, binary.LittleEndian.Uint32(w)+add)
+			}
+		},
+	}
+}
+
+func params(v ...uint32) []byte {
+	var b []byte
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+func words(t testing.TB, b *gpu.Buffer, n int) []uint32 {
+	t.Helper()
+	raw := make([]byte, 4*n)
+	check(t, b.Read(context.Background(), gpu.Transfer{Host: gpu.HostBytes(raw), Width: len(raw), Count: 1}))
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(raw[4*i:])
+	}
+	return out
+}
+
+func TestKernelOfTheUsers(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		b, err := dev.NewBuffer(400)
+		check(t, err)
+		check(t, b.Clear(0, b.Size()))
+		for i := range 1000 {
+			check(t, k.Dispatch([3]uint32{2, 1, 1}, params(uint32(i), 100, 0, 0), gpu.Arg{Buffer: b}))
+		}
+		for _, v := range words(t, b, 100) {
+			if v != 999*1000/2 {
+				t.Fatalf("%d, want %d", v, 999*1000/2)
+			}
+		}
+		s := dev.Stats()
+		if s.Dispatches != 1000 || s.Compilations != 1 || s.Submissions >= 1000 {
+			t.Errorf("%+v", s)
+		}
+		check(t, b.Close())
+	})
+}
+
+// TestKernelCompilesOnce asks for one text from many goroutines.
+func TestKernelCompilesOnce(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := dev.Kernel(t.Context(), addKernel()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if s := dev.Stats(); s.Compilations != 1 || s.CacheHits != 7 {
+			t.Errorf("%d compilations and %d hits", s.Compilations, s.CacheHits)
+		}
+	})
+}
+
+func TestWriteOrder(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		a, err := dev.NewBuffer(16)
+		check(t, err)
+		b, err := dev.NewBuffer(16)
+		check(t, err)
+		one := params(1, 1, 1, 1)
+		for range 3 {
+			check(t, a.Write(0, gpu.HostBytes(one)))
+			check(t, k.Dispatch([3]uint32{1, 1, 1}, params(10, 4, 0, 0), gpu.Arg{Buffer: a}))
+			check(t, b.CopyFrom(0, a, 0, 16))
+			check(t, a.Write(0, gpu.HostBytes(params(5, 5, 5, 5))))
+			check(t, k.Dispatch([3]uint32{1, 1, 1}, params(100, 4, 0, 0), gpu.Arg{Buffer: a}))
+			if x, y := words(t, a, 4)[3], words(t, b, 4)[3]; x != 105 || y != 11 {
+				t.Fatalf("a is %d, b is %d; want 105 and 11", x, y)
+			}
+		}
+	})
+}
+
+func TestPool(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		for range 10000 {
+			b, err := dev.NewBuffer(1024)
+			check(t, err)
+			check(t, k.Dispatch([3]uint32{1, 1, 1}, params(1, 4, 0, 0), gpu.Arg{Buffer: b}))
+			check(t, b.Close())
+			check(t, b.Close())
+		}
+		for i := range 100 { // sizes that are never asked for again must not pile up
+			b, err := dev.NewBuffer(uint64(16 * (i + 1000)))
+			check(t, err)
+			check(t, b.Close())
+		}
+		s := dev.Stats()
+		if s.LiveBytes != 0 || s.Buffers != 0 || s.PooledBytes > 64<<10 || s.PeakBytes > 64<<10 {
+			t.Errorf("%+v", s)
+		}
+	}, gpu.WithPool(64<<10))
+}
+
+func TestMemoryLimit(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a, err := dev.NewBuffer(600)
+		check(t, err)
+		if _, err := dev.NewBuffer(600); !errors.Is(err, gpu.ErrNoMemory) {
+			t.Errorf("second buffer: %v", err)
+		}
+		check(t, a.Close())
+		b, err := dev.NewBuffer(1000)
+		check(t, err)
+		check(t, b.Close())
+	}, gpu.WithMemory(1024))
+}
+
+func TestOpen(t *testing.T) {
+	for what, opts := range map[string][]gpu.Option{
+		"driver":  {gpu.WithDriver("nonesuch")},
+		"adapter": {gpu.WithAdapter("nonesuch 3000")},
+	} {
+		if _, err := gpu.Open(t.Context(), opts...); !errors.Is(err, gpu.ErrNoAdapter) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := gpu.Open(t.Context(), nil); !errors.Is(err, gpu.ErrInvalid) {
+		t.Errorf("nil option: %v", err)
+	}
+	if _, err := gpu.Open(t.Context(), gpu.WithDevice(42)); !errors.Is(err, gpu.ErrUnsupported) {
+		t.Errorf("strange device: %v", err)
+	}
+	n := 0
+	for a, err := range gpu.Adapters(t.Context()) {
+		check(t, err)
+		n++
+		i := a.Info()
+		if i.Name == "" || i.Driver == "" || i.Limits.MaxBufferSize == 0 {
+			t.Errorf("%+v", i)
+		}
+		x, err := a.Open(t.Context())
+		check(t, err)
+		y, err := a.Open(t.Context()) // the same adapter twice
+		check(t, err)
+		check(t, errors.Join(x.Close(), y.Close(), x.Close()))
+	}
+	if n < 1 {
+		t.Errorf("%d adapters", n)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		other, err := gpu.Open(t.Context(), gpu.WithDriver("cpu"))
+		check(t, err)
+		defer other.Close()
+		foreign, err := other.NewBuffer(64)
+		check(t, err)
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		b, err := dev.NewBuffer(64)
+		check(t, err)
+		closed, err := dev.NewBuffer(64)
+		check(t, err)
+		check(t, closed.Close())
+		one := [3]uint32{1, 1, 1}
+		var none *gpu.Kernel
+		cases := []struct {
+			name string
+			err  error
+			want error
+		}{
+			{"too large", second(dev.NewBuffer(1 << 60)), gpu.ErrLimit},
+			{"no arguments", k.Dispatch(one, params(1, 1, 1, 1)), gpu.ErrInvalid},
+			{"no parameters", k.Dispatch(one, nil, gpu.Arg{Buffer: b}), gpu.ErrInvalid},
+			{"foreign buffer", k.Dispatch(one, params(1, 1, 1, 1), gpu.Arg{Buffer: foreign}), gpu.ErrForeign},
+			{"nil buffer", k.Dispatch(one, params(1, 1, 1, 1), gpu.Arg{}), gpu.ErrForeign},
+			{"closed buffer", k.Dispatch(one, params(1, 1, 1, 1), gpu.Arg{Buffer: closed}), gpu.ErrClosed},
+			{"offset", k.Dispatch(one, params(1, 1, 1, 1), gpu.Arg{Buffer: b, Offset: 4}), gpu.ErrInvalid},
+			{"beyond the end", k.Dispatch(one, params(1, 1, 1, 1), gpu.Arg{Buffer: b, Size: 68}), gpu.ErrInvalid},
+			{"groups", k.Dispatch([3]uint32{1 << 20, 1, 1}, params(1, 1, 1, 1), gpu.Arg{Buffer: b}), gpu.ErrLimit},
+			{"large parameters", k.Dispatch(one, make([]byte, 2000), gpu.Arg{Buffer: b}), gpu.ErrLimit},
+			{"nil kernel", none.Dispatch(one, nil), gpu.ErrInvalid},
+			{"write beyond", b.Write(60, gpu.HostBytes(make([]byte, 8))), gpu.ErrInvalid},
+			{"write misaligned", b.Write(2, gpu.HostBytes(make([]byte, 8))), gpu.ErrInvalid},
+			{"write closed", closed.Write(0, gpu.HostBytes(make([]byte, 8))), gpu.ErrClosed},
+			{"copy itself", b.CopyFrom(0, b, 0, 16), gpu.ErrInvalid},
+			{"copy foreign", b.CopyFrom(0, foreign, 0, 16), gpu.ErrForeign},
+			{"copy nil", b.CopyFrom(0, nil, 0, 16), gpu.ErrForeign},
+			{"clear beyond", b.Clear(0, 1000), gpu.ErrInvalid},
+			{"import nothing", second(dev.ImportBuffer(nil)), gpu.ErrInvalid},
+			{"map what is not mappable", b.Map(t.Context(), func([]byte) error { return nil }), gpu.ErrUnsupported},
+		}
+		for _, c := range cases {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
+			}
+		}
+		if dev.Has(gpu.FeatureWGSL) {
+			bad := addKernel()
+			bad.Source = strings.Replace(bad.Source, "p.add", "p.nothing", 1)
+			if _, err := dev.Kernel(t.Context(), bad); !errors.Is(err, gpu.ErrCompile) || !strings.Contains(err.Error(), "nothing") {
+				t.Errorf("bad kernel: %v", err)
+			}
+		}
+		check(t, b.Clear(0, 64))
+		check(t, k.Dispatch(one, params(3, 16, 0, 0), gpu.Arg{Buffer: b}))
+		if v := words(t, b, 16)[15]; v != 3 {
+			t.Errorf("after the mistakes: %d, want 3", v)
+		}
+		check(t, k.Close())
+		if err := k.Dispatch(one, params(3, 16, 0, 0), gpu.Arg{Buffer: b}); !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("closed kernel: %v", err)
+		}
+		check(t, dev.Close())
+		if _, err := dev.NewBuffer(4); !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("closed device: %v", err)
+		}
+		if err := b.Write(0, gpu.HostBytes(make([]byte, 4))); !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("buffer of a closed device: %v", err)
+		}
+		check(t, b.Close())
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestSharedByGoroutines has several goroutines use one device, each with buffers of its own.
+func TestSharedByGoroutines(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		k, err := dev.Kernel(t.Context(), addKernel())
+		check(t, err)
+		var wg sync.WaitGroup
+		for g := range 6 {
+			wg.Go(func() {
+				b, err := dev.NewBuffer(256)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer b.Close()
+				for range 20 {
+					err := errors.Join(b.Clear(0, 256), k.Dispatch([3]uint32{1, 1, 1}, params(uint32(g), 64, 0, 0), gpu.Arg{Buffer: b}))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if v := words(t, b, 64)[63]; v != uint32(g) {
+						t.Errorf("goroutine %d read %d", g, v)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

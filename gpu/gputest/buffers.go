@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gputest
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+var bufferCases = []testCase{
+	{"BufferZeroed", bufferZeroed},
+	{"BufferReused", bufferReused},
+	{"BufferFreedInFlight", bufferFreedInFlight},
+	{"BufferMany", bufferMany},
+	{"BufferRefused", bufferRefused},
+	{"BufferHandle", bufferHandle},
+	{"BufferForeign", bufferForeign},
+}
+
+func bufferZeroed(r *rig) {
+	for _, n := range []int{1, 2, 3, 4, 5, 63, 64, 65, 1025, 1 << 18} {
+		r.want(r.buffer(uint64(4*n)), make([]uint32, n))
+	}
+}
+
+// A driver that recycles memory must not show what was in it.
+func bufferReused(r *rig) {
+	const n = 1000
+	id := r.buffer(4 * n)
+	for i := range 5 {
+		p := pattern(n, uint32(i))
+		r.write(id, 0, p...)
+		r.want(id, p)
+		r.dev.FreeBuffer(id)
+		r.check(r.dev.NewBuffer(id, 4*n, false))
+		r.want(id, make([]uint32, n))
+	}
+	r.dev.FreeBuffer(id)
+	r.dev.FreeBuffer(id) // a second time, and one that never was: both do nothing
+	r.dev.FreeBuffer(0)
+	r.dev.FreeBuffer(math.MaxUint32)
+	r.check(r.dev.NewBuffer(id, 8, false)) // the same id with another size
+	r.buffers[id-1] = 8
+	r.want(id, []uint32{0, 0})
+}
+
+func bufferFreedInFlight(r *rig) {
+	const n = 1 << 16
+	x, y := r.filled(pattern(n, 1)...), r.buffer(4*n)
+	k := r.kernel(scale)
+	set := r.bind(scale, r.whole(x), r.whole(y))
+	r.dispatch(k, set, groups(n), 3, 5, n)
+	r.submit()
+	r.dev.FreeBuffer(x)
+	r.check(r.dev.NewBuffer(x, 4*n, false))
+	r.write(x, 0, pattern(n, 2)...)
+	r.submit()
+	r.want(y, each(pattern(n, 1), func(v uint32) uint32 { return v*3 + 5 }))
+	r.want(x, pattern(n, 2))
+}
+
+func bufferMany(r *rig) {
+	const count = 300
+	var ids []driver.BufferID
+	for i := range count {
+		ids = append(ids, r.filled(pattern(8, uint32(i))...))
+	}
+	for i := 0; i < count; i += 2 {
+		r.submit()
+		r.dev.FreeBuffer(ids[i])
+		r.check(r.dev.NewBuffer(ids[i], 32, false))
+		r.write(ids[i], 0, pattern(8, uint32(i+count))...)
+	}
+	for i, id := range ids {
+		seed := uint32(i)
+		if i%2 == 0 {
+			seed += count
+		}
+		r.want(id, pattern(8, seed))
+	}
+}
+
+func bufferRefused(r *rig) {
+	taken := r.filled(1, 2, 3)
+	free := r.nextBuffer(4)
+	limit := r.info.Limits.MaxBufferSize
+	for _, c := range []struct {
+		name string
+		id   driver.BufferID
+		size uint64
+		want error
+	}{
+		{"id 0", 0, 4, driver.ErrInvalid},
+		{"id taken", taken, 4, driver.ErrInvalid},
+		{"id out of all proportion", math.MaxUint32, 4, driver.ErrInvalid},
+		{"id negative as an int32", 1 << 31, 4, driver.ErrInvalid},
+		{"size 0", free, 0, driver.ErrInvalid},
+		{"size 1", free, 1, driver.ErrInvalid},
+		{"size 6", free, 6, driver.ErrInvalid},
+		{"size over the limit", free, limit&^3 + 4, driver.ErrLimit},
+		{"size huge", free, 1 << 60, driver.ErrLimit},
+		{"size out of range", free, math.MaxUint64 - 3, driver.ErrLimit},
+	} {
+		r.refused(c.name, r.dev.NewBuffer(c.id, c.size, false), c.want)
+	}
+	if !r.has(driver.FeatureMappable) {
+		r.refused("mappable", r.dev.NewBuffer(free, 4, true), driver.ErrUnsupported)
+	}
+	r.want(taken, []uint32{1, 2, 3})
+	r.check(r.dev.NewBuffer(free, 4, false)) // what was refused took no id
+	r.want(free, []uint32{0})
+}
+
+// A platform's buffer that comes back under a second id is the same memory and is freed once.
+func bufferHandle(r *rig) {
+	p := pattern(64, 1)
+	id := r.filled(p...)
+	r.submit()
+	if h := r.dev.BufferHandle(math.MaxUint32); h != nil {
+		r.Errorf("an unknown buffer has the handle %v", h)
+	}
+	handle := r.dev.BufferHandle(id)
+	if handle == nil {
+		return // there is no such object on this platform
+	}
+	twice := r.nextBuffer(256)
+	size, err := r.dev.ImportBuffer(twice, handle)
+	r.check(err)
+	if size != 256 {
+		r.Errorf("the imported buffer has %d bytes, want 256", size)
+	}
+	_, err = r.dev.ImportBuffer(twice, handle)
+	r.refused("id taken", err, driver.ErrInvalid)
+	r.want(twice, p)
+	k := r.kernel(bump)
+	set := r.bind(bump, r.whole(twice))
+	r.dispatch(k, set, groups(64))
+	r.want(id, each(p, func(v uint32) uint32 { return v*3 + 1 }))
+	r.dev.FreeBuffer(twice)
+	r.write(id, 0, pattern(64, 2)...)
+	r.want(id, pattern(64, 2))
+	r.dispatch(k, set, groups(64))
+	r.submitRefused("dispatch on the freed import", driver.ErrClosed)
+}
+
+func bufferForeign(r *rig) {
+	id := r.nextBuffer(4)
+	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
+		_, err := r.dev.ImportBuffer(id, h)
+		r.refused("ImportBuffer", err, driver.ErrForeign, driver.ErrUnsupported)
+	}
+	r.check(r.dev.NewBuffer(id, 4, false)) // the id is still free
+	foreign := driver.Host{Foreign: struct{ int }{1}, Size: 4}
+	r.list.Write(id, 0, foreign)
+	r.refused("Write", r.dev.Submit(&r.list), driver.ErrForeign, driver.ErrUnsupported, driver.ErrInvalid)
+	r.list.Reset()
+	err := r.dev.Read(r.ctx, driver.Transfer{Buffer: id, Host: foreign, Width: 4, Count: 1})
+	r.refused("Read", err, driver.ErrForeign, driver.ErrUnsupported, driver.ErrInvalid)
+	r.want(id, []uint32{0})
+}
