@@ -14,7 +14,7 @@ import (
 //	  ... q ...
 //	} // @unroll
 //
-// by its body once for every value of q, written as a literal. The limit may be a const of the file. Software adapters
+// by its body once for every value of q, written as a literal, each a block of its own. The limit may be a const of the file. Software adapters
 // keep arrays with computed indices in memory; with literals they stay in registers. Loops may be nested.
 func unroll(source string) (string, error) {
 	lines := strings.SplitAfter(source, "\n")
@@ -67,7 +67,7 @@ func unrollBlock(lines []string, values map[string]int, inside bool) (out string
 			return "", nil, err
 		}
 		for i := range n {
-			b.WriteString(replaceWord(body, name, strconv.Itoa(i)+"u"))
+			b.WriteString("{\n" + replaceWord(body, name, strconv.Itoa(i)+"u") + "}\n")
 		}
 	}
 	if inside {
@@ -78,7 +78,7 @@ func unrollBlock(lines []string, values map[string]int, inside bool) (out string
 
 // loopHead reads "for (var q = 0u; q < LIMIT; q++) {".
 func loopHead(line string, values map[string]int) (name string, n int, err error) {
-	f := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" (;)", r) })
+	f := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" (=;)", r) })
 	if len(f) < 7 || f[0] != "for" || f[1] != "var" || f[4] != f[2] || f[5] != "<" {
 		return "", 0, errors.New("shaders: cannot unroll: " + line)
 	}
@@ -95,21 +95,20 @@ func loopHead(line string, values map[string]int) (name string, n int, err error
 // replaceWord replaces an identifier where it stands alone.
 func replaceWord(s, word, by string) string {
 	var b strings.Builder
-	for {
-		i := strings.Index(s, word)
+	from := 0 // what is before it has been written
+	for at := 0; ; {
+		i := strings.Index(s[at:], word)
 		if i < 0 {
-			b.WriteString(s)
+			b.WriteString(s[from:])
 			return b.String()
 		}
-		end := i + len(word)
-		whole := (i == 0 || !isWord(s[i-1])) && (end == len(s) || !isWord(s[end]))
-		b.WriteString(s[:i])
-		if whole {
+		i += at
+		at = i + len(word)
+		if (i == 0 || !isWord(s[i-1])) && (at == len(s) || !isWord(s[at])) {
+			b.WriteString(s[from:i])
 			b.WriteString(by)
-		} else {
-			b.WriteString(word)
+			from = at
 		}
-		s = s[end:]
 	}
 }
 

@@ -104,11 +104,14 @@ func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.r
 
 func (e *Eval[N]) load(k, i, j int, r []N) {
 	v, p := e.f.Loads[k], e.loads[k]
-	mem := e.storage[v.Slot]
-	o := int(p.Offset) + i*int(p.Row) + j*int(p.Col)
-	for l := range r {
-		r[l] = loadAs[N](v.Type, mem, o)
-		o += int(p.Col)
+	Read(r, v.Type, e.storage[v.Slot], int(p.Offset)+i*int(p.Row)+j*int(p.Col), int(p.Col))
+}
+
+// Read converts elements of type t, which lie step apart from offset on.
+func Read[N Num](dst []N, t Type, mem []byte, offset, step int) {
+	for l := range dst {
+		dst[l] = loadAs[N](t, mem, offset)
+		offset += step
 	}
 }
 

@@ -108,6 +108,24 @@ func Identity(store View) *Func {
 	return f
 }
 
+// StoreTo returns a copy of f that stores to a buffer of its own in slot 0. Operands that lie in slot 0, the result's
+// buffer, move to a new last slot, and moved is set.
+func (f *Func) StoreTo(store View) (g *Func, moved bool) {
+	c := *f
+	c.Store = store
+	c.Slots = append([]Slot{{store.Type, store.Class == Vector}}, f.Slots[1:]...)
+	c.Loads = append([]View(nil), f.Loads...)
+	for i := range c.Loads {
+		if c.Loads[i].Slot == 0 {
+			c.Loads[i].Slot, moved = uint8(len(f.Slots)), true
+		}
+	}
+	if moved {
+		c.Slots = append(c.Slots, f.Slots[0])
+	}
+	return &c, moved
+}
+
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
 	b = append(b, byte(f.Type), byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))

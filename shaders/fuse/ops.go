@@ -62,9 +62,9 @@ type opInfo struct {
 	arity  int
 	floats bool // only for floating point
 	wgsl   string
-	ints   string // the text for integers where it differs
-	uints  string // the text for unsigned integers where it differs
-	needs  string // helper
+	ints   string   // the text for integers where it differs
+	uints  string   // the text for unsigned integers where it differs
+	needs  []string // helpers
 }
 
 var ops = [opCount]opInfo{
@@ -82,22 +82,22 @@ var ops = [opCount]opInfo{
 	OpRecip:   {name: "recip", arity: 1, floats: true, wgsl: "V(1.0) / X"},
 	OpSqrt:    {name: "sqrt", arity: 1, floats: true, wgsl: "sqrt(X)"},
 	OpRsqrt:   {name: "rsqrt", arity: 1, floats: true, wgsl: "V(1.0) / sqrt(X)"},
-	OpExp:     {name: "exp", arity: 1, floats: true, wgsl: "exp(X)"},
-	OpLog:     {name: "log", arity: 1, floats: true, wgsl: "log(X)"},
+	OpExp:     {name: "exp", arity: 1, floats: true, wgsl: "exp4(X)", needs: []string{helperExp}},
+	OpLog:     {name: "log", arity: 1, floats: true, wgsl: "log4(X)", needs: []string{helperLog}},
 	OpSin:     {name: "sin", arity: 1, floats: true, wgsl: "sin(X)"},
 	OpCos:     {name: "cos", arity: 1, floats: true, wgsl: "cos(X)"},
-	OpTanh:    {name: "tanh", arity: 1, floats: true, wgsl: "tanh4(X)", needs: helperTanh},
-	OpSigmoid: {name: "sigmoid", arity: 1, floats: true, wgsl: "V(1.0) / (V(1.0) + exp(-X))"},
+	OpTanh:    {name: "tanh", arity: 1, floats: true, wgsl: "tanh4(X)", needs: []string{helperExp, helperTanh}},
+	OpSigmoid: {name: "sigmoid", arity: 1, floats: true, wgsl: "V(1.0) / (V(1.0) + exp4(-X))", needs: []string{helperExp}},
 	OpRelu:    {name: "relu", arity: 1, wgsl: "select(X, V(), X < V())", uints: "X"},
 	OpNot:     {name: "not", arity: 1, wgsl: "select(V(), V(T(1)), X == V())"},
 
 	OpAdd: {name: "add", arity: 2, wgsl: "X + Y"},
 	OpSub: {name: "sub", arity: 2, wgsl: "X - Y"},
 	OpMul: {name: "mul", arity: 2, wgsl: "X * Y"},
-	OpDiv: {name: "div", arity: 2, wgsl: "X / Y", ints: "divide4(X, Y)", uints: "divide4(X, Y)", needs: helperDivide},
-	OpMin: {name: "min", arity: 2, wgsl: "select(Y, X, (X < Y) | nan4(X))", ints: "min(X, Y)", uints: "min(X, Y)", needs: helperNaN},
-	OpMax: {name: "max", arity: 2, wgsl: "select(Y, X, (X > Y) | nan4(X))", ints: "max(X, Y)", uints: "max(X, Y)", needs: helperNaN},
-	OpPow: {name: "pow", arity: 2, floats: true, wgsl: "pow4(X, Y)", needs: helperPow},
+	OpDiv: {name: "div", arity: 2, wgsl: "X / Y", ints: "divide4(X, Y)", uints: "divide4(X, Y)", needs: []string{helperDivide}},
+	OpMin: {name: "min", arity: 2, wgsl: "select(Y, X, (X < Y) | nan4(X))", ints: "min(X, Y)", uints: "min(X, Y)", needs: []string{helperNaN}},
+	OpMax: {name: "max", arity: 2, wgsl: "select(Y, X, (X > Y) | nan4(X))", ints: "max(X, Y)", uints: "max(X, Y)", needs: []string{helperNaN}},
+	OpPow: {name: "pow", arity: 2, floats: true, wgsl: "pow4(X, Y)", needs: []string{helperPow}},
 	OpEq:  {name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), X == Y)"},
 	OpNe:  {name: "ne", arity: 2, wgsl: "select(V(), V(T(1)), X != Y)"},
 	OpLt:  {name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), X < Y)"},
@@ -142,18 +142,51 @@ func (o Op) text(t Type) string {
 	return i.wgsl
 }
 
-// helper returns the functions that the operation's text calls.
-func (o Op) helper(t Type) string {
-	i := &ops[o]
-	if i.needs == helperDivide && t == F32 || i.needs == helperNaN && t != F32 {
-		return ""
+// helpers returns the functions that the operation's text calls.
+func (o Op) helpers(t Type) []string {
+	if o == OpDiv && t == F32 || (o == OpMin || o == OpMax) && t != F32 {
+		return nil
 	}
-	return i.needs
+	return ops[o].needs
 }
 
 // A NaN test on the bits: compilers may assume that x != x never holds.
 const helperNaN = `fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+`
+
+// WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it. Cephes' expf is within 2 of them everywhere: the exponent
+// is split off exactly, a polynomial does the rest. Results below the smallest normal number are 0.
+const helperExp = `fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let c = clamp(x, vec4<f32>(-87.0), vec4<f32>(88.7));
+  let n = floor(c * 1.44269504 + 0.5);
+  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
+  let y = q * (r * r) + r + 1.0;
+  let h = floor(n * 0.5);
+  let e = bitcast<vec4<f32>>((vec4<i32>(h) + vec4<i32>(127)) << vec4<u32>(23u)) * bitcast<vec4<f32>>((vec4<i32>(n - h) + vec4<i32>(127)) << vec4<u32>(23u));
+  let inside = select(y * e, vec4<f32>(), x < vec4<f32>(-87.336));
+  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
+  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+`
+
+// The built-in log has an absolute error, which is large relative to results near 0. Cephes' logf.
+const helperLog = `fn log4(x: vec4<f32>) -> vec4<f32> {
+  let tiny = x < vec4<f32>(1.1754944e-38);
+  let b = bitcast<vec4<u32>>(select(x, x * 16777216.0, tiny));
+  let e0 = vec4<f32>((b >> vec4<u32>(23u)) & vec4<u32>(0xffu)) - select(vec4<f32>(126.0), vec4<f32>(150.0), tiny);
+  let m0 = bitcast<vec4<f32>>((b & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f000000u));
+  let low = m0 < vec4<f32>(0.70710678);
+  let e = select(e0, e0 - 1.0, low);
+  let m = select(m0, m0 + m0, low) - 1.0;
+  let z = m * m;
+  let q = ((((((((m * 7.0376836292e-2 - 1.1514610310e-1) * m + 1.1676998740e-1) * m - 1.2420140846e-1) * m + 1.4249322787e-1) * m - 1.6668057665e-1) * m + 2.0000714765e-1) * m - 2.4999993993e-1) * m + 3.3333331174e-1) * m * z;
+  let y = m + (q - e * 2.12194440e-4 - z * 0.5) + e * 0.693359375;
+  let inf = select(y, x, b >= vec4<u32>(0x7f800000u));
+  let zero = select(bitcast<vec4<u32>>(inf), vec4<u32>(0xff800000u), x == vec4<f32>());
+  return bitcast<vec4<f32>>(select(zero, vec4<u32>(0x7fc00000u), x < vec4<f32>()));
 }
 `
 
@@ -164,7 +197,7 @@ const helperTanh = `fn tanh4(x: vec4<f32>) -> vec4<f32> {
   let z = x * x;
   let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
   let small = q * z * x + x;
-  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
+  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
   let r = select(big * sign(x), small, a < vec4<f32>(0.625));
   return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }

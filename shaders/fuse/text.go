@@ -171,9 +171,11 @@ func (f *Func) function(w *writer) {
 	}
 	seen := map[string]bool{}
 	for _, c := range f.Code {
-		if h := c.Op.helper(f.Type); h != "" && !seen[h] {
-			seen[h] = true
-			w.put(h)
+		for _, h := range c.Op.helpers(f.Type) {
+			if !seen[h] {
+				seen[h] = true
+				w.put(h)
+			}
 		}
 	}
 	w.put("fn fused(acc: V")
@@ -264,6 +266,37 @@ func (f *Func) apply4(w *writer) {
 		w.put(")")
 	}
 	w.put(");\n}\n")
+}
+
+// Reload returns the text of reload(i, j), which reads back what store wrote.
+func (f *Func) Reload() string {
+	w := &writer{}
+	w.put("fn reload(i: u32, j: u32) -> V {\n  let v = p.views[0];\n")
+	if f.Store.Class == Vector {
+		w.put("  return ", f.convert(f.Store.Type, "quad0((v.x + i * v.y + j) >> 2u)"), ";\n}\n")
+		return w.String()
+	}
+	w.put("  let o = v.x + i * v.y + j * v.z;\n  return ")
+	w.put(f.convert(f.Store.Type, "vec4<"+f.Store.Type.WGSL()+">(at0(o), at0(o + v.z), at0(o + 2u * v.z), at0(o + 3u * v.z))"), ";\n}\n")
+	return w.String()
+}
+
+// Helper returns the functions that an operation's text calls, except for those that the function's own text has: for
+// kernels that use the operation themselves.
+func Helper(op Op, f *Func) string {
+	have := map[string]bool{}
+	for _, c := range f.Code {
+		for _, h := range c.Op.helpers(f.Type) {
+			have[h] = true
+		}
+	}
+	var b strings.Builder
+	for _, h := range op.helpers(f.Type) {
+		if !have[h] {
+			b.WriteString(h)
+		}
+	}
+	return b.String()
 }
 
 // store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned binary16 has

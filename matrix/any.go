@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"runtime"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/shaders/fuse"
+)
+
+// Any is a matrix whose element type is known at run time: what files, commands and JavaScript work with. A [Dense] is
+// one with a type of Go's; [Dense.Any] returns it. The zero value is an empty float32 matrix. Everything said of Dense
+// holds for Any.
+type Any struct {
+	layout
+	t      fuse.Type
+	dev    *gpu.Device
+	buf    *buffer.Buffer // nil: the zero value
+	fixed  bool           // wrapped memory: never resized
+	view   bool           // a part of another matrix
+	err    error          // a view that could not be made
+	closed bool
+	net    runtime.Cleanup // drops the share of a view that nobody closed
+}
+
+// NewAny is [New] for an element type known at run time.
+func NewAny(dev *gpu.Device, t DType, rows, cols int, opts ...Option) (*Any, error) {
+	return newAny("New", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+		return buffer.New(dev, size)
+	})
+}
+
+// CopyAny makes an owned matrix with a copy of host memory, which holds the elements as the options say.
+func CopyAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Option) (*Any, error) {
+	return newAny("FromSlice", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+		if err := checkHost("FromSlice", mem, size); err != nil {
+			return nil, err
+		}
+		return buffer.FromHost(dev, clip(mem, size))
+	})
+}
+
+// WrapAny is [Wrap] for host memory and an element type known at run time. In a page mem.Foreign may be a typed array
+// given as js.Value.
+func WrapAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Option) (*Any, error) {
+	m, err := newAny("Wrap", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+		if err := checkHost("Wrap", mem, size); err != nil {
+			return nil, err
+		}
+		return buffer.Wrap(dev, clip(mem, size), newPlacement(opts).release)
+	})
+	return fix(m, err)
+}
+
+// WrapAnyBuffer is [WrapBuffer] for an element type known at run time.
+func WrapAnyBuffer(dev *gpu.Device, t DType, rows, cols int, handle any, opts ...Option) (*Any, error) {
+	const op = "WrapBuffer"
+	m, err := newAny(op, dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+		b, err := buffer.WrapDevice(dev, handle, newPlacement(opts).release)
+		if err == nil && b.Size() < size {
+			err = fail(op, ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size))
+		}
+		return b, err
+	})
+	return fix(m, err)
+}
+
+// MapAny is [Map] for an element type known at run time.
+func MapAny(dev *gpu.Device, t DType, rows, cols int, opts ...Option) (*Any, error) {
+	m, err := newAny("Map", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+		return buffer.Map(dev, size)
+	})
+	return fix(m, err)
+}
+
+func fix(m *Any, err error) (*Any, error) {
+	if err != nil {
+		return nil, err
+	}
+	m.fixed = true
+	return m, nil
+}
+
+// newAny applies the options and takes the memory from get, which is told the layout and the bytes it needs.
+func newAny(op string, dev *gpu.Device, t DType, rows, cols int, opts []Option, get func(layout, int) (*buffer.Buffer, error)) (*Any, error) {
+	if dev == nil {
+		return nil, fail(op, ErrInvalid, "nil device")
+	}
+	if t > Float16 {
+		return nil, fail(op, ErrInvalid, "unknown element type")
+	}
+	l, err := newPlacement(opts).layout(op, rows, cols, fuse.Type(t))
+	if err != nil {
+		return nil, err
+	}
+	buf, err := get(l, (l.offset+l.span())*t.Size())
+	if err != nil {
+		return nil, err
+	}
+	return &Any{layout: l, t: fuse.Type(t), dev: dev, buf: buf}, nil
+}
+
+func checkHost(op string, mem gpu.Host, size int) error {
+	if mem.Foreign == nil && mem.Bytes == nil && size > 0 {
+		return fail(op, ErrNil, "the layout needs ", itoa(size), " bytes")
+	}
+	if mem.Size < size {
+		return fail(op, ErrShort, itoa(mem.Size), " bytes, the layout needs ", itoa(size))
+	}
+	return nil
+}
+
+// clip leaves out Go memory behind the last element. Memory of other sorts stays whole.
+func clip(mem gpu.Host, size int) gpu.Host {
+	if mem.Foreign == nil {
+		mem.Bytes, mem.Size = mem.Bytes[:size:size], size
+	}
+	return mem
+}
+
+// Dims returns the number of rows and columns.
+func (m *Any) Dims() (rows, cols int) {
+	if m == nil {
+		return 0, 0
+	}
+	return m.rows, m.cols
+}
+
+// DType returns the element type.
+func (m *Any) DType() DType {
+	if m == nil {
+		return Float32
+	}
+	return DType(m.t)
+}
+
+// Stride returns the distance in elements between two rows, or columns in column-major order.
+func (m *Any) Stride() int {
+	if m == nil {
+		return 0
+	}
+	return m.stride
+}
+
+// Order returns the order of the elements in memory.
+func (m *Any) Order() Order {
+	if m == nil {
+		return RowMajorOrder
+	}
+	return m.order
+}
+
+// Offset returns how many elements of the buffer lie before the first.
+func (m *Any) Offset() int {
+	if m == nil {
+		return 0
+	}
+	return m.offset
+}
+
+// Device returns the matrix's device, nil for the zero value.
+func (m *Any) Device() *gpu.Device {
+	if m == nil {
+		return nil
+	}
+	return m.dev
+}
+
+// Buffer returns the memory, nil for the zero value. It stays the matrix's.
+func (m *Any) Buffer() *buffer.Buffer {
+	if m == nil {
+		return nil
+	}
+	return m.buf
+}
+
+// Mode tells whose memory the matrix uses.
+func (m *Any) Mode() buffer.Mode {
+	if b := m.Buffer(); b != nil {
+		return b.Mode()
+	}
+	return buffer.Owned
+}
+
+// Location tells where the current bits are.
+func (m *Any) Location() buffer.Location {
+	if b := m.Buffer(); b != nil {
+		return b.Location()
+	}
+	return buffer.None
+}
+
+// Err returns the error a view was made with, or nil.
+func (m *Any) Err() error {
+	if m == nil {
+		return fail("Err", ErrNil, "nil matrix")
+	}
+	return m.err
+}
+
+// Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
+func (m *Any) Close() error {
+	if m == nil || m.closed {
+		return nil
+	}
+	m.closed = true
+	m.net.Stop()
+	return m.buf.Close()
+}
+
+// usable refuses nil and closed matrices, and views that could not be made.
+func (m *Any) usable(op string) error {
+	switch {
+	case m == nil:
+		return fail(op, ErrNil, "nil matrix")
+	case m.err != nil:
+		return m.err
+	case m.closed:
+		return fail(op, ErrClosed, "the matrix")
+	}
+	return nil
+}

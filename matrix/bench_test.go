@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// benchDevice opens the best native device, or the one SUBLET_DRIVER and SUBLET_ADAPTER name.
+func benchDevice(b *testing.B) *gpu.Device {
+	b.Helper()
+	dev, err := gpu.Open(b.Context())
+	check(b, err)
+	b.Cleanup(func() { check(b, dev.Close()) })
+	return dev
+}
+
+func resident(b *testing.B, dev *gpu.Device, rows, cols int) *dense {
+	b.Helper()
+	m := must[*dense](b)(matrix.FromSlice(dev, rows, cols, random(newRand(1), rows*cols)))
+	b.Cleanup(func() { check(b, m.Close()) })
+	return m
+}
+
+// run times an operation with its operands and its result on the device.
+func run(b *testing.B, dev *gpu.Device, op func() error) {
+	check(b, op())
+	check(b, dev.Sync(b.Context()))
+	for b.Loop() {
+		check(b, op())
+		check(b, dev.Sync(b.Context()))
+	}
+}
+
+func BenchmarkMul(b *testing.B) {
+	for _, s := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {4096, 64, 64}, {511, 513, 517}, {1, 2048, 2048}, {2048, 2048, 1}} {
+		b.Run(name(s), func(b *testing.B) {
+			dev := benchDevice(b)
+			x, y, c := resident(b, dev, s[0], s[1]), resident(b, dev, s[1], s[2]), resident(b, dev, s[0], s[2])
+			run(b, dev, func() error { return c.Mul(x, y) })
+			b.ReportMetric(2*float64(s[0])*float64(s[1])*float64(s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
+
+func BenchmarkElementwise(b *testing.B) {
+	const n = 1 << 20
+	for what, f := range map[string]func(x, y, z *dense) *expr{
+		"fma": func(x, y, z *dense) *expr { return matrix.MulElem(x, y).Add(z) },
+		"chain": func(x, y, z *dense) *expr {
+			return matrix.MulElem(x, y).Add(x).Abs().Sqrt().Neg().Exp().Add(y).MulElem(x).Sub(y).MulElem(x)
+		},
+	} {
+		b.Run(what, func(b *testing.B) {
+			dev := benchDevice(b)
+			x, y, z, c := resident(b, dev, 1, n), resident(b, dev, 1, n), resident(b, dev, 1, n), resident(b, dev, 1, n)
+			b.SetBytes(16 * n)
+			run(b, dev, func() error { return c.Assign(f(x, y, z)) })
+		})
+	}
+}
+
+func BenchmarkFold(b *testing.B) {
+	for what, f := range map[string]func(arg) *expr{
+		"sum": matrix.Sum[float32], "rows": matrix.SumRows[float32], "columns": matrix.SumCols[float32],
+		"softmax": matrix.Softmax[float32], "transpose": matrix.Transpose[float32],
+	} {
+		b.Run(what, func(b *testing.B) {
+			dev := benchDevice(b)
+			x, c := resident(b, dev, 1024, 1024), &dense{}
+			b.SetBytes(4 << 20)
+			run(b, dev, func() error { return c.Assign(f(x)) })
+			check(b, c.Close())
+		})
+	}
+}
+
+func BenchmarkTransfer(b *testing.B) {
+	const n = 1 << 20
+	dev := benchDevice(b)
+	host := random(newRand(1), n)
+	m := resident(b, dev, 1, n)
+	b.Run("upload", func(b *testing.B) {
+		b.SetBytes(4 * n)
+		run(b, dev, func() error { return m.SetSlice(host) })
+	})
+	b.Run("download", func(b *testing.B) {
+		b.SetBytes(4 * n)
+		run(b, dev, func() error { return m.ReadTo(b.Context(), host) })
+	})
+}
+
+// BenchmarkRecord is the cost of one small operation on the caller's goroutine, submissions included, and with
+// execution.
+func BenchmarkRecord(b *testing.B) {
+	dev := benchDevice(b)
+	x, c := resident(b, dev, 64, 64), resident(b, dev, 64, 64)
+	b.Run("issue", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			check(b, c.Add(c, x))
+			if n++; n%200 == 0 {
+				b.StopTimer()
+				check(b, dev.Sync(b.Context()))
+				b.StartTimer()
+			}
+		}
+	})
+	b.Run("execute", func(b *testing.B) {
+		for b.Loop() {
+			check(b, c.Add(c, x))
+		}
+		check(b, dev.Sync(b.Context()))
+	})
+}
+
+func BenchmarkWrap(b *testing.B) {
+	dev := benchDevice(b)
+	host := make([]float32, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := matrix.Wrap(dev, 64, 64, host)
+		check(b, err)
+		check(b, m.Close())
+	}
+}

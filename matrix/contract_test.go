@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestMovement counts bytes: wrapped operands go up once, nothing comes down until asked, and then only the result.
+func TestMovement(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(10)
+		const n = 24
+		x, y, z := random(rng, n*n), random(rng, n*n), make([]float32, n*n)
+		a := must[*dense](t)(matrix.Wrap(dev, n, n, x))
+		b := must[*dense](t)(matrix.Wrap(dev, n, n, y))
+		c := must[*dense](t)(matrix.Wrap(dev, n, n, z))
+		if s := dev.Stats(); s.BytesUp != 0 {
+			t.Errorf("wrapping moved %d bytes", s.BytesUp)
+		}
+		for range 5 {
+			check(t, c.Mul(a, b))
+		}
+		check(t, dev.Sync(background))
+		if s := dev.Stats(); s.BytesUp != 2*4*n*n || s.BytesDown != 0 {
+			t.Errorf("%d bytes up and %d down, want %d and 0", s.BytesUp, s.BytesDown, 2*4*n*n)
+		}
+		if z[0] != 0 {
+			t.Error("the result reached the slice before Sync")
+		}
+		check(t, c.Sync(background))
+		check(t, c.Sync(background))
+		if s := dev.Stats(); s.BytesDown != 4*n*n {
+			t.Errorf("%d bytes down, want %d", s.BytesDown, 4*n*n)
+		}
+		want, bound := reference(x, y, n, n, n)
+		within(t, "product", z, want, bound)
+		x[0] += 1
+		check(t, a.Touch())
+		check(t, c.Mul(a, b))
+		check(t, c.Sync(background))
+		want, bound = reference(x, y, n, n, n)
+		within(t, "product after Touch", z, want, bound)
+		if s := dev.Stats(); s.BytesUp != 3*4*n*n {
+			t.Errorf("%d bytes up after Touch, want %d", s.BytesUp, 3*4*n*n)
+		}
+		if l := c.Location(); l != buffer.Both {
+			t.Errorf("location after Sync is %v", l)
+		}
+	})
+}
+
+// TestSyncMovesOnlyWhatWasWritten writes one column of a wrapped matrix.
+func TestSyncMovesOnlyWhatWasWritten(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := make([]float32, 10*20)
+		m := must[*dense](t)(matrix.Wrap(dev, 10, 20, x))
+		check(t, m.Slice(2, 5, 3, 7).Fill(7))
+		before := dev.Stats().BytesDown
+		check(t, m.Sync(background))
+		if n := dev.Stats().BytesDown - before; n != 3*4*4 {
+			t.Errorf("%d bytes down, want %d", n, 3*4*4)
+		}
+		for i := range 10 {
+			for j := range 20 {
+				want := float32(0)
+				if i >= 2 && i < 5 && j >= 3 && j < 7 {
+					want = 7
+				}
+				if x[i*20+j] != want {
+					t.Fatalf("(%d,%d) is %v, want %v", i, j, x[i*20+j], want)
+				}
+			}
+		}
+	})
+}
+
+// TestSameShapeCompilesNothing evaluates one expression with other matrices, sizes and numbers.
+func TestSameShapeCompilesNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(11)
+		eval := func(m, k, n int, s float32) {
+			a := must[*dense](t)(matrix.FromSlice(dev, m, k, random(rng, m*k)))
+			b := must[*dense](t)(matrix.FromSlice(dev, k, n, random(rng, k*n)))
+			c := must[*dense](t)(matrix.New[float32](dev, m, n))
+			check(t, c.Assign(matrix.Mul(a, b).Scale(s).Exp()))
+			check(t, c.Assign(matrix.Add(c, c).AddScalar(s)))
+			check(t, errors.Join(a.Close(), b.Close(), c.Close()))
+		}
+		eval(64, 64, 64, 1)
+		check(t, dev.Sync(background))
+		first := dev.Stats()
+		eval(64, 64, 64, 2)
+		eval(68, 60, 72, 3)
+		check(t, dev.Sync(background))
+		s := dev.Stats()
+		if s.Compilations != first.Compilations {
+			t.Errorf("%d more compilations", s.Compilations-first.Compilations)
+		}
+		if s.CacheHits <= first.CacheHits {
+			t.Error("no cache hits")
+		}
+	})
+}
+
+// TestNothingLeaks opens and closes matrices and views of all sorts.
+func TestNothingLeaks(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := make([]float32, 64)
+		released := 0
+		const rounds = 2000
+		for range rounds {
+			w := must[*dense](t)(matrix.Wrap(dev, 8, 8, x, matrix.Release(func() { released++ })))
+			v := w.Slice(1, 5, 2, 6)
+			tr := v.T()
+			al := tr.Alias()
+			o := must[*dense](t)(al.Clone())
+			check(t, errors.Join(w.Close(), v.Close(), o.Assign(matrix.Add(al, al)), tr.Close(), al.Close(), o.Close(), o.Close()))
+		}
+		if released != rounds {
+			t.Errorf("released %d times, want %d", released, rounds)
+		}
+		if s := dev.Stats(); s.LiveBytes != 0 || s.Buffers != 0 {
+			t.Errorf("%d bytes in %d buffers are live", s.LiveBytes, s.Buffers)
+		}
+	})
+}
+
+func TestMapped(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		m := must[*dense](t)(matrix.Map[float32](dev, 3, 5))
+		check(t, m.Access(background, true, func(d []float32) error {
+			for i := range d {
+				d[i] = float32(i)
+			}
+			return nil
+		}))
+		check(t, m.Assign(matrix.Scale(2, m)))
+		before := dev.Stats()
+		var got []float32
+		check(t, m.Access(background, false, func(d []float32) error {
+			got = append(got, d...)
+			return nil
+		}))
+		for i, v := range got {
+			if v != float32(2*i) {
+				t.Fatalf("element %d is %v", i, v)
+			}
+		}
+		if s := dev.Stats(); dev.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
+			t.Errorf("mapping in place moved %d bytes up and %d down", s.BytesUp, s.BytesDown)
+		}
+		if m.Mode() != buffer.Mapped {
+			t.Errorf("mode is %v", m.Mode())
+		}
+		check(t, m.Close())
+	})
+}
+
+// TestWrapBuffer wraps the device's own buffer of another matrix, as a stranger would.
+func TestWrapBuffer(t *testing.T) {
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		theirs := must[*gpu.Buffer](t)(dev.NewBuffer(4 * 15))
+		check(t, theirs.Write(0, gpu.HostBytes(make([]byte, 60))))
+		before := dev.Stats()
+		m := must[*dense](t)(matrix.WrapBuffer[float32](dev, 3, 5, theirs.Handle()))
+		a := must[*dense](t)(matrix.Fill(3, 5, float32(2)).On(dev).Eval())
+		check(t, m.Assign(matrix.Add(m, a)))
+		check(t, m.Assign(matrix.Scale(3, m.T()).T()))
+		check(t, dev.Sync(background))
+		if s := dev.Stats(); s.BytesUp != before.BytesUp || s.BytesDown != before.BytesDown {
+			t.Errorf("moved %d bytes up, %d down", s.BytesUp-before.BytesUp, s.BytesDown-before.BytesDown)
+		}
+		check(t, m.Close())
+		raw := make([]byte, 60)
+		check(t, theirs.Read(background, gpu.Transfer{Host: gpu.HostBytes(raw), Width: 60, Count: 1}))
+		if v := math.Float32frombits(uint32(raw[56]) | uint32(raw[57])<<8 | uint32(raw[58])<<16 | uint32(raw[59])<<24); v != 6 {
+			t.Errorf("the stranger's buffer holds %v, want 6", v)
+		}
+		check(t, theirs.Close())
+	})
+}
+
+// TestErrors goes through the mistakes a caller can make: each is typed, and leaves what was there.
+func TestErrors(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		x := []float32{1, 2, 3, 4, 5, 6}
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 3, x))
+		w := must[*dense](t)(matrix.Wrap(dev, 2, 3, append([]float32(nil), x...)))
+		closed := must[*dense](t)(matrix.FromSlice(dev, 2, 3, x))
+		check(t, closed.Close())
+		other := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+		defer other.Close()
+		foreign := must[*dense](t)(matrix.FromSlice(other, 2, 3, x))
+		var null *dense
+		makeErr := func(_ *dense, err error) error { return err }
+		readErr := func(_ []float32, err error) error { return err }
+		cases := []struct {
+			name string
+			err  error
+			want error
+		}{
+			{"add shapes", a.Assign(matrix.Add(a, a.T())), matrix.ErrShape},
+			{"product shapes", a.Assign(matrix.Mul(a, a)), matrix.ErrShape},
+			{"first error wins", matrix.Mul(a, a).Add(closed).Err(), matrix.ErrShape},
+			{"wrapped does not resize", w.Assign(matrix.Mul(a, a.T())), matrix.ErrShape},
+			{"view does not resize", a.Slice(0, 1, 0, 1).Assign(a), matrix.ErrView},
+			{"closed operand", a.Assign(matrix.Add(a, closed)), matrix.ErrClosed},
+			{"closed destination", closed.Assign(a), matrix.ErrClosed},
+			{"closed read", readErr(closed.Read(background)), matrix.ErrClosed},
+			{"nil operand", a.Assign(matrix.Add(a, null)), matrix.ErrNil},
+			{"nil interface", a.Assign(matrix.Add[float32](a, nil)), matrix.ErrNil},
+			{"nil expression", a.Assign((*expr)(nil)), matrix.ErrNil},
+			{"nil destination", null.Assign(a), matrix.ErrNil},
+			{"nil receiver", null.Sync(background), matrix.ErrNil},
+			{"nil device", makeErr(matrix.New[float32](nil, 1, 1)), matrix.ErrInvalid},
+			{"foreign operand", a.Assign(foreign), matrix.ErrForeign},
+			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), matrix.ErrSize},
+			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), matrix.ErrLimit},
+			{"overflow of addresses", makeErr(matrix.New[float32](dev, 1<<31, 2)), matrix.ErrLimit},
+			{"short slice", makeErr(matrix.Wrap(dev, 2, 4, x)), matrix.ErrShort},
+			{"nil slice", makeErr(matrix.Wrap[float32](dev, 2, 3, nil)), matrix.ErrNil},
+			{"short with stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(4))), matrix.ErrShort},
+			{"stride below the row", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(2))), matrix.ErrStride},
+			{"negative stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(-3))), matrix.ErrStride},
+			{"negative offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(-1))), matrix.ErrStride},
+			{"huge offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(math.MaxInt))), matrix.ErrLimit},
+			{"huge stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(math.MaxInt))), matrix.ErrLimit},
+			{"misaligned", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Aligned())), matrix.ErrAlignment},
+			{"slice out of range", a.Slice(0, 3, 0, 1).Err(), matrix.ErrIndex},
+			{"slice backwards", a.Slice(1, 0, 0, 1).Err(), matrix.ErrIndex},
+			{"bad slice in an expression", a.Assign(matrix.Add(a, a.Slice(0, 9, 0, 3))), matrix.ErrIndex},
+			{"row out of range", a.Row(2).Err(), matrix.ErrIndex},
+			{"column out of range", a.Col(-1).Err(), matrix.ErrIndex},
+			{"column slice", a.ColumnSlice(2, 2).Err(), matrix.ErrIndex},
+			{"column slice overflow", a.ColumnSlice(1, math.MaxInt).Err(), matrix.ErrIndex},
+			{"reshape", a.Reshape(4, 2).Err(), matrix.ErrShape},
+			{"reshape with gaps", a.Slice(0, 2, 0, 2).Reshape(4, 1).Err(), matrix.ErrStride},
+			{"negative fill", matrix.Fill(-1, 2, float32(1)).Err(), matrix.ErrSize},
+			{"set slice", a.SetSlice(x[:5]), matrix.ErrShort},
+			{"set out of range", a.Set(2, 0, 1), matrix.ErrIndex},
+			{"read to short", a.ReadTo(background, make([]float32, 5)), matrix.ErrShort},
+			{"value of a matrix", func() error { _, err := matrix.Add(a, a).Value(background); return err }(), matrix.ErrShape},
+			{"wrap no buffer", makeErr(matrix.WrapBuffer[float32](dev, 1, 1, nil)), matrix.ErrNil},
+			{"resize with views", func() error {
+				b := must[*dense](t)(matrix.FromSlice(dev, 2, 3, x))
+				v := b.Row(0)
+				defer v.Close()
+				return b.Assign(a.T())
+			}(), matrix.ErrView},
+			{"function without name", a.Assign(matrix.Apply(matrix.NewFunc("let x = 1;"), a)), matrix.ErrSyntax},
+			{"function with wrong arity", matrix.Apply(matrix.NewFunc("fn f(x: f32, y: f32) -> f32 { return x; }"), a).Err(), matrix.ErrInvalid},
+			{"nil function", matrix.Apply(nil, a).Err(), matrix.ErrNil},
+			{"zero value destination", (&dense{}).Assign(matrix.Fill(1, 1, float32(1))), matrix.ErrInvalid},
+		}
+		for _, c := range cases {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
+			}
+		}
+		same(t, "a unchanged", must[[]float32](t)(a.Read(background)), x)
+		same(t, "w unchanged", must[[]float32](t)(w.Read(background)), x)
+		check(t, closed.Close())
+		dev.Close()
+		if err := a.Assign(a); !errors.Is(err, matrix.ErrClosed) {
+			t.Errorf("after the device was closed: %v", err)
+		}
+		if _, err := w.Read(background); err != nil && !errors.Is(err, matrix.ErrClosed) {
+			t.Errorf("read after the device was closed: %v", err)
+		}
+		check(t, w.Close())
+		check(t, a.Close())
+	})
+}
+
+func TestZeroSizes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for _, d := range [][2]int{{0, 0}, {0, 3}, {3, 0}} {
+			a := must[*dense](t)(matrix.New[float32](dev, d[0], d[1]))
+			c := &dense{}
+			check(t, c.Assign(matrix.Add(a, a).Exp()))
+			if r, k := c.Dims(); r != d[0] || k != d[1] {
+				t.Errorf("%v: result is %dx%d", d, r, k)
+			}
+			check(t, c.Assign(matrix.Mul(a, a.T())))
+			for _, v := range must[[]float32](t)(c.Read(background)) {
+				if v != 0 {
+					t.Errorf("product over nothing is %v", v)
+				}
+			}
+			if v := must[float32](t)(matrix.Sum(a).Value(background)); v != 0 {
+				t.Errorf("sum of nothing is %v", v)
+			}
+			check(t, errors.Join(a.Close(), c.Close()))
+		}
+	})
+}
+
+func TestEval(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
+		b := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{5, 6, 7, 8}))
+		vars := map[string]*dense{"A": a, "B": b}
+		for text, want := range map[string][]float32{
+			"A*B":                     {19, 22, 43, 50},
+			"A%B - 1":                 {4, 11, 20, 31},
+			"2*A + B/2":               {4.5, 7, 9.5, 12},
+			"T(A)*B":                  {26, 30, 38, 44},
+			"A.T + -B":                {-4, -3, -5, -4},
+			"sum(A%B)":                {70},
+			"sumrows(A)":              {3, 7},
+			"relu(A - 2.5)":           {0, 0, .5, 1.5},
+			"where(A > 2, B, 0)":      {0, 0, 7, 8},
+			"max(A, 2) * 1":           {2, 2, 3, 4},
+			"clamp(A, 2, 3)":          {2, 2, 3, 3},
+			"pow(A, 2) - A%A":         {0, 0, 0, 0},
+			"slice(B, 0, 2, 1, 2)":    {6, 8},
+			"row(A, 1) + col(B, 0).T": {8, 11},
+			"fill(2, 2, 1) + A":       {2, 3, 4, 5},
+			"(1+2)*4 - 2":             {10},
+			"A >= B || A == 1":        {1, 0, 0, 0},
+		} {
+			got, err := matrix.Eval(text, vars).On(dev).Read(background)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
+			}
+			same(t, text, got, want)
+		}
+		for text, want := range map[string]error{
+			"":                       matrix.ErrSyntax,
+			"A +":                    matrix.ErrSyntax,
+			"A[0]":                   matrix.ErrSyntax,
+			"func() {}":              matrix.ErrSyntax,
+			`"text"`:                 matrix.ErrSyntax,
+			"A << 2":                 matrix.ErrSyntax,
+			"tanh(A, B)":             matrix.ErrSyntax,
+			"slice(A+B, 0, 1, 0, 1)": matrix.ErrSyntax,
+			"C":                      matrix.ErrName,
+			"frobnicate(A)":          matrix.ErrName,
+			"A * row(B, 0)":          matrix.ErrShape,
+			"row(A, 7)":              matrix.ErrIndex,
+			"A + x.y":                matrix.ErrSyntax,
+		} {
+			if err := matrix.Eval(text, vars).Err(); !errors.Is(err, want) {
+				t.Errorf("%q: %v, want %v", text, err, want)
+			}
+		}
+	})
+}
+
+func FuzzEval(f *testing.F) {
+	dev, err := gpu.Open(background, gpu.WithDriver("cpu"))
+	check(f, err)
+	a := must[*dense](f)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
+	for _, s := range []string{"A*A", "tanh(A*T(A)+1)", "where(A>1,A,-A)", "slice(A,0,1,0,1)", "((((", "1e999*A", "fill(1000000,1000000,1)"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e := matrix.Eval(text, map[string]*dense{"A": a})
+		r, c := e.Dims()
+		if e.Err() == nil && (r < 0 || c < 0) {
+			t.Errorf("%q: %dx%d without an error", text, r, c)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package matrix does matrix mathematics in the memory of a GPU, whoever owns that memory.
+//
+//	a, err := matrix.FromSlice(dev, rows, cols, data) // a copy on the device
+//	x, err := matrix.Wrap(dev, rows, cols, mine)      // the caller's slice, not copied
+//	err = y.Assign(matrix.Mul(a, x).Add(bias).Tanh()) // queued, one kernel
+//	values, err := y.Read(ctx)                        // waits
+//
+// # Matrices
+//
+// A [Dense] is a view of a buffer: dimensions, an offset, a stride and an order. Rows lie one after the other unless
+// [ColMajor] is given. [Dense.Slice], [Dense.Row], [Dense.Col], [Dense.T] and [Dense.Reshape] make views of the same
+// memory; nothing moves. Sizes start at 0 and nothing is special about multiples of 4; a matrix and the gaps between its
+// rows may span up to 4294967295 elements.
+//
+// # Expressions
+//
+// Functions such as [Mul], [Add] and [Sum] build an [Expr] and check shapes at once. [Dense.Assign] runs it: an
+// element-wise chain becomes one kernel, a product takes the element-wise operations on it as its tail, a reduction
+// those under it as its head. What cannot be one kernel becomes several with temporaries in between. Kernels are cached
+// by the shape of the expression, so that new sizes and numbers compile nothing. Receivers are destinations, as in
+// gonum: c.Mul(a, b) is c.Assign(matrix.Mul(a, b)).
+//
+// # Aliasing
+//
+// The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the
+// destination were elsewhere; where that needs a temporary, one is used. This is decided by the memory, not by the
+// identity of the matrices. Two matrices wrapped separately around overlapping memory of the caller's are not
+// recognised: take views of one.
+//
+// # Memory of others
+//
+// A matrix made by [Wrap], [WrapHost] or [WrapBuffer] is never resized, freed or moved. Host memory goes to the device
+// when a kernel first reads it and again only after [Dense.Touch]; results come back at [Dense.Sync], and only what was
+// written. The device's Stats count every byte.
+//
+// # Precision
+//
+// float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
+// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. exp, log, tanh and sigmoid are within a few units in the last place on
+// every device: they are computed with the library's own polynomials, after Cephes, since WGSL promises less. Half
+// matrices are computed in float32 and rounded when stored.
+package matrix

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/shaders"
+	"github.com/sublet-gpu/sublet/shaders/fuse"
+)
+
+// engine runs expressions on one device: it holds the compiled kernels by the shape of what they compute.
+type engine struct {
+	mu      sync.Mutex // one expression at a time, in the order of the calls
+	dev     *gpu.Device
+	kernels map[string]*gpu.Kernel
+	key     []byte // scratch of the expression in progress
+	params  []byte
+	args    []gpu.Arg
+	run     run
+}
+
+type engineKey struct{}
+
+func engineOf(dev *gpu.Device) *engine {
+	return dev.Attach(engineKey{}, func() any {
+		return &engine{dev: dev, kernels: map[string]*gpu.Kernel{}}
+	}).(*engine)
+}
+
+// software reports whether barriers and workgroup memory are to be avoided.
+func (g *engine) software() bool { return g.dev.Info().Kind == gpu.KindCPU }
+
+// kernel finds the kernel with the key, or builds and compiles it.
+func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu.Kernel, error) {
+	if k, ok := g.kernels[string(key)]; ok {
+		k.CountHit()
+		return k, nil
+	}
+	p, err := build()
+	if err != nil {
+		return nil, fail("Assign", ErrInvalid, err.Error())
+	}
+	access := make([]gpu.Access, len(p.Access))
+	for i, a := range p.Access {
+		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
+	}
+	k, err := g.dev.Kernel(context.Background(), gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin})
+	if err != nil {
+		return nil, err
+	}
+	g.kernels[string(key)] = k
+	return k, nil
+}
+
+// run is one evaluation: its temporaries and the scratch memory of its builders.
+type run struct {
+	g      *engine
+	temps  []temp
+	cuts   map[*node]bool
+	owners []*Any
+	places []fuse.Place
+	budget int // nodes that the search for a host may still visit
+}
+
+type temp struct {
+	n *node
+	m *Any
+}
+
+// assign queues the computation of n into dst, whose size is n's.
+func (g *engine) assign(dst *Any, n *node) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := &g.run
+	r.g = g
+	r.cuts = cuts(n, int(g.dev.Limits().MaxStorageBuffers))
+	err := r.evaluate(dst, n)
+	for _, t := range r.temps {
+		if cerr := t.m.buf.Close(); err == nil {
+			err = cerr
+		}
+	}
+	clear(r.temps)
+	r.temps = r.temps[:0]
+	return err
+}
+
+// newTemp makes a contiguous temporary of n's size.
+func (r *run) newTemp(n *node, rows, cols int) (*Any, error) {
+	t := n.t.Compute()
+	size, ok := elements(rows, cols)
+	if !ok {
+		return nil, fail("Assign", ErrLimit, "a temporary of ", n.shape().String())
+	}
+	buf, err := buffer.New(r.g.dev, size*t.Size())
+	if err != nil {
+		return nil, err
+	}
+	m := &Any{layout: layout{rows: rows, cols: cols, stride: cols}, t: t, dev: r.g.dev, buf: buf}
+	r.temps = append(r.temps, temp{n, m})
+	return m, nil
+}
+
+// materialise evaluates a node into a temporary, or returns the matrix it is.
+func (r *run) materialise(n *node) (*Any, error) {
+	if n.kind == kindLeaf {
+		return n.leaf, n.current()
+	}
+	for _, t := range r.temps {
+		if t.n == n {
+			return t.m, nil
+		}
+	}
+	m, err := r.newTemp(n, n.rows, n.cols)
+	if err != nil {
+		return nil, err
+	}
+	at := len(r.temps) - 1
+	r.temps[at].n = nil // not to be found before it is computed
+	if err := r.evaluate(m, n); err != nil {
+		return nil, err
+	}
+	r.temps[at].n = n
+	return m, nil
+}
+
+// operand resolves a product's or a reduction's operand to a matrix, with the transposes above it applied.
+func (r *run) operand(n *node, flip bool) (load, error) {
+	n, flip = resolve(n, flip)
+	m, err := r.materialise(n)
+	if err != nil {
+		return load{}, err
+	}
+	l := m.layout
+	if flip {
+		l = l.t()
+	}
+	return load{m, l}, nil
+}
+
+// cut reports whether a node is evaluated by itself because the tree around it is too large for one kernel.
+func (r *run) cut(n *node) bool { return len(r.cuts) > 0 && r.cuts[n] }
+
+// evaluate computes n into dst.
+func (r *run) evaluate(dst *Any, n *node) error {
+	if dst.empty() {
+		return nil
+	}
+	n, flip := resolve(n, false)
+	switch n.kind {
+	case kindReduce:
+		return r.reduce(dst, n, flip)
+	case kindSoftmax:
+		return r.softmax(dst, n, flip)
+	}
+	r.budget = hostBudget
+	if h, ok := r.findHost(n, flip, dst.rows, dst.cols); ok && n.t.Compute() == h.n.t.Compute() {
+		return r.product(dst, n, flip, h)
+	}
+	return r.mapped(dst, n, flip)
+}
+
+// viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
+func (r *run) viaTemp(dst *Any, n *node, flip bool, compute func(*Any) error) error {
+	m, err := r.newTemp(n, dst.rows, dst.cols)
+	if err != nil {
+		return err
+	}
+	if dst.order == ColMajorOrder {
+		m.order, m.stride = ColMajorOrder, dst.rows
+	}
+	at := len(r.temps) - 1
+	r.temps[at].n = nil
+	if err := compute(m); err != nil {
+		return err
+	}
+	return r.mapped(dst, m.node(), false)
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
+// buffer that reach the caller have a second name here.
+var (
+	ErrShape          = driver.NewSentinel("ErrShape", "dimension mismatch")
+	ErrIndex          = driver.NewSentinel("ErrIndex", "index out of range")
+	ErrStride         = driver.NewSentinel("ErrStride", "impossible stride or offset")
+	ErrAlignment      = driver.NewSentinel("ErrAlignment", "not aligned")
+	ErrExternalResize = driver.NewSentinel("ErrExternalResize", "external memory cannot be resized")
+	ErrView           = driver.NewSentinel("ErrView", "a view cannot be resized")
+	ErrSyntax         = driver.NewSentinel("ErrSyntax", "malformed expression")
+	ErrName           = driver.NewSentinel("ErrName", "unknown name")
+
+	ErrNil         = buffer.ErrNil
+	ErrShort       = buffer.ErrShort
+	ErrSize        = buffer.ErrSize
+	ErrClosed      = gpu.ErrClosed
+	ErrForeign     = gpu.ErrForeign
+	ErrInvalid     = gpu.ErrInvalid
+	ErrLimit       = gpu.ErrLimit
+	ErrUnsupported = gpu.ErrUnsupported
+)
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("matrix: "+op, err, detail...)
+}
+
+func shapeError(op string, shapes ...gpu.Shape) error {
+	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: ErrShape}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

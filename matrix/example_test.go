@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// oracle opens the device that every machine has. Leave the option out to get the best one.
+func oracle(ctx context.Context) *gpu.Device {
+	dev, err := gpu.Open(ctx, gpu.WithDriver("cpu"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dev
+}
+
+func Example() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	weights := []float32{1, 2, 3, 4, 5, 6}
+	w, err := matrix.Wrap(dev, 2, 3, weights) // not copied
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, err := matrix.FromSlice(dev, 3, 1, []float32{1, 0, -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := matrix.Mul(w, x).AddScalar(2.5).Relu().Read(ctx)
+	fmt.Println(y, err)
+	// Output: [0.5 0.5] <nil>
+}
+
+func ExampleWrap() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	mine := []float32{1, 2, 3, 4}
+	m, err := matrix.Wrap(dev, 2, 2, mine)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := m.Assign(matrix.Scale(10, m)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mine) // the result is still on the device
+	if err := m.Sync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mine)
+	// Output:
+	// [1 2 3 4]
+	// [10 20 30 40]
+}
+
+func ExampleDense_Slice() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	a, err := matrix.FromSlice(dev, 3, 3, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9})
+	if err != nil {
+		log.Fatal(err)
+	}
+	corner := a.Slice(0, 2, 1, 3) // rows 0 and 1, columns 1 and 2
+	defer corner.Close()
+	if err := corner.Fill(0); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(a.Read(ctx))
+	// Output: [1 0 0 4 0 0 7 8 9] <nil>
+}
+
+func ExampleEval() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	a, err := matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	vars := map[string]*matrix.Dense[float32]{"A": a}
+	fmt.Println(matrix.Eval("A*A.T + 1", vars).Read(ctx))
+	fmt.Println(matrix.Eval("A * row(A, 0)", vars).Read(ctx))
+	// Output:
+	// [6 12 12 26] <nil>
+	// [] matrix: Eval: column 1: Mul: 2x2 by 1x2: dimension mismatch
+}
+
+func ExampleSum() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	a, err := matrix.FromSlice(dev, 2, 2, []float32{3, 0, 0, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	norm, err := matrix.Sum(matrix.Square(a)).Sqrt().Value(ctx)
+	fmt.Println(norm, err)
+	// Output: 5 <nil>
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// drivers are those the tests run on: all that are linked, or those of SUBLET_TEST_DRIVERS.
+func drivers() []string {
+	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
+		return strings.Split(s, ",")
+	}
+	return gpu.Drivers()
+}
+
+// onDevices runs a test on a fresh device of every driver. A driver without a device fails.
+func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	for _, name := range drivers() {
+		t.Run(name, func(t *testing.T) {
+			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
+			if err != nil {
+				t.Fatalf("driver %s: %v", name, err)
+			}
+			defer func() { check(t, dev.Close()) }()
+			test(t, dev)
+		})
+	}
+}
+
+// onGPUs is onDevices without the oracle: for WGSL of the user's.
+func onGPUs(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		if dev.Has(gpu.FeatureWGSL) {
+			test(t, dev)
+		}
+	})
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// sizes at which kernels change their ways.
+var sizes = []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257}
+
+func random(rng *rand.Rand, n int) []float32 {
+	s := make([]float32, n)
+	for i := range s {
+		s[i] = rng.Float32()*4 - 2
+	}
+	return s
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// ulp is the distance from |x| to the next float32.
+func ulp(x float64) float64 {
+	a := float32(math.Abs(x))
+	if a > math.MaxFloat32/2 {
+		a = math.MaxFloat32 / 2
+	}
+	return max(float64(math.Nextafter32(a, math.MaxFloat32)-a), math.SmallestNonzeroFloat32)
+}
+
+// near fails unless every element is within tol ulp of the reference, or of the same kind of special value.
+func near(t testing.TB, what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		g := float64(got[i])
+		switch {
+		case math.IsNaN(w) && math.IsNaN(g), g == w, float64(float32(w)) == g:
+			continue
+		case math.Abs(g-w) <= max(tol*ulp(w), 0x1p-126): // devices flush subnormal numbers
+			continue
+		}
+		t.Fatalf("%s: element %d of %d is %v, want %v (%.1f ulp)", what, i, len(want), g, w, math.Abs(g-w)/ulp(w))
+	}
+}
+
+// same fails unless two slices are equal.
+func same[T comparable](t testing.TB, what string, got, want []T) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// form is a way of laying out a matrix in memory.
+type form struct {
+	name string
+	opts func(rows, cols int) []matrix.Option
+}
+
+// forms of operands and results: contiguous, with gaps, with an odd offset, by columns, and transposed.
+var forms = []form{
+	{"plain", func(int, int) []matrix.Option { return nil }},
+	{"strided", func(_, c int) []matrix.Option { return []matrix.Option{matrix.Stride(c + 3)} }},
+	{"aligned", func(_, c int) []matrix.Option {
+		return []matrix.Option{matrix.Stride((c + 7) / 4 * 4), matrix.Offset(8), matrix.Aligned()}
+	}},
+	{"offset", func(_, c int) []matrix.Option { return []matrix.Option{matrix.Offset(5), matrix.Stride(c + 1)} }},
+	{"columns", func(int, int) []matrix.Option { return []matrix.Option{matrix.ColMajor()} }},
+	{"columns-strided", func(r, _ int) []matrix.Option {
+		return []matrix.Option{matrix.ColMajor(), matrix.Stride(r + 5), matrix.Offset(3)}
+	}},
+}
+
+// guard fills the cells of wrapped memory that do not belong to the matrix.
+const guard = -12345
+
+// wrapped lays out values (row by row) in memory of the form, with guard cells everywhere else and after the end.
+func wrapped(t testing.TB, dev *gpu.Device, f form, rows, cols int, values []float32) (*matrix.Dense[float32], []float32) {
+	t.Helper()
+	mem := make([]float32, 16+(rows+8)*(cols+8)*2)
+	for i := range mem {
+		mem[i] = guard
+	}
+	m := must[*matrix.Dense[float32]](t)(matrix.Wrap(dev, rows, cols, mem, f.opts(rows, cols)...))
+	for i := range rows {
+		for j := range cols {
+			mem[cell(m, i, j)] = values[i*cols+j]
+		}
+	}
+	return m, mem
+}
+
+func cell(m *matrix.Dense[float32], i, j int) int {
+	if m.Order() == matrix.ColMajorOrder {
+		return m.Offset() + j*m.Stride() + i
+	}
+	return m.Offset() + i*m.Stride() + j
+}
+
+// guarded fails if a cell outside the matrix was changed.
+func guarded(t testing.TB, what string, m *matrix.Dense[float32], mem []float32) {
+	t.Helper()
+	rows, cols := m.Dims()
+	mine := map[int]bool{}
+	for i := range rows {
+		for j := range cols {
+			mine[cell(m, i, j)] = true
+		}
+	}
+	for i, v := range mem {
+		if !mine[i] && v != guard {
+			t.Fatalf("%s: cell %d outside the matrix is %v", what, i, v)
+		}
+	}
+}
+
+func float64s(s []float32) []float64 {
+	d := make([]float64, len(s))
+	for i, v := range s {
+		d[i] = float64(v)
+	}
+	return d
+}
+
+func name(parts ...any) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(parts...), "[]"), " ", "_")
+}
+
+var background = context.Background()

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import "github.com/sublet-gpu/sublet/shaders/fuse"
+
+// Option places a matrix in its memory.
+type Option func(*placement)
+
+type placement struct {
+	order          Order
+	offset, stride int
+	hasStride      bool
+	aligned        bool
+	release        func()
+}
+
+// ColMajor stores columns, not rows, in a row.
+func ColMajor() Option { return func(p *placement) { p.order = ColMajorOrder } }
+
+// Stride sets the distance in elements between two rows (two columns in column-major order). It is at least their length,
+// which it is when the option is absent.
+func Stride(n int) Option { return func(p *placement) { p.stride, p.hasStride = n, true } }
+
+// Offset lets the matrix begin n elements into the memory.
+func Offset(n int) Option { return func(p *placement) { p.offset = n } }
+
+// Aligned demands that the offset is a multiple of 16 bytes and the stride one of 4 elements: [ErrAlignment] otherwise.
+func Aligned() Option { return func(p *placement) { p.aligned = true } }
+
+// Release is called once, when the last share of wrapped memory is closed.
+func Release(fn func()) Option { return func(p *placement) { p.release = fn } }
+
+// alignment is how many elements a vector has; see Aligned.
+const alignment = 4
+
+// layout applies the options to a rows x cols matrix.
+func newPlacement(opts []Option) placement {
+	var p placement
+	for _, o := range opts {
+		if o != nil {
+			o(&p)
+		}
+	}
+	return p
+}
+
+func (p placement) layout(op string, rows, cols int, t fuse.Type) (layout, error) {
+	if err := checkDims(op, rows, cols); err != nil {
+		return layout{}, err
+	}
+	l := layout{rows: rows, cols: cols, offset: p.offset, order: p.order}
+	l.stride = l.minor()
+	if p.hasStride {
+		l.stride = p.stride
+	}
+	if p.offset < 0 || l.stride < l.minor() || p.stride < 0 {
+		return layout{}, fail(op, ErrStride, "offset ", itoa(p.offset), ", stride ", itoa(p.stride), " for rows of ", itoa(l.minor()))
+	}
+	if p.aligned && (p.offset*t.Size()%16 != 0 || l.stride%alignment != 0) {
+		return layout{}, fail(op, ErrAlignment, "offset ", itoa(p.offset), ", stride ", itoa(l.stride))
+	}
+	if n, ok := elements(max(l.major(), 1), max(l.stride, 1)); !ok || uint64(n)+uint64(p.offset) > 1<<32-1 {
+		return layout{}, fail(op, ErrLimit, "more than 4294967295 elements between the first and the last")
+	}
+	return l, nil
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// reference multiplies in float64 and returns the bound k * 2^-24 * sum|a||b| for each element.
+func reference(a, b []float32, m, k, n int) (c, bound []float64) {
+	c, bound = make([]float64, m*n), make([]float64, m*n)
+	for i := range m {
+		for l := range k {
+			x := float64(a[i*k+l])
+			for j := range n {
+				p := x * float64(b[l*n+j])
+				c[i*n+j] += p
+				bound[i*n+j] += math.Abs(p) * float64(k) * 0x1p-24
+			}
+		}
+	}
+	return c, bound
+}
+
+func within(t testing.TB, what string, got []float32, want, bound []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if d := math.Abs(float64(got[i]) - w); !(d <= bound[i]) {
+			t.Fatalf("%s: element %d is %v, want %v: off by %g, allowed %g", what, i, got[i], w, d, bound[i])
+		}
+	}
+}
+
+// TestProductSizes goes through all the sizes at which kernels change, each dimension against a few of the others.
+func TestProductSizes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(3)
+		for _, s := range productShapes() {
+			m, k, n := s[0], s[1], s[2]
+			x, y := random(rng, m*k), random(rng, k*n)
+			a := must[*dense](t)(matrix.FromSlice(dev, m, k, x))
+			b := must[*dense](t)(matrix.FromSlice(dev, k, n, y))
+			want, bound := reference(x, y, m, k, n)
+			within(t, name(s), must[[]float32](t)(matrix.Mul(a, b).Read(background)), want, bound)
+			check(t, a.Close())
+			check(t, b.Close())
+		}
+	})
+}
+
+// productShapes pairs every size with every other in a cyclic way, so that each of m, n and k meets each size next to
+// all others; SUBLET_TEST_ALL=1 takes all triples.
+func productShapes() [][3]int {
+	var out [][3]int
+	all := os.Getenv("SUBLET_TEST_ALL") != ""
+	for i, m := range sizes {
+		for j, k := range sizes {
+			if all {
+				for _, n := range sizes {
+					out = append(out, [3]int{m, k, n})
+				}
+				continue
+			}
+			out = append(out, [3]int{m, k, sizes[(i+j)%len(sizes)]}, [3]int{m, k, sizes[(i+2*j+7)%len(sizes)]})
+		}
+	}
+	return append(out, [3]int{1, 2048, 2048}, [3]int{2048, 2048, 1}, [3]int{1, 70001, 3}, [3]int{3, 70001, 1}, [3]int{5, 70001, 6}, [3]int{1, 1, 70001}, [3]int{70001, 2, 1}, [3]int{1, 5000, 1})
+}
+
+// TestProductLayouts multiplies operands of all layouts, plain and transposed, into results of all layouts.
+func TestProductLayouts(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(4)
+		for _, s := range [][3]int{{5, 7, 6}, {16, 16, 16}, {33, 20, 41}, {1, 37, 19}, {19, 37, 1}, {64, 3, 65}} {
+			m, k, n := s[0], s[1], s[2]
+			x, y, z := random(rng, m*k), random(rng, k*n), random(rng, m*n)
+			want, bound := reference(x, y, m, k, n)
+			for i := range want {
+				want[i] = want[i]*2 + float64(z[i])
+				bound[i] = bound[i]*2 + 4*ulp(want[i]) + 4*ulp(float64(z[i]))
+			}
+			for fi, fa := range forms {
+				for fj, fb := range forms {
+					fc := forms[(fi+fj)%len(forms)]
+					a, _ := wrapped(t, dev, fa, m, k, x)
+					b, _ := wrapped(t, dev, fb, n, k, transposed(y, k, n))
+					d, _ := wrapped(t, dev, forms[(fi+2*fj)%len(forms)], m, n, z)
+					c, mem := wrapped(t, dev, fc, m, n, make([]float32, m*n))
+					what := name(s, fa.name, fb.name, fc.name)
+					check(t, c.Assign(matrix.Mul(a, b.T()).Scale(2).Add(d)))
+					check(t, c.Sync(background))
+					within(t, what, must[[]float32](t)(c.Read(background)), want, bound)
+					guarded(t, what, c, mem)
+					for _, x := range []*dense{a, b, c, d} {
+						check(t, x.Close())
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestProductTail checks that the element-wise tail runs in the product's own kernel.
+func TestProductTail(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(5)
+		x, y, r := random(rng, 40*30), random(rng, 30*50), random(rng, 50)
+		a := must[*dense](t)(matrix.FromSlice(dev, 40, 30, x))
+		b := must[*dense](t)(matrix.FromSlice(dev, 30, 50, y))
+		bias := must[*dense](t)(matrix.FromSlice(dev, 1, 50, r))
+		c := must[*dense](t)(matrix.New[float32](dev, 40, 50))
+		check(t, dev.Sync(background))
+		before := dev.Stats()
+		check(t, c.Assign(matrix.Mul(a, b).Add(bias).Tanh()))
+		if n := dev.Stats().Dispatches - before.Dispatches; n != 1 {
+			t.Errorf("%d dispatches, want 1", n)
+		}
+		want, bound := reference(x, y, 40, 30, 50)
+		for i := range want {
+			want[i] = math.Tanh(want[i] + float64(r[i%50]))
+			bound[i] += 8 * ulp(1)
+		}
+		within(t, "tail", must[[]float32](t)(c.Read(background)), want, bound)
+
+		check(t, c.Assign(matrix.Mul(a, b).Sub(matrix.Mul(a, b).Scale(.5))))
+		want, bound = reference(x, y, 40, 30, 50)
+		for i := range want {
+			want[i] *= .5
+			bound[i] *= 2
+		}
+		within(t, "two products", must[[]float32](t)(c.Read(background)), want, bound)
+		check(t, c.Assign(matrix.Mul(matrix.Mul(a, b), c.T()).Mul(a).Mul(b)))
+	})
+}
+
+// TestProductIgnoresBeyond puts NaN around the operands: what lies outside must not reach the result.
+func TestProductIgnoresBeyond(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		nan := float32(math.NaN())
+		for _, s := range [][3]int{{3, 5, 7}, {8, 6, 8}, {1, 9, 6}, {6, 9, 1}, {17, 33, 9}} {
+			m, k, n := s[0], s[1], s[2]
+			big := make([]float32, 64*64)
+			for i := range big {
+				big[i] = nan
+			}
+			a := must[*dense](t)(matrix.FromSlice(dev, 64, 64, big))
+			b := must[*dense](t)(matrix.FromSlice(dev, 64, 64, big))
+			for _, at := range []int{4, 5} {
+				va, vb := a.Slice(at, at+m, at, at+k), b.Slice(at, at+k, at, at+n)
+				check(t, va.Fill(1))
+				check(t, vb.Fill(2))
+				got := must[[]float32](t)(matrix.Mul(va, vb).Read(background))
+				for i, v := range got {
+					if v != float32(2*k) {
+						t.Fatalf("%v at %d: element %d is %v, want %d", s, at, i, v, 2*k)
+					}
+				}
+				got = must[[]float32](t)(matrix.Mul(vb.T(), va.T()).Read(background))
+				for i, v := range got {
+					if v != float32(2*k) {
+						t.Fatalf("%v transposed at %d: element %d is %v, want %d", s, at, i, v, 2*k)
+					}
+				}
+				check(t, va.Fill(nan))
+				check(t, vb.Fill(nan))
+			}
+			check(t, a.Close())
+			check(t, b.Close())
+		}
+	})
+}
+
+func TestProductIntegersAndHalf(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(6)
+		for _, s := range [][3]int{{1, 1, 1}, {5, 6, 7}, {32, 17, 33}, {1, 40, 12}, {12, 40, 1}} {
+			m, k, n := s[0], s[1], s[2]
+			xi, yi := make([]int32, m*k), make([]int32, k*n)
+			xh, yh := make([]matrix.Half, m*k), make([]matrix.Half, k*n)
+			xf, yf := make([]float32, m*k), make([]float32, k*n)
+			for i := range xi {
+				xi[i] = int32(rng.IntN(2001) - 1000)
+				xf[i] = float32(xi[i]) / 64
+				xh[i] = matrix.ToHalf(xf[i])
+				xf[i] = xh[i].Float32()
+			}
+			for i := range yi {
+				yi[i] = int32(rng.IntN(2001) - 1000)
+				yf[i] = float32(yi[i]) / 64
+				yh[i] = matrix.ToHalf(yf[i])
+				yf[i] = yh[i].Float32()
+			}
+			want := make([]int32, m*n)
+			for i := range m {
+				for j := range n {
+					for l := range k {
+						want[i*n+j] += xi[i*k+l] * yi[l*n+j]
+					}
+				}
+			}
+			ai := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, m, k, xi))
+			bi := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, k, n, yi))
+			same(t, name(s, "int32"), must[[]int32](t)(matrix.Mul(ai, bi).Read(background)), want)
+			ah := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, m, k, xh))
+			bh := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, k, n, yh))
+			ref, bound := reference(xf, yf, m, k, n)
+			within(t, name(s, "half"), must[[]float32](t)(matrix.Convert[float32](matrix.Mul(ah, bh)).Read(background)), ref, bound)
+			got := must[[]matrix.Half](t)(matrix.Mul(ah, bh).Read(background))
+			for i, h := range got {
+				if d := math.Abs(float64(h.Float32()) - ref[i]); d > math.Abs(ref[i])*0x1p-10+0x1p-14 && math.Abs(ref[i]) < 65000 {
+					t.Fatalf("%v: half element %d is %v, want %v", s, i, h.Float32(), ref[i])
+				}
+			}
+		}
+	})
+}

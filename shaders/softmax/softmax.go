@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package softmax holds the kernels of the softmax of rows: exp(x - max) divided by its sum, and its logarithm.
+package softmax
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/shaders"
+	"github.com/sublet-gpu/sublet/shaders/fuse"
+)
+
+//go:embed rows.wgsl
+var rowsSource string
+
+//go:embed group.wgsl
+var groupSource string
+
+// Spec is what the text of a kernel depends on, beside the function.
+type Spec struct {
+	Group bool // a workgroup per row, with workgroup memory
+	Log   bool
+	Keep  bool // the result can hold the exponentials unrounded
+}
+
+const rowsSize = 16
+
+// Plan is one launch.
+type Plan struct {
+	Spec   Spec
+	Groups [3]uint32
+	Shape  [4]uint32
+}
+
+// MaxCols is the longest row: an invocation of the software family goes along it alone, three times.
+const MaxCols = 4 * shaders.LoopLimit / 3
+
+// NewPlan plans the softmax of rows x cols elements, at least one. keep says that the result holds float32. Rows longer
+// than [MaxCols] need software to be false.
+func NewPlan(rows, cols int, log, keep, software bool) Plan {
+	shape := [4]uint32{uint32(rows), uint32(cols)}
+	if software && cols <= MaxCols {
+		return Plan{Spec{Log: log, Keep: keep}, shaders.Fold(shaders.Ceil(rows, rowsSize)), shape}
+	}
+	return Plan{Spec{Group: true, Log: log}, shaders.Fold(rows), shape}
+}
+
+// Build writes the kernel's text.
+func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
+	fused := f.Text(1, false) + f.Reload() + fuse.Helper(fuse.OpExp, f) + "fn power(x: V) -> V { return exp4(x); }\n"
+	params := []shaders.Param{{Name: "LOG", Value: strconv.FormatBool(s.Log)}}
+	source, name := groupSource, "group"
+	if !s.Group {
+		source, name = rowsSource, "rows"
+		params = append(params, shaders.Param{Name: "KEEP", Value: strconv.FormatBool(s.Keep)})
+	}
+	text, err := shaders.Expand(source, fused, params...)
+	if err != nil {
+		return shaders.Program{}, err
+	}
+	p := shaders.Program{Name: "softmax/" + name, Source: text, Access: f.Access()}
+	if len(f.Calls) == 0 {
+		p.Twin = func(_ [3]uint32, params []byte, storage [][]byte) { run(s, f, params, storage) }
+	}
+	return p, nil
+}
+
+func run(s Spec, f *fuse.Func, params []byte, storage [][]byte) {
+	rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
+	e, ok := fuse.NewEval[float32](f, params[16:], storage)
+	if !ok {
+		return
+	}
+	row := make([]float32, cols)
+	for i := range rows {
+		clear(row)
+		e.Apply(i, 0, row)
+		softmax(row, s.Log)
+		e.Store(i, 0, row)
+	}
+}
+
+func softmax(row []float32, log bool) {
+	top, sum := math.Inf(-1), 0.0
+	for _, x := range row {
+		top = math.Max(top, float64(x))
+	}
+	for _, x := range row {
+		sum += math.Exp(float64(x) - top)
+	}
+	for j, x := range row {
+		if log {
+			row[j] = float32(float64(x) - top - math.Log(sum))
+		} else {
+			row[j] = float32(math.Exp(float64(x)-top) / sum)
+		}
+	}
+}
