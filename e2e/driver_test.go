@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tests the library in a real browser.
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+)
+
+// strict is a Content-Security-Policy that keeps a program from installing scripts: no inline ones, no blob: and no eval.
+const strict = "script-src 'self' 'wasm-unsafe-eval'"
+
+// TestBrowserDriver runs the tests of the browser driver, among them the conformance suite, on each of the three ways in
+// which it can execute command lists.
+func TestBrowserDriver(t *testing.T) {
+	tests := chrome.Build(t, "./wasm/browser")
+	for engine, o := range map[string]chrome.Options{
+		"embedded": {},
+		"supplied": withHelper(t, chrome.Options{}),
+		"direct":   {CSP: strict},
+	} {
+		t.Run(engine, func(t *testing.T) { tests.Run(t, expect(engine, o)) })
+	}
+}
+
+// TestBrowserDriverPages runs the driver's own tests in other kinds of page, where its helper comes by other ways.
+func TestBrowserDriverPages(t *testing.T) {
+	tests := chrome.Build(t, "./wasm/browser")
+	for name, c := range map[string]struct {
+		engine  string
+		options chrome.Options
+	}{
+		"worker":                  {"embedded", chrome.Options{Worker: true}},
+		"policy with blob":        {"embedded", chrome.Options{CSP: strict + " blob:"}},
+		"policy with nonce":       {"embedded", chrome.Options{CSP: strict + " 'nonce-gotest'"}},
+		"policy, supplied helper": {"supplied", withHelper(t, chrome.Options{CSP: strict})},
+		"policy, worker":          {"direct", chrome.Options{CSP: strict, Worker: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.options.Args = []string{"-test.skip=Conformance"}
+			tests.Run(t, expect(c.engine, c.options))
+		})
+	}
+}
+
+// expect tells the program which engine it has to find.
+func expect(engine string, o chrome.Options) chrome.Options {
+	o.Env = map[string]string{"SUBLET_TEST_ENGINE": engine}
+	return o
+}
+
+// withHelper makes the page load the helper and hand Go's memory to it, as the npm package does.
+func withHelper(t *testing.T, o chrome.Options) chrome.Options {
+	t.Helper()
+	glue, err := os.ReadFile(filepath.Join("..", "wasm", "browser", "glue.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Files = chrome.Files{
+		"/glue.js":   string(glue),
+		"/supply.js": "globalThis.beforeGo = ({exports}) => globalThis[Symbol.for('sublet.glue')].setMemory(exports.mem);",
+	}
+	o.Scripts = []string{"/glue.js", "/supply.js"}
+	return o
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && wasm
+
+package browser
+
+import (
+	"runtime"
+	"slices"
+	"syscall/js"
+	"testing"
+	"time"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// newGPUDevice makes a device as a page would, without the driver.
+func newGPUDevice(t testing.TB) js.Value {
+	t.Helper()
+	wait := func(promise js.Value) js.Value {
+		v, err := awaitPromise(t.Context(), "test", promise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := wait(wait(gpu().Call("requestAdapter")).Call("requestDevice"))
+	t.Cleanup(func() { v.Call("destroy") })
+	return v
+}
+
+func adopt(t testing.TB, handle js.Value) *device {
+	t.Helper()
+	d, err := New().Adopt(t.Context(), handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d.(*device)
+}
+
+func gpuBuffer(device js.Value, size, usage int) js.Value {
+	return device.Call("createBuffer", map[string]any{"size": size, "usage": usage})
+}
+
+func TestAdopt(t *testing.T) {
+	for _, wrong := range []any{nil, 1, js.Null(), js.Undefined(), js.ValueOf("x"), js.Global(), js.ValueOf(map[string]any{})} {
+		_, err := New().Adopt(t.Context(), wrong)
+		wantError(t, err, driver.ErrUnsupported)
+	}
+	handle := newGPUDevice(t)
+	d := adopt(t, handle)
+	if !d.Handle().(js.Value).Equal(handle) {
+		t.Error("Handle is another device")
+	}
+	if i := d.Info(); i.Kind != driver.KindCPU || i.Limits.MaxStorageBuffers != 8 || i.Name == "" {
+		t.Errorf("info of the adopted device is %+v", i)
+	}
+	newBuffer(t, d, 1, 16)
+	own := d.BufferHandle(1).(js.Value)
+	foreign := gpuBuffer(handle, 32, usageOwn)
+	handle.Get("queue").Call("writeBuffer", foreign, 0, js.Global().Get("Float32Array").Call("of", 1, 2, 3, 4, 5, 6, 7, 8))
+	size, err := d.ImportBuffer(2, foreign)
+	if err != nil || size != 32 || !d.BufferHandle(2).(js.Value).Equal(foreign) {
+		t.Fatalf("size %d, error %v", size, err)
+	}
+	if _, err := d.ImportBuffer(3, foreign); err != nil { // a buffer may have two numbers
+		t.Fatal(err)
+	}
+	newKernel(t, d, 1, &scale)
+	submit(t, d, func(l *driver.CommandList) {
+		l.Bind(1, scale.Layout, []driver.Binding{{Buffer: 2, Size: 32}})
+		l.Dispatch(1, 1, [3]uint32{1, 1, 1}, scaleParams(10, 8))
+		l.Write(3, 4, driver.HostBytes(floats(-1))) // must not overtake the dispatch
+	})
+	if got, want := readFloats(t, d, 3, 8), []float32{10, -1, 30, 40, 50, 60, 70, 80}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	d.FreeBuffer(2)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	// The caller's device and buffer live on, ours is gone.
+	other := adopt(t, handle)
+	if _, err := other.ImportBuffer(1, foreign); err != nil {
+		t.Error(err)
+	}
+	if got := readFloats(t, other, 1, 1); got[0] != 10 {
+		t.Errorf("the caller's buffer holds %v", got)
+	}
+	if _, err := other.ImportBuffer(2, own); err != nil {
+		t.Error(err)
+	}
+	host := make([]byte, 16)
+	err = other.Read(t.Context(), driver.Transfer{Buffer: 2, Host: driver.HostBytes(host), Width: 16, Count: 1})
+	wantError(t, err, driver.ErrInvalid) // destroyed
+}
+
+func TestImportMistakes(t *testing.T) {
+	d := openDevice(t)
+	handle := d.Handle().(js.Value)
+	for name, c := range map[string]struct {
+		handle any
+		want   error
+	}{
+		"nil":       {nil, driver.ErrUnsupported},
+		"undefined": {js.Undefined(), driver.ErrUnsupported},
+		"device":    {handle, driver.ErrUnsupported},
+		"object":    {js.ValueOf(map[string]any{"size": 16, "usage": usageOwn}), driver.ErrUnsupported},
+		"usage":     {gpuBuffer(handle, 16, usageStorage|usageCopyDst), driver.ErrInvalid},
+		"mapped":    {handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true}), driver.ErrMapped},
+	} {
+		if _, err := d.ImportBuffer(1, c.handle); err == nil {
+			t.Errorf("imported %s", name)
+		} else {
+			wantError(t, err, c.want)
+		}
+	}
+	other := newGPUDevice(t)
+	if _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, d.Wait(t.Context()), driver.ErrForeign)
+	d.FreeBuffer(1)
+	if err := d.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOddSize reads what can be read of a buffer whose size is no multiple of 4.
+func TestOddSize(t *testing.T) {
+	d := openDevice(t)
+	if _, err := d.ImportBuffer(1, gpuBuffer(d.Handle().(js.Value), 6, usageOwn)); err != nil {
+		t.Fatal(err)
+	}
+	host := driver.HostBytes(make([]byte, 6))
+	if err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Offset: 1, Host: host, Width: 3, Count: 1}); err != nil {
+		t.Error(err)
+	}
+	err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, Width: 6, Count: 1})
+	wantError(t, err, driver.ErrUnsupported)
+}
+
+// TestUsersErrors checks that mistakes which the page makes on its own device are not taken for ours.
+func TestUsersErrors(t *testing.T) {
+	handle := newGPUDevice(t)
+	d := adopt(t, handle)
+	handle.Call("pushErrorScope", "validation")
+	gpuBuffer(handle, 16, 0x7fff)
+	newBuffer(t, d, 1, 16)
+	submit(t, d, func(l *driver.CommandList) { l.Clear(1, 0, 16) })
+	if err := d.Wait(t.Context()); err != nil {
+		t.Errorf("the page's error became ours: %v", err)
+	}
+	e, err := awaitPromise(t.Context(), "test", handle.Call("popErrorScope"))
+	if err != nil || tag(e) != "GPUValidationError" {
+		t.Errorf("the page's error scope has got %s, %v", tag(e), err)
+	}
+}
+
+func TestLost(t *testing.T) {
+	handle := newGPUDevice(t)
+	d := adopt(t, handle)
+	newBuffer(t, d, 1, 16)
+	results := make(chan error, 1)
+	go func() {
+		host := make([]byte, 16)
+		results <- d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: driver.HostBytes(host), Width: 16, Count: 1})
+	}()
+	runtime.Gosched()
+	handle.Call("destroy")
+	wantError(t, <-results, driver.ErrDeviceLost)
+	select {
+	case <-d.Lost():
+	case <-time.After(time.Minute):
+		t.Fatal("nobody tells of the loss")
+	}
+	if !contains(d.LostReason(), "destroyed") {
+		t.Errorf("the reason is %q", d.LostReason())
+	}
+	wantError(t, d.Submit(&driver.CommandList{}), driver.ErrDeviceLost)
+	wantError(t, d.NewBuffer(2, 16, false), driver.ErrDeviceLost)
+	wantError(t, d.Wait(t.Context()), driver.ErrDeviceLost)
+	wantError(t, d.NewKernel(t.Context(), 1, &scale), driver.ErrDeviceLost)
+	d.FreeBuffer(1)
+}
+
+func TestLostWhileWaiting(t *testing.T) {
+	handle := newGPUDevice(t)
+	d := adopt(t, handle)
+	results := make(chan error, 1)
+	go func() { results <- d.Wait(t.Context()) }()
+	runtime.Gosched()
+	handle.Call("destroy")
+	wantError(t, <-results, driver.ErrDeviceLost)
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The JavaScript half of Sublet's browser driver. A call from WebAssembly into JavaScript costs about a microsecond, so
+// Go hands over a whole command list (gpu/driver/commands.go) in one call, and this script decodes and executes it.
+//
+// It is a classic script and a module alike, declares no globals, and leaves globalThis[Symbol.for('sublet.glue')] behind.
+//
+// A page whose Content-Security-Policy keeps Go from installing the script loads it itself, before the Go program starts.
+// A page that also passes instance.exports.mem to setMemory saves the copies between Go's memory and JavaScript's.
+(() => {
+  'use strict';
+
+  /** Go refuses a helper of another version. Keep in step with glueVersion in install.go. */
+  const VERSION = 1;
+
+  // Commands, accesses and sizes of gpu/driver.
+  const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
+  const NONE = 0, READ = 1, PARAMS = 3, MAX_BINDINGS = 32, MAX_PARAMS = 1024;
+
+  // Numbers of the WebGPU specification, because the script may be loaded where WebGPU's interfaces are missing.
+  const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
+  const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
+
+  /** The ticket under which Go hears of errors that belong to no call. */
+  const FAULT = 0;
+  /** Writes go in pieces of this size, for which Chromium has a ring buffer. For larger ones it allocates each time. */
+  const WRITE_CHUNK = 2 << 20;
+  /** Idle staging buffers of a device keep at most this many bytes. */
+  const STAGING_KEPT = 64 << 20;
+  /** Rows narrower than this are copied byte by byte, which is cheaper than making a view of each. */
+  const NARROW = 64;
+
+  /**
+   * @typedef {{gpu: GPUBuffer, used: number}} Buffer used: the last encoder that has a command on it
+   * @typedef {{binding: number, buffer: Buffer, offset: number, size: number}} Entry
+   * @typedef {{bindGroup: GPUBindGroupLayout, pipeline: GPUPipelineLayout, storage: number[], params: number}} Layout
+   *   storage: the bindings that are storage; params: the one that is the parameter block, or -1
+   * @typedef {{layout: Layout, entries: Entry[], group: GPUBindGroup, params: GPUBuffer | null, used: number}} BindingSet
+   *   params: the parameter buffer that the group shows; used: as with buffers
+   * @typedef {{staging: GPUBuffer, size: number}} Readback
+   * @typedef {(ticket: number, fulfilled: boolean, value?: unknown) => void} Settle
+   */
+
+  /** Memories that loaders handed over. @type {Set<WebAssembly.Memory>} */
+  const memories = new Set();
+
+  /** Makes an error that Go turns into the sentinel of that name. @param {string} name @param {string} message */
+  const failure = (name, message) => Object.assign(new Error(message), {name});
+
+  /** Joins two words. @param {Uint32Array} words @param {number} i */
+  const u64 = (words, i) => words[i] + words[i + 1] * 0x100000000;
+
+  /** The least power of two that is not less than x. @param {number} x */
+  const ceil2 = (x) => 2 ** Math.ceil(Math.log2(x));
+
+  /** Staging buffers for readbacks, kept for reuse: making one costs more than a small readback. */
+  class Staging {
+    #device;
+    /** @type {Map<number, GPUBuffer[]>} idle buffers by size */
+    #idle = new Map();
+    #kept = 0;
+
+    /** @param {GPUDevice} device */
+    constructor(device) {
+      this.#device = device;
+    }
+
+    /**
+     * Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted.
+     * @param {number} need
+     */
+    take(need) {
+      const size = need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need));
+      const idle = this.#idle.get(size)?.pop();
+      if (idle) this.#kept -= size;
+      return idle ?? this.#device.createBuffer({size, usage: MAP_READ | COPY_DST});
+    }
+
+    /** @param {GPUBuffer} buffer */
+    give(buffer) {
+      if (this.#kept + buffer.size > STAGING_KEPT) return buffer.destroy();
+      this.#kept += buffer.size;
+      const idle = this.#idle.get(buffer.size);
+      if (idle) idle.push(buffer);
+      else this.#idle.set(buffer.size, [buffer]);
+    }
+
+    destroy() {
+      for (const buffer of [...this.#idle.values()].flat()) buffer.destroy();
+    }
+  }
+
+  /** A device as Go sees it: objects by number, and the interpreter of command lists. Go has checked all arguments. */
+  class Session {
+    #device;
+    #queue;
+    #settle;
+    #memory;
+    #staging;
+    #closed = false;
+    /** @type {(Buffer | undefined)[]} */
+    #buffers = [];
+    /** The numbers of the buffers that are ours to destroy. @type {Set<number>} */
+    #owned = new Set();
+    /** One GPUBuffer may have several numbers. @type {WeakMap<GPUBuffer, Buffer>} */
+    #known = new WeakMap();
+    /** @type {(GPUComputePipeline | undefined)[]} */
+    #kernels = [];
+    /** @type {(BindingSet | undefined)[]} */
+    #sets = [];
+    /** @type {Map<string, Layout>} */
+    #layouts = new Map();
+    /** Readbacks that Go has not dropped yet, by ticket. @type {Map<number, Readback>} */
+    #readbacks = new Map();
+    /** Where Go copies lists and data when its memory is out of reach. */
+    #scratch = new Uint8Array(0);
+    /** The parameter blocks of the current list. @type {GPUBuffer | null} */
+    #params = null;
+    /** What went wrong in the current list. @type {unknown} */
+    #error = null;
+    // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
+    /** @type {GPUCommandEncoder | null} */
+    #encoder = null;
+    #encoderNumber = 1;
+    /** @type {GPUComputePassEncoder | null} */
+    #pass = null;
+    #kernel = 0;
+    #set = 0;
+    #offset = 0;
+
+    /** @param {GPUDevice} device @param {boolean} owned @param {Settle} settle @param {WebAssembly.Memory | undefined} memory */
+    constructor(device, owned, settle, memory) {
+      this.#device = device;
+      this.#queue = device.queue;
+      this.#settle = settle;
+      this.#memory = memory;
+      this.#staging = new Staging(device);
+      // Error scopes catch what our calls do wrong. What remains can only be blamed on us where the device is ours.
+      if (owned) device.addEventListener('uncapturederror', this.#uncaptured);
+    }
+
+    /** Frees what it made, and tells Go of nothing but the promises that are pending. The device itself is Go's business. */
+    close() {
+      this.#closed = true;
+      this.#device.removeEventListener('uncapturederror', this.#uncaptured);
+      for (const id of this.#owned) this.#at(id).gpu.destroy();
+      for (const {staging} of this.#readbacks.values()) staging.destroy();
+      this.#params?.destroy();
+      this.#staging.destroy();
+      this.#buffers = this.#kernels = this.#sets = [];
+    }
+
+    #uncaptured = (/** @type {GPUUncapturedErrorEvent} */ event) => {
+      if (!(event.error instanceof GPUValidationError)) this.#fault(event.error);
+    };
+
+    /** Tells Go of an error of the device timeline. */
+    #fault = (/** @type {GPUError | null} */ error) => {
+      if (!error || this.#closed) return;
+      const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : 'ErrInvalid';
+      this.#settle(FAULT, false, failure(name, error.message));
+    };
+
+    /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. */
+    #popScope() {
+      this.#device.popErrorScope().then(this.#fault, () => {});
+    }
+
+    /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
+    #await(ticket, promise) {
+      promise.then(() => this.#settle(ticket, true), (error) => this.#settle(ticket, false, error));
+    }
+
+    /** Settles the ticket when the device is lost. @param {number} ticket */
+    lost(ticket) {
+      this.#device.lost.then((info) => this.#closed || this.#settle(ticket, true, info));
+    }
+
+    /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
+    idle(ticket) {
+      this.#await(ticket, this.#queue.onSubmittedWorkDone());
+    }
+
+    /** @param {number} id @returns {Buffer} */
+    #at(id) {
+      return /** @type {Buffer} */ (this.#buffers[id]);
+    }
+
+    /** @param {number} id @param {GPUBuffer} gpu */
+    importBuffer(id, gpu) {
+      const buffer = this.#known.get(gpu) ?? {gpu, used: 0};
+      this.#known.set(gpu, buffer);
+      this.#buffers[id] = buffer;
+    }
+
+    /** @param {number} id @param {number} size */
+    newBuffer(id, size) {
+      this.#device.pushErrorScope('out-of-memory');
+      this.importBuffer(id, this.#device.createBuffer({size, usage: STORAGE | COPY_SRC | COPY_DST}));
+      this.#popScope();
+      this.#owned.add(id);
+    }
+
+    /** @param {number} id */
+    buffer = (id) => this.#at(id).gpu;
+
+    /** @param {number} id */
+    freeBuffer(id) {
+      if (this.#owned.delete(id)) this.#at(id).gpu.destroy();
+      this.#buffers[id] = undefined;
+    }
+
+    /** Makes the layout objects of a driver.Layout. @param {number} low @param {number} high its words @returns {Layout} */
+    #layout(low, high) {
+      const key = `${low},${high}`;
+      const known = this.#layouts.get(key);
+      if (known) return known;
+      /** @type {GPUBindGroupLayoutEntry[]} */
+      const entries = [];
+      const storage = [];
+      let params = -1;
+      for (let binding = 0; binding < MAX_BINDINGS; binding++) {
+        const access = (binding < 16 ? low >>> (2 * binding) : high >>> (2 * binding - 32)) & 3;
+        if (access === NONE) continue;
+        if (access === PARAMS) params = binding;
+        else storage.push(binding);
+        entries.push({binding, visibility: STAGE_COMPUTE, buffer: access === PARAMS
+          ? {type: 'uniform', hasDynamicOffset: true, minBindingSize: MAX_PARAMS}
+          : {type: access === READ ? 'read-only-storage' : 'storage'}});
+      }
+      const bindGroup = this.#device.createBindGroupLayout({entries});
+      const layout = {bindGroup, pipeline: this.#device.createPipelineLayout({bindGroupLayouts: [bindGroup]}), storage, params};
+      this.#layouts.set(key, layout);
+      return layout;
+    }
+
+    /** Makes the layout of a kernel. @param {number} low @param {number} high */
+    pipelineLayout(low, high) {
+      return this.#layout(low, high).pipeline;
+    }
+
+    /** @param {number} id @param {GPUComputePipeline} pipeline */
+    addKernel(id, pipeline) {
+      this.#kernels[id] = pipeline;
+    }
+
+    /** @param {number} id */
+    freeKernel(id) {
+      this.#kernels[id] = undefined;
+    }
+
+    /** Returns memory for at least size bytes of lists and data, valid until the next call. @param {number} size */
+    scratch(size) {
+      if (this.#scratch.length < size) this.#scratch = new Uint8Array(ceil2(size));
+      return this.#scratch;
+    }
+
+    /** What addresses from Go count in: all of Go's memory, or the scratch. */
+    #heap() {
+      return this.#memory ? this.#memory.buffer : this.#scratch.buffer;
+    }
+
+    /**
+     * Executes a list. The table has four words for each of its pieces of data: the number of the argument `foreign`
+     * that holds it, counted from 1, or 0; else its address; and its size, low and high.
+     * @param {number} wordsAt @param {number} wordCount @param {number} paramsAt @param {number} paramsSize
+     * @param {number} tableAt @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
+     */
+    submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, ...foreign) {
+      const heap = this.#heap();
+      const words = new Uint32Array(heap, wordsAt, wordCount);
+      this.#error = null;
+      this.#device.pushErrorScope('validation');
+      try {
+        if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
+        for (let i = 0; i < wordCount; i += words[i] >>> 8) {
+          switch (words[i] & 0xff) {
+            case DISPATCH: this.#dispatch(words, i); break;
+            case BIND: this.#bind(words, i); break;
+            case UNBIND: this.#sets[words[i + 1]] = undefined; break;
+            case COPY: this.#copy(words, i); break;
+            case CLEAR: this.#clear(words, i); break;
+            case WRITE: this.#write(words, i, new Uint32Array(heap, tableAt + 16 * words[i + 4], 4), heap, foreign); break;
+          }
+        }
+        this.#flush();
+      } catch (error) {
+        this.#error ??= error;
+        this.#encoder = this.#pass = null;
+      }
+      this.#popScope();
+      return this.#error;
+    }
+
+    /**
+     * Writes bytes from the scratch, for data too large for one list.
+     * @param {number} id @param {number} offset @param {number} size
+     */
+    write(id, offset, size) {
+      this.#queue.writeBuffer(this.#at(id).gpu, offset, this.#scratch, 0, size);
+    }
+
+    /** Hands the open encoder to the queue. */
+    #flush() {
+      this.#endPass();
+      if (!this.#encoder) return;
+      this.#queue.submit([this.#encoder.finish()]);
+      this.#encoder = null;
+      this.#encoderNumber++;
+    }
+
+    #endPass() {
+      this.#pass?.end();
+      this.#pass = null;
+      this.#kernel = this.#set = 0;
+    }
+
+    /** Returns an encoder with no open pass. */
+    #openEncoder() {
+      this.#endPass();
+      return this.#encoder ??= this.#device.createCommandEncoder();
+    }
+
+    /** Uploads the parameter blocks of a list. @param {ArrayBuffer} heap @param {number} at @param {number} size */
+    #setParams(heap, at, size) {
+      const need = size + MAX_PARAMS; // a kernel sees that much from the start of its block
+      if (!this.#params || this.#params.size < need) {
+        this.#params?.destroy(); // after the work that is queued; binding sets notice when they are used next
+        this.#params = this.#device.createBuffer({size: Math.max(1 << 16, ceil2(need)), usage: UNIFORM | COPY_DST});
+      }
+      this.#queue.writeBuffer(this.#params, 0, heap, at, size);
+    }
+
+    /** @param {Uint32Array} words @param {number} i */
+    #dispatch(words, i) {
+      if (words[i + 3] === 0 || words[i + 4] === 0 || words[i + 5] === 0) return; // browsers warn of it
+      const pass = this.#pass ??= this.#openEncoder().beginComputePass();
+      const kernel = words[i + 1], number = words[i + 2], offset = words[i + 6];
+      const set = /** @type {BindingSet} */ (this.#sets[number]);
+      if (kernel !== this.#kernel) {
+        pass.setPipeline(/** @type {GPUComputePipeline} */ (this.#kernels[kernel]));
+        this.#kernel = kernel;
+      }
+      if (number !== this.#set || offset !== this.#offset) {
+        const hasParams = set.layout.params >= 0;
+        if (hasParams && set.params !== this.#params) this.#group(set);
+        if (hasParams) pass.setBindGroup(0, set.group, words, i + 6, 1);
+        else pass.setBindGroup(0, set.group);
+        this.#set = number;
+        this.#offset = offset;
+      }
+      if (set.used !== this.#encoderNumber) {
+        set.used = this.#encoderNumber;
+        for (const {buffer} of set.entries) buffer.used = this.#encoderNumber;
+      }
+      pass.dispatchWorkgroups(words[i + 3], words[i + 4], words[i + 5]);
+    }
+
+    /** @param {Uint32Array} words @param {number} i */
+    #bind(words, i) {
+      const layout = this.#layout(words[i + 2], words[i + 3]);
+      const entries = layout.storage.map((binding, n) => {
+        const at = i + 4 + 5 * n;
+        return {binding, buffer: this.#at(words[at]), offset: u64(words, at + 1), size: u64(words, at + 3)};
+      });
+      const set = /** @type {BindingSet} */ ({layout, entries, params: null, used: 0});
+      // A set with parameters gets its group when it is used, because the parameter buffer may have been replaced by then.
+      if (layout.params < 0) this.#group(set);
+      this.#sets[words[i + 1]] = set;
+      if (words[i + 1] === this.#set) this.#set = 0;
+    }
+
+    /** Makes the bind group of a set. @param {BindingSet} set */
+    #group(set) {
+      /** @type {GPUBindGroupEntry[]} */
+      const entries = set.entries.map(({binding, buffer, offset, size}) =>
+        ({binding, resource: {buffer: buffer.gpu, offset, size}}));
+      if (set.layout.params >= 0) {
+        const buffer = /** @type {GPUBuffer} */ (set.params = this.#params);
+        entries.push({binding: set.layout.params, resource: {buffer, size: MAX_PARAMS}});
+      }
+      set.group = this.#device.createBindGroup({layout: set.layout.bindGroup, entries});
+    }
+
+    /** @param {Uint32Array} words @param {number} i */
+    #copy(words, i) {
+      const to = this.#at(words[i + 1]), from = this.#at(words[i + 4]);
+      to.used = from.used = this.#encoderNumber;
+      this.#openEncoder().copyBufferToBuffer(from.gpu, u64(words, i + 5), to.gpu, u64(words, i + 2), u64(words, i + 7));
+    }
+
+    /** @param {Uint32Array} words @param {number} i */
+    #clear(words, i) {
+      const buffer = this.#at(words[i + 1]);
+      buffer.used = this.#encoderNumber;
+      this.#openEncoder().clearBuffer(buffer.gpu, u64(words, i + 2), u64(words, i + 4));
+    }
+
+    /**
+     * Writes host data. The queue executes a write before the encoder that is still open, so an encoder that has
+     * commands on the buffer goes first.
+     * @param {Uint32Array} words @param {number} i @param {Uint32Array} row of the table
+     * @param {ArrayBuffer} heap @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
+     */
+    #write(words, i, row, heap, foreign) {
+      const buffer = this.#at(words[i + 1]), offset = u64(words, i + 2), size = u64(row, 2);
+      if (buffer.used === this.#encoderNumber) this.#flush();
+      /** @type {any} */
+      let memory = heap;
+      let at = row[1];
+      if (row[0] > 0) {
+        const source = foreign[row[0] - 1];
+        [memory, at] = ArrayBuffer.isView(source) ? [source.buffer, source.byteOffset] : [source, 0];
+        // WebGPU refuses memory that can change its size.
+        if (memory.resizable || memory.growable) [memory, at] = [new Uint8Array(memory, at, size).slice(), 0];
+      }
+      try {
+        for (let done = 0; done < size; done += WRITE_CHUNK) {
+          this.#queue.writeBuffer(buffer.gpu, offset + done, memory, at + done, Math.min(size - done, WRITE_CHUNK));
+        }
+      } catch (error) {
+        this.#error ??= error; // the rest of the list still runs, so that binding sets stay as Go knows them
+      }
+    }
+
+    /**
+     * Copies bytes to a staging buffer and settles the ticket when they can be taken.
+     * @param {number} ticket @param {number} id @param {number} offset @param {number} size multiples of 4
+     */
+    read(ticket, id, offset, size) {
+      this.#device.pushErrorScope('out-of-memory');
+      this.#device.pushErrorScope('validation');
+      const staging = this.#staging.take(size);
+      const encoder = this.#device.createCommandEncoder();
+      encoder.copyBufferToBuffer(this.#at(id).gpu, offset, staging, 0, size);
+      this.#queue.submit([encoder.finish()]);
+      // Before the mapping, so that errors are known when it is done.
+      this.#popScope();
+      this.#popScope();
+      this.#readbacks.set(ticket, {staging, size});
+      this.#await(ticket, staging.mapAsync(MODE_READ, 0, size));
+    }
+
+    /** Shows the bytes of a readback until it is dropped. @param {number} ticket */
+    window(ticket) {
+      const {staging, size} = /** @type {Readback} */ (this.#readbacks.get(ticket));
+      return new Uint8Array(staging.getMappedRange(0, size));
+    }
+
+    /**
+     * Copies rows of a readback into host memory, which is what `host` views, or Go's memory where it is null.
+     * @param {number} ticket @param {number} skip bytes before the first row @param {any} host @param {number} at
+     * @param {number} width @param {number} pitch @param {number} count
+     */
+    take(ticket, skip, host, at, width, pitch, count) {
+      const span = (count - 1) * pitch + width;
+      const from = this.window(ticket).subarray(skip, skip + span);
+      const to = new Uint8Array(host ? host.buffer ?? host : this.#heap(), (host?.byteOffset ?? 0) + at, span);
+      if (count === 1 || width === pitch) return to.set(from);
+      for (let row = 0; row < span; row += pitch) {
+        if (width >= NARROW) to.set(from.subarray(row, row + width), row);
+        else for (let i = row; i < row + width; i++) to[i] = from[i];
+      }
+    }
+
+    /** Forgets a readback. @param {number} ticket */
+    drop(ticket) {
+      const staging = this.#readbacks.get(ticket)?.staging;
+      this.#readbacks.delete(ticket);
+      if (staging?.mapState !== 'mapped') return staging?.destroy(); // the readback has failed or was given up
+      staging.unmap();
+      this.#staging.give(staging);
+    }
+  }
+
+  const glue = Object.freeze({
+    version: VERSION,
+
+    /**
+     * Lets the helper read and write the memory of a Go program. A page may run several.
+     * @param {WebAssembly.Memory} memory instance.exports.mem
+     */
+    setMemory(memory) {
+      memories.add(memory);
+    },
+
+    /**
+     * Starts a session. The proof is four words that the calling program has just put at an address of its memory: they
+     * tell which memory is its own, if that was handed over at all.
+     * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle @param {number} at @param {number[]} proof
+     */
+    open(device, owned, settle, at, ...proof) {
+      const memory = [...memories].find(({buffer}) => at + 16 <= buffer.byteLength &&
+        new Uint32Array(buffer, at, 4).every((word, i) => word === proof[i]));
+      return {session: new Session(device, owned, settle, memory), shared: memory !== undefined};
+    },
+  });
+  Reflect.set(globalThis, Symbol.for('sublet.glue'), glue);
+})();

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && wasm
+
+package browser
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"syscall/js"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// frameData is how much host data travels in the same frame as its list, where the helper does not see Go's memory.
+// Larger data goes ahead in pieces of this size.
+const frameData = 1 << 20
+
+// helper is the engine that lets JavaScript execute command lists; see glue.js.
+type helper struct {
+	promises   *promises
+	shared     bool // the helper sees Go's memory
+	lostTicket int
+
+	fn struct {
+		newBuffer, importBuffer, buffer, freeBuffer js.Value
+		layout, addKernel, freeKernel               js.Value
+		scratch, submit, write                      js.Value
+		read, window, take, drop                    js.Value
+		idle, lost, close                           js.Value
+	}
+
+	table []uint32 // of the current list's host data; see submit in glue.js
+	args  []any
+	// Where memory is not shared, lists are packed into a frame, which is copied to JavaScript's scratch at once.
+	frame   []byte
+	scratch js.Value
+	size    int // of the scratch
+}
+
+// newHelper starts a session of the helper for a device.
+func newHelper(glue, device js.Value, owned bool, p *promises) *helper {
+	h := &helper{promises: p}
+	proof := []uint32{rand.Uint32(), rand.Uint32(), rand.Uint32(), rand.Uint32()}
+	opened := glue.Call("open", device, owned, p.settled, address(proof), proof[0], proof[1], proof[2], proof[3])
+	runtime.KeepAlive(proof)
+	h.shared = opened.Get("shared").Bool()
+	session := opened.Get("session")
+	f := &h.fn
+	for name, fn := range map[string]*js.Value{
+		"newBuffer": &f.newBuffer, "importBuffer": &f.importBuffer, "buffer": &f.buffer, "freeBuffer": &f.freeBuffer,
+		"pipelineLayout": &f.layout, "addKernel": &f.addKernel, "freeKernel": &f.freeKernel,
+		"scratch": &f.scratch, "submit": &f.submit, "write": &f.write,
+		"read": &f.read, "window": &f.window, "take": &f.take, "drop": &f.drop,
+		"idle": &f.idle, "lost": &f.lost, "close": &f.close,
+	} {
+		*fn = method(session, name)
+	}
+	return h
+}
+
+// address returns where a slice begins in Go's memory, which is what the helper calls it. Slices that come here are on
+// the heap, which does not move: they have passed through an interface.
+func address[T any](s []T) uint { return uint(uintptr(unsafe.Pointer(unsafe.SliceData(s)))) }
+
+// raw returns the bytes of words. WebAssembly is little-endian, as are the machines that run it.
+func raw(words []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
+}
+
+func (h *helper) newBuffer(id driver.BufferID, size uint64) { h.fn.newBuffer.Invoke(uint32(id), size) }
+
+func (h *helper) importBuffer(id driver.BufferID, b js.Value) {
+	h.fn.importBuffer.Invoke(uint32(id), b)
+}
+
+func (h *helper) buffer(id driver.BufferID) js.Value { return h.fn.buffer.Invoke(uint32(id)) }
+
+func (h *helper) freeBuffer(id driver.BufferID) { h.fn.freeBuffer.Invoke(uint32(id)) }
+
+func (h *helper) pipelineLayout(l driver.Layout) js.Value {
+	return h.fn.layout.Invoke(uint32(l), uint32(l>>32))
+}
+
+func (h *helper) addKernel(id driver.KernelID, pipeline js.Value) {
+	h.fn.addKernel.Invoke(uint32(id), pipeline)
+}
+
+func (h *helper) freeKernel(id driver.KernelID) { h.fn.freeKernel.Invoke(uint32(id)) }
+
+func (h *helper) idle(ticket int) { h.fn.idle.Invoke(ticket) }
+
+func (h *helper) lost(ticket int) {
+	h.lostTicket = ticket
+	h.fn.lost.Invoke(ticket)
+}
+
+func (h *helper) drop(ticket int) { h.fn.drop.Invoke(ticket) }
+
+func (h *helper) close() {
+	h.fn.close.Invoke()
+	h.promises.forget(h.lostTicket) // the device may be the caller's and live on
+}
+
+func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
+	h.fn.read.Invoke(ticket, uint32(id), offset, size)
+}
+
+func (h *helper) take(ticket, skip int, t driver.Transfer) {
+	switch {
+	case t.Host.Foreign != nil:
+		h.fn.take.Invoke(ticket, skip, t.Host.Foreign, t.HostOffset, t.Width, t.Pitch, t.Count)
+	case h.shared:
+		at := address(t.Host.Bytes) + uint(t.HostOffset)
+		h.fn.take.Invoke(ticket, skip, nil, at, t.Width, t.Pitch, t.Count)
+		runtime.KeepAlive(t.Host.Bytes)
+	default:
+		copyRows(t, h.fn.window.Invoke(ticket), skip)
+	}
+}
+
+// copyRows copies the rows of a transfer from a Uint8Array into Go's memory.
+func copyRows(t driver.Transfer, from js.Value, skip int) {
+	host := t.Host.Bytes[t.HostOffset:][:t.Span()]
+	if skip > 0 {
+		from = from.Call("subarray", skip)
+	}
+	if t.Count == 1 || t.Width == t.Pitch {
+		js.CopyBytesToGo(host, from)
+		return
+	}
+	span := make([]byte, len(host))
+	js.CopyBytesToGo(span, from)
+	for at := 0; at < len(host); at += t.Pitch {
+		copy(host[at:at+t.Width], span[at:])
+	}
+}

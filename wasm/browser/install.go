@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && wasm
+
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+	"syscall/js"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+//go:embed glue.js
+var glueText string
+
+// glueVersion is the version of the helper that this driver talks to.
+const glueVersion = 1
+
+// glue is the helper of this realm, installed when it is first wanted. Whether that works depends on the page alone, so
+// it is tried once: every refusal by a Content-Security-Policy is reported to the page's owner.
+var glue struct {
+	mu    sync.Mutex
+	tried bool
+}
+
+// helperObject returns the helper, or undefined where the page forbids it.
+func helperObject(ctx context.Context) (js.Value, error) {
+	glue.mu.Lock()
+	defer glue.mu.Unlock()
+	if present := presentHelper(); !present.IsUndefined() || glue.tried {
+		return present, nil
+	}
+	installers := []func(context.Context) error{inlineScript, blobScript}
+	if js.Global().Get("document").Type() != js.TypeObject {
+		installers = []func(context.Context) error{importScript}
+	}
+	for _, install := range installers {
+		// A way that fails says so by exceptions, by events or not at all; what counts is whether the helper is there.
+		_ = install(ctx)
+		if present := presentHelper(); !present.IsUndefined() {
+			return present, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return js.Undefined(), driver.Fail("browser: Open", err)
+		}
+	}
+	glue.tried = true
+	return js.Undefined(), nil
+}
+
+// presentHelper returns the helper if it is there and speaks our version.
+func presentHelper() js.Value {
+	key := js.Global().Get("Symbol").Call("for", "sublet.glue")
+	found := js.Global().Get("Reflect").Call("get", js.Global(), key)
+	if found.Type() != js.TypeObject || number(found, "version") != glueVersion {
+		return js.Undefined()
+	}
+	return found
+}
+
+// scriptElement makes a script element that carries the nonce of the page's own scripts, if they have one: with it a
+// strict policy lets the script run.
+func scriptElement() js.Value {
+	document := js.Global().Get("document")
+	script := document.Call("createElement", "script")
+	if own := document.Call("querySelector", "script[nonce]"); own.Type() == js.TypeObject {
+		script.Set("nonce", own.Get("nonce"))
+	}
+	return script
+}
+
+// inlineScript runs the helper as an inline script: at once, where the policy allows it.
+func inlineScript(context.Context) (err error) {
+	defer rescue("browser: inline script", &err)
+	script := scriptElement()
+	script.Set("textContent", glueText)
+	js.Global().Get("document").Get("documentElement").Call("append", script)
+	script.Call("remove")
+	return nil
+}
+
+// blobScript loads the helper as a script from a blob: address.
+func blobScript(ctx context.Context) (err error) {
+	defer rescue("browser: blob script", &err)
+	url, revoke := blobURL()
+	defer revoke()
+	over := make(chan struct{}, 2)
+	done := js.FuncOf(func(js.Value, []js.Value) any {
+		over <- struct{}{}
+		return nil
+	})
+	defer done.Release()
+	script := scriptElement()
+	script.Call("addEventListener", "load", done)
+	script.Call("addEventListener", "error", done)
+	script.Set("src", url)
+	js.Global().Get("document").Get("documentElement").Call("append", script)
+	defer script.Call("remove")
+	select {
+	case <-over:
+	case <-ctx.Done():
+		// Neither event may call what is released.
+		script.Call("removeEventListener", "load", done)
+		script.Call("removeEventListener", "error", done)
+	}
+	return nil
+}
+
+// importScript loads the helper in a classic worker. A module worker has no importScripts that works.
+func importScript(context.Context) (err error) {
+	defer rescue("browser: importScripts", &err)
+	if js.Global().Get("importScripts").Type() != js.TypeFunction {
+		return driver.Fail("browser: importScripts", driver.ErrUnsupported)
+	}
+	url, revoke := blobURL()
+	defer revoke()
+	js.Global().Call("importScripts", url)
+	return nil
+}
+
+// blobURL makes an address of the helper's text.
+func blobURL() (url js.Value, revoke func()) {
+	kind := map[string]any{"type": "text/javascript"}
+	blob := js.Global().Get("Blob").New([]any{glueText}, kind)
+	url = js.Global().Get("URL").Call("createObjectURL", blob)
+	return url, func() { js.Global().Get("URL").Call("revokeObjectURL", url) }
+}
