@@ -21,8 +21,14 @@ func (m *Any) Expr() AnyExpr {
 }
 
 // AnyScalar is a 1x1 constant. bits are those of the number in the type that is computed in: of a float32 for [Float16].
-func AnyScalar(t DType, bits uint32) AnyExpr {
-	return AnyExpr{&node{kind: kindScalar, t: fuse.Type(t), rows: 1, cols: 1, bits: bits}}
+func AnyScalar(t DType, bits uint32) AnyExpr { return AnyFill(t, 1, 1, bits) }
+
+// AnyFill is a matrix of one number; see [AnyScalar].
+func AnyFill(t DType, rows, cols int, bits uint32) AnyExpr {
+	if err := checkDims("Fill", rows, cols); err != nil {
+		return AnyExpr{errorNode(err)}
+	}
+	return AnyExpr{&node{kind: kindScalar, t: fuse.Type(t), rows: rows, cols: cols, bits: bits}}
 }
 
 func (x AnyExpr) node(op string) *node {
@@ -208,6 +214,9 @@ func (p *AnyPart) derive(l layout) AnyExpr {
 	part.layout, part.view = l, true
 	return AnyExpr{part.node()}
 }
+
+// Expr returns the part as an operand.
+func (p *AnyPart) Expr() AnyExpr { return AnyExpr{p.m.node()} }
 
 // InRows reports whether the elements lie row by row without gaps.
 func (p *AnyPart) InRows() bool {

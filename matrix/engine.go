@@ -4,6 +4,8 @@ package matrix
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -17,28 +19,39 @@ type engine struct {
 	mu      sync.Mutex // one expression at a time, in the order of the calls
 	dev     *gpu.Device
 	kernels map[string]*gpu.Kernel
-	key     []byte // scratch of the expression in progress
-	params  []byte
-	args    []gpu.Arg
-	run     run
+
+	software bool // barriers and workgroup memory are to be avoided
+	narrow   bool // the adapter is SwiftShader, which has vectors of four and few registers
+
+	key    []byte // scratch of the expression in progress
+	params []byte
+	args   []gpu.Arg
+	run    run
 }
 
 type engineKey struct{}
 
 func engineOf(dev *gpu.Device) *engine {
 	return dev.Attach(engineKey{}, func() any {
-		return &engine{dev: dev, kernels: map[string]*gpu.Kernel{}}
+		i := dev.Info()
+		cpu := i.Kind == gpu.KindCPU
+		return &engine{
+			dev: dev, kernels: map[string]*gpu.Kernel{}, software: cpu,
+			narrow: cpu && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
+		}
 	}).(*engine)
 }
-
-// software reports whether barriers and workgroup memory are to be avoided.
-func (g *engine) software() bool { return g.dev.Info().Kind == gpu.KindCPU }
 
 // kernel finds the kernel with the key, or builds and compiles it.
 func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu.Kernel, error) {
 	if k, ok := g.kernels[string(key)]; ok {
 		k.CountHit()
 		return k, nil
+	}
+	if len(g.kernels) >= maxKernels {
+		if err := g.forget(); err != nil {
+			return nil, err
+		}
 	}
 	p, err := build()
 	if err != nil {
@@ -54,6 +67,19 @@ func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu
 	}
 	g.kernels[string(key)] = k
 	return k, nil
+}
+
+// maxKernels bounds the kernels that are held, for programs that run long and keep making new expressions.
+const maxKernels = 2048
+
+// forget releases all kernels; those still needed are compiled again.
+func (g *engine) forget() error {
+	var errs []error
+	for _, k := range g.kernels {
+		errs = append(errs, k.Close())
+	}
+	clear(g.kernels)
+	return errors.Join(errs...)
 }
 
 // run is one evaluation: its temporaries and the scratch memory of its builders.

@@ -97,9 +97,9 @@ func (r *run) fold(task foldTask) error {
 		task.axis = axisRows
 	}
 	if task.axis == axisRows {
-		return r.foldPass(task, b, reduce.PlanRows(task.op, b.rows, b.cols, r.g.software()))
+		return r.foldPass(task, b, reduce.PlanRows(task.op, b.rows, b.cols, r.g.software))
 	}
-	return r.foldPass(task, b, reduce.PlanCols(task.op, b.rows, b.cols, r.g.software()))
+	return r.foldPass(task, b, reduce.PlanCols(task.op, b.rows, b.cols, r.g.software))
 }
 
 // foldAside folds into a temporary and copies: the result shares memory with what is read.
@@ -230,7 +230,7 @@ func (r *run) softmax(dst *Any, n *node, flip bool) error {
 	if err := b.bind(r.g.maxSlots(0)); err != nil {
 		return err
 	}
-	p := softmax.NewPlan(b.rows, b.cols, n.log, dst.t == fuse.F32, r.g.software())
+	p := softmax.NewPlan(b.rows, b.cols, n.log, dst.t == fuse.F32, r.g.software)
 	return r.launch(b, 's', [4]byte{flag(p.Spec.Group), flag(p.Spec.Log), flag(p.Spec.Keep)}, p.Groups, p.Shape[:],
 		func() (shaders.Program, error) { return softmax.Build(p.Spec, copyFunc(&b.f)) })
 }

@@ -13,7 +13,10 @@ import (
 // Device is what the choice of a kernel depends on.
 type Device struct {
 	// Software is set for adapters that run on the CPU. They pay dearly for workgroup memory and barriers.
-	Software       bool
+	Software bool
+	// Narrow is set for a software adapter with vectors of four and few registers, SwiftShader, for which large tiles
+	// are slow and take long to compile.
+	Narrow         bool
 	MaxInvocations int // of one workgroup
 	MaxMemory      int // bytes of workgroup memory of one kernel
 }

@@ -14,10 +14,9 @@ type variant struct {
 	rate   float64
 }
 
-// variants holds every size on offer. The order decides between equals.
+// variants holds every size on offer. The order decides between equals. Tiles of more than 8x16 gain little and take
+// seconds to compile on llvmpipe.
 var variants = []variant{
-	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 4, RT: 4, CQ: 4}},
-	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 8, RT: 4, CQ: 4}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 2, RT: 4, CQ: 4}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 4, RT: 4, CQ: 1}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 2, RT: 4, CQ: 2}},
@@ -46,7 +45,7 @@ func (v *variant) fits(r *Request) bool {
 	d := r.Device
 	switch v.kernel {
 	case Tile:
-		return d.Software
+		return d.Software && (!d.Narrow || v.tiling.RQ*v.tiling.CQ == 1 || v.tiling.RT == 1)
 	case Row:
 		// Few sharers are for B that lies across k, many for B that lies along it.
 		along := v.tiling.TY > v.tiling.TX
