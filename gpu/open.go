@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"strings"
+	"syscall"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -194,10 +194,10 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		return adopt(ctx, c)
 	}
 	if c.driver == "" {
-		c.driver = os.Getenv("SUBLET_DRIVER")
+		c.driver = getenv("SUBLET_DRIVER")
 	}
 	if c.adapter == "" {
-		c.adapter = os.Getenv("SUBLET_ADAPTER")
+		c.adapter = getenv("SUBLET_ADAPTER")
 	}
 	a, err := choose(ctx, c)
 	if err != nil {
@@ -266,4 +266,10 @@ func (c *config) rank(i AdapterInfo) int {
 		fast = 6
 	}
 	return fast
+}
+
+// getenv is os.Getenv without package os, which would be a tenth of the program in a page.
+func getenv(name string) string {
+	v, _ := syscall.Getenv(name)
+	return v
 }

@@ -174,8 +174,8 @@ func (l *CommandList) All() iter.Seq[Command] {
 	}
 }
 
-// String prints a command a line, for tests and for people.
-func (l *CommandList) String() string {
+// Dump prints a command a line, for tests and for people.
+func (l *CommandList) Dump() string {
 	var b strings.Builder
 	num := func(v uint64) string { return strconv.FormatUint(v, 10) }
 	span := func(id uint32, off, size uint64) string {

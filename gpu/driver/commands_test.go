@@ -32,18 +32,18 @@ dispatch k3 s7 1x2x3
 unbind s7
 `
 	l := sample()
-	if got := l.String(); got != want {
+	if got := l.Dump(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	l.Words = append(l.Words, 99, 1, 2)
-	if got := l.String(); got != want+"?\n" {
+	if got := l.Dump(); got != want+"?\n" {
 		t.Errorf("with a word that is no command: got\n%s", got)
 	}
 	l.Data = nil
-	if got, _, _ := bytes.Cut([]byte(l.String()), []byte("\n")); string(got) != "write b1[8:8]" {
+	if got, _, _ := bytes.Cut([]byte(l.Dump()), []byte("\n")); string(got) != "write b1[8:8]" {
 		t.Errorf("without host data: %s", got)
 	}
-	if got := new(CommandList).String(); got != "" {
+	if got := new(CommandList).Dump(); got != "" {
 		t.Errorf("an empty list prints %q", got)
 	}
 }

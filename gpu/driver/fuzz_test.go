@@ -66,7 +66,7 @@ func checkDecoding(t *testing.T, l *CommandList) {
 		}
 		at += 1 + len(c.Words)
 	}
-	text := l.String()
+	text := l.Dump()
 	for _, r := range text {
 		if r == '\n' {
 			lines--

@@ -106,7 +106,7 @@ func (g *randomRig) submitBoth() bool {
 	g.Helper()
 	want, got := g.model.submit(&g.list), g.dev.Submit(&g.list)
 	if (want == nil) != (got == nil) || driver.Code(want) != driver.Code(got) {
-		g.Fatalf("got error %v, want %v, for\n%s", got, want, g.list.String())
+		g.Fatalf("got error %v, want %v, for\n%s", got, want, g.list.Dump())
 	}
 	if got != nil {
 		if _, ok := errors.AsType[*driver.OpError](got); !ok {

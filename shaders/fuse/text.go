@@ -216,7 +216,7 @@ func (f *Func) value(c Instr) string {
 		return f.callText(c)
 	}
 	arg := func(x uint8) string { return "v" + num(x) }
-	return strings.NewReplacer("X", arg(c.X), "Y", arg(c.Y), "Z", arg(c.Z)).Replace(c.Op.text(f.Type))
+	return substitute(c.Op.text(f.Type), [3]string{arg(c.X), arg(c.Y), arg(c.Z)})
 }
 
 // callText calls a scalar function for each of the four lanes.
@@ -328,4 +328,17 @@ func (f *Func) store(w *writer) {
 		}
 	}
 	w.put("}\n")
+}
+
+// substitute replaces the letters X, Y and Z.
+func substitute(pattern string, by [3]string) string {
+	var b strings.Builder
+	for i := range len(pattern) {
+		if c := pattern[i]; c >= 'X' && c <= 'Z' {
+			b.WriteString(by[c-'X'])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
