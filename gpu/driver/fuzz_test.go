@@ -81,7 +81,7 @@ func checkAccepted(t *testing.T, o *Objects, l *CommandList, c Command) {
 	inside := func(id uint32, offset, size uint64) {
 		t.Helper()
 		if n := o.BufferSize(BufferID(id)); n == 0 || offset > n || size > n-offset || offset%4 != 0 || size%4 != 0 {
-			t.Fatalf("accepted %d bytes at %d of buffer %d in\n%s", size, offset, id, l)
+			t.Fatalf("accepted %d bytes at %d of buffer %d in\n%s", size, offset, id, l.Dump())
 		}
 	}
 	switch w := c.Words; c.Op {
