@@ -1,5 +1,5 @@
 // group: the softmax of each row of a function of a matrix, one workgroup per row. Rows of up to 4 * SIZE * HELD elements
-// are read once and kept in registers; longer ones are read three times, from the cache. With LOG the logarithm of the
+// are read once and kept in registers; longer ones are read three times, start the cache. With LOG the logarithm of the
 // softmax. The family for hardware.
 // All reads of a row come before its first write where it fits the registers; longer rows are read and written element by
 // element by the same invocation, so that the result may take an operand's place.
@@ -43,16 +43,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = min(row, p.shape.rows - 1u);
   let cols = p.shape.cols;
   let step = 4u * SIZE;
-  let from = 4u * local;
+  let start = 4u * local;
   let first = apply(i, 0u, V()).x;
   var held: array<V, HELD>;
   var m = V(first);
   for (var h = 0u; h < HELD; h++) { // @unroll
     held[h] = V(first);
-    if (from + h * step < cols) { held[h] = value(i, from + h * step, first); }
+    if (start + h * step < cols) { held[h] = value(i, start + h * step, first); }
     m = max(m, held[h]);
   } // @unroll
-  for (var j = from + HELD * step; j < cols; j += step) { m = max(m, value(i, j, first)); }
+  for (var j = start + HELD * step; j < cols; j += step) { m = max(m, value(i, j, first)); }
   tops[local] = max(max(m.x, m.y), max(m.z, m.w));
   workgroupBarrier();
   for (var n = SIZE >> 1u; n > 0u; n = n >> 1u) {
@@ -63,9 +63,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
   var sum = V();
   for (var h = 0u; h < HELD; h++) { // @unroll
-    if (from + h * step < cols) { sum += select(V(), power(held[h] - top), lanes(from + h * step)); }
+    if (start + h * step < cols) { sum += select(V(), power(held[h] - top), lanes(start + h * step)); }
   } // @unroll
-  for (var j = from + HELD * step; j < cols; j += step) { sum += select(V(), power(value(i, j, first) - top), lanes(j)); }
+  for (var j = start + HELD * step; j < cols; j += step) { sum += select(V(), power(value(i, j, first) - top), lanes(j)); }
   sums[local] = sum.x + sum.y + sum.z + sum.w;
   workgroupBarrier();
   for (var n = SIZE >> 1u; n > 0u; n = n >> 1u) {
@@ -78,11 +78,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let scale = 1.0 / total;
   let shift = top + log(total);
   for (var h = 0u; h < HELD; h++) { // @unroll
-    if (from + h * step < cols) {
-      store(i, from + h * step, min(cols - from - h * step, 4u), finish(held[h], top, scale, shift));
+    if (start + h * step < cols) {
+      store(i, start + h * step, min(cols - start - h * step, 4u), finish(held[h], top, scale, shift));
     }
   } // @unroll
-  for (var j = from + HELD * step; j < cols; j += step) {
+  for (var j = start + HELD * step; j < cols; j += step) {
     store(i, j, min(cols - j, 4u), finish(apply(i, j, V()), top, scale, shift));
   }
 }

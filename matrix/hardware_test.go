@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// onHardwareKernels runs a test on devices that take the kernels meant for hardware. Software adapters run them too, only
+// slowly, so that they are tested wherever the tests run.
+func onHardwareKernels(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseHardwareKernels(dev)
+		test(t, dev)
+	})
+}
+
+func TestHardwareProduct(t *testing.T) {
+	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(20)
+		for _, s := range [][3]int{
+			{1, 1, 1}, {2, 3, 4}, {5, 7, 6}, {17, 33, 31}, {63, 65, 64}, {64, 64, 64}, {129, 70, 131}, {257, 20, 260},
+			{1, 300, 257}, {257, 300, 1}, {1, 5000, 3}, {3, 5000, 2}, {128, 0, 64},
+		} {
+			m, k, n := s[0], s[1], s[2]
+			x, y, z := random(rng, m*k), random(rng, k*n), random(rng, n)
+			want, bound := reference(x, y, m, k, n)
+			for i := range want {
+				want[i] += float64(z[i%n])
+				bound[i] += 4*ulp(want[i]) + 4*ulp(4)
+			}
+			bias := must[*dense](t)(matrix.FromSlice(dev, 1, n, z))
+			for _, form := range []form{forms[0], forms[3], forms[4]} {
+				a, _ := wrapped(t, dev, form, m, k, x)
+				b, _ := wrapped(t, dev, form, n, k, transposed(y, k, n))
+				c, mem := wrapped(t, dev, forms[1], m, n, make([]float32, m*n))
+				what := name(s, form.name)
+				check(t, c.Assign(matrix.Mul(a, b.T()).Add(bias)))
+				check(t, c.Sync(background))
+				within(t, what, must[[]float32](t)(c.Read(background)), want, bound)
+				guarded(t, what, c, mem)
+				for _, x := range []*dense{a, b, c} {
+					check(t, x.Close())
+				}
+			}
+			check(t, bias.Close())
+		}
+	})
+}
+
+func TestHardwareFolds(t *testing.T) {
+	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(21)
+		for _, d := range [][2]int{{1, 1}, {3, 5}, {1, 70001}, {2001, 1}, {300, 1030}, {4, 100003}} {
+			rows, cols := d[0], d[1]
+			x := random(rng, rows*cols)
+			for _, form := range []form{forms[0], forms[3], forms[4]} {
+				a, _ := wrapped(t, dev, form, rows, cols, x)
+				for _, f := range folds {
+					all, byRow, byCol, tol := f.apply(x, rows, cols)
+					what := name(d, form.name, f.name)
+					close64(t, what+" all", must[[]float32](t)(f.all(a).Read(background)), all, tol[0])
+					close64(t, what+" rows", must[[]float32](t)(f.rows(a).Read(background)), byRow, tol[0])
+					close64(t, what+" cols", must[[]float32](t)(f.cols(a).Read(background)), byCol, tol[0])
+				}
+				check(t, a.Close())
+			}
+		}
+	})
+}
+
+func TestHardwareSoftmax(t *testing.T) {
+	onHardwareKernels(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(22)
+		for _, d := range [][2]int{{1, 1}, {3, 5}, {7, 1023}, {2, 5003}, {300, 8}} {
+			rows, cols := d[0], d[1]
+			x := random(rng, rows*cols)
+			want := make([]float64, len(x))
+			for i := range rows {
+				sum := 0.0
+				for j := range cols {
+					sum += math.Exp(float64(x[i*cols+j]))
+				}
+				for j := range cols {
+					want[i*cols+j] = math.Exp(float64(x[i*cols+j])) / sum
+				}
+			}
+			for _, form := range []form{forms[0], forms[3], forms[4]} {
+				a, mem := wrapped(t, dev, form, rows, cols, x)
+				close64(t, name(d, form.name), must[[]float32](t)(matrix.Softmax(a).Read(background)), want, 2e-6)
+				check(t, a.Assign(matrix.Softmax(a)))
+				check(t, a.Sync(background))
+				close64(t, name(d, form.name, "in place"), must[[]float32](t)(a.Read(background)), want, 2e-6)
+				guarded(t, name(d, form.name), a, mem)
+				check(t, a.Close())
+			}
+		}
+	})
+}
