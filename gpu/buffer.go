@@ -125,8 +125,7 @@ func (d *Device) allocate(real uint64, mappable bool) (driver.BufferID, error) {
 	id := d.buffers.take()
 	err := d.drv.NewBuffer(id, real, mappable)
 	if err != nil && d.pool.bytes > 0 { // the pool may hold what is missing
-		d.shrinkPool(0)
-		if ferr := d.flush(); ferr == nil {
+		if d.shrinkPool(0) == nil && d.flush() == nil {
 			err = d.drv.NewBuffer(id, real, mappable)
 		}
 	}

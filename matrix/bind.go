@@ -16,7 +16,8 @@ func (b *builder) bind(maxSlots int) error {
 	b.f.Slots = append(b.f.Slots[:0], fuse.Slot{Type: b.result.t})
 	b.f.Store = fuse.View{Type: b.result.t, Class: b.storeClass()}
 	b.f.Slots[0].Vec = b.f.Store.Class == fuse.Vector
-	owners := append(b.run.owners[:0], b.result)
+	owners := b.run.owners[:0]
+	owners = append(owners, b.result)
 	for _, ld := range b.loads {
 		slot := -1
 		for s, o := range owners {

@@ -242,6 +242,7 @@ func TestErrors(t *testing.T) {
 			{"column slice overflow", a.ColumnSlice(1, math.MaxInt).Err(), matrix.ErrIndex},
 			{"reshape", a.Reshape(4, 2).Err(), matrix.ErrShape},
 			{"reshape with gaps", a.Slice(0, 2, 0, 2).Reshape(4, 1).Err(), matrix.ErrStride},
+			{"fill of another size", matrix.Add(a, matrix.Fill(3, 3, float32(1))).Err(), matrix.ErrShape},
 			{"negative fill", matrix.Fill(-1, 2, float32(1)).Err(), matrix.ErrSize},
 			{"set slice", a.SetSlice(x[:5]), matrix.ErrShort},
 			{"set out of range", a.Set(2, 0, 1), matrix.ErrIndex},

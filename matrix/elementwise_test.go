@@ -146,6 +146,8 @@ func TestBinaryAndComparisons(t *testing.T) {
 		same(t, "where", w, []float32{1, 3, 3, -4, 1, 2, 7, 1.5, 9})
 		cl := must[[]float32](t)(matrix.Clamp(a, -1, 2).Read(background))
 		same(t, "clamp", cl, []float32{1, 2, 2, -1, 0, 0, 2, 1.5, -1})
+		fill := must[[]float32](t)(matrix.MulElem(matrix.Fill(2, 3, float32(4)), b.Slice(0, 1, 0, 1)).Read(background))
+		same(t, "fill of a size", fill, []float32{4, 4, 4, 4, 4, 4})
 		sc := must[[]float32](t)(matrix.ScalarSub(10, a).Scale(2).AddScalar(1).DivScalar(2).Read(background))
 		same(t, "scalars", sc, []float32{9.5, 8.5, 7.5, 14.5, 10.5, 10.5, 3.5, 9, 12.5})
 	})

@@ -191,7 +191,7 @@ func (r *run) evaluate(dst *Any, n *node) error {
 }
 
 // viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
-func (r *run) viaTemp(dst *Any, n *node, flip bool, compute func(*Any) error) error {
+func (r *run) viaTemp(dst *Any, n *node, compute func(*Any) error) error {
 	m, err := r.newTemp(n, dst.rows, dst.cols)
 	if err != nil {
 		return err

@@ -132,9 +132,6 @@ func (n *node) broadcast(op string) *node {
 	}
 	first := true
 	for _, a := range n.args {
-		if a.kind == kindScalar {
-			continue
-		}
 		if first {
 			n.rows, n.cols, first = a.rows, a.cols, false
 			continue
@@ -145,9 +142,6 @@ func (n *node) broadcast(op string) *node {
 			return errorNode(shapeError(op, n.shape(), a.shape()))
 		}
 		n.rows, n.cols = r, c
-	}
-	if first {
-		n.rows, n.cols = 1, 1
 	}
 	if err := checkDims(op, n.rows, n.cols); err != nil {
 		return errorNode(err)

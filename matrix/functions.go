@@ -258,8 +258,10 @@ func Mean[T Elem](a Operand[T]) *Expr[T] {
 	case s.t.Compute() != fuse.F32:
 		return &Expr[T]{errorNode(fail(op, ErrUnsupported, "not defined for ", DType(s.t).String()))}
 	}
-	return &Expr[T]{mapNode(op, fuse.OpMul, s, &node{kind: kindScalar, t: s.t, rows: 1, cols: 1,
-		bits: math.Float32bits(1 / float32(x.rows*x.cols))})}
+	return &Expr[T]{mapNode(op, fuse.OpMul, s, &node{
+		kind: kindScalar, t: s.t, rows: 1, cols: 1,
+		bits: math.Float32bits(1 / float32(x.rows*x.cols)),
+	})}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

@@ -16,7 +16,7 @@ func (r *run) mapped(dst *Any, n *node, flip bool) error {
 		return err
 	}
 	if b.hazard() {
-		return r.viaTemp(dst, n, flip, func(m *Any) error { return r.mapped(m, n, flip) })
+		return r.viaTemp(dst, n, func(m *Any) error { return r.mapped(m, n, flip) })
 	}
 	b.block = b.crossed()
 	if err := b.bind(r.g.maxSlots(0)); err != nil {

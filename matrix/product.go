@@ -23,7 +23,7 @@ func (r *run) product(dst *Any, n *node, flip bool, h host) error {
 	b.host = host{h.n, h.flip != turn}
 	again := func(m *Any) error { return r.product(m, n, flip, h) }
 	if dst.t == fuse.F16 && b.storeClass() != fuse.Vector {
-		return r.viaTemp(dst, n, flip, again)
+		return r.viaTemp(dst, n, again)
 	}
 	x, y, err := r.factors(b.host)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *run) product(dst *Any, n *node, flip bool, h host) error {
 		return err
 	}
 	if b.hazard() || x.m.buf == dst.buf || y.m.buf == dst.buf {
-		return r.viaTemp(dst, n, flip, again)
+		return r.viaTemp(dst, n, again)
 	}
 	if err := b.bind(r.g.maxSlots(2)); err != nil {
 		return err
@@ -91,8 +91,7 @@ func (r *run) multiply(b *builder, x, y load) error {
 func (r *run) pass(b *builder, p *product.Pass, own *[5]gpu.Arg) error {
 	g := r.g
 	f, _ := p.Func(nil, &b.f, b.f.Type)
-	key := append(append(g.key[:0], 'p'), specBytes(p.Spec)...)
-	g.key = f.Key(key)
+	g.key = f.Key(p.Spec.Key(append(g.key[:0], 'p')))
 	k, err := g.kernel(g.key, func() (shaders.Program, error) { return product.Build(p.Spec, copyFunc(f)) })
 	if err != nil {
 		return err
@@ -112,15 +111,6 @@ func (r *run) pass(b *builder, p *product.Pass, own *[5]gpu.Arg) error {
 		g.params = f.Params(g.params, p.Place(fuse.Place{}), nil, nil)
 	}
 	return k.Dispatch(p.Groups, g.params, g.args...)
-}
-
-func specBytes(s product.Spec) []byte {
-	t := s.Tiling
-	k := []byte{byte(s.Kernel), t.TX, t.TY, t.RQ, t.CQ, t.RT, t.KQ}
-	for _, c := range []product.Class{s.A, s.B} {
-		k = append(k, byte(c.Type), flag(c.AlongK), flag(c.Vector))
-	}
-	return k
 }
 
 // factor describes an operand of a product.

@@ -24,7 +24,7 @@ type foldTask struct {
 // reduce computes a reduction. Its element-wise head runs in the kernel's own loop.
 func (r *run) reduce(dst *Any, n *node, flip bool) error {
 	if dst.t == fuse.F16 || n.t.Compute() != dst.t.Compute() { // kernels fold in the computed type and store it
-		return r.viaTemp(dst, n, flip, func(m *Any) error { return r.reduce(m, n, flip) })
+		return r.viaTemp(dst, n, func(m *Any) error { return r.reduce(m, n, flip) })
 	}
 	task := foldTask{dst: dst, out: dst.layout, op: reduce.Op(n.red), axis: n.axis}
 	if flip {
@@ -225,7 +225,7 @@ func (r *run) softmax(dst *Any, n *node, flip bool) error {
 	}
 	unaligned := dst.t == fuse.F16 && b.storeClass() != fuse.Vector
 	if b.hazard() || unaligned {
-		return r.viaTemp(dst, n, flip, func(m *Any) error { return r.softmax(m, n, flip) })
+		return r.viaTemp(dst, n, func(m *Any) error { return r.softmax(m, n, flip) })
 	}
 	if err := b.bind(r.g.maxSlots(0)); err != nil {
 		return err

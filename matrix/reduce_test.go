@@ -145,7 +145,8 @@ func TestReduceIntegersAndNaN(t *testing.T) {
 			t.Errorf("max with NaN is %v", v)
 		}
 		h := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, 3, 3, []matrix.Half{
-			matrix.ToHalf(1), matrix.ToHalf(2), matrix.ToHalf(3), matrix.ToHalf(4), matrix.ToHalf(5), matrix.ToHalf(6), matrix.ToHalf(7), matrix.ToHalf(8), matrix.ToHalf(9)}))
+			matrix.ToHalf(1), matrix.ToHalf(2), matrix.ToHalf(3), matrix.ToHalf(4), matrix.ToHalf(5), matrix.ToHalf(6), matrix.ToHalf(7), matrix.ToHalf(8), matrix.ToHalf(9),
+		}))
 		hs := must[[]matrix.Half](t)(matrix.SumRows(h).Read(background))
 		for i, w := range []float32{6, 15, 24} {
 			if hs[i].Float32() != w {

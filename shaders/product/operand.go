@@ -24,14 +24,6 @@ func (c Class) unit() int {
 	return 4
 }
 
-// place converts an offset and a stride from elements to what the binding holds. Scalar binary16 stays in elements.
-func (c Class) place(offset, stride uint32) (uint32, uint32) {
-	if c.Vector {
-		return offset / 4, stride / 4
-	}
-	return offset, stride
-}
-
 // element is the type of the binding's elements.
 func (c Class) element() string {
 	word := c.Type.WGSL()

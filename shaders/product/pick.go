@@ -119,7 +119,10 @@ func (r *Request) each(f func(choice)) error {
 		if !v.fits(r) {
 			continue
 		}
-		s := Spec{v.kernel, v.tiling, a, b}
+		s := Spec{Kernel: v.kernel, Tiling: v.tiling, A: a, B: b}
+		if v.kernel == Tile {
+			s.Ragged, s.Edge = r.K%4 != 0, r.N%4 != 0
+		}
 		if v.tiling.RT < 4 && v.kernel != Group && !a.AlongK {
 			s.A.Vector = false // single rows of A across its memory
 		}

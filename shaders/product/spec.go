@@ -57,6 +57,26 @@ type Spec struct {
 	Kernel Kernel
 	Tiling Tiling
 	A, B   Class // of Sum neither
+	// Of Tile. A kernel for the general case takes longer to compile and a little longer to run.
+	Ragged bool // k is no multiple of four
+	Edge   bool // n is no multiple of four
+}
+
+// Key appends what identifies the text to b.
+func (s Spec) Key(b []byte) []byte {
+	t := s.Tiling
+	b = append(b, byte(s.Kernel), t.TX, t.TY, t.RQ, t.CQ, t.RT, t.KQ)
+	for _, c := range [2]Class{s.A, s.B} {
+		b = append(b, byte(c.Type)<<2|bit(c.AlongK)<<1|bit(c.Vector))
+	}
+	return append(b, bit(s.Ragged)<<1|bit(s.Edge))
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // rows and cols are the size of the tile of C that an invocation of Tile or a workgroup of Group and Row computes.
@@ -133,6 +153,8 @@ func (s Spec) parts(f *fuse.Func) (source, fused string, params []shaders.Param)
 		set("RQ", rq)
 		set("RT", int(t.RT))
 		set("CQ", cq)
+		flag("RAGGED", s.Ragged)
+		flag("EDGE", s.Edge)
 		return tileSource, s.region(f, int(t.RT)), params
 	case Group:
 		set("TX", tx)

@@ -2,13 +2,16 @@
 // software adapters, which pay dearly for workgroup memory, barriers and each element loaded, and little for big tiles.
 // A tile is RQ x RT rows by 4 x CQ columns. Tiles are numbered along the rows of C, then down, and then through the parts
 // that k is cut into, s.chunk quads each; invocation t computes tile t. Part x of the sum is stored in rows x*m to x*m+m-1.
-// Any m, n and k; nothing beyond k is multiplied. Workgroups are folded over x and y.
+// Any m, n and k: with RAGGED what lies beyond k, a multiple of four otherwise, is replaced by zero; with EDGE the last
+// vector of a row may be stored in part. Workgroups are folded over x and y.
 // Reference: twin.go.
 
 const GROUP: u32 = 8u; // @param
 const RQ: u32 = 1u; // @param
 const RT: u32 = 4u; // @param
 const CQ: u32 = 1u; // @param
+const RAGGED: bool = true; // @param
+const EDGE: bool = true; // @param
 
 struct Shape {
   m: u32,
@@ -55,9 +58,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   let part = band / s.high;
   if (part >= s.parts) { return; }
 
-  let full = s.k >> 2u;
   let first = part * s.chunk;
-  let last = min(first + s.chunk, full);
+  let last = min(first + s.chunk, (s.k + 3u) >> 2u);
   let deepA = a_deep(s.a.y);
   let wideA = a_wide(s.a.y);
   let deepB = b_deep(s.b.y);
@@ -67,11 +69,22 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   var acc: array<array<array<V, CQ>, RT>, RQ>;
   var x: array<Rows, RQ>;
   for (var l = first; l < last; l++) {
+    let left = s.k - 4u * l;
     for (var q = 0u; q < RQ; q++) { // @unroll
       x[q] = a_load(qa + q * wideA, s.a.y);
+      if (RAGGED) {
+        for (var r = 0u; r < RT; r++) { // @unroll
+          x[q][r] = select(V(), x[q][r], vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(left));
+        } // @unroll
+      }
     } // @unroll
     for (var c = 0u; c < CQ; c++) { // @unroll
-      let y = b_load(qb + c * wideB, s.b.y);
+      var y = b_load(qb + c * wideB, s.b.y);
+      if (RAGGED) {
+        for (var d = 0u; d < 4u; d++) { // @unroll
+          y[d] = select(V(), y[d], d < left);
+        } // @unroll
+      }
       for (var q = 0u; q < RQ; q++) { // @unroll
         for (var r = 0u; r < RT; r++) { // @unroll
           acc[q][r][c] += x[q][r].x * y[0] + x[q][r].y * y[1] + x[q][r].z * y[2] + x[q][r].w * y[3];
@@ -81,27 +94,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     qa += deepA;
     qb += deepB;
   }
-  let left = s.k & 3u;
-  if (left > 0u && full - first < s.chunk) {
-    let rest = vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(left);
-    for (var q = 0u; q < RQ; q++) { // @unroll
-      x[q] = a_load(qa + q * wideA, s.a.y);
-      for (var r = 0u; r < RT; r++) { // @unroll
-        x[q][r] = select(V(), x[q][r], rest);
-      } // @unroll
-    } // @unroll
-    for (var c = 0u; c < CQ; c++) { // @unroll
-      var y = b_load(qb + c * wideB, s.b.y);
-      for (var d = 0u; d < 4u; d++) { // @unroll
-        y[d] = select(V(), y[d], d < left);
-      } // @unroll
-      for (var q = 0u; q < RQ; q++) { // @unroll
-        for (var r = 0u; r < RT; r++) { // @unroll
-          acc[q][r][c] += x[q][r].x * y[0] + x[q][r].y * y[1] + x[q][r].z * y[2] + x[q][r].w * y[3];
-        } // @unroll
-      } // @unroll
-    } // @unroll
-  }
 
   let base = part * s.m;
   for (var q = 0u; q < RQ; q++) { // @unroll
@@ -110,7 +102,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
       if (i < s.m) {
         for (var c = 0u; c < CQ; c++) { // @unroll
           let j = col + 4u * c;
-          if (j < s.n) { store(base + i, j, min(s.n - j, 4u), apply(i, j, acc[q][r][c])); }
+          if (j < s.n) {
+            var n = 4u;
+            if (EDGE) { n = min(s.n - j, 4u); }
+            store(base + i, j, n, apply(i, j, acc[q][r][c]));
+          }
         } // @unroll
       }
     } // @unroll

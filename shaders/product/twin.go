@@ -28,7 +28,8 @@ func (s *shape) bytes() []byte {
 func readShape(b []byte) shape {
 	return shape{
 		word(b, 0), word(b, 1), word(b, 2), word(b, 3), word(b, 4), word(b, 5), word(b, 6),
-		[2]int{word(b, 8), word(b, 9)}, [2]int{word(b, 10), word(b, 11)},
+		[2]int{word(b, 8), word(b, 9)},
+		[2]int{word(b, 10), word(b, 11)},
 	}
 }
 

@@ -14,9 +14,9 @@ type variant struct {
 	rate   float64
 }
 
-// variants holds every size on offer. The order decides between equals. Tiles of more than 8x16 gain little and take
-// seconds to compile on llvmpipe.
+// variants holds every size on offer. The order decides between equals.
 var variants = []variant{
+	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 4, RT: 4, CQ: 4}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 2, RT: 4, CQ: 4}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 4, RT: 4, CQ: 1}},
 	{kernel: Tile, tiling: Tiling{TX: 8, TY: 1, RQ: 2, RT: 4, CQ: 2}},
@@ -45,7 +45,7 @@ func (v *variant) fits(r *Request) bool {
 	d := r.Device
 	switch v.kernel {
 	case Tile:
-		return d.Software && (!d.Narrow || v.tiling.RQ*v.tiling.CQ == 1 || v.tiling.RT == 1)
+		return d.Software && v.fitsSoftware(d.Narrow)
 	case Row:
 		// Few sharers are for B that lies across k, many for B that lies along it.
 		along := v.tiling.TY > v.tiling.TX
@@ -60,16 +60,33 @@ func (v *variant) fits(r *Request) bool {
 	return !d.Software && s.threads() <= d.MaxInvocations && s.memory() <= d.MaxMemory
 }
 
-// Costs on software adapters, in units of one multiplication of vectors: what llvmpipe and SwiftShader agree on well
-// enough. Loads are dear, because each lane of a vector unit loads its elements one by one.
-const (
-	costLoad   = 4.0 // a vector
-	costScalar = 7.0 // four scalars
-	costLaunch = 4000.0
+// fitsSoftware keeps tiles to sizes that are worth their compilation. llvmpipe takes half a second for 16x16 and gains
+// nothing from it; SwiftShader takes 20 ms and gains a tenth over 8x16, but loses on one or two rows of sixteen.
+func (v *variant) fitsSoftware(narrow bool) bool {
+	if narrow {
+		return v.tiling.RT == 4 || v.tiling.CQ < 4
+	}
+	return v.tiling.RQ*v.tiling.CQ <= 8
+}
 
-	// What is taken to run at the same time: lanes of a vector unit and workers of a software adapter, workgroups of
-	// hardware. More is no use to fewer, fewer leaves some idle.
-	laneCount   = 8
+// costs are those of a software adapter, in units of one multiplication and addition of vectors. Loads are dear, because
+// each lane of the machine loads its elements one by one.
+type costs struct {
+	load    float64 // four elements at once
+	scalars float64 // four elements one by one
+	row     float64 // going on to the next four rows of B, where they lie far apart
+	lanes   int     // of the machine's vectors
+	launch  float64
+}
+
+var (
+	wide   = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
+	narrow = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000}
+)
+
+// What is taken to run at the same time: workers of a software adapter, workgroups of hardware. More is no use to fewer,
+// fewer leaves some idle.
+const (
 	workers     = 4
 	busyGroups  = 64
 	costBarrier = 2000.0
@@ -77,12 +94,19 @@ const (
 
 // cost estimates the time of a plan, in units that only compare plans of one request.
 func (v *variant) cost(r *Request, s Spec, parts int) float64 {
+	c := &wide
+	if r.Device.Narrow {
+		c = &narrow
+	}
 	tiles := shaders.Ceil(r.N, s.cols()) * shaders.Ceil(r.M, s.rows()) * parts
 	chunk := float64(shaders.Ceil(r.quads(), parts))
 	var t float64
 	if v.kernel == Tile {
-		rounds := shaders.Ceil(shaders.Ceil(tiles, laneCount), workers)
-		work := float64(s.rows()*s.cols()) + loadCost(s.A)*float64(s.rows()) + loadCost(s.B)*float64(s.cols())
+		rounds := shaders.Ceil(shaders.Ceil(tiles, c.lanes), workers)
+		work := float64(s.rows()*s.cols()) + c.of(s.A)*float64(s.rows()) + c.of(s.B)*float64(s.cols())
+		if !s.B.AlongK {
+			work += c.row
+		}
 		t = float64(rounds) * chunk * work
 	} else {
 		rounds := shaders.Ceil(tiles, busyGroups)
@@ -91,14 +115,14 @@ func (v *variant) cost(r *Request, s Spec, parts int) float64 {
 	}
 	if parts > 1 {
 		vectors := r.M * plan.Quads(r.N)
-		t += costLaunch + float64(shaders.Ceil(vectors, laneCount*workers)*(parts+4))*costLoad
+		t += c.launch + float64(shaders.Ceil(vectors, c.lanes*workers)*(parts+4))*c.load
 	}
 	return t
 }
 
-func loadCost(c Class) float64 {
-	if c.Vector {
-		return costLoad
+func (c *costs) of(class Class) float64 {
+	if class.Vector {
+		return c.load
 	}
-	return costScalar
+	return c.scalars
 }
