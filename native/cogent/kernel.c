@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+// Layouts and compute pipelines.
+
+#include "state.h"
+
+static void layout_entries(cog_layout *l, WGPUBindGroupLayoutEntry *entries, size_t *n) {
+	for (uint32_t slot = 0; slot < COG_BINDINGS; slot++) {
+		uint32_t access = l->bits >> (2 * slot) & 3;
+		if (!access) continue;
+		WGPUBindGroupLayoutEntry *e = &entries[(*n)++];
+		*e = (WGPUBindGroupLayoutEntry){.binding = slot, .visibility = WGPUShaderStage_Compute};
+		if (access == COG_ACCESS_PARAMS) {
+			l->params = 1;
+			l->params_slot = slot;
+			e->buffer.type = WGPUBufferBindingType_Uniform;
+			e->buffer.hasDynamicOffset = 1;
+			e->buffer.minBindingSize = COG_WINDOW; // a kernel that wants more does not compile
+		} else {
+			l->slots[l->storage++] = slot;
+			e->buffer.type = access == COG_ACCESS_READ ? WGPUBufferBindingType_ReadOnlyStorage
+								   : WGPUBufferBindingType_Storage;
+		}
+	}
+}
+
+// cog_layout_of returns the layout with these bits. Layouts live as long as the device and never move.
+cog_layout *cog_layout_of(cog_device *d, uint64_t bits, cog_error *error) {
+	WGPUBindGroupLayoutEntry entries[COG_BINDINGS];
+	WGPUBindGroupLayoutDescriptor group = {.entries = entries};
+	WGPUPipelineLayoutDescriptor pipeline = {.bindGroupLayoutCount = 1};
+	uint32_t i = 0;
+
+	for (; i < d->nlayouts && d->layouts[i]; i++)
+		if (d->layouts[i]->bits == bits) return d->layouts[i];
+	if (!cog_grow((void **)&d->layouts, &d->nlayouts, i, sizeof *d->layouts, error)) return NULL;
+	cog_layout *l = calloc(1, sizeof *l);
+	if (!l) {
+		cog_fail(error, COG_MEMORY, "out of host memory");
+		return NULL;
+	}
+	l->bits = bits;
+	layout_entries(l, entries, &group.entryCount);
+	cog_error *outer = cog_enter(d, error);
+	l->group = wgpuDeviceCreateBindGroupLayout(d->device, &group);
+	cog_check(d, error);
+	if (!error->type) {
+		pipeline.bindGroupLayouts = &l->group;
+		l->pipeline = wgpuDeviceCreatePipelineLayout(d->device, &pipeline);
+	}
+	cog_leave(d, error, outer);
+	if (error->type) {
+		cog_layout_free(l);
+		return NULL;
+	}
+	return d->layouts[i] = l;
+}
+
+void cog_layout_free(cog_layout *l) {
+	if (l->pipeline) wgpuPipelineLayoutRelease(l->pipeline);
+	if (l->group) wgpuBindGroupLayoutRelease(l->group);
+	free(l);
+}
+
+// cog_compile may take long. It touches nothing of d but the device itself.
+WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, char const *source, char const *entry, char const *label,
+	cog_error *error) {
+	WGPUShaderModuleWGSLDescriptor wgsl = {{.sType = WGPUSType_ShaderModuleWGSLDescriptor}, source};
+	WGPUShaderModuleDescriptor module = {.nextInChain = &wgsl.chain, .label = label};
+	WGPUComputePipelineDescriptor descriptor = {.label = label, .layout = l->pipeline};
+	WGPUComputePipeline pipeline = NULL;
+
+	cog_error *outer = cog_enter(d, error);
+	descriptor.compute.module = wgpuDeviceCreateShaderModule(d->device, &module);
+	descriptor.compute.entryPoint = entry;
+	cog_check(d, error);
+	if (!error->type) pipeline = wgpuDeviceCreateComputePipeline(d->device, &descriptor);
+	cog_leave(d, error, outer);
+	wgpuShaderModuleRelease(descriptor.compute.module);
+	if (!error->type) return pipeline;
+	if (pipeline) wgpuComputePipelineRelease(pipeline);
+	return NULL;
+}
+
+// cog_kernel_put gives a pipeline an id; NULL frees the one that is there.
+void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, cog_error *error) {
+	if (!cog_grow((void **)&d->kernels, &d->nkernels, id, sizeof *d->kernels, error)) return;
+	if (d->kernels[id]) wgpuComputePipelineRelease(d->kernels[id]);
+	d->kernels[id] = pipeline;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// NewKernel compiles beside other calls on a device of our own, and under the lock on an adopted one. A compilation that
+// has begun is not interrupted.
+func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
+	const op = "NewKernel"
+	if err := ready(ctx, op); err != nil {
+		return err
+	}
+	if k == nil {
+		return fail(op, driver.ErrInvalid, "no kernel")
+	}
+	layout, err := d.admit(op, id, k)
+	if err != nil {
+		return err
+	}
+	defer d.users.Add(-1)
+	pipeline, err := d.compile(op, layout, k)
+	if err != nil {
+		return err
+	}
+	if err := d.lock(op); err != nil {
+		C.wgpuComputePipelineRelease(pipeline)
+		return err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.AddKernel(id, k); err != nil { // somebody took the id
+		C.wgpuComputePipelineRelease(pipeline)
+		return err
+	}
+	var e C.cog_error
+	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, &e)
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		C.wgpuComputePipelineRelease(pipeline)
+		d.objects.DropKernel(id)
+		return err
+	}
+	return nil
+}
+
+// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user.
+func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_layout, error) {
+	if err := d.lock(op); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.AddKernel(id, k); err != nil {
+		return nil, err
+	}
+	d.objects.DropKernel(id)
+	if err := wellFormed(op, k); err != nil {
+		return nil, err
+	}
+	var e C.cog_error
+	layout := C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		return nil, err
+	}
+	d.users.Add(1)
+	return layout, nil
+}
+
+// wellFormed refuses texts on which wgpu-native would end the process.
+func wellFormed(op string, k *driver.Kernel) error {
+	for _, s := range []string{k.Source, k.Entry} {
+		if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+			return fail(op, driver.ErrCompile, k.Label, ": not UTF-8, or with a zero byte")
+		}
+	}
+	if what := tooDeep(k.Source); what != "" {
+		return fail(op, driver.ErrCompile, k.Label, ": ", what)
+	}
+	return nil
+}
+
+func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.WGPUComputePipeline, error) {
+	source, entry, label := C.CString(k.Source), C.CString(k.Entry), C.CString(k.Label)
+	defer C.free(unsafe.Pointer(source))
+	defer C.free(unsafe.Pointer(entry))
+	defer C.free(unsafe.Pointer(label))
+	if !d.own || d.openGL {
+		if err := d.lock(op); err != nil {
+			return nil, err
+		}
+		defer d.mu.Unlock()
+	}
+	var e C.cog_error
+	pipeline := C.cog_compile(d.c, layout, source, entry, label, &e)
+	return pipeline, take(op+" "+k.Label, &e, driver.ErrCompile)
+}
+
+func (d *device) FreeKernel(id driver.KernelID) {
+	if d.lock("FreeKernel") != nil {
+		return
+	}
+	defer d.mu.Unlock()
+	if d.objects.DropKernel(id) {
+		var e C.cog_error
+		C.cog_kernel_put(d.c, C.uint32_t(id), nil, &e) // the table is long enough
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// settled waits until there are no more goroutines than before, and fails if that does not come.
+func settled(t *testing.T, before int) {
+	t.Helper()
+	for range 2000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+}
+
+func TestOpenCloseCycles(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 30 {
+		d, err := open(t.Context())
+		must(t, err)
+		healthy(t, d, 1)
+		must(t, d.Close())
+	}
+	runtime.GC() // releases adapters
+	settled(t, before)
+}
+
+// Closing while work runs neither waits for it nor pulls its memory away, and nothing is left behind.
+func TestCloseWhileBusy(t *testing.T) {
+	before := runtime.NumGoroutine()
+	whileBusy(t, func(d *device, _ *spinner) bool {
+		done := make(chan error, 2)
+		go func() { done <- d.Wait(context.Background()) }()
+		go func() {
+			_, err := read(context.Background(), d, 1, 16)
+			done <- err
+		}()
+		for d.users.Load() < 2 && len(done) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		must(t, d.Close())
+		for range 2 {
+			if err := <-done; err == nil {
+				return false
+			} else if !errors.Is(err, driver.ErrClosed) {
+				t.Errorf("got error %v, want %v", err, driver.ErrClosed)
+			}
+		}
+		return true
+	})
+	settled(t, before)
+}
+
+// What a device of the same adapter is opened after has been closed in some state or other.
+func TestOpenAfterClose(t *testing.T) {
+	adapters, err := New().Adapters(t.Context())
+	must(t, err)
+	for name, use := range map[string]func(d *device){
+		"idle":      func(*device) {},
+		"buffer":    func(d *device) { must(t, d.NewBuffer(1, 64, true)) },
+		"unwritten": func(d *device) { must(t, d.NewBuffer(1, 64, true)); write(t, d, 1, ramp(4, 1)) },
+		"mapped": func(d *device) {
+			must(t, d.NewBuffer(1, 64, true))
+			_, err := d.Map(t.Context(), 1)
+			must(t, err)
+		},
+		"busy": func(d *device) { newSpinner(t, d).start(t, 100*time.Millisecond) },
+		"held": func(d *device) { // by an object that the user makes and never releases
+			_, err := d.Handle().(*wgpu.Device).CreateShaderModule(&wgpu.ShaderModuleDescriptor{
+				WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: bump.Source},
+			})
+			must(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 3 {
+				d, err := adapters[0].Open(t.Context())
+				must(t, err)
+				healthy(t, d, 10)
+				use(d.(*device))
+				must(t, d.Close())
+			}
+			d, err := adapters[0].Open(t.Context())
+			must(t, err)
+			healthy(t, d, 10)
+			must(t, d.Close())
+		})
+	}
+}
+
+// A read or wait that its context ends leaves nothing behind that a later one could trip over.
+func TestWaitCancelled(t *testing.T) {
+	whileBusy(t, func(d *device, s *spinner) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		waited := d.Wait(ctx)
+		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, got := read(ctx, d, 1, 16)
+		for _, err := range []error{waited, got} {
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got error %v, want %v", err, context.DeadlineExceeded)
+			}
+		}
+		s.check(t)
+		return waited != nil && got != nil
+	})
+}
+
+// The loss is simulated where the platform's callback would report it.
+func TestLoss(t *testing.T) {
+	whileBusy(t, func(d *device, _ *spinner) bool {
+		done := make(chan error, 1)
+		go func() { done <- d.Wait(context.Background()) }()
+		for d.users.Load() < 1 && len(done) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case <-d.Lost():
+			t.Fatal("lost before it was")
+		default:
+		}
+		atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1)
+		err := <-done
+		if err != nil && !errors.Is(err, driver.ErrDeviceLost) {
+			t.Errorf("Wait: got error %v, want %v", err, driver.ErrDeviceLost)
+		}
+		lost(t, d)
+		return err != nil
+	})
+}
+
+// lost checks that a device knows of its loss.
+func lost(t *testing.T, d *device) {
+	t.Helper()
+	for name, err := range map[string]error{
+		"Submit":    d.Submit(new(driver.CommandList)),
+		"NewBuffer": d.NewBuffer(7, 4, false),
+		"NewKernel": d.NewKernel(t.Context(), 7, &bump),
+	} {
+		if !errors.Is(err, driver.ErrDeviceLost) {
+			t.Errorf("%s: got error %v, want %v", name, err, driver.ErrDeviceLost)
+		}
+	}
+	<-d.Lost()
+	if d.LostReason() == "" {
+		t.Error("no reason")
+	}
+}
+
+func TestAdapters(t *testing.T) {
+	list, err := New().Adapters(t.Context())
+	must(t, err)
+	if len(list) == 0 {
+		t.Fatal("no adapter")
+	}
+	last := 0
+	for _, a := range list {
+		info := a.Info()
+		t.Logf("%+v %v", info, info.Features.Names())
+		l := info.Limits
+		if info.Driver != New().Name() || info.Name == "" || info.Vendor == "" || info.Backend == "" {
+			t.Errorf("an adapter without a name: %+v", info)
+		}
+		if l.MaxBufferSize < 1<<26 || l.MaxBindingSize < 1<<26 || l.MaxStorageBuffers < 8 || l.MaxGroups < 65535 ||
+			l.MaxInvocations < 128 || l.BindingOffsetAlign != 256 {
+			t.Errorf("%s: implausible limits %+v", info.Name, l)
+		}
+		if !info.Features.Has(driver.FeatureWGSL) {
+			t.Errorf("%s does not compile", info.Name)
+		}
+		if r := rank(a.(*adapter)); r < last {
+			t.Errorf("%s stands behind lesser adapters", info.Name)
+		} else {
+			last = r
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for _, c := range []struct {
+		kind, vendor uint32
+		want         driver.Kind
+	}{
+		{0, 0x10de, driver.KindDiscrete},
+		{1, 0x8086, driver.KindIntegrated},
+		{2, vendorMesa, driver.KindCPU},
+		{2, vendorGoogle, driver.KindCPU},
+		{2, vendorMicrosoft, driver.KindCPU},
+		{2, 0x1002, driver.KindVirtual},
+		{3, 0x1002, driver.KindUnknown},
+	} {
+		if got := kind(c.kind, c.vendor); got != c.want {
+			t.Errorf("type %d of vendor %#x: got %v, want %v", c.kind, c.vendor, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+import "C"
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// claim marks a buffer as one call's of Map. The buffer may be unmapped, freed or replaced while that call waits; it is
+// still that call's business as long as it bears its claim.
+type claim struct {
+	id  driver.BufferID
+	buf *buffer
+}
+
+// Map maps for reading and then for writing. The library knows only either; the first makes the memory show what kernels
+// wrote where caches are not coherent, and the second is the one whose writes are seen by kernels.
+func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
+	const op = "Map"
+	if err := ready(ctx, op); err != nil {
+		return nil, err
+	}
+	c, err := d.claim(op, id)
+	if err != nil {
+		return nil, err
+	}
+	defer d.users.Add(-1)
+	bytes, err := d.mapClaimed(ctx, op, c)
+	if err != nil {
+		d.disclaim(c)
+		return nil, err
+	}
+	return bytes, nil
+}
+
+// claim notes the mapping, so that from now on no list may name the buffer.
+func (d *device) claim(op string, id driver.BufferID) (*claim, error) {
+	if err := d.lock(op); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.Map(id); err != nil {
+		return nil, err
+	}
+	d.users.Add(1)
+	c := &claim{id, d.buffers[id]}
+	c.buf.claim = c
+	return c, nil
+}
+
+// disclaim takes back a mapping that failed.
+func (d *device) disclaim(c *claim) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.buffers[c.id] == c.buf && c.buf.claim == c {
+		c.buf.claim = nil
+		C.cog_unmap(d.c, c.buf.ref)
+		_ = d.objects.Unmap(c.id) // it was mapped: the claim says so
+	}
+}
+
+func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, error) {
+	// Only an idle buffer is asked for: a request that is cancelled while work runs would fulfil a later one too early.
+	if err := d.finish(ctx, op); err != nil {
+		return nil, err
+	}
+	for _, mode := range []C.uint32_t{C.WGPUMapMode_Read, C.WGPUMapMode_Write} {
+		if err := d.mapMode(ctx, op, c, mode); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.lockClaimed(op, c); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	p := C.cog_mapped(c.buf.ref, C.uint64_t(c.buf.size))
+	return unsafe.Slice((*byte)(p), c.buf.size), nil
+}
+
+func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t) error {
+	if err := d.lockClaimed(op, c); err != nil {
+		return err
+	}
+	var e C.cog_error
+	if mode == C.WGPUMapMode_Write {
+		C.cog_unmap(d.c, c.buf.ref)
+	}
+	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.buf.size), &e)
+	d.mu.Unlock()
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		return err
+	}
+	status, err := d.await(ctx, op, s)
+	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
+		err = fail(op, driver.ErrInvalid, "the mapping was given up")
+	}
+	return err
+}
+
+// lockClaimed locks the device if the buffer is still this call's.
+func (d *device) lockClaimed(op string, c *claim) error {
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	if d.buffers[c.id] == c.buf && c.buf.claim == c {
+		return nil
+	}
+	d.mu.Unlock()
+	return fail(op, driver.ErrClosed, "the buffer was freed or unmapped meanwhile")
+}
+
+func (d *device) Unmap(id driver.BufferID) error {
+	if err := d.lock("Unmap"); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.Unmap(id); err != nil {
+		return err
+	}
+	b := d.buffers[id]
+	b.claim = nil
+	C.cog_unmap(d.c, b.ref)
+	return nil
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The CPU writes, a kernel computes, the CPU reads: one and the same memory.
+func TestMappedStorage(t *testing.T) {
+	const n = 1000
+	d := openDevice(t)
+	ctx := t.Context()
+	must(t, d.NewBuffer(1, 4*n, true))
+	must(t, d.NewKernel(ctx, 1, &bump))
+	var l driver.CommandList
+	l.Bind(1, bump.Layout, []driver.Binding{whole(1, n)})
+	must(t, d.Submit(&l))
+	l.Reset()
+	l.Dispatch(1, 1, groups(n), nil)
+
+	var address *byte
+	for round := range uint32(5) {
+		b, err := d.Map(ctx, 1)
+		must(t, err)
+		if len(b) != 4*n || cap(b) != 4*n {
+			t.Fatalf("%d bytes of %d are mapped, want %d", len(b), cap(b), 4*n)
+		}
+		switch p := unsafe.SliceData(b); {
+		case address == nil:
+			address = p
+		case address != p:
+			t.Errorf("the buffer has moved from %p to %p", address, p)
+		}
+		for i, w := range wordsOf(b) {
+			if want := (uint32(i) + 1) * min(round, 1); w != want {
+				t.Fatalf("round %d, word %d: got %d, want %d", round, i, w, want)
+			}
+		}
+		copy(b, bytesOf(ramp(n, 0)))
+		must(t, d.Unmap(1))
+		must(t, d.Submit(&l))
+	}
+	want(t, d, 1, ramp(n, 1))
+}
+
+// A mapping that its context ends leaves the buffer as it was. The next one does not end early.
+func TestMapCancelled(t *testing.T) {
+	whileBusy(t, func(d *device, s *spinner) bool {
+		must(t, d.NewBuffer(9, 64, true))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := d.Map(ctx, 9); err == nil {
+			return false
+		} else if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v, want %v", err, context.DeadlineExceeded)
+		}
+		var l driver.CommandList
+		l.Copy(9, 0, 1, 0, 64)
+		must(t, d.Submit(&l))
+		b, err := d.Map(t.Context(), 9)
+		must(t, err)
+		got := wordsOf(b)
+		must(t, d.Unmap(9))
+		want(t, d, 1, got)
+		s.check(t)
+		return true
+	})
+}
+
+// A buffer that goes while somebody waits for its mapping.
+func TestMapOvertaken(t *testing.T) {
+	for name, overtake := range map[string]func(d *device){
+		"freed":    func(d *device) { d.FreeBuffer(9) },
+		"unmapped": func(d *device) { must(t, d.Unmap(9)) },
+		"replaced": func(d *device) {
+			d.FreeBuffer(9)
+			must(t, d.NewBuffer(9, 64, true))
+		},
+		"closed": func(d *device) { must(t, d.Close()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			whileBusy(t, func(d *device, _ *spinner) bool {
+				must(t, d.NewBuffer(9, 64, true))
+				done := make(chan error, 1)
+				go func() {
+					_, err := d.Map(context.Background(), 9)
+					done <- err
+				}()
+				for !claimed(d, 9) {
+					time.Sleep(time.Millisecond)
+				}
+				if len(done) > 0 {
+					return false
+				}
+				overtake(d)
+				err := <-done
+				if err != nil && !errors.Is(err, driver.ErrClosed) {
+					t.Errorf("got error %v, want %v", err, driver.ErrClosed)
+				}
+				return err != nil
+			})
+		})
+	}
+}
+
+func claimed(d *device, id driver.BufferID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.buffers[id].claim != nil
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+func TestTooDeep(t *testing.T) {
+	rep := strings.Repeat
+	for _, c := range []struct {
+		name, source string
+		want         bool
+	}{
+		{"nothing", "", false},
+		{"brackets at the limit", rep("(", maxNesting) + rep(")", maxNesting), false},
+		{"brackets beyond", rep("[", maxNesting+1), true},
+		{"closing brackets", rep(")", 1000) + rep("}", 1000), false},
+		{"brackets in turn", rep("f(x);", 10000), false},
+		{"operators at the limit", rep("+x", maxOperators), false},
+		{"operators beyond", rep("+x", maxOperators+1), true},
+		{"operators in statements", rep("x=x+1;", 10000), false},
+		{"operators in arguments", rep("f(1+x)", 10000), false},
+		{"operators between arguments", rep("f(x)+", 10000), true},
+		{"operators in an array", rep("-1,", 10000), false},
+		{"operators in blocks", rep("if a==b{}", 10000), false},
+		{"operators in comments", rep("x // ++++++++++\n", 10000) + rep("/* +++ /* +++ */ */", 1000), false},
+		{"open comment", "/* " + rep("(", 1000), false},
+		{"line comment at the end", "// ((", false},
+		{"slash at the end", "/", false},
+		{"members at the limit", "x" + rep(".x", maxMembers), false},
+		{"members beyond", "x" + rep(".x", maxMembers+1), true},
+		{"branches at the limit", "if a {}" + rep("else if a {x=1;}", maxElse), false},
+		{"branches beyond", "if a {}" + rep("else if a {x=1;}", maxElse+1), true},
+		{"branches of many", rep("if a {x=1;} else if b {x=2;} else {x=3;}", 10000), false},
+		{"constants at the limit", rep("const a = 1;", maxDeclarations), false},
+		{"constants beyond", rep("const a = 1;", maxDeclarations+1), true},
+		{"names like keywords", rep("constant alias_ elsewhere ", 10000), false},
+	} {
+		if what := tooDeep(c.source); (what != "") != c.want {
+			t.Errorf("%s: got %q, want an objection: %v", c.name, what, c.want)
+		}
+	}
+}
+
+// The library's own kernels are far from the limits.
+func TestOwnKernelsAreShallow(t *testing.T) {
+	count := 0
+	err := filepath.WalkDir(filepath.Join("..", "..", "shaders"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".wgsl" {
+			return err
+		}
+		count++
+		source, err := os.ReadFile(path)
+		if what := tooDeep(string(source)); what != "" {
+			t.Errorf("%s: %s", path, what)
+		}
+		return err
+	})
+	must(t, err)
+	if count == 0 {
+		t.Error("no kernels")
+	}
+}
+
+// Whatever the source, it compiles or it does not, and the process lives.
+func FuzzNewKernel(f *testing.F) {
+	f.Add(axpy.Source)
+	f.Add(bump.Source)
+	f.Add(spinKernel.Source)
+	d := openDevice(f)
+	f.Fuzz(func(t *testing.T, source string) {
+		k := axpy
+		k.Source = source
+		if err := d.NewKernel(t.Context(), 1, &k); err == nil {
+			d.FreeKernel(1)
+		} else if source != "" && !errors.Is(err, driver.ErrCompile) {
+			t.Error(err)
+		}
+	})
+}

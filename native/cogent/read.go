@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+import "C"
+
+import (
+	"context"
+	"math/bits"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Read copies through staging buffers, in chunks if need be. Rows with wide gaps between them are fetched one by one.
+func (d *device) Read(ctx context.Context, t driver.Transfer) error {
+	const op = "Read"
+	if err := ready(ctx, op); err != nil {
+		return err
+	}
+	if err := d.beginRead(op, t); err != nil {
+		return err
+	}
+	defer d.users.Add(-1)
+	if t.Span() == 0 {
+		return nil
+	}
+	host := t.Host.Bytes[t.HostOffset:t.Host.Size]
+	if packable(t, d.staging.chunk) {
+		return d.readRows(ctx, op, t, host)
+	}
+	start, end := t.Offset&^3, alignUp(t.Offset+uint64(t.Span()))
+	for base := start; base < end; base += d.staging.chunk {
+		n := min(d.staging.chunk, end-base)
+		err := d.fetch(ctx, op, t.Buffer, base, n, 0, 1, func(b []byte) { scatter(host, t, base, b) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginRead checks a transfer and counts a user.
+func (d *device) beginRead(op string, t driver.Transfer) error {
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if err := d.objects.CheckRead(t); err != nil {
+		return err
+	}
+	if t.Host.Foreign != nil {
+		return fail(op, driver.ErrUnsupported, "host memory that is not Go's")
+	}
+	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.objects.BufferSize(t.Buffer) {
+		return fail(op, driver.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
+	}
+	d.users.Add(1)
+	return nil
+}
+
+func alignUp(n uint64) uint64 { return (n + 3) &^ 3 }
+
+// rowGap is the least gap between rows that costs more to copy than a command for the next row.
+const rowGap = 8 << 10
+
+func packable(t driver.Transfer, chunk uint64) bool {
+	return t.Count > 1 && t.Pitch%4 == 0 && t.Pitch-t.Width >= rowGap && rowBytes(t) <= chunk
+}
+
+// rowBytes is what has to be copied for a row, as copies begin and end at multiples of 4.
+func rowBytes(t driver.Transfer) uint64 { return alignUp(t.Offset%4 + uint64(t.Width)) }
+
+func (d *device) readRows(ctx context.Context, op string, t driver.Transfer, host []byte) error {
+	row, skip := rowBytes(t), t.Offset%4
+	most := int(d.staging.chunk / row)
+	for first := 0; first < t.Count; first += most {
+		n := min(most, t.Count-first)
+		start := t.Offset - skip + uint64(first)*uint64(t.Pitch)
+		err := d.fetch(ctx, op, t.Buffer, start, row, uint64(t.Pitch), uint64(n), func(b []byte) {
+			for i := range n {
+				copy(host[(first+i)*t.Pitch:][:t.Width], b[uint64(i)*row+skip:])
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatter copies what rows of t lie in b, which holds the buffer's bytes from base on.
+func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
+	end := base + uint64(len(b))
+	row := 0
+	if t.Count > 1 && base > t.Offset {
+		row = int((base - t.Offset) / uint64(t.Pitch))
+	}
+	for ; row < t.Count; row++ {
+		lo := t.Offset + uint64(row)*uint64(t.Pitch)
+		if lo >= end {
+			return
+		}
+		hi := min(lo+uint64(t.Width), end)
+		if lo = max(lo, base); lo < hi {
+			copy(host[lo-t.Offset:], b[lo-base:hi-base])
+		}
+	}
+}
+
+// fetch reads count parts of size bytes, pitch apart, and shows them to use one behind the other.
+func (d *device) fetch(
+	ctx context.Context, op string, id driver.BufferID, offset, size, pitch, count uint64, use func([]byte),
+) error {
+	if err := d.drain(ctx, op); err != nil {
+		return err
+	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	var e C.cog_error
+	staging := d.staging.get(d.c, size*count, &e)
+	var s *C.cog_signal
+	if staging.ref != nil {
+		span := C.cog_span{C.uint32_t(id), C.uint64_t(offset), C.uint64_t(size), C.uint64_t(pitch), C.uint64_t(count)}
+		if s = C.cog_read(d.c, &span, staging.ref, &e); s == nil {
+			staging.release()
+		}
+	}
+	d.noticeLoss()
+	d.mu.Unlock()
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		return err
+	}
+	status, err := d.await(ctx, op, s)
+	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
+		err = fail(op, driver.ErrDeviceLost, "the staging buffer could not be mapped")
+	}
+	if err != nil {
+		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request
+		return err
+	}
+	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, C.uint64_t(size*count))), size*count))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	C.cog_unmap(d.c, staging.ref)
+	d.staging.put(staging)
+	return nil
+}
+
+// stagingPool keeps buffers to read through, by size.
+type stagingPool struct {
+	free  [stagingClasses][]staging
+	kept  uint64
+	chunk uint64 // the largest it makes
+}
+
+// staging is a buffer of 1 << class bytes.
+type staging struct {
+	ref   C.WGPUBuffer
+	class int
+}
+
+const (
+	minStaging     = 12      // log2 of the smallest
+	maxStaging     = 28      // log2 of the largest
+	stagingKept    = 1 << 28 // bytes kept for later
+	stagingClasses = maxStaging + 1
+)
+
+// limit fits the pool to the largest buffer of the device.
+func (p *stagingPool) limit(maxBuffer uint64) {
+	p.chunk = 1 << min(maxStaging, max(minStaging, bits.Len64(maxBuffer)-1))
+}
+
+func (p *stagingPool) get(d *C.cog_device, size uint64, e *C.cog_error) staging {
+	class := max(minStaging, bits.Len64(size-1))
+	if list := p.free[class]; len(list) > 0 {
+		p.free[class] = list[:len(list)-1]
+		p.kept -= 1 << class
+		return list[len(list)-1]
+	}
+	return staging{C.cog_staging_new(d, 1<<class, e), class}
+}
+
+func (p *stagingPool) put(s staging) {
+	if p.kept+1<<s.class > stagingKept {
+		s.release()
+		return
+	}
+	p.free[s.class] = append(p.free[s.class], s)
+	p.kept += 1 << s.class
+}
+
+func (p *stagingPool) clear() {
+	for _, list := range p.free {
+		for _, s := range list {
+			s.release()
+		}
+	}
+	p.free, p.kept = [stagingClasses][]staging{}, 0
+}
+
+func (s staging) release() { C.wgpuBufferRelease(s.ref) }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package cogent
+
+// #include "cog.h"
+import "C"
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// alive is Usable without the lock, for those who wait.
+func (d *device) alive(op string) error {
+	if !d.closed.Load() && !d.isLost() {
+		return nil
+	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	d.mu.Unlock()
+	return nil
+}
+
+func (d *device) Wait(ctx context.Context) error {
+	const op = "Wait"
+	if err := ready(ctx, op); err != nil {
+		return err
+	}
+	return d.finish(ctx, op)
+}
+
+// finish submits the writes that wait for it and returns when everything submitted so far is done.
+func (d *device) finish(ctx context.Context, op string) error {
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	if d.blocks && C.cog_pending(d.c) != 0 {
+		d.mu.Unlock()
+		if err := d.drain(ctx, op); err != nil {
+			return err
+		}
+		if err := d.lock(op); err != nil {
+			return err
+		}
+	}
+	C.cog_flush(d.c)
+	return d.awaitQueue(ctx, op)
+}
+
+// drain is called before a submission that should neither block nor keep others from polling.
+func (d *device) drain(ctx context.Context, op string) error {
+	if !d.blocks {
+		return nil
+	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	return d.awaitQueue(ctx, op)
+}
+
+// awaitQueue unlocks the device and returns when what has been submitted is done.
+func (d *device) awaitQueue(ctx context.Context, op string) error {
+	var e C.cog_error
+	s := C.cog_queue_done(d.c, &e)
+	d.users.Add(1)
+	defer d.users.Add(-1)
+	d.mu.Unlock()
+	if err := take(op, &e, driver.ErrInvalid); err != nil {
+		return err
+	}
+	_, err := d.await(ctx, op, s)
+	return err
+}
+
+// await polls until the signal is raised and returns its status. The signal is then gone, and likewise if the wait ends
+// early. Others may use the device meanwhile.
+func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status uint32, err error) {
+	defer C.cog_signal_free(s)
+	p := pacer{spin: d.spin}
+	for {
+		if err := d.alive(op); err != nil { // to poll a lost device is fatal
+			return 0, err
+		}
+		if d.poll(s) {
+			return uint32(s.status), nil
+		}
+		if err := p.pause(ctx); err != nil {
+			return 0, fail(op, err)
+		}
+	}
+}
+
+// poll reports whether the signal is raised.
+func (d *device) poll(s *C.cog_signal) bool {
+	if d.openGL {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+	}
+	return C.cog_poll(d.c, s) != 0
+}
+
+// pacer paces a poll: at first as often as the scheduler lets it, as most work is short, then less and less often.
+type pacer struct {
+	spin  time.Duration // how long without sleeping
+	start time.Time
+}
+
+const (
+	longSpin  = time.Millisecond
+	shortSpin = 100 * time.Microsecond // where the CPU does the work that is waited for
+	minNap    = 20 * time.Microsecond
+	maxNap    = time.Millisecond
+)
+
+func (p *pacer) pause(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.start.IsZero() {
+		p.start = time.Now()
+	}
+	since := time.Since(p.start)
+	if since < p.spin {
+		runtime.Gosched()
+		return nil
+	}
+	nap(min(max(since/16, minNap), maxNap)) // so that a wait is at most a sixteenth too long
+	return ctx.Err()
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"go/token"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const typesHelp = `
+Files are NumPy's .npy. Elements are float32, float16, int32 or uint32, the same in all files; --cast converts other
+types and mixtures to float32. An array of one dimension is a row, one without dimensions is a 1x1 matrix. Either order
+of elements is read; results are written row by row. Without -o the result is printed.
+
+The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
+compilation of kernels count, files do not.`
+
+func (a *app) mulCommand() *cobra.Command {
+	var t task
+	c := &cobra.Command{
+		Use:     "mul A.npy B.npy",
+		Short:   "Multiply two matrices",
+		Long:    "Multiply two matrices.\n" + typesHelp,
+		Example: "  sublet mul a.npy b.npy -o c.npy",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			t.inputs = []input{{"A", args[0]}, {"B", args[1]}}
+			return a.evaluate(c.Context(), t)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"npy"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	t.flags(c)
+	return c
+}
+
+func (a *app) evalCommand() *cobra.Command {
+	var t task
+	var named []string
+	c := &cobra.Command{
+		Use:   "eval EXPR -i NAME=FILE...",
+		Short: "Evaluate an expression of matrices",
+		Long: `Evaluate an expression of matrices. Its grammar is that of a Go expression: * is the matrix product, % the
+element-wise product, + - / work element by element, and functions go by their names.
+` + typesHelp,
+		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
+  sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if t.inputs, err = parseInputs(named); err != nil {
+				return err
+			}
+			if t.expr = args[0]; t.expr == "" {
+				return usagef("the expression is empty")
+			}
+			return a.evaluate(c.Context(), t)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().StringArrayVarP(&named, "input", "i", nil, "a matrix of the expression, as `NAME=FILE`")
+	t.flags(c)
+	return c
+}
+
+// flags adds the flags that every evaluation has.
+func (t *task) flags(c *cobra.Command) {
+	c.Flags().StringVarP(&t.output, "output", "o", "", "`FILE` to write the result to")
+	c.Flags().BoolVar(&t.cast, "cast", false, "convert the elements of all files to float32")
+	if err := c.MarkFlagFilename("output", "npy"); err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// parseInputs splits NAME=FILE.
+func parseInputs(named []string) ([]input, error) {
+	if len(named) == 0 {
+		return nil, usagef("no matrices: give at least one -i NAME=FILE")
+	}
+	seen := map[string]bool{}
+	var in []input
+	for _, s := range named {
+		name, path, ok := strings.Cut(s, "=")
+		switch {
+		case !ok || path == "":
+			return nil, usagef("-i %s: want NAME=FILE", s)
+		case !token.IsIdentifier(name):
+			return nil, usagef("-i %s: %q is no name", s, name)
+		case seen[name]:
+			return nil, usagef("-i %s: %s is there already", s, name)
+		}
+		seen[name] = true
+		in = append(in, input{name, path})
+	}
+	return in, nil
+}

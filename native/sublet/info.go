@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+func (a *app) infoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "List the drivers and adapters of this machine",
+		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
+With --driver or --adapter only those that fit are listed.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.info(c.Context()) },
+	}
+}
+
+// info is the result of sublet info.
+type info struct {
+	Drivers  []string  `json:"drivers"`
+	Adapters []adapter `json:"adapters"`
+}
+
+type adapter struct {
+	Driver   string   `json:"driver"`
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Backend  string   `json:"backend"`
+	Limits   limits   `json:"limits"`
+	Features []string `json:"features"`
+}
+
+// limits are those of gpu.Limits.
+type limits struct {
+	MaxBufferSize       uint64    `json:"max_buffer_size"`
+	MaxBindingSize      uint64    `json:"max_binding_size"`
+	MaxStorageBuffers   uint32    `json:"max_storage_buffers"`
+	MaxGroups           uint32    `json:"max_groups"`
+	MaxInvocations      uint32    `json:"max_invocations"`
+	MaxGroupSize        [3]uint32 `json:"max_group_size"`
+	MaxWorkgroupMemory  uint32    `json:"max_workgroup_memory"`
+	BindingOffsetAlign  uint32    `json:"binding_offset_align"`
+	MaxLoopsPerInvoking uint32    `json:"max_loops_per_invoking"`
+}
+
+func (a *app) info(ctx context.Context) error {
+	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}}
+	for ad, err := range gpu.Adapters(ctx) {
+		if err != nil { // one driver fails, the others may do
+			fmt.Fprintln(a.err, "sublet: warning: "+oneLine(err.Error()))
+			continue
+		}
+		if i := ad.Info(); a.fits(i) {
+			found.Adapters = append(found.Adapters, adapter{
+				i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(),
+			})
+		}
+	}
+	if a.json {
+		return writeJSON(a.out, found)
+	}
+	return a.printInfo(found)
+}
+
+// fits reports whether the flags let an adapter through.
+func (a *app) fits(i gpu.AdapterInfo) bool {
+	return (a.driver == "" || a.driver == i.Driver) &&
+		strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter))
+}
+
+func (a *app) printInfo(found info) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFEATURES")
+	for _, ad := range found.Adapters {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			ad.Driver, ad.Name, ad.Kind, ad.Backend, mebibytes(ad.Limits.MaxBufferSize), strings.Join(ad.Features, " "))
+	}
+	return w.Flush()
+}
+
+func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }

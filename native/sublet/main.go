@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sublet does matrix mathematics on the GPU over NumPy's .npy files.
+//
+//	sublet info
+//	sublet mul a.npy b.npy -o c.npy
+//	sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
+//
+// With --json every command prints one JSON object on standard output, also when it fails. The exit status is 0 or 1.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main without the process around it.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	quietDrivers()
+	a := &app{out: stdout, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !a.started {
+		err = usage(err)
+	}
+	a.json = a.json || asksJSON(args)
+	a.fail(err)
+	return 1
+}
+
+// quietDrivers keeps libwayland, which Mesa asks for a display, from complaining on standard error where there is no
+// session. Any absolute path will do; a folder that anybody may write to would not.
+func quietDrivers() {
+	const name = "XDG_RUNTIME_DIR"
+	if os.Getenv(name) == "" {
+		_ = os.Setenv(name, "/") // the name is valid
+	}
+}
+
+// app is one invocation of the command.
+type app struct {
+	out, err        io.Writer
+	started         bool // the arguments were right and a command ran
+	json            bool
+	driver, adapter string
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:              "sublet",
+		Short:            "Matrix mathematics on the GPU over .npy files",
+		Version:          version(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
+	}
+	root.SetVersionTemplate("sublet {{.Version}}\n")
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.json, "json", false, "print one JSON object")
+	flags.StringVar(&a.driver, "driver", "", "use this driver only (see sublet info; also $SUBLET_DRIVER)")
+	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
+	complete(root, "driver", gpu.Drivers)
+	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand())
+	return root
+}
+
+// complete offers the words for a flag when the shell asks.
+func complete(c *cobra.Command, flag string, words func() []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// open opens the device that the flags choose.
+func (a *app) open(ctx context.Context) (*gpu.Device, error) {
+	return gpu.Open(ctx, gpu.WithDriver(a.driver), gpu.WithAdapter(a.adapter))
+}
+
+// version says what was built and with what.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	v := info.Main.Version
+	if v == "" {
+		v = "(devel)"
+	}
+	return v + " " + info.GoVersion
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/native/npy"
+)
+
+// operand is a .npy file under the name it has in the expression.
+type operand struct {
+	name, path string
+	rows, cols int
+	file       *os.File
+	npy        *npy.Reader
+}
+
+// openOperand opens a file and checks its header. The elements are read by [load].
+func openOperand(name, path string, p *progress) (*operand, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	o := &operand{name: name, path: path, file: f}
+	if err := o.readHeader(p); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *operand) readHeader(p *progress) error {
+	st, err := o.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := int64(-1)
+	if st.Mode().IsRegular() {
+		size = st.Size()
+		p.expect(size)
+	}
+	o.npy, err = npy.NewReader(p.reader(o.file), size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	switch s := o.npy.Header().Shape; len(s) {
+	case 0:
+		o.rows, o.cols = 1, 1
+	case 1:
+		o.rows, o.cols = 1, s[0]
+	case 2:
+		o.rows, o.cols = s[0], s[1]
+	default:
+		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
+	}
+	return nil
+}
+
+// checkSize keeps a file from being read that no buffer of the device could hold.
+func (o *operand) checkSize(t npy.Type, l gpu.Limits) error {
+	n := o.npy.Header().Len()
+	if uint64(n) > l.MaxBufferSize/uint64(t.Size) {
+		return driver.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", n, t, l.MaxBufferSize))
+	}
+	return nil
+}
+
+// elementType returns the type to compute in, which is that of all operands, or float32 when they are cast to it.
+func elementType(operands []*operand, cast bool) (npy.Type, error) {
+	if cast {
+		return npy.Float32, nil
+	}
+	for i, o := range operands {
+		switch t := o.npy.Header().Type; {
+		case t != npy.Float32 && t != npy.Float16 && t != npy.Int32 && t != npy.Uint32:
+			return t, driver.Fail(o.path, npy.ErrType, t.String(),
+				" is not float32, float16, int32 or uint32; --cast converts it to float32")
+		case i > 0 && t != operands[0].npy.Header().Type:
+			return t, driver.Fail(o.path, npy.ErrType, t.String(), " beside ", operands[0].npy.Header().Type.String(),
+				"; --cast converts all to float32")
+		}
+	}
+	return operands[0].npy.Header().Type, nil
+}
+
+// load reads the elements and hands them to the device's matrix without a copy: the file's own order stays.
+func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]T, error)) (*matrix.Dense[T], error) {
+	data, err := read(o.npy)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	var opts []matrix.Option
+	if o.npy.Header().Fortran {
+		opts = append(opts, matrix.ColMajor())
+	}
+	m, err := matrix.Wrap(dev, o.rows, o.cols, data, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return m, nil
+}
+
+// readCast reads elements of any type as float32.
+func readCast(r *npy.Reader) ([]float32, error) {
+	switch t := r.Header().Type; t {
+	case npy.Float32:
+		return npy.Read[float32](r)
+	case npy.Float16:
+		return convert(r, func(h matrix.Half) (float32, bool) { return h.Float32(), true })
+	case npy.Type{Kind: 'f', Size: 8}:
+		return convert(r, narrow)
+	case npy.Type{Kind: 'i', Size: 1}:
+		return convert(r, whole[int8])
+	case npy.Type{Kind: 'i', Size: 2}:
+		return convert(r, whole[int16])
+	case npy.Type{Kind: 'i', Size: 4}:
+		return convert(r, whole[int32])
+	case npy.Type{Kind: 'i', Size: 8}:
+		return convert(r, whole[int64])
+	case npy.Type{Kind: 'u', Size: 2}:
+		return convert(r, whole[uint16])
+	case npy.Type{Kind: 'u', Size: 4}:
+		return convert(r, whole[uint32])
+	case npy.Type{Kind: 'u', Size: 8}:
+		return convert(r, whole[uint64])
+	default: // uint8 and bool
+		return convert(r, whole[uint8])
+	}
+}
+
+func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v S) (float32, bool) {
+	return float32(v), true
+}
+
+// narrow refuses a finite number that would become infinite.
+func narrow(v float64) (float32, bool) {
+	f := float32(v)
+	return f, !math.IsInf(float64(f), 0) || math.IsInf(v, 0)
+}
+
+func convert[S npy.Elem](r *npy.Reader, f func(S) (float32, bool)) ([]float32, error) {
+	buf := make([]S, min(64<<10, r.Header().Len()))
+	var out []float32
+	for n := r.Header().Len(); len(out) < n; {
+		part := buf[:min(len(buf), n-len(out))]
+		if err := npy.ReadInto(r, part); err != nil {
+			return nil, err
+		}
+		for _, v := range part {
+			x, ok := f(v)
+			if !ok {
+				return nil, driver.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
+			}
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// closeAll closes files that were only read.
+func closeAll(operands []*operand) {
+	for _, o := range operands {
+		_ = o.file.Close()
+	}
+}

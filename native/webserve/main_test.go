@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/fstest"
+)
+
+func TestHandler(t *testing.T) {
+	files := fstest.MapFS{
+		"index.html":  {Data: []byte("<!doctype html>")},
+		"index.mjs":   {Data: []byte("export {}")},
+		"sublet.wasm": {Data: []byte("\x00asm")},
+	}
+	s := httptest.NewServer(handler(http.FileServerFS(files)))
+	defer s.Close()
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/":            {http.StatusOK, "text/html; charset=utf-8"},
+		"/index.mjs":   {http.StatusOK, "text/javascript; charset=utf-8"},
+		"/sublet.wasm": {http.StatusOK, "application/wasm"},
+		"/none":        {http.StatusNotFound, "text/plain; charset=utf-8"},
+	} {
+		r, err := http.Get(s.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		if kind := r.Header.Get("Content-Type"); r.StatusCode != want.status || kind != want.kind {
+			t.Errorf("%s: %d %q, want %d %q", path, r.StatusCode, kind, want.status, want.kind)
+		}
+		if r.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || r.Header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
+			t.Errorf("%s: the page would not be isolated: %v", path, r.Header)
+		}
+	}
+}
+
+func TestListenTakesAnotherPort(t *testing.T) {
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := listen(first.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if second.Addr().String() == first.Addr().String() {
+		t.Error("one address twice")
+	}
+}
+
+func TestServeWantsPages(t *testing.T) {
+	if err := serve("127.0.0.1:0", t.TempDir()); err == nil {
+		t.Error("an empty folder was served")
+	}
+}
