@@ -22,7 +22,7 @@ func onHardwareKernels(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 
 func someForms() []form {
 	if few {
-		return []form{forms[0], forms[4]}
+		return []form{forms[0]}
 	}
 	return []form{forms[0], forms[3], forms[4]}
 }
@@ -46,7 +46,7 @@ func TestHardwareProduct(t *testing.T) {
 			{128, 0, 64},
 		} {
 			m, k, n := s[0], s[1], s[2]
-			if few && m*k*n > 100_000 {
+			if few && s != [3]int{5, 7, 6} && s != [3]int{1, 300, 257} {
 				continue
 			}
 			x, y, z := random(rng, m*k), random(rng, k*n), random(rng, n)
@@ -79,7 +79,7 @@ func TestHardwareFolds(t *testing.T) {
 		rng := newRand(21)
 		for _, d := range [][2]int{{1, 1}, {3, 5}, {1, 70001}, {2001, 1}, {300, 1030}, {4, 100003}} {
 			rows, cols := d[0], d[1]
-			if few && rows*cols > 100_000 {
+			if few && d != [2]int{3, 5} {
 				continue
 			}
 			x := random(rng, rows*cols)
@@ -103,6 +103,9 @@ func TestHardwareSoftmax(t *testing.T) {
 		rng := newRand(22)
 		for _, d := range [][2]int{{1, 1}, {3, 5}, {7, 1023}, {2, 5003}, {300, 8}} {
 			rows, cols := d[0], d[1]
+			if few && d != [2]int{3, 5} {
+				continue
+			}
 			x := random(rng, rows*cols)
 			want := make([]float64, len(x))
 			for i := range rows {

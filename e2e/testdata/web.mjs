@@ -579,19 +579,23 @@ export const tests = {
   async death() {
     // A program that dies takes its promises with it, and says so.
     const {instantiate} = WebAssembly;
-    let exports;
-    WebAssembly.instantiate = async (...args) => {
-      const instance = await instantiate(...args);
-      exports = instance.exports;
-      return instance;
+    let deadly = false;
+    WebAssembly.instantiate = (module, imports) => {
+      const invoke = imports.gojs['syscall/js.valueInvoke'];
+      imports.gojs['syscall/js.valueInvoke'] = (sp) => {
+        if (deadly) throw new Error('as if by a trap');
+        invoke(sp);
+      };
+      return instantiate(module, imports);
     };
     const gpu = await init().finally(() => { WebAssembly.instantiate = instantiate; });
     const a = gpu.matrix(64, 64, noise(4096)), reading = a.read(), waiting = gpu.sync();
-    new Uint8Array(exports.mem.buffer).fill(0);
+    deadly = true;
     await fails('exited', 'the call that finds out', () => a.matmul(a).read());
     await fails('exited', 'a promise from before', () => reading);
     await fails('exited', 'another', () => waiting);
     await throws('exited', 'a call from then on', () => gpu.zeros(1, 1));
+    gpu.close();
   },
 
   async fallback() {

@@ -24,7 +24,7 @@ import (
 // An instance of the library, the adapters it lists and the devices made from them. Within one, the library takes the
 // numbers of a device and of its queue for the same, which they are until one of a closed device's two outlives the other
 // because somebody still holds an object of it. A submission on any later device would then end the process. So once one
-// of its devices has been closed no more are made from an instance.
+// of its devices has been closed no more are made from an instance; or else, where there is but one, none is released.
 type instance struct {
 	mu      sync.Mutex
 	spent   bool
@@ -38,10 +38,24 @@ func (i *instance) spend() {
 	i.mu.Unlock()
 }
 
-// source is an adapter of an instance.
+// source is an adapter of an instance. It makes one device, so that instances nobody needs any more do not have to wait
+// for the garbage collector.
 type source struct {
 	ref      C.WGPUAdapter
 	instance *instance
+	cleanup  runtime.Cleanup
+}
+
+func newSource(ref C.WGPUAdapter, i *instance) *source {
+	s := &source{ref: ref, instance: i}
+	s.cleanup = runtime.AddCleanup(s, func(ref C.WGPUAdapter) { C.wgpuAdapterRelease(ref) }, ref)
+	return s
+}
+
+// drop releases the adapter. Devices keep what they need of it.
+func (s *source) drop() {
+	s.cleanup.Stop()
+	C.wgpuAdapterRelease(s.ref)
 }
 
 // open makes a device unless the instance is spent.
@@ -52,7 +66,6 @@ func (s *source) open(info driver.AdapterInfo, e *C.cog_error) *device {
 		return nil
 	}
 	c := C.cog_open(s.ref, e)
-	runtime.KeepAlive(s)
 	if c == nil {
 		return nil
 	}
@@ -61,14 +74,14 @@ func (s *source) open(info driver.AdapterInfo, e *C.cog_error) *device {
 	return d
 }
 
-// adapter is what users see: an adapter of whichever instance still makes devices.
+// adapter is what users see.
 type adapter struct {
 	info     driver.AdapterInfo
 	backends C.uint32_t
 	twin     int // how many like this one are listed before it
 
 	mu     sync.Mutex
-	source *source
+	source *source // nil if it has made its device
 }
 
 // adapters lists the adapters of some backends, the best first.
@@ -85,9 +98,7 @@ func adapters(backends C.uint32_t) []*adapter {
 			C.wgpuAdapterRelease(ref)
 			continue
 		}
-		s := &source{ref, shared}
-		runtime.AddCleanup(s, func(ref C.WGPUAdapter) { C.wgpuAdapterRelease(ref) }, ref)
-		found = append(found, &adapter{info: info, backends: backends, twin: twins[info], source: s})
+		found = append(found, &adapter{info: info, backends: backends, twin: twins[info], source: newSource(ref, shared)})
 		twins[info]++
 	}
 	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a), rank(b)) })
@@ -103,31 +114,40 @@ func (a *adapter) Open(ctx context.Context) (driver.Device, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for range 2 {
+	for range 2 { // the second time with a source that is new
+		if a.source == nil {
+			a.source = a.find()
+		}
+		s := a.source
+		if s == nil {
+			break
+		}
 		var e C.cog_error
-		d := a.source.open(a.info, &e)
+		d := s.open(a.info, &e)
+		if !s.instance.lasting {
+			s.drop()
+			a.source = nil
+		}
 		if err := take(op, &e, driver.ErrNoAdapter); err != nil {
 			return nil, err
 		}
 		if d != nil {
 			return d, nil
 		}
-		if !a.renew() {
-			break
-		}
 	}
 	return nil, fail(op, driver.ErrNoAdapter, a.info.Name, " is not there any more")
 }
 
-// renew looks the adapter up in a new instance.
-func (a *adapter) renew() bool {
+// find looks the adapter up in a new instance.
+func (a *adapter) find() (s *source) {
 	for _, b := range adapters(a.backends) {
 		if b.info == a.info && b.twin == a.twin {
-			a.source = b.source
-			return true
+			s = b.source
+		} else {
+			b.source.drop()
 		}
 	}
-	return false
+	return s
 }
 
 // rank orders adapters: discrete, integrated, virtual, software, and those of unknown kind before software.

@@ -32,6 +32,7 @@ func requestDevice(t testing.TB) *wgpu.Device {
 // userAdapter is found once. Given a descriptor, the binding passes uninitialised memory to the library and may abort;
 // given none, it tries OpenGL among others, whose instances end each other's.
 var userAdapter = sync.OnceValue(func() *wgpu.Adapter {
+	wgpu.SetLogLevel(wgpu.LogLevelOff)
 	list := wgpu.CreateInstance(nil).EnumerateAdapters(&wgpu.InstanceEnumerateAdapterOptons{
 		Backends: wgpu.InstanceBackendVulkan | wgpu.InstanceBackendMetal | wgpu.InstanceBackendDX12,
 	})

@@ -68,12 +68,14 @@ WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch) {
 }
 
 // cog_buffer_free lets go of a buffer. Destroying it returns the memory once running work is done with it, even if
-// binding sets still name it.
+// binding sets still name it, and once writes into it have been submitted.
 void cog_buffer_free(cog_device *d, uint32_t id, int destroy) {
 	if (id >= d->nbuffers || !d->buffers[id].ref) return;
-	if (destroy) wgpuBufferDestroy(d->buffers[id].ref);
-	wgpuBufferRelease(d->buffers[id].ref);
+	cog_buffer b = d->buffers[id];
 	d->buffers[id] = (cog_buffer){0};
+	if (destroy) wgpuBufferDestroy(b.ref);
+	if (d->pending && b.written == d->submission) cog_backlog(d, wgpuBufferGetSize(b.ref));
+	wgpuBufferRelease(b.ref);
 }
 
 WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error) {
@@ -90,6 +92,7 @@ void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *er
 		if (!error->type) {
 			wgpuQueueSubmit(d->queue, 1, &commands);
 			d->pending = 0;
+			d->submission++;
 		}
 		wgpuCommandBufferRelease(commands);
 	}

@@ -59,7 +59,7 @@ size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
 void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
-void cog_close(cog_device *d);
+void cog_close(cog_device *d, int keep);
 
 // device.c
 WGPUDevice cog_handle(cog_device *d);

@@ -213,7 +213,7 @@ func (d *device) release() {
 	defer d.mu.Unlock()
 	d.staging.clear()
 	d.writes.free()
-	C.cog_close(d.c)
+	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)
 }

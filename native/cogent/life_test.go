@@ -73,17 +73,20 @@ func TestCloseWhileBusy(t *testing.T) {
 func TestOpenAfterClose(t *testing.T) {
 	adapters, err := New().Adapters(t.Context())
 	must(t, err)
-	for name, use := range map[string]func(d *device){
-		"idle":      func(*device) {},
-		"buffer":    func(d *device) { must(t, d.NewBuffer(1, 64, true)) },
-		"unwritten": func(d *device) { must(t, d.NewBuffer(1, 64, true)); write(t, d, 1, ramp(4, 1)) },
-		"mapped": func(d *device) {
+	for name, use := range map[string]func(t *testing.T, d *device){
+		"idle":   func(*testing.T, *device) {},
+		"buffer": func(t *testing.T, d *device) { must(t, d.NewBuffer(1, 64, true)) },
+		"unwritten": func(t *testing.T, d *device) {
+			must(t, d.NewBuffer(1, 64, false))
+			write(t, d, 1, ramp(4, 1))
+		},
+		"mapped": func(t *testing.T, d *device) {
 			must(t, d.NewBuffer(1, 64, true))
 			_, err := d.Map(t.Context(), 1)
 			must(t, err)
 		},
-		"busy": func(d *device) { newSpinner(t, d).start(t, 100*time.Millisecond) },
-		"held": func(d *device) { // by an object that the user makes and never releases
+		"busy": func(t *testing.T, d *device) { newSpinner(t, d).start(t, 100*time.Millisecond) },
+		"held": func(t *testing.T, d *device) { // by an object that the user makes and never releases
 			_, err := d.Handle().(*wgpu.Device).CreateShaderModule(&wgpu.ShaderModuleDescriptor{
 				WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: bump.Source},
 			})
@@ -95,7 +98,7 @@ func TestOpenAfterClose(t *testing.T) {
 				d, err := adapters[0].Open(t.Context())
 				must(t, err)
 				healthy(t, d, 10)
-				use(d.(*device))
+				use(t, d.(*device))
 				must(t, d.Close())
 			}
 			d, err := adapters[0].Open(t.Context())

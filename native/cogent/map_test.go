@@ -78,14 +78,14 @@ func TestMapCancelled(t *testing.T) {
 
 // A buffer that goes while somebody waits for its mapping.
 func TestMapOvertaken(t *testing.T) {
-	for name, overtake := range map[string]func(d *device){
-		"freed":    func(d *device) { d.FreeBuffer(9) },
-		"unmapped": func(d *device) { must(t, d.Unmap(9)) },
-		"replaced": func(d *device) {
+	for name, overtake := range map[string]func(t *testing.T, d *device){
+		"freed":    func(_ *testing.T, d *device) { d.FreeBuffer(9) },
+		"unmapped": func(t *testing.T, d *device) { must(t, d.Unmap(9)) },
+		"replaced": func(t *testing.T, d *device) {
 			d.FreeBuffer(9)
 			must(t, d.NewBuffer(9, 64, true))
 		},
-		"closed": func(d *device) { must(t, d.Close()) },
+		"closed": func(t *testing.T, d *device) { must(t, d.Close()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			whileBusy(t, func(d *device, _ *spinner) bool {
@@ -101,7 +101,7 @@ func TestMapOvertaken(t *testing.T) {
 				if len(done) > 0 {
 					return false
 				}
-				overtake(d)
+				overtake(t, d)
 				err := <-done
 				if err != nil && !errors.Is(err, driver.ErrClosed) {
 					t.Errorf("got error %v, want %v", err, driver.ErrClosed)

@@ -14,13 +14,15 @@ enum {
 	COG_BINDINGS = 32,                    // driver.MaxBindings
 	COG_WINDOW = 1024,                    // driver.MaxParams: what a kernel sees of the parameters
 	COG_PARAMS = 64 * 1024,               // the first parameter buffer, doubled as needed
-	COG_BACKLOG = 64 * 1024 * 1024,       // bytes of writes that may wait for a submission
+	COG_BACKLOG = 64 * 1024 * 1024,       // bytes that may wait for a submission: of writes and of what was written to
+	COG_WRITE = 64 * 1024,                // what a write counts for besides its bytes
 	COG_ACCESS_READ = 1, COG_ACCESS_READ_WRITE = 2, COG_ACCESS_PARAMS = 3, // driver.Access
 };
 
 typedef struct {
 	WGPUBuffer ref;
 	uint64_t stamp;   // the last encoder that used it
+	uint64_t written; // the submission that the last write waits for
 	uint32_t watched; // others have its handle and might map it
 } cog_buffer;
 
@@ -61,7 +63,8 @@ struct cog_device {
 	uint64_t params_size;
 	uint32_t generation; // counts parameter buffers
 
-	uint64_t pending; // bytes of writes since the last submission
+	uint64_t pending;    // bytes that wait for a submission
+	uint64_t submission; // counts submissions
 
 	// The segment of a list that is being recorded.
 	uint64_t serial; // counts encoders
@@ -89,6 +92,9 @@ int cog_grow(void **table, uint32_t *n, uint32_t i, size_t size, cog_error *erro
 cog_device *cog_device_new(WGPUDevice device, cog_watch *watch, int adopted, cog_error *error);
 void cog_layout_free(cog_layout *l);
 void cog_set_free(cog_set *s);
+
+// cog_backlog counts bytes that wait for a submission, and submits if they are too many.
+void cog_backlog(cog_device *d, uint64_t bytes);
 
 WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error);
 void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error);

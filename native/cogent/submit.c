@@ -63,8 +63,7 @@ static void write(cog_device *d, WGPUBuffer b, uint64_t offset, char const *byte
 	while (size > 0 && !error->type) {
 		uint64_t n = size < COG_BACKLOG ? size : COG_BACKLOG;
 		wgpuQueueWriteBuffer(d->queue, b, offset, bytes, n);
-		d->pending += n;
-		if (d->pending >= COG_BACKLOG) cog_flush(d);
+		cog_backlog(d, n + COG_WRITE);
 		offset += n;
 		bytes += n;
 		size -= n;
@@ -74,8 +73,9 @@ static void write(cog_device *d, WGPUBuffer b, uint64_t offset, char const *byte
 static void op_write(cog_device *d, uint32_t const *w, cog_data const *data, cog_error *error) {
 	cog_buffer *b = &d->buffers[w[0]];
 	if (d->encoder && b->stamp == d->serial) end_segment(d, error);
-	if (error->type) return;
+	if (error->type || !data[w[3]].size) return;
 	write(d, b->ref, u64(w + 1), (char const *)data[w[3]].bytes, data[w[3]].size, error);
+	b->written = d->submission;
 	cog_check(d, error);
 }
 
@@ -235,5 +235,11 @@ int cog_flush(cog_device *d) {
 	if (!d->pending) return 0;
 	wgpuQueueSubmit(d->queue, 0, NULL);
 	d->pending = 0;
+	d->submission++;
 	return 1;
+}
+
+void cog_backlog(cog_device *d, uint64_t bytes) {
+	d->pending += bytes;
+	if (d->pending >= COG_BACKLOG) cog_flush(d);
 }

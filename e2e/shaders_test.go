@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/shaders"
+	"github.com/sublet-gpu/sublet/shaders/elementwise"
+	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/shaders/plan"
+	"github.com/sublet-gpu/sublet/shaders/product"
+	"github.com/sublet-gpu/sublet/shaders/reduce"
+	"github.com/sublet-gpu/sublet/shaders/softmax"
+)
+
+// programs collects kernels by their text.
+type programs map[string]string
+
+func (p programs) add(t *testing.T, kernel shaders.Program, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[kernel.Source] = kernel.Name
+}
+
+var types = []fuse.Type{fuse.F32, fuse.I32, fuse.U32, fuse.F16}
+
+// chain uses every operation that the type has, on operands read in all ways.
+func chain(t fuse.Type, store fuse.Class) *fuse.Func {
+	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: store}, Scalars: 1}
+	f.Slots = []fuse.Slot{{Type: t, Vec: store == fuse.Vector}, {Type: t, Vec: true}, {Type: t}}
+	f.Loads = []fuse.View{
+		{Type: t, Class: fuse.Vector, Slot: 1}, {Type: t, Class: fuse.Gather, Slot: 2},
+		{Type: t, Class: fuse.Column, Slot: 2}, {Type: t, Class: fuse.Gather},
+	}
+	f.Code = []fuse.Instr{{Op: fuse.OpAcc}, {Op: fuse.OpScalar}}
+	for i := range f.Loads {
+		f.Code = append(f.Code, fuse.Instr{Op: fuse.OpLoad, X: uint8(i)})
+	}
+	for op := fuse.OpCopy; op.Arity() > 0; op++ {
+		if op.Takes(f.Type) {
+			last := uint8(len(f.Code) - 1)
+			f.Code = append(f.Code, fuse.Instr{Op: op, X: last, Y: last - 1, Z: last - 2})
+		}
+	}
+	return f
+}
+
+func allPrograms(t *testing.T) programs {
+	p := programs{}
+	for _, et := range types {
+		vec := chain(et, fuse.Vector)
+		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {
+			for _, s := range []elementwise.Spec{{Form: elementwise.Linear}, {Form: elementwise.Linear, Tail: true}, {WX: 16, WY: 4, Form: elementwise.Grid}, {Form: elementwise.Block}} {
+				if et != fuse.F16 || f == vec {
+					k, err := elementwise.Build(s, f)
+					p.add(t, k, err)
+				}
+			}
+			for _, form := range []reduce.Form{reduce.Rows, reduce.Tree, reduce.Cols} {
+				for op := reduce.Sum; op <= reduce.Prod; op++ {
+					if et != fuse.F16 {
+						k, err := reduce.Build(reduce.Spec{Form: form, Op: op}, f)
+						p.add(t, k, err)
+					}
+				}
+			}
+		}
+		if et == fuse.F16 {
+			k, err := elementwise.Build(elementwise.Spec{Form: elementwise.Words}, chain(et, fuse.Gather))
+			p.add(t, k, err)
+		}
+		addProducts(t, p, et, vec)
+	}
+	for _, s := range []softmax.Spec{{Size: 16}, {Size: 16, Log: true}, {Group: true, Size: 64}, {Group: true, Size: 256, Log: true}} {
+		k, err := softmax.Build(s, chain(fuse.F32, fuse.Vector))
+		p.add(t, k, err)
+	}
+	return p
+}
+
+// addProducts adds every variant of a product for every way in which its factors can lie in memory.
+func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
+	portable, software := plan.Portable, plan.Portable
+	software.Software = true
+	for _, d := range []plan.Device{portable, software} {
+		for way := range 16 {
+			factor := func(col, odd bool) product.Operand {
+				o := product.Operand{Type: et, ColMajor: col, Stride: 4096}
+				if odd {
+					o.Stride++
+				}
+				return o
+			}
+			for _, rows := range []int{1, 100} {
+				plans, err := product.Candidates(&product.Request{
+					M: rows, N: 100, K: 4000, Compute: et.Compute(), Device: d,
+					A: factor(way&1 != 0, way&2 != 0), B: factor(way&4 != 0, way&8 != 0),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range plans {
+					for _, pass := range plans[i].Passes {
+						f, _ := pass.Func(nil, tail, tail.Type)
+						k, err := product.Build(pass.Spec, f)
+						p.add(t, k, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler. The native one gets
+// them too, as far as they run there: see the tests of package matrix.
+func TestEveryKernelCompiles(t *testing.T) {
+	all := allPrograms(t)
+	sources := make([]string, 0, len(all))
+	for s := range all {
+		sources = append(sources, s)
+	}
+	text, err := json.Marshal(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := chrome.Start(t).Open(t, chrome.Serve(t, chrome.Files{
+		"/":           "<!doctype html><script src=sources.js></script>",
+		"/sources.js": "const sources = " + string(text),
+	}))
+	page.RequireWebGPU()
+	bad := chrome.Eval[[]string](page, `(async () => {
+		const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+		const bad = [];
+		for (const code of sources) {
+			device.pushErrorScope('validation');
+			const info = await device.createShaderModule({code}).getCompilationInfo();
+			const error = await device.popErrorScope();
+			const first = info.messages.find((m) => m.type === 'error');
+			if (first || error) bad.push((first ? first.lineNum + ': ' + first.message : error.message) + '\n' + code);
+		}
+		return bad;
+	})()`)
+	for _, b := range bad {
+		message, code, _ := strings.Cut(b, "\n")
+		t.Errorf("%s: %s", all[code], message)
+	}
+	t.Logf("%d kernels", len(all))
+}
