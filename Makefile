@@ -74,6 +74,7 @@ e2e: setup-test web-build ## Run the tests in Chromium only.
 wasm: ## Build the browser's half into web/dist and hold it to its size.
 	@mkdir -p web/dist
 	$(js) go build -trimpath -ldflags='-s -w' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
+	go run ./native/wasmtrim web/dist/sublet.wasm
 	@size=$$(gzip -9 -c web/dist/sublet.wasm | wc -c); echo "web/dist/sublet.wasm: $$size bytes gzipped"; \
 		[ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; }
 

@@ -84,8 +84,8 @@ var ops = [opCount]opInfo{
 	OpRsqrt:   {name: "rsqrt", arity: 1, floats: true, wgsl: "V(1.0) / sqrt(X)"},
 	OpExp:     {name: "exp", arity: 1, floats: true, wgsl: "exp4(X)", needs: []string{helperExp}},
 	OpLog:     {name: "log", arity: 1, floats: true, wgsl: "log4(X)", needs: []string{helperLog}},
-	OpSin:     {name: "sin", arity: 1, floats: true, wgsl: "sin(X)"},
-	OpCos:     {name: "cos", arity: 1, floats: true, wgsl: "cos(X)"},
+	OpSin:     {name: "sin", arity: 1, floats: true, wgsl: "sincos4(X, false)", needs: []string{helperSin}},
+	OpCos:     {name: "cos", arity: 1, floats: true, wgsl: "sincos4(X, true)", needs: []string{helperSin}},
 	OpTanh:    {name: "tanh", arity: 1, floats: true, wgsl: "tanh4(X)", needs: []string{helperExp, helperTanh}},
 	OpSigmoid: {name: "sigmoid", arity: 1, floats: true, wgsl: "V(1.0) / (V(1.0) + exp4(-X))", needs: []string{helperExp}},
 	OpRelu:    {name: "relu", arity: 1, wgsl: "select(X, V(), X < V())", uints: "X"},
@@ -187,6 +187,27 @@ const helperLog = `fn log4(x: vec4<f32>) -> vec4<f32> {
   let inf = select(y, x, b >= vec4<u32>(0x7f800000u));
   let zero = select(bitcast<vec4<u32>>(inf), vec4<u32>(0xff800000u), x == vec4<f32>());
   return bitcast<vec4<f32>>(select(zero, vec4<u32>(0x7fc00000u), x < vec4<f32>()));
+}
+`
+
+// WGSL allows sin and cos an absolute error of 2^-11. Cephes' sinf and cosf: the argument is reduced to an eighth of a
+// turn in three steps, which is exact up to 8192; a polynomial of the quadrant does the rest. NaN of infinity.
+const helperSin = `fn sincos4(x: vec4<f32>, cosine: bool) -> vec4<f32> {
+  let a = abs(x);
+  let up = floor(a * 1.27323954473516);
+  let j = up + (up - 2.0 * floor(up * 0.5));
+  let k = j - 8.0 * floor(j * 0.125);
+  let r = ((a - j * 0.78515625) - j * 2.4187564849853515625e-4) - j * 3.77489497744594108e-8;
+  let z = r * r;
+  let s = ((z * -1.9515295891e-4 + 8.3321608736e-3) * z - 1.6666654611e-1) * z * r + r;
+  let c = ((z * 2.443315711809948e-5 - 1.388731625493765e-3) * z + 4.166664568298827e-2) * z * z - z * 0.5 + 1.0;
+  let odd = (k == vec4<f32>(2.0)) | (k == vec4<f32>(6.0));
+  if (cosine) {
+    let v = select(c, s, odd);
+    return select(v, -v, (k == vec4<f32>(2.0)) | (k == vec4<f32>(4.0)));
+  }
+  let v = select(s, c, odd);
+  return select(v, -v, (k >= vec4<f32>(4.0)) != (x < vec4<f32>()));
 }
 `
 
