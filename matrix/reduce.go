@@ -230,8 +230,8 @@ func (r *run) softmax(dst *Any, n *node, flip bool) error {
 	if err := b.bind(r.g.maxSlots(0)); err != nil {
 		return err
 	}
-	p := softmax.NewPlan(b.rows, b.cols, n.log, dst.t == fuse.F32, r.g.software)
-	return r.launch(b, 's', [4]byte{flag(p.Spec.Group), flag(p.Spec.Log), flag(p.Spec.Keep)}, p.Groups, p.Shape[:],
+	p := softmax.NewPlan(b.rows, b.cols, n.log, r.g.software)
+	return r.launch(b, 's', [4]byte{flag(p.Spec.Group), flag(p.Spec.Log), byte(p.Spec.Size / 8)}, p.Groups, p.Shape[:],
 		func() (shaders.Program, error) { return softmax.Build(p.Spec, copyFunc(&b.f)) })
 }
 

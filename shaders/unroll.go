@@ -25,7 +25,10 @@ func unroll(source string) (string, error) {
 	return out, err
 }
 
-const unrollMark = "// @unroll"
+const (
+	unrollMark = "// @unroll"
+	maxUnroll  = 256
+)
 
 // consts collects the values of the file's "const NAME: u32 = 4u;" lines.
 func consts(lines []string) map[string]int {
@@ -82,12 +85,14 @@ func loopHead(line string, values map[string]int) (name string, n int, err error
 	if len(f) < 7 || f[0] != "for" || f[1] != "var" || f[4] != f[2] || f[5] != "<" {
 		return "", 0, errors.New("shaders: cannot unroll: " + line)
 	}
-	if v, ok := values[f[6]]; ok {
-		return f[2], v, nil
+	n, ok := values[f[6]]
+	if !ok {
+		if n, err = strconv.Atoi(strings.TrimSuffix(f[6], "u")); err != nil {
+			return "", 0, errors.New("shaders: cannot unroll: " + line)
+		}
 	}
-	n, err = strconv.Atoi(strings.TrimSuffix(f[6], "u"))
-	if err != nil {
-		return "", 0, errors.New("shaders: cannot unroll: " + line)
+	if n > maxUnroll {
+		return "", 0, errors.New("shaders: too long to unroll: " + line)
 	}
 	return f[2], n, nil
 }

@@ -268,19 +268,6 @@ func (f *Func) apply4(w *writer) {
 	w.put(");\n}\n")
 }
 
-// Reload returns the text of reload(i, j), which reads back what store wrote.
-func (f *Func) Reload() string {
-	w := &writer{}
-	w.put("fn reload(i: u32, j: u32) -> V {\n  let v = p.views[0];\n")
-	if f.Store.Class == Vector {
-		w.put("  return ", f.convert(f.Store.Type, "quad0((v.x + i * v.y + j) >> 2u)"), ";\n}\n")
-		return w.String()
-	}
-	w.put("  let o = v.x + i * v.y + j * v.z;\n  return ")
-	w.put(f.convert(f.Store.Type, "vec4<"+f.Store.Type.WGSL()+">(at0(o), at0(o + v.z), at0(o + 2u * v.z), at0(o + 3u * v.z))"), ";\n}\n")
-	return w.String()
-}
-
 // Helper returns the functions that an operation's text calls, except for those that the function's own text has: for
 // kernels that use the operation themselves.
 func Helper(op Op, f *Func) string {

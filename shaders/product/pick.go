@@ -114,33 +114,37 @@ func (r *Request) each(f func(choice)) error {
 		return errors.New("product: size out of range")
 	}
 	a, b := r.classes()
+	served := false
 	for i := range variants {
-		v := &variants[i]
-		if !v.fits(r) {
-			continue
+		if v := &variants[i]; v.fits(r) {
+			served = true
+			r.eachParts(v, v.spec(r, a, b), f)
 		}
-		s := Spec{Kernel: v.kernel, Tiling: v.tiling, A: a, B: b}
-		if v.kernel == Tile {
-			s.Ragged, s.Edge = r.K%4 != 0, r.N%4 != 0
-		}
-		if v.tiling.RT < 4 && v.kernel != Group && !a.AlongK {
-			s.A.Vector = false // single rows of A across its memory
-		}
-		least := shaders.Ceil(max(r.quads(), 1), s.maxChunk())
-		for parts := least; parts <= max(least, maxParts); parts *= 2 {
-			if parts > least && (r.quads() < parts*minChunk || parts*r.M*r.N > maxScratch) {
-				break
-			}
-			f(choice{s, parts, v.cost(r, s, parts)})
-		}
+	}
+	if !served { // a device below all limits; tiles need nothing
+		r.eachParts(&variants[0], variants[0].spec(r, a, b), f)
 	}
 	return nil
 }
 
+// eachParts calls f with every number of parts worth considering.
+func (r *Request) eachParts(v *variant, s Spec, f func(choice)) {
+	least := shaders.Ceil(max(r.quads(), 1), s.maxChunk())
+	f(choice{s, least, v.cost(r, s, least)})
+	if v.rounds(r, s, least) >= enoughRounds {
+		return // the device is busy as it is
+	}
+	for parts := 2 * least; parts <= maxParts && r.quads() >= parts*minChunk && parts*r.M*r.N <= maxScratch; parts *= 2 {
+		f(choice{s, parts, v.cost(r, s, parts)})
+	}
+}
+
 const (
-	maxParts   = 64
-	minChunk   = 8       // quads of k that are worth a part
-	maxScratch = 1 << 22 // elements of scratch memory that parallelism is worth
+	maxParts = 64
+	minChunk = 8 // quads of k that are worth a part
+	// enoughRounds of all that runs at the same time need no more parts.
+	enoughRounds = 4
+	maxScratch   = 1 << 22 // elements of scratch memory that parallelism is worth
 )
 
 // maxChunk is how many quads of k an invocation may take, for all its loops to stay below shaders.LoopLimit.

@@ -35,8 +35,21 @@ var variants = []variant{
 	{kernel: Group, tiling: Tiling{TX: 16, TY: 16, RQ: 1, CQ: 1, KQ: 4}, rate: 0.6},
 	{kernel: Group, tiling: Tiling{TX: 8, TY: 8, RQ: 1, CQ: 1, KQ: 4}, rate: 0.4},
 	{kernel: Group, tiling: Tiling{TX: 16, TY: 4, RQ: 1, CQ: 1, KQ: 4}, rate: 0.35},
-	{kernel: Row, tiling: Tiling{TX: 16, TY: 16, RQ: 1, RT: 1, CQ: 1}},
-	{kernel: Row, tiling: Tiling{TX: 8, TY: 32, RQ: 1, RT: 1, CQ: 1}},
+	{kernel: Row, tiling: Tiling{TX: 32, TY: 8, RQ: 1, RT: 1, CQ: 1}, rate: 1},
+	{kernel: Row, tiling: Tiling{TX: 8, TY: 32, RQ: 1, RT: 1, CQ: 1}, rate: 1},
+	{kernel: Row, tiling: Tiling{TX: 8, TY: 8, RQ: 1, RT: 1, CQ: 1}, rate: 0.5},
+}
+
+// spec completes the variant.
+func (v *variant) spec(r *Request, a, b Class) Spec {
+	s := Spec{Kernel: v.kernel, Tiling: v.tiling, A: a, B: b}
+	if v.kernel == Tile {
+		s.Ragged, s.Edge = r.K%4 != 0, r.N%4 != 0
+	}
+	if v.tiling.RT < 4 && v.kernel != Group && !a.AlongK {
+		s.A.Vector = false // single rows of A across its memory
+	}
+	return s
 }
 
 // fits tells whether the variant can serve the request.
@@ -47,9 +60,11 @@ func (v *variant) fits(r *Request) bool {
 	case Tile:
 		return d.Software && v.fitsSoftware(d.Narrow)
 	case Row:
-		// Few sharers are for B that lies across k, many for B that lies along it.
-		along := v.tiling.TY > v.tiling.TX
-		if r.M != 1 || along != r.B.ColMajor {
+		if r.M != 1 {
+			return false
+		}
+		// Many sharers are for B that lies along k, few for B that lies across it.
+		if v.tiling.TX != v.tiling.TY && (v.tiling.TY > v.tiling.TX) != r.B.ColMajor {
 			return false
 		}
 	case Group:
@@ -94,24 +109,18 @@ const (
 
 // cost estimates the time of a plan, in units that only compare plans of one request.
 func (v *variant) cost(r *Request, s Spec, parts int) float64 {
-	c := &wide
-	if r.Device.Narrow {
-		c = &narrow
-	}
-	tiles := shaders.Ceil(r.N, s.cols()) * shaders.Ceil(r.M, s.rows()) * parts
+	c := r.costs()
+	rounds := float64(v.rounds(r, s, parts))
 	chunk := float64(shaders.Ceil(r.quads(), parts))
 	var t float64
 	if v.kernel == Tile {
-		rounds := shaders.Ceil(shaders.Ceil(tiles, c.lanes), workers)
 		work := float64(s.rows()*s.cols()) + c.of(s.A)*float64(s.rows()) + c.of(s.B)*float64(s.cols())
 		if !s.B.AlongK {
 			work += c.row
 		}
-		t = float64(rounds) * chunk * work
+		t = rounds * chunk * work
 	} else {
-		rounds := shaders.Ceil(tiles, busyGroups)
-		work := 4 * float64(s.rows()*s.cols()) / max(v.rate, 0.1)
-		t = float64(rounds) * (chunk*work + costBarrier)
+		t = rounds * (chunk*4*float64(s.rows()*s.cols())/max(v.rate, 0.1) + costBarrier)
 	}
 	if parts > 1 {
 		vectors := r.M * plan.Quads(r.N)
@@ -120,6 +129,23 @@ func (v *variant) cost(r *Request, s Spec, parts int) float64 {
 	return t
 }
 
+func (r *Request) costs() *costs {
+	if r.Device.Narrow {
+		return &narrow
+	}
+	return &wide
+}
+
+// rounds is how often the device fills up with the tiles of a plan.
+func (v *variant) rounds(r *Request, s Spec, parts int) int {
+	tiles := shaders.Ceil(r.N, s.cols()) * shaders.Ceil(r.M, s.rows()) * parts
+	if v.kernel == Tile {
+		return shaders.Ceil(shaders.Ceil(tiles, r.costs().lanes), workers)
+	}
+	return shaders.Ceil(tiles, busyGroups)
+}
+
+// of is the cost of loading a vector.
 func (c *costs) of(class Class) float64 {
 	if class.Vector {
 		return c.load

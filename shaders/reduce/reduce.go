@@ -56,7 +56,7 @@ type Spec struct {
 const (
 	laneSize     = 64
 	treeSize     = 256
-	softwareBusy = 1024
+	softwareBusy = 512
 	hardwareBusy = 1 << 16
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass

@@ -1,19 +1,20 @@
-// rows: the softmax of each row of a function of a matrix, one invocation per row: the largest element first, then the
-// exponentials and their sum, then the quotients. Reads and writes of a row stay in the cache. No workgroup memory and no
-// barriers: the family for software adapters. With LOG the logarithm of the softmax. With KEEP the exponentials wait in
-// the result for their division; without, where the result would round them, they are computed twice.
-// Each invocation reads an element before it writes it, so that the result may take an operand's place.
+// rows: the softmax of each row of a function of a matrix, one invocation per row, in two passes along it: one for the
+// largest element and the sum, which is scaled anew whenever a larger element turns up, one for the quotients. With LOG the
+// logarithm of the softmax. No workgroup memory and no barriers: the family for software adapters.
+// The first pass only reads, and the second reads an element before it writes it, so that the result may take an operand's
+// place. A NaN or an infinity makes the whole row NaN; negative infinities are as good as missing, unless there is nothing
+// else. Drivers do not agree on exp of NaN, so that the bits are watched.
 // Reference: twin in softmax.go.
 
 const SIZE: u32 = 16u; // @param
 const LOG: bool = false; // @param
-const KEEP: bool = true; // @param
+const LOWEST: f32 = -3.4028234e38;
 
 struct Shape {
   rows: u32,
   cols: u32,
+  nan: u32, // the bits of a NaN: compilers refuse it as a constant
   pad0: u32,
-  pad1: u32,
 }
 
 // @fuse
@@ -24,57 +25,57 @@ struct Params { shape: Shape }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
 fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
-fn reload(i: u32, j: u32) -> V { return s0[(i * p.shape.cols + j) >> 2u]; }
-fn power(x: V) -> V { return exp(x); }
+fn log4(x: V) -> V { return log(x); }
 // @end
 
-// lanes of the vector at j that belong to the row
+// lanes tells which elements of the vector at j belong to the row.
 fn lanes(j: u32) -> vec4<bool> { return vec4<u32>(j, j + 1u, j + 2u, j + 3u) < vec4<u32>(p.shape.cols); }
+
+fn size(x: V) -> vec4<u32> { return bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu); }
 
 @compute @workgroup_size(SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let i = (group.x + group.y * groups.x) * SIZE + local;
   if (i >= p.shape.rows) { return; }
   let cols = p.shape.cols;
-  let whole = cols & 0xfffffffcu;
 
-  // The partial vector comes first, its missing lanes filled with the row's first element.
-  let first = apply(i, 0u, V()).x;
-  var m = V(first);
-  if (whole < cols) { m = select(m, apply(i, whole, V()), lanes(whole)); }
-  for (var j = 0u; j < whole; j += 4u) {
-    let x = apply(i, j, V());
-    m = select(m, x, x > m);
+  // Four vectors at a time, so that scaling costs a quarter.
+  var m = V(LOWEST);
+  var sum = V();
+  var bits = vec4<u32>(); // the largest, without signs
+  var j = 0u;
+  for (; j + 15u < cols; j += 16u) {
+    let a = apply(i, j, V());
+    let b = apply(i, j + 4u, V());
+    let c = apply(i, j + 8u, V());
+    let d = apply(i, j + 12u, V());
+    bits = max(bits, max(max(size(a), size(b)), max(size(c), size(d))));
+    let t = max(max(max(a, b), max(c, d)), m);
+    sum = sum * exp(m - t) + ((exp(a - t) + exp(b - t)) + (exp(c - t) + exp(d - t)));
+    m = t;
+  }
+  for (; j < cols; j += 4u) {
+    let inside = lanes(j);
+    let x = select(V(LOWEST), apply(i, j, V()), inside);
+    bits = max(bits, size(x));
+    let t = max(x, m);
+    sum = sum * exp(m - t) + select(V(), exp(x - t), inside);
+    m = t;
   }
   let top = max(max(m.x, m.y), max(m.z, m.w));
+  let sums = sum * exp(m - top);
+  var total = (sums.x + sums.y) + (sums.z + sums.w);
+  if (any(bits > vec4<u32>(0x7f800000u)) || top > -LOWEST) { total = bitcast<f32>(p.shape.nan); }
 
-  var sum = V();
-  for (var j = 0u; j < whole; j += 4u) {
-    let e = power(apply(i, j, V()) - top);
-    if (KEEP && !LOG) { store(i, j, 4u, e); }
-    sum += e;
+  let scale = 1.0 / total;
+  let shift = log4(V(total));
+  for (j = 0u; j + 3u < cols; j += 4u) {
+    store(i, j, 4u, finish(apply(i, j, V()), top, scale, shift));
   }
-  if (whole < cols) {
-    let e = power(apply(i, whole, V()) - top);
-    if (KEEP && !LOG) { store(i, whole, cols - whole, e); }
-    sum += select(V(), e, lanes(whole));
-  }
-  let total = sum.x + sum.y + sum.z + sum.w;
+  if (j < cols) { store(i, j, cols - j, finish(apply(i, j, V()), top, scale, shift)); }
+}
 
-  if (LOG) {
-    let shift = top + log(total);
-    for (var j = 0u; j < cols; j += 4u) {
-      store(i, j, min(cols - j, 4u), apply(i, j, V()) - shift);
-    }
-  } else if (KEEP) {
-    let scale = 1.0 / total;
-    for (var j = 0u; j < cols; j += 4u) {
-      store(i, j, min(cols - j, 4u), reload(i, j) * scale);
-    }
-  } else {
-    let scale = 1.0 / total;
-    for (var j = 0u; j < cols; j += 4u) {
-      store(i, j, min(cols - j, 4u), power(apply(i, j, V()) - top) * scale);
-    }
-  }
+fn finish(x: V, top: f32, scale: f32, shift: V) -> V {
+  if (LOG) { return (x - top) - shift; }
+  return exp(x - top) * scale;
 }

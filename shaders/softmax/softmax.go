@@ -21,12 +21,17 @@ var groupSource string
 
 // Spec is what the text of a kernel depends on, beside the function.
 type Spec struct {
-	Group bool // a workgroup per row, with workgroup memory
-	Log   bool
-	Keep  bool // the result can hold the exponentials unrounded
+	Group bool   // a workgroup per row, with workgroup memory
+	Log   bool   // the logarithm
+	Size  uint16 // invocations of a workgroup
 }
 
-const rowsSize = 16
+const (
+	rowsSize = 16
+	held     = 4 // vectors of a row that an invocation of a group keeps
+	// MaxCols is the longest row of the software family, whose invocations go along a row alone.
+	MaxCols = 3 * shaders.LoopLimit
+)
 
 // Plan is one launch.
 type Plan struct {
@@ -35,27 +40,29 @@ type Plan struct {
 	Shape  [4]uint32
 }
 
-// MaxCols is the longest row: an invocation of the software family goes along it alone, three times.
-const MaxCols = 4 * shaders.LoopLimit / 3
-
-// NewPlan plans the softmax of rows x cols elements, at least one. keep says that the result holds float32. Rows longer
-// than [MaxCols] need software to be false.
-func NewPlan(rows, cols int, log, keep, software bool) Plan {
-	shape := [4]uint32{uint32(rows), uint32(cols)}
+// NewPlan plans the softmax of rows x cols elements, at least one, or its logarithm. software avoids workgroup memory,
+// unless rows are longer than [MaxCols].
+func NewPlan(rows, cols int, log, software bool) Plan {
+	shape := [4]uint32{uint32(rows), uint32(cols), 0x7fc00000}
 	if software && cols <= MaxCols {
-		return Plan{Spec{Log: log, Keep: keep}, shaders.Fold(shaders.Ceil(rows, rowsSize)), shape}
+		return Plan{Spec{Log: log, Size: rowsSize}, shaders.Fold(shaders.Ceil(rows, rowsSize)), shape}
 	}
-	return Plan{Spec{Group: true, Log: log}, shaders.Fold(rows), shape}
+	size := 32
+	for size < 256 && 4*held*size < cols {
+		size *= 2
+	}
+	return Plan{Spec{Group: true, Log: log, Size: uint16(size)}, shaders.Fold(rows), shape}
 }
 
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
-	fused := f.Text(1, false) + f.Reload() + fuse.Helper(fuse.OpExp, f) + "fn power(x: V) -> V { return exp4(x); }\n"
-	params := []shaders.Param{{Name: "LOG", Value: strconv.FormatBool(s.Log)}}
-	source, name := groupSource, "group"
-	if !s.Group {
-		source, name = rowsSource, "rows"
-		params = append(params, shaders.Param{Name: "KEEP", Value: strconv.FormatBool(s.Keep)})
+	fused := f.Text(1, false) + fuse.Helper(fuse.OpLog, f)
+	params := []shaders.Param{
+		{Name: "LOG", Value: strconv.FormatBool(s.Log)}, {Name: "SIZE", Value: strconv.Itoa(int(s.Size)) + "u"},
+	}
+	source, name := rowsSource, "rows"
+	if s.Group {
+		source, name = groupSource, "group"
 	}
 	text, err := shaders.Expand(source, fused, params...)
 	if err != nil {

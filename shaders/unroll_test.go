@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shaders
+
+import "testing"
+
+func TestExpand(t *testing.T) {
+	const file = `const N: u32 = 4u; // @param
+alias T = f32; // @param
+// @fuse
+fn f() {}
+// @end
+fn main() {
+  for (var q = 0u; q < N; q++) { // @unroll
+    let qq = a[q] + q_; // q
+    for (var r = 0u; r < 2u; r++) { // @unroll
+      b[q][r] = q;
+    } // @unroll
+  } // @unroll
+}
+`
+	got, err := Expand(file, "fn g() {}\n", Param{"N", "2u"}, Param{"T", "i32"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `const N: u32 = 2u;
+alias T = i32;
+fn g() {}
+fn main() {
+{
+    let qq = a[0u] + q_; // 0u
+{
+      b[0u][0u] = 0u;
+}
+{
+      b[0u][1u] = 0u;
+}
+}
+{
+    let qq = a[1u] + q_; // 1u
+{
+      b[1u][0u] = 1u;
+}
+{
+      b[1u][1u] = 1u;
+}
+}
+}
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestExpandErrors(t *testing.T) {
+	region := "// @fuse\nx\n// @end\n"
+	for name, c := range map[string]struct {
+		source, fused string
+		params        []Param
+	}{
+		"unknown parameter": {region, "y\n", []Param{{"N", "1u"}}},
+		"no region":         {"x\n", "y\n", nil},
+		"nothing to fuse":   {region, "", nil},
+		"open region":       {"// @fuse\nx\n", "y\n", nil},
+		"open loop":         {"for (var q = 0u; q < 2u; q++) { // @unroll\n", "", nil},
+		"loop without head": {"} // @unroll\n", "", nil},
+		"unknown limit":     {"for (var q = 0u; q < N; q++) { // @unroll\n} // @unroll\n", "", nil},
+		"too many turns":    {"for (var q = 0u; q < 100000u; q++) { // @unroll\n} // @unroll\n", "", nil},
+		"other loop":        {"while (true) { // @unroll\n} // @unroll\n", "", nil},
+	} {
+		if text, err := Expand(c.source, c.fused, c.params...); err == nil {
+			t.Errorf("%s: no error, but %q", name, text)
+		}
+	}
+}
+
+func TestReplaceWord(t *testing.T) {
+	for _, c := range [][3]string{
+		{"q", "q", "1"}, {"aq q qa q", "q", "aq 1 qa 1"}, {"acc[c]", "c", "acc[1]"}, {"", "q", ""}, {"q_q.q", "q", "q_q.1"},
+	} {
+		want := c[2]
+		if c[0] == c[1] {
+			want = "1"
+		}
+		if got := replaceWord(c[0], c[1], "1"); got != want {
+			t.Errorf("%q: got %q, want %q", c[0], got, want)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, n := range []int{0, 1, 7, MaxGroups, MaxGroups + 1, 2 * MaxGroups, 1_000_003} {
+		g := Fold(n)
+		if int(g[0])*int(g[1]) < n || g[0] > MaxGroups || g[1] > MaxGroups || g[2] != 1 {
+			t.Errorf("%d workgroups folded to %v", n, g)
+		}
+	}
+}
