@@ -128,6 +128,7 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 func TestDemo(t *testing.T) {
 	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
 	p := chrome.Start(t).Open(t, url+"/")
+	p.Resize(1100, 860)
 	await(t, p, "document.body?.dataset.ready === 'true'")
 	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, "swiftshader") {
 		t.Errorf("the page names the adapter %q", name)

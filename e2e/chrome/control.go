@@ -25,6 +25,14 @@ func (p *Page) Dark() {
 	})
 }
 
+// Resize gives the page a window of that size in pixels.
+func (p *Page) Resize(width, height int64) {
+	p.t.Helper()
+	call(p, "resizing", emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1,
+	})
+}
+
 func call[P any](p *Page, what string, command cdp.Command[P, cdp.Empty], params P) {
 	p.t.Helper()
 	do := func(ctx context.Context, target *chromedp.Target) error {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command wasmtrim makes a WebAssembly program of Go's smaller by the tables that the Go runtime only prints tracebacks
+// with: file names, line numbers, function names, what was inlined where, and where arguments lie. Compressed, a program
+// loses about a sixth. Panics still print their message, and each function of a traceback as "???". Garbage collection,
+// recover and stack growth use other tables, which stay.
+//
+//	wasmtrim program.wasm   # in place
+//
+// It knows the layout of one version of Go's tables, checks all that it relies on, and changes nothing otherwise.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: wasmtrim program.wasm")
+		os.Exit(2)
+	}
+	if err := trimFile(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "wasmtrim:", err)
+		os.Exit(1)
+	}
+}
+
+func trimFile(path string) error {
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	small, err := trim(program)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, small, 0o644)
+}
+
+// trim returns a smaller program that does the same.
+func trim(program []byte) ([]byte, error) {
+	m, err := parseModule(program)
+	if err != nil {
+		return nil, err
+	}
+	if err := trimTables(m.memory); err != nil {
+		return nil, err
+	}
+	return m.encode(), nil
+}

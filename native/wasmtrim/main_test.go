@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// build compiles the program of testdata.
+func build(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program.wasm")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./testdata/program")
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// run runs a program in Node.js.
+func run(t *testing.T, path string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "go_js_wasm_exec")
+	cmd := exec.CommandContext(t.Context(), shell, append([]string{path}, args...)...)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+func compressed(t *testing.T, path string) int {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if _, err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Len()
+}
+
+func TestTrimmedProgramDoesTheSame(t *testing.T) {
+	path := build(t)
+	size := compressed(t, path)
+	want, errs, err := run(t, path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs)
+	}
+	if !strings.Contains(want, "get called using nil *value pointer") {
+		t.Fatalf("the program does not try everything: %s", want)
+	}
+	if err := trimFile(path); err != nil {
+		t.Fatal(err)
+	}
+	got, errs, err := run(t, path)
+	if err != nil || got != want {
+		t.Errorf("%v, printed %q, want %q\n%s", err, got, want, errs)
+	}
+	small := compressed(t, path)
+	t.Logf("%d bytes compressed, %d before", small, size)
+	if small > size*9/10 {
+		t.Errorf("%d bytes compressed, %d before: less than a tenth is gone", small, size)
+	}
+	// A panic that nobody recovers still says why.
+	_, errs, err = run(t, path, "panic")
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(errs, "panic: the end") {
+		t.Errorf("%v, and on standard error:\n%s", err, errs)
+	}
+	// What is trimmed already stays as it is.
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := trim(before)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("trimmed again: %v, %d bytes, want %d", err, len(after), len(before))
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	program, err := os.ReadFile(build(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := []byte("\x00asm\x01\x00\x00\x00")
+	for name, b := range map[string][]byte{
+		"empty":         nil,
+		"text":          []byte("hello"),
+		"no section":    header,
+		"cut off":       program[:len(program)/2],
+		"not of Go's":   append(bytes.Clone(header), 11, 8, 1, 0, 0x41, 0, 0x0b, 2, 'h', 'i'),
+		"two data":      append(bytes.Clone(header), 11, 1, 0, 11, 1, 0),
+		"other version": bytes.Replace(program, tablesHeader, []byte("\xf0\xff\xff\xff\x00\x00\x01\x08"), 1),
+	} {
+		if _, err := trim(b); !errors.Is(err, errModule) && !errors.Is(err, errTables) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Damage anywhere in the tables must be noticed or do no harm here.
+	m, err := parseModule(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := bytes.Index(m.memory, tablesHeader)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		damaged := bytes.Clone(m.memory)
+		for range 1 + rng.IntN(50) {
+			damaged[tables+rng.IntN(len(damaged)-tables)] = byte(rng.Uint32())
+		}
+		if err := trimTables(damaged); err != nil && !errors.Is(err, errTables) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	memory := make([]byte, 300)
+	memory[3], memory[10], memory[100], memory[299] = 1, 2, 3, 4
+	m := &module{before: []byte("\x00asm\x01\x00\x00\x00"), memory: memory}
+	again, err := parseModule(m.encode())
+	if err != nil || !bytes.Equal(again.memory, memory) {
+		t.Errorf("%v, memory %v", err, again)
+	}
+	if len(m.encode()) > 60 {
+		t.Errorf("%d bytes for four numbers", len(m.encode()))
+	}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"sync"
+)
+
+// background runs something that waits for the device in a goroutine of its own, which then settles the ticket. It
+// returns when the other has begun to wait: what it queues is then ahead of everything that comes later.
+func (b *Bridge) background(ticket uint32, run func(context.Context) error) {
+	began := &beginning{Context: context.Background(), done: make(chan struct{})}
+	b.waiting.Go(func() {
+		err := guard(began, run)
+		began.begin()
+		b.settle(ticket, nil, err)
+	})
+	<-began.done
+}
+
+func guard(ctx context.Context, run func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = internal(p)
+		}
+	}()
+	return run(ctx)
+}
+
+// beginning is a context that notices when somebody begins to wait: nobody else asks for Done.
+type beginning struct {
+	context.Context
+	once sync.Once
+	done chan struct{}
+}
+
+func (c *beginning) begin() { c.once.Do(func() { close(c.done) }) }
+
+// Done implements [context.Context].
+func (c *beginning) Done() <-chan struct{} {
+	c.begin()
+	return nil
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// Page is the JavaScript side.
+type Page interface {
+	// Object returns what the page keeps under the number, once: memory, as in the Foreign field of a [gpu.Host], or a
+	// GPUBuffer.
+	Object(number uint32) any
+	// Load and Store copy memory of the page's to and from Go's.
+	Load(object any, into []byte)
+	Store(object any, from []byte)
+	// Text is Object for a string.
+	Text(number uint32) string
+	// Settle reports the end of the command with the ticket. It may be called from any goroutine.
+	Settle(ticket uint32, value any, err error)
+}
+
+// Bridge executes messages on a device.
+type Bridge struct {
+	dev     *gpu.Device
+	page    Page
+	wake    chan struct{}
+	waiting sync.WaitGroup // goroutines that will call Settle
+
+	mu     sync.Mutex
+	queue  [][]uint32
+	spare  [][]uint32 // memory of finished messages, for reuse
+	open   int        // messages that are not finished
+	copied uint64     // bytes of mirrors
+	fault  *fault     // the first error that nobody was told
+
+	// Of the goroutine that executes.
+	ended    bool
+	matrices []entry
+	funcs    []*matrix.Func
+	program  program
+}
+
+// entry is what a handle stands for. With err set it stands for nothing.
+type entry struct {
+	m      *matrix.Any
+	mirror *mirror // of wrapped memory that the device does not reach
+	err    *fault  // why there is no matrix
+	late   *fault  // why the last assignment failed; in force until somebody was told
+}
+
+// fault is an error of a command without ticket.
+type fault struct {
+	err  error
+	told bool // guarded by Bridge.mu
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+
+func (f *fault) Unwrap() error { return f.err }
+
+// New makes a bridge. The device becomes its own.
+func New(dev *gpu.Device, page Page) *Bridge {
+	b := &Bridge{dev: dev, page: page, wake: make(chan struct{}, 1)}
+	b.program.bridge = b
+	return b
+}
+
+// patience is how often Post lets other goroutines run. One would do, did the garbage collector not run now and then.
+const patience = 3
+
+// Post queues a message, which is copied, and lets [Bridge.Run] execute it as far as possible without waiting. It returns
+// how many messages are not finished. It never waits itself, so it may be called where JavaScript expects an answer at
+// once: something else always can run, namely Post.
+func (b *Bridge) Post(message []uint32) (unfinished int) {
+	b.push(message)
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is awake
+	}
+	for range patience {
+		runtime.Gosched()
+		if unfinished = b.unfinished(); unfinished == 0 {
+			break
+		}
+	}
+	return unfinished
+}
+
+func (b *Bridge) push(message []uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var memory []uint32
+	if n := len(b.spare); n > 0 {
+		memory, b.spare = b.spare[n-1], b.spare[:n-1]
+	}
+	b.queue = append(b.queue, append(memory[:0], message...))
+	b.open++
+}
+
+func (b *Bridge) unfinished() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}
+
+func (b *Bridge) pop() (message []uint32, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return nil, false
+	}
+	message = b.queue[0]
+	b.queue = append(b.queue[:0], b.queue[1:]...)
+	return message, true
+}
+
+// Memory for finished messages: enough for a burst of small ones, and not the largest ever seen.
+const (
+	maxSpare      = 8
+	maxSpareWords = 1 << 16
+)
+
+func (b *Bridge) finish(message []uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open--
+	if len(b.spare) < maxSpare && cap(message) <= maxSpareWords {
+		b.spare = append(b.spare, message)
+	}
+}
+
+// Run executes messages until one of them closes the device.
+func (b *Bridge) Run() {
+	for range b.wake {
+		for message, ok := b.pop(); ok; message, ok = b.pop() {
+			b.execute(message)
+			b.finish(message)
+		}
+		if b.ended {
+			break
+		}
+	}
+	b.waiting.Wait()
+}
+
+// execute runs the commands of a message.
+func (b *Bridge) execute(message []uint32) {
+	for len(message) > 0 {
+		n, command := int(message[0]>>8), Command(message[0])
+		if n < 1 || n > len(message) {
+			b.note(invalid("a command of " + itoa(n) + " words in a message of " + itoa(len(message))))
+			return
+		}
+		b.command(command, message[1:n])
+		message = message[n:]
+	}
+}
+
+// command runs one command and sends its error to where it belongs.
+func (b *Bridge) command(command Command, args []uint32) {
+	var spec *commandSpec
+	if int(command) < len(commands) {
+		spec = &commands[command]
+	}
+	if spec == nil || spec.run == nil || len(args) < spec.words || len(args) > spec.words && !spec.expr {
+		b.note(invalid("command " + itoa(int(command)) + " with " + itoa(len(args)) + " words"))
+		return
+	}
+	err := b.guarded(spec, args)
+	switch {
+	case err == nil:
+	case spec.ticket:
+		b.settle(args[spec.at], nil, err)
+	default:
+		b.keep(spec, args, b.note(err))
+	}
+}
+
+// guarded runs a command. A panic would end the program and take every matrix of the page with it.
+func (b *Bridge) guarded(spec *commandSpec, args []uint32) (err error) {
+	defer b.program.release()
+	defer func() {
+		if p := recover(); p != nil {
+			err = internal(p)
+		}
+	}()
+	return spec.run(b, args)
+}
+
+// keep leaves an error with the handle of a command.
+func (b *Bridge) keep(spec *commandSpec, args []uint32, f *fault) {
+	if spec.fills {
+		if e, err := b.slot(args[spec.at]); err == nil && e.m == nil {
+			e.err = f
+		}
+	}
+}
+
+// note remembers an error for the next CmdWait.
+func (b *Bridge) note(err error) *fault {
+	f, ok := err.(*fault) //nolint:errorlint // one of another command's, passed on
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !ok {
+		f = &fault{err: err}
+	}
+	if b.fault == nil && !f.told {
+		b.fault = f
+	}
+	return f
+}
+
+// blame leaves the outcome of writing to a matrix with its handle.
+func (b *Bridge) blame(handle uint32, err error) error {
+	e := &b.matrices[handle]
+	if err == nil {
+		e.late = nil
+		return nil
+	}
+	e.late = b.note(err)
+	return e.late
+}
+
+// settle reports to the page. Ticket 0 is nobody.
+func (b *Bridge) settle(ticket uint32, value any, err error) {
+	if ticket == 0 {
+		if err != nil {
+			b.note(err)
+		}
+		return
+	}
+	if f, ok := err.(*fault); ok { //nolint:errorlint // see note
+		b.mu.Lock()
+		f.told = true
+		if b.fault == f {
+			b.fault = nil
+		}
+		b.mu.Unlock()
+	}
+	b.page.Settle(ticket, value, err)
+}
+
+// slot returns the entry of a handle, making room for it.
+func (b *Bridge) slot(handle uint32) (*entry, error) {
+	if handle >= maxHandle {
+		return nil, driver.Fail("bridge", driver.ErrLimit, "more than "+itoa(maxHandle)+" matrices")
+	}
+	for uint64(handle) >= uint64(len(b.matrices)) {
+		b.matrices = append(b.matrices, make([]entry, max(64, len(b.matrices)))...)
+	}
+	return &b.matrices[handle], nil
+}
+
+// matrix returns the matrix of a handle, whatever became of the last assignment to it.
+func (b *Bridge) matrix(handle uint32) (*matrix.Any, error) {
+	if uint64(handle) >= uint64(len(b.matrices)) {
+		return nil, invalid("no matrix " + itoa(int(handle)))
+	}
+	e := &b.matrices[handle]
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case e.m == nil:
+		return nil, invalid("no matrix " + itoa(int(handle)))
+	}
+	return e.m, nil
+}
+
+// current returns the matrix of a handle for somebody who wants its elements. If they are not what they should be because
+// the last assignment failed, nobody may miss that.
+func (b *Bridge) current(handle uint32) (*matrix.Any, error) {
+	m, err := b.matrix(handle)
+	if err != nil {
+		return nil, err
+	}
+	e := &b.matrices[handle]
+	if e.late == nil {
+		return m, nil
+	}
+	b.mu.Lock()
+	told := e.late.told
+	b.mu.Unlock()
+	if !told {
+		return nil, e.late
+	}
+	e.late = nil
+	return m, nil
+}
+
+// fill gives a handle its matrix.
+func (b *Bridge) fill(handle uint32, m *matrix.Any, err error) error {
+	if err != nil {
+		return err
+	}
+	e, err := b.slot(handle)
+	if err == nil && (e.m != nil || e.err != nil) {
+		err = invalid("matrix " + itoa(int(handle)) + " exists")
+	}
+	if err != nil {
+		_ = m.Close()
+		return err
+	}
+	e.m = m
+	return nil
+}

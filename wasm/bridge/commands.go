@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// commandSpec describes a command.
+type commandSpec struct {
+	run    func(b *Bridge, args []uint32) error
+	words  int  // after the header
+	expr   bool // an expression follows
+	ticket bool // word `at` is a ticket; run settles it unless it returns an error
+	fills  bool // word `at` is a handle that gets a matrix or, when run fails, an error
+	at     int
+}
+
+var commands [cmdEnd]commandSpec
+
+func init() { // here, because the functions refer to the table
+	commands = [cmdEnd]commandSpec{
+		CmdNew:    {run: (*Bridge).newMatrix, words: 4, fills: true},
+		CmdData:   {run: (*Bridge).data, words: 3},
+		CmdWrap:   {run: (*Bridge).wrap, words: 7, fills: true},
+		CmdImport: {run: (*Bridge).importBuffer, words: 7, fills: true},
+		CmdEval:   {run: (*Bridge).eval, words: 1, expr: true, fills: true},
+		CmdAssign: {run: (*Bridge).assign, words: 1, expr: true},
+		CmdRead:   {run: (*Bridge).readValue, words: 3, expr: true, ticket: true},
+		CmdSync:   {run: (*Bridge).sync, words: 2, ticket: true},
+		CmdTouch:  {run: (*Bridge).touch, words: 1},
+		CmdClose:  {run: (*Bridge).closeMatrix, words: 2, ticket: true, at: 1},
+		CmdFunc:   {run: (*Bridge).newFunc, words: 2},
+		CmdForget: {run: (*Bridge).forgetFunc, words: 1},
+		CmdFlush:  {run: (*Bridge).flush},
+		CmdWait:   {run: (*Bridge).wait, words: 1, ticket: true},
+		CmdBuffer: {run: (*Bridge).buffer, words: 2, ticket: true},
+		CmdEnd:    {run: (*Bridge).end},
+	}
+}
+
+// form is a matrix's element type and order.
+func form(word uint32) (matrix.DType, matrix.Option, error) {
+	t, order := word&0xff, word>>8
+	if t > uint32(matrix.Float16) || order > 1 {
+		return 0, nil, invalid("form " + itoa(int(word)))
+	}
+	if order == 1 {
+		return matrix.DType(t), matrix.ColMajor(), nil
+	}
+	return matrix.DType(t), nil, nil
+}
+
+func (b *Bridge) newMatrix(a []uint32) error {
+	t, order, err := form(a[1])
+	if err != nil {
+		return err
+	}
+	m, err := matrix.NewAny(b.dev, t, int(a[2]), int(a[3]), order)
+	return b.fill(a[0], m, err)
+}
+
+func (b *Bridge) data(a []uint32) error {
+	object := b.page.Object(a[1]) // in any case, so that the page forgets it
+	m, err := b.matrix(a[0])
+	if err != nil {
+		return err
+	}
+	return b.blame(a[0], b.write(m.Buffer(), object, a[2]))
+}
+
+func (b *Bridge) wrap(a []uint32) error {
+	object := b.page.Object(a[5])
+	t, order, err := form(a[1])
+	if err != nil {
+		return err
+	}
+	mem, mirror, err := b.source(object, a[6])
+	if err != nil {
+		return err
+	}
+	m, err := matrix.WrapAny(b.dev, t, int(a[2]), int(a[3]), mem, order, matrix.Stride(int(a[4])))
+	if err = b.fill(a[0], m, err); err != nil {
+		b.drop(mirror)
+		return err
+	}
+	b.matrices[a[0]].mirror = mirror
+	return nil
+}
+
+func (b *Bridge) importBuffer(a []uint32) error {
+	object := b.page.Object(a[6])
+	t, order, err := form(a[1])
+	if err != nil {
+		return err
+	}
+	m, err := matrix.WrapAnyBuffer(b.dev, t, int(a[2]), int(a[3]), object, order, matrix.Offset(int(a[4])), matrix.Stride(int(a[5])))
+	return b.fill(a[0], m, err)
+}
+
+func (b *Bridge) eval(a []uint32) error {
+	x, err := b.program.run(a[1:])
+	if err != nil {
+		return err
+	}
+	m, err := x.Eval()
+	return b.fill(a[0], m, err)
+}
+
+// assign evaluates into the matrix or view that is the value number a[0], the first leaf of the expression.
+func (b *Bridge) assign(a []uint32) error {
+	h, ok := firstLeaf(a[1:])
+	if !ok {
+		return invalid("an assignment to what is no matrix")
+	}
+	if _, err := b.matrix(h); err != nil {
+		return err
+	}
+	return b.blame(h, b.assignValue(a[0], a[1:]))
+}
+
+func (b *Bridge) assignValue(to uint32, expr []uint32) error {
+	b.program.target = 1 // the first value
+	x, err := b.program.run(expr)
+	if err != nil {
+		return err
+	}
+	dst, err := b.program.value(to)
+	if err != nil {
+		return err
+	}
+	m := dst.Matrix()
+	if m == nil {
+		return invalid("an assignment to what is no matrix")
+	}
+	return m.Assign(x)
+}
+
+func (b *Bridge) sync(a []uint32) error {
+	m, err := b.current(a[1])
+	if err != nil {
+		return err
+	}
+	mirror := b.matrices[a[1]].mirror
+	b.background(a[0], func(ctx context.Context) error {
+		err := m.Sync(ctx)
+		if err == nil && mirror != nil {
+			b.page.Store(mirror.object, mirror.bytes)
+		}
+		return err
+	})
+	return nil
+}
+
+func (b *Bridge) touch(a []uint32) error {
+	m, err := b.matrix(a[0])
+	if err != nil {
+		return err
+	}
+	if mirror := b.matrices[a[0]].mirror; mirror != nil {
+		b.page.Load(mirror.object, mirror.bytes)
+	}
+	return m.Touch()
+}
+
+func (b *Bridge) closeMatrix(a []uint32) error {
+	var err error
+	if uint64(a[0]) < uint64(len(b.matrices)) {
+		e := &b.matrices[a[0]]
+		if e.m != nil {
+			err = e.m.Close()
+		}
+		b.drop(e.mirror)
+		*e = entry{}
+	}
+	if err == nil {
+		b.settle(a[1], nil, nil)
+	}
+	return err
+}
+
+func (b *Bridge) newFunc(a []uint32) error {
+	text := b.page.Text(a[1])
+	if a[0] >= maxHandle {
+		return driver.Fail("bridge", driver.ErrLimit, "more than "+itoa(maxHandle)+" functions")
+	}
+	for uint64(a[0]) >= uint64(len(b.funcs)) {
+		b.funcs = append(b.funcs, make([]*matrix.Func, max(16, len(b.funcs)))...)
+	}
+	b.funcs[a[0]] = matrix.NewFunc(text) // its error comes when it is used
+	return nil
+}
+
+func (b *Bridge) forgetFunc(a []uint32) error {
+	if uint64(a[0]) < uint64(len(b.funcs)) {
+		b.funcs[a[0]] = nil
+	}
+	return nil
+}
+
+func (b *Bridge) flush([]uint32) error { return b.dev.Flush() }
+
+func (b *Bridge) wait(a []uint32) error {
+	b.mu.Lock()
+	f := b.fault
+	b.fault = nil
+	b.mu.Unlock()
+	b.background(a[0], func(ctx context.Context) error {
+		if err := b.dev.Sync(ctx); f == nil {
+			return err
+		}
+		return f
+	})
+	return nil
+}
+
+// buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
+func (b *Bridge) buffer(a []uint32) error {
+	m, err := b.current(a[1])
+	if err != nil {
+		return err
+	}
+	mem, err := m.Buffer().Readable()
+	if err != nil {
+		return err
+	}
+	if err := b.dev.Flush(); err != nil {
+		return err
+	}
+	handle := mem.Handle()
+	if handle == nil || !b.reaches() {
+		return driver.Fail("bridge", driver.ErrUnsupported, "this device has no GPUBuffers")
+	}
+	b.settle(a[0], handle, nil)
+	return nil
+}
+
+func (b *Bridge) end([]uint32) error {
+	b.ended = true
+	return b.dev.Close()
+}
+
+// readValue copies the value of an expression to the page. A matrix is read where it lies, unless its elements are not
+// one after the other.
+func (b *Bridge) readValue(a []uint32) error {
+	object := b.page.Object(a[1])
+	x, err := b.program.run(a[3:])
+	if err != nil {
+		return err
+	}
+	rows, cols := x.Dims()
+	element := x.DType().Size()
+	size := rows * cols * element
+	if int64(a[2]) < int64(size) {
+		return driver.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[2])), " bytes for ", gpu.Shape{rows, cols}.String())
+	}
+	if size == 0 {
+		b.settle(a[0], nil, nil)
+		return nil
+	}
+	m, err := b.program.rows(x)
+	if err != nil {
+		return err
+	}
+	// The memory is read without the buffer, which would keep everybody else from it meanwhile. What is queued here comes
+	// before whatever happens to the matrix later.
+	mem, err := m.Buffer().Readable()
+	if err != nil {
+		return err
+	}
+	wait, err := b.read(mem, uint64(m.Offset()*element), object, a[2], size)
+	if err != nil {
+		return err
+	}
+	b.background(a[0], wait)
+	return nil
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/wasm/bridge"
+)
+
+func TestMalformedMessages(t *testing.T) {
+	const none = 999
+	eval := func(expr ...[]uint32) []uint32 {
+		return command(bridge.CmdEval, join(append([][]uint32{{9}}, expr...)...)...)
+	}
+	for name, message := range map[string][]uint32{
+		"no command":             {0},
+		"length 0":               {uint32(bridge.CmdFlush)},
+		"beyond the end":         {5<<8 | uint32(bridge.CmdFlush), 1},
+		"unknown command":        command(200),
+		"too few words":          command(bridge.CmdNew, 9),
+		"too many words":         command(bridge.CmdFlush, 1),
+		"unknown type":           command(bridge.CmdNew, 9, 7, 1, 1),
+		"unknown order":          command(bridge.CmdNew, 9, 2<<8, 1, 1),
+		"huge handle":            command(bridge.CmdNew, math.MaxUint32, 0, 1, 1),
+		"huge function":          command(bridge.CmdFunc, math.MaxUint32, none),
+		"handle in use":          command(bridge.CmdNew, 1, 0, 1, 1),
+		"too large":              command(bridge.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32),
+		"stride":                 command(bridge.CmdWrap, 9, 0, 2, 2, 1, none, 16),
+		"no object":              command(bridge.CmdImport, 9, 0, 1, 1, 0, 1, none),
+		"data of none":           command(bridge.CmdData, none, none, 4),
+		"data too short":         command(bridge.CmdData, 1, none, 4),
+		"data too long":          command(bridge.CmdData, 1, none, 400),
+		"touch of none":          command(bridge.CmdTouch, none),
+		"empty expression":       eval(),
+		"instruction length 0":   eval([]uint32{uint32(bridge.OpLeaf)}),
+		"instruction too long":   eval([]uint32{9<<16 | uint32(bridge.OpLeaf), 1}),
+		"unknown operation":      eval(leaf(1), instruction(30, f32, 0)),
+		"unknown unary":          eval(leaf(1), instruction(60, f32, 0)),
+		"unknown binary":         eval(leaf(1), instruction(250, f32, 0, 0)),
+		"no such leaf":           eval(leaf(none)),
+		"forward reference":      eval(instruction(bridge.OpUnary, f32, 1), leaf(1)),
+		"own value":              eval(leaf(1), instruction(bridge.OpUnary, f32, 1)),
+		"huge reference":         eval(leaf(1), instruction(bridge.OpUnary, f32, math.MaxUint32)),
+		"words":                  eval(leaf(1), instruction(bridge.OpUnary, f32, 0, 0)),
+		"slice":                  eval(leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 9, 0, 1)),
+		"negative slice":         eval(leaf(1), instruction(bridge.OpSlice, f32, 0, math.MaxUint32, 1, 0, 1)),
+		"reshape":                eval(leaf(1), instruction(bridge.OpReshape, f32, 0, math.MaxUint32, math.MaxUint32)),
+		"fill":                   eval(instruction(bridge.OpFill, f32, 0, math.MaxUint32, math.MaxUint32)),
+		"reduction":              eval(leaf(1), instruction(bridge.OpReduce, f32, 0, 77, 0)),
+		"axis":                   eval(leaf(1), instruction(bridge.OpReduce, f32, 0, 0, 77)),
+		"no function":            eval(leaf(1), instruction(bridge.OpCall, f32, none, 0)),
+		"call without operands":  eval(leaf(1), instruction(bridge.OpCall, f32, none)),
+		"element type":           eval(leaf(1), instruction(bridge.OpCast, 9, 0)),
+		"assign without target":  command(bridge.CmdAssign, join([]uint32{0}, number(1))...),
+		"assign to a number":     command(bridge.CmdAssign, join([]uint32{1}, leaf(1), number(1))...),
+		"assign to no value":     command(bridge.CmdAssign, join([]uint32{99}, leaf(1), number(1))...),
+		"assign to none":         command(bridge.CmdAssign, join([]uint32{0}, leaf(none), number(1))...),
+		"assign another size":    command(bridge.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1), leaf(1))...),
+		"assign to what is made": command(bridge.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpUnary, f32, 0), leaf(1))...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.newMatrix(1, 2, 2, 1, 2, 3, 4)
+			r.post(message)
+			if err := r.ask(bridge.CmdWait); gpu.Code(err) == "Error" || gpu.Code(err) == bridge.ErrInternal.Code() {
+				t.Errorf("error %v", err)
+			}
+			_, err := r.read(4, leaf(1)) // tells of an assignment that failed
+			if err != nil && !strings.HasPrefix(name, "assign") && !strings.HasPrefix(name, "data") {
+				t.Error(err)
+			}
+			r.wantRead([]float32{1, 2, 3, 4}, leaf(1))
+		})
+	}
+}
+
+func TestTicketsGetErrors(t *testing.T) {
+	r := newRig(t)
+	wantError(t, r.ask(bridge.CmdSync, 5), gpu.ErrInvalid)
+	wantError(t, r.ask(bridge.CmdBuffer, 5), gpu.ErrInvalid)
+	r.newMatrix(1, 2, 2, 1, 2, 3, 4)
+	wantError(t, r.ask(bridge.CmdBuffer, 1), gpu.ErrUnsupported) // the oracle has none
+	_, err := r.read(3, leaf(1))
+	wantError(t, err, matrix.ErrShort)
+}
+
+func TestTooManyValues(t *testing.T) {
+	r := newRig(t)
+	r.newMatrix(1, 1, 1, 1)
+	expr := leaf(1)
+	for i := range uint32(1 << 16) {
+		expr = append(expr, instruction(bridge.OpUnary, f32, i)...)
+	}
+	_, err := r.read(1, expr)
+	wantError(t, err, gpu.ErrInvalid)
+}
+
+// FuzzMessage posts any words there are. The bridge must stay alive.
+func FuzzMessage(f *testing.F) {
+	add := func(words ...uint32) {
+		var b []byte
+		for _, w := range words {
+			b = binary.LittleEndian.AppendUint32(b, w)
+		}
+		f.Add(b)
+	}
+	add(command(bridge.CmdEval, join([]uint32{2}, leaf(1), number(1), instruction(bridge.OpBinary, f32, 0, 1))...)...)
+	add(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))...)...)
+	add(command(bridge.CmdRead, join([]uint32{1, 1, 16}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1))...)...)
+	add(command(bridge.CmdWrap, 3, 0x103, 2, 2, 2, 1, 8)...)
+	add(command(bridge.CmdClose, 1, 0)...)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<12 {
+			return
+		}
+		words := make([]uint32, len(b)/4)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(b[4*i:])
+		}
+		r := newRig(t)
+		r.newMatrix(1, 2, 2, 1, 2, 3, 4)
+		r.post(words)
+		ended := false // by the words themselves
+		select {
+		case <-r.over:
+			ended = true
+		default:
+		}
+		if !ended {
+			ticket, done := r.page.expect()
+			r.post(command(bridge.CmdWait, ticket))
+			select {
+			case err := <-done:
+				if gpu.Code(err) == bridge.ErrInternal.Code() {
+					t.Error(err)
+				}
+			case <-r.over:
+			}
+		}
+	})
+}
+
+// TestProtocolInStep compares what JavaScript and Go call the commands and the operations.
+func TestProtocolInStep(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "web", "src", "protocol.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]map[string]int{}
+	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
+		names[block[1]] = map[string]int{}
+		for _, pair := range regexp.MustCompile(`(\w+): (\d+)`).FindAllStringSubmatch(block[2], -1) {
+			names[block[1]][pair[1]], _ = strconv.Atoi(pair[2])
+		}
+	}
+	for group, want := range map[string]map[string]int{
+		"Command": {
+			"New": int(bridge.CmdNew), "Data": int(bridge.CmdData), "Wrap": int(bridge.CmdWrap), "Import": int(bridge.CmdImport),
+			"Eval": int(bridge.CmdEval), "Assign": int(bridge.CmdAssign), "Read": int(bridge.CmdRead), "Sync": int(bridge.CmdSync),
+			"Touch": int(bridge.CmdTouch), "Close": int(bridge.CmdClose), "Func": int(bridge.CmdFunc), "Forget": int(bridge.CmdForget),
+			"Flush": int(bridge.CmdFlush), "Wait": int(bridge.CmdWait), "Buffer": int(bridge.CmdBuffer), "End": int(bridge.CmdEnd),
+		},
+		"Op":        bridge.OpNumbers(),
+		"Reduction": {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},
+		"Axis":      {"All": int(matrix.AxisAll), "Rows": int(matrix.AxisRows), "Cols": int(matrix.AxisCols)},
+	} {
+		got := names[group]
+		for name, n := range want {
+			if got[name] != n {
+				t.Errorf("%s.%s is %d in JavaScript, %d in Go", group, name, got[name], n)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s has %d names in JavaScript, %d in Go", group, len(got), len(want))
+		}
+	}
+}
+
+func TestInternalErrorsHaveACode(t *testing.T) {
+	if code := driver.Code(bridge.ErrInternal); code != "ErrInternal" {
+		t.Errorf("code %q", code)
+	}
+}

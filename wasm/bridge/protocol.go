@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+// Command is what a message asks for. Keep in step with web/src/protocol.mjs.
+type Command uint8
+
+// The commands and the words after their header. form is the element type | the order << 8, object the number of
+// something on the page's side, expr an expression.
+const (
+	CmdNew    Command = 1 + iota // handle form rows cols: zeros
+	CmdData                      // handle object bytes: replaces all of the matrix, in its order in memory
+	CmdWrap                      // handle form rows cols stride object bytes: memory of the page
+	CmdImport                    // handle form rows cols offset stride object: a GPUBuffer
+	CmdEval                      // handle expr: a new matrix
+	CmdAssign                    // value expr: into the matrix that is the value of that number
+	CmdRead                      // ticket object bytes expr: into memory of the page, row by row
+	CmdSync                      // ticket handle: results of wrapped memory are in it
+	CmdTouch                     // handle: wrapped memory has changed
+	CmdClose                     // handle ticket: reports when the memory is not used any more, with ticket 0 nobody cares
+	CmdFunc                      // function object: its text
+	CmdForget                    // function
+	CmdFlush                     // hands what is queued to the device
+	CmdWait                      // ticket: reports when everything is done
+	CmdBuffer                    // ticket handle: reports the matrix's GPUBuffer
+	CmdEnd                       // closes the device
+
+	cmdEnd
+)
+
+// Op is an instruction of an expression.
+type Op uint8
+
+// The instructions and the words after their header: x, y and z are numbers of values.
+const (
+	OpLeaf       Op = 1 + iota // handle
+	OpScalar                   // bits of the number, in the type that is computed in
+	OpFill                     // bits rows cols: a matrix of one number
+	OpTranspose                // x
+	OpSlice                    // x i k j l: rows i to k-1, columns j to l-1
+	OpReshape                  // x rows cols
+	OpCast                     // x: to the instruction's element type
+	OpMatMul                   // x y
+	OpWhere                    // x y z
+	OpClamp                    // x y z
+	OpCall                     // function x...
+	OpReduce                   // x what axis: numbers of matrix.Reduction and matrix.Axis
+	OpSoftmax                  // x
+	OpLogSoftmax               // x
+
+	// OpUnary and OpBinary are the first of the element-wise operations, in the order of the tables in program.go.
+	OpUnary  Op = 32 // x
+	OpBinary Op = 64 // x y
+)
+
+// Limits of what JavaScript may send.
+const (
+	maxHandle = 1 << 22 // matrices, and functions, at a time
+	maxValues = 1 << 16 // of one expression
+)

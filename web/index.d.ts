@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * Sublet does matrix mathematics on the GPU in memory that you already own.
+ *
+ * ```js
+ * import { init } from "sublet";
+ * const gpu = await init();
+ * const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]);
+ * const b = gpu.wrap(typedArray, 3, 2);          // stays yours
+ * const values = await a.matmul(b).add(1).relu().read();
+ * ```
+ *
+ * Operations build expressions, which cost next to nothing and check shapes at once. An expression runs when it is
+ * evaluated: with `eval`, `assign` or `read`. Calls queue their work and return; nothing comes back from the GPU until you
+ * ask. Element-wise operations stretch dimensions of 1, as in NumPy, and take numbers in place of matrices.
+ *
+ * Every error is a {@link SubletError} with a `code`. What JavaScript can know, shapes and arguments, is thrown by the call
+ * itself, or rejects the promise of an asynchronous one. What only the GPU can tell, such as WGSL that does not compile,
+ * stays with the result: whoever reads it gets the error, and so does {@link Gpu.sync}.
+ *
+ * @packageDocumentation
+ */
+
+/** An element type. Arithmetic on float16 is done in float32. */
+export type DType = "float32" | "int32" | "uint32" | "float16";
+
+/** Where elements are neighbours in memory: along a row or along a column. */
+export type Order = "row" | "column";
+
+/**
+ * What float16 elements are shown as: a Float16Array where the browser has it, else the bits in a Uint16Array. To get
+ * numbers anywhere, read `x.astype("float32")`.
+ */
+export type Float16Elements = Uint16Array | (ArrayBufferView & { readonly length: number; [index: number]: number });
+
+/** A typed array of the elements of a matrix. */
+export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements;
+
+/** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */
+export type Values = ArrayLike<number> & (ArrayBufferView | readonly number[]);
+
+/** An operand: an expression, a matrix, or a number among the elements of the other operands. */
+export type Operand = Expr | number;
+
+/** What a reduction runs along: 0 down the columns, 1 along the rows, as in NumPy; absent, over everything. */
+export interface ReduceOptions {
+  readonly axis?: 0 | 1 | -1 | -2;
+}
+
+/** Options of a new matrix. */
+export interface MatrixOptions {
+  /** float32, or what a typed array's own class says. */
+  readonly dtype?: DType;
+  /** "row" by default. */
+  readonly order?: Order;
+}
+
+/** Options of a matrix in memory of yours. */
+export interface WrapOptions extends MatrixOptions {
+  /** Elements before the first. 0 by default. */
+  readonly offset?: number;
+  /** Elements between the beginnings of two rows (columns, in column order). Their length by default. */
+  readonly stride?: number;
+  /** Called once, when the matrix is closed and nothing uses the memory any more. */
+  readonly release?: () => void;
+}
+
+/** Options of {@link init}. */
+export interface InitOptions {
+  /** The WebAssembly program: its address, a response, its bytes or the module. The package's own `sublet.wasm` by default. */
+  readonly wasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+  /** A device of yours to work on. Buffers made on it can be wrapped, and closing leaves it alone. */
+  readonly device?: GPUDevice;
+  /** Which of several GPUs to take. The fastest by default. */
+  readonly power?: "high-performance" | "low-power";
+  /** Whether to compute on the CPU, slowly, where there is no WebGPU. True by default; see {@link Info.driver}. */
+  readonly fallback?: boolean;
+}
+
+/**
+ * Loads the program and opens a device. Each call makes one of its own.
+ *
+ * Rejects with `ErrNoAdapter` where there is no WebGPU and no fallback is wanted, and with `ErrInvalid` when the program
+ * cannot be loaded; a later call tries again.
+ */
+export function init(options?: InitOptions): Promise<Gpu>;
+
+/** Every error of this package. */
+export class SubletError extends Error {
+  constructor(code: string, message: string, options?: { cause?: unknown });
+  readonly name: "SubletError";
+  /**
+   * What went wrong: `ErrShape`, `ErrIndex`, `ErrInvalid`, `ErrSize`, `ErrLimit`, `ErrShort`, `ErrStride`, `ErrAlignment`,
+   * `ErrUnsupported`, `ErrForeign`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`,
+   * `ErrDeviceLost`, `ErrInternal`, or `exited` when the WebAssembly program has died.
+   */
+  readonly code: string;
+}
+
+/** What the device is. */
+export interface Info {
+  /** "browser" for WebGPU, "cpu" for the fallback. */
+  readonly driver: string;
+  readonly name: string;
+  readonly vendor: string;
+  readonly backend: string;
+  /** "discrete", "integrated", "virtual", "cpu" or "unknown". A software adapter is "cpu" as well. */
+  readonly kind: string;
+  readonly features: readonly string[];
+  readonly limits: {
+    /** Bytes of the largest buffer. */
+    readonly maxBufferSize: number;
+    /** Bytes of it that one kernel can see at a time. */
+    readonly maxBindingSize: number;
+    readonly maxStorageBuffers: number;
+    readonly maxWorkgroups: number;
+  };
+}
+
+/** What a device has done since it was opened and what it holds. Bytes are those of the data. */
+export interface Stats {
+  /** To the device. */
+  readonly bytesUp: number;
+  /** From the device. */
+  readonly bytesDown: number;
+  readonly submissions: number;
+  readonly dispatches: number;
+  readonly compilations: number;
+  readonly cacheHits: number;
+  /** Of buffers in use, external ones not counted. */
+  readonly liveBytes: number;
+  readonly peakBytes: number;
+  /** Of closed buffers kept for reuse. */
+  readonly pooledBytes: number;
+  readonly buffers: number;
+  readonly kernels: number;
+}
+
+/** A device, and where matrices are made. Close it when done; `using` does so. */
+export class Gpu {
+  private constructor();
+
+  readonly info: Info;
+  /**
+   * The device beneath, for work of your own; null on the CPU. What was called before is queued on it once
+   * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled.
+   */
+  readonly device: GPUDevice | null;
+  /** Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`. */
+  readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
+
+  /**
+   * Makes a matrix of its own memory. The values, in the order in which they lie in memory, are copied at once; without
+   * any the elements are 0.
+   */
+  matrix(rows: number, cols: number, values?: Values, options?: MatrixOptions): Matrix;
+  zeros(rows: number, cols: number, options?: MatrixOptions): Matrix;
+  ones(rows: number, cols: number, options?: MatrixOptions): Matrix;
+  full(rows: number, cols: number, value: number, options?: MatrixOptions): Matrix;
+  /** The identity matrix. */
+  eye(n: number, options?: MatrixOptions): Matrix;
+
+  /**
+   * Makes a matrix of memory of yours; nothing is copied now. An evaluation that needs the elements sends them to the GPU,
+   * once: it may do so until a `read` or `sync` that you called later is done, so leave the memory alone meanwhile. After
+   * writing to it call {@link Matrix.touch}. Results come back at {@link Matrix.sync}. The element type is the typed array's
+   * own; for an ArrayBuffer, a DataView or bytes it is float32 unless `dtype` says otherwise.
+   */
+  wrap(data: ArrayBufferLike | ArrayBufferView, rows: number, cols: number, options?: WrapOptions): Matrix;
+  /**
+   * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
+   * It is used in place and never destroyed.
+   */
+  wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
+  /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */
+  map(rows: number, cols: number, options?: MatrixOptions): Matrix;
+
+  /**
+   * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
+   * hold further functions and constants; the first function is the one that is called.
+   */
+  fn(wgsl: string): Fn;
+  apply(fn: Fn, ...args: Operand[]): Expr;
+
+  matmul(x: Expr, y: Expr): Expr;
+  add(x: Operand, y: Operand): Expr;
+  sub(x: Operand, y: Operand): Expr;
+  mul(x: Operand, y: Operand): Expr;
+  div(x: Operand, y: Operand): Expr;
+  pow(x: Operand, y: Operand): Expr;
+  minimum(x: Operand, y: Operand): Expr;
+  maximum(x: Operand, y: Operand): Expr;
+  equal(x: Operand, y: Operand): Expr;
+  notEqual(x: Operand, y: Operand): Expr;
+  less(x: Operand, y: Operand): Expr;
+  lessEqual(x: Operand, y: Operand): Expr;
+  greater(x: Operand, y: Operand): Expr;
+  greaterEqual(x: Operand, y: Operand): Expr;
+  logicalAnd(x: Operand, y: Operand): Expr;
+  logicalOr(x: Operand, y: Operand): Expr;
+  /** x where the condition is not 0, y elsewhere. All three have one element type. */
+  where(condition: Operand, x: Operand, y: Operand): Expr;
+  clamp(x: Expr, low: Operand, high: Operand): Expr;
+
+  neg(x: Expr): Expr;
+  abs(x: Expr): Expr;
+  sign(x: Expr): Expr;
+  floor(x: Expr): Expr;
+  ceil(x: Expr): Expr;
+  round(x: Expr): Expr;
+  trunc(x: Expr): Expr;
+  square(x: Expr): Expr;
+  sqrt(x: Expr): Expr;
+  exp(x: Expr): Expr;
+  log(x: Expr): Expr;
+  sin(x: Expr): Expr;
+  cos(x: Expr): Expr;
+  tanh(x: Expr): Expr;
+  sigmoid(x: Expr): Expr;
+  relu(x: Expr): Expr;
+  reciprocal(x: Expr): Expr;
+  logicalNot(x: Expr): Expr;
+  transpose(x: Expr): Expr;
+  softmax(x: Expr): Expr;
+  logSoftmax(x: Expr): Expr;
+  sum(x: Expr, options?: ReduceOptions): Expr;
+  max(x: Expr, options?: ReduceOptions): Expr;
+  min(x: Expr, options?: ReduceOptions): Expr;
+  prod(x: Expr, options?: ReduceOptions): Expr;
+  mean(x: Expr, options?: ReduceOptions): Expr;
+
+  /**
+   * Fulfilled when everything called before is done. Rejects with the first error of a computation whose result nobody
+   * has read.
+   */
+  sync(): Promise<void>;
+  /**
+   * Hands what is queued to the GPU now, as far as it does not wait for the compiler. It also happens by itself, at the
+   * end of the current task at the latest.
+   */
+  flush(): void;
+  stats(): Stats;
+  /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A computation that has not run yet. It may be used several times and runs each time it is evaluated. */
+export class Expr {
+  protected constructor();
+
+  readonly rows: number;
+  readonly cols: number;
+  readonly shape: [rows: number, cols: number];
+  /** rows * cols. */
+  readonly size: number;
+  readonly dtype: DType;
+
+  /** The matrix product. What follows element by element is computed in the same kernel. */
+  matmul(y: Expr): Expr;
+
+  add(y: Operand): Expr;
+  sub(y: Operand): Expr;
+  /** The element-wise product. */
+  mul(y: Operand): Expr;
+  /** The quotient. Integers divided by zero yield the dividend. */
+  div(y: Operand): Expr;
+  /** A negative number to a whole power is real. */
+  pow(y: Operand): Expr;
+  /** NaN wins, as in {@link Expr.maximum}. */
+  minimum(y: Operand): Expr;
+  maximum(y: Operand): Expr;
+  /** Comparisons yield 1 and 0 in the operands' element type. */
+  equal(y: Operand): Expr;
+  notEqual(y: Operand): Expr;
+  less(y: Operand): Expr;
+  lessEqual(y: Operand): Expr;
+  greater(y: Operand): Expr;
+  greaterEqual(y: Operand): Expr;
+  logicalAnd(y: Operand): Expr;
+  logicalOr(y: Operand): Expr;
+  clamp(low: Operand, high: Operand): Expr;
+
+  neg(): Expr;
+  abs(): Expr;
+  sign(): Expr;
+  floor(): Expr;
+  ceil(): Expr;
+  /** To the nearest whole number, halves to even. */
+  round(): Expr;
+  trunc(): Expr;
+  square(): Expr;
+  /** Functions of real numbers need real elements: on integers they are `ErrUnsupported`. */
+  sqrt(): Expr;
+  exp(): Expr;
+  log(): Expr;
+  sin(): Expr;
+  cos(): Expr;
+  tanh(): Expr;
+  sigmoid(): Expr;
+  relu(): Expr;
+  reciprocal(): Expr;
+  logicalNot(): Expr;
+
+  /** Conversion to another element type, as in C; what is too large for an integer becomes one of the largest. */
+  astype(dtype: DType): Expr;
+  /** Applies a function of yours to this and further operands. */
+  apply(fn: Fn, ...more: Operand[]): Expr;
+
+  /** The sum; what comes before element by element is computed in the same kernel. Along an axis, its length becomes 1. */
+  sum(options?: ReduceOptions): Expr;
+  max(options?: ReduceOptions): Expr;
+  min(options?: ReduceOptions): Expr;
+  prod(options?: ReduceOptions): Expr;
+  mean(options?: ReduceOptions): Expr;
+  /** Along the rows, without overflow. */
+  softmax(): Expr;
+  logSoftmax(): Expr;
+
+  /** The transpose. Of a matrix it is a view. */
+  readonly T: Expr;
+  transpose(): Expr;
+  /** Rows i to k-1 and columns j to l-1, everything by default. Of a matrix it is a view. */
+  slice(i?: number, k?: number, j?: number, l?: number): Expr;
+  row(i: number): Expr;
+  col(j: number): Expr;
+  /** The same elements, row by row, in another shape. Of a matrix without gaps it is a view. */
+  reshape(rows: number, cols: number): Expr;
+
+  /** Queues the computation and returns the result in memory of its own. */
+  eval(): Matrix;
+  /** Computes and brings the elements back, row by row, into an array of yours if you give one. */
+  read(): Promise<Elements>;
+  read<T extends ArrayBufferView>(into: T): Promise<T>;
+  /** The only element of a 1x1 result. */
+  value(): Promise<number>;
+
+  /** An expression holds no memory; closing it only makes further use an error. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A part of a matrix or another arrangement of it, in the same memory. It does not keep a closed matrix open. */
+export class View extends Expr {
+  readonly T: View;
+  transpose(): View;
+  slice(i?: number, k?: number, j?: number, l?: number): View;
+  row(i: number): View;
+  col(j: number): View;
+  /** A view where the elements lie row by row without gaps, a computation elsewhere. */
+  reshape(rows: number, cols: number): View | Expr;
+  /**
+   * Queues a computation into this memory, which may be part of it: the result is what it would be if it were elsewhere.
+   * Sizes and element types must agree; a number fills.
+   */
+  assign(x: Operand): this;
+}
+
+/** A matrix in memory. Close it when done; `using` does so, and the garbage collector does at some time. */
+export class Matrix extends View {
+  /** Whose memory it is. */
+  readonly mode: "owned" | "external" | "mapped";
+  readonly order: Order;
+  /** Elements between the beginnings of two rows (columns, in column order). */
+  readonly stride: number;
+  /** Elements before the first, in a GPU buffer. */
+  readonly offset: number;
+  readonly closed: boolean;
+  /**
+   * The GPU buffer with the elements, after everything that was called before. It stays the matrix's: use it until the
+   * matrix is closed, and submit your commands before you call this library again.
+   */
+  readonly buffer: Promise<GPUBuffer>;
+
+  /** Replaces all elements of an owned matrix, in the order in which they lie in memory. They are copied at once. */
+  set(values: Values): this;
+  /** Of wrapped memory: brings back what computations wrote since the last time. It also waits. */
+  sync(): Promise<void>;
+  /** Of wrapped memory: says that you wrote to it. Results that were not brought back are given up. */
+  touch(): this;
+  /**
+   * Of a mapped matrix: gives a function the elements as they lie in memory. With `write` set, what it leaves there is the
+   * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done. The array
+   * is not to be used afterwards.
+   */
+  access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>): Promise<T>;
+}
+
+/** An element-wise function of yours; see {@link Gpu.fn}. */
+export class Fn {
+  private constructor();
+  readonly name: string;
+  /** How many arguments it takes, 1 to 6. */
+  readonly arity: number;
+  close(): void;
+  [Symbol.dispose](): void;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {FLOAT16, dtypeOfClass, halfBits, typedArrayClass} from './dtype.mjs';
+import {failure, show, tagOf} from './errors.mjs';
+import {MAX_BYTES} from './protocol.mjs';
+
+/** @typedef {import('./dtype.mjs').DType} DType */
+/** @typedef {{bytes: Uint8Array, copy: boolean}} Data copy: whether the bytes are a copy, not the user's */
+
+/** @param {ArrayBufferView} view @returns {Uint8Array} */
+export const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
+/** @param {unknown} x @returns {x is ArrayBufferLike} also of another realm, for which instanceof fails */
+export const isBuffer = (x) => ['ArrayBuffer', 'SharedArrayBuffer'].includes(tagOf(x));
+
+/** A typed array of numbers in the element type. @param {DType} type @param {ArrayLike<number>} values */
+function converted(type, values) {
+  if (type === FLOAT16 && type.Array === Uint16Array) return Uint16Array.from(values, halfBits);
+  return type.Array.from(values);
+}
+
+/**
+ * The bytes of the values for a matrix: a typed array of the element type as it is, anything else converted.
+ * @param {string} where @param {DType} type @param {number} count @param {any} values @returns {Data}
+ */
+export function dataOf(where, type, count, values) {
+  const own = typedArrayClass(values);
+  const same = own !== undefined && dtypeOfClass(own) === type;
+  if (own?.startsWith('Big') || (own === undefined && !Array.isArray(values))) {
+    throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
+  }
+  const {length} = values;
+  if (length < count) throw failure('ErrShort', where, `${length} values where ${count} are needed`);
+  if (length > count) throw failure('ErrShape', where, `${length} values where ${count} are needed`);
+  const array = same ? values : converted(type, values);
+  const bytes = bytesOf(array);
+  if (bytes.length % 4 === 0) return {bytes, copy: !same};
+  const padded = new Uint8Array(bytes.length + 2); // GPUs are written to in words
+  padded.set(bytes);
+  return {bytes: padded, copy: true};
+}
+
+/**
+ * The array that a result is read into.
+ * @param {import('./node.mjs').Node} node @param {unknown} into the user's choice @returns {any}
+ */
+export function destination({type, rows, cols}, into) {
+  const count = rows * cols;
+  if (count * type.size > MAX_BYTES) throw failure('ErrLimit', 'read', `${count * type.size} bytes at once; read parts`);
+  if (into === undefined) return new type.Array(count);
+  const own = typedArrayClass(into);
+  if (own === undefined || dtypeOfClass(own) !== type) {
+    throw failure('ErrInvalid', 'read', `${own ?? show(into)} for elements of type ${type.name}; it takes a ${type.Array.name}`);
+  }
+  const {length} = /** @type {Float32Array} */ (into);
+  if (length < count) throw failure('ErrShort', 'read', `${length} elements for ${rows}x${cols}`);
+  return into;
+}
+
+/**
+ * The bytes of external memory that a matrix covers.
+ * @param {string} where @param {any} data typed array, DataView or buffer @param {DType} type
+ * @param {number} offset elements before the first @param {number} span elements from the first to the last
+ * @returns {Uint8Array}
+ */
+export function window(where, data, type, offset, span) {
+  const view = ArrayBuffer.isView(data);
+  const memory = view ? data.buffer : data;
+  const start = (view ? data.byteOffset : 0) + offset * type.size;
+  const end = (view ? data.byteOffset + data.byteLength : data.byteLength);
+  let length = span * type.size;
+  if (start + length > end) {
+    throw failure('ErrShort', where, `${end - start + offset * type.size} bytes, the layout needs ${offset * type.size + length}`);
+  }
+  if (length % 4 !== 0) { // GPUs are written to in words; what lies behind is sent along and not written back
+    length += 2;
+    if (start + length > memory.byteLength) {
+      throw failure('ErrAlignment', where, 'an odd number of float16 elements at the very end of a buffer; leave two bytes there');
+    }
+  }
+  return new Uint8Array(memory, start, length);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {failure, show} from './errors.mjs';
+
+/**
+ * An element type.
+ * @typedef {{id: number, name: string, size: number, real: boolean, Array: any}} DType
+ */
+
+// Browsers get Float16Array one after the other; elsewhere the bits are shown.
+const Float16 = /** @type {any} */ (globalThis).Float16Array ?? Uint16Array;
+
+/** The element types in the order of the numbers that Go knows them by. @type {readonly DType[]} */
+export const DTYPES = Object.freeze([
+  Object.freeze({id: 0, name: 'float32', size: 4, real: true, Array: Float32Array}),
+  Object.freeze({id: 1, name: 'int32', size: 4, real: false, Array: Int32Array}),
+  Object.freeze({id: 2, name: 'uint32', size: 4, real: false, Array: Uint32Array}),
+  Object.freeze({id: 3, name: 'float16', size: 2, real: true, Array: Float16}),
+]);
+
+export const FLOAT32 = DTYPES[0];
+export const FLOAT16 = DTYPES[3];
+
+/** @param {string} where @param {unknown} name @param {DType} fallback what undefined stands for @returns {DType} */
+export function dtypeOf(where, name, fallback) {
+  if (name === undefined) return fallback;
+  const type = DTYPES.find((t) => t.name === name);
+  if (!type) throw failure('ErrInvalid', where, `dtype ${show(name)}; there are ${DTYPES.map((t) => t.name).join(', ')}`);
+  return type;
+}
+
+/** The element type that a typed array's own class says. @type {Record<string, DType>} */
+const BY_CLASS = {
+  Float32Array: DTYPES[0], Int32Array: DTYPES[1], Uint32Array: DTYPES[2], Float16Array: DTYPES[3], Uint16Array: DTYPES[3],
+};
+
+const classOf = /** @type {(view: unknown) => string | undefined} */ (Function.prototype.call.bind(
+  /** @type {() => string} */ (Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)?.get)));
+
+/** The class of a typed array of any realm, undefined for anything else. @param {unknown} view */
+export const typedArrayClass = (view) => ArrayBuffer.isView(view) ? classOf(view) : undefined;
+
+/** @param {string | undefined} name a class @returns {DType | undefined} */
+export const dtypeOfClass = (name) => name === undefined ? undefined : BY_CLASS[name];
+
+const float = new Float32Array(1);
+const bits = new Uint32Array(float.buffer);
+
+/**
+ * The bits of a number in the type that is computed in.
+ * @param {string} where @param {DType} type @param {number} value
+ */
+export function scalarBits(where, type, value) {
+  if (type.real) {
+    float[0] = value;
+    return bits[0];
+  }
+  const low = type.name === 'int32' ? -0x80000000 : 0;
+  if (!Number.isInteger(value) || value < low || value >= low + 0x100000000) {
+    throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
+  }
+  return value >>> 0;
+}
+
+/**
+ * The bits of the float16 nearest to a number, ties to even, for where there is no Float16Array.
+ * @param {number} value
+ */
+export function halfBits(value) {
+  if (Number.isNaN(value)) return 0x7e00;
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
+  const size = Math.abs(value);
+  if (size >= 65520) return sign | 0x7c00; // rounds to infinity
+  if (size < 2 ** -14) return sign | roundEven(size * 2 ** 24); // subnormal, or the smallest normal number
+  const exponent = Math.floor(Math.log2(size));
+  // Rounding up to the next power of two carries into the exponent, as it should.
+  return sign | (((exponent + 14) << 10) + roundEven(size * 2 ** (10 - exponent)));
+}
+
+/** @param {number} x not negative */
+function roundEven(x) {
+  const down = Math.floor(x), rest = x - down;
+  return rest > 0.5 || (rest === 0.5 && down % 2 === 1) ? down + 1 : down;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {dataOf, isBuffer, window} from './data.mjs';
+import {FLOAT32, dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
+import {failure, guard, show, tagOf} from './errors.mjs';
+import {Expr, Matrix, applied, inside, operands} from './expr.mjs';
+import {Fn} from './func.mjs';
+import {Memory, spanOf} from './memory.mjs';
+import * as nodes from './node.mjs';
+import {MAX_BYTES, Op} from './protocol.mjs';
+
+/** @typedef {import('./dtype.mjs').DType} DType */
+/** @typedef {import('./session.mjs').Session} Session */
+
+/** Names of the counters, in the order in which Go writes them. */
+const COUNTERS = [
+  'bytesUp', 'bytesDown', 'submissions', 'dispatches', 'compilations', 'cacheHits', 'liveBytes', 'peakBytes',
+  'pooledBytes', 'buffers', 'kernels',
+];
+
+/**
+ * Reads the options of a call, once, whatever getters they may have.
+ * @param {string} where @param {unknown} options @param {string[]} names @returns {Record<string, any>}
+ */
+function read(where, options, names) {
+  if (options === undefined) return {};
+  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options ${show(options)}`);
+  return guard(where, () => Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]])));
+}
+
+/** @param {string} where @param {unknown} order */
+function byColumns(where, order) {
+  if (order === undefined || order === 'row') return false;
+  if (order === 'column') return true;
+  throw failure('ErrInvalid', where, `order ${show(order)}; it is "row" or "column"`);
+}
+
+/** @param {string} where @param {string} what @param {unknown} n @param {number} least */
+function count(where, what, n, least) {
+  if (typeof n !== 'number' || !Number.isInteger(n)) throw failure('ErrInvalid', where, `${what} ${show(n)}`);
+  if (n < least) throw failure('ErrStride', where, `${what} ${n} where the least is ${least}`);
+  if (n > nodes.MAX_ELEMENTS) throw failure('ErrLimit', where, `${what} ${n}`);
+  return n;
+}
+
+/** A device and everything made with it. */
+export class Gpu {
+  #session;
+  #info;
+  #device;
+  #lost;
+  #limit;
+
+  /** @param {Session} session @param {any} info @param {GPUDevice | null} device */
+  constructor(session, info, device) {
+    this.#session = session;
+    this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
+    this.#device = device;
+    this.#limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
+    this.#lost = device
+      ? device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}))
+      : new Promise(() => {});
+  }
+
+  get info() { return this.#info; }
+  get device() { return this.#device; }
+  get lost() { return this.#lost; }
+
+  // Matrices.
+
+  /**
+   * A matrix without its memory.
+   * @param {string} where @param {DType} type @param {any} rows @param {any} cols @param {Record<string, any>} options
+   * @param {import('./memory.mjs').Mode} mode
+   */
+  #place(where, type, rows, cols, options, mode) {
+    nodes.checkDims(where, rows, cols);
+    const columns = byColumns(where, options.order);
+    const minor = columns ? rows : cols;
+    const stride = options.stride === undefined ? minor : count(where, 'stride', options.stride, minor);
+    const span = spanOf(rows, cols, columns, stride);
+    const memory = new Memory(this.#session, type, rows, cols, columns, stride, mode);
+    if (options.offset !== undefined) memory.offset = count(where, 'offset', options.offset, 0);
+    if (memory.offset + span > nodes.MAX_ELEMENTS) throw failure('ErrLimit', where, `${memory.offset + span} elements between the first and the last`);
+    if (span * type.size > this.#limit) {
+      throw failure('ErrLimit', where, `${span * type.size} bytes, the largest buffer has ${this.#limit}`);
+    }
+    if (options.release !== undefined) {
+      if (typeof options.release !== 'function') throw failure('ErrInvalid', where, `release ${show(options.release)} is no function`);
+      memory.release = () => options.release();
+    }
+    return memory;
+  }
+
+  /** @param {Memory} memory @param {(leaf: import('./node.mjs').Node) => void} fill */
+  #matrix(memory, fill) {
+    this.#session.check();
+    const leaf = memory.leaf();
+    fill(leaf);
+    return new Matrix(this.#session, leaf);
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} [values] @param {unknown} [options] */
+  matrix(rows, cols, values, options) {
+    const where = 'matrix', o = read(where, options, ['dtype', 'order']);
+    const own = dtypeOfClass(typedArrayClass(values));
+    const memory = this.#place(where, dtypeOf(where, o.dtype, own ?? FLOAT32), rows, cols, o, 'owned');
+    const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, memory.span, values));
+    return this.#matrix(memory, (leaf) => {
+      this.#session.newMatrix(leaf, memory);
+      if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
+    });
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} [options] */
+  zeros(rows, cols, options) {
+    return this.matrix(rows, cols, undefined, options);
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} [options] */
+  ones(rows, cols, options) {
+    return this.full(rows, cols, 1, options);
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} value @param {unknown} [options] */
+  full(rows, cols, value, options) {
+    if (typeof value !== 'number') throw failure('ErrInvalid', 'full', `${show(value)} is no number`);
+    const m = this.matrix(rows, cols, undefined, options);
+    try {
+      m.assign(value);
+    } catch (error) { // a fraction among integers
+      m.close();
+      throw error;
+    }
+    return m;
+  }
+
+  /** @param {number} n @param {unknown} [options] */
+  eye(n, options) {
+    const where = 'eye';
+    nodes.checkDims(where, n, n);
+    const values = guard(where, () => {
+      const a = new Float32Array(n * n);
+      for (let i = 0; i < n; i++) a[i * (n + 1)] = 1;
+      return a;
+    });
+    const {dtype} = read(where, options, ['dtype']);
+    if (dtypeOf(where, dtype, FLOAT32) === FLOAT32) return this.matrix(n, n, values, options);
+    return this.matrix(n, n, guard(where, () => Array.from(values)), options);
+  }
+
+  /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
+  wrap(data, rows, cols, options) {
+    const where = 'wrap', o = read(where, options, ['dtype', 'offset', 'stride', 'order', 'release']);
+    const own = typedArrayClass(data);
+    if (own === undefined && !ArrayBuffer.isView(data) && !isBuffer(data)) {
+      throw failure('ErrInvalid', where, `${show(data)} is neither a typed array nor an ArrayBuffer`);
+    }
+    const said = dtypeOfClass(own);
+    const type = dtypeOf(where, o.dtype, said ?? FLOAT32);
+    if (said && said !== type) throw failure('ErrInvalid', where, `a ${own} as ${type.name}; wrap its buffer for that`);
+    const memory = this.#place(where, type, rows, cols, o, 'external');
+    const bytes = guard(where, () => window(where, data, type, memory.offset, memory.span));
+    memory.hosted = true;
+    return this.#matrix(memory, (leaf) => this.#session.wrap(leaf, memory, bytes));
+  }
+
+  /** @param {unknown} buffer @param {number} rows @param {number} cols @param {unknown} [options] */
+  wrapBuffer(buffer, rows, cols, options) {
+    const where = 'wrapBuffer', o = read(where, options, ['dtype', 'offset', 'stride', 'order', 'release']);
+    if (tagOf(buffer) !== 'GPUBuffer') throw failure('ErrInvalid', where, `${show(buffer)} is no GPUBuffer`);
+    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'external');
+    const gpuBuffer = /** @type {GPUBuffer} */ (buffer);
+    const need = (memory.offset + memory.span) * memory.type.size;
+    const size = guard(where, () => gpuBuffer.size);
+    if (size < need) throw failure('ErrShort', where, `${size} bytes, the layout needs ${need}`);
+    return this.#matrix(memory, (leaf) => this.#session.importBuffer(leaf, memory, gpuBuffer));
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} [options] */
+  map(rows, cols, options) {
+    const where = 'map', o = read(where, options, ['dtype', 'order']);
+    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
+    const bytes = guard(where, () => {
+      const buffer = new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4);
+      memory.host = new memory.type.Array(buffer, 0, memory.span);
+      return new Uint8Array(buffer);
+    });
+    memory.hosted = true;
+    return this.#matrix(memory, (leaf) => this.#session.wrap(leaf, memory, bytes));
+  }
+
+  /** @param {unknown} wgsl */
+  fn(wgsl) {
+    return new Fn(this.#session, wgsl);
+  }
+
+  // The operations as functions, in which any operand may be a number.
+
+  /** @param {string} where @param {unknown} x @returns {any} */
+  #expr(where, x) {
+    const part = inside(x, where);
+    if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
+    if (part.session !== this.#session) throw failure('ErrForeign', where, 'a matrix of another device');
+    return x;
+  }
+
+  /** @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
+  #two(where, op, x, y) {
+    const {session, list: [a, b]} = operands(where, [x, y]);
+    if (session !== this.#session) throw failure('ErrForeign', where, 'a matrix of another device');
+    return new Expr(session, nodes.binary(where, op, a, b));
+  }
+
+  /** @param {unknown} x @param {unknown} y */
+  matmul(x, y) { return this.#expr('matmul', x).matmul(y); }
+  /** @param {unknown} x @param {unknown} y */
+  add(x, y) { return this.#two('add', Op.Add, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  sub(x, y) { return this.#two('sub', Op.Sub, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  mul(x, y) { return this.#two('mul', Op.Mul, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  div(x, y) { return this.#two('div', Op.Div, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  minimum(x, y) { return this.#two('minimum', Op.Min, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  maximum(x, y) { return this.#two('maximum', Op.Max, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  equal(x, y) { return this.#two('equal', Op.Eq, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  notEqual(x, y) { return this.#two('notEqual', Op.Ne, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  less(x, y) { return this.#two('less', Op.Lt, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  lessEqual(x, y) { return this.#two('lessEqual', Op.Le, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  greater(x, y) { return this.#two('greater', Op.Gt, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  greaterEqual(x, y) { return this.#two('greaterEqual', Op.Ge, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  logicalAnd(x, y) { return this.#two('logicalAnd', Op.And, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  logicalOr(x, y) { return this.#two('logicalOr', Op.Or, x, y); }
+  /** @param {unknown} x @param {unknown} y */
+  pow(x, y) { return typeof x === 'number' ? this.#two('pow', Op.Pow, x, y) : this.#expr('pow', x).pow(y); }
+
+  /** @param {unknown} condition @param {unknown} x @param {unknown} y */
+  where(condition, x, y) {
+    const {session, list: [c, a, b]} = operands('where', [condition, x, y]);
+    if (session !== this.#session) throw failure('ErrForeign', 'where', 'a matrix of another device');
+    return new Expr(session, nodes.ternary('where', Op.Where, c, a, b));
+  }
+
+  /** @param {unknown} x @param {unknown} low @param {unknown} high */
+  clamp(x, low, high) { return this.#expr('clamp', x).clamp(low, high); }
+  /** @param {unknown} fn @param {...unknown} args */
+  apply(fn, ...args) { return applied('apply', fn, args); }
+
+  /** @param {unknown} x */ neg(x) { return this.#expr('neg', x).neg(); }
+  /** @param {unknown} x */ abs(x) { return this.#expr('abs', x).abs(); }
+  /** @param {unknown} x */ sign(x) { return this.#expr('sign', x).sign(); }
+  /** @param {unknown} x */ floor(x) { return this.#expr('floor', x).floor(); }
+  /** @param {unknown} x */ ceil(x) { return this.#expr('ceil', x).ceil(); }
+  /** @param {unknown} x */ round(x) { return this.#expr('round', x).round(); }
+  /** @param {unknown} x */ trunc(x) { return this.#expr('trunc', x).trunc(); }
+  /** @param {unknown} x */ square(x) { return this.#expr('square', x).square(); }
+  /** @param {unknown} x */ sqrt(x) { return this.#expr('sqrt', x).sqrt(); }
+  /** @param {unknown} x */ exp(x) { return this.#expr('exp', x).exp(); }
+  /** @param {unknown} x */ log(x) { return this.#expr('log', x).log(); }
+  /** @param {unknown} x */ sin(x) { return this.#expr('sin', x).sin(); }
+  /** @param {unknown} x */ cos(x) { return this.#expr('cos', x).cos(); }
+  /** @param {unknown} x */ tanh(x) { return this.#expr('tanh', x).tanh(); }
+  /** @param {unknown} x */ sigmoid(x) { return this.#expr('sigmoid', x).sigmoid(); }
+  /** @param {unknown} x */ relu(x) { return this.#expr('relu', x).relu(); }
+  /** @param {unknown} x */ reciprocal(x) { return this.#expr('reciprocal', x).reciprocal(); }
+  /** @param {unknown} x */ logicalNot(x) { return this.#expr('logicalNot', x).logicalNot(); }
+  /** @param {unknown} x */ transpose(x) { return this.#expr('transpose', x).transpose(); }
+  /** @param {unknown} x */ softmax(x) { return this.#expr('softmax', x).softmax(); }
+  /** @param {unknown} x */ logSoftmax(x) { return this.#expr('logSoftmax', x).logSoftmax(); }
+  /** @param {unknown} x @param {unknown} [options] */ sum(x, options) { return this.#expr('sum', x).sum(options); }
+  /** @param {unknown} x @param {unknown} [options] */ max(x, options) { return this.#expr('max', x).max(options); }
+  /** @param {unknown} x @param {unknown} [options] */ min(x, options) { return this.#expr('min', x).min(options); }
+  /** @param {unknown} x @param {unknown} [options] */ prod(x, options) { return this.#expr('prod', x).prod(options); }
+  /** @param {unknown} x @param {unknown} [options] */ mean(x, options) { return this.#expr('mean', x).mean(options); }
+
+  // The device.
+
+  async sync() {
+    return this.#session.wait();
+  }
+
+  flush() {
+    this.#session.flush();
+  }
+
+  stats() {
+    const counters = this.#session.stats();
+    return Object.fromEntries(COUNTERS.map((name, i) => [name, counters[i]]));
+  }
+
+  close() {
+    this.#session.close();
+  }
+
+  [Symbol.dispose]() {
+    this.close();
+  }
+}

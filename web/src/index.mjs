@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
+import {Expr, Matrix, View} from './expr.mjs';
+import {Fn} from './func.mjs';
+import {Gpu} from './gpu.mjs';
+import {Session} from './session.mjs';
+
+export {Expr, Fn, Gpu, Matrix, SubletError, View};
+
+/** @param {any} options */
+async function start({wasm, device, power, fallback = true}) {
+  if (device !== undefined && tagOf(device) !== 'GPUDevice') {
+    throw failure('ErrInvalid', 'init', `device ${show(device)} is no GPUDevice`);
+  }
+  if (![undefined, 'high-performance', 'low-power'].includes(power)) {
+    throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
+  }
+  if (typeof fallback !== 'boolean') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
+  const driver = fallback ? undefined : 'browser';
+  const opened = await Session.open(await wasm, {device, frugal: power === 'low-power', driver});
+  return new Gpu(opened.session, opened.info, opened.device);
+}
+
+/** @param {unknown} [options] */
+export async function init(options = {}) {
+  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', 'init', `options ${show(options)}`);
+  try {
+    return await start(options);
+  } catch (error) {
+    return guard('init', () => { throw error; });
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {SubletError, failure, show} from './errors.mjs';
+
+/**
+ * A running Go program.
+ * @typedef {object} Program
+ * @property {WebAssembly.Memory} memory
+ * @property {(words: number) => number} arena
+ * @property {(words: number) => number} post
+ * @property {() => number} stats
+ * @property {() => void} resume lets goroutines run that are ready
+ * @property {() => void} stop keeps anything from calling a program that is dead
+ * @property {Promise<string>} ended why the program ended
+ * @property {Promise<{info: any, device: GPUDevice | null}>} ready
+ */
+
+/** Where the program looks for what it needs to start; see wasm/bridge. */
+const START = Symbol.for('sublet.start');
+/** Where glue.js leaves its helper. */
+const GLUE = Symbol.for('sublet.glue');
+
+/** Go's own loader, which defines a global. A page may have one already, of another version of Go: it keeps it. */
+async function goLoader() {
+  const scope = /** @type {any} */ (globalThis);
+  const before = Object.getOwnPropertyDescriptor(scope, 'Go');
+  // @ts-expect-error the build puts it here
+  await import('./wasm_exec.js');
+  const {Go} = scope;
+  if (before) Object.defineProperty(scope, 'Go', before);
+  else delete scope.Go;
+  return Go;
+}
+
+/** @type {Promise<any> | undefined} */
+let loader;
+
+/** @type {Promise<WebAssembly.Module> | undefined} the package's own program, compiled once */
+let ownModule;
+
+/** @param {Response} response */
+async function compileResponse(response) {
+  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`);
+  // A server that gives the file another type than application/wasm must not be in the way.
+  if (!/^application\/wasm\b/.test(response.headers.get('content-type') ?? '')) {
+    return WebAssembly.compile(await response.arrayBuffer());
+  }
+  return WebAssembly.compileStreaming(response);
+}
+
+/** @param {unknown} source @returns {Promise<WebAssembly.Module>} */
+async function compile(source) {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof Response) return compileResponse(source);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(/** @type {BufferSource} */ (source));
+  if (typeof source === 'string' || source instanceof URL) return compileResponse(await fetch(source));
+  throw failure('ErrInvalid', 'init', `wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
+}
+
+/** @param {unknown} source what init was given @returns {Promise<WebAssembly.Module>} */
+function moduleOf(source) {
+  if (source !== undefined) return compile(source);
+  ownModule ??= compile(new URL('./sublet.wasm', import.meta.url));
+  ownModule.catch(() => { ownModule = undefined; }); // so that the next init tries again
+  return ownModule;
+}
+
+/**
+ * Loads and starts the Go program.
+ * @param {unknown} source of the WebAssembly module, undefined for the package's own
+ * @param {{device?: GPUDevice, frugal: boolean, driver?: string, object: (number: number) => unknown,
+ *   settle: (ticket: number, value?: unknown, code?: string, message?: string) => void}} start
+ * @returns {Promise<Program>}
+ */
+export async function load(source, start) {
+  const [module, Go] = await Promise.all([
+    moduleOf(source),
+    loader ??= goLoader(),
+    // @ts-expect-error the build puts it here
+    import('./glue.js'),
+  ]);
+  const go = new Go();
+  const instance = await WebAssembly.instantiate(module, go.importObject);
+  const {mem: memory, sublet_arena: arena, sublet_post: post, sublet_stats: stats} = /** @type {any} */ (instance.exports);
+  if (typeof post !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
+
+  const scope = /** @type {any} */ (globalThis);
+  scope[GLUE].setMemory(memory);
+  const started = new Promise((resolve, reject) => {
+    scope[START] = {
+      ...start,
+      ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device) => resolve({info, device}),
+      failed: (/** @type {string} */ failed, /** @type {string} */ message) => reject(new SubletError(failed, message)),
+    };
+  });
+  let stopped = false;
+  /** Keeps timers and promises from calling a program that has ended. Its loader would call again and again. */
+  const stop = () => {
+    stopped = true;
+    for (const timer of go._scheduledTimeouts.values()) clearTimeout(timer);
+    go._scheduledTimeouts.clear();
+  };
+  /** @type {Promise<string>} */
+  const ended = new Promise((resolve) => {
+    const end = (/** @type {string} */ why) => {
+      stop();
+      resolve(why);
+    };
+    // Timers and callbacks of promises come in this way. What they throw would otherwise only be seen in the console.
+    const resume = go._resume.bind(go);
+    go._resume = () => {
+      if (stopped || go.exited) return;
+      try {
+        resume();
+      } catch (error) {
+        end(String(error));
+        throw error;
+      }
+    };
+    go.exit = (/** @type {number} */ code) => end(`exit code ${code}`); // a call of an export may be its last
+    go.run(instance).catch((/** @type {unknown} */ error) => end(String(error))); // takes what is under START at once
+  });
+  const died = ended.then((why) => { throw failure('exited', 'init', why); });
+  const ready = Promise.race([started, died]);
+  ready.catch(() => {}); // whoever waits hears of it
+  return {memory, arena, post, stats, resume: () => go._resume(), stop, ended, ready};
+}

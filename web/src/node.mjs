@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {scalarBits} from './dtype.mjs';
+import {failure, shapeError, show} from './errors.mjs';
+import {Axis, Op, REAL_ONLY} from './protocol.mjs';
+
+/** @typedef {import('./dtype.mjs').DType} DType */
+/** @typedef {import('./memory.mjs').Memory} Memory */
+
+/**
+ * How a matrix or a part of one lies in memory: elements between two rows and between two columns.
+ * @typedef {{row: number, col: number}} Steps
+ */
+
+/**
+ * A part of an expression. Nodes do not change once made, except for what the encoder notes in them, and may be shared.
+ */
+export class Node {
+  /**
+   * @param {number} op @param {DType} type @param {number} rows @param {number} cols
+   * @param {Node | null} a @param {Node | null} b @param {Node | null} c operands
+   * @param {number[] | null} numbers further words of the instruction
+   */
+  constructor(op, type, rows, cols, a = null, b = null, c = null, numbers = null) {
+    this.op = op;
+    this.type = type;
+    this.rows = rows;
+    this.cols = cols;
+    this.a = a;
+    this.b = b;
+    this.c = c;
+    this.numbers = numbers;
+    /** @type {Memory | null} of a leaf */
+    this.memory = null;
+    /** @type {Steps | null} of what can be assigned to */
+    this.steps = null;
+    /** @type {import('./func.mjs').FuncRef | null} of a call, and its operands */
+    this.func = null;
+    /** @type {Node[] | null} */
+    this.args = null;
+    // The encoder's.
+    this.mark = 0;
+    this.value = 0;
+  }
+}
+
+/** The most elements of a matrix, and the longest dimension. */
+export const MAX_ELEMENTS = 0xffffffff;
+
+/** @param {string} where @param {unknown} rows @param {unknown} cols */
+export function checkDims(where, rows, cols) {
+  for (const n of [rows, cols]) {
+    if (typeof n !== 'number' || !Number.isInteger(n)) throw failure('ErrInvalid', where, `${show(n)} is no dimension`);
+    if (n < 0) throw failure('ErrSize', where, `negative dimension ${n}`);
+  }
+  checkElements(where, /** @type {number} */ (rows), /** @type {number} */ (cols));
+}
+
+/** @param {string} where @param {number} rows @param {number} cols */
+function checkElements(where, rows, cols) {
+  if (rows > MAX_ELEMENTS || cols > MAX_ELEMENTS || rows * cols > MAX_ELEMENTS) {
+    throw failure('ErrLimit', where, `${rows}x${cols} has more than ${MAX_ELEMENTS} elements`);
+  }
+}
+
+/** @param {string} where @param {number} op @param {DType} type */
+function checkType(where, op, type) {
+  if (!type.real && REAL_ONLY.has(op)) throw failure('ErrUnsupported', where, `not defined for ${type.name}`);
+}
+
+/** A number among elements of a type. @param {string} where @param {DType} type @param {number} value */
+export const scalar = (where, type, value) =>
+  new Node(Op.Scalar, type, 1, 1, null, null, null, [scalarBits(where, type, value)]);
+
+/** @param {string} where @param {DType} type @param {number} rows @param {number} cols @param {number} value */
+export const filled = (where, type, rows, cols, value) =>
+  new Node(Op.Fill, type, rows, cols, null, null, null, [scalarBits(where, type, value), rows, cols]);
+
+/** @param {string} where @param {number} op @param {Node} a */
+export function unary(where, op, a) {
+  checkType(where, op, a.type);
+  return new Node(op, a.type, a.rows, a.cols, a);
+}
+
+/** @param {string} where @param {DType} a @param {DType} b */
+function sameType(where, a, b) {
+  if (a !== b) throw failure('ErrInvalid', where, `${a.name} with ${b.name}; convert with astype`);
+}
+
+/** The common length of a dimension: 1 stretches. @param {number} a @param {number} b @returns {number} -1 if there is none */
+const stretch = (a, b) => a === b || b === 1 ? a : a === 1 ? b : -1;
+
+/** @param {string} where @param {number} op @param {Node} a @param {Node} b */
+export function binary(where, op, a, b) {
+  sameType(where, a.type, b.type);
+  checkType(where, op, a.type);
+  const rows = stretch(a.rows, b.rows), cols = stretch(a.cols, b.cols);
+  if (rows < 0 || cols < 0) throw shapeError(where, a, b);
+  checkElements(where, rows, cols);
+  return new Node(op, a.type, rows, cols, a, b);
+}
+
+/** The common shape of operands. @param {string} where @param {Node[]} nodes */
+function broadcast(where, nodes) {
+  let {rows, cols} = nodes[0];
+  for (const n of nodes) {
+    sameType(where, nodes[0].type, n.type);
+    const r = stretch(rows, n.rows), c = stretch(cols, n.cols);
+    if (r < 0 || c < 0) throw shapeError(where, {rows, cols}, n);
+    rows = r;
+    cols = c;
+  }
+  checkElements(where, rows, cols);
+  return {rows, cols};
+}
+
+/** Op.Where and Op.Clamp. @param {string} where @param {number} op @param {Node} a @param {Node} b @param {Node} c */
+export function ternary(where, op, a, b, c) {
+  const {rows, cols} = broadcast(where, [a, b, c]);
+  return new Node(op, a.type, rows, cols, a, b, c);
+}
+
+/** @param {string} where @param {import('./func.mjs').FuncRef} func @param {Node[]} args */
+export function call(where, func, args) {
+  const {rows, cols} = broadcast(where, args);
+  const node = new Node(Op.Call, args[0].type, rows, cols);
+  node.func = func;
+  node.args = args;
+  return node;
+}
+
+/** x to a constant power: those that need no logarithm are spelled out. @param {string} where @param {Node} x @param {number} power */
+export function power(where, x, power) {
+  checkType(where, Op.Pow, x.type);
+  switch (power) {
+    case -1: return unary(where, Op.Recip, x);
+    case 0.5: return unary(where, Op.Sqrt, x);
+    case 1: return x;
+    case 2: return unary(where, Op.Square, x);
+    case 3: return binary(where, Op.Mul, unary(where, Op.Square, x), x);
+    default: return binary(where, Op.Pow, x, scalar(where, x.type, power));
+  }
+}
+
+/** @param {string} where @param {Node} a @param {Node} b */
+export function product(where, a, b) {
+  sameType(where, a.type, b.type);
+  if (a.cols !== b.rows) throw shapeError(where, a, b);
+  checkElements(where, a.rows, b.cols);
+  return new Node(Op.MatMul, a.type, a.rows, b.cols, a, b);
+}
+
+/** @param {Node} a */
+export function transpose(a) {
+  if (a.op === Op.Transpose && a.a) return a.a;
+  const node = new Node(Op.Transpose, a.type, a.cols, a.rows, a);
+  if (a.steps) node.steps = {row: a.steps.col, col: a.steps.row};
+  return node;
+}
+
+/** The index after another, for slice; what is no number stays what it is. @param {number} i */
+export const after = (i) => typeof i === 'number' ? i + 1 : i;
+
+/** Rows i to k-1 and columns j to l-1. @param {string} where @param {Node} a @param {number} i @param {number} k @param {number} j @param {number} l */
+export function slice(where, a, i, k, j, l) {
+  const inside = (/** @type {unknown} */ from, /** @type {unknown} */ to, /** @type {number} */ length) =>
+    Number.isInteger(from) && Number.isInteger(to) && 0 <= /** @type {number} */ (from) &&
+    /** @type {number} */ (from) <= /** @type {number} */ (to) && /** @type {number} */ (to) <= length;
+  if (!inside(i, k, a.rows) || !inside(j, l, a.cols)) {
+    throw failure('ErrIndex', where, `rows ${show(i)}:${show(k)}, columns ${show(j)}:${show(l)} of ${a.rows}x${a.cols}`);
+  }
+  const node = new Node(Op.Slice, a.type, k - i, l - j, a, null, null, [i, k, j, l]);
+  node.steps = a.steps;
+  return node;
+}
+
+/** Whether the elements lie row by row without gaps. @param {Node} a */
+export function inRows(a) {
+  const s = a.steps;
+  return s !== null && (a.rows * a.cols === 0 || ((a.cols === 1 || s.col === 1) && (a.rows === 1 || s.row === a.cols)));
+}
+
+/** @param {string} where @param {Node} a @param {number} rows @param {number} cols */
+export function reshape(where, a, rows, cols) {
+  checkDims(where, rows, cols);
+  if (rows * cols !== a.rows * a.cols) throw shapeError(where, a, {rows, cols});
+  const node = new Node(Op.Reshape, a.type, rows, cols, a, null, null, [rows, cols]);
+  if (inRows(a)) node.steps = {row: cols, col: 1};
+  return node;
+}
+
+/** @param {Node} a @param {DType} type */
+export const cast = (a, type) => a.type === type ? a : new Node(Op.Cast, type, a.rows, a.cols, a);
+
+/** @param {string} where @param {number} what @param {Node} a @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
+export function reduce(where, what, a, axis) {
+  switch (axis) {
+    case undefined: case null: return new Node(Op.Reduce, a.type, 1, 1, a, null, null, [what, Axis.All]);
+    case 1: case -1: return new Node(Op.Reduce, a.type, a.rows, 1, a, null, null, [what, Axis.Rows]);
+    case 0: case -2: return new Node(Op.Reduce, a.type, 1, a.cols, a, null, null, [what, Axis.Cols]);
+    default: throw failure('ErrIndex', where, `axis ${show(axis)}; a matrix has 0 and 1`);
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {readNpy, readText, writeNpy} from '../demo/files.mjs';
+import {dataOf, window} from '../src/data.mjs';
+import {DTYPES, FLOAT16, FLOAT32, halfBits} from '../src/dtype.mjs';
+
+test('float16 bits', () => {
+  for (const [value, bits] of [
+    [0, 0], [-0, 0x8000], [1, 0x3c00], [-2, 0xc000], [65504, 0x7bff], [65519.99, 0x7bff], [65520, 0x7c00], [-1e9, 0xfc00], [Infinity, 0x7c00],
+    [NaN, 0x7e00], [0.1, 0x2e66], [2 ** -14, 0x0400], [2 ** -24, 1], [2 ** -25, 0], [2 ** -25 * 1.0001, 1], [2 ** -24 * 1.5, 2],
+    [1 + 2 ** -11, 0x3c00], [1 + 3 * 2 ** -11, 0x3c02], [2047.5, 0x6800], [1 - 2 ** -12, 0x3c00],
+  ]) assert.equal(halfBits(value), bits, String(value));
+  // Every finite float16 is its own.
+  for (let bits = 0; bits < 0x7c00; bits++) {
+    const exponent = bits >> 10, fraction = bits & 1023;
+    const value = exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction;
+    assert.equal(halfBits(value), bits);
+    if (value > 0) assert.equal(halfBits(-value), bits | 0x8000);
+  }
+});
+
+test('data of a matrix', () => {
+  const own = new Float32Array([1, 2, 3]);
+  const same = dataOf('matrix', FLOAT32, 3, own);
+  assert.ok(!same.copy && same.bytes.buffer === own.buffer);
+  assert.ok(dataOf('matrix', FLOAT32, 3, new Float64Array(own)).copy);
+  assert.deepEqual([...new Int32Array(dataOf('matrix', DTYPES[1], 2, [1.9, -1]).bytes.buffer)], [1, -1]);
+  assert.equal(dataOf('matrix', FLOAT16, 3, [1, 2, 3]).bytes.length, 8, 'whole words');
+  assert.throws(() => dataOf('matrix', FLOAT32, 2, own), {code: 'ErrShape'});
+  assert.throws(() => dataOf('matrix', FLOAT32, 4, own), {code: 'ErrShort'});
+  assert.throws(() => dataOf('matrix', FLOAT32, 1, new BigInt64Array(1)), {code: 'ErrInvalid'});
+});
+
+test('windows of external memory', () => {
+  const memory = new ArrayBuffer(64);
+  const w = window('wrap', new Float32Array(memory, 8, 10), FLOAT32, 2, 4);
+  assert.deepEqual([w.byteOffset, w.length], [16, 16]);
+  assert.throws(() => window('wrap', new Float32Array(memory, 8, 10), FLOAT32, 8, 3), {code: 'ErrShort'});
+  const odd = window('wrap', new Uint16Array(memory, 0, 3), FLOAT16, 0, 3);
+  assert.equal(odd.length, 8, 'the word is filled up from what lies behind');
+  assert.throws(() => window('wrap', new Uint16Array(3), FLOAT16, 0, 3), {code: 'ErrAlignment'});
+});
+
+test('.npy files', async () => {
+  const table = {rows: 2, cols: 3, data: new Float32Array([1, 2, 3, 4, 5, -6.5])};
+  const buffer = await writeNpy(table).arrayBuffer();
+  assert.equal(buffer.byteLength % 64, 24);
+  assert.deepEqual(readNpy(buffer), table);
+  for (const broken of [new ArrayBuffer(0), new ArrayBuffer(200), buffer.slice(0, 20), buffer.slice(0, 140)]) assert.throws(() => readNpy(broken));
+});
+
+test('text', () => {
+  assert.deepEqual(readText('1 2\n3, -4e2\n'), {rows: 2, cols: 2, data: new Float32Array([1, 2, 3, -400])});
+  assert.deepEqual(readText('a;b\n1;inf'), {rows: 1, cols: 2, data: new Float32Array([1, Infinity])});
+  assert.deepEqual(readText('[[1, 2],\n [3, 4]]').data, new Float32Array([1, 2, 3, 4]));
+  assert.deepEqual(readText(''), {rows: 0, cols: 0, data: new Float32Array(0)});
+  assert.throws(() => readText('1 2\n3'), /row 2 has 1 numbers/);
+  assert.throws(() => readText('1 x'), /"x" in row 1/);
+});

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {DTYPES, FLOAT32} from '../src/dtype.mjs';
+import {SubletError} from '../src/errors.mjs';
+import {Memory} from '../src/memory.mjs';
+import {Message} from '../src/message.mjs';
+import * as nodes from '../src/node.mjs';
+import {Program} from '../src/program.mjs';
+import {Op, Reduction} from '../src/protocol.mjs';
+import {instructions} from './fake.mjs';
+
+const [float32, int32] = DTYPES;
+
+/** A matrix that nobody has to make. */
+function leaf(rows, cols, {type = FLOAT32, byColumns = false, stride = byColumns ? rows : cols, handle = 7} = {}) {
+  const memory = new Memory(/** @type {any} */ ({closeMatrix() {}}), type, rows, cols, byColumns, stride, 'owned');
+  memory.open(handle);
+  return memory.leaf();
+}
+
+function newMessage() {
+  const memory = new WebAssembly.Memory({initial: 1, maximum: 200});
+  const message = new Message(memory, (words) => {
+    const need = Math.ceil((64 + 4 * words) / 65536) - memory.buffer.byteLength / 65536;
+    if (need > 0) memory.grow(need);
+    return 64;
+  });
+  return {message, memory, words: () => [...new Uint32Array(memory.buffer, 64, message.at)]};
+}
+
+function encode(node) {
+  const {message, words} = newMessage();
+  const value = new Program(message, 'test').encode(node);
+  return {value, list: instructions(words())};
+}
+
+const fails = (code, run) => assert.throws(run, (error) => error instanceof SubletError && error.code === code);
+
+test('shapes', () => {
+  const a = leaf(2, 3), row = leaf(1, 3), col = leaf(2, 1);
+  const shape = (node) => [node.rows, node.cols];
+  assert.deepEqual(shape(nodes.binary('add', Op.Add, a, row)), [2, 3]);
+  assert.deepEqual(shape(nodes.binary('add', Op.Add, col, row)), [2, 3]);
+  assert.deepEqual(shape(nodes.product('matmul', a, leaf(3, 5))), [2, 5]);
+  assert.deepEqual(shape(nodes.transpose(a)), [3, 2]);
+  assert.deepEqual(shape(nodes.slice('slice', a, 1, 2, 0, 2)), [1, 2]);
+  assert.deepEqual(shape(nodes.reduce('sum', Reduction.Sum, a, 0)), [1, 3]);
+  assert.deepEqual(shape(nodes.reduce('sum', Reduction.Sum, a, 1)), [2, 1]);
+  assert.deepEqual(shape(nodes.binary('add', Op.Add, leaf(0, 3), row)), [0, 3]);
+  fails('ErrShape', () => nodes.binary('add', Op.Add, a, leaf(3, 2)));
+  fails('ErrShape', () => nodes.binary('add', Op.Add, leaf(0, 3), leaf(2, 3)));
+  fails('ErrShape', () => nodes.product('matmul', a, a));
+  fails('ErrInvalid', () => nodes.binary('add', Op.Add, a, leaf(2, 3, {type: int32})));
+  fails('ErrUnsupported', () => nodes.unary('exp', Op.Exp, leaf(1, 1, {type: int32})));
+  fails('ErrLimit', () => nodes.binary('add', Op.Add, leaf(1, 2 ** 20), leaf(2 ** 20, 1)));
+});
+
+test('parts know where they lie', () => {
+  const a = leaf(4, 6);
+  assert.deepEqual(nodes.transpose(a).steps, {row: 1, col: 6});
+  assert.equal(nodes.transpose(nodes.transpose(a)), a);
+  assert.ok(nodes.inRows(a));
+  assert.ok(nodes.inRows(nodes.slice('slice', a, 1, 3, 0, 6)));
+  assert.ok(nodes.inRows(nodes.slice('slice', a, 1, 2, 2, 4)));
+  assert.ok(!nodes.inRows(nodes.slice('slice', a, 1, 3, 0, 5)));
+  assert.ok(!nodes.inRows(nodes.transpose(a)));
+  assert.ok(nodes.inRows(nodes.transpose(leaf(1, 6))));
+  assert.ok(nodes.inRows(nodes.transpose(leaf(4, 6, {byColumns: true}))));
+  assert.ok(nodes.reshape('reshape', a, 2, 12).steps);
+  assert.equal(nodes.reshape('reshape', nodes.transpose(a), 2, 12).steps, null);
+  assert.equal(nodes.unary('exp', Op.Exp, a).steps, null);
+});
+
+test('an expression is encoded with every part once', () => {
+  const a = leaf(2, 2, {handle: 5}), b = leaf(2, 2, {handle: 9});
+  const sum = nodes.binary('add', Op.Add, a, b);
+  const root = nodes.binary('mul', Op.Mul, sum, nodes.unary('exp', Op.Exp, sum));
+  const {value, list} = encode(root);
+  assert.deepEqual(list, [[Op.Leaf, 0, 5], [Op.Leaf, 0, 9], [Op.Add, 0, 0, 1], [Op.Exp, 0, 2], [Op.Mul, 0, 2, 3]]);
+  assert.equal(value, 4);
+  assert.deepEqual(encode(root).list, list, 'again');
+});
+
+test('words of the instructions', () => {
+  const a = leaf(4, 6);
+  const last = (node) => encode(node).list.at(-1);
+  assert.deepEqual(last(nodes.slice('slice', a, 1, 3, 2, 6)), [Op.Slice, 0, 0, 1, 3, 2, 6]);
+  assert.deepEqual(last(nodes.reshape('reshape', a, 3, 8)), [Op.Reshape, 0, 0, 3, 8]);
+  assert.deepEqual(last(nodes.cast(a, int32)), [Op.Cast, 1, 0]);
+  assert.deepEqual(last(nodes.scalar('add', float32, 1.5)), [Op.Scalar, 0, 0x3fc00000]);
+  assert.deepEqual(last(nodes.scalar('add', int32, -1)), [Op.Scalar, 1, 0xffffffff]);
+  assert.deepEqual(last(nodes.filled('full', float32, 2, 3, 1)), [Op.Fill, 0, 0x3f800000, 2, 3]);
+  assert.deepEqual(last(nodes.reduce('max', Reduction.Max, a, 0)), [Op.Reduce, 0, 0, 1, 2]);
+  const func = {handle: 3, name: 'f', arity: 2, closed: false, session: null};
+  assert.deepEqual(last(nodes.call('apply', func, [a, a])), [Op.Call, 0, 3, 0, 0]);
+  func.closed = true;
+  fails('ErrClosed', () => encode(nodes.call('apply', func, [a, a])));
+});
+
+test('powers that need no logarithm', () => {
+  const a = leaf(1, 1);
+  const ops = (power) => encode(nodes.power('pow', a, power)).list.slice(1).map(([op]) => op);
+  assert.deepEqual(ops(2), [Op.Square]);
+  assert.deepEqual(ops(3), [Op.Square, Op.Mul]);
+  assert.deepEqual(ops(0.5), [Op.Sqrt]);
+  assert.deepEqual(ops(-1), [Op.Recip]);
+  assert.deepEqual(ops(1), []);
+  assert.deepEqual(ops(2.5), [Op.Scalar, Op.Pow]);
+});
+
+test('a deep expression needs no deep stack, and memory that grows', () => {
+  let node = leaf(1, 1);
+  for (let i = 0; i < 60000; i++) node = nodes.unary('neg', Op.Neg, node);
+  assert.equal(encode(node).list.length, 60001);
+  for (let i = 0; i < 6000; i++) node = nodes.unary('neg', Op.Neg, node);
+  fails('ErrLimit', () => encode(node));
+});
+
+test('a command that fails is taken back', () => {
+  const {message, words} = newMessage();
+  message.command(13, []);
+  const closed = leaf(1, 1);
+  /** @type {Memory} */ (closed.memory).close();
+  fails('ErrClosed', () => message.compose(5, [1], () => new Program(message, 'eval').encode(nodes.unary('exp', Op.Exp, closed))));
+  assert.deepEqual(words(), [(1 << 8) | 13]);
+  message.compose(5, [1], () => new Program(message, 'eval').encode(leaf(1, 1)));
+  assert.deepEqual(words().slice(1), [(4 << 8) | 5, 1, (2 << 16) | Op.Leaf, 7]);
+});
+
+test('a message survives the growth of its memory', () => {
+  const {message, memory, words} = newMessage();
+  for (let i = 0; i < 20000; i++) {
+    message.command(9, [i]);
+    if (i % 5000 === 0) memory.grow(1); // detaches what the message writes to
+  }
+  const all = words();
+  assert.equal(all.length, 40000);
+  for (let i = 0; i < 20000; i++) assert.deepEqual(all.slice(2 * i, 2 * i + 2), [(2 << 8) | 9, i]);
+});

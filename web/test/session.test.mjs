@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Expr, Matrix} from '../src/expr.mjs';
+import {Fn} from '../src/func.mjs';
+import {Gpu} from '../src/gpu.mjs';
+import {Session} from '../src/session.mjs';
+import {Command, Op} from '../src/protocol.mjs';
+import {FakeProgram, instructions} from './fake.mjs';
+
+const info = () => ({driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}});
+
+function newGpu() {
+  const program = new FakeProgram();
+  const session = program.session();
+  return {program, session, gpu: new Gpu(session, info(), null)};
+}
+
+const turn = () => new Promise((done) => setTimeout(done));
+const rejects = (code, promise) => assert.rejects(promise, {name: 'SubletError', code});
+
+test('what one task does goes in one message', async () => {
+  const {program, gpu} = newGpu();
+  const a = gpu.zeros(2, 2), b = a.add(1).eval();
+  b.assign(b.mul(2));
+  a.close();
+  assert.equal(program.messages.length, 0);
+  await turn();
+  assert.equal(program.messages.length, 1);
+  assert.deepEqual(program.commands().map((c) => c.command), [Command.New, Command.Eval, Command.Assign, Command.Close, Command.Flush]);
+});
+
+test('an evaluation is one command', async () => {
+  const {program, gpu} = newGpu();
+  const a = gpu.zeros(2, 3), b = gpu.zeros(3, 2);
+  const c = a.matmul(b).add(1).relu().eval();
+  assert.ok(c instanceof Matrix && c.mode === 'owned' && c.shape.join() === '2,2');
+  await turn();
+  const {words} = program.commands()[2];
+  assert.deepEqual(instructions(words.slice(1)).map(([op]) => op), [Op.Leaf, Op.Leaf, Op.MatMul, Op.Scalar, Op.Add, Op.Relu]);
+});
+
+test('a target is encoded apart from what is assigned to it', async () => {
+  const {program, gpu} = newGpu();
+  const a = gpu.zeros(2, 2);
+  a.T.assign(a.T.add(a));
+  await turn();
+  const [target, ...expression] = program.commands()[1].words;
+  assert.equal(target, 1);
+  assert.deepEqual(instructions(expression).map(([op]) => op), [Op.Leaf, Op.Transpose, Op.Leaf, Op.Transpose, Op.Add]);
+});
+
+test('a burst is posted in parts', async () => {
+  const {program, gpu} = newGpu();
+  let a = gpu.zeros(2, 2);
+  for (let i = 0; i < 3000; i++) a = a.add(1).eval();
+  assert.ok(program.messages.length > 2);
+  await turn();
+  assert.equal(program.commands().filter((c) => c.command === Command.Eval).length, 3000);
+});
+
+test('handles are used again', () => {
+  const {program, gpu} = newGpu();
+  for (let i = 0; i < 100; i++) gpu.zeros(1, 1).close();
+  gpu.flush();
+  assert.ok(program.commands().filter((c) => c.command === Command.New).every((c) => c.words[0] === 1));
+});
+
+test('data is read before the call returns, or copied', () => {
+  const {program, gpu} = newGpu();
+  const taken = [];
+  // What Go would do while the message is posted, as long as it has nothing else to do.
+  const hooks = /** @type {any} */ (globalThis);
+  void hooks;
+  const mine = new Float32Array([1, 2]);
+  gpu.matrix(1, 2, mine);
+  assert.equal(program.messages.length, 1, 'posted at once');
+  assert.deepEqual(program.commands().map((c) => c.command), [Command.New, Command.Data]);
+  taken.push(program.commands()[1].words[2]);
+  assert.deepEqual(taken, [8], 'bytes');
+  gpu.matrix(1, 2, [1, 2]);
+  assert.equal(program.messages.length, 1, 'a converted copy can wait');
+});
+
+test('an answer settles its promise', async () => {
+  /** @type {any} */
+  let start;
+  const program = new FakeProgram();
+  const session = await Session.over(/** @type {any} */ (program), (callbacks) => { start = callbacks; });
+  const gpu = new Gpu(session, info(), null);
+  const a = gpu.matrix(1, 2, [1, 2]);
+  const reading = a.read(), failing = a.add(1).read(), waiting = gpu.sync();
+  const tickets = program.commands().filter((c) => [Command.Read, Command.Wait].includes(c.command)).map((c) => c.words[0]);
+  const [, object, bytes] = program.commands().find((c) => c.command === Command.Read)?.words ?? [];
+  assert.equal(bytes, 8);
+  const target = start.object(object);
+  assert.ok(target instanceof Uint8Array && target.length === 8);
+  assert.equal(start.object(object), undefined, 'taken once');
+  new Float32Array(target.buffer).set([5, 6]);
+  start.settle(tickets[0]);
+  start.settle(tickets[0]); // twice does no harm
+  start.settle(tickets[1], null, 'ErrCompile', 'line 1');
+  start.settle(tickets[2]);
+  assert.deepEqual([...await reading], [5, 6]);
+  await rejects('ErrCompile', failing);
+  await waiting;
+});
+
+test('borrowed data is copied when it is not taken', async () => {
+  /** @type {any} */
+  let start;
+  const program = new FakeProgram();
+  const session = await Session.over(/** @type {any} */ (program), (callbacks) => { start = callbacks; });
+  const gpu = new Gpu(session, info(), null);
+  program.unfinished = 1; // Go waits for something
+  const mine = new Float32Array([1, 2]);
+  gpu.matrix(1, 2, mine);
+  mine.fill(9);
+  const object = program.commands().find((c) => c.command === Command.Data)?.words[1];
+  assert.deepEqual([...new Float32Array(start.object(object).buffer)], [1, 2]);
+  await turn();
+  assert.equal(program.resumed, 1, 'Go is given a turn');
+});
+
+test('the end of the program ends everything', async () => {
+  const {program, gpu} = newGpu();
+  const a = gpu.zeros(1, 1), reading = a.read();
+  let released = 0;
+  gpu.wrap(new Float32Array(1), 1, 1, {release: () => released++});
+  program.end('exit code 2');
+  await rejects('exited', reading);
+  assert.throws(() => gpu.zeros(1, 1), {code: 'exited'});
+  assert.throws(() => a.eval(), {code: 'exited'});
+  await rejects('exited', a.read());
+  await rejects('exited', gpu.sync());
+  a.close();
+  gpu.close();
+  await turn();
+  assert.equal(released, 1);
+  assert.ok(program.stopped);
+});
+
+test('a trap is the end', async () => {
+  const {program, gpu} = newGpu();
+  const a = gpu.zeros(1, 1);
+  program.post = () => { throw new WebAssembly.RuntimeError('unreachable'); };
+  await rejects('exited', a.read());
+  assert.throws(() => gpu.flush(), {code: 'exited'});
+});
+
+test('close', async () => {
+  const {program, gpu} = newGpu();
+  const reading = gpu.zeros(1, 1).read();
+  gpu.close();
+  gpu.close();
+  assert.deepEqual(program.commands().at(-1), {command: Command.End, words: []});
+  assert.throws(() => gpu.zeros(1, 1), {code: 'ErrClosed'});
+  program.end('exit code 0');
+  await rejects('ErrClosed', reading);
+});
+
+test('functions', async () => {
+  const {program, gpu} = newGpu();
+  const f = gpu.fn('/* fn no(x: f32) */ fn  f ( x: f32, y : f32, ) -> f32 { return x; }');
+  assert.ok(f instanceof Fn && f.name === 'f' && f.arity === 2);
+  const a = gpu.zeros(1, 1), x = a.apply(f, 2);
+  assert.ok(x instanceof Expr);
+  x.eval();
+  f.close();
+  assert.throws(() => x.eval(), {code: 'ErrClosed'});
+  assert.throws(() => a.apply(f, 2), {code: 'ErrClosed'});
+  await turn();
+  assert.deepEqual(program.commands().map((c) => c.command), [Command.Func, Command.New, Command.Eval, Command.Forget, Command.Flush]);
+});

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiled, never run: the declarations hold together, and what implements them does so.
+
+import type * as api from '../index.js';
+import * as made from '../src/index.mjs';
+
+/** What the package declares and what it does agree, method by method. */
+const conforms: {
+  init: (...args: Parameters<typeof api.init>) => Promise<unknown>;
+} = made;
+type Methods<T> = { [K in keyof T as T[K] extends (...args: never[]) => unknown ? K : never]: (...args: never[]) => unknown };
+declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn;
+const gpuDeclared: Methods<api.Gpu> & Pick<api.Gpu, 'device'> = gpuMade;
+const exprDeclared: Methods<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
+const viewDeclared: Methods<api.View> = viewMade;
+const matrixDeclared: Methods<api.Matrix> & Pick<api.Matrix, 'mode' | 'stride' | 'offset' | 'closed' | 'buffer'> = matrixMade;
+const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;
+void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, fnDeclared];
+
+/** What a user writes. */
+export async function example(init: typeof api.init, SubletError: typeof api.SubletError, typedArray: Float32Array, gpuBuffer: GPUBuffer) {
+  using gpu = await init({ power: 'high-performance', fallback: false });
+  const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]);
+  const b = gpu.wrap(typedArray, 3, 2, { release: () => {} });
+  const g = gpu.wrapBuffer(gpuBuffer, 2, 2, { dtype: 'int32', stride: 4 });
+  const c = a.matmul(b).add(1).relu();
+  const values: api.Elements = await c.read();
+  const mine: Float32Array = await c.read(new Float32Array(4));
+  b.assign(c.T.matmul(a).T);
+  await b.sync();
+  using tmp = c.exp();
+  const total: number = await tmp.sum().value();
+  const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
+  const d: api.Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
+  const part: api.View = d.slice(0, 1).assign(total);
+  const m = gpu.map(2, 2);
+  const first: number = await m.access(true, (data) => data[0] as number);
+  try {
+    await gpu.sync();
+  } catch (error) {
+    if (error instanceof SubletError && error.code === 'ErrCompile') throw error;
+  }
+  const live: number = gpu.stats().liveBytes;
+  // @ts-expect-error there are no such elements
+  gpu.zeros(1, 1, { dtype: 'float64' });
+  // @ts-expect-error a number is no matrix
+  gpu.matmul(1, a);
+  return [values, mine, g, part, first, live];
+}
