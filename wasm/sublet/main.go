@@ -5,6 +5,17 @@
 // Command sublet is the WebAssembly program of the npm package, which loads it and talks to it through package bridge.
 package main
 
-import "github.com/sublet-gpu/sublet/wasm/bridge"
+import (
+	"runtime/debug"
 
-func main() { bridge.Main() }
+	"github.com/sublet-gpu/sublet/wasm/bridge"
+)
+
+// gcPercent lets garbage grow to five times what is in use before it is collected. What is in use is little, matrices lie
+// in the GPU's memory, and each collection holds up the page.
+const gcPercent = 400
+
+func main() {
+	debug.SetGCPercent(gcPercent)
+	bridge.Main()
+}

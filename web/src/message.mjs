@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {failure} from './errors.mjs';
+
 /**
  * The message that is being written, in memory of the Go program. A program that fails halfway is taken back with
  * rollback, so that a message only ever holds whole commands.
@@ -30,7 +32,7 @@ export class Message {
   #renew(/** @type {number} */ need) {
     if (need > this.#capacity) this.#capacity = Math.max(4096, 2 ** Math.ceil(Math.log2(need)));
     const address = this.#room(this.#capacity);
-    if (address === 0) throw new RangeError('a message that long');
+    if (address === 0) throw failure('ErrLimit', 'gpu', `a message of ${need} words`);
     this.#words = new Uint32Array(this.#memory.buffer, address, this.#capacity);
   }
 

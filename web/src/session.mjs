@@ -80,8 +80,8 @@ export class Session {
     let session; // Go calls back only when it is there
     const program = await load(wasm, {
       ...options,
-      object: (number) => session.#takeObject(number),
-      settle: (ticket, value, code, message) => session.#settle(ticket, value, code, message),
+      object: (number) => session.takeObject(number),
+      settle: (ticket, value, code, message) => session.settle(ticket, value, code, message),
     });
     session = new Session(program);
     return {session, ...await program.ready};
@@ -191,8 +191,8 @@ export class Session {
     return promise;
   }
 
-  /** @param {number} ticket @param {unknown} value @param {string | undefined} code @param {string | undefined} message */
-  #settle(ticket, value, code, message) {
+  /** Called by Go. @param {number} ticket @param {unknown} [value] @param {string} [code] @param {string} [message] */
+  settle(ticket, value, code, message) {
     const pending = this.#pending.get(ticket);
     if (!pending) return;
     this.#pending.delete(ticket);
@@ -210,8 +210,8 @@ export class Session {
     return number;
   }
 
-  /** @param {number} number */
-  #takeObject(number) {
+  /** Called by Go. @param {number} number */
+  takeObject(number) {
     const object = this.#objects.get(number);
     this.#objects.delete(number);
     this.#objectNumbers.give(number);
@@ -312,7 +312,7 @@ export class Session {
     try {
       return this.#ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
     } catch (error) {
-      this.#takeObject(object);
+      this.takeObject(object);
       throw error;
     }
   }

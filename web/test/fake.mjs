@@ -4,7 +4,7 @@ import {Session} from '../src/session.mjs';
 
 /** A Go program that notes the messages it gets. Its answers are up to the test. */
 export class FakeProgram {
-  memory = new WebAssembly.Memory({initial: 1, maximum: 100});
+  memory = new WebAssembly.Memory({initial: 20, maximum: 100});
   /** @type {number[][]} */
   messages = [];
   arenas = 0;

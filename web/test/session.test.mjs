@@ -6,7 +6,6 @@ import {test} from 'node:test';
 import {Expr, Matrix} from '../src/expr.mjs';
 import {Fn} from '../src/func.mjs';
 import {Gpu} from '../src/gpu.mjs';
-import {Session} from '../src/session.mjs';
 import {Command, Op} from '../src/protocol.mjs';
 import {FakeProgram, instructions} from './fake.mjs';
 
@@ -70,56 +69,43 @@ test('handles are used again', () => {
 
 test('data is read before the call returns, or copied', () => {
   const {program, gpu} = newGpu();
-  const taken = [];
-  // What Go would do while the message is posted, as long as it has nothing else to do.
-  const hooks = /** @type {any} */ (globalThis);
-  void hooks;
   const mine = new Float32Array([1, 2]);
   gpu.matrix(1, 2, mine);
   assert.equal(program.messages.length, 1, 'posted at once');
   assert.deepEqual(program.commands().map((c) => c.command), [Command.New, Command.Data]);
-  taken.push(program.commands()[1].words[2]);
-  assert.deepEqual(taken, [8], 'bytes');
+  assert.equal(program.commands()[1].words[2], 8, 'bytes');
   gpu.matrix(1, 2, [1, 2]);
   assert.equal(program.messages.length, 1, 'a converted copy can wait');
 });
 
 test('an answer settles its promise', async () => {
-  /** @type {any} */
-  let start;
-  const program = new FakeProgram();
-  const session = await Session.over(/** @type {any} */ (program), (callbacks) => { start = callbacks; });
-  const gpu = new Gpu(session, info(), null);
+  const {program, session, gpu} = newGpu();
   const a = gpu.matrix(1, 2, [1, 2]);
   const reading = a.read(), failing = a.add(1).read(), waiting = gpu.sync();
   const tickets = program.commands().filter((c) => [Command.Read, Command.Wait].includes(c.command)).map((c) => c.words[0]);
   const [, object, bytes] = program.commands().find((c) => c.command === Command.Read)?.words ?? [];
   assert.equal(bytes, 8);
-  const target = start.object(object);
+  const target = session.takeObject(object);
   assert.ok(target instanceof Uint8Array && target.length === 8);
-  assert.equal(start.object(object), undefined, 'taken once');
+  assert.equal(session.takeObject(object), undefined, 'taken once');
   new Float32Array(target.buffer).set([5, 6]);
-  start.settle(tickets[0]);
-  start.settle(tickets[0]); // twice does no harm
-  start.settle(tickets[1], null, 'ErrCompile', 'line 1');
-  start.settle(tickets[2]);
+  session.settle(tickets[0]);
+  session.settle(tickets[0]); // twice does no harm
+  session.settle(tickets[1], null, 'ErrCompile', 'line 1');
+  session.settle(tickets[2]);
   assert.deepEqual([...await reading], [5, 6]);
   await rejects('ErrCompile', failing);
   await waiting;
 });
 
 test('borrowed data is copied when it is not taken', async () => {
-  /** @type {any} */
-  let start;
-  const program = new FakeProgram();
-  const session = await Session.over(/** @type {any} */ (program), (callbacks) => { start = callbacks; });
-  const gpu = new Gpu(session, info(), null);
+  const {program, session, gpu} = newGpu();
   program.unfinished = 1; // Go waits for something
   const mine = new Float32Array([1, 2]);
   gpu.matrix(1, 2, mine);
   mine.fill(9);
   const object = program.commands().find((c) => c.command === Command.Data)?.words[1];
-  assert.deepEqual([...new Float32Array(start.object(object).buffer)], [1, 2]);
+  assert.deepEqual([...new Float32Array(session.takeObject(object).buffer)], [1, 2]);
   await turn();
   assert.equal(program.resumed, 1, 'Go is given a turn');
 });
