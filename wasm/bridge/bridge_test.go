@@ -339,6 +339,9 @@ func TestElementTypes(t *testing.T) {
 func TestMemoryIsGivenBack(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 8, 8, make([]float32, 64)...)
+	if err := r.ask(bridge.CmdWait); err != nil { // until the matrix is there
+		t.Fatal(err)
+	}
 	before := r.dev.Stats().LiveBytes
 	for range 1000 {
 		r.post(command(bridge.CmdEval, join([]uint32{2}, leaf(1), leaf(1), instruction(bridge.OpBinary, f32, 0, 1))...),
