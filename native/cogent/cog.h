@@ -71,6 +71,18 @@ void cog_signal_free(cog_signal *s);
 cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 int cog_poll(cog_device *d, cog_signal *s);
 
+// wait.c
+
+// cog_pace is the state of a wait, in nanoseconds.
+typedef struct {
+	int64_t first; // how long to sleep at first
+	int64_t spin;  // for how long not to sleep after that
+	int64_t start, spent;
+} cog_pace;
+
+void cog_pause(cog_pace *p);
+int cog_wait(cog_device *d, cog_signal *s, cog_pace *p);
+
 // buffer.c
 void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);

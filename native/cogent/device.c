@@ -47,6 +47,7 @@ void cog_close(cog_device *d, int keep) {
 	for (uint32_t i = 0; i < d->nbuffers; i++)
 		if (d->buffers[i].ref) wgpuBufferRelease(d->buffers[i].ref);
 	if (d->params) wgpuBufferRelease(d->params);
+	free(d->shown);
 	wgpuQueueRelease(d->queue);
 	if (!keep) wgpuDeviceRelease(d->device);
 	free(d->sets);

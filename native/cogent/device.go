@@ -9,7 +9,6 @@ package cogent
 import "C"
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -37,8 +36,8 @@ type device struct {
 
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
 	blocks bool
-	turn   sync.Mutex // of those who wait before they submit
-	spin   time.Duration
+	turn   sync.Mutex   // of those who wait before they submit
+	waited atomic.Int64 // the last wait, in nanoseconds
 
 	mu      *sync.Mutex
 	openGL  bool
@@ -64,7 +63,6 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		handle:  handle,
 		own:     handle == nil,
 		blocks:  handle != nil || llvmpipe(info.Name),
-		spin:    longSpin,
 		mu:      new(sync.Mutex),
 		buffers: map[driver.BufferID]*buffer{},
 		lost:    make(chan struct{}),
@@ -76,9 +74,6 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	d.objects = driver.NewObjects(d.info)
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex
-	}
-	if d.info.Kind == driver.KindCPU {
-		d.spin = shortSpin
 	}
 	d.staging.limit(d.info.Limits.MaxBufferSize)
 	if d.own {
@@ -166,12 +161,12 @@ const patience = time.Millisecond
 // reap releases the device once nobody uses it and its work is done, and reports whether it did. It tries for so long,
 // or with 0 forever.
 func (r *reaper) reap(patience time.Duration) bool {
-	p := pacer{spin: r.d.spin}
+	p := r.d.pace()
 	for !r.idle() {
-		if patience > 0 && !p.start.IsZero() && time.Since(p.start) >= patience {
+		if patience > 0 && time.Duration(p.spent) >= patience {
 			return false
 		}
-		_ = p.pause(context.Background())
+		C.cog_pause(&p)
 	}
 	r.d.release()
 	return true

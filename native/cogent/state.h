@@ -61,6 +61,8 @@ struct cog_device {
 
 	WGPUBuffer params; // parameter blocks of the list at hand
 	uint64_t params_size;
+	char *shown; // what it holds, as far as that is known
+	size_t nshown;
 	uint32_t generation; // counts parameter buffers
 
 	uint64_t pending;    // bytes that wait for a submission

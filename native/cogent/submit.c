@@ -189,21 +189,41 @@ static void op_dispatch(cog_device *d, uint32_t const *w, cog_error *error) {
 	wgpuComputePassEncoderDispatchWorkgroups(d->pass, w[2], w[3], w[4]);
 }
 
-// set_params uploads the parameter blocks of a list. A kernel sees a window of fixed size from its block on, so the
+// grow_params makes room for n bytes of parameter blocks. A kernel sees a window of fixed size from its block on, so the
 // buffer reaches that much further than the last block.
-static void set_params(cog_device *d, char const *params, size_t n, cog_error *error) {
-	if (!d->params || d->params_size < n + COG_WINDOW) {
-		uint64_t size = d->params_size ? d->params_size : COG_PARAMS;
-		while (size < n + COG_WINDOW) size *= 2;
-		WGPUBuffer b = cog_create_buffer(d, size, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, error);
-		if (error->type) return;
-		if (d->params) wgpuBufferRelease(d->params);
-		d->params = b;
-		d->params_size = size;
-		d->generation++;
+static void grow_params(cog_device *d, size_t n, cog_error *error) {
+	if (d->params && d->params_size >= n + COG_WINDOW) return;
+	uint64_t size = d->params_size ? d->params_size : COG_PARAMS;
+	while (size < n + COG_WINDOW) size *= 2;
+	char *shown = realloc(d->shown, size);
+	if (!shown) {
+		cog_fail(error, COG_MEMORY, "out of host memory");
+		return;
 	}
-	write(d, d->params, 0, params, n, error);
+	d->shown = shown;
+	WGPUBuffer b = cog_create_buffer(d, size, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, error);
+	if (error->type) return;
+	if (d->params) wgpuBufferRelease(d->params);
+	d->params = b;
+	d->params_size = size;
+	d->nshown = 0;
+	d->generation++;
+}
+
+// set_params uploads the parameter blocks of a list, as far as the buffer does not hold them already: programs repeat
+// themselves, and a write costs as much as several dispatches.
+static void set_params(cog_device *d, char const *params, size_t n, cog_error *error) {
+	grow_params(d, n, error);
+	if (error->type) return;
+	size_t same = 0, known = n < d->nshown ? n : d->nshown;
+	while (same < known && !memcmp(params + same, d->shown + same, 4)) same += 4;
+	if (same == n) return;
+	if (d->nshown > same) d->nshown = same;
+	write(d, d->params, same, params + same, n - same, error);
 	cog_check(d, error);
+	if (error->type) return;
+	memcpy(d->shown + same, params + same, n - same);
+	d->nshown = n;
 }
 
 void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,

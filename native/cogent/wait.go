@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -82,54 +81,48 @@ func (d *device) awaitQueue(ctx context.Context, op string) error {
 // early. Others may use the device meanwhile.
 func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status uint32, err error) {
 	defer C.cog_signal_free(s)
-	p := pacer{spin: d.spin}
+	p := d.pace()
 	for {
 		if err := d.alive(op); err != nil { // to poll a lost device is fatal
 			return 0, err
 		}
-		if d.poll(s) {
+		if d.poll(s, &p) {
+			d.waited.Store(int64(p.spent))
 			return uint32(s.status), nil
 		}
-		if err := p.pause(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return 0, fail(op, err)
 		}
 	}
 }
 
-// poll reports whether the signal is raised.
-func (d *device) poll(s *C.cog_signal) bool {
-	if d.openGL {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+// poll waits a little and reports whether the signal is raised.
+func (d *device) poll(s *C.cog_signal, p *C.cog_pace) bool {
+	if !d.openGL {
+		return C.cog_wait(d.c, s, p) != 0
 	}
-	return C.cog_poll(d.c, s) != 0
-}
-
-// pacer paces a poll: at first as often as the scheduler lets it, as most work is short, then less and less often.
-type pacer struct {
-	spin  time.Duration // how long without sleeping
-	start time.Time
+	d.mu.Lock()
+	raised := C.cog_poll(d.c, s) != 0
+	d.mu.Unlock()
+	if !raised {
+		C.cog_pause(p)
+	}
+	return raised
 }
 
 const (
 	longSpin  = time.Millisecond
 	shortSpin = 100 * time.Microsecond // where the CPU does the work that is waited for
-	minNap    = 20 * time.Microsecond
-	maxNap    = time.Millisecond
 )
 
-func (p *pacer) pause(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// pace starts a wait. Who spins keeps a core from a device that is the CPU, so that there, after a longer wait, which may
+// well be followed by another one, sleep takes the place of the spin.
+func (d *device) pace() C.cog_pace {
+	switch {
+	case d.info.Kind != driver.KindCPU:
+		return C.cog_pace{spin: C.int64_t(longSpin)}
+	case d.waited.Load() > int64(2*shortSpin):
+		return C.cog_pace{first: C.int64_t(shortSpin)}
 	}
-	if p.start.IsZero() {
-		p.start = time.Now()
-	}
-	since := time.Since(p.start)
-	if since < p.spin {
-		runtime.Gosched()
-		return nil
-	}
-	nap(min(max(since/16, minNap), maxNap)) // so that a wait is at most a sixteenth too long
-	return ctx.Err()
+	return C.cog_pace{spin: C.int64_t(shortSpin)}
 }
