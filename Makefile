@@ -23,6 +23,8 @@ js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./w
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes: 900 KiB.
 wasm-limit := 921600
+# The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
+page       := -tags sublet_page
 # Inlining costs more bytes in this package than it is worth.
 no-inline  := github.com/sublet-gpu/sublet/matrix=-l
 # A clone that belongs to another user cannot be stamped with its commit.
@@ -75,13 +77,13 @@ e2e: setup-test web-build ## Run the tests in Chromium only.
 .PHONY: wasm
 wasm: ## Build the browser's half into web/dist and hold it to its size.
 	@mkdir -p web/dist
-	$(js) go build -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
+	$(js) go build $(page) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet.wasm ./wasm/sublet
 	go run ./native/wasmtrim web/dist/sublet.wasm
 	@size=$$(gzip -9 -c web/dist/sublet.wasm | wc -c); echo "web/dist/sublet.wasm: $$size bytes gzipped"; \
 		[ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; }
 
 .PHONY: web-build
-web-build: wasm ## Build the npm package into web/dist.
+web-build: wasm setup-web ## Build the npm package into web/dist.
 	cd web && npm run --silent build
 
 .PHONY: web
@@ -89,7 +91,7 @@ web: web-build ## Serve the npm package's pages.
 	cd web && npm start --silent
 
 .PHONY: web-check
-web-check: setup-web web-build ## Check the types of the npm package, and test what needs no browser.
+web-check: web-build ## Check the types of the npm package, and test what needs no browser.
 	cd web && npm run --silent check
 
 .PHONY: setup-web
@@ -115,6 +117,7 @@ $(linter):
 lint: $(linter) ## Run go vet, staticcheck and golangci-lint for every platform.
 	go vet ./...
 	$(js) go vet $(js-code)
+	$(js) go vet $(page) ./wasm/...
 	CGO_ENABLED=0 go vet ./...
 	GOOS=windows CGO_ENABLED=0 go vet ./...
 	GOOS=darwin CGO_ENABLED=0 go vet ./...

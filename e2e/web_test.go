@@ -124,6 +124,33 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 	await(t, p, "(gpu.flush(), gpu.stats().liveBytes === before)")
 }
 
+// TestWebGivesMemoryBack closes a device. Nothing may keep the memory of its program: not our helper, and not the
+// caller's own GPUDevice, which lives on.
+func TestWebGivesMemoryBack(t *testing.T) {
+	p := openWeb(t, "")
+	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
+		const {instantiate} = WebAssembly;
+		WebAssembly.instantiate = async (...args) => {
+			const instance = await instantiate(...args);
+			globalThis.memory = new WeakRef(instance.exports.mem);
+			return instance;
+		};
+		globalThis.device = await (await navigator.gpu.requestAdapter()).requestDevice();
+		const gpu = await init({device});
+		const [two] = await gpu.full(1, 1, 1).add(1).read();
+		gpu.close();
+		return two === 2;
+	})`)
+	const collected = `new Promise((done) => setTimeout(done, 50)).then(() => memory.deref() === undefined)`
+	for range 50 {
+		p.CollectGarbage()
+		if chrome.Eval[bool](p, collected) {
+			return
+		}
+	}
+	t.Error("the program's memory was not collected")
+}
+
 // TestDemo uses the page that `make web` serves.
 func TestDemo(t *testing.T) {
 	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))

@@ -14,6 +14,15 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
+// Numbers of the WebGPU specification: what buffers are for.
+const (
+	usageCopySrc = 0x4
+	usageCopyDst = 0x8
+	usageStorage = 0x80
+
+	usageOwn = usageStorage | usageCopySrc | usageCopyDst
+)
+
 var _ driver.Device = (*device)(nil)
 
 // device is a GPUDevice: its own or an adopted one.
@@ -36,7 +45,7 @@ func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Val
 	d := &device{handle: handle, owned: owned, info: info, lost: make(chan struct{}), objects: driver.NewObjects(info)}
 	d.promises = newPromises(d.noteFault)
 	if glue.IsUndefined() {
-		d.engine = newDirect(handle, d.promises)
+		d.engine = without(handle, d.promises)
 	} else {
 		d.engine = newHelper(glue, handle, owned, d.promises)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build js && wasm
+//go:build js && wasm && !sublet_page
 
 package browser
 
@@ -10,17 +10,12 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// Numbers of the WebGPU specification.
+// Numbers of the WebGPU specification that nothing else needs.
 const (
 	usageMapRead = 0x1
-	usageCopySrc = 0x4
-	usageCopyDst = 0x8
 	usageUniform = 0x40
-	usageStorage = 0x80
 	stageCompute = 0x4
 	mapModeRead  = 0x1
-
-	usageOwn = usageStorage | usageCopySrc | usageCopyDst
 )
 
 // direct is the engine for pages that forbid the helper. It does the same call by call; the comments on why stand in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build js && wasm
+//go:build js && wasm && !sublet_page
 
 package browser
 

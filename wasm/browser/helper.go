@@ -5,6 +5,7 @@
 package browser
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"syscall/js"
@@ -37,6 +38,27 @@ type helper struct {
 	frame   []byte
 	scratch js.Value
 	size    int // of the scratch
+}
+
+// glueVersion is the version of the helper that this driver talks to.
+const glueVersion = 1
+
+// helperObject returns the helper, or undefined where the page forbids it.
+func helperObject(ctx context.Context) (js.Value, error) {
+	if present := presentHelper(); !present.IsUndefined() {
+		return present, nil
+	}
+	return provideHelper(ctx)
+}
+
+// presentHelper returns the helper if it is there and speaks our version.
+func presentHelper() js.Value {
+	key := js.Global().Get("Symbol").Call("for", "sublet.glue")
+	found := js.Global().Get("Reflect").Call("get", js.Global(), key)
+	if found.Type() != js.TypeObject || number(found, "version") != glueVersion {
+		return js.Undefined()
+	}
+	return found
 }
 
 // newHelper starts a session of the helper for a device.

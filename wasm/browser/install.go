@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build js && wasm
+//go:build js && wasm && !sublet_page
 
 package browser
 
@@ -16,8 +16,8 @@ import (
 //go:embed glue.js
 var glueText string
 
-// glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 1
+// without is the engine that does without the helper.
+func without(device js.Value, p *promises) engine { return newDirect(device, p) }
 
 // glue is the helper of this realm, installed when it is first wanted. Whether that works depends on the page alone, so
 // it is tried once: every refusal by a Content-Security-Policy is reported to the page's owner.
@@ -26,12 +26,12 @@ var glue struct {
 	tried bool
 }
 
-// helperObject returns the helper, or undefined where the page forbids it.
-func helperObject(ctx context.Context) (js.Value, error) {
+// provideHelper returns the helper, or undefined where the page forbids it.
+func provideHelper(ctx context.Context) (js.Value, error) {
 	glue.mu.Lock()
 	defer glue.mu.Unlock()
-	if present := presentHelper(); !present.IsUndefined() || glue.tried {
-		return present, nil
+	if glue.tried {
+		return js.Undefined(), nil
 	}
 	installers := []func(context.Context) error{inlineScript, blobScript}
 	if js.Global().Get("document").Type() != js.TypeObject {
@@ -49,16 +49,6 @@ func helperObject(ctx context.Context) (js.Value, error) {
 	}
 	glue.tried = true
 	return js.Undefined(), nil
-}
-
-// presentHelper returns the helper if it is there and speaks our version.
-func presentHelper() js.Value {
-	key := js.Global().Get("Symbol").Call("for", "sublet.glue")
-	found := js.Global().Get("Reflect").Call("get", js.Global(), key)
-	if found.Type() != js.TypeObject || number(found, "version") != glueVersion {
-		return js.Undefined()
-	}
-	return found
 }
 
 // scriptElement makes a script element that carries the nonce of the page's own scripts, if they have one: with it a

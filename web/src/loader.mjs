@@ -65,6 +65,11 @@ function moduleOf(source) {
   return ownModule;
 }
 
+/** Lets the browser start its GPU process while the program loads. What it answers, the program will ask for again. */
+function wakeGpu() {
+  Promise.resolve().then(() => navigator.gpu.requestAdapter()).catch(() => {}); // there may be none
+}
+
 /**
  * Loads and starts the Go program.
  * @param {unknown} source of the WebAssembly module, undefined for the package's own
@@ -73,6 +78,7 @@ function moduleOf(source) {
  * @returns {Promise<Program>}
  */
 export async function load(source, start) {
+  wakeGpu();
   const [module, Go] = await Promise.all([
     moduleOf(source),
     loader ??= goLoader(),
