@@ -32,7 +32,7 @@ var types = []fuse.Type{fuse.F32, fuse.I32, fuse.U32, fuse.F16}
 
 // chain uses every operation that the type has, on operands read in all ways.
 func chain(t fuse.Type, store fuse.Class) *fuse.Func {
-	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: store}, Scalars: 1}
+	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: store}, Scalars: 1, Flat: store != fuse.Vector}
 	f.Slots = []fuse.Slot{{Type: t, Vec: store == fuse.Vector}, {Type: t, Vec: true}, {Type: t}}
 	f.Loads = []fuse.View{
 		{Type: t, Class: fuse.Vector, Slot: 1}, {Type: t, Class: fuse.Gather, Slot: 2},
@@ -56,7 +56,11 @@ func allPrograms(t *testing.T) programs {
 	for _, et := range types {
 		vec := chain(et, fuse.Vector)
 		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {
-			for _, s := range []elementwise.Spec{{Form: elementwise.Linear}, {Form: elementwise.Linear, Tail: true}, {WX: 16, WY: 4, Form: elementwise.Grid}, {Form: elementwise.Block}} {
+			for _, s := range []elementwise.Spec{
+				{Form: elementwise.Linear}, {Form: elementwise.Linear, Tail: true},
+				{Form: elementwise.Grid, WX: 16, WY: 4}, {Form: elementwise.Grid, WX: 16, WY: 4, Tail: true},
+				{Form: elementwise.Block}, {Form: elementwise.Block, Each: 4, Tail: true},
+			} {
 				if et != fuse.F16 || f == vec {
 					k, err := elementwise.Build(s, f)
 					p.add(t, k, err)
@@ -65,7 +69,7 @@ func allPrograms(t *testing.T) programs {
 			for _, form := range []reduce.Form{reduce.Rows, reduce.Tree, reduce.Cols} {
 				for op := reduce.Sum; op <= reduce.Prod; op++ {
 					if et != fuse.F16 {
-						k, err := reduce.Build(reduce.Spec{Form: form, Op: op}, f)
+						k, err := reduce.Build(reduce.Spec{Form: form, Op: op, Wide: 4}, f)
 						p.add(t, k, err)
 					}
 				}
@@ -88,7 +92,9 @@ func allPrograms(t *testing.T) programs {
 func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	portable, software := plan.Portable, plan.Portable
 	software.Software = true
-	for _, d := range []plan.Device{portable, software} {
+	narrow := software
+	narrow.Narrow = true
+	for _, d := range []plan.Device{portable, software, narrow} {
 		for way := range 16 {
 			factor := func(col, odd bool) product.Operand {
 				o := product.Operand{Type: et, ColMajor: col, Stride: 4096}
@@ -97,9 +103,10 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 				}
 				return o
 			}
-			for _, rows := range []int{1, 100} {
+			for _, rows := range []int{1, 2, 100} {
+				odd := rows % 2 // products of one row have odd sizes
 				plans, err := product.Candidates(&product.Request{
-					M: rows, N: 100, K: 4000, Compute: et.Compute(), Device: d,
+					M: rows, N: 100 + odd, K: 4000 + odd, Compute: et.Compute(), Device: d,
 					A: factor(way&1 != 0, way&2 != 0), B: factor(way&4 != 0, way&8 != 0),
 				})
 				if err != nil {
@@ -107,7 +114,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 				}
 				for i := range plans {
 					for _, pass := range plans[i].Passes {
-						f, _ := pass.Func(nil, tail, tail.Type)
+						f := pass.Func(tail, tail.Type)
 						k, err := product.Build(pass.Spec, f)
 						p.add(t, k, err)
 					}

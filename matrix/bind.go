@@ -37,10 +37,21 @@ func (b *builder) bind(maxSlots int) error {
 		b.f.Loads = append(b.f.Loads, v)
 	}
 	b.run.owners = owners
+	b.f.Flat = b.flat()
 	if len(owners) > maxSlots {
 		return fail("Assign", ErrLimit, itoa(len(owners)), " matrices in one element-wise function")
 	}
 	return nil
+}
+
+// flat reports whether every operand and the result begin where their buffers do.
+func (b *builder) flat() bool {
+	for _, ld := range b.loads {
+		if ld.l.offset != 0 {
+			return false
+		}
+	}
+	return b.store.offset == 0
 }
 
 // vectors reports whether the buffer can be bound in vectors: an imported buffer whose size is no multiple of one would

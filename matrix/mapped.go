@@ -29,8 +29,8 @@ func (r *run) mapped(dst *Any, n *node, flip bool) error {
 			return err
 		}
 	}
-	plan := elementwise.NewPlan(form, b.rows, b.cols, b.store.place(b.rows, b.cols))
-	return r.launch(b, 'e', specKey(plan.Spec.Form, plan.Spec.WX, plan.Spec.WY, plan.Spec.Tail), plan.Groups, plan.Shape[:],
+	plan := elementwise.NewPlan(form, b.rows, b.cols, b.store.place(b.rows, b.cols), r.g.software)
+	return r.launch(b, 'e', plan.Spec.Key(), plan.Groups, plan.Shape[:],
 		func() (shaders.Program, error) { return elementwise.Build(plan.Spec, copyFunc(&b.f)) })
 }
 
@@ -81,15 +81,6 @@ func copyFunc(f *fuse.Func) *fuse.Func {
 	c.Slots = append([]fuse.Slot(nil), f.Slots...)
 	c.Calls = append([]fuse.Call(nil), f.Calls...)
 	return &c
-}
-
-// specKey packs what a kernel's text depends on beside its function.
-func specKey(form elementwise.Form, wx, wy uint8, tail bool) [4]byte {
-	k := [4]byte{byte(form), wx, wy}
-	if tail {
-		k[3] = 1
-	}
-	return k
 }
 
 // launch queues one kernel: it finds or compiles the text for family, spec and function, and passes the shape, the

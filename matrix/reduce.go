@@ -155,7 +155,7 @@ func (r *run) foldPass(task foldTask, b *builder, p reduce.Pass) error {
 	if err := b.bind(r.g.maxSlots(0)); err != nil {
 		return err
 	}
-	err := r.launch(b, 'r', [4]byte{byte(p.Spec.Form), byte(p.Spec.Op)}, p.Groups, p.Shape[:],
+	err := r.launch(b, 'r', [4]byte{byte(p.Spec.Form), byte(p.Spec.Op), p.Spec.Wide}, p.Groups, p.Shape[:],
 		func() (shaders.Program, error) { return reduce.Build(p.Spec, copyFunc(&b.f)) })
 	if err != nil || p.Parts == 1 {
 		return err

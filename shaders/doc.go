@@ -11,6 +11,7 @@
 //	reduce        sums, maxima and minima over rows, columns or everything
 //	softmax       normalised exponentials of rows
 //	fuse          element-wise functions as WGSL and Go, which all the others take in
+//	plan          computations that take several launches
 //
 // # Kernel files
 //

@@ -42,8 +42,18 @@ var formNames = [...]string{"linear", "grid", "block", "words"}
 // Spec is what the text of a kernel depends on, beside the function.
 type Spec struct {
 	Form   Form
-	WX, WY uint8 // workgroup of Grid
-	Tail   bool  // of Linear: the number of elements is no multiple of 4
+	WX, WY uint8 // Grid: the workgroup
+	Each   uint8 // Block: how many an invocation computes
+	Tail   bool  // Linear, Grid and Block: vectors or blocks at the end are there in part only
+}
+
+// Key tells specs apart.
+func (s Spec) Key() [4]byte {
+	k := [4]byte{byte(s.Form), s.WX, s.WY, s.Each << 1}
+	if s.Tail {
+		k[3]++
+	}
+	return k
 }
 
 // Size of the workgroups of the one-dimensional forms, and of a side of Block's.
@@ -51,6 +61,11 @@ const (
 	linearSize = 256
 	wordsSize  = 64
 	blockSide  = 8
+
+	// An invocation of a software adapter computes several blocks where there are many: a good part of its time goes into
+	// reading the parameters.
+	severalBlocks = 4
+	manyBlocks    = 1024
 )
 
 // Plan is one launch.
@@ -61,16 +76,20 @@ type Plan struct {
 }
 
 // NewPlan plans a pass over rows x cols elements, at least one. store is the result's place.
-func NewPlan(form Form, rows, cols int, store fuse.Place) Plan {
+func NewPlan(form Form, rows, cols int, store fuse.Place, software bool) Plan {
 	r, c := uint32(rows), uint32(cols)
 	switch form {
 	case Linear:
 		q := shaders.Ceil(cols, 4)
 		return Plan{Spec{Form: Linear, Tail: cols%4 != 0}, shaders.Fold(shaders.Ceil(q, linearSize)), [4]uint32{c, uint32(q)}}
 	case Block:
-		across := shaders.Ceil(cols, 4*blockSide)
+		each := 1
+		if software && rows*cols >= manyBlocks*16 {
+			each = severalBlocks
+		}
+		across := shaders.Ceil(cols, 4*blockSide*each)
 		down := shaders.Ceil(rows, 4*blockSide)
-		return Plan{Spec{Form: Block}, shaders.Fold(across * down), [4]uint32{r, c, uint32(across)}}
+		return Plan{Spec{Form: Block, Each: uint8(each), Tail: rows%4 != 0 || cols%4 != 0}, shaders.Fold(across * down), [4]uint32{r, c, uint32(across)}}
 	case Words:
 		first := store.Offset / 2
 		last := (store.Offset + (r-1)*store.Row + c - 1) / 2
@@ -79,7 +98,8 @@ func NewPlan(form Form, rows, cols int, store fuse.Place) Plan {
 	}
 	wx, wy := gridGroup(shaders.Ceil(cols, 4))
 	across := shaders.Ceil(cols, 4*wx)
-	return Plan{Spec{Form: Grid, WX: uint8(wx), WY: uint8(wy)}, shaders.Fold(across * shaders.Ceil(rows, wy)), [4]uint32{r, c, uint32(across)}}
+	s := Spec{Form: Grid, WX: uint8(wx), WY: uint8(wy), Tail: cols%4 != 0}
+	return Plan{s, shaders.Fold(across * shaders.Ceil(rows, wy)), [4]uint32{r, c, uint32(across)}}
 }
 
 // gridGroup shapes a workgroup of 64 for rows of so many vectors: as wide as the rows are, up to all 64.
@@ -93,18 +113,17 @@ func gridGroup(vectors int) (wx, wy int) {
 
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
-	var source string
-	var params []shaders.Param
+	source := [...]string{linearSource, gridSource, blockSource, wordsSource}[s.Form]
 	u := func(n uint8) string { return strconv.Itoa(int(n)) + "u" }
+	var params []shaders.Param
+	if s.Form != Words {
+		params = []shaders.Param{{Name: "TAIL", Value: strconv.FormatBool(s.Tail)}}
+	}
 	switch s.Form {
-	case Linear:
-		source, params = linearSource, []shaders.Param{{Name: "TAIL", Value: strconv.FormatBool(s.Tail)}}
+	case Grid:
+		params = append(params, shaders.Param{Name: "WX", Value: u(s.WX)}, shaders.Param{Name: "WY", Value: u(s.WY)})
 	case Block:
-		source = blockSource
-	case Words:
-		source = wordsSource
-	default:
-		source, params = gridSource, []shaders.Param{{Name: "WX", Value: u(s.WX)}, {Name: "WY", Value: u(s.WY)}}
+		params = append(params, shaders.Param{Name: "EACH", Value: u(max(s.Each, 1))})
 	}
 	text, err := shaders.Expand(source, f.Text(1, s.Form == Block), params...)
 	if err != nil {

@@ -18,8 +18,10 @@ alias V = vec4<f32>;
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[j >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[j >> 2u] = r; }
 // @end
 
 @compute @workgroup_size(SIZE)
@@ -27,9 +29,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let q = (group.x + group.y * groups.x) * SIZE + local;
   if (q >= p.shape.vectors) { return; }
   let j = q << 2u;
+  let f = fixed();
   if (TAIL) {
-    store(0u, j, min(p.shape.cols - j, 4u), apply(0u, j, V()));
+    store(f, 0u, j, min(p.shape.cols - j, 4u), apply(f, 0u, j, V()));
   } else {
-    store(0u, j, 4u, apply(0u, j, V()));
+    store(f, 0u, j, 4u, apply(f, 0u, j, V()));
   }
 }

@@ -17,7 +17,9 @@ alias V = vec4<f32>;
 struct Params { shape: Shape, views: array<vec4<u32>, 1> }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<u32>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
 // @end
 
 // value returns the new value of element e of the buffer, or old where it is not the result's.
@@ -28,7 +30,7 @@ fn value(e: u32, old: f32) -> f32 {
   let i = at / v.y;
   let j = at - i * v.y;
   if (i >= p.shape.rows || j >= p.shape.cols) { return old; }
-  return apply(i, j, V()).x;
+  return apply(fixed(), i, j, V()).x;
 }
 
 @compute @workgroup_size(SIZE)

@@ -91,6 +91,7 @@ type Func struct {
 	Slots   []Slot
 	Scalars int
 	Calls   []Call
+	Flat    bool // every place begins at 0, as whole matrices do: a tenth faster where a shader is software
 }
 
 // The limits of one Func. The parameter block has at most 1024 bytes.
@@ -108,27 +109,13 @@ func Identity(store View) *Func {
 	return f
 }
 
-// StoreTo returns a copy of f that stores to a buffer of its own in slot 0. Operands that lie in slot 0, the result's
-// buffer, move to a new last slot, and moved is set.
-func (f *Func) StoreTo(store View) (g *Func, moved bool) {
-	c := *f
-	c.Store = store
-	c.Slots = append([]Slot{{store.Type, store.Class == Vector}}, f.Slots[1:]...)
-	c.Loads = append([]View(nil), f.Loads...)
-	for i := range c.Loads {
-		if c.Loads[i].Slot == 0 {
-			c.Loads[i].Slot, moved = uint8(len(f.Slots)), true
-		}
-	}
-	if moved {
-		c.Slots = append(c.Slots, f.Slots[0])
-	}
-	return &c, moved
-}
-
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
-	b = append(b, byte(f.Type), byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
+	kind := byte(f.Type)
+	if f.Flat {
+		kind |= 1 << 7
+	}
+	b = append(b, kind, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
 	for _, c := range f.Code {
 		b = append(b, byte(c.Op), c.X, c.Y, c.Z)
 	}

@@ -157,16 +157,16 @@ const helperNaN = `fn nan4(x: vec4<f32>) -> vec4<bool> {
 `
 
 // WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it. Cephes' expf is within 2 of them everywhere: the exponent
-// is split off exactly, a polynomial does the rest. Results below the smallest normal number are 0.
+// is split off exactly, a polynomial does the rest, and n goes straight into its exponent: y is at least 1 for the smallest n
+// and less than 1 for the largest, so that neither end is passed. Results below the smallest normal number are 0.
 const helperExp = `fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.0), vec4<f32>(88.7));
+  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
   let n = floor(c * 1.44269504 + 0.5);
   let r = (c - n * 0.693359375) + n * 2.12194440e-4;
   let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
   let y = q * (r * r) + r + 1.0;
-  let h = floor(n * 0.5);
-  let e = bitcast<vec4<f32>>((vec4<i32>(h) + vec4<i32>(127)) << vec4<u32>(23u)) * bitcast<vec4<f32>>((vec4<i32>(n - h) + vec4<i32>(127)) << vec4<u32>(23u));
-  let inside = select(y * e, vec4<f32>(), x < vec4<f32>(-87.336));
+  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
   let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
   return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }

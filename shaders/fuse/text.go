@@ -41,14 +41,17 @@ func (f *Func) Access(own ...shaders.Access) []shaders.Access {
 // Text returns the region: the parameter struct, the storage bindings numbered from base on, the functions apply, store
 // and, if block is set, apply4.
 //
-//	fn apply(i: u32, j: u32, acc: V) -> V          the value at row i, columns j..j+3; j is a multiple of 4
-//	fn apply4(i: u32, j: u32) -> Block             rows i..i+3 of it
-//	fn store(i: u32, j: u32, n: u32, v: V)         writes the first n of the four
+//	fn fixed() -> Fixed                                 the places and scalars, to be asked for once
+//	fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V     the value at row i, columns j..j+3; j is a multiple of 4
+//	fn apply4(f: Fixed, i: u32, j: u32) -> Block        rows i..i+3 of it
+//	fn store(f: Fixed, i: u32, j: u32, n: u32, v: V)    writes the first n of the four
 //
-// V is the vector of four of the computed type, T its scalar. The kernel declares struct Shape and reads p.shape.
+// V is the vector of four of the computed type, T its scalar. The kernel declares struct Shape and reads p.shape. Software
+// adapters read the parameter block anew wherever the text does, in every turn of a loop, and check the bounds each time.
 func (f *Func) Text(base int, block bool) string {
 	w := &writer{}
 	f.head(w, base)
+	f.fixed(w)
 	for i, s := range f.Slots {
 		s.accessors(w, i)
 	}
@@ -82,6 +85,47 @@ func (f *Func) head(w *writer, base int) {
 		}
 		w.put("@group(0) @binding(", base+i, ") var<storage, ", mode, "> s", i, ": array<", s.element(), ">;\n")
 	}
+}
+
+// fixed writes the struct Fixed and the function that fills it: the places of the result (o) and of the operands (o0, o1,
+// ...), and the scalars.
+func (f *Func) fixed(w *writer) {
+	names := []string{"o"}
+	for i := range f.Loads {
+		names = append(names, "o"+strconv.Itoa(i))
+	}
+	w.put("struct Fixed {\n")
+	for _, n := range names {
+		w.put("  ", n, ": vec4<u32>,\n")
+	}
+	for i := range f.Scalars {
+		w.put("  c", i, ": ", f.Type.WGSL(), ",\n")
+	}
+	w.put("}\nfn fixed() -> Fixed {\n  return Fixed(")
+	for i := range names {
+		w.put("p.views[", i, "], ")
+	}
+	for i := range f.Scalars {
+		w.put(f.scalar(i), ", ")
+	}
+	w.put(");\n}\n")
+}
+
+// base begins the sum that is an element's address.
+func (f *Func) base() string {
+	if f.Flat {
+		return ""
+	}
+	return "v.x + "
+}
+
+// scalar reads a scalar from the parameter block.
+func (f *Func) scalar(n int) string {
+	word := "p.scalars[" + strconv.Itoa(n/4) + "]." + "xyzw"[n%4:n%4+1]
+	if f.Type == U32 {
+		return word
+	}
+	return "bitcast<" + f.Type.WGSL() + ">(" + word + ")"
 }
 
 func (s Slot) element() string {
@@ -125,16 +169,16 @@ func (f *Func) convert(t Type, expr string) string {
 
 func (f *Func) loader(w *writer, n int, v View) {
 	s := int(v.Slot)
-	w.put("fn load", n, "(i: u32, j: u32) -> V {\n  let v = p.views[", n+1, "];\n")
+	w.put("fn load", n, "(f: Fixed, i: u32, j: u32) -> V {\n  let v = f.o", n, ";\n")
 	raw := "vec4<" + v.Type.WGSL() + ">"
 	at := "at" + strconv.Itoa(s)
 	switch v.Class {
 	case Vector:
-		w.put("  return ", f.convert(v.Type, "quad"+strconv.Itoa(s)+"((v.x + i * v.y + j) >> 2u)"), ";\n")
+		w.put("  return ", f.convert(v.Type, "quad"+strconv.Itoa(s)+"(("+f.base()+"i * v.y + j) >> 2u)"), ";\n")
 	case Column:
-		w.put("  return ", f.convert(v.Type, raw+"("+at+"(v.x + i * v.y))"), ";\n")
+		w.put("  return ", f.convert(v.Type, raw+"("+at+"("+f.base()+"i * v.y))"), ";\n")
 	default:
-		w.put("  let o = v.x + i * v.y + j * v.z;\n")
+		w.put("  let o = ", f.base(), "i * v.y + j * v.z;\n")
 		w.put("  return ", f.convert(v.Type, raw+"("+at+"(o), "+at+"(o + v.z), "+at+"(o + 2u * v.z), "+at+"(o + 3u * v.z))"), ";\n")
 	}
 	w.put("}\n")
@@ -142,12 +186,12 @@ func (f *Func) loader(w *writer, n int, v View) {
 
 // loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
 func (f *Func) loader4(w *writer, n int, v View) {
-	w.put("fn load4_", n, "(i: u32, j: u32) -> Block {\n")
+	w.put("fn load4_", n, "(f: Fixed, i: u32, j: u32) -> Block {\n")
 	if v.Class != Crossed {
-		w.put("  return Block(load", n, "(i, j), load", n, "(i + 1u, j), load", n, "(i + 2u, j), load", n, "(i + 3u, j));\n}\n")
+		w.put("  return Block(load", n, "(f, i, j), load", n, "(f, i + 1u, j), load", n, "(f, i + 2u, j), load", n, "(f, i + 3u, j));\n}\n")
 		return
 	}
-	w.put("  let v = p.views[", n+1, "];\n  let o = (v.x + i + j * v.z) >> 2u;\n  let d = v.z >> 2u;\n")
+	w.put("  let v = f.o", n, ";\n  let o = (", f.base(), "i + j * v.z) >> 2u;\n  let d = v.z >> 2u;\n")
 	for l := range 4 {
 		w.put("  let c", l, " = ", f.convert(v.Type, "quad"+strconv.Itoa(int(v.Slot))+"(o + "+strconv.Itoa(l)+"u * d)"), ";\n")
 	}
@@ -178,7 +222,7 @@ func (f *Func) function(w *writer) {
 			}
 		}
 	}
-	w.put("fn fused(acc: V")
+	w.put("fn fused(f: Fixed, acc: V")
 	for i := range f.Loads {
 		w.put(", x", i, ": V")
 	}
@@ -207,11 +251,7 @@ func (f *Func) value(c Instr) string {
 	case OpLoad:
 		return "x" + num(c.X)
 	case OpScalar:
-		word := "p.scalars[" + strconv.Itoa(int(c.X)/4) + "]." + "xyzw"[c.X%4:c.X%4+1]
-		if f.Type == U32 {
-			return "V(" + word + ")"
-		}
-		return "V(bitcast<" + f.Type.WGSL() + ">(" + word + "))"
+		return "V(f.c" + num(c.X) + ")"
 	case OpCall:
 		return f.callText(c)
 	}
@@ -242,24 +282,24 @@ func (f *Func) callText(c Instr) string {
 }
 
 func (f *Func) apply(w *writer) {
-	w.put("fn apply(i: u32, j: u32, acc: V) -> V {\n  return fused(acc")
+	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc")
 	for i := range f.Loads {
-		w.put(", load", i, "(i, j)")
+		w.put(", load", i, "(f, i, j)")
 	}
 	w.put(");\n}\n")
 }
 
 func (f *Func) apply4(w *writer) {
-	w.put("fn apply4(i: u32, j: u32) -> Block {\n")
+	w.put("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n")
 	for i := range f.Loads {
-		w.put("  let x", i, " = load4_", i, "(i, j);\n")
+		w.put("  let x", i, " = load4_", i, "(f, i, j);\n")
 	}
 	w.put("  return Block(")
 	for q, m := range []string{"a", "b", "c", "d"} {
 		if q > 0 {
 			w.put(", ")
 		}
-		w.put("fused(V()")
+		w.put("fused(f, V()")
 		for i := range f.Loads {
 			w.put(", x", i, ".", m)
 		}
@@ -293,7 +333,7 @@ func (f *Func) store(w *writer) {
 	if t == F16 && f.Store.Class != Vector {
 		return
 	}
-	w.put("fn store(i: u32, j: u32, n: u32, r: V) {\n  let v = p.views[0];\n")
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n")
 	c := "r"
 	if t.Compute() != f.Type {
 		c = "vec4<" + t.WGSL() + ">(r)"
@@ -301,12 +341,12 @@ func (f *Func) store(w *writer) {
 	w.put("  let c = ", c, ";\n")
 	switch {
 	case f.Store.Class != Vector:
-		w.put("  let o = v.x + i * v.y + j * v.z;\n  s0[o] = c.x;\n")
+		w.put("  let o = ", f.base(), "i * v.y + j * v.z;\n  s0[o] = c.x;\n")
 		for l, m := range []string{"y", "z", "w"} {
 			w.put("  if (n > ", l+1, "u) { s0[o + ", l+1, "u * v.z] = c.", m, "; }\n")
 		}
 	default:
-		w.put("  let o = (v.x + i * v.y + j) >> 2u;\n  var d = c;\n")
+		w.put("  let o = (", f.base(), "i * v.y + j) >> 2u;\n  var d = c;\n")
 		w.put("  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }\n")
 		if t == F16 {
 			w.put("  s0[o] = vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw));\n")

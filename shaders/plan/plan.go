@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan describes computations that take one launch or several: products whose long sums are cut into parts,
-// reductions in stages. The kernel families return plans; the caller compiles their kernels, provides their scratch memory
-// and launches them in order.
+// Package plan describes computations that take one launch or several, such as products whose long sums are cut into
+// parts. A kernel family returns plans; the caller compiles their kernels, provides their scratch memory and launches them
+// in order.
 package plan
 
 import (
@@ -27,20 +27,21 @@ var Portable = Device{MaxInvocations: 256, MaxMemory: 16384}
 // Buffer is something that a pass binds or writes.
 type Buffer uint8
 
-// The buffers. A and B are the operands that a family reads by itself. Result and the operands of a function are the
-// caller's business.
+// The buffers. A and B are the operands that a family reads by itself, Scratch holds partial results. Result and the
+// operands of the function are the caller's business.
 const (
 	Result Buffer = iota
 	A
 	B
-	Scratch0
-	Scratch1
+	Scratch
+
+	Buffers // how many there are
 )
 
 // Plan is a list of launches, none for an empty result. S tells the kernels of a family apart.
 type Plan[S comparable] struct {
 	Passes  []Pass[S]
-	Scratch [2]int // bytes of Scratch0 and Scratch1
+	Scratch int // bytes of scratch memory
 }
 
 // Pass is one launch. Its storage bindings are those in Own and then the slots of its function.
@@ -49,25 +50,17 @@ type Pass[S comparable] struct {
 	Groups [3]uint32
 	Shape  []byte   // begins the parameter block; [fuse.Func.Params] appends the rest
 	Own    []Buffer // the kernel's own bindings, from binding 1 on
-	Head   bool     // applies the function that computes the operand, otherwise the one that finishes the result
-	To     Buffer   // where the function's slot 0 lies: Result, Scratch0 or Scratch1
-	Row    uint32   // the row step there, unless it is Result
+	To     Buffer   // where the function's slot 0 lies: Result or Scratch
+	Row    uint32   // the row step in Scratch
 }
 
-// Func returns the function that completes the pass's kernel. head computes the operand of a reduction or a softmax, tail
-// finishes a product or a reduction; either may be nil where the family takes none. Partial results go to scratch memory
-// as they are. moved is set when operands of head in the result's buffer are now in a new last slot, because scratch memory
-// took the first one.
-func (p *Pass[S]) Func(head, tail *fuse.Func, compute fuse.Type) (f *fuse.Func, moved bool) {
-	switch {
-	case p.Head && p.To == Result:
-		return head, false
-	case p.Head:
-		return head.StoreTo(scratchView(compute))
-	case p.To == Result:
-		return tail, false
+// Func returns the function that completes the pass's kernel: f, the caller's, in the pass that stores the result. Partial
+// results of type compute are stored as they are.
+func (p *Pass[S]) Func(f *fuse.Func, compute fuse.Type) *fuse.Func {
+	if p.To == Result {
+		return f
 	}
-	return partial[compute&3], false
+	return partial[compute&3]
 }
 
 // Place returns where the pass stores its results, given the place of the final one.
@@ -78,12 +71,13 @@ func (p *Pass[S]) Place(result fuse.Place) fuse.Place {
 	return fuse.Place{Row: p.Row, Col: 1}
 }
 
-func scratchView(t fuse.Type) fuse.View { return fuse.View{Type: t, Class: fuse.Vector} }
-
 // partial stores what it is given in scratch memory.
-var partial = [4]*fuse.Func{
-	fuse.Identity(scratchView(fuse.F32)), fuse.Identity(scratchView(fuse.I32)), fuse.Identity(scratchView(fuse.U32)),
-	fuse.Identity(scratchView(fuse.F32)),
+var partial = [4]*fuse.Func{store(fuse.F32), store(fuse.I32), store(fuse.U32), store(fuse.F32)}
+
+func store(t fuse.Type) *fuse.Func {
+	f := fuse.Identity(fuse.View{Type: t, Class: fuse.Vector})
+	f.Flat = true
+	return f
 }
 
 // Quads is how many vectors of four hold n elements.

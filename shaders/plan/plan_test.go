@@ -9,33 +9,15 @@ import (
 	"github.com/sublet-gpu/sublet/shaders/fuse"
 )
 
-// TestFunc checks which function completes which pass.
 func TestFunc(t *testing.T) {
-	view := fuse.View{Type: fuse.F32, Class: fuse.Vector}
-	tail := fuse.Identity(view)
-	head := &fuse.Func{
-		Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{view}, Store: fuse.View{Type: fuse.F16, Class: fuse.Gather},
-		Slots: []fuse.Slot{{Type: fuse.F16}},
+	f := fuse.Identity(fuse.View{Type: fuse.F16, Class: fuse.Vector})
+	if g := (&Pass[int]{}).Func(f, fuse.F32); g != f {
+		t.Errorf("the last pass stores by %+v", g)
 	}
-	for _, c := range []struct {
-		pass  Pass[int]
-		same  *fuse.Func
-		moved bool
-	}{
-		{Pass[int]{Head: true}, head, false},
-		{Pass[int]{}, tail, false},
-		{Pass[int]{Head: true, To: Scratch1}, nil, true},
-		{Pass[int]{To: Scratch0}, nil, false},
-	} {
-		f, moved := c.pass.Func(head, tail, fuse.F32)
-		if moved != c.moved || c.same != nil && f != c.same {
-			t.Errorf("%+v: %+v, moved %v", c.pass, f, moved)
-		}
-		if c.same == nil && (f.Store != view || !f.Slots[0].Vec) {
-			t.Errorf("%+v does not store vectors in scratch memory: %+v", c.pass, f)
-		}
-		if moved && (f.Loads[0].Slot != 1 || f.Slots[1] != head.Slots[0] || head.Loads[0].Slot != 0) {
-			t.Errorf("the operand is in slot %d of %v", f.Loads[0].Slot, f.Slots)
+	for _, typ := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
+		g := (&Pass[int]{To: Scratch}).Func(f, typ)
+		if g.Store != (fuse.View{Type: typ, Class: fuse.Vector}) || g.Type != typ || !g.Slots[0].Vec {
+			t.Errorf("partial results of type %d are stored by %+v", typ, g)
 		}
 	}
 }
@@ -45,7 +27,7 @@ func TestPlace(t *testing.T) {
 	if p := (&Pass[int]{}).Place(result); p != result {
 		t.Error(p)
 	}
-	if p := (&Pass[int]{To: Scratch0, Row: 12}).Place(result); p != (fuse.Place{Row: 12, Col: 1}) {
+	if p := (&Pass[int]{To: Scratch, Row: 12}).Place(result); p != (fuse.Place{Row: 12, Col: 1}) {
 		t.Error(p)
 	}
 }

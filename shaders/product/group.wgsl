@@ -55,8 +55,10 @@ fn b_start(d: vec2<u32>, j: u32, l: u32) -> u32 { return d.x + (j >> 2u) + 4u * 
 fn b_deep(d: u32) -> u32 { return 4u * d; }
 fn b_wide(d: u32) -> u32 { return 1u; }
 fn b_load(q: u32, d: u32) -> Quad { return Quad(b[q], b[q + d], b[q + 2u * d], b[q + 3u * d]); }
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
 // @end
 
 var<workgroup> tileA: array<array<V, AW>, DEPTH>;
@@ -149,13 +151,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
   }
 
+  let f = fixed();
   for (var q = 0u; q < RQ; q++) { // @unroll
     for (var r = 0u; r < 4u; r++) { // @unroll
       let i = row + 4u * (y + q * TY) + r;
       if (i < s.m) {
         for (var c = 0u; c < CQ; c++) { // @unroll
           let j = col + 4u * (x + c * TX);
-          if (j < s.n) { store(part * s.m + i, j, min(s.n - j, 4u), apply(i, j, acc[q][r][c])); }
+          if (j < s.n) { store(f, part * s.m + i, j, min(s.n - j, 4u), apply(f, i, j, acc[q][r][c])); }
         } // @unroll
       }
     } // @unroll

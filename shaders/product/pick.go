@@ -74,8 +74,17 @@ const maxSize = math.MaxInt32
 
 // Pick plans a product by the variant that promises to be the fastest. The plan is empty if the result is.
 func Pick(r *Request) (Plan, error) {
+	return PickNow(r, func(Spec, int) bool { return true })
+}
+
+// PickNow plans a product by the variant that gives its result the soonest, for kernels of which some would have to be
+// compiled first. Software adapters take a third of a second for those that run the fastest.
+func PickNow(r *Request, compiled func(s Spec, parts int) bool) (Plan, error) {
 	best := choice{cost: math.Inf(1)}
 	err := r.each(func(c choice) {
+		if !compiled(c.spec, c.parts) {
+			c.cost += r.costs().compiling(c.spec)
+		}
 		if c.cost < best.cost {
 			best = c
 		}
@@ -176,14 +185,14 @@ func (r *Request) plan(s Spec, parts int) Plan {
 		return Plan{Passes: []Pass{first}}
 	}
 	quads := plan.Quads(r.N)
-	first.To, first.Row = plan.Scratch0, uint32(4*quads)
+	first.To, first.Row = plan.Scratch, uint32(4*quads)
 	last := Pass{
 		Spec:   Spec{Kernel: Sum, Tiling: Tiling{TX: sumGroup, TY: 1}},
 		Groups: shaders.Fold(shaders.Ceil(r.M*quads, sumGroup)),
 		Shape:  plan.Words(nil, r.M, r.N, quads, parts),
-		Own:    []plan.Buffer{plan.Scratch0},
+		Own:    []plan.Buffer{plan.Scratch},
 	}
-	return Plan{Passes: []Pass{first, last}, Scratch: [2]int{parts * r.M * quads * 16}}
+	return Plan{Passes: []Pass{first, last}, Scratch: parts * r.M * quads * 16}
 }
 
 const sumGroup = 64

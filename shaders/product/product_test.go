@@ -85,14 +85,11 @@ func execute(t *testing.T, p Plan, f *fuse.Func, a, b memory, m, n int) []byte {
 	t.Helper()
 	buffers := map[plan.Buffer][]byte{
 		plan.A: a.bytes, plan.B: b.bytes, plan.Result: make([]byte, m*n*f.Store.Type.Size()),
-		plan.Scratch0: make([]byte, p.Scratch[0]), plan.Scratch1: make([]byte, p.Scratch[1]),
+		plan.Scratch: make([]byte, p.Scratch),
 	}
 	for i := range p.Passes {
 		ps := &p.Passes[i]
-		g, moved := ps.Func(nil, f, f.Type)
-		if moved {
-			t.Fatal("a product has no head")
-		}
+		g := ps.Func(f, f.Type)
 		program, err := Build(ps.Spec, g)
 		if err != nil {
 			t.Fatal(err)
@@ -215,10 +212,10 @@ func TestTail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scratch := make([]byte, p.Scratch[0])
+			scratch := make([]byte, p.Scratch)
 			if len(p.Passes) == 2 {
 				first := &p.Passes[0]
-				g, _ := first.Func(nil, f, fuse.F32)
+				g := first.Func(f, fuse.F32)
 				part, err := Build(first.Spec, g)
 				if err != nil {
 					t.Fatal(err)
@@ -321,13 +318,13 @@ func checkPlan(t *testing.T, r *Request, p Plan) {
 		t.Error("no name in", s)
 	}
 	if sh.parts == 1 {
-		if len(p.Passes) != 1 || first.To != plan.Result || p.Scratch != [2]int{} {
+		if len(p.Passes) != 1 || first.To != plan.Result || p.Scratch != 0 {
 			t.Errorf("%s: one part, but %d passes", s, len(p.Passes))
 		}
 		return
 	}
-	if len(p.Passes) != 2 || first.To != plan.Scratch0 || p.Passes[1].To != plan.Result || int(first.Row)*4*r.M*sh.parts != p.Scratch[0] {
-		t.Errorf("%s: %d parts, %d passes, %d bytes of scratch memory", s, sh.parts, len(p.Passes), p.Scratch[0])
+	if len(p.Passes) != 2 || first.To != plan.Scratch || p.Passes[1].To != plan.Result || int(first.Row)*4*r.M*sh.parts != p.Scratch {
+		t.Errorf("%s: %d parts, %d passes, %d bytes of scratch memory", s, sh.parts, len(p.Passes), p.Scratch)
 	}
 }
 

@@ -41,8 +41,10 @@ fn b_start(d: vec2<u32>, j: u32, l: u32) -> u32 { return d.x + (j >> 2u) + 4u * 
 fn b_deep(d: u32) -> u32 { return 4u * d; }
 fn b_wide(d: u32) -> u32 { return 1u; }
 fn b_load(q: u32, d: u32) -> Quad { return Quad(b[q], b[q + d], b[q + 2u * d], b[q + 3u * d]); }
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
 // @end
 
 var<workgroup> sums: array<V, THREADS>;
@@ -87,5 +89,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
   }
   let out = 4u * ((g % s.wide) * COLS + local);
-  if (local < COLS && out < s.n) { store(part, out, min(s.n - out, 4u), apply(0u, out, sums[local])); }
+  let f = fixed();
+  if (local < COLS && out < s.n) { store(f, part, out, min(s.n - out, 4u), apply(f, 0u, out, sums[local])); }
 }

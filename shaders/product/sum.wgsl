@@ -17,8 +17,10 @@ struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> a: array<V>;
 @group(0) @binding(2) var<storage, read_write> s0: array<vec4<f32>>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
 // @end
 
 @compute @workgroup_size(GROUP)
@@ -32,5 +34,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
   for (var x = 0u; x < s.parts; x++) {
     acc += a[t + x * s.m * s.quads];
   }
-  store(i, j, min(s.n - j, 4u), apply(i, j, acc));
+  let f = fixed();
+  store(f, i, j, min(s.n - j, 4u), apply(f, i, j, acc));
 }

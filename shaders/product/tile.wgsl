@@ -44,8 +44,10 @@ fn b_start(d: vec2<u32>, j: u32, l: u32) -> u32 { return d.x + (j >> 2u) + 4u * 
 fn b_deep(d: u32) -> u32 { return 4u * d; }
 fn b_wide(d: u32) -> u32 { return 1u; }
 fn b_load(q: u32, d: u32) -> Quad { return Quad(b[q], b[q + d], b[q + 2u * d], b[q + 3u * d]); }
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
 // @end
 
 @compute @workgroup_size(GROUP)
@@ -95,6 +97,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     qb += deepB;
   }
 
+  let f = fixed();
   let base = part * s.m;
   for (var q = 0u; q < RQ; q++) { // @unroll
     for (var r = 0u; r < RT; r++) { // @unroll
@@ -105,7 +108,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
           if (j < s.n) {
             var n = 4u;
             if (EDGE) { n = min(s.n - j, 4u); }
-            store(base + i, j, n, apply(i, j, acc[q][r][c]));
+            store(f, base + i, j, n, apply(f, i, j, acc[q][r][c]));
           }
         } // @unroll
       }

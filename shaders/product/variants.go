@@ -92,11 +92,12 @@ type costs struct {
 	row     float64 // going on to the next four rows of B, where they lie far apart
 	lanes   int     // of the machine's vectors
 	launch  float64
+	compile [2]float64 // a kernel, and each element of its tile
 }
 
 var (
 	wide   = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
-	narrow = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000}
+	narrow = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
 )
 
 // What is taken to run at the same time: workers of a software adapter, workgroups of hardware. More is no use to fewer,
@@ -143,6 +144,14 @@ func (v *variant) rounds(r *Request, s Spec, parts int) int {
 		return shaders.Ceil(shaders.Ceil(tiles, r.costs().lanes), workers)
 	}
 	return shaders.Ceil(tiles, busyGroups)
+}
+
+// smallTile is the size below which tiles do not compile faster.
+const smallTile = 32
+
+// compiling is the cost of compiling a kernel.
+func (c *costs) compiling(s Spec) float64 {
+	return c.compile[0] + c.compile[1]*float64(max(s.rows()*s.cols(), smallTile))
 }
 
 // of is the cost of loading a vector.

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
+	"strconv"
 
 	"github.com/sublet-gpu/sublet/shaders"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
@@ -49,6 +50,7 @@ var formNames = [...]string{"rows", "tree", "cols"}
 type Spec struct {
 	Form Form
 	Op   Op
+	Wide uint8 // Cols: vectors of a row that an invocation takes
 }
 
 // Workgroup sizes, and how many invocations are enough to keep a device busy. Hardware takes many times what software
@@ -60,6 +62,7 @@ const (
 	hardwareBusy = 1 << 16
 	turns        = shaders.LoopLimit / 2 // loop turns of an invocation
 	alone        = 256                   // vectors, or rows, that one invocation folds without a second pass
+	manyVectors  = 64                    // of a row, that an invocation of a software adapter takes four of
 )
 
 // Pass is one launch over rows x cols elements. It leaves a Parts-wide row of partial results for each row (Rows, Tree),
@@ -80,33 +83,42 @@ func PlanRows(op Op, rows, cols int, software bool) Pass {
 			parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 		}
 		parts = max(parts, shaders.Ceil(vectors, turns), 1)
-		return Pass{Spec{Rows, op}, parts, shaders.Fold(shaders.Ceil(rows*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
+		return Pass{Spec{Form: Rows, Op: op}, parts, shaders.Fold(shaders.Ceil(rows*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
 	}
 	parts := min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
 	parts = max(parts, shaders.Ceil(vectors, turns*treeSize), 1)
-	return Pass{Spec{Tree, op}, parts, shaders.Fold(rows * parts), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
+	return Pass{Spec{Form: Tree, Op: op}, parts, shaders.Fold(rows * parts), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
 }
 
 // PlanCols plans a pass that folds columns.
 func PlanCols(op Op, rows, cols int, software bool) Pass {
 	across := max(shaders.Ceil(cols, 4), 1)
-	busy := hardwareBusy
+	busy, wide := hardwareBusy, 1
 	if software {
 		busy = softwareBusy
+		if across >= manyVectors {
+			wide = 4
+		}
 	}
+	lanes := shaders.Ceil(across, wide)
 	parts := 1
 	if rows > alone {
-		parts = min(shaders.Ceil(busy, across), shaders.Ceil(rows, 8))
+		parts = min(shaders.Ceil(busy, lanes), shaders.Ceil(rows, 8))
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)
-	return Pass{Spec{Cols, op}, parts, shaders.Fold(shaders.Ceil(across*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts), uint32(across)}}
+	s := Spec{Form: Cols, Op: op, Wide: uint8(wide)}
+	return Pass{s, parts, shaders.Fold(shaders.Ceil(lanes*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts), uint32(across)}}
 }
 
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	source := [...]string{rowsSource, treeSource, colsSource}[s.Form]
 	fused := f.Text(1, false) + foldText(s.Op, f.Type)
-	text, err := shaders.Expand(source, fused)
+	var params []shaders.Param
+	if s.Form == Cols {
+		params = []shaders.Param{{Name: "WIDE", Value: strconv.Itoa(max(int(s.Wide), 1)) + "u"}}
+	}
+	text, err := shaders.Expand(source, fused, params...)
 	if err != nil {
 		return shaders.Program{}, err
 	}

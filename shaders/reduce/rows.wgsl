@@ -18,8 +18,10 @@ alias V = vec4<f32>;
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<f32>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
 fn identity() -> V { return V(); }
 fn combine(x: V, y: V) -> V { return x + y; }
 // @end
@@ -31,6 +33,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = t / parts;
   let part = t - i * parts;
   if (i >= p.shape.rows) { return; }
+  let f = fixed();
   let whole = p.shape.cols >> 2u; // vectors without the last, partial one
   var a = identity();
   var b = identity();
@@ -39,22 +42,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var q = part;
   let step = parts * 4u;
   while (q + 3u * parts < whole) {
-    a = combine(a, apply(i, q << 2u, V()));
-    b = combine(b, apply(i, (q + parts) << 2u, V()));
-    c = combine(c, apply(i, (q + 2u * parts) << 2u, V()));
-    d = combine(d, apply(i, (q + 3u * parts) << 2u, V()));
+    a = combine(a, apply(f, i, q << 2u, V()));
+    b = combine(b, apply(f, i, (q + parts) << 2u, V()));
+    c = combine(c, apply(f, i, (q + 2u * parts) << 2u, V()));
+    d = combine(d, apply(f, i, (q + 3u * parts) << 2u, V()));
     q += step;
   }
   while (q < whole) {
-    a = combine(a, apply(i, q << 2u, V()));
+    a = combine(a, apply(f, i, q << 2u, V()));
     q += parts;
   }
   let rest = p.shape.cols & 3u;
   if (rest > 0u && q == whole) { // the turn of the partial vector
-    let last = apply(i, q << 2u, V());
+    let last = apply(f, i, q << 2u, V());
     b = combine(b, select(identity(), last, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(rest)));
   }
   a = combine(combine(a, b), combine(c, d));
   let h = combine(V(a.x, a.y, a.x, a.y), V(a.z, a.w, a.z, a.w));
-  store(i, part, 1u, combine(h, V(h.y)));
+  store(f, i, part, 1u, combine(h, V(h.y)));
 }

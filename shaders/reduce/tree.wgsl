@@ -18,8 +18,10 @@ alias V = vec4<f32>;
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<f32>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
 fn identity() -> V { return V(); }
 fn combine(x: V, y: V) -> V { return x + y; }
 // @end
@@ -31,6 +33,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let g = group.x + group.y * groups.x;
   let i = g / p.shape.parts;
   let part = g - i * p.shape.parts;
+  let f = fixed();
   let whole = p.shape.cols >> 2u;
   let rest = p.shape.cols & 3u;
   var a = identity();
@@ -39,16 +42,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let step = p.shape.parts * SIZE;
     var q = part * SIZE + local;
     while (q + step < whole) {
-      a = combine(a, apply(i, q << 2u, V()));
-      b = combine(b, apply(i, (q + step) << 2u, V()));
+      a = combine(a, apply(f, i, q << 2u, V()));
+      b = combine(b, apply(f, i, (q + step) << 2u, V()));
       q += 2u * step;
     }
     while (q < whole) {
-      a = combine(a, apply(i, q << 2u, V()));
+      a = combine(a, apply(f, i, q << 2u, V()));
       q += step;
     }
     if (rest > 0u && q == whole) { // the turn of the partial vector
-      let last = apply(i, q << 2u, V());
+      let last = apply(f, i, q << 2u, V());
       b = combine(b, select(identity(), last, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(rest)));
     }
   }
@@ -61,6 +64,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (local == 0u && i < p.shape.rows) {
     let r = held[0];
     let h = combine(V(r.x, r.y, r.x, r.y), V(r.z, r.w, r.z, r.w));
-    store(i, part, 1u, combine(h, V(h.y)));
+    store(f, i, part, 1u, combine(h, V(h.y)));
   }
 }

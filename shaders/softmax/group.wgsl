@@ -25,8 +25,10 @@ alias V = vec4<f32>;
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
 fn log4(x: V) -> V { return log(x); }
 // @end
 
@@ -37,7 +39,7 @@ var<workgroup> sums: array<f32, SIZE>;
 fn lanes(j: u32) -> vec4<bool> { return vec4<u32>(j, j + 1u, j + 2u, j + 3u) < vec4<u32>(p.shape.cols); }
 
 // value is the vector at j; what lies beyond the row is as small as can be.
-fn value(i: u32, j: u32) -> V { return select(V(LOWEST), apply(i, j, V()), lanes(j)); }
+fn value(f: Fixed, i: u32, j: u32) -> V { return select(V(LOWEST), apply(f, i, j, V()), lanes(j)); }
 
 fn size(x: V) -> vec4<u32> { return bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu); }
 
@@ -54,6 +56,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = group.x + group.y * groups.x;
   if (i >= p.shape.rows) { return; }
   let cols = p.shape.cols;
+  let f = fixed();
   let step = 4u * SIZE;
   let start = 4u * local;
   var held: array<V, HELD>;
@@ -61,12 +64,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var bits = vec4<u32>(); // the largest, without signs
   for (var h = 0u; h < HELD; h++) { // @unroll
     held[h] = V(LOWEST);
-    if (start + h * step < cols) { held[h] = value(i, start + h * step); }
+    if (start + h * step < cols) { held[h] = value(f, i, start + h * step); }
     m = max(m, held[h]);
     bits = max(bits, size(held[h]));
   } // @unroll
   for (var j = start + HELD * step; j < cols; j += step) {
-    let x = value(i, j);
+    let x = value(f, i, j);
     m = max(m, x);
     bits = max(bits, size(x));
   }
@@ -82,7 +85,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var h = 0u; h < HELD; h++) { // @unroll
     sum += powers(held[h], top, start + h * step);
   } // @unroll
-  for (var j = start + HELD * step; j < cols; j += step) { sum += powers(value(i, j), top, j); }
+  for (var j = start + HELD * step; j < cols; j += step) { sum += powers(value(f, i, j), top, j); }
   if (any(bits > vec4<u32>(0x7f800000u)) || top > -LOWEST) { sum = V(bitcast<f32>(p.shape.nan)); }
   sums[local] = (sum.x + sum.y) + (sum.z + sum.w);
   workgroupBarrier();
@@ -92,13 +95,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   let total = sums[0];
   let scale = 1.0 / total;
-  let shift = log4(V(total));
+  var shift = V();
+  if (LOG) { shift = log4(V(total)); }
   for (var h = 0u; h < HELD; h++) { // @unroll
     if (start + h * step < cols) {
-      store(i, start + h * step, min(cols - start - h * step, 4u), finish(held[h], top, scale, shift));
+      store(f, i, start + h * step, min(cols - start - h * step, 4u), finish(held[h], top, scale, shift));
     }
   } // @unroll
   for (var j = start + HELD * step; j < cols; j += step) {
-    store(i, j, min(cols - j, 4u), finish(apply(i, j, V()), top, scale, shift));
+    store(f, i, j, min(cols - j, 4u), finish(apply(f, i, j, V()), top, scale, shift));
   }
 }

@@ -23,8 +23,10 @@ alias V = vec4<f32>;
 struct Params { shape: Shape }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
-fn apply(i: u32, j: u32, acc: V) -> V { return acc; }
-fn store(i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
 fn log4(x: V) -> V { return log(x); }
 // @end
 
@@ -38,25 +40,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = (group.x + group.y * groups.x) * SIZE + local;
   if (i >= p.shape.rows) { return; }
   let cols = p.shape.cols;
+  let f = fixed();
 
-  // Four vectors at a time, so that scaling costs a quarter.
+  // Four vectors at a time, so that scaling costs a quarter. Their sum is NaN if one of them is, or if there are infinities
+  // of both signs, and then the row is NaN as well.
   var m = V(LOWEST);
   var sum = V();
   var bits = vec4<u32>(); // the largest, without signs
   var j = 0u;
   for (; j + 15u < cols; j += 16u) {
-    let a = apply(i, j, V());
-    let b = apply(i, j + 4u, V());
-    let c = apply(i, j + 8u, V());
-    let d = apply(i, j + 12u, V());
-    bits = max(bits, max(max(size(a), size(b)), max(size(c), size(d))));
+    let a = apply(f, i, j, V());
+    let b = apply(f, i, j + 4u, V());
+    let c = apply(f, i, j + 8u, V());
+    let d = apply(f, i, j + 12u, V());
+    bits = max(bits, size((a + b) + (c + d)));
     let t = max(max(max(a, b), max(c, d)), m);
     sum = sum * exp(m - t) + ((exp(a - t) + exp(b - t)) + (exp(c - t) + exp(d - t)));
     m = t;
   }
   for (; j < cols; j += 4u) {
     let inside = lanes(j);
-    let x = select(V(LOWEST), apply(i, j, V()), inside);
+    let x = select(V(LOWEST), apply(f, i, j, V()), inside);
     bits = max(bits, size(x));
     let t = max(x, m);
     sum = sum * exp(m - t) + select(V(), exp(x - t), inside);
@@ -68,11 +72,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (any(bits > vec4<u32>(0x7f800000u)) || top > -LOWEST) { total = bitcast<f32>(p.shape.nan); }
 
   let scale = 1.0 / total;
-  let shift = log4(V(total));
+  var shift = V();
+  if (LOG) { shift = log4(V(total)); }
   for (j = 0u; j + 3u < cols; j += 4u) {
-    store(i, j, 4u, finish(apply(i, j, V()), top, scale, shift));
+    store(f, i, j, 4u, finish(apply(f, i, j, V()), top, scale, shift));
   }
-  if (j < cols) { store(i, j, cols - j, finish(apply(i, j, V()), top, scale, shift)); }
+  if (j < cols) { store(f, i, j, cols - j, finish(apply(f, i, j, V()), top, scale, shift)); }
 }
 
 fn finish(x: V, top: f32, scale: f32, shift: V) -> V {

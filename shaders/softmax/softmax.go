@@ -27,8 +27,10 @@ type Spec struct {
 }
 
 const (
-	rowsSize = 16
-	held     = 4 // vectors of a row that an invocation of a group keeps
+	rowsSize = 16   // leaves enough workgroups for all cores
+	rowsMany = 64   // starts fewer
+	manyRows = 2048 // that are worth it
+	held     = 4    // vectors of a row that an invocation of a group keeps
 	// MaxCols is the longest row of the software family, whose invocations go along a row alone.
 	MaxCols = 3 * shaders.LoopLimit
 )
@@ -45,7 +47,11 @@ type Plan struct {
 func NewPlan(rows, cols int, log, software bool) Plan {
 	shape := [4]uint32{uint32(rows), uint32(cols), 0x7fc00000}
 	if software && cols <= MaxCols {
-		return Plan{Spec{Log: log, Size: rowsSize}, shaders.Fold(shaders.Ceil(rows, rowsSize)), shape}
+		size := rowsSize
+		if rows >= manyRows {
+			size = rowsMany
+		}
+		return Plan{Spec{Log: log, Size: uint16(size)}, shaders.Fold(shaders.Ceil(rows, size)), shape}
 	}
 	size := 32
 	for size < 256 && 4*held*size < cols {
