@@ -19,6 +19,7 @@ type engine struct {
 	mu      sync.Mutex // one expression at a time, in the order of the calls
 	dev     *gpu.Device
 	kernels map[string]*gpu.Kernel
+	asked   map[string]int // how often kernels that are not there were asked for
 
 	software bool // barriers and workgroup memory are to be avoided
 	narrow   bool // the adapter is SwiftShader, which has vectors of four and few registers
@@ -48,11 +49,14 @@ func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu
 		k.CountHit()
 		return k, nil
 	}
-	if len(g.kernels) >= maxKernels {
-		if err := g.forget(); err != nil {
-			return nil, err
-		}
+	k, err := g.compile(build)
+	if err != nil {
+		return nil, err
 	}
+	return k, g.keep(string(key), k)
+}
+
+func (g *engine) compile(build func() (shaders.Program, error)) (*gpu.Kernel, error) {
 	p, err := build()
 	if err != nil {
 		return nil, fail("Assign", ErrInvalid, err.Error())
@@ -61,12 +65,48 @@ func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu
 	for i, a := range p.Access {
 		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
 	}
-	k, err := g.dev.Kernel(context.Background(), gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin})
-	if err != nil {
-		return nil, err
+	return g.dev.Kernel(context.Background(), gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin})
+}
+
+// keep holds a compiled kernel for later.
+func (g *engine) keep(key string, k *gpu.Kernel) error {
+	var err error
+	if len(g.kernels) >= maxKernels {
+		err = g.forget()
 	}
-	g.kernels[string(key)] = k
-	return k, nil
+	g.kernels[key] = k
+	return err
+}
+
+// compiled reports whether the kernel with the key is there.
+func (g *engine) compiled(key []byte) bool {
+	_, ok := g.kernels[string(key)]
+	return ok
+}
+
+// wanted reports whether the kernel with the key, which is not there, is asked for the second time.
+func (g *engine) wanted(key []byte) bool {
+	if g.asked == nil || len(g.asked) >= maxKernels {
+		g.asked = map[string]int{}
+	}
+	g.asked[string(key)]++
+	return g.asked[string(key)] == 2
+}
+
+// prepare compiles a kernel in the background. If that fails, those who need it do without: they have an other one.
+func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
+	name := string(key)
+	go func() {
+		k, err := g.compile(build)
+		if err != nil {
+			return
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if _, ok := g.kernels[name]; !ok {
+			_ = g.keep(name, k)
+		}
+	}()
 }
 
 // maxKernels bounds the kernels that are held, for programs that run long and keep making new expressions.

@@ -12,3 +12,11 @@ func UseHardwareKernels(dev *gpu.Device) {
 	g.software, g.narrow = false, false
 	g.mu.Unlock()
 }
+
+// UseNarrowKernels makes expressions on the device take the kernels meant for SwiftShader.
+func UseNarrowKernels(dev *gpu.Device) {
+	g := engineOf(dev)
+	g.mu.Lock()
+	g.software, g.narrow = true, true
+	g.mu.Unlock()
+}

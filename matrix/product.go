@@ -56,7 +56,7 @@ func (r *run) factors(h host) (x, y load, err error) {
 
 // multiply plans the passes of a product and launches them.
 func (r *run) multiply(b *builder, x, y load) error {
-	var own [5]gpu.Arg
+	var own [plan.Buffers]gpu.Arg
 	var err error
 	if own[plan.A], err = x.arg(); err != nil {
 		return err
@@ -67,15 +67,13 @@ func (r *run) multiply(b *builder, x, y load) error {
 	request := product.Request{
 		M: b.rows, N: b.cols, K: x.l.cols, A: x.factor(), B: y.factor(), Compute: b.f.Type, Device: r.g.device(),
 	}
-	p, err := product.Pick(&request)
+	p, err := r.plan(b, &request)
 	if err != nil {
 		return fail("Mul", ErrLimit, err.Error())
 	}
-	for i, size := range p.Scratch {
-		if size > 0 {
-			if own[int(plan.Scratch0)+i], err = r.scratch(b.f.Type, size); err != nil {
-				return err
-			}
+	if p.Scratch > 0 {
+		if own[plan.Scratch], err = r.scratch(b.f.Type, p.Scratch); err != nil {
+			return err
 		}
 	}
 	for i := range p.Passes {
@@ -87,12 +85,41 @@ func (r *run) multiply(b *builder, x, y load) error {
 	return nil
 }
 
-// pass launches one pass of a product.
-func (r *run) pass(b *builder, p *product.Pass, own *[5]gpu.Arg) error {
+// plan chooses the kernels of a product. Where the best ones take long to compile, the first product is computed by others
+// and so are those that follow until the best ones are there; they are compiled in the background when a second product
+// asks for them.
+func (r *run) plan(b *builder, request *product.Request) (product.Plan, error) {
 	g := r.g
-	f, _ := p.Func(nil, &b.f, b.f.Type)
-	g.key = f.Key(p.Spec.Key(append(g.key[:0], 'p')))
-	k, err := g.kernel(g.key, func() (shaders.Program, error) { return product.Build(p.Spec, copyFunc(f)) })
+	best, err := product.Pick(request)
+	if err != nil || !g.narrow || len(best.Passes) == 0 || g.compiled(b.passKey(&best.Passes[0])) {
+		return best, err
+	}
+	first := &best.Passes[0]
+	if g.wanted(b.passKey(first)) {
+		f := copyFunc(first.Func(&b.f, b.f.Type))
+		g.prepare(b.passKey(first), func() (shaders.Program, error) { return product.Build(first.Spec, f) })
+	}
+	return product.PickNow(request, func(s product.Spec, parts int) bool {
+		p := product.Pass{Spec: s}
+		if parts > 1 {
+			p.To = plan.Scratch
+		}
+		return g.compiled(b.passKey(&p))
+	})
+}
+
+// passKey identifies the kernel of a pass, until the next call.
+func (b *builder) passKey(p *product.Pass) []byte {
+	g := b.run.g
+	g.key = p.Func(&b.f, b.f.Type).Key(p.Spec.Key(append(g.key[:0], 'p')))
+	return g.key
+}
+
+// pass launches one pass of a product.
+func (r *run) pass(b *builder, p *product.Pass, own *[plan.Buffers]gpu.Arg) error {
+	g := r.g
+	f := p.Func(&b.f, b.f.Type)
+	k, err := g.kernel(b.passKey(p), func() (shaders.Program, error) { return product.Build(p.Spec, copyFunc(f)) })
 	if err != nil {
 		return err
 	}

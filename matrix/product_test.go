@@ -5,7 +5,9 @@ package matrix_test
 import (
 	"math"
 	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -232,6 +234,47 @@ func TestProductIntegersAndHalf(t *testing.T) {
 					t.Fatalf("%v: half element %d is %v, want %v", s, i, h.Float32(), ref[i])
 				}
 			}
+		}
+	})
+}
+
+// TestFirstProducts multiplies where the best kernels take long to compile. The first product takes one that compiles
+// soon; the second orders the best one in the background, and products go on until it is there. All compute the same bits,
+// for each sums along k in the same order.
+func TestFirstProducts(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		matrix.UseNarrowKernels(dev)
+		const n = 160
+		rng := newRand(40)
+		x := must[*dense](t)(matrix.FromSlice(dev, n, n, random(rng, n*n)))
+		y := must[*dense](t)(matrix.FromSlice(dev, n, n, random(rng, n*n)))
+		multiply := func() []float32 {
+			c := must[*dense](t)(matrix.New[float32](dev, n, n))
+			check(t, c.Mul(x, y))
+			values, err := c.Read(t.Context())
+			check(t, err)
+			check(t, c.Close())
+			return values
+		}
+		first := multiply()
+		if n := dev.Stats().Compilations; n != 1 {
+			t.Fatalf("%d kernels were compiled for the first product", n)
+		}
+		for deadline := time.Now().Add(time.Minute); dev.Stats().Compilations < 2; {
+			if time.Now().After(deadline) {
+				t.Fatal("the best kernel is not compiled after a minute")
+			}
+			if !slices.Equal(multiply(), first) {
+				t.Fatal("the product has changed")
+			}
+		}
+		for range 3 {
+			if !slices.Equal(multiply(), first) {
+				t.Fatal("the best kernel computes something else")
+			}
+		}
+		if n := dev.Stats().Compilations; n != 2 {
+			t.Fatalf("%d kernels were compiled", n)
 		}
 	})
 }
