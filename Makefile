@@ -25,8 +25,8 @@ go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 wasm-limit := 921600
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
 page       := -tags sublet_page
-# Inlining costs more bytes in this package than it is worth.
-no-inline  := github.com/sublet-gpu/sublet/matrix=-l
+# Inlining costs more bytes in our packages than it is worth; what is fast is so on the GPU.
+no-inline  := github.com/sublet-gpu/sublet/...=-l
 # A clone that belongs to another user cannot be stamped with its commit.
 buildvcs  = $(shell git status >/dev/null 2>&1 || echo -buildvcs=false)
 linter    = .cache/golangci-lint-$(lastword $(subst @, ,$(golangci-lint)))

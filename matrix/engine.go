@@ -93,17 +93,15 @@ func (g *engine) wanted(key []byte) bool {
 	return g.asked[string(key)] == 2
 }
 
-// prepare compiles a kernel in the background. If that fails, those who need it do without: they have an other one.
+// prepare compiles a kernel in the background. If that fails, those who want it go on with another one and ask again.
 func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 	name := string(key)
 	go func() {
 		k, err := g.compile(build)
-		if err != nil {
-			return
-		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if _, ok := g.kernels[name]; !ok {
+		delete(g.asked, name)
+		if _, ok := g.kernels[name]; err == nil && !ok {
 			_ = g.keep(name, k)
 		}
 	}()
