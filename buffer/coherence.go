@@ -5,6 +5,7 @@ package buffer
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -42,10 +43,8 @@ func (b *Buffer) Wrote(r Region) {
 	if !b.HasHost() {
 		return
 	}
-	for _, d := range b.dirty {
-		if d == r {
-			return
-		}
+	if slices.Contains(b.dirty, r) {
+		return
 	}
 	if len(b.dirty) >= maxDirty {
 		b.dirty = append(b.dirty[:0], Region{0, b.size, b.size, 1})

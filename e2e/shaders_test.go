@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/shaders"
 	"github.com/sublet-gpu/sublet/shaders/elementwise"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
@@ -18,14 +21,14 @@ import (
 )
 
 // programs collects kernels by their text.
-type programs map[string]string
+type programs map[string]shaders.Program
 
 func (p programs) add(t *testing.T, kernel shaders.Program, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p[kernel.Source] = kernel.Name
+	p[kernel.Source] = kernel
 }
 
 var types = []fuse.Type{fuse.F32, fuse.I32, fuse.U32, fuse.F16}
@@ -35,8 +38,10 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: store}, Scalars: 1, Flat: store != fuse.Vector}
 	f.Slots = []fuse.Slot{{Type: t, Vec: store == fuse.Vector}, {Type: t, Vec: true}, {Type: t}}
 	f.Loads = []fuse.View{
-		{Type: t, Class: fuse.Vector, Slot: 1}, {Type: t, Class: fuse.Gather, Slot: 2},
-		{Type: t, Class: fuse.Column, Slot: 2}, {Type: t, Class: fuse.Gather},
+		{Type: t, Class: fuse.Vector, Slot: 1},
+		{Type: t, Class: fuse.Gather, Slot: 2},
+		{Type: t, Class: fuse.Column, Slot: 2},
+		{Type: t, Class: fuse.Gather},
 	}
 	f.Code = []fuse.Instr{{Op: fuse.OpAcc}, {Op: fuse.OpScalar}}
 	for i := range f.Loads {
@@ -57,9 +62,12 @@ func allPrograms(t *testing.T) programs {
 		vec := chain(et, fuse.Vector)
 		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {
 			for _, s := range []elementwise.Spec{
-				{Form: elementwise.Linear}, {Form: elementwise.Linear, Tail: true},
-				{Form: elementwise.Grid, WX: 16, WY: 4}, {Form: elementwise.Grid, WX: 16, WY: 4, Tail: true},
-				{Form: elementwise.Block}, {Form: elementwise.Block, Each: 4, Tail: true},
+				{Form: elementwise.Linear},
+				{Form: elementwise.Linear, Tail: true},
+				{Form: elementwise.Grid, WX: 16, WY: 4},
+				{Form: elementwise.Grid, WX: 16, WY: 4, Tail: true},
+				{Form: elementwise.Block},
+				{Form: elementwise.Block, Each: 4, Tail: true},
 			} {
 				if et != fuse.F16 || f == vec {
 					k, err := elementwise.Build(s, f)
@@ -124,15 +132,47 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	}
 }
 
-// TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler. The native one gets
-// them too, as far as they run there: see the tests of package matrix.
+// TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler and to the native one.
 func TestEveryKernelCompiles(t *testing.T) {
 	all := allPrograms(t)
-	sources := make([]string, 0, len(all))
-	for s := range all {
-		sources = append(sources, s)
+	t.Logf("%d kernels", len(all))
+	t.Run("browser", all.compileInBrowser)
+	t.Run("native", all.compileNatively)
+}
+
+// compileNatively opens a device for every few kernels: software adapters keep some memory of each.
+func (p programs) compileNatively(t *testing.T) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(p)), 200) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			dev, err := gpu.Open(t.Context(), gpu.WithDriver("cogent"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, source := range chunk {
+				p.compile(t, dev, source)
+			}
+			if err := dev.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	text, err := json.Marshal(sources)
+}
+
+func (p programs) compile(t *testing.T, dev *gpu.Device, source string) {
+	t.Helper()
+	kernel := p[source]
+	desc := gpu.KernelDesc{Label: kernel.Name, Source: source}
+	for _, a := range kernel.Access {
+		desc.Bindings = append(desc.Bindings, [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a])
+	}
+	if _, err := dev.Kernel(t.Context(), desc); err != nil {
+		t.Errorf("%s: %v\n%s", kernel.Name, err, source)
+	}
+}
+
+func (p programs) compileInBrowser(t *testing.T) {
+	text, err := json.Marshal(slices.Sorted(maps.Keys(p)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +195,6 @@ func TestEveryKernelCompiles(t *testing.T) {
 	})()`)
 	for _, b := range bad {
 		message, code, _ := strings.Cut(b, "\n")
-		t.Errorf("%s: %s", all[code], message)
+		t.Errorf("%s: %s", p[code].Name, message)
 	}
-	t.Logf("%d kernels", len(all))
 }

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -245,15 +246,13 @@ func (d *Device) compactPool() {
 		}
 	}
 	var order []pooled
-	for i := len(d.pool.order) - 1; i >= 0; i-- { // the newest entry of each buffer counts
-		if e := d.pool.order[i]; in[e] {
+	for _, e := range slices.Backward(d.pool.order) { // the newest entry of each buffer counts
+		if in[e] {
 			order = append(order, e)
 			delete(in, e)
 		}
 	}
-	for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
-		order[i], order[j] = order[j], order[i]
-	}
+	slices.Reverse(order)
 	d.pool.order = order
 }
 
@@ -395,7 +394,7 @@ func (b *Buffer) Map(ctx context.Context, access func([]byte) error) (err error)
 			err = uerr
 		}
 	}()
-	return access(mem[:len(mem):len(mem)])
+	return access(slices.Clip(mem))
 }
 
 func num(v uint64) string { return strconv.FormatUint(v, 10) }

@@ -28,6 +28,8 @@ type KernelDesc struct {
 	// Twin computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup counts,
 	// the parameter block and the bytes of each storage binding.
 	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
+	Ahead bool
 }
 
 // Kernel is a compiled compute shader of one device.
@@ -121,7 +123,11 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	})
 	d.mu.Lock()
 	if e.err == nil {
-		d.stats.Compilations++
+		if desc.Ahead {
+			d.stats.Prepared++
+		} else {
+			d.stats.Compilations++
+		}
 		d.stats.Kernels++
 	} else {
 		delete(d.kernels.byKey, e.k.key)

@@ -9,7 +9,8 @@ type Stats struct {
 	BytesDown    uint64 // device to host
 	Submissions  uint64 // lists handed to the driver
 	Dispatches   uint64 // kernels run
-	Compilations uint64 // kernels compiled
+	Compilations uint64 // kernels compiled because they were needed
+	Prepared     uint64 // kernels compiled ahead of need
 	CacheHits    uint64 // kernels found compiled
 	LiveBytes    uint64 // of buffers in use now, external ones not counted
 	PeakBytes    uint64 // the most LiveBytes ever was

@@ -3,6 +3,8 @@
 package matrix
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
 )
@@ -117,19 +119,10 @@ func join2(parts []measure) measure {
 		m.code += p.code
 		m.scalars += p.scalars
 		for _, s := range p.loads {
-			if !contains(m.loads, s) {
-				m.loads = append(m.loads[:len(m.loads):len(m.loads)], s)
+			if !slices.Contains(m.loads, s) {
+				m.loads = append(slices.Clip(m.loads), s)
 			}
 		}
 	}
 	return m
-}
-
-func contains(list []source, s source) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

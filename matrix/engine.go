@@ -49,14 +49,14 @@ func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu
 		k.CountHit()
 		return k, nil
 	}
-	k, err := g.compile(build)
+	k, err := g.compile(build, false)
 	if err != nil {
 		return nil, err
 	}
 	return k, g.keep(string(key), k)
 }
 
-func (g *engine) compile(build func() (shaders.Program, error)) (*gpu.Kernel, error) {
+func (g *engine) compile(build func() (shaders.Program, error), ahead bool) (*gpu.Kernel, error) {
 	p, err := build()
 	if err != nil {
 		return nil, fail("Assign", ErrInvalid, err.Error())
@@ -65,7 +65,9 @@ func (g *engine) compile(build func() (shaders.Program, error)) (*gpu.Kernel, er
 	for i, a := range p.Access {
 		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
 	}
-	return g.dev.Kernel(context.Background(), gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin})
+	return g.dev.Kernel(context.Background(), gpu.KernelDesc{
+		Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin, Ahead: ahead,
+	})
 }
 
 // keep holds a compiled kernel for later.
@@ -97,7 +99,7 @@ func (g *engine) wanted(key []byte) bool {
 func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 	name := string(key)
 	go func() {
-		k, err := g.compile(build)
+		k, err := g.compile(build, true)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.asked, name)

@@ -126,7 +126,10 @@ export interface Stats {
   readonly bytesDown: number;
   readonly submissions: number;
   readonly dispatches: number;
+  /** Kernels compiled because they were needed. */
   readonly compilations: number;
+  /** Kernels compiled ahead of need, in the background. */
+  readonly prepared: number;
   readonly cacheHits: number;
   /** Of buffers in use, external ones not counted. */
   readonly liveBytes: number;

@@ -98,8 +98,8 @@ func findTables(memory []byte) (*tables, error) {
 	t.pcdata = span{offset(3), offset(4)}
 	t.funcs = offset(4)
 	size := uint64(len(memory))
-	if !(at < t.names.from && t.names.from < t.names.to && t.units.from < t.units.to && t.pcdata.from < t.pcdata.to &&
-		t.pcdata.to < size && t.count < size/funcSize && t.funcs+8*t.count < size) {
+	if at >= t.names.from || t.names.from >= t.names.to || t.units.from >= t.units.to || t.pcdata.from >= t.pcdata.to ||
+		t.pcdata.to >= size || t.count >= size/funcSize || t.funcs+8*t.count >= size {
 		return nil, errTables
 	}
 	t.kept, t.gone = make([]bool, t.pcdata.len()), make([]bool, t.pcdata.len())

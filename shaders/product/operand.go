@@ -132,9 +132,7 @@ func (c Class) load(x string, lines int) string {
 			parts = append(parts, gather(x, " + "+num(n)+"u", "d"))
 		}
 	default:
-		for n := range 4 {
-			head += "  let v" + num(n) + " = " + vec(n) + ";\n"
-		}
+		head += "  let v0 = " + vec(0) + ";\n  let v1 = " + vec(1) + ";\n  let v2 = " + vec(2) + ";\n  let v3 = " + vec(3) + ";\n"
 		for _, m := range []string{".x", ".y", ".z", ".w"} {
 			parts = append(parts, "V(v0"+m+", v1"+m+", v2"+m+", v3"+m+")")
 		}

@@ -175,8 +175,12 @@ func TestTwins(t *testing.T) {
 func TestTypes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range [][4]fuse.Type{ // A, B, computed, stored
-		{fuse.F16, fuse.F16, fuse.F32, fuse.F32}, {fuse.F16, fuse.F32, fuse.F32, fuse.F16}, {fuse.I32, fuse.I32, fuse.I32, fuse.I32},
-		{fuse.U32, fuse.U32, fuse.U32, fuse.U32}, {fuse.I32, fuse.F32, fuse.F32, fuse.F32}, {fuse.F16, fuse.U32, fuse.F32, fuse.F32},
+		{fuse.F16, fuse.F16, fuse.F32, fuse.F32},
+		{fuse.F16, fuse.F32, fuse.F32, fuse.F16},
+		{fuse.I32, fuse.I32, fuse.I32, fuse.I32},
+		{fuse.U32, fuse.U32, fuse.U32, fuse.U32},
+		{fuse.I32, fuse.F32, fuse.F32, fuse.F32},
+		{fuse.F16, fuse.U32, fuse.F32, fuse.F32},
 	} {
 		for bits := range 16 {
 			const m, n, k = 5, 12, 11
@@ -262,8 +266,18 @@ func TestEmpty(t *testing.T) {
 // TestPlans checks what must hold for every plan.
 func TestPlans(t *testing.T) {
 	shapes := [][3]int{
-		{1, 1, 1}, {1, 1, 0}, {512, 512, 512}, {4096, 64, 64}, {1, 2048, 2048}, {3, 5, 1 << 20}, {1, 1, 5_000_000}, {100_000, 7, 9},
-		{64, 64, 4096}, {2, 3000, 700}, {70_000, 70_000, 3}, {511, 517, 513},
+		{1, 1, 1},
+		{1, 1, 0},
+		{512, 512, 512},
+		{4096, 64, 64},
+		{1, 2048, 2048},
+		{3, 5, 1 << 20},
+		{1, 1, 5_000_000},
+		{100_000, 7, 9},
+		{64, 64, 4096},
+		{2, 3000, 700},
+		{70_000, 70_000, 3},
+		{511, 517, 513},
 	}
 	for name, device := range devices {
 		for _, s := range shapes {

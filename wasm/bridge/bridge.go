@@ -154,7 +154,7 @@ func (b *Bridge) execute(message []uint32) {
 	for len(message) > 0 {
 		n, command := int(message[0]>>8), Command(message[0])
 		if n < 1 || n > len(message) {
-			b.note(invalid("a command of " + itoa(n) + " words in a message of " + itoa(len(message))))
+			_ = b.note(invalid("a command of " + itoa(n) + " words in a message of " + itoa(len(message))))
 			return
 		}
 		b.command(command, message[1:n])
@@ -169,7 +169,7 @@ func (b *Bridge) command(command Command, args []uint32) {
 		spec = &commands[command]
 	}
 	if spec == nil || spec.run == nil || len(args) < spec.words || len(args) > spec.words && !spec.expr {
-		b.note(invalid("command " + itoa(int(command)) + " with " + itoa(len(args)) + " words"))
+		_ = b.note(invalid("command " + itoa(int(command)) + " with " + itoa(len(args)) + " words"))
 		return
 	}
 	err := b.guarded(spec, args)
@@ -231,7 +231,7 @@ func (b *Bridge) blame(handle uint32, err error) error {
 func (b *Bridge) settle(ticket uint32, value any, err error) {
 	if ticket == 0 {
 		if err != nil {
-			b.note(err)
+			_ = b.note(err)
 		}
 		return
 	}

@@ -386,8 +386,8 @@ func TestPostDoesNotWait(t *testing.T) {
 		t.Errorf("%d messages unfinished while one is being executed", n)
 	}
 	select {
-	case <-done:
-		t.Error("a later message overtook an earlier one")
+	case err := <-done:
+		t.Error(err, "- a later message overtook an earlier one")
 	default:
 	}
 	close(page.end)

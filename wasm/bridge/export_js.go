@@ -45,7 +45,7 @@ func exportPost(words uint32) uint32 {
 }
 
 // counters is where JavaScript finds the statistics.
-var counters [11]float64
+var counters [12]float64
 
 // exportStats updates the statistics, in the order of the fields of gpu.Stats, and returns their address.
 //
@@ -55,8 +55,8 @@ func exportStats() uint32 {
 		s := served.dev.Stats()
 		counters = [...]float64{
 			float64(s.BytesUp), float64(s.BytesDown), float64(s.Submissions), float64(s.Dispatches),
-			float64(s.Compilations), float64(s.CacheHits), float64(s.LiveBytes), float64(s.PeakBytes),
-			float64(s.PooledBytes), float64(s.Buffers), float64(s.Kernels),
+			float64(s.Compilations), float64(s.Prepared), float64(s.CacheHits), float64(s.LiveBytes),
+			float64(s.PeakBytes), float64(s.PooledBytes), float64(s.Buffers), float64(s.Kernels),
 		}
 	}
 	return uint32(uintptr(unsafe.Pointer(&counters)))

@@ -14,8 +14,8 @@ import {MAX_BYTES, Op} from './protocol.mjs';
 
 /** Names of the counters, in the order in which Go writes them. */
 const COUNTERS = [
-  'bytesUp', 'bytesDown', 'submissions', 'dispatches', 'compilations', 'cacheHits', 'liveBytes', 'peakBytes',
-  'pooledBytes', 'buffers', 'kernels',
+  'bytesUp', 'bytesDown', 'submissions', 'dispatches', 'compilations', 'prepared', 'cacheHits', 'liveBytes',
+  'peakBytes', 'pooledBytes', 'buffers', 'kernels',
 ];
 
 /**
