@@ -35,12 +35,14 @@ type Buffer struct {
 // granule is the step of buffer sizes: a vector of four words.
 const granule = 16
 
-// pool keeps closed buffers by size. Reuse needs no waiting: commands run in order.
+// pool keeps closed buffers by size. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch
+// that used it last, for the batch in progress may still name it.
 type pool struct {
-	limit uint64
-	bytes uint64
-	free  map[uint64][]driver.BufferID
-	order []pooled // oldest first, may hold entries that were taken meanwhile
+	limit  uint64
+	bytes  uint64
+	free   map[uint64][]driver.BufferID
+	epochs map[driver.BufferID]uint64
+	order  []pooled // oldest first, may hold entries that were taken meanwhile
 }
 
 type pooled struct {
@@ -48,21 +50,24 @@ type pooled struct {
 	id   driver.BufferID
 }
 
-func (p *pool) take(size uint64) (driver.BufferID, bool) {
+func (p *pool) take(size uint64) (id driver.BufferID, epoch uint64, ok bool) {
 	ids := p.free[size]
 	if len(ids) == 0 {
-		return 0, false
+		return 0, 0, false
 	}
-	id := ids[len(ids)-1]
+	id = ids[len(ids)-1]
 	p.free[size] = ids[:len(ids)-1]
 	p.bytes -= size
-	return id, true
+	epoch = p.epochs[id]
+	delete(p.epochs, id)
+	return id, epoch, true
 }
 
-func (p *pool) give(size uint64, id driver.BufferID) {
+func (p *pool) give(size uint64, id driver.BufferID, epoch uint64) {
 	if p.free == nil {
-		p.free = map[uint64][]driver.BufferID{}
+		p.free, p.epochs = map[uint64][]driver.BufferID{}, map[driver.BufferID]uint64{}
 	}
+	p.epochs[id] = epoch
 	p.free[size] = append(p.free[size], id)
 	p.order = append(p.order, pooled{size, id})
 	p.bytes += size
@@ -78,6 +83,7 @@ func (p *pool) evict() (pooled, bool) {
 			if id == old.id {
 				p.free[old.size] = append(ids[:i:i], ids[i+1:]...)
 				p.bytes -= old.size
+				delete(p.epochs, id)
 				return old, true
 			}
 		}
@@ -106,25 +112,25 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	if d.conf.memory > 0 && d.stats.LiveBytes+real > d.conf.memory {
 		return nil, fail(op, ErrNoMemory, num(size), " bytes over the limit of ", num(d.conf.memory))
 	}
-	id, err := d.allocate(real, mappable)
+	id, epoch, err := d.allocate(real, mappable)
 	if err != nil {
 		return nil, err
 	}
 	d.stats.Buffers++
 	d.stats.LiveBytes += real
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
-	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable}, nil
+	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, epoch: epoch}, nil
 }
 
-func (d *Device) allocate(real uint64, mappable bool) (driver.BufferID, error) {
+func (d *Device) allocate(real uint64, mappable bool) (id driver.BufferID, epoch uint64, err error) {
 	if !mappable {
-		if id, ok := d.pool.take(real); ok {
+		if id, epoch, ok := d.pool.take(real); ok {
 			d.stats.PooledBytes = d.pool.bytes
-			return id, nil
+			return id, epoch, nil
 		}
 	}
-	id := d.buffers.take()
-	err := d.drv.NewBuffer(id, real, mappable)
+	id = d.buffers.take()
+	err = d.drv.NewBuffer(id, real, mappable)
 	if err != nil && d.pool.bytes > 0 { // the pool may hold what is missing
 		if d.shrinkPool(0) == nil && d.flush() == nil {
 			err = d.drv.NewBuffer(id, real, mappable)
@@ -132,9 +138,9 @@ func (d *Device) allocate(real uint64, mappable bool) (driver.BufferID, error) {
 	}
 	if err != nil {
 		d.buffers.give(id)
-		return 0, err
+		return 0, 0, err
 	}
-	return id, nil
+	return id, 0, nil
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
@@ -202,10 +208,16 @@ func (b *Buffer) Close() error {
 	b.closed = true
 	d.stats.Buffers--
 	d.stats.LiveBytes -= b.real
+	if b.real == 0 && d.queued(b) { // its owner may do with it what he likes as soon as this returns
+		if err := d.flush(); err != nil {
+			_ = d.destroy(b.id)
+			return err
+		}
+	}
 	if b.real == 0 || b.mappable || b.real > d.pool.limit {
 		return d.destroy(b.id)
 	}
-	d.pool.give(b.real, b.id)
+	d.pool.give(b.real, b.id, b.epoch)
 	return d.shrinkPool(d.pool.limit)
 }
 
