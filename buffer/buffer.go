@@ -24,6 +24,16 @@ const (
 // String returns the mode in lower case.
 func (m Mode) String() string { return [...]string{"owned", "external", "mapped"}[m%3] }
 
+// Flags tell what becomes of memory that a matrix is made from or set to. Without any, the memory is the CPU's and is
+// copied.
+type Flags uint8
+
+// The flags, which exclude each other.
+const (
+	DontOwnBuffer    Flags = 1 << iota // the matrix uses the memory itself
+	SetValueOnDevice                   // the memory is the device's, and is copied
+)
+
 // Location tells where the current bits are.
 type Location uint8
 
@@ -83,21 +93,27 @@ const maxDirty = 64
 
 // New makes an owned buffer of zeros. Memory is taken when it is first used.
 func New(dev *gpu.Device, size int) (*Buffer, error) {
-	const op = "New"
-	if dev == nil {
-		return nil, fail(op, gpu.ErrInvalid, "nil device")
-	}
-	if dev.Closed() {
-		return nil, fail(op, gpu.ErrClosed, "the device")
-	}
-	if size < 0 {
-		return nil, fail(op, ErrSize, strconv.Itoa(size), " bytes")
-	}
-	if uint64(size) > dev.Limits().MaxBufferSize {
-		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
-			strconv.FormatUint(dev.Limits().MaxBufferSize, 10))
+	if err := check("New", dev, size); err != nil {
+		return nil, err
 	}
 	return &Buffer{dev: dev, size: size, shares: 1}, nil
+}
+
+func check(op string, dev *gpu.Device, size int) error {
+	if dev == nil {
+		return fail(op, gpu.ErrInvalid, "nil device")
+	}
+	if dev.Closed() {
+		return fail(op, gpu.ErrClosed, "the device")
+	}
+	if size < 0 {
+		return fail(op, ErrSize, strconv.Itoa(size), " bytes")
+	}
+	if uint64(size) > dev.Limits().MaxBufferSize {
+		return fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
+			strconv.FormatUint(dev.Limits().MaxBufferSize, 10))
+	}
+	return nil
 }
 
 // FromHost makes an owned buffer with a copy of the host memory.
@@ -121,15 +137,25 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 // Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
 // results reach it at Sync. release may be nil.
 func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
-	b, err := New(dev, mem.Size)
-	if err != nil {
+	b := &Buffer{}
+	if err := b.InitWrap(dev, mem, release); err != nil {
 		return nil, err
 	}
-	if mem.Foreign == nil && len(mem.Bytes) < mem.Size {
-		return nil, fail("Wrap", ErrShort, "")
-	}
-	b.mode, b.host, b.where, b.release = External, mem, Host, release
 	return b, nil
+}
+
+// InitWrap is [Wrap] for a Buffer that is part of an object of the caller's: one allocation less. b is the zero value.
+func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
+	const op = "Wrap"
+	if err := check(op, dev, mem.Size); err != nil {
+		return err
+	}
+	if mem.Foreign == nil && len(mem.Bytes) < mem.Size {
+		return fail(op, ErrShort, "")
+	}
+	b.dev, b.size, b.shares = dev, mem.Size, 1
+	b.mode, b.host, b.where, b.release = External, mem, Host, release
+	return nil
 }
 
 // WrapDevice makes an external buffer of a GPU buffer of this very device: a *wgpu.Buffer natively, a GPUBuffer in a
@@ -201,6 +227,13 @@ func (b *Buffer) Shares() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.shares
+}
+
+// SetRelease gives external memory the function that is called when the last share is closed.
+func (b *Buffer) SetRelease(release func()) {
+	b.mu.Lock()
+	b.release = release
+	b.mu.Unlock()
 }
 
 // Close drops a share. The last one gives the memory back and calls the release function. Closing more often than there

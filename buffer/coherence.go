@@ -104,6 +104,19 @@ func (b *Buffer) Touch() error {
 	return nil
 }
 
+// ClearHost sets a region of the caller's memory to zero, if that is Go's and current, and reports whether it is.
+func (b *Buffer) ClearHost(r Region) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.where != Host || b.host.Bytes == nil {
+		return false
+	}
+	for i := range r.Count {
+		clear(b.host.Bytes[r.Offset+i*r.Pitch:][:r.Width])
+	}
+	return true
+}
+
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
 // memory. Where there is no host memory it only waits.
 func (b *Buffer) Sync(ctx context.Context) error {

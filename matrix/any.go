@@ -15,97 +15,155 @@ import (
 // holds for Any.
 type Any struct {
 	layout
-	t      fuse.Type
-	dev    *gpu.Device
-	buf    *buffer.Buffer // nil: the zero value
-	fixed  bool           // wrapped memory: never resized
-	view   bool           // a part of another matrix
-	err    error          // a view that could not be made
-	closed bool
-	net    runtime.Cleanup // drops the share of a view that nobody closed
+	t        fuse.Type
+	dev      *gpu.Device
+	buf      *buffer.Buffer // nil: the zero value
+	fixed    bool           // the memory is not ours to replace: assignments never resize
+	external bool           // what External reports
+	room     int            // of fixed memory: how many elements there are from the first on
+	view     bool           // a part of another matrix
+	err      error          // a view that could not be made
+	closed   bool
+	net      runtime.Cleanup // drops the share of a view that nobody closed
 }
 
 // NewAny is [New] for an element type known at run time.
 func NewAny(dev *gpu.Device, t DType, rows, cols int, opts ...Option) (*Any, error) {
-	return newAny("New", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+	return boxed(newAny("New", dev, t, rows, cols, ours(opts), func(size int) (*buffer.Buffer, error) {
 		return buffer.New(dev, size)
-	})
+	}))
 }
 
 // CopyAny makes an owned matrix with a copy of host memory, which holds the elements as the options say.
 func CopyAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Option) (*Any, error) {
-	return newAny("FromSlice", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
-		if err := checkHost("FromSlice", mem, size); err != nil {
+	const op = "FromSlice"
+	if err := checkNil(op, mem, rows, cols); err != nil {
+		return nil, err
+	}
+	return boxed(newAny(op, dev, t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
+		if err := checkHost(op, mem, size); err != nil {
 			return nil, err
 		}
 		return buffer.FromHost(dev, clip(mem, size))
-	})
+	}))
 }
 
 // WrapAny is [Wrap] for host memory and an element type known at run time. In a page mem.Foreign may be a typed array
 // given as js.Value.
 func WrapAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Option) (*Any, error) {
-	m, err := newAny("Wrap", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
-		if err := checkHost("Wrap", mem, size); err != nil {
+	w := new(struct {
+		m Any
+		b buffer.Buffer
+	})
+	if err := w.m.wrap(&w.b, dev, t, rows, cols, mem, opts); err != nil {
+		return nil, err
+	}
+	return &w.m, nil
+}
+
+// wrap makes m, the zero value, an external matrix of host memory, with b for its buffer.
+func (m *Any) wrap(b *buffer.Buffer, dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts []Option) error {
+	const op = "Wrap"
+	if err := checkNil(op, mem, rows, cols); err != nil {
+		return err
+	}
+	made, err := newAny(op, dev, t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
+		if err := checkHost(op, mem, size); err != nil {
 			return nil, err
 		}
-		return buffer.Wrap(dev, clip(mem, size), newPlacement(opts).release)
+		return b, b.InitWrap(dev, clip(mem, size), nil)
 	})
-	return fix(m, err)
+	if err == nil {
+		*m = made
+		m.fix(opts)
+	}
+	return err
 }
 
 // WrapAnyBuffer is [WrapBuffer] for an element type known at run time.
 func WrapAnyBuffer(dev *gpu.Device, t DType, rows, cols int, handle any, opts ...Option) (*Any, error) {
 	const op = "WrapBuffer"
-	m, err := newAny(op, dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
-		b, err := buffer.WrapDevice(dev, handle, newPlacement(opts).release)
+	if handle == nil {
+		return nil, fail(op, ErrNil)
+	}
+	m, err := newAny(op, dev, t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
+		b, err := buffer.WrapDevice(dev, handle, nil)
 		if err == nil && b.Size() < size {
-			err = fail(op, ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size))
+			return nil, firstError(b.Close(), fail(op, ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size)))
 		}
 		return b, err
 	})
-	return fix(m, err)
+	if err == nil {
+		m.fix(opts)
+	}
+	return boxed(m, err)
 }
 
 // MapAny is [Map] for an element type known at run time.
 func MapAny(dev *gpu.Device, t DType, rows, cols int, opts ...Option) (*Any, error) {
-	m, err := newAny("Map", dev, t, rows, cols, opts, func(_ layout, size int) (*buffer.Buffer, error) {
+	m, err := newAny("Map", dev, t, rows, cols, ours(opts), func(size int) (*buffer.Buffer, error) {
 		return buffer.Map(dev, size)
 	})
-	return fix(m, err)
+	if err == nil {
+		m.fix(nil)
+	}
+	return boxed(m, err)
 }
 
-func fix(m *Any, err error) (*Any, error) {
+func boxed(m Any, err error) (*Any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.fixed = true
+	return &m, nil
+}
+
+// fix makes m one of memory that is never replaced. From here on its release function will be called.
+func (m *Any) fix(opts []Option) {
+	m.fixed, m.external = true, m.buf.Mode() == buffer.External
+	if release := newPlacement(opts).release; release != nil {
+		m.buf.SetRelease(release)
+	}
+}
+
+// newAny applies the options and takes the memory from get, which is told the bytes that are needed.
+func newAny(op string, dev *gpu.Device, t DType, rows, cols int, opts []Option, get func(int) (*buffer.Buffer, error)) (Any, error) {
+	if dev == nil {
+		return Any{}, fail(op, ErrInvalid, "nil device")
+	}
+	if t > Float16 {
+		return Any{}, fail(op, ErrInvalid, "unknown element type")
+	}
+	p := newPlacement(opts)
+	l, err := p.layout(op, rows, cols, fuse.Type(t))
+	if err != nil {
+		return Any{}, err
+	}
+	room := l.span()
+	if p.padded {
+		room = l.major() * l.stride
+	}
+	buf, err := get((l.offset + room) * t.Size())
+	if err != nil {
+		return Any{}, err
+	}
+	m := Any{layout: l, t: fuse.Type(t), dev: dev, buf: buf, room: room}
+	if p.padded && !p.ours {
+		if err := m.clearPads(op); err != nil {
+			return Any{}, firstError(err, buf.Close())
+		}
+	}
 	return m, nil
 }
 
-// newAny applies the options and takes the memory from get, which is told the layout and the bytes it needs.
-func newAny(op string, dev *gpu.Device, t DType, rows, cols int, opts []Option, get func(layout, int) (*buffer.Buffer, error)) (*Any, error) {
-	if dev == nil {
-		return nil, fail(op, ErrInvalid, "nil device")
+// checkNil comes before all other checks.
+func checkNil(op string, mem gpu.Host, rows, cols int) error {
+	if mem.Foreign == nil && mem.Bytes == nil && rows != 0 && cols != 0 {
+		return fail(op, ErrNil, "for ", itoa(rows), "x", itoa(cols))
 	}
-	if t > Float16 {
-		return nil, fail(op, ErrInvalid, "unknown element type")
-	}
-	l, err := newPlacement(opts).layout(op, rows, cols, fuse.Type(t))
-	if err != nil {
-		return nil, err
-	}
-	buf, err := get(l, (l.offset+l.span())*t.Size())
-	if err != nil {
-		return nil, err
-	}
-	return &Any{layout: l, t: fuse.Type(t), dev: dev, buf: buf}, nil
+	return nil
 }
 
 func checkHost(op string, mem gpu.Host, size int) error {
-	if mem.Foreign == nil && mem.Bytes == nil && size > 0 {
-		return fail(op, ErrNil, "the layout needs ", itoa(size), " bytes")
-	}
 	if mem.Size < size {
 		return fail(op, ErrShort, itoa(mem.Size), " bytes, the layout needs ", itoa(size))
 	}
@@ -182,6 +240,24 @@ func (m *Any) Mode() buffer.Mode {
 		return b.Mode()
 	}
 	return buffer.Owned
+}
+
+// External reports whether the matrix uses somebody else's memory. [Any.SetValueFrom] may change it, the memory staying
+// where it is; who frees the memory is another question, which the Release option answers.
+func (m *Any) External() bool { return m != nil && m.external }
+
+// Capacity returns how many elements the memory has for the matrix: of memory that is not ours, those of the size that it
+// was wrapped with.
+func (m *Any) Capacity() int {
+	switch {
+	case m == nil || m.buf == nil:
+		return 0
+	case m.view:
+		return m.rows * m.cols
+	case m.fixed:
+		return m.room
+	}
+	return m.buf.Size()/m.t.Size() - m.offset
 }
 
 // Location tells where the current bits are.

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
@@ -29,10 +30,10 @@ func (m *Any) assign(op string, n *node) error {
 	switch {
 	case dev == nil:
 		return fail(op, ErrInvalid, "neither the matrix nor the expression has a device")
-	case n.dev != nil && n.dev != dev:
-		return fail(op, ErrForeign, "the matrix and the expression are on two devices")
 	case dev.Closed():
 		return fail(op, ErrClosed, "the device")
+	case n.dev != nil && n.dev != dev:
+		return m.assignFrom(op, n)
 	}
 	if m.buf != nil && n.rows == m.rows && n.cols == m.cols {
 		return engineOf(dev).assign(m, n)
@@ -42,38 +43,64 @@ func (m *Any) assign(op string, n *node) error {
 
 // replace evaluates into new memory of n's size and takes it over.
 func (m *Any) replace(op string, n *node) error {
-	if m.buf != nil {
-		switch {
-		case m.fixed:
-			return shapeError(op, m.shape(), n.shape())
-		case m.view:
-			return fail(op, ErrView, m.shape().String(), " to ", n.shape().String())
-		case m.buf.Shares() > 1:
-			return fail(op, ErrView, "the matrix has views")
-		}
+	if m.fixed {
+		return shapeError(op, m.shape(), n.shape())
 	}
-	dev := m.dev
-	if dev == nil {
-		dev = n.dev
+	if err := m.unshared(op, n.shape()); err != nil {
+		return err
 	}
-	size, ok := elements(n.rows, n.cols)
-	if !ok {
-		return fail(op, ErrLimit, n.shape().String())
+	return m.renew(op, n)
+}
+
+// unshared refuses to resize views, and matrices that have views.
+func (m *Any) unshared(op string, to gpu.Shape) error {
+	switch {
+	case m.buf == nil:
+		return nil
+	case m.view:
+		return fail(op, ErrView, m.shape().String(), " to ", to.String())
+	case m.buf.Shares() > 1:
+		return fail(op, ErrView, "the matrix has views")
 	}
-	buf, err := buffer.New(dev, size*m.t.Size())
+	return nil
+}
+
+// renew is replace without the questions.
+func (m *Any) renew(op string, n *node) error {
+	next, err := m.another(op, n.dev, n.rows, n.cols)
 	if err != nil {
 		return err
 	}
-	next := *m
-	next.dev, next.buf = dev, buf
-	next.layout = layout{rows: n.rows, cols: n.cols, order: m.order}
-	next.stride = next.minor()
-	if err := engineOf(dev).assign(&next, n); err != nil {
-		_ = buf.Close()
+	if err := engineOf(next.dev).assign(next, n); err != nil {
+		_ = next.buf.Close()
 		return err
 	}
+	return m.become(next)
+}
+
+// another makes an owned matrix of m's type and order, on m's device or, if it has none yet, on dev.
+func (m *Any) another(op string, dev *gpu.Device, rows, cols int) (*Any, error) {
+	if m.dev != nil {
+		dev = m.dev
+	}
+	if err := checkDims(op, rows, cols); err != nil {
+		return nil, err
+	}
+	size, _ := elements(rows, cols)
+	buf, err := buffer.New(dev, size*m.t.Size())
+	if err != nil {
+		return nil, err
+	}
+	next := &Any{t: m.t, dev: dev, buf: buf, layout: layout{rows: rows, cols: cols, order: m.order}}
+	next.stride = next.minor()
+	return next, nil
+}
+
+// become makes m what next is, and drops m's share of its memory.
+func (m *Any) become(next *Any) error {
 	old := m.buf
-	*m = next
+	m.net.Stop()
+	*m = *next
 	return old.Close()
 }
 

@@ -220,7 +220,7 @@ func TestErrors(t *testing.T) {
 			{"nil destination", null.Assign(a), matrix.ErrNil},
 			{"nil receiver", null.Sync(background), matrix.ErrNil},
 			{"nil device", makeErr(matrix.New[float32](nil, 1, 1)), matrix.ErrInvalid},
-			{"foreign operand", a.Assign(foreign), matrix.ErrForeign},
+			{"foreign operands", a.Assign(matrix.Add(a, foreign)), matrix.ErrForeign},
 			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), matrix.ErrSize},
 			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), matrix.ErrLimit},
 			{"overflow of addresses", makeErr(matrix.New[float32](dev, 1<<31, 2)), matrix.ErrLimit},
@@ -368,6 +368,22 @@ func FuzzEval(f *testing.F) {
 		r, c := e.Dims()
 		if e.Err() == nil && (r < 0 || c < 0) {
 			t.Errorf("%q: %dx%d without an error", text, r, c)
+		}
+	})
+}
+
+// TestReusedMemoryKeepsOrder closes a matrix that queued work still reads, and makes one that gets its memory.
+func TestReusedMemoryKeepsOrder(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.FromSlice(dev, 1, 4, []float32{1, 2, 3, 4}))
+		c := must[*dense](t)(matrix.New[float32](dev, 1, 4))
+		check(t, c.Assign(matrix.Scale(2, a)))
+		check(t, a.Close())
+		b := must[*dense](t)(matrix.FromSlice(dev, 1, 4, []float32{9, 9, 9, 9}))
+		for m, want := range map[*dense][]float32{c: {2, 4, 6, 8}, b: {9, 9, 9, 9}} {
+			got, err := m.Read(background)
+			check(t, err)
+			same(t, "elements", got, want)
 		}
 	})
 }

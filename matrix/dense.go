@@ -39,13 +39,20 @@ func FromSlice[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option) (*Dense[T], error) {
-	return typed[T](WrapAny(dev, dtypeOf[T](), rows, cols, hostOf(data), opts...))
+	return WrapHost[T](dev, rows, cols, hostOf(data), opts...)
 }
 
 // WrapHost is [Wrap] for memory that is not a Go slice of T: bytes of a mapped file, or in a page a typed array given as
 // js.Value in mem.Foreign.
 func WrapHost[T Elem](dev *gpu.Device, rows, cols int, mem gpu.Host, opts ...Option) (*Dense[T], error) {
-	return typed[T](WrapAny(dev, dtypeOf[T](), rows, cols, mem, opts...))
+	w := new(struct {
+		m Dense[T]
+		b buffer.Buffer
+	})
+	if err := w.m.a.wrap(&w.b, dev, dtypeOf[T](), rows, cols, mem, opts); err != nil {
+		return nil, err
+	}
+	return &w.m, nil
 }
 
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
@@ -97,8 +104,13 @@ func (m *Dense[T]) Device() *gpu.Device { return m.Any().Device() }
 // Buffer returns the memory, nil for the zero value. It stays the matrix's.
 func (m *Dense[T]) Buffer() *buffer.Buffer { return m.Any().Buffer() }
 
-// External reports whether the memory is somebody else's.
-func (m *Dense[T]) External() bool { return m.Mode() == buffer.External }
+// External reports whether the matrix uses somebody else's memory. [Dense.SetValueFrom] may change it, the memory staying
+// where it is; who frees the memory is another question, which the [Release] option answers.
+func (m *Dense[T]) External() bool { return m.Any().External() }
+
+// Capacity returns how many elements the memory has for the matrix: of memory that is not ours, those of the size that it
+// was wrapped with.
+func (m *Dense[T]) Capacity() int { return m.Any().Capacity() }
 
 // Mode tells whose memory the matrix uses.
 func (m *Dense[T]) Mode() buffer.Mode { return m.Any().Mode() }

@@ -17,6 +17,7 @@ var (
 	ErrIndex          = driver.NewSentinel("ErrIndex", "index out of range")
 	ErrStride         = driver.NewSentinel("ErrStride", "impossible stride or offset")
 	ErrAlignment      = driver.NewSentinel("ErrAlignment", "not aligned")
+	ErrCapacity       = driver.NewSentinel("ErrCapacity", "stride too small for padding")
 	ErrExternalResize = driver.NewSentinel("ErrExternalResize", "external memory cannot be resized")
 	ErrView           = driver.NewSentinel("ErrView", "a view cannot be resized")
 	ErrSyntax         = driver.NewSentinel("ErrSyntax", "malformed expression")

@@ -92,6 +92,22 @@ func (l layout) slice(i, k, j, m int) layout {
 	return l
 }
 
+// reshape gives a layout without gaps another shape.
+func (l layout) reshape(op string, rows, cols int) (layout, error) {
+	if err := checkDims(op, rows, cols); err != nil {
+		return l, err
+	}
+	if rows*cols != l.rows*l.cols {
+		return l, shapeError(op, l.shape(), gpu.Shape{rows, cols})
+	}
+	if !l.contiguous() {
+		return l, fail(op, ErrStride, "the matrix has gaps")
+	}
+	l.rows, l.cols = rows, cols
+	l.stride = l.minor()
+	return l, nil
+}
+
 // region returns the bytes that the matrix covers.
 func (l layout) region(size int) buffer.Region {
 	if l.empty() {

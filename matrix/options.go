@@ -2,7 +2,12 @@
 
 package matrix
 
-import "github.com/sublet-gpu/sublet/shaders/fuse"
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/shaders"
+	"github.com/sublet-gpu/sublet/shaders/fuse"
+)
 
 // Option places a matrix in its memory.
 type Option func(*placement)
@@ -12,11 +17,20 @@ type placement struct {
 	offset, stride int
 	hasStride      bool
 	aligned        bool
+	padded         bool
+	ours           bool // the memory is made for the matrix, of zeros
+	rowMajorInput  bool
 	release        func()
 }
 
 // ColMajor stores columns, not rows, in a row.
 func ColMajor() Option { return func(p *placement) { p.order = ColMajorOrder } }
+
+func rowMajor(p *placement) { p.order = RowMajorOrder }
+
+// RowMajorInput says that memory to be copied holds the elements row by row, whatever the order of the matrix. See
+// [FromBuffer].
+func RowMajorInput() Option { return func(p *placement) { p.rowMajorInput = true } }
 
 // Stride sets the distance in elements between two rows (two columns in column-major order). It is at least their length,
 // which it is when the option is absent.
@@ -28,37 +42,56 @@ func Offset(n int) Option { return func(p *placement) { p.offset = n } }
 // Aligned demands that the offset is a multiple of 16 bytes and the stride one of 4 elements: [ErrAlignment] otherwise.
 func Aligned() Option { return func(p *placement) { p.aligned = true } }
 
+// Padded demands a stride of at least the next multiple of 4 elements, [ErrCapacity] otherwise, and memory for whole rows
+// (columns). The elements between the end of a row and the next are set to zero, and stay zero whatever is assigned to the
+// matrix. Owned matrices get such a stride by themselves; for other memory, give it with [Stride].
+func Padded() Option { return func(p *placement) { p.padded = true } }
+
 // Release is called once, when the last share of wrapped memory is closed.
 func Release(fn func()) Option { return func(p *placement) { p.release = fn } }
+
+// ours adds that the memory is made for the matrix.
+func ours(opts []Option) []Option {
+	return append(slices.Clip(opts), func(p *placement) { p.ours = true })
+}
 
 // alignment is how many elements a vector has; see Aligned.
 const alignment = 4
 
-// layout applies the options to a rows x cols matrix.
 func newPlacement(opts []Option) placement {
-	var p placement
+	if len(opts) == 0 {
+		return placement{} // on the stack
+	}
+	p := new(placement)
 	for _, o := range opts {
 		if o != nil {
-			o(&p)
+			o(p)
 		}
 	}
-	return p
+	return *p
 }
 
+// layout applies the options to a rows x cols matrix.
 func (p placement) layout(op string, rows, cols int, t fuse.Type) (layout, error) {
 	if err := checkDims(op, rows, cols); err != nil {
 		return layout{}, err
 	}
 	l := layout{rows: rows, cols: cols, offset: p.offset, order: p.order}
 	l.stride = l.minor()
+	if p.padded && p.ours {
+		l.stride = shaders.Ceil(l.stride, alignment) * alignment
+	}
 	if p.hasStride {
 		l.stride = p.stride
 	}
-	if p.offset < 0 || l.stride < l.minor() || p.stride < 0 {
+	if p.offset < 0 || p.stride < 0 || l.stride < l.minor() && !p.padded {
 		return layout{}, fail(op, ErrStride, "offset ", itoa(p.offset), ", stride ", itoa(p.stride), " for rows of ", itoa(l.minor()))
 	}
 	if p.aligned && (p.offset*t.Size()%16 != 0 || l.stride%alignment != 0) {
 		return layout{}, fail(op, ErrAlignment, "offset ", itoa(p.offset), ", stride ", itoa(l.stride))
+	}
+	if p.padded && l.stride < shaders.Ceil(l.minor(), alignment)*alignment {
+		return layout{}, fail(op, ErrCapacity, "stride ", itoa(l.stride), " for rows of ", itoa(l.minor()))
 	}
 	if n, ok := elements(max(l.major(), 1), max(l.stride, 1)); !ok || uint64(n)+uint64(p.offset) > 1<<32-1 {
 		return layout{}, fail(op, ErrLimit, "more than 4294967295 elements between the first and the last")

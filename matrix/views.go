@@ -72,20 +72,7 @@ func (m *Any) rowRange(start, n int) Any {
 
 func (m *Any) reshaped(rows, cols int) Any {
 	const op = "Reshape"
-	return m.derive(op, func(b layout) (layout, error) {
-		if err := checkDims(op, rows, cols); err != nil {
-			return b, err
-		}
-		if rows*cols != b.rows*b.cols {
-			return b, shapeError(op, b.shape(), [2]int{rows, cols})
-		}
-		if !b.contiguous() {
-			return b, fail(op, ErrStride, "the matrix has gaps")
-		}
-		b.rows, b.cols = rows, cols
-		b.stride = b.minor()
-		return b, nil
-	})
+	return m.derive(op, func(l layout) (layout, error) { return l.reshape(op, rows, cols) })
 }
 
 func (m *Any) alias() Any {

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestTake has the rows of move assignment and of the move constructor, of both systems.
+func TestTake(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		t.Run("owned takes external", func(t *testing.T) {
+			s := of(t, dev, 1, 2, 3)
+			m, src := owned(t, dev, 2, 2, 9, 9, 9, 9), s.wrap(t, 1, 3)
+			check(t, m.Take(src))
+			wants(t, m, 1, 3, true, 1, 2, 3)
+			wants(t, src, 0, 0, false)
+			check(t, m.Fill(4))
+			s.holds(t, m, 4, 4, 4)
+			check(t, src.Assign(m)) // as good as new
+			wants(t, src, 1, 3, false, 4, 4, 4)
+			check(t, src.Close())
+			check(t, m.Close())
+			if s.released != 1 {
+				t.Errorf("released %d times", s.released)
+			}
+		})
+		t.Run("external takes owned", func(t *testing.T) {
+			s := of(t, dev, 1, 2, 3)
+			m := s.wrap(t, 1, 3)
+			check(t, m.Take(owned(t, dev, 2, 1, 5, 6)))
+			wants(t, m, 2, 1, false, 5, 6)
+			again := s.wrap(t, 1, 3)
+			wants(t, again, 1, 3, true, 1, 2, 3)
+			if s.released != 1 {
+				t.Errorf("released %d times", s.released)
+			}
+		})
+		t.Run("itself", func(t *testing.T) {
+			m := of(t, dev, 1, 2).wrap(t, 1, 2)
+			check(t, m.Take(m))
+			wants(t, m, 1, 2, true, 1, 2)
+		})
+		t.Run("a view", func(t *testing.T) {
+			parent, m := owned(t, dev, 1, 3, 1, 2, 3), owned(t, dev, 1, 1, 0)
+			check(t, m.Take(parent.ColumnSlice(1, 2)))
+			check(t, m.Fill(7))
+			wants(t, parent, 1, 3, false, 1, 7, 7)
+			isError(t, parent.Resize(1, 1), matrix.ErrView)
+			check(t, m.Close())
+			check(t, parent.Resize(1, 1))
+		})
+		t.Run("move", func(t *testing.T) {
+			s := of(t, dev, 1, 2)
+			src := s.wrap(t, 2, 1)
+			m := must[*dense](t)(src.Move())
+			wants(t, m, 2, 1, true, 1, 2)
+			wants(t, src, 0, 0, false)
+			check(t, src.Close())
+			if s.released != 0 {
+				t.Error("released")
+			}
+			_, err := src.Move()
+			isError(t, err, matrix.ErrClosed)
+			isError(t, m.Take(nil), matrix.ErrNil)
+		})
+	})
+}
+
+// TestShare has Blaze's rows of copies, swap, reset and clear: the last sharer releases, once.
+func TestShare(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		s, other := of(t, dev, 1, 2, 3, 4), of(t, dev, 5, 6)
+		a := s.wrap(t, 2, 2)
+		b, c := a.Alias(), a.Alias()
+		check(t, b.Fill(7))
+		wants(t, a, 2, 2, true, 7, 7, 7, 7)
+		check(t, a.Close())
+		wants(t, c, 2, 2, true, 7, 7, 7, 7)
+		d := other.wrap(t, 1, 2)
+		check(t, matrix.Swap(b, d))
+		wants(t, b, 1, 2, true, 5, 6)
+		wants(t, d, 2, 2, true, 7, 7, 7, 7)
+		check(t, matrix.Swap(b, b))
+		check(t, d.Reset())
+		wants(t, d, 0, 0, false)
+		if s.released+other.released != 0 {
+			t.Fatal("released early")
+		}
+		deep, err := c.Clone()
+		check(t, err)
+		check(t, deep.Zero())
+		wants(t, c, 2, 2, true, 7, 7, 7, 7)
+		wants(t, deep, 2, 2, false, 0, 0, 0, 0)
+		row := c.Row(1)
+		check(t, c.Close())
+		if s.released != 0 {
+			t.Fatal("released while a view lives")
+		}
+		wants(t, row, 1, 2, true, 7, 7)
+		check(t, row.Close())
+		check(t, row.Close())
+		if s.released != 1 || other.released != 0 {
+			t.Fatalf("released %d and %d times", s.released, other.released)
+		}
+		check(t, d.Assign(b)) // takes what is assigned to it after Reset
+		wants(t, d, 1, 2, false, 5, 6)
+	})
+}
+
+func TestSizes(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		m := owned(t, dev, 2, 3, 1, 2, 3, 4, 5, 6)
+		check(t, m.Resize(2, 3))
+		wants(t, m, 2, 3, false, 1, 2, 3, 4, 5, 6)
+		check(t, m.SetShape(3, 2))
+		wants(t, m, 3, 2, false, 1, 2, 3, 4, 5, 6)
+		isError(t, m.SetShape(4, 2), matrix.ErrShape)
+		isError(t, m.Resize(-1, 2), matrix.ErrSize)
+		before := dev.Stats().Buffers
+		check(t, m.Resize(1, 4)) // fits
+		check(t, m.Fill(1))
+		check(t, m.Resize(7, 9))
+		check(t, m.Fill(2))
+		if r, c := m.Dims(); r != 7 || c != 9 || dev.Stats().Buffers != before {
+			t.Errorf("%dx%d in %d buffers, %d before", r, c, dev.Stats().Buffers, before)
+		}
+		x := of(t, dev, 1, 2, 3, 4).wrap(t, 2, 2)
+		isError(t, x.Resize(1, 2), matrix.ErrExternalResize)
+		check(t, x.Resize(2, 2))
+		check(t, x.SetShape(1, 4))
+		check(t, x.SetCol(1, []float32{8}))
+		isError(t, x.SetCol(4, []float32{8}), matrix.ErrIndex)
+		isError(t, x.SetCol(0, []float32{8, 8}), matrix.ErrShort)
+		check(t, x.SetRow(0, []float32{4, 3, 2, 1}))
+		wants(t, x, 1, 4, true, 4, 3, 2, 1)
+
+		q := owned(t, dev, 3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+		check(t, q.SetColumnSlice(owned(t, dev, 3, 2, 10, 11, 12, 13, 14, 15), 1, 1))
+		wants(t, q, 3, 3, false, 1, 10, 3, 4, 12, 6, 7, 14, 9)
+		isError(t, q.SetColumnSlice(q, 2, 2), matrix.ErrIndex)
+		isError(t, q.SetColumnSlice(owned(t, dev, 2, 1, 0, 0), 0, 1), matrix.ErrShape)
+		isError(t, q.SetColumnSlice(owned(t, dev, 3, 1, 0, 0, 0), 0, 2), matrix.ErrIndex)
+		d := must[*dense](t)(q.Diagonal())
+		wants(t, d, 1, 3, false, 1, 12, 9)
+		check(t, q.DiagView().Fill(5))
+		wants(t, q, 3, 3, false, 5, 10, 3, 4, 5, 6, 7, 14, 5)
+		_, err := x.Diagonal()
+		isError(t, err, matrix.ErrShape)
+		empty := q.ColumnSlice(3, 0)
+		check(t, empty.Err())
+		wants(t, empty, 3, 0, false)
+	})
+}
+
+// TestDevices assigns, copies and moves between two devices.
+func TestDevices(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		other := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver(dev.Info().Driver)))
+		defer other.Close()
+		there := must[*dense](t)(matrix.FromSlice(other, 2, 2, []float32{1, 2, 3, 4}, matrix.ColMajor()))
+		m := owned(t, dev, 2, 2, 0, 0, 0, 0)
+		check(t, m.Assign(there))
+		wants(t, m, 2, 2, false, 1, 3, 2, 4)
+		check(t, m.Assign(matrix.Mul(there, there).AddScalar(1)))
+		wants(t, m, 2, 2, false, 8, 16, 11, 23)
+		x := of(t, dev, 0, 0, 0, 0).wrap(t, 2, 2)
+		check(t, x.SetValue(there))
+		wants(t, x, 2, 2, true, 1, 3, 2, 4)
+		c := must[*dense](t)(x.CopyTo(background, other))
+		wants(t, c, 2, 2, false, 1, 3, 2, 4)
+		if c.Device() != other {
+			t.Error("the copy is elsewhere")
+		}
+		isError(t, x.MoveTo(background, other), matrix.ErrExternalResize)
+		v := m.Row(0)
+		isError(t, v.MoveTo(background, other), matrix.ErrView)
+		isError(t, m.MoveTo(background, other), matrix.ErrView)
+		check(t, v.Close())
+		check(t, m.MoveTo(background, other))
+		wants(t, m, 2, 2, false, 8, 16, 11, 23)
+		check(t, m.Add(m, there))
+		check(t, m.MoveTo(background, other))
+		isError(t, m.MoveTo(background, nil), matrix.ErrInvalid)
+	})
+}
+
+// TestReleaseAfterDevice closes the device first. The memory is released all the same, once, by the last sharer.
+func TestReleaseAfterDevice(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		own := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver(dev.Info().Driver)))
+		s := of(t, own, 1, 2)
+		m := s.wrap(t, 1, 2)
+		check(t, m.Add(m, m))
+		a := m.Alias()
+		check(t, own.Close())
+		isError(t, m.Fill(1), matrix.ErrClosed)
+		isError(t, m.Rebind(1, 2, []float32{1, 2}), matrix.ErrClosed)
+		check(t, m.Close())
+		if s.released != 0 {
+			t.Error("released while shared")
+		}
+		check(t, a.Close())
+		if s.released != 1 {
+			t.Errorf("released %d times", s.released)
+		}
+	})
+}

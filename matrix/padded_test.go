@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestPadded shows what wrapping does to memory that held 7 everywhere, and in which order the demands are checked: nil,
+// alignment, capacity.
+func TestPadded(t *testing.T) {
+	sevens := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = 7
+		}
+		return x
+	}
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		for _, c := range []struct {
+			name string
+			n    int
+			opts []matrix.Option
+			want []float32
+		}{
+			{
+				"aligned and padded", 16,
+				[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(8)},
+				[]float32{7, 7, 7, 0, 0, 0, 0, 0, 7, 7, 7, 0, 0, 0, 0, 0},
+			},
+			{
+				"by columns", 12,
+				[]matrix.Option{matrix.ColMajor(), matrix.Padded(), matrix.Stride(4)},
+				[]float32{7, 7, 0, 0, 7, 7, 0, 0, 7, 7, 0, 0},
+			},
+			{
+				"padded at an odd place", 11,
+				[]matrix.Option{matrix.Padded(), matrix.Stride(5), matrix.Offset(1)},
+				[]float32{7, 7, 7, 7, 0, 0, 7, 7, 7, 0, 0},
+			},
+			{"unpadded", 11, []matrix.Option{matrix.Stride(8)}, sevens(11)},
+		} {
+			s := of(t, dev, sevens(c.n)...)
+			m := s.wrap(t, 2, 3, c.opts...)
+			s.holds(t, m, c.want...)
+			wants(t, m, 2, 3, true, 7, 7, 7, 7, 7, 7)
+			sum, err := matrix.Sum[float32](m).Read(background)
+			check(t, err)
+			same(t, "sum", sum, []float32{42})
+			check(t, m.Assign(matrix.Exp(m).AddScalar(1)))
+			check(t, m.Fill(7))
+			s.holds(t, m, c.want...)
+			check(t, m.Close())
+		}
+		s := of(t, dev, sevens(64)...)
+		for name, c := range map[string]struct {
+			opts []matrix.Option
+			want error
+		}{
+			"alignment before capacity": {[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(3)}, matrix.ErrAlignment},
+			"capacity":                  {[]matrix.Option{matrix.Padded(), matrix.Stride(3)}, matrix.ErrCapacity},
+			"capacity, aligned":         {[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(0)}, matrix.ErrCapacity},
+			"no stride given":           {[]matrix.Option{matrix.Padded()}, matrix.ErrCapacity},
+			"offset":                    {[]matrix.Option{matrix.Aligned(), matrix.Stride(4), matrix.Offset(2)}, matrix.ErrAlignment},
+			"rows that overlap":         {[]matrix.Option{matrix.Stride(2)}, matrix.ErrStride},
+			"memory for whole rows":     {[]matrix.Option{matrix.Padded(), matrix.Stride(8), matrix.Offset(49)}, matrix.ErrShort},
+		} {
+			_, err := matrix.FromBuffer[float32](dev, 2, 3, s.source(), 1, append(slices.Clip(c.opts), s.release())...)
+			isErrorNamed(t, name, err, c.want)
+			_, err = matrix.Wrap[float32](dev, 2, 3, nil, append(slices.Clip(c.opts), s.release())...)
+			isErrorNamed(t, name, err, matrix.ErrNil)
+		}
+		if s.released != 0 {
+			t.Error("memory that was not taken over was released")
+		}
+		m := s.wrap(t, 8, 8)
+		s.holds(t, m, sevens(64)...)
+		own := must[*dense](t)(matrix.New[float32](dev, 3, 5, matrix.Padded(), matrix.Aligned()))
+		if own.Stride() != 8 {
+			t.Errorf("stride %d", own.Stride())
+		}
+	})
+}
+
+func isErrorNamed(t *testing.T, name string, err, want error) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { isError(t, err, want) })
+}
+
+// TestPaddedAssign copies between all layouts, sizes from 0 to 16, and looks at every cell of the memory.
+func TestPaddedAssign(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(50)
+		for rows := 0; rows <= 16; rows += 1 + rows/6 {
+			for cols := 0; cols <= 16; cols += 1 + cols/6 {
+				for kind := range 8 {
+					if few && (rows+cols+kind)%5 != 0 {
+						continue
+					}
+					values := random(rng, rows*cols)
+					src, _ := laidOut(t, dev, rows, cols, kind^5, values)
+					dst, mem := laidOut(t, dev, rows, cols, kind, make([]float32, rows*cols))
+					check(t, dst.Assign(src))
+					check(t, dst.Sync(background))
+					for i := range rows {
+						for j := range cols {
+							if got := mem[cell(dst, i, j)]; got != values[i*cols+j] {
+								t.Fatalf("%dx%d, kind %d: element %d, %d is %v, want %v", rows, cols, kind, i, j, got, values[i*cols+j])
+							}
+						}
+					}
+					outside(t, dst, mem, kind&1 != 0)
+					check(t, src.Close())
+					check(t, dst.Close())
+				}
+			}
+		}
+	})
+}
+
+// laidOut wraps memory with guard cells. Bit 0 of kind asks for pads, 1 for alignment, 2 for columns.
+func laidOut(t *testing.T, dev *gpu.Device, rows, cols, kind int, values []float32) (*dense, []float32) {
+	t.Helper()
+	minor, major := cols, rows
+	opts := []matrix.Option{}
+	if kind&4 != 0 {
+		minor, major = rows, cols
+		opts = append(opts, matrix.ColMajor())
+	}
+	stride, offset := minor+1, 3
+	if kind&1 != 0 {
+		stride = (minor+3)/4*4 + 1
+		opts = append(opts, matrix.Padded())
+	}
+	if kind&2 != 0 {
+		stride, offset = (stride+3)/4*4, 4
+		opts = append(opts, matrix.Aligned())
+	}
+	mem := make([]float32, offset+major*stride+8)
+	for i := range mem {
+		mem[i] = guard
+	}
+	opts = append(opts, matrix.Stride(stride), matrix.Offset(offset))
+	m := must[*dense](t)(matrix.Wrap(dev, rows, cols, mem, opts...))
+	for i := range rows {
+		for j := range cols {
+			mem[cell(m, i, j)] = values[i*cols+j]
+		}
+	}
+	return m, mem
+}
+
+// outside fails unless pads are zero, if there are any, and everything else beside the matrix is a guard cell.
+func outside(t *testing.T, m *dense, mem []float32, padded bool) {
+	t.Helper()
+	rows, cols := m.Dims()
+	major, minor := rows, cols
+	if m.Order() == matrix.ColMajorOrder {
+		major, minor = cols, rows
+	}
+	for at, v := range mem {
+		line, along := (at-m.Offset())/m.Stride(), (at-m.Offset())%m.Stride()
+		switch {
+		case at >= m.Offset() && line < major && along < minor:
+		case at >= m.Offset() && line < major && padded:
+			if v != 0 {
+				t.Fatalf("pad %d of line %d is %v", along-minor, line, v)
+			}
+		case v != guard:
+			t.Fatalf("cell %d outside the matrix is %v", at, v)
+		}
+	}
+}
+
+// TestMillionViews wraps, slices and closes a million times. Nothing is left.
+func TestMillionViews(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		cycles := 1000000
+		if few {
+			cycles = 20000
+		}
+		mem := make([]float32, 64)
+		released := 0
+		before, routines := dev.Stats(), runtime.NumGoroutine()
+		for range cycles {
+			m, err := matrix.Wrap(dev, 8, 8, mem, matrix.Release(func() { released++ }))
+			check(t, err)
+			a := m.Alias()
+			v := a.Slice(1, 3, 1, 3)
+			check(t, m.Close())
+			check(t, a.Close())
+			check(t, v.Close())
+		}
+		after := dev.Stats()
+		if after.LiveBytes != before.LiveBytes || after.Buffers != before.Buffers || runtime.NumGoroutine() > routines {
+			t.Errorf("%+v, before %+v", after, before)
+		}
+		if released != cycles {
+			t.Errorf("released %d times", released)
+		}
+	})
+}
+
+// TestWrapIsOneObject: wrapping costs one allocation, whatever the size of what is wrapped.
+func TestWrapIsOneObject(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		mem := make([]float32, 1<<16)
+		n := testing.AllocsPerRun(1000, func() {
+			m, err := matrix.Wrap(dev, 256, 256, mem)
+			check(t, err)
+			check(t, m.Close())
+		})
+		if n > 1 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
