@@ -135,7 +135,8 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 }
 
 // Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
-// results reach it at Sync. release may be nil.
+// results reach it at Sync. Memory that is ReadOnly is never written: whatever would is ErrReadOnly, at once. release may
+// be nil.
 func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 	b := &Buffer{}
 	if err := b.InitWrap(dev, mem, release); err != nil {
@@ -204,6 +205,13 @@ func (b *Buffer) Mode() Mode { return b.mode }
 // HasHost reports whether the memory has a host side: a wrapped slice or typed array, or the host's half of a pair.
 func (b *Buffer) HasHost() bool { return b.host.Bytes != nil || b.host.Foreign != nil }
 
+// ReadOnly reports whether the memory is the caller's and must not be written.
+func (b *Buffer) ReadOnly() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.host.ReadOnly
+}
+
 // InPlace reports whether the CPU maps the device's memory itself.
 func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
 
@@ -268,6 +276,17 @@ func (b *Buffer) Close() error {
 func (b *Buffer) usable(op string) error {
 	if b.shares == 0 {
 		return fail(op, gpu.ErrClosed, "the buffer")
+	}
+	return nil
+}
+
+// writable is usable for calls that write.
+func (b *Buffer) writable(op string) error {
+	if err := b.usable(op); err != nil {
+		return err
+	}
+	if b.host.ReadOnly {
+		return fail(op, gpu.ErrReadOnly, "the wrapped memory")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (b *Buffer) Readable() (*gpu.Buffer, error) {
 func (b *Buffer) Writable(whole bool) (*gpu.Buffer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.usable("Writable"); err != nil {
+	if err := b.writable("Writable"); err != nil {
 		return nil, err
 	}
 	if !whole {
@@ -104,11 +104,12 @@ func (b *Buffer) Touch() error {
 	return nil
 }
 
-// ClearHost sets a region of the caller's memory to zero, if that is Go's and current, and reports whether it is.
+// ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
+// read-only, and reports whether it is.
 func (b *Buffer) ClearHost(r Region) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.where != Host || b.host.Bytes == nil {
+	if b.where != Host || b.host.Bytes == nil || b.host.ReadOnly {
 		return false
 	}
 	for i := range r.Count {
@@ -167,6 +168,9 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
 	}
+	if dst.ReadOnly {
+		return fail(op, gpu.ErrReadOnly, "the destination")
+	}
 	if r.Span() == 0 {
 		return nil
 	}
@@ -185,11 +189,15 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 
 // Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. With write set,
 // what fn leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
-// was. The slice is dead afterwards. fn must not use the buffer otherwise.
+// was. The slice is dead afterwards. fn must not use the buffer otherwise, nor write into memory that is read-only.
 func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.usable("Access"); err != nil {
+	check := b.usable
+	if write {
+		check = b.writable
+	}
+	if err := check("Access"); err != nil {
 		return err
 	}
 	if fn == nil {
@@ -239,7 +247,7 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 	const op = "Write"
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.usable(op); err != nil {
+	if err := b.writable(op); err != nil {
 		return err
 	}
 	if offset < 0 || offset > b.size || src.Size > b.size-offset || src.Size < 0 {

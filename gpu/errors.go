@@ -25,6 +25,7 @@ var (
 	ErrMapped      = driver.ErrMapped      // the buffer is mapped just now
 	ErrNoAdapter   = driver.ErrNoAdapter   // no adapter fits the options
 	ErrNoMemory    = driver.ErrNoMemory    // out of device memory, or over the limit given to Open
+	ErrReadOnly    = driver.ErrReadOnly    // memory that nothing may be written to
 	ErrUnsupported = driver.ErrUnsupported // the device cannot do that
 )
 

@@ -36,6 +36,9 @@ func (m *Any) assign(op string, n *node) error {
 		return m.assignFrom(op, n)
 	}
 	if m.buf != nil && n.rows == m.rows && n.cols == m.cols {
+		if m.buf.ReadOnly() {
+			return fail(op, ErrReadOnly, "the memory that the matrix wraps")
+		}
 		return engineOf(dev).assign(m, n)
 	}
 	return m.replace(op, n)

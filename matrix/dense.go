@@ -43,7 +43,7 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option) (*D
 }
 
 // WrapHost is [Wrap] for memory that is not a Go slice of T: bytes of a mapped file, or in a page a typed array given as
-// js.Value in mem.Foreign.
+// js.Value in mem.Foreign. A matrix of ReadOnly memory is an operand like any other; as a destination it is [ErrReadOnly].
 func WrapHost[T Elem](dev *gpu.Device, rows, cols int, mem gpu.Host, opts ...Option) (*Dense[T], error) {
 	w := new(struct {
 		m Dense[T]

@@ -30,6 +30,7 @@ var (
 	ErrForeign     = gpu.ErrForeign
 	ErrInvalid     = gpu.ErrInvalid
 	ErrLimit       = gpu.ErrLimit
+	ErrReadOnly    = gpu.ErrReadOnly
 	ErrUnsupported = gpu.ErrUnsupported
 )
 

@@ -47,8 +47,17 @@ func Aligned() Option { return func(p *placement) { p.aligned = true } }
 // matrix. Owned matrices get such a stride by themselves; for other memory, give it with [Stride].
 func Padded() Option { return func(p *placement) { p.padded = true } }
 
-// Release is called once, when the last share of wrapped memory is closed.
-func Release(fn func()) Option { return func(p *placement) { p.release = fn } }
+// Release is called once, when the last share of wrapped memory is closed. Of several, all are called, the last one first;
+// nil forgets those before it.
+func Release(fn func()) Option {
+	return func(p *placement) {
+		if before := p.release; before != nil && fn != nil {
+			p.release = func() { fn(); before() }
+			return
+		}
+		p.release = fn
+	}
+}
 
 // ours adds that the memory is made for the matrix.
 func ours(opts []Option) []Option {

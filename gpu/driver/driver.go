@@ -141,9 +141,10 @@ type Kernel struct {
 // Host is memory of the CPU's side: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only
 // that platform's driver can read.
 type Host struct {
-	Bytes   []byte
-	Foreign any
-	Size    int // bytes; len(Bytes) where Foreign is nil
+	Bytes    []byte
+	Foreign  any
+	Size     int  // bytes; len(Bytes) where Foreign is nil
+	ReadOnly bool // nothing may be written there; to try may end the process
 }
 
 // HostBytes makes a Host of Go memory.

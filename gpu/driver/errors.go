@@ -40,6 +40,7 @@ var (
 	ErrMapped      = NewSentinel("ErrMapped", "buffer is mapped")
 	ErrNoAdapter   = NewSentinel("ErrNoAdapter", "no adapter")
 	ErrNoMemory    = NewSentinel("ErrNoMemory", "out of device memory")
+	ErrReadOnly    = NewSentinel("ErrReadOnly", "memory is read-only")
 	ErrUnsupported = NewSentinel("ErrUnsupported", "not supported by this device")
 )
 

@@ -221,6 +221,8 @@ func (o *Objects) CheckRead(t Transfer) error {
 		return fail(op, ErrInvalid, "host memory too short")
 	case t.Host.Foreign == nil && t.Host.Size > len(t.Host.Bytes):
 		return fail(op, ErrInvalid, "host memory shorter than it says")
+	case t.Host.ReadOnly:
+		return fail(op, ErrReadOnly, "the destination")
 	}
 	return nil
 }

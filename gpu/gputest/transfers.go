@@ -130,6 +130,7 @@ func readRefused(r *rig) {
 		{"host too short", driver.Transfer{Buffer: id, Width: 8, Count: 1, HostOffset: 9}, driver.ErrInvalid},
 		{"host offset beyond the host", driver.Transfer{Buffer: id, Count: 1, HostOffset: 17}, driver.ErrInvalid},
 		{"host shorter than it says", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host[:2], Size: 16}}, driver.ErrInvalid},
+		{"read-only host", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: len(host), ReadOnly: true}}, driver.ErrReadOnly},
 		{"host of negative size", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: -1}}, driver.ErrInvalid},
 	} {
 		if c.t.Host.Bytes == nil {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mapfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The errors of this package, beside those of packages gpu and matrix. Errors of the operating system, such as
+// fs.ErrNotExist, are passed on as they are.
+var (
+	ErrEmpty        = driver.NewSentinel("ErrEmpty", "nothing to map")
+	ErrNotRegular   = driver.NewSentinel("ErrNotRegular", "not a regular file")
+	ErrRange        = driver.NewSentinel("ErrRange", "beyond the end")
+	ErrAddressSpace = driver.NewSentinel("ErrAddressSpace", "no room in the address space")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("mapfile: "+op, err, detail...)
+}
+
+// mapError finds the sentinel for what the operating system says about a mapping.
+func mapError(op, path string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOMEM):
+		return fail(op, ErrAddressSpace, path, ": ", err.Error())
+	case errors.Is(err, syscall.ENODEV), errors.Is(err, errors.ErrUnsupported):
+		return fail(op, gpu.ErrUnsupported, path, ": ", err.Error())
+	}
+	return &os.PathError{Op: "mmap", Path: path, Err: err}
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mapfile
+
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// Wrap makes a matrix of rows x cols elements of the file: those from byte offset of the mapping on, placed as the
+// options say. Nothing is read now; kernels get the bits when they first need them. The matrix keeps the file mapped
+// until it and its views are closed; a [matrix.Release] among the options is called, too.
+//
+// A device needs one buffer for everything between the matrix's first and last element and for what [matrix.Offset]
+// skips, so offset is the way to a part far behind the start. It must be a multiple of the element's size, counted from the
+// start of the file: [matrix.ErrAlignment] otherwise. A matrix that reaches beyond the mapping is [matrix.ErrShort], one
+// larger than the device's buffers can be [gpu.ErrLimit].
+func Wrap[T matrix.Elem](
+	dev *gpu.Device, f *File, offset int64, rows, cols int, opts ...matrix.Option,
+) (*matrix.Dense[T], error) {
+	const op = "Wrap"
+	mem, release, err := f.Share(offset)
+	if err != nil {
+		return nil, renamed(op, err)
+	}
+	var m *matrix.Dense[T]
+	if (f.start+offset)%int64(m.DType().Size()) != 0 {
+		err = fail(op, matrix.ErrAlignment, m.DType().String(), " at byte ", num(f.start+offset), " of the file")
+	} else {
+		m, err = matrix.WrapHost[T](dev, rows, cols, mem, append(slices.Clip(opts), matrix.Release(release))...)
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return m, nil
+}
