@@ -165,6 +165,24 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	return &Buffer{dev: d, id: id, size: size}, nil
 }
 
+// DestroyBuffer destroys a buffer that somebody else made on this very device, unmapping it if need be. What was queued
+// before still sees it.
+func (d *Device) DestroyBuffer(handle any) error {
+	const op = "DestroyBuffer"
+	if handle == nil {
+		return fail(op, ErrInvalid, "nil buffer")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return err
+	}
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.drv.DestroyBuffer(handle)
+}
+
 // Device returns the device the buffer belongs to.
 func (b *Buffer) Device() *Device { return b.dev }
 

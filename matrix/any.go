@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -94,6 +95,9 @@ func WrapAnyBuffer(dev *gpu.Device, t DType, rows, cols int, handle any, opts ..
 		return b, err
 	})
 	if err == nil {
+		if newPlacement(opts).destroy {
+			opts = append(slices.Clip(opts), Release(func() { _ = dev.DestroyBuffer(handle) })) // a closed device has done so
+		}
 		m.fix(opts)
 	}
 	return boxed(m, err)

@@ -209,3 +209,26 @@ func TestReleaseAfterDevice(t *testing.T) {
 		}
 	})
 }
+
+// TestDestroy lets the last sharer of a GPU buffer destroy it. What was queued before still sees it.
+func TestDestroy(t *testing.T) {
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		s := deviceStorage(t, dev, 1, 2, 3)
+		m := s.wrap(t, 1, 3, matrix.Destroy())
+		twice := must[*dense](t)(matrix.New[float32](dev, 1, 3))
+		check(t, twice.Add(m, m))
+		v := m.Alias()
+		check(t, m.Close())
+		if s.released != 0 {
+			t.Error("released while shared")
+		}
+		check(t, v.Close())
+		if s.released != 1 {
+			t.Errorf("released %d times", s.released)
+		}
+		wants(t, twice, 1, 3, false, 2, 4, 6)
+		if err := s.device.Read(background, gpu.Transfer{Host: matrix.Host(make([]float32, 3)), Width: 12, Count: 1}); err == nil {
+			t.Error("the buffer is still there")
+		}
+	})
+}

@@ -21,6 +21,7 @@ type placement struct {
 	ours           bool // the memory is made for the matrix, of zeros
 	rowMajorInput  bool
 	release        func()
+	destroy        bool
 }
 
 // ColMajor stores columns, not rows, in a row.
@@ -58,6 +59,10 @@ func Release(fn func()) Option {
 		p.release = fn
 	}
 }
+
+// Destroy destroys a wrapped GPU buffer, unmapping it if need be, when the last share of it is closed. A function of
+// [Release] is called after that. For host memory it means nothing: that is the garbage collector's.
+func Destroy() Option { return func(p *placement) { p.destroy = true } }
 
 // ours adds that the memory is made for the matrix.
 func ours(opts []Option) []Option {

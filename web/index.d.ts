@@ -62,8 +62,11 @@ export interface WrapOptions extends MatrixOptions {
   readonly offset?: number;
   /** Elements between the beginnings of two rows (columns, in column order). Their length by default. */
   readonly stride?: number;
-  /** Called once, when the matrix is closed and nothing uses the memory any more. */
-  readonly release?: () => void;
+  /**
+   * Called once, when the matrix is closed and nothing uses the memory any more. "destroy" stands for destroying the
+   * GPUBuffer, which unmaps it.
+   */
+  readonly release?: (() => void) | "destroy";
 }
 
 /** Options of {@link init}. */

@@ -320,6 +320,16 @@ export const tests = {
     await gpu.sync();
     check(released === 1, `released ${released} times`);
     same(await contents(device, x), [9, 9, 1, 2, 9, 3, 4, 9], 'the buffer after close');
+    const z = gpuBuffer(device, new Float32Array([1, 2])), ours = gpu.wrapBuffer(z, 1, 2, {release: 'destroy'});
+    const sum = ours.add(1).eval();
+    ours.close();
+    same(await sum.read(), [2, 3], 'what was built on a buffer that was destroyed since');
+    sum.close();
+    await gpu.sync();
+    device.pushErrorScope('validation');
+    device.queue.writeBuffer(z, 0, new Float32Array(2));
+    check(await device.popErrorScope(), 'the buffer was not destroyed');
+    await throws('ErrInvalid', 'a release that is none', () => gpu.wrapBuffer(x, 1, 1, {release: 'free'}));
     const own = gpu.matrix(1, 2, [1, 2]).mul(2).eval();
     same((await contents(device, await own.buffer)).subarray(0, 2), [2, 4], 'buffer of an owned matrix');
     await throws('ErrShort', 'too short', () => gpu.wrapBuffer(x, 3, 3));

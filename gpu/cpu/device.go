@@ -114,6 +114,20 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	return size, nil
 }
 
+// DestroyBuffer leaves the bytes to the garbage collector.
+func (d *device) DestroyBuffer(handle any) error {
+	const op = "DestroyBuffer"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(op); err != nil {
+		return err
+	}
+	if _, ok := handle.([]byte); !ok {
+		return fail(op, driver.ErrForeign, "the Go oracle takes a []byte")
+	}
+	return nil
+}
+
 // BufferHandle returns the bytes of the buffer.
 func (d *device) BufferHandle(id driver.BufferID) any {
 	d.mu.Lock()

@@ -36,6 +36,9 @@ type Device interface {
 	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
 	// this very device and usable as storage and for copies. It returns its size. FreeBuffer only forgets it.
 	ImportBuffer(id BufferID, handle any) (size uint64, err error)
+	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
+	// needs it. No id names it any more.
+	DestroyBuffer(handle any) error
 	// BufferHandle returns the platform's object behind a buffer, or nil where there is none.
 	BufferHandle(id BufferID) any
 	// FreeBuffer releases a buffer once the work submitted so far no longer needs it.

@@ -3,6 +3,7 @@
 package gputest
 
 import (
+	"errors"
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -142,6 +143,13 @@ func bufferHandle(r *rig) {
 	r.want(id, pattern(64, 2))
 	r.dispatch(k, set, groups(64))
 	r.submitRefused("dispatch on the freed import", driver.ErrClosed)
+	r.check(r.dev.DestroyBuffer(handle))
+	r.dev.FreeBuffer(id) // of which nothing is left but the name
+	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
+		if err := r.dev.DestroyBuffer(h); !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrForeign) {
+			r.Errorf("destroying %v: %v", h, err)
+		}
+	}
 }
 
 func bufferForeign(r *rig) {

@@ -6,6 +6,7 @@ package cogent
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync"
 	"testing"
@@ -191,4 +192,30 @@ func TestHandleLayout(t *testing.T) {
 	if got := fields(wgpu.Buffer{}); !reflect.DeepEqual(got, []string{"deviceRef", "ref"}) {
 		t.Errorf("wgpu.Buffer has the fields %v", got)
 	}
+}
+
+// A buffer of the user's is destroyed: at once for him, for the work that was submitted later.
+func TestDestroyBuffer(t *testing.T) {
+	d := openDevice(t)
+	dev := d.Handle().(*wgpu.Device)
+	b, err := dev.CreateBuffer(&wgpu.BufferDescriptor{
+		Size: 256, Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst, MappedAtCreation: true,
+	})
+	must(t, err)
+	must(t, d.DestroyBuffer(b))
+	must(t, d.DestroyBuffer(b)) // there is nothing more to do
+	if _, err := d.ImportBuffer(1, b); err == nil {
+		t.Error("a destroyed buffer was imported")
+	}
+	b.Release()
+	var null *wgpu.Buffer
+	if err := d.DestroyBuffer(null); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("nil: %v", err)
+	}
+	other := openDevice(t)
+	must(t, other.NewBuffer(1, 16, false))
+	if err := d.DestroyBuffer(other.BufferHandle(1)); !errors.Is(err, driver.ErrForeign) {
+		t.Errorf("another device's: %v", err)
+	}
+	healthy(t, d, 2)
 }

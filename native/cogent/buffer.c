@@ -60,6 +60,15 @@ void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error 
 	d->buffers[id] = (cog_buffer){.ref = buffer, .watched = 1};
 }
 
+// cog_buffer_destroy destroys a buffer of somebody else's.
+void cog_buffer_destroy(cog_device *d, WGPUBuffer buffer, cog_error *error) {
+	int mapped = cog_is_mapped(d, buffer);
+	cog_error *outer = cog_enter(d, error);
+	if (mapped) wgpuBufferUnmap(buffer);
+	wgpuBufferDestroy(buffer);
+	cog_leave(d, error, outer);
+}
+
 // cog_buffer_handle returns a buffer, for others if watch is set.
 WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch) {
 	if (id >= d->nbuffers || !d->buffers[id].ref) return NULL;

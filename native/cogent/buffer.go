@@ -80,9 +80,27 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	return size, nil
 }
 
-// importable checks what can be seen of a buffer.
-func (d *device) importable(b *wgpu.Buffer) error {
-	const op = "ImportBuffer"
+// DestroyBuffer destroys a *wgpu.Buffer. The object itself stays the caller's, to be released.
+func (d *device) DestroyBuffer(handle any) error {
+	const op = "DestroyBuffer"
+	b, ok := handle.(*wgpu.Buffer)
+	if !ok {
+		return fail(op, driver.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
+	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if err := d.ours(op, b); err != nil {
+		return err
+	}
+	var e C.cog_error
+	C.cog_buffer_destroy(d.c, (*bufferStruct)(unsafe.Pointer(b)).ref, &e)
+	return take(op, &e, driver.ErrInvalid)
+}
+
+// ours checks that a buffer is this device's.
+func (d *device) ours(op string, b *wgpu.Buffer) error {
 	if b == nil {
 		return fail(op, driver.ErrInvalid, "nil buffer")
 	}
@@ -93,6 +111,16 @@ func (d *device) importable(b *wgpu.Buffer) error {
 	if raw.device != C.cog_handle(d.c) {
 		return fail(op, driver.ErrForeign)
 	}
+	return nil
+}
+
+// importable checks what can be seen of a buffer.
+func (d *device) importable(b *wgpu.Buffer) error {
+	const op = "ImportBuffer"
+	if err := d.ours(op, b); err != nil {
+		return err
+	}
+	raw := (*bufferStruct)(unsafe.Pointer(b))
 	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
 	if C.wgpuBufferGetUsage(raw.ref)&need != need {
 		return fail(op, driver.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")

@@ -86,6 +86,7 @@ int cog_wait(cog_device *d, cog_signal *s, cog_pace *p);
 // buffer.c
 void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);
+void cog_buffer_destroy(cog_device *d, WGPUBuffer buffer, cog_error *error);
 WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch);
 void cog_buffer_free(cog_device *d, uint32_t id, int destroy);
 WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error);

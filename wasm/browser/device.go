@@ -150,6 +150,23 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err 
 	return size, nil
 }
 
+// DestroyBuffer destroys a GPUBuffer, which unmaps it.
+func (d *device) DestroyBuffer(handle any) (err error) {
+	const op = "browser: DestroyBuffer"
+	defer rescue(op, &err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.objects.Usable(op); err != nil {
+		return err
+	}
+	v, ok := value(handle, "GPUBuffer")
+	if !ok {
+		return driver.Fail(op, driver.ErrUnsupported, "not a GPUBuffer")
+	}
+	v.Call("destroy")
+	return nil
+}
+
 // checkOwner checks that a buffer is this device's. WebGPU does not say whose it is, but refuses to record commands on
 // another's, so the answer comes later.
 func (d *device) checkOwner(buffer js.Value) {

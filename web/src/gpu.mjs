@@ -169,8 +169,9 @@ export class Gpu {
   wrapBuffer(buffer, rows, cols, options) {
     const where = 'wrapBuffer', o = read(where, options, ['dtype', 'offset', 'stride', 'order', 'release']);
     if (tagOf(buffer) !== 'GPUBuffer') throw failure('ErrInvalid', where, `${show(buffer)} is no GPUBuffer`);
-    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'external');
     const gpuBuffer = /** @type {GPUBuffer} */ (buffer);
+    if (o.release === 'destroy') o.release = () => gpuBuffer.destroy();
+    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'external');
     const need = (memory.offset + memory.span) * memory.type.size;
     const size = guard(where, () => gpuBuffer.size);
     if (size < need) throw failure('ErrShort', where, `${size} bytes, the layout needs ${need}`);
