@@ -18,6 +18,7 @@ import (
 	"github.com/sublet-gpu/sublet/shaders/product"
 	"github.com/sublet-gpu/sublet/shaders/reduce"
 	"github.com/sublet-gpu/sublet/shaders/softmax"
+	"github.com/sublet-gpu/sublet/shaders/sparse"
 )
 
 // programs collects kernels by their text.
@@ -56,8 +57,28 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	return f
 }
 
+// addSparse adds the kernels of sparse matrices, which know no binary16.
+func addSparse(t *testing.T, p programs) {
+	t.Helper()
+	for _, blocks := range []bool{false, true} {
+		k, err := sparse.BuildScatter(blocks)
+		p.add(t, k, err)
+	}
+	for _, et := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
+		for _, f := range []*fuse.Func{chain(et, fuse.Vector), chain(et, fuse.Gather)} {
+			for form := sparse.InOrder; form <= sparse.Blocks; form++ {
+				k, err := sparse.BuildRows(form, f)
+				p.add(t, k, err)
+			}
+			k, err := sparse.BuildSum(f)
+			p.add(t, k, err)
+		}
+	}
+}
+
 func allPrograms(t *testing.T) programs {
 	p := programs{}
+	addSparse(t, p)
 	for _, et := range types {
 		vec := chain(et, fuse.Vector)
 		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {

@@ -35,6 +35,14 @@
 // when a kernel first reads it and again only after [Dense.Touch]; results come back at [Dense.Sync], and only what was
 // written. The device's Stats count every byte.
 //
+// The calls that change whose memory a matrix uses, [FromBuffer], [Dense.SetValueFrom], [Dense.SetValue], [Dense.Take] and
+// others, follow CNTK's and Blaze's contracts; FEATURES.md has them row by row.
+//
+// # Sparse matrices
+//
+// A [Sparse] holds the entries of a matrix by columns, by rows or as whole columns. It is made from and to dense matrices,
+// or of the caller's own arrays, and multiplied by dense ones.
+//
 // # Precision
 //
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products

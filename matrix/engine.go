@@ -139,16 +139,21 @@ type temp struct {
 
 // assign queues the computation of n into dst, whose size is n's.
 func (g *engine) assign(dst *Any, n *node) error {
+	return g.during(func(r *run) error {
+		r.cuts = cuts(n, int(g.dev.Limits().MaxStorageBuffers))
+		return r.evaluate(dst, n)
+	})
+}
+
+// during runs fn as one evaluation, with temporaries that end with it.
+func (g *engine) during(fn func(r *run) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := &g.run
-	r.g = g
-	r.cuts = cuts(n, int(g.dev.Limits().MaxStorageBuffers))
-	err := r.evaluate(dst, n)
+	r.g, r.cuts = g, nil
+	err := fn(r)
 	for _, t := range r.temps {
-		if cerr := t.m.buf.Close(); err == nil {
-			err = cerr
-		}
+		err = firstError(err, t.m.buf.Close())
 	}
 	clear(r.temps)
 	r.temps = r.temps[:0]

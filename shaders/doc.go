@@ -10,6 +10,7 @@
 //	product       matrix products and matrix-vector products
 //	reduce        sums, maxima and minima over rows, columns or everything
 //	softmax       normalised exponentials of rows
+//	sparse        sparse matrices: to dense ones, and times dense ones
 //	fuse          element-wise functions as WGSL and Go, which all the others take in
 //	plan          computations that take several launches
 //
