@@ -103,8 +103,8 @@ func check(op string, dev *gpu.Device, size int) error {
 	if dev == nil {
 		return fail(op, gpu.ErrInvalid, "nil device")
 	}
-	if dev.Closed() {
-		return fail(op, gpu.ErrClosed, "the device")
+	if err := dev.Usable(); err != nil {
+		return err
 	}
 	if size < 0 {
 		return fail(op, ErrSize, strconv.Itoa(size), " bytes")

@@ -104,7 +104,19 @@ func (d *Device) usable(op string) error {
 	if d.closed {
 		return fail(op, ErrClosed, "the device")
 	}
-	return nil
+	select {
+	case <-d.drv.Lost():
+		return fail(op, ErrDeviceLost, d.drv.LostReason())
+	default:
+		return nil
+	}
+}
+
+// Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not.
+func (d *Device) Usable() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.usable("Usable")
 }
 
 // idTable hands out small numbers and takes them back.

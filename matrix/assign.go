@@ -27,12 +27,13 @@ func (m *Any) assign(op string, n *node) error {
 	if dev == nil {
 		dev = n.dev
 	}
-	switch {
-	case dev == nil:
+	if dev == nil {
 		return fail(op, ErrInvalid, "neither the matrix nor the expression has a device")
-	case dev.Closed():
-		return fail(op, ErrClosed, "the device")
-	case n.dev != nil && n.dev != dev:
+	}
+	if err := dev.Usable(); err != nil {
+		return err
+	}
+	if n.dev != nil && n.dev != dev {
 		return m.assignFrom(op, n)
 	}
 	if m.buf != nil && n.rows == m.rows && n.cols == m.cols {

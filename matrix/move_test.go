@@ -232,3 +232,33 @@ func TestDestroy(t *testing.T) {
 		}
 	})
 }
+
+// TestLoss loses the device, by a kernel of the oracle that panics. What the host has is not lost, and memory is released as
+// ever.
+func TestLoss(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	host, written := hostStorage(t, dev, 1, 2), hostStorage(t, dev, 3, 4)
+	m, w, own := host.wrap(t, 1, 2), written.wrap(t, 1, 2), owned(t, dev, 1, 1, 5)
+	check(t, w.Add(w, m))
+	k, err := dev.Kernel(background, gpu.KernelDesc{
+		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
+	})
+	check(t, err)
+	check(t, k.Dispatch([3]uint32{1, 1, 1}, nil))
+	isError(t, dev.Sync(background), gpu.ErrDeviceLost)
+	<-dev.Lost()
+	wants(t, m, 1, 2, true, 1, 2)
+	isError(t, w.Sync(background), gpu.ErrDeviceLost)
+	isError(t, m.Fill(0), gpu.ErrDeviceLost)
+	_, err = own.Read(background)
+	isError(t, err, gpu.ErrDeviceLost)
+	_, err = matrix.Wrap(dev, 1, 2, host.host)
+	isError(t, err, gpu.ErrDeviceLost)
+	check(t, m.Close())
+	check(t, w.Close())
+	check(t, own.Close())
+	if host.released != 1 || written.released != 1 {
+		t.Errorf("released %d and %d times", host.released, written.released)
+	}
+	check(t, dev.Close())
+}
