@@ -4,7 +4,7 @@
 // ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the program there.
 
 import {execFileSync} from 'node:child_process';
-import {copyFileSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
@@ -35,6 +35,16 @@ for (const file of [
   join(here, 'bench-peer.mjs'),
   join(here, '..', 'wasm', 'browser', 'glue.js'),
   join(goroot, 'lib', 'wasm', 'wasm_exec.js'),
+  join(here, '..', 'LICENSE'),
 ]) {
   copyFileSync(file, join(dist, basename(file)));
 }
+
+// What is compiled into the program, or stands beside it, comes with its own licence.
+const float16 = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', 'github.com/x448/float16'], {encoding: 'utf8', cwd: here}).trim();
+const parts = [
+  readFileSync(join(here, '..', 'NOTICE'), 'utf8'),
+  `wasm_exec.js and the parts of Go's runtime and libraries in sublet.wasm:\n\n${readFileSync(join(goroot, 'LICENSE'), 'utf8')}`,
+  `github.com/x448/float16 in sublet.wasm:\n\n${readFileSync(join(float16, 'LICENSE'), 'utf8')}`,
+];
+writeFileSync(join(dist, 'NOTICE'), parts.join('\n---\n\n'));

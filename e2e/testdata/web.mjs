@@ -329,6 +329,12 @@ export const tests = {
     device.pushErrorScope('validation');
     device.queue.writeBuffer(z, 0, new Float32Array(2));
     check(await device.popErrorScope(), 'the buffer was not destroyed');
+    const dead = gpuBuffer(device, new Float32Array(2));
+    dead.destroy();
+    const ghost = gpu.wrapBuffer(dead, 1, 2);
+    await fails('ErrInvalid', 'a destroyed buffer', () => ghost.add(1).read());
+    ghost.close();
+    same(await gpu.full(1, 1, 1).add(1).read(), [2], 'after that');
     await throws('ErrInvalid', 'a release that is none', () => gpu.wrapBuffer(x, 1, 1, {release: 'free'}));
     const own = gpu.matrix(1, 2, [1, 2]).mul(2).eval();
     same((await contents(device, await own.buffer)).subarray(0, 2), [2, 4], 'buffer of an owned matrix');
