@@ -3,6 +3,9 @@
 package matrix
 
 import (
+	"runtime"
+	"time"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -63,11 +66,30 @@ func (m *Any) unshared(op string, to gpu.Shape) error {
 		return nil
 	case m.view:
 		return fail(op, ErrView, m.shape().String(), " to ", to.String())
-	case m.buf.Shares() > 1:
+	case m.buf.Shares() > 1 && !m.forgotten():
 		return fail(op, ErrView, "the matrix has views")
 	}
 	return nil
 }
+
+// forgotten gives the garbage collector the chance to close views that were left to it, such as those written inside an
+// expression, and reports whether there are no others.
+func (m *Any) forgotten() bool {
+	_ = engineOf(m.dev).during(func(r *run) error {
+		clear(r.owners[:cap(r.owners)]) // of the last evaluation
+		return nil
+	})
+	runtime.GC()
+	for end := time.Now().Add(maxCleanup); time.Now().Before(end); runtime.Gosched() { // to sleep would hold up a page
+		if m.buf.Shares() == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// maxCleanup is how long what the garbage collector has found may take to be closed.
+const maxCleanup = 5 * time.Millisecond
 
 // renew is replace without the questions.
 func (m *Any) renew(op string, n *node) error {
