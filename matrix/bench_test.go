@@ -127,3 +127,31 @@ func BenchmarkWrap(b *testing.B) {
 		check(b, m.Close())
 	}
 }
+
+// BenchmarkSparse multiplies a sparse matrix with one element in a hundred by 64 columns, and makes it dense.
+func BenchmarkSparse(b *testing.B) {
+	const n, cols, every = 4096, 64, 100
+	var values []float32
+	var indices []int32
+	pointers := make([]int32, 1, n+1)
+	for i := range n {
+		for j := i % every; j < n; j += every {
+			values, indices = append(values, float32(i-j)), append(indices, int32(j))
+		}
+		pointers = append(pointers, int32(len(values)))
+	}
+	for _, format := range []matrix.Format{matrix.CSR, matrix.CSC} { // the same pattern read by rows and by columns
+		dev := benchDevice(b)
+		s := must[*matrix.Sparse[float32]](b)(matrix.NewSparse(dev, format, n, n, values, indices, pointers))
+		x, c, d := resident(b, dev, n, cols), resident(b, dev, n, cols), resident(b, dev, n, n)
+		b.Run("times dense "+format.String(), func(b *testing.B) {
+			run(b, dev, func() error { return matrix.MulSparse(c, s, x) })
+			b.ReportMetric(2*float64(len(values))*cols*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+		b.Run("to dense "+format.String(), func(b *testing.B) {
+			b.SetBytes(4 * n * n)
+			run(b, dev, func() error { return s.AssignTo(d) })
+		})
+		check(b, s.Close())
+	}
+}
