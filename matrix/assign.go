@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -79,8 +80,8 @@ func (m *Any) forgotten() bool {
 		clear(r.owners[:cap(r.owners)]) // of the last evaluation
 		return nil
 	})
-	runtime.GC()
-	for end := time.Now().Add(maxCleanup); time.Now().Before(end); runtime.Gosched() { // to sleep would hold up a page
+	for range 2 { // cleanups may overtake each other
+		collect()
 		if m.buf.Shares() == 1 {
 			return true
 		}
@@ -88,8 +89,15 @@ func (m *Any) forgotten() bool {
 	return false
 }
 
-// maxCleanup is how long what the garbage collector has found may take to be closed.
-const maxCleanup = 5 * time.Millisecond
+// collect runs the garbage collector and returns when a cleanup that it found has run, or after a second.
+func collect() {
+	var done atomic.Bool
+	runtime.AddCleanup(new([16]byte), func(done *atomic.Bool) { done.Store(true) }, &done)
+	runtime.GC()
+	for end := time.Now().Add(time.Second); !done.Load() && time.Now().Before(end); {
+		runtime.Gosched() // to sleep would hold up a page
+	}
+}
 
 // renew is replace without the questions.
 func (m *Any) renew(op string, n *node) error {

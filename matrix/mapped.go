@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/shaders"
 	"github.com/sublet-gpu/sublet/shaders/elementwise"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
@@ -92,14 +93,18 @@ func (r *run) launch(b *builder, family byte, spec [4]byte, groups [3]uint32, sh
 	if err != nil {
 		return err
 	}
-	if g.args, err = b.args(g.args[:0], b.covers()); err != nil {
+	g.params = append(g.params[:0], bytesOf(shape)...)
+	return b.dispatch(k, groups, g.params, g.args[:0])
+}
+
+// dispatch queues a kernel that takes the shape and own bindings before the function's, and marks the result as written.
+func (b *builder) dispatch(k *gpu.Kernel, groups [3]uint32, shape []byte, own []gpu.Arg) error {
+	g := b.run.g
+	var err error
+	if g.args, err = b.args(own, b.covers()); err != nil {
 		return err
 	}
-	g.params = g.params[:0]
-	for _, w := range shape {
-		g.params = append(g.params, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
-	}
-	g.params = b.params(g.params)
+	g.params = b.params(shape)
 	if err := k.Dispatch(groups, g.params, g.args...); err != nil {
 		return err
 	}

@@ -251,15 +251,7 @@ func (s *sparseAny) launchRows(b *builder, p *rowPlan) error {
 	if err != nil {
 		return err
 	}
-	args, err := b.args(own[:], b.covers())
-	if err != nil {
-		return err
-	}
-	if err := k.Dispatch(l.Groups(), b.params(words(l.Shape())), args...); err != nil {
-		return err
-	}
-	b.wrote()
-	return nil
+	return b.dispatch(k, l.Groups(), words(l.Shape()), own[:])
 }
 
 func either(a, b *buffer.Buffer) *buffer.Buffer {
@@ -291,13 +283,5 @@ func (p *rowPlan) launchSum(r *run, parts, dst *Any) error {
 	if err != nil {
 		return err
 	}
-	args, err := b.args(own[:], b.covers())
-	if err != nil {
-		return err
-	}
-	if err := k.Dispatch(l.Groups(), b.params(words(l.Shape())), args...); err != nil {
-		return err
-	}
-	b.wrote()
-	return nil
+	return b.dispatch(k, l.Groups(), words(l.Shape()), own[:])
 }
