@@ -329,7 +329,7 @@ func copyWords(dst, src *buffer.Buffer, offset, size int) error {
 	return nil
 }
 
-// replaced closes a buffer that another one stands for now.
+// replaced closes a buffer that another one has taken the place of.
 func replaced(old, by *buffer.Buffer) error {
 	if old == by {
 		return nil
