@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package file is what files of named tensors have in common: parameter dictionaries (package params), NumPy's archives
+// (package npy) and safetensors. Each is read and written as a stream, one tensor after the other, so that no file has to
+// fit into memory.
+package file
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Header describes a tensor in a file: elements in C order, little-endian, packed.
+type Header struct {
+	Name   string // raw bytes, which need not be UTF-8
+	Type   dtype.Type
+	Shape  []int64 // no dimension: one element
+	Offset int64   // of the data from the file's start; -1 where the file holds them compressed
+	Size   int64   // of the data, in bytes
+}
+
+// Reader reads a file's tensors in the file's order.
+type Reader interface {
+	// Next goes to the next tensor, over what was not read of the last one. It returns io.EOF after the last one.
+	Next() (Header, error)
+	// Read reads the data of the tensor that Next returned. It returns io.EOF at their end.
+	io.Reader
+}
+
+// Writer writes the tensors that its maker was told of, in that order.
+type Writer interface {
+	// Write writes the data of the tensors one after the other.
+	io.Writer
+	// Close ends the file, and is an error if data are missing. It does not close what is written to.
+	Close() error
+}
+
+// The errors of the formats.
+var (
+	ErrFormat    = driver.NewSentinel("ErrFormat", "malformed file")
+	ErrTruncated = driver.NewSentinel("ErrTruncated", "the file ends early")
+	ErrDuplicate = driver.NewSentinel("ErrDuplicate", "a name occurs twice")
+	ErrType      = driver.NewSentinel("ErrType", "element type that the format does not have")
+	ErrTooLarge  = driver.NewSentinel("ErrTooLarge", "more than the limit allows")
+)
+
+// Error tells what is wrong with a file, and where.
+type Error struct {
+	Format string // "params", "npz", ...
+	Offset int64  // of the first byte that is wrong
+	Detail string
+	Err    error // one of the sentinels, or the error of the file's reader
+}
+
+// Error reads, for example, "params: byte 41: malformed file: 3 names, 4 tensors".
+func (e *Error) Error() string {
+	s := e.Format + ": byte " + strconv.FormatInt(e.Offset, 10)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
