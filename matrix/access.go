@@ -150,6 +150,28 @@ func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) err
 // SetSlice replaces all elements by data, row by row. The caller may change data afterwards.
 func (m *Dense[T]) SetSlice(data []T) error { return m.Any().SetHost(hostOf(data)) }
 
+// SetRows replaces all elements by those of one slice for each row; what is missing in slices that are shorter than a row
+// becomes 0. Another number of slices, or one longer than a row, is [ErrShape]. The caller may change them afterwards.
+func (m *Dense[T]) SetRows(rows [][]T) error {
+	const op = "SetRows"
+	if err := m.Any().usable(op); err != nil {
+		return err
+	}
+	if len(rows) != m.a.rows {
+		return fail(op, ErrShape, itoa(len(rows)), " slices for ", m.a.shape().String())
+	}
+	for i, row := range rows {
+		if len(row) > m.a.cols {
+			return fail(op, ErrShape, itoa(len(row)), " elements for row ", itoa(i), " of ", m.a.shape().String())
+		}
+	}
+	data := make([]T, m.a.rows*m.a.cols)
+	for i, row := range rows {
+		copy(data[i*m.a.cols:], row)
+	}
+	return m.SetSlice(data)
+}
+
 // Set changes one element.
 func (m *Dense[T]) Set(i, j int, v T) error {
 	if err := m.Any().usable("Set"); err != nil {

@@ -3,8 +3,11 @@
 package matrix_test
 
 import (
+	"errors"
+	"math"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -82,5 +85,190 @@ func TestCustomAliasing(t *testing.T) {
 		a := of(t, dev, 1, 2, 3, 4, 5, 6).wrap(t, 2, 3)
 		isError(t, a.Assign(a.T()), matrix.ErrShape)
 		wants(t, a, 2, 3, true, 1, 2, 3, 4, 5, 6)
+		v := a.ColumnSlice(1, 2)
+		check(t, v.Assign(v.T())) // a square part in place
+		wants(t, a, 2, 3, true, 1, 2, 5, 4, 3, 6)
+		check(t, v.Assign(a.ColumnSlice(0, 2))) // parts that overlap
+		wants(t, a, 2, 3, true, 1, 1, 2, 4, 4, 3)
+		part := a.Slice(0, 1, 0, 2)
+		isError(t, part.Assign(part.T()), matrix.ErrShape)
+		wants(t, a, 2, 3, true, 1, 1, 2, 4, 4, 3)
+	})
+}
+
+// TestCustomConstruct has Blaze's rows of constructors: nothing, no extent, and what is refused before the memory is touched or
+// taken over. TestPadded has the others.
+func TestCustomConstruct(t *testing.T) {
+	zero := &dense{}
+	if r, c := zero.Dims(); r+c+zero.Stride()+zero.Offset()+zero.Capacity() != 0 || zero.Buffer() != nil || zero.External() || !zero.IsEmpty() {
+		t.Error("the zero value is something")
+	}
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		s := of(t, dev, make([]float32, 12)...)
+		for _, d := range [][2]int{{0, 0}, {0, 3}, {2, 0}} {
+			for k, opts := range [][]matrix.Option{
+				nil,
+				{matrix.ColMajor()},
+				{matrix.Aligned(), matrix.Padded(), matrix.Stride(4)},
+				{matrix.Aligned(), matrix.Padded(), matrix.Stride(4), matrix.ColMajor()},
+			} {
+				m := s.wrap(t, d[0], d[1], opts...)
+				wants(t, m, d[0], d[1], true)
+				if !m.IsEmpty() {
+					t.Errorf("%v, options %d: not empty", d, k)
+				}
+				check(t, m.Fill(1))
+				check(t, m.Close())
+			}
+		}
+		none := s.wrap(t, 2, 0, matrix.Aligned(), matrix.Padded(), matrix.Stride(0))
+		wants(t, none, 2, 0, true)
+		check(t, none.Close())
+		released := s.released
+		many := of(t, dev, make([]float32, 64)...)
+		for name, c := range map[string]struct {
+			cols int
+			opts []matrix.Option
+			want error
+		}{
+			"20 columns, stride 16":           {20, []matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(16)}, matrix.ErrCapacity},
+			"20 columns, stride 16, unpadded": {20, []matrix.Option{matrix.Stride(16)}, matrix.ErrStride},
+			"3 columns, aligned, no stride":   {3, []matrix.Option{matrix.Aligned()}, matrix.ErrAlignment},
+			"the last row beyond the end":     {20, []matrix.Option{matrix.Stride(45)}, matrix.ErrShort},
+			"the last pad beyond the end":     {20, []matrix.Option{matrix.Padded(), matrix.Stride(33)}, matrix.ErrShort},
+		} {
+			_, err := matrix.FromBuffer[float32](dev, 2, c.cols, many.source(), buffer.DontOwnBuffer, append(c.opts, many.release())...)
+			isErrorNamed(t, name, err, c.want)
+		}
+		fits := many.wrap(t, 2, 20, matrix.Stride(44)) // the last row needs no gap
+		check(t, fits.Close())
+		if many.released != 1 || s.released != released {
+			t.Errorf("released %d times, want once", many.released)
+		}
+	})
+}
+
+// TestCustomOthers assigns what is no matrix of the same kind: of another element type, of the other order, a sparse one. Memory
+// and ownership stay.
+func TestCustomOthers(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		s := of(t, dev, 0, 0, 0, 0, 0, 0, 9)
+		a := s.wrap(t, 2, 3)
+		before := a.Buffer()
+		ints := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 2, 3, []int32{-1, 2, 3, 4, 5, 6}, matrix.ColMajor()))
+		check(t, a.Assign(matrix.Convert[float32](ints)))
+		wants(t, a, 2, 3, true, -1, 3, 5, 2, 4, 6)
+		sp := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 2, 3, []float32{5, 6}, []int32{1, 0}, []int32{0, 1, 1, 2}))
+		check(t, sp.AssignTo(a))
+		s.holds(t, a, 0, 0, 6, 5, 0, 0, 9)
+		other := of(t, dev, 1, 2, 3, 4, 5, 6)
+		b := other.wrap(t, 2, 3, matrix.Release(nil)) // nobody is told when it is closed
+		check(t, a.Assign(b))
+		check(t, b.Close())
+		s.holds(t, a, 1, 2, 3, 4, 5, 6, 9)
+		if a.Buffer() != before || s.released != 0 {
+			t.Error("the memory is another")
+		}
+		for _, part := range []*dense{a.Row(0), a.Col(2)} { // reset(i)
+			check(t, errors.Join(part.Zero(), part.Close()))
+		}
+		s.holds(t, a, 0, 0, 0, 4, 5, 0, 9)
+		al := a.Alias()
+		check(t, a.Reset()) // gives up its share and touches nothing
+		if s.released != 0 || !a.IsEmpty() {
+			t.Error("released while shared")
+		}
+		wants(t, a, 0, 0, false)
+		s.holds(t, al, 0, 0, 0, 4, 5, 0, 9)
+		check(t, al.Reset())
+		if s.released != 1 {
+			t.Errorf("released %d times", s.released)
+		}
+		check(t, errors.Join(a.Close(), al.Close(), sp.Close()))
+	})
+}
+
+// TestCustomQueries has Blaze's rows of queries. Pads and gaps count for nothing but the capacity.
+func TestCustomQueries(t *testing.T) {
+	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
+		for _, c := range []struct {
+			opts             []matrix.Option
+			stride, capacity int
+			pads             []int
+		}{
+			{nil, 3, 6, nil},
+			{[]matrix.Option{matrix.Stride(5)}, 5, 8, nil}, // without the last gap
+			{[]matrix.Option{matrix.Stride(8), matrix.Padded(), matrix.Aligned()}, 8, 16, []int{3, 4, 5, 6, 7, 11, 12, 13, 14, 15}},
+			{[]matrix.Option{matrix.ColMajor(), matrix.Stride(4), matrix.Padded()}, 4, 12, []int{2, 3, 6, 7, 10, 11}},
+		} {
+			x := make([]float32, 20)
+			for i := range x {
+				x[i] = 7
+			}
+			s := of(t, dev, x...)
+			m := s.wrap(t, 2, 3, c.opts...)
+			check(t, m.SetSlice([]float32{1, 2, 0, 0, -3, 0}))
+			if m.Stride() != c.stride || m.Capacity() != c.capacity || m.IsEmpty() || m.Err() != nil {
+				t.Errorf("stride %d, capacity %d, want %d and %d", m.Stride(), m.Capacity(), c.stride, c.capacity)
+			}
+			if v := m.Row(1); v.Capacity() != 3 || v.Offset() != cell(m, 1, 0) {
+				t.Errorf("row 1: capacity %d, offset %d", v.Capacity(), v.Offset())
+			}
+			set := matrix.NotEqual(m, matrix.Fill[float32](1, 1, 0))
+			same(t, "of rows", must[[]float32](t)(set.SumRows().Read(background)), []float32{2, 1})
+			same(t, "of columns", must[[]float32](t)(set.SumCols().Read(background)), []float32{1, 2, 0})
+			if n := must[float32](t)(set.Sum().Value(background)); n != 3 {
+				t.Errorf("%v elements are not 0", n)
+			}
+			for _, at := range [][2]int{{2, 0}, {0, 3}, {-1, 0}, {0, -1}, {math.MaxInt, math.MinInt}} {
+				isErrorNamed(t, name(at), second(m.At(background, at[0], at[1])), matrix.ErrIndex)
+				isErrorNamed(t, name(at), m.Set(at[0], at[1], 1), matrix.ErrIndex)
+			}
+			for _, v := range []struct {
+				m    *dense
+				i, j int // of the -3
+			}{{m.Row(1), 0, 1}, {m.Col(1), 1, 0}, {m.Slice(1, 2, 1, 3), 0, 0}, {m.T(), 1, 1}} {
+				if x := must[float32](t)(v.m.At(background, v.i, v.j)); x != -3 {
+					t.Errorf("%d, %d of a view is %v", v.i, v.j, x)
+				}
+				r, c := v.m.Dims()
+				isError(t, second(v.m.At(background, r, 0)), matrix.ErrIndex)
+				isError(t, v.m.Set(0, c, 1), matrix.ErrIndex)
+			}
+			wants(t, m, 2, 3, true, 1, 2, 0, 0, -3, 0)
+			check(t, m.Zero())
+			for i := range 2 {
+				for j := range 3 {
+					x[cell(m, i, j)] = 0
+				}
+			}
+			for _, pad := range c.pads {
+				x[pad] = 0
+			}
+			s.holds(t, m, x...)
+		}
+	})
+}
+
+// TestCustomOfNothing has Blaze's errors of reductions: of nothing they are NumPy's values, and the trace is that of squares.
+func TestCustomOfNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.New[float32](dev, 0, 3))
+		if v := must[float32](t)(matrix.Mean(a).Value(background)); v == v {
+			t.Errorf("the mean of nothing is %v", v)
+		}
+		for name, c := range map[string]struct {
+			got  *expr
+			want float64
+		}{"sum": {matrix.Sum(a), 0}, "product": {matrix.Prod(a), 1}, "max": {matrix.MaxAll(a), math.Inf(-1)}, "min": {matrix.MinAll(a), math.Inf(1)}} {
+			if v := must[float32](t)(c.got.Value(background)); float64(v) != c.want {
+				t.Errorf("%s of nothing is %v", name, v)
+			}
+		}
+		q := owned(t, dev, 2, 2, 1, 2, 3, 5)
+		if v := must[float32](t)(matrix.Sum(q.DiagView()).Value(background)); v != 6 {
+			t.Errorf("trace %v", v)
+		}
+		isError(t, second(matrix.Sum(a.DiagView()).Value(background)), matrix.ErrShape)
 	})
 }

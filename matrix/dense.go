@@ -35,6 +35,23 @@ func FromSlice[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option
 	return typed[T](CopyAny(dev, dtypeOf[T](), rows, cols, hostOf(data), opts...))
 }
 
+// FromRows makes an owned matrix of as many rows as there are slices and as many columns as the longest has elements. What is
+// missing in shorter ones is 0.
+func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Option) (*Dense[T], error) {
+	cols := 0
+	for _, row := range rows {
+		cols = max(cols, len(row))
+	}
+	m, err := New[T](dev, len(rows), cols, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.SetRows(rows); err != nil {
+		return nil, firstError(err, m.Close())
+	}
+	return m, nil
+}
+
 // Wrap makes a matrix of the caller's own slice. Nothing is copied now: kernels get the bits when they first need them,
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch].
@@ -87,6 +104,10 @@ func view[T Elem](a Any) *Dense[T] {
 
 // Dims returns the number of rows and columns.
 func (m *Dense[T]) Dims() (rows, cols int) { return m.Any().Dims() }
+
+// IsEmpty reports whether the matrix has no elements: the zero value, what [Dense.Reset] and [Dense.Move] leave, and every
+// matrix without rows or columns.
+func (m *Dense[T]) IsEmpty() bool { return m == nil || m.a.empty() }
 
 // DType returns the element type.
 func (m *Dense[T]) DType() DType { return dtypeOf[T]() }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -157,11 +158,20 @@ func wrapped(t testing.TB, dev *gpu.Device, f form, rows, cols int, values []flo
 	return m, mem
 }
 
-func cell(m *matrix.Dense[float32], i, j int) int {
+func cell[T matrix.Elem](m *matrix.Dense[T], i, j int) int {
 	if m.Order() == matrix.ColMajorOrder {
 		return m.Offset() + j*m.Stride() + i
 	}
 	return m.Offset() + i*m.Stride() + j
+}
+
+// there returns the memory of a matrix as the device has it. Sync brings only what was written.
+func there[T matrix.Elem](t testing.TB, m *matrix.Dense[T]) []T {
+	t.Helper()
+	n := m.Buffer().Size()
+	mem := make([]T, n/m.DType().Size())
+	check(t, m.Buffer().Read(background, buffer.Region{Width: n, Pitch: n, Count: 1}, matrix.Host(mem), 0))
+	return mem
 }
 
 // guarded fails if a cell outside the matrix was changed.

@@ -15,7 +15,11 @@ func TestTake(t *testing.T) {
 		t.Run("owned takes external", func(t *testing.T) {
 			s := of(t, dev, 1, 2, 3)
 			m, src := owned(t, dev, 2, 2, 9, 9, 9, 9), s.wrap(t, 1, 3)
+			before := dev.Stats()
 			check(t, m.Take(src))
+			if s := dev.Stats(); s.Buffers != before.Buffers-1 {
+				t.Errorf("%d buffers, before %d", s.Buffers, before.Buffers)
+			}
 			wants(t, m, 1, 3, true, 1, 2, 3)
 			wants(t, src, 0, 0, false)
 			check(t, m.Fill(4))
@@ -128,8 +132,13 @@ func TestSizes(t *testing.T) {
 		if r, c := m.Dims(); r != 7 || c != 9 || dev.Stats().Buffers != before {
 			t.Errorf("%dx%d in %d buffers, %d before", r, c, dev.Stats().Buffers, before)
 		}
+		check(t, m.Resize(2, 2)) // the memory is kept
+		if n := dev.Stats().Buffers; m.Capacity() != 63 || n != before {
+			t.Errorf("capacity %d, %d buffers", m.Capacity(), n)
+		}
 		x := of(t, dev, 1, 2, 3, 4).wrap(t, 2, 2)
 		isError(t, x.Resize(1, 2), matrix.ErrExternalResize)
+		isError(t, x.Resize(3, 3), matrix.ErrExternalResize)
 		check(t, x.Resize(2, 2))
 		check(t, x.SetShape(1, 4))
 		check(t, x.SetCol(1, []float32{8}))
@@ -144,6 +153,9 @@ func TestSizes(t *testing.T) {
 		isError(t, q.SetColumnSlice(q, 2, 2), matrix.ErrIndex)
 		isError(t, q.SetColumnSlice(owned(t, dev, 2, 1, 0, 0), 0, 1), matrix.ErrShape)
 		isError(t, q.SetColumnSlice(owned(t, dev, 3, 1, 0, 0, 0), 0, 2), matrix.ErrIndex)
+		check(t, q.SetColumnSlice(q, 1, 2)) // onto itself
+		wants(t, q, 3, 3, false, 1, 1, 10, 4, 4, 12, 7, 7, 14)
+		check(t, q.SetRows([][]float32{{1, 10, 3}, {4, 12, 6}, {7, 14, 9}}))
 		d := must[*dense](t)(q.Diagonal())
 		wants(t, d, 1, 3, false, 1, 12, 9)
 		check(t, q.DiagView().Fill(5))
@@ -176,6 +188,7 @@ func TestDevices(t *testing.T) {
 			t.Error("the copy is elsewhere")
 		}
 		isError(t, x.MoveTo(background, other), matrix.ErrExternalResize)
+		wants(t, x, 2, 2, true, 1, 3, 2, 4) // it was not moved, its memory not freed
 		v := m.Row(0)
 		isError(t, v.MoveTo(background, other), matrix.ErrView)
 		isError(t, m.MoveTo(background, other), matrix.ErrView)
@@ -233,13 +246,9 @@ func TestDestroy(t *testing.T) {
 	})
 }
 
-// TestLoss loses the device, by a kernel of the oracle that panics. What the host has is not lost, and memory is released as
-// ever.
-func TestLoss(t *testing.T) {
-	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
-	host, written := hostStorage(t, dev, 1, 2), hostStorage(t, dev, 3, 4)
-	m, w, own := host.wrap(t, 1, 2), written.wrap(t, 1, 2), owned(t, dev, 1, 1, 5)
-	check(t, w.Add(w, m))
+// lose makes the oracle lose its device, by a kernel that panics.
+func lose(t *testing.T, dev *gpu.Device) {
+	t.Helper()
 	k, err := dev.Kernel(background, gpu.KernelDesc{
 		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
 	})
@@ -247,10 +256,20 @@ func TestLoss(t *testing.T) {
 	check(t, k.Dispatch([3]uint32{1, 1, 1}, nil))
 	isError(t, dev.Sync(background), gpu.ErrDeviceLost)
 	<-dev.Lost()
+}
+
+// TestLoss loses the device. What the host has is not lost, and memory is released as
+// ever.
+func TestLoss(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	host, written := hostStorage(t, dev, 1, 2), hostStorage(t, dev, 3, 4)
+	m, w, own := host.wrap(t, 1, 2), written.wrap(t, 1, 2), owned(t, dev, 1, 1, 5)
+	check(t, w.Add(w, m))
+	lose(t, dev)
 	wants(t, m, 1, 2, true, 1, 2)
 	isError(t, w.Sync(background), gpu.ErrDeviceLost)
 	isError(t, m.Fill(0), gpu.ErrDeviceLost)
-	_, err = own.Read(background)
+	_, err := own.Read(background)
 	isError(t, err, gpu.ErrDeviceLost)
 	_, err = matrix.Wrap(dev, 1, 2, host.host)
 	isError(t, err, gpu.ErrDeviceLost)

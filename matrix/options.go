@@ -30,7 +30,7 @@ func ColMajor() Option { return func(p *placement) { p.order = ColMajorOrder } }
 func rowMajor(p *placement) { p.order = RowMajorOrder }
 
 // RowMajorInput says that memory to be copied holds the elements row by row, whatever the order of the matrix. See
-// [FromBuffer].
+// [FromBuffer]. With [ColMajor] and a constructor that does not turn them it is [ErrInvalid].
 func RowMajorInput() Option { return func(p *placement) { p.rowMajorInput = true } }
 
 // Stride sets the distance in elements between two rows (two columns in column-major order). It is at least their length,
@@ -89,6 +89,9 @@ func newPlacement(opts []Option) placement {
 func (p placement) layout(op string, rows, cols int, t fuse.Type) (layout, error) {
 	if err := checkDims(op, rows, cols); err != nil {
 		return layout{}, err
+	}
+	if p.rowMajorInput && p.order == ColMajorOrder {
+		return layout{}, fail(op, ErrInvalid, "RowMajorInput with ColMajor, where nothing is turned")
 	}
 	l := layout{rows: rows, cols: cols, offset: p.offset, order: p.order}
 	l.stride = l.minor()

@@ -3,6 +3,7 @@
 package matrix_test
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
@@ -92,40 +93,50 @@ func isErrorNamed(t *testing.T, name string, err, want error) {
 	t.Run(name, func(t *testing.T) { isError(t, err, want) })
 }
 
-// TestPaddedAssign copies between all pairs of layouts, sizes from 0 to 16, and looks at every cell of the memory.
+// TestPaddedAssign copies between all pairs of layouts, sizes from 0 to 16, and looks at every cell of the memory, the
+// caller's and the device's.
 func TestPaddedAssign(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(50)
-		for rows := range 17 {
-			for cols := range 17 {
-				for pair := range 64 {
-					if few && (5*rows+7*cols+pair)%293 != 0 {
-						continue
-					}
-					kind := pair % 8
-					values := random(rng, rows*cols)
-					src, _ := laidOut(t, dev, rows, cols, pair/8, values)
-					dst, mem := laidOut(t, dev, rows, cols, kind, make([]float32, rows*cols))
-					check(t, dst.Assign(src))
-					check(t, dst.Sync(background))
-					for i := range rows {
-						for j := range cols {
-							if got := mem[cell(dst, i, j)]; got != values[i*cols+j] {
-								t.Fatalf("%dx%d, kind %d: element %d, %d is %v, want %v", rows, cols, kind, i, j, got, values[i*cols+j])
-							}
-						}
-					}
-					outside(t, dst, mem, kind&1 != 0)
-					check(t, src.Close())
-					check(t, dst.Close())
-				}
-			}
-		}
+		t.Run("float32", func(t *testing.T) { assignAll(t, dev, func() float32 { return rng.Float32()*4 - 2 }) })
+		t.Run("int32", func(t *testing.T) { assignAll(t, dev, func() int32 { return int32(rng.Uint32()) }) })
 	})
 }
 
+func assignAll[T float32 | int32](t *testing.T, dev *gpu.Device, draw func() T) {
+	for rows := range 17 {
+		for cols := range 17 {
+			for pair := range 64 {
+				if few && (5*rows+7*cols+pair)%293 != 0 {
+					continue
+				}
+				values := make([]T, rows*cols)
+				for i := range values {
+					values[i] = draw()
+				}
+				src, from := laidOut(t, dev, rows, cols, pair/8, values)
+				dst, mem := laidOut(t, dev, rows, cols, pair%8, make([]T, rows*cols))
+				before := slices.Clone(from)
+				check(t, dst.Assign(src))
+				outside(t, dst, there(t, dst), pair&1 != 0)
+				check(t, errors.Join(dst.Sync(background), src.Sync(background)))
+				for i := range rows {
+					for j := range cols {
+						if got := mem[cell(dst, i, j)]; got != values[i*cols+j] {
+							t.Fatalf("%dx%d, pair %d: element %d, %d is %v, want %v", rows, cols, pair, i, j, got, values[i*cols+j])
+						}
+					}
+				}
+				outside(t, dst, mem, pair&1 != 0)
+				same(t, "source", from, before)
+				check(t, errors.Join(src.Close(), dst.Close()))
+			}
+		}
+	}
+}
+
 // laidOut wraps memory with guard cells. Bit 0 of kind asks for pads, 1 for alignment, 2 for columns.
-func laidOut(t *testing.T, dev *gpu.Device, rows, cols, kind int, values []float32) (*dense, []float32) {
+func laidOut[T float32 | int32](t *testing.T, dev *gpu.Device, rows, cols, kind int, values []T) (*matrix.Dense[T], []T) {
 	t.Helper()
 	minor, major := cols, rows
 	opts := []matrix.Option{}
@@ -142,12 +153,12 @@ func laidOut(t *testing.T, dev *gpu.Device, rows, cols, kind int, values []float
 		stride, offset = (stride+3)/4*4, 4
 		opts = append(opts, matrix.Aligned())
 	}
-	mem := make([]float32, offset+major*stride+8)
+	mem := make([]T, offset+major*stride+8)
 	for i := range mem {
 		mem[i] = guard
 	}
 	opts = append(opts, matrix.Stride(stride), matrix.Offset(offset))
-	m := must[*dense](t)(matrix.Wrap(dev, rows, cols, mem, opts...))
+	m := must[*matrix.Dense[T]](t)(matrix.Wrap(dev, rows, cols, mem, opts...))
 	for i := range rows {
 		for j := range cols {
 			mem[cell(m, i, j)] = values[i*cols+j]
@@ -157,7 +168,7 @@ func laidOut(t *testing.T, dev *gpu.Device, rows, cols, kind int, values []float
 }
 
 // outside fails unless pads are zero, if there are any, and everything else beside the matrix is a guard cell.
-func outside(t *testing.T, m *dense, mem []float32, padded bool) {
+func outside[T float32 | int32](t *testing.T, m *matrix.Dense[T], mem []T, padded bool) {
 	t.Helper()
 	rows, cols := m.Dims()
 	major, minor := rows, cols

@@ -123,6 +123,10 @@ func TestFromBuffer(t *testing.T) {
 		if turned.Order() != matrix.ColMajorOrder {
 			t.Error(turned.Order())
 		}
+		none := must[*dense](t)(matrix.FromBuffer[float32](dev, 0, 3, s.source(), s.copied()))
+		wants(t, none, 0, 3, false)
+		check(t, turned.Close())
+		check(t, none.Close())
 		check(t, m.Close())
 		check(t, c.Close())
 		if s.released != 1 {
@@ -171,6 +175,19 @@ func TestFromBufferErrors(t *testing.T) {
 			wants(t, m, 1, 2, false, 8, 9)
 			check(t, m.Close())
 		}
+		// CNTK ignores the row-major bit where nothing is copied.
+		turned := []matrix.Option{r, matrix.ColMajor(), matrix.RowMajorInput()}
+		m := owned(t, dev, 1, 2, 8, 9)
+		for _, err := range []error{
+			second(matrix.FromBuffer[float32](dev, 2, 3, x, buffer.DontOwnBuffer, turned...)),
+			second(matrix.Wrap(dev, 2, 3, x, turned...)),
+			second(matrix.FromSlice(dev, 2, 3, x, turned...)),
+			m.Rebind(2, 3, x, turned...),
+		} {
+			isError(t, err, matrix.ErrInvalid)
+		}
+		wants(t, m, 1, 2, false, 8, 9)
+		check(t, m.Close())
 		if released != 0 {
 			t.Errorf("memory that was not taken over was released %d times", released)
 		}
@@ -188,6 +205,8 @@ func TestSetValue(t *testing.T) {
 			m := owned(t, dev, 1, 1, 0)
 			check(t, m.SetValue(of(t, dev, 5, 6, 7, 8).wrap(t, 2, 2)))
 			wants(t, m, 2, 2, false, 5, 6, 7, 8)
+			check(t, m.Assign(of(t, dev, 1, 2, 3).wrap(t, 1, 3)))
+			wants(t, m, 1, 3, false, 1, 2, 3)
 		})
 		t.Run("external, equal", func(t *testing.T) {
 			s := of(t, dev, 0, 0, 0, 0)
@@ -222,6 +241,40 @@ func TestSetValue(t *testing.T) {
 			check(t, m.SetValue(must[*dense](t)(matrix.New[float32](dev, 0, 0))))
 			wants(t, m, 0, 0, true)
 			isError(t, m.SetValue(nil), matrix.ErrNil)
+			check(t, m.SetValue(owned(t, dev, 2, 1, 3, 4))) // the memory was kept
+			wants(t, m, 2, 1, true, 3, 4)
+			isError(t, m.SetValue(src), matrix.ErrExternalResize)
+			wants(t, m, 2, 1, true, 3, 4)
+		})
+		t.Run("owned, smaller, keeps its memory", func(t *testing.T) {
+			m := owned(t, dev, 3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+			before := dev.Stats()
+			check(t, m.SetValue(src))
+			wants(t, m, 2, 2, false, 1, 2, 3, 4)
+			if s := dev.Stats(); m.Capacity() != 9 || s.LiveBytes != before.LiveBytes || s.Buffers != before.Buffers {
+				t.Errorf("capacity %d, %d buffers with %d bytes, had %d with %d", m.Capacity(), s.Buffers, s.LiveBytes, before.Buffers, before.LiveBytes)
+			}
+		})
+		t.Run("another order", func(t *testing.T) {
+			s := of(t, dev, 0, 0, 0, 0, 0, 0)
+			m := s.wrap(t, 3, 2, matrix.ColMajor())
+			check(t, m.SetValue(owned(t, dev, 3, 2, 1, 2, 3, 4, 5, 6)))
+			s.holds(t, m, 1, 3, 5, 2, 4, 6)
+			check(t, m.SetValue(src))
+			wants(t, m, 2, 2, true, 1, 2, 3, 4)
+			s.holds(t, m, 1, 3, 2, 4, 4, 6)
+		})
+		t.Run("a sparse matrix", func(t *testing.T) {
+			s := of(t, dev, 9, 9, 9, 9, 9, 9, 9)
+			m := s.wrap(t, 2, 3)
+			sp := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSR, 2, 3, []float32{1, 2}, []int32{2, 0}, []int32{0, 1, 2}))
+			check(t, sp.AssignTo(m))
+			wants(t, m, 2, 3, true, 0, 0, 1, 2, 0, 0)
+			s.holds(t, m, 0, 0, 1, 2, 0, 0, 9)
+			check(t, m.SetShape(3, 2))
+			isError(t, sp.AssignTo(m), matrix.ErrShape)
+			wants(t, m, 3, 2, true, 0, 0, 1, 2, 0, 0)
+			check(t, sp.Close())
 		})
 		t.Run("views", func(t *testing.T) {
 			m := owned(t, dev, 3, 2, 1, 2, 3, 4, 5, 6)
@@ -282,6 +335,35 @@ func TestSetValueFrom(t *testing.T) {
 				t.Errorf("released %d times", there.released)
 			}
 		})
+		t.Run("copy, external, equal", func(t *testing.T) {
+			there, s := of(t, dev, 0, 0, 0), of(t, dev, 4, 5)
+			m := there.wrap(t, 1, 2)
+			check(t, m.SetValueFrom(1, 2, s.source(), s.copied()))
+			wants(t, m, 1, 2, false, 4, 5)
+			there.holds(t, m, 4, 5, 0)
+			check(t, m.Close())
+			if there.released != 1 || s.released != 0 {
+				t.Errorf("released %d and %d times", there.released, s.released)
+			}
+		})
+		t.Run("copy of nothing", func(t *testing.T) {
+			there, s := of(t, dev, 7, 8), of(t, dev, 4, 5)
+			for _, m := range []*dense{there.wrap(t, 1, 2), owned(t, dev, 1, 2, 7, 8)} {
+				check(t, m.SetValueFrom(0, 0, s.source(), s.copied()))
+				wants(t, m, 0, 0, false)
+				check(t, m.Close())
+			}
+			if there.released != 1 {
+				t.Errorf("released %d times", there.released)
+			}
+		})
+		t.Run("copy, turned", func(t *testing.T) {
+			there, s := of(t, dev, 0, 0, 0, 0), of(t, dev, 1, 2, 3, 4)
+			m := there.wrap(t, 2, 2, matrix.ColMajor())
+			check(t, m.SetValueFrom(2, 2, s.source(), s.copied(), matrix.ColMajor(), matrix.RowMajorInput()))
+			wants(t, m, 2, 2, false, 1, 2, 3, 4)
+			there.holds(t, m, 1, 3, 2, 4)
+		})
 		t.Run("copy, external, too small", func(t *testing.T) {
 			there, s := of(t, dev, 7), of(t, dev, 4, 5)
 			m := there.wrap(t, 1, 1)
@@ -296,6 +378,21 @@ func TestSetValueFrom(t *testing.T) {
 			wants(t, m, 2, 2, false, 1, 2, 3, 4)
 			check(t, m.Resize(5, 5)) // it has no views any more
 			s.holds(t, v, 5)
+		})
+		t.Run("rebind while there is a sharer", func(t *testing.T) {
+			old, s := of(t, dev, 1, 2), of(t, dev, 4)
+			m := old.wrap(t, 1, 2)
+			al := m.Alias()
+			check(t, m.Rebind(1, 1, s.source(), s.release()))
+			wants(t, m, 1, 1, true, 4)
+			wants(t, al, 1, 2, true, 1, 2)
+			if old.released != 0 {
+				t.Error("released while shared")
+			}
+			check(t, al.Close())
+			if old.released != 1 || s.released != 0 {
+				t.Errorf("released %d and %d times", old.released, s.released)
+			}
 		})
 		t.Run("rebind keeps what it has if it fails", func(t *testing.T) {
 			old, s := of(t, dev, 1, 2), of(t, dev, 4)

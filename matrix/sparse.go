@@ -43,7 +43,10 @@ func (f Format) String() string {
 // slices of an external one. It was checked there, and the host needs it to append, to slice, and to find the rows of
 // columns.
 //
-// A Sparse may be used from several goroutines as long as none appends to it, touches it or closes it meanwhile.
+// When the device is closed or lost, [Sparse.Read] and [Sparse.Sync] still give what the host has, and [Sparse.Close] still
+// releases the memory; other calls are [ErrClosed] or gpu.ErrDeviceLost. Calls on the zero value are [ErrInvalid].
+//
+// A Sparse may be used from several goroutines as long as none appends to it, touches it, moves it or closes it meanwhile.
 type Sparse[T Elem] struct{ s sparseAny }
 
 func (s *Sparse[T]) core() *sparseAny {
@@ -151,6 +154,36 @@ func (s *Sparse[T]) Err() error {
 // Close drops the matrix's share of its memory; slices, aliases and views of the values keep theirs. Later calls do nothing.
 func (s *Sparse[T]) Close() error { return s.core().close() }
 
+// Take makes the matrix what src is, and src the zero value: move assignment. Nothing is copied. The matrix drops its share of
+// what it had; it may be the zero value itself. Taking from itself does nothing. A view that was left to the garbage collector
+// has to be closed from now on.
+func (s *Sparse[T]) Take(src *Sparse[T]) error {
+	const op = "Take"
+	to, from := s.core(), src.core()
+	if to == nil || to.st != nil || to.err != nil {
+		if err := to.usable(op); err != nil {
+			return err
+		}
+	}
+	if err := from.usable(op); err != nil {
+		return err
+	}
+	if to == from {
+		return nil
+	}
+	old := to.moved()
+	*to = from.moved()
+	return old.close()
+}
+
+// Move returns a matrix that is what s was; s is the zero value afterwards.
+func (s *Sparse[T]) Move() (*Sparse[T], error) {
+	if err := s.core().usable("Move"); err != nil {
+		return nil, err
+	}
+	return &Sparse[T]{s.s.moved()}, nil
+}
+
 // Sync waits for what is queued and brings values that kernels wrote back into the caller's slice.
 func (s *Sparse[T]) Sync(ctx context.Context) error { return s.core().sync(ctx) }
 
@@ -237,7 +270,7 @@ func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*
 //
 // Kernels go row by row. At its first product a matrix in [CSC] has its rows listed on the host, in time and memory
 // proportional to its entries; the list, 8 bytes for each entry on the device, is kept until the matrix changes or is
-// closed. Rows of more than 4096 entries are computed in parts that are added up, with temporary memory of up to 64 MiB, or of
+// closed. Rows of more than 1024 entries are computed in parts that are added up, with temporary memory of up to 64 MiB, or of
 // 16 bytes for each part and each other row where that is more.
 func MulSparse[T Elem](dst *Dense[T], a *Sparse[T], b *Dense[T]) error {
 	return a.core().mul("MulSparse", dst.Any(), b.Any())

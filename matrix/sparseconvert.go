@@ -130,7 +130,7 @@ func (m *Any) into(op string, dev *gpu.Device, rows, cols int, compute func(*Any
 }
 
 func (s *sparseAny) assignTo(op string, dst *Any) error {
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return err
 	}
 	rows, cols := s.dims()

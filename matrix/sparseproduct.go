@@ -132,7 +132,7 @@ func upload(dev *gpu.Device, v []int32) (*buffer.Buffer, error) {
 
 // mul checks the operands of a product and computes it.
 func (s *sparseAny) mul(op string, dst, y *Any) error {
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return err
 	}
 	if err := y.usable(op); err != nil {

@@ -33,10 +33,16 @@ func (s *sparseAny) usable(op string) error {
 		return fail(op, ErrInvalid, "a sparse matrix that nobody made")
 	case s.closed:
 		return fail(op, ErrClosed, "the matrix")
-	case s.st.dev.Closed():
-		return fail(op, ErrClosed, "the device")
 	}
 	return nil
+}
+
+// ready is usable for calls that need the device too.
+func (s *sparseAny) ready(op string) error {
+	if err := s.usable(op); err != nil {
+		return err
+	}
+	return s.st.dev.Usable()
 }
 
 func (s *sparseAny) dims() (rows, cols int) {
@@ -82,9 +88,17 @@ func (s *sparseAny) close() error {
 	return firstError(s.plan.close(), s.st.drop())
 }
 
+// moved returns what s was and leaves the zero value.
+func (s *sparseAny) moved() sparseAny {
+	s.net.Stop()
+	was := *s
+	*s = sparseAny{}
+	return was
+}
+
 // share makes a matrix of the same storage that has majors first to first+count-1.
 func (s *sparseAny) share(op string, first, count int, view bool) sparseAny {
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return sparseAny{err: err}
 	}
 	st := s.st
@@ -101,7 +115,7 @@ func (s *sparseAny) share(op string, first, count int, view bool) sparseAny {
 
 func (s *sparseAny) columns(start, n int) sparseAny {
 	const op = "ColumnSlice"
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return sparseAny{err: err}
 	}
 	switch {
@@ -115,7 +129,7 @@ func (s *sparseAny) columns(start, n int) sparseAny {
 
 func (s *sparseAny) append(i, j int, value []byte) error {
 	const op = "Append"
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return err
 	}
 	st := s.st
@@ -148,7 +162,7 @@ func (s *sparseAny) sync(ctx context.Context) error {
 
 func (s *sparseAny) touch() error {
 	const op = "Touch"
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return err
 	}
 	st := s.st
@@ -184,7 +198,7 @@ func (s *sparseAny) structure() (index, ptr []int32) {
 
 func (s *sparseAny) clone() (*storage, error) {
 	const op = "Clone"
-	if err := s.usable(op); err != nil {
+	if err := s.ready(op); err != nil {
 		return nil, err
 	}
 	st := s.st
@@ -216,7 +230,7 @@ func (s *sparseAny) clone() (*storage, error) {
 
 // valuesView is the stored values as a dense matrix.
 func (s *sparseAny) valuesView() Any {
-	if err := s.usable("Values"); err != nil {
+	if err := s.ready("Values"); err != nil {
 		return Any{err: err}
 	}
 	st := s.st
