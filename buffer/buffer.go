@@ -3,7 +3,7 @@
 package buffer
 
 import (
-	"runtime"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -53,6 +53,9 @@ var (
 	ErrNil   = driver.NewSentinel("ErrNil", "nil memory")
 	ErrShort = driver.NewSentinel("ErrShort", "memory too short")
 	ErrSize  = driver.NewSentinel("ErrSize", "impossible size")
+	// ErrUnsynced: memory larger than the device's largest buffer, a part of which kernels wrote, is used in a part that
+	// overlaps the first. Sync it before.
+	ErrUnsynced = driver.NewSentinel("ErrUnsynced", "results overlap that were not synced")
 )
 
 func fail(op string, err error, detail ...string) error {
@@ -79,13 +82,10 @@ type Buffer struct {
 
 	mu      sync.Mutex
 	shares  int
-	where   Location
-	mem     *gpu.Buffer // the device side, once there is one
-	host    gpu.Host    // the host side of external and paired memory
-	dirty   []Region    // what kernels wrote since the last Sync, if the host side is stale
+	host    gpu.Host  // the host side of external and paired memory
+	all     window    // the device side, where the device can hold everything
+	parts   []*window // the device side of what is larger, the last used at the end
 	release func()
-	net     runtime.Cleanup // frees owned device memory that nobody closed
-	netted  bool
 }
 
 // maxDirty is how many regions are remembered before the whole buffer counts as written.
@@ -93,7 +93,11 @@ const maxDirty = 64
 
 // New makes an owned buffer of zeros. Memory is taken when it is first used.
 func New(dev *gpu.Device, size int) (*Buffer, error) {
-	if err := check("New", dev, size); err != nil {
+	const op = "New"
+	if err := check(op, dev, size); err != nil {
+		return nil, err
+	}
+	if err := fits(op, dev, size); err != nil {
 		return nil, err
 	}
 	return &Buffer{dev: dev, size: size, shares: 1}, nil
@@ -109,6 +113,11 @@ func check(op string, dev *gpu.Device, size int) error {
 	if size < 0 {
 		return fail(op, ErrSize, strconv.Itoa(size), " bytes")
 	}
+	return nil
+}
+
+// fits checks that the device can hold as much in one piece.
+func fits(op string, dev *gpu.Device, size int) error {
 	if uint64(size) > dev.Limits().MaxBufferSize {
 		return fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
 			strconv.FormatUint(dev.Limits().MaxBufferSize, 10))
@@ -130,13 +139,13 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 		_ = b.Close()
 		return nil, err
 	}
-	b.where = Device
+	b.all.where = Device
 	return b, nil
 }
 
 // Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
-// results reach it at Sync. Memory that is ReadOnly is never written: whatever would is ErrReadOnly, at once. release may
-// be nil.
+// results reach it at Sync. Memory that is ReadOnly is never written: whatever would is ErrReadOnly, at once. Go memory
+// may be larger than the device can hold, and is then used in ranges; see [Buffer.ReadableRange]. release may be nil.
 func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 	b := &Buffer{}
 	if err := b.InitWrap(dev, mem, release); err != nil {
@@ -154,8 +163,13 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	if mem.Foreign == nil && len(mem.Bytes) < mem.Size {
 		return fail(op, ErrShort, "")
 	}
+	if mem.Foreign != nil {
+		if err := fits(op, dev, mem.Size); err != nil {
+			return err
+		}
+	}
 	b.dev, b.size, b.shares = dev, mem.Size, 1
-	b.mode, b.host, b.where, b.release = External, mem, Host, release
+	b.mode, b.host, b.all.where, b.release = External, mem, Host, release
 	return nil
 }
 
@@ -172,7 +186,8 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, where: Device, mem: mem, release: release}, nil
+	all := window{mem: mem, where: Device}
+	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, all: all, release: release}, nil
 }
 
 // Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
@@ -183,13 +198,13 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	}
 	b.mode = Mapped
 	if !dev.Has(gpu.FeatureMappable) {
-		b.host, b.where = gpu.HostBytes(make([]byte, size)), Host
+		b.host, b.all.where = gpu.HostBytes(make([]byte, size)), Host
 		return b, nil
 	}
-	if b.mem, err = dev.NewMappable(uint64(size)); err != nil {
+	if b.all.mem, err = dev.NewMappable(uint64(size)); err != nil {
 		return nil, err
 	}
-	b.where = Device
+	b.all.where = Device
 	return b, nil
 }
 
@@ -215,11 +230,20 @@ func (b *Buffer) ReadOnly() bool {
 // InPlace reports whether the CPU maps the device's memory itself.
 func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
 
-// Location tells where the current bits are.
+// Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
+// results that the host has not.
 func (b *Buffer) Location() Location {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.where
+	if b.shares == 0 || !b.Windowed() {
+		return b.all.where
+	}
+	for _, w := range b.parts {
+		if w.where == Device {
+			return Device
+		}
+	}
+	return Host
 }
 
 // Share adds a share: one more Close is needed. It returns b.
@@ -260,13 +284,10 @@ func (b *Buffer) Close() error {
 		b.mu.Unlock()
 		return nil
 	}
-	mem, release := b.mem, b.release
-	b.mem, b.release, b.host, b.dirty, b.where = nil, nil, gpu.Host{}, nil, None
-	if b.netted {
-		b.net.Stop()
-	}
+	release := b.release
+	err := errors.Join(b.all.close(), b.drop(func(*window) bool { return true }))
+	b.release, b.host = nil, gpu.Host{}
 	b.mu.Unlock()
-	err := mem.Close()
 	if release != nil {
 		release()
 	}

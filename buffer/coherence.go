@@ -4,8 +4,7 @@ package buffer
 
 import (
 	"context"
-	"runtime"
-	"slices"
+	"errors"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -13,81 +12,73 @@ import (
 // Readable makes the device's side current and returns it, for kernels that read. The result is the buffer's and valid
 // until it is closed.
 func (b *Buffer) Readable() (*gpu.Buffer, error) {
+	mem, _, err := b.ReadableRange(0, b.size)
+	return mem, err
+}
+
+// ReadableRange is [Buffer.Readable] for bytes lo to hi-1. What it returns begins with byte base, at most lo, of the
+// buffer. Of memory that the device can hold as a whole that is 0; of what is larger the result is valid until the
+// kernel that it is for is queued.
+func (b *Buffer) ReadableRange(lo, hi int) (mem *gpu.Buffer, base int, err error) {
+	const op = "Readable"
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.usable("Readable"); err != nil {
-		return nil, err
+	if err := b.usable(op); err != nil {
+		return nil, 0, err
 	}
-	return b.mem, b.current()
+	w, err := b.window(op, lo, hi)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := b.current(w); err != nil {
+		return nil, 0, err
+	}
+	return w.mem, w.base, nil
 }
 
 // Writable returns the device's side for kernels that write. If they will write every byte that matters, whole saves
 // bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
 func (b *Buffer) Writable(whole bool) (*gpu.Buffer, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.writable("Writable"); err != nil {
-		return nil, err
-	}
-	if !whole {
-		return b.mem, b.current()
-	}
-	return b.mem, b.allocate()
+	mem, _, err := b.WritableRange(0, b.size, whole)
+	return mem, err
 }
 
-// Wrote notes that a kernel wrote the region. It must have been queued on what Writable returned.
+// WritableRange is [Buffer.Writable] for kernels that write among bytes lo to hi-1; see [Buffer.ReadableRange].
+func (b *Buffer) WritableRange(lo, hi int, whole bool) (mem *gpu.Buffer, base int, err error) {
+	const op = "Writable"
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.writable(op); err != nil {
+		return nil, 0, err
+	}
+	w, err := b.window(op, lo, hi)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := b.synced(op, lo, hi, w); err != nil {
+		return nil, 0, err
+	}
+	if whole && !b.Windowed() {
+		err = b.allocate(w)
+	} else {
+		err = b.current(w)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return w.mem, w.base, nil
+}
+
+// Wrote notes that a kernel wrote the region. It must have been queued on what Writable or WritableRange returned last.
 func (b *Buffer) Wrote(r Region) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.where = Device
-	if !b.HasHost() {
-		return
-	}
-	if slices.Contains(b.dirty, r) {
-		return
-	}
-	if len(b.dirty) >= maxDirty {
-		b.dirty = append(b.dirty[:0], Region{0, b.size, b.size, 1})
-		return
-	}
-	b.dirty = append(b.dirty, r)
-}
-
-// allocate makes the device's side exist.
-func (b *Buffer) allocate() error {
-	if b.mem != nil {
-		return nil
-	}
-	mem, err := b.dev.NewBuffer(uint64(b.size))
+	w, err := b.window("Wrote", r.Offset, r.Offset+r.Span())
 	if err != nil {
-		return err
+		return // it was not
 	}
-	b.mem = mem
-	b.net = runtime.AddCleanup(b, func(m *gpu.Buffer) { _ = m.Close() }, mem)
-	b.netted = true
-	return nil
-}
-
-// current makes the device's side hold the current bits.
-func (b *Buffer) current() error {
-	if err := b.allocate(); err != nil {
-		return err
-	}
-	if b.where&Device != 0 {
-		return nil
-	}
-	if b.where == None {
-		if err := b.mem.Clear(0, b.mem.Size()/4*4); err != nil {
-			return err
-		}
-		b.where = Device
-		return nil
-	}
-	if err := b.mem.Write(0, b.host); err != nil {
-		return err
-	}
-	b.where = Both
-	return nil
+	_ = b.drop(func(o *window) bool { return o != w && o.lo < r.Offset+r.Span() && r.Offset < o.hi })
+	b.wrote(w, r)
 }
 
 // Touch says that the caller wrote into the host memory: it is current now and the device's side is not. Results that
@@ -98,10 +89,11 @@ func (b *Buffer) Touch() error {
 	if err := b.usable("Touch"); err != nil {
 		return err
 	}
-	if b.HasHost() {
-		b.where, b.dirty = Host, b.dirty[:0]
+	if !b.HasHost() {
+		return nil
 	}
-	return nil
+	b.all.where, b.all.dirty = Host, b.all.dirty[:0]
+	return b.drop(func(*window) bool { return true })
 }
 
 // ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
@@ -109,7 +101,7 @@ func (b *Buffer) Touch() error {
 func (b *Buffer) ClearHost(r Region) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.where != Host || b.host.Bytes == nil || b.host.ReadOnly {
+	if b.Windowed() || b.all.where != Host || b.host.Bytes == nil || b.host.ReadOnly {
 		return false
 	}
 	for i := range r.Count {
@@ -133,23 +125,25 @@ func (b *Buffer) Sync(ctx context.Context) error {
 }
 
 func (b *Buffer) download(ctx context.Context) error {
-	if b.where != Device {
-		return nil
-	}
-	for len(b.dirty) > 0 {
-		r := b.dirty[len(b.dirty)-1]
-		if err := b.mem.Read(ctx, b.transfer(r, b.host, r.Offset)); err != nil {
-			return err
+	for _, w := range b.windows() {
+		if w.where != Device {
+			continue
 		}
-		b.dirty = b.dirty[:len(b.dirty)-1]
+		for len(w.dirty) > 0 {
+			r := w.dirty[len(w.dirty)-1]
+			if err := w.mem.Read(ctx, w.transfer(r, b.host, r.Offset)); err != nil {
+				return err
+			}
+			w.dirty = w.dirty[:len(w.dirty)-1]
+		}
+		w.where = Both
 	}
-	b.where = Both
 	return nil
 }
 
-func (b *Buffer) transfer(r Region, dst gpu.Host, offset int) gpu.Transfer {
+func (w *window) transfer(r Region, dst gpu.Host, offset int) gpu.Transfer {
 	return gpu.Transfer{
-		Offset: uint64(r.Offset), Host: dst, HostOffset: offset, Width: r.Width, Pitch: r.Pitch, Count: r.Count,
+		Offset: uint64(r.Offset - w.base), Host: dst, HostOffset: offset, Width: r.Width, Pitch: r.Pitch, Count: r.Count,
 	}
 }
 
@@ -174,17 +168,26 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if r.Span() == 0 {
 		return nil
 	}
-	if b.where&Host != 0 && b.host.Foreign == nil && dst.Foreign == nil {
+	if b.Windowed() {
+		if err := b.download(ctx); err != nil {
+			return err
+		}
+	}
+	if (b.Windowed() || b.all.where&Host != 0) && b.host.Foreign == nil && dst.Foreign == nil {
 		for i := range r.Count {
 			o := i * r.Pitch
 			copy(dst.Bytes[offset+o:offset+o+r.Width], b.host.Bytes[r.Offset+o:])
 		}
 		return nil
 	}
-	if err := b.current(); err != nil {
+	w, err := b.window(op, r.Offset, r.Offset+r.Span())
+	if err != nil {
 		return err
 	}
-	return b.mem.Read(ctx, b.transfer(r, dst, offset))
+	if err := b.current(w); err != nil {
+		return err
+	}
+	return w.mem.Read(ctx, w.transfer(r, dst, offset))
 }
 
 // Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. With write set,
@@ -205,14 +208,15 @@ func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) 
 	}
 	switch {
 	case b.InPlace():
-		return b.mem.Map(ctx, func(mem []byte) error { return fn(mem[:b.size:b.size]) })
+		return b.all.mem.Map(ctx, func(mem []byte) error { return fn(mem[:b.size:b.size]) })
 	case b.host.Bytes != nil:
 		if err := b.download(ctx); err != nil {
 			return err
 		}
 		err := fn(b.host.Bytes[:b.size:b.size])
 		if write {
-			b.where = Host
+			b.all.where = Host
+			err = errors.Join(err, b.drop(func(*window) bool { return true }))
 		}
 		return err
 	}
@@ -220,24 +224,24 @@ func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) 
 }
 
 func (b *Buffer) accessCopy(ctx context.Context, write bool, fn func([]byte) error) error {
-	if err := b.current(); err != nil {
+	w := &b.all // Go memory is accessed itself, other memory is never windowed
+	w.hi = b.size
+	if err := b.current(w); err != nil {
 		return err
 	}
 	mem := make([]byte, b.size)
 	whole := Region{0, b.size, b.size, 1}
-	if err := b.mem.Read(ctx, b.transfer(whole, gpu.HostBytes(mem), 0)); err != nil {
+	if err := w.mem.Read(ctx, w.transfer(whole, gpu.HostBytes(mem), 0)); err != nil {
 		return err
 	}
 	if err := fn(mem); err != nil || !write {
 		return err
 	}
-	if err := b.mem.Write(0, gpu.HostBytes(mem)); err != nil {
+	if err := w.mem.Write(0, gpu.HostBytes(mem)); err != nil {
 		return err
 	}
-	b.where = Device
-	if b.HasHost() {
-		b.dirty = append(b.dirty[:0], whole)
-	}
+	w.dirty = w.dirty[:0]
+	b.wrote(w, whole)
 	return nil
 }
 
@@ -253,20 +257,35 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 	if offset < 0 || offset > b.size || src.Size > b.size-offset || src.Size < 0 {
 		return fail(op, gpu.ErrInvalid, "beyond the buffer")
 	}
+	if b.Windowed() {
+		return b.writeHost(offset, src)
+	}
+	w := &b.all
+	w.hi = b.size
 	whole := offset == 0 && src.Size == b.size
-	err := b.allocate()
+	err := b.allocate(w)
 	if err == nil && !whole {
-		err = b.current()
+		err = b.current(w)
 	}
 	if err == nil {
-		err = b.mem.Write(uint64(offset), src)
+		err = w.mem.Write(uint64(offset), src)
 	}
-	if err != nil {
+	if err == nil {
+		b.wrote(w, Region{offset, src.Size, src.Size, 1})
+	}
+	return err
+}
+
+// writeHost is Write into memory that the device cannot hold: it goes to the host's side.
+func (b *Buffer) writeHost(offset int, src gpu.Host) error {
+	const op = "Write"
+	if src.Foreign != nil || len(src.Bytes) < src.Size {
+		return fail(op, gpu.ErrInvalid, "not Go memory")
+	}
+	end := offset + src.Size
+	if err := b.synced(op, offset, end, nil); err != nil {
 		return err
 	}
-	b.where = Device
-	if b.HasHost() {
-		b.dirty = append(b.dirty, Region{offset, src.Size, src.Size, 1})
-	}
-	return nil
+	copy(b.host.Bytes[offset:end], src.Bytes)
+	return b.drop(func(w *window) bool { return w.lo < end && offset < w.hi })
 }

@@ -30,6 +30,10 @@ type Device struct {
 func newDevice(drv driver.Device, c *config) *Device {
 	d := &Device{drv: drv, info: drv.Info(), conf: *c}
 	d.pool.limit = c.pool
+	if l := &d.info.Limits; c.largest > 0 {
+		l.MaxBufferSize = min(l.MaxBufferSize, c.largest)
+		l.MaxBindingSize = min(l.MaxBindingSize, c.largest)
+	}
 	return d
 }
 

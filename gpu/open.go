@@ -88,6 +88,7 @@ type config struct {
 	handle          any
 	memory          uint64
 	pool            uint64
+	largest         uint64
 }
 
 // DefaultPool is how many bytes of closed buffers a device keeps for reuse unless [WithPool] says otherwise.
@@ -141,6 +142,18 @@ func WithMemory(bytes uint64) Option {
 // WithPool sets how many bytes of closed buffers are kept for reuse. 0 keeps none.
 func WithPool(bytes uint64) Option {
 	return func(c *config) error { c.pool = bytes; return nil }
+}
+
+// WithMaxBuffer lowers the size of the largest buffer, and of what a kernel can bind of one, to so many bytes: for trying
+// out what happens to memory that is larger. 0 leaves both as they are; other values are multiples of 256.
+func WithMaxBuffer(bytes uint64) Option {
+	return func(c *config) error {
+		if bytes%256 != 0 {
+			return fail("Open", ErrInvalid, num(bytes), " bytes")
+		}
+		c.largest = bytes
+		return nil
+	}
 }
 
 func newConfig(opts []Option) (*config, error) {

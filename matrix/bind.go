@@ -135,17 +135,7 @@ func (b *builder) hazard() bool {
 // args returns the arguments of the function's bindings, bringing every operand up to date.
 func (b *builder) args(out []gpu.Arg, whole bool) ([]gpu.Arg, error) {
 	for s, o := range b.run.owners {
-		var mem *gpu.Buffer
-		var err error
-		if s == 0 {
-			mem, err = o.buf.Writable(whole && !b.reads(o))
-		} else {
-			mem, err = o.buf.Readable()
-		}
-		if err != nil {
-			return nil, err
-		}
-		a, err := b.window(s, mem, o.t.Size())
+		a, err := b.window(s, o, whole && !b.reads(o))
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +156,7 @@ func (b *builder) reads(m *Any) bool {
 
 // window binds the whole buffer, or of a buffer larger than a binding may be the part that the views of the slot need,
 // and moves their offsets.
-func (b *builder) window(slot int, mem *gpu.Buffer, size int) (gpu.Arg, error) {
-	limit := mem.Device().Limits().MaxBindingSize
-	if mem.Size() <= limit {
-		return gpu.Arg{Buffer: mem}, nil
-	}
+func (b *builder) window(slot int, o *Any, whole bool) (gpu.Arg, error) {
 	lo, hi := -1, 0
 	grow := func(l layout) {
 		if lo < 0 || l.offset < lo {
@@ -186,8 +172,8 @@ func (b *builder) window(slot int, mem *gpu.Buffer, size int) (gpu.Arg, error) {
 			grow(b.loads[k].l)
 		}
 	}
-	a, shift, err := part(mem, lo, hi, size)
-	if err != nil {
+	a, shift, err := o.bindRange(lo, hi, slot == 0, whole)
+	if err != nil || shift == 0 {
 		return a, err
 	}
 	if slot == 0 {

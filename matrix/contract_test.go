@@ -223,7 +223,7 @@ func TestErrors(t *testing.T) {
 			{"foreign operands", a.Assign(matrix.Add(a, foreign)), matrix.ErrForeign},
 			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), matrix.ErrSize},
 			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), matrix.ErrLimit},
-			{"overflow of addresses", makeErr(matrix.New[float32](dev, 1<<31, 2)), matrix.ErrLimit},
+			{"more than memory", makeErr(matrix.New[float32](dev, 1<<31, 1<<20)), matrix.ErrLimit},
 			{"short slice", makeErr(matrix.Wrap(dev, 2, 4, x)), matrix.ErrShort},
 			{"nil slice", makeErr(matrix.Wrap[float32](dev, 2, 3, nil)), matrix.ErrNil},
 			{"short with stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(4))), matrix.ErrShort},

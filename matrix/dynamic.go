@@ -25,7 +25,7 @@ func AnyScalar(t DType, bits uint32) AnyExpr { return AnyFill(t, 1, 1, bits) }
 
 // AnyFill is a matrix of one number; see [AnyScalar].
 func AnyFill(t DType, rows, cols int, bits uint32) AnyExpr {
-	if err := checkDims("Fill", rows, cols); err != nil {
+	if err := checkVirtual("Fill", rows, cols); err != nil {
 		return AnyExpr{errorNode(err)}
 	}
 	return AnyExpr{&node{kind: kindScalar, t: fuse.Type(t), rows: rows, cols: cols, bits: bits}}

@@ -163,11 +163,10 @@ func (g *engine) during(fn func(r *run) error) error {
 // newTemp makes a contiguous temporary of n's size.
 func (r *run) newTemp(n *node, rows, cols int) (*Any, error) {
 	t := n.t.Compute()
-	size, ok := elements(rows, cols)
-	if !ok {
-		return nil, fail("Assign", ErrLimit, "a temporary of ", n.shape().String())
+	if err := checkDims("Assign", rows, cols); err != nil {
+		return nil, err
 	}
-	buf, err := buffer.New(r.g.dev, size*t.Size())
+	buf, err := buffer.New(r.g.dev, rows*cols*t.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +221,9 @@ func (r *run) evaluate(dst *Any, n *node) error {
 		return nil
 	}
 	n, flip := resolve(n, false)
+	if n.large || dst.large() {
+		return r.inBlocks(dst, n, flip)
+	}
 	switch n.kind {
 	case kindReduce:
 		return r.reduce(dst, n, flip)

@@ -56,7 +56,8 @@ type node struct {
 	leaf       *Any
 	bits       uint32 // kindScalar
 	call       *Func
-	weight     int // nodes below, shared ones counted each time, up to a million
+	large      bool // operands have to be used in blocks
+	weight     int  // nodes below, shared ones counted each time, up to a million
 	err        error
 }
 
@@ -75,7 +76,7 @@ func (m *Dense[T]) expr(op string) *node {
 
 // node is the matrix as an operand.
 func (m *Any) node() *node {
-	return &node{kind: kindLeaf, t: m.t, rows: m.rows, cols: m.cols, dev: m.dev, leaf: m}
+	return &node{kind: kindLeaf, t: m.t, rows: m.rows, cols: m.cols, dev: m.dev, leaf: m, large: m.large()}
 }
 
 func (e *Expr[T]) operand() (t T) { return t }
@@ -121,6 +122,7 @@ func join(op string, args ...*node) *node {
 	n.t = args[len(args)-1].t
 	for _, a := range args {
 		n.weight = min(n.weight+a.weight+1, 1<<20)
+		n.large = n.large || a.large
 	}
 	return n
 }
@@ -143,7 +145,7 @@ func (n *node) broadcast(op string) *node {
 		}
 		n.rows, n.cols = r, c
 	}
-	if err := checkDims(op, n.rows, n.cols); err != nil {
+	if err := checkVirtual(op, n.rows, n.cols, n.args...); err != nil {
 		return errorNode(err)
 	}
 	return n
@@ -207,6 +209,7 @@ func productNode(op string, a, b *node) *node {
 	if err := checkDims(op, n.rows, n.cols); err != nil {
 		return errorNode(err)
 	}
+	n.large = n.large || n.vast()
 	return n
 }
 

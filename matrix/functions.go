@@ -178,7 +178,7 @@ func PowScalar[T Elem](a Operand[T], s T) *Expr[T] {
 
 // Fill is a rows x cols matrix of one value.
 func Fill[T Elem](rows, cols int, v T) *Expr[T] {
-	if err := checkDims("Fill", rows, cols); err != nil {
+	if err := checkVirtual("Fill", rows, cols); err != nil {
 		return &Expr[T]{errorNode(err)}
 	}
 	n := scalarNode(v)

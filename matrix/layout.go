@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -156,19 +157,39 @@ func (l layout) place(rows, cols int) fuse.Place {
 	return fuse.Place{Offset: uint32(l.offset), Row: uint32(r), Col: uint32(c)}
 }
 
-// elements multiplies dimensions and reports overflow and what exceeds 32-bit addressing in kernels.
+// maxElements is how many elements a matrix may have. Of more than 4294967295 it is used in blocks, since kernels count
+// with 32 bits.
+const maxElements = math.MaxInt / 16
+
+// elements multiplies dimensions and reports overflow.
 func elements(rows, cols int) (n int, ok bool) {
 	hi, lo := bits.Mul64(uint64(rows), uint64(cols))
-	return int(lo), hi == 0 && lo <= 1<<32-1
+	return int(lo), hi == 0 && lo <= maxElements
 }
 
-// checkDims refuses negative dimensions and those too large to address.
+// checkDims refuses negative dimensions and those too large to count.
 func checkDims(op string, rows, cols int) error {
 	if rows < 0 || cols < 0 {
 		return fail(op, ErrSize, "negative dimensions ", itoa(rows), "x", itoa(cols))
 	}
 	if _, ok := elements(rows, cols); !ok {
-		return fail(op, ErrLimit, itoa(rows), "x", itoa(cols), " has more than 4294967295 elements")
+		return fail(op, ErrLimit, itoa(rows), "x", itoa(cols), " has too many elements")
+	}
+	return nil
+}
+
+// checkVirtual is checkDims for what takes no memory: expressions, which may have no more elements than a kernel can
+// count or, if that is more, than an operand.
+func checkVirtual(op string, rows, cols int, args ...*node) error {
+	if err := checkDims(op, rows, cols); err != nil {
+		return err
+	}
+	most := math.MaxUint32
+	for _, a := range args {
+		most = max(most, a.rows*a.cols)
+	}
+	if rows*cols > most {
+		return fail(op, ErrLimit, itoa(rows), "x", itoa(cols), " has more than ", itoa(most), " elements")
 	}
 	return nil
 }

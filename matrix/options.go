@@ -110,8 +110,8 @@ func (p placement) layout(op string, rows, cols int, t fuse.Type) (layout, error
 	if p.padded && l.stride < shaders.Ceil(l.minor(), alignment)*alignment {
 		return layout{}, fail(op, ErrCapacity, "stride ", itoa(l.stride), " for rows of ", itoa(l.minor()))
 	}
-	if n, ok := elements(max(l.major(), 1), max(l.stride, 1)); !ok || uint64(n)+uint64(p.offset) > 1<<32-1 {
-		return layout{}, fail(op, ErrLimit, "more than 4294967295 elements between the first and the last")
+	if n, ok := elements(max(l.major(), 1), max(l.stride, 1)); !ok || p.offset > maxElements-n {
+		return layout{}, fail(op, ErrLimit, "too many elements between the first and the last")
 	}
 	return l, nil
 }

@@ -150,15 +150,7 @@ func (ld load) factor() product.Operand {
 // arg brings an operand that a kernel reads by itself up to date and binds it: the whole buffer, or of one larger than a
 // binding may be the part that is needed, from which on the layout then counts.
 func (ld *load) arg() (gpu.Arg, error) {
-	mem, err := ld.m.buf.Readable()
-	if err != nil {
-		return gpu.Arg{}, err
-	}
-	limit, size := mem.Device().Limits().MaxBindingSize, ld.m.t.Size()
-	if mem.Size() <= limit {
-		return gpu.Arg{Buffer: mem}, nil
-	}
-	a, shift, err := part(mem, ld.l.offset, ld.l.offset+ld.l.span(), size)
+	a, shift, err := ld.m.bindRange(ld.l.offset, ld.l.offset+ld.l.span(), false, false)
 	ld.l.offset -= shift
 	return a, err
 }
@@ -167,7 +159,7 @@ func (ld *load) arg() (gpu.Arg, error) {
 func part(mem *gpu.Buffer, lo, hi, size int) (a gpu.Arg, shift int, err error) {
 	from := lo * size / 256 * 256
 	to := min((hi*size+15)/16*16, int(mem.Size()))
-	limit := mem.Device().Limits().MaxBindingSize
+	limit := bindingLimit(mem.Device())
 	if uint64(to-from) > limit {
 		return a, 0, fail("Assign", ErrLimit, itoa(to-from), " bytes bound at once, the device allows ", itoa(int(limit)))
 	}
