@@ -80,12 +80,13 @@ type Buffer struct {
 	mode Mode
 	size int
 
-	mu      sync.Mutex
-	shares  int
-	host    gpu.Host  // the host side of external and paired memory
-	all     window    // the device side, where the device can hold everything
-	parts   []*window // the device side of what is larger, the last used at the end
-	release func()
+	mu       sync.Mutex
+	shares   int
+	host     gpu.Host  // the host side of external and paired memory
+	all      window    // the device side, where the device can hold everything
+	parts    []*window // the device side of what is larger, the last used at the end
+	release  func()
+	imported uint32 // what buffers of one imported GPU buffer have in common
 }
 
 // maxDirty is how many regions are remembered before the whole buffer counts as written.
@@ -187,7 +188,7 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 		return nil, err
 	}
 	all := window{mem: mem, where: Device}
-	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, all: all, release: release}, nil
+	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, all: all, release: release, imported: mem.Identity()}, nil
 }
 
 // Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
@@ -244,6 +245,12 @@ func (b *Buffer) Location() Location {
 		}
 	}
 	return Host
+}
+
+// Same reports whether two buffers are the same memory of the device, as two wraps of one GPU buffer are. Two wraps of the
+// same host memory are not: each has a side on the device of its own.
+func (b *Buffer) Same(o *Buffer) bool {
+	return b == o || b != nil && o != nil && b.imported != 0 && b.imported == o.imported && b.dev == o.dev
 }
 
 // Share adds a share: one more Close is needed. It returns b.

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -155,14 +156,32 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.usable(op); err != nil {
 		return nil, err
 	}
-	id := d.buffers.take()
-	size, err := d.drv.ImportBuffer(id, handle)
-	if err != nil {
-		d.buffers.give(id)
-		return nil, err
+	b := &Buffer{dev: d}
+	if id, ok := d.drv.Imported(handle); ok {
+		b.id, b.size = id, d.imports[id].size
+	} else {
+		var err error
+		b.id = d.buffers.take()
+		if b.size, err = d.drv.ImportBuffer(b.id, handle); err != nil {
+			d.buffers.give(b.id)
+			return nil, err
+		}
 	}
+	if d.imports == nil {
+		d.imports = map[driver.BufferID]imported{}
+	}
+	d.imports[b.id] = imported{b.size, d.imports[b.id].users + 1}
 	d.stats.Buffers++
-	return &Buffer{dev: d, id: id, size: size}, nil
+	return b, nil
+}
+
+// Identity returns a number that the Buffers of one imported buffer have in common and no others of the device have, or
+// 0 for a buffer of the library's own. Kernels must not bind a buffer for writing beside another of the same identity.
+func (b *Buffer) Identity() uint32 {
+	if b == nil || b.real != 0 {
+		return 0
+	}
+	return uint32(b.id)
 }
 
 // DestroyBuffer destroys a buffer that somebody else made on this very device, unmapping it if need be. What was queued
@@ -226,13 +245,10 @@ func (b *Buffer) Close() error {
 	b.closed = true
 	d.stats.Buffers--
 	d.stats.LiveBytes -= b.real
-	if b.real == 0 && d.queued(b) { // its owner may do with it what he likes as soon as this returns
-		if err := d.flush(); err != nil {
-			_ = d.destroy(b.id)
-			return err
-		}
+	if b.real == 0 {
+		return d.closeImport(b)
 	}
-	if b.real == 0 || b.mappable || b.real > d.pool.limit {
+	if b.mappable || b.real > d.pool.limit {
 		return d.destroy(b.id)
 	}
 	d.pool.give(b.real, b.id, b.epoch)
@@ -284,6 +300,37 @@ func (d *Device) compactPool() {
 	}
 	slices.Reverse(order)
 	d.pool.order = order
+}
+
+// closeImport flushes what uses the buffer: its owner may do with it what he likes afterwards.
+func (d *Device) closeImport(b *Buffer) error {
+	last := d.forget(b.id) == 0
+	var err error
+	if d.queued(b) {
+		err = d.flush()
+	}
+	if last {
+		err = errors.Join(err, d.destroy(b.id))
+	}
+	return err
+}
+
+// imported is a buffer of the caller's.
+type imported struct {
+	size  uint64
+	users int
+}
+
+// forget counts a user of an imported buffer less and returns how many are left.
+func (d *Device) forget(id driver.BufferID) int {
+	i := d.imports[id]
+	i.users--
+	if i.users > 0 {
+		d.imports[id] = i
+	} else {
+		delete(d.imports, id)
+	}
+	return i.users
 }
 
 // destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.

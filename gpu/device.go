@@ -23,6 +23,7 @@ type Device struct {
 	sets    setCache
 	kernels kernelCache
 	buffers idTable[driver.BufferID]
+	imports map[driver.BufferID]imported
 
 	attached sync.Map
 }

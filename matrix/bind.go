@@ -21,7 +21,7 @@ func (b *builder) bind(maxSlots int) error {
 	for _, ld := range b.loads {
 		slot := -1
 		for s, o := range owners {
-			if o.buf == ld.m.buf {
+			if o.buf.Same(ld.m.buf) && o.t == ld.m.t {
 				slot = s
 			}
 		}
@@ -125,7 +125,7 @@ func (b *builder) flatten() {
 // hazard reports whether an operand shares elements with the result other than one for one.
 func (b *builder) hazard() bool {
 	for _, ld := range b.loads {
-		if ld.m.buf == b.result.buf && ld.l != b.store && ld.l.overlaps(b.store) {
+		if ld.m.buf.Same(b.result.buf) && ld.l != b.store && ld.l.overlaps(b.store) {
 			return true
 		}
 	}
@@ -147,7 +147,7 @@ func (b *builder) args(out []gpu.Arg, whole bool) ([]gpu.Arg, error) {
 // reads reports whether an operand lies in the buffer.
 func (b *builder) reads(m *Any) bool {
 	for _, ld := range b.loads {
-		if ld.m.buf == m.buf {
+		if ld.m.buf.Same(m.buf) {
 			return true
 		}
 	}

@@ -131,7 +131,7 @@ func (n *node) shares(dst *Any, flip bool) bool {
 		if flip {
 			l = l.t()
 		}
-		return n.leaf.buf != nil && n.leaf.buf == dst.buf && l != dst.layout && l.overlaps(dst.layout)
+		return n.leaf.buf != nil && n.leaf.buf.Same(dst.buf) && l != dst.layout && l.overlaps(dst.layout)
 	}
 	whole := n.kind == kindProduct || n.kind == kindReduce
 	for _, a := range n.args {
@@ -145,7 +145,7 @@ func (n *node) shares(dst *Any, flip bool) bool {
 // uses reports whether a matrix below n lies in dst's memory.
 func (n *node) uses(dst *Any) bool {
 	if n.kind == kindLeaf {
-		return n.leaf.buf != nil && n.leaf.buf == dst.buf
+		return n.leaf.buf != nil && n.leaf.buf.Same(dst.buf)
 	}
 	for _, a := range n.args {
 		if a.uses(dst) {

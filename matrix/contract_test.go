@@ -5,6 +5,7 @@ package matrix_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -184,6 +185,59 @@ func TestWrapBuffer(t *testing.T) {
 			t.Errorf("the stranger's buffer holds %v, want 6", v)
 		}
 		check(t, theirs.Close())
+	})
+}
+
+// TestOneBufferTwice has several matrices in one GPU buffer, each wrapped by itself: they are the same memory all the same.
+func TestOneBufferTwice(t *testing.T) {
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		const n = 8
+		theirs := must[*gpu.Buffer](t)(dev.NewBuffer(4 * 3 * n * n))
+		at := func(offset int) *dense {
+			return must[*dense](t)(matrix.WrapBuffer[float32](dev, n, n, theirs.Handle(), matrix.Offset(offset)))
+		}
+		a, b, mid := at(0), at(n*n), at(n*n/2)
+		bits := must[*matrix.Dense[int32]](t)(matrix.WrapBuffer[int32](dev, n, n, theirs.Handle(), matrix.Offset(n*n/2)))
+		all := make([]float32, 2*n*n) // what a, b and mid should hold
+		mirror := func(offset int) *dense {
+			return must[*dense](t)(matrix.FromSlice(dev, n, n, all[offset:offset+n*n]))
+		}
+		for i := range all {
+			all[i] = float32(i%7 - 3)
+		}
+		check(t, errors.Join(a.SetSlice(all[:n*n]), b.SetSlice(all[n*n:])))
+		for _, step := range []struct {
+			name string
+			do   func(a, b, mid *dense) error
+			into int
+		}{
+			{"a = a+b", func(a, b, _ *dense) error { return a.Assign(matrix.Add(a, b)) }, 0},
+			{"b = a*b", func(a, b, _ *dense) error { return b.Assign(matrix.Mul(a, b)) }, n * n},
+			{"a = mid", func(a, _, mid *dense) error { return a.Assign(mid) }, 0},
+			{"mid = a'-b", func(a, b, mid *dense) error { return mid.Assign(matrix.Sub(matrix.Transpose(a), b)) }, n * n / 2},
+			{"b = row sums", func(a, b, mid *dense) error { return b.Assign(matrix.Add(matrix.SumRows(mid), a)) }, n * n},
+			{"mid = softmax", func(a, _, mid *dense) error { return mid.Assign(matrix.Softmax(a)) }, n * n / 2},
+		} {
+			x, y, z := mirror(0), mirror(n*n), mirror(n*n/2)
+			check(t, step.do(a, b, mid))
+			check(t, step.do(x, y, z))
+			copy(all[step.into:], must[[]float32](t)([]*dense{x, z, y}[step.into/(n*n/2)].Read(t.Context())))
+			got := append(must[[]float32](t)(a.Read(t.Context())), must[[]float32](t)(b.Read(t.Context()))...)
+			if !slices.Equal(got, all) {
+				t.Errorf("%s: wrong", step.name)
+			}
+			check(t, errors.Join(x.Close(), y.Close(), z.Close()))
+		}
+		check(t, a.Fill(2))
+		check(t, a.Assign(matrix.Add(a, matrix.Convert[float32](matrix.Scale(0, bits)))))
+		same := must[[]float32](t)(a.Read(t.Context()))
+		if !slices.Equal(same, must[[]float32](t)(matrix.Fill(n, n, float32(2)).On(dev).Read(t.Context()))) {
+			t.Error("with an operand of another type: wrong")
+		}
+		check(t, errors.Join(a.Close(), b.Close(), mid.Close(), bits.Close(), theirs.Close()))
+		if s := dev.Stats(); s.Buffers != 0 {
+			t.Errorf("%d buffers are live", s.Buffers)
+		}
 	})
 }
 

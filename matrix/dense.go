@@ -55,6 +55,9 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Option) (*Dense[T], e
 // Wrap makes a matrix of the caller's own slice. Nothing is copied now: kernels get the bits when they first need them,
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch].
+//
+// The slice may be larger than the device's largest buffer. Kernels then get parts of it, and expressions are computed in
+// blocks. Results in one part must be synced before another part is used that overlaps it: [buffer.ErrUnsynced] otherwise.
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option) (*Dense[T], error) {
 	return WrapHost[T](dev, rows, cols, hostOf(data), opts...)
 }

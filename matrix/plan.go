@@ -217,18 +217,33 @@ func (n *node) current() error {
 }
 
 func (b *builder) emitLoad(m *Any, flip bool) (uint8, error) {
+	if m.t != b.result.t && m.buf.Same(b.result.buf) { // a binding has one type
+		var err error
+		if m, err = b.run.copied(m); err != nil {
+			return 0, err
+		}
+	}
 	l := m.layout
 	if flip {
 		l = l.t()
 	}
 	l = l.normal()
 	for k, o := range b.loads {
-		if o.m.buf == m.buf && o.l == l {
+		if o.m.buf.Same(m.buf) && o.m.t == m.t && o.l == l {
 			return b.emit(fuse.Instr{Op: fuse.OpLoad, X: uint8(k)}), nil
 		}
 	}
 	b.loads = append(b.loads, load{m, l})
 	return b.emit(fuse.Instr{Op: fuse.OpLoad, X: uint8(len(b.loads) - 1)}), nil
+}
+
+// copied makes a temporary copy.
+func (r *run) copied(m *Any) (*Any, error) {
+	c, err := r.newTemp(&node{t: m.t}, m.rows, m.cols)
+	if err != nil {
+		return nil, err
+	}
+	return c, r.mapped(c, m.node(), false)
 }
 
 // emitCall copies the arguments next to each other, where the generated call looks for them.

@@ -32,7 +32,7 @@ func (r *run) product(dst *Any, n *node, flip bool, h host) error {
 	if err := b.build(n, flip != turn); err != nil {
 		return err
 	}
-	if b.hazard() || x.m.buf == dst.buf || y.m.buf == dst.buf {
+	if b.hazard() || x.m.buf.Same(dst.buf) || y.m.buf.Same(dst.buf) {
 		return r.viaTemp(dst, n, again)
 	}
 	if err := b.bind(r.g.maxSlots(2)); err != nil {

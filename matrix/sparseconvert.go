@@ -155,7 +155,7 @@ func (s *sparseAny) scatter(r *run, dst *Any) error {
 		return nil
 	case lo == hi:
 		return r.evaluate(dst, dst.zero())
-	case dst.buf == s.st.values:
+	case dst.buf.Same(s.st.values):
 		return r.viaTemp(dst, dst.zero(), func(m *Any) error { return s.scatter(r, m) })
 	}
 	l := sparse.Scatter{

@@ -164,7 +164,7 @@ func (s *sparseAny) multiply(r *run, op string, dst, y *Any) error {
 		return nil
 	case lo == hi:
 		return r.evaluate(dst, dst.zero())
-	case dst.buf == y.buf || dst.buf == s.st.values:
+	case dst.buf.Same(y.buf) || dst.buf.Same(s.st.values):
 		return r.viaTemp(dst, dst.zero(), func(m *Any) error { return s.multiply(r, op, m, y) })
 	}
 	p, err := s.rowPlan(op)

@@ -114,6 +114,22 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	return size, nil
 }
 
+// Imported looks for the very bytes.
+func (d *device) Imported(handle any) (driver.BufferID, bool) {
+	b, ok := handle.([]byte)
+	if !ok {
+		return 0, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, o := range d.buffers {
+		if o.imported && len(o.bytes) == len(b) && unsafe.SliceData(o.bytes) == unsafe.SliceData(b) {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
 // DestroyBuffer leaves the bytes to the garbage collector.
 func (d *device) DestroyBuffer(handle any) error {
 	const op = "DestroyBuffer"

@@ -36,6 +36,9 @@ type Device interface {
 	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
 	// this very device and usable as storage and for copies. It returns its size. FreeBuffer only forgets it.
 	ImportBuffer(id BufferID, handle any) (size uint64, err error)
+	// Imported returns the id under which the caller's buffer was imported, if it was and is not freed. Layers above
+	// import it only once: a platform refuses a buffer in two roles, and so it has to be known that it is the same.
+	Imported(handle any) (id BufferID, ok bool)
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
 	// needs it. No id names it any more.
 	DestroyBuffer(handle any) error

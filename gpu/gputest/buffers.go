@@ -126,6 +126,9 @@ func bufferHandle(r *rig) {
 		return // there is no such object on this platform
 	}
 	twice := r.nextBuffer(256)
+	if known, ok := r.dev.Imported(handle); ok {
+		r.Errorf("imported as %d before it was", known)
+	}
 	size, err := r.dev.ImportBuffer(twice, handle)
 	r.check(err)
 	if size != 256 {
@@ -133,12 +136,18 @@ func bufferHandle(r *rig) {
 	}
 	_, err = r.dev.ImportBuffer(twice, handle)
 	r.refused("id taken", err, driver.ErrInvalid)
+	if known, ok := r.dev.Imported(handle); !ok || known != twice {
+		r.Errorf("imported as %d, %v, want %d", known, ok, twice)
+	}
 	r.want(twice, p)
 	k := r.kernel(bump)
 	set := r.bind(bump, r.whole(twice))
 	r.dispatch(k, set, groups(64))
 	r.want(id, each(p, func(v uint32) uint32 { return v*3 + 1 }))
 	r.dev.FreeBuffer(twice)
+	if known, ok := r.dev.Imported(handle); ok {
+		r.Errorf("imported as %d after it was freed", known)
+	}
 	r.write(id, 0, pattern(64, 2)...)
 	r.want(id, pattern(64, 2))
 	r.dispatch(k, set, groups(64))
@@ -157,6 +166,9 @@ func bufferForeign(r *rig) {
 	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
 		_, err := r.dev.ImportBuffer(id, h)
 		r.refused("ImportBuffer", err, driver.ErrForeign, driver.ErrUnsupported)
+		if known, ok := r.dev.Imported(h); ok {
+			r.Errorf("%v is imported as %d", h, known)
+		}
 	}
 	r.check(r.dev.NewBuffer(id, 4, false)) // the id is still free
 	foreign := driver.Host{Foreign: struct{ int }{1}, Size: 4}

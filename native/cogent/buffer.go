@@ -77,7 +77,19 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 		return 0, err
 	}
 	d.buffers[id] = &buffer{size: size, handle: b, ref: raw.ref}
+	d.imported[raw.ref] = id
 	return size, nil
+}
+
+// Imported goes by wgpu-native's object, which several *wgpu.Buffer may name.
+func (d *device) Imported(handle any) (driver.BufferID, bool) {
+	b, ok := handle.(*wgpu.Buffer)
+	if !ok || b == nil || d.lock("Imported") != nil {
+		return 0, false
+	}
+	defer d.mu.Unlock()
+	id, ok := d.imported[(*bufferStruct)(unsafe.Pointer(b)).ref]
+	return id, ok
 }
 
 // DestroyBuffer destroys a *wgpu.Buffer. The object itself stays the caller's, to be released.
@@ -154,6 +166,9 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		return
 	}
 	d.objects.DropBuffer(id)
+	if d.imported[b.ref] == id {
+		delete(d.imported, b.ref)
+	}
 	if b.claim != nil {
 		C.cog_unmap(d.c, b.ref)
 	}

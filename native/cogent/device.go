@@ -39,13 +39,14 @@ type device struct {
 	turn   sync.Mutex   // of those who wait before they submit
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu      *sync.Mutex
-	openGL  bool
-	objects driver.Objects
-	buffers map[driver.BufferID]*buffer
-	staging stagingPool
-	writes  writeTable
-	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
+	mu       *sync.Mutex
+	openGL   bool
+	objects  driver.Objects
+	buffers  map[driver.BufferID]*buffer
+	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
+	staging  stagingPool
+	writes   writeTable
+	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
 	closed atomic.Bool // objects knows it too, but under the lock
 	lost   chan struct{}
@@ -57,15 +58,16 @@ var openGLMutex sync.Mutex
 // newDevice takes over c. handle is nil for a device of our own.
 func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
 	d := &device{
-		info:    info,
-		c:       c,
-		watch:   C.cog_watch_of(c),
-		handle:  handle,
-		own:     handle == nil,
-		blocks:  handle != nil || llvmpipe(info.Name),
-		mu:      new(sync.Mutex),
-		buffers: map[driver.BufferID]*buffer{},
-		lost:    make(chan struct{}),
+		info:     info,
+		c:        c,
+		watch:    C.cog_watch_of(c),
+		handle:   handle,
+		own:      handle == nil,
+		blocks:   handle != nil || llvmpipe(info.Name),
+		mu:       new(sync.Mutex),
+		buffers:  map[driver.BufferID]*buffer{},
+		imported: map[C.WGPUBuffer]driver.BufferID{},
+		lost:     make(chan struct{}),
 	}
 	var l C.WGPULimits
 	C.cog_limits(c, &l)

@@ -13,10 +13,9 @@ import (
 // options say. Nothing is read now; kernels get the bits when they first need them. The matrix keeps the file mapped
 // until it and its views are closed; a [matrix.Release] among the options is called, too.
 //
-// A device needs one buffer for everything between the matrix's first and last element and for what [matrix.Offset]
-// skips, so offset is the way to a part far behind the start. It must be a multiple of the element's size, counted from the
-// start of the file: [matrix.ErrAlignment] otherwise. A matrix that reaches beyond the mapping is [matrix.ErrShort], one
-// larger than the device's buffers can be [gpu.ErrLimit].
+// A matrix that fits into a buffer of the device goes there as a whole, with what [matrix.Offset] skips, so offset is the way
+// to a small part far behind the start. It must be a multiple of the element's size, counted from the start of the file:
+// [matrix.ErrAlignment] otherwise. A matrix that reaches beyond the mapping is [matrix.ErrShort].
 func Wrap[T matrix.Elem](
 	dev *gpu.Device, f *File, offset int64, rows, cols int, opts ...matrix.Option,
 ) (*matrix.Dense[T], error) {

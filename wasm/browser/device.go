@@ -36,13 +36,14 @@ type device struct {
 	mu      sync.Mutex // guards what follows; never held while waiting
 	engine  engine
 	objects driver.Objects
-	fault   error // of work that was queued earlier
+	imports map[driver.BufferID]js.Value // of the caller's
+	fault   error                        // of work that was queued earlier
 	reason  string
 }
 
 // newDevice wraps a GPUDevice.
 func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Value) *device {
-	d := &device{handle: handle, owned: owned, info: info, lost: make(chan struct{}), objects: driver.NewObjects(info)}
+	d := &device{handle: handle, owned: owned, info: info, lost: make(chan struct{}), objects: driver.NewObjects(info), imports: map[driver.BufferID]js.Value{}}
 	d.promises = newPromises(d.noteFault)
 	if glue.IsUndefined() {
 		d.engine = without(handle, d.promises)
@@ -146,8 +147,25 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err 
 		return 0, err
 	}
 	d.engine.importBuffer(id, v)
+	d.imports[id] = v
 	d.checkOwner(v)
 	return size, nil
+}
+
+// Imported looks for the very object.
+func (d *device) Imported(handle any) (driver.BufferID, bool) {
+	v, ok := handle.(js.Value)
+	if !ok {
+		return 0, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, o := range d.imports {
+		if o.Equal(v) {
+			return id, true
+		}
+	}
+	return 0, false
 }
 
 // DestroyBuffer destroys a GPUBuffer, which unmaps it.
@@ -195,6 +213,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 	defer rescue("browser: FreeBuffer", &err) // nothing of WebGPU's throws here
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	delete(d.imports, id)
 	if d.objects.DropBuffer(id) && !d.closed() { // what is closed has freed everything
 		d.engine.freeBuffer(id)
 	}
