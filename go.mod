@@ -7,6 +7,7 @@ require (
 	github.com/chromedp/chromedp v0.22.0
 	github.com/cogentcore/webgpu v0.23.0
 	github.com/edsrzf/mmap-go v1.2.0
+	github.com/nlpodyssey/safetensors v0.0.0-20250209183917-bfb01cc25f7c
 	github.com/schollz/progressbar/v3 v3.19.0
 	github.com/spf13/cobra v1.10.2
 	github.com/x448/float16 v0.8.4

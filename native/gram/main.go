@@ -12,7 +12,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sublet-gpu/sublet/native/npy"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
 func main() {
@@ -50,14 +51,14 @@ func load(path string) (*matrix, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	h := r.Header()
-	if len(h.Shape) != 2 || h.Type != npy.Float32 || h.Fortran {
+	if len(h.Shape) != 2 || h.Type != dtype.Float32 || h.Fortran {
 		return nil, fmt.Errorf("%s: %v %v is no float32 matrix row by row", path, h.Type, h.Shape)
 	}
 	data, err := npy.Read[float32](r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &matrix{h.Shape[0], h.Shape[1], data}, nil
+	return &matrix{int(h.Shape[0]), int(h.Shape[1]), data}, nil
 }
 
 func (m *matrix) save(path string) error {
@@ -65,6 +66,6 @@ func (m *matrix) save(path string) error {
 	if err != nil {
 		return err
 	}
-	h := npy.Header{Type: npy.Float32, Shape: []int{m.rows, m.cols}}
+	h := npy.Header{Type: dtype.Float32, Shape: []int64{int64(m.rows), int64(m.cols)}}
 	return errors.Join(npy.Write(f, h, m.data), f.Close())
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/native/npy"
 )
 
 // task is an expression over files.
@@ -57,11 +58,11 @@ func (a *app) evaluate(ctx context.Context, t task) error {
 	switch {
 	case t.cast:
 		return perform(ctx, w, readCast)
-	case typ == npy.Float16:
+	case typ == dtype.Float16:
 		return perform(ctx, w, npy.Read[matrix.Half])
-	case typ == npy.Int32:
+	case typ == dtype.Int32:
 		return perform(ctx, w, npy.Read[int32])
-	case typ == npy.Uint32:
+	case typ == dtype.Uint32:
 		return perform(ctx, w, npy.Read[uint32])
 	default:
 		return perform(ctx, w, npy.Read[float32])
@@ -73,7 +74,7 @@ type work struct {
 	app      *app
 	task     task
 	operands []*operand
-	typ      npy.Type
+	typ      dtype.Type
 	progress *progress
 }
 
@@ -109,8 +110,8 @@ func perform[T matrix.Elem](ctx context.Context, w *work, read func(*npy.Reader)
 		return err
 	}
 	if out != nil {
-		h := npy.Header{Type: w.typ, Shape: []int{res.Rows, res.Cols}}
-		w.progress.enter("writing", int64(len(values)*w.typ.Size))
+		h := npy.Header{Type: w.typ, Shape: []int64{int64(res.Rows), int64(res.Cols)}}
+		w.progress.enter("writing", int64(len(values)*w.typ.Size()))
 		if err := npy.Write(w.progress.writer(out), h, values); err != nil {
 			return err
 		}
@@ -140,12 +141,12 @@ func compute[T matrix.Elem](ctx context.Context, dev *gpu.Device, expr *matrix.E
 	seconds := time.Since(start).Seconds()
 	s, info := dev.Stats(), dev.Info()
 	return values, &result{
-		Rows: rows, Cols: cols, DType: dtype[T](), Adapter: info.Name, Driver: info.Driver,
+		Rows: rows, Cols: cols, DType: elemName[T](), Adapter: info.Name, Driver: info.Driver,
 		Dispatches: s.Dispatches, BytesUp: s.BytesUp, BytesDown: s.BytesDown, Seconds: seconds,
 	}, nil
 }
 
-func dtype[T matrix.Elem]() string {
+func elemName[T matrix.Elem]() string {
 	var d *matrix.Dense[T]
 	return d.DType().String()
 }

@@ -7,10 +7,12 @@ import (
 	"math"
 	"os"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/native/npy"
 )
 
 // operand is a .npy file under the name it has in the expression.
@@ -49,42 +51,44 @@ func (o *operand) readHeader(p *progress) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
-	switch s := o.npy.Header().Shape; len(s) {
-	case 0:
-		o.rows, o.cols = 1, 1
-	case 1:
-		o.rows, o.cols = 1, s[0]
-	case 2:
-		o.rows, o.cols = s[0], s[1]
-	default:
+	s := o.npy.Header().Shape
+	if len(s) > 2 {
 		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
 	}
+	s = append([]int64{1, 1}[len(s):], s...)
+	if max(s[0], s[1]) > math.MaxInt {
+		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
+	}
+	o.rows, o.cols = int(s[0]), int(s[1])
 	return nil
 }
 
 // checkSize keeps a file from being read that no buffer of the device could hold.
-func (o *operand) checkSize(t npy.Type, l gpu.Limits) error {
+func (o *operand) checkSize(t dtype.Type, l gpu.Limits) error {
 	n := o.npy.Header().Len()
-	if uint64(n) > l.MaxBufferSize/uint64(t.Size) {
+	if uint64(n) > l.MaxBufferSize/uint64(t.Size()) {
 		return driver.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", n, t, l.MaxBufferSize))
 	}
 	return nil
 }
 
 // elementType returns the type to compute in, which is that of all operands, or float32 when they are cast to it.
-func elementType(operands []*operand, cast bool) (npy.Type, error) {
-	if cast {
-		return npy.Float32, nil
-	}
+func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 	for i, o := range operands {
 		switch t := o.npy.Header().Type; {
-		case t != npy.Float32 && t != npy.Float16 && t != npy.Int32 && t != npy.Uint32:
-			return t, driver.Fail(o.path, npy.ErrType, t.String(),
+		case t.Code == dtype.Complex:
+			return t, driver.Fail(o.path, file.ErrType, t.String(), " is no type of a matrix")
+		case cast:
+		case t != dtype.Float32 && t != dtype.Float16 && t != dtype.Int32 && t != dtype.Uint32:
+			return t, driver.Fail(o.path, file.ErrType, t.String(),
 				" is not float32, float16, int32 or uint32; --cast converts it to float32")
 		case i > 0 && t != operands[0].npy.Header().Type:
-			return t, driver.Fail(o.path, npy.ErrType, t.String(), " beside ", operands[0].npy.Header().Type.String(),
+			return t, driver.Fail(o.path, file.ErrType, t.String(), " beside ", operands[0].npy.Header().Type.String(),
 				"; --cast converts all to float32")
 		}
+	}
+	if cast {
+		return dtype.Float32, nil
 	}
 	return operands[0].npy.Header().Type, nil
 }
@@ -109,25 +113,25 @@ func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]
 // readCast reads elements of any type as float32.
 func readCast(r *npy.Reader) ([]float32, error) {
 	switch t := r.Header().Type; t {
-	case npy.Float32:
+	case dtype.Float32:
 		return npy.Read[float32](r)
-	case npy.Float16:
+	case dtype.Float16:
 		return convert(r, func(h matrix.Half) (float32, bool) { return h.Float32(), true })
-	case npy.Type{Kind: 'f', Size: 8}:
+	case dtype.Float64:
 		return convert(r, narrow)
-	case npy.Type{Kind: 'i', Size: 1}:
+	case dtype.Int8:
 		return convert(r, whole[int8])
-	case npy.Type{Kind: 'i', Size: 2}:
+	case dtype.Int16:
 		return convert(r, whole[int16])
-	case npy.Type{Kind: 'i', Size: 4}:
+	case dtype.Int32:
 		return convert(r, whole[int32])
-	case npy.Type{Kind: 'i', Size: 8}:
+	case dtype.Int64:
 		return convert(r, whole[int64])
-	case npy.Type{Kind: 'u', Size: 2}:
+	case dtype.Uint16:
 		return convert(r, whole[uint16])
-	case npy.Type{Kind: 'u', Size: 4}:
+	case dtype.Uint32:
 		return convert(r, whole[uint32])
-	case npy.Type{Kind: 'u', Size: 8}:
+	case dtype.Uint64:
 		return convert(r, whole[uint64])
 	default: // uint8 and bool
 		return convert(r, whole[uint8])
@@ -147,8 +151,8 @@ func narrow(v float64) (float32, bool) {
 func convert[S npy.Elem](r *npy.Reader, f func(S) (float32, bool)) ([]float32, error) {
 	buf := make([]S, min(64<<10, r.Header().Len()))
 	var out []float32
-	for n := r.Header().Len(); len(out) < n; {
-		part := buf[:min(len(buf), n-len(out))]
+	for n := r.Header().Len(); int64(len(out)) < n; {
+		part := buf[:min(int64(len(buf)), n-int64(len(out)))]
 		if err := npy.ReadInto(r, part); err != nil {
 			return nil, err
 		}

@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/native/npy"
 )
 
 // drivers are those of a native build with cgo. None is optional: a machine without Vulkan fails these tests.
@@ -63,7 +64,7 @@ func save[T npy.Elem](t *testing.T, h npy.Header, v []T) string {
 // floats writes a float32 matrix, row by row.
 func floats(t *testing.T, rows, cols int, v ...float32) string {
 	t.Helper()
-	return save(t, npy.Header{Type: npy.Float32, Shape: []int{rows, cols}}, v)
+	return save(t, npy.Header{Type: dtype.Float32, Shape: []int64{int64(rows), int64(cols)}}, v)
 }
 
 func read[T npy.Elem](t *testing.T, path string) (npy.Header, []T) {
@@ -93,7 +94,7 @@ func TestMul(t *testing.T) {
 			t.Errorf("%s: printed %q", d, text)
 		}
 		h, v := read[float32](t, out)
-		if h.Type != npy.Float32 || h.Fortran || !slices.Equal(h.Shape, []int{2, 2}) {
+		if h.Type != dtype.Float32 || h.Fortran || !slices.Equal(h.Shape, []int64{2, 2}) {
 			t.Errorf("%s: header %+v", d, h)
 		}
 		if !slices.Equal(v, []float32{58, 64, 139, 154}) {
@@ -141,19 +142,19 @@ func TestOtherTypes(t *testing.T) {
 		}
 		return h
 	}
-	row := func(typ npy.Type) npy.Header { return npy.Header{Type: typ, Shape: []int{3}} }
+	row := func(typ dtype.Type) npy.Header { return npy.Header{Type: typ, Shape: []int64{3}} }
 	for _, d := range drivers {
 		out := filepath.Join(t.TempDir(), "out.npy")
-		must(t, "eval", "A+A", "-i", "A="+save(t, row(npy.Int32), []int32{-1, 2, math.MaxInt32}), "-o", out, "--driver", d)
-		if h, v := read[int32](t, out); h.Type != npy.Int32 || !slices.Equal(v, []int32{-2, 4, -2}) {
+		must(t, "eval", "A+A", "-i", "A="+save(t, row(dtype.Int32), []int32{-1, 2, math.MaxInt32}), "-o", out, "--driver", d)
+		if h, v := read[int32](t, out); h.Type != dtype.Int32 || !slices.Equal(v, []int32{-2, 4, -2}) {
 			t.Errorf("%s: %v %v", d, h, v)
 		}
-		must(t, "eval", "A+A", "-i", "A="+save(t, row(npy.Uint32), []uint32{1, 2, 3 << 30}), "-o", out, "--driver", d)
-		if h, v := read[uint32](t, out); h.Type != npy.Uint32 || !slices.Equal(v, []uint32{2, 4, 1 << 31}) {
+		must(t, "eval", "A+A", "-i", "A="+save(t, row(dtype.Uint32), []uint32{1, 2, 3 << 30}), "-o", out, "--driver", d)
+		if h, v := read[uint32](t, out); h.Type != dtype.Uint32 || !slices.Equal(v, []uint32{2, 4, 1 << 31}) {
 			t.Errorf("%s: %v %v", d, h, v)
 		}
-		must(t, "eval", "A+A", "-i", "A="+save(t, row(npy.Float16), half(0.5, -2, 3)), "-o", out, "--driver", d)
-		if h, v := read[matrix.Half](t, out); h.Type != npy.Float16 || !slices.Equal(v, half(1, -4, 6)) {
+		must(t, "eval", "A+A", "-i", "A="+save(t, row(dtype.Float16), half(0.5, -2, 3)), "-o", out, "--driver", d)
+		if h, v := read[matrix.Half](t, out); h.Type != dtype.Float16 || !slices.Equal(v, half(1, -4, 6)) {
 			t.Errorf("%s: %v %v", d, h, v)
 		}
 	}
@@ -162,18 +163,18 @@ func TestOtherTypes(t *testing.T) {
 // An array of one dimension is a row, a scalar a 1x1 matrix, and Fortran's order and big-endian numbers are read.
 func TestLayouts(t *testing.T) {
 	v := []float32{1, 2, 3, 4, 5, 6}
-	fortran := save(t, npy.Header{Type: npy.Float32, Fortran: true, Shape: []int{2, 3}}, v)
-	big := save(t, npy.Header{Type: npy.Float32, BigEndian: true, Shape: []int{6}}, v)
-	scalar := save(t, npy.Header{Type: npy.Float32, Shape: []int{}}, v[:1])
+	fortran := save(t, npy.Header{Type: dtype.Float32, Fortran: true, Shape: []int64{2, 3}}, v)
+	big := save(t, npy.Header{Type: dtype.Float32, BigEndian: true, Shape: []int64{6}}, v)
+	scalar := save(t, npy.Header{Type: dtype.Float32, Shape: []int64{}}, v[:1])
 	for _, c := range []struct {
 		path  string
-		shape []int
+		shape []int64
 		want  []float32
 	}{
-		{fortran, []int{2, 3}, []float32{1, 3, 5, 2, 4, 6}},
-		{big, []int{1, 6}, v},
-		{scalar, []int{1, 1}, v[:1]},
-		{floats(t, 0, 3), []int{0, 3}, nil},
+		{fortran, []int64{2, 3}, []float32{1, 3, 5, 2, 4, 6}},
+		{big, []int64{1, 6}, v},
+		{scalar, []int64{1, 1}, v[:1]},
+		{floats(t, 0, 3), []int64{0, 3}, nil},
 	} {
 		for _, d := range drivers {
 			out := filepath.Join(t.TempDir(), "out.npy")
@@ -185,36 +186,35 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func castTo[T npy.Elem](t *testing.T, typ npy.Type, v []T, want ...float32) {
+func castTo[T npy.Elem](t *testing.T, typ dtype.Type, v []T, want ...float32) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.npy")
-	in := save(t, npy.Header{Type: typ, Shape: []int{len(v)}}, v)
+	in := save(t, npy.Header{Type: typ, Shape: []int64{int64(len(v))}}, v)
 	must(t, "eval", "A+0", "-i", "A="+in, "-o", out, "--cast", "--driver", "cpu")
-	if h, got := read[float32](t, out); h.Type != npy.Float32 || !slices.Equal(got, want) {
+	if h, got := read[float32](t, out); h.Type != dtype.Float32 || !slices.Equal(got, want) {
 		t.Errorf("%v: %v %v, want %v", typ, h, got, want)
 	}
 }
 
 func TestCast(t *testing.T) {
-	kind := func(k byte, size int) npy.Type { return npy.Type{Kind: k, Size: size} }
-	castTo(t, kind('f', 8), []float64{0.5, math.Inf(1), 1e-300}, 0.5, float32(math.Inf(1)), 0)
-	castTo(t, kind('f', 4), []float32{1, 2}, 1, 2)
-	castTo(t, kind('f', 2), []matrix.Half{matrix.ToHalf(1.5)}, 1.5)
-	castTo(t, kind('i', 1), []int8{-128, 127}, -128, 127)
-	castTo(t, kind('i', 2), []int16{-32768}, -32768)
-	castTo(t, kind('i', 4), []int32{math.MinInt32}, math.MinInt32)
-	castTo(t, kind('i', 8), []int64{-3, 1 << 40}, -3, 1<<40)
-	castTo(t, kind('u', 1), []uint8{255}, 255)
-	castTo(t, kind('b', 1), []uint8{0, 1}, 0, 1)
-	castTo(t, kind('u', 2), []uint16{65535}, 65535)
-	castTo(t, kind('u', 4), []uint32{1 << 31}, 1<<31)
-	castTo(t, kind('u', 8), []uint64{1 << 63}, 1<<63)
+	castTo(t, dtype.Float64, []float64{0.5, math.Inf(1), 1e-300}, 0.5, float32(math.Inf(1)), 0)
+	castTo(t, dtype.Float32, []float32{1, 2}, 1, 2)
+	castTo(t, dtype.Float16, []matrix.Half{matrix.ToHalf(1.5)}, 1.5)
+	castTo(t, dtype.Int8, []int8{-128, 127}, -128, 127)
+	castTo(t, dtype.Int16, []int16{-32768}, -32768)
+	castTo(t, dtype.Int32, []int32{math.MinInt32}, math.MinInt32)
+	castTo(t, dtype.Int64, []int64{-3, 1 << 40}, -3, 1<<40)
+	castTo(t, dtype.Uint8, []uint8{255}, 255)
+	castTo(t, dtype.Bool8, []uint8{0, 1}, 0, 1)
+	castTo(t, dtype.Uint16, []uint16{65535}, 65535)
+	castTo(t, dtype.Uint32, []uint32{1 << 31}, 1<<31)
+	castTo(t, dtype.Uint64, []uint64{1 << 63}, 1<<63)
 	many := make([]int64, 200_000)
 	want := make([]float32, len(many))
 	for i := range many {
 		many[i], want[i] = int64(i), float32(i)
 	}
-	castTo(t, kind('i', 8), many, want...)
+	castTo(t, dtype.Int64, many, want...)
 }
 
 func TestPrint(t *testing.T) {
@@ -280,9 +280,10 @@ func TestVersionAndHelp(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	a, b := floats(t, 2, 3, 1, 2, 3, 4, 5, 6), floats(t, 2, 3, 1, 2, 3, 4, 5, 6)
-	ints := save(t, npy.Header{Type: npy.Int32, Shape: []int{2, 3}}, make([]int32, 6))
-	long := save(t, npy.Header{Type: npy.Type{Kind: 'f', Size: 8}, Shape: []int{1}}, []float64{1e300})
-	cube := save(t, npy.Header{Type: npy.Float32, Shape: []int{1, 1, 1}}, []float32{1})
+	ints := save(t, npy.Header{Type: dtype.Int32, Shape: []int64{2, 3}}, make([]int32, 6))
+	long := save(t, npy.Header{Type: dtype.Float64, Shape: []int64{1}}, []float64{1e300})
+	parts := save(t, npy.Header{Type: dtype.Complex64, Shape: []int64{1}}, []complex64{1i})
+	cube := save(t, npy.Header{Type: dtype.Float32, Shape: []int64{1, 1, 1}}, []float32{1})
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.npy")
 	if err := os.WriteFile(text, []byte("no array"), 0o600); err != nil {
@@ -308,6 +309,8 @@ func TestErrors(t *testing.T) {
 		"no .npy":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + text}},
 		"float64":            {"ErrType", []string{"eval", "A", "-i", "A=" + long}},
 		"float64 too large":  {"ErrOverflow", []string{"eval", "A", "-i", "A=" + long, "--cast"}},
+		"complex":            {"ErrType", []string{"eval", "A", "-i", "A=" + parts}},
+		"complex to cast":    {"ErrType", []string{"eval", "A", "-i", "A=" + parts, "--cast"}},
 		"mixture":            {"ErrType", []string{"eval", "A+B", "-i", "A=" + a, "-i", "B=" + ints}},
 		"three dimensions":   {"ErrShape", []string{"eval", "A", "-i", "A=" + cube}},
 		"shapes":             {"ErrShape", []string{"mul", a, b}},

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npy_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
+)
+
+// typed wants nil or an error that says what and where, within a file of so many bytes.
+func typed(t testing.TB, err error, size int) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	e, ok := errors.AsType[*file.Error](err)
+	if !ok || e.Offset < 0 || e.Offset > int64(size) {
+		t.Fatalf("%#v", err)
+	}
+	if !slices.ContainsFunc([]error{file.ErrFormat, file.ErrTruncated, file.ErrDuplicate, file.ErrType, file.ErrTooLarge}, func(want error) bool { return errors.Is(err, want) }) {
+		t.Fatalf("%#v", err)
+	}
+}
+
+// frugal fails if f allocates 16 MiB.
+func frugal(t testing.TB, f func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		t.Errorf("%d bytes allocated", n)
+	}
+}
+
+func damage(data []byte, try func([]byte)) {
+	for n := range data {
+		try(data[:n])
+	}
+	for i := range data {
+		for _, flip := range []byte{0xff, 1, 0x80, ' ', data[i]} {
+			b := bytes.Clone(data)
+			b[i] ^= flip
+			try(b)
+		}
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	for _, data := range [][]byte{testdata(t, "version2.npy"), []byte(npyFile(1, "{'descr': '>c8', 'fortran_order': False, 'shape': (2,)}", "0123456789abcdef"))} {
+		damage(data, func(b []byte) {
+			for _, size := range []int{len(b), -1} {
+				frugal(t, func() {
+					r, err := npy.NewReader(bytes.NewReader(b), int64(size))
+					typed(t, err, len(b))
+					if err == nil {
+						_, err = io.Copy(io.Discard, r)
+						typed(t, err, len(b))
+						if size >= 0 && err != nil {
+							t.Fatalf("%v after the header was taken", err)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestDamagedArchives(t *testing.T) {
+	some := []tensor{
+		{file.Header{Name: "a", Type: dtype.Float32, Shape: []int64{2, 2}}, numbers(dtype.Float32, 0, 4)},
+		{file.Header{Name: "none", Type: dtype.Bool8, Shape: []int64{0}}, nil},
+	}
+	fortran := raw(t, zip.Deflate, "f.npy", npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", string(numbers(dtype.Float32, 0, 4))))
+	for _, data := range [][]byte{writeZip(t, some, 100), writeZip(t, some, 100, npy.Deflate()), fortran} {
+		if err := drain(bytes.NewReader(data), int64(len(data))); err != nil {
+			t.Fatal(err)
+		}
+		damage(data, func(b []byte) {
+			frugal(t, func() {
+				err := drain(bytes.NewReader(b), int64(len(b)))
+				typed(t, err, len(b))
+				if err == nil && len(b) < len(data) {
+					t.Fatalf("%d of %d bytes are a whole archive", len(b), len(data))
+				}
+			})
+		})
+	}
+}
+
+// A flip in the elements of a member with a checksum never goes unseen.
+func TestChecksum(t *testing.T) {
+	data := writeZip(t, []tensor{{file.Header{Name: "a", Type: dtype.Uint8, Shape: []int64{50}}, make([]byte, 50)}}, 50)
+	z := openZip(t, data)
+	h, err := z.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range h.Size {
+		b := bytes.Clone(data)
+		b[h.Offset+i] = 1
+		z := openZip(t, b)
+		if _, err := z.Next(); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, h.Size)
+		if _, err := io.ReadFull(z, got); !errors.Is(err, file.ErrFormat) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+}
+
+func TestHostileArchives(t *testing.T) {
+	four := npyFile(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "1234")
+	huge := npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (1000000000, 1000000000)}", "1234")
+	rows := npyFile(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (10000, 1000)}", "")
+	end := len(raw(t, zip.Store))
+	directory := func(b []byte, at int, v uint32) []byte { // at: from the start of the last directory entry
+		i := bytes.LastIndex(b, []byte("PK\x01\x02"))
+		binary.LittleEndian.PutUint32(b[i+at:], v)
+		return b
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"empty":             {nil, file.ErrTruncated},
+		"no archive":        {[]byte(four), file.ErrFormat},
+		"same name":         {raw(t, zip.Store, "a.npy", four, "a.npy", four), file.ErrDuplicate},
+		"same after .npy":   {raw(t, zip.Store, "a.npy", four, "a", four), file.ErrDuplicate},
+		"text":              {raw(t, zip.Store, "readme.txt", "This is no array."), file.ErrFormat},
+		"empty member":      {raw(t, zip.Store, "a.npy", ""), file.ErrTruncated},
+		"claims too much":   {raw(t, zip.Deflate, "a.npy", huge), file.ErrTruncated},
+		"holds too much":    {raw(t, zip.Store, "a.npy", four+"5"), file.ErrFormat},
+		"bomb by rows":      {raw(t, zip.Deflate, "a.npy", rows+strings.Repeat("\x00", 40_000_000)), nil},
+		"lies about size":   {directory(raw(t, zip.Deflate, "a.npy", four), 24, uint32(len(four)+4)), file.ErrFormat},
+		"lies more":         {directory(raw(t, zip.Deflate, "a.npy", huge), 24, 0xfffffff0), file.ErrTruncated},
+		"is longer":         {directory(raw(t, zip.Deflate, "a.npy", four+"5"), 24, uint32(len(four))), file.ErrFormat},
+		"overlap":           {directory(raw(t, zip.Store, "a.npy", four, "b.npy", four), 42, 0), file.ErrFormat},
+		"beyond the end":    {directory(raw(t, zip.Store, "a.npy", four), 20, 1<<30), file.ErrTruncated},
+		"encrypted":         {directory(raw(t, zip.Store, "a.npy", four), 8, 9), file.ErrFormat},
+		"other method":      {directory(raw(t, zip.Store, "a.npy", four), 8, 8|14<<16), file.ErrFormat},
+		"members of no end": {raw(t, zip.Store)[:end-1], file.ErrFormat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			frugal(t, func() {
+				err := drain(bytes.NewReader(c.data), int64(len(c.data)))
+				typed(t, err, len(c.data))
+				if !errors.Is(err, c.want) {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+			})
+		})
+	}
+	paths := raw(t, zip.Store, "folder/", "", "../../etc/passwd.npy", four, "/root.npy", four, `C:\x.npy`, four, "plain", four)
+	if err := drain(bytes.NewReader(paths), int64(len(paths))); err != nil {
+		t.Errorf("names are only names: %v", err)
+	}
+}
+
+// The limit for arrays in Fortran order is a limit of bytes, and one dimension has no order.
+func TestMaxTransposed(t *testing.T) {
+	b := raw(t, zip.Deflate, "a.npy", npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", string(numbers(dtype.Float32, 0, 4))),
+		"b.npy", npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (4, 1)}", string(numbers(dtype.Float32, 0, 4))))
+	if _, err := openZip(t, b, npy.MaxTransposed(15)).Next(); !errors.Is(err, file.ErrTooLarge) {
+		t.Errorf("16 bytes of 15: %v", err)
+	}
+	bomb := raw(t, zip.Deflate, "a.npy", npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (10000, 1000)}", "")+strings.Repeat("\x00", 40_000_000))
+	frugal(t, func() {
+		if _, err := openZip(t, bomb, npy.MaxTransposed(1<<20)).Next(); !errors.Is(err, file.ErrTooLarge) {
+			t.Errorf("40 MB of 1 MB: %v", err)
+		}
+	})
+	z := openZip(t, b, npy.MaxTransposed(16))
+	for _, want := range []string{string(numbers(dtype.Float32, 0, 1)) + string(numbers(dtype.Float32, 2, 3)) + string(numbers(dtype.Float32, 1, 2)) + string(numbers(dtype.Float32, 3, 4)), string(numbers(dtype.Float32, 0, 4))} {
+		_, err := z.Next()
+		got, e := io.ReadAll(z)
+		if err != nil || e != nil || string(got) != want {
+			t.Errorf("%v, %v, % x", err, e, got)
+		}
+	}
+}
+
+// An array in Fortran order of several of the pieces that it is held in.
+func TestTransposeLarge(t *testing.T) {
+	const rows, cols = 700, 601
+	var columns, want []byte
+	for c := range cols {
+		for r := range rows {
+			columns = binary.LittleEndian.AppendUint64(columns, uint64(r*cols+c))
+		}
+	}
+	for i := range rows * cols {
+		want = binary.LittleEndian.AppendUint64(want, uint64(i))
+	}
+	z := openZip(t, raw(t, zip.Store, "a.npy", npyFile(1, "{'descr': '<u8', 'fortran_order': True, 'shape': (700, 601)}", string(columns))))
+	if _, err := z.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}

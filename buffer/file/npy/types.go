@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+)
+
+// kinds are NumPy's letters for kinds of numbers, and the sizes in bytes that they have here.
+var kinds = []struct {
+	letter byte
+	code   dtype.Code
+	sizes  string // one byte each
+}{
+	{'b', dtype.Bool, "\x01"},
+	{'i', dtype.Int, "\x01\x02\x04\x08"},
+	{'u', dtype.UInt, "\x01\x02\x04\x08"},
+	{'f', dtype.Float, "\x02\x04\x08"},
+	{'c', dtype.Complex, "\x08\x10"},
+}
+
+// typeOf returns the type that NumPy writes as, for example, f4.
+func typeOf(s string) (dtype.Type, bool) {
+	if s == "" {
+		return dtype.Type{}, false
+	}
+	size, err := strconv.ParseUint(s[1:], 10, 8)
+	for _, k := range kinds {
+		if k.letter == s[0] && err == nil && strings.IndexByte(k.sizes, byte(size)) >= 0 {
+			return dtype.Type{Code: k.code, Bits: uint8(8 * size), Lanes: 1}, true
+		}
+	}
+	return dtype.Type{}, false
+}
+
+// descrOf is the inverse, with the byte order in front. TVM's bool of one bit, a byte in memory, is NumPy's bool.
+func descrOf(t dtype.Type, big bool) (string, bool) {
+	if t == dtype.Bool1 {
+		t = dtype.Bool8
+	}
+	order := "<"
+	switch {
+	case t.Size() == 1:
+		order = "|"
+	case big:
+		order = ">"
+	}
+	for _, k := range kinds {
+		if k.code == t.Code && t.Lanes == 1 && t.Bits%8 == 0 && strings.IndexByte(k.sizes, t.Bits/8) >= 0 {
+			return order + string(k.letter) + strconv.Itoa(t.Size()), true
+		}
+	}
+	return "", false
+}
+
+// unit returns the size of what a byte order applies to: a complex number's parts are turned one by one.
+func unit(t dtype.Type) int {
+	if t.Code == dtype.Complex {
+		return t.Size() / 2
+	}
+	return t.Size()
+}

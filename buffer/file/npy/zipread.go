@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npy
+
+import (
+	"archive/zip"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/buffer/file"
+)
+
+var _ file.Reader = (*ZipReader)(nil)
+
+// ZipReader reads an archive of arrays, a .npz file, in the order of its directory.
+type ZipReader struct {
+	in     *readerAt
+	config config
+	left   []member
+	data   io.Reader // of the member that Next returned; nil where it failed
+	open   io.Closer
+	err    error // of Next
+}
+
+// member is an array of an archive.
+type member struct {
+	*zip.File
+	name   string
+	offset int64 // of its bytes in the file, compressed or not
+}
+
+// NewZipReader reads and checks an archive's directory: names that occur twice are [file.ErrDuplicate], and members that
+// lie one over the other or beyond the end, are encrypted, or compressed by anything but deflate [file.ErrFormat]. Names
+// are no paths here: nothing is written, and ".." is a name like others.
+//
+// Arrays come in C order and little-endian. One in Fortran order is held in memory at its first Read to be turned; see
+// [MaxTransposed]. For all others the memory does not depend on the archive's claims or the arrays' sizes.
+//
+// A member's checksum is compared before the last bytes of its data are handed out; a member that is not read to its
+// end is not compared. A member that is no array, or of a type that numbers do not have, is an error of Next,
+// and the next call goes on with the member after it.
+func NewZipReader(r io.ReaderAt, size int64, opts ...Option) (*ZipReader, error) {
+	c, err := configure(forZipReader, opts)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil || size < 0 {
+		return nil, c.invalid("no input")
+	}
+	z := &ZipReader{in: &readerAt{r: r, size: size}, config: c}
+	directory, err := zip.NewReader(z.in, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, z.noDirectory(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range directory.File {
+		if strings.HasSuffix(f.Name, "/") && f.UncompressedSize64 == 0 {
+			continue // a folder
+		}
+		m := member{File: f, name: strings.TrimSuffix(f.Name, ".npy")}
+		if m.offset, err = f.DataOffset(); err != nil {
+			return nil, z.mapped(m.place(), err)
+		}
+		if err := m.check(size); err != nil {
+			return nil, err
+		}
+		if seen[m.name] {
+			return nil, m.place().fail(0, file.ErrDuplicate, "")
+		}
+		seen[m.name] = true
+		z.left = append(z.left, m)
+	}
+	if err := disjoint(z.left); err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// noDirectory tells an archive that was cut off from something else.
+func (z *ZipReader) noDirectory(err error) error {
+	start := make([]byte, min(z.in.size, 4))
+	n, _ := z.in.ReadAt(start, 0)
+	switch {
+	case z.in.err != nil:
+		return &file.Error{Format: "npz", Err: z.in.err}
+	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
+		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
+	}
+	return &file.Error{Format: "npz", Detail: err.Error(), Err: file.ErrFormat}
+}
+
+// mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.
+func (z *ZipReader) mapped(p place, err error) error {
+	switch {
+	case z.in.err != nil:
+		return p.fail(0, z.in.err, "")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return p.fail(0, file.ErrTruncated, "")
+	}
+	return p.fail(0, file.ErrFormat, err.Error())
+}
+
+func (m *member) place() place {
+	return place{archive: true, member: m.name, base: m.offset, packed: m.Method != zip.Store}
+}
+
+func (m *member) check(size int64) error {
+	p := m.place()
+	p.base = min(p.base, size)
+	switch {
+	case m.Flags&1 != 0:
+		return p.fail(0, file.ErrFormat, "encrypted")
+	case m.Method != zip.Store && m.Method != zip.Deflate:
+		return p.fail(0, file.ErrFormat, "compression method "+strconv.Itoa(int(m.Method)))
+	case m.offset > size || m.CompressedSize64 > uint64(size-m.offset):
+		return p.fail(0, file.ErrTruncated, "beyond the end")
+	case m.UncompressedSize64 > math.MaxInt64, m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
+		return p.fail(0, file.ErrFormat, "impossible size")
+	}
+	return nil
+}
+
+// disjoint refuses members that share bytes, with which a small archive can claim to hold any amount. A member begins at
+// least the 30 bytes of its local header before its data.
+func disjoint(members []member) error {
+	sorted := slices.Clone(members)
+	slices.SortFunc(sorted, func(a, b member) int { return int(min(max(a.offset-b.offset, -1), 1)) })
+	end := int64(0)
+	for i := range sorted {
+		m := &sorted[i]
+		if m.offset-30 < end {
+			return m.place().fail(0, file.ErrFormat, "it overlaps another member")
+		}
+		end = m.offset + int64(m.CompressedSize64)
+	}
+	return nil
+}
+
+// Next goes to the next array.
+func (z *ZipReader) Next() (file.Header, error) {
+	if z.open != nil {
+		_ = z.open.Close() // it was only read
+	}
+	z.data, z.open = nil, nil
+	if len(z.left) == 0 {
+		z.err = io.EOF
+		return file.Header{}, io.EOF
+	}
+	m := &z.left[0]
+	z.left = z.left[1:]
+	h, err := z.enter(m)
+	z.err = err
+	return h, err
+}
+
+func (z *ZipReader) enter(m *member) (file.Header, error) {
+	p := m.place()
+	rc, err := m.Open()
+	if err != nil {
+		return file.Header{}, z.mapped(p, err)
+	}
+	z.open = rc
+	size := int64(m.UncompressedSize64)
+	r, err := newReader(&unpacked{rc, z, p}, size, p, &z.config)
+	if err != nil {
+		return file.Header{}, err
+	}
+	if end := r.offset + r.data.Left; end < size {
+		return file.Header{}, p.fail(end, file.ErrFormat, strconv.FormatInt(size-end, 10)+" bytes after the array")
+	}
+	h := file.Header{Name: m.name, Type: r.header.Type, Shape: r.header.Shape, Offset: -1, Size: r.data.Left}
+	r.data.End = func() error { return atEnd(r.data.R, p, size) }
+	if h.Size == 0 {
+		if err := r.data.Finish(); err != nil {
+			return file.Header{}, err
+		}
+	}
+	z.data = r
+	switch {
+	case r.header.Fortran && manyDims(h.Shape):
+		if h.Size > z.config.maxTransposed {
+			z.data = nil
+			return file.Header{}, p.fail(0, file.ErrTooLarge, strconv.FormatInt(h.Size, 10)+" bytes in Fortran order")
+		}
+		z.data = newTransposed(r)
+	case m.Method == zip.Store && r.unit == 0:
+		h.Offset = m.offset + r.offset
+	}
+	h.Shape = slices.Clone(h.Shape)
+	return h, nil
+}
+
+// Read reads the data of the array that Next returned.
+func (z *ZipReader) Read(p []byte) (int, error) {
+	switch {
+	case z.data != nil:
+		return z.data.Read(p)
+	case z.err != nil:
+		return 0, z.err
+	}
+	return 0, io.EOF
+}
+
+// atEnd wants nothing to follow, which is also when the checksum is compared.
+func atEnd(r io.Reader, p place, size int64) error {
+	var more [1]byte
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
+		return p.fail(size, file.ErrFormat, "more than its size")
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return err
+	}
+}
+
+// unpacked reads a member and makes our errors of those of the archive's packages.
+type unpacked struct {
+	r     io.Reader
+	z     *ZipReader
+	place place
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is no end
+		err = u.z.mapped(u.place, err)
+	}
+	return n, err
+}
+
+// readerAt keeps the input's own errors, which the archive's packages may replace, and offsets that no input has from it.
+type readerAt struct {
+	r    io.ReaderAt
+	size int64
+	err  error
+}
+
+func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > r.size {
+		return 0, io.EOF
+	}
+	n, err := r.r.ReadAt(p, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package safetensors_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	oracle "github.com/nlpodyssey/safetensors"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// types are the format's names, in the order of the reference implementation.
+var types = []struct {
+	name string
+	typ  dtype.Type
+}{
+	{"BOOL", dtype.Bool8},
+	{"U8", dtype.Uint8},
+	{"I8", dtype.Int8},
+	{"F8_E5M2", dtype.Type{Code: dtype.Float8E5M2, Bits: 8, Lanes: 1}},
+	{"F8_E4M3", dtype.Type{Code: dtype.Float8E4M3FN, Bits: 8, Lanes: 1}},
+	{"F8_E8M0", dtype.Type{Code: dtype.Float8E8M0FNU, Bits: 8, Lanes: 1}},
+	{"F8_E4M3FNUZ", dtype.Type{Code: dtype.Float8E4M3FNUZ, Bits: 8, Lanes: 1}},
+	{"F8_E5M2FNUZ", dtype.Type{Code: dtype.Float8E5M2FNUZ, Bits: 8, Lanes: 1}},
+	{"I16", dtype.Int16},
+	{"U16", dtype.Uint16},
+	{"F16", dtype.Float16},
+	{"BF16", dtype.BFloat16},
+	{"I32", dtype.Int32},
+	{"U32", dtype.Uint32},
+	{"F32", dtype.Float32},
+	{"C64", dtype.Complex64},
+	{"F64", dtype.Float64},
+	{"I64", dtype.Int64},
+	{"U64", dtype.Uint64},
+}
+
+// st builds a file by hand.
+func st(header, data string) string {
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + data
+}
+
+// tensor is a header and its data.
+type tensor struct {
+	file.Header
+	data []byte
+}
+
+func headersOf(v []tensor) (h []file.Header) {
+	for _, t := range v {
+		h = append(h, t.Header)
+	}
+	return h
+}
+
+func write(t testing.TB, v []tensor, chunk int, opts ...safetensors.Option) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := safetensors.NewWriter(&b, headersOf(v), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data []byte
+	for _, one := range v {
+		data = append(data, one.data...)
+	}
+	for part := range slices.Chunk(data, chunk) {
+		if n, err := w.Write(part); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// readAll reads a file to its end, or to its first error.
+func readAll(r io.Reader, opts ...safetensors.Option) (v []tensor, metadata map[string]string, err error) {
+	s, err := safetensors.NewReader(r, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		h, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return v, s.Metadata(), nil
+		}
+		if err != nil {
+			return v, nil, err
+		}
+		b, err := io.ReadAll(s)
+		if err != nil {
+			return v, nil, err
+		}
+		v = append(v, tensor{h, b})
+	}
+}
+
+// plain hides everything but Read.
+type plain struct{ io.Reader }
+
+// same compares, with the reader's offsets and sizes.
+func same(t testing.TB, got, want []tensor, data []byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d tensors, want %d", len(got), len(want))
+	}
+	for i, g := range got {
+		w := want[i]
+		if g.Name != w.Name || g.Type != w.Type || !slices.Equal(g.Shape, w.Shape) || g.Size != int64(len(w.data)) || !bytes.Equal(g.data, w.data) {
+			t.Errorf("%+v, want %+v", g, w)
+		}
+		if g.Offset < 8 || !bytes.HasPrefix(data[g.Offset:], w.data) {
+			t.Errorf("%s: its data are not at %d", g.Name, g.Offset)
+		}
+	}
+}
+
+// The bytes are those of the reference implementation's own tests.
+func TestReferenceBytes(t *testing.T) {
+	six := binary.LittleEndian.AppendUint32(nil, 0)
+	for _, bits := range []uint32{0x3f800000, 0x40000000, 0x40400000, 0x40800000, 0x40a00000} {
+		six = binary.LittleEndian.AppendUint32(six, bits)
+	}
+	for _, c := range []struct {
+		v    []tensor
+		opts []safetensors.Option
+		want string
+	}{
+		{
+			[]tensor{{file.Header{Name: "attn.0", Type: dtype.Float32, Shape: []int64{1, 2, 3}}, six}},
+			nil,
+			"\x40\x00\x00\x00\x00\x00\x00\x00" + `{"attn.0":{"dtype":"F32","shape":[1,2,3],"data_offsets":[0,24]}}` + string(six),
+		},
+		{
+			[]tensor{{file.Header{Name: "attn0", Type: dtype.Float32, Shape: []int64{1, 1, 2, 3}}, six}},
+			nil,
+			"\x48\x00\x00\x00\x00\x00\x00\x00" + `{"attn0":{"dtype":"F32","shape":[1,1,2,3],"data_offsets":[0,24]}}       ` + string(six),
+		},
+		{nil, nil, "\x08\x00\x00\x00\x00\x00\x00\x00{}      "},
+		{
+			nil,
+			[]safetensors.Option{safetensors.Metadata(map[string]string{"framework": "pt"})},
+			"\x28\x00\x00\x00\x00\x00\x00\x00" + `{"__metadata__":{"framework":"pt"}}     `,
+		},
+	} {
+		got := write(t, c.v, 5, c.opts...)
+		if string(got) != c.want {
+			t.Errorf("%q\nwant %q", got, c.want)
+		}
+		back, metadata, err := readAll(bytes.NewReader(got))
+		if err != nil || (metadata != nil) != (c.opts != nil) {
+			t.Error(metadata, err)
+		}
+		same(t, back, c.v, got)
+	}
+}
+
+func all() []tensor {
+	var v []tensor
+	for i, c := range types {
+		data := bytes.Repeat([]byte{byte(i), 1, 2}, 2*c.typ.Size())
+		v = append(v, tensor{file.Header{Name: "t." + c.name, Type: c.typ, Shape: []int64{2, 3}}, data})
+	}
+	return append(v,
+		tensor{file.Header{Name: "", Type: dtype.Float32}, []byte("1234")},
+		tensor{file.Header{Name: "\"\\\x00\t<&>\u2028é", Type: dtype.Uint8, Shape: []int64{1}}, []byte("x")},
+		tensor{file.Header{Name: "none", Type: dtype.Int64, Shape: []int64{math.MaxInt64, 0, math.MaxInt64}}, nil},
+		tensor{file.Header{Name: "none too", Type: dtype.Int64, Shape: []int64{0}}, nil})
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := map[string]string{"b": "é\"", "a": "", "": "x"}
+	data := write(t, all(), 7, safetensors.Metadata(want))
+	if !bytes.Equal(data, write(t, all(), 1000, safetensors.Metadata(want))) {
+		t.Error("equal input, other bytes")
+	}
+	if n := 8 + binary.LittleEndian.Uint64(data); n%8 != 0 {
+		t.Errorf("data start at %d", n)
+	}
+	seeker, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seeker.Close()
+	if _, err := seeker.WriteString("before" + string(data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seeker.Seek(6, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]io.Reader{
+		"seeker": seeker, "Len": bytes.NewBuffer(slices.Clone(data)), "stream": plain{bytes.NewReader(data)},
+		"one byte": iotest.OneByteReader(bytes.NewReader(data)), "data and EOF": iotest.DataErrReader(bytes.NewReader(data)),
+	} {
+		got, metadata, err := readAll(in)
+		if err != nil || !maps.Equal(metadata, want) {
+			t.Errorf("%s: %v, %v", name, metadata, err)
+		}
+		same(t, got, all(), data)
+	}
+}
+
+// Tensors that nobody reads, or not to their end, are passed over.
+func TestSkip(t *testing.T) {
+	data := write(t, all(), 1000)
+	for name, in := range map[string]io.Reader{"seeker": bytes.NewReader(data), "stream": plain{bytes.NewReader(data)}} {
+		s, err := safetensors.NewReader(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range all() {
+			h, err := s.Next()
+			if err != nil || h.Name != want.Name {
+				t.Fatalf("%s: %+v, %v", name, h, err)
+			}
+			b := make([]byte, min(i, len(want.data)))
+			if _, err := io.ReadFull(s, b); err != nil || !bytes.HasPrefix(want.data, b) {
+				t.Fatalf("%s, %s: %x, %v", name, h.Name, b, err)
+			}
+		}
+		for range 2 {
+			if _, err := s.Next(); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: after the last: %v", name, err)
+			}
+			if _, err := s.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: Read after the last: %v", name, err)
+			}
+		}
+	}
+}
+
+// view is a tensor of the other implementation.
+type view struct {
+	typ   oracle.DType
+	shape []uint64
+	data  []byte
+}
+
+func (v view) DType() oracle.DType { return v.typ }
+func (v view) Shape() []uint64     { return v.shape }
+func (v view) Data() []byte        { return v.data }
+func (v view) DataLen() uint64     { return uint64(len(v.data)) }
+
+// TestOracle compares with another implementation, both ways. It has no types of 8 bits but integers, and no complex ones.
+func TestOracle(t *testing.T) {
+	var ours []tensor
+	theirs := map[string]view{}
+	for _, one := range all() {
+		typ, err := oracle.ParseDType(strings.TrimPrefix(one.Name, "t."))
+		if err != nil {
+			continue
+		}
+		theirs[one.Name] = view{typ, []uint64{2, 3}, one.data}
+		ours = append(ours, one)
+	}
+	if len(ours) != 13 {
+		t.Errorf("%d types in common", len(ours))
+	}
+	metadata := map[string]string{"one": "text"}
+	want, err := oracle.Serialize(theirs, metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := headersOf(ours)
+	slices.Reverse(headers)
+	safetensors.Sort(headers)
+	slices.SortFunc(ours, func(a, b tensor) int {
+		at := func(name string) int {
+			return slices.IndexFunc(headers, func(h file.Header) bool { return h.Name == name })
+		}
+		return at(a.Name) - at(b.Name)
+	})
+	got := write(t, ours, 1000, safetensors.Metadata(metadata))
+	parsed, err := oracle.Deserialize(got)
+	if err != nil || parsed.Len() != len(ours) {
+		t.Fatalf("%d tensors, %v", parsed.Len(), err)
+	}
+	for name, v := range theirs {
+		w, ok := parsed.Tensor(name)
+		if !ok || w.DType() != v.typ || !slices.Equal(w.Shape(), v.shape) || !bytes.Equal(w.Data(), v.data) {
+			t.Errorf("%s: %+v, want %+v", name, w, v)
+		}
+	}
+	// The order of the keys, which says nothing, is all that differs.
+	if n := 8 + binary.LittleEndian.Uint64(want); len(got) != len(want) || !bytes.Equal(got[n:], want[n:]) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	back, m, err := readAll(bytes.NewReader(want))
+	if err != nil || !maps.Equal(m, metadata) {
+		t.Error(m, err)
+	}
+	same(t, back, ours, want)
+}
+
+// A header may have its tensors in any order; the reader's is that of the data.
+func TestOrder(t *testing.T) {
+	data := st(`{ "c" : {"data_offsets":[4,4],"shape":[0],"dtype":"F64"},"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]},
+		"a":{"shape":[],"dtype":"F32","data_offsets":[0,4]}, "__metadata__":{} }`+" \n\t ", "1234ab")
+	got, metadata, err := readAll(strings.NewReader(data))
+	if err != nil || metadata == nil {
+		t.Fatal(metadata, err)
+	}
+	same(t, got, []tensor{
+		{file.Header{Name: "a", Type: dtype.Float32}, []byte("1234")},
+		{file.Header{Name: "c", Type: dtype.Float64, Shape: []int64{0}}, nil},
+		{file.Header{Name: "b", Type: dtype.Uint8, Shape: []int64{2}}, []byte("ab")},
+	}, []byte(data))
+}
+
+func TestWriterRefuses(t *testing.T) {
+	one := func(name string, typ dtype.Type, shape ...int64) []file.Header {
+		return []file.Header{{Name: name, Type: typ, Shape: shape}}
+	}
+	many := make([]file.Header, 100)
+	for i := range many {
+		many[i] = one(strings.Repeat("x", 1<<20)+string(rune('0'+i)), dtype.Int8)[0]
+	}
+	for name, c := range map[string]struct {
+		headers []file.Header
+		opts    []safetensors.Option
+		want    error
+	}{
+		"complex128":   {one("a", dtype.Complex128), nil, file.ErrType},
+		"packed":       {one("a", dtype.Type{Code: dtype.Float4E2M1FN, Bits: 4, Lanes: 1}), nil, file.ErrType},
+		"vector":       {one("a", dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 2}), nil, file.ErrType},
+		"no type":      {one("a", dtype.Type{}), nil, file.ErrType},
+		"negative":     {one("a", dtype.Int8, -1), nil, file.ErrFormat},
+		"overflow":     {one("a", dtype.Int8, math.MaxInt64, 2), nil, file.ErrFormat},
+		"dimensions":   {one("a", dtype.Int8, slices.Repeat([]int64{1}, 65)...), nil, file.ErrTooLarge},
+		"sum":          {append(one("a", dtype.Int8, math.MaxInt64), one("b", dtype.Int8)...), nil, file.ErrTooLarge},
+		"twice":        {append(one("a", dtype.Int8), one("a", dtype.Int16)...), nil, file.ErrDuplicate},
+		"not UTF-8":    {one("\xff", dtype.Int8), nil, file.ErrFormat},
+		"reserved":     {one("__metadata__", dtype.Int8), nil, file.ErrFormat},
+		"header":       {many, nil, file.ErrTooLarge},
+		"metadata key": {nil, []safetensors.Option{safetensors.Metadata(map[string]string{"\xff": ""})}, file.ErrFormat},
+		"metadata":     {nil, []safetensors.Option{safetensors.Metadata(map[string]string{"": "\xff"})}, file.ErrFormat},
+		"nil option":   {nil, []safetensors.Option{nil}, driver.ErrInvalid},
+		"Size":         {nil, []safetensors.Option{safetensors.Size(1)}, driver.ErrInvalid},
+		"MaxHeader":    {nil, []safetensors.Option{safetensors.MaxHeader(1)}, driver.ErrInvalid},
+	} {
+		var b bytes.Buffer
+		if w, err := safetensors.NewWriter(&b, c.headers, c.opts...); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
+			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
+		}
+	}
+	if _, err := safetensors.NewWriter(nil, nil); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("no output: %v", err)
+	}
+	old := []tensor{{file.Header{Name: "a", Type: dtype.Bool1}, []byte{1}}}
+	if got, _, err := readAll(bytes.NewReader(write(t, old, 1))); err != nil || got[0].Type != dtype.Bool8 {
+		t.Errorf("uint1: %v, %v", got, err)
+	}
+}
+
+func TestWriterAmounts(t *testing.T) {
+	var b bytes.Buffer
+	w, err := safetensors.NewWriter(&b, []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.Write(make([]byte, 4)); n != 0 || !errors.Is(err, file.ErrFormat) {
+		t.Errorf("too much: %d, %v", n, err)
+	}
+	if err := w.Close(); !errors.Is(err, file.ErrTruncated) {
+		t.Errorf("too little: %v", err)
+	}
+	if n, err := w.Write([]byte{1, 2, 3}); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.Write(nil); !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := (&safetensors.Writer{}).Write(nil); !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("of nothing: %v", err)
+	}
+	if _, err := new(safetensors.Reader).Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("of nothing: %v", err)
+	}
+	if got, _, err := readAll(&b); err != nil || len(got) != 1 || !bytes.Equal(got[0].data, []byte{1, 2, 3}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+var errBroken = errors.New("disk on fire")
+
+// broken fails after some bytes.
+type broken struct{ left int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.left -= n
+	if n < len(p) {
+		return n, errBroken
+	}
+	return n, nil
+}
+
+func TestErrorsPass(t *testing.T) {
+	data := write(t, all(), 1000)
+	for at := range data {
+		w, err := safetensors.NewWriter(&broken{at}, headersOf(all()))
+		for _, one := range all() {
+			if err == nil {
+				_, err = w.Write(one.data)
+			}
+		}
+		if e, ok := errors.AsType[*file.Error](err); !ok || !errors.Is(e, errBroken) || e.Offset != int64(at) {
+			t.Fatalf("%d bytes written: %v", at, err)
+		}
+		if w != nil && !errors.Is(w.Close(), errBroken) {
+			t.Errorf("%d bytes written, and closed", at)
+		}
+		for _, opts := range [][]safetensors.Option{nil, {safetensors.Size(int64(len(data)))}} {
+			_, _, err = readAll(io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(errBroken)), opts...)
+			if e, ok := errors.AsType[*file.Error](err); !ok || !errors.Is(e, errBroken) || e.Offset != int64(at) {
+				t.Fatalf("%d bytes read: %v", at, err)
+			}
+		}
+	}
+}
