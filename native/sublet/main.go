@@ -5,8 +5,10 @@
 //	sublet info
 //	sublet mul a.npy b.npy -o c.npy
 //	sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
+//	sublet params list model.params
+//	sublet params convert model.params model.safetensors
 //
-// With --json every command prints one JSON object on standard output, also when it fails. The exit status is 0 or 1.
+// With --json every command prints one JSON value on standard output, and an object when it fails. The exit status is 0 or 1.
 package main
 
 import (
@@ -75,11 +77,11 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("sublet {{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.BoolVar(&a.json, "json", false, "print one JSON object")
+	flags.BoolVar(&a.json, "json", false, "print one line of JSON")
 	flags.StringVar(&a.driver, "driver", "", "use this driver only (see sublet info; also $SUBLET_DRIVER)")
 	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
 	complete(root, "driver", gpu.Drivers)
-	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand())
+	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand())
 	return root
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 
@@ -16,28 +17,40 @@ const shown = 10
 
 // printMatrix writes the elements in columns.
 func printMatrix[T matrix.Elem](w io.Writer, rows, cols int, values []T) error {
+	return printCells(w, rows, cols, func(i, j int) any { return printable(values[i*cols+j]) })
+}
+
+// printCells writes what at returns in columns. It asks only for what is shown.
+func printCells(w io.Writer, rows, cols int, at func(i, j int) any) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for i := range rows {
-		if i == shown/2 && rows > shown {
+	for i := range ends(rows) {
+		if i == rows-shown/2 && rows > shown {
 			fmt.Fprintln(tw, strings.Repeat("...\t", min(cols, shown+1)))
 		}
-		if hidden(i, rows) {
-			continue
-		}
-		for j := range cols {
-			if j == shown/2 && cols > shown {
+		for j := range ends(cols) {
+			if j == cols-shown/2 && cols > shown {
 				fmt.Fprint(tw, "...\t")
 			}
-			if !hidden(j, cols) {
-				fmt.Fprintf(tw, "%v\t", printable(values[i*cols+j]))
-			}
+			fmt.Fprintf(tw, "%v\t", at(i, j))
 		}
 		fmt.Fprintln(tw)
 	}
 	return tw.Flush()
 }
 
-func hidden(i, n int) bool { return n > shown && i >= shown/2 && i < n-shown/2 }
+// ends returns the numbers below n, without those in the middle that are not shown.
+func ends(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n; i++ {
+			if i == shown/2 && n > shown {
+				i = n - shown/2
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // printable turns the bits of a half into a number.
 func printable[T matrix.Elem](v T) any {

@@ -290,10 +290,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := filepath.Join(dir, "none.npy")
-	for name, c := range map[string]struct {
-		code string
-		args []string
-	}{
+	fails(t, map[string]failing{
 		"no such command":    {"ErrUsage", []string{"mull"}},
 		"no such flag":       {"ErrUsage", []string{"mul", "--fast", a, b}},
 		"one operand":        {"ErrUsage", []string{"mul", a}},
@@ -322,7 +319,19 @@ func TestErrors(t *testing.T) {
 		"no such adapter":    {"ErrNoAdapter", []string{"eval", "A", "-i", "A=" + a, "--adapter", "abacus"}},
 		"no folder":          {"ErrNotExist", []string{"eval", "A", "-i", "A=" + a, "-o", filepath.Join(none, "out.npy")}},
 		"output is folder":   {"Error", []string{"eval", "A", "-i", "A=" + a, "-o", dir}},
-	} {
+	})
+}
+
+// failing are arguments that lead to an error of a code.
+type failing struct {
+	code string
+	args []string
+}
+
+// fails wants one line on standard error and, with --json, an object on standard output.
+func fails(t *testing.T, cases map[string]failing) {
+	t.Helper()
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			plain := sublet(c.args...)
 			if plain.status != 1 || plain.stdout != "" {

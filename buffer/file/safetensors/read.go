@@ -52,8 +52,12 @@ func NewReader(r io.Reader, opts ...Option) (*Reader, error) {
 		return nil, c.invalid("no input")
 	}
 	s := &Reader{in: r, size: c.size}
-	if err := s.measure(); err != nil {
-		return nil, err
+	known, seek, err := stream.Measure(r)
+	if err != nil {
+		return nil, fail(0, err, "")
+	}
+	if s.seek = seek; s.size < 0 {
+		s.size = known
 	}
 	text, err := s.header(c.maxHeader)
 	if err != nil {
@@ -69,34 +73,6 @@ func NewReader(r io.Reader, opts ...Option) (*Reader, error) {
 	}
 	s.data = stream.Data{R: r, At: int64(lengthSize + len(text)), Fail: fail}
 	return s, nil
-}
-
-// measure finds out how long the input is, where it knows. An answer of 0 may also mean that it does not, as for devices.
-func (s *Reader) measure() error {
-	n := int64(0)
-	switch in := s.in.(type) {
-	case io.Seeker:
-		at, err := in.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return nil //nolint:nilerr // a pipe, for example
-		}
-		end, err := in.Seek(0, io.SeekEnd)
-		if err != nil {
-			return nil //nolint:nilerr // it did not move
-		}
-		if _, err := in.Seek(at, io.SeekStart); err != nil {
-			return fail(0, err, "")
-		}
-		if n = end - at; n > 0 {
-			s.seek = in
-		}
-	case interface{ Len() int }:
-		n = int64(in.Len())
-	}
-	if n > 0 && s.size < 0 {
-		s.size = n
-	}
-	return nil
 }
 
 // header reads the length and the text of the header.

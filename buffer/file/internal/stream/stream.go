@@ -42,6 +42,34 @@ func Check(format string, headers []file.Header) (sizes []int64, total int64, er
 	return sizes, total, nil
 }
 
+// Measure returns how many bytes are left of an input, or -1 where it does not know, and the input as a seeker where that
+// works. A pipe refuses to seek; a device seeks and says that nothing is left, as an empty file does. After an error the
+// input stands nobody knows where.
+func Measure(r io.Reader) (size int64, seek io.Seeker, err error) {
+	switch in := r.(type) {
+	case io.Seeker:
+		at, err := in.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return -1, nil, nil //nolint:nilerr // a pipe, for example
+		}
+		end, err := in.Seek(0, io.SeekEnd)
+		if err != nil {
+			return -1, nil, nil //nolint:nilerr // it did not move
+		}
+		if _, err := in.Seek(at, io.SeekStart); err != nil {
+			return -1, nil, err
+		}
+		if end > at {
+			return end - at, in, nil
+		}
+	case interface{ Len() int }:
+		if n := in.Len(); n > 0 {
+			return int64(n), nil, nil
+		}
+	}
+	return -1, nil, nil
+}
+
 // Data reads the data of one tensor.
 type Data struct {
 	R    io.Reader

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package params_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/params"
+)
+
+const (
+	listMagic   = "\xb7\x9c\x04\x05\x4f\x8d\xe5\xf7"
+	tensorMagic = "\x3f\xa1\xb4\x96\xf0\x40\x5e\xdd"
+	zero        = "\x00\x00\x00\x00\x00\x00\x00\x00"
+	float32Code = "\x02\x20\x01\x00"
+	int8Code    = "\x00\x08\x01\x00"
+	int32Code   = "\x00\x20\x01\x00"
+)
+
+func u64(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
+func u32(n uint32) string { return string(binary.LittleEndian.AppendUint32(nil, n)) }
+
+// list is a dictionary up to its first tensor.
+func list(names ...string) string {
+	var b strings.Builder
+	for _, n := range names {
+		b.WriteString(u64(uint64(len(n))) + n)
+	}
+	count := u64(uint64(len(names)))
+	return listMagic + zero + count + b.String() + count
+}
+
+// head is a tensor's header up to its data's size.
+func head(code string, shape ...int64) string {
+	var dims []byte
+	for _, d := range shape {
+		dims = binary.LittleEndian.AppendUint64(dims, uint64(d))
+	}
+	return tensorMagic + zero + u32(1) + u32(0) + u32(uint32(len(shape))) + code + string(dims)
+}
+
+// tensor is a whole one.
+func tensor(code, data string, shape ...int64) string {
+	return head(code, shape...) + u64(uint64(len(data))) + data
+}
+
+// annotated is the 85 bytes that CVM writes for {"s": int32 scalar}, field by field.
+const annotated = "\xB7\x9C\x04\x05\x4F\x8D\xE5\xF7" + "\x00\x00\x00\x00\x00\x00\x00\x00" +
+	"\x01\x00\x00\x00\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" + "s" +
+	"\x01\x00\x00\x00\x00\x00\x00\x00" + "\x3F\xA1\xB4\x96\xF0\x40\x5E\xDD" + "\x00\x00\x00\x00\x00\x00\x00\x00" +
+	"\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00" + "\x20" + "\x01\x00" +
+	"\x04\x00\x00\x00\x00\x00\x00\x00" + "\x03\x0A\x11\x18"
+
+// samples are whole dictionaries of every kind.
+func samples(t testing.TB) map[string]string {
+	t.Helper()
+	s := map[string]string{
+		"empty":      list(),
+		"annotated":  annotated,
+		"two":        list("a", "bc") + tensor(float32Code, "12345678", 2, 1) + tensor(int8Code, "abcdef", 1, 2, 3),
+		"no numbers": list("x", "y", "z") + tensor(int8Code, "", 0, 3) + tensor(float32Code, "", 3, 0) + tensor(int32Code, "", 0),
+		"bool":       list("old", "new") + tensor("\x01\x01\x01\x00", "\x00\x01\x01", 3) + tensor("\x06\x08\x01\x00", "\x01", 1),
+		"names":      list("", "n\x00l", "\xff\xfe") + strings.Repeat(tensor(int8Code, "?"), 3),
+	}
+	files, err := filepath.Glob("testdata/*.params")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s[filepath.Base(f)] = string(b)
+	}
+	return s
+}
+
+// entry is a tensor and its data.
+type entry struct {
+	file.Header
+	data []byte
+}
+
+// readAll reads everything.
+func readAll(r *params.Reader) ([]entry, error) {
+	var all []entry
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entry{h, data})
+	}
+}
+
+func readString(s string, opts ...params.Option) ([]entry, error) {
+	r, err := params.NewReader(strings.NewReader(s), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(r)
+}
+
+// readStream reads what has no size.
+func readStream(s string, opts ...params.Option) ([]entry, error) {
+	r, err := params.NewReader(io.MultiReader(strings.NewReader(s)), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(r)
+}
+
+func mustRead(t testing.TB, s string, opts ...params.Option) []entry {
+	t.Helper()
+	all, err := readString(s, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// write makes a dictionary again.
+func write(all []entry, opts ...params.Option) (string, error) {
+	var b bytes.Buffer
+	var headers []file.Header
+	for _, e := range all {
+		headers = append(headers, e.Header)
+	}
+	w, err := params.NewWriter(&b, headers, opts...)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range all {
+		if _, err := w.Write(e.data); err != nil {
+			return "", err
+		}
+	}
+	err = errors.Join(w.Close(), w.Close())
+	return b.String(), err
+}
+
+// wantError wants a file error of a kind at an offset.
+func wantError(t testing.TB, err, kind error, offset int64) {
+	t.Helper()
+	e, ok := errors.AsType[*file.Error](err)
+	if !ok || !errors.Is(err, kind) || e.Offset != offset || e.Format != "params" {
+		t.Errorf("got %v, want %v at byte %d", err, kind, offset)
+	}
+}
+
+// sameEntries compares two readings.
+func sameEntries(a, b []entry) bool {
+	return slices.EqualFunc(a, b, func(x, y entry) bool {
+		return x.Name == y.Name && x.Type == y.Type && slices.Equal(x.Shape, y.Shape) && x.Offset == y.Offset &&
+			x.Size == y.Size && bytes.Equal(x.data, y.data)
+	})
+}
