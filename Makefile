@@ -68,7 +68,7 @@ test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
 	node --test web/test/
 	@for f in $(fuzz); do \
-		echo "go test $${f%:*} -run '^$$' -fuzz '^$${f#*:}$$' -fuzztime $(fuzz-for)"; \
+		echo "fuzzing $$f for $(fuzz-for)"; \
 		go test $${f%:*} -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(fuzz-for); \
 	done
 	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
