@@ -156,8 +156,8 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	if r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Count > 1 && r.Pitch < r.Width || r.Offset > b.size || r.Span() > b.size-r.Offset {
-		return fail(op, gpu.ErrInvalid, "a region beyond the buffer")
+	if err := b.holds(op, r); err != nil {
+		return err
 	}
 	if offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
@@ -254,8 +254,8 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 	if err := b.writable(op); err != nil {
 		return err
 	}
-	if offset < 0 || offset > b.size || src.Size > b.size-offset || src.Size < 0 {
-		return fail(op, gpu.ErrInvalid, "beyond the buffer")
+	if err := b.inside(op, offset, src.Size); err != nil {
+		return err
 	}
 	if b.Windowed() {
 		return b.writeHost(offset, src)

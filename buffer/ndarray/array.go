@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Array is a handle of an array of any number of dimensions in the memory of a device or of the host. Make one with
+// [Alloc], [FromSlice], [Wrap], [WrapBytes], [WrapBuffer] or [New], and Close it when done. All methods may be called from
+// several goroutines.
+type Array struct {
+	layout
+	dev *gpu.Device
+	box atomic.Pointer[container] // nil: closed
+}
+
+// container is what the handles of one array count. A view counts in its base as long as it lives.
+type container struct {
+	refs  atomic.Int32
+	base  *container
+	store *storage
+}
+
+func (c *container) retain() bool {
+	for {
+		n := c.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if c.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (c *container) release() error {
+	for c.refs.Add(-1) == 0 {
+		if c.base == nil {
+			return c.store.drop()
+		}
+		c = c.base
+	}
+	return nil
+}
+
+func newArray(l layout, dev *gpu.Device, base *container, store *storage) *Array {
+	a := &Array{layout: l, dev: dev}
+	c := &container{base: base, store: store}
+	c.refs.Store(1)
+	a.box.Store(c)
+	return a
+}
+
+// container returns what the handle counts in, or an error for a nil or closed one.
+func (a *Array) container(op string) (*container, error) {
+	if a == nil {
+		return nil, fail(op, ErrNil, "nil array")
+	}
+	if c := a.box.Load(); c != nil {
+		return c, nil
+	}
+	return nil, fail(op, ErrClosed, "the array")
+}
+
+// derive makes a view: an array of its own that keeps this one's memory.
+func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, error) {
+	c, err := a.container(op)
+	if err != nil {
+		return nil, err
+	}
+	l, err := change(a.layout)
+	if err != nil {
+		return nil, err
+	}
+	if !c.retain() {
+		return nil, fail(op, ErrClosed, "the array")
+	}
+	return newArray(l.settled(), a.dev, c, c.store), nil
+}
+
+// Share returns another handle of the same array: what is written through one is seen through all. Each needs its own
+// Close, so that closing one twice takes nothing from the others.
+func (a *Array) Share() (*Array, error) {
+	const op = "Share"
+	c, err := a.container(op)
+	if err != nil {
+		return nil, err
+	}
+	if !c.retain() {
+		return nil, fail(op, ErrClosed, "the array")
+	}
+	s := &Array{layout: a.layout, dev: a.dev}
+	s.box.Store(c)
+	return s, nil
+}
+
+// Move returns a handle that takes this one's place; this one is closed.
+func (a *Array) Move() (*Array, error) {
+	const op = "Move"
+	if _, err := a.container(op); err != nil {
+		return nil, err
+	}
+	c := a.box.Swap(nil)
+	if c == nil {
+		return nil, fail(op, ErrClosed, "the array")
+	}
+	m := &Array{layout: a.layout, dev: a.dev}
+	m.box.Store(c)
+	return m, nil
+}
+
+// Clone returns an array with the same layout and bits that is written separately. Nothing is copied until one of the two,
+// or one of their views, is first written: then the whole memory is, once, and what was written leaves the other. Memory
+// that somebody else may write - wrapped memory that is not read-only, and a buffer in which others have a share - is
+// copied at once. Memory that is read-only stays so for a, but its clone may be written.
+func (a *Array) Clone() (*Array, error) {
+	const op = "Clone"
+	c, err := a.container(op)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.store.share(op)
+	if err != nil {
+		return nil, err
+	}
+	return newArray(a.layout, a.dev, nil, s), nil
+}
+
+// Close drops the handle. The last handle of an array whose views are closed too gives owned memory back, and calls the
+// release function of wrapped memory; what [Array.Clone] shares lives on. Later calls do nothing. A handle that is
+// forgotten is closed by nobody, but the garbage collector frees owned memory.
+func (a *Array) Close() error {
+	if a == nil {
+		return nil
+	}
+	if c := a.box.Swap(nil); c != nil {
+		return c.release()
+	}
+	return nil
+}
+
+// UseCount returns how many handles and views use the array, 0 for a closed handle. Under concurrency it is what was true
+// a moment ago.
+func (a *Array) UseCount() int {
+	if c, err := a.container("UseCount"); err == nil {
+		return int(c.refs.Load())
+	}
+	return 0
+}
+
+// Unique reports whether this handle is the array's only user.
+func (a *Array) Unique() bool { return a.UseCount() == 1 }
+
+// Same reports whether b is a handle of the same array. Views and clones are arrays of their own.
+func (a *Array) Same(b *Array) bool {
+	ca, erra := a.container("Same")
+	cb, errb := b.container("Same")
+	return erra == nil && errb == nil && ca == cb
+}
+
+// DType returns the element type.
+func (a *Array) DType() dtype.Type {
+	if a == nil {
+		return dtype.Type{}
+	}
+	return a.t
+}
+
+// NDim returns the number of dimensions; 0 is a single element.
+func (a *Array) NDim() int {
+	if a == nil {
+		return 0
+	}
+	return len(a.shape)
+}
+
+// Shape returns the dimensions. The slice is the caller's.
+func (a *Array) Shape() []int {
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.shape)
+}
+
+// Strides returns the distances in elements of neighbours along each dimension. The slice is the caller's.
+func (a *Array) Strides() []int {
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.strides)
+}
+
+// Offset returns where in the buffer the first element lies, in bytes.
+func (a *Array) Offset() int {
+	if a == nil {
+		return 0
+	}
+	return a.offset
+}
+
+// Len returns the number of elements.
+func (a *Array) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.elements()
+}
+
+// Size returns the size of the elements in bytes, gaps not counted.
+func (a *Array) Size() int {
+	if a == nil {
+		return 0
+	}
+	return a.bytes()
+}
+
+// Device returns the device of the memory.
+func (a *Array) Device() *gpu.Device {
+	if a == nil {
+		return nil
+	}
+	return a.dev
+}
+
+// IsContiguous reports whether the elements lie in C order without gaps. Strides of dimensions of one element do not
+// matter, and an array without elements is contiguous.
+func (a *Array) IsContiguous() bool { return a == nil || a.contiguous() }
+
+// Buffer returns a share of the memory, which the caller closes: for kernels, matrices and DLPack. The array leaves the
+// memory of its clones, as if it had been written, unless it wraps memory that is read-only. As long as the caller has the
+// share, Clone copies at once.
+func (a *Array) Buffer() (*buffer.Buffer, error) {
+	const op = "Buffer"
+	c, err := a.container(op)
+	if err != nil {
+		return nil, err
+	}
+	return c.store.lend(op)
+}
+
+func (s *storage) lend(op string) (*buffer.Buffer, error) {
+	s.mu.Lock()
+	if err := s.usable(op); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	var old, lent *buffer.Buffer
+	var err error
+	if s.clone || !s.buf.ReadOnly() {
+		old, err = s.own(op)
+	}
+	if err == nil {
+		lent = s.buf.Share()
+	}
+	s.mu.Unlock()
+	_ = old.Close()
+	return lent, err
+}
+
+// read calls fn with the memory.
+func (a *Array) read(op string, fn func(*buffer.Buffer) error) error {
+	c, err := a.container(op)
+	if err != nil {
+		return err
+	}
+	return c.store.read(op, fn)
+}
+
+// write calls fn with the memory, which no clone uses.
+func (a *Array) write(op string, fn func(*buffer.Buffer) error) error {
+	c, err := a.container(op)
+	if err != nil {
+		return err
+	}
+	if err := a.single(op); err != nil {
+		return err
+	}
+	return c.store.write(op, fn)
+}
+
+// single refuses to write arrays whose elements share memory.
+func (l layout) single(op string) error {
+	if l.repeats() {
+		return fail(op, ErrStride, "elements share memory")
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"context"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// readLayout copies elements to dst in C order.
+func readLayout(ctx context.Context, b *buffer.Buffer, l layout, dst []byte) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	if l.contiguous() {
+		n := len(dst)
+		return b.Read(ctx, buffer.Region{Offset: l.offset, Width: n, Pitch: n, Count: 1}, gpu.HostBytes(dst), 0)
+	}
+	w := l.walk()
+	lo, hi, _ := l.span()
+	r, ok := w.rows(lo)
+	if !ok {
+		r = buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1}
+	}
+	return b.View(ctx, r, func(mem []byte) error {
+		w.gather(dst, mem, l.offset-lo)
+		return nil
+	})
+}
+
+// fewRows is how many rows are written one by one, sooner than everything between the first and the last is read first.
+const fewRows = 32
+
+// writeLayout copies elements in C order to where they belong.
+func writeLayout(ctx context.Context, b *buffer.Buffer, l layout, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	if l.contiguous() {
+		return b.Patch(ctx, l.offset, src)
+	}
+	w := l.walk()
+	lo, hi, _ := l.span()
+	if r, ok := w.rows(lo); ok && r.Count <= fewRows && (r.Offset|r.Width|r.Pitch)%4 == 0 {
+		for i := range r.Count {
+			if err := b.Patch(ctx, lo+i*r.Pitch, src[i*r.Width:][:r.Width]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return b.Update(ctx, lo, hi-lo, true, func(mem []byte) error {
+		w.scatter(mem, l.offset-lo, src)
+		return nil
+	})
+}
+
+// Bytes waits for what is queued and returns the elements in C order.
+func (a *Array) Bytes(ctx context.Context) ([]byte, error) {
+	return a.packed(ctx, "Bytes", a.at())
+}
+
+// at is the layout, that of no elements for a nil array.
+func (a *Array) at() layout {
+	if a == nil {
+		return layout{shape: []int{0}}
+	}
+	return a.layout
+}
+
+func (a *Array) packed(ctx context.Context, op string, l layout) ([]byte, error) {
+	if _, err := a.container(op); err != nil {
+		return nil, err
+	}
+	dst := make([]byte, l.bytes())
+	err := a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, l, dst) })
+	if err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// CopyToBytes is Bytes into memory of the caller's, which must have exactly the array's size: [ErrLength] otherwise.
+func (a *Array) CopyToBytes(ctx context.Context, dst []byte) error {
+	const op = "CopyToBytes"
+	if _, err := a.container(op); err != nil {
+		return err
+	}
+	if len(dst) != a.bytes() {
+		return fail(op, ErrLength, itoa(len(dst)), " bytes for ", text(a.shape), " of ", a.t.String())
+	}
+	return a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, a.layout, dst) })
+}
+
+// CopyFromBytes replaces all elements by those in src, in C order. There must be exactly as many bytes: [ErrLength]
+// otherwise. It waits only where elements share words of the device's memory with others.
+func (a *Array) CopyFromBytes(ctx context.Context, src []byte) error {
+	const op = "CopyFromBytes"
+	if _, err := a.container(op); err != nil {
+		return err
+	}
+	if len(src) != a.bytes() {
+		return fail(op, ErrLength, itoa(len(src)), " bytes for ", text(a.shape), " of ", a.t.String())
+	}
+	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, src) })
+}
+
+// CopyFrom copies the bits of src, in C order on both sides. Sizes in bytes must be equal, [ErrLength] otherwise; types and
+// shapes may differ, and nothing is converted. Unlike the reference it honours strides, and the arrays may overlap and lie
+// on different devices. Within a device nothing passes the host if both are contiguous and in words of their own.
+func (a *Array) CopyFrom(ctx context.Context, src *Array) error {
+	const op = "CopyFrom"
+	ca, err := a.container(op)
+	if err != nil {
+		return err
+	}
+	cs, err := src.container(op)
+	if err != nil {
+		return err
+	}
+	if a.bytes() != src.bytes() {
+		return fail(op, ErrLength, itoa(src.bytes()), " bytes to ", itoa(a.bytes()))
+	}
+	if err := a.single(op); err != nil {
+		return err
+	}
+	if ca.store != cs.store && a.dev == src.dev && a.contiguous() && src.contiguous() {
+		if done, err := copyOnDevice(op, ca.store, cs.store, a.layout, src.layout); done || err != nil {
+			return err
+		}
+	}
+	data, err := src.packed(ctx, op, src.layout)
+	if err != nil {
+		return err
+	}
+	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
+}
+
+// copyOnDevice queues a copy between two storages, if that is possible, and reports whether it is.
+func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
+	if from.id < to.id {
+		from.mu.Lock()
+		defer from.mu.Unlock()
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if from.id > to.id {
+		from.mu.Lock()
+		defer from.mu.Unlock()
+	}
+	if err := first(to.usable(op), from.usable(op)); err != nil {
+		return false, err
+	}
+	n := uint64(l.bytes())
+	end := l.offset+int(n) == to.buf.Size() // what follows is nobody's
+	if n == 0 || onHost(to.buf) || onHost(from.buf) || l.offset%4 != 0 || src.offset%4 != 0 || n%4 != 0 && !end {
+		return false, nil
+	}
+	old, err := to.own(op)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = old.Close() }() // of clones, that is: memory of the library's, without a release function
+	if to.buf.Same(from.buf) {
+		return false, nil
+	}
+	whole := l.offset == 0 && end
+	read, err := from.buf.Readable()
+	if err != nil {
+		return false, err
+	}
+	write, err := to.buf.Writable(whole)
+	if err != nil {
+		return false, err
+	}
+	n = (n + 3) / 4 * 4
+	if uint64(l.offset)+n > write.Size() || uint64(src.offset)+n > read.Size() {
+		return false, nil
+	}
+	if err := write.CopyFrom(uint64(l.offset), read, uint64(src.offset), n); err != nil {
+		return false, err
+	}
+	to.buf.Wrote(buffer.Region{Offset: l.offset, Width: l.bytes(), Pitch: l.bytes(), Count: 1})
+	return true, nil
+}
+
+func onHost(b *buffer.Buffer) bool {
+	return b.HasHost() && b.Location()&buffer.Host != 0 || b.InPlace()
+}
+
+// CopyTo is dst.CopyFrom(ctx, a).
+func (a *Array) CopyTo(ctx context.Context, dst *Array) error { return dst.CopyFrom(ctx, a) }
+
+// CopyToDevice makes an array of the same type and shape on a device, also the array's own, with a copy of the elements.
+func (a *Array) CopyToDevice(ctx context.Context, dev *gpu.Device) (*Array, error) {
+	const op = "CopyToDevice"
+	if _, err := a.container(op); err != nil {
+		return nil, err
+	}
+	c, err := placement{}.make(op, dev, a.t, a.shape, true, func(size int) (*buffer.Buffer, error) { return buffer.New(dev, size) })
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CopyFrom(ctx, a); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Sync waits for what is queued and brings results into the memory that the array wraps, only what changed.
+func (a *Array) Sync(ctx context.Context) error {
+	return a.read("Sync", func(b *buffer.Buffer) error { return b.Sync(ctx) })
+}
+
+// Touch says that the caller wrote into the memory that the array wraps.
+func (a *Array) Touch() error {
+	return a.read("Touch", func(b *buffer.Buffer) error { return b.Touch() })
+}
+
+// Data waits for what is queued and returns the elements in C order. The array's type must be T's, [ErrType] otherwise;
+// types that Go does not have are read as uint16 or uint8 of as many bits. Any bool that is not 0 is true.
+func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
+	const op = "Data"
+	if _, err := a.container(op); err != nil {
+		return nil, err
+	}
+	if !holds(TypeOf[T](), a.t) {
+		return nil, fail(op, ErrType, a.t.String(), " as ", TypeOf[T]().String())
+	}
+	data := make([]T, a.elements())
+	raw := bytesOf(data)
+	if err := a.CopyToBytes(ctx, raw); err != nil {
+		return nil, err
+	}
+	if _, isBool := any(data).([]bool); isBool {
+		for i, v := range raw { // Go knows bools of 0 and 1 only
+			raw[i] = min(v, 1)
+		}
+	}
+	return data, nil
+}
+
+// holds reports whether a slice of Go's type shows elements of t.
+func holds(g, t dtype.Type) bool {
+	switch {
+	case g == t:
+		return true
+	case t == dtype.Bool1:
+		return g == dtype.Bool8 || g == dtype.Uint8
+	case t == dtype.Bool8, t.Code >= dtype.Float8E3M4 && t.Bits == 8 && t.Lanes == 1:
+		return g == dtype.Uint8
+	case t == dtype.Float16, t == dtype.BFloat16:
+		return g == dtype.Uint16
+	}
+	return false
+}

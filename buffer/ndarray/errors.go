@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The errors of this package. Compare with errors.Is; all but [PrecisionError] come wrapped in a [gpu.OpError]. Those of
+// packages gpu and buffer that reach the caller have a second name here.
+var (
+	ErrShape     = driver.NewSentinel("ErrShape", "dimension mismatch")
+	ErrIndex     = driver.NewSentinel("ErrIndex", "index out of range")
+	ErrStride    = driver.NewSentinel("ErrStride", "impossible stride or offset")
+	ErrType      = driver.NewSentinel("ErrType", "element type that is not possible here")
+	ErrLength    = driver.NewSentinel("ErrLength", "sizes in bytes differ")
+	ErrValue     = driver.NewSentinel("ErrValue", "value that the element type does not have")
+	ErrPrecision = driver.NewSentinel("ErrPrecision", "value beyond the precision")
+	ErrName      = driver.NewSentinel("ErrName", "unknown name")
+
+	ErrNil      = buffer.ErrNil
+	ErrShort    = buffer.ErrShort
+	ErrSize     = buffer.ErrSize
+	ErrClosed   = gpu.ErrClosed
+	ErrInvalid  = gpu.ErrInvalid
+	ErrLimit    = gpu.ErrLimit
+	ErrReadOnly = gpu.ErrReadOnly
+)
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("ndarray: "+op, err, detail...)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// text writes a shape as "2x3", one without dimensions as "scalar".
+func text(shape []int) string {
+	if len(shape) == 0 {
+		return "scalar"
+	}
+	var b []byte
+	for i, d := range shape {
+		if i > 0 {
+			b = append(b, 'x')
+		}
+		b = strconv.AppendInt(b, int64(d), 10)
+	}
+	return string(b)
+}
+
+// verify is the reference's VerifyDataType: at least one lane, and bits that are a power of two and a multiple of 8, or 1
+// for TVM's older bool. Codes are not looked at. Unlike there, a type without bits is refused.
+func verify(op string, t dtype.Type) error {
+	power := t.Bits&(t.Bits-1) == 0 && t.Bits%8 == 0 && t.Bits != 0
+	if t.Lanes >= 1 && (power || t.Bits == 1 && t.Code == dtype.UInt) {
+		return nil
+	}
+	return fail(op, ErrType, t.String())
+}

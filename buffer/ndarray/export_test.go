@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+// ByPieces loads as to memory that cannot be mapped.
+func ByPieces() LoadOption { return func(l *loader) { l.byPieces = true } }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/ndarray"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// onDevices runs a test on a fresh device of every driver that is linked, or of those of SUBLET_TEST_DRIVERS. Nothing may be
+// left in use at its end.
+func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	names := gpu.Drivers()
+	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
+		names = strings.Split(s, ",")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { test(t, open(t, name)) })
+	}
+}
+
+func open(t testing.TB, driver string) *gpu.Device {
+	t.Helper()
+	dev, err := gpu.Open(t.Context(), gpu.WithDriver(driver))
+	if err != nil {
+		t.Fatalf("driver %s: %v", driver, err)
+	}
+	t.Cleanup(func() { check(t, dev.Close()) })
+	return dev
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[V any](t testing.TB) func(V, error) V {
+	return func(v V, err error) V {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+func second[V any](_ V, err error) error { return err }
+
+func is(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// holds fails unless the array has the elements, in C order.
+func holds[T ndarray.Elem](t testing.TB, what string, a *ndarray.Array, want ...T) {
+	t.Helper()
+	got, err := ndarray.Data[T](t.Context(), a)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// closed closes arrays and fails unless nothing of the device's is in use then.
+func closed(t testing.TB, dev *gpu.Device, arrays ...*ndarray.Array) {
+	t.Helper()
+	for _, a := range arrays {
+		check(t, a.Close())
+	}
+	if s := dev.Stats(); s.LiveBytes != 0 || s.Buffers != 0 {
+		t.Errorf("%d bytes in %d buffers are in use after everything was closed", s.LiveBytes, s.Buffers)
+	}
+}
+
+// from makes an array in a memory of each kind: the library's, a Go slice, a slice whose bits are on the device, a GPU
+// buffer, and mapped memory.
+func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int) map[string]*ndarray.Array {
+	t.Helper()
+	must := must[*ndarray.Array](t)
+	made := map[string]*ndarray.Array{"owned": must(ndarray.FromSlice(dev, data, shape...))}
+	made["wrapped"] = must(ndarray.Wrap(dev, slices.Clone(data), shape))
+	made["wrapped, on the device"] = must(ndarray.Wrap(dev, make([]T, len(data)), shape))
+	raw := must(ndarray.FromSlice(dev, data, shape...))
+	bytes, err := raw.Bytes(t.Context())
+	check(t, err)
+	b, err := made["wrapped, on the device"].Buffer()
+	check(t, err)
+	check(t, errors.Join(b.Write(0, gpu.HostBytes(bytes)), b.Close()))
+	theirs, err := raw.Buffer()
+	check(t, err)
+	mem, err := theirs.Readable()
+	check(t, err)
+	made["GPU buffer"] = must(ndarray.WrapBuffer(dev, mem.Handle(), ndarray.TypeOf[T](), shape, ndarray.Release(func() {
+		if err := errors.Join(theirs.Close(), raw.Close()); err != nil {
+			t.Error(err)
+		}
+	})))
+	mapped, err := buffer.Map(dev, len(bytes))
+	check(t, err)
+	check(t, mapped.Access(t.Context(), true, func(m []byte) error { copy(m, bytes); return nil }))
+	made["mapped"] = must(ndarray.New(mapped, ndarray.TypeOf[T](), shape, nil, 0))
+	check(t, mapped.Close())
+	return made
+}
+
+func count(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
+var i32 = dtype.Int32

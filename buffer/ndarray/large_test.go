@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray_test
+
+import (
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/ndarray"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// TestLarge uses memory of the host that is larger than the device's largest buffer.
+func TestLarge(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx, must := t.Context(), must[*ndarray.Array](t)
+		small, err := gpu.Open(ctx, gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(4096))
+		check(t, err)
+		defer small.Close()
+		a := must(ndarray.Wrap(small, count(4000), []int{40, 100}))
+		turned := must(a.Transpose())
+		part := ndarray.Region{Starts: []int{3, 0}, Ends: []int{4, 40}}
+		check(t, turned.FillSlice(ctx, part, -1))
+		c := must(a.Clone())
+		check(t, a.Fill(ctx, 0))
+		check(t, a.CopyFrom(ctx, c))
+		row := must(a.Index(39))
+		want := count(4000)[3900:]
+		want[3] = -1
+		holds(t, "last row", row, want...)
+		other := must(row.CopyToDevice(ctx, small))
+		check(t, other.Fill(ctx, 5))
+		check(t, row.CopyFrom(ctx, other))
+		holds(t, "from the device", must(a.Index(39, 99)), int32(5))
+		holds(t, "the clone", must(c.Index(39, 99)), int32(3999))
+		is(t, "on the device", second(ndarray.Alloc(small, i32, 4000)), ndarray.ErrLimit)
+		is(t, "a copy on the device", second(a.CopyToDevice(ctx, small)), ndarray.ErrLimit)
+	})
+}
+
+// TestLoadLarge loads what is larger than the device's largest buffer to the host, if it is told how much that may be.
+func TestLoadLarge(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small, err := gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(4096))
+		check(t, err)
+		defer small.Close()
+		headers := []file.Header{{Name: "x", Type: dtype.Uint8, Shape: []int64{5000}, Size: 5000}}
+		load := func(opts ...ndarray.LoadOption) error {
+			p, err := ndarray.Load(t.Context(), small, &tensors{headers: headers}, opts...)
+			check(t, p.Close())
+			return err
+		}
+		is(t, "to the device", load(), ndarray.ErrLimit)
+		is(t, "to the device, with a limit", load(ndarray.Limit(1<<40)), ndarray.ErrLimit)
+		is(t, "to the host", load(ndarray.OnHost()), ndarray.ErrLimit)
+		is(t, "to the host, with a limit", load(ndarray.OnHost(), ndarray.Limit(4999)), file.ErrTooLarge)
+		check(t, load(ndarray.OnHost(), ndarray.Limit(5000)))
+	})
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Elem is the constraint of Go's element types. Types that Go does not have, such as 16-bit floats, are made with a
+// [dtype.Type] and bytes; [Data] reads them as uint16 or uint8.
+type Elem interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
+}
+
+// TypeOf returns the element type of T.
+func TypeOf[T Elem]() dtype.Type {
+	var z T
+	switch any(z).(type) {
+	case int8:
+		return dtype.Int8
+	case int16:
+		return dtype.Int16
+	case int32:
+		return dtype.Int32
+	case int64:
+		return dtype.Int64
+	case uint8:
+		return dtype.Uint8
+	case uint16:
+		return dtype.Uint16
+	case uint32:
+		return dtype.Uint32
+	case uint64:
+		return dtype.Uint64
+	case float32:
+		return dtype.Float32
+	case float64:
+		return dtype.Float64
+	case bool:
+		return dtype.Bool8
+	case complex64:
+		return dtype.Complex64
+	}
+	return dtype.Complex128
+}
+
+func bytesOf[T Elem](s []T) []byte {
+	if s == nil {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+}
+
+// Option places an array in memory of the caller's.
+type Option func(*placement)
+
+type placement struct {
+	strides  []int
+	offset   int
+	release  func()
+	readOnly bool
+}
+
+// Strides sets the distances in elements of neighbours along each dimension. They may be negative, and 0 for elements that
+// repeat; an array in which elements share memory can be read only.
+func Strides(s ...int) Option {
+	return func(p *placement) { p.strides = append([]int{}, s...) }
+}
+
+// ByteOffset lets the first element begin that many bytes into the memory.
+func ByteOffset(n int) Option { return func(p *placement) { p.offset = n } }
+
+// Release is called once, when the last user of wrapped memory is closed.
+func Release(fn func()) Option { return func(p *placement) { p.release = fn } }
+
+// ReadOnly says that wrapped memory must not be written: to try is [ErrReadOnly].
+func ReadOnly() Option { return func(p *placement) { p.readOnly = true } }
+
+func place(opts []Option) placement {
+	var p placement
+	for _, o := range opts {
+		if o != nil {
+			o(&p)
+		}
+	}
+	return p
+}
+
+// make checks the layout, takes the memory from get, which is told how many bytes the layout needs, and makes an array of
+// it. After an error nothing is taken over.
+func (p placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, ours bool, get func(int) (*buffer.Buffer, error)) (*Array, error) {
+	if dev == nil {
+		return nil, fail(op, ErrInvalid, "nil device")
+	}
+	l, err := newLayout(op, t, shape, p.strides, p.offset)
+	if err != nil {
+		return nil, err
+	}
+	_, need, _ := l.span()
+	buf, err := get(need)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.within(op, buf.Size(), dev.Limits().MaxBufferSize); err != nil {
+		return nil, first(err, buf.Close())
+	}
+	if p.release != nil {
+		buf.SetRelease(p.release)
+	}
+	return newArray(l, dev, nil, newStorage(buf, ours)), nil
+}
+
+// Alloc makes an array of zeros in memory of the device. Any code is accepted as type; bits must be a power of two from 8
+// on, or a single one for TVM's older bool, and there is at least one lane: [ErrType] otherwise. No dimension means one
+// element, and dimensions may be 0.
+func Alloc(dev *gpu.Device, t dtype.Type, shape ...int) (*Array, error) {
+	return placement{}.make("Alloc", dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
+		return buffer.New(dev, size)
+	})
+}
+
+// FromSlice makes an array in memory of the device with a copy of data, which holds as many elements as the shape, in C
+// order. Without a shape the array has one dimension. The caller may change data afterwards.
+func FromSlice[T Elem](dev *gpu.Device, data []T, shape ...int) (*Array, error) {
+	if shape == nil {
+		shape = []int{len(data)}
+	}
+	return FromBytes(dev, TypeOf[T](), bytesOf(data), shape...)
+}
+
+// FromBytes is [FromSlice] for any element type: data is the elements' bytes.
+func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array, error) {
+	const op = "FromSlice"
+	return placement{}.make(op, dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
+		if len(data) != size {
+			return nil, fail(op, ErrLength, itoa(len(data)), " bytes for ", text(shape), " of ", t.String())
+		}
+		return buffer.FromHost(dev, gpu.HostBytes(data))
+	})
+}
+
+// Wrap makes an array of the caller's own slice. Nothing is copied: the device gets the bits when a kernel first needs
+// them, and results reach the slice at [Array.Sync]. Say [Array.Touch] after changing it.
+func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, opts ...Option) (*Array, error) {
+	return WrapBytes(dev, TypeOf[T](), bytesOf(data), shape, opts...)
+}
+
+// WrapBytes is [Wrap] for any element type. The bytes are in the machine's order, for practical purposes little-endian.
+func WrapBytes(dev *gpu.Device, t dtype.Type, data []byte, shape []int, opts ...Option) (*Array, error) {
+	return WrapHost(dev, t, gpu.HostBytes(data), shape, opts...)
+}
+
+// WrapHost is [WrapBytes] for any host memory: that of a mapped file, or in a page a typed array.
+func WrapHost(dev *gpu.Device, t dtype.Type, mem gpu.Host, shape []int, opts ...Option) (*Array, error) {
+	const op = "Wrap"
+	p := place(opts)
+	mem.ReadOnly = mem.ReadOnly || p.readOnly
+	return p.make(op, dev, t, shape, false, func(size int) (*buffer.Buffer, error) {
+		if mem.Foreign == nil && mem.Bytes == nil && !slices.Contains(shape, 0) {
+			return nil, fail(op, ErrNil, "for ", text(shape))
+		}
+		return buffer.Wrap(dev, mem, nil)
+	})
+}
+
+// WrapBuffer makes an array of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
+// GPUBuffer in a page. It is used in place and never destroyed. Such memory cannot be [ReadOnly].
+func WrapBuffer(dev *gpu.Device, handle any, t dtype.Type, shape []int, opts ...Option) (*Array, error) {
+	const op = "WrapBuffer"
+	p := place(opts)
+	return p.make(op, dev, t, shape, false, func(int) (*buffer.Buffer, error) {
+		if p.readOnly {
+			return nil, fail(op, ErrInvalid, "a GPU buffer cannot be read-only")
+		}
+		return buffer.WrapDevice(dev, handle, nil)
+	})
+}
+
+// New makes an array of a part of a buffer, of which it takes a share. Strides are in elements, nil for C order without
+// gaps; offset is in bytes.
+func New(buf *buffer.Buffer, t dtype.Type, shape, strides []int, offset int) (*Array, error) {
+	const op = "New"
+	if buf == nil {
+		return nil, fail(op, ErrNil, "nil buffer")
+	}
+	p := placement{strides: strides, offset: offset}
+	return p.make(op, buf.Device(), t, shape, false, func(int) (*buffer.Buffer, error) {
+		if buf.Shares() == 0 {
+			return nil, fail(op, ErrClosed, "the buffer")
+		}
+		return buf.Share(), nil
+	})
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/params"
+	"github.com/sublet-gpu/sublet/buffer/ndarray"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// saved returns the data that a dictionary with one array holds, and checks that it loads again.
+func saved(t *testing.T, dev *gpu.Device, a *ndarray.Array) []byte {
+	t.Helper()
+	var p ndarray.Params
+	check(t, p.Add("x", a))
+	var out bytes.Buffer
+	check(t, ndarray.SaveParams(t.Context(), &out, &p))
+	check(t, p.Close())
+	r, err := params.NewReader(bytes.NewReader(out.Bytes()))
+	check(t, err)
+	h, err := r.Next()
+	check(t, err)
+	data, err := io.ReadAll(r)
+	check(t, err)
+	if int(h.Size) != len(data) || len(data) != a.Size() {
+		t.Errorf("%d bytes for %d", len(data), a.Size())
+	}
+	for _, where := range [][]ndarray.LoadOption{nil, {ndarray.ByPieces()}, {ndarray.OnHost()}} {
+		back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()), where...)
+		check(t, err)
+		b, err := back.Get("x")
+		check(t, err)
+		raw, err := b.Bytes(t.Context())
+		check(t, err)
+		if !bytes.Equal(raw, data) || !slices.Equal(b.Shape(), a.Shape()) || b.DType() != a.DType() {
+			t.Errorf("%v %v read back as %v %v", a.DType(), a.Shape(), b.DType(), b.Shape())
+		}
+		check(t, back.Close())
+	}
+	return data
+}
+
+// TestStored are the rows of what is stored for special arrays.
+func TestStored(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		must := must[*ndarray.Array](t)
+		for name, a := range from(t, dev, []int8{1, 2, 3, 4, 5, 6}, 6) {
+			if got := saved(t, dev, a); !bytes.Equal(got, []byte{1, 2, 3, 4, 5, 6}) {
+				t.Errorf("%s: %v", name, got)
+			}
+			at := must(a.ViewAt(1, dtype.Int8, 5))
+			if got := saved(t, dev, at); !bytes.Equal(got, []byte{2, 3, 4, 5, 6}) {
+				t.Errorf("%s, byte offset: %v", name, got)
+			}
+			grid := must(a.Reshape(2, 3))
+			turned := must(grid.Transpose())
+			if got := saved(t, dev, turned); !bytes.Equal(got, []byte{1, 4, 2, 5, 3, 6}) {
+				t.Errorf("%s, strides, which the reference ignores: %v", name, got)
+			}
+			for _, x := range []*ndarray.Array{a, at, grid, turned} {
+				check(t, x.Close())
+			}
+		}
+		for name, a := range map[string]*ndarray.Array{
+			"bool as uint1":     must(ndarray.FromBytes(dev, dtype.Bool1, []byte{1, 0, 1}, 3)),
+			"bool of a newer":   must(ndarray.FromBytes(dev, dtype.Bool8, []byte{1, 0, 1}, 3)),
+			"zero elements":     must(ndarray.Alloc(dev, i32, 3, 0)),
+			"zero elements too": must(ndarray.Alloc(dev, i32, 0, 3)),
+			"scalar":            must(ndarray.Alloc(dev, dtype.Float64)),
+			"code 99":           must(ndarray.FromBytes(dev, dtype.Type{Code: 99, Bits: 8, Lanes: 1}, []byte{7}, 1)),
+		} {
+			want, err := a.Bytes(t.Context())
+			check(t, err)
+			if got := saved(t, dev, a); !bytes.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+			check(t, a.Close())
+		}
+		lanes := must(ndarray.Alloc(dev, dtype.Type{Code: dtype.Int, Bits: 8, Lanes: 4}, 2))
+		var p ndarray.Params
+		check(t, p.Add("x", lanes))
+		var out bytes.Buffer
+		if err := ndarray.SaveParams(t.Context(), &out, &p); err == nil || out.Len() != 0 {
+			t.Errorf("lanes: %v after %d bytes", err, out.Len())
+		}
+		check(t, p.Close())
+		closed(t, dev, lanes)
+	})
+}
+
+// TestNames: a name may be empty or have a NUL, the order is kept, a second one of a name is refused.
+func TestNames(t *testing.T) {
+	dev := open(t, "cpu")
+	names := []string{"z", "", "a\x00b", "m\xff", "a"}
+	var p ndarray.Params
+	for i, name := range names {
+		a, err := ndarray.FromSlice(dev, []int32{int32(i)})
+		check(t, err)
+		check(t, p.Add(name, a))
+		is(t, "twice", p.Add(name, a), file.ErrDuplicate)
+		check(t, a.Close())
+	}
+	var out, again bytes.Buffer
+	check(t, ndarray.SaveParams(t.Context(), &out, &p))
+	back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()))
+	check(t, err)
+	if !slices.Equal(back.Names(), names) || back.Len() != len(names) {
+		t.Errorf("%q", back.Names())
+	}
+	i := int32(0)
+	for name, a := range back.All() {
+		got, err := back.Get(name)
+		check(t, err)
+		if got != a {
+			t.Errorf("%q is two arrays", name)
+		}
+		holds(t, name, a, i)
+		i++
+	}
+	for range back.All() {
+		break
+	}
+	is(t, "unknown", second(back.Get("q")), ndarray.ErrName)
+	check(t, ndarray.SaveParams(t.Context(), &again, back))
+	if !bytes.Equal(out.Bytes(), again.Bytes()) {
+		t.Error("saved again the file differs")
+	}
+	headers, err := ndarray.ScanParams(bytes.NewReader(out.Bytes()))
+	check(t, err)
+	if len(headers) != 5 || headers[2].Name != "a\x00b" || headers[2].Size != 4 || headers[2].Type != i32 {
+		t.Errorf("%v", headers)
+	}
+	check(t, back.Close())
+	check(t, back.Close())
+	check(t, p.Close())
+	var none *ndarray.Params
+	is(t, "nil list", none.Add("x", nil), ndarray.ErrNil)
+	is(t, "nil list", second(none.Get("x")), ndarray.ErrName)
+	if none.Len() != 0 || len(none.Names()) != 0 || none.Close() != nil {
+		t.Error("a nil list holds something")
+	}
+	closed(t, dev)
+}
+
+// countdown has byte(-i) at i.
+var countdown = func() []byte {
+	b := make([]byte, 1<<16)
+	for i := range b {
+		b[i] = byte(-i)
+	}
+	return b
+}()
+
+// tensors is a file of tensors whose bytes are made as they are read.
+type tensors struct {
+	headers []file.Header
+	read    func(b []byte) (int, error) // nil: counts up
+	left    int64
+	late    func() // called when a mebibyte is left
+}
+
+func (r *tensors) Next() (file.Header, error) {
+	if len(r.headers) == 0 {
+		return file.Header{}, io.EOF
+	}
+	h := r.headers[0]
+	r.headers, r.left = r.headers[1:], h.Size
+	return h, nil
+}
+
+func (r *tensors) Read(b []byte) (int, error) {
+	if r.read != nil {
+		return r.read(b)
+	}
+	n := min(int64(len(b)), r.left)
+	for done := int64(0); done < n; {
+		done += int64(copy(b[done:n], countdown[-(r.left-done)&255:]))
+	}
+	if r.late != nil && r.left > 1<<20 && r.left-n <= 1<<20 {
+		r.late()
+	}
+	if r.left -= n; n == 0 && len(b) > 0 {
+		return 0, io.EOF
+	}
+	return int(n), nil
+}
+
+// TestLoad loads sizes around those of pieces and words.
+func TestLoad(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		var headers []file.Header
+		for i, n := range []int64{0, 1, 3, 4, 5, 1<<20 - 1, 1 << 20, 1<<20 + 1, 3<<20 + 2, 33 << 20, 7} {
+			headers = append(headers, file.Header{Name: string(rune('a' + i)), Type: dtype.Uint8, Shape: []int64{n}, Size: n})
+		}
+		for _, c := range []struct {
+			where ndarray.LoadOption
+			want  buffer.Location
+		}{{nil, buffer.Device}, {ndarray.ByPieces(), buffer.Device}, {ndarray.OnHost(), buffer.Host}} {
+			p, err := ndarray.Load(t.Context(), dev, &tensors{headers: headers}, c.where)
+			check(t, err)
+			for _, h := range headers {
+				a, err := p.Get(h.Name)
+				check(t, err)
+				got, err := a.Bytes(t.Context())
+				check(t, err)
+				want := make([]byte, h.Size)
+				for i := range want[:min(len(want), 256)] {
+					want[i] = byte(h.Size - int64(i))
+				}
+				for i := 256; i < len(want); i *= 2 {
+					copy(want[i:], want[:i])
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%d bytes are not those of the file", h.Size)
+				}
+				buf, err := a.Buffer()
+				check(t, err)
+				if buf.Location() != c.want && h.Size > 0 {
+					t.Errorf("%d bytes are on the %v", h.Size, buf.Location())
+				}
+				check(t, buf.Close())
+			}
+			check(t, p.Close())
+		}
+		closed(t, dev)
+	})
+}
+
+// sink takes what is written and keeps a checksum.
+type sink struct {
+	n   int64
+	sum uint32
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	s.sum = crc32.Update(s.sum, crc32.IEEETable, b)
+	s.n += int64(len(b))
+	return len(b), nil
+}
+
+func (s *sink) Close() error { return nil }
+
+// live returns the bytes of Go memory that are in use.
+func live() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestLoadMemory measures, just before a tensor is complete, what loading it takes beside the destination.
+func TestLoadMemory(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const size = 96 << 20
+		load := func(own int64, opts ...ndarray.LoadOption) *ndarray.Params {
+			t.Helper()
+			src := &tensors{headers: []file.Header{{Name: "x", Type: dtype.Float32, Shape: []int64{size / 4}, Size: size}}}
+			before, during := live(), int64(0)
+			src.late = func() { during = live() }
+			p, err := ndarray.Load(t.Context(), dev, src, opts...)
+			check(t, err)
+			if used := during - before - own; used > 40<<20 || during == 0 {
+				t.Errorf("loading %d bytes took %d beside them", size, used)
+			}
+			return p
+		}
+		own := int64(0)
+		if dev.Info().Driver == "cpu" {
+			own = size // Go memory is the device's
+		}
+		p := load(own)
+		var before, after runtime.MemStats
+		s := new(sink)
+		runtime.ReadMemStats(&before)
+		check(t, ndarray.Save(t.Context(), s, p))
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 || s.n != size {
+			t.Errorf("saving %d bytes took %d", s.n, used)
+		}
+		check(t, p.Close())
+		for i, where := range []ndarray.LoadOption{ndarray.ByPieces(), ndarray.OnHost()} {
+			p = load([]int64{own, size}[i], where)
+			other := new(sink)
+			check(t, ndarray.Save(t.Context(), other, p))
+			if *other != *s {
+				t.Error("the bytes differ")
+			}
+			check(t, p.Close())
+		}
+		closed(t, dev)
+	})
+}
+
+// TestLoadHostile loads what claims too much, ends early, lies or stalls: a typed error, and nothing left.
+func TestLoadHostile(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		one := file.Header{Name: "a", Type: dtype.Uint8, Shape: []int64{100}, Size: 100}
+		with := func(change func(h *file.Header)) []file.Header {
+			h := one
+			h.Name = "b"
+			change(&h)
+			return []file.Header{one, h}
+		}
+		broken := errors.New("broken")
+		after := func(n int, last func(b []byte) (int, error)) func(b []byte) (int, error) {
+			return func(b []byte) (int, error) {
+				if n == 0 {
+					return last(b)
+				}
+				m := min(n, len(b))
+				n -= m
+				return m, nil
+			}
+		}
+		for _, c := range []struct {
+			what    string
+			headers []file.Header
+			then    func(b []byte) (int, error) // what becomes of reading byte 150
+			opts    []ndarray.LoadOption
+			want    error
+		}{
+			{"a name twice", []file.Header{one, one}, nil, nil, file.ErrDuplicate},
+			{"a size that is not the shape's", with(func(h *file.Header) { h.Size = 99 }), nil, nil, file.ErrFormat},
+			{"a negative size", with(func(h *file.Header) { h.Size = -100 }), nil, nil, file.ErrFormat},
+			{"a negative dimension", with(func(h *file.Header) { h.Shape = []int64{-100} }), nil, nil, ndarray.ErrSize},
+			{"a shape that overflows", with(func(h *file.Header) { h.Shape = []int64{1 << 62, 8} }), nil, nil, ndarray.ErrSize},
+			{"a huge claim", with(func(h *file.Header) { h.Shape, h.Size = []int64{1 << 50}, 1<<50 }), nil, nil, ndarray.ErrLimit},
+			{"a type", with(func(h *file.Header) { h.Type.Bits = 12 }), nil, nil, ndarray.ErrType},
+			{"too many dimensions", with(func(h *file.Header) { h.Shape = make([]int64, 33) }), nil, nil, ndarray.ErrShape},
+			{"the limit", with(func(*file.Header) {}), nil, []ndarray.LoadOption{ndarray.Limit(199)}, file.ErrTooLarge},
+			{"an early end", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, io.EOF }, nil, file.ErrTruncated},
+			{"a broken reader", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, broken }, nil, broken},
+			{"a stall", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, nil }, nil, io.ErrNoProgress},
+			{"an impossible count", with(func(*file.Header) {}), func(b []byte) (int, error) { return len(b) + 1, nil }, nil, ndarray.ErrInvalid},
+			{"a negative count", with(func(*file.Header) {}), func(b []byte) (int, error) { return -1, nil }, nil, ndarray.ErrInvalid},
+		} {
+			for _, where := range []ndarray.LoadOption{nil, ndarray.ByPieces(), ndarray.OnHost()} {
+				var read func([]byte) (int, error)
+				if c.then != nil {
+					read = after(150, c.then)
+				}
+				p, err := ndarray.Load(t.Context(), dev, &tensors{headers: slices.Clone(c.headers), read: read}, append(slices.Clone(c.opts), where)...)
+				is(t, c.what, err, c.want)
+				if p != nil {
+					t.Errorf("%s: a list beside the error", c.what)
+				}
+			}
+		}
+		is(t, "no reader", second(ndarray.Load(t.Context(), dev, nil)), ndarray.ErrInvalid)
+		is(t, "no device", second(ndarray.Load(t.Context(), nil, &tensors{})), ndarray.ErrInvalid)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		is(t, "cancelled", second(ndarray.Load(ctx, dev, &tensors{headers: []file.Header{one}})), context.Canceled)
+		is(t, "no dictionary", second(ndarray.LoadParams(t.Context(), dev, bytes.NewReader([]byte("hello, world")))), file.ErrFormat)
+		closed(t, dev)
+	})
+}
+
+type badWriter struct {
+	n   int
+	err error
+}
+
+func (w badWriter) Write([]byte) (int, error) { return w.n, w.err }
+func (w badWriter) Close() error              { return nil }
+
+func TestSaveMistakes(t *testing.T) {
+	dev := open(t, "cpu")
+	a, err := ndarray.FromSlice(dev, count(6), 2, 3)
+	check(t, err)
+	turned, err := a.Transpose()
+	check(t, err)
+	for _, x := range []*ndarray.Array{a, turned} {
+		var p ndarray.Params
+		check(t, p.Add("x", x))
+		full := errors.New("full")
+		is(t, "a failing writer", ndarray.Save(t.Context(), badWriter{0, full}, &p), full)
+		is(t, "a short write", ndarray.Save(t.Context(), badWriter{3, nil}, &p), io.ErrShortWrite)
+		is(t, "no writer", ndarray.Save(t.Context(), nil, &p), ndarray.ErrNil)
+		check(t, p.Close())
+	}
+	check(t, ndarray.SaveParams(t.Context(), io.Discard, nil))
+	closed(t, dev, a, turned)
+	var p ndarray.Params
+	b, err := ndarray.FromSlice(dev, []float64{math.Pi})
+	check(t, err)
+	check(t, p.Add("x", b))
+	x, err := p.Get("x")
+	check(t, err)
+	check(t, x.Close()) // behind the list's back
+	is(t, "a closed array", ndarray.SaveParams(t.Context(), io.Discard, &p), ndarray.ErrClosed)
+	closed(t, dev, b)
+}

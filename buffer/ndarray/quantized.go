@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+)
+
+// The limits of CVM's graphs.
+const (
+	maxGraphDims     = 6
+	maxGraphDim      = 1 << 24
+	maxGraphElements = 1 << 30
+)
+
+// Input is what a graph of CVM Runtime says of one of its inputs. Precision is the bits of its values, sign included: from 1
+// to 32, or -1 if it is not known. Values are then of [-r, r] with r = 2^(Precision-1) - 1.
+type Input struct {
+	Name      string
+	Shape     []int
+	Precision int
+}
+
+// Check holds the input to the limits of graphs: 1 to 6 dimensions from 1 to 2^24, at most 2^30 elements, [ErrLimit]
+// otherwise, and a precision, [ErrInvalid] otherwise.
+func (in Input) Check() error {
+	const op = "Input"
+	if n := len(in.Shape); n < 1 || n > maxGraphDims {
+		return fail(op, ErrLimit, in.Name, ": ", itoa(n), " dimensions, a graph takes 1 to 6")
+	}
+	elements := int64(1)
+	for _, d := range in.Shape {
+		if d < 1 || d > maxGraphDim {
+			return fail(op, ErrLimit, in.Name, ": dimension ", itoa(d), ", a graph takes 1 to 16777216")
+		}
+		if elements *= int64(d); elements > maxGraphElements {
+			return fail(op, ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
+		}
+	}
+	if in.Precision != -1 && (in.Precision < 1 || in.Precision > 32) {
+		return fail(op, ErrInvalid, in.Name, ": precision ", itoa(in.Precision), ", a graph takes 1 to 32 or -1")
+	}
+	return nil
+}
+
+// Range returns r, or false where the precision is not known.
+func (in Input) Range() (r int32, ok bool) {
+	if in.Precision < 1 || in.Precision > 32 {
+		return 0, false
+	}
+	return int32(int64(1)<<(in.Precision-1) - 1), true
+}
+
+// PrecisionError is a value of a parameter that is beyond its precision. It is [ErrPrecision].
+type PrecisionError struct {
+	Name      string
+	Index     int // in C order
+	Value     int32
+	Precision int
+}
+
+// Error has the reference's words.
+func (e *PrecisionError) Error() string {
+	return "parameter " + e.Name + " at index " + itoa(e.Index) + " value:" + strconv.Itoa(int(e.Value)) + " exceed of precision " + itoa(e.Precision)
+}
+
+// Unwrap returns [ErrPrecision].
+func (e *PrecisionError) Unwrap() error { return ErrPrecision }
+
+// Quantized is an int32 array whose values were found, or made, to be within an input's precision. What is later written
+// to the array that it was made of does not change it. Close it when done.
+type Quantized struct {
+	input Input
+	array *Array
+}
+
+// Data takes an array for an input with data, as the reference's SetInput does: int8 or int32 ([ErrType]) and of the
+// input's shape ([ErrShape]). int8 is widened to int32, and values beyond the precision are clamped to it.
+func (in Input) Data(ctx context.Context, a *Array) (*Quantized, error) {
+	return in.take(ctx, a, func(i int, v *int32, r int32) error {
+		*v = min(max(*v, -r), r)
+		return nil
+	})
+}
+
+// Param is Data for a parameter: a value beyond the precision is a [PrecisionError].
+func (in Input) Param(ctx context.Context, a *Array) (*Quantized, error) {
+	return in.take(ctx, a, func(i int, v *int32, r int32) error {
+		if -r <= *v && *v <= r {
+			return nil
+		}
+		return &PrecisionError{in.Name, i, *v, in.Precision}
+	})
+}
+
+func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r int32) error) (*Quantized, error) {
+	const op = "Input"
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	if _, err := a.container(op); err != nil {
+		return nil, err
+	}
+	if a.t != dtype.Int8 && a.t != dtype.Int32 {
+		return nil, fail(op, ErrType, in.Name, ": ", a.t.String(), ", a graph takes int8 and int32")
+	}
+	if !slices.Equal(a.shape, in.Shape) {
+		return nil, fail(op, ErrShape, in.Name, ": ", text(a.shape), " for ", text(in.Shape))
+	}
+	own, err := a.Clone() // nobody writes it from here on
+	if err != nil {
+		return nil, err
+	}
+	values, same, err := own.integers(ctx)
+	if r, ok := in.Range(); ok && err == nil {
+		for i := range values {
+			v := values[i]
+			if err = mend(i, &values[i], r); err != nil {
+				break
+			}
+			same = same && v == values[i]
+		}
+	}
+	if err == nil && !same {
+		_ = own.Close()
+		own, err = FromSlice(a.dev, values, a.shape...)
+	}
+	if err != nil {
+		_ = own.Close()
+		return nil, err
+	}
+	in.Shape = slices.Clone(in.Shape)
+	return &Quantized{in, own}, nil
+}
+
+// integers returns int8 or int32 elements as int32, and whether that is what they are.
+func (a *Array) integers(ctx context.Context) ([]int32, bool, error) {
+	if a.t == dtype.Int32 {
+		v, err := Data[int32](ctx, a)
+		return v, true, err
+	}
+	small, err := Data[int8](ctx, a)
+	v := make([]int32, len(small))
+	for i, s := range small {
+		v[i] = int32(s)
+	}
+	return v, false, err
+}
+
+// Input returns what the values were held to.
+func (q *Quantized) Input() Input {
+	if q == nil {
+		return Input{}
+	}
+	in := q.input
+	in.Shape = slices.Clone(in.Shape)
+	return in
+}
+
+// Array returns the int32 array, which stays q's. Writing to it forgoes the promise of its range.
+func (q *Quantized) Array() *Array {
+	if q == nil {
+		return nil
+	}
+	return q.array
+}
+
+// Close closes the array. Later calls do nothing.
+func (q *Quantized) Close() error {
+	if q == nil {
+		return nil
+	}
+	return q.array.Close()
+}

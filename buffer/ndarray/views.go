@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ndarray
+
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+)
+
+// Views are arrays of their own with the memory of the one they were taken from, which they keep alive. What is written
+// through one is seen through all. Close them when done.
+
+// View returns the array's bytes as elements of a type and shape, from the first byte on and of at most as many bytes. The
+// array must be contiguous ([ErrStride]) and the view no larger ([ErrShort]).
+func (a *Array) View(t dtype.Type, shape ...int) (*Array, error) {
+	return a.view("View", 0, t, shape)
+}
+
+// ViewAt is View from a byte of the array on.
+func (a *Array) ViewAt(offset int, t dtype.Type, shape ...int) (*Array, error) {
+	return a.view("ViewAt", offset, t, shape)
+}
+
+func (a *Array) view(op string, offset int, t dtype.Type, shape []int) (*Array, error) {
+	return a.derive(op, func(l layout) (layout, error) {
+		if !l.contiguous() {
+			return l, fail(op, ErrStride, "the array has gaps")
+		}
+		if offset < 0 || offset > l.bytes() {
+			return l, fail(op, ErrIndex, "byte ", itoa(offset), " of ", itoa(l.bytes()))
+		}
+		v, err := newLayout(op, t, shape, nil, l.offset+offset)
+		if err == nil && v.bytes() > l.bytes()-offset {
+			err = fail(op, ErrShort, itoa(l.bytes()-offset), " bytes, the view needs ", itoa(v.bytes()))
+		}
+		return v, err
+	})
+}
+
+// Reshape returns a view of a contiguous array with other dimensions and the same number of elements.
+func (a *Array) Reshape(shape ...int) (*Array, error) {
+	const op = "Reshape"
+	return a.derive(op, func(l layout) (layout, error) {
+		if !l.contiguous() {
+			return l, fail(op, ErrStride, "the array has gaps")
+		}
+		v, err := newLayout(op, l.t, shape, nil, l.offset)
+		if err == nil && v.elements() != l.elements() {
+			err = fail(op, ErrShape, text(l.shape), " to ", text(shape))
+		}
+		return v, err
+	})
+}
+
+// Slice returns a part: along dimension d the indices starts[d], starts[d]+steps[d] and so on, before ends[d] is reached.
+// Steps of nil are 1. A step may be negative: then the end is below the start, and -1 to include index 0. Bounds do not
+// count from the end when negative, and must lie in the dimension: [ErrIndex].
+func (a *Array) Slice(starts, ends, steps []int) (*Array, error) {
+	const op = "Slice"
+	return a.derive(op, func(l layout) (layout, error) {
+		return l.slice(op, Region{Starts: starts, Ends: ends, Steps: steps})
+	})
+}
+
+// Region is a part of an array as the reference's C functions take it: starts, ends and steps as in [Array.Slice], and the
+// number of indices that they select in each dimension. Sizes of nil are computed; given, they must agree.
+type Region struct{ Starts, Ends, Steps, Sizes []int }
+
+func (l layout) slice(op string, r Region) (layout, error) {
+	n := len(l.shape)
+	if len(r.Starts) != n || len(r.Ends) != n || r.Steps != nil && len(r.Steps) != n || r.Sizes != nil && len(r.Sizes) != n {
+		return l, fail(op, ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
+	}
+	out := layout{t: l.t, shape: make([]int, n), strides: slices.Clone(l.strides), offset: l.offset}
+	for d := range n {
+		step := 1
+		if r.Steps != nil {
+			step = r.Steps[d]
+		}
+		count, ok := indices(l.shape[d], r.Starts[d], r.Ends[d], step)
+		if !ok {
+			return l, fail(op, ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
+		}
+		if r.Sizes != nil && r.Sizes[d] != count {
+			return l, fail(op, ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
+		}
+		out.shape[d] = count
+		if count > 1 {
+			out.strides[d] *= step
+		}
+	}
+	if out.elements() > 0 { // else a start may be the end
+		for d, s := range r.Starts {
+			out.offset += s * l.strides[d] * l.t.Size()
+		}
+	}
+	return out.settled(), nil
+}
+
+// indices counts those from start on in steps before end, or reports bounds outside of the dimension.
+func indices(dim, start, end, step int) (int, bool) {
+	switch {
+	case step > 0 && 0 <= start && start <= end && end <= dim:
+		return (end-start)/step + min((end-start)%step, 1), true
+	case step < 0 && -1 <= end && end <= start && start < dim:
+		n, by := uint64(start-end), magnitude(step)
+		return int(n/by + min(n%by, 1)), true
+	}
+	return 0, false
+}
+
+// Index returns the part at the given indices of the first dimensions; the others stay.
+func (a *Array) Index(at ...int) (*Array, error) {
+	const op = "Index"
+	return a.derive(op, func(l layout) (layout, error) {
+		if len(at) > len(l.shape) {
+			return l, fail(op, ErrShape, itoa(len(at)), " indices for ", text(l.shape))
+		}
+		out := layout{t: l.t, shape: slices.Clone(l.shape[len(at):]), strides: slices.Clone(l.strides[len(at):]), offset: l.offset}
+		for d, i := range at {
+			if i < 0 || i >= l.shape[d] {
+				return l, fail(op, ErrIndex, itoa(i), " of dimension ", itoa(d), " of ", text(l.shape))
+			}
+			if l.shape[d] > 1 {
+				out.offset += i * l.strides[d] * l.t.Size()
+			}
+		}
+		return out, nil
+	})
+}
+
+// Transpose returns a view with the dimensions in another order: dimension d of the view is dimension axes[d] of the
+// array. Without axes the order is reversed.
+func (a *Array) Transpose(axes ...int) (*Array, error) {
+	const op = "Transpose"
+	return a.derive(op, func(l layout) (layout, error) {
+		n := len(l.shape)
+		order := slices.Clone(axes)
+		if len(axes) == 0 {
+			for d := range n {
+				order = append(order, n-1-d)
+			}
+		}
+		if len(order) != n {
+			return l, fail(op, ErrShape, itoa(len(axes)), " axes for ", text(l.shape))
+		}
+		out := layout{t: l.t, shape: make([]int, n), strides: make([]int, n), offset: l.offset}
+		var seen [maxDims]bool
+		for d, x := range order {
+			if x < 0 || x >= n || seen[x] {
+				return l, fail(op, ErrIndex, "axes ", text(axes), " of ", text(l.shape))
+			}
+			seen[x] = true
+			out.shape[d], out.strides[d] = l.shape[x], l.strides[x]
+		}
+		return out, nil
+	})
+}

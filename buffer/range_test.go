@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// memories makes a buffer of each kind with the given content. Those of states that need a kernel have been through one.
+func memories(t *testing.T, dev *gpu.Device, content []byte) map[string]*buffer.Buffer {
+	t.Helper()
+	made := map[string]*buffer.Buffer{}
+	keep := func(name string, b *buffer.Buffer, err error) *buffer.Buffer {
+		t.Helper()
+		check(t, err)
+		made[name] = b
+		return b
+	}
+	b, err := buffer.FromHost(dev, gpu.HostBytes(content))
+	keep("owned", b, err)
+	b, err = buffer.Wrap(dev, gpu.HostBytes(bytes.Clone(content)), nil)
+	keep("wrapped, on the host", b, err)
+	b, err = buffer.Wrap(dev, gpu.HostBytes(bytes.Clone(content)), nil)
+	check(t, second(keep("wrapped, on both", b, err).Readable()))
+	b, err = buffer.Wrap(dev, gpu.HostBytes(make([]byte, len(content))), nil)
+	check(t, keep("wrapped, on the device", b, err).Write(0, gpu.HostBytes(content)))
+	b, err = buffer.Map(dev, len(content))
+	check(t, keep("mapped", b, err).Access(t.Context(), true, func(m []byte) error { copy(m, content); return nil }))
+	return made
+}
+
+// device returns what the device's side of a buffer holds.
+func device(t *testing.T, b *buffer.Buffer) []byte {
+	t.Helper()
+	mem, err := b.Readable()
+	check(t, err)
+	out := make([]byte, b.Size())
+	check(t, mem.Read(t.Context(), gpu.Transfer{Host: gpu.HostBytes(out), Width: len(out), Pitch: len(out), Count: 1}))
+	return out
+}
+
+// TestRanges writes and reads every range of memory of every kind, and compares with Go memory, on the device's side too.
+func TestRanges(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for _, size := range []int{1, 6, 13, 16} {
+			want := make([]byte, size)
+			for name := range memories(t, dev, want) {
+				for i := range want {
+					want[i] = byte(rng.Uint32())
+				}
+				b := memories(t, dev, want)[name]
+				model := bytes.Clone(want)
+				for offset := range size + 1 {
+					for end := offset; end <= size; end++ {
+						part := make([]byte, end-offset)
+						for i := range part {
+							part[i] = byte(rng.Uint32())
+						}
+						switch rng.IntN(3) {
+						case 0:
+							check(t, b.Patch(t.Context(), offset, part))
+						case 1:
+							check(t, b.Update(t.Context(), offset, len(part), false, func(m []byte) error { copy(m, part); return nil }))
+						default:
+							check(t, b.Update(t.Context(), offset, len(part), true, func(m []byte) error {
+								if !bytes.Equal(m, model[offset:end]) {
+									t.Errorf("%s %d:%d: sees %v, want %v", name, offset, end, m, model[offset:end])
+								}
+								copy(m, part)
+								return nil
+							}))
+						}
+						copy(model[offset:], part)
+						r := buffer.Region{Offset: offset, Width: len(part), Pitch: len(part), Count: 1}
+						check(t, b.View(t.Context(), r, func(m []byte) error {
+							if !bytes.Equal(m, part) {
+								t.Errorf("%s %d:%d: %v, want %v", name, offset, end, m, part)
+							}
+							return nil
+						}))
+					}
+				}
+				if got := read(t, b); !bytes.Equal(got, model) {
+					t.Fatalf("%s: %v, want %v", name, got, model)
+				}
+				if got := device(t, b); !bytes.Equal(got, model) {
+					t.Fatalf("%s: the device has %v, want %v", name, got, model)
+				}
+			}
+		}
+	})
+}
+
+// TestRangesOfParts does so with Go memory that the device holds in parts.
+func TestRangesOfParts(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small, err := gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(1024))
+		check(t, err)
+		defer small.Close()
+		mine := make([]byte, 5000)
+		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
+		check(t, err)
+		touch := func(lo, hi int) { // as a kernel would
+			mem, base, err := b.WritableRange(lo, hi, false)
+			check(t, err)
+			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
+			b.Wrote(buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1})
+		}
+		check(t, b.Patch(t.Context(), 100, bytes.Repeat([]byte{1}, 4000)))
+		touch(512, 1024)
+		if err := second(b.Copy()); !errors.Is(err, buffer.ErrUnsynced) {
+			t.Errorf("a copy of results that were not synced: %v", err)
+		}
+		check(t, b.View(t.Context(), buffer.Region{Offset: 99, Width: 4901, Count: 1}, func(m []byte) error {
+			if m[0] != 0 || m[1] != 1 || m[413] != 0 || m[924] != 0 || m[925] != 1 {
+				t.Errorf("after a kernel: %v", m[:8])
+			}
+			return nil
+		}))
+		touch(512, 1024)
+		check(t, b.Update(t.Context(), 1000, 1000, true, func(m []byte) error {
+			if m[0] != 0 || m[24] != 1 {
+				t.Errorf("to update: %v", m[:32])
+			}
+			m[0] = 7
+			return nil
+		}))
+		mem, base, err := b.ReadableRange(768, 1024)
+		check(t, err)
+		word := make([]byte, 4)
+		check(t, mem.Read(t.Context(), gpu.Transfer{Offset: uint64(1000 - base), Host: gpu.HostBytes(word), Width: 4, Pitch: 4, Count: 1}))
+		if !bytes.Equal(word, []byte{7, 0, 0, 0}) {
+			t.Errorf("the device has %v", word)
+		}
+		c, err := b.Copy()
+		check(t, err)
+		check(t, b.Patch(t.Context(), 0, []byte("x")))
+		if got := read(t, c); got[0] != 0 || got[1000] != 7 || got[4099] != 1 {
+			t.Error("the copy holds other bytes")
+		}
+		check(t, errors.Join(b.Close(), c.Close()))
+	})
+}
+
+// TestRangeMoves holds Patch and View to moving what they name and nothing else.
+func TestRangeMoves(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for name, c := range map[string]struct{ up, down uint64 }{
+			"owned": {8, 8}, "wrapped, on the host": {0, 0}, "wrapped, on both": {8, 0}, "wrapped, on the device": {8, 8},
+		} {
+			b := memories(t, dev, make([]byte, 4096))[name]
+			was, before := b.Location(), dev.Stats()
+			check(t, b.Patch(t.Context(), 1024, []byte("12345678")))
+			check(t, b.View(t.Context(), buffer.Region{Offset: 1024, Width: 4, Pitch: 16, Count: 2}, func([]byte) error { return nil }))
+			after := dev.Stats()
+			if up, down := after.BytesUp-before.BytesUp, after.BytesDown-before.BytesDown; up != c.up || down != c.down {
+				t.Errorf("%s: %d bytes up and %d down, want %d and %d", name, up, down, c.up, c.down)
+			}
+			at(t, b, was)
+		}
+	})
+}
+
+func TestCopy(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		content := []byte("hello, world!")
+		for name, b := range memories(t, dev, content) {
+			c, err := b.Copy()
+			check(t, err)
+			check(t, b.Patch(t.Context(), 0, []byte("J")))
+			if got := read(t, c); !bytes.Equal(got, content) {
+				t.Errorf("%s: the copy holds %q", name, got)
+			}
+			check(t, errors.Join(c.Patch(t.Context(), 0, []byte("K")), c.Close()))
+			if got := read(t, b); got[0] != 'J' {
+				t.Errorf("%s: %q", name, got)
+			}
+			check(t, b.Close())
+			if err := second(b.Copy()); !errors.Is(err, gpu.ErrClosed) {
+				t.Errorf("%s closed: %v", name, err)
+			}
+		}
+		z, err := buffer.New(dev, 5)
+		check(t, err)
+		c, err := z.Copy()
+		check(t, err)
+		if got := read(t, c); !bytes.Equal(got, make([]byte, 5)) {
+			t.Errorf("a copy of zeros holds %v", got)
+		}
+	})
+}
+
+func TestRangeMistakes(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		content := []byte("0123456789")
+		nothing := func([]byte) error { return nil }
+		stop := errors.New("stop")
+		for name, b := range memories(t, dev, content) {
+			for i, c := range []struct{ err, want error }{
+				{b.Patch(t.Context(), -1, []byte("x")), gpu.ErrInvalid},
+				{b.Patch(t.Context(), 10, []byte("x")), gpu.ErrInvalid},
+				{b.Patch(t.Context(), math.MaxInt, []byte("x")), gpu.ErrInvalid},
+				{b.Update(t.Context(), 4, 7, true, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 4, -1, true, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 4, math.MaxInt, true, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 0, 1, true, nil), gpu.ErrInvalid},
+				{b.Update(t.Context(), 2, 3, false, func([]byte) error { return stop }), stop},
+				{b.View(t.Context(), buffer.Region{Width: 1, Count: 1}, nil), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Width: 11, Count: 1}, nothing), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Width: 1, Pitch: math.MaxInt, Count: 3}, nothing), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Width: 1, Pitch: 1 << 33, Count: 1<<31 + 1}, nothing), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Width: math.MaxInt, Pitch: math.MaxInt, Count: math.MaxInt}, nothing), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Offset: -1, Width: 1, Count: 1}, nothing), gpu.ErrInvalid},
+				{b.View(t.Context(), buffer.Region{Offset: 9, Width: 1, Count: 1}, func([]byte) error { return stop }), stop},
+			} {
+				if !errors.Is(c.err, c.want) {
+					t.Errorf("%s, mistake %d: %v, want %v", name, i, c.err, c.want)
+				}
+			}
+			if got := read(t, b); !bytes.Equal(got, content) {
+				t.Errorf("%s: after mistakes: %q", name, got)
+			}
+			check(t, b.Close())
+			if err := b.Patch(t.Context(), 0, []byte("x")); !errors.Is(err, gpu.ErrClosed) {
+				t.Errorf("%s closed: %v", name, err)
+			}
+			if err := b.View(t.Context(), buffer.Region{}, nothing); !errors.Is(err, gpu.ErrClosed) {
+				t.Errorf("%s closed: %v", name, err)
+			}
+		}
+	})
+}

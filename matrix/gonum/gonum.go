@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gonum
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// ErrValue is a number that the element type does not have: one that float32 would make infinite, a fraction as an integer.
+var ErrValue = driver.NewSentinel("ErrValue", "value that the element type does not have")
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("gonum: "+op, err, detail...)
+}
+
+// From makes a matrix with the elements of m, rounded to the nearest T; those of an integer T must be integers already.
+// Options are those of [matrix.New]; without any, the transpose of a matrix becomes one that is stored by columns.
+func From[T matrix.Elem](dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (*matrix.Dense[T], error) {
+	d, _, err := convert[T]("From", dev, m, opts)
+	return d, err
+}
+
+// Convert is From for float32, and also returns the largest relative change of a value: |float32(x) - x| / |x|. It is at
+// most 2^-24 unless there are subnormal numbers.
+func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (d *matrix.Dense[float32], change float64, err error) {
+	return convert[float32]("Convert", dev, m, opts)
+}
+
+func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Option) (d *matrix.Dense[T], change float64, err error) {
+	src, err := read[T](op, m)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, cols := src.rows, src.cols
+	if src.transposed {
+		rows, cols = cols, rows
+		if len(opts) == 0 {
+			opts = []matrix.Option{matrix.ColMajor()}
+		}
+	}
+	if d, err = matrix.New[T](dev, rows, cols, opts...); err != nil {
+		return nil, 0, err
+	}
+	if src.transposed {
+		t := d.T()
+		err = errors.Join(t.SetSlice(src.data), t.Close())
+	} else {
+		err = d.SetSlice(src.data)
+	}
+	if err != nil {
+		_ = d.Close()
+		return nil, 0, err
+	}
+	return d, src.change, nil
+}
+
+// source is what a matrix holds, or the one that it is the transpose of.
+type source[T matrix.Elem] struct {
+	rows, cols int
+	data       []T // row by row
+	transposed bool
+	change     float64
+}
+
+// maxTransposes is how many transposes of transposes are looked through.
+const maxTransposes = 64
+
+// read takes transposes off and converts the elements. gonum and its matrices panic where others return an error, for
+// example on a nil pointer in the interface.
+func read[T matrix.Elem](op string, m mat.Matrix) (s *source[T], err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			s, err = nil, fail(op, matrix.ErrInvalid, p.Error())
+		default:
+			s, err = nil, fail(op, matrix.ErrInvalid, "the matrix panics")
+		}
+	}()
+	s = new(source[T])
+	for range maxTransposes {
+		t, ok := m.(mat.Untransposer)
+		if !ok {
+			break
+		}
+		m, s.transposed = t.Untranspose(), !s.transposed
+	}
+	if m == nil {
+		return nil, fail(op, matrix.ErrNil, "nil matrix")
+	}
+	s.rows, s.cols = m.Dims()
+	s.data = make([]T, s.rows*s.cols)
+	r, dense := m.(mat.RawMatrixer)
+	var line []float64
+	var raw blas64.General
+	if dense {
+		raw = r.RawMatrix()
+	} else {
+		line = make([]float64, s.cols)
+	}
+	for i := range s.rows {
+		if dense {
+			line = raw.Data[i*raw.Stride:][:s.cols]
+		} else {
+			for j := range line {
+				line[j] = m.At(i, j)
+			}
+		}
+		if j := s.round(s.data[i*s.cols:][:s.cols], line); j >= 0 {
+			return nil, fail(op, ErrValue, strconv.FormatFloat(line[j], 'g', -1, 64), " at ", strconv.Itoa(i), ", ", strconv.Itoa(j))
+		}
+	}
+	return s, nil
+}
+
+// round converts a row. It returns the index of a number that T does not have, or -1.
+func (s *source[T]) round(dst []T, src []float64) int {
+	for j, x := range src {
+		y, back, ok := round[T](x)
+		if !ok {
+			return j
+		}
+		dst[j] = y
+		if x != back && x == x {
+			s.change = max(s.change, math.Abs((back-x)/x))
+		}
+	}
+	return -1
+}
+
+// round returns the nearest T, the number that it is, and whether there is one.
+func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
+	whole := x == math.Trunc(x)
+	switch p := any(&y).(type) {
+	case *float32:
+		*p = float32(x)
+		back = float64(*p)
+	case *matrix.Half:
+		*p = matrix.ToHalf(odd(x))
+		back = float64(p.Float32())
+	case *int32:
+		if !whole || x < math.MinInt32 || x > math.MaxInt32 {
+			return y, 0, false
+		}
+		*p, back = int32(x), x
+	case *uint32:
+		if !whole || x < 0 || x > math.MaxUint32 {
+			return y, 0, false
+		}
+		*p, back = uint32(x), x
+	}
+	return y, back, !math.IsInf(back, 0) || math.IsInf(x, 0)
+}
+
+// odd rounds to a float32 such that rounding that to 16 bits is the same as rounding x: what is not exact ends in an odd
+// bit, so that it is never taken for a tie. See Boldo and Melquiond, "When double rounding is odd".
+func odd(x float64) float32 {
+	y := float32(x)
+	if float64(y) == x || x != x || math.IsInf(float64(y), 0) || math.Float32bits(y)&1 == 1 {
+		return y
+	}
+	return math.Nextafter32(y, float32(math.Copysign(math.Inf(1), x-float64(y))))
+}
+
+// ToDense waits for what is queued and returns the elements as a matrix of gonum's. One without rows or columns becomes the
+// empty matrix, since gonum has no 0 x n.
+func ToDense[T matrix.Elem](ctx context.Context, m *matrix.Dense[T]) (*mat.Dense, error) {
+	data, err := m.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, cols := m.Dims()
+	if len(data) == 0 {
+		return new(mat.Dense), nil
+	}
+	out := make([]float64, len(data))
+	for i, v := range data {
+		switch v := any(v).(type) {
+		case float32:
+			out[i] = float64(v)
+		case matrix.Half:
+			out[i] = float64(v.Float32())
+		case int32:
+			out[i] = float64(v)
+		case uint32:
+			out[i] = float64(v)
+		}
+	}
+	return mat.NewDense(rows, cols, out), nil
+}
