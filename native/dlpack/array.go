@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package dlpack
+
+import (
+	"context"
+	"errors"
+	"unsafe"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/ndarray"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/native/cogent"
+)
+
+// FromArray makes a tensor of an array, for [Export] or [ExportLegacy]. Everything that was called on the device before is
+// done when it returns.
+//
+// The tensor keeps a share of the memory, so the array may be closed meanwhile; the device may not if the memory is the
+// GPU's. Memory that the library must not write is lent [ReadOnly], elements of less than a byte [Padded]. After a consumer
+// has written into host memory say Touch of the array; one that uses a WGPUBuffer submits to the same queue, and there is
+// nothing to say. While memory is lent, kernels and the consumer must not write what the other uses.
+//
+// It fails with [gpu.ErrInvalid] for a nil context or array and an unknown place, with the errors of array and device, and
+// with [gpu.ErrUnsupported] for memory that cannot be lent where it is, and without cgo.
+func FromArray(ctx context.Context, a *ndarray.Array, place Place) (*Tensor, error) {
+	const op = "FromArray"
+	if ctx == nil || a == nil || place > AsCopy {
+		return nil, fail(op, gpu.ErrInvalid, "nil context or array, or no such place")
+	}
+	t := &Tensor{
+		Device: Device{CPU, 0}, Type: a.DType(), Shape: wide(a.Shape()), Strides: wide(a.Strides()),
+		ByteOffset: uint64(a.Offset()),
+	}
+	if t.Type.Bits%8 != 0 {
+		t.Flags |= Padded
+	}
+	if place == AsCopy {
+		return t.ofCopy(ctx, a)
+	}
+	err := t.ofBuffer(ctx, a, place)
+	if place == OnHost && errors.Is(err, gpu.ErrUnsupported) {
+		return t.ofCopy(ctx, a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// ofCopy fills in a copy of the elements.
+func (t *Tensor) ofCopy(ctx context.Context, a *ndarray.Array) (*Tensor, error) {
+	mem, err := a.Bytes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.Data = unsafe.Pointer(unsafe.SliceData(mem))
+	t.Strides, t.ByteOffset = nil, 0
+	t.Flags |= Copied
+	return t, nil
+}
+
+// ofBuffer fills in the array's own memory.
+func (t *Tensor) ofBuffer(ctx context.Context, a *ndarray.Array, place Place) error {
+	b, err := a.Buffer()
+	if err != nil {
+		return err
+	}
+	back := func() {}
+	if b.HasHost() {
+		err = t.ofHost(ctx, b)
+	} else {
+		back, err = t.ofDevice(ctx, b, place)
+	}
+	if err != nil {
+		_ = b.Close()
+		return err
+	}
+	t.Release = func() {
+		back()
+		_ = b.Close() // whoever could be told is a consumer in another language
+	}
+	return nil
+}
+
+func (t *Tensor) ofHost(ctx context.Context, b *buffer.Buffer) error {
+	mem, err := b.Lend(ctx)
+	if err != nil {
+		return err
+	}
+	t.Data = unsafe.Pointer(unsafe.SliceData(mem.Bytes))
+	if mem.ReadOnly {
+		t.Flags |= ReadOnly
+	}
+	return nil
+}
+
+// lent is what a handle of ours stands for. It is valid as long as the tensor is.
+type lent struct {
+	buf    *buffer.Buffer
+	handle uintptr
+}
+
+// ofDevice fills in what the driver has: a WGPUBuffer, or Go memory.
+func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (back func(), err error) {
+	mem, err := b.Readable()
+	if err == nil {
+		err = b.Sync(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch h := mem.Handle().(type) {
+	case []byte:
+		t.Data = unsafe.Pointer(unsafe.SliceData(h))
+		return func() {}, nil
+	case *wgpu.Buffer:
+		if place == OnHost {
+			break
+		}
+		ref, back := cogent.Raw(h)
+		t.Device, t.Handle = Device{WebGPU, 0}, uintptr(ref)
+		t.origin = lent{b, t.Handle}
+		return back, nil
+	}
+	return nil, fail("FromArray", gpu.ErrUnsupported, "the memory of "+b.Device().Info().Driver)
+}
+
+// ToArray makes an array of a tensor in the tensor's memory: host memory becomes the host's side of an array of the
+// device, which is written back at Sync, and a WGPUBuffer of this very device is used where it is. The tensor is the
+// array's from then on: it is given back when the last user of that memory is closed, and its Close does nothing. What is
+// [ReadOnly] stays so. A WGPUBuffer that comes back to where it was lent shares the memory of the array that it was made
+// of, and is given back at once.
+//
+// It fails with [gpu.ErrInvalid] for a nil device or tensor, [gpu.ErrClosed], [gpu.ErrForeign] for a WGPUBuffer that is
+// not known to be the device's (see [Tensor.Trust]), [gpu.ErrReadOnly] for one that must not be written, since nothing
+// could keep kernels from it, [gpu.ErrUnsupported] for other devices and for elements that share bytes, what [Export]
+// refuses, and the errors of package ndarray. The tensor is the caller's to close then.
+func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
+	const op = "ToArray"
+	if dev == nil || t == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil device or tensor")
+	}
+	e, err := t.check(op)
+	if err == nil {
+		err = dev.Usable()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.Packed() {
+		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " without a byte for each")
+	}
+	shape, strides, offset, ok := t.narrow(e)
+	if !ok {
+		return nil, fail(op, ErrShape, "too large for this machine")
+	}
+	if !t.gone.CompareAndSwap(false, true) {
+		return nil, fail(op, gpu.ErrClosed, "the tensor")
+	}
+	var a *ndarray.Array
+	if e.elements == 0 || t.Device.Type.Host() {
+		mem, first := t.memory(e)
+		a, err = ndarray.WrapHost(dev, t.Type, mem, shape,
+			ndarray.Strides(strides...), ndarray.ByteOffset(first), ndarray.Release(t.Release))
+	} else {
+		a, err = t.onDevice(op, dev, shape, strides, offset)
+	}
+	if err != nil {
+		t.gone.Store(false)
+		return nil, err
+	}
+	return a, nil
+}
+
+// onDevice makes an array of a WGPUBuffer of the device. One that comes back is still the buffer that was lent: the array
+// takes a share of that, and the loan is over.
+func (t *Tensor) onDevice(op string, dev *gpu.Device, shape, strides []int, offset int) (*ndarray.Array, error) {
+	switch {
+	case t.Device.Type != WebGPU:
+		return nil, fail(op, gpu.ErrUnsupported, t.Device.String())
+	case t.Flags&ReadOnly != 0:
+		return nil, fail(op, gpu.ErrReadOnly, "a WGPUBuffer")
+	}
+	if o, ok := t.origin.(lent); ok && o.handle == t.Handle && o.buf.Device() == dev {
+		a, err := ndarray.New(o.buf, t.Type, shape, strides, offset)
+		if err == nil && t.Release != nil {
+			t.Release()
+		}
+		return a, err
+	}
+	d, ok := dev.Handle().(*wgpu.Device)
+	if !ok || t.origin != any(dev) {
+		return nil, fail(op, gpu.ErrForeign, "not known to be of this device")
+	}
+	return ndarray.WrapBuffer(dev, cogent.FromRaw(d, at(t.Handle)), t.Type, shape,
+		ndarray.Strides(strides...), ndarray.ByteOffset(offset), ndarray.Release(t.Release))
+}
+
+func wide(v []int) []int64 {
+	w := make([]int64, len(v))
+	for i, n := range v {
+		w[i] = int64(n)
+	}
+	return w
+}
+
+// narrow returns what places the elements in ints, if they fit. Without elements strides and offset are nothing.
+func (t *Tensor) narrow(e extent) (shape, strides []int, offset int, ok bool) {
+	ok = true
+	fits := func(n int64) int { ok = ok && int64(int(n)) == n; return int(n) }
+	shape, strides = make([]int, len(t.Shape)), make([]int, len(t.Shape))
+	steps := t.Strides
+	if steps == nil {
+		steps = compact(t.Shape)
+	}
+	for i, d := range t.Shape {
+		shape[i] = fits(d)
+		if e.elements > 0 && d > 1 {
+			strides[i] = fits(steps[i])
+		}
+	}
+	if e.elements > 0 {
+		offset = fits(int64(t.ByteOffset))
+	}
+	return shape, strides, offset, ok
+}

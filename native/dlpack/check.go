@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dlpack
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// extent is what the elements of a tensor span: bytes low to high, counted from the first element.
+type extent struct {
+	elements, low, high int64
+}
+
+// check judges a tensor of this program.
+func (t *Tensor) check(op string) (extent, error) {
+	switch {
+	case t == nil:
+		return extent{}, fail(op, gpu.ErrInvalid, "nil tensor")
+	case t.gone.Load():
+		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
+	case !t.Device.Type.Host() && t.Data != nil:
+		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.String())
+	case t.Device.Type.Host() && t.Handle != 0:
+		return extent{}, fail(op, ErrMemory, "a handle as host memory")
+	}
+	return t.judge(op, uintptr(t.Data))
+}
+
+// judge is the one judge of tensors, of those that are lent out and those that come in. The latter have no Data yet: what
+// a foreign library gives as an address becomes a pointer only when the rest is in order.
+func (t *Tensor) judge(op string, data uintptr) (extent, error) {
+	if why := badType(t.Type); why != "" {
+		return extent{}, fail(op, ErrType, t.Type.String(), why)
+	}
+	e, why := t.span()
+	if why != "" {
+		return extent{}, fail(op, ErrShape, fmt.Sprintf("%v, strides %v: %s", t.Shape, t.Strides, why))
+	}
+	if why := t.badMemory(e, data); why != "" {
+		return extent{}, fail(op, ErrMemory, why)
+	}
+	return e, nil
+}
+
+// badType says what is wrong with an element type, if anything is.
+func badType(t dtype.Type) string {
+	var ok bool
+	switch t.Code {
+	case dtype.Int, dtype.UInt:
+		ok = t.Bits >= 1 && t.Bits <= 8 || slices.Contains([]uint8{16, 32, 64, 128}, t.Bits)
+	case dtype.Float:
+		ok = slices.Contains([]uint8{16, 32, 64, 128}, t.Bits)
+	case dtype.BFloat:
+		ok = t.Bits == 16
+	case dtype.Complex:
+		ok = slices.Contains([]uint8{32, 64, 128}, t.Bits)
+	case dtype.OpaqueHandle:
+		ok = t.Bits == 32 || t.Bits == 64
+	case dtype.Float6E2M3FN, dtype.Float6E3M2FN:
+		ok = t.Bits == 6
+	case dtype.Float4E2M1FN:
+		ok = t.Bits == 4
+	default: // bool and the floats of one byte
+		ok = t.Bits == 8
+	}
+	switch {
+	case !t.Code.Known():
+		return ": unknown code"
+	case !ok:
+		return fmt.Sprintf(": %d bits", t.Bits)
+	case t.Lanes == 0:
+		return ": no lanes"
+	}
+	return ""
+}
+
+// span finds where the elements lie.
+func (t *Tensor) span() (e extent, why string) {
+	if len(t.Shape) > MaxRank {
+		return e, fmt.Sprintf("more than %d dimensions", MaxRank)
+	}
+	if t.Strides != nil && len(t.Strides) != len(t.Shape) {
+		return e, "not a stride for each dimension"
+	}
+	elements, _, ok := t.Type.Bytes(t.Shape)
+	if !ok {
+		return e, "a negative dimension, or more bytes than can be counted"
+	}
+	if elements == 0 {
+		return e, ""
+	}
+	low, high := int64(0), elements-1
+	if t.Strides != nil {
+		if low, high, ok = reach(t.Shape, t.Strides); !ok {
+			return e, "strides too large"
+		}
+	}
+	width := int64(t.Type.Size()) * 8
+	if t.Packed() {
+		width = int64(t.Type.Bits) * int64(t.Type.Lanes)
+	}
+	if high >= math.MaxInt64/width || low < -math.MaxInt64/width {
+		return e, "more bytes than can be counted"
+	}
+	return extent{elements, (low * width) >> 3, ((high+1)*width + 7) >> 3}, ""
+}
+
+// reach returns the lowest and the highest place of an element, in elements from the first one.
+func reach(shape, strides []int64) (low, high int64, ok bool) {
+	const most = math.MaxInt64 / 2 / MaxRank // so that sums cannot overflow
+	for i, d := range shape {
+		steps, s := d-1, strides[i]
+		if steps == 0 || s == 0 {
+			continue
+		}
+		if s < -most || s > most || steps > most/max(s, -s) {
+			return 0, 0, false
+		}
+		low += min(steps*s, 0)
+		high += max(steps*s, 0)
+	}
+	return low, high, true
+}
+
+// badMemory says what is wrong with where a tensor lies, as far as can be seen. Handles can be anything.
+func (t *Tensor) badMemory(e extent, data uintptr) string {
+	if e.elements == 0 {
+		return ""
+	}
+	if t.ByteOffset > math.MaxInt64-uint64(e.high) {
+		return fmt.Sprintf("offset %d", t.ByteOffset)
+	}
+	if !t.Device.Type.Host() {
+		return ""
+	}
+	if data < lowest {
+		return "no memory"
+	}
+	begin, end := int64(t.ByteOffset)+e.low, int64(t.ByteOffset)+e.high
+	if begin < 0 && uint64(-begin) > uint64(data-lowest) || end > 0 && uint64(end) > uint64(^uintptr(0)-data) ||
+		end-begin > math.MaxInt {
+		return fmt.Sprintf("bytes %d to %d of what is at %#x", begin, end, data)
+	}
+	return ""
+}
+
+// compact returns the strides of rows without gaps.
+func compact(shape []int64) []int64 {
+	strides := make([]int64, len(shape))
+	step := int64(1)
+	for i, d := range slices.Backward(shape) {
+		strides[i] = step
+		if d > 1 && step <= math.MaxInt64/d { // it does not fit only where a dimension is 0, and then does not matter
+			step *= d
+		}
+	}
+	return strides
+}

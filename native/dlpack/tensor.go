@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dlpack
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// DeviceType says what kind of memory a tensor lies in, with DLPack's values.
+type DeviceType int32
+
+// The device types of DLPack 1.1.
+const (
+	CPU         DeviceType = 1
+	CUDA        DeviceType = 2
+	CUDAHost    DeviceType = 3
+	OpenCL      DeviceType = 4
+	Vulkan      DeviceType = 7
+	Metal       DeviceType = 8
+	VPI         DeviceType = 9
+	ROCM        DeviceType = 10
+	ROCMHost    DeviceType = 11
+	ExtDev      DeviceType = 12
+	CUDAManaged DeviceType = 13
+	OneAPI      DeviceType = 14
+	WebGPU      DeviceType = 15
+	Hexagon     DeviceType = 16
+	MAIA        DeviceType = 17
+	Trainium    DeviceType = 18
+)
+
+// Host reports whether the CPU reads and writes such memory at any time.
+func (t DeviceType) Host() bool { return t == CPU || t == CUDAHost || t == ROCMHost }
+
+// Device is one of the devices of a type.
+type Device struct {
+	Type DeviceType
+	ID   int32
+}
+
+// Flags tell a consumer more about a tensor. [Legacy] has none.
+type Flags uint64
+
+// The flags of DLPack 1.1. Others are not passed on.
+const (
+	ReadOnly Flags = 1 << iota // the consumer must not write
+	Copied                     // the tensor is a copy, which nobody but the consumer has
+	Padded                     // elements of less than a byte have a byte each; without it they are packed
+	known    = ReadOnly | Copied | Padded
+)
+
+// Place says where [FromArray] takes an array's elements.
+type Place uint8
+
+// The places.
+const (
+	// InPlace is where the bits are: host memory if the array has some, to which results are brought back first, or else
+	// the device's buffer, as a WGPUBuffer and an offset. Nothing is copied otherwise.
+	InPlace Place = iota
+	// OnHost is host memory. What is only the GPU's is copied.
+	OnHost
+	// AsCopy is new host memory in any case, row by row without gaps, marked [Copied].
+	AsCopy
+)
+
+// MaxRank is how many dimensions a tensor may have.
+const MaxRank = 32
+
+// Tensor is memory that is lent, by this program with [Export] or to it by [Import], and how its elements lie there. It
+// must not be copied, and methods and Export of one Tensor must not run at the same time, except Close.
+type Tensor struct {
+	// Data is where host memory begins: Go's, which is pinned as long as it is lent and must hold no Go pointers, or
+	// anybody else's. It is nil for other devices, and may be for tensors without elements.
+	Data unsafe.Pointer
+	// Handle is what other devices have in its place: an address of theirs or an opaque handle.
+	Handle uintptr
+	Device Device
+	Type   dtype.Type
+	// Shape has at most [MaxRank] dimensions; none is a single element.
+	Shape []int64
+	// Strides count elements. Nil means row by row without gaps; [Import] always fills them.
+	Strides []int64
+	// ByteOffset is where the first element is, from Data or Handle on.
+	ByteOffset uint64
+	Flags      Flags
+	// Release, which may be nil, is called exactly once: by Close, or, once exported, when the consumer is done, on
+	// whatever thread it is then.
+	Release func()
+
+	origin any // what is behind a handle: lent by FromArray, or the *gpu.Device of Trust
+	gone   atomic.Bool
+}
+
+// Close gives the memory back to whom it belongs. It does nothing for a tensor that was exported: its consumer gives it
+// back. Later calls do nothing, from whichever goroutine.
+func (t *Tensor) Close() error {
+	if t != nil && t.gone.CompareAndSwap(false, true) && t.Release != nil {
+		t.Release()
+	}
+	return nil
+}
+
+// Contiguous reports whether the elements lie row by row without gaps. Tensors without elements do.
+func (t *Tensor) Contiguous() bool {
+	if t == nil {
+		return false
+	}
+	if t.Strides == nil || slices.Contains(t.Shape, 0) {
+		return true
+	}
+	return len(t.Strides) == len(t.Shape) && rowMajor(t.Shape, t.Strides)
+}
+
+// rowMajor ignores the strides of dimensions of size 1, which lead nowhere.
+func rowMajor(shape, strides []int64) bool {
+	want := int64(1)
+	for i, d := range slices.Backward(shape) {
+		if d != 1 && strides[i] != want {
+			return false
+		}
+		want *= d
+	}
+	return true
+}
+
+// Host returns the memory of a tensor that the CPU reads, from its lowest element to its highest, and the byte of it at
+// which the first element begins: 0 unless strides are negative. It fails with [gpu.ErrClosed], with [gpu.ErrUnsupported]
+// for memory of other devices, or with what [Export] refuses. The memory is dead once the tensor is closed; it must not
+// be written to if it is ReadOnly.
+func (t *Tensor) Host() (mem gpu.Host, first int, err error) {
+	const op = "Host"
+	e, err := t.check(op)
+	if err != nil {
+		return gpu.Host{}, 0, err
+	}
+	if !t.Device.Type.Host() {
+		return gpu.Host{}, 0, fail(op, gpu.ErrUnsupported, t.Device.String())
+	}
+	mem, first = t.memory(e)
+	return mem, first, nil
+}
+
+func (t *Tensor) memory(e extent) (mem gpu.Host, first int) {
+	mem = gpu.HostBytes([]byte{})
+	if e.elements > 0 {
+		begin := unsafe.Add(t.Data, int64(t.ByteOffset)+e.low)
+		mem = gpu.HostBytes(unsafe.Slice((*byte)(begin), e.high-e.low))
+	}
+	mem.ReadOnly = t.Flags&ReadOnly != 0
+	return mem, int(-e.low)
+}
+
+// Trust says that the handle of a [WebGPU] tensor that another library lends is a WGPUBuffer of this device, made with the
+// *wgpu.Device that [gpu.Device.Handle] returns, with the usages Storage, CopySrc and CopyDst. Nobody can check that, and
+// a wrong one ends the process. Tensors of [FromArray] need no trust, even after a way through another library.
+func (t *Tensor) Trust(dev *gpu.Device) {
+	if t != nil && dev != nil {
+		t.origin = dev
+	}
+}
+
+// Packed reports whether elements share bytes.
+func (t *Tensor) Packed() bool { return t != nil && t.Flags&Padded == 0 && t.Type.Bits%8 != 0 }
+
+// String reads, for example, "cpu:0".
+func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
+
+var deviceNames = map[DeviceType]string{
+	CPU: "cpu", CUDA: "cuda", CUDAHost: "cuda_host", OpenCL: "opencl", Vulkan: "vulkan", Metal: "metal", VPI: "vpi",
+	ROCM: "rocm", ROCMHost: "rocm_host", ExtDev: "ext_dev", CUDAManaged: "cuda_managed", OneAPI: "oneapi",
+	WebGPU: "webgpu", Hexagon: "hexagon", MAIA: "maia", Trainium: "trn",
+}
+
+// String returns the usual name in lower case, or "device99".
+func (t DeviceType) String() string {
+	if s, ok := deviceNames[t]; ok {
+		return s
+	}
+	return fmt.Sprintf("device%d", int32(t))
+}
