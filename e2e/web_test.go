@@ -17,13 +17,15 @@ import (
 // dist is the npm package as `make web-build` puts it together.
 var dist = filepath.Join("..", "web", "dist")
 
-// page runs the tests of testdata/web.mjs by name. A test that fails returns why.
+// page runs the tests of testdata/web.mjs and contract.mjs by name. A test that fails returns why.
 const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>npm package</title><link rel="icon" href="data:,">
 <script type="module" src="/page.mjs"></script></html>`
 
 const pageScript = `
-import * as web from '/web.mjs';
+import * as base from '/web.mjs';
+import * as more from '/contract.mjs';
+const web = {...base, ...more};
 globalThis.names = (group) => Object.keys(web[group]);
 globalThis.run = (group, name) => web[group][name]().then(() => '', (error) => error?.stack ?? String(error));
 globalThis.inWorker = (name) => new Promise((done) => {
@@ -51,7 +53,9 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 	mux := http.NewServeMux()
 	mux.Handle("/", chrome.Files{"/": page, "/page.mjs": pageScript, "/worker.mjs": workerScript})
 	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
-	mux.Handle("/web.mjs", http.FileServer(http.Dir("testdata")))
+	for _, file := range []string{"/web.mjs", "/contract.mjs"} {
+		mux.Handle(file, http.FileServer(http.Dir("testdata")))
+	}
 	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if policy != "" {
 			w.Header().Set("Content-Security-Policy", policy)
@@ -92,6 +96,13 @@ func TestWeb(t *testing.T) {
 	runWeb(t, p, "tests")
 }
 
+// TestWebContract runs those of the memory contract and of sparse matrices, on WebGPU and on the CPU's program.
+func TestWebContract(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "contract")
+}
+
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.
 func TestWebUnderPolicy(t *testing.T) {
 	runWeb(t, openWeb(t, strict), "everywhere")
@@ -115,9 +126,16 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
 		globalThis.gpu = await init();
 		globalThis.before = gpu.stats().liveBytes;
-		for (let i = 0; i < 100; i++) gpu.zeros(100, 100).add(1).eval();
+		const kept = [];
+		for (let i = 0; i < 100; i++) {
+			const s = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [1], offsets: [0, 1, 1]});
+			kept.push(
+				gpu.zeros(100, 100).add(1).eval(), gpu.zeros(1, 1).setValue(gpu.zeros(100, 100)).alias().T,
+				gpu.zeros(1, 1).resize(2, 2).take(gpu.zeros(3, 3)), s.columnSlice(0, 1).toDense(), s.values(),
+			);
+		}
 		await gpu.sync();
-		if (gpu.stats().liveBytes < before + 100 * 40000) throw new Error('nothing to collect');
+		if (gpu.stats().liveBytes < before + 100 * 40000 || kept.length < 500) throw new Error('nothing to collect');
 		return true;
 	})`)
 	p.CollectGarbage()

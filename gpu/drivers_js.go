@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build js
+//go:build js && !sublet_page && !sublet_cpu
 
 package gpu
 
@@ -11,3 +11,6 @@ import (
 )
 
 var drivers = []driver.Driver{browser.New(), cpu.New()}
+
+// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
+const RunsTwins = true

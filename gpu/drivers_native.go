@@ -11,3 +11,6 @@ import (
 )
 
 var drivers = []driver.Driver{cogent.New(), cpu.New()}
+
+// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
+const RunsTwins = true

@@ -65,9 +65,11 @@ func (g *engine) compile(build func() (shaders.Program, error), ahead bool) (*gp
 	for i, a := range p.Access {
 		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
 	}
-	return g.dev.Kernel(context.Background(), gpu.KernelDesc{
-		Label: p.Name, Source: p.Source, Bindings: access, Twin: p.Twin, Ahead: ahead,
-	})
+	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Ahead: ahead}
+	if gpu.RunsTwins && p.Twin != nil {
+		desc.Twin = p.Twin.RunTwin
+	}
+	return g.dev.Kernel(context.Background(), desc)
 }
 
 // keep holds a compiled kernel for later.

@@ -25,6 +25,11 @@ func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.F
 	return typed[T](fromBuffer("FromBuffer", dev, dtypeOf[T](), rows, cols, memoryOf[T](src), flags, opts))
 }
 
+// AnyFromBuffer is [FromBuffer] for an element type known at run time, of [gpu.Host] memory or the handle of a GPU buffer.
+func AnyFromBuffer(dev *gpu.Device, t DType, rows, cols int, src any, flags buffer.Flags, opts ...Option) (*Any, error) {
+	return fromBuffer("FromBuffer", dev, t, rows, cols, untyped(src), flags, opts)
+}
+
 // memory is what matrices are made from: host memory, or else a handle.
 type memory struct {
 	host   gpu.Host
@@ -33,11 +38,15 @@ type memory struct {
 }
 
 func memoryOf[T Elem](src any) memory {
-	switch s := src.(type) {
-	case []T:
+	if s, ok := src.([]T); ok {
 		return memory{host: hostOf(s), isHost: true}
-	case gpu.Host:
-		return memory{host: s, isHost: true}
+	}
+	return untyped(src)
+}
+
+func untyped(src any) memory {
+	if h, ok := src.(gpu.Host); ok {
+		return memory{host: h, isHost: true}
 	}
 	return memory{handle: src}
 }
@@ -102,6 +111,11 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 	return m.Any().setValueFrom(rows, cols, memoryOf[T](src), flags, opts)
 }
 
+// SetValueFrom is [Dense.SetValueFrom] for what [AnyFromBuffer] takes.
+func (m *Any) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Option) error {
+	return m.setValueFrom(rows, cols, untyped(src), flags, opts)
+}
+
 func (m *Any) setValueFrom(rows, cols int, src memory, flags buffer.Flags, opts []Option) error {
 	const op = "SetValueFrom"
 	if err := m.usable(op); err != nil {
@@ -145,6 +159,24 @@ func (m *Dense[T]) SetValue(src *Dense[T]) error {
 		return err
 	}
 	return m.a.setValue(op, &src.a)
+}
+
+// SetValue is [Dense.SetValue]. src may be a part of m.
+func (m *Any) SetValue(src *AnyPart) error {
+	const op = "SetValue"
+	if err := m.usable(op); err != nil {
+		return err
+	}
+	if src == nil {
+		return fail(op, ErrNil, "nil matrix")
+	}
+	if err := src.m.usable(op); err != nil {
+		return err
+	}
+	if src.m.t != m.t {
+		return fail(op, ErrInvalid, DType(src.m.t).String(), " to ", DType(m.t).String())
+	}
+	return m.setValue(op, src.m)
 }
 
 func (m *Any) setValue(op string, src *Any) error {

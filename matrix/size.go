@@ -5,15 +5,14 @@ package matrix
 // Resize gives an owned matrix another size. Its elements are undefined afterwards, unless the size is what it was.
 // Memory that is large enough is kept. External matrices keep their size, [ErrExternalResize], and so do views and
 // matrices that have views: [ErrView].
-func (m *Dense[T]) Resize(rows, cols int) error {
+func (m *Dense[T]) Resize(rows, cols int) error { return m.Any().Resize(rows, cols) }
+
+// Resize is [Dense.Resize].
+func (m *Any) Resize(rows, cols int) error {
 	const op = "Resize"
-	if err := m.Any().usable(op); err != nil {
+	if err := m.usable(op); err != nil {
 		return err
 	}
-	return m.a.resize(op, rows, cols)
-}
-
-func (m *Any) resize(op string, rows, cols int) error {
 	if err := checkDims(op, rows, cols); err != nil {
 		return err
 	}
@@ -44,14 +43,17 @@ func (m *Any) resize(op string, rows, cols int) error {
 
 // SetShape gives a matrix without gaps another shape of as many elements, which keep their order in memory. Nothing moves.
 // External matrices and views may be given one, too; matrices that share the memory keep theirs.
-func (m *Dense[T]) SetShape(rows, cols int) error {
+func (m *Dense[T]) SetShape(rows, cols int) error { return m.Any().SetShape(rows, cols) }
+
+// SetShape is [Dense.SetShape].
+func (m *Any) SetShape(rows, cols int) error {
 	const op = "SetShape"
-	if err := m.Any().usable(op); err != nil {
+	if err := m.usable(op); err != nil {
 		return err
 	}
-	l, err := m.a.reshape(op, rows, cols)
+	l, err := m.reshape(op, rows, cols)
 	if err == nil {
-		m.a.layout = l
+		m.layout = l
 	}
 	return err
 }

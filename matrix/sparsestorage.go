@@ -50,8 +50,8 @@ func (p *parts) check(op string, dev *gpu.Device, t fuse.Type) error {
 		return fail(op, ErrInvalid, "nil device")
 	case t == fuse.F16:
 		return fail(op, ErrUnsupported, "sparse matrices of float16")
-	case p.format > BlockColumn:
-		return fail(op, ErrInvalid, "unknown format")
+	case p.format > BlockColumn || t > fuse.F16:
+		return fail(op, ErrInvalid, "unknown format or element type")
 	case p.rows < 0 || p.cols < 0:
 		return fail(op, ErrSize, "negative dimensions ", itoa(p.rows), "x", itoa(p.cols))
 	case p.rows > math.MaxInt32 || p.cols > math.MaxInt32 || len(p.index) > math.MaxInt32:
@@ -71,7 +71,7 @@ func (p *parts) checkLengths(op string) error {
 	switch {
 	case n > math.MaxInt32:
 		return fail(op, ErrLimit, "more than 2147483647 values")
-	case p.values.Bytes == nil && n > 0:
+	case p.values.Bytes == nil && p.values.Foreign == nil && n > 0:
 		return fail(op, ErrNil, "no values")
 	case p.index == nil && have > 0:
 		return fail(op, ErrNil, "no indices")

@@ -35,9 +35,14 @@ type Program struct {
 	Name   string // for people: the family, the kernel and its variant
 	Source string
 	Access []Access
-	// Twin does the same in Go: the workgroup counts, the parameter block, and the bytes of each storage binding. It is
-	// nil where the program holds WGSL of the user's, which Go cannot run.
-	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+	// Twin does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
+	Twin Twin
+}
+
+// Twin runs a kernel in Go, given the workgroup counts, the parameter block, and the bytes of each storage binding. It is
+// an interface because the linker leaves out a method that nobody calls: a program without the oracle then has no twins.
+type Twin interface {
+	RunTwin(groups [3]uint32, params []byte, storage [][]byte)
 }
 
 // Ceil divides and rounds up.

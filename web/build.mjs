@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Puts the npm package together in dist/: the sources as one module, because a page waits for each file that it has to
-// ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the program there.
+// ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the programs there.
 
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
@@ -17,7 +17,7 @@ const folder = (/** @type {string} */ name) => readdirSync(join(here, name)).map
 
 mkdirSync(dist, {recursive: true});
 for (const file of readdirSync(dist)) {
-  if (file !== 'sublet.wasm') rmSync(join(dist, file), {recursive: true});
+  if (!file.endsWith('.wasm')) rmSync(join(dist, file), {recursive: true});
 }
 await build({
   entryPoints: [join(here, 'src', 'index.mjs')],
@@ -44,7 +44,7 @@ for (const file of [
 const float16 = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', 'github.com/x448/float16'], {encoding: 'utf8', cwd: here}).trim();
 const parts = [
   readFileSync(join(here, '..', 'NOTICE'), 'utf8'),
-  `wasm_exec.js and the parts of Go's runtime and libraries in sublet.wasm:\n\n${readFileSync(join(goroot, 'LICENSE'), 'utf8')}`,
-  `github.com/x448/float16 in sublet.wasm:\n\n${readFileSync(join(float16, 'LICENSE'), 'utf8')}`,
+  `wasm_exec.js and the parts of Go's runtime and libraries in the .wasm files:\n\n${readFileSync(join(goroot, 'LICENSE'), 'utf8')}`,
+  `github.com/x448/float16 in the .wasm files:\n\n${readFileSync(join(float16, 'LICENSE'), 'utf8')}`,
 ];
 writeFileSync(join(dist, 'NOTICE'), parts.join('\n---\n\n'));

@@ -48,25 +48,74 @@ export interface ReduceOptions {
   readonly axis?: 0 | 1 | -1 | -2;
 }
 
-/** Options of a new matrix. */
+/** Where a matrix lies in its memory. */
 export interface MatrixOptions {
   /** float32, or what a typed array's own class says. */
   readonly dtype?: DType;
   /** "row" by default. */
   readonly order?: Order;
+  /** Elements before the first. 0 by default. */
+  readonly offset?: number;
+  /** Elements between the beginnings of two rows (columns, in column order). Their length by default; `ErrStride` if less. */
+  readonly stride?: number;
+  /** Demands an offset that is a multiple of 16 bytes and a stride that is one of 4 elements: `ErrAlignment` otherwise. */
+  readonly aligned?: boolean;
+  /**
+   * Demands a stride of at least the next multiple of 4 elements, `ErrCapacity` otherwise, and memory for whole rows
+   * (columns). What is between the end of a row and the next is set to zero, in a typed array at the next
+   * {@link Matrix.sync}, and stays zero whatever is assigned. Matrices of their own memory get such a stride by themselves.
+   */
+  readonly padded?: boolean;
 }
 
 /** Options of a matrix in memory of yours. */
 export interface WrapOptions extends MatrixOptions {
-  /** Elements before the first. 0 by default. */
-  readonly offset?: number;
-  /** Elements between the beginnings of two rows (columns, in column order). Their length by default. */
-  readonly stride?: number;
   /**
-   * Called once, when the matrix is closed and nothing uses the memory any more. "destroy" stands for destroying the
-   * GPUBuffer, which unmaps it.
+   * Called once, when the matrix is closed, its aliases are, and nothing uses the memory any more. "destroy" stands for
+   * destroying the GPUBuffer, which unmaps it.
    */
   readonly release?: (() => void) | "destroy";
+}
+
+/** What becomes of memory that a matrix is made from or set to. Without a flag, a typed array is copied to the device. */
+export interface FromBufferOptions extends WrapOptions {
+  /** Uses the memory itself, as {@link Gpu.wrap} and {@link Gpu.wrapBuffer} do; {@link Matrix.external} is true then. */
+  readonly dontOwnBuffer?: boolean;
+  /** Copies a GPUBuffer on its device. */
+  readonly setValueOnDevice?: boolean;
+  /** Of memory that is copied: it holds the elements row by row, whatever the `order` of the matrix. */
+  readonly rowMajorInput?: boolean;
+}
+
+/** How a sparse matrix is stored: column after column, row after row, or whole columns, zeros included. */
+export type SparseFormat = "csc" | "csr" | "blockColumn";
+
+/** The parts of a sparse matrix, as SciPy calls them `data`, `indices` and `indptr`. */
+export interface SparseParts {
+  readonly format: SparseFormat;
+  /** The stored values, of block columns all elements of each: float32, int32 or uint32. */
+  readonly values: Values;
+  /**
+   * For each value its row ("csc") or column ("csr"), increasing within a column (row); of block columns the number of each.
+   * 2147483647 at most.
+   */
+  readonly indices: Int32Array | Uint32Array | readonly number[];
+  /**
+   * Where each column (row) begins among the values, and at the end their number: one more than there are columns (rows).
+   * Block columns have none.
+   */
+  readonly offsets?: Int32Array | Uint32Array | readonly number[];
+  /** float32, or what a typed array's own class says. */
+  readonly dtype?: DType;
+}
+
+/** Parts that stay yours. */
+export interface SparseMemory extends SparseParts {
+  readonly values: Float32Array | Int32Array | Uint32Array;
+  readonly indices: Int32Array | Uint32Array;
+  readonly offsets?: Int32Array | Uint32Array;
+  /** Called once, when the matrix is closed, its slices and the matrices of its values are, and nothing uses the memory. */
+  readonly release?: () => void;
 }
 
 /** Options of {@link init}. */
@@ -77,8 +126,11 @@ export interface InitOptions {
   readonly device?: GPUDevice;
   /** Which of several GPUs to take. The fastest by default. */
   readonly power?: "high-performance" | "low-power";
-  /** Whether to compute on the CPU, slowly, where there is no WebGPU. True by default; see {@link Info.driver}. */
-  readonly fallback?: boolean;
+  /**
+   * Whether to compute on the CPU, slowly, where there is no WebGPU. True by default; see {@link Info.driver}. That is a
+   * program of its own, loaded only then: the package's `sublet-cpu.wasm`, or what is given here in place of true.
+   */
+  readonly fallback?: boolean | string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
 }
 
 /**
@@ -94,9 +146,10 @@ export class SubletError extends Error {
   constructor(code: string, message: string, options?: { cause?: unknown });
   readonly name: "SubletError";
   /**
-   * What went wrong: `ErrShape`, `ErrIndex`, `ErrInvalid`, `ErrSize`, `ErrLimit`, `ErrShort`, `ErrStride`, `ErrAlignment`,
-   * `ErrUnsupported`, `ErrForeign`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`,
-   * `ErrDeviceLost`, `ErrInternal`, or `exited` when the WebAssembly program has died.
+   * What went wrong: `ErrShape`, `ErrIndex`, `ErrInvalid`, `ErrNil`, `ErrSize`, `ErrLimit`, `ErrShort`, `ErrStride`,
+   * `ErrAlignment`, `ErrCapacity`, `ErrExternalResize`, `ErrView`, `ErrSparse`, `ErrOrder`, `ErrExternal`, `ErrUnsupported`,
+   * `ErrForeign`, `ErrClosed`, `ErrMapped`, `ErrSyntax`, `ErrCompile`, `ErrNoAdapter`, `ErrNoMemory`, `ErrDeviceLost`,
+   * `ErrInternal`, or `exited` when the WebAssembly program has died.
    */
   readonly code: string;
 }
@@ -157,8 +210,8 @@ export class Gpu {
   readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
 
   /**
-   * Makes a matrix of its own memory. The values, in the order in which they lie in memory, are copied at once; without
-   * any the elements are 0.
+   * Makes a matrix of its own memory. The values, row by row (column by column, in column order) and without gaps, are
+   * copied at once; without any the elements are 0.
    */
   matrix(rows: number, cols: number, values?: Values, options?: MatrixOptions): Matrix;
   zeros(rows: number, cols: number, options?: MatrixOptions): Matrix;
@@ -180,7 +233,31 @@ export class Gpu {
    */
   wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
   /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */
-  map(rows: number, cols: number, options?: MatrixOptions): Matrix;
+  map(rows: number, cols: number, options?: Pick<MatrixOptions, "dtype" | "order">): Matrix;
+  /**
+   * Makes a matrix from memory, as the flags among the options say: of the memory itself, or of a copy of what `offset` and
+   * `stride` place in it. A copy has no gaps and its own memory.
+   *
+   * Throws `ErrInvalid` for flags that exclude each other or do not fit the memory, and for a `release` of memory that is
+   * copied; `ErrShort` for too little memory. Nothing is taken over then.
+   */
+  fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
+
+  /**
+   * Makes a sparse matrix with a copy of its parts, which are checked: missing ones are `ErrNil`, too few or too many
+   * `ErrShort` and `ErrShape`, indices beyond the dimensions `ErrIndex`, and what does not increase as it should `ErrSparse`.
+   */
+  sparse(rows: number, cols: number, parts: SparseParts): Sparse;
+  /**
+   * Makes a sparse matrix of typed arrays of yours. The values are used as {@link Gpu.wrap} uses them; indices and offsets
+   * are checked and copied now, and again at {@link Sparse.touch}. None of the three is ever resized.
+   */
+  wrapSparse(rows: number, cols: number, parts: SparseMemory): Sparse;
+  /**
+   * The elements that are not 0, by their bits: -0 and NaN are kept. Block columns are those with such an element. It reads
+   * the whole matrix and goes through it on the CPU. "csc" by default.
+   */
+  sparseFrom(x: Expr, options?: { readonly format?: SparseFormat }): Promise<Sparse>;
 
   /**
    * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
@@ -347,7 +424,10 @@ export class Expr {
   [Symbol.dispose](): void;
 }
 
-/** A part of a matrix or another arrangement of it, in the same memory. It does not keep a closed matrix open. */
+/**
+ * A part of a matrix or another arrangement of it, in the same memory. It does not keep a closed matrix open. When the
+ * matrix is given another size or other memory, views and expressions made before are of no use any more: `ErrView`.
+ */
 export class View extends Expr {
   readonly T: View;
   transpose(): View;
@@ -363,23 +443,40 @@ export class View extends Expr {
   assign(x: Operand): this;
 }
 
-/** A matrix in memory. Close it when done; `using` does so, and the garbage collector does at some time. */
+/**
+ * A matrix in memory. Close it when done; `using` does so, and the garbage collector does at some time.
+ *
+ * Some calls give a matrix another size or other memory. The new size is there at once, the work is queued. If the GPU's
+ * side refuses, for want of memory for example, the matrix becomes what it was before: whoever used it meanwhile gets the
+ * error, and so does {@link Gpu.sync}. A call that throws changes nothing.
+ */
 export class Matrix extends View {
   /** Whose memory it is. */
   readonly mode: "owned" | "external" | "mapped";
+  /**
+   * Whether the matrix uses somebody else's memory. {@link Matrix.setValueFrom} may make it false, the memory staying where
+   * it is; who frees the memory is another question, which `release` answers.
+   */
+  readonly external: boolean;
   readonly order: Order;
   /** Elements between the beginnings of two rows (columns, in column order). */
   readonly stride: number;
-  /** Elements before the first, in a GPU buffer. */
+  /** Elements before the first, in the memory it was placed in. */
   readonly offset: number;
+  /** How many elements the memory has for the matrix; of memory that is not ours, those of the size that it was wrapped with. */
+  readonly capacity: number;
   readonly closed: boolean;
+  /** Where the current elements are, after everything that was called before: nowhere yet means zeros. */
+  readonly location: Promise<"none" | "host" | "device" | "both">;
   /**
    * The GPU buffer with the elements, after everything that was called before. It stays the matrix's: use it until the
    * matrix is closed, and submit your commands before you call this library again.
    */
   readonly buffer: Promise<GPUBuffer>;
 
-  /** Replaces all elements of an owned matrix, in the order in which they lie in memory. They are copied at once. */
+  /** As for a view; an empty matrix of its own memory, 0x0, takes the size of what is assigned. */
+  assign(x: Operand): this;
+  /** Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. */
   set(values: Values): this;
   /** Of wrapped memory: brings back what computations wrote since the last time. It also waits. */
   sync(): Promise<void>;
@@ -391,6 +488,102 @@ export class Matrix extends View {
    * is not to be used afterwards.
    */
   access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>): Promise<T>;
+
+  /**
+   * Copies a matrix or computes an expression, its size included. The result goes into the memory that the matrix has; if it
+   * does not fit there a matrix of its own memory gets new memory, and one of memory of yours is left as it was:
+   * `ErrExternalResize`. {@link Matrix.external} stays what it is. A matrix of which there are aliases keeps its size, and so
+   * do the values of a sparse one: `ErrView`. x may be a part of the matrix.
+   */
+  setValue(x: Expr): this;
+  /**
+   * Replaces size and elements by those of memory: what {@link Gpu.fromBuffer} takes, of the matrix's element type.
+   *
+   * With `dontOwnBuffer` the matrix gives up its memory, which is released if nobody else has it, and uses this one;
+   * `external` is true then. A copy goes where {@link Matrix.setValue} would put it, with the same errors, and `external` is
+   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed.
+   */
+  setValueFrom(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): this;
+  /** Makes the matrix one of other memory of yours: what {@link Gpu.wrap} or {@link Gpu.wrapBuffer} take. */
+  rebind(data: ArrayBufferLike | ArrayBufferView | GPUBuffer, rows: number, cols: number, options?: WrapOptions): this;
+  /**
+   * Becomes what the other is, memory, size, element type and flags, and leaves it an empty matrix. The matrix gives up its
+   * own memory. Taking from itself does nothing. Expressions made of either before go with the memory.
+   */
+  take(other: Matrix): this;
+  /** Returns a matrix that is what this one was, and leaves this one empty. */
+  move(): Matrix;
+  /** Exchanges two matrices: memory, size, element type and flags. Nothing moves. */
+  swap(other: Matrix): this;
+  /** Gives up the memory: the matrix is empty, and takes the size of whatever is assigned to it first. */
+  reset(): this;
+  /**
+   * Gives a matrix of its own memory another size. Memory that is large enough is kept; the elements are undefined, unless
+   * the size is what it was. `ErrExternalResize` for memory of yours, `ErrView` where there are aliases.
+   */
+  resize(rows: number, cols: number): this;
+  /**
+   * Another shape of as many elements, which keep their order in memory; `ErrShape` for another number. Nothing moves. The
+   * matrix must have no gaps, `ErrStride`; it may be of memory of yours, and aliases keep their shape.
+   */
+  setShape(rows: number, cols: number): this;
+  /** Another matrix of the same memory: what is written to one is in both. Each is closed by itself, the last releases. */
+  alias(): Matrix;
+  /** A copy in memory of its own, row by row. */
+  clone(): Matrix;
+}
+
+/**
+ * A matrix of which only some elements are stored; see {@link Gpu.sparse}. Close it when done.
+ *
+ * Slices and the matrix of the values share its memory, and keep it until they are closed.
+ */
+export class Sparse {
+  private constructor();
+  readonly rows: number;
+  readonly cols: number;
+  readonly shape: [rows: number, cols: number];
+  readonly dtype: DType;
+  readonly format: SparseFormat;
+  /** The number of stored values, of block columns all elements of them. */
+  readonly nnz: number;
+  /** Whether the memory is yours. */
+  readonly external: boolean;
+  readonly closed: boolean;
+
+  /** The same matrix with all its elements, or with `out` in that matrix, of the same size and element type, and returns it. */
+  toDense(): Matrix;
+  toDense<T extends View>(options: { readonly out: T }): T;
+  /**
+   * The product with a dense matrix or expression: queued, as with {@link Expr.eval}, or with `out` in that matrix, which may
+   * be y or share memory with it. The sum of an element is made in an order that depends on this matrix alone.
+   */
+  matmul(y: Expr): Matrix;
+  matmul<T extends View>(y: Expr, options: { readonly out: T }): T;
+  /** Some columns as a view, for "csc" only: `ErrUnsupported` for others. Close it when done. */
+  columnSlice(start: number, count: number): Sparse;
+  /**
+   * Adds an entry behind all others: column by column and within a column row by row, in "csr" row by row. Another order, or
+   * an entry that is there already, is `ErrOrder`. Memory of yours is `ErrExternal`, slices and matrices with slices or a
+   * matrix of their values are `ErrView`, block columns `ErrUnsupported`.
+   */
+  append(i: number, j: number, value: number): this;
+  /**
+   * The stored values as a matrix of the same memory: one row, or of block columns a matrix with those columns. What is
+   * assigned to it changes this matrix. It cannot be resized. Close it when done.
+   */
+  values(): Matrix;
+  /** Copies of the parts, of a slice those of its columns. */
+  read(): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
+  /** Of wrapped memory: brings back values that computations wrote. */
+  sync(): Promise<void>;
+  /**
+   * Of wrapped memory: says that you wrote to it, values or structure. It is checked again: `ErrSparse` or `ErrIndex` means
+   * that the call had no effect.
+   */
+  touch(): this;
+  close(): void;
+  [Symbol.dispose](): void;
 }
 
 /** An element-wise function of yours; see {@link Gpu.fn}. */

@@ -5,12 +5,12 @@
 import {SubletError, init} from '/dist/index.mjs';
 
 /** @param {boolean} ok @param {string} what */
-function check(ok, what) {
+export function check(ok, what) {
   if (!ok) throw new Error(what);
 }
 
 /** Compares numbers: equal, or no further apart than the tolerance allows (absolute, one or one per element). */
-function same(got, want, what, tolerance = 0) {
+export function same(got, want, what, tolerance = 0) {
   const [g, w] = [Array.from(got), Array.from(want)];
   check(g.length === w.length, `${what}: ${g.length} elements, want ${w.length}`);
   g.forEach((x, i) => {
@@ -20,7 +20,7 @@ function same(got, want, what, tolerance = 0) {
 }
 
 /** Expects a SubletError with the code, thrown or rejected. */
-async function fails(code, what, run) {
+export async function fails(code, what, run) {
   let result;
   try {
     result = await run();
@@ -33,7 +33,7 @@ async function fails(code, what, run) {
 }
 
 /** Expects a SubletError thrown by the call itself. */
-async function throws(code, what, run) {
+export async function throws(code, what, run) {
   let returned = false;
   await fails(code, what, () => {
     run();
@@ -42,7 +42,7 @@ async function throws(code, what, run) {
 }
 
 /** Numbers from -1 to 1 that are the same every time. */
-function noise(n, seed = 1) {
+export function noise(n, seed = 1) {
   let s = seed * 2654435761 >>> 0;
   return Float32Array.from({length: n}, () => {
     s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
@@ -51,7 +51,7 @@ function noise(n, seed = 1) {
 }
 
 /** The product in float64 and how far float32 may be off: k * 2^-24 * sum |a||b|. */
-function reference(a, b, m, k, n) {
+export function reference(a, b, m, k, n) {
   const c = new Float64Array(m * n), bound = new Float64Array(m * n);
   for (let i = 0; i < m; i++) {
     for (let j = 0; j < n; j++) {
@@ -80,14 +80,14 @@ const withGpu = (run, options) => async () => {
 const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
 
 /** @param {GPUDevice} device @param {Float32Array} values */
-function gpuBuffer(device, values) {
+export function gpuBuffer(device, values) {
   const buffer = device.createBuffer({size: values.byteLength, usage});
   device.queue.writeBuffer(buffer, 0, values);
   return buffer;
 }
 
 /** @param {GPUDevice} device @param {GPUBuffer} buffer */
-async function contents(device, buffer) {
+export async function contents(device, buffer) {
   const staging = device.createBuffer({size: buffer.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST});
   const encoder = device.createCommandEncoder();
   encoder.copyBufferToBuffer(buffer, 0, staging, 0, buffer.size);
@@ -437,9 +437,10 @@ export const tests = {
     // Every method with whatever may be passed: only errors of ours, and the program lives on.
     const odd = [undefined, null, NaN, -1, 1e20, 0.5, 2, '', 'x', true, 1n, Symbol('s'), [], [1, 2], {}, () => {}, new Float32Array(2), new ArrayBuffer(8),
       new Proxy({}, {get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); }}), gpu, gpu.zeros(2, 2), gpu.zeros(2, 2).add(1)];
-    const skip = new Set(['constructor', 'close', 'zeros', 'ones', 'full', 'eye', 'map']);
+    const skip = new Set(['constructor', 'close', 'zeros', 'ones', 'full', 'eye', 'map', 'resize']);
     const calls = [];
-    for (const object of [gpu, gpu.zeros(2, 2), gpu.zeros(2, 2).T, gpu.zeros(2, 2).exp()]) {
+    const sparse = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1]});
+    for (const object of [gpu, gpu.zeros(2, 2), gpu.zeros(2, 2).T, gpu.zeros(2, 2).exp(), sparse]) {
       for (let proto = Object.getPrototypeOf(object); proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
         for (const name of Object.getOwnPropertyNames(proto)) {
           if (skip.has(name) || typeof Object.getOwnPropertyDescriptor(proto, name).value !== 'function') continue;
@@ -621,7 +622,16 @@ export const tests = {
     Object.defineProperty(navigator, 'gpu', {value: undefined, configurable: true});
     try {
       await fails('ErrNoAdapter', 'no fallback wanted', () => init({fallback: false}));
+      await fails('ErrInvalid', 'a fallback that is none', () => init({fallback: '/nowhere.wasm'}));
       const gpu = await init();
+      check(performance.getEntriesByType('resource').some(({name}) => name.endsWith('/sublet-cpu.wasm')), 'the program of its own');
+      const given = await init({fallback: fetch('/dist/sublet-cpu.wasm')});
+      same(await given.eye(2).read(), [1, 0, 0, 1], 'a program of the page\'s');
+      given.close();
+      Object.defineProperty(navigator, 'gpu', {value: {requestAdapter: async () => null}, configurable: true});
+      const other = await init();
+      check(other.info.driver === 'cpu', `without an adapter: ${other.info.driver}`);
+      other.close();
       check(gpu.info.driver === 'cpu' && gpu.device === null, `driver ${gpu.info.driver}`);
       const mine = new Float32Array([1, 2, 3, 4]), a = gpu.wrap(mine, 2, 2), b = gpu.matrix(2, 2, [1, 0, 0, 2]);
       same(await a.matmul(b).add(1).read(), [2, 5, 4, 9], 'product');

@@ -134,8 +134,8 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	memory := make([]byte, 300)
-	memory[3], memory[10], memory[100], memory[299] = 1, 2, 3, 4
+	memory := make([]byte, 3000)
+	memory[3], memory[10], memory[1000], memory[2999] = 1, 2, 3, 4
 	m := &module{before: []byte("\x00asm\x01\x00\x00\x00"), memory: memory}
 	again, err := parseModule(m.encode())
 	if err != nil || !bytes.Equal(again.memory, memory) {

@@ -131,8 +131,10 @@ func parseData(section []byte) ([]byte, error) {
 	return memory, nil
 }
 
-// shortGap is how many zeros in a row cost less in a segment than another segment does.
-const shortGap = 16
+// shortGap is how many zeros in a row cost less in a segment than another segment does, once the program is compressed: zeros then
+// cost next to nothing, but a segment's address and length are numbers like no others. With 16 instead of 256 the program of
+// the npm package had 50,000 segments, and took 80 KB more.
+const shortGap = 256
 
 // encode writes the module, leaving out zeros: memory begins with them.
 func (m *module) encode() []byte {

@@ -131,26 +131,30 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "elementwise/" + formNames[s.Form], Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = twin(s, f)
+		p.Twin = twin{s, f}
 	}
 	return p, nil
 }
 
 // twin does what all forms do, in Go.
-func twin(s Spec, f *fuse.Func) func([3]uint32, []byte, [][]byte) {
-	return func(_ [3]uint32, params []byte, storage [][]byte) {
-		rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
-		if s.Form == Linear {
-			rows, cols = 1, rows
-		}
-		switch f.Type {
-		case fuse.F32:
-			run[float32](f, rows, cols, params[16:], storage)
-		case fuse.I32:
-			run[int32](f, rows, cols, params[16:], storage)
-		default:
-			run[uint32](f, rows, cols, params[16:], storage)
-		}
+type twin struct {
+	Spec
+	f *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
+	if t.Form == Linear {
+		rows, cols = 1, rows
+	}
+	switch t.f.Type {
+	case fuse.F32:
+		run[float32](t.f, rows, cols, params[16:], storage)
+	case fuse.I32:
+		run[int32](t.f, rows, cols, params[16:], storage)
+	default:
+		run[uint32](t.f, rows, cols, params[16:], storage)
 	}
 }
 

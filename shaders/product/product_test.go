@@ -102,7 +102,7 @@ func execute(t *testing.T, p Plan, f *fuse.Func, a, b memory, m, n int) []byte {
 		if len(storage)+1 != len(program.Access) {
 			t.Fatalf("%s: %d bindings for %d buffers", program.Name, len(program.Access), len(storage))
 		}
-		program.Twin(ps.Groups, g.Params(ps.Shape, ps.Place(fuse.Place{Row: uint32(n), Col: 1}), nil, nil), storage)
+		program.Twin.RunTwin(ps.Groups, g.Params(ps.Shape, ps.Place(fuse.Place{Row: uint32(n), Col: 1}), nil, nil), storage)
 	}
 	return buffers[plan.Result]
 }
@@ -224,7 +224,7 @@ func TestTail(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				part.Twin(first.Groups, g.Params(first.Shape, first.Place(fuse.Place{}), nil, nil), [][]byte{a.bytes, b.bytes, scratch})
+				part.Twin.RunTwin(first.Groups, g.Params(first.Shape, first.Place(fuse.Place{}), nil, nil), [][]byte{a.bytes, b.bytes, scratch})
 			}
 			result := make([]byte, 48)
 			storage := [][]byte{a.bytes, b.bytes, result}
@@ -232,7 +232,7 @@ func TestTail(t *testing.T) {
 				storage = [][]byte{scratch, result}
 			}
 			bias := float32(1.5)
-			program.Twin(last.Groups, f.Params(last.Shape, fuse.Place{Row: 4, Col: 1}, nil, []uint32{math.Float32bits(bias)}), storage)
+			program.Twin.RunTwin(last.Groups, f.Params(last.Shape, fuse.Place{Row: 4, Col: 1}, nil, []uint32{math.Float32bits(bias)}), storage)
 			for i := range 12 {
 				want := float64(bias)
 				for l := range 200 {

@@ -39,27 +39,29 @@ const sumBytes = 4 * 4
 func word(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 
 // twin does what a kernel does, in Go. The three that multiply differ only in which invocation computes what.
-func twin(s Spec, f *fuse.Func) func([3]uint32, []byte, [][]byte) {
-	var run func(Spec, *fuse.Func, []byte, [][]byte)
-	switch f.Type {
+type twin struct {
+	s Spec
+	f *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	switch t.f.Type {
 	case fuse.F32:
-		run = multiply[float32]
+		compute[float32](t.s, t.f, params, storage)
 	case fuse.I32:
-		run = multiply[int32]
+		compute[int32](t.s, t.f, params, storage)
 	default:
-		run = multiply[uint32]
+		compute[uint32](t.s, t.f, params, storage)
 	}
+}
+
+func compute[N fuse.Num](s Spec, f *fuse.Func, params []byte, storage [][]byte) {
 	if s.Kernel == Sum {
-		switch f.Type {
-		case fuse.F32:
-			run = sum[float32]
-		case fuse.I32:
-			run = sum[int32]
-		default:
-			run = sum[uint32]
-		}
+		sum[N](f, params, storage)
+	} else {
+		multiply[N](s, f, params, storage)
 	}
-	return func(_ [3]uint32, params []byte, storage [][]byte) { run(s, f, params, storage) }
 }
 
 // operand reads elements of A or B: line is a row of A or a column of B.
@@ -129,7 +131,7 @@ func addRows[N fuse.Num](acc, x, y []N) {
 }
 
 // sum adds the parts that lie one below the other in scratch memory.
-func sum[N fuse.Num](_ Spec, f *fuse.Func, params []byte, storage [][]byte) {
+func sum[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte) {
 	m, n, quads, parts := word(params, 0), word(params, 1), word(params, 2), word(params, 3)
 	e, ok := fuse.NewEval[N](f, params[sumBytes:], storage[1:])
 	if !ok {

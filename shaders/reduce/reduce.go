@@ -124,7 +124,7 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "reduce/" + formNames[s.Form], Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = twin(s, f)
+		p.Twin = twin{s, f}
 	}
 	return p, nil
 }
@@ -164,18 +164,22 @@ func extremeFloat(op Op) string {
 		"  return select(y, x, (" + less + ") | nan);\n}\n"
 }
 
-func twin(s Spec, f *fuse.Func) func([3]uint32, []byte, [][]byte) {
-	return func(_ [3]uint32, params []byte, storage [][]byte) {
-		word := func(i int) int { return int(binary.LittleEndian.Uint32(params[4*i:])) }
-		rows, cols, parts := word(0), word(1), word(2)
-		switch f.Type {
-		case fuse.F32:
-			run[float32](s, f, rows, cols, parts, params[16:], storage)
-		case fuse.I32:
-			run[int32](s, f, rows, cols, parts, params[16:], storage)
-		default:
-			run[uint32](s, f, rows, cols, parts, params[16:], storage)
-		}
+type twin struct {
+	s Spec
+	f *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	word := func(i int) int { return int(binary.LittleEndian.Uint32(params[4*i:])) }
+	rows, cols, parts := word(0), word(1), word(2)
+	switch t.f.Type {
+	case fuse.F32:
+		run[float32](t.s, t.f, rows, cols, parts, params[16:], storage)
+	case fuse.I32:
+		run[int32](t.s, t.f, rows, cols, parts, params[16:], storage)
+	default:
+		run[uint32](t.s, t.f, rows, cols, parts, params[16:], storage)
 	}
 }
 

@@ -92,7 +92,7 @@ func perform(t *testing.T, op Op, m matrix, columns, software bool) matrix {
 		for _, v := range p.Shape {
 			shape = binary.LittleEndian.AppendUint32(shape, v)
 		}
-		program.Twin(p.Groups, f.Params(shape, out.place, []fuse.Place{m.place}, nil), [][]byte{out.bytes, m.bytes})
+		program.Twin.RunTwin(p.Groups, f.Params(shape, out.place, []fuse.Place{m.place}, nil), [][]byte{out.bytes, m.bytes})
 		if p.Parts == 1 {
 			return out
 		}

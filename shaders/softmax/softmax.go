@@ -76,14 +76,20 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "softmax/" + name, Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = func(_ [3]uint32, params []byte, storage [][]byte) { run(s, f, params, storage) }
+		p.Twin = twin{s, f}
 	}
 	return p, nil
 }
 
-func run(s Spec, f *fuse.Func, params []byte, storage [][]byte) {
+type twin struct {
+	s Spec
+	f *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
 	rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
-	e, ok := fuse.NewEval[float32](f, params[16:], storage)
+	e, ok := fuse.NewEval[float32](t.f, params[16:], storage)
 	if !ok {
 		return
 	}
@@ -91,7 +97,7 @@ func run(s Spec, f *fuse.Func, params []byte, storage [][]byte) {
 	for i := range rows {
 		clear(row)
 		e.Apply(i, 0, row)
-		softmax(row, s.Log)
+		softmax(row, t.s.Log)
 		e.Store(i, 0, row)
 	}
 }

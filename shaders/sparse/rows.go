@@ -55,17 +55,25 @@ func BuildRows(form Form, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "sparse/rows", Source: text}
 	p.Access = f.Access(shaders.Read, shaders.Read, shaders.Read, shaders.Read)
-	p.Twin = func(_ [3]uint32, params []byte, storage [][]byte) {
-		switch f.Type {
-		case fuse.F32:
-			multiply(form, f, params, storage, addFloat)
-		case fuse.I32:
-			multiply(form, f, params, storage, addWrapped[int32])
-		default:
-			multiply(form, f, params, storage, addWrapped[uint32])
-		}
-	}
+	p.Twin = rowsTwin{form, f}
 	return p, nil
+}
+
+type rowsTwin struct {
+	form Form
+	f    *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t rowsTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	switch t.f.Type {
+	case fuse.F32:
+		multiply(t.form, t.f, params, storage, addFloat)
+	case fuse.I32:
+		multiply(t.form, t.f, params, storage, addWrapped[int32])
+	default:
+		multiply(t.form, t.f, params, storage, addWrapped[uint32])
+	}
 }
 
 // addFloat sums in float64, to be a reference.
@@ -145,17 +153,22 @@ func BuildSum(f *fuse.Func) (shaders.Program, error) {
 		return shaders.Program{}, err
 	}
 	p := shaders.Program{Name: "sparse/sum", Source: text, Access: f.Access(shaders.Read, shaders.Read)}
-	p.Twin = func(_ [3]uint32, params []byte, storage [][]byte) {
-		switch f.Type {
-		case fuse.F32:
-			addRows[float32](f, params, storage, func(s float64, bits uint32) float64 { return s + float64(math.Float32frombits(bits)) })
-		case fuse.I32:
-			addRows[int32](f, params, storage, func(s float64, bits uint32) float64 { return float64(int32(s) + int32(bits)) })
-		default:
-			addRows[uint32](f, params, storage, func(s float64, bits uint32) float64 { return float64(uint32(s) + bits) })
-		}
-	}
+	p.Twin = sumTwin{f}
 	return p, nil
+}
+
+type sumTwin struct{ f *fuse.Func }
+
+// RunTwin implements [shaders.Twin].
+func (t sumTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	switch t.f.Type {
+	case fuse.F32:
+		addRows[float32](t.f, params, storage, func(s float64, bits uint32) float64 { return s + float64(math.Float32frombits(bits)) })
+	case fuse.I32:
+		addRows[int32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(int32(s) + int32(bits)) })
+	default:
+		addRows[uint32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(uint32(s) + bits) })
+	}
 }
 
 func addRows[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32) float64) {

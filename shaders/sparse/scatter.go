@@ -44,17 +44,20 @@ func BuildScatter(blocks bool) (shaders.Program, error) {
 	return shaders.Program{
 		Name: "sparse/scatter", Source: text,
 		Access: []shaders.Access{shaders.Params, shaders.Read, shaders.Read, shaders.Read, shaders.ReadWrite},
-		Twin:   func(_ [3]uint32, params []byte, storage [][]byte) { scatter(blocks, params, storage) },
+		Twin:   scatterTwin{blocks},
 	}, nil
 }
 
-func scatter(blocks bool, params []byte, storage [][]byte) {
+type scatterTwin struct{ blocks bool }
+
+// RunTwin implements [shaders.Twin].
+func (b scatterTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
 	w := decode(params)
 	s := Scatter{Count: int(w[0]), Begin: int(w[1]), Base: int(w[2]), First: int(w[3]), Majors: int(w[4]), Minors: int(w[5])}
 	values, indices, pointers, dense := storage[0], storage[1], storage[2], storage[3]
 	for t := range s.Count {
 		var major, minor int
-		if blocks {
+		if b.blocks {
 			major, minor = int(word(indices, t/s.Minors)), t%s.Minors
 		} else {
 			major, minor = s.owner(pointers, uint32(s.Begin+t)), int(word(indices, s.Base+t))

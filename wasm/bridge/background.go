@@ -11,12 +11,25 @@ import (
 // returns when the other has begun to wait: what it queues is then ahead of everything that comes later.
 func (b *Bridge) background(ticket uint32, run func(context.Context) error) {
 	began := &beginning{Context: context.Background(), done: make(chan struct{})}
+	ours := 0
+	if !b.reaches() {
+		ours = 1
+	}
+	b.count(ours)
 	b.waiting.Go(func() {
 		err := guard(began, run)
 		began.begin()
+		b.count(-ours)
 		b.settle(ticket, nil, err)
 	})
 	<-began.done
+}
+
+// count counts the answers that only this program works on.
+func (b *Bridge) count(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked += n
 }
 
 func guard(ctx context.Context, run func(context.Context) error) (err error) {

@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -36,6 +37,7 @@ type Bridge struct {
 	queue  [][]uint32
 	spare  [][]uint32 // memory of finished messages, for reuse
 	open   int        // messages that are not finished
+	asked  int        // answers that are computed by goroutines of this program, not by the device of a platform
 	copied uint64     // bytes of mirrors
 	fault  *fault     // the first error that nobody was told
 
@@ -46,12 +48,42 @@ type Bridge struct {
 	program  program
 }
 
-// entry is what a handle stands for. With err set it stands for nothing.
+// entry is what a handle stands for: a dense or a sparse matrix. With err set it stands for nothing.
 type entry struct {
 	m      *matrix.Any
+	s      *matrix.AnySparse
 	mirror *mirror // of wrapped memory that the device does not reach
 	err    *fault  // why there is no matrix
 	late   *fault  // why the last assignment failed; in force until somebody was told
+
+	indices, pointers *mirror // of a wrapped sparse matrix
+}
+
+func (e *entry) empty() bool { return e.m == nil && e.s == nil }
+
+// dense returns the dense matrix that the handle stands for.
+func (e *entry) dense() (*matrix.Any, error) {
+	if e.m == nil {
+		return nil, invalid("a sparse matrix in place of a dense one")
+	}
+	return e.m, nil
+}
+
+func (e *entry) sync(ctx context.Context) error {
+	if e.s != nil {
+		return e.s.Sync(ctx)
+	}
+	return e.m.Sync(ctx)
+}
+
+func (e *entry) close() error {
+	switch {
+	case e.s != nil:
+		return e.s.Close()
+	case e.m != nil:
+		return e.m.Close()
+	}
+	return nil
 }
 
 // fault is an error of a command without ticket.
@@ -75,8 +107,8 @@ func New(dev *gpu.Device, page Page) *Bridge {
 const patience = 3
 
 // Post queues a message, which is copied, and lets [Bridge.Run] execute it as far as possible without waiting. It returns
-// how many messages are not finished. It never waits itself, so it may be called where JavaScript expects an answer at
-// once: something else always can run, namely Post.
+// how many messages are not finished, and of the oracle how many answers: no event of the page's will wake it. It never waits
+// itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post.
 func (b *Bridge) Post(message []uint32) (unfinished int) {
 	b.push(message)
 	select {
@@ -106,7 +138,7 @@ func (b *Bridge) push(message []uint32) {
 func (b *Bridge) unfinished() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.open
+	return b.open + b.asked
 }
 
 func (b *Bridge) pop() (message []uint32, ok bool) {
@@ -175,10 +207,17 @@ func (b *Bridge) command(command Command, args []uint32) {
 	err := b.guarded(spec, args)
 	switch {
 	case err == nil:
+		if spec.heard {
+			b.settle(args[0], nil, nil)
+		}
 	case spec.ticket:
 		b.settle(args[spec.at], nil, err)
 	default:
-		b.keep(spec, args, b.note(err))
+		f := b.note(err)
+		b.keep(spec, args, f)
+		if spec.heard {
+			b.page.Settle(args[0], nil, err) // which tells nobody yet
+		}
 	}
 }
 
@@ -196,7 +235,7 @@ func (b *Bridge) guarded(spec *commandSpec, args []uint32) (err error) {
 // keep leaves an error with the handle of a command.
 func (b *Bridge) keep(spec *commandSpec, args []uint32, f *fault) {
 	if spec.fills {
-		if e, err := b.slot(args[spec.at]); err == nil && e.m == nil {
+		if e, err := b.slot(args[spec.at]); err == nil && e.empty() {
 			e.err = f
 		}
 	}
@@ -257,8 +296,8 @@ func (b *Bridge) slot(handle uint32) (*entry, error) {
 	return &b.matrices[handle], nil
 }
 
-// matrix returns the matrix of a handle, whatever became of the last assignment to it.
-func (b *Bridge) matrix(handle uint32) (*matrix.Any, error) {
+// entry returns what a handle stands for, whatever became of the last assignment to it.
+func (b *Bridge) entry(handle uint32) (*entry, error) {
 	if uint64(handle) >= uint64(len(b.matrices)) {
 		return nil, invalid("no matrix " + itoa(int(handle)))
 	}
@@ -266,22 +305,27 @@ func (b *Bridge) matrix(handle uint32) (*matrix.Any, error) {
 	switch {
 	case e.err != nil:
 		return nil, e.err
-	case e.m == nil:
+	case e.empty():
 		return nil, invalid("no matrix " + itoa(int(handle)))
 	}
-	return e.m, nil
+	return e, nil
 }
 
-// current returns the matrix of a handle for somebody who wants its elements. If they are not what they should be because
-// the last assignment failed, nobody may miss that.
-func (b *Bridge) current(handle uint32) (*matrix.Any, error) {
-	m, err := b.matrix(handle)
+// matrix returns the dense matrix of a handle, whatever became of the last assignment to it.
+func (b *Bridge) matrix(handle uint32) (*matrix.Any, error) {
+	e, err := b.entry(handle)
 	if err != nil {
 		return nil, err
 	}
-	e := &b.matrices[handle]
-	if e.late == nil {
-		return m, nil
+	return e.dense()
+}
+
+// current returns what a handle stands for to somebody who wants the elements. If they are not what they should be because
+// the last assignment failed, nobody may miss that.
+func (b *Bridge) current(handle uint32) (*entry, error) {
+	e, err := b.entry(handle)
+	if err != nil || e.late == nil {
+		return e, err
 	}
 	b.mu.Lock()
 	told := e.late.told
@@ -290,7 +334,16 @@ func (b *Bridge) current(handle uint32) (*matrix.Any, error) {
 		return nil, e.late
 	}
 	e.late = nil
-	return m, nil
+	return e, nil
+}
+
+// vacant returns the entry of a handle that stands for nothing yet.
+func (b *Bridge) vacant(handle uint32) (*entry, error) {
+	e, err := b.slot(handle)
+	if err == nil && (!e.empty() || e.err != nil) {
+		err = invalid("matrix " + itoa(int(handle)) + " exists")
+	}
+	return e, err
 }
 
 // fill gives a handle its matrix.
@@ -298,14 +351,17 @@ func (b *Bridge) fill(handle uint32, m *matrix.Any, err error) error {
 	if err != nil {
 		return err
 	}
-	e, err := b.slot(handle)
-	if err == nil && (e.m != nil || e.err != nil) {
-		err = invalid("matrix " + itoa(int(handle)) + " exists")
-	}
+	return b.put(handle, entry{m: m})
+}
+
+// put gives a handle what it stands for.
+func (b *Bridge) put(handle uint32, made entry) error {
+	e, err := b.vacant(handle)
 	if err != nil {
-		_ = m.Close()
+		_ = made.close()
+		b.drop(made.mirror, made.indices, made.pointers)
 		return err
 	}
-	e.m = m
+	*e = made
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -193,7 +194,7 @@ func floats(b []byte) []float32 {
 // newMatrix makes a matrix of float32 elements with a copy of them.
 func (r *rig) newMatrix(handle, rows, cols uint32, v ...float32) {
 	mem := bytesOf(v...)
-	r.post(command(bridge.CmdNew, handle, 0, rows, cols), command(bridge.CmdData, handle, r.page.put(mem), uint32(len(mem))))
+	r.post(command(bridge.CmdNew, handle, 0, rows, cols, 0, cols), command(bridge.CmdData, handle, r.page.put(mem), uint32(len(mem))))
 }
 
 const f32 = matrix.Float32
@@ -234,7 +235,7 @@ func TestAssign(t *testing.T) {
 func TestWrap(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 9, 3, 4, 9)
-	r.post(command(bridge.CmdWrap, 1, uint32(f32), 2, 2, 3, r.page.put(mem), uint32(len(mem))))
+	r.post(command(bridge.CmdFrom, 1, uint32(buffer.DontOwnBuffer), uint32(f32), 2, 2, 0, 3, r.page.put(mem), uint32(len(mem))))
 	r.wantRead([]float32{1, 2, 3, 4}, leaf(1))
 	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), number(1), instruction(bridge.OpBinary, f32, 1, 2))...))
 	if err := r.ask(bridge.CmdSync, 1); err != nil {

@@ -18,6 +18,7 @@ type commandSpec struct {
 	expr   bool // an expression follows
 	ticket bool // word `at` is a ticket; run settles it unless it returns an error
 	fills  bool // word `at` is a handle that gets a matrix or, when run fails, an error
+	heard  bool // word 0 is a ticket that hears of the end, of an error too, which stays with the handle all the same
 	at     int
 }
 
@@ -25,10 +26,10 @@ var commands [cmdEnd]commandSpec
 
 func init() { // here, because the functions refer to the table
 	commands = [cmdEnd]commandSpec{
-		CmdNew:    {run: (*Bridge).newMatrix, words: 4, fills: true},
+		CmdNew:    {run: (*Bridge).newMatrix, words: 6, fills: true},
 		CmdData:   {run: (*Bridge).data, words: 3},
-		CmdWrap:   {run: (*Bridge).wrap, words: 7, fills: true},
-		CmdImport: {run: (*Bridge).importBuffer, words: 7, fills: true},
+		CmdFrom:   {run: (*Bridge).from, words: 1 + sourceWords, fills: true},
+		CmdAlias:  {run: (*Bridge).alias, words: 2, fills: true},
 		CmdEval:   {run: (*Bridge).eval, words: 1, expr: true, fills: true},
 		CmdAssign: {run: (*Bridge).assign, words: 1, expr: true},
 		CmdRead:   {run: (*Bridge).readValue, words: 3, expr: true, ticket: true},
@@ -41,66 +42,22 @@ func init() { // here, because the functions refer to the table
 		CmdWait:   {run: (*Bridge).wait, words: 1, ticket: true},
 		CmdBuffer: {run: (*Bridge).buffer, words: 2, ticket: true},
 		CmdEnd:    {run: (*Bridge).end},
-	}
-}
 
-// form is a matrix's element type and order.
-func form(word uint32) (matrix.DType, matrix.Option, error) {
-	t, order := word&0xff, word>>8
-	if t > uint32(matrix.Float16) || order > 1 {
-		return 0, nil, invalid("form " + itoa(int(word)))
-	}
-	if order == 1 {
-		return matrix.DType(t), matrix.ColMajor(), nil
-	}
-	return matrix.DType(t), nil, nil
-}
+		CmdSetValue: {run: (*Bridge).setValue, words: 3, expr: true, fills: true, heard: true, at: 1},
+		CmdSetFrom:  {run: (*Bridge).setFrom, words: 3 + sourceWords, fills: true, heard: true, at: 1},
+		CmdResize:   {run: (*Bridge).resize, words: 5, fills: true, heard: true, at: 1},
+		CmdSetShape: {run: (*Bridge).setShape, words: 5, fills: true, heard: true, at: 1},
+		CmdLocation: {run: (*Bridge).location, words: 2, ticket: true},
 
-func (b *Bridge) newMatrix(a []uint32) error {
-	t, order, err := form(a[1])
-	if err != nil {
-		return err
+		CmdSparse:       {run: (*Bridge).newSparse, words: 10, fills: true},
+		CmdColumns:      {run: (*Bridge).columns, words: 4, fills: true},
+		CmdValues:       {run: (*Bridge).values, words: 2, fills: true},
+		CmdAppend:       {run: (*Bridge).append, words: 4},
+		CmdSparseEval:   {run: (*Bridge).sparseEval, words: 2, expr: true, fills: true},
+		CmdSparseAssign: {run: (*Bridge).sparseAssign, words: 2, expr: true},
+		CmdSparseRead:   {run: (*Bridge).readSparse, words: 8, ticket: true},
+		CmdSparseTouch:  {run: (*Bridge).touchSparse, words: 5},
 	}
-	m, err := matrix.NewAny(b.dev, t, int(a[2]), int(a[3]), order)
-	return b.fill(a[0], m, err)
-}
-
-func (b *Bridge) data(a []uint32) error {
-	object := b.page.Object(a[1]) // in any case, so that the page forgets it
-	m, err := b.matrix(a[0])
-	if err != nil {
-		return err
-	}
-	return b.blame(a[0], b.write(m.Buffer(), object, a[2]))
-}
-
-func (b *Bridge) wrap(a []uint32) error {
-	object := b.page.Object(a[5])
-	t, order, err := form(a[1])
-	if err != nil {
-		return err
-	}
-	mem, mirror, err := b.source(object, a[6])
-	if err != nil {
-		return err
-	}
-	m, err := matrix.WrapAny(b.dev, t, int(a[2]), int(a[3]), mem, order, matrix.Stride(int(a[4])))
-	if err = b.fill(a[0], m, err); err != nil {
-		b.drop(mirror)
-		return err
-	}
-	b.matrices[a[0]].mirror = mirror
-	return nil
-}
-
-func (b *Bridge) importBuffer(a []uint32) error {
-	object := b.page.Object(a[6])
-	t, order, err := form(a[1])
-	if err != nil {
-		return err
-	}
-	m, err := matrix.WrapAnyBuffer(b.dev, t, int(a[2]), int(a[3]), object, order, matrix.Offset(int(a[4])), matrix.Stride(int(a[5])))
-	return b.fill(a[0], m, err)
 }
 
 func (b *Bridge) eval(a []uint32) error {
@@ -125,57 +82,53 @@ func (b *Bridge) assign(a []uint32) error {
 }
 
 func (b *Bridge) assignValue(to uint32, expr []uint32) error {
-	b.program.target = 1 // the first value
-	x, err := b.program.run(expr)
+	m, x, err := b.target(to, expr)
 	if err != nil {
 		return err
-	}
-	dst, err := b.program.value(to)
-	if err != nil {
-		return err
-	}
-	m := dst.Matrix()
-	if m == nil {
-		return invalid("an assignment to what is no matrix")
 	}
 	return m.Assign(x)
 }
 
+// target decodes an expression of which the first leaf, or a part of it that is the value number `to`, is to be written.
+func (b *Bridge) target(to uint32, expr []uint32) (*matrix.AnyPart, matrix.AnyExpr, error) {
+	b.program.target = 1 // the first value
+	x, err := b.program.run(expr)
+	if err != nil {
+		return nil, x, err
+	}
+	dst, err := b.program.value(to)
+	if err != nil {
+		return nil, x, err
+	}
+	m := dst.Matrix()
+	if m == nil {
+		return nil, x, invalid("an assignment to what is no matrix")
+	}
+	return m, x, nil
+}
+
 func (b *Bridge) sync(a []uint32) error {
-	m, err := b.current(a[1])
+	e, err := b.current(a[1])
 	if err != nil {
 		return err
 	}
-	mirror := b.matrices[a[1]].mirror
+	held := *e
 	b.background(a[0], func(ctx context.Context) error {
-		err := m.Sync(ctx)
-		if err == nil && mirror != nil {
-			b.page.Store(mirror.object, mirror.bytes)
+		err := held.sync(ctx)
+		if err == nil && held.mirror != nil {
+			b.page.Store(held.mirror.object, held.mirror.bytes)
 		}
 		return err
 	})
 	return nil
 }
 
-func (b *Bridge) touch(a []uint32) error {
-	m, err := b.matrix(a[0])
-	if err != nil {
-		return err
-	}
-	if mirror := b.matrices[a[0]].mirror; mirror != nil {
-		b.page.Load(mirror.object, mirror.bytes)
-	}
-	return m.Touch()
-}
-
 func (b *Bridge) closeMatrix(a []uint32) error {
 	var err error
 	if uint64(a[0]) < uint64(len(b.matrices)) {
 		e := &b.matrices[a[0]]
-		if e.m != nil {
-			err = e.m.Close()
-		}
-		b.drop(e.mirror)
+		err = e.close()
+		b.drop(e.mirror, e.indices, e.pointers)
 		*e = entry{}
 	}
 	if err == nil {
@@ -221,7 +174,11 @@ func (b *Bridge) wait(a []uint32) error {
 
 // buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
 func (b *Bridge) buffer(a []uint32) error {
-	m, err := b.current(a[1])
+	e, err := b.current(a[1])
+	if err != nil {
+		return err
+	}
+	m, err := e.dense()
 	if err != nil {
 		return err
 	}

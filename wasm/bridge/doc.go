@@ -14,6 +14,12 @@
 // from 0, out of earlier ones: a header word, length << 16 | element type << 8 | [Op], and the words named there. The last
 // value is the expression's.
 //
+// # Changes
+//
+// What gives a matrix another size or other memory makes a new handle of the old one. If it fails the new handle has the
+// error, for whoever was quick to use it, and the old one has the matrix, as it was. The page hears of it and goes on with
+// the right one.
+//
 // # Order
 //
 // One goroutine executes the commands, in the order in which they came. It waits where it must, for a compiler mostly,

@@ -4,6 +4,13 @@ package bridge
 
 import "strings"
 
+// Copied returns how many bytes of the page's memory are held in copies.
+func (b *Bridge) Copied() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.copied
+}
+
 // OpNumbers returns the operations by JavaScript's names.
 func OpNumbers() map[string]int {
 	numbers := map[string]int{

@@ -30,14 +30,26 @@ func TestMalformedMessages(t *testing.T) {
 		"unknown command":        command(200),
 		"too few words":          command(bridge.CmdNew, 9),
 		"too many words":         command(bridge.CmdFlush, 1),
-		"unknown type":           command(bridge.CmdNew, 9, 7, 1, 1),
-		"unknown order":          command(bridge.CmdNew, 9, 2<<8, 1, 1),
-		"huge handle":            command(bridge.CmdNew, math.MaxUint32, 0, 1, 1),
+		"unknown type":           command(bridge.CmdNew, 9, 7, 1, 1, 0, 1),
+		"unknown form":           command(bridge.CmdNew, 9, 1<<11, 1, 1, 0, 1),
+		"huge handle":            command(bridge.CmdNew, math.MaxUint32, 0, 1, 1, 0, 1),
 		"huge function":          command(bridge.CmdFunc, math.MaxUint32, none),
-		"handle in use":          command(bridge.CmdNew, 1, 0, 1, 1),
-		"too large":              command(bridge.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32),
-		"stride":                 command(bridge.CmdWrap, 9, 0, 2, 2, 1, none, 16),
-		"no object":              command(bridge.CmdImport, 9, 0, 1, 1, 0, 1, none),
+		"handle in use":          command(bridge.CmdNew, 1, 0, 1, 1, 0, 1),
+		"too large":              command(bridge.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32, 0, math.MaxUint32),
+		"stride":                 command(bridge.CmdFrom, 9, 1, 0, 2, 2, 0, 1, none, 16),
+		"no object":              command(bridge.CmdFrom, 9, 1<<8|1, 0, 1, 1, 0, 1, none, 0),
+		"source flags":           command(bridge.CmdFrom, 9, 0xff, 0, 2, 2, 0, 2, none, 16),
+		"source form":            command(bridge.CmdFrom, 9, 1, 1<<11, 2, 2, 0, 2, none, 16),
+		"source offset":          command(bridge.CmdFrom, 9, 1, 0, 2, 2, math.MaxUint32, 2, none, 16),
+		"alias of none":          command(bridge.CmdAlias, 9, none),
+		"alias in use":           command(bridge.CmdAlias, 1, 1),
+		"change of none":         command(bridge.CmdSetShape, 0, 9, none, 1, 1),
+		"huge change":            command(bridge.CmdResize, 0, math.MaxUint32, 1, 1, 1),
+		"assign sparse to none":  command(bridge.CmdSparseAssign, join([]uint32{0, none}, leaf(1))...),
+		"assign sparse nothing":  command(bridge.CmdSparseAssign, 0, none),
+		"sparse of none":         command(bridge.CmdSparseEval, 9, none),
+		"values of none":         command(bridge.CmdValues, 9, none),
+		"values of dense":        command(bridge.CmdValues, 9, 1),
 		"data of none":           command(bridge.CmdData, none, none, 4),
 		"data too short":         command(bridge.CmdData, 1, none, 4),
 		"data too long":          command(bridge.CmdData, 1, none, 400),
@@ -118,8 +130,11 @@ func FuzzMessage(f *testing.F) {
 	add(command(bridge.CmdEval, join([]uint32{2}, leaf(1), number(1), instruction(bridge.OpBinary, f32, 0, 1))...)...)
 	add(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))...)...)
 	add(command(bridge.CmdRead, join([]uint32{1, 1, 16}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1))...)...)
-	add(command(bridge.CmdWrap, 3, 0x103, 2, 2, 2, 1, 8)...)
+	add(command(bridge.CmdFrom, 3, 1, 0x103, 2, 2, 0, 2, 1, 8)...)
 	add(command(bridge.CmdClose, 1, 0)...)
+	add(join(command(bridge.CmdResize, 1, 2, 1, 1, 1), command(bridge.CmdSetValue, join([]uint32{1, 3, 2}, leaf(2))...))...)
+	add(join(command(bridge.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(bridge.CmdSparseEval, 5, 4))...)
+	add(command(bridge.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<12 {
 			return
@@ -166,10 +181,15 @@ func TestProtocolInStep(t *testing.T) {
 	}
 	for group, want := range map[string]map[string]int{
 		"Command": {
-			"New": int(bridge.CmdNew), "Data": int(bridge.CmdData), "Wrap": int(bridge.CmdWrap), "Import": int(bridge.CmdImport),
+			"New": int(bridge.CmdNew), "Data": int(bridge.CmdData), "From": int(bridge.CmdFrom), "Alias": int(bridge.CmdAlias),
 			"Eval": int(bridge.CmdEval), "Assign": int(bridge.CmdAssign), "Read": int(bridge.CmdRead), "Sync": int(bridge.CmdSync),
 			"Touch": int(bridge.CmdTouch), "Close": int(bridge.CmdClose), "Func": int(bridge.CmdFunc), "Forget": int(bridge.CmdForget),
 			"Flush": int(bridge.CmdFlush), "Wait": int(bridge.CmdWait), "Buffer": int(bridge.CmdBuffer), "End": int(bridge.CmdEnd),
+			"SetValue": int(bridge.CmdSetValue), "SetFrom": int(bridge.CmdSetFrom), "Resize": int(bridge.CmdResize),
+			"SetShape": int(bridge.CmdSetShape), "Location": int(bridge.CmdLocation), "Sparse": int(bridge.CmdSparse),
+			"Columns": int(bridge.CmdColumns), "Values": int(bridge.CmdValues), "Append": int(bridge.CmdAppend),
+			"SparseEval": int(bridge.CmdSparseEval), "SparseAssign": int(bridge.CmdSparseAssign), "SparseRead": int(bridge.CmdSparseRead),
+			"SparseTouch": int(bridge.CmdSparseTouch),
 		},
 		"Op":        bridge.OpNumbers(),
 		"Reduction": {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},

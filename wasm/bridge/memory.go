@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -17,6 +18,8 @@ import (
 type mirror struct {
 	object any
 	bytes  []byte
+	words  []int32 // the same memory, of structures of sparse matrices
+	shares int     // of handles
 }
 
 // maxMirrored is how much memory mirrors may take, because running out of memory ends a program of Go's.
@@ -33,22 +36,39 @@ func (b *Bridge) mirrored(object any, size uint32) (*mirror, error) {
 		return nil, driver.Fail("bridge", driver.ErrNoMemory, "copies of more than "+itoa(maxMirrored)+" bytes")
 	}
 	b.copied += uint64(size)
-	return &mirror{object, make([]byte, size)}, nil
+	words := make([]int32, (uint64(size)+3)/4)
+	return &mirror{object: object, bytes: wordBytes(words)[:size], words: words, shares: 1}, nil
 }
 
-// drop gives the memory of a mirror back.
-func (b *Bridge) drop(m *mirror) {
-	if m == nil {
-		return
-	}
+// drop gives up shares of mirrors.
+func (b *Bridge) drop(mirrors ...*mirror) {
 	b.mu.Lock()
-	b.copied -= uint64(len(m.bytes))
-	b.mu.Unlock()
+	defer b.mu.Unlock()
+	for _, m := range mirrors {
+		if m == nil {
+			continue
+		}
+		if m.shares--; m.shares == 0 {
+			b.copied -= uint64(len(m.bytes))
+		}
+	}
 }
 
-// source returns memory of the page's for a device that reads it. The mirror, if there is one, is to be dropped when it
+// shared is what another handle of the same memory keeps of an entry.
+func (b *Bridge) shared(e *entry) entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range []*mirror{e.mirror, e.indices, e.pointers} {
+		if m != nil {
+			m.shares++
+		}
+	}
+	return entry{late: e.late, mirror: e.mirror, indices: e.indices, pointers: e.pointers}
+}
+
+// host returns memory of the page's for a device that reads it. The mirror, if there is one, is to be dropped when it
 // is not needed any more.
-func (b *Bridge) source(object any, size uint32) (gpu.Host, *mirror, error) {
+func (b *Bridge) host(object any, size uint32) (gpu.Host, *mirror, error) {
 	if b.reaches() {
 		return gpu.Host{Foreign: object, Size: int(size)}, nil, nil
 	}
@@ -69,7 +89,7 @@ func (b *Bridge) write(buf *buffer.Buffer, object any, size uint32) error {
 	if size == 0 {
 		return nil
 	}
-	src, mirror, err := b.source(object, size)
+	src, mirror, err := b.host(object, size)
 	if err != nil {
 		return err
 	}
@@ -107,4 +127,9 @@ func (b *Bridge) read(mem *gpu.Buffer, offset uint64, object any, size uint32, w
 		}
 		return err
 	}, nil
+}
+
+// wordBytes views numbers as their bytes.
+func wordBytes(w []int32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*len(w))
 }

@@ -82,9 +82,6 @@ func options(start js.Value) []gpu.Option {
 	if start.Get("frugal").Truthy() {
 		list = append(list, gpu.WithPower(gpu.LowPower))
 	}
-	if driver := start.Get("driver"); driver.Type() == js.TypeString {
-		list = append(list, gpu.WithDriver(driver.String()))
-	}
 	return list
 }
 

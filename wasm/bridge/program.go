@@ -176,9 +176,13 @@ func elementwise(op Op, x []matrix.AnyExpr) (matrix.AnyExpr, error) {
 func (p *program) leaf(handle uint32) (matrix.AnyExpr, error) {
 	get := p.bridge.current
 	if p.target == len(p.values)+1 {
-		get = p.bridge.matrix
+		get = p.bridge.entry
 	}
-	m, err := get(handle)
+	e, err := get(handle)
+	if err != nil {
+		return matrix.AnyExpr{}, err
+	}
+	m, err := e.dense()
 	if err != nil {
 		return matrix.AnyExpr{}, err
 	}

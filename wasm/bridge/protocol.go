@@ -5,13 +5,14 @@ package bridge
 // Command is what a message asks for. Keep in step with web/src/protocol.mjs.
 type Command uint8
 
-// The commands and the words after their header. form is the element type | the order << 8, object the number of
-// something on the page's side, expr an expression.
+// The commands and the words after their header. form is the element type | the order << 8 | padded << 9 | input row by row
+// << 10, object the number of something on the page's side, expr an expression. source is memory to make a matrix from:
+// flags of package buffer | "a GPUBuffer" << 8, form, rows, cols, offset, stride, object, bytes.
 const (
-	CmdNew    Command = 1 + iota // handle form rows cols: zeros
+	CmdNew    Command = 1 + iota // handle form rows cols offset stride: zeros
 	CmdData                      // handle object bytes: replaces all of the matrix, in its order in memory
-	CmdWrap                      // handle form rows cols stride object bytes: memory of the page
-	CmdImport                    // handle form rows cols offset stride object: a GPUBuffer
+	CmdFrom                      // handle source
+	CmdAlias                     // handle of: another matrix of the same memory
 	CmdEval                      // handle expr: a new matrix
 	CmdAssign                    // value expr: into the matrix that is the value of that number
 	CmdRead                      // ticket object bytes expr: into memory of the page, row by row
@@ -24,6 +25,25 @@ const (
 	CmdWait                      // ticket: reports when everything is done
 	CmdBuffer                    // ticket handle: reports the matrix's GPUBuffer
 	CmdEnd                       // closes the device
+
+	// Those that change the size or the memory of a matrix: the matrix of the handle from becomes that of another, and stays
+	// where it is if the command fails. The ticket hears of either end.
+	CmdSetValue // ticket handle from expr
+	CmdSetFrom  // ticket handle from source
+	CmdResize   // ticket handle from rows cols
+	CmdSetShape // ticket handle from rows cols
+
+	CmdLocation // ticket handle: reports where the current bits are
+
+	// Sparse matrices. format is the element type | the format << 8 | "memory of the page" << 16.
+	CmdSparse       // handle format rows cols values bytes indices count pointers count
+	CmdColumns      // handle of start n: a column slice
+	CmdValues       // handle of: its values as a dense matrix
+	CmdAppend       // handle i j bits
+	CmdSparseEval   // handle of [expr]: its product with the expression, or itself as a dense matrix
+	CmdSparseAssign // value of expr: the same into the matrix that is that value, the factor being the last one if another
+	CmdSparseRead   // ticket handle values bytes indices count pointers count
+	CmdSparseTouch  // handle indices count pointers count: wrapped memory has changed
 
 	cmdEnd
 )

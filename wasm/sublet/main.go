@@ -2,7 +2,8 @@
 
 //go:build js && wasm
 
-// Command sublet is the WebAssembly program of the npm package, which loads it and talks to it through package bridge.
+// Command sublet is the WebAssembly program of the npm package, which loads it and talks to it through package bridge. With
+// the tag sublet_page it is the one for pages with WebGPU, with sublet_cpu the one for those without.
 package main
 
 import (

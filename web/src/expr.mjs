@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {dataOf, destination} from './data.mjs';
+import {destination} from './data.mjs';
 import {FLOAT16, dtypeOf} from './dtype.mjs';
 import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
@@ -10,6 +10,7 @@ import {Op, Reduction} from './protocol.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./session.mjs').Session} Session */
+/** @typedef {import('./matrix.mjs').Matrix} Matrix */
 
 /** @type {any} */ (Symbol).dispose ??= Symbol.for('Symbol.dispose');
 
@@ -17,7 +18,18 @@ import {Op, Reduction} from './protocol.mjs';
 export let inside;
 
 /** The memory of a matrix, closed or not. @type {(matrix: Matrix) => Memory} */
-let memoryOf;
+export let memoryOf;
+
+/** Makes a matrix stand for other memory. @type {(matrix: Matrix, leaf: Node) => void} */
+export let move;
+
+/** Makes the object of a matrix. It is a class derived from those here, in matrix.mjs. @type {(session: Session, leaf: Node) => Matrix} */
+let newMatrix;
+
+/** @param {new (session: Session, leaf: Node) => Matrix} Class */
+export function useMatrix(Class) {
+  newMatrix = (session, leaf) => new Class(session, leaf);
+}
 
 /**
  * Operands as nodes of one element type: a number takes that of the first operand that is none.
@@ -64,34 +76,43 @@ const arranged = (session, node) => node.steps ? new View(session, node) : new E
 export class Expr {
   #session;
   #node;
+  #follows;
   #closed = false;
 
   static {
     inside = (x, where) => {
       if (typeof x !== 'object' || x === null || !(#node in x)) return undefined;
       if (x.#closed) throw failure('ErrClosed', where, 'the expression was closed');
-      return {session: x.#session, node: x.#node};
+      return {session: x.#session, node: x.#now};
     };
-    memoryOf = (matrix) => /** @type {Memory} */ (matrix.#node.memory);
+    memoryOf = (matrix) => /** @type {Memory} */ (matrix.#now.memory);
+    move = (matrix, leaf) => { matrix.#node = leaf; };
   }
 
-  /** @param {Session} session @param {Node} node */
-  constructor(session, node) {
+  /** @param {Session} session @param {Node} node @param {boolean} [follows] whether it is a matrix, which may become another one */
+  constructor(session, node, follows = false) {
     this.#session = session;
     this.#node = node;
+    this.#follows = follows;
   }
 
-  get rows() { return this.#node.rows; }
-  get cols() { return this.#node.cols; }
+  /** The node. What a matrix was to become and Go refused is taken back. */
+  get #now() {
+    while (this.#follows && this.#node.memory?.refused) this.#node = /** @type {Node} */ (this.#node.memory.previous);
+    return this.#node;
+  }
+
+  get rows() { return this.#now.rows; }
+  get cols() { return this.#now.cols; }
   /** @returns {[number, number]} */
-  get shape() { return [this.#node.rows, this.#node.cols]; }
-  get size() { return this.#node.rows * this.#node.cols; }
-  get dtype() { return this.#node.type.name; }
+  get shape() { return [this.#now.rows, this.#now.cols]; }
+  get size() { return this.#now.rows * this.#now.cols; }
+  get dtype() { return this.#now.type.name; }
 
   /** @param {string} where @returns {Node} */
   #use(where) {
     if (this.#closed) throw failure('ErrClosed', where, 'the expression was closed');
-    return this.#node;
+    return this.#now;
   }
 
   /** @param {Node} node */
@@ -112,7 +133,7 @@ export class Expr {
 
   /** @param {string} where @param {unknown} y @returns {Node} */
   #operand(where, y) {
-    if (typeof y === 'number') return nodes.scalar(where, this.#node.type, y);
+    if (typeof y === 'number') return nodes.scalar(where, this.#now.type, y);
     if (typeof y !== 'object' || y === null || !(#node in y)) {
       throw failure('ErrInvalid', where, `${show(y)} is neither a matrix nor a number`);
     }
@@ -177,7 +198,7 @@ export class Expr {
 
   /** @param {unknown} name */
   astype(name) {
-    return this.#make(nodes.cast(this.#use('astype'), dtypeOf('astype', name, this.#node.type)));
+    return this.#make(nodes.cast(this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
@@ -243,7 +264,7 @@ export class Expr {
     const memory = new Memory(this.#session, node.type, node.rows, node.cols, false, node.cols, 'owned');
     const leaf = memory.leaf();
     this.#session.eval(leaf, memory, node);
-    return new Matrix(this.#session, leaf);
+    return newMatrix(this.#session, leaf);
   }
 
   /** @param {unknown} [into] */
@@ -275,7 +296,7 @@ export class Expr {
 }
 
 /** What is behind an object of ours. @param {unknown} x @param {string} where */
-function own(x, where) {
+export function own(x, where) {
   const part = inside(x, where);
   if (!part) throw failure('ErrInvalid', where, `called on ${show(x)}`);
   return part;
@@ -285,82 +306,16 @@ function own(x, where) {
 export class View extends Expr {
   /** @param {unknown} x */
   assign(x) {
-    const where = 'assign';
-    const {session, node: target} = own(this, where);
-    if (typeof x === 'number') {
-      session.assign(target, nodes.filled(where, target.type, target.rows, target.cols, x));
-      return this;
-    }
-    const {list: [, node]} = operands(where, [this, x]);
-    if (node.type !== target.type) throw failure('ErrInvalid', where, `${node.type.name} to ${target.type.name}; convert with astype`);
-    session.assign(target, node);
+    const {session, node: target} = own(this, 'assign');
+    if (typeof x === 'number') session.assign(target, nodes.filled('assign', target.type, target.rows, target.cols, x));
+    else session.assign(target, valueFor('assign', this, x));
     return this;
   }
 }
 
-/** A matrix in memory. */
-export class Matrix extends View {
-  get mode() { return memoryOf(this).mode; }
-  get order() { return memoryOf(this).byColumns ? 'column' : 'row'; }
-  get stride() { return memoryOf(this).stride; }
-  get offset() { return memoryOf(this).offset; }
-  get closed() { return memoryOf(this).closed; }
-
-  /** @param {unknown} values */
-  set(values) {
-    const {session, node} = own(this, 'set');
-    const memory = /** @type {Memory} */ (node.memory);
-    if (memory.mode !== 'owned') throw failure('ErrUnsupported', 'set', 'the memory is not owned: write to it yourself and call touch()');
-    memory.use('set');
-    const {bytes, copy} = guard('set', () => dataOf('set', memory.type, memory.span, values));
-    if (bytes.length > 0) session.setData(memory, bytes, copy);
-    return this;
-  }
-
-  async sync() {
-    const {session, node} = own(this, 'sync');
-    return session.sync(/** @type {Memory} */ (node.memory));
-  }
-
-  touch() {
-    const {session, node} = own(this, 'touch');
-    session.touch(/** @type {Memory} */ (node.memory));
-    return this;
-  }
-
-  /** @param {boolean} write @param {(data: any) => unknown} fn */
-  async access(write, fn) {
-    const where = 'access';
-    const {session, node} = own(this, where);
-    const memory = /** @type {Memory} */ (node.memory);
-    if (typeof fn !== 'function') throw failure('ErrInvalid', where, `${show(fn)} is no function`);
-    if (memory.mode !== 'mapped') throw failure('ErrUnsupported', where, 'the matrix is not mapped: see read() and set()');
-    const current = session.sync(memory);
-    memory.locked = true;
-    try {
-      await current;
-    } catch (error) {
-      memory.locked = false;
-      throw error;
-    }
-    try {
-      return await fn(memory.host);
-    } finally {
-      memory.locked = false;
-      if (write && !memory.closed) session.touch(memory);
-    }
-  }
-
-  /** @returns {Promise<GPUBuffer>} */
-  get buffer() {
-    return (async () => {
-      const {session, node} = own(this, 'buffer');
-      return session.buffer(/** @type {Memory} */ (node.memory));
-    })();
-  }
-
-  close() {
-    memoryOf(this).close();
-    super.close();
-  }
+/** What is to be assigned, of the element type of the target. @param {string} where @param {View} target @param {unknown} x */
+export function valueFor(where, target, x) {
+  const {list: [to, node]} = operands(where, [target, x]);
+  if (node.type !== to.type) throw failure('ErrInvalid', where, `${node.type.name} to ${to.type.name}; convert with astype`);
+  return node;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {dataOf, isBuffer, window} from './data.mjs';
+import {dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
 import {failure, guard, show, tagOf} from './errors.mjs';
-import {Expr, Matrix, applied, inside, operands} from './expr.mjs';
+import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
-import {Memory, spanOf} from './memory.mjs';
+import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
-import {MAX_BYTES, Op} from './protocol.mjs';
+import {MAX_BYTES, Op, Source} from './protocol.mjs';
+import {FROM, PLACE, WRAP, originOf, place, read} from './source.mjs';
+import {compress, makeSparse} from './sparse.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -18,45 +20,19 @@ const COUNTERS = [
   'peakBytes', 'pooledBytes', 'buffers', 'kernels',
 ];
 
-/**
- * Reads the options of a call, once, whatever getters they may have.
- * @param {string} where @param {unknown} options @param {string[]} names @returns {Record<string, any>}
- */
-function read(where, options, names) {
-  if (options === undefined) return {};
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options ${show(options)}`);
-  return guard(where, () => Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]])));
-}
-
-/** @param {string} where @param {unknown} order */
-function byColumns(where, order) {
-  if (order === undefined || order === 'row') return false;
-  if (order === 'column') return true;
-  throw failure('ErrInvalid', where, `order ${show(order)}; it is "row" or "column"`);
-}
-
-/** @param {string} where @param {string} what @param {unknown} n @param {number} least */
-function count(where, what, n, least) {
-  if (typeof n !== 'number' || !Number.isInteger(n)) throw failure('ErrInvalid', where, `${what} ${show(n)}`);
-  if (n < least) throw failure('ErrStride', where, `${what} ${n} where the least is ${least}`);
-  if (n > nodes.MAX_ELEMENTS) throw failure('ErrLimit', where, `${what} ${n}`);
-  return n;
-}
-
 /** A device and everything made with it. */
 export class Gpu {
   #session;
   #info;
   #device;
   #lost;
-  #limit;
 
   /** @param {Session} session @param {any} info @param {GPUDevice | null} device */
   constructor(session, info, device) {
     this.#session = session;
     this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
     this.#device = device;
-    this.#limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
+    session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
     this.#lost = device
       ? device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}))
       : new Promise(() => {});
@@ -68,31 +44,7 @@ export class Gpu {
 
   // Matrices.
 
-  /**
-   * A matrix without its memory.
-   * @param {string} where @param {DType} type @param {any} rows @param {any} cols @param {Record<string, any>} options
-   * @param {import('./memory.mjs').Mode} mode
-   */
-  #place(where, type, rows, cols, options, mode) {
-    nodes.checkDims(where, rows, cols);
-    const columns = byColumns(where, options.order);
-    const minor = columns ? rows : cols;
-    const stride = options.stride === undefined ? minor : count(where, 'stride', options.stride, minor);
-    const span = spanOf(rows, cols, columns, stride);
-    const memory = new Memory(this.#session, type, rows, cols, columns, stride, mode);
-    if (options.offset !== undefined) memory.offset = count(where, 'offset', options.offset, 0);
-    if (memory.offset + span > nodes.MAX_ELEMENTS) throw failure('ErrLimit', where, `${memory.offset + span} elements between the first and the last`);
-    if (span * type.size > this.#limit) {
-      throw failure('ErrLimit', where, `${span * type.size} bytes, the largest buffer has ${this.#limit}`);
-    }
-    if (options.release !== undefined) {
-      if (typeof options.release !== 'function') throw failure('ErrInvalid', where, `release ${show(options.release)} is no function`);
-      memory.release = () => options.release();
-    }
-    return memory;
-  }
-
-  /** @param {Memory} memory @param {(leaf: import('./node.mjs').Node) => void} fill */
+  /** @param {import('./memory.mjs').Memory} memory @param {(leaf: import('./node.mjs').Node) => void} fill */
   #matrix(memory, fill) {
     this.#session.check();
     const leaf = memory.leaf();
@@ -102,10 +54,10 @@ export class Gpu {
 
   /** @param {number} rows @param {number} cols @param {unknown} [values] @param {unknown} [options] */
   matrix(rows, cols, values, options) {
-    const where = 'matrix', o = read(where, options, ['dtype', 'order']);
+    const where = 'matrix', o = read(where, options, PLACE);
     const own = dtypeOfClass(typedArrayClass(values));
-    const memory = this.#place(where, dtypeOf(where, o.dtype, own ?? FLOAT32), rows, cols, o, 'owned');
-    const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, memory.span, values));
+    const memory = place(this.#session, where, dtypeOf(where, o.dtype, own ?? FLOAT32), rows, cols, o, 'owned');
+    const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, rows * cols, values));
     return this.#matrix(memory, (leaf) => {
       this.#session.newMatrix(leaf, memory);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
@@ -151,44 +103,54 @@ export class Gpu {
 
   /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
   wrap(data, rows, cols, options) {
-    const where = 'wrap', o = read(where, options, ['dtype', 'offset', 'stride', 'order', 'release']);
-    const own = typedArrayClass(data);
-    if (own === undefined && !ArrayBuffer.isView(data) && !isBuffer(data)) {
-      throw failure('ErrInvalid', where, `${show(data)} is neither a typed array nor an ArrayBuffer`);
-    }
-    const said = dtypeOfClass(own);
-    const type = dtypeOf(where, o.dtype, said ?? FLOAT32);
-    if (said && said !== type) throw failure('ErrInvalid', where, `a ${own} as ${type.name}; wrap its buffer for that`);
-    const memory = this.#place(where, type, rows, cols, o, 'external');
-    const bytes = guard(where, () => window(where, data, type, memory.offset, memory.span));
-    memory.hosted = true;
-    return this.#matrix(memory, (leaf) => this.#session.wrap(leaf, memory, bytes));
+    if (tagOf(data) === 'GPUBuffer') throw failure('ErrInvalid', 'wrap', 'a GPUBuffer; use wrapBuffer');
+    return this.#from('wrap', data, rows, cols, {...read('wrap', options, WRAP), dontOwnBuffer: true});
   }
 
   /** @param {unknown} buffer @param {number} rows @param {number} cols @param {unknown} [options] */
   wrapBuffer(buffer, rows, cols, options) {
-    const where = 'wrapBuffer', o = read(where, options, ['dtype', 'offset', 'stride', 'order', 'release']);
+    const where = 'wrapBuffer';
     if (tagOf(buffer) !== 'GPUBuffer') throw failure('ErrInvalid', where, `${show(buffer)} is no GPUBuffer`);
-    const gpuBuffer = /** @type {GPUBuffer} */ (buffer);
-    if (o.release === 'destroy') o.release = () => gpuBuffer.destroy();
-    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'external');
-    const need = (memory.offset + memory.span) * memory.type.size;
-    const size = guard(where, () => gpuBuffer.size);
-    if (size < need) throw failure('ErrShort', where, `${size} bytes, the layout needs ${need}`);
-    return this.#matrix(memory, (leaf) => this.#session.importBuffer(leaf, memory, gpuBuffer));
+    return this.#from(where, buffer, rows, cols, {...read(where, options, WRAP), dontOwnBuffer: true});
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} data @param {unknown} [options] */
+  fromBuffer(rows, cols, data, options) {
+    return this.#from('fromBuffer', data, rows, cols, read('fromBuffer', options, FROM));
+  }
+
+  /** @param {string} where @param {unknown} data @param {number} rows @param {number} cols @param {Record<string, any>} options */
+  #from(where, data, rows, cols, options) {
+    const origin = originOf(this.#session, where, data, rows, cols, options, FLOAT32);
+    return this.#matrix(origin.memory, (leaf) => this.#session.from(leaf, origin));
+  }
+
+  // Sparse matrices.
+
+  /** @param {number} rows @param {number} cols @param {unknown} parts */
+  sparse(rows, cols, parts) {
+    return makeSparse(this.#session, 'sparse', rows, cols, parts, false);
+  }
+
+  /** @param {number} rows @param {number} cols @param {unknown} parts */
+  wrapSparse(rows, cols, parts) {
+    return makeSparse(this.#session, 'wrapSparse', rows, cols, parts, true);
+  }
+
+  /** @param {unknown} x @param {unknown} [options] */
+  async sparseFrom(x, options) {
+    return compress('sparseFrom', this.#session, this.#expr('sparseFrom', x), options);
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} [options] */
   map(rows, cols, options) {
     const where = 'map', o = read(where, options, ['dtype', 'order']);
-    const memory = this.#place(where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
-    const bytes = guard(where, () => {
-      const buffer = new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4);
-      memory.host = new memory.type.Array(buffer, 0, memory.span);
-      return new Uint8Array(buffer);
-    });
+    const memory = place(this.#session, where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
+    const buffer = guard(where, () => new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4));
+    memory.host = new memory.type.Array(buffer, 0, memory.span);
     memory.hosted = true;
-    return this.#matrix(memory, (leaf) => this.#session.wrap(leaf, memory, bytes));
+    const words = [Source.DontOwnBuffer, memory.form, memory.rows, memory.cols, 0, memory.stride, 0, buffer.byteLength];
+    return this.#matrix(memory, (leaf) => this.#session.from(leaf, {memory, object: new Uint8Array(buffer), words, copied: false}));
   }
 
   /** @param {unknown} wgsl */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
-import {Expr, Matrix, View} from './expr.mjs';
+import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
+import {Matrix} from './matrix.mjs';
 import {Session} from './session.mjs';
+import {Sparse} from './sparse.mjs';
 
-export {Expr, Fn, Gpu, Matrix, SubletError, View};
+export {Expr, Fn, Gpu, Matrix, Sparse, SubletError, View};
 
 /** @param {any} options */
 async function start({wasm, device, power, fallback = true}) {
@@ -16,9 +18,9 @@ async function start({wasm, device, power, fallback = true}) {
   if (![undefined, 'high-performance', 'low-power'].includes(power)) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
   }
-  if (typeof fallback !== 'boolean') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
-  const driver = fallback ? undefined : 'browser';
-  const opened = await Session.open(await wasm, {device, frugal: power === 'low-power', driver});
+  if (typeof fallback === 'number') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
+  const sources = {wasm: await wasm, fallback: await fallback};
+  const opened = await Session.open(sources, {device, frugal: power === 'low-power'});
   return new Gpu(opened.session, opened.info, opened.device);
 }
 

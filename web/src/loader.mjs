@@ -35,8 +35,12 @@ async function goLoader() {
 /** @type {Promise<any> | undefined} */
 let loader;
 
-/** @type {Promise<WebAssembly.Module> | undefined} the package's own program, compiled once */
-let ownModule;
+/** The package's own programs: for WebGPU, and for pages without it. */
+export const PROGRAM = 'sublet.wasm';
+export const CPU_PROGRAM = 'sublet-cpu.wasm';
+
+/** Those that were compiled. @type {Map<string, Promise<WebAssembly.Module>>} */
+const modules = new Map();
 
 /** @param {Response} response */
 async function compileResponse(response) {
@@ -57,17 +61,44 @@ async function compile(source) {
   throw failure('ErrInvalid', 'init', `wasm is ${show(source)}; it is a URL, a Response, bytes or a WebAssembly.Module`);
 }
 
-/** @param {unknown} source what init was given @returns {Promise<WebAssembly.Module>} */
-function moduleOf(source) {
+/** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */
+const address = (name) => name === CPU_PROGRAM ? new URL('./sublet-cpu.wasm', import.meta.url) : new URL('./sublet.wasm', import.meta.url);
+
+/** @param {unknown} source what init was given @param {string} own the program of the package's own @returns {Promise<WebAssembly.Module>} */
+function moduleOf(source, own) {
   if (source !== undefined) return compile(source);
-  ownModule ??= compile(new URL('./sublet.wasm', import.meta.url));
-  ownModule.catch(() => { ownModule = undefined; }); // so that the next init tries again
-  return ownModule;
+  const known = modules.get(own);
+  if (known) return known;
+  const module = compile(address(own));
+  modules.set(own, module);
+  module.catch(() => modules.delete(own)); // so that the next init tries again
+  return module;
 }
 
-/** Lets the browser start its GPU process while the program loads. What it answers, the program will ask for again. */
-function wakeGpu() {
-  Promise.resolve().then(() => navigator.gpu.requestAdapter()).catch(() => {}); // there may be none
+/**
+ * Whether there is an adapter. It also lets the browser start its GPU process while the program loads; what it answers, the
+ * program will ask for again.
+ */
+async function hasAdapter() {
+  try {
+    return await navigator.gpu.requestAdapter() !== null;
+  } catch { // no navigator, or no WebGPU
+    return false;
+  }
+}
+
+/**
+ * The program that suits the page. Where there is no WebGPU at all, that for WebGPU is not even asked for.
+ * @param {unknown} source what init was given @param {unknown} fallback likewise @param {boolean} wanted whether a device was given
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function suitable(source, fallback, wanted) {
+  const cpu = () => moduleOf(fallback === true ? undefined : fallback, CPU_PROGRAM);
+  if (wanted || fallback === false) return moduleOf(source, PROGRAM);
+  if (globalThis.navigator?.gpu === undefined) return cpu();
+  const module = moduleOf(source, PROGRAM);
+  module.catch(() => {}); // whether somebody waits for it is not known yet
+  return await hasAdapter() ? module : cpu();
 }
 
 /**
@@ -91,15 +122,14 @@ function calmTimers(go) {
 
 /**
  * Loads and starts the Go program.
- * @param {unknown} source of the WebAssembly module, undefined for the package's own
- * @param {{device?: GPUDevice, frugal: boolean, driver?: string, object: (number: number) => unknown,
+ * @param {{wasm?: unknown, fallback: unknown}} sources of the programs, as init was given them
+ * @param {{device?: GPUDevice, frugal: boolean, object: (number: number) => unknown,
  *   settle: (ticket: number, value?: unknown, code?: string, message?: string) => void}} start
  * @returns {Promise<Program>}
  */
-export async function load(source, start) {
-  wakeGpu();
+export async function load({wasm, fallback}, start) {
   const [module, Go] = await Promise.all([
-    moduleOf(source),
+    suitable(wasm, fallback, start.device !== undefined),
     loader ??= goLoader(),
     // @ts-expect-error the build puts it here
     import('./glue.js'),

@@ -2,51 +2,50 @@
 
 import {failure} from './errors.mjs';
 import {Node} from './node.mjs';
-import {Op} from './protocol.mjs';
+import {Form, Op} from './protocol.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
 
 /** Whose memory a matrix is in. @typedef {'owned' | 'external' | 'mapped'} Mode */
 
-/** The memory of a matrix. Nothing here refers to the user's object, so that the collector can tell when that is gone. */
-export class Memory {
-  #session;
+/** What all matrices of one memory share. */
+export class Store {
+  /** How many there are. */
+  shares = 1;
+  /** Whether a callback of access() has the memory just now. */
+  locked = false;
+
+  /** @param {(() => void) | null} release to be called once, when the memory is not used any more */
+  constructor(release = null) {
+    this.release = release;
+  }
+
+  /** Tells the owner of external memory. */
+  released() {
+    const {release} = this;
+    this.release = null;
+    if (release) queueMicrotask(release); // what it throws is the page's own error
+  }
+}
+
+/** A matrix of the Go program. Nothing here refers to the user's object, so that the collector can tell when that is gone. */
+export class Held {
+  /** @type {Session} */
+  session;
   handle = 0;
   closed = false;
-  /** Whether a callback of access() has it just now. */
-  locked = false;
-  /** Elements before the first, in a GPUBuffer. */
-  offset = 0;
-  /** The host's side of a mapped matrix. @type {any} */
-  host = null;
+  /** Whether Go has not said yet that the matrix has become this one. */
+  pending = false;
+  /** Whether the matrix has become another one. */
+  superseded = false;
   /** Whether evaluations read memory of the page's. */
   hosted = false;
-  /** To be called once when the memory is not used any more. @type {(() => void) | null} */
-  release = null;
 
-  /**
-   * @param {Session} session @param {DType} type @param {number} rows @param {number} cols
-   * @param {boolean} byColumns @param {number} stride @param {Mode} mode
-   */
-  constructor(session, type, rows, cols, byColumns, stride, mode) {
-    this.#session = session;
-    this.type = type;
-    this.rows = rows;
-    this.cols = cols;
-    this.byColumns = byColumns;
-    this.stride = stride;
-    this.mode = mode;
-  }
-
-  /** Element type and order, as Go gets them. */
-  get form() {
-    return this.type.id | (this.byColumns ? 0x100 : 0);
-  }
-
-  /** The elements from the first to the last, gaps included. */
-  get span() {
-    return spanOf(this.rows, this.cols, this.byColumns, this.stride);
+  /** @param {Session} session @param {Store} store */
+  constructor(session, store) {
+    this.session = session;
+    this.store = store;
   }
 
   /** @param {number} handle */
@@ -56,22 +55,73 @@ export class Memory {
 
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
+    if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
     if (this.closed) throw failure('ErrClosed', where, 'the matrix was closed');
-    if (this.locked) throw failure('ErrMapped', where, 'a callback of access() has the matrix');
+    if (this.store.locked) throw failure('ErrMapped', where, 'a callback of access() has the matrix');
     return this.handle;
   }
 
   close() {
     if (this.closed) return;
     this.closed = true;
-    this.#session.closeMatrix(this);
+    if (!this.pending) this.session.closeMatrix(this);
+  }
+}
+
+/**
+ * Where a dense matrix lies. That does not change: a matrix that is given another size or other memory gets another Memory,
+ * and keeps the one before until Go has done the same.
+ */
+export class Memory extends Held {
+  /** Elements before the first, in a GPUBuffer or a typed array. */
+  offset = 0;
+  /** Whether rows (columns) have pads of zeros behind them. */
+  padded = false;
+  /** Whether it is a part of something else, which cannot be resized. */
+  view = false;
+  /** The host's side of a mapped matrix. @type {any} */
+  host = null;
+  /** The leaf that the matrix had before. @type {Node | null} */
+  previous = null;
+  /** Whether Go has refused to make the matrix this one. */
+  refused = false;
+
+  /**
+   * @param {Session} session @param {DType} type @param {number} rows @param {number} cols
+   * @param {boolean} byColumns @param {number} stride @param {Mode} mode @param {Store} store
+   */
+  constructor(session, type, rows, cols, byColumns, stride, mode, store = new Store()) {
+    super(session, store);
+    this.type = type;
+    this.rows = rows;
+    this.cols = cols;
+    this.byColumns = byColumns;
+    this.stride = stride;
+    this.mode = mode;
+    /** Whether it may not be resized: Go's flag External. Go takes mapped memory for external. */
+    this.external = mode !== 'owned';
+    /** How many elements the memory has from the first on. */
+    this.room = this.span;
   }
 
-  /** Tells the owner of external memory. */
-  released() {
-    const {release} = this;
-    this.release = null;
-    if (release) queueMicrotask(release); // what it throws is the page's own error
+  /** Element type and order, as Go gets them. */
+  get form() {
+    return this.type.id | (this.byColumns ? Form.Columns : 0) | (this.padded ? Form.Padded : 0);
+  }
+
+  /** The elements from the first to the last, gaps included. */
+  get span() {
+    return spanOf(this.rows, this.cols, this.byColumns, this.stride);
+  }
+
+  /** The length of a row (column). */
+  get minor() {
+    return this.byColumns ? this.rows : this.cols;
+  }
+
+  /** Whether there are no gaps. */
+  get gapless() {
+    return this.stride === this.minor || (this.byColumns ? this.cols : this.rows) <= 1;
   }
 
   /** @returns {Node} what stands for the matrix in expressions */
@@ -80,6 +130,87 @@ export class Memory {
     node.memory = this;
     node.steps = this.byColumns ? {row: 1, col: this.stride} : {row: this.stride, col: 1};
     return node;
+  }
+
+  // What becomes of a matrix. Go does the same, see package matrix.
+
+  /** The same memory with another size. @param {number} rows @param {number} cols */
+  sized(rows, cols) {
+    const {session, type, byColumns, mode, store} = this;
+    const m = new Memory(session, type, rows, cols, byColumns, byColumns ? rows : cols, mode, store);
+    const {offset, view, hosted, external, room} = this;
+    Object.assign(m, {offset, view, hosted, external, room});
+    if (this.host) m.host = new type.Array(this.host.buffer, 0, m.span);
+    return m;
+  }
+
+  /** The same memory and size. */
+  twin() {
+    const m = this.sized(this.rows, this.cols);
+    const {stride, padded, host} = this;
+    return Object.assign(m, {stride, padded, host});
+  }
+
+  /** Memory of our own. @param {number} rows @param {number} cols */
+  fresh(rows, cols) {
+    return new Memory(this.session, this.type, rows, cols, this.byColumns, this.byColumns ? rows : cols, 'owned');
+  }
+
+  /** Refuses to resize parts, and memory that other matrices use. @param {string} where @param {number} rows @param {number} cols */
+  unshared(where, rows, cols) {
+    const what = `${this.rows}x${this.cols} to ${rows}x${cols}`;
+    if (this.view) throw failure('ErrView', where, what);
+    if (this.store.shares > 1) throw failure('ErrView', where, `${what}: the memory has other matrices`);
+  }
+
+  /** What the matrix is after a copy of that size. @param {string} where @param {number} rows @param {number} cols */
+  copied(where, rows, cols) {
+    if (rows === this.rows && cols === this.cols) return this.twin();
+    this.unshared(where, rows, cols);
+    if (rows * cols <= this.room) return this.sized(rows, cols);
+    if (this.external) throw failure('ErrExternalResize', where, `${rows}x${cols} into room for ${this.room} elements`);
+    return this.fresh(rows, cols);
+  }
+
+  /** What the matrix is after a change of its size. @param {string} where @param {number} rows @param {number} cols */
+  resized(where, rows, cols) {
+    this.unshared(where, rows, cols);
+    if (this.external) throw failure('ErrExternalResize', where, `${this.rows}x${this.cols} to ${rows}x${cols}`);
+    return this.mode === 'owned' && rows * cols <= this.room ? this.sized(rows, cols) : this.fresh(rows, cols);
+  }
+
+  // The end of a change.
+
+  /** The matrix is to become this. @param {Node} before */
+  replaces(before) {
+    this.previous = before;
+    this.pending = true;
+    /** @type {Memory} */ (before.memory).superseded = true;
+  }
+
+  /** Go has done so. */
+  confirm() {
+    const old = /** @type {Memory} */ (this.previous?.memory);
+    this.previous = null;
+    this.pending = false;
+    old.closed = true;
+    this.session.retire(old, old.store !== this.store);
+    if (this.closed) this.session.closeMatrix(this);
+  }
+
+  /** Go has left the matrix as it was. */
+  refuse() {
+    const old = /** @type {Memory} */ (this.previous?.memory);
+    this.pending = false;
+    this.refused = this.superseded = true;
+    old.superseded = false;
+    this.session.abandon(this);
+    if (this.closed) old.close();
+  }
+
+  close() {
+    if (this.refused) /** @type {Memory} */ (this.previous?.memory).close();
+    else super.close();
   }
 }
 

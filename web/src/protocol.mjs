@@ -4,9 +4,20 @@
 
 /** Commands of a message. */
 export const Command = Object.freeze({
-  New: 1, Data: 2, Wrap: 3, Import: 4, Eval: 5, Assign: 6, Read: 7, Sync: 8,
+  New: 1, Data: 2, From: 3, Alias: 4, Eval: 5, Assign: 6, Read: 7, Sync: 8,
   Touch: 9, Close: 10, Func: 11, Forget: 12, Flush: 13, Wait: 14, Buffer: 15, End: 16,
+  SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
+  Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseAssign: 27, SparseRead: 28, SparseTouch: 29,
 });
+
+/** What a source of memory is for; see buffer.Flags. */
+export const Source = Object.freeze({DontOwnBuffer: 1, SetValueOnDevice: 2, GpuBuffer: 0x100});
+
+/** Bits of a form above the element type. */
+export const Form = Object.freeze({Columns: 0x100, Padded: 0x200, RowMajorInput: 0x400});
+
+/** What is said of a sparse matrix: its format in bits 8 to 15, and whether the memory is the page's. */
+export const SPARSE_WRAPPED = 0x10000;
 
 /** Instructions of an expression. */
 export const Op = Object.freeze({

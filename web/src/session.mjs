@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {bytesOf} from './data.mjs';
 import {SubletError, failure, shapeError} from './errors.mjs';
 import {load} from './loader.mjs';
 import {Message} from './message.mjs';
+import {Numbers} from './numbers.mjs';
+import {Objects} from './objects.mjs';
 import {Program} from './program.mjs';
-import {Command} from './protocol.mjs';
+import {Command, MAX_BYTES} from './protocol.mjs';
+import {OBJECT} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
+/** @typedef {import('./memory.mjs').Held} Held */
+/** @typedef {import('./memory.mjs').Store} Store */
+/** @typedef {import('./source.mjs').Origin} Origin */
 
-/**
- * @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown}} Pending
- *   value: what the promise is to be fulfilled with if Go reports none
- */
+/** A value that Go does not report is that one. @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown}} Pending */
 
 /** A message leaves by itself when it has that many words, so that the device starts while the rest is still recorded. */
 const POST_WORDS = 8192;
-
-/** Small numbers, given out and taken back. */
-class Numbers {
-  #next = 1;
-  /** @type {number[]} */
-  #free = [];
-
-  take() {
-    return this.#free.pop() ?? this.#next++;
-  }
-
-  /** @param {number} n */
-  give(n) {
-    this.#free.push(n);
-  }
-}
 
 /**
  * The connection to one Go program. Commands are collected into a message, which is posted when somebody waits for a
@@ -46,13 +34,11 @@ export class Session {
   #tickets = new Numbers();
   /** @type {Map<number, Pending>} */
   #pending = new Map();
-  /** What Go has not taken yet, by number. @type {Map<number, unknown>} */
-  #objects = new Map();
-  #objectNumbers = new Numbers();
-  /** Objects of the user's that must be copied if Go does not take them at once. @type {number[]} */
-  #borrowed = [];
-  /** External memory that its owner wants to hear of. @type {Set<Memory>} */
+  #objects = new Objects();
+  /** External memory that its owner wants to hear of. @type {Set<Store>} */
   #releases = new Set();
+  /** Bytes of the largest buffer. */
+  limit = MAX_BYTES;
   #scheduled = false;
   #pumping = false;
   /** @type {SubletError | null} why nothing works any more */
@@ -60,7 +46,7 @@ export class Session {
   #ended = false;
 
   // A net for those who forget to close: the collector does not see memory of the GPU.
-  #matrixNet = new FinalizationRegistry((/** @type {Memory} */ memory) => memory.close());
+  #matrixNet = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
   #funcNet = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
 
   /** @param {import('./loader.mjs').Program} program */
@@ -72,13 +58,13 @@ export class Session {
 
   /**
    * Starts a Go program and opens its device.
-   * @param {unknown} wasm @param {{device?: GPUDevice, frugal: boolean, driver?: string}} options
+   * @param {{wasm?: unknown, fallback: unknown}} sources @param {{device?: GPUDevice, frugal: boolean}} options
    * @returns {Promise<{session: Session, info: any, device: GPUDevice | null}>}
    */
-  static async open(wasm, options) {
+  static async open(sources, options) {
     /** @type {Session} */
     let session; // Go calls back only when it is there
-    const program = await load(wasm, {
+    const program = await load(sources, {
       ...options,
       object: (number) => session.takeObject(number),
       settle: (ticket, value, code, message) => session.settle(ticket, value, code, message),
@@ -103,7 +89,7 @@ export class Session {
     for (const {reject} of this.#pending.values()) reject(this.#refused);
     this.#pending.clear();
     this.#objects.clear();
-    for (const memory of this.#releases) memory.released();
+    for (const store of this.#releases) store.released();
     this.#releases.clear();
   }
 
@@ -146,12 +132,8 @@ export class Session {
     if (words === 0) return;
     this.#message.at = 0;
     const unfinished = this.#enter(() => this.#program.post(words));
-    if (unfinished === 0) {
-      this.#borrowed.length = 0;
-      return;
-    }
-    this.#keepBorrowed();
-    if (this.#pumping) return;
+    this.#objects.settle(unfinished === 0);
+    if (unfinished === 0 || this.#pumping) return;
     // The program waits for a compiler, or was only interrupted by its garbage collector: then it must be called again.
     this.#pumping = true;
     queueMicrotask(() => {
@@ -201,30 +183,9 @@ export class Session {
     else pending.resolve(value ?? pending.value);
   }
 
-  // Objects that are no numbers.
-
-  /** @param {unknown} object @returns {number} */
-  #object(object) {
-    const number = this.#objectNumbers.take();
-    this.#objects.set(number, object);
-    return number;
-  }
-
   /** Called by Go. @param {number} number */
   takeObject(number) {
-    const object = this.#objects.get(number);
-    this.#objects.delete(number);
-    this.#objectNumbers.give(number);
-    return object;
-  }
-
-  /** Copies what the user may change as soon as the current call returns. */
-  #keepBorrowed() {
-    for (const number of this.#borrowed) {
-      const bytes = /** @type {Uint8Array | undefined} */ (this.#objects.get(number));
-      if (bytes) this.#objects.set(number, bytes.slice());
-    }
-    this.#borrowed.length = 0;
+    return this.#objects.take(number);
   }
 
   // Commands.
@@ -235,51 +196,73 @@ export class Session {
   newMatrix(leaf, memory) {
     this.check();
     const handle = memory.open(this.#handles.take());
-    this.#send(Command.New, [handle, memory.form, memory.rows, memory.cols]);
+    this.#send(Command.New, [handle, memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
     this.#watch(leaf, memory);
   }
 
   /** Replaces the elements, from bytes that are the user's unless they are a copy. @param {Memory} memory @param {Uint8Array} bytes @param {boolean} copy */
   setData(memory, bytes, copy) {
     this.check();
-    const object = this.#object(bytes);
-    if (!copy) this.#borrowed.push(object);
+    const object = this.#objects.put(bytes, !copy);
     this.#send(Command.Data, [memory.use('set'), object, bytes.length]);
     if (!copy) this.#post();
   }
 
-  /** @param {Node} leaf @param {Memory} memory @param {Uint8Array} bytes */
-  wrap(leaf, memory, bytes) {
+  /** Makes a matrix from memory. @param {Node} leaf @param {Origin} origin */
+  from(leaf, origin) {
     this.check();
-    const handle = memory.open(this.#handles.take());
-    const object = this.#object(bytes);
-    this.#send(Command.Wrap, [handle, memory.form, memory.rows, memory.cols, memory.stride, object, bytes.length]);
-    this.#watch(leaf, memory);
+    const handle = origin.memory.open(this.#handles.take());
+    this.#lend(Command.From, [handle], origin);
+    this.#watch(leaf, origin.memory);
   }
 
-  /** @param {Node} leaf @param {Memory} memory @param {GPUBuffer} buffer */
-  importBuffer(leaf, memory, buffer) {
+  /** Sends a command that ends with an origin. @param {number} command @param {number[]} words @param {Origin} origin */
+  #lend(command, words, {object, words: told, copied}) {
+    const number = this.#objects.put(object, copied);
+    this.#message.command(command, [...words, ...told.map((word, i) => i === OBJECT ? number : word)]);
+    this.#lent(copied);
+  }
+
+  /** Memory that the user may change is taken at once. @param {boolean} borrowed */
+  #lent(borrowed) {
+    if (borrowed) this.#post();
+    else this.#schedule();
+  }
+
+  /**
+   * Makes another matrix of the same memory.
+   * @param {number} command @param {object} key @param {Held} held @param {string} where @param {Held} of @param {number[]} [words]
+   */
+  share(command, key, held, where, of, words = []) {
     this.check();
-    const handle = memory.open(this.#handles.take());
-    const object = this.#object(buffer);
-    this.#send(Command.Import, [handle, memory.form, memory.rows, memory.cols, memory.offset, memory.stride, object]);
-    this.#watch(leaf, memory);
+    const from = of.use(where);
+    this.#send(command, [held.open(this.#handles.take()), from, ...words]);
+    held.store.shares++;
+    this.#watch(key, held);
   }
 
   /** @param {Node} leaf @param {Memory} memory that gets the result @param {Node} node */
   eval(leaf, memory, node) {
+    this.#result(Command.Eval, 'eval', leaf, memory, [], node);
+  }
+
+  /**
+   * @param {number} command @param {string} where @param {Node} leaf @param {Memory} memory that gets the result
+   * @param {number[]} words @param {Node | null} node @param {{hosted?: boolean}} [other] what else is read
+   */
+  #result(command, where, leaf, memory, words, node, other) {
     this.check();
     const handle = this.#handles.take();
-    const program = new Program(this.#message, 'eval');
+    const program = new Program(this.#message, where);
     try {
-      this.#message.compose(Command.Eval, [handle], () => program.encode(node));
+      this.#message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
     } catch (error) {
       this.#handles.give(handle);
       throw error;
     }
     memory.open(handle);
     this.#watch(leaf, memory);
-    this.#evaluated(program);
+    this.#evaluated(program, other);
   }
 
   /** @param {Node} target @param {Node} node */
@@ -287,28 +270,34 @@ export class Session {
     this.check();
     if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', target, node);
     const program = new Program(this.#message, 'assign');
-    const words = [0];
-    const at = this.#message.at + 1;
-    this.#message.compose(Command.Assign, words, () => {
-      const value = program.encode(target);
-      // What is read is encoded apart from what is written, although it may be the same.
-      program.forget();
-      program.encode(node);
-      this.#message.set(at, value);
-    });
+    this.#into(Command.Assign, program, target, [], node);
     this.#evaluated(program);
   }
 
-  /** Memory of the page's is read before the user can change it. @param {Program} program */
-  #evaluated(program) {
-    if (program.external) this.#post();
-    else this.#schedule();
+  /**
+   * Writes a command with a target and what goes there.
+   * @param {number} command @param {Program} program @param {Node} target @param {number[]} words @param {Node | null} node
+   */
+  #into(command, program, target, words, node) {
+    const at = this.#message.at + 1;
+    this.#message.compose(command, [0, ...words], () => {
+      const value = program.encode(target);
+      // What is read is encoded apart from what is written, although it may be the same.
+      program.forget();
+      if (node) program.encode(node);
+      this.#message.set(at, value);
+    });
+  }
+
+  /** Memory of the page's is read before the user can change it. @param {Program} program @param {{hosted?: boolean}} [other] */
+  #evaluated(program, other) {
+    this.#lent(program.external || other?.hosted === true);
   }
 
   /** @template T @param {Node} node @param {T & ArrayBufferView} into @returns {Promise<T>} */
   read(node, into) {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
-    const object = this.#object(bytes);
+    const object = this.#objects.put(bytes);
     try {
       return this.#ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
     } catch (error) {
@@ -317,19 +306,14 @@ export class Session {
     }
   }
 
-  /** @param {Memory} memory @returns {Promise<void>} */
-  sync(memory) {
-    return this.#ask(Command.Sync, [memory.use('sync')], undefined, null, 'sync');
+  /** Asks about a matrix: Sync, Buffer or Location. @param {number} command @param {string} where @param {Held} held @returns {Promise<any>} */
+  about(command, where, held) {
+    return this.#ask(command, [held.use(where)], undefined, null, where);
   }
 
   /** @param {Memory} memory */
   touch(memory) {
     this.#send(Command.Touch, [memory.use('touch')]);
-  }
-
-  /** @param {Memory} memory @returns {Promise<GPUBuffer>} */
-  buffer(memory) {
-    return this.#ask(Command.Buffer, [memory.use('buffer')], undefined, null, 'buffer');
   }
 
   /** @returns {Promise<void>} */
@@ -343,34 +327,151 @@ export class Session {
     this.#post();
   }
 
-  /** @param {Memory} memory */
-  closeMatrix(memory) {
-    this.#matrixNet.unregister(memory);
+  /** @param {Held} held */
+  closeMatrix(held) {
+    this.#matrixNet.unregister(held);
+    const {store, handle} = held;
+    const last = --store.shares === 0;
     if (this.#refused) return;
-    this.#handles.give(memory.handle);
+    this.#handles.give(handle);
     let ticket = 0;
-    if (memory.release) {
+    if (last && store.release) {
       ticket = this.#tickets.take();
-      const done = () => {
-        this.#releases.delete(memory);
-        memory.released();
-      };
+      const done = () => this.#released(store);
       this.#pending.set(ticket, {resolve: done, reject: done, value: undefined});
     }
-    this.#send(Command.Close, [memory.handle, ticket]);
+    this.#send(Command.Close, [handle, ticket]);
   }
 
-  /** Watches a leaf, which every expression that uses the matrix holds. @param {Node} leaf @param {Memory} memory its own */
-  #watch(leaf, memory) {
-    this.#matrixNet.register(leaf, memory, memory);
-    if (memory.release) this.#releases.add(memory);
+  /** @param {Store} store */
+  #released(store) {
+    this.#releases.delete(store);
+    store.released();
+  }
+
+  /** Watches an object that every use of a matrix holds: a leaf of expressions. @param {object} key @param {Held} held its own */
+  #watch(key, held) {
+    this.#matrixNet.register(key, held, held);
+    if (held.store.release) this.#releases.add(held.store);
+  }
+
+  // Those that give a matrix another size or other memory. It is the next one from now on, and if Go refuses it is the one
+  // before again; what was queued meanwhile is told why.
+
+  /**
+   * @param {number} command @param {Node} leaf of the next one @param {Node} before @param {readonly number[]} words
+   * @param {(() => void)} [rest] writes what follows
+   */
+  #change(command, leaf, before, words, rest = () => {}) {
+    this.check();
+    const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
+    const ticket = this.#tickets.take(), handle = this.#handles.take();
+    try {
+      this.#message.compose(command, [ticket, handle, old.handle, ...words], rest);
+    } catch (error) {
+      this.#tickets.give(ticket);
+      this.#handles.give(handle);
+      throw error;
+    }
+    next.open(handle);
+    next.replaces(before);
+    this.#pending.set(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
+    this.#watch(leaf, next);
+  }
+
+  /** @param {Node} leaf @param {Node} before @param {Node} node */
+  setValue(leaf, before, node) {
+    const program = new Program(this.#message, 'setValue');
+    this.#change(Command.SetValue, leaf, before, [], () => program.encode(node));
+    this.#evaluated(program);
+  }
+
+  /** @param {Node} leaf @param {Node} before @param {Origin} origin */
+  setFrom(leaf, before, {object, words, copied}) {
+    this.check();
+    const number = this.#objects.put(object, copied);
+    this.#change(Command.SetFrom, leaf, before, words.map((word, i) => i === OBJECT ? number : word));
+    this.#lent(copied);
+  }
+
+  /** @param {number} command Resize or SetShape @param {Node} leaf @param {Node} before */
+  size(command, leaf, before) {
+    this.#change(command, leaf, before, [leaf.rows, leaf.cols]);
+    this.#schedule();
+  }
+
+  /** What a matrix was before is gone. @param {Held} old @param {boolean} dropped whether its memory is as well */
+  retire(old, dropped) {
+    this.#matrixNet.unregister(old);
+    this.#handles.give(old.handle);
+    if (dropped && --old.store.shares === 0) this.#released(old.store);
+  }
+
+  /** What a matrix was to become is not. @param {Memory} next */
+  abandon(next) {
+    this.#matrixNet.unregister(next);
+    if (next.store !== next.previous?.memory?.store) this.#releases.delete(next.store);
+    if (this.#refused) return;
+    this.#handles.give(next.handle);
+    this.#send(Command.Close, [next.handle, 0]);
+  }
+
+  // Sparse matrices.
+
+  // form is the format, rows and columns.
+  /** @param {object} key @param {Held} held @param {number[]} form @param {Uint8Array} values @param {Int32Array} indices @param {Int32Array} offsets @param {boolean} wrapped */
+  sparse(key, held, form, values, indices, offsets, wrapped) {
+    this.check();
+    const handle = held.open(this.#handles.take());
+    const number = this.#objects.put(values, !wrapped);
+    this.#message.command(Command.Sparse, [handle, ...form, number, values.length, ...this.#structure(indices, offsets)]);
+    this.#watch(key, held);
+    this.#post();
+  }
+
+  /** @param {Held} held @param {number} i @param {number} j @param {number} bits */
+  append(held, i, j, bits) {
+    this.#send(Command.Append, [held.use('append'), i, j, bits]);
+  }
+
+  /** @param {Held} held @param {Int32Array} indices @param {Int32Array} offsets */
+  touchSparse(held, indices, offsets) {
+    this.check();
+    const handle = held.use('touch');
+    this.#message.command(Command.SparseTouch, [handle, ...this.#structure(indices, offsets)]);
+    this.#post();
+  }
+
+  /** @param {Int32Array} indices @param {Int32Array} offsets */
+  #structure(indices, offsets) {
+    return [indices, offsets].flatMap((array) => [this.#objects.put(bytesOf(array), true), array.length]);
+  }
+
+  /** @param {string} where @param {Node} leaf @param {Memory} memory that gets the result @param {Held} of @param {Node | null} factor */
+  sparseEval(where, leaf, memory, of, factor) {
+    this.#result(Command.SparseEval, where, leaf, memory, [of.use(where)], factor, of);
+  }
+
+  /** @param {string} where @param {Node} target @param {Held} of @param {Node | null} factor */
+  sparseAssign(where, target, of, factor) {
+    this.check();
+    const program = new Program(this.#message, where);
+    this.#into(Command.SparseAssign, program, target, [of.use(where)], factor);
+    this.#evaluated(program, of);
+  }
+
+  /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @returns {Promise<void>} */
+  readSparse(held, values, indices, offsets) {
+    const words = [held.use('read'), this.#objects.put(bytesOf(values)), values.byteLength];
+    for (const array of [indices, offsets]) words.push(this.#objects.put(bytesOf(array)), array.length);
+    return this.#ask(Command.SparseRead, words, undefined, null, 'read');
   }
 
   /** @param {import('./func.mjs').FuncRef} func that gets its handle @param {string} text */
   define(func, text) {
     this.check();
     func.handle = this.#funcs.take();
-    this.#send(Command.Func, [func.handle, this.#object(text)]);
+    this.#send(Command.Func, [func.handle, this.#objects.put(text)]);
     this.#funcNet.register(func, func.handle, func);
   }
 

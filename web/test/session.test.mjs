@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Expr, Matrix} from '../src/expr.mjs';
+import {Expr} from '../src/expr.mjs';
 import {Fn} from '../src/func.mjs';
 import {Gpu} from '../src/gpu.mjs';
+import {Matrix} from '../src/matrix.mjs';
 import {Command, Op} from '../src/protocol.mjs';
 import {FakeProgram, instructions} from './fake.mjs';
 

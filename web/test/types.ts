@@ -10,13 +10,15 @@ const conforms: {
   init: (...args: Parameters<typeof api.init>) => Promise<unknown>;
 } = made;
 type Methods<T> = { [K in keyof T as T[K] extends (...args: never[]) => unknown ? K : never]: (...args: never[]) => unknown };
-declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn;
+declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn, sparseMade: made.Sparse;
 const gpuDeclared: Methods<api.Gpu> & Pick<api.Gpu, 'device'> = gpuMade;
 const exprDeclared: Methods<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
 const viewDeclared: Methods<api.View> = viewMade;
-const matrixDeclared: Methods<api.Matrix> & Pick<api.Matrix, 'mode' | 'stride' | 'offset' | 'closed' | 'buffer'> = matrixMade;
+const matrixDeclared: Methods<api.Matrix> &
+  Pick<api.Matrix, 'mode' | 'external' | 'stride' | 'offset' | 'capacity' | 'closed' | 'location' | 'buffer'> = matrixMade;
+const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | 'shape' | 'nnz' | 'external' | 'closed'> = sparseMade;
 const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;
-void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, fnDeclared];
+void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, fnDeclared];
 
 /** What a user writes. */
 export async function example(init: typeof api.init, SubletError: typeof api.SubletError, typedArray: Float32Array, gpuBuffer: GPUBuffer) {
@@ -42,9 +44,19 @@ export async function example(init: typeof api.init, SubletError: typeof api.Sub
     if (error instanceof SubletError && error.code === 'ErrCompile') throw error;
   }
   const live: number = gpu.stats().liveBytes;
+  const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
+  held.setValue(c).setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).rebind(typedArray, 2, 2, { aligned: true });
+  const other: api.Matrix = held.alias().resize(3, 3).setShape(9, 1).swap(d).take(d).reset().move();
+  const where: 'none' | 'host' | 'device' | 'both' = await other.location;
+  using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
+  const w: api.Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
+  const product: api.Matrix = s.append(1, 1, 5).matmul(d.T, { out: d });
+  const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).read();
+  // @ts-expect-error numbers are no memory
+  gpu.wrapSparse(1, 1, { format: 'csc', values: [1], indices: [0], offsets: [0, 1] });
   // @ts-expect-error there are no such elements
   gpu.zeros(1, 1, { dtype: 'float64' });
   // @ts-expect-error a number is no matrix
   gpu.matmul(1, a);
-  return [values, mine, g, part, first, live];
+  return [values, mine, g, part, first, live, where, w, product, offsets];
 }

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Tests of the npm package's memory contract and of its sparse matrices, run by web_test.go: on WebGPU, and on the program
+// for pages without it. Each throws when it fails.
+
+import {init} from '/dist/index.mjs';
+import {check, contents, fails, gpuBuffer, noise, reference, same, throws} from '/web.mjs';
+
+/** Without WebGPU there is the CPU's program. */
+async function onCpu(run) {
+  Object.defineProperty(navigator, 'gpu', {value: undefined, configurable: true});
+  try {
+    const gpu = await init();
+    check(gpu.info.driver === 'cpu', `driver ${gpu.info.driver}`);
+    await run(gpu).finally(() => gpu.close());
+  } finally {
+    delete navigator.gpu;
+  }
+}
+
+/** A test on a device of its own, and again on the CPU. */
+const everywhere = (run) => async () => {
+  const gpu = await init();
+  check(gpu.info.driver === 'browser', `driver ${gpu.info.driver}`);
+  await run(gpu).finally(() => gpu.close());
+  await onCpu(run);
+};
+
+/** What the device can wrap: each makes a matrix of memory of the user's and says how to look into it. */
+function wrappers(gpu) {
+  const kinds = {
+    array(values, rows, cols, options) {
+      const memory = Float32Array.from(values);
+      const m = gpu.wrap(memory, rows, cols, options);
+      return {m, memory, look: async () => { if (!m.closed && m.external) await m.sync(); return memory; }};
+    },
+  };
+  if (gpu.device) {
+    kinds.buffer = (values, rows, cols, options) => {
+      const memory = gpuBuffer(gpu.device, Float32Array.from(values));
+      return {m: gpu.wrapBuffer(memory, rows, cols, options), memory, look: async () => { await gpu.sync(); return contents(gpu.device, memory); }};
+    };
+  }
+  return Object.entries(kinds);
+}
+
+const count = (from = 1, n = 6) => Array.from({length: n}, (_, i) => from + i);
+
+/** Whether every call was made once, after the device has done what it was asked for. */
+async function called(gpu, calls, want, what) {
+  await gpu.sync();
+  await null;
+  check(calls.join() === want.join(), `${what}: released ${calls.join()}, want ${want.join()}`);
+}
+
+export const contract = {
+  placed: everywhere(async (gpu) => {
+    const a = gpu.matrix(2, 3, count(), {offset: 8, stride: 5}), b = gpu.matrix(2, 3, count(), {order: 'column', padded: true, aligned: true});
+    same(await a.read(), count(), 'with a stride');
+    same(await b.read(), [1, 3, 5, 2, 4, 6], 'padded columns');
+    check(a.stride === 5 && a.offset === 8 && b.stride === 4, `strides ${a.stride} ${b.stride}`);
+    a.set(count(7));
+    b.set(count(7));
+    a.assign(a.add(b));
+    same(await a.read(), [14, 17, 20, 18, 21, 24], 'sum');
+    same(await gpu.ones(3, 3, {padded: true}).read(), Array(9).fill(1), 'ones');
+    same(await gpu.eye(2, {dtype: 'int32'}).read(), [1, 0, 0, 1], 'eye');
+
+    const mine = new Float32Array(16).fill(9), p = gpu.wrap(mine, 2, 3, {offset: 4, stride: 4, padded: true, aligned: true});
+    p.assign(p.add(1));
+    await p.sync();
+    same(mine, [9, 9, 9, 9, 10, 10, 10, 0, 10, 10, 10, 0, 9, 9, 9, 9], 'pads');
+    if (!gpu.device) return;
+    const buffer = gpuBuffer(gpu.device, mine), q = gpu.wrapBuffer(buffer, 3, 3, {stride: 4, padded: true});
+    q.assign(q.mul(2));
+    await gpu.sync();
+    same(await contents(gpu.device, buffer), [18, 18, 18, 0, 20, 20, 20, 0, 20, 20, 20, 0, 9, 9, 9, 9], 'pads in a GPUBuffer');
+  }),
+
+  fromBuffer: everywhere(async (gpu) => {
+    for (const [kind, wrap] of wrappers(gpu)) {
+      const onDevice = kind === 'buffer';
+      const {memory} = wrap(count(1, 8), 2, 4);
+      const copied = onDevice ? {setValueOnDevice: true} : {};
+      const a = gpu.fromBuffer(2, 3, memory, {...copied, offset: 1, stride: 4}), b = gpu.fromBuffer(2, 3, memory, {dontOwnBuffer: true});
+      const c = gpu.fromBuffer(2, 3, memory, {...copied, order: 'column', rowMajorInput: true}), d = gpu.fromBuffer(2, 3, memory, {...copied, order: 'column'});
+      if (!onDevice) memory.fill(0);
+      same(await a.read(), [2, 3, 4, 6, 7, 8], `a copy of a part, ${kind}`);
+      same(await c.read(), count(), `rows into columns, ${kind}`);
+      same(await d.read(), [1, 3, 5, 2, 4, 6], `columns, ${kind}`);
+      check([a, b, c, d].map((m) => m.external).join() === 'false,true,false,false', `external, ${kind}`);
+      check([a.order, c.order, d.order].join() === 'row,column,column' && c.stride === 2, `order, ${kind}`);
+      b.assign(5);
+      await b.sync();
+      same(await (onDevice ? contents(gpu.device, memory) : memory), [5, 5, 5, 5, 5, 5, ...(onDevice ? [7, 8] : [0, 0])], `the memory itself, ${kind}`);
+      const copy = b.clone();
+      check(!copy.external && copy.mode === 'owned', 'a clone is owned');
+      same(await copy.read(), Array(6).fill(5), `clone, ${kind}`);
+    }
+    if (gpu.device) {
+      const {memory} = wrappers(gpu)[1][1](count(), 2, 3);
+      await throws('ErrInvalid', 'a GPUBuffer without a flag', () => gpu.fromBuffer(2, 3, memory));
+      await throws('ErrShort', 'too little', () => gpu.fromBuffer(3, 3, memory, {setValueOnDevice: true}));
+      const before = gpu.stats(), m = gpu.fromBuffer(2, 3, memory, {setValueOnDevice: true});
+      await gpu.sync();
+      const after = gpu.stats();
+      check(after.bytesUp === before.bytesUp && after.bytesDown === before.bytesDown, 'a copy on the device moves nothing');
+      same(await m.read(), count(), 'copied on the device');
+    }
+  }),
+
+  setValue: everywhere(async (gpu) => {
+    for (const [kind, wrap] of wrappers(gpu)) {
+      const {m, look} = wrap(count(), 2, 3), other = gpu.matrix(2, 3, count(10)), small = gpu.matrix(1, 2, [7, 8]);
+      m.setValue(other);
+      same(await look(), count(10), `in place, ${kind}`);
+      m.setValue(small.add(1));
+      same(await m.read(), [8, 9], `smaller, ${kind}`);
+      same((await look()).slice(0, 3), [8, 9, 12], `the memory, ${kind}`);
+      check(m.external && m.mode === 'external' && m.cols === 2 && m.capacity === 6, `state, ${kind}`);
+      m.setValue(other.T);
+      same(await m.read(), [10, 13, 11, 14, 12, 15], `the whole again, ${kind}`);
+      await throws('ErrExternalResize', `too large, ${kind}`, () => m.setValue(gpu.zeros(3, 3)));
+      await throws('ErrShape', `assign does not resize, ${kind}`, () => m.assign(small));
+      m.setValue(m.slice(1, 3));
+      same(await m.read(), [11, 14, 12, 15], `a part of itself, ${kind}`);
+      m.setValue(gpu.zeros(0, 5));
+      check(m.size === 0 && m.cols === 5, `empty, ${kind}`);
+      same(await m.read(), [], `empty, ${kind}`);
+    }
+    const own = gpu.matrix(1, 2, [1, 2]), a = gpu.matrix(2, 2, count(1, 4));
+    const sum = own.add(1);
+    own.setValue(a);
+    same(await own.matmul(a).read(), [7, 10, 15, 22], 'owned, larger');
+    await throws('ErrView', 'an expression of what it was', () => sum.eval());
+    own.setValue(own);
+    own.setValue(own.slice(1, 2));
+    same(await own.read(), [3, 4], 'owned, a part of itself');
+    const map = gpu.map(2, 2);
+    map.setValue(a.mul(3));
+    map.setValue(gpu.matrix(1, 2, [5, 6]));
+    same(await map.access(false, (data) => Array.from(data)), [5, 6], 'mapped');
+    await throws('ErrExternalResize', 'mapped, too large', () => map.setValue(gpu.zeros(5, 1)));
+    const half = gpu.matrix(1, 3, [1, 2, 3], {dtype: 'float16'});
+    half.setValue(gpu.matrix(1, 4, [1, 2, 3, 4], {dtype: 'float16'}));
+    same(await half.astype('float32').read(), [1, 2, 3, 4], 'float16');
+  }),
+
+  setValueFrom: everywhere(async (gpu) => {
+    for (const [kind, wrap] of wrappers(gpu)) {
+      const calls = [], release = (name) => ({release: () => calls.push(name)});
+      const first = wrap(count(), 2, 3, release('first')), second = wrap(count(20, 4), 2, 2), {m} = first;
+      const flags = kind === 'buffer' ? {setValueOnDevice: true} : {};
+      m.setValueFrom(1, 4, second.memory, flags);
+      check(!m.external && m.mode === 'external' && m.capacity === 6, `copied into it, ${kind}`);
+      same(await m.read(), count(20, 4), `copied, ${kind}`);
+      await called(gpu, calls, [], 'a copy');
+      m.rebind(second.memory, 2, 2, {...release('second'), order: 'column'});
+      same(await m.read(), [20, 22, 21, 23], `other memory, ${kind}`);
+      check(m.external && m.order === 'column', `state, ${kind}`);
+      await called(gpu, calls, ['first'], 'the old memory');
+      m.setValueFrom(1, 2, first.memory, {...release('third'), dontOwnBuffer: true});
+      await called(gpu, calls, ['first', 'second'], 'used itself');
+      await throws('ErrShort', 'too little', () => m.rebind(first.memory, 5, 5, release('never')));
+      await throws('ErrInvalid', 'another element type', () => m.rebind(first.memory, 1, 1, {dtype: 'int32'}));
+      await throws('ErrExternalResize', 'a copy too large', () => m.setValueFrom(2, 3, first.memory, flags));
+      m.close();
+      await called(gpu, calls, ['first', 'second', 'third'], 'closed');
+      const {m: parent} = wrap(count(), 2, 3, release('parent')), alias = parent.alias();
+      alias.setValueFrom(1, 1, Float32Array.of(5), {dontOwnBuffer: true});
+      same(await parent.read(), count(), `what is shared keeps its memory, ${kind}`);
+      const another = parent.alias();
+      await throws('ErrView', `shared, ${kind}`, () => parent.setValue(gpu.zeros(1, 1)));
+      another.close();
+      parent.close();
+      await called(gpu, calls, ['first', 'second', 'third', 'parent'], 'the last that had it');
+      alias.close();
+    }
+    const own = gpu.zeros(1, 1);
+    own.setValueFrom(2, 2, Float32Array.of(1, 2, 3, 4), {order: 'column', rowMajorInput: true});
+    same(await own.read(), [1, 2, 3, 4], 'owned');
+    check(own.order === 'row' && !own.external && own.mode === 'owned', 'the order stays the matrix\'s');
+    own.rebind(Float32Array.of(1, 2), 1, 2).setValueFrom(1, 2, Float32Array.of(3, 4));
+    own.resize(2, 2).assign(1);
+    check(own.mode === 'owned', 'memory of its own');
+    same(await own.read(), [1, 1, 1, 1], 'resized when it is not external any more');
+  }),
+
+  refused: everywhere(async (gpu) => {
+    // What only Go can tell. The matrix is what it was before, and whoever used it meanwhile hears why.
+    const a = gpu.matrix(1, 2, [1, 2]), sum = a.add(1);
+    a.resize(1, 2 ** 30);
+    check(a.cols === 2 ** 30, 'the size is there at once');
+    const meanwhile = a.slice(0, 1, 0, 2).add(1).read();
+    await fails('ErrLimit', 'what used it meanwhile', () => meanwhile);
+    check(a.shape.join() === '1,2', `shape ${a.shape}`);
+    same(await sum.read(), [2, 3], 'an expression from before');
+    same(await a.read(), [1, 2], 'the matrix');
+    a.resize(1, 2 ** 30);
+    await fails('ErrLimit', 'sync', () => gpu.sync());
+    a.resize(2, 2).assign(4);
+    same(await a.read(), [4, 4, 4, 4], 'a change that works');
+    await gpu.sync();
+    if (!gpu.device) return;
+    const calls = [], m = wrappers(gpu)[1][1]([1, 2], 1, 2, {release: () => calls.push('mine')}).m;
+    const wrong = gpu.device.createBuffer({size: 64, usage: GPUBufferUsage.COPY_DST});
+    m.rebind(wrong, 4, 4, {release: () => calls.push('wrong')});
+    await fails('ErrInvalid', 'a buffer without the usages', () => m.read());
+    same(await m.read(), [1, 2], 'the memory from before');
+    await called(gpu, calls, [], 'nothing was taken over');
+    m.rebind(wrong, 4, 4, {release: () => calls.push('wrong')}).close();
+    await gpu.sync().catch(() => {});
+    await called(gpu, calls, ['mine'], 'closed meanwhile');
+  }),
+
+  taken: everywhere(async (gpu) => {
+    for (const [kind, wrap] of wrappers(gpu)) {
+      const calls = [], release = (name) => ({release: () => calls.push(name)});
+      const {m: a} = wrap(count(), 2, 3, release('a')), {m: b} = wrap(count(7, 2), 1, 2, release('b')), own = gpu.matrix(1, 1, [9]);
+      const before = gpu.stats();
+      b.take(a);
+      check(b.shape.join() === '2,3' && b.external && a.size === 0 && !a.external && a.mode === 'owned', `take, ${kind}`);
+      await called(gpu, calls, ['b'], 'what was given up');
+      own.swap(b);
+      check(own.external && !b.external && b.size === 1, `swap, ${kind}`);
+      const moved = own.move();
+      check(moved.external && own.size === 0 && !own.closed, `move, ${kind}`);
+      const now = gpu.stats();
+      check(now.bytesUp === before.bytesUp && now.bytesDown === before.bytesDown && now.dispatches === before.dispatches, `nothing moves, ${kind}`);
+      same(await moved.read(), count(), `the elements, ${kind}`);
+      same(await b.read(), [9], `the other, ${kind}`);
+      same(await a.read(), [], 'empty');
+      a.assign(moved.mul(2));
+      same(await a.read(), count().map((x) => 2 * x), 'an empty one takes the size');
+      moved.take(moved);
+      moved.reset();
+      await called(gpu, calls, ['b', 'a'], 'reset');
+      check(moved.size === 0 && moved.mode === 'owned', `reset, ${kind}`);
+    }
+    const other = await init();
+    await throws('ErrForeign', 'another device', () => gpu.zeros(1, 1).take(other.zeros(1, 1)));
+    other.close();
+  }),
+
+  sizes: everywhere(async (gpu) => {
+    const a = gpu.matrix(2, 3, count());
+    a.setShape(3, 2);
+    same(await a.T.read(), [1, 3, 5, 2, 4, 6], 'another shape');
+    const live = gpu.stats().liveBytes;
+    a.resize(1, 4).assign(2);
+    same(await a.read(), [2, 2, 2, 2], 'smaller');
+    check(gpu.stats().liveBytes === live, 'in place');
+    a.resize(4, 4).assign(gpu.eye(4));
+    same(await a.sum({axis: 0}).read(), [1, 1, 1, 1], 'larger');
+    const alias = a.alias();
+    await throws('ErrView', 'shared', () => a.resize(1, 1));
+    alias.setShape(2, 8).assign(3);
+    same(await a.read(), Array(16).fill(3), 'an alias');
+    check(a.shape.join() === '4,4', 'keeps its shape');
+    alias.close();
+    a.resize(1, 1);
+    for (const [kind, wrap] of wrappers(gpu)) {
+      const {m, look} = wrap(count(), 2, 3);
+      await throws('ErrExternalResize', kind, () => m.resize(1, 1));
+      m.setShape(6, 1).row(5).assign(0);
+      same(await look(), [1, 2, 3, 4, 5, 0], `shaped, ${kind}`);
+    }
+  }),
+
+  locations: everywhere(async (gpu) => {
+    const a = gpu.zeros(2, 2), mine = gpu.wrap(new Float32Array(4), 2, 2);
+    check(await a.location === 'none', `new: ${await a.location}`);
+    check(await mine.location === 'host', `wrapped: ${await mine.location}`);
+    a.assign(mine);
+    check(await a.location === 'device' && await mine.location === 'both', `read: ${await a.location}, ${await mine.location}`);
+    mine.assign(a.add(1));
+    check(await mine.location === 'device', `written: ${await mine.location}`);
+    await mine.sync();
+    check(await mine.location === 'both', `synced: ${await mine.location}`);
+    mine.touch();
+    check(await mine.location === 'host', `touched: ${await mine.location}`);
+    a.close();
+    await fails('ErrClosed', 'closed', () => a.location);
+  }),
+
+  nothingLeaks: everywhere(async (gpu) => {
+    const one = gpu.full(8, 8, 1), buffer = gpu.device && gpuBuffer(gpu.device, new Float32Array(64));
+    await one.read();
+    const before = gpu.stats();
+    let released = 0, made = 0;
+    for (let i = 0; i < 1000; i++) {
+      const a = gpu.wrap(new Float32Array(64), 8, 8, {release: () => released++}), b = a.alias();
+      made++;
+      a.setValueFrom(4, 4, new Float32Array(16), {dontOwnBuffer: true});
+      b.setValue(one).setShape(4, 16);
+      const c = b.move();
+      if (buffer) c.rebind(buffer, 8, 8).setValueFrom(8, 8, buffer, {setValueOnDevice: true});
+      const s = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [1], offsets: [0, 1, 1]}), v = s.values(), d = s.toDense();
+      for (const x of [a, b, c, s, v, d]) x.close();
+    }
+    await gpu.sync();
+    await new Promise((done) => setTimeout(done));
+    const after = gpu.stats();
+    check(released === made, `${released} of ${made} released`);
+    check(after.liveBytes === before.liveBytes && after.buffers === before.buffers, `${after.liveBytes} live bytes, ${before.liveBytes} before`);
+    one.close();
+  }),
+
+  sparse: everywhere(async (gpu) => {
+    const rows = 37, cols = 23, x = noise(rows * cols, 3).map((v) => Math.abs(v) < 0.7 ? 0 : v);
+    x.fill(0, 5 * cols, 6 * cols); // an empty row
+    const dense = gpu.matrix(rows, cols, x), y = noise(cols * 9, 4), b = gpu.matrix(cols, 9, y);
+    const {c, bound} = reference((i, l) => x[i * cols + l], (l, j) => y[l * 9 + j], rows, cols, 9);
+    for (const format of ['csc', 'csr', 'blockColumn']) {
+      const made = await gpu.sparseFrom(dense, {format}), parts = await made.read();
+      check(made.nnz === parts.values.length && !made.external, `${format}: nnz ${made.nnz}`);
+      const owned = gpu.sparse(rows, cols, {format, ...parts});
+      const wrapped = gpu.wrapSparse(rows, cols, {format, ...parts});
+      for (const s of [made, owned, wrapped]) {
+        same(await s.toDense().read(), x, `${format} as a dense matrix`);
+        same(await s.matmul(b).read(), c, `${format} product`, bound);
+        const out = gpu.full(rows + 1, 12, 5), part = out.slice(1, rows + 1, 2, 11);
+        check(s.matmul(b, {out: part}) === part, 'out');
+        same(await part.read(), c, `${format} product in place`, bound);
+        same(await out.row(0).read(), Array(12).fill(5), `${format}: what lies beside it`);
+        s.toDense({out: dense});
+        same(await dense.read(), x, `${format} into a matrix`);
+        same(await s.matmul(b.mul(2).sub(b)).read(), c, `${format} times an expression`, bound.map((v) => 2 * v + 1e-6));
+      }
+      const v = wrapped.values();
+      v.assign(v.mul(2));
+      await wrapped.sync();
+      same(parts.values, (await made.read()).values.map((u) => 2 * u), `${format}: values after sync`);
+      parts.values.fill(1);
+      wrapped.touch();
+      same(await wrapped.toDense().read(), (await made.toDense().read()).map((u, i) => format === 'blockColumn' ? +(parts.indices.includes(i % cols)) : +(u !== 0)), `${format}: touched`);
+      for (const s of [made, owned, wrapped, v]) s.close();
+    }
+    const ints = gpu.sparse(2, 2, {format: 'csr', values: new Int32Array([7, -8]), indices: [1, 0], offsets: [0, 1, 2]});
+    same(await ints.matmul(gpu.matrix(2, 1, new Int32Array([1, 2]))).read(), [14, -8], 'int32');
+  }),
+
+  sparseGrowsAndIsSliced: everywhere(async (gpu) => {
+    const s = gpu.sparse(3, 40, {format: 'csc', values: [], indices: [], offsets: new Int32Array(41), dtype: 'float32'});
+    const want = new Float32Array(120);
+    for (let j = 0; j < 40; j += 2) {
+      for (let i = j % 3; i < 3; i++) {
+        s.append(i, j, i + j);
+        want[i * 40 + j] = i + j;
+      }
+      if (j === 10) same(await s.toDense().read(), want, 'half of it');
+    }
+    same(await s.toDense().read(), want, 'appended');
+    const {values, indices, offsets} = await s.read();
+    check(s.nnz === values.length && offsets[40] === s.nnz && indices.length === s.nnz, `${s.nnz} entries`);
+    const slice = s.columnSlice(3, 20), part = slice.columnSlice(1, 4);
+    same(await slice.toDense().read(), await gpu.matrix(3, 40, want).slice(0, 3, 3, 23).read(), 'slice');
+    same(await part.toDense().read(), await gpu.matrix(3, 40, want).slice(0, 3, 4, 8).read(), 'slice of a slice');
+    check((await part.read()).values.length === part.nnz, 'parts of a slice');
+    await throws('ErrView', 'append', () => s.append(2, 39, 1));
+    s.close();
+    same(await part.matmul(gpu.ones(4, 1)).read(), [0, 1, 2].map((i) => [4, 5, 6, 7].reduce((sum, j) => sum + want[i * 40 + j], 0)), 'a slice of what was closed');
+    slice.close();
+    part.close();
+  }),
+
+  sparseOfTheUser: everywhere(async (gpu) => {
+    const calls = [];
+    const mine = {values: Float32Array.of(1, 2, 3), indices: Int32Array.of(0, 2, 1), offsets: Int32Array.of(0, 2, 2, 3, 3)};
+    const s = gpu.wrapSparse(3, 4, {format: 'csc', ...mine, release: () => calls.push('mine')});
+    const slice = s.columnSlice(0, 1), values = s.values();
+    mine.offsets.set([0, 1, 2, 2, 3]);
+    mine.indices.set([2, 2, 0]);
+    same(await s.toDense().read(), [1, 0, 0, 0, 0, 0, 3, 0, 2, 0, 0, 0], 'before touch');
+    s.touch();
+    same(await s.toDense().read(), [0, 0, 0, 3, 0, 0, 0, 0, 1, 2, 0, 0], 'after touch');
+    check(slice.nnz === 1, `nnz ${slice.nnz}`);
+    same(await slice.toDense().read(), [0, 0, 1], 'the slice');
+    mine.indices[0] = 7;
+    await throws('ErrIndex', 'a broken structure', () => s.touch());
+    same(await s.toDense().read(), [0, 0, 0, 3, 0, 0, 0, 0, 1, 2, 0, 0], 'after a touch that failed');
+    await throws('ErrExternal', 'append', () => s.append(2, 3, 1));
+    check(values.external && values.mode === 'external', 'values are the user\'s');
+    for (const part of [s, values]) part.close();
+    await called(gpu, calls, [], 'a slice has it');
+    slice.close();
+    await called(gpu, calls, ['mine'], 'the last');
+    const lost = Float32Array.of(1), gone = gpu.wrapSparse(1, 1, {format: 'csc', values: lost, indices: Int32Array.of(0), offsets: Int32Array.of(0, 1)});
+    if (gpu.device) {
+      structuredClone(lost, {transfer: [lost.buffer]});
+      await fails('ErrInvalid', 'a detached array', () => gone.toDense().read());
+    }
+  }),
+};

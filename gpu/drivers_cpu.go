@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && sublet_cpu
+
+package gpu
+
+import (
+	"github.com/sublet-gpu/sublet/gpu/cpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The npm package's program for pages without WebGPU.
+var drivers = []driver.Driver{cpu.New()}
+
+// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
+const RunsTwins = true

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && sublet_page && !sublet_cpu
+
+package gpu
+
+import (
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/wasm/browser"
+)
+
+// The npm package has a program of its own for pages without WebGPU, and leaves what computes on the CPU out of this one.
+var drivers = []driver.Driver{browser.New()}
+
+// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
+const RunsTwins = false

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {bytesOf, dataOf} from './data.mjs';
+import {FLOAT16, FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
+import {failure, guard, shapeError, show} from './errors.mjs';
+import {View, inside} from './expr.mjs';
+import {Matrix} from './matrix.mjs';
+import {Held, Memory, Store} from './memory.mjs';
+import {checkDims} from './node.mjs';
+import {Command, SPARSE_WRAPPED} from './protocol.mjs';
+import {read, releaseOf} from './source.mjs';
+
+/** @typedef {import('./dtype.mjs').DType} DType */
+/** @typedef {import('./node.mjs').Node} Node */
+/** @typedef {import('./session.mjs').Session} Session */
+
+/** The formats in the order of the numbers that Go knows them by. */
+const FORMATS = ['csc', 'csr', 'blockColumn'];
+const CSR = 1, BLOCKS = 2;
+
+/** The most rows, columns and stored values. */
+const MAX = 0x7fffffff;
+
+/** @param {string} where @param {unknown} name */
+function formatOf(where, name) {
+  const format = FORMATS.indexOf(/** @type {string} */ (name));
+  if (format < 0) throw failure('ErrInvalid', where, `format ${show(name)}; there are ${FORMATS.join(', ')}`);
+  return format;
+}
+
+/**
+ * Where the entries of a matrix are: all of it that is needed to know their number. "Major" is what the offsets count,
+ * columns or the rows of CSR. It is shared with the matrix's slices.
+ */
+class Structure {
+  /**
+   * @param {number} format @param {number} majors @param {number} minors
+   * @param {Int32Array} indices @param {Int32Array} offsets the user's
+   */
+  constructor(format, majors, minors, indices, offsets) {
+    this.format = format;
+    this.majors = majors;
+    this.minors = minors;
+    /** Entries, or blocks. */
+    this.count = 0;
+    this.offsets = offsets;
+    /** The last major with entries: what the offsets behind it are is not kept while entries are appended. */
+    this.begun = 0;
+    /** The index of the last entry. */
+    this.last = -1;
+    this.note(indices, offsets);
+  }
+
+  /** @param {Int32Array} indices @param {Int32Array} offsets */
+  note(indices, offsets) {
+    this.count = indices.length;
+    this.offsets = offsets.slice();
+    this.begun = Math.max(this.majors - 1, 0);
+    while (this.format !== BLOCKS && this.begun > 0 && offsets[this.begun] === this.count) this.begun--;
+    this.last = this.count > 0 ? indices[this.count - 1] : -1;
+  }
+
+  /** @param {number} major */
+  offset(major) {
+    return major <= this.begun ? this.offsets[major] : this.count;
+  }
+
+  /** @param {string} where @param {number} major @param {number} minor */
+  append(where, major, minor) {
+    if (major < this.begun || (major === this.begun && this.count > this.offsets[major] && minor <= this.last)) {
+      throw failure('ErrOrder', where, `${major}, ${minor} after ${this.begun}, ${this.last}`);
+    }
+    if (this.count >= MAX) throw failure('ErrLimit', where, `more than ${MAX} entries`);
+    return () => {
+      while (this.begun < major) this.offsets[++this.begun] = this.count;
+      this.count++;
+      this.last = minor;
+    };
+  }
+}
+
+/** Checks that indices are in range and increase. @param {string} where @param {Int32Array} indices @param {number} from @param {number} to @param {number} end */
+function increasing(where, indices, from, to, end) {
+  for (let k = from; k < to; k++) {
+    if (indices[k] < 0 || indices[k] >= end) throw failure('ErrIndex', where, `${indices[k]} of ${end}`);
+    if (k > from && indices[k] <= indices[k - 1]) throw failure('ErrSparse', where, `index ${indices[k]} after ${indices[k - 1]}`);
+  }
+}
+
+/** Refuses what is no structure; Go does so as well. @param {string} where @param {number} format @param {number} majors @param {number} minors @param {Int32Array} indices @param {Int32Array} offsets */
+function checkStructure(where, format, majors, minors, indices, offsets) {
+  if (format === BLOCKS) return increasing(where, indices, 0, indices.length, majors);
+  if (offsets[0] !== 0 || offsets[majors] !== indices.length) {
+    throw failure('ErrSparse', where, `offsets from ${offsets[0]} to ${offsets[majors]} for ${indices.length} entries`);
+  }
+  for (let c = 0; c < majors; c++) {
+    if (offsets[c + 1] < offsets[c] || offsets[c + 1] > indices.length) {
+      throw failure('ErrSparse', where, `offset ${c + 1} is ${offsets[c + 1]} after ${offsets[c]}`);
+    }
+    increasing(where, indices, offsets[c], offsets[c + 1], minors);
+  }
+}
+
+/**
+ * Indices or offsets as numbers of 32 bits.
+ * @param {string} where @param {string} name @param {any} values @param {boolean} wrapped @returns {Int32Array}
+ */
+function numbers(where, name, values, wrapped) {
+  if (values === undefined || values === null) throw failure('ErrNil', where, `no ${name}`);
+  const own = typedArrayClass(values);
+  if (own === 'Int32Array') return values;
+  if (own === 'Uint32Array') return new Int32Array(values.buffer, values.byteOffset, values.length); // what is too large is negative
+  if (wrapped || own !== undefined || !Array.isArray(values)) {
+    throw failure('ErrInvalid', where, `${name} ${show(values)}; they are an Int32Array or a Uint32Array`);
+  }
+  return guard(where, () => Int32Array.from(values, (n) => {
+    if (!Number.isInteger(n) || n < 0 || n > MAX) throw failure('ErrIndex', where, `${show(n)} among ${name}`);
+    return n;
+  }));
+}
+
+/** @param {string} where @param {number} have @param {number} need @param {string} what */
+function exactly(where, have, need, what) {
+  if (have < need) throw failure('ErrShort', where, `${have} ${what} where ${need} are needed`);
+  if (have > need) throw failure('ErrShape', where, `${have} ${what} where ${need} are needed`);
+}
+
+/** @param {Session} session @param {string} where @param {any} rows @param {any} cols @param {unknown} parts @param {boolean} wrapped */
+export function makeSparse(session, where, rows, cols, parts, wrapped) {
+  checkDims(where, rows, cols);
+  if (rows > MAX || cols > MAX) throw failure('ErrLimit', where, `${rows}x${cols}`);
+  if (parts === undefined) throw failure('ErrNil', where, 'no values');
+  const o = read(where, parts, ['format', 'values', 'indices', 'offsets', 'dtype', 'release']);
+  const format = formatOf(where, o.format), majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
+  if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
+  if (o.values === undefined || o.values === null) throw failure('ErrNil', where, 'no values');
+  const own = dtypeOfClass(typedArrayClass(o.values)), type = dtypeOf(where, o.dtype, own ?? FLOAT32);
+  if (type === FLOAT16) throw failure('ErrUnsupported', where, 'sparse matrices of float16');
+  if (wrapped && own !== type) throw failure('ErrInvalid', where, `values ${show(o.values)}; they are a ${type.Array.name}`);
+  const indices = numbers(where, 'indices', o.indices, wrapped);
+  const offsets = numbers(where, 'offsets', format === BLOCKS ? o.offsets ?? [] : o.offsets, wrapped && format !== BLOCKS);
+  const count = indices.length * (format === BLOCKS ? rows : 1);
+  if (count > MAX) throw failure('ErrLimit', where, `${count} values`);
+  exactly(where, offsets.length, format === BLOCKS ? 0 : majors + 1, 'offsets');
+  const values = guard(where, () => wrapped ? bytesOf(o.values) : dataOf(where, type, count, o.values).bytes);
+  exactly(where, values.length / type.size, count, 'values');
+  if (values.length > session.limit) throw failure('ErrLimit', where, `${values.length} bytes, the largest buffer has ${session.limit}`);
+  checkStructure(where, format, majors, minors, indices, offsets);
+
+  const held = new Held(session, new Store(releaseOf(where, o.release)));
+  const matrix = new Sparse(held, type, new Structure(format, majors, minors, indices, offsets), 0, majors, wrapped ? {indices, offsets} : null, false);
+  session.sparse(matrix, held, [type.id | (format << 8) | (wrapped ? SPARSE_WRAPPED : 0), rows, cols], values, indices, offsets, wrapped);
+  return matrix;
+}
+
+/** The elements of an expression that are not 0, as a sparse matrix. @param {string} where @param {Session} session @param {import('./expr.mjs').Expr} x @param {unknown} options */
+export async function compress(where, session, x, options) {
+  const format = formatOf(where, read(where, options ?? {}, ['format']).format ?? 'csc');
+  const {rows, cols} = x;
+  if (x.dtype === 'float16') throw failure('ErrUnsupported', where, 'sparse matrices of float16');
+  const elements = await (format === CSR ? x : x.T).read();
+  return guard(where, () => {
+    const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
+    const pack = format === BLOCKS ? packBlocks : packEntries;
+    return makeSparse(session, where, rows, cols, {format: FORMATS[format], ...pack(elements, majors, minors)}, false);
+  });
+}
+
+/** @param {any} elements those of one major after the other @param {number} majors @param {number} minors */
+function packEntries(elements, majors, minors) {
+  const bits = new Uint32Array(elements.buffer, elements.byteOffset, elements.length); // so that -0 and NaN survive
+  const count = bits.reduce((n, b) => n + (b === 0 ? 0 : 1), 0);
+  const indices = new Int32Array(count), offsets = new Int32Array(majors + 1);
+  let n = 0;
+  for (let c = 0; c < majors; c++) {
+    for (let i = 0; i < minors; i++) {
+      const b = bits[c * minors + i];
+      if (b === 0) continue;
+      bits[n] = b;
+      indices[n++] = i;
+    }
+    offsets[c + 1] = n;
+  }
+  return {values: elements.subarray(0, n), indices, offsets};
+}
+
+/** @param {any} elements those of one column after the other @param {number} cols @param {number} rows */
+function packBlocks(elements, cols, rows) {
+  const bits = new Uint32Array(elements.buffer, elements.byteOffset, elements.length);
+  /** @type {number[]} */
+  const indices = [];
+  for (let c = 0; c < cols; c++) {
+    const column = bits.subarray(c * rows, (c + 1) * rows);
+    if (column.every((b) => b === 0)) continue;
+    bits.set(column, indices.length * rows);
+    indices.push(c);
+  }
+  return {values: elements.subarray(0, indices.length * rows), indices};
+}
+
+/** A matrix of which only some elements are stored. */
+export class Sparse {
+  #held;
+  #type;
+  #structure;
+  #first;
+  #majors;
+  /** The user's own, to be looked at again by touch(). */
+  #wrapped;
+  #view;
+
+  /**
+   * @param {Held} held @param {DType} type @param {Structure} structure @param {number} first @param {number} majors of the structure
+   * @param {{indices: Int32Array, offsets: Int32Array} | null} wrapped @param {boolean} view whether it is a slice
+   */
+  constructor(held, type, structure, first, majors, wrapped, view) {
+    this.#held = held;
+    held.hosted = wrapped !== null;
+    this.#type = type;
+    this.#structure = structure;
+    this.#first = first;
+    this.#majors = majors;
+    this.#wrapped = wrapped;
+    this.#view = view;
+  }
+
+  get rows() { return this.#structure.format === CSR ? this.#majors : this.#structure.minors; }
+  get cols() { return this.#structure.format === CSR ? this.#structure.minors : this.#majors; }
+  /** @returns {[number, number]} */
+  get shape() { return [this.rows, this.cols]; }
+  get dtype() { return this.#type.name; }
+  get format() { return FORMATS[this.#structure.format]; }
+  get external() { return this.#wrapped !== null; }
+  get closed() { return this.#held.closed; }
+
+  get nnz() {
+    const s = this.#structure;
+    return s.format === BLOCKS ? s.count * s.minors : s.offset(this.#first + this.#majors) - s.offset(this.#first);
+  }
+
+  /** @param {{out?: unknown}} [options] */
+  toDense(options) {
+    return this.#into('toDense', null, this.rows, this.cols, options);
+  }
+
+  /** @param {unknown} y @param {{out?: unknown}} [options] */
+  matmul(y, options) {
+    const part = inside(y, 'matmul');
+    if (!part) throw failure('ErrInvalid', 'matmul', `${show(y)} is no dense matrix`);
+    if (part.session !== this.#held.session) throw failure('ErrForeign', 'matmul', 'operands of two devices');
+    const {node} = part;
+    if (node.type !== this.#type) throw failure('ErrInvalid', 'matmul', `${this.#type.name} with ${node.type.name}; convert with astype`);
+    if (node.rows !== this.cols) throw shapeError('matmul', this, node);
+    return this.#into('matmul', node, this.rows, node.cols, options);
+  }
+
+  /** @param {string} where @param {Node | null} factor @param {number} rows @param {number} cols @param {unknown} options */
+  #into(where, factor, rows, cols, options) {
+    const {session} = this.#held, {out} = read(where, options, ['out']);
+    this.#held.use(where);
+    if (out === undefined) {
+      const memory = new Memory(session, this.#type, rows, cols, false, cols, 'owned'), leaf = memory.leaf();
+      session.sparseEval(where, leaf, memory, this.#held, factor);
+      return new Matrix(session, leaf);
+    }
+    const target = out instanceof View ? inside(out, where) : undefined;
+    if (!target?.node.steps) throw failure('ErrInvalid', where, `${show(out)} is no matrix to write to`);
+    if (target.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
+    if (target.node.type !== this.#type) throw failure('ErrInvalid', where, `${this.#type.name} to ${target.node.type.name}`);
+    if (target.node.rows !== rows || target.node.cols !== cols) throw shapeError(where, {rows, cols}, target.node);
+    session.sparseAssign(where, target.node, this.#held, factor);
+    return out;
+  }
+
+  /** @param {number} start @param {number} count */
+  columnSlice(start, count) {
+    const where = 'columnSlice', s = this.#structure, held = this.#held;
+    held.use(where);
+    if (this.format !== 'csc') throw failure('ErrUnsupported', where, `slices of ${this.format}`);
+    if (!Number.isInteger(start) || !Number.isInteger(count) || start < 0 || count < 0 || start > this.cols - count) {
+      throw failure('ErrIndex', where, `${show(count)} columns from ${show(start)} of ${this.rows}x${this.cols}`);
+    }
+    const next = new Held(held.session, held.store);
+    const slice = new Sparse(next, this.#type, s, this.#first + start, count, this.#wrapped, true);
+    held.session.share(Command.Columns, slice, next, where, held, [start, count]);
+    return slice;
+  }
+
+  /** @param {number} i @param {number} j @param {number} value */
+  append(i, j, value) {
+    const where = 'append', held = this.#held;
+    held.use(where);
+    if (this.external) throw failure('ErrExternal', where, 'nothing can be appended');
+    if (this.#view) throw failure('ErrView', where, 'nothing can be appended to a slice');
+    if (this.#structure.format === BLOCKS) throw failure('ErrUnsupported', where, 'block columns have no single entries');
+    if (!Number.isInteger(i) || !Number.isInteger(j) || i < 0 || i >= this.rows || j < 0 || j >= this.cols) {
+      throw failure('ErrIndex', where, `${show(i)}, ${show(j)} of ${this.rows}x${this.cols}`);
+    }
+    if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is no number`);
+    const bits = scalarBits(where, this.#type, value);
+    if (held.store.shares > 1) throw failure('ErrView', where, 'the matrix has views');
+    const [major, minor] = this.#structure.format === CSR ? [i, j] : [j, i];
+    const done = this.#structure.append(where, major, minor);
+    held.session.append(held, i, j, bits);
+    done();
+    return this;
+  }
+
+  values() {
+    const held = this.#held, {session} = held, s = this.#structure;
+    const blocks = s.format === BLOCKS, rows = blocks ? s.minors : 1, cols = blocks ? s.count : this.nnz;
+    const memory = new Memory(session, this.#type, rows, cols, blocks, blocks ? rows : cols, this.external ? 'external' : 'owned', held.store);
+    memory.view = true;
+    memory.hosted = this.external;
+    memory.offset = blocks ? 0 : s.offset(this.#first);
+    const leaf = memory.leaf();
+    session.share(Command.Values, leaf, memory, 'values', held);
+    return new Matrix(session, leaf);
+  }
+
+  async read() {
+    const held = this.#held, blocks = this.#structure.format === BLOCKS;
+    const [values, indices, offsets] = guard('read', () => [
+      new this.#type.Array(this.nnz), new Int32Array(blocks ? this.#structure.count : this.nnz), new Int32Array(blocks ? 0 : this.#majors + 1),
+    ]);
+    await held.session.readSparse(held, values, indices, offsets);
+    return {values, indices, offsets};
+  }
+
+  async sync() {
+    return this.#held.session.about(Command.Sync, 'sync', this.#held);
+  }
+
+  touch() {
+    const held = this.#held, s = this.#structure;
+    held.use('touch');
+    if (!this.#wrapped) return this;
+    const {indices, offsets} = this.#wrapped;
+    const whole = s.count === indices.length && offsets.length === (s.format === BLOCKS ? 0 : s.majors + 1);
+    if (!whole) throw failure('ErrShort', 'touch', 'an array that was detached');
+    checkStructure('touch', s.format, s.majors, s.minors, indices, offsets);
+    held.session.touchSparse(held, indices, offsets);
+    s.note(indices, offsets);
+    return this;
+  }
+
+  close() {
+    this.#held.close();
+  }
+
+  [Symbol.dispose]() {
+    this.close();
+  }
+
+  get [Symbol.toStringTag]() { return 'SubletSparse'; }
+}

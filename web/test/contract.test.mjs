@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Gpu} from '../src/gpu.mjs';
+import {Command, Form, Op, Source} from '../src/protocol.mjs';
+import {FakeProgram, instructions} from './fake.mjs';
+
+function newGpu() {
+  const program = new FakeProgram();
+  const session = program.session();
+  const gpu = new Gpu(session, {driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}}, null);
+  /** What was sent, since the last time. */
+  const sent = () => {
+    gpu.flush();
+    const list = program.commands().filter((c) => c.command !== Command.Flush);
+    program.messages.length = 0;
+    return list;
+  };
+  /** Go's answer to the last change. */
+  const answer = (list, code) => session.settle(list.find((c) => c.command >= Command.SetValue && c.command <= Command.SetShape).words[0], undefined, code);
+  return {program, session, gpu, sent, answer};
+}
+
+const turn = () => new Promise((done) => setTimeout(done));
+const fails = (code, run) => assert.throws(run, {name: 'SubletError', code});
+const state = (m) => [m.rows, m.cols, m.stride, m.offset, m.mode, m.external, m.capacity];
+
+test('where a matrix is placed', () => {
+  const {gpu, sent} = newGpu();
+  const m = gpu.matrix(2, 3, undefined, {offset: 4, stride: 5, order: 'column'});
+  assert.deepEqual(state(m), [2, 3, 5, 4, 'owned', false, 12]);
+  const p = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6], {padded: true, aligned: true});
+  assert.deepEqual(state(p), [2, 3, 4, 0, 'owned', false, 8]);
+  const w = gpu.wrap(new Float32Array(16), 2, 3, {offset: 4, stride: 4, padded: true, aligned: true});
+  assert.deepEqual(state(w), [2, 3, 4, 4, 'external', true, 8]);
+  const [first, second, data, wrap] = sent();
+  assert.deepEqual(first.words.slice(1), [Form.Columns, 2, 3, 4, 5]);
+  assert.deepEqual(second.words.slice(1), [Form.Padded, 2, 3, 0, 4]);
+  assert.deepEqual([data.command, data.words[2]], [Command.Data, 24], 'values come without gaps');
+  assert.deepEqual([...wrap.words.slice(1, 7), wrap.words[8]], [Source.DontOwnBuffer, Form.Padded, 2, 3, 0, 4, 32], 'the offset is in the window');
+  for (const [code, options] of [
+    ['ErrAlignment', {aligned: true, offset: 2}], ['ErrAlignment', {aligned: true}], ['ErrAlignment', {aligned: true, padded: true, stride: 3}],
+    ['ErrCapacity', {padded: true}], ['ErrCapacity', {padded: true, stride: 3}], ['ErrCapacity', {padded: true, stride: 2}],
+    ['ErrStride', {stride: 2}], ['ErrStride', {offset: -1}], ['ErrInvalid', {aligned: 1}], ['ErrInvalid', {padded: 'yes'}],
+    ['ErrShort', {padded: true, stride: 8, offset: 1}],
+  ]) fails(code, () => gpu.wrap(new Float32Array(16), 2, 3, options));
+  fails('ErrCapacity', () => gpu.zeros(2, 3, {padded: true, stride: 3}));
+  assert.deepEqual(sent(), []);
+});
+
+test('what a matrix is made from', () => {
+  const {gpu, sent} = newGpu();
+  const data = new Float32Array(12);
+  const a = gpu.fromBuffer(2, 3, data, {dontOwnBuffer: true, stride: 6});
+  const b = gpu.fromBuffer(2, 3, data, {stride: 6, order: 'column', rowMajorInput: true});
+  const c = gpu.fromBuffer(1, 3, data, {stride: 9});
+  assert.deepEqual([state(a), state(b), state(c)],
+    [[2, 3, 6, 0, 'external', true, 9], [2, 3, 2, 0, 'owned', false, 6], [1, 3, 3, 0, 'owned', false, 3]]);
+  const words = sent().map((command) => command.words.slice(1, 7));
+  assert.deepEqual(words, [[1, 0, 2, 3, 0, 6], [0, Form.Columns | Form.RowMajorInput, 2, 3, 0, 6], [0, 0, 1, 3, 0, 3]]);
+  for (const [code, run] of [
+    ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {setValueOnDevice: true})],
+    ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {setValueOnDevice: true, dontOwnBuffer: true})],
+    ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {dontOwnBuffer: true, rowMajorInput: true, order: 'column'})],
+    ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {dontOwnBuffer: 1})], ['ErrInvalid', () => gpu.fromBuffer(2, 2, [1, 2, 3, 4])],
+    ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {release() {}})], ['ErrInvalid', () => gpu.fromBuffer(2, 2, data, {dtype: 'int32'})],
+    ['ErrShort', () => gpu.fromBuffer(4, 4, data)], ['ErrSize', () => gpu.fromBuffer(-1, 4, data)], ['ErrInvalid', () => gpu.fromBuffer(2, 2)],
+    ['ErrInvalid', () => gpu.wrap({get [Symbol.toStringTag]() { return 'GPUBuffer'; }}, 1, 1)],
+  ]) fails(code, run);
+  assert.deepEqual(sent(), []);
+});
+
+test('a change goes into the memory that there is, or into new one', () => {
+  const {gpu, sent, answer} = newGpu();
+  const own = gpu.matrix(2, 3, undefined, {offset: 1}), big = gpu.zeros(4, 4), small = gpu.zeros(1, 2);
+  sent();
+  own.setValue(small);
+  assert.deepEqual(state(own), [1, 2, 2, 1, 'owned', false, 6]);
+  own.setValue(big);
+  assert.deepEqual(state(own), [4, 4, 4, 0, 'owned', false, 16]);
+  own.resize(2, 3).setShape(3, 2).setShape(3, 2);
+  assert.deepEqual(state(own), [3, 2, 2, 0, 'owned', false, 16]);
+  own.setValue(own);
+  const list = sent();
+  assert.deepEqual(list.map((c) => c.command), [Command.SetValue, Command.SetValue, Command.Resize, Command.SetShape, Command.SetShape]);
+  list.reduce((from, {words}) => {
+    assert.equal(words[2], from, 'each takes over from the one before');
+    return words[1];
+  }, 1);
+  assert.deepEqual(instructions(list[0].words.slice(3)), [[Op.Leaf, 0, 3]]);
+  for (const change of list) answer([change]);
+
+  const mine = gpu.wrap(new Float32Array(8), 2, 4);
+  mine.setValue(small);
+  assert.deepEqual(state(mine), [1, 2, 2, 0, 'external', true, 8]);
+  fails('ErrExternalResize', () => mine.setValue(big));
+  fails('ErrExternalResize', () => mine.resize(1, 1));
+  fails('ErrExternalResize', () => mine.setValueFrom(3, 3, new Float32Array(9)));
+  mine.setValueFrom(2, 2, new Float32Array(4));
+  assert.deepEqual(state(mine), [2, 2, 2, 0, 'external', false, 8]);
+  mine.resize(1, 1);
+  assert.deepEqual(state(mine), [1, 1, 1, 0, 'owned', false, 1]);
+  mine.rebind(new Float32Array(6), 2, 3, {order: 'column'});
+  assert.deepEqual([...state(mine), mine.order], [2, 3, 2, 0, 'external', true, 6, 'column']);
+
+  const mapped = gpu.map(2, 2);
+  assert.equal(mapped.external, false);
+  fails('ErrExternalResize', () => mapped.setValue(big));
+});
+
+test('what cannot be changed', () => {
+  const {gpu, sent} = newGpu();
+  const a = gpu.zeros(2, 3), b = a.alias(), gaps = gpu.wrap(new Float32Array(9), 2, 3, {stride: 4}), ints = gpu.zeros(2, 2, {dtype: 'int32'});
+  sent();
+  for (const [code, run] of [
+    ['ErrView', () => a.resize(3, 3)], ['ErrView', () => b.setValue(gpu.eye(3))], ['ErrView', () => a.setValueFrom(1, 1, new Float32Array(1))],
+    ['ErrShape', () => a.setShape(4, 2)], ['ErrStride', () => gaps.setShape(3, 2)], ['ErrInvalid', () => a.setValue(2)], ['ErrInvalid', () => a.setValue()],
+    ['ErrInvalid', () => a.setValue(ints)], ['ErrInvalid', () => a.rebind(new Int32Array(4), 2, 2)], ['ErrInvalid', () => a.rebind(new ArrayBuffer(16), 2, 2, {dtype: 'int32'})],
+    ['ErrSize', () => a.resize(-1, 2)], ['ErrLimit', () => a.resize(2 ** 20, 2 ** 20)], ['ErrInvalid', () => a.resize(1.5, 2)],
+    ['ErrInvalid', () => a.take(a.T)], ['ErrInvalid', () => a.take(5)], ['ErrInvalid', () => a.swap({})], ['ErrForeign', () => a.take(newGpu().gpu.zeros(1, 1))],
+    ['ErrForeign', () => a.setValue(newGpu().gpu.zeros(1, 1))],
+  ]) fails(code, run);
+  b.close();
+  a.resize(3, 3);
+  assert.deepEqual(a.shape, [3, 3]);
+  a.close();
+  for (const run of [() => a.resize(1, 1), () => a.alias(), () => a.move(), () => a.take(gaps), () => gaps.take(a), () => a.swap(gaps), () => a.reset()]) {
+    fails('ErrClosed', run);
+  }
+  assert.deepEqual(gaps.shape, [2, 3]);
+});
+
+test('views and expressions of what a matrix was', () => {
+  const {gpu, sent, answer} = newGpu();
+  const a = gpu.zeros(2, 3), view = a.T, sum = a.add(1), row = a.row(0);
+  a.resize(1, 3);
+  for (const run of [() => sum.eval(), () => view.eval(), () => row.assign(1)]) fails('ErrView', run);
+  const list = sent();
+  assert.deepEqual(a.add(1).shape, [1, 3]);
+  answer(list, 'ErrNoMemory'); // Go has left it as it was
+  assert.deepEqual(a.shape, [2, 3]);
+  sum.eval();
+  row.assign(1);
+  assert.deepEqual(sent().slice(1).map((c) => c.command), [Command.Eval, Command.Assign]);
+});
+
+test('a change that Go refuses is taken back, and those behind it', () => {
+  const {gpu, sent, answer} = newGpu();
+  const a = gpu.zeros(2, 3), b = gpu.zeros(5, 5);
+  a.resize(4, 4).resize(5, 6);
+  const late = a.add(1);
+  a.swap(b);
+  assert.deepEqual([a.shape, b.shape], [[5, 5], [5, 6]]);
+  const [, , first, second] = sent();
+  answer([first], 'ErrNoMemory');
+  answer([second], 'ErrNoMemory');
+  assert.deepEqual([a.shape, b.shape], [[5, 5], [2, 3]], 'wherever the matrix is by now');
+  fails('ErrView', () => late.eval());
+  const closes = sent();
+  assert.deepEqual(closes.map((c) => [c.command, ...c.words]), [[Command.Close, first.words[1], 0], [Command.Close, second.words[1], 0]]);
+  b.resize(1, 1);
+  assert.equal(sent()[0].words[2], 1, 'the handle of before');
+});
+
+test('handles are given back', () => {
+  const {gpu, sent, answer} = newGpu();
+  const a = gpu.zeros(2, 3);
+  for (let i = 0; i < 50; i++) {
+    a.resize(1 + i % 3, 2);
+    answer(sent().slice(-1), i % 7 === 3 ? 'ErrNoMemory' : undefined);
+  }
+  const [{words}] = (gpu.zeros(1, 1), sent().filter((c) => c.command === Command.New));
+  assert.ok(words[0] <= 3, `handle ${words[0]}`);
+});
+
+test('closed before Go has answered', () => {
+  const {session, gpu, sent, answer} = newGpu();
+  let released = 0;
+  for (const [code, closes] of [[undefined, 1], ['ErrNoMemory', 0]]) {
+    const a = gpu.wrap(new Float32Array(4), 2, 2, {release: () => released++});
+    a.setShape(4, 1);
+    const list = sent(), change = list.at(-1).words;
+    a.close();
+    assert.deepEqual(sent(), [], 'not yet: which handle it is, is not known');
+    answer(list, code);
+    const close = sent().at(-1);
+    assert.deepEqual([close.command, close.words[0]], [Command.Close, change[2 - closes]]);
+    session.settle(close.words[1]);
+  }
+  return turn().then(() => assert.equal(released, 2));
+});
+
+test('memory is released once, by the last that has it', async () => {
+  const {session, gpu, sent, answer} = newGpu();
+  /** @type {string[]} */
+  const released = [];
+  const wrap = (name, m) => m
+    ? m.rebind(new Float32Array(4), 2, 2, {release: () => released.push(name)})
+    : gpu.wrap(new Float32Array(4), 2, 2, {release: () => released.push(name)});
+  const settle = () => { for (const {command, words} of sent()) if (command === Command.Close && words[1]) session.settle(words[1]); };
+  const a = wrap('a'), b = a.alias(), c = gpu.zeros(1, 1);
+  a.close();
+  settle();
+  await turn();
+  assert.deepEqual(released, []);
+  b.close();
+  settle();
+  await turn();
+  assert.deepEqual(released, ['a']);
+
+  const d = wrap('d');
+  sent();
+  wrap('e', d);
+  answer(sent());
+  await turn();
+  assert.deepEqual(released, ['a', 'd'], 'the old memory is given up when Go has taken the new one');
+  wrap('f', d);
+  answer(sent(), 'ErrInvalid');
+  await turn();
+  assert.deepEqual(released, ['a', 'd'], 'memory that was not taken over is not released');
+  d.setValueFrom(1, 1, new Float32Array(1));
+  answer(sent());
+  d.resize(9, 9); // not external any more: new memory
+  answer(sent());
+  await turn();
+  assert.deepEqual(released, ['a', 'd', 'e']);
+
+  const g = wrap('g');
+  c.take(g);
+  settle();
+  assert.deepEqual([c.shape, g.shape, g.mode], [[2, 2], [0, 0], 'owned']);
+  const h = c.move();
+  h.swap(c);
+  c.reset();
+  settle();
+  await turn();
+  assert.deepEqual(released, ['a', 'd', 'e', 'g']);
+  assert.deepEqual([h.shape, c.shape], [[0, 0], [0, 0]]);
+});
+
+test('the end of the program releases what there is', async () => {
+  const {program, gpu, sent} = newGpu();
+  let released = 0;
+  const a = gpu.wrap(new Float32Array(4), 2, 2, {release: () => released++});
+  a.alias();
+  a.setShape(1, 4);
+  sent();
+  program.end('exit code 2');
+  await turn();
+  assert.equal(released, 1);
+  fails('exited', () => a.setShape(2, 2));
+  a.close();
+});
+
+test('an empty matrix takes the size of what is assigned', () => {
+  const {gpu, sent} = newGpu();
+  const a = gpu.zeros(2, 3), b = gpu.zeros(3, 2);
+  b.reset().assign(a.mul(2));
+  assert.deepEqual(b.shape, [2, 3]);
+  fails('ErrShape', () => b.assign(gpu.zeros(3, 3)));
+  assert.equal(a.take(a), a);
+  assert.deepEqual(sent().map((c) => c.command), [Command.New, Command.New, Command.New, Command.Close, Command.SetValue, Command.New]);
+});
