@@ -13,6 +13,11 @@ import (
 
 func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu") }
 
+// TestKernel leaves out the fuzzing, for which a page has no files.
+func TestKernel(t *testing.T) {
+	chrome.Build(t, "./gpu/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
+}
+
 func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer") }
 
 // TestArrays leaves out the examples, as TestMatrix does.

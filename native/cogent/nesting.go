@@ -4,6 +4,8 @@
 
 package cogent
 
+import "strings"
+
 // The compiler inside wgpu-native descends into a kernel recursively and runs out of stack, which ends the process, on
 // sources of a few kilobytes. The limits here are those of Chrome's compiler where it has any, and a tenth or less of
 // what is fatal on a stack of eight megabytes.
@@ -110,10 +112,9 @@ func wordByte(c byte) bool {
 // commentLen returns the length of the comment that s begins with. Comments nest.
 func commentLen(s string) int {
 	if s[1] == '/' {
-		for i := range len(s) {
-			if s[i] == '\n' {
-				return i
-			}
+		// All of these end a line in WGSL. To go on until '\n' would hide what follows them from the check.
+		if i := strings.IndexAny(s, "\n\v\f\r\u0085\u2028\u2029"); i >= 0 {
+			return i
 		}
 		return len(s)
 	}

@@ -44,6 +44,12 @@ func TestTooDeep(t *testing.T) {
 		{"constants at the limit", rep("const a = 1;", maxDeclarations), false},
 		{"constants beyond", rep("const a = 1;", maxDeclarations+1), true},
 		{"names like keywords", rep("constant alias_ elsewhere ", 10000), false},
+		{"after a comment and \\r", "//\r" + rep("(", maxNesting+1), true},
+		{"after a comment and \\v", "//\v" + rep("(", maxNesting+1), true},
+		{"after a comment and \\f", "//\f" + rep("(", maxNesting+1), true},
+		{"after a comment and U+0085", "//\u0085" + rep("(", maxNesting+1), true},
+		{"after a comment and U+2028", "//\u2028" + rep("(", maxNesting+1), true},
+		{"after a comment and U+2029", "//\u2029" + rep("(", maxNesting+1), true},
 	} {
 		if what := tooDeep(c.source); (what != "") != c.want {
 			t.Errorf("%s: got %q, want an objection: %v", c.name, what, c.want)
