@@ -77,8 +77,8 @@ func WrapHost[T Elem](dev *gpu.Device, rows, cols int, mem gpu.Host, opts ...Opt
 
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
 // GPUBuffer in a page. Kernels use it in place, nothing is copied. It is never resized, and never destroyed without
-// [Destroy]. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later, a *wgpu.Buffer that was
-// released cannot be told from one that was not, and using it ends the process.
+// [Destroy]. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later. A *wgpu.Buffer that was
+// released before is [ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Option) (*Dense[T], error) {
 	return typed[T](WrapAnyBuffer(dev, dtypeOf[T](), rows, cols, handle, opts...))
 }

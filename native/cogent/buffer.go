@@ -62,10 +62,16 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 		return 0, err
 	}
 	defer d.mu.Unlock()
-	if err := d.importable(b); err != nil {
+	release, err := d.borrow(op, b)
+	if err != nil {
 		return 0, err
 	}
+	defer release()
 	raw := (*bufferStruct)(unsafe.Pointer(b))
+	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
+	if C.wgpuBufferGetUsage(raw.ref)&need != need {
+		return 0, fail(op, driver.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
+	}
 	size := uint64(C.wgpuBufferGetSize(raw.ref))
 	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
 		return 0, err
@@ -103,41 +109,32 @@ func (d *device) DestroyBuffer(handle any) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.ours(op, b); err != nil {
+	release, err := d.borrow(op, b)
+	if err != nil {
 		return err
 	}
+	defer release()
 	var e C.cog_error
 	C.cog_buffer_destroy(d.c, (*bufferStruct)(unsafe.Pointer(b)).ref, &e)
 	return take(op, &e, driver.ErrInvalid)
 }
 
-// ours checks that a buffer is this device's.
-func (d *device) ours(op string, b *wgpu.Buffer) error {
+// borrow checks that a buffer is this device's and alive, and keeps it so until release is called.
+func (d *device) borrow(op string, b *wgpu.Buffer) (release func(), err error) {
 	if b == nil {
-		return fail(op, driver.ErrInvalid, "nil buffer")
+		return nil, fail(op, driver.ErrInvalid, "nil buffer")
 	}
 	raw := (*bufferStruct)(unsafe.Pointer(b))
 	if raw.ref == nil || raw.device == nil {
-		return fail(op, driver.ErrInvalid, "nil buffer")
+		return nil, fail(op, driver.ErrInvalid, "nil buffer")
 	}
 	if raw.device != C.cog_handle(d.c) {
-		return fail(op, driver.ErrForeign)
+		return nil, fail(op, driver.ErrForeign)
 	}
-	return nil
-}
-
-// importable checks what can be seen of a buffer.
-func (d *device) importable(b *wgpu.Buffer) error {
-	const op = "ImportBuffer"
-	if err := d.ours(op, b); err != nil {
-		return err
+	if C.cog_take_buffer(raw.ref) == 0 {
+		return nil, fail(op, driver.ErrClosed, "the buffer was released")
 	}
-	raw := (*bufferStruct)(unsafe.Pointer(b))
-	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
-	if C.wgpuBufferGetUsage(raw.ref)&need != need {
-		return fail(op, driver.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
-	}
-	return nil
+	return func() { C.wgpuBufferRelease(raw.ref) }, nil
 }
 
 // BufferHandle returns a *wgpu.Buffer, borrowed unless it was imported.

@@ -85,6 +85,10 @@ int cog_wait(cog_device *d, cog_signal *s, cog_pace *p);
 
 // buffer.c
 void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
+// cog_take_buffer takes a reference to a buffer, or returns 0 if its last one was released. Where releases cannot be seen it takes
+// it for alive.
+int cog_take_buffer(WGPUBuffer buffer);
+
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);
 void cog_buffer_destroy(cog_device *d, WGPUBuffer buffer, cog_error *error);
 WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch);

@@ -4,6 +4,8 @@
 
 package cogent
 
+// #cgo linux windows CFLAGS: -DCOG_TRACK
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferReference -Wl,--wrap=wgpuBufferRelease
 // #include "cog.h"
 import "C"
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -259,6 +260,38 @@ func TestRefusedBuffers(t *testing.T) {
 	must(t, err)
 	_, err = d.ImportBuffer(4, mapped)
 	refused(t, d, "id taken", err, driver.ErrInvalid)
+}
+
+// TestReleased hands over buffers that nobody has a reference to any more: nothing looks behind their pointers.
+func TestReleased(t *testing.T) {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return // the linker there cannot tell when buffers are released
+	}
+	d := openDevice(t)
+	dev := d.Handle().(*wgpu.Device)
+	const usage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst
+	var gone []*wgpu.Buffer
+	for range 1000 {
+		b, err := dev.CreateBuffer(&wgpu.BufferDescriptor{Size: 64, Usage: usage})
+		must(t, err)
+		gone = append(gone, b)
+	}
+	for i, b := range gone {
+		if i%2 == 0 {
+			_, err := d.ImportBuffer(driver.BufferID(i+1), b) // holds a reference of its own
+			must(t, err)
+		}
+		b.Release()
+		_, err := d.ImportBuffer(5000, b)
+		if i%2 == 0 {
+			must(t, err)
+			d.FreeBuffer(5000)
+			d.FreeBuffer(driver.BufferID(i + 1))
+			_, err = d.ImportBuffer(5000, b)
+		}
+		refused(t, d, "released", err, driver.ErrClosed)
+		refused(t, d, "released", d.DestroyBuffer(b), driver.ErrClosed)
+	}
 }
 
 // Buffers that are destroyed or mapped without the driver's register knowing: through a handle, and under another id.
