@@ -51,6 +51,9 @@ func (b *Buffer) WritableRange(lo, hi int, whole bool) (mem *gpu.Buffer, base in
 	if err := b.writable(op); err != nil {
 		return nil, 0, err
 	}
+	if whole && !b.Windowed() {
+		b.replaced(&b.all)
+	}
 	w, err := b.window(op, lo, hi)
 	if err != nil {
 		return nil, 0, err
@@ -260,10 +263,14 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 	if b.Windowed() {
 		return b.writeHost(offset, src)
 	}
-	w := &b.all
-	w.hi = b.size
 	whole := offset == 0 && src.Size == b.size
-	err := b.allocate(w)
+	if whole {
+		b.replaced(&b.all)
+	}
+	w, err := b.window(op, 0, b.size)
+	if err == nil {
+		err = b.allocate(w)
+	}
 	if err == nil && !whole {
 		err = b.current(w)
 	}

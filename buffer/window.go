@@ -51,6 +51,9 @@ func (b *Buffer) window(op string, lo, hi int) (*window, error) {
 		b.all.hi = b.size
 		return &b.all, nil
 	}
+	if err := b.reviveParts(); err != nil {
+		return nil, err
+	}
 	base := lo / windowStep * windowStep
 	if hi-base > b.maxWindow() {
 		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(hi-base), " bytes at once, the device allows ", strconv.Itoa(b.maxWindow()))
@@ -70,6 +73,39 @@ func (b *Buffer) window(op string, lo, hi int) (*window, error) {
 	w := &window{lo: lo, hi: hi, base: base, where: Host}
 	b.parts = append(b.parts, w)
 	return w, nil
+}
+
+// revive lets go of memory that was lost with the device, where the host has the bits too.
+func (b *Buffer) revive(w *window) error {
+	if w.mem == nil || !w.mem.Lost() {
+		return nil
+	}
+	if w.where == Device {
+		return fail("use", gpu.ErrDeviceLost, "the bits were on the device only")
+	}
+	if w.netted {
+		w.net.Stop()
+	}
+	_ = w.mem.Close() // there is nothing to close any more
+	w.mem, w.netted, w.where = nil, false, w.where&Host
+	return nil
+}
+
+// reviveParts lets go of lost parts.
+func (b *Buffer) reviveParts() error {
+	for _, w := range b.parts {
+		if err := b.revive(w); err != nil {
+			return err
+		}
+	}
+	return b.drop(func(w *window) bool { return w.mem == nil && w.where != Device })
+}
+
+// replaced says that everything in a window is about to be replaced: what was lost is no loss.
+func (b *Buffer) replaced(w *window) {
+	if w.where == Device && w.mem != nil && w.mem.Lost() && b.mode == Owned {
+		w.where = None
+	}
 }
 
 // synced checks that no window but the given one holds results in bytes lo to hi-1 that the host has not.
@@ -123,8 +159,8 @@ func (w *window) close() error {
 
 // allocate makes the device's memory exist, at the cost of windows that nobody needs at the moment.
 func (b *Buffer) allocate(w *window) error {
-	if w.mem != nil {
-		return nil
+	if err := b.revive(w); err != nil || w.mem != nil {
+		return err
 	}
 	mem, err := b.dev.NewBuffer(uint64(w.hi - w.base))
 	if errors.Is(err, gpu.ErrNoMemory) && b.Windowed() {

@@ -30,6 +30,7 @@ type Buffer struct {
 	real     uint64 // allocated; 0 for an imported buffer
 	mappable bool
 	closed   bool
+	life     uint32 // of the device
 	epoch    uint64 // the last batch that used it
 }
 
@@ -120,7 +121,7 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	d.stats.Buffers++
 	d.stats.LiveBytes += real
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
-	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, epoch: epoch}, nil
+	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, life: d.life, epoch: epoch}, nil
 }
 
 func (d *Device) allocate(real uint64, mappable bool) (id driver.BufferID, epoch uint64, err error) {
@@ -156,7 +157,7 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.usable(op); err != nil {
 		return nil, err
 	}
-	b := &Buffer{dev: d}
+	b := &Buffer{dev: d, life: d.life}
 	if id, ok := d.drv.Imported(handle); ok {
 		b.id, b.size = id, d.imports[id].size
 	} else {
@@ -226,7 +227,20 @@ func (b *Buffer) usable(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
+	if b.life != b.dev.life {
+		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
+	}
 	return nil
+}
+
+// Lost reports whether the buffer is gone with a device that was lost, and came back or not.
+func (b *Buffer) Lost() bool {
+	if b == nil {
+		return false
+	}
+	b.dev.mu.Lock()
+	defer b.dev.mu.Unlock()
+	return b.life != b.dev.life || b.dev.lost()
 }
 
 // Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
@@ -238,7 +252,7 @@ func (b *Buffer) Close() error {
 	d := b.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b.closed || d.closed {
+	if b.closed || d.closed || b.life != d.life {
 		b.closed = true
 		return nil
 	}
@@ -442,8 +456,9 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 	}
 	d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
 	t.Buffer = b.id
+	drv := d.drv
 	d.mu.Unlock()
-	return d.drv.Read(ctx, t)
+	return drv.Read(ctx, t)
 }
 
 // Map waits for what is queued, gives the CPU the buffer's own memory while access runs, and takes it back. It needs a
@@ -458,16 +473,17 @@ func (b *Buffer) Map(ctx context.Context, access func([]byte) error) (err error)
 	if err == nil {
 		err = d.flush()
 	}
+	drv := d.drv
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	mem, err := d.drv.Map(ctx, b.id)
+	mem, err := drv.Map(ctx, b.id)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if uerr := d.drv.Unmap(b.id); err == nil {
+		if uerr := drv.Unmap(b.id); err == nil {
 			err = uerr
 		}
 	}()

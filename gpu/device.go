@@ -11,11 +11,13 @@ import (
 
 // Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
 type Device struct {
-	drv  driver.Device
 	info AdapterInfo
 	conf config
+	open func(context.Context) (driver.Device, error) // nil for a device that the caller made
 
 	mu      sync.Mutex
+	drv     driver.Device
+	life    uint32 // how often it came back after a loss
 	closed  bool
 	stats   Stats
 	batch   batch
@@ -28,14 +30,17 @@ type Device struct {
 	attached sync.Map
 }
 
-func newDevice(drv driver.Device, c *config) *Device {
-	d := &Device{drv: drv, info: drv.Info(), conf: *c}
+func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.Device, error)) *Device {
+	d := &Device{drv: drv, info: c.lower(drv.Info()), conf: *c, open: open}
 	d.pool.limit = c.pool
-	if l := &d.info.Limits; c.largest > 0 {
-		l.MaxBufferSize = min(l.MaxBufferSize, c.largest)
-		l.MaxBindingSize = min(l.MaxBindingSize, c.largest)
-	}
 	return d
+}
+
+// driver returns the driver's device for calls that are not made under the lock.
+func (d *Device) driver() driver.Device {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.drv
 }
 
 // Info describes the adapter, with the limits and features that this device was granted.
@@ -50,13 +55,13 @@ func (d *Device) Has(f Features) bool { return d.info.Features.Has(f) }
 // Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
 // oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
 // work of your own that needs what was queued here.
-func (d *Device) Handle() any { return d.drv.Handle() }
+func (d *Device) Handle() any { return d.driver().Handle() }
 
-// Lost returns a channel that is closed when the device is lost. [Device.LostReason] then says why.
-func (d *Device) Lost() <-chan struct{} { return d.drv.Lost() }
+// Lost returns a channel that is closed when the device is lost. [Device.LostReason] then says why. See [Device.Reopen].
+func (d *Device) Lost() <-chan struct{} { return d.driver().Lost() }
 
 // LostReason returns what the platform said when the device was lost, or "".
-func (d *Device) LostReason() string { return d.drv.LostReason() }
+func (d *Device) LostReason() string { return d.driver().LostReason() }
 
 // Flush hands what is queued to the driver and does not wait for it.
 func (d *Device) Flush() error {
@@ -73,7 +78,7 @@ func (d *Device) Sync(ctx context.Context) error {
 	if err := d.Flush(); err != nil {
 		return err
 	}
-	return d.drv.Wait(ctx)
+	return d.driver().Wait(ctx)
 }
 
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
@@ -92,7 +97,7 @@ func (d *Device) Close() error {
 	d.stats.LiveBytes, d.stats.PooledBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0, 0
 	d.pool = pool{}
 	d.mu.Unlock()
-	if cerr := d.drv.Close(); err == nil {
+	if cerr := d.driver().Close(); err == nil {
 		err = cerr
 	}
 	return err
@@ -109,11 +114,18 @@ func (d *Device) usable(op string) error {
 	if d.closed {
 		return fail(op, ErrClosed, "the device")
 	}
+	if d.lost() {
+		return fail(op, ErrDeviceLost, d.drv.LostReason())
+	}
+	return nil
+}
+
+func (d *Device) lost() bool {
 	select {
 	case <-d.drv.Lost():
-		return fail(op, ErrDeviceLost, d.drv.LostReason())
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

@@ -40,6 +40,7 @@ type Kernel struct {
 	storage int
 	key     string
 	entry   *kernelEntry
+	life    uint32 // of the device
 	closed  bool
 }
 
@@ -58,6 +59,7 @@ type kernelCache struct {
 
 type kernelEntry struct {
 	k    *Kernel
+	drv  driver.Device
 	done chan struct{} // closed when compiled
 	err  error
 }
@@ -83,8 +85,8 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 		d.mu.Unlock()
 		return e.wait(ctx)
 	}
-	k := &Kernel{dev: d, id: d.kernels.ids.take(), layout: layout, storage: layout.Storage(), key: key}
-	e := &kernelEntry{k: k, done: make(chan struct{})}
+	k := &Kernel{dev: d, id: d.kernels.ids.take(), layout: layout, storage: layout.Storage(), key: key, life: d.life}
+	e := &kernelEntry{k: k, drv: d.drv, done: make(chan struct{})}
 	k.entry = e
 	if d.kernels.byKey == nil {
 		d.kernels.byKey = map[string]*kernelEntry{}
@@ -118,18 +120,21 @@ func (e *kernelEntry) result() (*Kernel, error) {
 
 // compile compiles for everybody who waits. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	e.err = d.drv.NewKernel(ctx, e.k.id, &driver.Kernel{
+	e.err = e.drv.NewKernel(ctx, e.k.id, &driver.Kernel{
 		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.k.layout, Twin: desc.Twin,
 	})
 	d.mu.Lock()
-	if e.err == nil {
+	switch {
+	case e.k.life != d.life:
+		e.err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")
+	case e.err == nil:
 		if desc.Ahead {
 			d.stats.Prepared++
 		} else {
 			d.stats.Compilations++
 		}
 		d.stats.Kernels++
-	} else {
+	default:
 		delete(d.kernels.byKey, e.k.key)
 		d.kernels.ids.give(e.k.id)
 	}
@@ -162,6 +167,9 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	}
 	if k.closed {
 		return fail(op, ErrClosed, "the kernel")
+	}
+	if k.life != d.life {
+		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
 	}
 	if len(params) > driver.MaxParams {
 		return fail(op, ErrLimit, num(uint64(len(params))), " bytes of parameters")
@@ -250,7 +258,8 @@ func (k *Kernel) Close() error {
 	d := k.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || k.closed {
+	if d.closed || k.closed || k.life != d.life {
+		k.closed = true
 		return nil
 	}
 	k.closed = true

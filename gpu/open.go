@@ -75,7 +75,7 @@ func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDevice(d, c), nil
+	return newDevice(d, c, a.a.Open), nil
 }
 
 // Option is an option of [Open].
@@ -156,6 +156,15 @@ func WithMaxBuffer(bytes uint64) Option {
 	}
 }
 
+// lower applies the limits of the options.
+func (c *config) lower(i AdapterInfo) AdapterInfo {
+	if l := &i.Limits; c.largest > 0 {
+		l.MaxBufferSize = min(l.MaxBufferSize, c.largest)
+		l.MaxBindingSize = min(l.MaxBindingSize, c.largest)
+	}
+	return i
+}
+
 func newConfig(opts []Option) (*config, error) {
 	c := &config{pool: DefaultPool}
 	for _, o := range opts {
@@ -220,7 +229,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDevice(d, c), nil
+	return newDevice(d, c, a.a.Open), nil
 }
 
 func adopt(ctx context.Context, c *config) (*Device, error) {
@@ -230,7 +239,7 @@ func adopt(ctx context.Context, c *config) (*Device, error) {
 		}
 		dev, err := d.Adopt(ctx, c.handle)
 		if err == nil {
-			return newDevice(dev, c), nil
+			return newDevice(dev, c, nil), nil
 		}
 		if !errors.Is(err, ErrUnsupported) {
 			return nil, err

@@ -19,6 +19,7 @@ type engine struct {
 	mu      sync.Mutex // one expression at a time, in the order of the calls
 	dev     *gpu.Device
 	kernels map[string]*gpu.Kernel
+	life    uint32 // of the device that the kernels are for
 	asked   map[string]int // how often kernels that are not there were asked for
 
 	software bool // barriers and workgroup memory are to be avoided
@@ -105,7 +106,7 @@ func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.asked, name)
-		if _, ok := g.kernels[name]; err == nil && !ok {
+		if _, ok := g.kernels[name]; err == nil && !ok && g.life == g.dev.Life() {
 			_ = g.keep(name, k)
 		}
 	}()
@@ -151,6 +152,10 @@ func (g *engine) assign(dst *Any, n *node) error {
 func (g *engine) during(fn func(r *run) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if life := g.dev.Life(); life != g.life { // it came back without them
+		clear(g.kernels)
+		g.asked, g.life = nil, life
+	}
 	r := &g.run
 	r.g, r.cuts = g, nil
 	err := fn(r)

@@ -13,6 +13,7 @@ import (
 // rowPlan tells how the rows of a matrix are gone through by products. Buffers that are nil are the storage's.
 type rowPlan struct {
 	changes      uint32 // of the storage when the plan was made
+	life         uint32 // of the device
 	form         sparse.Form
 	rows         int // after cutting
 	parts, chunk int // of each row, of block columns
@@ -31,13 +32,13 @@ func (p *rowPlan) close() error {
 // rowPlan returns the plan, made anew if the structure changed. The storage is locked.
 func (s *sparseAny) rowPlan(op string) (*rowPlan, error) {
 	st := s.st
-	if s.plan != nil && s.plan.changes == st.changes {
+	if s.plan != nil && s.plan.changes == st.changes && s.plan.life == st.dev.Life() {
 		return s.plan, nil
 	}
 	if err := st.check(op); err != nil {
 		return nil, err
 	}
-	p := &rowPlan{changes: st.changes}
+	p := &rowPlan{changes: st.changes, life: st.dev.Life()}
 	var err error
 	switch st.format {
 	case CSR:

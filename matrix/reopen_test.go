@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// TestReopen loses the device and brings it back: what the host has comes back by itself, what it has not says so.
+func TestReopen(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	check(t, dev.Reopen(background)) // which it need not
+	data, results := []float32{1, 2, 3, 4}, make([]float32, 4)
+	a, w := must[*dense](t)(matrix.Wrap(dev, 2, 2, data)), must[*dense](t)(matrix.Wrap(dev, 2, 2, results))
+	synced, own := must[*dense](t)(matrix.Wrap(dev, 1, 2, make([]float32, 2))), must[*dense](t)(matrix.FromSlice(dev, 1, 2, data[:2]))
+	s := must[*matrix.Sparse[float32]](t)(matrix.WrapSparse(dev, matrix.CSR, 2, 2, []float32{5, 6}, []int32{0, 1}, []int32{0, 1, 2}))
+	product := must[*dense](t)(matrix.New[float32](dev, 2, 2))
+	check(t, errors.Join(w.Add(a, a), synced.Fill(9), synced.Sync(background), matrix.MulSparse(product, s, a)))
+	lose(t, dev)
+	isError(t, w.Add(a, a), gpu.ErrDeviceLost)
+	check(t, dev.Reopen(background))
+
+	check(t, a.Assign(matrix.Scale(10, a))) // up again, and a kernel compiled again
+	check(t, a.Sync(background))
+	if !slices.Equal(data, []float32{10, 20, 30, 40}) {
+		t.Errorf("wrapped memory came back as %v", data)
+	}
+	if v := must[[]float32](t)(matrix.AddScalar(synced, 1).Read(background)); !slices.Equal(v, []float32{10, 10}) {
+		t.Errorf("synced results came back as %v", v)
+	}
+	check(t, matrix.MulSparse(product, s, a)) // an owned result, and lists made anew
+	if v := must[[]float32](t)(product.Read(background)); !slices.Equal(v, []float32{50, 100, 180, 240}) {
+		t.Errorf("the product is %v", v)
+	}
+
+	_, err := own.Read(background)
+	isError(t, err, gpu.ErrDeviceLost)
+	isError(t, own.Assign(matrix.Neg(own)), gpu.ErrDeviceLost)
+	check(t, own.Fill(3)) // all of it is new
+	if v := must[[]float32](t)(own.Read(background)); !slices.Equal(v, []float32{3, 3}) {
+		t.Errorf("replaced memory holds %v", v)
+	}
+	isError(t, w.Sync(background), gpu.ErrDeviceLost) // results that nobody had fetched
+	check(t, w.Touch())
+	if v := must[float32](t)(matrix.Sum(w).Value(background)); v != 0 {
+		t.Errorf("the sum is %v", v)
+	}
+	check(t, errors.Join(a.Close(), w.Close(), synced.Close(), own.Close(), product.Close(), s.Close()))
+	if st := dev.Stats(); st.Buffers != 0 || st.LiveBytes != 0 {
+		t.Errorf("%d buffers, %d bytes are live", st.Buffers, st.LiveBytes)
+	}
+	check(t, dev.Close())
+	isError(t, dev.Reopen(background), gpu.ErrClosed)
+}
+
+// TestReopenParts brings back memory that the device holds in parts.
+func TestReopenParts(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu"), gpu.WithMaxBuffer(4096)))
+	data := make([]float32, 5000)
+	for i := range data {
+		data[i] = 1
+	}
+	m := must[*dense](t)(matrix.Wrap(dev, 50, 100, data))
+	top := m.RowSlice(0, 5)
+	check(t, top.Fill(2))
+	lose(t, dev)
+	check(t, dev.Reopen(background))
+	_, err := matrix.Sum(m).Value(background)
+	isError(t, err, gpu.ErrDeviceLost)
+	check(t, m.Touch())
+	if v := must[float32](t)(matrix.Sum(m).Value(background)); v != 5000 {
+		t.Errorf("the sum is %v", v)
+	}
+	if m.Location() != buffer.Host {
+		t.Errorf("the bits are on %v", m.Location())
+	}
+	check(t, errors.Join(top.Close(), m.Close(), dev.Close()))
+}
