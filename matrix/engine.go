@@ -19,7 +19,7 @@ type engine struct {
 	mu      sync.Mutex // one expression at a time, in the order of the calls
 	dev     *gpu.Device
 	kernels map[string]*gpu.Kernel
-	life    uint32 // of the device that the kernels are for
+	life    uint32         // of the device that the kernels are for
 	asked   map[string]int // how often kernels that are not there were asked for
 
 	software bool // barriers and workgroup memory are to be avoided
