@@ -85,6 +85,7 @@ type Buffer struct {
 	host     gpu.Host  // the host side of external and paired memory
 	all      window    // the device side, where the device can hold everything
 	parts    []*window // the device side of what is larger, the last used at the end
+	windowed bool      // it is larger
 	release  func()
 	imported uint32 // what buffers of one imported GPU buffer have in common
 }
@@ -170,6 +171,7 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 		}
 	}
 	b.dev, b.size, b.shares = dev, mem.Size, 1
+	b.windowed = uint64(mem.Size) > dev.Limits().MaxBufferSize
 	b.mode, b.host, b.all.where, b.release = External, mem, Host, release
 	return nil
 }

@@ -34,7 +34,7 @@ const maxWindows = 4
 const windowStep = 256
 
 // Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
-func (b *Buffer) Windowed() bool { return uint64(b.size) > b.dev.Limits().MaxBufferSize }
+func (b *Buffer) Windowed() bool { return b.windowed }
 
 // maxWindow is the size of the largest window.
 func (b *Buffer) maxWindow() int {

@@ -121,7 +121,7 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	d.stats.Buffers++
 	d.stats.LiveBytes += real
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
-	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, life: d.life, epoch: epoch}, nil
+	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, life: d.life.Load(), epoch: epoch}, nil
 }
 
 func (d *Device) allocate(real uint64, mappable bool) (id driver.BufferID, epoch uint64, err error) {
@@ -157,7 +157,7 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.usable(op); err != nil {
 		return nil, err
 	}
-	b := &Buffer{dev: d, life: d.life}
+	b := &Buffer{dev: d, life: d.life.Load()}
 	if id, ok := d.drv.Imported(handle); ok {
 		b.id, b.size = id, d.imports[id].size
 	} else {
@@ -227,21 +227,14 @@ func (b *Buffer) usable(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.life != b.dev.life {
+	if b.life != b.dev.life.Load() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
 	}
 	return nil
 }
 
-// Lost reports whether the buffer is gone with a device that was lost, and came back or not.
-func (b *Buffer) Lost() bool {
-	if b == nil {
-		return false
-	}
-	b.dev.mu.Lock()
-	defer b.dev.mu.Unlock()
-	return b.life != b.dev.life || b.dev.lost()
-}
+// Lost reports whether the buffer is gone with a device that was lost and came back.
+func (b *Buffer) Lost() bool { return b != nil && b.life != b.dev.life.Load() }
 
 // Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
 // it. Later calls do nothing.
@@ -252,7 +245,7 @@ func (b *Buffer) Close() error {
 	d := b.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b.closed || d.closed || b.life != d.life {
+	if b.closed || d.closed || b.life != d.life.Load() {
 		b.closed = true
 		return nil
 	}

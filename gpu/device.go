@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -17,7 +18,7 @@ type Device struct {
 
 	mu      sync.Mutex
 	drv     driver.Device
-	life    uint32 // how often it came back after a loss
+	life    atomic.Uint32 // how often it came back after a loss; written under the lock
 	closed  bool
 	stats   Stats
 	batch   batch

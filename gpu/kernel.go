@@ -85,7 +85,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 		d.mu.Unlock()
 		return e.wait(ctx)
 	}
-	k := &Kernel{dev: d, id: d.kernels.ids.take(), layout: layout, storage: layout.Storage(), key: key, life: d.life}
+	k := &Kernel{dev: d, id: d.kernels.ids.take(), layout: layout, storage: layout.Storage(), key: key, life: d.life.Load()}
 	e := &kernelEntry{k: k, drv: d.drv, done: make(chan struct{})}
 	k.entry = e
 	if d.kernels.byKey == nil {
@@ -125,7 +125,7 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	})
 	d.mu.Lock()
 	switch {
-	case e.k.life != d.life:
+	case e.k.life != d.life.Load():
 		e.err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")
 	case e.err == nil:
 		if desc.Ahead {
@@ -168,7 +168,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if k.closed {
 		return fail(op, ErrClosed, "the kernel")
 	}
-	if k.life != d.life {
+	if k.life != d.life.Load() {
 		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
 	}
 	if len(params) > driver.MaxParams {
@@ -258,7 +258,7 @@ func (k *Kernel) Close() error {
 	d := k.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || k.closed || k.life != d.life {
+	if d.closed || k.closed || k.life != d.life.Load() {
 		k.closed = true
 		return nil
 	}

@@ -22,7 +22,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 		return err
 	}
 	d.mu.Lock()
-	open, closed, lost, life := d.open, d.closed, d.lost(), d.life
+	open, closed, lost, life := d.open, d.closed, d.lost(), d.life.Load()
 	d.mu.Unlock()
 	switch {
 	case closed:
@@ -66,7 +66,7 @@ func (d *Device) successor(ctx context.Context, handle any) (driver.Device, erro
 // revive goes on with another device of the driver's, unless somebody else was faster.
 func (d *Device) revive(drv driver.Device, life uint32) error {
 	d.mu.Lock()
-	if d.closed || d.life != life {
+	if d.closed || d.life.Load() != life {
 		closed := d.closed
 		d.mu.Unlock()
 		err := drv.Close()
@@ -77,7 +77,7 @@ func (d *Device) revive(drv driver.Device, life uint32) error {
 	}
 	old := d.drv
 	d.drv = drv
-	d.life++
+	d.life.Add(1)
 	d.batch = batch{epoch: d.batch.epoch + 2}
 	d.pool = pool{limit: d.pool.limit}
 	d.sets, d.kernels = setCache{}, kernelCache{}
@@ -89,8 +89,4 @@ func (d *Device) revive(drv driver.Device, life uint32) error {
 }
 
 // Life counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
-func (d *Device) Life() uint32 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.life
-}
+func (d *Device) Life() uint32 { return d.life.Load() }
