@@ -154,10 +154,11 @@ test('functions', async () => {
   assert.ok(f instanceof Fn && f.name === 'f' && f.arity === 2);
   const a = gpu.zeros(1, 1), x = a.apply(f, 2);
   assert.ok(x instanceof Expr);
-  x.eval();
+  const held = x.eval();
   f.close();
   assert.throws(() => x.eval(), {code: 'ErrClosed'});
   assert.throws(() => a.apply(f, 2), {code: 'ErrClosed'});
   await turn();
   assert.deepEqual(program.commands().map((c) => c.command), [Command.Func, Command.New, Command.Eval, Command.Forget, Command.Flush]);
+  assert.ok(held); // or else its collection would be a command, too
 });
