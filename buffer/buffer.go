@@ -162,9 +162,10 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	if err := check(op, dev, mem.Size); err != nil {
 		return err
 	}
-	if mem.Foreign == nil && len(mem.Bytes) < mem.Size {
+	if !mem.Valid() {
 		return fail(op, ErrShort, "")
 	}
+	mem = mem.Part(0, mem.Size)
 	if mem.Foreign != nil {
 		if err := fits(op, dev, mem.Size); err != nil {
 			return err

@@ -223,3 +223,40 @@ func TestMistakes(t *testing.T) {
 		check(t, b.Close())
 	})
 }
+
+// TestHostOffset wraps memory that begins within what holds it.
+func TestHostOffset(t *testing.T) { onDevices(t, hostOffset) }
+
+func hostOffset(t *testing.T, dev *gpu.Device) {
+	t.Helper()
+	mem := make([]byte, 32)
+	for i := range mem {
+		mem[i] = byte(i)
+	}
+	b, err := buffer.Wrap(dev, gpu.Host{Bytes: mem, Offset: 5, Size: 16}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	got := make([]byte, 20)
+	if err := b.Read(t.Context(), buffer.Region{Offset: 1, Width: 4, Pitch: 4, Count: 1}, gpu.Host{Bytes: got, Offset: 3, Size: 8}, 2); err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{0, 0, 0, 0, 0, 6, 7, 8, 9, 0}; !bytes.Equal(got[:10], want) {
+		t.Errorf("read %v, want %v", got[:10], want)
+	}
+	if err := b.Write(0, gpu.Host{Bytes: mem, Offset: 1, Size: 16}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mem[4] != 4 || mem[5] != 1 || mem[20] != 16 || mem[21] != 21 {
+		t.Errorf("wrote %v", mem)
+	}
+	for _, h := range []gpu.Host{{Bytes: mem, Offset: 20, Size: 16}, {Bytes: mem, Offset: -1, Size: 4}} {
+		if _, err := buffer.Wrap(dev, h, nil); !errors.Is(err, buffer.ErrShort) {
+			t.Errorf("wrapped %d bytes from %d: %v", h.Size, h.Offset, err)
+		}
+	}
+}

@@ -162,9 +162,10 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if err := b.holds(op, r); err != nil {
 		return err
 	}
-	if offset < 0 || r.Span() > dst.Size-offset {
+	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
 	}
+	dst = dst.Part(0, dst.Size)
 	if dst.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "the destination")
 	}
@@ -286,13 +287,13 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 // writeHost is Write into memory that the device cannot hold: it goes to the host's side.
 func (b *Buffer) writeHost(offset int, src gpu.Host) error {
 	const op = "Write"
-	if src.Foreign != nil || len(src.Bytes) < src.Size {
+	if src.Foreign != nil || !src.Valid() {
 		return fail(op, gpu.ErrInvalid, "not Go memory")
 	}
 	end := offset + src.Size
 	if err := b.synced(op, offset, end, nil); err != nil {
 		return err
 	}
-	copy(b.host.Bytes[offset:end], src.Bytes)
+	copy(b.host.Bytes[offset:end], src.Mem())
 	return b.drop(func(w *window) bool { return w.lo < end && offset < w.hi })
 }

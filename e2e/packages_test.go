@@ -25,6 +25,13 @@ func TestArrays(t *testing.T) {
 	chrome.Build(t, "./buffer/ndarray").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
+// TestCruncher leaves out what closes devices in the middle of calls, as there is one thread only, and what takes long.
+func TestCruncher(t *testing.T) {
+	const tests = "Foreign|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|Structs|Windows|SlidingWindows|" +
+		"Resident|ResidentUpload|Halo|Track|Batch|BatchRandom|AnyShares|Module|Cancelled"
+	chrome.Build(t, "./gpu/cruncher").Run(t, chrome.Options{Args: []string{"-test.run=^Test(" + tests + ")$"}})
+}
+
 // TestMatrix leaves out the examples, whose output a page cannot capture.
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{

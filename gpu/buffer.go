@@ -360,9 +360,10 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	if src.Size < 0 || src.Foreign == nil && src.Size > len(src.Bytes) {
+	if !src.Valid() {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
+	src = src.Part(0, src.Size)
 	if offset%4 != 0 || offset > b.size || uint64(src.Size) > b.size-offset {
 		return fail(op, ErrInvalid, num(uint64(src.Size)), " bytes at ", num(offset), " of ", num(b.size))
 	}

@@ -10,7 +10,7 @@
 // become large. [Device.Stats] counts what moved and what ran.
 //
 // Most programs use package matrix and meet only [Open], [Adapters] and [Device] of this one. Programs with kernels of
-// their own use [Device.Kernel] and [Device.NewBuffer].
+// their own use [Device.Kernel] and [Device.NewBuffer]; those for several devices begin with [Select].
 //
 // # Errors
 //

@@ -177,7 +177,7 @@ func checkHost(op string, mem gpu.Host, size int) error {
 // clip leaves out Go memory behind the last element. Memory of other sorts stays whole.
 func clip(mem gpu.Host, size int) gpu.Host {
 	if mem.Foreign == nil {
-		mem.Bytes, mem.Size = mem.Bytes[:size:size], size
+		mem = mem.Part(0, size)
 	}
 	return mem
 }

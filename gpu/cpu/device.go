@@ -235,7 +235,7 @@ func (d *device) pushRead(op string, t driver.Transfer) (*job, error) {
 	j := &job{}
 	if n := t.Span(); n > 0 {
 		src := d.span(t.Buffer, t.Offset, uint64(n))
-		dst := t.Host.Bytes[t.HostOffset : t.HostOffset+n]
+		dst := t.Host.Mem()[t.HostOffset : t.HostOffset+n]
 		j.steps = []step{{do: func() { copyRows(dst, src, t) }}}
 	}
 	d.push(j)

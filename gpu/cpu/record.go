@@ -80,7 +80,7 @@ func (r *recorder) copy(dst, src []byte) {
 func (r *recorder) stage(i uint32) []byte {
 	if r.data[i] == nil {
 		h := r.list.Data[i]
-		r.data[i] = slices.Clone(h.Bytes[:h.Size])
+		r.data[i] = slices.Clone(h.Mem())
 		r.job.staged += uint64(h.Size)
 	}
 	return r.data[i]

@@ -149,12 +149,42 @@ type Kernel struct {
 type Host struct {
 	Bytes    []byte
 	Foreign  any
-	Size     int  // bytes; len(Bytes) where Foreign is nil
+	Offset   int  // where the memory begins in Bytes or Foreign, in bytes
+	Size     int  // bytes from there on
 	ReadOnly bool // nothing may be written there; to try may end the process
 }
 
 // HostBytes makes a Host of Go memory.
 func HostBytes(b []byte) Host { return Host{Bytes: b, Size: len(b)} }
+
+// Valid reports whether the memory is there. Of foreign memory only the platform's driver knows how much there is.
+func (h Host) Valid() bool {
+	return h.Offset >= 0 && h.Size >= 0 && (h.Foreign != nil || h.Offset <= len(h.Bytes) && h.Size <= len(h.Bytes)-h.Offset)
+}
+
+// Mem returns Go memory as such. It is nil for foreign memory and for what is not [Host.Valid].
+func (h Host) Mem() []byte {
+	if h.Foreign != nil || !h.Valid() {
+		return nil
+	}
+	return h.Bytes[h.Offset:][:h.Size:h.Size]
+}
+
+// Part returns size bytes of the memory from offset on. Of Go memory the result has Offset 0. It is not [Host.Valid] where h
+// has not as much, or is not itself.
+func (h Host) Part(offset, size int) Host {
+	if !h.Valid() || offset < 0 || size < 0 || offset > h.Size || size > h.Size-offset {
+		h.Size = -1
+		return h
+	}
+	if h.Foreign == nil {
+		h.Bytes, h.Offset = h.Mem()[offset:][:size:size], 0
+	} else {
+		h.Offset += offset
+	}
+	h.Size = size
+	return h
+}
 
 // Transfer describes a copy from a buffer into host memory: Count rows of Width bytes each, Pitch bytes apart on both
 // sides. Bytes of the host between the rows are left alone. A plain copy has Count 1.

@@ -219,7 +219,7 @@ func (o *Objects) CheckRead(t Transfer) error {
 		return fail(op, ErrInvalid, "beyond the end of the buffer")
 	case t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
 		return fail(op, ErrInvalid, "host memory too short")
-	case t.Host.Foreign == nil && t.Host.Size > len(t.Host.Bytes):
+	case !t.Host.Valid():
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	case t.Host.ReadOnly:
 		return fail(op, ErrReadOnly, "the destination")
@@ -288,10 +288,14 @@ func (o *Objects) checkWrite(l *CommandList, c Command) error {
 		return fail("Write", ErrInvalid, "no such host data")
 	}
 	h := l.Data[i]
-	if h.Size < 0 || h.Foreign == nil && h.Size > len(h.Bytes) {
+	if !h.Valid() {
 		return fail("Write", ErrInvalid, "host memory shorter than it says")
 	}
-	return o.checkSpan("Write", BufferID(c.Words[0]), c.U64(1), uint64(h.Size))
+	size := uint64(h.Size)
+	if h.Foreign != nil {
+		size = (size + 3) &^ 3 // nobody above the driver can fill it up
+	}
+	return o.checkSpan("Write", BufferID(c.Words[0]), c.U64(1), size)
 }
 
 // checkSpan wants a live, unmapped buffer and an offset and size in multiples of 4 within it.

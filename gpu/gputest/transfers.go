@@ -17,6 +17,7 @@ var transferCases = []testCase{
 	{"WriteParts", writeParts},
 	{"WriteMany", writeMany},
 	{"WriteTaken", writeTaken},
+	{"HostOffset", hostOffset},
 	{"Copy", copyParts},
 	{"Clear", clearParts},
 	{"Empty", emptyCommands},
@@ -197,6 +198,49 @@ func writeTaken(r *rig) {
 		clear(r.list.Data)
 		r.list.Reset()
 		r.want(id, each(pattern(n, i), func(v uint32) uint32 { return v*3 + i }))
+	}
+}
+
+// Host memory may begin anywhere in what holds it, on both ways.
+func hostOffset(r *rig) {
+	const n = 64
+	all := driver.PutU32(nil, pattern(n, 5)...)
+	id := r.buffer(4 * n)
+	want := make([]byte, 4*n)
+	for _, c := range [][3]int{{0, 0, 256}, {4, 8, 16}, {1, 100, 20}, {255, 0, 0}, {253, 200, 0}, {252, 252, 4}, {7, 40, 128}} {
+		from, at, size := c[0], c[1], c[2]
+		r.list.Write(id, uint64(at), driver.Host{Bytes: all, Offset: from, Size: size})
+		copy(want[at:at+size], all[from:])
+	}
+	if got := r.bytes(id); !bytes.Equal(got, want) {
+		r.Error("wrote something else")
+	}
+	got := hostBytes(300)
+	r.check(r.dev.Read(r.ctx, driver.Transfer{
+		Buffer: id, Offset: 3, Host: driver.Host{Bytes: got, Offset: 11, Size: 200}, HostOffset: 5, Width: 7, Pitch: 16, Count: 10,
+	}))
+	rows := hostBytes(300)
+	for i := range 10 {
+		copy(rows[16+16*i:][:7], want[3+16*i:])
+	}
+	if !bytes.Equal(got, rows) {
+		r.Error("read something else, or to another place")
+	}
+	for _, h := range []driver.Host{
+		{Bytes: all, Offset: -4, Size: 4},
+		{Bytes: all, Offset: 256, Size: 4},
+		{Bytes: all, Offset: 254, Size: 4},
+		{Bytes: all, Offset: math.MaxInt, Size: 4},
+		{Bytes: all, Offset: math.MaxInt - 3, Size: math.MaxInt - 3},
+		{Offset: 4, Size: 4},
+	} {
+		r.list.Write(id, 0, h)
+		r.submitRefused("write from beyond the memory", driver.ErrInvalid)
+		err := r.dev.Read(r.ctx, driver.Transfer{Buffer: id, Host: h, Width: 4, Count: 1})
+		r.refused("read to beyond the memory", err, driver.ErrInvalid)
+	}
+	if got := r.bytes(id); !bytes.Equal(got, want) {
+		r.Error("what was refused was done")
 	}
 }
 

@@ -28,7 +28,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	if t.Span() == 0 {
 		return nil
 	}
-	host := t.Host.Bytes[t.HostOffset:t.Host.Size]
+	host := t.Host.Mem()[t.HostOffset:]
 	if packable(t, d.staging.chunk) {
 		return d.readRows(ctx, op, t, host)
 	}

@@ -82,7 +82,7 @@ func (w *writeTable) pin(data []driver.Host) bool {
 	for i := range data {
 		table[i] = C.cog_data{}
 		if data[i].Size > 0 {
-			p := unsafe.SliceData(data[i].Bytes)
+			p := unsafe.SliceData(data[i].Mem())
 			w.pinner.Pin(p)
 			table[i] = C.cog_data{C.uintptr_t(uintptr(unsafe.Pointer(p))), C.uint64_t(data[i].Size)}
 		}

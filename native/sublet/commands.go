@@ -83,17 +83,26 @@ func parseInputs(named []string) ([]input, error) {
 	seen := map[string]bool{}
 	var in []input
 	for _, s := range named {
-		name, path, ok := strings.Cut(s, "=")
-		switch {
-		case !ok || path == "":
-			return nil, usagef("-i %s: want NAME=FILE", s)
-		case !token.IsIdentifier(name):
-			return nil, usagef("-i %s: %q is no name", s, name)
-		case seen[name]:
-			return nil, usagef("-i %s: %s is there already", s, name)
+		name, path, err := splitNamed("-i", "NAME=FILE", s, seen)
+		if err != nil {
+			return nil, err
 		}
-		seen[name] = true
 		in = append(in, input{name, path})
 	}
 	return in, nil
+}
+
+// splitNamed splits a flag's value at its first =. Each name is there once.
+func splitNamed(flag, form, s string, seen map[string]bool) (name, value string, err error) {
+	name, value, ok := strings.Cut(s, "=")
+	switch {
+	case !ok || value == "":
+		return "", "", usagef("%s %s: want %s", flag, s, form)
+	case !token.IsIdentifier(name):
+		return "", "", usagef("%s %s: %q is no name", flag, s, name)
+	case seen[name]:
+		return "", "", usagef("%s %s: %s is there already", flag, s, name)
+	}
+	seen[name] = true
+	return name, value, nil
 }

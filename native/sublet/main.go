@@ -7,6 +7,7 @@
 //	sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
 //	sublet params list model.params
 //	sublet params convert model.params model.safetensors
+//	sublet run add3.wgsl -g 1000 -l 100 -a arr=arr.npy:partial-read,write -o arr=out.npy
 //
 // With --json every command prints one JSON value on standard output, and an object when it fails. The exit status is 0 or 1.
 package main
@@ -81,7 +82,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.driver, "driver", "", "use this driver only (see sublet info; also $SUBLET_DRIVER)")
 	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
 	complete(root, "driver", gpu.Drivers)
-	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand())
+	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand(), a.runCommand())
 	return root
 }
 

@@ -23,34 +23,45 @@ type operand struct {
 	npy        *npy.Reader
 }
 
-// openOperand opens a file and checks its header. The elements are read by [load].
-func openOperand(name, path string, p *progress) (*operand, error) {
+// openNpy opens a file and checks its header. The elements count as progress when they are read.
+func openNpy(path string, p *progress) (*os.File, *npy.Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	o := &operand{name: name, path: path, file: f}
-	if err := o.readHeader(p); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return o, nil
-}
-
-func (o *operand) readHeader(p *progress) error {
-	st, err := o.file.Stat()
+	st, err := f.Stat()
 	if err != nil {
-		return err
+		_ = f.Close()
+		return nil, nil, err
 	}
 	size := int64(-1)
 	if st.Mode().IsRegular() {
 		size = st.Size()
 		p.expect(size)
 	}
-	o.npy, err = npy.NewReader(p.reader(o.file), size)
+	r, err := npy.NewReader(p.reader(f), size)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return f, r, nil
+}
+
+// openOperand opens the file of a matrix. The elements are read by [load].
+func openOperand(name, path string, p *progress) (*operand, error) {
+	f, r, err := openNpy(path, p)
+	if err != nil {
+		return nil, err
+	}
+	o := &operand{name: name, path: path, file: f, npy: r}
+	if err := o.shape(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *operand) shape() error {
 	s := o.npy.Header().Shape
 	if len(s) > 2 {
 		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))

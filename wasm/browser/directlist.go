@@ -188,13 +188,16 @@ func (d *direct) write(b *directBuffer, offset uint64, src driver.Host) {
 		d.flush()
 	}
 	if src.Foreign == nil {
-		d.writeBytes(b.gpu, offset, src.Bytes[:src.Size])
+		d.writeBytes(b.gpu, offset, src.Mem())
 		return
 	}
 	defer rescue("browser: Submit", &d.list.err) // the rest of the list still runs
 	memory, at := memoryOf(src.Foreign.(js.Value))
-	if resizable(memory) { // WebGPU refuses those
-		memory, at = uint8s.New(memory, at, src.Size).Call("slice"), 0
+	at += src.Offset
+	if whole := (src.Size + 3) &^ 3; whole != src.Size || resizable(memory) { // WebGPU refuses both
+		copied := uint8s.New(whole)
+		d.on.setBytes.Invoke(copied, uint8s.New(memory, at, src.Size))
+		memory, at, src.Size = copied.Get("buffer"), 0, whole
 	}
 	d.fn.writeBuffer.Invoke(b.gpu, offset, memory, at, src.Size)
 }

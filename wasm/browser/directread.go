@@ -34,7 +34,7 @@ func (d *direct) take(ticket, skip int, t driver.Transfer) {
 	memory, at := memoryOf(t.Host.Foreign.(js.Value))
 	for i := range t.Count {
 		row := i * t.Pitch
-		to := uint8s.New(memory, at+t.HostOffset+row, t.Width)
+		to := uint8s.New(memory, at+t.Host.Offset+t.HostOffset+row, t.Width)
 		d.on.setBytes.Invoke(to, from.Call("subarray", skip+row, skip+row+t.Width))
 	}
 }

@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in install.go. */
-  const VERSION = 1;
+  const VERSION = 2;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
@@ -272,8 +272,8 @@
     }
 
     /**
-     * Executes a list. The table has four words for each of its pieces of data: the number of the argument `foreign`
-     * that holds it, counted from 1, or 0; else its address; and its size, low and high.
+     * Executes a list. The table has five words for each of its pieces of data: the number of the argument `foreign`
+     * that holds it, counted from 1, or 0; where it begins there, or its address, low and high; and its size, low and high.
      * @param {number} wordsAt @param {number} wordCount @param {number} paramsAt @param {number} paramsSize
      * @param {number} tableAt @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
      */
@@ -293,7 +293,7 @@
             case UNBIND: this.#sets[words[i + 1]] = undefined; break;
             case COPY: this.#copy(words, i); break;
             case CLEAR: this.#clear(words, i); break;
-            case WRITE: this.#write(words, i, new Uint32Array(heap, tableAt + 16 * words[i + 4], 4), heap, foreign); break;
+            case WRITE: this.#write(words, i, new Uint32Array(heap, tableAt + 20 * words[i + 4], 5), heap, foreign); break;
           }
         }
         this.#flush();
@@ -423,16 +423,22 @@
      * @param {ArrayBuffer} heap @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
      */
     #write(words, i, row, heap, foreign) {
-      const buffer = this.#at(words[i + 1]), offset = u64(words, i + 2), size = u64(row, 2);
+      const buffer = this.#at(words[i + 1]), offset = u64(words, i + 2);
       if (buffer.used === this.#encoderNumber) this.#flush();
       /** @type {any} */
       let memory = heap;
-      let at = row[1];
+      let at = u64(row, 1), size = u64(row, 3);
       if (row[0] > 0) {
         const source = foreign[row[0] - 1];
-        [memory, at] = ArrayBuffer.isView(source) ? [source.buffer, source.byteOffset] : [source, 0];
-        // WebGPU refuses memory that can change its size.
-        if (memory.resizable || memory.growable) [memory, at] = [new Uint8Array(memory, at, size).slice(), 0];
+        const view = ArrayBuffer.isView(source);
+        memory = view ? source.buffer : source;
+        if (view) at += source.byteOffset;
+        // WebGPU refuses memory that can change its size, and sizes that are no multiples of four.
+        if (memory.resizable || memory.growable || size % 4 > 0) {
+          const copied = new Uint8Array(Math.ceil(size / 4) * 4);
+          copied.set(new Uint8Array(memory, at, size));
+          [memory, at, size] = [copied.buffer, 0, copied.length];
+        }
       }
       try {
         for (let done = 0; done < size; done += WRITE_CHUNK) {

@@ -41,7 +41,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 1
+const glueVersion = 2
 
 // helperObject returns the helper, or undefined where the page forbids it.
 func helperObject(ctx context.Context) (js.Value, error) {
@@ -132,9 +132,9 @@ func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
 func (h *helper) take(ticket, skip int, t driver.Transfer) {
 	switch {
 	case t.Host.Foreign != nil:
-		h.fn.take.Invoke(ticket, skip, t.Host.Foreign, t.HostOffset, t.Width, t.Pitch, t.Count)
+		h.fn.take.Invoke(ticket, skip, t.Host.Foreign, t.Host.Offset+t.HostOffset, t.Width, t.Pitch, t.Count)
 	case h.shared:
-		at := address(t.Host.Bytes) + uint(t.HostOffset)
+		at := address(t.Host.Mem()) + uint(t.HostOffset)
 		h.fn.take.Invoke(ticket, skip, nil, at, t.Width, t.Pitch, t.Count)
 		runtime.KeepAlive(t.Host.Bytes)
 	default:
@@ -144,7 +144,7 @@ func (h *helper) take(ticket, skip int, t driver.Transfer) {
 
 // copyRows copies the rows of a transfer from a Uint8Array into Go's memory.
 func copyRows(t driver.Transfer, from js.Value, skip int) {
-	host := t.Host.Bytes[t.HostOffset:][:t.Span()]
+	host := t.Host.Mem()[t.HostOffset:][:t.Span()]
 	if skip > 0 {
 		from = from.Call("subarray", skip)
 	}

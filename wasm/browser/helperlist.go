@@ -14,7 +14,7 @@ import (
 )
 
 // tableWords is how many words of the table describe one piece of host data.
-const tableWords = 4
+const tableWords = 5
 
 func (h *helper) submit(l *driver.CommandList) error {
 	h.tabulate(l.Data)
@@ -33,14 +33,14 @@ func (h *helper) submit(l *driver.CommandList) error {
 func (h *helper) tabulate(data []driver.Host) {
 	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0)
 	for _, d := range data {
-		argument, at := uint32(0), uint32(0)
+		argument, at := uint32(0), uint64(d.Offset)
 		if d.Foreign != nil {
 			h.args = append(h.args, d.Foreign)
 			argument = uint32(len(h.args) - 5)
 		} else {
-			at = uint32(address(d.Bytes))
+			at = uint64(address(d.Mem()))
 		}
-		h.table = append(h.table, argument, at, uint32(d.Size), uint32(uint64(d.Size)>>32))
+		h.table = append(h.table, argument, uint32(at), uint32(at>>32), uint32(d.Size), uint32(uint64(d.Size)>>32))
 	}
 }
 
@@ -74,7 +74,7 @@ func (h *helper) submitFrames(l *driver.CommandList) error {
 				flush()
 			}
 			if src.Size > frameData {
-				h.writePieces(driver.BufferID(c.Words[0]), c.U64(1), src.Bytes[:src.Size])
+				h.writePieces(driver.BufferID(c.Words[0]), c.U64(1), src.Mem())
 				from = next
 			} else {
 				room -= src.Size
@@ -102,8 +102,8 @@ func (h *helper) runFrame(l *driver.CommandList, words []uint32, params []byte) 
 			}
 			src := l.Data[c.Words[3]]
 			row := tableAt + 4*tableWords*int(c.Words[3])
-			binary.LittleEndian.PutUint32(f[row+4:], uint32(len(f)))
-			f = append(f, src.Bytes[:src.Size]...)
+			binary.LittleEndian.PutUint64(f[row+4:], uint64(len(f)))
+			f = append(f, src.Mem()...)
 		}
 	}
 	h.frame = f

@@ -6,6 +6,7 @@ package browser
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"syscall/js"
@@ -175,6 +176,61 @@ func TestForeignMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForeignParts writes and reads parts of typed arrays, also such whose size is no multiple of four: zeros follow those.
+func TestForeignParts(t *testing.T) {
+	d := openDevice(t)
+	all := make([]byte, 64)
+	for i := range all {
+		all[i] = byte(i + 1)
+	}
+	newBuffer(t, d, 1, 64)
+	for name, memory := range jsMemory(all) {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range [][3]int{{0, 0, 64}, {5, 8, 12}, {1, 4, 7}, {63, 0, 1}, {61, 60, 3}, {64, 0, 0}, {0, 0, 2}} {
+				from, at, size := c[0], c[1], c[2]
+				submit(t, d, func(l *driver.CommandList) {
+					l.Clear(1, 0, 64)
+					l.Write(1, 0, driver.HostBytes([]byte{200, 201, 202, 203}))
+					l.Write(1, uint64(at), driver.Host{Foreign: memory, Offset: from, Size: size})
+				})
+				want := make([]byte, 64)
+				copy(want, []byte{200, 201, 202, 203})
+				clear(want[at : at+(size+3)/4*4])
+				copy(want[at:], all[from:from+size])
+				got := make([]byte, 64)
+				if err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: driver.HostBytes(got), Width: 64, Count: 1}); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%d bytes from %d: %v, want %v", size, from, got, want)
+				}
+			}
+			host := driver.Host{Foreign: memory, Offset: 10, Size: 50}
+			submit(t, d, func(l *driver.CommandList) { l.Write(1, 0, driver.HostBytes(bytes.Repeat([]byte{99}, 64))) })
+			err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, HostOffset: 3, Width: 5, Pitch: 10, Count: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append([]byte(nil), all...)
+			for _, at := range []int{13, 23} {
+				copy(want[at:], []byte{99, 99, 99, 99, 99})
+			}
+			if got := bytesOf(memory, 64); !bytes.Equal(got, want) {
+				t.Errorf("read %v, want %v", got, want)
+			}
+			for _, h := range []driver.Host{{Foreign: memory, Offset: 61, Size: 4}, {Foreign: memory, Offset: -1, Size: 4}, {Foreign: memory, Offset: math.MaxInt, Size: 4}} {
+				var l driver.CommandList
+				l.Write(1, 0, h)
+				wantError(t, d.Submit(&l), driver.ErrInvalid)
+				wantError(t, d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: h, Width: 4, Count: 1}), driver.ErrInvalid)
+			}
+		})
+	}
+	var l driver.CommandList
+	l.Write(1, 60, driver.Host{Foreign: js.Global().Get("Uint8Array").New(5), Size: 5})
+	wantError(t, d.Submit(&l), driver.ErrInvalid) // with its zeros it would not fit
 }
 
 func TestForeignMistakes(t *testing.T) {

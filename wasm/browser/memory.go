@@ -21,9 +21,9 @@ func checkHost(op string, h driver.Host) error {
 	if !ok || v.Type() != js.TypeObject || !isView.Invoke(v).Bool() && !isMemory(v) {
 		return driver.Fail(op, driver.ErrInvalid, "host memory is no typed array, DataView or ArrayBuffer")
 	}
-	if n := number(v, "byteLength"); h.Size < 0 || n < uint64(h.Size) {
+	if n := number(v, "byteLength"); !h.Valid() || n < uint64(h.Offset)+uint64(h.Size) {
 		return driver.Fail(op, driver.ErrInvalid, "host memory has "+strconv.FormatUint(n, 10)+" bytes where "+
-			strconv.Itoa(h.Size)+" are wanted; an ArrayBuffer that was transferred is detached and has none")
+			strconv.Itoa(h.Size)+" from "+strconv.Itoa(h.Offset)+" on are wanted; an ArrayBuffer that was transferred is detached and has none")
 	}
 	return nil
 }

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// Elem is the constraint of element types. WGSL has no 8-bit and 16-bit numbers; [Any.SetMode] says what kernels see
+// instead. It has no 64-bit ones either: pass two words.
+type Elem interface {
+	float32 | int32 | uint32 | int8 | uint8 | int16 | uint16
+}
+
+// Type is an element type at run time.
+type Type uint8
+
+// The element types. Bytes are structures, which kernels see as words.
+const (
+	Float32 Type = iota
+	Int32
+	Uint32
+	Int8
+	Uint8
+	Int16
+	Uint16
+	Bytes
+)
+
+// Size returns the bytes of an element.
+func (t Type) Size() int { return [...]int{4, 4, 4, 1, 1, 2, 2, 1}[t&7] }
+
+// String returns NumPy's name, or "bytes".
+func (t Type) String() string {
+	return [...]string{"float32", "int32", "uint32", "int8", "uint8", "int16", "uint16", "bytes"}[t&7]
+}
+
+func typeOf[T Elem]() Type {
+	var z T
+	switch any(z).(type) {
+	case int32:
+		return Int32
+	case uint32:
+		return Uint32
+	case int8:
+		return Int8
+	case uint8:
+		return Uint8
+	case int16:
+		return Int16
+	case uint16:
+		return Uint16
+	}
+	return Float32
+}
+
+// Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
+// library's, and, in each cruncher that it was used with, one on each device.
+type Any struct {
+	name   string
+	t      Type
+	n      int
+	host   gpu.Host
+	record int // bytes of a structure of the caller's, 0 where it is not known
+
+	mu        sync.Mutex
+	flags     flags
+	mode      Mode
+	structure string // of the source, that bytes are
+	tracked   bool   // the host's side changes by calls only, which count versions
+	version   uint64 // of the host's side
+	release   func()
+	closed    bool
+	users     map[*Cruncher]bool // told when the array is closed
+}
+
+// Array is an array of elements that kernels of a [Cruncher] read and write under its name.
+type Array[T Elem] struct{ *Any }
+
+// NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
+func NewArray[T Elem](name string, n int) (*Array[T], error) {
+	t := typeOf[T]()
+	if n < 0 || n > maxBytes/t.Size() {
+		return nil, fail("NewArray", ErrRange, itoa(n), " elements")
+	}
+	a, err := newAny("NewArray", name, t, gpu.HostBytes(make([]byte, (n*t.Size()+7)/8*8)[:n*t.Size()]))
+	if err != nil {
+		return nil, err
+	}
+	a.tracked = true
+	return &Array[T]{a}, nil
+}
+
+// Wrap makes an array of the caller's own slice, which kernels' results are written to. The caller may write it between
+// calls; what is read is uploaded by each call anew, unless [Any.Track] promises to tell.
+func Wrap[T Elem](name string, data []T) (*Array[T], error) {
+	a, err := newAny("Wrap", name, typeOf[T](), gpu.HostBytes(bytesOf(data)))
+	if err != nil {
+		return nil, err
+	}
+	return &Array[T]{a}, nil
+}
+
+// WrapStructs makes an array of bytes of the caller's structures, which hold no pointers, with [Any.ElementsPerItem] set to
+// the size of one. Their size is a multiple of 4. Kernels see words, or with [Any.SetStruct] structs.
+func WrapStructs[S any](name string, data []S) (*Any, error) {
+	var z S
+	size := int(unsafe.Sizeof(z))
+	if size == 0 || size%4 != 0 {
+		return nil, fail("WrapStructs", ErrRange, "structures of ", itoa(size), " bytes")
+	}
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*size)
+	a, err := newAny("WrapStructs", name, Bytes, gpu.HostBytes(mem))
+	if err != nil {
+		return nil, err
+	}
+	a.flags.items, a.record = size, size
+	return a, nil
+}
+
+// WrapHost is [Wrap] for other host memory: a mapped file, or in a page a typed array. release, which may be nil, is called
+// once when the array is closed.
+func WrapHost(name string, t Type, mem gpu.Host, release func()) (*Any, error) {
+	const op = "WrapHost"
+	if t > Bytes {
+		return nil, fail(op, gpu.ErrInvalid, "unknown element type")
+	}
+	if !mem.Valid() || mem.Size > maxBytes {
+		return nil, fail(op, ErrRange, "memory shorter than it says")
+	}
+	a, err := newAny(op, name, t, mem.Part(0, mem.Size))
+	if err != nil {
+		return nil, err
+	}
+	a.release = release
+	return a, nil
+}
+
+// maxBytes keeps products of sizes from overflowing.
+const maxBytes = 1 << 56
+
+func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
+	if !identifier(name) {
+		return nil, fail(op, ErrName, name)
+	}
+	if mem.Size%t.Size() != 0 {
+		return nil, fail(op, ErrRange, itoa(mem.Size), " bytes of ", t.String())
+	}
+	a := &Any{name: name, t: t, n: mem.Size / t.Size(), host: mem, version: 1}
+	a.flags = flags{read: true, write: true, items: 1}
+	if mem.ReadOnly {
+		a.flags.setReadOnly(true)
+	}
+	return a, nil
+}
+
+// identifier reports whether kernels can use the name.
+func identifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return s != "" && s != "_" && !(len(s) > 1 && s[:2] == "__") && len(s) <= 64
+}
+
+func bytesOf[T Elem](s []T) []byte {
+	var z T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(z)))
+}
+
+// Name returns what kernels call the array.
+func (a *Any) Name() string {
+	if a == nil {
+		return ""
+	}
+	return a.name
+}
+
+// Type returns the element type.
+func (a *Any) Type() Type {
+	if a == nil {
+		return Float32
+	}
+	return a.t
+}
+
+// Len returns the number of elements.
+func (a *Any) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.n
+}
+
+// Track promises that the host's side changes by calls of the array's and by results only, and that [Any.MarkDirty] tells of
+// other changes. What the devices have already is then not uploaded again. Arrays of [NewArray] are tracked from the start.
+func (a *Any) Track() { a.change(func(*flags) { a.tracked = true }) }
+
+// MarkDirty says that the caller wrote into the host's side.
+func (a *Any) MarkDirty() { a.change(func(*flags) { a.version++ }) }
+
+// Close gives the array's memory back, on all devices, and calls its release function. Later calls do nothing.
+func (a *Any) Close() error {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil
+	}
+	a.closed = true
+	users, release := a.users, a.release
+	a.users, a.release = nil, nil
+	a.mu.Unlock()
+	for cr := range users {
+		cr.drop(a)
+	}
+	if release != nil {
+		release()
+	}
+	return nil
+}
+
+// use notes that a cruncher has device memory for the array.
+func (a *Any) use(cr *Cruncher) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return fail("Compute", gpu.ErrClosed, "array ", a.name)
+	}
+	if a.users == nil {
+		a.users = map[*Cruncher]bool{}
+	}
+	a.users[cr] = true
+	return nil
+}
+
+func (a *Any) unuse(cr *Cruncher) {
+	a.mu.Lock()
+	delete(a.users, cr)
+	a.mu.Unlock()
+}
+
+func (a *Any) usable(op string) error {
+	if a == nil {
+		return fail(op, gpu.ErrInvalid, "nil array")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return fail(op, gpu.ErrClosed, "array ", a.name)
+	}
+	return nil
+}
+
+// Data returns the elements of the host's side itself. Call [Any.MarkDirty] after writing to those of a tracked array. It is nil
+// of an array that is closed.
+func (a *Array[T]) Data() []T {
+	if a == nil || a.Any.usable("Data") != nil {
+		return nil
+	}
+	return a.data()
+}
+
+func (a *Array[T]) data() []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.host.Bytes))), a.n)
+}
+
+// At returns an element of the host's side.
+func (a *Array[T]) At(i int) (v T, err error) {
+	if err := a.ranged("At", i); err != nil {
+		return v, err
+	}
+	return a.data()[i], nil
+}
+
+// Set changes an element of the host's side.
+func (a *Array[T]) Set(i int, v T) error {
+	if err := a.ranged("Set", i); err != nil {
+		return err
+	}
+	if a.host.ReadOnly {
+		return fail("Set", gpu.ErrReadOnly, "array ", a.name)
+	}
+	a.data()[i] = v
+	a.MarkDirty()
+	return nil
+}
+
+func (a *Array[T]) ranged(op string, i int) error {
+	if a == nil {
+		return fail(op, gpu.ErrInvalid, "nil array")
+	}
+	if err := a.usable(op); err != nil {
+		return err
+	}
+	if i < 0 || i >= a.n {
+		return fail(op, ErrRange, "element ", itoa(i), " of ", itoa(a.n))
+	}
+	return nil
+}
+
+// ToArray returns a copy of the elements.
+func (a *Array[T]) ToArray() []T { return append([]T(nil), a.Data()...) }
+
+// CopyTo copies the elements to dst from element k on: dst[k+j] = a[j], as many as there are on both sides. That there are
+// none is [ErrRange].
+func (a *Array[T]) CopyTo(dst *Array[T], k int) error {
+	if err := dst.ranged("CopyTo", k); err != nil {
+		return err
+	}
+	if err := a.ranged("CopyTo", 0); err != nil {
+		return err
+	}
+	if dst.host.ReadOnly {
+		return fail("CopyTo", gpu.ErrReadOnly, "array ", dst.name)
+	}
+	copy(dst.data()[k:], a.data())
+	dst.MarkDirty()
+	return nil
+}
+
+// CopyFrom copies elements of src from element k on: a[j] = src[k+j], as many as there are on both sides.
+func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
+	if err := src.ranged("CopyFrom", k); err != nil {
+		return err
+	}
+	if err := a.ranged("CopyFrom", 0); err != nil {
+		return err
+	}
+	if a.host.ReadOnly {
+		return fail("CopyFrom", gpu.ErrReadOnly, "array ", a.name)
+	}
+	copy(a.data(), src.data()[k:])
+	a.MarkDirty()
+	return nil
+}
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("cruncher: "+op, err, detail...)
+}

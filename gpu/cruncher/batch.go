@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
+// end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
+type Batch struct {
+	cr     *Cruncher
+	number uint64
+	shares map[batchKey][]int
+
+	mu      sync.Mutex // guards what follows
+	queued  int        // calls
+	reached []int      // of each device: so many calls are done, or are not its business
+	wake    []chan struct{}
+}
+
+// batchKey is what has the same shares throughout a batch.
+type batchKey struct{ id, global, step int }
+
+// Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
+// results are those of the same calls of [Cruncher.Compute]. Until it returns, the host's sides of the arrays must not be used,
+// and other calls of the cruncher's are [ErrBatch].
+//
+// The shares of an id stay what they are at its first call, and the balancer learns nothing, as nobody looks when a device is done
+// with which call. Elements that move from device to device make a call wait.
+//
+// If queue returns an error, what it queued before comes back all the same. If that fails, as it does with [ErrStale] for what a
+// lost device had, no array has changed on the host's side, and only the devices have the newest elements.
+func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error {
+	const op = "Batch"
+	if cr == nil || queue == nil {
+		return fail(op, gpu.ErrInvalid, "nil cruncher or function")
+	}
+	if err := cr.mu.enter(ctx); err != nil {
+		return err
+	}
+	b, err := cr.open(op)
+	cr.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watchers sync.WaitGroup
+	for i, w := range cr.workers {
+		watchers.Go(func() { b.watch(watch, i, w) })
+	}
+	defer watchers.Wait()
+	defer stop()
+	ended := false
+	defer func() {
+		if !ended { // queue has panicked
+			cr.mu.Lock()
+			cr.abandon()
+			cr.mu.Unlock()
+		}
+	}()
+	err = queue(b)
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	ended = true
+	return errors.Join(err, cr.finish(ctx))
+}
+
+func (cr *Cruncher) open(op string) (*Batch, error) {
+	if cr.closed {
+		return nil, fail(op, gpu.ErrClosed, "the cruncher")
+	}
+	if cr.batch != nil {
+		return nil, fail(op, ErrBatch, "one in another")
+	}
+	cr.batches++
+	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, reached: make([]int, len(cr.workers))}
+	for range cr.workers {
+		b.wake = append(b.wake, make(chan struct{}, 1))
+	}
+	cr.batch = b
+	return b, nil
+}
+
+// finish brings back what a batch's calls wrote.
+func (cr *Cruncher) finish(ctx context.Context) error {
+	defer cr.abandon()
+	if cr.closed {
+		return fail("Batch", gpu.ErrClosed, "the cruncher")
+	}
+	return cr.pay(ctx, slices.Collect(maps.Values(cr.arrays)))
+}
+
+// abandon ends a batch. What has not come back is no longer owed.
+func (cr *Cruncher) abandon() {
+	cr.batch = nil
+	for _, r := range cr.arrays {
+		r.owed.Clear()
+	}
+}
+
+// pay brings to the host what batches owe it.
+func (cr *Cruncher) pay(ctx context.Context, arrays []*residence) error {
+	cr.mourn()
+	var list []result
+	var err error
+	for _, r := range arrays {
+		if list, err = cr.homeward("Batch", list, r, slices.Collect(r.owed.All())); err != nil {
+			return err
+		}
+	}
+	for _, w := range cr.workers {
+		if w.lost() {
+			continue
+		}
+		if err := w.dev.Flush(); err != nil && !w.lost() {
+			return err
+		}
+	}
+	if err := cr.stage(ctx, list); err != nil {
+		return err
+	}
+	if err := cr.land(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].returned(list[i].span)
+		list[i].owed.Remove(list[i].span.Lo, list[i].span.Hi)
+	}
+	for _, w := range cr.workers { // those that owed nothing are to be done, too
+		if w.lost() {
+			continue
+		}
+		if err := w.dev.Sync(ctx); err != nil && !w.lost() {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleDebts brings back what the batch owes and a call may write over without its owing that.
+func (cr *Cruncher) settleDebts(ctx context.Context, c *call) error {
+	if c.batch == nil {
+		return nil
+	}
+	var list []*residence
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		if !a.flags.readOnly && !a.flags.write && a.owed.Len() > 0 {
+			list = append(list, a.residence)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return cr.pay(ctx, list)
+}
+
+// Compute queues what [Cruncher.Compute] computes. Its errors are those that show at once. After the end of the batch it is
+// [gpu.ErrClosed].
+func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
+	if b == nil || b.cr == nil {
+		return fail("Compute", gpu.ErrInvalid, "nil batch")
+	}
+	if err := b.cr.compute(ctx, b, id, kernels, r, ps); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.queued++
+	b.mu.Unlock()
+	for _, wake := range b.wake {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// watch notes what a device is done with.
+func (b *Batch) watch(ctx context.Context, i int, w *worker) {
+	for {
+		select {
+		case <-b.wake[i]:
+		case <-ctx.Done():
+			return
+		}
+		b.mu.Lock()
+		n := b.queued
+		b.mu.Unlock()
+		if err := w.dev.Sync(ctx); err != nil {
+			n = math.MaxInt // nothing more is to be expected of it
+		}
+		b.mu.Lock()
+		b.reached[i] = max(b.reached[i], n)
+		b.mu.Unlock()
+	}
+}
+
+// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything.
+func (b *Batch) Reached() int {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.queued
+	for _, r := range b.reached {
+		n = min(n, r)
+	}
+	return n
+}
+
+// Remaining returns how many of the calls queued so far are not done yet.
+func (b *Batch) Remaining() int {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	queued := b.queued
+	b.mu.Unlock()
+	return max(queued-b.Reached(), 0)
+}

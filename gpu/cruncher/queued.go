@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import "context"
+
+// enqueue is Compute that returns when everything is queued. Nothing comes back: the cruncher is in a batch that does not end.
+func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
+	if err := cr.mu.enter(ctx); err != nil {
+		return err
+	}
+	b, err := cr.batch, error(nil)
+	if b == nil {
+		b, err = cr.open("Feed")
+	}
+	cr.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return cr.compute(ctx, b, id, kernels, r, ps)
+}
+
+// fetcher returns a function that brings whole arrays from the first device to their hosts' sides, while calls that use other
+// arrays are queued.
+func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
+	var list []*residence
+	cr.mu.Lock()
+	for _, a := range arrays {
+		if r := cr.arrays[a]; r != nil { // or nothing was computed
+			list = append(list, r)
+		}
+	}
+	cr.mu.Unlock()
+	return func(ctx context.Context) error {
+		for _, r := range list {
+			cr.down.Add(int64(r.array.host.Size))
+			if err := r.get(ctx, 0, span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

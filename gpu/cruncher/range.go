@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Range says what a call computes, and how.
+type Range struct {
+	// Global is the number of work items: those from Offset to Offset+Global-1. In two and three dimensions it is the extent
+	// of the slowest one, which the devices divide among them. It need not be a multiple of anything.
+	Global int
+	// Local is the number of items in a workgroup, 256 or what the devices allow where it is 0. Devices get multiples of it,
+	// but for the rest of the range.
+	Local int
+	// Offset is the number of the first item.
+	Offset int
+	// Inner are the extents of the faster dimensions, x alone in two dimensions, x and y in three.
+	Inner []int
+	// Strict refuses ranges that are no multiples of Local, and those too small to give every device a workgroup.
+	Strict bool
+
+	// Blobs cuts each device's part into as many pieces, to move one piece while another is computed. 0 and 1 do not, nor do
+	// ranges with repeats or a SyncKernel.
+	// Pieces of fewer than Local items are not made, nor more than 4,096. The results do not depend on it as long as items depend
+	// on elements of their own only.
+	Blobs int
+	// Repeat calls the kernels as many times without anything moving between. 0 is 1.
+	Repeat int
+	// SyncKernel runs after each repeat on every device, with the items of one workgroup from 0 on. What it writes of elements that
+	// are not the device's own stays there, and is gone when the next call begins.
+	SyncKernel string
+	// TransferOnly moves what the call would and runs no kernel.
+	TransferOnly bool
+}
+
+// maxBlobs keeps the pieces of a range from being beyond count.
+const maxBlobs = 4096
+
+// maxItems is how many items kernels can number.
+const maxItems = math.MaxUint32
+
+// inner returns the number of items for each step along the slowest dimension.
+func (r *Range) inner() int {
+	n := 1
+	for _, e := range r.Inner {
+		n *= e
+	}
+	return n
+}
+
+// check completes the range and refuses impossible ones.
+func (r *Range) check() error {
+	const op = "Compute"
+	if r.Global < 0 || r.Local < 0 || r.Offset < 0 || r.Blobs < 0 || r.Repeat < 0 || len(r.Inner) > 2 {
+		return fail(op, ErrRange, "negative, or more than three dimensions")
+	}
+	total := 1
+	for _, e := range r.Inner {
+		if e < 1 || e > maxItems/total {
+			return fail(op, ErrRange, "an inner extent of ", itoa(e))
+		}
+		total *= e
+	}
+	if r.Global > maxItems || r.Offset > maxItems-r.Global || r.Global > 0 && (r.Offset+r.Global) > maxItems/total {
+		return fail(op, ErrRange, "more than 4294967295 items")
+	}
+	if r.Repeat == 0 {
+		r.Repeat = 1
+	}
+	if r.Repeat > 1 || r.SyncKernel != "" || r.Blobs == 0 {
+		r.Blobs = 1 // repeats need everything to stay where it is
+	}
+	r.Blobs = min(r.Blobs, maxBlobs)
+	return nil
+}
+
+// checkStrict refuses what the Cekirdekler API refuses, with a local range of l, for so many devices.
+func (r *Range) checkStrict(l, devices int) error {
+	const op = "Compute"
+	if !r.Strict {
+		return nil
+	}
+	blob := l * r.Blobs // small: l is within the devices' limits
+	switch {
+	case r.Global%l != 0:
+		return fail(op, ErrRange, "a global range of ", itoa(r.Global), " is no multiple of the local range ", itoa(l))
+	case r.Global%blob != 0:
+		return fail(op, ErrRange, "a global range of ", itoa(r.Global), " is no multiple of the local range times the blobs, ", itoa(blob))
+	case r.Global < blob*devices:
+		return fail(op, ErrRange, "a global range of ", itoa(r.Global), " does not give ", itoa(devices), " devices ", itoa(blob), " items each")
+	}
+	return nil
+}
+
+// part is a device's share of a range: count steps of the slowest dimension from base on, which counts from zero and has
+// the offset in it.
+type part struct{ base, count int }
+
+// elements returns the elements of an array that belong to a part.
+func (p part) elements(items, inner, n int) span {
+	lo, _ := mul(p.base, inner, items)
+	hi, _ := mul(p.base+p.count, inner, items)
+	return span{Lo: min(lo, n), Hi: min(hi, n)}
+}
+
+// checkLength wants an array that moves by parts to have elements for every item.
+func checkLength(p *param, r *Range) error {
+	if p.array == nil || !p.flags.partialRead && (!p.flags.write || p.flags.writeAll) {
+		return nil
+	}
+	need, ok := mul(r.Offset+r.Global, r.inner(), p.flags.items)
+	if !ok || p.array.n < need && r.Global > 0 {
+		return fail("Compute", ErrLength, p.array.name, " has ", itoa(p.array.n), " elements, the range needs ", itoa(need))
+	}
+	return nil
+}
+
+// mul multiplies numbers that are not negative. What is too large is the largest number, and not ok.
+func mul(v ...int) (n int, ok bool) {
+	n, ok = 1, true
+	for _, f := range v {
+		if f == 0 {
+			return 0, true
+		}
+		if n > math.MaxInt/f {
+			n, ok = math.MaxInt, false
+			continue
+		}
+		n *= f
+	}
+	return n, ok
+}
+
+// local returns the local range for devices with the given limits.
+func (r *Range) local(devices []*gpu.Device) (int, error) {
+	limit := math.MaxInt
+	for _, d := range devices {
+		l := d.Limits()
+		limit = min(limit, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
+	}
+	if r.Local > limit {
+		return 0, fail("Compute", gpu.ErrLimit, "a local range of ", itoa(r.Local), ", the devices allow ", itoa(limit))
+	}
+	if r.Local == 0 {
+		return min(256, limit), nil
+	}
+	return r.Local, nil
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import "slices"
+
+// Report tells what a call did.
+type Report struct {
+	// Shares has one entry for each device, also where that got nothing, in their order. They are followed by those of devices
+	// that did what a lost one had left.
+	Shares []Share
+	// Traffic is what the call moved, in bytes.
+	Traffic Traffic
+}
+
+// Share is a part of a call's range that one device computed.
+type Share struct {
+	Device  int     // its number among [Cruncher.Devices]
+	Offset  int     // the first item; in two and three dimensions, of the slowest one
+	Count   int     // how many from there on
+	Seconds float64 // with its transfers and without waiting for others
+}
+
+// Last reports on the last call that computed something and did not fail. Before the first one it is empty. It never waits
+// for a call in progress.
+func (cr *Cruncher) Last() Report {
+	r := cr.last.Load()
+	if r == nil {
+		return Report{}
+	}
+	return Report{slices.Clone(r.Shares), r.Traffic}
+}
+
+// add appends what the devices did of a part. Those that did nothing are left out unless it is the whole range.
+func (r *Report) add(pieces []*piece, whole bool) {
+	for _, p := range pieces {
+		if whole || p.done > 0 {
+			r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.done, p.took.Seconds()})
+		}
+	}
+}
+
+// publish ends a report of a call that began with so much traffic.
+func (cr *Cruncher) publish(r *Report, before Traffic) {
+	now := cr.Traffic()
+	r.Traffic = Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated}
+	cr.last.Store(r)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// drop gives an array's device memory back.
+func (cr *Cruncher) drop(a *Any) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	_ = cr.evict(a)
+}
+
+func (cr *Cruncher) evict(a *Any) error {
+	r := cr.arrays[a]
+	if r == nil {
+		return nil
+	}
+	delete(cr.arrays, a)
+	a.unuse(cr)
+	var errs []error
+	for i := range r.sides {
+		errs = append(errs, r.sides[i].close())
+	}
+	return errors.Join(errs...)
+}
+
+func (cr *Cruncher) evictAll() error {
+	var errs []error
+	for a := range cr.arrays {
+		errs = append(errs, cr.evict(a))
+	}
+	return errors.Join(errs...)
+}
+
+// Evict gives the device memory of arrays back, or of all if none is named. What only the devices have is lost; see
+// [Cruncher.Fetch]. In which way an array was used first is forgotten, too. It is [ErrBatch] while a batch is open.
+func (cr *Cruncher) Evict(arrays ...*Any) error {
+	if cr == nil {
+		return fail("Evict", gpu.ErrInvalid, "nil cruncher")
+	}
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	if cr.batch != nil {
+		return fail("Evict", ErrBatch, "")
+	}
+	if len(arrays) == 0 {
+		return cr.evictAll()
+	}
+	var errs []error
+	for _, a := range arrays {
+		errs = append(errs, cr.evict(a))
+	}
+	return errors.Join(errs...)
+}
+
+// Fetch brings to the host's sides of arrays what only the devices have. If that is not possible, none of them is changed. It is
+// [ErrStale] if a device that had it is lost, and [ErrBatch] while a batch is open.
+func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
+	const op = "Fetch"
+	if cr == nil {
+		return fail(op, gpu.ErrInvalid, "nil cruncher")
+	}
+	if err := cr.mu.enter(ctx); err != nil {
+		return err
+	}
+	defer cr.mu.Unlock()
+	switch {
+	case cr.closed:
+		return fail(op, gpu.ErrClosed, "the cruncher")
+	case cr.batch != nil:
+		return fail(op, ErrBatch, "")
+	}
+	cr.mourn()
+	var list []result
+	for _, a := range arrays {
+		if err := a.usable(op); err != nil {
+			return err
+		}
+		r := cr.arrays[a]
+		if r == nil {
+			continue
+		}
+		if a.host.ReadOnly {
+			return fail(op, gpu.ErrReadOnly, a.name)
+		}
+		var err error
+		if list, err = cr.homeward(op, list, r, slices.Collect(r.dirty.All())); err != nil {
+			return err
+		}
+	}
+	if err := cr.stage(ctx, list); err != nil {
+		return err
+	}
+	if err := cr.land(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].returned(list[i].span)
+	}
+	return nil
+}
+
+// homeward lists where the newest values of elements are, for the host to get them.
+func (cr *Cruncher) homeward(op string, list []result, r *residence, elements []span) ([]result, error) {
+	for _, s := range elements {
+		for h, d := range r.holder.Get(s.Lo, s.Hi) {
+			if cr.isLost(d) {
+				return nil, fail(op, ErrStale, "elements ", itoa(h.Lo), " to ", itoa(h.Hi-1), " of ", r.array.name)
+			}
+			list = append(list, result{residence: r, device: d, span: h})
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// worker is a device of a cruncher.
+type worker struct {
+	index int
+	dev   *gpu.Device
+	gone  bool // it is lost, and that is noted
+}
+
+func (w *worker) lost() bool {
+	select {
+	case <-w.dev.Lost():
+		return true
+	default:
+		return w.dev.Closed()
+	}
+}
+
+// work runs a piece's kernels, blob by blob if it has several: while one blob is computed, the next one goes up and the
+// one before comes back.
+func (cr *Cruncher) work(ctx context.Context, c *call, p *piece) error {
+	blobs := p.part.cut(c.r.Blobs, c.step)
+	back := newReturns(ctx, cr, c, p, len(blobs))
+	err := cr.feed(ctx, c, p, blobs, back)
+	if rerr := back.wait(); err == nil {
+		err = rerr
+	}
+	return err
+}
+
+// cut divides a part into at most n pieces, which are multiples of step but for the last.
+func (p part) cut(n, step int) []part {
+	size := (p.count-1)/n + 1
+	size = (size-1)/step*step + step
+	var blobs []part
+	for at := 0; at < p.count; at += size {
+		blobs = append(blobs, part{p.base + at, min(size, p.count-at)})
+	}
+	return blobs
+}
+
+// feed queues a piece's uploads and kernels and hands each blob on when its last kernel is queued. The first kernel of
+// several runs as blobs go up, the last one as they come back, those between over everything: a kernel may read what the ones
+// before it made for other items of the device.
+func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, back *returns) error {
+	last := len(c.kernels) - 1
+	if c.r.TransferOnly {
+		last = -1
+	}
+	single := len(blobs) == 1
+	for _, b := range blobs {
+		if err := cr.uploadBlob(ctx, c, p, b); err != nil {
+			return err
+		}
+		if last >= 0 && !single {
+			if err := cr.launch(ctx, c, c.kernels[0], p, b); err != nil {
+				return err
+			}
+		}
+		if !single && last <= 0 || last < 0 {
+			if !back.give(b) {
+				return nil
+			}
+		}
+	}
+	if last < 0 || !single && last == 0 {
+		return nil
+	}
+	if single {
+		if err := cr.repeat(ctx, c, p, blobs[0]); err != nil {
+			return err
+		}
+		back.give(blobs[0])
+		return nil
+	}
+	for _, k := range c.kernels[1:last] {
+		if err := cr.launch(ctx, c, k, p, p.part); err != nil {
+			return err
+		}
+	}
+	for _, b := range blobs {
+		if err := cr.launch(ctx, c, c.kernels[last], p, b); err != nil {
+			return err
+		}
+		if !back.give(b) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// repeat queues all kernels, as often as the range says, with the kernel between repeats.
+func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) error {
+	for range c.r.Repeat {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, k := range c.kernels {
+			if err := cr.launch(ctx, c, k, p, all); err != nil {
+				return err
+			}
+		}
+		if c.sync != nil {
+			if err := cr.launch(ctx, c, c.sync, p, part{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// uploadBlob brings up what a blob needs of the arrays that go up by blobs.
+func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) error {
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		if !c.byBlob(a) {
+			continue
+		}
+		own, size := b.elements(a.flags.items, c.inner, a.array.n), a.array.t.Size()
+		for _, m := range p.moves[k] {
+			s := span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
+			if m.from != fromHost || s.Lo >= s.Hi {
+				continue
+			}
+			cr.up.Add(int64(s.Len() * size))
+			if err := a.put(ctx, p.worker.index, s, a.array.host.Part(s.Lo*size, s.Len()*size)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// returns brings blobs back in their order, beside what is queued meanwhile.
+type returns struct {
+	cr    *Cruncher
+	c     *call
+	p     *piece
+	blobs chan part
+	stop  chan struct{}
+	once  sync.Once
+	done  sync.WaitGroup
+	err   error
+}
+
+func newReturns(ctx context.Context, cr *Cruncher, c *call, p *piece, n int) *returns {
+	r := &returns{cr: cr, c: c, p: p, blobs: make(chan part, n), stop: make(chan struct{})}
+	r.done.Go(func() {
+		for b := range r.blobs {
+			if r.err = r.take(ctx, b); r.err != nil {
+				close(r.stop)
+				return
+			}
+		}
+	})
+	return r
+}
+
+// give hands a blob on, and reports whether to go on.
+func (r *returns) give(b part) bool {
+	select {
+	case <-r.stop:
+		return false
+	default:
+		r.blobs <- b // has room for all
+		return true
+	}
+}
+
+// wait returns when all blobs are back.
+func (r *returns) wait() error {
+	r.once.Do(func() { close(r.blobs) })
+	r.done.Wait()
+	return r.err
+}
+
+// take gets a blob's results. If the device is lost meanwhile, none of them count. An array that comes back as a whole does so with
+// the last blob, and before that nothing is done.
+func (r *returns) take(ctx context.Context, b part) error {
+	c, p := r.c, r.p
+	last := b.base+b.count == p.part.base+p.part.count
+	if c.batch != nil {
+		p.done += b.count
+		return nil
+	}
+	var list []result
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		if a.flags.write && (last || !a.flags.writeAll) {
+			list = append(list, result{residence: a.residence, device: p.worker.index, span: a.written(c, b)})
+		}
+	}
+	waited := false
+	for i := range list {
+		if err := r.cr.bring(ctx, &list[i]); err != nil {
+			return err
+		}
+		waited = waited || list[i].mem != nil
+	}
+	if !waited { // so that it is known how long it took, and that it is not lost
+		if err := p.worker.dev.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	p.results = append(p.results, list...)
+	switch {
+	case !c.whole:
+		p.done += b.count
+	case last:
+		p.done = p.part.count
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	_ "embed" // the benchmark's kernel
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+)
+
+// Benchmark measures how fast a device is, in any unit: more is better.
+type Benchmark func(ctx context.Context, dev *Device) (float64, error)
+
+// Rank opens each adapter, measures it and puts the fastest first. A nil bench is [NBody]. Adapters that cannot be measured are
+// left out; why is told if none is left. It waits, for the context's end at most, which makes the selection that error.
+func (s Selection) Rank(ctx context.Context, bench Benchmark) Selection {
+	if s.err != nil {
+		return s
+	}
+	if bench == nil {
+		bench = NBody
+	}
+	found := new(findings)
+	if s.found != nil {
+		*found = findings{s.found.names, slices.Clip(s.found.errs)}
+	}
+	speeds := map[*Adapter]float64{}
+	var list []*Adapter
+	for _, a := range s.list {
+		if _, ok := speeds[a]; !ok {
+			v, err := measure(ctx, a, bench)
+			if cerr := ctx.Err(); cerr != nil {
+				s.err, s.list = cerr, nil
+				return s
+			}
+			if err != nil {
+				found.errs = append(found.errs, err)
+				v = math.NaN()
+			}
+			speeds[a] = v
+		}
+		if v := speeds[a]; v == v {
+			list = append(list, a)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Adapter) int { return compare(speeds[b], speeds[a]) })
+	s.list, s.found = list, found
+	s.asked += " Rank(...)"
+	return s
+}
+
+func measure(ctx context.Context, a *Adapter, bench Benchmark) (float64, error) {
+	d, err := a.Open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	v, err := bench(ctx, d)
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && !(v >= 0 && v <= math.MaxFloat64) {
+		err = fail("Rank", ErrInvalid, "the speed of ", a.info.Name, " is no number")
+	}
+	return v, err
+}
+
+//go:embed nbody.wgsl
+var nbodySource string
+
+// The work of one launch of the benchmark. Large GPUs are busy with as many points; the loop over the bodies stays far below
+// what software adapters allow.
+const (
+	nbodyPoints = 16384
+	nbodyBodies = 1024
+	nbodyGroup  = 64
+)
+
+// How long the benchmark measures at least, and with how many launches at most.
+const (
+	nbodyTime     = 10 * time.Millisecond
+	nbodyLaunches = 4096
+)
+
+// NBody is the benchmark of [Selection.Rank]: how many interactions of bodies by gravity the device computes in a second. A device
+// that compiles no WGSL is [ErrUnsupported].
+func NBody(ctx context.Context, dev *Device) (float64, error) {
+	if dev == nil {
+		return 0, fail("NBody", ErrInvalid, "nil device")
+	}
+	launch, done, err := prepareNBody(ctx, dev)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	for n := 1; ; n *= 2 {
+		start := time.Now()
+		for range n {
+			if err := launch(); err != nil {
+				return 0, err
+			}
+		}
+		if err := dev.Sync(ctx); err != nil {
+			return 0, err
+		}
+		if took := time.Since(start); took >= nbodyTime || n >= nbodyLaunches {
+			return float64(n) * nbodyPoints * nbodyBodies / max(took, time.Nanosecond).Seconds(), nil
+		}
+	}
+}
+
+// prepareNBody compiles the kernel, makes its buffers and launches it once.
+func prepareNBody(ctx context.Context, dev *Device) (launch func() error, done func(), err error) {
+	if err := dev.Usable(); err != nil {
+		return nil, nil, err
+	}
+	if !dev.Has(FeatureWGSL) {
+		return nil, nil, fail("NBody", ErrUnsupported, dev.info.Name, " compiles no WGSL")
+	}
+	k, err := dev.Kernel(ctx, KernelDesc{
+		Label: "nbody", Source: nbodySource, Bindings: []Access{AccessParams, AccessRead, AccessReadWrite},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bodies := nbodyPositions()
+	in, err := dev.NewBuffer(uint64(len(bodies)))
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := dev.NewBuffer(uint64(len(bodies)))
+	if err != nil {
+		_ = in.Close() // nothing used it
+		return nil, nil, err
+	}
+	done = func() { _, _ = in.Close(), out.Close() } // the device is on its way out if that fails
+	params := binary.LittleEndian.AppendUint32(nil, nbodyPoints)
+	params = binary.LittleEndian.AppendUint32(params, nbodyBodies)
+	params = append(params, make([]byte, 8)...)
+	launch = func() error {
+		return k.Dispatch([3]uint32{nbodyPoints / nbodyGroup, 1, 1}, params, Arg{Buffer: in}, Arg{Buffer: out})
+	}
+	if err = in.Write(0, HostBytes(bodies)); err == nil {
+		err = launch()
+	}
+	if err == nil {
+		err = dev.Sync(ctx)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return launch, done, nil
+}
+
+// nbodyPositions returns positions in the unit cube and masses below 1, by a linear congruential generator with the factors of
+// Numerical Recipes.
+func nbodyPositions() []byte {
+	var b []byte
+	x := uint32(1)
+	for range nbodyPoints * 4 {
+		x = x*1664525 + 1013904223
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x>>8)/(1<<24)))
+	}
+	return b
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// fakeAdapter opens devices that do nothing, and counts them.
+type fakeAdapter struct {
+	info   AdapterInfo
+	broken bool
+	opened *int
+}
+
+type fakeDevice struct {
+	driver.Device
+	from fakeAdapter
+}
+
+func (a fakeAdapter) Info() AdapterInfo { return a.info }
+
+func (a fakeAdapter) Open(context.Context) (driver.Device, error) {
+	if a.broken {
+		return nil, fail("Open", ErrNoMemory)
+	}
+	*a.opened++
+	return fakeDevice{from: a}, nil
+}
+
+func (d fakeDevice) Info() AdapterInfo { return d.from.info }
+func (d fakeDevice) Close() error      { *d.from.opened--; return nil }
+
+// fakes is a selection of five adapters, of which so many devices are open.
+func fakes() (s Selection, opened *int) {
+	opened = new(int)
+	s.found = new(findings)
+	for _, i := range []AdapterInfo{
+		{Driver: "x", Name: "Big One", Vendor: "NVIDIA", Kind: KindDiscrete, Features: FeatureWGSL, Limits: Limits{MaxBufferSize: 8 << 30}},
+		{Driver: "x", Name: "Small", Vendor: "intel", Kind: KindIntegrated, Features: FeatureWGSL | FeatureHalf, Limits: Limits{MaxBufferSize: 2 << 30}},
+		{Driver: "x", Name: "Broken", Vendor: "intel", Kind: KindVirtual, Features: FeatureWGSL, Limits: Limits{MaxBufferSize: 1 << 30}},
+		{Driver: "x", Name: "llvmpipe", Vendor: "mesa", Kind: KindCPU, Features: FeatureWGSL, Limits: Limits{MaxBufferSize: 2 << 30}},
+		{Driver: "oracle", Name: "Go", Kind: KindCPU, Limits: Limits{MaxBufferSize: 16 << 30}},
+	} {
+		s.list = append(s.list, &Adapter{i, fakeAdapter{i, i.Name == "Broken", opened}})
+		s.found.names = append(s.found.names, i.Name)
+	}
+	return s, opened
+}
+
+func names(s Selection) string {
+	list, err := s.Adapters()
+	if err != nil {
+		return Code(err)
+	}
+	var n []string
+	for _, a := range list {
+		n = append(n, a.info.Name)
+	}
+	return strings.Join(n, ",")
+}
+
+func TestSelections(t *testing.T) {
+	s, _ := fakes()
+	none := s.Kind()
+	wrong := s.Best(-1)
+	for _, c := range []struct {
+		what string
+		got  Selection
+		want string
+	}{
+		{"all", s, "Big One,Small,Broken,llvmpipe,Go"},
+		{"Kernels", s.Kernels(), "Big One,Small,Broken,llvmpipe"},
+		{"Has", s.Has(FeatureHalf | FeatureWGSL), "Small"},
+		{"Kind", s.Kind(KindDiscrete, KindCPU), "Big One,llvmpipe,Go"},
+		{"Kind unknown", s.Kind(KindUnknown), "ErrNoAdapter"},
+		{"Kind of none", none, "ErrNoAdapter"},
+		{"Vendor", s.Vendor("INTEL"), "Small,Broken"},
+		{"Name", s.Name("b"), "Big One,Broken"},
+		{"Name of all", s.Name(""), "Big One,Small,Broken,llvmpipe,Go"},
+		{"Driver", s.Driver("oracle"), "Go"},
+		{"MinMemory", s.MinMemory(2 << 30), "Big One,Small,llvmpipe,Go"},
+		{"ByMemory", s.ByMemory(), "Go,Big One,Small,llvmpipe,Broken"},
+		{"Where", s.Where(func(i AdapterInfo) bool { return i.Vendor == "" }), "Go"},
+		{"Where nil", s.Where(nil), "ErrInvalid"},
+		{"Best", s.Best(2), "Big One,Small"},
+		{"Best of all", s.Best(99), "Big One,Small,Broken,llvmpipe,Go"},
+		{"Best 0", s.Best(0), "ErrNoAdapter"},
+		{"At", s.At(3, 0, 3), "llvmpipe,Big One,llvmpipe"},
+		{"At nothing", s.At(), "ErrNoAdapter"},
+		{"At -1", s.At(0, -1), "ErrNoAdapter"},
+		{"At 5", s.At(5), "ErrNoAdapter"},
+		{"Plus", s.Kind(KindDiscrete).Plus(s.Best(2)), "Big One,Big One,Small"},
+		{"Plus nothing", none.Plus(s.Best(1)), "Big One"},
+		{"nothing plus nothing", none.Plus(none), "ErrNoAdapter"},
+		{"Plus zero", s.Best(1).Plus(Selection{}), "Big One"},
+		{"zero plus", Selection{}.Plus(s.Best(1)), "Big One"},
+		{"zero", Selection{}.Kernels().ByMemory().Best(1), "ErrNoAdapter"},
+		{"after a mistake", wrong.Kernels().Plus(s).At(0).Best(1), "ErrInvalid"},
+		{"mistake at the right", s.Plus(wrong), "ErrInvalid"},
+		{"chain", s.Kernels().Kind(KindDiscrete, KindIntegrated).MinMemory(1).At(1, 0).Best(1), "Small"},
+	} {
+		if got := names(c.got); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+		if want := strings.Count(c.want, ",") + 1; strings.HasPrefix(c.want, "Err") != (c.got.Len() == 0) || c.got.Len() > 0 && c.got.Len() != want {
+			t.Errorf("%s: %d adapters", c.what, c.got.Len())
+		}
+	}
+	if got := names(s); got != "Big One,Small,Broken,llvmpipe,Go" {
+		t.Errorf("the first selection is now %s", got)
+	}
+	_, err := s.Kind(KindVirtual).Name("small").Adapters()
+	for _, part := range []string{"Kind(virtual)", `Name("small")`, "llvmpipe"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v says nothing of %s", err, part)
+		}
+	}
+}
+
+// TestOpenSelection opens one adapter twice, and closes what it opened when a later one fails.
+func TestOpenSelection(t *testing.T) {
+	s, opened := fakes()
+	devices, err := s.At(1, 1, 0).Open(t.Context())
+	if err != nil || len(devices) != 3 || *opened != 3 || devices[0] == devices[1] {
+		t.Fatalf("%d devices, %d open, %v", len(devices), *opened, err)
+	}
+	if devices[2].Info().Name != "Big One" {
+		t.Errorf("the third is %s", devices[2].Info().Name)
+	}
+	for _, d := range devices {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if devices, err := s.Open(t.Context()); !errors.Is(err, ErrNoMemory) || devices != nil || *opened != 0 {
+		t.Errorf("%d devices, %d open, %v", len(devices), *opened, err)
+	}
+	if _, err := s.Best(1).Open(t.Context(), nil); !errors.Is(err, ErrInvalid) || *opened != 0 {
+		t.Errorf("nil option: %d open, %v", *opened, err)
+	}
+}
+
+func TestRank(t *testing.T) {
+	s, opened := fakes()
+	calls := 0
+	speed := map[string]float64{"Big One": 2, "Small": 5, "llvmpipe": 2, "Go": 7}
+	bench := func(_ context.Context, dev *Device) (float64, error) {
+		calls++
+		return speed[dev.Info().Name], nil
+	}
+	if got := names(s.Plus(s.Best(2)).Rank(t.Context(), bench)); got != "Go,Small,Small,Big One,llvmpipe,Big One" {
+		t.Errorf("%s", got)
+	}
+	if calls != 4 || *opened != 0 { // what is there twice is measured once, what does not open not at all
+		t.Errorf("%d measurements, %d devices open", calls, *opened)
+	}
+	if got := names(s.Rank(t.Context(), bench).Kernels().Best(2)); got != "Small,Big One" {
+		t.Errorf("the two fastest are %s", got)
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), -1} {
+		speed["Small"] = bad
+		if got := names(s.Rank(t.Context(), bench)); got != "Go,Big One,llvmpipe" {
+			t.Errorf("%v: %s", bad, got)
+		}
+	}
+	fails := func(context.Context, *Device) (float64, error) { return 0, fail("bench", ErrLimit, "too slow") }
+	if _, err := s.Rank(t.Context(), fails).Adapters(); !errors.Is(err, ErrNoAdapter) || !strings.Contains(err.Error(), "too slow") {
+		t.Errorf("%v", err)
+	}
+	if len(s.found.errs) != 0 {
+		t.Errorf("the first selection has now %v", s.found.errs)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stops := func(context.Context, *Device) (float64, error) { cancel(); return 1, nil }
+	if _, err := s.Rank(ctx, stops).Best(1).Open(t.Context()); !errors.Is(err, context.Canceled) || *opened != 0 {
+		t.Errorf("%v, %d devices open", err, *opened)
+	}
+	if got := names(s.Best(-1).Rank(t.Context(), bench)); got != "ErrInvalid" {
+		t.Errorf("%s", got)
+	}
+	if got := names(Selection{}.Rank(t.Context(), nil)); got != "ErrNoAdapter" {
+		t.Errorf("%s", got)
+	}
+	if !slices.Equal(s.found.names, []string{"Big One", "Small", "Broken", "llvmpipe", "Go"}) {
+		t.Errorf("%v", s.found.names)
+	}
+}
