@@ -47,6 +47,7 @@ type piece struct {
 	part    part
 	done    int           // steps that are computed and whose results have left the device
 	took    time.Duration // without waiting for others
+	moving  time.Duration // of that, to get elements from other devices; the balancer reckons with them apart
 	moves   [][]move      // of each array, before its kernels
 	results []result
 	err     error
@@ -380,10 +381,10 @@ func (cr *Cruncher) observe(c *call, pieces []*piece) {
 	cr.balancer.Observe(c.id, samples)
 }
 
-// seconds is how long a piece took, as the clock of the options has it.
+// seconds is how long a piece took, as the clock of the options has it, without moves between devices.
 func (cr *Cruncher) seconds(p *piece) float64 {
 	if cr.conf.clock != nil {
-		return cr.conf.clock(p.worker.index, p.part.count, p.took)
+		return cr.conf.clock(p.worker.index, p.part.count, p.took-p.moving)
 	}
-	return p.took.Seconds()
+	return (p.took - p.moving).Seconds()
 }

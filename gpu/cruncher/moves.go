@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/spans"
@@ -114,6 +115,8 @@ func (cr *Cruncher) isLost(d int) bool { return cr.workers[d].lost() }
 
 // collect gets the elements that come from other devices.
 func (cr *Cruncher) collect(ctx context.Context, c *call, p *piece) error {
+	start := time.Now()
+	defer func() { p.moving += time.Since(start) }()
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		for i := range p.moves[k] {
