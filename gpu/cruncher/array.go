@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -162,11 +163,12 @@ func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
 func identifier(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
 			return false
 		}
 	}
-	return s != "" && s != "_" && !(len(s) > 1 && s[:2] == "__") && len(s) <= 64
+	return s != "" && s != "_" && !strings.HasPrefix(s, "__") && len(s) <= 64
 }
 
 func bytesOf[T Elem](s []T) []byte {
@@ -263,7 +265,7 @@ func (a *Any) usable(op string) error {
 // Data returns the elements of the host's side itself. Call [Any.MarkDirty] after writing to those of a tracked array. It is nil
 // of an array that is closed.
 func (a *Array[T]) Data() []T {
-	if a == nil || a.Any.usable("Data") != nil {
+	if a == nil || a.usable("Data") != nil {
 		return nil
 	}
 	return a.data()

@@ -180,10 +180,9 @@ func TestCancelled(t *testing.T) {
 			}
 			cancel()
 			<-f.Done()
-			switch err := f.Wait(t.Context()); {
-			case err == nil:
+			if err := f.Wait(t.Context()); err == nil {
 				calls++
-			default:
+			} else {
 				refused(t, "cancelled", err, context.Canceled)
 			}
 			same(t, "a", a.Data(), count(4096, calls))

@@ -5,6 +5,7 @@ package cruncher
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,7 +140,7 @@ func (p *DevicePool) Enqueue(tasks *TaskPool) error {
 		return fail(op, gpu.ErrInvalid, "nil task pool")
 	}
 	tasks.mu.Lock()
-	list := tasks.list[:len(tasks.list):len(tasks.list)] // never changes, only grows
+	list := slices.Clip(tasks.list) // never changes, only grows
 	tasks.mu.Unlock()
 	b := &batch{left: len(list)}
 	jobs, err := jobsOf(list, b)
@@ -241,7 +242,7 @@ func (p *DevicePool) Close() error {
 	first := p.life.end()
 	var dropped []*job
 	if first {
-		dropped = append(p.redo, p.queue...)
+		dropped = slices.Concat(p.redo, p.queue)
 		p.redo, p.queue = nil, nil
 		for _, l := range p.lanes {
 			dropped = append(dropped, l.pending...)

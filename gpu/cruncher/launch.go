@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -41,7 +42,7 @@ func (c *call) programs() []*program {
 	if c.sync == nil {
 		return c.kernels
 	}
-	return append(c.kernels[:len(c.kernels):len(c.kernels)], c.sync)
+	return append(slices.Clip(c.kernels), c.sync)
 }
 
 var elemTypes = [...]kernel.ElemType{kernel.F32, kernel.I32, kernel.U32, kernel.I8, kernel.U8, kernel.I16, kernel.U16, kernel.Bytes}

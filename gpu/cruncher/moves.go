@@ -175,7 +175,8 @@ func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 
 // byBlob reports whether an array goes up blob by blob, and not before all kernels.
 func (c *call) byBlob(a *argument) bool {
-	return c.r.Blobs > 1 && a.flags.partialRead && a.flags.halo == 0 && !(a.flags.write && a.flags.writeAll)
+	whole := a.flags.write && a.flags.writeAll
+	return c.r.Blobs > 1 && a.flags.partialRead && a.flags.halo == 0 && !whole
 }
 
 // settle notes what the devices have now, before their kernels run.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
@@ -71,11 +72,11 @@ func newWorld(t *testing.T, n int, rng *rand.Rand) *world {
 // step does the same, drawn from rng, to whatever world.
 func (w *world) step(t *testing.T, rng *rand.Rand, compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error) string {
 	t.Helper()
-	what := ""
+	var what []string
 	for _, a := range []*cruncher.Any{w.x.Any, w.y.Any, w.z.Any} {
 		read, partial, write, all := rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(8) == 0
 		a.SetRead(read).SetPartialRead(partial).SetWrite(write).SetWriteAll(all)
-		what += fmt.Sprint(a.Name(), " ", read, partial, write, all, "; ")
+		what = append(what, fmt.Sprint(a.Name(), " ", read, partial, write, all))
 	}
 	if rng.IntN(3) == 0 && !w.still {
 		k := rng.IntN(worldItems)
@@ -89,15 +90,12 @@ func (w *world) step(t *testing.T, rng *rand.Rand, compute func(context.Context,
 	if rng.IntN(5) == 0 {
 		r.TransferOnly = true
 	}
-	list := ""
-	for _, k := range kernels {
-		list += k + " "
-	}
-	what += fmt.Sprintf("%s%+v", list, r)
+	list := strings.Join(kernels, " ")
+	did := fmt.Sprintf("%s; %s %+v", strings.Join(what, "; "), list, r)
 	if err := compute(t.Context(), rng.IntN(3), list, r, w.x, w.y, w.z); err != nil {
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("%s: %v", did, err)
 	}
-	return what
+	return did
 }
 
 // TestAnyShares makes 200 calls with shares, sizes and flags drawn at random: on one device, two and three the arrays hold the same

@@ -5,6 +5,7 @@ package cruncher
 import (
 	"context"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -229,13 +230,13 @@ func (s *Stage) group(in, out *bank, last bool) *Group {
 // compute runs kernels of the stage on banks.
 func (s *Stage) compute(ctx context.Context, list []launchOf, in, out *bank) error {
 	for id := 0; id < len(list); {
-		next, names := id+1, list[id].names
+		next, names := id+1, []string{list[id].names}
 		for next < len(list) && sameRange(list[id].r, list[next].r) { // what goes up and comes back does so once
-			names += " " + list[next].names
+			names = append(names, list[next].names)
 			next++
 		}
 		g := s.group(in, out, next == len(list))
-		if err := s.cr.Compute(ctx, id, names, list[id].r, g); err != nil {
+		if err := s.cr.Compute(ctx, id, strings.Join(names, " "), list[id].r, g); err != nil {
 			return err
 		}
 		id = next
