@@ -17,15 +17,16 @@ import (
 // dist is the npm package as `make web-build` puts it together.
 var dist = filepath.Join("..", "web", "dist")
 
-// page runs the tests of testdata/web.mjs and contract.mjs by name. A test that fails returns why.
+// page runs the tests of testdata/web.mjs, contract.mjs and params.mjs by name. A test that fails returns why.
 const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>npm package</title><link rel="icon" href="data:,">
 <script type="module" src="/page.mjs"></script></html>`
 
 const pageScript = `
 import * as base from '/web.mjs';
-import * as more from '/contract.mjs';
-const web = {...base, ...more};
+import {contract} from '/contract.mjs';
+import {params} from '/params.mjs';
+const web = {...base, contract, params};
 globalThis.names = (group) => Object.keys(web[group]);
 globalThis.run = (group, name) => web[group][name]().then(() => '', (error) => error?.stack ?? String(error));
 globalThis.inWorker = (name) => new Promise((done) => {
@@ -53,9 +54,10 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 	mux := http.NewServeMux()
 	mux.Handle("/", chrome.Files{"/": page, "/page.mjs": pageScript, "/worker.mjs": workerScript})
 	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
-	for _, file := range []string{"/web.mjs", "/contract.mjs"} {
+	for _, file := range []string{"/web.mjs", "/contract.mjs", "/params.mjs"} {
 		mux.Handle(file, http.FileServer(http.Dir("testdata")))
 	}
+	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))
 	url := chrome.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if policy != "" {
 			w.Header().Set("Content-Security-Policy", policy)
@@ -103,6 +105,13 @@ func TestWebContract(t *testing.T) {
 	runWeb(t, p, "contract")
 }
 
+// TestWebParams runs those of files of arrays, on WebGPU and on the CPU's program.
+func TestWebParams(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	runWeb(t, p, "params")
+}
+
 // TestWebUnderPolicy runs some of them under a policy that allows no scripts but the page's own files.
 func TestWebUnderPolicy(t *testing.T) {
 	runWeb(t, openWeb(t, strict), "everywhere")
@@ -126,7 +135,8 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
 		globalThis.gpu = await init();
 		globalThis.before = gpu.stats().liveBytes;
-		const kept = [];
+		const kept = [], file = await gpu.saveParams([['a', {data: new Float32Array(1000), shape: [10, 100]}]]);
+		for (let i = 0; i < 10; i++) kept.push((await gpu.loadParams(file)).get('a').matrix());
 		for (let i = 0; i < 100; i++) {
 			const s = gpu.sparse(2, 2, {format: 'csc', values: [1], indices: [1], offsets: [0, 1, 1]});
 			kept.push(

@@ -62,6 +62,25 @@ func WrapAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Opt
 	return &w.m, nil
 }
 
+// ShareAny makes a matrix of the memory of a buffer, of which it takes a share; options place it there. Like a wrapped matrix it
+// is never resized. A buffer that is too small is [ErrShort].
+func ShareAny(buf *buffer.Buffer, t DType, rows, cols int, opts ...Option) (*Any, error) {
+	const op = "Share"
+	if buf == nil || buf.Shares() == 0 {
+		return nil, fail(op, ErrClosed, "the buffer")
+	}
+	m, err := boxed(newAny(op, buf.Device(), t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
+		if size > buf.Size() {
+			return nil, fail(op, ErrShort, itoa(buf.Size()), " bytes, the layout needs ", itoa(size))
+		}
+		return buf.Share(), nil
+	}))
+	if err == nil {
+		m.fix(opts)
+	}
+	return m, err
+}
+
 // wrap makes m, the zero value, an external matrix of host memory, with b for its buffer.
 func (m *Any) wrap(b *buffer.Buffer, dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts []Option) error {
 	const op = "Wrap"

@@ -32,8 +32,7 @@ func Format(opts ...params.Option) LoadOption {
 }
 
 const (
-	pieceSize = 1 << 20  // what is in the cache on its way to the device
-	queuedMax = 16 << 20 // what drivers may keep copies of before the device has it
+	pieceSize = 1 << 20  // what is read or written at a time
 	provenMax = 32 << 20 // what is read before memory is taken for all that a header claims
 )
 
@@ -46,8 +45,7 @@ type loader struct {
 
 	dev    *gpu.Device
 	r      file.Reader
-	piece  []byte
-	queued int
+	filler buffer.Filler
 }
 
 func loadOptions(opts []LoadOption) *loader {
@@ -143,33 +141,8 @@ func (l *loader) mapped(ctx context.Context, b *buffer.Buffer) error {
 	return b.Update(ctx, 0, b.Size(), false, func(mem []byte) error { return l.full(ctx, mem) })
 }
 
-// pieces writes one after the other. The last write also zeroes the rest of the last word.
 func (l *loader) pieces(ctx context.Context, b *buffer.Buffer) error {
-	mem, err := b.Writable(true)
-	if err != nil {
-		return err
-	}
-	size := b.Size()
-	if n := min(size, pieceSize); len(l.piece) < n {
-		l.piece = make([]byte, n)
-	}
-	for done := 0; done < size; done += pieceSize {
-		piece := l.piece[:min(pieceSize, size-done)]
-		if err := l.full(ctx, piece); err != nil {
-			return err
-		}
-		if err := mem.Write(uint64(done), gpu.HostBytes(piece)); err != nil {
-			return err
-		}
-		if l.queued += len(piece); l.queued >= queuedMax {
-			if err := l.dev.Sync(ctx); err != nil {
-				return err
-			}
-			l.queued = 0
-		}
-	}
-	b.Wrote(buffer.Region{Width: size, Pitch: size, Count: 1})
-	return nil
+	return l.filler.Fill(ctx, b, func(piece []byte) error { return l.full(ctx, piece) })
 }
 
 // toHost reads into the memory itself. A short file with a large claim costs no more than what it holds and provenMax.

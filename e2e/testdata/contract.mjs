@@ -19,7 +19,7 @@ async function onCpu(run) {
 }
 
 /** A test on a device of its own, and again on the CPU. */
-const everywhere = (run) => async () => {
+export const onBoth = (run) => async () => {
   const gpu = await init();
   check(gpu.info.driver === 'browser', `driver ${gpu.info.driver}`);
   await run(gpu).finally(() => gpu.close());
@@ -54,7 +54,7 @@ async function called(gpu, calls, want, what) {
 }
 
 export const contract = {
-  placed: everywhere(async (gpu) => {
+  placed: onBoth(async (gpu) => {
     const a = gpu.matrix(2, 3, count(), {offset: 8, stride: 5}), b = gpu.matrix(2, 3, count(), {order: 'column', padded: true, aligned: true});
     same(await a.read(), count(), 'with a stride');
     same(await b.read(), [1, 3, 5, 2, 4, 6], 'padded columns');
@@ -77,7 +77,7 @@ export const contract = {
     same(await contents(gpu.device, buffer), [18, 18, 18, 0, 20, 20, 20, 0, 20, 20, 20, 0, 9, 9, 9, 9], 'pads in a GPUBuffer');
   }),
 
-  fromBuffer: everywhere(async (gpu) => {
+  fromBuffer: onBoth(async (gpu) => {
     for (const [kind, wrap] of wrappers(gpu)) {
       const onDevice = kind === 'buffer';
       const {memory} = wrap(count(1, 8), 2, 4);
@@ -109,7 +109,7 @@ export const contract = {
     }
   }),
 
-  setValue: everywhere(async (gpu) => {
+  setValue: onBoth(async (gpu) => {
     for (const [kind, wrap] of wrappers(gpu)) {
       const {m, look} = wrap(count(), 2, 3), other = gpu.matrix(2, 3, count(10)), small = gpu.matrix(1, 2, [7, 8]);
       m.setValue(other);
@@ -146,7 +146,7 @@ export const contract = {
     same(await half.astype('float32').read(), [1, 2, 3, 4], 'float16');
   }),
 
-  setValueFrom: everywhere(async (gpu) => {
+  setValueFrom: onBoth(async (gpu) => {
     for (const [kind, wrap] of wrappers(gpu)) {
       const calls = [], release = (name) => ({release: () => calls.push(name)});
       const first = wrap(count(), 2, 3, release('first')), second = wrap(count(20, 4), 2, 2), {m} = first;
@@ -186,7 +186,7 @@ export const contract = {
     same(await own.read(), [1, 1, 1, 1], 'resized when it is not external any more');
   }),
 
-  refused: everywhere(async (gpu) => {
+  refused: onBoth(async (gpu) => {
     // What only Go can tell. The matrix is what it was before, and whoever used it meanwhile hears why.
     const a = gpu.matrix(1, 2, [1, 2]), sum = a.add(1);
     a.resize(1, 2 ** 30);
@@ -213,7 +213,7 @@ export const contract = {
     await called(gpu, calls, ['mine'], 'closed meanwhile');
   }),
 
-  taken: everywhere(async (gpu) => {
+  taken: onBoth(async (gpu) => {
     for (const [kind, wrap] of wrappers(gpu)) {
       const calls = [], release = (name) => ({release: () => calls.push(name)});
       const {m: a} = wrap(count(), 2, 3, release('a')), {m: b} = wrap(count(7, 2), 1, 2, release('b')), own = gpu.matrix(1, 1, [9]);
@@ -242,7 +242,7 @@ export const contract = {
     other.close();
   }),
 
-  sizes: everywhere(async (gpu) => {
+  sizes: onBoth(async (gpu) => {
     const a = gpu.matrix(2, 3, count());
     a.setShape(3, 2);
     same(await a.T.read(), [1, 3, 5, 2, 4, 6], 'another shape');
@@ -267,7 +267,7 @@ export const contract = {
     }
   }),
 
-  locations: everywhere(async (gpu) => {
+  locations: onBoth(async (gpu) => {
     const a = gpu.zeros(2, 2), mine = gpu.wrap(new Float32Array(4), 2, 2);
     check(await a.location === 'none', `new: ${await a.location}`);
     check(await mine.location === 'host', `wrapped: ${await mine.location}`);
@@ -283,7 +283,7 @@ export const contract = {
     await fails('ErrClosed', 'closed', () => a.location);
   }),
 
-  nothingLeaks: everywhere(async (gpu) => {
+  nothingLeaks: onBoth(async (gpu) => {
     const one = gpu.full(8, 8, 1), buffer = gpu.device && gpuBuffer(gpu.device, new Float32Array(64));
     await one.read();
     const before = gpu.stats();
@@ -306,7 +306,7 @@ export const contract = {
     one.close();
   }),
 
-  sparse: everywhere(async (gpu) => {
+  sparse: onBoth(async (gpu) => {
     const rows = 37, cols = 23, x = noise(rows * cols, 3).map((v) => Math.abs(v) < 0.7 ? 0 : v);
     x.fill(0, 5 * cols, 6 * cols); // an empty row
     const dense = gpu.matrix(rows, cols, x), y = noise(cols * 9, 4), b = gpu.matrix(cols, 9, y);
@@ -340,7 +340,7 @@ export const contract = {
     same(await ints.matmul(gpu.matrix(2, 1, new Int32Array([1, 2]))).read(), [14, -8], 'int32');
   }),
 
-  sparseGrowsAndIsSliced: everywhere(async (gpu) => {
+  sparseGrowsAndIsSliced: onBoth(async (gpu) => {
     const s = gpu.sparse(3, 40, {format: 'csc', values: [], indices: [], offsets: new Int32Array(41), dtype: 'float32'});
     const want = new Float32Array(120);
     for (let j = 0; j < 40; j += 2) {
@@ -364,7 +364,7 @@ export const contract = {
     part.close();
   }),
 
-  sparseOfTheUser: everywhere(async (gpu) => {
+  sparseOfTheUser: onBoth(async (gpu) => {
     const calls = [];
     const mine = {values: Float32Array.of(1, 2, 3), indices: Int32Array.of(0, 2, 1), offsets: Int32Array.of(0, 2, 2, 3, 3)};
     const s = gpu.wrapSparse(3, 4, {format: 'csc', ...mine, release: () => calls.push('mine')});

@@ -112,6 +112,14 @@ export const everywhere = {
     check(gpu.info.driver === 'browser', `driver ${gpu.info.driver}`);
   }),
 
+  params: withGpu(async (gpu) => {
+    const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), file = await gpu.saveParams([['a', a.mul(2)], ['b', {data: Int8Array.of(1, -2), shape: [2]}]]);
+    const loaded = await gpu.loadParams(file.stream());
+    same(await loaded.get('a').matrix().add(a).read(), [3, 6, 9, 12, 15, 18], 'a');
+    same(await loaded.get('b').read(), [1, -2], 'b');
+    same((await gpu.scanParams(file)).map(({offset}) => offset), [32 + 18 + 56, 32 + 18 + 56 + 24 + 48], 'offsets');
+  }),
+
   externalTypedArray: withGpu(async (gpu) => {
     for (const memory of [new ArrayBuffer(64), new SharedArrayBuffer(64)]) {
       const all = new Float32Array(memory);

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -17,12 +18,12 @@ type Page interface {
 	// Object returns what the page keeps under the number, once: memory, as in the Foreign field of a [gpu.Host], or a
 	// GPUBuffer.
 	Object(number uint32) any
-	// Load and Store copy memory of the page's to and from Go's.
-	Load(object any, into []byte)
-	Store(object any, from []byte)
+	// Load and Store copy memory of the page's, from byte at on, to and from Go's. Load returns how many bytes there were.
+	Load(object any, at int, into []byte) int
+	Store(object any, at int, from []byte)
 	// Text is Object for a string.
 	Text(number uint32) string
-	// Settle reports the end of the command with the ticket. It may be called from any goroutine.
+	// Settle reports the end of the command with the ticket. A value of bytes is copied. It may be called from any goroutine.
 	Settle(ticket uint32, value any, err error)
 }
 
@@ -37,7 +38,7 @@ type Bridge struct {
 	queue  [][]uint32
 	spare  [][]uint32 // memory of finished messages, for reuse
 	open   int        // messages that are not finished
-	asked  int        // answers that are computed by goroutines of this program, not by the device of a platform
+	asked  int        // goroutines of this program that are at work on something for the page
 	copied uint64     // bytes of mirrors
 	fault  *fault     // the first error that nobody was told
 
@@ -48,10 +49,13 @@ type Bridge struct {
 	program  program
 }
 
-// entry is what a handle stands for: a dense or a sparse matrix. With err set it stands for nothing.
+// entry is what a handle stands for: a dense or a sparse matrix, an array, or a file on its way. With err set it stands for
+// nothing.
 type entry struct {
 	m      *matrix.Any
 	s      *matrix.AnySparse
+	a      *buffer.Buffer // of an array, of which only JavaScript knows more
+	flow   *flow
 	mirror *mirror // of wrapped memory that the device does not reach
 	err    *fault  // why there is no matrix
 	late   *fault  // why the last assignment failed; in force until somebody was told
@@ -59,12 +63,12 @@ type entry struct {
 	indices, pointers *mirror // of a wrapped sparse matrix
 }
 
-func (e *entry) empty() bool { return e.m == nil && e.s == nil }
+func (e *entry) empty() bool { return e.m == nil && e.s == nil && e.a == nil && e.flow == nil }
 
 // dense returns the dense matrix that the handle stands for.
 func (e *entry) dense() (*matrix.Any, error) {
 	if e.m == nil {
-		return nil, invalid("a sparse matrix in place of a dense one")
+		return nil, invalid("something else in place of a dense matrix")
 	}
 	return e.m, nil
 }
@@ -73,7 +77,11 @@ func (e *entry) sync(ctx context.Context) error {
 	if e.s != nil {
 		return e.s.Sync(ctx)
 	}
-	return e.m.Sync(ctx)
+	m, err := e.dense()
+	if err != nil {
+		return err
+	}
+	return m.Sync(ctx)
 }
 
 func (e *entry) close() error {
@@ -82,8 +90,10 @@ func (e *entry) close() error {
 		return e.s.Close()
 	case e.m != nil:
 		return e.m.Close()
+	case e.flow != nil:
+		e.flow.close()
 	}
-	return nil
+	return e.a.Close() // of none too
 }
 
 // fault is an error of a command without ticket.
@@ -107,8 +117,9 @@ func New(dev *gpu.Device, page Page) *Bridge {
 const patience = 3
 
 // Post queues a message, which is copied, and lets [Bridge.Run] execute it as far as possible without waiting. It returns
-// how many messages are not finished, and of the oracle how many answers: no event of the page's will wake it. It never waits
-// itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post.
+// how many messages are not finished, and how many goroutines are at work of whom no event of the page's may wake: the oracle's,
+// and those of files that are loaded and saved. It never waits itself, so it may be called where JavaScript expects an answer at
+// once: something else always can run, namely Post.
 func (b *Bridge) Post(message []uint32) (unfinished int) {
 	b.push(message)
 	select {

@@ -24,6 +24,7 @@ type fakePage struct {
 	objects map[uint32]any
 	last    uint32
 	pending map[uint32]chan error
+	values  map[uint32]any
 }
 
 func (p *fakePage) Object(number uint32) any {
@@ -39,19 +40,23 @@ func (p *fakePage) Text(number uint32) string {
 	return s
 }
 
-func (p *fakePage) Load(object any, into []byte) {
+func (p *fakePage) Load(object any, at int, into []byte) int {
+	if look, ok := object.(func() []byte); ok {
+		object = look()
+	}
 	from, _ := object.([]byte)
-	copy(into, from)
+	return copy(into, from[min(at, len(from)):])
 }
 
-func (p *fakePage) Store(object any, from []byte) {
+func (p *fakePage) Store(object any, at int, from []byte) {
 	into, _ := object.([]byte)
-	copy(into, from)
+	copy(into[min(at, len(into)):], from)
 }
 
-func (p *fakePage) Settle(ticket uint32, _ any, err error) {
+func (p *fakePage) Settle(ticket uint32, value any, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.values[ticket] = value
 	if done := p.pending[ticket]; done != nil {
 		done <- err
 		delete(p.pending, ticket)
@@ -94,7 +99,7 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := &fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}}
+	page := &fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}
 	r := &rig{t: t, page: page, b: bridge.New(dev, page), dev: dev, over: make(chan struct{})}
 	go func() {
 		defer close(r.over)
@@ -373,7 +378,7 @@ func TestPostDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := &slowPage{&fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}}, make(chan struct{}), make(chan struct{})}
+	page := &slowPage{&fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}, make(chan struct{}), make(chan struct{})}
 	b := bridge.New(dev, page)
 	over := make(chan struct{})
 	go func() {

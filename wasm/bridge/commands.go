@@ -15,7 +15,7 @@ import (
 type commandSpec struct {
 	run    func(b *Bridge, args []uint32) error
 	words  int  // after the header
-	expr   bool // an expression follows
+	expr   bool // an expression follows, or a list
 	ticket bool // word `at` is a ticket; run settles it unless it returns an error
 	fills  bool // word `at` is a handle that gets a matrix or, when run fails, an error
 	heard  bool // word 0 is a ticket that hears of the end, of an error too, which stays with the handle all the same
@@ -57,6 +57,13 @@ func init() { // here, because the functions refer to the table
 		CmdSparseAssign: {run: (*Bridge).sparseAssign, words: 2, expr: true},
 		CmdSparseRead:   {run: (*Bridge).readSparse, words: 8, ticket: true},
 		CmdSparseTouch:  {run: (*Bridge).touchSparse, words: 5},
+
+		CmdLoad:        {run: (*Bridge).load, words: 7, ticket: true},
+		CmdSave:        {run: (*Bridge).save, words: 5, expr: true, ticket: true},
+		CmdPass:        {run: (*Bridge).pass, words: 4, ticket: true},
+		CmdTake:        {run: (*Bridge).take, words: 2, expr: true, ticket: true},
+		CmdArrayRead:   {run: (*Bridge).readArray, words: 4, ticket: true},
+		CmdArrayMatrix: {run: (*Bridge).arrayMatrix, words: 5, fills: true},
 	}
 }
 
@@ -116,7 +123,7 @@ func (b *Bridge) sync(a []uint32) error {
 	b.background(a[0], func(ctx context.Context) error {
 		err := held.sync(ctx)
 		if err == nil && held.mirror != nil {
-			b.page.Store(held.mirror.object, held.mirror.bytes)
+			b.page.Store(held.mirror.object, 0, held.mirror.bytes)
 		}
 		return err
 	})
@@ -199,6 +206,11 @@ func (b *Bridge) buffer(a []uint32) error {
 
 func (b *Bridge) end([]uint32) error {
 	b.ended = true
+	for _, e := range b.matrices {
+		if e.flow != nil {
+			e.flow.close()
+		}
+	}
 	return b.dev.Close()
 }
 
@@ -224,16 +236,20 @@ func (b *Bridge) readValue(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	// The memory is read without the buffer, which would keep everybody else from it meanwhile. What is queued here comes
-	// before whatever happens to the matrix later.
-	mem, err := m.Buffer().Readable()
+	return b.readBuffer(a[0], m.Buffer(), m.Offset()*element, size, object, a[2])
+}
+
+// readBuffer copies bytes of a buffer to the page. The memory is read without the buffer, which would keep everybody else
+// from it meanwhile. What is queued here comes before whatever happens to the buffer later.
+func (b *Bridge) readBuffer(ticket uint32, buf *buffer.Buffer, offset, size int, object any, room uint32) error {
+	mem, err := buf.Readable()
 	if err != nil {
 		return err
 	}
-	wait, err := b.read(mem, uint64(m.Offset()*element), object, a[2], size)
+	wait, err := b.read(mem, uint64(offset), object, room, size)
 	if err != nil {
 		return err
 	}
-	b.background(a[0], wait)
+	b.background(ticket, wait)
 	return nil
 }

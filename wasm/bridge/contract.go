@@ -250,7 +250,7 @@ func (b *Bridge) touch(a []uint32) error {
 		return err
 	}
 	if mirror := b.matrices[a[0]].mirror; mirror != nil {
-		b.page.Load(mirror.object, mirror.bytes)
+		b.page.Load(mirror.object, 0, mirror.bytes)
 	}
 	return m.Touch()
 }

@@ -20,6 +20,11 @@
 // error, for whoever was quick to use it, and the old one has the matrix, as it was. The page hears of it and goes on with
 // the right one.
 //
+// # Files
+//
+// Parameter dictionaries are loaded and saved by goroutines of their own, to which the page passes memory piece by piece
+// ([CmdPass]). A file is a handle as well: to close it is to give it up.
+//
 // # Order
 //
 // One goroutine executes the commands, in the order in which they came. It waits where it must, for a compiler mostly,

@@ -135,6 +135,8 @@ func FuzzMessage(f *testing.F) {
 	add(join(command(bridge.CmdResize, 1, 2, 1, 1, 1), command(bridge.CmdSetValue, join([]uint32{1, 3, 2}, leaf(2))...))...)
 	add(join(command(bridge.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(bridge.CmdSparseEval, 5, 4))...)
 	add(command(bridge.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
+	add(join(command(bridge.CmdLoad, 1, 4, 0, none32, none32, none32, none32), command(bridge.CmdPass, 2, 4, 1, 16), command(bridge.CmdTake, 3, 4, 5))...)
+	add(join(command(bridge.CmdSave, 1, 4, 2, 0, 0), command(bridge.CmdPass, 2, 4, 1, 64), command(bridge.CmdPass, 3, 4, 1, 0))...)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<12 {
 			return
@@ -189,8 +191,10 @@ func TestProtocolInStep(t *testing.T) {
 			"SetShape": int(bridge.CmdSetShape), "Location": int(bridge.CmdLocation), "Sparse": int(bridge.CmdSparse),
 			"Columns": int(bridge.CmdColumns), "Values": int(bridge.CmdValues), "Append": int(bridge.CmdAppend),
 			"SparseEval": int(bridge.CmdSparseEval), "SparseAssign": int(bridge.CmdSparseAssign), "SparseRead": int(bridge.CmdSparseRead),
-			"SparseTouch": int(bridge.CmdSparseTouch),
+			"SparseTouch": int(bridge.CmdSparseTouch), "Load": int(bridge.CmdLoad), "Save": int(bridge.CmdSave), "Pass": int(bridge.CmdPass),
+			"Take": int(bridge.CmdTake), "ArrayRead": int(bridge.CmdArrayRead), "ArrayMatrix": int(bridge.CmdArrayMatrix),
 		},
+		"FileFlag":  {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
 		"Op":        bridge.OpNumbers(),
 		"Reduction": {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},
 		"Axis":      {"All": int(matrix.AxisAll), "Rows": int(matrix.AxisRows), "Cols": int(matrix.AxisCols)},

@@ -76,7 +76,7 @@ func (b *Bridge) host(object any, size uint32) (gpu.Host, *mirror, error) {
 	if err != nil {
 		return gpu.Host{}, nil, err
 	}
-	b.page.Load(object, m.bytes)
+	b.page.Load(object, 0, m.bytes)
 	return gpu.HostBytes(m.bytes), m, nil
 }
 
@@ -123,7 +123,7 @@ func (b *Bridge) read(mem *gpu.Buffer, offset uint64, object any, size uint32, w
 		defer b.drop(mirror)
 		err := mem.Read(ctx, transfer)
 		if err == nil {
-			b.page.Store(object, mirror.bytes[:width])
+			b.page.Store(object, 0, mirror.bytes[:width])
 		}
 		return err
 	}, nil

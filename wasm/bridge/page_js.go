@@ -6,8 +6,10 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -23,28 +25,52 @@ func (p *page) Object(number uint32) any { return p.object.Invoke(number) }
 func (p *page) Text(number uint32) string { return p.object.Invoke(number).String() }
 
 // Load implements [Page] for a Uint8Array.
-func (p *page) Load(object any, into []byte) {
-	if v, ok := object.(js.Value); ok {
-		js.CopyBytesToGo(into, v)
+func (p *page) Load(object any, at int, into []byte) int {
+	v, ok := from(object, at)
+	if !ok {
+		return 0
 	}
+	return js.CopyBytesToGo(into, v)
 }
 
 // Store implements [Page] for a Uint8Array.
-func (p *page) Store(object any, from []byte) {
-	if v, ok := object.(js.Value); ok {
-		js.CopyBytesToJS(v, from)
+func (p *page) Store(object any, at int, data []byte) {
+	if v, ok := from(object, at); ok {
+		js.CopyBytesToJS(v, data)
 	}
+}
+
+// from returns a Uint8Array from a byte on. One that was detached has none.
+func from(object any, at int) (v js.Value, ok bool) {
+	v, ok = object.(js.Value)
+	if ok && at > 0 {
+		if at >= v.Length() {
+			return v, false
+		}
+		v = v.Call("subarray", at)
+	}
+	return v, ok
 }
 
 // Settle implements [Page].
 func (p *page) Settle(ticket uint32, value any, err error) {
-	switch {
-	case err != nil:
+	if err != nil {
+		if e, ok := errors.AsType[*file.Error](err); ok {
+			p.settle.Invoke(ticket, nil, gpu.Code(err), err.Error(), e.Offset)
+			return
+		}
 		p.settle.Invoke(ticket, nil, gpu.Code(err), err.Error())
-	case value != nil:
-		p.settle.Invoke(ticket, value)
-	default:
+		return
+	}
+	switch v := value.(type) {
+	case nil:
 		p.settle.Invoke(ticket)
+	case []byte:
+		array := js.Global().Get("Uint8Array").New(len(v))
+		js.CopyBytesToJS(array, v)
+		p.settle.Invoke(ticket, array)
+	default:
+		p.settle.Invoke(ticket, v)
 	}
 }
 
@@ -68,7 +94,7 @@ func Main() {
 	}
 	handle := dev.Handle()
 	served = New(dev, &page{object: start.Get("object"), settle: start.Get("settle")})
-	start.Get("ready").Invoke(describe(dev.Info()), handle)
+	start.Get("ready").Invoke(information(dev.Info()), handle)
 	served.Run()
 	served = nil
 }
@@ -85,8 +111,8 @@ func options(start js.Value) []gpu.Option {
 	return list
 }
 
-// describe is what the page shows as gpu.info.
-func describe(i gpu.AdapterInfo) map[string]any {
+// information is what the page shows as gpu.info.
+func information(i gpu.AdapterInfo) map[string]any {
 	features := []any{}
 	for _, name := range i.Features.Names() {
 		features = append(features, name)

@@ -65,7 +65,7 @@ func (b *Bridge) structure(object any, count uint32) (*mirror, error) {
 	}
 	m, err := b.mirrored(object, 4*count)
 	if err == nil && count > 0 {
-		b.page.Load(object, m.bytes)
+		b.page.Load(object, 0, m.bytes)
 		m.object = nil
 	}
 	return m, err
@@ -97,7 +97,7 @@ func (b *Bridge) reload(e *entry) error {
 	saved := make([][]byte, len(mirrors))
 	for i, m := range mirrors {
 		saved[i] = bytes.Clone(m.bytes)
-		b.page.Load(m.object, m.bytes)
+		b.page.Load(m.object, 0, m.bytes)
 	}
 	err := e.s.Touch()
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *Bridge) sparse(handle uint32) (*matrix.AnySparse, error) {
 		return nil, err
 	}
 	if e.s == nil {
-		return nil, invalid("a dense matrix in place of a sparse one")
+		return nil, invalid("something else in place of a sparse matrix")
 	}
 	return e.s, nil
 }
@@ -246,20 +246,11 @@ func (b *Bridge) readSparse(a []uint32) error {
 		b.settle(a[0], nil, nil)
 		return nil
 	}
-	mem, err := v.Buffer().Readable()
-	if err != nil {
-		return err
-	}
-	wait, err := b.read(mem, uint64(4*v.Offset()), object, a[3], size)
-	if err != nil {
-		return err
-	}
-	b.background(a[0], wait)
-	return nil
+	return b.readBuffer(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3])
 }
 
 func (b *Bridge) store(object any, from []int32) {
 	if len(from) > 0 {
-		b.page.Store(object, wordBytes(from))
+		b.page.Store(object, 0, wordBytes(from))
 	}
 }

@@ -3,12 +3,14 @@
 /** What every error of this package is. `code` is the name of the Go library's sentinel, or "exited". */
 export class SubletError extends Error {
   /**
-   * @param {string} code @param {string} message @param {{cause?: unknown}} [options]
+   * @param {string} code @param {string} message @param {{cause?: unknown, offset?: number}} [options]
    */
   constructor(code, message, options) {
     super(message, options);
     this.name = 'SubletError';
     this.code = code;
+    /** Where in a file, if it is about one. @type {number | undefined} */
+    this.offset = options?.offset;
   }
 }
 

@@ -7,6 +7,7 @@ import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
+import {loadParams, saveParams, scanParams} from './params.mjs';
 import {MAX_BYTES, Op, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
@@ -151,6 +152,23 @@ export class Gpu {
     memory.hosted = true;
     const words = [Source.DontOwnBuffer, memory.form, memory.rows, memory.cols, 0, memory.stride, 0, buffer.byteLength];
     return this.#matrix(memory, (leaf) => this.#session.from(leaf, {memory, object: new Uint8Array(buffer), words, copied: false}));
+  }
+
+  // Files of arrays.
+
+  /** @param {unknown} source @param {unknown} [options] */
+  async loadParams(source, options) {
+    return loadParams(this.#session, source, options);
+  }
+
+  /** @param {unknown} source @param {unknown} [options] */
+  async scanParams(source, options) {
+    return scanParams(this.#session, source, options);
+  }
+
+  /** @param {unknown} entries @param {unknown} [options] @returns {Promise<any>} */
+  async saveParams(entries, options) {
+    return saveParams(this.#session, entries, options);
   }
 
   /** @param {unknown} wgsl */

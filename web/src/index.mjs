@@ -5,10 +5,11 @@ import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
 import {Matrix} from './matrix.mjs';
+import {Param, Params} from './params.mjs';
 import {Session} from './session.mjs';
 import {Sparse} from './sparse.mjs';
 
-export {Expr, Fn, Gpu, Matrix, Sparse, SubletError, View};
+export {Expr, Fn, Gpu, Matrix, Param, Params, Sparse, SubletError, View};
 
 /** @param {any} options */
 async function start({wasm, device, power, fallback = true}) {

@@ -124,7 +124,7 @@ function calmTimers(go) {
  * Loads and starts the Go program.
  * @param {{wasm?: unknown, fallback: unknown}} sources of the programs, as init was given them
  * @param {{device?: GPUDevice, frugal: boolean, object: (number: number) => unknown,
- *   settle: (ticket: number, value?: unknown, code?: string, message?: string) => void}} start
+ *   settle: (ticket: number, value?: unknown, code?: string, message?: string, offset?: number) => void}} start
  * @returns {Promise<Program>}
  */
 export async function load({wasm, fallback}, start) {

@@ -8,6 +8,7 @@ export const Command = Object.freeze({
   Touch: 9, Close: 10, Func: 11, Forget: 12, Flush: 13, Wait: 14, Buffer: 15, End: 16,
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseAssign: 27, SparseRead: 28, SparseTouch: 29,
+  Load: 30, Save: 31, Pass: 32, Take: 33, ArrayRead: 34, ArrayMatrix: 35,
 });
 
 /** What a source of memory is for; see buffer.Flags. */
@@ -18,6 +19,9 @@ export const Form = Object.freeze({Columns: 0x100, Padded: 0x200, RowMajorInput:
 
 /** What is said of a sparse matrix: its format in bits 8 to 15, and whether the memory is the page's. */
 export const SPARSE_WRAPPED = 0x10000;
+
+/** What is asked of a load or a save. */
+export const FileFlag = Object.freeze({Strict: 1, LastWins: 2, Scan: 4});
 
 /** Instructions of an expression. */
 export const Op = Object.freeze({

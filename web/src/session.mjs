@@ -67,7 +67,7 @@ export class Session {
     const program = await load(sources, {
       ...options,
       object: (number) => session.takeObject(number),
-      settle: (ticket, value, code, message) => session.settle(ticket, value, code, message),
+      settle: (...outcome) => session.settle(...outcome),
     });
     session = new Session(program);
     return {session, ...await program.ready};
@@ -151,11 +151,11 @@ export class Session {
 
   /**
    * Sends a command that is answered, and posts it.
-   * @param {number} command @param {readonly number[]} words after the ticket @param {unknown} value of the promise
-   * @param {((program: Program) => void) | null} expression @param {string} where
+   * @param {number} command @param {readonly number[]} words after the ticket @param {unknown} [value] of the promise
+   * @param {((program: Program) => void) | null} [expression] @param {string} [where]
    * @returns {Promise<any>}
    */
-  #ask(command, words, value, expression, where) {
+  ask(command, words, value = undefined, expression = null, where = '') {
     this.check();
     const ticket = this.#tickets.take();
     try {
@@ -173,13 +173,13 @@ export class Session {
     return promise;
   }
 
-  /** Called by Go. @param {number} ticket @param {unknown} [value] @param {string} [code] @param {string} [message] */
-  settle(ticket, value, code, message) {
+  /** Called by Go. @param {number} ticket @param {unknown} [value] @param {string} [code] @param {string} [message] @param {number} [offset] */
+  settle(ticket, value, code, message, offset) {
     const pending = this.#pending.get(ticket);
     if (!pending) return;
     this.#pending.delete(ticket);
     this.#tickets.give(ticket);
-    if (code !== undefined) pending.reject(new SubletError(code, message ?? code));
+    if (code !== undefined) pending.reject(new SubletError(code, message ?? code, {offset}));
     else pending.resolve(value ?? pending.value);
   }
 
@@ -188,16 +188,24 @@ export class Session {
     return this.#objects.take(number);
   }
 
+  /** Keeps an object until Go asks for it. @param {unknown} object @returns {number} */
+  put(object) { return this.#objects.put(object); }
+
+  /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */
+  open(key, held) {
+    this.check();
+    held.open(this.#handles.take());
+    this.#watch(key, held);
+    return held.handle;
+  }
+
   // Commands.
 
   // Those that make a matrix are given its leaf.
 
   /** Zeros. @param {Node} leaf @param {Memory} memory */
   newMatrix(leaf, memory) {
-    this.check();
-    const handle = memory.open(this.#handles.take());
-    this.#send(Command.New, [handle, memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
-    this.#watch(leaf, memory);
+    this.#send(Command.New, [this.open(leaf, memory), memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
   }
 
   /** Replaces the elements, from bytes that are the user's unless they are a copy. @param {Memory} memory @param {Uint8Array} bytes @param {boolean} copy */
@@ -210,10 +218,7 @@ export class Session {
 
   /** Makes a matrix from memory. @param {Node} leaf @param {Origin} origin */
   from(leaf, origin) {
-    this.check();
-    const handle = origin.memory.open(this.#handles.take());
-    this.#lend(Command.From, [handle], origin);
-    this.#watch(leaf, origin.memory);
+    this.#lend(Command.From, [this.open(leaf, origin.memory)], origin);
   }
 
   /** Sends a command that ends with an origin. @param {number} command @param {number[]} words @param {Origin} origin */
@@ -236,9 +241,8 @@ export class Session {
   share(command, key, held, where, of, words = []) {
     this.check();
     const from = of.use(where);
-    this.#send(command, [held.open(this.#handles.take()), from, ...words]);
+    this.#send(command, [this.open(key, held), from, ...words]);
     held.store.shares++;
-    this.#watch(key, held);
   }
 
   /** @param {Node} leaf @param {Memory} memory that gets the result @param {Node} node */
@@ -299,7 +303,7 @@ export class Session {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
     const object = this.#objects.put(bytes);
     try {
-      return this.#ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
+      return this.ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
     } catch (error) {
       this.takeObject(object);
       throw error;
@@ -308,7 +312,7 @@ export class Session {
 
   /** Asks about a matrix: Sync, Buffer or Location. @param {number} command @param {string} where @param {Held} held @returns {Promise<any>} */
   about(command, where, held) {
-    return this.#ask(command, [held.use(where)], undefined, null, where);
+    return this.ask(command, [held.use(where)], undefined, null, where);
   }
 
   /** @param {Memory} memory */
@@ -318,7 +322,7 @@ export class Session {
 
   /** @returns {Promise<void>} */
   wait() {
-    return this.#ask(Command.Wait, [], undefined, null, 'sync');
+    return this.ask(Command.Wait, []);
   }
 
   flush() {
@@ -421,11 +425,8 @@ export class Session {
   // form is the format, rows and columns.
   /** @param {object} key @param {Held} held @param {number[]} form @param {Uint8Array} values @param {Int32Array} indices @param {Int32Array} offsets @param {boolean} wrapped */
   sparse(key, held, form, values, indices, offsets, wrapped) {
-    this.check();
-    const handle = held.open(this.#handles.take());
-    const number = this.#objects.put(values, !wrapped);
+    const handle = this.open(key, held), number = this.#objects.put(values, !wrapped);
     this.#message.command(Command.Sparse, [handle, ...form, number, values.length, ...this.#structure(indices, offsets)]);
-    this.#watch(key, held);
     this.#post();
   }
 
@@ -464,7 +465,7 @@ export class Session {
   readSparse(held, values, indices, offsets) {
     const words = [held.use('read'), this.#objects.put(bytesOf(values)), values.byteLength];
     for (const array of [indices, offsets]) words.push(this.#objects.put(bytesOf(array)), array.length);
-    return this.#ask(Command.SparseRead, words, undefined, null, 'read');
+    return this.ask(Command.SparseRead, words, undefined, null, 'read');
   }
 
   /** @param {import('./func.mjs').FuncRef} func that gets its handle @param {string} text */

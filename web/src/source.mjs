@@ -37,7 +37,7 @@ function byColumns(where, order) {
 }
 
 /** @param {string} where @param {Record<string, any>} options @param {string} name */
-function flag(where, options, name) {
+export function flag(where, options, name) {
   const value = options[name];
   if (value !== undefined && typeof value !== 'boolean') throw failure('ErrInvalid', where, `${name} ${show(value)}; it is true or false`);
   return value === true;

@@ -11,14 +11,17 @@ const conforms: {
 } = made;
 type Methods<T> = { [K in keyof T as T[K] extends (...args: never[]) => unknown ? K : never]: (...args: never[]) => unknown };
 declare const gpuMade: made.Gpu, exprMade: made.Expr, viewMade: made.View, matrixMade: made.Matrix, fnMade: made.Fn, sparseMade: made.Sparse;
+declare const paramsMade: made.Params, paramMade: made.Param;
 const gpuDeclared: Methods<api.Gpu> & Pick<api.Gpu, 'device'> = gpuMade;
 const exprDeclared: Methods<api.Expr> & Pick<api.Expr, 'rows' | 'cols' | 'shape' | 'size'> = exprMade;
 const viewDeclared: Methods<api.View> = viewMade;
 const matrixDeclared: Methods<api.Matrix> &
   Pick<api.Matrix, 'mode' | 'external' | 'stride' | 'offset' | 'capacity' | 'closed' | 'location' | 'buffer'> = matrixMade;
 const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | 'shape' | 'nnz' | 'external' | 'closed'> = sparseMade;
+const paramsDeclared: Methods<api.Params> & Pick<api.Params, 'size' | 'names'> = paramsMade;
+const paramDeclared: Methods<api.Param> & Pick<api.Param, 'name' | 'dtype' | 'shape' | 'nbytes' | 'closed'> = paramMade;
 const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;
-void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, fnDeclared];
+void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, paramsDeclared, paramDeclared, fnDeclared];
 
 /** What a user writes. */
 export async function example(init: typeof api.init, SubletError: typeof api.SubletError, typedArray: Float32Array, gpuBuffer: GPUBuffer) {
@@ -52,11 +55,17 @@ export async function example(init: typeof api.init, SubletError: typeof api.Sub
   const w: api.Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
   const product: api.Matrix = s.append(1, 1, 5).matmul(d.T, { out: d });
   const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).read();
+  using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
+  const weights: api.Matrix | undefined = params.get('w')?.matrix();
+  const headers: api.ParamInfo[] = await gpu.scanParams(new Blob([]));
+  const file: Blob = await gpu.saveParams(params);
+  await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
+  for (const [name, param] of params) await gpu.saveParams(new Map([[name, param]]), { type: 'stream' }).then((stream) => stream.cancel());
   // @ts-expect-error numbers are no memory
   gpu.wrapSparse(1, 1, { format: 'csc', values: [1], indices: [0], offsets: [0, 1] });
   // @ts-expect-error there are no such elements
   gpu.zeros(1, 1, { dtype: 'float64' });
   // @ts-expect-error a number is no matrix
   gpu.matmul(1, a);
-  return [values, mine, g, part, first, live, where, w, product, offsets];
+  return [values, mine, g, part, first, live, where, w, product, offsets, weights, headers, file];
 }

@@ -161,7 +161,7 @@ var errNotMade = invalid("not made by NewReader or NewWriter")
 func (r *Reader) advance() (file.Header, error) {
 	for {
 		if err := r.src.skip(r.data); err != nil {
-			return file.Header{}, err
+			return file.Header{}, r.src.wrap(err)
 		}
 		r.data = 0
 		if r.next == len(r.names) {
@@ -256,7 +256,7 @@ func (r *Reader) finish() error {
 	if !r.opts.strict {
 		return io.EOF
 	}
-	_, err := r.src.buf.Peek(1)
+	err := r.src.fill()
 	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
@@ -282,16 +282,12 @@ func (r *Reader) Read(b []byte) (int, error) {
 	case r.data == 0:
 		return 0, io.EOF
 	}
-	n, err := r.src.buf.Read(b[:min(int64(len(b)), r.data)])
-	r.src.pos += int64(n)
+	n, err := r.src.read(b[:min(int64(len(b)), r.data)])
 	r.data -= int64(n)
 	if err != nil {
 		r.err = r.src.wrap(err)
 	}
-	if n > 0 {
-		return n, nil
-	}
-	return 0, r.err
+	return n, r.err
 }
 
 // Trailing returns how many bytes follow the last tensor, once Next has returned io.EOF. Where the size of the file is
@@ -307,15 +303,11 @@ func (r *Reader) Trailing() (int64, error) {
 	case r.src.known:
 		return r.src.left(), nil
 	}
-	for {
-		n, err := r.src.buf.Discard(math.MaxInt32)
-		r.src.pos += int64(n)
-		r.trailed += int64(n)
-		if errors.Is(err, io.EOF) {
-			return r.trailed, nil
-		}
-		if err != nil {
-			return r.trailed, r.src.wrap(err)
-		}
+	from := r.src.pos
+	err := r.src.skip(math.MaxInt64)
+	r.trailed += r.src.pos - from
+	if err != nil && !errors.Is(err, io.EOF) {
+		return r.trailed, r.src.wrap(err)
 	}
+	return r.trailed, nil
 }

@@ -3,7 +3,6 @@
 package params
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -18,16 +17,18 @@ import (
 // source reads the fields of a file and knows where it is. Its errors are [*file.Error].
 type source struct {
 	in    input
-	buf   *bufio.Reader
+	mem   []byte    // for what is read ahead
+	buf   []byte    // what is left of that
 	seek  io.Seeker // nil where the reader cannot
 	pos   int64     // of the next byte, from where the reader stood at first
 	known bool      // in.end is the file's size rather than the largest number
 }
 
-// input is the reader underneath, up to the end. It holds a reader to its contract.
+// input is the reader underneath, up to the end. It holds a reader to its contract, and returns errors by themselves.
 type input struct {
 	r        io.Reader
 	pos, end int64
+	err      error // that came with data
 }
 
 func (in *input) Read(b []byte) (int, error) {
@@ -36,13 +37,16 @@ func (in *input) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	for range 100 {
+		if in.err != nil {
+			return 0, in.err
+		}
 		n, err := in.r.Read(b)
 		if n < 0 || n > len(b) {
 			return 0, errBadCount
 		}
-		if n > 0 || err != nil {
-			in.pos += int64(n)
-			return n, err
+		in.pos += int64(n)
+		if in.err = err; n > 0 {
+			return n, nil
 		}
 	}
 	return 0, io.ErrNoProgress
@@ -66,8 +70,35 @@ func newSource(r io.Reader, size int64) (*source, error) {
 			s.in.end, s.known = min(s.in.end, n), true
 		}
 	}
-	s.buf = bufio.NewReaderSize(&s.in, 4<<10)
 	return s, nil
+}
+
+// ahead is how much is read at a time where less is wanted.
+const ahead = 4 << 10
+
+// read reads some bytes, or returns an error.
+func (s *source) read(b []byte) (n int, err error) {
+	if len(s.buf) == 0 && len(b) >= ahead {
+		n, err = s.in.Read(b)
+	} else if err = s.fill(); err == nil {
+		n = copy(b, s.buf)
+		s.buf = s.buf[n:]
+	}
+	s.pos += int64(n)
+	return n, err
+}
+
+// fill reads ahead if nothing is left.
+func (s *source) fill() error {
+	if len(s.buf) > 0 {
+		return nil
+	}
+	if s.mem == nil {
+		s.mem = make([]byte, ahead)
+	}
+	n, err := s.in.Read(s.mem)
+	s.buf = s.mem[:n]
+	return err
 }
 
 // left returns how many bytes there can still be.
@@ -83,10 +114,12 @@ func (s *source) wrap(err error) error {
 
 // full fills b.
 func (s *source) full(b []byte) error {
-	n, err := io.ReadFull(s.buf, b)
-	s.pos += int64(n)
-	if err != nil {
-		return s.wrap(err)
+	for len(b) > 0 {
+		n, err := s.read(b)
+		if err != nil {
+			return s.wrap(err)
+		}
+		b = b[n:]
 	}
 	return nil
 }
@@ -130,25 +163,30 @@ func (s *source) text(b []byte, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// skip passes over n bytes.
+// skip passes over n bytes, or fewer and returns why.
 func (s *source) skip(n int64) error {
-	if in := int64(s.buf.Buffered()); s.seek != nil && n > in {
-		if _, err := s.seek.Seek(n-in, io.SeekCurrent); err != nil {
-			return s.wrap(err)
-		}
-		s.in.pos += n - in
-		s.buf.Reset(&s.in)
-		s.pos += n
-		return nil
+	if s.seek != nil && n > int64(len(s.buf)) {
+		return s.jump(n)
 	}
 	for n > 0 {
-		done, err := s.buf.Discard(int(min(n, 1<<30)))
-		s.pos += int64(done)
-		n -= int64(done)
-		if err != nil {
-			return s.wrap(err)
+		if err := s.fill(); err != nil {
+			return err
 		}
+		part := min(n, int64(len(s.buf)))
+		s.buf = s.buf[part:]
+		s.pos += part
+		n -= part
 	}
+	return nil
+}
+
+// jump passes over more than what was read ahead.
+func (s *source) jump(n int64) error {
+	if _, err := s.seek.Seek(n-int64(len(s.buf)), io.SeekCurrent); err != nil {
+		return err
+	}
+	s.pos += n
+	s.in.pos, s.in.err, s.buf = s.pos, nil, nil
 	return nil
 }
 

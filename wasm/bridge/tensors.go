@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+)
+
+// The page and this program describe tensors to each other as bytes, one after the other, numbers little-endian:
+//
+//	u32 length, name
+//	u8 type code, u8 bits, u16 lanes
+//	u8 dimensions, i64 for each
+//	to the page only: i64 offset in the file, i64 size in bytes
+
+// describe appends the description of a tensor.
+func describe(b []byte, h file.Header) []byte {
+	b = append(number(b, 4, uint64(len(h.Name))), h.Name...)
+	b = number(b, 4, uint64(h.Type.Code)|uint64(h.Type.Bits)<<8|uint64(h.Type.Lanes)<<16)
+	b = number(b, 1, uint64(len(h.Shape)))
+	for _, d := range h.Shape {
+		b = number(b, 8, uint64(d))
+	}
+	return number(number(b, 8, uint64(h.Offset)), 8, uint64(h.Size))
+}
+
+// number appends so many bytes of a number.
+func number(b []byte, size int, n uint64) []byte {
+	for range size {
+		b = append(b, byte(n))
+		n >>= 8
+	}
+	return b
+}
+
+// cursor reads descriptions. Once they have ended early, rest is nil.
+type cursor struct{ rest []byte }
+
+func (c *cursor) take(n uint64) (b []byte) {
+	if n > uint64(len(c.rest)) {
+		c.rest = nil
+	} else {
+		b, c.rest = c.rest[:n], c.rest[n:]
+	}
+	return b
+}
+
+// number reads so many bytes.
+func (c *cursor) number(size uint64) (n uint64) {
+	for i, b := range c.take(size) {
+		n |= uint64(b) << (8 * i)
+	}
+	return n
+}
+
+// header reads the description of a tensor.
+func (c *cursor) header() (h file.Header, err error) {
+	h.Name = string(c.take(c.number(4)))
+	t := c.number(4)
+	h.Type = dtype.Type{Code: dtype.Code(t), Bits: uint8(t >> 8), Lanes: uint16(t >> 16)}
+	for range c.number(1) {
+		h.Shape = append(h.Shape, int64(c.number(8)))
+	}
+	if c.rest == nil {
+		err = invalid("a description that ends early")
+	}
+	return h, err
+}
