@@ -13,11 +13,11 @@ import (
 // class" has it. A matrix has a flag, [Dense.External], that tells whether it uses somebody else's memory, and a release
 // function that tells who frees it. They are independent: no call frees foreign memory, whatever the flag says.
 
-// FromBuffer makes a matrix from memory: a slice of T, [gpu.Host] memory, or the handle of a GPU buffer (*wgpu.Buffer
-// natively, GPUBuffer in a page). The options place the matrix in it.
+// FromBuffer makes a matrix from memory: a slice of T, [gpu.Host] memory, a [buffer.Buffer] of the device, or the handle of a
+// GPU buffer (*wgpu.Buffer natively, GPUBuffer in a page). The options place the matrix in it.
 //
 //	buffer.DontOwnBuffer     uses the memory itself; External is true
-//	buffer.SetValueOnDevice  copies a GPU buffer on its device; External is false
+//	buffer.SetValueOnDevice  copies a buffer on its device; External is false
 //	0                        copies the CPU's memory to the device; External is false
 //
 // A copy is contiguous, in the order of the options; [RowMajorInput] says that only the matrix is column-major.
@@ -25,15 +25,17 @@ func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.F
 	return typed[T](fromBuffer("FromBuffer", dev, dtypeOf[T](), rows, cols, memoryOf[T](src), flags, opts))
 }
 
-// AnyFromBuffer is [FromBuffer] for an element type known at run time, of [gpu.Host] memory or the handle of a GPU buffer.
+// AnyFromBuffer is [FromBuffer] for an element type known at run time, of [gpu.Host] memory, a [buffer.Buffer] or the handle
+// of a GPU buffer.
 func AnyFromBuffer(dev *gpu.Device, t DType, rows, cols int, src any, flags buffer.Flags, opts ...Option) (*Any, error) {
 	return fromBuffer("FromBuffer", dev, t, rows, cols, untyped(src), flags, opts)
 }
 
-// memory is what matrices are made from: host memory, or else a handle.
+// memory is what matrices are made from: host memory, a buffer of the library's, or else a handle.
 type memory struct {
 	host   gpu.Host
 	isHost bool
+	buf    *buffer.Buffer
 	handle any
 }
 
@@ -45,8 +47,14 @@ func memoryOf[T Elem](src any) memory {
 }
 
 func untyped(src any) memory {
-	if h, ok := src.(gpu.Host); ok {
-		return memory{host: h, isHost: true}
+	switch s := src.(type) {
+	case gpu.Host:
+		return memory{host: s, isHost: true}
+	case *buffer.Buffer:
+		if s == nil {
+			return memory{}
+		}
+		return memory{buf: s, handle: s}
 	}
 	return memory{handle: src}
 }
@@ -58,6 +66,10 @@ func fromBuffer(op string, dev *gpu.Device, t DType, rows, cols int, src memory,
 	switch {
 	case flags == buffer.DontOwnBuffer && src.isHost:
 		return WrapAny(dev, t, rows, cols, src.host, opts...)
+	case flags == buffer.DontOwnBuffer && src.buf != nil:
+		return shareAny(op, dev, t, rows, cols, src.buf, opts)
+	case flags == buffer.SetValueOnDevice && src.buf != nil:
+		return copyOf(op, opts, func(in []Option) (*Any, error) { return shareAny(op, dev, t, rows, cols, src.buf, in) })
 	case flags == buffer.DontOwnBuffer:
 		return WrapAnyBuffer(dev, t, rows, cols, src.handle, opts...)
 	case flags == buffer.SetValueOnDevice && !src.isHost:
@@ -72,6 +84,29 @@ func fromBuffer(op string, dev *gpu.Device, t DType, rows, cols int, src memory,
 	return nil, fail(op, ErrInvalid, "flags that exclude each other")
 }
 
+// shareAny makes a matrix of a buffer that somebody else keeps. Who made the buffer has said who frees it, so the options
+// cannot.
+func shareAny(op string, dev *gpu.Device, t DType, rows, cols int, src *buffer.Buffer, opts []Option) (*Any, error) {
+	if p := newPlacement(opts); p.release != nil || p.destroy {
+		return nil, fail(op, ErrInvalid, "Release or Destroy of a buffer that has an owner")
+	}
+	m, err := newAny(op, dev, t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
+		switch {
+		case src.Device() != dev:
+			return nil, fail(op, ErrForeign, "a buffer of another device")
+		case src.Shares() == 0:
+			return nil, fail(op, ErrClosed, "the buffer")
+		case src.Size() < size:
+			return nil, fail(op, ErrShort, itoa(src.Size()), " bytes, the layout needs ", itoa(size))
+		}
+		return src.Share(), nil
+	})
+	if err == nil {
+		m.fixed, m.external = true, true
+	}
+	return boxed(m, err)
+}
+
 // copyOf makes an owned matrix with the elements of the one that get makes, in the order that the options ask for.
 func copyOf(op string, opts []Option, get func(in []Option) (*Any, error)) (*Any, error) {
 	in := append(slices.Clip(opts), Release(nil))
@@ -83,7 +118,7 @@ func copyOf(op string, opts []Option, get func(in []Option) (*Any, error)) (*Any
 	if err != nil {
 		return nil, err
 	}
-	if src.buf.Mode() == buffer.Owned && src.order == p.order && src.offset == 0 && src.contiguous() {
+	if src.buf.Mode() == buffer.Owned && !src.fixed && src.order == p.order && src.offset == 0 && src.contiguous() {
 		return src, nil
 	}
 	m := &Any{t: src.t, dev: src.dev, layout: layout{order: p.order}}
@@ -100,7 +135,7 @@ func copyOf(op string, opts []Option, get func(in []Option) (*Any, error)) (*Any
 // SetValueFrom replaces the matrix's size and elements by those of memory; see [FromBuffer] for what that may be.
 //
 //	buffer.DontOwnBuffer     the matrix drops its memory and uses this one; External is true
-//	buffer.SetValueOnDevice  copies a GPU buffer; External is false
+//	buffer.SetValueOnDevice  copies a buffer on its device; External is false
 //	0                        copies the CPU's memory; External is false
 //
 // A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and an

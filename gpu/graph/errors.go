@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// The errors of this package, beside those of the packages below. A call that fails changes nothing.
+var (
+	ErrAffinity = driver.NewSentinel("ErrAffinity", "no device of the graph may run the task")
+	ErrBound    = driver.NewSentinel("ErrBound", "the port has a channel already")
+	ErrBusy     = driver.NewSentinel("ErrBusy", "a task has not returned")
+	ErrCapacity = driver.NewSentinel("ErrCapacity", "a channel needs room for at least one block")
+	ErrCycle    = driver.NewSentinel("ErrCycle", "a cycle that nothing starts")
+	ErrName     = driver.NewSentinel("ErrName", "no such name, or one that is taken")
+	ErrPanic    = driver.NewSentinel("ErrPanic", "a task panicked")
+	ErrShared   = driver.NewSentinel("ErrShared", "others use the block, too")
+	ErrState    = driver.NewSentinel("ErrState", "not in this state of the graph")
+	ErrStopped  = driver.NewSentinel("ErrStopped", "the graph was stopped")
+	ErrTemplate = driver.NewSentinel("ErrTemplate", "blocks of another template")
+	ErrTornDown = driver.NewSentinel("ErrTornDown", "the graph was torn down")
+	ErrUnbound  = driver.NewSentinel("ErrUnbound", "a port without a channel")
+)
+
+// Faults are all the mistakes that [Graph.Finalize] found. errors.Is and errors.As look at every one.
+type Faults []error
+
+// Error returns one line for each fault.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, err := range f {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the faults.
+func (f Faults) Unwrap() []error { return f }
+
+func fail(op string, err error, detail ...string) error {
+	return driver.Fail("graph: "+op, err, detail...)
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

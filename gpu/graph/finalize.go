@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error is all that is wrong, as
+// [Faults]: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and tasks that no device
+// may run, which can be mended.
+func (g *Graph) Finalize() error {
+	const op = "Finalize"
+	if g == nil {
+		return fail(op, gpu.ErrInvalid, "nil graph")
+	}
+	g.lock()
+	defer g.unlock()
+	if g.state > Runnable && g.state != TornDown {
+		return fail(op, ErrState, "the graph is ", g.state.String())
+	}
+	return g.finalize()
+}
+
+func (g *Graph) finalize() error {
+	faults := slices.Clone(Faults(g.faults))
+	names := map[string]bool{}
+	for _, t := range g.tasks {
+		faults = append(faults, t.faults...)
+		if names[t.name] {
+			faults = append(faults, fail("Finalize", ErrName, "two tasks ", t.name))
+		}
+		names[t.name] = true
+		for _, p := range t.ports {
+			if !p.bound() {
+				faults = append(faults, fail("Finalize", ErrUnbound, t.name, ".", p.name))
+			}
+		}
+		if err := g.settleMask(t); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	for _, in := range g.inputs {
+		if len(in.src.channels) == 0 {
+			faults = append(faults, fail("Finalize", ErrUnbound, "input ", in.name))
+		}
+	}
+	faults = append(faults, g.cycles()...)
+	if len(faults) > 0 {
+		return faults
+	}
+	if g.state == TornDown {
+		g.reopen()
+	}
+	g.state = Runnable
+	return nil
+}
+
+// settleMask finds the workers that may run a task.
+func (g *Graph) settleMask(t *Task) error {
+	nd := len(g.devices)
+	t.mask, t.preferred = 0, 0
+	if t.body.host {
+		t.mask = (1<<g.conf.hosts - 1) << nd
+		if t.affinity != NoAffinity {
+			return fail("Finalize", ErrAffinity, t.name, " needs no device")
+		}
+		return nil
+	}
+	for i, d := range g.devices {
+		if d.Has(t.body.needs) {
+			t.mask |= 1 << i
+		}
+		if d == t.wanted {
+			t.preferred = 1 << i
+		}
+	}
+	if t.affinity != NoAffinity && t.preferred == 0 {
+		return fail("Finalize", ErrAffinity, t.name, " wants a device that is not the graph's")
+	}
+	if t.affinity == MandatoryAffinity {
+		t.mask &= t.preferred
+	}
+	if t.mask == 0 {
+		return fail("Finalize", ErrAffinity, t.name)
+	}
+	return nil
+}
+
+// cycles finds tasks that can never run because each waits for another's output. A port with several channels can begin
+// with any; ports that are not bound have been reported.
+func (g *Graph) cycles() Faults {
+	can := map[*Task]bool{}
+	starts := func(c *Channel) bool {
+		return c != nil && (c.kind == initialChannel && c.judge == nil || c.from.port == nil && c.kind != initialChannel ||
+			c.from.port != nil && can[c.from.port.task])
+	}
+	judged := func(c *Channel) bool { return c != nil && c.kind == initialChannel && c.judge != nil }
+	for changed := true; changed; {
+		changed = false
+		for _, t := range g.tasks {
+			ok := !can[t]
+			for _, p := range t.ports {
+				ok = ok && (p.kind != inputPort || !p.bound() || p.pinned != nil || p.last != nil ||
+					starts(p.control) || starts(p.data) || judged(p.control) || judged(p.data))
+			}
+			if ok {
+				can[t], changed = true, true
+			}
+		}
+	}
+	var faults Faults
+	for _, t := range g.tasks {
+		if !can[t] {
+			faults = append(faults, fail("Finalize", ErrCycle, t.name))
+		}
+	}
+	return faults
+}

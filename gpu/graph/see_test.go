@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package graph_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/graph"
+)
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errTask }
+
+// 5.5.9: DOT has every task, port and channel, and survives any name.
+func TestDOT(t *testing.T) {
+	r := newRig(t, []string{"cpu"})
+	k := r.Task(`odd "name" {a|b}`+"\n", pass(), graph.In("x", r.m), graph.Out("y", r.m), graph.Out("z<>", r.m))
+	l := r.Task("l", pass(), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+	r.Input("in", k.Port("x"))
+	r.Connect(k.Port("y"), l.Port("x"), graph.Capacity(7), graph.WhenPushed(graph.CloseOnEOF), graph.AsControl())
+	r.Initialize(l.Port("x"))
+	r.Discard(k.Port("z<>"))
+	r.Output("out", l.Port("y"))
+	var s strings.Builder
+	check(t, r.WriteDOT(&s))
+	for _, want := range []string{
+		"digraph graph_ {", `task0 [label="{{<p0> x}|odd \"name\" \{a\|b\}\n\nexpr|{<p1> y|<p2> z\<\>}}"];`,
+		`task0:p1 -> task1:p0 [label="0/7 CLOSE_ON_EOF control"];`, `[label="initializer", style=dashed]`, `[label="devnull", style=dotted]`,
+		`[shape=cds, label="out"]`, "}\n",
+	} {
+		if !strings.Contains(s.String(), want) {
+			t.Errorf("no %s in\n%s", want, s.String())
+		}
+	}
+	isError(t, r.WriteDOT(broken{}), errTask)
+	isError(t, r.WriteDOT(nil), gpu.ErrInvalid)
+	isError(t, r.WriteTrace(nil), gpu.ErrInvalid)
+}
+
+// 5.5.9: the trace is JSON of Chrome's form, with the last dispatches, and the counts are those of what ran.
+func TestTrace(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		k := r.Task("odd \"name\"\x01\xff", graph.Func(func(d *graph.Dispatch) error {
+			if s, _ := d.Signals("x"); s.Has(graph.EOF) {
+				return errors.New("fin\"ish")
+			}
+			return nil
+		}), graph.In("x", r.m), graph.Out("y", r.m))
+		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
+		check(r.t, r.Run(r.ctx))
+		for range 7 {
+			r.push(in, r.full(1))
+			r.wants(out, 0)
+		}
+		r.push(in, r.full(1), graph.EOF)
+		b := must[*graph.Block](r.t)(out.Pull(r.ctx))
+		b.Release()
+		var s strings.Builder
+		check(r.t, r.WriteTrace(&s))
+		var trace struct {
+			TraceEvents []struct {
+				Ph, Name, Cat string
+				Ts, Dur       float64
+				Tid, Pid      int
+				Args          struct {
+					Name, Error string
+					Block       uint64
+					WaitedUs    float64 `json:"waited_us"`
+				}
+			}
+		}
+		check(r.t, json.Unmarshal([]byte(s.String()), &trace))
+		n, failed, last := 0, 0, 0.0
+		for _, e := range trace.TraceEvents {
+			if e.Ph != "X" || e.Cat == "bind" {
+				continue
+			}
+			n++
+			if e.Args.Error != "" {
+				failed++
+			}
+			if e.Name != "odd \"name\"\x01\ufffd" || e.Cat != "func" || e.Ts < last || e.Dur < 0 || e.Args.Block == 0 || e.Tid > len(r.devs) {
+				r.t.Errorf("%+v", e)
+			}
+			last = e.Ts
+		}
+		if n != 5 || failed != 1 {
+			r.t.Errorf("%d dispatches, %d failed", n, failed)
+		}
+		k0 := r.Stats().Tasks[0]
+		total := uint64(0)
+		for _, n := range k0.Devices {
+			total += n
+		}
+		if k0.Dispatches != 8 || total != 8 || k0.Failures != 1 || k0.Run <= 0 || k0.Name != k.Name() {
+			r.t.Errorf("%+v", k0)
+		}
+	}, graph.WithTrace(5))
+}
+
+func TestNames(t *testing.T) {
+	for want, got := range map[string]string{
+		"NONE": graph.Signals(0).String(), "BOF|DEVNULL": (graph.BOF | graph.DevNull).String(), "EXCLUSIVE": graph.Exclusive.String(),
+		"RUNNING": graph.Running.String(), "UNKNOWN": graph.Phase(99).String(), "DATADRIVEN": graph.DataAware.String(),
+		"OPEN_ON_BOF": graph.OpenOnBOF.String(), "COOPERATIVE": graph.Mode(200 & 4).String(),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	// PTask's numbers.
+	if graph.BOF != 1 || graph.EOF != 2 || graph.BeginIteration != 4 || graph.EndIteration != 8 || graph.Failed != 16 || graph.DevNull != 32 {
+		t.Error("signals")
+	}
+	if graph.FirstAvailable != 0 || graph.PriorityFirst != 1 || graph.DataAware != 2 || graph.FIFO != 3 {
+		t.Error("modes")
+	}
+}
