@@ -62,21 +62,16 @@ func WrapAny(dev *gpu.Device, t DType, rows, cols int, mem gpu.Host, opts ...Opt
 	return &w.m, nil
 }
 
-// ShareAny makes a matrix of the memory of a buffer, of which it takes a share; options place it there. Like a wrapped matrix it
-// is never resized. A buffer that is too small is [ErrShort].
+// ShareAny makes a matrix of the memory of a buffer, of which it takes a share; options place it there, and [Release] and
+// [Destroy] are not for it. Like a wrapped matrix it is never resized. A buffer that is too small is [ErrShort].
 func ShareAny(buf *buffer.Buffer, t DType, rows, cols int, opts ...Option) (*Any, error) {
 	const op = "Share"
-	if buf == nil || buf.Shares() == 0 {
-		return nil, fail(op, ErrClosed, "the buffer")
+	if buf == nil {
+		return nil, fail(op, ErrClosed, "nil buffer")
 	}
-	m, err := boxed(newAny(op, buf.Device(), t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
-		if size > buf.Size() {
-			return nil, fail(op, ErrShort, itoa(buf.Size()), " bytes, the layout needs ", itoa(size))
-		}
-		return buf.Share(), nil
-	}))
+	m, err := shareAny(op, buf.Device(), t, rows, cols, buf, opts)
 	if err == nil {
-		m.fix(opts)
+		m.external = buf.Mode() == buffer.External
 	}
 	return m, err
 }
