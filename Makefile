@@ -20,7 +20,8 @@ race     := ./gpu/... ./buffer/... ./native/...
 # What reads files and sources from anywhere is fuzzed by every `make test`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
-            ./buffer/file/npy:FuzzNpz:900000x ./buffer/file/safetensors:FuzzSafetensors:900000x ./native/dlpack:FuzzRead:800000x
+            ./buffer/file/npy:FuzzNpz:900000x ./buffer/file/safetensors:FuzzSafetensors:900000x ./native/dlpack:FuzzRead:800000x \
+            ./shaders/wgsl:FuzzQualify:600000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./wasm/...

@@ -70,7 +70,20 @@ func (g *engine) compile(build func() (shaders.Program, error), ahead bool) (*gp
 	if gpu.RunsTwins && p.Twin != nil {
 		desc.Twin = p.Twin.RunTwin
 	}
-	return g.dev.Kernel(context.Background(), desc)
+	k, err := g.dev.Kernel(context.Background(), desc)
+	return k, blamed(err, p.Source)
+}
+
+// blamed makes an error about a kernel's text one about the function of the user's that is to blame for it.
+func blamed(err error, source string) error {
+	old, ok := errors.AsType[*gpu.OpError](err)
+	if !ok || !errors.Is(err, gpu.ErrCompile) {
+		return err
+	}
+	if detail := fuse.Complaints(old.Detail, source); detail != "" {
+		return fail("Apply", gpu.ErrCompile, detail)
+	}
+	return err
 }
 
 // keep holds a compiled kernel for later.

@@ -3,70 +3,49 @@
 package matrix
 
 import (
-	"strings"
-
 	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 // Func is an element-wise function of the user's, in WGSL. It is fused like a built-in one.
 type Func struct {
-	source, name string
-	arity        int
-	err          error
+	name  string
+	arity int
+	call  fuse.Call
+	err   error
 }
 
 // maxArity is how many arguments a Func may take.
 const maxArity = 6
 
 // NewFunc reads a function "fn name(x: f32, ...) -> f32 { ... }", or with i32 or u32 for matrices of those. The text may
-// hold further functions, constants and comments; the first function is the one that is called. The device compiles it
-// when it is first used; the oracle cannot run it.
-func NewFunc(wgsl string) *Func {
-	const op = "NewFunc"
-	f := &Func{source: wgsl}
-	head := stripComments(wgsl)
-	at := strings.Index(head, "fn ")
-	open := strings.IndexByte(head, '(')
-	end := strings.IndexByte(head, ')')
-	if at < 0 || open < at || end < open {
-		f.err = fail(op, ErrSyntax, "no function \"fn name(x: f32) -> f32\"")
-		return f
-	}
-	f.name = strings.TrimSpace(head[at+3 : open])
-	for p := range strings.SplitSeq(head[open+1:end], ",") {
-		if strings.TrimSpace(p) != "" {
-			f.arity++
-		}
-	}
-	if f.name == "" || f.arity == 0 || f.arity > maxArity {
-		f.err = fail(op, ErrSyntax, "a function has a name and 1 to ", itoa(maxArity), " parameters")
-	}
+// hold further functions, constants and comments; the first function is the one that is called. Its names are its own: other
+// functions may use the same ones. The device compiles it when it is first used, and complaints name the lines of the text;
+// the oracle cannot run it.
+func NewFunc(text string) *Func {
+	f := &Func{}
+	f.err = f.read(text)
 	return f
 }
 
-// stripComments blanks comments.
-func stripComments(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		switch {
-		case strings.HasPrefix(s, "//"):
-			i := strings.IndexByte(s, '\n')
-			if i < 0 {
-				return b.String()
-			}
-			s = s[i:]
-		case strings.HasPrefix(s, "/*"):
-			i := strings.Index(s, "*/")
-			if i < 0 {
-				return b.String()
-			}
-			s = s[i+2:]
-		default:
-			b.WriteByte(s[0])
-			s = s[1:]
-		}
+func (f *Func) read(text string) error {
+	const op = "NewFunc"
+	scan, err := wgsl.Tokenize(text)
+	if err != nil {
+		return fail(op, ErrSyntax, err.Error())
 	}
-	return b.String()
+	functions := scan.Functions()
+	if len(functions) == 0 {
+		return fail(op, ErrSyntax, "no function \"fn name(x: f32) -> f32\"")
+	}
+	name := functions[0]
+	if n, ok := scan.Params(name); !ok || n == 0 || n > maxArity {
+		return fail(op, ErrSyntax, "a function has a name and 1 to ", itoa(maxArity), " parameters")
+	}
+	f.arity, _ = scan.Params(name)
+	f.name = scan.At(name)
+	f.call = fuse.NewCall(scan, f.name, f.arity)
+	return nil
 }
 
 // Err returns why the text is not a function, or nil. Errors that only the compiler finds come when it is used.

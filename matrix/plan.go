@@ -250,13 +250,13 @@ func (r *run) copied(m *Any) (*Any, error) {
 func (b *builder) emitCall(c *Func, args []uint8) uint8 {
 	k := -1
 	for i, d := range b.f.Calls {
-		if d.WGSL == c.source && d.Name == c.name {
+		if d.WGSL == c.call.WGSL {
 			k = i
 		}
 	}
 	if k < 0 {
 		k = len(b.f.Calls)
-		b.f.Calls = append(b.f.Calls, fuse.Call{Name: c.name, Arity: c.arity, WGSL: c.source})
+		b.f.Calls = append(b.f.Calls, c.call)
 	}
 	first := uint8(len(b.f.Code))
 	for _, a := range args {

@@ -712,7 +712,7 @@ export class Param {
   [Symbol.dispose](): void;
 }
 
-/** An element-wise function of yours; see {@link Gpu.fn}. */
+/** An element-wise function of yours; see {@link Gpu.fn}. The names in its text are its own. */
 export class Fn {
   private constructor();
   readonly name: string;

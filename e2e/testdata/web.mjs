@@ -382,13 +382,17 @@ export const tests = {
     same(await a.apply(blend, b, 0.5).mul(10).read(), [50, 20], 'method');
     same(await gpu.apply(blend, 1, b, a).read(), [7, -1], 'function');
     await throws('ErrInvalid', 'arguments', () => a.apply(blend));
-    for (const text of ['', 'let x = 1;', 'fn f() -> f32 { return 1.0; }', 'fn f(', '/* fn f(x: f32) -> f32 {} */', '(', ')fn x']) {
+    for (const text of ['', 'let x = 1;', 'fn f() -> f32 { return 1.0; }', 'fn f(', '/* fn f(x: f32) -> f32 {} */', '(', ')fn x',
+      '/* /* */ fn f(x: f32) -> f32 { return x; } */', '/* // */ fn f() -> f32 { return 1.0; } // fn g(x: f32) {}']) {
       await throws('ErrSyntax', JSON.stringify(text), () => gpu.fn(text));
     }
     const wrong = gpu.fn('fn wrong(x: f32) -> f32 {\n  return nothing(x);\n}');
     let error;
     await a.apply(wrong).read().catch((e) => { error = e; });
-    check(error?.code === 'ErrCompile' && /nothing/.test(error.message), `the message names the place: ${error}`);
+    check(error?.code === 'ErrCompile' && /line 2: .*nothing/.test(error.message), `the message names the place: ${error}`);
+    // Names are a function's own, and may be those of what surrounds it.
+    const [twice, thrice] = [2, 3].map((n) => gpu.fn(`/* /* */ */ fn apply(x: f32) -> f32 { return store * x; } const store = ${n}.0;`));
+    same(await a.apply(twice).add(a.apply(thrice)).read(), [5, -5], 'functions of one name');
     blend.close();
     await throws('ErrClosed', 'a closed function', () => a.apply(blend, b, 1));
   }),

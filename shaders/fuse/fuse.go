@@ -75,13 +75,6 @@ type Instr struct {
 	X, Y, Z uint8
 }
 
-// Call is a function of the user's.
-type Call struct {
-	Name  string // the name after "fn"
-	Arity int
-	WGSL  string // the whole text, with any functions it needs
-}
-
 // Func is an element-wise function. Code computes it: value n is the result of Code[n] and the last one is the result.
 type Func struct {
 	Type    Type // F32, I32 or U32: what is computed in

@@ -208,10 +208,8 @@ func (f *Func) loader4(w *writer, n int, v View) {
 
 // function writes the user's functions, the helpers and the code as one function of the loaded values.
 func (f *Func) function(w *writer) {
-	for i, c := range f.Calls {
-		if i == 0 || !f.defined(i) {
-			w.put(c.WGSL, "\n")
-		}
+	for _, c := range f.Calls {
+		w.put(c.WGSL, "\n")
 	}
 	seen := map[string]bool{}
 	for _, c := range f.Code {
@@ -231,16 +229,6 @@ func (f *Func) function(w *writer) {
 		w.put("  let v", n, " = ", f.value(c), ";\n")
 	}
 	w.put("  return v", len(f.Code)-1, ";\n}\n")
-}
-
-// defined reports whether an earlier call has the same text.
-func (f *Func) defined(i int) bool {
-	for _, c := range f.Calls[:i] {
-		if c.WGSL == f.Calls[i].WGSL {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *Func) value(c Instr) string {

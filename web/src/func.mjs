@@ -7,24 +7,21 @@ import {failure, show} from './errors.mjs';
 /** The most parameters of a function. */
 const MAX_ARITY = 6;
 
-/** Blanks the comments of WGSL, which nest. @param {string} text */
+/** Comments of WGSL, the blocks of which nest, or their marks. */
+const COMMENT = /\/\/[^\n\v\f\r\u0085\u2028\u2029]*|\/\*|\*\//g;
+
+/** Blanks the comments of WGSL. @param {string} text */
 function withoutComments(text) {
-  let out = '';
-  for (let i = 0; i < text.length; i++) {
-    if (text.startsWith('//', i)) {
-      const end = text.indexOf('\n', i);
-      if (end < 0) break;
-      i = end;
-    } else if (text.startsWith('/*', i)) {
-      const end = text.indexOf('*/', i);
-      if (end < 0) break;
-      i = end + 1;
-      out += ' ';
-      continue;
-    }
-    out += text[i];
+  let out = '', depth = 0, at = 0;
+  for (COMMENT.lastIndex = 0; ;) {
+    const found = COMMENT.exec(text);
+    if (depth === 0) out += text.slice(at, found?.index) + ' ';
+    if (!found) return out;
+    if (found[0] === '/*') depth++;
+    else if (found[0] === '*/') depth = Math.max(depth - 1, 0);
+    else if (depth > 0) COMMENT.lastIndex = found.index + 2; // no line comment: it may hide the end of the block
+    at = COMMENT.lastIndex;
   }
-  return out;
 }
 
 /** The name and the number of parameters of the first function of a text. @param {string} text */

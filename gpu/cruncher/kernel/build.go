@@ -64,7 +64,7 @@ func (b *builder) fail(detail ...string) error { return fail("Build", detail...)
 
 // failAt blames a token of the source.
 func (b *builder) failAt(token int, detail ...string) error {
-	return fail("Build", append([]string{at(b.source.line(token))}, detail...)...)
+	return fail("Build", append([]string{at(b.source.scan.Line(token))}, detail...)...)
 }
 
 // check looks at the declarations as such.
@@ -191,7 +191,7 @@ func (b *builder) wrap(arrays []Decl, scalars []Scalar) error {
 		return b.fail("parameters of ", strconv.Itoa(p.ParamBytes), " bytes, the most are ", strconv.Itoa(driver.MaxParams))
 	}
 	b.entry()
-	p.WGSL = apply(b.source.text, p.edits) + "\n" + b.out.String()
+	p.WGSL = apply(b.source.scan.Text, p.edits) + "\n" + b.out.String()
 	return nil
 }
 

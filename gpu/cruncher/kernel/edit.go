@@ -55,10 +55,10 @@ func (b *builder) rewrite() error {
 			}
 		}
 	}
-	s := b.source
-	for _, d := range s.decls {
+	s := b.source.scan
+	for _, d := range b.source.decls {
 		if d.fn != nil && !b.inReach[d.fn] {
-			b.replace(s.pos(d.fn.start), int(s.tokens[d.fn.end-1].end), "")
+			b.replace(s.Pos(d.fn.start), int(s.Tokens[d.fn.end-1].End), "")
 		}
 	}
 	slices.SortFunc(b.p.edits, func(x, y edit) int { return cmp.Or(x.pos-y.pos, x.end-y.end) })
@@ -67,48 +67,48 @@ func (b *builder) rewrite() error {
 
 // replace adds an edit.
 func (b *builder) replace(pos, end int, text string) {
-	text += strings.Repeat("\n", strings.Count(b.source.text[pos:end], "\n"))
+	text += strings.Repeat("\n", strings.Count(b.source.scan.Text[pos:end], "\n"))
 	b.p.edits = append(b.p.edits, edit{pos, end, text})
 }
 
 // rewriteArray changes one use of an array.
 func (b *builder) rewriteArray(a *Array, token int) error {
-	s := b.source
+	s := b.source.scan
 	if from, to := b.lengthCall(token); to > 0 {
 		name := nameLength + a.Name
 		b.lengths[name] = true
-		b.replace(s.pos(from), int(s.tokens[to].end), name)
+		b.replace(s.Pos(from), int(s.Tokens[to].End), name)
 		return nil
 	}
 	if !a.Window {
 		return nil
 	}
 	open := token + 1
-	if s.char(open) != '[' {
+	if s.Char(open) != '[' {
 		return b.failAt(token, quote(a.Name), " has a window, so that it can only be used with an index and in arrayLength")
 	}
-	b.replace(int(s.tokens[open].end), int(s.tokens[open].end), "u32(")
-	shut := s.pos(int(s.match[open]))
+	b.replace(int(s.Tokens[open].End), int(s.Tokens[open].End), "u32(")
+	shut := s.Pos(int(s.Match[open]))
 	b.replace(shut, shut, ") - "+nameOffset+a.Name)
 	return nil
 }
 
 // lengthCall finds the arrayLength(&name) around a name: its first and its last token, or zeros.
 func (b *builder) lengthCall(token int) (from, to int) {
-	s := b.source
+	s := b.source.scan
 	l, r := token-1, token+1
-	around := func() bool { return s.char(l) == '(' && int(s.match[l]) == r }
-	for around() && !s.isWord(l-1) {
+	around := func() bool { return s.Char(l) == '(' && int(s.Match[l]) == r }
+	for around() && !s.IsWord(l-1) {
 		l, r = l-1, r+1
 	}
-	if s.char(l) != '&' {
+	if s.Char(l) != '&' {
 		return 0, 0
 	}
 	l--
-	for around() && !s.isWord(l-1) {
+	for around() && !s.IsWord(l-1) {
 		l, r = l-1, r+1
 	}
-	if around() && s.at(l-1) == "arrayLength" {
+	if around() && s.At(l-1) == "arrayLength" {
 		return l - 1, r
 	}
 	return 0, 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 func isKernel(err error) bool { return errors.Is(err, kernel.ErrKernel) }
@@ -102,7 +103,7 @@ func TestDrawn(t *testing.T) {
   │ ╰──────────────^ naga::Function [1]
 Function [1] 'k' is invalid
 Operation Add can't work with [6] and [10]`
-	want := kernel.Complaint{Line: 3, Column: 13, Text: "Function [1] 'k' is invalid: Operation Add can't work with [6] and [10]"}
+	want := wgsl.Complaint{Line: 3, Column: 13, Text: "Function [1] 'k' is invalid: Operation Add can't work with [6] and [10]"}
 	got := p.Complaints(&gpu.OpError{Op: "x", Err: gpu.ErrCompile, Detail: report})
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)

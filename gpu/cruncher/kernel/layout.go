@@ -5,6 +5,8 @@ package kernel
 import (
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 // layout is how a type lies in a buffer: WGSL, section 14.4, "Memory layout".
@@ -32,23 +34,24 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // layouts remembers the layouts of named types, as structs may hold others of their kind several times over.
 type layouts struct {
 	*Source
+	*wgsl.Scan
 	known map[string]layout
 }
 
-func (s *Source) layouts() *layouts { return &layouts{s, map[string]layout{}} }
+func (s *Source) layouts() *layouts { return &layouts{s, s.scan, map[string]layout{}} }
 
 // layoutAt lays out the type that these tokens are. It fails for what cannot lie in a buffer of a known size.
 func (s *layouts) layoutAt(from, to, depth int) (layout, bool) {
-	if from >= to || depth > maxDepth || !s.isWord(from) {
+	if from >= to || depth > maxDepth || !s.IsWord(from) {
 		return layout{}, false
 	}
 	if to-from == 1 {
-		return s.named(s.at(from), depth)
+		return s.named(s.At(from), depth)
 	}
-	if s.char(from+1) != '<' || s.char(to-1) != '>' {
+	if s.Char(from+1) != '<' || s.Char(to-1) != '>' {
 		return layout{}, false
 	}
-	args := s.split(from+2, to-1)
+	args := s.Split(from+2, to-1)
 	if len(args) == 0 {
 		return layout{}, false
 	}
@@ -56,7 +59,7 @@ func (s *layouts) layoutAt(from, to, depth int) (layout, bool) {
 	if !ok {
 		return layout{}, false
 	}
-	switch name := s.at(from); {
+	switch name := s.At(from); {
 	case name == "atomic" && len(args) == 1:
 		return layout{size: inner.size, align: inner.align, elem: elemTypes}, true
 	case name == "array" && len(args) == 2:
@@ -152,12 +155,12 @@ func (s *layouts) predeclared(name string) (layout, bool) {
 // structure lays out a struct of the source's.
 func (s *layouts) structure(d *decl, depth int) (layout, bool) {
 	all := layout{align: 1, elem: elemTypes, members: []member{}}
-	p := parser{Source: s.Source}
-	for _, part := range s.split(d.from, d.to) {
+	p := parser{Source: s.Source, Scan: s.Scan}
+	for _, part := range s.Split(d.from, d.to) {
 		p.next = part[0]
 		attrs := p.attributes()
 		name := p.next
-		if !s.isWord(name) || s.char(name+1) != ':' {
+		if !s.IsWord(name) || s.Char(name+1) != ':' {
 			return layout{}, false
 		}
 		t, ok := s.layoutAt(name+2, part[1], depth)
@@ -176,7 +179,7 @@ func (s *layouts) structure(d *decl, depth int) (layout, bool) {
 			}
 		}
 		offset := roundUp(all.size, t.align)
-		all.members = append(all.members, member{s.at(name), name, offset, t.elem})
+		all.members = append(all.members, member{s.At(name), name, offset, t.elem})
 		all.size, all.align = offset+t.size, max(all.align, t.align)
 		if all.size > maxLayout {
 			return layout{}, false
@@ -192,8 +195,8 @@ func (s *Source) constant(from, to int) (int64, bool) {
 		if to-from != 1 {
 			return 0, false
 		}
-		text := s.at(from)
-		if s.tokens[from].kind == number {
+		text := s.scan.At(from)
+		if s.scan.Tokens[from].Kind == wgsl.Number {
 			n, err := strconv.ParseInt(strings.TrimRight(text, "iu"), 0, 64)
 			return n, err == nil && !strings.Contains(text, "_")
 		}

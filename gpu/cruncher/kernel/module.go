@@ -13,7 +13,7 @@ import (
 // module describes an entry point of a complete module. Its text stays as it is.
 func (b *builder) module(arrays []Decl, scalars []Scalar) error {
 	p := b.p
-	p.Entry, p.WGSL = b.f.name, b.source.text
+	p.Entry, p.WGSL = b.f.name, b.source.scan.Text
 	for _, name := range b.globals() {
 		d := b.source.decls[name]
 		slot, err := b.slot(d)
@@ -82,7 +82,7 @@ func (b *builder) slot(d *decl) (int, error) {
 
 // storage finds the declaration of an array that the module binds.
 func (b *builder) storage(d *decl, slot int, arrays []Decl) (driver.Access, error) {
-	name := b.source.at(d.name)
+	name := b.source.scan.At(d.name)
 	i := slices.IndexFunc(arrays, func(a Decl) bool { return a.Name == name })
 	if i < 0 {
 		return 0, b.failAt(d.name, "no array is called ", quote(name))
@@ -104,17 +104,17 @@ func (b *builder) storage(d *decl, slot int, arrays []Decl) (driver.Access, erro
 
 // unitAt returns the size of the elements of a binding that is an array, 4 for another one.
 func (b *builder) unitAt(d *decl) int {
-	s, from, to := b.source, d.variable.from, d.variable.to
+	s, from, to := b.source.scan, d.variable.from, d.variable.to
 	for range maxDepth {
-		alias := s.decls[s.at(from)]
+		alias := b.source.decls[s.At(from)]
 		if to-from != 1 || alias == nil || alias.sort != anAlias {
 			break
 		}
 		from, to = alias.from, alias.to
 	}
-	if s.at(from) == "array" && s.char(from+1) == '<' {
-		if args := s.split(from+2, to-1); len(args) > 0 {
-			if t, ok := s.layouts().layoutAt(args[0][0], args[0][1], 0); ok {
+	if s.At(from) == "array" && s.Char(from+1) == '<' {
+		if args := s.Split(from+2, to-1); len(args) > 0 {
+			if t, ok := b.source.layouts().layoutAt(args[0][0], args[0][1], 0); ok {
 				return roundUp(t.size, t.align)
 			}
 		}
@@ -124,20 +124,20 @@ func (b *builder) unitAt(d *decl) int {
 
 // block finds what the module's parameter block wants to know.
 func (b *builder) block(d *decl, scalars []Scalar) error {
-	p, s := b.p, b.source
+	p, s := b.p, b.source.scan
 	if p.ParamBytes > 0 {
 		return b.failAt(d.name, "a second uniform variable, the parameters are one block")
 	}
-	t, ok := s.layouts().layoutAt(d.variable.from, d.variable.to, 0)
+	t, ok := b.source.layouts().layoutAt(d.variable.from, d.variable.to, 0)
 	if !ok {
-		return b.failAt(d.name, "the type of ", quote(s.at(d.name)), " is not understood")
+		return b.failAt(d.name, "the type of ", quote(s.At(d.name)), " is not understood")
 	}
 	if p.ParamBytes = roundUp(t.size, 16); p.ParamBytes > driver.MaxParams {
 		return b.failAt(d.name, "parameters of ", strconv.Itoa(t.size), " bytes, the most are ", strconv.Itoa(driver.MaxParams))
 	}
 	members := t.members
 	if members == nil {
-		members = []member{{s.at(d.name), d.name, 0, t.elem}}
+		members = []member{{s.At(d.name), d.name, 0, t.elem}}
 	}
 	for _, m := range members {
 		if err := b.parameter(m, scalars); err != nil {

@@ -5,27 +5,30 @@ package kernel
 import (
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 // parser reads the declarations of module scope.
 type parser struct {
 	*Source
+	*wgsl.Scan
 	functions []*function
 	order     []*decl // as in the source
 	next      int     // token
 }
 
 // fail reports what is wrong at a token.
-func (s *scan) fail(token int, detail ...string) error {
-	return fail("Parse", append([]string{at(s.line(token))}, detail...)...)
+func (p *parser) fail(token int, detail ...string) error {
+	return fail("Parse", append([]string{at(p.Line(token))}, detail...)...)
 }
 
 func (p *parser) module() error {
-	for p.next < len(p.tokens) {
+	for p.next < len(p.Tokens) {
 		start := p.next
 		attrs := p.attributes()
 		var err error
-		switch text := p.at(p.next); text {
+		switch text := p.At(p.next); text {
 		case ";":
 			p.next++
 		case "enable", "requires", "diagnostic", "const_assert":
@@ -54,11 +57,11 @@ func (p *parser) module() error {
 
 // attributes takes what may stand before a declaration, a parameter or a member.
 func (p *parser) attributes() (attrs []attr) {
-	for p.char(p.next) == '@' {
-		a := attr{name: p.at(p.next + 1)}
+	for p.Char(p.next) == '@' {
+		a := attr{name: p.At(p.next + 1)}
 		p.next += 2
-		if p.char(p.next) == '(' {
-			a.from, a.to = p.next+1, int(p.match[p.next])
+		if p.Char(p.next) == '(' {
+			a.from, a.to = p.next+1, int(p.Match[p.next])
 			p.next = a.to + 1
 		}
 		attrs = append(attrs, a)
@@ -68,15 +71,15 @@ func (p *parser) attributes() (attrs []attr) {
 
 // semicolon finds the one that ends what begins at token from, passes it, and returns where it is.
 func (p *parser) semicolon(from int) (int, error) {
-	for i := from; i < len(p.tokens); i++ {
-		switch p.char(i) {
+	for i := from; i < len(p.Tokens); i++ {
+		switch p.Char(i) {
 		case ';':
 			p.next = i + 1
 			return i, nil
 		case '(', '[', '{':
-			i = int(p.match[i])
+			i = int(p.Match[i])
 		}
-		if t := p.at(i); i > from && (t == "fn" || t == "struct" || t == "var") {
+		if t := p.At(i); i > from && (t == "fn" || t == "struct" || t == "var") {
 			break // rather than to blame the end of the source
 		}
 	}
@@ -85,12 +88,12 @@ func (p *parser) semicolon(from int) (int, error) {
 
 // declare notes a name of module scope.
 func (p *parser) declare(d *decl) error {
-	name := p.at(d.name)
-	if !p.isWord(d.name) || name == "_" {
+	name := p.At(d.name)
+	if !p.IsWord(d.name) || name == "_" {
 		return p.fail(d.name, "a declaration without a name")
 	}
 	if old := p.decls[name]; old != nil {
-		return p.fail(d.name, quote(name), " is declared already, in line ", strconv.Itoa(p.line(old.name)))
+		return p.fail(d.name, quote(name), " is declared already, in line ", strconv.Itoa(p.Line(old.name)))
 	}
 	p.decls[name] = d
 	p.order = append(p.order, d)
@@ -106,7 +109,7 @@ func (p *parser) value(s sort) error {
 	}
 	d.from, d.to = end, end
 	for i := d.name; i < end; i++ {
-		if p.char(i) == '=' {
+		if p.Char(i) == '=' {
 			d.from = i + 1
 			break
 		}
@@ -119,15 +122,15 @@ func (p *parser) variable(attrs []attr) error {
 	v := &variable{}
 	start := p.next
 	i := start + 1
-	if p.char(i) == '<' {
-		v.space, i = p.at(i+1), i+2
-		if p.char(i) == ',' {
-			v.access, i = p.at(i+1), i+2
+	if p.Char(i) == '<' {
+		v.space, i = p.At(i+1), i+2
+		if p.Char(i) == ',' {
+			v.access, i = p.At(i+1), i+2
 		}
-		if p.char(i) == ',' { // a comma may trail
+		if p.Char(i) == ',' { // a comma may trail
 			i++
 		}
-		if p.char(i) != '>' {
+		if p.Char(i) != '>' {
 			return p.fail(start, "a var whose address space does not end")
 		}
 		i++
@@ -138,11 +141,11 @@ func (p *parser) variable(attrs []attr) error {
 	}
 	d := &decl{sort: aVariable, name: i, attrs: attrs, variable: v, from: end, to: end}
 	v.from, v.to = end, end
-	if p.char(i+1) == ':' {
+	if p.Char(i+1) == ':' {
 		v.from = i + 2
 	}
 	for j := i + 1; j < end; j++ {
-		if p.char(j) == '=' {
+		if p.Char(j) == '=' {
 			d.from, v.to = j+1, j
 			v.from = min(v.from, j)
 			break
@@ -153,43 +156,43 @@ func (p *parser) variable(attrs []attr) error {
 
 func (p *parser) structure() error {
 	open := p.next + 2
-	if p.char(open) != '{' {
+	if p.Char(open) != '{' {
 		return p.fail(p.next, "a struct without members")
 	}
-	d := &decl{sort: aStruct, name: p.next + 1, from: open + 1, to: int(p.match[open])}
+	d := &decl{sort: aStruct, name: p.next + 1, from: open + 1, to: int(p.Match[open])}
 	p.next = d.to + 1
 	return p.declare(d)
 }
 
 // function takes fn name(params) -> result { body }.
 func (p *parser) function(start int, attrs []attr) error {
-	f := &function{name: p.at(p.next + 1), attrs: attrs, start: start, token: p.next + 1}
+	f := &function{name: p.At(p.next + 1), attrs: attrs, start: start, token: p.next + 1}
 	for _, a := range attrs {
 		f.compute = f.compute || a.name == "compute"
 	}
 	open := p.next + 2
-	if p.char(open) != '(' {
+	if p.Char(open) != '(' {
 		return p.fail(p.next, "a function without parameters")
 	}
-	shut := int(p.match[open])
-	for _, part := range p.split(open+1, shut) {
+	shut := int(p.Match[open])
+	for _, part := range p.Split(open+1, shut) {
 		if err := p.param(f, part[0], part[1]); err != nil {
 			return err
 		}
 	}
 	p.next = shut + 1
-	if p.char(p.next) == '-' && p.char(p.next+1) == '>' {
+	if p.Char(p.next) == '-' && p.Char(p.next+1) == '>' {
 		f.result = true
 		p.next += 2
-		for p.next < len(p.tokens) && !strings.ContainsAny(p.at(p.next), "{};") {
+		for p.next < len(p.Tokens) && !strings.ContainsAny(p.At(p.next), "{};") {
 			p.next++
 		}
 	}
-	if p.char(p.next) != '{' {
+	if p.Char(p.next) != '{' {
 		return p.fail(f.token, "a function without a body")
 	}
 	f.open = p.next
-	f.end = int(p.match[f.open]) + 1
+	f.end = int(p.Match[f.open]) + 1
 	p.next = f.end
 	f.dims = p.dims(f)
 	p.references(f)
@@ -202,7 +205,7 @@ func (p *parser) param(f *function, from, to int) error {
 	p.next = from
 	p.attributes()
 	from, p.next = p.next, resume
-	if !p.isWord(from) || p.char(from+1) != ':' || from+2 >= to {
+	if !p.IsWord(from) || p.Char(from+1) != ':' || from+2 >= to {
 		return p.fail(from, "a parameter that is not a name and a type")
 	}
 	f.params = append(f.params, param{name: from, from: from + 2, to: to})
@@ -214,7 +217,7 @@ func (p *parser) dims(f *function) int {
 	if f.result || len(f.params) != 1 || len(f.attrs) > 0 {
 		return 0
 	}
-	switch p.join(f.params[0].from, f.params[0].to) {
+	switch p.Join(f.params[0].from, f.params[0].to) {
 	case "u32":
 		return 1
 	case "vec2<u32>", "vec2u":
@@ -223,29 +226,4 @@ func (p *parser) dims(f *function) int {
 		return 3
 	}
 	return 0
-}
-
-// split cuts tokens at commas that stand in no brackets, angle brackets of types included. A last part that is empty is
-// left out.
-func (s *scan) split(from, to int) (parts [][2]int) {
-	depth, start := 0, from
-	for i := from; i < to; i++ {
-		switch s.char(i) {
-		case '(', '[', '{':
-			i = int(s.match[i])
-		case '<':
-			depth++
-		case '>':
-			depth--
-		case ',':
-			if depth <= 0 {
-				parts = append(parts, [2]int{start, i})
-				start = i + 1
-			}
-		}
-	}
-	if start < to {
-		parts = append(parts, [2]int{start, to})
-	}
-	return parts
 }

@@ -37,7 +37,7 @@ func (p *parser) references(f *function) {
 	resume := p.next
 	defer func() { p.next = resume }()
 	for _, a := range f.params {
-		s.declare(p.at(a.name), a.name)
+		s.declare(p.At(a.name), a.name)
 		for i := a.from; i < a.to; i++ {
 			s.use(i)
 		}
@@ -56,23 +56,23 @@ func (s *scopes) step(i int) int {
 	for len(s.open) > 0 && s.open[len(s.open)-1].end == i {
 		s.pop()
 	}
-	switch s.char(i) {
+	switch s.Char(i) {
 	case '{':
-		s.push(int(s.match[i]))
+		s.push(int(s.Match[i]))
 		return i
 	case '@':
-		if s.char(i+2) == '(' { // what stands there has names of its own
-			return int(s.match[i+2])
+		if s.Char(i+2) == '(' { // what stands there has names of its own
+			return int(s.Match[i+2])
 		}
 		return i + 1
 	}
-	switch s.at(i) {
+	switch s.At(i) {
 	case "for":
-		if open := i + 1; s.char(open) == '(' {
-			s.next = int(s.match[open]) + 1
+		if open := i + 1; s.Char(open) == '(' {
+			s.next = int(s.Match[open]) + 1
 			s.attributes()
-			if s.char(s.next) == '{' {
-				s.push(int(s.match[s.next]))
+			if s.Char(s.next) == '{' {
+				s.push(int(s.Match[s.next]))
 			}
 		}
 	case "let", "var", "const":
@@ -86,25 +86,25 @@ func (s *scopes) step(i int) int {
 // announce takes let, var or const and the name after it.
 func (s *scopes) announce(i int) int {
 	name := i + 1
-	if s.char(name) == '<' {
-		for s.char(name) != '>' && name < s.f.end {
+	if s.Char(name) == '<' {
+		for s.Char(name) != '>' && name < s.f.end {
 			name++
 		}
 		name++
 	}
-	if !s.isWord(name) || name >= s.f.end {
+	if !s.IsWord(name) || name >= s.f.end {
 		return i
 	}
 	s.check(name)
-	s.pending = s.at(name)
+	s.pending = s.At(name)
 	if s.pendingAt > i { // two declarations before one semicolon, which no compiler takes
 		return name
 	}
 	s.pendingAt = s.f.end
 	for j := name; j < s.f.end; j++ {
-		switch s.char(j) {
+		switch s.Char(j) {
 		case '(', '[', '{':
-			j = int(s.match[j])
+			j = int(s.Match[j])
 		case ';', ')', '}':
 			s.pendingAt = j
 			return name
@@ -115,10 +115,10 @@ func (s *scopes) announce(i int) int {
 
 // use notes the token i where it is a name from outside of the function.
 func (s *scopes) use(i int) {
-	if !s.isWord(i) || s.char(i-1) == '.' {
+	if !s.IsWord(i) || s.Char(i-1) == '.' {
 		return
 	}
-	if name := s.at(i); s.local[name] == 0 {
+	if name := s.At(i); s.local[name] == 0 {
 		s.f.refs = append(s.f.refs, ref{name, i})
 	}
 }
@@ -144,7 +144,7 @@ func (s *scopes) declare(name string, token int) {
 
 // check remembers a name that is not the user's to declare.
 func (s *scopes) check(token int) {
-	if s.f.bad < 0 && strings.HasPrefix(s.at(token), prefix) {
+	if s.f.bad < 0 && strings.HasPrefix(s.At(token), prefix) {
 		s.f.bad = token
 	}
 }

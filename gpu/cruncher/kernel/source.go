@@ -4,11 +4,13 @@ package kernel
 
 import (
 	"strings"
+
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 // Source is WGSL with kernels in it. It does not change and may be used by several goroutines.
 type Source struct {
-	*scan
+	scan     *wgsl.Scan
 	complete bool
 	kernels  []*function
 	decls    map[string]*decl // what stands at module scope
@@ -87,12 +89,12 @@ type Info struct {
 // whose declarations are not of WGSL's form, and in a source of functions for bindings and for names that begin with
 // sublet_. Function bodies are for the compiler to check.
 func Parse(src string) (*Source, error) {
-	scan, err := scanText(strings.TrimPrefix(src, "\ufeff"))
+	scan, err := wgsl.Tokenize(strings.TrimPrefix(src, "\ufeff"))
 	if err != nil {
-		return nil, err
+		return nil, fail("Parse", err.Error())
 	}
 	s := &Source{scan: scan, decls: map[string]*decl{}}
-	p := parser{Source: s}
+	p := parser{Source: s, Scan: scan}
 	if err := p.module(); err != nil {
 		return nil, err
 	}
@@ -123,7 +125,7 @@ func (s *Source) Kernel(name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{Name: k.name, Line: s.line(k.token), Dims: k.dims, Local: k.local}, nil
+	return Info{Name: k.name, Line: s.scan.Line(k.token), Dims: k.dims, Local: k.local}, nil
 }
 
 func (s *Source) kernel(op, name string) (*function, error) {
@@ -180,7 +182,7 @@ func (p *parser) entryPoint(f *function) error {
 		if a.name != "workgroup_size" {
 			continue
 		}
-		for i, n := range p.split(a.from, a.to) {
+		for i, n := range p.Split(a.from, a.to) {
 			v, ok := p.constant(n[0], n[1])
 			if i > 2 || !ok || v < 1 || v > maxLocal {
 				return p.fail(f.token, "a workgroup size that is not made of one to three numbers or constants")
@@ -195,7 +197,7 @@ func (p *parser) entryPoint(f *function) error {
 // onlyOurs refuses what a source of functions may not declare, because the library does.
 func (p *parser) onlyOurs() error {
 	for _, d := range p.order {
-		name := p.at(d.name)
+		name := p.At(d.name)
 		switch {
 		case strings.HasPrefix(name, prefix):
 			return p.fail(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
@@ -207,7 +209,7 @@ func (p *parser) onlyOurs() error {
 	}
 	for _, f := range p.functions {
 		if f.bad >= 0 {
-			return p.fail(f.bad, "names that begin with ", prefix, " are the library's: ", quote(p.at(f.bad)))
+			return p.fail(f.bad, "names that begin with ", prefix, " are the library's: ", quote(p.At(f.bad)))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ package kernel
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sublet-gpu/sublet/shaders/wgsl"
 )
 
 // ElemType is the type of an array's elements, as they lie in memory, or of a scalar.
@@ -171,7 +173,7 @@ func validName(name string) string {
 	switch {
 	case name == "" || name == "_" || !utf8.ValidString(name) || len(name) > 1000:
 		return "is no name"
-	case '0' <= name[0] && name[0] <= '9' || wordEnd(name, 0) != len(name):
+	case '0' <= name[0] && name[0] <= '9' || wgsl.WordEnd(name, 0) != len(name):
 		return "is no name"
 	case strings.HasPrefix(name, "__"):
 		return "begins with two underscores"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package kernel
+package wgsl
 
 import (
 	"strconv"
@@ -70,7 +70,7 @@ func (d *drawing) take(row string) {
 		return
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(margin)); err == nil {
-		text, _ := lineOf(d.source, n)
+		text, _ := LineOf(d.source, n)
 		d.line = n
 		d.indent = utf8.RuneCountInString(right) - drawnWidth(strings.TrimRight(text, " \t"))
 		return
@@ -80,7 +80,7 @@ func (d *drawing) take(row string) {
 		return
 	}
 	d.marked = d.line
-	text, _ := lineOf(d.source, d.line)
+	text, _ := LineOf(d.source, d.line)
 	width := utf8.RuneCountInString(left) - d.indent
 	at := 0
 	for _, r := range text {
