@@ -56,13 +56,28 @@ func (d *Device) Has(f Features) bool { return d.info.Features.Has(f) }
 // Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
 // oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
 // work of your own that needs what was queued here.
-func (d *Device) Handle() any { return d.driver().Handle() }
+func (d *Device) Handle() any {
+	if drv := d.driver(); drv != nil {
+		return drv.Handle()
+	}
+	return nil
+}
 
 // Lost returns a channel that is closed when the device is lost. [Device.LostReason] then says why. See [Device.Reopen].
-func (d *Device) Lost() <-chan struct{} { return d.driver().Lost() }
+func (d *Device) Lost() <-chan struct{} {
+	if drv := d.driver(); drv != nil {
+		return drv.Lost()
+	}
+	return nil
+}
 
 // LostReason returns what the platform said when the device was lost, or "".
-func (d *Device) LostReason() string { return d.driver().LostReason() }
+func (d *Device) LostReason() string {
+	if drv := d.driver(); drv != nil {
+		return drv.LostReason()
+	}
+	return ""
+}
 
 // Flush hands what is queued to the driver and does not wait for it.
 func (d *Device) Flush() error {
@@ -89,7 +104,7 @@ func (d *Device) Close() error {
 		return nil
 	}
 	d.mu.Lock()
-	if d.closed {
+	if d.gone() {
 		d.mu.Unlock()
 		return nil
 	}
@@ -104,15 +119,17 @@ func (d *Device) Close() error {
 	return err
 }
 
-// Closed reports whether Close was called.
+// Closed reports whether Close was called, or the device was never opened: the zero value counts as a closed one.
 func (d *Device) Closed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.closed
+	return d.gone()
 }
 
+func (d *Device) gone() bool { return d.closed || d.drv == nil }
+
 func (d *Device) usable(op string) error {
-	if d.closed {
+	if d.gone() {
 		return fail(op, ErrClosed, "the device")
 	}
 	if d.lost() {
@@ -122,6 +139,9 @@ func (d *Device) usable(op string) error {
 }
 
 func (d *Device) lost() bool {
+	if d.gone() {
+		return false
+	}
 	select {
 	case <-d.drv.Lost():
 		return true

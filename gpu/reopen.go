@@ -22,7 +22,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 		return err
 	}
 	d.mu.Lock()
-	open, closed, lost, life := d.open, d.closed, d.lost(), d.life.Load()
+	open, closed, lost, life := d.open, d.gone(), d.lost(), d.life.Load()
 	d.mu.Unlock()
 	switch {
 	case closed:

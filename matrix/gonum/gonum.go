@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
+	"unsafe"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -37,7 +39,10 @@ func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (d *matrix.De
 }
 
 func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Option) (d *matrix.Dense[T], change float64, err error) {
-	src, err := read[T](op, m)
+	if dev == nil {
+		return nil, 0, fail(op, matrix.ErrInvalid, "nil device")
+	}
+	src, err := read[T](op, m, dev.Limits().MaxBufferSize)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -77,7 +82,9 @@ const maxTransposes = 64
 
 // read takes transposes off and converts the elements. gonum and its matrices panic where others return an error, for
 // example on a nil pointer in the interface.
-func read[T matrix.Elem](op string, m mat.Matrix) (s *source[T], err error) {
+// What would take more bytes than the limit is refused before memory is taken for it: a diagonal of a few megabytes may
+// claim terabytes.
+func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -99,13 +106,19 @@ func read[T matrix.Elem](op string, m mat.Matrix) (s *source[T], err error) {
 		return nil, fail(op, matrix.ErrNil, "nil matrix")
 	}
 	s.rows, s.cols = m.Dims()
+	if s.rows < 0 || s.cols < 0 {
+		return nil, fail(op, matrix.ErrSize, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
+	}
+	if over, n := bits.Mul64(uint64(s.rows), uint64(s.cols)); over != 0 || n > limit/uint64(unsafe.Sizeof(*new(T))) {
+		return nil, fail(op, matrix.ErrLimit, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
+	}
 	s.data = make([]T, s.rows*s.cols)
 	r, dense := m.(mat.RawMatrixer)
 	var line []float64
 	var raw blas64.General
 	if dense {
 		raw = r.RawMatrix()
-	} else {
+	} else if s.rows > 0 {
 		line = make([]float64, s.cols)
 	}
 	for i := range s.rows {

@@ -192,27 +192,39 @@ type endless struct{ wide }
 
 func (e endless) Untranspose() mat.Matrix { return e }
 
+// sized is a matrix of ones of any size.
+type sized [2]int
+
+func (s sized) Dims() (int, int)    { return s[0], s[1] }
+func (s sized) At(int, int) float64 { return 1 }
+func (s sized) T() mat.Matrix       { return mat.Transpose{Matrix: s} }
+
 func TestMistakes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		one := integers(1, 1)
 		value := func(x float64) mat.Matrix { return mat.NewDense(1, 1, []float64{x}) }
 		second := func(_ any, err error) error { return err }
 		for name, c := range map[string]struct{ err, want error }{
-			"nil":              {second(gonum.From[float32](dev, nil)), matrix.ErrNil},
-			"nil pointer":      {second(gonum.From[float32](dev, (*mat.Dense)(nil))), matrix.ErrInvalid},
-			"transpose of nil": {second(gonum.From[float32](dev, mat.Transpose{})), matrix.ErrNil},
-			"a panic":          {second(gonum.From[float32](dev, short{})), matrix.ErrInvalid},
-			"nil device":       {second(gonum.From[float32](nil, one)), matrix.ErrInvalid},
-			"overflow":         {second(gonum.From[float32](dev, value(1e39))), gonum.ErrValue},
-			"overflow of half": {second(gonum.From[matrix.Half](dev, value(65520))), gonum.ErrValue},
-			"overflow far":     {second(gonum.From[matrix.Half](dev, value(-1e300))), gonum.ErrValue},
-			"fraction":         {second(gonum.From[int32](dev, value(0.5))), gonum.ErrValue},
-			"too large":        {second(gonum.From[int32](dev, value(1<<31))), gonum.ErrValue},
-			"negative":         {second(gonum.From[uint32](dev, value(-1))), gonum.ErrValue},
-			"NaN":              {second(gonum.From[int32](dev, value(math.NaN()))), gonum.ErrValue},
-			"infinite":         {second(gonum.From[uint32](dev, value(math.Inf(1)))), gonum.ErrValue},
-			"stride":           {second(gonum.From[float32](dev, integers(2, 3), matrix.Stride(2))), matrix.ErrStride},
-			"nil to gonum":     {second(gonum.ToDense[float32](t.Context(), nil)), matrix.ErrNil},
+			"nil":               {second(gonum.From[float32](dev, nil)), matrix.ErrNil},
+			"nil pointer":       {second(gonum.From[float32](dev, (*mat.Dense)(nil))), matrix.ErrInvalid},
+			"transpose of nil":  {second(gonum.From[float32](dev, mat.Transpose{})), matrix.ErrNil},
+			"a panic":           {second(gonum.From[float32](dev, short{})), matrix.ErrInvalid},
+			"nil device":        {second(gonum.From[float32](nil, one)), matrix.ErrInvalid},
+			"overflow":          {second(gonum.From[float32](dev, value(1e39))), gonum.ErrValue},
+			"overflow of half":  {second(gonum.From[matrix.Half](dev, value(65520))), gonum.ErrValue},
+			"overflow far":      {second(gonum.From[matrix.Half](dev, value(-1e300))), gonum.ErrValue},
+			"fraction":          {second(gonum.From[int32](dev, value(0.5))), gonum.ErrValue},
+			"too large":         {second(gonum.From[int32](dev, value(1<<31))), gonum.ErrValue},
+			"negative":          {second(gonum.From[uint32](dev, value(-1))), gonum.ErrValue},
+			"NaN":               {second(gonum.From[int32](dev, value(math.NaN()))), gonum.ErrValue},
+			"infinite":          {second(gonum.From[uint32](dev, value(math.Inf(1)))), gonum.ErrValue},
+			"stride":            {second(gonum.From[float32](dev, integers(2, 3), matrix.Stride(2))), matrix.ErrStride},
+			"terabytes":         {second(gonum.From[float32](dev, mat.NewDiagDense(1<<20, nil))), matrix.ErrLimit},
+			"terabytes across":  {second(gonum.From[matrix.Half](dev, mat.NewDiagDense(1<<20, nil).T())), matrix.ErrLimit},
+			"overflowing":       {second(gonum.From[float32](dev, sized{math.MaxInt, math.MaxInt})), matrix.ErrLimit},
+			"nothing, but wide": {second(gonum.From[float32](dev, sized{0, 1 << 40})), nil},
+			"negative size":     {second(gonum.From[float32](dev, sized{-2, -3})), matrix.ErrSize},
+			"nil to gonum":      {second(gonum.ToDense[float32](t.Context(), nil)), matrix.ErrNil},
 		} {
 			if !errors.Is(c.err, c.want) {
 				t.Errorf("%s: %v, want %v", name, c.err, c.want)

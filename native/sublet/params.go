@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/params"
 )
 
 func (a *app) paramsCommand() *cobra.Command {
@@ -196,10 +195,8 @@ func (a *app) verify(ctx context.Context, path string, strict bool) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := f.reader.(*params.Reader); ok {
-		if v.Trailing, err = r.Trailing(); err != nil {
-			return f.wrap(err)
-		}
+	if v.Trailing, err = f.trailing(); err != nil {
+		return err
 	}
 	p.stop()
 	if a.json {

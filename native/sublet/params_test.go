@@ -47,7 +47,7 @@ func pack(t *testing.T, name string, tensors ...tensor) string {
 		headers = append(headers, file.Header{Name: x.name, Type: x.typ, Shape: x.shape})
 	}
 	var out bytes.Buffer
-	w, err := kind.make(&out, headers)
+	w, err := kind.make(&out, headers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

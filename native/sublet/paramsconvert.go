@@ -28,6 +28,8 @@ func (a *app) convertCommand() *cobra.Command {
 		Long: `Write the tensors of a file, in its order, to one of another format, which the extensions tell. Element types stay as
 they are: one that the other format does not have is an error that names the tensor. (TVM's older bool, uint1, is the
 bool of the others.) With --cast, float64 becomes float32, and the largest relative change of a number is reported.
+The texts that a .safetensors has beside its tensors stay with another one. Where they are lost, and where bytes after the
+last tensor of a .params are, that is reported.
 
 The input is read twice, so that it has to be a file.`,
 		Example: "  sublet params convert model.npz model.params --cast",
@@ -47,6 +49,23 @@ type converted struct {
 	Nbytes  int64   `json:"nbytes"` // of all data, as written
 	Cast    int     `json:"cast"`   // tensors
 	Change  float64 `json:"largest_relative_change"`
+	// What was left out: texts beside the tensors, and bytes after them.
+	Texts    int   `json:"metadata_left_out"`
+	Trailing int64 `json:"trailing_left_out"`
+}
+
+func (c *converted) text(cast bool) string {
+	s := fmt.Sprintf("tensors: %d, bytes of data: %d", c.Tensors, c.Nbytes)
+	if cast {
+		s += fmt.Sprintf(", cast to float32: %d, largest relative change: %.3g", c.Cast, c.Change)
+	}
+	if c.Texts > 0 {
+		s += fmt.Sprintf(", texts left out: %d", c.Texts)
+	}
+	if c.Trailing > 0 {
+		s += fmt.Sprintf(", bytes after the last tensor left out: %d", c.Trailing)
+	}
+	return s
 }
 
 func (a *app) convert(ctx context.Context, from, to string, cast bool) error {
@@ -59,7 +78,7 @@ func (a *app) convert(ctx context.Context, from, to string, cast bool) error {
 	}
 	p := newProgress(a.err)
 	defer p.stop()
-	headers, err := readHeaders(ctx, from, p)
+	headers, texts, err := readHeaders(ctx, from, p)
 	if err != nil {
 		return err
 	}
@@ -68,7 +87,7 @@ func (a *app) convert(ctx context.Context, from, to string, cast bool) error {
 		return err
 	}
 	defer out.discard()
-	w, err := kind.make(out, castHeaders(headers, cast))
+	w, err := kind.make(out, castHeaders(headers, cast), texts)
 	if err != nil {
 		return fmt.Errorf("%s: %w", to, err)
 	}
@@ -88,22 +107,21 @@ func (a *app) convert(ctx context.Context, from, to string, cast bool) error {
 		return err
 	}
 	p.stop()
+	if !kind.texts {
+		res.Texts = len(texts)
+	}
 	if a.json {
 		return writeJSON(a.out, res)
 	}
-	text := fmt.Sprintf("tensors: %d, bytes of data: %d", res.Tensors, res.Nbytes)
-	if cast {
-		text += fmt.Sprintf(", cast to float32: %d, largest relative change: %.3g", res.Cast, res.Change)
-	}
-	_, err = fmt.Fprintln(a.out, text)
+	_, err = fmt.Fprintln(a.out, res.text(cast))
 	return err
 }
 
-// readHeaders reads the headers of all tensors.
-func readHeaders(ctx context.Context, path string, p *progress) ([]file.Header, error) {
+// readHeaders reads the headers of all tensors, and the texts beside them.
+func readHeaders(ctx context.Context, path string, p *progress) ([]file.Header, map[string]string, error) {
 	f, err := openArchive(path, p, "reading", false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.close()
 	var headers []file.Header
@@ -111,7 +129,7 @@ func readHeaders(ctx context.Context, path string, p *progress) ([]file.Header, 
 		headers = append(headers, h)
 		return nil
 	})
-	return headers, err
+	return headers, f.texts(), err
 }
 
 // castHeaders returns the headers of what is written.
@@ -154,6 +172,9 @@ func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 	})
 	if err == nil && res.Tensors < len(headers) {
 		err = a.wrap(errChanged)
+	}
+	if err == nil {
+		res.Trailing, err = a.trailing()
 	}
 	return res, err
 }

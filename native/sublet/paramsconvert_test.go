@@ -126,7 +126,7 @@ func TestParamsCast(t *testing.T) {
 // TestParamsChanged finds out that a file is not what its headers were read from.
 func TestParamsChanged(t *testing.T) {
 	path := pack(t, "in.params", some...)
-	headers, err := readHeaders(t.Context(), path, &progress{})
+	headers, _, err := readHeaders(t.Context(), path, &progress{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestParamsInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n != 1<<20 {
 		t.Errorf("%v after %d bytes", err, n)
 	}
-	if _, err := readHeaders(ctx, path, &progress{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := readHeaders(ctx, path, &progress{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

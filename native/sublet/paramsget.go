@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,7 +16,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -61,9 +59,6 @@ func tensorNames(ctx context.Context, args []string) (names []string) {
 	return names
 }
 
-// errFound ends a pass over a file.
-var errFound = errors.New("found")
-
 func (a *app) get(ctx context.Context, path, name, out string) error {
 	p := newProgress(a.err)
 	defer p.stop()
@@ -72,17 +67,8 @@ func (a *app) get(ctx context.Context, path, name, out string) error {
 		return err
 	}
 	defer f.close()
-	var header file.Header
-	err = f.each(ctx, func(h file.Header) error {
-		if header = h; h.Name == name {
-			return errFound
-		}
-		return nil
-	})
-	if err == nil {
-		return driver.Fail(path, matrix.ErrName, strconv.Quote(name))
-	}
-	if !errors.Is(err, errFound) {
+	header, err := f.find(ctx, name)
+	if err != nil {
 		return err
 	}
 	if out != "" {

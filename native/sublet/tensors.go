@@ -9,28 +9,40 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // format is a kind of file of named tensors.
 type format struct {
 	ext  string
 	open func(s source, size int64, strict bool) (file.Reader, error)
-	make func(w io.Writer, headers []file.Header) (file.Writer, error)
+	make func(w io.Writer, headers []file.Header, texts map[string]string) (file.Writer, error)
+	// texts says whether make writes the texts that a file has beside its tensors.
+	texts bool
 }
 
 var formats = []format{
-	{".params", openParams, func(w io.Writer, h []file.Header) (file.Writer, error) { return params.NewWriter(w, h) }},
-	{".npz", openZip, func(w io.Writer, h []file.Header) (file.Writer, error) { return npy.NewZipWriter(w, h) }},
+	{ext: ".params", open: openParams, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
+		return params.NewWriter(w, h)
+	}},
+	{ext: ".npz", open: openZip, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
+		return npy.NewZipWriter(w, h)
+	}},
 	{
-		".safetensors",
-		func(s source, _ int64, _ bool) (file.Reader, error) { return safetensors.NewReader(s) },
-		func(w io.Writer, h []file.Header) (file.Writer, error) { return safetensors.NewWriter(w, h) },
+		ext:  ".safetensors",
+		open: func(s source, _ int64, _ bool) (file.Reader, error) { return safetensors.NewReader(s) },
+		make: func(w io.Writer, h []file.Header, texts map[string]string) (file.Writer, error) {
+			return safetensors.NewWriter(w, h, safetensors.Metadata(texts))
+		},
+		texts: true,
 	},
 }
 
@@ -151,6 +163,42 @@ func (a *archive) each(ctx context.Context, do func(file.Header) error) error {
 			return err
 		}
 	}
+}
+
+// find goes to the tensor of that name. One that cannot be read, such as an archive's array of texts, does not hide others.
+func (a *archive) find(ctx context.Context, name string) (file.Header, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return file.Header{}, err
+		}
+		h, err := a.reader.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return h, driver.Fail(a.path, matrix.ErrName, strconv.Quote(name))
+		case err != nil && (h.Name == "" || h.Name == name):
+			return h, a.wrap(err)
+		case err == nil && h.Name == name:
+			return h, nil
+		}
+	}
+}
+
+// texts returns what the file has beside its tensors.
+func (a *archive) texts() map[string]string {
+	if r, ok := a.reader.(*safetensors.Reader); ok {
+		return r.Metadata()
+	}
+	return nil
+}
+
+// trailing counts the bytes after the last tensor, once that was read.
+func (a *archive) trailing() (int64, error) {
+	r, ok := a.reader.(*params.Reader)
+	if !ok {
+		return 0, nil // the other formats do not allow any
+	}
+	n, err := r.Trailing()
+	return n, a.wrap(err)
 }
 
 // pour copies the data of the tensor that the reader is at.

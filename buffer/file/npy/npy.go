@@ -176,6 +176,7 @@ func Write[T Elem](w io.Writer, h Header, v []T) error {
 	case int64(len(v)) != h.Len():
 		return (place{}).fail(0, file.ErrFormat, strconv.Itoa(len(v))+" elements for shape "+shapeText(h.Shape))
 	}
+	w = &stream.Counter{W: w} // which sees to short writes
 	if _, err := w.Write(h.text()); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var _ file.Reader = (*ZipReader)(nil)
@@ -41,8 +42,8 @@ type member struct {
 // [MaxTransposed]. For all others the memory does not depend on the archive's claims or the arrays' sizes.
 //
 // A member's checksum is compared before the last bytes of its data are handed out; a member that is not read to its
-// end is not compared. A member that is no array, or of a type that numbers do not have, is an error of Next,
-// and the next call goes on with the member after it.
+// end is not compared. A member that is no array, or of a type that numbers do not have, is an error of Next, beside a
+// header that has only its name, and the next call goes on with the member after it.
 func NewZipReader(r io.ReaderAt, size int64, opts ...Option) (*ZipReader, error) {
 	c, err := configure(forZipReader, opts)
 	if err != nil {
@@ -153,8 +154,10 @@ func (z *ZipReader) Next() (file.Header, error) {
 	m := &z.left[0]
 	z.left = z.left[1:]
 	h, err := z.enter(m)
-	z.err = err
-	return h, err
+	if z.err = err; err != nil {
+		return file.Header{Name: m.name}, err
+	}
+	return h, nil
 }
 
 func (z *ZipReader) enter(m *member) (file.Header, error) {
@@ -245,6 +248,9 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := r.r.ReadAt(p, off)
+	if n < 0 || n > len(p) || n < len(p) && err == nil {
+		n, err = 0, driver.Fail("npy: NewZipReader", driver.ErrInvalid, "the input returned an impossible count")
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}

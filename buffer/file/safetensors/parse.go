@@ -3,12 +3,9 @@
 package safetensors
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
@@ -18,10 +15,11 @@ import (
 // metadataKey is the one key of a header that is no tensor's name.
 const metadataKey = "__metadata__"
 
-// parser walks over a header token by token, since a decoder into maps would not tell of keys that occur twice.
+// parser walks over a header. It takes the JSON of the format and nothing else, so that it stops at the first byte that is
+// wrong, and sees keys that occur twice. A decoder for all of JSON takes memory for each token.
 type parser struct {
 	text     []byte
-	dec      *json.Decoder
+	pos      int // of the next byte
 	tensors  []file.Header
 	metadata map[string]string
 	err      error
@@ -29,17 +27,15 @@ type parser struct {
 
 // parse reads a header. Offsets of the tensors count from the end of the header.
 func parse(text []byte) (*parser, error) {
-	p := &parser{text: text, dec: json.NewDecoder(bytes.NewReader(text))}
-	p.dec.UseNumber()
+	p := &parser{text: text}
 	switch {
 	case len(text) == 0 || text[0] != '{':
-		p.failAt(0, file.ErrFormat, "the header does not begin with {")
+		p.fail(file.ErrFormat, "the header does not begin with {")
 	case !utf8.Valid(text):
-		at := 0
-		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[at:]) {
-			at += n
+		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[p.pos:]) {
+			p.pos += n
 		}
-		p.failAt(int64(at), file.ErrFormat, "the header is not UTF-8")
+		p.fail(file.ErrFormat, "the header is not UTF-8")
 	}
 	seen := map[string]bool{}
 	p.object(func(key string) {
@@ -53,111 +49,133 @@ func parse(text []byte) (*parser, error) {
 		}
 		seen[key] = true
 	})
-	if p.err != nil {
-		return nil, p.err
-	}
-	end := p.dec.InputOffset()
-	if rest := bytes.TrimLeft(text[end:], " \t\r\n"); len(rest) > 0 {
-		p.failAt(int64(len(text)-len(rest)), file.ErrFormat, "the header goes on after its }")
+	if p.next() != 0 || p.pos < len(text) {
+		p.fail(file.ErrFormat, "the header goes on after its }")
 	}
 	return p, p.err
 }
 
-// failAt keeps the first error, at a byte of the header.
-func (p *parser) failAt(at int64, err error, detail string) {
+// fail keeps the first error, at the next byte.
+func (p *parser) fail(err error, detail string) {
 	if p.err == nil {
-		p.err = fail(lengthSize+at, err, detail)
+		p.err = fail(lengthSize+int64(p.pos), err, detail)
 	}
 }
 
-func (p *parser) fail(err error, detail string) { p.failAt(p.dec.InputOffset(), err, detail) }
-
-// token returns the next token, or nil after an error.
-func (p *parser) token() json.Token {
-	if p.err != nil {
-		return nil
-	}
-	from := p.dec.InputOffset()
-	t, err := p.dec.Token()
-	if err != nil {
-		at := p.dec.InputOffset()
-		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-			at = e.Offset
+// next returns the next byte that is no space, or 0 at the end.
+func (p *parser) next() byte {
+	for ; p.pos < len(p.text); p.pos++ {
+		switch c := p.text[p.pos]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
 		}
-		why := err.Error()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			at, why = int64(len(p.text)), "the header's JSON ends early"
-		}
-		p.failAt(min(at, int64(len(p.text))), file.ErrFormat, why)
-		return nil
 	}
-	if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) && halves(p.text[from:p.dec.InputOffset()]) {
-		p.failAt(from, file.ErrFormat, "half of a surrogate pair")
-		return nil
-	}
-	return t
+	return 0
 }
 
-// halves tells whether a JSON text has a \u escape for half of a character without the other half, which encoding/json
-// replaces silently: two names would become one.
-func halves(text []byte) bool {
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		i++
-		if text[i] != 'u' {
-			continue
-		}
-		switch first := escape(text, i-1); {
-		case first >= 0xdc00 && first <= 0xdfff:
-			return true
-		case first >= 0xd800 && first <= 0xdbff:
-			if second := escape(text, i+5); second < 0xdc00 || second > 0xdfff {
-				return true
-			}
-			i += 6
-		}
+// accept takes a byte if it is next.
+func (p *parser) accept(c byte) bool {
+	if p.err != nil || p.next() != c {
+		return false
 	}
+	p.pos++
+	return true
+}
+
+// expect wants a byte to be next.
+func (p *parser) expect(c byte) bool {
+	if p.accept(c) {
+		return true
+	}
+	if p.pos == len(p.text) {
+		p.fail(file.ErrFormat, "the header's JSON ends early")
+	}
+	p.fail(file.ErrFormat, "expected "+string(c))
 	return false
 }
 
-// escape returns the number of the \u escape at text[at:], or 0.
-func escape(text []byte, at int) uint64 {
-	if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
-		return 0
+// str reads a text.
+func (p *parser) str() string {
+	if !p.expect('"') {
+		return ""
 	}
-	n, _ := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
-	return n
+	var out []byte
+	for from := p.pos; p.pos < len(p.text); {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			last := p.text[from:p.pos]
+			p.pos++
+			if out == nil {
+				return string(last)
+			}
+			return string(append(out, last...))
+		case c < ' ':
+			p.fail(file.ErrFormat, "a control character within a text")
+			return ""
+		case c == '\\':
+			if out = p.escaped(append(out, p.text[from:p.pos]...)); p.err != nil {
+				return ""
+			}
+			from = p.pos
+		default:
+			p.pos++
+		}
+	}
+	p.fail(file.ErrFormat, "the header's JSON ends early")
+	return ""
+}
+
+// escaped appends the character that the escape at the next byte stands for. Half of a surrogate pair is none: were it
+// replaced, two names could become one.
+func (p *parser) escaped(b []byte) []byte {
+	const letters, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	rest := p.text[p.pos+1:]
+	if len(rest) > 0 {
+		if i := strings.IndexByte(letters, rest[0]); i >= 0 {
+			p.pos += 2
+			return append(b, meant[i])
+		}
+	}
+	r, ok := escape(p.text[p.pos:])
+	n := 6
+	if ok && utf16.IsSurrogate(r) {
+		second, _ := escape(p.text[p.pos+n:])
+		r, n = utf16.DecodeRune(r, second), 12
+		ok = r != utf8.RuneError
+	}
+	if !ok {
+		p.fail(file.ErrFormat, "an escape that stands for no character")
+		return nil
+	}
+	p.pos += n
+	return utf8.AppendRune(b, r)
+}
+
+// escape returns the number of the \u escape that a text begins with.
+func escape(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // object calls field for each key of an object, to read its value.
 func (p *parser) object(field func(key string)) {
-	if !p.delim('{') {
+	if !p.expect('{') || p.accept('}') {
 		return
 	}
-	for p.err == nil && p.dec.More() {
-		if key, ok := p.token().(string); ok {
+	for p.err == nil {
+		key := p.str()
+		if p.expect(':') {
 			field(key)
 		}
+		if !p.accept(',') {
+			p.expect('}')
+			return
+		}
 	}
-	p.delim('}')
-}
-
-func (p *parser) delim(want json.Delim) bool {
-	t := p.token()
-	if p.err == nil && t != want {
-		p.fail(file.ErrFormat, "expected "+want.String())
-	}
-	return p.err == nil
-}
-
-func (p *parser) str() string {
-	s, ok := p.token().(string)
-	if !ok {
-		p.fail(file.ErrFormat, "expected text")
-	}
-	return s
 }
 
 // texts reads the metadata.
@@ -173,34 +191,43 @@ func (p *parser) texts() {
 
 // tensor reads what the header says of one tensor.
 func (p *parser) tensor(name string) {
+	const all = 1<<3 - 1 // the keys, one bit each
 	h := file.Header{Name: name}
-	seen := map[string]bool{}
-	var offsets []int64
+	seen, pair := 0, [2]int64{}
+	offsets := pair[:0]
 	p.object(func(key string) {
-		if seen[key] {
-			p.fail(file.ErrDuplicate, stream.Quote(name)+", "+stream.Quote(key))
-		}
-		seen[key] = true
+		bit := 0
 		switch key {
 		case "dtype":
+			bit = 1
+		case "shape":
+			bit = 2
+		case "data_offsets":
+			bit = 4
+		default:
+			p.fail(file.ErrFormat, stream.Quote(name)+": unknown key "+stream.Quote(key))
+		}
+		if seen&bit != 0 {
+			p.fail(file.ErrDuplicate, stream.Quote(name)+", "+stream.Quote(key))
+		}
+		switch seen |= bit; bit {
+		case 1:
 			s := p.str()
 			t, ok := typeOf(s)
 			if !ok {
 				p.fail(file.ErrType, stream.Quote(name)+": "+stream.Quote(s))
 			}
 			h.Type = t
-		case "shape":
-			h.Shape = p.numbers(stream.MaxDims)
-		case "data_offsets":
-			offsets = p.numbers(2)
-		default:
-			p.fail(file.ErrFormat, stream.Quote(name)+": unknown key "+stream.Quote(key))
+		case 2:
+			h.Shape = p.numbers([]int64{}, stream.MaxDims)
+		case 4:
+			offsets = p.numbers(offsets, len(pair))
 		}
 	})
 	if p.err != nil {
 		return
 	}
-	if len(seen) != 3 || len(offsets) != 2 {
+	if seen != all || len(offsets) != len(pair) {
 		p.fail(file.ErrFormat, stream.Quote(name)+": a tensor has the keys dtype, shape and data_offsets, which are two")
 		return
 	}
@@ -216,23 +243,38 @@ func (p *parser) tensor(name string) {
 	p.tensors = append(p.tensors, h)
 }
 
-// numbers reads an array of whole numbers.
-func (p *parser) numbers(most int) []int64 {
-	v := []int64{}
-	if !p.delim('[') {
-		return nil
+// numbers appends the whole numbers of an array to v.
+func (p *parser) numbers(v []int64, most int) []int64 {
+	if !p.expect('[') || p.accept(']') {
+		return v
 	}
-	for p.err == nil && p.dec.More() {
-		t, _ := p.token().(json.Number)
-		n, err := strconv.ParseInt(string(t), 10, 64)
-		if err != nil || strings.HasPrefix(string(t), "-") {
-			p.fail(file.ErrFormat, "expected a whole number")
-		}
+	for p.err == nil {
 		if len(v) == most {
 			p.fail(file.ErrTooLarge, "more than "+strconv.Itoa(most)+" numbers")
+			return v
 		}
-		v = append(v, n)
+		v = append(v, p.number())
+		if !p.accept(',') {
+			p.expect(']')
+			break
+		}
 	}
-	p.delim(']')
+	return v
+}
+
+// number reads a whole number that is not negative. What follows it is for others to refuse.
+func (p *parser) number() int64 {
+	p.next()
+	digits := p.text[p.pos:]
+	const most = len("9223372036854775807")
+	n := 0
+	for n < len(digits) && n <= most && '0' <= digits[n] && digits[n] <= '9' {
+		n++
+	}
+	v, err := strconv.ParseInt(string(digits[:n]), 10, 64)
+	if err != nil || n > 1 && digits[0] == '0' {
+		p.fail(file.ErrFormat, "expected a whole number")
+	}
+	p.pos += n
 	return v
 }

@@ -93,7 +93,11 @@ func (s *Reader) header(most int64) ([]byte, error) {
 		return nil, fail(max(s.size, 0), file.ErrTruncated, "a header of "+strconv.FormatUint(n, 10)+" bytes")
 	}
 	const piece = 64 << 10
-	text := make([]byte, 0, min(n, piece))
+	room := min(n, piece)
+	if s.size >= 0 {
+		room = n // all of it is there
+	}
+	text := make([]byte, 0, room)
 	for uint64(len(text)) < n {
 		part := int(min(n-uint64(len(text)), piece))
 		text = slices.Grow(text, part)
@@ -176,14 +180,14 @@ func (s *Reader) finish() error {
 		return io.EOF
 	}
 	s.done = true
-	var more [1]byte
-	switch n, err := io.ReadFull(s.in, more[:]); {
-	case n > 0:
+	rest := stream.Data{R: s.in, At: s.end, Left: 1, Fail: fail}
+	switch err := rest.Full(make([]byte, 1)); {
+	case err == nil:
 		return fail(s.end, file.ErrFormat, "bytes after the last tensor")
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, file.ErrTruncated):
 		return io.EOF
 	default:
-		return fail(s.end, err, "")
+		return err
 	}
 }
 

@@ -3,12 +3,11 @@
 package safetensors
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
@@ -108,13 +107,22 @@ func headerText(headers []file.Header, sizes []int64, metadata map[string]string
 	return b, nil
 }
 
-// appendText appends a JSON string.
+// appendText appends a JSON string as the reference implementation writes it.
 func appendText(b []byte, s string) []byte {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // neither text nor memory fails
-	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
+	const letters, meant, hex = `"\bfnrt`, "\"\\\b\f\n\r\t", "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(s) {
+		c := s[i]
+		switch k := strings.IndexByte(meant, c); {
+		case k >= 0:
+			b = append(b, '\\', letters[k])
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
 }
 
 // Write writes the data of the tensors one after the other. More than there are is [file.ErrFormat], and none of it is

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
@@ -93,7 +94,7 @@ func (d *Data) Read(p []byte) (int, error) {
 	case len(p) == 0:
 		return 0, nil
 	}
-	n, err := d.R.Read(p[:min(int64(len(p)), d.Left)])
+	n, err := d.some(p[:min(int64(len(p)), d.Left)])
 	d.At += int64(n)
 	d.Left -= int64(n)
 	if err != nil && (n == 0 || !errors.Is(err, io.EOF)) { // an end beside data comes again
@@ -109,6 +110,20 @@ func (d *Data) Read(p []byte) (int, error) {
 		return n, nil // the error is for the next call
 	}
 	return 0, d.err
+}
+
+// some reads at least a byte or returns an error, whatever the input does.
+func (d *Data) some(p []byte) (int, error) {
+	for range 100 {
+		n, err := d.R.Read(p)
+		switch {
+		case n < 0 || n > len(p):
+			return 0, d.Fail(d.At, driver.ErrInvalid, "the reader returned an impossible count")
+		case n > 0 || err != nil:
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // Finish checks the end of data that nobody needs to read because there are none.
@@ -153,10 +168,13 @@ type Counter struct {
 	N int64
 }
 
-// Write is an io.Writer's.
+// Write is an io.Writer's, also where W's is not quite.
 func (c *Counter) Write(p []byte) (int, error) {
 	n, err := c.W.Write(p)
-	c.N += int64(n)
+	n = min(max(n, 0), len(p))
+	if c.N += int64(n); err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
 	return n, err
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// TestZeroDevice calls every method of a device that nobody opened: it is like a closed one.
+func TestZeroDevice(t *testing.T) {
+	ctx := t.Context()
+	for m := range reflect.TypeFor[*gpu.Device]().Methods() {
+		args := []reflect.Value{reflect.ValueOf(&gpu.Device{})}
+		for in := 1; in < m.Type.NumIn(); in++ {
+			arg := reflect.Zero(m.Type.In(in))
+			switch {
+			case reflect.TypeOf(ctx).AssignableTo(arg.Type()):
+				arg = reflect.ValueOf(ctx)
+			case arg.Kind() == reflect.Interface:
+				arg = reflect.ValueOf("something")
+			case arg.Kind() == reflect.Func:
+				arg = reflect.ValueOf(func() any { return 1 })
+			}
+			args = append(args, arg)
+		}
+		call := m.Func.Call
+		if m.Type.IsVariadic() {
+			call = m.Func.CallSlice
+		}
+		out := call(args)
+		if len(out) == 0 {
+			continue
+		}
+		last := out[len(out)-1]
+		err, _ := reflect.TypeAssert[error](last)
+		if last.Type() == reflect.TypeFor[error]() && m.Name != "Close" && !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+	if !new(gpu.Device).Closed() {
+		t.Error("a device that nobody opened is not closed")
+	}
+}
