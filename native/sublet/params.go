@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -43,7 +44,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list FILE",
 		Short: "List the tensors of a file",
 		Long: `List the tensors of a file: name, element type, shape, the offset of the data in the file (none where they are
-compressed or have to be converted) and their bytes. Only headers are read, unless --sha256 wants the data.
+compressed or have to be converted) and their bytes. Only headers are read, unless --sha256 wants the data. Arrays of texts
+or objects in an archive are errors, after the list of the others.
 
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
@@ -85,6 +87,8 @@ func (a *app) list(ctx context.Context, path string, hashes bool) error {
 	defer f.close()
 	entries := []listed{}
 	var headers []file.Header
+	var unreadable []error
+	f.pass = func(err error) { unreadable = append(unreadable, err) }
 	buf := newBuffer()
 	err = f.each(ctx, func(h file.Header) error {
 		l := newListed(h)
@@ -104,9 +108,11 @@ func (a *app) list(ctx context.Context, path string, hashes bool) error {
 	}
 	p.stop()
 	if a.json {
-		return writeJSON(a.out, entries)
+		err = writeJSON(a.out, entries)
+	} else {
+		err = printList(a.out, headers, entries)
 	}
-	return printList(a.out, headers, entries)
+	return errors.Join(append(unreadable, err)...)
 }
 
 func printList(out io.Writer, headers []file.Header, entries []listed) error {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,6 +86,16 @@ func TestParamsGetBeside(t *testing.T) {
 	in := write(t, "in.npz", b.Bytes())
 	if text := must(t, "params", "get", in, "number"); text != "  7\nnumber: scalar int32, 4 bytes\n" {
 		t.Errorf("%q", text)
+	}
+	o := sublet("params", "list", in, "--json")
+	var list []listed
+	if o.status != 1 || json.Unmarshal([]byte(o.stdout), &list) != nil || len(list) != 1 || list[0].Name != "number" {
+		t.Errorf("list: %+v", o)
+	}
+	for _, name := range []string{"text", "object"} {
+		if !strings.Contains(o.stderr, strconv.Quote(name)) {
+			t.Errorf("list: %s", o.stderr)
+		}
 	}
 	for _, c := range []struct {
 		name, says string

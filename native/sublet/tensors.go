@@ -105,6 +105,8 @@ type archive struct {
 	size   int64 // -1: unknown
 	source source
 	reader file.Reader
+	// pass, if there is one, hears of tensors that cannot be read, such as an archive's arrays of texts, in place of each's caller.
+	pass func(error)
 }
 
 // openArchive opens a file for one pass over its tensors, which is a stage of the work.
@@ -155,6 +157,10 @@ func (a *archive) each(ctx context.Context, do func(file.Header) error) error {
 		h, err := a.reader.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err != nil && a.pass != nil && h.Name != "" {
+			a.pass(a.wrap(err))
+			continue
 		}
 		if err != nil {
 			return a.wrap(err)
