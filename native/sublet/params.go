@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -45,7 +44,7 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List the tensors of a file",
 		Long: `List the tensors of a file: name, element type, shape, the offset of the data in the file (none where they are
 compressed or have to be converted) and their bytes. Only headers are read, unless --sha256 wants the data. Arrays of texts
-or objects in an archive are errors, after the list of the others.
+or objects in an archive are left out, which is said on standard error.
 
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
@@ -107,12 +106,13 @@ func (a *app) list(ctx context.Context, path string, hashes bool) error {
 		return err
 	}
 	p.stop()
-	if a.json {
-		err = writeJSON(a.out, entries)
-	} else {
-		err = printList(a.out, headers, entries)
+	for _, err := range unreadable {
+		fmt.Fprintln(a.err, "sublet: left out:", err)
 	}
-	return errors.Join(append(unreadable, err)...)
+	if a.json {
+		return writeJSON(a.out, entries)
+	}
+	return printList(a.out, headers, entries)
 }
 
 func printList(out io.Writer, headers []file.Header, entries []listed) error {

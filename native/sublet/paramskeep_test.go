@@ -89,7 +89,7 @@ func TestParamsGetBeside(t *testing.T) {
 	}
 	o := sublet("params", "list", in, "--json")
 	var list []listed
-	if o.status != 1 || json.Unmarshal([]byte(o.stdout), &list) != nil || len(list) != 1 || list[0].Name != "number" {
+	if o.status != 0 || json.Unmarshal([]byte(o.stdout), &list) != nil || len(list) != 1 || list[0].Name != "number" {
 		t.Errorf("list: %+v", o)
 	}
 	for _, name := range []string{"text", "object"} {
