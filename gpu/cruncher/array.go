@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -60,8 +61,12 @@ func typeOf[T Elem]() Type {
 }
 
 // Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
-// library's, and, in each cruncher that it was used with, one on each device.
-type Any struct {
+// library's, and, in each cruncher that it was used with, one on each device. That one is given back when the array is closed, or
+// when the program has lost it.
+type Any struct{ *body }
+
+// body is what an array is. Crunchers keep bodies, so that they do not keep arrays which the program has no more.
+type body struct {
 	name   string
 	t      Type
 	n      int
@@ -151,11 +156,12 @@ func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
 	if mem.Size%t.Size() != 0 {
 		return nil, fail(op, ErrRange, itoa(mem.Size), " bytes of ", t.String())
 	}
-	a := &Any{name: name, t: t, n: mem.Size / t.Size(), host: mem, version: 1}
+	a := &Any{&body{name: name, t: t, n: mem.Size / t.Size(), host: mem, version: 1}}
 	a.flags = flags{read: true, write: true, items: 1}
 	if mem.ReadOnly {
 		a.flags.setReadOnly(true)
 	}
+	runtime.AddCleanup(a, func(b *body) { go b.leave() }, a.body) // may wait for calls
 	return a, nil
 }
 
@@ -178,7 +184,7 @@ func bytesOf[T Elem](s []T) []byte {
 
 // Name returns what kernels call the array.
 func (a *Any) Name() string {
-	if a == nil {
+	if a.none() {
 		return ""
 	}
 	return a.name
@@ -186,7 +192,7 @@ func (a *Any) Name() string {
 
 // Type returns the element type.
 func (a *Any) Type() Type {
-	if a == nil {
+	if a.none() {
 		return Float32
 	}
 	return a.t
@@ -194,7 +200,7 @@ func (a *Any) Type() Type {
 
 // Len returns the number of elements.
 func (a *Any) Len() int {
-	if a == nil {
+	if a.none() {
 		return 0
 	}
 	return a.n
@@ -209,7 +215,7 @@ func (a *Any) MarkDirty() { a.change(func(*flags) { a.version++ }) }
 
 // Close gives the array's memory back, on all devices, and calls its release function. Later calls do nothing.
 func (a *Any) Close() error {
-	if a == nil {
+	if a.none() {
 		return nil
 	}
 	a.mu.Lock()
@@ -218,20 +224,32 @@ func (a *Any) Close() error {
 		return nil
 	}
 	a.closed = true
-	users, release := a.users, a.release
-	a.users, a.release = nil, nil
+	release := a.release
+	a.release = nil
 	a.mu.Unlock()
-	for cr := range users {
-		cr.drop(a)
-	}
+	a.leave()
 	if release != nil {
 		release()
 	}
 	return nil
 }
 
+// none reports whether there is no array: nobody but this package makes one.
+func (a *Any) none() bool { return a == nil || a.body == nil }
+
+// leave gives the device memory back.
+func (a *body) leave() {
+	a.mu.Lock()
+	users := a.users
+	a.users = nil
+	a.mu.Unlock()
+	for cr := range users {
+		cr.drop(a)
+	}
+}
+
 // use notes that a cruncher has device memory for the array.
-func (a *Any) use(cr *Cruncher) error {
+func (a *body) use(cr *Cruncher) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -244,14 +262,14 @@ func (a *Any) use(cr *Cruncher) error {
 	return nil
 }
 
-func (a *Any) unuse(cr *Cruncher) {
+func (a *body) unuse(cr *Cruncher) {
 	a.mu.Lock()
 	delete(a.users, cr)
 	a.mu.Unlock()
 }
 
 func (a *Any) usable(op string) error {
-	if a == nil {
+	if a.none() {
 		return fail(op, gpu.ErrInvalid, "nil array")
 	}
 	a.mu.Lock()

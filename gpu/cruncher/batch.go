@@ -19,6 +19,7 @@ type Batch struct {
 	cr     *Cruncher
 	number uint64
 	shares map[batchKey][]int
+	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
@@ -81,12 +82,21 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
 	cr.batches++
-	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
 	cr.batch = b
 	return b, nil
+}
+
+// hold keeps arrays until the batch ends, whatever the program does with them.
+func (b *Batch) hold(list []param) {
+	for i := range list {
+		if a := list[i].array; a != nil {
+			b.held[a] = true
+		}
+	}
 }
 
 // finish brings back what a batch's calls wrote.

@@ -144,6 +144,25 @@ fn twice(i: u32) { x[i] = x[i] * 2u; }`, shifting())
 	}
 }
 
+// TestRepeatWaits wants repeats to be waited for now and then, so that a call can be cancelled: what is queued between two waits
+// grows no faster than it doubles.
+func TestRepeatWaits(t *testing.T) {
+	devices := openDevices(t, 1)
+	cr := onDevices(t, devices, 1, `fn inc(i: u32) { a[i] = a[i] + 1u; }`)
+	a := wrap(t, "a", make([]uint32, 64))
+	submitted := func(repeats int) uint64 {
+		before := devices[0].Stats().Submissions
+		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 64, Repeat: repeats}))
+		return devices[0].Stats().Submissions - before
+	}
+	submitted(1)
+	once := submitted(1)
+	if got := submitted(200); got < once+5 { // 4+8+16+32+64 and the rest
+		t.Errorf("%d submissions for 200 repeats, %d for one", got, once)
+	}
+	same(t, "a", a.Data(), slices.Repeat([]uint32{202}, 64))
+}
+
 // TestTransferOnly moves and computes nothing: the host gets what the devices have.
 func TestTransferOnly(t *testing.T) {
 	devices := openDevices(t, 3)

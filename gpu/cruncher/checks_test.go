@@ -5,6 +5,7 @@ package cruncher_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -137,6 +138,78 @@ func TestNil(t *testing.T) {
 	refused(t, "memory that is not there from there on", err, cruncher.ErrRange)
 	_, err = cruncher.WrapHost("a", 99, gpu.HostBytes(make([]byte, 8)), nil)
 	refused(t, "an unknown type", err, gpu.ErrInvalid)
+}
+
+// TestNothing calls the methods of things that nobody made, and without a context. None panics or waits for ever.
+func TestNothing(t *testing.T) {
+	ctx, none, r := t.Context(), context.Context(nil), cruncher.Range{Global: 1}
+	made := newCruncher(t, 1, checksSource)
+	a := newArray[uint32](t, "a", 64)
+	refused(t, "no context", made.Compute(none, 1, "inc", r, a), gpu.ErrInvalid)
+	refused(t, "a future without one", made.Start(none, 1, "inc", r, a).Wait(ctx), gpu.ErrInvalid)
+	refused(t, "a wait without one", made.Start(ctx, 1, "inc", r, a).Wait(none), gpu.ErrInvalid)
+	refused(t, "a batch without one", made.Batch(none, func(*cruncher.Batch) error { return nil }), gpu.ErrInvalid)
+	refused(t, "a task without one", must[*cruncher.Task](t)(a.Task(1, "inc", r)).Compute(none, made), gpu.ErrInvalid)
+	for _, cr := range []*cruncher.Cruncher{nil, {}} {
+		refused(t, "Compute", cr.Compute(ctx, 1, "inc", r, a), gpu.ErrInvalid)
+		refused(t, "Start", cr.Start(ctx, 1, "inc", r, a).Wait(ctx), gpu.ErrInvalid)
+		refused(t, "Fetch", cr.Fetch(ctx, a.Any), gpu.ErrInvalid)
+		refused(t, "Evict", cr.Evict(), gpu.ErrInvalid)
+		check(t, cr.Close())
+		if cr.Kernels() != nil || cr.Devices() != nil || cr.Traffic() != (cruncher.Traffic{}) || cr.Stats(1).Calls != 0 || cr.Last().Shares != nil {
+			t.Error("a cruncher that nobody made has something")
+		}
+	}
+	for _, f := range []*cruncher.Future{nil, {}} {
+		refused(t, "Wait", f.Wait(ctx), gpu.ErrInvalid)
+		if f.Done() != nil {
+			t.Error("a future that nobody made ends")
+		}
+	}
+	dev := made.Devices()[0]
+	for _, p := range []*cruncher.DevicePool{nil, {}} {
+		if _, err := p.Finish(ctx); err == nil || p.AddDevice(dev) == nil || p.Enqueue(new(cruncher.TaskPool)) == nil {
+			t.Error("a pool that nobody made works")
+		}
+		if p.Completed() != nil || p.Remaining() != 0 {
+			t.Error("a pool that nobody made has tasks")
+		}
+	}
+	stage := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("inc", r))
+	for _, p := range []*cruncher.DevicePipeline{nil, {}} {
+		if _, err := p.Feed(ctx); err == nil || p.AddStage(stage) == nil || p.SetSerial(true) == nil {
+			t.Error("a pipeline that nobody made works")
+		}
+		if p.Latency() != 0 || p.Traffic() != (cruncher.Traffic{}) {
+			t.Error("a pipeline that nobody made has something")
+		}
+		check(t, p.Close())
+	}
+	var tasks *cruncher.TaskPool
+	tasks.Reset()
+	(*cruncher.DeviceStage)(nil).StopTransmission(true)
+	if tasks.Next() != nil || tasks.Len() != 0 || tasks.Remaining() != 0 || (*cruncher.Task)(nil).Types() != 0 || (*cruncher.Stage)(nil).Cruncher() != nil {
+		t.Error("nothing has something")
+	}
+}
+
+// TestStartKeeps changes the extents of a range while the call waits for another one.
+func TestStartKeeps(t *testing.T) {
+	hold := make(chan struct{})
+	cr := newCruncher(t, 1, `fn inc(p: vec2<u32>) { a[p.y * 8u + p.x] = a[p.y * 8u + p.x] + 1u; }`,
+		cruncher.WithBalancer(&plan{split: func(_ int, r balance.Request) []int { <-hold; return []int{r.Global} }}))
+	a := wrap(t, "a", make([]uint32, 64))
+	inner := []int{8}
+	var calls []*cruncher.Future
+	for range 2 {
+		calls = append(calls, cr.Start(t.Context(), 1, "inc", cruncher.Range{Global: 8, Inner: inner}, a))
+	}
+	inner[0] = 1 << 20
+	close(hold)
+	for _, f := range calls {
+		check(t, f.Wait(t.Context()))
+	}
+	same(t, "a", a.Data(), slices.Repeat([]uint32{2}, 64))
 }
 
 // TestJunkBalancer uses balancers that answer anything.

@@ -33,7 +33,7 @@ func (f flags) access() access {
 // The rule is that the result does not depend on the shares. So each element's newest value among the devices, which is what
 // a single device would have, is followed from device to device.
 type residence struct {
-	array    *Any
+	array    *body
 	access   access
 	mode     Mode
 	near     bool   // device memory that the CPU can reach is wanted

@@ -26,7 +26,7 @@ type Cruncher struct {
 	closed   bool
 	batch    *Batch // the open one
 	batches  uint64
-	arrays   map[*Any]*residence
+	arrays   map[*body]*residence
 	programs map[string]*program
 	pinned   map[int][]int
 
@@ -41,6 +41,9 @@ func (g gate) Lock()   { g <- struct{}{} }
 func (g gate) Unlock() { <-g }
 
 func (g gate) enter(ctx context.Context) error {
+	if g == nil || ctx == nil {
+		return fail("Cruncher", gpu.ErrInvalid, "nil context, or a cruncher that New did not make")
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -110,7 +113,7 @@ func New(devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) 
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*Any]*residence{}, programs: map[string]*program{}, pinned: map[int][]int{}}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residence{}, programs: map[string]*program{}, pinned: map[int][]int{}}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -144,10 +147,21 @@ func New(devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) 
 }
 
 // Kernels lists the kernels of the source.
-func (cr *Cruncher) Kernels() []string { return cr.source.Kernels() }
+func (cr *Cruncher) Kernels() []string {
+	if !cr.made() {
+		return nil
+	}
+	return cr.source.Kernels()
+}
+
+// made reports whether New has made the cruncher.
+func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
 
 // Devices returns the devices.
 func (cr *Cruncher) Devices() []*gpu.Device {
+	if cr == nil {
+		return nil
+	}
 	var list []*gpu.Device
 	for _, w := range cr.workers {
 		list = append(list, w.dev)
@@ -224,10 +238,18 @@ type Future struct {
 }
 
 // Done is closed when the call has ended.
-func (f *Future) Done() <-chan struct{} { return f.done }
+func (f *Future) Done() <-chan struct{} {
+	if f == nil {
+		return nil
+	}
+	return f.done
+}
 
 // Wait returns the call's error when it has ended, or the context's.
 func (f *Future) Wait(ctx context.Context) error {
+	if f == nil || f.done == nil || ctx == nil {
+		return fail("Wait", gpu.ErrInvalid, "nil context, or no call in progress")
+	}
 	select {
 	case <-f.done:
 		return f.err
@@ -245,6 +267,7 @@ func (f *Future) Wait(ctx context.Context) error {
 func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, ps ...Param) *Future {
 	f := &Future{done: make(chan struct{})}
 	g := Params(ps...)
+	r.Inner = slices.Clone(r.Inner)
 	go func() {
 		defer close(f.done)
 		f.err = cr.Compute(ctx, id, kernels, r, g)
@@ -254,7 +277,7 @@ func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, 
 
 // Close gives the device memory of all arrays back. The arrays and the devices stay. Later calls do nothing.
 func (cr *Cruncher) Close() error {
-	if cr == nil {
+	if !cr.made() {
 		return nil
 	}
 	cr.mu.Lock()
@@ -268,8 +291,16 @@ type Traffic struct{ Up, Down, Migrated int64 }
 
 // Traffic returns what moved since the cruncher was made.
 func (cr *Cruncher) Traffic() Traffic {
+	if cr == nil {
+		return Traffic{}
+	}
 	return Traffic{cr.up.Load(), cr.down.Load(), cr.migrated.Load()}
 }
 
 // Stats returns the shares of the last call of an id and how they came about.
-func (cr *Cruncher) Stats(id int) balance.Stats { return cr.balancer.Stats(id) }
+func (cr *Cruncher) Stats(id int) balance.Stats {
+	if !cr.made() {
+		return balance.Stats{}
+	}
+	return cr.balancer.Stats(id)
+}

@@ -65,8 +65,8 @@ func NewDevicePipeline(dev *gpu.Device, wgsl string) (*DevicePipeline, error) {
 // an output of one.
 func (p *DevicePipeline) AddStage(s *DeviceStage) error {
 	const op = "AddStage"
-	if s == nil || s.kernels == "" {
-		return fail(op, gpu.ErrInvalid, "no stage: NewDeviceStage makes one")
+	if p == nil || s == nil || s.kernels == "" {
+		return fail(op, gpu.ErrInvalid, "no pipeline, or no stage: NewDeviceStage makes one")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,6 +117,9 @@ func (p *DevicePipeline) idle(op string) error {
 
 // SetSerial chooses between serial and parallel mode. Data on their way are lost.
 func (p *DevicePipeline) SetSerial(on bool) error {
+	if p == nil {
+		return fail("SetSerial", gpu.ErrInvalid, "nil pipeline")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.idle("SetSerial"); err != nil {
@@ -129,6 +132,9 @@ func (p *DevicePipeline) SetSerial(on bool) error {
 
 // Latency returns how many feeds after that of its data a result comes.
 func (p *DevicePipeline) Latency() int {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.serial {
@@ -139,7 +145,7 @@ func (p *DevicePipeline) Latency() int {
 
 // Traffic returns what moved between the arrays and the device.
 func (p *DevicePipeline) Traffic() Traffic {
-	if p.cr == nil {
+	if p == nil {
 		return Traffic{}
 	}
 	return p.cr.Traffic()
@@ -163,6 +169,9 @@ func (p *DevicePipeline) FeedAsync(ctx context.Context, host func()) (bool, erro
 // FeedBegin begins a feed and returns while the device is at work. The inputs have been copied. [DevicePipeline.FeedEnd] ends it.
 func (p *DevicePipeline) FeedBegin(ctx context.Context) error {
 	const op = "FeedBegin"
+	if p == nil || ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil pipeline or context")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.idle(op); err != nil {
@@ -272,6 +281,9 @@ func (p *DevicePipeline) read(ctx context.Context, f *feeding) {
 // results. If it fails no output was written, and the next feed goes on where this one stopped.
 func (p *DevicePipeline) FeedEnd(ctx context.Context) (bool, error) {
 	const op = "FeedEnd"
+	if p == nil || ctx == nil {
+		return false, fail(op, gpu.ErrInvalid, "nil pipeline or context")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.feed

@@ -110,6 +110,9 @@ func NewDevicePool(mode PoolMode, wgsl string, opts ...PoolOption) (*DevicePool,
 // AddDevice adds a device, which stays the caller's, also while tasks are under way. One may be added several times: its
 // additions are devices of their own to the pool.
 func (p *DevicePool) AddDevice(dev *gpu.Device) error {
+	if p == nil {
+		return fail("AddDevice", gpu.ErrInvalid, "nil pool")
+	}
 	cr, err := New([]*gpu.Device{dev}, p.wgsl)
 	if err != nil {
 		return err
@@ -136,8 +139,8 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 // matter. Sections that overlap, that do not begin or do not end are refused.
 func (p *DevicePool) Enqueue(tasks *TaskPool) error {
 	const op = "Enqueue"
-	if tasks == nil {
-		return fail(op, gpu.ErrInvalid, "nil task pool")
+	if p == nil || tasks == nil {
+		return fail(op, gpu.ErrInvalid, "nil device or task pool")
 	}
 	tasks.mu.Lock()
 	list := slices.Clip(tasks.list) // never changes, only grows
@@ -172,6 +175,9 @@ func (p *DevicePool) Enqueue(tasks *TaskPool) error {
 // for devices added later.
 func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	const op = "Finish"
+	if p == nil || ctx == nil {
+		return 0, fail(op, gpu.ErrInvalid, "nil pool or context")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := p.count
@@ -212,6 +218,9 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 
 // Completed returns how many tasks each device has computed, in the order in which the devices were added.
 func (p *DevicePool) Completed() []int {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []int
@@ -223,6 +232,9 @@ func (p *DevicePool) Completed() []int {
 
 // Remaining returns how many tasks are not complete. A broadcast counts once for each device.
 func (p *DevicePool) Remaining() int {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -235,7 +247,7 @@ func (p *DevicePool) Remaining() int {
 // Close stops what is under way and drops what waits, whose callbacks get [gpu.ErrClosed], and gives the device memory of the
 // pool back. It does not wait for callbacks. The devices stay. Later calls do nothing.
 func (p *DevicePool) Close() error {
-	if p == nil || p.event == nil {
+	if p == nil || p.life.ctx == nil { // which never changes
 		return nil
 	}
 	p.mu.Lock()

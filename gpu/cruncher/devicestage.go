@@ -95,7 +95,11 @@ func (k ArrayKind) flags(items int) flags {
 }
 
 // StopTransmission says whether the stage's inputs stay what they are on the device and its outputs stay there, at later feeds.
-func (s *DeviceStage) StopTransmission(stop bool) { s.stopped.Store(stop) }
+func (s *DeviceStage) StopTransmission(stop bool) {
+	if s != nil {
+		s.stopped.Store(stop)
+	}
+}
 
 // slot is an array of a pipeline on the device, once or twice. Input, Internal and Transition arrays lie over the caller's
 // memory. What comes back goes to memory between, so that it arrives wholly or not at all; unless the caller's is not Go memory.

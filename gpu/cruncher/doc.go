@@ -52,6 +52,7 @@
 //   - What becomes of elements that a kernel writes outside those of its own item, except with writeAll, and of packed words that
 //     items share.
 //   - Elements of a write-only array that a kernel leaves out.
+//   - What becomes of memory that several arrays of a call share and more than one of them writes.
 //   - Elements that only devices have and that a failed call's kernels write.
 //   - Host memory that is used while a call, a [Future] or a [Batch] uses it.
 package cruncher

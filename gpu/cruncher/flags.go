@@ -49,7 +49,7 @@ func (f *flags) setWriteOnly(on bool) {
 
 // change changes the flags. Calls in progress have a copy of their own.
 func (a *Any) change(set func(f *flags)) *Any {
-	if a != nil {
+	if !a.none() {
 		a.mu.Lock()
 		set(&a.flags)
 		a.mu.Unlock()
@@ -58,7 +58,7 @@ func (a *Any) change(set func(f *flags)) *Any {
 }
 
 func (a *Any) look() flags {
-	if a == nil {
+	if a.none() {
 		return flags{}
 	}
 	a.mu.Lock()
@@ -177,7 +177,7 @@ func (a *Any) ElementsPerItem() int { return a.look().items }
 
 // Mode returns what kernels see of the elements.
 func (a *Any) Mode() Mode {
-	if a == nil {
+	if a.none() {
 		return Widened
 	}
 	a.mu.Lock()
@@ -187,7 +187,7 @@ func (a *Any) Mode() Mode {
 
 // Struct returns the struct of the source that the bytes are, or "".
 func (a *Any) Struct() string {
-	if a == nil {
+	if a.none() {
 		return ""
 	}
 	a.mu.Lock()

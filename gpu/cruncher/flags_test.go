@@ -60,12 +60,15 @@ func TestOtherSetters(t *testing.T) {
 	if a.ElementsPerItem() != 1 || a.Halo() != 0 {
 		t.Error("numbers that make no sense")
 	}
-	var none *cruncher.Any
-	none.SetRead(true).SetMode(cruncher.Packed).SetStruct("x")
-	none.Track()
-	none.MarkDirty()
-	if none.Read() || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 || none.Struct() != "" || none.Mode() != 0 {
-		t.Error("an array that is nil")
+	for _, none := range []*cruncher.Any{nil, {}} {
+		none.SetRead(true).SetMode(cruncher.Packed).SetStruct("x")
+		none.Track()
+		none.MarkDirty()
+		if none.Read() || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 || none.Struct() != "" || none.Mode() != 0 {
+			t.Error("an array that is none")
+		}
+		refused(t, "its group", none.Next().Compute(t.Context(), newCruncher(t, 1, checksSource), 1, "inc", cruncher.Range{Global: 1}), gpu.ErrInvalid)
+		check(t, none.Close())
 	}
 }
 

@@ -362,7 +362,10 @@ func (cr *Cruncher) keeps(t *Task) bool {
 	for i := range t.group.list {
 		p := &t.group.list[i]
 		f := &p.flags
-		if r := cr.arrays[p.array]; p.array != nil && r != nil && !f.read && !f.partialRead && !f.writeOnly && r.dirty.Len() > 0 {
+		if p.array == nil {
+			continue
+		}
+		if r := cr.arrays[p.array.body]; r != nil && !f.read && !f.partialRead && !f.writeOnly && r.dirty.Len() > 0 {
 			return true
 		}
 	}

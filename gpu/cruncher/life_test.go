@@ -3,6 +3,7 @@
 package cruncher_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -83,6 +84,43 @@ func TestForgotten(t *testing.T) {
 		}
 		runtime.GC()
 	}
+}
+
+// TestCollected wants the device memory of arrays that the program has lost to be given back, but not before a batch is done with them.
+func TestCollected(t *testing.T) {
+	dev := openDevices(t, 1)[0]
+	cr := onDevices(t, []*gpu.Device{dev}, 1, checksSource)
+	r := cruncher.Range{Global: 100}
+	results := make([][]uint32, 50)
+	use := func(compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error) {
+		for i := range results {
+			results[i] = make([]uint32, 100)
+			a := must[*cruncher.Array[uint32]](t)(cruncher.Wrap("a", results[i]))
+			check(t, compute(t.Context(), 1, "inc", r, a))
+		}
+	}
+	collected := func(what string) {
+		t.Helper()
+		for n := 0; dev.Stats().Buffers > 0; n++ {
+			if n == 10_000 {
+				t.Fatalf("%s: %d buffers are kept", what, dev.Stats().Buffers)
+			}
+			runtime.GC()
+		}
+		for i := range results {
+			same(t, what, results[i], slices.Repeat([]uint32{1}, 100))
+		}
+	}
+	use(cr.Compute)
+	collected("calls")
+	check(t, cr.Batch(t.Context(), func(b *cruncher.Batch) error {
+		use(b.Compute)
+		for range 5 {
+			runtime.GC()
+		}
+		return nil
+	}))
+	collected("a batch")
 }
 
 // TestParallel calls from eight goroutines at once, each with arrays of its own and one for all.

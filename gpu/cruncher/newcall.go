@@ -99,7 +99,7 @@ func (cr *Cruncher) reside(c *call) error {
 		if p.array.host.ReadOnly && p.flags.write {
 			return fail(op, gpu.ErrReadOnly, "the memory of ", p.array.name)
 		}
-		r := cr.arrays[p.array]
+		r := cr.arrays[p.array.body]
 		switch {
 		case r == nil:
 			r = cr.newResidence(p)
@@ -119,7 +119,7 @@ func (cr *Cruncher) reside(c *call) error {
 }
 
 func (cr *Cruncher) newResidence(p *param) *residence {
-	r := &residence{array: p.array, access: p.flags.access(), mode: p.mode, near: p.flags.zeroCopy, grain: windowStep}
+	r := &residence{array: p.array.body, access: p.flags.access(), mode: p.mode, near: p.flags.zeroCopy, grain: windowStep}
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}
@@ -148,6 +148,9 @@ func (cr *Cruncher) adopt(c *call) error {
 	}
 	for i := range c.arrays {
 		c.arrays[i].straight = c.r.Blobs == 1
+	}
+	if c.batch != nil {
+		c.batch.hold(c.list)
 	}
 	return nil
 }

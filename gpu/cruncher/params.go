@@ -74,7 +74,8 @@ type Group struct {
 	err  error
 }
 
-// Params makes a group, in the order in which a complete WGSL module numbers its bindings.
+// Params makes a group. Kernels, those of complete modules too, know its members by their names; the order decides no more than
+// which device computes where an array has [Any.SetWriteAll].
 func Params(ps ...Param) *Group { return new(Group).Next(ps...) }
 
 // Next returns a group with more parameters; groups among them are taken apart.

@@ -144,6 +144,9 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 	if p == nil || p.life.over() {
 		return false, fail(op, gpu.ErrClosed, "the pipeline")
 	}
+	if ctx == nil {
+		return false, fail(op, gpu.ErrInvalid, "nil context")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.life.over() {

@@ -26,7 +26,7 @@ func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 	var list []*residence
 	cr.mu.Lock()
 	for _, a := range arrays {
-		if r := cr.arrays[a]; r != nil { // or nothing was computed
+		if r := cr.arrays[a.body]; r != nil { // or nothing was computed
 			list = append(list, r)
 		}
 	}

@@ -24,6 +24,9 @@ type Share struct {
 // Last reports on the last call that computed something and did not fail. Before the first one it is empty. It never waits
 // for a call in progress.
 func (cr *Cruncher) Last() Report {
+	if cr == nil {
+		return Report{}
+	}
 	r := cr.last.Load()
 	if r == nil {
 		return Report{}

@@ -11,13 +11,13 @@ import (
 )
 
 // drop gives an array's device memory back.
-func (cr *Cruncher) drop(a *Any) {
+func (cr *Cruncher) drop(a *body) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	_ = cr.evict(a)
 }
 
-func (cr *Cruncher) evict(a *Any) error {
+func (cr *Cruncher) evict(a *body) error {
 	r := cr.arrays[a]
 	if r == nil {
 		return nil
@@ -42,7 +42,7 @@ func (cr *Cruncher) evictAll() error {
 // Evict gives the device memory of arrays back, or of all if none is named. What only the devices have is lost; see
 // [Cruncher.Fetch]. In which way an array was used first is forgotten, too. It is [ErrBatch] while a batch is open.
 func (cr *Cruncher) Evict(arrays ...*Any) error {
-	if cr == nil {
+	if !cr.made() {
 		return fail("Evict", gpu.ErrInvalid, "nil cruncher")
 	}
 	cr.mu.Lock()
@@ -55,7 +55,9 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 	}
 	var errs []error
 	for _, a := range arrays {
-		errs = append(errs, cr.evict(a))
+		if !a.none() {
+			errs = append(errs, cr.evict(a.body))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -83,7 +85,7 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 		if err := a.usable(op); err != nil {
 			return err
 		}
-		r := cr.arrays[a]
+		r := cr.arrays[a.body]
 		if r == nil {
 			continue
 		}

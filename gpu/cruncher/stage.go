@@ -49,7 +49,12 @@ func NewStage(devices []*gpu.Device, wgsl string, opts ...Option) (*Stage, error
 }
 
 // Cruncher returns what computes the stage, for its statistics and to fetch hidden arrays between pushes. The pipeline closes it.
-func (s *Stage) Cruncher() *Cruncher { return s.cr }
+func (s *Stage) Cruncher() *Cruncher {
+	if s == nil {
+		return nil
+	}
+	return s.cr
+}
 
 // AddKernels adds kernels, named as for [Cruncher.Compute], that run at each push over the range, after those added before.
 func (s *Stage) AddKernels(kernels string, r Range) error {
@@ -202,7 +207,10 @@ func buffers(list []param) bank {
 func (a *Any) twin(host gpu.Host) *Any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return &Any{name: a.name, t: a.t, n: a.n, host: host, structure: a.structure, record: a.record, flags: a.flags, mode: a.mode, tracked: true, version: 1}
+	return &Any{&body{
+		name: a.name, t: a.t, n: a.n, host: host, structure: a.structure, record: a.record,
+		flags: a.flags, mode: a.mode, tracked: true, version: 1,
+	}}
 }
 
 func (b *bank) touch() {

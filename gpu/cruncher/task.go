@@ -105,12 +105,17 @@ func newTask(p Param, id int, kernels string, r Range, opts []TaskOption) (*Task
 }
 
 // Types returns what is special about the task.
-func (t *Task) Types() TaskType { return t.types }
+func (t *Task) Types() TaskType {
+	if t == nil {
+		return 0
+	}
+	return t.types
+}
 
 // Compute makes the call, on all devices of the cruncher, then the task's callback.
 func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
-	if t == nil || cr == nil || t.group == nil {
-		return fail("Task", gpu.ErrInvalid, "no task, or no cruncher")
+	if t == nil || cr == nil || t.group == nil || ctx == nil {
+		return fail("Task", gpu.ErrInvalid, "no task, no cruncher, or nil context")
 	}
 	err := t.compute(ctx, cr)
 	if t.done != nil {

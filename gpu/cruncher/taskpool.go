@@ -64,6 +64,9 @@ func (p *TaskPool) add(list []entry) {
 
 // Next returns the next task, or nil after the last one.
 func (p *TaskPool) Next() *Task {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next >= len(p.list) {
@@ -75,6 +78,9 @@ func (p *TaskPool) Next() *Task {
 
 // Reset makes Next begin again with the first task.
 func (p *TaskPool) Reset() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	p.next = 0
 	p.mu.Unlock()
@@ -82,6 +88,9 @@ func (p *TaskPool) Reset() {
 
 // Remaining returns how many tasks Next has not returned yet.
 func (p *TaskPool) Remaining() int {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.list) - p.next
@@ -89,6 +98,9 @@ func (p *TaskPool) Remaining() int {
 
 // Len returns how many tasks there are in all.
 func (p *TaskPool) Len() int {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.list)

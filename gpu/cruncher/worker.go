@@ -100,7 +100,8 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 
 // repeat queues all kernels, as often as the range says, with the kernel between repeats.
 func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) error {
-	for range c.r.Repeat {
+	pace := newPace()
+	for i := range c.r.Repeat {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -113,6 +114,12 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 			if err := cr.launch(ctx, c, c.sync, p, part{}); err != nil {
 				return err
 			}
+		}
+		if c.batch != nil || i+1 == c.r.Repeat { // batches only queue, and after the last one the results are waited for
+			continue
+		}
+		if err := pace.next(ctx, p.worker.dev); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -37,7 +37,8 @@ elements, in the order of the file. Without a file it is zeros: -a out=640x480xf
                  sublet_load_NAME(i) is one of them
   atomic         the same, as atomic words, with sublet_store_NAME(i, value); also for int32 and uint32
 
-Without FLAGS it is read,write. What never went up is zero on the devices. e=K says that K elements belong to each item, halo=K that K more on both sides are read.
+Without FLAGS it is read,write. What never went up is zero on the devices. e=K says that K elements belong to each item, halo=K that K more
+on both sides are read. -o writes an array as it is after the last call, with what only the devices have.
 
 -s NAME=VALUE names a number: float32 with a point or exponent, int32 without, or what :TYPE says.
 
