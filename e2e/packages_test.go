@@ -32,6 +32,11 @@ func TestCruncher(t *testing.T) {
 	chrome.Build(t, "./gpu/cruncher").Run(t, chrome.Options{Args: []string{"-test.run=^Test(" + tests + ")$"}})
 }
 
+// TestTaskGraphs runs the pipelines of task graphs in all modes of the scheduler.
+func TestTaskGraphs(t *testing.T) {
+	chrome.Build(t, "./gpu/graph/pipelines").Run(t, chrome.Options{Args: []string{"-test.run=^Test(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"}})
+}
+
 // TestMatrix leaves out the examples, whose output a page cannot capture.
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{

@@ -32,24 +32,20 @@ func Host(f func(d *Dispatch) error) Body {
 type Operands func(port string) matrix.AnyExpr
 
 // Expr computes matrix expressions: the first one for the task's first output, and so on. An output in place of an input has
-// that input's block for its result.
+// that input's block for its result; with nil for its expression it passes the block on as it is.
 func Expr(exprs ...func(in Operands) matrix.AnyExpr) Body {
 	return Body{
 		sort: "expr",
 		run:  func(d *Dispatch) error { return assignAll(d, exprs) },
 		check: func(t *Task) []error {
-			outputs := 0
+			outputs, whole := 0, true
 			for _, p := range t.ports {
 				if p.kind == outputPort {
+					whole = whole && (outputs >= len(exprs) || exprs[outputs] != nil || p.inPlace != "")
 					outputs++
 				}
 			}
-			for _, f := range exprs {
-				if f == nil {
-					outputs = -1
-				}
-			}
-			if outputs != len(exprs) {
+			if outputs != len(exprs) || !whole {
 				return []error{fail("Task "+t.name, gpu.ErrInvalid, itoa(len(exprs)), " expressions for the outputs")}
 			}
 			return nil
@@ -65,6 +61,9 @@ func assignAll(d *Dispatch, exprs []func(Operands) matrix.AnyExpr) error {
 		}
 		f := exprs[next]
 		next++
+		if f == nil {
+			continue
+		}
 		if err := assign(d, p, f); err != nil {
 			return err
 		}

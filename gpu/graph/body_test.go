@@ -294,3 +294,32 @@ func TestDispatch(t *testing.T) {
 		isError(r.t, kept.SetSignals("y", 0), graph.ErrState)
 	})
 }
+
+// An output in place of an input that has no expression passes the block on as it is.
+func TestExprPasses(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		k := r.Task("k", graph.Expr(func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("y")) }, nil),
+			graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("same", r.m, graph.InPlace("y")))
+		x, y := r.Input("x", k.Port("x")), r.Input("y", k.Port("y"))
+		sum, same := r.Output("sum", k.Port("sum")), r.Output("same", k.Port("same"))
+		check(r.t, r.Run(r.ctx))
+		for i := float32(1); i < 4; i++ {
+			r.push(x, r.full(i))
+			b := r.full(10 * i)
+			uid := b.UID()
+			r.push(y, b)
+			r.wants(sum, 11*i)
+			out := must[*graph.Block](r.t)(same.Pull(r.ctx))
+			v := must[[]float32](r.t)(graph.Values[float32](r.ctx, out))
+			if out.UID() != uid || v[0] != 10*i || v[5] != 10*i {
+				r.t.Errorf("block %d of %v, want %d of %v", out.UID(), v, uid, 10*i)
+			}
+			out.Release()
+		}
+	})
+	r := newRig(t, []string{"cpu"})
+	k := r.Task("k", graph.Expr(nil), graph.In("x", r.m), graph.Out("y", r.m))
+	r.Input("x", k.Port("x"))
+	r.Output("y", k.Port("y"))
+	isError(t, r.Finalize(), gpu.ErrInvalid)
+}

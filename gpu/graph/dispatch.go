@@ -187,6 +187,9 @@ func (d *Dispatch) attempt() {
 			d.err = d.t.body.run(d)
 		}
 	}
+	if d.err == nil && d.g.conf.sync && d.w.dev != nil {
+		d.err = d.w.dev.Sync(d.ctx)
+	}
 	returned = true
 }
 

@@ -40,8 +40,8 @@
 // A task is ready when every input has a block and every output has room. [Mode] says which of those that are ready is next,
 // and where it runs. Each device has one worker: it calls the body, which queues work and returns, so that transfers, work on
 // other devices and what the host does overlap. Channels have room for a fixed number of blocks; a slow consumer stalls those who
-// produce for it and nobody else. A graph in which nothing is ready uses no processor time. With [Deterministic] there is no goroutine
-// at all.
+// produce for it and nobody else. A graph in which nothing is ready uses no processor time. To see how long devices work, and not
+// only how long queueing takes, there is [WithSync]. With [Deterministic] there is no goroutine at all.
 //
 // # Errors
 //

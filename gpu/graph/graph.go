@@ -50,6 +50,7 @@ type Graph struct {
 	waits    time.Duration // decaying averages of how long tasks wait and run
 	works    time.Duration
 	trace    tracer
+	lanes    []LaneStats
 }
 
 // Phase is where a graph is in its life.
@@ -63,6 +64,7 @@ type config struct {
 	threshold int
 	hosts     int
 	single    bool
+	sync      bool
 	seed      uint64
 	events    int
 	clock     func() time.Duration
@@ -119,6 +121,12 @@ func WithTrace(n int) Option {
 	}
 }
 
+// WithSync makes each dispatch on a device last until the device has done its work. Without it a body queues work and
+// returns. Traces and times are then those of the work; what it costs is that a device idles while the host prepares its next task.
+func WithSync() Option {
+	return func(c *config) error { c.sync = true; return nil }
+}
+
 // maxWorkers is how many devices, and host workers with them, a graph can have.
 const maxWorkers = 60
 
@@ -154,6 +162,7 @@ func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
 		g.conf.clock = func() time.Duration { return time.Since(begin) }
 	}
 	g.trace.limit = g.conf.events
+	g.lanes = make([]LaneStats, len(devices)+1)
 	return g, nil
 }
 

@@ -202,6 +202,8 @@ func (g *Graph) teardown(only *run) error {
 		}
 		close(g.over)
 		g.clear()
+	} else if g.state == TornDown {
+		g.clear() // what was set for another run
 	}
 	g.unlock() // releases what was dropped
 	g.lock()

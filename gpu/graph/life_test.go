@@ -336,3 +336,20 @@ func TestFromWithin(t *testing.T) {
 		r.wants(out, 1, 2, 3, 4)
 	})
 }
+
+// After a Teardown sticky and permanent blocks can be set again, and the graph runs. Those that no run came for are released.
+func TestSetAfterTeardown(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		k := r.Task("k", add(), graph.In("x", r.m), graph.Sticky("y", r.m), graph.Out("z", r.m))
+		in, out := r.Input("x", k.Port("x")), r.Output("z", k.Port("z"))
+		for i := float32(1); i < 4; i++ {
+			check(r.t, k.Port("y").Set(r.full(10*i)))
+			check(r.t, r.Run(r.ctx))
+			r.push(in, r.full(i))
+			r.wants(out, 11*i)
+			check(r.t, r.Teardown())
+			isError(r.t, r.Run(r.ctx), graph.ErrUnbound)
+		}
+		check(r.t, k.Port("y").SetPermanent(r.full(5)))
+	})
+}

@@ -178,7 +178,7 @@ func (p *Port) Template() *Template {
 }
 
 // Set gives a sticky input the block that it keeps, or another one. The caller's hold of it goes to the port. It may be called
-// at any time.
+// at any time but during a Teardown.
 func (p *Port) Set(b *Block) error { return p.pin("Set", b, false) }
 
 // SetPermanent pins a block on an input: it is there for every dispatch, and no consumer releases it. nil unpins. The
@@ -197,7 +197,7 @@ func (p *Port) pin(op string, b *Block, permanent bool) error {
 	g := p.task.g
 	g.lock()
 	defer g.unlock()
-	if g.state >= TearingDown {
+	if g.state == TearingDown {
 		return fail(op, ErrTornDown)
 	}
 	if permanent {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/graph"
@@ -119,5 +121,56 @@ func TestNames(t *testing.T) {
 	}
 	if graph.FirstAvailable != 0 || graph.PriorityFirst != 1 || graph.DataAware != 2 || graph.FIFO != 3 {
 		t.Error("modes")
+	}
+}
+
+// WithSync makes a dispatch last until its device has done the work, and the lanes tell what each was busy with.
+func TestSync(t *testing.T) {
+	for _, opts := range [][]graph.Option{{graph.WithSync()}, {graph.WithSync(), graph.Deterministic(1)}} {
+		r := newRig(t, []string{"cpu", "cpu"}, opts...)
+		var done atomic.Int32
+		const took = time.Millisecond
+		desc := gpu.KernelDesc{
+			Source:   "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; }",
+			Bindings: []gpu.Access{gpu.AccessReadWrite},
+			Twin:     func([3]uint32, []byte, [][]byte) { time.Sleep(took); done.Add(1) },
+		}
+		work := r.Task("work", graph.Func(func(d *graph.Dispatch) error {
+			k, err := d.Device().Kernel(d.Context(), desc)
+			if err != nil {
+				return err
+			}
+			b, err := d.Buffer("y")
+			if err != nil {
+				return err
+			}
+			mem, err := b.Writable(true)
+			if err != nil {
+				return err
+			}
+			return k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: mem})
+		}), graph.In("x", r.m), graph.Out("y", r.m))
+		n := int32(0)
+		look := r.Task("look", graph.Host(func(*graph.Dispatch) error {
+			if n++; done.Load() < n {
+				return errTask
+			}
+			return nil
+		}), graph.In("x", r.m), graph.Out("y", r.m))
+		in := r.Input("x", work.Port("x"))
+		r.Connect(work.Port("y"), look.Port("x"))
+		out := r.Output("y", look.Port("y"))
+		check(t, r.Run(r.ctx))
+		for range 5 {
+			r.push(in, r.full(1))
+			b := must[*graph.Block](t)(out.Pull(r.ctx))
+			check(t, b.Err())
+			b.Release()
+		}
+		lanes := r.Stats().Lanes
+		if len(lanes) != 3 || lanes[0].Dispatches+lanes[1].Dispatches != 5 || lanes[0].Busy+lanes[1].Busy < 5*took ||
+			lanes[2].Dispatches != 5 || lanes[2].Busy <= 0 || lanes[2].Name != "host" || !strings.HasPrefix(lanes[1].Name, "device 1: ") {
+			t.Errorf("%+v", lanes)
+		}
 	}
 }

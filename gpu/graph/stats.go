@@ -26,16 +26,25 @@ type ChannelStats struct {
 	Dropped  uint64 // blocks that its predicates refused
 }
 
+// LaneStats is what a device, or the host, has done. Busy is the time that dispatches took, one after the other; that of several
+// host workers may be more than has passed. Of a device it is the time for queueing work, unless the graph has [WithSync].
+type LaneStats struct {
+	Name       string
+	Dispatches uint64
+	Busy       time.Duration
+}
+
 // Stats is what a graph has done and holds. TaskStats.Devices counts dispatches by device, in the order of [New], and at last
 // those of the host.
 type Stats struct {
 	Tasks     []TaskStats
 	Channels  []ChannelStats
-	Blocks    int    // that somebody holds, the caller's included
-	Pooled    int    // whose memory is kept for new ones
-	Clones    uint64 // made for writers
-	BytesUp   uint64 // moved from the host to devices
-	BytesDown uint64 // and back
+	Lanes     []LaneStats // in the order of New, and at last the host
+	Blocks    int         // that somebody holds, the caller's included
+	Pooled    int         // whose memory is kept for new ones
+	Clones    uint64      // made for writers
+	BytesUp   uint64      // moved from the host to devices
+	BytesDown uint64      // and back
 }
 
 // Stats returns the counters as they are now.
@@ -52,6 +61,11 @@ func (g *Graph) Stats() Stats {
 		k.Name = t.name
 		k.Devices = append([]uint64(nil), k.Devices...)
 		s.Tasks = append(s.Tasks, k)
+	}
+	for i := range g.lanes {
+		l := g.lanes[i]
+		l.Name = g.laneName(i)
+		s.Lanes = append(s.Lanes, l)
 	}
 	for _, c := range g.channels {
 		s.Channels = append(s.Channels, ChannelStats{
@@ -83,6 +97,10 @@ func (d *Dispatch) record() {
 		where = min(d.w.index, where)
 	}
 	k.Devices[where]++
+	if d.w != nil {
+		g.lanes[where].Dispatches++
+		g.lanes[where].Busy += d.ended - d.begun
+	}
 	run := d.ended - d.prepared
 	k.Wait += d.waited
 	k.Bind += d.prepared - d.begun
@@ -92,4 +110,12 @@ func (d *Dispatch) record() {
 		g.works += (run - g.works) / 16
 	}
 	g.trace.add(d, where)
+}
+
+// laneName is what a device, or after the last one the host, is called.
+func (g *Graph) laneName(i int) string {
+	if i < len(g.devices) {
+		return "device " + itoa(i) + ": " + g.devices[i].Info().Name
+	}
+	return "host"
 }

@@ -57,11 +57,7 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 	var s strings.Builder
 	s.WriteString(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
 	for i := range len(g.devices) + 1 {
-		name := "host"
-		if i < len(g.devices) {
-			name = "device " + itoa(i) + ": " + g.devices[i].Info().Name
-		}
-		s.WriteString(`{"ph":"M","pid":1,"tid":` + itoa(i) + `,"name":"thread_name","args":{"name":` + jsonString(name) + "}},\n")
+		s.WriteString(`{"ph":"M","pid":1,"tid":` + itoa(i) + `,"name":"thread_name","args":{"name":` + jsonString(g.laneName(i)) + "}},\n")
 	}
 	for i := range events {
 		events[i].write(&s)

