@@ -13,28 +13,52 @@ const (
 	queuedMax = 16 << 20 // what drivers may keep copies of before the device has it
 )
 
-// Filler fills buffers from a stream, one after the other, by way of one small piece of memory. It is not for several
+// Filler makes buffers from a stream, one after the other, by way of one small piece of memory. It is not for several
 // goroutines.
 type Filler struct {
 	piece  []byte
 	queued int
 }
 
-// Fill replaces all bytes of a buffer by what read puts into the pieces that it is given, in order. Where read fails the
-// buffer's bytes are undefined. It waits for the device now and then, so that memory for some 20 MiB is all that it takes.
-func (f *Filler) Fill(ctx context.Context, b *Buffer, read func([]byte) error) error {
+// New makes a buffer on the device of what read puts into the pieces that it is given, in order. The first piece is read before
+// memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
+// and then: beside the buffer, memory for some 20 MiB is all that it needs.
+func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
+	if dev == nil || size < 0 || uint64(size) > dev.Limits().MaxBufferSize {
+		return New(dev, size) // which says what is wrong
+	}
+	if n := min(size, pieceSize); len(f.piece) < n {
+		f.piece = make([]byte, n)
+	}
+	if size > 0 {
+		if err := read(f.piece[:min(pieceSize, size)]); err != nil {
+			return nil, err
+		}
+	}
+	b, err := New(dev, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fill(ctx, b, read); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// fill writes the pieces, the first of which is read already.
+func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) error {
 	mem, err := b.Writable(true)
 	if err != nil {
 		return err
 	}
 	size := b.Size()
-	if n := min(size, pieceSize); len(f.piece) < n {
-		f.piece = make([]byte, n)
-	}
 	for done := 0; done < size; done += pieceSize {
 		piece := f.piece[:min(pieceSize, size-done)]
-		if err := read(piece); err != nil {
-			return err
+		if done > 0 {
+			if err := read(piece); err != nil {
+				return err
+			}
 		}
 		if err := mem.Write(uint64(done), gpu.HostBytes(piece)); err != nil { // the last one also zeroes the rest of its word
 			return err

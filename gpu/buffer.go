@@ -455,33 +455,4 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 	return drv.Read(ctx, t)
 }
 
-// Map waits for what is queued, gives the CPU the buffer's own memory while access runs, and takes it back. It needs a
-// buffer of [Device.NewMappable]. The slice is dead afterwards.
-func (b *Buffer) Map(ctx context.Context, access func([]byte) error) (err error) {
-	d := b.dev
-	d.mu.Lock()
-	err = b.usable("Map")
-	if err == nil && !b.mappable {
-		err = fail("Map", ErrUnsupported, "the buffer is not mappable")
-	}
-	if err == nil {
-		err = d.flush()
-	}
-	drv := d.drv
-	d.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	mem, err := drv.Map(ctx, b.id)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if uerr := drv.Unmap(b.id); err == nil {
-			err = uerr
-		}
-	}()
-	return access(slices.Clip(mem))
-}
-
 func num(v uint64) string { return strconv.FormatUint(v, 10) }

@@ -3,9 +3,11 @@
 package gpu_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -320,5 +322,52 @@ func TestSharedByGoroutines(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// TestMapRange writes ranges of all kinds through mappings, and refuses those that are not ranges of the buffer.
+func TestMapRange(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		if !dev.Has(gpu.FeatureMappable) {
+			if _, err := dev.NewMappable(64); !errors.Is(err, gpu.ErrUnsupported) {
+				t.Errorf("%v, want %v", err, gpu.ErrUnsupported)
+			}
+			return
+		}
+		b, err := dev.NewMappable(64)
+		check(t, err)
+		want := make([]byte, 64)
+		for from := uint64(0); from <= 64; from++ {
+			for to := from; to <= 64; to++ {
+				check(t, b.MapRange(t.Context(), from, to-from, func(m []byte) error {
+					if !bytes.Equal(m, want[from:to]) || cap(m) != len(m) {
+						t.Errorf("%d to %d: %v, want %v", from, to, m, want[from:to])
+					}
+					for i := range m {
+						m[i]++
+						want[from+uint64(i)]++
+					}
+					return nil
+				}))
+			}
+		}
+		got := make([]byte, 64)
+		check(t, b.Read(t.Context(), gpu.Transfer{Host: gpu.HostBytes(got), Width: 64, Count: 1}))
+		if !bytes.Equal(got, want) {
+			t.Errorf("the buffer holds %v, want %v", got, want)
+		}
+		never := func([]byte) error { t.Error("mapped"); return nil }
+		for _, r := range [][2]uint64{{65, 0}, {0, 65}, {64, 1}, {60, 8}, {8, math.MaxUint64}, {math.MaxUint64, 8}} {
+			if err := b.MapRange(t.Context(), r[0], r[1], never); !errors.Is(err, gpu.ErrInvalid) {
+				t.Errorf("%d bytes at %d: %v, want %v", r[1], r[0], err, gpu.ErrInvalid)
+			}
+		}
+		if err := b.Map(t.Context(), nil); !errors.Is(err, gpu.ErrInvalid) {
+			t.Errorf("no function: %v, want %v", err, gpu.ErrInvalid)
+		}
+		check(t, b.Close())
+		if err := b.MapRange(t.Context(), 0, 0, never); !errors.Is(err, gpu.ErrClosed) {
+			t.Errorf("closed: %v, want %v", err, gpu.ErrClosed)
+		}
 	})
 }

@@ -32,8 +32,9 @@ func Format(opts ...params.Option) LoadOption {
 }
 
 const (
-	pieceSize = 1 << 20  // what is read or written at a time
-	provenMax = 32 << 20 // what is read before memory is taken for all that a header claims
+	pieceSize   = 1 << 20 // what is read or written at a time
+	mappedPiece = 2 << 20 // what is mapped at a time
+	provenMax   = 1 << 20 // what is read before memory is taken for all that a header claims
 )
 
 type loader struct {
@@ -46,6 +47,8 @@ type loader struct {
 	dev    *gpu.Device
 	r      file.Reader
 	filler buffer.Filler
+	proof  []byte // for what is read of a large tensor before memory is taken for all of it
+	held   []byte // of that, what is not where it stays yet
 }
 
 func loadOptions(opts []LoadOption) *loader {
@@ -58,8 +61,8 @@ func loadOptions(opts []LoadOption) *loader {
 	return l
 }
 
-// Load reads all tensors of a file, one after the other, straight to where they stay: beside them it needs some 20 MiB, on the
-// host 32 MiB. What fails closes everything that it made. A file that ends early is [file.ErrTruncated], whose data do not
+// Load reads all tensors of a file, one after the other, straight to where they stay: beside them it needs some 20 MiB at
+// the most. What fails closes everything that it made. A file that ends early is [file.ErrTruncated], whose data do not
 // fit its shape [file.ErrFormat].
 func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts ...LoadOption) (*Params, error) {
 	const op = "Load"
@@ -115,15 +118,17 @@ func (l *loader) tensor(ctx context.Context, h file.Header) (*Array, error) {
 
 // toDevice reads into the memory itself where the CPU can reach it, else by way of pieces.
 func (l *loader) toDevice(ctx context.Context, size int) (*buffer.Buffer, error) {
-	fill, alloc := l.pieces, buffer.New
-	if !l.byPieces && unified(l.dev) {
-		fill, alloc = l.mapped, buffer.Map
+	if l.byPieces || !unified(l.dev) {
+		return l.filler.New(ctx, l.dev, size, func(piece []byte) error { return l.full(ctx, piece) })
 	}
-	b, err := alloc(l.dev, size)
+	if err := l.prove(ctx, size); err != nil {
+		return nil, err
+	}
+	b, err := buffer.Map(l.dev, size)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(ctx, b); err != nil {
+	if err := l.mapped(ctx, b); err != nil {
 		_ = b.Close()
 		return nil, err
 	}
@@ -137,36 +142,51 @@ func unified(dev *gpu.Device) bool {
 	return dev.Has(gpu.FeatureMappable) && (kind == gpu.KindIntegrated || kind == gpu.KindCPU)
 }
 
+// mapped maps so little at a time that it is in the cache, zeroed, when it is read into.
 func (l *loader) mapped(ctx context.Context, b *buffer.Buffer) error {
-	return b.Update(ctx, 0, b.Size(), false, func(mem []byte) error { return l.full(ctx, mem) })
+	for done := 0; done < b.Size(); done += mappedPiece {
+		err := b.Update(ctx, done, min(mappedPiece, b.Size()-done), false, func(mem []byte) error { return l.full(ctx, mem) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (l *loader) pieces(ctx context.Context, b *buffer.Buffer) error {
-	return l.filler.Fill(ctx, b, func(piece []byte) error { return l.full(ctx, piece) })
+// prove reads so much of a large tensor that a short stream which claims to be long takes no memory.
+func (l *loader) prove(ctx context.Context, size int) error {
+	if size <= provenMax {
+		return nil
+	}
+	if l.proof == nil {
+		l.proof = make([]byte, provenMax)
+	}
+	if err := l.full(ctx, l.proof); err != nil {
+		return err
+	}
+	l.held = l.proof
+	return nil
 }
 
-// toHost reads into the memory itself. A short file with a large claim costs no more than what it holds and provenMax.
+// toHost reads into the memory itself.
 func (l *loader) toHost(ctx context.Context, size int) (*buffer.Buffer, error) {
 	if !l.limited && uint64(size) > l.dev.Limits().MaxBufferSize {
 		return nil, fail("Load", ErrLimit, itoa(size), " bytes")
 	}
-	mem := make([]byte, min(size, provenMax))
-	if err := l.full(ctx, mem); err != nil {
+	if err := l.prove(ctx, size); err != nil {
 		return nil, err
 	}
-	if n := len(mem); n < size {
-		all := make([]byte, size)
-		copy(all, mem)
-		if err := l.full(ctx, all[n:]); err != nil {
-			return nil, err
-		}
-		mem = all
+	mem := make([]byte, size)
+	if err := l.full(ctx, mem); err != nil {
+		return nil, err
 	}
 	return buffer.Wrap(l.dev, gpu.HostBytes(mem), nil)
 }
 
 // full fills b from the tensor's data. Unlike io.ReadFull it does not wait for ever on a reader that has nothing to say.
 func (l *loader) full(ctx context.Context, b []byte) error {
+	n := copy(b, l.held)
+	b, l.held = b[n:], l.held[n:]
 	for empty := 0; len(b) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

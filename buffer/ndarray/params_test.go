@@ -5,11 +5,14 @@ package ndarray_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
 	"math"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"testing"
 
@@ -169,7 +172,6 @@ type tensors struct {
 	headers []file.Header
 	read    func(b []byte) (int, error) // nil: counts up
 	left    int64
-	late    func() // called when a mebibyte is left
 }
 
 func (r *tensors) Next() (file.Header, error) {
@@ -188,9 +190,6 @@ func (r *tensors) Read(b []byte) (int, error) {
 	n := min(int64(len(b)), r.left)
 	for done := int64(0); done < n; {
 		done += int64(copy(b[done:n], countdown[-(r.left-done)&255:]))
-	}
-	if r.late != nil && r.left > 1<<20 && r.left-n <= 1<<20 {
-		r.late()
 	}
 	if r.left -= n; n == 0 && len(b) > 0 {
 		return 0, io.EOF
@@ -261,42 +260,108 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLoadMemory measures, just before a tensor is complete, what loading it takes beside the destination.
+// meter loads from a dictionary and looks at each read how much Go memory is in use beside the tensors' own.
+type meter struct {
+	*params.Reader
+	heap          func() int64
+	base          int64
+	inGo          bool  // the tensors are put into Go memory
+	done, current int64 // bytes of tensors
+	most, least   int64
+}
+
+const besideMax = 64 << 20
+
+func (m *meter) Next() (file.Header, error) {
+	h, err := m.Reader.Next()
+	m.done, m.current = m.done+m.current, h.Size
+	return h, err
+}
+
+func (m *meter) Read(b []byte) (int, error) {
+	beside := m.heap() - m.base
+	if m.inGo {
+		beside -= m.done
+		if beside > besideMax { // memory for the current tensor has been taken, all of it
+			beside -= m.current
+		}
+	}
+	m.most, m.least = max(m.most, beside), min(m.least, beside)
+	return m.Reader.Read(b)
+}
+
+// heap returns the bytes of Go memory in use, with those that the collector has not come to yet.
+func heap() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// stream writes a dictionary as it is read, and puts the sum of its tensors' data into want before its end.
+func stream(t *testing.T, headers []file.Header, want *sink) io.Reader {
+	r, w := io.Pipe()
+	t.Cleanup(func() { check(t, r.Close()) })
+	block := make([]byte, 1<<20)
+	check(t, second((&source{left: 1 << 20}).Read(block)))
+	go func() {
+		p, err := params.NewWriter(w, headers)
+		for i := range headers {
+			for left := headers[i].Size; left > 0 && err == nil; {
+				part := block[:min(left, int64(len(block)))]
+				binary.LittleEndian.PutUint64(block, uint64(want.n)) // no block is like another
+				_, _ = want.Write(part)
+				_, err = p.Write(part)
+				left -= int64(len(part))
+			}
+		}
+		if err == nil {
+			err = p.Close()
+		}
+		_ = w.CloseWithError(err) // without one the end
+	}()
+	return r
+}
+
+// TestLoadMemory loads a dictionary of 1 GiB, of tensors large and small, and saves it again.
 func TestLoadMemory(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		const size = 96 << 20
-		load := func(own int64, opts ...ndarray.LoadOption) *ndarray.Params {
-			t.Helper()
-			src := &tensors{headers: []file.Header{{Name: "x", Type: dtype.Float32, Shape: []int64{size / 4}, Size: size}}}
-			before, during := live(), int64(0)
-			src.late = func() { during = live() }
-			p, err := ndarray.Load(t.Context(), dev, src, opts...)
+		sizes := []int64{600 << 20, 5, 33<<20 + 1, 1 << 10, 256 << 20, 0, 4<<20 + 3, 64 << 20, 1 << 20}
+		total := int64(0)
+		for _, n := range sizes {
+			total += n
+		}
+		sizes = append(sizes, 1<<30-total)
+		for _, c := range []struct {
+			name  string
+			sizes []int64
+			opt   ndarray.LoadOption
+			inGo  bool
+			heap  func() int64
+		}{
+			{"device", sizes, nil, dev.Info().Driver == "cpu", heap},
+			{"host", sizes, ndarray.OnHost(), true, heap},
+			{"pieces", []int64{96 << 20}, ndarray.ByPieces(), dev.Info().Driver == "cpu", live}, // the oracle copies what it is given
+		} {
+			var want, got sink
+			debug.FreeOSMemory() // what came before should not count
+			m := &meter{heap: c.heap, base: live(), inGo: c.inGo}
+			var err error
+			m.Reader, err = params.NewReader(stream(t, headers(c.sizes), &want))
 			check(t, err)
-			if used := during - before - own; used > 40<<20 || during == 0 {
-				t.Errorf("loading %d bytes took %d beside them", size, used)
+			p, err := ndarray.Load(t.Context(), dev, m, c.opt)
+			check(t, err)
+			if m.most > besideMax || m.least < -besideMax/8 {
+				t.Errorf("%s: loading took from %d to %d bytes of Go memory beside the tensors", c.name, m.least, m.most)
 			}
-			return p
-		}
-		own := int64(0)
-		if dev.Info().Driver == "cpu" {
-			own = size // Go memory is the device's
-		}
-		p := load(own)
-		var before, after runtime.MemStats
-		s := new(sink)
-		runtime.ReadMemStats(&before)
-		check(t, ndarray.Save(t.Context(), s, p))
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 || s.n != size {
-			t.Errorf("saving %d bytes took %d", s.n, used)
-		}
-		check(t, p.Close())
-		for i, where := range []ndarray.LoadOption{ndarray.ByPieces(), ndarray.OnHost()} {
-			p = load([]int64{own, size}[i], where)
-			other := new(sink)
-			check(t, ndarray.Save(t.Context(), other, p))
-			if *other != *s {
-				t.Error("the bytes differ")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			check(t, ndarray.Save(t.Context(), &got, p))
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+				t.Errorf("%s: saving %d bytes took %d", c.name, got.n, used)
+			}
+			if got != want || p.Len() != len(c.sizes) {
+				t.Errorf("%s: loaded and saved %d tensors, %+v, want %d, %+v", c.name, p.Len(), got, len(c.sizes), want)
 			}
 			check(t, p.Close())
 		}

@@ -119,7 +119,7 @@ func TestNilContext(t *testing.T) {
 	want(t, dev.Wait(none), driver.ErrInvalid)
 	want(t, read(none, dev, 1, make([]byte, 4)), driver.ErrInvalid)
 	want(t, dev.NewKernel(none, 1, nil), driver.ErrInvalid)
-	_, err = dev.Map(none, 1)
+	_, err = dev.Map(none, 1, 0, 4)
 	want(t, err, driver.ErrInvalid)
 }
 
@@ -187,7 +187,7 @@ func TestImport(t *testing.T) {
 	if h, ok := dev.BufferHandle(1).([]byte); !ok || &h[0] != &mem[0] {
 		t.Error("the handle is not the caller's memory")
 	}
-	_, err = dev.Map(t.Context(), 1)
+	_, err = dev.Map(t.Context(), 1, 0, 4)
 	want(t, err, driver.ErrUnsupported)
 	dev.FreeBuffer(1)
 	if mem[0] != 7 {

@@ -263,12 +263,12 @@ func (d *device) Wait(ctx context.Context) error {
 }
 
 // Map notes the mapping before it waits, so that no list that names the buffer can slip in between.
-func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
+func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
 	d.mu.Lock()
 	err := d.ready(ctx, op)
 	if err == nil {
-		err = d.objects.Map(id)
+		err = d.objects.Map(id, offset, size)
 	}
 	if err != nil {
 		d.mu.Unlock()
@@ -292,7 +292,7 @@ func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	return b[offset:][:size:size], nil
 }
 
 func (d *device) Unmap(id driver.BufferID) error {

@@ -74,7 +74,7 @@ func checkLost(t *testing.T, dev driver.Device, reason string) {
 	want(t, dev.NewKernel(t.Context(), 2, nil), driver.ErrDeviceLost)
 	_, err = dev.ImportBuffer(2, host)
 	want(t, err, driver.ErrDeviceLost)
-	_, err = dev.Map(t.Context(), 1)
+	_, err = dev.Map(t.Context(), 1, 0, 4)
 	want(t, err, driver.ErrDeviceLost)
 	want(t, dev.Unmap(1), driver.ErrDeviceLost)
 	if string(host) != "\t\t\t\t" {

@@ -72,7 +72,7 @@ func TestCancel(t *testing.T) {
 		errs := make(chan error, 3)
 		go func() { errs <- read(ctx, g.Device, 1, host) }()
 		go func() { errs <- g.Wait(ctx) }()
-		go func() { _, err := g.Map(ctx, 2); errs <- err }()
+		go func() { _, err := g.Map(ctx, 2, 0, 16); errs <- err }()
 		synctest.Wait()
 		if len(errs) != 0 {
 			t.Errorf("a wait did not wait: %v", <-errs)
@@ -123,13 +123,13 @@ func TestCloseWaits(t *testing.T) {
 func TestMapOfFreed(t *testing.T) {
 	gated(t, func(g *gate) {
 		errs := make(chan error, 1)
-		go func() { _, err := g.Map(g.Context(), 1); errs <- err }()
+		go func() { _, err := g.Map(g.Context(), 1, 0, 16); errs <- err }()
 		synctest.Wait()
 		g.FreeBuffer(1)
 		must(t, g.NewBuffer(1, 16, true))
 		close(g.open)
 		want(t, <-errs, driver.ErrClosed)
-		mem, err := g.Map(g.Context(), 1)
+		mem, err := g.Map(g.Context(), 1, 0, 16)
 		must(t, err)
 		if !bytes.Equal(mem, make([]byte, 16)) {
 			t.Errorf("the kernel of the freed buffer wrote % x to the new one", mem)
@@ -142,7 +142,7 @@ func TestMapOfFreed(t *testing.T) {
 func TestMapAndClose(t *testing.T) {
 	gated(t, func(g *gate) {
 		errs := make(chan error, 1)
-		go func() { _, err := g.Map(g.Context(), 1); errs <- err }()
+		go func() { _, err := g.Map(g.Context(), 1, 0, 16); errs <- err }()
 		synctest.Wait()
 		go func() { close(g.open) }()
 		must(t, g.Close())

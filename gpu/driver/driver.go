@@ -60,9 +60,10 @@ type Device interface {
 	// Wait returns when everything submitted so far is done.
 	Wait(ctx context.Context) error
 
-	// Map waits for everything submitted so far and lets the CPU at a mappable buffer. The slice is the buffer's own
-	// memory and is dead after Unmap. While it is mapped, a list that names the buffer is ErrMapped.
-	Map(ctx context.Context, id BufferID) ([]byte, error)
+	// Map waits for everything submitted so far and lets the CPU at size bytes of a mappable buffer from offset on, not
+	// none and multiples of 4 and 8. The slice is the buffer's own memory and is dead after Unmap. While any of it is
+	// mapped, a list that names the buffer is ErrMapped, and so is another Map.
+	Map(ctx context.Context, id BufferID, offset, size uint64) ([]byte, error)
 	Unmap(id BufferID) error
 
 	// Lost is closed when the device is lost; LostReason then says why.

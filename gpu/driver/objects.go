@@ -160,7 +160,7 @@ func (o *Objects) DropKernel(id KernelID) bool {
 }
 
 // Map checks a mapping and notes it.
-func (o *Objects) Map(id BufferID) error {
+func (o *Objects) Map(id BufferID, offset, size uint64) error {
 	const op = "Map"
 	if err := o.Usable(op); err != nil {
 		return err
@@ -171,6 +171,9 @@ func (o *Objects) Map(id BufferID) error {
 	}
 	if !b.mappable {
 		return fail(op, ErrUnsupported, "the buffer is not mappable")
+	}
+	if size == 0 || size%4 != 0 || offset%8 != 0 || offset > b.size || size > b.size-offset {
+		return fail(op, ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
 	}
 	b.mapped = true
 	return nil

@@ -115,7 +115,7 @@ func TestIDs(t *testing.T) {
 		wantErr(t, "buffer", o.AddBuffer(BufferID(id), 4, false, false), ErrInvalid)
 		wantErr(t, "import", o.AddBuffer(BufferID(id), 4, false, true), ErrInvalid)
 		wantErr(t, "kernel", o.AddKernel(KernelID(id), &testKernel), ErrInvalid)
-		wantErr(t, "Map", o.Map(BufferID(id)), ErrClosed)
+		wantErr(t, "Map", o.Map(BufferID(id), 0, 4), ErrClosed)
 		wantErr(t, "Unmap", o.Unmap(BufferID(id)), ErrInvalid)
 		wantErr(t, "Read", o.CheckRead(Transfer{Buffer: BufferID(id)}), ErrClosed)
 		if o.DropBuffer(BufferID(id)) || o.DropKernel(KernelID(id)) || o.BufferSize(BufferID(id)) != 0 {
@@ -155,11 +155,20 @@ func TestImports(t *testing.T) {
 
 func TestMappingState(t *testing.T) {
 	o := newTestObjects(t)
-	wantErr(t, "not mappable", o.Map(1), ErrUnsupported)
-	if err := o.Map(2); err != nil {
+	wantErr(t, "not mappable", o.Map(1, 0, 4), ErrUnsupported)
+	if err := o.Map(2, 0, 4); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, "mapped twice", o.Map(2), ErrMapped)
+	wantErr(t, "mapped twice", o.Map(2, 0, 4), ErrMapped)
+	if err := o.Unmap(2); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range [][2]uint64{{0, 0}, {0, 6}, {4, 4}, {1024, 4}, {1016, 12}, {8, math.MaxUint64 - 3}, {math.MaxUint64 - 7, 8}} {
+		wantErr(t, "no part of it", o.Map(2, part[0], part[1]), ErrInvalid)
+	}
+	if err := o.Map(2, 1016, 8); err != nil {
+		t.Fatal(err)
+	}
 	if !o.DropBuffer(2) || o.DropBuffer(2) {
 		t.Error("a mapped buffer can be freed once")
 	}
@@ -178,7 +187,7 @@ func TestUsable(t *testing.T) {
 			"Usable":    o.Usable("test"),
 			"AddBuffer": o.AddBuffer(0, 0, false, false),
 			"AddKernel": o.AddKernel(0, nil),
-			"Map":       o.Map(0),
+			"Map":       o.Map(0, 0, 4),
 			"Unmap":     o.Unmap(0),
 			"CheckRead": o.CheckRead(Transfer{}),
 			"Check":     o.Check(nil),

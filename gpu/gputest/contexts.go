@@ -73,7 +73,7 @@ func contextMap(r *rig) {
 	r.submit()
 	ctx, cancel := context.WithCancel(r.ctx)
 	cancel()
-	_, err := r.dev.Map(ctx, id)
+	_, err := r.dev.Map(ctx, id, 0, 256)
 	r.refused("Map", err, context.Canceled)
 	r.refused("Unmap", r.dev.Unmap(id), driver.ErrInvalid)
 	r.want(id, pattern(64, 1))

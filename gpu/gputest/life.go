@@ -42,7 +42,7 @@ func closeRefuses(r *rig) {
 		r.refused("ImportBuffer", err, driver.ErrClosed)
 	}
 	r.refused("NewKernel", s.dev.NewKernel(r.ctx, k+1, program), driver.ErrClosed)
-	_, err = s.dev.Map(r.ctx, id)
+	_, err = s.dev.Map(r.ctx, id, 0, 4)
 	r.refused("Map", err, driver.ErrClosed)
 	r.refused("Unmap", s.dev.Unmap(id), driver.ErrClosed)
 	if h := s.dev.BufferHandle(id); h != nil {

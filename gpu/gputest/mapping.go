@@ -11,6 +11,7 @@ import (
 var mappingCases = []testCase{
 	{"MapRoundTrip", mapRoundTrip},
 	{"MapZeroed", mapZeroed},
+	{"MapParts", mapParts},
 	{"MapRefused", mapRefused},
 	{"MapExcludes", mapExcludes},
 }
@@ -31,10 +32,15 @@ func (r *rig) mappable(n int) (driver.BufferID, bool) {
 
 func (r *rig) mapped(id driver.BufferID) []byte {
 	r.Helper()
-	mem, err := r.dev.Map(r.ctx, id)
+	return r.mappedPart(id, 0, r.buffers[id-1])
+}
+
+func (r *rig) mappedPart(id driver.BufferID, offset, size uint64) []byte {
+	r.Helper()
+	mem, err := r.dev.Map(r.ctx, id, offset, size)
 	r.check(err)
-	if uint64(len(mem)) != r.buffers[id-1] || cap(mem) != len(mem) {
-		r.Fatalf("mapped %d bytes of %d, capacity %d", len(mem), r.buffers[id-1], cap(mem))
+	if uint64(len(mem)) != size || cap(mem) != len(mem) {
+		r.Fatalf("mapped %d bytes of %d, capacity %d", len(mem), size, cap(mem))
 	}
 	return mem
 }
@@ -91,6 +97,37 @@ func mapZeroed(r *rig) {
 	}
 }
 
+// Parts of a buffer are mapped one after the other, in any order and of any size; what was never written is zeros, and
+// kernels see it all.
+func mapParts(r *rig) {
+	const n = 3 << 18
+	id, ok := r.mappable(n)
+	if !ok {
+		return
+	}
+	want := make([]uint32, n)
+	value := uint32(1)
+	for _, p := range []struct{ from, to int }{{2, 3}, {1000, 1000 + 1<<18}, {0, 500}, {n - 2, n}, {1 << 19, 1<<19 + 5}, {400, 1100}} {
+		mem := r.mappedPart(id, uint64(4*p.from), uint64(4*(p.to-p.from)))
+		r.same("a part of mapped memory", words(mem), want[p.from:p.to])
+		for i := p.from; i < p.to; i++ {
+			want[i] = value
+			setWord(mem, i-p.from, value)
+			value++
+		}
+		r.check(r.dev.Unmap(id))
+	}
+	r.want(id, want)
+	k := r.kernel(affine)
+	r.dispatch(k, r.bind(affine, r.whole(id)), groups(n), 3, 1, n)
+	r.submit()
+	want = each(want, func(v uint32) uint32 { return v*3 + 1 })
+	r.same("a part of mapped memory", words(r.mappedPart(id, 8, 4)), want[2:3])
+	r.check(r.dev.Unmap(id))
+	r.same("mapped memory", words(r.mapped(id)), want)
+	r.check(r.dev.Unmap(id))
+}
+
 func mapRefused(r *rig) {
 	id := r.filled(1)
 	r.submit()
@@ -103,7 +140,7 @@ func mapRefused(r *rig) {
 		{"unknown buffer", math.MaxUint32, driver.ErrClosed},
 		{"buffer that is not mappable", id, driver.ErrUnsupported},
 	} {
-		_, err := r.dev.Map(r.ctx, c.id)
+		_, err := r.dev.Map(r.ctx, c.id, 0, 4)
 		r.refused("Map of a "+c.name, err, c.want)
 		r.refused("Unmap of a "+c.name, r.dev.Unmap(c.id), driver.ErrInvalid)
 	}
@@ -112,14 +149,18 @@ func mapRefused(r *rig) {
 	if !ok {
 		return
 	}
+	for _, part := range [][2]uint64{{0, 0}, {0, 2}, {4, 4}, {8, 12}, {16, 4}, {24, 4}, {0, math.MaxUint64 - 3}, {math.MaxUint64 - 7, 8}} {
+		_, err := r.dev.Map(r.ctx, m, part[0], part[1])
+		r.refused("Map of a part that is not one", err, driver.ErrInvalid)
+	}
 	r.refused("Unmap of what is not mapped", r.dev.Unmap(m), driver.ErrInvalid)
 	r.mapped(m)
-	_, err := r.dev.Map(r.ctx, m)
+	_, err := r.dev.Map(r.ctx, m, 0, 4)
 	r.refused("second Map", err, driver.ErrMapped)
 	r.check(r.dev.Unmap(m))
 	r.refused("second Unmap", r.dev.Unmap(m), driver.ErrInvalid)
 	r.dev.FreeBuffer(m)
-	_, err = r.dev.Map(r.ctx, m)
+	_, err = r.dev.Map(r.ctx, m, 0, 4)
 	r.refused("Map of a freed buffer", err, driver.ErrClosed)
 }
 

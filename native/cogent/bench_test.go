@@ -78,7 +78,7 @@ func BenchmarkMap(b *testing.B) {
 	d := openDevice(b)
 	must(b, d.NewBuffer(1, 1<<20, true))
 	for b.Loop() {
-		_, err := d.Map(context.Background(), 1)
+		_, err := d.Map(context.Background(), 1, 0, 1<<20)
 		must(b, err)
 		must(b, d.Unmap(1))
 	}

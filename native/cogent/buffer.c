@@ -6,6 +6,11 @@
 
 #include "state.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error) {
 	WGPUBufferDescriptor descriptor = {.usage = usage, .size = size};
 	cog_error *outer = cog_enter(d, error);
@@ -127,28 +132,42 @@ cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, co
 	cog_submit_encoder(d, encoder, error);
 	cog_leave(d, error, outer);
 	if (error->type) return NULL;
-	return cog_map(d, staging, WGPUMapMode_Read, span->size * span->count, error);
+	return cog_map(d, staging, WGPUMapMode_Read, 0, span->size * span->count, error);
 }
 
 static void on_mapped(uint32_t status, void *userdata) { cog_raise(userdata, status); }
 
-// cog_map asks for the first size bytes of a buffer.
-cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t size, cog_error *error) {
+// cog_map asks for size bytes of a buffer. wgpu-native zeroes what of them was never written, on its way to the signal.
+cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t offset, uint64_t size, cog_error *error) {
 	cog_signal *s = calloc(1, sizeof *s);
 	if (!s) {
 		cog_fail(error, COG_MEMORY, "out of host memory");
 		return NULL;
 	}
 	cog_error *outer = cog_enter(d, error);
-	wgpuBufferMapAsync(buffer, mode, 0, size, on_mapped, s);
+	wgpuBufferMapAsync(buffer, mode, offset, size, on_mapped, s);
 	cog_leave(d, error, outer);
 	if (!error->type) return s;
 	cog_signal_free(s);
 	return NULL;
 }
 
-// cog_mapped returns the memory of a buffer whose mapping of size bytes has succeeded. Asking otherwise is fatal.
-void *cog_mapped(WGPUBuffer buffer, uint64_t size) { return wgpuBufferGetMappedRange(buffer, 0, size); }
+// cog_mapped returns the memory of a buffer whose mapping of just these bytes has succeeded. Asking otherwise is fatal.
+void *cog_mapped(WGPUBuffer buffer, uint64_t offset, uint64_t size) {
+	return wgpuBufferGetMappedRange(buffer, offset, size);
+}
+
+// cog_populate asks for the pages of memory. It is a favour that the system may refuse: Linux does it from 5.14 on.
+void cog_populate(void *memory, uint64_t offset, uint64_t size) {
+#ifdef __linux__
+	enum { POPULATE_WRITE = 23 }; // MADV_POPULATE_WRITE, which older headers lack
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory + offset;
+	uintptr_t start = from & ~(page - 1), end = (from + size) & ~(page - 1);
+	madvise((void *)start, end - start, POPULATE_WRITE);
+#else
+	(void)memory, (void)offset, (void)size;
+#endif
+}
 
 // cog_unmap ends a mapping or the wait for one. To unmap what is not mapped is an error of no interest.
 void cog_unmap(cog_device *d, WGPUBuffer buffer) {
@@ -168,7 +187,7 @@ int cog_is_mapped(cog_device *d, WGPUBuffer buffer) {
 							: 0;
 	cog_error error = {0};
 	if (!mode) return 0;
-	cog_signal *s = cog_map(d, buffer, mode, 0, &error);
+	cog_signal *s = cog_map(d, buffer, mode, 0, 0, &error);
 	free(error.message);
 	if (!s) return 1;
 	cog_unmap(d, buffer);

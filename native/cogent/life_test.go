@@ -82,7 +82,7 @@ func TestOpenAfterClose(t *testing.T) {
 		},
 		"mapped": func(t *testing.T, d *device) {
 			must(t, d.NewBuffer(1, 64, true))
-			_, err := d.Map(t.Context(), 1)
+			_, err := d.Map(t.Context(), 1, 0, 64)
 			must(t, err)
 		},
 		"busy": func(t *testing.T, d *device) { newSpinner(t, d).start(t, 100*time.Millisecond) },

@@ -17,18 +17,20 @@ import (
 // claim marks a buffer as one call's of Map. The buffer may be unmapped, freed or replaced while that call waits; it is
 // still that call's business as long as it bears its claim.
 type claim struct {
-	id  driver.BufferID
-	buf *buffer
+	id           driver.BufferID
+	buf          *buffer
+	offset, size uint64
+	mapped       bool // or asked for
 }
 
 // Map maps for reading and then for writing. The library knows only either; the first makes the memory show what kernels
 // wrote where caches are not coherent, and the second is the one whose writes are seen by kernels.
-func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
+func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
 	if err := ready(ctx, op); err != nil {
 		return nil, err
 	}
-	c, err := d.claim(op, id)
+	c, err := d.claim(op, id, offset, size)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +44,16 @@ func (d *device) Map(ctx context.Context, id driver.BufferID) ([]byte, error) {
 }
 
 // claim notes the mapping, so that from now on no list may name the buffer.
-func (d *device) claim(op string, id driver.BufferID) (*claim, error) {
+func (d *device) claim(op string, id driver.BufferID, offset, size uint64) (*claim, error) {
 	if err := d.lock(op); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.Map(id); err != nil {
+	if err := d.objects.Map(id, offset, size); err != nil {
 		return nil, err
 	}
 	d.users.Add(1)
-	c := &claim{id, d.buffers[id]}
+	c := &claim{id: id, buf: d.buffers[id], offset: offset, size: size}
 	c.buf.claim = c
 	return c, nil
 }
@@ -72,8 +74,11 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 	if err := d.finish(ctx, op); err != nil {
 		return nil, err
 	}
+	if err := d.populate(ctx, op, c); err != nil {
+		return nil, err
+	}
 	for _, mode := range []C.uint32_t{C.WGPUMapMode_Read, C.WGPUMapMode_Write} {
-		if err := d.mapMode(ctx, op, c, mode); err != nil {
+		if err := d.mapMode(ctx, op, c, mode, c.size); err != nil {
 			return nil, err
 		}
 	}
@@ -81,19 +86,21 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	p := C.cog_mapped(c.buf.ref, C.uint64_t(c.buf.size))
-	return unsafe.Slice((*byte)(p), c.buf.size), nil
+	p := C.cog_mapped(c.buf.ref, C.uint64_t(c.offset), C.uint64_t(c.size))
+	return unsafe.Slice((*byte)(p), c.size), nil
 }
 
-func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t) error {
+// mapMode maps the first size bytes of what is claimed, in place of what was mapped before.
+func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t, size uint64) error {
 	if err := d.lockClaimed(op, c); err != nil {
 		return err
 	}
 	var e C.cog_error
-	if mode == C.WGPUMapMode_Write {
+	if c.mapped {
 		C.cog_unmap(d.c, c.buf.ref)
 	}
-	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.buf.size), &e)
+	c.mapped = true
+	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.offset), C.uint64_t(size), &e)
 	d.mu.Unlock()
 	if err := take(op, &e, driver.ErrInvalid); err != nil {
 		return err
@@ -103,6 +110,39 @@ func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32
 		err = fail(op, driver.ErrInvalid, "the mapping was given up")
 	}
 	return err
+}
+
+const (
+	populateMin  = 64 << 10 // less is left to page faults
+	populateStep = 16 << 20 // for how much at a time others may wait
+)
+
+// populate has the system give a software adapter's memory at once, for what is mapped for the first time. Otherwise the
+// library takes it, as it zeroes it, page by page, and the faults take several times as long as the zeroing.
+func (d *device) populate(ctx context.Context, op string, c *claim) error {
+	if d.info.Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
+		return nil
+	}
+	if err := d.mapMode(ctx, op, c, C.WGPUMapMode_Read, 8); err != nil { // so little only tells where the memory is
+		return err
+	}
+	var p unsafe.Pointer
+	for done := uint64(0); done < c.size; done += populateStep {
+		if err := ready(ctx, op); err != nil {
+			return err
+		}
+		if err := d.lockClaimed(op, c); err != nil {
+			return err
+		}
+		if p == nil {
+			p = C.cog_mapped(c.buf.ref, C.uint64_t(c.offset), 8)
+		}
+		n := min(populateStep, c.size-done)
+		C.cog_populate(p, C.uint64_t(done), C.uint64_t(n))
+		c.buf.populated = max(c.buf.populated, c.offset+done+n)
+		d.mu.Unlock()
+	}
+	return nil
 }
 
 // lockClaimed locks the device if the buffer is still this call's.

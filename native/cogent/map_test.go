@@ -29,7 +29,7 @@ func TestMappedStorage(t *testing.T) {
 
 	var address *byte
 	for round := range uint32(5) {
-		b, err := d.Map(ctx, 1)
+		b, err := d.Map(ctx, 1, 0, 4*n)
 		must(t, err)
 		if len(b) != 4*n || cap(b) != 4*n {
 			t.Fatalf("%d bytes of %d are mapped, want %d", len(b), cap(b), 4*n)
@@ -58,7 +58,7 @@ func TestMapCancelled(t *testing.T) {
 		must(t, d.NewBuffer(9, 64, true))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		if _, err := d.Map(ctx, 9); err == nil {
+		if _, err := d.Map(ctx, 9, 0, 64); err == nil {
 			return false
 		} else if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got error %v, want %v", err, context.DeadlineExceeded)
@@ -66,7 +66,7 @@ func TestMapCancelled(t *testing.T) {
 		var l driver.CommandList
 		l.Copy(9, 0, 1, 0, 64)
 		must(t, d.Submit(&l))
-		b, err := d.Map(t.Context(), 9)
+		b, err := d.Map(t.Context(), 9, 0, 64)
 		must(t, err)
 		got := wordsOf(b)
 		must(t, d.Unmap(9))
@@ -92,7 +92,7 @@ func TestMapOvertaken(t *testing.T) {
 				must(t, d.NewBuffer(9, 64, true))
 				done := make(chan error, 1)
 				go func() {
-					_, err := d.Map(context.Background(), 9)
+					_, err := d.Map(context.Background(), 9, 0, 64)
 					done <- err
 				}()
 				for !claimed(d, 9) {

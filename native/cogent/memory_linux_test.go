@@ -32,7 +32,7 @@ func TestOutOfMemory(t *testing.T) {
 	healthy(t, d, 1)
 	size := min(d.Info().Limits.MaxBufferSize, 1<<32) &^ 4095
 	if d.Info().Kind == driver.KindCPU {
-		must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: addressSpace(t) + size*3/2, Max: 1 << 50}))
+		must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: statm(t, 0) + size*3/2, Max: 1 << 50}))
 	}
 	var err error
 	id := driver.BufferID(10)
@@ -51,12 +51,33 @@ func TestOutOfMemory(t *testing.T) {
 	healthy(t, d, 100)
 }
 
-// addressSpace returns how many bytes of it the process has taken.
-func addressSpace(t *testing.T) uint64 {
+// A software adapter takes memory for what is mapped, not for the buffer that it is a part of.
+func TestMapTakesPart(t *testing.T) {
+	const size, part = 1 << 30, 32 << 20
+	d := openDevice(t)
+	must(t, d.NewBuffer(1, size, true))
+	resident := statm(t, 1)
+	b, err := d.Map(t.Context(), 1, size/2, part)
+	must(t, err)
+	for i := 0; i < part; i += 4096 {
+		if b[i] != 0 {
+			t.Fatalf("byte %d of new memory is %d", i, b[i])
+		}
+		b[i] = 1
+	}
+	grown := int64(statm(t, 1) - resident)
+	must(t, d.Unmap(1))
+	if grown > 4*part { // a GPU's own memory does not count
+		t.Errorf("mapping %d of %d bytes took %d", part, size, grown)
+	}
+}
+
+// statm returns a field of the process's statistics of memory in bytes: 0 is its address space, 1 what of it is in memory.
+func statm(t *testing.T, field int) uint64 {
 	t.Helper()
 	statm, err := os.ReadFile("/proc/self/statm")
 	must(t, err)
-	pages, err := strconv.ParseUint(strings.Fields(string(statm))[0], 10, 64)
+	pages, err := strconv.ParseUint(strings.Fields(string(statm))[field], 10, 64)
 	must(t, err)
 	return pages * uint64(os.Getpagesize())
 }

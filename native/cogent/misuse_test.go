@@ -47,7 +47,7 @@ func TestRefusedLists(t *testing.T) {
 	l.Bind(4, bump.Layout, []driver.Binding{{Buffer: 12, Size: 1024}})
 	must(t, d.Submit(&l))
 	d.FreeBuffer(11)
-	if _, err := d.Map(t.Context(), 12); err != nil {
+	if _, err := d.Map(t.Context(), 12, 0, 1024); err != nil {
 		t.Fatal(err)
 	}
 	g := groups(n)
@@ -327,7 +327,7 @@ func TestBuffersOthersSpoil(t *testing.T) {
 	d.BufferHandle(1).(*wgpu.Buffer).Destroy()
 	spoilt("destroyed", 1, driver.ErrInvalid)
 
-	_, err = d.Map(t.Context(), 2)
+	_, err = d.Map(t.Context(), 2, 0, 8)
 	must(t, err)
 	spoilt("mapped", 4, driver.ErrMapped)
 	must(t, d.Unmap(2))
@@ -342,7 +342,7 @@ func TestRefusedTransfers(t *testing.T) {
 	d := openDevice(t)
 	must(t, d.NewBuffer(1, 64, false))
 	must(t, d.NewBuffer(2, 64, true))
-	if _, err := d.Map(t.Context(), 2); err != nil {
+	if _, err := d.Map(t.Context(), 2, 0, 8); err != nil {
 		t.Fatal(err)
 	}
 	host := driver.HostBytes(make([]byte, 64))
@@ -375,7 +375,7 @@ func TestRefusedMappings(t *testing.T) {
 	must(t, d.NewBuffer(1, 64, false))
 	must(t, d.NewBuffer(2, 64, true))
 	mapErr := func(id driver.BufferID) error {
-		_, err := d.Map(t.Context(), id)
+		_, err := d.Map(t.Context(), id, 0, 64)
 		return err
 	}
 	refused(t, d, "not mappable", mapErr(1), driver.ErrUnsupported)
@@ -399,7 +399,7 @@ func TestRefusedContexts(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context) error{
 		"Wait": d.Wait,
 		"Map": func(ctx context.Context) error {
-			_, err := d.Map(ctx, 1)
+			_, err := d.Map(ctx, 1, 0, 64)
 			return err
 		},
 		"Read": func(ctx context.Context) error {
@@ -444,7 +444,7 @@ func TestUseAfterClose(t *testing.T) {
 	must(t, d.Close())
 	must(t, d.Close())
 	ctx := t.Context()
-	_, mapped := d.Map(ctx, 1)
+	_, mapped := d.Map(ctx, 1, 0, 64)
 	_, imported := d.ImportBuffer(2, new(wgpu.Buffer))
 	_, got := read(ctx, d, 1, 1)
 	for name, err := range map[string]error{

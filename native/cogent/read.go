@@ -143,7 +143,7 @@ func (d *device) fetch(
 		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request
 		return err
 	}
-	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, C.uint64_t(size*count))), size*count))
+	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size*count))), size*count))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	C.cog_unmap(d.c, staging.ref)

@@ -74,9 +74,10 @@ func (f *flow) fill(scan bool, limit int64, opts []params.Option) (list []byte, 
 		return nil, nil, err
 	}
 	var filler buffer.Filler
+	var unread error
 	full := func(piece []byte) error {
-		_, err := io.ReadFull(r, piece)
-		return err
+		_, unread = io.ReadFull(r, piece)
+		return unread
 	}
 	for list = []byte{}; ; {
 		h, err := r.Next()
@@ -93,15 +94,15 @@ func (f *flow) fill(scan bool, limit int64, opts []params.Option) (list []byte, 
 		err = file.ErrTooLarge
 		var buf *buffer.Buffer
 		if limit -= h.Size; limit >= 0 {
-			buf, err = buffer.New(f.b.dev, int(h.Size))
+			buf, err = filler.New(f, f.b.dev, int(h.Size), full)
 		}
-		if err != nil {
+		switch {
+		case unread != nil:
+			return nil, arrays, unread
+		case err != nil:
 			return nil, arrays, &file.Error{Format: "params", Offset: h.Offset, Detail: itoa(int(h.Size)) + " bytes of data", Err: err}
 		}
 		arrays = append(arrays, buf)
-		if err := filler.Fill(f, buf, full); err != nil {
-			return nil, arrays, err
-		}
 	}
 }
 

@@ -262,10 +262,10 @@ func (d *device) discard(ticket int) {
 func (d *device) closed() bool { return errors.Is(d.objects.Usable(""), driver.ErrClosed) }
 
 // Map implements [driver.Device]. WebGPU in browsers has no buffers that are both storage and mappable.
-func (d *device) Map(_ context.Context, id driver.BufferID) ([]byte, error) {
+func (d *device) Map(_ context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.objects.Map(id); err != nil {
+	if err := d.objects.Map(id, offset, size); err != nil {
 		return nil, err
 	}
 	return nil, driver.Fail("browser: Map", driver.ErrUnsupported, "mappable storage")

@@ -110,7 +110,7 @@ func TestNoMemory(t *testing.T) {
 	}
 	wantError(t, d.NewBuffer(2, d.info.Limits.MaxBufferSize+4, false), driver.ErrLimit)
 	wantError(t, d.NewBuffer(2, 16, true), driver.ErrUnsupported)
-	_, err := d.Map(t.Context(), 1)
+	_, err := d.Map(t.Context(), 1, 0, 4)
 	wantError(t, err, driver.ErrUnsupported)
 	wantError(t, d.Unmap(1), driver.ErrInvalid)
 }
