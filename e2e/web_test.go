@@ -17,7 +17,7 @@ import (
 // dist is the npm package as `make web-build` puts it together.
 var dist = filepath.Join("..", "web", "dist")
 
-// page runs the tests of testdata/web.mjs, contract.mjs and params.mjs by name. A test that fails returns why.
+// page runs the tests of testdata/web.mjs, contract.mjs, params.mjs and cruncher.mjs by name. A test that fails returns why.
 const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>npm package</title><link rel="icon" href="data:,">
 <script type="module" src="/page.mjs"></script></html>`
@@ -25,8 +25,9 @@ const page = `<!doctype html>
 const pageScript = `
 import * as base from '/web.mjs';
 import {contract} from '/contract.mjs';
+import {cruncher} from '/cruncher.mjs';
 import {params} from '/params.mjs';
-const web = {...base, contract, params};
+const web = {...base, contract, cruncher, params};
 globalThis.names = (group) => Object.keys(web[group]);
 globalThis.run = (group, name) => web[group][name]().then(() => '', (error) => error?.stack ?? String(error));
 globalThis.inWorker = (name) => new Promise((done) => {
@@ -54,7 +55,7 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 	mux := http.NewServeMux()
 	mux.Handle("/", chrome.Files{"/": page, "/page.mjs": pageScript, "/worker.mjs": workerScript})
 	mux.Handle("/dist/", http.StripPrefix("/dist/", http.FileServer(http.Dir(dist))))
-	for _, file := range []string{"/web.mjs", "/contract.mjs", "/params.mjs"} {
+	for _, file := range []string{"/web.mjs", "/contract.mjs", "/cruncher.mjs", "/params.mjs"} {
 		mux.Handle(file, http.FileServer(http.Dir("testdata")))
 	}
 	mux.Handle("/params/", http.StripPrefix("/params/", http.FileServer(http.Dir(filepath.Join("..", "buffer", "file", "params", "testdata")))))

@@ -110,6 +110,17 @@ export const everywhere = {
     await b.sync();
     same(mine, [2, 3, 4, 5, 0, 0], 'the array after sync');
     check(gpu.info.driver === 'browser', `driver ${gpu.info.driver}`);
+    check(Object.values(gpu.stats()).every(Number.isFinite) && gpu.stats().kernels > 0, `counters ${JSON.stringify(gpu.stats())}`);
+  }),
+
+  cruncher: withGpu(async (gpu) => {
+    const cr = await gpu.cruncher('fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }', {devices: ['own', 'high-performance']});
+    const arr = cr.array('arr', new Uint8Array(1000).fill(55), {partialRead: true});
+    await cr.compute(1, 'add3stream', {global: 1000, local: 100}, arr);
+    check(arr.data[770] === 58, `the array holds ${arr.data[770]}`);
+    check(cr.last.bytesUp === 1000 && cr.last.bytesDown === 1000, `${cr.last.bytesUp} bytes up, ${cr.last.bytesDown} down`);
+    await cr.batch((b) => { for (let i = 0; i < 3; i++) b.compute(1, 'add3stream', {global: 1000, local: 100}, arr); });
+    check(arr.data[999] === 67, `after a batch ${arr.data[999]}`);
   }),
 
   params: withGpu(async (gpu) => {

@@ -58,8 +58,10 @@ func first(errs []error) error {
 	return nil
 }
 
-// land puts results where they belong. Only foreign memory can make it fail; it comes first.
+// land puts results where they belong. Only foreign memory can make it fail; it comes first. Nobody calls it off: the devices are
+// done, and all results are to be there or none.
 func (cr *Cruncher) land(ctx context.Context, list []result) error {
+	ctx = context.WithoutCancel(ctx)
 	for i := range list {
 		r := &list[i]
 		n := r.span.Len() * r.array.t.Size()

@@ -98,6 +98,9 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 	return nil
 }
 
+// batchRepeats is how many repeats count as one in a batch.
+const batchRepeats = 1024
+
 // repeat queues all kernels, as often as the range says, with the kernel between repeats.
 func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) error {
 	pace := newPace()
@@ -115,7 +118,8 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 				return err
 			}
 		}
-		if c.batch != nil || i+1 == c.r.Repeat { // batches only queue, and after the last one the results are waited for
+		// After the last one the results are waited for. Batches only queue, but who queues for ever has to hear that it is given up.
+		if i+1 == c.r.Repeat || c.batch != nil && (i+1)%batchRepeats != 0 {
 			continue
 		}
 		if err := pace.next(ctx, p.worker.dev); err != nil {

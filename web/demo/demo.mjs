@@ -2,33 +2,21 @@
 
 import {init} from './index.mjs';
 import {readNpy, readText, writeNpy} from './files.mjs';
+import {$, bytes, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 
 /** @typedef {import('./files.mjs').Table} Table */
-
-/** @template {HTMLElement} [T=HTMLElement] @param {string} id @returns {T} */
-const $ = (id) => /** @type {T} */ (document.getElementById(id));
 
 /** Rows and columns of the result that are shown. */
 const SHOWN = 8;
 /** What is larger than this is not shown as text. */
 const TYPED = 4096;
 
-/** @param {number} n */
-const bytes = (n) => n < 1024 ? `${n} B` : n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / 1048576).toFixed(1)} MiB`;
-
 /** @param {number} x */
 const number = (x) => Number.isInteger(x) && Math.abs(x) < 1e7 ? String(x) : Number(x.toPrecision(6)).toString();
 
 /** @param {unknown} error */
 function fail(error) {
-  const e = /** @type {{code?: string, message: string}} */ (error);
-  const box = $('error');
-  box.replaceChildren();
-  if (e.code) {
-    box.append(Object.assign(document.createElement('b'), {textContent: e.code}), ' ');
-  }
-  box.append(e.message ?? String(error));
-  box.hidden = false;
+  showError(error);
   $('result').hidden = true;
 }
 
@@ -141,7 +129,7 @@ async function multiply(gpu, a, b) {
     const product = x.matmul(y);
     const data = /** @type {Float32Array} */ (await product.read());
     const seconds = (performance.now() - start) / 1000, after = gpu.stats();
-    $('fact-time').textContent = seconds < 1 ? `${(seconds * 1000).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
+    $('fact-time').textContent = duration(seconds);
     $('label-time').textContent = after.compilations > before.compilations ? 'time, compiling the kernel included' : 'time';
     const operations = 2 * product.size * x.cols;
     $('fact-rate').textContent = operations < 1e6 ? '\u2013' : `${number(Number((operations / seconds / 1e9).toPrecision(3)))} GFLOP/s`;
@@ -154,13 +142,6 @@ async function multiply(gpu, a, b) {
   }
 }
 
-/** @param {import('./index.mjs').Gpu} gpu */
-function showAdapter({info}) {
-  $('adapter-name').textContent = info.driver === 'cpu' ? 'no WebGPU: computing on the CPU' : info.name;
-  $('adapter').dataset.state = info.kind === 'cpu' ? 'software' : 'gpu';
-  $('adapter').title = `${info.vendor} ${info.backend}, ${info.kind}`;
-}
-
 async function main() {
   const a = new Operand('a'), b = new Operand('b');
   /** @type {Table | undefined} */
@@ -169,11 +150,9 @@ async function main() {
   try {
     gpu = await init();
   } catch (error) {
-    $('adapter').dataset.state = 'failed';
-    $('adapter-name').textContent = 'no adapter';
-    return fail(error);
+    return showNoAdapter(error);
   }
-  showAdapter(gpu);
+  showAdapter(gpu.info);
   const button = /** @type {HTMLButtonElement} */ ($('multiply'));
   const run = async () => {
     button.disabled = true;

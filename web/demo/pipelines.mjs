@@ -3,18 +3,14 @@
 import './wasm_exec.js';
 import {Timeline, colour} from './timeline.mjs';
 import {drawHistogram, drawImage, drawLoss, drawPicture} from './charts.mjs';
+import {$, bytes, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
 
-/** @template {HTMLElement} [T=HTMLElement] @param {string} id @returns {T} */
-const $ = (id) => /** @type {T} */ (document.getElementById(id));
 /** @param {string} id */
 const canvas = (id) => /** @type {HTMLCanvasElement} */ ($(id));
 /** @param {string} id */
 const chosen = (id) => /** @type {HTMLSelectElement} */ ($(id)).value;
 /** @param {string} id @param {string} text */
 const say = (id, text) => { $(id).textContent = text; };
-
-/** @param {number} n */
-const bytes = (n) => n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / 1048576).toFixed(1)} MiB`;
 
 /** How often the trace and the numbers are looked at, in milliseconds: writing a trace takes the thread that runs the graph. */
 const LOOK = 700;
@@ -31,15 +27,6 @@ const IN_FLIGHT = 4;
  *   edges(options: object, hooks: object): Promise<void>, train(options: object, hooks: object): Promise<void>,
  *   stop(): void, trace(): string, dot(): string, stats(): Stats}} Program
  */
-
-/** @param {unknown} error */
-function fail(error) {
-  const e = /** @type {{code?: string, message: string}} */ (error), box = $('error');
-  box.replaceChildren();
-  if (e.code) box.append(Object.assign(document.createElement('b'), {textContent: e.code}), ' ');
-  box.append(e.message ?? String(error));
-  box.hidden = false;
-}
 
 /** Starts the program, which hands itself over through a symbol. @returns {Promise<Program>} */
 async function load() {
@@ -291,14 +278,9 @@ async function main() {
   try {
     program = await load();
   } catch (error) {
-    $('adapter').dataset.state = 'failed';
-    say('adapter-name', 'no adapter');
-    return fail(error);
+    return showNoAdapter(error);
   }
-  const {info} = program;
-  say('adapter-name', info.driver === 'cpu' ? 'no WebGPU: only the training runs, on the CPU' : info.name);
-  $('adapter').dataset.state = info.kind === 'cpu' ? 'software' : 'gpu';
-  $('adapter').title = `${info.vendor} ${info.backend}, ${info.kind}`;
+  showAdapter(program.info, 'no WebGPU: only the training runs, on the CPU');
   new Demo(program);
   /** @type {HTMLButtonElement} */ ($('run')).disabled = false;
   document.body.dataset.ready = 'true';

@@ -4,6 +4,7 @@ import {bytesOf, isBuffer} from './data.mjs';
 import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {Command} from './protocol.mjs';
+import {checkSignal, onAbort} from './source.mjs';
 
 // Files on their way to and from Go, which get memory piece by piece; see wasm/bridge/flow.go.
 
@@ -19,13 +20,6 @@ const END = new Uint8Array(0);
 /** An error of a stream of the user's. @param {string} where @param {unknown} error */
 export const streamFailure = (where, error) => error instanceof SubletError
   ? error : failure('ErrStream', where, error instanceof Error ? error.message : show(error), error);
-
-/** @param {string} where @param {any} signal @returns {AbortSignal | undefined} */
-function checkSignal(where, signal) {
-  if (signal !== undefined && tagOf(signal) !== 'AbortSignal') throw failure('ErrInvalid', where, `signal ${show(signal)} is no AbortSignal`);
-  if (signal?.aborted) throw failure('ErrAborted', where, 'it was aborted', signal.reason);
-  return signal;
-}
 
 /** A load or a save that is under way in Go. */
 export class Flow {
@@ -58,13 +52,10 @@ export class Flow {
       if (!this.#held.closed) this.#failure = error;
       over();
     });
-    if (!watched) return;
-    const abort = () => {
-      this.#aborted = failure('ErrAborted', where, 'it was aborted', watched.reason);
+    this.#unlisten = onAbort(watched, () => {
+      this.#aborted = failure('ErrAborted', where, 'it was aborted', watched?.reason);
       this.close();
-    };
-    watched.addEventListener('abort', abort);
-    this.#unlisten = () => watched.removeEventListener('abort', abort);
+    });
   }
 
   get handle() { return this.#held.handle; }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Crunch} from './crunch.mjs';
+import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
 import {failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
+import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
@@ -27,10 +30,14 @@ export class Gpu {
   #info;
   #device;
   #lost;
+  #wasm;
+  /** The program of crunchers, once one was wanted. @type {Promise<Crunch> | null} */
+  #crunch = null;
 
-  /** @param {Session} session @param {any} info @param {GPUDevice | null} device */
-  constructor(session, info, device) {
+  /** @param {Session} session @param {any} info @param {GPUDevice | null} device @param {unknown} [wasm] that program, as init was given it */
+  constructor(session, info, device, wasm) {
     this.#session = session;
+    this.#wasm = wasm;
     this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
     this.#device = device;
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
@@ -176,6 +183,39 @@ export class Gpu {
     return new Fn(this.#session, wgsl);
   }
 
+  // Kernels of the user's on several devices.
+
+  /** @param {unknown} wgsl @param {unknown} [options] */
+  async cruncher(wgsl, options) {
+    const where = 'cruncher', device = this.#device;
+    this.#session.check();
+    if (!device) throw failure('ErrUnsupported', where, 'the CPU compiles no WGSL');
+    return Cruncher.open(() => this.#cruncherProgram(device), device, wgsl, options);
+  }
+
+  /** @param {GPUDevice} device */
+  async #cruncherProgram(device) {
+    const opened = this.#crunch ??= this.#startCruncher(device);
+    const forget = () => {
+      if (this.#crunch === opened) this.#crunch = null; // so that the next call tries again
+    };
+    try {
+      const crunch = await opened;
+      crunch.ended.then(forget);
+      this.#session.check(); // it may have been closed meanwhile
+      return crunch;
+    } catch (error) {
+      forget();
+      return guard('cruncher', () => { throw error; });
+    }
+  }
+
+  /** @param {GPUDevice} device */
+  async #startCruncher(device) {
+    this.#wasm = await moduleOf(this.#wasm, CRUNCHER_PROGRAM); // a response can be read once only
+    return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device);
+  }
+
   // The operations as functions, in which any operand may be a number.
 
   /** @param {string} where @param {unknown} x @returns {any} */
@@ -282,6 +322,8 @@ export class Gpu {
 
   close() {
     this.#session.close();
+    this.#crunch?.then((crunch) => crunch.close(), () => {});
+    this.#crunch = null;
   }
 
   [Symbol.dispose]() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Cruncher, CruncherBatch} from './cruncher.mjs';
+import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
 import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
@@ -9,10 +11,10 @@ import {Param, Params} from './params.mjs';
 import {Session} from './session.mjs';
 import {Sparse} from './sparse.mjs';
 
-export {Expr, Fn, Gpu, Matrix, Param, Params, Sparse, SubletError, View};
+export {Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, Param, Params, Sparse, SubletError, View};
 
 /** @param {any} options */
-async function start({wasm, device, power, fallback = true}) {
+async function start({wasm, device, power, fallback = true, cruncherWasm}) {
   if (device !== undefined && tagOf(device) !== 'GPUDevice') {
     throw failure('ErrInvalid', 'init', `device ${show(device)} is no GPUDevice`);
   }
@@ -20,9 +22,9 @@ async function start({wasm, device, power, fallback = true}) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
   }
   if (typeof fallback === 'number') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
-  const sources = {wasm: await wasm, fallback: await fallback};
+  const sources = {wasm: await wasm, fallback: await fallback}, cruncher = await cruncherWasm;
   const opened = await Session.open(sources, {device, frugal: power === 'low-power'});
-  return new Gpu(opened.session, opened.info, opened.device);
+  return new Gpu(opened.session, opened.info, opened.device, cruncher);
 }
 
 /** @param {unknown} [options] */

@@ -6,16 +6,14 @@ import {SubletError, failure, show} from './errors.mjs';
  * A running Go program.
  * @typedef {object} Program
  * @property {WebAssembly.Memory} memory
- * @property {(words: number) => number} arena
- * @property {(words: number) => number} post
- * @property {() => number} stats
+ * @property {Record<string, any>} exports
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
  * @property {Promise<string>} ended why the program ended
- * @property {Promise<{info: any, device: GPUDevice | null}>} ready
+ * @property {Promise<{info: any, device: GPUDevice | null, functions: Record<string, any>}>} ready functions: those that it lets the page call
  */
 
-/** Where the program looks for what it needs to start; see wasm/bridge. */
+/** Where the program looks for what it needs to start; see wasm/start. */
 const START = Symbol.for('sublet.start');
 /** Where glue.js leaves its helper. */
 const GLUE = Symbol.for('sublet.glue');
@@ -35,9 +33,10 @@ async function goLoader() {
 /** @type {Promise<any> | undefined} */
 let loader;
 
-/** The package's own programs: for WebGPU, and for pages without it. */
-export const PROGRAM = 'sublet.wasm';
-export const CPU_PROGRAM = 'sublet-cpu.wasm';
+/** The package's own programs: for WebGPU, for pages without it, and for Gpu.cruncher. */
+const PROGRAM = 'sublet.wasm';
+const CPU_PROGRAM = 'sublet-cpu.wasm';
+export const CRUNCHER_PROGRAM = 'sublet-cruncher.wasm';
 
 /** Those that were compiled. @type {Map<string, Promise<WebAssembly.Module>>} */
 const modules = new Map();
@@ -62,10 +61,16 @@ async function compile(source) {
 }
 
 /** @param {string} name @returns {URL} of a program of the package's; bundlers look for texts like these */
-const address = (name) => name === CPU_PROGRAM ? new URL('./sublet-cpu.wasm', import.meta.url) : new URL('./sublet.wasm', import.meta.url);
+function address(name) {
+  switch (name) {
+    case CPU_PROGRAM: return new URL('./sublet-cpu.wasm', import.meta.url);
+    case CRUNCHER_PROGRAM: return new URL('./sublet-cruncher.wasm', import.meta.url);
+    default: return new URL('./sublet.wasm', import.meta.url);
+  }
+}
 
 /** @param {unknown} source what init was given @param {string} own the program of the package's own @returns {Promise<WebAssembly.Module>} */
-function moduleOf(source, own) {
+export function moduleOf(source, own) {
   if (source !== undefined) return compile(source);
   const known = modules.get(own);
   if (known) return known;
@@ -89,10 +94,10 @@ async function hasAdapter() {
 
 /**
  * The program that suits the page. Where there is no WebGPU at all, that for WebGPU is not even asked for.
- * @param {unknown} source what init was given @param {unknown} fallback likewise @param {boolean} wanted whether a device was given
+ * @param {{wasm?: unknown, fallback: unknown}} sources as init was given them @param {boolean} wanted whether a device was given
  * @returns {Promise<WebAssembly.Module>}
  */
-async function suitable(source, fallback, wanted) {
+export async function suitable({wasm: source, fallback}, wanted) {
   const cpu = () => moduleOf(fallback === true ? undefined : fallback, CPU_PROGRAM);
   if (wanted || fallback === false) return moduleOf(source, PROGRAM);
   if (globalThis.navigator?.gpu === undefined) return cpu();
@@ -121,15 +126,14 @@ function calmTimers(go) {
 }
 
 /**
- * Loads and starts the Go program.
- * @param {{wasm?: unknown, fallback: unknown}} sources of the programs, as init was given them
- * @param {{device?: GPUDevice, frugal: boolean, object: (number: number) => unknown,
- *   settle: (ticket: number, value?: unknown, code?: string, message?: string, offset?: number) => void}} start
+ * Loads and starts a Go program.
+ * @param {WebAssembly.Module | Promise<WebAssembly.Module>} program @param {string} mark an export by which it is known
+ * @param {{device?: GPUDevice, settle: (...outcome: any) => void, [more: string]: unknown}} start what it gets
  * @returns {Promise<Program>}
  */
-export async function load({wasm, fallback}, start) {
+export async function load(program, mark, start) {
   const [module, Go] = await Promise.all([
-    suitable(wasm, fallback, start.device !== undefined),
+    program,
     loader ??= goLoader(),
     // @ts-expect-error the build puts it here
     import('./glue.js'),
@@ -137,15 +141,15 @@ export async function load({wasm, fallback}, start) {
   const go = new Go();
   calmTimers(go);
   const instance = await WebAssembly.instantiate(module, go.importObject);
-  const {mem: memory, sublet_arena: arena, sublet_post: post, sublet_stats: stats} = /** @type {any} */ (instance.exports);
-  if (typeof post !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
+  const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;
+  if (typeof exports[mark] !== 'function') throw failure('ErrInvalid', 'init', 'the WebAssembly module is not that of this package');
 
   const scope = /** @type {any} */ (globalThis);
   scope[GLUE].setMemory(memory);
   const started = new Promise((resolve, reject) => {
     scope[START] = {
       ...start,
-      ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device) => resolve({info, device}),
+      ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device, /** @type {any} */ functions) => resolve({info, device, functions}),
       failed: (/** @type {string} */ failed, /** @type {string} */ message) => reject(new SubletError(failed, message)),
     };
   });
@@ -179,5 +183,5 @@ export async function load({wasm, fallback}, start) {
   const died = ended.then((why) => { throw failure('exited', 'init', why); });
   const ready = Promise.race([started, died]);
   ready.catch(() => {}); // whoever waits hears of it
-  return {memory, arena, post, stats, resume: () => go._resume(), stop, ended, ready};
+  return {memory, exports, resume: () => go._resume(), stop, ended, ready};
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Answers} from './answers.mjs';
 import {bytesOf} from './data.mjs';
-import {SubletError, failure, shapeError} from './errors.mjs';
-import {load} from './loader.mjs';
+import {failure, shapeError} from './errors.mjs';
+import {load, suitable} from './loader.mjs';
 import {Message} from './message.mjs';
 import {Numbers} from './numbers.mjs';
 import {Objects} from './objects.mjs';
@@ -16,24 +17,26 @@ import {OBJECT} from './source.mjs';
 /** @typedef {import('./memory.mjs').Store} Store */
 /** @typedef {import('./source.mjs').Origin} Origin */
 
-/** A value that Go does not report is that one. @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown}} Pending */
-
 /** A message leaves by itself when it has that many words, so that the device starts while the rest is still recorded. */
 const POST_WORDS = 8192;
+
+/**
+ * What a session uses of a program: where messages are written, how they are posted, and where the counters are.
+ * @typedef {Omit<import('./loader.mjs').Program, 'exports' | 'ready'> & {
+ *   arena: (words: number) => number, post: (words: number) => number, stats: () => number}} Served
+ */
 
 /**
  * The connection to one Go program. Commands are collected into a message, which is posted when somebody waits for a
  * result, at the latest when the current task of the event loop is over.
  */
 export class Session {
-  /** @type {import('./loader.mjs').Program} */
+  /** @type {Served} */
   #program;
   #message;
   #handles = new Numbers();
   #funcs = new Numbers();
-  #tickets = new Numbers();
-  /** @type {Map<number, Pending>} */
-  #pending = new Map();
+  #answers = new Answers();
   #objects = new Objects();
   /** External memory that its owner wants to hear of. @type {Set<Store>} */
   #releases = new Set();
@@ -41,7 +44,7 @@ export class Session {
   limit = MAX_BYTES;
   #scheduled = false;
   #pumping = false;
-  /** @type {SubletError | null} why nothing works any more */
+  /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
   #ended = false;
 
@@ -49,7 +52,7 @@ export class Session {
   #matrixNet = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
   #funcNet = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
 
-  /** @param {import('./loader.mjs').Program} program */
+  /** @param {Served} program */
   constructor(program) {
     this.#program = program;
     this.#message = new Message(program.memory, (words) => this.#enter(() => program.arena(words)));
@@ -64,12 +67,13 @@ export class Session {
   static async open(sources, options) {
     /** @type {Session} */
     let session; // Go calls back only when it is there
-    const program = await load(sources, {
+    const program = await load(suitable(sources, options.device !== undefined), 'sublet_post', {
       ...options,
-      object: (number) => session.takeObject(number),
-      settle: (...outcome) => session.settle(...outcome),
+      object: (/** @type {number} */ number) => session.takeObject(number),
+      settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => session.settle(...outcome),
     });
-    session = new Session(program);
+    const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
+    session = new Session({...program, arena, post, stats});
     return {session, ...await program.ready};
   }
 
@@ -86,8 +90,7 @@ export class Session {
     this.#ended = true;
     this.#program.stop();
     this.#refused ??= failure('exited', 'gpu', `the WebAssembly program has ended: ${why}`);
-    for (const {reject} of this.#pending.values()) reject(this.#refused);
-    this.#pending.clear();
+    this.#answers.refuse(this.#refused);
     this.#objects.clear();
     for (const store of this.#releases) store.released();
     this.#releases.clear();
@@ -157,14 +160,14 @@ export class Session {
    */
   ask(command, words, value = undefined, expression = null, where = '') {
     this.check();
-    const ticket = this.#tickets.take();
+    const ticket = this.#answers.take();
     try {
       this.#message.compose(command, [ticket, ...words], () => expression?.(new Program(this.#message, where)));
     } catch (error) {
-      this.#tickets.give(ticket);
+      this.#answers.give(ticket);
       throw error;
     }
-    const promise = new Promise((resolve, reject) => this.#pending.set(ticket, {resolve, reject, value}));
+    const promise = this.#answers.promise(ticket, value);
     try {
       this.#post();
     } catch {
@@ -173,14 +176,9 @@ export class Session {
     return promise;
   }
 
-  /** Called by Go. @param {number} ticket @param {unknown} [value] @param {string} [code] @param {string} [message] @param {number} [offset] */
-  settle(ticket, value, code, message, offset) {
-    const pending = this.#pending.get(ticket);
-    if (!pending) return;
-    this.#pending.delete(ticket);
-    this.#tickets.give(ticket);
-    if (code !== undefined) pending.reject(new SubletError(code, message ?? code, {offset}));
-    else pending.resolve(value ?? pending.value);
+  /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
+  settle(...outcome) {
+    this.#answers.settle(...outcome);
   }
 
   /** Called by Go. @param {number} number */
@@ -340,9 +338,9 @@ export class Session {
     this.#handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
-      ticket = this.#tickets.take();
+      ticket = this.#answers.take();
       const done = () => this.#released(store);
-      this.#pending.set(ticket, {resolve: done, reject: done, value: undefined});
+      this.#answers.expect(ticket, {resolve: done, reject: done, value: undefined});
     }
     this.#send(Command.Close, [handle, ticket]);
   }
@@ -369,17 +367,17 @@ export class Session {
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
-    const ticket = this.#tickets.take(), handle = this.#handles.take();
+    const ticket = this.#answers.take(), handle = this.#handles.take();
     try {
       this.#message.compose(command, [ticket, handle, old.handle, ...words], rest);
     } catch (error) {
-      this.#tickets.give(ticket);
+      this.#answers.give(ticket);
       this.#handles.give(handle);
       throw error;
     }
     next.open(handle);
     next.replaces(before);
-    this.#pending.set(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
+    this.#answers.expect(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
     this.#watch(leaf, next);
   }
 
@@ -494,6 +492,6 @@ export class Session {
     this.check();
     this.#post();
     const at = this.#enter(() => this.#program.stats());
-    return new Float64Array(this.#program.memory.buffer, at, 11).slice();
+    return new Float64Array(this.#program.memory.buffer, at, 12).slice();
   }
 }

@@ -51,6 +51,32 @@ function count(where, what, n, least) {
   return n;
 }
 
+// What AbortSignals have of their own, of whatever realm: an object that only looks like one throws.
+const call = Function.prototype.call;
+const isAborted = /** @type {(signal: AbortSignal) => boolean} */ (
+  call.bind(/** @type {() => boolean} */ (Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get)));
+const {addEventListener, removeEventListener} = EventTarget.prototype;
+
+/** The option that gives a call up. @param {string} where @param {any} signal @returns {AbortSignal | undefined} */
+export function checkSignal(where, signal) {
+  if (signal === undefined) return undefined;
+  let aborted;
+  try {
+    aborted = isAborted(signal);
+  } catch {
+    throw failure('ErrInvalid', where, `signal ${show(signal)} is no AbortSignal`);
+  }
+  if (aborted) throw failure('ErrAborted', where, 'it was aborted', signal.reason);
+  return signal;
+}
+
+/** Has a function called when a signal says so. @param {AbortSignal | undefined} signal @param {() => void} abort @returns {() => void} takes that back */
+export function onAbort(signal, abort) {
+  if (!signal) return () => {};
+  addEventListener.call(signal, 'abort', abort);
+  return () => removeEventListener.call(signal, 'abort', abort);
+}
+
 /** The elements of a vector, to which padded rows are filled up. */
 const VECTOR = 4;
 const padding = (/** @type {number} */ n) => Math.ceil(n / VECTOR) * VECTOR;

@@ -103,12 +103,13 @@ test('borrowed data is copied when it is not taken', async () => {
   const {program, session, gpu} = newGpu();
   program.unfinished = 1; // Go waits for something
   const mine = new Float32Array([1, 2]);
-  gpu.matrix(1, 2, mine);
+  const m = gpu.matrix(1, 2, mine);
   mine.fill(9);
   const object = program.commands().find((c) => c.command === Command.Data)?.words[1];
   assert.deepEqual([...new Float32Array(session.takeObject(object).buffer)], [1, 2]);
   await turn();
   assert.equal(program.resumed, 1, 'Go is given a turn');
+  assert.equal(m.closed, false); // held until here
 });
 
 test('the end of the program ends everything', async () => {

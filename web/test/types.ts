@@ -21,6 +21,12 @@ const sparseDeclared: Methods<api.Sparse> & Pick<api.Sparse, 'rows' | 'cols' | '
 const paramsDeclared: Methods<api.Params> & Pick<api.Params, 'size' | 'names'> = paramsMade;
 const paramDeclared: Methods<api.Param> & Pick<api.Param, 'name' | 'dtype' | 'shape' | 'nbytes' | 'closed'> = paramMade;
 const fnDeclared: Methods<api.Fn> & Pick<api.Fn, 'name' | 'arity'> = fnMade;
+declare const cruncherMade: made.Cruncher, batchMade: made.CruncherBatch, arrayMade: made.CruncherArray, scalarMade: made.CruncherScalar;
+const cruncherDeclared: Methods<api.Cruncher> & Pick<api.Cruncher, 'kernels' | 'devices' | 'closed' | 'last'> = cruncherMade;
+const batchDeclared: Methods<api.CruncherBatch> & Pick<api.CruncherBatch, 'reached' | 'remaining'> = batchMade;
+const arrayDeclared: Methods<api.CruncherArray> & Omit<{ [K in keyof api.CruncherArray as api.CruncherArray[K] extends (...args: never[]) => unknown ? never : K]: api.CruncherArray[K] }, 'dtype'> = arrayMade;
+const scalarDeclared: Pick<api.CruncherScalar, 'name' | 'value'> = scalarMade;
+void [cruncherDeclared, batchDeclared, arrayDeclared, scalarDeclared];
 void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, paramsDeclared, paramDeclared, fnDeclared];
 
 /** What a user writes. */
@@ -55,6 +61,13 @@ export async function example(init: typeof api.init, SubletError: typeof api.Sub
   const w: api.Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
   const product: api.Matrix = s.append(1, 1, 5).matmul(d.T, { out: d });
   const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).read();
+  using cr: api.Cruncher = await gpu.cruncher('fn f(i: u32) { x[i] = x[i] * by; }', { devices: ['own', 'low-power'], coherence: 'pin' });
+  using x: api.CruncherArray = cr.array('x', typedArray, { partialRead: true, halo: 1 });
+  x.write = false;
+  await cr.compute(1, 'f', { global: 64, local: 8, inner: [4], signal: AbortSignal.timeout(1000) }, x, cr.scalar('by', 2));
+  await cr.batch(async (batch) => { void batch.compute(1, 'f', { global: 64 }, x.touch()); return batch.remaining; });
+  const rate: number = cr.last.shares.reduce((sum, { count, seconds }) => sum + count / seconds, x.data[0] ?? 0) + (cr.stats(1).shares[0] ?? 0) + cr.traffic().bytesUp;
+  void rate;
   using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
   const weights: api.Matrix | undefined = params.get('w')?.matrix();
   const headers: api.ParamInfo[] = await gpu.scanParams(new Blob([]));

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // place hands out n steps, each to the device that would be done with it first, where device i needs offset[i] seconds
@@ -42,7 +43,7 @@ func level(offset, pace []float64, n float64) float64 {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(offset[i], offset[j]) })
+	sort.SliceStable(order, func(i, j int) bool { return offset[order[i]] < offset[order[j]] })
 	base := offset[order[0]]
 	var speed, lost, top float64
 	for k, i := range order {
@@ -68,7 +69,7 @@ func handOut(counts []int, offset, pace []float64, n int) {
 		heap[i] = next(i)
 	}
 	before := func(a, b device) int { return cmp.Or(cmp.Compare(a.done, b.done), cmp.Compare(a.i, b.i)) }
-	slices.SortFunc(heap, before)
+	sort.Slice(heap, func(i, j int) bool { return before(heap[i], heap[j]) < 0 })
 	for range n {
 		counts[heap[0].i]++
 		heap[0] = next(heap[0].i)

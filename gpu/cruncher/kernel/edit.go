@@ -4,7 +4,7 @@ package kernel
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -61,7 +61,8 @@ func (b *builder) rewrite() error {
 			b.replace(s.Pos(d.fn.start), int(s.Tokens[d.fn.end-1].End), "")
 		}
 	}
-	slices.SortFunc(b.p.edits, func(x, y edit) int { return cmp.Or(x.pos-y.pos, x.end-y.end) })
+	e := b.p.edits // by sort.Slice: of slices.SortFunc each type has a copy, together 16 KB of a page's program
+	sort.Slice(e, func(i, j int) bool { return cmp.Or(e[i].pos-e[j].pos, e[i].end-e[j].end) < 0 })
 	return nil
 }
 

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (b *builder) module(arrays []Decl, scalars []Scalar) error {
 			return err
 		}
 	}
-	slices.SortFunc(p.Arrays, func(x, y Array) int { return x.Binding - y.Binding })
+	sort.Slice(p.Arrays, func(i, j int) bool { return p.Arrays[i].Binding < p.Arrays[j].Binding })
 	for i := range p.Arrays {
 		p.entries[p.Arrays[i].Name] = i
 		if name := nameOffset + p.Arrays[i].Name; p.Arrays[i].Window && !p.has(name) {
@@ -58,7 +59,7 @@ func (b *builder) globals() []string {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(x, y string) int { return b.source.decls[x].name - b.source.decls[y].name })
+	sort.Slice(names, func(i, j int) bool { return b.source.decls[names[i]].name < b.source.decls[names[j]].name })
 	return names
 }
 

@@ -101,7 +101,7 @@ func (p *parser) declare(d *decl) error {
 }
 
 // value takes an alias or a constant: a name, perhaps a type, and what it stands for.
-func (p *parser) value(s sort) error {
+func (p *parser) value(s declSort) error {
 	d := &decl{sort: s, name: p.next + 1}
 	end, err := p.semicolon(p.next)
 	if err != nil {

@@ -5,6 +5,7 @@ package kernel
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -162,7 +163,9 @@ func (s *Source) reach(f *function) (set map[*function]bool, list []*function) {
 			}
 		}
 	}
-	return set, slices.SortedFunc(maps.Keys(set), func(a, b *function) int { return a.start - b.start })
+	list = slices.Collect(maps.Keys(set))
+	sort.Slice(list, func(i, j int) bool { return list[i].start < list[j].start })
+	return set, list
 }
 
 // uses lists the first use of each name of the module's that the functions need.

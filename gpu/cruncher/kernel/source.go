@@ -16,11 +16,11 @@ type Source struct {
 	decls    map[string]*decl // what stands at module scope
 }
 
-// sort tells declarations of module scope apart.
-type sort uint8
+// declSort tells declarations of module scope apart.
+type declSort uint8
 
 const (
-	aFunction sort = iota
+	aFunction declSort = iota
 	aStruct
 	anAlias
 	aConstant // or an override
@@ -29,7 +29,7 @@ const (
 
 // decl is a declaration of module scope. Indices are those of tokens.
 type decl struct {
-	sort     sort
+	sort     declSort
 	name     int
 	attrs    []attr
 	from, to int // of what follows the name: a struct's members, an alias's type, a constant's value

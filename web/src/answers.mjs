@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {SubletError} from './errors.mjs';
+import {Numbers} from './numbers.mjs';
+
+/**
+ * Who waits: value is what a value is that Go does not report, keep what the collector must not take before the answer.
+ * @typedef {{resolve: (value: any) => void, reject: (error: SubletError) => void, value: unknown, keep?: unknown}} Pending
+ */
+
+/** What Go is to answer, by ticket. */
+export class Answers {
+  #tickets = new Numbers();
+  /** @type {Map<number, Pending>} */
+  #pending = new Map();
+
+  /** @returns {number} a ticket */
+  take() {
+    return this.#tickets.take();
+  }
+
+  /** Gives a ticket back that was not used. @param {number} ticket */
+  give(ticket) {
+    this.#tickets.give(ticket);
+  }
+
+  /** @param {number} ticket @param {Pending} pending */
+  expect(ticket, pending) {
+    this.#pending.set(ticket, pending);
+  }
+
+  /** @param {number} ticket @param {unknown} [value] @param {unknown} [keep] @returns {Promise<any>} */
+  promise(ticket, value, keep) {
+    return new Promise((resolve, reject) => this.expect(ticket, {resolve, reject, value, keep}));
+  }
+
+  /** Called by Go. @param {number} ticket @param {unknown} [value] @param {string} [code] @param {string} [message] @param {number} [offset] */
+  settle(ticket, value, code, message, offset) {
+    const pending = this.#pending.get(ticket);
+    if (!pending) return;
+    this.#pending.delete(ticket);
+    this.#tickets.give(ticket);
+    if (code !== undefined) pending.reject(new SubletError(code, message ?? code, {offset}));
+    else pending.resolve(value ?? pending.value);
+  }
+
+  /** There will be none any more. @param {SubletError} error */
+  refuse(error) {
+    for (const {reject} of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {bytesOf, isBuffer} from './data.mjs';
+import {DTYPES, scalarBits} from './dtype.mjs';
+import {Handle} from './crunch.mjs';
+import {failure, guard, show} from './errors.mjs';
+import {Store} from './memory.mjs';
+import {MAX_BYTES} from './protocol.mjs';
+import {flag, read, releaseOf} from './source.mjs';
+import {dtypeOfData} from './tensor.mjs';
+
+/** @typedef {import('./crunch.mjs').Crunch} Crunch */
+
+/** The element types and their typed arrays. @type {Record<string, any>} */
+const ARRAYS = Object.freeze({
+  float32: Float32Array, int32: Int32Array, uint32: Uint32Array, int8: Int8Array, uint8: Uint8Array, int16: Int16Array,
+  uint16: Uint16Array, bytes: Uint8Array,
+});
+
+const FLAGS = Object.freeze(['read', 'partialRead', 'write', 'writeAll', 'readOnly', 'writeOnly', 'zeroCopy']);
+const COUNTS = Object.freeze({elementsPerItem: 1, halo: 0});
+const MODES = Object.freeze(['widened', 'packed', 'atomic']);
+const OPTIONS = Object.freeze(['dtype', ...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked', 'release']);
+
+/** Checks the value of a property. @param {string} where @param {string} name @param {any} value */
+function valueOf(where, name, value) {
+  if (name === 'mode' && !MODES.includes(value)) throw failure('ErrInvalid', where, `mode ${show(value)}; there are ${MODES.join(', ')}`);
+  if (name === 'struct' && typeof value !== 'string') throw failure('ErrInvalid', where, `struct ${show(value)} is no name`);
+  if (name in COUNTS && (!Number.isSafeInteger(value) || value < COUNTS[/** @type {'halo'} */ (name)])) {
+    throw failure('ErrInvalid', where, `${name} ${show(value)}; it is a number from ${COUNTS[/** @type {'halo'} */ (name)]} on`);
+  }
+  return FLAGS.includes(name) || name === 'tracked' ? flag(where, {[name]: value}, name) : value;
+}
+
+/** The properties that the options ask for, each followed by its value. @param {string} where @param {Record<string, any>} o */
+function propertiesOf(where, o) {
+  const both = (/** @type {string} */ one, /** @type {string[]} */ ...others) => others.find((other) => o[one] === true && o[other] === true);
+  const clash = both('readOnly', 'write', 'writeAll', 'writeOnly') ?? both('writeOnly', 'read', 'partialRead');
+  if (clash) throw failure('ErrInvalid', where, `${clash} beside ${o.readOnly ? 'readOnly' : 'writeOnly'}`);
+  return [...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked'].flatMap((name) =>
+    o[name] === undefined ? [] : [name, valueOf(where, name, o[name])]);
+}
+
+/** The element type and the memory. @param {string} where @param {unknown} source @param {Record<string, any>} o */
+function memoryOf(where, source, {dtype, struct}) {
+  const plain = isBuffer(source) || ArrayBuffer.isView(source);
+  const own = dtypeOfData(source), bytes = struct !== undefined || isBuffer(source) || own === undefined && plain;
+  const type = dtype ?? (bytes ? 'bytes' : own ?? 'float32'), Array = Object.hasOwn(ARRAYS, type) ? ARRAYS[type] : undefined;
+  if (typeof type !== 'string' || !Array) throw failure('ErrInvalid', where, `elements of type ${show(type)}; there are ${Object.keys(ARRAYS).join(', ')}`);
+  if (struct !== undefined && type !== 'bytes') throw failure('ErrInvalid', where, `a struct of ${type}`);
+  if (!plain) {
+    if (typeof source !== 'number' || !Number.isInteger(source)) throw failure('ErrInvalid', where, `${show(source)} is neither memory nor a length`);
+    if (source < 0 || source * Array.BYTES_PER_ELEMENT > MAX_BYTES) throw failure('ErrRange', where, `${source} elements`);
+    return {type, data: guard(where, () => new Array(source))};
+  }
+  if (own !== undefined && own !== type && own !== 'uint8' && type !== 'bytes') throw failure('ErrInvalid', where, `an array of ${own} as ${type}`);
+  const view = guard(where, () => /** @type {any} */ (ArrayBuffer.isView(source) ? source : new Uint8Array(/** @type {ArrayBuffer} */ (source))));
+  if (view !== source && view.buffer !== source) throw failure('ErrInvalid', where, 'an ArrayBuffer that is none');
+  if (own === type || (own === 'uint8' && type === 'bytes')) return {type, data: view};
+  const {buffer, byteOffset, byteLength} = view, size = Array.BYTES_PER_ELEMENT;
+  if (byteOffset % size !== 0) throw failure('ErrAlignment', where, `${type} from byte ${byteOffset} on`);
+  if (byteLength % size !== 0) throw failure('ErrRange', where, `${byteLength} bytes of ${type}`);
+  return {type, data: new Array(buffer, byteOffset, byteLength / size)};
+}
+
+/** What is behind an array; undefined for anything else. @type {(x: unknown) => Handle | undefined} */
+export let handleOf;
+
+/** An array that kernels read and write under its name. */
+export class CruncherArray {
+  #handle;
+  #data;
+  #name;
+  #dtype;
+  #tracked;
+  #length;
+
+  static {
+    handleOf = (x) => typeof x === 'object' && x !== null && #handle in x ? x.#handle : undefined;
+  }
+
+  /** @param {Crunch} crunch @param {unknown} name @param {unknown} source @param {unknown} options */
+  constructor(crunch, name, source, options) {
+    const where = 'array', o = read(where, options, OPTIONS);
+    if (typeof name !== 'string') throw failure('ErrInvalid', where, `name ${show(name)}`);
+    const {type, data} = memoryOf(where, source, o), release = releaseOf(where, o.release), properties = propertiesOf(where, o);
+    const number = crunch.call('array', name, type, guard(where, () => bytesOf(data)), properties);
+    this.#handle = new Handle(crunch, `array ${name}`, 'closeArray', number, new Store(release));
+    this.#data = data;
+    this.#name = name;
+    this.#dtype = type;
+    this.#tracked = o.tracked === true;
+    this.#length = data.length;
+    crunch.watch(this, this.#handle);
+  }
+
+  get name() { return this.#name; }
+  get dtype() { return this.#dtype; }
+  get data() { return this.#data; }
+  get length() { return this.#length; }
+  get tracked() { return this.#tracked; }
+  get closed() { return this.#handle.closed; }
+
+  /** @param {string} name */
+  #get(name) {
+    const number = this.#handle.use(name);
+    return this.#handle.crunch.call('get', number, name);
+  }
+
+  /** @param {string} name @param {unknown} value */
+  #set(name, value) {
+    const number = this.#handle.use(name);
+    if (value === undefined) throw failure('ErrInvalid', name, 'undefined');
+    this.#handle.crunch.call('set', number, name, valueOf(name, name, value));
+  }
+
+  /** @returns {boolean} */ get read() { return this.#get('read'); }
+  set read(on) { this.#set('read', on); }
+  /** @returns {boolean} */ get partialRead() { return this.#get('partialRead'); }
+  set partialRead(on) { this.#set('partialRead', on); }
+  /** @returns {boolean} */ get write() { return this.#get('write'); }
+  set write(on) { this.#set('write', on); }
+  /** @returns {boolean} */ get writeAll() { return this.#get('writeAll'); }
+  set writeAll(on) { this.#set('writeAll', on); }
+  /** @returns {boolean} */ get readOnly() { return this.#get('readOnly'); }
+  set readOnly(on) { this.#set('readOnly', on); }
+  /** @returns {boolean} */ get writeOnly() { return this.#get('writeOnly'); }
+  set writeOnly(on) { this.#set('writeOnly', on); }
+  /** @returns {boolean} */ get zeroCopy() { return this.#get('zeroCopy'); }
+  set zeroCopy(on) { this.#set('zeroCopy', on); }
+  /** @returns {number} */ get elementsPerItem() { return this.#get('elementsPerItem'); }
+  set elementsPerItem(n) { this.#set('elementsPerItem', n); }
+  /** @returns {number} */ get halo() { return this.#get('halo'); }
+  set halo(n) { this.#set('halo', n); }
+  /** @returns {'widened' | 'packed' | 'atomic'} */ get mode() { return this.#get('mode'); }
+  set mode(mode) { this.#set('mode', mode); }
+  /** @returns {string} */ get struct() { return this.#get('struct'); }
+  set struct(name) { this.#set('struct', name); }
+
+  touch() {
+    this.#handle.crunch.call('touch', this.#handle.use('touch'));
+    return this;
+  }
+
+  close() {
+    this.#handle.close();
+  }
+
+  [Symbol.dispose]() {
+    this.close();
+  }
+
+  get [Symbol.toStringTag]() { return 'SubletCruncherArray'; }
+}
+
+/** What a scalar is to Go; undefined for anything else. @type {(x: unknown) => readonly [name: string, dtype: string, bits: number] | undefined} */
+export let scalarOf;
+
+/** The element types that scalars may have. */
+const SCALARS = DTYPES.filter(({size}) => size === 4);
+
+/** A number that kernels know by its name. */
+export class CruncherScalar {
+  #bits;
+
+  static {
+    scalarOf = (x) => typeof x === 'object' && x !== null && #bits in x ? x.#bits : undefined;
+  }
+
+  /** @param {unknown} name @param {unknown} value @param {unknown} dtype */
+  constructor(name, value, dtype) {
+    const where = 'scalar', type = SCALARS.find((t) => t.name === dtype);
+    if (typeof name !== 'string' || name === '') throw failure('ErrName', where, show(name));
+    if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is no number`);
+    if (!type) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${SCALARS.map((t) => t.name).join(', ')}`);
+    this.#bits = Object.freeze(/** @type {const} */ ([name, type.name, scalarBits(where, type, value)]));
+    this.value = value;
+    Object.freeze(this);
+  }
+
+  get name() { return this.#bits[0]; }
+  get dtype() { return this.#bits[1]; }
+
+  get [Symbol.toStringTag]() { return 'SubletCruncherScalar'; }
+}

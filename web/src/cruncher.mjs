@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import {Handle} from './crunch.mjs';
+import {CruncherArray, CruncherScalar, handleOf, scalarOf} from './crunch-array.mjs';
+import {failure, guard, show, tagOf} from './errors.mjs';
+import {checkSignal, flag, read} from './source.mjs';
+
+/** @typedef {import('./crunch.mjs').Crunch} Crunch */
+
+const BALANCERS = Object.freeze(['default', 'legacy']);
+const COHERENCES = Object.freeze(['migrate', 'pin', 'strict']);
+const RANGE = Object.freeze(['global', 'local', 'offset', 'inner', 'strict', 'blobs', 'repeat', 'syncKernel', 'transferOnly', 'signal']);
+
+/** @param {string} where @param {string} name @param {any} value @param {readonly string[]} words the first one by default */
+function word(where, name, value, words) {
+  if (value === undefined) return words[0];
+  if (!words.includes(value)) throw failure('ErrInvalid', where, `${name} ${show(value)}; there are ${words.map(show).join(', ')}`);
+  return value;
+}
+
+/** The most devices of a cruncher: those that a balancer takes. */
+const MAX_DEVICES = 1024;
+
+/** The devices as Go takes them. @param {string} where @param {any} devices @param {GPUDevice} own */
+function devicesOf(where, devices, own) {
+  if (devices === undefined || devices === 'all') return ['own', 'other'];
+  if (devices === 'own') return ['own'];
+  if (!Array.isArray(devices)) throw failure('ErrInvalid', where, `devices ${show(devices)}; "all", "own" or an array`);
+  const list = guard(where, () => Array.from(devices));
+  if (list.length === 0) throw failure('ErrDevices', where, 'no device');
+  if (list.length > MAX_DEVICES) throw failure('ErrLimit', where, `${list.length} devices`);
+  return list.map((d) => {
+    if (d === own || d === 'own') return 'own';
+    if (d === 'high-performance' || d === 'low-power' || tagOf(d) === 'GPUDevice') return d;
+    throw failure('ErrInvalid', where, `device ${show(d)}; a GPUDevice, "own", "high-performance" or "low-power"`);
+  });
+}
+
+/** @param {string} where @param {any} value @param {string} what */
+function integer(where, value, what) {
+  if (!Number.isSafeInteger(value)) throw failure('ErrInvalid', where, `${what} ${show(value)}`);
+  return value;
+}
+
+/** What a call computes, as Go takes it, and the signal that gives it up. @param {string} where @param {any} id @param {any} kernels @param {any} range */
+function orderOf(where, id, kernels, range) {
+  integer(where, id, 'id');
+  if (typeof kernels !== 'string') throw failure('ErrInvalid', where, `kernels ${show(kernels)}; it is a text of names`);
+  if (typeof range !== 'object' || range === null) throw failure('ErrInvalid', where, `range ${show(range)}`);
+  const o = read(where, range, RANGE), {syncKernel = ''} = o;
+  const number = (/** @type {string} */ name) => integer(where, o[name] ?? 0, name);
+  if (o.global === undefined) throw failure('ErrInvalid', where, 'a range without global');
+  if (typeof syncKernel !== 'string') throw failure('ErrInvalid', where, `syncKernel ${show(syncKernel)}`);
+  if (o.inner !== undefined && (!Array.isArray(o.inner) || o.inner.length > 2)) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
+  const inner = guard(where, () => Array.from(o.inner ?? [], (n) => integer(where, n, 'inner')));
+  const words = [
+    number('global'), number('local'), number('offset'), flag(where, o, 'strict'), number('blobs'), number('repeat'), syncKernel,
+    flag(where, o, 'transferOnly'), ...inner,
+  ];
+  return {words: [id, kernels, words], signal: checkSignal(where, o.signal)};
+}
+
+/** Arrays as Go takes them. @param {string} where @param {Crunch} crunch @param {unknown[]} arrays */
+const arraysOf = (where, crunch, arrays) => arrays.map((array) => {
+  const handle = handleOf(array);
+  if (!handle) throw failure('ErrInvalid', where, `${show(array)} is no array of a cruncher`);
+  if (handle.crunch !== crunch) throw failure('ErrForeign', where, 'an array of another Gpu');
+  return handle.use(where);
+});
+
+/** Arrays and scalars as Go takes them. @param {string} where @param {Crunch} crunch @param {unknown[]} params */
+const paramsOf = (where, crunch, params) => params.flatMap((x) => scalarOf(x) ?? ['', ...arraysOf(where, crunch, [x])]);
+
+/** Calls that are queued; see Cruncher.batch. */
+export class CruncherBatch {
+  /** Not to be collected while there may be more calls. */
+  #cruncher;
+  #crunch;
+  #number;
+  /** @type {Promise<void>[]} */
+  #calls = [];
+  #ended = false;
+  #queued = 0;
+
+  /** @param {Cruncher} cruncher @param {Crunch} crunch @param {number} number */
+  constructor(cruncher, crunch, number) {
+    this.#cruncher = cruncher;
+    this.#crunch = crunch;
+    this.#number = number;
+  }
+
+  /** @param {number} id @param {string} kernels @param {unknown} range @param {...unknown} params @returns {Promise<void>} */
+  compute(id, kernels, range, ...params) {
+    const call = this.#compute(id, kernels, range, params);
+    call.catch(() => {}); // the batch tells
+    this.#calls.push(call);
+    return call;
+  }
+
+  /** @param {number} id @param {string} kernels @param {unknown} range @param {unknown[]} params @returns {Promise<void>} */
+  async #compute(id, kernels, range, params) {
+    const where = 'compute', crunch = this.#crunch;
+    if (this.#ended) throw failure('ErrClosed', where, 'the batch has ended');
+    const {words, signal} = orderOf(where, id, kernels, range);
+    await crunch.ask('compute in batch', [this.#number, ...words, paramsOf(where, crunch, params)], {where, signal, keep: params});
+  }
+
+  /** @returns {number} */
+  get reached() { return this.#ended ? this.#queued : this.#crunch.call('reached', this.#number); }
+  /** @returns {number} */
+  get remaining() { return this.#ended ? 0 : this.#crunch.call('remaining', this.#number); }
+
+  /** Waits until everything is queued, and for what comes back. @param {unknown} batch the user's function */
+  async run(batch) {
+    let failed = false, reason;
+    try {
+      await /** @type {(b: CruncherBatch) => unknown} */ (batch)(this);
+    } catch (error) {
+      [failed, reason] = [true, error];
+    }
+    const calls = await Promise.allSettled(this.#calls);
+    this.#queued = calls.filter(({status}) => status === 'fulfilled').length;
+    this.#ended = true;
+    await this.#crunch.ask('end batch', [this.#number], {where: 'batch', keep: [this.#cruncher, calls]});
+    if (failed) throw reason;
+    for (const call of calls) if (call.status === 'rejected') throw call.reason;
+  }
+
+  get [Symbol.toStringTag]() { return 'SubletCruncherBatch'; }
+}
+
+/** Computes kernels of the user's on several devices at once. */
+export class Cruncher {
+  #crunch;
+  #handle;
+  #kernels;
+  #devices;
+
+  /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices */
+  constructor(crunch, number, kernels, devices) {
+    this.#crunch = crunch;
+    this.#handle = new Handle(crunch, 'the cruncher', 'close', number);
+    this.#kernels = Object.freeze(kernels);
+    this.#devices = Object.freeze(devices.map(frozen));
+    crunch.watch(this, this.#handle);
+  }
+
+  /** @param {() => Promise<Crunch>} program @param {GPUDevice} own @param {unknown} wgsl @param {unknown} options */
+  static async open(program, own, wgsl, options) {
+    const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'signal']);
+    if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
+    const words = [wgsl, word(where, 'balancer', o.balancer, BALANCERS), word(where, 'coherence', o.coherence, COHERENCES), devicesOf(where, o.devices, own)];
+    checkSignal(where, o.signal);
+    const crunch = await program(), signal = checkSignal(where, o.signal);
+    const [number, kernels, devices] = await crunch.ask('open', words, {where, signal});
+    return new Cruncher(crunch, number, kernels, devices);
+  }
+
+  get kernels() { return this.#kernels; }
+  get devices() { return this.#devices; }
+  get closed() { return this.#handle.closed; }
+
+  /** @param {string} name @param {unknown} data @param {unknown} [options] */
+  array(name, data, options) {
+    this.#handle.use('array');
+    return new CruncherArray(this.#crunch, name, data, options);
+  }
+
+  /** @param {string} name @param {number} value @param {unknown} [dtype] */
+  scalar(name, value, dtype = 'float32') {
+    return new CruncherScalar(name, value, dtype);
+  }
+
+  /** @param {number} id @param {string} kernels @param {unknown} range @param {...unknown} params @returns {Promise<void>} */
+  async compute(id, kernels, range, ...params) {
+    const where = 'compute', crunch = this.#crunch, number = this.#handle.use(where), {words, signal} = orderOf(where, id, kernels, range);
+    await crunch.ask('compute', [number, ...words, paramsOf(where, crunch, params)], {where, signal, keep: [this, params]});
+  }
+
+  /** @param {unknown} batch @returns {Promise<void>} */
+  async batch(batch) {
+    const where = 'batch', number = this.#handle.use(where);
+    if (typeof batch !== 'function') throw failure('ErrInvalid', where, `${show(batch)} is no function`);
+    const opened = new CruncherBatch(this, this.#crunch, await this.#crunch.ask('batch', [number], {where, keep: this}));
+    await opened.run(batch);
+  }
+
+  /** @param {...unknown} arrays @returns {Promise<void>} */
+  async fetch(...arrays) {
+    return this.#move('fetch', arrays);
+  }
+
+  /** @param {...unknown} arrays @returns {Promise<void>} */
+  async evict(...arrays) {
+    return this.#move('evict', arrays);
+  }
+
+  /** @param {string} where @param {unknown[]} arrays */
+  async #move(where, arrays) {
+    const crunch = this.#crunch, number = this.#handle.use(where);
+    await crunch.ask(where, [number, ...arraysOf(where, crunch, arrays)], {keep: [this, arrays]});
+  }
+
+  /** @param {number} id */
+  stats(id) {
+    return frozen(this.#crunch.call('stats', this.#handle.use('stats'), integer('stats', id, 'id')));
+  }
+
+  get last() { return frozen(this.#crunch.call('report', this.#handle.use('last'))); }
+
+  traffic() {
+    return frozen(this.#crunch.call('traffic', this.#handle.use('traffic')));
+  }
+
+  close() {
+    this.#handle.close();
+  }
+
+  [Symbol.dispose]() {
+    this.close();
+  }
+
+  get [Symbol.toStringTag]() { return 'SubletCruncher'; }
+}
+
+/** @param {any} value what Go has made @returns {any} */
+function frozen(value) {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen);
+  return Object.freeze(value);
+}
