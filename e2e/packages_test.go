@@ -27,7 +27,7 @@ func TestArrays(t *testing.T) {
 
 // TestCruncher leaves out what closes devices in the middle of calls, as there is one thread only, and what takes long.
 func TestCruncher(t *testing.T) {
-	const tests = "Foreign|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|Structs|Windows|SlidingWindows|" +
+	const tests = "Foreign|ForeignFaults|ForeignGone|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|Structs|Windows|SlidingWindows|" +
 		"Resident|ResidentUpload|Halo|Track|Batch|BatchRandom|AnyShares|Module|Cancelled"
 	chrome.Build(t, "./gpu/cruncher").Run(t, chrome.Options{Args: []string{"-test.run=^Test(" + tests + ")$"}})
 }

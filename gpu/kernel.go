@@ -211,6 +211,9 @@ func (k *Kernel) checkArg(a Arg, e *driver.Binding) error {
 	if a.Buffer.closed {
 		return fail(op, ErrClosed, "a buffer")
 	}
+	if a.Buffer.life != k.life {
+		return fail(op, ErrDeviceLost, "a buffer was on the device before it came back")
+	}
 	if a.Offset >= a.Buffer.size || a.Size > a.Buffer.size-a.Offset {
 		return fail(op, ErrInvalid, "an argument beyond the end of its buffer")
 	}

@@ -124,6 +124,8 @@ func WithKind(k Kind) Option {
 
 // WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
 // Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone.
+//
+// A [driver.Device] of a driver of the caller's own is taken as it is; closing the result closes it.
 func WithDevice(handle any) Option {
 	return func(c *config) error {
 		if handle == nil {
@@ -233,6 +235,9 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 }
 
 func adopt(ctx context.Context, c *config) (*Device, error) {
+	if own, ok := c.handle.(driver.Device); ok {
+		return newDevice(own, c, nil), nil
+	}
 	for _, d := range drivers {
 		if c.driver != "" && d.Name() != c.driver {
 			continue

@@ -55,6 +55,9 @@ func (d *Device) fills(i AdapterInfo) bool {
 
 // successor adopts a device by the driver that had the last one.
 func (d *Device) successor(ctx context.Context, handle any) (driver.Device, error) {
+	if own, ok := handle.(driver.Device); ok {
+		return own, nil
+	}
 	for _, o := range drivers {
 		if o.Name() == d.info.Driver {
 			return o.Adopt(ctx, handle)

@@ -16,15 +16,17 @@ import (
 // Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
-	cr     *Cruncher
-	number uint64
-	shares map[batchKey][]int
-	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
+	cr      *Cruncher
+	number  uint64
+	shares  map[batchKey][]int
+	held    map[*Any]bool // the arrays, which are not to be lost before their results come back
+	journal *journal      // nil where nothing is to be queued again
+	wake    []chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
+	counts  int        // how often counting began anew
 	reached []int      // of each device: so many calls are done, or are not its business
-	wake    []chan struct{}
 }
 
 // batchKey is what has the same shares throughout a batch.
@@ -37,8 +39,14 @@ type batchKey struct{ id, global, step int }
 // The shares of an id stay what they are at its first call, and the balancer learns nothing, as nobody looks when a device is done
 // with which call. Elements that move from device to device make a call wait.
 //
-// If queue returns an error, what it queued before comes back all the same. If that fails, as it does with [ErrStale] for what a
-// lost device had, no array has changed on the host's side, and only the devices have the newest elements.
+// If queue returns an error, what it queued before comes back all the same. If that fails, no array has changed on the host's side,
+// and only the devices have the newest elements.
+//
+// When a device is lost the others compute all calls of the batch again, from what the arrays were at its beginning. It is
+// [ErrStale] if elements of that are nowhere any more: those that only the lost device had, and those that only it and others had
+// which have written over them since. For this a batch keeps a note of each call, of 32 bytes and 4 for each scalar. One that differs in
+// more than the values of scalars from all of the last 16 kinds of call takes about 500 bytes beside. Beyond 64 MiB in all, some
+// two million calls, and when an array of a call is closed, the notes are dropped.
 func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error {
 	const op = "Batch"
 	if cr == nil || queue == nil {
@@ -48,6 +56,10 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 		return err
 	}
 	b, err := cr.open(op)
+	if err == nil {
+		cr.muster()
+		b.journal = new(journal)
+	}
 	cr.mu.Unlock()
 	if err != nil {
 		return err
@@ -105,46 +117,25 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 	if cr.closed {
 		return fail("Batch", gpu.ErrClosed, "the cruncher")
 	}
-	return cr.pay(ctx, slices.Collect(maps.Values(cr.arrays)))
-}
-
-// abandon ends a batch. What has not come back is no longer owed.
-func (cr *Cruncher) abandon() {
-	cr.batch = nil
-	for _, r := range cr.arrays {
-		r.owed.Clear()
+	for {
+		err := cr.replay(ctx)
+		if err == nil {
+			err = cr.pay(ctx)
+		}
+		if err == nil || !cr.salvage() {
+			return err
+		}
 	}
 }
 
-// pay brings to the host what batches owe it.
-func (cr *Cruncher) pay(ctx context.Context, arrays []*residence) error {
-	cr.mourn()
-	var list []result
-	var err error
-	for _, r := range arrays {
-		if list, err = cr.homeward("Batch", list, r, slices.Collect(r.owed.All())); err != nil {
-			return err
-		}
+// pay brings to the host what the batch owes it, and returns when devices that owe nothing are done, too.
+func (cr *Cruncher) pay(ctx context.Context) error {
+	const op = "Batch"
+	list, err := cr.fetch(ctx, op, cr.owing(slices.Collect(maps.Values(cr.arrays))))
+	if err != nil {
+		return err
 	}
 	for _, w := range cr.workers {
-		if w.lost() {
-			continue
-		}
-		if err := w.dev.Flush(); err != nil && !w.lost() {
-			return err
-		}
-	}
-	if err := cr.stage(ctx, list); err != nil {
-		return err
-	}
-	if err := cr.land(ctx, list); err != nil {
-		return err
-	}
-	for i := range list {
-		list[i].returned(list[i].span)
-		list[i].owed.Remove(list[i].span.Lo, list[i].span.Hi)
-	}
-	for _, w := range cr.workers { // those that owed nothing are to be done, too
 		if w.lost() {
 			continue
 		}
@@ -152,25 +143,77 @@ func (cr *Cruncher) pay(ctx context.Context, arrays []*residence) error {
 			return err
 		}
 	}
+	cr.mourn()
+	if cr.stale() {
+		return fail(op, ErrStale, "a device was lost")
+	}
+	owed := len(list)
+	for _, r := range cr.arrays {
+		if r.early != nil {
+			r.early.has.Subtract(&r.owed)
+			list = append(list, r.early.results(r)...)
+		}
+	}
+	if err := cr.land(ctx, list); err != nil {
+		return err
+	}
+	for i := range list[:owed] {
+		list[i].returned(list[i].span)
+	}
+	for _, r := range cr.arrays {
+		r.early = nil
+	}
 	return nil
 }
 
-// settleDebts brings back what the batch owes and a call may write over without its owing that.
+// abandon ends a batch. What has not come back is no longer owed.
+func (cr *Cruncher) abandon() {
+	b := cr.batch
+	cr.batch, b.journal = nil, nil
+	for _, r := range cr.arrays {
+		r.owed.Clear()
+		r.start = nil
+		if r.early != nil {
+			r.unpark()
+		}
+	}
+}
+
+// owing lists what a batch owes to the hosts of arrays.
+func (cr *Cruncher) owing(arrays []*residence) []want {
+	var list []want
+	for _, r := range arrays {
+		list = append(list, want{r, &r.owed})
+	}
+	return list
+}
+
+// settleDebts brings what the batch owes and a call may write over without its owing that. It waits for the end of the batch in
+// memory of the library's.
 func (cr *Cruncher) settleDebts(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
 	}
-	var list []*residence
+	var owing []*residence
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if !a.flags.readOnly && !a.flags.write && a.owed.Len() > 0 {
-			list = append(list, a.residence)
+			owing = append(owing, a.residence)
 		}
 	}
-	if len(list) == 0 {
+	if len(owing) == 0 {
 		return nil
 	}
-	return cr.pay(ctx, list)
+	list, err := cr.fetch(ctx, "Batch", cr.owing(owing))
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if err := cr.park(ctx, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Compute queues what [Cruncher.Compute] computes. Its errors are those that show at once. After the end of the batch it is
@@ -185,13 +228,26 @@ func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps
 	b.mu.Lock()
 	b.queued++
 	b.mu.Unlock()
+	b.notify()
+	return nil
+}
+
+// notify has the devices' goroutines look what they are done with.
+func (b *Batch) notify() {
 	for _, wake := range b.wake {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
 	}
-	return nil
+}
+
+// recount says that nothing is done: it is all queued again.
+func (b *Batch) recount() {
+	b.mu.Lock()
+	b.counts++
+	clear(b.reached)
+	b.mu.Unlock()
 }
 
 // watch notes what a device is done with.
@@ -203,18 +259,21 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 			return
 		}
 		b.mu.Lock()
-		n := b.queued
+		n, counts := b.queued, b.counts
 		b.mu.Unlock()
 		if err := w.dev.Sync(ctx); err != nil {
 			n = math.MaxInt // nothing more is to be expected of it
 		}
 		b.mu.Lock()
-		b.reached[i] = max(b.reached[i], n)
+		if counts == b.counts {
+			b.reached[i] = max(b.reached[i], n)
+		}
 		b.mu.Unlock()
 	}
 }
 
-// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything.
+// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything. When calls
+// are queued again it begins with 0.
 func (b *Batch) Reached() int {
 	if b == nil {
 		return 0

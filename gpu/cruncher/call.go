@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type call struct {
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	whole   bool   // results count when all of them are there, not blob by blob
+	stays   bool   // some results do not come back
+	direct  bool   // one result need not be in memory of the library's
 	batch   *Batch // results come back at its end
 }
 
@@ -50,70 +53,137 @@ type piece struct {
 	moving  time.Duration // of that, to get elements from other devices; the balancer reckons with them apart
 	moves   [][]move      // of each array, before its kernels
 	results []result
+	stash   []result // that do not come back, while their place is needed
 	err     error
 }
 
 // run computes a call on the devices that are alive. What a device that is lost meanwhile has not brought home is computed by
 // the others.
 func (cr *Cruncher) run(ctx context.Context, c *call) error {
+	for i := range c.arrays {
+		c.arrays[i].straight = c.r.Blobs == 1
+	}
 	if err := cr.settleDebts(ctx, c); err != nil {
 		return err
 	}
 	cr.mourn()
-	left := []part{{c.r.Offset, c.r.Global}}
-	var all []*piece
-	report, before := new(Report), cr.Traffic()
-	for first := true; len(left) > 0; first = false {
-		pieces, err := cr.share(c, left[0], first)
-		if err == nil {
-			err = cr.attempt(ctx, c, pieces)
+	before := cr.Traffic()
+	w := work{todo: []part{{c.r.Offset, c.r.Global}}}
+	for len(w.todo) > 0 {
+		err := cr.next(ctx, c, &w)
+		if err == nil && len(w.todo) == 0 {
+			err = cr.complete(ctx, c, &w)
 		}
-		all = append(all, pieces...)
+		if err == nil && len(w.todo) > 0 {
+			err = cr.again(ctx, c, &w)
+		}
 		if err != nil {
-			cr.undo(c, all)
+			cr.undo(c, w.pieces)
 			return err
 		}
-		report.add(pieces, first)
-		if first {
-			cr.observe(c, pieces)
-		}
-		left = append(unfinished(pieces), left[1:]...)
-		if len(left) > 0 {
-			cr.mourn()
-			c.again(all)
-		}
 	}
-	var results []result
-	for _, p := range all {
-		if p.done > 0 {
-			results = append(results, p.results...)
-		}
+	c.record(w.pieces)
+	if w.redone {
+		c.forgo(w.pieces) // they may have got again what was before
 	}
-	if err := cr.land(ctx, results); err != nil {
-		cr.undo(c, all)
-		return err
-	}
-	c.record(all)
-	cr.publish(report, before)
+	cr.publish(w.report(), before)
 	return nil
 }
 
-// unfinished lists what lost devices left.
-func unfinished(pieces []*piece) []part {
-	var left []part
+// work is how far a call has come.
+type work struct {
+	todo   []part
+	pieces []*piece
+	first  int  // of the pieces, those of the whole range
+	redone bool // a device was lost
+}
+
+// next shares the next part out and computes it.
+func (cr *Cruncher) next(ctx context.Context, c *call, w *work) error {
+	whole := len(w.pieces) == 0
+	pieces, err := cr.share(c, w.todo[0], whole)
+	if err != nil {
+		return err
+	}
+	w.pieces = append(w.pieces, pieces...)
+	c.direct = c.r.Blobs == 1 && len(w.todo) == 1 && busy(pieces) == 1
+	if err := cr.attempt(ctx, c, pieces); err != nil {
+		return err
+	}
+	if whole {
+		w.first = len(pieces)
+		cr.observe(c, pieces)
+	}
+	w.todo = append(w.unfinished(c), w.todo[1:]...)
+	return nil
+}
+
+func busy(pieces []*piece) int {
+	n := 0
 	for _, p := range pieces {
+		if p.part.count > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// complete has the results land when all are there. If a device is lost that has yet to give them, there is something to do again.
+func (cr *Cruncher) complete(ctx context.Context, c *call, w *work) error {
+	var results []result
+	for _, p := range w.pieces {
+		results = append(results, p.results...)
+	}
+	err := error(nil)
+	if w.redone {
+		err = cr.unstash(ctx, c, w.pieces)
+	}
+	if err == nil {
+		err = cr.land(ctx, results)
+	}
+	if err != nil && cr.mourning() {
+		if w.todo = w.unfinished(c); len(w.todo) > 0 {
+			return nil
+		}
+	}
+	return err
+}
+
+// unfinished lists what lost devices left. Work of theirs counts if all of its results are in memory.
+func (w *work) unfinished(c *call) []part {
+	var left []part
+	for _, p := range w.pieces {
+		if p.worker.lost() && (c.stays || slices.ContainsFunc(p.results, func(r result) bool { return r.mem == nil })) {
+			p.done = 0
+		}
+		if p.done == 0 {
+			p.results, p.stash = nil, nil
+		}
 		if p.done < p.part.count {
 			left = append(left, part{p.part.base + p.done, p.part.count - p.done})
+			p.part.count = p.done
 		}
 	}
 	return left
 }
 
-// again makes devices get the elements anew that they have results of already: others begin with those from before.
-func (c *call) again(pieces []*piece) {
-	if c.batch != nil {
-		return // the results are nowhere else
+// again prepares the devices that live for what lost ones have left.
+func (cr *Cruncher) again(ctx context.Context, c *call, w *work) error {
+	cr.mourn()
+	w.redone = true
+	if c.batch != nil && slices.ContainsFunc(w.pieces, func(p *piece) bool { return p.done > 0 }) {
+		return fail("Compute", ErrStale, "a device was lost in the middle of a call of a batch") // what they began with is nowhere
 	}
+	if err := cr.stash(ctx, c, w.pieces); err != nil && !cr.mourning() {
+		return err
+	}
+	c.noteDone(w.pieces, func(a *argument) bool { return c.remains(a) && !c.loose(a) })
+	c.forgo(w.pieces)
+	return cr.unsync(ctx, c, w.pieces)
+}
+
+// forgo makes devices get the elements anew that they have results of already: others begin with those from before.
+func (c *call) forgo(pieces []*piece) {
 	for _, p := range pieces {
 		for k := range c.arrays {
 			if a := &c.arrays[k]; a.flags.write {
@@ -235,12 +305,35 @@ func allAlive(counts []int, alive []bool) bool {
 // piece is not done.
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
 	if err := cr.prepareMoves(ctx, c, pieces); err != nil {
+		for k := range c.arrays {
+			c.arrays[k].miss()
+		}
 		if cr.mourning() { // a device that others' elements were to come from
 			return nil
 		}
 		return err
 	}
+	for _, p := range pieces {
+		c.overwrites(p)
+	}
 	return cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) })
+}
+
+// overwrites notes which elements of the beginning of a batch a piece's kernels may write over.
+func (c *call) overwrites(p *piece) {
+	if p.part.count == 0 || c.r.TransferOnly {
+		return
+	}
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		if a.flags.readOnly {
+			continue
+		}
+		a.touch(p.worker.index, a.written(c, p.part))
+		if c.sync != nil {
+			a.touch(p.worker.index, part{0, c.local}.elements(a.flags.items, 1, a.array.n))
+		}
+	}
 }
 
 // record notes what the kernels wrote and the host got or is to get.
@@ -260,6 +353,7 @@ func (c *call) record(pieces []*piece) {
 			switch {
 			case !a.flags.write:
 			case c.batch != nil:
+				a.differs(d, s)
 				for m := range a.dirty.Overlap(s.Lo, s.Hi) {
 					a.owed.Add(m.Lo, m.Hi)
 				}
@@ -267,9 +361,6 @@ func (c *call) record(pieces []*piece) {
 				a.returned(s)
 			}
 		}
-	}
-	if c.batch == nil && len(pieces) > 0 && len(unfinished(pieces)) > 0 {
-		c.again(pieces) // they may have got again what was before
 	}
 }
 
@@ -342,29 +433,6 @@ func (p *piece) do(fn func(p *piece) error) {
 	start := time.Now()
 	p.err = fn(p)
 	p.took += time.Since(start)
-}
-
-// mourning reports whether a device was lost since mourn was called.
-func (cr *Cruncher) mourning() bool {
-	for _, w := range cr.workers {
-		if !w.gone && w.lost() {
-			return true
-		}
-	}
-	return false
-}
-
-// mourn notes which devices are lost.
-func (cr *Cruncher) mourn() {
-	for _, w := range cr.workers {
-		if w.gone || !w.lost() {
-			continue
-		}
-		w.gone = true
-		for _, r := range cr.arrays {
-			r.forget(w.index)
-		}
-	}
 }
 
 // observe tells the balancer how long the devices took.

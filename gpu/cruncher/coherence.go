@@ -47,6 +47,8 @@ type residence struct {
 	synced   spans.Set   // where the host has that value, too
 	dirty    spans.Set   // where the host has an older one; the holder's memory has these elements in any case
 	owed     spans.Set   // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
+	early    *early      // elements that a batch has brought already, and that count as the host's
+	start    *beginning  // of the batch, nil where none has used the array
 }
 
 // move says where elements come from: the host, or a device by way of the host.
@@ -107,12 +109,16 @@ func (r *residence) fetched(needs []span) {
 	}
 }
 
-// keep lists what device d lacks of the newest values in need. Elements that only a lost device had are ErrStale.
+// keep lists what device d lacks of the newest values in need. Elements that only a lost device had are ErrStale, unless kernels
+// only write them: what they leave out is undefined.
 func (r *residence) keep(list []move, d int, need span, lost func(int) bool) ([]move, error) {
 	for gap := range r.valid[d].Missing(need.Lo, need.Hi) {
 		for s, h := range r.holder.Get(gap.Lo, gap.Hi) {
 			for m := range r.dirty.Overlap(s.Lo, s.Hi) {
 				if lost(h) {
+					if r.access == writeOnly {
+						continue
+					}
 					return nil, fail("Compute", ErrStale, "elements ", itoa(m.Lo), " to ", itoa(m.Hi-1), " of ", r.array.name)
 				}
 				if h != d { // it has them, if a failed call left them undefined
@@ -147,12 +153,14 @@ func (r *residence) clean(list []move, s span, h int, lost bool) []move {
 	return list
 }
 
-// kept notes that device d has the newest values in need.
+// kept notes that device d has the newest values in need. Zeros that nobody wrote are no one's: all devices have them.
 func (r *residence) kept(d int, need span) {
 	if need.Lo < need.Hi {
 		r.valid[d].Add(need.Lo, need.Hi)
-		for gap := range r.holder.Missing(need.Lo, need.Hi) {
-			r.holder.Set(gap.Lo, gap.Hi, d)
+		for s, h := range r.holder.Get(need.Lo, need.Hi) {
+			if h == nobody {
+				r.holder.Set(s.Lo, s.Hi, d)
+			}
 		}
 	}
 }
@@ -173,25 +181,20 @@ func (r *residence) wrote(d int, own span) {
 	r.dirty.Add(own.Lo, own.Hi)
 }
 
+// differs notes which of the elements, of which device d has the newest values, the host has not: it never gave them, or it has changed
+// since.
+func (r *residence) differs(d int, own span) {
+	for clean := range r.dirty.Missing(own.Lo, own.Hi) {
+		for s := range r.synced.Missing(clean.Lo, clean.Hi) {
+			r.wrote(d, s)
+		}
+	}
+}
+
 // returned notes that the host got the elements.
 func (r *residence) returned(own span) {
 	if own.Lo < own.Hi {
 		r.synced.Add(own.Lo, own.Hi)
 		r.dirty.Remove(own.Lo, own.Hi)
-	}
-}
-
-// forget notes that device d is lost: others that have its elements take over.
-func (r *residence) forget(d int) {
-	r.valid[d].Clear()
-	for s, h := range r.holder.All() {
-		if h != d {
-			continue
-		}
-		for x := range r.valid {
-			for o := range r.valid[x].Overlap(s.Lo, s.Hi) {
-				r.holder.Set(o.Lo, o.Hi, x)
-			}
-		}
 	}
 }

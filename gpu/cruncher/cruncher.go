@@ -124,7 +124,7 @@ func New(devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) 
 		if !d.Has(gpu.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
 		}
-		cr.workers = append(cr.workers, &worker{index: i, dev: d})
+		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Life()})
 	}
 	for _, o := range opts {
 		if o == nil {
@@ -197,6 +197,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	case b == nil && cr.batch != nil:
 		return fail(op, ErrBatch, "calls belong into it")
 	}
+	cr.muster()
 	c, err := cr.newCall(b, id, kernels, r, ps)
 	if err != nil || c.r.Global == 0 {
 		return err
@@ -206,6 +207,9 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	}
 	if err := cr.adopt(c); err != nil {
 		return err
+	}
+	if b != nil {
+		return cr.queue(ctx, c)
 	}
 	return cr.run(ctx, c)
 }

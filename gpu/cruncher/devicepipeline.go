@@ -100,7 +100,7 @@ func (p *DevicePipeline) AddStage(s *DeviceStage) error {
 	}
 	s.owner = p
 	p.stages = append(p.stages, s)
-	p.count, p.queued = 0, 0
+	p.restart()
 	return nil
 }
 
@@ -115,7 +115,14 @@ func (p *DevicePipeline) idle(op string) error {
 	return nil
 }
 
-// SetSerial chooses between serial and parallel mode. Data on their way are lost.
+// restart begins anew, without data on their way. Arrays that a lost device had begin as zeros.
+func (p *DevicePipeline) restart() {
+	p.count, p.queued = 0, 0
+	p.cr.evictStale()
+}
+
+// SetSerial chooses between serial and parallel mode. Data on their way are lost, and with a device that was lost and came back,
+// see [gpu.Device.Reopen], what it had of arrays that stay there: without that, feeds that need it are [ErrStale].
 func (p *DevicePipeline) SetSerial(on bool) error {
 	if p == nil {
 		return fail("SetSerial", gpu.ErrInvalid, "nil pipeline")
@@ -126,7 +133,7 @@ func (p *DevicePipeline) SetSerial(on bool) error {
 		return err
 	}
 	p.serial = on
-	p.count, p.queued = 0, 0
+	p.restart()
 	return nil
 }
 
@@ -313,8 +320,14 @@ func (p *DevicePipeline) FeedEnd(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, p.closed(op, err)
 	}
-	for _, a := range f.reads {
-		a.slot.commit(a.parity)
+	writes := make([]func([]byte), len(f.reads))
+	for i, a := range f.reads {
+		if writes[i], err = gpu.HostWriter(a.slot.array.host); err != nil {
+			return false, err
+		}
+	}
+	for i, a := range f.reads {
+		a.slot.commit(a.parity, writes[i])
 	}
 	came := !p.stages[len(p.stages)-1].stopped.Load() && (p.serial || p.count >= len(p.stages))
 	p.count++

@@ -28,7 +28,8 @@ const (
 // to the host is seen by later tasks of that device only.
 //
 // A task whose device is lost is computed by another one; so are the tasks that wait for that device. A task of a section,
-// between SelectBegin and SelectEnd or SerialBegin and SerialEnd, that needs what only the lost device had is [ErrStale]. So that a
+// between SelectBegin and SelectEnd or SerialBegin and SerialEnd, that needs what only the lost device had is [ErrStale]. A device
+// that has come back, see [gpu.Device.Reopen], is to be added again. So that a
 // task is done either wholly or not at all, [Range.Blobs] has no effect in a pool.
 //
 // Tasks that may run at the same time must not write elements that others read or write. Arrays of which each task writes a
@@ -122,7 +123,7 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	if p.life.over() {
 		return fail("AddDevice", gpu.ErrClosed, "the pool")
 	}
-	l := &lane{dev: dev, cr: cr, jobs: make(chan *job, p.conf.limit)}
+	l := &lane{dev: dev, life: dev.Life(), cr: cr, jobs: make(chan *job, p.conf.limit)}
 	p.lanes = append(p.lanes, l)
 	for _, b := range p.batches {
 		for _, j := range b.broadcasts {

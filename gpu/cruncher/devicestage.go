@@ -102,7 +102,7 @@ func (s *DeviceStage) StopTransmission(stop bool) {
 }
 
 // slot is an array of a pipeline on the device, once or twice. Input, Internal and Transition arrays lie over the caller's
-// memory. What comes back goes to memory between, so that it arrives wholly or not at all; unless the caller's is not Go memory.
+// memory. What comes back goes to memory between, so that it arrives wholly or not at all.
 type slot struct {
 	array  *Any
 	twins  [2]*Any
@@ -113,7 +113,7 @@ func newSlot(a *Any, kind ArrayKind) *slot {
 	s := &slot{array: a}
 	for i := range s.twins {
 		host := a.host
-		if kind == Output && host.Foreign == nil {
+		if kind == Output {
 			host = gpu.HostBytes(make([]byte, host.Size))
 		}
 		s.twins[i] = a.twin(host)
@@ -125,10 +125,8 @@ func newSlot(a *Any, kind ArrayKind) *slot {
 }
 
 // commit gives the caller what came back.
-func (s *slot) commit(parity int) {
-	if s.array.host.Foreign == nil {
-		copy(s.array.host.Bytes, s.twins[parity].host.Bytes)
-	}
+func (s *slot) commit(parity int, write func([]byte)) {
+	write(s.twins[parity].host.Bytes)
 	s.array.MarkDirty()
 }
 

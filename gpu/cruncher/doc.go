@@ -38,8 +38,10 @@
 // results are noticed by all crunchers that use an array. What the caller writes there is noticed where it goes through the array's
 // methods or [Any.MarkDirty]; arrays of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
-// What a device lost in the middle of a call has not brought home, the others compute from what it began with. Only if an element
-// was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left.
+// What a device lost in the middle of a call has not brought home, the others compute from what it began with; so it is with a whole
+// [Batch]. Only if an element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. Results come
+// to the hosts' sides all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
+// on, without what was on it. [Cruncher.Evict] lets go of arrays that are stale; they begin anew.
 //
 // # Large arrays
 //

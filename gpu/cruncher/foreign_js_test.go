@@ -3,7 +3,9 @@
 package cruncher_test
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"syscall/js"
 	"testing"
 
@@ -65,5 +67,122 @@ func TestForeign(t *testing.T) {
 				t.Errorf("released %d times", released)
 			}
 		}
+	}
+}
+
+// foreignWords makes an array of a typed array of words.
+func foreignWords(t *testing.T, name string, values []uint32) (*cruncher.Any, js.Value) {
+	t.Helper()
+	view := js.Global().Get("Uint32Array").New(len(values))
+	for i, v := range values {
+		view.SetIndex(i, v)
+	}
+	a := must[*cruncher.Any](t)(cruncher.WrapHost(name, cruncher.Uint32, gpu.Host{Foreign: view, Size: 4 * len(values)}, nil))
+	t.Cleanup(func() { check(t, a.Close()) })
+	return a, view
+}
+
+func wordsOf(view js.Value) []uint32 {
+	v := make([]uint32, view.Length())
+	for i := range v {
+		v[i] = uint32(view.Index(i).Float())
+	}
+	return v
+}
+
+// TestForeignFaults loses a device at each operation of a call, a batch and a fetch whose results go to typed arrays: all of them
+// come, or none.
+func TestForeignFaults(t *testing.T) {
+	by := cruncher.NewScalar("by", uint32(5))
+	for n := 1; n <= 3; n++ {
+		for _, kernels := range []string{"inc", "mix inc"} { // one array is written, or two
+			for _, how := range []string{"call", "blobs", "batch", "fetch"} {
+				everyFault(t, n, how != "batch", func(t *testing.T, victim int, plans []fault) bool {
+					devices, drivers := openFaulty(t, faultTwins, plans)
+					cr := onDevices(t, devices, n, faultSource, even())
+					x, xs := foreignWords(t, "x", count(faultItems, uint32(1)))
+					y, ys := foreignWords(t, "y", make([]uint32, faultItems))
+					r := faultRange
+					var params []cruncher.Param
+					switch how {
+					case "blobs":
+						r.Blobs = 3
+					case "fetch":
+						x.SetWrite(false)
+						y.SetWrite(false)
+					}
+					if params = []cruncher.Param{x, by}; kernels != "inc" {
+						params = append(params, y)
+					}
+					call := func(compute computing) error { return compute(t.Context(), 1, kernels, r, params...) }
+					var err error
+					if how == "batch" {
+						err = cr.Batch(t.Context(), func(b *cruncher.Batch) error { return call(b.Compute) })
+					} else {
+						err = call(cr.Compute)
+					}
+					if err == nil && how == "fetch" {
+						err = cr.Fetch(t.Context(), x, y)
+					}
+					wantX, wantY := count(faultItems, uint32(1)), make([]uint32, faultItems)
+					switch {
+					case err == nil:
+						for i := range wantX {
+							if kernels != "inc" {
+								wantY[i] = uint32(i*7%faultItems) + 1
+							}
+							wantX[i] += 5
+						}
+					case n > 1 && how != "fetch":
+						t.Errorf("%s of %s on %d devices could be computed again: %v", how, kernels, n, err)
+					case !errors.Is(err, cruncher.ErrStale): // what only one had
+						refused(t, "all lost", err, gpu.ErrDeviceLost)
+					}
+					same(t, fmt.Sprint(how, " x ", err), wordsOf(xs), wantX)
+					same(t, fmt.Sprint(how, " y ", err), wordsOf(ys), wantY)
+					return drivers[victim].hasFired()
+				})
+			}
+		}
+	}
+}
+
+// TestForeignGone has memory that is transferred away before results come, in the middle of the call.
+func TestForeignGone(t *testing.T) {
+	devices, _ := openFaulty(t, faultTwins, []fault{never, never})
+	cr := onDevices(t, devices, 2, faultSource, even())
+	x, xs := foreignWords(t, "x", count(faultItems, uint32(1)))
+	y, ys := foreignWords(t, "y", make([]uint32, faultItems))
+	err := cr.Batch(t.Context(), func(b *cruncher.Batch) error {
+		check(t, b.Compute(t.Context(), 1, "mix inc", faultRange, x, y, cruncher.NewScalar("by", uint32(5))))
+		js.Global().Call("structuredClone", ys, map[string]any{"transfer": []any{ys.Get("buffer")}})
+		return nil
+	})
+	refused(t, "gone", err, gpu.ErrInvalid)
+	same(t, "x", wordsOf(xs), count(faultItems, uint32(1)))
+}
+
+// BenchmarkForeignLanding computes with one typed array, which comes straight from the device, and with two, of which one waits in
+// Go's memory.
+func BenchmarkForeignLanding(b *testing.B) {
+	const n = 1 << 22
+	dev := must[*gpu.Device](b)(gpu.Open(b.Context()))
+	b.Cleanup(func() { check(b, dev.Close()) })
+	cr := onDevices(b, []*gpu.Device{dev}, 1, `fn one(i: u32) { u[i] = i; }
+fn two(i: u32) { u[i] = i; v[i] = i; }`)
+	for _, arrays := range []int{1, 2} {
+		b.Run(strconv.Itoa(arrays), func(b *testing.B) {
+			var params []cruncher.Param
+			for k := range arrays {
+				view := js.Global().Get("Uint32Array").New(n)
+				a := must[*cruncher.Any](b)(cruncher.WrapHost([]string{"u", "v"}[k], cruncher.Uint32, gpu.Host{Foreign: view, Size: 4 * n}, nil))
+				a.SetWriteOnly(true)
+				params = append(params, a)
+			}
+			b.SetBytes(int64(4 * n * arrays))
+			for b.Loop() {
+				check(b, cr.Compute(b.Context(), 1, []string{"one", "two"}[arrays-1], cruncher.Range{Global: n}, params...))
+			}
+		})
 	}
 }

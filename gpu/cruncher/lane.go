@@ -12,6 +12,7 @@ import (
 // lane is a device of a [DevicePool]. A goroutine computes what it is given, in that order.
 type lane struct {
 	dev     *gpu.Device
+	life    uint32 // of the device, when it was added
 	cr      *Cruncher
 	jobs    chan *job // has room for all that may be in flight
 	pending []*job    // for this device and no other, in order
@@ -78,6 +79,17 @@ func (l *lane) retire() {
 		l.dead = true
 		close(l.jobs)
 	}
+}
+
+// lost says why a lane's device cannot go on with what it has. One that has come back has nothing of it.
+func (l *lane) lost() error {
+	if err := l.dev.Usable(); err != nil {
+		return err
+	}
+	if l.dev.Life() != l.life {
+		return fail("DevicePool", gpu.ErrDeviceLost, "it has come back without what was on it")
+	}
+	return nil
 }
 
 // load is how much a lane has to do.
@@ -191,9 +203,12 @@ func (p *DevicePool) idlest() *lane {
 // serve is a lane's goroutine.
 func (p *DevicePool) serve(l *lane) {
 	for j := range l.jobs {
-		err := p.run(l, j)
+		err := l.lost()
+		if err == nil {
+			err = p.run(l, j)
+		}
 		switch {
-		case err != nil && l.dev.Usable() != nil && p.bury(l, j):
+		case err != nil && l.lost() != nil && p.bury(l, j):
 		case j.task.done == nil:
 			p.complete(l, j, err)
 		default:

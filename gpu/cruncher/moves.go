@@ -63,6 +63,9 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 				return err
 			}
 			p.moves = append(p.moves, moves)
+			for _, m := range moves {
+				a.touch(p.worker.index, m.span)
+			}
 		}
 	}
 	// What devices have is collected before memory is made, since windows may leave it behind.
@@ -111,8 +114,6 @@ func (cr *Cruncher) moves(c *call, a *argument, p *piece) ([]move, error) {
 	return a.fetch(list, d, host), nil
 }
 
-func (cr *Cruncher) isLost(d int) bool { return cr.workers[d].lost() }
-
 // collect gets the elements that come from other devices.
 func (cr *Cruncher) collect(ctx context.Context, c *call, p *piece) error {
 	start := time.Now()
@@ -153,22 +154,34 @@ func leaving(c *call, pieces []*piece) (sets []spans.Set, some bool) {
 func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		size := a.array.t.Size()
 		for i := range p.moves[k] {
 			m := &p.moves[k][i]
-			host, total := gpu.HostBytes(m.mem), &cr.migrated
 			if m.from == fromHost {
 				if c.byBlob(a) {
 					continue
 				}
-				host, total = a.array.host.Part(m.span.Lo*size, m.span.Len()*size), &cr.up
+				if err := cr.upload(ctx, a.residence, p.worker.index, m.span); err != nil {
+					return err
+				}
+				continue
 			}
-			if err := a.put(ctx, p.worker.index, m.span, host); err != nil {
+			if err := a.put(ctx, p.worker.index, m.span, gpu.HostBytes(m.mem)); err != nil {
 				return err
 			}
-			total.Add(int64(host.Size))
+			cr.migrated.Add(int64(len(m.mem)))
 			m.mem = nil
 		}
+	}
+	return nil
+}
+
+// upload brings elements of the host's to a device.
+func (cr *Cruncher) upload(ctx context.Context, r *residence, d int, s span) error {
+	for part, host := range r.hostSide(s) {
+		if err := r.put(ctx, d, part, host); err != nil {
+			return err
+		}
+		cr.up.Add(int64(host.Size))
 	}
 	return nil
 }

@@ -112,8 +112,8 @@ func (cr *Cruncher) reside(c *call) error {
 		if p.flags.write && p.flags.writeAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
-		// An array that comes as a whole does so once, and from a lost device nothing gets to foreign memory any more.
-		c.whole = c.whole || p.flags.write && (p.flags.writeAll || p.array.host.Foreign != nil)
+		c.stays = c.stays || c.batch == nil && !p.flags.readOnly && !p.flags.write && !c.r.TransferOnly
+		c.whole = c.whole || p.flags.write && p.flags.writeAll // comes once
 	}
 	return nil
 }
@@ -145,9 +145,6 @@ func (cr *Cruncher) adopt(c *call) error {
 				c.argument(a.Name).grain = lcm(windowStep, a.Unit)
 			}
 		}
-	}
-	for i := range c.arrays {
-		c.arrays[i].straight = c.r.Blobs == 1
 	}
 	if c.batch != nil {
 		c.batch.hold(c.list)

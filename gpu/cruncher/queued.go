@@ -23,18 +23,26 @@ func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range
 // fetcher returns a function that brings whole arrays from the first device to their hosts' sides, while calls that use other
 // arrays are queued.
 func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
-	var list []*residence
+	type copied struct {
+		*residence
+		side side
+	}
+	var list []copied
 	cr.mu.Lock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil { // or nothing was computed
-			list = append(list, r)
+			list = append(list, copied{r, r.sides[0]})
 		}
 	}
 	cr.mu.Unlock()
 	return func(ctx context.Context) error {
-		for _, r := range list {
+		for i := range list {
+			r := &list[i]
+			if r.side.mem == nil {
+				return fail("Feed", ErrStale, r.array.name)
+			}
 			cr.down.Add(int64(r.array.host.Size))
-			if err := r.get(ctx, 0, span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
+			if err := r.getFrom(ctx, &r.side, span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
 				return err
 			}
 		}

@@ -3,13 +3,13 @@
 package cruncher_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/balance"
 )
@@ -59,8 +59,13 @@ const worldItems = 700
 
 func newWorld(t *testing.T, n int, rng *rand.Rand) *world {
 	t.Helper()
+	return newWorldOn(t, openDevices(t, n), rng)
+}
+
+func newWorldOn(t *testing.T, devices []*gpu.Device, rng *rand.Rand) *world {
+	t.Helper()
 	w := &world{
-		cr: newCruncher(t, n, randomKernels, cruncher.WithBalancer(whim{rng})),
+		cr: onDevices(t, devices, len(devices), randomKernels, cruncher.WithBalancer(whim{rng})),
 		x:  must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("x", 2*worldItems+3)),
 		y:  must[*cruncher.Array[int16]](t)(cruncher.NewArray[int16]("y", worldItems)),
 		z:  must[*cruncher.Array[uint8]](t)(cruncher.Wrap("z", make([]uint8, worldItems+1))),
@@ -70,7 +75,17 @@ func newWorld(t *testing.T, n int, rng *rand.Rand) *world {
 }
 
 // step does the same, drawn from rng, to whatever world.
-func (w *world) step(t *testing.T, rng *rand.Rand, compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error) string {
+func (w *world) step(t *testing.T, rng *rand.Rand, compute computing) string {
+	t.Helper()
+	did, err := w.try(t, rng, compute)
+	if err != nil {
+		t.Fatalf("%s: %v", did, err)
+	}
+	return did
+}
+
+// try is step that may fail.
+func (w *world) try(t *testing.T, rng *rand.Rand, compute computing) (string, error) {
 	t.Helper()
 	var what []string
 	for _, a := range []*cruncher.Any{w.x.Any, w.y.Any, w.z.Any} {
@@ -92,10 +107,7 @@ func (w *world) step(t *testing.T, rng *rand.Rand, compute func(context.Context,
 	}
 	list := strings.Join(kernels, " ")
 	did := fmt.Sprintf("%s; %s %+v", strings.Join(what, "; "), list, r)
-	if err := compute(t.Context(), rng.IntN(3), list, r, w.x, w.y, w.z); err != nil {
-		t.Fatalf("%s: %v", did, err)
-	}
-	return did
+	return did, compute(t.Context(), rng.IntN(3), list, r, w.x, w.y, w.z)
 }
 
 // TestAnyShares makes 200 calls with shares, sizes and flags drawn at random: on one device, two and three the arrays hold the same

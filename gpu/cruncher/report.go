@@ -34,13 +34,15 @@ func (cr *Cruncher) Last() Report {
 	return Report{slices.Clone(r.Shares), r.Traffic}
 }
 
-// add appends what the devices did of a part. Those that did nothing are left out unless it is the whole range.
-func (r *Report) add(pieces []*piece, whole bool) {
-	for _, p := range pieces {
-		if whole || p.done > 0 {
+// report lists what the devices did. Those that did nothing are left out unless they were to share the whole range.
+func (w *work) report() *Report {
+	r := new(Report)
+	for i, p := range w.pieces {
+		if i < w.first || p.done > 0 {
 			r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.done, p.took.Seconds()})
 		}
 	}
+	return r
 }
 
 // publish ends a report of a call that began with so much traffic.

@@ -5,7 +5,6 @@ package cruncher
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -23,6 +22,9 @@ func (cr *Cruncher) evict(a *body) error {
 		return nil
 	}
 	delete(cr.arrays, a)
+	if r.start != nil && cr.batch != nil && cr.batch.journal != nil {
+		cr.batch.journal.close()
+	}
 	a.unuse(cr)
 	var errs []error
 	for i := range r.sides {
@@ -79,8 +81,7 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 	case cr.batch != nil:
 		return fail(op, ErrBatch, "")
 	}
-	cr.mourn()
-	var list []result
+	var wants []want
 	for _, a := range arrays {
 		if err := a.usable(op); err != nil {
 			return err
@@ -92,32 +93,21 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 		if a.host.ReadOnly {
 			return fail(op, gpu.ErrReadOnly, a.name)
 		}
-		var err error
-		if list, err = cr.homeward(op, list, r, slices.Collect(r.dirty.All())); err != nil {
+		wants = append(wants, want{r, &r.dirty})
+	}
+	for {
+		list, err := cr.fetch(ctx, op, wants)
+		if err != nil {
+			return err
+		}
+		if err = cr.land(ctx, list); err == nil {
+			for i := range list {
+				list[i].returned(list[i].span)
+			}
+			return nil
+		}
+		if !cr.mourning() {
 			return err
 		}
 	}
-	if err := cr.stage(ctx, list); err != nil {
-		return err
-	}
-	if err := cr.land(ctx, list); err != nil {
-		return err
-	}
-	for i := range list {
-		list[i].returned(list[i].span)
-	}
-	return nil
-}
-
-// homeward lists where the newest values of elements are, for the host to get them.
-func (cr *Cruncher) homeward(op string, list []result, r *residence, elements []span) ([]result, error) {
-	for _, s := range elements {
-		for h, d := range r.holder.Get(s.Lo, s.Hi) {
-			if cr.isLost(d) {
-				return nil, fail(op, ErrStale, "elements ", itoa(h.Lo), " to ", itoa(h.Hi-1), " of ", r.array.name)
-			}
-			list = append(list, result{residence: r, device: d, span: h})
-		}
-	}
-	return list, nil
 }

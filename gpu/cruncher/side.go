@@ -64,8 +64,10 @@ func (r *residence) ensure(ctx context.Context, d int, need span, leaving *spans
 	}
 	err = s.close()
 	*s = next
-	r.valid[d].Remove(0, next.lo)
-	r.valid[d].Remove(next.hi, r.array.n)
+	for _, gone := range []span{{Lo: 0, Hi: next.lo}, {Lo: next.hi, Hi: r.array.n}} {
+		r.valid[d].Remove(gone.Lo, gone.Hi)
+		r.touch(d, gone)
+	}
 	return err
 }
 
@@ -197,6 +199,30 @@ func (r *residence) putWords(ctx context.Context, s *side, sp span, host gpu.Hos
 	return s.mem.Write(uint64(lo), gpu.HostBytes(words))
 }
 
+// zero makes elements of device d zeros, as far as it has memory for them.
+func (r *residence) zero(ctx context.Context, d int, sp span) error {
+	s := &r.sides[d]
+	sp.Lo, sp.Hi = max(sp.Lo, s.lo), min(sp.Hi, s.hi)
+	if s.mem == nil || sp.Lo >= sp.Hi {
+		return nil
+	}
+	size := r.stored()
+	lo, hi := ((sp.Lo-s.lo)*size+3)/4*4, (sp.Hi-s.lo)*size/4*4
+	if lo < hi {
+		if err := s.mem.Clear(uint64(lo), uint64(hi-lo)); err != nil {
+			return err
+		}
+	}
+	for _, edge := range []span{{Lo: sp.Lo, Hi: min(s.lo+lo/size, sp.Hi)}, {Lo: max(s.lo+hi/size, sp.Lo), Hi: sp.Hi}} {
+		if edge.Lo < edge.Hi {
+			if err := r.put(ctx, d, edge, gpu.HostBytes(make([]byte, edge.Len()*size))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // local returns host memory as Go's. Foreign memory takes the way over the device, as there is no other.
 func local(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) {
 	if host.Foreign == nil {
@@ -215,7 +241,11 @@ func local(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) 
 
 // get brings elements from device d to host memory from byte offset at on.
 func (r *residence) get(ctx context.Context, d int, sp span, host gpu.Host, at int) error {
-	s, size := &r.sides[d], r.array.t.Size()
+	return r.getFrom(ctx, &r.sides[d], sp, host, at)
+}
+
+func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host, at int) error {
+	size := r.array.t.Size()
 	n := sp.Len() * size
 	t := gpu.Transfer{Offset: uint64((sp.Lo - s.lo) * size), Host: host, HostOffset: at, Width: n, Pitch: n, Count: 1}
 	switch {

@@ -5,7 +5,6 @@ package cruncher
 import (
 	"context"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -219,8 +218,8 @@ func (b *bank) touch() {
 	}
 }
 
-// group is the parameters of the stage's kernels. Of several launches only the last brings outputs back.
-func (s *Stage) group(in, out *bank, last bool) *Group {
+// group is the parameters of the stage's kernels. Of several launches none brings outputs back, as long as that is possible.
+func (s *Stage) group(in, out *bank, only bool) *Group {
 	g := &Group{}
 	for i, p := range s.inputs {
 		p.array = in.arrays[i]
@@ -229,27 +228,65 @@ func (s *Stage) group(in, out *bank, last bool) *Group {
 	g.list = append(g.list, s.hidden...)
 	for i, p := range s.outputs {
 		p.array = out.arrays[i]
-		p.flags.write = last || p.flags.writeAll
+		p.flags.write = only || p.flags.writeAll
 		g.list = append(g.list, p)
 	}
 	return g
 }
 
-// compute runs kernels of the stage on banks.
+// compute runs kernels of the stage on banks. If a device is lost with what kernels before the last ones wrote, all of them run
+// again.
 func (s *Stage) compute(ctx context.Context, list []launchOf, in, out *bank) error {
-	for id := 0; id < len(list); {
-		next, names := id+1, []string{list[id].names}
-		for next < len(list) && sameRange(list[id].r, list[next].r) { // what goes up and comes back does so once
-			names = append(names, list[next].names)
-			next++
+	launches, whole := s.launches(list), false
+	kept := slices.Clone(out.arrays)
+	for _, p := range s.hidden {
+		if p.array != nil {
+			kept = append(kept, p.array)
 		}
-		g := s.group(in, out, next == len(list))
-		if err := s.cr.Compute(ctx, id, strings.Join(names, " "), list[id].r, g); err != nil {
+	}
+	for _, p := range s.outputs {
+		whole = whole || p.flags.writeAll // comes back each time
+	}
+	if len(launches) < 2 || whole {
+		return s.attempt(ctx, launches, in, out)
+	}
+	s.cr.hold(kept)
+	defer s.cr.release(kept)
+	for again := false; ; again = true {
+		var err error
+		alive := s.cr.living()
+		if again {
+			err = s.cr.rewind(ctx, kept)
+		}
+		if err == nil {
+			err = s.attempt(ctx, launches, in, out)
+		}
+		if err == nil || s.cr.living() >= alive {
 			return err
 		}
-		id = next
 	}
-	return s.cr.Fetch(ctx, out.arrays...) // what kernels before the last one wrote beyond its range
+}
+
+// launches joins kernels over the same range: what goes up and comes back does so once.
+func (s *Stage) launches(list []launchOf) []launchOf {
+	var joined []launchOf
+	for _, l := range list {
+		if n := len(joined); n > 0 && sameRange(joined[n-1].r, l.r) {
+			joined[n-1].names += " " + l.names
+		} else {
+			joined = append(joined, l)
+		}
+	}
+	return joined
+}
+
+func (s *Stage) attempt(ctx context.Context, launches []launchOf, in, out *bank) error {
+	for id, l := range launches {
+		if err := s.cr.Compute(ctx, id, l.names, l.r, s.group(in, out, len(launches) == 1)); err != nil {
+			return err
+		}
+	}
+	return s.cr.Fetch(ctx, out.arrays...) // what several wrote comes back at once
 }
 
 func sameRange(a, b Range) bool {

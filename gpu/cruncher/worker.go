@@ -13,15 +13,17 @@ import (
 type worker struct {
 	index int
 	dev   *gpu.Device
-	gone  bool // it is lost, and that is noted
+	life  uint32 // of the device, when it joined
+	gone  bool   // it is lost, and that is noted
 }
 
+// lost reports whether what was on the device is gone, also if it has come back meanwhile.
 func (w *worker) lost() bool {
 	select {
 	case <-w.dev.Lost():
 		return true
 	default:
-		return w.dev.Closed()
+		return w.dev.Closed() || w.dev.Life() != w.life
 	}
 }
 
@@ -136,14 +138,13 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if !c.byBlob(a) {
 			continue
 		}
-		own, size := b.elements(a.flags.items, c.inner, a.array.n), a.array.t.Size()
+		own := b.elements(a.flags.items, c.inner, a.array.n)
 		for _, m := range p.moves[k] {
 			s := span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
 			if m.from != fromHost || s.Lo >= s.Hi {
 				continue
 			}
-			cr.up.Add(int64(s.Len() * size))
-			if err := a.put(ctx, p.worker.index, s, a.array.host.Part(s.Lo*size, s.Len()*size)); err != nil {
+			if err := cr.upload(ctx, a.residence, p.worker.index, s); err != nil {
 				return err
 			}
 		}
@@ -210,12 +211,19 @@ func (r *returns) take(ctx context.Context, b part) error {
 			list = append(list, result{residence: a.residence, device: p.worker.index, span: a.written(c, b)})
 		}
 	}
+	straight := -1
+	if c.direct {
+		straight = largestForeign(list)
+	}
 	waited := false
 	for i := range list {
+		if i == straight {
+			continue
+		}
 		if err := r.cr.bring(ctx, &list[i]); err != nil {
 			return err
 		}
-		waited = waited || list[i].mem != nil
+		waited = true
 	}
 	if !waited { // so that it is known how long it took, and that it is not lost
 		if err := p.worker.dev.Sync(ctx); err != nil {

@@ -198,6 +198,14 @@ func (s *runs) fit(b int) {
 	}
 }
 
+func (s *runs) assign(o *runs) {
+	blocks := make([][]run, len(o.blocks))
+	for i, b := range o.blocks {
+		blocks[i] = slices.Clone(b)
+	}
+	*s = runs{blocks: blocks, count: o.count, total: o.total, changes: s.changes + 1}
+}
+
 func (s *runs) clear() { *s = runs{changes: s.changes + 1} }
 
 func (r run) size() uint64 { return uint64(r.Hi) - uint64(r.Lo) }

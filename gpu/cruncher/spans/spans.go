@@ -53,6 +53,16 @@ func (s *Set) Contains(lo, hi int) bool {
 	return p.block < len(s.runs.blocks) && s.runs.at(p).Lo <= lo
 }
 
+// Assign makes the set equal to other, and independent of it.
+func (s *Set) Assign(other *Set) { s.runs.assign(&other.runs) }
+
+// Subtract takes out of the set what is in other.
+func (s *Set) Subtract(other *Set) {
+	for o := range other.All() {
+		s.Remove(o.Lo, o.Hi)
+	}
+}
+
 // Intersect takes out of the set what is not in other.
 func (s *Set) Intersect(other *Set) {
 	if s.runs.count == 0 {
@@ -105,6 +115,9 @@ func (m *Map) Set(lo, hi, v int) { m.runs.set(lo, hi, v) }
 
 // Remove takes the keys of [lo, hi) out of the map.
 func (m *Map) Remove(lo, hi int) { m.runs.remove(lo, hi) }
+
+// Assign makes the map equal to other, and independent of it.
+func (m *Map) Assign(other *Map) { m.runs.assign(&other.runs) }
 
 // Get returns the keys of [lo, hi) that are in the map, as spans with one value, in ascending order. Spans that touch
 // have different values.

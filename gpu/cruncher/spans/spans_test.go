@@ -122,6 +122,14 @@ func play(t *testing.T, rng *rand.Rand, keys, length, values, changes int) {
 				}
 			}
 		}
+		if rng.IntN(400) == 0 {
+			s.Subtract(&other)
+			for i := range sm {
+				if om[i] >= 0 {
+					sm[i] = -1
+				}
+			}
+		}
 		sound(t, &m.runs)
 		sound(t, &s.runs)
 		lo, hi = rng.IntN(keys), rng.IntN(keys)+1
@@ -164,6 +172,35 @@ func FuzzAgainstModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, keys, length, values uint) {
 		play(t, rand.New(rand.NewPCG(seed, 9)), 1+int(keys%300), int(length%300), 1+int(values%5), 300)
 	})
+}
+
+// TestAssign wants copies to be equal and apart.
+func TestAssign(t *testing.T) {
+	var s, c Set
+	var m, d Map
+	for i := range 1000 { // several blocks
+		s.Add(10*i, 10*i+3)
+		m.Set(10*i, 10*i+3, i%7)
+	}
+	c.Add(-5, 99999)
+	c.Assign(&s)
+	d.Assign(&m)
+	sound(t, &c.runs)
+	if c.String() != s.String() || d.String() != m.String() || c.Total() != s.Total() || d.Len() != m.Len() {
+		t.Error("copies differ")
+	}
+	before, beforeMap := s.String(), m.String()
+	for i := range 1000 {
+		c.Remove(10*i, 10*i+1)
+		d.Set(10*i+1, 10*i+2, 9)
+	}
+	if s.String() != before || m.String() != beforeMap {
+		t.Error("a copy is not apart")
+	}
+	s.Subtract(&s)
+	if s.Len() != 0 {
+		t.Error("something is left")
+	}
 }
 
 func TestText(t *testing.T) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !js
+
+package cruncher_test
+
+import "github.com/sublet-gpu/sublet/gpu/driver"
+
+func loadForeign(driver.Host) []byte { return nil }
+
+func storeForeign(driver.Host, int, []byte) error {
+	return driver.Fail("Read", driver.ErrInvalid, "memory that is not Go's")
+}

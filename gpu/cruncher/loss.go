@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import "context"
+
+// nobody is the holder of elements that nothing but a lost device had. Unless they are dirty the host has them.
+const nobody = -2
+
+func (cr *Cruncher) isLost(d int) bool { return d < 0 || cr.workers[d].lost() }
+
+// mourning reports whether a device was lost since mourn was called.
+func (cr *Cruncher) mourning() bool {
+	for _, w := range cr.workers {
+		if !w.gone && w.lost() {
+			return true
+		}
+	}
+	return false
+}
+
+// mourn notes which devices are lost.
+func (cr *Cruncher) mourn() {
+	for _, w := range cr.workers {
+		if w.gone || !w.lost() {
+			continue
+		}
+		w.gone = true
+		for _, r := range cr.arrays {
+			r.forget(w.index)
+		}
+		if cr.batch != nil && cr.batch.journal != nil {
+			cr.batch.journal.lost = true
+		}
+	}
+}
+
+// muster notes which devices are lost, and takes in those that were and have come back. They begin with nothing.
+func (cr *Cruncher) muster() {
+	cr.mourn()
+	for i, w := range cr.workers {
+		life := w.dev.Life()
+		if !w.gone || w.dev.Usable() != nil {
+			continue
+		}
+		for _, r := range cr.arrays {
+			r.forget(i) // once more: a call that did not fail may have noted what it had done
+			_ = r.sides[i].close()
+			r.sides[i] = newSide(w.dev)
+		}
+		for _, p := range cr.programs {
+			p.compiled[i] = nil
+		}
+		clear(cr.pinned) // shares are for all devices that live
+		if cr.batch != nil {
+			clear(cr.batch.shares)
+			cr.batch.recount()
+			cr.batch.notify()
+		}
+		w.life, w.gone = life, false
+	}
+}
+
+// living counts the devices that live.
+func (cr *Cruncher) living() int {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	return cr.alive()
+}
+
+// evictStale gives up arrays of which only a lost device had the newest elements.
+func (cr *Cruncher) evictStale() {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.mourn()
+	for a, r := range cr.arrays {
+		for s := range r.dirty.All() {
+			for _, h := range r.holder.Get(s.Lo, s.Hi) {
+				if h == nobody {
+					_ = cr.evict(a)
+				}
+			}
+		}
+	}
+}
+
+// hold notes what devices have of arrays, for rewind.
+func (cr *Cruncher) hold(arrays []*Any) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	for _, a := range arrays {
+		if r := cr.arrays[a.body]; r != nil {
+			r.begin(0)
+		}
+	}
+}
+
+func (cr *Cruncher) release(arrays []*Any) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	for _, a := range arrays {
+		if r := cr.arrays[a.body]; r != nil {
+			r.start = nil
+		}
+	}
+}
+
+// rewind makes arrays be what they were when they were held, as far as that is known.
+func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.mourn()
+	for _, a := range arrays {
+		r := cr.arrays[a.body]
+		if r == nil {
+			continue
+		}
+		if r.start == nil { // it was not there
+			_ = cr.evict(a.body)
+			continue
+		}
+		if err := r.rewind(ctx, cr.isLost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget notes that device d is lost: others that have its elements take over.
+func (r *residence) forget(d int) {
+	r.valid[d].Clear()
+	for s, h := range r.holder.All() {
+		if h == d {
+			r.bequeath(s)
+		}
+	}
+}
+
+// miss notes what has left a device's window and did not arrive elsewhere.
+func (r *residence) miss() {
+	for s, h := range r.holder.All() {
+		if h < 0 || r.sides[h].mem == nil {
+			continue // it has what it had, or is lost
+		}
+		w := &r.sides[h]
+		for _, gone := range []span{{Lo: s.Lo, Hi: min(s.Hi, w.lo)}, {Lo: max(s.Lo, w.hi), Hi: s.Hi}} {
+			for m := range r.dirty.Overlap(gone.Lo, gone.Hi) {
+				r.bequeath(m)
+			}
+		}
+	}
+}
+
+// bequeath finds a holder for elements whose holder has them no more.
+func (r *residence) bequeath(s span) {
+	r.holder.Set(s.Lo, s.Hi, nobody)
+	for x := range r.valid {
+		for o := range r.valid[x].Overlap(s.Lo, s.Hi) {
+			r.holder.Set(o.Lo, o.Hi, x)
+		}
+	}
+}

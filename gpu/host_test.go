@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/cpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+func TestHostWriter(t *testing.T) {
+	mem := []byte("abcdefgh")
+	write, err := gpu.HostWriter(gpu.HostBytes(mem).Part(2, 4))
+	check(t, err)
+	write([]byte("123"))
+	write([]byte("45678")) // there is no room for all of that
+	if !bytes.Equal(mem, []byte("ab4567gh")) {
+		t.Errorf("%s", mem)
+	}
+	for want, h := range map[error]gpu.Host{
+		gpu.ErrInvalid:  {Bytes: mem, Size: 9},
+		gpu.ErrReadOnly: {Bytes: mem, Size: 8, ReadOnly: true},
+	} {
+		if _, err := gpu.HostWriter(h); !errors.Is(err, want) {
+			t.Errorf("%+v: %v", h, err)
+		}
+	}
+	if _, err := gpu.HostWriter(gpu.Host{Foreign: 3, Size: 1}); !errors.Is(err, gpu.ErrUnsupported) && !errors.Is(err, gpu.ErrInvalid) {
+		t.Errorf("foreign memory: %v", err)
+	}
+}
+
+// losable is a device of the caller's own driver.
+type losable struct {
+	driver.Device
+	lost chan struct{}
+}
+
+func (l losable) Lost() <-chan struct{} { return l.lost }
+
+func newLosable(t *testing.T) losable {
+	t.Helper()
+	as, err := cpu.New().Adapters(t.Context())
+	check(t, err)
+	d, err := as[0].Open(t.Context())
+	check(t, err)
+	return losable{d, make(chan struct{})}
+}
+
+// TestOwnDriver runs on a device of another driver, which comes back. What was on it does not.
+func TestOwnDriver(t *testing.T) {
+	first, second := newLosable(t), newLosable(t)
+	dev, err := gpu.Open(t.Context(), gpu.WithDevice(first))
+	check(t, err)
+	old, err := dev.NewBuffer(64)
+	check(t, err)
+	check(t, old.Clear(0, 64))
+	k, err := dev.Kernel(t.Context(), addKernel())
+	check(t, err)
+	check(t, k.Dispatch([3]uint32{1, 1, 1}, params(5, 16, 0, 0), gpu.Arg{Buffer: old}))
+	if v := words(t, old, 16); v[15] != 5 {
+		t.Errorf("%d", v)
+	}
+	close(first.lost)
+	check(t, dev.Reopen(t.Context(), gpu.WithDevice(second)))
+	b, err := dev.NewBuffer(64) // has the number of the old one
+	check(t, err)
+	check(t, b.Clear(0, 64))
+	again, err := dev.Kernel(t.Context(), addKernel())
+	check(t, err)
+	for _, err := range []error{
+		k.Dispatch([3]uint32{1, 1, 1}, params(5, 16, 0, 0), gpu.Arg{Buffer: b}),
+		again.Dispatch([3]uint32{1, 1, 1}, params(5, 16, 0, 0), gpu.Arg{Buffer: old}),
+	} {
+		if !errors.Is(err, gpu.ErrDeviceLost) {
+			t.Errorf("what was before the device came back: %v", err)
+		}
+	}
+	if v := words(t, b, 16); v[0] != 0 {
+		t.Errorf("an old buffer stood for a new one: %d", v)
+	}
+	check(t, dev.Close())
+	if err := second.NewBuffer(9, 64, false); !errors.Is(err, gpu.ErrClosed) {
+		t.Errorf("the device was not closed: %v", err)
+	}
+}
