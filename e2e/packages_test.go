@@ -37,6 +37,11 @@ func TestTaskGraphs(t *testing.T) {
 	chrome.Build(t, "./gpu/graph/pipelines").Run(t, chrome.Options{Args: []string{"-test.run=^Test(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"}})
 }
 
+// TestGraph leaves out the examples, too.
+func TestGraph(t *testing.T) {
+	chrome.Build(t, "./gpu/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
+}
+
 // TestMatrix leaves out the examples, whose output a page cannot capture.
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{

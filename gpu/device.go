@@ -19,6 +19,7 @@ type Device struct {
 	mu      sync.Mutex
 	drv     driver.Device
 	life    atomic.Uint32 // how often it came back after a loss; written under the lock
+	back    chan struct{} // closed when it comes back again; nil while nobody asks
 	closed  bool
 	stats   Stats
 	batch   batch

@@ -87,8 +87,23 @@ func (d *Device) revive(drv driver.Device, life uint32) error {
 	d.buffers, d.imports = idTable[driver.BufferID]{}, nil
 	s := &d.stats
 	s.LiveBytes, s.PooledBytes, s.Buffers, s.Kernels = 0, 0, 0, 0
+	if d.back != nil {
+		close(d.back)
+		d.back = nil
+	}
 	d.mu.Unlock()
 	return old.Close()
+}
+
+// Reopened returns a channel that is closed when the device comes back the next time. To miss no loss, ask for it before
+// [Device.Lost].
+func (d *Device) Reopened() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.back == nil {
+		d.back = make(chan struct{})
+	}
+	return d.back
 }
 
 // Life counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.

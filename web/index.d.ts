@@ -280,10 +280,10 @@ export class Gpu {
   readonly info: Info;
   /**
    * The device beneath, for work of your own; null on the CPU. What was called before is queued on it once
-   * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled.
+   * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled. It is another one after {@link Gpu.reopen}.
    */
   readonly device: GPUDevice | null;
-  /** Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`. */
+  /** Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`, until {@link Gpu.reopen}, which makes this a new promise. */
   readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
 
   /**
@@ -429,6 +429,19 @@ export class Gpu {
    * end of the current task at the latest.
    */
   flush(): void;
+  /**
+   * Brings a lost device back: call it once {@link Gpu.lost} is fulfilled. Where the device is not lost nothing happens. One
+   * that `init` was given cannot be opened again: `device` is its successor, with limits and features as good.
+   *
+   * What the page has comes back by itself when it is next used: wrapped memory and mapped matrices whose results were synced,
+   * sparse structures, functions. What only the device had, such as the elements of {@link Gpu.matrix}, is `ErrDeviceLost` until
+   * all of it is assigned anew, or {@link Matrix.touch} says that wrapped memory is right. GPU buffers of yours are gone: wrap
+   * new ones. A {@link Cruncher} goes on with its other devices; make a new one, with arrays of its own, for the new device.
+   *
+   * Rejects with `ErrInvalid` where a successor is missing, and with `ErrLimit` or `ErrNoAdapter` where there is no device that
+   * is as good. The device is lost then as before.
+   */
+  reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
   stats(): Stats;
   /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
   close(): void;

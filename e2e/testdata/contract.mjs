@@ -391,4 +391,78 @@ export const contract = {
       await fails('ErrInvalid', 'a detached array', () => gone.toDense().read());
     }
   }),
+
+  /** A device that is lost comes back, and with it what the page has. */
+  async lostAndBack() {
+    const gpu = await init(), {device, lost} = gpu;
+    await gpu.reopen(); // which it need not
+    check(gpu.device === device && gpu.lost === lost, 'a device that is not lost was replaced');
+    const mine = Float32Array.of(1, 2, 3, 4), results = new Float32Array(4).fill(9);
+    const a = gpu.wrap(mine, 2, 2), unsynced = gpu.wrap(results, 2, 2), own = gpu.matrix(1, 2, [1, 2]), mapped = gpu.map(1, 2);
+    const theirs = gpu.wrapBuffer(gpuBuffer(device, mine), 2, 2), twice = gpu.fn('fn twice(x: f32) -> f32 { return 2.0 * x; }');
+    const s = gpu.wrapSparse(2, 2, {format: 'csc', values: Float32Array.of(5, 6), indices: Int32Array.of(0, 1), offsets: Int32Array.of(0, 1, 2)});
+    const computed = async () => {
+      same(await a.apply(twice).read(), [2, 4, 6, 8], 'wrapped memory');
+      same(await s.matmul(a).read(), [5, 10, 18, 24], 'a wrapped sparse matrix');
+      same(await mapped.add(1).read(), [8, 8], 'mapped memory');
+    };
+    const crunched = async () => {
+      const cr = await gpu.cruncher('fn add3(i: u32) { arr[i] = arr[i] + 3u; }', {devices: 'own'}), data = Uint32Array.of(1, 2);
+      await cr.compute(1, 'add3', {global: 2, local: 1}, cr.array('arr', data));
+      same(data, [4, 5], 'a cruncher');
+      return cr;
+    };
+    const cruncher = await crunched();
+    mapped.assign(7);
+    unsynced.assign(a.add(1));
+    await mapped.sync();
+    await computed();
+    device.destroy();
+    check((await lost).reason === 'destroyed', 'the reason');
+    await fails('ErrDeviceLost', 'while it is lost', () => a.add(1).read());
+    await fails('ErrInvalid', 'a successor that is none', () => gpu.reopen({device: {}}));
+    await Promise.all([gpu.reopen(), gpu.reopen()]);
+    check(gpu.device !== device && gpu.lost !== lost, 'the device is the old one');
+    await computed();
+    same((await contents(gpu.device, await a.buffer)).subarray(0, 4), mine, 'a buffer of the new device');
+    for (const [what, m] of Object.entries({own, theirs, unsynced})) await fails('ErrDeviceLost', what, () => m.add(1).read());
+    await fails('ErrDeviceLost', 'results that nobody fetched', () => unsynced.sync());
+    await fails('ErrDeviceLost', 'a cruncher of the old device', () => cruncher.compute(1, 'add3', {global: 2, local: 1}, cruncher.array('arr', new Uint32Array(2))));
+    await crunched();
+    own.assign(3);
+    unsynced.touch();
+    same(await own.add(1).read(), [4, 4], 'what was assigned anew');
+    same(await unsynced.read(), [9, 9, 9, 9], 'what the page had');
+    const again = gpuBuffer(gpu.device, Float32Array.of(1, 2)), w = gpu.wrapBuffer(again, 1, 2);
+    same(await w.add(1).read(), [2, 3], 'a buffer of the user\'s on the new device');
+    gpu.device.destroy();
+    await gpu.lost;
+    await gpu.reopen();
+    await computed(); // and again
+    gpu.close();
+    await fails('ErrClosed', 'after close', () => gpu.reopen());
+  },
+
+  /** A device of the user's cannot be opened again: it has a successor. */
+  async successor() {
+    const adapter = () => navigator.gpu.requestAdapter(), {limits: {maxBufferSize}} = await adapter();
+    const request = async (size) => (await adapter()).requestDevice({requiredLimits: {maxBufferSize: size}});
+    const device = await request(maxBufferSize), gpu = await init({device}), mine = Float32Array.of(1, 2), m = gpu.wrap(mine, 1, 2);
+    same(await m.add(1).read(), [2, 3], 'before');
+    device.destroy();
+    await gpu.lost;
+    await fails('ErrInvalid', 'no successor', () => gpu.reopen());
+    await fails('ErrLimit', 'a smaller one', async () => gpu.reopen({device: await request(maxBufferSize / 2)}));
+    await fails('ErrDeviceLost', 'it is lost as before', () => m.add(1).read());
+    const next = await request(maxBufferSize);
+    await gpu.reopen({device: next});
+    check(gpu.device === next, 'another device');
+    m.assign(m.mul(10));
+    await m.sync();
+    same(mine, [10, 20], 'after');
+    gpu.close();
+    await new Promise((done) => setTimeout(done, 50));
+    check(await Promise.race([next.lost, null]) === null, 'close destroyed a device of the user\'s');
+    next.destroy();
+  },
 };

@@ -45,7 +45,7 @@ func (d *Dispatch) Iteration() int {
 
 // at finds a port and its block.
 func (d *Dispatch) at(op, name string) (*Port, *Block, error) {
-	if d == nil || d.over.Load() {
+	if d == nil || d.t == nil || d.over.Load() {
 		return nil, nil, fail(op, ErrState, "the dispatch is over")
 	}
 	p := d.t.Port(name)
@@ -104,6 +104,8 @@ func (d *Dispatch) shell(p *Port, b *Block, writes Access) (*matrix.Any, error) 
 
 // point points a side's matrix at its memory.
 func (s *storage) point(dev *gpu.Device, place, rows int) (*matrix.Any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	t, side := s.t, &s.sides[place-1]
 	if side.shell == nil {
 		m, err := matrix.NewAny(dev, t.dtype, 0, 0)
@@ -138,7 +140,7 @@ func (d *Dispatch) Buffer(port string) (*buffer.Buffer, error) {
 	if err := b.s.acquire(d.ctx, d.w.index+1, a); err != nil {
 		return nil, err
 	}
-	return b.s.sides[d.w.index].buf, nil
+	return b.s.on(d.w.index + 1), nil
 }
 
 // View gives fn the bytes of the block at a port. It waits for a device that has them.
@@ -208,7 +210,7 @@ func (d *Dispatch) Resize(port string, rows int) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := product(p.tmpl.planes, rows, p.tmpl.pitch, p.tmpl.elem()); !ok || !p.tmpl.records || p.kind != outputPort || p.inPlacePort != nil {
+	if !fits(p.tmpl.planes, rows, p.tmpl.pitch, p.tmpl.elem()) || !p.tmpl.records || p.kind != outputPort || p.inPlacePort != nil {
 		return fail(op, ErrTemplate, itoa(rows), " rows for ", port)
 	}
 	next := p.tmpl.block(rows)

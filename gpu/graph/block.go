@@ -26,7 +26,7 @@ type Block struct {
 	err     error
 	refs    atomic.Int32
 	signals atomic.Uint32
-	open    bool // writers share it, as [SuppressClones] has it
+	open    atomic.Bool // writers share it, as [SuppressClones] has it
 
 	mu   sync.Mutex
 	meta []byte
@@ -48,7 +48,7 @@ func (t *Template) NewRows(rows int) (*Block, error) {
 	if err := t.usable(op); err != nil {
 		return nil, err
 	}
-	if _, ok := product(t.planes, rows, t.pitch, t.elem()); !ok || rows != t.rows && !t.records {
+	if !fits(t.planes, rows, t.pitch, t.elem()) || rows != t.rows && !t.records {
 		return nil, fail(op, ErrTemplate, itoa(rows), " rows of ", t.name)
 	}
 	return t.block(rows), nil
@@ -200,7 +200,7 @@ func (b *Block) alone(op string) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	if b.refs.Load() > 1 && !b.open {
+	if b.refs.Load() > 1 && !b.open.Load() {
 		return fail(op, ErrShared, "")
 	}
 	return nil
@@ -216,7 +216,7 @@ func (b *Block) Template() *Template {
 
 // Dims returns the rows and columns of each plane.
 func (b *Block) Dims() (rows, cols int) {
-	if b == nil {
+	if b == nil || b.t == nil {
 		return 0, 0
 	}
 	return b.rows, b.t.cols
@@ -224,7 +224,7 @@ func (b *Block) Dims() (rows, cols int) {
 
 // Size returns the bytes.
 func (b *Block) Size() int {
-	if b == nil {
+	if b == nil || b.t == nil {
 		return 0
 	}
 	return b.t.sizeOf(b.rows)
@@ -305,9 +305,21 @@ func (b *Block) Context() any {
 	b.mu.Lock()
 	made, app := b.made, b.app
 	b.mu.Unlock()
-	if create := b.t.contexts.Create; !made && create != nil {
-		guard(func() { app = create(b) })
-		b.SetContext(app)
+	create, destroy := b.t.contexts.Create, b.t.contexts.Destroy
+	if made || create == nil {
+		return app
+	}
+	guard(func() { app = create(b) })
+	b.mu.Lock()
+	spare := app
+	if made = b.made; made { // somebody else was faster
+		app = b.app
+	} else {
+		b.app, b.made = app, true
+	}
+	b.mu.Unlock()
+	if made && destroy != nil {
+		guard(func() { destroy(spare) })
 	}
 	return app
 }
@@ -371,12 +383,13 @@ func Values[T matrix.Elem](ctx context.Context, b *Block) ([]T, error) {
 	if b.t.raw || b.t.dtype != dtypeOf[T]() {
 		return nil, fail(op, ErrTemplate, "elements of another type than ", b.t.name, "'s")
 	}
-	out := make([]T, b.Size()/b.t.elem())
-	err := b.View(ctx, func(mem []byte) error { copy(matrix.Host(out).Bytes, mem); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	var out []T
+	err := b.View(ctx, func(mem []byte) error {
+		out = make([]T, len(mem)/b.t.elem())
+		copy(matrix.Host(out).Bytes, mem)
+		return nil
+	})
+	return out, err
 }
 
 // On makes the block's memory on a device ready for an access and returns it, for kernels of the caller's. It is valid until
@@ -401,7 +414,7 @@ func (b *Block) On(ctx context.Context, dev *gpu.Device, a Access) (*buffer.Buff
 	if err := b.s.acquire(ctx, place, a); err != nil {
 		return nil, err
 	}
-	return b.s.sides[place-1].buf, nil
+	return b.s.on(place), nil
 }
 
 // clone makes a block with the same content.

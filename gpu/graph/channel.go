@@ -117,10 +117,12 @@ func (c *Channel) initial() bool {
 	case p.pinned != nil:
 		return c.leave.open(p.pinned.Signals())
 	}
-	if n := p.next(); n != nil && n.kind != initialChannel {
-		return c.leave.open(n.queue[n.head].b.Signals())
+	for _, n := range [...]*Channel{p.control, p.data} {
+		if n != nil && n.kind != initialChannel && n.ready() {
+			return c.leave.open(n.queue[n.head].b.Signals())
+		}
 	}
-	return false
+	return p.sticky && p.last != nil && c.leave.open(p.last.Signals())
 }
 
 // put adds a block; there is room.
@@ -252,7 +254,9 @@ func (s *source) admit(b *Block) []parcel {
 // keeps it.
 func (s *source) share(b *Block, list []parcel) (given bool) {
 	reader := slices.ContainsFunc(list, func(p parcel) bool { return p.c != nil && !p.c.writes() })
-	b.open = b.open || s.suppress
+	if s.suppress {
+		b.open.Store(true)
+	}
 	for i := range list {
 		p := &list[i]
 		switch {

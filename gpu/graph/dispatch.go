@@ -19,6 +19,7 @@ type Dispatch struct {
 	run     *run
 	ctx     context.Context // of the run
 	epoch   uint64
+	life    uint32   // of the device, when the dispatch began
 	blocks  []*Block // by port
 	origins []*Block // by port: what a clone that is written in place was made of
 	moved   []bool   // by port: the block of an input has become an output's
@@ -145,7 +146,7 @@ func (d *Dispatch) makeOutput(i int, p *Port) error {
 			return err
 		}
 	}
-	if _, ok := product(p.tmpl.sizeOf(1), rows); !ok {
+	if !fits(p.tmpl.sizeOf(1), rows) {
 		return fail(d.t.name, ErrTemplate, itoa(rows), " rows for ", p.name)
 	}
 	d.blocks[i] = p.tmpl.block(rows)
@@ -158,7 +159,7 @@ func (d *Dispatch) takeInput(out, in int) error {
 		d.moved, d.origins = make([]bool, len(d.blocks)), make([]*Block, len(d.blocks))
 	}
 	b := d.blocks[in]
-	if b.refs.Load() > 1 && !b.open {
+	if b.refs.Load() > 1 && !b.open.Load() {
 		c, err := b.clone()
 		if err != nil {
 			return err
@@ -294,7 +295,7 @@ func (d *Dispatch) gate(p *Port) bool {
 // retry reports whether the dispatch failed because its device is lost, and another could still run it. Inputs are then
 // what they were.
 func (d *Dispatch) retry() bool {
-	if d.w == nil || d.w.dev == nil || !d.g.bury(d.w.index) || d.epoch != d.g.epochNow() {
+	if d.w == nil || d.w.dev == nil || !d.g.ended(d.w.index, d.life) || d.epoch != d.g.epochNow() {
 		return false
 	}
 	ok := true

@@ -41,11 +41,15 @@
 // and where it runs. Each device has one worker: it calls the body, which queues work and returns, so that transfers, work on
 // other devices and what the host does overlap. Channels have room for a fixed number of blocks; a slow consumer stalls those who
 // produce for it and nobody else. A graph in which nothing is ready uses no processor time. To see how long devices work, and not
-// only how long queueing takes, there is [WithSync]. With [Deterministic] there is no goroutine at all.
+// only how long queueing takes, there is [WithSync]. With [Deterministic] no task runs in a goroutine of the graph's.
+//
+// In a page it is the same scheduler. All goroutines share the page's thread there, so a graph that always has something to do
+// rests every few milliseconds until timers, events and frames had their turn.
 //
 // # Errors
 //
 // A task that fails, or panics, sends blocks that stand for its error from all of its outputs, with the signal [Failed]. Tasks
 // that get one do not run and pass it on, so that it reaches the outputs of the graph: [Block.Err]. If a device is lost its tasks run
-// elsewhere, and it stays out of the graph. A block whose only copy was there is an error from then on.
+// elsewhere until [gpu.Device.Reopen] brings it back. A block whose only copy was there stays an error until all of
+// it is written anew.
 package graph

@@ -36,25 +36,32 @@ func (in *Input) Also(to *Port, opts ...ChannelOption) *Input {
 		if t := in.Template(); t != nil {
 			g.agree(c, t, to.tmpl)
 		}
-		_ = g.change(func() { // has become a fault
-			c.from = &in.src
-			in.src.channels = append(in.src.channels, c)
-			g.bind(c, to)
-		})
+		g.bind(c, &in.src, to)
 	}
 	return in
 }
 
 // Template returns what blocks the input takes, nil if it has no port.
 func (in *Input) Template() *Template {
-	if in == nil || len(in.src.channels) == 0 {
+	if list := in.channels(); len(list) > 0 {
+		return list[0].to.tmpl
+	}
+	return nil
+}
+
+// channels returns the channels as they are now.
+func (in *Input) channels() []*Channel {
+	if in == nil || in.g == nil {
 		return nil
 	}
-	return in.src.channels[0].to.tmpl
+	in.g.lock()
+	defer in.g.unlock()
+	return in.src.channels
 }
 
 // Push sends a block in. It waits until all channels of the input have room. The caller's hold of the block goes to the graph;
-// after an error the caller still has it. A graph that was stopped takes no blocks until it runs again.
+// after an error the caller still has it. If ctx has ended already, what needs no waiting happens all the same. A graph that was
+// stopped takes no blocks until it runs again.
 func (in *Input) Push(ctx context.Context, b *Block) error {
 	const op = "Push"
 	if in == nil || in.g == nil || ctx == nil {
@@ -63,37 +70,49 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	for _, c := range in.src.channels {
+	for _, c := range in.channels() {
 		if err := c.to.takes(op, b); err != nil {
 			return err
 		}
 	}
-	g := in.g
-	g.lock()
-	over := g.over
-	g.unlock()
-	select {
-	case in.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-over:
-		return fail(op, ErrTornDown)
+	if err := in.wait(ctx); err != nil {
+		return err
 	}
 	defer func() { <-in.turn }()
 	return in.push(ctx, b)
 }
 
+// wait waits for the caller's turn to push. A context that has ended only keeps from waiting.
+func (in *Input) wait(ctx context.Context) error {
+	in.g.lock()
+	over := in.g.over
+	in.g.unlock()
+	select {
+	case in.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case in.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-over:
+		return fail("Push", ErrTornDown)
+	}
+}
+
 func (in *Input) push(ctx context.Context, b *Block) error {
 	g := in.g
 	g.lock()
-	epoch := g.epoch
-	err := in.room(ctx)
+	epoch, src := g.epoch, in.src
+	err := g.roomFor(ctx, &src)
 	g.unlock()
 	if err != nil {
 		return err
 	}
-	list := in.src.admit(b)
-	given := in.src.share(b, list)
+	list := src.admit(b)
+	given := src.share(b, list)
 	g.lock()
 	defer g.unlock()
 	if err := g.accepts(epoch); err != nil {
@@ -113,10 +132,10 @@ func (in *Input) push(ctx context.Context, b *Block) error {
 	return nil
 }
 
-// room waits for room in all channels.
-func (in *Input) room(ctx context.Context) error {
-	g, epoch := in.g, in.g.epoch
-	for _, c := range in.src.channels {
+// roomFor waits for room in all channels.
+func (g *Graph) roomFor(ctx context.Context, src *source) error {
+	epoch := g.epoch
+	for _, c := range src.channels {
 		err := g.await(ctx, &c.drained, func() (bool, error) {
 			return c.room(), g.accepts(epoch)
 		})

@@ -10,11 +10,7 @@ func WithClock(clock func() time.Duration) Option {
 }
 
 // Look schedules again, as a timer would.
-func (g *Graph) Look() {
-	g.lock()
-	g.schedule()
-	g.unlock()
-}
+func (g *Graph) Look() { g.look() }
 
 // Waiting returns how many tasks are ready and have no worker.
 func (g *Graph) Waiting() int {
@@ -31,3 +27,6 @@ func (g *Graph) WithoutTimer() {
 	g.ageing = time.NewTimer(time.Hour)
 	g.unlock()
 }
+
+// Notice lets the graph notice at once that a device is lost.
+func (g *Graph) Notice(device int) { g.bury(device) }

@@ -13,7 +13,7 @@ import (
 // may run, which can be mended.
 func (g *Graph) Finalize() error {
 	const op = "Finalize"
-	if g == nil {
+	if g.unmade() {
 		return fail(op, gpu.ErrInvalid, "nil graph")
 	}
 	g.lock()
@@ -45,6 +45,11 @@ func (g *Graph) finalize() error {
 	for _, in := range g.inputs {
 		if len(in.src.channels) == 0 {
 			faults = append(faults, fail("Finalize", ErrUnbound, "input ", in.name))
+		}
+	}
+	for _, c := range g.channels {
+		if j := c.judge; j != nil && (j.control != nil && j.control.kind == initialChannel || j.data != nil && j.data.kind == initialChannel) {
+			faults = append(faults, fail("Finalize", gpu.ErrInvalid, c.name, ": a predicate that looks at another initialiser"))
 		}
 	}
 	faults = append(faults, g.cycles()...)

@@ -19,8 +19,9 @@ type Graph struct {
 	devices   []*gpu.Device
 	conf      config
 	rng       *rand.Rand
-	alive     atomic.Uint64 // places that are not lost
-	live      atomic.Int64  // blocks that somebody holds
+	largest   uint64          // bytes of a block on the host: more than Go can have ends a program
+	deaths    []atomic.Uint64 // by device: one more than the life in which it was last found lost
+	live      atomic.Int64    // blocks that somebody holds
 	uids      atomic.Uint64
 	clones    atomic.Uint64
 	releasing atomic.Int32 // goroutines that release blocks
@@ -37,6 +38,7 @@ type Graph struct {
 	wordTypes [TemplateChannel + 1]*Template
 
 	run      *run
+	past     []*run // that have ended, but for dispatches and goroutines
 	epoch    uint64 // counts Teardowns
 	inflight int    // dispatches of all runs
 	stopped  bool
@@ -47,6 +49,7 @@ type Graph struct {
 	started  uint64 // dispatches ever
 	orders   uint64 // how often tasks became ready
 	ageing   *time.Timer
+	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run
 	works    time.Duration
 	trace    tracer
@@ -130,6 +133,9 @@ func WithSync() Option {
 // maxWorkers is how many devices, and host workers with them, a graph can have.
 const maxWorkers = 60
 
+// leastHost is how large blocks can be on the host where no device has larger buffers.
+const leastHost = 1 << 30
+
 // New makes a graph on the devices, which stay the caller's and may be of one adapter. Without any it runs tasks of the host's
 // only.
 func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
@@ -155,7 +161,11 @@ func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
 	if len(devices)+g.conf.hosts > maxWorkers {
 		return nil, fail(op, gpu.ErrLimit, itoa(len(devices)), " devices")
 	}
-	g.alive.Store(1<<(len(devices)+1) - 1)
+	g.largest = leastHost
+	for _, d := range devices {
+		g.largest = max(g.largest, d.Limits().MaxBufferSize)
+	}
+	g.deaths = make([]atomic.Uint64, len(devices))
 	g.rng = rand.New(rand.NewPCG(g.conf.seed, 1))
 	if g.conf.clock == nil {
 		begin := time.Now()
@@ -165,6 +175,9 @@ func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
 	g.lanes = make([]LaneStats, len(devices)+1)
 	return g, nil
 }
+
+// unmade reports whether New did not make the graph.
+func (g *Graph) unmade() bool { return g == nil || g.rng == nil }
 
 // now is the time for decisions. In the deterministic mode it passes by the dispatch.
 func (g *Graph) now() time.Duration {
@@ -186,14 +199,9 @@ func (g *Graph) unlock() {
 	g.trash = nil
 	g.releasing.Add(1)
 	g.mu.Unlock()
+	defer g.released()
 	for _, b := range trash {
 		b.Release()
-	}
-	g.releasing.Add(-1)
-	if g.watched.Load() {
-		g.mu.Lock()
-		g.quiet.ring()
-		g.mu.Unlock()
 	}
 }
 
@@ -214,8 +222,8 @@ func (g *Graph) fault(err error) {
 func (g *Graph) change(fn func()) error {
 	g.lock()
 	defer g.unlock()
-	if g.state > Runnable {
-		err := fail("build", ErrState, "the graph is ", g.state.String())
+	if g.state > Runnable || g.inflight > 0 {
+		err := fail("build", ErrState, "the graph is ", g.state.String(), ", or a task has not returned")
 		g.faults = append(g.faults, err)
 		return err
 	}
@@ -276,14 +284,9 @@ func (g *Graph) Phase() Phase {
 // Connect makes a channel from an output to an input. Mistakes are faults of the graph's. The result may be ignored.
 func (g *Graph) Connect(from, to *Port, opts ...ChannelOption) *Channel {
 	c := g.channel(internalChannel, from.Name()+"-"+to.Name(), opts)
-	c.to = to
 	if g.exits(c, from) && g.enters(c, to) {
 		g.agree(c, from.tmpl, to.tmpl)
-		_ = g.change(func() { // has become a fault
-			c.from = &from.out
-			from.out.channels = append(from.out.channels, c)
-			g.bind(c, to)
-		})
+		g.bind(c, &from.out, to)
 	}
 	return c
 }
@@ -305,10 +308,10 @@ func (g *Graph) Discard(from *Port) {
 func (g *Graph) Initialize(to *Port, opts ...ChannelOption) *Channel {
 	c := g.channel(initialChannel, to.Name()+"-init", opts)
 	if g.enters(c, to) {
-		if c.leave.kind == passAsked || c.judge != nil && (c.judge == to || c.judge.task != to.task || c.judge.kind != inputPort) {
+		if c.leave.kind == passAsked || c.judge == nil && !c.leave.open(0) || c.judge != nil && (c.judge == to || c.judge.task != to.task || c.judge.kind != inputPort) {
 			g.fault(fail("Initialize", gpu.ErrInvalid, to.name, ": a predicate without signals to look at"))
 		}
-		_ = g.change(func() { g.bind(c, to) }) // has become a fault
+		g.bind(c, c.from, to)
 	}
 	return c
 }
@@ -347,10 +350,6 @@ func (g *Graph) enters(c *Channel, to *Port) bool {
 		g.fault(fail("Connect", gpu.ErrInvalid, c.name, ": ", to.Name(), " is no input of the graph's tasks"))
 		return false
 	}
-	if c.first && to.control != nil || !c.first && to.data != nil {
-		g.fault(fail("Connect", ErrBound, to.task.name, ".", to.name))
-		return false
-	}
 	return true
 }
 
@@ -360,12 +359,19 @@ func (g *Graph) agree(c *Channel, from, to *Template) {
 	}
 }
 
-func (g *Graph) bind(c *Channel, to *Port) {
-	c.to = to
-	if c.first {
-		to.control = c
-	} else {
-		to.data = c
-	}
-	g.channels = append(g.channels, c)
+// bind makes a channel the port's, unless it has one. Mistakes have become faults.
+func (g *Graph) bind(c *Channel, from *source, to *Port) {
+	_ = g.change(func() {
+		end := &to.data
+		if c.first {
+			end = &to.control
+		}
+		if *end != nil {
+			g.faults = append(g.faults, fail("Connect", ErrBound, to.task.name, ".", to.name))
+			return
+		}
+		*end, c.from, c.to = c, from, to
+		from.channels = append(from.channels, c)
+		g.channels = append(g.channels, c)
+	})
 }

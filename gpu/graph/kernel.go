@@ -33,12 +33,17 @@ type program struct {
 	err      error
 	items    func(d *Dispatch) [3]int
 	built    sync.Map // *Task: *kernel.Program
-	compiled sync.Map // compiledKey: *gpu.Kernel
+	compiled sync.Map // compiledKey: compiledKernel
 }
 
 type compiledKey struct {
 	p   *kernel.Program
 	dev *gpu.Device
+}
+
+type compiledKernel struct {
+	*gpu.Kernel
+	life uint32 // of the device; the kernel went with it
 }
 
 // scalar reports whether kernels see a port as a number.
@@ -175,15 +180,15 @@ func (k *program) run(d *Dispatch) error {
 
 // compile finds the kernel of a device, or makes it.
 func (k *program) compile(d *Dispatch, p *kernel.Program, dev *gpu.Device) (*gpu.Kernel, error) {
-	key := compiledKey{p, dev}
-	if c, ok := k.compiled.Load(key); ok {
-		return c.(*gpu.Kernel), nil
+	key, life := compiledKey{p, dev}, dev.Life()
+	if c, ok := k.compiled.Load(key); ok && c.(compiledKernel).life == life {
+		return c.(compiledKernel).Kernel, nil
 	}
 	c, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
 	if err != nil {
 		return nil, p.Translate(err)
 	}
-	k.compiled.Store(key, c)
+	k.compiled.Store(key, compiledKernel{c, life})
 	return c, nil
 }
 

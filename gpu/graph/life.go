@@ -45,6 +45,7 @@ type run struct {
 	workers []*worker
 	free    uint64 // workers without work
 	live    int    // goroutines
+	busy    int    // dispatches
 }
 
 // insideKey marks the context of dispatches.
@@ -55,7 +56,7 @@ type insideKey struct{}
 // and permanent blocks have to be set again.
 func (g *Graph) Run(ctx context.Context) error {
 	const op = "Run"
-	if g == nil || ctx == nil {
+	if g.unmade() || ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil argument")
 	}
 	if err := ctx.Err(); err != nil {
@@ -98,6 +99,11 @@ func (g *Graph) start(ctx context.Context) {
 	}
 	g.run = r
 	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r) })
+	now := g.now()
+	g.each(func(t *Task) bool { // did not wait for a worker while there was none
+		t.since = now
+		return true
+	})
 	for _, t := range g.tasks {
 		g.update(t)
 	}
@@ -161,9 +167,8 @@ func (g *Graph) end() {
 	g.run = nil
 	r.forget()
 	close(r.quit)
-	if r.live == 0 {
-		r.cancel()
-	}
+	g.past = append(g.past, r)
+	g.settlePast()
 	if g.ageing != nil {
 		g.ageing.Stop()
 		g.ageing = nil
@@ -171,12 +176,22 @@ func (g *Graph) end() {
 	g.quiet.ring()
 }
 
+// settlePast forgets runs that nothing is left of. Their context is that of dispatches, so it ends with the last one.
+func (g *Graph) settlePast() {
+	g.past = slices.DeleteFunc(g.past, func(r *run) bool {
+		if r.busy == 0 {
+			r.cancel()
+		}
+		return r.busy == 0 && r.live == 0
+	})
+}
+
 // Teardown ends the graph from any phase: who waits in Push, Pull or Stop gets [ErrTornDown], the context of running tasks
 // ends, and all blocks in the graph are released, with the memory that was kept for new ones. It returns within a second. If
 // a task has not returned by then, that is [ErrBusy]: its blocks are released when it does. Blocks that the caller holds stay
 // his.
 func (g *Graph) Teardown() error {
-	if g == nil {
+	if g.unmade() {
 		return fail("Teardown", gpu.ErrInvalid, "nil graph")
 	}
 	return g.teardown(nil)
@@ -189,48 +204,70 @@ func (g *Graph) teardown(only *run) error {
 		g.unlock()
 		return nil
 	}
-	var r *run
 	first := g.state < TearingDown
 	if first {
 		g.state = TearingDown
 		g.watched.Store(true)
 		g.epoch++
-		r = g.run
 		g.end()
-		if r != nil {
+		for _, r := range g.past {
 			r.cancel()
 		}
 		close(g.over)
 		g.clear()
+		g.scrap()
 	} else if g.state == TornDown {
 		g.clear() // what was set for another run
+		g.scrap()
 	}
-	g.unlock() // releases what was dropped
-	g.lock()
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	ended := g.outlast(late, func() bool { return g.inflight == 0 && g.releasing.Load() == 0 && (r == nil || r.live == 0) })
+	defer g.unlock()
 	var err error
-	if !ended {
+	if !g.outlast(late, func() bool { return g.inflight == 0 && g.releasing.Load() == 0 && len(g.past) == 0 }) {
 		err = fail("Teardown", ErrBusy, g.running())
 	}
-	if !first {
-		if !g.outlast(late, func() bool { return g.state != TearingDown }) {
-			err = fail("Teardown", ErrBusy)
-		}
-		g.unlock()
-		return err
+	if first {
+		g.state = TornDown
+		g.quiet.ring()
+	} else if !g.outlast(late, func() bool { return g.state != TearingDown }) {
+		err = fail("Teardown", ErrBusy)
 	}
-	templates := slices.Clone(g.templates)
-	g.unlock()
-	for _, t := range templates {
-		t.pool.close()
-	}
-	g.lock()
-	g.state = TornDown
-	g.quiet.ring()
-	g.unlock()
 	return err
+}
+
+// scrap releases what was dropped, and the memory that was kept for new blocks. That may take time: functions of the program's
+// are called, and devices may be at work.
+func (g *Graph) scrap() {
+	trash := g.trash
+	g.trash = nil
+	var kept []*storage
+	for _, t := range g.templates {
+		kept = append(kept, t.pool.close()...)
+	}
+	if len(trash)+len(kept) == 0 {
+		return
+	}
+	g.releasing.Add(1)
+	go func() {
+		defer g.released()
+		for _, b := range trash {
+			b.Release()
+		}
+		for _, s := range kept {
+			s.close()
+		}
+	}()
+}
+
+// released counts a goroutine less that releases blocks.
+func (g *Graph) released() {
+	g.releasing.Add(-1)
+	if g.watched.Load() {
+		g.mu.Lock()
+		g.quiet.ring()
+		g.mu.Unlock()
+	}
 }
 
 // outlast waits, with the lock held before and after, until done says so, and reports whether it did before the time was over.

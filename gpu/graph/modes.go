@@ -45,7 +45,8 @@ type choice struct {
 type survey struct {
 	now, age      time.Duration
 	workers, free uint64
-	top           int // the best effective priority so far
+	top           int // the best effective priority so far, and the order of its task
+	order         uint64
 	held          bool
 }
 
@@ -101,7 +102,8 @@ func (g *Graph) pickFrom(l *lane, s *survey) (best choice, ok bool) {
 			continue
 		}
 		p, long := t.effective(s.now, s.age, g.works)
-		if g.ranked() && p <= s.top || g.state == Quiescing && !t.feeds() {
+		// Of equals the one that has waited longer: or else one of low priority waits for ever.
+		if g.ranked() && (p < s.top || p == s.top && (ok || t.order > s.order)) || g.state == Quiescing && !t.feeds() {
 			continue
 		}
 		if !t.ready() { // no longer
@@ -117,7 +119,7 @@ func (g *Graph) pickFrom(l *lane, s *survey) (best choice, ok bool) {
 			}
 			continue
 		}
-		best, s.top, ok = choice{t, l, i, w}, p, true
+		best, s.top, s.order, ok = choice{t, l, i, w}, p, t.order, true
 		if !long && !g.conf.single || !g.ranked() {
 			break
 		}
@@ -127,8 +129,13 @@ func (g *Graph) pickFrom(l *lane, s *survey) (best choice, ok bool) {
 
 // workers returns the workers whose devices are not lost.
 func (g *Graph) workers() uint64 {
-	nd := len(g.devices)
-	return g.alive.Load()>>1 | (1<<g.conf.hosts-1)<<nd
+	w := (uint64(1)<<g.conf.hosts - 1) << len(g.devices)
+	for i := range g.devices {
+		if g.alive(i) {
+			w |= 1 << i
+		}
+	}
+	return w
 }
 
 // workerFor finds a task's worker, of those that can run it, among those that are free. It is nil if none can; waits tells that

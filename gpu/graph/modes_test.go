@@ -107,6 +107,96 @@ func TestAgeing(t *testing.T) {
 	}
 }
 
+// The time for which a graph was stopped is no time that its tasks waited: it does not slow ageing down.
+func TestAgeingAfterStop(t *testing.T) {
+	var now atomic.Int64
+	r := newRig(t, []string{"cpu", "cpu"}, graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
+	g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
+	in, early := g.noted("task", graph.On(r.devs[1], graph.StrongAffinity)), g.noted("early")
+	r.WithoutTimer()
+	check(t, r.Finalize())
+	r.push(early, r.full(1))
+	now.Add(int64(time.Hour))
+	check(t, r.Run(r.ctx))
+	_, _ = r.pull(g.outs[2])
+	r.push(g.hold, r.full(0))
+	<-g.began
+	r.push(in, r.full(1))
+	now.Add(int64(time.Second))
+	for r.Look(); r.Waiting() != 0 && r.Stats().Tasks[1].Dispatches == 0 && now.Load() < int64(time.Hour+time.Minute); r.Look() {
+		now.Add(int64(time.Second)) // in a page the scheduler may be at rest
+		time.Sleep(time.Millisecond)
+	}
+	g.end <- true
+	_, _ = r.pull(g.outs[1])
+	g.drain()
+	if g.where[1] != r.devs[0] {
+		t.Error("it waited for a device that was busy for a minute")
+	}
+}
+
+// 5.2 effective priority: a task that runs longer than others comes after its equals.
+func TestLongRunners(t *testing.T) {
+	var now atomic.Int64
+	r := newRig(t, []string{"cpu"}, graph.WithMode(graph.PriorityFirst), graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
+	g := newGated(r)
+	k := r.Task("long", graph.Func(func(d *graph.Dispatch) error {
+		g.note(d)
+		now.Add(int64(time.Second))
+		return nil
+	}), graph.In("x", r.m), graph.Out("y", r.m))
+	long, done := r.Input("long", k.Port("x")), r.Output("long", k.Port("y"))
+	short := g.noted("short")
+	check(t, r.Run(r.ctx))
+	ask := func() string { // who is first, if the long one became ready before
+		t.Helper()
+		g.list = nil
+		r.push(g.hold, r.full(0))
+		<-g.began
+		r.push(long, r.full(1))
+		r.push(short, r.full(1))
+		g.end <- true
+		_, _ = r.pull(done)
+		_, _ = r.pull(g.outs[1])
+		return g.list[0]
+	}
+	if got := ask(); got != "long" {
+		t.Errorf("%s is first before anything ran", got)
+	}
+	for range 10 {
+		r.push(short, r.full(1))
+		_, _ = r.pull(g.outs[1])
+	}
+	if got := ask(); got != "short" {
+		t.Errorf("%s is first", got)
+	}
+	g.drain()
+}
+
+// 5.2 data-aware: where no device has anything of its inputs, a task runs on the strongest one that is free.
+func TestStrongest(t *testing.T) {
+	if _, ok := possible(wgsl); !ok {
+		return
+	}
+	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
+		r := newRig(t, []string{"cpu", wgsl}, graph.WithMode(mode))
+		g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
+		in := g.noted("task")
+		check(t, r.Run(r.ctx))
+		r.push(in, r.full(1))
+		_, _ = r.pull(g.outs[1])
+		r.push(g.hold, r.full(0))
+		<-g.began
+		r.push(in, r.full(1))
+		_, _ = r.pull(g.outs[1])
+		g.end <- true
+		g.drain()
+		if g.where[0] != r.devs[1] || g.where[1] != r.devs[0] {
+			t.Errorf("%v: it ran elsewhere", mode)
+		}
+	}
+}
+
 // 5.2 data-aware: a task goes where its inputs are. If that device is busy it waits for it, and goes elsewhere when its
 // effective priority is above the threshold: at once for an important one, after a while for others.
 func TestDataAware(t *testing.T) {

@@ -56,14 +56,13 @@ func (p *pool) open() {
 	p.mu.Unlock()
 }
 
-func (p *pool) close() {
+// close keeps the pool from keeping memory, and returns what there is.
+func (p *pool) close() []*storage {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	free := p.free
 	p.free, p.closed = nil, true
-	p.mu.Unlock()
-	for _, s := range free {
-		s.close()
-	}
+	return free
 }
 
 func (p *pool) size() int {

@@ -186,7 +186,7 @@ func (p *Port) Set(b *Block) error { return p.pin("Set", b, false) }
 func (p *Port) SetPermanent(b *Block) error { return p.pin("SetPermanent", b, true) }
 
 func (p *Port) pin(op string, b *Block, permanent bool) error {
-	if p == nil || p.task == nil || p.kind != inputPort || !permanent && !p.sticky {
+	if p == nil || p.task == nil || p.task.g == nil || p.kind != inputPort || !permanent && !p.sticky {
 		return fail(op, gpu.ErrInvalid, p.Name(), " is no such input")
 	}
 	if b != nil || !permanent {

@@ -36,7 +36,7 @@ func (g *Graph) schedule() {
 	}
 	for {
 		c, ok := g.pick()
-		if !ok {
+		if !ok || g.page.due(g) {
 			return
 		}
 		d := g.begin(c)
@@ -48,10 +48,24 @@ func (g *Graph) schedule() {
 	}
 }
 
+// look schedules for somebody who does not have the lock.
+func (g *Graph) look() {
+	g.lock()
+	g.schedule()
+	g.unlock()
+}
+
 // step runs one task in the deterministic mode, and reports whether there was one.
 func (g *Graph) step(ctx context.Context) bool {
 	if !g.conf.single || g.stepping && ctx.Value(insideKey{}) != g {
 		return false
+	}
+	if g.startable() && g.page.due(g) { // before pick, so that the order does not depend on it
+		rung := g.quiet.wait()
+		g.unlock()
+		<-rung
+		g.lock()
+		return true
 	}
 	c, ok := g.pick()
 	if !ok {
@@ -75,6 +89,7 @@ func (g *Graph) begin(c choice) *Dispatch {
 	c.line.remove(c.at)
 	t.queued, t.running = false, true
 	g.inflight++
+	g.run.busy++
 	g.started++
 	d := t.held
 	t.held = nil
@@ -93,6 +108,9 @@ func (g *Graph) begin(c choice) *Dispatch {
 	g.waits += (d.waited - g.waits) / 16
 	if c.w != nil {
 		g.run.free &^= 1 << c.w.index
+		if c.w.dev != nil {
+			d.life = c.w.dev.Life()
+		}
 	}
 	return d
 }
@@ -104,6 +122,8 @@ func (d *Dispatch) settle() {
 	defer g.unlock()
 	d.over.Store(true)
 	g.inflight--
+	d.run.busy--
+	g.settlePast()
 	t.running = false
 	if d.w != nil {
 		d.run.free |= 1 << d.w.index

@@ -46,6 +46,8 @@ func TestDOT(t *testing.T) {
 
 // 5.5.9: the trace is JSON of Chrome's form, with the last dispatches, and the counts are those of what ran.
 func TestTrace(t *testing.T) {
+	var now atomic.Int64 // that of a page is coarse
+	clock := func() time.Duration { return time.Duration(now.Add(int64(time.Microsecond))) }
 	everywhere(t, func(r *rig) {
 		k := r.Task("odd \"name\"\x01\xff", graph.Func(func(d *graph.Dispatch) error {
 			if s, _ := d.Signals("x"); s.Has(graph.EOF) {
@@ -102,7 +104,7 @@ func TestTrace(t *testing.T) {
 		if k0.Dispatches != 8 || total != 8 || k0.Failures != 1 || k0.Run <= 0 || k0.Name != k.Name() {
 			r.t.Errorf("%+v", k0)
 		}
-	}, graph.WithTrace(5))
+	}, graph.WithTrace(5), graph.WithClock(clock))
 }
 
 func TestNames(t *testing.T) {

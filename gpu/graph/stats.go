@@ -93,11 +93,9 @@ func (d *Dispatch) record() {
 		k.Devices = make([]uint64, len(g.devices)+1)
 	}
 	where := len(g.devices)
-	if d.w != nil {
+	if d.w != nil { // one that no device is left for ran nowhere
 		where = min(d.w.index, where)
-	}
-	k.Devices[where]++
-	if d.w != nil {
+		k.Devices[where]++
 		g.lanes[where].Dispatches++
 		g.lanes[where].Busy += d.ended - d.begun
 	}

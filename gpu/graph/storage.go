@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,8 @@ import (
 
 // storage is the memory of a block in every place that has had it: the host and the devices. Place 0 is the host, place
 // i+1 device i of the graph. A bit for each place tells whether the newest bytes are there; none is set while nobody wrote
-// the block, which reads as the template's initial value.
+// the block, which reads as the template's initial value. What a device had is gone with that life of the device; the bit gone
+// is all that is left if it was the only one.
 type storage struct {
 	t    *Template
 	room int  // bytes of each place
@@ -34,11 +36,15 @@ type storage struct {
 // side is a block's memory on a device.
 type side struct {
 	buf   *buffer.Buffer
-	shell *matrix.Any // points at buf while a task uses it
-	used  bool        // it may hold something
+	shell *matrix.Any   // points at buf while a task uses it
+	used  bool          // it may hold something
+	life  atomic.Uint32 // of the device, in which buf was made
 }
 
-const hostPlace = 0
+const (
+	hostPlace = 0
+	gone      = 1 << 63 // see storage; not a place, as maxWorkers has it
+)
 
 func bit(place int) uint64 { return 1 << place }
 
@@ -71,7 +77,7 @@ func (s *storage) state(place int) State {
 	defer s.mu.Unlock()
 	live := s.current()
 	switch {
-	case place == hostPlace && s.host == nil, place != hostPlace && s.sides[place-1].buf == nil:
+	case place == hostPlace && s.host == nil, place != hostPlace && !s.stands(place):
 		return NoEntry
 	case live&bit(place) == 0:
 		return Invalid
@@ -82,7 +88,22 @@ func (s *storage) state(place int) State {
 }
 
 // current returns the places that are current and not lost.
-func (s *storage) current() uint64 { return s.valid.Load() & s.t.g.alive.Load() }
+func (s *storage) current() uint64 {
+	g, live := s.t.g, s.valid.Load()&^gone
+	for m := live &^ bit(hostPlace); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros64(m) - 1
+		if s.sides[i].life.Load() != g.devices[i].Life() || !g.alive(i) {
+			live &^= bit(i + 1)
+		}
+	}
+	return live
+}
+
+// stands reports whether there is memory on a device, which did not go with one of its earlier lives.
+func (s *storage) stands(place int) bool {
+	d := &s.sides[place-1]
+	return d.buf != nil && d.life.Load() == s.t.g.devices[place-1].Life()
+}
 
 // lost reports whether the newest bytes were on devices that are lost.
 func (s *storage) lost() bool { return s.valid.Load() != 0 && s.current() == 0 }
@@ -108,6 +129,13 @@ func (s *storage) acquire(ctx context.Context, place int, a Access) error {
 	return nil
 }
 
+// on returns the memory on a device.
+func (s *storage) on(place int) *buffer.Buffer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sides[place-1].buf
+}
+
 func (s *storage) used(place int) {
 	if place != hostPlace {
 		s.sides[place-1].used = true
@@ -118,17 +146,45 @@ func (s *storage) used(place int) {
 func (s *storage) exist(place int) error {
 	if place == hostPlace {
 		if s.host == nil {
+			if uint64(s.room) > s.t.g.largest {
+				return fail("block", gpu.ErrNoMemory, itoa(s.room), " bytes on the host")
+			}
 			words := make([]uint64, s.room/8+1)
 			s.host = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), s.room)
 		}
 		return nil
 	}
-	d := &s.sides[place-1]
-	if d.buf != nil {
-		return s.t.g.devices[place-1].Usable()
+	d, dev := &s.sides[place-1], s.t.g.devices[place-1]
+	if s.stands(place) {
+		return dev.Usable()
 	}
-	b, err := buffer.New(s.t.g.devices[place-1], s.room)
+	s.bereave(place)
+	life := dev.Life() // before the memory is made, which may then be younger but not older
+	b, err := buffer.New(dev, s.room)
+	if err != nil {
+		return err
+	}
 	d.buf = b
+	d.life.Store(life)
+	return nil
+}
+
+// bereave lets go of what a device had in an earlier life.
+func (s *storage) bereave(place int) {
+	d := &s.sides[place-1]
+	_ = d.close() // there is nothing to close any more
+	s.kept &^= bit(place)
+	if v := s.valid.Load(); v&bit(place) != 0 {
+		if v &^= bit(place); v == 0 {
+			v = gone
+		}
+		s.valid.Store(v)
+	}
+}
+
+func (d *side) close() error {
+	err := errors.Join(d.shell.Close(), d.buf.Close())
+	d.shell, d.buf, d.used = nil, nil, false
 	return err
 }
 
@@ -174,6 +230,7 @@ func (s *storage) download(ctx context.Context) error {
 			return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
 		}
 		from := bits.TrailingZeros64(live)
+		life := s.sides[from-1].life.Load()
 		var err error
 		if s.n > 0 {
 			whole := buffer.Region{Width: s.n, Pitch: s.n, Count: 1}
@@ -184,7 +241,7 @@ func (s *storage) download(ctx context.Context) error {
 			s.got(hostPlace)
 			return nil
 		}
-		if !s.t.g.bury(from - 1) {
+		if !s.t.g.ended(from-1, life) {
 			return err
 		}
 	}
@@ -241,7 +298,9 @@ func (s *storage) mark() mark {
 func (m mark) restore() bool {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
-	m.s.valid.Store(m.s.kept)
+	if m.s.valid.Store(m.s.kept); m.s.kept == 0 && !m.fresh {
+		m.s.valid.Store(gone)
+	}
 	return m.fresh || m.s.current() != 0
 }
 
@@ -264,7 +323,7 @@ func (s *storage) copyFrom(o *storage) error {
 				s.valid.Store(bit(place))
 				s.used(place)
 				return nil
-			} else if place == hostPlace || !s.t.g.bury(place-1) {
+			} else if place == hostPlace || !s.t.g.ended(place-1, o.sides[place-1].life.Load()) {
 				return err
 			}
 		}
@@ -308,10 +367,9 @@ func (s *storage) close() {
 	s.sides, s.host, s.release = nil, nil, nil
 	s.mu.Unlock()
 	for i := range sides {
-		_ = sides[i].shell.Close() // both fail only where the device is gone, and the memory with it
-		_ = sides[i].buf.Close()
+		_ = sides[i].close() // that fails only where the device is gone, and the memory with it
 	}
 	if release != nil {
-		release()
+		guard(release)
 	}
 }

@@ -71,9 +71,8 @@ func (g *Graph) Task(name string, body Body, opts ...TaskOption) *Task {
 	if g == nil {
 		return t
 	}
-	t.index = len(g.tasks)
 	t.check()
-	if err := g.change(func() { g.tasks = append(g.tasks, t) }); err != nil {
+	if err := g.change(func() { t.index, g.tasks = len(g.tasks), append(g.tasks, t) }); err != nil {
 		t.g = nil
 	}
 	return t

@@ -78,12 +78,13 @@ func (g *Graph) template(t *Template, opts []TemplateOption) *Template {
 		}
 	}
 	const op = "Template"
-	size, ok := product(t.planes, t.rows, t.pitch, t.elem())
+	size := t.Size()
+	ok := fits(t.planes, max(t.rows, 1), t.pitch, t.elem())
 	switch {
 	case g == nil:
 	case t.dtype > matrix.Float16:
 		g.fault(fail(op, gpu.ErrInvalid, t.name, ": unknown element type"))
-	case !ok || t.pitch < t.cols || t.pool.limit < 0:
+	case !ok || t.rows < 0 || t.pitch < t.cols || t.pool.limit < 0:
 		g.fault(fail(op, gpu.ErrInvalid, t.name, ": ", itoa(t.rows), "x", itoa(t.cols)))
 	case t.initial != nil && len(t.initial) != size:
 		g.fault(fail(op, ErrTemplate, t.name, ": ", itoa(len(t.initial)), " bytes to begin with, blocks have ", itoa(size)))
@@ -96,15 +97,16 @@ func (g *Graph) template(t *Template, opts []TemplateOption) *Template {
 	return t
 }
 
-func product(v ...int) (int, bool) {
+// fits reports whether a size is one that blocks may have.
+func fits(factors ...int) bool {
 	n := 1
-	for _, f := range v {
+	for _, f := range factors {
 		if f < 0 || f > 0 && n > maxBlock/f {
-			return 0, false
+			return false
 		}
 		n *= f
 	}
-	return n, true
+	return true
 }
 
 // Name returns the name.
@@ -132,10 +134,15 @@ func (t *Template) DType() matrix.DType {
 }
 
 // Size returns the bytes of a block with the template's rows.
-func (t *Template) Size() int { return t.sizeOf(t.rows) }
+func (t *Template) Size() int {
+	if t == nil {
+		return 0
+	}
+	return t.sizeOf(t.rows)
+}
 
 func (t *Template) elem() int {
-	if t.raw {
+	if t == nil || t.raw {
 		return 1
 	}
 	return t.dtype.Size()

@@ -25,10 +25,7 @@ func (w *worker) loop() {
 			go w.loop()
 		}
 	}()
-	var lost <-chan struct{}
-	if w.dev != nil {
-		lost = w.dev.Lost()
-	}
+	lost, back := w.watch()
 	for {
 		select {
 		case d := <-w.slot:
@@ -36,9 +33,9 @@ func (w *worker) loop() {
 		case <-lost:
 			lost = nil
 			w.g.bury(w.index)
-			w.g.lock()
-			w.g.schedule() // its work is for others
-			w.g.unlock()
+			w.g.look() // its work is for others
+		case <-back:
+			lost, back = w.watch()
 		case <-w.run.quit:
 			home = true
 			w.leave()
@@ -52,9 +49,7 @@ func (w *worker) leave() {
 	defer func() { // also when a task ends the goroutine
 		w.g.lock()
 		w.run.live--
-		if w.run.live == 0 {
-			w.run.cancel()
-		}
+		w.g.settlePast()
 		w.g.quiet.ring()
 		w.g.unlock()
 	}()
@@ -65,12 +60,41 @@ func (w *worker) leave() {
 	}
 }
 
+// watch returns channels that are closed when the device is lost, and when it comes back. The order matters; see
+// [gpu.Device.Reopened]. If it came back before, there is work for it again.
+func (w *worker) watch() (lost, back <-chan struct{}) {
+	if w.dev == nil {
+		return nil, nil
+	}
+	back = w.dev.Reopened()
+	lost = w.dev.Lost()
+	w.g.look()
+	return lost, back
+}
+
+// A device that is lost is out of the graph until it is reopened. Nothing has to be undone then: a death is that of one of the
+// device's lives, and so is all memory there.
+
 // bury reports whether a device is lost or closed, and sees to it that nothing is expected of it any more.
 func (g *Graph) bury(device int) bool {
+	life := uint64(g.devices[device].Life())
 	err := g.devices[device].Usable()
 	if !errors.Is(err, gpu.ErrDeviceLost) && !errors.Is(err, gpu.ErrClosed) {
 		return false
 	}
-	g.alive.And(^bit(device + 1))
-	return true
+	for d := &g.deaths[device]; ; {
+		if old := d.Load(); old > life || d.CompareAndSwap(old, life+1) {
+			return true
+		}
+	}
+}
+
+// ended reports whether a device has been lost since it had that life, also if it is back.
+func (g *Graph) ended(device int, life uint32) bool {
+	return g.bury(device) || g.devices[device].Life() != life
+}
+
+// alive reports whether a device is not known to be lost.
+func (g *Graph) alive(device int) bool {
+	return g.deaths[device].Load() <= uint64(g.devices[device].Life())
 }

@@ -10,6 +10,11 @@ import (
 // background runs something that waits for the device in a goroutine of its own, which then settles the ticket. It
 // returns when the other has begun to wait: what it queues is then ahead of everything that comes later.
 func (b *Bridge) background(ticket uint32, run func(context.Context) error) {
+	b.answer(ticket, func(ctx context.Context) (any, error) { return nil, run(ctx) })
+}
+
+// answer is background for what reports a value.
+func (b *Bridge) answer(ticket uint32, run func(context.Context) (any, error)) {
 	began := &beginning{Context: context.Background(), done: make(chan struct{})}
 	ours := 0
 	if !b.reaches() {
@@ -17,10 +22,14 @@ func (b *Bridge) background(ticket uint32, run func(context.Context) error) {
 	}
 	b.count(ours)
 	b.waiting.Go(func() {
-		err := guard(began, run)
+		var value any
+		err := guard(began, func(ctx context.Context) (err error) {
+			value, err = run(ctx)
+			return err
+		})
 		began.begin()
 		b.count(-ours)
-		b.settle(ticket, nil, err)
+		b.settle(ticket, value, err)
 	})
 	<-began.done
 }

@@ -404,3 +404,37 @@ func TestPostDoesNotWait(t *testing.T) {
 	<-over
 	wantError(t, dev.Flush(), driver.ErrClosed)
 }
+
+// TestReopen loses the device and brings it back: what the page has comes back by itself, what only the device had says so.
+func TestReopen(t *testing.T) {
+	r := newRig(t)
+	r.newMatrix(1, 1, 2, 1, 2)
+	memory := bytesOf(3, 4)
+	r.post(command(bridge.CmdFrom, 2, uint32(buffer.DontOwnBuffer), uint32(matrix.Float32), 1, 2, 0, 2, r.page.put(memory), 8))
+	if err := errors.Join(r.ask(bridge.CmdReopen, 0), r.ask(bridge.CmdWait)); err != nil { // it is not lost
+		t.Error(err)
+	}
+	k, err := r.dev.Kernel(t.Context(), gpu.KernelDesc{
+		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
+	})
+	if err == nil {
+		err = k.Dispatch([3]uint32{1, 1, 1}, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, r.dev.Sync(t.Context()), gpu.ErrDeviceLost)
+	both := [][]uint32{instruction(bridge.OpLeaf, matrix.Float32, 2), instruction(bridge.OpUnary, matrix.Float32, 0)}
+	_, err = r.read(2, both...)
+	wantError(t, err, gpu.ErrDeviceLost)
+	wantError(t, r.ask(bridge.CmdReopen, r.page.put("no device")), gpu.ErrUnsupported)
+	wantError(t, r.ask(bridge.CmdReopen, 12345), gpu.ErrInvalid) // no such object
+	_, err = r.read(2, both...)
+	wantError(t, err, gpu.ErrDeviceLost)
+	if err := r.ask(bridge.CmdReopen, 0); err != nil {
+		t.Fatal(err)
+	}
+	r.wantRead([]float32{-3, -4}, both...)
+	_, err = r.read(2, instruction(bridge.OpLeaf, matrix.Float32, 1))
+	wantError(t, err, gpu.ErrDeviceLost)
+}

@@ -64,6 +64,8 @@ func init() { // here, because the functions refer to the table
 		CmdTake:        {run: (*Bridge).take, words: 2, expr: true, ticket: true},
 		CmdArrayRead:   {run: (*Bridge).readArray, words: 4, ticket: true},
 		CmdArrayMatrix: {run: (*Bridge).arrayMatrix, words: 5, fills: true},
+
+		CmdReopen: {run: (*Bridge).reopen, words: 2, ticket: true},
 	}
 }
 
@@ -201,6 +203,19 @@ func (b *Bridge) buffer(a []uint32) error {
 		return driver.Fail("bridge", driver.ErrUnsupported, "this device has no GPUBuffers")
 	}
 	b.settle(a[0], handle, nil)
+	return nil
+}
+
+// reopen brings a lost device back and reports its handle. Others need not wait for it: what they do meanwhile fails as before.
+func (b *Bridge) reopen(a []uint32) error {
+	var opts []gpu.Option
+	if a[1] != 0 {
+		opts = append(opts, gpu.WithDevice(b.page.Object(a[1])))
+	}
+	b.answer(a[0], func(ctx context.Context) (any, error) {
+		err := b.dev.Reopen(ctx, opts...)
+		return b.dev.Handle(), err
+	})
 	return nil
 }
 

@@ -193,6 +193,7 @@ func TestProtocolInStep(t *testing.T) {
 			"SparseEval": int(bridge.CmdSparseEval), "SparseAssign": int(bridge.CmdSparseAssign), "SparseRead": int(bridge.CmdSparseRead),
 			"SparseTouch": int(bridge.CmdSparseTouch), "Load": int(bridge.CmdLoad), "Save": int(bridge.CmdSave), "Pass": int(bridge.CmdPass),
 			"Take": int(bridge.CmdTake), "ArrayRead": int(bridge.CmdArrayRead), "ArrayMatrix": int(bridge.CmdArrayMatrix),
+			"Reopen": int(bridge.CmdReopen),
 		},
 		"FileFlag":  {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
 		"Op":        bridge.OpNumbers(),

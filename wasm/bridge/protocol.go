@@ -54,6 +54,8 @@ const (
 	CmdArrayRead   // ticket handle object bytes: an array's elements
 	CmdArrayMatrix // handle of form rows cols: a matrix of an array's memory
 
+	CmdReopen // ticket object: brings a lost device back, with object 0 or the page's next one; reports it
+
 	cmdEnd
 )
 

@@ -11,7 +11,7 @@ import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
-import {MAX_BYTES, Op, Source} from './protocol.mjs';
+import {Command, MAX_BYTES, Op, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 
@@ -28,22 +28,32 @@ const COUNTERS = [
 export class Gpu {
   #session;
   #info;
-  #device;
-  #lost;
+  /** @type {GPUDevice | null} */
+  #device = null;
+  /** @type {Promise<{reason: string, message: string}>} */
+  #lost = new Promise(() => {});
   #wasm;
   /** The program of crunchers, once one was wanted. @type {Promise<Crunch> | null} */
   #crunch = null;
+  /** Those of devices that were lost: their crunchers go on with other devices. @type {Promise<Crunch>[]} */
+  #retired = [];
 
   /** @param {Session} session @param {any} info @param {GPUDevice | null} device @param {unknown} [wasm] that program, as init was given it */
   constructor(session, info, device, wasm) {
     this.#session = session;
     this.#wasm = wasm;
     this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
-    this.#device = device;
     session.limit = Math.min(info.limits.maxBufferSize, MAX_BYTES);
-    this.#lost = device
-      ? device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}))
-      : new Promise(() => {});
+    this.#use(device);
+  }
+
+  /** @param {GPUDevice | null} device */
+  #use(device) {
+    if (!device || device === this.#device) return;
+    if (this.#crunch) this.#retired.push(this.#crunch);
+    this.#crunch = null;
+    this.#device = device;
+    this.#lost = device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}));
   }
 
   get info() { return this.#info; }
@@ -315,6 +325,14 @@ export class Gpu {
     this.#session.flush();
   }
 
+  /** @param {unknown} [options] */
+  async reopen(options) {
+    const where = 'reopen', {device} = read(where, options, ['device']);
+    if (device !== undefined && tagOf(device) !== 'GPUDevice') throw failure('ErrInvalid', where, `device ${show(device)} is no GPUDevice`);
+    this.#session.check();
+    this.#use(await this.#session.ask(Command.Reopen, [device ? this.#session.put(device) : 0]));
+  }
+
   stats() {
     const counters = this.#session.stats();
     return Object.fromEntries(COUNTERS.map((name, i) => [name, counters[i]]));
@@ -322,7 +340,8 @@ export class Gpu {
 
   close() {
     this.#session.close();
-    this.#crunch?.then((crunch) => crunch.close(), () => {});
+    if (this.#crunch) this.#retired.push(this.#crunch);
+    for (const opened of this.#retired.splice(0)) opened.then((crunch) => crunch.close(), () => {});
     this.#crunch = null;
   }
 

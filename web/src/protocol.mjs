@@ -8,7 +8,7 @@ export const Command = Object.freeze({
   Touch: 9, Close: 10, Func: 11, Forget: 12, Flush: 13, Wait: 14, Buffer: 15, End: 16,
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseAssign: 27, SparseRead: 28, SparseTouch: 29,
-  Load: 30, Save: 31, Pass: 32, Take: 33, ArrayRead: 34, ArrayMatrix: 35,
+  Load: 30, Save: 31, Pass: 32, Take: 33, ArrayRead: 34, ArrayMatrix: 35, Reopen: 36,
 });
 
 /** What a source of memory is for; see buffer.Flags. */

@@ -30,7 +30,7 @@ void [cruncherDeclared, batchDeclared, arrayDeclared, scalarDeclared];
 void [conforms, gpuDeclared, exprDeclared, viewDeclared, matrixDeclared, sparseDeclared, paramsDeclared, paramDeclared, fnDeclared];
 
 /** What a user writes. */
-export async function example(init: typeof api.init, SubletError: typeof api.SubletError, typedArray: Float32Array, gpuBuffer: GPUBuffer) {
+export async function example(init: typeof api.init, SubletError: typeof api.SubletError, typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
   using gpu = await init({ power: 'high-performance', fallback: false });
   const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]);
   const b = gpu.wrap(typedArray, 3, 2, { release: () => {} });
@@ -51,6 +51,8 @@ export async function example(init: typeof api.init, SubletError: typeof api.Sub
     await gpu.sync();
   } catch (error) {
     if (error instanceof SubletError && error.code === 'ErrCompile') throw error;
+    await gpu.reopen();
+    await gpu.reopen({ device: gpuDevice });
   }
   const live: number = gpu.stats().liveBytes;
   const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
