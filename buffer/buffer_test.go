@@ -5,40 +5,19 @@ package buffer_test
 import (
 	"bytes"
 	"errors"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
-	t.Helper()
-	names := gpu.Drivers()
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		names = strings.Split(s, ",")
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
-			if err != nil {
-				t.Fatalf("driver %s: %v", name, err)
-			}
-			defer dev.Close()
-			test(t, dev)
-		})
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var (
+	onDevices = devtest.Each
+	check     = devtest.Check
+)
 
 func read(t testing.TB, b *buffer.Buffer) []byte {
 	t.Helper()

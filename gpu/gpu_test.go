@@ -8,41 +8,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-func drivers() []string {
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		return strings.Split(s, ",")
-	}
-	return gpu.Drivers()
-}
-
-func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Option) {
-	t.Helper()
-	for _, name := range drivers() {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), append(opts, gpu.WithDriver(name))...)
-			if err != nil {
-				t.Fatalf("driver %s: %v", name, err)
-			}
-			defer dev.Close()
-			test(t, dev)
-		})
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var (
+	onDevices = devtest.Each
+	check     = devtest.Check
+)
 
 // addKernel adds the parameter to every word of a buffer.
 func addKernel() gpu.KernelDesc {

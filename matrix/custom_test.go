@@ -142,9 +142,8 @@ func TestCustomConstruct(t *testing.T) {
 		}
 		fits := many.wrap(t, 2, 20, matrix.Stride(44)) // the last row needs no gap
 		check(t, fits.Close())
-		if many.released != 1 || s.released != released {
-			t.Errorf("released %d times, want once", many.released)
-		}
+		many.freed(t, 1)
+		s.freed(t, released)
 	})
 }
 
@@ -181,9 +180,7 @@ func TestCustomOthers(t *testing.T) {
 		wants(t, a, 0, 0, false)
 		s.holds(t, al, 0, 0, 0, 4, 5, 0, 9)
 		check(t, al.Reset())
-		if s.released != 1 {
-			t.Errorf("released %d times", s.released)
-		}
+		s.freed(t, 1)
 		check(t, errors.Join(a.Close(), al.Close(), sp.Close()))
 	})
 }

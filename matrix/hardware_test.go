@@ -3,7 +3,6 @@
 package matrix_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -85,13 +84,7 @@ func TestHardwareFolds(t *testing.T) {
 			x := random(rng, rows*cols)
 			for _, form := range someForms() {
 				a, _ := wrapped(t, dev, form, rows, cols, x)
-				for _, f := range folds {
-					all, byRow, byCol, tol := f.apply(x, rows, cols)
-					what := name(d, form.name, f.name)
-					close64(t, what+" all", must[[]float32](t)(f.all(a).Read(background)), all, tol[0])
-					close64(t, what+" rows", must[[]float32](t)(f.rows(a).Read(background)), byRow, tol[0])
-					close64(t, what+" cols", must[[]float32](t)(f.cols(a).Read(background)), byCol, tol[0])
-				}
+				folded(t, name(d, form.name), a, x)
 				check(t, a.Close())
 			}
 		}
@@ -107,16 +100,7 @@ func TestHardwareSoftmax(t *testing.T) {
 				continue
 			}
 			x := random(rng, rows*cols)
-			want := make([]float64, len(x))
-			for i := range rows {
-				sum := 0.0
-				for j := range cols {
-					sum += math.Exp(float64(x[i*cols+j]))
-				}
-				for j := range cols {
-					want[i*cols+j] = math.Exp(float64(x[i*cols+j])) / sum
-				}
-			}
+			want, _ := softmaxes(x, rows, cols)
 			for _, form := range someForms() {
 				a, mem := wrapped(t, dev, form, rows, cols, x)
 				close64(t, name(d, form.name), must[[]float32](t)(matrix.Softmax(a).Read(background)), want, 2e-6)

@@ -7,64 +7,22 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// drivers are those the tests run on: all that are linked, or those of SUBLET_TEST_DRIVERS.
-func drivers() []string {
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		return strings.Split(s, ",")
-	}
-	return gpu.Drivers()
-}
+var (
+	onDevices = devtest.Each
+	onGPUs    = devtest.EachGPU
+	check     = devtest.Check
+)
 
-// onDevices runs a test on a fresh device of every driver. A driver without a device fails.
-func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
-	t.Helper()
-	for _, name := range drivers() {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
-			if err != nil {
-				t.Fatalf("driver %s: %v", name, err)
-			}
-			defer func() { check(t, dev.Close()) }()
-			test(t, dev)
-		})
-	}
-}
-
-// onGPUs is onDevices without the oracle: for WGSL of the user's.
-func onGPUs(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
-	t.Helper()
-	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		if dev.Has(gpu.FeatureWGSL) {
-			test(t, dev)
-		}
-	})
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
+func must[V any](t testing.TB) func(V, error) V { return devtest.Must[V](t) }
 
 // sizes at which kernels change their ways.
 var sizes = []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257}

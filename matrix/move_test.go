@@ -28,9 +28,7 @@ func TestTake(t *testing.T) {
 			wants(t, src, 1, 3, false, 4, 4, 4)
 			check(t, src.Close())
 			check(t, m.Close())
-			if s.released != 1 {
-				t.Errorf("released %d times", s.released)
-			}
+			s.freed(t, 1)
 		})
 		t.Run("external takes owned", func(t *testing.T) {
 			s := of(t, dev, 1, 2, 3)
@@ -39,9 +37,7 @@ func TestTake(t *testing.T) {
 			wants(t, m, 2, 1, false, 5, 6)
 			again := s.wrap(t, 1, 3)
 			wants(t, again, 1, 3, true, 1, 2, 3)
-			if s.released != 1 {
-				t.Errorf("released %d times", s.released)
-			}
+			s.freed(t, 1)
 		})
 		t.Run("itself", func(t *testing.T) {
 			m := of(t, dev, 1, 2).wrap(t, 1, 2)
@@ -64,9 +60,7 @@ func TestTake(t *testing.T) {
 			wants(t, m, 2, 1, true, 1, 2)
 			wants(t, src, 0, 0, false)
 			check(t, src.Close())
-			if s.released != 0 {
-				t.Error("released")
-			}
+			s.freed(t, 0)
 			_, err := src.Move()
 			isError(t, err, matrix.ErrClosed)
 			isError(t, m.Take(nil), matrix.ErrNil)
@@ -91,9 +85,8 @@ func TestShare(t *testing.T) {
 		check(t, matrix.Swap(b, b))
 		check(t, d.Reset())
 		wants(t, d, 0, 0, false)
-		if s.released+other.released != 0 {
-			t.Fatal("released early")
-		}
+		s.freed(t, 0)
+		other.freed(t, 0)
 		deep, err := c.Clone()
 		check(t, err)
 		check(t, deep.Zero())
@@ -101,15 +94,12 @@ func TestShare(t *testing.T) {
 		wants(t, deep, 2, 2, false, 0, 0, 0, 0)
 		row := c.Row(1)
 		check(t, c.Close())
-		if s.released != 0 {
-			t.Fatal("released while a view lives")
-		}
+		s.freed(t, 0)
 		wants(t, row, 1, 2, true, 7, 7)
 		check(t, row.Close())
 		check(t, row.Close())
-		if s.released != 1 || other.released != 0 {
-			t.Fatalf("released %d and %d times", s.released, other.released)
-		}
+		s.freed(t, 1)
+		other.freed(t, 0)
 		check(t, d.Assign(b)) // takes what is assigned to it after Reset
 		wants(t, d, 1, 2, false, 5, 6)
 	})
@@ -213,13 +203,9 @@ func TestReleaseAfterDevice(t *testing.T) {
 		isError(t, m.Fill(1), matrix.ErrClosed)
 		isError(t, m.Rebind(1, 2, []float32{1, 2}), matrix.ErrClosed)
 		check(t, m.Close())
-		if s.released != 0 {
-			t.Error("released while shared")
-		}
+		s.freed(t, 0)
 		check(t, a.Close())
-		if s.released != 1 {
-			t.Errorf("released %d times", s.released)
-		}
+		s.freed(t, 1)
 	})
 }
 
@@ -232,13 +218,9 @@ func TestDestroy(t *testing.T) {
 		check(t, twice.Add(m, m))
 		v := m.Alias()
 		check(t, m.Close())
-		if s.released != 0 {
-			t.Error("released while shared")
-		}
+		s.freed(t, 0)
 		check(t, v.Close())
-		if s.released != 1 {
-			t.Errorf("released %d times", s.released)
-		}
+		s.freed(t, 1)
 		wants(t, twice, 1, 3, false, 2, 4, 6)
 		if err := s.device.Read(background, gpu.Transfer{Host: matrix.Host(make([]float32, 3)), Width: 12, Count: 1}); err == nil {
 			t.Error("the buffer is still there")
@@ -276,8 +258,7 @@ func TestLoss(t *testing.T) {
 	check(t, m.Close())
 	check(t, w.Close())
 	check(t, own.Close())
-	if host.released != 1 || written.released != 1 {
-		t.Errorf("released %d and %d times", host.released, written.released)
-	}
+	host.freed(t, 1)
+	written.freed(t, 1)
 	check(t, dev.Close())
 }

@@ -23,8 +23,8 @@ var folds = []fold{
 	{"min", matrix.MinAll[float32], matrix.MinRows[float32], matrix.MinCols[float32], math.Inf(1), math.Min},
 }
 
-// apply folds rows, columns and everything in float64; bounds allow for rounding in any order of the additions.
-func (f fold) apply(x []float32, rows, cols int) (all, byRow, byCol, tol []float64) {
+// apply folds rows, columns and everything in float64; tol allows for rounding in any order of the additions.
+func (f fold) apply(x []float32, rows, cols int) (all, byRow, byCol []float64, tol float64) {
 	all, byRow, byCol = []float64{f.start}, make([]float64, rows), make([]float64, cols)
 	sum := 0.0
 	for i := range byRow {
@@ -40,7 +40,19 @@ func (f fold) apply(x []float32, rows, cols int) (all, byRow, byCol, tol []float
 			all[0], byRow[i], byCol[j] = f.step(all[0], v), f.step(byRow[i], v), f.step(byCol[j], v)
 		}
 	}
-	return all, byRow, byCol, []float64{sum * 0x1p-20}
+	return all, byRow, byCol, sum * 0x1p-20
+}
+
+// folded fails unless every fold of a matrix of the elements is right.
+func folded(t *testing.T, what string, a *dense, x []float32) {
+	t.Helper()
+	rows, cols := a.Dims()
+	for _, f := range folds {
+		all, byRow, byCol, tol := f.apply(x, rows, cols)
+		close64(t, what+" "+f.name, must[[]float32](t)(f.all(a).Read(background)), all, tol)
+		close64(t, what+" "+f.name+" of rows", must[[]float32](t)(f.rows(a).Read(background)), byRow, tol)
+		close64(t, what+" "+f.name+" of columns", must[[]float32](t)(f.cols(a).Read(background)), byCol, tol)
+	}
 }
 
 func close64(t testing.TB, what string, got []float32, want []float64, tol float64) {
@@ -64,13 +76,7 @@ func TestReduce(t *testing.T) {
 			x := random(rng, rows*cols)
 			for _, form := range forms {
 				a, _ := wrapped(t, dev, form, rows, cols, x)
-				for _, f := range folds {
-					all, byRow, byCol, tol := f.apply(x, rows, cols)
-					what := name(d, form.name, f.name)
-					close64(t, what+" all", must[[]float32](t)(f.all(a).Read(background)), all, tol[0])
-					close64(t, what+" rows", must[[]float32](t)(f.rows(a).Read(background)), byRow, tol[0])
-					close64(t, what+" cols", must[[]float32](t)(f.cols(a).Read(background)), byCol, tol[0])
-				}
+				folded(t, name(d, form.name), a, x)
 				check(t, a.Close())
 			}
 		}
@@ -156,6 +162,25 @@ func TestReduceIntegersAndNaN(t *testing.T) {
 	})
 }
 
+// softmaxes are the softmax of rows and its logarithm in float64.
+func softmaxes(x []float32, rows, cols int) (want, logs []float64) {
+	want, logs = make([]float64, len(x)), make([]float64, len(x))
+	for i := range rows {
+		m, s := math.Inf(-1), 0.0
+		for j := range cols {
+			m = math.Max(m, float64(x[i*cols+j]))
+		}
+		for j := range cols {
+			s += math.Exp(float64(x[i*cols+j]) - m)
+		}
+		for j := range cols {
+			want[i*cols+j] = math.Exp(float64(x[i*cols+j])-m) / s
+			logs[i*cols+j] = float64(x[i*cols+j]) - m - math.Log(s)
+		}
+	}
+	return want, logs
+}
+
 func TestSoftmax(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		rng := newRand(9)
@@ -165,20 +190,7 @@ func TestSoftmax(t *testing.T) {
 			for i := range x {
 				x[i] *= 50
 			}
-			want, logs := make([]float64, len(x)), make([]float64, len(x))
-			for i := range rows {
-				m, s := math.Inf(-1), 0.0
-				for j := range cols {
-					m = math.Max(m, float64(x[i*cols+j]))
-				}
-				for j := range cols {
-					s += math.Exp(float64(x[i*cols+j]) - m)
-				}
-				for j := range cols {
-					want[i*cols+j] = math.Exp(float64(x[i*cols+j])-m) / s
-					logs[i*cols+j] = float64(x[i*cols+j]) - m - math.Log(s)
-				}
-			}
+			want, logs := softmaxes(x, rows, cols)
 			for _, form := range forms {
 				a, _ := wrapped(t, dev, form, rows, cols, x)
 				c, mem := wrapped(t, dev, forms[1], rows, cols, make([]float32, rows*cols))

@@ -70,6 +70,14 @@ func (s *theirs) holds(t *testing.T, m *dense, want ...float32) {
 	same(t, "memory", got, want)
 }
 
+// freed fails unless the memory was released so many times.
+func (s *theirs) freed(t *testing.T, times int) {
+	t.Helper()
+	if s.released != times {
+		t.Errorf("released %d times, want %d", s.released, times)
+	}
+}
+
 // wants fails unless the matrix has the size, the elements and the flag.
 func wants(t *testing.T, m *dense, rows, cols int, external bool, values ...float32) {
 	t.Helper()
@@ -129,9 +137,7 @@ func TestFromBuffer(t *testing.T) {
 		check(t, none.Close())
 		check(t, m.Close())
 		check(t, c.Close())
-		if s.released != 1 {
-			t.Errorf("released %d times", s.released)
-		}
+		s.freed(t, 1)
 	})
 }
 
@@ -304,18 +310,15 @@ func TestSetValueFrom(t *testing.T) {
 			check(t, m.Scale(3, m))
 			s.holds(t, m, 12, 15)
 			check(t, m.Close())
-			if s.released != 1 {
-				t.Errorf("released %d times", s.released)
-			}
+			s.freed(t, 1)
 		})
 		t.Run("DontOwnBuffer, external", func(t *testing.T) {
 			old, s := of(t, dev, 1, 2), of(t, dev, 4, 5, 6)
 			m := old.wrap(t, 1, 2)
 			check(t, m.SetValueFrom(1, 3, s.source(), buffer.DontOwnBuffer, s.release()))
 			wants(t, m, 1, 3, true, 4, 5, 6)
-			if old.released != 1 || s.released != 0 {
-				t.Errorf("released %d and %d times", old.released, s.released)
-			}
+			old.freed(t, 1)
+			s.freed(t, 0)
 		})
 		t.Run("copy, owned", func(t *testing.T) {
 			m, s := owned(t, dev, 1, 1, 0), of(t, dev, 4, 5, 6, 7)
@@ -331,9 +334,7 @@ func TestSetValueFrom(t *testing.T) {
 			// The flag says owned now. The memory is still the other's: it is given up, not freed, when more is needed.
 			check(t, m.SetValue(owned(t, dev, 2, 2, 1, 2, 3, 4)))
 			wants(t, m, 2, 2, false, 1, 2, 3, 4)
-			if there.released != 1 {
-				t.Errorf("released %d times", there.released)
-			}
+			there.freed(t, 1)
 		})
 		t.Run("copy, external, equal", func(t *testing.T) {
 			there, s := of(t, dev, 0, 0, 0), of(t, dev, 4, 5)
@@ -342,9 +343,8 @@ func TestSetValueFrom(t *testing.T) {
 			wants(t, m, 1, 2, false, 4, 5)
 			there.holds(t, m, 4, 5, 0)
 			check(t, m.Close())
-			if there.released != 1 || s.released != 0 {
-				t.Errorf("released %d and %d times", there.released, s.released)
-			}
+			there.freed(t, 1)
+			s.freed(t, 0)
 		})
 		t.Run("copy of nothing", func(t *testing.T) {
 			there, s := of(t, dev, 7, 8), of(t, dev, 4, 5)
@@ -353,9 +353,7 @@ func TestSetValueFrom(t *testing.T) {
 				wants(t, m, 0, 0, false)
 				check(t, m.Close())
 			}
-			if there.released != 1 {
-				t.Errorf("released %d times", there.released)
-			}
+			there.freed(t, 1)
 		})
 		t.Run("copy, turned", func(t *testing.T) {
 			there, s := of(t, dev, 0, 0, 0, 0), of(t, dev, 1, 2, 3, 4)
@@ -386,22 +384,18 @@ func TestSetValueFrom(t *testing.T) {
 			check(t, m.Rebind(1, 1, s.source(), s.release()))
 			wants(t, m, 1, 1, true, 4)
 			wants(t, al, 1, 2, true, 1, 2)
-			if old.released != 0 {
-				t.Error("released while shared")
-			}
+			old.freed(t, 0)
 			check(t, al.Close())
-			if old.released != 1 || s.released != 0 {
-				t.Errorf("released %d and %d times", old.released, s.released)
-			}
+			old.freed(t, 1)
+			s.freed(t, 0)
 		})
 		t.Run("rebind keeps what it has if it fails", func(t *testing.T) {
 			old, s := of(t, dev, 1, 2), of(t, dev, 4)
 			m := old.wrap(t, 1, 2)
 			isError(t, m.Rebind(5, 1, s.source(), s.release()), matrix.ErrShort)
 			wants(t, m, 1, 2, true, 1, 2)
-			if old.released+s.released != 0 {
-				t.Error("something was released")
-			}
+			old.freed(t, 0)
+			s.freed(t, 0)
 		})
 	})
 }

@@ -135,12 +135,7 @@ func (s *sparseAny) assignTo(op string, dst *Any) error {
 	}
 	rows, cols := s.dims()
 	return dst.into(op, s.st.dev, rows, cols, func(m *Any) error {
-		s.st.mu.Lock()
-		defer s.st.mu.Unlock()
-		if err := s.st.settle(); err != nil {
-			return err
-		}
-		return engineOf(s.st.dev).during(func(r *run) error { return s.scatter(r, m) })
+		return s.st.during(func(r *run) error { return s.scatter(r, m) })
 	})
 }
 

@@ -148,12 +148,7 @@ func (s *sparseAny) mul(op string, dst, y *Any) error {
 		return shapeError(op, s.shape(), y.shape())
 	}
 	return dst.into(op, st.dev, m, y.cols, func(dst *Any) error {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		if err := st.settle(); err != nil {
-			return err
-		}
-		return engineOf(st.dev).during(func(r *run) error { return s.multiply(r, op, dst, y) })
+		return st.during(func(r *run) error { return s.multiply(r, op, dst, y) })
 	})
 }
 

@@ -261,6 +261,16 @@ func (st *storage) append(op string, major, minor int, value []byte) error {
 	return nil
 }
 
+// during is [engine.during] with the device's memory up to date and nobody else at the storage.
+func (st *storage) during(f func(*run) error) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if err := st.settle(); err != nil {
+		return err
+	}
+	return engineOf(st.dev).during(f)
+}
+
 // settle brings the pointers up to date and sends what was appended to the device. If that fails, nothing has changed.
 func (st *storage) settle() error {
 	if st.sent == len(st.index) {

@@ -4,54 +4,23 @@ package ndarray_test
 
 import (
 	"errors"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-// onDevices runs a test on a fresh device of every driver that is linked, or of those of SUBLET_TEST_DRIVERS. Nothing may be
-// left in use at its end.
-func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
-	t.Helper()
-	names := gpu.Drivers()
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		names = strings.Split(s, ",")
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) { test(t, open(t, name)) })
-	}
-}
+var (
+	onDevices = devtest.Each
+	open      = devtest.Open
+	check     = devtest.Check
+)
 
-func open(t testing.TB, driver string) *gpu.Device {
-	t.Helper()
-	dev, err := gpu.Open(t.Context(), gpu.WithDriver(driver))
-	if err != nil {
-		t.Fatalf("driver %s: %v", driver, err)
-	}
-	t.Cleanup(func() { check(t, dev.Close()) })
-	return dev
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[V any](t testing.TB) func(V, error) V {
-	return func(v V, err error) V {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+func must[V any](t testing.TB) func(V, error) V { return devtest.Must[V](t) }
 
 func second[V any](_ V, err error) error { return err }
 

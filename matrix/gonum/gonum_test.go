@@ -13,32 +13,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/gonum"
 )
 
+var check = devtest.Check
+
+// onDevices fails if a test leaves memory in use.
 func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	t.Helper()
-	for _, name := range gpu.Drivers() {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
-			if err != nil {
-				t.Fatalf("driver %s: %v", name, err)
-			}
-			defer dev.Close()
-			test(t, dev)
-			if s := dev.Stats(); s.LiveBytes != 0 {
-				t.Errorf("%d bytes live", s.LiveBytes)
-			}
-		})
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	devtest.Each(t, func(t *testing.T, dev *gpu.Device) {
+		test(t, dev)
+		if s := dev.Stats(); s.LiveBytes != 0 {
+			t.Errorf("%d bytes live", s.LiveBytes)
+		}
+	})
 }
 
 // integers are exact in every type.

@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -20,46 +18,27 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/native/cogent"
 	"github.com/sublet-gpu/sublet/native/dlpack/internal/ctest"
 )
 
+var open = devtest.Open
+
+// onDevices fails if a test leaves buffers.
 func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	t.Helper()
-	names := gpu.Drivers()
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		names = strings.Split(s, ",")
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			dev := open(t, name)
-			before := dev.Stats().Buffers
-			test(t, dev)
-			if after := dev.Stats().Buffers; after != before {
-				t.Errorf("%d buffers are left", after-before)
-			}
-		})
-	}
+	devtest.Each(t, func(t *testing.T, dev *gpu.Device) {
+		before := dev.Stats().Buffers
+		test(t, dev)
+		if after := dev.Stats().Buffers; after != before {
+			t.Errorf("%d buffers are left", after-before)
+		}
+	})
 }
 
-func open(t *testing.T, driver string) *gpu.Device {
-	t.Helper()
-	dev, err := gpu.Open(t.Context(), gpu.WithDriver(driver))
-	if err != nil {
-		t.Fatalf("driver %s: %v", driver, err)
-	}
-	t.Cleanup(func() { check(t, dev.Close()) })
-	return dev
-}
-
-func must[V any](t testing.TB) func(V, error) V {
-	return func(v V, err error) V {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+func must[V any](t testing.TB) func(V, error) V { return devtest.Must[V](t) }
 
 // replace has the device write into a part of the array's memory, as a kernel would.
 func replace(t *testing.T, a *ndarray.Array, offset int, v ...float32) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/native/dlpack/internal/ctest"
 )
 
@@ -51,12 +52,7 @@ var kinds = []struct {
 	},
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = devtest.Check
 
 func ramp(n int) []float32 {
 	v := make([]float32, n)

@@ -15,42 +15,17 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/native/mapfile"
 )
 
-func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
-	t.Helper()
-	names := gpu.Drivers()
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		names = strings.Split(s, ",")
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
-			if err != nil {
-				t.Fatalf("driver %s: %v", name, err)
-			}
-			defer dev.Close()
-			test(t, dev)
-		})
-	}
-}
+var (
+	onDevices = devtest.Each
+	check     = devtest.Check
+)
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[V any](t testing.TB) func(V, error) V {
-	return func(v V, err error) V {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+func must[V any](t testing.TB) func(V, error) V { return devtest.Must[V](t) }
 
 type dense = matrix.Dense[float32]
 

@@ -68,11 +68,7 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 			return err
 		}
 	}
-	opts, err := a.options()
-	if err != nil {
-		return err
-	}
-	devices, closeAll, err := a.open(ctx)
+	devices, opts, closeAll, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,30 +15,22 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/graph"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	a := &app{out: stdout}
-	root := a.root()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(stderr, "pipelines: "+strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "))
+	if err := cli.Execute(a.root(), args, stdout, stderr); err != nil {
+		fmt.Fprintln(stderr, "pipelines: "+cli.OneLine(err.Error()))
 		return 1
 	}
 	return 0
@@ -117,27 +109,24 @@ func (a *app) options() ([]graph.Option, error) {
 // maxDevices is more than any machine has.
 const maxDevices = 32
 
-// open opens the devices. The oracle in Go compiles no kernels, so it is only used if somebody asks for it.
-func (a *app) open(ctx context.Context) ([]*gpu.Device, func(), error) {
+// open opens the devices and makes the options of a graph. The oracle in Go compiles no kernels, so it is only used if
+// somebody asks for it.
+func (a *app) open(ctx context.Context) (devices []*gpu.Device, opts []graph.Option, closeAll func(), err error) {
+	if opts, err = a.options(); err != nil {
+		return nil, nil, nil, err
+	}
 	if a.devices < 1 || a.devices > maxDevices {
-		return nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
+		return nil, nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
 	}
-	s := gpu.Select(ctx)
-	name := first(a.driver, os.Getenv("SUBLET_DRIVER"))
-	if name != "" {
-		s = s.Driver(name)
-	} else {
+	s, named := cli.Select(ctx, a.driver, a.adapter)
+	if !named {
 		s = s.Kernels()
-	}
-	if adapter := first(a.adapter, os.Getenv("SUBLET_ADAPTER")); adapter != "" {
-		s = s.Name(adapter)
 	}
 	adapters, err := s.Adapters()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var devices []*gpu.Device
-	closeAll := func() {
+	closeAll = func() {
 		for _, d := range devices {
 			_ = d.Close() // all results are here
 		}
@@ -146,18 +135,11 @@ func (a *app) open(ctx context.Context) ([]*gpu.Device, func(), error) {
 		d, err := adapters[i%len(adapters)].Open(ctx)
 		if err != nil {
 			closeAll()
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		devices = append(devices, d)
 	}
-	return devices, closeAll, nil
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
+	return devices, opts, closeAll, nil
 }
 
 // write makes a file.

@@ -72,11 +72,7 @@ func (a *app) train(ctx context.Context, j trainJob) error {
 		return err
 	}
 	data, rest := all.Split(10)
-	opts, err := a.options()
-	if err != nil {
-		return err
-	}
-	devices, closeAll, err := a.open(ctx)
+	devices, opts, closeAll, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 // The errors of the command itself.
@@ -58,24 +58,13 @@ type failure struct {
 
 // fail reports err: one line on standard error and, where JSON was asked for, an object on standard output.
 func (a *app) fail(err error) {
-	message := oneLine(err.Error())
+	message := cli.OneLine(err.Error())
 	fmt.Fprintln(a.err, "sublet: "+message)
 	if a.json {
 		var f failure
 		f.Error.Code, f.Error.Message = code(err), message
 		_ = writeJSON(a.out, f) // the line above is all that is left to say
 	}
-}
-
-// oneLine joins the lines of a message, such as those of a WGSL compiler.
-func oneLine(s string) string {
-	var lines []string
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "; ")
 }
 
 // asksJSON finds --json in arguments that could not be parsed as a whole.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 func (a *app) infoCommand() *cobra.Command {
@@ -56,7 +57,7 @@ func (a *app) info(ctx context.Context) error {
 	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}}
 	for ad, err := range gpu.Adapters(ctx) {
 		if err != nil { // one driver fails, the others may do
-			fmt.Fprintln(a.err, "sublet: warning: "+oneLine(err.Error()))
+			fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(err.Error()))
 			continue
 		}
 		if i := ad.Info(); a.fits(i) {

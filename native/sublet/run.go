@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 const runHelp = `Run kernels of one's own on several devices at once, each on a part of the range. A kernel is a WGSL function of the item
@@ -132,21 +133,8 @@ func kernelWords(args []string) []string {
 
 // selection is what --devices counts: the adapters that fit the flags and compile WGSL.
 func (a *app) selection(ctx context.Context) gpu.Selection {
-	s := gpu.Select(ctx)
-	if name := firstOf(a.driver, os.Getenv("SUBLET_DRIVER")); name != "" {
-		s = s.Driver(name)
-	}
-	if name := firstOf(a.adapter, os.Getenv("SUBLET_ADAPTER")); name != "" {
-		s = s.Name(name)
-	}
+	s, _ := cli.Select(ctx, a.driver, a.adapter)
 	return s.Kernels()
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // maxSource keeps what is no text from filling the memory.

@@ -389,12 +389,6 @@ func TestOutput(t *testing.T) {
 	must(t, "eval", "A", "-i", "A="+a, "-o", os.DevNull, "--driver", "cpu")
 }
 
-func TestOneLine(t *testing.T) {
-	if got := oneLine("kernel:\n  3:4 unexpected\n\n"); got != "kernel:; 3:4 unexpected" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestProgress(t *testing.T) {
 	var quick bytes.Buffer
 	p := startProgress(&quick, time.Hour)

@@ -121,9 +121,9 @@ func loadAs[N Num](t Type, mem []byte, o int) N {
 	case F16:
 		return convert[N](float64(HalfToFloat(binary.LittleEndian.Uint16(mem[2*o:]))))
 	case I32:
-		return convertInt[N](int64(int32(binary.LittleEndian.Uint32(mem[4*o:]))))
+		return N(int32(binary.LittleEndian.Uint32(mem[4*o:]))) // integers by their bits, as in WGSL, and to the nearest float
 	case U32:
-		return convertInt[N](int64(binary.LittleEndian.Uint32(mem[4*o:])))
+		return N(binary.LittleEndian.Uint32(mem[4*o:]))
 	}
 	bits := binary.LittleEndian.Uint32(mem[4*o:])
 	var n N
@@ -132,20 +132,6 @@ func loadAs[N Num](t Type, mem []byte, o int) N {
 		return n
 	}
 	return convert[N](float64(math.Float32frombits(bits)))
-}
-
-// convertInt converts between integers by their bits, as WGSL does, and to the nearest float.
-func convertInt[N Num](v int64) N {
-	var n N
-	switch p := any(&n).(type) {
-	case *float32:
-		*p = float32(v)
-	case *int32:
-		*p = int32(v)
-	case *uint32:
-		*p = uint32(v)
-	}
-	return n
 }
 
 // convert saturates and truncates where N is an integer; NaN becomes 0.
@@ -173,26 +159,14 @@ func (e *Eval[N]) Store(i, j int, values []N) {
 	for _, v := range values {
 		switch e.f.Store.Type {
 		case F16:
-			binary.LittleEndian.PutUint16(mem[2*o:], FloatToHalf(asFloat(v)))
+			binary.LittleEndian.PutUint16(mem[2*o:], FloatToHalf(float32(v)))
 		case F32:
-			binary.LittleEndian.PutUint32(mem[4*o:], math.Float32bits(asFloat(v)))
+			binary.LittleEndian.PutUint32(mem[4*o:], math.Float32bits(float32(v)))
 		default:
 			binary.LittleEndian.PutUint32(mem[4*o:], asInt(v, e.f.Store.Type))
 		}
 		o += int(e.store.Col)
 	}
-}
-
-func asFloat[N Num](v N) float32 {
-	switch v := any(v).(type) {
-	case float32:
-		return v
-	case int32:
-		return float32(v)
-	case uint32:
-		return float32(v)
-	}
-	return 0
 }
 
 func asInt[N Num](v N, t Type) uint32 {

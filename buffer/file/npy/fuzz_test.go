@@ -7,10 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
@@ -80,22 +80,20 @@ func FuzzNpz(f *testing.F) {
 			b, err := io.ReadAll(io.LimitReader(z, 1<<20))
 			typed(t, err, len(data))
 			if err == nil && int64(len(b)) == h.Size {
-				read = append(read, tensor{h, b})
+				read = append(read, tensor{Header: h, Data: b})
 			} else if err == nil && h.Size < 1<<20 {
 				t.Fatalf("%+v: %d bytes", h, len(b))
 			}
 		}
-		if _, err := npy.NewZipWriter(io.Discard, headersOf(read)); err != nil {
+		if _, err := npy.NewZipWriter(io.Discard, filetest.Headers(read)); err != nil {
 			typed(t, err, 0) // a name that leads out of a folder
 			return
 		}
-		again := openZip(t, writeZip(t, read, 1<<10))
-		for _, want := range read {
-			h, err := again.Next()
-			b, e := io.ReadAll(again)
-			if err != nil || e != nil || h.Name != want.Name || h.Type != want.Type || !slices.Equal(h.Shape, want.Shape) || !bytes.Equal(b, want.data) {
-				t.Fatalf("%+v, %v, %v, want %+v", h, err, e, want.Header)
-			}
+		whole := writeZip(t, read, 1<<10)
+		again, err := filetest.ReadAll(openZip(t, whole))
+		if err != nil {
+			t.Fatal(err)
 		}
+		filetest.Same(t, again, read, whole)
 	})
 }

@@ -8,59 +8,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
-// typed wants nil or an error that says what and where, within a file of so many bytes.
-func typed(t testing.TB, err error, size int) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	e, ok := errors.AsType[*file.Error](err)
-	if !ok || e.Offset < 0 || e.Offset > int64(size) {
-		t.Fatalf("%#v", err)
-	}
-	if !slices.ContainsFunc([]error{file.ErrFormat, file.ErrTruncated, file.ErrDuplicate, file.ErrType, file.ErrTooLarge}, func(want error) bool { return errors.Is(err, want) }) {
-		t.Fatalf("%#v", err)
-	}
-}
-
-// frugal fails if f allocates 16 MiB.
-func frugal(t testing.TB, f func()) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
-		t.Errorf("%d bytes allocated", n)
-	}
-}
-
-func damage(data []byte, try func([]byte)) {
-	for n := range data {
-		try(data[:n])
-	}
-	for i := range data {
-		for _, flip := range []byte{0xff, 1, 0x80, ' ', data[i]} {
-			b := bytes.Clone(data)
-			b[i] ^= flip
-			try(b)
-		}
-	}
-}
-
 func TestDamaged(t *testing.T) {
 	for _, data := range [][]byte{testdata(t, "version2.npy"), []byte(npyFile(1, "{'descr': '>c8', 'fortran_order': False, 'shape': (2,)}", "0123456789abcdef"))} {
-		damage(data, func(b []byte) {
+		for b := range filetest.Damaged(data) {
 			for _, size := range []int{len(b), -1} {
 				frugal(t, func() {
 					r, err := npy.NewReader(bytes.NewReader(b), int64(size))
@@ -74,21 +33,21 @@ func TestDamaged(t *testing.T) {
 					}
 				})
 			}
-		})
+		}
 	}
 }
 
 func TestDamagedArchives(t *testing.T) {
 	some := []tensor{
-		{file.Header{Name: "a", Type: dtype.Float32, Shape: []int64{2, 2}}, numbers(dtype.Float32, 0, 4)},
-		{file.Header{Name: "none", Type: dtype.Bool8, Shape: []int64{0}}, nil},
+		filetest.New("a", dtype.Float32, numbers(dtype.Float32, 0, 4), 2, 2),
+		filetest.New("none", dtype.Bool8, nil, 0),
 	}
 	fortran := raw(t, zip.Deflate, "f.npy", npyFile(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", string(numbers(dtype.Float32, 0, 4))))
 	for _, data := range [][]byte{writeZip(t, some, 100), writeZip(t, some, 100, npy.Deflate()), fortran} {
 		if err := drain(bytes.NewReader(data), int64(len(data))); err != nil {
 			t.Fatal(err)
 		}
-		damage(data, func(b []byte) {
+		for b := range filetest.Damaged(data) {
 			frugal(t, func() {
 				err := drain(bytes.NewReader(b), int64(len(b)))
 				typed(t, err, len(b))
@@ -96,13 +55,13 @@ func TestDamagedArchives(t *testing.T) {
 					t.Fatalf("%d of %d bytes are a whole archive", len(b), len(data))
 				}
 			})
-		})
+		}
 	}
 }
 
 // A flip in the elements of a member with a checksum never goes unseen.
 func TestChecksum(t *testing.T) {
-	data := writeZip(t, []tensor{{file.Header{Name: "a", Type: dtype.Uint8, Shape: []int64{50}}, make([]byte, 50)}}, 50)
+	data := writeZip(t, []tensor{filetest.New("a", dtype.Uint8, make([]byte, 50), 50)}, 50)
 	z := openZip(t, data)
 	h, err := z.Next()
 	if err != nil {

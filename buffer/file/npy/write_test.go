@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -59,11 +60,11 @@ func TestWriterRefuses(t *testing.T) {
 	if _, err := npy.NewWriter(nil, h); !errors.Is(err, driver.ErrInvalid) {
 		t.Error(err)
 	}
-	full := errors.New("disk full")
-	if _, err := npy.NewWriter(&limitedWriter{100, full}, h); !errors.Is(err, full) {
+	full := filetest.ErrBroken
+	if _, err := npy.NewWriter(&filetest.Limited{Left: 100, Err: full}, h); !errors.Is(err, full) {
 		t.Error(err)
 	}
-	w, err := npy.NewWriter(&limitedWriter{129, full}, h)
+	w, err := npy.NewWriter(&filetest.Limited{Left: 129, Err: full}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,19 +78,4 @@ func TestWriterRefuses(t *testing.T) {
 	if _, err := none.Write(nil); !errors.Is(err, driver.ErrClosed) {
 		t.Error(err)
 	}
-}
-
-// limitedWriter takes so many bytes and then fails.
-type limitedWriter struct {
-	left int
-	err  error
-}
-
-func (l *limitedWriter) Write(b []byte) (int, error) {
-	n := min(l.left, len(b))
-	l.left -= n
-	if n < len(b) {
-		return n, l.err
-	}
-	return n, nil
 }

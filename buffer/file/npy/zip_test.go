@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -20,8 +19,8 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.npz anew; then let testdata/make.py check them")
@@ -175,52 +174,31 @@ func TestForeignTypes(t *testing.T) {
 	}
 }
 
-// tensor is a header and its data.
-type tensor struct {
-	file.Header
-	data []byte
-}
+type tensor = filetest.Tensor
+
+var (
+	typed  = filetest.Typed
+	frugal = filetest.Frugal
+)
 
 func all() []tensor {
 	var v []tensor
 	for name, typ := range types {
-		v = append(v, tensor{file.Header{Name: name, Type: typ, Shape: []int64{2, 3, 4}}, numbers(typ, 0, 24)})
+		v = append(v, filetest.New(name, typ, numbers(typ, 0, 24), 2, 3, 4))
 	}
 	slices.SortFunc(v, func(a, b tensor) int { return strings.Compare(a.Name, b.Name) })
-	v = slices.Insert(v, 3, tensor{file.Header{Name: "empty", Type: dtype.Float32, Shape: []int64{0, 3}}, nil})
-	return append(v, tensor{file.Header{Name: "a/scalar", Type: dtype.Float32}, numbers(dtype.Float32, 1, 2)})
+	v = slices.Insert(v, 3, filetest.New("empty", dtype.Float32, nil, 0, 3))
+	return append(v, filetest.New("a/scalar", dtype.Float32, numbers(dtype.Float32, 1, 2)))
 }
 
-func headersOf(v []tensor) (h []file.Header) {
-	for _, t := range v {
-		h = append(h, t.Header)
-	}
-	return h
+// zipWriter makes archives.
+func zipWriter(opts ...npy.Option) filetest.Maker {
+	return func(w io.Writer, h []file.Header) (file.Writer, error) { return npy.NewZipWriter(w, h, opts...) }
 }
 
 func writeZip(t testing.TB, v []tensor, chunk int, opts ...npy.Option) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := npy.NewZipWriter(&b, headersOf(v), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var data []byte
-	for _, one := range v {
-		data = append(data, one.data...)
-	}
-	for part := range slices.Chunk(data, chunk) {
-		if n, err := w.Write(part); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return filetest.Write(t, zipWriter(opts...), v, chunk)
 }
 
 // TestZipWriter compares with files that NumPy reads right, which make.py checks.
@@ -242,55 +220,32 @@ func TestZipWriter(t *testing.T) {
 			t.Errorf("%s: other bytes than the file's", name)
 		}
 		for _, b := range [][]byte{got, testdata(t, name)} {
-			z := openZip(t, b)
-			for _, want := range all() {
-				h, err := z.Next()
-				if err != nil {
-					t.Fatal(err)
-				}
-				data, err := io.ReadAll(z)
-				if err != nil || h.Name != want.Name || h.Type != want.Type || !slices.Equal(h.Shape, want.Shape) || !bytes.Equal(data, want.data) {
-					t.Errorf("%s: %+v, % x, %v", name, h, data, err)
-				}
-				if opts == nil && h.Offset%64 != 0 {
-					t.Errorf("%s starts at %d", h.Name, h.Offset)
-				}
+			v, err := filetest.ReadAll(openZip(t, b))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			if _, err := z.Next(); !errors.Is(err, io.EOF) {
-				t.Errorf("after the last: %v", err)
+			if opts != nil {
+				filetest.Same(t, v, all(), nil)
+				continue
+			}
+			filetest.Same(t, v, all(), b)
+			for _, one := range v {
+				if one.Offset%64 != 0 {
+					t.Errorf("%s starts at %d", one.Name, one.Offset)
+				}
 			}
 		}
 	}
 }
 
 func TestZipWriterRefuses(t *testing.T) {
-	one := func(name string, typ dtype.Type, shape ...int64) []file.Header {
-		return []file.Header{{Name: name, Type: typ, Shape: shape}}
+	filetest.RefusesAll(t, zipWriter())
+	filetest.Refuses(t, zipWriter(), file.ErrType, file.Header{Type: dtype.BFloat16})
+	for _, name := range []string{"a/../../b", `a\..\b`, "/a", "a\x00b"} {
+		filetest.Refuses(t, zipWriter(), file.ErrFormat, file.Header{Name: name, Type: dtype.Int8})
 	}
-	for name, c := range map[string]struct {
-		headers []file.Header
-		want    error
-	}{
-		"bfloat16":   {one("a", dtype.BFloat16), file.ErrType},
-		"vector":     {one("a", dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 2}), file.ErrType},
-		"no type":    {one("a", dtype.Type{}), file.ErrType},
-		"negative":   {one("a", dtype.Int8, -1), file.ErrFormat},
-		"overflow":   {one("a", dtype.Int8, math.MaxInt64, 2), file.ErrFormat},
-		"dimensions": {one("a", dtype.Int8, slices.Repeat([]int64{1}, 65)...), file.ErrTooLarge},
-		"sum":        {append(one("a", dtype.Int8, math.MaxInt64), one("b", dtype.Int8)...), file.ErrTooLarge},
-		"twice":      {append(one("a", dtype.Int8), one("a", dtype.Int16)...), file.ErrDuplicate},
-		"parent":     {one("a/../../b", dtype.Int8), file.ErrFormat},
-		"backslash":  {one(`a\..\b`, dtype.Int8), file.ErrFormat},
-		"root":       {one("/a", dtype.Int8), file.ErrFormat},
-		"NUL":        {one("a\x00b", dtype.Int8), file.ErrFormat},
-		"long name":  {one(strings.Repeat("a", 65532), dtype.Int8), file.ErrTooLarge},
-	} {
-		var b bytes.Buffer
-		if _, err := npy.NewZipWriter(&b, c.headers); !errors.Is(err, c.want) || b.Len() != 0 {
-			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
-		}
-	}
-	names := []tensor{{file.Header{Name: "", Type: dtype.Bool1}, []byte{1}}, {file.Header{Name: "\xff..:\\x", Type: dtype.Uint8}, []byte{2}}}
+	filetest.Refuses(t, zipWriter(), file.ErrTooLarge, file.Header{Name: strings.Repeat("a", 65532), Type: dtype.Int8})
+	names := []tensor{filetest.New("", dtype.Bool1, []byte{1}), filetest.New("\xff..:\\x", dtype.Uint8, []byte{2})}
 	z := openZip(t, writeZip(t, names, 1))
 	for _, want := range names {
 		if h, err := z.Next(); err != nil || h.Name != want.Name || h.Size != 1 {
@@ -300,27 +255,7 @@ func TestZipWriterRefuses(t *testing.T) {
 }
 
 func TestZipWriterAmounts(t *testing.T) {
-	var b bytes.Buffer
-	w, err := npy.NewZipWriter(&b, []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{3}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := w.Write(make([]byte, 4)); n != 0 || !errors.Is(err, file.ErrFormat) {
-		t.Errorf("too much: %d, %v", n, err)
-	}
-	if err := w.Close(); !errors.Is(err, file.ErrTruncated) {
-		t.Errorf("too little: %v", err)
-	}
-	if n, err := w.Write([]byte{1, 2, 3}); n != 3 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := w.Write(nil); !errors.Is(err, driver.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	z := openZip(t, b.Bytes())
+	z := openZip(t, filetest.Amounts(t, zipWriter()))
 	if _, err := z.Next(); err != nil {
 		t.Error(err)
 	}
@@ -329,33 +264,19 @@ func TestZipWriterAmounts(t *testing.T) {
 	}
 }
 
-// broken fails after some bytes.
-type broken struct{ left int }
-
-var errBroken = errors.New("disk on fire")
-
-func (b *broken) Write(p []byte) (int, error) {
-	n := min(len(p), b.left)
-	b.left -= n
-	if n < len(p) {
-		return n, errBroken
-	}
-	return n, nil
-}
-
 func TestZipWriterPassesErrors(t *testing.T) {
 	v := all()
 	for left := range 3000 {
-		w, err := npy.NewZipWriter(&broken{left * 2}, headersOf(v))
+		w, err := npy.NewZipWriter(&filetest.Limited{Left: left * 2, Err: filetest.ErrBroken}, filetest.Headers(v))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range v {
-			if _, err = w.Write(one.data); err != nil {
+			if _, err = w.Write(one.Data); err != nil {
 				break
 			}
 		}
-		if closing := w.Close(); !errors.Is(closing, errBroken) || err != nil && !errors.Is(err, errBroken) {
+		if closing := w.Close(); !errors.Is(closing, filetest.ErrBroken) || err != nil && !errors.Is(err, filetest.ErrBroken) {
 			t.Fatalf("after %d bytes: %v, %v", left, err, closing)
 		}
 	}
@@ -368,7 +289,7 @@ type brokenAt struct {
 
 func (b brokenAt) ReadAt(p []byte, off int64) (int, error) {
 	if off+int64(len(p)) > b.from && off < b.from+100 {
-		return 0, errBroken
+		return 0, filetest.ErrBroken
 	}
 	return b.ReaderAt.ReadAt(p, off)
 }
@@ -377,7 +298,7 @@ func TestZipReaderPassesErrors(t *testing.T) {
 	for _, name := range []string{"written.npz", "packed.npz"} {
 		data := testdata(t, name)
 		for from := 0; from < len(data); from += 20 {
-			if err := drain(brokenAt{bytes.NewReader(data), int64(from)}, int64(len(data))); !errors.Is(err, errBroken) {
+			if err := drain(brokenAt{bytes.NewReader(data), int64(from)}, int64(len(data))); !errors.Is(err, filetest.ErrBroken) {
 				t.Fatalf("%s at %d: %v", name, from, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 )
 
@@ -85,37 +86,15 @@ func samples(t testing.TB) map[string]string {
 	return s
 }
 
-// entry is a tensor and its data.
-type entry struct {
-	file.Header
-	data []byte
-}
-
-// readAll reads everything.
-func readAll(r *params.Reader) ([]entry, error) {
-	var all []entry
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entry{h, data})
-	}
-}
+// entry is a tensor and its data. The name tensor is taken.
+type entry = filetest.Tensor
 
 func readString(s string, opts ...params.Option) ([]entry, error) {
 	r, err := params.NewReader(strings.NewReader(s), opts...)
 	if err != nil {
 		return nil, err
 	}
-	return readAll(r)
+	return filetest.ReadAll(r)
 }
 
 // readStream reads what has no size.
@@ -124,7 +103,7 @@ func readStream(s string, opts ...params.Option) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readAll(r)
+	return filetest.ReadAll(r)
 }
 
 func mustRead(t testing.TB, s string, opts ...params.Option) []entry {
@@ -139,16 +118,12 @@ func mustRead(t testing.TB, s string, opts ...params.Option) []entry {
 // write makes a dictionary again.
 func write(all []entry, opts ...params.Option) (string, error) {
 	var b bytes.Buffer
-	var headers []file.Header
-	for _, e := range all {
-		headers = append(headers, e.Header)
-	}
-	w, err := params.NewWriter(&b, headers, opts...)
+	w, err := params.NewWriter(&b, filetest.Headers(all), opts...)
 	if err != nil {
 		return "", err
 	}
 	for _, e := range all {
-		if _, err := w.Write(e.data); err != nil {
+		if _, err := w.Write(e.Data); err != nil {
 			return "", err
 		}
 	}
@@ -156,19 +131,21 @@ func write(all []entry, opts ...params.Option) (string, error) {
 	return b.String(), err
 }
 
+// writer makes dictionaries.
+func writer(w io.Writer, headers []file.Header) (file.Writer, error) {
+	return params.NewWriter(w, headers)
+}
+
 // wantError wants a file error of a kind at an offset.
 func wantError(t testing.TB, err, kind error, offset int64) {
 	t.Helper()
-	e, ok := errors.AsType[*file.Error](err)
-	if !ok || !errors.Is(err, kind) || e.Offset != offset || e.Format != "params" {
-		t.Errorf("got %v, want %v at byte %d", err, kind, offset)
-	}
+	filetest.WantError(t, "params", err, kind, offset)
 }
 
 // sameEntries compares two readings.
 func sameEntries(a, b []entry) bool {
 	return slices.EqualFunc(a, b, func(x, y entry) bool {
 		return x.Name == y.Name && x.Type == y.Type && slices.Equal(x.Shape, y.Shape) && x.Offset == y.Offset &&
-			x.Size == y.Size && bytes.Equal(x.data, y.data)
+			x.Size == y.Size && bytes.Equal(x.Data, y.Data)
 	})
 }

@@ -5,37 +5,32 @@ package params_test
 import (
 	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 )
-
-// mostMemory is what no small file may make a reader take.
-const mostMemory = 16 << 20
 
 // try reads a file that may be anything: all of it, as a stream of unknown size, and its headers. It returns what was
 // read, or nothing. What is read is held to save as the same file; an error is held to be one of a file.
 func try(t testing.TB, s string) ([]entry, bool) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	all, err := readString(s)
-	_, errStream := readStream(s)
-	headers, info, errScan := params.Scan(strings.NewReader(s))
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > mostMemory {
-		t.Errorf("%d bytes of memory for %d of a file: %x", n, len(s), s)
-	}
+	var all []entry
+	var headers []file.Header
+	var info params.Info
+	var err, errStream, errScan error
+	filetest.Frugal(t, func() {
+		all, err = readString(s)
+		_, errStream = readStream(s)
+		headers, info, errScan = params.Scan(strings.NewReader(s))
+	})
 	if (err == nil) != (errStream == nil) || (err == nil) != (errScan == nil) {
 		t.Errorf("whole: %v, stream: %v, scan: %v", err, errStream, errScan)
 	}
 	for _, err := range []error{err, errStream, errScan} {
-		if e, ok := errors.AsType[*file.Error](err); err != nil && (!ok || e.Offset < 0 || e.Offset > int64(len(s))) {
-			t.Errorf("%v of a file of %d bytes", err, len(s))
-		}
+		filetest.Typed(t, err, len(s))
 	}
 	if err != nil {
 		return nil, false
@@ -71,12 +66,12 @@ func TestPrefixes(t *testing.T) {
 		if _, ok := try(t, s); !ok {
 			t.Errorf("%s: not read", name)
 		}
-		for i := range s {
-			if all, ok := try(t, s[:i]); ok {
-				t.Errorf("%s: %d of %d bytes read as %+v", name, i, len(s), all)
+		for b := range filetest.Prefixes([]byte(s)) {
+			if all, ok := try(t, string(b)); ok {
+				t.Errorf("%s: %d of %d bytes read as %+v", name, len(b), len(s), all)
 			}
-			if _, err := readString(s[:i]); !errors.Is(err, file.ErrTruncated) {
-				t.Errorf("%s, %d bytes: %v", name, i, err)
+			if _, err := readString(string(b)); !errors.Is(err, file.ErrTruncated) {
+				t.Errorf("%s, %d bytes: %v", name, len(b), err)
 			}
 		}
 	}
@@ -86,15 +81,11 @@ func TestPrefixes(t *testing.T) {
 func TestFlips(t *testing.T) {
 	for name, s := range samples(t) {
 		read, refused := 0, 0
-		for i := range s {
-			for _, mask := range []byte{1, 2, 4, 8, 16, 32, 64, 128, 0xff, 0x55} {
-				b := []byte(s)
-				b[i] ^= mask
-				if _, ok := try(t, string(b)); ok {
-					read++
-				} else {
-					refused++
-				}
+		for b := range filetest.Flips([]byte(s)) {
+			if _, ok := try(t, string(b)); ok {
+				read++
+			} else {
+				refused++
 			}
 		}
 		if refused == 0 || read == 0 { // a flip in data or in a reserved field does no harm
@@ -139,13 +130,10 @@ func TestEndless(t *testing.T) {
 		"empty names":  listMagic + zero + u64(100_000),
 		"larger names": listMagic + zero + u64(50_000) + u64(12<<20),
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := params.NewReader(&endless{start: strings.NewReader(start)}, params.MemoryLimit(8<<20), params.LastWins())
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > mostMemory {
-			t.Errorf("%s: %d bytes", name, n)
-		}
+		var err error
+		filetest.Frugal(t, func() {
+			_, err = params.NewReader(&endless{start: strings.NewReader(start)}, params.MemoryLimit(8<<20), params.LastWins())
+		})
 		if name == "empty names" { // all the same, so that the last wins; then the count of tensors is not theirs
 			wantError(t, err, file.ErrFormat, 24+8*100_000)
 			continue

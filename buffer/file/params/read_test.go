@@ -14,6 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -22,7 +23,7 @@ func TestAnnotated(t *testing.T) {
 	if len(annotated) != 85 || annotated != list("s")+tensor(int32Code, "\x03\x0A\x11\x18") {
 		t.Fatal("the sample is not what it should be")
 	}
-	want := entry{file.Header{Name: "s", Type: dtype.Int32, Offset: 81, Size: 4}, []byte{3, 10, 17, 24}}
+	want := entry{Header: file.Header{Name: "s", Type: dtype.Int32, Offset: 81, Size: 4}, Data: []byte{3, 10, 17, 24}}
 	if got := mustRead(t, annotated, params.Strict()); !sameEntries(got, []entry{want}) || len(got[0].Shape) != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -57,8 +58,8 @@ func TestRealFiles(t *testing.T) {
 	}
 	got := mustRead(t, all["dlr_2in1out_v1.params"], params.Strict())
 	want := []entry{
-		{file.Header{Name: "data1", Type: dtype.Float32, Shape: []int64{2}, Offset: 106, Size: 8}, v(0.61055517, 0.880275786)},
-		{file.Header{Name: "data2", Type: dtype.Float32, Shape: []int64{2}, Offset: 162, Size: 8}, v(0.543643415, -0.101018570)},
+		{Header: file.Header{Name: "data1", Type: dtype.Float32, Shape: []int64{2}, Offset: 106, Size: 8}, Data: v(0.61055517, 0.880275786)},
+		{Header: file.Header{Name: "data2", Type: dtype.Float32, Shape: []int64{2}, Offset: 162, Size: 8}, Data: v(0.543643415, -0.101018570)},
 	}
 	if !sameEntries(got, want) {
 		t.Errorf("%+v", got)
@@ -112,7 +113,7 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("%s, %s: %v, %v", name, how, got, err)
 				continue
 			}
-			if g := got[0]; g.Type != c.typ || !slices.Equal(g.Shape, c.shape) || string(g.data) != c.data || g.Size != int64(len(c.data)) {
+			if g := got[0]; g.Type != c.typ || !slices.Equal(g.Shape, c.shape) || string(g.Data) != c.data || g.Size != int64(len(c.data)) {
 				t.Errorf("%s, %s: %+v", name, how, g)
 			}
 		}
@@ -128,7 +129,7 @@ func TestNames(t *testing.T) {
 		t.Fatalf("%q, %v", r.Names(), err)
 	}
 	r.Names()[0] = "changed"
-	all, err := readAll(r)
+	all, err := filetest.ReadAll(r)
 	if err != nil || len(all) != len(names) {
 		t.Fatal(all, err)
 	}
@@ -143,7 +144,7 @@ func TestLastWins(t *testing.T) {
 	s := list("a", "b", "a") + tensor(int8Code, "123", 3) + tensor(int8Code, "4") + tensor(int8Code, "56", 2)
 	for _, read := range []func(string, ...params.Option) ([]entry, error){readString, readStream} {
 		got, err := read(s, params.LastWins())
-		if err != nil || len(got) != 2 || got[0].Name != "b" || string(got[0].data) != "4" || got[1].Name != "a" || string(got[1].data) != "56" {
+		if err != nil || len(got) != 2 || got[0].Name != "b" || string(got[0].Data) != "4" || got[1].Name != "a" || string(got[1].Data) != "56" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		_, err = read(s)
@@ -179,7 +180,7 @@ func TestTrailing(t *testing.T) {
 			if _, err := r.Trailing(); !errors.Is(err, driver.ErrInvalid) {
 				t.Errorf("before the end: %v", err)
 			}
-			if _, err := readAll(r); err != nil {
+			if _, err := filetest.ReadAll(r); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -241,7 +242,7 @@ func TestReaders(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, how, err)
 			}
-			if got, err := readAll(p); err != nil || !sameEntries(got, want) {
+			if got, err := filetest.ReadAll(p); err != nil || !sameEntries(got, want) {
 				t.Errorf("%s, %s: %v, %v", name, how, got, err)
 			}
 		}

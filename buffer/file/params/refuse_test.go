@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -150,7 +151,7 @@ func TestFailingReaders(t *testing.T) {
 	for i := range annotated {
 		r, err := params.NewReader(io.MultiReader(strings.NewReader(annotated[:i]), iotest.ErrReader(broken)))
 		if err == nil {
-			_, err = readAll(r)
+			_, err = filetest.ReadAll(r)
 		}
 		wantError(t, err, broken, int64(i))
 	}
@@ -158,7 +159,7 @@ func TestFailingReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAll(r); err != nil {
+	if _, err := filetest.ReadAll(r); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.Trailing()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 )
 
@@ -103,7 +104,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := readAll(p); err != nil || len(all) != 2 || string(all[1].data) != data {
+	if all, err := filetest.ReadAll(p); err != nil || len(all) != 2 || string(all[1].Data) != data {
 		t.Errorf("%d, %v", len(all), err)
 	}
 	if null, err := os.Open(os.DevNull); err == nil {

@@ -36,23 +36,16 @@ func (in *input) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, io.EOF
 	}
-	for range 100 {
-		if in.err != nil {
-			return 0, in.err
-		}
-		n, err := in.r.Read(b)
-		if n < 0 || n > len(b) {
-			return 0, errBadCount
-		}
-		in.pos += int64(n)
-		if in.err = err; n > 0 {
-			return n, nil
-		}
+	if in.err != nil {
+		return 0, in.err
 	}
-	return 0, io.ErrNoProgress
+	n, err := stream.Some(in.r, b)
+	in.pos += int64(n)
+	if in.err = err; n > 0 {
+		return n, nil
+	}
+	return 0, err
 }
-
-var errBadCount = invalid("the reader returned an impossible count")
 
 // newSource measures r if it can. A size of less than nothing is unknown.
 func newSource(r io.Reader, size int64) (*source, error) {

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -50,9 +50,9 @@ func TestWriteBool(t *testing.T) {
 
 func TestWriteLastWins(t *testing.T) {
 	all := []entry{
-		{file.Header{Name: "a", Type: dtype.Int8, Shape: []int64{3}}, []byte("123")},
-		{file.Header{Name: "b", Type: dtype.Int8}, []byte("4")},
-		{file.Header{Name: "a", Type: dtype.Int8, Shape: []int64{2}, Size: 2}, []byte("56")},
+		filetest.New("a", dtype.Int8, []byte("123"), 3),
+		filetest.New("b", dtype.Int8, []byte("4")),
+		{Header: file.Header{Name: "a", Type: dtype.Int8, Shape: []int64{2}, Size: 2}, Data: []byte("56")},
 	}
 	_, err := write(all)
 	wantError(t, err, file.ErrDuplicate, 24+9+9+8)
@@ -66,33 +66,13 @@ func TestWriteLastWins(t *testing.T) {
 func TestParts(t *testing.T) {
 	for name, s := range samples(t) {
 		all := mustRead(t, s)
-		var headers []file.Header
-		var data []byte
-		for _, e := range all {
-			headers = append(headers, e.Header)
-			data = append(data, e.data...)
-		}
 		for _, part := range []int{1, 3, 7, 1000} {
-			var b bytes.Buffer
-			w, err := params.NewWriter(&b, headers)
-			if err != nil {
-				t.Fatal(err)
+			if got := filetest.Write(t, writer, all, part); string(got) != s {
+				t.Errorf("%s, parts of %d: %x", name, part, got)
 			}
-			for p := range slices.Chunk(data, part) {
-				if n, err := w.Write(p); n != len(p) || err != nil {
-					t.Fatal(n, err)
-				}
-			}
-			if n, err := w.Write(nil); n != 0 || err != nil {
-				t.Fatal(n, err)
-			}
-			if err := w.Close(); err != nil || b.String() != s {
-				t.Errorf("%s, parts of %d: %v", name, part, err)
-			}
-			_, err = w.Write(nil)
-			wantError(t, err, driver.ErrClosed, int64(len(s)))
 		}
 	}
+	filetest.Amounts(t, writer)
 }
 
 // TestHeadersStay holds a writer to the headers it was made with.
@@ -179,6 +159,8 @@ func TestWrongAmount(t *testing.T) {
 	if want := list("a", "b") + tensor(int8Code, "12", 2) + tensor(int8Code, "34", 2); b.String() != want {
 		t.Errorf("%x", b.String())
 	}
+	_, err = w.Write(nil)
+	wantError(t, err, driver.ErrClosed, int64(b.Len()))
 }
 
 // TestOptions gives options that are not for the call.
@@ -193,47 +175,14 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// limited takes so many bytes and then fails, with err or by claiming less.
-type limited struct {
-	left int
-	err  error
-}
-
-func (l *limited) Write(b []byte) (int, error) {
-	n := min(l.left, len(b))
-	l.left -= n
-	if n < len(b) {
-		return n, l.err
-	}
-	return n, nil
-}
-
 // TestFailingWriter fails at each byte of a file.
 func TestFailingWriter(t *testing.T) {
-	full := errors.New("disk full")
+	full := filetest.ErrBroken
 	s := samples(t)["two"]
-	all := mustRead(t, s)
-	headers := []file.Header{all[0].Header, all[1].Header}
-	for i := range s {
-		for _, c := range []struct{ give, want error }{{full, full}, {nil, io.ErrShortWrite}} {
-			w, err := params.NewWriter(&limited{i, c.give}, headers)
-			for _, e := range all {
-				if err == nil {
-					_, err = w.Write(e.data)
-				}
-			}
-			wantError(t, err, c.want, int64(i))
-			if w == nil {
-				continue
-			}
-			_, err = w.Write([]byte("x"))
-			wantError(t, err, c.want, int64(i))
-			wantError(t, w.Close(), c.want, int64(i))
-		}
-	}
+	filetest.BrokenOutputs(t, "params", writer, mustRead(t, s), len(s))
 	// The header of a tensor without data is written by Close.
 	empty := []file.Header{{Name: "e", Type: dtype.Int8, Shape: []int64{0}}}
-	w, err := params.NewWriter(&limited{len(list("e")) + 5, full}, empty)
+	w, err := params.NewWriter(&filetest.Limited{Left: len(list("e")) + 5, Err: full}, empty)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,15 +193,14 @@ func TestFailingWriter(t *testing.T) {
 func TestManyNames(t *testing.T) {
 	var all []entry
 	for i := range 3000 {
-		h := file.Header{Name: strings.Repeat("n", 1+i%50) + string(rune('0'+i)), Type: dtype.Int8}
-		all = append(all, entry{h, []byte{byte(i)}})
+		all = append(all, filetest.New(strings.Repeat("n", 1+i%50)+string(rune('0'+i)), dtype.Int8, []byte{byte(i)}))
 	}
 	s, err := write(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range mustRead(t, s, params.Strict()) {
-		if e.Name != all[i].Name || e.data[0] != byte(i) {
+		if e.Name != all[i].Name || e.Data[0] != byte(i) {
 			t.Fatalf("%d: %+v", i, e)
 		}
 	}

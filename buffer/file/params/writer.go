@@ -18,14 +18,13 @@ var _ file.Writer = (*Writer)(nil)
 
 // Writer writes a dictionary as a stream. It is not for several goroutines.
 type Writer struct {
-	w       io.Writer
+	out     stream.Counter
 	tensors []tensor
 	next    int   // index of the tensor whose header comes next
 	data    int64 // bytes missing of the one before it
 	left    int64 // bytes missing of all
-	pos     int64 // in the file
 	buf     []byte
-	err     error // of w
+	err     error // of out
 	closed  bool
 }
 
@@ -49,7 +48,7 @@ func NewWriter(w io.Writer, headers []file.Header, opts ...Option) (*Writer, err
 	if w == nil {
 		return nil, invalid("no writer")
 	}
-	p := &Writer{w: w}
+	p := &Writer{out: stream.Counter{W: w}}
 	if err := p.list(headers, &o); err != nil {
 		return nil, err
 	}
@@ -147,14 +146,9 @@ func (w *Writer) writeList() error {
 
 // emit writes to the file.
 func (w *Writer) emit(b []byte) (int, error) {
-	n, err := w.w.Write(b)
-	n = min(max(n, 0), len(b))
-	w.pos += int64(n)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
+	n, err := w.out.Write(b)
 	if err != nil {
-		w.err = fail(w.pos, err, "")
+		w.err = fail(w.out.N, err, "")
 	}
 	return n, w.err
 }
@@ -179,14 +173,14 @@ func (w *Writer) start() error {
 // [file.ErrFormat], and nothing of it is written. After an error of the writer underneath every call returns it again.
 func (w *Writer) Write(b []byte) (int, error) {
 	switch {
-	case w.w == nil:
+	case w.out.W == nil:
 		return 0, errNotMade
 	case w.closed:
-		return 0, fail(w.pos, driver.ErrClosed, "")
+		return 0, fail(w.out.N, driver.ErrClosed, "")
 	case w.err != nil:
 		return 0, w.err
 	case int64(len(b)) > w.left:
-		return 0, fail(w.pos, file.ErrFormat, decimal(int64(len(b)))+" bytes of data, the tensors lack "+decimal(w.left))
+		return 0, fail(w.out.N, file.ErrFormat, decimal(int64(len(b)))+" bytes of data, the tensors lack "+decimal(w.left))
 	}
 	done := 0
 	for done < len(b) {
@@ -212,7 +206,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 // and writing may go on. A second Close does nothing.
 func (w *Writer) Close() error {
 	switch {
-	case w.w == nil:
+	case w.out.W == nil:
 		return errNotMade
 	case w.err != nil:
 		return w.err
@@ -223,7 +217,7 @@ func (w *Writer) Close() error {
 		if w.data > 0 {
 			first--
 		}
-		return fail(w.pos, file.ErrTruncated, "the tensors from "+stream.Quote(w.tensors[first].name)+" on lack "+decimal(w.left)+" bytes of data")
+		return fail(w.out.N, file.ErrTruncated, "the tensors from "+stream.Quote(w.tensors[first].name)+" on lack "+decimal(w.left)+" bytes of data")
 	}
 	if err := w.start(); err != nil {
 		return err

@@ -7,8 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,42 +14,16 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// typed wants nil or an error that says what and where, within a file of so many bytes.
-func typed(t testing.TB, err error, size int) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	e, ok := errors.AsType[*file.Error](err)
-	if !ok || e.Offset < 0 || e.Offset > int64(size) {
-		t.Fatalf("%#v", err)
-	}
-	if !slices.ContainsFunc([]error{file.ErrFormat, file.ErrTruncated, file.ErrDuplicate, file.ErrType, file.ErrTooLarge}, func(want error) bool { return errors.Is(err, want) }) {
-		t.Fatalf("%#v", err)
-	}
-}
-
-// frugal fails if f allocates 16 MiB.
-func frugal(t testing.TB, f func()) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
-		t.Errorf("%d bytes allocated", n)
-	}
-}
-
 func TestDamaged(t *testing.T) {
 	data := write(t, []tensor{
-		{file.Header{Name: "a\u00e9", Type: dtype.Float32, Shape: []int64{2, 1}}, []byte("12345678")},
-		{file.Header{Name: "none", Type: dtype.BFloat16, Shape: []int64{0}}, nil},
-		{file.Header{Name: "b", Type: dtype.Bool8}, []byte{1}},
+		filetest.New("a\u00e9", dtype.Float32, []byte("12345678"), 2, 1),
+		filetest.New("none", dtype.BFloat16, nil, 0),
+		filetest.New("b", dtype.Bool8, []byte{1}),
 	}, 100, safetensors.Metadata(map[string]string{"k": "v"}))
 	try := func(b []byte) (err error) {
 		t.Helper()
@@ -66,19 +38,15 @@ func TestDamaged(t *testing.T) {
 		})
 		return err
 	}
-	for n := range data {
-		if try(data[:n]) == nil {
-			t.Errorf("%d of %d bytes are a whole file", n, len(data))
+	for b := range filetest.Prefixes(data) {
+		if try(b) == nil {
+			t.Errorf("%d of %d bytes are a whole file", len(b), len(data))
 		}
 	}
-	for i := range data {
-		for _, flip := range []byte{0xff, 1, 0x80, ' ', data[i]} {
-			b := bytes.Clone(data)
-			b[i] ^= flip
-			if err := try(b); err == nil {
-				if _, err := oracle.Deserialize(b); err != nil {
-					t.Errorf("%q: the other implementation says %v", b, err)
-				}
+	for b := range filetest.Flips(data) {
+		if try(b) == nil {
+			if _, err := oracle.Deserialize(b); err != nil {
+				t.Errorf("%q: the other implementation says %v", b, err)
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -55,39 +56,22 @@ func st(header, data string) string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + data
 }
 
-// tensor is a header and its data.
-type tensor struct {
-	file.Header
-	data []byte
-}
+type tensor = filetest.Tensor
 
-func headersOf(v []tensor) (h []file.Header) {
-	for _, t := range v {
-		h = append(h, t.Header)
-	}
-	return h
+var (
+	typed  = filetest.Typed
+	frugal = filetest.Frugal
+	same   = filetest.Same
+)
+
+// writer makes files.
+func writer(opts ...safetensors.Option) filetest.Maker {
+	return func(w io.Writer, h []file.Header) (file.Writer, error) { return safetensors.NewWriter(w, h, opts...) }
 }
 
 func write(t testing.TB, v []tensor, chunk int, opts ...safetensors.Option) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := safetensors.NewWriter(&b, headersOf(v), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var data []byte
-	for _, one := range v {
-		data = append(data, one.data...)
-	}
-	for part := range slices.Chunk(data, chunk) {
-		if n, err := w.Write(part); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if err := errors.Join(w.Close(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return filetest.Write(t, writer(opts...), v, chunk)
 }
 
 // readAll reads a file to its end, or to its first error.
@@ -96,41 +80,14 @@ func readAll(r io.Reader, opts ...safetensors.Option) (v []tensor, metadata map[
 	if err != nil {
 		return nil, nil, err
 	}
-	for {
-		h, err := s.Next()
-		if errors.Is(err, io.EOF) {
-			return v, s.Metadata(), nil
-		}
-		if err != nil {
-			return v, nil, err
-		}
-		b, err := io.ReadAll(s)
-		if err != nil {
-			return v, nil, err
-		}
-		v = append(v, tensor{h, b})
+	if v, err = filetest.ReadAll(s); err != nil {
+		return v, nil, err
 	}
+	return v, s.Metadata(), nil
 }
 
 // plain hides everything but Read.
 type plain struct{ io.Reader }
-
-// same compares, with the reader's offsets and sizes.
-func same(t testing.TB, got, want []tensor, data []byte) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d tensors, want %d", len(got), len(want))
-	}
-	for i, g := range got {
-		w := want[i]
-		if g.Name != w.Name || g.Type != w.Type || !slices.Equal(g.Shape, w.Shape) || g.Size != int64(len(w.data)) || !bytes.Equal(g.data, w.data) {
-			t.Errorf("%+v, want %+v", g, w)
-		}
-		if g.Offset < 8 || !bytes.HasPrefix(data[g.Offset:], w.data) {
-			t.Errorf("%s: its data are not at %d", g.Name, g.Offset)
-		}
-	}
-}
 
 // The bytes are those of the reference implementation's own tests.
 func TestReferenceBytes(t *testing.T) {
@@ -144,12 +101,12 @@ func TestReferenceBytes(t *testing.T) {
 		want string
 	}{
 		{
-			[]tensor{{file.Header{Name: "attn.0", Type: dtype.Float32, Shape: []int64{1, 2, 3}}, six}},
+			[]tensor{filetest.New("attn.0", dtype.Float32, six, 1, 2, 3)},
 			nil,
 			"\x40\x00\x00\x00\x00\x00\x00\x00" + `{"attn.0":{"dtype":"F32","shape":[1,2,3],"data_offsets":[0,24]}}` + string(six),
 		},
 		{
-			[]tensor{{file.Header{Name: "attn0", Type: dtype.Float32, Shape: []int64{1, 1, 2, 3}}, six}},
+			[]tensor{filetest.New("attn0", dtype.Float32, six, 1, 1, 2, 3)},
 			nil,
 			"\x48\x00\x00\x00\x00\x00\x00\x00" + `{"attn0":{"dtype":"F32","shape":[1,1,2,3],"data_offsets":[0,24]}}       ` + string(six),
 		},
@@ -176,13 +133,13 @@ func all() []tensor {
 	var v []tensor
 	for i, c := range types {
 		data := bytes.Repeat([]byte{byte(i), 1, 2}, 2*c.typ.Size())
-		v = append(v, tensor{file.Header{Name: "t." + c.name, Type: c.typ, Shape: []int64{2, 3}}, data})
+		v = append(v, filetest.New("t."+c.name, c.typ, data, 2, 3))
 	}
 	return append(v,
-		tensor{file.Header{Name: "", Type: dtype.Float32}, []byte("1234")},
-		tensor{file.Header{Name: "\"\\\x00\t<&>\u2028é", Type: dtype.Uint8, Shape: []int64{1}}, []byte("x")},
-		tensor{file.Header{Name: "none", Type: dtype.Int64, Shape: []int64{math.MaxInt64, 0, math.MaxInt64}}, nil},
-		tensor{file.Header{Name: "none too", Type: dtype.Int64, Shape: []int64{0}}, nil})
+		filetest.New("", dtype.Float32, []byte("1234")),
+		filetest.New("\"\\\x00\t<&>\u2028é", dtype.Uint8, []byte("x"), 1),
+		filetest.New("none", dtype.Int64, nil, math.MaxInt64, 0, math.MaxInt64),
+		filetest.New("none too", dtype.Int64, nil, 0))
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -230,8 +187,8 @@ func TestSkip(t *testing.T) {
 			if err != nil || h.Name != want.Name {
 				t.Fatalf("%s: %+v, %v", name, h, err)
 			}
-			b := make([]byte, min(i, len(want.data)))
-			if _, err := io.ReadFull(s, b); err != nil || !bytes.HasPrefix(want.data, b) {
+			b := make([]byte, min(i, len(want.Data)))
+			if _, err := io.ReadFull(s, b); err != nil || !bytes.HasPrefix(want.Data, b) {
 				t.Fatalf("%s, %s: %x, %v", name, h.Name, b, err)
 			}
 		}
@@ -267,7 +224,7 @@ func TestOracle(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		theirs[one.Name] = view{typ, []uint64{2, 3}, one.data}
+		theirs[one.Name] = view{typ, []uint64{2, 3}, one.Data}
 		ours = append(ours, one)
 	}
 	if len(ours) != 13 {
@@ -278,7 +235,7 @@ func TestOracle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	headers := headersOf(ours)
+	headers := filetest.Headers(ours)
 	slices.Reverse(headers)
 	safetensors.Sort(headers)
 	slices.SortFunc(ours, func(a, b tensor) int {
@@ -318,123 +275,69 @@ func TestOrder(t *testing.T) {
 		t.Fatal(metadata, err)
 	}
 	same(t, got, []tensor{
-		{file.Header{Name: "a", Type: dtype.Float32}, []byte("1234")},
-		{file.Header{Name: "c", Type: dtype.Float64, Shape: []int64{0}}, nil},
-		{file.Header{Name: "b", Type: dtype.Uint8, Shape: []int64{2}}, []byte("ab")},
+		filetest.New("a", dtype.Float32, []byte("1234")),
+		filetest.New("c", dtype.Float64, nil, 0),
+		filetest.New("b", dtype.Uint8, []byte("ab"), 2),
 	}, []byte(data))
 }
 
 func TestWriterRefuses(t *testing.T) {
-	one := func(name string, typ dtype.Type, shape ...int64) []file.Header {
-		return []file.Header{{Name: name, Type: typ, Shape: shape}}
+	filetest.RefusesAll(t, writer())
+	for _, typ := range []dtype.Type{dtype.Complex128, {Code: dtype.Float4E2M1FN, Bits: 4, Lanes: 1}} {
+		filetest.Refuses(t, writer(), file.ErrType, file.Header{Name: "a", Type: typ})
+	}
+	for _, name := range []string{"\xff", "__metadata__"} {
+		filetest.Refuses(t, writer(), file.ErrFormat, file.Header{Name: name, Type: dtype.Int8})
 	}
 	many := make([]file.Header, 100)
 	for i := range many {
-		many[i] = one(strings.Repeat("x", 1<<20)+string(rune('0'+i)), dtype.Int8)[0]
+		many[i] = file.Header{Name: strings.Repeat("x", 1<<20) + string(rune('0'+i)), Type: dtype.Int8}
 	}
+	filetest.Refuses(t, writer(), file.ErrTooLarge, many...)
 	for name, c := range map[string]struct {
-		headers []file.Header
-		opts    []safetensors.Option
-		want    error
+		opt  safetensors.Option
+		want error
 	}{
-		"complex128":   {one("a", dtype.Complex128), nil, file.ErrType},
-		"packed":       {one("a", dtype.Type{Code: dtype.Float4E2M1FN, Bits: 4, Lanes: 1}), nil, file.ErrType},
-		"vector":       {one("a", dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 2}), nil, file.ErrType},
-		"no type":      {one("a", dtype.Type{}), nil, file.ErrType},
-		"negative":     {one("a", dtype.Int8, -1), nil, file.ErrFormat},
-		"overflow":     {one("a", dtype.Int8, math.MaxInt64, 2), nil, file.ErrFormat},
-		"dimensions":   {one("a", dtype.Int8, slices.Repeat([]int64{1}, 65)...), nil, file.ErrTooLarge},
-		"sum":          {append(one("a", dtype.Int8, math.MaxInt64), one("b", dtype.Int8)...), nil, file.ErrTooLarge},
-		"twice":        {append(one("a", dtype.Int8), one("a", dtype.Int16)...), nil, file.ErrDuplicate},
-		"not UTF-8":    {one("\xff", dtype.Int8), nil, file.ErrFormat},
-		"reserved":     {one("__metadata__", dtype.Int8), nil, file.ErrFormat},
-		"header":       {many, nil, file.ErrTooLarge},
-		"metadata key": {nil, []safetensors.Option{safetensors.Metadata(map[string]string{"\xff": ""})}, file.ErrFormat},
-		"metadata":     {nil, []safetensors.Option{safetensors.Metadata(map[string]string{"": "\xff"})}, file.ErrFormat},
-		"nil option":   {nil, []safetensors.Option{nil}, driver.ErrInvalid},
-		"Size":         {nil, []safetensors.Option{safetensors.Size(1)}, driver.ErrInvalid},
-		"MaxHeader":    {nil, []safetensors.Option{safetensors.MaxHeader(1)}, driver.ErrInvalid},
+		"metadata key": {safetensors.Metadata(map[string]string{"\xff": ""}), file.ErrFormat},
+		"metadata":     {safetensors.Metadata(map[string]string{"": "\xff"}), file.ErrFormat},
+		"nil option":   {nil, driver.ErrInvalid},
+		"Size":         {safetensors.Size(1), driver.ErrInvalid},
+		"MaxHeader":    {safetensors.MaxHeader(1), driver.ErrInvalid},
 	} {
 		var b bytes.Buffer
-		if w, err := safetensors.NewWriter(&b, c.headers, c.opts...); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
+		if w, err := safetensors.NewWriter(&b, nil, c.opt); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
 			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
 		}
 	}
 	if _, err := safetensors.NewWriter(nil, nil); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("no output: %v", err)
 	}
-	old := []tensor{{file.Header{Name: "a", Type: dtype.Bool1}, []byte{1}}}
+	old := []tensor{filetest.New("a", dtype.Bool1, []byte{1})}
 	if got, _, err := readAll(bytes.NewReader(write(t, old, 1))); err != nil || got[0].Type != dtype.Bool8 {
 		t.Errorf("uint1: %v, %v", got, err)
 	}
 }
 
 func TestWriterAmounts(t *testing.T) {
-	var b bytes.Buffer
-	w, err := safetensors.NewWriter(&b, []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{3}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := w.Write(make([]byte, 4)); n != 0 || !errors.Is(err, file.ErrFormat) {
-		t.Errorf("too much: %d, %v", n, err)
-	}
-	if err := w.Close(); !errors.Is(err, file.ErrTruncated) {
-		t.Errorf("too little: %v", err)
-	}
-	if n, err := w.Write([]byte{1, 2, 3}); n != 3 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := w.Write(nil); !errors.Is(err, driver.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
+	b := filetest.Amounts(t, writer())
 	if _, err := (&safetensors.Writer{}).Write(nil); !errors.Is(err, driver.ErrClosed) {
 		t.Errorf("of nothing: %v", err)
 	}
 	if _, err := new(safetensors.Reader).Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("of nothing: %v", err)
 	}
-	if got, _, err := readAll(&b); err != nil || len(got) != 1 || !bytes.Equal(got[0].data, []byte{1, 2, 3}) {
+	if got, _, err := readAll(bytes.NewReader(b)); err != nil || len(got) != 1 || !bytes.Equal(got[0].Data, []byte{1, 2, 3}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
-var errBroken = errors.New("disk on fire")
-
-// broken fails after some bytes.
-type broken struct{ left int }
-
-func (b *broken) Write(p []byte) (int, error) {
-	n := min(len(p), b.left)
-	b.left -= n
-	if n < len(p) {
-		return n, errBroken
-	}
-	return n, nil
-}
-
 func TestErrorsPass(t *testing.T) {
 	data := write(t, all(), 1000)
+	filetest.BrokenOutputs(t, "safetensors", writer(), all(), len(data))
 	for at := range data {
-		w, err := safetensors.NewWriter(&broken{at}, headersOf(all()))
-		for _, one := range all() {
-			if err == nil {
-				_, err = w.Write(one.data)
-			}
-		}
-		if e, ok := errors.AsType[*file.Error](err); !ok || !errors.Is(e, errBroken) || e.Offset != int64(at) {
-			t.Fatalf("%d bytes written: %v", at, err)
-		}
-		if w != nil && !errors.Is(w.Close(), errBroken) {
-			t.Errorf("%d bytes written, and closed", at)
-		}
 		for _, opts := range [][]safetensors.Option{nil, {safetensors.Size(int64(len(data)))}} {
-			_, _, err = readAll(io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(errBroken)), opts...)
-			if e, ok := errors.AsType[*file.Error](err); !ok || !errors.Is(e, errBroken) || e.Offset != int64(at) {
-				t.Fatalf("%d bytes read: %v", at, err)
-			}
+			_, _, err := readAll(io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(filetest.ErrBroken)), opts...)
+			filetest.WantError(t, "safetensors", err, filetest.ErrBroken, int64(at))
 		}
 	}
 }

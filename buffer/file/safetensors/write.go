@@ -12,18 +12,12 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var _ file.Writer = (*Writer)(nil)
 
 // Writer writes a file of tensors.
-type Writer struct {
-	out    stream.Counter
-	left   int64
-	err    error // of the output, for good
-	closed bool
-}
+type Writer struct{ out stream.Sink }
 
 // NewWriter writes the header of a file of these tensors, in this order, for which [Sort] has a proposal. Equal input
 // gives equal bytes. Nothing is written when the arguments are wrong.
@@ -47,7 +41,7 @@ func NewWriter(w io.Writer, headers []file.Header, opts ...Option) (*Writer, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Writer{out: stream.Counter{W: w}, left: total}
+	s := &Writer{stream.Sink{Counter: stream.Counter{W: w}, Left: total, Fail: fail}}
 	if _, err := s.out.Write(text); err != nil {
 		return nil, fail(s.out.N, err, "")
 	}
@@ -128,31 +122,9 @@ func appendText(b []byte, s string) []byte {
 // Write writes the data of the tensors one after the other. More than there are is [file.ErrFormat], and none of it is
 // written.
 func (s *Writer) Write(p []byte) (int, error) {
-	switch {
-	case s.err != nil:
-		return 0, s.err
-	case s.out.W == nil || s.closed:
-		return 0, driver.Fail("safetensors: Writer.Write", driver.ErrClosed)
-	case int64(len(p)) > s.left:
-		return 0, fail(s.out.N, file.ErrFormat, "more data than the headers tell of")
-	}
-	n, err := s.out.Write(p)
-	s.left -= int64(n)
-	if err != nil {
-		s.err = fail(s.out.N, err, "")
-	}
-	return n, s.err
+	return s.out.WriteData("safetensors: Writer.Write", p)
 }
 
 // Close ends the file. While data are missing it is [file.ErrTruncated], and writing may go on. A second Close does
 // nothing.
-func (s *Writer) Close() error {
-	switch {
-	case s.err != nil:
-		return s.err
-	case s.left > 0:
-		return fail(s.out.N, file.ErrTruncated, "data are missing")
-	}
-	s.closed = true
-	return nil
-}
+func (s *Writer) Close() error { return s.out.Close() }

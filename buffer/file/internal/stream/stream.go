@@ -71,6 +71,22 @@ func Measure(r io.Reader) (size int64, seek io.Seeker, err error) {
 	return -1, nil, nil
 }
 
+// Some reads at least a byte or returns an error, whatever the input does.
+func Some(r io.Reader, p []byte) (int, error) {
+	for range 100 {
+		n, err := r.Read(p)
+		switch {
+		case n < 0 || n > len(p):
+			return 0, errCount
+		case n > 0 || err != nil:
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+var errCount = driver.Fail("Read", driver.ErrInvalid, "the reader returned an impossible count")
+
 // Data reads the data of one tensor.
 type Data struct {
 	R    io.Reader
@@ -94,7 +110,7 @@ func (d *Data) Read(p []byte) (int, error) {
 	case len(p) == 0:
 		return 0, nil
 	}
-	n, err := d.some(p[:min(int64(len(p)), d.Left)])
+	n, err := Some(d.R, p[:min(int64(len(p)), d.Left)])
 	d.At += int64(n)
 	d.Left -= int64(n)
 	if err != nil && (n == 0 || !errors.Is(err, io.EOF)) { // an end beside data comes again
@@ -110,20 +126,6 @@ func (d *Data) Read(p []byte) (int, error) {
 		return n, nil // the error is for the next call
 	}
 	return 0, d.err
-}
-
-// some reads at least a byte or returns an error, whatever the input does.
-func (d *Data) some(p []byte) (int, error) {
-	for range 100 {
-		n, err := d.R.Read(p)
-		switch {
-		case n < 0 || n > len(p):
-			return 0, d.Fail(d.At, driver.ErrInvalid, "the reader returned an impossible count")
-		case n > 0 || err != nil:
-			return n, err
-		}
-	}
-	return 0, io.ErrNoProgress
 }
 
 // Finish checks the end of data that nobody needs to read because there are none.
@@ -176,6 +178,46 @@ func (c *Counter) Write(p []byte) (int, error) {
 		err = io.ErrShortWrite
 	}
 	return n, err
+}
+
+// Sink writes the data that come after a format's header, as [file.Writer] wants it. The header goes to Counter.
+type Sink struct {
+	Counter
+	Left int64 // bytes of data that are missing
+	// Fail makes the format's error at a byte.
+	Fail   func(at int64, err error, detail string) error
+	err    error // of the output, for good
+	closed bool
+}
+
+// WriteData is a [file.Writer]'s Write, which has the name op in an error.
+func (s *Sink) WriteData(op string, p []byte) (int, error) {
+	switch {
+	case s.err != nil:
+		return 0, s.err
+	case s.W == nil || s.closed:
+		return 0, driver.Fail(op, driver.ErrClosed)
+	case int64(len(p)) > s.Left:
+		return 0, s.Fail(s.N, file.ErrFormat, "more data than the header tells of")
+	}
+	n, err := s.Write(p)
+	s.Left -= int64(n)
+	if err != nil {
+		s.err = s.Fail(s.N, err, "")
+	}
+	return n, s.err
+}
+
+// Close is a [file.Writer]'s.
+func (s *Sink) Close() error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.Left > 0:
+		return s.Fail(s.N, file.ErrTruncated, "data are missing")
+	}
+	s.closed = true
+	return nil
 }
 
 // Quote makes a file's bytes fit for a message, and short.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package devtest is for tests that run on devices: on one of every driver that is linked, or of those that the variable
+// SUBLET_TEST_DRIVERS names, with commas between. Package gputest tests drivers themselves.
+//
+//	devtest.Each(t, func(t *testing.T, dev *gpu.Device) {
+//		a := devtest.Must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 2, 3))
+//		devtest.Check(t, a.Fill(1))
+//	})
+package devtest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Drivers are the names of the drivers that tests run on.
+func Drivers() []string {
+	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
+		return strings.Split(s, ",")
+	}
+	return gpu.Drivers()
+}
+
+// Each runs a test on a fresh device of every driver. A driver without a device fails.
+func Each(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Option) {
+	t.Helper()
+	for _, name := range Drivers() {
+		t.Run(name, func(t *testing.T) { test(t, Open(t, name, opts...)) })
+	}
+}
+
+// EachGPU is [Each] without the devices that compile no WGSL.
+func EachGPU(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	Each(t, func(t *testing.T, dev *gpu.Device) {
+		if dev.Has(gpu.FeatureWGSL) {
+			test(t, dev)
+		}
+	})
+}
+
+// Open opens a device of a driver, which is closed at the end of the test.
+func Open(t testing.TB, driver string, opts ...gpu.Option) *gpu.Device {
+	t.Helper()
+	dev, err := gpu.Open(t.Context(), append(slices.Clip(opts), gpu.WithDriver(driver))...)
+	if err != nil {
+		t.Fatalf("driver %s: %v", driver, err)
+	}
+	t.Cleanup(func() { Check(t, dev.Close()) })
+	return dev
+}
+
+// Check ends the test if there is an error.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Must returns a function that hands on a call's value, and ends the test if the call failed.
+func Must[V any](t testing.TB) func(V, error) V {
+	return func(v V, err error) V {
+		t.Helper()
+		Check(t, err)
+		return v
+	}
+}
