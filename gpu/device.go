@@ -90,8 +90,19 @@ func (d *Device) Flush() error {
 	return d.flush()
 }
 
+// drainer is a driver whose submissions wait for those before them, which cannot be called off.
+type drainer interface {
+	// Drain returns when a submission would not have to wait, or with the context's error.
+	Drain(ctx context.Context) error
+}
+
 // Sync returns when everything called before is done.
 func (d *Device) Sync(ctx context.Context) error {
+	if drv, ok := d.driver().(drainer); ok {
+		if err := drv.Drain(ctx); err != nil {
+			return err
+		}
+	}
 	if err := d.Flush(); err != nil {
 		return err
 	}

@@ -951,7 +951,10 @@ export class CruncherArray {
   readonly name: string;
   readonly dtype: CruncherDType;
   readonly length: number;
-  /** The memory: what the array was made of, a buffer as a typed array. */
+  /**
+   * The memory: what the array was made of, a buffer as a typed array. It is the page's own, so nothing tells that devices have newer
+   * elements: those that kernels wrote in calls with `write` cleared. {@link Cruncher.fetch} brings them.
+   */
   readonly data: CruncherElements;
   readonly tracked: boolean;
   readonly closed: boolean;

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -81,7 +82,9 @@ type body struct {
 	version   uint64 // of the host's side
 	release   func()
 	closed    bool
-	users     map[*Cruncher]bool // told when the array is closed
+	users     map[*Cruncher]*use // told when the array is closed
+	autoFetch bool
+	behind    atomic.Bool // one of them has newer elements than the host
 }
 
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
@@ -210,8 +213,16 @@ func (a *Any) Len() int {
 // other changes. What the devices have already is then not uploaded again. Arrays of [NewArray] are tracked from the start.
 func (a *Any) Track() { a.change(func(*flags) { a.tracked = true }) }
 
-// MarkDirty says that the caller wrote into the host's side.
-func (a *Any) MarkDirty() { a.change(func(*flags) { a.version++ }) }
+// MarkDirty says that the caller wrote into the host's side. If it goes up, with read or partialRead, it is what counts from then
+// on, wherever devices have newer elements.
+func (a *Any) MarkDirty() {
+	a.change(func(f *flags) {
+		a.version++
+		if f.goesUp() {
+			a.overtake(span{Lo: 0, Hi: a.n})
+		}
+	})
+}
 
 // Close gives the array's memory back, on all devices, and calls its release function. Later calls do nothing.
 func (a *Any) Close() error {
@@ -242,6 +253,7 @@ func (a *body) leave() {
 	a.mu.Lock()
 	users := a.users
 	a.users = nil
+	a.behind.Store(false)
 	a.mu.Unlock()
 	for cr := range users {
 		cr.drop(a)
@@ -256,15 +268,16 @@ func (a *body) use(cr *Cruncher) error {
 		return fail("Compute", gpu.ErrClosed, "array ", a.name)
 	}
 	if a.users == nil {
-		a.users = map[*Cruncher]bool{}
+		a.users = map[*Cruncher]*use{}
 	}
-	a.users[cr] = true
+	a.users[cr] = new(use)
 	return nil
 }
 
 func (a *body) unuse(cr *Cruncher) {
 	a.mu.Lock()
 	delete(a.users, cr)
+	a.compare()
 	a.mu.Unlock()
 }
 
@@ -277,89 +290,6 @@ func (a *Any) usable(op string) error {
 	if a.closed {
 		return fail(op, gpu.ErrClosed, "array ", a.name)
 	}
-	return nil
-}
-
-// Data returns the elements of the host's side itself. Call [Any.MarkDirty] after writing to those of a tracked array. It is nil
-// of an array that is closed.
-func (a *Array[T]) Data() []T {
-	if a == nil || a.usable("Data") != nil {
-		return nil
-	}
-	return a.data()
-}
-
-func (a *Array[T]) data() []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.host.Bytes))), a.n)
-}
-
-// At returns an element of the host's side.
-func (a *Array[T]) At(i int) (v T, err error) {
-	if err := a.ranged("At", i); err != nil {
-		return v, err
-	}
-	return a.data()[i], nil
-}
-
-// Set changes an element of the host's side.
-func (a *Array[T]) Set(i int, v T) error {
-	if err := a.ranged("Set", i); err != nil {
-		return err
-	}
-	if a.host.ReadOnly {
-		return fail("Set", gpu.ErrReadOnly, "array ", a.name)
-	}
-	a.data()[i] = v
-	a.MarkDirty()
-	return nil
-}
-
-func (a *Array[T]) ranged(op string, i int) error {
-	if a == nil {
-		return fail(op, gpu.ErrInvalid, "nil array")
-	}
-	if err := a.usable(op); err != nil {
-		return err
-	}
-	if i < 0 || i >= a.n {
-		return fail(op, ErrRange, "element ", itoa(i), " of ", itoa(a.n))
-	}
-	return nil
-}
-
-// ToArray returns a copy of the elements.
-func (a *Array[T]) ToArray() []T { return append([]T(nil), a.Data()...) }
-
-// CopyTo copies the elements to dst from element k on: dst[k+j] = a[j], as many as there are on both sides. That there are
-// none is [ErrRange].
-func (a *Array[T]) CopyTo(dst *Array[T], k int) error {
-	if err := dst.ranged("CopyTo", k); err != nil {
-		return err
-	}
-	if err := a.ranged("CopyTo", 0); err != nil {
-		return err
-	}
-	if dst.host.ReadOnly {
-		return fail("CopyTo", gpu.ErrReadOnly, "array ", dst.name)
-	}
-	copy(dst.data()[k:], a.data())
-	dst.MarkDirty()
-	return nil
-}
-
-// CopyFrom copies elements of src from element k on: a[j] = src[k+j], as many as there are on both sides.
-func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
-	if err := src.ranged("CopyFrom", k); err != nil {
-		return err
-	}
-	if err := a.ranged("CopyFrom", 0); err != nil {
-		return err
-	}
-	if a.host.ReadOnly {
-		return fail("CopyFrom", gpu.ErrReadOnly, "array ", a.name)
-	}
-	copy(a.data(), src.data()[k:])
-	a.MarkDirty()
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
-	cr.batch = b
+	cr.batch, cr.mark = b, cr.uses
 	return b, nil
 }
 
@@ -176,6 +176,7 @@ func (cr *Cruncher) abandon() {
 		if r.early != nil {
 			r.unpark()
 		}
+		cr.tell(r)
 	}
 }
 

@@ -41,7 +41,8 @@ func (c *call) number() uint64 {
 // argument is an array among the parameters.
 type argument struct {
 	*residence
-	flags flags
+	flags   flags
+	changed bool // kernels of the call may write it
 }
 
 // piece is what one device does of a call.
@@ -238,8 +239,8 @@ func (cr *Cruncher) counts(c *call, n int, alive []bool, balanced bool) ([]int, 
 			return fixed, nil
 		}
 	}
-	if fixed, ok := cr.pinned[c.id]; ok && sum(fixed) == n && allAlive(fixed, alive) {
-		return fixed, nil
+	if fixed := cr.pinned.Get(c.id); fixed != nil && sum(*fixed) == n && allAlive(*fixed, alive) {
+		return *fixed, nil
 	}
 	counts, err := cr.balancer.Split(balance.Request{
 		ID: c.id, Global: n, Step: c.step, Devices: len(alive), Alive: alive, Moves: cr.moveCosts(c),
@@ -251,7 +252,7 @@ func (cr *Cruncher) counts(c *call, n int, alive []bool, balanced bool) ([]int, 
 		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
 	}
 	if cr.conf.coherence == Pin {
-		cr.pinned[c.id] = counts
+		cr.pinned.Put(c.id, &counts)
 	}
 	if c.batch != nil {
 		c.batch.shares[key] = counts
@@ -346,7 +347,7 @@ func (c *call) record(pieces []*piece) {
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			s := a.written(c, of)
-			if !a.flags.readOnly && !c.r.TransferOnly {
+			if (a.changed || a.flags.write) && !c.r.TransferOnly {
 				c.unsynced(a, d, s)
 				a.wrote(d, s)
 			}

@@ -20,7 +20,7 @@ func TestClock(t *testing.T) {
 		tolerance float64
 	}{
 		"adaptive": {must[balance.Balancer](t)(balance.New()), 3, 0.01},
-		"legacy":   {balance.NewLegacy(false), 25, 0.03},
+		"legacy":   {cruncher.LegacyBalancer(false), 25, 0.03},
 	} {
 		clock := cruncher.WithClock(func(device, count int, took time.Duration) float64 {
 			if took <= 0 {

@@ -41,12 +41,16 @@ type residence struct {
 	grain    int    // windows begin at multiples of it
 	version  uint64 // of the host's side, as last looked at
 	batch    uint64 // in which that was
+	used     uint64 // when, in the order of all uses of arrays
+	goesUp   bool   // what the host has, with the last call
 	sides    []side
 	valid    []spans.Set // the elements of which each device has the newest value
 	holder   spans.Map   // the device that has the newest value
 	synced   spans.Set   // where the host has that value, too
 	dirty    spans.Set   // where the host has an older one; the holder's memory has these elements in any case
 	owed     spans.Set   // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
+	news     spans.Set   // of the dirty ones, those that the array has yet to be told of
+	told     bool        // that it has older elements
 	early    *early      // elements that a batch has brought already, and that count as the host's
 	start    *beginning  // of the batch, nil where none has used the array
 }
@@ -178,7 +182,13 @@ func (r *residence) wrote(d int, own span) {
 	r.valid[d].Add(own.Lo, own.Hi)
 	r.holder.Set(own.Lo, own.Hi, d)
 	r.synced.Remove(own.Lo, own.Hi)
-	r.dirty.Add(own.Lo, own.Hi)
+	r.overwrote(own)
+}
+
+// overwrote notes that the host has older values than the devices.
+func (r *residence) overwrote(s span) {
+	r.dirty.Add(s.Lo, s.Hi)
+	r.news.Add(s.Lo, s.Hi)
 }
 
 // differs notes which of the elements, of which device d has the newest values, the host has not: it never gave them, or it has changed

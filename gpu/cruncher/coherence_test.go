@@ -193,7 +193,7 @@ func TestTwoCrunchers(t *testing.T) {
 // TestSameDevice has one device do the work of two.
 func TestSameDevice(t *testing.T) {
 	d := openDevices(t, 1)[0]
-	cr := must[*cruncher.Cruncher](t)(cruncher.New(append(openDevices(t, 1), d, d), checksSource, shifting()))
+	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), append(openDevices(t, 1), d, d), checksSource, shifting()))
 	a := newArray[uint32](t, "a", 200)
 	b := wrap(t, "a", make([]uint32, 200))
 	a.SetRead(false).SetWrite(false)

@@ -40,7 +40,7 @@ func TestElements(t *testing.T) {
 	if v, err := a.At(2); err != nil || v != -5 {
 		t.Error(v, err)
 	}
-	copied := a.ToArray()
+	copied := must[[]int8](t)(a.ToArray())
 	copied[0] = 9
 	same(t, "ToArray is a copy", a.Data(), []int8{0, 0, -5})
 	refused(t, "Set", a.Set(3, 0), cruncher.ErrRange)
@@ -55,7 +55,11 @@ func TestElements(t *testing.T) {
 	_, err = a.At(0)
 	refused(t, "closed", err, gpu.ErrClosed)
 	refused(t, "closed", a.Set(0, 0), gpu.ErrClosed)
-	if a.Data() != nil || a.ToArray() != nil {
+	if a.Data() != nil {
 		t.Error("a closed array has elements")
 	}
+	_, err = a.ToArray()
+	refused(t, "closed", err, gpu.ErrClosed)
+	_, err = (*cruncher.Array[int8])(nil).ToArray()
+	refused(t, "ToArray of nothing", err, gpu.ErrInvalid)
 }

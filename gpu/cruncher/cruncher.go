@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/balance"
+	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
 )
 
@@ -27,8 +28,13 @@ type Cruncher struct {
 	batch    *Batch // the open one
 	batches  uint64
 	arrays   map[*body]*residence
-	programs map[string]*program
-	pinned   map[int][]int
+	programs recent.Map[string, *program]
+	pinned   recent.Map[int, *[]int]
+
+	uses uint64 // of arrays
+	mark uint64 // those up to it are not of the call or the batch
+
+	room sync.Mutex // of all devices of a call, for arrays that are not part of it
 
 	up, down, migrated atomic.Int64
 	last               atomic.Pointer[Report]
@@ -39,6 +45,14 @@ type gate chan struct{}
 
 func (g gate) Lock()   { g <- struct{}{} }
 func (g gate) Unlock() { <-g }
+
+// begun refuses contexts that are nil or have ended.
+func begun(ctx context.Context, op string) error {
+	if ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil context")
+	}
+	return ctx.Err()
+}
 
 func (g gate) enter(ctx context.Context) error {
 	if g == nil || ctx == nil {
@@ -68,13 +82,14 @@ const (
 type config struct {
 	balancer  balance.Balancer
 	coherence Coherence
+	memory    uint64
 	clock     func(device, count int, took time.Duration) float64
 }
 
 // Option is an option of [New].
 type Option func(*config) error
 
-// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [balance.NewLegacy] Cekirdekler's.
+// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [LegacyBalancer] Cekirdekler's.
 func WithBalancer(b balance.Balancer) Option {
 	return func(c *config) error {
 		if b == nil {
@@ -84,6 +99,10 @@ func WithBalancer(b balance.Balancer) Option {
 		return nil
 	}
 }
+
+// LegacyBalancer makes the balancer of Cekirdekler, for [WithBalancer]: the same times give the same shares as there. smooth is its
+// smoothLoadBalancer, which is on there unless it is cleared. See [balance.NewLegacy].
+func LegacyBalancer(smooth bool) balance.Balancer { return balance.NewLegacy(smooth) }
 
 // WithCoherence tells what becomes of elements that stay on the devices when shares change.
 func WithCoherence(m Coherence) Option {
@@ -108,12 +127,17 @@ func WithClock(clock func(device, count int, took time.Duration) float64) Option
 //
 // over arrays and scalars that it does not declare but calls by the names of the parameters, or is a complete module; see
 // [kernel.Parse].
-func New(devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) {
+//
+// The context is that of making it: one that has ended is its error, and the cruncher does not end with it.
+func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) {
 	const op = "New"
+	if err := begun(ctx, op); err != nil {
+		return nil, err
+	}
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residence{}, programs: map[string]*program{}, pinned: map[int][]int{}}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residence{}}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -171,7 +195,7 @@ func (cr *Cruncher) Devices() []*gpu.Device {
 
 // Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
 // its share of all of them. It returns when the results are in the host's sides of the arrays. id names what is computed: each
-// has shares of its own, which get better from call to call.
+// has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
 //
 // A call that fails or is cancelled leaves the host's sides as they were. Of elements that only the devices have, those that its
 // kernels write are then undefined.
@@ -208,6 +232,11 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	if err := cr.adopt(c); err != nil {
 		return err
 	}
+	defer func() {
+		for i := range c.arrays {
+			cr.tell(c.arrays[i].residence)
+		}
+	}()
 	if b != nil {
 		return cr.queue(ctx, c)
 	}

@@ -39,7 +39,7 @@ func openDevices(t testing.TB, n int, opts ...gpu.Option) []*gpu.Device {
 
 func newCruncher(t testing.TB, n int, wgsl string, opts ...cruncher.Option) *cruncher.Cruncher {
 	t.Helper()
-	cr := must[*cruncher.Cruncher](t)(cruncher.New(openDevices(t, n), wgsl, opts...))
+	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), openDevices(t, n), wgsl, opts...))
 	t.Cleanup(func() { check(t, cr.Close()) })
 	return cr
 }
@@ -109,7 +109,7 @@ fn two(i: vec2<u32>) { a[i.x] = f32(i.y); }`)
 		err  error
 		want error
 	}{
-		{"no device", func() error { _, err := cruncher.New(nil, "fn f(i: u32) {}"); return err }(), cruncher.ErrDevices},
+		{"no device", func() error { _, err := cruncher.New(t.Context(), nil, "fn f(i: u32) {}"); return err }(), cruncher.ErrDevices},
 		{"too short", a.Compute(ctx, cr, 1, "one", cruncher.Range{Global: 101}), cruncher.ErrLength},
 		{"too short with its offset", a.Compute(ctx, cr, 1, "one", cruncher.Range{Global: 100, Offset: 1}), cruncher.ErrLength},
 		{"no multiple", a.Compute(ctx, cr, 1, "one", cruncher.Range{Global: 100, Local: 64, Strict: true}), cruncher.ErrRange},

@@ -52,9 +52,10 @@ type arrival struct {
 	parity int
 }
 
-// NewDevicePipeline makes a pipeline without stages on the device, which stays the caller's, for kernels of the source.
-func NewDevicePipeline(dev *gpu.Device, wgsl string) (*DevicePipeline, error) {
-	cr, err := New([]*gpu.Device{dev}, wgsl)
+// NewDevicePipeline makes a pipeline without stages on the device, which stays the caller's, for kernels of the source. The context
+// is as for [New].
+func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string) (*DevicePipeline, error) {
+	cr, err := New(ctx, []*gpu.Device{dev}, wgsl)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func newFeeder(t *testing.T, serial bool) *feeder {
 	t.Helper()
 	f := &feeder{dev: openDevices(t, 1)[0], kept: make([]uint32, feedItems)}
 	tidy(t, []*gpu.Device{f.dev})
-	f.p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(f.dev, feedKernels))
+	f.p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), f.dev, feedKernels))
 	t.Cleanup(func() { check(t, f.p.Close()) })
 	check(t, f.p.SetSerial(serial))
 	array := func(name string) *cruncher.Array[uint32] { return words(t, name, feedItems, zero) }
@@ -145,7 +145,7 @@ func TestDevicePipeline(t *testing.T) {
 func TestDevicePipelineStops(t *testing.T) {
 	dev := openDevices(t, 1)[0]
 	tidy(t, []*gpu.Device{dev})
-	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(dev, `fn f(i: u32) { y[i] = x[i] + k; }`))
+	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, `fn f(i: u32) { y[i] = x[i] + k; }`))
 	check(t, p.SetSerial(true))
 	s := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("f", cruncher.Range{Global: 16}))
 	x, y := words(t, "x", 16, ordinal), words(t, "y", 16, zero)
@@ -212,10 +212,10 @@ func TestDevicePipelineMistakes(t *testing.T) {
 	tidy(t, devices)
 	ctx := t.Context()
 	r := cruncher.Range{Global: 16}
-	_, nobody := cruncher.NewDevicePipeline(nil, feedKernels)
+	_, nobody := cruncher.NewDevicePipeline(t.Context(), nil, feedKernels)
 	_, noKernel := cruncher.NewDeviceStage(" ", r)
 	_, noRange := cruncher.NewDeviceStage("last", cruncher.Range{Global: -1})
-	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(devices[0], feedKernels))
+	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), devices[0], feedKernels))
 	stage := func(kind cruncher.ArrayKind, arrays ...cruncher.Param) *cruncher.DeviceStage {
 		s := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("bad", r))
 		check(t, s.Bind(kind, arrays...))

@@ -86,9 +86,12 @@ func WithStop() PoolOption {
 	return func(c *poolConfig) error { c.stop = true; return nil }
 }
 
-// NewDevicePool makes a pool without devices for kernels of the source.
-func NewDevicePool(mode PoolMode, wgsl string, opts ...PoolOption) (*DevicePool, error) {
+// NewDevicePool makes a pool without devices for kernels of the source. The context is as for [New].
+func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string, opts ...PoolOption) (*DevicePool, error) {
 	const op = "NewDevicePool"
+	if err := begun(ctx, op); err != nil {
+		return nil, err
+	}
 	if mode > RoundRobin {
 		return nil, fail(op, gpu.ErrInvalid, "unknown mode")
 	}
@@ -114,7 +117,7 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	if p == nil {
 		return fail("AddDevice", gpu.ErrInvalid, "nil pool")
 	}
-	cr, err := New([]*gpu.Device{dev}, p.wgsl)
+	cr, err := New(context.Background(), []*gpu.Device{dev}, p.wgsl)
 	if err != nil {
 		return err
 	}

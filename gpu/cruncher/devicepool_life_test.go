@@ -104,12 +104,12 @@ func TestPoolLostSection(t *testing.T) {
 }
 
 func TestPoolMistakes(t *testing.T) {
-	_, err := cruncher.NewDevicePool(7, poolKernels)
+	_, err := cruncher.NewDevicePool(t.Context(), 7, poolKernels)
 	isError(t, "mode", err, gpu.ErrInvalid)
-	_, err = cruncher.NewDevicePool(cruncher.Greedy, "fn f(")
+	_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, "fn f(")
 	isError(t, "source", err, cruncher.ErrKernel)
 	for _, o := range []cruncher.PoolOption{nil, cruncher.WithInFlight(0)} {
-		_, err = cruncher.NewDevicePool(cruncher.Greedy, poolKernels, o)
+		_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, poolKernels, o)
 		isError(t, "option", err, gpu.ErrInvalid)
 	}
 	p := newPool(t, cruncher.Greedy, nil)

@@ -19,7 +19,7 @@ const piece = 16 // items of a task
 func newPool(t *testing.T, mode cruncher.PoolMode, devices []*gpu.Device, opts ...cruncher.PoolOption) *cruncher.DevicePool {
 	t.Helper()
 	tidy(t, devices)
-	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(mode, poolKernels, opts...))
+	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, poolKernels, opts...))
 	t.Cleanup(func() { check(t, p.Close()) })
 	for _, d := range devices {
 		check(t, p.AddDevice(d))

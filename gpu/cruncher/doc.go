@@ -5,7 +5,7 @@
 // the shares with which all devices are done at the same time. The model is that of the Cekirdekler API
 // (github.com/tugrul512bit/Cekirdekler) with its ClNumberCruncher and ClArray.
 //
-//	cr, err := cruncher.New(devices, `fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }`)
+//	cr, err := cruncher.New(ctx, devices, `fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }`)
 //	arr, err := cruncher.NewArray[uint8]("arr", 1000)
 //	arr.SetPartialRead(true)
 //	err = arr.Compute(ctx, cr, 1, "add3stream", cruncher.Range{Global: 1000, Local: 100})
@@ -35,7 +35,8 @@
 //
 // Results do not depend on the shares. Of arrays that stay on the devices the cruncher knows which device has the newest value of
 // each element, and moves those that another device needs by way of the host; [WithCoherence] has other ways. Of the host's side,
-// results are noticed by all crunchers that use an array. What the caller writes there is noticed where it goes through the array's
+// results are noticed by all crunchers that use an array. Elements that kernels wrote and no flag brought back are newer on the devices:
+// [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Any.SetAutoFetch] bring them. What the caller writes there is noticed where it goes through the array's
 // methods or [Any.MarkDirty]; arrays of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
 // What a device lost in the middle of a call has not brought home, the others compute from what it began with; so it is with a whole
@@ -47,6 +48,12 @@
 //
 // An array larger than a device can bind has a window there, as large as its part, if it moves by parts: with partialRead, or
 // without read. Otherwise it is [gpu.ErrLimit].
+//
+// # Device memory
+//
+// Arrays keep what they have on the devices until they are closed, the program has lost them, or [Cruncher.Evict] is called. On a device
+// that has no room for the next call, or at the limit of [WithMemory], those used longest ago leave, if what they have is elsewhere,
+// too.
 //
 // # What is undefined
 //

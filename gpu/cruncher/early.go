@@ -72,7 +72,7 @@ func (r *residence) unpark() {
 		r.synced.Remove(s.Lo, s.Hi)
 		for gap := range r.dirty.Missing(s.Lo, s.Hi) {
 			for h := range r.holder.Get(gap.Lo, gap.Hi) {
-				r.dirty.Add(h.Lo, h.Hi)
+				r.overwrote(h)
 			}
 		}
 	}

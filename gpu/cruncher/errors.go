@@ -19,7 +19,7 @@ var (
 	ErrMigration = driver.NewSentinel("ErrMigration", "elements would have to move between devices")
 	ErrName      = driver.NewSentinel("ErrName", "not a name")
 	ErrRange     = driver.NewSentinel("ErrRange", "out of range")
-	ErrStale     = driver.NewSentinel("ErrStale", "the newest elements were on a device that is lost")
+	ErrStale     = driver.NewSentinel("ErrStale", "only devices have the newest elements, or one that is lost had them")
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }

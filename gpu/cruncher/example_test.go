@@ -4,6 +4,7 @@ package cruncher_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -37,7 +38,7 @@ func Example() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
-	cr, err := cruncher.New(devices, `fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }`)
+	cr, err := cruncher.New(ctx, devices, `fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }`)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func ExampleWrap() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
-	cr, err := cruncher.New(devices, `fn axpy(i: u32) { y[i] = alpha * x[i] + y[i]; }`)
+	cr, err := cruncher.New(ctx, devices, `fn axpy(i: u32) { y[i] = alpha * x[i] + y[i]; }`)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func ExampleCruncher_Batch() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
-	cr, err := cruncher.New(devices, `fn grow(i: u32) { a[i] = a[i] * 2 + 1; }`)
+	cr, err := cruncher.New(ctx, devices, `fn grow(i: u32) { a[i] = a[i] * 2 + 1; }`)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func ExampleCruncher_Fetch() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
-	cr, err := cruncher.New(devices, `fn step(i: u32) { s[i] = s[i] + i; }`)
+	cr, err := cruncher.New(ctx, devices, `fn step(i: u32) { s[i] = s[i] + i; }`)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func ExampleWrapStructs() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
-	cr, err := cruncher.New(devices, `
+	cr, err := cruncher.New(ctx, devices, `
 struct Body { position: vec2<f32>, speed: vec2<f32> }
 fn drift(i: u32) { bodies[i].position = bodies[i].position + dt * bodies[i].speed; }`)
 	if err != nil {
@@ -172,4 +173,31 @@ fn drift(i: u32) { bodies[i].position = bodies[i].position + dt * bodies[i].spee
 	}
 	fmt.Println(list)
 	// Output: [{0.5 1 1 2} {4.5 5 -1 0}]
+}
+
+// A look at the host's side of what stays on the devices.
+func ExampleAny_SetAutoFetch() {
+	ctx := context.Background()
+	devices := twoDevices(ctx)
+	defer closeAll(devices)
+	cr, err := cruncher.New(ctx, devices, `fn step(i: u32) { s[i] = s[i] + i; }`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cr.Close()
+	s, err := cruncher.NewArray[uint32]("s", 100)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.SetRead(false).SetWrite(false)
+	if err := s.Compute(ctx, cr, 1, "step", cruncher.Range{Global: 100}); err != nil {
+		log.Fatal(err)
+	}
+	_, err = s.At(99)
+	fmt.Println(errors.Is(err, cruncher.ErrStale))
+	s.SetAutoFetch(true)
+	fmt.Println(s.At(99))
+	// Output:
+	// true
+	// 99 <nil>
 }

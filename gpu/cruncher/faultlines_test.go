@@ -56,7 +56,7 @@ func TestPoolFaults(t *testing.T) {
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		everyFault(t, 2, true, func(t *testing.T, victim int, plans []fault) bool {
 			devices, drivers := openFaulty(t, lineTwins, plans)
-			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(mode, lineSource, cruncher.WithInFlight(2)))
+			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource, cruncher.WithInFlight(2)))
 			x, y := wrap(t, "x", count(tasks*piece, uint32(1))), wrap(t, "x", make([]uint32, piece))
 			acc := newArray[uint32](t, "acc", piece)
 			acc.SetRead(false).SetWrite(false)
@@ -97,7 +97,7 @@ func TestPoolFaults(t *testing.T) {
 // TestPoolReopen wants a device that came back to be out of the pool until it is added again.
 func TestPoolReopen(t *testing.T) {
 	devices, drivers := openFaulty(t, lineTwins, []fault{never})
-	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(cruncher.Greedy, lineSource))
+	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), cruncher.Greedy, lineSource))
 	t.Cleanup(func() { check(t, p.Close()) })
 	check(t, p.AddDevice(devices[0]))
 	x := wrap(t, "x", count(4*piece, uint32(1)))
@@ -122,7 +122,7 @@ func TestPoolReopen(t *testing.T) {
 // newLine makes a device pipeline of two stages.
 func newLine(t *testing.T, dev *gpu.Device, serial bool) (p *cruncher.DevicePipeline, from, to *cruncher.Array[uint32]) {
 	t.Helper()
-	p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(dev, lineSource))
+	p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, lineSource))
 	from, to = newArray[uint32](t, "src", piece), newArray[uint32](t, "to", piece)
 	mid := newArray[uint32](t, "mid", piece)
 	first := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("triple", cruncher.Range{Global: piece}))
@@ -154,7 +154,7 @@ func TestFeedFaults(t *testing.T) {
 				return v
 			}
 			for n := range feeds {
-				before := to.ToArray()
+				before := slices.Clone(to.Data())
 				came, err := feed(n)
 				if err != nil {
 					refused(t, "lost", err, gpu.ErrDeviceLost)
@@ -168,7 +168,7 @@ func TestFeedFaults(t *testing.T) {
 			fired := drivers[0].hasFired()
 			if fired {
 				reopen(t, devices[0], lineTwins, never)
-				before := to.ToArray()
+				before := slices.Clone(to.Data())
 				if _, err := feed(0); err != nil { // what was on its way is gone
 					if !errors.Is(err, cruncher.ErrStale) {
 						refused(t, "what it had", err, gpu.ErrDeviceLost)
@@ -200,7 +200,7 @@ func TestPushFaults(t *testing.T) {
 		devices, drivers := openFaulty(t, lineTwins, plans)
 		var stages []*cruncher.Stage
 		for range 2 {
-			s := must[*cruncher.Stage](t)(cruncher.NewStage(devices, lineSource, even()))
+			s := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, lineSource, even()))
 			from, to := newArray[uint32](t, "src", piece), newArray[uint32](t, "to", piece)
 			check(t, errors.Join(s.AddInputs(from), s.AddOutputs(to)))
 			check(t, s.AddKernels("front", cruncher.Range{Global: piece, Local: 2}))

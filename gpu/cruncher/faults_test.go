@@ -369,7 +369,7 @@ func TestWindowFaults(t *testing.T) {
 				x.SetRead(false).SetPartialRead(c.read).SetWrite(c.write)
 				want, begun := uint32(0), -1
 				for call := range 4 {
-					before := x.ToArray()
+					before := slices.Clone(x.Data())
 					var err error
 					if call == 3 {
 						err = cr.Fetch(t.Context(), x.Any)

@@ -27,6 +27,9 @@ type flags struct {
 	halo                int // elements beside them that are read, too
 }
 
+// goesUp reports whether calls bring what the host has to the devices.
+func (f *flags) goesUp() bool { return f.read || f.partialRead }
+
 func (f *flags) setReadOnly(on bool) {
 	switch {
 	case f.writeOnly: // the first one wins

@@ -41,6 +41,11 @@ func shifting() cruncher.Option {
 	return cruncher.WithBalancer(&plan{split: func(call int, r balance.Request) []int { return thirds(r, call) }})
 }
 
+// fixed gives the devices these shares, one call after the other.
+func fixed(shares [][]int) cruncher.Option {
+	return cruncher.WithBalancer(&plan{split: func(call int, _ balance.Request) []int { return slices.Clone(shares[call%len(shares)]) }})
+}
+
 // thirds divides a range among the devices that are alive; with another turn in other proportions.
 func thirds(r balance.Request, turn int) []int {
 	counts := make([]int, r.Devices)
@@ -65,7 +70,7 @@ func thirds(r balance.Request, turn int) []int {
 // onDevices makes a cruncher of the first n devices.
 func onDevices(t testing.TB, devices []*gpu.Device, n int, wgsl string, opts ...cruncher.Option) *cruncher.Cruncher {
 	t.Helper()
-	cr := must[*cruncher.Cruncher](t)(cruncher.New(devices[:n], wgsl, opts...))
+	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), devices[:n], wgsl, opts...))
 	t.Cleanup(func() { check(t, cr.Close()) })
 	return cr
 }

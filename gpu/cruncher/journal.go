@@ -129,6 +129,7 @@ func (r *residence) rewind(ctx context.Context, lost func(int) bool) error {
 	r.early = nil
 	r.synced.Assign(&b.synced)
 	r.dirty.Assign(&b.dirty)
+	r.news.Assign(&b.dirty)
 	r.holder.Assign(&b.holder)
 	for d := range r.valid {
 		r.valid[d].Clear()

@@ -74,7 +74,7 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 			id.WriteByte('w')
 		}
 	}
-	if p := cr.programs[id.String()]; p != nil {
+	if p := cr.programs.Get(id.String()); p != nil {
 		return p, nil
 	}
 	local := [3]int{c.local, 1, 1}

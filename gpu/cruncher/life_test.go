@@ -20,7 +20,7 @@ func TestLeaks(t *testing.T) {
 	devices := openDevices(t, 2)
 	lasting := wrap(t, "a", make([]uint32, 100)) // used by all of them
 	round := func(k int) {
-		cr := must[*cruncher.Cruncher](t)(cruncher.New(devices, blobsSource+checksSource))
+		cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), devices, blobsSource+checksSource))
 		a, b := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("a", 100)), must[*cruncher.Array[int16]](t)(cruncher.NewArray[int16]("z", 100))
 		r := cruncher.Range{Global: 100, Local: 4, Blobs: k % 4}
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
@@ -71,7 +71,7 @@ func TestForgotten(t *testing.T) {
 	devices := openDevices(t, 1)
 	a := newArray[uint32](t, "a", 10)
 	use := func(end func(cr *cruncher.Cruncher)) weak.Pointer[cruncher.Cruncher] {
-		cr := must[*cruncher.Cruncher](t)(cruncher.New(devices, checksSource))
+		cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), devices, checksSource))
 		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 10}))
 		end(cr)
 		return weak.Make(cr)
@@ -154,7 +154,7 @@ func TestParallel(t *testing.T) {
 					}
 				}
 			}
-			if v := a.ToArray(); !slices.Equal(v, slices.Repeat([]uint32{calls}, 200)) {
+			if v := a.Data(); !slices.Equal(v, slices.Repeat([]uint32{calls}, 200)) {
 				t.Errorf("goroutine %d: %d", g, v[0])
 			}
 		})
@@ -166,7 +166,7 @@ func TestParallel(t *testing.T) {
 // TestCloseWithin closes arrays and the cruncher while calls run: they end right or with ErrClosed.
 func TestCloseWithin(t *testing.T) {
 	for round := range 20 {
-		cr := must[*cruncher.Cruncher](t)(cruncher.New(openDevices(t, 1), checksSource))
+		cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), openDevices(t, 1), checksSource))
 		a := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("a", 5000))
 		var fs []*cruncher.Future
 		for range 5 {

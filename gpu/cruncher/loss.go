@@ -48,10 +48,8 @@ func (cr *Cruncher) muster() {
 			_ = r.sides[i].close()
 			r.sides[i] = newSide(w.dev)
 		}
-		for _, p := range cr.programs {
-			p.compiled[i] = nil
-		}
-		clear(cr.pinned) // shares are for all devices that live
+		cr.programs.Each(func(p *program) { p.compiled[i] = nil })
+		cr.pinned.Clear() // shares are for all devices that live
 		if cr.batch != nil {
 			clear(cr.batch.shares)
 			cr.batch.recount()
@@ -119,7 +117,8 @@ func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
 			_ = cr.evict(a.body)
 			continue
 		}
-		if err := r.rewind(ctx, cr.isLost); err != nil {
+		err := r.rewind(ctx, cr.isLost)
+		if cr.tell(r); err != nil {
 			return err
 		}
 	}

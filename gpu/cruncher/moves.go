@@ -75,19 +75,25 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 			return err
 		}
 	}
-	err := cr.each(pieces, func(p *piece) error {
-		for k := range c.arrays {
-			a := &c.arrays[k]
-			if err := a.ensure(ctx, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
-				return err
-			}
-		}
-		return cr.deliver(ctx, c, p)
-	})
-	if err != nil {
+	// All devices have memory before anything is written over, as this is what may fail.
+	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p, leaving) }); err != nil {
+		return err
+	}
+	if err := cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) }); err != nil {
 		return err
 	}
 	cr.settle(c, pieces)
+	return nil
+}
+
+// house makes the memory for a piece.
+func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []spans.Set) error {
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		if err := cr.ensure(ctx, a.residence, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

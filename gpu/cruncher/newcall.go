@@ -74,6 +74,12 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 			c.r.Blobs, c.single = 1, max(c.single, 0)
 		}
 	}
+	for _, p := range c.programs() {
+		for i := range p.Arrays {
+			a := c.argument(p.Arrays[i].Name)
+			a.changed = a.changed || p.Arrays[i].Written
+		}
+	}
 	c.step = cr.stepOf(c)
 	return nil
 }
@@ -129,8 +135,13 @@ func (cr *Cruncher) newResidence(p *param) *residence {
 
 // adopt keeps the residences and the programs of a call that is going to run.
 func (cr *Cruncher) adopt(c *call) error {
+	if c.batch == nil {
+		cr.mark = cr.uses
+	}
 	for i := range c.arrays {
 		r := c.arrays[i].residence
+		cr.uses++
+		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
 		if cr.arrays[r.array] == nil {
 			if err := r.array.use(cr); err != nil {
 				return err
@@ -139,7 +150,9 @@ func (cr *Cruncher) adopt(c *call) error {
 		}
 	}
 	for _, p := range c.programs() {
-		cr.programs[p.id] = p
+		if cr.programs.Peek(p.id) != p {
+			cr.programs.Put(p.id, p)
+		}
 		for i := range p.Arrays {
 			if a := &p.Arrays[i]; a.Struct != "" {
 				c.argument(a.Name).grain = lcm(windowStep, a.Unit)

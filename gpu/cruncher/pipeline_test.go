@@ -27,7 +27,7 @@ const stageItems = 48
 // stage makes stage number k. Its input and output are arrays of its own.
 func newStage(t *testing.T, devices []*gpu.Device, k int, opts ...cruncher.Option) (s *cruncher.Stage, in, out *cruncher.Array[uint32]) {
 	t.Helper()
-	s = must[*cruncher.Stage](t)(cruncher.NewStage(devices, stageKernels, opts...))
+	s = must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels, opts...))
 	in, out = words(t, "in", stageItems, zero), words(t, "out", stageItems, zero)
 	check(t, s.AddInputs(in))
 	check(t, s.AddHidden(words(t, "runs", stageItems, zero), words(t, "tmp", stageItems, zero), cruncher.NewScalar("number", uint32(k))))
@@ -199,7 +199,7 @@ func TestPipelineMixes(t *testing.T) {
 func TestPipelineFanOut(t *testing.T) {
 	devices := openDevices(t, 2)
 	a, in, _ := newStage(t, devices[:1], 0)
-	b := must[*cruncher.Stage](t)(cruncher.NewStage(devices[1:], stageKernels))
+	b := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices[1:], stageKernels))
 	out := words(t, "out", stageItems, zero)
 	check(t, b.AddInputs(words(t, "in", stageItems, zero), words(t, "more", stageItems, zero)))
 	check(t, b.AddOutputs(out))
@@ -221,7 +221,7 @@ func TestPipelineFanOut(t *testing.T) {
 // TestPipelineRanges has kernels with ranges of their own write one output.
 func TestPipelineRanges(t *testing.T) {
 	for n := 1; n <= 2; n++ {
-		s := must[*cruncher.Stage](t)(cruncher.NewStage(openDevices(t, n), `
+		s := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), openDevices(t, n), `
 fn wide(i: u32) { out[i] = in[i] + 1u; }
 fn few(i: u32) { out[i] = out[i] * 10u; }`))
 		in, out := words(t, "in", stageItems, ordinal), words(t, "out", stageItems, zero)
@@ -313,8 +313,8 @@ func TestPipelineMistakes(t *testing.T) {
 	closed := words(t, "closed", stageItems, zero)
 	check(t, closed.Close())
 	scalar := cruncher.NewScalar("s", uint32(1))
-	_, nobody := cruncher.NewStage(nil, stageKernels)
-	other := must[*cruncher.Stage](t)(cruncher.NewStage(devices, stageKernels))
+	_, nobody := cruncher.NewStage(t.Context(), nil, stageKernels)
+	other := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels))
 	_, empty := other.Pipeline(ctx)
 	isError(t, "no kernel", empty, cruncher.ErrKernel)
 	check(t, other.AddInputs(short))
@@ -327,7 +327,7 @@ func TestPipelineMistakes(t *testing.T) {
 	p := must[*cruncher.Pipeline](t)(d.Pipeline(ctx))
 	push := func(in, out *cruncher.Group) error { _, err := p.Push(ctx, in, out); return err }
 	_, twice := c.Pipeline(ctx)
-	failing := must[*cruncher.Stage](t)(cruncher.NewStage(devices, stageKernels))
+	failing := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels))
 	check(t, failing.AddOutputs(words(t, "out", stageItems, zero)))
 	check(t, failing.AddInitializers("bad", r))
 	check(t, failing.AddKernels("bad", r))
@@ -380,11 +380,11 @@ func TestPipelineSharedMemory(t *testing.T) {
 	devices := openDevices(t, 1)
 	mem := make([]uint32, stageItems+1)
 	for _, other := range [][]uint32{mem[1:], make([]uint32, stageItems)} {
-		first := must[*cruncher.Stage](t)(cruncher.NewStage(devices, `fn f(i: u32) { mid[i] = x[i]; }`))
+		first := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, `fn f(i: u32) { mid[i] = x[i]; }`))
 		check(t, first.AddInputs(must[*cruncher.Array[uint32]](t)(cruncher.Wrap("x", mem[:stageItems]))))
 		check(t, first.AddOutputs(words(t, "mid", stageItems, zero)))
 		check(t, first.AddKernels("f", cruncher.Range{Global: stageItems}))
-		last := must[*cruncher.Stage](t)(cruncher.NewStage(devices, `fn f(i: u32) { x[i] = mid[i]; }`))
+		last := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, `fn f(i: u32) { x[i] = mid[i]; }`))
 		check(t, last.AddInputs(words(t, "mid", stageItems, zero)))
 		check(t, last.AddOutputs(must[*cruncher.Array[uint32]](t)(cruncher.Wrap("x", other))))
 		check(t, last.AddKernels("f", cruncher.Range{Global: stageItems}))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
-	"github.com/sublet-gpu/sublet/gpu/cruncher/balance"
 )
 
 // worldTwins do what randomKernels do.
@@ -127,9 +126,9 @@ func (w *world) several(t *testing.T, rng *rand.Rand, n int, batch bool) error {
 // copy copies the arrays' host sides.
 func (w *world) copy() *world {
 	c := &world{}
-	c.x, _ = cruncher.Wrap("x", w.x.ToArray())
-	c.y, _ = cruncher.Wrap("y", w.y.ToArray())
-	c.z, _ = cruncher.Wrap("z", w.z.ToArray())
+	c.x, _ = cruncher.Wrap("x", slices.Clone(w.x.Data()))
+	c.y, _ = cruncher.Wrap("y", slices.Clone(w.y.Data()))
+	c.z, _ = cruncher.Wrap("z", slices.Clone(w.z.Data()))
 	return c
 }
 
@@ -139,7 +138,7 @@ func TestReopened(t *testing.T) {
 	const items, speed = 6000, 1e6
 	for name, opts := range map[string][]cruncher.Option{
 		"adaptive": nil,
-		"legacy":   {cruncher.WithBalancer(balance.NewLegacy(false))},
+		"legacy":   {cruncher.WithBalancer(cruncher.LegacyBalancer(false))},
 		"pinned":   {cruncher.WithCoherence(cruncher.Pin)},
 	} {
 		t.Run(name, func(t *testing.T) {

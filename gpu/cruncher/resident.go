@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/cruncher/spans"
 )
 
 // drop gives an array's device memory back.
@@ -67,7 +68,11 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 // Fetch brings to the host's sides of arrays what only the devices have. If that is not possible, none of them is changed. It is
 // [ErrStale] if a device that had it is lost, and [ErrBatch] while a batch is open.
 func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
-	const op = "Fetch"
+	return cr.bringHome(ctx, "Fetch", func(r *residence) *spans.Set { return &r.dirty }, arrays...)
+}
+
+// bringHome brings to the host's sides what the devices have of some elements.
+func (cr *Cruncher) bringHome(ctx context.Context, op string, which func(*residence) *spans.Set, arrays ...*Any) error {
 	if cr == nil {
 		return fail(op, gpu.ErrInvalid, "nil cruncher")
 	}
@@ -93,7 +98,7 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 		if a.host.ReadOnly {
 			return fail(op, gpu.ErrReadOnly, a.name)
 		}
-		wants = append(wants, want{r, &r.dirty})
+		wants = append(wants, want{r, which(r)})
 	}
 	for {
 		list, err := cr.fetch(ctx, op, wants)
@@ -103,6 +108,9 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 		if err = cr.land(ctx, list); err == nil {
 			for i := range list {
 				list[i].returned(list[i].span)
+			}
+			for _, w := range wants {
+				cr.tell(w.residence)
 			}
 			return nil
 		}

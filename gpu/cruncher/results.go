@@ -139,7 +139,7 @@ func (cr *Cruncher) land(ctx context.Context, list []result) error {
 	wg.Wait()
 	for i := range list {
 		cr.down.Add(int64(list[i].size()))
-		list[i].arrived()
+		list[i].arrived(list[i].span)
 	}
 	return nil
 }
@@ -161,9 +161,10 @@ func writers(list []result) ([]func([]byte), error) {
 }
 
 // arrived tells other crunchers that the host's side has changed.
-func (r *residence) arrived() {
+func (r *residence) arrived(s span) {
 	a := r.array
 	a.mu.Lock()
+	a.overtake(s)
 	if a.version++; r.version == a.version-1 {
 		r.version = a.version
 	}
@@ -172,11 +173,11 @@ func (r *residence) arrived() {
 
 // remains reports whether what a call writes to an array does not come back.
 func (c *call) remains(a *argument) bool {
-	return !c.r.TransferOnly && !a.flags.write && !a.flags.readOnly
+	return !c.r.TransferOnly && !a.flags.write && a.changed
 }
 
 // loose reports whether it does not although what the host has goes up, so that a call after it may write over it.
-func (c *call) loose(a *argument) bool { return c.remains(a) && (a.flags.read || a.flags.partialRead) }
+func (c *call) loose(a *argument) bool { return c.remains(a) && a.flags.goesUp() }
 
 // stash gets results that do not come back from devices that live, if the elements are to be what they were at the beginning again:
 // what a lost device has left may need them.
@@ -212,7 +213,7 @@ func (cr *Cruncher) unstash(ctx context.Context, c *call, pieces []*piece) error
 	var none spans.Set
 	for _, p := range pieces {
 		for _, r := range p.stash {
-			if err := r.ensure(ctx, r.device, r.span, &none); err != nil {
+			if err := cr.ensure(ctx, r.residence, r.device, r.span, &none); err != nil {
 				return err
 			}
 			if err := r.put(ctx, r.device, r.span, gpu.HostBytes(r.mem)); err != nil {

@@ -16,6 +16,7 @@ import (
 type side struct {
 	dev    *gpu.Device
 	lo, hi int
+	bytes  uint64      // of all its memory
 	near   bool        // the CPU can reach mem
 	mem    *gpu.Buffer // what kernels bind
 	up     *gpu.Buffer // of widened arrays, what comes from the host
@@ -45,7 +46,7 @@ const windowStep = 4
 
 // ensure makes device memory for the elements of need. Memory that grows or moves keeps what is valid. It does not move away from
 // what is nowhere else, now or when the elements that are leaving have arrived.
-func (r *residence) ensure(ctx context.Context, d int, need span, leaving *spans.Set) error {
+func (cr *Cruncher) ensure(ctx context.Context, r *residence, d int, need span, leaving *spans.Set) error {
 	s := &r.sides[d]
 	if s.mem != nil && s.lo <= need.Lo && need.Hi <= s.hi && s.lo%r.grain == 0 {
 		return nil
@@ -55,7 +56,7 @@ func (r *residence) ensure(ctx context.Context, d int, need span, leaving *spans
 	if next.lo, next.hi, err = r.window(s, d, need, leaving); err != nil {
 		return err
 	}
-	if err = r.allocate(ctx, &next); err == nil {
+	if err = cr.obtain(ctx, r, d, &next); err == nil {
 		err = r.carry(s, &next)
 	}
 	if err != nil {
@@ -143,9 +144,15 @@ func (r *residence) carry(from, to *side) error {
 	return to.mem.CopyFrom(uint64((lo-to.lo)*size), from.mem, uint64((lo-from.lo)*size), uint64(n))
 }
 
-func (s *side) close() error {
+// release gives the memory back.
+func (s *side) release() error {
 	err := errors.Join(s.mem.Close(), s.up.Close(), s.down.Close())
 	s.mem, s.up, s.down = nil, nil, nil
+	return err
+}
+
+func (s *side) close() error {
+	err := s.release()
 	if s.dev.Usable() != nil {
 		return nil // everything of the device's is gone
 	}

@@ -38,9 +38,9 @@ type launchOf struct {
 }
 
 // NewStage makes a stage for kernels of the source on the devices, which stay the caller's. One may be there twice, and in
-// several stages.
-func NewStage(devices []*gpu.Device, wgsl string, opts ...Option) (*Stage, error) {
-	cr, err := New(devices, wgsl, opts...)
+// several stages. The context is as for [New].
+func NewStage(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option) (*Stage, error) {
+	cr, err := New(ctx, devices, wgsl, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func ExampleDevicePool() {
 	a, b := exampleDevice(), exampleDevice() // two GPUs where there are two
 	defer a.Close()
 	defer b.Close()
-	pool, err := cruncher.NewDevicePool(cruncher.Greedy, `
+	pool, err := cruncher.NewDevicePool(ctx, cruncher.Greedy, `
 fn square(i: u32) { x[i] = x[i] * x[i]; }
 fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; } }`)
 	ok(err)
@@ -64,7 +64,7 @@ fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; 
 func ExampleTask() {
 	dev := exampleDevice()
 	defer dev.Close()
-	cr, err := cruncher.New([]*gpu.Device{dev}, `fn half(i: u32) { x[i] = x[i] / 2.0; }`)
+	cr, err := cruncher.New(context.Background(), []*gpu.Device{dev}, `fn half(i: u32) { x[i] = x[i] / 2.0; }`)
 	ok(err)
 	defer cr.Close()
 	x, err := cruncher.Wrap("x", []float32{1, 2, 3, 4})
@@ -93,12 +93,12 @@ func ExamplePipeline() {
 		ok(err)
 		return x
 	}
-	blur, err := cruncher.NewStage([]*gpu.Device{a}, `fn mean(i: u32) { out[i] = (in[0] + in[1]) / 2.0; }`)
+	blur, err := cruncher.NewStage(ctx, []*gpu.Device{a}, `fn mean(i: u32) { out[i] = (in[0] + in[1]) / 2.0; }`)
 	ok(err)
 	ok(blur.AddInputs(array("in")))
 	ok(blur.AddOutputs(array("out")))
 	ok(blur.AddKernels("mean", cruncher.Range{Global: 2}))
-	scale, err := cruncher.NewStage([]*gpu.Device{b}, `fn scale(i: u32) { out[i] = in[i] * 10.0; }`)
+	scale, err := cruncher.NewStage(ctx, []*gpu.Device{b}, `fn scale(i: u32) { out[i] = in[i] * 10.0; }`)
 	ok(err)
 	ok(scale.AddInputs(array("in")))
 	ok(scale.AddOutputs(array("out")))
@@ -127,7 +127,7 @@ func ExampleDevicePipeline() {
 	ctx := context.Background()
 	dev := exampleDevice()
 	defer dev.Close()
-	pipe, err := cruncher.NewDevicePipeline(dev, `
+	pipe, err := cruncher.NewDevicePipeline(ctx, dev, `
 fn add(i: u32) { mid[i] = in[i] + 1u; }
 fn mul(i: u32) { out[i] = mid[i] * 10u; }`)
 	ok(err)

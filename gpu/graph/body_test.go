@@ -66,7 +66,7 @@ func TestCruncher(t *testing.T) {
 		return
 	}
 	devs := open(t, wgsl, wgsl)
-	cr := must[*cruncher.Cruncher](t)(cruncher.New(devs, "fn f(i: u32) { y[i] = x[i] + add; z[i] = z[i] * 2.0; }"))
+	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), devs, "fn f(i: u32) { y[i] = x[i] + add; z[i] = z[i] * 2.0; }"))
 	defer cr.Close()
 	r := newRig(t, []string{wgsl})
 	big := r.Template("big", 100, 100, matrix.Float32)

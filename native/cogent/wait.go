@@ -52,6 +52,18 @@ func (d *device) finish(ctx context.Context, op string) error {
 	return d.awaitQueue(ctx, op)
 }
 
+// Drain returns when Submit would not wait, or with the context's error.
+func (d *device) Drain(ctx context.Context) error {
+	const op = "Wait"
+	if !d.own || !d.blocks {
+		return nil
+	}
+	if err := ready(ctx, op); err != nil {
+		return err
+	}
+	return d.drain(ctx, op)
+}
+
 // drain is called before a submission that should neither block nor keep others from polling.
 func (d *device) drain(ctx context.Context, op string) error {
 	if !d.blocks {

@@ -18,6 +18,7 @@ import (
 // The errors of the command itself.
 var (
 	errUsage    = driver.NewSentinel("ErrUsage", "wrong usage")
+	errType     = driver.NewSentinel("ErrType", "not an element type of arrays of kernels")
 	errOverflow = driver.NewSentinel("ErrOverflow", "value out of range")
 )
 

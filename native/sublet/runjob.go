@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
@@ -53,7 +52,7 @@ func (a *app) crunch(ctx context.Context, t *runTask) error {
 	if j.devices, err = s.Open(ctx); err != nil {
 		return err
 	}
-	if j.cr, err = cruncher.New(j.devices, j.source); err != nil {
+	if j.cr, err = cruncher.New(ctx, j.devices, j.source); err != nil {
 		return err
 	}
 	for _, r := range j.arrays {
@@ -112,8 +111,7 @@ func (r *runArray) open(p *progress) (err error) {
 	}
 	h := r.npy.Header()
 	if _, ok := elemTypes[h.Type]; !ok {
-		return driver.Fail(r.path, file.ErrType, h.Type.String(), " is no type of an array of kernels; there are float32, int32, "+
-			"uint32, int8, uint8, int16 and uint16")
+		return driver.Fail(r.path, errType, h.Type.String(), "; those are ", elemWords)
 	}
 	r.typ, r.shape = h.Type, h.Shape
 	return nil

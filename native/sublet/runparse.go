@@ -33,7 +33,7 @@ type arraySpec struct {
 	typ   dtype.Type
 	shape []int64
 
-	words       map[string]bool
+	words       map[string]bool // e and halo, where they are given, too
 	items, halo int
 }
 
@@ -42,6 +42,8 @@ var elemTypes = map[dtype.Type]cruncher.Type{
 	dtype.Float32: cruncher.Float32, dtype.Int32: cruncher.Int32, dtype.Uint32: cruncher.Uint32,
 	dtype.Int8: cruncher.Int8, dtype.Uint8: cruncher.Uint8, dtype.Int16: cruncher.Int16, dtype.Uint16: cruncher.Uint16,
 }
+
+const elemWords = "float32, int32, uint32, int8, uint8, int16 and uint16"
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
@@ -156,7 +158,7 @@ func parseArray(s string, seen map[string]bool) (arraySpec, error) {
 		if at < 0 {
 			break
 		}
-		known, err := spec.add(rest[at+1:])
+		known, err := spec.add(rest[:at], rest[at+1:])
 		if err != nil {
 			return spec, usagef("-a %s: %w", s, err)
 		}
@@ -168,7 +170,10 @@ func parseArray(s string, seen map[string]bool) (arraySpec, error) {
 	source, wrong, more := rest, "", false
 	if i := strings.Index(strings.ToLower(rest), ".npy:"); i >= 0 {
 		source, wrong, more = rest[:i+len(".npy")], rest[i+len(".npy:"):], true
-	} else if before, after, cut := strings.Cut(rest, ":"); spec.zeros(before) {
+	} else if before, after, cut := strings.Cut(rest, ":"); zeroForm(before) {
+		if !spec.zeros(before) {
+			return spec, usagef("-a %s: %q has %w; those are %s", s, before, errType, elemWords)
+		}
 		source, wrong, more = "", after, cut
 	}
 	switch {
@@ -183,8 +188,11 @@ func parseArray(s string, seen map[string]bool) (arraySpec, error) {
 
 var flagWords = []string{"read", "partial-read", "write", "write-all", "read-only", "write-only", "none", "packed", "atomic"}
 
-// add takes words with commas between, unless one of them is none.
-func (a *arraySpec) add(list string) (known bool, err error) {
+// add takes words with commas between, unless one of them is none. No words at all are the flags of what can be told from a file's name.
+func (a *arraySpec) add(before, list string) (known bool, err error) {
+	if list == "" {
+		return strings.HasSuffix(strings.ToLower(before), ".npy") || zeroForm(before), nil
+	}
 	words := strings.Split(list, ",")
 	for _, w := range words {
 		if !slices.Contains(flagWords, w) && !strings.HasPrefix(w, "e=") && !strings.HasPrefix(w, "halo=") {
@@ -201,6 +209,10 @@ func (a *arraySpec) add(list string) (known bool, err error) {
 		if err != nil || key == "e" && n == 0 {
 			return false, fmt.Errorf("%s wants a whole number, e one above 0", key)
 		}
+		if a.words[key] {
+			return false, fmt.Errorf("%s is there twice", key)
+		}
+		a.words[key] = true
 		if key == "e" {
 			a.items = int(n)
 		} else {
@@ -208,6 +220,17 @@ func (a *arraySpec) add(list string) (known bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// zeroForm reports whether it is the shape and type of an array without a file, be it a type of kernels or not.
+func zeroForm(s string) bool {
+	at := strings.LastIndexByte(s, 'x')
+	if at < 0 {
+		return false
+	}
+	_, ok := dtype.Parse(s[at+1:])
+	_, digits := dims(s[:at])
+	return ok && digits
 }
 
 // zeros reads the shape and type of an array without a file, such as 640x480xfloat32.

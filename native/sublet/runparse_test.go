@@ -70,9 +70,12 @@ func TestRunErrors(t *testing.T) {
 		"only flags":            {"ErrUsage", array("arr=:read")},
 		"array twice":           {"ErrUsage", with("-a", in)},
 		"float64":               {"ErrType", array("arr=" + long)},
-		"float64 zeros":         {"ErrNotExist", array("arr=100xfloat64")},
+		"float64 zeros":         {"ErrType", array("arr=100xfloat64")},
 		"no such flag":          {"ErrUsage", array(in + ":raed")},
-		"no flag":               {"ErrUsage", array(in + ":")},
+		"e twice":               {"ErrUsage", array(in + ":e=2:e=3")},
+		"e twice in a list":     {"ErrUsage", array(in + ":e=2,read,e=2")},
+		"halo twice":            {"ErrUsage", array(in + ":halo=0:halo=1")},
+		"two lists without end": {"ErrUsage", array(in + ":read::e=1")},
 		"some flags":            {"ErrUsage", array(in + ":read,")},
 		"flag of zeros":         {"ErrUsage", array("arr=100xuint32:raed")},
 		"e=0":                   {"ErrUsage", array(in + ":read:e=0")},
@@ -103,8 +106,11 @@ func TestRunErrors(t *testing.T) {
 	if o := sublet("run", bad, "-g", "100", "-a", in); !strings.Contains(o.stderr, bad+": ") || !strings.Contains(o.stderr, "line 3") || !strings.Contains(o.stderr, "nonsense") {
 		t.Errorf("the line is not in %q", o.stderr)
 	}
-	if o := sublet("run", stream, "-g", "4", "-a", "arr="+long); !strings.Contains(o.stderr, long+": ") {
-		t.Errorf("the file is not in %q", o.stderr)
+	if o, want := sublet("run", stream, "-g", "4", "-a", "arr="+long), long+": not an element type of arrays of kernels: float64; those are float32, "; !strings.Contains(o.stderr, want) {
+		t.Errorf("%q is not in %q", want, o.stderr)
+	}
+	if o, want := sublet("run", stream, "-g", "4", "-a", "arr=24xfloat64"), `"24xfloat64" has not an element`; !strings.Contains(o.stderr, want) {
+		t.Errorf("%q is not in %q", want, o.stderr)
 	}
 }
 
@@ -122,6 +128,12 @@ func TestParseArray(t *testing.T) {
 		{"a=0x3x2xuint16:packed", "", "packed", "0x3x2x"},
 		{"a=./7xint8", "./7xint8", "", ""},
 		{"a=xfloat32", "xfloat32", "", ""},
+		{"a=x.npy:", "x.npy", "", ""},
+		{"a=x.NPY::e=4", "x.NPY", "", ""},
+		{"a=7xint8:", "", "", "7x"},
+		{"a=7xint8::halo=2", "", "", "7x"},
+		{"a=odd:", "odd:", "", ""},
+		{"a=100xcats", "100xcats", "", ""},
 	} {
 		got, err := parseArray(c.s, map[string]bool{})
 		if err != nil {

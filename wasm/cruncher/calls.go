@@ -35,7 +35,7 @@ var coherences = map[string]cruncher.Coherence{"migrate": cruncher.Migrate, "pin
 // balancers by name.
 var balancers = map[string]func() (balance.Balancer, error){
 	"default": func() (balance.Balancer, error) { return balance.New() },
-	"legacy":  func() (balance.Balancer, error) { return balance.NewLegacy(true), nil },
+	"legacy":  func() (balance.Balancer, error) { return cruncher.LegacyBalancer(true), nil },
 }
 
 // open makes a cruncher of WGSL, a balancer, a coherence and devices. It reports the handle, the kernels and the devices.
@@ -50,10 +50,7 @@ func (s *server) open(a *arguments) work {
 		}
 		devices, err := s.devices(ctx, c, wanted.list)
 		if err == nil {
-			c.Cruncher, err = cruncher.New(devices, wgsl, cruncher.WithBalancer(b), cruncher.WithCoherence(coherence))
-		}
-		if err == nil {
-			err = ctx.Err() // nobody would close it
+			c.Cruncher, err = cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(b), cruncher.WithCoherence(coherence))
 		}
 		if err != nil {
 			return nil, errors.Join(err, c.closeDevices())

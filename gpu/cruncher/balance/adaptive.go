@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
@@ -45,7 +46,7 @@ func WithFixedCost(seconds ...float64) Option {
 //
 // An option that makes no sense is driver.ErrInvalid.
 func New(opts ...Option) (Balancer, error) {
-	b := &adaptive{smoothing: 4, probe: 32, horizon: 8, fixed: []float64{0}, loads: map[int]*load{}}
+	b := &adaptive{smoothing: 4, probe: 32, horizon: 8, fixed: []float64{0}}
 	for _, o := range opts {
 		if o != nil {
 			o(b)
@@ -69,7 +70,7 @@ type adaptive struct {
 	fixed                     []float64 // one, or one for each device
 
 	mu    sync.Mutex
-	loads map[int]*load
+	loads recent.Map[int, *load]
 }
 
 // load is the state of an id.
@@ -100,10 +101,10 @@ func (b *adaptive) Split(r Request) ([]int, error) {
 		return make([]int, r.Devices), nil
 	}
 	b.mu.Lock()
-	l := b.loads[r.ID]
+	l := b.loads.Get(r.ID)
 	if l == nil || len(l.devices) != r.Devices {
 		l = &load{devices: make([]device, r.Devices)}
-		b.loads[r.ID] = l
+		b.loads.Put(r.ID, l)
 	}
 	l.wake(alive, b.probe)
 	p := b.planner(l, r, alive, of)
@@ -182,7 +183,7 @@ func (b *adaptive) planner(l *load, r Request, alive []int, of extent) *planner 
 func (b *adaptive) Observe(id int, samples []Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.loads[id]
+	l := b.loads.Peek(id)
 	if l == nil || len(samples) != len(l.devices) {
 		return
 	}
@@ -200,7 +201,7 @@ func (b *adaptive) Observe(id int, samples []Sample) {
 func (b *adaptive) Stats(id int) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.loads[id]
+	l := b.loads.Peek(id)
 	if l == nil {
 		return Stats{}
 	}
@@ -215,5 +216,5 @@ func (b *adaptive) Stats(id int) Stats {
 func (b *adaptive) Forget(id int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.loads, id)
+	b.loads.Delete(id)
 }

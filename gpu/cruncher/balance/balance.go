@@ -11,7 +11,7 @@
 //	b.Observe(1, []balance.Sample{{Count: counts[0], Seconds: t0}, {Count: counts[1], Seconds: t1}})
 //
 // Balancers only calculate: they start nothing, wait for nothing and read no clock, so the same calls have the same
-// results. They may be used by several goroutines.
+// results. They may be used by several goroutines. Of ids they know the 1,024 that were split last.
 package balance
 
 import (

@@ -321,3 +321,21 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// TestManyIDs has a balancer see more ids than it knows at a time.
+func TestManyIDs(t *testing.T) {
+	both(t, func(t *testing.T, b Balancer) {
+		for id := range 3000 {
+			for _, id := range []int{id, 7} { // 7 is used throughout
+				if _, err := b.Split(Request{ID: id, Global: 64, Step: 1, Devices: 2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for id, want := range map[int]int{7: 3001, 0: 0, 1976: 0, 1977: 1, 2999: 1} {
+			if n := b.Stats(id).Calls; n != want {
+				t.Errorf("id %d: %d calls, want %d", id, n, want)
+			}
+		}
+	})
+}

@@ -5,6 +5,8 @@ package balance
 import (
 	"slices"
 	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
 )
 
 // NewLegacy returns the balancer of the Cekirdekler API (github.com/tugrul512bit/Cekirdekler), which gives the sequences
@@ -14,13 +16,13 @@ import (
 // It reacts slowly and stops 1.67 steps short of the optimum; [New] does neither. It takes no account of Request.Moves.
 // The original knows no devices that fail: when other devices are alive than before, it starts again among them.
 func NewLegacy(smooth bool) Balancer {
-	return &legacy{smooth: smooth, loads: map[int]*legacyLoad{}}
+	return &legacy{smooth: smooth}
 }
 
 type legacy struct {
 	smooth bool
 	mu     sync.Mutex
-	loads  map[int]*legacyLoad
+	loads  recent.Map[int, *legacyLoad]
 }
 
 // legacyLoad is the state of an id. Its slices, but for history, have an element per device that is alive.
@@ -49,10 +51,10 @@ func (b *legacy) Split(r Request) ([]int, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.loads[r.ID]
+	l := b.loads.Get(r.ID)
 	if l == nil || l.devices != r.Devices {
 		l = &legacyLoad{devices: r.Devices}
-		b.loads[r.ID] = l
+		b.loads.Put(r.ID, l)
 	}
 	global := int64(of.steps * of.step)
 	if !slices.Equal(l.alive, alive) {
@@ -177,7 +179,7 @@ func takeLargest(ranges []int64, n, step int64) {
 func (b *legacy) Observe(id int, samples []Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.loads[id]
+	l := b.loads.Peek(id)
 	if l == nil || len(samples) != l.devices {
 		return
 	}
@@ -197,7 +199,7 @@ func (b *legacy) Observe(id int, samples []Sample) {
 func (b *legacy) Stats(id int) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.loads[id]
+	l := b.loads.Peek(id)
 	if l == nil {
 		return Stats{}
 	}
@@ -212,5 +214,5 @@ func (b *legacy) Stats(id int) Stats {
 func (b *legacy) Forget(id int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.loads, id)
+	b.loads.Delete(id)
 }

@@ -117,9 +117,9 @@ func TestLegacySpeedsSwap(t *testing.T) {
 // A range that was balanced for 1:3 doubles: the largest device takes the whole difference.
 func TestLegacyOtherRange(t *testing.T) {
 	b := NewLegacy(true).(*legacy)
-	b.loads[7] = &legacyLoad{
+	b.loads.Put(7, &legacyLoad{
 		devices: 2, alive: []int{0, 1}, ranges: []int64{256, 768}, ms: []float64{5, 5}, rates: make([]float64, 2),
-	}
+	})
 	if got, err := b.Split(Request{ID: 7, Global: 2048, Step: 64, Devices: 2}); err != nil || !slices.Equal(got, []int{320, 1728}) {
 		t.Error(got, err)
 	}
@@ -130,9 +130,9 @@ func TestLegacyZeroRange(t *testing.T) {
 	const global = 1 << 20
 	for ms, want := range map[float64]int{1: 0, 10: 1024, 100: 9984} {
 		b := NewLegacy(false).(*legacy)
-		b.loads[0] = &legacyLoad{
+		b.loads.Put(0, &legacyLoad{
 			devices: 2, alive: []int{0, 1}, ranges: []int64{0, global}, ms: []float64{3, 3}, rates: make([]float64, 2),
-		}
+		})
 		b.Observe(0, []Sample{{}, {global, ms / 1000}})
 		got, err := b.Split(Request{Global: global, Step: 256, Devices: 2})
 		if err != nil || !slices.Equal(got, []int{want, global - want}) {

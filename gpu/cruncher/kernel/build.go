@@ -39,6 +39,7 @@ func (s *Source) Build(kernel string, arrays []Decl, scalars []Scalar, local [3]
 	if err != nil {
 		return nil, err
 	}
+	b.findWrites()
 	return b.p, nil
 }
 

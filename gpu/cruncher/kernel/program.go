@@ -46,6 +46,8 @@ type Array struct {
 	// Unit is how many bytes the kernel's index counts: 4 for widened, packed and atomic arrays, the element's size
 	// otherwise, or the size of a struct with its padding.
 	Unit int
+	// Written is whether the kernel may change it, as far as its text tells: a kernel that takes its address may.
+	Written bool
 }
 
 // field is a place in the parameter block.
