@@ -120,6 +120,7 @@ web/node_modules: web/package-lock.json
 
 .PHONY: bench
 bench: setup-run ## Run the benchmarks; packages, pattern and count choose.
+	@mkdir -p .cache
 	go test -run '^$$' -bench '$(or $(pattern),.)' -count $(or $(count),1) $(or $(packages),./...) | tee .cache/bench.txt
 	go run $(benchstat) .cache/bench.txt
 

@@ -53,6 +53,10 @@ var (
 	ErrNil   = driver.NewSentinel("ErrNil", "nil memory")
 	ErrShort = driver.NewSentinel("ErrShort", "memory too short")
 	ErrSize  = driver.NewSentinel("ErrSize", "impossible size")
+	// What packages matrix and ndarray say of layouts, so that one name is one error.
+	ErrShape  = driver.NewSentinel("ErrShape", "dimension mismatch")
+	ErrIndex  = driver.NewSentinel("ErrIndex", "index out of range")
+	ErrStride = driver.NewSentinel("ErrStride", "impossible stride or offset")
 	// ErrUnsynced: memory larger than the device's largest buffer, a part of which kernels wrote, is used in a part that
 	// overlaps the first. Sync it before.
 	ErrUnsynced = driver.NewSentinel("ErrUnsynced", "results overlap that were not synced")

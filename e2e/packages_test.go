@@ -9,18 +9,18 @@ import (
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 )
 
-// The layers above the driver run their own tests in the page, on WebGPU and on the oracle.
+// The layers above the driver run their own tests in the page, on WebGPU and on the oracle. They leave out the examples, whose
+// output a page cannot capture.
 
-func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu") }
+func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu", "-test.run=^Test") }
 
 // TestKernel leaves out the fuzzing, for which a page has no files.
 func TestKernel(t *testing.T) {
 	chrome.Build(t, "./gpu/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
-func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer") }
+func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer", "-test.run=^Test") }
 
-// TestArrays leaves out the examples, as TestMatrix does.
 func TestArrays(t *testing.T) {
 	chrome.Build(t, "./buffer/ndarray").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
@@ -37,12 +37,10 @@ func TestTaskGraphs(t *testing.T) {
 	chrome.Build(t, "./gpu/graph/pipelines").Run(t, chrome.Options{Args: []string{"-test.run=^Test(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"}})
 }
 
-// TestGraph leaves out the examples, too.
 func TestGraph(t *testing.T) {
 	chrome.Build(t, "./gpu/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
-// TestMatrix leaves out the examples, whose output a page cannot capture.
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{
 		Args: []string{"-test.run=^Test"}, Env: map[string]string{"SUBLET_TEST_FEW": "1"}, Timeout: 10 * time.Minute,

@@ -15,7 +15,8 @@ import (
 type (
 	// Host is memory of the CPU's side: Go bytes, or a typed array of JavaScript.
 	Host = driver.Host
-	// Transfer describes rows of bytes to copy from a buffer; its Buffer field is filled in by [Buffer.Read].
+	// Transfer describes rows of bytes to copy from a buffer: Count of them, of Width bytes and Pitch bytes apart, from Offset on
+	// to HostOffset of Host. A plain copy has Count 1. Its Buffer field is filled in by [Buffer.Read].
 	Transfer = driver.Transfer
 )
 

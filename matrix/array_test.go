@@ -241,3 +241,15 @@ func ExampleFromArray() {
 	// <nil>
 	// [1 2 3 4 67 78 91 106] <nil>
 }
+
+// TestSameErrors: an array's error is the matrix's of the same name.
+func TestSameErrors(t *testing.T) {
+	for name, pair := range map[string][2]error{
+		"ErrShape": {ndarray.ErrShape, matrix.ErrShape}, "ErrIndex": {ndarray.ErrIndex, matrix.ErrIndex},
+		"ErrStride": {ndarray.ErrStride, matrix.ErrStride}, "ErrShort": {ndarray.ErrShort, matrix.ErrShort},
+	} {
+		if !errors.Is(pair[0], pair[1]) || gpu.Code(pair[0]) != name {
+			t.Errorf("%s: %v and %v", name, pair[0], pair[1])
+		}
+	}
+}

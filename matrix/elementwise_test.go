@@ -3,6 +3,8 @@
 package matrix_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -68,6 +70,41 @@ func TestUnary(t *testing.T) {
 			}
 			check(t, a.Close())
 		}
+	})
+}
+
+// readable is a matrix or an expression.
+type readable interface {
+	Read(context.Context) ([]float32, error)
+}
+
+// TestScalars has the functions of a matrix and a number, and those that only views and choices use.
+func TestScalars(t *testing.T) {
+	x := []float32{-3, -0.5, 0, 0.5, 1, 8}
+	cases := []struct {
+		name string
+		expr func(*dense) readable
+		want []float64
+	}{
+		{"Scale", func(a *dense) readable { return matrix.Scale(2, a) }, []float64{-6, -1, 0, 1, 2, 16}},
+		{"AddScalar", func(a *dense) readable { return matrix.AddScalar(a, 2) }, []float64{-1, 1.5, 2, 2.5, 3, 10}},
+		{"DivScalar", func(a *dense) readable { return matrix.DivScalar(a, 2) }, []float64{-1.5, -.25, 0, .25, .5, 4}},
+		{"ScalarSub", func(a *dense) readable { return matrix.ScalarSub(1, a) }, []float64{4, 1.5, 1, .5, 0, -7}},
+		{"ScalarDiv", func(a *dense) readable { return matrix.ScalarDiv(8, a).Clamp(-100, 100) }, []float64{-8. / 3, -16, 100, 16, 8, 1}},
+		{"MinScalar", func(a *dense) readable { return matrix.MinScalar(a, .25) }, []float64{-3, -.5, 0, .25, .25, .25}},
+		{"MaxScalar", func(a *dense) readable { return matrix.MaxScalar(a, .25) }, []float64{.25, .25, .25, .5, 1, 8}},
+		{"Not", func(a *dense) readable { return matrix.Not(a) }, []float64{0, 0, 1, 0, 0, 0}},
+		{"RowSlice", func(a *dense) readable { return a.RowSlice(1, 1) }, []float64{.5, 1, 8}},
+	}
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 3, x))
+		for _, c := range cases {
+			near(t, c.name, must[[]float32](t)(c.expr(a).Read(background)), c.want, 3)
+		}
+		b := must[*dense](t)(matrix.New[float32](dev, 0, 0))
+		check(t, b.Copy(a))
+		near(t, "Copy", must[[]float32](t)(b.Read(background)), float64s(x), 0)
+		check(t, errors.Join(a.Close(), b.Close()))
 	})
 }
 

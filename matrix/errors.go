@@ -13,9 +13,6 @@ import (
 // The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
 // buffer that reach the caller have a second name here.
 var (
-	ErrShape          = driver.NewSentinel("ErrShape", "dimension mismatch")
-	ErrIndex          = driver.NewSentinel("ErrIndex", "index out of range")
-	ErrStride         = driver.NewSentinel("ErrStride", "impossible stride or offset")
 	ErrAlignment      = driver.NewSentinel("ErrAlignment", "not aligned")
 	ErrCapacity       = driver.NewSentinel("ErrCapacity", "stride too small for padding")
 	ErrExternalResize = driver.NewSentinel("ErrExternalResize", "external memory cannot be resized")
@@ -23,6 +20,9 @@ var (
 	ErrSyntax         = driver.NewSentinel("ErrSyntax", "malformed expression")
 	ErrName           = driver.NewSentinel("ErrName", "unknown name")
 
+	ErrShape       = buffer.ErrShape
+	ErrIndex       = buffer.ErrIndex
+	ErrStride      = buffer.ErrStride
 	ErrNil         = buffer.ErrNil
 	ErrShort       = buffer.ErrShort
 	ErrSize        = buffer.ErrSize

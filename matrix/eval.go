@@ -15,11 +15,12 @@ import (
 )
 
 // Eval reads an expression in Go's syntax. Names stand for the matrices of vars; * is the matrix product and % the
-// element-wise one; + - / and comparisons work element by element; numbers stand for themselves, and a number times a
-// matrix scales it. T(A) and A.T are the transpose. Functions: neg abs sign floor ceil round trunc square sqrt exp log
-// sin cos tanh sigmoid relu recip, min max pow, clamp(A, lo, hi), where(C, A, B), sum sumrows sumcols maxall maxrows
-// maxcols minall minrows mincols prod mean, softmax logsoftmax, fill(r, c, v), slice(A, i, k, j, l), row(A, i) and
-// col(A, j).
+// element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
+// and a number times a matrix scales it. T(A) and A.T are the transpose. Functions: neg abs sign floor ceil round trunc
+// square sqrt exp log sin cos tanh sigmoid relu recip, min max pow, clamp(A, lo, hi), where(C, A, B), sum sumrows sumcols
+// maxall maxrows maxcols minall minrows mincols prod mean, softmax logsoftmax, fill(r, c, v), slice(A, i, k, j, l),
+// row(A, i) and col(A, j). The operators have names, too: matmul is *, mul is %, and there are add sub div, equal notequal
+// less lessequal greater greaterequal, and or not. The case of a function's name does not matter.
 //
 // A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
 // Err, and name the place in the text.

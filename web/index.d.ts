@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// <reference lib="esnext.disposable" />
+
 /**
  * Sublet does matrix mathematics on the GPU in memory that you already own.
  *
@@ -21,6 +23,12 @@
  *
  * @packageDocumentation
  */
+
+declare global {
+  // These merge with the declarations of WebGPU, the compiler's or those of @webgpu/types. A program that has neither gets by.
+  interface GPUDevice {}
+  interface GPUBuffer {}
+}
 
 /** An element type. Arithmetic on float16 is done in float32. */
 export type DType = "float32" | "int32" | "uint32" | "float16";

@@ -14,15 +14,15 @@ import (
 // The errors of this package. Compare with errors.Is; all but [PrecisionError] come wrapped in a [gpu.OpError]. Those of
 // packages gpu and buffer that reach the caller have a second name here.
 var (
-	ErrShape     = driver.NewSentinel("ErrShape", "dimension mismatch")
-	ErrIndex     = driver.NewSentinel("ErrIndex", "index out of range")
-	ErrStride    = driver.NewSentinel("ErrStride", "impossible stride or offset")
 	ErrType      = driver.NewSentinel("ErrType", "element type that is not possible here")
 	ErrLength    = driver.NewSentinel("ErrLength", "sizes in bytes differ")
 	ErrValue     = driver.NewSentinel("ErrValue", "value that the element type does not have")
 	ErrPrecision = driver.NewSentinel("ErrPrecision", "value beyond the precision")
 	ErrName      = driver.NewSentinel("ErrName", "unknown name")
 
+	ErrShape    = buffer.ErrShape
+	ErrIndex    = buffer.ErrIndex
+	ErrStride   = buffer.ErrStride
 	ErrNil      = buffer.ErrNil
 	ErrShort    = buffer.ErrShort
 	ErrSize     = buffer.ErrSize

@@ -34,7 +34,7 @@ func (g *Graph) dot() string {
 			from = node(c.from.port)
 		default:
 			from = "in" + itoa(i)
-			s.WriteString("\t" + from + " [shape=cds, label=\"" + quoted(c.name) + "\"];\n")
+			s.WriteString("\t" + from + " [shape=cds, label=\"" + quoted(strings.TrimSuffix(c.name, "-"+c.to.Name())) + "\"];\n")
 		}
 		if c.to != nil {
 			to = node(c.to)

@@ -4,6 +4,9 @@ package graph
 
 import "time"
 
+// Grace is how long Teardown waits at the most.
+const Grace = grace
+
 // WithClock gives a graph another clock.
 func WithClock(clock func() time.Duration) Option {
 	return func(c *config) error { c.clock = clock; return nil }

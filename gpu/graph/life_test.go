@@ -72,8 +72,14 @@ func TestStopWithBlocksInside(t *testing.T) {
 	})
 }
 
+// hang is what no Teardown takes, however busy the machine is. That it waits for a second at the most is [graph.Grace].
+const hang = 30 * time.Second
+
 // Teardown sets everybody free who waits, from any phase and within a second, and the graph can run again afterwards.
 func TestTeardown(t *testing.T) {
+	if graph.Grace >= time.Second {
+		t.Errorf("it waits for %v", graph.Grace)
+	}
 	everywhere(t, func(r *rig) {
 		in, out := r.chain(2, graph.Capacity(1))
 		mine := 0
@@ -81,7 +87,7 @@ func TestTeardown(t *testing.T) {
 			r.t.Helper()
 			begin := time.Now()
 			check(r.t, r.Teardown())
-			if took := time.Since(begin); took > time.Second {
+			if took := time.Since(begin); took > hang {
 				r.t.Errorf("%s: %v", what, took)
 			}
 			if n := r.Stats().Blocks; n != mine {
@@ -184,7 +190,7 @@ func TestTeardownOfRunningTasks(t *testing.T) {
 	isError(t, r.Run(r.ctx), graph.ErrBusy)
 	begin := time.Now()
 	isError(t, r.Teardown(), graph.ErrBusy)
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > hang {
 		t.Errorf("%v", took)
 	}
 	isError(t, r.Run(r.ctx), graph.ErrBusy)

@@ -33,7 +33,7 @@ func TestDOT(t *testing.T) {
 	for _, want := range []string{
 		"digraph graph_ {", `task0 [label="{{<p0> x}|odd \"name\" \{a\|b\}\n\nexpr|{<p1> y|<p2> z\<\>}}"];`,
 		`task0:p1 -> task1:p0 [label="0/7 CLOSE_ON_EOF control"];`, `[label="initializer", style=dashed]`, `[label="devnull", style=dotted]`,
-		`[shape=cds, label="out"]`, "}\n",
+		`[shape=cds, label="in"]`, `[shape=cds, label="out"]`, "}\n",
 	} {
 		if !strings.Contains(s.String(), want) {
 			t.Errorf("no %s in\n%s", want, s.String())

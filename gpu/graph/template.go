@@ -159,7 +159,7 @@ func (t *Template) rowsOf(size int) (int, error) {
 	case t.records && row > 0 && size >= 0 && size%row == 0:
 		return size / row, nil
 	}
-	return 0, fail("rows", ErrTemplate, itoa(size), " bytes in a block of ", t.name)
+	return 0, fail("Template", ErrTemplate, itoa(size), " bytes in a block of ", t.name)
 }
 
 // agrees reports whether blocks of u may go where those of t do.

@@ -68,7 +68,7 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 			return err
 		}
 	}
-	devices, opts, closeAll, err := a.open(ctx)
+	devices, opts, closeAll, err := a.open(ctx, true)
 	if err != nil {
 		return err
 	}

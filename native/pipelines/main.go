@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	a := &app{out: stdout}
 	if err := cli.Execute(a.root(), args, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "pipelines: "+cli.OneLine(err.Error()))
+		fmt.Fprintln(stderr, "pipelines: "+strings.TrimPrefix(cli.OneLine(err.Error()), "pipelines: "))
 		return 1
 	}
 	return 0
@@ -103,6 +104,11 @@ func (a *app) options() ([]graph.Option, error) {
 	if a.trace != "" {
 		opts = append(opts, graph.WithTrace(traced))
 	}
+	for _, path := range []string{a.trace, a.dot} { // written last: better to fail first
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+	}
 	return opts, nil
 }
 
@@ -110,8 +116,8 @@ func (a *app) options() ([]graph.Option, error) {
 const maxDevices = 32
 
 // open opens the devices and makes the options of a graph. The oracle in Go compiles no kernels, so it is only used if
-// somebody asks for it.
-func (a *app) open(ctx context.Context) (devices []*gpu.Device, opts []graph.Option, closeAll func(), err error) {
+// somebody asks for it, and not for wgsl.
+func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, opts []graph.Option, closeAll func(), err error) {
 	if opts, err = a.options(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -119,7 +125,7 @@ func (a *app) open(ctx context.Context) (devices []*gpu.Device, opts []graph.Opt
 		return nil, nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
 	}
 	s, named := cli.Select(ctx, a.driver, a.adapter)
-	if !named {
+	if !named || wgsl {
 		s = s.Kernels()
 	}
 	adapters, err := s.Adapters()

@@ -67,18 +67,21 @@ func (a *app) train(ctx context.Context, j trainJob) error {
 	if j.epochs < 1 || j.epochs > 1<<20 {
 		return fmt.Errorf("--epochs %d: %w", j.epochs, gpu.ErrInvalid)
 	}
+	if j.batch < 1 || j.hidden < 1 { // 0 is the default's name in the configuration, and no number of examples
+		return fmt.Errorf("--batch %d --hidden %d: %w: want 1 or more", j.batch, j.hidden, gpu.ErrInvalid)
+	}
 	all, err := j.load()
 	if err != nil {
 		return err
 	}
 	data, rest := all.Split(10)
-	devices, opts, closeAll, err := a.open(ctx)
+	devices, opts, closeAll, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	c := pipelines.TrainConfig{
-		Data: data, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed, InFlight: a.flight, SaveEvery: data.Len() / max(j.batch, 1),
+		Data: data, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed, InFlight: a.flight, SaveEvery: data.Len() / j.batch,
 	}
 	t, err := pipelines.NewTrain(devices, c, opts...)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 const typesHelp = `
 Files are NumPy's .npy. Elements are float32, float16, int32 or uint32, the same in all files; --cast converts other
 types and mixtures to float32. An array of one dimension is a row, one without dimensions is a 1x1 matrix. Either order
-of elements is read; results are written row by row. Without -o the result is printed.
+of elements is read; results are written row by row. Without -o the result is printed, of a large one the corners; --json
+prints no elements.
 
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
 compilation of kernels count, files do not.`
@@ -44,7 +45,17 @@ func (a *app) evalCommand() *cobra.Command {
 		Use:   "eval EXPR -i NAME=FILE...",
 		Short: "Evaluate an expression of matrices",
 		Long: `Evaluate an expression of matrices. Its grammar is that of a Go expression: * is the matrix product, % the
-element-wise product, + - / work element by element, and functions go by their names.
+element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
+T(A) or A.T is the transpose. The functions:
+
+  exp log sqrt square sin cos tanh sigmoid relu abs neg sign recip floor ceil round trunc
+  min(A, B) max(A, B) pow(A, B) clamp(A, lo, hi) where(C, A, B)
+  sum prod mean maxall minall                 of all elements
+  sumrows maxrows minrows                     of each row, a column
+  sumcols maxcols mincols                     of each column, a row
+  softmax logsoftmax                          of each row
+  slice(A, i, k, j, l) row(A, i) col(A, j)    rows i to k-1, columns j to l-1, counted from 0; A is a name
+  fill(rows, columns, value)
 ` + typesHelp,
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,

@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"runtime/debug"
@@ -34,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if !a.started {
+	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		err = usage(err)
 	}
 	a.json = a.json || asksJSON(args)
@@ -54,19 +55,17 @@ func quietDrivers() {
 // app is one invocation of the command.
 type app struct {
 	out, err        io.Writer
-	started         bool // the arguments were right and a command ran
 	json            bool
 	driver, adapter string
 }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:              "sublet",
-		Short:            "Matrix mathematics on the GPU over .npy files",
-		Version:          version(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
+		Use:           "sublet",
+		Short:         "Matrix mathematics on the GPU over .npy files",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("sublet {{.Version}}\n")
 	flags := root.PersistentFlags()

@@ -5,10 +5,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -349,6 +351,40 @@ func fails(t *testing.T, cases map[string]failing) {
 				t.Errorf("status %d, %+v, want code %s; standard error %q", asJSON.status, f, c.code, asJSON.stderr)
 			}
 		})
+	}
+}
+
+// Whoever calls the command in a wrong way is told how to call it.
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"mul a.npy":     "usage: sublet mul A.npy B.npy",
+		"mul --bogus":   "usage: sublet mul A.npy B.npy",
+		"params list":   "usage: sublet params list FILE",
+		"mull":          "mul; see sublet --help",
+		"params delete": "see sublet params --help",
+	} {
+		if o := sublet(strings.Fields(args)...); o.status != 1 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v, want %q", args, o, want)
+		}
+	}
+}
+
+// Every function that the help names is one.
+func TestHelpFunctions(t *testing.T) {
+	_, text, _ := strings.Cut(must(t, "eval", "--help"), "The functions:\n\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	var names []string
+	for line := range strings.Lines(text) {
+		list, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
+		names = append(names, strings.Fields(regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(list, ""))...)
+	}
+	if len(names) < 39 {
+		t.Errorf("%q", names)
+	}
+	for _, name := range names {
+		if err := matrix.Eval[float32](name+"()", nil).Err(); !errors.Is(err, matrix.ErrSyntax) { // a function, without its arguments
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ async function main() {
   let gpu;
   try {
     gpu = await init();
-    showAdapter(gpu.info);
+    showAdapter(gpu.info, 'no WebGPU: nothing here compiles kernels');
     const all = await gpu.cruncher(text.value);
     offer(all.devices.length);
     all.close();

@@ -95,6 +95,10 @@ class Demo {
       file.value = '';
       this.#show(undefined, 'Open image');
     });
+    if (program.info.driver === 'cpu') { // which compiles none of the edges' kernels
+      $('choose-edges').hidden = true;
+      this.choose('train');
+    }
     const redraw = () => this.redraw();
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
     addEventListener('resize', redraw);

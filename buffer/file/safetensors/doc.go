@@ -3,9 +3,13 @@
 // Package safetensors reads and writes files of named tensors in the safetensors format.
 //
 //	r, err := safetensors.NewReader(file)
-//	for h, err := r.Next(); err == nil; h, err = r.Next() {
-//		data := io.LimitReader(r, h.Size)
-//		...
+//	for {
+//		h, err := r.Next()
+//		if err == io.EOF {
+//			break
+//		}
+//		data := make([]byte, h.Size) // or read it in parts
+//		_, err = io.ReadFull(r, data)
 //	}
 //
 // A file is the length of a header, the header, which is JSON, and the data. The header is held in memory; the data are

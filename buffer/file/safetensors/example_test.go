@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package safetensors_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
+)
+
+// A file of two tensors, written and read again as streams.
+func Example() {
+	headers := []file.Header{
+		{Name: "bias", Type: dtype.Uint8, Shape: []int64{3}},
+		{Name: "weight", Type: dtype.Float16, Shape: []int64{1, 2}},
+	}
+	safetensors.Sort(headers) // larger elements first, as the reference writes them
+	var f bytes.Buffer
+	w, err := safetensors.NewWriter(&f, headers, safetensors.Metadata(map[string]string{"format": "pt"}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := w.Write([]byte{0, 0x3c, 0, 0x40 /* and */, 7, 8, 9}); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := safetensors.NewReader(&f)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		fmt.Println(h.Name, h.Type, h.Shape, data, err)
+	}
+	// Output:
+	// weight float16 [1 2] [0 60 0 64] <nil>
+	// bias uint8 [3] [7 8 9] <nil>
+}
