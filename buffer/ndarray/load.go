@@ -34,7 +34,8 @@ func Format(opts ...params.Option) LoadOption {
 const (
 	pieceSize   = 1 << 20 // what is read or written at a time
 	mappedPiece = 2 << 20 // what is mapped at a time
-	provenMax   = 1 << 20 // what is read before memory is taken for all that a header claims
+	trusted     = 8 << 20 // what memory is taken for because a header claims it
+	provenSize  = 1 << 20 // what is read before memory is taken for more
 )
 
 type loader struct {
@@ -155,11 +156,11 @@ func (l *loader) mapped(ctx context.Context, b *buffer.Buffer) error {
 
 // prove reads so much of a large tensor that a short stream which claims to be long takes no memory.
 func (l *loader) prove(ctx context.Context, size int) error {
-	if size <= provenMax {
+	if size <= trusted {
 		return nil
 	}
 	if l.proof == nil {
-		l.proof = make([]byte, provenMax)
+		l.proof = make([]byte, provenSize)
 	}
 	if err := l.full(ctx, l.proof); err != nil {
 		return err
