@@ -63,7 +63,7 @@ func ExampleBuffer_Patch() {
 		log.Fatal(err)
 	}
 	err = b.View(ctx, buffer.Region{Width: 8, Pitch: 8, Count: 1}, func(data []byte) error {
-		fmt.Println(data)
+		fmt.Printf("%d\n", data)
 		return nil
 	})
 	fmt.Println(err)

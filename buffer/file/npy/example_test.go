@@ -57,7 +57,7 @@ func ExampleNewZipReader() {
 	}
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func ExampleNewZipReader() {
 		if _, err := io.ReadFull(r, data); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(h.Name, h.Type, h.Shape, data)
+		fmt.Printf("%s %v %d %d\n", h.Name, h.Type, h.Shape, data)
 	}
 	// Output:
 	// labels uint8 [4] [0 1 1 0]

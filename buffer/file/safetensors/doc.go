@@ -5,7 +5,7 @@
 //	r, err := safetensors.NewReader(file)
 //	for {
 //		h, err := r.Next()
-//		if err == io.EOF {
+//		if errors.Is(err, io.EOF) {
 //			break
 //		}
 //		data := make([]byte, h.Size) // or read it in parts

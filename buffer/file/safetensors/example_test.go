@@ -4,6 +4,7 @@ package safetensors_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -38,14 +39,14 @@ func Example() {
 	}
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			log.Fatal(err)
 		}
 		data, err := io.ReadAll(r)
-		fmt.Println(h.Name, h.Type, h.Shape, data, err)
+		fmt.Printf("%s %v %d %d %v\n", h.Name, h.Type, h.Shape, data, err)
 	}
 	// Output:
 	// weight float16 [1 2] [0 60 0 64] <nil>
