@@ -8,22 +8,12 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = devtest.Check
 
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+func must[T any](t testing.TB) func(T, error) T { return devtest.Must[T](t) }
 
 // openDevices opens devices of the best adapter, several times the same.
 func openDevices(t testing.TB, n int, opts ...gpu.Option) []*gpu.Device {

@@ -5,32 +5,20 @@ package graph_test
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/graph"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = devtest.Check
 
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+func must[T any](t testing.TB) func(T, error) T { return devtest.Must[T](t) }
 
 func isError(t testing.TB, err, want error) {
 	t.Helper()
@@ -58,13 +46,7 @@ var setups = []setup{
 // wgsl stands for the driver whose devices compile WGSL.
 const wgsl = "wgsl"
 
-// linked are the drivers that the tests run on: all that are linked, or those of SUBLET_TEST_DRIVERS.
-func linked() []string {
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		return strings.Split(s, ",")
-	}
-	return gpu.Drivers()
-}
+var linked = devtest.Drivers
 
 // possible returns the names of drivers, and whether all are there.
 func possible(drivers ...string) (names []string, ok bool) {

@@ -11,14 +11,10 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = devtest.Check
 
 // onDevices runs a test on a device of each driver that compiles WGSL. There must be one.
 func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {

@@ -4,23 +4,17 @@ package pipelines_test
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/graph"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = devtest.Check
 
 func isError(t testing.TB, err, want error) {
 	t.Helper()
@@ -29,13 +23,7 @@ func isError(t testing.TB, err, want error) {
 	}
 }
 
-// linked are the drivers that the tests run on: all that are linked, or those of SUBLET_TEST_DRIVERS.
-func linked() []string {
-	if s := os.Getenv("SUBLET_TEST_DRIVERS"); s != "" {
-		return strings.Split(s, ",")
-	}
-	return gpu.Drivers()
-}
+var linked = devtest.Drivers
 
 // compiles returns the driver whose devices compile WGSL.
 func compiles(t testing.TB) string {
