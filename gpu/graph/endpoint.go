@@ -98,7 +98,9 @@ func (in *Input) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-over:
-		return fail("Push", ErrTornDown)
+		in.g.lock()
+		defer in.g.unlock()
+		return fail("Push", in.g.because(ErrTornDown))
 	}
 }
 
@@ -150,7 +152,7 @@ func (g *Graph) roomFor(ctx context.Context, src *source) error {
 func (g *Graph) accepts(epoch uint64) error {
 	switch {
 	case g.epoch != epoch || g.state >= TearingDown:
-		return fail("Push", ErrTornDown)
+		return fail("Push", g.because(ErrTornDown))
 	case g.state == Building:
 		return fail("Push", ErrState, "the graph is not finalized")
 	case g.stopped || g.state == Quiescing:
@@ -200,7 +202,7 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	err := g.await(ctx, &o.c.filled, func() (bool, error) {
 		switch {
 		case g.epoch != epoch || g.state >= TearingDown:
-			return false, fail(op, ErrTornDown)
+			return false, fail(op, g.because(ErrTornDown))
 		case o.c.ready():
 			return true, nil
 		case g.stopped:

@@ -45,4 +45,18 @@ func fail(op string, err error, detail ...string) error {
 	return driver.Fail("graph: "+op, err, detail...)
 }
 
+// ended is an error of a graph that was torn down because the context of its Run ended: both errors at once.
+type ended struct{ err, cause error }
+
+func (e ended) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e ended) Unwrap() []error { return []error{e.err, e.cause} }
+
+// because adds why the graph was torn down, if its caller did not ask for that.
+func (g *Graph) because(err error) error {
+	if g.cause == nil {
+		return err
+	}
+	return ended{err, g.cause}
+}
+
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -44,6 +44,7 @@ type Graph struct {
 	stopped  bool
 	stepping bool
 	over     chan struct{} // closed by Teardown
+	cause    error         // of the last teardown, nil after a call of Teardown
 	quiet    bell          // something may have come to its end
 	ready    lanes
 	started  uint64 // dispatches ever

@@ -51,9 +51,9 @@ type run struct {
 // insideKey marks the context of dispatches.
 type insideKey struct{}
 
-// Run starts the graph and returns. When ctx ends, the graph is torn down. In the deterministic mode it runs what there is to
-// run before it returns. A graph that was stopped goes on where it was; one that was torn down starts afresh, and sticky
-// and permanent blocks have to be set again.
+// Run starts the graph and returns. When ctx ends, the graph is torn down: Push, Pull and Stop then return ctx's error beside
+// their own. In the deterministic mode it runs what there is to run before it returns. A graph that was stopped goes on where it
+// was; one that was torn down starts afresh, and sticky and permanent blocks have to be set again.
 func (g *Graph) Run(ctx context.Context) error {
 	const op = "Run"
 	if g.unmade() || ctx == nil {
@@ -98,7 +98,7 @@ func (g *Graph) start(ctx context.Context) {
 		}
 	}
 	g.run = r
-	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r) })
+	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r, ctx.Err()) })
 	now := g.now()
 	g.each(func(t *Task) bool { // did not wait for a worker while there was none
 		t.since = now
@@ -136,13 +136,15 @@ func (g *Graph) Stop(ctx context.Context) error {
 	case Quiescing:
 	case Runnable:
 		return nil
+	case TearingDown, TornDown:
+		return fail(op, g.because(ErrState), "the graph is ", g.state.String())
 	default:
 		return fail(op, ErrState, "the graph is ", g.state.String())
 	}
 	r, epoch := g.run, g.epoch
 	err := g.await(ctx, &g.quiet, func() (bool, error) {
 		if g.epoch != epoch {
-			return false, fail(op, ErrTornDown)
+			return false, fail(op, g.because(ErrTornDown))
 		}
 		return g.run != r || g.inflight == 0 && g.releasing.Load() == 0 && !g.startable(), nil
 	})
@@ -194,11 +196,11 @@ func (g *Graph) Teardown() error {
 	if g.unmade() {
 		return fail("Teardown", gpu.ErrInvalid, "nil graph")
 	}
-	return g.teardown(nil)
+	return g.teardown(nil, nil)
 }
 
 // teardown ends everything, or only if the run is still the given one.
-func (g *Graph) teardown(only *run) error {
+func (g *Graph) teardown(only *run, cause error) error {
 	g.lock()
 	if only != nil && g.run != only {
 		g.unlock()
@@ -206,7 +208,7 @@ func (g *Graph) teardown(only *run) error {
 	}
 	first := g.state < TearingDown
 	if first {
-		g.state = TearingDown
+		g.state, g.cause = TearingDown, cause
 		g.watched.Store(true)
 		g.epoch++
 		g.end()

@@ -143,17 +143,28 @@ func TestContext(t *testing.T) {
 		errs := make(chan error)
 		go func() { _, err := out.Pull(context.Background()); errs <- err }()
 		cancel()
-		isError(r.t, <-errs, graph.ErrTornDown)
+		err := <-errs
+		isError(r.t, err, graph.ErrTornDown)
+		isError(r.t, err, context.Canceled)
 		check(r.t, r.Teardown())
 		isError(r.t, r.Run(ctx), context.Canceled)
+		_, err = out.Pull(r.ctx)
+		isError(r.t, err, context.Canceled)
+		err = r.Stop(r.ctx)
+		isError(r.t, err, graph.ErrState)
+		isError(r.t, err, context.Canceled)
 
 		ctx, cancel = context.WithCancel(r.ctx)
 		cancel()
-		_, err := out.Pull(ctx)
+		_, err = out.Pull(ctx)
 		isError(r.t, err, graph.ErrTornDown)
 		check(r.t, r.Run(r.ctx))
 		_, err = out.Pull(ctx)
 		isError(r.t, err, context.Canceled)
+		check(r.t, r.Teardown())
+		if _, err = out.Pull(r.ctx); errors.Is(err, context.Canceled) {
+			r.t.Errorf("%v after a call of Teardown", err)
+		}
 	})
 }
 

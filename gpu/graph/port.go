@@ -198,7 +198,7 @@ func (p *Port) pin(op string, b *Block, permanent bool) error {
 	g.lock()
 	defer g.unlock()
 	if g.state == TearingDown {
-		return fail(op, ErrTornDown)
+		return fail(op, g.because(ErrTornDown))
 	}
 	if permanent {
 		g.drop(p.pinned)

@@ -47,7 +47,7 @@ func stream(
 	if err == nil {
 		err = g.Stop(ctx)
 	}
-	if err != nil && !errors.Is(err, graph.ErrState) {
+	if err != nil {
 		_ = g.Teardown() // the first error tells more
 	}
 	return err
