@@ -168,7 +168,7 @@ func (m *Dense[T]) Fill(v T) error {
 }
 
 // Zero sets every element to 0.
-func (m *Dense[T]) Zero() error { return m.Fill(0) }
+func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
 func (m *Dense[T]) Clone() (*Dense[T], error) {

@@ -70,7 +70,7 @@ func (b *builder) storeClass() fuse.Class {
 
 func (b *builder) loadClass(ld load) fuse.Class {
 	p := ld.l.place(b.rows, b.cols)
-	vec := ld.m.vectors()
+	vec := ld.m.vectors() && !b.words() // which would have to begin at multiples of four
 	switch {
 	case p.Col == 0 && b.cols > 1:
 		return fuse.Column

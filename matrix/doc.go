@@ -48,5 +48,6 @@
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
 // satisfy |c - exact| <= k * 2^-24 * sum |a||b|. exp, log, tanh and sigmoid are within a few units in the last place on
 // every device: they are computed with the library's own polynomials, after Cephes, since WGSL promises less. Half
-// matrices are computed in float32 and rounded when stored.
+// matrices are computed in float32 and rounded when stored. A [Half] is no number of Go's: [ToHalf] makes scalars, and with
+// [HalfSlice] memory can be wrapped in which float16 are integers.
 package matrix

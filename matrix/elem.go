@@ -5,19 +5,27 @@ package matrix
 import (
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
 )
 
-// Half is the bits of an IEEE 754 binary16 number. Matrices of it take half the memory of float32; arithmetic on them is
-// done in float32.
-type Half uint16
+// Half is an IEEE 754 binary16 number. Matrices of it take half the memory of float32; arithmetic on them is done in float32.
+// Scalars are made with [ToHalf]: Scale(ToHalf(2), m). Two are == if their bits are; see [dtype.Half].
+type Half = dtype.Half
 
-// ToHalf rounds to the nearest Half, ties to even.
-func ToHalf(f float32) Half { return Half(fuse.FloatToHalf(f)) }
+// ToHalf rounds to the nearest Half, ties to even. Beyond 65504, from 65520 on, that is infinite.
+func ToHalf(f float32) Half { return dtype.ToHalf(f) }
 
-// Float32 returns the number.
-func (h Half) Float32() float32 { return fuse.HalfToFloat(uint16(h)) }
+// HalfFromBits returns the Half of these bits.
+func HalfFromBits(bits uint16) Half { return dtype.HalfFromBits(bits) }
+
+// HalfSlice is a slice of bits as Halfs, for [Wrap] and [FromSlice]: of the same memory, nothing is copied. It takes []uint16
+// and slices of types such as Float16 of github.com/x448/float16.
+func HalfSlice[B ~uint16](bits []B) []Half { return dtype.HalfSlice(bits) }
+
+// HalfBits is the inverse of [HalfSlice]: the same memory as integers, as in HalfBits[uint16](h).
+func HalfBits[B ~uint16](h []Half) []B { return dtype.HalfBits[B](h) }
 
 // Elem is the constraint of element types.
 type Elem interface {

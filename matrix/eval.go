@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -240,9 +241,15 @@ func representable[T Elem](v float64) bool {
 
 func fromFloat[T Elem](v float64) T {
 	var t T
-	if h, ok := any(&t).(*Half); ok {
-		*h = ToHalf(float32(v))
-		return t
+	switch p := any(&t).(type) {
+	case *float32:
+		*p = float32(v)
+	case *Half:
+		*p = dtype.HalfFromFloat64(v)
+	case *int32:
+		*p = int32(v)
+	case *uint32:
+		*p = uint32(v)
 	}
-	return T(v)
+	return t
 }

@@ -161,7 +161,7 @@ func PowScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	if x.err != nil || !fuse.OpPow.Takes(x.t) {
 		return &Expr[T]{mapNode(op, fuse.OpPow, x, scalarNode(s))}
 	}
-	switch toFloat(s) {
+	switch math.Float32frombits(scalarBits(s)) {
 	case 0.5:
 		return &Expr[T]{mapNode(op, fuse.OpSqrt, x)}
 	case 1:
@@ -319,13 +319,6 @@ func (e *Expr[T]) Eval() (*Dense[T], error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-func toFloat[T Elem](v T) float64 {
-	if h, ok := any(v).(Half); ok {
-		return float64(h.Float32())
-	}
-	return float64(v)
 }
 
 // scalarBits returns the bits of the number in the type that is computed in.

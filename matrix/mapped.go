@@ -59,7 +59,7 @@ func (b *builder) crossed() bool {
 
 func (b *builder) form() elementwise.Form {
 	switch {
-	case b.f.Store.Type == fuse.F16 && !b.linear() && b.f.Store.Class != fuse.Vector:
+	case b.words():
 		return elementwise.Words
 	case b.linear():
 		return elementwise.Linear
@@ -67,6 +67,11 @@ func (b *builder) form() elementwise.Form {
 		return elementwise.Block
 	}
 	return elementwise.Grid
+}
+
+// words reports whether the result is binary16 that must be written word by word, each element computed on its own.
+func (b *builder) words() bool {
+	return b.f.Store.Type == fuse.F16 && b.f.Store.Class != fuse.Vector && !b.linear()
 }
 
 // maxSlots returns how many storage bindings a function may use in a kernel that has own ones itself.

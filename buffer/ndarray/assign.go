@@ -194,7 +194,7 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 	case t.Code == dtype.Float && size == 32:
 		bits = uint64(math.Float32bits(float32(v)))
 	case t == dtype.Float16 || t.Code == dtype.Float && size == 16:
-		bits = uint64(half(v))
+		bits = uint64(dtype.HalfFromFloat64(v).Bits())
 	case (t.Code == dtype.Int || t.Code == dtype.UInt) && 8 <= size && size <= 64:
 		lo, hi := 0.0, math.Ldexp(1, size)
 		if t.Code == dtype.Int {
@@ -214,29 +214,4 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 	}
 	one := binary.LittleEndian.AppendUint64(nil, bits)[:size/8]
 	return slices.Repeat(one, int(t.Lanes)), nil
-}
-
-// half rounds to the nearest IEEE 754 binary16 number, ties to even, in one step from float64.
-func half(v float64) uint16 {
-	var sign uint16
-	if math.Signbit(v) {
-		sign, v = 0x8000, -v
-	}
-	const digits, least, most = 10, -14, 15
-	switch {
-	case v != v:
-		return sign | 0x7e00
-	case v == 0:
-		return sign
-	case v > 1e6: // and infinity
-		return sign | 0x7c00
-	}
-	_, e := math.Frexp(v) // v is in [2^(e-1), 2^e)
-	e = max(e-1, least)
-	units := uint16(math.RoundToEven(math.Ldexp(v, digits-e)))
-	b := uint16(e-least)<<digits + units // the leading digit of a normal number counts one up in the exponent
-	if e > most {
-		b = 0x7c00
-	}
-	return sign | min(b, 0x7c00)
 }

@@ -222,7 +222,7 @@ func (a *Array) Touch() error {
 }
 
 // Data waits for what is queued and returns the elements in C order. The array's type must be T's, [ErrType] otherwise;
-// types that Go does not have are read as uint16 or uint8 of as many bits. Any bool that is not 0 is true.
+// the bits of types that Go does not have can be read as uint16 or uint8. Any bool that is not 0 is true.
 func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	const op = "Data"
 	if _, err := a.container(op); err != nil {

@@ -74,6 +74,7 @@ func TestGoTypes(t *testing.T) {
 		trip(t, dev, dtype.Uint16, uint16(1))
 		trip(t, dev, dtype.Uint32, uint32(1)<<31)
 		trip(t, dev, dtype.Uint64, uint64(1)<<63)
+		trip(t, dev, dtype.Float16, dtype.ToHalf(1.5), dtype.ToHalf(-2), dtype.ToHalf(3))
 		trip(t, dev, dtype.Float32, float32(1.5), -2)
 		trip(t, dev, dtype.Float64, 1.5, -2)
 		trip(t, dev, dtype.Bool8, true, false, true)
@@ -86,7 +87,10 @@ func TestGoTypes(t *testing.T) {
 			want error
 		}{
 			{dtype.Float16, reads(t, uint16(0x3c00), 0xc000, 7), nil},
+			{dtype.Float16, reads(t, dtype.ToHalf(1), dtype.ToHalf(-2), dtype.HalfFromBits(7)), nil},
 			{dtype.BFloat16, reads(t, uint16(0x3c00), 0xc000, 7), nil},
+			{dtype.BFloat16, reads[dtype.Half](t), ndarray.ErrType},
+			{dtype.Uint16, reads[dtype.Half](t), ndarray.ErrType},
 			{dtype.Type{Code: dtype.Float8E5M2, Bits: 8, Lanes: 1}, reads(t, raw...), nil},
 			{dtype.Bool8, reads(t, false, true, false, true, true, false), nil},
 			{dtype.Bool1, reads(t, false, true, false, true, true, false), nil},

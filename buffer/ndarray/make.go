@@ -11,16 +11,18 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Elem is the constraint of Go's element types. Types that Go does not have, such as 16-bit floats, are made with a
-// [dtype.Type] and bytes; [Data] reads them as uint16 or uint8.
+// Elem is the constraint of Go's element types, with [dtype.Half] for float16. Other types that Go does not have, such as
+// bfloat16, are made with a [dtype.Type] and bytes; [Data] reads their bits as uint16 or uint8.
 type Elem interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
+	dtype.Half | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
 }
 
 // TypeOf returns the element type of T.
 func TypeOf[T Elem]() dtype.Type {
 	var z T
 	switch any(z).(type) {
+	case dtype.Half:
+		return dtype.Float16
 	case int8:
 		return dtype.Int8
 	case int16:

@@ -46,7 +46,7 @@ func TestKernel(t *testing.T) {
 				t.Errorf("%v: %v", i, v)
 			}
 		}
-		halves := []matrix.Half{0x3c00, 0x4000, 0x4200, 0x4400} // 1, 2, 3, 4
+		halves := matrix.HalfSlice([]uint16{0x3c00, 0x4000, 0x4200, 0x4400}) // 1, 2, 3, 4
 		check(t, a.Push(r.ctx, must[*graph.Block](t)(graph.FromSlice(half, halves))))
 		check(t, b.Push(r.ctx, must[*graph.Block](t)(raw.From([]byte{5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}))))
 		got := must[*graph.Block](t)(c.Pull(r.ctx))

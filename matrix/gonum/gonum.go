@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -159,7 +160,7 @@ func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
 		*p = float32(x)
 		back = float64(*p)
 	case *matrix.Half:
-		*p = matrix.ToHalf(odd(x))
+		*p = dtype.HalfFromFloat64(x)
 		back = float64(p.Float32())
 	case *int32:
 		if !whole || x < math.MinInt32 || x > math.MaxInt32 {
@@ -173,16 +174,6 @@ func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
 		*p, back = uint32(x), x
 	}
 	return y, back, !math.IsInf(back, 0) || math.IsInf(x, 0)
-}
-
-// odd rounds to a float32 such that rounding that to 16 bits is the same as rounding x: what is not exact ends in an odd
-// bit, so that it is never taken for a tie. See Boldo and Melquiond, "When double rounding is odd".
-func odd(x float64) float32 {
-	y := float32(x)
-	if float64(y) == x || x != x || math.IsInf(float64(y), 0) || math.Float32bits(y)&1 == 1 {
-		return y
-	}
-	return math.Nextafter32(y, float32(math.Copysign(math.Inf(1), x-float64(y))))
 }
 
 // ToDense waits for what is queued and returns the elements as a matrix of gonum's. One without rows or columns becomes the

@@ -16,7 +16,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/matrix"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -162,7 +161,7 @@ func element(t dtype.Type, b []byte) any {
 	case dtype.Uint64:
 		return le.Uint64(b)
 	case dtype.Float16:
-		return matrix.Half(le.Uint16(b)).Float32()
+		return dtype.HalfFromBits(le.Uint16(b)).Float32()
 	case dtype.BFloat16:
 		return math.Float32frombits(uint32(le.Uint16(b)) << 16)
 	case dtype.Float32:

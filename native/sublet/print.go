@@ -17,7 +17,7 @@ const shown = 10
 
 // printMatrix writes the elements in columns.
 func printMatrix[T matrix.Elem](w io.Writer, rows, cols int, values []T) error {
-	return printCells(w, rows, cols, func(i, j int) any { return printable(values[i*cols+j]) })
+	return printCells(w, rows, cols, func(i, j int) any { return values[i*cols+j] })
 }
 
 // printCells writes what at returns in columns. It asks only for what is shown.
@@ -50,12 +50,4 @@ func ends(n int) iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// printable turns the bits of a half into a number.
-func printable[T matrix.Elem](v T) any {
-	if h, ok := any(v).(matrix.Half); ok {
-		return h.Float32()
-	}
-	return v
 }

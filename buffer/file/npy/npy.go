@@ -9,14 +9,16 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// Elem are the Go types that elements can be read into and written from. The bits of a float16 go into a uint16.
+// Elem are the Go types that elements can be read into and written from. A float16 is a [dtype.Half], or a uint16 of its
+// bits.
 type Elem interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
+	dtype.Half | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
 }
 
 // Reader reads one array.
@@ -107,10 +109,11 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Read returns all elements in the order of the file. T has the size of the file's type.
+// Read returns all elements in the order of the file. T has the size of the file's type, and is a [dtype.Half] only
+// where that is float16: [file.ErrType] otherwise.
 func Read[T Elem](r *Reader) ([]T, error) {
 	const chunk = 256 << 10
-	if err := r.holds(sizeOf[T]()); err != nil {
+	if err := holds[T](r); err != nil {
 		return nil, err
 	}
 	n, ok := fits(r.data.Left / int64(sizeOf[T]()))
@@ -134,7 +137,7 @@ func Read[T Elem](r *Reader) ([]T, error) {
 
 // ReadInto reads the next len(dst) elements. When it fails, what dst holds is undefined.
 func ReadInto[T Elem](r *Reader, dst []T) error {
-	if err := r.holds(sizeOf[T]()); err != nil {
+	if err := holds[T](r); err != nil {
 		return err
 	}
 	b := bytesOf(dst)
@@ -150,18 +153,29 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 	return nil
 }
 
-// holds checks a reader of the caller's and the size of an element.
-func (r *Reader) holds(size int) error {
+// holds checks a reader of the caller's and the type of an element.
+func holds[T Elem](r *Reader) error {
 	if r == nil || r.data.Fail == nil {
 		return driver.Fail("npy: Read", driver.ErrInvalid, "no reader")
 	}
-	if size != r.header.Type.Size() {
-		return r.data.Fail(0, file.ErrType, r.header.Type.String()+" read as "+strconv.Itoa(size)+" bytes each")
+	if name := mismatch[T](r.header.Type); name != "" {
+		return r.data.Fail(0, file.ErrType, r.header.Type.String()+" read as "+name)
 	}
 	return nil
 }
 
-// Write writes an array. v holds the elements in the order that the header says, and T has the size of its type.
+// mismatch describes T if elements of type t do not go into it: it must be of their size, and a Half is nothing else.
+func mismatch[T Elem](t dtype.Type) string {
+	if _, half := any(*new(T)).(dtype.Half); half && t != dtype.Float16 {
+		return dtype.Float16.String()
+	}
+	if size := sizeOf[T](); size != t.Size() {
+		return strconv.Itoa(size) + " bytes each"
+	}
+	return ""
+}
+
+// Write writes an array. v holds the elements in the order that the header says, and T is as for [Read].
 func Write[T Elem](w io.Writer, h Header, v []T) error {
 	if w == nil {
 		return driver.Fail("npy: Write", driver.ErrInvalid, "no output")
@@ -169,10 +183,10 @@ func Write[T Elem](w io.Writer, h Header, v []T) error {
 	if _, err := h.check(); err != nil {
 		return err
 	}
-	b, size := bytesOf(v), sizeOf[T]()
+	b, name := bytesOf(v), mismatch[T](h.Type)
 	switch {
-	case size != h.Type.Size():
-		return (place{}).fail(0, file.ErrType, strconv.Itoa(size)+" bytes each written as "+h.Type.String())
+	case name != "":
+		return (place{}).fail(0, file.ErrType, name+" written as "+h.Type.String())
 	case int64(len(v)) != h.Len():
 		return (place{}).fail(0, file.ErrFormat, strconv.Itoa(len(v))+" elements for shape "+shapeText(h.Shape))
 	}

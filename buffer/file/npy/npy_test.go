@@ -223,6 +223,33 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// TestHalfIsFloat16 refuses other elements of two bytes as numbers.
+func TestHalfIsFloat16(t *testing.T) {
+	for _, typ := range []dtype.Type{dtype.Uint16, dtype.Int16} {
+		h := npy.Header{Type: typ, Shape: []int64{2}}
+		var b bytes.Buffer
+		if err := npy.Write(&b, h, make([]dtype.Half, 2)); !errors.Is(err, file.ErrType) || b.Len() != 0 {
+			t.Errorf("written as %v: %v, %d bytes", typ, err, b.Len())
+		}
+		if err := npy.Write(&b, h, []uint16{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := npy.NewReader(&b, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := npy.Read[dtype.Half](r); !errors.Is(err, file.ErrType) {
+			t.Errorf("Read of %v: %v", typ, err)
+		}
+		if err := npy.ReadInto(r, make([]dtype.Half, 2)); !errors.Is(err, file.ErrType) {
+			t.Errorf("ReadInto of %v: %v", typ, err)
+		}
+		if v, err := npy.Read[uint16](r); err != nil || !slices.Equal(v, []uint16{1, 2}) {
+			t.Errorf("after the refusals: %v, %v", v, err)
+		}
+	}
+}
+
 func roundTrip[T npy.Elem](t *testing.T, h npy.Header, v []T) {
 	t.Helper()
 	var b bytes.Buffer
@@ -249,6 +276,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, big := range []bool{false, true} {
 		roundTrip(t, npy.Header{Type: dtype.Float32, BigEndian: big, Shape: []int64{300, 1000}}, many)
 		roundTrip(t, npy.Header{Type: dtype.Float16, BigEndian: big, Fortran: true, Shape: []int64{3, 1}}, []uint16{0x3c00, 0xfc00, 1})
+		roundTrip(t, npy.Header{Type: dtype.Float16, BigEndian: big, Shape: []int64{3}}, dtype.HalfSlice([]uint16{0x3c00, 0xfc00, 1}))
 		roundTrip(t, npy.Header{Type: dtype.Int8, BigEndian: big, Shape: []int64{2}}, []int8{math.MinInt8, -1})
 		roundTrip(t, npy.Header{Type: dtype.Int16, BigEndian: big, Shape: []int64{2}}, []int16{math.MinInt16, -2})
 		roundTrip(t, npy.Header{Type: dtype.Int32, BigEndian: big, Shape: []int64{3}}, []int32{math.MinInt32, -1, math.MaxInt32})

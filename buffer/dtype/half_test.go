@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/x448/float16"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+)
+
+// TestHalfIsMemory holds Half to the layout of the elements of other programs.
+func TestHalfIsMemory(t *testing.T) {
+	var h dtype.Half
+	if unsafe.Sizeof(h) != 2 || unsafe.Alignof(h) != 2 || unsafe.Sizeof([3]dtype.Half{}) != 6 {
+		t.Errorf("size %d, alignment %d", unsafe.Sizeof(h), unsafe.Alignof(h))
+	}
+	if dtype.Float16.Size() != int(unsafe.Sizeof(h)) {
+		t.Error("float16 has another size")
+	}
+}
+
+// only is an importer of one package.
+type only struct{ *types.Package }
+
+func (o only) Import(string) (*types.Package, error) { return o.Package, nil }
+
+// TestHalfRefuses compiles what would take bits for numbers.
+func TestHalfRefuses(t *testing.T) {
+	fset := token.NewFileSet()
+	parse := func(name string, text any) []*ast.File {
+		f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []*ast.File{f}
+	}
+	// What half.go itself imports does not matter here.
+	pkg, _ := (&types.Config{Error: func(error) {}}).Check("dtype", fset, parse("half.go", nil), nil)
+	compile := func(statement string) error {
+		_, err := (&types.Config{Importer: only{pkg}}).Check("x", fset, parse("x.go", `package x
+			import "dtype"
+			func scale[T float32 | dtype.Half](s T, a []T) {}
+			func f(h, k dtype.Half, s []dtype.Half) { `+statement+` }`), nil)
+		return err
+	}
+	for _, good := range []string{"scale(dtype.ToHalf(2), s)", "_ = h == k", "h = dtype.Half{}", "s[0] = k"} {
+		if err := compile(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"scale(2, s)", "scale(0x3c00, s)", "h = 1", "_ = []dtype.Half{1, 2}", "_ = h + k", "h++", "_ = -h", "_ = h < k", "_ = h == 1",
+		"_ = float32(h)", "_ = uint16(h)", "_ = dtype.Half(1)", "_ = dtype.Half(1.5)", "_ = dtype.Half{1}", "_ = max(h, k)",
+		"s = []uint16{}", "var i uint16 = h; _ = i",
+	} {
+		if compile(bad) == nil {
+			t.Errorf("%s compiles", bad)
+		}
+	}
+}
+
+// number is what IEEE 754 says of the bits.
+func number(bits uint16) float64 {
+	sign, e, f := 1-2*float64(bits>>15), int(bits>>10&31), float64(bits&0x3ff)
+	switch {
+	case e == 31 && f != 0:
+		return math.NaN()
+	case e == 31:
+		return math.Inf(int(sign))
+	case e == 0:
+		return math.Copysign(math.Ldexp(f, -24), sign)
+	}
+	return sign * math.Ldexp(f+1024, e-25)
+}
+
+func TestEveryHalf(t *testing.T) {
+	for i := range 1 << 16 {
+		bits := uint16(i)
+		h, want := dtype.HalfFromBits(bits), number(bits)
+		if h.Bits() != bits {
+			t.Fatalf("%04x becomes %04x", bits, h.Bits())
+		}
+		f := float64(h.Float32())
+		if want == want && (f != want || math.Signbit(f) != math.Signbit(want)) || want != want && f == f {
+			t.Fatalf("%04x is %v, want %v", bits, f, want)
+		}
+		text, err := h.MarshalText()
+		if err != nil || string(text) != h.String() {
+			t.Fatalf("%04x: text %q, string %q, %v", bits, text, h, err)
+		}
+		var again dtype.Half
+		if err := again.UnmarshalText(text); err != nil || want == want && again != h {
+			t.Fatalf("%04x: %s reads as %v, %v", bits, text, again, err)
+		}
+		if want != want {
+			if !math.IsNaN(float64(again.Float32())) || !math.IsNaN(float64(dtype.ToHalf(h.Float32()).Float32())) {
+				t.Fatalf("%04x: NaN becomes %v", bits, again)
+			}
+			continue
+		}
+		if dtype.ToHalf(float32(want)) != h || dtype.HalfFromFloat64(want) != h {
+			t.Fatalf("%v becomes %v and %v", want, dtype.ToHalf(float32(want)), dtype.HalfFromFloat64(want))
+		}
+	}
+}
+
+// TestHalfRounds goes through the neighbourhoods of all ties.
+func TestHalfRounds(t *testing.T) {
+	for bits := uint16(0); bits < 0x7c00; bits++ {
+		v, next := number(bits), number(bits+1)
+		if bits == 0x7bff {
+			next = 65536
+		}
+		tie, even := (v+next)/2, bits+bits&1
+		for _, c := range []struct {
+			x    float64
+			want uint16
+		}{{tie, even}, {math.Nextafter(tie, 0), bits}, {math.Nextafter(tie, 1e9), bits + 1}} {
+			if got := dtype.HalfFromFloat64(c.x).Bits(); got != c.want {
+				t.Fatalf("%v becomes %04x, want %04x", c.x, got, c.want)
+			}
+			if got := dtype.HalfFromFloat64(-c.x).Bits(); got != c.want|0x8000 {
+				t.Fatalf("%v becomes %04x, want %04x", -c.x, got, c.want|0x8000)
+			}
+		}
+		f := float32(tie) // exact
+		if got := dtype.ToHalf(f).Bits(); got != even {
+			t.Fatalf("%v becomes %04x, want %04x", f, got, even)
+		}
+		if got := dtype.ToHalf(math.Nextafter32(f, 1e9)).Bits(); got != bits+1 {
+			t.Fatalf("above %v: %04x, want %04x", f, got, bits+1)
+		}
+	}
+	for x, want := range map[float64]uint16{
+		math.MaxFloat64: 0x7c00, math.Inf(1): 0x7c00, 5e-324: 0, 0x1p-149: 0, 0x1p-25: 0, 0x1.8p-25: 1, math.MaxFloat32: 0x7c00,
+	} {
+		if got := dtype.HalfFromFloat64(x).Bits(); got != want {
+			t.Errorf("%v becomes %04x, want %04x", x, got, want)
+		}
+	}
+}
+
+// TestHalfEquality is of the bits.
+func TestHalfEquality(t *testing.T) {
+	zero, minus, nan := dtype.ToHalf(0), dtype.ToHalf(float32(math.Copysign(0, -1))), dtype.HalfFromBits(0x7e01)
+	same := nan
+	if zero == minus || zero.Float32() != minus.Float32() || zero != (dtype.Half{}) {
+		t.Error("zeros")
+	}
+	if nan != same || nan == dtype.HalfFromBits(0x7e00) || nan.Float32() == same.Float32() {
+		t.Error("NaN")
+	}
+}
+
+func TestHalfText(t *testing.T) {
+	for bits, want := range map[uint16]string{
+		0: "0", 0x8000: "-0", 0x3c00: "1", 0xb800: "-0.5", 0x7bff: "65504", 1: "5.9604645e-08",
+		0x7c00: "+Inf", 0xfc00: "-Inf", 0x7e00: "NaN",
+	} {
+		if got := dtype.HalfFromBits(bits).String(); got != want {
+			t.Errorf("%04x: %q, want %q", bits, got, want)
+		}
+	}
+	type record struct{ V []dtype.Half }
+	in := record{[]dtype.Half{dtype.ToHalf(1.5), dtype.HalfFromBits(0x7c00)}}
+	b, err := json.Marshal(in)
+	if want := `{"V":["1.5","+Inf"]}`; err != nil || string(b) != want {
+		t.Errorf("%s, %v, want %s", b, err, want)
+	}
+	var out record
+	if err := json.Unmarshal(b, &out); err != nil || !slices.Equal(in.V, out.V) {
+		t.Errorf("%v, %v", out, err)
+	}
+	h := dtype.ToHalf(3)
+	for text, want := range map[string]error{
+		"": strconv.ErrSyntax, "one": strconv.ErrSyntax, "1 ": strconv.ErrSyntax, "1e999": strconv.ErrRange,
+	} {
+		if err := h.UnmarshalText([]byte(text)); !errors.Is(err, want) || h != dtype.ToHalf(3) {
+			t.Errorf("%q: %v, %v", text, h, err)
+		}
+	}
+	// As a float32 it would be the tie, and then 1.
+	if err := h.UnmarshalText([]byte("1.000488281250001")); err != nil || h.Bits() != 0x3c01 {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// TestHalfSlice writes through either slice and looks through the other.
+func TestHalfSlice(t *testing.T) {
+	bits := make([]uint16, 3, 5)
+	bits[1] = 0x4000
+	h := dtype.HalfSlice(bits)
+	if len(h) != 3 || cap(h) != 5 || h[1].Float32() != 2 {
+		t.Fatalf("%v, capacity %d", h, cap(h))
+	}
+	h[2] = dtype.ToHalf(-0.5)
+	_ = append(h, dtype.ToHalf(1))
+	if bits[2] != 0xb800 || bits[:4][3] != 0x3c00 {
+		t.Errorf("%04x", bits[:4])
+	}
+	back := dtype.HalfBits[uint16](h)
+	if &back[0] != &bits[0] || len(back) != 3 || cap(back) != 5 {
+		t.Errorf("%d, capacity %d", len(back), cap(back))
+	}
+	theirs := []float16.Float16{float16.Fromfloat32(7)}
+	if h := dtype.HalfSlice(theirs); h[0].Float32() != 7 || &dtype.HalfBits[float16.Float16](h)[0] != &theirs[0] {
+		t.Errorf("%v", h)
+	}
+	var none []uint16
+	if dtype.HalfSlice(none) != nil || dtype.HalfBits[uint16](nil) != nil {
+		t.Error("nil is not nil any more")
+	}
+	if h := dtype.HalfSlice([]uint16{}); h == nil || len(h) != 0 || dtype.HalfBits[uint16](h) == nil {
+		t.Error("empty became nil")
+	}
+	var b bytes.Buffer
+	err := binary.Write(&b, binary.BigEndian, dtype.HalfBits[uint16](h))
+	if err != nil || !bytes.Equal(b.Bytes(), []byte{0, 0, 0x40, 0, 0xb8, 0}) {
+		t.Errorf("%x, %v", b.Bytes(), err)
+	}
+}

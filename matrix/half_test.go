@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"testing"
+
+	"github.com/x448/float16"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+func halves(v ...float32) []matrix.Half {
+	h := make([]matrix.Half, len(v))
+	for i, x := range v {
+		h[i] = matrix.ToHalf(x)
+	}
+	return h
+}
+
+// TestHalfScalars takes scalars of float16 wherever there are any.
+func TestHalfScalars(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		h := matrix.ToHalf
+		a := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, 1, 3, halves(-1, 0.5, 4)))
+		vars := map[string]*matrix.Dense[matrix.Half]{"A": a}
+		for _, c := range []struct {
+			what string
+			x    *matrix.Expr[matrix.Half]
+			want []matrix.Half
+		}{
+			{"Scale", matrix.Scale(h(2), a), halves(-2, 1, 8)},
+			{"AddScalar", matrix.AddScalar(a, h(1)), halves(0, 1.5, 5)},
+			{"MinScalar", matrix.MinScalar(a, h(1)), halves(-1, 0.5, 1)},
+			{"MaxScalar", matrix.MaxScalar(a, h(1)), halves(1, 1, 4)},
+			{"DivScalar", matrix.DivScalar(a, h(2)), halves(-0.5, 0.25, 2)},
+			{"ScalarSub", matrix.ScalarSub(h(1), a), halves(2, 0.5, -3)},
+			{"ScalarDiv", matrix.ScalarDiv(h(2), a), halves(-2, 4, 0.5)},
+			{"Clamp", matrix.Clamp(a, h(0), h(1)), halves(0, 0.5, 1)},
+			{"PowScalar 2", matrix.PowScalar(a, h(2)), halves(1, 0.25, 16)},
+			{"PowScalar 3", matrix.PowScalar(a, h(3)), halves(-1, 0.125, 64)},
+			{"PowScalar -1", matrix.PowScalar(a, h(-1)), halves(-1, 2, 0.25)},
+			{"PowScalar 0.5", matrix.PowScalar(matrix.Abs(a), h(0.5)), halves(1, 0.70710678, 2)},
+			{"Fill", matrix.Add(a, matrix.Fill(1, 3, h(1.5))), halves(0.5, 2, 5.5)},
+			{"Convert", matrix.Convert[matrix.Half](matrix.AddScalar(matrix.Convert[float32](a), 1)), halves(0, 1.5, 5)},
+			{"Eval", matrix.Eval("2*A + 0.5", vars), halves(-1.5, 1.5, 8.5)},
+			{"Eval, rounded once", matrix.Eval("fill(1, 1, 1.000488281250001)", vars).On(dev), []matrix.Half{matrix.HalfFromBits(0x3c01)}},
+		} {
+			v, err := c.x.Read(background)
+			check(t, err)
+			same(t, c.what, v, c.want)
+		}
+		check(t, a.Set(0, 1, h(7)))
+		if v := must[matrix.Half](t)(a.At(background, 0, 1)); v != h(7) {
+			t.Errorf("At: %v", v)
+		}
+		check(t, a.Fill(h(9)))
+		same(t, "Fill", must[[]matrix.Half](t)(a.Read(background)), halves(9, 9, 9))
+		check(t, a.Zero())
+		same(t, "Zero", must[[]matrix.Half](t)(a.Read(background)), halves(0, 0, 0))
+		check(t, a.Close())
+	})
+}
+
+// TestHalfSlice computes in integers of the caller's that hold float16, without a copy on the host.
+func TestHalfSlice(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		bits := []uint16{0x3c00, 0x4000, 0x4200, 0x4400, 0xffff} // 1 2 3 4, and what is not the matrix's
+		theirs := []float16.Float16{float16.Fromfloat32(10), float16.Fromfloat32(20)}
+		a := must[*matrix.Dense[matrix.Half]](t)(matrix.Wrap(dev, 2, 2, matrix.HalfSlice(bits)))
+		b := must[*matrix.Dense[matrix.Half]](t)(matrix.FromBuffer[matrix.Half](dev, 1, 2, matrix.HalfSlice(theirs), buffer.DontOwnBuffer))
+		check(t, a.Add(a, b))
+		check(t, b.Assign(matrix.SumCols(a)))
+		check(t, a.Sync(background))
+		check(t, b.Sync(background))
+		same(t, "integers", bits, []uint16{0x4980, 0x4d80, 0x4a80, 0x4e00, 0xffff}) // 11 22 13 24
+		if theirs[0].Float32() != 24 || theirs[1].Float32() != 46 {
+			t.Errorf("theirs are %v", theirs)
+		}
+		bits[0] = 0xc000 // -2
+		check(t, a.Touch())
+		same(t, "touched", must[[]matrix.Half](t)(a.Read(background)), halves(-2, 22, 13, 24))
+		check(t, a.Access(background, true, func(data []matrix.Half) error {
+			own := matrix.HalfBits[uint16](data)
+			own[1] |= 0x8000
+			if data[1] != matrix.ToHalf(-22) {
+				t.Errorf("%v after a write to its bits", data[1])
+			}
+			return nil
+		}))
+		same(t, "accessed", must[[]matrix.Half](t)(a.Read(background)), halves(-2, -22, 13, 24))
+		dst := make([]uint16, 4)
+		check(t, a.ReadTo(background, matrix.HalfSlice(dst)))
+		same(t, "read", dst, []uint16{0xc000, 0xcd80, 0x4a80, 0x4e00})
+		if _, err := matrix.FromBuffer[matrix.Half](dev, 2, 2, bits, buffer.DontOwnBuffer); err == nil {
+			t.Error("integers were taken for float16")
+		}
+		if _, err := matrix.Wrap(dev, 2, 3, matrix.HalfSlice(bits)); !errors.Is(err, matrix.ErrShort) {
+			t.Errorf("too short: %v", err)
+		}
+		if _, err := matrix.Wrap(dev, 1, 1, matrix.HalfSlice([]uint16(nil))); !errors.Is(err, matrix.ErrNil) {
+			t.Errorf("nil: %v", err)
+		}
+		check(t, a.Close())
+		check(t, b.Close())
+		if s := dev.Stats(); s.LiveBytes != 0 {
+			t.Errorf("%d bytes live", s.LiveBytes)
+		}
+	})
+}
+
+// TestHalfUnaligned writes float16 where rows begin within words, of operands whose rows do not.
+func TestHalfUnaligned(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		const rows, room = 3, 8
+		for cols := 1; cols <= 6; cols++ {
+			for at := 0; at <= 2; at++ {
+				x, y := make([]matrix.Half, rows*room), make([]float32, cols)
+				for i := range x {
+					x[i] = matrix.ToHalf(float32(i))
+				}
+				for j := range y {
+					y[j] = float32(100 * (j + 1))
+				}
+				a := must[*matrix.Dense[matrix.Half]](t)(matrix.FromSlice(dev, rows, room, x))
+				part := a.Slice(0, rows, 0, cols)
+				row := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, cols, y))
+				half := matrix.Convert[matrix.Half](row)
+				whole := must[*matrix.Dense[matrix.Half]](t)(matrix.New[matrix.Half](dev, rows, room+1))
+				to := whole.Slice(0, rows, at, at+cols)
+				check(t, to.Assign(matrix.Add(part, half)))
+				check(t, whole.Slice(0, 1, at, at+cols).Assign(half))
+				want := make([]matrix.Half, rows*(room+1))
+				for i := range rows {
+					for j := range cols {
+						v := y[j]
+						if i > 0 {
+							v += float32(i*room + j)
+						}
+						want[i*(room+1)+at+j] = matrix.ToHalf(v)
+					}
+				}
+				same(t, name(cols, "at", at), must[[]matrix.Half](t)(whole.Read(background)), want)
+				for _, m := range []*matrix.Dense[matrix.Half]{a, part, whole, to} {
+					check(t, m.Close())
+				}
+				check(t, row.Close())
+			}
+		}
+	})
+}
+
+func ExampleScale_float16() {
+	dev := oracle(background)
+	defer dev.Close()
+
+	a, err := matrix.FromSlice(dev, 1, 3, []matrix.Half{matrix.ToHalf(1), matrix.ToHalf(0.5), matrix.ToHalf(-4)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	v, err := matrix.Scale(matrix.ToHalf(2), a).Read(background)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(v, v[0].Float32()+v[1].Float32())
+	// Output: [2 1 -8] 3
+}
+
+func ExampleHalfSlice() {
+	dev := oracle(background)
+	defer dev.Close()
+
+	bits := []uint16{0x3c00, 0x4000} // 1 and 2
+	m, err := matrix.Wrap(dev, 1, 2, matrix.HalfSlice(bits))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := m.Assign(matrix.Scale(matrix.ToHalf(-0.5), m)); err != nil {
+		log.Fatal(err)
+	}
+	if err := m.Sync(background); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%#04x %v\n", bits, matrix.HalfSlice(bits))
+	// Output: [0xb800 0xbc00] [-0.5 -1]
+}
