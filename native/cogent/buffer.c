@@ -96,23 +96,6 @@ WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error) {
 	return cog_create_buffer(d, size, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, error);
 }
 
-// cog_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
-// between cog_enter and cog_leave.
-void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error) {
-	cog_check(d, error);
-	if (!error->type) {
-		WGPUCommandBuffer commands = wgpuCommandEncoderFinish(encoder, NULL);
-		cog_check(d, error);
-		if (!error->type) {
-			wgpuQueueSubmit(d->queue, 1, &commands);
-			d->pending = 0;
-			d->submission++;
-		}
-		wgpuCommandBufferRelease(commands);
-	}
-	wgpuCommandEncoderRelease(encoder);
-}
-
 // cog_read copies parts of a buffer into a staging buffer and maps that. The signal is for the end of it all.
 cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error) {
 	WGPUBuffer source = cog_buffer_handle(d, span->buffer, 0);
@@ -135,17 +118,12 @@ cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, co
 	return cog_map(d, staging, WGPUMapMode_Read, 0, span->size * span->count, error);
 }
 
-static void on_mapped(uint32_t status, void *userdata) { cog_raise(userdata, status); }
-
 // cog_map asks for size bytes of a buffer. wgpu-native zeroes what of them was never written, on its way to the signal.
 cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t offset, uint64_t size, cog_error *error) {
-	cog_signal *s = calloc(1, sizeof *s);
-	if (!s) {
-		cog_fail(error, COG_MEMORY, "out of host memory");
-		return NULL;
-	}
+	cog_signal *s = cog_signal_new(error);
+	if (!s) return NULL;
 	cog_error *outer = cog_enter(d, error);
-	wgpuBufferMapAsync(buffer, mode, offset, size, on_mapped, s);
+	wgpuBufferMapAsync(buffer, mode, offset, size, cog_raise, s);
 	cog_leave(d, error, outer);
 	if (!error->type) return s;
 	cog_signal_free(s);

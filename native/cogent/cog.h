@@ -57,21 +57,19 @@ typedef struct {
 // adapter.c
 size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
 void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
+
+// device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
 void cog_close(cog_device *d, int keep);
-
-// device.c
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
 void cog_limits(cog_device *d, WGPULimits *limits);
 int cog_has_feature(cog_device *d, uint32_t feature);
-void cog_raise(cog_signal *s, uint32_t status);
-void cog_signal_free(cog_signal *s);
-cog_signal *cog_queue_done(cog_device *d, cog_error *error);
-int cog_poll(cog_device *d, cog_signal *s);
 
 // wait.c
+void cog_signal_free(cog_signal *s);
+int cog_poll(cog_device *d, cog_signal *s);
 
 // cog_pace is the state of a wait, in nanoseconds.
 typedef struct {
@@ -83,12 +81,19 @@ typedef struct {
 void cog_pause(cog_pace *p);
 int cog_wait(cog_device *d, cog_signal *s, cog_pace *p);
 
-// buffer.c
-void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
+// queue.c
+int cog_pending(cog_device *d);
+int cog_flush(cog_device *d);
+cog_signal *cog_queue_done(cog_device *d, cog_error *error);
+
+// live.c
+
 // cog_take_buffer takes a reference to a buffer, or returns 0 if its last one was released. Where releases cannot be seen it takes
 // it for alive.
 int cog_take_buffer(WGPUBuffer buffer);
 
+// buffer.c
+void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);
 void cog_buffer_destroy(cog_device *d, WGPUBuffer buffer, cog_error *error);
 WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch);
@@ -109,7 +114,5 @@ void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, co
 // submit.c
 void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
 	cog_error *error);
-int cog_flush(cog_device *d);
-int cog_pending(cog_device *d);
 
 #endif

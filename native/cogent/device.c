@@ -2,27 +2,20 @@
 
 //go:build cgo && !js
 
-// The device's tables, its waiting, and its end.
+// The life of a device, and what it can do.
 
 #include "state.h"
 
-int cog_grow(void **table, uint32_t *n, uint32_t i, size_t size, cog_error *error) {
-	if (i < *n) return 1;
-	uint64_t want = *n ? *n : 64;
-	while (want <= i) want *= 2;
-	char *grown = want < UINT32_MAX ? realloc(*table, want * size) : NULL;
-	if (!grown) {
-		cog_fail(error, COG_MEMORY, "out of host memory");
-		return 0;
-	}
-	memset(grown + *n * size, 0, (want - *n) * size);
-	*table = grown;
-	*n = (uint32_t)want;
-	return 1;
+static void on_device(uint32_t status, WGPUDevice device, char const *message, void *userdata) {
+	cog_error *error = ((void **)userdata)[1];
+	if (status == WGPURequestDeviceStatus_Success)
+		((void **)userdata)[0] = device;
+	else
+		cog_fail(error, WGPUErrorType_Validation, message);
 }
 
-// cog_device_new takes over the reference to the device, also when it fails.
-cog_device *cog_device_new(WGPUDevice device, cog_watch *watch, int adopted, cog_error *error) {
+// new_device takes over the reference to the device, also when it fails.
+static cog_device *new_device(WGPUDevice device, cog_watch *watch, int adopted, cog_error *error) {
 	cog_device *d = calloc(1, sizeof *d);
 	if (!d) {
 		cog_fail(error, COG_MEMORY, "out of host memory");
@@ -34,6 +27,47 @@ cog_device *cog_device_new(WGPUDevice device, cog_watch *watch, int adopted, cog
 	d->watch = watch;
 	d->adopted = adopted;
 	return d;
+}
+
+// cog_open requests a device with all the adapter's limits and the features that driver.Features knows.
+cog_device *cog_open(WGPUAdapter adapter, cog_error *error) {
+	static uint32_t const wanted[] = {
+		WGPUFeatureName_TimestampQuery, WGPUNativeFeature_MappablePrimaryBuffers, WGPUNativeFeature_ShaderF64};
+	uint32_t features[sizeof wanted / sizeof *wanted];
+	WGPUSupportedLimits limits = {0}; // without extras: those, push constants among them, keep their defaults
+	WGPUDeviceDescriptor descriptor = {0};
+	void *result[2] = {NULL, error};
+
+	cog_watch *watch = calloc(1, sizeof *watch);
+	if (!watch) {
+		cog_fail(error, COG_MEMORY, "out of host memory");
+		return NULL;
+	}
+	wgpuAdapterGetLimits(adapter, &limits);
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		if (wgpuAdapterHasFeature(adapter, wanted[i])) features[descriptor.requiredFeatureCount++] = wanted[i];
+	descriptor.requiredFeatures = features;
+	descriptor.requiredLimits = &limits;
+	cog_listen(&descriptor, watch);
+	wgpuAdapterRequestDevice(adapter, &descriptor, on_device, result); // calls back before it returns
+	if (!result[0]) {
+		cog_fail(error, WGPUErrorType_Validation, "the adapter gave no device");
+		free(watch);
+		return NULL;
+	}
+	return new_device(result[0], watch, 0, error);
+}
+
+// cog_adopt shares a device that the caller has. It takes a reference of its own.
+cog_device *cog_adopt(WGPUDevice device, cog_error *error) {
+	cog_watch *watch = calloc(1, sizeof *watch);
+	if (!watch) {
+		cog_fail(error, COG_MEMORY, "out of host memory");
+		return NULL;
+	}
+	wgpuSetLogLevel(WGPULogLevel_Off);
+	wgpuDeviceReference(device);
+	return new_device(device, watch, 1, error);
 }
 
 // cog_close releases everything. Nothing may be running on the device any more: wgpu-native waits for at most five
@@ -70,36 +104,3 @@ void cog_limits(cog_device *d, WGPULimits *limits) {
 }
 
 int cog_has_feature(cog_device *d, uint32_t feature) { return wgpuDeviceHasFeature(d->device, feature) != 0; }
-
-enum { WAITING, RAISED, FORSAKEN };
-
-// cog_raise is called once, by a callback.
-void cog_raise(cog_signal *s, uint32_t status) {
-	s->status = status;
-	if (__atomic_exchange_n(&s->state, RAISED, __ATOMIC_ACQ_REL) == FORSAKEN) free(s);
-}
-
-// cog_signal_free is called once, by the waiter.
-void cog_signal_free(cog_signal *s) {
-	if (__atomic_exchange_n(&s->state, FORSAKEN, __ATOMIC_ACQ_REL) == RAISED) free(s);
-}
-
-static void on_done(uint32_t status, void *userdata) { cog_raise(userdata, status); }
-
-// cog_queue_done returns a signal for the end of everything submitted so far.
-cog_signal *cog_queue_done(cog_device *d, cog_error *error) {
-	cog_signal *s = calloc(1, sizeof *s);
-	if (!s) {
-		cog_fail(error, COG_MEMORY, "out of host memory");
-		return NULL;
-	}
-	wgpuQueueOnSubmittedWorkDone(d->queue, on_done, s);
-	return s;
-}
-
-// cog_poll lets callbacks run and reports whether the signal was raised or, without one, whether the queue is empty.
-// It never waits: the waiting poll gives up after five seconds and then takes unfinished work for done.
-int cog_poll(cog_device *d, cog_signal *s) {
-	int empty = wgpuDevicePoll(d->device, 0, NULL) != 0;
-	return s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RAISED : empty;
-}

@@ -78,8 +78,15 @@ struct cog_device {
 	uint32_t ndead, capdead, nwatched, capwatched;
 };
 
+// Calls go one way: a file calls only those that come before it here, device.c any of them, adapter.c and live.c none.
+
+// base.c
+
 // cog_fail notes an error unless there is one already.
 void cog_fail(cog_error *error, uint32_t type, char const *message);
+
+// cog_listen makes the device that is requested with the descriptor report its loss and its errors.
+void cog_listen(WGPUDeviceDescriptor *descriptor, cog_watch *watch);
 
 // Between cog_enter and cog_leave, errors of the device's calls go to error. They nest. cog_check fetches what has been
 // reported so far.
@@ -90,16 +97,29 @@ void cog_leave(cog_device *d, cog_error *error, cog_error *outer);
 // cog_grow makes a table long enough for item i, with zeros. It reports success.
 int cog_grow(void **table, uint32_t *n, uint32_t i, size_t size, cog_error *error);
 
-// cog_device_new wraps a device; cog_layout_free and cog_set_free release what an entry holds.
-cog_device *cog_device_new(WGPUDevice device, cog_watch *watch, int adopted, cog_error *error);
-void cog_layout_free(cog_layout *l);
-void cog_set_free(cog_set *s);
+// wait.c
+cog_signal *cog_signal_new(cog_error *error);
+
+// cog_raise raises the signal, once. It is the callback to pass.
+void cog_raise(uint32_t status, void *signal);
+
+// queue.c
 
 // cog_backlog counts bytes that wait for a submission, and submits if they are too many.
 void cog_backlog(cog_device *d, uint64_t bytes);
 
-WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error);
+// cog_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
+// between cog_enter and cog_leave.
 void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error);
+
+// kernel.c
+void cog_layout_free(cog_layout *l);
+
+// buffer.c
+WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error);
 int cog_is_mapped(cog_device *d, WGPUBuffer buffer);
+
+// submit.c
+void cog_set_free(cog_set *s);
 
 #endif

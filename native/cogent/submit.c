@@ -246,20 +246,3 @@ void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *para
 	end_segment(d, error);
 	cog_leave(d, error, outer);
 }
-
-// cog_pending reports whether there are writes that wait for a submission.
-int cog_pending(cog_device *d) { return d->pending > 0; }
-
-// cog_flush submits them. It reports whether there were any.
-int cog_flush(cog_device *d) {
-	if (!d->pending) return 0;
-	wgpuQueueSubmit(d->queue, 0, NULL);
-	d->pending = 0;
-	d->submission++;
-	return 1;
-}
-
-void cog_backlog(cog_device *d, uint64_t bytes) {
-	d->pending += bytes;
-	if (d->pending >= COG_BACKLOG) cog_flush(d);
-}

@@ -2,8 +2,7 @@
 
 //go:build cgo && !js
 
-// Waiting for signals. wgpu-native's own waiting poll gives up after five seconds and then takes unfinished work for done,
-// so that waiting is polling, at a pace that fits.
+// Signals, and the wait for them, which is polling at a pace that fits.
 
 #include "state.h"
 
@@ -16,6 +15,32 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+
+enum { WAITING, RAISED, FORSAKEN };
+
+cog_signal *cog_signal_new(cog_error *error) {
+	cog_signal *s = calloc(1, sizeof *s);
+	if (!s) cog_fail(error, COG_MEMORY, "out of host memory");
+	return s;
+}
+
+void cog_raise(uint32_t status, void *signal) {
+	cog_signal *s = signal;
+	s->status = status;
+	if (__atomic_exchange_n(&s->state, RAISED, __ATOMIC_ACQ_REL) == FORSAKEN) free(s);
+}
+
+// cog_signal_free is called once, by the waiter.
+void cog_signal_free(cog_signal *s) {
+	if (__atomic_exchange_n(&s->state, FORSAKEN, __ATOMIC_ACQ_REL) == RAISED) free(s);
+}
+
+// cog_poll lets callbacks run and reports whether the signal was raised or, without one, whether the queue is empty.
+// It never waits: wgpu-native's waiting poll gives up after five seconds and then takes unfinished work for done.
+int cog_poll(cog_device *d, cog_signal *s) {
+	int empty = wgpuDevicePoll(d->device, 0, NULL) != 0;
+	return s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RAISED : empty;
+}
 
 enum { US = 1000, MS = 1000 * US, MIN_NAP = 20 * US, MAX_NAP = MS, SLICE = 2 * MS };
 

@@ -64,9 +64,7 @@
     #kept = 0;
 
     /** @param {GPUDevice} device */
-    constructor(device) {
-      this.#device = device;
-    }
+    constructor(device) { this.#device = device; }
 
     /**
      * Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted.
@@ -88,9 +86,7 @@
       else this.#idle.set(buffer.size, [buffer]);
     }
 
-    destroy() {
-      for (const buffer of [...this.#idle.values()].flat()) buffer.destroy();
-    }
+    destroy() { for (const buffer of [...this.#idle.values()].flat()) buffer.destroy(); }
   }
 
   /** A device as Go sees it: objects by number, and the interpreter of command lists. Go has checked all arguments. */
@@ -119,7 +115,6 @@
     #scratch = new Uint8Array(0);
     /** The parameter blocks of the current list. @type {GPUBuffer | null} */
     #params = null;
-    #scoped = false; // there is an error scope around the list at hand
     /** What went wrong in the current list. @type {unknown} */
     #error = null;
     // The open encoder, whose number tells which buffers it has commands on, and what its open pass has set.
@@ -166,9 +161,7 @@
     };
 
     /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. */
-    #popScope() {
-      this.#device.popErrorScope().then(this.#fault, () => {});
-    }
+    #popScope() { this.#device.popErrorScope().then(this.#fault, () => {}); }
 
     /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
     #await(ticket, promise) {
@@ -178,24 +171,18 @@
     /** Settles the ticket when the device is lost. @param {number} ticket */
     lost(ticket) {
       // A device that was adopted may outlive the program, which must not stay in memory for that.
-      const session = new WeakRef(this);
-      this.#device.lost.then((info) => session.deref()?.#isLost(ticket, info));
-    }
-
-    /** @param {number} ticket @param {GPUDeviceLostInfo} info */
-    #isLost(ticket, info) {
-      if (!this.#closed) this.#settle(ticket, true, info);
+      const weak = new WeakRef(this);
+      this.#device.lost.then((info) => {
+        const session = weak.deref();
+        if (session && !session.#closed) session.#settle(ticket, true, info);
+      });
     }
 
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
-    idle(ticket) {
-      this.#await(ticket, this.#queue.onSubmittedWorkDone());
-    }
+    idle(ticket) { this.#await(ticket, this.#queue.onSubmittedWorkDone()); }
 
     /** @param {number} id @returns {Buffer} */
-    #at(id) {
-      return /** @type {Buffer} */ (this.#buffers[id]);
-    }
+    #at(id) { return /** @type {Buffer} */ (this.#buffers[id]); }
 
     /** @param {number} id @param {GPUBuffer} gpu */
     importBuffer(id, gpu) {
@@ -213,7 +200,7 @@
     }
 
     /** @param {number} id */
-    buffer = (id) => this.#at(id).gpu;
+    buffer(id) { return this.#at(id).gpu; }
 
     /** @param {number} id */
     freeBuffer(id) {
@@ -246,19 +233,13 @@
     }
 
     /** Makes the layout of a kernel. @param {number} low @param {number} high */
-    pipelineLayout(low, high) {
-      return this.#layout(low, high).pipeline;
-    }
+    pipelineLayout(low, high) { return this.#layout(low, high).pipeline; }
 
     /** @param {number} id @param {GPUComputePipeline} pipeline */
-    addKernel(id, pipeline) {
-      this.#kernels[id] = pipeline;
-    }
+    addKernel(id, pipeline) { this.#kernels[id] = pipeline; }
 
     /** @param {number} id */
-    freeKernel(id) {
-      this.#kernels[id] = undefined;
-    }
+    freeKernel(id) { this.#kernels[id] = undefined; }
 
     /** Returns memory for at least size bytes of lists and data, valid until the next call. @param {number} size */
     scratch(size) {
@@ -267,9 +248,7 @@
     }
 
     /** What addresses from Go count in: all of Go's memory, or the scratch. */
-    #heap() {
-      return this.#memory ? this.#memory.buffer : this.#scratch.buffer;
-    }
+    #heap() { return (this.#memory ?? this.#scratch).buffer; }
 
     /**
      * Executes a list. The table has five words for each of its pieces of data: the number of the argument `foreign`
@@ -280,13 +259,17 @@
     submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, ...foreign) {
       const heap = this.#heap();
       const words = new Uint32Array(heap, wordsAt, wordCount);
+      let scoped = false; // once an error scope catches validation errors from there to the end of the list
       this.#error = null;
       try {
         if (paramsSize > 0) this.#setParams(heap, paramsAt, paramsSize);
         for (let i = 0; i < wordCount; i += words[i] >>> 8) {
           const op = words[i] & 0xff;
           // A write to a buffer of our own cannot fail, and a scope makes it take twice as long in Chromium.
-          if (op !== WRITE || !this.#owned.has(words[i + 1])) this.#openScope();
+          if (!scoped && (op !== WRITE || !this.#owned.has(words[i + 1]))) {
+            this.#device.pushErrorScope('validation');
+            scoped = true;
+          }
           switch (op) {
             case DISPATCH: this.#dispatch(words, i); break;
             case BIND: this.#bind(words, i); break;
@@ -301,24 +284,15 @@
         this.#error ??= error;
         this.#encoder = this.#pass = null;
       }
-      if (this.#scoped) this.#popScope();
-      this.#scoped = false;
+      if (scoped) this.#popScope();
       return this.#error;
-    }
-
-    /** Catches validation errors from here to the end of the list. */
-    #openScope() {
-      if (!this.#scoped) this.#device.pushErrorScope('validation');
-      this.#scoped = true;
     }
 
     /**
      * Writes bytes from the scratch, for data too large for one list.
      * @param {number} id @param {number} offset @param {number} size
      */
-    write(id, offset, size) {
-      this.#queue.writeBuffer(this.#at(id).gpu, offset, this.#scratch, 0, size);
-    }
+    write(id, offset, size) { this.#queue.writeBuffer(this.#at(id).gpu, offset, this.#scratch, 0, size); }
 
     /** Hands the open encoder to the queue. */
     #flush() {
@@ -425,9 +399,7 @@
     #write(words, i, row, heap, foreign) {
       const buffer = this.#at(words[i + 1]), offset = u64(words, i + 2);
       if (buffer.used === this.#encoderNumber) this.#flush();
-      /** @type {any} */
-      let memory = heap;
-      let at = u64(row, 1), size = u64(row, 3);
+      let memory = /** @type {any} */ (heap), at = u64(row, 1), size = u64(row, 3);
       if (row[0] > 0) {
         const source = foreign[row[0] - 1];
         const view = ArrayBuffer.isView(source);
@@ -506,9 +478,7 @@
      * Lets the helper read and write the memory of a Go program. A page may run several.
      * @param {WebAssembly.Memory} memory instance.exports.mem
      */
-    setMemory(memory) {
-      memories.add(new WeakRef(memory));
-    },
+    setMemory(memory) { memories.add(new WeakRef(memory)); },
 
     /**
      * Starts a session. The proof is four words that the calling program has just put at an address of its memory: they
