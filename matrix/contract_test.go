@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -361,9 +362,15 @@ func TestEval(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
 		b := must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{5, 6, 7, 8}))
-		vars := map[string]*dense{"A": a, "B": b}
+		vars := map[string]*dense{"A": a, "B": b, "mul": b}
 		for text, want := range map[string][]float32{
 			"A*B":                     {19, 22, 43, 50},
+			"matmul(A, B)":            {19, 22, 43, 50},
+			"multiply(A, B)":          {5, 12, 21, 32},
+			"Multiply(2, A)":          {2, 4, 6, 8},
+			"A*mul + A%mul":           {24, 34, 64, 82},
+			"divide(subtract(B,A),4)": {1, 1, 1, 1},
+			"add(A, div(sub(B,A),4))": {2, 3, 4, 5},
 			"A%B - 1":                 {4, 11, 20, 31},
 			"2*A + B/2":               {4.5, 7, 9.5, 12},
 			"T(A)*B":                  {26, 30, 38, 44},
@@ -399,6 +406,9 @@ func TestEval(t *testing.T) {
 			"slice(A+B, 0, 1, 0, 1)": matrix.ErrSyntax,
 			"C":                      matrix.ErrName,
 			"frobnicate(A)":          matrix.ErrName,
+			"mul(A, B)":              matrix.ErrName,
+			"A + Mul(2, A)":          matrix.ErrName,
+			"mul()":                  matrix.ErrName,
 			"A * row(B, 0)":          matrix.ErrShape,
 			"row(A, 7)":              matrix.ErrIndex,
 			"A + x.y":                matrix.ErrSyntax,
@@ -406,6 +416,10 @@ func TestEval(t *testing.T) {
 			if err := matrix.Eval(text, vars).Err(); !errors.Is(err, want) {
 				t.Errorf("%q: %v, want %v", text, err, want)
 			}
+		}
+		err := matrix.Eval("A + mul(A, B)", vars).Err()
+		if text := err.Error(); !strings.Contains(text, "column 5") || !strings.Contains(text, "matmul(") || !strings.Contains(text, "multiply(") {
+			t.Errorf("%q does not name both products", text)
 		}
 	})
 }

@@ -20,8 +20,9 @@ import (
 // and a number times a matrix scales it. T(A) and A.T are the transpose. Functions: neg abs sign floor ceil round trunc
 // square sqrt exp log sin cos tanh sigmoid relu recip, min max pow, clamp(A, lo, hi), where(C, A, B), sum sumrows sumcols
 // maxall maxrows maxcols minall minrows mincols prod mean, softmax logsoftmax, fill(r, c, v), slice(A, i, k, j, l),
-// row(A, i) and col(A, j). The operators have names, too: matmul is *, mul is %, and there are add sub div, equal notequal
-// less lessequal greater greaterequal, and or not. The case of a function's name does not matter.
+// row(A, i) and col(A, j). The operators have NumPy's names, too: matmul is *, multiply is %, and there are add subtract
+// divide, equal notequal less lessequal greater greaterequal, and or not. The case of a function's name does not matter.
+// A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
 // A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
 // Err, and name the place in the text.
@@ -161,13 +162,13 @@ func (e *evaluator[T]) binary(n *ast.BinaryExpr, x, y textValue[T]) textValue[T]
 		return e.fail(n, ErrSyntax, "operator ", n.Op.String())
 	}
 	if name == "matmul" && (x.expr == nil || y.expr == nil) {
-		name = "mul"
+		name = "multiply"
 	}
 	return e.apply(n, name, []textValue[T]{x, y})
 }
 
 var operatorNames = map[token.Token]string{
-	token.ADD: "add", token.SUB: "sub", token.MUL: "matmul", token.QUO: "div", token.REM: "mul",
+	token.ADD: "add", token.SUB: "subtract", token.MUL: "matmul", token.QUO: "divide", token.REM: "multiply",
 	token.EQL: "equal", token.NEQ: "notequal", token.LSS: "less", token.LEQ: "lessequal",
 	token.GTR: "greater", token.GEQ: "greaterequal", token.LAND: "and", token.LOR: "or",
 }
@@ -191,6 +192,9 @@ func (e *evaluator[T]) call(n *ast.CallExpr, depth int) textValue[T] {
 	name, ok := n.Fun.(*ast.Ident)
 	if !ok {
 		return e.fail(n, ErrSyntax, "cannot call ", e.source(n.Fun))
+	}
+	if strings.EqualFold(name.Name, "mul") {
+		return e.fail(n, ErrName, strconv.Quote(name.Name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
 	}
 	args := make([]textValue[T], len(n.Args))
 	for i, a := range n.Args {

@@ -66,7 +66,8 @@ func textFunctions[T Elem]() map[string]textFunction[T] {
 		"prod": text1(Prod[T]), "mean": text1(Mean[T]),
 		"softmax": text1(Softmax[T]), "logsoftmax": text1(LogSoftmax[T]),
 
-		"matmul": text2(Mul[T]), "add": text2(Add[T]), "sub": text2(Sub[T]), "mul": text2(MulElem[T]), "div": text2(DivElem[T]),
+		"matmul": text2(Mul[T]), "multiply": text2(MulElem[T]), "add": text2(Add[T]), "subtract": text2(Sub[T]),
+		"divide": text2(DivElem[T]), "sub": text2(Sub[T]), "div": text2(DivElem[T]),
 		"min": text2(Min[T]), "max": text2(Max[T]), "and": text2(And[T]), "or": text2(Or[T]),
 		"equal": text2(Equal[T]), "notequal": text2(NotEqual[T]), "less": text2(Less[T]),
 		"lessequal": text2(LessEqual[T]), "greater": text2(Greater[T]), "greaterequal": text2(GreaterEqual[T]),

@@ -370,9 +370,11 @@ export class Gpu {
   fn(wgsl: string): Fn;
   apply(fn: Fn, ...args: Operand[]): Expr;
 
+  /** The matrix product. */
   matmul(x: Expr, y: Expr): Expr;
   add(x: Operand, y: Operand): Expr;
   sub(x: Operand, y: Operand): Expr;
+  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
   mul(x: Operand, y: Operand): Expr;
   div(x: Operand, y: Operand): Expr;
   pow(x: Operand, y: Operand): Expr;
@@ -472,7 +474,7 @@ export class Expr {
 
   add(y: Operand): Expr;
   sub(y: Operand): Expr;
-  /** The element-wise product. */
+  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
   mul(y: Operand): Expr;
   /** The quotient. Integers divided by zero yield the dividend. */
   div(y: Operand): Expr;

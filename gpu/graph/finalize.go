@@ -4,13 +4,14 @@ package graph
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error is all that is wrong, as
 // [Faults]: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and tasks that no device
-// may run, which can be mended.
+// may run, which can be mended. The last ones say of each device why.
 func (g *Graph) Finalize() error {
 	const op = "Finalize"
 	if g.unmade() {
@@ -74,24 +75,56 @@ func (g *Graph) settleMask(t *Task) error {
 		}
 		return nil
 	}
+	why := []string{t.name}
 	for i, d := range g.devices {
-		if d.Has(t.body.needs) {
-			t.mask |= 1 << i
-		}
 		if d == t.wanted {
 			t.preferred = 1 << i
 		}
+		if refusal := t.refuses(d); refusal != "" {
+			why = append(why, label(i, d)+": "+refusal)
+		} else {
+			t.mask |= 1 << i
+		}
 	}
 	if t.affinity != NoAffinity && t.preferred == 0 {
-		return fail("Finalize", ErrAffinity, t.name, " wants a device that is not the graph's")
-	}
-	if t.affinity == MandatoryAffinity {
-		t.mask &= t.preferred
+		return fail("Finalize", ErrAffinity, t.name, " wants a device that is not the graph's: ", g.labels())
 	}
 	if t.mask == 0 {
-		return fail("Finalize", ErrAffinity, t.name)
+		if len(g.devices) == 0 {
+			why = append(why, "the graph has no devices")
+		}
+		return fail("Finalize", ErrAffinity, strings.Join(why, "; "))
 	}
 	return nil
+}
+
+// refuses tells why a task may not run on a device; "" if it may.
+func (t *Task) refuses(d *gpu.Device) string {
+	if missing := t.body.needs &^ d.Info().Features; missing.Has(gpu.FeatureWGSL) {
+		return "does not compile WGSL"
+	} else if missing != 0 {
+		return "lacks " + strings.Join(missing.Names(), ", ")
+	}
+	if t.affinity == MandatoryAffinity && d != t.wanted {
+		return "the task's mandatory affinity is to another device"
+	}
+	return ""
+}
+
+// label names a device of the graph in messages: by its place, since two may be of one adapter.
+func label(i int, d *gpu.Device) string {
+	return "device " + itoa(i) + ", " + d.Info().Driver + " " + d.Info().Name
+}
+
+func (g *Graph) labels() string {
+	if len(g.devices) == 0 {
+		return "it has none"
+	}
+	var list []string
+	for i, d := range g.devices {
+		list = append(list, label(i, d))
+	}
+	return strings.Join(list, "; ")
 }
 
 // cycles finds tasks that can never run because each waits for another's output. A port with several channels can begin

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -304,6 +305,73 @@ func TestFaults(t *testing.T) {
 	isError(t, g.Run(t.Context()), graph.ErrCycle)
 	check(t, g.Teardown())
 	check(t, h.Teardown())
+}
+
+// A task that no device may run says of each device why.
+func TestAffinityFaults(t *testing.T) {
+	devs := open(t, "cpu", "cpu", "cpu")
+	oracle := devs[0].Info().Driver + " " + devs[0].Info().Name
+	source := "fn f(i: u32) { y[i] = x[i]; }"
+	for _, c := range []struct {
+		name string
+		devs []*gpu.Device
+		body graph.Body
+		opts []graph.TaskOption
+		want []string // in this order
+	}{
+		{"kernel", devs[:2], graph.Kernel(source, "f", nil), nil, []string{
+			"device 0, " + oracle + ": does not compile WGSL; ", "device 1, " + oracle + ": does not compile WGSL",
+		}},
+		{"mandatory", devs[:2], graph.Kernel(source, "f", nil), []graph.TaskOption{graph.On(devs[1], graph.MandatoryAffinity)}, []string{
+			"device 0, ", "WGSL; ", "device 1, ", "does not compile WGSL",
+		}},
+		{"foreign", devs[:2], pass(), []graph.TaskOption{graph.On(devs[2], graph.WeakAffinity)}, []string{
+			"wants a device that is not the graph's: ", "device 0, " + oracle + "; ", "device 1, " + oracle,
+		}},
+		{"nil", nil, pass(), []graph.TaskOption{graph.On(nil, graph.StrongAffinity)}, []string{"wants a device", "it has none"}},
+		{"none", nil, pass(), nil, []string{"the graph has no devices"}},
+	} {
+		g := must[*graph.Graph](t)(graph.New(c.devs))
+		m := g.Template("m", 2, 3, matrix.Float32)
+		k := g.Task(c.name, c.body, append(c.opts, graph.In("x", m), graph.Out("y", m))...)
+		g.Input("in", k.Port("x"))
+		g.Output("out", k.Port("y"))
+		err := g.Finalize()
+		faults, _ := errors.AsType[graph.Faults](err)
+		if !errors.Is(err, graph.ErrAffinity) || len(faults) != 1 {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		text := err.Error()
+		for _, want := range append([]string{c.name}, c.want...) {
+			_, after, found := strings.Cut(text, want)
+			if text = after; !found {
+				t.Errorf("%s: %q lacks %q", c.name, err, want)
+			}
+		}
+		check(t, g.Teardown())
+	}
+}
+
+// A device that could run a kernel, and that the task may not use, says so.
+func TestAffinityElsewhere(t *testing.T) {
+	if _, ok := possible(wgsl); !ok {
+		return // no such driver is linked
+	}
+	r := newRig(t, []string{wgsl, "cpu"})
+	k := r.Task("k", graph.Kernel("fn f(i: u32) { y[i] = x[i]; }", "f", nil), graph.In("x", r.m), graph.Out("y", r.m),
+		graph.On(r.devs[1], graph.MandatoryAffinity))
+	r.Input("in", k.Port("x"))
+	r.Output("out", k.Port("y"))
+	err := r.Finalize()
+	isError(t, err, graph.ErrAffinity)
+	for _, want := range []string{
+		r.devs[0].Info().Name + ": the task's mandatory affinity is to another device", r.devs[1].Info().Name + ": does not compile WGSL",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
 }
 
 // What only the ports' state makes wrong can be mended.

@@ -11,9 +11,10 @@ import (
 
 const typesHelp = `
 Files are NumPy's .npy. Elements are float32, float16, int32 or uint32, the same in all files; --cast converts other
-types and mixtures to float32. An array of one dimension is a row, one without dimensions is a 1x1 matrix. Either order
-of elements is read; results are written row by row. Without -o the result is printed, of a large one the corners; --json
-prints no elements.
+types, such as float64, and mixtures to float32 and reports the largest relative change of an element. An array of one
+dimension is a row, one without dimensions is a 1x1 matrix. Either order of elements is read; results are written row by
+row. Without -o the result is printed, of a large one the corners. With --json and without -o, values has its rows if
+there are no more than 10,000 elements; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity".
 
 The time reported starts with the operands in host memory and ends with the result in host memory: transfers and the
 compilation of kernels count, files do not.`
@@ -49,6 +50,9 @@ element-wise product, + - / and comparisons work element by element, && || and !
 T(A) or A.T is the transpose. The functions:
 
   exp log sqrt square sin cos tanh sigmoid relu abs neg sign recip floor ceil round trunc
+  matmul(A, B)                                the matrix product, as A * B
+  multiply(A, B)                              element by element, as A % B
+  add(A, B) subtract(A, B) divide(A, B)       as + - /
   min(A, B) max(A, B) pow(A, B) clamp(A, lo, hi) where(C, A, B)
   sum prod mean maxall minall                 of all elements
   sumrows maxrows minrows                     of each row, a column
@@ -79,11 +83,8 @@ T(A) or A.T is the transpose. The functions:
 
 // flags adds the flags that every evaluation has.
 func (t *task) flags(c *cobra.Command) {
-	c.Flags().StringVarP(&t.output, "output", "o", "", "`FILE` to write the result to")
+	outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
 	c.Flags().BoolVar(&t.cast, "cast", false, "convert the elements of all files to float32")
-	if err := c.MarkFlagFilename("output", "npy"); err != nil {
-		panic(err) // the flag does not exist
-	}
 }
 
 // parseInputs splits NAME=FILE.

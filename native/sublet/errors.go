@@ -19,6 +19,8 @@ import (
 var (
 	errUsage    = driver.NewSentinel("ErrUsage", "wrong usage")
 	errType     = driver.NewSentinel("ErrType", "not an element type of arrays of kernels")
+	errElem     = driver.NewSentinel("ErrType", "not an element type of matrices")
+	errMixed    = driver.NewSentinel("ErrType", "element types that differ")
 	errOverflow = driver.NewSentinel("ErrOverflow", "value out of range")
 )
 

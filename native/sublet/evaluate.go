@@ -34,10 +34,14 @@ type result struct {
 	BytesUp    uint64  `json:"bytes_up"`
 	BytesDown  uint64  `json:"bytes_down"`
 	Seconds    float64 `json:"seconds"` // from data in host memory to the result in host memory
+	// Change is there with --cast: the largest relative change of an operand's element.
+	Change *float64 `json:"largest_relative_change,omitempty"`
+	Values [][]any  `json:"values,omitzero"` // the rows, where no file gets them and there are not too many
 }
 
 // evaluate runs a task and reports on it.
 func (a *app) evaluate(ctx context.Context, t task) error {
+	a.claim(t.output)
 	p := newProgress(a.err)
 	defer p.stop()
 	p.enter("reading", 0)
@@ -57,7 +61,8 @@ func (a *app) evaluate(ctx context.Context, t task) error {
 	w := &work{app: a, task: t, operands: operands, typ: typ, progress: p}
 	switch {
 	case t.cast:
-		return perform(ctx, w, readCast)
+		w.change = new(float64)
+		return perform(ctx, w, func(r *npy.Reader) ([]float32, error) { return readCast(r, w.change) })
 	case typ == dtype.Float16:
 		return perform(ctx, w, npy.Read[matrix.Half])
 	case typ == dtype.Int32:
@@ -76,6 +81,7 @@ type work struct {
 	operands []*operand
 	typ      dtype.Type
 	progress *progress
+	change   *float64 // by --cast; else nil
 }
 
 // perform does the work with elements of one type.
@@ -83,7 +89,7 @@ func perform[T matrix.Elem](ctx context.Context, w *work, read func(*npy.Reader)
 	var out *output
 	if w.task.output != "" {
 		var err error
-		if out, err = createOutput(w.task.output); err != nil {
+		if out, err = w.app.createOutput(w.task.output); err != nil {
 			return err
 		}
 		defer out.discard()
@@ -120,6 +126,7 @@ func perform[T matrix.Elem](ctx context.Context, w *work, read func(*npy.Reader)
 		}
 	}
 	w.progress.stop()
+	res.Change = w.change
 	return report(w.app, w.task, res, values)
 }
 
@@ -153,6 +160,9 @@ func elemName[T matrix.Elem]() string {
 
 func report[T matrix.Elem](a *app, t task, r *result, values []T) error {
 	if a.json {
+		if t.output == "" {
+			r.Values = nested(r.Rows, r.Cols, values)
+		}
 		return writeJSON(a.out, r)
 	}
 	if t.output == "" {
@@ -160,7 +170,11 @@ func report[T matrix.Elem](a *app, t task, r *result, values []T) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d\n",
-		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown)
+	cast := ""
+	if r.Change != nil {
+		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
+	}
+	_, err := fmt.Fprintf(a.out, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
+		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
 	return err
 }

@@ -69,6 +69,9 @@ func (a *app) info(ctx context.Context) error {
 	if a.json {
 		return writeJSON(a.out, found)
 	}
+	if len(found.Adapters) == 0 {
+		fmt.Fprintln(a.err, "sublet: no adapter fits; drivers:", strings.Join(found.Drivers, ", "))
+	}
 	return a.printInfo(found)
 }
 

@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,12 +26,12 @@ import (
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is main without the process around it.
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	quietDrivers()
-	a := &app{out: stdout, err: stderr}
+	a := &app{in: stdin, out: stdout, err: stderr}
 	err := cli.Execute(a.root(), args, stdout, stderr)
 	if err == nil {
 		return 0
@@ -54,15 +55,20 @@ func quietDrivers() {
 
 // app is one invocation of the command.
 type app struct {
+	in              *os.File
 	out, err        io.Writer
+	data            io.Writer // standard output where a result goes there, and out is standard error; else nil
 	json            bool
 	driver, adapter string
 }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "sublet",
-		Short:         "Matrix mathematics on the GPU over .npy files",
+		Use:   "sublet",
+		Short: "Matrix mathematics on the GPU over .npy files",
+		Long: `Matrix mathematics on the GPU over .npy files.
+
+The exit status is 0, or 1 after a failure. With --json a failure is an object, too.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -74,7 +80,28 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
 	complete(root, "driver", gpu.Drivers)
 	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand(), a.runCommand())
+	root.SetOut(a.out) // the next call looks at it
+	refuseWords(root)
 	return root
+}
+
+// refuseWords makes what the parser's own commands do not know an error: they would print help and succeed.
+func refuseWords(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usagef("no such command: %s", strings.Join(args, " "))
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // complete offers the words for a flag when the shell asks.

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -42,6 +41,9 @@ func openNpy(path string, p *progress) (*os.File, *npy.Reader, error) {
 	r, err := npy.NewReader(p.reader(f), size)
 	if err != nil {
 		_ = f.Close()
+		if _, known := formatOf(path, "", ""); known == nil {
+			return nil, nil, fmt.Errorf("%s: %w; sublet params get takes an array out of a file of several", path, err)
+		}
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, r, nil
@@ -88,14 +90,14 @@ func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 	for i, o := range operands {
 		switch t := o.npy.Header().Type; {
 		case t.Code == dtype.Complex:
-			return t, driver.Fail(o.path, file.ErrType, t.String(), " is no type of a matrix")
+			return t, driver.Fail(o.path, errElem, "the file is ", t.String())
 		case cast:
 		case t != dtype.Float32 && t != dtype.Float16 && t != dtype.Int32 && t != dtype.Uint32:
-			return t, driver.Fail(o.path, file.ErrType, t.String(),
-				" is not float32, float16, int32 or uint32; --cast converts it to float32")
+			return t, driver.Fail(o.path, errElem, "the file is ", t.String(),
+				"; those are float32, float16, int32 and uint32; --cast converts to float32 and reports the largest relative change")
 		case i > 0 && t != operands[0].npy.Header().Type:
-			return t, driver.Fail(o.path, file.ErrType, t.String(), " beside ", operands[0].npy.Header().Type.String(),
-				"; --cast converts all to float32")
+			return t, driver.Fail(o.path, errMixed, t.String(), ", and ", operands[0].path, " is ", operands[0].npy.Header().Type.String(),
+				"; --cast converts all to float32 and reports the largest relative change")
 		}
 	}
 	if cast {
@@ -121,45 +123,52 @@ func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]
 	return m, nil
 }
 
-// readCast reads elements of any type as float32.
-func readCast(r *npy.Reader) ([]float32, error) {
+// readCast reads elements of any type as float32. change becomes the largest relative change of an element, if that is larger.
+func readCast(r *npy.Reader, change *float64) ([]float32, error) {
 	switch t := r.Header().Type; t {
 	case dtype.Float32:
 		return npy.Read[float32](r)
 	case dtype.Float16:
-		return convert(r, func(h matrix.Half) (float32, bool) { return h.Float32(), true })
+		return convert(r, change, func(h matrix.Half) (float32, float64) { return h.Float32(), float64(h.Float32()) })
 	case dtype.Float64:
-		return convert(r, narrow)
+		return convert(r, change, func(v float64) (float32, float64) { return float32(v), v })
 	case dtype.Int8:
-		return convert(r, whole[int8])
+		return convert(r, change, whole[int8])
 	case dtype.Int16:
-		return convert(r, whole[int16])
+		return convert(r, change, whole[int16])
 	case dtype.Int32:
-		return convert(r, whole[int32])
+		return convert(r, change, whole[int32])
 	case dtype.Int64:
-		return convert(r, whole[int64])
+		return convert(r, change, whole[int64])
 	case dtype.Uint16:
-		return convert(r, whole[uint16])
+		return convert(r, change, whole[uint16])
 	case dtype.Uint32:
-		return convert(r, whole[uint32])
+		return convert(r, change, whole[uint32])
 	case dtype.Uint64:
-		return convert(r, whole[uint64])
+		return convert(r, change, whole[uint64])
 	default: // uint8 and bool
-		return convert(r, whole[uint8])
+		return convert(r, change, whole[uint8])
 	}
 }
 
-func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v S) (float32, bool) {
-	return float32(v), true
+func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v S) (float32, float64) {
+	return float32(v), float64(v)
 }
 
-// narrow refuses a finite number that would become infinite.
-func narrow(v float64) (float32, bool) {
-	f := float32(v)
-	return f, !math.IsInf(float64(f), 0) || math.IsInf(v, 0)
+// narrowed tells by how much v changed when it became f: relative to v, and 0 for NaN, infinities and zero. A finite number that
+// became infinite is an error.
+func narrowed(f float32, v float64) (change float64, err error) {
+	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
+		return 0, driver.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
+	}
+	if c := math.Abs(float64(f)-v) / math.Abs(v); c > 0 { // not so for NaN
+		return c, nil
+	}
+	return 0, nil
 }
 
-func convert[S npy.Elem](r *npy.Reader, f func(S) (float32, bool)) ([]float32, error) {
+// convert reads elements; f returns one as float32 and as it was.
+func convert[S npy.Elem](r *npy.Reader, change *float64, f func(S) (float32, float64)) ([]float32, error) {
 	buf := make([]S, min(64<<10, r.Header().Len()))
 	var out []float32
 	for n := r.Header().Len(); int64(len(out)) < n; {
@@ -168,10 +177,12 @@ func convert[S npy.Elem](r *npy.Reader, f func(S) (float32, bool)) ([]float32, e
 			return nil, err
 		}
 		for _, v := range part {
-			x, ok := f(v)
-			if !ok {
-				return nil, driver.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
+			x, was := f(v)
+			c, err := narrowed(x, was)
+			if err != nil {
+				return nil, err
 			}
+			*change = max(*change, c)
 			out = append(out, x)
 		}
 	}

@@ -4,22 +4,66 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
-// output is a file that appears under its name whole or not at all.
+// outputFlag adds -o.
+func outputFlag(c *cobra.Command, path *string, usage string) {
+	c.Flags().VarP((*fileName)(path), "output", "o", usage)
+	if err := c.MarkFlagFilename("output", "npy"); err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// fileName is a flag's value. None, such as that of a variable that is not set, is a mistake rather than no flag.
+type fileName string
+
+func (f *fileName) String() string { return string(*f) }
+func (f *fileName) Type() string   { return "string" }
+
+func (f *fileName) Set(s string) error {
+	if s == "" {
+		return errors.New("want the name of a file")
+	}
+	*f = fileName(s)
+	return nil
+}
+
+// standard stands for standard input or output in place of a file's name.
+const standard = "-"
+
+// output is a file that appears under its name whole or not at all, or standard output.
 type output struct {
-	*os.File
+	io.Writer
+	file *os.File // nil: standard output
 	path string
 	temp string // "" when the file is written in place: a device or a pipe
 }
 
-// createOutput opens a file to write before any work is done, so that an unwritable path is an early error.
-func createOutput(path string) (*output, error) {
+// claim keeps standard output free for a result that path sends there: what else is printed goes to standard error.
+func (a *app) claim(path string) {
+	if path == standard && a.data == nil {
+		a.data, a.out = a.out, a.err
+	}
+}
+
+// createOutput opens a file to write before any work is done, so that an unwritable path is an early error. Standard output
+// was claimed before.
+func (a *app) createOutput(path string) (*output, error) {
+	if path == standard {
+		if f, ok := a.data.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			return nil, usagef("standard output is a terminal, and the result is no text")
+		}
+		return &output{Writer: a.data}, nil
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // write through a link rather than replace it
 	}
@@ -31,7 +75,7 @@ func createOutput(path string) (*output, error) {
 			return nil, err
 		}
 		if !st.Mode().IsRegular() {
-			return &output{f, path, ""}, nil
+			return &output{f, f, path, ""}, nil
 		}
 		_ = f.Close()
 	}
@@ -43,12 +87,15 @@ func createOutput(path string) (*output, error) {
 		}
 		return nil, err
 	}
-	return &output{f, path, temp}, nil
+	return &output{f, f, path, temp}, nil
 }
 
 // commit gives the file its name.
 func (o *output) commit() error {
-	if err := o.Close(); err != nil {
+	if o.file == nil {
+		return nil
+	}
+	if err := o.file.Close(); err != nil {
 		return err
 	}
 	if o.temp == "" {
@@ -62,7 +109,9 @@ func (o *output) commit() error {
 
 // discard removes a file that was not committed. After commit it does nothing.
 func (o *output) discard() {
-	_ = o.Close()
+	if o.file != nil {
+		_ = o.file.Close()
+	}
 	if o.temp != "" {
 		_ = os.Remove(o.temp)
 	}

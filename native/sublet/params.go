@@ -24,7 +24,8 @@ func (a *app) paramsCommand() *cobra.Command {
 		Use:   "params",
 		Short: "Look into files of named tensors and convert them",
 		Long: `Look into files of named tensors and convert them: parameter dictionaries of TVM and CVM (.params), NumPy's archives
-(.npz) and .safetensors. The extension tells which. Files may be larger than memory.`,
+(.npz) and .safetensors. The extension tells which, or --from. Files may be larger than memory. In place of a file, - is
+standard input; .params and .safetensors are read from a pipe as they come, .npz only from a file.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -38,6 +39,7 @@ func fileArgs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirect
 }
 
 func (a *app) listCommand() *cobra.Command {
+	var in tensorInput
 	var hashes bool
 	c := &cobra.Command{
 		Use:   "list FILE",
@@ -49,10 +51,11 @@ or objects in an archive are left out, which is said on standard error.
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.list(c.Context(), args[0], hashes)
+			return a.list(c.Context(), in.at(args[0]), hashes)
 		},
 		ValidArgsFunction: fileArgs,
 	}
+	in.flags(c)
 	c.Flags().BoolVar(&hashes, "sha256", false, "add the hash of each tensor's data: row by row, little-endian")
 	return c
 }
@@ -76,10 +79,10 @@ func newListed(h file.Header) listed {
 	return l
 }
 
-func (a *app) list(ctx context.Context, path string, hashes bool) error {
+func (a *app) list(ctx context.Context, in tensorInput, hashes bool) error {
 	p := newProgress(a.err)
 	defer p.stop()
-	f, err := openArchive(path, p, "reading", false)
+	f, err := a.openArchive(in, p, "reading")
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func shownShape(shape []int64) string {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var strict bool
+	var in tensorInput
 	c := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a file of tensors from its first to its last byte",
@@ -168,11 +171,12 @@ Bytes after the last tensor of a .params file are counted, since CVM writes some
 allow any.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.verify(c.Context(), args[0], strict)
+			return a.verify(c.Context(), in.at(args[0]))
 		},
 		ValidArgsFunction: fileArgs,
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "refuse bytes after the last tensor")
+	in.flags(c)
+	c.Flags().BoolVar(&in.strict, "strict", false, "refuse bytes after the last tensor")
 	return c
 }
 
@@ -183,10 +187,10 @@ type verified struct {
 	Trailing int64 `json:"trailing"`
 }
 
-func (a *app) verify(ctx context.Context, path string, strict bool) error {
+func (a *app) verify(ctx context.Context, in tensorInput) error {
 	p := newProgress(a.err)
 	defer p.stop()
-	f, err := openArchive(path, p, "reading", strict)
+	f, err := a.openArchive(in, p, "reading")
 	if err != nil {
 		return err
 	}

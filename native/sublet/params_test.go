@@ -38,7 +38,7 @@ type tensor struct {
 func pack(t *testing.T, name string, tensors ...tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	kind, err := formatOf(path)
+	kind, err := formatOf(path, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestParamsErrors(t *testing.T) {
 		"type without archive":    {"ErrType", []string{"params", "convert", in, out("o.npz")}},
 		"convert into no folder":  {"ErrNotExist", []string{"params", "convert", in, filepath.Join(none, "o.npz")}},
 		"cast too large":          {"ErrOverflow", []string{"params", "convert", in, out("o.safetensors"), "--cast"}},
-		"convert from a device":   {"Error", []string{"params", "convert", device(t, "null.params"), out("o.npz")}},
+		"convert from a device":   {"ErrTruncated", []string{"params", "convert", device(t, "null.params"), out("o.npz")}},
 		"archive of a device":     {"Error", []string{"params", "list", device(t, "null.npz")}},
 		"verify a device":         {"ErrTruncated", []string{"params", "verify", device(t, "null.params")}},
 		"verify a cut dictionary": {"ErrTruncated", []string{"params", "verify", cut(t, in)}},
@@ -378,7 +378,7 @@ func TestParamsProgress(t *testing.T) {
 	for _, name := range []string{"a.params", "a.npz", "a.safetensors"} {
 		path := pack(t, name, tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 		p := &progress{}
-		f, err := openArchive(path, p, "reading", false)
+		f, err := (&app{}).openArchive(tensorInput{path: path}, p, "reading")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
@@ -17,30 +16,42 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	var cast bool
+	in := tensorInput{twice: true}
+	var to conversion
 	c := &cobra.Command{
 		Use:   "convert IN OUT",
 		Short: "Write the tensors of a file to one of another format",
-		Long: `Write the tensors of a file, in its order, to one of another format, which the extensions tell. Element types stay as
-they are: one that the other format does not have is an error that names the tensor. (TVM's older bool, uint1, is the
-bool of the others.) With --cast, float64 becomes float32, and the largest relative change of a number is reported.
-The texts that a .safetensors has beside its tensors stay with another one. Where they are lost, and where bytes after the
-last tensor of a .params are, that is reported.
+		Long: `Write the tensors of a file, in its order, to one of another format, which the extensions or --from and --to tell.
+Element types stay as they are: one that the other format does not have is an error that names the tensor. (TVM's older
+bool, uint1, is the bool of the others.) With --cast, float64 becomes float32, and the largest relative change of a number
+is reported. The texts that a .safetensors has beside its tensors stay with another one. Where they are lost, and where
+bytes after the last tensor of a .params are, that is reported.
 
-The input is read twice, so that it has to be a file.`,
-		Example: "  sublet params convert model.npz model.params --cast",
-		Args:    cobra.ExactArgs(2),
+The input is read twice; what comes from a pipe is kept in a temporary file meanwhile. The output - is standard output;
+then the report goes to standard error.`,
+		Example: `  sublet params convert model.npz model.params --cast
+  zcat model.params.gz | sublet params convert - model.safetensors --from params`,
+		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.convert(c.Context(), args[0], args[1], cast)
+			to.path = args[1]
+			return a.convert(c.Context(), in.at(args[0]), to)
 		},
 		ValidArgsFunction: fileArgs,
 	}
-	c.Flags().BoolVar(&cast, "cast", false, "convert float64 to float32")
+	in.flags(c)
+	c.Flags().StringVar(&to.format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
+	c.Flags().BoolVar(&to.cast, "cast", false, "convert float64 to float32, and report the largest relative change")
+	complete(c, "to", extensions)
 	return c
+}
+
+// conversion is what is to become of a file of tensors.
+type conversion struct {
+	path, format string
+	cast         bool
 }
 
 // converted is what --json prints for a conversion.
@@ -68,68 +79,69 @@ func (c *converted) text(cast bool) string {
 	return s
 }
 
-func (a *app) convert(ctx context.Context, from, to string, cast bool) error {
-	kind, err := formatOf(to)
+func (a *app) convert(ctx context.Context, in tensorInput, to conversion) error {
+	a.claim(to.path)
+	kind, err := formatOf(to.path, to.format, "--to")
 	if err != nil {
 		return err
-	}
-	if st, err := os.Stat(from); err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("%s: only a file can be read twice", from)
 	}
 	p := newProgress(a.err)
 	defer p.stop()
-	headers, texts, err := readHeaders(ctx, from, p)
-	if err != nil {
-		return err
-	}
-	out, err := createOutput(to)
-	if err != nil {
-		return err
-	}
-	defer out.discard()
-	w, err := kind.make(out, castHeaders(headers, cast), texts)
-	if err != nil {
-		return fmt.Errorf("%s: %w", to, err)
-	}
-	f, err := openArchive(from, p, "converting", false)
+	f, err := a.openArchive(in, p, "reading")
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	res, err := f.copyTo(ctx, w, headers, cast)
+	headers, trailing, err := f.headers(ctx)
+	if err != nil {
+		return err
+	}
+	texts := f.texts()
+	out, err := a.createOutput(to.path)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	w, err := kind.make(out, castHeaders(headers, to.cast), texts)
+	if err != nil {
+		return fmt.Errorf("%s: %w", to.path, err)
+	}
+	if err := f.again("converting"); err != nil {
+		return err
+	}
+	res, err := f.copyTo(ctx, w, headers, to.cast)
 	if err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("%s: %w", to, err)
+		return fmt.Errorf("%s: %w", to.path, err)
 	}
 	if err := out.commit(); err != nil {
 		return err
 	}
 	p.stop()
-	if !kind.texts {
+	if res.Trailing = trailing; !kind.texts {
 		res.Texts = len(texts)
 	}
 	if a.json {
 		return writeJSON(a.out, res)
 	}
-	_, err = fmt.Fprintln(a.out, res.text(cast))
+	_, err = fmt.Fprintln(a.out, res.text(to.cast))
 	return err
 }
 
-// readHeaders reads the headers of all tensors, and the texts beside them.
-func readHeaders(ctx context.Context, path string, p *progress) ([]file.Header, map[string]string, error) {
-	f, err := openArchive(path, p, "reading", false)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.close()
-	var headers []file.Header
-	err = f.each(ctx, func(h file.Header) error {
+// headers reads the headers of all tensors, and counts the bytes after them.
+func (a *archive) headers(ctx context.Context) (headers []file.Header, trailing int64, err error) {
+	err = a.each(ctx, func(h file.Header) error {
 		headers = append(headers, h)
 		return nil
 	})
-	return headers, f.texts(), err
+	if err != nil {
+		return nil, 0, err
+	}
+	a.source.keep = false // what follows is not needed again, and may be endless
+	trailing, err = a.trailing()
+	return headers, trailing, err
 }
 
 // castHeaders returns the headers of what is written.
@@ -173,9 +185,6 @@ func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 	if err == nil && res.Tensors < len(headers) {
 		err = a.wrap(errChanged)
 	}
-	if err == nil {
-		res.Trailing, err = a.trailing()
-	}
 	return res, err
 }
 
@@ -196,13 +205,12 @@ func (n *narrower) Write(b []byte) (int, error) {
 	n.buf = n.buf[:0]
 	for i := 0; i < len(b); i += 8 {
 		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
-		f, ok := narrow(v)
-		if !ok {
-			return 0, driver.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
+		f := float32(v)
+		c, err := narrowed(f, v)
+		if err != nil {
+			return 0, err
 		}
-		if c := math.Abs(float64(f)-v) / math.Abs(v); c > n.change { // not so for NaN, infinities and zero
-			n.change = c
-		}
+		n.change = max(n.change, c)
 		n.buf = binary.LittleEndian.AppendUint32(n.buf, math.Float32bits(f))
 	}
 	_, err := n.w.Write(n.buf)

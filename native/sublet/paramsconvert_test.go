@@ -126,22 +126,25 @@ func TestParamsCast(t *testing.T) {
 // TestParamsChanged finds out that a file is not what its headers were read from.
 func TestParamsChanged(t *testing.T) {
 	path := pack(t, "in.params", some...)
-	headers, _, err := readHeaders(t.Context(), path, &progress{})
+	f, err := (&app{}).openArchive(tensorInput{path: path}, &progress{}, "")
 	if err != nil {
 		t.Fatal(err)
+	}
+	defer f.close()
+	headers, trailing, err := f.headers(t.Context())
+	if err != nil || trailing != 0 {
+		t.Fatal(trailing, err)
 	}
 	more := append(slices.Clone(headers), headers[0])
 	other := slices.Clone(headers)
 	other[2].Type = dtype.Uint8
 	for name, h := range map[string][]file.Header{"fewer": headers[:4], "more": more, "another": other} {
-		f, err := openArchive(path, &progress{}, "", false)
-		if err != nil {
+		if err := f.again(""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.copyTo(t.Context(), &bytes.Buffer{}, h, false); !errors.Is(err, errChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		f.close()
 	}
 }
 
@@ -149,7 +152,7 @@ func TestParamsChanged(t *testing.T) {
 func TestParamsInterrupted(t *testing.T) {
 	path := pack(t, "in.params", tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := openArchive(path, &progress{}, "", false)
+	f, err := (&app{}).openArchive(tensorInput{path: path}, &progress{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +170,7 @@ func TestParamsInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n != 1<<20 {
 		t.Errorf("%v after %d bytes", err, n)
 	}
-	if _, _, err := readHeaders(ctx, path, &progress{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := f.headers(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

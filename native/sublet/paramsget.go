@@ -19,6 +19,7 @@ import (
 )
 
 func (a *app) getCommand() *cobra.Command {
+	var in tensorInput
 	var out string
 	c := &cobra.Command{
 		Use:   "get FILE NAME",
@@ -28,26 +29,27 @@ A type that NumPy does not have, such as bfloat16, cannot be written; it can be 
 		Example: "  sublet params get model.params layer1.weight -o weight.npy",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.get(c.Context(), args[0], args[1], out)
+			return a.get(c.Context(), in.at(args[0]), args[1], out)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return fileArgs(c, args, "")
 			}
-			return tensorNames(c.Context(), args), cobra.ShellCompDirectiveNoFileComp
+			return a.tensorNames(c.Context(), in, args), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", ".npy `FILE` to write the tensor to")
-	if err := c.MarkFlagFilename("output", "npy"); err != nil {
-		panic(err) // the flag does not exist
-	}
+	in.flags(c)
+	outputFlag(c, &out, ".npy `FILE` to write the tensor to; - is standard output")
 	return c
 }
 
 // tensorNames are those of a file, for the shell.
-func tensorNames(ctx context.Context, args []string) (names []string) {
-	f, err := openArchive(args[0], &progress{}, "", false)
-	if err != nil || len(args) > 1 {
+func (a *app) tensorNames(ctx context.Context, in tensorInput, args []string) (names []string) {
+	if len(args) > 1 || args[0] == standard {
+		return nil
+	}
+	f, err := a.openArchive(in.at(args[0]), &progress{}, "")
+	if err != nil {
 		return nil
 	}
 	defer f.close()
@@ -58,10 +60,11 @@ func tensorNames(ctx context.Context, args []string) (names []string) {
 	return names
 }
 
-func (a *app) get(ctx context.Context, path, name, out string) error {
+func (a *app) get(ctx context.Context, in tensorInput, name, out string) error {
+	a.claim(out)
 	p := newProgress(a.err)
 	defer p.stop()
-	f, err := openArchive(path, p, "reading", false)
+	f, err := a.openArchive(in, p, "reading")
 	if err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (a *app) get(ctx context.Context, path, name, out string) error {
 		return err
 	}
 	if out != "" {
-		if err := f.save(ctx, header, out); err != nil {
+		if err := a.save(ctx, f, header, out); err != nil {
 			return err
 		}
 	}
@@ -88,8 +91,8 @@ func (a *app) get(ctx context.Context, path, name, out string) error {
 }
 
 // save writes the tensor that the reader is at to a .npy file.
-func (a *archive) save(ctx context.Context, h file.Header, path string) error {
-	out, err := createOutput(path)
+func (a *app) save(ctx context.Context, f *archive, h file.Header, path string) error {
+	out, err := a.createOutput(path)
 	if err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func (a *archive) save(ctx context.Context, h file.Header, path string) error {
 	if err != nil {
 		return fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err)
 	}
-	if err := a.pour(ctx, w, h, newBuffer()); err != nil {
+	if err := f.pour(ctx, w, h, newBuffer()); err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {

@@ -105,7 +105,7 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f, err := openArchive(in, &progress{}, "", false)
+		f, err := (&app{}).openArchive(tensorInput{path: in}, &progress{}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

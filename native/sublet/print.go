@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -50,4 +51,39 @@ func ends(n int) iter.Seq[int] {
 			}
 		}
 	}
+}
+
+// maxNested is how many elements, and how many rows, --json prints at most.
+const maxNested = 10_000
+
+// nested returns the rows for JSON, as NumPy's tolist does; nil where there are too many. JSON has no NaN and no infinities: they
+// are the texts that JavaScript's Number and Python's float read.
+func nested[T matrix.Elem](rows, cols int, values []T) [][]any {
+	if max(rows, len(values)) > maxNested {
+		return nil
+	}
+	all := make([][]any, rows)
+	for i := range all {
+		all[i] = make([]any, cols)
+		for j := range all[i] {
+			all[i][j] = jsonNumber(values[i*cols+j])
+		}
+	}
+	return all
+}
+
+func jsonNumber(v any) any {
+	if h, ok := v.(matrix.Half); ok {
+		v = h.Float32()
+	}
+	f, ok := v.(float32)
+	switch x := float64(f); {
+	case ok && math.IsNaN(x):
+		return "NaN"
+	case ok && math.IsInf(x, 1):
+		return "Infinity"
+	case ok && math.IsInf(x, -1):
+		return "-Infinity"
+	}
+	return v
 }

@@ -46,6 +46,8 @@ on both sides are read. -o writes an array as it is after the last call, with wh
 Of --devices, 0 is the first adapter that sublet info lists with wgsl among its features, given the same --driver and
 --adapter. One may be there several times. How much each gets depends on how long it took in the calls before.
 
+With --json, a call's shares name a device by its place in --devices, which is its index in devices.
+
 The table printed is about the last call; its seconds are with transfers, those of a first call also with the compilation.`
 
 // runCommand is sublet run.
@@ -98,8 +100,8 @@ func (o *runOptions) flags(a *app, c *cobra.Command) {
 	f.StringVar(&o.devices, "devices", "all", "`NUMBERS` of devices with commas between, or all")
 	f.StringArrayVarP(&o.arrays, "array", "a", nil, "an array, as `NAME=FILE.npy:FLAGS:e=K`")
 	f.StringArrayVarP(&o.scalars, "scalar", "s", nil, "a number, as `NAME=VALUE:TYPE`")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "an array to write after the last call, as `NAME=FILE.npy`")
-	f.BoolVar(&o.watch, "watch", false, "draw the devices' shares on the terminal while it runs")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "an array to write after the last call, as `NAME=FILE.npy`; - is standard output")
+	f.BoolVar(&o.watch, "watch", false, "draw the devices' shares on standard error while it runs; no terminal gets a line for each call")
 	complete(c, "devices", func() []string { return a.deviceWords(c.Context()) })
 	err := c.RegisterFlagCompletionFunc("entry", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return kernelWords(args), cobra.ShellCompDirectiveNoFileComp

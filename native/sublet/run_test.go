@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,10 +92,15 @@ func TestRunStream(t *testing.T) {
 			t.Errorf("%s: header %+v", devices, h)
 		}
 	}
-	text := must(t, "run", stream, "-g", "1000", "-a", "arr="+in, "--watch")
-	if !strings.HasPrefix(text, "DEVICE") || !strings.Contains(text, "100.0%") || !strings.Contains(text, "calls: 1, ") ||
-		!strings.Contains(text, "bytes up: 1000, bytes down: 1000, ") {
+	o := sublet("run", stream, "-g", "1000", "-a", "arr="+in, "--watch", "--devices", "0,0", "--calls", "2")
+	if text := o.stdout; o.status != 0 || !strings.HasPrefix(text, "DEVICE") || !strings.Contains(text, "%") || !strings.Contains(text, "calls: 2, ") ||
+		!strings.Contains(text, "bytes down: 2000, ") {
 		t.Errorf("printed %q", text)
+	}
+	// What is no terminal gets a line for each call.
+	line := `call \d: device 0 \d+\.\d% \d+\.\d{3} ms, device 1 \d+\.\d% \d+\.\d{3} ms\n`
+	if !regexp.MustCompile("^("+line+"){2}$").MatchString(o.stderr) || !strings.Contains(o.stderr, "call 2: ") {
+		t.Errorf("watched %q", o.stderr)
 	}
 }
 
@@ -102,8 +108,13 @@ func TestRunStream(t *testing.T) {
 func TestRunJSON(t *testing.T) {
 	in := vector[uint32](t, dtype.Uint32, 64, 1)
 	text := must(t, "run", "--json", stream, "-g", "64", "-a", "arr="+in, "--calls", "2", "--devices", "0,0")
-	var got map[string][]map[string]any
-	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got) != 1 || len(got["calls"]) != 2 || strings.Count(text, "\n") != 1 {
+	var got struct {
+		Calls, Devices []map[string]any
+		Seconds        float64
+	}
+	var fields map[string]any
+	err := errors.Join(json.Unmarshal([]byte(text), &got), json.Unmarshal([]byte(text), &fields))
+	if err != nil || len(fields) != 3 || len(got.Calls) != 2 || len(got.Devices) != 2 || got.Seconds <= 0 || strings.Count(text, "\n") != 1 {
 		t.Fatalf("%v in %q", err, text)
 	}
 	keys := func(m map[string]any) string {
@@ -114,7 +125,7 @@ func TestRunJSON(t *testing.T) {
 		slices.Sort(k)
 		return strings.Join(k, " ")
 	}
-	for _, c := range got["calls"] {
+	for _, c := range got.Calls {
 		shares, ok := c["shares"].([]any)
 		if keys(c) != "bytes_down bytes_up shares" || !ok || len(shares) != 2 {
 			t.Errorf("call %v", c)
@@ -122,6 +133,11 @@ func TestRunJSON(t *testing.T) {
 		}
 		if k := keys(shares[1].(map[string]any)); k != "count device offset seconds" {
 			t.Errorf("share with %s", k)
+		}
+	}
+	for i, d := range got.Devices {
+		if keys(d) != "driver index kind name" || d["index"] != float64(i) || d["driver"] == "" || d["kind"] == "" || d["name"] == "" {
+			t.Errorf("device %v", d)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher"
@@ -41,7 +42,10 @@ type runArray struct {
 func (a *app) crunch(ctx context.Context, t *runTask) error {
 	j := &job{runTask: t, progress: newProgress(a.err)}
 	defer j.close()
-	if err := j.open(); err != nil {
+	for _, o := range t.outputs {
+		a.claim(o.path)
+	}
+	if err := j.open(a); err != nil {
 		return err
 	}
 	var err error
@@ -72,7 +76,7 @@ func (a *app) crunch(ctx context.Context, t *runTask) error {
 }
 
 // open opens the files. What is wrong with them is found before a device is opened.
-func (j *job) open() error {
+func (j *job) open(a *app) error {
 	source, parsed, err := readSource(j.wgsl)
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (j *job) open() error {
 		}
 	}
 	for _, o := range j.outputs {
-		out, err := createOutput(o.path)
+		out, err := a.createOutput(o.path)
 		if err != nil {
 			return err
 		}
@@ -111,7 +115,11 @@ func (r *runArray) open(p *progress) (err error) {
 	}
 	h := r.npy.Header()
 	if _, ok := elemTypes[h.Type]; !ok {
-		return driver.Fail(r.path, errType, h.Type.String(), "; those are ", elemWords)
+		advice := ""
+		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex {
+			advice = "; sublet eval A -i A=" + r.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
+		}
+		return driver.Fail(r.path, errType, "the file is ", h.Type.String(), "; those are ", elemWords, advice)
 	}
 	r.typ, r.shape = h.Type, h.Shape
 	return nil

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,6 @@ func TestRunErrors(t *testing.T) {
 		"only flags":            {"ErrUsage", array("arr=:read")},
 		"array twice":           {"ErrUsage", with("-a", in)},
 		"float64":               {"ErrType", array("arr=" + long)},
-		"float64 zeros":         {"ErrType", array("arr=100xfloat64")},
 		"no such flag":          {"ErrUsage", array(in + ":raed")},
 		"e twice":               {"ErrUsage", array(in + ":e=2:e=3")},
 		"e twice in a list":     {"ErrUsage", array(in + ":e=2,read,e=2")},
@@ -106,11 +106,19 @@ func TestRunErrors(t *testing.T) {
 	if o := sublet("run", bad, "-g", "100", "-a", in); !strings.Contains(o.stderr, bad+": ") || !strings.Contains(o.stderr, "line 3") || !strings.Contains(o.stderr, "nonsense") {
 		t.Errorf("the line is not in %q", o.stderr)
 	}
-	if o, want := sublet("run", stream, "-g", "4", "-a", "arr="+long), long+": not an element type of arrays of kernels: float64; those are float32, "; !strings.Contains(o.stderr, want) {
+	if o, want := sublet("run", stream, "-g", "4", "-a", "arr="+long), long+": not an element type of arrays of kernels: the file is float64; those are float32, "; !strings.Contains(o.stderr, want) {
 		t.Errorf("%q is not in %q", want, o.stderr)
 	}
-	if o, want := sublet("run", stream, "-g", "4", "-a", "arr=24xfloat64"), `"24xfloat64" has not an element`; !strings.Contains(o.stderr, want) {
-		t.Errorf("%q is not in %q", want, o.stderr)
+	o, want := sublet("run", stream, "-g", "4", "-a", "arr=24xfloat64", "--json"), `"24xfloat64" has not an element`
+	if o.status != 1 || !strings.Contains(o.stderr, want) || !strings.Contains(o.stdout, `"ErrType"`) {
+		t.Errorf("%q is not in %+v", want, o)
+	}
+	// The command that the message tells makes a file that kernels take.
+	single := filepath.Join(dir, "single.npy")
+	must(t, "eval", "A", "-i", "A="+long, "--cast", "-o", single)
+	must(t, "run", wgsl(t, "fn f(i: u32) { arr[i] = arr[i] + 1.0; }"), "-g", "4", "-a", "arr="+single, "-o", "arr="+single)
+	if _, v := read[float32](t, single); !slices.Equal(v, []float32{2, 2, 2, 2}) {
+		t.Errorf("%v", v)
 	}
 }
 

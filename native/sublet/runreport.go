@@ -18,7 +18,7 @@ import (
 // tally collects what the calls of a run did.
 type tally struct {
 	app     *app
-	names   []string // of the devices
+	devices []deviceReport
 	calls   int
 	calling []callReport // for JSON
 	last    cruncher.Report
@@ -29,7 +29,16 @@ type tally struct {
 
 // runReport is what --json prints for a run.
 type runReport struct {
-	Calls []callReport `json:"calls"`
+	Calls   []callReport   `json:"calls"`
+	Devices []deviceReport `json:"devices"`
+	Seconds float64        `json:"seconds"` // of all calls
+}
+
+type deviceReport struct {
+	Index  int    `json:"index"` // its place in --devices
+	Name   string `json:"name"`
+	Driver string `json:"driver"`
+	Kind   string `json:"kind"`
 }
 
 type callReport struct {
@@ -47,14 +56,22 @@ type shareReport struct {
 
 func newTally(a *app, j *job) *tally {
 	v := &tally{app: a}
-	for _, d := range j.devices {
-		v.names = append(v.names, d.Info().Name)
+	var names []string
+	for i, d := range j.devices {
+		info := d.Info()
+		names = append(names, info.Name)
+		v.devices = append(v.devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
 	}
-	if f, ok := a.err.(*os.File); ok && j.watch && term.IsTerminal(int(f.Fd())) {
-		v.watch = newWatch(f, v.names)
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			v.watch.width = w
-		}
+	if !j.watch {
+		return v
+	}
+	v.watch = newWatch(a.err, names)
+	f, ok := a.err.(*os.File)
+	if v.watch.plain = !ok || !term.IsTerminal(int(f.Fd())); v.watch.plain {
+		return v
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		v.watch.width = w
 	}
 	return v
 }
@@ -79,13 +96,13 @@ func (v *tally) add(r cruncher.Report) {
 
 func (v *tally) print() error {
 	if v.app.json {
-		return writeJSON(v.app.out, runReport{v.calling})
+		return writeJSON(v.app.out, runReport{v.calling, v.devices, v.seconds})
 	}
 	total := items(v.last)
 	w := tabwriter.NewWriter(v.app.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS")
 	for _, s := range v.last.Shares {
-		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%.1f%%\t%.6f\n", s.Device, v.names[s.Device], s.Offset, s.Count, percent(s.Count, total), s.Seconds)
+		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%.1f%%\t%.6f\n", s.Device, v.devices[s.Device].Name, s.Offset, s.Count, percent(s.Count, total), s.Seconds)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -108,10 +125,12 @@ func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) 
 // watchEvery is how often bars are drawn at most.
 const watchEvery = 50 * time.Millisecond
 
-// watch draws a bar for each device, one below the other, over the ones it drew before. A nil one draws nothing.
+// watch draws a bar for each device, one below the other, over the ones it drew before. A plain one, for what is no terminal,
+// writes a line for each call. A nil one draws nothing.
 type watch struct {
 	w     io.Writer
 	names []string
+	plain bool
 	width int // of the terminal, in characters
 	drawn bool
 	next  time.Time
@@ -127,6 +146,10 @@ func (v *watch) draw(calls int, r cruncher.Report) {
 		return
 	}
 	v.calls, v.late = calls, &r
+	if v.plain {
+		v.finish()
+		return
+	}
 	if now := time.Now(); !now.Before(v.next) {
 		v.next = now.Add(watchEvery)
 		v.finish()
@@ -143,19 +166,33 @@ func (v *watch) finish() {
 		counts[s.Device] += s.Count
 		seconds[s.Device] += s.Seconds
 	}
+	total := items(*v.late)
 	var b strings.Builder
-	if v.drawn {
-		fmt.Fprintf(&b, "\x1b[%dA", len(v.names)+1) // up to where the last ones began
-	}
-	v.line(&b, fmt.Sprintf("call %d", v.calls))
-	for i, name := range v.names {
-		share := percent(counts[i], items(*v.late))
-		full := int(share*barWidth/100 + 0.5)
-		bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
-		v.line(&b, fmt.Sprintf("%3d %s %5.1f%% %9.3f ms  %s", i, bar, share, seconds[i]*1000, name))
+	if v.plain {
+		parts := make([]string, len(v.names))
+		for i := range v.names {
+			parts[i] = fmt.Sprintf("device %d %.1f%% %.3f ms", i, percent(counts[i], total), seconds[i]*1000)
+		}
+		fmt.Fprintf(&b, "call %d: %s\n", v.calls, strings.Join(parts, ", "))
+	} else {
+		v.bars(&b, counts, total, seconds)
 	}
 	v.drawn, v.late = true, nil
 	_, _ = io.WriteString(v.w, b.String()) // a terminal that is gone is no reason to stop
+}
+
+// bars draws over the bars that were drawn before.
+func (v *watch) bars(b *strings.Builder, counts []int, total int, seconds []float64) {
+	if v.drawn {
+		fmt.Fprintf(b, "\x1b[%dA", len(v.names)+1) // up to where the last ones began
+	}
+	v.line(b, fmt.Sprintf("call %d", v.calls))
+	for i, name := range v.names {
+		share := percent(counts[i], total)
+		full := int(share*barWidth/100 + 0.5)
+		bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+		v.line(b, fmt.Sprintf("%3d %s %5.1f%% %9.3f ms  %s", i, bar, share, seconds[i]*1000, name))
+	}
 }
 
 const barWidth = 30

@@ -30,9 +30,12 @@ type outcome struct {
 	stdout, stderr string
 }
 
-func sublet(args ...string) outcome {
+func sublet(args ...string) outcome { return subletFrom(nil, args...) }
+
+// subletFrom gives it a standard input.
+func subletFrom(stdin *os.File, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
-	status := run(args, &stdout, &stderr)
+	status := run(args, stdin, &stdout, &stderr)
 	return outcome{status, stdout.String(), stderr.String()}
 }
 
@@ -256,6 +259,9 @@ func TestInfo(t *testing.T) {
 			t.Errorf("%s does not find %q: %q", d, a.Name, one)
 		}
 	}
+	if o := sublet("info", "--adapter", "no such adapter"); o.status != 0 || !strings.Contains(o.stderr, "no adapter fits") {
+		t.Errorf("%+v", o)
+	}
 	if text := must(t, "info", "--json", "--adapter", "no such adapter"); !strings.Contains(text, `"adapters":[]`) {
 		t.Errorf("printed %q", text)
 	}
@@ -265,7 +271,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if text := must(t, "--version"); !strings.HasPrefix(text, "sublet ") || !strings.Contains(text, "go1") {
 		t.Errorf("printed %q", text)
 	}
-	for _, args := range [][]string{{}, {"--help"}, {"help", "eval"}, {"mul", "-h"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"help", "eval"}, {"help", "params", "list"}, {"help"}, {"completion"}, {"mul", "-h"}} {
 		if text := must(t, args...); !strings.Contains(text, "--adapter") {
 			t.Errorf("%v printed %q", args, text)
 		}
@@ -293,6 +299,11 @@ func TestErrors(t *testing.T) {
 	}
 	none := filepath.Join(dir, "none.npy")
 	fails(t, map[string]failing{
+		"help of nothing":    {"ErrUsage", []string{"help", "mull"}},
+		"help of too much":   {"ErrUsage", []string{"help", "params", "lost"}},
+		"no such shell":      {"ErrUsage", []string{"completion", "command.com"}},
+		"output of no name":  {"ErrUsage", []string{"mul", a, b, "-o", ""}},
+		"archive":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + real}},
 		"no such command":    {"ErrUsage", []string{"mull"}},
 		"no such flag":       {"ErrUsage", []string{"mul", "--fast", a, b}},
 		"one operand":        {"ErrUsage", []string{"mul", a}},
@@ -314,6 +325,7 @@ func TestErrors(t *testing.T) {
 		"three dimensions":   {"ErrShape", []string{"eval", "A", "-i", "A=" + cube}},
 		"shapes":             {"ErrShape", []string{"mul", a, b}},
 		"unknown matrix":     {"ErrName", []string{"eval", "A*C", "-i", "A=" + a}},
+		"mul":                {"ErrName", []string{"eval", "mul(A, A)", "-i", "A=" + a}},
 		"unknown function":   {"ErrName", []string{"eval", "sinc(A)", "-i", "A=" + a}},
 		"empty expression":   {"ErrUsage", []string{"eval", "", "-i", "A=" + a}},
 		"syntax":             {"ErrSyntax", []string{"eval", "A*", "-i", "A=" + a}},
@@ -378,7 +390,7 @@ func TestHelpFunctions(t *testing.T) {
 		list, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
 		names = append(names, strings.Fields(regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(list, ""))...)
 	}
-	if len(names) < 39 {
+	if len(names) < 44 {
 		t.Errorf("%q", names)
 	}
 	for _, name := range names {

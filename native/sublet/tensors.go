@@ -23,14 +23,16 @@ import (
 // format is a kind of file of named tensors.
 type format struct {
 	ext  string
-	open func(s source, size int64, strict bool) (file.Reader, error)
+	open func(s *source, size int64, in tensorInput) (file.Reader, error)
 	make func(w io.Writer, headers []file.Header, texts map[string]string) (file.Writer, error)
 	// texts says whether make writes the texts that a file has beside its tensors.
 	texts bool
+	// doubles says whether open reads names that occur twice, with --last-wins.
+	doubles bool
 }
 
 var formats = []format{
-	{ext: ".params", open: openParams, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
+	{ext: ".params", doubles: true, open: openParams, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
 		return params.NewWriter(w, h)
 	}},
 	{ext: ".npz", open: openZip, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
@@ -38,7 +40,7 @@ var formats = []format{
 	}},
 	{
 		ext:  ".safetensors",
-		open: func(s source, _ int64, _ bool) (file.Reader, error) { return safetensors.NewReader(s) },
+		open: func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
 		make: func(w io.Writer, h []file.Header, texts map[string]string) (file.Writer, error) {
 			return safetensors.NewWriter(w, h, safetensors.Metadata(texts))
 		},
@@ -46,30 +48,43 @@ var formats = []format{
 	},
 }
 
-func openParams(s source, _ int64, strict bool) (file.Reader, error) {
+func openParams(s *source, _ int64, in tensorInput) (file.Reader, error) {
 	var opts []params.Option
-	if strict {
+	if in.strict {
 		opts = append(opts, params.Strict())
+	}
+	if in.lastWins {
+		opts = append(opts, params.LastWins())
 	}
 	return params.NewReader(s, opts...)
 }
 
-func openZip(s source, size int64, _ bool) (file.Reader, error) {
+func openZip(s *source, size int64, _ tensorInput) (file.Reader, error) {
 	if size < 0 {
-		return nil, errors.New("an archive cannot be read from a pipe or a device")
+		return nil, errors.New("an archive has its list of members at its end and cannot be read from a pipe or a device; save it as a file first")
 	}
 	return npy.NewZipReader(s, size)
 }
 
-// formatOf chooses by the extension.
-func formatOf(path string) (*format, error) {
-	ext := strings.ToLower(filepath.Ext(path))
+// formatOf chooses by what a flag says, or else by the extension.
+func formatOf(path, given, flag string) (*format, error) {
+	ext := given
+	if given == "" {
+		ext = filepath.Ext(path)
+	}
+	ext = "." + strings.TrimPrefix(strings.ToLower(ext), ".")
 	for i := range formats {
 		if formats[i].ext == ext {
 			return &formats[i], nil
 		}
 	}
-	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors", path)
+	switch {
+	case given != "":
+		return nil, usagef("%s %s: want params, npz or safetensors", flag, given)
+	case path == standard:
+		return nil, usagef("-: say with %s whether it is params, npz or safetensors", flag)
+	}
+	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
 }
 
 // extensions are those of all formats, for the shell.
@@ -80,63 +95,54 @@ func extensions() (names []string) {
 	return names
 }
 
-// source is an open file. What is read of it moves the bar.
-type source struct {
-	*os.File
-	p *progress
-}
-
-func (s source) Read(b []byte) (int, error) {
-	n, err := s.File.Read(b)
-	s.p.add(n)
-	return n, err
-}
-
-// ReadAt is Read's counterpart for archives.
-func (s source) ReadAt(b []byte, off int64) (int, error) {
-	n, err := s.File.ReadAt(b, off)
-	s.p.add(n)
-	return n, err
-}
-
 // archive is an open file of named tensors.
 type archive struct {
-	path   string
+	input  tensorInput
+	kind   *format
 	size   int64 // -1: unknown
-	source source
+	source *source
 	reader file.Reader
 	// pass, if there is one, hears of tensors that cannot be read, such as an archive's arrays of texts, in place of each's caller.
 	pass func(error)
 }
 
-// openArchive opens a file for one pass over its tensors, which is a stage of the work.
-func openArchive(path string, p *progress, stage string, strict bool) (*archive, error) {
-	kind, err := formatOf(path)
+// openArchive opens a file for one pass over its tensors, which is a stage of the work; [archive.again] begins another.
+func (a *app) openArchive(in tensorInput, p *progress, stage string) (*archive, error) {
+	kind, err := formatOf(in.path, in.from, "--from")
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	if in.lastWins && !kind.doubles {
+		return nil, usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", kind.ext)
+	}
+	f := &archive{input: in, kind: kind}
+	if f.source, f.size, err = a.openSource(in, p); err != nil {
 		return nil, err
 	}
-	a := &archive{path: path, size: -1, source: source{f, p}}
-	st, err := f.Stat()
-	if err == nil && st.Mode().IsRegular() {
-		a.size = st.Size()
+	if err := f.begin(stage); err != nil {
+		f.close()
+		return nil, err
 	}
-	p.enter(stage, a.size)
-	if err == nil {
-		a.reader, err = kind.open(a.source, a.size, strict)
+	return f, nil
+}
+
+// begin reads what is before the first tensor.
+func (a *archive) begin(stage string) (err error) {
+	a.source.p.enter(stage, a.size)
+	a.reader, err = a.kind.open(a.source, a.size, a.input)
+	return a.wrap(err)
+}
+
+// again goes back to the first tensor.
+func (a *archive) again(stage string) error {
+	if err := a.source.rewind(); err != nil {
+		return err
 	}
-	if err != nil {
-		a.close()
-		return nil, a.wrap(err)
-	}
-	return a, nil
+	return a.begin(stage)
 }
 
 // close closes what was only read.
-func (a *archive) close() { _ = a.source.Close() }
+func (a *archive) close() { a.source.close() }
 
 func (a *archive) wrap(err error) error {
 	if err == nil {
@@ -145,7 +151,10 @@ func (a *archive) wrap(err error) error {
 	if _, ok := errors.AsType[*os.PathError](err); ok {
 		return err // it names the file already
 	}
-	return fmt.Errorf("%s: %w", a.path, err)
+	if errors.Is(err, file.ErrDuplicate) && a.kind.doubles {
+		return fmt.Errorf("%s: %w; --last-wins takes the last one", a.input.name(), err)
+	}
+	return fmt.Errorf("%s: %w", a.input.name(), err)
 }
 
 // each calls do for each tensor. Its errors are those of the file, or do's with the tensor's name.
@@ -180,7 +189,7 @@ func (a *archive) find(ctx context.Context, name string) (file.Header, error) {
 		h, err := a.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return h, driver.Fail(a.path, matrix.ErrName, strconv.Quote(name))
+			return h, driver.Fail(a.input.name(), matrix.ErrName, strconv.Quote(name))
 		case err != nil && (h.Name == "" || h.Name == name):
 			return h, a.wrap(err)
 		case err == nil && h.Name == name:
