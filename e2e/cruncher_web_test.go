@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
@@ -15,7 +12,7 @@ import (
 func TestWebCruncher(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
-	runWeb(t, p, "cruncher")
+	runWeb(t, p, "cruncher-calls", "cruncher-arrays", "cruncher-failures", "cruncher-devices")
 }
 
 // TestWebCruncherForgotten forgets to close arrays and crunchers. The garbage collector must find them, and not while a call
@@ -50,26 +47,16 @@ func TestWebCruncherForgotten(t *testing.T) {
 	if ones := chrome.Eval[string](p, "Promise.all(results).then(String)"); ones != "1,1,1,1,1,1,1,1,1,1" {
 		t.Errorf("calls whose arrays nobody holds yield %s", ones)
 	}
-	for range 50 {
-		p.CollectGarbage()
-		if chrome.Eval[bool](p, "new Promise((done) => setTimeout(done, 50)).then(() => released === 20 && memories.every((m) => m.deref() === undefined))") {
-			return
-		}
+	if !collects(p, "released === 20 && memories.every((m) => m.deref() === undefined)") {
+		t.Errorf("%d of 20 arrays were collected", chrome.Eval[int](p, "released"))
 	}
-	t.Errorf("%d of 20 arrays were collected", chrome.Eval[int](p, "released"))
 }
 
 // TestWebCruncherGivesMemoryBack closes a Gpu with a cruncher, which the page holds on to.
 func TestWebCruncherGivesMemoryBack(t *testing.T) {
 	p := openWeb(t, "")
+	chrome.Eval[bool](p, watchMemories)
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
-		const {instantiate} = WebAssembly;
-		globalThis.memory = [];
-		WebAssembly.instantiate = async (...args) => {
-			const instance = await instantiate(...args);
-			memory.push(new WeakRef(instance.exports.mem));
-			return instance;
-		};
 		const gpu = await init();
 		globalThis.cr = await gpu.cruncher('fn f(i: u32) { a[i] = a[i] + 1u; }');
 		globalThis.a = cr.array('a', new Uint32Array(10));
@@ -77,62 +64,7 @@ func TestWebCruncherGivesMemoryBack(t *testing.T) {
 		gpu.close();
 		return true;
 	})`)
-	for range 50 {
-		p.CollectGarbage()
-		if chrome.Eval[bool](p, `new Promise((done) => setTimeout(done, 50)).then(() => memory.length === 2 && memory.every((m) => m.deref() === undefined))`) {
-			return
-		}
+	if !collects(p, "memories.length === 2 && memories.every((m) => m.deref() === undefined)") {
+		t.Error("the programs' memory was not collected")
 	}
-	t.Error("the programs' memory was not collected")
-}
-
-// TestCruncherDemo uses the cruncher's page.
-func TestCruncherDemo(t *testing.T) {
-	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
-	p := chrome.Start(t).Open(t, url+"/cruncher.html")
-	p.Resize(1100, 1120)
-	await(t, p, "document.body?.dataset.ready === 'true'")
-	click := func() { chrome.Eval[bool](p, "document.getElementById('run').click(), true") }
-	bars := func(n string) string { return "document.querySelectorAll('#chart g').length >= " + n }
-	click()
-	await(t, p, bars("24"))
-	if got := chrome.Eval[int](p, "document.querySelectorAll('#legend li').length"); got != 2 {
-		t.Errorf("%d devices in the legend, want 2: the only adapter, twice", got)
-	}
-	if got := chrome.Eval[bool](p, `[...document.querySelectorAll('#chart g')].every((g) => {
-		const [a, b, busy] = [...g.querySelectorAll('rect')].map((r) => Number(r.getAttribute('height')));
-		return Math.abs(a + b - 160) < 0.01 && busy > 0 && busy <= 48 && /^call \d+: .* %, .* %; efficiency/.test(g.textContent);
-	})`); !got {
-		t.Error("bars that do not show all of a call")
-	}
-	click()
-	await(t, p, "document.getElementById('run').textContent === 'Run' && !document.getElementById('run').disabled")
-	p.Screenshot("cruncher")
-	if said := chrome.Eval[string](p, "document.getElementById('said').textContent"); !strings.HasPrefix(said, "Shares of the devices in ") {
-		t.Errorf("after the end it says %q", said)
-	}
-	const colours = `new Set(new Uint32Array(document.getElementById('picture').getContext('2d').getImageData(0, 0, 384, 256).data.buffer)).size`
-	if got := chrome.Eval[int](p, colours); got < 50 {
-		t.Errorf("%d colours in the picture", got)
-	}
-
-	// Another kernel while it runs, on three devices, and one with a mistake.
-	edit := func(wgsl string) {
-		chrome.Eval[bool](p, `(document.getElementById('kernel').value = `+strconv.Quote(wgsl)+`, document.getElementById('kernel').dispatchEvent(new Event('input')), true)`)
-	}
-	chrome.Eval[bool](p, `(document.getElementById('devices').selectedIndex = 2, document.getElementById('devices').dispatchEvent(new Event('change')), true)`)
-	click()
-	await(t, p, bars("3"))
-	edit("fn red(i: u32) { pixels[i] = 0xff0000ffu; }")
-	await(t, p, "document.getElementById('picture').getContext('2d').getImageData(9, 9, 1, 1).data.join() === '255,0,0,255'")
-	if got := chrome.Eval[int](p, "document.querySelectorAll('#legend li').length"); got != 3 {
-		t.Errorf("%d devices in the legend, want 3", got)
-	}
-	edit("fn wrong(i: u32) {\n  pixels[i] = nothing;\n}")
-	await(t, p, "!document.getElementById('error').hidden")
-	if got := chrome.Eval[string](p, "document.getElementById('error').textContent"); !strings.HasPrefix(got, "ErrCompile ") || !strings.Contains(got, "line 2") {
-		t.Errorf("a mistake is reported as %q", got)
-	}
-	p.Dark()
-	p.Screenshot("cruncher-dark")
 }

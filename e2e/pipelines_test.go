@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,14 +13,7 @@ import (
 
 // TestPipelines uses the page of the task graphs: both run on two devices, what they compute is shown, and the timeline has every task.
 func TestPipelines(t *testing.T) {
-	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
-	p := chrome.Start(t).OpenFor(t, webTimeout, url+"/pipelines.html")
-	p.RequireWebGPU()
-	p.Resize(1200, 1220)
-	await(t, p, "document.body?.dataset.ready === 'true'")
-	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, "swiftshader") {
-		t.Errorf("the page names the adapter %q", name)
-	}
+	p := openDemo(t, "/pipelines.html", 1200, 1220)
 	set := func(id, value string) {
 		t.Helper()
 		chrome.Eval[bool](p, "(document.getElementById('"+id+"').value = '"+value+"', true)")

@@ -4,10 +4,11 @@
 // ask for, what comes from elsewhere in the repository and from Go, and the pages. `make wasm` puts the programs there.
 
 import {execFileSync} from 'node:child_process';
-import {copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
+import {layout} from './layout.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const dist = join(here, 'dist');
@@ -29,8 +30,11 @@ await build({
   banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
   logLevel: 'warning',
 });
+for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
+  writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8')));
+}
 for (const file of [
-  ...folder('demo'),
+  ...folder('demo').filter((file) => !file.endsWith('.html')),
   join(here, 'index.d.ts'),
   join(here, 'bench-peer.mjs'),
   join(here, '..', 'wasm', 'browser', 'glue.js'),
@@ -39,6 +43,7 @@ for (const file of [
 ]) {
   copyFileSync(file, join(dist, basename(file)));
 }
+cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 
 // What is compiled into the program, or stands beside it, comes with its own licence.
 const float16 = execFileSync('go', ['list', '-m', '-f', '{{.Dir}}', 'github.com/x448/float16'], {encoding: 'utf8', cwd: here}).trim();

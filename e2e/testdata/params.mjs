@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests of the npm package's files of arrays, run by web_test.go: on WebGPU, and on the program for pages without it. The
-// files under /params/ were written by TVM. Each throws when it fails.
+// Tests of files of arrays. Those under /params/ were written by TVM.
 
 import {init} from '/dist/index.mjs';
-import {onBoth} from '/contract.mjs';
-import {check, fails, same} from '/web.mjs';
+import {check, fails, onBoth, same} from './testing.mjs';
 
 const real = {
   'dlr_2in1out_v1.params': {data1: [0.6105551719665527, 0.8802757859230042], data2: null},
@@ -114,7 +112,7 @@ async function measured(run) {
   }
 }
 
-export const params = {
+export const tests = {
   realFiles: onBoth(async (gpu) => {
     for (const [name, want] of Object.entries(real)) {
       const bytes = await fileOf(name), {buffer} = bytes;

@@ -2,7 +2,7 @@
 
 import {init} from './index.mjs';
 import {readNpy, readText, writeNpy} from './files.mjs';
-import {$, bytes, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
+import {$, bytes, download, duration, showAdapter, showError, showNoAdapter} from './page.mjs';
 
 /** @typedef {import('./files.mjs').Table} Table */
 
@@ -170,10 +170,7 @@ async function main() {
   };
   button.addEventListener('click', run);
   $('save').addEventListener('click', () => {
-    if (!result) return;
-    const link = Object.assign(document.createElement('a'), {href: URL.createObjectURL(writeNpy(result)), download: 'product.npy'});
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    if (result) download(writeNpy(result), 'product.npy');
   });
   button.disabled = false;
   document.body.dataset.ready = 'true';

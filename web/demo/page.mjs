@@ -34,3 +34,10 @@ export function showNoAdapter(error) {
   $('adapter-name').textContent = 'no adapter';
   showError(error);
 }
+
+/** Saves a file of the page's. @param {Blob} blob @param {string} name */
+export function download(blob, name) {
+  const link = Object.assign(document.createElement('a'), {href: URL.createObjectURL(blob), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -3,7 +3,7 @@
 import './wasm_exec.js';
 import {Timeline, colour} from './timeline.mjs';
 import {drawHistogram, drawImage, drawLoss, drawPicture} from './charts.mjs';
-import {$, bytes, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
+import {$, bytes, download, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
 
 /** @param {string} id */
 const canvas = (id) => /** @type {HTMLCanvasElement} */ ($(id));
@@ -269,11 +269,7 @@ class Demo {
   }
 
   save() {
-    const link = Object.assign(document.createElement('a'), {
-      href: URL.createObjectURL(new Blob([this.program.trace()], {type: 'application/json'})), download: 'trace.json',
-    });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    download(new Blob([this.program.trace()], {type: 'application/json'}), 'trace.json');
   }
 }
 

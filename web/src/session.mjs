@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {Answers} from './answers.mjs';
+import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
-import {failure, shapeError} from './errors.mjs';
+import {shapeError} from './errors.mjs';
 import {load, suitable} from './loader.mjs';
-import {Message} from './message.mjs';
 import {Numbers} from './numbers.mjs';
-import {Objects} from './objects.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
 import {OBJECT} from './source.mjs';
@@ -17,47 +15,18 @@ import {OBJECT} from './source.mjs';
 /** @typedef {import('./memory.mjs').Store} Store */
 /** @typedef {import('./source.mjs').Origin} Origin */
 
-/** A message leaves by itself when it has that many words, so that the device starts while the rest is still recorded. */
-const POST_WORDS = 8192;
-
-/**
- * What a session uses of a program: where messages are written, how they are posted, and where the counters are.
- * @typedef {Omit<import('./loader.mjs').Program, 'exports' | 'ready'> & {
- *   arena: (words: number) => number, post: (words: number) => number, stats: () => number}} Served
- */
-
-/**
- * The connection to one Go program. Commands are collected into a message, which is posted when somebody waits for a
- * result, at the latest when the current task of the event loop is over.
- */
-export class Session {
-  /** @type {Served} */
-  #program;
-  #message;
+/** What is asked of a Go program about matrices, in commands. */
+export class Session extends Connection {
   #handles = new Numbers();
   #funcs = new Numbers();
-  #answers = new Answers();
-  #objects = new Objects();
   /** External memory that its owner wants to hear of. @type {Set<Store>} */
   #releases = new Set();
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
-  #scheduled = false;
-  #pumping = false;
-  /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
-  #refused = null;
-  #ended = false;
 
   // A net for those who forget to close: the collector does not see memory of the GPU.
   #matrixNet = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
   #funcNet = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
-
-  /** @param {Served} program */
-  constructor(program) {
-    this.#program = program;
-    this.#message = new Message(program.memory, (words) => this.#enter(() => program.arena(words)));
-    program.ended.then((why) => this.#die(why));
-  }
 
   /**
    * Starts a Go program and opens its device.
@@ -70,124 +39,18 @@ export class Session {
     const program = await load(suitable(sources, options.device !== undefined), 'sublet_post', {
       ...options,
       object: (/** @type {number} */ number) => session.takeObject(number),
-      settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => session.settle(...outcome),
+      settle: (/** @type {Parameters<Connection['settle']>} */ ...outcome) => session.settle(...outcome),
     });
     const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
     session = new Session({...program, arena, post, stats});
     return {session, ...await program.ready};
   }
 
-  // The life of the program.
-
-  /** Refuses to go on without a program. */
-  check() {
-    if (this.#refused) throw this.#refused;
-  }
-
-  /** The program has ended. @param {string} why */
-  #die(why) {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#program.stop();
-    this.#refused ??= failure('exited', 'gpu', `the WebAssembly program has ended: ${why}`);
-    this.#answers.refuse(this.#refused);
-    this.#objects.clear();
+  /** Nothing uses the user's memory any more. @protected @override */
+  gone() {
     for (const store of this.#releases) store.released();
     this.#releases.clear();
   }
-
-  /** Calls an export. What it throws is the end: a trap leaves a Go program in no defined state. @param {() => number} call */
-  #enter(call) {
-    this.check();
-    try {
-      return call();
-    } catch (error) {
-      this.#die(String(error));
-      throw this.#refused;
-    }
-  }
-
-  /** Ends the program after what is queued. Who still waits then is told. */
-  close() {
-    if (this.#refused) return;
-    this.#message.command(Command.End, []);
-    this.#post();
-    this.#refused = failure('ErrClosed', 'gpu', 'it was closed');
-  }
-
-  // Messages.
-
-  /** Posts the message when the current task is over. */
-  #schedule() {
-    if (this.#message.at >= POST_WORDS) return this.#post();
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    queueMicrotask(() => {
-      this.#scheduled = false;
-      if (this.#refused || this.#message.at === 0) return;
-      this.#message.command(Command.Flush, []);
-      this.#post();
-    });
-  }
-
-  #post() {
-    const words = this.#message.at;
-    if (words === 0) return;
-    this.#message.at = 0;
-    const unfinished = this.#enter(() => this.#program.post(words));
-    this.#objects.settle(unfinished === 0);
-    if (unfinished === 0 || this.#pumping) return;
-    // The program waits for a compiler, or was only interrupted by its garbage collector: then it must be called again.
-    this.#pumping = true;
-    queueMicrotask(() => {
-      this.#pumping = false;
-      if (!this.#ended) this.#program.resume();
-    });
-  }
-
-  /** @param {number} command @param {readonly number[]} words */
-  #send(command, words) {
-    this.check();
-    this.#message.command(command, words);
-    this.#schedule();
-  }
-
-  /**
-   * Sends a command that is answered, and posts it.
-   * @param {number} command @param {readonly number[]} words after the ticket @param {unknown} [value] of the promise
-   * @param {((program: Program) => void) | null} [expression] @param {string} [where]
-   * @returns {Promise<any>}
-   */
-  ask(command, words, value = undefined, expression = null, where = '') {
-    this.check();
-    const ticket = this.#answers.take();
-    try {
-      this.#message.compose(command, [ticket, ...words], () => expression?.(new Program(this.#message, where)));
-    } catch (error) {
-      this.#answers.give(ticket);
-      throw error;
-    }
-    const promise = this.#answers.promise(ticket, value);
-    try {
-      this.#post();
-    } catch {
-      // The promise tells: it was rejected when the program died.
-    }
-    return promise;
-  }
-
-  /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
-  settle(...outcome) {
-    this.#answers.settle(...outcome);
-  }
-
-  /** Called by Go. @param {number} number */
-  takeObject(number) {
-    return this.#objects.take(number);
-  }
-
-  /** Keeps an object until Go asks for it. @param {unknown} object @returns {number} */
-  put(object) { return this.#objects.put(object); }
 
   /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */
   open(key, held) {
@@ -197,21 +60,19 @@ export class Session {
     return held.handle;
   }
 
-  // Commands.
-
   // Those that make a matrix are given its leaf.
 
   /** Zeros. @param {Node} leaf @param {Memory} memory */
   newMatrix(leaf, memory) {
-    this.#send(Command.New, [this.open(leaf, memory), memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
+    this.send(Command.New, [this.open(leaf, memory), memory.form, memory.rows, memory.cols, memory.offset, memory.stride]);
   }
 
   /** Replaces the elements, from bytes that are the user's unless they are a copy. @param {Memory} memory @param {Uint8Array} bytes @param {boolean} copy */
   setData(memory, bytes, copy) {
     this.check();
-    const object = this.#objects.put(bytes, !copy);
-    this.#send(Command.Data, [memory.use('set'), object, bytes.length]);
-    if (!copy) this.#post();
+    const object = this.objects.put(bytes, !copy);
+    this.send(Command.Data, [memory.use('set'), object, bytes.length]);
+    if (!copy) this.post();
   }
 
   /** Makes a matrix from memory. @param {Node} leaf @param {Origin} origin */
@@ -221,15 +82,15 @@ export class Session {
 
   /** Sends a command that ends with an origin. @param {number} command @param {number[]} words @param {Origin} origin */
   #lend(command, words, {object, words: told, copied}) {
-    const number = this.#objects.put(object, copied);
-    this.#message.command(command, [...words, ...told.map((word, i) => i === OBJECT ? number : word)]);
+    const number = this.objects.put(object, copied);
+    this.message.command(command, [...words, ...told.map((word, i) => i === OBJECT ? number : word)]);
     this.#lent(copied);
   }
 
   /** Memory that the user may change is taken at once. @param {boolean} borrowed */
   #lent(borrowed) {
-    if (borrowed) this.#post();
-    else this.#schedule();
+    if (borrowed) this.post();
+    else this.schedule();
   }
 
   /**
@@ -239,7 +100,7 @@ export class Session {
   share(command, key, held, where, of, words = []) {
     this.check();
     const from = of.use(where);
-    this.#send(command, [this.open(key, held), from, ...words]);
+    this.send(command, [this.open(key, held), from, ...words]);
     held.store.shares++;
   }
 
@@ -255,9 +116,9 @@ export class Session {
   #result(command, where, leaf, memory, words, node, other) {
     this.check();
     const handle = this.#handles.take();
-    const program = new Program(this.#message, where);
+    const program = new Program(this.message, where);
     try {
-      this.#message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
+      this.message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
     } catch (error) {
       this.#handles.give(handle);
       throw error;
@@ -271,7 +132,7 @@ export class Session {
   assign(target, node) {
     this.check();
     if (target.rows !== node.rows || target.cols !== node.cols) throw shapeError('assign', target, node);
-    const program = new Program(this.#message, 'assign');
+    const program = new Program(this.message, 'assign');
     this.#into(Command.Assign, program, target, [], node);
     this.#evaluated(program);
   }
@@ -281,13 +142,13 @@ export class Session {
    * @param {number} command @param {Program} program @param {Node} target @param {number[]} words @param {Node | null} node
    */
   #into(command, program, target, words, node) {
-    const at = this.#message.at + 1;
-    this.#message.compose(command, [0, ...words], () => {
+    const at = this.message.at + 1;
+    this.message.compose(command, [0, ...words], () => {
       const value = program.encode(target);
       // What is read is encoded apart from what is written, although it may be the same.
       program.forget();
       if (node) program.encode(node);
-      this.#message.set(at, value);
+      this.message.set(at, value);
     });
   }
 
@@ -299,7 +160,7 @@ export class Session {
   /** @template T @param {Node} node @param {T & ArrayBufferView} into @returns {Promise<T>} */
   read(node, into) {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
-    const object = this.#objects.put(bytes);
+    const object = this.objects.put(bytes);
     try {
       return this.ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
     } catch (error) {
@@ -315,7 +176,7 @@ export class Session {
 
   /** @param {Memory} memory */
   touch(memory) {
-    this.#send(Command.Touch, [memory.use('touch')]);
+    this.send(Command.Touch, [memory.use('touch')]);
   }
 
   /** @returns {Promise<void>} */
@@ -323,26 +184,20 @@ export class Session {
     return this.ask(Command.Wait, []);
   }
 
-  flush() {
-    this.check();
-    this.#message.command(Command.Flush, []);
-    this.#post();
-  }
-
   /** @param {Held} held */
   closeMatrix(held) {
     this.#matrixNet.unregister(held);
     const {store, handle} = held;
     const last = --store.shares === 0;
-    if (this.#refused) return;
+    if (this.over) return;
     this.#handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
-      ticket = this.#answers.take();
+      ticket = this.answers.take();
       const done = () => this.#released(store);
-      this.#answers.expect(ticket, {resolve: done, reject: done, value: undefined});
+      this.answers.expect(ticket, {resolve: done, reject: done, value: undefined});
     }
-    this.#send(Command.Close, [handle, ticket]);
+    this.send(Command.Close, [handle, ticket]);
   }
 
   /** @param {Store} store */
@@ -367,23 +222,23 @@ export class Session {
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
-    const ticket = this.#answers.take(), handle = this.#handles.take();
+    const ticket = this.answers.take(), handle = this.#handles.take();
     try {
-      this.#message.compose(command, [ticket, handle, old.handle, ...words], rest);
+      this.message.compose(command, [ticket, handle, old.handle, ...words], rest);
     } catch (error) {
-      this.#answers.give(ticket);
+      this.answers.give(ticket);
       this.#handles.give(handle);
       throw error;
     }
     next.open(handle);
     next.replaces(before);
-    this.#answers.expect(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
+    this.answers.expect(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
     this.#watch(leaf, next);
   }
 
   /** @param {Node} leaf @param {Node} before @param {Node} node */
   setValue(leaf, before, node) {
-    const program = new Program(this.#message, 'setValue');
+    const program = new Program(this.message, 'setValue');
     this.#change(Command.SetValue, leaf, before, [], () => program.encode(node));
     this.#evaluated(program);
   }
@@ -391,7 +246,7 @@ export class Session {
   /** @param {Node} leaf @param {Node} before @param {Origin} origin */
   setFrom(leaf, before, {object, words, copied}) {
     this.check();
-    const number = this.#objects.put(object, copied);
+    const number = this.objects.put(object, copied);
     this.#change(Command.SetFrom, leaf, before, words.map((word, i) => i === OBJECT ? number : word));
     this.#lent(copied);
   }
@@ -399,7 +254,7 @@ export class Session {
   /** @param {number} command Resize or SetShape @param {Node} leaf @param {Node} before */
   size(command, leaf, before) {
     this.#change(command, leaf, before, [leaf.rows, leaf.cols]);
-    this.#schedule();
+    this.schedule();
   }
 
   /** What a matrix was before is gone. @param {Held} old @param {boolean} dropped whether its memory is as well */
@@ -413,9 +268,9 @@ export class Session {
   abandon(next) {
     this.#matrixNet.unregister(next);
     if (next.store !== next.previous?.memory?.store) this.#releases.delete(next.store);
-    if (this.#refused) return;
+    if (this.over) return;
     this.#handles.give(next.handle);
-    this.#send(Command.Close, [next.handle, 0]);
+    this.send(Command.Close, [next.handle, 0]);
   }
 
   // Sparse matrices.
@@ -423,27 +278,27 @@ export class Session {
   // form is the format, rows and columns.
   /** @param {object} key @param {Held} held @param {number[]} form @param {Uint8Array} values @param {Int32Array} indices @param {Int32Array} offsets @param {boolean} wrapped */
   sparse(key, held, form, values, indices, offsets, wrapped) {
-    const handle = this.open(key, held), number = this.#objects.put(values, !wrapped);
-    this.#message.command(Command.Sparse, [handle, ...form, number, values.length, ...this.#structure(indices, offsets)]);
-    this.#post();
+    const handle = this.open(key, held), number = this.objects.put(values, !wrapped);
+    this.message.command(Command.Sparse, [handle, ...form, number, values.length, ...this.#structure(indices, offsets)]);
+    this.post();
   }
 
   /** @param {Held} held @param {number} i @param {number} j @param {number} bits */
   append(held, i, j, bits) {
-    this.#send(Command.Append, [held.use('append'), i, j, bits]);
+    this.send(Command.Append, [held.use('append'), i, j, bits]);
   }
 
   /** @param {Held} held @param {Int32Array} indices @param {Int32Array} offsets */
   touchSparse(held, indices, offsets) {
     this.check();
     const handle = held.use('touch');
-    this.#message.command(Command.SparseTouch, [handle, ...this.#structure(indices, offsets)]);
-    this.#post();
+    this.message.command(Command.SparseTouch, [handle, ...this.#structure(indices, offsets)]);
+    this.post();
   }
 
   /** @param {Int32Array} indices @param {Int32Array} offsets */
   #structure(indices, offsets) {
-    return [indices, offsets].flatMap((array) => [this.#objects.put(bytesOf(array), true), array.length]);
+    return [indices, offsets].flatMap((array) => [this.objects.put(bytesOf(array), true), array.length]);
   }
 
   /** @param {string} where @param {Node} leaf @param {Memory} memory that gets the result @param {Held} of @param {Node | null} factor */
@@ -454,15 +309,15 @@ export class Session {
   /** @param {string} where @param {Node} target @param {Held} of @param {Node | null} factor */
   sparseAssign(where, target, of, factor) {
     this.check();
-    const program = new Program(this.#message, where);
+    const program = new Program(this.message, where);
     this.#into(Command.SparseAssign, program, target, [of.use(where)], factor);
     this.#evaluated(program, of);
   }
 
   /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @returns {Promise<void>} */
   readSparse(held, values, indices, offsets) {
-    const words = [held.use('read'), this.#objects.put(bytesOf(values)), values.byteLength];
-    for (const array of [indices, offsets]) words.push(this.#objects.put(bytesOf(array)), array.length);
+    const words = [held.use('read'), this.objects.put(bytesOf(values)), values.byteLength];
+    for (const array of [indices, offsets]) words.push(this.objects.put(bytesOf(array)), array.length);
     return this.ask(Command.SparseRead, words, undefined, null, 'read');
   }
 
@@ -470,7 +325,7 @@ export class Session {
   define(func, text) {
     this.check();
     func.handle = this.#funcs.take();
-    this.#send(Command.Func, [func.handle, this.#objects.put(text)]);
+    this.send(Command.Func, [func.handle, this.objects.put(text)]);
     this.#funcNet.register(func, func.handle, func);
   }
 
@@ -482,16 +337,8 @@ export class Session {
 
   /** @param {number} handle of a function */
   #forget(handle) {
-    if (this.#refused) return;
+    if (this.over) return;
     this.#funcs.give(handle);
-    this.#send(Command.Forget, [handle]);
-  }
-
-  /** Reads the counters, in the order of wasm/bridge/export_js.go. @returns {Float64Array} */
-  stats() {
-    this.check();
-    this.#post();
-    const at = this.#enter(() => this.#program.stats());
-    return new Float64Array(this.#program.memory.buffer, at, 12).slice();
+    this.send(Command.Forget, [handle]);
   }
 }

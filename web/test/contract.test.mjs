@@ -3,27 +3,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Gpu} from '../src/gpu.mjs';
 import {Command, Form, Op, Source} from '../src/protocol.mjs';
-import {FakeProgram, instructions} from './fake.mjs';
+import {instructions, newGpu, turn} from './fake.mjs';
 
-function newGpu() {
-  const program = new FakeProgram();
-  const session = program.session();
-  const gpu = new Gpu(session, {driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}}, null);
-  /** What was sent, since the last time. */
-  const sent = () => {
-    gpu.flush();
-    const list = program.commands().filter((c) => c.command !== Command.Flush);
-    program.messages.length = 0;
-    return list;
-  };
-  /** Go's answer to the last change. */
-  const answer = (list, code) => session.settle(list.find((c) => c.command >= Command.SetValue && c.command <= Command.SetShape).words[0], undefined, code);
-  return {program, session, gpu, sent, answer};
-}
-
-const turn = () => new Promise((done) => setTimeout(done));
 const fails = (code, run) => assert.throws(run, {name: 'SubletError', code});
 const state = (m) => [m.rows, m.cols, m.stride, m.offset, m.mode, m.external, m.capacity];
 

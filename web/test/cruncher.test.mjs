@@ -6,6 +6,7 @@ import {test} from 'node:test';
 import {Answers} from '../src/answers.mjs';
 import {Crunch} from '../src/crunch.mjs';
 import {Cruncher} from '../src/cruncher.mjs';
+import {turn} from './fake.mjs';
 
 /** A program that notes what it is asked. Its answers are up to the test. */
 function fake() {
@@ -24,7 +25,6 @@ function fake() {
   return {crunch, cr, answers, sent, end};
 }
 
-const turn = () => new Promise((done) => setTimeout(done));
 const rejects = (code, promise) => assert.rejects(promise, {name: 'SubletError', code});
 const throws = (code, run) => assert.throws(run, {name: 'SubletError', code});
 

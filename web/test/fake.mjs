@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import {Gpu} from '../src/gpu.mjs';
+import {Command} from '../src/protocol.mjs';
 import {Session} from '../src/session.mjs';
 
 /** A Go program that notes the messages it gets. Its answers are up to the test. */
@@ -45,6 +47,25 @@ export class FakeProgram {
     return list;
   }
 }
+
+/** A Gpu of a Go program that notes the messages it gets. */
+export function newGpu() {
+  const program = new FakeProgram(), session = program.session();
+  const gpu = new Gpu(session, {driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}}, null);
+  /** What was sent, since the last time. */
+  const sent = () => {
+    gpu.flush();
+    const list = program.commands().filter(({command}) => command !== Command.Flush);
+    program.messages.length = 0;
+    return list;
+  };
+  /** Go's answer to the first change of a matrix among commands. */
+  const answer = (list, code) => session.settle(list.find((c) => c.command >= Command.SetValue && c.command <= Command.SetShape).words[0], undefined, code);
+  return {program, session, gpu, sent, answer};
+}
+
+/** Lets whoever waits go on. */
+export const turn = () => new Promise((done) => setTimeout(done));
 
 /** The instructions of an expression: operation, element type and words. @param {number[]} words */
 export function instructions(words) {

@@ -2,25 +2,13 @@
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {Gpu, Matrix, Param, SubletError} from '../src/index.mjs';
+import {Matrix, Param, SubletError} from '../src/index.mjs';
 import {Command, FileFlag} from '../src/protocol.mjs';
 import {compose, parse, shapeOf, typeName, typeOfData} from '../src/tensor.mjs';
-import {FakeProgram} from './fake.mjs';
+import {newGpu, turn} from './fake.mjs';
 
-const info = {driver: 'browser', features: [], limits: {maxBufferSize: 2 ** 28}};
 const F32 = 2 | (32 << 8) | (1 << 16), NONE = 0xffffffff;
 
-function newGpu() {
-  const program = new FakeProgram(), session = program.session(), gpu = new Gpu(session, structuredClone(info), null);
-  const sent = () => {
-    const list = program.commands();
-    program.messages.length = 0;
-    return list.filter(({command}) => command !== Command.Flush);
-  };
-  return {session, gpu, sent};
-}
-
-const turn = () => new Promise((done) => setTimeout(done, 0));
 const fails = (code, promise) => assert.rejects(promise, (error) => error instanceof SubletError && error.code === code);
 
 /** The commands once the page has done all that it can. */

@@ -5,20 +5,10 @@ import {test} from 'node:test';
 
 import {Expr} from '../src/expr.mjs';
 import {Fn} from '../src/func.mjs';
-import {Gpu} from '../src/gpu.mjs';
 import {Matrix} from '../src/matrix.mjs';
 import {Command, Op} from '../src/protocol.mjs';
-import {FakeProgram, instructions} from './fake.mjs';
+import {instructions, newGpu, turn} from './fake.mjs';
 
-const info = () => ({driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}});
-
-function newGpu() {
-  const program = new FakeProgram();
-  const session = program.session();
-  return {program, session, gpu: new Gpu(session, info(), null)};
-}
-
-const turn = () => new Promise((done) => setTimeout(done));
 const rejects = (code, promise) => assert.rejects(promise, {name: 'SubletError', code});
 
 test('what one task does goes in one message', async () => {

@@ -3,25 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Gpu} from '../src/gpu.mjs';
 import {Matrix} from '../src/matrix.mjs';
 import {Command, Op, SPARSE_WRAPPED} from '../src/protocol.mjs';
-import {FakeProgram, instructions} from './fake.mjs';
+import {instructions, newGpu, turn} from './fake.mjs';
 
-function newGpu() {
-  const program = new FakeProgram();
-  const session = program.session();
-  const gpu = new Gpu(session, {driver: 'fake', features: [], limits: {maxBufferSize: 2 ** 28}}, null);
-  const sent = () => {
-    gpu.flush();
-    const list = program.commands().filter((c) => c.command !== Command.Flush);
-    program.messages.length = 0;
-    return list;
-  };
-  return {program, session, gpu, sent};
-}
-
-const turn = () => new Promise((done) => setTimeout(done));
 const fails = (code, run) => assert.throws(run, {name: 'SubletError', code});
 
 /** 1 at (0, 0), 2 at (2, 0), 3 at (1, 2). */

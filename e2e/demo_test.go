@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+)
+
+// openDemo opens one of the pages that `make web` serves, and waits until it is ready.
+func openDemo(t *testing.T, path string, width, height int64) *chrome.Page {
+	t.Helper()
+	url := chrome.Serve(t, http.FileServer(http.Dir(dist)))
+	p := chrome.Start(t).OpenFor(t, webTimeout, url+path)
+	p.RequireWebGPU()
+	p.Resize(width, height)
+	await(t, p, "document.body?.dataset.ready === 'true'")
+	if name := chrome.Eval[string](p, "document.getElementById('adapter-name').textContent"); !strings.Contains(name, "swiftshader") {
+		t.Errorf("the page names the adapter %q", name)
+	}
+	return p
+}
+
+// TestDemo uses the page that `make web` serves.
+func TestDemo(t *testing.T) {
+	p := openDemo(t, "/", 1100, 860)
+	multiply := func() {
+		t.Helper()
+		chrome.Eval[bool](p, "document.getElementById('multiply').click(), true")
+		await(t, p, "!document.getElementById('multiply').disabled")
+	}
+	cells := func() string {
+		t.Helper()
+		return chrome.Eval[string](p, "[...document.querySelectorAll('#table td')].map((td) => td.textContent).join(' ')")
+	}
+	multiply()
+	if got := cells(); got != "4 5 10 11" {
+		t.Errorf("the product is shown as %q", got)
+	}
+	p.Screenshot("demo")
+
+	// A .npy file, big-endian and stored by columns, dropped on B; A typed.
+	chrome.Eval[bool](p, `(async () => {
+		const head = "{'descr': '>f8', 'fortran_order': True, 'shape': (3, 2), }".padEnd(117) + '\n';
+		const bytes = new Uint8Array(128 + 48), view = new DataView(bytes.buffer);
+		bytes.set([0x93, 78, 85, 77, 80, 89, 1, 0, 118, 0]);
+		bytes.set(new TextEncoder().encode(head), 10);
+		[1, 2, 3, 4, 5, 6].forEach((v, i) => view.setFloat64(128 + 8 * i, v));
+		const files = new DataTransfer();
+		files.items.add(new File([bytes], 'b.npy'));
+		document.getElementById('card-b').dispatchEvent(new DragEvent('drop', {dataTransfer: files, bubbles: true, cancelable: true}));
+		const a = document.getElementById('text-a');
+		a.value = 'x,y,z\n1,0,0\n0,1,0\n';
+		a.dispatchEvent(new Event('input'));
+		return true;
+	})()`)
+	await(t, p, "document.getElementById('from-b').textContent.startsWith('b.npy')")
+	multiply()
+	if got := cells(); got != "1 4 2 5" {
+		t.Errorf("the product with the file is shown as %q", got)
+	}
+
+	chrome.Eval[bool](p, `(document.getElementById('text-a').value = '1 2', document.getElementById('text-a').dispatchEvent(new Event('input')), true)`)
+	multiply()
+	if got := chrome.Eval[string](p, "document.getElementById('error').textContent"); !strings.HasPrefix(got, "ErrShape ") {
+		t.Errorf("a product that does not fit is reported as %q", got)
+	}
+
+	chrome.Eval[bool](p, `(document.getElementById('random-a').click(), document.getElementById('random-b').click(), true)`)
+	multiply()
+	if got := chrome.Eval[string](p, "document.getElementById('shape-c').textContent"); got != "512 × 512" {
+		t.Errorf("the product of random matrices has the shape %q", got)
+	}
+	p.Dark()
+	p.Screenshot("demo-dark")
+}
+
+// TestCruncherDemo uses the cruncher's page.
+func TestCruncherDemo(t *testing.T) {
+	p := openDemo(t, "/cruncher.html", 1100, 1120)
+	click := func() { chrome.Eval[bool](p, "document.getElementById('run').click(), true") }
+	bars := func(n string) string { return "document.querySelectorAll('#chart g').length >= " + n }
+	click()
+	await(t, p, bars("24"))
+	if got := chrome.Eval[int](p, "document.querySelectorAll('#legend li').length"); got != 2 {
+		t.Errorf("%d devices in the legend, want 2: the only adapter, twice", got)
+	}
+	if got := chrome.Eval[bool](p, `[...document.querySelectorAll('#chart g')].every((g) => {
+		const [a, b, busy] = [...g.querySelectorAll('rect')].map((r) => Number(r.getAttribute('height')));
+		return Math.abs(a + b - 160) < 0.01 && busy > 0 && busy <= 48 && /^call \d+: .* %, .* %; efficiency/.test(g.textContent);
+	})`); !got {
+		t.Error("bars that do not show all of a call")
+	}
+	click()
+	await(t, p, "document.getElementById('run').textContent === 'Run' && !document.getElementById('run').disabled")
+	p.Screenshot("cruncher")
+	if said := chrome.Eval[string](p, "document.getElementById('said').textContent"); !strings.HasPrefix(said, "Shares of the devices in ") {
+		t.Errorf("after the end it says %q", said)
+	}
+	const colours = `new Set(new Uint32Array(document.getElementById('picture').getContext('2d').getImageData(0, 0, 384, 256).data.buffer)).size`
+	if got := chrome.Eval[int](p, colours); got < 50 {
+		t.Errorf("%d colours in the picture", got)
+	}
+
+	// Another kernel while it runs, on three devices, and one with a mistake.
+	edit := func(wgsl string) {
+		chrome.Eval[bool](p, `(document.getElementById('kernel').value = `+strconv.Quote(wgsl)+`, document.getElementById('kernel').dispatchEvent(new Event('input')), true)`)
+	}
+	chrome.Eval[bool](p, `(document.getElementById('devices').selectedIndex = 2, document.getElementById('devices').dispatchEvent(new Event('change')), true)`)
+	click()
+	await(t, p, bars("3"))
+	edit("fn red(i: u32) { pixels[i] = 0xff0000ffu; }")
+	await(t, p, "document.getElementById('picture').getContext('2d').getImageData(9, 9, 1, 1).data.join() === '255,0,0,255'")
+	if got := chrome.Eval[int](p, "document.querySelectorAll('#legend li').length"); got != 3 {
+		t.Errorf("%d devices in the legend, want 3", got)
+	}
+	edit("fn wrong(i: u32) {\n  pixels[i] = nothing;\n}")
+	await(t, p, "!document.getElementById('error').hidden")
+	if got := chrome.Eval[string](p, "document.getElementById('error').textContent"); !strings.HasPrefix(got, "ErrCompile ") || !strings.Contains(got, "line 2") {
+		t.Errorf("a mistake is reported as %q", got)
+	}
+	p.Dark()
+	p.Screenshot("cruncher-dark")
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Tests of what expressions compute.
+
+import {check, fails, noise, reference, same, throws, withGpu} from './testing.mjs';
+
+export const tests = {
+  elementwise: withGpu(async (gpu) => {
+    const x = noise(37 * 5, 1), y = noise(37 * 5, 2).map((v) => v + (v < 0 ? -0.5 : 0.5));
+    const a = gpu.matrix(37, 5, x), b = gpu.matrix(37, 5, y);
+    const f = Math.fround;
+    const unary = {
+      neg: (v) => -v, abs: Math.abs, sign: Math.sign, floor: Math.floor, ceil: Math.ceil, trunc: Math.trunc,
+      square: (v) => v * v, exp: Math.exp, tanh: Math.tanh, sigmoid: (v) => 1 / (1 + Math.exp(-v)),
+      relu: (v) => Math.max(v, 0), logicalNot: (v) => v === 0 ? 1 : 0,
+    };
+    for (const [name, want] of Object.entries(unary)) {
+      same(await a[name]().read(), Array.from(x, want), name, 2e-6);
+      same(await gpu[name](a).read(), Array.from(x, want), name, 2e-6);
+    }
+    for (const name of ['sin', 'cos']) same(await a[name]().read(), Array.from(x, Math[name]), name, 2 ** -11); // all that WGSL promises
+    for (const [name, want] of Object.entries({sqrt: Math.sqrt, log: Math.log, reciprocal: (v) => 1 / v})) {
+      same(await b.abs()[name]().read(), Array.from(y, (v) => want(Math.abs(v))), name, 2e-6);
+    }
+    same(await gpu.matrix(1, 6, [0.5, 1.5, 2.5, -0.5, -1.5, 2.4]).round().read(), [0, 2, 2, -0, -2, 2], 'round');
+    const binary = {
+      add: (u, v) => f(u + v), sub: (u, v) => f(u - v), mul: (u, v) => f(u * v), div: (u, v) => u / v,
+      minimum: Math.min, maximum: Math.max, equal: (u, v) => +(u === v), notEqual: (u, v) => +(u !== v),
+      less: (u, v) => +(u < v), lessEqual: (u, v) => +(u <= v), greater: (u, v) => +(u > v), greaterEqual: (u, v) => +(u >= v),
+      logicalAnd: (u, v) => +(u !== 0 && v !== 0), logicalOr: (u, v) => +(u !== 0 || v !== 0),
+    };
+    for (const [name, want] of Object.entries(binary)) {
+      same(await a[name](b).read(), Array.from(x, (u, i) => want(u, y[i])), name, 1e-6);
+      same(await a[name](0.25).read(), Array.from(x, (u) => want(u, 0.25)), `${name} a number`, 1e-6);
+      same(await gpu[name](0.25, a).read(), Array.from(x, (u) => want(0.25, u)), `a number ${name}`, 2e-5 / Math.min(...x.map(Math.abs)));
+    }
+    for (const power of [-1, 0.5, 1, 2, 3, 4, -2, 0]) {
+      same(await b.abs().pow(power).read(), Array.from(y, (v) => Math.abs(v) ** power), `pow ${power}`, 1e-5);
+    }
+    same(await gpu.pow(2, a).read(), Array.from(x, (v) => 2 ** v), '2 to the power', 1e-6);
+    same(await gpu.where(a.greater(0), a, b).read(), Array.from(x, (v, i) => v > 0 ? v : y[i]), 'where');
+    same(await a.clamp(-0.25, 0.5).read(), Array.from(x, (v) => Math.min(Math.max(v, -0.25), 0.5)), 'clamp');
+    const row = gpu.matrix(1, 5, [1, 2, 3, 4, 5]), col = gpu.matrix(37, 1, noise(37, 3));
+    same(await row.add(a).sub(row).read(), x, 'a row stretched', 1e-6);
+    same(await gpu.mul(row, col).read(), Array.from({length: 37 * 5}, (_, i) => f(noise(37, 3)[Math.floor(i / 5)] * (i % 5 + 1))), 'a row by a column');
+  }),
+
+  reductions: withGpu(async (gpu) => {
+    for (const [rows, cols] of [[1, 1], [3, 7], [65, 129], [300, 2], [2, 5000]]) {
+      const x = noise(rows * cols, rows + cols), a = gpu.matrix(rows, cols, x);
+      const line = (axis, i) => axis === 1 ? Array.from(x.subarray(i * cols, (i + 1) * cols)) : Array.from({length: rows}, (_, r) => x[r * cols + i]);
+      const sum = (v) => v.reduce((s, u) => s + u, 0);
+      const all = Array.from(x), size = `${rows}x${cols}`;
+      same(await a.sum().read(), [sum(all)], `sum ${size}`, 1e-5 * all.length);
+      same(await a.max().read(), [Math.max(...all)], `max ${size}`);
+      same(await a.min().read(), [Math.min(...all)], `min ${size}`);
+      same(await a.mean().read(), [sum(all) / all.length], `mean ${size}`, 1e-5);
+      for (const axis of [0, 1]) {
+        const n = axis === 1 ? rows : cols;
+        const lines = Array.from({length: n}, (_, i) => line(axis, i));
+        check(String(a.sum({axis}).shape) === String(axis === 1 ? [rows, 1] : [1, cols]), 'shape of a sum');
+        same(await a.sum({axis}).read(), lines.map(sum), `sum along ${axis} of ${size}`, 1e-5 * lines[0].length);
+        same(await a.max({axis}).read(), lines.map((l) => Math.max(...l)), `max along ${axis} of ${size}`);
+        same(await a.min({axis: axis - 2}).read(), lines.map((l) => Math.min(...l)), `min along ${axis} of ${size}`);
+        same(await a.mean({axis}).read(), lines.map((l) => sum(l) / l.length), `mean along ${axis} of ${size}`, 1e-5);
+        same(await gpu.prod(a.mul(0.1).add(1), {axis}).read(), lines.map((l) => l.reduce((p, v) => p * (1 + 0.1 * v), 1)), `prod along ${axis}`,
+          lines.map((l) => 1e-5 * l.length * Math.abs(l.reduce((p, v) => p * (1 + 0.1 * v), 1))));
+      }
+      const soft = await a.softmax().read(), logs = await a.logSoftmax().read();
+      for (let i = 0; i < rows; i++) {
+        const e = line(1, i).map(Math.exp), z = sum(e);
+        same(soft.subarray(i * cols, (i + 1) * cols), e.map((v) => v / z), `softmax of ${size}`, 1e-6);
+        same(logs.subarray(i * cols, (i + 1) * cols), e.map((v) => Math.log(v / z)), `logSoftmax of ${size}`, 1e-5);
+      }
+    }
+    check(await gpu.matrix(2, 2, [1, 2, 3, 4]).sum().value() === 10, 'value');
+  }),
+
+  products: withGpu(async (gpu) => {
+    const sizes = [1, 2, 3, 5, 8, 16, 17, 31, 33, 64, 65, 129, 257];
+    const shapes = sizes.flatMap((n, i) => [
+      [n, n, n], [n, sizes[(i + 3) % sizes.length], sizes[(i + 7) % sizes.length]], [1, n, 33], [33, n, 1],
+    ]);
+    for (const [m, k, n] of shapes) {
+      const x = noise(m * k, m + k), y = noise(k * n, k + n);
+      const a = gpu.matrix(m, k, x), b = gpu.matrix(k, n, y);
+      const {c, bound} = reference((i, l) => x[i * k + l], (l, j) => y[l * n + j], m, k, n);
+      same(await a.matmul(b).read(), c, `${m}x${k} by ${k}x${n}`, bound);
+      same(await b.T.matmul(a.T).T.read(), c, `${m}x${k} by ${k}x${n} transposed`, bound);
+      const moved = await gpu.matmul(a, b).mul(2).add(1).read();
+      same(moved, c.map((v) => 2 * v + 1), `${m}x${k} by ${k}x${n} and what follows`, bound.map((v, i) => 2 * v + 2 ** -22 * (1 + Math.abs(c[i]))));
+      a.close();
+      b.close();
+    }
+    for (const [m, k, n] of [[0, 3, 2], [2, 0, 3], [2, 3, 0], [0, 0, 0]]) {
+      same(await gpu.zeros(m, k).matmul(gpu.zeros(k, n)).read(), Array(m * n).fill(0), `${m}x${k} by ${k}x${n}`);
+    }
+  }),
+
+  layouts: withGpu(async (gpu) => {
+    const x = noise(20 * 30, 5), at = (i, j) => x[i * 30 + j];
+    const base = gpu.wrap(x, 20, 30);
+    const a = base.slice(3, 20, 2, 29), b = base.slice(0, 13, 1, 28).T; // 17x27, 27x13
+    const {c, bound} = reference((i, l) => at(i + 3, l + 2), (l, j) => at(j, l + 1), 17, 27, 13);
+    same(await a.matmul(b).read(), c, 'product of parts', bound);
+    const d = gpu.matrix(17, 13, undefined, {order: 'column'});
+    d.assign(a.matmul(b));
+    same(await d.read(), c, 'product stored by columns', bound);
+    same(await base.row(4).read(), x.subarray(120, 150), 'row');
+    same(await base.col(7).read(), Array.from({length: 20}, (_, i) => at(i, 7)), 'column');
+    same(await base.reshape(30, 20).read(), x, 'reshape');
+    same(await base.T.reshape(20, 30).read(), Array.from({length: 600}, (_, i) => at(i % 20, Math.floor(i / 20))), 'reshape of a transpose');
+    same(await base.add(0).slice(1, 3, 4, 6).read(), [at(1, 4), at(1, 5), at(2, 4), at(2, 5)], 'part of an expression');
+    same(await d.T.slice(2, 4, 0, 5).read(), [...Array(10).keys()].map((i) => c[(i % 5) * 13 + 2 + Math.floor(i / 5)]), 'part of a transpose',
+      Array(10).fill(Math.max(...bound)));
+    const v = gpu.zeros(4, 4);
+    v.slice(1, 3, 1, 3).assign(5);
+    v.row(0).assign(gpu.matrix(1, 4, [1, 2, 3, 4]));
+    v.T.row(3).assign(v.row(0));
+    same(await v.read(), [1, 2, 3, 1, 0, 5, 5, 2, 0, 5, 5, 3, 0, 0, 0, 4], 'assignments to parts');
+    v.slice(0, 3).assign(v.slice(1, 4).add(10)); // the two overlap
+    same(await v.read(), [10, 15, 15, 12, 10, 15, 15, 13, 10, 10, 10, 14, 0, 0, 0, 4], 'overlapping');
+    await throws('ErrShape', 'another size', () => v.row(0).assign(gpu.zeros(1, 3)));
+  }),
+
+  elementTypes: withGpu(async (gpu) => {
+    const i = gpu.matrix(1, 4, new Int32Array([7, -7, 2 ** 31 - 1, 0]));
+    check(i.dtype === 'int32', i.dtype);
+    same(await i.div(2).read(), [3, -3, 2 ** 30 - 1, 0], 'int32 divided');
+    same(await i.add(1).read(), [8, -6, -(2 ** 31), 1], 'int32 wraps');
+    const u = gpu.matrix(1, 2, new Uint32Array([2 ** 32 - 1, 5]));
+    same(await u.sub(6).read(), [2 ** 32 - 7, 2 ** 32 - 1], 'uint32');
+    const h = gpu.matrix(3, 3, [1, 2, 3, 4, 5, 6, 7, 8, 0.1], {dtype: 'float16'}); // an odd number of halves
+    const real = await h.astype('float32').read();
+    same(real, [1, 2, 3, 4, 5, 6, 7, 8, 0.1], 'float16', [0, 0, 0, 0, 0, 0, 0, 0, 4e-5]);
+    check((await h.read()).length === 9, 'float16 read');
+    same(await h.matmul(h).astype('float32').read(), [30, 36, 15.3, 66, 81, 42.6, 39.7, 54.8, 69.01], 'float16 product', 0.03);
+    same(await gpu.matrix(1, 3, [1.9, -1.9, 3e9]).astype('int32').read(), [1, -1, 2147483647], 'to int32', [0, 0, 128]);
+    same(await i.astype('float32').mul(0.5).read(), [3.5, -3.5, 2 ** 30, 0], 'from int32');
+    const twice = gpu.fn('fn twice(x: i32) -> i32 { return x * 2; }');
+    same(await gpu.matrix(1, 2, new Int32Array([3, -4])).apply(twice).read(), [6, -8], 'a function of integers');
+    const into = new Float32Array(6).fill(9);
+    check(await gpu.full(1, 4, 2).read(into) === into, 'read returns the array that it was given');
+    same(into, [2, 2, 2, 2, 9, 9], 'read into a longer array');
+  }),
+
+  functions: withGpu(async (gpu) => {
+    const blend = gpu.fn(`
+      // fn wrong(x: f32) -> f32 is not the first function
+      const scale: f32 = 2.0;
+      fn blend(x: f32, y: f32, t: f32) -> f32 { return scale * mix(x, y, t) + helper(x); }
+      fn helper(x: f32) -> f32 { return select(0.0, 1.0, x > 0.0); }`);
+    check(blend.name === 'blend' && blend.arity === 3, `${blend.name} ${blend.arity}`);
+    const a = gpu.matrix(1, 2, [1, -1]), b = gpu.matrix(1, 2, [3, 3]);
+    same(await a.apply(blend, b, 0.5).mul(10).read(), [50, 20], 'method');
+    same(await gpu.apply(blend, 1, b, a).read(), [7, -1], 'function');
+    await throws('ErrInvalid', 'arguments', () => a.apply(blend));
+    for (const text of ['', 'let x = 1;', 'fn f() -> f32 { return 1.0; }', 'fn f(', '/* fn f(x: f32) -> f32 {} */', '(', ')fn x',
+      '/* /* */ fn f(x: f32) -> f32 { return x; } */', '/* // */ fn f() -> f32 { return 1.0; } // fn g(x: f32) {}']) {
+      await throws('ErrSyntax', JSON.stringify(text), () => gpu.fn(text));
+    }
+    const wrong = gpu.fn('fn wrong(x: f32) -> f32 {\n  return nothing(x);\n}');
+    let error;
+    await a.apply(wrong).read().catch((e) => { error = e; });
+    check(error?.code === 'ErrCompile' && /line 2: .*nothing/.test(error.message), `the message names the place: ${error}`);
+    // Names are a function's own, and may be those of what surrounds it.
+    const [twice, thrice] = [2, 3].map((n) => gpu.fn(`/* /* */ */ fn apply(x: f32) -> f32 { return store * x; } const store = ${n}.0;`));
+    same(await a.apply(twice).add(a.apply(thrice)).read(), [5, -5], 'functions of one name');
+    blend.close();
+    await throws('ErrClosed', 'a closed function', () => a.apply(blend, b, 1));
+  }),
+
+  large: withGpu(async (gpu) => {
+    let deep = gpu.matrix(1, 3, [1, 2, 3]);
+    for (let i = 0; i < 20000; i++) deep = deep.add(1);
+    same(await deep.read(), [20001, 20002, 20003], 'a deep expression');
+    for (let i = 0; i < 20000; i++) deep = deep.add(1);
+    await fails('ErrLimit', 'a deeper one', () => deep.read());
+    let shared = gpu.matrix(1, 1, [1]).mul(1);
+    for (let i = 0; i < 60; i++) shared = shared.add(shared).mul(0.5);
+    same(await shared.read(), [1], 'shared parts');
+    const rows = 70001, tall = gpu.matrix(rows, 3, Float32Array.from({length: rows * 3}, (_, i) => i % 100));
+    const sums = await tall.sum({axis: 1}).read();
+    check(sums[70000] === (210000 % 100) + (210001 % 100) + (210002 % 100), 'beyond 65,535 rows');
+    same(await tall.T.row(2).slice(0, 1, 69999, 70001).read(), [(69999 * 3 + 2) % 100, (70000 * 3 + 2) % 100], 'the end of a long row');
+  }),
+};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiled, never run: what a user writes. package.test.mjs compiles it against the package as npm would publish it.
+
+import { SubletError, init } from 'sublet';
+import type { Cruncher, CruncherArray, Elements, Matrix, ParamInfo, Sparse, View } from 'sublet';
+
+export async function example(typedArray: Float32Array, gpuBuffer: GPUBuffer, gpuDevice: GPUDevice) {
+  using gpu = await init({ power: 'high-performance', fallback: false });
+  const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]);
+  const b = gpu.wrap(typedArray, 3, 2, { release: () => {} });
+  const g = gpu.wrapBuffer(gpuBuffer, 2, 2, { dtype: 'int32', stride: 4 });
+  const c = a.matmul(b).add(1).relu();
+  const values: Elements = await c.read();
+  const mine: Float32Array = await c.read(new Float32Array(4));
+  b.assign(c.T.matmul(a).T);
+  await b.sync();
+  using tmp = c.exp();
+  const total: number = await tmp.sum().value();
+  const square = gpu.fn('fn square(x: f32) -> f32 { return x * x; }');
+  const d: Matrix = gpu.where(a.greater(0), a.apply(square), 0).sum({ axis: 1 }).eval();
+  const part: View = d.slice(0, 1).assign(total);
+  const m = gpu.map(2, 2);
+  const first: number = await m.access(true, (data) => data[0] as number);
+  try {
+    await gpu.sync();
+  } catch (error) {
+    if (error instanceof SubletError && error.code === 'ErrCompile') throw error;
+    await gpu.reopen();
+    await gpu.reopen({ device: gpuDevice });
+  }
+  const live: number = gpu.stats().liveBytes;
+  const held = gpu.fromBuffer(2, 2, typedArray, { dontOwnBuffer: true, order: 'column', stride: 4, padded: true });
+  held.setValue(c).setValueFrom(1, 2, gpuBuffer, { setValueOnDevice: true }).rebind(typedArray, 2, 2, { aligned: true });
+  const other: Matrix = held.alias().resize(3, 3).setShape(9, 1).swap(d).take(d).reset().move();
+  const where: 'none' | 'host' | 'device' | 'both' = await other.location;
+  using s = gpu.sparse(2, 2, { format: 'csc', values: [1], indices: [0], offsets: [0, 1, 1] });
+  const w: Sparse = gpu.wrapSparse(2, 2, { format: 'blockColumn', values: typedArray, indices: new Int32Array(1), release: () => {} });
+  const product: Matrix = s.append(1, 1, 5).matmul(d.T, { out: d });
+  const { offsets }: { offsets: Int32Array } = await (await gpu.sparseFrom(a, { format: 'csr' })).read();
+  using cr: Cruncher = await gpu.cruncher('fn f(i: u32) { x[i] = x[i] * by; }', { devices: ['own', 'low-power'], coherence: 'pin' });
+  using x: CruncherArray = cr.array('x', typedArray, { partialRead: true, halo: 1 });
+  x.write = false;
+  await cr.compute(1, 'f', { global: 64, local: 8, inner: [4], signal: AbortSignal.timeout(1000) }, x, cr.scalar('by', 2));
+  await cr.batch(async (batch) => { void batch.compute(1, 'f', { global: 64 }, x.touch()); return batch.remaining; });
+  const rate: number = cr.last.shares.reduce((sum, { count, seconds }) => sum + count / seconds, x.data[0] ?? 0) + (cr.stats(1).shares[0] ?? 0) + cr.traffic().bytesUp;
+  void rate;
+  using params = await gpu.loadParams(fetch('m.params'), { strict: true, memoryLimit: 1e9, onProgress: ({ loaded, total }) => loaded / (total ?? 1) });
+  const weights: Matrix | undefined = params.get('w')?.matrix();
+  const headers: ParamInfo[] = await gpu.scanParams(new Blob([]));
+  const file: Blob = await gpu.saveParams(params);
+  await gpu.saveParams([['c', c], ['d', { data: typedArray, shape: [2, 2] }]], { to: new WritableStream<Uint8Array>() });
+  for (const [name, param] of params) await gpu.saveParams(new Map([[name, param]]), { type: 'stream' }).then((stream) => stream.cancel());
+  // @ts-expect-error numbers are no memory
+  gpu.wrapSparse(1, 1, { format: 'csc', values: [1], indices: [0], offsets: [0, 1] });
+  // @ts-expect-error there are no such elements
+  gpu.zeros(1, 1, { dtype: 'float64' });
+  // @ts-expect-error a number is no matrix
+  gpu.matmul(1, a);
+  return [values, mine, g, part, first, live, where, w, product, offsets, weights, headers, file];
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** An element type. Arithmetic on float16 is done in float32. */
+export type DType = "float32" | "int32" | "uint32" | "float16";
+
+/** Where elements are neighbours in memory: along a row or along a column. */
+export type Order = "row" | "column";
+
+/**
+ * What float16 elements are shown as: a Float16Array where the browser has it, else the bits in a Uint16Array. To get
+ * numbers anywhere, read `x.astype("float32")`.
+ */
+export type Float16Elements = Uint16Array | (ArrayBufferView & { readonly length: number; [index: number]: number });
+
+/** A typed array of the elements of a matrix. */
+export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements;
+
+/** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */
+export type Values = ArrayLike<number> & (ArrayBufferView | readonly number[]);

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { Cruncher, CruncherOptions } from "./cruncher.js";
+import type { Values } from "./elements.js";
+import type { SubletError } from "./errors.js";
+import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, ReduceOptions, WrapOptions } from "./matrix.js";
+import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
+import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
+
+/** Options of {@link init}. */
+export interface InitOptions {
+  /** The WebAssembly program: its address, a response, its bytes or the module. The package's own `sublet.wasm` by default. */
+  readonly wasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+  /** A device of yours to work on. Buffers made on it can be wrapped, and closing leaves it alone. */
+  readonly device?: GPUDevice;
+  /** Which of several GPUs to take. The fastest by default. */
+  readonly power?: "high-performance" | "low-power";
+  /**
+   * Whether to compute on the CPU, slowly, where there is no WebGPU. True by default; see {@link Info.driver}. That is a
+   * program of its own, loaded only then: the package's `sublet-cpu.wasm`, or what is given here in place of true.
+   */
+  readonly fallback?: boolean | string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+  /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
+  readonly cruncherWasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+}
+
+/**
+ * Loads the program and opens a device. Each call makes one of its own.
+ *
+ * Rejects with `ErrNoAdapter` where there is no WebGPU and no fallback is wanted, and with `ErrInvalid` when the program
+ * cannot be loaded; a later call tries again.
+ */
+export function init(options?: InitOptions): Promise<Gpu>;
+
+/** What the device is. */
+export interface Info {
+  /** "browser" for WebGPU, "cpu" for the fallback. */
+  readonly driver: string;
+  readonly name: string;
+  readonly vendor: string;
+  readonly backend: string;
+  /** "discrete", "integrated", "virtual", "cpu" or "unknown". A software adapter is "cpu" as well. */
+  readonly kind: string;
+  readonly features: readonly string[];
+  readonly limits: {
+    /** Bytes of the largest buffer. */
+    readonly maxBufferSize: number;
+    /** Bytes of it that one kernel can see at a time. */
+    readonly maxBindingSize: number;
+    readonly maxStorageBuffers: number;
+    readonly maxWorkgroups: number;
+  };
+}
+
+/** What a device has done since it was opened and what it holds. Bytes are those of the data. */
+export interface Stats {
+  /** To the device. */
+  readonly bytesUp: number;
+  /** From the device. */
+  readonly bytesDown: number;
+  readonly submissions: number;
+  readonly dispatches: number;
+  /** Kernels compiled because they were needed. */
+  readonly compilations: number;
+  /** Kernels compiled ahead of need, in the background. */
+  readonly prepared: number;
+  readonly cacheHits: number;
+  /** Of buffers in use, external ones not counted. */
+  readonly liveBytes: number;
+  readonly peakBytes: number;
+  /** Of closed buffers kept for reuse. */
+  readonly pooledBytes: number;
+  readonly buffers: number;
+  readonly kernels: number;
+}
+
+/** A device, and where matrices are made. Close it when done; `using` does so. */
+export class Gpu {
+  private constructor();
+
+  readonly info: Info;
+  /**
+   * The device beneath, for work of your own; null on the CPU. What was called before is queued on it once
+   * {@link Matrix.buffer} or {@link Gpu.sync} is fulfilled. It is another one after {@link Gpu.reopen}.
+   */
+  readonly device: GPUDevice | null;
+  /** Fulfilled when the device is lost. Later calls then fail with `ErrDeviceLost`, until {@link Gpu.reopen}, which makes this a new promise. */
+  readonly lost: Promise<{ readonly reason: string; readonly message: string }>;
+
+  /**
+   * Makes a matrix of its own memory. The values, row by row (column by column, in column order) and without gaps, are
+   * copied at once; without any the elements are 0.
+   */
+  matrix(rows: number, cols: number, values?: Values, options?: MatrixOptions): Matrix;
+  zeros(rows: number, cols: number, options?: MatrixOptions): Matrix;
+  ones(rows: number, cols: number, options?: MatrixOptions): Matrix;
+  full(rows: number, cols: number, value: number, options?: MatrixOptions): Matrix;
+  /** The identity matrix. */
+  eye(n: number, options?: MatrixOptions): Matrix;
+
+  /**
+   * Makes a matrix of memory of yours; nothing is copied now. An evaluation that needs the elements sends them to the GPU,
+   * once: it may do so until a `read` or `sync` that you called later is done, so leave the memory alone meanwhile. After
+   * writing to it call {@link Matrix.touch}. Results come back at {@link Matrix.sync}. The element type is the typed array's
+   * own; for an ArrayBuffer, a DataView or bytes it is float32 unless `dtype` says otherwise.
+   */
+  wrap(data: ArrayBufferLike | ArrayBufferView, rows: number, cols: number, options?: WrapOptions): Matrix;
+  /**
+   * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
+   * It is used in place and never destroyed.
+   */
+  wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
+  /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */
+  map(rows: number, cols: number, options?: Pick<MatrixOptions, "dtype" | "order">): Matrix;
+  /**
+   * Makes a matrix from memory, as the flags among the options say: of the memory itself, or of a copy of what `offset` and
+   * `stride` place in it. A copy has no gaps and its own memory.
+   *
+   * Throws `ErrInvalid` for flags that exclude each other or do not fit the memory, and for a `release` of memory that is
+   * copied; `ErrShort` for too little memory. Nothing is taken over then.
+   */
+  fromBuffer(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): Matrix;
+
+  /**
+   * Makes a sparse matrix with a copy of its parts, which are checked: missing ones are `ErrNil`, too few or too many
+   * `ErrShort` and `ErrShape`, indices beyond the dimensions `ErrIndex`, and what does not increase as it should `ErrSparse`.
+   */
+  sparse(rows: number, cols: number, parts: SparseParts): Sparse;
+  /**
+   * Makes a sparse matrix of typed arrays of yours. The values are used as {@link Gpu.wrap} uses them; indices and offsets
+   * are checked and copied now, and again at {@link Sparse.touch}. None of the three is ever resized.
+   */
+  wrapSparse(rows: number, cols: number, parts: SparseMemory): Sparse;
+  /**
+   * The elements that are not 0, by their bits: -0 and NaN are kept. Block columns are those with such an element. It reads
+   * the whole matrix and goes through it on the CPU. "csc" by default.
+   */
+  sparseFrom(x: Expr, options?: { readonly format?: SparseFormat }): Promise<Sparse>;
+
+  /**
+   * Loads a parameter dictionary of TVM or CVM Runtime (.params). Each array is in memory of the device as soon as its data have
+   * come; the file itself is never held. Errors of the file have an {@link SubletError.offset}; after any error, and after an
+   * abort, nothing is left of the load.
+   */
+  loadParams(source: FileSource | PromiseLike<FileSource>, options?: LoadOptions): Promise<Params>;
+  /** What a parameter dictionary holds. Of a Blob and of memory only the headers are read, of anything else everything. */
+  scanParams(source: FileSource | PromiseLike<FileSource>, options?: ScanOptions): Promise<ParamInfo[]>;
+  /**
+   * Saves arrays as a parameter dictionary, byte for byte as TVM writes it: loaded ones, matrices, expressions, and memory of
+   * yours, under their names and in their order; a {@link Params} or a Map will do. Matrices and memory are read while the file
+   * is written: leave both as they are until then. They may be closed.
+   *
+   * `ErrShort` and `ErrShape` mean that data do not fit their shape, `ErrType` a type that the format does not have.
+   */
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options?: SaveOptions & { readonly to?: undefined; readonly type?: "blob" }): Promise<Blob>;
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to?: undefined; readonly type: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  saveParams(entries: Iterable<readonly [name: string, value: Param | Expr | ParamData]>, options: SaveOptions & { readonly to: WritableStream<Uint8Array>; readonly type?: undefined }): Promise<void>;
+
+  /**
+   * Makes an element-wise function of WGSL text: `fn name(x: f32, ...) -> f32 { ... }`, or with i32 or u32. The text may
+   * hold further functions and constants; the first function is the one that is called.
+   */
+  fn(wgsl: string): Fn;
+  apply(fn: Fn, ...args: Operand[]): Expr;
+
+  /** The matrix product. */
+  matmul(x: Expr, y: Expr): Expr;
+  add(x: Operand, y: Operand): Expr;
+  sub(x: Operand, y: Operand): Expr;
+  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
+  mul(x: Operand, y: Operand): Expr;
+  div(x: Operand, y: Operand): Expr;
+  pow(x: Operand, y: Operand): Expr;
+  minimum(x: Operand, y: Operand): Expr;
+  maximum(x: Operand, y: Operand): Expr;
+  equal(x: Operand, y: Operand): Expr;
+  notEqual(x: Operand, y: Operand): Expr;
+  less(x: Operand, y: Operand): Expr;
+  lessEqual(x: Operand, y: Operand): Expr;
+  greater(x: Operand, y: Operand): Expr;
+  greaterEqual(x: Operand, y: Operand): Expr;
+  logicalAnd(x: Operand, y: Operand): Expr;
+  logicalOr(x: Operand, y: Operand): Expr;
+  /** x where the condition is not 0, y elsewhere. All three have one element type. */
+  where(condition: Operand, x: Operand, y: Operand): Expr;
+  clamp(x: Expr, low: Operand, high: Operand): Expr;
+
+  /**
+   * Makes a {@link Cruncher}: kernels of yours, run on several devices at once as if these were one. The source has functions
+   * `fn name(i: u32) { ... }` of an item's number, over arrays and scalars that it does not declare but calls by the names
+   * that they are given, or is a complete WGSL module. The program for it is loaded with the first one.
+   *
+   * Rejects with `ErrKernel` and the line for a source that is neither, and with `ErrUnsupported` without WebGPU. What only the
+   * browser's compiler finds is `ErrCompile`, at the lines of the source, from the first call of the kernel.
+   */
+  cruncher(wgsl: string, options?: CruncherOptions): Promise<Cruncher>;
+
+  neg(x: Expr): Expr;
+  abs(x: Expr): Expr;
+  sign(x: Expr): Expr;
+  floor(x: Expr): Expr;
+  ceil(x: Expr): Expr;
+  round(x: Expr): Expr;
+  trunc(x: Expr): Expr;
+  square(x: Expr): Expr;
+  sqrt(x: Expr): Expr;
+  exp(x: Expr): Expr;
+  log(x: Expr): Expr;
+  sin(x: Expr): Expr;
+  cos(x: Expr): Expr;
+  tanh(x: Expr): Expr;
+  sigmoid(x: Expr): Expr;
+  relu(x: Expr): Expr;
+  reciprocal(x: Expr): Expr;
+  logicalNot(x: Expr): Expr;
+  transpose(x: Expr): Expr;
+  softmax(x: Expr): Expr;
+  logSoftmax(x: Expr): Expr;
+  sum(x: Expr, options?: ReduceOptions): Expr;
+  max(x: Expr, options?: ReduceOptions): Expr;
+  min(x: Expr, options?: ReduceOptions): Expr;
+  prod(x: Expr, options?: ReduceOptions): Expr;
+  mean(x: Expr, options?: ReduceOptions): Expr;
+
+  /**
+   * Fulfilled when everything called before is done. Rejects with the first error of a computation whose result nobody
+   * has read.
+   */
+  sync(): Promise<void>;
+  /**
+   * Hands what is queued to the GPU now, as far as it does not wait for the compiler. It also happens by itself, at the
+   * end of the current task at the latest.
+   */
+  flush(): void;
+  /**
+   * Brings a lost device back: call it once {@link Gpu.lost} is fulfilled. Where the device is not lost nothing happens. One
+   * that `init` was given cannot be opened again: `device` is its successor, with limits and features as good.
+   *
+   * What the page has comes back by itself when it is next used: wrapped memory and mapped matrices whose results were synced,
+   * sparse structures, functions. What only the device had, such as the elements of {@link Gpu.matrix}, is `ErrDeviceLost` until
+   * all of it is assigned anew, or {@link Matrix.touch} says that wrapped memory is right. GPU buffers of yours are gone: wrap
+   * new ones. A {@link Cruncher} goes on with its other devices; make a new one, with arrays of its own, for the new device.
+   *
+   * Rejects with `ErrInvalid` where a successor is missing, and with `ErrLimit` or `ErrNoAdapter` where there is no device that
+   * is as good. The device is lost then as before.
+   */
+  reopen(options?: { readonly device?: GPUDevice }): Promise<void>;
+  stats(): Stats;
+  /** Ends everything made with this device. Whoever still waits is rejected with `ErrClosed`. */
+  close(): void;
+  [Symbol.dispose](): void;
+}

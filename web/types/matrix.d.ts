@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { DType, Elements, Order, Values } from "./elements.js";
+import type { Gpu } from "./gpu.js";
+
+/** An operand: an expression, a matrix, or a number among the elements of the other operands. */
+export type Operand = Expr | number;
+
+/** What a reduction runs along: 0 down the columns, 1 along the rows, as in NumPy; absent, over everything. */
+export interface ReduceOptions {
+  readonly axis?: 0 | 1 | -1 | -2;
+}
+
+/** Where a matrix lies in its memory. */
+export interface MatrixOptions {
+  /** float32, or what a typed array's own class says. */
+  readonly dtype?: DType;
+  /** "row" by default. */
+  readonly order?: Order;
+  /** Elements before the first. 0 by default. */
+  readonly offset?: number;
+  /** Elements between the beginnings of two rows (columns, in column order). Their length by default; `ErrStride` if less. */
+  readonly stride?: number;
+  /** Demands an offset that is a multiple of 16 bytes and a stride that is one of 4 elements: `ErrAlignment` otherwise. */
+  readonly aligned?: boolean;
+  /**
+   * Demands a stride of at least the next multiple of 4 elements, `ErrCapacity` otherwise, and memory for whole rows
+   * (columns). What is between the end of a row and the next is set to zero, in a typed array at the next
+   * {@link Matrix.sync}, and stays zero whatever is assigned. Matrices of their own memory get such a stride by themselves.
+   */
+  readonly padded?: boolean;
+}
+
+/** Options of a matrix in memory of yours. */
+export interface WrapOptions extends MatrixOptions {
+  /**
+   * Called once, when the matrix is closed, its aliases are, and nothing uses the memory any more. "destroy" stands for
+   * destroying the GPUBuffer, which unmaps it.
+   */
+  readonly release?: (() => void) | "destroy";
+}
+
+/** What becomes of memory that a matrix is made from or set to. Without a flag, a typed array is copied to the device. */
+export interface FromBufferOptions extends WrapOptions {
+  /** Uses the memory itself, as {@link Gpu.wrap} and {@link Gpu.wrapBuffer} do; {@link Matrix.external} is true then. */
+  readonly dontOwnBuffer?: boolean;
+  /** Copies a GPUBuffer on its device. */
+  readonly setValueOnDevice?: boolean;
+  /** Of memory that is copied: it holds the elements row by row, whatever the `order` of the matrix. */
+  readonly rowMajorInput?: boolean;
+}
+
+/** A computation that has not run yet. It may be used several times and runs each time it is evaluated. */
+export class Expr {
+  protected constructor();
+
+  readonly rows: number;
+  readonly cols: number;
+  readonly shape: [rows: number, cols: number];
+  /** rows * cols. */
+  readonly size: number;
+  readonly dtype: DType;
+
+  /** The matrix product. What follows element by element is computed in the same kernel. */
+  matmul(y: Expr): Expr;
+
+  add(y: Operand): Expr;
+  sub(y: Operand): Expr;
+  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
+  mul(y: Operand): Expr;
+  /** The quotient. Integers divided by zero yield the dividend. */
+  div(y: Operand): Expr;
+  /** A negative number to a whole power is real. */
+  pow(y: Operand): Expr;
+  /** NaN wins, as in {@link Expr.maximum}. */
+  minimum(y: Operand): Expr;
+  maximum(y: Operand): Expr;
+  /** Comparisons yield 1 and 0 in the operands' element type. */
+  equal(y: Operand): Expr;
+  notEqual(y: Operand): Expr;
+  less(y: Operand): Expr;
+  lessEqual(y: Operand): Expr;
+  greater(y: Operand): Expr;
+  greaterEqual(y: Operand): Expr;
+  logicalAnd(y: Operand): Expr;
+  logicalOr(y: Operand): Expr;
+  clamp(low: Operand, high: Operand): Expr;
+
+  neg(): Expr;
+  abs(): Expr;
+  sign(): Expr;
+  floor(): Expr;
+  ceil(): Expr;
+  /** To the nearest whole number, halves to even. */
+  round(): Expr;
+  trunc(): Expr;
+  square(): Expr;
+  /** Functions of real numbers need real elements: on integers they are `ErrUnsupported`. */
+  sqrt(): Expr;
+  exp(): Expr;
+  log(): Expr;
+  sin(): Expr;
+  cos(): Expr;
+  tanh(): Expr;
+  sigmoid(): Expr;
+  relu(): Expr;
+  reciprocal(): Expr;
+  logicalNot(): Expr;
+
+  /** Conversion to another element type, as in C; what is too large for an integer becomes one of the largest. */
+  astype(dtype: DType): Expr;
+  /** Applies a function of yours to this and further operands. */
+  apply(fn: Fn, ...more: Operand[]): Expr;
+
+  /** The sum; what comes before element by element is computed in the same kernel. Along an axis, its length becomes 1. */
+  sum(options?: ReduceOptions): Expr;
+  max(options?: ReduceOptions): Expr;
+  min(options?: ReduceOptions): Expr;
+  prod(options?: ReduceOptions): Expr;
+  mean(options?: ReduceOptions): Expr;
+  /** Along the rows, without overflow. */
+  softmax(): Expr;
+  logSoftmax(): Expr;
+
+  /** The transpose. Of a matrix it is a view. */
+  readonly T: Expr;
+  transpose(): Expr;
+  /** Rows i to k-1 and columns j to l-1, everything by default. Of a matrix it is a view. */
+  slice(i?: number, k?: number, j?: number, l?: number): Expr;
+  row(i: number): Expr;
+  col(j: number): Expr;
+  /** The same elements, row by row, in another shape. Of a matrix without gaps it is a view. */
+  reshape(rows: number, cols: number): Expr;
+
+  /** Queues the computation and returns the result in memory of its own. */
+  eval(): Matrix;
+  /** Computes and brings the elements back, row by row, into an array of yours if you give one. */
+  read(): Promise<Elements>;
+  read<T extends ArrayBufferView>(into: T): Promise<T>;
+  /** The only element of a 1x1 result. */
+  value(): Promise<number>;
+
+  /** An expression holds no memory; closing it only makes further use an error. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A part of a matrix or another arrangement of it, in the same memory. It does not keep a closed matrix open. When the
+ * matrix is given another size or other memory, views and expressions made before are of no use any more: `ErrView`.
+ */
+export class View extends Expr {
+  readonly T: View;
+  transpose(): View;
+  slice(i?: number, k?: number, j?: number, l?: number): View;
+  row(i: number): View;
+  col(j: number): View;
+  /** A view where the elements lie row by row without gaps, a computation elsewhere. */
+  reshape(rows: number, cols: number): View | Expr;
+  /**
+   * Queues a computation into this memory, which may be part of it: the result is what it would be if it were elsewhere.
+   * Sizes and element types must agree; a number fills.
+   */
+  assign(x: Operand): this;
+}
+
+/**
+ * A matrix in memory. Close it when done; `using` does so, and the garbage collector does at some time.
+ *
+ * Some calls give a matrix another size or other memory. The new size is there at once, the work is queued. If the GPU's
+ * side refuses, for want of memory for example, the matrix becomes what it was before: whoever used it meanwhile gets the
+ * error, and so does {@link Gpu.sync}. A call that throws changes nothing.
+ */
+export class Matrix extends View {
+  /** Whose memory it is. */
+  readonly mode: "owned" | "external" | "mapped";
+  /**
+   * Whether the matrix uses somebody else's memory. {@link Matrix.setValueFrom} may make it false, the memory staying where
+   * it is; who frees the memory is another question, which `release` answers.
+   */
+  readonly external: boolean;
+  readonly order: Order;
+  /** Elements between the beginnings of two rows (columns, in column order). */
+  readonly stride: number;
+  /** Elements before the first, in the memory it was placed in. */
+  readonly offset: number;
+  /** How many elements the memory has for the matrix; of memory that is not ours, those of the size that it was wrapped with. */
+  readonly capacity: number;
+  readonly closed: boolean;
+  /** Where the current elements are, after everything that was called before: nowhere yet means zeros. */
+  readonly location: Promise<"none" | "host" | "device" | "both">;
+  /**
+   * The GPU buffer with the elements, after everything that was called before. It stays the matrix's: use it until the
+   * matrix is closed, and submit your commands before you call this library again.
+   */
+  readonly buffer: Promise<GPUBuffer>;
+
+  /** As for a view; an empty matrix of its own memory, 0x0, takes the size of what is assigned. */
+  assign(x: Operand): this;
+  /** Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. */
+  set(values: Values): this;
+  /** Of wrapped memory: brings back what computations wrote since the last time. It also waits. */
+  sync(): Promise<void>;
+  /** Of wrapped memory: says that you wrote to it. Results that were not brought back are given up. */
+  touch(): this;
+  /**
+   * Of a mapped matrix: gives a function the elements as they lie in memory. With `write` set, what it leaves there is the
+   * new content. The matrix cannot be used otherwise until the function, or the promise that it returns, is done. The array
+   * is not to be used afterwards.
+   */
+  access<T>(write: boolean, fn: (data: Elements) => T | PromiseLike<T>): Promise<T>;
+
+  /**
+   * Copies a matrix or computes an expression, its size included. The result goes into the memory that the matrix has; if it
+   * does not fit there a matrix of its own memory gets new memory, and one of memory of yours is left as it was:
+   * `ErrExternalResize`. {@link Matrix.external} stays what it is. A matrix of which there are aliases keeps its size, and so
+   * do the values of a sparse one: `ErrView`. x may be a part of the matrix.
+   */
+  setValue(x: Expr): this;
+  /**
+   * Replaces size and elements by those of memory: what {@link Gpu.fromBuffer} takes, of the matrix's element type.
+   *
+   * With `dontOwnBuffer` the matrix gives up its memory, which is released if nobody else has it, and uses this one;
+   * `external` is true then. A copy goes where {@link Matrix.setValue} would put it, with the same errors, and `external` is
+   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed.
+   */
+  setValueFrom(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): this;
+  /** Makes the matrix one of other memory of yours: what {@link Gpu.wrap} or {@link Gpu.wrapBuffer} take. */
+  rebind(data: ArrayBufferLike | ArrayBufferView | GPUBuffer, rows: number, cols: number, options?: WrapOptions): this;
+  /**
+   * Becomes what the other is, memory, size, element type and flags, and leaves it an empty matrix. The matrix gives up its
+   * own memory. Taking from itself does nothing. Expressions made of either before go with the memory.
+   */
+  take(other: Matrix): this;
+  /** Returns a matrix that is what this one was, and leaves this one empty. */
+  move(): Matrix;
+  /** Exchanges two matrices: memory, size, element type and flags. Nothing moves. */
+  swap(other: Matrix): this;
+  /** Gives up the memory: the matrix is empty, and takes the size of whatever is assigned to it first. */
+  reset(): this;
+  /**
+   * Gives a matrix of its own memory another size. Memory that is large enough is kept; the elements are undefined, unless
+   * the size is what it was. `ErrExternalResize` for memory of yours, `ErrView` where there are aliases.
+   */
+  resize(rows: number, cols: number): this;
+  /**
+   * Another shape of as many elements, which keep their order in memory; `ErrShape` for another number. Nothing moves. The
+   * matrix must have no gaps, `ErrStride`; it may be of memory of yours, and aliases keep their shape.
+   */
+  setShape(rows: number, cols: number): this;
+  /** Another matrix of the same memory: what is written to one is in both. Each is closed by itself, the last releases. */
+  alias(): Matrix;
+  /** A copy in memory of its own, row by row. */
+  clone(): Matrix;
+}
+
+/** An element-wise function of yours; see {@link Gpu.fn}. The names in its text are its own. */
+export class Fn {
+  private constructor();
+  readonly name: string;
+  /** How many arguments it takes, 1 to 6. */
+  readonly arity: number;
+  close(): void;
+  [Symbol.dispose](): void;
+}

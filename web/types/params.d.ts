@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { Elements, Float16Elements } from "./elements.js";
+import type { Gpu } from "./gpu.js";
+import type { Matrix } from "./matrix.js";
+
+/**
+ * What a file is read from, or a promise of it, such as that of `fetch`. Streams are read as fast as the device takes them, and
+ * cancelled when no more is wanted. Of a Blob, and of memory, only what is needed is read; leave memory alone meanwhile.
+ */
+export type FileSource = Response | Blob | ArrayBufferLike | ArrayBufferView | ReadableStream<Uint8Array> | AsyncIterable<ArrayBufferLike | ArrayBufferView>;
+
+/** Options of {@link Gpu.scanParams}. */
+export interface ScanOptions {
+  /** Refuses bytes after the last array: `ErrFormat`. */
+  readonly strict?: boolean;
+  /** Accepts names that occur more than once: the last array counts. `ErrDuplicate` by default. */
+  readonly lastWins?: boolean;
+  /** Gives up: `ErrAborted`, whose `cause` is the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of {@link Gpu.loadParams}. */
+export interface LoadOptions extends ScanOptions {
+  /** The most bytes that all arrays may take together: `ErrTooLarge` before memory is taken for more. */
+  readonly memoryLimit?: number;
+  /** Called after each part that was read. `total` is there where the size of the file is known. What it throws ends the load. */
+  readonly onProgress?: (progress: { readonly loaded: number; readonly total: number | undefined }) => void;
+}
+
+/** Options of {@link Gpu.saveParams}. */
+export interface SaveOptions {
+  /** Where the file goes. It is closed in the end, and aborted if that is not reached. */
+  readonly to?: WritableStream<Uint8Array>;
+  /** What is returned: a Blob, or a stream from which the file is read while it is made. "blob" by default. */
+  readonly type?: "blob" | "stream";
+  /** Accepts names that occur more than once: the last one is written. `ErrDuplicate` by default. */
+  readonly lastWins?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** An array as a file describes it. */
+export interface ParamInfo {
+  /** Bytes that are not UTF-8 are lone surrogates U+DC80 to U+DCFF, as Python's surrogateescape makes them. */
+  readonly name: string;
+  /**
+   * The element type by NumPy's name where there is one: "float32", "int8", "bool", "bfloat16", "float8_e4m3fn"; "uint1" is TVM's
+   * older bool of a byte per element, and "code99_8" is what nobody knows.
+   */
+  readonly dtype: string;
+  /** No dimension: a single element. */
+  readonly shape: readonly number[];
+  /** Of the data from the start of the file. */
+  readonly offset: number;
+  /** Of the data. */
+  readonly nbytes: number;
+}
+
+/** Memory to be saved as an array, row by row. */
+export interface ParamData {
+  readonly data: ArrayBufferLike | ArrayBufferView;
+  readonly shape: readonly number[];
+  /**
+   * The typed array's own by default; a Uint16Array is "uint16". A Uint8Array, a DataView and an ArrayBuffer may be said to be of
+   * any type of {@link ParamInfo.dtype}, a Uint16Array also "float16" or "bfloat16".
+   */
+  readonly dtype?: string;
+}
+
+/**
+ * The elements of an array: of float16 as {@link Float16Elements}, of bool and of all types that JavaScript has no typed array for
+ * their bytes.
+ */
+export type ParamElements =
+  | Elements | Float64Array | Int8Array | Int16Array | Uint8Array | Uint16Array | BigInt64Array | BigUint64Array;
+
+/** The arrays of a file in its order, by name. Close it when done: that closes them all. */
+export class Params {
+  private constructor();
+  readonly size: number;
+  readonly names: string[];
+  has(name: string): boolean;
+  get(name: string): Param | undefined;
+  [Symbol.iterator](): IterableIterator<[name: string, param: Param]>;
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** An array of any number of dimensions in memory of the device; see {@link Gpu.loadParams}. */
+export class Param {
+  private constructor();
+  readonly name: string;
+  /** See {@link ParamInfo.dtype}. */
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Of the elements. */
+  readonly nbytes: number;
+  readonly closed: boolean;
+  /** Brings the elements back, row by row. */
+  read(): Promise<ParamElements>;
+  /**
+   * The array as a matrix of the same memory: one of two dimensions, or of one, which becomes a row; `ErrShape` for others, and
+   * `ErrUnsupported` for element types that matrices do not have. What is assigned to it changes the array. It cannot be resized.
+   * Close it when done; the memory stays until both are closed.
+   */
+  matrix(): Matrix;
+  close(): void;
+  [Symbol.dispose](): void;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { DType, Values } from "./elements.js";
+import type { Gpu } from "./gpu.js";
+import type { Expr, Matrix, View } from "./matrix.js";
+
+/** How a sparse matrix is stored: column after column, row after row, or whole columns, zeros included. */
+export type SparseFormat = "csc" | "csr" | "blockColumn";
+
+/** The parts of a sparse matrix, as SciPy calls them `data`, `indices` and `indptr`. */
+export interface SparseParts {
+  readonly format: SparseFormat;
+  /** The stored values, of block columns all elements of each: float32, int32 or uint32. */
+  readonly values: Values;
+  /**
+   * For each value its row ("csc") or column ("csr"), increasing within a column (row); of block columns the number of each.
+   * 2147483647 at most.
+   */
+  readonly indices: Int32Array | Uint32Array | readonly number[];
+  /**
+   * Where each column (row) begins among the values, and at the end their number: one more than there are columns (rows).
+   * Block columns have none.
+   */
+  readonly offsets?: Int32Array | Uint32Array | readonly number[];
+  /** float32, or what a typed array's own class says. */
+  readonly dtype?: DType;
+}
+
+/** Parts that stay yours. */
+export interface SparseMemory extends SparseParts {
+  readonly values: Float32Array | Int32Array | Uint32Array;
+  readonly indices: Int32Array | Uint32Array;
+  readonly offsets?: Int32Array | Uint32Array;
+  /** Called once, when the matrix is closed, its slices and the matrices of its values are, and nothing uses the memory. */
+  readonly release?: () => void;
+}
+
+/**
+ * A matrix of which only some elements are stored; see {@link Gpu.sparse}. Close it when done.
+ *
+ * Slices and the matrix of the values share its memory, and keep it until they are closed.
+ */
+export class Sparse {
+  private constructor();
+  readonly rows: number;
+  readonly cols: number;
+  readonly shape: [rows: number, cols: number];
+  readonly dtype: DType;
+  readonly format: SparseFormat;
+  /** The number of stored values, of block columns all elements of them. */
+  readonly nnz: number;
+  /** Whether the memory is yours. */
+  readonly external: boolean;
+  readonly closed: boolean;
+
+  /** The same matrix with all its elements, or with `out` in that matrix, of the same size and element type, and returns it. */
+  toDense(): Matrix;
+  toDense<T extends View>(options: { readonly out: T }): T;
+  /**
+   * The product with a dense matrix or expression: queued, as with {@link Expr.eval}, or with `out` in that matrix, which may
+   * be y or share memory with it. The sum of an element is made in an order that depends on this matrix alone.
+   */
+  matmul(y: Expr): Matrix;
+  matmul<T extends View>(y: Expr, options: { readonly out: T }): T;
+  /** Some columns as a view, for "csc" only: `ErrUnsupported` for others. Close it when done. */
+  columnSlice(start: number, count: number): Sparse;
+  /**
+   * Adds an entry behind all others: column by column and within a column row by row, in "csr" row by row. Another order, or
+   * an entry that is there already, is `ErrOrder`. Memory of yours is `ErrExternal`, slices and matrices with slices or a
+   * matrix of their values are `ErrView`, block columns `ErrUnsupported`.
+   */
+  append(i: number, j: number, value: number): this;
+  /**
+   * The stored values as a matrix of the same memory: one row, or of block columns a matrix with those columns. What is
+   * assigned to it changes this matrix. It cannot be resized. Close it when done.
+   */
+  values(): Matrix;
+  /** Copies of the parts, of a slice those of its columns. */
+  read(): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
+  /** Of wrapped memory: brings back values that computations wrote. */
+  sync(): Promise<void>;
+  /**
+   * Of wrapped memory: says that you wrote to it, values or structure. It is checked again: `ErrSparse` or `ErrIndex` means
+   * that the call had no effect.
+   */
+  touch(): this;
+  close(): void;
+  [Symbol.dispose](): void;
+}
