@@ -76,7 +76,7 @@ test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
 		echo "fuzzing $$package, $$target, $$runs"; \
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
-	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+	go test -timeout 45m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.
