@@ -24,7 +24,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./shaders/wgsl:FuzzQualify:600000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
-js-code  := ./buffer/... ./gpu/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
+js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes: 900 KiB.
 wasm-limit := 921600

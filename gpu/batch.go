@@ -17,6 +17,7 @@ type batch struct {
 	commands int
 	epoch    uint64            // number of the batch being collected, from 1
 	freed    []driver.BufferID // buffers to destroy once the batch has left
+	kernels  []driver.KernelID // and kernels
 	single   driver.CommandList
 }
 
@@ -55,6 +56,10 @@ func (d *Device) flush() error {
 		d.buffers.give(id)
 	}
 	b.freed = b.freed[:0]
+	for _, id := range b.kernels {
+		d.freeKernel(id)
+	}
+	b.kernels = b.kernels[:0]
 	return err
 }
 

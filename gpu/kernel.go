@@ -32,14 +32,13 @@ type KernelDesc struct {
 	Ahead bool
 }
 
-// Kernel is a compiled compute shader of one device.
+// Kernel is a caller's hold on a compiled compute shader of one device. Others who asked for the same have holds of their own.
 type Kernel struct {
 	dev     *Device
-	id      driver.KernelID
+	entry   *kernelEntry
+	id      driver.KernelID // as the entry's, without the way there
 	layout  driver.Layout
 	storage int
-	key     string
-	entry   *kernelEntry
 	life    uint32 // of the device
 	closed  bool
 }
@@ -50,23 +49,32 @@ type Arg struct {
 	Offset, Size uint64
 }
 
-// kernelCache holds compiled kernels by source, so that the same text compiles once, also when several goroutines ask at
-// the same time.
+// kernelCache finds compiled kernels by source, so that the same text compiles once, also when several goroutines ask at
+// the same time. It keeps none that nobody holds.
 type kernelCache struct {
 	byKey map[string]*kernelEntry
 	ids   idTable[driver.KernelID]
 }
 
 type kernelEntry struct {
-	k    *Kernel
-	drv  driver.Device
-	done chan struct{} // closed when compiled
-	err  error
+	key    string
+	id     driver.KernelID
+	layout driver.Layout
+	life   uint32 // of the device
+	drv    driver.Device
+	holds  int           // of callers, those that wait included
+	live   bool          // it is compiled, and not released
+	done   chan struct{} // closed when compiled
+	err    error
 }
 
-// Kernel compiles a compute shader, or finds it compiled. It waits for the compiler, without holding up others.
+// Kernel compiles a compute shader, or finds it compiled for somebody who still holds it. It waits for the compiler, without
+// holding up others; who gives up waiting holds nothing. [Kernel.Close] gives the hold back.
 func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	const op = "Kernel"
+	if ctx == nil {
+		return nil, fail(op, ErrInvalid, "nil context")
+	}
 	if desc.Entry == "" {
 		desc.Entry = "main"
 	}
@@ -80,83 +88,132 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 		d.mu.Unlock()
 		return nil, err
 	}
-	if e, ok := d.kernels.byKey[key]; ok {
+	e, found := d.kernels.byKey[key]
+	if found {
 		d.stats.CacheHits++
-		d.mu.Unlock()
-		return e.wait(ctx)
+	} else {
+		if err := ctx.Err(); err != nil {
+			d.mu.Unlock()
+			return nil, err
+		}
+		e = d.kernels.add(&kernelEntry{key: key, layout: layout, life: d.life.Load(), drv: d.drv, done: make(chan struct{})})
 	}
-	k := &Kernel{dev: d, id: d.kernels.ids.take(), layout: layout, storage: layout.Storage(), key: key, life: d.life.Load()}
-	e := &kernelEntry{k: k, drv: d.drv, done: make(chan struct{})}
-	k.entry = e
-	if d.kernels.byKey == nil {
-		d.kernels.byKey = map[string]*kernelEntry{}
-	}
-	d.kernels.byKey[key] = e
+	e.holds++
 	d.mu.Unlock()
-	go d.compile(context.WithoutCancel(ctx), e, desc) // others may wait for it longer than this caller
-	return e.wait(ctx)
+	if !found {
+		go d.compile(context.WithoutCancel(ctx), e, desc) // others may wait for it longer than this caller
+	}
+	if err := e.wait(ctx); err != nil {
+		d.mu.Lock()
+		d.letGo(e)
+		d.mu.Unlock()
+		return nil, err
+	}
+	return &Kernel{dev: d, entry: e, id: e.id, layout: layout, storage: layout.Storage(), life: e.life}, nil
 }
 
-func (e *kernelEntry) wait(ctx context.Context) (*Kernel, error) {
+func (c *kernelCache) add(e *kernelEntry) *kernelEntry {
+	if c.byKey == nil {
+		c.byKey = map[string]*kernelEntry{}
+	}
+	e.id = c.ids.take()
+	c.byKey[e.key] = e
+	return e
+}
+
+func (e *kernelEntry) wait(ctx context.Context) error {
 	select {
 	case <-e.done: // a finished entry wins over a finished context
-		return e.result()
+		return e.err
 	default:
 	}
 	select {
 	case <-e.done:
-		return e.result()
+		return e.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-}
-
-func (e *kernelEntry) result() (*Kernel, error) {
-	if e.err != nil {
-		return nil, e.err
-	}
-	return e.k, nil
 }
 
 // compile compiles for everybody who waits. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	e.err = e.drv.NewKernel(ctx, e.k.id, &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.k.layout, Twin: desc.Twin,
+	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Twin: desc.Twin,
 	})
 	d.mu.Lock()
 	switch {
-	case e.k.life != d.life.Load():
-		e.err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")
-	case e.err == nil:
+	case e.life != d.life.Load():
+		err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")
+	case d.closed:
+		err = fail("Kernel", ErrClosed, "the device")
+	case err == nil:
 		if desc.Ahead {
 			d.stats.Prepared++
 		} else {
 			d.stats.Compilations++
 		}
 		d.stats.Kernels++
+		e.live = true
+		if e.holds == 0 { // all have given up
+			d.release(e)
+		}
 	default:
-		delete(d.kernels.byKey, e.k.key)
-		d.kernels.ids.give(e.k.id)
+		delete(d.kernels.byKey, e.key)
+		d.kernels.ids.give(e.id)
 	}
+	e.err = err
 	d.mu.Unlock()
 	close(e.done)
 }
 
+// letGo takes a hold back. The last one releases the kernel; one that is still being compiled is then compile's to release.
+func (d *Device) letGo(e *kernelEntry) {
+	e.holds--
+	if e.holds == 0 && e.live && !d.closed && e.life == d.life.Load() {
+		d.release(e)
+	}
+}
+
+// release destroys a kernel, but not before what is queued has left: that may name it.
+func (d *Device) release(e *kernelEntry) {
+	e.live = false
+	delete(d.kernels.byKey, e.key)
+	d.stats.Kernels--
+	if !d.batch.list.Empty() {
+		d.batch.kernels = append(d.batch.kernels, e.id)
+		return
+	}
+	d.freeKernel(e.id)
+}
+
+func (d *Device) freeKernel(id driver.KernelID) {
+	d.drv.FreeKernel(id)
+	d.kernels.ids.give(id)
+}
+
 // CountHit notes that a caller's own cache found a compiled kernel, so that [Stats] shows it.
 func (k *Kernel) CountHit() {
+	if k == nil || k.dev == nil {
+		return
+	}
 	k.dev.mu.Lock()
 	k.dev.stats.CacheHits++
 	k.dev.mu.Unlock()
 }
 
 // Device returns the device the kernel was compiled for.
-func (k *Kernel) Device() *Device { return k.dev }
+func (k *Kernel) Device() *Device {
+	if k == nil {
+		return nil
+	}
+	return k.dev
+}
 
 // Dispatch queues one launch: workgroup counts, the parameter block, and one argument per storage binding in the order
 // of the bindings. A buffer may appear twice only if both bindings are read-only.
 func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	const op = "Dispatch"
-	if k == nil {
+	if k == nil || k.dev == nil {
 		return fail(op, ErrInvalid, "nil kernel")
 	}
 	d := k.dev
@@ -253,23 +310,19 @@ func (k *Kernel) checkSharing(entries []driver.Binding) error {
 	return nil
 }
 
-// Close releases the kernel. Others who got it from the cache must not use it any more either.
+// Close gives the hold back: the kernel is [ErrClosed] for this caller. What it has queued runs. The device releases the kernel
+// when nobody holds it any more. Later calls do nothing, as do all on a device that is closed or has come back since. There is no
+// error.
 func (k *Kernel) Close() error {
-	if k == nil {
+	if k == nil || k.dev == nil {
 		return nil
 	}
 	d := k.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || k.closed || k.life != d.life.Load() {
+	if !k.closed {
 		k.closed = true
-		return nil
+		d.letGo(k.entry)
 	}
-	k.closed = true
-	err := d.flush()
-	delete(d.kernels.byKey, k.key)
-	d.drv.FreeKernel(k.id)
-	d.kernels.ids.give(k.id)
-	d.stats.Kernels--
-	return err
+	return nil
 }

@@ -126,16 +126,15 @@ func prepareNBody(ctx context.Context, dev *Device) (launch func() error, done f
 		return nil, nil, err
 	}
 	bodies := nbodyPositions()
-	in, err := dev.NewBuffer(uint64(len(bodies)))
+	var in, out *Buffer
+	done = func() { _, _, _ = in.Close(), out.Close(), k.Close() } // the device is on its way out if that fails
+	if in, err = dev.NewBuffer(uint64(len(bodies))); err == nil {
+		out, err = dev.NewBuffer(uint64(len(bodies)))
+	}
 	if err != nil {
+		done()
 		return nil, nil, err
 	}
-	out, err := dev.NewBuffer(uint64(len(bodies)))
-	if err != nil {
-		_ = in.Close() // nothing used it
-		return nil, nil, err
-	}
-	done = func() { _, _ = in.Close(), out.Close() } // the device is on its way out if that fails
 	params := binary.LittleEndian.AppendUint32(nil, nbodyPoints)
 	params = binary.LittleEndian.AppendUint32(params, nbodyBodies)
 	params = append(params, make([]byte, 8)...)

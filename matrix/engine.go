@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/shaders"
 	"github.com/sublet-gpu/sublet/shaders/fuse"
 )
@@ -18,7 +19,7 @@ import (
 type engine struct {
 	mu      sync.Mutex // one expression at a time, in the order of the calls
 	dev     *gpu.Device
-	kernels map[string]*gpu.Kernel
+	kernels recent.Map[string, *gpu.Kernel]
 	life    uint32         // of the device that the kernels are for
 	asked   map[string]int // how often kernels that are not there were asked for
 
@@ -38,7 +39,7 @@ func engineOf(dev *gpu.Device) *engine {
 		i := dev.Info()
 		cpu := i.Kind == gpu.KindCPU
 		return &engine{
-			dev: dev, kernels: map[string]*gpu.Kernel{}, software: cpu,
+			dev: dev, kernels: recent.Map[string, *gpu.Kernel]{Most: maxKernels}, software: cpu,
 			narrow: cpu && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
 		}
 	}).(*engine)
@@ -46,7 +47,7 @@ func engineOf(dev *gpu.Device) *engine {
 
 // kernel finds the kernel with the key, or builds and compiles it.
 func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu.Kernel, error) {
-	if k, ok := g.kernels[string(key)]; ok {
+	if k := recent.Find(&g.kernels, key); k != nil {
 		k.CountHit()
 		return k, nil
 	}
@@ -54,7 +55,8 @@ func (g *engine) kernel(key []byte, build func() (shaders.Program, error)) (*gpu
 	if err != nil {
 		return nil, err
 	}
-	return k, g.keep(string(key), k)
+	g.keep(string(key), k)
+	return k, nil
 }
 
 func (g *engine) compile(build func() (shaders.Program, error), ahead bool) (*gpu.Kernel, error) {
@@ -86,20 +88,16 @@ func blamed(err error, source string) error {
 	return err
 }
 
-// keep holds a compiled kernel for later.
-func (g *engine) keep(key string, k *gpu.Kernel) error {
-	var err error
-	if len(g.kernels) >= maxKernels {
-		err = g.forget()
+// keep holds a compiled kernel for later, in the place of the one not used for longest.
+func (g *engine) keep(key string, k *gpu.Kernel) {
+	if old, gone := g.kernels.Put(key, k); gone {
+		_ = old.Close() // never fails
 	}
-	g.kernels[key] = k
-	return err
 }
 
 // compiled reports whether the kernel with the key is there.
 func (g *engine) compiled(key []byte) bool {
-	_, ok := g.kernels[string(key)]
-	return ok
+	return recent.Find(&g.kernels, key) != nil
 }
 
 // wanted reports whether the kernel with the key, which is not there, is asked for the second time.
@@ -119,24 +117,16 @@ func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.asked, name)
-		if _, ok := g.kernels[name]; err == nil && !ok && g.life == g.dev.Life() {
-			_ = g.keep(name, k)
+		if err == nil && g.kernels.Peek(name) == nil && g.life == g.dev.Life() {
+			g.keep(name, k)
+		} else {
+			_ = k.Close() // never fails
 		}
 	}()
 }
 
 // maxKernels bounds the kernels that are held, for programs that run long and keep making new expressions.
 const maxKernels = 2048
-
-// forget releases all kernels; those still needed are compiled again.
-func (g *engine) forget() error {
-	var errs []error
-	for _, k := range g.kernels {
-		errs = append(errs, k.Close())
-	}
-	clear(g.kernels)
-	return errors.Join(errs...)
-}
 
 // run is one evaluation: its temporaries and the scratch memory of its builders.
 type run struct {
@@ -165,8 +155,9 @@ func (g *engine) assign(dst *Any, n *node) error {
 func (g *engine) during(fn func(r *run) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if life := g.dev.Life(); life != g.life { // it came back without them
-		clear(g.kernels)
+	if life := g.dev.Life(); life != g.life { // it came back without them, but for those compiled since
+		g.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
+		g.kernels.Clear()
 		g.asked, g.life = nil, life
 	}
 	r := &g.run

@@ -13,6 +13,14 @@ func UseHardwareKernels(dev *gpu.Device) {
 	g.mu.Unlock()
 }
 
+// KeepKernels makes expressions on the device keep n kernels.
+func KeepKernels(dev *gpu.Device, n int) {
+	g := engineOf(dev)
+	g.mu.Lock()
+	g.kernels.Most = n
+	g.mu.Unlock()
+}
+
 // UseNarrowKernels makes expressions on the device take the kernels meant for SwiftShader.
 func UseNarrowKernels(dev *gpu.Device) {
 	g := engineOf(dev)

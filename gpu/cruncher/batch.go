@@ -170,6 +170,7 @@ func (cr *Cruncher) pay(ctx context.Context) error {
 func (cr *Cruncher) abandon() {
 	b := cr.batch
 	cr.batch, b.journal = nil, nil
+	cr.closeDropped()
 	for _, r := range cr.arrays {
 		r.owed.Clear()
 		r.start = nil

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/balance"
-	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
 // Cruncher computes kernels on several devices at once. It is made by [New]. Its methods may be called from several
@@ -29,6 +29,7 @@ type Cruncher struct {
 	batches  uint64
 	arrays   map[*body]*residence
 	programs recent.Map[string, *program]
+	dropped  []*program // to be closed
 	pinned   recent.Map[int, *[]int]
 
 	uses uint64 // of arrays
@@ -226,6 +227,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	if err != nil || c.r.Global == 0 {
 		return err
 	}
+	defer cr.tidy(c)
 	if err := cr.compile(ctx, c); err != nil {
 		return err
 	}
@@ -308,7 +310,8 @@ func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, 
 	return f
 }
 
-// Close gives the device memory of all arrays back. The arrays and the devices stay. Later calls do nothing.
+// Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
+// and the devices stay. Later calls do nothing.
 func (cr *Cruncher) Close() error {
 	if !cr.made() {
 		return nil
@@ -316,6 +319,7 @@ func (cr *Cruncher) Close() error {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
 	cr.closed = true
+	cr.closePrograms()
 	return cr.evictAll()
 }
 

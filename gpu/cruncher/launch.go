@@ -4,45 +4,17 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
 )
 
-// program is a kernel for arrays and scalars of certain types. It is compiled for each device when that first runs it.
-type program struct {
-	*kernel.Program
-	id       string
-	compiled []*gpu.Kernel // for each device; nil until it needs it
-}
-
-// on returns the kernel for a device. Each device's goroutine asks for its own only.
-func (p *program) on(ctx context.Context, w *worker) (*gpu.Kernel, error) {
-	if k := p.compiled[w.index]; k != nil {
-		return k, nil
-	}
-	k, err := compile(ctx, w.dev, p.Program)
-	if err == nil {
-		p.compiled[w.index] = k
-	}
-	return k, err
-}
-
 // divisible reports whether the kernel can compute a part of a range. Entry points can if they want to know where it begins.
 func (p *program) divisible() bool {
 	one := [3]int{1, 1, 1}
 	_, err := p.PutRange(make([]byte, p.ParamBytes), kernel.Range{Base: [3]int{1, 0, 0}, Count: one, Total: [3]int{2, 1, 1}})
 	return err == nil
-}
-
-// programs lists the programs of a call.
-func (c *call) programs() []*program {
-	if c.sync == nil {
-		return c.kernels
-	}
-	return append(slices.Clip(c.kernels), c.sync)
 }
 
 var elemTypes = [...]kernel.ElemType{kernel.F32, kernel.I32, kernel.U32, kernel.I8, kernel.U8, kernel.I16, kernel.U16, kernel.Bytes}
@@ -194,10 +166,4 @@ func (c *call) items(of part) kernel.Range {
 	}
 	r.Base[d], r.Count[d], r.Total[d] = of.base, of.count, c.r.Offset+c.r.Global
 	return r
-}
-
-// compile returns a program's kernel on a device, which keeps it.
-func compile(ctx context.Context, dev *gpu.Device, p *kernel.Program) (*gpu.Kernel, error) {
-	k, err := dev.Kernel(ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
-	return k, p.Translate(err)
 }

@@ -28,7 +28,7 @@ func (cr *Cruncher) obtain(ctx context.Context, r *residence, d int, s *side) er
 	for {
 		err := cr.permit(r, d, s)
 		if err == nil {
-			err = r.allocate(ctx, s)
+			err = r.allocate(ctx, cr.workers[d], s)
 		}
 		if err == nil || !errors.Is(err, gpu.ErrNoMemory) || !cr.makeRoom(d) {
 			return err

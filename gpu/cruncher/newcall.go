@@ -151,7 +151,9 @@ func (cr *Cruncher) adopt(c *call) error {
 	}
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
-			cr.programs.Put(p.id, p)
+			if old, gone := cr.programs.Put(p.id, p); gone {
+				cr.dropped = append(cr.dropped, old)
+			}
 		}
 		for i := range p.Arrays {
 			if a := &p.Arrays[i]; a.Struct != "" {

@@ -21,8 +21,8 @@ type side struct {
 	mem    *gpu.Buffer // what kernels bind
 	up     *gpu.Buffer // of widened arrays, what comes from the host
 	down   *gpu.Buffer // and what goes there
-	widen  *gpu.Kernel // up to mem
-	narrow *gpu.Kernel // mem to down
+	widen  *gpu.Kernel // up to mem; the worker's
+	narrow *gpu.Kernel // mem to down; the worker's
 	busy   *sync.Mutex // held while down is in use, or mem by the CPU
 }
 
@@ -102,7 +102,7 @@ func (r *residence) only(d, lo, hi int, leaving *spans.Set) bool {
 }
 
 // allocate makes device memory of zeros.
-func (r *residence) allocate(ctx context.Context, s *side) (err error) {
+func (r *residence) allocate(ctx context.Context, w *worker, s *side) (err error) {
 	n := s.hi - s.lo
 	size := uint64(n * r.stored())
 	if s.near = r.near && !r.widened() && s.dev.Has(gpu.FeatureMappable); s.near {
@@ -123,10 +123,7 @@ func (r *residence) allocate(ctx context.Context, s *side) (err error) {
 	if s.down, err = s.dev.NewBuffer(packed); err != nil {
 		return err
 	}
-	if s.widen, err = converter(ctx, s.dev, kernel.Widen, elemTypes[r.array.t]); err != nil {
-		return err
-	}
-	s.narrow, err = converter(ctx, s.dev, kernel.Narrow, elemTypes[r.array.t])
+	s.widen, s.narrow, err = w.conversions(ctx, r.array.t)
 	return err
 }
 
@@ -275,15 +272,6 @@ func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host
 		})
 	}
 	return s.mem.Read(ctx, t)
-}
-
-// converter compiles one of the kernels that turn what came up into what kernels see, and back.
-func converter(ctx context.Context, dev *gpu.Device, make func(kernel.ElemType) (*kernel.Program, error), e kernel.ElemType) (*gpu.Kernel, error) {
-	p, err := make(e)
-	if err != nil {
-		return nil, err
-	}
-	return compile(ctx, dev, p)
 }
 
 // convert queues such a kernel.

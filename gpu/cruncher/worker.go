@@ -15,6 +15,8 @@ type worker struct {
 	dev   *gpu.Device
 	life  uint32 // of the device, when it joined
 	gone  bool   // it is lost, and that is noted
+
+	converters converters
 }
 
 // lost reports whether what was on the device is gone, also if it has come back meanwhile.

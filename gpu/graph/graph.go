@@ -28,7 +28,7 @@ type Graph struct {
 	watched   atomic.Bool  // somebody waits for that
 	moved     struct{ up, down atomic.Uint64 }
 	mu        sync.Mutex
-	trash     []*Block
+	trash     []interface{ Release() } // blocks and kernels
 	state     Phase
 	faults    []error
 	templates []*Template

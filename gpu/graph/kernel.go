@@ -4,7 +4,6 @@ package graph
 
 import (
 	"math"
-	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -26,24 +25,36 @@ func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	return Body{sort: "kernel", needs: gpu.FeatureWGSL, run: k.run, check: k.check}
 }
 
-// program is a kernel's source and, by task, what was made of it.
+// program is a kernel's source. What is made of it is the task's.
 type program struct {
-	name     string
-	source   *kernel.Source
-	err      error
-	items    func(d *Dispatch) [3]int
-	built    sync.Map // *Task: *kernel.Program
-	compiled sync.Map // compiledKey: compiledKernel
+	name   string
+	source *kernel.Source
+	err    error
+	items  func(d *Dispatch) [3]int
 }
 
-type compiledKey struct {
-	p   *kernel.Program
-	dev *gpu.Device
-}
-
-type compiledKernel struct {
+// compiled is a task's kernel on one device.
+type compiled struct {
 	*gpu.Kernel
 	life uint32 // of the device; the kernel went with it
+}
+
+// Release makes it go the way of blocks.
+func (c *compiled) Release() { _ = c.Close() } // never fails
+
+// forget drops a task's kernels. A graph has no other end than Teardown, which therefore leaves nothing on the devices; one that
+// runs again compiles again, as it makes its blocks again. A task that has not returned may be about to launch its own: then
+// that is for the end of the dispatch.
+func (g *Graph) forget(t *Task) {
+	if t.running {
+		return
+	}
+	for i := range t.compiled {
+		if c := &t.compiled[i]; c.Kernel != nil {
+			g.trash = append(g.trash, c)
+		}
+	}
+	t.compiled = nil
 }
 
 // scalar reports whether kernels see a port as a number.
@@ -108,7 +119,7 @@ func (k *program) check(t *Task) []error {
 	if err != nil {
 		return []error{err}
 	}
-	k.built.Store(t, p)
+	t.program = p
 	return nil
 }
 
@@ -123,10 +134,8 @@ func localSize(devices []*gpu.Device) int {
 }
 
 func (k *program) run(d *Dispatch) error {
-	v, _ := k.built.Load(d.t) // check has stored it
-	p := v.(*kernel.Program)
-	dev := d.w.dev
-	compiled, err := k.compile(d, p, dev)
+	p := d.t.program // check has made it
+	compiled, err := d.compile(p)
 	if err != nil {
 		return err
 	}
@@ -178,18 +187,23 @@ func (k *program) run(d *Dispatch) error {
 	return nil
 }
 
-// compile finds the kernel of a device, or makes it.
-func (k *program) compile(d *Dispatch, p *kernel.Program, dev *gpu.Device) (*gpu.Kernel, error) {
-	key, life := compiledKey{p, dev}, dev.Life()
-	if c, ok := k.compiled.Load(key); ok && c.(compiledKernel).life == life {
-		return c.(compiledKernel).Kernel, nil
+// compile finds the task's kernel on the device, or makes it. A task has one dispatch at a time.
+func (d *Dispatch) compile(p *kernel.Program) (*gpu.Kernel, error) {
+	t, dev := d.t, d.w.dev
+	if t.compiled == nil {
+		t.compiled = make([]compiled, len(d.g.devices))
 	}
-	c, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
+	c, life := &t.compiled[d.w.index], dev.Life()
+	if c.Kernel != nil && c.life == life {
+		return c.Kernel, nil
+	}
+	k, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
 	if err != nil {
 		return nil, p.Translate(err)
 	}
-	k.compiled.Store(key, compiledKernel{c, life})
-	return c, nil
+	_ = c.Close() // of another life, or made as one ended
+	*c = compiled{k, life}
+	return k, nil
 }
 
 // count is the number of work items.

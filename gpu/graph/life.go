@@ -189,9 +189,9 @@ func (g *Graph) settlePast() {
 }
 
 // Teardown ends the graph from any phase: who waits in Push, Pull or Stop gets [ErrTornDown], the context of running tasks
-// ends, and all blocks in the graph are released, with the memory that was kept for new ones. It returns within a second. If
-// a task has not returned by then, that is [ErrBusy]: its blocks are released when it does. Blocks that the caller holds stay
-// his.
+// ends, and all blocks in the graph are released, with the memory that was kept for new ones and the compiled kernels. It returns
+// within a second. If a task has not returned by then, that is [ErrBusy]: what it has is released when it does. Blocks that
+// the caller holds stay his.
 func (g *Graph) Teardown() error {
 	if g.unmade() {
 		return fail("Teardown", gpu.ErrInvalid, "nil graph")
@@ -307,6 +307,7 @@ func (g *Graph) clear() {
 			t.held = nil
 		}
 		t.queued = false
+		g.forget(t)
 	}
 	g.ready = lanes{}
 }

@@ -135,6 +135,7 @@ func (d *Dispatch) settle() {
 			g.drop(p.b)
 		}
 		d.release()
+		g.forget(t)
 	case d.again:
 		d.again = false
 		d.over.Store(false)

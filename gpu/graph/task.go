@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
 )
 
 // Task is something that runs whenever all of its inputs have a block and all of its outputs have room, with one block of
@@ -31,6 +32,9 @@ type Task struct {
 	stats     TaskStats
 	busy      time.Duration // decaying average of its dispatches
 	faults    []error
+
+	program  *kernel.Program // of a body that is a kernel
+	compiled []compiled      // by device; the dispatch's while running, then the graph's
 }
 
 // Affinity tells how much a task wants to run on a certain device.

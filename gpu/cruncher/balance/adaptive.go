@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
 // Option changes what [New] makes.

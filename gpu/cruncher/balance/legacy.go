@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/gpu/cruncher/internal/recent"
+	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
 // NewLegacy returns the balancer of the Cekirdekler API (github.com/tugrul512bit/Cekirdekler), which gives the sequences

@@ -4,11 +4,12 @@
 // always new.
 package recent
 
-// Most is how many entries a [Map] keeps.
+// Most is how many entries a [Map] keeps that does not say.
 const Most = 1024
 
 // Map keeps the values of the keys used last. The zero value is empty and ready for use. It is for one goroutine at a time.
 type Map[K comparable, V any] struct {
+	Most    int // entries that it keeps; without it the package's
 	entries map[K]*entry[V]
 	clock   uint64
 }
@@ -19,8 +20,13 @@ type entry[V any] struct {
 }
 
 // Get returns the value of a key, which then counts as used, or the zero value.
-func (m *Map[K, V]) Get(k K) (v V) {
-	if e := m.entries[k]; e != nil {
+func (m *Map[K, V]) Get(k K) V { return m.use(m.entries[k]) }
+
+// Find is Get for a key in bytes, of which it makes no string.
+func Find[V any](m *Map[string, V], k []byte) V { return m.use(m.entries[string(k)]) }
+
+func (m *Map[K, V]) use(e *entry[V]) (v V) {
+	if e != nil {
 		m.clock++
 		e.used = m.clock
 		v = e.value
@@ -36,23 +42,33 @@ func (m *Map[K, V]) Peek(k K) (v V) {
 	return v
 }
 
-// Put sets the value of a key, which then counts as used. If there are more than [Most], the key whose use is longest ago goes.
-func (m *Map[K, V]) Put(k K, v V) {
+// Put sets the value of a key, which then counts as used. It returns the value that is no longer there for it, if any: what the
+// key had, or that of the key whose use is longest ago, which goes if there are too many.
+func (m *Map[K, V]) Put(k K, v V) (gone V, any bool) {
 	if m.entries == nil {
 		m.entries = map[K]*entry[V]{}
 	}
 	m.clock++
+	old := m.entries[k]
 	m.entries[k] = &entry[V]{v, m.clock}
-	if len(m.entries) <= Most {
-		return
+	if old != nil {
+		return old.value, true
+	}
+	most := m.Most
+	if most <= 0 {
+		most = Most
+	}
+	if len(m.entries) <= most {
+		return gone, false
 	}
 	oldest := m.clock
 	for key, e := range m.entries { // new keys are rare, compared to what is done with them
 		if e.used < oldest {
-			k, oldest = key, e.used
+			k, oldest, gone = key, e.used, e.value
 		}
 	}
 	delete(m.entries, k)
+	return gone, true
 }
 
 // Delete removes a key.
