@@ -81,13 +81,12 @@ func readHeader(d *stream.Data, p place, littleEndian bool) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
+	if pre[6] < 1 || pre[6] > 3 || pre[7] != 0 {
+		return Header{}, p.fail(6, file.ErrFormat, "unknown version "+strconv.Itoa(int(pre[6]))+"."+strconv.Itoa(int(pre[7])))
+	}
 	at := 12
-	switch pre[6] {
-	case 1:
+	if pre[6] == 1 {
 		at = 10
-	case 2, 3:
-	default:
-		return Header{}, p.fail(6, file.ErrFormat, "unknown version "+strconv.Itoa(int(pre[6])))
 	}
 	if err := d.Full(pre[8:at]); err != nil {
 		return Header{}, err

@@ -110,6 +110,9 @@ func TestHostileArchives(t *testing.T) {
 		"overlap":           {directory(raw(t, zip.Store, "a.npy", four, "b.npy", four), 42, 0), file.ErrFormat},
 		"beyond the end":    {directory(raw(t, zip.Store, "a.npy", four), 20, 1<<30), file.ErrTruncated},
 		"encrypted":         {directory(raw(t, zip.Store, "a.npy", four), 8, 9), file.ErrFormat},
+		"a patch":           {directory(raw(t, zip.Store, "a.npy", four), 8, 8|1<<5), file.ErrFormat},
+		"encrypted more":    {directory(raw(t, zip.Store, "a.npy", four), 8, 8|1<<6), file.ErrFormat},
+		"masked":            {directory(raw(t, zip.Store, "a.npy", four), 8, 8|1<<13), file.ErrFormat},
 		"other method":      {directory(raw(t, zip.Store, "a.npy", four), 8, 8|14<<16), file.ErrFormat},
 		"members of no end": {raw(t, zip.Store)[:end-1], file.ErrFormat},
 	} {
@@ -123,9 +126,46 @@ func TestHostileArchives(t *testing.T) {
 			})
 		})
 	}
+	for i, b := range [][]byte{ // a name that is shorter, longer and another one in the directory, and in the member itself
+		directory(raw(t, zip.Store, "a.npy", four), 28, 4),
+		directory(raw(t, zip.Store, "a.npy", four), 28, 7),
+		directory(raw(t, zip.Store, "a.npy", four), 46, binary.LittleEndian.Uint32([]byte("b.np"))),
+		bytes.Replace(raw(t, zip.Store, "a.npy", four), []byte("a.npy"), []byte("A.npy"), 1),
+	} {
+		err := drain(bytes.NewReader(b), int64(len(b)))
+		if e, ok := errors.AsType[*file.Error](err); !ok || !errors.Is(e, file.ErrFormat) || e.Offset != 30 {
+			t.Errorf("names that differ, %d: %v", i, err)
+		}
+	}
 	paths := raw(t, zip.Store, "folder/", "", "../../etc/passwd.npy", four, "/root.npy", four, `C:\x.npy`, four, "plain", four)
 	if err := drain(bytes.NewReader(paths), int64(len(paths))); err != nil {
 		t.Errorf("names are only names: %v", err)
+	}
+}
+
+// A count of members that is wrong is an error of the directory's, and said to be there.
+func TestMemberCount(t *testing.T) {
+	b := testdata(t, "stored.npz")
+	b[len(b)-22+10]++
+	_, err := npy.NewZipReader(bytes.NewReader(b), int64(len(b)))
+	e, ok := errors.AsType[*file.Error](err)
+	first, end := int64(bytes.Index(b, []byte("PK\x01\x02"))), int64(len(b)-22)
+	if !ok || !errors.Is(e, file.ErrFormat) || e.Offset < first || e.Offset > end {
+		t.Errorf("error %v, the directory is from %d to %d", err, first, end)
+	}
+}
+
+// Two fields of archives of NumPy's, which has no descriptor after a member that says them again. NumPy refuses both files.
+func TestDamagedDirectory(t *testing.T) {
+	stored, deflated := testdata(t, "stored.npz"), testdata(t, "deflated.npz")
+	last := bytes.LastIndex(stored, []byte("PK\x01\x02"))
+	copy(stored[last+16:], "\x00\x00\x00\x00") // the checksum; Go's reader of archives compares none that is 0
+	first := bytes.Index(deflated, []byte("PK\x01\x02"))
+	deflated[first+20] += 3 // compressed bytes, so that three are also those of the next member's header
+	for _, b := range [][]byte{stored, deflated} {
+		if err := drain(bytes.NewReader(b), int64(len(b))); !errors.Is(err, file.ErrFormat) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

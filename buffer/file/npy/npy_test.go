@@ -84,6 +84,7 @@ func TestReadVariants(t *testing.T) {
 		{"version 2", npyFile(2, "{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}", two), []uint16{1, 2}, []int64{2}, false},
 		{"version 3", npyFile(3, "{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}", two), []uint16{1, 2}, []int64{2}, false},
 		{"other spelling", npyFile(1, "{ \"shape\":(2L,),\n\"descr\" : \">u2\" , \"fortran_order\":False }  \n", two), []uint16{1, 2}, []int64{2}, false},
+		{"other space", npyFile(1, "\t{'descr': '>u2',\r\n'fortran_order':\fFalse, 'shape': (2,)}\t\r\n", two), []uint16{1, 2}, []int64{2}, false},
 		{"more follows", npyFile(1, "{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}", two+"more"), []uint16{1, 2}, []int64{2}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,7 +145,8 @@ func TestHostile(t *testing.T) {
 		"float128":           {with("<f4", "<f16"), file.ErrType},
 		"int24":              {with("<f4", "<i3"), file.ErrType},
 		"negative size":      {with("<f4", "<f-4"), file.ErrType},
-		"no size":            {with("<f4", "<f"), file.ErrType},
+		"minor version":      {"\x93NUMPY\x01\x01" + npyFile(1, ok, "12345678")[8:], file.ErrFormat},
+		"leading zero":       {with("(2,)", "(02,)"), file.ErrFormat},
 		"no type":            {with("<f4", ""), file.ErrType},
 		"structure":          {with("'<f4'", "[('x', '<f4'), ('y', '<f4')]"), file.ErrType},
 	} {

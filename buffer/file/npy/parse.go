@@ -47,7 +47,7 @@ func (p *parser) header() (h Header, err error) {
 			break
 		}
 	}
-	if len(seen) != 3 || strings.Trim(p.rest, " \n") != "" {
+	if len(seen) != 3 || strings.Trim(p.rest, space) != "" {
 		p.fail(file.ErrFormat, "a header has the keys descr, fortran_order and shape and nothing after them")
 	}
 	if _, _, ok := h.Type.Bytes(h.Shape); !ok && p.err == nil {
@@ -68,9 +68,12 @@ func (p *parser) fail(err error, why string) {
 	}
 }
 
+// space is what Python passes over between tokens.
+const space = " \t\r\n\f"
+
 // accept takes the token if it is next.
 func (p *parser) accept(token string) bool {
-	p.rest = strings.TrimLeft(p.rest, " \t\n")
+	p.rest = strings.TrimLeft(p.rest, space)
 	rest, ok := strings.CutPrefix(p.rest, token)
 	if ok {
 		p.rest = rest
@@ -134,7 +137,7 @@ func (p *parser) number() int64 {
 		n++
 	}
 	v, err := strconv.ParseInt(p.rest[:n], 10, 64)
-	if err != nil || v < 0 {
+	if err != nil || v < 0 || v > 0 && p.rest[0] == '0' { // Python 2 took 010 for 8, Python 3 takes it for nothing
 		p.fail(file.ErrFormat, "no dimension: "+stream.Quote(p.rest))
 		return 0
 	}
@@ -142,7 +145,7 @@ func (p *parser) number() int64 {
 	return v
 }
 
-// descr reads a type such as '<f4'.
+// descr reads what names a type to NumPy, usually such as '<f4'.
 func (p *parser) descr() (t dtype.Type, big bool) {
 	if p.accept("[") {
 		p.fail(file.ErrType, "a structure of several fields: "+stream.Quote("["+p.rest))
@@ -155,6 +158,9 @@ func (p *parser) descr() (t dtype.Type, big bool) {
 		name = s[1:]
 	}
 	t, ok := typeOf(name)
+	if !ok && name == s { // NumPy wants no byte order before a name
+		t, ok = typeNamed(name)
+	}
 	switch {
 	case ok && big && t.Size() > 1 && p.littleEndian:
 		p.fail(file.ErrType, stream.Quote(s)+" is big-endian")

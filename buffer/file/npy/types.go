@@ -22,8 +22,26 @@ var kinds = []struct {
 	{'c', dtype.Complex, "\x08\x10"},
 }
 
-// typeOf returns the type that NumPy writes as, for example, f4.
+// letters are NumPy's types of one letter, and what it writes for them. Those that depend on the machine are missing.
+var letters = map[string]string{
+	"?": "b1", "b": "i1", "B": "u1", "h": "i2", "H": "u2", "i": "i4", "I": "u4", "q": "i8", "Q": "u8",
+	"e": "f2", "f": "f4", "d": "f8", "F": "c8", "D": "c16",
+}
+
+// typeNamed returns the type that has the name in NumPy, for example float32.
+func typeNamed(s string) (dtype.Type, bool) {
+	t, ok := dtype.Parse(s)
+	if _, has := descrOf(t, false); !has || t == dtype.Bool1 {
+		return dtype.Type{}, false
+	}
+	return t, ok
+}
+
+// typeOf returns the type that NumPy writes as, for example, f4 and also knows as f.
 func typeOf(s string) (dtype.Type, bool) {
+	if meant, ok := letters[s]; ok {
+		s = meant
+	}
 	if s == "" {
 		return dtype.Type{}, false
 	}

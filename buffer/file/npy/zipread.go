@@ -4,7 +4,10 @@ package npy
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
+	"hash"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -21,6 +24,7 @@ var _ file.Reader = (*ZipReader)(nil)
 type ZipReader struct {
 	in     *readerAt
 	config config
+	buf    []byte
 	left   []member
 	data   io.Reader // of the member that Next returned; nil where it failed
 	open   io.Closer
@@ -31,12 +35,13 @@ type ZipReader struct {
 type member struct {
 	*zip.File
 	name   string
+	start  int64 // of its own header in the file
 	offset int64 // of its bytes in the file, compressed or not
 }
 
 // NewZipReader reads and checks an archive's directory: names that occur twice are [file.ErrDuplicate], and members that
-// lie one over the other or beyond the end, are encrypted, or compressed by anything but deflate [file.ErrFormat]. Names
-// are no paths here: nothing is written, and ".." is a name like others.
+// lie one over the other or beyond the end, have another name where their bytes begin, are encrypted, or compressed by
+// anything but deflate [file.ErrFormat]. Names are no paths here: nothing is written, and ".." is a name like others.
 //
 // Arrays come in C order and little-endian. One in Fortran order is held in memory at its first Read to be turned; see
 // [MaxTransposed]. For all others the memory does not depend on the archive's claims or the arrays' sizes.
@@ -66,7 +71,11 @@ func NewZipReader(r io.ReaderAt, size int64, opts ...Option) (*ZipReader, error)
 		if m.offset, err = f.DataOffset(); err != nil {
 			return nil, z.mapped(m.place(), err)
 		}
+		m.start = z.in.at // DataOffset read the member's header
 		if err := m.check(size); err != nil {
+			return nil, err
+		}
+		if err := z.sameName(&m); err != nil {
 			return nil, err
 		}
 		if seen[m.name] {
@@ -83,13 +92,15 @@ func NewZipReader(r io.ReaderAt, size int64, opts ...Option) (*ZipReader, error)
 
 // noDirectory tells an archive that was cut off from something else.
 func (z *ZipReader) noDirectory(err error) error {
-	start := make([]byte, min(z.in.size, 4))
+	last, start := z.in.at, make([]byte, min(z.in.size, 4))
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
 	case z.in.err != nil:
 		return &file.Error{Format: "npz", Err: z.in.err}
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
 		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
 	}
 	return &file.Error{Format: "npz", Detail: err.Error(), Err: file.ErrFormat}
 }
@@ -109,12 +120,20 @@ func (m *member) place() place {
 	return place{archive: true, member: m.name, base: m.offset, packed: m.Method != zip.Store}
 }
 
+// Flags of members whose bytes are not what they are compressed from.
+const (
+	encrypted = 1 << 0
+	patched   = 1 << 5
+	strongly  = 1 << 6
+	masked    = 1 << 13
+)
+
 func (m *member) check(size int64) error {
 	p := m.place()
 	p.base = min(p.base, size)
 	switch {
-	case m.Flags&1 != 0:
-		return p.fail(0, file.ErrFormat, "encrypted")
+	case m.Flags&(encrypted|patched|strongly|masked) != 0:
+		return p.fail(0, file.ErrFormat, "encrypted, or a patch")
 	case m.Method != zip.Store && m.Method != zip.Deflate:
 		return p.fail(0, file.ErrFormat, "compression method "+strconv.Itoa(int(m.Method)))
 	case m.offset > size || m.CompressedSize64 > uint64(size-m.offset):
@@ -125,15 +144,31 @@ func (m *member) check(size int64) error {
 	return nil
 }
 
-// disjoint refuses members that share bytes, with which a small archive can claim to hold any amount. A member begins at
-// least the 30 bytes of its local header before its data.
+// sameName compares the name in the directory with that in the member's own header. A reader of one and a reader of the
+// other would take the same bytes for different arrays, and names have no checksum.
+func (z *ZipReader) sameName(m *member) error {
+	const fixed = 30 // bytes before the name, the last four are its length and that of more fields
+	z.buf = slices.Grow(z.buf[:0], fixed+len(m.Name))[:fixed+len(m.Name)]
+	if n, err := z.in.ReadAt(z.buf, m.start); n < len(z.buf) {
+		return z.mapped(m.place(), cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	length := int64(z.buf[26]) | int64(z.buf[27])<<8
+	if length != int64(len(m.Name)) || string(z.buf[fixed:]) != m.Name {
+		p := m.place()
+		p.base, p.packed = m.start, false
+		return p.fail(fixed, file.ErrFormat, "its own header has another name")
+	}
+	return nil
+}
+
+// disjoint refuses members that share bytes, with which a small archive can claim to hold any amount.
 func disjoint(members []member) error {
 	sorted := slices.Clone(members)
-	slices.SortFunc(sorted, func(a, b member) int { return int(min(max(a.offset-b.offset, -1), 1)) })
+	slices.SortFunc(sorted, func(a, b member) int { return cmp.Compare(a.start, b.start) })
 	end := int64(0)
 	for i := range sorted {
 		m := &sorted[i]
-		if m.offset-30 < end {
+		if m.start < end {
 			return m.place().fail(0, file.ErrFormat, "it overlaps another member")
 		}
 		end = m.offset + int64(m.CompressedSize64)
@@ -168,7 +203,11 @@ func (z *ZipReader) enter(m *member) (file.Header, error) {
 	}
 	z.open = rc
 	size := int64(m.UncompressedSize64)
-	r, err := newReader(&unpacked{rc, z, p}, size, p, &z.config)
+	u := &unpacked{r: rc, z: z, place: p}
+	if m.CRC32 == 0 {
+		u.sum = crc32.NewIEEE()
+	}
+	r, err := newReader(u, size, p, &z.config)
 	if err != nil {
 		return file.Header{}, err
 	}
@@ -226,11 +265,18 @@ type unpacked struct {
 	r     io.Reader
 	z     *ZipReader
 	place place
+	sum   hash.Hash32 // where the checksum is 0, which the archive's package takes for none
 }
 
 func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is no end
+	if u.sum != nil && n > 0 {
+		_, _ = u.sum.Write(p[:n]) // a hash takes everything
+	}
+	if err == io.EOF && u.sum != nil && u.sum.Sum32() != 0 { //nolint:errorlint // a wrapped EOF is no end
+		err = zip.ErrChecksum
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // as above
 		err = u.z.mapped(u.place, err)
 	}
 	return n, err
@@ -240,6 +286,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 type readerAt struct {
 	r    io.ReaderAt
 	size int64
+	at   int64 // where the last read began
 	err  error
 }
 
@@ -247,6 +294,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off > r.size {
 		return 0, io.EOF
 	}
+	r.at = off
 	n, err := r.r.ReadAt(p, off)
 	if n < 0 || n > len(p) || n < len(p) && err == nil {
 		n, err = 0, driver.Fail("npy: NewZipReader", driver.ErrInvalid, "the input returned an impossible count")
