@@ -2,7 +2,11 @@
 
 package gpu
 
-import "github.com/sublet-gpu/sublet/gpu/driver"
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
 
 // A batch leaves by itself when it holds that many commands or that many bytes of parameters. Large enough to make the
 // cost of a submission small, small enough that a GPU starts while the rest is still being recorded.
@@ -36,16 +40,16 @@ func (d *Device) added() error {
 	return nil
 }
 
-// flush hands the batch to the driver. A batch that the driver refuses is dropped whole, and what the refusal leaves
-// unknown, the binding sets, is forgotten.
+// flush hands the batch to the driver. A batch that the driver refuses is dropped whole.
 func (d *Device) flush() error {
 	b := &d.batch
 	var err error
 	if !b.list.Empty() {
 		if err = d.drv.Submit(&b.list); err == nil {
 			d.stats.Submissions++
+			d.sets.settle()
 		} else {
-			d.sets.reset()
+			err = firstError(err, d.withdraw())
 		}
 		b.list.Reset()
 		b.commands = 0
@@ -80,7 +84,29 @@ func (d *Device) write(b *Buffer, offset uint64, src driver.Host) error {
 	return err
 }
 
-// setKey identifies a binding set: the layout and what is bound.
+// withdraw takes the binding sets back that a refused list defined or forgot. Whether the driver got as far as that is not
+// known, so that each is forgotten by itself, which fails where there is none. The error is that of work queued earlier,
+// of which the driver may tell at any submission.
+func (d *Device) withdraw() (err error) {
+	list := &d.batch.single
+	for _, id := range d.sets.withdraw() {
+		list.Unbind(id)
+		if first := d.drv.Submit(list); first != nil && d.drv.Submit(list) == nil {
+			err = firstError(err, first)
+		}
+		list.Reset()
+	}
+	return err
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// set is a binding set: the layout and what is bound.
 type set struct {
 	id      driver.BindingsID
 	layout  driver.Layout
@@ -94,6 +120,8 @@ type setCache struct {
 	byBuf  map[driver.BufferID][]*set
 	ids    idTable[driver.BindingsID]
 	count  int
+	fresh  []*set              // defined by the list in progress
+	gone   []driver.BindingsID // forgotten by it
 }
 
 // maxSets bounds the cache; beyond it everything is forgotten and made again as needed.
@@ -137,49 +165,81 @@ func (c *setCache) find(l *driver.CommandList, layout driver.Layout, entries []d
 	}
 	s := &set{c.ids.take(), layout, append([]driver.Binding(nil), entries...)}
 	c.byHash[h] = append(c.byHash[h], s)
-	for i, e := range entries {
-		if i == 0 || e.Buffer != entries[i-1].Buffer {
-			c.byBuf[e.Buffer] = append(c.byBuf[e.Buffer], s)
+	for _, e := range entries {
+		if named := c.byBuf[e.Buffer]; len(named) == 0 || named[len(named)-1] != s {
+			c.byBuf[e.Buffer] = append(named, s)
 		}
 	}
 	c.count++
+	c.fresh = append(c.fresh, s)
 	l.Bind(s.id, layout, s.entries)
 	return s.id
 }
 
 // drop unbinds every set that names the buffer.
 func (c *setCache) drop(l *driver.CommandList, id driver.BufferID) {
-	for _, s := range c.byBuf[id] {
-		c.remove(l, s)
-	}
+	named := c.byBuf[id]
 	delete(c.byBuf, id)
+	for _, s := range named {
+		c.remove(s)
+		c.unbind(l, s)
+	}
 }
 
-func (c *setCache) remove(l *driver.CommandList, s *set) {
-	h := hashSet(s.layout, s.entries)
-	for i, t := range c.byHash[h] {
-		if t == s {
-			c.byHash[h] = append(c.byHash[h][:i:i], c.byHash[h][i+1:]...)
-			if len(c.byHash[h]) == 0 {
-				delete(c.byHash, h)
-			}
-			l.Unbind(s.id)
-			c.ids.give(s.id)
-			c.count--
-			return
-		}
+// remove takes a set out of the cache. Other buffers that it names may live on, and forget it too.
+func (c *setCache) remove(s *set) {
+	without(c.byHash, hashSet(s.layout, s.entries), s)
+	for _, e := range s.entries {
+		without(c.byBuf, e.Buffer, s)
+	}
+	c.ids.give(s.id)
+	c.count--
+}
+
+func (c *setCache) unbind(l *driver.CommandList, s *set) {
+	l.Unbind(s.id)
+	c.gone = append(c.gone, s.id)
+}
+
+// without takes a set out of a list of sets, and the list, once it is empty, out of its table.
+func without[K comparable](table map[K][]*set, key K, s *set) {
+	list := table[key]
+	at := slices.Index(list, s)
+	switch {
+	case at < 0: // taken out already, or a buffer that is named twice
+	case len(list) == 1:
+		delete(table, key)
+	default:
+		table[key] = slices.Delete(list, at, at+1)
 	}
 }
 
 func (c *setCache) unbindAll(l *driver.CommandList) {
 	for _, ss := range c.byHash {
 		for _, s := range ss {
-			l.Unbind(s.id)
+			c.unbind(l, s)
 			c.ids.give(s.id)
 		}
 	}
 	c.byHash, c.byBuf, c.count = nil, nil, 0
 }
 
-// reset forgets the sets without unbinding them. Their ids are not used again, since the driver may still hold some.
-func (c *setCache) reset() { c.byHash, c.byBuf, c.count = nil, nil, 0 }
+// settle says that the driver has executed the list in progress.
+func (c *setCache) settle() {
+	clear(c.fresh)
+	c.fresh, c.gone = c.fresh[:0], c.gone[:0]
+}
+
+// withdraw says that the driver has refused the list in progress, and returns the sets of which it is not known whether the
+// driver has them. Their ids are free.
+func (c *setCache) withdraw() []driver.BindingsID {
+	unknown := slices.Clone(c.gone)
+	for _, s := range c.fresh {
+		if slices.Contains(c.byHash[hashSet(s.layout, s.entries)], s) {
+			c.remove(s)
+			unknown = append(unknown, s.id)
+		}
+	}
+	c.settle()
+	return unknown
+}

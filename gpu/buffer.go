@@ -84,7 +84,9 @@ func (p *pool) evict() (pooled, bool) {
 		ids := p.free[old.size]
 		for i, id := range ids {
 			if id == old.id {
-				p.free[old.size] = append(ids[:i:i], ids[i+1:]...)
+				if p.free[old.size] = append(ids[:i:i], ids[i+1:]...); len(ids) == 1 {
+					delete(p.free, old.size) // the size may never come again
+				}
 				p.bytes -= old.size
 				delete(p.epochs, id)
 				return old, true

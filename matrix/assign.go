@@ -76,10 +76,6 @@ func (m *Any) unshared(op string, to gpu.Shape) error {
 // forgotten gives the garbage collector the chance to close views that were left to it, such as those written inside an
 // expression, and reports whether there are no others.
 func (m *Any) forgotten() bool {
-	_ = engineOf(m.dev).during(func(r *run) error {
-		clear(r.owners[:cap(r.owners)]) // of the last evaluation
-		return nil
-	})
 	for range 2 { // cleanups may overtake each other
 		collect()
 		if m.buf.Shares() == 1 {

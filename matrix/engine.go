@@ -126,7 +126,7 @@ func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 }
 
 // maxKernels bounds the kernels that are held, for programs that run long and keep making new expressions.
-const maxKernels = 2048
+const maxKernels = 512
 
 // run is one evaluation: its temporaries and the scratch memory of its builders.
 type run struct {
@@ -167,7 +167,8 @@ func (g *engine) during(fn func(r *run) error) error {
 		err = firstError(err, t.m.buf.Close())
 	}
 	clear(r.temps)
-	r.temps = r.temps[:0]
+	clear(r.owners[:cap(r.owners)]) // the device keeps the engine, which must not keep matrices that nobody closes
+	r.temps, r.cuts = r.temps[:0], nil
 	return err
 }
 

@@ -3,7 +3,9 @@
 package matrix_test
 
 import (
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -25,4 +27,31 @@ func TestForgottenViews(t *testing.T) {
 			check(t, m.Resize(4, 4))
 		}
 	})
+}
+
+// TestForgottenDevices closes devices and not the matrices on them, of which each evaluation was the last of its device.
+func TestForgottenDevices(t *testing.T) {
+	for name, compute := range map[string]func(t *testing.T, m *dense){
+		"map":     func(t *testing.T, m *dense) { check(t, m.Assign(matrix.AddScalar(m, 1))) },
+		"product": func(t *testing.T, m *dense) { check(t, m.Mul(m, m)) },
+		"sum":     func(t *testing.T, m *dense) { must[float32](t)(matrix.Sum(m).Value(t.Context())) },
+		"softmax": func(t *testing.T, m *dense) { must[[]float32](t)(matrix.Softmax(m).Read(t.Context())) },
+		"view":    func(t *testing.T, m *dense) { check(t, m.T().Fill(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			use := func() weak.Pointer[gpu.Device] {
+				dev := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver("cpu")))
+				compute(t, must[*dense](t)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4})))
+				check(t, dev.Close())
+				return weak.Make(dev)
+			}
+			dev := use()
+			for n := 0; dev.Value() != nil; n++ {
+				if n == 20 {
+					t.Fatal("the device is kept")
+				}
+				runtime.GC()
+			}
+		})
+	}
 }

@@ -138,6 +138,36 @@ func (a *adapter) Open(ctx context.Context) (driver.Device, error) {
 	return nil, fail(op, driver.ErrNoAdapter, a.info.Name, " is not there any more")
 }
 
+// newest is what was listed last, with the sources that nobody has used.
+var newest struct {
+	mu   sync.Mutex
+	list []*adapter
+}
+
+// outdate drops the sources of the listing before. Each takes the library a megabyte, of which the garbage collector knows
+// nothing. An adapter of an older listing that is opened all the same is looked up again.
+func outdate(found []*adapter) {
+	newest.mu.Lock()
+	old := newest.list
+	newest.list = found
+	newest.mu.Unlock()
+	for _, a := range old {
+		a.forget()
+	}
+}
+
+// forget drops the source, unless Open is about to use it up.
+func (a *adapter) forget() {
+	if !a.mu.TryLock() {
+		return
+	}
+	defer a.mu.Unlock()
+	if a.source != nil {
+		a.source.drop()
+		a.source = nil
+	}
+}
+
 // find looks the adapter up in a new instance.
 func (a *adapter) find() (s *source) {
 	for _, b := range adapters(a.backends) {

@@ -35,6 +35,7 @@ func (wgpuDriver) Adapters(ctx context.Context) ([]driver.Adapter, error) {
 		return nil, err
 	}
 	found := adapters(C.WGPUInstanceBackend_Vulkan | C.WGPUInstanceBackend_Metal | C.WGPUInstanceBackend_DX12)
+	outdate(found)
 	if len(found) == 0 {
 		found = openGL()
 	}

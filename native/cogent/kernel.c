@@ -87,6 +87,9 @@ WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, char const *source
 // cog_kernel_put gives a pipeline an id; NULL frees the one that is there.
 void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, cog_error *error) {
 	if (!cog_grow((void **)&d->kernels, &d->nkernels, id, sizeof *d->kernels, error)) return;
-	if (d->kernels[id]) wgpuComputePipelineRelease(d->kernels[id]);
+	if (d->kernels[id]) {
+		wgpuComputePipelineRelease(d->kernels[id]);
+		cog_backlog(d, COG_KERNEL);
+	}
 	d->kernels[id] = pipeline;
 }

@@ -198,6 +198,32 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
+// Only the newest listing holds what adapters are made of, and older ones open all the same.
+func TestAdaptersAgain(t *testing.T) {
+	list := func() []driver.Adapter {
+		list, err := New().Adapters(t.Context())
+		must(t, err)
+		return list
+	}
+	old := list()
+	latest := list()
+	if latest[0].(*adapter).source == nil {
+		t.Error("the newest listing has nothing to open")
+	}
+	for _, a := range old {
+		if a := a.(*adapter); a.source != nil && !a.source.instance.lasting {
+			t.Errorf("%s is still held by the listing before", a.info.Name)
+		}
+	}
+	d, err := old[0].Open(t.Context())
+	must(t, err)
+	healthy(t, d.(*device), 1)
+	must(t, d.Close())
+	d, err = latest[0].Open(t.Context())
+	must(t, err)
+	must(t, d.Close())
+}
+
 func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		kind, vendor uint32

@@ -51,6 +51,26 @@ func TestOutOfMemory(t *testing.T) {
 	healthy(t, d, 100)
 }
 
+// The library gives kernels back when something is submitted. Programs that only compile must not wait for that.
+func TestKernelsWithoutWork(t *testing.T) {
+	d := openDevice(t)
+	compile := func(n int) {
+		for range n {
+			source := "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n" +
+				"@compute @workgroup_size(1) fn main() { x[0] = 1u; }"
+			k := &driver.Kernel{Source: source, Entry: "main", Layout: driver.NewLayout(driver.AccessReadWrite)}
+			must(t, d.NewKernel(t.Context(), 1, k))
+			d.FreeKernel(1)
+		}
+	}
+	compile(500)
+	resident := statm(t, 1)
+	compile(3000)
+	if grown := int64(statm(t, 1)) - int64(resident); grown > 48<<20 {
+		t.Errorf("3000 kernels that are gone take %d bytes", grown)
+	}
+}
+
 // A software adapter takes memory for what is mapped, not for the buffer that it is a part of.
 func TestMapTakesPart(t *testing.T) {
 	const size, part = 1 << 30, 32 << 20

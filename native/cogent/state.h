@@ -16,6 +16,7 @@ enum {
 	COG_PARAMS = 64 * 1024,               // the first parameter buffer, doubled as needed
 	COG_BACKLOG = 64 * 1024 * 1024,       // bytes that may wait for a submission: of writes and of what was written to
 	COG_WRITE = 64 * 1024,                // what a write counts for besides its bytes
+	COG_KERNEL = 1024 * 1024,             // what a kernel counts for that was freed, which takes a submission
 	COG_ACCESS_READ = 1, COG_ACCESS_READ_WRITE = 2, COG_ACCESS_PARAMS = 3, // driver.Access
 };
 

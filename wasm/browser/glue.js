@@ -23,10 +23,8 @@
 
   /** The ticket under which Go hears of errors that belong to no call. */
   const FAULT = 0;
-  /**
-   * Larger writes go in pieces of this size, because browsers stage them in shared memory. Above 2 MiB Chromium allocates
-   * that anew each time, which still is twice as fast as pieces that fit its ring buffer.
-   */
+  /** Larger writes go in pieces of this size, because browsers stage them in shared memory. Above 2 MiB Chromium allocates
+   * that anew each time, which still is twice as fast as pieces that fit its ring buffer. */
   const WRITE_CHUNK = 64 << 20;
   /** Idle staging buffers of a device keep at most this many bytes. */
   const STAGING_KEPT = 64 << 20;
@@ -47,6 +45,20 @@
   /** Memories that loaders handed over, as long as their programs live. @type {Set<WeakRef<WebAssembly.Memory>>} */
   const memories = new Set();
 
+  /** The sessions of each device, with the tickets of its loss. @type {WeakMap<GPUDevice, Map<WeakRef<Session>, number>>} */
+  const sessions = new WeakMap();
+
+  /** A device that was adopted outlives sessions, and its promise keeps who waits: one for all, who keeps none. @param {GPUDevice} device */
+  const awaitLoss = (device) => {
+    const all = new Map();
+    sessions.set(device, all);
+    device.lost.then((info) => {
+      sessions.delete(device); // who comes later waits anew
+      for (const [session, ticket] of all) session.deref()?.tell(ticket, info);
+    });
+    return all;
+  };
+
   /** Makes an error that Go turns into the sentinel of that name. @param {string} name @param {string} message */
   const failure = (name, message) => Object.assign(new Error(message), {name});
 
@@ -66,10 +78,7 @@
     /** @param {GPUDevice} device */
     constructor(device) { this.#device = device; }
 
-    /**
-     * Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted.
-     * @param {number} need
-     */
+    /** Sizes are powers of two up to 16 MiB, so that they meet again, and whole MiB above, so that little is wasted. @param {number} need */
     take(need) {
       const size = need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need));
       const idle = this.#idle.get(size)?.pop();
@@ -97,6 +106,7 @@
     #memory;
     #staging;
     #closed = false;
+    #self = new WeakRef(this);
     /** @type {(Buffer | undefined)[]} */
     #buffers = [];
     /** The numbers of the buffers that are ours to destroy. @type {Set<number>} */
@@ -141,6 +151,7 @@
     /** Frees what it made, and tells Go of nothing but the promises that are pending. The device itself is Go's business. */
     close() {
       this.#closed = true;
+      sessions.get(this.#device)?.delete(this.#self);
       this.#device.removeEventListener('uncapturederror', this.#uncaptured);
       for (const id of this.#owned) this.#at(id).gpu.destroy();
       for (const {staging} of this.#readbacks.values()) staging.destroy();
@@ -169,14 +180,10 @@
     }
 
     /** Settles the ticket when the device is lost. @param {number} ticket */
-    lost(ticket) {
-      // A device that was adopted may outlive the program, which must not stay in memory for that.
-      const weak = new WeakRef(this);
-      this.#device.lost.then((info) => {
-        const session = weak.deref();
-        if (session && !session.#closed) session.#settle(ticket, true, info);
-      });
-    }
+    lost(ticket) { (sessions.get(this.#device) ?? awaitLoss(this.#device)).set(this.#self, ticket); }
+
+    /** Settles a ticket, unless the session is closed. @param {number} ticket @param {unknown} value */
+    tell(ticket, value) { if (!this.#closed) this.#settle(ticket, true, value); }
 
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
     idle(ticket) { this.#await(ticket, this.#queue.onSubmittedWorkDone()); }
@@ -288,10 +295,7 @@
       return this.#error;
     }
 
-    /**
-     * Writes bytes from the scratch, for data too large for one list.
-     * @param {number} id @param {number} offset @param {number} size
-     */
+    /** Writes bytes from the scratch, for data too large for one list. @param {number} id @param {number} offset @param {number} size */
     write(id, offset, size) { this.#queue.writeBuffer(this.#at(id).gpu, offset, this.#scratch, 0, size); }
 
     /** Hands the open encoder to the queue. */
@@ -474,10 +478,7 @@
   const glue = Object.freeze({
     version: VERSION,
 
-    /**
-     * Lets the helper read and write the memory of a Go program. A page may run several.
-     * @param {WebAssembly.Memory} memory instance.exports.mem
-     */
+    /** Lets the helper read and write the memory of a Go program. A page may run several. @param {WebAssembly.Memory} memory instance.exports.mem */
     setMemory(memory) { memories.add(new WeakRef(memory)); },
 
     /**

@@ -47,6 +47,10 @@ export class Crunch {
   #refused = null;
   /** Memory whose owner wants to hear that it is not used any more. @type {Set<Store>} */
   #releases = new Set();
+  /** How many need the program: handles that are open, and crunchers that are being opened. */
+  #users = 0;
+  /** Whether there will be no new cruncher. */
+  #retired = false;
   // A net for those who forget to close.
   #net = new FinalizationRegistry((/** @type {Handle} */ handle) => handle.close());
 
@@ -99,6 +103,26 @@ export class Crunch {
     const {end} = this.#functions;
     this.#end(failure('ErrClosed', 'cruncher', 'the Gpu was closed'));
     end();
+  }
+
+  /** Notes somebody who needs the program until drop is called. */
+  hold() {
+    this.#users++;
+  }
+
+  drop() {
+    this.#users--;
+    this.#rest();
+  }
+
+  /** Ends the program as soon as nobody needs it. */
+  retire() {
+    this.#retired = true;
+    this.#rest();
+  }
+
+  #rest() {
+    if (this.#retired && this.#users === 0) this.close();
   }
 
   // Calls.
@@ -157,6 +181,7 @@ export class Crunch {
 
   /** Watches the user's object for a handle. @param {object} key @param {Handle} handle */
   watch(key, handle) {
+    this.hold();
     this.#net.register(key, handle, handle);
     if (handle.store.release) this.#releases.add(handle.store);
   }
@@ -168,6 +193,7 @@ export class Crunch {
     const released = () => {
       this.#releases.delete(handle.store);
       handle.store.released();
+      this.drop();
     };
     this.ask(handle.end, [handle.number]).then(released, released);
   }

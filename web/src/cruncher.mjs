@@ -145,15 +145,20 @@ export class Cruncher {
     crunch.watch(this, this.#handle);
   }
 
-  /** @param {() => Promise<Crunch>} program @param {GPUDevice} own @param {unknown} wgsl @param {unknown} options */
+  /** @param {() => Promise<Crunch>} program which is held @param {GPUDevice} own @param {unknown} wgsl @param {unknown} options */
   static async open(program, own, wgsl, options) {
     const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'signal']);
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
     const words = [wgsl, word(where, 'balancer', o.balancer, BALANCERS), word(where, 'coherence', o.coherence, COHERENCES), devicesOf(where, o.devices, own)];
     checkSignal(where, o.signal);
-    const crunch = await program(), signal = checkSignal(where, o.signal);
-    const [number, kernels, devices] = await crunch.ask('open', words, {where, signal});
-    return new Cruncher(crunch, number, kernels, devices);
+    const crunch = await program();
+    try {
+      const signal = checkSignal(where, o.signal);
+      const [number, kernels, devices] = await crunch.ask('open', words, {where, signal});
+      return new Cruncher(crunch, number, kernels, devices);
+    } finally {
+      crunch.drop();
+    }
   }
 
   get kernels() { return this.#kernels; }

@@ -60,6 +60,11 @@ export class Flow {
 
   get handle() { return this.#held.handle; }
 
+  /** Gives the flow up when the collector takes an object that is all that the user has of it. @param {object} key */
+  belongsTo(key) {
+    this.#session.watch(key, this.#held);
+  }
+
   /** Passes memory on and waits until it is used. @param {Uint8Array} bytes @returns {Promise<number>} what Go says to that */
   async pass(bytes) {
     if (this.#held.closed) return this.result();
@@ -234,7 +239,7 @@ async function written(flow) {
  */
 export async function drain(flow) {
   let first = await written(flow);
-  return new ReadableStream({
+  const stream = new ReadableStream({
     async pull(controller) {
       const bytes = first ?? await written(flow);
       first = undefined;
@@ -243,4 +248,6 @@ export async function drain(flow) {
     },
     cancel: () => flow.close(),
   }, {highWaterMark: 0});
+  if (!flow.over) flow.belongsTo(stream);
+  return stream;
 }

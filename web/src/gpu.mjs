@@ -24,6 +24,18 @@ const COUNTERS = [
   'peakBytes', 'pooledBytes', 'buffers', 'kernels',
 ];
 
+/** What Gpu.lost is, by device: who waits for a promise cannot be taken back, and a device may outlive many a Gpu. @type {WeakMap<GPUDevice, Promise<{reason: string, message: string}>>} */
+const losses = new WeakMap();
+
+/** @param {GPUDevice} device */
+function lossOf(device) {
+  const known = losses.get(device);
+  if (known) return known;
+  const loss = device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}));
+  losses.set(device, loss);
+  return loss;
+}
+
 /** A device and everything made with it. */
 export class Gpu {
   #session;
@@ -35,8 +47,8 @@ export class Gpu {
   #wasm;
   /** The program of crunchers, once one was wanted. @type {Promise<Crunch> | null} */
   #crunch = null;
-  /** Those of devices that were lost: their crunchers go on with other devices. @type {Promise<Crunch>[]} */
-  #retired = [];
+  /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
+  #retired = new Set();
 
   /** @param {Session} session @param {any} info @param {GPUDevice | null} device @param {unknown} [wasm] that program, as init was given it */
   constructor(session, info, device, wasm) {
@@ -50,10 +62,9 @@ export class Gpu {
   /** @param {GPUDevice | null} device */
   #use(device) {
     if (!device || device === this.#device) return;
-    if (this.#crunch) this.#retired.push(this.#crunch);
-    this.#crunch = null;
+    if (this.#crunch) this.#retire(this.#crunch);
     this.#device = device;
-    this.#lost = device.lost.then(({reason, message}) => ({reason: reason ?? 'unknown', message}));
+    this.#lost = lossOf(device);
   }
 
   get info() { return this.#info; }
@@ -205,19 +216,36 @@ export class Gpu {
 
   /** @param {GPUDevice} device */
   async #cruncherProgram(device) {
-    const opened = this.#crunch ??= this.#startCruncher(device);
-    const forget = () => {
-      if (this.#crunch === opened) this.#crunch = null; // so that the next call tries again
-    };
+    const opened = this.#crunch ?? this.#newCruncherProgram(device);
     try {
       const crunch = await opened;
-      crunch.ended.then(forget);
       this.#session.check(); // it may have been closed meanwhile
+      crunch.hold();
       return crunch;
     } catch (error) {
-      forget();
+      this.#forget(opened);
       return guard('cruncher', () => { throw error; });
     }
+  }
+
+  /** @param {GPUDevice} device */
+  #newCruncherProgram(device) {
+    const opened = this.#crunch = this.#startCruncher(device);
+    opened.then(({ended}) => ended).then(() => this.#forget(opened), () => {});
+    return opened;
+  }
+
+  /** Lets the next call start another program. @param {Promise<Crunch>} opened */
+  #forget(opened) {
+    this.#retired.delete(opened);
+    if (this.#crunch === opened) this.#crunch = null;
+  }
+
+  /** Keeps a program for as long as it has crunchers. @param {Promise<Crunch>} opened */
+  #retire(opened) {
+    this.#crunch = null;
+    this.#retired.add(opened);
+    opened.then((crunch) => crunch.retire(), () => {});
   }
 
   /** @param {GPUDevice} device */
@@ -340,8 +368,9 @@ export class Gpu {
 
   close() {
     this.#session.close();
-    if (this.#crunch) this.#retired.push(this.#crunch);
-    for (const opened of this.#retired.splice(0)) opened.then((crunch) => crunch.close(), () => {});
+    if (this.#crunch) this.#retired.add(this.#crunch);
+    for (const opened of this.#retired) opened.then((crunch) => crunch.close(), () => {});
+    this.#retired.clear();
     this.#crunch = null;
   }
 

@@ -56,7 +56,7 @@ export class Session extends Connection {
   open(key, held) {
     this.check();
     held.open(this.#handles.take());
-    this.#watch(key, held);
+    this.watch(key, held);
     return held.handle;
   }
 
@@ -124,7 +124,7 @@ export class Session extends Connection {
       throw error;
     }
     memory.open(handle);
-    this.#watch(leaf, memory);
+    this.watch(leaf, memory);
     this.#evaluated(program, other);
   }
 
@@ -206,8 +206,8 @@ export class Session extends Connection {
     store.released();
   }
 
-  /** Watches an object that every use of a matrix holds: a leaf of expressions. @param {object} key @param {Held} held its own */
-  #watch(key, held) {
+  /** Watches an object that every use of something of Go's holds, as a leaf of expressions. @param {object} key @param {Held} held its own */
+  watch(key, held) {
     this.#matrixNet.register(key, held, held);
     if (held.store.release) this.#releases.add(held.store);
   }
@@ -233,7 +233,7 @@ export class Session extends Connection {
     next.open(handle);
     next.replaces(before);
     this.answers.expect(ticket, {resolve: () => next.confirm(), reject: () => next.refuse(), value: undefined});
-    this.#watch(leaf, next);
+    this.watch(leaf, next);
   }
 
   /** @param {Node} leaf @param {Node} before @param {Node} node */

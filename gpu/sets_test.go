@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/gpu/cpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+)
+
+// moody is a driver's device that refuses lists when it is told to, and counts the binding sets that it has.
+type moody struct {
+	driver.Device
+	mood mood
+	sets map[driver.BindingsID]bool
+}
+
+type mood int
+
+const (
+	willing mood = iota
+	refusing
+	failing // executes the next list and reports an error
+)
+
+var errMood = errors.New("not now")
+
+func (m *moody) Submit(l *driver.CommandList) error {
+	mood := m.mood
+	m.mood = willing
+	if mood == refusing {
+		return errMood
+	}
+	if err := m.Device.Submit(l); err != nil {
+		return err
+	}
+	for c := range l.All() {
+		switch id := driver.BindingsID(c.Words[0]); c.Op {
+		case driver.OpBind:
+			m.sets[id] = true
+		case driver.OpUnbind:
+			delete(m.sets, id)
+		}
+	}
+	if mood == failing {
+		return errMood
+	}
+	return nil
+}
+
+// sums adds the first bytes of its second buffer to those of its first.
+var sums = KernelDesc{
+	Source:   "-",
+	Bindings: []Access{AccessReadWrite, AccessReadWrite},
+	Twin:     func(_ [3]uint32, _ []byte, s [][]byte) { s[0][0] += s[1][0] },
+}
+
+func openMoody(t *testing.T) (*Device, *moody, *Kernel) {
+	t.Helper()
+	adapters, err := cpu.New().Adapters(t.Context())
+	must(t, err)
+	drv, err := adapters[0].Open(t.Context())
+	must(t, err)
+	m := &moody{Device: drv, sets: map[driver.BindingsID]bool{}}
+	dev, err := Open(t.Context(), WithDevice(m), WithPool(0)) // so that every buffer is a new one
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(dev.Close(), drv.Close())) })
+	k, err := dev.Kernel(t.Context(), sums)
+	must(t, err)
+	return dev, m, k
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func filled(t *testing.T, dev *Device, b byte) *Buffer {
+	t.Helper()
+	buf, err := dev.NewBuffer(16)
+	must(t, err)
+	must(t, buf.Write(0, HostBytes([]byte{b, 0, 0, 0})))
+	return buf
+}
+
+func (c *setCache) named() (n int) {
+	for _, list := range c.byBuf {
+		n += len(list)
+	}
+	return n
+}
+
+// TestSetsOfLastingBuffers uses one buffer with very many others. It must not keep what was bound with those.
+func TestSetsOfLastingBuffers(t *testing.T) {
+	dev, m, k := openMoody(t)
+	lasting := filled(t, dev, 0)
+	for range 1000 {
+		b := filled(t, dev, 1)
+		must(t, k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: lasting}, Arg{Buffer: b}))
+		must(t, b.Close())
+		must(t, dev.Flush())
+	}
+	if s := &dev.sets; s.count != 0 || s.named() != 0 || len(s.byHash) != 0 || s.ids.next > 2 || len(m.sets) != 0 {
+		t.Errorf("%d sets, %d named by buffers, ids up to %d, %d in the driver", s.count, s.named(), s.ids.next, len(m.sets))
+	}
+	var sum [1]byte
+	must(t, lasting.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
+	if sum[0] != 1000%256 {
+		t.Errorf("the sum is %d", sum[0])
+	}
+}
+
+// TestSetsOfRefusedLists has lists refused, before and after their execution. What they bound must not stay behind.
+func TestSetsOfRefusedLists(t *testing.T) {
+	for mood, name := range map[mood]string{refusing: "refused", failing: "failed"} {
+		t.Run(name, func(t *testing.T) {
+			dev, m, k := openMoody(t)
+			a, b := filled(t, dev, 0), filled(t, dev, 1)
+			want := byte(0)
+			for i := range 1000 {
+				must(t, k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: a}, Arg{Buffer: b}))
+				must(t, dev.Flush())
+				want++
+				c := filled(t, dev, 1) // with a set of its own, or with one that comes and goes within the list
+				must(t, k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: a}, Arg{Buffer: c}))
+				if i%2 == 0 {
+					must(t, c.Close())
+				}
+				m.mood = mood
+				if err := dev.Flush(); !errors.Is(err, errMood) {
+					t.Fatalf("got error %v", err)
+				}
+				if mood == failing {
+					want++
+				}
+				must(t, c.Close())
+			}
+			if s := &dev.sets; s.count != 1 || s.ids.next > 4 || len(m.sets) != 1 {
+				t.Errorf("%d sets, ids up to %d, %d in the driver", s.count, s.ids.next, len(m.sets))
+			}
+			var sum [1]byte
+			must(t, a.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
+			if sum[0] != want {
+				t.Errorf("the sum is %d, want %d", sum[0], want)
+			}
+		})
+	}
+}
+
+// TestPoolOfManySizes has buffers of ever new sizes pass through the pool, which must not remember them all.
+func TestPoolOfManySizes(t *testing.T) {
+	dev, err := Open(t.Context(), WithDriver("cpu"), WithPool(1<<20))
+	must(t, err)
+	for i := range 3000 {
+		b, err := dev.NewBuffer(uint64(16 * (i + 1)))
+		must(t, err)
+		must(t, b.Close())
+	}
+	if n, kept := len(dev.pool.free), dev.poolCount(); n > kept || kept == 0 {
+		t.Errorf("%d sizes for %d buffers", n, kept)
+	}
+	must(t, dev.Close())
+}
