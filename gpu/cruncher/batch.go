@@ -161,6 +161,9 @@ func (cr *Cruncher) pay(ctx context.Context) error {
 		list[i].returned(list[i].span)
 	}
 	for _, r := range cr.arrays {
+		if r.early != nil {
+			r.outrun(&r.early.has)
+		}
 		r.early = nil
 	}
 	return nil

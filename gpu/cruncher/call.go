@@ -53,6 +53,7 @@ type piece struct {
 	took    time.Duration // without waiting for others
 	moving  time.Duration // of that, to get elements from other devices; the balancer reckons with them apart
 	moves   [][]move      // of each array, before its kernels
+	begun   bool          // some of them may have happened
 	results []result
 	stash   []result // that do not come back, while their place is needed
 	err     error
@@ -390,6 +391,9 @@ func (a *argument) written(c *call, of part) span {
 func (cr *Cruncher) undo(c *call, pieces []*piece) {
 	cr.mourn()
 	for _, p := range pieces {
+		if !p.begun {
+			continue
+		}
 		d := p.worker.index
 		for k := range c.arrays {
 			a := &c.arrays[k]

@@ -66,6 +66,15 @@ func (r *residence) hostSide(s span) iter.Seq2[span, gpu.Host] {
 	}
 }
 
+// outrun notes which of the elements that have landed later calls wrote over without returning them.
+func (r *residence) outrun(landed *spans.Set) {
+	for s := range landed.All() {
+		for m := range r.dirty.Overlap(s.Lo, s.Hi) {
+			r.news.Add(m.Lo, m.Hi)
+		}
+	}
+}
+
 // unpark notes that what a batch brought is not going to land: only devices have it.
 func (r *residence) unpark() {
 	for s := range r.early.has.All() {

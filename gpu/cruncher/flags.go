@@ -8,7 +8,8 @@ type Mode uint8
 // The modes.
 const (
 	// Widened arrays have a word of 32 bits for each element: kernels see array<u32> or array<i32>, and the low bits of what
-	// they store are kept. The memory moved is the packed one; a small kernel of the library's widens it on the device.
+	// they store are kept, for the next kernel, too; only the one that stores more sees more. The memory moved is the packed
+	// one; a small kernel of the library's widens it on the device.
 	Widened Mode = iota
 	// Packed arrays are array<u32> with four or two elements in each word, the first in the low bits. Work items must not
 	// share words.

@@ -97,7 +97,7 @@ func (a *Any) current(op string, s span) error {
 		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and SetAutoFetch")
 	}
 	for _, cr := range list {
-		err := cr.bringHome(context.Background(), op, func(r *residence) *spans.Set { return a.newerThere(cr) }, a)
+		err := cr.bringHome(context.Background(), op, a)
 		if err != nil && !errors.Is(err, gpu.ErrClosed) { // a cruncher that is closed has nothing
 			return err
 		}

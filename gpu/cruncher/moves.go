@@ -79,6 +79,9 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p, leaving) }); err != nil {
 		return err
 	}
+	for _, p := range pieces {
+		p.begun = true
+	}
 	if err := cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) }); err != nil {
 		return err
 	}

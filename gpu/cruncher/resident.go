@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher/spans"
 )
 
 // drop gives an array's device memory back.
@@ -68,11 +67,11 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 // Fetch brings to the host's sides of arrays what only the devices have. If that is not possible, none of them is changed. It is
 // [ErrStale] if a device that had it is lost, and [ErrBatch] while a batch is open.
 func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
-	return cr.bringHome(ctx, "Fetch", func(r *residence) *spans.Set { return &r.dirty }, arrays...)
+	return cr.bringHome(ctx, "Fetch", arrays...)
 }
 
-// bringHome brings to the host's sides what the devices have of some elements.
-func (cr *Cruncher) bringHome(ctx context.Context, op string, which func(*residence) *spans.Set, arrays ...*Any) error {
+// bringHome brings to the host's sides what is newer on the devices, as the arrays know it.
+func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) error {
 	if cr == nil {
 		return fail(op, gpu.ErrInvalid, "nil cruncher")
 	}
@@ -98,7 +97,7 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, which func(*reside
 		if a.host.ReadOnly {
 			return fail(op, gpu.ErrReadOnly, a.name)
 		}
-		wants = append(wants, want{r, which(r)})
+		wants = append(wants, want{r, a.newerThere(cr)})
 	}
 	for {
 		list, err := cr.fetch(ctx, op, wants)
@@ -110,6 +109,7 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, which func(*reside
 				list[i].returned(list[i].span)
 			}
 			for _, w := range wants {
+				w.dirty.Clear() // the rest has been written over on the host
 				cr.tell(w.residence)
 			}
 			return nil

@@ -23,6 +23,7 @@ type side struct {
 	down   *gpu.Buffer // and what goes there
 	widen  *gpu.Kernel // up to mem; the worker's
 	narrow *gpu.Kernel // mem to down; the worker's
+	loose  spans.Set   // the elements that kernels may have left wider than they are; see trim
 	busy   *sync.Mutex // held while down is in use, or mem by the CPU
 }
 
@@ -136,6 +137,9 @@ func (r *residence) carry(from, to *side) error {
 	if lo >= hi {
 		return nil
 	}
+	for sp := range from.loose.Overlap(lo, hi) {
+		to.loose.Add(sp.Lo, sp.Hi)
+	}
 	size := r.stored()
 	n := ((hi-lo)*size + 3) / 4 * 4
 	return to.mem.CopyFrom(uint64((lo-to.lo)*size), from.mem, uint64((lo-from.lo)*size), uint64(n))
@@ -167,6 +171,7 @@ func (r *residence) put(ctx context.Context, d int, sp span, host gpu.Host) erro
 		if err := s.up.Write(0, host); err != nil {
 			return err
 		}
+		s.loose.Remove(sp.Lo, sp.Hi)
 		return s.convert(s.widen, s.up, elemTypes[r.array.t], sp)
 	case s.near && r.straight && host.Foreign == nil:
 		s.busy.Lock()

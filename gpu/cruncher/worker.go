@@ -66,6 +66,9 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 			return err
 		}
 		if last >= 0 && !single {
+			if err := cr.trim(c, c.kernels[0], p, b); err != nil {
+				return err
+			}
 			if err := cr.launch(ctx, c, c.kernels[0], p, b); err != nil {
 				return err
 			}
@@ -75,6 +78,9 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 				return nil
 			}
 		}
+	}
+	if last >= 0 && !single {
+		c.loosen(c.kernels[0], p, p.part)
 	}
 	if last < 0 || !single && last == 0 {
 		return nil
@@ -87,10 +93,14 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 		return nil
 	}
 	for _, k := range c.kernels[1:last] {
-		if err := cr.launch(ctx, c, k, p, p.part); err != nil {
+		if err := cr.perform(ctx, c, k, p, p.part); err != nil {
 			return err
 		}
 	}
+	if err := cr.trim(c, c.kernels[last], p, p.part); err != nil {
+		return err
+	}
+	defer c.loosen(c.kernels[last], p, p.part)
 	for _, b := range blobs {
 		if err := cr.launch(ctx, c, c.kernels[last], p, b); err != nil {
 			return err
@@ -113,12 +123,12 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 			return err
 		}
 		for _, k := range c.kernels {
-			if err := cr.launch(ctx, c, k, p, all); err != nil {
+			if err := cr.perform(ctx, c, k, p, all); err != nil {
 				return err
 			}
 		}
 		if c.sync != nil {
-			if err := cr.launch(ctx, c, c.sync, p, part{}); err != nil {
+			if err := cr.perform(ctx, c, c.sync, p, part{}); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,12 +106,17 @@ func (t *runTask) parseRest(o *runOptions, seen map[string]bool) error {
 		if !slices.ContainsFunc(t.arrays, func(a arraySpec) bool { return a.name == name }) {
 			return usagef("-o %s: there is no array %s", s, name)
 		}
-		if slices.ContainsFunc(t.outputs, func(i input) bool { return i.path == path }) {
+		if slices.ContainsFunc(t.outputs, func(i input) bool { return samePath(i.path, path) }) {
 			return usagef("-o %s: %s is there already", s, path)
 		}
 		t.outputs = append(t.outputs, input{name, path})
 	}
 	return nil
+}
+
+// samePath reports whether two paths are one, however they are spelled.
+func samePath(a, b string) bool {
+	return a == b || a != standard && b != standard && filepath.Clean(a) == filepath.Clean(b)
 }
 
 // dims reads numbers with an x between.

@@ -98,6 +98,7 @@ func TestRunErrors(t *testing.T) {
 		"output of no array":    {"ErrUsage", with("-o", "brr="+none)},
 		"output without file":   {"ErrUsage", with("-o", "arr=")},
 		"outputs to one file":   {"ErrUsage", with("-o", "arr="+none, "-o", "arr="+none)},
+		"one file twice":        {"ErrUsage", with("-o", "arr="+none, "-o", "arr="+filepath.Dir(none)+"/./"+filepath.Base(none))},
 		"output to no folder":   {"ErrNotExist", with("-o", "arr="+filepath.Join(none, "out.npy"))},
 	})
 	if left, err := filepath.Glob(filepath.Join(dir, ".sublet-*")); err != nil || len(left) > 0 {

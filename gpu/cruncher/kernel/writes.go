@@ -40,8 +40,15 @@ func (b *builder) mayWrite(token int) bool {
 			l, r = l-1, r+1
 			continue
 		}
-		return s.Char(l) == '&' && b.unary(l) || b.assigns(r)
+		return s.Char(l) == '&' && b.unary(l) && !b.loads(l) || b.assigns(r)
 	}
+}
+
+// loads reports whether the address that begins with the token goes to WGSL's atomicLoad, and not to a function of that name.
+func (b *builder) loads(token int) bool {
+	const name = "atomicLoad"
+	s := b.source.scan
+	return s.Char(token-1) == '(' && s.At(token-2) == name && b.source.decls[name] == nil
 }
 
 // unary reports whether an operator has no operand on its left.

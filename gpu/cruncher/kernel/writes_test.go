@@ -58,6 +58,9 @@ fn outer(i: u32) { inner(i); }
 		{"sublet_store_n(i, 1u);", "n", true},
 		{"let x = sublet_load_n(i);", "n", false},
 		{"atomicAdd(&w[i], 1);", "w", true},
+		{"let x = atomicLoad(&w[i]);", "w", false},
+		{"let x = atomicLoad(&(w[i]));", "w", false},
+		{"atomicStore(&w[i], atomicLoad(&w[i]) + 1);", "w", true},
 	} {
 		s, err := kernel.Parse("fn k(i: u32) { " + c.statement + " }" + rest)
 		if err != nil {
@@ -75,6 +78,21 @@ fn outer(i: u32) { inner(i); }
 		if got != c.want {
 			t.Errorf("%s: got %v, want %v", c.statement, got, c.want)
 		}
+	}
+}
+
+// TestWrittenByNamesake has a function of the user's go by the name of one of WGSL's that only reads.
+func TestWrittenByNamesake(t *testing.T) {
+	s, err := kernel.Parse(`
+@group(0) @binding(0) var<storage, read_write> w: array<atomic<i32>>;
+fn atomicLoad(p: ptr<storage, atomic<i32>, read_write>) { atomicStore(p, 1); }
+@compute @workgroup_size(64) fn k(@builtin(global_invocation_id) id: vec3<u32>) { atomicLoad(&w[id.x]); }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Build("k", []kernel.Decl{{Name: "w", Elem: kernel.I32, Mode: kernel.Atomic}}, nil, [3]int{})
+	if err != nil || !p.Arrays[0].Written {
+		t.Errorf("not written, %v", err)
 	}
 }
 
