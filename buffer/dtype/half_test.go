@@ -120,7 +120,7 @@ func TestEveryHalf(t *testing.T) {
 
 // TestHalfRounds goes through the neighbourhoods of all ties.
 func TestHalfRounds(t *testing.T) {
-	for bits := uint16(0); bits < 0x7c00; bits++ {
+	for bits := range uint16(0x7c00) {
 		v, next := number(bits), number(bits+1)
 		if bits == 0x7bff {
 			next = 65536

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -100,11 +101,12 @@ func manyName(k int) string { return "f" + string(rune('a'+k%manyNames)) }
 
 func many() (source string, twins map[string]twin) {
 	twins = map[string]twin{}
+	var text strings.Builder
 	for k := range manyNames {
 		twins[manyName(k)] = func(i uint32, m memory) { m.set("x", i, m.at("x", i)*3+1) }
-		source += "fn " + manyName(k) + "(i: u32) { x[i] = x[i] * 3u + 1u; }\n"
+		text.WriteString("fn " + manyName(k) + "(i: u32) { x[i] = x[i] * 3u + 1u; }\n")
 	}
-	return source, twins
+	return text.String(), twins
 }
 
 // TestKernelsDisplaced runs more programs than a cruncher keeps, one by one and within a batch that has to queue them all again.

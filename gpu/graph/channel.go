@@ -2,10 +2,7 @@
 
 package graph
 
-import (
-	"slices"
-	"sync/atomic"
-)
+import "slices"
 
 type channelKind uint8
 
@@ -41,7 +38,7 @@ type Channel struct {
 	head            int
 	peak            int
 	pushed          uint64
-	refused         atomic.Uint64
+	refused         uint64
 	filled, drained bell
 }
 
@@ -54,7 +51,8 @@ type item struct {
 // ChannelOption is an option of a channel.
 type ChannelOption func(*Channel)
 
-// Capacity sets how many blocks a channel has room for.
+// Capacity sets how many blocks a channel has room for. A task that feeds itself needs room for two: it runs only when there is
+// room for what it makes, and what it is going to take is still there then.
 func Capacity(n int) ChannelOption { return func(c *Channel) { c.capacity = n } }
 
 // WhenPushed sets the predicate of the end where blocks enter: one that does not pass is released there.
@@ -232,9 +230,10 @@ func (s *source) room() bool {
 	return true
 }
 
-// parcel is a block on its way into a channel.
+// parcel is a block on its way into a channel, if that admits it.
 type parcel struct {
-	c *Channel
+	c  *Channel
+	in bool
 	item
 }
 
@@ -242,9 +241,8 @@ type parcel struct {
 func (s *source) admit(b *Block) []parcel {
 	list := make([]parcel, len(s.channels))
 	for i, c := range s.channels {
-		if in, open := c.admits(b); in {
-			list[i] = parcel{c, item{nil, open}}
-		}
+		in, open := c.admits(b)
+		list[i] = parcel{c, in, item{nil, open}}
 	}
 	return list
 }
@@ -253,15 +251,14 @@ func (s *source) admit(b *Block) []parcel {
 // reads it, all but one otherwise. The first one to get the block itself gets the caller's hold; if there is none the caller
 // keeps it.
 func (s *source) share(b *Block, list []parcel) (given bool) {
-	reader := slices.ContainsFunc(list, func(p parcel) bool { return p.c != nil && !p.c.writes() })
+	reader := slices.ContainsFunc(list, func(p parcel) bool { return p.in && !p.c.writes() })
 	if s.suppress {
 		b.open.Store(true)
 	}
 	for i := range list {
 		p := &list[i]
 		switch {
-		case p.c == nil:
-			s.channels[i].refused.Add(1)
+		case !p.in:
 		case !p.c.writes() || s.suppress, !reader && !given:
 			if p.b = b; given {
 				b.Retain()
@@ -289,8 +286,10 @@ func (c *Channel) writes() bool { return c.to != nil && c.to.written }
 // deliver puts what share made into the channels. There is room.
 func deliver(list []parcel) {
 	for _, p := range list {
-		if p.c != nil {
+		if p.in {
 			p.c.put(p.item)
+		} else {
+			p.c.refused++
 		}
 	}
 }

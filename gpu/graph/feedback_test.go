@@ -103,3 +103,30 @@ func TestSignals(t *testing.T) {
 		}
 	})
 }
+
+// An initialiser looks at the block that the dispatch gets, not at the one behind it, whichever port comes first.
+func TestMaintainedValueAhead(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		sum := func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("y")) }
+		var ins []*graph.Input
+		var outs []*graph.Output
+		for _, p := range [][2]string{{"x", "y"}, {"y", "x"}} {
+			k := r.Task("state in "+p[1], graph.Expr(sum, sum), graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("next", r.m))
+			stream, state := k.Port(p[0]), k.Port(p[1])
+			ins, outs = append(ins, r.Input("stream", stream)), append(outs, r.Output("sum", k.Port("sum")))
+			r.Initialize(state, graph.AsControl(), graph.WhenPulled(graph.OpenOnBOF), graph.ControlledBy(stream))
+			r.Connect(k.Port("next"), state, graph.WhenPushed(graph.CloseOnEOF))
+		}
+		check(r.t, r.Finalize())
+		for _, in := range ins {
+			r.push(in, r.full(1), graph.BOF)
+			r.push(in, r.full(2))
+			r.push(in, r.full(4), graph.EOF)
+			r.push(in, r.full(8), graph.BOF)
+		}
+		check(r.t, r.Run(r.ctx))
+		for _, out := range outs {
+			r.wants(out, 1, 3, 7, 8)
+		}
+	})
+}

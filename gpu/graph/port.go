@@ -153,7 +153,8 @@ func GatedBy(controller string, open bool) PortOption {
 	return func(p *Port) { p.gate, p.gateOpen = controller, open }
 }
 
-// SignalsFrom says which inputs' signals an output's blocks get. Without it they are those of all inputs with channels.
+// SignalsFrom says which inputs' signals an output's blocks get. Without it they are those of all inputs but the
+// sticky ones.
 func SignalsFrom(inputs ...string) PortOption {
 	return func(p *Port) { p.from, p.fromSet = inputs, true }
 }
@@ -261,16 +262,16 @@ func (p *Port) bound() bool {
 	return true
 }
 
-// pull takes the next block off the port, with a hold for the dispatch. It is nil if the block is a new one that has yet to be
-// made.
-func (p *Port) pull() *Block {
+// pull takes the next block off the port, from the channel that next said, with a hold for the dispatch. It is nil if the block
+// is a new one that has yet to be made.
+func (p *Port) pull(c *Channel) *Block {
 	switch {
 	case p.kind != inputPort:
 		return nil
 	case p.pinned != nil:
 		return p.pinned.Retain()
 	}
-	if c := p.next(); c != nil {
+	if c != nil {
 		b := c.pop()
 		if !p.sticky || b == nil {
 			return b

@@ -95,8 +95,12 @@ func (g *Graph) begin(c choice) *Dispatch {
 	t.held = nil
 	if d == nil {
 		d = &Dispatch{g: g, t: t, blocks: make([]*Block, len(t.ports))}
+		from := make([]*Channel, 0, 8)
+		for _, p := range t.ports {
+			from = append(from, p.next()) // before any block is taken: initialisers look at those of other inputs
+		}
 		for i, p := range t.ports {
-			d.blocks[i] = p.pull()
+			d.blocks[i] = p.pull(from[i])
 			if d.uid == 0 {
 				d.uid = d.blocks[i].UID()
 			}

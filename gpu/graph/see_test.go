@@ -176,3 +176,26 @@ func TestSync(t *testing.T) {
 		}
 	}
 }
+
+// A push that fails is not counted, nor is what the predicates said of it.
+func TestDroppedOnce(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		k := r.Task("k", pass(), graph.In("x", r.m), graph.Out("y", r.m))
+		asked := 0
+		in := r.Input("x", k.Port("x"), graph.WhenPushed(graph.Ask(func(*graph.Block) bool {
+			if asked++; asked == 1 {
+				check(r.t, r.Stop(r.ctx))
+			}
+			return false
+		})))
+		r.Output("y", k.Port("y"))
+		check(r.t, r.Run(r.ctx))
+		b := r.full(1)
+		isError(r.t, in.Push(r.ctx, b), graph.ErrStopped)
+		check(r.t, r.Run(r.ctx))
+		check(r.t, in.Push(r.ctx, b))
+		if c := r.Stats().Channels[0]; asked != 2 || c.Dropped != 1 || c.Pushed != 0 {
+			r.t.Errorf("asked %d times: %+v", asked, c)
+		}
+	})
+}

@@ -69,7 +69,7 @@ func (g *Graph) Stats() Stats {
 	}
 	for _, c := range g.channels {
 		s.Channels = append(s.Channels, ChannelStats{
-			Name: c.name, Capacity: c.capacity, Len: c.len(), Peak: c.peak, Pushed: c.pushed, Dropped: c.refused.Load(),
+			Name: c.name, Capacity: c.capacity, Len: c.len(), Peak: c.peak, Pushed: c.pushed, Dropped: c.refused,
 		})
 	}
 	for _, t := range g.templates {
