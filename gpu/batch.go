@@ -26,10 +26,17 @@ type batch struct {
 }
 
 // touch notes that the batch in progress uses b.
-func (d *Device) touch(b *Buffer) { b.epoch = d.batch.epoch + 1 }
+func (d *Device) touch(b *Buffer) { *b.used() = d.batch.epoch + 1 }
 
-// queued reports whether the batch in progress uses b.
-func (d *Device) queued(b *Buffer) bool { return b.epoch == d.batch.epoch+1 }
+// queued reports whether the batch in progress uses b, or another Buffer of the same imported one.
+func (d *Device) queued(b *Buffer) bool { return *b.used() == d.batch.epoch+1 }
+
+func (b *Buffer) used() *uint64 {
+	if b.imported != nil {
+		return &b.imported.epoch
+	}
+	return &b.epoch
+}
 
 // added counts a command and flushes a batch that is full.
 func (d *Device) added() error {

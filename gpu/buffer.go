@@ -33,6 +33,7 @@ type Buffer struct {
 	closed   bool
 	life     uint32 // of the device
 	epoch    uint64 // the last batch that used it
+	imported *imported
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -160,23 +161,36 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.usable(op); err != nil {
 		return nil, err
 	}
-	b := &Buffer{dev: d, life: d.life.Load()}
+	id, shared, err := d.share(handle)
+	if err != nil {
+		return nil, err
+	}
+	shared.users++
+	d.stats.Buffers++
+	return &Buffer{dev: d, id: id, size: shared.size, imported: shared, life: d.life.Load()}, nil
+}
+
+// share finds what the Buffers of an imported buffer have in common.
+func (d *Device) share(handle any) (driver.BufferID, *imported, error) {
 	if id, ok := d.drv.Imported(handle); ok {
-		b.id, b.size = id, d.imports[id].size
-	} else {
-		var err error
-		b.id = d.buffers.take()
-		if b.size, err = d.drv.ImportBuffer(b.id, handle); err != nil {
-			d.buffers.give(b.id)
-			return nil, err
+		if shared := d.imports[id]; shared != nil {
+			return id, shared, nil
+		}
+		if err := d.flush(); err != nil { // the last of them was closed, and id goes with the batch
+			return 0, nil, err
 		}
 	}
-	if d.imports == nil {
-		d.imports = map[driver.BufferID]imported{}
+	id := d.buffers.take()
+	size, err := d.drv.ImportBuffer(id, handle)
+	if err != nil {
+		d.buffers.give(id)
+		return 0, nil, err
 	}
-	d.imports[b.id] = imported{b.size, d.imports[b.id].users + 1}
-	d.stats.Buffers++
-	return b, nil
+	if d.imports == nil {
+		d.imports = map[driver.BufferID]*imported{}
+	}
+	d.imports[id] = &imported{size: size}
+	return id, d.imports[id], nil
 }
 
 // Identity returns a number that the Buffers of one imported buffer have in common and no others of the device have, or
@@ -314,12 +328,14 @@ func (d *Device) compactPool() {
 
 // closeImport flushes what uses the buffer: its owner may do with it what he likes afterwards.
 func (d *Device) closeImport(b *Buffer) error {
-	last := d.forget(b.id) == 0
+	b.imported.users--
+	last := b.imported.users == 0
 	var err error
 	if d.queued(b) {
 		err = d.flush()
 	}
 	if last {
+		delete(d.imports, b.id)
 		err = errors.Join(err, d.destroy(b.id))
 	}
 	return err
@@ -329,18 +345,7 @@ func (d *Device) closeImport(b *Buffer) error {
 type imported struct {
 	size  uint64
 	users int
-}
-
-// forget counts a user of an imported buffer less and returns how many are left.
-func (d *Device) forget(id driver.BufferID) int {
-	i := d.imports[id]
-	i.users--
-	if i.users > 0 {
-		d.imports[id] = i
-	} else {
-		delete(d.imports, id)
-	}
-	return i.users
+	epoch uint64 // the last batch that used it
 }
 
 // destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.

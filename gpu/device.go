@@ -27,7 +27,7 @@ type Device struct {
 	sets    setCache
 	kernels kernelCache
 	buffers idTable[driver.BufferID]
-	imports map[driver.BufferID]imported
+	imports map[driver.BufferID]*imported
 
 	attached sync.Map
 }

@@ -124,6 +124,36 @@ func TestWriteOrder(t *testing.T) {
 	})
 }
 
+// TestImportedTwice has two Buffers of one imported buffer: what is written through one does not overtake what was queued
+// for the other, and the memory can be imported again while the batch in which the last of them was closed is collected.
+func TestImportedTwice(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		must := devtest.Must[*gpu.Buffer](t)
+		theirs, other, dst := must(dev.NewBuffer(16)), must(dev.NewBuffer(16)), must(dev.NewBuffer(16))
+		fill := func(b *gpu.Buffer, v byte) { check(t, b.Write(0, gpu.HostBytes(bytes.Repeat([]byte{v}, 16)))) }
+		fill(theirs, 1)
+		one, two := must(dev.ImportBuffer(theirs.Handle())), must(dev.ImportBuffer(theirs.Handle()))
+		check(t, dst.CopyFrom(0, one, 0, 16))
+		fill(two, 2)
+		if v := words(t, dst, 1)[0]; v != 0x01010101 {
+			t.Errorf("the copy of what was there before has %#x", v)
+		}
+		check(t, errors.Join(one.Close(), dst.CopyFrom(0, other, 0, 16), two.Close())) // the copy waits in the batch
+		again := must(dev.ImportBuffer(theirs.Handle()))
+		if again.Size() != 16 {
+			t.Errorf("imported again it has %d bytes", again.Size())
+		}
+		check(t, dev.Flush())
+		if v := words(t, again, 1)[0]; v != 0x02020202 {
+			t.Errorf("imported again it holds %#x", v)
+		}
+		check(t, errors.Join(again.Close(), theirs.Close(), other.Close(), dst.Close()))
+		if s := dev.Stats(); s.Buffers != 0 || s.LiveBytes != 0 {
+			t.Errorf("%d buffers with %d bytes are left", s.Buffers, s.LiveBytes)
+		}
+	})
+}
+
 func TestPool(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		k, err := dev.Kernel(t.Context(), addKernel())

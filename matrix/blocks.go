@@ -241,6 +241,12 @@ func (r *run) productBlocks(dst *Any, n *node) error {
 	} else if biggest == nil || down && a.rows > 1 || h == 0 {
 		return r.mapBlocks(dst, n)
 	}
+	if dst.t == fuse.F16 { // what is added up is rounded once
+		if n.vast() {
+			return r.mapBlocks(dst, n)
+		}
+		return r.viaTemp(dst, n, func(m *Any) error { return r.productBlocks(m, n) })
+	}
 	half := func(i, k int) *node {
 		return productNode("Mul", a.part(block{0, a.rows, i, k}), b.part(block{i, k, 0, b.cols}))
 	}

@@ -263,5 +263,5 @@ func (r *run) viaTemp(dst *Any, n *node, compute func(*Any) error) error {
 	if err := compute(m); err != nil {
 		return err
 	}
-	return r.mapped(dst, m.node(), false)
+	return r.evaluate(dst, m.node())
 }

@@ -87,13 +87,15 @@ func (r *run) fold(task foldTask) error {
 		return r.foldAside(task)
 	}
 	if task.axis == axisAll {
-		if err := b.bind(r.g.maxSlots(0)); err != nil {
-			return err
+		if b.rows > 1 { // one row is folded as it lies
+			if err := b.bind(r.g.maxSlots(0)); err != nil {
+				return err
+			}
+			if !b.linearLoads() {
+				return r.foldRowsFirst(task, b.rows)
+			}
+			b.flattenLoads()
 		}
-		if !b.linearLoads() && b.rows > 1 {
-			return r.foldRowsFirst(task, b.rows)
-		}
-		b.flattenLoads()
 		task.axis = axisRows
 	}
 	if task.axis == axisRows {

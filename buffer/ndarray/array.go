@@ -118,7 +118,8 @@ func (a *Array) Move() (*Array, error) {
 // Clone returns an array with the same layout and bits that is written separately. Nothing is copied until one of the two,
 // or one of their views, is first written: then the whole memory is, once, and what was written leaves the other. Memory
 // that somebody else may write - wrapped memory that is not read-only, and a buffer in which others have a share - is
-// copied at once. Memory that is read-only stays so for a, but its clone may be written.
+// copied at once. Memory that is read-only stays so for a, but its clone may be written. What kernels wrote into memory
+// larger than the device's largest buffer must be synced before: [buffer.ErrUnsynced].
 func (a *Array) Clone() (*Array, error) {
 	const op = "Clone"
 	c, err := a.container(op)

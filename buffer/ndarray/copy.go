@@ -187,8 +187,9 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 	return true, nil
 }
 
+// onHost reports whether the bits are where the CPU gets at them. Of what the device holds in parts they are brought there.
 func onHost(b *buffer.Buffer) bool {
-	return b.HasHost() && b.Location()&buffer.Host != 0 || b.InPlace()
+	return b.HasHost() && (b.Windowed() || b.Location()&buffer.Host != 0) || b.InPlace()
 }
 
 // CopyTo is dst.CopyFrom(ctx, a).

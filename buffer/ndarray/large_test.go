@@ -5,6 +5,7 @@ package ndarray_test
 import (
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
@@ -36,6 +37,49 @@ func TestLarge(t *testing.T) {
 		holds(t, "the clone", must(c.Index(39, 99)), int32(3999))
 		is(t, "on the device", second(ndarray.Alloc(small, i32, 4000)), ndarray.ErrLimit)
 		is(t, "a copy on the device", second(a.CopyToDevice(ctx, small)), ndarray.ErrLimit)
+	})
+}
+
+// TestLargeResults uses such memory while a part of it holds what kernels wrote and the host has not.
+func TestLargeResults(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		ctx, must := t.Context(), must[*ndarray.Array](t)
+		small, err := gpu.Open(ctx, gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(512))
+		check(t, err)
+		defer small.Close()
+		a := must(ndarray.Wrap(small, count(1000), []int{1000}))
+		part := must(a.Slice([]int{100}, []int{108}, nil))
+		other := must(ndarray.FromSlice(small, []int32{9, 9, 9, 9, 9, 9, 9, 9}))
+		run := func(a *ndarray.Array) { // as a kernel does
+			b, err := a.Buffer()
+			check(t, err)
+			mem, base, err := b.WritableRange(400, 416, false)
+			check(t, err)
+			check(t, mem.Write(uint64(400-base), gpu.HostBytes(make([]byte, 16))))
+			b.Wrote(buffer.Region{Offset: 400, Width: 16, Pitch: 16, Count: 1})
+			check(t, b.Close())
+		}
+		run(a)
+		check(t, other.CopyFrom(ctx, part))
+		holds(t, "copied to the device", other, 0, 0, 0, 0, 104, 105, 106, int32(107))
+		check(t, other.Fill(ctx, 5))
+		run(a)
+		check(t, part.CopyFrom(ctx, other))
+		holds(t, "copied from the device", part, 5, 5, 5, 5, 5, 5, 5, int32(5))
+		run(a)
+		check(t, part.Fill(ctx, 0))
+		run(a)
+		is(t, "a clone", second(a.Clone()), buffer.ErrUnsynced)
+		check(t, a.Sync(ctx))
+		c := must(a.Clone())
+		run(a)
+		check(t, a.Fill(ctx, 0))
+		holds(t, "filled", a, make([]int32, 1000)...)
+		holds(t, "the clone", must(c.Slice([]int{98}, []int{110}, nil)), 98, 99, 0, 0, 0, 0, 0, 0, 0, 0, 108, int32(109))
+		run(c)
+		is(t, "a clone of a clone", second(c.Clone()), buffer.ErrUnsynced)
+		check(t, c.Sync(ctx))
+		check(t, must(c.Clone()).Fill(ctx, 1))
 	})
 }
 

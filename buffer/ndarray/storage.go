@@ -80,7 +80,8 @@ func (s *storage) share(op string) (*storage, error) {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.buf.ReadOnly() || s.ours && s.buf.Shares() == g.n {
+	results := s.buf.Windowed() && s.buf.Location() == buffer.Device // which no later copy could wait for
+	if s.buf.ReadOnly() || s.ours && s.buf.Shares() == g.n && !results {
 		g.n++
 		c := newStorage(s.buf.Share(), s.ours)
 		c.group, c.clone = g, true

@@ -94,7 +94,7 @@ func NewPlan(form Form, rows, cols int, store fuse.Place, software bool) Plan {
 		first := store.Offset / 2
 		last := (store.Offset + (r-1)*store.Row + c - 1) / 2
 		n := last - first + 1
-		return Plan{Spec{Form: Words}, shaders.Fold(shaders.Ceil(int(n), wordsSize)), [4]uint32{r, c, first, n}}
+		return Plan{Spec{Form: Words}, shaders.Fold(shaders.Ceil(int(n), wordsSize)), [4]uint32{r, c, n}} // the kernel knows where it begins
 	}
 	wx, wy := gridGroup(shaders.Ceil(cols, 4))
 	across := shaders.Ceil(cols, 4*wx)

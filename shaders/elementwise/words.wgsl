@@ -8,8 +8,8 @@ const SIZE: u32 = 64u; // @param
 struct Shape {
   rows: u32,
   cols: u32,
-  first: u32, // the first word of the result
-  words: u32, // how many words it spans
+  words: u32, // how many words the result spans
+  pad0: u32,
 }
 
 // @fuse
@@ -37,7 +37,7 @@ fn value(e: u32, old: f32) -> f32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let n = (group.x + group.y * groups.x) * SIZE + local;
   if (n >= p.shape.words) { return; }
-  let w = p.shape.first + n;
+  let w = (p.views[0].x >> 1u) + n;
   let old = unpack2x16float(s0[w]);
   let e = w << 1u;
   s0[w] = pack2x16float(vec2<f32>(value(e, old.x), value(e + 1u, old.y)));

@@ -99,15 +99,15 @@ var ops = [opCount]opInfo{
 	OpMax: {name: "max", arity: 2, wgsl: "select(Y, X, (X > Y) | nan4(X))", ints: "max(X, Y)", uints: "max(X, Y)", needs: []string{helperNaN}},
 	OpPow: {name: "pow", arity: 2, floats: true, wgsl: "pow4(X, Y)", needs: []string{helperPow}},
 	OpEq:  {name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), X == Y)"},
-	OpNe:  {name: "ne", arity: 2, wgsl: "select(V(), V(T(1)), X != Y)"},
+	OpNe:  {name: "ne", arity: 2, wgsl: "select(V(T(1)), V(), X == Y)"},
 	OpLt:  {name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), X < Y)"},
 	OpLe:  {name: "le", arity: 2, wgsl: "select(V(), V(T(1)), X <= Y)"},
 	OpGt:  {name: "gt", arity: 2, wgsl: "select(V(), V(T(1)), X > Y)"},
 	OpGe:  {name: "ge", arity: 2, wgsl: "select(V(), V(T(1)), X >= Y)"},
-	OpAnd: {name: "and", arity: 2, wgsl: "select(V(), V(T(1)), (X != V()) & (Y != V()))"},
-	OpOr:  {name: "or", arity: 2, wgsl: "select(V(), V(T(1)), (X != V()) | (Y != V()))"},
+	OpAnd: {name: "and", arity: 2, wgsl: "select(V(T(1)), V(), (X == V()) | (Y == V()))"},
+	OpOr:  {name: "or", arity: 2, wgsl: "select(V(T(1)), V(), (X == V()) & (Y == V()))"},
 
-	OpWhere: {name: "where", arity: 3, wgsl: "select(Z, Y, X != V())"},
+	OpWhere: {name: "where", arity: 3, wgsl: "select(Y, Z, X == V())"},
 	OpClamp: {name: "clamp", arity: 3, wgsl: "select(select(X, Z, X > Z), Y, select(X, Z, X > Z) < Y)"},
 }
 

@@ -51,6 +51,9 @@ func (f *Func) Access(own ...shaders.Access) []shaders.Access {
 func (f *Func) Text(base int, block bool) string {
 	w := &writer{}
 	f.head(w, base)
+	if t, ok := f.saturated(); ok {
+		w.put(saturate(t))
+	}
 	f.fixed(w)
 	for i, s := range f.Slots {
 		s.accessors(w, i)
@@ -161,8 +164,11 @@ func (s Slot) accessors(w *writer, n int) {
 
 // convert wraps a vector of type t into the computed type.
 func (f *Func) convert(t Type, expr string) string {
-	if t.Compute() == f.Type {
+	switch {
+	case t.Compute() == f.Type:
 		return expr
+	case t.Compute() == F32:
+		return "whole4(" + expr + ")"
 	}
 	return "V(" + expr + ")"
 }
@@ -323,7 +329,11 @@ func (f *Func) store(w *writer) {
 	}
 	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n")
 	c := "r"
-	if t.Compute() != f.Type {
+	switch {
+	case t.Compute() == f.Type:
+	case f.Type == F32:
+		c = "whole4(r)"
+	default:
 		c = "vec4<" + t.WGSL() + ">(r)"
 	}
 	w.put("  let c = ", c, ";\n")
@@ -343,6 +353,34 @@ func (f *Func) store(w *writer) {
 		}
 	}
 	w.put("}\n")
+}
+
+// saturated returns the integer type that floats are converted to: the computed one of loaded floats, or the stored one of
+// computed ones.
+func (f *Func) saturated() (Type, bool) {
+	if f.Type == F32 {
+		return f.Store.Type, f.Store.Type.Compute() != F32
+	}
+	for _, v := range f.Loads {
+		if v.Type.Compute() == F32 {
+			return f.Type, true
+		}
+	}
+	return 0, false
+}
+
+// saturate writes whole4, the conversion of floats to integers of type t: WGSL's own saturates, but not every compiler's. The
+// bounds are the outermost floats that the type has; NaN becomes 0.
+func saturate(t Type) string {
+	lo, hi, over, most := "-2147483648.0", "2147483520.0", "2147483648.0", "2147483647"
+	if t == U32 {
+		lo, hi, over, most = "0.0", "4294967040.0", "4294967296.0", "4294967295u"
+	}
+	v := "vec4<" + t.WGSL() + ">"
+	return "fn whole4(x: vec4<f32>) -> " + v + " {\n" +
+		"  let c = " + v + "(clamp(x, vec4<f32>(" + lo + "), vec4<f32>(" + hi + ")));\n" +
+		"  let s = select(c, " + v + "(" + most + "), x >= vec4<f32>(" + over + "));\n" +
+		"  return select(s, " + v + "(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));\n}\n"
 }
 
 // substitute replaces the letters X, Y and Z.

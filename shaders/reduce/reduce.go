@@ -264,9 +264,9 @@ func fold[N fuse.Num](op Op, h float64, v N) float64 {
 	x := float64(v)
 	switch op {
 	case Max:
-		return math.Max(h, x)
+		return max(h, x)
 	case Min:
-		return math.Min(h, x)
+		return min(h, x)
 	}
 	if _, float := any(v).(float32); !float {
 		n := finish[N](h)
