@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -56,7 +57,7 @@ func (d *Device) flush() error {
 			d.stats.Submissions++
 			d.sets.settle()
 		} else {
-			err = firstError(err, d.withdraw())
+			err = cmp.Or(err, d.withdraw())
 		}
 		b.list.Reset()
 		b.commands = 0
@@ -99,18 +100,11 @@ func (d *Device) withdraw() (err error) {
 	for _, id := range d.sets.withdraw() {
 		list.Unbind(id)
 		if first := d.drv.Submit(list); first != nil && d.drv.Submit(list) == nil {
-			err = firstError(err, first)
+			err = cmp.Or(err, first)
 		}
 		list.Reset()
 	}
 	return err
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // set is a binding set: the layout and what is bound.

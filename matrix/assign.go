@@ -13,7 +13,8 @@ import (
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
-// theirs, and another size is [ErrShape]. A call that fails leaves m as it was.
+// theirs, and another size is [ErrShape]. A call that fails leaves m as it was; one over memory
+// larger than a buffer, which is computed in blocks, can fail after some of them.
 func (m *Dense[T]) Assign(x Operand[T]) error {
 	const op = "Assign"
 	if err := m.Any().usable(op); err != nil {
