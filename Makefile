@@ -21,10 +21,10 @@ race     := ./gpu/... ./buffer/... ./native/...
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
             ./buffer/file/npy:FuzzNpz:900000x ./buffer/file/safetensors:FuzzSafetensors:900000x ./native/dlpack:FuzzRead:800000x \
-            ./shaders/wgsl:FuzzQualify:600000x
+            ./internal/shaders/wgsl:FuzzQualify:600000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
-js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./shaders/... ./wasm/...
+js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 # What a page may have to load, in bytes: 900 KiB.
 wasm-limit := 921600

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Mode tells whose memory a buffer is.
@@ -50,20 +50,20 @@ func (l Location) String() string { return [...]string{"none", "host", "device",
 
 // The errors of this package, beside those of package gpu.
 var (
-	ErrNil   = driver.NewSentinel("ErrNil", "nil memory")
-	ErrShort = driver.NewSentinel("ErrShort", "memory too short")
-	ErrSize  = driver.NewSentinel("ErrSize", "impossible size")
+	ErrNil   = fault.New("ErrNil", "nil memory")
+	ErrShort = fault.New("ErrShort", "memory too short")
+	ErrSize  = fault.New("ErrSize", "impossible size")
 	// What packages matrix and ndarray say of layouts, so that one name is one error.
-	ErrShape  = driver.NewSentinel("ErrShape", "dimension mismatch")
-	ErrIndex  = driver.NewSentinel("ErrIndex", "index out of range")
-	ErrStride = driver.NewSentinel("ErrStride", "impossible stride or offset")
+	ErrShape  = fault.New("ErrShape", "dimension mismatch")
+	ErrIndex  = fault.New("ErrIndex", "index out of range")
+	ErrStride = fault.New("ErrStride", "impossible stride or offset")
 	// ErrUnsynced: memory larger than the device's largest buffer, a part of which kernels wrote, is used in a part that
 	// overlaps the first. Sync it before.
-	ErrUnsynced = driver.NewSentinel("ErrUnsynced", "results overlap that were not synced")
+	ErrUnsynced = fault.New("ErrUnsynced", "results overlap that were not synced")
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("buffer: "+op, err, detail...)
+	return fault.Fail("buffer: "+op, err, detail...)
 }
 
 // Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.

@@ -16,7 +16,7 @@ func TestGPU(t *testing.T) { chrome.RunPackage(t, "./gpu", "-test.run=^Test") }
 
 // TestKernel leaves out the fuzzing, for which a page has no files.
 func TestKernel(t *testing.T) {
-	chrome.Build(t, "./gpu/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
+	chrome.Build(t, "./buffer/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
 func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer", "-test.run=^Test") }
@@ -29,16 +29,16 @@ func TestArrays(t *testing.T) {
 func TestCruncher(t *testing.T) {
 	const tests = "Foreign|ForeignFaults|ForeignGone|Stream|Traffic|Blobs|BlobsNeighbours|BlobsWhole|Repeat|Narrow|Structs|Windows|SlidingWindows|" +
 		"Resident|ResidentUpload|Halo|Track|Batch|BatchRandom|AnyShares|Module|Cancelled"
-	chrome.Build(t, "./gpu/cruncher").Run(t, chrome.Options{Args: []string{"-test.run=^Test(" + tests + ")$"}})
+	chrome.Build(t, "./buffer/cruncher").Run(t, chrome.Options{Args: []string{"-test.run=^Test(" + tests + ")$"}})
 }
 
 // TestTaskGraphs runs the pipelines of task graphs in all modes of the scheduler.
 func TestTaskGraphs(t *testing.T) {
-	chrome.Build(t, "./gpu/graph/pipelines").Run(t, chrome.Options{Args: []string{"-test.run=^Test(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"}})
+	chrome.Build(t, "./matrix/graph/pipelines").Run(t, chrome.Options{Args: []string{"-test.run=^Test(Edges|EdgesSmall|EdgesEnds|Train|TrainEnds)$"}})
 }
 
 func TestGraph(t *testing.T) {
-	chrome.Build(t, "./gpu/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
+	chrome.Build(t, "./matrix/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
 func TestMatrix(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/elementwise"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/plan"
-	"github.com/sublet-gpu/sublet/shaders/product"
-	"github.com/sublet-gpu/sublet/shaders/reduce"
-	"github.com/sublet-gpu/sublet/shaders/softmax"
-	"github.com/sublet-gpu/sublet/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/elementwise"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/internal/shaders/product"
+	"github.com/sublet-gpu/sublet/internal/shaders/reduce"
+	"github.com/sublet-gpu/sublet/internal/shaders/softmax"
+	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
 )
 
 // programs collects kernels by their text.

@@ -14,7 +14,7 @@ import (
 
 // A kernel of one's own: bytes go up, the kernel runs, bytes come back. [cruncher] does this on several devices at once.
 //
-// [cruncher]: https://pkg.go.dev/github.com/sublet-gpu/sublet/gpu/cruncher
+// [cruncher]: https://pkg.go.dev/github.com/sublet-gpu/sublet/buffer/cruncher
 func Example() {
 	ctx := context.Background()
 	dev, err := gpu.Open(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // arrayTypes are the names of the element types among arrays.

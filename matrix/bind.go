@@ -5,7 +5,7 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // bind chooses how each operand is read and the result written, and which storage binding each uses. Operands in the

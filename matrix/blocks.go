@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // Expressions of matrices that the device cannot bind at once, such as mapped files larger than its memory, are computed

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // What one kernel may hold before a part of the tree is evaluated by itself. Above these a kernel gains nothing any more,

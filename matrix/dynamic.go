@@ -5,7 +5,7 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // AnyExpr is an [Expr] whose element type is known only when the program runs, or an [Any] in its place. Operands must

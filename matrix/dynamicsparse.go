@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // AnySparse is a [Sparse] whose element type is known at run time. Everything said of Sparse holds for AnySparse. The zero

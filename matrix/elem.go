@@ -7,7 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // Half is an IEEE 754 binary16 number. Matrices of it take half the memory of float32; arithmetic on them is done in float32.

@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/recent"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // engine runs expressions on one device: it holds the compiled kernels by the shape of what they compute.

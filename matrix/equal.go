@@ -6,7 +6,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // EqualAll waits for what is queued and reports whether a and b have the same size and the same elements. Matrices of other

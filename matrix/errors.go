@@ -7,18 +7,18 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
 // buffer that reach the caller have a second name here.
 var (
-	ErrAlignment      = driver.NewSentinel("ErrAlignment", "not aligned")
-	ErrCapacity       = driver.NewSentinel("ErrCapacity", "stride too small for padding")
-	ErrExternalResize = driver.NewSentinel("ErrExternalResize", "external memory cannot be resized")
-	ErrView           = driver.NewSentinel("ErrView", "a view cannot be resized")
-	ErrSyntax         = driver.NewSentinel("ErrSyntax", "malformed expression")
-	ErrName           = driver.NewSentinel("ErrName", "unknown name")
+	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
+	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")
+	ErrExternalResize = fault.New("ErrExternalResize", "external memory cannot be resized")
+	ErrView           = fault.New("ErrView", "a view cannot be resized")
+	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
+	ErrName           = fault.New("ErrName", "unknown name")
 
 	ErrShape       = buffer.ErrShape
 	ErrIndex       = buffer.ErrIndex
@@ -35,7 +35,7 @@ var (
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("matrix: "+op, err, detail...)
+	return fault.Fail("matrix: "+op, err, detail...)
 }
 
 func shapeError(op string, shapes ...gpu.Shape) error {

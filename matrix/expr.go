@@ -4,7 +4,7 @@ package matrix
 
 import (
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // Expr is a computation that has not run yet. Building one checks shapes and costs next to nothing; [Dense.Assign] runs

@@ -3,8 +3,8 @@
 package matrix
 
 import (
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/wgsl"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // Func is an element-wise function of the user's, in WGSL. It is fused like a built-in one.

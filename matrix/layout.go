@@ -8,7 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // Order tells which index runs fastest in memory.

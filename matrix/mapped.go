@@ -4,9 +4,9 @@ package matrix
 
 import (
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/elementwise"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/elementwise"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // mapped computes an element-wise tree in one pass.

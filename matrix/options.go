@@ -5,8 +5,8 @@ package matrix
 import (
 	"slices"
 
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // Option places a matrix in its memory.

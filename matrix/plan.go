@@ -3,7 +3,7 @@
 package matrix
 
 import (
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // builder turns the element-wise part of an expression into one fuse.Func: the tail of a product, the head of a

@@ -4,10 +4,10 @@ package matrix
 
 import (
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/plan"
-	"github.com/sublet-gpu/sublet/shaders/product"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/internal/shaders/product"
 )
 
 // host is the product in an expression whose kernel takes the rest as its tail, and the transposes above it.

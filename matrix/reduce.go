@@ -5,10 +5,10 @@ package matrix
 import (
 	"math"
 
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/reduce"
-	"github.com/sublet-gpu/sublet/shaders/softmax"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/reduce"
+	"github.com/sublet-gpu/sublet/internal/shaders/softmax"
 )
 
 // fold is a reduction on its way: what is folded, as the kernel sees it, and where the result goes.

@@ -7,14 +7,14 @@ import (
 	"runtime"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The errors of sparse matrices, beside those of dense ones.
 var (
-	ErrSparse   = driver.NewSentinel("ErrSparse", "broken sparse structure")
-	ErrOrder    = driver.NewSentinel("ErrOrder", "entry out of storage order")
-	ErrExternal = driver.NewSentinel("ErrExternal", "the structure is managed externally")
+	ErrSparse   = fault.New("ErrSparse", "broken sparse structure")
+	ErrOrder    = fault.New("ErrOrder", "entry out of storage order")
+	ErrExternal = fault.New("ErrExternal", "the structure is managed externally")
 )
 
 // Format is how a sparse matrix is stored.

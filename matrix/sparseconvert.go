@@ -9,9 +9,9 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
 )
 
 // compress makes storage of what is not zero in a dense matrix. This is the host's work: the matrix is read major by major,

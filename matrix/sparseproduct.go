@@ -5,9 +5,9 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
-	"github.com/sublet-gpu/sublet/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
 )
 
 // rowPlan tells how the rows of a matrix are gone through by products. Buffers that are nil are the storage's.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
 // parts is what a sparse matrix is made of. Majors are what the pointers or ids count, columns or the rows of CSR; minors

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Header describes a tensor in a file: elements in C order, little-endian, packed.
@@ -40,11 +40,11 @@ type Writer interface {
 
 // The errors of the formats.
 var (
-	ErrFormat    = driver.NewSentinel("ErrFormat", "malformed file")
-	ErrTruncated = driver.NewSentinel("ErrTruncated", "the file ends early")
-	ErrDuplicate = driver.NewSentinel("ErrDuplicate", "a name occurs twice")
-	ErrType      = driver.NewSentinel("ErrType", "element type that the format does not have")
-	ErrTooLarge  = driver.NewSentinel("ErrTooLarge", "more than the limit allows")
+	ErrFormat    = fault.New("ErrFormat", "malformed file")
+	ErrTruncated = fault.New("ErrTruncated", "the file ends early")
+	ErrDuplicate = fault.New("ErrDuplicate", "a name occurs twice")
+	ErrType      = fault.New("ErrType", "element type that the format does not have")
+	ErrTooLarge  = fault.New("ErrTooLarge", "more than the limit allows")
 )
 
 // Error tells what is wrong with a file, and where.

@@ -8,17 +8,17 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The errors of this package. Compare with errors.Is; all but [PrecisionError] come wrapped in a [gpu.OpError]. Those of
 // packages gpu and buffer that reach the caller have a second name here.
 var (
-	ErrType      = driver.NewSentinel("ErrType", "element type that is not possible here")
-	ErrLength    = driver.NewSentinel("ErrLength", "sizes in bytes differ")
-	ErrValue     = driver.NewSentinel("ErrValue", "value that the element type does not have")
-	ErrPrecision = driver.NewSentinel("ErrPrecision", "value beyond the precision")
-	ErrName      = driver.NewSentinel("ErrName", "unknown name")
+	ErrType      = fault.New("ErrType", "element type that is not possible here")
+	ErrLength    = fault.New("ErrLength", "sizes in bytes differ")
+	ErrValue     = fault.New("ErrValue", "value that the element type does not have")
+	ErrPrecision = fault.New("ErrPrecision", "value beyond the precision")
+	ErrName      = fault.New("ErrName", "unknown name")
 
 	ErrShape    = buffer.ErrShape
 	ErrIndex    = buffer.ErrIndex
@@ -33,7 +33,7 @@ var (
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("ndarray: "+op, err, detail...)
+	return fault.Fail("ndarray: "+op, err, detail...)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

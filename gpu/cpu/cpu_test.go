@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/gputest"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestConformance(t *testing.T) { gputest.Run(t, opener(cpu.New())) }
@@ -99,7 +100,7 @@ func TestAdapter(t *testing.T) {
 	}
 	for _, handle := range []any{nil, 1, d, []byte{1}} {
 		_, err = d.Adopt(t.Context(), handle)
-		want(t, err, driver.ErrUnsupported)
+		want(t, err, fault.ErrUnsupported)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -113,14 +114,14 @@ func TestNilContext(t *testing.T) {
 	adapters, err := cpu.New().Adapters(none)
 	must(t, err)
 	_, err = adapters[0].Open(none)
-	want(t, err, driver.ErrInvalid)
+	want(t, err, fault.ErrInvalid)
 	dev := open(t, 0)
 	must(t, dev.NewBuffer(1, 4, true))
-	want(t, dev.Wait(none), driver.ErrInvalid)
-	want(t, read(none, dev, 1, make([]byte, 4)), driver.ErrInvalid)
-	want(t, dev.NewKernel(none, 1, nil), driver.ErrInvalid)
+	want(t, dev.Wait(none), fault.ErrInvalid)
+	want(t, read(none, dev, 1, make([]byte, 4)), fault.ErrInvalid)
+	want(t, dev.NewKernel(none, 1, nil), fault.ErrInvalid)
 	_, err = dev.Map(none, 1, 0, 4)
-	want(t, err, driver.ErrInvalid)
+	want(t, err, fault.ErrInvalid)
 }
 
 func TestMemory(t *testing.T) {
@@ -128,17 +129,17 @@ func TestMemory(t *testing.T) {
 	if got := dev.Info().Limits.MaxBufferSize; got != 1024 {
 		t.Errorf("the largest buffer has %d bytes, want 1024", got)
 	}
-	want(t, dev.NewBuffer(1, 1028, false), driver.ErrLimit)
+	want(t, dev.NewBuffer(1, 1028, false), fault.ErrLimit)
 	must(t, dev.NewBuffer(1, 512, false))
 	must(t, dev.NewBuffer(2, 512, true))
-	want(t, dev.NewBuffer(3, 4, false), driver.ErrNoMemory)
+	want(t, dev.NewBuffer(3, 4, false), fault.ErrNoMemory)
 	_, err := dev.ImportBuffer(3, make([]byte, 4096)) // the caller's memory does not count
 	must(t, err)
 	dev.FreeBuffer(3)
-	want(t, dev.NewBuffer(3, 4, false), driver.ErrNoMemory)
+	want(t, dev.NewBuffer(3, 4, false), fault.ErrNoMemory)
 	dev.FreeBuffer(2)
 	must(t, dev.NewBuffer(3, 4, false))
-	want(t, dev.NewBuffer(2, 512, false), driver.ErrNoMemory)
+	want(t, dev.NewBuffer(2, 512, false), fault.ErrNoMemory)
 	must(t, dev.NewBuffer(2, 508, false))
 }
 
@@ -151,10 +152,10 @@ func TestMemoryOfLists(t *testing.T) {
 		list.Write(1, 0, driver.HostBytes(make([]byte, 256)))
 	}
 	list.Bind(1, 0, nil)
-	want(t, dev.Submit(&list), driver.ErrNoMemory)
+	want(t, dev.Submit(&list), fault.ErrNoMemory)
 	list.Reset()
 	list.Unbind(1) // nothing of the list took effect
-	want(t, dev.Submit(&list), driver.ErrInvalid)
+	want(t, dev.Submit(&list), fault.ErrInvalid)
 }
 
 func TestImport(t *testing.T) {
@@ -188,7 +189,7 @@ func TestImport(t *testing.T) {
 		t.Error("the handle is not the caller's memory")
 	}
 	_, err = dev.Map(t.Context(), 1, 0, 4)
-	want(t, err, driver.ErrUnsupported)
+	want(t, err, fault.ErrUnsupported)
 	dev.FreeBuffer(1)
 	if mem[0] != 7 {
 		t.Error("freeing an import touched the caller's memory")
@@ -203,13 +204,13 @@ func TestImportRefused(t *testing.T) {
 		handle any
 		want   error
 	}{
-		{"nil", nil, driver.ErrForeign},
-		{"no bytes", "text", driver.ErrForeign},
-		{"other elements", []uint32{1}, driver.ErrForeign},
-		{"empty", []byte{}, driver.ErrInvalid},
-		{"nil slice", []byte(nil), driver.ErrInvalid},
-		{"misaligned", mem[1:], driver.ErrInvalid},
-		{"misaligned by 2", mem[2:], driver.ErrInvalid},
+		{"nil", nil, fault.ErrForeign},
+		{"no bytes", "text", fault.ErrForeign},
+		{"other elements", []uint32{1}, fault.ErrForeign},
+		{"empty", []byte{}, fault.ErrInvalid},
+		{"nil slice", []byte(nil), fault.ErrInvalid},
+		{"misaligned", mem[1:], fault.ErrInvalid},
+		{"misaligned by 2", mem[2:], fault.ErrInvalid},
 	} {
 		_, err := dev.ImportBuffer(1, c.handle)
 		if !errors.Is(err, c.want) {

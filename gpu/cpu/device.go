@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // device keeps the tables that ids point into as the next list will see them. What is queued holds the memory and the
@@ -51,8 +52,8 @@ func (d *device) Info() driver.AdapterInfo { return d.info }
 // usable is Objects.Usable with the reason of a loss added.
 func (d *device) usable(op string) error {
 	err := d.objects.Usable(op)
-	if errors.Is(err, driver.ErrDeviceLost) {
-		return fail(op, driver.ErrDeviceLost, d.reason)
+	if errors.Is(err, fault.ErrDeviceLost) {
+		return fail(op, fault.ErrDeviceLost, d.reason)
 	}
 	return err
 }
@@ -76,7 +77,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	}
 	if limit := d.info.Limits.MaxBufferSize; size > limit-d.used {
 		d.objects.DropBuffer(id)
-		return fail("NewBuffer", driver.ErrNoMemory, num(size)+" bytes beside the "+num(d.used)+" in use, the budget is "+num(limit))
+		return fail("NewBuffer", fault.ErrNoMemory, num(size)+" bytes beside the "+num(d.used)+" in use, the budget is "+num(limit))
 	}
 	d.used += size
 	d.buffers[id] = buffer{bytes: allocate(size)}
@@ -101,10 +102,10 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	}
 	b, ok := handle.([]byte)
 	if !ok {
-		return 0, fail(op, driver.ErrForeign, "the Go oracle takes a []byte")
+		return 0, fail(op, fault.ErrForeign, "the Go oracle takes a []byte")
 	}
 	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%importAlign != 0 {
-		return 0, fail(op, driver.ErrInvalid, "the bytes do not begin at a multiple of 4")
+		return 0, fail(op, fault.ErrInvalid, "the bytes do not begin at a multiple of 4")
 	}
 	size := uint64(len(b))
 	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
@@ -139,7 +140,7 @@ func (d *device) DestroyBuffer(handle any) error {
 		return err
 	}
 	if _, ok := handle.([]byte); !ok {
-		return fail(op, driver.ErrForeign, "the Go oracle takes a []byte")
+		return fail(op, fault.ErrForeign, "the Go oracle takes a []byte")
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 		return err
 	}
 	if k != nil && k.Twin == nil {
-		return fail(op, driver.ErrUnsupported, "the Go oracle runs the library's own kernels only; open a device with FeatureWGSL")
+		return fail(op, fault.ErrUnsupported, "the Go oracle runs the library's own kernels only; open a device with FeatureWGSL")
 	}
 	if err := d.objects.AddKernel(id, k); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 
 func (d *device) pushRead(op string, t driver.Transfer) (*job, error) {
 	if t.Host.Foreign != nil {
-		return nil, fail(op, driver.ErrUnsupported, "the Go oracle reads into Go memory only")
+		return nil, fail(op, fault.ErrUnsupported, "the Go oracle reads into Go memory only")
 	}
 	if err := d.objects.CheckRead(t); err != nil {
 		return nil, err
@@ -285,7 +286,7 @@ func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint6
 	same := unsafe.SliceData(d.buffers[id].bytes) == unsafe.SliceData(b)
 	switch {
 	case err == nil && !same:
-		return nil, fail(op, driver.ErrClosed, "the buffer was freed meanwhile")
+		return nil, fail(op, fault.ErrClosed, "the buffer was freed meanwhile")
 	case err != nil && same:
 		_ = d.objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
 	}
@@ -320,7 +321,7 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.objects.Close() {
-		d.settle(driver.ErrClosed)
+		d.settle(fault.ErrClosed)
 		d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
 	}
 	return nil

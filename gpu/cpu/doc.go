@@ -3,7 +3,7 @@
 // Package cpu is the oracle: a driver that runs kernels through their Go twins.
 //
 // It is the reference that the tests compare real devices with, and the device of last resort where there is no WebGPU.
-// It compiles no WGSL: a kernel without a [driver.Kernel.Twin] is driver.ErrUnsupported.
+// It compiles no WGSL: a kernel without a [driver.Kernel.Twin] is fault.ErrUnsupported.
 //
 // # Memory
 //
@@ -17,7 +17,7 @@
 // Lists run one after another on a goroutine that exists only while there is work. Several devices run side by side.
 //
 // A twin that panics loses its device, as a crashing shader does on a GPU: half of its results may be written, so nothing
-// after it may run. Calls then return driver.ErrDeviceLost and [driver.Device.LostReason] names the kernel. What no
+// after it may run. Calls then return fault.ErrDeviceLost and [driver.Device.LostReason] names the kernel. What no
 // driver can survive is a panic in a goroutine that the twin started, and what the Go runtime calls a fatal error.
 //
 // In a page everything shares one thread. The goroutine lets the page run between commands, but a single long kernel

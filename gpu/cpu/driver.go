@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var (
@@ -37,7 +38,7 @@ func (d *Driver) Adapters(context.Context) ([]driver.Adapter, error) {
 
 // Adopt refuses: there is no foreign device that this driver could run on.
 func (*Driver) Adopt(context.Context, any) (driver.Device, error) {
-	return nil, fail("Adopt", driver.ErrUnsupported, "the Go oracle has no device of a platform")
+	return nil, fail("Adopt", fault.ErrUnsupported, "the Go oracle has no device of a platform")
 }
 
 // The runtime ends the program when the system has no memory left, so the defaults are what ordinary machines have.
@@ -92,7 +93,7 @@ func (a adapter) Open(ctx context.Context) (driver.Device, error) {
 
 func alive(ctx context.Context, op string) error {
 	if ctx == nil {
-		return fail(op, driver.ErrInvalid, "nil context")
+		return fail(op, fault.ErrInvalid, "nil context")
 	}
 	if err := ctx.Err(); err != nil {
 		return fail(op, err, "")
@@ -100,4 +101,4 @@ func alive(ctx context.Context, op string) error {
 	return nil
 }
 
-func fail(op string, err error, detail string) error { return driver.Fail("cpu: "+op, err, detail) }
+func fail(op string, err error, detail string) error { return fault.Fail("cpu: "+op, err, detail) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 type stringer string
@@ -59,7 +60,7 @@ func TestTwinPanics(t *testing.T) {
 func checkLost(t *testing.T, dev driver.Device, reason string) {
 	t.Helper()
 	err := dev.Wait(t.Context())
-	want(t, err, driver.ErrDeviceLost)
+	want(t, err, fault.ErrDeviceLost)
 	<-dev.Lost()
 	for _, text := range []string{dev.LostReason(), err.Error()} {
 		if !strings.Contains(text, "example (main)") || !strings.Contains(text, reason) {
@@ -67,23 +68,23 @@ func checkLost(t *testing.T, dev driver.Device, reason string) {
 		}
 	}
 	host := []byte{9, 9, 9, 9}
-	want(t, dev.Submit(new(driver.CommandList)), driver.ErrDeviceLost)
-	want(t, dev.Wait(t.Context()), driver.ErrDeviceLost)
-	want(t, read(t.Context(), dev, 1, host), driver.ErrDeviceLost)
-	want(t, dev.NewBuffer(2, 4, false), driver.ErrDeviceLost)
-	want(t, dev.NewKernel(t.Context(), 2, nil), driver.ErrDeviceLost)
+	want(t, dev.Submit(new(driver.CommandList)), fault.ErrDeviceLost)
+	want(t, dev.Wait(t.Context()), fault.ErrDeviceLost)
+	want(t, read(t.Context(), dev, 1, host), fault.ErrDeviceLost)
+	want(t, dev.NewBuffer(2, 4, false), fault.ErrDeviceLost)
+	want(t, dev.NewKernel(t.Context(), 2, nil), fault.ErrDeviceLost)
 	_, err = dev.ImportBuffer(2, host)
-	want(t, err, driver.ErrDeviceLost)
+	want(t, err, fault.ErrDeviceLost)
 	_, err = dev.Map(t.Context(), 1, 0, 4)
-	want(t, err, driver.ErrDeviceLost)
-	want(t, dev.Unmap(1), driver.ErrDeviceLost)
+	want(t, err, fault.ErrDeviceLost)
+	want(t, dev.Unmap(1), fault.ErrDeviceLost)
 	if string(host) != "\t\t\t\t" {
 		t.Errorf("a read from a lost device wrote % x", host)
 	}
 	dev.FreeBuffer(1)
 	dev.FreeKernel(1)
 	must(t, dev.Close())
-	want(t, dev.Wait(t.Context()), driver.ErrClosed)
+	want(t, dev.Wait(t.Context()), fault.ErrClosed)
 }
 
 // Who waits when the device is lost learns of it, and what a read was to fill stays.
@@ -99,8 +100,8 @@ func TestLostWhileWaiting(t *testing.T) {
 	go func() { errs <- read(t.Context(), dev, 1, host) }()
 	go func() { errs <- dev.Wait(t.Context()) }()
 	close(begin)
-	want(t, <-errs, driver.ErrDeviceLost)
-	want(t, <-errs, driver.ErrDeviceLost)
+	want(t, <-errs, fault.ErrDeviceLost)
+	want(t, <-errs, fault.ErrDeviceLost)
 	if !bytes.Equal(host, make([]byte, 16)) {
 		t.Errorf("the read wrote % x", host)
 	}
@@ -120,7 +121,7 @@ func TestLostWhileClosing(t *testing.T) {
 	go func() { closed <- dev.Close() }()
 	close(begin)
 	must(t, <-closed)
-	want(t, dev.Wait(t.Context()), driver.ErrClosed)
+	want(t, dev.Wait(t.Context()), fault.ErrClosed)
 	must(t, launch(other, 16))
 	must(t, other.Wait(t.Context()))
 	if r := other.LostReason(); r != "" {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // queue holds what a device has yet to do. Its fields are guarded by the device's lock; steps run without it.
@@ -172,7 +172,7 @@ func (d *device) settle(err error) {
 func (d *device) lose(reason string) {
 	d.reason = reason
 	d.objects.SetLost()
-	d.settle(driver.ErrDeviceLost)
+	d.settle(fault.ErrDeviceLost)
 	close(d.lost)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // gate is a kernel that stands still. A synctest bubble knows when everything else stands still as well, so these tests
@@ -89,7 +90,7 @@ func TestCancel(t *testing.T) {
 		if got := g.content(); got[0] != 7 {
 			t.Errorf("the buffer is % x", got)
 		}
-		want(t, g.Unmap(2), driver.ErrInvalid) // a mapping that was not waited for is none
+		want(t, g.Unmap(2), fault.ErrInvalid) // a mapping that was not waited for is none
 	})
 }
 
@@ -108,11 +109,11 @@ func TestCloseWaits(t *testing.T) {
 		if len(closed) != 0 {
 			t.Error("Close returned while a kernel was running")
 		}
-		want(t, g.NewBuffer(2, 4, false), driver.ErrClosed)
+		want(t, g.NewBuffer(2, 4, false), fault.ErrClosed)
 		close(g.open)
 		must(t, <-closed)
-		want(t, <-errs, driver.ErrClosed)
-		want(t, <-errs, driver.ErrClosed)
+		want(t, <-errs, fault.ErrClosed)
+		want(t, <-errs, fault.ErrClosed)
 		if g.runs != 1 || mem[0] != 1 {
 			t.Errorf("%d kernels ran and the buffer begins with %d: want the one that was running and nothing after it", g.runs, mem[0])
 		}
@@ -128,7 +129,7 @@ func TestMapOfFreed(t *testing.T) {
 		g.FreeBuffer(1)
 		must(t, g.NewBuffer(1, 16, true))
 		close(g.open)
-		want(t, <-errs, driver.ErrClosed)
+		want(t, <-errs, fault.ErrClosed)
 		mem, err := g.Map(g.Context(), 1, 0, 16)
 		must(t, err)
 		if !bytes.Equal(mem, make([]byte, 16)) {
@@ -146,6 +147,6 @@ func TestMapAndClose(t *testing.T) {
 		synctest.Wait()
 		go func() { close(g.open) }()
 		must(t, g.Close())
-		want(t, <-errs, driver.ErrClosed)
+		want(t, <-errs, fault.ErrClosed)
 	})
 }

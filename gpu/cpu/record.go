@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may
@@ -19,9 +20,9 @@ func (d *device) stageable(op string, l *driver.CommandList) error {
 		n := uint64(len(h.Bytes))
 		switch {
 		case h.Foreign != nil:
-			return fail(op, driver.ErrUnsupported, "the Go oracle writes from Go memory only")
+			return fail(op, fault.ErrUnsupported, "the Go oracle writes from Go memory only")
 		case n > left:
-			return fail(op, driver.ErrNoMemory, "the host data of one list exceeds "+num(d.info.Limits.MaxBufferSize)+" bytes")
+			return fail(op, fault.ErrNoMemory, "the host data of one list exceeds "+num(d.info.Limits.MaxBufferSize)+" bytes")
 		}
 		left -= n
 	}

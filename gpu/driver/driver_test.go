@@ -3,8 +3,6 @@
 package driver
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -89,50 +87,5 @@ func TestFeatures(t *testing.T) {
 	}
 	if got := Features(math.MaxUint32).Names(); len(got) != 6 {
 		t.Errorf("got %v, want six names", got)
-	}
-}
-
-func TestOpError(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{&OpError{Op: "matrix: Mul", Shapes: []Shape{{3, 4}, {5, 6}}, Err: ErrInvalid}, "matrix: Mul: 3x4 by 5x6: invalid argument"},
-		{&OpError{Op: "matrix: Inv", Shapes: []Shape{{3, 4}}, Err: ErrInvalid, Detail: "not square"}, "matrix: Inv: 3x4: invalid argument: not square"},
-		{&OpError{Op: "gpu: Open"}, "gpu: Open"},
-		{Fail("gpu: Open", ErrNoAdapter), "gpu: Open: no adapter"},
-		{Fail("gpu: Open", ErrNoAdapter, "of ", "3"), "gpu: Open: no adapter: of 3"},
-	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-	err := fmt.Errorf("loading: %w", Fail("buffer: Read", ErrClosed))
-	if !errors.Is(err, ErrClosed) || errors.Is(err, ErrMapped) {
-		t.Error("the sentinel is lost")
-	}
-	if op, ok := errors.AsType[*OpError](err); !ok || op.Op != "buffer: Read" {
-		t.Error("the operation is lost")
-	}
-}
-
-func TestCode(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, "Error"},
-		{errors.New("other"), "Error"},
-		{ErrDeviceLost, "ErrDeviceLost"},
-		{Fail("gpu: Open", ErrNoAdapter), "ErrNoAdapter"},
-		{fmt.Errorf("%w, and before that %w", ErrLimit, ErrClosed), "ErrLimit"},
-		{NewSentinel("ErrMine", "mine"), "ErrMine"},
-	} {
-		if got := Code(c.err); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
-		}
-	}
-	if ErrNoMemory.Code() != "ErrNoMemory" || ErrNoMemory.Error() != "out of device memory" {
-		t.Errorf("got %q and %q", ErrNoMemory.Code(), ErrNoMemory.Error())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
@@ -52,7 +54,7 @@ func NewObjects(info AdapterInfo) Objects { return Objects{limits: info.Limits, 
 // maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
 const maxID = 1 << 20
 
-func fail(op string, err error, detail string) error { return Fail("driver: "+op, err, detail) }
+func fail(op string, err error, detail string) error { return fault.Fail("driver: "+op, err, detail) }
 
 func num(v uint64) string { return strconv.FormatUint(v, 10) }
 
@@ -60,17 +62,17 @@ func num(v uint64) string { return strconv.FormatUint(v, 10) }
 func (o *Objects) Usable(op string) error {
 	switch {
 	case o.closed:
-		return fail(op, ErrClosed, "")
+		return fail(op, fault.ErrClosed, "")
 	case o.lost:
-		return fail(op, ErrDeviceLost, "")
+		return fail(op, fault.ErrDeviceLost, "")
 	}
 	return nil
 }
 
-// SetLost makes every later request fail with ErrDeviceLost.
+// SetLost makes every later request fail with fault.ErrDeviceLost.
 func (o *Objects) SetLost() { o.lost = true }
 
-// Close makes every later request fail with ErrClosed. It reports whether this was the first call.
+// Close makes every later request fail with fault.ErrClosed. It reports whether this was the first call.
 func (o *Objects) Close() bool {
 	first := !o.closed
 	o.closed = true
@@ -95,13 +97,13 @@ func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) e
 	}
 	switch {
 	case id == 0 || id >= maxID || (within(id, o.buffers) && o.buffers[id].size != 0):
-		return fail(op, ErrInvalid, "buffer id "+num(uint64(id))+" is not free")
+		return fail(op, fault.ErrInvalid, "buffer id "+num(uint64(id))+" is not free")
 	case size == 0 || (size%4 != 0 && !imported):
-		return fail(op, ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
+		return fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
 	case size > o.limits.MaxBufferSize && !imported:
-		return fail(op, ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
+		return fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
 	case mappable && !o.feats.Has(FeatureMappable):
-		return fail(op, ErrUnsupported, "mappable storage")
+		return fail(op, fault.ErrUnsupported, "mappable storage")
 	}
 	o.buffers = grow(o.buffers, uint32(id))
 	b := &o.buffers[id]
@@ -133,17 +135,17 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 		return err
 	}
 	if k == nil {
-		return fail(op, ErrInvalid, "nil kernel")
+		return fail(op, fault.ErrInvalid, "nil kernel")
 	}
 	switch {
 	case id == 0 || id >= maxID || (within(id, o.kernels) && o.kernels[id].live):
-		return fail(op, ErrInvalid, "kernel id "+num(uint64(id))+" is not free")
+		return fail(op, fault.ErrInvalid, "kernel id "+num(uint64(id))+" is not free")
 	case k.Source == "" || k.Entry == "":
-		return fail(op, ErrInvalid, "a kernel needs a source and an entry point")
+		return fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:
-		return fail(op, ErrInvalid, "more than one parameter block")
+		return fail(op, fault.ErrInvalid, "more than one parameter block")
 	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
-		return fail(op, ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
+		return fail(op, fault.ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
 	}
 	o.kernels = grow(o.kernels, uint32(id))
 	o.kernels[id] = kernelState{k.Layout, true}
@@ -170,10 +172,10 @@ func (o *Objects) Map(id BufferID, offset, size uint64) error {
 		return err
 	}
 	if !b.mappable {
-		return fail(op, ErrUnsupported, "the buffer is not mappable")
+		return fail(op, fault.ErrUnsupported, "the buffer is not mappable")
 	}
 	if size == 0 || size%4 != 0 || offset%8 != 0 || offset > b.size || size > b.size-offset {
-		return fail(op, ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
+		return fail(op, fault.ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
 	}
 	b.mapped = true
 	return nil
@@ -185,7 +187,7 @@ func (o *Objects) Unmap(id BufferID) error {
 		return err
 	}
 	if !within(id, o.buffers) || !o.buffers[id].mapped {
-		return fail("Unmap", ErrInvalid, "the buffer is not mapped")
+		return fail("Unmap", fault.ErrInvalid, "the buffer is not mapped")
 	}
 	o.buffers[id].mapped = false
 	return nil
@@ -193,11 +195,11 @@ func (o *Objects) Unmap(id BufferID) error {
 
 func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
 	if !within(id, o.buffers) || o.buffers[id].size == 0 {
-		return nil, fail(op, ErrClosed, "buffer "+num(uint64(id)))
+		return nil, fail(op, fault.ErrClosed, "buffer "+num(uint64(id)))
 	}
 	b := &o.buffers[id]
 	if b.mapped {
-		return nil, fail(op, ErrMapped, "buffer "+num(uint64(id)))
+		return nil, fail(op, fault.ErrMapped, "buffer "+num(uint64(id)))
 	}
 	return b, nil
 }
@@ -215,17 +217,17 @@ func (o *Objects) CheckRead(t Transfer) error {
 	n := uint64(t.Span())
 	switch {
 	case t.Count < 0 || t.Width < 0 || t.HostOffset < 0 || t.Count > 1 && t.Pitch < t.Width:
-		return fail(op, ErrInvalid, "negative or overlapping rows")
+		return fail(op, fault.ErrInvalid, "negative or overlapping rows")
 	case t.Count > 1 && t.Pitch > math.MaxInt/t.Count:
-		return fail(op, ErrInvalid, "overflow")
+		return fail(op, fault.ErrInvalid, "overflow")
 	case t.Offset > b.size || n > b.size-t.Offset:
-		return fail(op, ErrInvalid, "beyond the end of the buffer")
+		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
 	case t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
-		return fail(op, ErrInvalid, "host memory too short")
+		return fail(op, fault.ErrInvalid, "host memory too short")
 	case !t.Host.Valid():
-		return fail(op, ErrInvalid, "host memory shorter than it says")
+		return fail(op, fault.ErrInvalid, "host memory shorter than it says")
 	case t.Host.ReadOnly:
-		return fail(op, ErrReadOnly, "the destination")
+		return fail(op, fault.ErrReadOnly, "the destination")
 	}
 	return nil
 }
@@ -236,7 +238,7 @@ func (o *Objects) Check(l *CommandList) error {
 		return err
 	}
 	if l == nil {
-		return fail("Submit", ErrInvalid, "nil command list")
+		return fail("Submit", fault.ErrInvalid, "nil command list")
 	}
 	for c := range l.All() {
 		if err := o.check(l, c); err != nil {
@@ -258,7 +260,7 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		return o.checkWrite(l, c)
 	case OpCopy:
 		if w[0] == w[3] {
-			return fail("Copy", ErrInvalid, "within one buffer")
+			return fail("Copy", fault.ErrInvalid, "within one buffer")
 		}
 		if err := o.checkSpan("Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
 			return err
@@ -270,14 +272,14 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		return o.checkBind(c)
 	case OpUnbind:
 		if !within(w[0], o.sets) || !o.sets[w[0]].live {
-			return fail("Unbind", ErrInvalid, "no such binding set")
+			return fail("Unbind", fault.ErrInvalid, "no such binding set")
 		}
 		o.replace(BindingsID(w[0]), setState{})
 		return nil
 	case OpDispatch:
 		return o.checkDispatch(l, w)
 	}
-	return fail("Submit", ErrInvalid, "malformed command list")
+	return fail("Submit", fault.ErrInvalid, "malformed command list")
 }
 
 func (o *Objects) replace(id BindingsID, s setState) {
@@ -288,11 +290,11 @@ func (o *Objects) replace(id BindingsID, s setState) {
 func (o *Objects) checkWrite(l *CommandList, c Command) error {
 	i := c.Words[3]
 	if uint64(i) >= uint64(len(l.Data)) {
-		return fail("Write", ErrInvalid, "no such host data")
+		return fail("Write", fault.ErrInvalid, "no such host data")
 	}
 	h := l.Data[i]
 	if !h.Valid() {
-		return fail("Write", ErrInvalid, "host memory shorter than it says")
+		return fail("Write", fault.ErrInvalid, "host memory shorter than it says")
 	}
 	size := uint64(h.Size)
 	if h.Foreign != nil {
@@ -308,10 +310,10 @@ func (o *Objects) checkSpan(op string, id BufferID, offset, size uint64) error {
 		return err
 	}
 	if offset%4 != 0 || size%4 != 0 {
-		return fail(op, ErrInvalid, "offset "+num(offset)+" or size "+num(size)+" is not a multiple of 4")
+		return fail(op, fault.ErrInvalid, "offset "+num(offset)+" or size "+num(size)+" is not a multiple of 4")
 	}
 	if offset > b.size || size > b.size-offset {
-		return fail(op, ErrInvalid, "beyond the end of the buffer")
+		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
 	}
 	return nil
 }
@@ -320,16 +322,16 @@ func (o *Objects) checkBind(c Command) error {
 	const op = "Bind"
 	id, layout, n := BindingsID(c.Words[0]), c.Layout(), c.Entries()
 	if id == 0 || id >= maxID || (within(id, o.sets) && o.sets[id].live) {
-		return fail(op, ErrInvalid, "binding set "+num(uint64(id))+" is not free")
+		return fail(op, fault.ErrInvalid, "binding set "+num(uint64(id))+" is not free")
 	}
 	if n != layout.Storage() || len(c.Words) != 3+5*n {
-		return fail(op, ErrInvalid, num(uint64(n))+" entries for "+num(uint64(layout.Storage()))+" storage bindings")
+		return fail(op, fault.ErrInvalid, num(uint64(n))+" entries for "+num(uint64(layout.Storage()))+" storage bindings")
 	}
 	if layout.params() > 1 {
-		return fail(op, ErrInvalid, "more than one parameter block")
+		return fail(op, fault.ErrInvalid, "more than one parameter block")
 	}
 	if n > int(o.limits.MaxStorageBuffers) {
-		return fail(op, ErrLimit, num(uint64(n))+" storage bindings")
+		return fail(op, fault.ErrLimit, num(uint64(n))+" storage bindings")
 	}
 	s := setState{layout: layout, live: true, entries: make([]Binding, n), ages: make([]uint32, n)}
 	slot := -1
@@ -348,7 +350,7 @@ func (o *Objects) checkBind(c Command) error {
 		s.entries[i], s.ages[i], access[i] = e, b.age, layout.At(slot)
 		for j := range i {
 			if f := s.entries[j]; f.Buffer == e.Buffer && clash(access[i], access[j], e, f) {
-				return fail(op, ErrInvalid, "one buffer bound for reading and for writing")
+				return fail(op, fault.ErrInvalid, "one buffer bound for reading and for writing")
 			}
 		}
 	}
@@ -361,13 +363,13 @@ func (o *Objects) checkEntry(b *bufferState, e Binding) error {
 	const op = "Bind"
 	switch {
 	case e.Size == 0 || e.Size%4 != 0:
-		return fail(op, ErrInvalid, "size "+num(e.Size)+" is not a positive multiple of 4")
+		return fail(op, fault.ErrInvalid, "size "+num(e.Size)+" is not a positive multiple of 4")
 	case o.limits.BindingOffsetAlign > 0 && e.Offset%uint64(o.limits.BindingOffsetAlign) != 0:
-		return fail(op, ErrInvalid, "offset "+num(e.Offset)+" is not a multiple of "+num(uint64(o.limits.BindingOffsetAlign)))
+		return fail(op, fault.ErrInvalid, "offset "+num(e.Offset)+" is not a multiple of "+num(uint64(o.limits.BindingOffsetAlign)))
 	case e.Offset > b.size || e.Size > b.size-e.Offset:
-		return fail(op, ErrInvalid, "beyond the end of the buffer")
+		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
 	case e.Size > o.limits.MaxBindingSize:
-		return fail(op, ErrLimit, num(e.Size)+" bytes, the largest binding has "+num(o.limits.MaxBindingSize))
+		return fail(op, fault.ErrLimit, num(e.Size)+" bytes, the largest binding has "+num(o.limits.MaxBindingSize))
 	}
 	return nil
 }
@@ -385,14 +387,14 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 	const op = "Dispatch"
 	k, id, groups, params := w[0], w[1], w[2:5], w[5]
 	if !within(k, o.kernels) || !o.kernels[k].live {
-		return fail(op, ErrClosed, "kernel "+num(uint64(k)))
+		return fail(op, fault.ErrClosed, "kernel "+num(uint64(k)))
 	}
 	if !within(id, o.sets) || !o.sets[id].live {
-		return fail(op, ErrInvalid, "no binding set "+num(uint64(id)))
+		return fail(op, fault.ErrInvalid, "no binding set "+num(uint64(id)))
 	}
 	s := &o.sets[id]
 	if s.layout != o.kernels[k].layout {
-		return fail(op, ErrInvalid, "the binding set has another layout than the kernel")
+		return fail(op, fault.ErrInvalid, "the binding set has another layout than the kernel")
 	}
 	for i, e := range s.entries {
 		b, err := o.buffer(op, e.Buffer)
@@ -400,16 +402,16 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 			return err
 		}
 		if b.age != s.ages[i] {
-			return fail(op, ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
+			return fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
 		}
 	}
 	for _, g := range groups {
 		if g > o.limits.MaxGroups {
-			return fail(op, ErrLimit, num(uint64(g))+" workgroups, the most per dimension are "+num(uint64(o.limits.MaxGroups)))
+			return fail(op, fault.ErrLimit, num(uint64(g))+" workgroups, the most per dimension are "+num(uint64(o.limits.MaxGroups)))
 		}
 	}
 	if s.layout.HasParams() && (params%ParamsAlign != 0 || !within(params, l.Params)) {
-		return fail(op, ErrInvalid, "no parameter block at "+num(uint64(params)))
+		return fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))
 	}
 	return nil
 }

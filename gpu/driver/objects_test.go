@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The rules of Objects are shown to hold on every driver by gpu/gputest; what is here cannot be seen from outside.
@@ -84,7 +86,7 @@ func TestCheckRollsBack(t *testing.T) {
 		var l CommandList
 		change(&l)
 		l.Clear(1, 1, 4) // the mistake
-		wantErr(t, name, o.Check(&l), ErrInvalid)
+		wantErr(t, name, o.Check(&l), fault.ErrInvalid)
 		if got := live(); !slices.Equal(got, []int{1}) {
 			t.Fatalf("%s: the sets are %v, want 1 alone", name, got)
 		}
@@ -102,7 +104,7 @@ func TestCheckRollsBack(t *testing.T) {
 	}
 	l.Reset()
 	l.Unbind(3)
-	wantErr(t, "unknown set", o.Check(&l), ErrInvalid)
+	wantErr(t, "unknown set", o.Check(&l), fault.ErrInvalid)
 	if got := live(); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("the sets are %v, want 1 and 2", got)
 	}
@@ -112,21 +114,21 @@ func TestCheckRollsBack(t *testing.T) {
 func TestIDs(t *testing.T) {
 	o := newTestObjects(t)
 	for _, id := range []uint32{0, maxID, 1 << 31, math.MaxUint32} {
-		wantErr(t, "buffer", o.AddBuffer(BufferID(id), 4, false, false), ErrInvalid)
-		wantErr(t, "import", o.AddBuffer(BufferID(id), 4, false, true), ErrInvalid)
-		wantErr(t, "kernel", o.AddKernel(KernelID(id), &testKernel), ErrInvalid)
-		wantErr(t, "Map", o.Map(BufferID(id), 0, 4), ErrClosed)
-		wantErr(t, "Unmap", o.Unmap(BufferID(id)), ErrInvalid)
-		wantErr(t, "Read", o.CheckRead(Transfer{Buffer: BufferID(id)}), ErrClosed)
+		wantErr(t, "buffer", o.AddBuffer(BufferID(id), 4, false, false), fault.ErrInvalid)
+		wantErr(t, "import", o.AddBuffer(BufferID(id), 4, false, true), fault.ErrInvalid)
+		wantErr(t, "kernel", o.AddKernel(KernelID(id), &testKernel), fault.ErrInvalid)
+		wantErr(t, "Map", o.Map(BufferID(id), 0, 4), fault.ErrClosed)
+		wantErr(t, "Unmap", o.Unmap(BufferID(id)), fault.ErrInvalid)
+		wantErr(t, "Read", o.CheckRead(Transfer{Buffer: BufferID(id)}), fault.ErrClosed)
 		if o.DropBuffer(BufferID(id)) || o.DropKernel(KernelID(id)) || o.BufferSize(BufferID(id)) != 0 {
 			t.Errorf("there is something with the id %d", id)
 		}
 		var l CommandList
 		l.Bind(BindingsID(id), 0, nil)
-		wantErr(t, "Bind", o.Check(&l), ErrInvalid)
+		wantErr(t, "Bind", o.Check(&l), fault.ErrInvalid)
 		l.Reset()
 		l.Unbind(BindingsID(id))
-		wantErr(t, "Unbind", o.Check(&l), ErrInvalid)
+		wantErr(t, "Unbind", o.Check(&l), fault.ErrInvalid)
 	}
 	if len(o.buffers) > 64 || len(o.kernels) > 64 || len(o.sets) > 64 {
 		t.Errorf("the tables have %d, %d and %d entries", len(o.buffers), len(o.kernels), len(o.sets))
@@ -147,24 +149,24 @@ func TestImports(t *testing.T) {
 	if err := o.CheckRead(Transfer{Buffer: 3, Offset: 4999, Width: 2, Count: 1, Host: HostBytes(make([]byte, 2))}); err != nil {
 		t.Errorf("its last bytes: %v", err)
 	}
-	wantErr(t, "import of nothing", o.AddBuffer(4, 0, false, true), ErrInvalid)
+	wantErr(t, "import of nothing", o.AddBuffer(4, 0, false, true), fault.ErrInvalid)
 	var l CommandList
 	l.Clear(3, 5000, 4)
-	wantErr(t, "a word that is not whole", o.Check(&l), ErrInvalid)
+	wantErr(t, "a word that is not whole", o.Check(&l), fault.ErrInvalid)
 }
 
 func TestMappingState(t *testing.T) {
 	o := newTestObjects(t)
-	wantErr(t, "not mappable", o.Map(1, 0, 4), ErrUnsupported)
+	wantErr(t, "not mappable", o.Map(1, 0, 4), fault.ErrUnsupported)
 	if err := o.Map(2, 0, 4); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, "mapped twice", o.Map(2, 0, 4), ErrMapped)
+	wantErr(t, "mapped twice", o.Map(2, 0, 4), fault.ErrMapped)
 	if err := o.Unmap(2); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range [][2]uint64{{0, 0}, {0, 6}, {4, 4}, {1024, 4}, {1016, 12}, {8, math.MaxUint64 - 3}, {math.MaxUint64 - 7, 8}} {
-		wantErr(t, "no part of it", o.Map(2, part[0], part[1]), ErrInvalid)
+		wantErr(t, "no part of it", o.Map(2, part[0], part[1]), fault.ErrInvalid)
 	}
 	if err := o.Map(2, 1016, 8); err != nil {
 		t.Fatal(err)
@@ -175,7 +177,7 @@ func TestMappingState(t *testing.T) {
 	if err := o.AddBuffer(2, 64, true, false); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, "mapping of the buffer before", o.Unmap(2), ErrInvalid)
+	wantErr(t, "mapping of the buffer before", o.Unmap(2), fault.ErrInvalid)
 }
 
 // Closed wins over lost, and both over every other mistake.
@@ -198,13 +200,13 @@ func TestUsable(t *testing.T) {
 	if err := o.Usable("test"); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, "nil list", o.Check(nil), ErrInvalid)
+	wantErr(t, "nil list", o.Check(nil), fault.ErrInvalid)
 	o.SetLost()
-	refused(ErrDeviceLost)
+	refused(fault.ErrDeviceLost)
 	if !o.Close() || o.Close() {
 		t.Error("Close does not tell the first call from the second")
 	}
-	refused(ErrClosed)
+	refused(fault.ErrClosed)
 }
 
 // A transfer is right only if every byte of it, counted without overflow, is inside the buffer and the host memory.
@@ -243,9 +245,9 @@ func TestOneParameterBlock(t *testing.T) {
 	}{
 		{NewLayout(AccessParams), nil},
 		{NewLayout(AccessNone, AccessParams), nil},
-		{NewLayout(AccessParams, AccessParams), ErrInvalid},
-		{NewLayout(AccessParams, AccessNone, AccessParams), ErrInvalid},
-		{Layout(0b11) | Layout(0b11)<<62, ErrInvalid}, // the first and the last
+		{NewLayout(AccessParams, AccessParams), fault.ErrInvalid},
+		{NewLayout(AccessParams, AccessNone, AccessParams), fault.ErrInvalid},
+		{Layout(0b11) | Layout(0b11)<<62, fault.ErrInvalid}, // the first and the last
 	} {
 		o := newTestObjects(t)
 		wantErr(t, "kernel", o.AddKernel(2, &Kernel{Source: "-", Entry: "main", Layout: c.layout}), c.want)

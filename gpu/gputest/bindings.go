@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var bindingCases = []testCase{
@@ -242,10 +243,10 @@ func bindingStale(r *rig) {
 	r.submit()
 	r.dev.FreeBuffer(x)
 	r.dispatch(k, set, groups(n))
-	r.submitRefused("buffer freed", driver.ErrClosed)
+	r.submitRefused("buffer freed", fault.ErrClosed)
 	r.check(r.dev.NewBuffer(x, 4*n, false))
 	r.dispatch(k, set, groups(n))
-	r.submitRefused("buffer replaced", driver.ErrClosed)
+	r.submitRefused("buffer replaced", fault.ErrClosed)
 	r.want(x, make([]uint32, n))
 	r.list.Unbind(set)
 	r.rebind(set, bump, r.whole(y))

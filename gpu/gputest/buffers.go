@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var bufferCases = []testCase{
@@ -92,21 +93,21 @@ func bufferRefused(r *rig) {
 		size uint64
 		want error
 	}{
-		{"id 0", 0, 4, driver.ErrInvalid},
-		{"id taken", taken, 4, driver.ErrInvalid},
-		{"id out of all proportion", math.MaxUint32, 4, driver.ErrInvalid},
-		{"id negative as an int32", 1 << 31, 4, driver.ErrInvalid},
-		{"size 0", free, 0, driver.ErrInvalid},
-		{"size 1", free, 1, driver.ErrInvalid},
-		{"size 6", free, 6, driver.ErrInvalid},
-		{"size over the limit", free, limit&^3 + 4, driver.ErrLimit},
-		{"size huge", free, 1 << 60, driver.ErrLimit},
-		{"size out of range", free, math.MaxUint64 - 3, driver.ErrLimit},
+		{"id 0", 0, 4, fault.ErrInvalid},
+		{"id taken", taken, 4, fault.ErrInvalid},
+		{"id out of all proportion", math.MaxUint32, 4, fault.ErrInvalid},
+		{"id negative as an int32", 1 << 31, 4, fault.ErrInvalid},
+		{"size 0", free, 0, fault.ErrInvalid},
+		{"size 1", free, 1, fault.ErrInvalid},
+		{"size 6", free, 6, fault.ErrInvalid},
+		{"size over the limit", free, limit&^3 + 4, fault.ErrLimit},
+		{"size huge", free, 1 << 60, fault.ErrLimit},
+		{"size out of range", free, math.MaxUint64 - 3, fault.ErrLimit},
 	} {
 		r.refused(c.name, r.dev.NewBuffer(c.id, c.size, false), c.want)
 	}
 	if !r.has(driver.FeatureMappable) {
-		r.refused("mappable", r.dev.NewBuffer(free, 4, true), driver.ErrUnsupported)
+		r.refused("mappable", r.dev.NewBuffer(free, 4, true), fault.ErrUnsupported)
 	}
 	r.want(taken, []uint32{1, 2, 3})
 	r.check(r.dev.NewBuffer(free, 4, false)) // what was refused took no id
@@ -135,7 +136,7 @@ func bufferHandle(r *rig) {
 		r.Errorf("the imported buffer has %d bytes, want 256", size)
 	}
 	_, err = r.dev.ImportBuffer(twice, handle)
-	r.refused("id taken", err, driver.ErrInvalid)
+	r.refused("id taken", err, fault.ErrInvalid)
 	if known, ok := r.dev.Imported(handle); !ok || known != twice {
 		r.Errorf("imported as %d, %v, want %d", known, ok, twice)
 	}
@@ -151,11 +152,11 @@ func bufferHandle(r *rig) {
 	r.write(id, 0, pattern(64, 2)...)
 	r.want(id, pattern(64, 2))
 	r.dispatch(k, set, groups(64))
-	r.submitRefused("dispatch on the freed import", driver.ErrClosed)
+	r.submitRefused("dispatch on the freed import", fault.ErrClosed)
 	r.check(r.dev.DestroyBuffer(handle))
 	r.dev.FreeBuffer(id) // of which nothing is left but the name
 	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
-		if err := r.dev.DestroyBuffer(h); !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrForeign) {
+		if err := r.dev.DestroyBuffer(h); !errors.Is(err, fault.ErrUnsupported) && !errors.Is(err, fault.ErrForeign) {
 			r.Errorf("destroying %v: %v", h, err)
 		}
 	}
@@ -165,7 +166,7 @@ func bufferForeign(r *rig) {
 	id := r.nextBuffer(4)
 	for _, h := range []any{nil, 0, "buffer", struct{}{}, new(int), []int{1}} {
 		_, err := r.dev.ImportBuffer(id, h)
-		r.refused("ImportBuffer", err, driver.ErrForeign, driver.ErrUnsupported)
+		r.refused("ImportBuffer", err, fault.ErrForeign, fault.ErrUnsupported)
 		if known, ok := r.dev.Imported(h); ok {
 			r.Errorf("%v is imported as %d", h, known)
 		}
@@ -173,9 +174,9 @@ func bufferForeign(r *rig) {
 	r.check(r.dev.NewBuffer(id, 4, false)) // the id is still free
 	foreign := driver.Host{Foreign: struct{ int }{1}, Size: 4}
 	r.list.Write(id, 0, foreign)
-	r.refused("Write", r.dev.Submit(&r.list), driver.ErrForeign, driver.ErrUnsupported, driver.ErrInvalid)
+	r.refused("Write", r.dev.Submit(&r.list), fault.ErrForeign, fault.ErrUnsupported, fault.ErrInvalid)
 	r.list.Reset()
 	err := r.dev.Read(r.ctx, driver.Transfer{Buffer: id, Host: foreign, Width: 4, Count: 1})
-	r.refused("Read", err, driver.ErrForeign, driver.ErrUnsupported, driver.ErrInvalid)
+	r.refused("Read", err, fault.ErrForeign, fault.ErrUnsupported, fault.ErrInvalid)
 	r.want(id, []uint32{0})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var compileCases = []testCase{
@@ -38,15 +39,15 @@ func kernelRefused(r *rig) {
 		k    *driver.Kernel
 		want error
 	}{
-		{"nil", free, nil, driver.ErrInvalid},
-		{"id 0", 0, good, driver.ErrInvalid},
-		{"id taken", taken, good, driver.ErrInvalid},
-		{"id out of all proportion", math.MaxUint32, good, driver.ErrInvalid},
-		{"no source", free, with(func(k *driver.Kernel) { k.Source = "" }), driver.ErrInvalid},
-		{"no entry point", free, with(func(k *driver.Kernel) { k.Entry = "" }), driver.ErrInvalid},
+		{"nil", free, nil, fault.ErrInvalid},
+		{"id 0", 0, good, fault.ErrInvalid},
+		{"id taken", taken, good, fault.ErrInvalid},
+		{"id out of all proportion", math.MaxUint32, good, fault.ErrInvalid},
+		{"no source", free, with(func(k *driver.Kernel) { k.Source = "" }), fault.ErrInvalid},
+		{"no entry point", free, with(func(k *driver.Kernel) { k.Entry = "" }), fault.ErrInvalid},
 		{"two parameter blocks", free, with(func(k *driver.Kernel) {
 			k.Layout = driver.NewLayout(readWrite, params, params)
-		}), driver.ErrInvalid},
+		}), fault.ErrInvalid},
 	} {
 		r.refused(c.name, r.dev.NewKernel(r.ctx, c.id, c.k), c.want)
 	}
@@ -54,7 +55,7 @@ func kernelRefused(r *rig) {
 		many := with(func(k *driver.Kernel) {
 			k.Layout = driver.NewLayout(slices.Repeat([]driver.Access{readOnly}, most+1)...)
 		})
-		r.refused("too many storage bindings", r.dev.NewKernel(r.ctx, free, many), driver.ErrLimit)
+		r.refused("too many storage bindings", r.dev.NewKernel(r.ctx, free, many), fault.ErrLimit)
 	}
 	r.runs(r.kernel(bump)) // with the id that was refused all the time
 	r.runs(taken)
@@ -78,7 +79,7 @@ func kernelReused(r *rig) {
 		r.dev.FreeKernel(math.MaxUint32)
 		b := r.filled(1)
 		r.dispatch(id, r.bind(bump, r.whole(b)), groups(1))
-		r.submitRefused("dispatch of a freed kernel", driver.ErrClosed)
+		r.submitRefused("dispatch of a freed kernel", fault.ErrClosed)
 		r.sets--
 		r.compileAs(id, bump)
 	}
@@ -100,7 +101,7 @@ func kernelWithoutTwin(r *rig) {
 	k.Twin = nil
 	if !r.has(driver.FeatureWGSL) {
 		err := r.dev.NewKernel(r.ctx, id, k)
-		r.refused("no twin", err, driver.ErrUnsupported)
+		r.refused("no twin", err, fault.ErrUnsupported)
 		r.compileAs(id, bump) // the id is still free
 		r.runs(id)
 		return
@@ -126,7 +127,7 @@ func at(line string) string {
 // kernelErrors: a kernel that does not compile says where, and harms nothing.
 func kernelErrors(r *rig) {
 	if !r.has(driver.FeatureWGSL) {
-		r.refused("wrong WGSL", r.dev.NewKernel(r.ctx, 1, &driver.Kernel{Source: at("let = ;"), Entry: "main", Layout: bump.layout}), driver.ErrUnsupported)
+		r.refused("wrong WGSL", r.dev.NewKernel(r.ctx, 1, &driver.Kernel{Source: at("let = ;"), Entry: "main", Layout: bump.layout}), fault.ErrUnsupported)
 		return
 	}
 	good := at("v[0] = v[0] + 1u;")
@@ -148,7 +149,7 @@ func kernelErrors(r *rig) {
 		{"parameters for storage", good, "main", driver.NewLayout(params), false},
 	} {
 		err := r.dev.NewKernel(r.ctx, id, &driver.Kernel{Label: c.name, Source: c.source, Entry: c.entry, Layout: c.layout})
-		r.refused(c.name, err, driver.ErrCompile)
+		r.refused(c.name, err, fault.ErrCompile)
 		if c.line && err != nil && !mentions(err.Error(), mistakeLine) {
 			r.Errorf("%s: the message does not name line %d: %v", c.name, mistakeLine, err)
 		}

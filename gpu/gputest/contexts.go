@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var contextCases = []testCase{
@@ -75,7 +75,7 @@ func contextMap(r *rig) {
 	cancel()
 	_, err := r.dev.Map(ctx, id, 0, 256)
 	r.refused("Map", err, context.Canceled)
-	r.refused("Unmap", r.dev.Unmap(id), driver.ErrInvalid)
+	r.refused("Unmap", r.dev.Unmap(id), fault.ErrInvalid)
 	r.want(id, pattern(64, 1))
 	r.same("mapped memory", words(r.mapped(id)), pattern(64, 1))
 	r.check(r.dev.Unmap(id))

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var lifeCases = []testCase{
@@ -31,20 +31,20 @@ func closeRefuses(r *rig) {
 	r.check(s.dev.Close())
 	r.check(s.dev.Close())
 
-	r.refused("Submit of nothing", s.dev.Submit(&s.list), driver.ErrClosed)
+	r.refused("Submit of nothing", s.dev.Submit(&s.list), fault.ErrClosed)
 	s.dispatch(k, set, groups(1))
-	r.refused("Submit", s.dev.Submit(&s.list), driver.ErrClosed)
-	r.refused("Wait", s.dev.Wait(r.ctx), driver.ErrClosed)
-	r.refused("Read", read(r.ctx, s.dev, id, 0, make([]byte, 4)), driver.ErrClosed)
-	r.refused("NewBuffer", s.dev.NewBuffer(free, 4, false), driver.ErrClosed)
+	r.refused("Submit", s.dev.Submit(&s.list), fault.ErrClosed)
+	r.refused("Wait", s.dev.Wait(r.ctx), fault.ErrClosed)
+	r.refused("Read", read(r.ctx, s.dev, id, 0, make([]byte, 4)), fault.ErrClosed)
+	r.refused("NewBuffer", s.dev.NewBuffer(free, 4, false), fault.ErrClosed)
 	if handle != nil {
 		_, err = s.dev.ImportBuffer(free, handle)
-		r.refused("ImportBuffer", err, driver.ErrClosed)
+		r.refused("ImportBuffer", err, fault.ErrClosed)
 	}
-	r.refused("NewKernel", s.dev.NewKernel(r.ctx, k+1, program), driver.ErrClosed)
+	r.refused("NewKernel", s.dev.NewKernel(r.ctx, k+1, program), fault.ErrClosed)
 	_, err = s.dev.Map(r.ctx, id, 0, 4)
-	r.refused("Map", err, driver.ErrClosed)
-	r.refused("Unmap", s.dev.Unmap(id), driver.ErrClosed)
+	r.refused("Map", err, fault.ErrClosed)
+	r.refused("Unmap", s.dev.Unmap(id), fault.ErrClosed)
 	if h := s.dev.BufferHandle(id); h != nil {
 		r.Errorf("a buffer of a closed device has the handle %v", h)
 	}
@@ -73,7 +73,7 @@ func closeAtWork(r *rig) {
 		}
 	}
 	r.check(s.dev.Close())
-	r.refused("Wait", s.dev.Wait(r.ctx), driver.ErrClosed)
+	r.refused("Wait", s.dev.Wait(r.ctx), fault.ErrClosed)
 }
 
 // Who waits when the device closes gets what it waited for, or learns that it never will.
@@ -93,7 +93,7 @@ func closeWhileWaiting(r *rig) {
 	}
 	r.check(s.dev.Close())
 	for range 2 * waiters {
-		if err := <-errs; err != nil && !errors.Is(err, driver.ErrClosed) {
+		if err := <-errs; err != nil && !errors.Is(err, fault.ErrClosed) {
 			r.Errorf("a wait that Close ended: %v", err)
 		}
 	}
@@ -107,7 +107,7 @@ func closeMapped(r *rig) {
 	}
 	s.mapped(id)
 	r.check(s.dev.Close())
-	r.refused("Unmap", s.dev.Unmap(id), driver.ErrClosed)
+	r.refused("Unmap", s.dev.Unmap(id), fault.ErrClosed)
 }
 
 // Devices come and go. One that was never used and one in the middle of its work leave nothing behind that harms the

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var mappingCases = []testCase{
@@ -23,7 +24,7 @@ func (r *rig) mappable(n int) (driver.BufferID, bool) {
 	id := r.nextBuffer(size)
 	err := r.dev.NewBuffer(id, size, true)
 	if !r.has(driver.FeatureMappable) {
-		r.refused("mappable buffer", err, driver.ErrUnsupported)
+		r.refused("mappable buffer", err, fault.ErrUnsupported)
 		return 0, false
 	}
 	r.check(err)
@@ -136,13 +137,13 @@ func mapRefused(r *rig) {
 		id   driver.BufferID
 		want error
 	}{
-		{"buffer 0", 0, driver.ErrClosed},
-		{"unknown buffer", math.MaxUint32, driver.ErrClosed},
-		{"buffer that is not mappable", id, driver.ErrUnsupported},
+		{"buffer 0", 0, fault.ErrClosed},
+		{"unknown buffer", math.MaxUint32, fault.ErrClosed},
+		{"buffer that is not mappable", id, fault.ErrUnsupported},
 	} {
 		_, err := r.dev.Map(r.ctx, c.id, 0, 4)
 		r.refused("Map of a "+c.name, err, c.want)
-		r.refused("Unmap of a "+c.name, r.dev.Unmap(c.id), driver.ErrInvalid)
+		r.refused("Unmap of a "+c.name, r.dev.Unmap(c.id), fault.ErrInvalid)
 	}
 	r.want(id, []uint32{1})
 	m, ok := r.mappable(4)
@@ -151,17 +152,17 @@ func mapRefused(r *rig) {
 	}
 	for _, part := range [][2]uint64{{0, 0}, {0, 2}, {4, 4}, {8, 12}, {16, 4}, {24, 4}, {0, math.MaxUint64 - 3}, {math.MaxUint64 - 7, 8}} {
 		_, err := r.dev.Map(r.ctx, m, part[0], part[1])
-		r.refused("Map of a part that is not one", err, driver.ErrInvalid)
+		r.refused("Map of a part that is not one", err, fault.ErrInvalid)
 	}
-	r.refused("Unmap of what is not mapped", r.dev.Unmap(m), driver.ErrInvalid)
+	r.refused("Unmap of what is not mapped", r.dev.Unmap(m), fault.ErrInvalid)
 	r.mapped(m)
 	_, err := r.dev.Map(r.ctx, m, 0, 4)
-	r.refused("second Map", err, driver.ErrMapped)
+	r.refused("second Map", err, fault.ErrMapped)
 	r.check(r.dev.Unmap(m))
-	r.refused("second Unmap", r.dev.Unmap(m), driver.ErrInvalid)
+	r.refused("second Unmap", r.dev.Unmap(m), fault.ErrInvalid)
 	r.dev.FreeBuffer(m)
 	_, err = r.dev.Map(r.ctx, m, 0, 4)
-	r.refused("Map of a freed buffer", err, driver.ErrClosed)
+	r.refused("Map of a freed buffer", err, fault.ErrClosed)
 }
 
 // While the CPU has a buffer, nothing that names it runs, and nothing else is held up.
@@ -189,10 +190,10 @@ func mapExcludes(r *rig) {
 	} {
 		r.list.Clear(other, 0, 256)
 		c.add()
-		r.submitRefused(c.name, driver.ErrMapped)
+		r.submitRefused(c.name, fault.ErrMapped)
 		r.want(other, pattern(64, 1))
 	}
-	r.refused("read", read(r.ctx, r.dev, m, 0, make([]byte, 4)), driver.ErrMapped)
+	r.refused("read", read(r.ctx, r.dev, m, 0, make([]byte, 4)), fault.ErrMapped)
 	r.dispatch(k, free, groups(64))
 	r.want(other, each(pattern(64, 1), func(v uint32) uint32 { return v*3 + 1 }))
 	r.same("mapped memory", words(mem), pattern(64, 2))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var parallelCases = []testCase{
@@ -146,5 +147,5 @@ func parallelDevices(r *rig) {
 	rigs[1].want(2, each(pattern(n, 1), func(v uint32) uint32 { return v + 15 }))
 	r.check(rigs[1].dev.Close())
 	r.want(2, each(pattern(n, 0), func(v uint32) uint32 { return 3*v + 5 }))
-	r.refused("the closed one", rigs[1].dev.Wait(r.ctx), driver.ErrClosed)
+	r.refused("the closed one", rigs[1].dev.Wait(r.ctx), fault.ErrClosed)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var randomCases = []testCase{
@@ -105,11 +106,11 @@ func newRandomRig(r *rig, seed uint64) *randomRig {
 func (g *randomRig) submitBoth() bool {
 	g.Helper()
 	want, got := g.model.submit(&g.list), g.dev.Submit(&g.list)
-	if (want == nil) != (got == nil) || driver.Code(want) != driver.Code(got) {
+	if (want == nil) != (got == nil) || fault.Code(want) != fault.Code(got) {
 		g.Fatalf("got error %v, want %v, for\n%s", got, want, g.list.Dump())
 	}
 	if got != nil {
-		if _, ok := errors.AsType[*driver.OpError](got); !ok {
+		if _, ok := errors.AsType[*fault.OpError](got); !ok {
 			g.Errorf("the error is not an OpError: %v", got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var refusalCases = []testCase{
@@ -16,7 +17,7 @@ var refusalCases = []testCase{
 	{"RefusedWords", func(r *rig) { refuse(r, refusedWords) }},
 	{"RefusedBindingSize", refusedBindingSize},
 	{"RefusedBindingCount", refusedBindingCount},
-	{"RefusedNil", func(r *rig) { r.refused("nil list", r.dev.Submit(nil), driver.ErrInvalid) }},
+	{"RefusedNil", func(r *rig) { r.refused("nil list", r.dev.Submit(nil), fault.ErrInvalid) }},
 }
 
 // scene is what the refused commands find: good objects and bad ids.
@@ -93,7 +94,7 @@ func (s *scene) unchanged(name string) {
 	s.want(s.a, pattern(sceneWords, 1))
 	s.want(s.b, pattern(sceneWords, 2))
 	s.list.Unbind(s.fresh)
-	s.submitRefused(name+": the refused list defined a binding set", driver.ErrInvalid)
+	s.submitRefused(name+": the refused list defined a binding set", fault.ErrInvalid)
 	s.dispatch(s.kernel, s.set, groups(sceneWords), 1, 0, sceneWords) // times 1 plus 0: the set is still there
 	s.submit()
 	if s.Failed() {
@@ -121,43 +122,43 @@ func clearA(offset, size uint64) func(*scene) {
 }
 
 var refusedTransfers = []refusal{
-	{"write to buffer 0", driver.ErrClosed, write(bufferNone, 0, zeros(4))},
-	{"write to an unknown buffer", driver.ErrClosed, write(bufferWild, 0, zeros(4))},
-	{"write to a freed buffer", driver.ErrClosed, write(bufferFreed, 0, zeros(4))},
-	{"write at a misaligned offset", driver.ErrInvalid, write(bufferA, 2, zeros(4))},
-	{"write of a misaligned size", driver.ErrInvalid, write(bufferA, 0, zeros(6))},
-	{"write beyond the end", driver.ErrInvalid, write(bufferA, sceneBytes-4, zeros(8))},
-	{"write from beyond the end", driver.ErrInvalid, write(bufferA, sceneBytes+4, zeros(0))},
-	{"write at an offset that wraps", driver.ErrInvalid, write(bufferA, math.MaxUint64-3, zeros(8))},
-	{"write of less memory than it says", driver.ErrInvalid, write(bufferA, 0, driver.Host{Bytes: make([]byte, 4), Size: 8})},
-	{"write of negative size", driver.ErrInvalid, write(bufferA, 0, driver.Host{Bytes: make([]byte, 4), Size: -4})},
-	{"write of no host data", driver.ErrInvalid, func(s *scene) {
+	{"write to buffer 0", fault.ErrClosed, write(bufferNone, 0, zeros(4))},
+	{"write to an unknown buffer", fault.ErrClosed, write(bufferWild, 0, zeros(4))},
+	{"write to a freed buffer", fault.ErrClosed, write(bufferFreed, 0, zeros(4))},
+	{"write at a misaligned offset", fault.ErrInvalid, write(bufferA, 2, zeros(4))},
+	{"write of a misaligned size", fault.ErrInvalid, write(bufferA, 0, zeros(6))},
+	{"write beyond the end", fault.ErrInvalid, write(bufferA, sceneBytes-4, zeros(8))},
+	{"write from beyond the end", fault.ErrInvalid, write(bufferA, sceneBytes+4, zeros(0))},
+	{"write at an offset that wraps", fault.ErrInvalid, write(bufferA, math.MaxUint64-3, zeros(8))},
+	{"write of less memory than it says", fault.ErrInvalid, write(bufferA, 0, driver.Host{Bytes: make([]byte, 4), Size: 8})},
+	{"write of negative size", fault.ErrInvalid, write(bufferA, 0, driver.Host{Bytes: make([]byte, 4), Size: -4})},
+	{"write of no host data", fault.ErrInvalid, func(s *scene) {
 		s.list.Write(s.a, 0, zeros(4))
 		s.list.Data = s.list.Data[:len(s.list.Data)-1]
 	}},
 
-	{"copy within a buffer", driver.ErrInvalid, func(s *scene) { s.list.Copy(s.a, 0, s.a, 64, 4) }},
-	{"copy to an unknown buffer", driver.ErrClosed, func(s *scene) { s.list.Copy(nowhere, 0, s.b, 0, 4) }},
-	{"copy from an unknown buffer", driver.ErrClosed, func(s *scene) { s.list.Copy(s.a, 0, nowhere, 0, 4) }},
-	{"copy to a freed buffer", driver.ErrClosed, func(s *scene) { s.list.Copy(s.freed, 0, s.b, 0, 4) }},
-	{"copy from a freed buffer", driver.ErrClosed, func(s *scene) { s.list.Copy(s.a, 0, s.freed, 0, 4) }},
-	{"copy to a misaligned offset", driver.ErrInvalid, copyAB(1, 0, 4)},
-	{"copy from a misaligned offset", driver.ErrInvalid, copyAB(0, 2, 4)},
-	{"copy of a misaligned size", driver.ErrInvalid, copyAB(0, 0, 3)},
-	{"copy beyond the destination", driver.ErrInvalid, copyAB(sceneBytes-4, 0, 8)},
-	{"copy beyond the source", driver.ErrInvalid, copyAB(0, sceneBytes-4, 8)},
-	{"copy of more than there is", driver.ErrInvalid, copyAB(0, 0, sceneBytes+4)},
-	{"copy to an offset that wraps", driver.ErrInvalid, copyAB(math.MaxUint64-3, 0, 8)},
-	{"copy from an offset that wraps", driver.ErrInvalid, copyAB(0, math.MaxUint64-3, 8)},
-	{"copy of a size that wraps", driver.ErrInvalid, copyAB(8, 8, math.MaxUint64-3)},
+	{"copy within a buffer", fault.ErrInvalid, func(s *scene) { s.list.Copy(s.a, 0, s.a, 64, 4) }},
+	{"copy to an unknown buffer", fault.ErrClosed, func(s *scene) { s.list.Copy(nowhere, 0, s.b, 0, 4) }},
+	{"copy from an unknown buffer", fault.ErrClosed, func(s *scene) { s.list.Copy(s.a, 0, nowhere, 0, 4) }},
+	{"copy to a freed buffer", fault.ErrClosed, func(s *scene) { s.list.Copy(s.freed, 0, s.b, 0, 4) }},
+	{"copy from a freed buffer", fault.ErrClosed, func(s *scene) { s.list.Copy(s.a, 0, s.freed, 0, 4) }},
+	{"copy to a misaligned offset", fault.ErrInvalid, copyAB(1, 0, 4)},
+	{"copy from a misaligned offset", fault.ErrInvalid, copyAB(0, 2, 4)},
+	{"copy of a misaligned size", fault.ErrInvalid, copyAB(0, 0, 3)},
+	{"copy beyond the destination", fault.ErrInvalid, copyAB(sceneBytes-4, 0, 8)},
+	{"copy beyond the source", fault.ErrInvalid, copyAB(0, sceneBytes-4, 8)},
+	{"copy of more than there is", fault.ErrInvalid, copyAB(0, 0, sceneBytes+4)},
+	{"copy to an offset that wraps", fault.ErrInvalid, copyAB(math.MaxUint64-3, 0, 8)},
+	{"copy from an offset that wraps", fault.ErrInvalid, copyAB(0, math.MaxUint64-3, 8)},
+	{"copy of a size that wraps", fault.ErrInvalid, copyAB(8, 8, math.MaxUint64-3)},
 
-	{"clear an unknown buffer", driver.ErrClosed, func(s *scene) { s.list.Clear(nowhere, 0, 4) }},
-	{"clear a freed buffer", driver.ErrClosed, func(s *scene) { s.list.Clear(s.freed, 0, 4) }},
-	{"clear at a misaligned offset", driver.ErrInvalid, clearA(3, 4)},
-	{"clear a misaligned size", driver.ErrInvalid, clearA(0, 2)},
-	{"clear beyond the end", driver.ErrInvalid, clearA(sceneBytes-4, 8)},
-	{"clear from beyond the end", driver.ErrInvalid, clearA(sceneBytes+4, 0)},
-	{"clear a size that wraps", driver.ErrInvalid, clearA(4, math.MaxUint64-3)},
+	{"clear an unknown buffer", fault.ErrClosed, func(s *scene) { s.list.Clear(nowhere, 0, 4) }},
+	{"clear a freed buffer", fault.ErrClosed, func(s *scene) { s.list.Clear(s.freed, 0, 4) }},
+	{"clear at a misaligned offset", fault.ErrInvalid, clearA(3, 4)},
+	{"clear a misaligned size", fault.ErrInvalid, clearA(0, 2)},
+	{"clear beyond the end", fault.ErrInvalid, clearA(sceneBytes-4, 8)},
+	{"clear from beyond the end", fault.ErrInvalid, clearA(sceneBytes+4, 0)},
+	{"clear a size that wraps", fault.ErrInvalid, clearA(4, math.MaxUint64-3)},
 }
 
 // binding is a refusal of a set for p with these entries.
@@ -190,33 +191,33 @@ func entriesOf(ids ...func(s *scene) driver.BufferID) func(*scene) []driver.Bind
 }
 
 var refusedBindings = []refusal{
-	{"set 0", driver.ErrInvalid, func(s *scene) { s.rebind(0, affine, s.whole(s.a)) }},
-	{"set out of all proportion", driver.ErrInvalid, func(s *scene) { s.rebind(nowhere, affine, s.whole(s.a)) }},
-	{"set that is taken", driver.ErrInvalid, func(s *scene) { s.rebind(s.set, affine, s.whole(s.a)) }},
-	{"set taken in the same list", driver.ErrInvalid, func(s *scene) { s.rebind(s.fresh, affine, s.whole(s.a)) }},
-	{"no entry", driver.ErrInvalid, binding(affine, entriesOf())},
-	{"an entry too few", driver.ErrInvalid, binding(scale, entriesOf(bufferA))},
-	{"an entry too many", driver.ErrInvalid, binding(affine, entriesOf(bufferA, bufferA))},
-	{"buffer 0", driver.ErrClosed, binding(affine, entriesOf(bufferNone))},
-	{"unknown buffer", driver.ErrClosed, binding(affine, entriesOf(bufferWild))},
-	{"freed buffer", driver.ErrClosed, binding(affine, entriesOf(bufferFreed))},
-	{"size 0", driver.ErrInvalid, partOfA(0, 0)},
-	{"misaligned size", driver.ErrInvalid, partOfA(0, 6)},
-	{"misaligned offset", driver.ErrInvalid, partOfA(2, 4)},
-	{"beyond the end", driver.ErrInvalid, partOfA(0, sceneBytes+4)},
-	{"from beyond the end", driver.ErrInvalid, partOfA(sceneBytes, 4)},
-	{"offset out of range", driver.ErrInvalid, partOfA(math.MaxUint64-0xffff, 4)},
-	{"size out of range", driver.ErrInvalid, partOfA(256, math.MaxUint64-3)},
-	{"read and written", driver.ErrInvalid, twoParts(scale, 2)},
-	{"read and written apart", driver.ErrInvalid, twoParts(scale, 1)},
-	{"written twice", driver.ErrInvalid, twoParts(swap, 2)},
-	{"two parameter blocks", driver.ErrInvalid, func(s *scene) {
+	{"set 0", fault.ErrInvalid, func(s *scene) { s.rebind(0, affine, s.whole(s.a)) }},
+	{"set out of all proportion", fault.ErrInvalid, func(s *scene) { s.rebind(nowhere, affine, s.whole(s.a)) }},
+	{"set that is taken", fault.ErrInvalid, func(s *scene) { s.rebind(s.set, affine, s.whole(s.a)) }},
+	{"set taken in the same list", fault.ErrInvalid, func(s *scene) { s.rebind(s.fresh, affine, s.whole(s.a)) }},
+	{"no entry", fault.ErrInvalid, binding(affine, entriesOf())},
+	{"an entry too few", fault.ErrInvalid, binding(scale, entriesOf(bufferA))},
+	{"an entry too many", fault.ErrInvalid, binding(affine, entriesOf(bufferA, bufferA))},
+	{"buffer 0", fault.ErrClosed, binding(affine, entriesOf(bufferNone))},
+	{"unknown buffer", fault.ErrClosed, binding(affine, entriesOf(bufferWild))},
+	{"freed buffer", fault.ErrClosed, binding(affine, entriesOf(bufferFreed))},
+	{"size 0", fault.ErrInvalid, partOfA(0, 0)},
+	{"misaligned size", fault.ErrInvalid, partOfA(0, 6)},
+	{"misaligned offset", fault.ErrInvalid, partOfA(2, 4)},
+	{"beyond the end", fault.ErrInvalid, partOfA(0, sceneBytes+4)},
+	{"from beyond the end", fault.ErrInvalid, partOfA(sceneBytes, 4)},
+	{"offset out of range", fault.ErrInvalid, partOfA(math.MaxUint64-0xffff, 4)},
+	{"size out of range", fault.ErrInvalid, partOfA(256, math.MaxUint64-3)},
+	{"read and written", fault.ErrInvalid, twoParts(scale, 2)},
+	{"read and written apart", fault.ErrInvalid, twoParts(scale, 1)},
+	{"written twice", fault.ErrInvalid, twoParts(swap, 2)},
+	{"two parameter blocks", fault.ErrInvalid, func(s *scene) {
 		s.list.Bind(s.spare, driver.NewLayout(readWrite, params, params), []driver.Binding{s.whole(s.a)})
 	}},
-	{"unbind 0", driver.ErrInvalid, func(s *scene) { s.list.Unbind(0) }},
-	{"unbind what is not bound", driver.ErrInvalid, func(s *scene) { s.list.Unbind(s.spare) }},
-	{"unbind out of all proportion", driver.ErrInvalid, func(s *scene) { s.list.Unbind(nowhere) }},
-	{"unbind twice", driver.ErrInvalid, func(s *scene) { s.list.Unbind(s.set); s.list.Unbind(s.set) }},
+	{"unbind 0", fault.ErrInvalid, func(s *scene) { s.list.Unbind(0) }},
+	{"unbind what is not bound", fault.ErrInvalid, func(s *scene) { s.list.Unbind(s.spare) }},
+	{"unbind out of all proportion", fault.ErrInvalid, func(s *scene) { s.list.Unbind(nowhere) }},
+	{"unbind twice", fault.ErrInvalid, func(s *scene) { s.list.Unbind(s.set); s.list.Unbind(s.set) }},
 }
 
 // run is a refusal of a dispatch of so many groups.
@@ -233,26 +234,26 @@ func paramsAt(offset func(s *scene) uint32) func(*scene) {
 }
 
 var refusedDispatches = []refusal{
-	{"kernel 0", driver.ErrClosed, func(s *scene) { s.dispatch(0, s.set, groups(1), 1, 1, 1) }},
-	{"unknown kernel", driver.ErrClosed, func(s *scene) { s.dispatch(nowhere, s.set, groups(1), 1, 1, 1) }},
-	{"set 0", driver.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, 0, groups(1), 1, 1, 1) }},
-	{"unknown set", driver.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, s.spare, groups(1), 1, 1, 1) }},
-	{"set out of all proportion", driver.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, nowhere, groups(1), 1, 1, 1) }},
-	{"set forgotten in the same list", driver.ErrInvalid, func(s *scene) {
+	{"kernel 0", fault.ErrClosed, func(s *scene) { s.dispatch(0, s.set, groups(1), 1, 1, 1) }},
+	{"unknown kernel", fault.ErrClosed, func(s *scene) { s.dispatch(nowhere, s.set, groups(1), 1, 1, 1) }},
+	{"set 0", fault.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, 0, groups(1), 1, 1, 1) }},
+	{"unknown set", fault.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, s.spare, groups(1), 1, 1, 1) }},
+	{"set out of all proportion", fault.ErrInvalid, func(s *scene) { s.dispatch(s.kernel, nowhere, groups(1), 1, 1, 1) }},
+	{"set forgotten in the same list", fault.ErrInvalid, func(s *scene) {
 		s.list.Unbind(s.fresh)
 		s.dispatch(s.kernel, s.fresh, groups(1), 1, 1, 1)
 	}},
-	{"set of another layout", driver.ErrInvalid, func(s *scene) { s.dispatch(s.plain, s.set, groups(1)) }},
-	{"set with a freed buffer", driver.ErrClosed, func(s *scene) { s.dispatch(s.kernel, s.stale, groups(1), 1, 1, 1) }},
-	{"set with a replaced buffer", driver.ErrClosed, func(s *scene) { s.dispatch(s.kernel, s.replaced, groups(1), 1, 1, 1) }},
-	{"too many groups in x", driver.ErrLimit, func(s *scene) { run(s.info.Limits.MaxGroups+1, 1, 1)(s) }},
-	{"too many groups in y", driver.ErrLimit, func(s *scene) { run(1, s.info.Limits.MaxGroups+1, 1)(s) }},
-	{"too many groups in z", driver.ErrLimit, func(s *scene) { run(1, 1, s.info.Limits.MaxGroups+1)(s) }},
-	{"too many groups beside none", driver.ErrLimit, run(math.MaxUint32, 0, 0)},
-	{"misaligned parameters", driver.ErrInvalid, paramsAt(func(*scene) uint32 { return 4 })},
-	{"parameters beyond the end", driver.ErrInvalid, paramsAt(func(s *scene) uint32 { return uint32(len(s.list.Params)) })},
-	{"parameters out of all proportion", driver.ErrInvalid, paramsAt(func(*scene) uint32 { return math.MaxUint32 &^ 255 })},
-	{"no parameters", driver.ErrInvalid, func(s *scene) { s.list.Params = nil }},
+	{"set of another layout", fault.ErrInvalid, func(s *scene) { s.dispatch(s.plain, s.set, groups(1)) }},
+	{"set with a freed buffer", fault.ErrClosed, func(s *scene) { s.dispatch(s.kernel, s.stale, groups(1), 1, 1, 1) }},
+	{"set with a replaced buffer", fault.ErrClosed, func(s *scene) { s.dispatch(s.kernel, s.replaced, groups(1), 1, 1, 1) }},
+	{"too many groups in x", fault.ErrLimit, func(s *scene) { run(s.info.Limits.MaxGroups+1, 1, 1)(s) }},
+	{"too many groups in y", fault.ErrLimit, func(s *scene) { run(1, s.info.Limits.MaxGroups+1, 1)(s) }},
+	{"too many groups in z", fault.ErrLimit, func(s *scene) { run(1, 1, s.info.Limits.MaxGroups+1)(s) }},
+	{"too many groups beside none", fault.ErrLimit, run(math.MaxUint32, 0, 0)},
+	{"misaligned parameters", fault.ErrInvalid, paramsAt(func(*scene) uint32 { return 4 })},
+	{"parameters beyond the end", fault.ErrInvalid, paramsAt(func(s *scene) uint32 { return uint32(len(s.list.Params)) })},
+	{"parameters out of all proportion", fault.ErrInvalid, paramsAt(func(*scene) uint32 { return math.MaxUint32 &^ 255 })},
+	{"no parameters", fault.ErrInvalid, func(s *scene) { s.list.Params = nil }},
 }
 
 func raw(w ...uint32) func(*scene) {
@@ -263,23 +264,23 @@ func raw(w ...uint32) func(*scene) {
 func header(op driver.Op, n uint32) uint32 { return n<<8 | uint32(op) }
 
 var refusedWords = []refusal{
-	{"zero", driver.ErrInvalid, raw(0)},
-	{"ones", driver.ErrInvalid, raw(math.MaxUint32)},
-	{"operation 0", driver.ErrInvalid, raw(header(0, 2), 0)},
-	{"unknown operation", driver.ErrInvalid, raw(header(driver.OpDispatch+1, 2), 0)},
-	{"length 0", driver.ErrInvalid, raw(header(driver.OpUnbind, 0))},
-	{"write too short", driver.ErrInvalid, raw(header(driver.OpWrite, 4), 1, 0, 0)},
-	{"copy too short", driver.ErrInvalid, raw(header(driver.OpCopy, 8), 1, 0, 0, 2, 0, 0, 4)},
-	{"clear too short", driver.ErrInvalid, raw(header(driver.OpClear, 5), 1, 0, 0, 4)},
-	{"clear too long", driver.ErrInvalid, raw(header(driver.OpClear, 7), 1, 0, 0, 0, 0, 0)},
-	{"bind too short", driver.ErrInvalid, raw(header(driver.OpBind, 3), 1, 0)},
-	{"bind with half an entry", driver.ErrInvalid, func(s *scene) {
+	{"zero", fault.ErrInvalid, raw(0)},
+	{"ones", fault.ErrInvalid, raw(math.MaxUint32)},
+	{"operation 0", fault.ErrInvalid, raw(header(0, 2), 0)},
+	{"unknown operation", fault.ErrInvalid, raw(header(driver.OpDispatch+1, 2), 0)},
+	{"length 0", fault.ErrInvalid, raw(header(driver.OpUnbind, 0))},
+	{"write too short", fault.ErrInvalid, raw(header(driver.OpWrite, 4), 1, 0, 0)},
+	{"copy too short", fault.ErrInvalid, raw(header(driver.OpCopy, 8), 1, 0, 0, 2, 0, 0, 4)},
+	{"clear too short", fault.ErrInvalid, raw(header(driver.OpClear, 5), 1, 0, 0, 4)},
+	{"clear too long", fault.ErrInvalid, raw(header(driver.OpClear, 7), 1, 0, 0, 0, 0, 0)},
+	{"bind too short", fault.ErrInvalid, raw(header(driver.OpBind, 3), 1, 0)},
+	{"bind with half an entry", fault.ErrInvalid, func(s *scene) {
 		raw(header(driver.OpBind, 6), uint32(s.spare), 0, 0, uint32(s.a), 0)(s)
 	}},
-	{"unbind too short", driver.ErrInvalid, raw(header(driver.OpUnbind, 1))},
-	{"dispatch too short", driver.ErrInvalid, raw(header(driver.OpDispatch, 6), 1, 1, 1, 1, 1)},
-	{"length beyond the end", driver.ErrInvalid, raw(header(driver.OpClear, 1<<24-1), 1, 0, 0, 4, 0)},
-	{"cut off", driver.ErrInvalid, func(s *scene) {
+	{"unbind too short", fault.ErrInvalid, raw(header(driver.OpUnbind, 1))},
+	{"dispatch too short", fault.ErrInvalid, raw(header(driver.OpDispatch, 6), 1, 1, 1, 1, 1)},
+	{"length beyond the end", fault.ErrInvalid, raw(header(driver.OpClear, 1<<24-1), 1, 0, 0, 4, 0)},
+	{"cut off", fault.ErrInvalid, func(s *scene) {
 		s.list.Clear(s.a, 0, 4)
 		s.list.Words = s.list.Words[:len(s.list.Words)-1]
 	}},
@@ -294,7 +295,7 @@ func refusedBindingCount(r *rig) {
 	id := r.filled(1)
 	layout := driver.NewLayout(slices.Repeat([]driver.Access{readOnly}, most+1)...)
 	r.list.Bind(1, layout, slices.Repeat([]driver.Binding{r.whole(id)}, most+1))
-	r.submitRefused("too many bindings", driver.ErrLimit)
+	r.submitRefused("too many bindings", fault.ErrLimit)
 	r.want(id, []uint32{0}) // the write before was not done either
 }
 
@@ -309,7 +310,7 @@ func refusedBindingSize(r *rig) {
 	id := r.buffer(size)
 	set := r.bind(bump, driver.Binding{Buffer: id, Size: size})
 	r.dispatch(k, set, groups(1))
-	r.submitRefused("binding over the limit", driver.ErrLimit)
+	r.submitRefused("binding over the limit", fault.ErrLimit)
 	r.rebind(set, bump, driver.Binding{Buffer: id, Offset: r.align(), Size: size - r.align()})
 	r.dispatch(k, set, groups(1))
 	r.submit()

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var transferCases = []testCase{
@@ -113,26 +114,26 @@ func readRefused(r *rig) {
 		t    driver.Transfer
 		want error
 	}{
-		{"no buffer", driver.Transfer{Width: 4, Count: 1}, driver.ErrClosed},
-		{"unknown buffer", driver.Transfer{Buffer: math.MaxUint32, Width: 4, Count: 1}, driver.ErrClosed},
-		{"freed buffer", driver.Transfer{Buffer: freed, Width: 4, Count: 1}, driver.ErrClosed},
-		{"negative width", driver.Transfer{Buffer: id, Width: -4, Count: 1}, driver.ErrInvalid},
-		{"negative count", driver.Transfer{Buffer: id, Width: 4, Count: -1}, driver.ErrInvalid},
-		{"negative host offset", driver.Transfer{Buffer: id, Width: 4, Count: 1, HostOffset: -1}, driver.ErrInvalid},
-		{"overlapping rows", driver.Transfer{Buffer: id, Width: 4, Pitch: 3, Count: 2}, driver.ErrInvalid},
-		{"negative pitch", driver.Transfer{Buffer: id, Width: 4, Pitch: -4, Count: 2}, driver.ErrInvalid},
-		{"beyond the buffer", driver.Transfer{Buffer: id, Offset: 8, Width: 9, Count: 1}, driver.ErrInvalid},
-		{"rows beyond the buffer", driver.Transfer{Buffer: id, Width: 4, Pitch: 8, Count: 3}, driver.ErrInvalid},
-		{"offset beyond the buffer", driver.Transfer{Buffer: id, Offset: 17, Count: 1}, driver.ErrInvalid},
-		{"offset out of range", driver.Transfer{Buffer: id, Offset: math.MaxUint64 - 3, Width: 8, Count: 1}, driver.ErrInvalid},
-		{"width out of range", driver.Transfer{Buffer: id, Width: math.MaxInt, Count: 1}, driver.ErrInvalid},
-		{"rows out of range", driver.Transfer{Buffer: id, Width: 4, Pitch: 1 << 30, Count: math.MaxInt - 1}, driver.ErrInvalid},
-		{"rows that wrap to nothing", driver.Transfer{Buffer: id, Width: 4, Pitch: math.MaxInt/2 + 1, Count: 5}, driver.ErrInvalid},
-		{"host too short", driver.Transfer{Buffer: id, Width: 8, Count: 1, HostOffset: 9}, driver.ErrInvalid},
-		{"host offset beyond the host", driver.Transfer{Buffer: id, Count: 1, HostOffset: 17}, driver.ErrInvalid},
-		{"host shorter than it says", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host[:2], Size: 16}}, driver.ErrInvalid},
-		{"read-only host", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: len(host), ReadOnly: true}}, driver.ErrReadOnly},
-		{"host of negative size", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: -1}}, driver.ErrInvalid},
+		{"no buffer", driver.Transfer{Width: 4, Count: 1}, fault.ErrClosed},
+		{"unknown buffer", driver.Transfer{Buffer: math.MaxUint32, Width: 4, Count: 1}, fault.ErrClosed},
+		{"freed buffer", driver.Transfer{Buffer: freed, Width: 4, Count: 1}, fault.ErrClosed},
+		{"negative width", driver.Transfer{Buffer: id, Width: -4, Count: 1}, fault.ErrInvalid},
+		{"negative count", driver.Transfer{Buffer: id, Width: 4, Count: -1}, fault.ErrInvalid},
+		{"negative host offset", driver.Transfer{Buffer: id, Width: 4, Count: 1, HostOffset: -1}, fault.ErrInvalid},
+		{"overlapping rows", driver.Transfer{Buffer: id, Width: 4, Pitch: 3, Count: 2}, fault.ErrInvalid},
+		{"negative pitch", driver.Transfer{Buffer: id, Width: 4, Pitch: -4, Count: 2}, fault.ErrInvalid},
+		{"beyond the buffer", driver.Transfer{Buffer: id, Offset: 8, Width: 9, Count: 1}, fault.ErrInvalid},
+		{"rows beyond the buffer", driver.Transfer{Buffer: id, Width: 4, Pitch: 8, Count: 3}, fault.ErrInvalid},
+		{"offset beyond the buffer", driver.Transfer{Buffer: id, Offset: 17, Count: 1}, fault.ErrInvalid},
+		{"offset out of range", driver.Transfer{Buffer: id, Offset: math.MaxUint64 - 3, Width: 8, Count: 1}, fault.ErrInvalid},
+		{"width out of range", driver.Transfer{Buffer: id, Width: math.MaxInt, Count: 1}, fault.ErrInvalid},
+		{"rows out of range", driver.Transfer{Buffer: id, Width: 4, Pitch: 1 << 30, Count: math.MaxInt - 1}, fault.ErrInvalid},
+		{"rows that wrap to nothing", driver.Transfer{Buffer: id, Width: 4, Pitch: math.MaxInt/2 + 1, Count: 5}, fault.ErrInvalid},
+		{"host too short", driver.Transfer{Buffer: id, Width: 8, Count: 1, HostOffset: 9}, fault.ErrInvalid},
+		{"host offset beyond the host", driver.Transfer{Buffer: id, Count: 1, HostOffset: 17}, fault.ErrInvalid},
+		{"host shorter than it says", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host[:2], Size: 16}}, fault.ErrInvalid},
+		{"read-only host", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: len(host), ReadOnly: true}}, fault.ErrReadOnly},
+		{"host of negative size", driver.Transfer{Buffer: id, Width: 4, Count: 1, Host: driver.Host{Bytes: host, Size: -1}}, fault.ErrInvalid},
 	} {
 		if c.t.Host.Bytes == nil {
 			c.t.Host = driver.HostBytes(host)
@@ -235,9 +236,9 @@ func hostOffset(r *rig) {
 		{Offset: 4, Size: 4},
 	} {
 		r.list.Write(id, 0, h)
-		r.submitRefused("write from beyond the memory", driver.ErrInvalid)
+		r.submitRefused("write from beyond the memory", fault.ErrInvalid)
 		err := r.dev.Read(r.ctx, driver.Transfer{Buffer: id, Host: h, Width: 4, Count: 1})
-		r.refused("read to beyond the memory", err, driver.ErrInvalid)
+		r.refused("read to beyond the memory", err, fault.ErrInvalid)
 	}
 	if got := r.bytes(id); !bytes.Equal(got, want) {
 		r.Error("what was refused was done")

@@ -15,15 +15,15 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // ErrValue is a number that the element type does not have: one that float32 would make infinite, a fraction as an integer.
-var ErrValue = driver.NewSentinel("ErrValue", "value that the element type does not have")
+var ErrValue = fault.New("ErrValue", "value that the element type does not have")
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("gonum: "+op, err, detail...)
+	return fault.Fail("gonum: "+op, err, detail...)
 }
 
 // From makes a matrix with the elements of m, rounded to the nearest T; those of an integer T must be integers already.

@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // An instance of the library, the adapters it lists and the devices made from them. Within one, the library takes the
@@ -128,14 +129,14 @@ func (a *adapter) Open(ctx context.Context) (driver.Device, error) {
 			s.drop()
 			a.source = nil
 		}
-		if err := take(op, &e, driver.ErrNoAdapter); err != nil {
+		if err := take(op, &e, fault.ErrNoAdapter); err != nil {
 			return nil, err
 		}
 		if d != nil {
 			return d, nil
 		}
 	}
-	return nil, fail(op, driver.ErrNoAdapter, a.info.Name, " is not there any more")
+	return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
 }
 
 // newest is what was listed last, with the sources that nobody has used.

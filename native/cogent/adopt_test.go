@@ -16,6 +16,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/gputest"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // requestDevice makes a device with the binding alone, as a user would who has one already.
@@ -209,12 +210,12 @@ func TestDestroyBuffer(t *testing.T) {
 	}
 	b.Release()
 	var null *wgpu.Buffer
-	if err := d.DestroyBuffer(null); !errors.Is(err, driver.ErrInvalid) {
+	if err := d.DestroyBuffer(null); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("nil: %v", err)
 	}
 	other := openDevice(t)
 	must(t, other.NewBuffer(1, 16, false))
-	if err := d.DestroyBuffer(other.BufferHandle(1)); !errors.Is(err, driver.ErrForeign) {
+	if err := d.DestroyBuffer(other.BufferHandle(1)); !errors.Is(err, fault.ErrForeign) {
 		t.Errorf("another device's: %v", err)
 	}
 	healthy(t, d, 2)

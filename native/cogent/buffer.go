@@ -13,6 +13,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 type buffer struct {
@@ -36,7 +37,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	}
 	var e C.cog_error
 	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), cBool(mappable), &e)
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		d.objects.DropBuffer(id)
 		d.noticeLoss()
 		return err
@@ -58,7 +59,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	const op = "ImportBuffer"
 	b, ok := handle.(*wgpu.Buffer)
 	if !ok {
-		return 0, fail(op, driver.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
+		return 0, fail(op, fault.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
 	}
 	if err := d.lock(op); err != nil {
 		return 0, err
@@ -72,7 +73,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	raw := (*bufferStruct)(unsafe.Pointer(b))
 	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
 	if C.wgpuBufferGetUsage(raw.ref)&need != need {
-		return 0, fail(op, driver.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
+		return 0, fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
 	}
 	size := uint64(C.wgpuBufferGetSize(raw.ref))
 	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
@@ -80,7 +81,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	}
 	var e C.cog_error
 	C.cog_buffer_import(d.c, C.uint32_t(id), raw.ref, &e)
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		d.objects.DropBuffer(id)
 		return 0, err
 	}
@@ -105,7 +106,7 @@ func (d *device) DestroyBuffer(handle any) error {
 	const op = "DestroyBuffer"
 	b, ok := handle.(*wgpu.Buffer)
 	if !ok {
-		return fail(op, driver.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
+		return fail(op, fault.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
 	}
 	if err := d.lock(op); err != nil {
 		return err
@@ -118,23 +119,23 @@ func (d *device) DestroyBuffer(handle any) error {
 	defer release()
 	var e C.cog_error
 	C.cog_buffer_destroy(d.c, (*bufferStruct)(unsafe.Pointer(b)).ref, &e)
-	return take(op, &e, driver.ErrInvalid)
+	return take(op, &e, fault.ErrInvalid)
 }
 
 // borrow checks that a buffer is this device's and alive, and keeps it so until release is called.
 func (d *device) borrow(op string, b *wgpu.Buffer) (release func(), err error) {
 	if b == nil {
-		return nil, fail(op, driver.ErrInvalid, "nil buffer")
+		return nil, fail(op, fault.ErrInvalid, "nil buffer")
 	}
 	raw := (*bufferStruct)(unsafe.Pointer(b))
 	if raw.ref == nil || raw.device == nil {
-		return nil, fail(op, driver.ErrInvalid, "nil buffer")
+		return nil, fail(op, fault.ErrInvalid, "nil buffer")
 	}
 	if raw.device != C.cog_handle(d.c) {
-		return nil, fail(op, driver.ErrForeign)
+		return nil, fail(op, fault.ErrForeign)
 	}
 	if C.cog_take_buffer(raw.ref) == 0 {
-		return nil, fail(op, driver.ErrClosed, "the buffer was released")
+		return nil, fail(op, fault.ErrClosed, "the buffer was released")
 	}
 	return func() { C.wgpuBufferRelease(raw.ref) }, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Goroutines share a device. Each gets the errors of its own mistakes and no others.
@@ -45,7 +46,7 @@ func worker(d driver.Device, id uint32) error {
 				return err
 			}
 		}
-		if err := d.NewKernel(ctx, driver.KernelID(id+1), &bad); !errors.Is(err, driver.ErrCompile) {
+		if err := d.NewKernel(ctx, driver.KernelID(id+1), &bad); !errors.Is(err, fault.ErrCompile) {
 			return errors.Join(errors.New("a bad kernel compiles"), err)
 		}
 		if err := d.NewKernel(ctx, driver.KernelID(id), &axpy); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ driver.Device = (*device)(nil)
@@ -188,7 +189,7 @@ func (r *reaper) idle() bool {
 	if r.last == nil {
 		var e C.cog_error
 		r.last = C.cog_queue_done(d.c, &e)
-		_ = take("Close", &e, driver.ErrInvalid) // out of memory: again later
+		_ = take("Close", &e, fault.ErrInvalid) // out of memory: again later
 		return false
 	}
 	if C.cog_poll(d.c, r.last) == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // New returns the driver.
@@ -64,15 +65,15 @@ func (wgpuDriver) Adopt(ctx context.Context, handle any) (driver.Device, error) 
 	}
 	dev, ok := handle.(*wgpu.Device)
 	if !ok {
-		return nil, fail(op, driver.ErrUnsupported, "not a *wgpu.Device of github.com/cogentcore/webgpu")
+		return nil, fail(op, fault.ErrUnsupported, "not a *wgpu.Device of github.com/cogentcore/webgpu")
 	}
 	ref := deviceRef(dev)
 	if ref == nil {
-		return nil, fail(op, driver.ErrInvalid, "nil device")
+		return nil, fail(op, fault.ErrInvalid, "nil device")
 	}
 	var e C.cog_error
 	c := C.cog_adopt(ref, &e)
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return nil, err
 	}
 	info := driver.AdapterInfo{Driver: name, Name: "adopted device", Backend: "unknown"}

@@ -14,17 +14,17 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("cogent: "+op, err, detail...)
+	return fault.Fail("cogent: "+op, err, detail...)
 }
 
 // ready reports why a call that may wait should not begin.
 func ready(ctx context.Context, op string) error {
 	if ctx == nil {
-		return fail(op, driver.ErrInvalid, "no context")
+		return fail(op, fault.ErrInvalid, "no context")
 	}
 	if err := ctx.Err(); err != nil {
 		return fail(op, err)
@@ -46,11 +46,11 @@ func take(op string, e *C.cog_error, invalid error) error {
 	*e = C.cog_error{}
 	switch kind {
 	case C.COG_MEMORY:
-		return fail(op, driver.ErrNoMemory, text)
+		return fail(op, fault.ErrNoMemory, text)
 	case C.COG_MAPPED:
-		return fail(op, driver.ErrMapped, text)
+		return fail(op, fault.ErrMapped, text)
 	case C.COG_LOST:
-		return fail(op, driver.ErrDeviceLost, text)
+		return fail(op, fault.ErrDeviceLost, text)
 	}
 	return fail(op, invalid, text)
 }

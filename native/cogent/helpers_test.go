@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // open opens the best adapter.
@@ -19,7 +20,7 @@ func open(ctx context.Context) (driver.Device, error) {
 		return nil, err
 	}
 	if len(adapters) == 0 {
-		return nil, driver.Fail("test", driver.ErrNoAdapter)
+		return nil, fault.Fail("test", fault.ErrNoAdapter)
 	}
 	return adapters[0].Open(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // NewKernel compiles beside other calls on a device of our own, and under the lock on an adopted one. A compilation that
@@ -25,7 +26,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 		return err
 	}
 	if k == nil {
-		return fail(op, driver.ErrInvalid, "no kernel")
+		return fail(op, fault.ErrInvalid, "no kernel")
 	}
 	layout, err := d.admit(op, id, k)
 	if err != nil {
@@ -47,7 +48,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	}
 	var e C.cog_error
 	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, &e)
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		C.wgpuComputePipelineRelease(pipeline)
 		d.objects.DropKernel(id)
 		return err
@@ -70,7 +71,7 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 	}
 	var e C.cog_error
 	layout := C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return nil, err
 	}
 	d.users.Add(1)
@@ -81,11 +82,11 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 func wellFormed(op string, k *driver.Kernel) error {
 	for _, s := range []string{k.Source, k.Entry} {
 		if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-			return fail(op, driver.ErrCompile, k.Label, ": not UTF-8, or with a zero byte")
+			return fail(op, fault.ErrCompile, k.Label, ": not UTF-8, or with a zero byte")
 		}
 	}
 	if what := tooDeep(k.Source); what != "" {
-		return fail(op, driver.ErrCompile, k.Label, ": ", what)
+		return fail(op, fault.ErrCompile, k.Label, ": ", what)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.W
 	}
 	var e C.cog_error
 	pipeline := C.cog_compile(d.c, layout, source, entry, label, &e)
-	return pipeline, take(op+" "+k.Label, &e, driver.ErrCompile)
+	return pipeline, take(op+" "+k.Label, &e, fault.ErrCompile)
 }
 
 func (d *device) FreeKernel(id driver.KernelID) {

@@ -16,6 +16,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // settled waits until there are no more goroutines than before, and fails if that does not come.
@@ -60,8 +61,8 @@ func TestCloseWhileBusy(t *testing.T) {
 		for range 2 {
 			if err := <-done; err == nil {
 				return false
-			} else if !errors.Is(err, driver.ErrClosed) {
-				t.Errorf("got error %v, want %v", err, driver.ErrClosed)
+			} else if !errors.Is(err, fault.ErrClosed) {
+				t.Errorf("got error %v, want %v", err, fault.ErrClosed)
 			}
 		}
 		return true
@@ -143,8 +144,8 @@ func TestLoss(t *testing.T) {
 		}
 		atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1)
 		err := <-done
-		if err != nil && !errors.Is(err, driver.ErrDeviceLost) {
-			t.Errorf("Wait: got error %v, want %v", err, driver.ErrDeviceLost)
+		if err != nil && !errors.Is(err, fault.ErrDeviceLost) {
+			t.Errorf("Wait: got error %v, want %v", err, fault.ErrDeviceLost)
 		}
 		lost(t, d)
 		return err != nil
@@ -159,8 +160,8 @@ func lost(t *testing.T, d *device) {
 		"NewBuffer": d.NewBuffer(7, 4, false),
 		"NewKernel": d.NewKernel(t.Context(), 7, &bump),
 	} {
-		if !errors.Is(err, driver.ErrDeviceLost) {
-			t.Errorf("%s: got error %v, want %v", name, err, driver.ErrDeviceLost)
+		if !errors.Is(err, fault.ErrDeviceLost) {
+			t.Errorf("%s: got error %v, want %v", name, err, fault.ErrDeviceLost)
 		}
 	}
 	<-d.Lost()

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // claim marks a buffer as one call's of Map. The buffer may be unmapped, freed or replaced while that call waits; it is
@@ -102,12 +103,12 @@ func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32
 	c.mapped = true
 	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.offset), C.uint64_t(size), &e)
 	d.mu.Unlock()
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
 	status, err := d.await(ctx, op, s)
 	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
-		err = fail(op, driver.ErrInvalid, "the mapping was given up")
+		err = fail(op, fault.ErrInvalid, "the mapping was given up")
 	}
 	return err
 }
@@ -154,7 +155,7 @@ func (d *device) lockClaimed(op string, c *claim) error {
 		return nil
 	}
 	d.mu.Unlock()
-	return fail(op, driver.ErrClosed, "the buffer was freed or unmapped meanwhile")
+	return fail(op, fault.ErrClosed, "the buffer was freed or unmapped meanwhile")
 }
 
 func (d *device) Unmap(id driver.BufferID) error {

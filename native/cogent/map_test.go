@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The CPU writes, a kernel computes, the CPU reads: one and the same memory.
@@ -103,8 +104,8 @@ func TestMapOvertaken(t *testing.T) {
 				}
 				overtake(t, d)
 				err := <-done
-				if err != nil && !errors.Is(err, driver.ErrClosed) {
-					t.Errorf("got error %v, want %v", err, driver.ErrClosed)
+				if err != nil && !errors.Is(err, fault.ErrClosed) {
+					t.Errorf("got error %v, want %v", err, fault.ErrClosed)
 				}
 				return err != nil
 			})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Running out of memory is an error. The limit that brings it about on a software adapter is for the whole process, so
@@ -40,8 +41,8 @@ func TestOutOfMemory(t *testing.T) {
 		id++
 		err = d.NewBuffer(id, size, false)
 	}
-	if !errors.Is(err, driver.ErrNoMemory) {
-		t.Errorf("after %d buffers: got error %v, want %v", id-11, err, driver.ErrNoMemory)
+	if !errors.Is(err, fault.ErrNoMemory) {
+		t.Errorf("after %d buffers: got error %v, want %v", id-11, err, fault.ErrNoMemory)
 	}
 	for i := driver.BufferID(11); i < id; i++ {
 		d.FreeBuffer(i)

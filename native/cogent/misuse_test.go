@@ -15,6 +15,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // refused wants an error of one kind, and the device unharmed.
@@ -62,57 +63,57 @@ func TestRefusedLists(t *testing.T) {
 		kind  error
 		build func(l *driver.CommandList)
 	}{
-		{"write offset", driver.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 2, driver.HostBytes(make([]byte, 4))) }},
-		{"write size", driver.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 0, driver.HostBytes(make([]byte, 6))) }},
-		{"write past the end", driver.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 1020, driver.HostBytes(make([]byte, 8))) }},
-		{"write far away", driver.ErrInvalid, func(l *driver.CommandList) { l.Write(10, math.MaxUint64-3, driver.HostBytes(make([]byte, 8))) }},
-		{"write short memory", driver.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 0, half) }},
-		{"write foreign memory", driver.ErrUnsupported, func(l *driver.CommandList) { l.Write(10, 0, driver.Host{Foreign: 1, Size: 8}) }},
-		{"write freed", driver.ErrClosed, func(l *driver.CommandList) { l.Write(11, 0, driver.HostBytes(make([]byte, 4))) }},
-		{"write mapped", driver.ErrMapped, func(l *driver.CommandList) { l.Write(12, 0, driver.HostBytes(make([]byte, 4))) }},
-		{"write unknown", driver.ErrClosed, func(l *driver.CommandList) { l.Write(math.MaxUint32, 0, driver.HostBytes(nil)) }},
-		{"copy within", driver.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 10, 512, 4) }},
-		{"copy unaligned", driver.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 13, 2, 4) }},
-		{"copy past the end", driver.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 13, 4, 1024) }},
-		{"copy freed", driver.ErrClosed, func(l *driver.CommandList) { l.Copy(10, 0, 11, 0, 4) }},
-		{"copy mapped", driver.ErrMapped, func(l *driver.CommandList) { l.Copy(10, 0, 12, 0, 4) }},
-		{"clear unaligned", driver.ErrInvalid, func(l *driver.CommandList) { l.Clear(10, 0, 3) }},
-		{"clear past the end", driver.ErrInvalid, func(l *driver.CommandList) { l.Clear(10, 4, 1024) }},
-		{"bind nothing", driver.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, nil) }},
-		{"bind size 0", driver.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10}}) }},
-		{"bind size 6", driver.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10, Size: 6}}) }},
-		{"bind offset 4", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"write offset", fault.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 2, driver.HostBytes(make([]byte, 4))) }},
+		{"write size", fault.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 0, driver.HostBytes(make([]byte, 6))) }},
+		{"write past the end", fault.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 1020, driver.HostBytes(make([]byte, 8))) }},
+		{"write far away", fault.ErrInvalid, func(l *driver.CommandList) { l.Write(10, math.MaxUint64-3, driver.HostBytes(make([]byte, 8))) }},
+		{"write short memory", fault.ErrInvalid, func(l *driver.CommandList) { l.Write(10, 0, half) }},
+		{"write foreign memory", fault.ErrUnsupported, func(l *driver.CommandList) { l.Write(10, 0, driver.Host{Foreign: 1, Size: 8}) }},
+		{"write freed", fault.ErrClosed, func(l *driver.CommandList) { l.Write(11, 0, driver.HostBytes(make([]byte, 4))) }},
+		{"write mapped", fault.ErrMapped, func(l *driver.CommandList) { l.Write(12, 0, driver.HostBytes(make([]byte, 4))) }},
+		{"write unknown", fault.ErrClosed, func(l *driver.CommandList) { l.Write(math.MaxUint32, 0, driver.HostBytes(nil)) }},
+		{"copy within", fault.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 10, 512, 4) }},
+		{"copy unaligned", fault.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 13, 2, 4) }},
+		{"copy past the end", fault.ErrInvalid, func(l *driver.CommandList) { l.Copy(10, 0, 13, 4, 1024) }},
+		{"copy freed", fault.ErrClosed, func(l *driver.CommandList) { l.Copy(10, 0, 11, 0, 4) }},
+		{"copy mapped", fault.ErrMapped, func(l *driver.CommandList) { l.Copy(10, 0, 12, 0, 4) }},
+		{"clear unaligned", fault.ErrInvalid, func(l *driver.CommandList) { l.Clear(10, 0, 3) }},
+		{"clear past the end", fault.ErrInvalid, func(l *driver.CommandList) { l.Clear(10, 4, 1024) }},
+		{"bind nothing", fault.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, nil) }},
+		{"bind size 0", fault.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10}}) }},
+		{"bind size 6", fault.ErrInvalid, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10, Size: 6}}) }},
+		{"bind offset 4", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10, Offset: 4, Size: 8}})
 		}},
-		{"bind past the end", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"bind past the end", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 10, Offset: 256, Size: 1024}})
 		}},
-		{"bind freed", driver.ErrClosed, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 11, Size: 4}}) }},
-		{"bind no buffer", driver.ErrClosed, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Size: 4}}) }},
-		{"bind id taken", driver.ErrInvalid, func(l *driver.CommandList) { l.Bind(2, bump.Layout, []driver.Binding{{Buffer: 10, Size: 4}}) }},
-		{"bind for reading and writing", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"bind freed", fault.ErrClosed, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Buffer: 11, Size: 4}}) }},
+		{"bind no buffer", fault.ErrClosed, func(l *driver.CommandList) { l.Bind(9, bump.Layout, []driver.Binding{{Size: 4}}) }},
+		{"bind id taken", fault.ErrInvalid, func(l *driver.CommandList) { l.Bind(2, bump.Layout, []driver.Binding{{Buffer: 10, Size: 4}}) }},
+		{"bind for reading and writing", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Bind(9, both, []driver.Binding{{Buffer: 10, Size: 256}, {Buffer: 10, Offset: 512, Size: 256}})
 		}},
-		{"bind with two parameter blocks", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"bind with two parameter blocks", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Bind(9, driver.NewLayout(driver.AccessParams, driver.AccessParams), nil)
 		}},
-		{"unbind unknown", driver.ErrInvalid, func(l *driver.CommandList) { l.Unbind(77) }},
-		{"dispatch too many groups", driver.ErrLimit, func(l *driver.CommandList) { l.Dispatch(2, 2, [3]uint32{limits.MaxGroups + 1, 1, 1}, nil) }},
-		{"dispatch no kernel", driver.ErrClosed, func(l *driver.CommandList) { l.Dispatch(7, 2, g, nil) }},
-		{"dispatch no set", driver.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(2, 7, g, nil) }},
-		{"dispatch another layout", driver.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(2, 1, g, block) }},
-		{"dispatch freed buffer", driver.ErrClosed, func(l *driver.CommandList) { l.Dispatch(2, 3, g, nil) }},
-		{"dispatch mapped buffer", driver.ErrMapped, func(l *driver.CommandList) { l.Dispatch(2, 4, g, nil) }},
-		{"dispatch without parameters", driver.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(1, 1, g, nil) }},
-		{"dispatch with parameters elsewhere", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"unbind unknown", fault.ErrInvalid, func(l *driver.CommandList) { l.Unbind(77) }},
+		{"dispatch too many groups", fault.ErrLimit, func(l *driver.CommandList) { l.Dispatch(2, 2, [3]uint32{limits.MaxGroups + 1, 1, 1}, nil) }},
+		{"dispatch no kernel", fault.ErrClosed, func(l *driver.CommandList) { l.Dispatch(7, 2, g, nil) }},
+		{"dispatch no set", fault.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(2, 7, g, nil) }},
+		{"dispatch another layout", fault.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(2, 1, g, block) }},
+		{"dispatch freed buffer", fault.ErrClosed, func(l *driver.CommandList) { l.Dispatch(2, 3, g, nil) }},
+		{"dispatch mapped buffer", fault.ErrMapped, func(l *driver.CommandList) { l.Dispatch(2, 4, g, nil) }},
+		{"dispatch without parameters", fault.ErrInvalid, func(l *driver.CommandList) { l.Dispatch(1, 1, g, nil) }},
+		{"dispatch with parameters elsewhere", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Dispatch(1, 1, g, block)
 			l.Words[len(l.Words)-1] = 256
 		}},
-		{"no command", driver.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{0} }},
-		{"unknown command", driver.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{1<<8 | 200} }},
-		{"length 0", driver.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{uint32(driver.OpClear)} }},
-		{"length beyond", driver.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{100<<8 | uint32(driver.OpClear)} }},
-		{"data beyond", driver.ErrInvalid, func(l *driver.CommandList) {
+		{"no command", fault.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{0} }},
+		{"unknown command", fault.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{1<<8 | 200} }},
+		{"length 0", fault.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{uint32(driver.OpClear)} }},
+		{"length beyond", fault.ErrInvalid, func(l *driver.CommandList) { l.Words = []uint32{100<<8 | uint32(driver.OpClear)} }},
+		{"data beyond", fault.ErrInvalid, func(l *driver.CommandList) {
 			l.Write(10, 0, driver.HostBytes(make([]byte, 4)))
 			l.Data = nil
 		}},
@@ -124,7 +125,7 @@ func TestRefusedLists(t *testing.T) {
 		refused(t, d, c.name, d.Submit(&l), c.kind)
 		want(t, d, 10, []uint32{0})
 	}
-	refused(t, d, "nil list", d.Submit(nil), driver.ErrInvalid)
+	refused(t, d, "nil list", d.Submit(nil), fault.ErrInvalid)
 }
 
 func TestRefusedKernels(t *testing.T) {
@@ -140,62 +141,62 @@ func TestRefusedKernels(t *testing.T) {
 		kind error
 		k    *driver.Kernel
 	}{
-		{"nil", driver.ErrInvalid, nil},
-		{"no source", driver.ErrInvalid, kernel(func(k *driver.Kernel) { k.Source = "" })},
-		{"no entry", driver.ErrInvalid, kernel(func(k *driver.Kernel) { k.Entry = "" })},
-		{"unknown entry", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "start" })},
-		{"syntax", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Source += "x" })},
-		{"types", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Source = strings.Replace(k.Source, "p.k *", "1.5 *", 1) })},
-		{"not UTF-8", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Source += "// \xff" })},
-		{"zero byte", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Source = "\x00" + k.Source })},
-		{"zero byte in the entry", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "main\x00" })},
-		{"entry not UTF-8", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "\xff" })},
-		{"missing binding", driver.ErrCompile, kernel(func(k *driver.Kernel) { k.Layout = bump.Layout })},
-		{"other access", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"nil", fault.ErrInvalid, nil},
+		{"no source", fault.ErrInvalid, kernel(func(k *driver.Kernel) { k.Source = "" })},
+		{"no entry", fault.ErrInvalid, kernel(func(k *driver.Kernel) { k.Entry = "" })},
+		{"unknown entry", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "start" })},
+		{"syntax", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Source += "x" })},
+		{"types", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Source = strings.Replace(k.Source, "p.k *", "1.5 *", 1) })},
+		{"not UTF-8", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Source += "// \xff" })},
+		{"zero byte", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Source = "\x00" + k.Source })},
+		{"zero byte in the entry", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "main\x00" })},
+		{"entry not UTF-8", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Entry = "\xff" })},
+		{"missing binding", fault.ErrCompile, kernel(func(k *driver.Kernel) { k.Layout = bump.Layout })},
+		{"other access", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Layout = driver.NewLayout(driver.AccessReadWrite, driver.AccessReadWrite, driver.AccessParams)
 		})},
-		{"workgroup too large", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"workgroup too large", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source = strings.Replace(k.Source, "workgroup_size(64)", "workgroup_size(1024, 64)", 1)
 		})},
-		{"parameters too large", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"parameters too large", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source = strings.Replace(k.Source, "k: u32", "k: u32, more: array<vec4<u32>, 64>", 1)
 		})},
-		{"two parameter blocks", driver.ErrInvalid, kernel(func(k *driver.Kernel) {
+		{"two parameter blocks", fault.ErrInvalid, kernel(func(k *driver.Kernel) {
 			k.Layout = driver.NewLayout(driver.AccessParams, driver.AccessParams)
 		})},
-		{"brackets", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"brackets", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f() -> i32 { return " + strings.Repeat("(", 50000) + "1" + strings.Repeat(")", 50000) + "; }"
 		})},
-		{"blocks", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"blocks", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f() { " + strings.Repeat("{", 50000) + strings.Repeat("}", 50000) + "}"
 		})},
-		{"minus", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"minus", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f() -> i32 { return " + strings.Repeat("- ", 50000) + "1; }"
 		})},
-		{"sum", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"sum", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f(x: i32) -> i32 { return x" + strings.Repeat("+ x", 50000) + "; }"
 		})},
-		{"calls", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"calls", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f(x: f32) -> f32 { return sin(x)" + strings.Repeat("+ sin(x)", 50000) + "; }"
 		})},
-		{"members", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"members", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f(x: vec2<f32>) -> f32 { return x" + strings.Repeat(".x", 50000) + "; }"
 		})},
-		{"branches", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"branches", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "fn f(x: i32) { if (x == 0) {} " + strings.Repeat("else if (x == 1) { f(x); }", 20000) + "}"
 		})},
-		{"types", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"types", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += "alias T = " + strings.Repeat("array<", 50000) + "f32" + strings.Repeat(", 1>", 50000) + ";"
 		})},
-		{"constants", driver.ErrCompile, kernel(func(k *driver.Kernel) {
+		{"constants", fault.ErrCompile, kernel(func(k *driver.Kernel) {
 			k.Source += strings.Repeat("const c = 1;\n", 50000)
 		})},
 	} {
 		refused(t, d, c.name, d.NewKernel(ctx, 1, c.k), c.kind)
 	}
 	must(t, d.NewKernel(ctx, 1, &axpy)) // the id is still free
-	refused(t, d, "id taken", d.NewKernel(ctx, 1, &axpy), driver.ErrInvalid)
-	refused(t, d, "id 0", d.NewKernel(ctx, 0, &axpy), driver.ErrInvalid)
+	refused(t, d, "id taken", d.NewKernel(ctx, 1, &axpy), fault.ErrInvalid)
+	refused(t, d, "id 0", d.NewKernel(ctx, 0, &axpy), fault.ErrInvalid)
 }
 
 // The message of a kernel that does not compile shows the place.
@@ -230,25 +231,25 @@ func TestRefusedBuffers(t *testing.T) {
 	destroyed := made(wgpu.BufferDescriptor{Size: 64, Usage: usage})
 	destroyed.Destroy()
 
-	refused(t, d, "size 0", d.NewBuffer(2, 0, false), driver.ErrInvalid)
-	refused(t, d, "size 6", d.NewBuffer(2, 6, false), driver.ErrInvalid)
-	refused(t, d, "size 1 PiB", d.NewBuffer(2, 1<<50, false), driver.ErrLimit)
-	refused(t, d, "id taken", d.NewBuffer(1, 64, false), driver.ErrInvalid)
+	refused(t, d, "size 0", d.NewBuffer(2, 0, false), fault.ErrInvalid)
+	refused(t, d, "size 6", d.NewBuffer(2, 6, false), fault.ErrInvalid)
+	refused(t, d, "size 1 PiB", d.NewBuffer(2, 1<<50, false), fault.ErrLimit)
+	refused(t, d, "id taken", d.NewBuffer(1, 64, false), fault.ErrInvalid)
 	for _, c := range []struct {
 		name   string
 		handle any
 		kind   error
 	}{
-		{"nil", nil, driver.ErrUnsupported},
-		{"a number", 7, driver.ErrUnsupported},
-		{"nil buffer", (*wgpu.Buffer)(nil), driver.ErrInvalid},
-		{"empty buffer", new(wgpu.Buffer), driver.ErrInvalid},
-		{"another device's", other.BufferHandle(1), driver.ErrForeign},
-		{"no storage", made(wgpu.BufferDescriptor{Size: 64, Usage: usage &^ wgpu.BufferUsageStorage}), driver.ErrInvalid},
-		{"no copy", made(wgpu.BufferDescriptor{Size: 64, Usage: wgpu.BufferUsageStorage}), driver.ErrInvalid},
-		{"mapped since its creation", mapped, driver.ErrMapped},
-		{"mapped", mappable, driver.ErrMapped},
-		{"destroyed", destroyed, driver.ErrInvalid},
+		{"nil", nil, fault.ErrUnsupported},
+		{"a number", 7, fault.ErrUnsupported},
+		{"nil buffer", (*wgpu.Buffer)(nil), fault.ErrInvalid},
+		{"empty buffer", new(wgpu.Buffer), fault.ErrInvalid},
+		{"another device's", other.BufferHandle(1), fault.ErrForeign},
+		{"no storage", made(wgpu.BufferDescriptor{Size: 64, Usage: usage &^ wgpu.BufferUsageStorage}), fault.ErrInvalid},
+		{"no copy", made(wgpu.BufferDescriptor{Size: 64, Usage: wgpu.BufferUsageStorage}), fault.ErrInvalid},
+		{"mapped since its creation", mapped, fault.ErrMapped},
+		{"mapped", mappable, fault.ErrMapped},
+		{"destroyed", destroyed, fault.ErrInvalid},
 	} {
 		_, err := d.ImportBuffer(3, c.handle)
 		refused(t, d, c.name, err, c.kind)
@@ -259,7 +260,7 @@ func TestRefusedBuffers(t *testing.T) {
 	_, err = d.ImportBuffer(4, mappable)
 	must(t, err)
 	_, err = d.ImportBuffer(4, mapped)
-	refused(t, d, "id taken", err, driver.ErrInvalid)
+	refused(t, d, "id taken", err, fault.ErrInvalid)
 }
 
 // TestReleased hands over buffers that nobody has a reference to any more: nothing looks behind their pointers.
@@ -289,8 +290,8 @@ func TestReleased(t *testing.T) {
 			d.FreeBuffer(driver.BufferID(i + 1))
 			_, err = d.ImportBuffer(5000, b)
 		}
-		refused(t, d, "released", err, driver.ErrClosed)
-		refused(t, d, "released", d.DestroyBuffer(b), driver.ErrClosed)
+		refused(t, d, "released", err, fault.ErrClosed)
+		refused(t, d, "released", d.DestroyBuffer(b), fault.ErrClosed)
 	}
 }
 
@@ -325,11 +326,11 @@ func TestBuffersOthersSpoil(t *testing.T) {
 		refused(t, d, name, err, kind)
 	}
 	d.BufferHandle(1).(*wgpu.Buffer).Destroy()
-	spoilt("destroyed", 1, driver.ErrInvalid)
+	spoilt("destroyed", 1, fault.ErrInvalid)
 
 	_, err = d.Map(t.Context(), 2, 0, 8)
 	must(t, err)
-	spoilt("mapped", 4, driver.ErrMapped)
+	spoilt("mapped", 4, fault.ErrMapped)
 	must(t, d.Unmap(2))
 	l.Reset()
 	l.Dispatch(1, 4, groups(n), nil)
@@ -353,18 +354,18 @@ func TestRefusedTransfers(t *testing.T) {
 		kind error
 		tr   driver.Transfer
 	}{
-		{"past the end", driver.ErrInvalid, driver.Transfer{Buffer: 1, Offset: 60, Host: host, Width: 8, Count: 1}},
-		{"far away", driver.ErrInvalid, driver.Transfer{Buffer: 1, Offset: math.MaxUint64, Host: host, Width: 8, Count: 1}},
-		{"host too short", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, HostOffset: 60, Width: 8, Count: 1}},
-		{"host shorter than it says", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: long, Width: 8, Count: 1}},
-		{"host foreign", driver.ErrUnsupported, driver.Transfer{Buffer: 1, Host: driver.Host{Foreign: 1, Size: 64}, Width: 8, Count: 1}},
-		{"negative width", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: -4, Count: 1}},
-		{"negative count", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 4, Count: -1}},
-		{"negative host offset", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, HostOffset: -4, Width: 4, Count: 1}},
-		{"overlapping rows", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 8, Pitch: 4, Count: 2}},
-		{"overflow", driver.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 8, Pitch: math.MaxInt / 2, Count: math.MaxInt}},
-		{"unknown buffer", driver.ErrClosed, driver.Transfer{Buffer: 9, Host: host, Width: 8, Count: 1}},
-		{"mapped buffer", driver.ErrMapped, driver.Transfer{Buffer: 2, Host: host, Width: 8, Count: 1}},
+		{"past the end", fault.ErrInvalid, driver.Transfer{Buffer: 1, Offset: 60, Host: host, Width: 8, Count: 1}},
+		{"far away", fault.ErrInvalid, driver.Transfer{Buffer: 1, Offset: math.MaxUint64, Host: host, Width: 8, Count: 1}},
+		{"host too short", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, HostOffset: 60, Width: 8, Count: 1}},
+		{"host shorter than it says", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: long, Width: 8, Count: 1}},
+		{"host foreign", fault.ErrUnsupported, driver.Transfer{Buffer: 1, Host: driver.Host{Foreign: 1, Size: 64}, Width: 8, Count: 1}},
+		{"negative width", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: -4, Count: 1}},
+		{"negative count", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 4, Count: -1}},
+		{"negative host offset", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, HostOffset: -4, Width: 4, Count: 1}},
+		{"overlapping rows", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 8, Pitch: 4, Count: 2}},
+		{"overflow", fault.ErrInvalid, driver.Transfer{Buffer: 1, Host: host, Width: 8, Pitch: math.MaxInt / 2, Count: math.MaxInt}},
+		{"unknown buffer", fault.ErrClosed, driver.Transfer{Buffer: 9, Host: host, Width: 8, Count: 1}},
+		{"mapped buffer", fault.ErrMapped, driver.Transfer{Buffer: 2, Host: host, Width: 8, Count: 1}},
 	} {
 		refused(t, d, c.name, d.Read(t.Context(), c.tr), c.kind)
 	}
@@ -378,17 +379,17 @@ func TestRefusedMappings(t *testing.T) {
 		_, err := d.Map(t.Context(), id, 0, 64)
 		return err
 	}
-	refused(t, d, "not mappable", mapErr(1), driver.ErrUnsupported)
-	refused(t, d, "unknown", mapErr(7), driver.ErrClosed)
-	refused(t, d, "unmap unmapped", d.Unmap(2), driver.ErrInvalid)
-	refused(t, d, "unmap unknown", d.Unmap(7), driver.ErrInvalid)
+	refused(t, d, "not mappable", mapErr(1), fault.ErrUnsupported)
+	refused(t, d, "unknown", mapErr(7), fault.ErrClosed)
+	refused(t, d, "unmap unmapped", d.Unmap(2), fault.ErrInvalid)
+	refused(t, d, "unmap unknown", d.Unmap(7), fault.ErrInvalid)
 	must(t, mapErr(2))
-	refused(t, d, "twice", mapErr(2), driver.ErrMapped)
+	refused(t, d, "twice", mapErr(2), fault.ErrMapped)
 	must(t, d.Unmap(2))
-	refused(t, d, "unmap twice", d.Unmap(2), driver.ErrInvalid)
+	refused(t, d, "unmap twice", d.Unmap(2), fault.ErrInvalid)
 	must(t, mapErr(2))
 	d.FreeBuffer(2) // while it is mapped
-	refused(t, d, "unmap freed", d.Unmap(2), driver.ErrInvalid)
+	refused(t, d, "unmap freed", d.Unmap(2), fault.ErrInvalid)
 }
 
 func TestRefusedContexts(t *testing.T) {
@@ -417,7 +418,7 @@ func TestRefusedContexts(t *testing.T) {
 		},
 	} {
 		refused(t, d, name+" cancelled", call(gone), context.Canceled)
-		refused(t, d, name+" without context", call(nil), driver.ErrInvalid)
+		refused(t, d, name+" without context", call(nil), fault.ErrInvalid)
 	}
 }
 
@@ -427,10 +428,10 @@ func TestRefusedAdoptions(t *testing.T) {
 		handle any
 		kind   error
 	}{
-		{"nil", nil, driver.ErrUnsupported},
-		{"a number", 7, driver.ErrUnsupported},
-		{"nil device", (*wgpu.Device)(nil), driver.ErrInvalid},
-		{"empty device", new(wgpu.Device), driver.ErrInvalid},
+		{"nil", nil, fault.ErrUnsupported},
+		{"a number", 7, fault.ErrUnsupported},
+		{"nil device", (*wgpu.Device)(nil), fault.ErrInvalid},
+		{"empty device", new(wgpu.Device), fault.ErrInvalid},
 	} {
 		if _, err := New().Adopt(t.Context(), c.handle); !errors.Is(err, c.kind) {
 			t.Errorf("%s: got error %v, want %v", c.name, err, c.kind)
@@ -457,8 +458,8 @@ func TestUseAfterClose(t *testing.T) {
 		"Read":         got,
 		"ImportBuffer": imported,
 	} {
-		if !errors.Is(err, driver.ErrClosed) {
-			t.Errorf("%s: got error %v, want %v", name, err, driver.ErrClosed)
+		if !errors.Is(err, fault.ErrClosed) {
+			t.Errorf("%s: got error %v, want %v", name, err, fault.ErrClosed)
 		}
 	}
 	d.FreeBuffer(1)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestTooDeep(t *testing.T) {
@@ -88,7 +88,7 @@ func FuzzNewKernel(f *testing.F) {
 		k.Source = source
 		if err := d.NewKernel(t.Context(), 1, &k); err == nil {
 			d.FreeKernel(1)
-		} else if source != "" && !errors.Is(err, driver.ErrCompile) {
+		} else if source != "" && !errors.Is(err, fault.ErrCompile) {
 			t.Error(err)
 		}
 	})

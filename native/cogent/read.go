@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Read copies through staging buffers, in chunks if need be. Rows with wide gaps between them are fetched one by one.
@@ -53,10 +54,10 @@ func (d *device) beginRead(op string, t driver.Transfer) error {
 		return err
 	}
 	if t.Host.Foreign != nil {
-		return fail(op, driver.ErrUnsupported, "host memory that is not Go's")
+		return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 	}
 	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.objects.BufferSize(t.Buffer) {
-		return fail(op, driver.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
+		return fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 	}
 	d.users.Add(1)
 	return nil
@@ -132,12 +133,12 @@ func (d *device) fetch(
 	}
 	d.noticeLoss()
 	d.mu.Unlock()
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
 	status, err := d.await(ctx, op, s)
 	if err == nil && status != C.WGPUBufferMapAsyncStatus_Success {
-		err = fail(op, driver.ErrDeviceLost, "the staging buffer could not be mapped")
+		err = fail(op, fault.ErrDeviceLost, "the staging buffer could not be mapped")
 	}
 	if err != nil {
 		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Submit runs a list in one call into C. An error that only the platform can find, such as a lack of memory for a write,
@@ -22,7 +23,7 @@ import (
 func (d *device) Submit(list *driver.CommandList) error {
 	const op = "Submit"
 	if list == nil {
-		return fail(op, driver.ErrInvalid, "no list")
+		return fail(op, fault.ErrInvalid, "no list")
 	}
 	if d.own && d.blocks {
 		d.turn.Lock()
@@ -37,7 +38,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	defer d.mu.Unlock()
 	for i := range list.Data {
 		if list.Data[i].Foreign != nil {
-			return fail(op, driver.ErrUnsupported, "host memory that is not Go's")
+			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
 	if err := d.objects.Check(list); err != nil {
@@ -48,7 +49,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	}
 	defer d.writes.unpin()
 	if !d.writes.pin(list.Data) {
-		return fail(op, driver.ErrNoMemory, "out of host memory")
+		return fail(op, fault.ErrNoMemory, "out of host memory")
 	}
 	params := list.Params
 	for len(params)%4 != 0 {
@@ -59,7 +60,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
 		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), d.writes.table, &e)
 	d.noticeLoss()
-	return take(op, &e, driver.ErrInvalid)
+	return take(op, &e, fault.ErrInvalid)
 }
 
 // writeTable shows C the memory of a list's writes: addresses, in C memory, of bytes that are pinned meanwhile.

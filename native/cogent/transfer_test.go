@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Transfers of all shapes, in chunks so small that rows are cut.
@@ -203,7 +204,7 @@ struct Wide { a: array<u32, 100> }
 	l.Clear(1, 0, 4)
 	l.Bind(2, bump.Layout, []driver.Binding{whole(1, n)})
 	l.Unbind(1)
-	refused(t, d, "too small", d.Submit(&l), driver.ErrInvalid)
+	refused(t, d, "too small", d.Submit(&l), fault.ErrInvalid)
 	want(t, d, 1, []uint32{0})
 	l.Reset()
 	l.Dispatch(2, 2, groups(n), nil)

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // New returns a driver without adapters: this build has no cgo.
@@ -20,5 +21,5 @@ func (unsupported) Name() string { return "cogent" }
 func (unsupported) Adapters(context.Context) ([]driver.Adapter, error) { return nil, nil }
 
 func (unsupported) Adopt(context.Context, any) (driver.Device, error) {
-	return nil, driver.Fail("cogent: Adopt", driver.ErrUnsupported, "built without cgo")
+	return nil, fault.Fail("cogent: Adopt", fault.ErrUnsupported, "built without cgo")
 }

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestUnsupported(t *testing.T) {
@@ -16,7 +16,7 @@ func TestUnsupported(t *testing.T) {
 	if list, err := d.Adapters(t.Context()); len(list) != 0 || err != nil {
 		t.Errorf("got %d adapters and error %v, want none", len(list), err)
 	}
-	if _, err := d.Adopt(t.Context(), nil); !errors.Is(err, driver.ErrUnsupported) {
-		t.Errorf("got error %v, want %v", err, driver.ErrUnsupported)
+	if _, err := d.Adopt(t.Context(), nil); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("got error %v, want %v", err, fault.ErrUnsupported)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // alive is Usable without the lock, for those who wait.
@@ -82,7 +83,7 @@ func (d *device) awaitQueue(ctx context.Context, op string) error {
 	d.users.Add(1)
 	defer d.users.Add(-1)
 	d.mu.Unlock()
-	if err := take(op, &e, driver.ErrInvalid); err != nil {
+	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return err
 	}
 	_, err := d.await(ctx, op, s)

@@ -2,16 +2,18 @@
 
 package dlpack
 
-import "github.com/sublet-gpu/sublet/gpu/driver"
+import (
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
 
 // The errors of this package, beside those of package gpu.
 var (
-	ErrVersion = driver.NewSentinel("ErrVersion", "unknown version of DLPack")
-	ErrType    = driver.NewSentinel("ErrType", "impossible element type")
-	ErrShape   = driver.NewSentinel("ErrShape", "impossible shape")
-	ErrMemory  = driver.NewSentinel("ErrMemory", "impossible address")
+	ErrVersion = fault.New("ErrVersion", "unknown version of DLPack")
+	ErrType    = fault.New("ErrType", "impossible element type")
+	ErrShape   = fault.New("ErrShape", "impossible shape")
+	ErrMemory  = fault.New("ErrMemory", "impossible address")
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("dlpack: "+op, err, detail...)
+	return fault.Fail("dlpack: "+op, err, detail...)
 }

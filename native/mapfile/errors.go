@@ -8,20 +8,20 @@ import (
 	"syscall"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The errors of this package, beside those of packages gpu and matrix. Errors of the operating system, such as
 // fs.ErrNotExist, are passed on as they are.
 var (
-	ErrEmpty        = driver.NewSentinel("ErrEmpty", "nothing to map")
-	ErrNotRegular   = driver.NewSentinel("ErrNotRegular", "not a regular file")
-	ErrRange        = driver.NewSentinel("ErrRange", "beyond the end")
-	ErrAddressSpace = driver.NewSentinel("ErrAddressSpace", "no room in the address space")
+	ErrEmpty        = fault.New("ErrEmpty", "nothing to map")
+	ErrNotRegular   = fault.New("ErrNotRegular", "not a regular file")
+	ErrRange        = fault.New("ErrRange", "beyond the end")
+	ErrAddressSpace = fault.New("ErrAddressSpace", "no room in the address space")
 )
 
 func fail(op string, err error, detail ...string) error {
-	return driver.Fail("mapfile: "+op, err, detail...)
+	return fault.Fail("mapfile: "+op, err, detail...)
 }
 
 // mapError finds the sentinel for what the operating system says about a mapping.

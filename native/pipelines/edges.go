@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/graph/pipelines"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
 
 const edgesHelp = `Blur images, find their edges, and count how bright those are: eight tasks, of which seven are kernels of WGSL and one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pipelines runs the task graphs of package gpu/graph/pipelines and shows what ran where, and for how long.
+// Command pipelines runs the task graphs of package matrix/graph/pipelines and shows what ran where, and for how long.
 //
 //	pipelines edges --frames 60 --size 640x480 --devices 2 --trace trace.json
 //	pipelines edges --in photos --out edges
@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/graph"
+	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 

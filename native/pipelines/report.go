@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/sublet-gpu/sublet/gpu/graph"
+	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
 // report prints what ran where, and writes the files that were asked for.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/graph/pipelines"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/native/mnist"
 )
 

@@ -11,17 +11,17 @@ import (
 	"io/fs"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 // The errors of the command itself.
 var (
-	errUsage    = driver.NewSentinel("ErrUsage", "wrong usage")
-	errType     = driver.NewSentinel("ErrType", "not an element type of arrays of kernels")
-	errElem     = driver.NewSentinel("ErrType", "not an element type of matrices")
-	errMixed    = driver.NewSentinel("ErrType", "element types that differ")
-	errOverflow = driver.NewSentinel("ErrOverflow", "value out of range")
+	errUsage    = fault.New("ErrUsage", "wrong usage")
+	errType     = fault.New("ErrType", "not an element type of arrays of kernels")
+	errElem     = fault.New("ErrType", "not an element type of matrices")
+	errMixed    = fault.New("ErrType", "element types that differ")
+	errOverflow = fault.New("ErrOverflow", "value out of range")
 )
 
 // usageError keeps the words of the argument parser and adds the sentinel.

@@ -10,7 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -66,11 +66,11 @@ func openOperand(name, path string, p *progress) (*operand, error) {
 func (o *operand) shape() error {
 	s := o.npy.Header().Shape
 	if len(s) > 2 {
-		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
+		return fault.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
 	}
 	s = append([]int64{1, 1}[len(s):], s...)
 	if max(s[0], s[1]) > math.MaxInt {
-		return driver.Fail(o.path, matrix.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
+		return fault.Fail(o.path, matrix.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
 	}
 	o.rows, o.cols = int(s[0]), int(s[1])
 	return nil
@@ -80,7 +80,7 @@ func (o *operand) shape() error {
 func (o *operand) checkSize(t dtype.Type, l gpu.Limits) error {
 	n := o.npy.Header().Len()
 	if uint64(n) > l.MaxBufferSize/uint64(t.Size()) {
-		return driver.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", n, t, l.MaxBufferSize))
+		return fault.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", n, t, l.MaxBufferSize))
 	}
 	return nil
 }
@@ -90,13 +90,13 @@ func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 	for i, o := range operands {
 		switch t := o.npy.Header().Type; {
 		case t.Code == dtype.Complex:
-			return t, driver.Fail(o.path, errElem, "the file is ", t.String())
+			return t, fault.Fail(o.path, errElem, "the file is ", t.String())
 		case cast:
 		case t != dtype.Float32 && t != dtype.Float16 && t != dtype.Int32 && t != dtype.Uint32:
-			return t, driver.Fail(o.path, errElem, "the file is ", t.String(),
+			return t, fault.Fail(o.path, errElem, "the file is ", t.String(),
 				"; those are float32, float16, int32 and uint32; --cast converts to float32 and reports the largest relative change")
 		case i > 0 && t != operands[0].npy.Header().Type:
-			return t, driver.Fail(o.path, errMixed, t.String(), ", and ", operands[0].path, " is ", operands[0].npy.Header().Type.String(),
+			return t, fault.Fail(o.path, errMixed, t.String(), ", and ", operands[0].path, " is ", operands[0].npy.Header().Type.String(),
 				"; --cast converts all to float32 and reports the largest relative change")
 		}
 	}
@@ -159,7 +159,7 @@ func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v 
 // became infinite is an error.
 func narrowed(f float32, v float64) (change float64, err error) {
 	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
-		return 0, driver.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
+		return 0, fault.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
 	}
 	if c := math.Abs(float64(f)-v) / math.Abs(v); c > 0 { // not so for NaN
 		return c, nil

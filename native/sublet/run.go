@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
@@ -155,7 +155,7 @@ func readSource(path string) (string, *kernel.Source, error) {
 		return "", nil, err
 	}
 	if n > maxSource {
-		return "", nil, driver.Fail(path, gpu.ErrLimit, "more than 16 MiB are no source")
+		return "", nil, fault.Fail(path, gpu.ErrLimit, "more than 16 MiB are no source")
 	}
 	parsed, err := kernel.Parse(b.String())
 	if err != nil {

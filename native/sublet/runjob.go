@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // job is a run whose files are open.
@@ -119,7 +119,7 @@ func (r *runArray) open(p *progress) (err error) {
 		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex {
 			advice = "; sublet eval A -i A=" + r.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
 		}
-		return driver.Fail(r.path, errType, "the file is ", h.Type.String(), "; those are ", elemWords, advice)
+		return fault.Fail(r.path, errType, "the file is ", h.Type.String(), "; those are ", elemWords, advice)
 	}
 	r.typ, r.shape = h.Type, h.Shape
 	return nil
@@ -135,7 +135,7 @@ func (r *runArray) load(devices []*gpu.Device) error {
 			room += d.Limits().MaxBufferSize
 		}
 		if !ok || uint64(size) > room {
-			return driver.Fail("array "+r.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", r.shape, r.typ, room))
+			return fault.Fail("array "+r.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", r.shape, r.typ, room))
 		}
 		r.memory = make([]byte, size)
 	} else if err := r.read(size); err != nil {

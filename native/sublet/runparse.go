@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
 )
 
 // runTask is what sublet run is to do.

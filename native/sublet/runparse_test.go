@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
 )
 
 func TestRunErrors(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 )
 
 // tally collects what the calls of a run did.

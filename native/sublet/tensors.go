@@ -16,7 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -189,7 +189,7 @@ func (a *archive) find(ctx context.Context, name string) (file.Header, error) {
 		h, err := a.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return h, driver.Fail(a.input.name(), matrix.ErrName, strconv.Quote(name))
+			return h, fault.Fail(a.input.name(), matrix.ErrName, strconv.Quote(name))
 		case err != nil && (h.Name == "" || h.Name == name):
 			return h, a.wrap(err)
 		case err == nil && h.Name == name:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -34,13 +34,13 @@ type Bridge struct {
 	wake    chan struct{}
 	waiting sync.WaitGroup // goroutines that will call Settle
 
-	mu     sync.Mutex
-	queue  [][]uint32
-	spare  [][]uint32 // memory of finished messages, for reuse
-	open   int        // messages that are not finished
-	asked  int        // goroutines of this program that are at work on something for the page
-	copied uint64     // bytes of mirrors
-	fault  *fault     // the first error that nobody was told
+	mu      sync.Mutex
+	queue   [][]uint32
+	spare   [][]uint32 // memory of finished messages, for reuse
+	open    int        // messages that are not finished
+	asked   int        // goroutines of this program that are at work on something for the page
+	copied  uint64     // bytes of mirrors
+	failure *failure   // the first error that nobody was told
 
 	// Of the goroutine that executes.
 	ended    bool
@@ -56,9 +56,9 @@ type entry struct {
 	s      *matrix.AnySparse
 	a      *buffer.Buffer // of an array, of which only JavaScript knows more
 	flow   *flow
-	mirror *mirror // of wrapped memory that the device does not reach
-	err    *fault  // why there is no matrix
-	late   *fault  // why the last assignment failed; in force until somebody was told
+	mirror *mirror  // of wrapped memory that the device does not reach
+	err    *failure // why there is no matrix
+	late   *failure // why the last assignment failed; in force until somebody was told
 
 	indices, pointers *mirror // of a wrapped sparse matrix
 }
@@ -96,15 +96,15 @@ func (e *entry) close() error {
 	return e.a.Close() // of none too
 }
 
-// fault is an error of a command without ticket.
-type fault struct {
+// failure is an error of a command without ticket.
+type failure struct {
 	err  error
 	told bool // guarded by Bridge.mu
 }
 
-func (f *fault) Error() string { return f.err.Error() }
+func (f *failure) Error() string { return f.err.Error() }
 
-func (f *fault) Unwrap() error { return f.err }
+func (f *failure) Unwrap() error { return f.err }
 
 // New makes a bridge. The device becomes its own.
 func New(dev *gpu.Device, page Page) *Bridge {
@@ -244,7 +244,7 @@ func (b *Bridge) guarded(spec *commandSpec, args []uint32) (err error) {
 }
 
 // keep leaves an error with the handle of a command.
-func (b *Bridge) keep(spec *commandSpec, args []uint32, f *fault) {
+func (b *Bridge) keep(spec *commandSpec, args []uint32, f *failure) {
 	if spec.fills {
 		if e, err := b.slot(args[spec.at]); err == nil && e.empty() {
 			e.err = f
@@ -253,15 +253,15 @@ func (b *Bridge) keep(spec *commandSpec, args []uint32, f *fault) {
 }
 
 // note remembers an error for the next CmdWait.
-func (b *Bridge) note(err error) *fault {
-	f, ok := err.(*fault) //nolint:errorlint // one of another command's, passed on
+func (b *Bridge) note(err error) *failure {
+	f, ok := err.(*failure) //nolint:errorlint // one of another command's, passed on
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !ok {
-		f = &fault{err: err}
+		f = &failure{err: err}
 	}
-	if b.fault == nil && !f.told {
-		b.fault = f
+	if b.failure == nil && !f.told {
+		b.failure = f
 	}
 	return f
 }
@@ -285,11 +285,11 @@ func (b *Bridge) settle(ticket uint32, value any, err error) {
 		}
 		return
 	}
-	if f, ok := err.(*fault); ok { //nolint:errorlint // see note
+	if f, ok := err.(*failure); ok { //nolint:errorlint // see note
 		b.mu.Lock()
 		f.told = true
-		if b.fault == f {
-			b.fault = nil
+		if b.failure == f {
+			b.failure = nil
 		}
 		b.mu.Unlock()
 	}
@@ -299,7 +299,7 @@ func (b *Bridge) settle(ticket uint32, value any, err error) {
 // slot returns the entry of a handle, making room for it.
 func (b *Bridge) slot(handle uint32) (*entry, error) {
 	if handle >= maxHandle {
-		return nil, driver.Fail("bridge", driver.ErrLimit, "more than "+itoa(maxHandle)+" matrices")
+		return nil, fault.Fail("bridge", fault.ErrLimit, "more than "+itoa(maxHandle)+" matrices")
 	}
 	for uint64(handle) >= uint64(len(b.matrices)) {
 		b.matrices = append(b.matrices, make([]entry, max(64, len(b.matrices)))...)

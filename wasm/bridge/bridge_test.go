@@ -13,7 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/bridge"
 )
@@ -402,7 +402,7 @@ func TestPostDoesNotWait(t *testing.T) {
 	}
 	b.Post(command(bridge.CmdEnd))
 	<-over
-	wantError(t, dev.Flush(), driver.ErrClosed)
+	wantError(t, dev.Flush(), fault.ErrClosed)
 }
 
 // TestReopen loses the device and brings it back: what the page has comes back by itself, what only the device had says so.

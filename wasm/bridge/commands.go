@@ -7,7 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -149,7 +149,7 @@ func (b *Bridge) closeMatrix(a []uint32) error {
 func (b *Bridge) newFunc(a []uint32) error {
 	text := b.page.Text(a[1])
 	if a[0] >= maxHandle {
-		return driver.Fail("bridge", driver.ErrLimit, "more than "+itoa(maxHandle)+" functions")
+		return fault.Fail("bridge", fault.ErrLimit, "more than "+itoa(maxHandle)+" functions")
 	}
 	for uint64(a[0]) >= uint64(len(b.funcs)) {
 		b.funcs = append(b.funcs, make([]*matrix.Func, max(16, len(b.funcs)))...)
@@ -169,8 +169,8 @@ func (b *Bridge) flush([]uint32) error { return b.dev.Flush() }
 
 func (b *Bridge) wait(a []uint32) error {
 	b.mu.Lock()
-	f := b.fault
-	b.fault = nil
+	f := b.failure
+	b.failure = nil
 	b.mu.Unlock()
 	b.background(a[0], func(ctx context.Context) error {
 		if err := b.dev.Sync(ctx); f == nil {
@@ -200,7 +200,7 @@ func (b *Bridge) buffer(a []uint32) error {
 	}
 	handle := mem.Handle()
 	if handle == nil || !b.reaches() {
-		return driver.Fail("bridge", driver.ErrUnsupported, "this device has no GPUBuffers")
+		return fault.Fail("bridge", fault.ErrUnsupported, "this device has no GPUBuffers")
 	}
 	b.settle(a[0], handle, nil)
 	return nil
@@ -241,7 +241,7 @@ func (b *Bridge) readValue(a []uint32) error {
 	element := x.DType().Size()
 	size := rows * cols * element
 	if int64(a[2]) < int64(size) {
-		return driver.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[2])), " bytes for ", gpu.Shape{rows, cols}.String())
+		return fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[2])), " bytes for ", gpu.Shape{rows, cols}.String())
 	}
 	if size == 0 {
 		b.settle(a[0], nil, nil)

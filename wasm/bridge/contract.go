@@ -5,7 +5,7 @@ package bridge
 import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -195,7 +195,7 @@ func (b *Bridge) setFrom(a []uint32) error {
 	}
 	to, err := b.change(a, func(m *matrix.Any) error {
 		if m.DType() != s.t {
-			return driver.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.t.String(), " to ", m.DType().String())
+			return fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.t.String(), " to ", m.DType().String())
 		}
 		return m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.opts...)
 	})

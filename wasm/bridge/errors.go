@@ -5,14 +5,14 @@ package bridge
 import (
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // ErrInternal is a mistake of Sublet's own.
-var ErrInternal = driver.NewSentinel("ErrInternal", "internal error")
+var ErrInternal = fault.New("ErrInternal", "internal error")
 
 // invalid is the error of a message that JavaScript would not send.
-func invalid(detail string) error { return driver.Fail("bridge", driver.ErrInvalid, detail) }
+func invalid(detail string) error { return fault.Fail("bridge", fault.ErrInvalid, detail) }
 
 // internal turns a panic into an error.
 func internal(p any) error {
@@ -23,7 +23,7 @@ func internal(p any) error {
 	case string:
 		text = p
 	}
-	return driver.Fail("bridge", ErrInternal, text)
+	return fault.Fail("bridge", ErrInternal, text)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

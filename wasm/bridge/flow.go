@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // flow is a file on its way between the page and a goroutine of this program. The page passes pieces of memory, one at a
@@ -99,7 +99,7 @@ func (f *flow) Done() <-chan struct{} { return f.closed }
 func (f *flow) Err() error {
 	select {
 	case <-f.closed:
-		return driver.Fail("bridge", driver.ErrClosed, "the load or save was given up")
+		return fault.Fail("bridge", fault.ErrClosed, "the load or save was given up")
 	default:
 		return nil
 	}
@@ -195,7 +195,7 @@ func (f *flow) Read(b []byte) (int, error) {
 // load fills b from memory of the page's.
 func (f *flow) load(object any, at int, b []byte) error {
 	if f.b.page.Load(object, at, b) < len(b) {
-		return driver.Fail("bridge", buffer.ErrShort, "memory that was detached meanwhile")
+		return fault.Fail("bridge", buffer.ErrShort, "memory that was detached meanwhile")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/bridge"
 )
@@ -213,7 +213,7 @@ func TestProtocolInStep(t *testing.T) {
 }
 
 func TestInternalErrorsHaveACode(t *testing.T) {
-	if code := driver.Code(bridge.ErrInternal); code != "ErrInternal" {
+	if code := fault.Code(bridge.ErrInternal); code != "ErrInternal" {
 		t.Errorf("code %q", code)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // A device of the platform reads and writes memory of the page's itself. The oracle, which stands in where there is no
@@ -33,7 +33,7 @@ func (b *Bridge) mirrored(object any, size uint32) (*mirror, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.copied+uint64(size) > maxMirrored {
-		return nil, driver.Fail("bridge", driver.ErrNoMemory, "copies of more than "+itoa(maxMirrored)+" bytes")
+		return nil, fault.Fail("bridge", fault.ErrNoMemory, "copies of more than "+itoa(maxMirrored)+" bytes")
 	}
 	b.copied += uint64(size)
 	words := make([]int32, (uint64(size)+3)/4)
@@ -84,7 +84,7 @@ func (b *Bridge) host(object any, size uint32) (gpu.Host, *mirror, error) {
 // that nobody uses.
 func (b *Bridge) write(buf *buffer.Buffer, object any, size uint32) error {
 	if int64(size) < int64(buf.Size()) || int64(size) > (int64(buf.Size())+3)/4*4 {
-		return driver.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size()))
+		return fault.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size()))
 	}
 	if size == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -182,7 +182,7 @@ func (b *Bridge) readArray(a []uint32) error {
 	case err != nil:
 		return err
 	case int64(a[3]) < int64(buf.Size()):
-		return driver.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[3])), " bytes for ", itoa(buf.Size()))
+		return fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[3])), " bytes for ", itoa(buf.Size()))
 	case buf.Size() == 0:
 		b.settle(a[0], nil, nil)
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/wasm/bridge"
 )
 
@@ -393,7 +393,7 @@ func TestSaveBroken(t *testing.T) {
 		"twice":        {[]file.Header{f32, f32}, []uint32{0, 8, 8, 0, 8, 8}, file.ErrDuplicate},
 		"lanes":        {[]file.Header{lanes}, []uint32{0, 8, 8}, file.ErrType},
 		"dimensions":   {[]file.Header{{Name: "a", Type: dtype.Int8, Shape: make([]int64, 33)}}, []uint32{0, 8, 8}, file.ErrFormat},
-		"size":         {[]file.Header{f32}, []uint32{0, 8, 12}, driver.ErrInvalid},
+		"size":         {[]file.Header{f32}, []uint32{0, 8, 12}, fault.ErrInvalid},
 		"no bytes":     {[]file.Header{f32}, []uint32{0, 8, 0}, file.ErrTruncated},
 		"detached":     {[]file.Header{f32}, []uint32{0, 4, 8}, buffer.ErrShort},
 		"no handle":    {[]file.Header{f32}, []uint32{77, 0, 8}, gpu.ErrInvalid},

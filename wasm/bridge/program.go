@@ -3,8 +3,8 @@
 package bridge
 
 import (
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/shaders/fuse"
 )
 
 // program decodes expressions.

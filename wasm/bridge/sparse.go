@@ -7,7 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -61,7 +61,7 @@ func (b *Bridge) makeSparse(
 // structure copies so many numbers of 32 bits from the page.
 func (b *Bridge) structure(object any, count uint32) (*mirror, error) {
 	if count > maxMirrored/4 {
-		return nil, driver.Fail("bridge", driver.ErrNoMemory, "a structure of "+itoa(int(count))+" numbers")
+		return nil, fault.Fail("bridge", fault.ErrNoMemory, "a structure of "+itoa(int(count))+" numbers")
 	}
 	m, err := b.mirrored(object, 4*count)
 	if err == nil && count > 0 {
@@ -238,7 +238,7 @@ func (b *Bridge) readSparse(a []uint32) error {
 	rows, cols := v.Dims()
 	size := 4 * rows * cols
 	if int64(a[3]) < int64(size) || uint64(a[5]) != uint64(len(index)) || uint64(a[7]) != uint64(len(ptr)) {
-		return driver.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[5])), " places for ", itoa(len(index)), " entries")
+		return fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[5])), " places for ", itoa(len(index)), " entries")
 	}
 	b.store(indices, index)
 	b.store(pointers, ptr)

@@ -10,6 +10,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // wishes are the options of requestAdapter that may bring different adapters, best first.
@@ -57,7 +58,7 @@ func (a *adapter) Open(ctx context.Context) (d driver.Device, err error) {
 		return nil, err
 	}
 	if again == nil || again.part != a.part {
-		return nil, driver.Fail(op, driver.ErrNoAdapter, a.info.Name+" is gone")
+		return nil, fault.Fail(op, fault.ErrNoAdapter, a.info.Name+" is gone")
 	}
 	v, err := awaitPromise(ctx, op, again.handle.Call("requestDevice", again.descriptor()))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // newGPUDevice makes a device as a page would, without the driver.
@@ -50,7 +51,7 @@ func gpuBuffer(device js.Value, size, usage int) js.Value {
 func TestAdopt(t *testing.T) {
 	for _, wrong := range []any{nil, 1, js.Null(), js.Undefined(), js.ValueOf("x"), js.Global(), js.ValueOf(map[string]any{})} {
 		_, err := New().Adopt(t.Context(), wrong)
-		wantError(t, err, driver.ErrUnsupported)
+		wantError(t, err, fault.ErrUnsupported)
 	}
 	handle := newGPUDevice(t)
 	d := adopt(t, handle)
@@ -97,7 +98,7 @@ func TestAdopt(t *testing.T) {
 	}
 	host := make([]byte, 16)
 	err = other.Read(t.Context(), driver.Transfer{Buffer: 2, Host: driver.HostBytes(host), Width: 16, Count: 1})
-	wantError(t, err, driver.ErrInvalid) // destroyed
+	wantError(t, err, fault.ErrInvalid) // destroyed
 }
 
 func TestImportMistakes(t *testing.T) {
@@ -107,12 +108,12 @@ func TestImportMistakes(t *testing.T) {
 		handle any
 		want   error
 	}{
-		"nil":       {nil, driver.ErrUnsupported},
-		"undefined": {js.Undefined(), driver.ErrUnsupported},
-		"device":    {handle, driver.ErrUnsupported},
-		"object":    {js.ValueOf(map[string]any{"size": 16, "usage": usageOwn}), driver.ErrUnsupported},
-		"usage":     {gpuBuffer(handle, 16, usageStorage|usageCopyDst), driver.ErrInvalid},
-		"mapped":    {handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true}), driver.ErrMapped},
+		"nil":       {nil, fault.ErrUnsupported},
+		"undefined": {js.Undefined(), fault.ErrUnsupported},
+		"device":    {handle, fault.ErrUnsupported},
+		"object":    {js.ValueOf(map[string]any{"size": 16, "usage": usageOwn}), fault.ErrUnsupported},
+		"usage":     {gpuBuffer(handle, 16, usageStorage|usageCopyDst), fault.ErrInvalid},
+		"mapped":    {handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true}), fault.ErrMapped},
 	} {
 		if _, err := d.ImportBuffer(1, c.handle); err == nil {
 			t.Errorf("imported %s", name)
@@ -124,7 +125,7 @@ func TestImportMistakes(t *testing.T) {
 	if _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, d.Wait(t.Context()), driver.ErrForeign)
+	wantError(t, d.Wait(t.Context()), fault.ErrForeign)
 	d.FreeBuffer(1)
 	if err := d.Wait(t.Context()); err != nil {
 		t.Error(err)
@@ -142,7 +143,7 @@ func TestOddSize(t *testing.T) {
 		t.Error(err)
 	}
 	err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, Width: 6, Count: 1})
-	wantError(t, err, driver.ErrUnsupported)
+	wantError(t, err, fault.ErrUnsupported)
 }
 
 // TestUsersErrors checks that mistakes which the page makes on its own device are not taken for ours.
@@ -173,7 +174,7 @@ func TestLost(t *testing.T) {
 	}()
 	runtime.Gosched()
 	handle.Call("destroy")
-	wantError(t, <-results, driver.ErrDeviceLost)
+	wantError(t, <-results, fault.ErrDeviceLost)
 	select {
 	case <-d.Lost():
 	case <-time.After(time.Minute):
@@ -182,10 +183,10 @@ func TestLost(t *testing.T) {
 	if !contains(d.LostReason(), "destroyed") {
 		t.Errorf("the reason is %q", d.LostReason())
 	}
-	wantError(t, d.Submit(&driver.CommandList{}), driver.ErrDeviceLost)
-	wantError(t, d.NewBuffer(2, 16, false), driver.ErrDeviceLost)
-	wantError(t, d.Wait(t.Context()), driver.ErrDeviceLost)
-	wantError(t, d.NewKernel(t.Context(), 1, &scale), driver.ErrDeviceLost)
+	wantError(t, d.Submit(&driver.CommandList{}), fault.ErrDeviceLost)
+	wantError(t, d.NewBuffer(2, 16, false), fault.ErrDeviceLost)
+	wantError(t, d.Wait(t.Context()), fault.ErrDeviceLost)
+	wantError(t, d.NewKernel(t.Context(), 1, &scale), fault.ErrDeviceLost)
 	d.FreeBuffer(1)
 }
 
@@ -196,5 +197,5 @@ func TestLostWhileWaiting(t *testing.T) {
 	go func() { results <- d.Wait(t.Context()) }()
 	runtime.Gosched()
 	handle.Call("destroy")
-	wantError(t, <-results, driver.ErrDeviceLost)
+	wantError(t, <-results, fault.ErrDeviceLost)
 }

@@ -9,6 +9,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // New returns the driver.
@@ -23,7 +24,7 @@ func (webgpu) Adapters(ctx context.Context) (list []driver.Adapter, err error) {
 	const op = "browser: Adapters"
 	defer rescue(op, &err)
 	if err := ctx.Err(); err != nil {
-		return nil, driver.Fail(op, err)
+		return nil, fault.Fail(op, err)
 	}
 	seen := map[part]bool{}
 	for _, wish := range wishes {
@@ -45,7 +46,7 @@ func (webgpu) Adopt(ctx context.Context, handle any) (d driver.Device, err error
 	defer rescue(op, &err)
 	v, ok := value(handle, "GPUDevice")
 	if !ok {
-		return nil, driver.Fail(op, driver.ErrUnsupported, "not a GPUDevice")
+		return nil, fault.Fail(op, fault.ErrUnsupported, "not a GPUDevice")
 	}
 	helper, err := helperObject(ctx)
 	if err != nil {

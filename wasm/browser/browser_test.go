@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // openDevice opens the first adapter.
@@ -203,20 +204,20 @@ func TestCompileError(t *testing.T) {
 	bad := scale
 	bad.Source = "@compute @workgroup_size(1) fn main() {\n  let a = nowhere;\n}"
 	err := d.NewKernel(t.Context(), 1, &bad)
-	wantError(t, err, driver.ErrCompile)
-	e, ok := errors.AsType[*driver.OpError](err)
+	wantError(t, err, fault.ErrCompile)
+	e, ok := errors.AsType[*fault.OpError](err)
 	if !ok || !contains(e.Detail, "scale: line 2:", "let a = nowhere;") {
 		t.Errorf("the error does not show the line: %v", err)
 	}
 	bad = scale
 	bad.Layout = driver.NewLayout(driver.AccessReadWrite) // no parameters
-	wantError(t, d.NewKernel(t.Context(), 1, &bad), driver.ErrCompile)
+	wantError(t, d.NewKernel(t.Context(), 1, &bad), fault.ErrCompile)
 	bad = scale
 	bad.Entry = "nowhere"
-	wantError(t, d.NewKernel(t.Context(), 1, &bad), driver.ErrCompile)
-	wantError(t, d.NewKernel(t.Context(), 1, nil), driver.ErrInvalid)
+	wantError(t, d.NewKernel(t.Context(), 1, &bad), fault.ErrCompile)
+	wantError(t, d.NewKernel(t.Context(), 1, nil), fault.ErrInvalid)
 	newKernel(t, d, 1, &scale) // the id is free, and the mistakes left nothing behind
-	wantError(t, d.NewKernel(t.Context(), 1, &scale), driver.ErrInvalid)
+	wantError(t, d.NewKernel(t.Context(), 1, &scale), fault.ErrInvalid)
 	if err := d.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/gpu/gputest"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // TestConformance runs on a device of the driver and on one that the page made, with fewer limits.
@@ -21,7 +22,7 @@ func TestConformance(t *testing.T) {
 				return nil, err
 			}
 			if len(adapters) == 0 {
-				return nil, driver.ErrNoAdapter
+				return nil, fault.ErrNoAdapter
 			}
 			return adapters[0].Open(ctx)
 		})

@@ -12,6 +12,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Numbers of the WebGPU specification: what buffers are for.
@@ -134,13 +135,13 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err 
 	}
 	v, ok := value(handle, "GPUBuffer")
 	if !ok {
-		return 0, driver.Fail(op, driver.ErrUnsupported, "not a GPUBuffer")
+		return 0, fault.Fail(op, fault.ErrUnsupported, "not a GPUBuffer")
 	}
 	if usage := number(v, "usage"); usage&usageOwn != usageOwn {
-		return 0, driver.Fail(op, driver.ErrInvalid, "the buffer needs the usages STORAGE, COPY_SRC and COPY_DST")
+		return 0, fault.Fail(op, fault.ErrInvalid, "the buffer needs the usages STORAGE, COPY_SRC and COPY_DST")
 	}
 	if state := text(v, "mapState"); state != "unmapped" {
-		return 0, driver.Fail(op, driver.ErrMapped, "the buffer's mapState is "+state)
+		return 0, fault.Fail(op, fault.ErrMapped, "the buffer's mapState is "+state)
 	}
 	size = number(v, "size")
 	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
@@ -179,7 +180,7 @@ func (d *device) DestroyBuffer(handle any) (err error) {
 	}
 	v, ok := value(handle, "GPUBuffer")
 	if !ok {
-		return driver.Fail(op, driver.ErrUnsupported, "not a GPUBuffer")
+		return fault.Fail(op, fault.ErrUnsupported, "not a GPUBuffer")
 	}
 	v.Call("destroy")
 	return nil
@@ -228,7 +229,7 @@ func (d *device) Submit(list *driver.CommandList) (err error) {
 		return err
 	}
 	if list == nil {
-		return driver.Fail(op, driver.ErrInvalid, "no command list")
+		return fault.Fail(op, fault.ErrInvalid, "no command list")
 	}
 	for _, h := range list.Data {
 		if err := checkHost(op, h); err != nil {
@@ -259,7 +260,7 @@ func (d *device) discard(ticket int) {
 	}
 }
 
-func (d *device) closed() bool { return errors.Is(d.objects.Usable(""), driver.ErrClosed) }
+func (d *device) closed() bool { return errors.Is(d.objects.Usable(""), fault.ErrClosed) }
 
 // Map implements [driver.Device]. WebGPU in browsers has no buffers that are both storage and mappable.
 func (d *device) Map(_ context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
@@ -268,7 +269,7 @@ func (d *device) Map(_ context.Context, id driver.BufferID, offset, size uint64)
 	if err := d.objects.Map(id, offset, size); err != nil {
 		return nil, err
 	}
-	return nil, driver.Fail("browser: Map", driver.ErrUnsupported, "mappable storage")
+	return nil, fault.Fail("browser: Map", fault.ErrUnsupported, "mappable storage")
 }
 
 func (d *device) Unmap(id driver.BufferID) error {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 //go:embed glue.js
@@ -44,7 +44,7 @@ func provideHelper(ctx context.Context) (js.Value, error) {
 			return present, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return js.Undefined(), driver.Fail("browser: Open", err)
+			return js.Undefined(), fault.Fail("browser: Open", err)
 		}
 	}
 	glue.tried = true
@@ -103,7 +103,7 @@ func blobScript(ctx context.Context) (err error) {
 func importScript(context.Context) (err error) {
 	defer rescue("browser: importScripts", &err)
 	if js.Global().Get("importScripts").Type() != js.TypeFunction {
-		return driver.Fail("browser: importScripts", driver.ErrUnsupported)
+		return fault.Fail("browser: importScripts", fault.ErrUnsupported)
 	}
 	url, revoke := blobURL()
 	defer revoke()

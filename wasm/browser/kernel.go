@@ -12,6 +12,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // NewKernel implements [driver.Device]. The id is taken only when the kernel is compiled, so that nothing can dispatch
@@ -20,14 +21,14 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	const op = "browser: NewKernel"
 	defer rescue(op, &err)
 	if k == nil {
-		return driver.Fail(op, driver.ErrInvalid, "no kernel")
+		return fault.Fail(op, fault.ErrInvalid, "no kernel")
 	}
 	module, w, err := d.startKernel(id, k)
 	if err != nil {
 		return err
 	}
 	pipeline, err := d.promises.await(ctx, op, w)
-	if errors.Is(err, driver.ErrCompile) {
+	if errors.Is(err, fault.ErrCompile) {
 		return d.compileError(ctx, op, k, module, err)
 	}
 	if err != nil {
@@ -65,7 +66,7 @@ func (d *device) startKernel(id driver.KernelID, k *driver.Kernel) (module js.Va
 
 // compileError adds to a compiler's error which kernel it is about and which lines are to blame.
 func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) error {
-	e, _ := errors.AsType[*driver.OpError](err)
+	e, _ := errors.AsType[*fault.OpError](err)
 	detail := e.Detail
 	w := d.promises.wait()
 	d.promises.follow(module.Call("getCompilationInfo"), w.ticket)
@@ -77,7 +78,7 @@ func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, 
 	if k.Label != "" {
 		detail = k.Label + ": " + detail
 	}
-	return driver.Fail(op, driver.ErrCompile, detail)
+	return fault.Fail(op, fault.ErrCompile, detail)
 }
 
 // complaints lists the errors among the messages of a compiler, each with the line that it is about.

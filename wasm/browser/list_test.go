@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // TestOrder runs a list in which every command depends on the one before. Twice in one list, because writes overtake an
@@ -223,14 +224,14 @@ func TestForeignParts(t *testing.T) {
 			for _, h := range []driver.Host{{Foreign: memory, Offset: 61, Size: 4}, {Foreign: memory, Offset: -1, Size: 4}, {Foreign: memory, Offset: math.MaxInt, Size: 4}} {
 				var l driver.CommandList
 				l.Write(1, 0, h)
-				wantError(t, d.Submit(&l), driver.ErrInvalid)
-				wantError(t, d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: h, Width: 4, Count: 1}), driver.ErrInvalid)
+				wantError(t, d.Submit(&l), fault.ErrInvalid)
+				wantError(t, d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: h, Width: 4, Count: 1}), fault.ErrInvalid)
 			}
 		})
 	}
 	var l driver.CommandList
 	l.Write(1, 60, driver.Host{Foreign: js.Global().Get("Uint8Array").New(5), Size: 5})
-	wantError(t, d.Submit(&l), driver.ErrInvalid) // with its zeros it would not fit
+	wantError(t, d.Submit(&l), fault.ErrInvalid) // with its zeros it would not fit
 }
 
 func TestForeignMistakes(t *testing.T) {
@@ -254,10 +255,10 @@ func TestForeignMistakes(t *testing.T) {
 		if err := d.Submit(&l); err == nil {
 			t.Errorf("wrote from %s", name)
 		} else {
-			wantError(t, err, driver.ErrInvalid)
+			wantError(t, err, fault.ErrInvalid)
 		}
 		err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, Width: 16, Count: 1})
-		wantError(t, err, driver.ErrInvalid)
+		wantError(t, err, fault.ErrInvalid)
 	}
 	if got := readFloats(t, d, 1, 1); got[0] != 0 {
 		t.Error("a list that was refused has run")
@@ -267,12 +268,12 @@ func TestForeignMistakes(t *testing.T) {
 // TestSubmitMistakes hands over what Objects refuses: the tests of package driver have the details.
 func TestSubmitMistakes(t *testing.T) {
 	d := openDevice(t)
-	wantError(t, d.Submit(nil), driver.ErrInvalid)
-	wantError(t, d.Submit(&driver.CommandList{Words: []uint32{0xffffffff}}), driver.ErrInvalid)
+	wantError(t, d.Submit(nil), fault.ErrInvalid)
+	wantError(t, d.Submit(&driver.CommandList{Words: []uint32{0xffffffff}}), fault.ErrInvalid)
 	if err := d.Submit(&driver.CommandList{}); err != nil {
 		t.Error(err)
 	}
 	var l driver.CommandList
 	l.Dispatch(1, 1, [3]uint32{1, 1, 1}, nil)
-	wantError(t, d.Submit(&l), driver.ErrClosed)
+	wantError(t, d.Submit(&l), fault.ErrClosed)
 }

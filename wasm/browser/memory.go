@@ -9,6 +9,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // checkHost checks host memory that lives in JavaScript, which package driver cannot. The size must be there now: an
@@ -19,10 +20,10 @@ func checkHost(op string, h driver.Host) error {
 	}
 	v, ok := h.Foreign.(js.Value)
 	if !ok || v.Type() != js.TypeObject || !isView.Invoke(v).Bool() && !isMemory(v) {
-		return driver.Fail(op, driver.ErrInvalid, "host memory is no typed array, DataView or ArrayBuffer")
+		return fault.Fail(op, fault.ErrInvalid, "host memory is no typed array, DataView or ArrayBuffer")
 	}
 	if n := number(v, "byteLength"); !h.Valid() || n < uint64(h.Offset)+uint64(h.Size) {
-		return driver.Fail(op, driver.ErrInvalid, "host memory has "+strconv.FormatUint(n, 10)+" bytes where "+
+		return fault.Fail(op, fault.ErrInvalid, "host memory has "+strconv.FormatUint(n, 10)+" bytes where "+
 			strconv.Itoa(h.Size)+" from "+strconv.Itoa(h.Offset)+" on are wanted; an ArrayBuffer that was transferred is detached and has none")
 	}
 	return nil

@@ -8,14 +8,14 @@ import (
 	"context"
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // With the tag sublet_page the page brings the helper, always, as the npm package does. A program is then smaller by the
 // copy of it and by what does without.
 
 func provideHelper(context.Context) (js.Value, error) {
-	return js.Undefined(), driver.Fail("browser: Open", driver.ErrUnsupported, "the page has not loaded glue.js of this version")
+	return js.Undefined(), fault.Fail("browser: Open", fault.ErrUnsupported, "the page has not loaded glue.js of this version")
 }
 
 func without(js.Value, *promises) engine { return nil }

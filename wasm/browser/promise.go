@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // faultTicket is the ticket under which errors arrive that belong to no call.
@@ -133,8 +133,8 @@ func (p *promises) await(ctx context.Context, op string, w *wait) (js.Value, err
 		}
 		return o.value, nil
 	case <-p.closing:
-		return js.Undefined(), driver.Fail(op, driver.ErrClosed)
+		return js.Undefined(), fault.Fail(op, fault.ErrClosed)
 	case <-ctx.Done():
-		return js.Undefined(), driver.Fail(op, ctx.Err())
+		return js.Undefined(), fault.Fail(op, ctx.Err())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Read implements [driver.Device]. Several reads may be under way at once; each has a staging buffer of its own.
@@ -48,7 +49,7 @@ func (d *device) startRead(op string, t driver.Transfer) (w *wait, skip int, err
 	from := t.Offset &^ 3
 	to := (t.Offset + uint64(t.Span()) + 3) &^ 3
 	if to > d.objects.BufferSize(t.Buffer) {
-		return nil, 0, driver.Fail(op, driver.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
+		return nil, 0, fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 	}
 	if err := d.usable(op); err != nil || t.Span() == 0 {
 		return nil, 0, err

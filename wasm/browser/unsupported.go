@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // New returns the driver. On this platform it finds no adapters.
@@ -20,5 +21,5 @@ func (unsupported) Name() string { return "browser" }
 func (unsupported) Adapters(context.Context) ([]driver.Adapter, error) { return nil, nil }
 
 func (unsupported) Adopt(context.Context, any) (driver.Device, error) {
-	return nil, driver.Fail("browser: Adopt", driver.ErrUnsupported, "not a js/wasm program")
+	return nil, fault.Fail("browser: Adopt", fault.ErrUnsupported, "not a js/wasm program")
 }

@@ -7,7 +7,7 @@ package browser
 import (
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var (
@@ -63,18 +63,18 @@ func number(v js.Value, property string) uint64 {
 
 // sentinels by the names of JavaScript's error objects. The helper names its own errors like the sentinels.
 var sentinels = map[string]error{
-	"AbortError":          driver.ErrDeviceLost, // of mapAsync: nobody but us unmaps or destroys
-	"ErrForeign":          driver.ErrForeign,
-	"ErrNoMemory":         driver.ErrNoMemory,
-	"GPUOutOfMemoryError": driver.ErrNoMemory,
-	"GPUPipelineError":    driver.ErrCompile,
-	"RangeError":          driver.ErrNoMemory, // of an ArrayBuffer that does not fit
+	"AbortError":          fault.ErrDeviceLost, // of mapAsync: nobody but us unmaps or destroys
+	"ErrForeign":          fault.ErrForeign,
+	"ErrNoMemory":         fault.ErrNoMemory,
+	"GPUOutOfMemoryError": fault.ErrNoMemory,
+	"GPUPipelineError":    fault.ErrCompile,
+	"RangeError":          fault.ErrNoMemory, // of an ArrayBuffer that does not fit
 }
 
 // failure turns a JavaScript error into ours.
 func failure(op string, e js.Value) error {
 	if e.Type() != js.TypeObject {
-		return driver.Fail(op, driver.ErrInvalid, e.String())
+		return fault.Fail(op, fault.ErrInvalid, e.String())
 	}
 	name := text(e, "name")
 	if name == "" {
@@ -82,9 +82,9 @@ func failure(op string, e js.Value) error {
 	}
 	sentinel, ok := sentinels[name]
 	if !ok {
-		sentinel = driver.ErrInvalid
+		sentinel = fault.ErrInvalid
 	}
-	return driver.Fail(op, sentinel, text(e, "message"))
+	return fault.Fail(op, sentinel, text(e, "message"))
 }
 
 // newError makes a JavaScript error that failure will turn into the sentinel of that name.
@@ -102,7 +102,7 @@ func rescue(op string, err *error) {
 	case js.Error:
 		*err = failure(op, p.Value)
 	case *js.ValueError:
-		*err = driver.Fail(op, driver.ErrInvalid, p.Error())
+		*err = fault.Fail(op, fault.ErrInvalid, p.Error())
 	default:
 		panic(p)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // TestReads has many readbacks under way at once, aligned and not, of one row and of several.
@@ -82,10 +83,10 @@ func TestFaults(t *testing.T) {
 		l.Unbind(1)
 	}
 	submit(t, d, bad)
-	wantError(t, d.Wait(t.Context()), driver.ErrInvalid)
+	wantError(t, d.Wait(t.Context()), fault.ErrInvalid)
 	submit(t, d, bad)
 	host := make([]byte, 16)
-	wantError(t, d.Read(t.Context(), driver.Transfer{Buffer: 2, Host: driver.HostBytes(host), Width: 16, Count: 1}), driver.ErrInvalid)
+	wantError(t, d.Read(t.Context(), driver.Transfer{Buffer: 2, Host: driver.HostBytes(host), Width: 16, Count: 1}), fault.ErrInvalid)
 	for range 2 {
 		if err := d.Wait(t.Context()); err != nil {
 			t.Fatalf("an error was reported twice: %v", err)
@@ -100,7 +101,7 @@ func TestNoMemory(t *testing.T) {
 		newBuffer(t, d, id, d.info.Limits.MaxBufferSize)
 		failed = d.Wait(t.Context())
 	}
-	wantError(t, failed, driver.ErrNoMemory)
+	wantError(t, failed, fault.ErrNoMemory)
 	for id := driver.BufferID(1); id <= 64; id++ {
 		d.FreeBuffer(id)
 	}
@@ -108,11 +109,11 @@ func TestNoMemory(t *testing.T) {
 	if got := readFloats(t, d, 1, 4); got[3] != 0 {
 		t.Errorf("read %v", got)
 	}
-	wantError(t, d.NewBuffer(2, d.info.Limits.MaxBufferSize+4, false), driver.ErrLimit)
-	wantError(t, d.NewBuffer(2, 16, true), driver.ErrUnsupported)
+	wantError(t, d.NewBuffer(2, d.info.Limits.MaxBufferSize+4, false), fault.ErrLimit)
+	wantError(t, d.NewBuffer(2, 16, true), fault.ErrUnsupported)
 	_, err := d.Map(t.Context(), 1, 0, 4)
-	wantError(t, err, driver.ErrUnsupported)
-	wantError(t, d.Unmap(1), driver.ErrInvalid)
+	wantError(t, err, fault.ErrUnsupported)
+	wantError(t, d.Unmap(1), fault.ErrInvalid)
 }
 
 // TestClose closes a device while others wait for it.
@@ -131,14 +132,14 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	for range cap(results) {
-		wantError(t, <-results, driver.ErrClosed)
+		wantError(t, <-results, fault.ErrClosed)
 	}
-	wantError(t, d.NewBuffer(2, 16, false), driver.ErrClosed)
-	wantError(t, d.Submit(&driver.CommandList{}), driver.ErrClosed)
-	wantError(t, d.Wait(t.Context()), driver.ErrClosed)
-	wantError(t, d.NewKernel(t.Context(), 1, &scale), driver.ErrClosed)
+	wantError(t, d.NewBuffer(2, 16, false), fault.ErrClosed)
+	wantError(t, d.Submit(&driver.CommandList{}), fault.ErrClosed)
+	wantError(t, d.Wait(t.Context()), fault.ErrClosed)
+	wantError(t, d.NewKernel(t.Context(), 1, &scale), fault.ErrClosed)
 	_, err := d.ImportBuffer(3, js.Undefined())
-	wantError(t, err, driver.ErrClosed)
+	wantError(t, err, fault.ErrClosed)
 	d.FreeBuffer(1)
 	d.FreeKernel(1)
 	if d.BufferHandle(1) != nil {

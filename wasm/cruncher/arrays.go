@@ -8,8 +8,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
 )
 
 // types are the element types by name.

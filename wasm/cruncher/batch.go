@@ -7,9 +7,9 @@ package main
 import (
 	"context"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // batch is an open one.
@@ -61,7 +61,7 @@ func (s *server) endBatch(a *arguments) work {
 	h := a.int()
 	b := s.batches[h]
 	if b == nil {
-		a.fail(driver.Fail("cruncher", gpu.ErrClosed, "the batch"))
+		a.fail(fault.Fail("cruncher", gpu.ErrClosed, "the batch"))
 		return nil
 	}
 	delete(s.batches, h)

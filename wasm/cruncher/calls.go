@@ -9,9 +9,9 @@ import (
 	"errors"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
-	"github.com/sublet-gpu/sublet/gpu/cruncher/balance"
 	"github.com/sublet-gpu/sublet/wasm/start"
 )
 

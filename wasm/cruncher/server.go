@@ -10,17 +10,17 @@ import (
 	"strconv"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cruncher"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/wasm/start"
 )
 
 var (
 	// ErrInternal is a mistake of Sublet's own.
-	ErrInternal = driver.NewSentinel("ErrInternal", "internal error")
+	ErrInternal = fault.New("ErrInternal", "internal error")
 	// errAborted is the code of what the page has given up.
-	errAborted = driver.NewSentinel("ErrAborted", "it was aborted")
+	errAborted = fault.New("ErrAborted", "it was aborted")
 )
 
 // server is what the page's calls act on. Go has one thread here, and what runs on behalf of a call from JavaScript is not
@@ -124,7 +124,7 @@ func (s *server) later(f later) js.Func {
 			var value any
 			err := guard(func() (err error) { value, err = run(ctx); return err })
 			if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-				err = driver.Fail("cruncher", errAborted)
+				err = fault.Fail("cruncher", errAborted)
 			}
 			cancel()
 			delete(s.calls, ticket)
@@ -158,11 +158,11 @@ func guard(run func() error) (err error) {
 		switch p := recover().(type) {
 		case nil:
 		case error:
-			err = driver.Fail("cruncher", ErrInternal, p.Error())
+			err = fault.Fail("cruncher", ErrInternal, p.Error())
 		case string:
-			err = driver.Fail("cruncher", ErrInternal, p)
+			err = fault.Fail("cruncher", ErrInternal, p)
 		default:
-			err = driver.Fail("cruncher", ErrInternal, "panic")
+			err = fault.Fail("cruncher", ErrInternal, "panic")
 		}
 	}()
 	return run()
@@ -192,7 +192,7 @@ func (a *arguments) next(t js.Type) (v js.Value, ok bool) {
 		v, a.list = a.list[0], a.list[1:]
 	}
 	if ok = v.Type() == t; !ok {
-		a.fail(driver.Fail("cruncher", gpu.ErrInvalid, v.Type().String(), " in place of ", t.String()))
+		a.fail(fault.Fail("cruncher", gpu.ErrInvalid, v.Type().String(), " in place of ", t.String()))
 	}
 	return v, ok
 }
@@ -208,7 +208,7 @@ func (a *arguments) int() int {
 	f := v.Float()
 	n := int(max(-maxInt, min(f, maxInt)))
 	if float64(n) != f {
-		a.fail(driver.Fail("cruncher", gpu.ErrInvalid, strconv.FormatFloat(f, 'g', -1, 64), " in place of an integer"))
+		a.fail(fault.Fail("cruncher", gpu.ErrInvalid, strconv.FormatFloat(f, 'g', -1, 64), " in place of an integer"))
 	}
 	return n
 }
@@ -251,7 +251,7 @@ func named[T any](a *arguments, what string, table map[string]T) T {
 	name := a.text()
 	v, ok := table[name]
 	if !ok {
-		a.fail(driver.Fail("cruncher", gpu.ErrInvalid, what, " ", strconv.Quote(name)))
+		a.fail(fault.Fail("cruncher", gpu.ErrInvalid, what, " ", strconv.Quote(name)))
 	}
 	return v
 }
@@ -260,7 +260,7 @@ func named[T any](a *arguments, what string, table map[string]T) T {
 func known[T any](a *arguments, what string, table map[int]T) T {
 	v, ok := table[a.int()]
 	if !ok {
-		a.fail(driver.Fail("cruncher", gpu.ErrClosed, what))
+		a.fail(fault.Fail("cruncher", gpu.ErrClosed, what))
 	}
 	return v
 }

@@ -8,7 +8,7 @@ import (
 	"context"
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu/graph/pipelines"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
 
 // edges runs the pipeline of images until the page stops it. Options are width, height, sigma, gain, inFlight, devices, mode and

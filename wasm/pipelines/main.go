@@ -2,7 +2,7 @@
 
 //go:build js && wasm
 
-// Command pipelines is the program of web/demo/pipelines.html, which shows the task graphs of package gpu/graph/pipelines. It
+// Command pipelines is the program of web/demo/pipelines.html, which shows the task graphs of package matrix/graph/pipelines. It
 // works with Go's own wasm_exec.js.
 package main
 
@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/gpu/graph"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
 // startKey is the symbol under which the page leaves what it wants called. It is gone as soon as it is read.
@@ -95,9 +95,9 @@ func protect(f func() error) (err error) {
 		switch r := recover().(type) {
 		case nil:
 		case error:
-			err = driver.Fail("pipelines", gpu.ErrInvalid, r.Error())
+			err = fault.Fail("pipelines", gpu.ErrInvalid, r.Error())
 		default:
-			err = driver.Fail("pipelines", gpu.ErrInvalid, "panic")
+			err = fault.Fail("pipelines", gpu.ErrInvalid, "panic")
 		}
 	}()
 	return f()
@@ -119,7 +119,7 @@ const traced = 2000
 func (p *page) setup(ctx context.Context, o js.Value) ([]*gpu.Device, []graph.Option, error) {
 	n := integer(o, "devices")
 	if n < 1 || n > maxDevices {
-		return nil, nil, driver.Fail("pipelines", gpu.ErrInvalid, "1 to 4 devices")
+		return nil, nil, fault.Fail("pipelines", gpu.ErrInvalid, "1 to 4 devices")
 	}
 	for i, d := range p.devices {
 		if d.Usable() == nil {
@@ -164,7 +164,7 @@ func number(o js.Value, name string) float32 {
 func (p *page) run(g *graph.Graph, closing func() error, f func() error) error {
 	if p.busy {
 		_ = closing() // nothing has run
-		return driver.Fail("pipelines", graph.ErrBusy)
+		return fault.Fail("pipelines", graph.ErrBusy)
 	}
 	p.busy, p.stopped, p.graph, p.begun, p.took = true, false, g, time.Now(), 0
 	defer func() {

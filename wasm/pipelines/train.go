@@ -9,8 +9,8 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/gpu/graph/pipelines"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
 
 // The picture of what the network decides has side by side points, from -edge to edge in both directions.
@@ -91,5 +91,5 @@ func examples(name js.Value) (*pipelines.Data, error) {
 	case name.String() == "clusters":
 		return pipelines.Clusters(points, 4, 1)
 	}
-	return nil, driver.Fail("pipelines", gpu.ErrInvalid, "data are spirals or clusters")
+	return nil, fault.Fail("pipelines", gpu.ErrInvalid, "data are spirals or clusters")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Elem are the Go types that elements can be read into and written from. A float16 is a [dtype.Half], or a uint16 of its
@@ -156,7 +156,7 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 // holds checks a reader of the caller's and the type of an element.
 func holds[T Elem](r *Reader) error {
 	if r == nil || r.data.Fail == nil {
-		return driver.Fail("npy: Read", driver.ErrInvalid, "no reader")
+		return fault.Fail("npy: Read", fault.ErrInvalid, "no reader")
 	}
 	if name := mismatch[T](r.header.Type); name != "" {
 		return r.data.Fail(0, file.ErrType, r.header.Type.String()+" read as "+name)
@@ -178,7 +178,7 @@ func mismatch[T Elem](t dtype.Type) string {
 // Write writes an array. v holds the elements in the order that the header says, and T is as for [Read].
 func Write[T Elem](w io.Writer, h Header, v []T) error {
 	if w == nil {
-		return driver.Fail("npy: Write", driver.ErrInvalid, "no output")
+		return fault.Fail("npy: Write", fault.ErrInvalid, "no output")
 	}
 	if _, err := h.check(); err != nil {
 		return err

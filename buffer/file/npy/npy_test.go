@@ -15,7 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // npyFile builds a .npy file by hand: version, header text, elements.
@@ -348,7 +348,7 @@ func TestOptions(t *testing.T) {
 		"ReadInto":      npy.ReadInto(nil, []uint8{1}),
 		"zero Reader":   npy.ReadInto(&npy.Reader{}, []uint8{1}),
 	} {
-		if !errors.Is(err, driver.ErrInvalid) {
+		if !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

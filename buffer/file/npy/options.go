@@ -2,10 +2,12 @@
 
 package npy
 
-import "github.com/sublet-gpu/sublet/gpu/driver"
+import (
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
 
 // Option is a choice of [NewReader], [NewZipReader] or [NewZipWriter]. One that the call does not know is
-// [driver.ErrInvalid].
+// [fault.ErrInvalid].
 type Option func(*config) error
 
 // config is what options set, and for whom.
@@ -36,7 +38,7 @@ func configure(call string, opts []Option) (config, error) {
 }
 
 func (c *config) invalid(why string) error {
-	return driver.Fail("npy: "+c.call, driver.ErrInvalid, why)
+	return fault.Fail("npy: "+c.call, fault.ErrInvalid, why)
 }
 
 // RefuseBigEndian makes elements with the high byte first [file.ErrType]; otherwise they are converted as they are read.

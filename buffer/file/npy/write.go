@@ -7,7 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ file.Writer = (*Writer)(nil)
@@ -16,10 +16,10 @@ var _ file.Writer = (*Writer)(nil)
 type Writer struct{ out stream.Sink }
 
 // NewWriter writes the header. The elements are written little-endian in the order that the header says; one of big-endian
-// elements is [driver.ErrInvalid].
+// elements is [fault.ErrInvalid].
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if w == nil || h.BigEndian {
-		return nil, driver.Fail("npy: NewWriter", driver.ErrInvalid, "no output, or a header of big-endian elements")
+		return nil, fault.Fail("npy: NewWriter", fault.ErrInvalid, "no output, or a header of big-endian elements")
 	}
 	size, err := h.check()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // TestWriter writes in parts what Write writes at once.
@@ -40,7 +40,7 @@ func TestWriter(t *testing.T) {
 	if _, err := w.Write([]byte{8}); err != nil || w.Close() != nil || w.Close() != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
 		t.Errorf("%v\n got %q\nwant %q", err, got.Bytes(), want.Bytes())
 	}
-	if _, err := w.Write(nil); !errors.Is(err, driver.ErrClosed) {
+	if _, err := w.Write(nil); !errors.Is(err, fault.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -49,15 +49,15 @@ func TestWriterRefuses(t *testing.T) {
 	var out bytes.Buffer
 	h := npy.Header{Type: dtype.Uint16, Shape: []int64{2}}
 	for want, h := range map[error]npy.Header{
-		driver.ErrInvalid: {Type: dtype.Uint16, BigEndian: true},
-		file.ErrType:      {Type: dtype.BFloat16},
-		file.ErrFormat:    {Type: dtype.Uint16, Shape: []int64{-1}},
+		fault.ErrInvalid: {Type: dtype.Uint16, BigEndian: true},
+		file.ErrType:     {Type: dtype.BFloat16},
+		file.ErrFormat:   {Type: dtype.Uint16, Shape: []int64{-1}},
 	} {
 		if _, err := npy.NewWriter(&out, h); !errors.Is(err, want) || out.Len() != 0 {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
-	if _, err := npy.NewWriter(nil, h); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := npy.NewWriter(nil, h); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 	full := filetest.ErrBroken
@@ -75,7 +75,7 @@ func TestWriterRefuses(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	var none npy.Writer
-	if _, err := none.Write(nil); !errors.Is(err, driver.ErrClosed) {
+	if _, err := none.Write(nil); !errors.Is(err, fault.ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ file.Reader = (*ZipReader)(nil)
@@ -297,7 +297,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	r.at = off
 	n, err := r.r.ReadAt(p, off)
 	if n < 0 || n > len(p) || n < len(p) && err == nil {
-		n, err = 0, driver.Fail("npy: NewZipReader", driver.ErrInvalid, "the input returned an impossible count")
+		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err

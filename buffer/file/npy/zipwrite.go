@@ -12,7 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ file.Writer = (*ZipWriter)(nil)
@@ -87,7 +87,7 @@ func (z *ZipWriter) Write(p []byte) (int, error) {
 	case z.err != nil:
 		return 0, z.err
 	case z.zip == nil || z.closed:
-		return 0, driver.Fail("npy: ZipWriter.Write", driver.ErrClosed)
+		return 0, fault.Fail("npy: ZipWriter.Write", fault.ErrClosed)
 	case int64(len(p)) > z.total:
 		return 0, z.fail(file.ErrFormat, "more data than the headers tell of")
 	}

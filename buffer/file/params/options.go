@@ -5,10 +5,10 @@ package params
 import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Option is a choice of [NewReader], [Scan] or [NewWriter]. One that the call does not know is [driver.ErrInvalid].
+// Option is a choice of [NewReader], [Scan] or [NewWriter]. One that the call does not know is [fault.ErrInvalid].
 type Option func(*options)
 
 type options struct {
@@ -72,4 +72,4 @@ func fail(offset int64, err error, detail string) error {
 	return &file.Error{Format: "params", Offset: offset, Detail: detail, Err: err}
 }
 
-func invalid(why string) error { return driver.Fail("params", driver.ErrInvalid, why) }
+func invalid(why string) error { return fault.Fail("params", fault.ErrInvalid, why) }

@@ -16,7 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestAnnotated(t *testing.T) {
@@ -177,7 +177,7 @@ func TestTrailing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Trailing(); !errors.Is(err, driver.ErrInvalid) {
+			if _, err := r.Trailing(); !errors.Is(err, fault.ErrInvalid) {
 				t.Errorf("before the end: %v", err)
 			}
 			if _, err := filetest.ReadAll(r); err != nil {
@@ -218,10 +218,10 @@ func TestBoolAs(t *testing.T) {
 		}
 	}
 	for _, typ := range []dtype.Type{dtype.Int8, {}} {
-		if _, err := readString(s, params.BoolAs(typ)); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := readString(s, params.BoolAs(typ)); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("BoolAs(%v): %v", typ, err)
 		}
-		if _, err := write(nil, params.BoolAs(typ)); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := write(nil, params.BoolAs(typ)); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("BoolAs(%v): %v", typ, err)
 		}
 	}

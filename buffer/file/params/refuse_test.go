@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // refusal is a file that must not be read, the kind of error and the first wrong byte. Where the size of the file is
@@ -171,19 +171,19 @@ func TestFailingReaders(t *testing.T) {
 	wantError(t, err, io.ErrNoProgress, 0)
 	for _, n := range []int{-1, math.MinInt, 1 << 30} {
 		_, err = params.NewReader(count(n))
-		wantError(t, err, driver.ErrInvalid, 0)
+		wantError(t, err, fault.ErrInvalid, 0)
 	}
-	if _, err := params.NewReader(nil); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := params.NewReader(nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 	var none params.Reader
-	if _, err := none.Next(); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := none.Next(); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := none.Read(make([]byte, 1)); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := none.Read(make([]byte, 1)); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := none.Trailing(); !errors.Is(err, driver.ErrInvalid) || len(none.Names()) != 0 {
+	if _, err := none.Trailing(); !errors.Is(err, fault.ErrInvalid) || len(none.Names()) != 0 {
 		t.Error(err)
 	}
 }

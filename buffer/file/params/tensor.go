@@ -25,42 +25,42 @@ const (
 	dimsAt, typeAt, shapeAt = 24, 28, 32
 )
 
-// fault is what is wrong in a tensor's header, at an offset from its start.
-type fault struct {
+// fieldError is what is wrong in a tensor's header, at an offset from its start.
+type fieldError struct {
 	at     int64
 	err    error
 	detail string
 }
 
-func (f *fault) error(base int64, name string) error {
+func (f *fieldError) error(base int64, name string) error {
 	return fail(base+f.at, f.err, "tensor "+stream.Quote(name)+": "+f.detail)
 }
 
 // checkDims refuses what cannot be a number of dimensions.
-func checkDims(n int32) *fault {
+func checkDims(n int32) *fieldError {
 	if n < 0 || n > maxDims {
-		return &fault{dimsAt, file.ErrFormat, decimal(int64(n)) + " dimensions"}
+		return &fieldError{dimsAt, file.ErrFormat, decimal(int64(n)) + " dimensions"}
 	}
 	return nil
 }
 
 // checkType refuses the types of which no file can hold whole elements.
-func checkType(t dtype.Type) *fault {
+func checkType(t dtype.Type) *fieldError {
 	switch t.Bits {
 	case 8, 16, 32, 64, 128:
 	default:
 		if t.Code != dtype.UInt || t.Bits != 1 {
-			return &fault{typeAt + 1, file.ErrType, t.String() + " has no size that the format knows"}
+			return &fieldError{typeAt + 1, file.ErrType, t.String() + " has no size that the format knows"}
 		}
 	}
 	if t.Lanes != 1 {
-		return &fault{typeAt + 2, file.ErrType, t.String() + ": of vectors the format holds only one lane's worth of data"}
+		return &fieldError{typeAt + 2, file.ErrType, t.String() + ": of vectors the format holds only one lane's worth of data"}
 	}
 	return nil
 }
 
 // checkShape returns the bytes that a shape's elements take.
-func checkShape(t dtype.Type, shape []int64) (int64, *fault) {
+func checkShape(t dtype.Type, shape []int64) (int64, *fieldError) {
 	_, size, ok := t.Bytes(shape)
 	if ok && size <= math.MaxInt {
 		return size, nil
@@ -68,10 +68,10 @@ func checkShape(t dtype.Type, shape []int64) (int64, *fault) {
 	for i, d := range shape {
 		at := int64(shapeAt + 8*i)
 		if d < 0 {
-			return 0, &fault{at, file.ErrFormat, "negative dimension " + decimal(d)}
+			return 0, &fieldError{at, file.ErrFormat, "negative dimension " + decimal(d)}
 		}
 		if _, size, ok := t.Bytes(shape[:i+1]); !ok || size > math.MaxInt {
-			return 0, &fault{at, file.ErrFormat, "the product of the dimensions overflows"}
+			return 0, &fieldError{at, file.ErrFormat, "the product of the dimensions overflows"}
 		}
 	}
 	return size, nil // not reached: the whole shape is the last of the parts

@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // TestRoundTrip saves what was read and gets the same bytes, also of the files that TVM wrote.
@@ -108,8 +108,8 @@ func TestNotWritten(t *testing.T) {
 		"negative":      {x(dtype.Int8, 1, -1), file.ErrFormat, at + 40},
 		"overflow":      {x(dtype.Float64, 1<<40, 1<<40, 2), file.ErrFormat, at + 40},
 		"no such file":  {x(dtype.Int8, math.MaxInt64), file.ErrTooLarge, at + 40},
-		"wrong size":    {[]file.Header{{Type: dtype.Int8, Shape: []int64{3}, Size: 4}}, driver.ErrInvalid, 40 + 40},
-		"negative size": {[]file.Header{{Type: dtype.Int8, Size: -1}}, driver.ErrInvalid, 40 + 32},
+		"wrong size":    {[]file.Header{{Type: dtype.Int8, Shape: []int64{3}, Size: 4}}, fault.ErrInvalid, 40 + 40},
+		"negative size": {[]file.Header{{Type: dtype.Int8, Size: -1}}, fault.ErrInvalid, 40 + 32},
 		"second": {
 			append(x(dtype.Int8, 5), file.Header{Name: "yy", Type: dtype.Int8, Shape: []int64{-1}}),
 			file.ErrFormat, 32 + 9 + 10 + 53 + 32,
@@ -126,11 +126,11 @@ func TestNotWritten(t *testing.T) {
 		}
 		wantError(t, err, c.err, c.offset)
 	}
-	if _, err := params.NewWriter(nil, nil); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := params.NewWriter(nil, nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 	var none params.Writer
-	if _, err := none.Write([]byte("x")); !errors.Is(err, driver.ErrInvalid) || !errors.Is(none.Close(), driver.ErrInvalid) {
+	if _, err := none.Write([]byte("x")); !errors.Is(err, fault.ErrInvalid) || !errors.Is(none.Close(), fault.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -160,17 +160,17 @@ func TestWrongAmount(t *testing.T) {
 		t.Errorf("%x", b.String())
 	}
 	_, err = w.Write(nil)
-	wantError(t, err, driver.ErrClosed, int64(b.Len()))
+	wantError(t, err, fault.ErrClosed, int64(b.Len()))
 }
 
 // TestOptions gives options that are not for the call.
 func TestOptions(t *testing.T) {
 	for i, o := range []params.Option{params.Strict(), params.Size(1), params.MemoryLimit(1), nil} {
-		if _, err := params.NewWriter(io.Discard, nil, o); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := params.NewWriter(io.Discard, nil, o); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if _, err := readString(annotated, nil); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := readString(annotated, nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

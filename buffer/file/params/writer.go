@@ -11,7 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ file.Writer = (*Writer)(nil)
@@ -101,11 +101,11 @@ func (w *Writer) check(headers []file.Header) error {
 		}
 		header := 40 + 8*int64(len(t.shape))
 		if n := headers[i].Size; n != 0 && n != t.size {
-			f = &fault{header - 8, driver.ErrInvalid, "its shape takes " + decimal(t.size) + " bytes, its header says " + decimal(n)}
+			f = &fieldError{header - 8, fault.ErrInvalid, "its shape takes " + decimal(t.size) + " bytes, its header says " + decimal(n)}
 			return f.error(pos, t.name)
 		}
 		if t.size > math.MaxInt64-pos-header || t.size > math.MaxInt64-w.left {
-			f = &fault{header - 8, file.ErrTooLarge, "no file is that long"}
+			f = &fieldError{header - 8, file.ErrTooLarge, "no file is that long"}
 			return f.error(pos, t.name)
 		}
 		w.left += t.size
@@ -176,7 +176,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	case w.out.W == nil:
 		return 0, errNotMade
 	case w.closed:
-		return 0, fail(w.out.N, driver.ErrClosed, "")
+		return 0, fail(w.out.N, fault.ErrClosed, "")
 	case w.err != nil:
 		return 0, w.err
 	case int64(len(b)) > w.left:

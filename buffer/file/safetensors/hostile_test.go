@@ -16,7 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestDamaged(t *testing.T) {
@@ -155,11 +155,11 @@ func TestReaderOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		err, want error
 	}{
-		"no input":   {second(safetensors.NewReader(nil)), driver.ErrInvalid},
-		"nil option": {second(safetensors.NewReader(strings.NewReader(data), nil)), driver.ErrInvalid},
-		"Metadata":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Metadata(nil))), driver.ErrInvalid},
-		"negative":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Size(-1))), driver.ErrInvalid},
-		"MaxHeader":  {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(1<<40))), driver.ErrInvalid},
+		"no input":   {second(safetensors.NewReader(nil)), fault.ErrInvalid},
+		"nil option": {second(safetensors.NewReader(strings.NewReader(data), nil)), fault.ErrInvalid},
+		"Metadata":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Metadata(nil))), fault.ErrInvalid},
+		"negative":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Size(-1))), fault.ErrInvalid},
+		"MaxHeader":  {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(1<<40))), fault.ErrInvalid},
 		"too long":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(52))), file.ErrTooLarge},
 		"just right": {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(53))), nil},
 		"shorter":    {second(safetensors.NewReader(plain{strings.NewReader(data)}, safetensors.Size(size-1))), file.ErrTruncated},

@@ -5,10 +5,10 @@ package safetensors
 import (
 	"maps"
 
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Option is a choice of [NewReader] or [NewWriter]. One that the call does not know is [driver.ErrInvalid].
+// Option is a choice of [NewReader] or [NewWriter]. One that the call does not know is [fault.ErrInvalid].
 type Option func(*config) error
 
 // config is what options set, and for whom.
@@ -38,7 +38,7 @@ func configure(call string, opts []Option) (config, error) {
 }
 
 func (c *config) invalid(why string) error {
-	return driver.Fail("safetensors: "+c.call, driver.ErrInvalid, why)
+	return fault.Fail("safetensors: "+c.call, fault.ErrInvalid, why)
 }
 
 // Size tells how many bytes the input of [NewReader] holds, where it cannot tell itself.

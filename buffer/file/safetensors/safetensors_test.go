@@ -22,7 +22,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/filetest"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // types are the format's names, in the order of the reference implementation.
@@ -300,16 +300,16 @@ func TestWriterRefuses(t *testing.T) {
 	}{
 		"metadata key": {safetensors.Metadata(map[string]string{"\xff": ""}), file.ErrFormat},
 		"metadata":     {safetensors.Metadata(map[string]string{"": "\xff"}), file.ErrFormat},
-		"nil option":   {nil, driver.ErrInvalid},
-		"Size":         {safetensors.Size(1), driver.ErrInvalid},
-		"MaxHeader":    {safetensors.MaxHeader(1), driver.ErrInvalid},
+		"nil option":   {nil, fault.ErrInvalid},
+		"Size":         {safetensors.Size(1), fault.ErrInvalid},
+		"MaxHeader":    {safetensors.MaxHeader(1), fault.ErrInvalid},
 	} {
 		var b bytes.Buffer
 		if w, err := safetensors.NewWriter(&b, nil, c.opt); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
 			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
 		}
 	}
-	if _, err := safetensors.NewWriter(nil, nil); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := safetensors.NewWriter(nil, nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("no output: %v", err)
 	}
 	old := []tensor{filetest.New("a", dtype.Bool1, []byte{1})}
@@ -320,7 +320,7 @@ func TestWriterRefuses(t *testing.T) {
 
 func TestWriterAmounts(t *testing.T) {
 	b := filetest.Amounts(t, writer())
-	if _, err := (&safetensors.Writer{}).Write(nil); !errors.Is(err, driver.ErrClosed) {
+	if _, err := (&safetensors.Writer{}).Write(nil); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("of nothing: %v", err)
 	}
 	if _, err := new(safetensors.Reader).Next(); !errors.Is(err, io.EOF) {

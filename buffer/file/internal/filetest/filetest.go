@@ -14,7 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Tensor is a header and its data.
@@ -144,7 +144,7 @@ func Amounts(t testing.TB, format Maker) []byte {
 	if err := errors.Join(w.Close(), w.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.Write(nil); !errors.Is(err, driver.ErrClosed) {
+	if _, err := w.Write(nil); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	return b.Bytes()

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
@@ -85,7 +85,7 @@ func Some(r io.Reader, p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-var errCount = driver.Fail("Read", driver.ErrInvalid, "the reader returned an impossible count")
+var errCount = fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
 
 // Data reads the data of one tensor.
 type Data struct {
@@ -196,7 +196,7 @@ func (s *Sink) WriteData(op string, p []byte) (int, error) {
 	case s.err != nil:
 		return 0, s.err
 	case s.W == nil || s.closed:
-		return 0, driver.Fail(op, driver.ErrClosed)
+		return 0, fault.Fail(op, fault.ErrClosed)
 	case int64(len(p)) > s.Left:
 		return 0, s.Fail(s.N, file.ErrFormat, "more data than the header tells of")
 	}

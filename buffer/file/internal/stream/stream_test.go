@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
-	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // count is an input and an output that always says so many bytes.
@@ -29,7 +29,7 @@ func (c count) Write([]byte) (int, error)         { return int(c), nil }
 func TestBrokenReaders(t *testing.T) {
 	const empty = "\x02\x00\x00\x00\x00\x00\x00\x00{}"
 	const array = "\x93NUMPY\x01\x00\x37\x00{'descr': '>i4', 'fortran_order': True, 'shape': (2,)}\n"
-	for n, want := range map[count]error{0: io.ErrNoProgress, -1: driver.ErrInvalid, math.MinInt: driver.ErrInvalid, 1 << 40: driver.ErrInvalid} {
+	for n, want := range map[count]error{0: io.ErrNoProgress, -1: fault.ErrInvalid, math.MinInt: fault.ErrInvalid, 1 << 40: fault.ErrInvalid} {
 		after := func(s string) io.Reader { return io.MultiReader(strings.NewReader(s), n) }
 		read := func(r file.Reader, err error) error {
 			if err == nil {
@@ -54,7 +54,7 @@ func TestBrokenReaders(t *testing.T) {
 				t.Errorf("%s, %d: %v, want %v", what, n, err, want)
 			}
 		}
-		if _, err := npy.NewZipReader(n, 1000); !errors.Is(err, driver.ErrInvalid) {
+		if _, err := npy.NewZipReader(n, 1000); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("npz, %d: %v", n, err)
 		}
 	}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
+
+// Elem is the constraint of element types. WGSL has no 8-bit and 16-bit numbers; [Any.SetMode] says what kernels see
+// instead. It has no 64-bit ones either: pass two words.
+type Elem interface {
+	float32 | int32 | uint32 | int8 | uint8 | int16 | uint16
+}
+
+// Type is an element type at run time.
+type Type uint8
+
+// The element types. Bytes are structures, which kernels see as words.
+const (
+	Float32 Type = iota
+	Int32
+	Uint32
+	Int8
+	Uint8
+	Int16
+	Uint16
+	Bytes
+)
+
+// Size returns the bytes of an element.
+func (t Type) Size() int { return [...]int{4, 4, 4, 1, 1, 2, 2, 1}[t&7] }
+
+// String returns NumPy's name, or "bytes".
+func (t Type) String() string {
+	return [...]string{"float32", "int32", "uint32", "int8", "uint8", "int16", "uint16", "bytes"}[t&7]
+}
+
+func typeOf[T Elem]() Type {
+	var z T
+	switch any(z).(type) {
+	case int32:
+		return Int32
+	case uint32:
+		return Uint32
+	case int8:
+		return Int8
+	case uint8:
+		return Uint8
+	case int16:
+		return Int16
+	case uint16:
+		return Uint16
+	}
+	return Float32
+}
+
+// Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
+// library's, and, in each cruncher that it was used with, one on each device. That one is given back when the array is closed, or
+// when the program has lost it.
+type Any struct{ *body }
+
+// body is what an array is. Crunchers keep bodies, so that they do not keep arrays which the program has no more.
+type body struct {
+	name   string
+	t      Type
+	n      int
+	host   gpu.Host
+	record int // bytes of a structure of the caller's, 0 where it is not known
+
+	mu        sync.Mutex
+	flags     flags
+	mode      Mode
+	structure string // of the source, that bytes are
+	tracked   bool   // the host's side changes by calls only, which count versions
+	version   uint64 // of the host's side
+	release   func()
+	closed    bool
+	users     map[*Cruncher]*use // told when the array is closed
+	autoFetch bool
+	behind    atomic.Bool // one of them has newer elements than the host
+}
+
+// Array is an array of elements that kernels of a [Cruncher] read and write under its name.
+type Array[T Elem] struct{ *Any }
+
+// NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
+func NewArray[T Elem](name string, n int) (*Array[T], error) {
+	t := typeOf[T]()
+	if n < 0 || n > maxBytes/t.Size() {
+		return nil, fail("NewArray", ErrRange, itoa(n), " elements")
+	}
+	a, err := newAny("NewArray", name, t, gpu.HostBytes(make([]byte, (n*t.Size()+7)/8*8)[:n*t.Size()]))
+	if err != nil {
+		return nil, err
+	}
+	a.tracked = true
+	return &Array[T]{a}, nil
+}
+
+// Wrap makes an array of the caller's own slice, which kernels' results are written to. The caller may write it between
+// calls; what is read is uploaded by each call anew, unless [Any.Track] promises to tell.
+func Wrap[T Elem](name string, data []T) (*Array[T], error) {
+	a, err := newAny("Wrap", name, typeOf[T](), gpu.HostBytes(bytesOf(data)))
+	if err != nil {
+		return nil, err
+	}
+	return &Array[T]{a}, nil
+}
+
+// WrapStructs makes an array of bytes of the caller's structures, which hold no pointers, with [Any.ElementsPerItem] set to
+// the size of one. Their size is a multiple of 4. Kernels see words, or with [Any.SetStruct] structs.
+func WrapStructs[S any](name string, data []S) (*Any, error) {
+	var z S
+	size := int(unsafe.Sizeof(z))
+	if size == 0 || size%4 != 0 {
+		return nil, fail("WrapStructs", ErrRange, "structures of ", itoa(size), " bytes")
+	}
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*size)
+	a, err := newAny("WrapStructs", name, Bytes, gpu.HostBytes(mem))
+	if err != nil {
+		return nil, err
+	}
+	a.flags.items, a.record = size, size
+	return a, nil
+}
+
+// WrapHost is [Wrap] for other host memory: a mapped file, or in a page a typed array. release, which may be nil, is called
+// once when the array is closed.
+func WrapHost(name string, t Type, mem gpu.Host, release func()) (*Any, error) {
+	const op = "WrapHost"
+	if t > Bytes {
+		return nil, fail(op, gpu.ErrInvalid, "unknown element type")
+	}
+	if !mem.Valid() || mem.Size > maxBytes {
+		return nil, fail(op, ErrRange, "memory shorter than it says")
+	}
+	a, err := newAny(op, name, t, mem.Part(0, mem.Size))
+	if err != nil {
+		return nil, err
+	}
+	a.release = release
+	return a, nil
+}
+
+// maxBytes keeps products of sizes from overflowing.
+const maxBytes = 1 << 56
+
+func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
+	if !identifier(name) {
+		return nil, fail(op, ErrName, name)
+	}
+	if mem.Size%t.Size() != 0 {
+		return nil, fail(op, ErrRange, itoa(mem.Size), " bytes of ", t.String())
+	}
+	a := &Any{&body{name: name, t: t, n: mem.Size / t.Size(), host: mem, version: 1}}
+	a.flags = flags{read: true, write: true, items: 1}
+	if mem.ReadOnly {
+		a.flags.setReadOnly(true)
+	}
+	runtime.AddCleanup(a, func(b *body) { go b.leave() }, a.body) // may wait for calls
+	return a, nil
+}
+
+// identifier reports whether kernels can use the name.
+func identifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && s != "_" && !strings.HasPrefix(s, "__") && len(s) <= 64
+}
+
+func bytesOf[T Elem](s []T) []byte {
+	var z T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(z)))
+}
+
+// Name returns what kernels call the array.
+func (a *Any) Name() string {
+	if a.none() {
+		return ""
+	}
+	return a.name
+}
+
+// Type returns the element type.
+func (a *Any) Type() Type {
+	if a.none() {
+		return Float32
+	}
+	return a.t
+}
+
+// Len returns the number of elements.
+func (a *Any) Len() int {
+	if a.none() {
+		return 0
+	}
+	return a.n
+}
+
+// Track promises that the host's side changes by calls of the array's and by results only, and that [Any.MarkDirty] tells of
+// other changes. What the devices have already is then not uploaded again. Arrays of [NewArray] are tracked from the start.
+func (a *Any) Track() { a.change(func(*flags) { a.tracked = true }) }
+
+// MarkDirty says that the caller wrote into the host's side. If it goes up, with read or partialRead, it is what counts from then
+// on, wherever devices have newer elements.
+func (a *Any) MarkDirty() {
+	a.change(func(f *flags) {
+		a.version++
+		if f.goesUp() {
+			a.overtake(span{Lo: 0, Hi: a.n})
+		}
+	})
+}
+
+// Close gives the array's memory back, on all devices, and calls its release function. Later calls do nothing.
+func (a *Any) Close() error {
+	if a.none() {
+		return nil
+	}
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil
+	}
+	a.closed = true
+	release := a.release
+	a.release = nil
+	a.mu.Unlock()
+	a.leave()
+	if release != nil {
+		release()
+	}
+	return nil
+}
+
+// none reports whether there is no array: nobody but this package makes one.
+func (a *Any) none() bool { return a == nil || a.body == nil }
+
+// leave gives the device memory back.
+func (a *body) leave() {
+	a.mu.Lock()
+	users := a.users
+	a.users = nil
+	a.behind.Store(false)
+	a.mu.Unlock()
+	for cr := range users {
+		cr.drop(a)
+	}
+}
+
+// use notes that a cruncher has device memory for the array.
+func (a *body) use(cr *Cruncher) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return fail("Compute", gpu.ErrClosed, "array ", a.name)
+	}
+	if a.users == nil {
+		a.users = map[*Cruncher]*use{}
+	}
+	a.users[cr] = new(use)
+	return nil
+}
+
+func (a *body) unuse(cr *Cruncher) {
+	a.mu.Lock()
+	delete(a.users, cr)
+	a.compare()
+	a.mu.Unlock()
+}
+
+func (a *Any) usable(op string) error {
+	if a.none() {
+		return fail(op, gpu.ErrInvalid, "nil array")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return fail(op, gpu.ErrClosed, "array ", a.name)
+	}
+	return nil
+}
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("cruncher: "+op, err, detail...)
+}

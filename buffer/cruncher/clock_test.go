@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+)
+
+// TestClock has devices of simulated speeds, 1 to 3: the shares become those of the speeds, whoever balances.
+func TestClock(t *testing.T) {
+	devices := openDevices(t, 2)
+	for name, c := range map[string]struct {
+		balancer  balance.Balancer
+		calls     int
+		tolerance float64
+	}{
+		"adaptive": {must[balance.Balancer](t)(balance.New()), 3, 0.01},
+		"legacy":   {cruncher.LegacyBalancer(false), 25, 0.03},
+	} {
+		clock := cruncher.WithClock(func(device, count int, took time.Duration) float64 {
+			if took <= 0 {
+				t.Errorf("device %d took %v", device, took)
+			}
+			return float64(count) / []float64{1e6, 3e6}[device]
+		})
+		cr := onDevices(t, devices, 2, checksSource, clock, cruncher.WithBalancer(c.balancer))
+		a := newArray[uint32](t, "a", 1<<16)
+		a.SetPartialRead(true)
+		for range c.calls {
+			check(t, a.Compute(t.Context(), cr, 7, "inc", cruncher.Range{Global: 1 << 16, Local: 64}))
+		}
+		if got := cr.Stats(7).Shares; len(got) != 2 || math.Abs(got[1]-0.75) > c.tolerance {
+			t.Errorf("%s: shares %v after %d calls", name, got, c.calls)
+		}
+		check(t, a.Compute(t.Context(), cr, 8, "inc", cruncher.Range{Global: 1 << 16, TransferOnly: true}))
+		check(t, a.Compute(t.Context(), cr, 8, "inc", cruncher.Range{Global: 1 << 16}))
+		if got := cr.Stats(8).Shares; math.Abs(got[1]-0.5) > c.tolerance {
+			t.Errorf("%s: transfers alone changed the shares of another id to %v", name, got)
+		}
+		same(t, name, a.Data()[:1], []uint32{uint32(c.calls + 1)})
+	}
+}

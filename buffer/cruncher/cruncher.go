@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/recent"
+)
+
+// Cruncher computes kernels on several devices at once. It is made by [New]. Its methods may be called from several
+// goroutines; calls run one after the other.
+type Cruncher struct {
+	workers  []*worker
+	source   *kernel.Source
+	balancer balance.Balancer
+	conf     config
+
+	mu       gate // guards what follows
+	closed   bool
+	batch    *Batch // the open one
+	batches  uint64
+	arrays   map[*body]*residence
+	programs recent.Map[string, *program]
+	dropped  []*program // to be closed
+	pinned   recent.Map[int, *[]int]
+
+	uses uint64 // of arrays
+	mark uint64 // those up to it are not of the call or the batch
+
+	room sync.Mutex // of all devices of a call, for arrays that are not part of it
+
+	up, down, migrated atomic.Int64
+	last               atomic.Pointer[Report]
+}
+
+// gate is a mutex for calls that wait no longer than their contexts.
+type gate chan struct{}
+
+func (g gate) Lock()   { g <- struct{}{} }
+func (g gate) Unlock() { <-g }
+
+// begun refuses contexts that are nil or have ended.
+func begun(ctx context.Context, op string) error {
+	if ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil context")
+	}
+	return ctx.Err()
+}
+
+func (g gate) enter(ctx context.Context) error {
+	if g == nil || ctx == nil {
+		return fail("Cruncher", gpu.ErrInvalid, "nil context, or a cruncher that New did not make")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Coherence tells what becomes of elements that stay on the devices when shares change.
+type Coherence uint8
+
+// The ways.
+const (
+	Migrate Coherence = iota // they move to the devices that need them
+	Pin                      // shares stay what they were at the first call of an id, as long as all devices live
+	Strict                   // such a call is ErrMigration
+)
+
+type config struct {
+	balancer  balance.Balancer
+	coherence Coherence
+	memory    uint64
+	clock     func(device, count int, took time.Duration) float64
+}
+
+// Option is an option of [New].
+type Option func(*config) error
+
+// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [LegacyBalancer] Cekirdekler's.
+func WithBalancer(b balance.Balancer) Option {
+	return func(c *config) error {
+		if b == nil {
+			return fail("New", gpu.ErrInvalid, "nil balancer")
+		}
+		c.balancer = b
+		return nil
+	}
+}
+
+// LegacyBalancer makes the balancer of Cekirdekler, for [WithBalancer]: the same times give the same shares as there. smooth is its
+// smoothLoadBalancer, which is on there unless it is cleared. See [balance.NewLegacy].
+func LegacyBalancer(smooth bool) balance.Balancer { return balance.NewLegacy(smooth) }
+
+// WithCoherence tells what becomes of elements that stay on the devices when shares change.
+func WithCoherence(m Coherence) Option {
+	return func(c *config) error {
+		if m > Strict {
+			return fail("New", gpu.ErrInvalid, "unknown coherence")
+		}
+		c.coherence = m
+		return nil
+	}
+}
+
+// WithClock replaces the times that the balancer is told, in seconds: for simulations. It is given the number of the device,
+// how much of the range it computed, and how long that took.
+func WithClock(clock func(device, count int, took time.Duration) float64) Option {
+	return func(c *config) error { c.clock = clock; return nil }
+}
+
+// New makes a cruncher of WGSL on the devices, which stay the caller's. One may be there twice. The source has functions
+//
+//	fn name(i: u32) { ... }
+//
+// over arrays and scalars that it does not declare but calls by the names of the parameters, or is a complete module; see
+// [kernel.Parse].
+//
+// The context is that of making it: one that has ended is its error, and the cruncher does not end with it.
+func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option) (*Cruncher, error) {
+	const op = "New"
+	if err := begun(ctx, op); err != nil {
+		return nil, err
+	}
+	if len(devices) == 0 {
+		return nil, fail(op, ErrDevices, "")
+	}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residence{}}
+	for i, d := range devices {
+		if d == nil {
+			return nil, fail(op, gpu.ErrInvalid, "nil device")
+		}
+		if err := d.Usable(); err != nil {
+			return nil, err
+		}
+		if !d.Has(gpu.FeatureWGSL) {
+			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
+		}
+		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Life()})
+	}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fail(op, gpu.ErrInvalid, "nil option")
+		}
+		if err := o(&cr.conf); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
+		if cr.balancer, err = balance.New(); err != nil {
+			return nil, err
+		}
+	}
+	if cr.source, err = kernel.Parse(wgsl); err != nil {
+		return nil, err
+	}
+	return cr, nil
+}
+
+// Kernels lists the kernels of the source.
+func (cr *Cruncher) Kernels() []string {
+	if !cr.made() {
+		return nil
+	}
+	return cr.source.Kernels()
+}
+
+// made reports whether New has made the cruncher.
+func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
+
+// Devices returns the devices.
+func (cr *Cruncher) Devices() []*gpu.Device {
+	if cr == nil {
+		return nil
+	}
+	var list []*gpu.Device
+	for _, w := range cr.workers {
+		list = append(list, w.dev)
+	}
+	return list
+}
+
+// Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
+// its share of all of them. It returns when the results are in the host's sides of the arrays. id names what is computed: each
+// has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
+//
+// A call that fails or is cancelled leaves the host's sides as they were. Of elements that only the devices have, those that its
+// kernels write are then undefined.
+func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
+	return cr.compute(ctx, nil, id, kernels, r, ps)
+}
+
+// compute is Compute, in a batch or not.
+func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels string, r Range, ps []Param) error {
+	const op = "Compute"
+	if cr == nil {
+		return fail(op, gpu.ErrInvalid, "nil cruncher")
+	}
+	if err := cr.mu.enter(ctx); err != nil {
+		return err
+	}
+	defer cr.mu.Unlock()
+	switch {
+	case cr.closed:
+		return fail(op, gpu.ErrClosed, "the cruncher")
+	case b != nil && cr.batch != b:
+		return fail(op, gpu.ErrClosed, "the batch has ended")
+	case b == nil && cr.batch != nil:
+		return fail(op, ErrBatch, "calls belong into it")
+	}
+	cr.muster()
+	c, err := cr.newCall(b, id, kernels, r, ps)
+	if err != nil || c.r.Global == 0 {
+		return err
+	}
+	defer cr.tidy(c)
+	if err := cr.compile(ctx, c); err != nil {
+		return err
+	}
+	if err := cr.adopt(c); err != nil {
+		return err
+	}
+	defer func() {
+		for i := range c.arrays {
+			cr.tell(c.arrays[i].residence)
+		}
+	}()
+	if b != nil {
+		return cr.queue(ctx, c)
+	}
+	return cr.run(ctx, c)
+}
+
+// compile has the kernels of a call compiled on all devices. It is not part of the time that the balancer is told.
+func (cr *Cruncher) compile(ctx context.Context, c *call) error {
+	errs := make([]error, len(cr.workers))
+	var wg sync.WaitGroup
+	for i, w := range cr.workers {
+		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return p.compiled[i] == nil }) {
+			continue
+		}
+		wg.Go(func() {
+			for _, p := range c.programs() {
+				if _, err := p.on(ctx, w); err != nil && !w.lost() {
+					errs[i] = err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first(errs)
+}
+
+// Future is a call in progress.
+type Future struct {
+	done chan struct{}
+	err  error
+}
+
+// Done is closed when the call has ended.
+func (f *Future) Done() <-chan struct{} {
+	if f == nil {
+		return nil
+	}
+	return f.done
+}
+
+// Wait returns the call's error when it has ended, or the context's.
+func (f *Future) Wait(ctx context.Context) error {
+	if f == nil || f.done == nil || ctx == nil {
+		return fail("Wait", gpu.ErrInvalid, "nil context, or no call in progress")
+	}
+	select {
+	case <-f.done:
+		return f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Start is Compute in the background. The flags of arrays are those of now; the arrays must not be used meanwhile.
+func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, ps ...Param) *Future {
+	f := &Future{done: make(chan struct{})}
+	g := Params(ps...)
+	r.Inner = slices.Clone(r.Inner)
+	go func() {
+		defer close(f.done)
+		f.err = cr.Compute(ctx, id, kernels, r, g)
+	}()
+	return f
+}
+
+// Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
+// and the devices stay. Later calls do nothing.
+func (cr *Cruncher) Close() error {
+	if !cr.made() {
+		return nil
+	}
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.closed = true
+	cr.closePrograms()
+	return cr.evictAll()
+}
+
+// Traffic is how many bytes moved between the host's sides of arrays and the devices, and between devices.
+type Traffic struct{ Up, Down, Migrated int64 }
+
+// Traffic returns what moved since the cruncher was made.
+func (cr *Cruncher) Traffic() Traffic {
+	if cr == nil {
+		return Traffic{}
+	}
+	return Traffic{cr.up.Load(), cr.down.Load(), cr.migrated.Load()}
+}
+
+// Stats returns the shares of the last call of an id and how they came about.
+func (cr *Cruncher) Stats(id int) balance.Stats {
+	if !cr.made() {
+		return balance.Stats{}
+	}
+	return cr.balancer.Stats(id)
+}

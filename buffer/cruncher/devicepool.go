@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// PoolMode says which device gets the next task.
+type PoolMode uint8
+
+// The modes, Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN. There the second does nothing.
+const (
+	Greedy     PoolMode = iota // whichever has the least to do
+	RoundRobin                 // the next one in the order in which they were added
+)
+
+// DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of their pools, and pools in
+// the order of [DevicePool.Enqueue]; while one device is at work others go on with later tasks, except where the
+// [TaskType] of a task says otherwise. Each device has a [Cruncher] of its own: what tasks leave on a device without writing it
+// to the host is seen by later tasks of that device only.
+//
+// A task whose device is lost is computed by another one; so are the tasks that wait for that device. A task of a section,
+// between SelectBegin and SelectEnd or SerialBegin and SerialEnd, that needs what only the lost device had is [ErrStale]. A device
+// that has come back, see [gpu.Device.Reopen], is to be added again. So that a
+// task is done either wholly or not at all, [Range.Blobs] has no effect in a pool.
+//
+// Tasks that may run at the same time must not write elements that others read or write. Arrays of which each task writes a
+// part of its own are best read with [Any.SetPartialRead].
+//
+// It is ClDevicePool of Cekirdekler, file ClPipeline.cs, whose round robin and task groups are not implemented and whose threads
+// poll.
+type DevicePool struct {
+	mode PoolMode
+	wgsl string
+	conf poolConfig
+	life life
+	wg   sync.WaitGroup // of the lanes
+
+	mu      sync.Mutex
+	lanes   []*lane
+	queue   []*job // not given to a device yet
+	redo    []*job // of lost devices; they go before all others
+	barrier bool   // nothing of the queue before everything given out is complete
+	turn    int    // of round robin
+	batches []*batch
+	count   int // of batches
+	homes   map[*TaskGroup]*lane
+	event   chan struct{} // closed at the next change
+	began   time.Time
+	ended   time.Time
+	err     error // the first one since Finish
+	errs    []error
+}
+
+type poolConfig struct {
+	limit int
+	stop  bool
+}
+
+// PoolOption is an option of [NewDevicePool].
+type PoolOption func(*poolConfig) error
+
+// WithInFlight says how many tasks a device is given at a time, callbacks that have not returned included. 1, the default,
+// shares uneven tasks best. With 2 the next task is computed while the callback of the one before runs.
+func WithInFlight(n int) PoolOption {
+	return func(c *poolConfig) error {
+		if n < 1 || n > 1<<16 {
+			return fail("NewDevicePool", gpu.ErrInvalid, itoa(n), " tasks in flight")
+		}
+		c.limit = n
+		return nil
+	}
+}
+
+// WithStop drops the rest of a task pool when one of its tasks fails. The dropped tasks' callbacks get [ErrStopped].
+// Otherwise they all run.
+func WithStop() PoolOption {
+	return func(c *poolConfig) error { c.stop = true; return nil }
+}
+
+// NewDevicePool makes a pool without devices for kernels of the source. The context is as for [New].
+func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string, opts ...PoolOption) (*DevicePool, error) {
+	const op = "NewDevicePool"
+	if err := begun(ctx, op); err != nil {
+		return nil, err
+	}
+	if mode > RoundRobin {
+		return nil, fail(op, gpu.ErrInvalid, "unknown mode")
+	}
+	if _, err := kernel.Parse(wgsl); err != nil {
+		return nil, err
+	}
+	p := &DevicePool{mode: mode, wgsl: wgsl, conf: poolConfig{limit: 1}, event: make(chan struct{}), homes: map[*TaskGroup]*lane{}}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fail(op, gpu.ErrInvalid, "nil option")
+		}
+		if err := o(&p.conf); err != nil {
+			return nil, err
+		}
+	}
+	p.life = newLife()
+	return p, nil
+}
+
+// AddDevice adds a device, which stays the caller's, also while tasks are under way. One may be added several times: its
+// additions are devices of their own to the pool.
+func (p *DevicePool) AddDevice(dev *gpu.Device) error {
+	if p == nil {
+		return fail("AddDevice", gpu.ErrInvalid, "nil pool")
+	}
+	cr, err := New(context.Background(), []*gpu.Device{dev}, p.wgsl)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life.over() {
+		return fail("AddDevice", gpu.ErrClosed, "the pool")
+	}
+	l := &lane{dev: dev, life: dev.Life(), cr: cr, jobs: make(chan *job, p.conf.limit)}
+	p.lanes = append(p.lanes, l)
+	for _, b := range p.batches {
+		for _, j := range b.broadcasts {
+			b.left++
+			l.pending = append(l.pending, j)
+		}
+	}
+	p.wg.Go(func() { p.serve(l) })
+	p.dispatch()
+	return nil
+}
+
+// Enqueue has the devices compute all tasks of a pool, and returns at once. What becomes of the task pool afterwards does not
+// matter. Sections that overlap, that do not begin or do not end are refused.
+func (p *DevicePool) Enqueue(tasks *TaskPool) error {
+	const op = "Enqueue"
+	if p == nil || tasks == nil {
+		return fail(op, gpu.ErrInvalid, "nil device or task pool")
+	}
+	tasks.mu.Lock()
+	list := slices.Clip(tasks.list) // never changes, only grows
+	tasks.mu.Unlock()
+	b := &batch{left: len(list)}
+	jobs, err := jobsOf(list, b)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life.over() {
+		return fail(op, gpu.ErrClosed, "the pool")
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	p.count++
+	b.number = p.count
+	p.batches = append(p.batches, b)
+	p.queue = append(p.queue, jobs...)
+	p.dispatch()
+	return nil
+}
+
+// Finish returns when all tasks enqueued before are complete, and their callbacks have returned. The duration is from the first
+// Enqueue after the last Finish to the completion of the last task, the error the first one of a task since then. Without
+// devices, or when all are lost, tasks that wait for one make it return [ErrDevices] or [gpu.ErrDeviceLost]; they are kept
+// for devices added later.
+func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
+	const op = "Finish"
+	if p == nil || ctx == nil {
+		return 0, fail(op, gpu.ErrInvalid, "nil pool or context")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.count
+	for len(p.batches) > 0 && p.batches[0].number <= last {
+		waiting := p.alive() == 0 && len(p.queue)+len(p.redo) > 0
+		switch {
+		case p.life.over():
+			return 0, fail(op, gpu.ErrClosed, "the pool")
+		case waiting && len(p.lanes) == 0:
+			return 0, fail(op, ErrDevices, "tasks wait for one")
+		case waiting:
+			return 0, fail(op, gpu.ErrDeviceLost, "all devices")
+		}
+		event := p.event
+		p.mu.Unlock()
+		select {
+		case <-event:
+			p.mu.Lock()
+		case <-ctx.Done():
+			p.mu.Lock()
+			return 0, ctx.Err()
+		}
+	}
+	if p.life.over() {
+		return 0, fail(op, gpu.ErrClosed, "the pool")
+	}
+	var took time.Duration
+	if !p.began.IsZero() {
+		took = p.ended.Sub(p.began)
+	}
+	err := p.err
+	p.began, p.err = time.Time{}, nil
+	if len(p.batches) > 0 { // enqueued meanwhile
+		p.began = time.Now()
+	}
+	return took, err
+}
+
+// Completed returns how many tasks each device has computed, in the order in which the devices were added.
+func (p *DevicePool) Completed() []int {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []int
+	for _, l := range p.lanes {
+		list = append(list, l.done)
+	}
+	return list
+}
+
+// Remaining returns how many tasks are not complete. A broadcast counts once for each device.
+func (p *DevicePool) Remaining() int {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, b := range p.batches {
+		n += b.left
+	}
+	return n
+}
+
+// Close stops what is under way and drops what waits, whose callbacks get [gpu.ErrClosed], and gives the device memory of the
+// pool back. It does not wait for callbacks. The devices stay. Later calls do nothing.
+func (p *DevicePool) Close() error {
+	if p == nil || p.life.ctx == nil { // which never changes
+		return nil
+	}
+	p.mu.Lock()
+	first := p.life.end()
+	var dropped []*job
+	if first {
+		dropped = slices.Concat(p.redo, p.queue)
+		p.redo, p.queue = nil, nil
+		for _, l := range p.lanes {
+			dropped = append(dropped, l.pending...)
+			l.pending = nil
+			l.retire()
+		}
+		p.notify()
+	}
+	p.mu.Unlock()
+	p.drop(dropped, fail("DevicePool", gpu.ErrClosed, "the pool"))
+	p.wg.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := errors.Join(p.errs...)
+	p.errs = nil
+	return err
+}
+
+// notify wakes those who wait. The lock is held.
+func (p *DevicePool) notify() {
+	close(p.event)
+	p.event = make(chan struct{})
+}
+
+// alive counts the devices that take tasks. The lock is held.
+func (p *DevicePool) alive() int {
+	n := 0
+	for _, l := range p.lanes {
+		if !l.dead {
+			n++
+		}
+	}
+	return n
+}

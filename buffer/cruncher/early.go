@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"iter"
+
+	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// early is what a batch brings from devices before its end, because a later call writes over it without returning that. As the
+// host's memory changes at the end only, it waits beside it.
+type early struct {
+	mem []byte // as large as the array
+	has spans.Set
+}
+
+// park takes a result.
+func (cr *Cruncher) park(ctx context.Context, r *result) error {
+	if r.mem == nil {
+		if err := cr.bring(ctx, r); err != nil {
+			return err
+		}
+	}
+	if r.early == nil {
+		r.early = &early{mem: make([]byte, r.array.host.Size)}
+	}
+	copy(r.early.mem[r.span.Lo*r.array.t.Size():], r.mem)
+	r.early.has.Add(r.span.Lo, r.span.Hi)
+	r.returned(r.span)
+	r.owed.Remove(r.span.Lo, r.span.Hi)
+	return nil
+}
+
+// results lists what is there.
+func (e *early) results(r *residence) []result {
+	var list []result
+	size := r.array.t.Size()
+	for s := range e.has.All() {
+		list = append(list, result{residence: r, device: nobody, span: s, mem: e.mem[s.Lo*size : s.Hi*size]})
+	}
+	return list
+}
+
+// hostSide returns elements of the host's with the memory that they are in.
+func (r *residence) hostSide(s span) iter.Seq2[span, gpu.Host] {
+	return func(yield func(span, gpu.Host) bool) {
+		size := r.array.t.Size()
+		none := early{}
+		e := r.early
+		if e == nil {
+			e = &none
+		}
+		for p := range e.has.Overlap(s.Lo, s.Hi) {
+			if !yield(p, gpu.HostBytes(e.mem[p.Lo*size:p.Hi*size])) {
+				return
+			}
+		}
+		for p := range e.has.Missing(s.Lo, s.Hi) {
+			if !yield(p, r.array.host.Part(p.Lo*size, p.Len()*size)) {
+				return
+			}
+		}
+	}
+}
+
+// outrun notes which of the elements that have landed later calls wrote over without returning them.
+func (r *residence) outrun(landed *spans.Set) {
+	for s := range landed.All() {
+		for m := range r.dirty.Overlap(s.Lo, s.Hi) {
+			r.news.Add(m.Lo, m.Hi)
+		}
+	}
+}
+
+// unpark notes that what a batch brought is not going to land: only devices have it.
+func (r *residence) unpark() {
+	for s := range r.early.has.All() {
+		r.synced.Remove(s.Lo, s.Hi)
+		for gap := range r.dirty.Missing(s.Lo, s.Hi) {
+			for h := range r.holder.Get(gap.Lo, gap.Hi) {
+				r.overwrote(h)
+			}
+		}
+	}
+	r.early = nil
+}

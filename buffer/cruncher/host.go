@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"unsafe"
+
+	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// use is what an array knows of a cruncher that has device memory for it.
+type use struct {
+	newer spans.Set // the elements that are newer there than on the host and in all other crunchers
+}
+
+// tell has an array know which of its elements only the devices have. Calls do so at their end, so that who looks at the host's side
+// need not wait for others.
+func (cr *Cruncher) tell(r *residence) {
+	if r.news.Len() == 0 && !r.told {
+		return
+	}
+	a := r.array
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if u := a.users[cr]; u != nil {
+		r.news.Intersect(&r.dirty)
+		for s := range r.news.All() {
+			a.overtake(s)
+			u.newer.Add(s.Lo, s.Hi)
+		}
+		u.newer.Intersect(&r.dirty)
+		r.told = u.newer.Len() > 0
+	}
+	r.news.Clear()
+	a.compare()
+}
+
+// compare looks whether anybody has newer elements than the host. The lock is held.
+func (a *body) compare() {
+	for _, u := range a.users {
+		if u.newer.Len() > 0 {
+			a.behind.Store(true)
+			return
+		}
+	}
+	a.behind.Store(false)
+}
+
+// overtake notes that nobody's elements are the newest any more. The lock is held.
+func (a *body) overtake(s span) {
+	if !a.behind.Load() {
+		return
+	}
+	for _, u := range a.users {
+		u.newer.Remove(s.Lo, s.Hi)
+	}
+	a.compare()
+}
+
+// stale lists the crunchers that have newer elements than the host among some, and the first of those elements.
+func (a *body) stale(s span) (list []*Cruncher, first span, auto bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for cr, u := range a.users {
+		for o := range u.newer.Overlap(s.Lo, s.Hi) {
+			if list = append(list, cr); len(list) == 1 || o.Lo < first.Lo {
+				first = o
+			}
+			break
+		}
+	}
+	return list, first, a.autoFetch
+}
+
+// newerThere returns what a cruncher's devices have newer than the host.
+func (a *body) newerThere(cr *Cruncher) *spans.Set {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set := new(spans.Set)
+	if u := a.users[cr]; u != nil {
+		set.Assign(&u.newer)
+	}
+	return set
+}
+
+// current makes sure that the host has the newest of some elements.
+func (a *Any) current(op string, s span) error {
+	if !a.behind.Load() {
+		return nil
+	}
+	list, first, auto := a.stale(s)
+	if len(list) > 0 && !auto {
+		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and SetAutoFetch")
+	}
+	for _, cr := range list {
+		err := cr.bringHome(context.Background(), op, a)
+		if err != nil && !errors.Is(err, gpu.ErrClosed) { // a cruncher that is closed has nothing
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceable makes sure that elements may be written on the host: that they go up, or that nothing newer is elsewhere, which Fetch
+// would write over them.
+func (a *Any) replaceable(op string, s span) error {
+	if a.host.ReadOnly {
+		return fail(op, gpu.ErrReadOnly, "array ", a.name)
+	}
+	if !a.behind.Load() {
+		return nil
+	}
+	if f := a.look(); f.goesUp() {
+		return nil
+	}
+	return a.current(op, s)
+}
+
+// replaced notes that elements were written on the host.
+func (a *Any) replaced(s span) {
+	a.change(func(*flags) {
+		a.version++
+		a.overtake(s)
+	})
+}
+
+// SetAutoFetch says whether methods that need elements of the host's side of which only devices have the newest values get those first,
+// as [Cruncher.Fetch] does, from all crunchers that use the array. They wait for the calls of these. While a batch of theirs is
+// open it is [ErrBatch]. Without it, as at first, such elements are [ErrStale].
+func (a *Any) SetAutoFetch(on bool) *Any { return a.change(func(*flags) { a.autoFetch = on }) }
+
+// AutoFetch reports whether newer elements are fetched where the host's are asked for.
+func (a *Any) AutoFetch() bool {
+	if a.none() {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.autoFetch
+}
+
+// Stale reports whether only devices have the newest values of some elements: kernels wrote them in calls whose flags did not bring
+// them back.
+func (a *Any) Stale() bool { return !a.none() && a.behind.Load() }
+
+// Data returns the elements of the host's side itself, whatever [Any.Stale] says. Call [Any.MarkDirty] after writing to those of a
+// tracked array. It is nil of an array that is closed.
+func (a *Array[T]) Data() []T {
+	if a == nil || a.usable("Data") != nil {
+		return nil
+	}
+	return a.data()
+}
+
+func (a *Array[T]) data() []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.host.Bytes))), a.n)
+}
+
+// At returns an element of the host's side. If a device has a newer value it is [ErrStale], unless [Any.SetAutoFetch] is on.
+func (a *Array[T]) At(i int) (v T, err error) {
+	if err := a.ranged("At", i); err != nil {
+		return v, err
+	}
+	if err := a.current("At", span{Lo: i, Hi: i + 1}); err != nil {
+		return v, err
+	}
+	return a.data()[i], nil
+}
+
+// Set changes an element of the host's side. If a device has a newer value it is [ErrStale], unless the array goes up, with read or
+// partialRead, so that what is set counts, or [Any.SetAutoFetch] is on.
+func (a *Array[T]) Set(i int, v T) error {
+	if err := a.ranged("Set", i); err != nil {
+		return err
+	}
+	s := span{Lo: i, Hi: i + 1}
+	if err := a.replaceable("Set", s); err != nil {
+		return err
+	}
+	a.data()[i] = v
+	a.replaced(s)
+	return nil
+}
+
+func (a *Array[T]) ranged(op string, i int) error {
+	if a == nil {
+		return fail(op, gpu.ErrInvalid, "nil array")
+	}
+	if err := a.usable(op); err != nil {
+		return err
+	}
+	if i < 0 || i >= a.n {
+		return fail(op, ErrRange, "element ", itoa(i), " of ", itoa(a.n))
+	}
+	return nil
+}
+
+// ToArray returns a copy of the elements. Stale ones are as for [Array.At].
+func (a *Array[T]) ToArray() ([]T, error) {
+	const op = "ToArray"
+	if a == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil array")
+	}
+	if err := a.usable(op); err != nil {
+		return nil, err
+	}
+	if err := a.current(op, span{Lo: 0, Hi: a.n}); err != nil {
+		return nil, err
+	}
+	return slices.Clone(a.data()), nil
+}
+
+// CopyTo copies the elements to dst from element k on: dst[k+j] = a[j], as many as there are on both sides. That there are
+// none is [ErrRange]. Stale ones are as for [Array.At] and, where they are written, [Array.Set].
+func (a *Array[T]) CopyTo(dst *Array[T], k int) error {
+	const op = "CopyTo"
+	if err := dst.ranged(op, k); err != nil {
+		return err
+	}
+	if err := a.ranged(op, 0); err != nil {
+		return err
+	}
+	return copyElements(op, dst, k, a, 0)
+}
+
+// CopyFrom copies elements of src from element k on: a[j] = src[k+j], as many as there are on both sides. Otherwise it is
+// [Array.CopyTo].
+func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
+	const op = "CopyFrom"
+	if err := src.ranged(op, k); err != nil {
+		return err
+	}
+	if err := a.ranged(op, 0); err != nil {
+		return err
+	}
+	return copyElements(op, a, 0, src, k)
+}
+
+func copyElements[T Elem](op string, dst *Array[T], to int, src *Array[T], from int) error {
+	n := min(dst.n-to, src.n-from)
+	if err := src.current(op, span{Lo: from, Hi: from + n}); err != nil {
+		return err
+	}
+	s := span{Lo: to, Hi: to + n}
+	if err := dst.replaceable(op, s); err != nil {
+		return err
+	}
+	copy(dst.data()[to:], src.data()[from:])
+	dst.replaced(s)
+	return nil
+}

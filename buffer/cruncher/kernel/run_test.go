@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
+)
+
+var check = devtest.Check
+
+// onDevices runs a test on a device of each driver that compiles WGSL. There must be one.
+func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+	t.Helper()
+	ran := 0
+	for _, name := range gpu.Drivers() {
+		dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
+		if err != nil {
+			t.Fatalf("driver %s: %v", name, err)
+		}
+		if dev.Has(gpu.FeatureWGSL) {
+			ran++
+			t.Run(name, func(t *testing.T) { test(t, dev) })
+		}
+		dev.Close()
+	}
+	if ran == 0 {
+		t.Fatal("no driver compiles WGSL")
+	}
+}
+
+// array is an array of a launch: what it is and what it holds.
+type array struct {
+	kernel.Decl
+	words []uint32
+	from  int // the first word bound, for windows; a multiple of 64
+	units int // its length in units, the words where 0
+}
+
+// scalar is a scalar of a launch.
+type scalar struct {
+	kernel.Scalar
+	bits []uint32
+}
+
+func u32s(name string, words ...uint32) *array {
+	return &array{Decl: kernel.Decl{Name: name, Elem: kernel.U32}, words: words}
+}
+
+func f32(v float32) uint32 { return math.Float32bits(v) }
+
+// count returns n words that count up.
+func count(n int) []uint32 {
+	w := make([]uint32, n)
+	for i := range w {
+		w[i] = uint32(i)
+	}
+	return w
+}
+
+func line(base, count, total int) kernel.Range {
+	return kernel.Range{Base: [3]int{base}, Count: [3]int{count}, Total: [3]int{total}}
+}
+
+// launch is one run of a kernel.
+type launch struct {
+	source, kernel string
+	local          [3]int
+	rng            kernel.Range
+	scalars        []scalar
+	arrays         []*array
+}
+
+func (l *launch) build(t *testing.T) *kernel.Program {
+	t.Helper()
+	src, err := kernel.Parse(l.source)
+	check(t, err)
+	var decls []kernel.Decl
+	var scalars []kernel.Scalar
+	for _, a := range l.arrays {
+		decls = append(decls, a.Decl)
+	}
+	for _, s := range l.scalars {
+		scalars = append(scalars, s.Scalar)
+	}
+	p, err := src.Build(l.kernel, decls, scalars, l.local)
+	check(t, err)
+	return p
+}
+
+// run launches the kernel and puts the results into the arrays.
+func (l *launch) run(t *testing.T, dev *gpu.Device) {
+	t.Helper()
+	p := l.build(t)
+	block := make([]byte, p.ParamBytes)
+	groups, err := p.PutRange(block, l.rng)
+	check(t, err)
+	for _, s := range l.scalars {
+		check(t, p.PutScalar(block, s.Name, s.bits...))
+	}
+	var args []gpu.Arg
+	for _, used := range p.Arrays {
+		i := slices.IndexFunc(l.arrays, func(a *array) bool { return a.Name == used.Name })
+		a := l.arrays[i]
+		units := a.units
+		if units == 0 {
+			units = 4 * len(a.words) / used.Unit
+		}
+		check(t, p.PutArray(block, a.Name, 4*a.from/used.Unit, units))
+		args = append(args, gpu.Arg{Buffer: upload(t, dev, a.words), Offset: uint64(4 * a.from), Size: uint64(4 * (len(a.words) - a.from))})
+	}
+	dispatch(t, dev, p, groups, block, args...)
+	for i, used := range p.Arrays {
+		for _, a := range l.arrays {
+			if a.Name == used.Name {
+				a.words = download(t, args[i].Buffer, len(a.words))
+			}
+		}
+	}
+}
+
+func dispatch(t *testing.T, dev *gpu.Device, p *kernel.Program, groups [3]uint32, block []byte, args ...gpu.Arg) {
+	t.Helper()
+	k, err := dev.Kernel(t.Context(), gpu.KernelDesc{
+		Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin,
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", p.Translate(err), p.WGSL)
+	}
+	check(t, k.Dispatch(groups, block, args...))
+}
+
+func upload(t *testing.T, dev *gpu.Device, words []uint32) *gpu.Buffer {
+	t.Helper()
+	b, err := dev.NewBuffer(uint64(4 * len(words)))
+	check(t, err)
+	mem := make([]byte, 4*len(words))
+	for i, w := range words {
+		binary.LittleEndian.PutUint32(mem[4*i:], w)
+	}
+	check(t, b.Write(0, gpu.HostBytes(mem)))
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func download(t *testing.T, b *gpu.Buffer, n int) []uint32 {
+	t.Helper()
+	mem := make([]byte, 4*n)
+	check(t, b.Read(context.Background(), gpu.Transfer{Host: gpu.HostBytes(mem), Width: len(mem), Count: 1}))
+	words := make([]uint32, n)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(mem[4*i:])
+	}
+	return words
+}
+
+// equal compares and shows the first difference.
+func equal(t *testing.T, what string, got, want []uint32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: got %d words, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("%s: word %d is %#x, want %#x", what, i, got[i], want[i])
+		}
+	}
+}

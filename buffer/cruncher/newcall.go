@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// newCall checks everything that can be checked before something moves, and changes nothing.
+func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Param) (*call, error) {
+	c := &call{id: id, single: -1, batch: b}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	names := kernel.SplitNames(kernels)
+	if c.local, err = r.local(cr.Devices()); err != nil {
+		return nil, err
+	}
+	c.local = cr.ownLocal(names, r.Local, c.local)
+	if err := r.checkStrict(c.local, cr.alive()); err != nil {
+		return nil, err
+	}
+	c.r, c.inner = r, r.inner()
+	if c.list, err = gather(ps); err != nil {
+		return nil, err
+	}
+	for i := range c.list {
+		if err := checkLength(&c.list[i], &r); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, fail("Compute", ErrKernel, "none is named")
+	}
+	if err := cr.reside(c); err != nil {
+		return nil, err
+	}
+	return c, cr.choose(c, names)
+}
+
+// ownLocal returns the workgroup size that the entry points of a complete module have in common, where the range names none.
+func (cr *Cruncher) ownLocal(names []string, want, local int) int {
+	if !cr.source.Complete() || want != 0 {
+		return local
+	}
+	own := 1
+	for _, name := range names {
+		if info, err := cr.source.Kernel(name); err == nil && info.Local[0] > 0 {
+			own = lcm(own, info.Local[0])
+		}
+	}
+	return own
+}
+
+// choose finds the programs of a call.
+func (cr *Cruncher) choose(c *call, names []string) (err error) {
+	for _, name := range names {
+		p, err := cr.program(c, name)
+		if err != nil {
+			return err
+		}
+		c.kernels = append(c.kernels, p)
+	}
+	if c.r.SyncKernel != "" {
+		if c.sync, err = cr.program(c, c.r.SyncKernel); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.kernels {
+		if !p.divisible() { // it would not know which part is its own
+			c.r.Blobs, c.single = 1, max(c.single, 0)
+		}
+	}
+	for _, p := range c.programs() {
+		for i := range p.Arrays {
+			a := c.argument(p.Arrays[i].Name)
+			a.changed = a.changed || p.Arrays[i].Written
+		}
+	}
+	c.step = cr.stepOf(c)
+	return nil
+}
+
+func (cr *Cruncher) alive() int {
+	n := 0
+	for _, w := range cr.workers {
+		if !w.lost() {
+			n++
+		}
+	}
+	return n
+}
+
+// reside finds or makes the residence of each array, and the device that a call with writeAll runs on.
+func (cr *Cruncher) reside(c *call) error {
+	const op = "Compute"
+	for i := range c.list {
+		p := &c.list[i]
+		if p.array == nil {
+			continue
+		}
+		if p.array.host.ReadOnly && p.flags.write {
+			return fail(op, gpu.ErrReadOnly, "the memory of ", p.array.name)
+		}
+		r := cr.arrays[p.array.body]
+		switch {
+		case r == nil:
+			r = cr.newResidence(p)
+		case r.access != readWrite && r.access != p.flags.access():
+			return fail(op, ErrAccess, p.array.name)
+		case r.mode != p.mode && p.array.t.Size() < 4 && p.array.t != Bytes:
+			return fail(op, ErrAccess, p.array.name, ", in another mode")
+		}
+		c.arrays = append(c.arrays, argument{residence: r, flags: p.flags})
+		if p.flags.write && p.flags.writeAll && c.single < 0 {
+			c.single = i % len(cr.workers)
+		}
+		c.stays = c.stays || c.batch == nil && !p.flags.readOnly && !p.flags.write && !c.r.TransferOnly
+		c.whole = c.whole || p.flags.write && p.flags.writeAll // comes once
+	}
+	return nil
+}
+
+func (cr *Cruncher) newResidence(p *param) *residence {
+	r := &residence{array: p.array.body, access: p.flags.access(), mode: p.mode, near: p.flags.zeroCopy, grain: windowStep}
+	for _, w := range cr.workers {
+		r.sides = append(r.sides, newSide(w.dev))
+	}
+	r.valid = make([]spans.Set, len(cr.workers))
+	return r
+}
+
+// adopt keeps the residences and the programs of a call that is going to run.
+func (cr *Cruncher) adopt(c *call) error {
+	if c.batch == nil {
+		cr.mark = cr.uses
+	}
+	for i := range c.arrays {
+		r := c.arrays[i].residence
+		cr.uses++
+		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
+		if cr.arrays[r.array] == nil {
+			if err := r.array.use(cr); err != nil {
+				return err
+			}
+			cr.arrays[r.array] = r
+		}
+	}
+	for _, p := range c.programs() {
+		if cr.programs.Peek(p.id) != p {
+			if old, gone := cr.programs.Put(p.id, p); gone {
+				cr.dropped = append(cr.dropped, old)
+			}
+		}
+		for i := range p.Arrays {
+			if a := &p.Arrays[i]; a.Struct != "" {
+				c.argument(a.Name).grain = lcm(windowStep, a.Unit)
+			}
+		}
+	}
+	if c.batch != nil {
+		c.batch.hold(c.list)
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"sync"
+
+	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// result is elements on their way from a device to the host's side of an array. They wait in memory of the library's until
+// everything of a call is there, so that one that fails changes nothing, and devices that take over a lost one's work begin
+// with what it began with. One of all may stay on its device until then: that it comes is then what everything depends on.
+type result struct {
+	*residence
+	device int
+	span   span
+	mem    []byte // nil until they have come
+}
+
+func (r *result) size() int { return r.span.Len() * r.array.t.Size() }
+
+// bring gets a result from its device.
+func (cr *Cruncher) bring(ctx context.Context, r *result) error {
+	mem := make([]byte, r.size())
+	if err := r.get(ctx, r.device, r.span, gpu.HostBytes(mem), 0); err != nil {
+		return err
+	}
+	r.mem = mem
+	return nil
+}
+
+// largestForeign returns which of some results may come straight to foreign memory, or -1. To Go memory a copy is cheap.
+func largestForeign(list []result) int {
+	best := -1
+	for i := range list {
+		if list[i].array.host.Foreign != nil && (best < 0 || list[i].span.Len() > list[best].span.Len()) {
+			best = i
+		}
+	}
+	return best
+}
+
+// stage gets results, from all devices at the same time. One may stay where it is.
+func (cr *Cruncher) stage(ctx context.Context, list []result) error {
+	straight := largestForeign(list)
+	errs := make([]error, len(cr.workers))
+	var wg sync.WaitGroup
+	for d := range cr.workers {
+		wg.Go(func() {
+			for i := range list {
+				if r := &list[i]; r.device == d && i != straight && errs[d] == nil {
+					errs[d] = cr.bring(ctx, r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first(errs)
+}
+
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want is elements that are wanted from devices.
+type want struct {
+	*residence
+	elements *spans.Set
+}
+
+// fetch gets the newest values of elements. When a device is lost meanwhile, others may have them.
+func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []result, err error) {
+	for {
+		cr.mourn()
+		list = list[:0]
+		for _, w := range wants {
+			if list, err = cr.homeward(op, list, w); err != nil {
+				return nil, err
+			}
+		}
+		for _, w := range cr.workers {
+			if err := w.dev.Flush(); err != nil && !w.lost() {
+				return nil, err
+			}
+		}
+		if err = cr.stage(ctx, list); err == nil || !cr.mourning() {
+			return list, err
+		}
+	}
+}
+
+// homeward lists where the newest values of elements are.
+func (cr *Cruncher) homeward(op string, list []result, w want) ([]result, error) {
+	for s := range w.elements.All() {
+		for h, d := range w.holder.Get(s.Lo, s.Hi) {
+			if cr.isLost(d) {
+				return nil, fail(op, ErrStale, "elements ", itoa(h.Lo), " to ", itoa(h.Hi-1), " of ", w.array.name)
+			}
+			list = append(list, result{residence: w.residence, device: d, span: h})
+		}
+	}
+	return list, nil
+}
+
+// land puts results where they belong, all or none. Only one that is still on its device, and foreign memory that is no longer
+// there, can make it fail. Nobody calls it off: the devices are done.
+func (cr *Cruncher) land(ctx context.Context, list []result) error {
+	ctx = context.WithoutCancel(ctx)
+	for i := range list {
+		r := &list[i]
+		if r.mem != nil || r.span.Len() == 0 {
+			continue
+		}
+		if _, err := writers(list); err != nil {
+			return err
+		}
+		if err := r.get(ctx, r.device, r.span, r.array.host, r.span.Lo*r.array.t.Size()); err != nil {
+			return err
+		}
+	}
+	write, err := writers(list)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for i := range list {
+		if r := &list[i]; r.mem != nil {
+			wg.Go(func() { write[i](r.mem) })
+		}
+	}
+	wg.Wait()
+	for i := range list {
+		cr.down.Add(int64(list[i].size()))
+		list[i].arrived(list[i].span)
+	}
+	return nil
+}
+
+// writers returns functions that write results to the host.
+func writers(list []result) ([]func([]byte), error) {
+	write := make([]func([]byte), len(list))
+	for i := range list {
+		r := &list[i]
+		if r.mem == nil {
+			continue
+		}
+		var err error
+		if write[i], err = gpu.HostWriter(r.array.host.Part(r.span.Lo*r.array.t.Size(), r.size())); err != nil {
+			return nil, err
+		}
+	}
+	return write, nil
+}
+
+// arrived tells other crunchers that the host's side has changed.
+func (r *residence) arrived(s span) {
+	a := r.array
+	a.mu.Lock()
+	a.overtake(s)
+	if a.version++; r.version == a.version-1 {
+		r.version = a.version
+	}
+	a.mu.Unlock()
+}
+
+// remains reports whether what a call writes to an array does not come back.
+func (c *call) remains(a *argument) bool {
+	return !c.r.TransferOnly && !a.flags.write && a.changed
+}
+
+// loose reports whether it does not although what the host has goes up, so that a call after it may write over it.
+func (c *call) loose(a *argument) bool { return c.remains(a) && a.flags.goesUp() }
+
+// stash gets results that do not come back from devices that live, if the elements are to be what they were at the beginning again:
+// what a lost device has left may need them.
+func (cr *Cruncher) stash(ctx context.Context, c *call, pieces []*piece) error {
+	for _, p := range pieces {
+		for _, r := range p.stash {
+			r.valid[r.device].Remove(r.span.Lo, r.span.Hi)
+		}
+		if p.done == 0 || p.stash != nil || p.worker.lost() {
+			continue
+		}
+		p.stash = []result{}
+		for k := range c.arrays {
+			a := &c.arrays[k]
+			if !c.loose(a) {
+				continue
+			}
+			r := result{residence: a.residence, device: p.worker.index, span: a.written(c, part{p.part.base, p.done})}
+			if err := cr.bring(ctx, &r); err != nil {
+				p.stash = nil
+				return err
+			}
+			a.valid[r.device].Remove(r.span.Lo, r.span.Hi)
+			p.stash = append(p.stash, r)
+		}
+	}
+	return nil
+}
+
+// unstash brings back what is stashed. What is there already is noted first, for windows to keep it.
+func (cr *Cruncher) unstash(ctx context.Context, c *call, pieces []*piece) error {
+	c.noteDone(pieces, c.loose)
+	var none spans.Set
+	for _, p := range pieces {
+		for _, r := range p.stash {
+			if err := cr.ensure(ctx, r.residence, r.device, r.span, &none); err != nil {
+				return err
+			}
+			if err := r.put(ctx, r.device, r.span, gpu.HostBytes(r.mem)); err != nil {
+				return err
+			}
+			r.wrote(r.device, r.span)
+		}
+	}
+	return nil
+}
+
+// noteDone notes what kernels wrote to some arrays before the call ends.
+func (c *call) noteDone(pieces []*piece, which func(*argument) bool) {
+	for _, p := range pieces {
+		for k := range c.arrays {
+			if a := &c.arrays[k]; which(a) && p.done > 0 && (p.stash == nil || !c.loose(a)) {
+				a.wrote(p.worker.index, a.written(c, part{p.part.base, p.done}))
+			}
+		}
+	}
+}
+
+// unsync makes devices get the elements anew that the kernel between repeats may have written there, although they are others'.
+func (cr *Cruncher) unsync(ctx context.Context, c *call, pieces []*piece) error {
+	if c.sync == nil {
+		return nil
+	}
+	for _, p := range pieces {
+		d := p.worker.index
+		if p.done == 0 || p.worker.lost() {
+			continue
+		}
+		for k := range c.arrays {
+			a := &c.arrays[k]
+			if a.flags.readOnly {
+				continue
+			}
+			c.unsynced(a, d, a.written(c, part{p.part.base, p.done}))
+			for gap := range a.holder.Missing(0, part{0, c.local}.elements(a.flags.items, 1, a.array.n).Hi) {
+				if err := a.zero(ctx, d, gap); err != nil && !p.worker.lost() {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// TaskType says what is special about a task in a [DevicePool]. Types are joined by |, and have the values of Cekirdekler's
+// ClTaskType. Outside of a pool only TransferOnly has an effect.
+type TaskType uint8
+
+// The types.
+const (
+	SelectBegin     TaskType = 1 << iota // this task and the following ones run on one device, that with the least to do
+	SelectEnd                            // this is the last one of them
+	GlobalSyncFirst                      // all earlier tasks are complete before this one begins
+	GlobalSyncLast                       // this task and all earlier ones are complete before later ones begin
+	Broadcast                            // runs on every device, also on those added while its pool is under way
+	TransferOnly                         // moves what the task would and runs no kernel
+	SerialBegin                          // like SelectBegin; besides, a task begins when the callback of the one before has returned
+	SerialEnd                            // this is the last one of them
+)
+
+const sectionTypes = SelectBegin | SelectEnd | SerialBegin | SerialEnd
+
+// Task is a call of [Cruncher.Compute] to be made later. What the call is told is what was true when the task was made: flags
+// of arrays and elements per item that change afterwards have no effect on it. A task does not change and can be
+// computed any number of times, also by several goroutines at once if its arrays allow that.
+//
+// It is ClTask of Cekirdekler, https://github.com/tugrul512bit/Cekirdekler, file ClPipeline.cs.
+type Task struct {
+	id      int
+	kernels string
+	r       Range
+	group   *Group
+	types   TaskType
+	done    func(error)
+}
+
+// TaskOption is an option of [Any.Task] and [Group.Task].
+type TaskOption func(*Task) error
+
+// WithType says what is special about a task. Types of several options add up.
+func WithType(t TaskType) TaskOption {
+	return func(k *Task) error { k.types |= t; return nil }
+}
+
+// WithCallback has a function called each time that the task has ended, with the error of its computation or nil. In a pool
+// it runs beside the next task of the device, if the pool lets several tasks be under way on one, and counts as part
+// of its own: it must not wait for the pool. A callback there that panics is [ErrCallback].
+func WithCallback(done func(error)) TaskOption {
+	return func(k *Task) error {
+		if done == nil {
+			return fail("Task", gpu.ErrInvalid, "nil callback")
+		}
+		k.done = done
+		return nil
+	}
+}
+
+// Task makes a task of [Any.Compute].
+func (a *Any) Task(id int, kernels string, r Range, opts ...TaskOption) (*Task, error) {
+	return newTask(a, id, kernels, r, opts)
+}
+
+// Task makes a task of [Group.Compute].
+func (g *Group) Task(id int, kernels string, r Range, opts ...TaskOption) (*Task, error) {
+	return newTask(g, id, kernels, r, opts)
+}
+
+func newTask(p Param, id int, kernels string, r Range, opts []TaskOption) (*Task, error) {
+	const op = "Task"
+	r.Inner = slices.Clone(r.Inner)
+	t := &Task{id: id, kernels: kernels, r: r, group: Params(p)}
+	list, err := gather([]Param{t.group})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if len(kernel.SplitNames(kernels)) == 0 {
+		return nil, fail(op, ErrKernel, "none is named")
+	}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fail(op, gpu.ErrInvalid, "nil option")
+		}
+		if err := o(t); err != nil {
+			return nil, err
+		}
+	}
+	for i := range list {
+		if t.types&Broadcast != 0 && list[i].flags.write {
+			return nil, fail(op, gpu.ErrInvalid, "a task for all devices would write ", list[i].name())
+		}
+	}
+	t.r.TransferOnly = t.r.TransferOnly || t.types&TransferOnly != 0
+	return t, nil
+}
+
+// Types returns what is special about the task.
+func (t *Task) Types() TaskType {
+	if t == nil {
+		return 0
+	}
+	return t.types
+}
+
+// Compute makes the call, on all devices of the cruncher, then the task's callback.
+func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
+	if t == nil || cr == nil || t.group == nil || ctx == nil {
+		return fail("Task", gpu.ErrInvalid, "no task, no cruncher, or nil context")
+	}
+	err := t.compute(ctx, cr)
+	if t.done != nil {
+		t.done(err)
+	}
+	return err
+}
+
+func (t *Task) compute(ctx context.Context, cr *Cruncher) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return cr.Compute(ctx, t.id, t.kernels, t.r, t.group)
+}
+
+// call makes the callback where nobody could recover from its panic.
+func (t *Task) call(result error) (err error) {
+	if t.done == nil {
+		return nil
+	}
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case error:
+			err = fail("Task", ErrCallback, v.Error())
+		case string:
+			err = fail("Task", ErrCallback, v)
+		default:
+			err = fail("Task", ErrCallback)
+		}
+	}()
+	t.done(result)
+	return nil
+}

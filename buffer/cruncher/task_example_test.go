@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// ok ends an example that fails.
+func ok(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// exampleDevice opens a device for an example.
+func exampleDevice() *gpu.Device {
+	dev, err := gpu.Open(context.Background(), gpu.WithDriver("cogent"))
+	ok(err)
+	return dev
+}
+
+func ExampleDevicePool() {
+	ctx := context.Background()
+	a, b := exampleDevice(), exampleDevice() // two GPUs where there are two
+	defer a.Close()
+	defer b.Close()
+	pool, err := cruncher.NewDevicePool(ctx, cruncher.Greedy, `
+fn square(i: u32) { x[i] = x[i] * x[i]; }
+fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; } }`)
+	ok(err)
+	defer pool.Close()
+	ok(pool.AddDevice(a))
+	ok(pool.AddDevice(b))
+
+	x, err := cruncher.Wrap("x", []uint32{1, 2, 3, 4, 5, 6, 7, 8})
+	ok(err)
+	sum, err := cruncher.NewArray[uint32]("sum", 1)
+	ok(err)
+	var tasks cruncher.TaskPool
+	x.SetPartialRead(true) // each task moves its own two elements only
+	for at := 0; at < x.Len(); at += 2 {
+		task, err := x.Task(1, "square", cruncher.Range{Global: 2, Offset: at})
+		ok(err)
+		ok(tasks.Feed(task))
+	}
+	x.SetPartialRead(false).SetWrite(false)
+	last, err := x.Next(sum).Task(2, "total", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
+	ok(err)
+	ok(tasks.Feed(last))
+
+	ok(pool.Enqueue(&tasks))
+	_, err = pool.Finish(ctx)
+	ok(err)
+	fmt.Println(x.Data(), sum.Data())
+	// Output: [1 4 9 16 25 36 49 64] [204]
+}
+
+func ExampleTask() {
+	dev := exampleDevice()
+	defer dev.Close()
+	cr, err := cruncher.New(context.Background(), []*gpu.Device{dev}, `fn half(i: u32) { x[i] = x[i] / 2.0; }`)
+	ok(err)
+	defer cr.Close()
+	x, err := cruncher.Wrap("x", []float32{1, 2, 3, 4})
+	ok(err)
+	task, err := x.Task(1, "half", cruncher.Range{Global: 4}, cruncher.WithCallback(func(err error) {
+		fmt.Println("done:", err)
+	}))
+	ok(err)
+	for range 2 {
+		ok(task.Compute(context.Background(), cr))
+	}
+	fmt.Println(x.Data())
+	// Output:
+	// done: <nil>
+	// done: <nil>
+	// [0.25 0.5 0.75 1]
+}
+
+func ExamplePipeline() {
+	ctx := context.Background()
+	a, b := exampleDevice(), exampleDevice()
+	defer a.Close()
+	defer b.Close()
+	array := func(name string) *cruncher.Array[float32] {
+		x, err := cruncher.NewArray[float32](name, 2)
+		ok(err)
+		return x
+	}
+	blur, err := cruncher.NewStage(ctx, []*gpu.Device{a}, `fn mean(i: u32) { out[i] = (in[0] + in[1]) / 2.0; }`)
+	ok(err)
+	ok(blur.AddInputs(array("in")))
+	ok(blur.AddOutputs(array("out")))
+	ok(blur.AddKernels("mean", cruncher.Range{Global: 2}))
+	scale, err := cruncher.NewStage(ctx, []*gpu.Device{b}, `fn scale(i: u32) { out[i] = in[i] * 10.0; }`)
+	ok(err)
+	ok(scale.AddInputs(array("in")))
+	ok(scale.AddOutputs(array("out")))
+	ok(scale.AddKernels("scale", cruncher.Range{Global: 2}))
+	ok(scale.AppendTo(blur))
+	pipe, err := scale.Pipeline(ctx)
+	ok(err)
+	defer pipe.Close()
+
+	frame, result := array("frame"), array("result")
+	for push := 1; push <= 7; push++ {
+		frame.Data()[0], frame.Data()[1] = float32(push), float32(push+2)
+		came, err := pipe.Push(ctx, cruncher.Params(frame), cruncher.Params(result))
+		ok(err)
+		if came {
+			fmt.Println("push", push, "brings", result.Data())
+		}
+	}
+	// Output:
+	// push 5 brings [20 20]
+	// push 6 brings [30 30]
+	// push 7 brings [40 40]
+}
+
+func ExampleDevicePipeline() {
+	ctx := context.Background()
+	dev := exampleDevice()
+	defer dev.Close()
+	pipe, err := cruncher.NewDevicePipeline(ctx, dev, `
+fn add(i: u32) { mid[i] = in[i] + 1u; }
+fn mul(i: u32) { out[i] = mid[i] * 10u; }`)
+	ok(err)
+	defer pipe.Close()
+	array := func(name string) *cruncher.Array[uint32] {
+		x, err := cruncher.NewArray[uint32](name, 3)
+		ok(err)
+		return x
+	}
+	in, mid, out := array("in"), array("mid"), array("out")
+	add, err := cruncher.NewDeviceStage("add", cruncher.Range{Global: 3})
+	ok(err)
+	ok(add.Bind(cruncher.Input, in))
+	ok(add.Bind(cruncher.Transition, mid)) // stays on the device
+	mul, err := cruncher.NewDeviceStage("mul", cruncher.Range{Global: 3})
+	ok(err)
+	ok(mul.Bind(cruncher.Transition, mid))
+	ok(mul.Bind(cruncher.Output, out))
+	ok(pipe.AddStage(add))
+	ok(pipe.AddStage(mul))
+
+	for feed := range uint32(4) { // both stages at once: results come two feeds later
+		copy(in.Data(), []uint32{feed, feed + 1, feed + 2})
+		came, err := pipe.Feed(ctx)
+		ok(err)
+		if came {
+			fmt.Println(out.Data())
+		}
+	}
+	// Output:
+	// [10 20 30]
+	// [20 30 40]
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fault has the errors that several packages return, and the type that tells which call failed, on what and why. Packages
+// re-export those that their users meet: one name is one error everywhere.
+package fault
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Sentinel is an error that callers compare with [errors.Is]. Its code is the name of the variable that holds it; the
+// command line and JavaScript report it.
+type Sentinel struct{ code, text string }
+
+// New makes a sentinel. Packages call it for their package-level variables only.
+func New(code, text string) *Sentinel { return &Sentinel{code, text} }
+
+// Error returns the sentinel's text.
+func (s *Sentinel) Error() string { return s.text }
+
+// Code returns the name of the variable, for example "ErrClosed".
+func (s *Sentinel) Code() string { return s.code }
+
+// Code returns the code of the outermost sentinel in err's chain, or "Error" when there is none.
+func Code(err error) string {
+	if s, ok := errors.AsType[*Sentinel](err); ok {
+		return s.code
+	}
+	return "Error"
+}
+
+// The errors every driver uses.
+var (
+	ErrClosed      = New("ErrClosed", "use after close")
+	ErrCompile     = New("ErrCompile", "kernel does not compile")
+	ErrDeviceLost  = New("ErrDeviceLost", "device lost")
+	ErrForeign     = New("ErrForeign", "object of another device")
+	ErrInvalid     = New("ErrInvalid", "invalid argument")
+	ErrLimit       = New("ErrLimit", "beyond a limit of the device")
+	ErrMapped      = New("ErrMapped", "buffer is mapped")
+	ErrNoAdapter   = New("ErrNoAdapter", "no adapter")
+	ErrNoMemory    = New("ErrNoMemory", "out of device memory")
+	ErrReadOnly    = New("ErrReadOnly", "memory is read-only")
+	ErrUnsupported = New("ErrUnsupported", "not supported by this device")
+)
+
+// Shape is the rows and columns of an operand, for messages.
+type Shape [2]int
+
+// String formats a shape as "3x4".
+func (s Shape) String() string { return strconv.Itoa(s[0]) + "x" + strconv.Itoa(s[1]) }
+
+// OpError says which operation failed, on what, and why. Err holds one of the sentinels.
+type OpError struct {
+	Op     string  // package and operation, for example "matrix: Mul"
+	Shapes []Shape // the operands, where shapes matter
+	Detail string  // what the caller needs to mend it
+	Err    error
+}
+
+// Error reads, for example, "matrix: Mul: 3x4 by 5x6: dimension mismatch".
+func (e *OpError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	for i, s := range e.Shapes {
+		b.WriteString([]string{": ", " by "}[min(i, 1)])
+		b.WriteString(s.String())
+	}
+	if e.Err != nil {
+		b.WriteString(": ")
+		b.WriteString(e.Err.Error())
+	}
+	if e.Detail != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Detail)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// Fail is the usual way to make an [OpError] without shapes.
+func Fail(op string, err error, detail ...string) error {
+	return &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sparse
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+// Form tells where the entries of a row are.
+type Form uint8
+
+// The forms.
+const (
+	InOrder Form = iota // one after the other: CSR
+	Placed              // listed by row, each with the place of its value: CSC
+	Blocks              // one in each block
+)
+
+// Own is how many storage bindings the kernel rows has before those of its function: the values, the indices, the pointers
+// and the places, in this order. A form binds the indices for what it does not read.
+const Own = 4
+
+// Rows describes a launch that multiplies. Its function loads the dense factor at (i, j), and stores at (i, j) of the
+// product, or of the parts that "sum" adds.
+type Rows struct {
+	Form       Form
+	Rows, Cols int // of the result, after cutting
+	Inner      int // rows of the dense factor
+	Entries    int // of the structure; blocks
+	Base       int // number of the value that is bound first
+	High       int // Blocks: rows of the sparse factor
+	Parts      int // Blocks: rows that each of them was cut into
+	Chunk      int // Blocks: blocks in each
+}
+
+// Groups returns the workgroup counts.
+func (r *Rows) Groups() [3]uint32 { return groups(r.Rows * shaders.Ceil(r.Cols, 4)) }
+
+// Shape begins the parameter block.
+func (r *Rows) Shape() []uint32 {
+	return []uint32{
+		uint32(r.Rows), uint32(r.Cols), uint32(shaders.Ceil(r.Cols, 4)), uint32(r.Inner), uint32(r.Entries), uint32(r.Base),
+		uint32(r.High), uint32(r.Parts), uint32(r.Chunk), 0, 0, 0,
+	}
+}
+
+// BuildRows writes the text of the kernel rows.
+func BuildRows(form Form, f *fuse.Func) (shaders.Program, error) {
+	text, err := shaders.Expand(rowsSource, f.Text(1+Own, false), shaders.Param{Name: "FORM", Value: number(int(form))})
+	if err != nil {
+		return shaders.Program{}, err
+	}
+	p := shaders.Program{Name: "sparse/rows", Source: text}
+	p.Access = f.Access(shaders.Read, shaders.Read, shaders.Read, shaders.Read)
+	p.Twin = rowsTwin{form, f}
+	return p, nil
+}
+
+type rowsTwin struct {
+	form Form
+	f    *fuse.Func
+}
+
+// RunTwin implements [shaders.Twin].
+func (t rowsTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	switch t.f.Type {
+	case fuse.F32:
+		multiply(t.form, t.f, params, storage, addFloat)
+	case fuse.I32:
+		multiply(t.form, t.f, params, storage, addWrapped[int32])
+	default:
+		multiply(t.form, t.f, params, storage, addWrapped[uint32])
+	}
+}
+
+// addFloat sums in float64, to be a reference.
+func addFloat(sum float64, bits uint32, y float32) float64 {
+	return sum + float64(math.Float32frombits(bits))*float64(y)
+}
+
+// addWrapped sums as 32 bits do, which float64 holds exactly.
+func addWrapped[N int32 | uint32](sum float64, bits uint32, y N) float64 {
+	return float64(N(sum) + N(bits)*y)
+}
+
+// multiply computes the result row by row.
+func multiply[N fuse.Num](form Form, f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32, N) float64) {
+	w := decode(params)
+	r := Rows{Form: form, Rows: int(w[0]), Cols: int(w[1]), Inner: int(w[3]), Entries: int(w[4]), Base: int(w[5])}
+	r.High, r.Parts, r.Chunk = int(w[6]), int(w[7]), int(w[8])
+	e, ok := fuse.NewEval[N](f, params[4*len(w):], storage[Own:])
+	if !ok {
+		return
+	}
+	values, indices, pointers, places := storage[0], storage[1], storage[2], storage[3]
+	factor, sums := make([]N, r.Cols), make([]float64, r.Cols)
+	for row := range r.Rows {
+		clear(sums)
+		i, first, last := r.span(row, pointers)
+		for q := first; q < last; q++ {
+			l := int(word(indices, q))
+			if l >= r.Inner {
+				continue
+			}
+			at := q
+			switch form {
+			case Placed:
+				at = int(word(places, q))
+			case Blocks:
+				at = q*r.High + i
+			}
+			e.Apply(l, 0, factor)
+			for j, y := range factor {
+				sums[j] = add(sums[j], word(values, at-r.Base), y)
+			}
+		}
+		for j, s := range sums {
+			factor[j] = N(s)
+		}
+		e.Store(row, 0, factor)
+	}
+}
+
+// span returns the row of the sparse factor that a row of the result belongs to, and its entries.
+func (r *Rows) span(row int, pointers []byte) (i, first, last int) {
+	if r.Form == Blocks {
+		i = row / r.Parts
+		first = (row - i*r.Parts) * r.Chunk
+		return i, first, min(first+r.Chunk, r.Entries)
+	}
+	return row, min(int(word(pointers, row)), r.Entries), min(int(word(pointers, row+1)), r.Entries)
+}
+
+// Sum describes a launch that adds rows of parts.
+type Sum struct{ Rows, Cols int }
+
+// Groups returns the workgroup counts.
+func (s *Sum) Groups() [3]uint32 { return groups(s.Rows * shaders.Ceil(s.Cols, 4)) }
+
+// Shape begins the parameter block.
+func (s *Sum) Shape() []uint32 {
+	return []uint32{uint32(s.Rows), uint32(s.Cols), uint32(shaders.Ceil(s.Cols, 4)), 0}
+}
+
+// BuildSum writes the text of the kernel sum. Before its function's storage bindings it has the parts, rows of whole
+// vectors, and the pointers to them.
+func BuildSum(f *fuse.Func) (shaders.Program, error) {
+	text, err := shaders.Expand(sumSource, f.Text(3, false))
+	if err != nil {
+		return shaders.Program{}, err
+	}
+	p := shaders.Program{Name: "sparse/sum", Source: text, Access: f.Access(shaders.Read, shaders.Read)}
+	p.Twin = sumTwin{f}
+	return p, nil
+}
+
+type sumTwin struct{ f *fuse.Func }
+
+// RunTwin implements [shaders.Twin].
+func (t sumTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+	switch t.f.Type {
+	case fuse.F32:
+		addRows[float32](t.f, params, storage, func(s float64, bits uint32) float64 { return s + float64(math.Float32frombits(bits)) })
+	case fuse.I32:
+		addRows[int32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(int32(s) + int32(bits)) })
+	default:
+		addRows[uint32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(uint32(s) + bits) })
+	}
+}
+
+func addRows[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32) float64) {
+	e, ok := fuse.NewEval[N](f, params[16:], storage[2:])
+	if !ok {
+		return
+	}
+	rows, cols, stride := int(word(params, 0)), int(word(params, 1)), 4*int(word(params, 2))
+	out := make([]N, cols)
+	for i := range rows {
+		first, last := int(word(storage[1], i)), int(word(storage[1], i+1))
+		for j := range out {
+			sum := 0.0
+			for r := first; r < last; r++ {
+				sum = add(sum, word(storage[0], r*stride+j))
+			}
+			out[j] = N(sum)
+		}
+		e.Apply(i, 0, out)
+		e.Store(i, 0, out)
+	}
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
+)
+
+// Kernel runs a kernel of WGSL source on blocks where they are on the task's device. The source is that of
+// [cruncher.New]: a function fn name(i: u32) over arrays that have the names of ports, or a complete module. Sticky and described
+// inputs of one element are scalars; an output in place of an input goes by the input's name. items says how many
+// work items there are in each dimension, the others 0 or 1; without it there is one for each element of the first output.
+//
+// A task with a kernel needs a device that compiles WGSL. A mistake that the text shows is a fault; one that the compiler finds
+// goes to the outputs.
+func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
+	k := &program{name: name, items: items}
+	k.source, k.err = kernel.Parse(wgsl)
+	return Body{sort: "kernel", needs: gpu.FeatureWGSL, run: k.run, check: k.check}
+}
+
+// program is a kernel's source. What is made of it is the task's.
+type program struct {
+	name   string
+	source *kernel.Source
+	err    error
+	items  func(d *Dispatch) [3]int
+}
+
+// compiled is a task's kernel on one device.
+type compiled struct {
+	*gpu.Kernel
+	life uint32 // of the device; the kernel went with it
+}
+
+// Release makes it go the way of blocks.
+func (c *compiled) Release() { _ = c.Close() } // never fails
+
+// forget drops a task's kernels. A graph has no other end than Teardown, which therefore leaves nothing on the devices; one that
+// runs again compiles again, as it makes its blocks again. A task that has not returned may be about to launch its own: then
+// that is for the end of the dispatch.
+func (g *Graph) forget(t *Task) {
+	if t.running {
+		return
+	}
+	for i := range t.compiled {
+		if c := &t.compiled[i]; c.Kernel != nil {
+			g.trash = append(g.trash, c)
+		}
+	}
+	t.compiled = nil
+}
+
+// scalar reports whether kernels see a port as a number.
+func (p *Port) scalar() bool {
+	t := p.tmpl
+	return p.kind != outputPort && (p.sticky || p.kind == describedPort) && t != nil && !t.raw && !t.records &&
+		t.dtype != matrix.Float16 && t.planes == 1 && t.rows == 1 && t.cols == 1
+}
+
+func scalarParam(p *Port, bits uint32) cruncher.Param {
+	switch p.tmpl.dtype {
+	case matrix.Int32:
+		return cruncher.NewScalar(p.name, int32(bits))
+	case matrix.Uint32:
+		return cruncher.NewScalar(p.name, bits)
+	}
+	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
+}
+
+func elemType(t *Template) kernel.ElemType {
+	switch {
+	case t.raw:
+		return kernel.Bytes
+	case t.dtype == matrix.Int32:
+		return kernel.I32
+	case t.dtype == matrix.Uint32:
+		return kernel.U32
+	case t.dtype == matrix.Float16:
+		return kernel.F16
+	}
+	return kernel.F32
+}
+
+// check declares the ports to the source.
+func (k *program) check(t *Task) []error {
+	if k.err != nil {
+		return []error{k.err}
+	}
+	var decls []kernel.Decl
+	var scalars []kernel.Scalar
+	for _, p := range t.ports {
+		switch {
+		case p.effect != noEffect || p.kind == outputPort && p.inPlacePort != nil:
+		case p.scalar():
+			scalars = append(scalars, kernel.Scalar{Name: p.name, Type: elemType(p.tmpl)})
+		default:
+			d := kernel.Decl{Name: p.name, Elem: elemType(p.tmpl)}
+			if d.Elem.Narrow() && d.Elem != kernel.Bytes {
+				d.Mode = kernel.Packed
+			}
+			if p.kind != outputPort && !p.written {
+				d.Access = kernel.ReadOnly
+			}
+			decls = append(decls, d)
+		}
+	}
+	local := [3]int{}
+	if info, err := k.source.Kernel(k.name); err == nil && info.Dims != 0 {
+		local = [3]int{localSize(t.g.devices), 1, 1}
+	}
+	p, err := k.source.Build(k.name, decls, scalars, local)
+	if err != nil {
+		return []error{err}
+	}
+	t.program = p
+	return nil
+}
+
+// localSize is a workgroup that all devices allow.
+func localSize(devices []*gpu.Device) int {
+	n := 256
+	for _, d := range devices {
+		l := d.Limits()
+		n = min(n, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
+	}
+	return max(n, 1)
+}
+
+func (k *program) run(d *Dispatch) error {
+	p := d.t.program // check has made it
+	compiled, err := d.compile(p)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, p.ParamBytes)
+	count := k.count(d)
+	r := kernel.Range{Count: count, Total: count}
+	groups, err := p.PutRange(block, r)
+	if err != nil || groups[0] == 0 {
+		return err
+	}
+	for _, s := range p.Scalars {
+		n, err := d.words(d.t.Port(s.Name), 1)
+		if err == nil {
+			err = p.PutScalar(block, s.Name, uint32(n[0]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var args []gpu.Arg
+	var wrote []*buffer.Buffer
+	for _, a := range p.Arrays {
+		port := d.t.Port(a.Name)
+		if err := p.PutArray(block, a.Name, 0, d.blocks[port.index].Size()/a.Unit); err != nil {
+			return err
+		}
+		b, err := d.Buffer(a.Name)
+		if err != nil {
+			return err
+		}
+		var mem *gpu.Buffer
+		if port.kind == outputPort || port.written {
+			mem, err = b.Writable(false)
+			wrote = append(wrote, b)
+		} else {
+			mem, err = b.Readable()
+		}
+		if err != nil {
+			return err
+		}
+		args = append(args, gpu.Arg{Buffer: mem})
+	}
+	if err := compiled.Dispatch(groups, block, args...); err != nil {
+		return err
+	}
+	for _, b := range wrote {
+		b.Wrote(buffer.Region{Width: b.Size(), Pitch: b.Size(), Count: 1})
+	}
+	return nil
+}
+
+// compile finds the task's kernel on the device, or makes it. A task has one dispatch at a time.
+func (d *Dispatch) compile(p *kernel.Program) (*gpu.Kernel, error) {
+	t, dev := d.t, d.w.dev
+	if t.compiled == nil {
+		t.compiled = make([]compiled, len(d.g.devices))
+	}
+	c, life := &t.compiled[d.w.index], dev.Life()
+	if c.Kernel != nil && c.life == life {
+		return c.Kernel, nil
+	}
+	k, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
+	if err != nil {
+		return nil, p.Translate(err)
+	}
+	_ = c.Close() // of another life, or made as one ended
+	*c = compiled{k, life}
+	return k, nil
+}
+
+// count is the number of work items.
+func (k *program) count(d *Dispatch) [3]int {
+	if k.items != nil {
+		return k.items(d)
+	}
+	for i, p := range d.t.ports {
+		if p.kind == outputPort {
+			b := d.blocks[i]
+			return [3]int{p.tmpl.planes * b.rows * p.tmpl.pitch, 1, 1}
+		}
+	}
+	return [3]int{}
+}

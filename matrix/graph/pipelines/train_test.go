@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix/graph"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
+)
+
+// model is the network in float64, on gonum.
+type model struct {
+	w1, b1, w2, b2 *mat.Dense
+}
+
+func dense(rows, cols int, v []float32) *mat.Dense {
+	d := mat.NewDense(rows, cols, nil)
+	for i, x := range v {
+		d.Set(i/cols, i%cols, float64(x))
+	}
+	return d
+}
+
+func newModel(w *pipelines.Weights) *model {
+	return &model{dense(w.Inputs, w.Hidden, w.W1), dense(1, w.Hidden, w.B1), dense(w.Hidden, w.Classes, w.W2), dense(1, w.Classes, w.B2)}
+}
+
+func product(a, b mat.Matrix) *mat.Dense {
+	var c mat.Dense
+	c.Mul(a, b)
+	return &c
+}
+
+// colSums returns the sums of columns, as a row.
+func colSums(a *mat.Dense) *mat.Dense {
+	_, cols := a.Dims()
+	out := mat.NewDense(1, cols, nil)
+	for j := range cols {
+		out.Set(0, j, floats.Sum(mat.Col(nil, j, a)))
+	}
+	return out
+}
+
+// step does one step and returns the loss and the share of errors before it.
+func (m *model) step(x *mat.Dense, labels []int, rate float64) (loss, errors float64) {
+	n := float64(len(labels))
+	affine := func(x, w, b *mat.Dense) *mat.Dense {
+		z := product(x, w)
+		z.Apply(func(_, j int, v float64) float64 { return v + b.At(0, j) }, z)
+		return z
+	}
+	h := affine(x, m.w1, m.b1)
+	h.Apply(func(_, _ int, v float64) float64 { return math.Tanh(v) }, h)
+	z := affine(h, m.w2, m.b2)
+	for i, l := range labels {
+		row := z.RawRowView(i)
+		if floats.Max(row) > row[l] {
+			errors += 1 / n
+		}
+		norm := floats.LogSumExp(row)
+		loss -= (row[l] - norm) / n
+		for j := range row {
+			row[j] = math.Exp(row[j]-norm) / n
+		}
+		row[l] -= 1 / n
+	}
+	dh := product(z, m.w2.T())
+	dh.Apply(func(i, j int, v float64) float64 { return v * (1 - h.At(i, j)*h.At(i, j)) }, dh)
+	for _, u := range []struct{ w, g *mat.Dense }{
+		{m.w1, product(x.T(), dh)}, {m.b1, colSums(dh)}, {m.w2, product(h.T(), z)}, {m.b2, colSums(z)},
+	} {
+		u.g.Scale(-rate, u.g)
+		u.w.Add(u.w, u.g)
+	}
+	return loss, errors
+}
+
+// batch returns the examples of a step.
+func batch(d *pipelines.Data, order []uint32) (*mat.Dense, []int) {
+	x, labels := mat.NewDense(len(order), d.Inputs, nil), make([]int, len(order))
+	for i, n := range order {
+		for j, v := range d.Features[int(n)*d.Inputs : int(n+1)*d.Inputs] {
+			x.Set(i, j, float64(v))
+		}
+		labels[i] = int(d.Labels[n])
+	}
+	return x, labels
+}
+
+// same fails unless weights are those of the model within a tolerance, relative to the largest of them.
+func (m *model) same(t *testing.T, w *pipelines.Weights, tolerance float64) {
+	t.Helper()
+	got := newModel(w)
+	for i, pair := range [][2]*mat.Dense{{got.w1, m.w1}, {got.b1, m.b1}, {got.w2, m.w2}, {got.b2, m.b2}} {
+		var diff mat.Dense
+		diff.Sub(pair[0], pair[1])
+		if far := mat.Norm(&diff, math.Inf(1)); !(far <= tolerance*mat.Norm(pair[1], math.Inf(1))) {
+			t.Errorf("part %d is off by %g", i, far)
+		}
+	}
+}
+
+func spirals(t testing.TB, n int) *pipelines.Data {
+	t.Helper()
+	d, err := pipelines.Spirals(n, 3, 1)
+	check(t, err)
+	return d
+}
+
+// Each step's loss and errors, and the weights wherever they are given out, are those of the reference in float64: the losses to
+// one part in 1e4, the weights to one in 2e-4 of the largest, over 30 steps. Nothing is left.
+func TestTrain(t *testing.T) {
+	const steps = 30
+	data := spirals(t, 110)
+	c := pipelines.TrainConfig{Data: data, Hidden: 20, Batch: 25, Rate: 0.5, Seed: 9, SaveEvery: 7, InFlight: 3}
+	first, err := pipelines.NewWeights(2, 20, 3, 9)
+	check(t, err)
+	for _, driver := range []string{"cpu", compiles(t)} {
+		for name, s := range setups(driver) {
+			t.Run(driver+"/"+name, func(t *testing.T) {
+				devices := open(t, s.Drivers...)
+				goroutines := runtime.NumGoroutine()
+				train, err := pipelines.NewTrain(devices, c, s.Opts...)
+				check(t, err)
+				defer closes(t, train.Graph(), goroutines)
+				for range 2 { // each stream begins with the first weights
+					m, seen := newModel(first), 0
+					order := pipelines.Deal(data.Len(), c.Batch, steps, c.Seed)
+					check(t, train.Run(t.Context(), steps, func(s pipelines.Step) (bool, error) {
+						x, labels := batch(data, order[seen])
+						loss, errors := m.step(x, labels, float64(c.Rate))
+						if s.Number != seen || math.Abs(float64(s.Loss)-loss) > 1e-4*loss || math.Abs(float64(s.Errors)-errors) > 1e-6 {
+							t.Errorf("%+v, want %d: %v, %v", s, seen, loss, errors)
+						}
+						seen++
+						if want := seen%c.SaveEvery == 0 || seen == steps; want != (s.Weights != nil) {
+							t.Errorf("weights after %d steps: %v", seen, s.Weights)
+						} else if want {
+							m.same(t, s.Weights, 2e-4)
+						}
+						return true, nil
+					}))
+					if seen != steps {
+						t.Errorf("%d steps", seen)
+					}
+				}
+				ran(t, train.Graph(), 2*steps, 14)
+			})
+		}
+	}
+}
+
+// It learns: the loss goes down, the classes are found, and learning goes on from weights that were given out.
+func TestTrainLearns(t *testing.T) {
+	data, rest := spirals(t, 600).Split(6)
+	c := pipelines.TrainConfig{Data: data, Hidden: 32, Batch: 25, Rate: 0.5}
+	var losses []float32
+	for round := range 2 {
+		train, err := pipelines.NewTrain(open(t, "cpu"), c)
+		check(t, err)
+		if n := train.Epoch(); n != 20 {
+			t.Errorf("%d steps an epoch", n)
+		}
+		check(t, train.Run(t.Context(), 600, func(s pipelines.Step) (bool, error) {
+			losses = append(losses, s.Loss)
+			c.Weights = s.Weights
+			return true, nil
+		}))
+		check(t, train.Close())
+		wrong, err := c.Weights.Errors(rest)
+		check(t, err)
+		t.Logf("round %d: loss %v, errors %v", round, losses[len(losses)-1], wrong)
+	}
+	mean := func(v []float32) (m float32) {
+		for _, x := range v {
+			m += x / float32(len(v))
+		}
+		return m
+	}
+	begin, middle, end := mean(losses[:50]), mean(losses[575:625]), mean(losses[1150:])
+	wrong, err := c.Weights.Errors(rest)
+	check(t, err)
+	if !(middle < begin/2) || !(end < middle) || wrong > 0.05 {
+		t.Errorf("losses %v, %v, %v; %v wrong", begin, middle, end, wrong)
+	}
+}
+
+// Whatever ends a run, it can run again, beginning with the first weights, and nothing is left.
+func TestTrainEnds(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	train, err := pipelines.NewTrain(open(t, "cpu"), pipelines.TrainConfig{Data: spirals(t, 90), Hidden: 5, Batch: 30})
+	check(t, err)
+	defer closes(t, train.Graph(), goroutines)
+	losses := func(steps int, enough int) (list []float32) {
+		t.Helper()
+		saved := 0
+		check(t, train.Run(t.Context(), steps, func(s pipelines.Step) (bool, error) {
+			if list = append(list, s.Loss); s.Weights != nil {
+				saved++
+			}
+			return s.Number < enough, nil
+		}))
+		if saved != 1 {
+			t.Errorf("weights were given out %d times", saved)
+		}
+		return list
+	}
+	all := losses(30, 30)
+	if some := losses(1<<40, 9); len(some) < 10 || len(some) > 10+5 || !slices.Equal(some[:10], all[:10]) {
+		t.Errorf("%v, want the begin of %v", some, all)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	for _, end := range []struct {
+		do   func() error
+		want error
+	}{
+		{func() error { return errMine }, errMine},
+		{func() error { cancel(); return nil }, context.Canceled},
+		{func() error { go func() { stopped <- train.Graph().Stop(context.Background()) }(); return nil }, nil},
+	} {
+		run := t.Context()
+		if errors.Is(end.want, context.Canceled) {
+			run = ctx
+		}
+		err := train.Run(run, 1<<40, func(s pipelines.Step) (bool, error) {
+			isError(t, train.Run(t.Context(), 1, func(pipelines.Step) (bool, error) { return true, nil }), graph.ErrBusy)
+			if s.Number == 4 {
+				return true, end.do()
+			}
+			return true, nil
+		})
+		if end.want == nil {
+			check(t, err)
+			check(t, <-stopped)
+		} else {
+			isError(t, err, end.want)
+		}
+		if again := losses(10, 10); !slices.Equal(again, all[:10]) {
+			t.Errorf("%v, want %v", again, all[:10])
+		}
+	}
+}
+
+// Hostile arguments are errors.
+func TestTrainErrors(t *testing.T) {
+	device := open(t, "cpu")
+	good := spirals(t, 30)
+	inf := float32(math.Inf(1))
+	small, err := pipelines.NewWeights(3, 3, 3, 1)
+	check(t, err)
+	broken := *small
+	broken.W1 = nil
+	for i, c := range []pipelines.TrainConfig{
+		{},
+		{Data: &pipelines.Data{}},
+		{Data: &pipelines.Data{Inputs: 1, Classes: 1}},
+		{Data: &pipelines.Data{Inputs: 1, Classes: 2}},
+		{Data: &pipelines.Data{Inputs: 2, Classes: 2, Features: make([]float32, 5), Labels: make([]uint8, 2)}},
+		{Data: &pipelines.Data{Inputs: 1, Classes: 2, Features: make([]float32, 1), Labels: []uint8{2}}},
+		{Data: &pipelines.Data{Inputs: math.MaxInt, Classes: 2, Labels: []uint8{0}}},
+		{Data: good, Batch: 31},
+		{Data: good, Batch: -1},
+		{Data: good, Hidden: -1},
+		{Data: good, Hidden: 1 << 30},
+		{Data: good, Rate: -1},
+		{Data: good, Rate: inf},
+		{Data: good, Rate: inf - inf},
+		{Data: good, SaveEvery: -1},
+		{Data: good, InFlight: 65},
+		{Data: good, InFlight: -1},
+		{Data: good, Weights: small},
+		{Data: good, Weights: &broken},
+		{Data: good, Weights: &pipelines.Weights{}},
+	} {
+		if _, err := pipelines.NewTrain(device, c); err == nil {
+			t.Errorf("%d: no error", i)
+		} else {
+			isError(t, err, gpu.ErrInvalid)
+		}
+	}
+	_, err = pipelines.NewTrain(nil, pipelines.TrainConfig{Data: good})
+	isError(t, err, graph.ErrAffinity)
+	_, err = pipelines.NewTrain(device, pipelines.TrainConfig{Data: good}, nil)
+	isError(t, err, gpu.ErrInvalid)
+	var none *pipelines.Train
+	isError(t, none.Run(t.Context(), 1, nil), gpu.ErrInvalid)
+	if none.Graph() != nil || none.Epoch() != 0 || none.Close() != nil {
+		t.Error("nil")
+	}
+	for _, n := range [][2]int{{0, 3}, {5, 1}, {-1, 3}, {5, 257}, {math.MaxInt, 3}} {
+		_, err := pipelines.Spirals(n[0], n[1], 1)
+		isError(t, err, gpu.ErrInvalid)
+		_, err = pipelines.Clusters(n[0], n[1], 1)
+		isError(t, err, gpu.ErrInvalid)
+	}
+	_, err = pipelines.NewWeights(1, 0, 1, 1)
+	isError(t, err, gpu.ErrInvalid)
+	_, err = small.Predict(make([]float32, 4))
+	isError(t, err, gpu.ErrInvalid)
+	_, err = broken.Predict(nil)
+	isError(t, err, gpu.ErrInvalid)
+	_, err = (*pipelines.Weights)(nil).Predict(nil)
+	isError(t, err, gpu.ErrInvalid)
+	_, err = small.Errors(good)
+	isError(t, err, gpu.ErrInvalid)
+	_, err = small.Errors(nil)
+	isError(t, err, gpu.ErrInvalid)
+	if a, b := (*pipelines.Data)(nil).Split(3); a != nil || b != nil || (*pipelines.Data)(nil).Len() != 0 {
+		t.Error("nil data")
+	}
+}
+
+// The graph is as its picture says, with every kind of channel that CNTK's builder uses, and its trace has every task.
+func TestTrainSeen(t *testing.T) {
+	train, err := pipelines.NewTrain(open(t, "cpu"), pipelines.TrainConfig{Data: spirals(t, 30), Hidden: 3}, graph.WithTrace(100))
+	check(t, err)
+	check(t, train.Run(t.Context(), 2, func(pipelines.Step) (bool, error) { return true, nil }))
+	var trace, dot strings.Builder
+	check(t, train.Graph().WriteTrace(&trace))
+	check(t, train.Graph().WriteDOT(&dot))
+	for _, task := range []string{
+		"Read", "ForwardHidden", "ForwardOutput", "ForwardLoss", "BackpropLoss", "BackpropHidden", "BackpropOutputW", "BackpropOutputB",
+		"BackpropHiddenW", "BackpropHiddenB", "UpdateW1", "Updateb1", "UpdateW2", "Updateb2",
+	} {
+		if strings.Count(trace.String(), `"name":"`+task+`"`) != 2 || !strings.Contains(dot.String(), task) {
+			t.Errorf("%s is not in\n%s\n%s", task, trace.String(), dot.String())
+		}
+	}
+	for want, n := range map[string]int{"OPEN_ON_BOF": 4, "CLOSE_ON_EOF": 4, "devnull": 1, "initializer": 4} {
+		if got := strings.Count(dot.String(), want); got != n {
+			t.Errorf("%d times %s, want %d", got, want, n)
+		}
+	}
+	check(t, train.Close())
+	if clones := train.Graph().Stats().Clones; clones != 0 {
+		t.Errorf("%d clones: weights are to go round, not to be copied", clones)
+	}
+}
+
+func BenchmarkTrain(b *testing.B) {
+	data, err := pipelines.Spirals(300, 3, 1)
+	check(b, err)
+	train, err := pipelines.NewTrain(open(b, compiles(b)), pipelines.TrainConfig{Data: data})
+	check(b, err)
+	check(b, train.Run(b.Context(), b.N, func(pipelines.Step) (bool, error) { return true, nil }))
+	check(b, train.Close())
+}
