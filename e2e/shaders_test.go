@@ -122,7 +122,7 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	portable, software := plan.Portable, plan.Portable
 	software.Software = true
 	narrow := software
-	narrow.Narrow = true
+	narrow.SwiftShader = true
 	for _, d := range []plan.Device{portable, software, narrow} {
 		for way := range 16 {
 			factor := func(col, odd bool) product.Operand {

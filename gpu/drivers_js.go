@@ -12,5 +12,5 @@ import (
 
 var drivers = []driver.Driver{browser.New(), cpu.New()}
 
-// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
-const RunsTwins = true
+// RunsReferences tells whether one of the linked drivers runs the Go references of kernels: [KernelDesc.Reference].
+const RunsReferences = true

@@ -12,5 +12,5 @@ import (
 // The npm package has a program of its own for pages without WebGPU, and leaves what computes on the CPU out of this one.
 var drivers = []driver.Driver{browser.New()}
 
-// RunsTwins tells whether one of the linked drivers runs the Go twins of kernels: [KernelDesc.Twin].
-const RunsTwins = false
+// RunsReferences tells whether one of the linked drivers runs the Go references of kernels: [KernelDesc.Reference].
+const RunsReferences = false

@@ -32,7 +32,7 @@ func addKernel() gpu.KernelDesc {
   if (id.x < p.count) { data[id.x] += p.add; }
 }`,
 		Bindings: []gpu.Access{gpu.AccessParams, gpu.AccessReadWrite},
-		Twin: func(_ [3]uint32, params []byte, storage [][]byte) {
+		Reference: func(_ [3]uint32, params []byte, storage [][]byte) {
 			add, n := binary.LittleEndian.Uint32(params), binary.LittleEndian.Uint32(params[4:])
 			for i := range int(n) {
 				w := storage[0][4*i:]

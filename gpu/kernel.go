@@ -25,9 +25,9 @@ type KernelDesc struct {
 	Source   string // WGSL
 	Entry    string // "main" when empty
 	Bindings []Access
-	// Twin computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup counts,
+	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup counts,
 	// the parameter block and the bytes of each storage binding.
-	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
@@ -138,7 +138,7 @@ func (e *kernelEntry) wait(ctx context.Context) error {
 // compile compiles for everybody who waits. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Twin: desc.Twin,
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
 	})
 	d.mu.Lock()
 	switch {

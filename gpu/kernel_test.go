@@ -43,9 +43,9 @@ func TestKernelHolds(t *testing.T) {
 			}
 			other := addKernel() // takes the place of the one whose launch is queued
 			other.Source = strings.Replace(other.Source, "+=", "-=", 1)
-			twin := other.Twin
-			other.Twin = func(groups [3]uint32, p []byte, storage [][]byte) {
-				twin(groups, params(^uint32(4), 64, 0, 0), storage)
+			ref := other.Reference
+			other.Reference = func(groups [3]uint32, p []byte, storage [][]byte) {
+				ref(groups, params(^uint32(4), 64, 0, 0), storage)
 			}
 			z := kernel(dev.Kernel(t.Context(), other))
 			check(t, z.Dispatch(one, params(5, 64, 0, 0), arg))

@@ -107,4 +107,4 @@ func (d *Device) Reopened() <-chan struct{} {
 }
 
 // Life counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
-func (d *Device) Life() uint32 { return d.life.Load() }
+func (d *Device) Generation() uint32 { return d.life.Load() }

@@ -52,9 +52,9 @@ func (m *moody) Submit(l *driver.CommandList) error {
 
 // sums adds the first bytes of its second buffer to those of its first.
 var sums = KernelDesc{
-	Source:   "-",
-	Bindings: []Access{AccessReadWrite, AccessReadWrite},
-	Twin:     func(_ [3]uint32, _ []byte, s [][]byte) { s[0][0] += s[1][0] },
+	Source:    "-",
+	Bindings:  []Access{AccessReadWrite, AccessReadWrite},
+	Reference: func(_ [3]uint32, _ []byte, s [][]byte) { s[0][0] += s[1][0] },
 }
 
 func openMoody(t *testing.T) (*Device, *moody, *Kernel) {

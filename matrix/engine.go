@@ -69,8 +69,8 @@ func (g *engine) compile(build func() (shaders.Program, error), ahead bool) (*gp
 		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
 	}
 	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Ahead: ahead}
-	if gpu.RunsTwins && p.Twin != nil {
-		desc.Twin = p.Twin.RunTwin
+	if gpu.RunsReferences && p.Reference != nil {
+		desc.Reference = p.Reference.Run
 	}
 	k, err := g.dev.Kernel(context.Background(), desc)
 	return k, blamed(err, p.Source)
@@ -117,7 +117,7 @@ func (g *engine) prepare(key []byte, build func() (shaders.Program, error)) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.asked, name)
-		if err == nil && g.kernels.Peek(name) == nil && g.life == g.dev.Life() {
+		if err == nil && g.kernels.Peek(name) == nil && g.life == g.dev.Generation() {
 			g.keep(name, k)
 		} else {
 			_ = k.Close() // never fails
@@ -155,7 +155,7 @@ func (g *engine) assign(dst *Any, n *node) error {
 func (g *engine) during(fn func(r *run) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if life := g.dev.Life(); life != g.life { // it came back without them, but for those compiled since
+	if life := g.dev.Generation(); life != g.life { // it came back without them, but for those compiled since
 		g.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
 		g.kernels.Clear()
 		g.asked, g.life = nil, life

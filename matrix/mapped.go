@@ -79,7 +79,7 @@ func (g *engine) maxSlots(own int) int {
 	return min(int(g.dev.Limits().MaxStorageBuffers)-own, fuse.MaxSlots+1)
 }
 
-// copyFunc keeps a function for a twin, which outlives the builder's slices.
+// copyFunc keeps a function for a reference, which outlives the builder's slices.
 func copyFunc(f *fuse.Func) *fuse.Func {
 	c := *f
 	c.Code = append([]fuse.Instr(nil), f.Code...)

@@ -232,7 +232,7 @@ func TestDestroy(t *testing.T) {
 func lose(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	k, err := dev.Kernel(background, gpu.KernelDesc{
-		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
+		Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") },
 	})
 	check(t, err)
 	check(t, k.Dispatch([3]uint32{1, 1, 1}, nil))

@@ -179,5 +179,5 @@ func (r *run) scratch(t fuse.Type, size int) (gpu.Arg, error) {
 // device describes the device to those who choose kernels.
 func (g *engine) device() plan.Device {
 	l := g.dev.Limits()
-	return plan.Device{Software: g.software, Narrow: g.narrow, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory)}
+	return plan.Device{Software: g.software, SwiftShader: g.narrow, MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory)}
 }

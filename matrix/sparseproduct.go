@@ -32,13 +32,13 @@ func (p *rowPlan) close() error {
 // rowPlan returns the plan, made anew if the structure changed. The storage is locked.
 func (s *sparseAny) rowPlan(op string) (*rowPlan, error) {
 	st := s.st
-	if s.plan != nil && s.plan.changes == st.changes && s.plan.life == st.dev.Life() {
+	if s.plan != nil && s.plan.changes == st.changes && s.plan.life == st.dev.Generation() {
 		return s.plan, nil
 	}
 	if err := st.check(op); err != nil {
 		return nil, err
 	}
-	p := &rowPlan{changes: st.changes, life: st.dev.Life()}
+	p := &rowPlan{changes: st.changes, life: st.dev.Generation()}
 	var err error
 	switch st.format {
 	case CSR:

@@ -127,6 +127,6 @@ func (w *worker) conversions(ctx context.Context, t Type) (widen, narrow *gpu.Ke
 
 // compile returns a program's kernel on a device, to be closed.
 func compile(ctx context.Context, dev *gpu.Device, p *kernel.Program) (*gpu.Kernel, error) {
-	k, err := dev.Kernel(ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
+	k, err := dev.Kernel(ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference})
 	return k, p.Translate(err)
 }

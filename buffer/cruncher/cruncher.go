@@ -149,7 +149,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 		if !d.Has(gpu.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
 		}
-		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Life()})
+		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Generation()})
 	}
 	for _, o := range opts {
 		if o == nil {

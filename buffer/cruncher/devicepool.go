@@ -126,7 +126,7 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	if p.life.over() {
 		return fail("AddDevice", gpu.ErrClosed, "the pool")
 	}
-	l := &lane{dev: dev, life: dev.Life(), cr: cr, jobs: make(chan *job, p.conf.limit)}
+	l := &lane{dev: dev, life: dev.Generation(), cr: cr, jobs: make(chan *job, p.conf.limit)}
 	p.lanes = append(p.lanes, l)
 	for _, b := range p.batches {
 		for _, j := range b.broadcasts {

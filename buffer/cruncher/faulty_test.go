@@ -170,8 +170,8 @@ var (
 // NewKernel gives kernels of one dimension their twins.
 func (f *faulty) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	known := *k
-	if k.Twin == nil {
-		known.Twin = f.twin(k.Source)
+	if k.Reference == nil {
+		known.Reference = f.twin(k.Source)
 	}
 	return f.do("NewKernel", func() error { return f.Device.NewKernel(ctx, id, &known) })
 }

@@ -86,7 +86,7 @@ func (l *lane) lost() error {
 	if err := l.dev.Usable(); err != nil {
 		return err
 	}
-	if l.dev.Life() != l.life {
+	if l.dev.Generation() != l.life {
 		return fail("DevicePool", gpu.ErrDeviceLost, "it has come back without what was on it")
 	}
 	return nil

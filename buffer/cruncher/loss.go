@@ -39,7 +39,7 @@ func (cr *Cruncher) mourn() {
 func (cr *Cruncher) muster() {
 	cr.mourn()
 	for i, w := range cr.workers {
-		life := w.dev.Life()
+		life := w.dev.Generation()
 		if !w.gone || w.dev.Usable() != nil {
 			continue
 		}

@@ -25,7 +25,7 @@ func (w *worker) lost() bool {
 	case <-w.dev.Lost():
 		return true
 	default:
-		return w.dev.Closed() || w.dev.Life() != w.life
+		return w.dev.Closed() || w.dev.Generation() != w.life
 	}
 }
 

@@ -57,20 +57,20 @@ func read(ctx context.Context, dev driver.Device, id driver.BufferID, dst []byte
 	return dev.Read(ctx, driver.Transfer{Buffer: id, Host: driver.HostBytes(dst), Width: len(dst), Count: 1})
 }
 
-// twin makes kernel 1 of one writable binding, and binding set 1 of buffer 1.
-func twin(t *testing.T, dev driver.Device, size uint64, f func(mem []byte)) {
+// kernelOf makes kernel 1 of one writable binding, and binding set 1 of buffer 1.
+func kernelOf(t *testing.T, dev driver.Device, size uint64, f func(mem []byte)) {
 	t.Helper()
 	layout := driver.NewLayout(driver.AccessReadWrite)
 	must(t, dev.NewKernel(t.Context(), 1, &driver.Kernel{
 		Label: "example", Source: "-", Entry: "main", Layout: layout,
-		Twin: func(_ [3]uint32, _ []byte, storage [][]byte) { f(storage[0]) },
+		Reference: func(_ [3]uint32, _ []byte, storage [][]byte) { f(storage[0]) },
 	}))
 	var list driver.CommandList
 	list.Bind(1, layout, []driver.Binding{{Buffer: 1, Size: size}})
 	must(t, dev.Submit(&list))
 }
 
-// launch dispatches the kernel of twin and then fills buffer 1 with sevens.
+// launch dispatches the kernel of kernelOf and then fills buffer 1 with sevens.
 func launch(dev driver.Device, size int) error {
 	var list driver.CommandList
 	list.Dispatch(1, 1, [3]uint32{1, 1, 1}, nil)
@@ -166,7 +166,7 @@ func TestImport(t *testing.T) {
 	if size != 17 {
 		t.Errorf("the import has %d bytes, want 17", size)
 	}
-	twin(t, dev, 16, func(b []byte) {
+	kernelOf(t, dev, 16, func(b []byte) {
 		if cap(b) != 16 {
 			t.Errorf("the kernel can reach %d bytes of 16", cap(b))
 		}
@@ -221,7 +221,7 @@ func TestImportRefused(t *testing.T) {
 	must(t, err)
 }
 
-// Twins may look at their memory as any element type.
+// References may look at their memory as any element type.
 func TestAlignment(t *testing.T) {
 	dev := open(t, 0)
 	for i := range driver.BufferID(64) {
@@ -236,11 +236,11 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// A dispatch without workgroups does not bother the twin, which need not be prepared for it.
+// A dispatch without workgroups does not bother the reference, which need not be prepared for it.
 func TestNoGroups(t *testing.T) {
 	dev := open(t, 0)
 	must(t, dev.NewBuffer(1, 16, false))
-	twin(t, dev, 16, func([]byte) { t.Error("the kernel ran") })
+	kernelOf(t, dev, 16, func([]byte) { t.Error("the kernel ran") })
 	var list driver.CommandList
 	for _, groups := range [][3]uint32{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
 		list.Dispatch(1, 1, groups, nil)
@@ -256,11 +256,11 @@ func TestParams(t *testing.T) {
 	layout := driver.NewLayout(driver.AccessParams)
 	must(t, dev.NewKernel(t.Context(), 1, &driver.Kernel{
 		Source: "-", Entry: "main", Layout: layout,
-		Twin: func(_ [3]uint32, params []byte, _ [][]byte) { got = append(got, params) },
+		Reference: func(_ [3]uint32, params []byte, _ [][]byte) { got = append(got, params) },
 	}))
 	must(t, dev.NewKernel(t.Context(), 2, &driver.Kernel{
 		Source: "-", Entry: "main",
-		Twin: func(_ [3]uint32, params []byte, _ [][]byte) { got = append(got, params) },
+		Reference: func(_ [3]uint32, params []byte, _ [][]byte) { got = append(got, params) },
 	}))
 	var list driver.CommandList
 	list.Bind(1, layout, nil)

@@ -84,7 +84,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	return nil
 }
 
-// allocate makes the memory of words, not of bytes, so that a twin may look at it as any element type.
+// allocate makes the memory of words, not of bytes, so that a reference may look at it as any element type.
 func allocate(size uint64) []byte {
 	words := make([]uint64, (size+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), int(size))
@@ -174,7 +174,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if err := d.ready(ctx, op); err != nil {
 		return err
 	}
-	if k != nil && k.Twin == nil {
+	if k != nil && k.Reference == nil {
 		return fail(op, fault.ErrUnsupported, "the Go oracle runs the library's own kernels only; open a device with FeatureWGSL")
 	}
 	if err := d.objects.AddKernel(id, k); err != nil {

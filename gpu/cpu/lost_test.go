@@ -21,11 +21,11 @@ type wicked struct{}
 
 func (wicked) Error() string { panic("again") }
 
-// A twin that does not return loses its device: nothing after it runs, and everybody learns why.
+// A reference that does not return loses its device: nothing after it runs, and everybody learns why.
 func TestTwinPanics(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		twin   func(mem []byte)
+		run    func(mem []byte)
 		reason string
 	}{
 		{"text", func([]byte) { panic("no reason") }, "no reason"},
@@ -42,7 +42,7 @@ func TestTwinPanics(t *testing.T) {
 			mem := bytes.Repeat([]byte{5}, 16)
 			_, err := dev.ImportBuffer(1, mem)
 			must(t, err)
-			twin(t, dev, 16, c.twin)
+			kernelOf(t, dev, 16, c.run)
 			select {
 			case <-dev.Lost():
 				t.Fatal("lost before anything happened")
@@ -92,7 +92,7 @@ func TestLostWhileWaiting(t *testing.T) {
 	dev := open(t, 0)
 	must(t, dev.NewBuffer(1, 16, false))
 	begin := make(chan struct{})
-	twin(t, dev, 16, func([]byte) { <-begin; panic("late") })
+	kernelOf(t, dev, 16, func([]byte) { <-begin; panic("late") })
 	must(t, launch(dev, 16))
 	must(t, launch(dev, 16))
 	host := make([]byte, 16)
@@ -114,8 +114,8 @@ func TestLostWhileClosing(t *testing.T) {
 		must(t, d.NewBuffer(1, 16, false))
 	}
 	begin := make(chan struct{})
-	twin(t, dev, 16, func([]byte) { <-begin; panic("late") })
-	twin(t, other, 16, func([]byte) {})
+	kernelOf(t, dev, 16, func([]byte) { <-begin; panic("late") })
+	kernelOf(t, other, 16, func([]byte) {})
 	must(t, launch(dev, 16))
 	closed := make(chan error)
 	go func() { closed <- dev.Close() }()

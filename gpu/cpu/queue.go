@@ -81,7 +81,7 @@ func (d *device) throttle() {
 	}
 }
 
-// work runs steps until there are none. A step that does not return, because its twin panicked or ended the goroutine,
+// work runs steps until there are none. A step that does not return, because its reference panicked or ended the goroutine,
 // loses the device.
 func (d *device) work() {
 	var s step
@@ -214,7 +214,7 @@ func describe(cause any) (text string) {
 	}()
 	switch v := cause.(type) {
 	case nil:
-		return "the twin ended its goroutine"
+		return "the reference ended its goroutine"
 	case error:
 		return "panic: " + v.Error()
 	case interface{ String() string }:

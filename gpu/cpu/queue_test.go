@@ -28,7 +28,7 @@ func gated(t *testing.T, f func(g *gate)) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open(t, 0), t, make(chan struct{}), 0}
 		must(t, g.NewBuffer(1, 16, true))
-		twin(t, g.Device, 16, func(mem []byte) {
+		kernelOf(t, g.Device, 16, func(mem []byte) {
 			<-g.open
 			g.runs++
 			copy(mem, bytes.Repeat([]byte{1}, 16))
@@ -51,7 +51,7 @@ func TestSubmitDoesNotWait(t *testing.T) {
 	gated(t, func(g *gate) {
 		must(t, launch(g.Device, 16))
 		must(t, g.NewBuffer(2, 16, false))
-		must(t, g.NewKernel(g.Context(), 2, &driver.Kernel{Source: "-", Entry: "-", Twin: func([3]uint32, []byte, [][]byte) {}}))
+		must(t, g.NewKernel(g.Context(), 2, &driver.Kernel{Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) {}}))
 		g.FreeKernel(2)
 		g.FreeBuffer(2)
 		if g.runs != 0 {

@@ -100,7 +100,7 @@ func (r *recorder) dispatch(k *driver.Kernel, set []driver.Binding, groups [3]ui
 	for i, b := range set {
 		storage[i] = r.d.span(b.Buffer, b.Offset, b.Size)
 	}
-	r.step(k.Label+" ("+k.Entry+")", func() { k.Twin(groups, params, storage) })
+	r.step(k.Label+" ("+k.Entry+")", func() { k.Reference(groups, params, storage) })
 }
 
 // span returns a part of a buffer, clipped so that nothing after it can be reached.

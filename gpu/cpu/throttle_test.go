@@ -18,7 +18,7 @@ func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *device 
 	d.queue.room, d.queue.slice = room, slice
 	check(t, d.NewBuffer(1, 64, false))
 	check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{
-		Source: "-", Entry: "-", Twin: func([3]uint32, []byte, [][]byte) { f() },
+		Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) { f() },
 	}))
 	var list driver.CommandList
 	list.Bind(1, 0, nil)

@@ -134,15 +134,15 @@ func (l Layout) HasParams() bool { return l.params() > 0 }
 // params counts the bindings that are AccessParams, the only access with both bits set.
 func (l Layout) params() int { return bits.OnesCount64(uint64(l & (l >> 1) & 0x5555555555555555)) }
 
-// Kernel is a compute shader and, for the library's own, its twin in Go.
+// Kernel is a compute shader and, for the library's own, its reference implementation in Go.
 type Kernel struct {
 	Label  string // for error messages and tools
 	Source string // WGSL
 	Entry  string // name of the entry point
 	Layout Layout
-	// Twin computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
+	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
-	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 }
 
 // Host is memory of the CPU's side: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only

@@ -17,7 +17,7 @@ import (
 var compileCases = []testCase{
 	{"KernelRefused", kernelRefused},
 	{"KernelReused", kernelReused},
-	{"KernelWithoutTwin", kernelWithoutTwin},
+	{"KernelWithoutReference", kernelWithoutReference},
 	{"KernelErrors", kernelErrors},
 	{"KernelCancelled", kernelCancelled},
 }
@@ -91,17 +91,17 @@ func kernelReused(r *rig) {
 	r.want(b, []uint32{3, 5})
 }
 
-// kernelWithoutTwin: any WGSL runs where the device compiles it, and then the twin does not matter. The oracle says that
+// kernelWithoutReference: any WGSL runs where the device compiles it, and then the reference does not matter. The oracle says that
 // it cannot.
-func kernelWithoutTwin(r *rig) {
+func kernelWithoutReference(r *rig) {
 	k, err := bump.kernel()
 	r.check(err)
 	r.kernels++
 	id := r.kernels
-	k.Twin = nil
+	k.Reference = nil
 	if !r.has(driver.FeatureWGSL) {
 		err := r.dev.NewKernel(r.ctx, id, k)
-		r.refused("no twin", err, fault.ErrUnsupported)
+		r.refused("no reference", err, fault.ErrUnsupported)
 		r.compileAs(id, bump) // the id is still free
 		r.runs(id)
 		return
@@ -109,7 +109,7 @@ func kernelWithoutTwin(r *rig) {
 	r.check(r.dev.NewKernel(r.ctx, id, k))
 	r.runs(id)
 	r.dev.FreeKernel(id)
-	k.Twin = func([3]uint32, []byte, [][]byte) { r.Error("a device that compiles WGSL ran the twin") }
+	k.Reference = func([3]uint32, []byte, [][]byte) { r.Error("a device that compiles WGSL ran the reference") }
 	r.check(r.dev.NewKernel(r.ctx, id, k))
 	r.runs(id)
 }

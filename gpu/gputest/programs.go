@@ -14,9 +14,9 @@ var sources embed.FS
 
 // program is a kernel of the suite: kernels/name.wgsl and the same in Go.
 type program struct {
-	name   string
-	layout driver.Layout
-	twin   func(groups [3]uint32, params []byte, storage [][]byte)
+	name      string
+	layout    driver.Layout
+	reference func(groups [3]uint32, params []byte, storage [][]byte)
 }
 
 func (p program) kernel() (*driver.Kernel, error) {
@@ -24,7 +24,7 @@ func (p program) kernel() (*driver.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &driver.Kernel{Label: p.name, Source: string(src), Entry: "main", Layout: p.layout, Twin: p.twin}, nil
+	return &driver.Kernel{Label: p.name, Source: string(src), Entry: "main", Layout: p.layout, Reference: p.reference}, nil
 }
 
 const (

@@ -15,7 +15,7 @@ var randomCases = []testCase{
 	{"RandomWords", randomWords},
 }
 
-// model is what a device should be: it executes lists on plain memory with the twins.
+// model is what a device should be: it executes lists on plain memory with the references.
 type model struct {
 	objects driver.Objects
 	buffers map[driver.BufferID][]byte
@@ -59,7 +59,7 @@ func (m *model) execute(l *driver.CommandList, c driver.Command) {
 		if k := m.kernels[driver.KernelID(w[0])]; k.layout.HasParams() {
 			block = l.Params[w[5]:]
 		}
-		m.kernels[driver.KernelID(w[0])].twin([3]uint32(w[2:5]), block, storage)
+		m.kernels[driver.KernelID(w[0])].reference([3]uint32(w[2:5]), block, storage)
 	}
 }
 

@@ -2,7 +2,7 @@
 
 // Package shaders holds the compute kernels: text and numbers in, text and numbers out. It knows no device.
 //
-// Each family is a folder with WGSL files and, beside each, its twin in Go of the same name: the parameter block, the
+// Each family is a folder with WGSL files and, beside each, its reference implementation in Go of the same name: the parameter block, the
 // bindings, the dispatch arithmetic and the same computation on the CPU, which is what the oracle runs and what the tests
 // compare with.
 //
@@ -35,14 +35,14 @@ type Program struct {
 	Name   string // for people: the family, the kernel and its variant
 	Source string
 	Access []Access
-	// Twin does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
-	Twin Twin
+	// Reference does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
+	Reference Reference
 }
 
-// Twin runs a kernel in Go, given the workgroup counts, the parameter block, and the bytes of each storage binding. It is
-// an interface because the linker leaves out a method that nobody calls: a program without the oracle then has no twins.
-type Twin interface {
-	RunTwin(groups [3]uint32, params []byte, storage [][]byte)
+// Reference runs a kernel in Go, given the workgroup counts, the parameter block, and the bytes of each storage binding. It is
+// an interface because the linker leaves out a method that nobody calls: a program without the oracle then has no references.
+type Reference interface {
+	Run(groups [3]uint32, params []byte, storage [][]byte)
 }
 
 // Ceil divides and rounds up.

@@ -67,9 +67,9 @@ func BenchmarkDispatch(b *testing.B) {
 // hardware is to the host.
 func sleeper(took time.Duration) graph.Body {
 	desc := gpu.KernelDesc{
-		Source:   "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; } // " + took.String(),
-		Bindings: []gpu.Access{gpu.AccessReadWrite},
-		Twin:     func([3]uint32, []byte, [][]byte) { time.Sleep(took) },
+		Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; } // " + took.String(),
+		Bindings:  []gpu.Access{gpu.AccessReadWrite},
+		Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took) },
 	}
 	return graph.Func(func(d *graph.Dispatch) error {
 		k, err := d.Device().Kernel(d.Context(), desc)

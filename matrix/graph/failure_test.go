@@ -143,7 +143,7 @@ func lose(t *testing.T, dev *gpu.Device) {
 		destroy(t, dev)
 	} else {
 		k := must[*gpu.Kernel](t)(dev.Kernel(t.Context(), gpu.KernelDesc{
-			Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
+			Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") },
 		}))
 		check(t, k.Dispatch([3]uint32{1, 1, 1}, nil))
 	}

@@ -228,7 +228,7 @@ func TestTeardownOfTheSlow(t *testing.T) {
 	r = newRig(t, []string{"cpu"})
 	stuck, end := make(chan bool), make(chan bool)
 	kernel := must[*gpu.Kernel](t)(r.devs[0].Kernel(r.ctx, gpu.KernelDesc{
-		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { stuck <- true; <-end },
+		Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { stuck <- true; <-end },
 	}))
 	k = r.Task("k", graph.Func(func(d *graph.Dispatch) error {
 		if err := kernel.Dispatch([3]uint32{1, 1, 1}, nil); err != nil {

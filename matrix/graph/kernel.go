@@ -193,11 +193,11 @@ func (d *Dispatch) compile(p *kernel.Program) (*gpu.Kernel, error) {
 	if t.compiled == nil {
 		t.compiled = make([]compiled, len(d.g.devices))
 	}
-	c, life := &t.compiled[d.w.index], dev.Life()
+	c, life := &t.compiled[d.w.index], dev.Generation()
 	if c.Kernel != nil && c.life == life {
 		return c.Kernel, nil
 	}
-	k, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin})
+	k, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference})
 	if err != nil {
 		return nil, p.Translate(err)
 	}

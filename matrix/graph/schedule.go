@@ -113,7 +113,7 @@ func (g *Graph) begin(c choice) *Dispatch {
 	if c.w != nil {
 		g.run.free &^= 1 << c.w.index
 		if c.w.dev != nil {
-			d.life = c.w.dev.Life()
+			d.life = c.w.dev.Generation()
 		}
 	}
 	return d

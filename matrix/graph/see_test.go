@@ -133,9 +133,9 @@ func TestSync(t *testing.T) {
 		var done atomic.Int32
 		const took = time.Millisecond
 		desc := gpu.KernelDesc{
-			Source:   "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; }",
-			Bindings: []gpu.Access{gpu.AccessReadWrite},
-			Twin:     func([3]uint32, []byte, [][]byte) { time.Sleep(took); done.Add(1) },
+			Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; }",
+			Bindings:  []gpu.Access{gpu.AccessReadWrite},
+			Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took); done.Add(1) },
 		}
 		work := r.Task("work", graph.Func(func(d *graph.Dispatch) error {
 			k, err := d.Device().Kernel(d.Context(), desc)

@@ -92,7 +92,7 @@ func (s *storage) current() uint64 {
 	g, live := s.t.g, s.valid.Load()&^gone
 	for m := live &^ bit(hostPlace); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m) - 1
-		if s.sides[i].life.Load() != g.devices[i].Life() || !g.alive(i) {
+		if s.sides[i].life.Load() != g.devices[i].Generation() || !g.alive(i) {
 			live &^= bit(i + 1)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *storage) current() uint64 {
 // stands reports whether there is memory on a device, which did not go with one of its earlier lives.
 func (s *storage) stands(place int) bool {
 	d := &s.sides[place-1]
-	return d.buf != nil && d.life.Load() == s.t.g.devices[place-1].Life()
+	return d.buf != nil && d.life.Load() == s.t.g.devices[place-1].Generation()
 }
 
 // lost reports whether the newest bytes were on devices that are lost.
@@ -159,7 +159,7 @@ func (s *storage) exist(place int) error {
 		return dev.Usable()
 	}
 	s.bereave(place)
-	life := dev.Life() // before the memory is made, which may then be younger but not older
+	life := dev.Generation() // before the memory is made, which may then be younger but not older
 	b, err := buffer.New(dev, s.room)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (w *worker) watch() (lost, back <-chan struct{}) {
 
 // bury reports whether a device is lost or closed, and sees to it that nothing is expected of it any more.
 func (g *Graph) bury(device int) bool {
-	life := uint64(g.devices[device].Life())
+	life := uint64(g.devices[device].Generation())
 	err := g.devices[device].Usable()
 	if !errors.Is(err, gpu.ErrDeviceLost) && !errors.Is(err, gpu.ErrClosed) {
 		return false
@@ -91,10 +91,10 @@ func (g *Graph) bury(device int) bool {
 
 // ended reports whether a device has been lost since it had that life, also if it is back.
 func (g *Graph) ended(device int, life uint32) bool {
-	return g.bury(device) || g.devices[device].Life() != life
+	return g.bury(device) || g.devices[device].Generation() != life
 }
 
 // alive reports whether a device is not known to be lost.
 func (g *Graph) alive(device int) bool {
-	return g.deaths[device].Load() <= uint64(g.devices[device].Life())
+	return g.deaths[device].Load() <= uint64(g.devices[device].Generation())
 }

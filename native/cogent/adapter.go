@@ -79,7 +79,7 @@ func (s *source) open(info driver.AdapterInfo, e *C.cog_error) *device {
 type adapter struct {
 	info     driver.AdapterInfo
 	backends C.uint32_t
-	twin     int // how many like this one are listed before it
+	ordinal  int // how many like this one are listed before it
 
 	mu     sync.Mutex
 	source *source // nil if it has made its device
@@ -91,7 +91,7 @@ func adapters(backends C.uint32_t) []*adapter {
 	n := C.cog_adapters(backends, &list)
 	defer C.free(unsafe.Pointer(list))
 	shared := new(instance)
-	twins := map[driver.AdapterInfo]int{}
+	listed := map[driver.AdapterInfo]int{}
 	var found []*adapter
 	for _, ref := range unsafe.Slice(list, n) {
 		info := describe(ref)
@@ -99,8 +99,8 @@ func adapters(backends C.uint32_t) []*adapter {
 			C.wgpuAdapterRelease(ref)
 			continue
 		}
-		found = append(found, &adapter{info: info, backends: backends, twin: twins[info], source: newSource(ref, shared)})
-		twins[info]++
+		found = append(found, &adapter{info: info, backends: backends, ordinal: listed[info], source: newSource(ref, shared)})
+		listed[info]++
 	}
 	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a), rank(b)) })
 	return found
@@ -172,7 +172,7 @@ func (a *adapter) forget() {
 // find looks the adapter up in a new instance.
 func (a *adapter) find() (s *source) {
 	for _, b := range adapters(a.backends) {
-		if b.info == a.info && b.twin == a.twin {
+		if b.info == a.info && b.ordinal == a.ordinal {
 			s = b.source
 		} else {
 			b.source.drop()

@@ -415,7 +415,7 @@ func TestReopen(t *testing.T) {
 		t.Error(err)
 	}
 	k, err := r.dev.Kernel(t.Context(), gpu.KernelDesc{
-		Source: "@compute @workgroup_size(1) fn main() {}", Twin: func([3]uint32, []byte, [][]byte) { panic("lost") },
+		Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") },
 	})
 	if err == nil {
 		err = k.Dispatch([3]uint32{1, 1, 1}, nil)

@@ -53,12 +53,12 @@ func conversion(op string, e ElemType, source string) (*Program, error) {
 	}
 	p := &Program{
 		Name: op + " " + e.String(), WGSL: text, Entry: "main", ParamBytes: convertParams, Dims: 1, Local: [3]int{convertSize, 1, 1},
-		Bindings: []driver.Access{driver.AccessParams, driver.AccessReadWrite, driver.AccessRead},
-		Twin:     func(_ [3]uint32, params []byte, storage [][]byte) { narrow(e, params, storage[0], storage[1]) },
+		Bindings:  []driver.Access{driver.AccessParams, driver.AccessReadWrite, driver.AccessRead},
+		Reference: func(_ [3]uint32, params []byte, storage [][]byte) { narrow(e, params, storage[0], storage[1]) },
 	}
 	if widen {
 		p.Bindings[1], p.Bindings[2] = driver.AccessRead, driver.AccessReadWrite
-		p.Twin = func(_ [3]uint32, params []byte, storage [][]byte) { widenTwin(e, params, storage[0], storage[1]) }
+		p.Reference = func(_ [3]uint32, params []byte, storage [][]byte) { widenTwin(e, params, storage[0], storage[1]) }
 	}
 	return p, nil
 }

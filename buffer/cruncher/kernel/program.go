@@ -30,8 +30,8 @@ type Program struct {
 	ParamBytes int
 	Dims       int // as in [Info]
 	Local      [3]int
-	// Twin does the same in Go for kernels of the library's own. It is nil for a user's.
-	Twin func(groups [3]uint32, params []byte, storage [][]byte)
+	// Reference does the same in Go for kernels of the library's own. It is nil for a user's.
+	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 
 	source  *Source
 	edits   []edit

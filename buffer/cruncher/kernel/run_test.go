@@ -129,7 +129,7 @@ func (l *launch) run(t *testing.T, dev *gpu.Device) {
 func dispatch(t *testing.T, dev *gpu.Device, p *kernel.Program, groups [3]uint32, block []byte, args ...gpu.Arg) {
 	t.Helper()
 	k, err := dev.Kernel(t.Context(), gpu.KernelDesc{
-		Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Twin: p.Twin,
+		Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference,
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", p.Translate(err), p.WGSL)

@@ -131,19 +131,19 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "elementwise/" + formNames[s.Form], Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = twin{s, f}
+		p.Reference = reference{s, f}
 	}
 	return p, nil
 }
 
-// twin does what all forms do, in Go.
-type twin struct {
+// reference does what all forms do, in Go.
+type reference struct {
 	Spec
 	f *fuse.Func
 }
 
-// RunTwin implements [shaders.Twin].
-func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
 	if t.Form == Linear {
 		rows, cols = 1, rows

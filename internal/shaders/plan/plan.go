@@ -16,7 +16,7 @@ type Device struct {
 	Software bool
 	// Narrow is set for a software adapter with vectors of four and few registers, SwiftShader, for which large tiles
 	// are slow and take long to compile.
-	Narrow         bool
+	SwiftShader    bool
 	MaxInvocations int // of one workgroup
 	MaxMemory      int // bytes of workgroup memory of one kernel
 }

@@ -17,7 +17,7 @@ import (
 
 var devices = map[string]plan.Device{
 	"llvmpipe":    {Software: true, MaxInvocations: 1024, MaxMemory: 32768},
-	"swiftshader": {Software: true, Narrow: true, MaxInvocations: 256, MaxMemory: 32768},
+	"swiftshader": {Software: true, SwiftShader: true, MaxInvocations: 256, MaxMemory: 32768},
 	"portable":    plan.Portable,
 	"small":       {MaxInvocations: 64, MaxMemory: 8192},
 	"none":        {},
@@ -80,7 +80,7 @@ func put(rng *rand.Rand, typ fuse.Type, b []byte) float64 {
 	return float64(n)
 }
 
-// execute runs a plan by its twins and returns the result, rows of stride n.
+// execute runs a plan by its references and returns the result, rows of stride n.
 func execute(t *testing.T, p Plan, f *fuse.Func, a, b memory, m, n int) []byte {
 	t.Helper()
 	buffers := map[plan.Buffer][]byte{
@@ -102,7 +102,7 @@ func execute(t *testing.T, p Plan, f *fuse.Func, a, b memory, m, n int) []byte {
 		if len(storage)+1 != len(program.Access) {
 			t.Fatalf("%s: %d bindings for %d buffers", program.Name, len(program.Access), len(storage))
 		}
-		program.Twin.RunTwin(ps.Groups, g.Params(ps.Shape, ps.Place(fuse.Place{Row: uint32(n), Col: 1}), nil, nil), storage)
+		program.Reference.Run(ps.Groups, g.Params(ps.Shape, ps.Place(fuse.Place{Row: uint32(n), Col: 1}), nil, nil), storage)
 	}
 	return buffers[plan.Result]
 }
@@ -224,7 +224,7 @@ func TestTail(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				part.Twin.RunTwin(first.Groups, g.Params(first.Shape, first.Place(fuse.Place{}), nil, nil), [][]byte{a.bytes, b.bytes, scratch})
+				part.Reference.Run(first.Groups, g.Params(first.Shape, first.Place(fuse.Place{}), nil, nil), [][]byte{a.bytes, b.bytes, scratch})
 			}
 			result := make([]byte, 48)
 			storage := [][]byte{a.bytes, b.bytes, result}
@@ -232,7 +232,7 @@ func TestTail(t *testing.T) {
 				storage = [][]byte{scratch, result}
 			}
 			bias := float32(1.5)
-			program.Twin.RunTwin(last.Groups, f.Params(last.Shape, fuse.Place{Row: 4, Col: 1}, nil, []uint32{math.Float32bits(bias)}), storage)
+			program.Reference.Run(last.Groups, f.Params(last.Shape, fuse.Place{Row: 4, Col: 1}, nil, []uint32{math.Float32bits(bias)}), storage)
 			for i := range 12 {
 				want := float64(bias)
 				for l := range 200 {
@@ -384,13 +384,13 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestCalls has no twin for a function in WGSL.
+// TestCalls has no reference for a function in WGSL.
 func TestCalls(t *testing.T) {
 	f := store(fuse.F32, fuse.F32)
 	f.Calls = []fuse.Call{{Name: "g", Arity: 1, WGSL: "fn g(x: f32) -> f32 { return x; }"}}
 	f.Code = append(f.Code, fuse.Instr{Op: fuse.OpCall, X: 0, Y: 0})
 	p, err := Build(Spec{Kernel: Tile, Tiling: variants[0].tiling}, f)
-	if err != nil || p.Twin != nil || !strings.Contains(p.Source, "fn g(") {
+	if err != nil || p.Reference != nil || !strings.Contains(p.Source, "fn g(") {
 		t.Error(p.Name, err)
 	}
 }

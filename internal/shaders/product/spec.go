@@ -130,7 +130,7 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "product/" + s.String(), Source: text, Access: f.Access(own...)}
 	if len(f.Calls) == 0 {
-		p.Twin = twin{s, f}
+		p.Reference = reference{s, f}
 	}
 	return p, nil
 }

@@ -58,7 +58,7 @@ func (v *variant) fits(r *Request) bool {
 	d := r.Device
 	switch v.kernel {
 	case Tile:
-		return d.Software && v.fitsSoftware(d.Narrow)
+		return d.Software && v.fitsSoftware(d.SwiftShader)
 	case Row:
 		if r.M != 1 {
 			return false
@@ -131,7 +131,7 @@ func (v *variant) cost(r *Request, s Spec, parts int) float64 {
 }
 
 func (r *Request) costs() *costs {
-	if r.Device.Narrow {
+	if r.Device.SwiftShader {
 		return &narrow
 	}
 	return &wide

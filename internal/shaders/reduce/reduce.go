@@ -124,7 +124,7 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "reduce/" + formNames[s.Form], Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = twin{s, f}
+		p.Reference = reference{s, f}
 	}
 	return p, nil
 }
@@ -164,13 +164,13 @@ func extremeFloat(op Op) string {
 		"  return select(y, x, (" + less + ") | nan);\n}\n"
 }
 
-type twin struct {
+type reference struct {
 	s Spec
 	f *fuse.Func
 }
 
-// RunTwin implements [shaders.Twin].
-func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	word := func(i int) int { return int(binary.LittleEndian.Uint32(params[4*i:])) }
 	rows, cols, parts := word(0), word(1), word(2)
 	switch t.f.Type {

@@ -72,7 +72,7 @@ func head(m *matrix) *fuse.Func {
 	}
 }
 
-// perform folds by passes of twins, as a caller does on a device.
+// perform folds by passes of references, as a caller does on a device.
 func perform(t *testing.T, op Op, m matrix, columns, software bool) matrix {
 	t.Helper()
 	for range 5 {
@@ -92,7 +92,7 @@ func perform(t *testing.T, op Op, m matrix, columns, software bool) matrix {
 		for _, v := range p.Shape {
 			shape = binary.LittleEndian.AppendUint32(shape, v)
 		}
-		program.Twin.RunTwin(p.Groups, f.Params(shape, out.place, []fuse.Place{m.place}, nil), [][]byte{out.bytes, m.bytes})
+		program.Reference.Run(p.Groups, f.Params(shape, out.place, []fuse.Place{m.place}, nil), [][]byte{out.bytes, m.bytes})
 		if p.Parts == 1 {
 			return out
 		}
@@ -213,7 +213,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestPasses checks plans at sizes that no twin should run at.
+// TestPasses checks plans at sizes that no reference should run at.
 func TestPasses(t *testing.T) {
 	for _, s := range [][2]int{{1, 1 << 30}, {1 << 30, 1}, {100_000, 100_000}, {5, 70_000_000}, {1, 1}, {300, 17}} {
 		for _, software := range []bool{true, false} {

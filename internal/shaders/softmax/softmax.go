@@ -76,18 +76,18 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "softmax/" + name, Source: text, Access: f.Access()}
 	if len(f.Calls) == 0 {
-		p.Twin = twin{s, f}
+		p.Reference = reference{s, f}
 	}
 	return p, nil
 }
 
-type twin struct {
+type reference struct {
 	s Spec
 	f *fuse.Func
 }
 
-// RunTwin implements [shaders.Twin].
-func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	rows, cols := int(binary.LittleEndian.Uint32(params)), int(binary.LittleEndian.Uint32(params[4:]))
 	e, ok := fuse.NewEval[float32](t.f, params[16:], storage)
 	if !ok {

@@ -45,7 +45,7 @@ func perform(t *testing.T, r *rows, p Plan) {
 		shape = binary.LittleEndian.AppendUint32(shape, v)
 	}
 	place := fuse.Place{Row: uint32(r.cols + 1), Col: 1}
-	program.Twin.RunTwin(p.Groups, f.Params(shape, place, []fuse.Place{place}, nil), [][]byte{r.bytes})
+	program.Reference.Run(p.Groups, f.Params(shape, place, []fuse.Place{place}, nil), [][]byte{r.bytes})
 }
 
 // want is the softmax of a row in float64.

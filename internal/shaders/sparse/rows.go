@@ -55,17 +55,17 @@ func BuildRows(form Form, f *fuse.Func) (shaders.Program, error) {
 	}
 	p := shaders.Program{Name: "sparse/rows", Source: text}
 	p.Access = f.Access(shaders.Read, shaders.Read, shaders.Read, shaders.Read)
-	p.Twin = rowsTwin{form, f}
+	p.Reference = rowsReference{form, f}
 	return p, nil
 }
 
-type rowsTwin struct {
+type rowsReference struct {
 	form Form
 	f    *fuse.Func
 }
 
-// RunTwin implements [shaders.Twin].
-func (t rowsTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t rowsReference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch t.f.Type {
 	case fuse.F32:
 		multiply(t.form, t.f, params, storage, addFloat)
@@ -153,14 +153,14 @@ func BuildSum(f *fuse.Func) (shaders.Program, error) {
 		return shaders.Program{}, err
 	}
 	p := shaders.Program{Name: "sparse/sum", Source: text, Access: f.Access(shaders.Read, shaders.Read)}
-	p.Twin = sumTwin{f}
+	p.Reference = sumReference{f}
 	return p, nil
 }
 
-type sumTwin struct{ f *fuse.Func }
+type sumReference struct{ f *fuse.Func }
 
-// RunTwin implements [shaders.Twin].
-func (t sumTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t sumReference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch t.f.Type {
 	case fuse.F32:
 		addRows[float32](t.f, params, storage, func(s float64, bits uint32) float64 { return s + float64(math.Float32frombits(bits)) })

@@ -43,15 +43,15 @@ func BuildScatter(blocks bool) (shaders.Program, error) {
 	}
 	return shaders.Program{
 		Name: "sparse/scatter", Source: text,
-		Access: []shaders.Access{shaders.Params, shaders.Read, shaders.Read, shaders.Read, shaders.ReadWrite},
-		Twin:   scatterTwin{blocks},
+		Access:    []shaders.Access{shaders.Params, shaders.Read, shaders.Read, shaders.Read, shaders.ReadWrite},
+		Reference: scatterReference{blocks},
 	}, nil
 }
 
-type scatterTwin struct{ blocks bool }
+type scatterReference struct{ blocks bool }
 
-// RunTwin implements [shaders.Twin].
-func (b scatterTwin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (b scatterReference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	w := decode(params)
 	s := Scatter{Count: int(w[0]), Begin: int(w[1]), Base: int(w[2]), First: int(w[3]), Majors: int(w[4]), Minors: int(w[5])}
 	values, indices, pointers, dense := storage[0], storage[1], storage[2], storage[3]

@@ -53,7 +53,7 @@ func TestScatter(t *testing.T) {
 	values := []uint32{88, 10, 11, 12, 13, 14, 15, 16}
 	s := Scatter{Count: 5, Begin: 2, Base: 3, First: 2, Majors: 4, Minors: 3, Offset: 1, MajorStep: 4, MinorStep: 1}
 	dense := make([]byte, 4*18)
-	p.Twin.RunTwin(s.Groups(), pack(s.Shape()), [][]byte{pack(values), pack(indices), pack(pointers), dense})
+	p.Reference.Run(s.Groups(), pack(s.Shape()), [][]byte{pack(values), pack(indices), pack(pointers), dense})
 	want := make([]uint32, 18)
 	want[1+4*2+1], want[1+4*3+0], want[1+4*3+1] = 12, 15, 16 // columns 2 and 3 of the part
 	if got := unpack(dense); !slices.Equal(got, want) {
@@ -68,7 +68,7 @@ func TestScatterBlocks(t *testing.T) {
 	p := program(t)(BuildScatter(true))
 	s := Scatter{Blocks: true, Count: 6, Majors: 3, Minors: 2, MajorStep: 1, MinorStep: 3}
 	dense := make([]byte, 4*6)
-	p.Twin.RunTwin(s.Groups(), pack(s.Shape()), [][]byte{pack([]uint32{1, 2, 3, 4, 5, 6}), pack([]uint32{0, 9, 2}), nil, dense})
+	p.Reference.Run(s.Groups(), pack(s.Shape()), [][]byte{pack([]uint32{1, 2, 3, 4, 5, 6}), pack([]uint32{0, 9, 2}), nil, dense})
 	if got, want := unpack(dense), []uint32{1, 0, 5, 2, 0, 6}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -132,7 +132,7 @@ func TestRows(t *testing.T) {
 			p := program(t)(BuildRows(r.Form, f))
 			out := make([]byte, 4*r.Rows*n)
 			params := f.Params(pack(r.Shape()), fuse.Place{Row: n, Col: 1}, []fuse.Place{{Row: n, Col: 1}}, nil)
-			p.Twin.RunTwin(r.Groups(), params, [][]byte{pack(values), pack(indices), pack(pointers), pack(places), out, pack(dense)})
+			p.Reference.Run(r.Groups(), params, [][]byte{pack(values), pack(indices), pack(pointers), pack(places), out, pack(dense)})
 			return unpack(out)
 		}
 		for name, got := range map[string][]uint32{
@@ -174,7 +174,7 @@ func sum(t *testing.T, typ fuse.Type, parts []uint32, m, n int) []uint32 {
 	}
 	out := make([]byte, 4*m*n)
 	params := f.Params(pack(s.Shape()), fuse.Place{Row: uint32(n), Col: 1}, nil, nil)
-	p.Twin.RunTwin(s.Groups(), params, [][]byte{pack(padded), pack(pointers), out})
+	p.Reference.Run(s.Groups(), params, [][]byte{pack(padded), pack(pointers), out})
 	return unpack(out)
 }
 

@@ -38,14 +38,14 @@ const sumBytes = 4 * 4
 
 func word(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 
-// twin does what a kernel does, in Go. The three that multiply differ only in which invocation computes what.
-type twin struct {
+// reference does what a kernel does, in Go. The three that multiply differ only in which invocation computes what.
+type reference struct {
 	s Spec
 	f *fuse.Func
 }
 
-// RunTwin implements [shaders.Twin].
-func (t twin) RunTwin(_ [3]uint32, params []byte, storage [][]byte) {
+// Run implements [shaders.Reference].
+func (t reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch t.f.Type {
 	case fuse.F32:
 		compute[float32](t.s, t.f, params, storage)
