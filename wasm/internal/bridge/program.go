@@ -11,7 +11,7 @@ import (
 type program struct {
 	bridge *Bridge
 	values []anyExpr
-	depths []int         // operations on top of each other that each value is
+	depths []int       // operations on top of each other that each value is
 	temps  []*anyDense // to be closed when the command is over
 	args   []anyExpr
 	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
