@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/wasm/start"
+	"github.com/sublet-gpu/sublet/wasm/internal/start"
 )
 
 // crunch is a cruncher with the devices that were opened for it.

@@ -16,7 +16,7 @@ package main
 import (
 	"runtime/debug"
 
-	"github.com/sublet-gpu/sublet/wasm/start"
+	"github.com/sublet-gpu/sublet/wasm/internal/start"
 )
 
 // gcPercent is that of wasm/sublet, for the same reason.

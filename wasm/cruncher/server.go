@@ -13,7 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/wasm/start"
+	"github.com/sublet-gpu/sublet/wasm/internal/start"
 )
 
 var (

@@ -9,7 +9,7 @@ package main
 import (
 	"runtime/debug"
 
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 // gcPercent lets garbage grow to five times what is in use before it is collected. What is in use is little, matrices lie

@@ -167,7 +167,7 @@ export class Connection {
     this.post();
   }
 
-  /** Reads the counters, in the order of wasm/bridge/export_js.go. @returns {Float64Array} */
+  /** Reads the counters, in the order of wasm/internal/bridge/export_js.go. @returns {Float64Array} */
   stats() {
     this.check();
     this.post();

@@ -6,7 +6,7 @@ import {Held, Store} from './memory.mjs';
 import {Command} from './protocol.mjs';
 import {checkSignal, onAbort} from './source.mjs';
 
-// Files on their way to and from Go, which get memory piece by piece; see wasm/bridge/flow.go.
+// Files on their way to and from Go, which get memory piece by piece; see wasm/internal/bridge/flow.go.
 
 /** @typedef {import('./session.mjs').Session} Session */
 

@@ -13,7 +13,7 @@ import {SubletError, failure, show} from './errors.mjs';
  * @property {Promise<{info: any, device: GPUDevice | null, functions: Record<string, any>}>} ready functions: those that it lets the page call
  */
 
-/** Where the program looks for what it needs to start; see wasm/start. */
+/** Where the program looks for what it needs to start; see wasm/internal/start. */
 const START = Symbol.for('sublet.start');
 /** Where glue.js leaves its helper. */
 const GLUE = Symbol.for('sublet.glue');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What JavaScript and Go agree on. Keep in step with wasm/bridge/protocol.go; a test of that package compares them.
+// What JavaScript and Go agree on. Keep in step with wasm/internal/bridge/protocol.go; a test of that package compares them.
 
 /** Commands of a message. */
 export const Command = Object.freeze({

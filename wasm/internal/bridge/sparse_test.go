@@ -10,7 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 func wordsOf(v ...uint32) []byte {

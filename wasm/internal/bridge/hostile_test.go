@@ -15,7 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 func TestMalformedMessages(t *testing.T) {
@@ -170,7 +170,7 @@ func FuzzMessage(f *testing.F) {
 
 // TestProtocolInStep compares what JavaScript and Go call the commands and the operations.
 func TestProtocolInStep(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "web", "src", "protocol.mjs"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "src", "protocol.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}

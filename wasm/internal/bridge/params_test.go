@@ -19,7 +19,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 const (
@@ -334,7 +334,7 @@ func TestFilesEndWithTheDevice(t *testing.T) {
 
 func TestSaveParams(t *testing.T) {
 	for _, name := range []string{"dlr_2in1out_v1.params", "dlr_4in2out_v2.params"} {
-		whole, err := os.ReadFile(filepath.Join("..", "..", "buffer", "file", "params", "testdata", name))
+		whole, err := os.ReadFile(filepath.Join("..", "..", "..", "buffer", "file", "params", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +461,7 @@ func TestFileMessages(t *testing.T) {
 
 // TestTypesInStep compares what JavaScript and Go call the element types.
 func TestTypesInStep(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "web", "src", "tensor.mjs"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "src", "tensor.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 // program decodes expressions.
 type program struct {
 	bridge *Bridge
-	values []matrix.AnyExpr
-	depths []int         // operations on top of each other that each value is
-	temps  []*matrix.Any // to be closed when the command is over
-	args   []matrix.AnyExpr
+	values []anyExpr
+	depths []int       // operations on top of each other that each value is
+	temps  []*anyDense // to be closed when the command is over
+	args   []anyExpr
 	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
@@ -53,14 +53,14 @@ func (op Op) words() (all, operands int) {
 }
 
 // run decodes an expression and returns its value.
-func (p *program) run(words []uint32) (matrix.AnyExpr, error) {
+func (p *program) run(words []uint32) (anyExpr, error) {
 	for len(words) > 0 {
 		n, t, op := int(words[0]>>16), matrix.DType(words[0]>>8&0xff), Op(words[0])
 		if n < 2 || n > len(words) || t > matrix.Float16 || len(p.values) >= maxValues {
-			return matrix.AnyExpr{}, invalid("instruction " + itoa(len(p.values)) + " of an expression")
+			return anyExpr{}, invalid("instruction " + itoa(len(p.values)) + " of an expression")
 		}
 		if err := p.add(op, t, words[1:n]); err != nil {
-			return matrix.AnyExpr{}, err
+			return anyExpr{}, err
 		}
 		words = words[n:]
 	}
@@ -78,7 +78,7 @@ func (p *program) add(op Op, t matrix.DType, w []uint32) error {
 		err = v.Err()
 	}
 	if err == nil && depth >= maxDepth {
-		var m *matrix.AnyPart
+		var m *anyPart
 		if m, err = p.evaluate(v); err == nil {
 			v, depth = m.Expr(), 0
 		}
@@ -101,14 +101,14 @@ func (p *program) release() {
 	p.temps, p.values, p.depths, p.args, p.target = p.temps[:0], p.values[:0], p.depths[:0], p.args[:0], 0
 }
 
-func (p *program) value(i uint32) (matrix.AnyExpr, error) {
+func (p *program) value(i uint32) (anyExpr, error) {
 	if uint64(i) >= uint64(len(p.values)) {
-		return matrix.AnyExpr{}, invalid("no value " + itoa(int(i)) + " in an expression")
+		return anyExpr{}, invalid("no value " + itoa(int(i)) + " in an expression")
 	}
 	return p.values[i], nil
 }
 
-func (p *program) instruction(op Op, t matrix.DType, w []uint32) (v matrix.AnyExpr, depth int, err error) {
+func (p *program) instruction(op Op, t matrix.DType, w []uint32) (v anyExpr, depth int, err error) {
 	all, operands := op.words()
 	first := 0
 	if op == OpCall { // the function comes first
@@ -131,7 +131,7 @@ func (p *program) instruction(op Op, t matrix.DType, w []uint32) (v matrix.AnyEx
 }
 
 // apply builds a value. w are all words of the instruction.
-func (p *program) apply(op Op, t matrix.DType, x []matrix.AnyExpr, w []uint32) (matrix.AnyExpr, error) {
+func (p *program) apply(op Op, t matrix.DType, x []anyExpr, w []uint32) (anyExpr, error) {
 	switch op {
 	case OpLeaf:
 		return p.leaf(w[0])
@@ -163,41 +163,41 @@ func (p *program) apply(op Op, t matrix.DType, x []matrix.AnyExpr, w []uint32) (
 	return elementwise(op, x)
 }
 
-func elementwise(op Op, x []matrix.AnyExpr) (matrix.AnyExpr, error) {
+func elementwise(op Op, x []anyExpr) (anyExpr, error) {
 	switch {
 	case op >= OpBinary && int(op-OpBinary) < len(binary):
 		return matrix.AnyMap(binary[op-OpBinary], x...), nil
 	case op >= OpUnary && op < OpBinary && int(op-OpUnary) < len(unary):
 		return matrix.AnyMap(unary[op-OpUnary], x...), nil
 	}
-	return matrix.AnyExpr{}, invalid("operation " + itoa(int(op)))
+	return anyExpr{}, invalid("operation " + itoa(int(op)))
 }
 
-func (p *program) leaf(handle uint32) (matrix.AnyExpr, error) {
+func (p *program) leaf(handle uint32) (anyExpr, error) {
 	get := p.bridge.current
 	if p.target == len(p.values)+1 {
 		get = p.bridge.entry
 	}
 	e, err := get(handle)
 	if err != nil {
-		return matrix.AnyExpr{}, err
+		return anyExpr{}, err
 	}
 	m, err := e.dense()
 	if err != nil {
-		return matrix.AnyExpr{}, err
+		return anyExpr{}, err
 	}
 	return m.Expr(), nil
 }
 
 // part returns a matrix of which parts can be taken: an expression has none until it is evaluated.
-func (p *program) part(x matrix.AnyExpr) (*matrix.AnyPart, error) {
+func (p *program) part(x anyExpr) (*anyPart, error) {
 	if m := x.Matrix(); m != nil {
 		return m, nil
 	}
 	return p.evaluate(x)
 }
 
-func (p *program) evaluate(x matrix.AnyExpr) (*matrix.AnyPart, error) {
+func (p *program) evaluate(x anyExpr) (*anyPart, error) {
 	m, err := x.Eval()
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (p *program) evaluate(x matrix.AnyExpr) (*matrix.AnyPart, error) {
 	return m.Expr().Matrix(), nil
 }
 
-func (p *program) slice(x matrix.AnyExpr, i, k, j, l int) (matrix.AnyExpr, error) {
+func (p *program) slice(x anyExpr, i, k, j, l int) (anyExpr, error) {
 	m, err := p.part(x)
 	if err != nil {
 		return x, err
@@ -215,7 +215,7 @@ func (p *program) slice(x matrix.AnyExpr, i, k, j, l int) (matrix.AnyExpr, error
 }
 
 // reshape reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere.
-func (p *program) reshape(x matrix.AnyExpr, rows, cols int) (matrix.AnyExpr, error) {
+func (p *program) reshape(x anyExpr, rows, cols int) (anyExpr, error) {
 	m, err := p.rows(x)
 	if err != nil {
 		return x, err
@@ -224,17 +224,17 @@ func (p *program) reshape(x matrix.AnyExpr, rows, cols int) (matrix.AnyExpr, err
 }
 
 // rows returns the value with its elements row by row in memory.
-func (p *program) rows(x matrix.AnyExpr) (*matrix.AnyPart, error) {
+func (p *program) rows(x anyExpr) (*anyPart, error) {
 	if m := x.Matrix(); m != nil && m.InRows() {
 		return m, nil
 	}
 	return p.evaluate(x)
 }
 
-func (p *program) call(function uint32, x []matrix.AnyExpr) (matrix.AnyExpr, error) {
+func (p *program) call(function uint32, x []anyExpr) (anyExpr, error) {
 	funcs := p.bridge.funcs
 	if uint64(function) >= uint64(len(funcs)) || funcs[function] == nil {
-		return matrix.AnyExpr{}, invalid("no function " + itoa(int(function)))
+		return anyExpr{}, invalid("no function " + itoa(int(function)))
 	}
 	return matrix.AnyApply(funcs[function], x...), nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 // fakePage is a page without JavaScript. Its memory is slices.

@@ -9,7 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
-	"github.com/sublet-gpu/sublet/wasm/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 )
 
 const (

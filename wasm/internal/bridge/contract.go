@@ -58,7 +58,7 @@ func (b *Bridge) data(a []uint32) error {
 	return b.blame(a[0], b.setData(m, object, a[2]))
 }
 
-func (b *Bridge) setData(m *matrix.Any, object any, size uint32) error {
+func (b *Bridge) setData(m *anyDense, object any, size uint32) error {
 	if b.covers(m) {
 		return b.write(m.Buffer(), object, size)
 	}
@@ -84,7 +84,7 @@ func (b *Bridge) setData(m *matrix.Any, object any, size uint32) error {
 }
 
 // covers reports whether a matrix is all of its memory.
-func (b *Bridge) covers(m *matrix.Any) bool {
+func (b *Bridge) covers(m *anyDense) bool {
 	rows, cols := m.Dims()
 	minor := cols
 	if m.Order() == matrix.ColMajorOrder {
@@ -150,7 +150,7 @@ func (b *Bridge) from(a []uint32) error {
 }
 
 // change gives a new handle the matrix of another one, changed. If run fails the matrix stays where it was.
-func (b *Bridge) change(a []uint32, run func(m *matrix.Any) error) (*entry, error) {
+func (b *Bridge) change(a []uint32, run func(m *anyDense) error) (*entry, error) {
 	m, err := b.matrix(a[2])
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (b *Bridge) setValue(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	to, err := b.change(a, func(m *matrix.Any) error { return m.SetValue(part) })
+	to, err := b.change(a, func(m *anyDense) error { return m.SetValue(part) })
 	if err == nil {
 		to.late = nil
 	}
@@ -193,7 +193,7 @@ func (b *Bridge) setFrom(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	to, err := b.change(a, func(m *matrix.Any) error {
+	to, err := b.change(a, func(m *anyDense) error {
 		if m.DType() != s.t {
 			return fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.t.String(), " to ", m.DType().String())
 		}
@@ -211,12 +211,12 @@ func (b *Bridge) setFrom(a []uint32) error {
 }
 
 func (b *Bridge) resize(a []uint32) error {
-	_, err := b.change(a, func(m *matrix.Any) error { return m.Resize(int(a[3]), int(a[4])) })
+	_, err := b.change(a, func(m *anyDense) error { return m.Resize(int(a[3]), int(a[4])) })
 	return err
 }
 
 func (b *Bridge) setShape(a []uint32) error {
-	_, err := b.change(a, func(m *matrix.Any) error { return m.SetShape(int(a[3]), int(a[4])) })
+	_, err := b.change(a, func(m *anyDense) error { return m.SetShape(int(a[3]), int(a[4])) })
 	return err
 }
 

@@ -51,7 +51,7 @@ func (b *Bridge) newSparse(a []uint32) error {
 
 func (b *Bridge) makeSparse(
 	wrapped bool, t matrix.DType, f matrix.Format, rows, cols int, values gpu.Host, e *entry,
-) (*matrix.AnySparse, error) {
+) (*anySparse, error) {
 	if wrapped {
 		return matrix.WrapAnySparse(b.dev, t, f, rows, cols, values, e.indices.words, e.pointers.words, nil)
 	}
@@ -109,7 +109,7 @@ func (b *Bridge) reload(e *entry) error {
 }
 
 // sparse returns the sparse matrix of a handle to somebody who wants its elements.
-func (b *Bridge) sparse(handle uint32) (*matrix.AnySparse, error) {
+func (b *Bridge) sparse(handle uint32) (*anySparse, error) {
 	e, err := b.current(handle)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (b *Bridge) sparseEval(a []uint32) error {
 	return b.fill(a[0], m, err)
 }
 
-func (b *Bridge) factor(expr []uint32) (*matrix.AnyPart, error) {
+func (b *Bridge) factor(expr []uint32) (*anyPart, error) {
 	x, err := b.program.run(expr)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/wasm/start"
+	"github.com/sublet-gpu/sublet/wasm/internal/start"
 )
 
 // page is the JavaScript side, web/src/session.mjs.

@@ -52,8 +52,8 @@ type Bridge struct {
 // entry is what a handle stands for: a dense or a sparse matrix, an array, or a file on its way. With err set it stands for
 // nothing.
 type entry struct {
-	m      *matrix.Any
-	s      *matrix.AnySparse
+	m      *anyDense
+	s      *anySparse
 	a      *buffer.Buffer // of an array, of which only JavaScript knows more
 	flow   *flow
 	mirror *mirror  // of wrapped memory that the device does not reach
@@ -66,7 +66,7 @@ type entry struct {
 func (e *entry) empty() bool { return e.m == nil && e.s == nil && e.a == nil && e.flow == nil }
 
 // dense returns the dense matrix that the handle stands for.
-func (e *entry) dense() (*matrix.Any, error) {
+func (e *entry) dense() (*anyDense, error) {
 	if e.m == nil {
 		return nil, invalid("something else in place of a dense matrix")
 	}
@@ -323,7 +323,7 @@ func (b *Bridge) entry(handle uint32) (*entry, error) {
 }
 
 // matrix returns the dense matrix of a handle, whatever became of the last assignment to it.
-func (b *Bridge) matrix(handle uint32) (*matrix.Any, error) {
+func (b *Bridge) matrix(handle uint32) (*anyDense, error) {
 	e, err := b.entry(handle)
 	if err != nil {
 		return nil, err
@@ -358,7 +358,7 @@ func (b *Bridge) vacant(handle uint32) (*entry, error) {
 }
 
 // fill gives a handle its matrix.
-func (b *Bridge) fill(handle uint32, m *matrix.Any, err error) error {
+func (b *Bridge) fill(handle uint32, m *anyDense, err error) error {
 	if err != nil {
 		return err
 	}
