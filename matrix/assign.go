@@ -135,26 +135,6 @@ func (m *Any) become(next *Any) error {
 	return old.Close()
 }
 
-// The following are one-line forms of Assign, with the receiver as the destination.
-
-// Mul stores the matrix product of a and b.
-func (m *Dense[T]) Mul(a, b Operand[T]) error { return m.Assign(Mul(a, b)) }
-
-// Add stores a + b.
-func (m *Dense[T]) Add(a, b Operand[T]) error { return m.Assign(Add(a, b)) }
-
-// Sub stores a - b.
-func (m *Dense[T]) Sub(a, b Operand[T]) error { return m.Assign(Sub(a, b)) }
-
-// MulElem stores the element-wise product.
-func (m *Dense[T]) MulElem(a, b Operand[T]) error { return m.Assign(MulElem(a, b)) }
-
-// DivElem stores the element-wise quotient.
-func (m *Dense[T]) DivElem(a, b Operand[T]) error { return m.Assign(DivElem(a, b)) }
-
-// Scale stores s * a.
-func (m *Dense[T]) Scale(s T, a Operand[T]) error { return m.Assign(Scale(s, a)) }
-
 // Copy stores a, whatever the two layouts.
 func (m *Dense[T]) Copy(a Operand[T]) error { return m.Assign(a) }
 

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -17,11 +18,11 @@ import (
 
 // Eval reads an expression in Go's syntax. Names stand for the matrices of vars; * is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
-// and a number times a matrix scales it. T(A) and A.T are the transpose. Functions: neg abs sign floor ceil round trunc
-// square sqrt exp log sin cos tanh sigmoid relu recip, min max pow, clamp(A, lo, hi), where(C, A, B), sum sumrows sumcols
-// maxall maxrows maxcols minall minrows mincols prod mean, softmax logsoftmax, fill(r, c, v), slice(A, i, k, j, l),
-// row(A, i) and col(A, j). The operators have NumPy's names, too: matmul is *, multiply is %, and there are add subtract
-// divide, equal notequal less lessequal greater greaterequal, and or not. The case of a function's name does not matter.
+// and a number times a matrix scales it. T(A) and A.T are the transpose.
+//
+// Every operation of this package is a function under its name in small letters, as in exp(A), maxrows(A) and
+// clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div. Beside them
+// there are fill(rows, cols, v), slice(A, i, k, j, l), row(A, i) and col(A, j). The case of a function's name does not matter.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
 // A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
@@ -63,6 +64,8 @@ type textValue[T Elem] struct {
 type evaluator[T Elem] struct {
 	text string
 	vars map[string]*Dense[T]
+
+	functions map[string]textFunction[T]
 }
 
 func (e *evaluator[T]) fail(n ast.Node, sentinel error, detail ...string) textValue[T] {
@@ -205,9 +208,19 @@ func (e *evaluator[T]) call(n *ast.CallExpr, depth int) textValue[T] {
 	return e.apply(n, name.Name, args)
 }
 
+// function looks a function up. It makes its tables when the first one is called.
+func (e *evaluator[T]) function(name string) (textFunction[T], bool) {
+	if e.functions == nil {
+		e.functions = textFunctions[T]()
+		maps.Copy(e.functions, textForms[T]())
+	}
+	f, ok := e.functions[name]
+	return f, ok
+}
+
 // apply calls a function of the table.
 func (e *evaluator[T]) apply(n ast.Node, name string, args []textValue[T]) textValue[T] {
-	f, ok := textFunctions[T]()[strings.ToLower(name)]
+	f, ok := e.function(strings.ToLower(name))
 	if !ok {
 		return e.fail(n, ErrName, strconv.Quote(name))
 	}

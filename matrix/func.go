@@ -76,3 +76,6 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	n.kind, n.call, n.t, n.op = kindCall, f, typeOf[T](), fuse.OpCall
 	return &Expr[T]{n.broadcast(op)}
 }
+
+// Apply applies a function of the user's of one argument.
+func (e *Expr[T]) Apply(f *Func) *Expr[T] { return Apply(f, e) }

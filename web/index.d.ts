@@ -38,5 +38,6 @@ export * from "./types/elements.js";
 export * from "./types/errors.js";
 export * from "./types/gpu.js";
 export * from "./types/matrix.js";
+export * from "./types/operations.js";
 export * from "./types/params.js";
 export * from "./types/sparse.js";

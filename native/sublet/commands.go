@@ -49,17 +49,10 @@ func (a *app) evalCommand() *cobra.Command {
 element-wise product, + - / and comparisons work element by element, && || and ! on 0 and 1, and numbers are numbers.
 T(A) or A.T is the transpose. The functions:
 
-  exp log sqrt square sin cos tanh sigmoid relu abs neg sign recip floor ceil round trunc
-  matmul(A, B)                                the matrix product, as A * B
-  multiply(A, B)                              element by element, as A % B
-  add(A, B) subtract(A, B) divide(A, B)       as + - /
-  min(A, B) max(A, B) pow(A, B) clamp(A, lo, hi) where(C, A, B)
-  sum prod mean maxall minall                 of all elements
-  sumrows maxrows minrows                     of each row, a column
-  sumcols maxcols mincols                     of each column, a row
-  softmax logsoftmax                          of each row
-  slice(A, i, k, j, l) row(A, i) col(A, j)    rows i to k-1, columns j to l-1, counted from 0; A is a name
+` + functionsHelp + `  slice(A, i, k, j, l) row(A, i) col(A, j)                        rows i to k-1, columns j to l-1, from 0; A is a name
   fill(rows, columns, value)
+
+The operators have names as well: * is matmul, % multiply, + add, - subtract and / divide.
 ` + typesHelp,
 		Example: `  sublet eval 'tanh(A*B + C)' -i A=a.npy -i B=b.npy -i C=c.npy -o out.npy
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,

@@ -6,6 +6,7 @@ import {failure, guard, show} from './errors.mjs';
 import {funcRef} from './func.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
+import {methods} from './operations.mjs';
 import {Op, Reduction} from './protocol.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -72,8 +73,58 @@ function axisOf(where, options) {
 /** A part of a matrix is a view; a part of anything else is yet to be computed. @param {Session} session @param {Node} node @returns {Expr} */
 const arranged = (session, node) => node.steps ? new View(session, node) : new Expr(session, node);
 
+/** How the methods of an expression, which operations.mjs lists, are computed. */
+const make = {
+  /** @param {unknown} a @param {string} where @param {number} op @returns {Expr} */
+  unary(a, where, op) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.unary(where, op, node));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} b @returns {Expr} */
+  binary(a, where, op, b) {
+    const {session, list: [x, y]} = operands(where, [a, b]);
+    return new Expr(session, nodes.binary(where, op, x, y));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} b @returns {Expr} */
+  power(a, where, op, b) {
+    if (typeof b !== 'number') return make.binary(a, where, op, b);
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.power(where, node, b));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} low @param {unknown} high @returns {Expr} */
+  limits(a, where, op, low, high) {
+    const {session, list: [x, y, z]} = operands(where, [a, low, high]);
+    return new Expr(session, nodes.ternary(where, op, x, y, z));
+  },
+
+  /** @param {unknown} a @param {string} where @param {unknown} b @returns {Expr} */
+  product(a, where, b) {
+    if (typeof b === 'number') throw failure('ErrInvalid', where, 'a number; to scale, use mul');
+    const {session, list: [x, y]} = operands(where, [a, b]);
+    return new Expr(session, nodes.product(where, x, y));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Expr} */
+  reduce(a, where, what, options) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.reduce(where, what, node, axisOf(where, options)));
+  },
+
+  /** @param {unknown} a @param {string} where @param {unknown} options @returns {Expr} */
+  mean(a, where, options) {
+    const {session, node} = own(a, where);
+    if (!node.type.real) throw failure('ErrUnsupported', where, `not defined for ${node.type.name}`);
+    const sum = nodes.reduce(where, Reduction.Sum, node, axisOf(where, options));
+    const count = node.rows * node.cols / (sum.rows * sum.cols); // NaN where there is nothing and no result either
+    return new Expr(session, nodes.binary(where, Op.Mul, sum, nodes.scalar(where, node.type, 1 / count)));
+  },
+};
+
 /** A computation that has not run yet. */
-export class Expr {
+export class Expr extends methods(make) {
   #session;
   #node;
   #follows;
@@ -91,6 +142,7 @@ export class Expr {
 
   /** @param {Session} session @param {Node} node @param {boolean} [follows] whether it is a matrix, which may become another one */
   constructor(session, node, follows = false) {
+    super();
     this.#session = session;
     this.#node = node;
     this.#follows = follows;
@@ -115,120 +167,15 @@ export class Expr {
     return this.#now;
   }
 
-  /** @param {Node} node */
-  #make(node) {
-    return new Expr(this.#session, node);
-  }
-
-  /** @param {string} where @param {number} op */
-  #map(where, op) {
-    return this.#make(nodes.unary(where, op, this.#use(where)));
-  }
-
-  /** @param {string} where @param {number} op @param {unknown} y */
-  #with(where, op, y) {
-    const node = this.#use(where);
-    return this.#make(nodes.binary(where, op, node, this.#operand(where, y)));
-  }
-
-  /** @param {string} where @param {unknown} y @returns {Node} */
-  #operand(where, y) {
-    if (typeof y === 'number') return nodes.scalar(where, this.#now.type, y);
-    if (typeof y !== 'object' || y === null || !(#node in y)) {
-      throw failure('ErrInvalid', where, `${show(y)} is neither a matrix nor a number`);
-    }
-    if (y.#session !== this.#session) throw failure('ErrForeign', where, 'operands of two devices');
-    return y.#use(where);
-  }
-
-  /** @param {unknown} y */
-  matmul(y) {
-    const node = this.#use('matmul');
-    if (typeof y === 'number') throw failure('ErrInvalid', 'matmul', 'a number; to scale, use mul');
-    return this.#make(nodes.product('matmul', node, this.#operand('matmul', y)));
-  }
-
-  // Element by element.
-
-  /** @param {unknown} y */ add(y) { return this.#with('add', Op.Add, y); }
-  /** @param {unknown} y */ sub(y) { return this.#with('sub', Op.Sub, y); }
-  /** @param {unknown} y */ mul(y) { return this.#with('mul', Op.Mul, y); }
-  /** @param {unknown} y */ div(y) { return this.#with('div', Op.Div, y); }
-  /** @param {unknown} y */ minimum(y) { return this.#with('minimum', Op.Min, y); }
-  /** @param {unknown} y */ maximum(y) { return this.#with('maximum', Op.Max, y); }
-  /** @param {unknown} y */ equal(y) { return this.#with('equal', Op.Eq, y); }
-  /** @param {unknown} y */ notEqual(y) { return this.#with('notEqual', Op.Ne, y); }
-  /** @param {unknown} y */ less(y) { return this.#with('less', Op.Lt, y); }
-  /** @param {unknown} y */ lessEqual(y) { return this.#with('lessEqual', Op.Le, y); }
-  /** @param {unknown} y */ greater(y) { return this.#with('greater', Op.Gt, y); }
-  /** @param {unknown} y */ greaterEqual(y) { return this.#with('greaterEqual', Op.Ge, y); }
-  /** @param {unknown} y */ logicalAnd(y) { return this.#with('logicalAnd', Op.And, y); }
-  /** @param {unknown} y */ logicalOr(y) { return this.#with('logicalOr', Op.Or, y); }
-
-  neg() { return this.#map('neg', Op.Neg); }
-  abs() { return this.#map('abs', Op.Abs); }
-  sign() { return this.#map('sign', Op.Sign); }
-  floor() { return this.#map('floor', Op.Floor); }
-  ceil() { return this.#map('ceil', Op.Ceil); }
-  round() { return this.#map('round', Op.Round); }
-  trunc() { return this.#map('trunc', Op.Trunc); }
-  square() { return this.#map('square', Op.Square); }
-  sqrt() { return this.#map('sqrt', Op.Sqrt); }
-  exp() { return this.#map('exp', Op.Exp); }
-  log() { return this.#map('log', Op.Log); }
-  sin() { return this.#map('sin', Op.Sin); }
-  cos() { return this.#map('cos', Op.Cos); }
-  tanh() { return this.#map('tanh', Op.Tanh); }
-  sigmoid() { return this.#map('sigmoid', Op.Sigmoid); }
-  relu() { return this.#map('relu', Op.Relu); }
-  reciprocal() { return this.#map('reciprocal', Op.Recip); }
-  logicalNot() { return this.#map('logicalNot', Op.Not); }
-
-  /** @param {unknown} y */
-  pow(y) {
-    if (typeof y !== 'number') return this.#with('pow', Op.Pow, y);
-    return this.#make(nodes.power('pow', this.#use('pow'), y));
-  }
-
-  /** @param {unknown} low @param {unknown} high */
-  clamp(low, high) {
-    const node = this.#use('clamp');
-    return this.#make(nodes.ternary('clamp', Op.Clamp, node, this.#operand('clamp', low), this.#operand('clamp', high)));
-  }
-
   /** @param {unknown} name */
   astype(name) {
-    return this.#make(nodes.cast(this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
+    return new Expr(this.#session, nodes.cast(this.#use('astype'), dtypeOf('astype', name, this.#now.type)));
   }
 
   /** @param {unknown} fn @param {...unknown} more */
   apply(fn, ...more) {
     return applied('apply', fn, [this, ...more]);
   }
-
-  // Reductions.
-
-  /** @param {{axis?: unknown}} [options] */ sum(options) { return this.#reduce('sum', Reduction.Sum, options); }
-  /** @param {{axis?: unknown}} [options] */ max(options) { return this.#reduce('max', Reduction.Max, options); }
-  /** @param {{axis?: unknown}} [options] */ min(options) { return this.#reduce('min', Reduction.Min, options); }
-  /** @param {{axis?: unknown}} [options] */ prod(options) { return this.#reduce('prod', Reduction.Prod, options); }
-
-  /** @param {string} where @param {number} what @param {unknown} options */
-  #reduce(where, what, options) {
-    return this.#make(nodes.reduce(where, what, this.#use(where), axisOf(where, options)));
-  }
-
-  /** @param {{axis?: unknown}} [options] */
-  mean(options) {
-    const node = this.#use('mean');
-    if (!node.type.real) throw failure('ErrUnsupported', 'mean', `not defined for ${node.type.name}`);
-    const sum = nodes.reduce('mean', Reduction.Sum, node, axisOf('mean', options));
-    const count = node.rows * node.cols / (sum.rows * sum.cols); // NaN where there is nothing and no result either
-    return this.#make(nodes.binary('mean', Op.Mul, sum, nodes.scalar('mean', node.type, 1 / count)));
-  }
-
-  softmax() { return this.#map('softmax', Op.Softmax); }
-  logSoftmax() { return this.#map('logSoftmax', Op.LogSoftmax); }
 
   // Parts and other arrangements. Of a matrix they are views, which share its memory.
 

@@ -10,8 +10,9 @@ import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
 import {Matrix} from './matrix.mjs';
 import * as nodes from './node.mjs';
+import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
-import {Command, MAX_BYTES, Op, Source} from './protocol.mjs';
+import {Command, MAX_BYTES, Source} from './protocol.mjs';
 import {FROM, PLACE, WRAP, originOf, place, read} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 
@@ -36,8 +37,46 @@ function lossOf(device) {
   return loss;
 }
 
+/** What the device is behind. @type {(gpu: unknown) => Session} */
+let sessionOf;
+
+/** Operands of a device as nodes. @param {unknown} gpu @param {string} where @param {unknown[]} values */
+function operandsOf(gpu, where, values) {
+  const {session, list} = operands(where, values);
+  if (session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a matrix of another device');
+  return {session, list};
+}
+
+/** How the operations as functions, which operations.mjs lists, are computed: any operand may be a number. */
+const make = {
+  /** @param {unknown} gpu @param {string} where @param {unknown} x @returns {Expr} */
+  of(gpu, where, x) {
+    const part = inside(x, where);
+    if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
+    if (part.session !== sessionOf(gpu)) throw failure('ErrForeign', where, 'a matrix of another device');
+    return /** @type {Expr} */ (x);
+  },
+
+  /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
+  binary(gpu, where, op, x, y) {
+    const {session, list: [a, b]} = operandsOf(gpu, where, [x, y]);
+    return new Expr(session, nodes.binary(where, op, a, b));
+  },
+
+  /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
+  power(gpu, where, op, x, y) {
+    return typeof x === 'number' ? make.binary(gpu, where, op, x, y) : make.of(gpu, where, x).pow(y);
+  },
+
+  /** @param {unknown} gpu @param {string} where @param {number} op @param {unknown} x @param {unknown} y @param {unknown} z */
+  ternary(gpu, where, op, x, y, z) {
+    const {session, list: [a, b, c]} = operandsOf(gpu, where, [x, y, z]);
+    return new Expr(session, nodes.ternary(where, op, a, b, c));
+  },
+};
+
 /** A device and everything made with it. */
-export class Gpu {
+export class Gpu extends functions(make) {
   #session;
   #info;
   /** @type {GPUDevice | null} */
@@ -50,8 +89,13 @@ export class Gpu {
   /** Those of devices that were lost: their crunchers go on with other devices. @type {Set<Promise<Crunch>>} */
   #retired = new Set();
 
+  static {
+    sessionOf = (gpu) => /** @type {Gpu} */ (gpu).#session;
+  }
+
   /** @param {Session} session @param {any} info @param {GPUDevice | null} device @param {unknown} [wasm] that program, as init was given it */
   constructor(session, info, device, wasm) {
+    super();
     this.#session = session;
     this.#wasm = wasm;
     this.#info = Object.freeze({...info, limits: Object.freeze(info.limits), features: Object.freeze(info.features)});
@@ -168,7 +212,7 @@ export class Gpu {
 
   /** @param {unknown} x @param {unknown} [options] */
   async sparseFrom(x, options) {
-    return compress('sparseFrom', this.#session, this.#expr('sparseFrom', x), options);
+    return compress('sparseFrom', this.#session, make.of(this, 'sparseFrom', x), options);
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} [options] */
@@ -254,94 +298,11 @@ export class Gpu {
     return Crunch.open(/** @type {WebAssembly.Module} */ (this.#wasm), device);
   }
 
-  // The operations as functions, in which any operand may be a number.
-
-  /** @param {string} where @param {unknown} x @returns {any} */
-  #expr(where, x) {
-    const part = inside(x, where);
-    if (!part) throw failure('ErrInvalid', where, `${show(x)} is no matrix`);
-    if (part.session !== this.#session) throw failure('ErrForeign', where, 'a matrix of another device');
-    return x;
-  }
-
-  /** @param {string} where @param {number} op @param {unknown} x @param {unknown} y */
-  #two(where, op, x, y) {
-    const {session, list: [a, b]} = operands(where, [x, y]);
-    if (session !== this.#session) throw failure('ErrForeign', where, 'a matrix of another device');
-    return new Expr(session, nodes.binary(where, op, a, b));
-  }
-
-  /** @param {unknown} x @param {unknown} y */
-  matmul(x, y) { return this.#expr('matmul', x).matmul(y); }
-  /** @param {unknown} x @param {unknown} y */
-  add(x, y) { return this.#two('add', Op.Add, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  sub(x, y) { return this.#two('sub', Op.Sub, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  mul(x, y) { return this.#two('mul', Op.Mul, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  div(x, y) { return this.#two('div', Op.Div, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  minimum(x, y) { return this.#two('minimum', Op.Min, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  maximum(x, y) { return this.#two('maximum', Op.Max, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  equal(x, y) { return this.#two('equal', Op.Eq, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  notEqual(x, y) { return this.#two('notEqual', Op.Ne, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  less(x, y) { return this.#two('less', Op.Lt, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  lessEqual(x, y) { return this.#two('lessEqual', Op.Le, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  greater(x, y) { return this.#two('greater', Op.Gt, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  greaterEqual(x, y) { return this.#two('greaterEqual', Op.Ge, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  logicalAnd(x, y) { return this.#two('logicalAnd', Op.And, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  logicalOr(x, y) { return this.#two('logicalOr', Op.Or, x, y); }
-  /** @param {unknown} x @param {unknown} y */
-  pow(x, y) { return typeof x === 'number' ? this.#two('pow', Op.Pow, x, y) : this.#expr('pow', x).pow(y); }
-
-  /** @param {unknown} condition @param {unknown} x @param {unknown} y */
-  where(condition, x, y) {
-    const {session, list: [c, a, b]} = operands('where', [condition, x, y]);
-    if (session !== this.#session) throw failure('ErrForeign', 'where', 'a matrix of another device');
-    return new Expr(session, nodes.ternary('where', Op.Where, c, a, b));
-  }
-
-  /** @param {unknown} x @param {unknown} low @param {unknown} high */
-  clamp(x, low, high) { return this.#expr('clamp', x).clamp(low, high); }
   /** @param {unknown} fn @param {...unknown} args */
   apply(fn, ...args) { return applied('apply', fn, args); }
 
-  /** @param {unknown} x */ neg(x) { return this.#expr('neg', x).neg(); }
-  /** @param {unknown} x */ abs(x) { return this.#expr('abs', x).abs(); }
-  /** @param {unknown} x */ sign(x) { return this.#expr('sign', x).sign(); }
-  /** @param {unknown} x */ floor(x) { return this.#expr('floor', x).floor(); }
-  /** @param {unknown} x */ ceil(x) { return this.#expr('ceil', x).ceil(); }
-  /** @param {unknown} x */ round(x) { return this.#expr('round', x).round(); }
-  /** @param {unknown} x */ trunc(x) { return this.#expr('trunc', x).trunc(); }
-  /** @param {unknown} x */ square(x) { return this.#expr('square', x).square(); }
-  /** @param {unknown} x */ sqrt(x) { return this.#expr('sqrt', x).sqrt(); }
-  /** @param {unknown} x */ exp(x) { return this.#expr('exp', x).exp(); }
-  /** @param {unknown} x */ log(x) { return this.#expr('log', x).log(); }
-  /** @param {unknown} x */ sin(x) { return this.#expr('sin', x).sin(); }
-  /** @param {unknown} x */ cos(x) { return this.#expr('cos', x).cos(); }
-  /** @param {unknown} x */ tanh(x) { return this.#expr('tanh', x).tanh(); }
-  /** @param {unknown} x */ sigmoid(x) { return this.#expr('sigmoid', x).sigmoid(); }
-  /** @param {unknown} x */ relu(x) { return this.#expr('relu', x).relu(); }
-  /** @param {unknown} x */ reciprocal(x) { return this.#expr('reciprocal', x).reciprocal(); }
-  /** @param {unknown} x */ logicalNot(x) { return this.#expr('logicalNot', x).logicalNot(); }
-  /** @param {unknown} x */ transpose(x) { return this.#expr('transpose', x).transpose(); }
-  /** @param {unknown} x */ softmax(x) { return this.#expr('softmax', x).softmax(); }
-  /** @param {unknown} x */ logSoftmax(x) { return this.#expr('logSoftmax', x).logSoftmax(); }
-  /** @param {unknown} x @param {unknown} [options] */ sum(x, options) { return this.#expr('sum', x).sum(options); }
-  /** @param {unknown} x @param {unknown} [options] */ max(x, options) { return this.#expr('max', x).max(options); }
-  /** @param {unknown} x @param {unknown} [options] */ min(x, options) { return this.#expr('min', x).min(options); }
-  /** @param {unknown} x @param {unknown} [options] */ prod(x, options) { return this.#expr('prod', x).prod(options); }
-  /** @param {unknown} x @param {unknown} [options] */ mean(x, options) { return this.#expr('mean', x).mean(options); }
+  /** @param {unknown} x */
+  transpose(x) { return make.of(this, 'transpose', x).transpose(); }
 
   // The device.
 

@@ -2,6 +2,10 @@
 
 // What JavaScript and Go agree on. Keep in step with wasm/internal/bridge/protocol.go; a test of that package compares them.
 
+import {ElementWise, REAL} from './codes.mjs';
+
+export {Reduction} from './codes.mjs';
+
 /** Commands of a message. */
 export const Command = Object.freeze({
   New: 1, Data: 2, From: 3, Alias: 4, Eval: 5, Assign: 6, Read: 7, Sync: 8,
@@ -25,18 +29,11 @@ export const FileFlag = Object.freeze({Strict: 1, LastWins: 2, Scan: 4});
 
 /** Instructions of an expression. */
 export const Op = Object.freeze({
-  Leaf: 1, Scalar: 2, Fill: 3, Transpose: 4, Slice: 5, Reshape: 6, Cast: 7, MatMul: 8, Where: 9, Clamp: 10,
-  Call: 11, Reduce: 12, Softmax: 13, LogSoftmax: 14,
-
-  Neg: 32, Abs: 33, Sign: 34, Floor: 35, Ceil: 36, Round: 37, Trunc: 38, Square: 39, Sqrt: 40, Exp: 41, Log: 42,
-  Sin: 43, Cos: 44, Tanh: 45, Sigmoid: 46, Relu: 47, Recip: 48, Not: 49,
-
-  Add: 64, Sub: 65, Mul: 66, Div: 67, Min: 68, Max: 69, Pow: 70, Eq: 71, Ne: 72, Lt: 73, Le: 74, Gt: 75, Ge: 76,
-  And: 77, Or: 78,
+  Leaf: 1, Scalar: 2, Fill: 3, Transpose: 4, Slice: 5, Reshape: 6, Cast: 7, MatMul: 8, Call: 9, Reduce: 10,
+  Softmax: 11, LogSoftmax: 12, ...ElementWise,
 });
 
-/** What Op.Reduce computes, and along what. */
-export const Reduction = Object.freeze({Sum: 0, Max: 1, Min: 2, Prod: 3});
+/** What a reduction is along. */
 export const Axis = Object.freeze({All: 0, Rows: 1, Cols: 2});
 
 /** The most instructions of an expression. */
@@ -46,6 +43,4 @@ export const MAX_VALUES = 1 << 16;
 export const MAX_BYTES = 0xfffffffc;
 
 /** The operations of real numbers, which integers do not have. @type {ReadonlySet<number>} */
-export const REAL_ONLY = new Set([
-  Op.Sqrt, Op.Exp, Op.Log, Op.Sin, Op.Cos, Op.Tanh, Op.Sigmoid, Op.Recip, Op.Pow, Op.Softmax, Op.LogSoftmax,
-]);
+export const REAL_ONLY = new Set([...REAL, Op.Softmax, Op.LogSoftmax]);

@@ -3,7 +3,8 @@
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
-import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, ReduceOptions, WrapOptions } from "./matrix.js";
+import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WrapOptions } from "./matrix.js";
+import type { GpuOperations } from "./operations.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
 
@@ -73,6 +74,8 @@ export interface Stats {
   readonly buffers: number;
   readonly kernels: number;
 }
+
+export interface Gpu extends GpuOperations {}
 
 /** A device, and where matrices are made. Close it when done; `using` does so. */
 export class Gpu {
@@ -163,27 +166,7 @@ export class Gpu {
   fn(wgsl: string): Fn;
   apply(fn: Fn, ...args: Operand[]): Expr;
 
-  /** The matrix product. */
-  matmul(x: Expr, y: Expr): Expr;
-  add(x: Operand, y: Operand): Expr;
-  sub(x: Operand, y: Operand): Expr;
-  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
-  mul(x: Operand, y: Operand): Expr;
-  div(x: Operand, y: Operand): Expr;
-  pow(x: Operand, y: Operand): Expr;
-  minimum(x: Operand, y: Operand): Expr;
-  maximum(x: Operand, y: Operand): Expr;
-  equal(x: Operand, y: Operand): Expr;
-  notEqual(x: Operand, y: Operand): Expr;
-  less(x: Operand, y: Operand): Expr;
-  lessEqual(x: Operand, y: Operand): Expr;
-  greater(x: Operand, y: Operand): Expr;
-  greaterEqual(x: Operand, y: Operand): Expr;
-  logicalAnd(x: Operand, y: Operand): Expr;
-  logicalOr(x: Operand, y: Operand): Expr;
-  /** x where the condition is not 0, y elsewhere. All three have one element type. */
-  where(condition: Operand, x: Operand, y: Operand): Expr;
-  clamp(x: Expr, low: Operand, high: Operand): Expr;
+  transpose(a: Expr): Expr;
 
   /**
    * Makes a {@link Cruncher}: kernels of yours, run on several devices at once as if these were one. The source has functions
@@ -194,33 +177,6 @@ export class Gpu {
    * browser's compiler finds is `ErrCompile`, at the lines of the source, from the first call of the kernel.
    */
   cruncher(wgsl: string, options?: CruncherOptions): Promise<Cruncher>;
-
-  neg(x: Expr): Expr;
-  abs(x: Expr): Expr;
-  sign(x: Expr): Expr;
-  floor(x: Expr): Expr;
-  ceil(x: Expr): Expr;
-  round(x: Expr): Expr;
-  trunc(x: Expr): Expr;
-  square(x: Expr): Expr;
-  sqrt(x: Expr): Expr;
-  exp(x: Expr): Expr;
-  log(x: Expr): Expr;
-  sin(x: Expr): Expr;
-  cos(x: Expr): Expr;
-  tanh(x: Expr): Expr;
-  sigmoid(x: Expr): Expr;
-  relu(x: Expr): Expr;
-  reciprocal(x: Expr): Expr;
-  logicalNot(x: Expr): Expr;
-  transpose(x: Expr): Expr;
-  softmax(x: Expr): Expr;
-  logSoftmax(x: Expr): Expr;
-  sum(x: Expr, options?: ReduceOptions): Expr;
-  max(x: Expr, options?: ReduceOptions): Expr;
-  min(x: Expr, options?: ReduceOptions): Expr;
-  prod(x: Expr, options?: ReduceOptions): Expr;
-  mean(x: Expr, options?: ReduceOptions): Expr;
 
   /**
    * Fulfilled when everything called before is done. Rejects with the first error of a computation whose result nobody

@@ -2,6 +2,7 @@
 
 import type { DType, Elements, Order, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
+import type { ExprOperations } from "./operations.js";
 
 /** An operand: an expression, a matrix, or a number among the elements of the other operands. */
 export type Operand = Expr | number;
@@ -50,6 +51,8 @@ export interface FromBufferOptions extends WrapOptions {
   readonly rowMajorInput?: boolean;
 }
 
+export interface Expr extends ExprOperations {}
+
 /** A computation that has not run yet. It may be used several times and runs each time it is evaluated. */
 export class Expr {
   protected constructor();
@@ -61,66 +64,10 @@ export class Expr {
   readonly size: number;
   readonly dtype: DType;
 
-  /** The matrix product. What follows element by element is computed in the same kernel. */
-  matmul(y: Expr): Expr;
-
-  add(y: Operand): Expr;
-  sub(y: Operand): Expr;
-  /** The element-wise product, NumPy's multiply; the matrix product is matmul. */
-  mul(y: Operand): Expr;
-  /** The quotient. Integers divided by zero yield the dividend. */
-  div(y: Operand): Expr;
-  /** A negative number to a whole power is real. */
-  pow(y: Operand): Expr;
-  /** NaN wins, as in {@link Expr.maximum}. */
-  minimum(y: Operand): Expr;
-  maximum(y: Operand): Expr;
-  /** Comparisons yield 1 and 0 in the operands' element type. */
-  equal(y: Operand): Expr;
-  notEqual(y: Operand): Expr;
-  less(y: Operand): Expr;
-  lessEqual(y: Operand): Expr;
-  greater(y: Operand): Expr;
-  greaterEqual(y: Operand): Expr;
-  logicalAnd(y: Operand): Expr;
-  logicalOr(y: Operand): Expr;
-  clamp(low: Operand, high: Operand): Expr;
-
-  neg(): Expr;
-  abs(): Expr;
-  sign(): Expr;
-  floor(): Expr;
-  ceil(): Expr;
-  /** To the nearest whole number, halves to even. */
-  round(): Expr;
-  trunc(): Expr;
-  square(): Expr;
-  /** Functions of real numbers need real elements: on integers they are `ErrUnsupported`. */
-  sqrt(): Expr;
-  exp(): Expr;
-  log(): Expr;
-  sin(): Expr;
-  cos(): Expr;
-  tanh(): Expr;
-  sigmoid(): Expr;
-  relu(): Expr;
-  reciprocal(): Expr;
-  logicalNot(): Expr;
-
   /** Conversion to another element type, as in C; what is too large for an integer becomes one of the largest. */
   astype(dtype: DType): Expr;
   /** Applies a function of yours to this and further operands. */
   apply(fn: Fn, ...more: Operand[]): Expr;
-
-  /** The sum; what comes before element by element is computed in the same kernel. Along an axis, its length becomes 1. */
-  sum(options?: ReduceOptions): Expr;
-  max(options?: ReduceOptions): Expr;
-  min(options?: ReduceOptions): Expr;
-  prod(options?: ReduceOptions): Expr;
-  mean(options?: ReduceOptions): Expr;
-  /** Along the rows, without overflow. */
-  softmax(): Expr;
-  logSoftmax(): Expr;
 
   /** The transpose. Of a matrix it is a view. */
   readonly T: Expr;

@@ -94,7 +94,7 @@ func (e *Eval[N]) chunk(i, j int, acc []N) {
 				r[l] = e.scalars[c.X]
 			}
 		default:
-			compute(c.Op, r, e.reg(c.X, len(r)), e.reg(c.Y, len(r)), e.reg(c.Z, len(r)))
+			Compute(c.Op, r, e.reg(c.X, len(r)), e.reg(c.Y, len(r)), e.reg(c.Z, len(r)))
 		}
 	}
 	copy(acc, e.regs[len(e.regs)-1])

@@ -2,137 +2,59 @@
 
 package fuse
 
-// Op is an operation of a Func.
+import "strings"
+
+// Op is an operation of a Func: an instruction that is listed here, or an element-wise operation of the table in
+// internal/ops. Comparisons and logic yield 1 or 0 in the type of the computation; any value but 0 is true.
 type Op uint8
 
-// The operations. Comparisons and logic yield 1 or 0 in the type of the computation; any value but 0 is true.
+// The instructions.
 const (
 	OpAcc    Op = iota // the kernel's own value: a product, a loaded element, a sum
 	OpLoad             // operand X
 	OpScalar           // scalar X
 	OpCall             // user's function X of values Y, Y+1, ...
-
-	OpCopy // X
-	OpNeg
-	OpAbs
-	OpSign
-	OpFloor
-	OpCeil
-	OpRound // half to even
-	OpTrunc
-	OpSquare
-	OpRecip
-	OpSqrt
-	OpRsqrt
-	OpExp
-	OpLog
-	OpSin
-	OpCos
-	OpTanh
-	OpSigmoid
-	OpRelu
-	OpNot
-
-	OpAdd
-	OpSub
-	OpMul
-	OpDiv
-	OpMin
-	OpMax
-	OpPow
-	OpEq
-	OpNe
-	OpLt
-	OpLe
-	OpGt
-	OpGe
-	OpAnd
-	OpOr
-
-	OpWhere // X != 0 ? Y : Z
-	OpClamp // X limited to Y..Z
-
-	opCount
 )
 
-// opInfo describes an operation. In wgsl, x, y and z in capitals stand for the operands, T for the scalar type and V for
-// the vector type.
+// opInfo describes an operation. In its texts X, Y and Z stand for the operands, T for the scalar type and V for the vector
+// type.
 type opInfo struct {
 	name   string
 	arity  int
 	floats bool // only for floating point
 	wgsl   string
-	ints   string   // the text for integers where it differs
-	uints  string   // the text for unsigned integers where it differs
-	needs  []string // helpers
+	ints   string // the text for integers where it differs
+	uints  string // the text for unsigned integers where it differs
 }
 
-var ops = [opCount]opInfo{
-	OpAcc: {name: "acc"}, OpLoad: {name: "load"}, OpScalar: {name: "scalar"}, OpCall: {name: "call"},
+// noInfo is the row of what the table does not have.
+var noInfo opInfo
 
-	OpCopy:    {name: "copy", arity: 1, wgsl: "X"},
-	OpNeg:     {name: "neg", arity: 1, wgsl: "-X", uints: "V() - X"},
-	OpAbs:     {name: "abs", arity: 1, wgsl: "abs(X)", uints: "X"},
-	OpSign:    {name: "sign", arity: 1, wgsl: "sign(X)", ints: "select(V(), V(1), X > V()) - select(V(), V(1), X < V())", uints: "min(X, V(1u))"},
-	OpFloor:   {name: "floor", arity: 1, wgsl: "floor(X)", ints: "X", uints: "X"},
-	OpCeil:    {name: "ceil", arity: 1, wgsl: "ceil(X)", ints: "X", uints: "X"},
-	OpRound:   {name: "round", arity: 1, wgsl: "round(X)", ints: "X", uints: "X"},
-	OpTrunc:   {name: "trunc", arity: 1, wgsl: "trunc(X)", ints: "X", uints: "X"},
-	OpSquare:  {name: "square", arity: 1, wgsl: "X * X"},
-	OpRecip:   {name: "recip", arity: 1, floats: true, wgsl: "V(1.0) / X"},
-	OpSqrt:    {name: "sqrt", arity: 1, floats: true, wgsl: "sqrt(X)"},
-	OpRsqrt:   {name: "rsqrt", arity: 1, floats: true, wgsl: "V(1.0) / sqrt(X)"},
-	OpExp:     {name: "exp", arity: 1, floats: true, wgsl: "exp4(X)", needs: []string{helperExp}},
-	OpLog:     {name: "log", arity: 1, floats: true, wgsl: "log4(X)", needs: []string{helperLog}},
-	OpSin:     {name: "sin", arity: 1, floats: true, wgsl: "sincos4(X, false)", needs: []string{helperSin}},
-	OpCos:     {name: "cos", arity: 1, floats: true, wgsl: "sincos4(X, true)", needs: []string{helperSin}},
-	OpTanh:    {name: "tanh", arity: 1, floats: true, wgsl: "tanh4(X)", needs: []string{helperExp, helperTanh}},
-	OpSigmoid: {name: "sigmoid", arity: 1, floats: true, wgsl: "V(1.0) / (V(1.0) + exp4(-X))", needs: []string{helperExp}},
-	OpRelu:    {name: "relu", arity: 1, wgsl: "select(X, V(), X < V())", uints: "X"},
-	OpNot:     {name: "not", arity: 1, wgsl: "select(V(), V(T(1)), X == V())"},
-
-	OpAdd: {name: "add", arity: 2, wgsl: "X + Y"},
-	OpSub: {name: "sub", arity: 2, wgsl: "X - Y"},
-	OpMul: {name: "mul", arity: 2, wgsl: "X * Y"},
-	OpDiv: {name: "div", arity: 2, wgsl: "X / Y", ints: "divide4(X, Y)", uints: "divide4(X, Y)", needs: []string{helperDivide}},
-	OpMin: {name: "min", arity: 2, wgsl: "select(Y, X, (X < Y) | nan4(X))", ints: "min(X, Y)", uints: "min(X, Y)", needs: []string{helperNaN}},
-	OpMax: {name: "max", arity: 2, wgsl: "select(Y, X, (X > Y) | nan4(X))", ints: "max(X, Y)", uints: "max(X, Y)", needs: []string{helperNaN}},
-	OpPow: {name: "pow", arity: 2, floats: true, wgsl: "pow4(X, Y)", needs: []string{helperPow}},
-	OpEq:  {name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), X == Y)"},
-	OpNe:  {name: "ne", arity: 2, wgsl: "select(V(T(1)), V(), X == Y)"},
-	OpLt:  {name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), X < Y)"},
-	OpLe:  {name: "le", arity: 2, wgsl: "select(V(), V(T(1)), X <= Y)"},
-	OpGt:  {name: "gt", arity: 2, wgsl: "select(V(), V(T(1)), X > Y)"},
-	OpGe:  {name: "ge", arity: 2, wgsl: "select(V(), V(T(1)), X >= Y)"},
-	OpAnd: {name: "and", arity: 2, wgsl: "select(V(T(1)), V(), (X == V()) | (Y == V()))"},
-	OpOr:  {name: "or", arity: 2, wgsl: "select(V(T(1)), V(), (X == V()) & (Y == V()))"},
-
-	OpWhere: {name: "where", arity: 3, wgsl: "select(Y, Z, X == V())"},
-	OpClamp: {name: "clamp", arity: 3, wgsl: "select(select(X, Z, X > Z), Y, select(X, Z, X > Z) < Y)"},
+// info returns the table's row of the operation.
+func (o Op) info() *opInfo {
+	if o < opFirst || o >= opEnd {
+		return &noInfo
+	}
+	return &opTable[o-opFirst]
 }
 
 // String returns the operation's name.
 func (o Op) String() string {
-	if o < opCount {
-		return ops[o].name
+	if o <= OpCall {
+		return [...]string{"acc", "load", "scalar", "call"}[o]
 	}
-	return "?"
+	return o.info().name
 }
 
 // Arity returns how many values the operation takes.
-func (o Op) Arity() int {
-	if o < opCount {
-		return ops[o].arity
-	}
-	return 0
-}
+func (o Op) Arity() int { return o.info().arity }
 
 // Takes reports whether the operation is defined for a type.
-func (o Op) Takes(t Type) bool { return o < opCount && (t.Compute() == F32 || !ops[o].floats) }
+func (o Op) Takes(t Type) bool { return o < opEnd && (t.Compute() == F32 || !o.info().floats) }
 
 // text returns the expression's pattern for a type.
 func (o Op) text(t Type) string {
-	i := &ops[o]
+	i := o.info()
 	switch {
 	case t == I32 && i.ints != "":
 		return i.ints
@@ -142,103 +64,16 @@ func (o Op) text(t Type) string {
 	return i.wgsl
 }
 
-// helpers returns the functions that the operation's text calls.
-func (o Op) helpers(t Type) []string {
-	if o == OpDiv && t == F32 || (o == OpMin || o == OpMax) && t != F32 {
-		return nil
+// helpersOf returns the helpers that a text calls, each after those that it calls itself, except for those that another text
+// calls.
+func helpersOf(text, other string) string {
+	var list string
+	for i := len(helpers) - 1; i >= 0; i-- {
+		call := helpers[i].name + "("
+		if strings.Contains(text, call) && !strings.Contains(other, call) {
+			list = helpers[i].text + list
+			text += helpers[i].text
+		}
 	}
-	return ops[o].needs
+	return list
 }
-
-// A NaN test on the bits: compilers may assume that x != x never holds.
-const helperNaN = `fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-}
-`
-
-// WGSL allows exp an error of 3 + 2|x| ulp, and drivers use it. Cephes' expf is within 2 of them everywhere: the exponent
-// is split off exactly, a polynomial does the rest, and n goes straight into its exponent: y is at least 1 for the smallest n
-// and less than 1 for the largest, so that neither end is passed. Results below the smallest normal number are 0.
-const helperExp = `fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
-  let n = floor(c * 1.44269504 + 0.5);
-  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
-  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  let y = q * (r * r) + r + 1.0;
-  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
-  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
-  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
-  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
-`
-
-// The built-in log has an absolute error, which is large relative to results near 0. Cephes' logf.
-const helperLog = `fn log4(x: vec4<f32>) -> vec4<f32> {
-  let tiny = x < vec4<f32>(1.1754944e-38);
-  let b = bitcast<vec4<u32>>(select(x, x * 16777216.0, tiny));
-  let e0 = vec4<f32>((b >> vec4<u32>(23u)) & vec4<u32>(0xffu)) - select(vec4<f32>(126.0), vec4<f32>(150.0), tiny);
-  let m0 = bitcast<vec4<f32>>((b & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f000000u));
-  let low = m0 < vec4<f32>(0.70710678);
-  let e = select(e0, e0 - 1.0, low);
-  let m = select(m0, m0 + m0, low) - 1.0;
-  let z = m * m;
-  let q = ((((((((m * 7.0376836292e-2 - 1.1514610310e-1) * m + 1.1676998740e-1) * m - 1.2420140846e-1) * m + 1.4249322787e-1) * m - 1.6668057665e-1) * m + 2.0000714765e-1) * m - 2.4999993993e-1) * m + 3.3333331174e-1) * m * z;
-  let y = m + (q - e * 2.12194440e-4 - z * 0.5) + e * 0.693359375;
-  let inf = select(y, x, b >= vec4<u32>(0x7f800000u));
-  let zero = select(bitcast<vec4<u32>>(inf), vec4<u32>(0xff800000u), x == vec4<f32>());
-  return bitcast<vec4<f32>>(select(zero, vec4<u32>(0x7fc00000u), x < vec4<f32>()));
-}
-`
-
-// WGSL allows sin and cos an absolute error of 2^-11. Cephes' sinf and cosf: the argument is reduced to an eighth of a
-// turn in three steps, which is exact up to 8192; a polynomial of the quadrant does the rest. NaN of infinity.
-const helperSin = `fn sincos4(x: vec4<f32>, cosine: bool) -> vec4<f32> {
-  let a = abs(x);
-  let up = floor(a * 1.27323954473516);
-  let j = up + (up - 2.0 * floor(up * 0.5));
-  let k = j - 8.0 * floor(j * 0.125);
-  let r = ((a - j * 0.78515625) - j * 2.4187564849853515625e-4) - j * 3.77489497744594108e-8;
-  let z = r * r;
-  let s = ((z * -1.9515295891e-4 + 8.3321608736e-3) * z - 1.6666654611e-1) * z * r + r;
-  let c = ((z * 2.443315711809948e-5 - 1.388731625493765e-3) * z + 4.166664568298827e-2) * z * z - z * 0.5 + 1.0;
-  let odd = (k == vec4<f32>(2.0)) | (k == vec4<f32>(6.0));
-  if (cosine) {
-    let v = select(c, s, odd);
-    return select(v, -v, (k == vec4<f32>(2.0)) | (k == vec4<f32>(4.0)));
-  }
-  let v = select(s, c, odd);
-  return select(v, -v, (k >= vec4<f32>(4.0)) != (x < vec4<f32>()));
-}
-`
-
-// The built-in tanh overflows to NaN on some drivers and loses the low bits of small arguments on others. Cephes' tanhf:
-// an odd polynomial near zero, 1 - 2/(exp(2x)+1) elsewhere.
-const helperTanh = `fn tanh4(x: vec4<f32>) -> vec4<f32> {
-  let a = abs(x);
-  let z = x * x;
-  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
-  let small = q * z * x + x;
-  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
-  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
-  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
-`
-
-// The built-in pow is undefined for a negative base; NumPy's is not when the exponent is whole.
-const helperPow = `fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
-  let a = abs(x);
-  let whole = trunc(y) == y;
-  let odd = abs(y - vec4<f32>(2.0) * trunc(y * 0.5)) == vec4<f32>(1.0);
-  let zero = x == vec4<f32>();
-  let m = select(pow(select(a, vec4<f32>(1.0), zero), y), select(vec4<f32>(), vec4<f32>(1.0) / a, y < vec4<f32>()), zero);
-  let s = select(m, -m, odd & (x < vec4<f32>()));
-  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), (x < vec4<f32>()) & !whole));
-  return select(bad, vec4<f32>(1.0), y == vec4<f32>());
-}
-`
-
-// Integer division by zero yields the dividend in WGSL, and -2147483648 / -1 itself; spelled out so that no driver traps.
-const helperDivide = `fn divide4(x: V, y: V) -> V {
-  return x / select(y, V(T(1)), y == V());
-}
-`

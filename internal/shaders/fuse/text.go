@@ -217,15 +217,7 @@ func (f *Func) function(w *writer) {
 	for _, c := range f.Calls {
 		w.put(c.WGSL, "\n")
 	}
-	seen := map[string]bool{}
-	for _, c := range f.Code {
-		for _, h := range c.Op.helpers(f.Type) {
-			if !seen[h] {
-				seen[h] = true
-				w.put(h)
-			}
-		}
-	}
+	w.put(helpersOf(f.texts(), ""))
 	w.put("fn fused(f: Fixed, acc: V")
 	for i := range f.Loads {
 		w.put(", x", i, ": V")
@@ -305,17 +297,15 @@ func (f *Func) apply4(w *writer) {
 // Helper returns the functions that an operation's text calls, except for those that the function's own text has: for
 // kernels that use the operation themselves.
 func Helper(op Op, f *Func) string {
-	have := map[string]bool{}
-	for _, c := range f.Code {
-		for _, h := range c.Op.helpers(f.Type) {
-			have[h] = true
-		}
-	}
+	own := f.texts()
+	return helpersOf(op.text(f.Type), own+helpersOf(own, ""))
+}
+
+// texts returns the texts of the function's operations.
+func (f *Func) texts() string {
 	var b strings.Builder
-	for _, h := range op.helpers(f.Type) {
-		if !have[h] {
-			b.WriteString(h)
-		}
+	for _, c := range f.Code {
+		b.WriteString(c.Op.text(f.Type))
 	}
 	return b.String()
 }

@@ -2,7 +2,11 @@
 
 package bridge
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
 
 // Copied returns how many bytes of the page's memory are held in copies.
 func (b *Bridge) Copied() uint64 {
@@ -11,19 +15,27 @@ func (b *Bridge) Copied() uint64 {
 	return b.copied
 }
 
-// OpNumbers returns the operations by JavaScript's names.
+// Two of the element-wise operations.
+const (
+	OpUnary  = Op(fuse.OpNeg)
+	OpBinary = Op(fuse.OpAdd)
+)
+
+// OpNumbers returns the instructions by JavaScript's names.
 func OpNumbers() map[string]int {
-	numbers := map[string]int{
+	return map[string]int{
 		"Leaf": int(OpLeaf), "Scalar": int(OpScalar), "Fill": int(OpFill), "Transpose": int(OpTranspose), "Slice": int(OpSlice),
-		"Reshape": int(OpReshape), "Cast": int(OpCast), "MatMul": int(OpMatMul), "Where": int(OpWhere), "Clamp": int(OpClamp),
-		"Call": int(OpCall), "Reduce": int(OpReduce), "Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax),
+		"Reshape": int(OpReshape), "Cast": int(OpCast), "MatMul": int(OpMatMul), "Call": int(OpCall), "Reduce": int(OpReduce),
+		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax),
 	}
-	title := func(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-	for i, op := range unary {
-		numbers[title(op.String())] = int(OpUnary) + i
-	}
-	for i, op := range binary {
-		numbers[title(op.String())] = int(OpBinary) + i
+}
+
+// ElementWiseNumbers returns the element-wise operations that JavaScript has, by its names.
+func ElementWiseNumbers() map[string]int {
+	numbers := map[string]int{}
+	for op := fuse.OpNeg; op.Arity() > 0; op++ {
+		name := op.String()
+		numbers[strings.ToUpper(name[:1])+name[1:]] = int(op)
 	}
 	return numbers
 }

@@ -170,9 +170,13 @@ func FuzzMessage(f *testing.F) {
 
 // TestProtocolInStep compares what JavaScript and Go call the commands and the operations.
 func TestProtocolInStep(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "src", "protocol.mjs"))
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, name := range []string{"protocol.mjs", "codes.mjs"} {
+		part, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "src", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, part...)
 	}
 	names := map[string]map[string]int{}
 	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
@@ -195,10 +199,11 @@ func TestProtocolInStep(t *testing.T) {
 			"Take": int(bridge.CmdTake), "ArrayRead": int(bridge.CmdArrayRead), "ArrayMatrix": int(bridge.CmdArrayMatrix),
 			"Reopen": int(bridge.CmdReopen),
 		},
-		"FileFlag":  {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
-		"Op":        bridge.OpNumbers(),
-		"Reduction": {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},
-		"Axis":      {"All": int(matrix.AxisAll), "Rows": int(matrix.AxisRows), "Cols": int(matrix.AxisCols)},
+		"FileFlag":    {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
+		"Op":          bridge.OpNumbers(),
+		"ElementWise": bridge.ElementWiseNumbers(),
+		"Reduction":   {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},
+		"Axis":        {"All": int(matrix.AxisAll), "Rows": int(matrix.AxisRows), "Cols": int(matrix.AxisCols)},
 	} {
 		got := names[group]
 		for name, n := range want {

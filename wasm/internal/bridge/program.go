@@ -17,19 +17,6 @@ type program struct {
 	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
-// unary and binary list what OpUnary and OpBinary are the first of.
-var (
-	unary = [...]fuse.Op{
-		fuse.OpNeg, fuse.OpAbs, fuse.OpSign, fuse.OpFloor, fuse.OpCeil, fuse.OpRound, fuse.OpTrunc, fuse.OpSquare,
-		fuse.OpSqrt, fuse.OpExp, fuse.OpLog, fuse.OpSin, fuse.OpCos, fuse.OpTanh, fuse.OpSigmoid, fuse.OpRelu,
-		fuse.OpRecip, fuse.OpNot,
-	}
-	binary = [...]fuse.Op{
-		fuse.OpAdd, fuse.OpSub, fuse.OpMul, fuse.OpDiv, fuse.OpMin, fuse.OpMax, fuse.OpPow, fuse.OpEq, fuse.OpNe,
-		fuse.OpLt, fuse.OpLe, fuse.OpGt, fuse.OpGe, fuse.OpAnd, fuse.OpOr,
-	}
-)
-
 // words says how many words follow the header of an instruction and how many of them, the first ones, are operands.
 func (op Op) words() (all, operands int) {
 	switch op {
@@ -41,15 +28,13 @@ func (op Op) words() (all, operands int) {
 		return 5, 1
 	case OpReshape, OpReduce:
 		return 3, 1
-	case OpClamp, OpWhere:
-		return 3, 3
 	case OpMatMul:
 		return 2, 2
+	case OpTranspose, OpCast, OpSoftmax, OpLogSoftmax:
+		return 1, 1
 	}
-	if op >= OpBinary {
-		return 2, 2
-	}
-	return 1, 1
+	n := fuse.Op(op).Arity()
+	return n, n
 }
 
 // run decodes an expression and returns its value.
@@ -149,10 +134,6 @@ func (p *program) apply(op Op, t matrix.DType, x []anyExpr, w []uint32) (anyExpr
 		return x[0].Convert(t), nil
 	case OpMatMul:
 		return x[0].Mul(x[1]), nil
-	case OpWhere:
-		return matrix.AnyMap(fuse.OpWhere, x...), nil
-	case OpClamp:
-		return matrix.AnyMap(fuse.OpClamp, x...), nil
 	case OpCall:
 		return p.call(w[0], x)
 	case OpReduce:
@@ -160,17 +141,7 @@ func (p *program) apply(op Op, t matrix.DType, x []anyExpr, w []uint32) (anyExpr
 	case OpSoftmax, OpLogSoftmax:
 		return x[0].Softmax(op == OpLogSoftmax), nil
 	}
-	return elementwise(op, x)
-}
-
-func elementwise(op Op, x []anyExpr) (anyExpr, error) {
-	switch {
-	case op >= OpBinary && int(op-OpBinary) < len(binary):
-		return matrix.AnyMap(binary[op-OpBinary], x...), nil
-	case op >= OpUnary && op < OpBinary && int(op-OpUnary) < len(unary):
-		return matrix.AnyMap(unary[op-OpUnary], x...), nil
-	}
-	return anyExpr{}, invalid("operation " + itoa(int(op)))
+	return matrix.AnyMap(fuse.Op(op), x...), nil
 }
 
 func (p *program) leaf(handle uint32) (anyExpr, error) {

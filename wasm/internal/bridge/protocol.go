@@ -62,7 +62,8 @@ const (
 // Op is an instruction of an expression.
 type Op uint8
 
-// The instructions and the words after their header: x, y and z are numbers of values.
+// The instructions and the words after their header: x and y are numbers of values. The other instructions are the
+// element-wise operations by their codes in package fuse, which begin at 32; their operands follow.
 const (
 	OpLeaf       Op = 1 + iota // handle
 	OpScalar                   // bits of the number, in the type that is computed in
@@ -72,16 +73,10 @@ const (
 	OpReshape                  // x rows cols
 	OpCast                     // x: to the instruction's element type
 	OpMatMul                   // x y
-	OpWhere                    // x y z
-	OpClamp                    // x y z
 	OpCall                     // function x...
 	OpReduce                   // x what axis: numbers of matrix.Reduction and matrix.Axis
 	OpSoftmax                  // x
 	OpLogSoftmax               // x
-
-	// OpUnary and OpBinary are the first of the element-wise operations, in the order of the tables in program.go.
-	OpUnary  Op = 32 // x
-	OpBinary Op = 64 // x y
 )
 
 // Limits of what JavaScript may send.
