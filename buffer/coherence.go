@@ -212,7 +212,7 @@ func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) 
 	}
 	switch {
 	case b.InPlace():
-		return b.all.mem.MapRange(ctx, 0, uint64(b.size), fn)
+		return b.all.mem.Map(ctx, 0, uint64(b.size), fn)
 	case b.host.Bytes != nil:
 		if err := b.download(ctx); err != nil {
 			return err

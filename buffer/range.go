@@ -103,7 +103,7 @@ func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) erro
 	case r.Span() == 0:
 		return fn(nil)
 	case b.InPlace():
-		return b.all.mem.MapRange(ctx, uint64(r.Offset), uint64(r.Span()), fn)
+		return b.all.mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
 	case b.onHost():
 		return fn(b.host.Bytes[r.Offset:end:end])
 	}
@@ -143,7 +143,7 @@ func (b *Buffer) Update(ctx context.Context, offset, size int, keep bool, fn fun
 	case size == 0:
 		return fn(nil)
 	case b.InPlace():
-		return b.all.mem.MapRange(ctx, uint64(offset), uint64(size), fn)
+		return b.all.mem.Map(ctx, uint64(offset), uint64(size), fn)
 	case b.onHost():
 		return errors.Join(fn(b.host.Bytes[offset:end:end]), b.follow(offset, end))
 	}

@@ -3,7 +3,7 @@
 package gpu
 
 import (
-	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -57,7 +57,7 @@ func (d *Device) flush() error {
 			d.stats.Submissions++
 			d.sets.settle()
 		} else {
-			err = cmp.Or(err, d.withdraw())
+			d.withdraw()
 		}
 		b.list.Reset()
 		b.commands = 0
@@ -78,6 +78,9 @@ func (d *Device) flush() error {
 // write sends host memory at once: ahead of the batch where the batch does not use the buffer, else with it. Nothing of
 // the caller's memory is kept.
 func (d *Device) write(b *Buffer, offset uint64, src driver.Host) error {
+	if src.Size == 0 {
+		return nil
+	}
 	list := &d.batch.single
 	if d.queued(b) {
 		list = &d.batch.list
@@ -93,23 +96,23 @@ func (d *Device) write(b *Buffer, offset uint64, src driver.Host) error {
 }
 
 // withdraw takes the binding sets back that a refused list defined or forgot. Whether the driver got as far as that is not
-// known, so that each is forgotten by itself, which fails where there is none. The error is that of work queued earlier,
-// of which the driver may tell at any submission.
-func (d *Device) withdraw() (err error) {
+// known, so each set is forgotten by a list of its own, which fails where there is none. A driver may report an error of
+// earlier work at any submission; the second try is then the one that forgets.
+func (d *Device) withdraw() {
 	list := &d.batch.single
 	for _, id := range d.sets.withdraw() {
 		list.Unbind(id)
-		if first := d.drv.Submit(list); first != nil && d.drv.Submit(list) == nil {
-			err = cmp.Or(err, first)
+		if d.drv.Submit(list) != nil {
+			_ = d.drv.Submit(list) // the caller gets the error of the refused list
 		}
 		list.Reset()
 	}
-	return err
 }
 
 // set is a binding set: the layout and what is bound.
 type set struct {
 	id      driver.BindingsID
+	key     string
 	layout  driver.Layout
 	entries []driver.Binding
 }
@@ -117,126 +120,89 @@ type set struct {
 // setCache finds the binding set for a layout and buffers, so that a kernel launched again on the same buffers binds
 // nothing anew.
 type setCache struct {
-	byHash map[uint64][]*set
-	byBuf  map[driver.BufferID][]*set
-	ids    idTable[driver.BindingsID]
-	count  int
-	fresh  []*set              // defined by the list in progress
-	gone   []driver.BindingsID // forgotten by it
+	byKey map[string]*set
+	byBuf map[driver.BufferID][]*set
+	ids   idTable[driver.BindingsID]
+	fresh []*set              // defined by the list in progress
+	gone  []driver.BindingsID // forgotten by it
+	key   []byte              // scratch
 }
 
 // maxSets bounds the cache; beyond it everything is forgotten and made again as needed.
 const maxSets = 4096
 
-func hashSet(layout driver.Layout, entries []driver.Binding) uint64 {
-	const prime = 0x9e3779b97f4a7c15
-	h := uint64(layout) * prime
+// find returns the set with these entries, or nil. Then c.key is the key of a new one.
+func (c *setCache) find(layout driver.Layout, entries []driver.Binding) *set {
+	key := binary.LittleEndian.AppendUint64(c.key[:0], uint64(layout))
 	for _, e := range entries {
-		h = (h ^ uint64(e.Buffer) ^ e.Offset<<20 ^ e.Size<<40) * prime
-		h ^= h >> 29
+		key = binary.LittleEndian.AppendUint32(key, uint32(e.Buffer))
+		key = binary.LittleEndian.AppendUint64(key, e.Offset)
+		key = binary.LittleEndian.AppendUint64(key, e.Size)
 	}
-	return h
+	c.key = key
+	return c.byKey[string(key)]
 }
 
-func sameEntries(a, b []driver.Binding) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
+// add defines the set that was not found in the list.
+func (c *setCache) add(l *driver.CommandList, layout driver.Layout, entries []driver.Binding) *set {
+	if len(c.byKey) >= maxSets {
+		for _, s := range c.byKey {
+			c.drop(l, s)
 		}
 	}
-	return true
-}
-
-// find returns the set's id, and defines it in the list if it is new.
-func (c *setCache) find(l *driver.CommandList, layout driver.Layout, entries []driver.Binding) driver.BindingsID {
-	h := hashSet(layout, entries)
-	for _, s := range c.byHash[h] {
-		if s.layout == layout && sameEntries(s.entries, entries) {
-			return s.id
-		}
+	if c.byKey == nil {
+		c.byKey, c.byBuf = map[string]*set{}, map[driver.BufferID][]*set{}
 	}
-	if c.count >= maxSets {
-		c.unbindAll(l)
-	}
-	if c.byHash == nil {
-		c.byHash, c.byBuf = map[uint64][]*set{}, map[driver.BufferID][]*set{}
-	}
-	s := &set{c.ids.take(), layout, append([]driver.Binding(nil), entries...)}
-	c.byHash[h] = append(c.byHash[h], s)
+	s := &set{c.ids.take(), string(c.key), layout, slices.Clone(entries)}
+	c.byKey[s.key] = s
 	for _, e := range entries {
-		if named := c.byBuf[e.Buffer]; len(named) == 0 || named[len(named)-1] != s {
-			c.byBuf[e.Buffer] = append(named, s)
+		if !slices.Contains(c.byBuf[e.Buffer], s) {
+			c.byBuf[e.Buffer] = append(c.byBuf[e.Buffer], s)
 		}
 	}
-	c.count++
 	c.fresh = append(c.fresh, s)
 	l.Bind(s.id, layout, s.entries)
-	return s.id
+	return s
 }
 
-// drop unbinds every set that names the buffer.
-func (c *setCache) drop(l *driver.CommandList, id driver.BufferID) {
-	named := c.byBuf[id]
-	delete(c.byBuf, id)
-	for _, s := range named {
-		c.remove(s)
-		c.unbind(l, s)
+// dropBuffer unbinds every set that names the buffer.
+func (c *setCache) dropBuffer(l *driver.CommandList, id driver.BufferID) {
+	for _, s := range slices.Clone(c.byBuf[id]) {
+		c.drop(l, s)
 	}
 }
 
-// remove takes a set out of the cache. Other buffers that it names may live on, and forget it too.
-func (c *setCache) remove(s *set) {
-	without(c.byHash, hashSet(s.layout, s.entries), s)
-	for _, e := range s.entries {
-		without(c.byBuf, e.Buffer, s)
-	}
-	c.ids.give(s.id)
-	c.count--
-}
-
-func (c *setCache) unbind(l *driver.CommandList, s *set) {
+// drop unbinds a set.
+func (c *setCache) drop(l *driver.CommandList, s *set) {
+	c.remove(s)
 	l.Unbind(s.id)
 	c.gone = append(c.gone, s.id)
 }
 
-// without takes a set out of a list of sets, and the list, once it is empty, out of its table.
-func without[K comparable](table map[K][]*set, key K, s *set) {
-	list := table[key]
-	at := slices.Index(list, s)
-	switch {
-	case at < 0: // taken out already, or a buffer that is named twice
-	case len(list) == 1:
-		delete(table, key)
-	default:
-		table[key] = slices.Delete(list, at, at+1)
-	}
-}
-
-func (c *setCache) unbindAll(l *driver.CommandList) {
-	for _, ss := range c.byHash {
-		for _, s := range ss {
-			c.unbind(l, s)
-			c.ids.give(s.id)
+// remove takes a set out of the cache.
+func (c *setCache) remove(s *set) {
+	delete(c.byKey, s.key)
+	for _, e := range s.entries {
+		list := slices.DeleteFunc(c.byBuf[e.Buffer], func(o *set) bool { return o == s })
+		if c.byBuf[e.Buffer] = list; len(list) == 0 {
+			delete(c.byBuf, e.Buffer)
 		}
 	}
-	c.byHash, c.byBuf, c.count = nil, nil, 0
+	c.ids.give(s.id)
 }
 
-// settle says that the driver has executed the list in progress.
+// settle notes that the driver has executed the list in progress.
 func (c *setCache) settle() {
 	clear(c.fresh)
 	c.fresh, c.gone = c.fresh[:0], c.gone[:0]
 }
 
-// withdraw says that the driver has refused the list in progress, and returns the sets of which it is not known whether the
+// withdraw notes that the driver has refused the list in progress, and returns the sets of which it is not known whether the
 // driver has them. Their ids are free.
 func (c *setCache) withdraw() []driver.BindingsID {
 	unknown := slices.Clone(c.gone)
 	for _, s := range c.fresh {
-		if slices.Contains(c.byHash[hashSet(s.layout, s.entries)], s) {
+		if c.byKey[s.key] == s {
 			c.remove(s)
 			unknown = append(unknown, s.id)
 		}

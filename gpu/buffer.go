@@ -3,6 +3,8 @@
 package gpu
 
 import (
+	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"slices"
@@ -25,76 +27,64 @@ func HostBytes(b []byte) Host { return driver.HostBytes(b) }
 
 // Buffer is memory of a device: untyped bytes that kernels read and write. Close gives it back.
 type Buffer struct {
-	dev      *Device
-	id       driver.BufferID
-	size     uint64 // usable
-	real     uint64 // allocated; 0 for an imported buffer
-	mappable bool
-	closed   bool
-	life     uint32 // of the device
-	epoch    uint64 // the last batch that used it
-	imported *imported
+	dev        *Device
+	id         driver.BufferID
+	size       uint64 // usable
+	real       uint64 // allocated; 0 for an imported buffer
+	mappable   bool
+	closed     bool
+	generation uint32 // of the device
+	epoch      uint64 // the last batch that used it
+	imported   *imported
 }
 
 // granule is the step of buffer sizes: a vector of four words.
 const granule = 16
+
+// defaultPool is how many bytes of closed buffers a device keeps for reuse.
+const defaultPool = 256 << 20
 
 // pool keeps closed buffers by size. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch
 // that used it last, for the batch in progress may still name it.
 type pool struct {
 	limit  uint64
 	bytes  uint64
-	free   map[uint64][]driver.BufferID
-	epochs map[driver.BufferID]uint64
-	order  []pooled // oldest first, may hold entries that were taken meanwhile
+	oldest list.List                  // of pooled
+	bySize map[uint64][]*list.Element // oldest first
 }
 
 type pooled struct {
-	size uint64
-	id   driver.BufferID
+	size, epoch uint64
+	id          driver.BufferID
 }
 
-func (p *pool) take(size uint64) (id driver.BufferID, epoch uint64, ok bool) {
-	ids := p.free[size]
-	if len(ids) == 0 {
-		return 0, 0, false
-	}
-	id = ids[len(ids)-1]
-	p.free[size] = ids[:len(ids)-1]
-	p.bytes -= size
-	epoch = p.epochs[id]
-	delete(p.epochs, id)
-	return id, epoch, true
-}
-
-func (p *pool) give(size uint64, id driver.BufferID, epoch uint64) {
-	if p.free == nil {
-		p.free, p.epochs = map[uint64][]driver.BufferID{}, map[driver.BufferID]uint64{}
-	}
-	p.epochs[id] = epoch
-	p.free[size] = append(p.free[size], id)
-	p.order = append(p.order, pooled{size, id})
-	p.bytes += size
-}
-
-// evict removes the buffer that has waited longest.
-func (p *pool) evict() (pooled, bool) {
-	for len(p.order) > 0 {
-		old := p.order[0]
-		p.order = p.order[1:]
-		ids := p.free[old.size]
-		for i, id := range ids {
-			if id == old.id {
-				if p.free[old.size] = append(ids[:i:i], ids[i+1:]...); len(ids) == 1 {
-					delete(p.free, old.size) // the size may never come again
-				}
-				p.bytes -= old.size
-				delete(p.epochs, id)
-				return old, true
-			}
-		}
+// take removes the newest buffer of the size.
+func (p *pool) take(size uint64) (b pooled, ok bool) {
+	if all := p.bySize[size]; len(all) > 0 {
+		return p.remove(size, len(all)-1), true
 	}
 	return pooled{}, false
+}
+
+func (p *pool) give(b pooled) {
+	if p.bySize == nil {
+		p.bySize = map[uint64][]*list.Element{}
+	}
+	p.bySize[b.size] = append(p.bySize[b.size], p.oldest.PushBack(b))
+	p.bytes += b.size
+}
+
+// evict removes the buffer that has waited longest. There is one.
+func (p *pool) evict() pooled { return p.remove(p.oldest.Front().Value.(pooled).size, 0) }
+
+func (p *pool) remove(size uint64, at int) pooled {
+	all := p.bySize[size]
+	b := p.oldest.Remove(all[at]).(pooled)
+	if p.bySize[size] = slices.Delete(all, at, at+1); len(all) == 1 {
+		delete(p.bySize, size) // the size may never come again
+	}
+	p.bytes -= size
+	return b
 }
 
 // NewBuffer makes a buffer of at least size bytes; size 0 is allowed and has nothing behind it but a few bytes. What it
@@ -118,35 +108,34 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	if d.conf.memory > 0 && d.stats.LiveBytes+real > d.conf.memory {
 		return nil, fail(op, ErrNoMemory, num(size), " bytes over the limit of ", num(d.conf.memory))
 	}
-	id, epoch, err := d.allocate(real, mappable)
+	mem, err := d.allocate(real, mappable)
 	if err != nil {
 		return nil, err
 	}
 	d.stats.Buffers++
 	d.stats.LiveBytes += real
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
-	return &Buffer{dev: d, id: id, size: real, real: real, mappable: mappable, life: d.life.Load(), epoch: epoch}, nil
+	return &Buffer{
+		dev: d, id: mem.id, size: real, real: real, mappable: mappable, generation: d.generation.Load(), epoch: mem.epoch,
+	}, nil
 }
 
-func (d *Device) allocate(real uint64, mappable bool) (id driver.BufferID, epoch uint64, err error) {
+func (d *Device) allocate(real uint64, mappable bool) (mem pooled, err error) {
 	if !mappable {
-		if id, epoch, ok := d.pool.take(real); ok {
+		if mem, ok := d.pool.take(real); ok {
 			d.stats.PooledBytes = d.pool.bytes
-			return id, epoch, nil
+			return mem, nil
 		}
 	}
-	id = d.buffers.take()
+	id := d.buffers.take()
 	err = d.drv.NewBuffer(id, real, mappable)
-	if err != nil && d.pool.bytes > 0 { // the pool may hold what is missing
-		if d.shrinkPool(0) == nil && d.flush() == nil {
-			err = d.drv.NewBuffer(id, real, mappable)
-		}
+	if err != nil && d.pool.bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
+		err = d.drv.NewBuffer(id, real, mappable)
 	}
 	if err != nil {
 		d.buffers.give(id)
-		return 0, 0, err
 	}
-	return id, 0, nil
+	return pooled{size: real, id: id}, err
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
@@ -167,7 +156,7 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	}
 	shared.users++
 	d.stats.Buffers++
-	return &Buffer{dev: d, id: id, size: shared.size, imported: shared, life: d.life.Load()}, nil
+	return &Buffer{dev: d, id: id, size: shared.size, imported: shared, generation: d.generation.Load()}, nil
 }
 
 // share finds what the Buffers of an imported buffer have in common.
@@ -241,17 +230,22 @@ func (b *Buffer) usable(op string) error {
 	if err := b.dev.usable(op); err != nil {
 		return err
 	}
+	return b.present(op)
+}
+
+// present is usable for a buffer of a device that is.
+func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.life != b.dev.life.Load() {
+	if b.generation != b.dev.generation.Load() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
 	}
 	return nil
 }
 
 // Lost reports whether the buffer is gone with a device that was lost and came back.
-func (b *Buffer) Lost() bool { return b != nil && b.life != b.dev.life.Load() }
+func (b *Buffer) Lost() bool { return b != nil && b.generation != b.dev.generation.Load() }
 
 // Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
 // it. Later calls do nothing.
@@ -262,7 +256,7 @@ func (b *Buffer) Close() error {
 	d := b.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b.closed || d.closed || b.life != d.life.Load() {
+	if b.closed || d.closed || b.generation != d.generation.Load() {
 		b.closed = true
 		return nil
 	}
@@ -275,55 +269,18 @@ func (b *Buffer) Close() error {
 	if b.mappable || b.real > d.pool.limit {
 		return d.destroy(b.id)
 	}
-	d.pool.give(b.real, b.id, b.epoch)
+	d.pool.give(pooled{b.real, b.epoch, b.id})
 	return d.shrinkPool(d.pool.limit)
 }
 
 func (d *Device) shrinkPool(limit uint64) error {
 	for d.pool.bytes > limit {
-		old, ok := d.pool.evict()
-		if !ok {
-			break
-		}
-		if err := d.destroy(old.id); err != nil {
+		if err := d.destroy(d.pool.evict().id); err != nil {
 			return err
 		}
 	}
-	if len(d.pool.order) > 1024 && len(d.pool.order) > 4*d.poolCount() {
-		d.compactPool()
-	}
 	d.stats.PooledBytes = d.pool.bytes
 	return nil
-}
-
-func (d *Device) poolCount() int {
-	n := 0
-	for _, ids := range d.pool.free {
-		n += len(ids)
-	}
-	return n
-}
-
-// compactPool drops the entries of order whose buffers were taken again.
-func (d *Device) compactPool() {
-	in := map[pooled]bool{}
-	for size, ids := range d.pool.free {
-		if len(ids) == 0 {
-			delete(d.pool.free, size)
-		}
-		for _, id := range ids {
-			in[pooled{size, id}] = true
-		}
-	}
-	var order []pooled
-	for _, e := range slices.Backward(d.pool.order) { // the newest entry of each buffer counts
-		if in[e] {
-			order = append(order, e)
-			delete(in, e)
-		}
-	}
-	slices.Reverse(order)
-	d.pool.order = order
 }
 
 // closeImport flushes what uses the buffer: its owner may do with it what he likes afterwards.
@@ -350,7 +307,7 @@ type imported struct {
 
 // destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
 func (d *Device) destroy(id driver.BufferID) error {
-	d.sets.drop(&d.batch.list, id)
+	d.sets.dropBuffer(&d.batch.list, id)
 	d.batch.freed = append(d.batch.freed, id)
 	if d.batch.commands == 0 {
 		return d.flush()
@@ -376,23 +333,16 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 		return fail(op, ErrInvalid, num(uint64(src.Size)), " bytes at ", num(offset), " of ", num(b.size))
 	}
 	tail := src.Size % 4
-	if tail == 0 || src.Foreign != nil {
-		return d.writeSome(b, offset, src)
+	if src.Foreign != nil {
+		tail = 0 // the driver fills it up
 	}
-	whole := src.Size - tail
-	if err := d.writeSome(b, offset, HostBytes(src.Bytes[:whole])); err != nil {
+	whole := src.Part(0, src.Size-tail)
+	if err := d.write(b, offset, whole); err != nil || tail == 0 {
 		return err
 	}
 	var last [4]byte
-	copy(last[:], src.Bytes[whole:src.Size])
-	return d.writeSome(b, offset+uint64(whole), HostBytes(last[:]))
-}
-
-func (d *Device) writeSome(b *Buffer, offset uint64, src Host) error {
-	if src.Size == 0 {
-		return nil
-	}
-	return d.write(b, offset, src)
+	copy(last[:], src.Bytes[whole.Size:])
+	return d.write(b, offset+uint64(whole.Size), HostBytes(last[:]))
 }
 
 // Clear queues zeros for size bytes from offset on, both multiples of 4.
@@ -403,8 +353,8 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	if err := b.usable("Clear"); err != nil {
 		return err
 	}
-	if offset%4 != 0 || size%4 != 0 || offset > b.size || size > b.size-offset {
-		return fail("Clear", ErrInvalid, num(size), " bytes at ", num(offset), " of ", num(b.size))
+	if err := driver.CheckRange("gpu: Clear", offset, size, b.size); err != nil {
+		return err
 	}
 	if size == 0 {
 		return nil
@@ -423,20 +373,15 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	d := b.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := b.usable(op); err != nil {
+	if err := cmp.Or(b.usable(op), src.usable(op)); err != nil {
 		return err
 	}
-	if err := src.usable(op); err != nil {
-		return err
-	}
-	switch {
-	case src == b:
+	if src == b {
 		return fail(op, ErrInvalid, "within one buffer")
-	case offset%4 != 0 || srcOffset%4 != 0 || size%4 != 0,
-		offset > b.size || size > b.size-offset, srcOffset > src.size || size > src.size-srcOffset:
-		return fail(op, ErrInvalid, num(size), " bytes from ", num(srcOffset), " to ", num(offset))
-	case size == 0:
-		return nil
+	}
+	err := cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, b.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, src.size))
+	if err != nil || size == 0 {
+		return err
 	}
 	d.touch(b)
 	d.touch(src)

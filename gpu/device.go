@@ -16,25 +16,25 @@ type Device struct {
 	conf config
 	open func(context.Context) (driver.Device, error) // nil for a device that the caller made
 
-	mu      sync.Mutex
-	drv     driver.Device
-	life    atomic.Uint32 // how often it came back after a loss; written under the lock
-	back    chan struct{} // closed when it comes back again; nil while nobody asks
-	closed  bool
-	stats   Stats
-	batch   batch
-	pool    pool
-	sets    setCache
-	kernels kernelCache
-	buffers idTable[driver.BufferID]
-	imports map[driver.BufferID]*imported
+	mu         sync.Mutex
+	drv        driver.Device
+	generation atomic.Uint32 // how often it came back after a loss; written under the lock
+	back       chan struct{} // closed when it comes back again; nil while nobody asks
+	closed     bool
+	stats      Stats
+	batch      batch
+	pool       pool
+	sets       setCache
+	kernels    kernelCache
+	buffers    idTable[driver.BufferID]
+	imports    map[driver.BufferID]*imported
 
 	attached sync.Map
 }
 
 func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.Device, error)) *Device {
 	d := &Device{drv: drv, info: c.lower(drv.Info()), conf: *c, open: open}
-	d.pool.limit = c.pool
+	d.pool.limit = defaultPool
 	return d
 }
 
@@ -49,7 +49,7 @@ func (d *Device) driver() driver.Device {
 func (d *Device) Info() AdapterInfo { return d.info }
 
 // Limits returns what the device was granted.
-func (d *Device) Limits() Limits { return d.info.Limits }
+func (d *Device) Limits() driver.Limits { return d.info.Limits }
 
 // Has reports whether the device has all of the features.
 func (d *Device) Has(f Features) bool { return d.info.Features.Has(f) }
@@ -64,20 +64,12 @@ func (d *Device) Handle() any {
 	return nil
 }
 
-// Lost returns a channel that is closed when the device is lost. [Device.LostReason] then says why. See [Device.Reopen].
+// Lost returns a channel that is closed when the device is lost. [Device.Usable] then says why. See [Device.Reopen].
 func (d *Device) Lost() <-chan struct{} {
 	if drv := d.driver(); drv != nil {
 		return drv.Lost()
 	}
 	return nil
-}
-
-// LostReason returns what the platform said when the device was lost, or "".
-func (d *Device) LostReason() string {
-	if drv := d.driver(); drv != nil {
-		return drv.LostReason()
-	}
-	return ""
 }
 
 // Flush hands what is queued to the driver and does not wait for it.
@@ -131,13 +123,7 @@ func (d *Device) Close() error {
 	return err
 }
 
-// Closed reports whether Close was called, or the device was never opened: the zero value counts as a closed one.
-func (d *Device) Closed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gone()
-}
-
+// gone reports whether Close was called, or the device was never opened.
 func (d *Device) gone() bool { return d.closed || d.drv == nil }
 
 func (d *Device) usable(op string) error {
@@ -162,7 +148,8 @@ func (d *Device) lost() bool {
 	}
 }
 
-// Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not.
+// Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not. The zero value
+// counts as a closed one.
 func (d *Device) Usable() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,5 +12,4 @@ import (
 // The npm package's program for pages without WebGPU.
 var drivers = []driver.Driver{cpu.New()}
 
-// RunsReferences tells whether one of the linked drivers runs the Go references of kernels: [KernelDesc.Reference].
-const RunsReferences = true
+const runsReferences = true

@@ -12,5 +12,4 @@ import (
 
 var drivers = []driver.Driver{cogent.New(), cpu.New()}
 
-// RunsReferences tells whether one of the linked drivers runs the Go references of kernels: [KernelDesc.Reference].
-const RunsReferences = true
+const runsReferences = true

@@ -12,5 +12,4 @@ import (
 // The npm package has a program of its own for pages without WebGPU, and leaves what computes on the CPU out of this one.
 var drivers = []driver.Driver{browser.New()}
 
-// RunsReferences tells whether one of the linked drivers runs the Go references of kernels: [KernelDesc.Reference].
-const RunsReferences = false
+const runsReferences = false

@@ -10,8 +10,6 @@ import (
 type (
 	// OpError says which operation failed, on what, and why.
 	OpError = fault.OpError
-	// Sentinel is an error for errors.Is; its Code is the name of the variable.
-	Sentinel = fault.Sentinel
 	// Shape is the rows and columns of an operand in an OpError.
 	Shape = fault.Shape
 )

@@ -156,6 +156,7 @@ func TestImportedTwice(t *testing.T) {
 
 func TestPool(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		gpu.LimitPool(dev, 64<<10)
 		k, err := dev.Kernel(t.Context(), addKernel())
 		check(t, err)
 		for range 10000 {
@@ -174,7 +175,7 @@ func TestPool(t *testing.T) {
 		if s.LiveBytes != 0 || s.Buffers != 0 || s.PooledBytes > 64<<10 || s.PeakBytes > 64<<10 {
 			t.Errorf("%+v", s)
 		}
-	}, gpu.WithPool(64<<10))
+	})
 }
 
 func TestMemoryLimit(t *testing.T) {
@@ -210,7 +211,7 @@ func TestOpen(t *testing.T) {
 	for a, err := range gpu.Adapters(t.Context()) {
 		check(t, err)
 		n++
-		i := a.Info()
+		i := a.Info
 		if i.Name == "" || i.Driver == "" || i.Limits.MaxBufferSize == 0 {
 			t.Errorf("%+v", i)
 		}
@@ -265,7 +266,7 @@ func TestMistakes(t *testing.T) {
 			{"copy nil", b.CopyFrom(0, nil, 0, 16), gpu.ErrForeign},
 			{"clear beyond", b.Clear(0, 1000), gpu.ErrInvalid},
 			{"import nothing", second(dev.ImportBuffer(nil)), gpu.ErrInvalid},
-			{"map what is not mappable", b.Map(t.Context(), func([]byte) error { return nil }), gpu.ErrUnsupported},
+			{"map what is not mappable", b.Map(t.Context(), 0, b.Size(), func([]byte) error { return nil }), gpu.ErrUnsupported},
 		}
 		for _, c := range cases {
 			if !errors.Is(c.err, c.want) {
@@ -346,7 +347,7 @@ func TestMapRange(t *testing.T) {
 		want := make([]byte, 64)
 		for from := uint64(0); from <= 64; from++ {
 			for to := from; to <= 64; to++ {
-				check(t, b.MapRange(t.Context(), from, to-from, func(m []byte) error {
+				check(t, b.Map(t.Context(), from, to-from, func(m []byte) error {
 					if !bytes.Equal(m, want[from:to]) || cap(m) != len(m) {
 						t.Errorf("%d to %d: %v, want %v", from, to, m, want[from:to])
 					}
@@ -365,15 +366,15 @@ func TestMapRange(t *testing.T) {
 		}
 		never := func([]byte) error { t.Error("mapped"); return nil }
 		for _, r := range [][2]uint64{{65, 0}, {0, 65}, {64, 1}, {60, 8}, {8, math.MaxUint64}, {math.MaxUint64, 8}} {
-			if err := b.MapRange(t.Context(), r[0], r[1], never); !errors.Is(err, gpu.ErrInvalid) {
+			if err := b.Map(t.Context(), r[0], r[1], never); !errors.Is(err, gpu.ErrInvalid) {
 				t.Errorf("%d bytes at %d: %v, want %v", r[1], r[0], err, gpu.ErrInvalid)
 			}
 		}
-		if err := b.Map(t.Context(), nil); !errors.Is(err, gpu.ErrInvalid) {
+		if err := b.Map(t.Context(), 0, 64, nil); !errors.Is(err, gpu.ErrInvalid) {
 			t.Errorf("no function: %v, want %v", err, gpu.ErrInvalid)
 		}
 		check(t, b.Close())
-		if err := b.MapRange(t.Context(), 0, 0, never); !errors.Is(err, gpu.ErrClosed) {
+		if err := b.Map(t.Context(), 0, 0, never); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed: %v, want %v", err, gpu.ErrClosed)
 		}
 	})

@@ -25,21 +25,20 @@ type KernelDesc struct {
 	Source   string // WGSL
 	Entry    string // "main" when empty
 	Bindings []Access
-	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup counts,
-	// the parameter block and the bytes of each storage binding.
+	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
+	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
 
-// Kernel is a caller's hold on a compiled compute shader of one device. Others who asked for the same have holds of their own.
+// Kernel is a reference to a compiled compute shader of one device. Callers who ask for the same shader get references of
+// their own.
 type Kernel struct {
 	dev     *Device
 	entry   *kernelEntry
 	id      driver.KernelID // as the entry's, without the way there
-	layout  driver.Layout
 	storage int
-	life    uint32 // of the device
 	closed  bool
 }
 
@@ -50,26 +49,26 @@ type Arg struct {
 }
 
 // kernelCache finds compiled kernels by source, so that the same text compiles once, also when several goroutines ask at
-// the same time. It keeps none that nobody holds.
+// the same time. It keeps none that has no references.
 type kernelCache struct {
 	byKey map[string]*kernelEntry
 	ids   idTable[driver.KernelID]
 }
 
 type kernelEntry struct {
-	key    string
-	id     driver.KernelID
-	layout driver.Layout
-	life   uint32 // of the device
-	drv    driver.Device
-	holds  int           // of callers, those that wait included
-	live   bool          // it is compiled, and not released
-	done   chan struct{} // closed when compiled
-	err    error
+	key        string
+	id         driver.KernelID
+	layout     driver.Layout
+	generation uint32 // of the device
+	drv        driver.Device
+	references int           // of callers, those that wait included
+	live       bool          // it is compiled, and not released
+	done       chan struct{} // closed when compiled
+	err        error
 }
 
-// Kernel compiles a compute shader, or finds it compiled for somebody who still holds it. It waits for the compiler, without
-// holding up others; who gives up waiting holds nothing. [Kernel.Close] gives the hold back.
+// Kernel compiles a compute shader, or finds it compiled for another caller. It waits for the compiler, without holding up
+// other calls; a caller that stops waiting has no reference. [Kernel.Close] releases the reference.
 func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	const op = "Kernel"
 	if ctx == nil {
@@ -81,44 +80,47 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	if len(desc.Bindings) > driver.MaxBindings {
 		return nil, fail(op, ErrLimit, "more than ", num(driver.MaxBindings), " bindings")
 	}
-	layout := driver.NewLayout(desc.Bindings...)
-	key := desc.Entry + "\x00" + num(uint64(layout)) + "\x00" + desc.Source
-	d.mu.Lock()
-	if err := d.usable(op); err != nil {
-		d.mu.Unlock()
+	e, found, err := d.reference(ctx, driver.NewLayout(desc.Bindings...), desc)
+	if err != nil {
 		return nil, err
 	}
-	e, found := d.kernels.byKey[key]
-	if found {
-		d.stats.CacheHits++
-	} else {
-		if err := ctx.Err(); err != nil {
-			d.mu.Unlock()
-			return nil, err
-		}
-		e = d.kernels.add(&kernelEntry{key: key, layout: layout, life: d.life.Load(), drv: d.drv, done: make(chan struct{})})
-	}
-	e.holds++
-	d.mu.Unlock()
 	if !found {
-		go d.compile(context.WithoutCancel(ctx), e, desc) // others may wait for it longer than this caller
+		go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
 	}
 	if err := e.wait(ctx); err != nil {
 		d.mu.Lock()
-		d.letGo(e)
+		d.release(e)
 		d.mu.Unlock()
 		return nil, err
 	}
-	return &Kernel{dev: d, entry: e, id: e.id, layout: layout, storage: layout.Storage(), life: e.life}, nil
+	return &Kernel{dev: d, entry: e, id: e.id, storage: e.layout.Storage()}, nil
 }
 
-func (c *kernelCache) add(e *kernelEntry) *kernelEntry {
-	if c.byKey == nil {
-		c.byKey = map[string]*kernelEntry{}
+// reference finds the cache's entry for a shader, or makes one that is to be compiled.
+func (d *Device) reference(ctx context.Context, layout driver.Layout, desc KernelDesc) (e *kernelEntry, found bool, err error) {
+	key := desc.Entry + "\x00" + num(uint64(layout)) + "\x00" + desc.Source
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable("Kernel"); err != nil {
+		return nil, false, err
 	}
-	e.id = c.ids.take()
-	c.byKey[e.key] = e
-	return e
+	c := &d.kernels
+	if e, found = c.byKey[key]; found {
+		d.stats.CacheHits++
+	} else {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if c.byKey == nil {
+			c.byKey = map[string]*kernelEntry{}
+		}
+		e = &kernelEntry{
+			key: key, id: c.ids.take(), layout: layout, generation: d.generation.Load(), drv: d.drv, done: make(chan struct{}),
+		}
+		c.byKey[key] = e
+	}
+	e.references++
+	return e, found, nil
 }
 
 func (e *kernelEntry) wait(ctx context.Context) error {
@@ -135,14 +137,14 @@ func (e *kernelEntry) wait(ctx context.Context) error {
 	}
 }
 
-// compile compiles for everybody who waits. A failure is not remembered: the next caller tries again.
+// compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
 		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
 	})
 	d.mu.Lock()
 	switch {
-	case e.life != d.life.Load():
+	case e.generation != d.generation.Load():
 		err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")
 	case d.closed:
 		err = fail("Kernel", ErrClosed, "the device")
@@ -154,8 +156,8 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 		}
 		d.stats.Kernels++
 		e.live = true
-		if e.holds == 0 { // all have given up
-			d.release(e)
+		if e.references == 0 { // all callers have stopped waiting
+			d.destroyKernel(e)
 		}
 	default:
 		delete(d.kernels.byKey, e.key)
@@ -166,16 +168,16 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	close(e.done)
 }
 
-// letGo takes a hold back. The last one releases the kernel; one that is still being compiled is then compile's to release.
-func (d *Device) letGo(e *kernelEntry) {
-	e.holds--
-	if e.holds == 0 && e.live && !d.closed && e.life == d.life.Load() {
-		d.release(e)
+// release takes a reference back. The last one destroys the kernel; compile destroys one that is still being compiled.
+func (d *Device) release(e *kernelEntry) {
+	e.references--
+	if e.references == 0 && e.live && !d.closed && e.generation == d.generation.Load() {
+		d.destroyKernel(e)
 	}
 }
 
-// release destroys a kernel, but not before what is queued has left: that may name it.
-func (d *Device) release(e *kernelEntry) {
+// destroyKernel frees a kernel once the batch in progress, which may name it, has left.
+func (d *Device) destroyKernel(e *kernelEntry) {
 	e.live = false
 	delete(d.kernels.byKey, e.key)
 	d.stats.Kernels--
@@ -201,14 +203,6 @@ func (k *Kernel) CountHit() {
 	k.dev.mu.Unlock()
 }
 
-// Device returns the device the kernel was compiled for.
-func (k *Kernel) Device() *Device {
-	if k == nil {
-		return nil
-	}
-	return k.dev
-}
-
 // Dispatch queues one launch: workgroup counts, the parameter block, and one argument per storage binding in the order
 // of the bindings. A buffer may appear twice only if both bindings are read-only.
 func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
@@ -216,7 +210,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if k == nil || k.dev == nil {
 		return fail(op, ErrInvalid, "nil kernel")
 	}
-	d := k.dev
+	d, e := k.dev, k.entry
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.usable(op); err != nil {
@@ -225,94 +219,62 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if k.closed {
 		return fail(op, ErrClosed, "the kernel")
 	}
-	if k.life != d.life.Load() {
+	if e.generation != d.generation.Load() {
 		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
 	}
 	if len(params) > driver.MaxParams {
 		return fail(op, ErrLimit, num(uint64(len(params))), " bytes of parameters")
 	}
-	if k.layout.HasParams() != (len(params) > 0) {
+	if e.layout.HasParams() != (len(params) > 0) {
 		return fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
+	}
+	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
+		return err
 	}
 	if len(args) != k.storage {
 		return fail(op, ErrInvalid, num(uint64(len(args))), " arguments for ", num(uint64(k.storage)), " storage bindings")
 	}
-	var entries [driver.MaxBindings]driver.Binding
-	for i, a := range args {
-		if err := k.checkArg(a, &entries[i]); err != nil {
-			return err
-		}
-	}
-	for _, g := range groups {
-		if g > d.info.Limits.MaxGroups {
-			return fail(op, ErrLimit, num(uint64(g)), " workgroups in one dimension")
-		}
-	}
-	if err := k.checkSharing(entries[:len(args)]); err != nil {
+	set, err := d.bind(e.layout, args)
+	if err != nil {
 		return err
 	}
 	for _, a := range args {
 		d.touch(a.Buffer)
 	}
-	set := d.sets.find(&d.batch.list, k.layout, entries[:len(args)])
-	d.batch.list.Dispatch(k.id, set, groups, params)
+	d.batch.list.Dispatch(k.id, set.id, groups, params)
 	d.stats.Dispatches++
 	return d.added()
 }
 
-func (k *Kernel) checkArg(a Arg, e *driver.Binding) error {
-	const op = "Dispatch"
-	if a.Buffer == nil || a.Buffer.dev != k.dev {
-		return fail(op, ErrForeign, "a buffer of another device")
+// bind finds the binding set of the arguments. Those of a set that is known have been checked when it was made.
+func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
+	var entries [driver.MaxBindings]driver.Binding
+	var sizes [driver.MaxBindings]uint64
+	for i, a := range args {
+		b := a.Buffer
+		if b == nil || b.dev != d {
+			return nil, fail("Dispatch", ErrForeign, "a buffer of another device")
+		}
+		if err := b.present("Dispatch"); err != nil {
+			return nil, err
+		}
+		if a.Size == 0 && a.Offset < b.size {
+			a.Size = b.size - a.Offset
+		}
+		entries[i], sizes[i] = driver.Binding{Buffer: b.id, Offset: a.Offset, Size: a.Size}, b.size
 	}
-	if a.Buffer.closed {
-		return fail(op, ErrClosed, "a buffer")
+	bound := entries[:len(args)]
+	if s := d.sets.find(layout, bound); s != nil {
+		return s, nil
 	}
-	if a.Buffer.life != k.life {
-		return fail(op, ErrDeviceLost, "a buffer was on the device before it came back")
+	if err := d.info.Limits.CheckBindings("gpu: Dispatch", layout, bound, sizes[:len(args)]); err != nil {
+		return nil, err
 	}
-	if a.Offset >= a.Buffer.size || a.Size > a.Buffer.size-a.Offset {
-		return fail(op, ErrInvalid, "an argument beyond the end of its buffer")
-	}
-	size := a.Size
-	if size == 0 {
-		size = a.Buffer.size - a.Offset
-	}
-	l := &k.dev.info.Limits
-	if a.Offset%uint64(l.BindingOffsetAlign) != 0 || size%4 != 0 {
-		return fail(op, ErrInvalid, "a misaligned argument")
-	}
-	if size > l.MaxBindingSize {
-		return fail(op, ErrLimit, num(size), " bytes bound, the most are ", num(l.MaxBindingSize))
-	}
-	*e = driver.Binding{Buffer: a.Buffer.id, Offset: a.Offset, Size: size}
-	return nil
+	return d.sets.add(&d.batch.list, layout, bound), nil
 }
 
-// checkSharing refuses one buffer bound twice unless both only read, or both write apart from each other.
-func (k *Kernel) checkSharing(entries []driver.Binding) error {
-	slot := -1
-	var access [driver.MaxBindings]Access
-	for i := range entries {
-		for slot++; k.layout.At(slot) != AccessRead && k.layout.At(slot) != AccessReadWrite; slot++ {
-		}
-		access[i] = k.layout.At(slot)
-		for j := range i {
-			x, y := entries[i], entries[j]
-			if x.Buffer != y.Buffer || access[i] == AccessRead && access[j] == AccessRead {
-				continue
-			}
-			if access[i] != access[j] || x.Offset < y.Offset+y.Size && y.Offset < x.Offset+x.Size {
-				return fail("Dispatch", ErrInvalid, "one buffer bound for reading and for writing")
-			}
-		}
-	}
-	return nil
-}
-
-// Close gives the hold back: the kernel is [ErrClosed] for this caller. What it has queued runs. The device releases the kernel
-// when nobody holds it any more. Later calls do nothing, as do all on a device that is closed or has come back since. There is no
-// error.
+// Close releases the reference: the kernel is [ErrClosed] for this caller, and what it has queued runs. Later calls do
+// nothing, as do all on a device that is closed or has come back since. There is no error.
 func (k *Kernel) Close() error {
 	if k == nil || k.dev == nil {
 		return nil
@@ -322,7 +284,7 @@ func (k *Kernel) Close() error {
 	defer d.mu.Unlock()
 	if !k.closed {
 		k.closed = true
-		d.letGo(k.entry)
+		d.release(k.entry)
 	}
 	return nil
 }

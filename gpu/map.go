@@ -4,15 +4,10 @@ package gpu
 
 import "context"
 
-// Map waits for what is queued, gives the CPU the buffer's own memory while access runs, and takes it back. It needs a
-// buffer of [Device.NewMappable]. The slice is dead afterwards.
-func (b *Buffer) Map(ctx context.Context, access func([]byte) error) error {
-	return b.MapRange(ctx, 0, b.size, access)
-}
-
-// MapRange is [Buffer.Map] of size bytes from offset on. On devices that take memory when it is first used, only that of
-// the range is taken.
-func (b *Buffer) MapRange(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
+// Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
+// takes them back. It needs a buffer of [Device.NewMappable]. On devices that take memory when it is first used, only that
+// of the range is taken. The slice is dead afterwards.
+func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
 	const op = "Map"
 	d := b.dev
 	d.mu.Lock()

@@ -16,66 +16,48 @@ import (
 type (
 	// AdapterInfo describes an adapter or a device.
 	AdapterInfo = driver.AdapterInfo
-	// Limits are what an adapter offers or a device was granted.
-	Limits = driver.Limits
 	// Features are optional abilities.
 	Features = driver.Features
-	// Kind is the sort of processor.
-	Kind = driver.Kind
 )
 
-// The kinds of adapter.
+// The kinds of adapter that are known.
 const (
-	KindUnknown    = driver.KindUnknown
 	KindDiscrete   = driver.KindDiscrete
 	KindIntegrated = driver.KindIntegrated
 	KindVirtual    = driver.KindVirtual
 	KindCPU        = driver.KindCPU
 )
 
-// The features.
+// The features that the library itself asks for. Those that only kernels of the caller's use are in package driver.
 const (
-	FeatureMappable   = driver.FeatureMappable
-	FeatureHalf       = driver.FeatureHalf
-	FeatureDouble     = driver.FeatureDouble
-	FeatureSubgroups  = driver.FeatureSubgroups
-	FeatureTimestamps = driver.FeatureTimestamps
-	FeatureWGSL       = driver.FeatureWGSL
-)
-
-// Power is a preference between adapters.
-type Power uint8
-
-// The preferences.
-const (
-	PowerDefault Power = iota
-	HighPerformance
-	LowPower
+	FeatureMappable = driver.FeatureMappable
+	FeatureWGSL     = driver.FeatureWGSL
 )
 
 // Adapter is a processor that can be opened with [Adapter.Open], any number of times.
 type Adapter struct {
-	info driver.AdapterInfo
-	a    driver.Adapter
+	Info AdapterInfo
+	open func(context.Context) (driver.Device, error)
 }
-
-// Info describes the adapter.
-func (a *Adapter) Info() AdapterInfo { return a.info }
 
 // Open opens a device of this adapter. Of the options, those that choose an adapter have no effect.
 func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
-	if a == nil || a.a == nil {
+	if a == nil || a.open == nil {
 		return nil, fail("Open", ErrInvalid, "nil adapter")
 	}
 	c, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.a.Open(ctx)
+	return a.openWith(ctx, c)
+}
+
+func (a *Adapter) openWith(ctx context.Context, c *config) (*Device, error) {
+	d, err := a.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newDevice(d, c, a.a.Open), nil
+	return newDevice(d, c, a.open), nil
 }
 
 // Option is an option of [Open].
@@ -83,16 +65,11 @@ type Option func(*config) error
 
 type config struct {
 	driver, adapter string
-	power           Power
-	kind            Kind
+	frugal          bool
 	handle          any
 	memory          uint64
-	pool            uint64
 	largest         uint64
 }
-
-// DefaultPool is how many bytes of closed buffers a device keeps for reuse unless [WithPool] says otherwise.
-const DefaultPool = 256 << 20
 
 // WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page. The variable
 // SUBLET_DRIVER has the same effect where the option is absent.
@@ -106,20 +83,9 @@ func WithAdapter(name string) Option {
 	return func(c *config) error { c.adapter = name; return nil }
 }
 
-// WithPower prefers the fastest adapter (the default) or the most frugal one.
-func WithPower(p Power) Option {
-	return func(c *config) error {
-		if p > LowPower {
-			return fail("Open", ErrInvalid, "unknown power preference")
-		}
-		c.power = p
-		return nil
-	}
-}
-
-// WithKind takes adapters of one kind only.
-func WithKind(k Kind) Option {
-	return func(c *config) error { c.kind = k; return nil }
+// WithLowPower prefers the most frugal adapter to the fastest one.
+func WithLowPower() Option {
+	return func(c *config) error { c.frugal = true; return nil }
 }
 
 // WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
@@ -139,11 +105,6 @@ func WithDevice(handle any) Option {
 // WithMemory limits how many bytes of buffers may be live at once; more is [ErrNoMemory]. 0 is no limit.
 func WithMemory(bytes uint64) Option {
 	return func(c *config) error { c.memory = bytes; return nil }
-}
-
-// WithPool sets how many bytes of closed buffers are kept for reuse. 0 keeps none.
-func WithPool(bytes uint64) Option {
-	return func(c *config) error { c.pool = bytes; return nil }
 }
 
 // WithMaxBuffer lowers the size of the largest buffer, and of what a kernel can bind of one, to so many bytes: for trying
@@ -168,7 +129,7 @@ func (c *config) lower(i AdapterInfo) AdapterInfo {
 }
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{pool: DefaultPool}
+	c := new(config)
 	for _, o := range opts {
 		if o == nil {
 			return nil, fail("Open", ErrInvalid, "nil option")
@@ -184,7 +145,7 @@ func newConfig(opts []Option) (*config, error) {
 func Drivers() []string {
 	var names []string
 	for _, d := range drivers {
-		names = append(names, d.Name())
+		names = append(names, d.Name)
 	}
 	return names
 }
@@ -199,7 +160,7 @@ func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 				return
 			}
 			for _, a := range as {
-				if !yield(&Adapter{a.Info(), a}, nil) {
+				if !yield(&Adapter{a.Info, a.Open}, nil) {
 					return
 				}
 			}
@@ -227,11 +188,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.a.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return newDevice(d, c, a.a.Open), nil
+	return a.openWith(ctx, c)
 }
 
 func adopt(ctx context.Context, c *config) (*Device, error) {
@@ -239,7 +196,7 @@ func adopt(ctx context.Context, c *config) (*Device, error) {
 		return newDevice(own, c, nil), nil
 	}
 	for _, d := range drivers {
-		if c.driver != "" && d.Name() != c.driver {
+		if c.driver != "" && d.Name != c.driver {
 			continue
 		}
 		dev, err := d.Adopt(ctx, c.handle)
@@ -256,43 +213,37 @@ func adopt(ctx context.Context, c *config) (*Device, error) {
 // choose returns the adapter with the best rank; of equals, the first.
 func choose(ctx context.Context, c *config) (*Adapter, error) {
 	var best *Adapter
-	var errs []error
-	var seen []string
+	var found findings
 	rank := -1
 	for a, err := range Adapters(ctx) {
 		if err != nil {
-			errs = append(errs, err)
+			found.errs = append(found.errs, err)
 			continue
 		}
-		seen = append(seen, a.info.Driver+" "+a.info.Name)
-		if r := c.rank(a.info); r > rank {
+		found.names = append(found.names, a.Info.Driver+" "+a.Info.Name)
+		if r := c.rank(a.Info); r > rank {
 			best, rank = a, r
 		}
 	}
-	if best != nil {
-		return best, nil
+	if best == nil {
+		return nil, found.none("Open", " the options")
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fail("Open", ErrNoAdapter, err.Error())
-	}
-	return nil, fail("Open", ErrNoAdapter, "nothing fits the options; there are: "+strings.Join(seen, "; "))
+	return best, nil
 }
 
 // rank is negative for an adapter that does not fit.
 func (c *config) rank(i AdapterInfo) int {
 	switch {
 	case c.driver != "" && i.Driver != c.driver,
-		c.adapter != "" && !strings.Contains(strings.ToLower(i.Name), strings.ToLower(c.adapter)),
-		c.kind != KindUnknown && i.Kind != c.kind:
+		c.adapter != "" && !strings.Contains(strings.ToLower(i.Name), strings.ToLower(c.adapter)):
 		return -1
 	case !i.Features.Has(FeatureWGSL):
 		return 0 // the oracle: last resort
 	}
-	fast := map[Kind]int{KindCPU: 1, KindUnknown: 2, KindVirtual: 3, KindIntegrated: 4, KindDiscrete: 5}[i.Kind]
-	if c.power == LowPower && i.Kind == KindIntegrated {
-		fast = 6
+	if c.frugal && i.Kind == KindIntegrated {
+		return 6
 	}
-	return fast
+	return map[driver.Kind]int{KindCPU: 1, driver.KindUnknown: 2, KindVirtual: 3, KindIntegrated: 4, KindDiscrete: 5}[i.Kind]
 }
 
 // getenv is os.Getenv without package os, which would be a tenth of the program in a page.

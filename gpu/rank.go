@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the benchmark's kernel
 	"encoding/binary"
@@ -11,17 +12,15 @@ import (
 	"time"
 )
 
-// Benchmark measures how fast a device is, in any unit: more is better.
-type Benchmark func(ctx context.Context, dev *Device) (float64, error)
-
-// Rank opens each adapter, measures it and puts the fastest first. A nil bench is [NBody]. Adapters that cannot be measured are
-// left out; why is told if none is left. It waits, for the context's end at most, which makes the selection that error.
-func (s Selection) Rank(ctx context.Context, bench Benchmark) Selection {
+// Rank opens each adapter, measures it and puts the fastest first. bench tells the speed in any unit, more is better; nil
+// counts the interactions of bodies by gravity per second. Adapters that cannot be measured are left out; the error tells
+// why if none is left. It waits until the context ends at most, whose error is then the selection's.
+func (s Selection) Rank(ctx context.Context, bench func(context.Context, *Device) (float64, error)) Selection {
 	if s.err != nil {
 		return s
 	}
 	if bench == nil {
-		bench = NBody
+		bench = nbody
 	}
 	found := new(findings)
 	if s.found != nil {
@@ -46,13 +45,13 @@ func (s Selection) Rank(ctx context.Context, bench Benchmark) Selection {
 			list = append(list, a)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Adapter) int { return compare(speeds[b], speeds[a]) })
+	slices.SortStableFunc(list, func(a, b *Adapter) int { return cmp.Compare(speeds[b], speeds[a]) })
 	s.list, s.found = list, found
 	s.asked += " Rank(...)"
 	return s
 }
 
-func measure(ctx context.Context, a *Adapter, bench Benchmark) (float64, error) {
+func measure(ctx context.Context, a *Adapter, bench func(context.Context, *Device) (float64, error)) (float64, error) {
 	d, err := a.Open(ctx)
 	if err != nil {
 		return 0, err
@@ -62,7 +61,7 @@ func measure(ctx context.Context, a *Adapter, bench Benchmark) (float64, error) 
 		err = cerr
 	}
 	if err == nil && !(v >= 0 && v <= math.MaxFloat64) {
-		err = fail("Rank", ErrInvalid, "the speed of ", a.info.Name, " is no number")
+		err = fail("Rank", ErrInvalid, "the speed of ", a.Info.Name, " is no number")
 	}
 	return v, err
 }
@@ -84,12 +83,9 @@ const (
 	nbodyLaunches = 4096
 )
 
-// NBody is the benchmark of [Selection.Rank]: how many interactions of bodies by gravity the device computes in a second. A device
-// that compiles no WGSL is [ErrUnsupported].
-func NBody(ctx context.Context, dev *Device) (float64, error) {
-	if dev == nil {
-		return 0, fail("NBody", ErrInvalid, "nil device")
-	}
+// nbody measures how many interactions of bodies by gravity the device computes in a second. A device that compiles no WGSL
+// is [ErrUnsupported].
+func nbody(ctx context.Context, dev *Device) (float64, error) {
 	launch, done, err := prepareNBody(ctx, dev)
 	if err != nil {
 		return 0, err
@@ -117,7 +113,7 @@ func prepareNBody(ctx context.Context, dev *Device) (launch func() error, done f
 		return nil, nil, err
 	}
 	if !dev.Has(FeatureWGSL) {
-		return nil, nil, fail("NBody", ErrUnsupported, dev.info.Name, " compiles no WGSL")
+		return nil, nil, fail("Rank", ErrUnsupported, dev.info.Name, " compiles no WGSL")
 	}
 	k, err := dev.Kernel(ctx, KernelDesc{
 		Label: "nbody", Source: nbodySource, Bindings: []Access{AccessParams, AccessRead, AccessReadWrite},

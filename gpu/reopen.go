@@ -22,7 +22,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 		return err
 	}
 	d.mu.Lock()
-	open, closed, lost, life := d.open, d.gone(), d.lost(), d.life.Load()
+	open, closed, lost, generation := d.open, d.gone(), d.lost(), d.generation.Load()
 	d.mu.Unlock()
 	switch {
 	case closed:
@@ -41,7 +41,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	if !d.fills(drv.Info()) {
 		return errors.Join(fail(op, ErrLimit, "the successor has lower limits, or lacks a feature"), drv.Close())
 	}
-	return d.revive(drv, life)
+	return d.revive(drv, generation)
 }
 
 // fills reports whether a device grants what this one was said to.
@@ -59,7 +59,7 @@ func (d *Device) successor(ctx context.Context, handle any) (driver.Device, erro
 		return own, nil
 	}
 	for _, o := range drivers {
-		if o.Name() == d.info.Driver {
+		if o.Name == d.info.Driver {
 			return o.Adopt(ctx, handle)
 		}
 	}
@@ -67,9 +67,9 @@ func (d *Device) successor(ctx context.Context, handle any) (driver.Device, erro
 }
 
 // revive goes on with another device of the driver's, unless somebody else was faster.
-func (d *Device) revive(drv driver.Device, life uint32) error {
+func (d *Device) revive(drv driver.Device, generation uint32) error {
 	d.mu.Lock()
-	if d.closed || d.life.Load() != life {
+	if d.closed || d.generation.Load() != generation {
 		closed := d.closed
 		d.mu.Unlock()
 		err := drv.Close()
@@ -80,7 +80,7 @@ func (d *Device) revive(drv driver.Device, life uint32) error {
 	}
 	old := d.drv
 	d.drv = drv
-	d.life.Add(1)
+	d.generation.Add(1)
 	d.batch = batch{epoch: d.batch.epoch + 2}
 	d.pool = pool{limit: d.pool.limit}
 	d.sets, d.kernels = setCache{}, kernelCache{}
@@ -106,5 +106,5 @@ func (d *Device) Reopened() <-chan struct{} {
 	return d.back
 }
 
-// Life counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
-func (d *Device) Generation() uint32 { return d.life.Load() }
+// Generation counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
+func (d *Device) Generation() uint32 { return d.generation.Load() }

@@ -3,11 +3,14 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // Selection is a list of adapters in an order. Its methods return others and leave it as it is, so calls chain:
@@ -51,7 +54,7 @@ func Select(ctx context.Context) Selection {
 			continue
 		}
 		s.list = append(s.list, a)
-		s.found.names = append(s.found.names, a.info.Driver+" "+a.info.Name)
+		s.found.names = append(s.found.names, a.Info.Driver+" "+a.Info.Name)
 	}
 	s.err = ctx.Err()
 	return s
@@ -70,7 +73,7 @@ func (s Selection) where(what string, ok func(AdapterInfo) bool) Selection {
 	all := s.list
 	s.list = nil
 	for _, a := range all {
-		if ok(a.info) {
+		if ok(a.Info) {
 			s.list = append(s.list, a)
 		}
 	}
@@ -88,7 +91,7 @@ func (s Selection) Has(f Features) Selection {
 }
 
 // Kind keeps the adapters of one of the kinds. Software adapters are of [KindCPU].
-func (s Selection) Kind(kinds ...Kind) Selection {
+func (s Selection) Kind(kinds ...driver.Kind) Selection {
 	var names []string
 	for _, k := range kinds {
 		names = append(names, k.String())
@@ -118,29 +121,13 @@ func (s Selection) Driver(name string) Selection {
 	return s.where("Driver("+strconv.Quote(name)+")", func(i AdapterInfo) bool { return i.Driver == name })
 }
 
-// MinMemory keeps the adapters whose largest buffer has at least so many bytes. WebGPU does not tell how much memory an
-// adapter has.
-func (s Selection) MinMemory(bytes uint64) Selection {
-	return s.where("MinMemory("+num(bytes)+")", func(i AdapterInfo) bool { return i.Limits.MaxBufferSize >= bytes })
-}
-
-// ByMemory puts the adapters with the largest buffers first.
+// ByMemory puts the adapters with the largest buffers first. WebGPU does not tell how much memory an adapter has.
 func (s Selection) ByMemory() Selection {
 	s.list = slices.Clone(s.list)
 	slices.SortStableFunc(s.list, func(a, b *Adapter) int {
-		return compare(b.info.Limits.MaxBufferSize, a.info.Limits.MaxBufferSize)
+		return cmp.Compare(b.Info.Limits.MaxBufferSize, a.Info.Limits.MaxBufferSize)
 	})
 	return s
-}
-
-func compare[T uint64 | float64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Best keeps the first n adapters, or all if there are fewer. A negative n is [ErrInvalid].
@@ -162,7 +149,7 @@ func (s Selection) At(numbers ...int) Selection {
 		if n < 0 || n >= len(all) {
 			var names []string
 			for i, a := range all {
-				names = append(names, strconv.Itoa(i)+" "+a.info.Name)
+				names = append(names, strconv.Itoa(i)+" "+a.Info.Name)
 			}
 			return s.mistake("At", ErrNoAdapter, strconv.Itoa(n), "; there are: ", strings.Join(names, "; "))
 		}
@@ -183,14 +170,6 @@ func (s Selection) Plus(other Selection) Selection {
 	}
 	s.asked += " Plus(" + strings.TrimSpace(other.asked) + ")"
 	return s
-}
-
-// Len returns the number of adapters, 0 after a mistake.
-func (s Selection) Len() int {
-	if s.err != nil {
-		return 0
-	}
-	return len(s.list)
 }
 
 // Adapters returns the adapters, of which there is at least one.

@@ -15,12 +15,12 @@ func TestTwoAdapters(t *testing.T) {
 		return
 	}
 	kernels := gpu.Select(t.Context()).Kernels()
-	if kernels.Len() < 2 {
-		t.Fatalf("%d adapters", kernels.Len())
+	if count(kernels) < 2 {
+		t.Fatalf("%d adapters", count(kernels))
 	}
 	ranked := kernels.Rank(t.Context(), nil)
-	if ranked.Len() != kernels.Len() {
-		t.Errorf("%d of %d adapters could be measured", ranked.Len(), kernels.Len())
+	if count(ranked) != count(kernels) {
+		t.Errorf("%d of %d adapters could be measured", count(ranked), count(kernels))
 	}
 	devices := openAll(t, ranked.Best(2))
 	if len(devices) != 2 {

@@ -64,8 +64,9 @@ func openMoody(t *testing.T) (*Device, *moody, *Kernel) {
 	drv, err := adapters[0].Open(t.Context())
 	must(t, err)
 	m := &moody{Device: drv, sets: map[driver.BindingsID]bool{}}
-	dev, err := Open(t.Context(), WithDevice(m), WithPool(0)) // so that every buffer is a new one
+	dev, err := Open(t.Context(), WithDevice(m))
 	must(t, err)
+	dev.pool.limit = 0 // so that every buffer is a new one
 	t.Cleanup(func() { must(t, errors.Join(dev.Close(), drv.Close())) })
 	k, err := dev.Kernel(t.Context(), sums)
 	must(t, err)
@@ -104,8 +105,8 @@ func TestSetsOfLastingBuffers(t *testing.T) {
 		must(t, b.Close())
 		must(t, dev.Flush())
 	}
-	if s := &dev.sets; s.count != 0 || s.named() != 0 || len(s.byHash) != 0 || s.ids.next > 2 || len(m.sets) != 0 {
-		t.Errorf("%d sets, %d named by buffers, ids up to %d, %d in the driver", s.count, s.named(), s.ids.next, len(m.sets))
+	if s := &dev.sets; len(s.byKey) != 0 || s.named() != 0 || s.ids.next > 2 || len(m.sets) != 0 {
+		t.Errorf("%d sets, %d named by buffers, ids up to %d, %d in the driver", len(s.byKey), s.named(), s.ids.next, len(m.sets))
 	}
 	var sum [1]byte
 	must(t, lasting.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -139,8 +140,8 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				}
 				must(t, c.Close())
 			}
-			if s := &dev.sets; s.count != 1 || s.ids.next > 4 || len(m.sets) != 1 {
-				t.Errorf("%d sets, ids up to %d, %d in the driver", s.count, s.ids.next, len(m.sets))
+			if s := &dev.sets; len(s.byKey) != 1 || s.ids.next > 4 || len(m.sets) != 1 {
+				t.Errorf("%d sets, ids up to %d, %d in the driver", len(s.byKey), s.ids.next, len(m.sets))
 			}
 			var sum [1]byte
 			must(t, a.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -153,14 +154,15 @@ func TestSetsOfRefusedLists(t *testing.T) {
 
 // TestPoolOfManySizes has buffers of ever new sizes pass through the pool, which must not remember them all.
 func TestPoolOfManySizes(t *testing.T) {
-	dev, err := Open(t.Context(), WithDriver("cpu"), WithPool(1<<20))
+	dev, err := Open(t.Context(), WithDriver("cpu"))
 	must(t, err)
+	dev.pool.limit = 1 << 20
 	for i := range 3000 {
 		b, err := dev.NewBuffer(uint64(16 * (i + 1)))
 		must(t, err)
 		must(t, b.Close())
 	}
-	if n, kept := len(dev.pool.free), dev.poolCount(); n > kept || kept == 0 {
+	if n, kept := len(dev.pool.bySize), dev.pool.oldest.Len(); n > kept || kept == 0 {
 		t.Errorf("%d sizes for %d buffers", n, kept)
 	}
 	must(t, dev.Close())

@@ -41,7 +41,7 @@ func TestZeroDevice(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
-	if !new(gpu.Device).Closed() {
+	if !errors.Is(new(gpu.Device).Usable(), gpu.ErrClosed) {
 		t.Error("a device that nobody opened is not closed")
 	}
 }

@@ -52,12 +52,12 @@ func (h *heavy) run(b *testing.B, cr *cruncher.Cruncher) time.Duration {
 func BenchmarkEfficiency(b *testing.B) {
 	var devices []*gpu.Device
 	for a, err := range gpu.Adapters(b.Context()) {
-		if err != nil || !a.Info().Features.Has(gpu.FeatureWGSL) {
+		if err != nil || !a.Info.Features.Has(gpu.FeatureWGSL) {
 			continue
 		}
 		d := must[*gpu.Device](b)(a.Open(b.Context()))
 		b.Cleanup(func() { check(b, d.Close()) })
-		b.Logf("device %d: %s", len(devices), a.Info().Name)
+		b.Logf("device %d: %s", len(devices), a.Info.Name)
 		devices = append(devices, d)
 	}
 	if len(devices) == 1 {

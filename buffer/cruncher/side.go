@@ -176,7 +176,7 @@ func (r *residence) put(ctx context.Context, d int, sp span, host gpu.Host) erro
 	case s.near && r.straight && host.Foreign == nil:
 		s.busy.Lock()
 		defer s.busy.Unlock()
-		return s.mem.Map(ctx, func(b []byte) error {
+		return s.mem.Map(ctx, 0, s.mem.Size(), func(b []byte) error {
 			copy(b[(sp.Lo-s.lo)*r.array.t.Size():], host.Mem())
 			return nil
 		})
@@ -271,7 +271,7 @@ func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host
 	case s.near && r.straight && host.Foreign == nil:
 		s.busy.Lock()
 		defer s.busy.Unlock()
-		return s.mem.Map(ctx, func(b []byte) error {
+		return s.mem.Map(ctx, 0, s.mem.Size(), func(b []byte) error {
 			copy(host.Mem()[at:], b[t.Offset:][:n])
 			return nil
 		})

@@ -77,7 +77,7 @@ func tidy(t *testing.T, devices []*gpu.Device) {
 			t.Errorf("%d goroutines, %d before:\n%s", n, routines, stacks[:runtime.Stack(stacks, true)])
 		}
 		for i, d := range devices {
-			if n := d.Stats().Buffers; !d.Closed() && n != buffers[i] {
+			if n := d.Stats().Buffers; !errors.Is(d.Usable(), gpu.ErrClosed) && n != buffers[i] {
 				t.Errorf("device %d has %d buffers, %d before", i, n, buffers[i])
 			}
 		}

@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -25,7 +26,7 @@ func (w *worker) lost() bool {
 	case <-w.dev.Lost():
 		return true
 	default:
-		return w.dev.Closed() || w.dev.Generation() != w.life
+		return errors.Is(w.dev.Usable(), gpu.ErrClosed) || w.dev.Generation() != w.life
 	}
 }
 

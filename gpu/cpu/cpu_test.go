@@ -18,7 +18,7 @@ import (
 
 func TestConformance(t *testing.T) { gputest.Run(t, opener(cpu.New())) }
 
-func opener(d *cpu.Driver) func(context.Context) (driver.Device, error) {
+func opener(d driver.Driver) func(context.Context) (driver.Device, error) {
 	return func(ctx context.Context) (driver.Device, error) {
 		adapters, err := d.Adapters(ctx)
 		if err != nil {
@@ -31,7 +31,11 @@ func opener(d *cpu.Driver) func(context.Context) (driver.Device, error) {
 // open makes a device with a budget of memory; 0 is the default.
 func open(t *testing.T, memory uint64) driver.Device {
 	t.Helper()
-	dev, err := opener(&cpu.Driver{Memory: memory})(t.Context())
+	drv := cpu.New()
+	if memory > 0 {
+		drv = cpu.NewWithin(memory)
+	}
+	dev, err := opener(drv)(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +84,15 @@ func launch(dev driver.Device, size int) error {
 
 func TestAdapter(t *testing.T) {
 	d := cpu.New()
-	if d.Name() != "cpu" {
-		t.Errorf("the driver calls itself %q", d.Name())
+	if d.Name != "cpu" {
+		t.Errorf("the driver calls itself %q", d.Name)
 	}
 	adapters, err := d.Adapters(t.Context())
 	must(t, err)
 	if len(adapters) != 1 {
 		t.Fatalf("got %d adapters, want 1", len(adapters))
 	}
-	info := adapters[0].Info()
+	info := adapters[0].Info
 	if info.Driver != "cpu" || info.Kind != driver.KindCPU || info.Backend != "go" || !strings.Contains(info.Name, runtime.GOARCH) {
 		t.Errorf("wrong description %+v", info)
 	}

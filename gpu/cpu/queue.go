@@ -90,7 +90,7 @@ func (d *device) work() {
 		if clean {
 			return
 		}
-		cause := describe(recover())
+		cause := panicText(recover())
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.queue.busy, d.queue.working = false, false
@@ -205,8 +205,8 @@ func (d *device) outcome(op string, j *job) error {
 	return fail(op, j.err, d.reason)
 }
 
-// describe puts what recover returned into words.
-func describe(cause any) (text string) {
+// panicText puts what recover returned into words.
+func panicText(cause any) (text string) {
 	defer func() {
 		if recover() != nil { // from a method of cause
 			text = "panic"

@@ -14,7 +14,7 @@ import (
 // behave as in a page.
 func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *device {
 	t.Helper()
-	d := newDevice(adapter{1 << 20}.Info())
+	d := newDevice(describe(1 << 20))
 	d.queue.room, d.queue.slice = room, slice
 	check(t, d.NewBuffer(1, 64, false))
 	check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{

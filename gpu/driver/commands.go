@@ -2,13 +2,7 @@
 
 package driver
 
-import (
-	"encoding/binary"
-	"iter"
-	"math"
-	"strconv"
-	"strings"
-)
+import "iter"
 
 // Op is the kind of a command.
 type Op uint32
@@ -173,61 +167,4 @@ func (l *CommandList) All() iter.Seq[Command] {
 			w = w[n:]
 		}
 	}
-}
-
-// Dump prints a command a line, for tests and for people.
-func (l *CommandList) Dump() string {
-	var b strings.Builder
-	num := func(v uint64) string { return strconv.FormatUint(v, 10) }
-	span := func(id uint32, off, size uint64) string {
-		return "b" + num(uint64(id)) + "[" + num(off) + ":" + num(off+size) + "]"
-	}
-	for c := range l.All() {
-		switch w := c.Words; c.Op {
-		case OpWrite:
-			b.WriteString("write " + span(w[0], c.U64(1), uint64(l.dataSize(w[3]))))
-		case OpCopy:
-			b.WriteString("copy " + span(w[0], c.U64(1), c.U64(6)) + " <- " + span(w[3], c.U64(4), c.U64(6)))
-		case OpClear:
-			b.WriteString("clear " + span(w[0], c.U64(1), c.U64(3)))
-		case OpBind:
-			b.WriteString("bind s" + num(uint64(w[0])))
-			for i := range c.Entries() {
-				e := c.Entry(i)
-				b.WriteString(" " + span(uint32(e.Buffer), e.Offset, e.Size))
-			}
-		case OpUnbind:
-			b.WriteString("unbind s" + num(uint64(w[0])))
-		case OpDispatch:
-			b.WriteString("dispatch k" + num(uint64(w[0])) + " s" + num(uint64(w[1])) + " " +
-				num(uint64(w[2])) + "x" + num(uint64(w[3])) + "x" + num(uint64(w[4])))
-		default:
-			b.WriteString("?")
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func (l *CommandList) dataSize(i uint32) int {
-	if uint64(i) < uint64(len(l.Data)) {
-		return l.Data[i].Size
-	}
-	return 0
-}
-
-// PutU32 and PutF32 append to a parameter block in the byte order of the devices.
-func PutU32(b []byte, v ...uint32) []byte {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, x)
-	}
-	return b
-}
-
-// PutF32 appends the bits of v.
-func PutF32(b []byte, v ...float32) []byte {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
 }

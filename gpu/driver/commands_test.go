@@ -3,7 +3,7 @@
 package driver
 
 import (
-	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 	"testing"
@@ -17,35 +17,9 @@ func sample() *CommandList {
 	l.Clear(2, 0, 1<<40)
 	l.Bind(7, NewLayout(AccessRead, AccessParams, AccessReadWrite), []Binding{{1, 0, 64}, {2, 256, 128}})
 	l.Bind(8, 0, nil)
-	l.Dispatch(3, 7, [3]uint32{1, 2, 3}, PutU32(nil, 5, 6))
+	l.Dispatch(3, 7, [3]uint32{1, 2, 3}, words(5, 6))
 	l.Unbind(7)
 	return l
-}
-
-func TestCommandListString(t *testing.T) {
-	const want = `write b1[8:32]
-copy b2[8589934592:8589934608] <- b1[4:20]
-clear b2[0:1099511627776]
-bind s7 b1[0:64] b2[256:384]
-bind s8
-dispatch k3 s7 1x2x3
-unbind s7
-`
-	l := sample()
-	if got := l.Dump(); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	l.Words = append(l.Words, 99, 1, 2)
-	if got := l.Dump(); got != want+"?\n" {
-		t.Errorf("with a word that is no command: got\n%s", got)
-	}
-	l.Data = nil
-	if got, _, _ := bytes.Cut([]byte(l.Dump()), []byte("\n")); string(got) != "write b1[8:8]" {
-		t.Errorf("without host data: %s", got)
-	}
-	if got := new(CommandList).Dump(); got != "" {
-		t.Errorf("an empty list prints %q", got)
-	}
 }
 
 func TestCommandListAll(t *testing.T) {
@@ -101,7 +75,7 @@ func TestCommandListParams(t *testing.T) {
 	var l CommandList
 	var offsets []uint32
 	for _, p := range [][]uint32{{1, 2}, {1, 2}, {1}, {1, 2, 0}, {3}, {1, 2}, nil, {1, 2}} {
-		l.Dispatch(1, 1, [3]uint32{}, PutU32(nil, p...))
+		l.Dispatch(1, 1, [3]uint32{}, words(p...))
 		offsets = append(offsets, l.Words[len(l.Words)-1])
 	}
 	// A block is found again while it is the last one, also as the beginning of what is there, zeros included.
@@ -137,9 +111,11 @@ func TestCommandListReset(t *testing.T) {
 	}
 }
 
-func TestPut(t *testing.T) {
-	got := PutF32(PutU32([]byte{9}, 1, 0x01020304), 1, -2)
-	if want := []byte{9, 1, 0, 0, 0, 4, 3, 2, 1, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}; !bytes.Equal(got, want) {
-		t.Errorf("got % x, want % x", got, want)
+// words returns the bytes of numbers.
+func words(v ...uint32) []byte {
+	var b []byte
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
 	}
+	return b
 }

@@ -8,21 +8,20 @@ import (
 )
 
 // Driver finds adapters of one kind of platform interface.
-type Driver interface {
-	// Name identifies the driver for users: "cogent", "browser", "cpu".
-	Name() string
+type Driver struct {
+	Name string // for users: "cogent", "browser", "cpu"
 	// Adapters lists what there is, best first. None is no error.
-	Adapters(ctx context.Context) ([]Adapter, error)
+	Adapters func(ctx context.Context) ([]Adapter, error)
 	// Adopt makes a Device of one that the caller already has: a *wgpu.Device natively, a GPUDevice in the browser.
 	// Closing the result does not destroy it. A handle the driver does not know is ErrUnsupported.
-	Adopt(ctx context.Context, handle any) (Device, error)
+	Adopt func(ctx context.Context, handle any) (Device, error)
 }
 
 // Adapter is a processor that can be opened, several times if need be.
-type Adapter interface {
-	Info() AdapterInfo
+type Adapter struct {
+	Info AdapterInfo
 	// Open requests a device with the highest limits and all features of [Features] that the adapter has.
-	Open(ctx context.Context) (Device, error)
+	Open func(ctx context.Context) (Device, error)
 }
 
 // Device executes command lists. See the package comment for order, safety and concurrency.

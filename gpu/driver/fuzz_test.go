@@ -55,9 +55,8 @@ func FuzzWords(f *testing.F) {
 
 // checkDecoding wants the commands to be the words in their order, with nothing left out before the first mistake.
 func checkDecoding(t *testing.T, l *CommandList) {
-	at, lines := 0, 0
+	at := 0
 	for c := range l.All() {
-		lines++
 		if c.Op == 0 {
 			break
 		}
@@ -66,22 +65,13 @@ func checkDecoding(t *testing.T, l *CommandList) {
 		}
 		at += 1 + len(c.Words)
 	}
-	text := l.Dump()
-	for _, r := range text {
-		if r == '\n' {
-			lines--
-		}
-	}
-	if lines != 0 {
-		t.Fatalf("the text has %d lines too few:\n%s", lines, text)
-	}
 }
 
 func checkAccepted(t *testing.T, o *Objects, l *CommandList, c Command) {
 	inside := func(id uint32, offset, size uint64) {
 		t.Helper()
 		if n := o.BufferSize(BufferID(id)); n == 0 || offset > n || size > n-offset || offset%4 != 0 || size%4 != 0 {
-			t.Fatalf("accepted %d bytes at %d of buffer %d in\n%s", size, offset, id, l.Dump())
+			t.Fatalf("accepted %d bytes at %d of buffer %d in\n%d", size, offset, id, l.Words)
 		}
 	}
 	switch w := c.Words; c.Op {

@@ -40,7 +40,7 @@ type setState struct {
 	layout  Layout
 	live    bool
 	entries []Binding
-	ages    []uint32
+	ages    []uint32 // of the entries' buffers
 }
 
 type undoSet struct {
@@ -54,7 +54,9 @@ func NewObjects(info AdapterInfo) Objects { return Objects{limits: info.Limits, 
 // maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
 const maxID = 1 << 20
 
-func fail(op string, err error, detail string) error { return fault.Fail("driver: "+op, err, detail) }
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("driver: "+op, err, detail...)
+}
 
 func num(v uint64) string { return strconv.FormatUint(v, 10) }
 
@@ -262,12 +264,12 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		if w[0] == w[3] {
 			return fail("Copy", fault.ErrInvalid, "within one buffer")
 		}
-		if err := o.checkSpan("Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
+		if err := o.checkRange("Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
 			return err
 		}
-		return o.checkSpan("Copy", BufferID(w[3]), c.U64(4), c.U64(6))
+		return o.checkRange("Copy", BufferID(w[3]), c.U64(4), c.U64(6))
 	case OpClear:
-		return o.checkSpan("Clear", BufferID(w[0]), c.U64(1), c.U64(3))
+		return o.checkRange("Clear", BufferID(w[0]), c.U64(1), c.U64(3))
 	case OpBind:
 		return o.checkBind(c)
 	case OpUnbind:
@@ -300,92 +302,48 @@ func (o *Objects) checkWrite(l *CommandList, c Command) error {
 	if h.Foreign != nil {
 		size = (size + 3) &^ 3 // nobody above the driver can fill it up
 	}
-	return o.checkSpan("Write", BufferID(c.Words[0]), c.U64(1), size)
+	return o.checkRange("Write", BufferID(c.Words[0]), c.U64(1), size)
 }
 
-// checkSpan wants a live, unmapped buffer and an offset and size in multiples of 4 within it.
-func (o *Objects) checkSpan(op string, id BufferID, offset, size uint64) error {
+// checkRange wants a live, unmapped buffer that has the range.
+func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error {
 	b, err := o.buffer(op, id)
 	if err != nil {
 		return err
 	}
-	if offset%4 != 0 || size%4 != 0 {
-		return fail(op, fault.ErrInvalid, "offset "+num(offset)+" or size "+num(size)+" is not a multiple of 4")
-	}
-	if offset > b.size || size > b.size-offset {
-		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
-	}
-	return nil
+	return CheckRange("driver: "+op, offset, size, b.size)
 }
 
 func (o *Objects) checkBind(c Command) error {
 	const op = "Bind"
-	id, layout, n := BindingsID(c.Words[0]), c.Layout(), c.Entries()
+	id, n := BindingsID(c.Words[0]), c.Entries()
 	if id == 0 || id >= maxID || (within(id, o.sets) && o.sets[id].live) {
 		return fail(op, fault.ErrInvalid, "binding set "+num(uint64(id))+" is not free")
 	}
-	if n != layout.Storage() || len(c.Words) != 3+5*n {
-		return fail(op, fault.ErrInvalid, num(uint64(n))+" entries for "+num(uint64(layout.Storage()))+" storage bindings")
+	if n > MaxBindings || len(c.Words) != 3+5*n {
+		return fail(op, fault.ErrInvalid, "malformed entries")
 	}
-	if layout.params() > 1 {
-		return fail(op, fault.ErrInvalid, "more than one parameter block")
-	}
-	if n > int(o.limits.MaxStorageBuffers) {
-		return fail(op, fault.ErrLimit, num(uint64(n))+" storage bindings")
-	}
-	s := setState{layout: layout, live: true, entries: make([]Binding, n), ages: make([]uint32, n)}
-	slot := -1
-	access := make([]Access, n)
+	s := setState{layout: c.Layout(), live: true, entries: make([]Binding, n), ages: make([]uint32, n)}
+	var sizes [MaxBindings]uint64
 	for i := range n {
-		for slot++; layout.At(slot) != AccessRead && layout.At(slot) != AccessReadWrite; slot++ {
-		}
-		e := c.Entry(i)
-		b, err := o.buffer(op, e.Buffer)
+		s.entries[i] = c.Entry(i)
+		b, err := o.buffer(op, s.entries[i].Buffer)
 		if err != nil {
 			return err
 		}
-		if err := o.checkEntry(b, e); err != nil {
-			return err
-		}
-		s.entries[i], s.ages[i], access[i] = e, b.age, layout.At(slot)
-		for j := range i {
-			if f := s.entries[j]; f.Buffer == e.Buffer && clash(access[i], access[j], e, f) {
-				return fail(op, fault.ErrInvalid, "one buffer bound for reading and for writing")
-			}
-		}
+		s.ages[i], sizes[i] = b.age, b.size
+	}
+	if err := o.limits.CheckBindings("driver: Bind", s.layout, s.entries, sizes[:n]); err != nil {
+		return err
 	}
 	o.sets = grow(o.sets, uint32(id))
 	o.replace(id, s)
 	return nil
 }
 
-func (o *Objects) checkEntry(b *bufferState, e Binding) error {
-	const op = "Bind"
-	switch {
-	case e.Size == 0 || e.Size%4 != 0:
-		return fail(op, fault.ErrInvalid, "size "+num(e.Size)+" is not a positive multiple of 4")
-	case o.limits.BindingOffsetAlign > 0 && e.Offset%uint64(o.limits.BindingOffsetAlign) != 0:
-		return fail(op, fault.ErrInvalid, "offset "+num(e.Offset)+" is not a multiple of "+num(uint64(o.limits.BindingOffsetAlign)))
-	case e.Offset > b.size || e.Size > b.size-e.Offset:
-		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
-	case e.Size > o.limits.MaxBindingSize:
-		return fail(op, fault.ErrLimit, num(e.Size)+" bytes, the largest binding has "+num(o.limits.MaxBindingSize))
-	}
-	return nil
-}
-
-// clash reports what WebGPU refuses of two bindings of one buffer: reading and writing, whatever the ranges, and
-// overlapping ranges that are both writable.
-func clash(a, b Access, x, y Binding) bool {
-	if a != b {
-		return true
-	}
-	return a == AccessReadWrite && x.Offset < y.Offset+y.Size && y.Offset < x.Offset+x.Size
-}
-
 func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 	const op = "Dispatch"
-	k, id, groups, params := w[0], w[1], w[2:5], w[5]
+	k, id, groups, params := w[0], w[1], [3]uint32(w[2:5]), w[5]
 	if !within(k, o.kernels) || !o.kernels[k].live {
 		return fail(op, fault.ErrClosed, "kernel "+num(uint64(k)))
 	}
@@ -405,10 +363,8 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 			return fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
 		}
 	}
-	for _, g := range groups {
-		if g > o.limits.MaxGroups {
-			return fail(op, fault.ErrLimit, num(uint64(g))+" workgroups, the most per dimension are "+num(uint64(o.limits.MaxGroups)))
-		}
+	if err := o.limits.CheckGroups("driver: Dispatch", groups); err != nil {
+		return err
 	}
 	if s.layout.HasParams() && (params%ParamsAlign != 0 || !within(params, l.Params)) {
 		return fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))

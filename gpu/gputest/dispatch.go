@@ -122,10 +122,10 @@ func dispatchFloat(r *rig) {
 		want = append(want, 1.5*x[i]+y[i]) // exact
 	}
 	bx, by, k := r.buffer(4*n), r.buffer(4*n), r.kernel(saxpy)
-	r.list.Write(bx, 0, driver.HostBytes(driver.PutF32(nil, x...)))
-	r.list.Write(by, 0, driver.HostBytes(driver.PutF32(nil, y...)))
-	r.list.Dispatch(k, r.bind(saxpy, r.whole(bx), r.whole(by)), groups(n), driver.PutU32(driver.PutF32(nil, 1.5), n))
-	r.want(by, words(driver.PutF32(nil, want...)))
+	r.list.Write(bx, 0, driver.HostBytes(PutF32(nil, x...)))
+	r.list.Write(by, 0, driver.HostBytes(PutF32(nil, y...)))
+	r.list.Dispatch(k, r.bind(saxpy, r.whole(bx), r.whole(by)), groups(n), PutU32(PutF32(nil, 1.5), n))
+	r.want(by, words(PutF32(nil, want...)))
 }
 
 func dispatchManyLists(r *rig) {

@@ -56,7 +56,7 @@ func mapRoundTrip(r *rig) {
 	plain, k := r.buffer(4*n), r.kernel(affine)
 	set := r.bind(affine, r.whole(id))
 	want := pattern(n, 1)
-	copy(r.mapped(id), driver.PutU32(nil, want...))
+	copy(r.mapped(id), PutU32(nil, want...))
 	r.check(r.dev.Unmap(id))
 	for i := range uint32(5) {
 		for range 20 { // Map waits for all of them
@@ -89,7 +89,7 @@ func mapZeroed(r *rig) {
 	for i := range 3 {
 		mem := r.mapped(id)
 		r.same("new mapped memory", words(mem), make([]uint32, n))
-		copy(mem, driver.PutU32(nil, pattern(n, uint32(i))...))
+		copy(mem, PutU32(nil, pattern(n, uint32(i))...))
 		if i == 1 { // freed as it is, mapped
 			r.check(r.dev.Unmap(id))
 		}
@@ -176,7 +176,7 @@ func mapExcludes(r *rig) {
 	set, free := r.bind(bump, r.whole(m)), r.bind(bump, r.whole(other))
 	r.submit()
 	mem := r.mapped(m)
-	copy(mem, driver.PutU32(nil, pattern(64, 2)...))
+	copy(mem, PutU32(nil, pattern(64, 2)...))
 	for _, c := range []struct {
 		name string
 		add  func()

@@ -64,9 +64,9 @@ func onlyUser(ctx context.Context, dev driver.Device, id driver.BufferID, k *dri
 	defer dev.FreeKernel(driver.KernelID(id))
 	var list driver.CommandList
 	set := driver.BindingsID(id)
-	list.Write(id, 0, driver.HostBytes(driver.PutU32(nil, content...)))
+	list.Write(id, 0, driver.HostBytes(PutU32(nil, content...)))
 	list.Bind(set, k.Layout, []driver.Binding{{Buffer: id, Size: size}})
-	list.Dispatch(driver.KernelID(id), set, groups(len(content)), driver.PutU32(nil, 3, n, n))
+	list.Dispatch(driver.KernelID(id), set, groups(len(content)), PutU32(nil, 3, n, n))
 	list.Unbind(set)
 	if err := dev.Submit(&list); err != nil {
 		return err
@@ -89,8 +89,8 @@ func parallelLists(r *rig) {
 		var list driver.CommandList
 		for i := range uint32(rounds) {
 			mine := slices.Repeat([]uint32{uint32(w)<<16 | i}, n/2)
-			list.Write(a, 0, driver.HostBytes(driver.PutU32(nil, mine...)))
-			list.Write(a, 2*n, driver.HostBytes(driver.PutU32(nil, mine...)))
+			list.Write(a, 0, driver.HostBytes(PutU32(nil, mine...)))
+			list.Write(a, 2*n, driver.HostBytes(PutU32(nil, mine...)))
 			list.Copy(b, 0, a, 0, 4*n)
 			if err := r.dev.Submit(&list); err != nil {
 				return err

@@ -35,19 +35,19 @@ const (
 )
 
 var (
-	affine = program{"affine", driver.NewLayout(readWrite, params), twinAffine}
-	scale  = program{"scale", driver.NewLayout(readOnly, readWrite, params), twinScale}
-	offset = program{"offset", driver.NewLayout(readOnly, readWrite, params), twinOffset}
-	bump   = program{"bump", driver.NewLayout(readWrite), twinBump}
-	blend  = program{"blend", driver.NewLayout(params, readWrite, readOnly), twinBlend}
-	gap    = program{"gap", driver.NewLayout(readWrite, none, readOnly, none, readOnly), twinGap}
-	swap   = program{"swap", driver.NewLayout(readWrite, readWrite), twinSwap}
-	step   = program{"step", driver.NewLayout(readOnly, readWrite), twinStep}
-	saxpy  = program{"saxpy", driver.NewLayout(readOnly, readWrite, params), twinSaxpy}
-	grid   = program{"grid", driver.NewLayout(readWrite), twinGrid}
-	block  = program{"block", driver.NewLayout(readWrite, params), twinBlock}
+	affine = program{"affine", driver.NewLayout(readWrite, params), runAffine}
+	scale  = program{"scale", driver.NewLayout(readOnly, readWrite, params), runScale}
+	offset = program{"offset", driver.NewLayout(readOnly, readWrite, params), runOffset}
+	bump   = program{"bump", driver.NewLayout(readWrite), runBump}
+	blend  = program{"blend", driver.NewLayout(params, readWrite, readOnly), runBlend}
+	gap    = program{"gap", driver.NewLayout(readWrite, none, readOnly, none, readOnly), runGap}
+	swap   = program{"swap", driver.NewLayout(readWrite, readWrite), runSwap}
+	step   = program{"step", driver.NewLayout(readOnly, readWrite), runStep}
+	saxpy  = program{"saxpy", driver.NewLayout(readOnly, readWrite, params), runSaxpy}
+	grid   = program{"grid", driver.NewLayout(readWrite), runGrid}
+	block  = program{"block", driver.NewLayout(readWrite, params), runBlock}
 	eight  = program{"eight", driver.NewLayout(readOnly, readOnly, readOnly, readOnly, readOnly, readOnly, readOnly,
-		readWrite, params), twinEight}
+		readWrite, params), runEight}
 )
 
 // reach is how many elements a dispatch with 64 invocations per workgroup gets to.
@@ -61,49 +61,49 @@ func reach(groups [3]uint32, limits ...uint64) int {
 
 func count(b []byte) uint64 { return uint64(len(b) / 4) }
 
-func twinAffine(groups [3]uint32, p []byte, storage [][]byte) {
+func runAffine(groups [3]uint32, p []byte, storage [][]byte) {
 	v := storage[0]
 	for i := range reach(groups, uint64(word(p, 2)), count(v)) {
 		setWord(v, i, word(v, i)*word(p, 0)+word(p, 1))
 	}
 }
 
-func twinScale(groups [3]uint32, p []byte, storage [][]byte) {
+func runScale(groups [3]uint32, p []byte, storage [][]byte) {
 	x, y := storage[0], storage[1]
 	for i := range reach(groups, uint64(word(p, 2)), count(x), count(y)) {
 		setWord(y, i, word(x, i)*word(p, 0)+word(p, 1))
 	}
 }
 
-func twinOffset(groups [3]uint32, p []byte, storage [][]byte) {
+func runOffset(groups [3]uint32, p []byte, storage [][]byte) {
 	x, y := storage[0], storage[1]
 	for i := range reach(groups, uint64(word(p, 2)), count(x), count(y)) {
 		setWord(y, i, word(x, i)+word(p, 0)*word(p, 1))
 	}
 }
 
-func twinBump(groups [3]uint32, _ []byte, storage [][]byte) {
+func runBump(groups [3]uint32, _ []byte, storage [][]byte) {
 	v := storage[0]
 	for i := range reach(groups, count(v)) {
 		setWord(v, i, word(v, i)*3+1)
 	}
 }
 
-func twinBlend(groups [3]uint32, p []byte, storage [][]byte) {
+func runBlend(groups [3]uint32, p []byte, storage [][]byte) {
 	y, x := storage[0], storage[1]
 	for i := range reach(groups, uint64(word(p, 2)), count(x), count(y)) {
 		setWord(y, i, word(y, i)*word(p, 0)+word(x, i)+word(p, 1))
 	}
 }
 
-func twinGap(groups [3]uint32, _ []byte, storage [][]byte) {
+func runGap(groups [3]uint32, _ []byte, storage [][]byte) {
 	y, x := storage[0], storage[1]
 	for i := range reach(groups, count(x), count(y)) {
 		setWord(y, i, word(y, i)*2+word(x, i))
 	}
 }
 
-func twinSwap(groups [3]uint32, _ []byte, storage [][]byte) {
+func runSwap(groups [3]uint32, _ []byte, storage [][]byte) {
 	a, b := storage[0], storage[1]
 	for i := range reach(groups, count(a), count(b)) {
 		x, y := word(a, i), word(b, i)
@@ -112,7 +112,7 @@ func twinSwap(groups [3]uint32, _ []byte, storage [][]byte) {
 	}
 }
 
-func twinStep(groups [3]uint32, _ []byte, storage [][]byte) {
+func runStep(groups [3]uint32, _ []byte, storage [][]byte) {
 	src, dst := storage[0], storage[1]
 	n := len(src) / 4
 	for i := range reach(groups, count(src), count(dst)) {
@@ -120,7 +120,7 @@ func twinStep(groups [3]uint32, _ []byte, storage [][]byte) {
 	}
 }
 
-func twinSaxpy(groups [3]uint32, p []byte, storage [][]byte) {
+func runSaxpy(groups [3]uint32, p []byte, storage [][]byte) {
 	x, y := storage[0], storage[1]
 	f := math.Float32frombits
 	for i := range reach(groups, uint64(word(p, 1)), count(x), count(y)) {
@@ -128,7 +128,7 @@ func twinSaxpy(groups [3]uint32, p []byte, storage [][]byte) {
 	}
 }
 
-func twinGrid(groups [3]uint32, _ []byte, storage [][]byte) {
+func runGrid(groups [3]uint32, _ []byte, storage [][]byte) {
 	seen, i := storage[0], 0
 	for z := range groups[2] {
 		for y := range groups[1] {
@@ -144,11 +144,11 @@ func twinGrid(groups [3]uint32, _ []byte, storage [][]byte) {
 	}
 }
 
-func twinBlock(_ [3]uint32, p []byte, storage [][]byte) {
+func runBlock(_ [3]uint32, p []byte, storage [][]byte) {
 	copy(storage[0], p)
 }
 
-func twinEight(groups [3]uint32, p []byte, storage [][]byte) {
+func runEight(groups [3]uint32, p []byte, storage [][]byte) {
 	y := storage[7]
 	for i := range reach(groups, uint64(word(p, 2)), count(y)) {
 		sum := uint32(0)

@@ -107,7 +107,7 @@ func (g *randomRig) submitBoth() bool {
 	g.Helper()
 	want, got := g.model.submit(&g.list), g.dev.Submit(&g.list)
 	if (want == nil) != (got == nil) || fault.Code(want) != fault.Code(got) {
-		g.Fatalf("got error %v, want %v, for\n%s", got, want, g.list.Dump())
+		g.Fatalf("got error %v, want %v, for\n%d", got, want, g.list.Words)
 	}
 	if got != nil {
 		if _, ok := errors.AsType[*fault.OpError](got); !ok {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -110,7 +111,7 @@ func (r *rig) filled(words ...uint32) driver.BufferID {
 
 // write adds a write to the list. offset is in bytes.
 func (r *rig) write(id driver.BufferID, offset uint64, words ...uint32) {
-	r.list.Write(id, offset, driver.HostBytes(driver.PutU32(nil, words...)))
+	r.list.Write(id, offset, driver.HostBytes(PutU32(nil, words...)))
 }
 
 func (r *rig) kernel(p program) driver.KernelID {
@@ -141,7 +142,7 @@ func (r *rig) whole(id driver.BufferID) driver.Binding {
 
 // dispatch adds a dispatch to the list.
 func (r *rig) dispatch(k driver.KernelID, set driver.BindingsID, groups [3]uint32, params ...uint32) {
-	r.list.Dispatch(k, set, groups, driver.PutU32(nil, params...))
+	r.list.Dispatch(k, set, groups, PutU32(nil, params...))
 }
 
 // submit hands the list over and empties it.
@@ -241,3 +242,19 @@ func words(b []byte) []uint32 {
 func word(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 
 func setWord(b []byte, i int, v uint32) { binary.LittleEndian.PutUint32(b[4*i:], v) }
+
+// PutU32 appends numbers to a parameter block in the byte order of the devices.
+func PutU32(b []byte, v ...uint32) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+// PutF32 appends the bits of numbers.
+func PutF32(b []byte, v ...float32) []byte {
+	for _, x := range v {
+		b = PutU32(b, math.Float32bits(x))
+	}
+	return b
+}

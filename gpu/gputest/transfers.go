@@ -34,7 +34,7 @@ func hostBytes(n int) []byte { return bytes.Repeat([]byte{untouched}, n) }
 func readParts(r *rig) {
 	const n = 64
 	id := r.filled(pattern(n, 1)...)
-	all := driver.PutU32(nil, pattern(n, 1)...)
+	all := PutU32(nil, pattern(n, 1)...)
 	r.submit()
 	for _, c := range [][2]int{{0, 256}, {0, 4}, {0, 1}, {0, 7}, {1, 1}, {1, 3}, {2, 4}, {3, 5}, {3, 253}, {4, 252}, {127, 2}, {252, 4}, {255, 1}} {
 		got := hostBytes(c[1] + 2)
@@ -53,7 +53,7 @@ func readParts(r *rig) {
 func readRows(r *rig) {
 	const n = 256
 	id := r.filled(pattern(n, 2)...)
-	all := driver.PutU32(nil, pattern(n, 2)...)
+	all := PutU32(nil, pattern(n, 2)...)
 	r.submit()
 	for _, c := range []struct{ offset, host, width, pitch, count int }{
 		{0, 0, 16, 16, 64},
@@ -159,9 +159,9 @@ func writeParts(r *rig) {
 		r.write(id, uint64(4*i), pattern(32, uint32(i))...)
 		copy(want[i:], pattern(32, uint32(i)))
 	}
-	r.list.Write(id, 0, driver.Host{Bytes: driver.PutU32(nil, 7, 8, 9), Size: 4}) // only Size of it counts
+	r.list.Write(id, 0, driver.Host{Bytes: PutU32(nil, 7, 8, 9), Size: 4}) // only Size of it counts
 	want[0] = 7
-	odd := driver.PutU32([]byte{0}, 10, 11) // memory at an odd address
+	odd := PutU32([]byte{0}, 10, 11) // memory at an odd address
 	r.list.Write(id, 40, driver.HostBytes(odd[1:]))
 	want[10], want[11] = 10, 11
 	r.want(id, want)
@@ -188,7 +188,7 @@ func writeTaken(r *rig) {
 	id, k := r.buffer(4*n), r.kernel(affine)
 	set := r.bind(affine, r.whole(id))
 	for i := range uint32(20) {
-		data := driver.PutU32(nil, pattern(n, i)...)
+		data := PutU32(nil, pattern(n, i)...)
 		r.list.Write(id, 0, driver.HostBytes(data))
 		r.dispatch(k, set, groups(n), 3, i, n)
 		r.check(r.dev.Submit(&r.list))
@@ -205,7 +205,7 @@ func writeTaken(r *rig) {
 // Host memory may begin anywhere in what holds it, on both ways.
 func hostOffset(r *rig) {
 	const n = 64
-	all := driver.PutU32(nil, pattern(n, 5)...)
+	all := PutU32(nil, pattern(n, 5)...)
 	id := r.buffer(4 * n)
 	want := make([]byte, 4*n)
 	for _, c := range [][3]int{{0, 0, 256}, {4, 8, 16}, {1, 100, 20}, {255, 0, 0}, {253, 200, 0}, {252, 252, 4}, {7, 40, 128}} {

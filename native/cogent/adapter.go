@@ -102,13 +102,11 @@ func adapters(backends C.uint32_t) []*adapter {
 		found = append(found, &adapter{info: info, backends: backends, ordinal: listed[info], source: newSource(ref, shared)})
 		listed[info]++
 	}
-	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a.info.Kind), rank(b.info.Kind)) })
 	return found
 }
 
-func (a *adapter) Info() driver.AdapterInfo { return a.info }
-
-func (a *adapter) Open(ctx context.Context) (driver.Device, error) {
+func (a *adapter) open(ctx context.Context) (driver.Device, error) {
 	const op = "Open"
 	if err := ready(ctx, op); err != nil {
 		return nil, err
@@ -182,10 +180,10 @@ func (a *adapter) find() (s *source) {
 }
 
 // rank orders adapters: discrete, integrated, virtual, software, and those of unknown kind before software.
-func rank(a *adapter) int {
-	switch a.info.Kind {
+func rank(k driver.Kind) int {
+	switch k {
 	case driver.KindDiscrete, driver.KindIntegrated, driver.KindVirtual:
-		return int(a.info.Kind)
+		return int(k)
 	case driver.KindUnknown:
 		return int(driver.KindVirtual)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 )
 
 // BenchmarkSubmit measures what a dispatch costs the caller of Submit: lists of 200 dispatches of a tiny kernel with sets
@@ -17,8 +18,8 @@ import (
 func BenchmarkSubmit(b *testing.B) {
 	const dispatches, n = 200, 64
 	for name, blocks := range map[string]func(i int) []byte{
-		"same parameters":  func(int) []byte { return driver.PutU32(nil, n, 1) },
-		"other parameters": func(i int) []byte { return driver.PutU32(nil, n, uint32(i)) },
+		"same parameters":  func(int) []byte { return gputest.PutU32(nil, n, 1) },
+		"other parameters": func(i int) []byte { return gputest.PutU32(nil, n, uint32(i)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			d := openDevice(b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 )
 
 // spin makes every invocation turn a loop p.turns times.
@@ -80,7 +81,7 @@ func (s *spinner) submit(t testing.TB, dispatches int) {
 	t.Helper()
 	var l driver.CommandList
 	for range dispatches {
-		l.Dispatch(1, 1, groups(spinWords), driver.PutU32(nil, spinTurns))
+		l.Dispatch(1, 1, groups(spinWords), gputest.PutU32(nil, spinTurns))
 	}
 	s.total += uint64(dispatches)
 	must(t, s.d.Submit(&l))

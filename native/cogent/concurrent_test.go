@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -56,7 +57,7 @@ func worker(d driver.Device, id uint32) error {
 		l.Bind(driver.BindingsID(id), axpy.Layout, []driver.Binding{whole(x, n), whole(y, n)})
 		for i := range uint32(3) {
 			l.Write(x, 0, driver.HostBytes(bytesOf(ramp(n, id+i))))
-			l.Dispatch(driver.KernelID(id), driver.BindingsID(id), groups(n), driver.PutU32(nil, n, i+1))
+			l.Dispatch(driver.KernelID(id), driver.BindingsID(id), groups(n), gputest.PutU32(nil, n, i+1))
 		}
 		l.Unbind(driver.BindingsID(id))
 		if err := d.Submit(&l); err != nil {

@@ -21,17 +21,13 @@ import (
 )
 
 // New returns the driver.
-func New() driver.Driver { return wgpuDriver{} }
+func New() driver.Driver { return driver.Driver{Name: name, Adapters: listAdapters, Adopt: adopt} }
 
 const name = "cogent"
 
-type wgpuDriver struct{}
-
-func (wgpuDriver) Name() string { return name }
-
-// Adapters lists the adapters of Vulkan, Metal and Direct3D 12, as they are now: what the environment selects may have
+// listAdapters lists the adapters of Vulkan, Metal and Direct3D 12, as they are now: what the environment selects may have
 // changed. Those of OpenGL stand in only if there are no others.
-func (wgpuDriver) Adapters(ctx context.Context) ([]driver.Adapter, error) {
+func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 	if err := ready(ctx, "Adapters"); err != nil {
 		return nil, err
 	}
@@ -42,7 +38,7 @@ func (wgpuDriver) Adapters(ctx context.Context) ([]driver.Adapter, error) {
 	}
 	list := make([]driver.Adapter, len(found))
 	for i, a := range found {
-		list[i] = a
+		list[i] = driver.Adapter{Info: a.info, Open: a.open}
 	}
 	return list, nil
 }
@@ -56,9 +52,9 @@ var openGL = sync.OnceValue(func() []*adapter {
 	return found
 })
 
-// Adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
+// adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
 // little, and the limit of loop turns is the lowest there is.
-func (wgpuDriver) Adopt(ctx context.Context, handle any) (driver.Device, error) {
+func adopt(ctx context.Context, handle any) (driver.Device, error) {
 	const op = "Adopt"
 	if err := ready(ctx, op); err != nil {
 		return nil, err

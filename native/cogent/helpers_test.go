@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -89,7 +90,7 @@ func ramp(n int, start uint32) []uint32 {
 	return w
 }
 
-func bytesOf(w []uint32) []byte { return driver.PutU32(nil, w...) }
+func bytesOf(w []uint32) []byte { return gputest.PutU32(nil, w...) }
 
 func wordsOf(b []byte) []uint32 {
 	w := make([]uint32, len(b)/4)
@@ -150,7 +151,7 @@ func healthy(t testing.TB, d driver.Device, id uint32) {
 	const n = 100
 	prepareAxpy(t, d, id, n)
 	var l driver.CommandList
-	l.Dispatch(driver.KernelID(id), driver.BindingsID(id), groups(n), driver.PutU32(nil, n, 2))
+	l.Dispatch(driver.KernelID(id), driver.BindingsID(id), groups(n), gputest.PutU32(nil, n, 2))
 	must(t, d.Submit(&l))
 	sum := ramp(n, 1)
 	for i := range sum {

@@ -15,6 +15,7 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -52,7 +53,7 @@ func TestRefusedLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := groups(n)
-	block := driver.PutU32(nil, n, 1)
+	block := gputest.PutU32(nil, n, 1)
 	both := driver.NewLayout(driver.AccessRead, driver.AccessReadWrite)
 	limits := d.Info().Limits
 	half := driver.HostBytes(make([]byte, 8))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 )
 
 // sink keeps garbage from being optimised away.
@@ -41,7 +42,7 @@ func TestReadbackUnderGarbageCollection(t *testing.T) {
 	loops := 0
 	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); loops++ {
 		l.Reset()
-		l.Dispatch(1, 1, groups(n), driver.PutU32(nil, n, 1))
+		l.Dispatch(1, 1, groups(n), gputest.PutU32(nil, n, 1))
 		must(t, d.Submit(&l))
 		k++
 		want(t, d, 2, multiples(n, k))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -132,7 +133,7 @@ func TestWriteOrder(t *testing.T) {
 			l.Copy(1, 4, 3, 0, 4)
 			x[1] = x[0]
 		}
-		l.Dispatch(1, 1, groups(n), driver.PutU32(nil, n, i))
+		l.Dispatch(1, 1, groups(n), gputest.PutU32(nil, n, i))
 		if i%4 == 0 {
 			l.Clear(2, 0, 8)
 			sum[0], sum[1] = 0, 0
@@ -158,7 +159,7 @@ func TestManyParameters(t *testing.T) {
 	for _, count := range []uint32{1, 100, 300, 5, 2000, 3} {
 		var l driver.CommandList
 		for i := range count {
-			l.Dispatch(1, 1, groups(n), driver.PutU32(nil, n, i))
+			l.Dispatch(1, 1, groups(n), gputest.PutU32(nil, n, i))
 			total += i
 		}
 		must(t, d.Submit(&l))

@@ -12,14 +12,12 @@ import (
 )
 
 // New returns a driver without adapters: this build has no cgo.
-func New() driver.Driver { return unsupported{} }
-
-type unsupported struct{}
-
-func (unsupported) Name() string { return "cogent" }
-
-func (unsupported) Adapters(context.Context) ([]driver.Adapter, error) { return nil, nil }
-
-func (unsupported) Adopt(context.Context, any) (driver.Device, error) {
-	return nil, fault.Fail("cogent: Adopt", fault.ErrUnsupported, "built without cgo")
+func New() driver.Driver {
+	return driver.Driver{
+		Name:     "cogent",
+		Adapters: func(context.Context) ([]driver.Adapter, error) { return nil, nil },
+		Adopt: func(context.Context, any) (driver.Device, error) {
+			return nil, fault.Fail("cogent: Adopt", fault.ErrUnsupported, "built without cgo")
+		},
+	}
 }

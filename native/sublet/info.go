@@ -60,7 +60,7 @@ func (a *app) info(ctx context.Context) error {
 			fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(err.Error()))
 			continue
 		}
-		if i := ad.Info(); a.fits(i) {
+		if i := ad.Info; a.fits(i) {
 			found.Adapters = append(found.Adapters, adapter{
 				i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(),
 			})

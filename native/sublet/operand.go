@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -77,7 +78,7 @@ func (o *operand) shape() error {
 }
 
 // checkSize keeps a file from being read that no buffer of the device could hold.
-func (o *operand) checkSize(t dtype.Type, l gpu.Limits) error {
+func (o *operand) checkSize(t dtype.Type, l driver.Limits) error {
 	n := o.npy.Header().Len()
 	if uint64(n) > l.MaxBufferSize/uint64(t.Size()) {
 		return fault.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", n, t, l.MaxBufferSize))

@@ -116,7 +116,7 @@ func (a *app) deviceWords(ctx context.Context) []string {
 	words := []string{"all"}
 	adapters, _ := a.selection(ctx).Adapters()
 	for i, ad := range adapters {
-		words = append(words, itoa(i)+"\t"+ad.Info().Name)
+		words = append(words, itoa(i)+"\t"+ad.Info.Name)
 	}
 	return words
 }

@@ -43,10 +43,8 @@ func request(ctx context.Context, op string, wish map[string]any) (*adapter, err
 	return &adapter{wish, v, p, describe(p, v)}, nil
 }
 
-func (a *adapter) Info() driver.AdapterInfo { return a.info }
-
-// Open implements [driver.Adapter]. A GPUAdapter gives one device and is then of no more use, so a new one is requested.
-func (a *adapter) Open(ctx context.Context) (d driver.Device, err error) {
+// open requests a device. A GPUAdapter gives one device and is then of no more use, so a new one is requested.
+func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	const op = "browser: Open"
 	defer rescue(op, &err)
 	helper, err := helperObject(ctx)

@@ -13,14 +13,12 @@ import (
 )
 
 // New returns the driver.
-func New() driver.Driver { return webgpu{} }
+func New() driver.Driver {
+	return driver.Driver{Name: "browser", Adapters: listAdapters, Adopt: adoptDevice}
+}
 
-type webgpu struct{}
-
-func (webgpu) Name() string { return "browser" }
-
-// Adapters implements [driver.Driver]. A page without WebGPU, such as one that was not loaded over HTTPS, has none.
-func (webgpu) Adapters(ctx context.Context) (list []driver.Adapter, err error) {
+// listAdapters lists what the wishes bring. A page without WebGPU, such as one that was not loaded over HTTPS, has none.
+func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	const op = "browser: Adapters"
 	defer rescue(op, &err)
 	if err := ctx.Err(); err != nil {
@@ -34,14 +32,14 @@ func (webgpu) Adapters(ctx context.Context) (list []driver.Adapter, err error) {
 		}
 		if a != nil && !seen[a.part] {
 			seen[a.part] = true
-			list = append(list, a)
+			list = append(list, driver.Adapter{Info: a.info, Open: a.open})
 		}
 	}
 	return list, nil
 }
 
-// Adopt implements [driver.Driver] for a GPUDevice.
-func (webgpu) Adopt(ctx context.Context, handle any) (d driver.Device, err error) {
+// adoptDevice takes a GPUDevice.
+func adoptDevice(ctx context.Context, handle any) (d driver.Device, err error) {
 	const op = "browser: Adopt"
 	defer rescue(op, &err)
 	v, ok := value(handle, "GPUDevice")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -117,7 +118,7 @@ func newKernel(t testing.TB, d driver.Device, id driver.KernelID, k *driver.Kern
 }
 
 func scaleParams(factor float32, n uint32) []byte {
-	return driver.PutU32(driver.PutF32(nil, factor), n)
+	return gputest.PutU32(gputest.PutF32(nil, factor), n)
 }
 
 // TestEngine checks that the page got the engine that the runner meant it to.
@@ -147,7 +148,7 @@ func TestAdapters(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, a := range adapters {
-		i := a.Info()
+		i := a.Info
 		if i.Driver != "browser" || i.Backend != "webgpu" || i.Name == "" || !i.Features.Has(driver.FeatureWGSL) {
 			t.Errorf("incomplete info %+v", i)
 		}
@@ -160,7 +161,7 @@ func TestAdapters(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if a := adapters[0].Info(); a.Vendor == "google" && (a.Kind != driver.KindCPU || a.Limits.MaxLoopsPerInvoking != 0) {
+	if a := adapters[0].Info; a.Vendor == "google" && (a.Kind != driver.KindCPU || a.Limits.MaxLoopsPerInvoking != 0) {
 		t.Errorf("SwiftShader is %s with %d loops", a.Kind, a.Limits.MaxLoopsPerInvoking)
 	}
 	for range 2 { // an adapter can be opened several times
@@ -168,7 +169,7 @@ func TestAdapters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := d.Info().Limits, adapters[0].Info().Limits; got != want {
+		if got, want := d.Info().Limits, adapters[0].Info.Limits; got != want {
 			t.Errorf("granted %+v of %+v", got, want)
 		}
 		if err := errors.Join(d.Close(), d.Close()); err != nil {

@@ -81,9 +81,9 @@ func (s *server) devices(ctx context.Context, c *crunch, wanted []js.Value) (lis
 			}
 			c.opened = append(c.opened, d)
 		case w.String() == "low-power":
-			d, err = c.open(ctx, gpu.WithPower(gpu.LowPower))
+			d, err = c.open(ctx, gpu.WithLowPower())
 		default:
-			d, err = c.open(ctx, gpu.WithPower(gpu.HighPerformance))
+			d, err = c.open(ctx)
 		}
 		if err != nil {
 			return nil, err
@@ -103,8 +103,8 @@ func (c *crunch) adopt(ctx context.Context, w js.Value) (*gpu.Device, error) {
 	return c.open(ctx, gpu.WithDevice(w))
 }
 
-func (c *crunch) open(ctx context.Context, option gpu.Option) (*gpu.Device, error) {
-	d, err := gpu.Open(ctx, option)
+func (c *crunch) open(ctx context.Context, opts ...gpu.Option) (*gpu.Device, error) {
+	d, err := gpu.Open(ctx, opts...)
 	if err == nil {
 		c.opened = append(c.opened, d)
 	}
@@ -119,7 +119,7 @@ func (s *server) other(ctx context.Context) *gpu.Device {
 		return nil
 	}
 	for a, err := range gpu.Adapters(ctx) {
-		if err != nil || a.Info().Kind == gpu.KindCPU || a.Info().Name == own.Name && a.Info().Vendor == own.Vendor {
+		if err != nil || a.Info.Kind == gpu.KindCPU || a.Info.Name == own.Name && a.Info.Vendor == own.Vendor {
 			continue
 		}
 		if d, err := a.Open(ctx); err == nil {

@@ -50,7 +50,7 @@ func (p *Page) options() []gpu.Option {
 		return []gpu.Option{gpu.WithDevice(device)}
 	}
 	if p.start.Get("frugal").Truthy() {
-		return []gpu.Option{gpu.WithPower(gpu.LowPower)}
+		return []gpu.Option{gpu.WithLowPower()}
 	}
 	return nil
 }
