@@ -68,18 +68,18 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 
 // decl declares an array to a kernel.
 func (cr *Cruncher) decl(p *param) kernel.Decl {
-	d := kernel.Decl{Name: p.array.name, Elem: elemTypes[p.array.t], Mode: kernel.Mode(p.mode), Struct: p.structure}
+	d := kernel.Decl{Name: p.name(), Elem: elemTypes[p.array.t], Mode: kernel.Mode(p.flags.Mode), Struct: p.flags.Struct}
 	if p.array.t.Size() == 4 {
 		d.Mode = kernel.Widened // that is: as it is
-		if p.mode == Atomic && p.array.t != Float32 {
+		if p.flags.Mode == Atomic && p.array.t != Float32 {
 			d.Mode = kernel.Atomic
 		}
 	}
-	if p.flags.readOnly {
+	if p.flags.ReadOnly {
 		d.Access = kernel.ReadOnly
 	}
 	size := p.array.t.Size()
-	if size < 4 && p.array.t != Bytes && p.mode == Widened {
+	if size < 4 && p.array.t != Bytes && p.flags.Mode == Widened {
 		size = 4
 	}
 	for _, w := range cr.workers {
@@ -97,7 +97,7 @@ func (cr *Cruncher) stepOf(c *call) int {
 	}
 	for i := range c.arrays {
 		a := &c.arrays[i]
-		if bytes := a.array.t.Size() * (a.flags.items % 4) * (c.inner % 4) % 4; bytes != 0 && !a.widened() {
+		if bytes := a.array.t.Size() * (a.flags.ElementsPerItem % 4) * (c.inner % 4) % 4; bytes != 0 && !a.widened() {
 			step = lcm(step, 4/gcd(4, bytes))
 		}
 	}
@@ -146,7 +146,7 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 
 func (c *call) argument(name string) *argument {
 	for i := range c.arrays {
-		if c.arrays[i].array.name == name {
+		if c.arrays[i].name == name {
 			return &c.arrays[i]
 		}
 	}
