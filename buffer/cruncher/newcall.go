@@ -70,7 +70,7 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 		}
 	}
 	for _, p := range c.kernels {
-		if !p.divisible() { // it would not know which part is its own
+		if !p.Divisible() { // it would not know which part is its own
 			c.r.Blobs, c.single = 1, max(c.single, 0)
 		}
 	}
