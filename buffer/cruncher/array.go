@@ -74,17 +74,14 @@ type body struct {
 	host   gpu.Host
 	record int // bytes of a structure of the caller's, 0 where it is not known
 
-	mu        sync.Mutex
-	flags     flags
-	mode      Mode
-	structure string // of the source, that bytes are
-	tracked   bool   // the host's side changes by calls only, which count versions
-	version   uint64 // of the host's side
-	release   func()
-	closed    bool
-	users     map[*Cruncher]*use // told when the array is closed
-	autoFetch bool
-	behind    atomic.Bool // one of them has newer elements than the host
+	mu      sync.Mutex
+	flags   Flags
+	tracked bool   // the host's side changes by calls only, which count versions
+	version uint64 // of the host's side
+	release func()
+	closed  bool
+	users   map[*Cruncher]*use // told when the array is closed
+	behind  atomic.Bool        // one of them has newer elements than the host
 }
 
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
@@ -114,8 +111,8 @@ func Wrap[T Elem](name string, data []T) (*Array[T], error) {
 	return &Array[T]{a}, nil
 }
 
-// WrapStructs makes an array of bytes of the caller's structures, which hold no pointers, with [Any.ElementsPerItem] set to
-// the size of one. Their size is a multiple of 4. Kernels see words, or with [Any.SetStruct] structs.
+// WrapStructs makes an array of bytes of the caller's structures, which hold no pointers, with ElementsPerItem set to
+// the size of one. Their size is a multiple of 4. Kernels see words, or with the flag Struct structs.
 func WrapStructs[S any](name string, data []S) (*Any, error) {
 	var z S
 	size := int(unsafe.Sizeof(z))
@@ -127,7 +124,7 @@ func WrapStructs[S any](name string, data []S) (*Any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.flags.items, a.record = size, size
+	a.flags.ElementsPerItem, a.record = size, size
 	return a, nil
 }
 
@@ -160,9 +157,10 @@ func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
 		return nil, fail(op, ErrRange, itoa(mem.Size), " bytes of ", t.String())
 	}
 	a := &Any{&body{name: name, t: t, n: mem.Size / t.Size(), host: mem, version: 1}}
-	a.flags = flags{read: true, write: true, items: 1}
+	a.flags = DefaultFlags()
 	if mem.ReadOnly {
-		a.flags.setReadOnly(true)
+		a.flags.ReadOnly = true
+		a.flags.lock(a.flags)
 	}
 	runtime.AddCleanup(a, func(b *body) { go b.leave() }, a.body) // may wait for calls
 	return a, nil
@@ -211,12 +209,12 @@ func (a *Any) Len() int {
 
 // Track promises that the host's side changes by calls of the array's and by results only, and that [Any.MarkDirty] tells of
 // other changes. What the devices have already is then not uploaded again. Arrays of [NewArray] are tracked from the start.
-func (a *Any) Track() { a.change(func(*flags) { a.tracked = true }) }
+func (a *Any) Track() { a.change(func(*Flags) { a.tracked = true }) }
 
 // MarkDirty says that the caller wrote into the host's side. If it goes up, with read or partialRead, it is what counts from then
 // on, wherever devices have newer elements.
 func (a *Any) MarkDirty() {
-	a.change(func(f *flags) {
+	a.change(func(f *Flags) {
 		a.version++
 		if f.goesUp() {
 			a.overtake(span{Lo: 0, Hi: a.n})

@@ -202,7 +202,7 @@ func (cr *Cruncher) settleDebts(ctx context.Context, c *call) error {
 	var owing []*residence
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if !a.flags.readOnly && !a.flags.write && a.owed.Len() > 0 {
+		if !a.flags.ReadOnly && !a.flags.Write && a.owed.Len() > 0 {
 			owing = append(owing, a.residence)
 		}
 	}

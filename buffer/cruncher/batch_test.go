@@ -26,9 +26,9 @@ fn inc(i: u32) { a[i] = a[i] + w[0]; }
 fn twice(i: u32) { a[i] = a[i] * 2u; b[i] = u32(a[i]) + c[599u - i]; }`, shifting())
 		a, w, c := wrap(t, "a", count(n, uint32(0))), wrap(t, "w", []uint32{5}), wrap(t, "c", count(n, uint32(0)))
 		b := newArray[uint8](t, "b", n)
-		a.SetPartialRead(true)
-		w.SetReadOnly(true)
-		c.SetReadOnly(true)
+		edit(a).PartialRead(true)
+		edit(w).ReadOnly(true)
+		edit(c).ReadOnly(true)
 		want := slices.Clone(a.Data())
 		r := cruncher.Range{Global: n, Local: 8}
 		got := moved(cr, func() {
@@ -107,7 +107,7 @@ func TestBatchShares(t *testing.T) {
 		return thirds(r, call)
 	}}))
 	a := newArray[uint32](t, "a", 100)
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	for range 2 {
 		check(t, cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 			for range 5 {

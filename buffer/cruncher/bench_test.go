@@ -28,7 +28,7 @@ const heavyLocal = 64
 
 func newHeavy(b *testing.B, items, turns int) *heavy {
 	h := &heavy{items: items, turns: turns, out: newArray[float32](b, "out", items)}
-	h.out.SetWriteOnly(true)
+	edit(h.out).WriteOnly(true)
 	return h
 }
 

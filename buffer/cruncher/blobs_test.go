@@ -29,12 +29,12 @@ func TestBlobs(t *testing.T) {
 				ax, aw := wrap(t, "x", slices.Clone(x)), wrap(t, "w", slices.Clone(w))
 				at, au := wrap(t, "t", make([]uint32, n)), wrap(t, "u", make([]uint32, n))
 				ay, az := wrap(t, "y", make([]uint32, n)), wrap(t, "z", make([]uint8, n))
-				ax.SetPartialRead(true).SetWrite(false)
-				aw.SetReadOnly(true)
-				at.SetRead(false)
-				au.SetRead(false).SetWrite(false)
-				ay.SetWriteOnly(true)
-				az.SetPartialRead(true)
+				edit(ax).PartialRead(true).Write(false)
+				edit(aw).ReadOnly(true)
+				edit(at).Read(false)
+				edit(au).Read(false).Write(false)
+				edit(ay).WriteOnly(true)
+				edit(az).PartialRead(true)
 				var err error
 				got := moved(cr, func() {
 					err = cr.Compute(t.Context(), 1, list, cruncher.Range{Global: n - 3, Local: 8, Blobs: blobs}, ax, aw, at, au, ay, az)
@@ -76,9 +76,9 @@ fn turn(i: u32) { u[i] = t[511u - i]; }
 fn back(i: u32) { x[i] = u[i]; }`)
 	for _, blobs := range []int{1, 4, 64} {
 		x, tmp, u := wrap(t, "x", count(n, uint32(0))), newArray[uint32](t, "t", n), newArray[uint32](t, "u", n)
-		x.SetPartialRead(true)
-		tmp.SetRead(false).SetWrite(false)
-		u.SetRead(false).SetWrite(false)
+		edit(x).PartialRead(true)
+		edit(tmp).Read(false).Write(false)
+		edit(u).Read(false).Write(false)
 		check(t, cr.Compute(t.Context(), 1, "make turn back", cruncher.Range{Global: n, Local: 8, Blobs: blobs}, x, tmp, u))
 		for i, v := range x.Data() {
 			if v != uint32(n-i) {
@@ -94,8 +94,8 @@ func TestBlobsWhole(t *testing.T) {
 	for devs := 1; devs <= 2; devs++ {
 		cr := newCruncher(t, devs, `fn scatter(i: u32) { out[(i * 7u) % 4000u] = x[i]; }`)
 		x, out := wrap(t, "x", count(n, uint32(0))), newArray[uint32](t, "out", n)
-		x.SetPartialRead(true).SetWrite(false)
-		out.SetRead(false).SetWriteAll(true)
+		edit(x).PartialRead(true).Write(false)
+		edit(out).Read(false).WriteAll(true)
 		got := moved(cr, func() {
 			check(t, cr.Compute(t.Context(), 1, "scatter", cruncher.Range{Global: n, Local: 8, Blobs: 16}, x, out))
 		})
@@ -119,7 +119,7 @@ func TestRepeat(t *testing.T) {
 fn more(i: u32) { x[i] = x[i] + w[0]; }
 fn twice(i: u32) { x[i] = x[i] * 2u; }`, shifting())
 		x, w := wrap(t, "x", count(n, uint32(1))), wrap(t, "w", count(16, uint32(3)))
-		w.SetWrite(false)
+		edit(w).Write(false)
 		for _, call := range []cruncher.Range{
 			{Global: n, Local: 10, Repeat: repeats},
 			{Global: n, Local: 10, Repeat: repeats, SyncKernel: "sync"},
@@ -171,15 +171,15 @@ func TestTransferOnly(t *testing.T) {
 			for _, writeOnly := range []bool{false, true} {
 				cr := onDevices(t, devices, devs, checksSource, shifting())
 				a := wrap(t, "a", count(100, uint32(5)))
-				a.SetPartialRead(true).SetWrite(false)
+				edit(a).PartialRead(true).Write(false)
 				r := cruncher.Range{Global: 100, Local: 4, Blobs: blobs}
 				check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 				same(t, "nothing came back", a.Data(), count(100, uint32(5)))
 				r.TransferOnly = true
-				a.SetRead(false).SetPartialRead(false).SetWrite(true)
+				edit(a).Read(false).PartialRead(false).Write(true)
 				clear(a.Data())
 				if writeOnly {
-					a.SetWriteOnly(true)
+					edit(a).WriteOnly(true)
 				}
 				for range 2 {
 					check(t, a.Compute(t.Context(), cr, 1, "inc", r))
@@ -197,7 +197,7 @@ func TestSyncKernel(t *testing.T) {
 	for devs := 1; devs <= 3; devs++ {
 		cr := onDevices(t, devices, devs, blobsSource, even())
 		x, tmp, w := newArray[uint32](t, "x", 300), newArray[uint32](t, "t", 300), newArray[uint32](t, "w", 16)
-		w.SetRead(false).SetWrite(false)
+		edit(w).Read(false).Write(false)
 		for _, r := range []cruncher.Range{{}, {Blobs: 4}, {Repeat: 3}, {Repeat: 3, Blobs: 4}} {
 			r.Global, r.Local, r.SyncKernel = 300, 4, "sync"
 			check(t, cr.Compute(t.Context(), 1, "first", r, x, tmp, w))
@@ -209,7 +209,7 @@ func TestSyncKernel(t *testing.T) {
 		// Elements that are no device's own are the host's again with the next call.
 		steps := newArray[uint32](t, "w", 16)
 		check(t, steps.Set(0, 3))
-		steps.SetWrite(false)
+		edit(steps).Write(false)
 		for range 3 {
 			r := cruncher.Range{Global: 280, Offset: 20, Local: 4, SyncKernel: "sync"}
 			check(t, cr.Compute(t.Context(), 1, "first", r, x, tmp, steps))

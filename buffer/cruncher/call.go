@@ -41,7 +41,8 @@ func (c *call) number() uint64 {
 // argument is an array among the parameters.
 type argument struct {
 	*residence
-	flags   flags
+	name    string // in this call
+	flags   Flags
 	changed bool // kernels of the call may write it
 }
 
@@ -188,7 +189,7 @@ func (cr *Cruncher) again(ctx context.Context, c *call, w *work) error {
 func (c *call) forgo(pieces []*piece) {
 	for _, p := range pieces {
 		for k := range c.arrays {
-			if a := &c.arrays[k]; a.flags.write {
+			if a := &c.arrays[k]; a.flags.Write {
 				s := a.written(c, part{p.part.base, p.done})
 				a.valid[p.worker.index].Remove(s.Lo, s.Hi)
 			}
@@ -328,12 +329,12 @@ func (c *call) overwrites(p *piece) {
 	}
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if a.flags.readOnly {
+		if a.flags.ReadOnly {
 			continue
 		}
 		a.touch(p.worker.index, a.written(c, p.part))
 		if c.sync != nil {
-			a.touch(p.worker.index, part{0, c.local}.elements(a.flags.items, 1, a.array.n))
+			a.touch(p.worker.index, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n))
 		}
 	}
 }
@@ -348,12 +349,12 @@ func (c *call) record(pieces []*piece) {
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			s := a.written(c, of)
-			if (a.changed || a.flags.write) && !c.r.TransferOnly {
+			if (a.changed || a.flags.Write) && !c.r.TransferOnly {
 				c.unsynced(a, d, s)
 				a.wrote(d, s)
 			}
 			switch {
-			case !a.flags.write:
+			case !a.flags.Write:
 			case c.batch != nil:
 				a.differs(d, s)
 				for m := range a.dirty.Overlap(s.Lo, s.Hi) {
@@ -371,7 +372,7 @@ func (c *call) unsynced(a *argument, d int, own span) {
 	if c.sync == nil {
 		return
 	}
-	s := part{0, c.local}.elements(a.flags.items, 1, a.array.n)
+	s := part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
 	a.valid[d].Remove(s.Lo, min(s.Hi, own.Lo))
 	a.valid[d].Remove(max(s.Lo, own.Hi), s.Hi)
 }
@@ -381,10 +382,10 @@ func (a *argument) written(c *call, of part) span {
 	if of.count == 0 {
 		return span{}
 	}
-	if a.flags.write && a.flags.writeAll {
+	if a.flags.Write && a.flags.WriteAll {
 		return span{Lo: 0, Hi: a.array.n}
 	}
-	return of.elements(a.flags.items, c.inner, a.array.n)
+	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
 // undo forgets what a call that failed may have done to elements which the host has: they are to be brought anew.

@@ -51,12 +51,12 @@ func TestOrder(t *testing.T) {
 func TestWhole(t *testing.T) {
 	cr := newCruncher(t, 2, `fn add(i: u32) { out[0] = out[0] + a[0]; }`)
 	a, out := wrap(t, "a", []uint32{5}), newArray[uint32](t, "out", 1)
-	a.SetWrite(false)
-	out.SetWriteAll(true)
+	edit(a).Write(false)
+	edit(out).WriteAll(true)
 	check(t, cr.Compute(t.Context(), 1, "add", cruncher.Range{Global: 1}, a, out))
 	check(t, cr.Compute(t.Context(), 1, "add", cruncher.Range{Global: 1, Offset: 7}, a, out))
 	same(t, "sum", out.Data(), []uint32{10})
-	out.SetWriteAll(false)
+	edit(out).WriteAll(false)
 	refused(t, "by parts", cr.Compute(t.Context(), 1, "add", cruncher.Range{Global: 2}, a, out), cruncher.ErrLength)
 }
 
@@ -87,11 +87,11 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	check(t, a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 64, Local: 1, Blobs: math.MaxInt}))
-	a.SetElementsPerItem(math.MaxInt).SetHalo(math.MaxInt)
+	edit(a).ElementsPerItem(math.MaxInt).Halo(math.MaxInt)
 	refused(t, "elements beyond counting", a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 64}), cruncher.ErrLength)
-	a.SetWrite(false)
+	edit(a).Write(false)
 	check(t, a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 64}))
-	a.SetElementsPerItem(1).SetWrite(true).SetPartialRead(true)
+	edit(a).ElementsPerItem(1).Write(true).PartialRead(true)
 	check(t, a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 64}))
 }
 
@@ -236,8 +236,8 @@ func TestCancelled(t *testing.T) {
 }`)
 		a, b := wrap(t, "a", count(4096, uint32(0))), newArray[uint32](t, "b", 4096)
 		c := newArray[uint32](t, "c", 4096)
-		b.SetPartialRead(true)
-		c.SetRead(false)
+		edit(b).PartialRead(true)
+		edit(c).Read(false)
 		r := cruncher.Range{Global: 4096, Local: 64, Blobs: blobs}
 		done, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -30,7 +30,7 @@ func TestClock(t *testing.T) {
 		})
 		cr := onDevices(t, devices, 2, checksSource, clock, cruncher.WithBalancer(c.balancer))
 		a := newArray[uint32](t, "a", 1<<16)
-		a.SetPartialRead(true)
+		edit(a).PartialRead(true)
 		for range c.calls {
 			check(t, a.Compute(t.Context(), cr, 7, "inc", cruncher.Range{Global: 1 << 16, Local: 64}))
 		}

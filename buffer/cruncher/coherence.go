@@ -17,11 +17,11 @@ const (
 	writeOnly
 )
 
-func (f flags) access() access {
+func (f Flags) access() access {
 	switch {
-	case f.readOnly:
+	case f.ReadOnly:
 		return readOnly
-	case f.writeOnly:
+	case f.WriteOnly:
 		return writeOnly
 	}
 	return readWrite

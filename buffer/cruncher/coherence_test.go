@@ -19,8 +19,8 @@ func TestResident(t *testing.T) {
 		for _, partial := range []bool{false, true} {
 			cr := onDevices(t, devices, devs, `fn inc(i: u32) { s[i] = s[i] + i; b[i] = b[i] + 3; }`, shifting())
 			s, b := newArray[uint32](t, "s", n), newArray[int8](t, "b", n)
-			s.SetRead(false).SetWrite(false)
-			b.SetRead(false).SetPartialRead(partial).SetWrite(partial)
+			edit(s).Read(false).Write(false)
+			edit(b).Read(false).PartialRead(partial).Write(partial)
 			for range calls {
 				check(t, cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: n, Local: 10}, s, b))
 			}
@@ -47,19 +47,19 @@ func TestResidentUpload(t *testing.T) {
 	cr := newCruncher(t, 3, checksSource, shifting())
 	a := wrap(t, "a", count(n, uint32(50)))
 	r := cruncher.Range{Global: n, Local: 8}
-	a.SetPartialRead(true).SetWrite(false)
+	edit(a).PartialRead(true).Write(false)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
-	a.SetRead(false).SetPartialRead(false)
+	edit(a).Read(false).PartialRead(false)
 	for range 5 {
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	}
-	a.SetWrite(true)
+	edit(a).Write(true)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	same(t, "after seven calls", a.Data(), count(n, uint32(57)))
 	clear(a.Data()) // the devices have newer ones, and reading is off
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	same(t, "after eight calls", a.Data(), count(n, uint32(58)))
-	a.SetRead(true)
+	edit(a).Read(true)
 	clear(a.Data())
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	if a.Data()[n-1] != 1 {
@@ -70,7 +70,7 @@ func TestResidentUpload(t *testing.T) {
 func TestPin(t *testing.T) {
 	cr := newCruncher(t, 2, checksSource, shifting(), cruncher.WithCoherence(cruncher.Pin))
 	a := newArray[uint32](t, "a", 100)
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	for range 6 {
 		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100, Local: 4}))
 	}
@@ -86,7 +86,7 @@ func TestStrict(t *testing.T) {
 	cr := newCruncher(t, 2, checksSource, cruncher.WithCoherence(cruncher.Strict),
 		cruncher.WithBalancer(&plan{split: func(call int, _ balance.Request) []int { return shares[call] }}))
 	a := newArray[uint32](t, "a", 100)
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	r := cruncher.Range{Global: 100, Local: 2}
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
@@ -119,15 +119,15 @@ func TestHalo(t *testing.T) {
 fn ab(i: u32) { if (i == 0u || i == 499u) { b[i] = a[i]; } else { b[i] = a[i - 1u] + a[i] * 2u + a[i + 1u]; } }
 fn ba(i: u32) { if (i == 0u || i == 499u) { a[i] = b[i]; } else { a[i] = b[i - 1u] + b[i] * 2u + b[i + 1u]; } }`, shifting())
 			a, b := wrap(t, "a", slices.Clone(start)), newArray[uint32](t, "b", n)
-			a.SetHalo(1)
-			b.SetHalo(1)
+			edit(a).Halo(1)
+			edit(b).Halo(1)
 			for k := range calls {
 				from, to, kernel := a, b, "ab"
 				if k%2 == 1 {
 					from, to, kernel = b, a, "ba"
 				}
-				from.SetRead(false).SetPartialRead(!resident || k == 0).SetWrite(false)
-				to.SetRead(false).SetPartialRead(false).SetWrite(!resident || k == calls-1)
+				edit(from).Read(false).PartialRead(!resident || k == 0).Write(false)
+				edit(to).Read(false).PartialRead(false).Write(!resident || k == calls-1)
 				r := cruncher.Range{Global: n, Local: 4, Blobs: k % 3}
 				check(t, cr.Compute(t.Context(), 1, kernel, r, a, b))
 			}
@@ -141,8 +141,8 @@ func TestTrack(t *testing.T) {
 	const n, bytes = 256, 4 * 256
 	cr := newCruncher(t, 2, `fn look(i: u32) { b[i] = a[i] + a[0]; }`, even())
 	a, b := wrap(t, "a", count(n, uint32(1))), newArray[uint32](t, "b", n)
-	a.SetReadOnly(true)
-	b.SetRead(false)
+	edit(a).ReadOnly(true)
+	edit(b).Read(false)
 	up := func() int64 {
 		return moved(cr, func() { check(t, cr.Compute(t.Context(), 1, "look", cruncher.Range{Global: n, Local: 4}, a, b)) }).Up
 	}
@@ -158,7 +158,7 @@ func TestTrack(t *testing.T) {
 		{"written by its method", func() { check(t, a.Set(0, 7)) }, 2 * bytes},
 		{"written otherwise", func() { a.Data()[0] = 8; a.MarkDirty() }, 2 * bytes},
 		{"copied to", func() { check(t, newArray[uint32](t, "c", 4).CopyTo(a, 0)) }, 2 * bytes},
-		{"by parts, which are there", func() { a.SetPartialRead(true) }, 0},
+		{"by parts, which are there", func() { edit(a).PartialRead(true) }, 0},
 		{"evicted", func() { check(t, cr.Evict(a.Any)) }, bytes},
 	} {
 		c.do()
@@ -182,7 +182,7 @@ func TestTwoCrunchers(t *testing.T) {
 		}
 	}
 	same(t, "after eight calls", a.Data(), slices.Repeat([]uint32{8}, 100))
-	a.SetPartialRead(true)
+	edit(a).PartialRead(true)
 	check(t, a.Compute(t.Context(), x, 1, "inc", cruncher.Range{Global: 100}))
 	check(t, x.Evict())
 	check(t, x.Close())
@@ -196,7 +196,7 @@ func TestSameDevice(t *testing.T) {
 	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), append(openDevices(t, 1), d, d), checksSource, shifting()))
 	a := newArray[uint32](t, "a", 200)
 	b := wrap(t, "a", make([]uint32, 200))
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	for range 6 {
 		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 200, Local: 4, Blobs: 3}))
 		check(t, b.Compute(t.Context(), cr, 2, "inc", cruncher.Range{Global: 200, Local: 4}))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -16,33 +17,7 @@ import (
 // program is a kernel for arrays and scalars of certain types. It is compiled for each device when that first runs it.
 type program struct {
 	*kernel.Program
-	id       string
-	compiled []*gpu.Kernel // for each device; nil until it needs it
-}
-
-// on returns the kernel for a device. Each device's goroutine asks for its own only.
-func (p *program) on(ctx context.Context, w *worker) (*gpu.Kernel, error) {
-	if k := p.compiled[w.index]; k != nil {
-		return k, nil
-	}
-	k, err := compile(ctx, w.dev, p.Program)
-	if err == nil {
-		p.compiled[w.index] = k
-	}
-	return k, err
-}
-
-// close gives the kernels back. Who still has the program compiles them anew.
-func (p *program) close() {
-	for i := range p.compiled {
-		p.closeOn(i)
-	}
-}
-
-// closeOn gives the kernel of one device back. It may have gone with the device, or be of the device that came back meanwhile.
-func (p *program) closeOn(device int) {
-	_ = p.compiled[device].Close() // never fails
-	p.compiled[device] = nil
+	id string
 }
 
 // programs lists the programs of a call.
@@ -68,7 +43,7 @@ func (cr *Cruncher) tidy(c *call) {
 
 func (cr *Cruncher) closeDropped() {
 	for _, p := range cr.dropped {
-		p.close()
+		p.Close()
 	}
 	cr.dropped = nil
 }
@@ -83,7 +58,7 @@ func (cr *Cruncher) eachProgram(fn func(*program)) {
 
 // closePrograms closes everything that was compiled.
 func (cr *Cruncher) closePrograms() {
-	cr.eachProgram((*program).close)
+	cr.eachProgram(func(p *program) { p.Close() })
 	cr.programs.Clear()
 	cr.dropped = nil
 	for _, w := range cr.workers {
@@ -107,7 +82,7 @@ func (w *worker) conversions(ctx context.Context, t Type) (widen, narrow *gpu.Ke
 	c := &w.converters[t]
 	for _, k := range []struct {
 		kernel **gpu.Kernel
-		make   func(kernel.ElemType) (*kernel.Program, error)
+		make   func(dtype.Type) (*kernel.Program, error)
 	}{{&c.widen, kernel.Widen}, {&c.narrow, kernel.Narrow}} {
 		if *k.kernel != nil {
 			continue
@@ -116,17 +91,9 @@ func (w *worker) conversions(ctx context.Context, t Type) (widen, narrow *gpu.Ke
 		if err != nil {
 			return nil, nil, err
 		}
-		compiled, err := compile(ctx, w.dev, p)
-		if err != nil {
+		if *k.kernel, err = p.Compile(ctx, w.dev); err != nil {
 			return nil, nil, err
 		}
-		*k.kernel = compiled
 	}
 	return c.widen, c.narrow, nil
-}
-
-// compile returns a program's kernel on a device, to be closed.
-func compile(ctx context.Context, dev *gpu.Device, p *kernel.Program) (*gpu.Kernel, error) {
-	k, err := dev.Kernel(ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference})
-	return k, p.Translate(err)
 }

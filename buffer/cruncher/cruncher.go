@@ -250,12 +250,12 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for i, w := range cr.workers {
-		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return p.compiled[i] == nil }) {
+		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return !p.Ready(w.dev) }) {
 			continue
 		}
 		wg.Go(func() {
 			for _, p := range c.programs() {
-				if _, err := p.on(ctx, w); err != nil && !w.lost() {
+				if _, err := p.Compile(ctx, w.dev); err != nil && !w.lost() {
 					errs[i] = err
 					return
 				}

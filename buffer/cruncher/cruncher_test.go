@@ -45,7 +45,7 @@ func TestStream(t *testing.T) {
 			for i := range a.Len() {
 				check(t, a.Set(i, 55))
 			}
-			a.SetPartialRead(partial)
+			edit(a).PartialRead(partial)
 			check(t, a.Compute(t.Context(), cr, 1, "add3stream", cruncher.Range{Global: 1000, Local: 100}))
 			for i, v := range a.Data() {
 				if v != 58 {
@@ -73,7 +73,7 @@ func TestWriteAll(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		cr := newCruncher(t, n, source)
 		out := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("out", 7_500_000))
-		out.SetRead(false).SetWriteAll(true)
+		edit(out).Read(false).WriteAll(true)
 		check(t, out.Compute(t.Context(), cr, 1, "fill", cruncher.Range{Global: 2, Local: 1}))
 		for _, k := range []int{0, 59999} {
 			if a, b := out.Data()[k*62], out.Data()[3_750_000+k*62]; a != 7 || b != 8 {

@@ -18,7 +18,7 @@ func TestPoolLostBroadcast(t *testing.T) {
 		p := newPool(t, cruncher.Greedy, devices[:n])
 		check(t, devices[0].Close())
 		x, table := words(t, "x", piece, ordinal), words(t, "table", 16, zero)
-		table.SetRead(false).SetWrite(false)
+		edit(table).Read(false).Write(false)
 		ran := 0
 		setup := task(t, table, "setup", cruncher.Range{Global: 16}, cruncher.WithType(cruncher.Broadcast),
 			cruncher.WithCallback(func(err error) { check(t, err); ran++ }))
@@ -79,7 +79,7 @@ func TestPoolLostSection(t *testing.T) {
 			check(t, devices[0].Close())
 		} else {
 			acc := words(t, "acc", 8, zero)
-			acc.SetRead(false).SetWrite(false)
+			edit(acc).Read(false).Write(false)
 			again := func(i int, opts ...cruncher.TaskOption) *cruncher.Task {
 				return task(t, acc.Next(cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
 			}

@@ -45,7 +45,7 @@ func finish(t *testing.T, p *cruncher.DevicePool) {
 // pieces makes tasks that double x piece by piece.
 func pieces(t *testing.T, x *cruncher.Array[uint32], opts ...cruncher.TaskOption) []*cruncher.Task {
 	t.Helper()
-	x.SetPartialRead(true)
+	edit(x).PartialRead(true)
 	var list []*cruncher.Task
 	for at := 0; at < x.Len(); at += piece {
 		list = append(list, task(t, x, "double", cruncher.Range{Global: piece, Offset: at, Local: 8, Blobs: 2}, opts...))
@@ -73,7 +73,7 @@ func TestPool(t *testing.T) {
 				p := newPool(t, mode, devices, cruncher.WithInFlight(limit))
 				x, y := words(t, "x", 30*piece, ordinal), words(t, "y", 1, zero)
 				enqueue(t, p, pieces(t, x)...)
-				x.SetPartialRead(false).SetWrite(false)
+				edit(x).PartialRead(false).Write(false)
 				sync := task(t, x.Next(y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
 				enqueue(t, p, sync)
 				finish(t, p)
@@ -124,7 +124,7 @@ func TestPoolSync(t *testing.T) {
 			time.Sleep(time.Millisecond) // so that who does not wait is early
 			before.Add(1)
 		}))
-		x.SetPartialRead(false).SetWrite(false)
+		edit(x).PartialRead(false).Write(false)
 		y := words(t, "y", 1, zero)
 		list = append(list, task(t, x.Next(y), "gather", cruncher.Range{Global: 1},
 			cruncher.WithType(cruncher.GlobalSyncFirst|cruncher.GlobalSyncLast), cruncher.WithCallback(func(error) {
@@ -134,7 +134,7 @@ func TestPoolSync(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 				at.Add(1)
 			})))
-		x.SetPartialRead(true).SetWrite(true)
+		edit(x).PartialRead(true).Write(true)
 		list = append(list, pieces(t, x, cruncher.WithCallback(func(error) {
 			if at.Load() != 1 {
 				t.Error("a task did not wait")
@@ -154,12 +154,12 @@ func TestPoolBroadcast(t *testing.T) {
 	devices := openDevices(t, 2)
 	p := newPool(t, cruncher.RoundRobin, devices)
 	x, table := words(t, "x", 12*piece, ordinal), words(t, "table", 16, zero)
-	table.SetRead(false).SetWrite(false)
+	edit(table).Read(false).Write(false)
 	var ran atomic.Int32
 	come, added := make(chan struct{}), make(chan struct{})
 	list := []*cruncher.Task{task(t, table, "setup", cruncher.Range{Global: 16},
 		cruncher.WithType(cruncher.Broadcast), cruncher.WithCallback(func(err error) { check(t, err); ran.Add(1) }))}
-	x.SetPartialRead(true)
+	edit(x).PartialRead(true)
 	for at := 0; at < x.Len(); at += piece {
 		wait := cruncher.WithCallback(func(error) {
 			if at == piece {
@@ -188,8 +188,8 @@ func TestPoolBroadcast(t *testing.T) {
 func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...cruncher.TaskOption) (list []*cruncher.Task, y *cruncher.Array[uint32]) {
 	t.Helper()
 	acc, y := words(t, "acc", 8, zero), words(t, "y", 8, zero)
-	acc.SetRead(false).SetWrite(false)
-	y.SetRead(false)
+	edit(acc).Read(false).Write(false)
+	edit(y).Read(false)
 	for i := range n {
 		var types cruncher.TaskType
 		if i == 0 {
@@ -280,7 +280,7 @@ func TestPoolGroupsTogether(t *testing.T) {
 		check(t, g.Add(pieces(t, x)...))
 		var tasks cruncher.TaskPool
 		check(t, tasks.FeedGroup(g))
-		x.SetPartialRead(false).SetWrite(false)
+		edit(x).PartialRead(false).Write(false)
 		var types cruncher.TaskType
 		if kind == cruncher.GroupAsync {
 			types = cruncher.GlobalSyncFirst

@@ -77,21 +77,22 @@ func (s *DeviceStage) Bind(kind ArrayKind, arrays ...Param) error {
 		if p.array != nil && kind == Output && p.array.host.ReadOnly {
 			return fail(op, gpu.ErrReadOnly, p.array.name)
 		}
-		p.flags = kind.flags(p.flags.items)
+		p.flags = kind.flags(p.flags)
 		list = append(list, binding{param: p, kind: kind})
 	}
 	s.bound = list
 	return nil
 }
 
-func (k ArrayKind) flags(items int) flags {
+func (k ArrayKind) flags(f Flags) Flags {
+	f = Flags{ElementsPerItem: f.ElementsPerItem, Mode: f.Mode, Struct: f.Struct}
 	switch k {
 	case Input:
-		return flags{read: true, readOnly: true, items: items}
+		f.Read, f.ReadOnly = true, true
 	case Output:
-		return flags{write: true, writeAll: true, writeOnly: true, items: items}
+		f.Write, f.WriteAll, f.WriteOnly = true, true, true
 	}
-	return flags{items: items}
+	return f
 }
 
 // StopTransmission says whether the stage's inputs stay what they are on the device and its outputs stay there, at later feeds.
@@ -144,7 +145,7 @@ func (s *DeviceStage) group(number, parity int, serial bool) *Group {
 			}
 			b.array = b.slot.twins[at]
 			if b.kind == Input && s.stopped.Load() {
-				b.flags.read = false
+				b.flags.Read = false
 			}
 		}
 		g.list = append(g.list, b.param)

@@ -7,7 +7,7 @@
 //
 //	cr, err := cruncher.New(ctx, devices, `fn add3stream(i: u32) { arr[i] = arr[i] + 3u; }`)
 //	arr, err := cruncher.NewArray[uint8]("arr", 1000)
-//	arr.SetPartialRead(true)
+//	err = arr.SetFlags(cruncher.Flags{PartialRead: true, Write: true})
 //	err = arr.Compute(ctx, cr, 1, "add3stream", cruncher.Range{Global: 1000, Local: 100})
 //
 // # Kernels
@@ -28,7 +28,7 @@
 //	write and writeAll     all elements come back, from one device, which then computes the whole range
 //	readOnly, writeOnly    kernels do only that; they clear and lock the flags of the other
 //
-// The elements of item i are i*n to i*n+n-1, n being [Any.ElementsPerItem]. Calls take the flags when they begin, groups when they are
+// The elements of item i are i*n to i*n+n-1, n being ElementsPerItem. Calls take the flags when they begin, groups when they are
 // made.
 //
 // # Coherence
@@ -36,7 +36,7 @@
 // Results do not depend on the shares. Of arrays that stay on the devices the cruncher knows which device has the newest value of
 // each element, and moves those that another device needs by way of the host; [WithCoherence] has other ways. Of the host's side,
 // results are noticed by all crunchers that use an array. Elements that kernels wrote and no flag brought back are newer on the devices:
-// [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Any.SetAutoFetch] bring them. What the caller writes there is noticed where it goes through the array's
+// [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Flags] with AutoFetch bring them. What the caller writes there is noticed where it goes through the array's
 // methods or [Any.MarkDirty]; arrays of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
 // What a device lost in the middle of a call has not brought home, the others compute from what it began with; so it is with a whole

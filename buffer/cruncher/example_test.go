@@ -53,7 +53,9 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	arr.SetPartialRead(true)
+	if err := arr.SetFlags(cruncher.Flags{PartialRead: true, Write: true}); err != nil {
+		log.Fatal(err)
+	}
 	if err := arr.Compute(ctx, cr, 1, "add3stream", cruncher.Range{Global: 1000, Local: 100}); err != nil {
 		log.Fatal(err)
 	}
@@ -81,8 +83,12 @@ func ExampleWrap() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x.SetReadOnly(true)
-	y.SetPartialRead(true)
+	if err := x.SetFlags(cruncher.Flags{Read: true, ReadOnly: true}); err != nil {
+		log.Fatal(err)
+	}
+	if err := y.SetFlags(cruncher.Flags{PartialRead: true, Write: true}); err != nil {
+		log.Fatal(err)
+	}
 	call := cruncher.Params(x, y, cruncher.NewScalar("alpha", float32(10)))
 	if err := call.Compute(ctx, cr, 1, "axpy", cruncher.Range{Global: 4, Local: 2}); err != nil {
 		log.Fatal(err)
@@ -105,7 +111,9 @@ func ExampleCruncher_Batch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a.SetPartialRead(true)
+	if err := a.SetFlags(cruncher.Flags{PartialRead: true, Write: true}); err != nil {
+		log.Fatal(err)
+	}
 	err = cr.Batch(ctx, func(b *cruncher.Batch) error {
 		for range 10 {
 			if err := b.Compute(ctx, 1, "grow", cruncher.Range{Global: 1000}, a); err != nil {
@@ -135,7 +143,9 @@ func ExampleCruncher_Fetch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s.SetRead(false).SetWrite(false)
+	if err := s.SetFlags(cruncher.Flags{}); err != nil {
+		log.Fatal(err)
+	}
 	for range 5 {
 		if err := s.Compute(ctx, cr, 1, "step", cruncher.Range{Global: 100}); err != nil {
 			log.Fatal(err)
@@ -166,7 +176,9 @@ fn drift(i: u32) { bodies[i].position = bodies[i].position + dt * bodies[i].spee
 	if err != nil {
 		log.Fatal(err)
 	}
-	bodies.SetStruct("Body").SetPartialRead(true)
+	if err := bodies.SetFlags(cruncher.Flags{PartialRead: true, Write: true, Struct: "Body"}); err != nil {
+		log.Fatal(err)
+	}
 	call := bodies.Next(cruncher.NewScalar("dt", float32(0.5)))
 	if err := call.Compute(ctx, cr, 1, "drift", cruncher.Range{Global: 2, Local: 1}); err != nil {
 		log.Fatal(err)
@@ -176,7 +188,7 @@ fn drift(i: u32) { bodies[i].position = bodies[i].position + dt * bodies[i].spee
 }
 
 // A look at the host's side of what stays on the devices.
-func ExampleAny_SetAutoFetch() {
+func ExampleFlags() {
 	ctx := context.Background()
 	devices := twoDevices(ctx)
 	defer closeAll(devices)
@@ -189,13 +201,17 @@ func ExampleAny_SetAutoFetch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s.SetRead(false).SetWrite(false)
+	if err := s.SetFlags(cruncher.Flags{}); err != nil {
+		log.Fatal(err)
+	}
 	if err := s.Compute(ctx, cr, 1, "step", cruncher.Range{Global: 100}); err != nil {
 		log.Fatal(err)
 	}
 	_, err = s.At(99)
 	fmt.Println(errors.Is(err, cruncher.ErrStale))
-	s.SetAutoFetch(true)
+	if err := s.SetFlags(cruncher.Flags{AutoFetch: true}); err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(s.At(99))
 	// Output:
 	// true

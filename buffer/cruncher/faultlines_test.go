@@ -59,7 +59,7 @@ func TestPoolFaults(t *testing.T) {
 			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource, cruncher.WithInFlight(2)))
 			x, y := wrap(t, "x", count(tasks*piece, uint32(1))), wrap(t, "x", make([]uint32, piece))
 			acc := newArray[uint32](t, "acc", piece)
-			acc.SetRead(false).SetWrite(false)
+			edit(acc).Read(false).Write(false)
 			list := pieces(t, x)
 			by := cruncher.NewScalar("by", uint32(7))
 			section := []*cruncher.Task{

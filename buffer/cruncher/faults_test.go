@@ -50,8 +50,8 @@ func newStuff(t *testing.T, devices []*gpu.Device, opts ...cruncher.Option) *stu
 		x:  wrap(t, "x", count(faultItems, uint32(1))), y: newArray[uint32](t, "y", faultItems),
 		z: newArray[uint32](t, "z", faultItems), b: wrap(t, "b", count(faultItems, uint8(9))),
 	}
-	s.y.SetPartialRead(true)
-	s.z.SetRead(false).SetWrite(false)
+	edit(s.y).PartialRead(true)
+	edit(s.z).Read(false).Write(false)
 	return s
 }
 
@@ -66,7 +66,7 @@ func (s *stuff) values() []uint32 {
 
 // flagged names an array with flags of its own.
 func flagged(a *cruncher.Any, read, partial, write bool) *cruncher.Group {
-	a.SetRead(read).SetPartialRead(partial).SetWrite(write)
+	edit(a).Read(read).PartialRead(partial).Write(write)
 	return cruncher.Params(a)
 }
 
@@ -245,14 +245,14 @@ func TestCallFaults(t *testing.T) {
 			return "inc", r, flagged(s.x.Any, false, true, true).Next(by)
 		},
 		"from one device": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			s.x.SetWriteAll(true)
+			edit(s.x).WriteAll(true)
 			return "mix inc", faultRange, flagged(s.x.Any, true, false, true).Next(by, s.y)
 		},
 		"on the devices": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
 			return "own", faultRange, flagged(s.z.Any, false, false, false)
 		},
 		"only written": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			s.z.SetWriteOnly(true)
+			edit(s.z).WriteOnly(true)
 			return "own", faultRange, flagged(s.z.Any, false, false, true)
 		},
 		"transfers": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
@@ -366,7 +366,7 @@ func TestWindowFaults(t *testing.T) {
 					return [][]int{{40, 40, 40}, {20, 60, 40}, {60, 20, 40}}[call%3]
 				}}))
 				x := wrap(t, "x", count(items, uint32(1)))
-				x.SetRead(false).SetPartialRead(c.read).SetWrite(c.write)
+				edit(x).Read(false).PartialRead(c.read).Write(c.write)
 				want, begun := uint32(0), -1
 				for call := range 4 {
 					before := slices.Clone(x.Data())

@@ -3,6 +3,7 @@
 package cruncher_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,11 +14,11 @@ import (
 
 // state is all flags: read, partialRead, write, writeAll, readOnly, writeOnly.
 func state(a *cruncher.Any) [6]bool {
-	return [6]bool{a.Read(), a.PartialRead(), a.Write(), a.WriteAll(), a.ReadOnly(), a.WriteOnly()}
+	return [6]bool{a.Flags().Read, a.Flags().PartialRead, a.Flags().Write, a.Flags().WriteAll, a.Flags().ReadOnly, a.Flags().WriteOnly}
 }
 
-// TestSetters follows the table of setters and locks of the contract, a row each.
-func TestSetters(t *testing.T) {
+// TestFlags follows the table of setters and locks of the contract, a row each.
+func TestFlags(t *testing.T) {
 	type arr = cruncher.Any
 	for _, c := range []struct {
 		name string
@@ -25,19 +26,19 @@ func TestSetters(t *testing.T) {
 		want [6]bool
 	}{
 		{"defaults", func(*arr) {}, [6]bool{true, false, true}},
-		{"plain setters", func(a *arr) { a.SetRead(false).SetPartialRead(true).SetWrite(false).SetWriteAll(true) }, [6]bool{1: true, 3: true}},
-		{"read-only clears write and writeAll", func(a *arr) { a.SetWriteAll(true).SetReadOnly(true) }, [6]bool{0: true, 4: true}},
-		{"read-only locks them", func(a *arr) { a.SetReadOnly(true).SetWrite(true).SetWriteAll(true).SetWriteOnly(true) }, [6]bool{0: true, 4: true}},
-		{"read-only forces no reading", func(a *arr) { a.SetRead(false).SetReadOnly(true) }, [6]bool{4: true}},
-		{"read-only leaves the setters of reading", func(a *arr) { a.SetReadOnly(true).SetRead(false).SetPartialRead(true) }, [6]bool{1: true, 4: true}},
-		{"clearing read-only sets nothing", func(a *arr) { a.SetReadOnly(true).SetReadOnly(false) }, [6]bool{0: true}},
-		{"and unlocks", func(a *arr) { a.SetReadOnly(true).SetReadOnly(false).SetWrite(true) }, [6]bool{0: true, 2: true}},
-		{"write-only clears read and partialRead", func(a *arr) { a.SetPartialRead(true).SetWriteOnly(true) }, [6]bool{2: true, 5: true}},
-		{"write-only locks them", func(a *arr) { a.SetWriteOnly(true).SetRead(true).SetPartialRead(true).SetReadOnly(true) }, [6]bool{2: true, 5: true}},
-		{"write-only leaves the setters of writing", func(a *arr) { a.SetWriteOnly(true).SetWrite(false).SetWriteAll(true) }, [6]bool{3: true, 5: true}},
-		{"clearing write-only sets nothing", func(a *arr) { a.SetWriteOnly(true).SetWriteOnly(false) }, [6]bool{2: true}},
-		{"clearing the other one does nothing", func(a *arr) { a.SetReadOnly(true).SetWriteOnly(false) }, [6]bool{0: true, 4: true}},
-		{"clearing the other one does nothing either", func(a *arr) { a.SetWriteOnly(true).SetReadOnly(false) }, [6]bool{2: true, 5: true}},
+		{"plain setters", func(a *arr) { edit(a).Read(false).PartialRead(true).Write(false).WriteAll(true) }, [6]bool{1: true, 3: true}},
+		{"read-only clears write and writeAll", func(a *arr) { edit(a).WriteAll(true).ReadOnly(true) }, [6]bool{0: true, 4: true}},
+		{"read-only locks them", func(a *arr) { edit(a).ReadOnly(true).Write(true).WriteAll(true).WriteOnly(true) }, [6]bool{0: true, 4: true}},
+		{"read-only forces no reading", func(a *arr) { edit(a).Read(false).ReadOnly(true) }, [6]bool{4: true}},
+		{"read-only leaves the setters of reading", func(a *arr) { edit(a).ReadOnly(true).Read(false).PartialRead(true) }, [6]bool{1: true, 4: true}},
+		{"clearing read-only sets nothing", func(a *arr) { edit(a).ReadOnly(true).ReadOnly(false) }, [6]bool{0: true}},
+		{"and unlocks", func(a *arr) { edit(a).ReadOnly(true).ReadOnly(false).Write(true) }, [6]bool{0: true, 2: true}},
+		{"write-only clears read and partialRead", func(a *arr) { edit(a).PartialRead(true).WriteOnly(true) }, [6]bool{2: true, 5: true}},
+		{"write-only locks them", func(a *arr) { edit(a).WriteOnly(true).Read(true).PartialRead(true).ReadOnly(true) }, [6]bool{2: true, 5: true}},
+		{"write-only leaves the setters of writing", func(a *arr) { edit(a).WriteOnly(true).Write(false).WriteAll(true) }, [6]bool{3: true, 5: true}},
+		{"clearing write-only sets nothing", func(a *arr) { edit(a).WriteOnly(true).WriteOnly(false) }, [6]bool{2: true}},
+		{"clearing the other one does nothing", func(a *arr) { edit(a).ReadOnly(true).WriteOnly(false) }, [6]bool{0: true, 4: true}},
+		{"clearing the other one does nothing either", func(a *arr) { edit(a).WriteOnly(true).ReadOnly(false) }, [6]bool{2: true, 5: true}},
 	} {
 		a := newArray[float32](t, "a", 4)
 		c.set(a.Any)
@@ -47,24 +48,30 @@ func TestSetters(t *testing.T) {
 	}
 }
 
-func TestOtherSetters(t *testing.T) {
+func TestOtherFlags(t *testing.T) {
 	a := newArray[uint8](t, "a", 4)
-	if a.ElementsPerItem() != 1 || a.Halo() != 0 || a.ZeroCopy() || a.Mode() != cruncher.Widened || a.Struct() != "" {
+	if a.Flags() != cruncher.DefaultFlags() {
 		t.Error("the defaults")
 	}
-	a.SetElementsPerItem(3).SetHalo(2).SetZeroCopy(true).SetMode(cruncher.Atomic).SetStruct("S").SetMode(9)
-	if a.ElementsPerItem() != 3 || a.Halo() != 2 || !a.ZeroCopy() || a.Mode() != cruncher.Atomic || a.Struct() != "" {
+	check(t, a.SetFlags(cruncher.Flags{}))
+	if a.Flags() != (cruncher.Flags{ElementsPerItem: 1}) {
+		t.Error("zero elements per item")
+	}
+	want := cruncher.Flags{ElementsPerItem: 3, Halo: 2, ZeroCopy: true, Mode: cruncher.Atomic}
+	check(t, a.SetFlags(want))
+	for _, wrong := range []cruncher.Flags{
+		{ElementsPerItem: -5}, {Halo: -5}, {Mode: 9}, {Struct: "S"}, {ReadOnly: true, WriteOnly: true},
+	} {
+		refused(t, "flags that make no sense", a.SetFlags(wrong), gpu.ErrInvalid)
+	}
+	if a.Flags() != want {
 		t.Error("what was set")
 	}
-	a.SetElementsPerItem(-5).SetHalo(-5)
-	if a.ElementsPerItem() != 1 || a.Halo() != 0 {
-		t.Error("numbers that make no sense")
-	}
 	for _, none := range []*cruncher.Any{nil, {}} {
-		none.SetRead(true).SetMode(cruncher.Packed).SetStruct("x")
+		refused(t, "no array", none.SetFlags(want), gpu.ErrInvalid)
 		none.Track()
 		none.MarkDirty()
-		if none.Read() || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 || none.Struct() != "" || none.Mode() != 0 {
+		if none.Flags() != (cruncher.Flags{}) || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 {
 			t.Error("an array that is none")
 		}
 		refused(t, "its group", none.Next().Compute(t.Context(), newCruncher(t, 1, checksSource), 1, "inc", cruncher.Range{Global: 1}), gpu.ErrInvalid)
@@ -77,7 +84,7 @@ func TestSnapshot(t *testing.T) {
 	cr := newCruncher(t, 2, `fn inc(i: u32) { a[i] = a[i] + 1u; }`)
 	a := wrap(t, "a", count(100, uint32(0)))
 	g := a.Next()
-	a.SetWrite(false)
+	edit(a).Write(false)
 	check(t, g.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
 	same(t, "by the group", a.Data(), count(100, uint32(1)))
 	check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
@@ -98,19 +105,19 @@ fn look(i: u32) { b[i] = a[i]; }`
 	for bits := range 64 {
 		on := func(bit int) bool { return bits>>bit&1 == 1 }
 		if on(4) && on(5) {
-			continue // the first one wins: TestSetters
+			continue // the first one wins: TestFlags
 		}
 		var first [][]uint32
 		for devs := 1; devs <= 3; devs++ {
 			cr := onDevices(t, devices, devs, source, even())
 			a := wrap(t, "a", count(n, uint32(7)))
 			b := newArray[uint32](t, "b", n)
-			b.SetRead(false).SetWrite(false)
-			a.SetRead(on(0)).SetPartialRead(on(1)).SetWrite(on(2)).SetWriteAll(on(3)).SetReadOnly(on(4)).SetWriteOnly(on(5))
+			edit(b).Read(false).Write(false)
+			edit(a).Read(on(0)).PartialRead(on(1)).Write(on(2)).WriteAll(on(3)).ReadOnly(on(4)).WriteOnly(on(5))
 			s := state(a.Any)
 			read, partial, write, all := s[0], s[1], s[2], s[3]
 			kernel := "touch"
-			if a.ReadOnly() {
+			if a.Flags().ReadOnly {
 				kernel = "look"
 			}
 			busy := int64(devs)
@@ -164,34 +171,58 @@ fn fill(i: u32) { a[i] = i; }`
 		first  func(a *cruncher.Any)
 		kernel string
 	}{
-		{"read-only", func(a *cruncher.Any) { a.SetReadOnly(true) }, "look"},
-		{"write-only", func(a *cruncher.Any) { a.SetWriteOnly(true) }, "fill"},
+		{"read-only", func(a *cruncher.Any) { edit(a).ReadOnly(true) }, "look"},
+		{"write-only", func(a *cruncher.Any) { edit(a).WriteOnly(true) }, "fill"},
 	} {
 		cr := onDevices(t, devices, 2, source)
 		a, b := newArray[uint32](t, "a", 64), newArray[uint32](t, "b", 64)
 		c.first(a.Any)
 		check(t, cr.Compute(ctx, 1, c.kernel, r, a, b))
-		a.SetReadOnly(false).SetWriteOnly(false).SetRead(true).SetWrite(true)
+		edit(a).ReadOnly(false).WriteOnly(false).Read(true).Write(true)
 		refused(t, c.name, cr.Compute(ctx, 1, c.kernel, r, a, b), cruncher.ErrAccess)
 		other := onDevices(t, devices, 2, source)
 		check(t, other.Compute(ctx, 1, "fill", r, a, b))
 		c.first(a.Any)
 		check(t, cr.Compute(ctx, 1, c.kernel, r, a, b))
-		a.SetReadOnly(false).SetWriteOnly(false)
+		edit(a).ReadOnly(false).WriteOnly(false)
 		check(t, cr.Evict(a.Any))
 		check(t, cr.Compute(ctx, 1, "fill", r, a, b))
 	}
 
 	cr := onDevices(t, devices, 2, source)
 	a, b := newArray[uint32](t, "a", 64), newArray[uint32](t, "b", 64)
-	a.SetReadOnly(true)
+	edit(a).ReadOnly(true)
 	refused(t, "writing what is read-only", cr.Compute(ctx, 1, "fill", r, a, b), gpu.ErrCompile)
-	a.SetReadOnly(false).SetWrite(true)
+	edit(a).ReadOnly(false).Write(true)
 	check(t, cr.Compute(ctx, 1, "fill", r, a, b)) // the call that failed has settled nothing
 	same(t, "after that", a.Data(), count(64, uint32(0)))
 
 	bytes := newArray[uint8](t, "a", 64)
 	check(t, cr.Compute(ctx, 2, "fill", r, bytes))
-	bytes.SetMode(cruncher.Atomic)
+	edit(bytes).Mode(cruncher.Atomic)
 	refused(t, "another mode", cr.Compute(ctx, 2, "fill", r, bytes), cruncher.ErrAccess)
+}
+
+// TestAs exchanges two arrays under the names that a kernel has for them.
+func TestAs(t *testing.T) {
+	cr := newCruncher(t, 2, `fn step(i: u32) { dst[i] = src[i] * 2u; }`)
+	ctx, r := t.Context(), cruncher.Range{Global: 100}
+	a, b := wrap(t, "a", count(100, uint32(1))), newArray[uint32](t, "b", 100)
+	check(t, cr.Compute(ctx, 1, "step", r, a.As("src"), b.As("dst")))
+	check(t, cr.Compute(ctx, 1, "step", r, b.As("src"), a.As("dst")))
+	for i, v := range a.Data() {
+		if want := 4 * uint32(i+1); v != want {
+			t.Fatalf("element %d is %d, want %d", i, v, want)
+		}
+	}
+	check(t, cr.Batch(ctx, func(batch *cruncher.Batch) error {
+		return errors.Join(batch.Compute(ctx, 1, "step", r, a.As("src"), b.As("dst")), batch.Compute(ctx, 1, "step", r, b.As("src"), a.As("dst")))
+	}))
+	if a.Data()[0] != 16 {
+		t.Errorf("after a batch: %d", a.Data()[0])
+	}
+	refused(t, "one array twice", cr.Compute(ctx, 1, "step", r, a.As("src"), a.As("dst")), cruncher.ErrName)
+	refused(t, "a name twice", cr.Compute(ctx, 1, "step", r, a.As("src"), b.As("src")), cruncher.ErrName)
+	refused(t, "no name", cr.Compute(ctx, 1, "step", r, a.As(""), b.As("dst")), cruncher.ErrName)
+	refused(t, "no array", cr.Compute(ctx, 1, "step", r, (*cruncher.Any)(nil).As("src"), b.As("dst")), gpu.ErrInvalid)
 }

@@ -42,11 +42,11 @@ func TestForeign(t *testing.T) {
 			}
 			released := 0
 			a := must[*cruncher.Any](t)(cruncher.WrapHost("a", c.kind, gpu.Host{Foreign: view, Size: n * size}, func() { released++ }))
-			a.SetMode(c.mode)
+			edit(a).Mode(c.mode)
 			b := newArray[uint32](t, "b", n)
-			b.SetWriteOnly(true)
+			edit(b).WriteOnly(true)
 			for call := range 4 {
-				a.SetPartialRead(call%2 == 0)
+				edit(a).PartialRead(call%2 == 0)
 				check(t, cr.Compute(t.Context(), 1, c.kernel, cruncher.Range{Global: items, Offset: 5, Local: 3, Blobs: 1 + 2*(call/2)}, a, b))
 			}
 			what := fmt.Sprintf("%s in mode %d on %d devices", c.class, c.mode, devs)
@@ -108,8 +108,8 @@ func TestForeignFaults(t *testing.T) {
 					case "blobs":
 						r.Blobs = 3
 					case "fetch":
-						x.SetWrite(false)
-						y.SetWrite(false)
+						edit(x).Write(false)
+						edit(y).Write(false)
 					}
 					if params = []cruncher.Param{x, by}; kernels != "inc" {
 						params = append(params, y)
@@ -176,7 +176,7 @@ fn two(i: u32) { u[i] = i; v[i] = i; }`)
 			for k := range arrays {
 				view := js.Global().Get("Uint32Array").New(n)
 				a := must[*cruncher.Any](b)(cruncher.WrapHost([]string{"u", "v"}[k], cruncher.Uint32, gpu.Host{Foreign: view, Size: 4 * n}, nil))
-				a.SetWriteOnly(true)
+				edit(a).WriteOnly(true)
 				params = append(params, a)
 			}
 			b.SetBytes(int64(4 * n * arrays))

@@ -126,3 +126,76 @@ func moved(cr *cruncher.Cruncher, fn func()) cruncher.Traffic {
 	after := cr.Traffic()
 	return cruncher.Traffic{Up: after.Up - before.Up, Down: after.Down - before.Down, Migrated: after.Migrated - before.Migrated}
 }
+
+// flagEdit is an array whose flags a test changes one by one, as Cekirdekler's properties do: edit(a).Read(false).Write(false).
+type flagEdit struct {
+	array interface {
+		Flags() cruncher.Flags
+		SetFlags(f cruncher.Flags) error
+	}
+}
+
+func edit(a interface {
+	Flags() cruncher.Flags
+	SetFlags(f cruncher.Flags) error
+},
+) flagEdit {
+	return flagEdit{a}
+}
+
+func (a flagEdit) change(set func(f *cruncher.Flags)) flagEdit {
+	f := a.array.Flags()
+	set(&f)
+	if err := a.array.SetFlags(f); err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func (a flagEdit) Read(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.Read = on })
+}
+
+func (a flagEdit) PartialRead(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.PartialRead = on })
+}
+
+func (a flagEdit) Write(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.Write = on })
+}
+
+func (a flagEdit) WriteAll(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.WriteAll = on })
+}
+
+func (a flagEdit) ReadOnly(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.ReadOnly = on })
+}
+
+func (a flagEdit) WriteOnly(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.WriteOnly = on })
+}
+
+func (a flagEdit) ZeroCopy(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.ZeroCopy = on })
+}
+
+func (a flagEdit) AutoFetch(on bool) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.AutoFetch = on })
+}
+
+func (a flagEdit) ElementsPerItem(n int) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.ElementsPerItem = n })
+}
+
+func (a flagEdit) Halo(n int) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.Halo = n })
+}
+
+func (a flagEdit) Mode(m cruncher.Mode) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.Mode = m })
+}
+
+func (a flagEdit) Struct(name string) flagEdit {
+	return a.change(func(f *cruncher.Flags) { f.Struct = name })
+}

@@ -73,7 +73,7 @@ func (a *body) stale(s span) (list []*Cruncher, first span, auto bool) {
 			break
 		}
 	}
-	return list, first, a.autoFetch
+	return list, first, a.flags.AutoFetch
 }
 
 // newerThere returns what a cruncher's devices have newer than the host.
@@ -94,7 +94,7 @@ func (a *Any) current(op string, s span) error {
 	}
 	list, first, auto := a.stale(s)
 	if len(list) > 0 && !auto {
-		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and SetAutoFetch")
+		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and Flags.AutoFetch")
 	}
 	for _, cr := range list {
 		err := cr.bringHome(context.Background(), op, a)
@@ -114,7 +114,7 @@ func (a *Any) replaceable(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
 	}
-	if f := a.look(); f.goesUp() {
+	if f := a.Flags(); f.goesUp() {
 		return nil
 	}
 	return a.current(op, s)
@@ -122,25 +122,10 @@ func (a *Any) replaceable(op string, s span) error {
 
 // replaced notes that elements were written on the host.
 func (a *Any) replaced(s span) {
-	a.change(func(*flags) {
+	a.change(func(*Flags) {
 		a.version++
 		a.overtake(s)
 	})
-}
-
-// SetAutoFetch says whether methods that need elements of the host's side of which only devices have the newest values get those first,
-// as [Cruncher.Fetch] does, from all crunchers that use the array. They wait for the calls of these. While a batch of theirs is
-// open it is [ErrBatch]. Without it, as at first, such elements are [ErrStale].
-func (a *Any) SetAutoFetch(on bool) *Any { return a.change(func(*flags) { a.autoFetch = on }) }
-
-// AutoFetch reports whether newer elements are fetched where the host's are asked for.
-func (a *Any) AutoFetch() bool {
-	if a.none() {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.autoFetch
 }
 
 // Stale reports whether only devices have the newest values of some elements: kernels wrote them in calls whose flags did not bring
@@ -160,7 +145,7 @@ func (a *Array[T]) data() []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.host.Bytes))), a.n)
 }
 
-// At returns an element of the host's side. If a device has a newer value it is [ErrStale], unless [Any.SetAutoFetch] is on.
+// At returns an element of the host's side. If a device has a newer value it is [ErrStale], unless [Flags] has AutoFetch.
 func (a *Array[T]) At(i int) (v T, err error) {
 	if err := a.ranged("At", i); err != nil {
 		return v, err
@@ -172,7 +157,7 @@ func (a *Array[T]) At(i int) (v T, err error) {
 }
 
 // Set changes an element of the host's side. If a device has a newer value it is [ErrStale], unless the array goes up, with read or
-// partialRead, so that what is set counts, or [Any.SetAutoFetch] is on.
+// partialRead, so that what is set counts, or AutoFetch is on.
 func (a *Array[T]) Set(i int, v T) error {
 	if err := a.ranged("Set", i); err != nil {
 		return err

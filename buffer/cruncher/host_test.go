@@ -17,7 +17,7 @@ func atHome(t *testing.T, devices int) (*cruncher.Cruncher, *cruncher.Array[uint
 	t.Helper()
 	list, _ := openFaulty(t, roomTwins, neverFault[:devices])
 	a := newArray[uint32](t, "a", roomItems)
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	return onDevices(t, list, devices, roomSource, even()), a
 }
 
@@ -29,7 +29,7 @@ func TestStale(t *testing.T) {
 		other := newArray[uint32](t, "o", 8)
 		half := cruncher.Range{Global: roomItems / 2, Local: 8}
 		check(t, a.Compute(ctx, cr, 1, "inc", half))
-		if !a.Stale() || a.AutoFetch() || other.Stale() {
+		if !a.Stale() || a.Flags().AutoFetch || other.Stale() {
 			t.Error("it is not seen to be stale")
 		}
 		for _, c := range []struct {
@@ -70,13 +70,13 @@ func TestAutoFetch(t *testing.T) {
 	ctx := t.Context()
 	for n := 1; n <= 3; n++ {
 		cr, a := atHome(t, n)
-		a.SetAutoFetch(true)
+		edit(a).AutoFetch(true)
 		ones := slices.Repeat([]uint32{1}, roomItems)
 		check(t, a.Compute(ctx, cr, 1, "inc", roomRange))
 		if got := moved(cr, func() { same(t, "ToArray", must[[]uint32](t)(a.ToArray()), ones) }); got.Down != roomBytes {
 			t.Errorf("%+v", got)
 		}
-		if got := moved(cr, func() { _, _ = a.At(3) }); got.Down != 0 || a.Stale() || !a.AutoFetch() {
+		if got := moved(cr, func() { _, _ = a.At(3) }); got.Down != 0 || a.Stale() || !a.Flags().AutoFetch {
 			t.Errorf("once more: %+v", got)
 		}
 		check(t, a.Compute(ctx, cr, 1, "inc", roomRange))
@@ -105,7 +105,7 @@ func TestAutoFetch(t *testing.T) {
 // TestAutoFetchTogether has several goroutines look at once: the elements come once.
 func TestAutoFetchTogether(t *testing.T) {
 	cr, a := atHome(t, 2)
-	a.SetAutoFetch(true)
+	edit(a).AutoFetch(true)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", roomRange))
 	got := moved(cr, func() {
 		var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func TestNotStale(t *testing.T) {
 	ctx := t.Context()
 	cr, _ := atHome(t, 2)
 	in, out := wrap(t, "a", make([]uint32, roomItems)), newArray[uint32](t, "b", roomItems)
-	in.SetWrite(false)
+	edit(in).Write(false)
 	check(t, cr.Compute(ctx, 1, "peek", roomRange, in, out))
 	if in.Stale() || out.Stale() {
 		t.Error("stale: what kernels only read, or what came back")
@@ -142,12 +142,12 @@ func TestNotStale(t *testing.T) {
 	}
 	_, err = in.At(1)
 	refused(t, "At", err, cruncher.ErrStale)
-	in.SetAutoFetch(true)
+	edit(in).AutoFetch(true)
 	if v, err := in.At(1); err != nil || v != 1 || in.Data()[0] != 9 {
 		t.Error(v, err, in.Data()[0])
 	}
 	check(t, cr.Compute(ctx, 1, "mix", roomRange, in, out))
-	in.SetAutoFetch(false)
+	edit(in).AutoFetch(false)
 	in.Data()[5] = 77
 	in.MarkDirty()
 	if v, err := in.At(5); err != nil || v != 77 || in.Stale() {
@@ -166,7 +166,7 @@ func TestStaleTwice(t *testing.T) {
 		if back { // the first is the last again
 			check(t, a.Compute(ctx, one, 1, "inc", cruncher.Range{Global: 8, Local: 8}))
 		}
-		a.SetAutoFetch(true)
+		edit(a).AutoFetch(true)
 		want := slices.Repeat([]uint32{1}, roomItems)
 		if back {
 			copy(want, []uint32{4, 4, 4, 4, 4, 4, 4, 4})
@@ -175,9 +175,9 @@ func TestStaleTwice(t *testing.T) {
 
 		// Results of one come to the host: those of the other are older.
 		check(t, a.Compute(ctx, one, 1, "inc", roomRange))
-		a.SetRead(true).SetWrite(true)
+		edit(a).Read(true).Write(true)
 		check(t, a.Compute(ctx, two, 1, "inc", cruncher.Range{Global: 8, Local: 8}))
-		a.SetAutoFetch(false)
+		edit(a).AutoFetch(false)
 		if v, err := a.At(7); err != nil || v != 3*want[7]+1 {
 			t.Error(v, err)
 		}
@@ -191,7 +191,7 @@ func TestStaleLost(t *testing.T) {
 	list, drivers := openFaulty(t, roomTwins, neverFault[:2])
 	cr := onDevices(t, list, 2, roomSource, even())
 	a := newArray[uint32](t, "a", roomItems)
-	a.SetRead(false).SetWrite(false).SetAutoFetch(true)
+	edit(a).Read(false).Write(false).AutoFetch(true)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", roomRange))
 	drivers[1].lose()
 	_, err := a.At(0)

@@ -21,8 +21,8 @@ func TestDimensions(t *testing.T) {
 fn plane(p: vec2<u32>) { a[p.y * 37u + p.x] += p.x + 1000u * p.y; }
 fn space(p: vec3<u32>) { b[(p.z * 11u + p.y) * 37u + p.x] += p.x + 100u * p.y + 10000u * p.z; }`, shifting())
 			a, b := wrap(t, "a", make([]uint32, w*d)), wrap(t, "b", make([]uint8, w*h*d))
-			a.SetPartialRead(true)
-			b.SetPartialRead(true)
+			edit(a).PartialRead(true)
+			edit(b).PartialRead(true)
 			flat := cruncher.Range{Global: d - 2, Offset: 2, Inner: []int{w}, Local: 8, Blobs: blobs}
 			check(t, a.Compute(t.Context(), cr, 1, "plane", flat))
 			deep := cruncher.Range{Global: d, Inner: []int{w, h}, Local: 8, Blobs: blobs}
@@ -80,7 +80,7 @@ fn all(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(&a
 	for devs := 1; devs <= 3; devs++ {
 		cr := onDevices(t, devices, devs, source, shifting())
 		a := wrap(t, "a", count(430, uint32(0)))
-		a.SetPartialRead(true)
+		edit(a).PartialRead(true)
 		g := a.Next(cruncher.NewScalar("step", uint32(3)))
 		for _, blobs := range []int{1, 4} {
 			check(t, g.Compute(t.Context(), cr, 1, "part", cruncher.Range{Global: 430, Blobs: blobs}))
@@ -132,22 +132,22 @@ func narrow[T uint8 | int8 | uint16 | int16](t *testing.T, devices []*gpu.Device
 		cr := onDevices(t, devices, devs, source, shifting())
 		for _, resident := range []bool{false, true} {
 			a := wrap(t, "a", count(n, T(0)))
-			a.SetMode(mode).SetPartialRead(true)
+			edit(a).Mode(mode).PartialRead(true)
 			r := cruncher.Range{Global: n - 5, Offset: 3, Local: 3}
 			if mode == cruncher.Packed {
-				a.SetElementsPerItem(1 << shift)
+				edit(a).ElementsPerItem(1 << shift)
 				r = cruncher.Range{Global: n>>shift - 1, Offset: 1, Local: 3}
 			}
-			lo, hi := r.Offset*a.ElementsPerItem(), (r.Offset+r.Global)*a.ElementsPerItem()
+			lo, hi := r.Offset*a.Flags().ElementsPerItem, (r.Offset+r.Global)*a.Flags().ElementsPerItem
 			if resident {
-				a.SetWrite(false)
+				edit(a).Write(false)
 			}
 			const calls = 4
 			for k := range calls {
 				r.Blobs = 1 + 3*(k%2)
 				check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 				if resident {
-					a.SetRead(false).SetPartialRead(false)
+					edit(a).Read(false).PartialRead(false)
 				}
 			}
 			check(t, cr.Fetch(t.Context(), a.Any))
@@ -187,26 +187,26 @@ fn words(i: u32) { bodies[8u * i + 4u] += 1u; }`, shifting())
 			data[i].Mass = float32(i)
 		}
 		bodies := must[*cruncher.Any](t)(cruncher.WrapStructs("bodies", data))
-		if bodies.ElementsPerItem() != int(unsafe.Sizeof(body{})) || bodies.Len() != n*32 || bodies.Type() != cruncher.Bytes {
+		if bodies.Flags().ElementsPerItem != int(unsafe.Sizeof(body{})) || bodies.Len() != n*32 || bodies.Type() != cruncher.Bytes {
 			t.Error("elements per item")
 		}
-		bodies.SetPartialRead(true)
+		edit(bodies).PartialRead(true)
 		check(t, bodies.Compute(t.Context(), cr, 1, "words", cruncher.Range{Global: n, Local: 4}))
-		bodies.SetStruct("Body")
+		edit(bodies).Struct("Body")
 		check(t, bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n, Local: 4, Blobs: 3}))
 		for i, b := range data {
 			if b.Position != [3]float32{0, float32(i), 0} || b.Kind != uint32(i) {
 				t.Fatalf("%d devices: structure %d is %v", devs, i, b)
 			}
 		}
-		bodies.SetStruct("")
+		edit(bodies).Struct("")
 		check(t, bodies.Compute(t.Context(), cr, 1, "words", cruncher.Range{Global: n, Local: 4}))
 		if data[9].Kind != 10 {
 			t.Errorf("%d devices: as words, %v", devs, data[9])
 		}
-		bodies.SetStruct("Short")
+		edit(bodies).Struct("Short")
 		refused(t, "a struct of another size", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), cruncher.ErrKernel)
-		bodies.SetStruct("Nothing")
+		edit(bodies).Struct("Nothing")
 		refused(t, "no such struct", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), cruncher.ErrKernel)
 		check(t, bodies.Close())
 	}
@@ -227,7 +227,7 @@ fn near(i: u32) { if (i > 0u && i < arrayLength(&a) - 1u) { z[i] = a[i - 1u] + a
 	ctx := t.Context()
 	a := wrap(t, "a", count(3000, uint32(0)))
 	refused(t, "everything to all", a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 3000, Local: 10}), gpu.ErrLimit)
-	a.SetPartialRead(true)
+	edit(a).PartialRead(true)
 	for k := range 3 {
 		check(t, a.Compute(ctx, cr, 1, "inc", cruncher.Range{Global: 3000, Local: 10, Blobs: 1 + k}))
 	}
@@ -237,19 +237,19 @@ fn near(i: u32) { if (i > 0u && i < arrayLength(&a) - 1u) { z[i] = a[i - 1u] + a
 		}
 	}
 	z := wrap(t, "z", make([]uint32, 3000))
-	z.SetWriteOnly(true)
-	a.SetHalo(1).SetWrite(false)
+	edit(z).WriteOnly(true)
+	edit(a).Halo(1).Write(false)
 	check(t, cr.Compute(ctx, 1, "near", cruncher.Range{Global: 2700, Local: 10}, a, z))
 	for i := 1; i < 2700; i++ {
 		if z.Data()[i] != uint32(8*i) {
 			t.Fatalf("beside element %d: %d", i, z.Data()[i])
 		}
 	}
-	a.SetHalo(0).SetWrite(true)
+	edit(a).Halo(0).Write(true)
 	refused(t, "too much for one", a.Compute(ctx, onDevices(t, devices, 1, source), 1, "inc", cruncher.Range{Global: 3000}), gpu.ErrLimit)
 
 	b := wrap(t, "b", count(3001, uint8(0))) // four bytes for each on the device
-	b.SetPartialRead(true)
+	edit(b).PartialRead(true)
 	check(t, b.Compute(ctx, cr, 1, "narrow", cruncher.Range{Global: 2995, Offset: 5, Local: 7}))
 	for i, v := range b.Data() {
 		want := uint8(i)
@@ -265,7 +265,7 @@ fn near(i: u32) { if (i > 0u && i < arrayLength(&a) - 1u) { z[i] = a[i - 1u] + a
 		structs[i] = [3]uint32{uint32(i), 0, uint32(2 * i)}
 	}
 	c := must[*cruncher.Any](t)(cruncher.WrapStructs("c", structs))
-	c.SetStruct("S").SetPartialRead(true)
+	edit(c).Struct("S").PartialRead(true)
 	check(t, c.Compute(ctx, cr, 1, "swap", cruncher.Range{Global: 980, Offset: 20, Local: 10}))
 	for i, s := range structs {
 		if want := [3]uint32{uint32(2 * i), 0, uint32(i)}; i >= 20 && s != want || i < 20 && s[0] != uint32(i) {
@@ -279,7 +279,7 @@ func TestSlidingWindows(t *testing.T) {
 	devices := openDevices(t, 3, gpu.WithMaxBuffer(8192))
 	cr := onDevices(t, devices, 3, checksSource, shifting())
 	a := newArray[uint32](t, "a", 3000)
-	a.SetRead(false).SetWrite(false)
+	edit(a).Read(false).Write(false)
 	for range 7 {
 		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 3000, Local: 10}))
 	}
@@ -291,7 +291,7 @@ func TestSlidingWindows(t *testing.T) {
 	}
 	one := onDevices(t, devices, 1, checksSource)
 	b := newArray[uint32](t, "a", 6000)
-	b.SetRead(false).SetWrite(false)
+	edit(b).Read(false).Write(false)
 	check(t, b.Compute(t.Context(), one, 1, "inc", cruncher.Range{Global: 1500}))
 	refused(t, "leaving elements behind", b.Compute(t.Context(), one, 1, "inc", cruncher.Range{Global: 1500, Offset: 3000}), gpu.ErrLimit)
 	check(t, one.Fetch(t.Context(), b.Any))
@@ -307,10 +307,10 @@ func TestZeroCopy(t *testing.T) {
 	devices := openDevices(t, 2)
 	cr := onDevices(t, devices, 2, checksSource, shifting())
 	a, s := wrap(t, "a", count(1001, uint32(0))), newArray[uint32](t, "a", 1001)
-	a.SetZeroCopy(true)
-	s.SetZeroCopy(true).SetRead(false).SetWrite(false)
+	edit(a).ZeroCopy(true)
+	edit(s).ZeroCopy(true).Read(false).Write(false)
 	for k := range uint32(6) {
-		a.SetPartialRead(k%2 == 0)
+		edit(a).PartialRead(k%2 == 0)
 		r := cruncher.Range{Global: 1001, Local: 4, Blobs: int(1 + 2*(k%3))}
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 		same(t, "shared", a.Data(), count(1001, k+1))
@@ -336,13 +336,13 @@ func TestReadOnlyMemory(t *testing.T) {
 	released := 0
 	mem := gpu.Host{Bytes: []byte{9, 1, 0, 0, 0, 2, 0, 0, 0}, Offset: 1, Size: 8, ReadOnly: true}
 	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", cruncher.Uint32, mem, func() { released++ }))
-	if !a.ReadOnly() {
+	if !a.Flags().ReadOnly {
 		t.Error("the array is not read-only")
 	}
 	b := newArray[uint32](t, "b", 2)
 	check(t, cr.Compute(t.Context(), 1, "add", cruncher.Range{Global: 2, Local: 1}, a, b))
 	same(t, "b", b.Data(), []uint32{1, 2})
-	a.SetReadOnly(false).SetWrite(true)
+	edit(a).ReadOnly(false).Write(true)
 	refused(t, "writing back", cr.Compute(t.Context(), 1, "add", cruncher.Range{Global: 2}, a, b), gpu.ErrReadOnly)
 	check(t, a.Close())
 	check(t, a.Close())

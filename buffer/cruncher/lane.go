@@ -380,7 +380,7 @@ func (cr *Cruncher) keeps(t *Task) bool {
 		if p.array == nil {
 			continue
 		}
-		if r := cr.arrays[p.array.body]; r != nil && !f.read && !f.partialRead && !f.writeOnly && r.dirty.Len() > 0 {
+		if r := cr.arrays[p.array.body]; r != nil && !f.Read && !f.PartialRead && !f.WriteOnly && r.dirty.Len() > 0 {
 			return true
 		}
 	}

@@ -7,17 +7,13 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
-// divisible reports whether the kernel can compute a part of a range. Entry points can if they want to know where it begins.
-func (p *program) divisible() bool {
-	one := [3]int{1, 1, 1}
-	_, err := p.PutRange(make([]byte, p.ParamBytes), kernel.Range{Base: [3]int{1, 0, 0}, Count: one, Total: [3]int{2, 1, 1}})
-	return err == nil
+// elemTypes are the types as kernels declare them.
+var elemTypes = [...]dtype.Type{
+	dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Uint8,
 }
-
-var elemTypes = [...]kernel.ElemType{kernel.F32, kernel.I32, kernel.U32, kernel.I8, kernel.U8, kernel.I16, kernel.U16, kernel.Bytes}
 
 // program makes the program of a kernel for a call's parameters, or finds it.
 func (cr *Cruncher) program(c *call, name string) (*program, error) {
@@ -41,7 +37,10 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 		}
 		d := cr.decl(p)
 		decls = append(decls, d)
-		id.WriteString(" " + d.Name + ":" + p.array.t.String() + d.Struct + itoa(int(d.Mode)) + itoa(int(d.Access)))
+		id.WriteString(" " + d.Name + ":" + p.array.t.String() + d.Struct + itoa(int(d.Mode)))
+		if d.ReadOnly {
+			id.WriteByte('r')
+		}
 		if d.Window {
 			id.WriteByte('w')
 		}
@@ -63,23 +62,22 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 			return nil, fail("Compute", ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name, " have ", itoa(r.array.record))
 		}
 	}
-	return &program{built, id.String(), make([]*gpu.Kernel, len(cr.workers))}, nil
+	return &program{built, id.String()}, nil
 }
 
 // decl declares an array to a kernel.
 func (cr *Cruncher) decl(p *param) kernel.Decl {
-	d := kernel.Decl{Name: p.array.name, Elem: elemTypes[p.array.t], Mode: kernel.Mode(p.mode), Struct: p.structure}
-	if p.array.t.Size() == 4 {
-		d.Mode = kernel.Widened // that is: as it is
-		if p.mode == Atomic && p.array.t != Float32 {
-			d.Mode = kernel.Atomic
-		}
+	d := kernel.Decl{
+		Name: p.name(), Type: elemTypes[p.array.t], Mode: kernel.Mode(p.flags.Mode), Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
 	}
-	if p.flags.readOnly {
-		d.Access = kernel.ReadOnly
+	switch {
+	case p.array.t == Bytes && p.flags.Mode != Atomic:
+		d.Mode = kernel.Words
+	case p.array.t.Size() == 4 && (p.flags.Mode != Atomic || p.array.t == Float32):
+		d.Mode = kernel.Widened // that is: as it is
 	}
 	size := p.array.t.Size()
-	if size < 4 && p.array.t != Bytes && p.mode == Widened {
+	if size < 4 && p.array.t != Bytes && p.flags.Mode == Widened {
 		size = 4
 	}
 	for _, w := range cr.workers {
@@ -97,7 +95,7 @@ func (cr *Cruncher) stepOf(c *call) int {
 	}
 	for i := range c.arrays {
 		a := &c.arrays[i]
-		if bytes := a.array.t.Size() * (a.flags.items % 4) * (c.inner % 4) % 4; bytes != 0 && !a.widened() {
+		if bytes := a.array.t.Size() * (a.flags.ElementsPerItem % 4) * (c.inner % 4) % 4; bytes != 0 && !a.widened() {
 			step = lcm(step, 4/gcd(4, bytes))
 		}
 	}
@@ -115,38 +113,23 @@ func lcm(a, b int) int { return a / gcd(a, b) * b }
 
 // launch queues a kernel over a part of a piece, or with the items of one workgroup.
 func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, items part) error {
-	k, err := p.on(ctx, on.worker)
-	if err != nil {
-		return err
-	}
-	block := make([]byte, p.ParamBytes)
-	groups, err := p.PutRange(block, c.items(items))
-	if err != nil || groups[0] == 0 {
-		return err
-	}
+	args := make([]kernel.Argument, 0, len(c.list))
 	for i := range c.list {
-		if v := c.list[i].value; c.list[i].array == nil {
-			if err := p.PutScalar(block, v.name, v.bits); err != nil {
-				return err
-			}
+		if v := &c.list[i].value; c.list[i].array == nil {
+			args = append(args, kernel.Argument{Name: v.name, Type: elemTypes[v.t], Bits: []uint32{v.bits}})
 		}
 	}
-	args := make([]gpu.Arg, 0, len(p.Arrays))
 	for _, a := range p.Arrays {
 		r := c.argument(a.Name)
 		s := &r.sides[on.worker.index]
-		unit := a.Unit / r.stored()
-		if err := p.PutArray(block, a.Name, s.lo/unit, r.array.n/unit); err != nil {
-			return err
-		}
-		args = append(args, gpu.Arg{Buffer: s.mem})
+		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: s.mem, First: s.lo, Length: r.array.n})
 	}
-	return k.Dispatch(groups, block, args...)
+	return p.Launch(ctx, on.worker.dev, c.items(items), args...)
 }
 
 func (c *call) argument(name string) *argument {
 	for i := range c.arrays {
-		if c.arrays[i].array.name == name {
+		if c.arrays[i].name == name {
 			return &c.arrays[i]
 		}
 	}

@@ -48,7 +48,6 @@ func (cr *Cruncher) muster() {
 			_ = r.sides[i].close()
 			r.sides[i] = newSide(w.dev)
 		}
-		cr.eachProgram(func(p *program) { p.closeOn(i) })
 		w.converters.close()
 		cr.pinned.Clear() // shares are for all devices that live
 		if cr.batch != nil {

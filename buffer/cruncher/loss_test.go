@@ -38,9 +38,9 @@ func newScene(t *testing.T) *scene {
 		x: wrap(t, "x", count(lossItems, uint32(0))), y: newArray[uint32](t, "y", lossItems),
 		z: wrap(t, "z", make([]uint32, lossItems)), all: wrap(t, "all", count(lossItems, uint32(40))),
 	}
-	s.y.SetPartialRead(true)
-	s.z.SetWriteOnly(true)
-	s.all.SetReadOnly(true)
+	edit(s.y).PartialRead(true)
+	edit(s.z).WriteOnly(true)
+	edit(s.all).ReadOnly(true)
 	s.wantX = slices.Clone(s.x.Data())
 	s.wantZ = make([]uint32, lossItems)
 	return s
@@ -122,7 +122,7 @@ fn mix(i: u32) {
 }
 fn put(i: u32) { x[i] = t[i]; }`, even())
 		x, tmp := newArray[uint32](t, "x", lossItems), newArray[uint32](t, "t", lossItems)
-		tmp.SetWriteOnly(true).SetWrite(false)
+		edit(tmp).WriteOnly(true).Write(false)
 		want := make([]uint32, lossItems)
 		for i := range want {
 			check(t, x.Set(i, uint32(i)))
@@ -189,11 +189,11 @@ func TestLostResident(t *testing.T) {
 	devices := openDevices(t, 2)
 	cr := onDevices(t, devices, 2, lossSource, even())
 	x, same2 := newArray[uint32](t, "x", 100), wrap(t, "x", count(100, uint32(0)))
-	x.SetRead(false).SetWrite(false)
+	edit(x).Read(false).Write(false)
 	r := cruncher.Range{Global: 100, Local: 2}
 	check(t, x.Compute(t.Context(), cr, 1, "keep", r))
 	check(t, same2.Compute(t.Context(), cr, 1, "keep", r))
-	same2.SetRead(false)
+	edit(same2).Read(false)
 	check(t, same2.Compute(t.Context(), cr, 1, "keep", r))
 	check(t, devices[1].Close())
 	refused(t, "what the device had", x.Compute(t.Context(), cr, 1, "keep", r), cruncher.ErrStale)
@@ -204,7 +204,7 @@ func TestLostResident(t *testing.T) {
 	check(t, x.Compute(t.Context(), cr, 1, "keep", r))
 	check(t, cr.Evict(x.Any))
 	r.Global = 100
-	x.SetWrite(true)
+	edit(x).Write(true)
 	check(t, x.Compute(t.Context(), cr, 1, "keep", r))
 	same(t, "from the beginning", x.Data(), slices.Repeat([]uint32{1}, 100))
 }
@@ -262,10 +262,10 @@ func TestLostSource(t *testing.T) {
 		devices := openDevices(t, 3)
 		cr := onDevices(t, devices, 3, lossSource, shifting())
 		x := wrap(t, "x", count(lossItems, uint32(0)))
-		x.SetRead(false).SetPartialRead(true)
+		edit(x).Read(false).PartialRead(true)
 		r := cruncher.Range{Global: lossItems, Local: 10}
 		check(t, x.Compute(t.Context(), cr, 1, "keep", r))
-		x.SetPartialRead(false).SetWrite(false)
+		edit(x).PartialRead(false).Write(false)
 		f := cr.Start(t.Context(), 1, "keep", r, x)
 		check(t, devices[1].Close())
 		err := f.Wait(t.Context())

@@ -35,7 +35,7 @@ func TestMappedFiles(t *testing.T) {
 	in, result := mapFile(t, n, syscall.PROT_READ), mapFile(t, n, syscall.PROT_READ|syscall.PROT_WRITE)
 	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: in, Size: len(in), ReadOnly: true}, func() { check(t, syscall.Munmap(in)) }))
 	out := must[*cruncher.Any](t)(cruncher.WrapHost("out", cruncher.Uint32, gpu.HostBytes(result), func() { check(t, syscall.Munmap(result)) }))
-	out.SetPartialRead(true)
+	edit(out).PartialRead(true)
 	r := cruncher.Range{Global: n, Local: 8}
 	for k := range 3 {
 		r.Blobs = k
@@ -44,9 +44,9 @@ func TestMappedFiles(t *testing.T) {
 	if got := int(result[4*1999]) | int(result[4*1999+1])<<8; got != 4*1999 {
 		t.Errorf("the last number is %d", got)
 	}
-	a.SetReadOnly(false)
+	edit(a).ReadOnly(false)
 	refused(t, "another access", cr.Compute(t.Context(), 1, "add", r, a, out), cruncher.ErrAccess)
-	a.SetWrite(true)
+	edit(a).Write(true)
 	refused(t, "writing to read-only memory", cr.Compute(t.Context(), 1, "add", r, a, out), gpu.ErrReadOnly)
 	refused(t, "fetching to read-only memory", cr.Fetch(t.Context(), a), gpu.ErrReadOnly)
 	check(t, a.Close())

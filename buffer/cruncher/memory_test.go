@@ -82,7 +82,7 @@ func TestStays(t *testing.T) {
 		ctx := t.Context()
 		x, y, z := newArray[uint32](t, "a", roomItems), newArray[uint32](t, "a", roomItems), newArray[uint32](t, "b", roomItems)
 		for _, a := range []*cruncher.Array[uint32]{x, y} {
-			a.SetRead(false).SetWrite(false)
+			edit(a).Read(false).Write(false)
 			check(t, a.Compute(ctx, cr, 1, "inc", roomRange))
 		}
 		peek := func() error { return cr.Compute(ctx, 2, "peek", roomRange, x, z) }
@@ -119,7 +119,7 @@ func TestUntold(t *testing.T) {
 		told, other := newArray[uint32](t, "a", roomItems), newArray[uint32](t, "a", roomItems)
 		untold := wrap(t, "a", make([]uint32, roomItems))
 		for _, a := range []*cruncher.Array[uint32]{told, untold} {
-			a.SetRead(false)
+			edit(a).Read(false)
 			check(t, a.Compute(ctx, cr, 1, "inc", roomRange))
 			a.Data()[5] = 100
 			a.MarkDirty()
@@ -138,7 +138,7 @@ func TestElsewhere(t *testing.T) {
 		ctx := t.Context()
 		x, z := newArray[uint32](t, "a", roomItems), newArray[uint32](t, "b", roomItems)
 		big := newArray[uint32](t, "a", 2*roomItems)
-		x.SetRead(false).SetWrite(false)
+		edit(x).Read(false).Write(false)
 		check(t, x.Compute(ctx, cr, 1, "inc", roomRange))                                  // on the first
 		check(t, cr.Compute(ctx, 1, "peek", roomRange, x, z))                              // on the second, which gets a copy
 		check(t, big.Compute(ctx, cr, 1, "inc", roomRange))                                // on the first, without room for x
@@ -206,8 +206,8 @@ func newCrowd(t *testing.T, devices int, opts ...cruncher.Option) *crowd {
 func (c *crowd) step(t *testing.T, rng *rand.Rand, fetch bool) error {
 	i, k := rng.IntN(4), rng.IntN(4)
 	for _, x := range []*cruncher.Array[uint32]{c.a[i], c.b[k]} {
-		x.SetRead(rng.IntN(3) == 0).SetPartialRead(rng.IntN(3) == 0).SetWrite(rng.IntN(2) == 0)
-		if at, v := rng.IntN(roomItems), rng.Uint32(); rng.IntN(4) == 0 && x.Read() && !x.PartialRead() {
+		edit(x).Read(rng.IntN(3) == 0).PartialRead(rng.IntN(3) == 0).Write(rng.IntN(2) == 0)
+		if at, v := rng.IntN(roomItems), rng.Uint32(); rng.IntN(4) == 0 && x.Flags().Read && !x.Flags().PartialRead {
 			x.Data()[at] = v
 			x.MarkDirty()
 		}

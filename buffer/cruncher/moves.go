@@ -17,16 +17,16 @@ func (a *argument) needs(c *call, p *piece) (host, newest span) {
 		return host, newest
 	}
 	f, all := &a.flags, span{Lo: 0, Hi: a.array.n}
-	near := widen(p.part.elements(f.items, c.inner, a.array.n), f.halo, a.array.n)
+	near := widen(p.part.elements(f.ElementsPerItem, c.inner, a.array.n), f.Halo, a.array.n)
 	switch {
-	case f.read && !f.partialRead:
+	case f.Read && !f.PartialRead:
 		return all, newest
-	case f.partialRead:
+	case f.PartialRead:
 		host = near
 	default: // of what is write-only, too: a kernel may leave elements as they are
 		newest = near
 	}
-	if f.write && f.writeAll {
+	if f.Write && f.WriteAll {
 		newest = all
 	}
 	return host, newest
@@ -42,7 +42,7 @@ func widen(s span, halo, n int) span {
 
 // bound returns the elements of an array that a piece's kernels may touch.
 func (a *argument) bound(c *call, p *piece) span {
-	b := p.part.elements(a.flags.items, c.inner, a.array.n)
+	b := p.part.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 	host, newest := a.needs(c, p)
 	for _, s := range []span{host, newest} {
 		if s.Lo < s.Hi {
@@ -197,8 +197,8 @@ func (cr *Cruncher) upload(ctx context.Context, r *residence, d int, s span) err
 
 // byBlob reports whether an array goes up blob by blob, and not before all kernels.
 func (c *call) byBlob(a *argument) bool {
-	whole := a.flags.write && a.flags.writeAll
-	return c.r.Blobs > 1 && a.flags.partialRead && a.flags.halo == 0 && !whole
+	whole := a.flags.Write && a.flags.WriteAll
+	return c.r.Blobs > 1 && a.flags.PartialRead && a.flags.Halo == 0 && !whole
 }
 
 // settle notes what the devices have now, before their kernels run.

@@ -70,7 +70,7 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 		}
 	}
 	for _, p := range c.kernels {
-		if !p.divisible() { // it would not know which part is its own
+		if !p.Divisible() { // it would not know which part is its own
 			c.r.Blobs, c.single = 1, max(c.single, 0)
 		}
 	}
@@ -102,7 +102,7 @@ func (cr *Cruncher) reside(c *call) error {
 		if p.array == nil {
 			continue
 		}
-		if p.array.host.ReadOnly && p.flags.write {
+		if p.array.host.ReadOnly && p.flags.Write {
 			return fail(op, gpu.ErrReadOnly, "the memory of ", p.array.name)
 		}
 		r := cr.arrays[p.array.body]
@@ -111,21 +111,21 @@ func (cr *Cruncher) reside(c *call) error {
 			r = cr.newResidence(p)
 		case r.access != readWrite && r.access != p.flags.access():
 			return fail(op, ErrAccess, p.array.name)
-		case r.mode != p.mode && p.array.t.Size() < 4 && p.array.t != Bytes:
+		case r.mode != p.flags.Mode && p.array.t.Size() < 4 && p.array.t != Bytes:
 			return fail(op, ErrAccess, p.array.name, ", in another mode")
 		}
-		c.arrays = append(c.arrays, argument{residence: r, flags: p.flags})
-		if p.flags.write && p.flags.writeAll && c.single < 0 {
+		c.arrays = append(c.arrays, argument{residence: r, name: p.name(), flags: p.flags})
+		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
-		c.stays = c.stays || c.batch == nil && !p.flags.readOnly && !p.flags.write && !c.r.TransferOnly
-		c.whole = c.whole || p.flags.write && p.flags.writeAll // comes once
+		c.stays = c.stays || c.batch == nil && !p.flags.ReadOnly && !p.flags.Write && !c.r.TransferOnly
+		c.whole = c.whole || p.flags.Write && p.flags.WriteAll // comes once
 	}
 	return nil
 }
 
 func (cr *Cruncher) newResidence(p *param) *residence {
-	r := &residence{array: p.array.body, access: p.flags.access(), mode: p.mode, near: p.flags.zeroCopy, grain: windowStep}
+	r := &residence{array: p.array.body, access: p.flags.access(), mode: p.flags.Mode, near: p.flags.ZeroCopy, grain: windowStep}
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}

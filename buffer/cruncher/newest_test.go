@@ -22,7 +22,7 @@ func TestBatchLeavesNewer(t *testing.T) {
 		a := wrap(t, "a", make([]uint32, 100))
 		check(t, cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 			check(t, b.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 100, Local: 10}, a))
-			a.SetWrite(false)
+			edit(a).Write(false)
 			return b.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 20, Offset: 40, Local: 10}, a)
 		}))
 		same(t, "what was returned", a.Data(), slices.Repeat([]uint32{1}, 100))
@@ -53,28 +53,28 @@ func TestFetchKeepsWhatIsSet(t *testing.T) {
 		cr, other := newCruncher(t, devs, newestKernels, shifting()), newCruncher(t, 1, newestKernels)
 		r := cruncher.Range{Global: 100, Local: 10}
 		a := newArray[uint32](t, "a", 100)
-		a.SetWrite(false)
+		edit(a).Write(false)
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 		check(t, a.Set(50, 7))
 		want := slices.Repeat([]uint32{1}, 100)
 		want[50] = 7
 		check(t, cr.Fetch(t.Context(), a.Any))
 		same(t, "what was set", a.Data(), want)
-		a.SetRead(false) // so that what the devices have is seen
+		edit(a).Read(false) // so that what the devices have is seen
 		b := wrap(t, "b", make([]uint32, 100))
 		check(t, cr.Compute(t.Context(), 2, "copy", r, a, b))
 		same(t, "what the devices have", b.Data(), slices.Repeat([]uint32{1}, 100))
-		a.SetRead(true)
-		a.SetWrite(true)
+		edit(a).Read(true)
+		edit(a).Write(true)
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 		want[50] = 8
 		if v, err := a.At(50); v != 8 || err != nil {
 			t.Errorf("it does not count: %d, %v", v, err)
 		}
 
-		a.SetWrite(false)
+		edit(a).Write(false)
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
-		a.SetWrite(true)
+		edit(a).Write(true)
 		check(t, a.Compute(t.Context(), other, 1, "inc", cruncher.Range{Global: 20}))
 		first, err := a.At(0)
 		check(t, err)
@@ -91,14 +91,14 @@ func TestRefusalMovesNothing(t *testing.T) {
 	cr := newCruncher(t, 2, newestKernels, fixed([][]int{{40, 60}, {60, 40}, {40, 60}}), cruncher.WithCoherence(cruncher.Strict))
 	r := cruncher.Range{Global: 100, Local: 10}
 	a, b := wrap(t, "a", make([]uint32, 100)), wrap(t, "b", make([]uint32, 100))
-	b.SetWrite(false)
+	edit(b).Write(false)
 	check(t, cr.Compute(t.Context(), 1, "copy", r, a, b))
-	b.SetRead(false)
+	edit(b).Read(false)
 	clear(a.Data())
 	a.Data()[3] = 5
 	refused(t, "a move", cr.Compute(t.Context(), 1, "copy", r, a, b), cruncher.ErrMigration)
-	a.SetRead(false).SetWrite(false)
-	b.SetWrite(true)
+	edit(a).Read(false).Write(false)
+	edit(b).Write(true)
 	if up := moved(cr, func() { check(t, cr.Compute(t.Context(), 1, "copy", r, a, b)) }).Up; up != 0 {
 		t.Errorf("%d bytes up", up)
 	}
@@ -110,7 +110,7 @@ func TestFetchedMayLeave(t *testing.T) {
 	cr := newCruncher(t, 1, newestKernels, cruncher.WithMemory(1000))
 	r := cruncher.Range{Global: 100}
 	a, b, c := newArray[uint32](t, "a", 100), newArray[uint32](t, "b", 100), newArray[uint32](t, "a", 100)
-	a.SetWrite(false)
+	edit(a).Write(false)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 	check(t, a.Set(50, 7))
 	refused(t, "two arrays more", cr.Compute(t.Context(), 1, "copy", r, c, b), gpu.ErrNoMemory)

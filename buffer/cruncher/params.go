@@ -17,11 +17,10 @@ type Param interface {
 
 // param is an array with the flags it was named with, or a scalar.
 type param struct {
-	array     *Any
-	flags     flags
-	mode      Mode
-	structure string
-	value     Scalar
+	array *Any
+	as    string // what the kernels call the array, where it is not its name
+	flags Flags
+	value Scalar
 }
 
 func (a *Array[T]) params(list []param) ([]param, error) {
@@ -37,7 +36,29 @@ func (a *Any) params(list []param) ([]param, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append(list, param{array: a, flags: a.flags, mode: a.mode, structure: a.structure}), nil
+	return append(list, param{array: a, flags: a.flags}), nil
+}
+
+// As is the array under another name, for calls that exchange arrays:
+//
+//	err := cr.Compute(ctx, 1, "step", r, a.As("src"), b.As("dst"))
+//	err = cr.Compute(ctx, 1, "step", r, b.As("src"), a.As("dst"))
+func (a *Any) As(name string) Param { return alias{a, name} }
+
+type alias struct {
+	array *Any
+	name  string
+}
+
+func (a alias) params(list []param) ([]param, error) {
+	if !identifier(a.name) {
+		return nil, fail("As", ErrName, a.name)
+	}
+	list, err := a.array.params(list)
+	if err == nil {
+		list[len(list)-1].as = a.name
+	}
+	return list, err
 }
 
 // Scalar is a number that kernels know under a name. It goes to the devices with each call.
@@ -120,13 +141,13 @@ func (a *Any) Compute(ctx context.Context, cr *Cruncher, id int, kernels string,
 // Next returns a group of the array and more parameters.
 func (a *Any) Next(ps ...Param) *Group { return Params(a).Next(ps...) }
 
-// gather checks that every name is there once.
+// gather checks that every name and every array is there once.
 func gather(ps []Param) ([]param, error) {
 	g := Params(ps...)
 	if g.err != nil {
 		return nil, g.err
 	}
-	seen := map[string]bool{}
+	seen, arrays := map[string]bool{}, map[*body]bool{}
 	for _, p := range g.list {
 		name := p.name()
 		if seen[name] {
@@ -134,6 +155,10 @@ func gather(ps []Param) ([]param, error) {
 		}
 		seen[name] = true
 		if p.array != nil {
+			if arrays[p.array.body] {
+				return nil, fail("Compute", ErrName, p.array.name, " is there under two names")
+			}
+			arrays[p.array.body] = true
 			if err := p.array.usable("Compute"); err != nil { // closed since it was put into a group
 				return nil, err
 			}
@@ -142,7 +167,11 @@ func gather(ps []Param) ([]param, error) {
 	return g.list, nil
 }
 
+// name returns what kernels call the parameter.
 func (p *param) name() string {
+	if p.as != "" {
+		return p.as
+	}
 	if p.array != nil {
 		return p.array.name
 	}

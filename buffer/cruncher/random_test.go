@@ -70,7 +70,7 @@ func newWorldOn(t *testing.T, devices []*gpu.Device, rng *rand.Rand) *world {
 		y:  must[*cruncher.Array[int16]](t)(cruncher.NewArray[int16]("y", worldItems)),
 		z:  must[*cruncher.Array[uint8]](t)(cruncher.Wrap("z", make([]uint8, worldItems+1))),
 	}
-	w.x.SetElementsPerItem(2)
+	edit(w.x).ElementsPerItem(2)
 	return w
 }
 
@@ -90,7 +90,7 @@ func (w *world) try(t *testing.T, rng *rand.Rand, compute computing) (string, er
 	var what []string
 	for _, a := range []*cruncher.Any{w.x.Any, w.y.Any, w.z.Any} {
 		read, partial, write, all := rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(8) == 0
-		a.SetRead(read).SetPartialRead(partial).SetWrite(write).SetWriteAll(all)
+		edit(a).Read(read).PartialRead(partial).Write(write).WriteAll(all)
 		what = append(what, fmt.Sprint(a.Name(), " ", read, partial, write, all))
 	}
 	if rng.IntN(3) == 0 && !w.still {

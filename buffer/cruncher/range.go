@@ -109,10 +109,10 @@ func (p part) elements(items, inner, n int) span {
 
 // checkLength wants an array that moves by parts to have elements for every item.
 func checkLength(p *param, r *Range) error {
-	if p.array == nil || !p.flags.partialRead && (!p.flags.write || p.flags.writeAll) {
+	if p.array == nil || !p.flags.PartialRead && (!p.flags.Write || p.flags.WriteAll) {
 		return nil
 	}
-	need, ok := mul(r.Offset+r.Global, r.inner(), p.flags.items)
+	need, ok := mul(r.Offset+r.Global, r.inner(), p.flags.ElementsPerItem)
 	if !ok || p.array.n < need && r.Global > 0 {
 		return fail("Compute", ErrLength, p.array.name, " has ", itoa(p.array.n), " elements, the range needs ", itoa(need))
 	}

@@ -146,7 +146,7 @@ func TestReopened(t *testing.T) {
 			clock := cruncher.WithClock(func(device, count int, _ time.Duration) float64 { return float64(count) / speed / float64(device+1) })
 			cr := onDevices(t, devices, 3, faultSource, append(opts, clock)...)
 			x, by := newArray[uint32](t, "x", items), cruncher.NewScalar("by", uint32(1))
-			x.SetPartialRead(true)
+			edit(x).PartialRead(true)
 			calls := uint32(0)
 			run := func(n int) {
 				for range n {

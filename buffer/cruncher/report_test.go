@@ -16,7 +16,7 @@ fn bad(i: u32) { a[i] = oops; }`)
 		t.Errorf("before the first call: %+v", r)
 	}
 	a := must[*cruncher.Array[uint16]](t)(cruncher.Wrap("a", make([]uint16, 1000)))
-	a.SetPartialRead(true)
+	edit(a).PartialRead(true)
 	r := cruncher.Range{Global: 900, Local: 64, Offset: 100}
 	for range 3 {
 		check(t, a.Compute(t.Context(), cr, 1, "one", r))
@@ -46,7 +46,7 @@ fn bad(i: u32) { a[i] = oops; }`)
 	if got := cr.Last(); len(got.Shares) != 3 || got.Shares[2] != want.Shares[2] || got.Traffic != want.Traffic {
 		t.Errorf("a failed call left %+v", got)
 	}
-	a.SetWrite(false)
+	edit(a).Write(false)
 	r.TransferOnly = true
 	check(t, a.Compute(t.Context(), cr, 2, "one", r))
 	if got := cr.Last().Traffic; got.Down != 0 {

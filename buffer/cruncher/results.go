@@ -173,7 +173,7 @@ func (r *residence) arrived(s span) {
 
 // remains reports whether what a call writes to an array does not come back.
 func (c *call) remains(a *argument) bool {
-	return !c.r.TransferOnly && !a.flags.write && a.changed
+	return !c.r.TransferOnly && !a.flags.Write && a.changed
 }
 
 // loose reports whether it does not although what the host has goes up, so that a call after it may write over it.
@@ -248,11 +248,11 @@ func (cr *Cruncher) unsync(ctx context.Context, c *call, pieces []*piece) error 
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			if a.flags.readOnly {
+			if a.flags.ReadOnly {
 				continue
 			}
 			c.unsynced(a, d, a.written(c, part{p.part.base, p.done}))
-			for gap := range a.holder.Missing(0, part{0, c.local}.elements(a.flags.items, 1, a.array.n).Hi) {
+			for gap := range a.holder.Missing(0, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n).Hi) {
 				if err := a.zero(ctx, d, gap); err != nil && !p.worker.lost() {
 					return err
 				}

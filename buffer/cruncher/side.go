@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	spans "github.com/sublet-gpu/sublet/buffer/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -280,9 +281,9 @@ func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host
 }
 
 // convert queues such a kernel.
-func (s *side) convert(k *gpu.Kernel, packed *gpu.Buffer, e kernel.ElemType, sp span) error {
+func (s *side) convert(k *gpu.Kernel, packed *gpu.Buffer, t dtype.Type, sp span) error {
 	var block [32]byte
-	groups, err := kernel.Convert{Count: sp.Len(), Wide: sp.Lo - s.lo}.Put(block[:], e)
+	groups, err := kernel.Convert{Count: sp.Len(), Wide: sp.Lo - s.lo}.Put(block[:], t)
 	if err != nil || groups[0] == 0 {
 		return err
 	}

@@ -100,11 +100,12 @@ func (s *Stage) open(op string) error {
 // AddInputs adds arrays that get data: those of the stage before in their order, or in the first stage those that are pushed.
 func (s *Stage) AddInputs(arrays ...Param) error {
 	return s.addArrays("AddInputs", &s.inputs, arrays, func(p *param) error {
-		if p.array == nil || p.flags.writeOnly {
+		if p.array == nil || p.flags.WriteOnly {
 			return fail("AddInputs", gpu.ErrInvalid, p.name(), " is a scalar, or write-only")
 		}
-		p.flags.read = !p.flags.partialRead
-		p.flags.setReadOnly(true)
+		p.flags.Read = !p.flags.PartialRead
+		p.flags.ReadOnly = true
+		p.flags.lock(p.flags)
 		return nil
 	})
 }
@@ -113,7 +114,7 @@ func (s *Stage) AddInputs(arrays ...Param) error {
 func (s *Stage) AddHidden(arrays ...Param) error {
 	return s.addArrays("AddHidden", &s.hidden, arrays, func(p *param) error {
 		f := &p.flags
-		f.read, f.partialRead, f.write, f.writeAll = false, false, false, false
+		f.Read, f.PartialRead, f.Write, f.WriteAll = false, false, false, false
 		return nil
 	})
 }
@@ -121,10 +122,10 @@ func (s *Stage) AddHidden(arrays ...Param) error {
 // AddOutputs adds arrays that results come back to.
 func (s *Stage) AddOutputs(arrays ...Param) error {
 	return s.addArrays("AddOutputs", &s.outputs, arrays, func(p *param) error {
-		if p.array == nil || p.flags.readOnly || p.array.host.ReadOnly {
+		if p.array == nil || p.flags.ReadOnly || p.array.host.ReadOnly {
 			return fail("AddOutputs", gpu.ErrInvalid, p.name(), " is a scalar, or read-only")
 		}
-		p.flags.read, p.flags.partialRead, p.flags.write = false, false, true
+		p.flags.Read, p.flags.PartialRead, p.flags.Write = false, false, true
 		return nil
 	})
 }
@@ -207,8 +208,8 @@ func (a *Any) twin(host gpu.Host) *Any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return &Any{&body{
-		name: a.name, t: a.t, n: a.n, host: host, structure: a.structure, record: a.record,
-		flags: a.flags, mode: a.mode, tracked: true, version: 1,
+		name: a.name, t: a.t, n: a.n, host: host, record: a.record,
+		flags: a.flags, tracked: true, version: 1,
 	}}
 }
 
@@ -228,7 +229,7 @@ func (s *Stage) group(in, out *bank, only bool) *Group {
 	g.list = append(g.list, s.hidden...)
 	for i, p := range s.outputs {
 		p.array = out.arrays[i]
-		p.flags.write = only || p.flags.writeAll
+		p.flags.Write = only || p.flags.WriteAll
 		g.list = append(g.list, p)
 	}
 	return g
@@ -245,7 +246,7 @@ func (s *Stage) compute(ctx context.Context, list []launchOf, in, out *bank) err
 		}
 	}
 	for _, p := range s.outputs {
-		whole = whole || p.flags.writeAll // comes back each time
+		whole = whole || p.flags.WriteAll // comes back each time
 	}
 	if len(launches) < 2 || whole {
 		return s.attempt(ctx, launches, in, out)

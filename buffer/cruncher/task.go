@@ -96,7 +96,7 @@ func newTask(p Param, id int, kernels string, r Range, opts []TaskOption) (*Task
 		}
 	}
 	for i := range list {
-		if t.types&Broadcast != 0 && list[i].flags.write {
+		if t.types&Broadcast != 0 && list[i].flags.Write {
 			return nil, fail(op, gpu.ErrInvalid, "a task for all devices would write ", list[i].name())
 		}
 	}

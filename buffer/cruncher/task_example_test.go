@@ -43,13 +43,13 @@ fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; 
 	sum, err := cruncher.NewArray[uint32]("sum", 1)
 	ok(err)
 	var tasks cruncher.TaskPool
-	x.SetPartialRead(true) // each task moves its own two elements only
+	ok(x.SetFlags(cruncher.Flags{PartialRead: true, Write: true})) // each task moves its own two elements only
 	for at := 0; at < x.Len(); at += 2 {
 		task, err := x.Task(1, "square", cruncher.Range{Global: 2, Offset: at})
 		ok(err)
 		ok(tasks.Feed(task))
 	}
-	x.SetPartialRead(false).SetWrite(false)
+	ok(x.SetFlags(cruncher.Flags{Read: true}))
 	last, err := x.Next(sum).Task(2, "total", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
 	ok(err)
 	ok(tasks.Feed(last))

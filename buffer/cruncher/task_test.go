@@ -89,14 +89,14 @@ func TestTaskFreezes(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		cr := newCruncher(t, n, `fn square(i: vec2<u32>) { a[i.y * 4u + i.x] = a[i.y * 4u + i.x] * a[i.y * 4u + i.x]; }`)
 		a := words(t, "a", 32, ordinal)
-		a.SetPartialRead(true)
+		edit(a).PartialRead(true)
 		inner := []int{4}
 		called := 0
 		k := task(t, a, "square", cruncher.Range{Global: 8, Inner: inner}, cruncher.WithCallback(func(err error) {
 			check(t, err)
 			called++
 		}))
-		a.SetPartialRead(false).SetRead(false).SetWrite(false).SetElementsPerItem(7)
+		edit(a).PartialRead(false).Read(false).Write(false).ElementsPerItem(7)
 		inner[0] = 1000
 		check(t, k.Compute(t.Context(), cr))
 		for i, v := range a.Data() {

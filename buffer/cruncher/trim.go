@@ -15,7 +15,7 @@ func (cr *Cruncher) trim(c *call, p *program, on *piece, b part) error {
 		s := &a.sides[on.worker.index]
 		within := span{Lo: s.lo, Hi: s.hi}
 		if c.byBlob(a) { // the other blobs have yet to go up
-			within = b.elements(a.flags.items, c.inner, a.array.n)
+			within = b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 		}
 		for sp := range s.loose.Overlap(within.Lo, within.Hi) {
 			if err := s.convert(s.narrow, s.up, elemTypes[a.array.t], sp); err != nil {
@@ -39,7 +39,7 @@ func (c *call) loosen(p *program, on *piece, items part) {
 		}
 		own := a.written(c, items)
 		if items.count == 0 { // the kernel between repeats
-			own = part{0, c.local}.elements(a.flags.items, 1, a.array.n)
+			own = part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
 		}
 		s := &a.sides[on.worker.index]
 		s.loose.Add(max(own.Lo, s.lo), min(own.Hi, s.hi))

@@ -44,15 +44,15 @@ func TestTrim(t *testing.T) {
 					check(t, cr.Compute(t.Context(), 1, kernels, r, a, b, c))
 				}
 				for _, x := range []*cruncher.Any{a.Any, b.Any} {
-					x.SetPartialRead(true)
+					edit(x).PartialRead(true)
 					if flags == "tracked" {
 						x.Track()
 					}
 				}
 				run("look", cruncher.Range{}) // all is on the devices
 				if flags == "resident" {
-					a.SetRead(false).SetPartialRead(false).SetWrite(false)
-					b.SetRead(false).SetPartialRead(false).SetWrite(false)
+					edit(a).Read(false).PartialRead(false).Write(false)
+					edit(b).Read(false).PartialRead(false).Write(false)
 				}
 				run("rise", cruncher.Range{})
 				run("fall", cruncher.Range{})
@@ -93,12 +93,12 @@ func TestTrimWindow(t *testing.T) {
 	cr := onDevices(t, openDevices(t, 2, gpu.WithMaxBuffer(4096)), 2, wideKernels, fixed([][]int{{500, n - 500}, {600, n - 600}, {1000, n - 1000}}))
 	a, b := wrap(t, "a", count(n, uint8(0))), wrap(t, "b", make([]int16, n))
 	for _, x := range []*cruncher.Any{a.Any, b.Any} {
-		x.SetPartialRead(true)
+		edit(x).PartialRead(true)
 	}
 	r := cruncher.Range{Global: n, Local: 10}
 	check(t, cr.Compute(t.Context(), 1, "rise", r, a, b))
-	a.SetPartialRead(false).SetRead(false)
-	b.SetPartialRead(false).SetRead(false)
+	edit(a).PartialRead(false).Read(false)
+	edit(b).PartialRead(false).Read(false)
 	check(t, cr.Compute(t.Context(), 1, "rise", r, a, b))
 	check(t, cr.Compute(t.Context(), 1, "fall", r, a, b))
 	for i, got := range a.Data() {

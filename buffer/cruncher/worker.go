@@ -151,7 +151,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if !c.byBlob(a) {
 			continue
 		}
-		own := b.elements(a.flags.items, c.inner, a.array.n)
+		own := b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 		for _, m := range p.moves[k] {
 			s := span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
 			if m.from != fromHost || s.Lo >= s.Hi {
@@ -220,7 +220,7 @@ func (r *returns) take(ctx context.Context, b part) error {
 	var list []result
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if a.flags.write && (last || !a.flags.writeAll) {
+		if a.flags.Write && (last || !a.flags.WriteAll) {
 			list = append(list, result{residence: a.residence, device: p.worker.index, span: a.written(c, b)})
 		}
 	}

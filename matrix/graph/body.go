@@ -156,10 +156,10 @@ func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r crunch
 			return err
 		}
 		defer func() { _ = a.Close() }() // nothing of it is left to fail
-		if !writes {
-			a.SetReadOnly(true)
-		} else if !p.written {
-			a.SetRead(false)
+		f := cruncher.DefaultFlags()
+		f.ReadOnly, f.Read = !writes, !writes || p.written
+		if err := a.SetFlags(f); err != nil {
+			return err
 		}
 		if setup != nil {
 			setup(a)

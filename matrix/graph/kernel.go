@@ -4,10 +4,12 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -33,28 +35,19 @@ type program struct {
 	items  func(d *Dispatch) [3]int
 }
 
-// compiled is a task's kernel on one device.
-type compiled struct {
-	*gpu.Kernel
-	life uint32 // of the device; the kernel went with it
-}
+// release gives the compiled kernels of a task back, as blocks are given back.
+type release struct{ *kernel.Program }
 
-// Release makes it go the way of blocks.
-func (c *compiled) Release() { _ = c.Close() } // never fails
+func (r release) Release() { r.Close() }
 
 // forget drops a task's kernels. A graph has no other end than Teardown, which therefore leaves nothing on the devices; one that
 // runs again compiles again, as it makes its blocks again. A task that has not returned may be about to launch its own: then
 // that is for the end of the dispatch.
 func (g *Graph) forget(t *Task) {
-	if t.running {
+	if t.running || t.program == nil {
 		return
 	}
-	for i := range t.compiled {
-		if c := &t.compiled[i]; c.Kernel != nil {
-			g.trash = append(g.trash, c)
-		}
-	}
-	t.compiled = nil
+	g.trash = append(g.trash, release{t.program})
 }
 
 // scalar reports whether kernels see a port as a number.
@@ -74,18 +67,18 @@ func scalarParam(p *Port, bits uint32) cruncher.Param {
 	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
 }
 
-func elemType(t *Template) kernel.ElemType {
+func elemType(t *Template) dtype.Type {
 	switch {
 	case t.raw:
-		return kernel.Bytes
+		return dtype.Uint8
 	case t.dtype == matrix.Int32:
-		return kernel.I32
+		return dtype.Int32
 	case t.dtype == matrix.Uint32:
-		return kernel.U32
+		return dtype.Uint32
 	case t.dtype == matrix.Float16:
-		return kernel.F16
+		return dtype.Float16
 	}
-	return kernel.F32
+	return dtype.Float32
 }
 
 // check declares the ports to the source.
@@ -101,12 +94,12 @@ func (k *program) check(t *Task) []error {
 		case p.scalar():
 			scalars = append(scalars, kernel.Scalar{Name: p.name, Type: elemType(p.tmpl)})
 		default:
-			d := kernel.Decl{Name: p.name, Elem: elemType(p.tmpl)}
-			if d.Elem.Narrow() && d.Elem != kernel.Bytes {
+			d := kernel.Decl{Name: p.name, Type: elemType(p.tmpl), ReadOnly: p.kind != outputPort && !p.written}
+			switch d.Type {
+			case dtype.Uint8:
+				d.Mode = kernel.Words
+			case dtype.Float16:
 				d.Mode = kernel.Packed
-			}
-			if p.kind != outputPort && !p.written {
-				d.Access = kernel.ReadOnly
 			}
 			decls = append(decls, d)
 		}
@@ -119,6 +112,7 @@ func (k *program) check(t *Task) []error {
 	if err != nil {
 		return []error{err}
 	}
+	t.program.Close()
 	t.program = p
 	return nil
 }
@@ -135,33 +129,25 @@ func localSize(devices []*gpu.Device) int {
 
 func (k *program) run(d *Dispatch) error {
 	p := d.t.program // check has made it
-	compiled, err := d.compile(p)
-	if err != nil {
+	if _, err := p.Compile(d.ctx, d.w.dev); err != nil {
 		return err
 	}
-	block := make([]byte, p.ParamBytes)
 	count := k.count(d)
 	r := kernel.Range{Count: count, Total: count}
-	groups, err := p.PutRange(block, r)
-	if err != nil || groups[0] == 0 {
-		return err
+	if slices.Contains(count[:max(p.Dims, 1)], 0) {
+		return nil
 	}
+	var args []kernel.Argument
 	for _, s := range p.Scalars {
 		n, err := d.words(d.t.Port(s.Name), 1)
-		if err == nil {
-			err = p.PutScalar(block, s.Name, uint32(n[0]))
-		}
 		if err != nil {
 			return err
 		}
+		args = append(args, kernel.Argument{Name: s.Name, Type: s.Type, Bits: []uint32{uint32(n[0])}})
 	}
-	var args []gpu.Arg
 	var wrote []*buffer.Buffer
 	for _, a := range p.Arrays {
 		port := d.t.Port(a.Name)
-		if err := p.PutArray(block, a.Name, 0, d.blocks[port.index].Size()/a.Unit); err != nil {
-			return err
-		}
 		b, err := d.Buffer(a.Name)
 		if err != nil {
 			return err
@@ -176,34 +162,15 @@ func (k *program) run(d *Dispatch) error {
 		if err != nil {
 			return err
 		}
-		args = append(args, gpu.Arg{Buffer: mem})
+		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: mem, Length: d.blocks[port.index].Size() / a.Type.Size()})
 	}
-	if err := compiled.Dispatch(groups, block, args...); err != nil {
+	if err := p.Launch(d.ctx, d.w.dev, r, args...); err != nil {
 		return err
 	}
 	for _, b := range wrote {
 		b.Wrote(buffer.Region{Width: b.Size(), Pitch: b.Size(), Count: 1})
 	}
 	return nil
-}
-
-// compile finds the task's kernel on the device, or makes it. A task has one dispatch at a time.
-func (d *Dispatch) compile(p *kernel.Program) (*gpu.Kernel, error) {
-	t, dev := d.t, d.w.dev
-	if t.compiled == nil {
-		t.compiled = make([]compiled, len(d.g.devices))
-	}
-	c, life := &t.compiled[d.w.index], dev.Generation()
-	if c.Kernel != nil && c.life == life {
-		return c.Kernel, nil
-	}
-	k, err := dev.Kernel(d.ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference})
-	if err != nil {
-		return nil, p.Translate(err)
-	}
-	_ = c.Close() // of another life, or made as one ended
-	*c = compiled{k, life}
-	return k, nil
 }
 
 // count is the number of work items.

@@ -33,8 +33,7 @@ type Task struct {
 	busy      time.Duration // decaying average of its dispatches
 	faults    []error
 
-	program  *kernel.Program // of a body that is a kernel
-	compiled []compiled      // by device; the dispatch's while running, then the graph's
+	program *kernel.Program // of a body that is a kernel
 }
 
 // Affinity tells how much a task wants to run on a certain device.

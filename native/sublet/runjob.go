@@ -142,10 +142,10 @@ func (r *runArray) load(devices []*gpu.Device) error {
 		return inFile(r.path, err)
 	}
 	var err error
-	if r.Any, err = cruncher.WrapHost(r.name, elemTypes[r.typ], gpu.HostBytes(r.memory), nil); err == nil {
-		r.set(r.Any)
+	if r.Any, err = cruncher.WrapHost(r.name, elemTypes[r.typ], gpu.HostBytes(r.memory), nil); err != nil {
+		return err
 	}
-	return err
+	return r.set(r.Any)
 }
 
 func (r *runArray) read(size int) error {

@@ -281,24 +281,20 @@ func (a *arraySpec) check(s string) error {
 }
 
 // set sets an array's flags.
-func (a *arraySpec) set(to *cruncher.Any) {
-	w := a.words
+func (a *arraySpec) set(to *cruncher.Any) error {
+	w, f := a.words, to.Flags()
 	if w["read"] || w["partial-read"] || w["write"] || w["write-all"] || w["none"] {
-		to.SetRead(w["read"]).SetPartialRead(w["partial-read"]).SetWrite(w["write"] || w["write-all"]).SetWriteAll(w["write-all"])
+		f.Read, f.PartialRead, f.Write, f.WriteAll = w["read"], w["partial-read"], w["write"] || w["write-all"], w["write-all"]
 	}
-	if w["read-only"] {
-		to.SetReadOnly(true)
-	}
-	if w["write-only"] {
-		to.SetWriteOnly(true)
-	}
+	f.ReadOnly, f.WriteOnly = w["read-only"], w["write-only"]
 	if w["packed"] {
-		to.SetMode(cruncher.Packed)
+		f.Mode = cruncher.Packed
 	}
 	if w["atomic"] {
-		to.SetMode(cruncher.Atomic)
+		f.Mode = cruncher.Atomic
 	}
-	to.SetElementsPerItem(a.items).SetHalo(a.halo)
+	f.ElementsPerItem, f.Halo = a.items, a.halo
+	return to.SetFlags(f)
 }
 
 // parseScalar reads what -s says.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // types are the element types by name.
@@ -21,73 +22,72 @@ var types = map[string]cruncher.Type{
 // modes are those of arrays of small elements.
 var modes = map[string]cruncher.Mode{"widened": cruncher.Widened, "packed": cruncher.Packed, "atomic": cruncher.Atomic}
 
-// property is something of an array that the page sees and, unless set is nil, changes.
+// property is a flag of an array that the page sees and changes. set reads its value.
 type property struct {
-	get func(x *cruncher.Any) any
-	set func(x *cruncher.Any, a *arguments)
+	get func(f cruncher.Flags) any
+	set func(f *cruncher.Flags, a *arguments)
 }
 
-func flag(get func(x *cruncher.Any) bool, set func(x *cruncher.Any, on bool) *cruncher.Any) property {
+func flag(field func(f *cruncher.Flags) *bool) property {
 	return property{
-		func(x *cruncher.Any) any { return get(x) },
-		func(x *cruncher.Any, a *arguments) {
-			if on := a.bool(); a.err == nil {
-				set(x, on)
-			}
-		},
+		func(f cruncher.Flags) any { return *field(&f) },
+		func(f *cruncher.Flags, a *arguments) { *field(f) = a.bool() },
 	}
 }
 
-func count(get func(x *cruncher.Any) int, set func(x *cruncher.Any, n int) *cruncher.Any) property {
+func count(field func(f *cruncher.Flags) *int) property {
 	return property{
-		func(x *cruncher.Any) any { return get(x) },
-		func(x *cruncher.Any, a *arguments) {
-			if n := a.int(); a.err == nil {
-				set(x, n)
-			}
-		},
+		func(f cruncher.Flags) any { return *field(&f) },
+		func(f *cruncher.Flags, a *arguments) { *field(f) = a.int() },
 	}
 }
 
 // properties by name.
 var properties = map[string]property{
-	"read":            flag((*cruncher.Any).Read, (*cruncher.Any).SetRead),
-	"partialRead":     flag((*cruncher.Any).PartialRead, (*cruncher.Any).SetPartialRead),
-	"write":           flag((*cruncher.Any).Write, (*cruncher.Any).SetWrite),
-	"writeAll":        flag((*cruncher.Any).WriteAll, (*cruncher.Any).SetWriteAll),
-	"readOnly":        flag((*cruncher.Any).ReadOnly, (*cruncher.Any).SetReadOnly),
-	"writeOnly":       flag((*cruncher.Any).WriteOnly, (*cruncher.Any).SetWriteOnly),
-	"zeroCopy":        flag((*cruncher.Any).ZeroCopy, (*cruncher.Any).SetZeroCopy),
-	"elementsPerItem": count((*cruncher.Any).ElementsPerItem, (*cruncher.Any).SetElementsPerItem),
-	"halo":            count((*cruncher.Any).Halo, (*cruncher.Any).SetHalo),
+	"read":            flag(func(f *cruncher.Flags) *bool { return &f.Read }),
+	"partialRead":     flag(func(f *cruncher.Flags) *bool { return &f.PartialRead }),
+	"write":           flag(func(f *cruncher.Flags) *bool { return &f.Write }),
+	"writeAll":        flag(func(f *cruncher.Flags) *bool { return &f.WriteAll }),
+	"readOnly":        flag(func(f *cruncher.Flags) *bool { return &f.ReadOnly }),
+	"writeOnly":       flag(func(f *cruncher.Flags) *bool { return &f.WriteOnly }),
+	"zeroCopy":        flag(func(f *cruncher.Flags) *bool { return &f.ZeroCopy }),
+	"elementsPerItem": count(func(f *cruncher.Flags) *int { return &f.ElementsPerItem }),
+	"halo":            count(func(f *cruncher.Flags) *int { return &f.Halo }),
 	"mode": {
-		func(x *cruncher.Any) any {
+		func(f cruncher.Flags) any {
 			for name, mode := range modes {
-				if mode == x.Mode() {
+				if mode == f.Mode {
 					return name
 				}
 			}
 			return nil
 		},
-		func(x *cruncher.Any, a *arguments) {
-			if mode := named(a, "mode", modes); a.err == nil {
-				x.SetMode(mode)
-			}
-		},
+		func(f *cruncher.Flags, a *arguments) { f.Mode = named(a, "mode", modes) },
 	},
 	"struct": {
-		func(x *cruncher.Any) any { return x.Struct() },
-		func(x *cruncher.Any, a *arguments) {
-			if name := a.text(); a.err == nil {
-				x.SetStruct(name)
-			}
-		},
+		func(f cruncher.Flags) any { return f.Struct },
+		func(f *cruncher.Flags, a *arguments) { f.Struct = a.text() },
 	},
-	"tracked": {nil, func(x *cruncher.Any, a *arguments) {
+}
+
+// change sets the property that comes next, as far as others let it be changed.
+func change(x *cruncher.Any, a *arguments) {
+	name := a.text()
+	if name == "tracked" {
 		if a.bool() {
 			x.Track()
 		}
-	}},
+		return
+	}
+	p, ok := properties[name]
+	if !ok {
+		a.fail(fault.Fail("cruncher", gpu.ErrInvalid, "property ", name))
+		return
+	}
+	f := x.Flags()
+	if p.set(&f, a); a.err == nil {
+		a.fail(x.SetFlags(f))
+	}
 }
 
 // array makes one of a name, an element type, a Uint8Array, and properties with their values; it returns the handle.
@@ -103,7 +103,7 @@ func (s *server) array(a *arguments) any {
 		return nil
 	}
 	for set.left() {
-		named(set, "property", properties).set(x, set)
+		change(x, set)
 	}
 	if set.err != nil {
 		_ = x.Close()
@@ -121,14 +121,13 @@ func (s *server) get(a *arguments) any {
 	if a.err != nil {
 		return nil
 	}
-	return p.get(x)
+	return p.get(x.Flags())
 }
 
 // set changes it, as far as other properties let it be changed.
 func (s *server) set(a *arguments) any {
-	x, p := known(a, "the array", s.arrays), named(a, "property", properties)
-	if a.err == nil {
-		p.set(x, a)
+	if x := known(a, "the array", s.arrays); a.err == nil {
+		change(x, a)
 	}
 	return nil
 }

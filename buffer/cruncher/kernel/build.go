@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ func (s *Source) Build(kernel string, arrays []Decl, scalars []Scalar, local [3]
 	}}
 	b.inReach, b.reach = s.reach(f)
 	b.uses = uses(b.reach)
+	arrays, scalars = slices.Clone(arrays), slices.Clone(scalars) // with what check finds
 	if err := b.check(arrays, scalars); err != nil {
 		return nil, err
 	}
@@ -92,34 +94,40 @@ func (b *builder) check(arrays []Decl, scalars []Scalar) error {
 			return b.fail(quote(arrays[i].Name), ": ", what)
 		}
 	}
-	for _, s := range scalars {
+	for i := range scalars {
+		s := &scalars[i]
 		if err := name(s.Name); err != nil {
 			return err
 		}
-		if !s.Type.scalar() {
+		var ok bool
+		if s.elem, ok = elemOf(s.Type); !ok || !s.elem.scalar() {
 			return b.fail(quote(s.Name), ": a scalar cannot be of type ", s.Type.String())
 		}
 	}
 	return nil
 }
 
-// wrong says what is wrong with a declaration.
+// wrong says what is wrong with a declaration, whose element type it completes.
 func (b *builder) wrong(d *Decl) string {
-	e := d.Elem
+	e, ok := elemOf(d.Type)
+	if d.Mode == Words && e == u8 {
+		e = rawBytes
+	}
+	d.elem = e
 	switch {
-	case e >= elemTypes || d.Mode > Atomic || d.Access > ReadOnly:
-		return "an unknown type, mode or access"
-	case d.Struct != "" && e != Bytes:
-		return "only arrays of bytes can hold structs"
-	case d.Struct != "" && d.Mode == Atomic:
-		return "structs cannot be atomic"
+	case !ok || d.Mode > Words:
+		return "an unknown type or mode"
+	case d.Mode == Words && e != rawBytes:
+		return "only memory of uint8 can be words"
+	case d.Struct != "" && e != rawBytes:
+		return "only words can be structs"
 	case d.Struct != "" && (b.source.decls[d.Struct] == nil || b.source.decls[d.Struct].sort != aStruct):
 		return "the source has no struct " + quote(d.Struct)
 	case d.Mode == Packed && e.scalar():
 		return "only types of 8 and 16 bits can be packed"
-	case d.Mode == Atomic && e.scalar() && e != I32 && e != U32:
+	case d.Mode == Atomic && e.scalar() && e != i32 && e != u32:
 		return e.String() + " cannot be atomic"
-	case d.Mode == Atomic && d.Access == ReadOnly:
+	case d.Mode == Atomic && d.ReadOnly:
 		return "what is atomic cannot be read-only"
 	}
 	return ""
@@ -214,8 +222,8 @@ func (b *builder) unit(d *Decl) int {
 			return 0
 		}
 		return roundUp(t.size, t.align)
-	case d.Elem.scalar():
-		return d.Elem.Size()
+	case d.elem.scalar():
+		return d.elem.size()
 	}
 	return 4
 }
@@ -248,7 +256,7 @@ func (b *builder) provides(name string) bool {
 		return false
 	}
 	d := &b.p.Arrays[i].Decl
-	return d.Elem.Narrow() && (d.Mode == Atomic || load && d.Mode == Packed)
+	return d.elem.narrow() && (d.Mode == Atomic || load && d.Mode == Packed)
 }
 
 // put writes text to what follows the user's.
@@ -259,7 +267,7 @@ func (b *builder) put(text ...string) {
 }
 
 // member adds a field to the parameter block, which the kernel's text knows as kernelName.
-func (b *builder) member(kernelName string, t ElemType) {
+func (b *builder) member(kernelName string, t elemType) {
 	lanes := t.lanes()
 	b.size = roundUp(b.size, []int{4, 8, 16, 16}[lanes-1])
 	b.p.fields[kernelName] = field{b.size, t}
@@ -276,20 +284,20 @@ func inBlock(kernelName string) string { return prefix + "p." + memberName(kerne
 // declare writes the parameter block, the bindings and the variables.
 func (b *builder) declare() {
 	p := b.p
-	item := []ElemType{U32, U32x2, U32x3}[p.Dims-1]
+	item := []elemType{u32, u32x2, u32x3}[p.Dims-1]
 	b.put("struct ", prefix, "Params {\n")
 	for _, name := range []string{nameBase, nameCount, nameTotal, nameTiles} {
 		b.member(name, item)
 	}
-	b.member(nameGroups, U32)
+	b.member(nameGroups, u32)
 	for i := range p.Arrays {
 		if p.Arrays[i].Window {
-			b.member(nameOffset+p.Arrays[i].Name, U32)
+			b.member(nameOffset+p.Arrays[i].Name, u32)
 		}
-		b.member(nameLength+p.Arrays[i].Name, U32)
+		b.member(nameLength+p.Arrays[i].Name, u32)
 	}
 	for _, s := range p.Scalars {
-		b.member(s.Name, s.Type)
+		b.member(s.Name, s.elem)
 	}
 	p.ParamBytes = roundUp(b.size, 16)
 	b.put("}\n@group(0) @binding(0) var<uniform> ", prefix, "p: ", prefix, "Params;\n")
@@ -298,7 +306,7 @@ func (b *builder) declare() {
 		a := &p.Arrays[i]
 		a.Binding = len(p.Bindings)
 		access, text := driver.AccessReadWrite, "read_write"
-		if a.Access == ReadOnly {
+		if a.ReadOnly {
 			access, text = driver.AccessRead, "read"
 		}
 		p.Bindings = append(p.Bindings, access)
@@ -318,12 +326,12 @@ func (d *Decl) element() string {
 	switch {
 	case d.Struct != "":
 		return d.Struct
-	case d.Mode == Atomic && d.Elem == I32:
+	case d.Mode == Atomic && d.elem == i32:
 		return "atomic<i32>"
 	case d.Mode == Atomic:
 		return "atomic<u32>"
-	case d.Mode == Packed || d.Elem == Bytes:
+	case d.Mode == Packed || d.elem == rawBytes:
 		return "u32"
 	}
-	return d.Elem.wide().String()
+	return d.elem.wide().String()
 }

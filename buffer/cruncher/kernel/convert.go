@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"strconv"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
@@ -27,25 +28,26 @@ const convertParams = 32
 // Widen makes the program that turns the elements of a packed array, of 8 or 16 bits, into ones of 32 bits for a [Widened]
 // array. Its storage bindings are the packed array, which it reads, and the wide one. [Convert.Put] fills its parameters. The
 // result is exact. It is [ErrKernel] for other types.
-func Widen(e ElemType) (*Program, error) { return conversion("Widen", e, widenSource) }
+func Widen(t dtype.Type) (*Program, error) { return conversion("Widen", t, widenSource) }
 
 // Narrow makes the program for the way back: its storage bindings are the packed array, which it writes, and the wide one, which
 // it reads. Whole numbers keep their lowest bits, floats are rounded to the nearest, ties to even. Elements beside those
 // converted keep their values, as long as nothing else writes to words that hold both at the time.
-func Narrow(e ElemType) (*Program, error) { return conversion("Narrow", e, narrowSource) }
+func Narrow(t dtype.Type) (*Program, error) { return conversion("Narrow", t, narrowSource) }
 
-func conversion(op string, e ElemType, source string) (*Program, error) {
-	if !e.Narrow() {
-		return nil, fail(op, e.String(), " has not 8 or 16 bits")
+func conversion(op string, t dtype.Type, source string) (*Program, error) {
+	e, _ := elemOf(t)
+	if !e.narrow() {
+		return nil, fail(op, t.String(), " has not 8 or 16 bits")
 	}
 	widen := op == "Widen"
 	params := []shaders.Param{
 		{Name: "SIZE", Value: strconv.Itoa(convertSize) + "u"},
-		{Name: "BITS", Value: strconv.Itoa(8*e.Size()) + "u"},
-		{Name: "HALF", Value: strconv.FormatBool(e == F16)},
+		{Name: "BITS", Value: strconv.Itoa(8*e.size()) + "u"},
+		{Name: "HALF", Value: strconv.FormatBool(e == f16)},
 	}
 	if widen {
-		params = append(params, shaders.Param{Name: "SIGNED", Value: strconv.FormatBool(e == I8 || e == I16)})
+		params = append(params, shaders.Param{Name: "SIGNED", Value: strconv.FormatBool(e == i8 || e == i16)})
 	}
 	text, err := shaders.Expand(source, "", params...)
 	if err != nil {
@@ -69,9 +71,10 @@ type Convert struct{ First, Count, Wide int }
 
 // Put writes a parameter block of 32 bytes and returns the workgroup counts of the launch, which are 0 where there is nothing
 // to do. It is [ErrKernel] for a block of another size, another type, and elements that a kernel cannot count.
-func (c Convert) Put(block []byte, e ElemType) (groups [3]uint32, err error) {
+func (c Convert) Put(block []byte, t dtype.Type) (groups [3]uint32, err error) {
 	const op = "Convert"
-	if len(block) != convertParams || !e.Narrow() {
+	e, _ := elemOf(t)
+	if len(block) != convertParams || !e.narrow() {
 		return groups, fail(op, "a parameter block of the wrong size, or elements that have not 8 or 16 bits")
 	}
 	// The packed elements end below 2^32 - 4, so that no index of a neighbour wraps.
@@ -81,7 +84,7 @@ func (c Convert) Put(block []byte, e ElemType) (groups [3]uint32, err error) {
 	}
 	words := 0
 	if c.Count > 0 {
-		per := 4 / e.Size()
+		per := 4 / e.size()
 		words = (c.First+c.Count-1)/per - c.First/per + 1
 		groups = shaders.Fold(shaders.Ceil(words, convertSize))
 	}
@@ -100,33 +103,33 @@ func elements(params []byte, packed, wide []byte, size int) (first, count, to in
 	return first, max(0, min(count, len(packed)/size-first, len(wide)/4-to)), to
 }
 
-func widenTwin(e ElemType, params, packed, wide []byte) {
-	size := e.Size()
+func widenTwin(e elemType, params, packed, wide []byte) {
+	size := e.size()
 	first, count, to := elements(params, packed, wide, size)
 	for i := range count {
 		var v uint32
 		switch at := (first + i) * size; e {
-		case U8:
+		case u8:
 			v = uint32(packed[at])
-		case I8:
+		case i8:
 			v = uint32(int32(int8(packed[at])))
-		case U16:
+		case u16:
 			v = uint32(binary.LittleEndian.Uint16(packed[at:]))
-		case I16:
+		case i16:
 			v = uint32(int32(int16(binary.LittleEndian.Uint16(packed[at:]))))
-		case F16:
+		case f16:
 			v = floatBits(uint32(binary.LittleEndian.Uint16(packed[at:])))
 		}
 		binary.LittleEndian.PutUint32(wide[4*(to+i):], v)
 	}
 }
 
-func narrow(e ElemType, params, packed, wide []byte) {
-	size := e.Size()
+func narrow(e elemType, params, packed, wide []byte) {
+	size := e.size()
 	first, count, to := elements(params, packed, wide, size)
 	for i := range count {
 		v := binary.LittleEndian.Uint32(wide[4*(to+i):])
-		if e == F16 {
+		if e == f16 {
 			v = halfBits(v)
 		}
 		if at := (first + i) * size; size == 1 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -106,14 +107,14 @@ func TestScalars(t *testing.T) {
 		want := make([]uint32, 40)
 		next := uint32(0)
 		var body strings.Builder
-		for i, typ := range []kernel.ElemType{
-			kernel.U32, kernel.F32x3, kernel.I32, kernel.U32x4, kernel.F32, kernel.I32x2, kernel.U32x3, kernel.I32x3,
-			kernel.F32x4, kernel.U32x2, kernel.F32x2, kernel.I32x4,
+		for i, typ := range []dtype.Type{
+			kernel.U32, kernel.Vec(kernel.F32, 3), kernel.I32, kernel.Vec(kernel.U32, 4), kernel.F32, kernel.Vec(kernel.I32, 2), kernel.Vec(kernel.U32, 3), kernel.Vec(kernel.I32, 3),
+			kernel.Vec(kernel.F32, 4), kernel.Vec(kernel.U32, 2), kernel.Vec(kernel.F32, 2), kernel.Vec(kernel.I32, 4),
 		} {
 			s := scalar{Scalar: kernel.Scalar{Name: fmt.Sprint("v", i), Type: typ}}
-			for lane := range int(typ%4) + 1 {
+			for lane := range int(typ.Lanes) {
 				part := ""
-				if typ%4 > 0 {
+				if typ.Lanes > 1 {
 					part = "." + "xyzw"[lane:lane+1]
 				}
 				want[next] = 0x3f800000 + next // as a float, a number
@@ -149,7 +150,7 @@ fn main(i: u32) {
   arr[i] = seen /* arr[ */ + 1u;
 }`
 		arr, b := u32s("arr", count(20)...), u32s("b", count(20)...)
-		b.Access = kernel.ReadOnly
+		b.ReadOnly = true
 		arr.Window, b.Window = true, true
 		unused := u32s("unused", 1, 2, 3, 4)
 		l := launch{source: source, kernel: "main", local: [3]int{8}, rng: line(2, 10, 20), arrays: []*array{unused, b, arr}}
@@ -178,20 +179,21 @@ fn part(i: u32) {
 }
 fn sgn(i: u32) { let j = i32(i); out[j] = 5u; out[ j + 1 ] = in_[out[j] + 60u]; }`
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		window := func(name string, typ kernel.ElemType, from int, words []uint32) *array {
-			return &array{Decl: kernel.Decl{Name: name, Elem: typ, Window: true}, from: from, words: words}
+		window := func(name string, typ dtype.Type, from int, words []uint32) *array {
+			return &array{Decl: kernel.Decl{Name: name, Type: typ, Window: true}, from: from, words: words}
 		}
 		out, in, index := window("out", kernel.U32, 64, make([]uint32, 100)), window("in_", kernel.U32, 64, count(100)), window("index", kernel.U32, 64, make([]uint32, 100))
 		for i := range index.words {
 			index.words[i] = uint32(164 - i)
 		}
-		item := window("item", kernel.Bytes, 256, make([]uint32, 400))
+		item := window("item", kernel.U8, 256, make([]uint32, 400))
+		item.Mode = kernel.Words
 		item.Struct = "Item"
 		for i := range 100 {
 			item.words[4*i+2] = f32(float32(i))
 		}
-		vec := window("vec", kernel.F32x3, 256, make([]uint32, 400))
-		vec.Access = kernel.ReadOnly
+		vec := window("vec", kernel.Vec(kernel.F32, 3), 256, make([]uint32, 400))
+		vec.ReadOnly = true
 		for i := range 100 {
 			vec.words[4*i+2] = f32(0.5)
 		}
@@ -222,10 +224,11 @@ fn sgn(i: u32) { let j = i32(i); out[j] = 5u; out[ j + 1 ] = in_[out[j] + 60u]; 
 // TestVectors computes with arrays of every type that WGSL has.
 func TestVectors(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		for typ := kernel.F32; typ <= kernel.U32x4; typ++ {
-			unit := typ.Size() / 4
+		for i := range uint16(12) {
+			typ := kernel.Vec([]dtype.Type{kernel.F32, kernel.I32, kernel.U32}[i/4], i%4+1)
+			unit := []int{1, 2, 4, 4}[i%4]
 			for _, window := range []bool{false, true} {
-				a := &array{Decl: kernel.Decl{Name: "x", Elem: typ, Window: window}, words: make([]uint32, 80*unit)}
+				a := &array{Decl: kernel.Decl{Name: "x", Type: typ, Window: window}, words: make([]uint32, 80*unit)}
 				l := launch{
 					source: "fn double(i: u32) { x[i] = x[i] + x[i]; }", kernel: "double", local: [3]int{8},
 					rng: line(65, 10, 80), arrays: []*array{a},
@@ -234,16 +237,16 @@ func TestVectors(t *testing.T) {
 					a.from = 64 * unit
 				}
 				want := make([]uint32, len(a.words))
-				lanes := int(typ%4) + 1
+				lanes := int(typ.Lanes)
 				for i := range a.words {
 					used := i/unit >= 65 && i/unit < 75 && i%unit < lanes
 					a.words[i] = uint32(i)
 					want[i] = uint32(i)
-					if typ <= kernel.F32x4 {
+					if typ.Code == dtype.Float {
 						a.words[i], want[i] = f32(float32(i)), f32(float32(i))
 					}
 					switch {
-					case used && typ <= kernel.F32x4:
+					case used && typ.Code == dtype.Float:
 						want[i] = f32(float32(2 * i))
 					case used:
 						want[i] = uint32(2 * i)
@@ -283,10 +286,10 @@ fn plain(@builtin(global_invocation_id) i: vec3<u32>) { y[i.x + 4u * i.y] += u32
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		const n = 4*65535 + 90
 		x, y := u32s("x", count(n)...), u32s("y", make([]uint32, n)...)
-		x.Access, y.Window, y.from = kernel.ReadOnly, true, 64
+		x.ReadOnly, y.Window, y.from = true, true, 64
 		l := launch{
 			source: source, kernel: "scale", rng: line(70, n-75, n), arrays: []*array{y, x},
-			scalars: []scalar{{kernel.Scalar{Name: "k", Type: kernel.F32x2}, []uint32{f32(1), f32(3)}}},
+			scalars: []scalar{{kernel.Scalar{Name: "k", Type: kernel.Vec(kernel.F32, 2)}, []uint32{f32(1), f32(3)}}},
 		}
 		p := l.build(t)
 		if want := []gpu.Access{gpu.AccessRead, gpu.AccessParams, 0, gpu.AccessReadWrite}; !slices.Equal(p.Bindings, want) || p.Local != [3]int{4, 1, 1} {
@@ -300,7 +303,7 @@ fn plain(@builtin(global_invocation_id) i: vec3<u32>) { y[i.x + 4u * i.y] += u32
 		equal(t, "y", y.words, want)
 
 		y = u32s("y", 1, 2, 3, 4, 5, 6, 7, 8)
-		other := &array{Decl: kernel.Decl{Name: "other", Elem: kernel.F32}, words: []uint32{f32(5)}}
+		other := &array{Decl: kernel.Decl{Name: "other", Type: kernel.F32}, words: []uint32{f32(5)}}
 		l = launch{source: source, kernel: "plain", rng: kernel.Range{Count: [3]int{3, 2}, Total: [3]int{3, 2}}, arrays: []*array{y, other}}
 		l.run(t, dev)
 		equal(t, "y", y.words, []uint32{6, 7, 8, 4, 10, 11, 12, 8})

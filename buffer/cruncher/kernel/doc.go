@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernel turns kernels that users write into WGSL that a device compiles. It handles text and numbers only and opens
-// no device.
+// Package kernel launches kernels that users write: it makes WGSL of them that devices compile, binds arrays and scalars by their
+// names, and divides ranges into workgroups and dispatches.
 //
 //	src, err := kernel.Parse("fn add3(i: u32) { arr[i] = arr[i] + step; }")
 //	p, err := src.Build("add3",
-//		[]kernel.Decl{{Name: "arr", Elem: kernel.F32}},
-//		[]kernel.Scalar{{Name: "step", Type: kernel.F32}},
+//		[]kernel.Decl{{Name: "arr", Type: dtype.Float32}},
+//		[]kernel.Scalar{{Name: "step", Type: dtype.Float32}},
 //		[3]int{256})
+//	err = p.Launch(ctx, dev, kernel.Range{Count: [3]int{n}, Total: [3]int{n}},
+//		kernel.Argument{Name: "arr", Type: dtype.Float32, Buffer: buf, Length: n},
+//		kernel.Argument{Name: "step", Type: dtype.Float32, Bits: []uint32{math.Float32bits(3)}})
 //
 // # Sources of functions
 //
@@ -49,5 +52,5 @@
 // # Errors
 //
 // What the text itself shows to be wrong is [ErrKernel], with the line. The rest is found by the device's compiler;
-// [Program.Translate] turns its error into one about the user's lines. No call panics, whatever the source.
+// [Program.Compile] turns its error into one about the user's lines. No call panics, whatever the source.
 package kernel

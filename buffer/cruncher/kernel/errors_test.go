@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
@@ -17,8 +18,8 @@ func isKernel(err error) bool { return errors.Is(err, kernel.ErrKernel) }
 
 // TestCompileErrors: the compiler's errors name the user's lines and columns, whatever the library made of the text.
 func TestCompileErrors(t *testing.T) {
-	arr := kernel.Decl{Name: "arr", Elem: kernel.U32}
-	window := kernel.Decl{Name: "arr", Elem: kernel.U32, Window: true}
+	arr := kernel.Decl{Name: "arr", Type: kernel.U32}
+	window := kernel.Decl{Name: "arr", Type: kernel.U32, Window: true}
 	for _, c := range []struct {
 		name, source string
 		decl         kernel.Decl
@@ -69,7 +70,7 @@ func TestCompileErrors(t *testing.T) {
 func TestTranslateOthers(t *testing.T) {
 	src, err := kernel.Parse("fn k(i: u32) { arr[i] = 1u; }")
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Elem: kernel.U32}}, nil, [3]int{})
+	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Type: kernel.U32}}, nil, [3]int{})
 	check(t, err)
 	plain := errors.New("line 3:5: x")
 	vague := &gpu.OpError{Op: "x", Err: gpu.ErrCompile, Detail: "brackets are nested too deeply"}
@@ -91,7 +92,7 @@ func TestTranslateOthers(t *testing.T) {
 func TestDrawn(t *testing.T) {
 	src, err := kernel.Parse("fn k(i: u32) {\n\tif (true) {\n \t\tarr[i] = arr[i] + 1.5;\t// x\n\t}\n}")
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Elem: kernel.U32, Window: true}}, nil, [3]int{})
+	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Type: kernel.U32, Window: true}}, nil, [3]int{})
 	check(t, err)
 	report := `Shader validation error:
   ┌─ a:b:1:1
@@ -219,7 +220,7 @@ fn q(i: u32) {
 @compute @workgroup_size(1) fn same_() { _ = same[arr[0]]; }
 @compute @workgroup_size(1) fn tex() { _ = t; }
 @compute @workgroup_size(1) fn uni() { _ = u + u32(p.a); }`
-	arr := kernel.Decl{Name: "arr", Elem: kernel.U32}
+	arr := kernel.Decl{Name: "arr", Type: kernel.U32}
 	with := func(change func(d *kernel.Decl)) []kernel.Decl {
 		d := arr
 		change(&d)
@@ -230,7 +231,7 @@ fn q(i: u32) {
 	var use strings.Builder
 	use.WriteString("fn k(i: u32) { let x = ")
 	for i := range many {
-		many[i] = kernel.Scalar{Name: "w_" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Type: kernel.F32x3}
+		many[i] = kernel.Scalar{Name: "w_" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Type: kernel.Vec(kernel.F32, 3)}
 		use.WriteString(many[i].Name + ".x + ")
 	}
 	use.WriteString("1.0; }")
@@ -256,37 +257,37 @@ fn q(i: u32) {
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "vec4" }), nil, [3]int{}, "the library needs"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "helper" }), nil, [3]int{}, "line 3: \"helper\" is declared here"},
 		{functions, "k", []kernel.Decl{arr, arr}, nil, [3]int{}, "declared twice"},
-		{functions, "k", []kernel.Decl{arr}, []kernel.Scalar{{Name: "arr"}}, [3]int{}, "declared twice"},
-		{functions, "k", []kernel.Decl{arr}, []kernel.Scalar{{Name: "x", Type: kernel.U8}}, [3]int{}, "cannot be of type u8"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem = 200 }), nil, [3]int{}, "unknown type"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Mode = 9 }), nil, [3]int{}, "unknown type, mode"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Access = 9 }), nil, [3]int{}, "unknown type, mode"},
+		{functions, "k", []kernel.Decl{arr}, []kernel.Scalar{{Name: "arr", Type: kernel.F32}}, [3]int{}, "declared twice"},
+		{functions, "k", []kernel.Decl{arr}, []kernel.Scalar{{Name: "x", Type: kernel.U8}}, [3]int{}, "cannot be of type uint8"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type = dtype.Type{Code: 200} }), nil, [3]int{}, "unknown type"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Mode = 9 }), nil, [3]int{}, "unknown type or mode"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type = dtype.Int64 }), nil, [3]int{}, "unknown type or mode"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Mode = kernel.Packed }), nil, [3]int{}, "packed"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem, d.Mode = kernel.F32, kernel.Atomic }), nil, [3]int{}, "f32 cannot be atomic"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Access, d.Mode = kernel.ReadOnly, kernel.Atomic }), nil, [3]int{}, "cannot be read-only"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Struct = "S" }), nil, [3]int{}, "only arrays of bytes"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem, d.Struct = kernel.Bytes, "T" }), nil, [3]int{}, "no struct \"T\""},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem, d.Struct = kernel.Bytes, "helper" }), nil, [3]int{}, "no struct"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem, d.Struct = kernel.Bytes, "B" }), nil, [3]int{}, "cannot lie in a buffer"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Elem, d.Struct, d.Mode = kernel.Bytes, "S", kernel.Atomic }), nil, [3]int{}, "structs cannot be atomic"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type, d.Mode = kernel.F32, kernel.Atomic }), nil, [3]int{}, "f32 cannot be atomic"},
+		{functions, "k", with(func(d *kernel.Decl) { d.ReadOnly, d.Mode = true, kernel.Atomic }), nil, [3]int{}, "cannot be read-only"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Struct = "S" }), nil, [3]int{}, "only words can be structs"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type, d.Mode, d.Struct = kernel.U8, kernel.Words, "T" }), nil, [3]int{}, "no struct \"T\""},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type, d.Mode, d.Struct = kernel.U8, kernel.Words, "helper" }), nil, [3]int{}, "no struct"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type, d.Mode, d.Struct = kernel.U8, kernel.Words, "B" }), nil, [3]int{}, "cannot lie in a buffer"},
+		{functions, "k", with(func(d *kernel.Decl) { d.Type, d.Struct, d.Mode = kernel.U8, "S", kernel.Atomic }), nil, [3]int{}, "only words can be structs"},
 		{functions, "k", []kernel.Decl{arr}, nil, [3]int{-1}, "a workgroup of -1"},
 		{functions, "k", []kernel.Decl{arr}, nil, [3]int{8, 8}, "8x8x1 for a kernel of 1"},
 		{functions, "k", []kernel.Decl{arr}, nil, [3]int{1 << 40}, "a workgroup of"},
 		{functions, "two", nil, nil, [3]int{1 << 10, 1 << 10}, "a workgroup of"},
 		{functions, "p", with(func(d *kernel.Decl) { d.Window = true }), nil, [3]int{}, "line 7: \"arr\" has a window"},
 		{functions, "q", []kernel.Decl{arr}, nil, [3]int{}, "line 10: the library has no \"sublet_x\""},
-		{"fn k(i: u32) { sublet_store_arr(i, 1u); }", "k", with(func(d *kernel.Decl) { d.Elem, d.Mode = kernel.U8, kernel.Packed }), nil, [3]int{}, "the library has no"},
-		{"fn k(i: u32) { sublet_load_arr(i); }", "k", with(func(d *kernel.Decl) { d.Elem = kernel.U8 }), nil, [3]int{}, "the library has no"},
+		{"fn k(i: u32) { sublet_store_arr(i, 1u); }", "k", with(func(d *kernel.Decl) { d.Type, d.Mode = kernel.U8, kernel.Packed }), nil, [3]int{}, "the library has no"},
+		{"fn k(i: u32) { sublet_load_arr(i); }", "k", with(func(d *kernel.Decl) { d.Type = kernel.U8 }), nil, [3]int{}, "the library has no"},
 		{"fn k(i: u32) { sublet_load_none(i); }", "k", nil, nil, [3]int{}, "the library has no"},
 		{use.String(), "k", nil, many, [3]int{}, "the most are 1024"},
 		{module, "k", []kernel.Decl{arr}, a, [3]int{8}, "another workgroup size: 8x2x1"},
 		{module, "k", nil, a, [3]int{}, "line 3: no array is called \"arr\""},
 		{module, "k", []kernel.Decl{arr}, nil, [3]int{}, "line 1: no scalar is called \"a\""},
 		{module, "k", []kernel.Decl{arr}, []kernel.Scalar{{Name: "a", Type: kernel.U32}}, [3]int{}, "line 1: the scalar \"a\" is a u32"},
-		{module, "k", with(func(d *kernel.Decl) { d.Access = kernel.ReadOnly }), a, [3]int{}, "read-only, and the module may write"},
+		{module, "k", with(func(d *kernel.Decl) { d.ReadOnly = true }), a, [3]int{}, "read-only, and the module may write"},
 		{module, "k", with(func(d *kernel.Decl) { d.Window = true }), a, [3]int{}, "does not take sublet_off_arr"},
-		{module, "far_", []kernel.Decl{{Name: "far"}}, nil, [3]int{}, "@group(0)"},
-		{module, "same_", []kernel.Decl{arr, {Name: "same"}}, nil, [3]int{}, "the binding of another"},
+		{module, "far_", []kernel.Decl{{Name: "far", Type: kernel.F32}}, nil, [3]int{}, "@group(0)"},
+		{module, "same_", []kernel.Decl{arr, {Name: "same", Type: kernel.F32}}, nil, [3]int{}, "the binding of another"},
 		{module, "tex", nil, nil, [3]int{}, "no buffer"},
 		{module, "uni", nil, a, [3]int{}, "a second uniform"},
 	} {

@@ -18,7 +18,7 @@ fn zero(i: u32) { z[i] = 0.0; }`)
 		return
 	}
 	p, err := src.Build("saxpy",
-		[]kernel.Decl{{Name: "x", Access: kernel.ReadOnly}, {Name: "y"}, {Name: "z"}},
+		[]kernel.Decl{{Name: "x", Type: kernel.F32, ReadOnly: true}, {Name: "y", Type: kernel.F32}, {Name: "z", Type: kernel.F32}},
 		[]kernel.Scalar{{Name: "factor", Type: kernel.F32}},
 		[3]int{64})
 	if err != nil {

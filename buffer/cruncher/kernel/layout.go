@@ -12,7 +12,7 @@ import (
 // layout is how a type lies in a buffer: WGSL, section 14.4, "Memory layout".
 type layout struct {
 	size, align int
-	elem        ElemType // elemTypes where it is none of them
+	elem        elemType // elemTypes where it is none of them
 	members     []member // of a struct
 }
 
@@ -20,7 +20,7 @@ type member struct {
 	name   string
 	token  int
 	offset int
-	elem   ElemType
+	elem   elemType
 }
 
 // maxDepth bounds types within types.
@@ -84,7 +84,7 @@ func shaped(name string, of layout) (layout, bool) {
 		}
 		v := layout{size: n * of.size, align: []int{2, 4, 4}[n-2] * of.size, elem: elemTypes}
 		if of.elem < elemTypes {
-			v.elem = of.elem + ElemType(n-1)
+			v.elem = of.elem + elemType(n-1)
 		}
 		return v, true
 	}
@@ -132,13 +132,13 @@ func (s *layouts) predeclared(name string) (layout, bool) {
 	component := layout{size: 4, align: 4}
 	switch name {
 	case "f32":
-		component.elem = F32
+		component.elem = f32
 		return component, true
 	case "i32":
-		component.elem = I32
+		component.elem = i32
 		return component, true
 	case "u32":
-		component.elem = U32
+		component.elem = u32
 		return component, true
 	case "f16":
 		return layout{size: 2, align: 2, elem: elemTypes}, true

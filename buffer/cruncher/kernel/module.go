@@ -96,7 +96,7 @@ func (b *builder) storage(d *decl, slot int, arrays []Decl) (driver.Access, erro
 	default:
 		return 0, b.failAt(d.name, "access to ", quote(name), " is neither read nor read_write")
 	}
-	if access == driver.AccessReadWrite && arrays[i].Access == ReadOnly {
+	if access == driver.AccessReadWrite && arrays[i].ReadOnly {
 		return 0, b.failAt(d.name, quote(name), " is read-only, and the module may write to it")
 	}
 	b.p.Arrays = append(b.p.Arrays, Array{Decl: arrays[i], Binding: slot, Unit: b.unitAt(d)})
@@ -157,7 +157,7 @@ func (b *builder) parameter(m member, scalars []Scalar) error {
 		case nameBase, nameCount, nameTotal:
 			lanes = 3
 		}
-		if m.elem < U32 || m.elem > U32x4 || m.elem.lanes() > lanes || !told(m.name) {
+		if m.elem < u32 || m.elem > u32x4 || m.elem.lanes() > lanes || !told(m.name) {
 			return b.failAt(m.token, "the library has no ", quote(m.name), " of this type")
 		}
 		b.p.fields[m.name] = field{m.offset, m.elem}
@@ -165,11 +165,11 @@ func (b *builder) parameter(m member, scalars []Scalar) error {
 	}
 	i := slices.IndexFunc(scalars, func(s Scalar) bool { return s.Name == m.name })
 	switch {
-	case i >= 0 && scalars[i].Type == m.elem:
+	case i >= 0 && scalars[i].elem == m.elem:
 		b.p.fields[m.name] = field{m.offset, m.elem}
 		b.p.Scalars = append(b.p.Scalars, scalars[i])
 	case i >= 0:
-		return b.failAt(m.token, "the scalar ", quote(m.name), " is a ", scalars[i].Type.String())
+		return b.failAt(m.token, "the scalar ", quote(m.name), " is a ", scalars[i].elem.String())
 	case !strings.HasPrefix(m.name, "pad"):
 		return b.failAt(m.token, "no scalar is called ", quote(m.name))
 	}

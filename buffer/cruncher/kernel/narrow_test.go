@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-var narrow = []kernel.ElemType{kernel.U8, kernel.I8, kernel.U16, kernel.I16, kernel.F16}
+var narrow = []dtype.Type{kernel.U8, kernel.I8, kernel.U16, kernel.I16, kernel.F16}
 
 // values returns the words that hold all values of a type, several times over.
-func values(e kernel.ElemType) []uint32 {
+func values(e dtype.Type) []uint32 {
 	n := 1 << (8 * e.Size())
 	bytes := make([]byte, 0, 8192)
 	for len(bytes) < max(8192, n*e.Size()) {
@@ -34,13 +35,13 @@ func values(e kernel.ElemType) []uint32 {
 }
 
 // element returns element i of a packed array.
-func element(words []uint32, e kernel.ElemType, i int) uint32 {
+func element(words []uint32, e dtype.Type, i int) uint32 {
 	per := 4 / e.Size()
 	bits := 8 * e.Size()
 	return words[i/per] >> (i % per * bits) & (1<<bits - 1)
 }
 
-func setElement(words []uint32, e kernel.ElemType, i int, v uint32) {
+func setElement(words []uint32, e dtype.Type, i int, v uint32) {
 	per := 4 / e.Size()
 	bits := 8 * e.Size()
 	shift := i % per * bits
@@ -49,7 +50,7 @@ func setElement(words []uint32, e kernel.ElemType, i int, v uint32) {
 }
 
 // wide is what an element is in 32 bits.
-func wide(e kernel.ElemType, v uint32) uint32 {
+func wide(e dtype.Type, v uint32) uint32 {
 	switch e {
 	case kernel.I8:
 		return uint32(int32(int8(v)))
@@ -83,7 +84,7 @@ func onAll(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 }
 
 // convert runs one of the conversions.
-func convert(t *testing.T, dev *gpu.Device, p *kernel.Program, c kernel.Convert, e kernel.ElemType, packed, wide []uint32) (newPacked, newWide []uint32) {
+func convert(t *testing.T, dev *gpu.Device, p *kernel.Program, c kernel.Convert, e dtype.Type, packed, wide []uint32) (newPacked, newWide []uint32) {
 	t.Helper()
 	block := make([]byte, p.ParamBytes)
 	groups, err := c.Put(block, e)
@@ -179,7 +180,7 @@ func TestRounding(t *testing.T) {
 
 // TestConvertLimits refuses what the kernels cannot count.
 func TestConvertLimits(t *testing.T) {
-	for _, e := range []kernel.ElemType{kernel.F32, kernel.Bytes, 99} {
+	for _, e := range []dtype.Type{kernel.F32, dtype.Bool8, {}, {Code: 99, Bits: 8, Lanes: 1}} {
 		if _, err := kernel.Widen(e); !isKernel(err) {
 			t.Errorf("Widen(%v): %v", e, err)
 		}
@@ -220,7 +221,7 @@ func TestModes(t *testing.T) {
 }
 
 // addThree is what v + 3 becomes in the type's bits.
-func addThree(e kernel.ElemType, v uint32) uint32 {
+func addThree(e dtype.Type, v uint32) uint32 {
 	if e != kernel.F16 {
 		return (v + 3) & (1<<(8*e.Size()) - 1)
 	}
@@ -228,12 +229,12 @@ func addThree(e kernel.ElemType, v uint32) uint32 {
 }
 
 // three is the number 3 in WGSL.
-func three(e kernel.ElemType) string {
-	return map[kernel.ElemType]string{kernel.I8: "3", kernel.I16: "3", kernel.F16: "3.0"}[e] + map[kernel.ElemType]string{kernel.U8: "3u", kernel.U16: "3u"}[e]
+func three(e dtype.Type) string {
+	return map[dtype.Type]string{kernel.I8: "3", kernel.I16: "3", kernel.F16: "3.0"}[e] + map[dtype.Type]string{kernel.U8: "3u", kernel.U16: "3u"}[e]
 }
 
 // tame makes halves finite: devices may compute what they like with others.
-func tame(e kernel.ElemType, words []uint32) []uint32 {
+func tame(e dtype.Type, words []uint32) []uint32 {
 	for i := range words {
 		for _, infinite := range []uint32{0x7c00, 0x7c000000} {
 			if e == kernel.F16 && words[i]&infinite == infinite {
@@ -244,7 +245,7 @@ func tame(e kernel.ElemType, words []uint32) []uint32 {
 	return words
 }
 
-func wanted(e kernel.ElemType, words []uint32, from, to int) []uint32 {
+func wanted(e dtype.Type, words []uint32, from, to int) []uint32 {
 	want := append([]uint32(nil), words...)
 	for i := from; i < to; i++ {
 		setElement(want, e, i, addThree(e, element(words, e, i)))
@@ -253,10 +254,10 @@ func wanted(e kernel.ElemType, words []uint32, from, to int) []uint32 {
 }
 
 // widened goes the whole way: the bytes are widened, computed with, and narrowed again.
-func widened(t *testing.T, dev *gpu.Device, e kernel.ElemType) {
+func widened(t *testing.T, dev *gpu.Device, e dtype.Type) {
 	words := tame(e, values(e))
 	from, n := 5, len(words)*4/e.Size()-11
-	a := &array{Decl: kernel.Decl{Name: "arr", Elem: e}, words: make([]uint32, n)}
+	a := &array{Decl: kernel.Decl{Name: "arr", Type: e}, words: make([]uint32, n)}
 	widen, err := kernel.Widen(e)
 	check(t, err)
 	back, err := kernel.Narrow(e)
@@ -272,9 +273,9 @@ func widened(t *testing.T, dev *gpu.Device, e kernel.ElemType) {
 }
 
 // packed computes with words; what loads an element is checked on the way.
-func packed(t *testing.T, dev *gpu.Device, e kernel.ElemType, window bool) {
+func packed(t *testing.T, dev *gpu.Device, e dtype.Type, window bool) {
 	words := tame(e, values(e))
-	a := &array{Decl: kernel.Decl{Name: "arr", Elem: e, Mode: kernel.Packed, Window: window}, words: words}
+	a := &array{Decl: kernel.Decl{Name: "arr", Type: e, Mode: kernel.Packed, Window: window}, words: words}
 	out := u32s("s", make([]uint32, len(words)*4/e.Size())...)
 	if window {
 		a.from = 64
@@ -301,9 +302,9 @@ func packed(t *testing.T, dev *gpu.Device, e kernel.ElemType, window bool) {
 }
 
 // atomic stores to elements of one word from several invocations.
-func atomic(t *testing.T, dev *gpu.Device, e kernel.ElemType, window bool) {
+func atomic(t *testing.T, dev *gpu.Device, e dtype.Type, window bool) {
 	words := tame(e, values(e))
-	a := &array{Decl: kernel.Decl{Name: "s", Elem: e, Mode: kernel.Atomic, Window: window}, words: append([]uint32(nil), words...)}
+	a := &array{Decl: kernel.Decl{Name: "s", Type: e, Mode: kernel.Atomic, Window: window}, words: append([]uint32(nil), words...)}
 	per := 4 / e.Size()
 	from, n := 64*per+1, len(words)*per
 	if window {

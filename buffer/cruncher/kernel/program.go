@@ -7,15 +7,15 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
-// Program is a kernel ready to be compiled: Bindings, Entry and WGSL are what gpu.KernelDesc wants.
-//
-// A launch needs a parameter block of ParamBytes bytes, which [Program.PutRange], [Program.PutScalar] and
-// [Program.PutArray] fill, and a buffer for each of Arrays.
+// Program is a kernel for arrays and scalars of certain types. A device compiles it when it first needs it; [Program.Close] gives
+// what was compiled back. A program may be used by several goroutines.
 type Program struct {
 	Name  string // the kernel's
 	WGSL  string
@@ -32,6 +32,9 @@ type Program struct {
 	Local      [3]int
 	// Reference does the same in Go for kernels of the library's own. It is nil for a user's.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
+
+	mu       sync.Mutex
+	compiled map[*gpu.Device]compiled
 
 	source  *Source
 	edits   []edit
@@ -53,7 +56,7 @@ type Array struct {
 // field is a place in the parameter block.
 type field struct {
 	offset int
-	typ    ElemType
+	typ    elemType
 }
 
 // Names of what the library tells a kernel. Those of windows are followed by the name of an array.
@@ -71,7 +74,7 @@ const (
 	nameHalf   = prefix + "half"
 )
 
-// Range says which items of a range one launch computes. For a kernel of one dimension only the first numbers count, the
+// Range says which items of a range a launch computes. For a kernel of one dimension only the first numbers count, the
 // others may be 0 or 1.
 type Range struct {
 	Base  [3]int // the first item
@@ -79,13 +82,13 @@ type Range struct {
 	Total [3]int // how many items the whole range has
 }
 
-// PutRange writes a range into a parameter block and returns the workgroup counts of the launch, which are 0 where there
+// putRange writes a range into a parameter block and returns the workgroup counts of the launch, which are 0 where there
 // is nothing to do: such a launch can be left out.
 //
 // It is [ErrKernel] if the block has not ParamBytes bytes, if numbers are negative or items are beyond 2^32, if there are too
 // many workgroups, and if an entry point does not take what it would have to know: a base other than 0 needs sublet_base.
-func (p *Program) PutRange(block []byte, r Range) (groups [3]uint32, err error) {
-	const op = "PutRange"
+func (p *Program) putRange(block []byte, r Range) (groups [3]uint32, err error) {
+	const op = "Launch"
 	if err := p.checkBlock(op, block); err != nil {
 		return groups, err
 	}
@@ -111,10 +114,11 @@ func (p *Program) PutRange(block []byte, r Range) (groups [3]uint32, err error) 
 		base[d], count[d], total[d] = uint32(b), uint32(n), uint32(all)
 		tiles[d] = uint32((int64(n) + int64(p.Local[d]) - 1) / int64(p.Local[d]))
 	}
-	if groups, err = p.groups(tiles); err != nil {
-		return groups, err
+	var fits bool
+	if groups, fits = p.groups(tiles); !fits {
+		return groups, fail(op, "more workgroups than one dispatch can have")
 	}
-	if base != [3]uint32{} && p.Dims == 0 && !p.has(nameBase) {
+	if base != [3]uint32{} && !p.Divisible() {
 		return [3]uint32{}, fail(op, "the entry point ", p.Name, " does not take sublet_base, so that its range begins at 0")
 	}
 	p.put(block, nameBase, base)
@@ -125,30 +129,26 @@ func (p *Program) PutRange(block []byte, r Range) (groups [3]uint32, err error) 
 	return groups, nil
 }
 
-// groups lays workgroups out so that no dimension has more than devices allow.
-func (p *Program) groups(tiles [3]uint32) ([3]uint32, error) {
-	const op = "PutRange"
+// groups lays workgroups out so that no dimension has more than devices allow, and reports whether that is possible.
+func (p *Program) groups(tiles [3]uint32) (groups [3]uint32, fits bool) {
 	if tiles[0] == 0 || tiles[1] == 0 || tiles[2] == 0 {
-		return [3]uint32{}, nil
+		return [3]uint32{}, true
 	}
 	if p.Dims == 0 && (tiles[1] != 1 || tiles[2] != 1 || !p.has(nameGroups)) {
-		if slices.Max(tiles[:]) > shaders.MaxGroups {
-			return [3]uint32{}, fail(op, "more than ", strconv.Itoa(shaders.MaxGroups), " workgroups in a dimension of an entry point")
-		}
-		return tiles, nil
+		return tiles, slices.Max(tiles[:]) <= shaders.MaxGroups
 	}
 	const most = shaders.MaxGroups * shaders.MaxGroups
 	n := uint64(tiles[0]) * uint64(tiles[1]) // below 2^64
 	if n > most || n*uint64(tiles[2]) > most {
-		return [3]uint32{}, fail(op, "more than ", strconv.Itoa(shaders.MaxGroups), "^2 workgroups")
+		return groups, false
 	}
-	return shaders.Fold(int(n * uint64(tiles[2]))), nil
+	return shaders.Fold(int(n * uint64(tiles[2]))), true
 }
 
-// PutScalar writes the bits of a scalar's components into a parameter block. A scalar that the kernel does not use is passed
+// putScalar writes the bits of a scalar's components into a parameter block. A scalar that the kernel does not use is passed
 // over. It is [ErrKernel] if their number is wrong or the block has not ParamBytes bytes.
-func (p *Program) PutScalar(block []byte, name string, bits ...uint32) error {
-	const op = "PutScalar"
+func (p *Program) putScalar(block []byte, name string, bits ...uint32) error {
+	const op = "Launch"
 	if err := p.checkBlock(op, block); err != nil {
 		return err
 	}
@@ -166,11 +166,11 @@ func (p *Program) PutScalar(block []byte, name string, bits ...uint32) error {
 	return nil
 }
 
-// PutArray tells a kernel about an array that it uses: which element the binding begins with, which must be 0 for one without
-// Window, and how many elements the array has. Both count units, see [Array]. An array that the kernel does not use is passed
-// over. It is [ErrKernel] if the numbers are wrong or the block has not ParamBytes bytes.
-func (p *Program) PutArray(block []byte, name string, offset, length int) error {
-	const op = "PutArray"
+// putArray tells a kernel about an array that it uses: which unit the binding begins with, which must be 0 for one without
+// Window, and how many units the array has. An array that the kernel does not use is passed over. It is [ErrKernel] if the
+// numbers are wrong or the block has not ParamBytes bytes.
+func (p *Program) putArray(block []byte, name string, offset, length int) error {
+	const op = "Launch"
 	if err := p.checkBlock(op, block); err != nil {
 		return err
 	}

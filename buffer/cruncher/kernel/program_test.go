@@ -31,25 +31,25 @@ func TestGolden(t *testing.T) {
 	}{
 		{
 			"simple", "fn add3(i: u32) { arr[i] = arr[i] + 3u; }\n", "add3",
-			[]kernel.Decl{{Name: "arr", Elem: kernel.U8}},
+			[]kernel.Decl{{Name: "arr", Type: kernel.U8}},
 			nil,
 			[3]int{100},
 		},
 		{
 			"window", "// a\nfn blur(i: u32) { // b\n  out[i] = in_[min(i + 1u, arrayLength(&in_) - 1u)] * weight;\n}\nfn unused(i: u32) {\n  nothing();\n}", "blur",
-			[]kernel.Decl{{Name: "in_", Access: kernel.ReadOnly, Window: true}, {Name: "out", Window: true}, {Name: "more"}},
-			[]kernel.Scalar{{Name: "weight"}, {Name: "shift", Type: kernel.I32x3}},
+			[]kernel.Decl{{Name: "in_", Type: kernel.F32, ReadOnly: true, Window: true}, {Name: "out", Type: kernel.F32, Window: true}, {Name: "more", Type: kernel.F32}},
+			[]kernel.Scalar{{Name: "weight", Type: kernel.F32}, {Name: "shift", Type: kernel.Vec(kernel.I32, 3)}},
 			[3]int{256},
 		},
 		{
 			"grid", "fn plus(i: vec3u) { c[sublet_total.x * i.y + i.x] = v.y; }", "plus",
-			[]kernel.Decl{{Name: "c", Elem: kernel.F32x2}},
-			[]kernel.Scalar{{Name: "v", Type: kernel.F32x2}},
+			[]kernel.Decl{{Name: "c", Type: kernel.Vec(kernel.F32, 2)}},
+			[]kernel.Scalar{{Name: "v", Type: kernel.Vec(kernel.F32, 2)}},
 			[3]int{8, 4, 2},
 		},
 		{
 			"atomic", "fn inc(i: u32) { sublet_store_b(i, sublet_load_b(i) + sublet_load_h(i)); }", "inc",
-			[]kernel.Decl{{Name: "b", Elem: kernel.F16, Mode: kernel.Atomic, Window: true}, {Name: "h", Elem: kernel.F16, Mode: kernel.Packed, Access: kernel.ReadOnly}},
+			[]kernel.Decl{{Name: "b", Type: kernel.F16, Mode: kernel.Atomic, Window: true}, {Name: "h", Type: kernel.F16, Mode: kernel.Packed, ReadOnly: true}},
 			nil,
 			[3]int{64},
 		},
@@ -86,15 +86,15 @@ fn words(i: u32) { a[i] = 1u; }`
 		fn   string
 		want int
 	}{
-		{kernel.Decl{Elem: kernel.Bytes, Struct: "Inner"}, "k", 16},
-		{kernel.Decl{Elem: kernel.Bytes, Struct: "Outer"}, "k", 256},
-		{kernel.Decl{Elem: kernel.Bytes, Struct: "Small"}, "k", 16},
-		{kernel.Decl{Elem: kernel.Bytes}, "words", 4},
-		{kernel.Decl{Elem: kernel.Bytes, Mode: kernel.Atomic}, "words", 4},
-		{kernel.Decl{Elem: kernel.U8}, "words", 4},
-		{kernel.Decl{Elem: kernel.F16, Mode: kernel.Packed}, "words", 4},
-		{kernel.Decl{Elem: kernel.F32x3}, "words", 16},
-		{kernel.Decl{Elem: kernel.I32x2}, "words", 8},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Inner"}, "k", 16},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Outer"}, "k", 256},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Small"}, "k", 16},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words}, "words", 4},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Atomic}, "words", 4},
+		{kernel.Decl{Type: kernel.U8}, "words", 4},
+		{kernel.Decl{Type: kernel.F16, Mode: kernel.Packed}, "words", 4},
+		{kernel.Decl{Type: kernel.Vec(kernel.F32, 3)}, "words", 16},
+		{kernel.Decl{Type: kernel.Vec(kernel.I32, 2)}, "words", 8},
 	} {
 		c.decl.Name = "a"
 		p, err := src.Build(c.fn, []kernel.Decl{c.decl}, nil, [3]int{})
@@ -108,9 +108,9 @@ fn words(i: u32) { a[i] = 1u; }`
 // TestBytes runs kernels over words, atomic words and 32-bit atomics.
 func TestBytes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		words := &array{Decl: kernel.Decl{Name: "w", Elem: kernel.Bytes}, words: count(32)}
-		bits := &array{Decl: kernel.Decl{Name: "b", Elem: kernel.Bytes, Mode: kernel.Atomic}, words: make([]uint32, 4)}
-		sum := &array{Decl: kernel.Decl{Name: "sum", Elem: kernel.I32, Mode: kernel.Atomic}, words: make([]uint32, 4)}
+		words := &array{Decl: kernel.Decl{Name: "w", Type: kernel.U8, Mode: kernel.Words}, words: count(32)}
+		bits := &array{Decl: kernel.Decl{Name: "b", Type: kernel.U8, Mode: kernel.Atomic}, words: make([]uint32, 4)}
+		sum := &array{Decl: kernel.Decl{Name: "sum", Type: kernel.I32, Mode: kernel.Atomic}, words: make([]uint32, 4)}
 		l := launch{
 			source: "fn k(i: u32) { w[i] += 5u; atomicOr(&b[0], 1u << i); atomicSub(&sum[1], i32(i)); }",
 			kernel: "k", local: [3]int{8}, rng: line(0, 32, 32), arrays: []*array{words, bits, sum},
@@ -147,7 +147,7 @@ func TestTop(t *testing.T) {
 func TestPutErrors(t *testing.T) {
 	src, err := kernel.Parse("fn k(i: u32) { arr[i] = x.y; }\nfn g(i: vec2u) {}")
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "arr"}}, []kernel.Scalar{{Name: "x", Type: kernel.F32x2}}, [3]int{64})
+	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Type: kernel.F32}}, []kernel.Scalar{{Name: "x", Type: kernel.Vec(kernel.F32, 2)}}, [3]int{64})
 	check(t, err)
 	grid, err := src.Build("g", nil, nil, [3]int{1, 1})
 	check(t, err)
@@ -266,8 +266,8 @@ func abuse(source string) {
 	if err != nil {
 		return
 	}
-	decls := []kernel.Decl{{Name: "arr", Window: true}, {Name: "b", Elem: kernel.U8, Mode: kernel.Atomic, Window: true}, {Name: "S", Elem: kernel.Bytes, Struct: "AA"}}
-	scalars := []kernel.Scalar{{Name: "x", Type: kernel.F32x3}}
+	decls := []kernel.Decl{{Name: "arr", Type: kernel.F32, Window: true}, {Name: "b", Type: kernel.U8, Mode: kernel.Atomic, Window: true}, {Name: "S", Type: kernel.U8, Mode: kernel.Words, Struct: "AA"}}
+	scalars := []kernel.Scalar{{Name: "x", Type: kernel.Vec(kernel.F32, 3)}}
 	for _, name := range src.Kernels()[:min(len(src.Kernels()), 3)] {
 		for n := range len(decls) + 1 {
 			p, err := src.Build(name, decls[:n], scalars, [3]int{})

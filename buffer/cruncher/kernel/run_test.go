@@ -51,7 +51,7 @@ type scalar struct {
 }
 
 func u32s(name string, words ...uint32) *array {
-	return &array{Decl: kernel.Decl{Name: name, Elem: kernel.U32}, words: words}
+	return &array{Decl: kernel.Decl{Name: name, Type: kernel.U32}, words: words}
 }
 
 func f32(v float32) uint32 { return math.Float32bits(v) }

@@ -11,18 +11,18 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-// LineOf returns the line of the source that a line of the program is, or 0 for what the library added.
-func (p *Program) LineOf(line int) int {
+// lineOf returns the line of the source that a line of the program is, or 0 for what the library added.
+func (p *Program) lineOf(line int) int {
 	if p == nil || p.source == nil || line < 1 || line > len(p.source.scan.Starts) {
 		return 0
 	}
 	return line
 }
 
-// Translate makes a device's error about the program's text one about the source: it names the source's lines and shows
+// translate makes a device's error about the program's text one about the source: it names the source's lines and shows
 // them. Other errors, and those in which no place can be found, come back as they are. So does nil.
-func (p *Program) Translate(err error) error {
-	complaints := p.Complaints(err)
+func (p *Program) translate(err error) error {
+	complaints := p.complaints(err)
 	if len(complaints) == 0 {
 		return err
 	}
@@ -41,9 +41,9 @@ func (p *Program) Translate(err error) error {
 	return &fault.OpError{Op: old.Op, Shapes: old.Shapes, Err: old.Err, Detail: b.String()}
 }
 
-// Complaints lists what a compiler found, in the source's lines. It understands what the drivers of Sublet report and lists
+// complaints lists what a compiler found, in the source's lines. It understands what the drivers of Sublet report and lists
 // nothing for other errors.
-func (p *Program) Complaints(err error) []wgsl.Complaint {
+func (p *Program) complaints(err error) []wgsl.Complaint {
 	e, ok := errors.AsType[*fault.OpError](err)
 	if p == nil || p.source == nil || !ok || !errors.Is(err, fault.ErrCompile) {
 		return nil
@@ -58,7 +58,7 @@ func (p *Program) Complaints(err error) []wgsl.Complaint {
 // locate turns a place in the program's text into one of the source.
 func (p *Program) locate(c *wgsl.Complaint) {
 	line := c.Line
-	if c.Line = p.LineOf(line); c.Line == 0 {
+	if c.Line = p.lineOf(line); c.Line == 0 {
 		c.Column = 0
 		return
 	}

@@ -6,33 +6,34 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-// ElemType is the type of an array's elements, as they lie in memory, or of a scalar.
-type ElemType uint8
+// elemType is the type of an array's elements, as they lie in memory, or of a scalar.
+type elemType uint8
 
-// Element types. F32x3 and its like take 16 bytes in arrays, as WGSL has it. U8 to F16 are for arrays only, as is Bytes: raw
-// memory, which kernels see as 32-bit words or as a struct of theirs.
+// The element types. f32x3 and its like take 16 bytes in arrays, as WGSL has it. u8 to f16 are for arrays only, as are rawBytes,
+// the elements of [Words].
 const (
-	F32 ElemType = iota
-	F32x2
-	F32x3
-	F32x4
-	I32
-	I32x2
-	I32x3
-	I32x4
-	U32
-	U32x2
-	U32x3
-	U32x4
-	U8
-	I8
-	U16
-	I16
-	F16
-	Bytes
+	f32 elemType = iota
+	f32x2
+	f32x3
+	f32x4
+	i32
+	i32x2
+	i32x3
+	i32x4
+	u32
+	u32x2
+	u32x3
+	u32x4
+	u8
+	i8
+	u16
+	i16
+	f16
+	rawBytes
 	elemTypes
 )
 
@@ -42,19 +43,19 @@ var elemNames = [elemTypes]string{
 }
 
 // String returns WGSL's name of the type, or one like it.
-func (e ElemType) String() string {
+func (e elemType) String() string {
 	if e >= elemTypes {
 		return "unknown"
 	}
 	return elemNames[e]
 }
 
-// Size returns how many bytes an element takes in an array, 0 for no type.
-func (e ElemType) Size() int {
+// size returns how many bytes an element takes in an array, 0 for no type.
+func (e elemType) size() int {
 	switch e {
-	case U8, I8, Bytes:
+	case u8, i8, rawBytes:
 		return 1
-	case U16, I16, F16:
+	case u16, i16, f16:
 		return 2
 	}
 	if e >= elemTypes {
@@ -66,33 +67,53 @@ func (e ElemType) Size() int {
 	return 16
 }
 
-// Narrow reports whether the type has 8 or 16 bits, which WGSL has no type for.
-func (e ElemType) Narrow() bool { return e >= U8 && e <= F16 }
+// narrow reports whether the type has 8 or 16 bits, which WGSL has no type for.
+func (e elemType) narrow() bool { return e >= u8 && e <= f16 }
 
 // scalar reports whether WGSL has the type.
-func (e ElemType) scalar() bool { return e < U8 }
+func (e elemType) scalar() bool { return e < u8 }
 
 // lanes returns how many components the types have that WGSL has.
-func (e ElemType) lanes() int { return int(e%4) + 1 }
+func (e elemType) lanes() int { return int(e%4) + 1 }
 
 // wide returns the type that an element of a widened array has.
-func (e ElemType) wide() ElemType {
+func (e elemType) wide() elemType {
 	switch e {
-	case U8, U16:
-		return U32
-	case I8, I16:
-		return I32
-	case F16:
-		return F32
+	case u8, u16:
+		return u32
+	case i8, i16:
+		return i32
+	case f16:
+		return f32
 	}
 	return e
+}
+
+// elemOf returns the kernel's view of an element type: float32, int32, uint32 and their vectors of up to four lanes, and as
+// elements of arrays uint8, int8, uint16, int16 and float16.
+func elemOf(t dtype.Type) (elemType, bool) {
+	vector := t
+	vector.Lanes = 1
+	if n := int(t.Lanes); n >= 1 && n <= 4 {
+		for i, base := range []dtype.Type{dtype.Float32, dtype.Int32, dtype.Uint32} {
+			if vector == base {
+				return elemType(4*i + n - 1), true
+			}
+		}
+	}
+	for i, small := range []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16, dtype.Float16} {
+		if t == small {
+			return u8 + elemType(i), true
+		}
+	}
+	return elemTypes, false
 }
 
 // Mode says how a kernel sees an array.
 type Mode uint8
 
-// The modes. Types of 32 bits and their vectors are Widened, which changes nothing about them; I32, U32 and their atomic forms
-// may be Atomic, too.
+// The modes. Types of 32 bits and their vectors are Widened, which changes nothing about them; int32 and uint32 may be Atomic,
+// too.
 const (
 	// Widened arrays of 8- and 16-bit elements have 32 bits for each element on the device: u32, i32 or f32. [Widen] and
 	// [Narrow] convert. What exceeds the type is cut off when it is narrowed.
@@ -100,40 +121,36 @@ const (
 	// Packed arrays are array<u32>: a word holds four or two elements, and a kernel computes with words. The library adds
 	// sublet_load_NAME(i), which returns element i.
 	Packed
-	// Atomic arrays are array<atomic<u32>>, or array<atomic<i32>> of I32. For 8- and 16-bit elements the library adds
+	// Atomic arrays are array<atomic<u32>>, or array<atomic<i32>> of int32. For 8- and 16-bit elements the library adds
 	// sublet_load_NAME(i) and sublet_store_NAME(i, value), with which several invocations may store to different elements of
 	// one word.
 	Atomic
-)
-
-// Access says what a kernel does with an array.
-type Access uint8
-
-// The kinds of access.
-const (
-	ReadWrite Access = iota
-	ReadOnly
+	// Words are memory of uint8 that kernels see as array<u32>, or as an array of the structs that [Decl.Struct] names.
+	Words
 )
 
 // Decl declares an array to a kernel.
 type Decl struct {
-	Name   string
-	Elem   ElemType
-	Mode   Mode
-	Access Access
-	// Struct names a struct of the source that the elements of a Bytes array are, instead of words. The memory must hold
-	// what WGSL's layout says.
+	Name     string
+	Type     dtype.Type
+	Mode     Mode
+	ReadOnly bool // the kernel cannot write it
+	// Struct names a struct of the source that Words are an array of. The memory must hold what WGSL's layout says.
 	Struct string
-	// Window says that the binding begins at any element, not at the first: [Program.PutArray] tells which, and the kernel's
-	// text is changed so that it goes on to count from the array's beginning. Elsewhere than in front of an index and in
-	// arrayLength the kernel cannot name such an array.
+	// Window says that the binding may begin at any element, which [Argument.First] tells. The kernel's text is changed so that
+	// it goes on to count from the array's beginning. Elsewhere than in front of an index and in arrayLength the kernel cannot
+	// name such an array.
 	Window bool
+
+	elem elemType
 }
 
-// Scalar declares a value to a kernel: of F32, I32, U32 or a vector of these. Kernels see a variable of their own.
+// Scalar declares a value to a kernel: a float32, int32, uint32 or a vector of these. Kernels see a variable of their own.
 type Scalar struct {
 	Name string
-	Type ElemType
+	Type dtype.Type
+
+	elem elemType
 }
 
 const (

@@ -25,8 +25,8 @@ func (b *builder) variables() []string {
 // packing says how elements lie in words.
 type packing struct{ shift, low, bits, mask string }
 
-func (e ElemType) packing() packing {
-	if e.Size() == 1 {
+func (e elemType) packing() packing {
+	if e.size() == 1 {
 		return packing{"2u", "3u", "8u", "0xffu"}
 	}
 	return packing{"1u", "1u", "16u", "0xffffu"}
@@ -34,11 +34,11 @@ func (e ElemType) packing() packing {
 
 // access writes the functions that load and store elements of less than a word.
 func (b *builder) access(a *Array) {
-	if !a.Elem.Narrow() || a.Mode == Widened {
+	if !a.elem.narrow() || a.Mode == Widened {
 		return
 	}
-	p := a.Elem.packing()
-	wide := a.Elem.wide()
+	p := a.elem.packing()
+	wide := a.elem.wide()
 	at := a.Name + "[sublet_i >> " + p.shift + "]"
 	if a.Window {
 		at = a.Name + "[(sublet_i >> " + p.shift + ") - " + nameOffset + a.Name + "]"
@@ -49,13 +49,13 @@ func (b *builder) access(a *Array) {
 		if a.Mode == Atomic {
 			load = "atomicLoad(&" + at + ")"
 		}
-		b.float = b.float || a.Elem == F16
+		b.float = b.float || a.elem == f16
 		b.put("fn ", nameLoad, a.Name, "(sublet_i: u32) -> ", wide.String(), " {\n", shift,
-			"  let sublet_v = (", load, " >> sublet_s) & ", p.mask, ";\n  return ", a.Elem.fromBits("sublet_v"), ";\n}\n")
+			"  let sublet_v = (", load, " >> sublet_s) & ", p.mask, ";\n  return ", a.elem.fromBits("sublet_v"), ";\n}\n")
 	}
 	// A stored element belongs to one invocation, so that clearing its bits and setting them need not be one step.
 	if _, used := b.uses[nameStore+a.Name]; used {
-		b.half = b.half || a.Elem == F16
+		b.half = b.half || a.elem == f16
 		b.put("fn ", nameStore, a.Name, "(sublet_i: u32, sublet_x: ", wide.String(), ") {\n", shift,
 			"  atomicAnd(&", at, ", ~(", p.mask, " << sublet_s));\n",
 			"  atomicOr(&", at, ", (", wide.toBits("sublet_x"), " & ", p.mask, ") << sublet_s);\n}\n")
@@ -81,24 +81,24 @@ func functionOf(source, name, newName string) string {
 }
 
 // fromBits is the expression for the value of an element of which x has the bits.
-func (e ElemType) fromBits(x string) string {
+func (e elemType) fromBits(x string) string {
 	switch e {
-	case I8:
+	case i8:
 		return "bitcast<i32>(" + x + " << 24u) >> 24u"
-	case I16:
+	case i16:
 		return "bitcast<i32>(" + x + " << 16u) >> 16u"
-	case F16:
+	case f16:
 		return "bitcast<f32>(" + nameFloat + "(" + x + "))"
 	}
 	return x
 }
 
 // toBits is the expression for the lowest bits of a value of 32 bits. Floats become binary16.
-func (e ElemType) toBits(x string) string {
+func (e elemType) toBits(x string) string {
 	switch e {
-	case I32:
+	case i32:
 		return "bitcast<u32>(" + x + ")"
-	case F32:
+	case f32:
 		return nameHalf + "(bitcast<u32>(" + x + "))"
 	}
 	return x

@@ -11,10 +11,10 @@ import (
 // TestWritten looks for what kernels may write in statements.
 func TestWritten(t *testing.T) {
 	arrays := []kernel.Decl{
-		{Name: "a", Elem: kernel.U32},
-		{Name: "s", Elem: kernel.Bytes, Struct: "S"},
-		{Name: "n", Elem: kernel.U8, Mode: kernel.Atomic},
-		{Name: "w", Elem: kernel.I32, Mode: kernel.Atomic},
+		{Name: "a", Type: kernel.U32},
+		{Name: "s", Type: kernel.U8, Mode: kernel.Words, Struct: "S"},
+		{Name: "n", Type: kernel.U8, Mode: kernel.Atomic},
+		{Name: "w", Type: kernel.I32, Mode: kernel.Atomic},
 	}
 	const rest = `
 struct S { x: u32, v: vec2<u32> }
@@ -90,7 +90,7 @@ fn atomicLoad(p: ptr<storage, atomic<i32>, read_write>) { atomicStore(p, 1); }
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Build("k", []kernel.Decl{{Name: "w", Elem: kernel.I32, Mode: kernel.Atomic}}, nil, [3]int{})
+	p, err := s.Build("k", []kernel.Decl{{Name: "w", Type: kernel.I32, Mode: kernel.Atomic}}, nil, [3]int{})
 	if err != nil || !p.Arrays[0].Written {
 		t.Errorf("not written, %v", err)
 	}
@@ -106,7 +106,7 @@ func TestWrittenModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Build("main", []kernel.Decl{{Name: "x", Elem: kernel.U32}, {Name: "y", Elem: kernel.U32}, {Name: "z", Elem: kernel.U32}}, nil, [3]int{})
+	p, err := s.Build("main", []kernel.Decl{{Name: "x", Type: kernel.U32}, {Name: "y", Type: kernel.U32}, {Name: "z", Type: kernel.U32}}, nil, [3]int{})
 	if err != nil {
 		t.Fatal(err)
 	}
