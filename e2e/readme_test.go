@@ -45,7 +45,7 @@ func readme(t *testing.T, path string) (script string, logged []string) {
 func weights(t *testing.T) []byte {
 	t.Helper()
 	var f bytes.Buffer
-	w, err := params.NewWriter(&f, []file.Header{{Name: "fc1_weight", Type: dtype.Float32, Shape: []int64{2, 3}}})
+	w, err := params.NewWriter(&f, []file.Header{{Name: "fc1_weight", Type: dtype.Float32, Shape: []int64{2, 3}}}, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

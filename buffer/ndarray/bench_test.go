@@ -66,12 +66,12 @@ func BenchmarkLoad(b *testing.B) {
 		f, err := os.Create(path)
 		check(b, err)
 		defer f.Close()
-		w, err := params.NewWriter(f, headers(sizes))
+		w, err := params.NewWriter(f, headers(sizes), params.Options{})
 		check(b, err)
 		check(b, second(io.Copy(w, &source{left: int64(*dictionary) << 20})))
 		check(b, w.Close())
 		for _, driver := range gpu.Drivers() {
-			for where, opts := range map[string][]ndarray.LoadOption{"device": nil, "host": {ndarray.OnHost()}} {
+			for where, opts := range map[string]ndarray.LoadOptions{"device": {}, "host": {OnHost: true}} {
 				b.Run(name+"/"+driver+"/"+where, func(b *testing.B) {
 					dev := open(b, driver)
 					var loaded, copied clock
@@ -84,7 +84,7 @@ func BenchmarkLoad(b *testing.B) {
 						check(b, second(f.Seek(0, io.SeekStart)))
 						b.StartTimer()
 						loaded.begin()
-						p, err := ndarray.LoadParams(b.Context(), dev, f, opts...)
+						p, err := ndarray.LoadParams(b.Context(), dev, f, opts)
 						check(b, err)
 						check(b, dev.Sync(b.Context()))
 						loaded.end()
@@ -143,10 +143,10 @@ func BenchmarkSave(b *testing.B) {
 			check(b, second(io.ReadFull(&source{left: n}, bytes[len(bytes)-1])))
 		}
 		for _, driver := range gpu.Drivers() {
-			for where, opts := range map[string][]ndarray.LoadOption{"device": {ndarray.ByPieces()}, "mapped": nil, "host": {ndarray.OnHost()}} {
+			for where, opts := range map[string]ndarray.LoadOptions{"device": ndarray.ByPieces(), "mapped": {}, "host": {OnHost: true}} {
 				b.Run(name+"/"+driver+"/"+where, func(b *testing.B) {
 					dev := open(b, driver)
-					p, err := ndarray.Load(b.Context(), dev, &tensors{headers: headers(sizes)}, opts...)
+					p, err := ndarray.Load(b.Context(), dev, &tensors{headers: headers(sizes)}, opts)
 					check(b, err)
 					defer p.Close()
 					var saved, copied clock
@@ -162,7 +162,7 @@ func BenchmarkSave(b *testing.B) {
 						check(b, second(f.Seek(0, io.SeekStart)))
 						b.StartTimer()
 						saved.begin()
-						check(b, ndarray.SaveParams(b.Context(), f, p))
+						check(b, ndarray.SaveParams(b.Context(), f, p, params.Options{}))
 						saved.end()
 					}
 					b.ReportMetric(copied.fastest.Seconds()/saved.fastest.Seconds(), "of-copy")

@@ -7,7 +7,7 @@
 //	w, err := ndarray.Wrap(dev, mine, []int{2, 3})       // the caller's slice, not copied
 //	t, err := a.Transpose()                              // a view
 //	values, err := ndarray.Data[float32](ctx, t)         // in C order
-//	p, err := ndarray.LoadParams(ctx, dev, file)         // a model's parameters
+//	p, err := ndarray.LoadParams(ctx, dev, file, ndarray.LoadOptions{}) // a model's parameters
 //
 // # Layout
 //

@@ -10,6 +10,7 @@ import (
 	"log"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -117,10 +118,10 @@ func ExampleSaveParams() {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := ndarray.SaveParams(ctx, &file, &p); err != nil {
+	if err := ndarray.SaveParams(ctx, &file, &p, params.Options{}); err != nil {
 		log.Fatal(err)
 	}
-	back, err := ndarray.LoadParams(ctx, dev, &file)
+	back, err := ndarray.LoadParams(ctx, dev, &file, ndarray.LoadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

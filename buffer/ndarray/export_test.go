@@ -3,4 +3,4 @@
 package ndarray
 
 // ByPieces loads as to memory that cannot be mapped.
-func ByPieces() LoadOption { return func(l *loader) { l.byPieces = true } }
+func ByPieces() LoadOptions { return LoadOptions{byPieces: true} }

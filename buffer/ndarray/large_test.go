@@ -90,15 +90,15 @@ func TestLoadLarge(t *testing.T) {
 		check(t, err)
 		defer small.Close()
 		headers := []file.Header{{Name: "x", Type: dtype.Uint8, Shape: []int64{5000}, Size: 5000}}
-		load := func(opts ...ndarray.LoadOption) error {
-			p, err := ndarray.Load(t.Context(), small, &tensors{headers: headers}, opts...)
+		load := func(opts ndarray.LoadOptions) error {
+			p, err := ndarray.Load(t.Context(), small, &tensors{headers: headers}, opts)
 			check(t, p.Close())
 			return err
 		}
-		is(t, "to the device", load(), ndarray.ErrLimit)
-		is(t, "to the device, with a limit", load(ndarray.Limit(1<<40)), ndarray.ErrLimit)
-		is(t, "to the host", load(ndarray.OnHost()), ndarray.ErrLimit)
-		is(t, "to the host, with a limit", load(ndarray.OnHost(), ndarray.Limit(4999)), file.ErrTooLarge)
-		check(t, load(ndarray.OnHost(), ndarray.Limit(5000)))
+		is(t, "to the device", load(ndarray.LoadOptions{}), ndarray.ErrLimit)
+		is(t, "to the device, with a limit", load(ndarray.LoadOptions{Limit: 1 << 40}), ndarray.ErrLimit)
+		is(t, "to the host", load(ndarray.LoadOptions{OnHost: true}), ndarray.ErrLimit)
+		is(t, "to the host, with a limit", load(ndarray.LoadOptions{OnHost: true, Limit: 4999}), file.ErrTooLarge)
+		check(t, load(ndarray.LoadOptions{OnHost: true, Limit: 5000}))
 	})
 }

@@ -15,20 +15,18 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// LoadOption is an option of [Load] and [LoadParams].
-type LoadOption func(*loader)
+// LoadOptions are choices of [Load] and [LoadParams].
+type LoadOptions struct {
+	// OnHost puts the arrays into Go memory, from where the device gets them when a kernel first needs them. Without it they
+	// are put into memory of the device.
+	OnHost bool
+	// Limit, if it is not 0, bounds the bytes of all arrays together: more is [file.ErrTooLarge], before memory is taken for
+	// it. Without it no array may be larger than the device's largest buffer, [ErrLimit], also on the host.
+	Limit int64
+	// Format is for [LoadParams].
+	Format params.Options
 
-// OnHost puts the arrays into Go memory, from where the device gets them when a kernel first needs them. Without it they
-// are put into memory of the device.
-func OnHost() LoadOption { return func(l *loader) { l.onHost = true } }
-
-// Limit bounds the bytes of all arrays together: more is [file.ErrTooLarge], before memory is taken for it. Without it
-// no array may be larger than the device's largest buffer, [ErrLimit], also on the host.
-func Limit(bytes int64) LoadOption { return func(l *loader) { l.limit, l.limited = bytes, true } }
-
-// Format passes options of package params to [LoadParams].
-func Format(opts ...params.Option) LoadOption {
-	return func(l *loader) { l.format = append(l.format, opts...) }
+	byPieces bool // for tests: load as to memory that cannot be mapped
 }
 
 const (
@@ -39,39 +37,27 @@ const (
 )
 
 type loader struct {
-	onHost   bool
-	byPieces bool // also where the memory could be mapped
-	limit    int64
-	limited  bool
-	format   []params.Option
-
+	LoadOptions
 	dev    *gpu.Device
+	left   int64 // of the limit
 	r      file.Reader
 	filler buffer.Filler
 	proof  []byte // for what is read of a large tensor before memory is taken for all of it
 	held   []byte // of that, what is not where it stays yet
 }
 
-func loadOptions(opts []LoadOption) *loader {
-	l := &loader{limit: math.MaxInt64}
-	for _, o := range opts {
-		if o != nil {
-			o(l)
-		}
-	}
-	return l
-}
-
 // Load reads all tensors of a file, one after the other, straight to where they stay: beside them it needs some 20 MiB at
 // the most. What fails closes everything that it made. A file that ends early is [file.ErrTruncated], whose data do not
 // fit its shape [file.ErrFormat].
-func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts ...LoadOption) (*Params, error) {
+func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions) (*Params, error) {
 	const op = "Load"
 	if dev == nil || r == nil {
 		return nil, fail(op, ErrInvalid, "nil device or reader")
 	}
-	l := loadOptions(opts)
-	l.dev, l.r = dev, r
+	l := &loader{LoadOptions: opts, dev: dev, r: r, left: opts.Limit}
+	if l.Limit == 0 {
+		l.left = math.MaxInt64
+	}
 	p := new(Params)
 	for {
 		h, err := r.Next()
@@ -101,19 +87,19 @@ func (l *loader) tensor(ctx context.Context, h file.Header) (*Array, error) {
 			return nil, fail(op, ErrSize, strconv.Quote(h.Name))
 		}
 	}
-	if h.Size > l.limit {
+	if h.Size > l.left {
 		return nil, fail(op, file.ErrTooLarge, strconv.Quote(h.Name), " of ", strconv.FormatInt(h.Size, 10), " bytes")
 	}
 	a, err := placement{}.make(op, l.dev, h.Type, shape, true, func(size int) (*buffer.Buffer, error) {
 		if int64(size) != h.Size {
 			return nil, fail(op, file.ErrFormat, strconv.Quote(h.Name), ": ", strconv.FormatInt(h.Size, 10), " bytes for ", text(shape), " of ", h.Type.String())
 		}
-		if l.onHost {
+		if l.OnHost {
 			return l.toHost(ctx, size)
 		}
 		return l.toDevice(ctx, size)
 	})
-	l.limit -= h.Size
+	l.left -= h.Size
 	return a, err
 }
 
@@ -171,7 +157,7 @@ func (l *loader) prove(ctx context.Context, size int) error {
 
 // toHost reads into the memory itself.
 func (l *loader) toHost(ctx context.Context, size int) (*buffer.Buffer, error) {
-	if !l.limited && uint64(size) > l.dev.Limits().MaxBufferSize {
+	if l.Limit == 0 && uint64(size) > l.dev.Limits().MaxBufferSize {
 		return nil, fail("Load", ErrLimit, itoa(size), " bytes")
 	}
 	if err := l.prove(ctx, size); err != nil {

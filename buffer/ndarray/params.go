@@ -127,29 +127,22 @@ func (p *Params) Headers() ([]file.Header, error) {
 	return headers, nil
 }
 
-// LoadParams reads a parameter dictionary of TVM or CVM Runtime; see [Load]. Options of package params are given with
-// [Format].
-func LoadParams(ctx context.Context, dev *gpu.Device, r io.Reader, opts ...LoadOption) (*Params, error) {
-	reader, err := params.NewReader(r, loadOptions(opts).format...)
+// LoadParams reads a parameter dictionary of TVM or CVM Runtime; see [Load].
+func LoadParams(ctx context.Context, dev *gpu.Device, r io.Reader, opts LoadOptions) (*Params, error) {
+	reader, err := params.NewReader(r, opts.Format)
 	if err != nil {
 		return nil, err
 	}
-	return Load(ctx, dev, reader, opts...)
-}
-
-// ScanParams returns what a parameter dictionary holds, without its data.
-func ScanParams(r io.Reader, opts ...params.Option) ([]file.Header, error) {
-	headers, _, err := params.Scan(r, opts...)
-	return headers, err
+	return Load(ctx, dev, reader, opts)
 }
 
 // SaveParams writes a parameter dictionary; see [Save].
-func SaveParams(ctx context.Context, w io.Writer, p *Params, opts ...params.Option) error {
+func SaveParams(ctx context.Context, w io.Writer, p *Params, opts params.Options) error {
 	headers, err := p.Headers()
 	if err != nil {
 		return err
 	}
-	writer, err := params.NewWriter(w, headers, opts...)
+	writer, err := params.NewWriter(w, headers, opts)
 	if err != nil {
 		return err
 	}

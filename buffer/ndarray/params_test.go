@@ -30,9 +30,9 @@ func saved(t *testing.T, dev *gpu.Device, a *ndarray.Array) []byte {
 	var p ndarray.Params
 	check(t, p.Add("x", a))
 	var out bytes.Buffer
-	check(t, ndarray.SaveParams(t.Context(), &out, &p))
+	check(t, ndarray.SaveParams(t.Context(), &out, &p, params.Options{}))
 	check(t, p.Close())
-	r, err := params.NewReader(bytes.NewReader(out.Bytes()))
+	r, err := params.NewReader(bytes.NewReader(out.Bytes()), params.Options{})
 	check(t, err)
 	h, err := r.Next()
 	check(t, err)
@@ -41,8 +41,8 @@ func saved(t *testing.T, dev *gpu.Device, a *ndarray.Array) []byte {
 	if int(h.Size) != len(data) || len(data) != a.Size() {
 		t.Errorf("%d bytes for %d", len(data), a.Size())
 	}
-	for _, where := range [][]ndarray.LoadOption{nil, {ndarray.ByPieces()}, {ndarray.OnHost()}} {
-		back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()), where...)
+	for _, where := range []ndarray.LoadOptions{{}, ndarray.ByPieces(), {OnHost: true}} {
+		back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()), where)
 		check(t, err)
 		b, err := back.Get("x")
 		check(t, err)
@@ -96,7 +96,7 @@ func TestStored(t *testing.T) {
 		var p ndarray.Params
 		check(t, p.Add("x", lanes))
 		var out bytes.Buffer
-		if err := ndarray.SaveParams(t.Context(), &out, &p); err == nil || out.Len() != 0 {
+		if err := ndarray.SaveParams(t.Context(), &out, &p, params.Options{}); err == nil || out.Len() != 0 {
 			t.Errorf("lanes: %v after %d bytes", err, out.Len())
 		}
 		check(t, p.Close())
@@ -117,8 +117,8 @@ func TestNames(t *testing.T) {
 		check(t, a.Close())
 	}
 	var out, again bytes.Buffer
-	check(t, ndarray.SaveParams(t.Context(), &out, &p))
-	back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()))
+	check(t, ndarray.SaveParams(t.Context(), &out, &p, params.Options{}))
+	back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()), ndarray.LoadOptions{})
 	check(t, err)
 	if !slices.Equal(back.Names(), names) || back.Len() != len(names) {
 		t.Errorf("%q", back.Names())
@@ -137,11 +137,11 @@ func TestNames(t *testing.T) {
 		break
 	}
 	is(t, "unknown", second(back.Get("q")), ndarray.ErrName)
-	check(t, ndarray.SaveParams(t.Context(), &again, back))
+	check(t, ndarray.SaveParams(t.Context(), &again, back, params.Options{}))
 	if !bytes.Equal(out.Bytes(), again.Bytes()) {
 		t.Error("saved again the file differs")
 	}
-	headers, err := ndarray.ScanParams(bytes.NewReader(out.Bytes()))
+	headers, _, err := params.Scan(bytes.NewReader(out.Bytes()), params.Options{})
 	check(t, err)
 	if len(headers) != 5 || headers[2].Name != "a\x00b" || headers[2].Size != 4 || headers[2].Type != i32 {
 		t.Errorf("%v", headers)
@@ -205,9 +205,9 @@ func TestLoad(t *testing.T) {
 			headers = append(headers, file.Header{Name: string(rune('a' + i)), Type: dtype.Uint8, Shape: []int64{n}, Size: n})
 		}
 		for _, c := range []struct {
-			where ndarray.LoadOption
+			where ndarray.LoadOptions
 			want  buffer.Location
-		}{{nil, buffer.Device}, {ndarray.ByPieces(), buffer.Device}, {ndarray.OnHost(), buffer.Host}} {
+		}{{ndarray.LoadOptions{}, buffer.Device}, {ndarray.ByPieces(), buffer.Device}, {ndarray.LoadOptions{OnHost: true}, buffer.Host}} {
 			p, err := ndarray.Load(t.Context(), dev, &tensors{headers: headers}, c.where)
 			check(t, err)
 			for _, h := range headers {
@@ -304,7 +304,7 @@ func stream(t *testing.T, headers []file.Header, want *sink) io.Reader {
 	block := make([]byte, 1<<20)
 	check(t, second((&source{left: 1 << 20}).Read(block)))
 	go func() {
-		p, err := params.NewWriter(w, headers)
+		p, err := params.NewWriter(w, headers, params.Options{})
 		for i := range headers {
 			for left := headers[i].Size; left > 0 && err == nil; {
 				part := block[:min(left, int64(len(block)))]
@@ -339,19 +339,19 @@ func TestLoadMemory(t *testing.T) {
 		for _, c := range []struct {
 			name  string
 			sizes []int64
-			opt   ndarray.LoadOption
+			opt   ndarray.LoadOptions
 			inGo  bool
 			heap  func() int64
 		}{
-			{"device", sizes, nil, dev.Info().Driver == "cpu", heap},
-			{"host", sizes, ndarray.OnHost(), true, heap},
+			{"device", sizes, ndarray.LoadOptions{}, dev.Info().Driver == "cpu", heap},
+			{"host", sizes, ndarray.LoadOptions{OnHost: true}, true, heap},
 			{"pieces", []int64{96 << 20}, ndarray.ByPieces(), dev.Info().Driver == "cpu", live}, // the oracle copies what it is given
 		} {
 			var want, got sink
 			debug.FreeOSMemory() // what came before should not count
 			m := &meter{heap: c.heap, base: live(), inGo: c.inGo}
 			var err error
-			m.Reader, err = params.NewReader(stream(t, headers(c.sizes), &want))
+			m.Reader, err = params.NewReader(stream(t, headers(c.sizes), &want), params.Options{})
 			check(t, err)
 			p, err := ndarray.Load(t.Context(), dev, m, c.opt)
 			check(t, err)
@@ -399,42 +399,43 @@ func TestLoadHostile(t *testing.T) {
 			what    string
 			headers []file.Header
 			then    func(b []byte) (int, error) // what becomes of reading byte 150
-			opts    []ndarray.LoadOption
+			limit   int64
 			want    error
 		}{
-			{"a name twice", []file.Header{one, one}, nil, nil, file.ErrDuplicate},
-			{"a size that is not the shape's", with(func(h *file.Header) { h.Size = 99 }), nil, nil, file.ErrFormat},
-			{"a negative size", with(func(h *file.Header) { h.Size = -100 }), nil, nil, file.ErrFormat},
-			{"a negative dimension", with(func(h *file.Header) { h.Shape = []int64{-100} }), nil, nil, ndarray.ErrSize},
-			{"a shape that overflows", with(func(h *file.Header) { h.Shape = []int64{1 << 62, 8} }), nil, nil, ndarray.ErrSize},
-			{"a huge claim", with(func(h *file.Header) { h.Shape, h.Size = []int64{1 << 50}, 1<<50 }), nil, nil, ndarray.ErrLimit},
-			{"a type", with(func(h *file.Header) { h.Type.Bits = 12 }), nil, nil, ndarray.ErrType},
-			{"too many dimensions", with(func(h *file.Header) { h.Shape = make([]int64, 33) }), nil, nil, ndarray.ErrShape},
-			{"the limit", with(func(*file.Header) {}), nil, []ndarray.LoadOption{ndarray.Limit(199)}, file.ErrTooLarge},
-			{"an early end", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, io.EOF }, nil, file.ErrTruncated},
-			{"a broken reader", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, broken }, nil, broken},
-			{"a stall", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, nil }, nil, io.ErrNoProgress},
-			{"an impossible count", with(func(*file.Header) {}), func(b []byte) (int, error) { return len(b) + 1, nil }, nil, ndarray.ErrInvalid},
-			{"a negative count", with(func(*file.Header) {}), func(b []byte) (int, error) { return -1, nil }, nil, ndarray.ErrInvalid},
+			{"a name twice", []file.Header{one, one}, nil, 0, file.ErrDuplicate},
+			{"a size that is not the shape's", with(func(h *file.Header) { h.Size = 99 }), nil, 0, file.ErrFormat},
+			{"a negative size", with(func(h *file.Header) { h.Size = -100 }), nil, 0, file.ErrFormat},
+			{"a negative dimension", with(func(h *file.Header) { h.Shape = []int64{-100} }), nil, 0, ndarray.ErrSize},
+			{"a shape that overflows", with(func(h *file.Header) { h.Shape = []int64{1 << 62, 8} }), nil, 0, ndarray.ErrSize},
+			{"a huge claim", with(func(h *file.Header) { h.Shape, h.Size = []int64{1 << 50}, 1<<50 }), nil, 0, ndarray.ErrLimit},
+			{"a type", with(func(h *file.Header) { h.Type.Bits = 12 }), nil, 0, ndarray.ErrType},
+			{"too many dimensions", with(func(h *file.Header) { h.Shape = make([]int64, 33) }), nil, 0, ndarray.ErrShape},
+			{"the limit", with(func(*file.Header) {}), nil, 199, file.ErrTooLarge},
+			{"an early end", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, io.EOF }, 0, file.ErrTruncated},
+			{"a broken reader", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, broken }, 0, broken},
+			{"a stall", with(func(*file.Header) {}), func([]byte) (int, error) { return 0, nil }, 0, io.ErrNoProgress},
+			{"an impossible count", with(func(*file.Header) {}), func(b []byte) (int, error) { return len(b) + 1, nil }, 0, ndarray.ErrInvalid},
+			{"a negative count", with(func(*file.Header) {}), func(b []byte) (int, error) { return -1, nil }, 0, ndarray.ErrInvalid},
 		} {
-			for _, where := range []ndarray.LoadOption{nil, ndarray.ByPieces(), ndarray.OnHost()} {
+			for _, where := range []ndarray.LoadOptions{{}, ndarray.ByPieces(), {OnHost: true}} {
+				where.Limit = c.limit
 				var read func([]byte) (int, error)
 				if c.then != nil {
 					read = after(150, c.then)
 				}
-				p, err := ndarray.Load(t.Context(), dev, &tensors{headers: slices.Clone(c.headers), read: read}, append(slices.Clone(c.opts), where)...)
+				p, err := ndarray.Load(t.Context(), dev, &tensors{headers: slices.Clone(c.headers), read: read}, where)
 				is(t, c.what, err, c.want)
 				if p != nil {
 					t.Errorf("%s: a list beside the error", c.what)
 				}
 			}
 		}
-		is(t, "no reader", second(ndarray.Load(t.Context(), dev, nil)), ndarray.ErrInvalid)
-		is(t, "no device", second(ndarray.Load(t.Context(), nil, &tensors{})), ndarray.ErrInvalid)
+		is(t, "no reader", second(ndarray.Load(t.Context(), dev, nil, ndarray.LoadOptions{})), ndarray.ErrInvalid)
+		is(t, "no device", second(ndarray.Load(t.Context(), nil, &tensors{}, ndarray.LoadOptions{})), ndarray.ErrInvalid)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		is(t, "cancelled", second(ndarray.Load(ctx, dev, &tensors{headers: []file.Header{one}})), context.Canceled)
-		is(t, "no dictionary", second(ndarray.LoadParams(t.Context(), dev, bytes.NewReader([]byte("hello, world")))), file.ErrFormat)
+		is(t, "cancelled", second(ndarray.Load(ctx, dev, &tensors{headers: []file.Header{one}}, ndarray.LoadOptions{})), context.Canceled)
+		is(t, "no dictionary", second(ndarray.LoadParams(t.Context(), dev, bytes.NewReader([]byte("hello, world")), ndarray.LoadOptions{})), file.ErrFormat)
 		closed(t, dev)
 	})
 }
@@ -462,7 +463,7 @@ func TestSaveMistakes(t *testing.T) {
 		is(t, "no writer", ndarray.Save(t.Context(), nil, &p), ndarray.ErrNil)
 		check(t, p.Close())
 	}
-	check(t, ndarray.SaveParams(t.Context(), io.Discard, nil))
+	check(t, ndarray.SaveParams(t.Context(), io.Discard, nil, params.Options{}))
 	closed(t, dev, a, turned)
 	var p ndarray.Params
 	b, err := ndarray.FromSlice(dev, []float64{math.Pi})
@@ -471,6 +472,6 @@ func TestSaveMistakes(t *testing.T) {
 	x, err := p.Get("x")
 	check(t, err)
 	check(t, x.Close()) // behind the list's back
-	is(t, "a closed array", ndarray.SaveParams(t.Context(), io.Discard, &p), ndarray.ErrClosed)
+	is(t, "a closed array", ndarray.SaveParams(t.Context(), io.Discard, &p, params.Options{}), ndarray.ErrClosed)
 	closed(t, dev, b)
 }

@@ -53,14 +53,20 @@ func must(t *testing.T, args ...string) string {
 func save[T npy.Elem](t *testing.T, h npy.Header, v []T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in.npy")
-	f, err := os.Create(path)
-	if err != nil {
+	big := h.BigEndian
+	h.BigEndian = false
+	var b bytes.Buffer
+	if err := npy.Write(&b, h, v); err != nil {
 		t.Fatal(err)
 	}
-	if err := npy.Write(f, h, v); err != nil {
-		t.Fatal(err)
+	if big { // as another program writes it
+		data := b.Bytes()[b.Len()-len(v)*h.Type.Size():]
+		copy(b.Bytes(), bytes.Replace(b.Bytes(), []byte("'<"), []byte("'>"), 1))
+		for one := range slices.Chunk(data, h.Type.Size()) {
+			slices.Reverse(one)
+		}
 	}
-	if err := f.Close(); err != nil {
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -33,30 +34,23 @@ type format struct {
 
 var formats = []format{
 	{ext: ".params", doubles: true, open: openParams, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
-		return params.NewWriter(w, h)
+		return params.NewWriter(w, h, params.Options{})
 	}},
 	{ext: ".npz", open: openZip, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
-		return npy.NewZipWriter(w, h)
+		return npy.NewZipWriter(w, h, zip.Store)
 	}},
 	{
 		ext:  ".safetensors",
 		open: func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
 		make: func(w io.Writer, h []file.Header, texts map[string]string) (file.Writer, error) {
-			return safetensors.NewWriter(w, h, safetensors.Metadata(texts))
+			return safetensors.NewWriter(w, h, texts)
 		},
 		texts: true,
 	},
 }
 
 func openParams(s *source, _ int64, in tensorInput) (file.Reader, error) {
-	var opts []params.Option
-	if in.strict {
-		opts = append(opts, params.Strict())
-	}
-	if in.lastWins {
-		opts = append(opts, params.LastWins())
-	}
-	return params.NewReader(s, opts...)
+	return params.NewReader(s, params.Options{Strict: in.strict, LastWins: in.lastWins})
 }
 
 func openZip(s *source, size int64, _ tensorInput) (file.Reader, error) {

@@ -6,7 +6,7 @@
 //	rows, cols := r.Header().Shape[0], r.Header().Shape[1]
 //	values, err := npy.Read[float32](r)
 //
-// A [ZipReader] and a [ZipWriter] stream the arrays of an archive, as package file has it.
+// [NewZipReader] and [NewZipWriter] stream the arrays of an archive, as package file has it.
 //
 // # Hostile files
 //

@@ -3,6 +3,7 @@
 package npy_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func ExampleNewZipReader() {
 	w, err := npy.NewZipWriter(&f, []file.Header{
 		{Name: "labels", Type: dtype.Uint8, Shape: []int64{4}},
 		{Name: "rate", Type: dtype.Float64},
-	})
+	}, zip.Store)
 	if err != nil {
 		log.Fatal(err)
 	}

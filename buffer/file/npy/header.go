@@ -3,12 +3,13 @@
 package npy
 
 import (
-	"math"
+	"encoding/binary"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Header says what an array holds and how.
@@ -25,13 +26,16 @@ func (h Header) Len() int64 {
 	return n
 }
 
-// check returns the size in bytes, or what is wrong with a header of the caller's.
+// check returns the size in bytes, or what is wrong with a header that is to be written.
 func (h Header) check() (int64, error) {
-	if _, ok := descrOf(h.Type, false); !ok {
+	if h.BigEndian {
+		return 0, fault.Fail("npy: NewWriter", fault.ErrInvalid, "a header of big-endian elements")
+	}
+	if _, ok := descrOf(h.Type); !ok {
 		return 0, (place{}).fail(0, file.ErrType, h.Type.String())
 	}
 	if len(h.Shape) > stream.MaxDims {
-		return 0, (place{}).fail(0, file.ErrTooLarge, strconv.Itoa(len(h.Shape))+" dimensions")
+		return 0, (place{}).fail(0, file.ErrTooLarge, stream.Decimal(len(h.Shape))+" dimensions")
 	}
 	_, n, ok := h.Type.Bytes(h.Shape)
 	if !ok {
@@ -71,42 +75,43 @@ func (p place) fail(at int64, err error, detail string) error {
 	return e
 }
 
-// readHeader reads what comes before the elements.
-func readHeader(d *stream.Data, p place, littleEndian bool) (Header, error) {
+// readHeader reads what is before the elements.
+func readHeader(src *stream.Source, p place) (Header, error) {
 	var pre [12]byte
-	err := d.Full(pre[:8])
-	if n := min(int(d.At), len(magic)); string(pre[:n]) != magic[:n] {
+	err := src.Full(pre[:8])
+	if n := min(int(src.Pos), len(magic)); string(pre[:n]) != magic[:n] {
 		return Header{}, p.fail(0, file.ErrFormat, `it does not start with \x93NUMPY`)
 	}
 	if err != nil {
 		return Header{}, err
 	}
 	if pre[6] < 1 || pre[6] > 3 || pre[7] != 0 {
-		return Header{}, p.fail(6, file.ErrFormat, "unknown version "+strconv.Itoa(int(pre[6]))+"."+strconv.Itoa(int(pre[7])))
+		return Header{}, p.fail(6, file.ErrFormat, "unknown version "+stream.Decimal(int(pre[6]))+"."+stream.Decimal(int(pre[7])))
 	}
 	at := 12
 	if pre[6] == 1 {
 		at = 10
 	}
-	if err := d.Full(pre[8:at]); err != nil {
+	if err := src.Full(pre[8:at]); err != nil {
 		return Header{}, err
 	}
-	length := int64(pre[8]) | int64(pre[9])<<8 | int64(pre[10])<<16 | int64(pre[11])<<24
+	length := int64(binary.LittleEndian.Uint32(pre[8:]))
 	if length > maxHeader {
-		return Header{}, p.fail(8, file.ErrTooLarge, "header of "+strconv.FormatInt(length, 10)+" bytes")
+		return Header{}, p.fail(8, file.ErrTooLarge, "header of "+stream.Decimal(length)+" bytes")
 	}
-	text := make([]byte, length)
-	if err := d.Full(text); err != nil {
+	text, err := src.Bytes(nil, length)
+	if err != nil {
 		return Header{}, err
 	}
-	parse := &parser{text: string(text), rest: string(text), littleEndian: littleEndian}
-	parse.report = func(i int, err error, detail string) error { return p.fail(int64(at+i), err, detail) }
+	parse := &parser{stream.Scanner{Text: text, Space: space, Fail: func(i int64, err error, detail string) error {
+		return p.fail(int64(at)+i, err, detail)
+	}}}
 	return parse.header()
 }
 
 // text returns the bytes of a file before the elements. The header was checked.
 func (h Header) text() []byte {
-	descr, _ := descrOf(h.Type, h.BigEndian)
+	descr, _ := descrOf(h.Type)
 	fortran := "False"
 	if h.Fortran {
 		fortran = "True"
@@ -136,6 +141,3 @@ func shapeText(shape []int64) string {
 	}
 	return string(append(b, ')'))
 }
-
-// fits returns n as an int.
-func fits(n int64) (int, bool) { return int(n), n <= math.MaxInt }

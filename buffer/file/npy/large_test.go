@@ -3,6 +3,7 @@
 package npy_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"io"
 	"testing"
@@ -53,7 +54,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 func TestZip64(t *testing.T) {
 	const size = 1<<32 + 1<<20
 	s := &sparse{zeros: make([]byte, 1<<24)}
-	w, err := npy.NewZipWriter(s, []file.Header{{Name: "large", Type: dtype.Uint8, Shape: []int64{size}}, {Name: "small", Type: dtype.Uint8, Shape: []int64{4}}})
+	w, err := npy.NewZipWriter(s, []file.Header{{Name: "large", Type: dtype.Uint8, Shape: []int64{size}}, {Name: "small", Type: dtype.Uint8, Shape: []int64{4}}}, zip.Store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,11 @@
 package npy
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"math"
 	"slices"
-	"strconv"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -24,43 +25,35 @@ type Elem interface {
 // Reader reads one array.
 type Reader struct {
 	header Header
-	data   stream.Data
-	offset int64
-	known  bool // the input is known to be long enough
-	unit   int  // bytes to turn round, 0 for none
-	one    [8]byte
-	rest   []byte // of one
+	src    *stream.Source
+	unit   int    // bytes to reverse, 0 for none
+	block  []byte // elements of the other byte order
+	rest   []byte // what is left of the block
 }
 
 // NewReader reads and checks the header. size is how many bytes r holds, so that a header that claims more is found
 // out at once; a negative size means unknown. What follows the array is not read.
-func NewReader(r io.Reader, size int64, opts ...Option) (*Reader, error) {
-	c, err := configure(forReader, opts)
-	if err != nil {
-		return nil, err
-	}
+func NewReader(r io.Reader, size int64) (*Reader, error) {
 	if r == nil {
-		return nil, c.invalid("no input")
+		return nil, fault.Fail("npy: NewReader", fault.ErrInvalid, "no input")
 	}
-	return newReader(r, size, place{}, &c)
+	return newReader(r, size, place{})
 }
 
-func newReader(in io.Reader, size int64, p place, c *config) (*Reader, error) {
-	r := &Reader{known: size >= 0}
-	r.data = stream.Data{R: in, Left: maxHeader + 12, Fail: p.fail} // for the header
-	h, err := readHeader(&r.data, p, c.littleEndian)
+func newReader(in io.Reader, size int64, p place) (*Reader, error) {
+	src := stream.NewSource(in, size, p.fail)
+	h, err := readHeader(src, p)
 	if err != nil {
 		return nil, err
 	}
-	r.header, r.offset = h, r.data.At
-	_, r.data.Left, _ = h.Type.Bytes(h.Shape)
-	if r.known && r.data.Left > size-r.offset {
-		return nil, p.fail(max(size, 0), file.ErrTruncated,
-			shapeText(h.Shape)+" of "+h.Type.String()+" needs "+strconv.FormatInt(r.data.Left, 10)+" bytes, there are "+
-				strconv.FormatInt(max(0, size-r.offset), 10))
+	r := &Reader{header: h, src: src}
+	_, src.Left, _ = h.Type.Bytes(h.Shape)
+	if size >= 0 && src.Left > size-src.Pos {
+		return nil, p.fail(size, file.ErrTruncated, shapeText(h.Shape)+" of "+h.Type.String()+" needs "+
+			stream.Decimal(src.Left)+" bytes, there are "+stream.Decimal(max(0, size-src.Pos)))
 	}
 	if h.BigEndian {
-		r.unit = unit(h.Type)
+		r.unit, r.block = unit(h.Type), make([]byte, min(src.Left, 32<<10))
 	}
 	return r, nil
 }
@@ -72,67 +65,47 @@ func (r *Reader) Header() Header {
 	return h
 }
 
-// Offset returns where the elements start: how many bytes of the input the header took.
-func (r *Reader) Offset() int64 { return r.offset }
-
 // Read reads the elements' bytes, little-endian, in the order of the file. It returns io.EOF at their end.
 func (r *Reader) Read(p []byte) (int, error) {
-	if r.unit == 0 {
-		return r.data.Read(p)
-	}
-	if len(p) == 0 {
+	switch {
+	case r.src == nil:
+		return 0, errNoReader
+	case r.unit == 0 || len(r.rest) == 0 && r.src.Left == 0:
+		return r.src.Read(p)
+	case len(p) == 0:
 		return 0, nil
 	}
-	if len(r.rest) == 0 && len(p) < r.unit {
-		one := r.one[:r.unit]
-		if _, err := io.ReadFull(&r.data, one); err != nil {
+	if len(r.rest) == 0 {
+		block := r.block[:min(int64(len(r.block)), r.src.Left)]
+		if _, err := io.ReadFull(r.src, block); err != nil {
 			return 0, err
 		}
-		slices.Reverse(one)
-		r.rest = one
+		swap(block, r.unit)
+		r.rest = block
 	}
-	if len(r.rest) > 0 {
-		n := copy(p, r.rest)
-		r.rest = r.rest[n:]
-		return n, nil
-	}
-	p = p[:len(p)-len(p)%r.unit]
-	n, err := io.ReadAtLeast(&r.data, p, r.unit)
-	if more := -n % r.unit; err == nil && more != 0 {
-		_, err = io.ReadFull(&r.data, p[n:n+r.unit+more])
-		n += r.unit + more
-	}
-	if err != nil {
-		return 0, err
-	}
-	swap(p[:n], r.unit)
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
+
+var errNoReader = fault.Fail("npy: Read", fault.ErrInvalid, "no reader")
 
 // Read returns all elements in the order of the file. T has the size of the file's type, and is a [dtype.Half] only
 // where that is float16: [file.ErrType] otherwise.
 func Read[T Elem](r *Reader) ([]T, error) {
-	const chunk = 256 << 10
 	if err := holds[T](r); err != nil {
 		return nil, err
 	}
-	n, ok := fits(r.data.Left / int64(sizeOf[T]()))
-	if !ok {
-		return nil, r.data.Fail(r.data.At, file.ErrTooLarge, "more than this machine's memory can be")
+	size := int64(unsafe.Sizeof(*new(T)))
+	n := (r.src.Left + int64(len(r.rest))) / size
+	if n > math.MaxInt {
+		return nil, r.src.Fail(r.src.Pos, file.ErrTooLarge, "more than this machine's memory can be")
 	}
 	var v []T
-	if r.known {
-		v = make([]T, 0, min(n, 1<<30/sizeOf[T]())) // the caller's word for the size may be wrong
+	if r.src.Size >= 0 {
+		v = make([]T, 0, min(n, 1<<30/size)) // the caller's word for the size may be wrong
 	}
-	for len(v) < n {
-		end := min(len(v)+chunk, n)
-		v = slices.Grow(v, end-len(v))
-		if err := ReadInto(r, v[len(v):end]); err != nil {
-			return nil, err
-		}
-		v = v[:end]
-	}
-	return v, nil
+	return stream.Grow(v, int(n), func(part []T) error { return ReadInto(r, part) })
 }
 
 // ReadInto reads the next len(dst) elements. When it fails, what dst holds is undefined.
@@ -143,7 +116,7 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 	b := bytesOf(dst)
 	if _, err := io.ReadFull(r, b); err != nil {
 		if _, ok := errors.AsType[*file.Error](err); !ok {
-			return r.data.Fail(r.data.At, file.ErrTruncated, "more elements than there are")
+			return r.src.Fail(r.src.Pos, file.ErrTruncated, "more elements than there are")
 		}
 		return err
 	}
@@ -155,11 +128,11 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 
 // holds checks a reader of the caller's and the type of an element.
 func holds[T Elem](r *Reader) error {
-	if r == nil || r.data.Fail == nil {
-		return fault.Fail("npy: Read", fault.ErrInvalid, "no reader")
+	if r == nil || r.src == nil {
+		return errNoReader
 	}
 	if name := mismatch[T](r.header.Type); name != "" {
-		return r.data.Fail(0, file.ErrType, r.header.Type.String()+" read as "+name)
+		return r.src.Fail(0, file.ErrType, r.header.Type.String()+" read as "+name)
 	}
 	return nil
 }
@@ -169,61 +142,61 @@ func mismatch[T Elem](t dtype.Type) string {
 	if _, half := any(*new(T)).(dtype.Half); half && t != dtype.Float16 {
 		return dtype.Float16.String()
 	}
-	if size := sizeOf[T](); size != t.Size() {
-		return strconv.Itoa(size) + " bytes each"
+	if size := int(unsafe.Sizeof(*new(T))); size != t.Size() {
+		return stream.Decimal(size) + " bytes each"
 	}
 	return ""
 }
 
+// NewWriter writes the header of an array. The elements are written little-endian in the order that the header says; a
+// header of big-endian elements is [fault.ErrInvalid].
+func NewWriter(w io.Writer, h Header) (file.Writer, error) {
+	if w == nil {
+		return nil, fault.Fail("npy: NewWriter", fault.ErrInvalid, "no output")
+	}
+	size, err := h.check()
+	if err != nil {
+		return nil, err
+	}
+	out := &stream.Writer{Out: stream.Counter{W: w}, Sizes: []int64{size}, Fail: place{}.fail}
+	return out.Begin(h.text())
+}
+
 // Write writes an array. v holds the elements in the order that the header says, and T is as for [Read].
 func Write[T Elem](w io.Writer, h Header, v []T) error {
-	if w == nil {
-		return fault.Fail("npy: Write", fault.ErrInvalid, "no output")
-	}
 	if _, err := h.check(); err != nil {
 		return err
 	}
-	b, name := bytesOf(v), mismatch[T](h.Type)
-	switch {
+	switch name := mismatch[T](h.Type); {
 	case name != "":
 		return (place{}).fail(0, file.ErrType, name+" written as "+h.Type.String())
 	case int64(len(v)) != h.Len():
-		return (place{}).fail(0, file.ErrFormat, strconv.Itoa(len(v))+" elements for shape "+shapeText(h.Shape))
+		return (place{}).fail(0, file.ErrFormat, stream.Decimal(len(v))+" elements for shape "+shapeText(h.Shape))
 	}
-	w = &stream.Counter{W: w} // which sees to short writes
-	if _, err := w.Write(h.text()); err != nil {
+	out, err := NewWriter(w, h)
+	if err != nil {
 		return err
 	}
-	if h.BigEndian == hostBig {
-		_, err := w.Write(b)
+	b := bytesOf(v)
+	if hostBig {
+		b = bytes.Clone(b)
+		swap(b, unit(h.Type))
+	}
+	if _, err := out.Write(b); err != nil {
 		return err
 	}
-	buf := make([]byte, min(len(b), 64<<10))
-	for len(b) > 0 {
-		n := copy(buf, b)
-		b = b[n:]
-		swap(buf[:n], unit(h.Type))
-		if _, err := w.Write(buf[:n]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.Close()
 }
 
 // hostBig tells whether this machine puts the high byte first.
 var hostBig = func() bool { x := uint16(1); return *(*byte)(unsafe.Pointer(&x)) == 0 }()
 
-func sizeOf[T Elem]() int {
-	var e T
-	return int(unsafe.Sizeof(e))
-}
-
 // bytesOf returns the memory of v.
 func bytesOf[T Elem](v []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*sizeOf[T]())
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))
 }
 
-// swap turns the bytes of every unit round.
+// swap reverses the bytes of every unit.
 func swap(b []byte, unit int) {
 	for i := 0; unit > 1 && i+unit <= len(b); i += unit {
 		slices.Reverse(b[i : i+unit])

@@ -3,6 +3,7 @@
 package npy_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"io"
@@ -118,7 +119,6 @@ func TestHostile(t *testing.T) {
 		"backwards":          {with("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "}'shape': 'fortran_order': 'descr': "), file.ErrFormat},
 		"elements missing":   {npyFile(1, ok, "1234567"), file.ErrTruncated},
 		"no elements":        {npyFile(1, ok, ""), file.ErrTruncated},
-		"negative":           {with("(2,)", "(-2,)"), file.ErrFormat},
 		"negative pair":      {with("(2,)", "(-2, -1)"), file.ErrFormat},
 		"overflow":           {with("(2,)", "(4294967296, 4294967296)"), file.ErrFormat},
 		"overflow to 2":      {with("(2,)", "(9223372036854775809, 2)"), file.ErrFormat},
@@ -206,12 +206,11 @@ func TestWriteRefuses(t *testing.T) {
 		v    []float32
 		want error
 	}{
-		"count":    {npy.Header{Type: dtype.Float32, Shape: []int64{2, 2}}, make([]float32, 3), file.ErrFormat},
-		"negative": {npy.Header{Type: dtype.Float32, Shape: []int64{-1, -1}}, make([]float32, 1), file.ErrFormat},
-		"size":     {npy.Header{Type: dtype.Float16, Shape: []int64{1}}, make([]float32, 1), file.ErrType},
-		"type":     {npy.Header{Type: dtype.BFloat16, Shape: []int64{1}}, make([]float32, 1), file.ErrType},
-		"none":     {npy.Header{}, nil, file.ErrType},
-		"header":   {npy.Header{Type: dtype.Float32, Shape: slices.Repeat([]int64{1}, 65)}, make([]float32, 1), file.ErrTooLarge},
+		"count":  {npy.Header{Type: dtype.Float32, Shape: []int64{2, 2}}, make([]float32, 3), file.ErrFormat},
+		"size":   {npy.Header{Type: dtype.Float16, Shape: []int64{1}}, make([]float32, 1), file.ErrType},
+		"type":   {npy.Header{Type: dtype.BFloat16, Shape: []int64{1}}, make([]float32, 1), file.ErrType},
+		"none":   {npy.Header{}, nil, file.ErrType},
+		"header": {npy.Header{Type: dtype.Float32, Shape: slices.Repeat([]int64{1}, 65)}, make([]float32, 1), file.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -255,11 +254,24 @@ func TestHalfIsFloat16(t *testing.T) {
 func roundTrip[T npy.Elem](t *testing.T, h npy.Header, v []T) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := npy.Write(&b, h, v); err != nil {
+	written := h
+	written.BigEndian = false
+	if err := npy.Write(&b, written, v); err != nil {
 		t.Fatal(err)
 	}
-	if at := b.Len() - len(v)*h.Type.Size(); at%64 != 0 {
+	at := b.Len() - len(v)*h.Type.Size()
+	if at%64 != 0 {
 		t.Errorf("elements start at %d", at)
+	}
+	if h.BigEndian { // as another program writes it
+		copy(b.Bytes(), bytes.Replace(b.Bytes()[:at], []byte("'<"), []byte("'>"), 1))
+		unit := h.Type.Size()
+		if h.Type.Code == dtype.Complex {
+			unit /= 2
+		}
+		for part := range slices.Chunk(b.Bytes()[at:], unit) {
+			slices.Reverse(part)
+		}
 	}
 	got, w := read[T](t, b.String())
 	if got.Type != h.Type || got.Fortran != h.Fortran || got.BigEndian != (h.BigEndian && h.Type.Size() > 1) || !slices.Equal(got.Shape, h.Shape) {
@@ -306,9 +318,6 @@ func TestReadBytes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if at := int(r.Offset()); data[at:] != "0123456789ab" {
-					t.Errorf("offset %d", at)
-				}
 				var got []byte
 				for err == nil {
 					buf := make([]byte, chunk)
@@ -324,25 +333,14 @@ func TestReadBytes(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
-	big := npyFile(1, "{'descr': '>u2', 'fortran_order': False, 'shape': (1,)}", "12")
-	if _, err := npy.NewReader(strings.NewReader(big), -1, npy.RefuseBigEndian()); !errors.Is(err, file.ErrType) {
-		t.Errorf("big-endian: %v", err)
-	}
-	if _, err := npy.NewReader(strings.NewReader(asNumPy), -1, npy.RefuseBigEndian()); err != nil {
-		t.Errorf("little-endian: %v", err)
-	}
+func TestArguments(t *testing.T) {
 	for name, err := range map[string]error{
 		"no input":      second(npy.NewReader(nil, 1)),
-		"nil option":    second(npy.NewReader(strings.NewReader(asNumPy), -1, nil)),
-		"Deflate":       second(npy.NewReader(strings.NewReader(asNumPy), -1, npy.Deflate())),
-		"MaxTransposed": second(npy.NewReader(strings.NewReader(asNumPy), -1, npy.MaxTransposed(1))),
-		"negative":      second(npy.NewZipReader(strings.NewReader(""), 0, npy.MaxTransposed(-1))),
 		"no archive":    second(npy.NewZipReader(nil, 0)),
 		"negative size": second(npy.NewZipReader(strings.NewReader(""), -1)),
-		"writer's":      second(npy.NewZipReader(strings.NewReader(""), 0, npy.Deflate())),
-		"reader's":      second(npy.NewZipWriter(io.Discard, nil, npy.RefuseBigEndian())),
-		"no output":     second(npy.NewZipWriter(nil, nil)),
+		"no method":     second(npy.NewZipWriter(io.Discard, nil, 1)),
+		"big-endian":    npy.Write(io.Discard, npy.Header{Type: dtype.Uint8, BigEndian: true}, []uint8{1}),
+		"no output":     second(npy.NewZipWriter(nil, nil, zip.Store)),
 		"Write":         npy.Write(nil, npy.Header{Type: dtype.Uint8, Shape: []int64{0}}, []uint8{}),
 		"Read":          second(npy.Read[uint8](nil)),
 		"ReadInto":      npy.ReadInto(nil, []uint8{1}),

@@ -31,7 +31,7 @@ var letters = map[string]string{
 // typeNamed returns the type that has the name in NumPy, for example float32.
 func typeNamed(s string) (dtype.Type, bool) {
 	t, ok := dtype.Parse(s)
-	if _, has := descrOf(t, false); !has || t == dtype.Bool1 {
+	if _, has := descrOf(t); !has || t == dtype.Bool1 {
 		return dtype.Type{}, false
 	}
 	return t, ok
@@ -54,17 +54,15 @@ func typeOf(s string) (dtype.Type, bool) {
 	return dtype.Type{}, false
 }
 
-// descrOf is the inverse, with the byte order in front. TVM's bool of one bit, a byte in memory, is NumPy's bool.
-func descrOf(t dtype.Type, big bool) (string, bool) {
+// descrOf is the inverse, with the sign of little-endian bytes in front. TVM's bool of one bit, a byte in memory, is
+// NumPy's bool.
+func descrOf(t dtype.Type) (string, bool) {
 	if t == dtype.Bool1 {
 		t = dtype.Bool8
 	}
 	order := "<"
-	switch {
-	case t.Size() == 1:
+	if t.Size() == 1 {
 		order = "|"
-	case big:
-		order = ">"
 	}
 	for _, k := range kinds {
 		if k.code == t.Code && t.Lanes == 1 && t.Bits%8 == 0 && strings.IndexByte(k.sizes, t.Bits/8) >= 0 {

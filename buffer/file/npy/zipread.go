@@ -5,16 +5,17 @@ package npy
 import (
 	"archive/zip"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"hash"
 	"hash/crc32"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -22,14 +23,15 @@ var _ file.Reader = (*ZipReader)(nil)
 
 // ZipReader reads an archive of arrays, a .npz file, in the order of its directory.
 type ZipReader struct {
-	in     *readerAt
-	config config
-	buf    []byte
-	left   []member
-	data   io.Reader // of the member that Next returned; nil where it failed
-	open   io.Closer
-	err    error // of Next
+	in   *readerAt
+	left []member
+	data io.Reader // of the member that Next returned; nil where it failed
+	open io.Closer
+	err  error // of Next
 }
+
+// maxTransposed is how many bytes the elements of an array in Fortran order may take.
+const maxTransposed = 256 << 20
 
 // member is an array of an archive.
 type member struct {
@@ -43,21 +45,18 @@ type member struct {
 // lie one over the other or beyond the end, have another name where their bytes begin, are encrypted, or compressed by
 // anything but deflate [file.ErrFormat]. Names are no paths here: nothing is written, and ".." is a name like others.
 //
-// Arrays come in C order and little-endian. One in Fortran order is held in memory at its first Read to be turned; see
-// [MaxTransposed]. For all others the memory does not depend on the archive's claims or the arrays' sizes.
+// Arrays come in C order and little-endian. One in Fortran order is held in memory from its first Read on, to be
+// transposed; one of more than 256 MiB is [file.ErrTooLarge]. For all others the memory does not depend on the archive's
+// claims or the arrays' sizes.
 //
 // A member's checksum is compared before the last bytes of its data are handed out; a member that is not read to its
 // end is not compared. A member that is no array, or of a type that numbers do not have, is an error of Next, beside a
 // header that has only its name, and the next call goes on with the member after it.
-func NewZipReader(r io.ReaderAt, size int64, opts ...Option) (*ZipReader, error) {
-	c, err := configure(forZipReader, opts)
-	if err != nil {
-		return nil, err
-	}
+func NewZipReader(r io.ReaderAt, size int64) (*ZipReader, error) {
 	if r == nil || size < 0 {
-		return nil, c.invalid("no input")
+		return nil, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "no input")
 	}
-	z := &ZipReader{in: &readerAt{r: r, size: size}, config: c}
+	z := &ZipReader{in: &readerAt{r: r, size: size}}
 	directory, err := zip.NewReader(z.in, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, z.noDirectory(err)
@@ -135,7 +134,7 @@ func (m *member) check(size int64) error {
 	case m.Flags&(encrypted|patched|strongly|masked) != 0:
 		return p.fail(0, file.ErrFormat, "encrypted, or a patch")
 	case m.Method != zip.Store && m.Method != zip.Deflate:
-		return p.fail(0, file.ErrFormat, "compression method "+strconv.Itoa(int(m.Method)))
+		return p.fail(0, file.ErrFormat, "compression method "+stream.Decimal(int(m.Method)))
 	case m.offset > size || m.CompressedSize64 > uint64(size-m.offset):
 		return p.fail(0, file.ErrTruncated, "beyond the end")
 	case m.UncompressedSize64 > math.MaxInt64, m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
@@ -148,12 +147,11 @@ func (m *member) check(size int64) error {
 // other would take the same bytes for different arrays, and names have no checksum.
 func (z *ZipReader) sameName(m *member) error {
 	const fixed = 30 // bytes before the name, the last four are its length and that of more fields
-	z.buf = slices.Grow(z.buf[:0], fixed+len(m.Name))[:fixed+len(m.Name)]
-	if n, err := z.in.ReadAt(z.buf, m.start); n < len(z.buf) {
+	head := make([]byte, fixed+len(m.Name))
+	if n, err := z.in.ReadAt(head, m.start); n < len(head) {
 		return z.mapped(m.place(), cmp.Or(err, io.ErrUnexpectedEOF))
 	}
-	length := int64(z.buf[26]) | int64(z.buf[27])<<8
-	if length != int64(len(m.Name)) || string(z.buf[fixed:]) != m.Name {
+	if int(binary.LittleEndian.Uint16(head[26:])) != len(m.Name) || string(head[fixed:]) != m.Name {
 		p := m.place()
 		p.base, p.packed = m.start, false
 		return p.fail(fixed, file.ErrFormat, "its own header has another name")
@@ -207,32 +205,37 @@ func (z *ZipReader) enter(m *member) (file.Header, error) {
 	if m.CRC32 == 0 {
 		u.sum = crc32.NewIEEE()
 	}
-	r, err := newReader(u, size, p, &z.config)
+	r, err := newReader(u, size, p)
 	if err != nil {
 		return file.Header{}, err
 	}
-	if end := r.offset + r.data.Left; end < size {
-		return file.Header{}, p.fail(end, file.ErrFormat, strconv.FormatInt(size-end, 10)+" bytes after the array")
+	h := file.Header{Name: m.name, Type: r.header.Type, Shape: slices.Clone(r.header.Shape), Offset: -1, Size: r.src.Left}
+	start, end := r.src.Pos, r.src.Pos+h.Size
+	if end < size {
+		return file.Header{}, p.fail(end, file.ErrFormat, stream.Decimal(size-end)+" bytes after the array")
 	}
-	h := file.Header{Name: m.name, Type: r.header.Type, Shape: r.header.Shape, Offset: -1, Size: r.data.Left}
-	r.data.End = func() error { return atEnd(r.data.R, p, size) }
+	r.src.Last = func() error { // also when the checksum is compared
+		if ended, err := r.src.Ended(); ended || err != nil {
+			return err
+		}
+		return p.fail(size, file.ErrFormat, "more than its size")
+	}
 	if h.Size == 0 {
-		if err := r.data.Finish(); err != nil {
+		if err := r.src.CheckLast(); err != nil {
 			return file.Header{}, err
 		}
 	}
 	z.data = r
 	switch {
 	case r.header.Fortran && manyDims(h.Shape):
-		if h.Size > z.config.maxTransposed {
+		if h.Size > maxTransposed {
 			z.data = nil
-			return file.Header{}, p.fail(0, file.ErrTooLarge, strconv.FormatInt(h.Size, 10)+" bytes in Fortran order")
+			return file.Header{}, p.fail(0, file.ErrTooLarge, stream.Decimal(h.Size)+" bytes in Fortran order")
 		}
 		z.data = newTransposed(r)
 	case m.Method == zip.Store && r.unit == 0:
-		h.Offset = m.offset + r.offset
+		h.Offset = m.offset + start
 	}
-	h.Shape = slices.Clone(h.Shape)
 	return h, nil
 }
 
@@ -245,19 +248,6 @@ func (z *ZipReader) Read(p []byte) (int, error) {
 		return 0, z.err
 	}
 	return 0, io.EOF
-}
-
-// atEnd wants nothing to follow, which is also when the checksum is compared.
-func atEnd(r io.Reader, p place, size int64) error {
-	var more [1]byte
-	switch n, err := io.ReadFull(r, more[:]); {
-	case n > 0:
-		return p.fail(size, file.ErrFormat, "more than its size")
-	case errors.Is(err, io.EOF):
-		return nil
-	default:
-		return err
-	}
 }
 
 // unpacked reads a member and makes our errors of those of the archive's packages.

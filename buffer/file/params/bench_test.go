@@ -26,7 +26,7 @@ func BenchmarkRead(b *testing.B) {
 		headers = append(headers, file.Header{Name: fmt.Sprint("layer", i), Type: dtype.Float32, Shape: []int64{size / 4}})
 	}
 	var whole bytes.Buffer
-	w, err := params.NewWriter(&whole, headers)
+	w, err := params.NewWriter(&whole, headers, params.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func compareRead(b *testing.B, src io.ReadSeeker, dst []byte) {
 // readInto reads all tensors one behind the other.
 func readInto(b *testing.B, src io.Reader, dst []byte) {
 	b.Helper()
-	r, err := params.NewReader(src)
+	r, err := params.NewReader(src, params.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

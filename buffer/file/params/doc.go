@@ -3,7 +3,7 @@
 // Package params reads and writes the parameter dictionaries (.params) that TVM, from version 0.4 on, and CVM Runtime keep
 // a model's weights in.
 //
-//	r, err := params.NewReader(f)
+//	r, err := params.NewReader(f, params.Options{})
 //	for {
 //		h, err := r.Next()
 //		if err == io.EOF {
@@ -30,8 +30,8 @@
 //	  i64 bytes of data, data: row by row, elements of less than a byte take one
 //
 // It is that of save_param_dict in https://github.com/apache/tvm and of CVMSaveParamsDict in
-// https://github.com/CortexFoundation/CVMRuntime. A file that either wrote comes out of [Reader] and [Writer] byte for
-// byte, apart from bytes after its last tensor.
+// https://github.com/CortexFoundation/CVMRuntime. A file that either wrote comes out of [NewReader] and [NewWriter] byte
+// for byte, apart from bytes after its last tensor.
 //
 // # What is refused
 //

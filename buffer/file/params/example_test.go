@@ -22,7 +22,7 @@ func ExampleScan() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	headers, info, err := params.Scan(f)
+	headers, info, err := params.Scan(f, params.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func ExampleNewReader() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	r, err := params.NewReader(f, params.Strict())
+	r, err := params.NewReader(f, params.Options{Strict: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func ExampleNewWriter() {
 	w, err := params.NewWriter(&out, []file.Header{
 		{Name: "weight", Type: dtype.Int8, Shape: []int64{2, 3}},
 		{Name: "bias", Type: dtype.Int32},
-	})
+	}, params.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func ExampleNewWriter() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	headers, _, err := params.Scan(strings.NewReader(out.String()))
+	headers, _, err := params.Scan(strings.NewReader(out.String()), params.Options{})
 	fmt.Println(out.Len(), headers, err)
 	// Output: 164 [{weight int8 [2 3] 114 6} {bias int32 [] 160 4}] <nil>
 }

@@ -27,16 +27,13 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte("\x01a\x02\x20\x01\x01\x03\x01a\x06\x08\x01\x01\x00"), uint16(1), true)
 	f.Fuzz(func(t *testing.T, spec []byte, part uint16, lastWins bool) {
 		all := invent(spec)
-		var opts []params.Option
-		if lastWins {
-			opts = append(opts, params.LastWins())
-		}
+		opts := params.Options{LastWins: lastWins}
 		var data []byte
 		for _, e := range all {
 			data = append(data, e.Data...)
 		}
 		var out bytes.Buffer
-		w, err := params.NewWriter(&out, filetest.Headers(all), opts...)
+		w, err := params.NewWriter(&out, filetest.Headers(all), opts)
 		if err != nil {
 			if _, ok := errors.AsType[*file.Error](err); !ok || out.Len() > 0 {
 				t.Fatalf("%v after %d bytes", err, out.Len())
@@ -53,7 +50,7 @@ func FuzzWrite(f *testing.F) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := readString(out.String(), params.Strict())
+		got, err := readString(out.String(), params.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}

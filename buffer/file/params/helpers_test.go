@@ -89,8 +89,13 @@ func samples(t testing.TB) map[string]string {
 // entry is a tensor and its data. The name tensor is taken.
 type entry = filetest.Tensor
 
-func readString(s string, opts ...params.Option) ([]entry, error) {
-	r, err := params.NewReader(strings.NewReader(s), opts...)
+// only returns the options of a call that may have none.
+func only(opts []params.Options) params.Options {
+	return append(opts, params.Options{})[0]
+}
+
+func readString(s string, opts ...params.Options) ([]entry, error) {
+	r, err := params.NewReader(strings.NewReader(s), only(opts))
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +103,15 @@ func readString(s string, opts ...params.Option) ([]entry, error) {
 }
 
 // readStream reads what has no size.
-func readStream(s string, opts ...params.Option) ([]entry, error) {
-	r, err := params.NewReader(io.MultiReader(strings.NewReader(s)), opts...)
+func readStream(s string, opts ...params.Options) ([]entry, error) {
+	r, err := params.NewReader(io.MultiReader(strings.NewReader(s)), only(opts))
 	if err != nil {
 		return nil, err
 	}
 	return filetest.ReadAll(r)
 }
 
-func mustRead(t testing.TB, s string, opts ...params.Option) []entry {
+func mustRead(t testing.TB, s string, opts ...params.Options) []entry {
 	t.Helper()
 	all, err := readString(s, opts...)
 	if err != nil {
@@ -116,9 +121,9 @@ func mustRead(t testing.TB, s string, opts ...params.Option) []entry {
 }
 
 // write makes a dictionary again.
-func write(all []entry, opts ...params.Option) (string, error) {
+func write(all []entry, opts ...params.Options) (string, error) {
 	var b bytes.Buffer
-	w, err := params.NewWriter(&b, filetest.Headers(all), opts...)
+	w, err := params.NewWriter(&b, filetest.Headers(all), only(opts))
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +138,7 @@ func write(all []entry, opts ...params.Option) (string, error) {
 
 // writer makes dictionaries.
 func writer(w io.Writer, headers []file.Header) (file.Writer, error) {
-	return params.NewWriter(w, headers)
+	return params.NewWriter(w, headers, params.Options{})
 }
 
 // wantError wants a file error of a kind at an offset.

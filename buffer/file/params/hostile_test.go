@@ -24,7 +24,7 @@ func try(t testing.TB, s string) ([]entry, bool) {
 	filetest.Frugal(t, func() {
 		all, err = readString(s)
 		_, errStream = readStream(s)
-		headers, info, errScan = params.Scan(strings.NewReader(s))
+		headers, info, errScan = params.Scan(strings.NewReader(s), params.Options{})
 	})
 	if (err == nil) != (errStream == nil) || (err == nil) != (errScan == nil) {
 		t.Errorf("whole: %v, stream: %v, scan: %v", err, errStream, errScan)
@@ -42,7 +42,7 @@ func try(t testing.TB, s string) ([]entry, bool) {
 	if err != nil || saved != canonical(s, all)[:info.Size] {
 		t.Fatalf("saved as %x: %v, want %x", saved, err, s)
 	}
-	if again, err := readString(saved, params.Strict()); err != nil || !sameEntries(again, all) {
+	if again, err := readString(saved, params.Options{Strict: true}); err != nil || !sameEntries(again, all) {
 		t.Fatalf("read %+v, %v, want %+v", again, err, all)
 	}
 	return all, true
@@ -128,11 +128,11 @@ func TestEndless(t *testing.T) {
 		"a name":       listMagic + zero + u64(1) + u64(1<<40),
 		"names":        listMagic + zero + u64(1<<40),
 		"empty names":  listMagic + zero + u64(100_000),
-		"larger names": listMagic + zero + u64(50_000) + u64(12<<20),
+		"larger names": listMagic + zero + u64(50_000) + u64(120<<20),
 	} {
 		var err error
 		filetest.Frugal(t, func() {
-			_, err = params.NewReader(&endless{start: strings.NewReader(start)}, params.MemoryLimit(8<<20), params.LastWins())
+			_, err = params.NewReader(&endless{start: strings.NewReader(start)}, params.Options{LastWins: true})
 		})
 		if name == "empty names" { // all the same, so that the last wins; then the count of tensors is not theirs
 			wantError(t, err, file.ErrFormat, 24+8*100_000)

@@ -24,7 +24,7 @@ func TestAnnotated(t *testing.T) {
 		t.Fatal("the sample is not what it should be")
 	}
 	want := entry{Header: file.Header{Name: "s", Type: dtype.Int32, Offset: 81, Size: 4}, Data: []byte{3, 10, 17, 24}}
-	if got := mustRead(t, annotated, params.Strict()); !sameEntries(got, []entry{want}) || len(got[0].Shape) != 0 {
+	if got := mustRead(t, annotated, params.Options{Strict: true}); !sameEntries(got, []entry{want}) || len(got[0].Shape) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -33,7 +33,7 @@ func TestEmpty(t *testing.T) {
 	if len(list()) != 32 {
 		t.Fatal("the smallest file has 32 bytes")
 	}
-	r, err := params.NewReader(strings.NewReader(list()), params.Strict())
+	r, err := params.NewReader(strings.NewReader(list()), params.Options{Strict: true})
 	if err != nil || len(r.Names()) != 0 {
 		t.Fatal(err, r.Names())
 	}
@@ -56,7 +56,7 @@ func TestRealFiles(t *testing.T) {
 		}
 		return b
 	}
-	got := mustRead(t, all["dlr_2in1out_v1.params"], params.Strict())
+	got := mustRead(t, all["dlr_2in1out_v1.params"], params.Options{Strict: true})
 	want := []entry{
 		{Header: file.Header{Name: "data1", Type: dtype.Float32, Shape: []int64{2}, Offset: 106, Size: 8}, Data: v(0.61055517, 0.880275786)},
 		{Header: file.Header{Name: "data2", Type: dtype.Float32, Shape: []int64{2}, Offset: 162, Size: 8}, Data: v(0.543643415, -0.101018570)},
@@ -64,7 +64,7 @@ func TestRealFiles(t *testing.T) {
 	if !sameEntries(got, want) {
 		t.Errorf("%+v", got)
 	}
-	headers, info, err := params.Scan(strings.NewReader(all["dlr_4in2out_v2.params"]))
+	headers, info, err := params.Scan(strings.NewReader(all["dlr_4in2out_v2.params"]), params.Options{})
 	if err != nil || info != (params.Info{Size: 316}) {
 		t.Fatal(info, err)
 	}
@@ -107,7 +107,7 @@ func TestAccepted(t *testing.T) {
 		"32 dimensions":             {one(int8Code, "x", slices.Repeat([]int64{1}, 32)...), dtype.Int8, slices.Repeat([]int64{1}, 32), "x"},
 		"stale bytes after the end": {annotated + "stale string", dtype.Int32, nil, "\x03\x0A\x11\x18"},
 	} {
-		for how, read := range map[string]func(string, ...params.Option) ([]entry, error){"sized": readString, "stream": readStream} {
+		for how, read := range map[string]func(string, ...params.Options) ([]entry, error){"sized": readString, "stream": readStream} {
 			got, err := read(c.file)
 			if err != nil || len(got) != 1 {
 				t.Errorf("%s, %s: %v, %v", name, how, got, err)
@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	// A key is kept as it is: empty, with NUL (which CVM's C interface would cut), of no encoding, in the file's order.
 	names := []string{"z", "", "n\x00l", "\xff\xfe", "a", "ä"}
 	s := list(names...) + strings.Repeat(tensor(int8Code, "?"), len(names))
-	r, err := params.NewReader(strings.NewReader(s))
+	r, err := params.NewReader(strings.NewReader(s), params.Options{})
 	if err != nil || !slices.Equal(r.Names(), names) {
 		t.Fatalf("%q, %v", r.Names(), err)
 	}
@@ -142,8 +142,8 @@ func TestNames(t *testing.T) {
 
 func TestLastWins(t *testing.T) {
 	s := list("a", "b", "a") + tensor(int8Code, "123", 3) + tensor(int8Code, "4") + tensor(int8Code, "56", 2)
-	for _, read := range []func(string, ...params.Option) ([]entry, error){readString, readStream} {
-		got, err := read(s, params.LastWins())
+	for _, read := range []func(string, ...params.Options) ([]entry, error){readString, readStream} {
+		got, err := read(s, params.Options{LastWins: true})
 		if err != nil || len(got) != 2 || got[0].Name != "b" || string(got[0].Data) != "4" || got[1].Name != "a" || string(got[1].Data) != "56" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -153,16 +153,16 @@ func TestLastWins(t *testing.T) {
 			t.Errorf("no indices in %v", err)
 		}
 	}
-	r, err := params.NewReader(strings.NewReader(s), params.LastWins())
+	r, err := params.NewReader(strings.NewReader(s), params.Options{LastWins: true})
 	if err != nil || !slices.Equal(r.Names(), []string{"b", "a"}) {
 		t.Error(r.Names(), err)
 	}
-	headers, _, err := params.Scan(strings.NewReader(s), params.LastWins())
+	headers, _, err := params.Scan(strings.NewReader(s), params.Options{LastWins: true})
 	if err != nil || len(headers) != 2 {
 		t.Error(headers, err)
 	}
 	// The tensor that loses is still checked.
-	_, err = readString(strings.Replace(s, int8Code, "\x00\x0c\x01\x00", 1), params.LastWins())
+	_, err = readString(strings.Replace(s, int8Code, "\x00\x0c\x01\x00", 1), params.Options{LastWins: true})
 	wantError(t, err, file.ErrType, 59+29)
 }
 
@@ -173,7 +173,7 @@ func TestTrailing(t *testing.T) {
 			"sized":  func() io.Reader { return strings.NewReader(s) },
 			"stream": func() io.Reader { return io.MultiReader(strings.NewReader(s)) },
 		} {
-			r, err := params.NewReader(open())
+			r, err := params.NewReader(open(), params.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,11 +188,11 @@ func TestTrailing(t *testing.T) {
 					t.Errorf("%s: %d, %v, want %d", how, n, err, len(tail))
 				}
 			}
-			_, info, err := params.Scan(open())
+			_, info, err := params.Scan(open(), params.Options{})
 			if info != (params.Info{Size: 85, Trailing: int64(len(tail))}) || err != nil {
 				t.Errorf("%s: %+v, %v", how, info, err)
 			}
-			_, _, err = params.Scan(open(), params.Strict())
+			_, _, err = params.Scan(open(), params.Options{Strict: true})
 			if tail == "" {
 				if err != nil {
 					t.Error(err)
@@ -201,8 +201,8 @@ func TestTrailing(t *testing.T) {
 			}
 			wantError(t, err, file.ErrFormat, 85)
 		}
-		// A size that ends with the dictionary hides what follows.
-		if _, info, err := params.Scan(strings.NewReader(s), params.Size(85), params.Strict()); info.Trailing != 0 || err != nil {
+		// An end with the dictionary hides what follows.
+		if _, info, err := params.Scan(io.NewSectionReader(strings.NewReader(s), 0, 85), params.Options{Strict: true}); info.Trailing != 0 || err != nil {
 			t.Error(info, err)
 		}
 	}
@@ -211,17 +211,17 @@ func TestTrailing(t *testing.T) {
 func TestBoolAs(t *testing.T) {
 	s := samples(t)["bool"]
 	for _, want := range []dtype.Type{dtype.Bool8, dtype.Bool1} {
-		for _, e := range mustRead(t, s, params.BoolAs(want)) {
+		for _, e := range mustRead(t, s, params.Options{Bool: want}) {
 			if e.Type != want {
 				t.Errorf("%v: %v", want, e.Type)
 			}
 		}
 	}
-	for _, typ := range []dtype.Type{dtype.Int8, {}} {
-		if _, err := readString(s, params.BoolAs(typ)); !errors.Is(err, fault.ErrInvalid) {
+	for _, typ := range []dtype.Type{dtype.Int8, {Code: dtype.Bool}} {
+		if _, err := readString(s, params.Options{Bool: typ}); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("BoolAs(%v): %v", typ, err)
 		}
-		if _, err := write(nil, params.BoolAs(typ)); !errors.Is(err, fault.ErrInvalid) {
+		if _, err := write(nil, params.Options{Bool: typ}); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("BoolAs(%v): %v", typ, err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestReaders(t *testing.T) {
 			"stream":   io.MultiReader(strings.NewReader(s)),
 			"section":  io.NewSectionReader(strings.NewReader("before"+s), 6, int64(len(s))),
 		} {
-			p, err := params.NewReader(r)
+			p, err := params.NewReader(r, params.Options{})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, how, err)
 			}
@@ -254,7 +254,7 @@ func TestPartly(t *testing.T) {
 	data := strings.Repeat("0123456789", 1000)
 	s := list("a", "b", "c") + strings.Repeat(tensor(int8Code, data, 10, 1000), 3)
 	for how, src := range map[string]io.Reader{"seeker": strings.NewReader(s), "stream": io.MultiReader(strings.NewReader(s))} {
-		r, err := params.NewReader(src)
+		r, err := params.NewReader(src, params.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestStartedLater(t *testing.T) {
 	if _, err := src.Seek(16, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	headers, info, err := params.Scan(src, params.Strict())
+	headers, info, err := params.Scan(src, params.Options{Strict: true})
 	if err != nil || len(headers) != 1 || headers[0].Offset != 81 || info.Size != 85 {
 		t.Errorf("%+v, %+v, %v", headers, info, err)
 	}

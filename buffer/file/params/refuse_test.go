@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := readString(c.file)
 			wantError(t, err, c.err, c.offset)
-			_, _, err = params.Scan(strings.NewReader(c.file))
+			_, _, err = params.Scan(strings.NewReader(c.file), params.Options{})
 			wantError(t, err, c.err, c.offset)
 			_, err = readStream(c.file)
 			kind, offset := c.err, c.offset
@@ -125,7 +125,7 @@ func TestMXNet(t *testing.T) {
 // TestSecond finds what is wrong in a later tensor.
 func TestSecond(t *testing.T) {
 	s := list("a", "b") + tensor(float32Code, "12345678", 2) + tensor("\x02\x20\x02\x00", "12345678", 2)
-	r, err := params.NewReader(strings.NewReader(s))
+	r, err := params.NewReader(strings.NewReader(s), params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +149,13 @@ func TestSecond(t *testing.T) {
 func TestFailingReaders(t *testing.T) {
 	broken := errors.New("the cable is loose")
 	for i := range annotated {
-		r, err := params.NewReader(io.MultiReader(strings.NewReader(annotated[:i]), iotest.ErrReader(broken)))
+		r, err := params.NewReader(io.MultiReader(strings.NewReader(annotated[:i]), iotest.ErrReader(broken)), params.Options{})
 		if err == nil {
 			_, err = filetest.ReadAll(r)
 		}
 		wantError(t, err, broken, int64(i))
 	}
-	r, err := params.NewReader(io.MultiReader(strings.NewReader(annotated), iotest.ErrReader(broken)))
+	r, err := params.NewReader(io.MultiReader(strings.NewReader(annotated), iotest.ErrReader(broken)), params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,16 +164,16 @@ func TestFailingReaders(t *testing.T) {
 	}
 	_, err = r.Trailing()
 	wantError(t, err, broken, 85)
-	_, _, err = params.Scan(io.MultiReader(strings.NewReader(annotated), iotest.ErrReader(broken)), params.Strict())
+	_, _, err = params.Scan(io.MultiReader(strings.NewReader(annotated), iotest.ErrReader(broken)), params.Options{Strict: true})
 	wantError(t, err, broken, 85)
 
-	_, err = params.NewReader(count(0))
+	_, err = params.NewReader(count(0), params.Options{})
 	wantError(t, err, io.ErrNoProgress, 0)
 	for _, n := range []int{-1, math.MinInt, 1 << 30} {
-		_, err = params.NewReader(count(n))
+		_, err = params.NewReader(count(n), params.Options{})
 		wantError(t, err, fault.ErrInvalid, 0)
 	}
-	if _, err := params.NewReader(nil); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := params.NewReader(nil, params.Options{}); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 	var none params.Reader
@@ -193,47 +193,26 @@ type count int
 
 func (c count) Read([]byte) (int, error) { return int(c), nil }
 
-// TestSize gives sizes that are wrong.
-func TestSize(t *testing.T) {
-	stream := func() io.Reader { return io.MultiReader(strings.NewReader(annotated)) }
-	for n := range int64(len(annotated)) {
-		for _, src := range []io.Reader{stream(), strings.NewReader(annotated)} {
-			if _, _, err := params.Scan(src, params.Size(n)); !errors.Is(err, file.ErrTruncated) {
-				t.Errorf("%d: %v", n, err)
-			}
-		}
-	}
-	// A size beyond the end does not hide that it comes early.
-	s := list("a") + tensor(int8Code, "0123456789", 10)
-	for _, src := range []io.Reader{strings.NewReader(s[:len(s)-5]), io.MultiReader(strings.NewReader(s[:len(s)-5]))} {
-		_, _, err := params.Scan(src, params.Size(1000))
-		wantError(t, err, file.ErrTruncated, int64(len(s)-5))
-	}
-	if _, info, err := params.Scan(stream(), params.Size(-1)); err != nil || info.Size != 85 {
-		t.Error(info, err)
-	}
-	if _, info, err := params.Scan(stream(), params.Size(math.MinInt64)); err != nil || info.Size != 85 {
-		t.Error(info, err)
-	}
-}
-
+// TestMemoryLimit sends more names than the limit allows, and headers that exceed it where the names do not.
 func TestMemoryLimit(t *testing.T) {
-	names := []string{"first", strings.Repeat("long", 100), "third"}
-	s := list(names...) + strings.Repeat(tensor(int8Code, "?"), 3)
-	for _, n := range []int64{math.MinInt64, -1, 0, 100} {
-		_, err := readString(s, params.MemoryLimit(n))
-		wantError(t, err, file.ErrTooLarge, 16)
+	const limit, each = 64 << 20, 1 << 20
+	long := u64(each) + strings.Repeat("x", each-8)
+	var names []io.Reader
+	for i := range 70 {
+		names = append(names, strings.NewReader(long+u64(uint64(i))))
 	}
-	for _, read := range []func(string, ...params.Option) ([]entry, error){readString, readStream} {
-		_, err := read(s, params.MemoryLimit(300))
-		wantError(t, err, file.ErrTooLarge, 24+13)
-		if _, err = read(s, params.MemoryLimit(700)); err != nil {
-			t.Error(err)
-		}
-	}
-	_, _, err := params.Scan(strings.NewReader(s), params.MemoryLimit(700)) // names fit, headers do not
-	wantError(t, err, file.ErrTooLarge, int64(len(list(names...))+40))
-	if _, _, err := params.Scan(strings.NewReader(s), params.MemoryLimit(math.MaxInt64)); err != nil {
+	start := strings.NewReader(listMagic + zero + u64(70))
+	_, err := params.NewReader(io.MultiReader(start, io.MultiReader(names...)), params.Options{})
+	wantError(t, err, file.ErrTooLarge, 24+63*(each+8))
+
+	_, err = readString(listMagic + zero + u64(1) + u64(limit) + strings.Repeat("x", limit))
+	wantError(t, err, file.ErrTooLarge, 24)
+
+	one := u64(limit-100) + strings.Repeat("x", limit-100)
+	s := listMagic + zero + u64(1) + one + u64(1) + tensor(int8Code, "?")
+	if _, err := readString(s); err != nil {
 		t.Error(err)
 	}
+	_, _, err = params.Scan(strings.NewReader(s), params.Options{})
+	wantError(t, err, file.ErrTooLarge, int64(len(s)-1))
 }

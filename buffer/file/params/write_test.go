@@ -5,7 +5,6 @@ package params_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -42,7 +41,7 @@ func TestWriteBool(t *testing.T) {
 	all := mustRead(t, samples(t)["bool"])
 	for typ, code := range map[dtype.Type]string{dtype.Bool8: "\x06\x08\x01\x00", dtype.Bool1: "\x01\x01\x01\x00"} {
 		want := list("old", "new") + tensor(code, "\x00\x01\x01", 3) + tensor(code, "\x01", 1)
-		if got, err := write(all, params.BoolAs(typ)); err != nil || got != want {
+		if got, err := write(all, params.Options{Bool: typ}); err != nil || got != want {
 			t.Errorf("%v: %v, %x", typ, err, got)
 		}
 	}
@@ -57,7 +56,7 @@ func TestWriteLastWins(t *testing.T) {
 	_, err := write(all)
 	wantError(t, err, file.ErrDuplicate, 24+9+9+8)
 	want := list("b", "a") + tensor(int8Code, "4") + tensor(int8Code, "56", 2)
-	if got, err := write(all, params.LastWins()); err != nil || got != want {
+	if got, err := write(all, params.Options{LastWins: true}); err != nil || got != want {
 		t.Errorf("%v, %x", err, got)
 	}
 }
@@ -79,7 +78,7 @@ func TestParts(t *testing.T) {
 func TestHeadersStay(t *testing.T) {
 	var b bytes.Buffer
 	h := []file.Header{{Name: "a", Type: dtype.Int8, Shape: []int64{2}}}
-	w, err := params.NewWriter(&b, h)
+	w, err := params.NewWriter(&b, h, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,17 +119,13 @@ func TestNotWritten(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		w, err := params.NewWriter(&b, c.headers)
+		w, err := params.NewWriter(&b, c.headers, params.Options{})
 		if w != nil || b.Len() != 0 {
 			t.Errorf("%s: wrote %x", name, b.String())
 		}
 		wantError(t, err, c.err, c.offset)
 	}
-	if _, err := params.NewWriter(nil, nil); !errors.Is(err, fault.ErrInvalid) {
-		t.Error(err)
-	}
-	var none params.Writer
-	if _, err := none.Write([]byte("x")); !errors.Is(err, fault.ErrInvalid) || !errors.Is(none.Close(), fault.ErrInvalid) {
+	if _, err := params.NewWriter(nil, nil, params.Options{}); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -138,7 +133,7 @@ func TestNotWritten(t *testing.T) {
 func TestWrongAmount(t *testing.T) {
 	var b bytes.Buffer
 	h := []file.Header{{Name: "a", Type: dtype.Int8, Shape: []int64{2}}, {Name: "b", Type: dtype.Int8, Shape: []int64{2}}}
-	w, err := params.NewWriter(&b, h)
+	w, err := params.NewWriter(&b, h, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,18 +158,6 @@ func TestWrongAmount(t *testing.T) {
 	wantError(t, err, fault.ErrClosed, int64(b.Len()))
 }
 
-// TestOptions gives options that are not for the call.
-func TestOptions(t *testing.T) {
-	for i, o := range []params.Option{params.Strict(), params.Size(1), params.MemoryLimit(1), nil} {
-		if _, err := params.NewWriter(io.Discard, nil, o); !errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("%d: %v", i, err)
-		}
-	}
-	if _, err := readString(annotated, nil); !errors.Is(err, fault.ErrInvalid) {
-		t.Error(err)
-	}
-}
-
 // TestFailingWriter fails at each byte of a file.
 func TestFailingWriter(t *testing.T) {
 	full := filetest.ErrBroken
@@ -182,7 +165,7 @@ func TestFailingWriter(t *testing.T) {
 	filetest.BrokenOutputs(t, "params", writer, mustRead(t, s), len(s))
 	// The header of a tensor without data is written by Close.
 	empty := []file.Header{{Name: "e", Type: dtype.Int8, Shape: []int64{0}}}
-	w, err := params.NewWriter(&filetest.Limited{Left: len(list("e")) + 5, Err: full}, empty)
+	w, err := params.NewWriter(&filetest.Limited{Left: len(list("e")) + 5, Err: full}, empty, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +182,7 @@ func TestManyNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, e := range mustRead(t, s, params.Strict()) {
+	for i, e := range mustRead(t, s, params.Options{Strict: true}) {
 		if e.Name != all[i].Name || e.Data[0] != byte(i) {
 			t.Fatalf("%d: %+v", i, e)
 		}

@@ -22,7 +22,7 @@ func Example() {
 	}
 	safetensors.Sort(headers) // larger elements first, as the reference writes them
 	var f bytes.Buffer
-	w, err := safetensors.NewWriter(&f, headers, safetensors.Metadata(map[string]string{"format": "pt"}))
+	w, err := safetensors.NewWriter(&f, headers, map[string]string{"format": "pt"})
 	if err != nil {
 		log.Fatal(err)
 	}

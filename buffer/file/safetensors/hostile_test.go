@@ -24,7 +24,7 @@ func TestDamaged(t *testing.T) {
 		filetest.New("a\u00e9", dtype.Float32, []byte("12345678"), 2, 1),
 		filetest.New("none", dtype.BFloat16, nil, 0),
 		filetest.New("b", dtype.Bool8, []byte{1}),
-	}, 100, safetensors.Metadata(map[string]string{"k": "v"}))
+	}, 100, map[string]string{"k": "v"})
 	try := func(b []byte) (err error) {
 		t.Helper()
 		frugal(t, func() {
@@ -149,23 +149,18 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func TestReaderOptions(t *testing.T) {
+func TestReaderSizes(t *testing.T) {
 	data := st(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, "ab")
-	size := int64(len(data))
+	size := len(data)
 	for name, c := range map[string]struct {
 		err, want error
 	}{
-		"no input":   {second(safetensors.NewReader(nil)), fault.ErrInvalid},
-		"nil option": {second(safetensors.NewReader(strings.NewReader(data), nil)), fault.ErrInvalid},
-		"Metadata":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Metadata(nil))), fault.ErrInvalid},
-		"negative":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.Size(-1))), fault.ErrInvalid},
-		"MaxHeader":  {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(1<<40))), fault.ErrInvalid},
-		"too long":   {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(52))), file.ErrTooLarge},
-		"just right": {second(safetensors.NewReader(strings.NewReader(data), safetensors.MaxHeader(53))), nil},
-		"shorter":    {second(safetensors.NewReader(plain{strings.NewReader(data)}, safetensors.Size(size-1))), file.ErrTruncated},
-		"longer":     {second(safetensors.NewReader(plain{strings.NewReader(data)}, safetensors.Size(size+1))), file.ErrFormat},
-		"nothing":    {second(safetensors.NewReader(plain{strings.NewReader(data)}, safetensors.Size(0))), file.ErrTruncated},
-		"size":       {second(safetensors.NewReader(plain{strings.NewReader(data + "more")}, safetensors.Size(size))), nil},
+		"no input": {second(safetensors.NewReader(nil)), fault.ErrInvalid},
+		"right":    {second(safetensors.NewReader(sized{strings.NewReader(data), size})), nil},
+		"shorter":  {second(safetensors.NewReader(sized{strings.NewReader(data), size - 1})), file.ErrTruncated},
+		"longer":   {second(safetensors.NewReader(sized{strings.NewReader(data), size + 1})), file.ErrFormat},
+		"short":    {second(safetensors.NewReader(sized{strings.NewReader(data), 1})), file.ErrTruncated},
+		"more":     {second(safetensors.NewReader(sized{strings.NewReader(data + "more"), size})), nil},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -191,7 +186,7 @@ func FuzzSafetensors(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := write(t, got, 1<<10, safetensors.Metadata(metadata))
+		again := write(t, got, 1<<10, metadata)
 		back, _, err := readAll(bytes.NewReader(again))
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@
 package safetensors
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -18,30 +19,30 @@ const metadataKey = "__metadata__"
 // parser walks over a header. It takes the JSON of the format and nothing else, so that it stops at the first byte that is
 // wrong, and sees keys that occur twice. A decoder for all of JSON takes memory for each token.
 type parser struct {
-	text     []byte
-	pos      int // of the next byte
+	stream.Scanner
 	tensors  []file.Header
 	metadata map[string]string
-	err      error
 }
 
 // parse reads a header. Offsets of the tensors count from the end of the header.
 func parse(text []byte) (*parser, error) {
-	p := &parser{text: text}
+	p := &parser{Scanner: stream.Scanner{Text: text, Space: " \t\r\n", Fail: func(at int64, err error, detail string) error {
+		return fail(lengthSize+at, err, detail)
+	}}}
 	switch {
 	case len(text) == 0 || text[0] != '{':
-		p.fail(file.ErrFormat, "the header does not begin with {")
+		p.Stop(file.ErrFormat, "the header does not begin with {")
 	case !utf8.Valid(text):
-		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[p.pos:]) {
-			p.pos += n
+		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[p.Pos:]) {
+			p.Pos += n
 		}
-		p.fail(file.ErrFormat, "the header is not UTF-8")
+		p.Stop(file.ErrFormat, "the header is not UTF-8")
 	}
 	seen := map[string]bool{}
 	p.object(func(key string) {
 		switch {
 		case seen[key]:
-			p.fail(file.ErrDuplicate, stream.Quote(key))
+			p.Stop(file.ErrDuplicate, stream.Quote(key))
 		case key == metadataKey:
 			p.texts()
 		default:
@@ -49,80 +50,40 @@ func parse(text []byte) (*parser, error) {
 		}
 		seen[key] = true
 	})
-	if p.next() != 0 || p.pos < len(text) {
-		p.fail(file.ErrFormat, "the header goes on after its }")
+	if !p.Ended() {
+		p.Stop(file.ErrFormat, "the header goes on after its }")
 	}
-	return p, p.err
-}
-
-// fail keeps the first error, at the next byte.
-func (p *parser) fail(err error, detail string) {
-	if p.err == nil {
-		p.err = fail(lengthSize+int64(p.pos), err, detail)
-	}
-}
-
-// next returns the next byte that is no space, or 0 at the end.
-func (p *parser) next() byte {
-	for ; p.pos < len(p.text); p.pos++ {
-		switch c := p.text[p.pos]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-// accept takes a byte if it is next.
-func (p *parser) accept(c byte) bool {
-	if p.err != nil || p.next() != c {
-		return false
-	}
-	p.pos++
-	return true
-}
-
-// expect wants a byte to be next.
-func (p *parser) expect(c byte) bool {
-	if p.accept(c) {
-		return true
-	}
-	if p.pos == len(p.text) {
-		p.fail(file.ErrFormat, "the header's JSON ends early")
-	}
-	p.fail(file.ErrFormat, "expected "+string(c))
-	return false
+	return p, p.Err
 }
 
 // str reads a text.
 func (p *parser) str() string {
-	if !p.expect('"') {
+	if !p.Expect(`"`) {
 		return ""
 	}
 	var out []byte
-	for from := p.pos; p.pos < len(p.text); {
-		switch c := p.text[p.pos]; {
+	for from := p.Pos; p.Pos < len(p.Text); {
+		switch c := p.Text[p.Pos]; {
 		case c == '"':
-			last := p.text[from:p.pos]
-			p.pos++
+			last := p.Text[from:p.Pos]
+			p.Pos++
 			if out == nil {
 				return string(last)
 			}
 			return string(append(out, last...))
 		case c < ' ':
-			p.fail(file.ErrFormat, "a control character within a text")
+			p.Stop(file.ErrFormat, "a control character within a text")
 			return ""
 		case c == '\\':
-			if out = p.escaped(append(out, p.text[from:p.pos]...)); p.err != nil {
+			if out = p.escaped(append(out, p.Text[from:p.Pos]...)); p.Err != nil {
 				return ""
 			}
-			from = p.pos
+			from = p.Pos
 		default:
-			p.pos++
+			p.Pos++
 		}
 	}
-	p.fail(file.ErrFormat, "the header's JSON ends early")
+	p.Stop(file.ErrFormat, "the header's JSON ends early")
 	return ""
 }
 
@@ -130,25 +91,25 @@ func (p *parser) str() string {
 // replaced, two names could become one.
 func (p *parser) escaped(b []byte) []byte {
 	const letters, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	rest := p.text[p.pos+1:]
+	rest := p.Text[p.Pos+1:]
 	if len(rest) > 0 {
 		if i := strings.IndexByte(letters, rest[0]); i >= 0 {
-			p.pos += 2
+			p.Pos += 2
 			return append(b, meant[i])
 		}
 	}
-	r, ok := escape(p.text[p.pos:])
+	r, ok := escape(p.Text[p.Pos:])
 	n := 6
 	if ok && utf16.IsSurrogate(r) {
-		second, _ := escape(p.text[p.pos+n:])
+		second, _ := escape(p.Text[p.Pos+n:])
 		r, n = utf16.DecodeRune(r, second), 12
 		ok = r != utf8.RuneError
 	}
 	if !ok {
-		p.fail(file.ErrFormat, "an escape that stands for no character")
+		p.Stop(file.ErrFormat, "an escape that stands for no character")
 		return nil
 	}
-	p.pos += n
+	p.Pos += n
 	return utf8.AppendRune(b, r)
 }
 
@@ -163,16 +124,16 @@ func escape(text []byte) (rune, bool) {
 
 // object calls field for each key of an object, to read its value.
 func (p *parser) object(field func(key string)) {
-	if !p.expect('{') || p.accept('}') {
+	if !p.Expect("{") || p.Accept("}") {
 		return
 	}
-	for p.err == nil {
+	for p.Err == nil {
 		key := p.str()
-		if p.expect(':') {
+		if p.Expect(":") {
 			field(key)
 		}
-		if !p.accept(',') {
-			p.expect('}')
+		if !p.Accept(",") {
+			p.Expect("}")
 			return
 		}
 	}
@@ -183,7 +144,7 @@ func (p *parser) texts() {
 	p.metadata = map[string]string{}
 	p.object(func(key string) {
 		if _, ok := p.metadata[key]; ok {
-			p.fail(file.ErrDuplicate, metadataKey+", "+stream.Quote(key))
+			p.Stop(file.ErrDuplicate, metadataKey+", "+stream.Quote(key))
 		}
 		p.metadata[key] = p.str()
 	})
@@ -191,90 +152,65 @@ func (p *parser) texts() {
 
 // tensor reads what the header says of one tensor.
 func (p *parser) tensor(name string) {
-	const all = 1<<3 - 1 // the keys, one bit each
 	h := file.Header{Name: name}
-	seen, pair := 0, [2]int64{}
-	offsets := pair[:0]
+	var offsets []int64
+	seen := make([]string, 0, 3)
+	about := stream.Quote(name)
 	p.object(func(key string) {
-		bit := 0
+		if slices.Contains(seen, key) {
+			p.Stop(file.ErrDuplicate, about+", "+stream.Quote(key))
+		}
+		seen = append(seen, key)
 		switch key {
 		case "dtype":
-			bit = 1
-		case "shape":
-			bit = 2
-		case "data_offsets":
-			bit = 4
-		default:
-			p.fail(file.ErrFormat, stream.Quote(name)+": unknown key "+stream.Quote(key))
-		}
-		if seen&bit != 0 {
-			p.fail(file.ErrDuplicate, stream.Quote(name)+", "+stream.Quote(key))
-		}
-		switch seen |= bit; bit {
-		case 1:
 			s := p.str()
 			t, ok := typeOf(s)
 			if !ok {
-				p.fail(file.ErrType, stream.Quote(name)+": "+stream.Quote(s))
+				p.Stop(file.ErrType, about+": "+stream.Quote(s))
 			}
 			h.Type = t
-		case 2:
-			h.Shape = p.numbers([]int64{}, stream.MaxDims)
-		case 4:
-			offsets = p.numbers(offsets, len(pair))
+		case "shape":
+			h.Shape = p.numbers(stream.MaxDims)
+		case "data_offsets":
+			offsets = p.numbers(2)
+		default:
+			p.Stop(file.ErrFormat, about+": unknown key "+stream.Quote(key))
 		}
 	})
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
-	if seen != all || len(offsets) != len(pair) {
-		p.fail(file.ErrFormat, stream.Quote(name)+": a tensor has the keys dtype, shape and data_offsets, which are two")
+	if len(seen) != 3 || len(offsets) != 2 {
+		p.Stop(file.ErrFormat, about+": a tensor has the keys dtype, shape and data_offsets, which are two")
 		return
 	}
 	_, size, ok := h.Type.Bytes(h.Shape)
 	switch {
 	case !ok:
-		p.fail(file.ErrFormat, stream.Quote(name)+": impossible shape")
+		p.Stop(file.ErrFormat, about+": impossible shape")
 	case offsets[1]-offsets[0] != size:
-		p.fail(file.ErrFormat, stream.Quote(name)+": "+strconv.FormatInt(size, 10)+" bytes from "+
-			strconv.FormatInt(offsets[0], 10)+" to "+strconv.FormatInt(offsets[1], 10))
+		p.Stop(file.ErrFormat, about+": "+stream.Decimal(size)+" bytes from "+stream.Decimal(offsets[0])+" to "+stream.Decimal(offsets[1]))
 	}
 	h.Offset, h.Size = offsets[0], size
 	p.tensors = append(p.tensors, h)
 }
 
-// numbers appends the whole numbers of an array to v.
-func (p *parser) numbers(v []int64, most int) []int64 {
-	if !p.expect('[') || p.accept(']') {
+// numbers reads an array of whole numbers.
+func (p *parser) numbers(most int) []int64 {
+	v := []int64{}
+	if !p.Expect("[") || p.Accept("]") {
 		return v
 	}
-	for p.err == nil {
+	for p.Err == nil {
 		if len(v) == most {
-			p.fail(file.ErrTooLarge, "more than "+strconv.Itoa(most)+" numbers")
+			p.Stop(file.ErrTooLarge, "more than "+stream.Decimal(most)+" numbers")
 			return v
 		}
-		v = append(v, p.number())
-		if !p.accept(',') {
-			p.expect(']')
+		v = append(v, p.Number())
+		if !p.Accept(",") {
+			p.Expect("]")
 			break
 		}
 	}
-	return v
-}
-
-// number reads a whole number that is not negative. What follows it is for others to refuse.
-func (p *parser) number() int64 {
-	p.next()
-	digits := p.text[p.pos:]
-	const most = len("9223372036854775807")
-	n := 0
-	for n < len(digits) && n <= most && '0' <= digits[n] && digits[n] <= '9' {
-		n++
-	}
-	v, err := strconv.ParseInt(string(digits[:n]), 10, 64)
-	if err != nil || n > 1 && digits[0] == '0' {
-		p.fail(file.ErrFormat, "expected a whole number")
-	}
-	p.pos += n
 	return v
 }

@@ -65,18 +65,18 @@ var (
 )
 
 // writer makes files.
-func writer(opts ...safetensors.Option) filetest.Maker {
-	return func(w io.Writer, h []file.Header) (file.Writer, error) { return safetensors.NewWriter(w, h, opts...) }
+func writer(metadata map[string]string) filetest.Maker {
+	return func(w io.Writer, h []file.Header) (file.Writer, error) { return safetensors.NewWriter(w, h, metadata) }
 }
 
-func write(t testing.TB, v []tensor, chunk int, opts ...safetensors.Option) []byte {
+func write(t testing.TB, v []tensor, chunk int, metadata map[string]string) []byte {
 	t.Helper()
-	return filetest.Write(t, writer(opts...), v, chunk)
+	return filetest.Write(t, writer(metadata), v, chunk)
 }
 
 // readAll reads a file to its end, or to its first error.
-func readAll(r io.Reader, opts ...safetensors.Option) (v []tensor, metadata map[string]string, err error) {
-	s, err := safetensors.NewReader(r, opts...)
+func readAll(r io.Reader) (v []tensor, metadata map[string]string, err error) {
+	s, err := safetensors.NewReader(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,6 +89,14 @@ func readAll(r io.Reader, opts ...safetensors.Option) (v []tensor, metadata map[
 // plain hides everything but Read.
 type plain struct{ io.Reader }
 
+// sized is a reader that says how much it holds.
+type sized struct {
+	io.Reader
+	n int
+}
+
+func (s sized) Len() int { return s.n }
+
 // The bytes are those of the reference implementation's own tests.
 func TestReferenceBytes(t *testing.T) {
 	six := binary.LittleEndian.AppendUint32(nil, 0)
@@ -97,7 +105,7 @@ func TestReferenceBytes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		v    []tensor
-		opts []safetensors.Option
+		meta map[string]string
 		want string
 	}{
 		{
@@ -113,16 +121,16 @@ func TestReferenceBytes(t *testing.T) {
 		{nil, nil, "\x08\x00\x00\x00\x00\x00\x00\x00{}      "},
 		{
 			nil,
-			[]safetensors.Option{safetensors.Metadata(map[string]string{"framework": "pt"})},
+			map[string]string{"framework": "pt"},
 			"\x28\x00\x00\x00\x00\x00\x00\x00" + `{"__metadata__":{"framework":"pt"}}     `,
 		},
 	} {
-		got := write(t, c.v, 5, c.opts...)
+		got := write(t, c.v, 5, c.meta)
 		if string(got) != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)
 		}
 		back, metadata, err := readAll(bytes.NewReader(got))
-		if err != nil || (metadata != nil) != (c.opts != nil) {
+		if err != nil || (metadata != nil) != (c.meta != nil) {
 			t.Error(metadata, err)
 		}
 		same(t, back, c.v, got)
@@ -144,8 +152,8 @@ func all() []tensor {
 
 func TestRoundTrip(t *testing.T) {
 	want := map[string]string{"b": "é\"", "a": "", "": "x"}
-	data := write(t, all(), 7, safetensors.Metadata(want))
-	if !bytes.Equal(data, write(t, all(), 1000, safetensors.Metadata(want))) {
+	data := write(t, all(), 7, want)
+	if !bytes.Equal(data, write(t, all(), 1000, want)) {
 		t.Error("equal input, other bytes")
 	}
 	if n := 8 + binary.LittleEndian.Uint64(data); n%8 != 0 {
@@ -176,7 +184,7 @@ func TestRoundTrip(t *testing.T) {
 
 // Tensors that nobody reads, or not to their end, are passed over.
 func TestSkip(t *testing.T) {
-	data := write(t, all(), 1000)
+	data := write(t, all(), 1000, nil)
 	for name, in := range map[string]io.Reader{"seeker": bytes.NewReader(data), "stream": plain{bytes.NewReader(data)}} {
 		s, err := safetensors.NewReader(in)
 		if err != nil {
@@ -244,7 +252,7 @@ func TestOracle(t *testing.T) {
 		}
 		return at(a.Name) - at(b.Name)
 	})
-	got := write(t, ours, 1000, safetensors.Metadata(metadata))
+	got := write(t, ours, 1000, metadata)
 	parsed, err := oracle.Deserialize(got)
 	if err != nil || parsed.Len() != len(ours) {
 		t.Fatalf("%d tensors, %v", parsed.Len(), err)
@@ -282,47 +290,41 @@ func TestOrder(t *testing.T) {
 }
 
 func TestWriterRefuses(t *testing.T) {
-	filetest.RefusesAll(t, writer())
+	filetest.RefusesAll(t, writer(nil))
 	for _, typ := range []dtype.Type{dtype.Complex128, {Code: dtype.Float4E2M1FN, Bits: 4, Lanes: 1}} {
-		filetest.Refuses(t, writer(), file.ErrType, file.Header{Name: "a", Type: typ})
+		filetest.Refuses(t, writer(nil), file.ErrType, file.Header{Name: "a", Type: typ})
 	}
 	for _, name := range []string{"\xff", "__metadata__"} {
-		filetest.Refuses(t, writer(), file.ErrFormat, file.Header{Name: name, Type: dtype.Int8})
+		filetest.Refuses(t, writer(nil), file.ErrFormat, file.Header{Name: name, Type: dtype.Int8})
 	}
 	many := make([]file.Header, 100)
 	for i := range many {
 		many[i] = file.Header{Name: strings.Repeat("x", 1<<20) + string(rune('0'+i)), Type: dtype.Int8}
 	}
-	filetest.Refuses(t, writer(), file.ErrTooLarge, many...)
+	filetest.Refuses(t, writer(nil), file.ErrTooLarge, many...)
 	for name, c := range map[string]struct {
-		opt  safetensors.Option
+		meta map[string]string
 		want error
 	}{
-		"metadata key": {safetensors.Metadata(map[string]string{"\xff": ""}), file.ErrFormat},
-		"metadata":     {safetensors.Metadata(map[string]string{"": "\xff"}), file.ErrFormat},
-		"nil option":   {nil, fault.ErrInvalid},
-		"Size":         {safetensors.Size(1), fault.ErrInvalid},
-		"MaxHeader":    {safetensors.MaxHeader(1), fault.ErrInvalid},
+		"metadata key": {map[string]string{"\xff": ""}, file.ErrFormat},
+		"metadata":     {map[string]string{"": "\xff"}, file.ErrFormat},
 	} {
 		var b bytes.Buffer
-		if w, err := safetensors.NewWriter(&b, nil, c.opt); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
+		if w, err := safetensors.NewWriter(&b, nil, c.meta); !errors.Is(err, c.want) || b.Len() != 0 || w != nil {
 			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
 		}
 	}
-	if _, err := safetensors.NewWriter(nil, nil); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := safetensors.NewWriter(nil, nil, nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("no output: %v", err)
 	}
 	old := []tensor{filetest.New("a", dtype.Bool1, []byte{1})}
-	if got, _, err := readAll(bytes.NewReader(write(t, old, 1))); err != nil || got[0].Type != dtype.Bool8 {
+	if got, _, err := readAll(bytes.NewReader(write(t, old, 1, nil))); err != nil || got[0].Type != dtype.Bool8 {
 		t.Errorf("uint1: %v, %v", got, err)
 	}
 }
 
 func TestWriterAmounts(t *testing.T) {
-	b := filetest.Amounts(t, writer())
-	if _, err := (&safetensors.Writer{}).Write(nil); !errors.Is(err, fault.ErrClosed) {
-		t.Errorf("of nothing: %v", err)
-	}
+	b := filetest.Amounts(t, writer(nil))
 	if _, err := new(safetensors.Reader).Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("of nothing: %v", err)
 	}
@@ -332,11 +334,12 @@ func TestWriterAmounts(t *testing.T) {
 }
 
 func TestErrorsPass(t *testing.T) {
-	data := write(t, all(), 1000)
-	filetest.BrokenOutputs(t, "safetensors", writer(), all(), len(data))
+	data := write(t, all(), 1000, nil)
+	filetest.BrokenOutputs(t, "safetensors", writer(nil), all(), len(data))
 	for at := range data {
-		for _, opts := range [][]safetensors.Option{nil, {safetensors.Size(int64(len(data)))}} {
-			_, _, err := readAll(io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(filetest.ErrBroken)), opts...)
+		for _, size := range []int{0, len(data)} { // 0: unknown
+			in := sized{io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(filetest.ErrBroken)), size}
+			_, _, err := readAll(in)
 			filetest.WantError(t, "safetensors", err, filetest.ErrBroken, int64(at))
 		}
 	}

@@ -72,7 +72,7 @@ func TestTextsWritten(t *testing.T) {
 	}
 	name := string(all) + "\u2028\u2029\ufffd<>&😀"
 	var b bytes.Buffer
-	w, err := safetensors.NewWriter(&b, []file.Header{{Name: name, Type: dtype.Uint8, Shape: []int64{0}}})
+	w, err := safetensors.NewWriter(&b, []file.Header{{Name: name, Type: dtype.Uint8, Shape: []int64{0}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

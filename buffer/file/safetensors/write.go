@@ -3,6 +3,7 @@
 package safetensors
 
 import (
+	"encoding/binary"
 	"io"
 	"maps"
 	"slices"
@@ -12,40 +13,29 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-var _ file.Writer = (*Writer)(nil)
-
-// Writer writes a file of tensors.
-type Writer struct{ out stream.Sink }
-
-// NewWriter writes the header of a file of these tensors, in this order, for which [Sort] has a proposal. Equal input
-// gives equal bytes. Nothing is written when the arguments are wrong.
+// NewWriter writes the header of a file of these tensors, in this order, for which [Sort] has a proposal. metadata, if it
+// is not nil, is written into the header for whoever reads it: texts under names of their own. Equal input gives equal
+// bytes. Nothing is written when the arguments are wrong.
 //
 // Name, Type and Shape of the headers count, Offset and Size do not. uint1 is written as BOOL. A type that the format does
 // not have is [file.ErrType], a name that occurs twice [file.ErrDuplicate], and a name or a text that is not UTF-8, or the
 // name "__metadata__", [file.ErrFormat].
-func NewWriter(w io.Writer, headers []file.Header, opts ...Option) (*Writer, error) {
-	c, err := configure(forWriter, opts)
-	if err != nil {
-		return nil, err
-	}
+func NewWriter(w io.Writer, headers []file.Header, metadata map[string]string) (file.Writer, error) {
 	if w == nil {
-		return nil, c.invalid("no output")
+		return nil, fault.Fail("safetensors: NewWriter", fault.ErrInvalid, "no output")
 	}
-	sizes, total, err := stream.Check("safetensors", headers)
+	sizes, err := stream.Check("safetensors", headers)
 	if err != nil {
 		return nil, err
 	}
-	text, err := headerText(headers, sizes, c.metadata)
+	text, err := headerText(headers, sizes, metadata)
 	if err != nil {
 		return nil, err
 	}
-	s := &Writer{stream.Sink{Counter: stream.Counter{W: w}, Left: total, Fail: fail}}
-	if _, err := s.out.Write(text); err != nil {
-		return nil, fail(s.out.N, err, "")
-	}
-	return s, nil
+	return (&stream.Writer{Out: stream.Counter{W: w}, Sizes: sizes, Fail: fail}).Begin(text)
 }
 
 // headerText returns a file's bytes before the data, which end at a multiple of 8.
@@ -93,11 +83,9 @@ func headerText(headers []file.Header, sizes []int64, metadata map[string]string
 	}
 	n := len(b) - lengthSize
 	if n > maxHeader {
-		return nil, fail(0, file.ErrTooLarge, "a header of "+strconv.Itoa(n)+" bytes")
+		return nil, fail(0, file.ErrTooLarge, "a header of "+stream.Decimal(n)+" bytes")
 	}
-	for i := range lengthSize {
-		b[i] = byte(n >> (8 * i))
-	}
+	binary.LittleEndian.PutUint64(b, uint64(n))
 	return b, nil
 }
 
@@ -118,13 +106,3 @@ func appendText(b []byte, s string) []byte {
 	}
 	return append(b, '"')
 }
-
-// Write writes the data of the tensors one after the other. More than there are is [file.ErrFormat], and none of it is
-// written.
-func (s *Writer) Write(p []byte) (int, error) {
-	return s.out.WriteData("safetensors: Writer.Write", p)
-}
-
-// Close ends the file. While data are missing it is [file.ErrTruncated], and writing may go on. A second Close does
-// nothing.
-func (s *Writer) Close() error { return s.out.Close() }

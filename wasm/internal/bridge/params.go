@@ -28,18 +28,11 @@ const (
 	flagsEnd
 )
 
-func fileOptions(flags uint32) ([]params.Option, error) {
+func fileOptions(flags uint32) (params.Options, error) {
 	if flags >= flagsEnd {
-		return nil, invalid("flags")
+		return params.Options{}, invalid("flags")
 	}
-	var opts []params.Option
-	if flags&flagStrict != 0 {
-		opts = append(opts, params.Strict())
-	}
-	if flags&flagLastWins != 0 {
-		opts = append(opts, params.LastWins())
-	}
-	return opts, nil
+	return params.Options{Strict: flags&flagStrict != 0, LastWins: flags&flagLastWins != 0}, nil
 }
 
 // long is a number of 64 bits.
@@ -68,8 +61,8 @@ func (b *Bridge) load(a []uint32) error {
 }
 
 // fill reads the headers and, but for a scan, the data. It returns a description of what there is.
-func (f *flow) fill(scan bool, limit int64, opts []params.Option) (list []byte, arrays []*buffer.Buffer, err error) {
-	r, err := params.NewReader(f, opts...)
+func (f *flow) fill(scan bool, limit int64, opts params.Options) (list []byte, arrays []*buffer.Buffer, err error) {
+	r, err := params.NewReader(f, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -269,8 +262,8 @@ func forget(tensors []tensor) {
 // pieceSize is how much passes through this program at a time.
 const pieceSize = 1 << 20
 
-func (f *flow) save(headers []file.Header, tensors []tensor, opts []params.Option) error {
-	w, err := params.NewWriter(f, headers, opts...)
+func (f *flow) save(headers []file.Header, tensors []tensor, opts params.Options) error {
+	w, err := params.NewWriter(f, headers, opts)
 	if err != nil {
 		return err
 	}

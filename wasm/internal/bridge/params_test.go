@@ -137,7 +137,7 @@ func dictionary(t *testing.T) ([]byte, []file.Header, [][]byte) {
 	}
 	data := [][]byte{bytesOf(1, 2, 3, 4, 5, 6), {1, 2, 3, 4, 255}, {}, {1, 0, 0, 0, 0, 0, 0, 128}}
 	var b bytes.Buffer
-	w, err := params.NewWriter(&b, headers)
+	w, err := params.NewWriter(&b, headers, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestLoadParams(t *testing.T) {
 func TestLoadLastWins(t *testing.T) {
 	headers := []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{100000}}, {Name: "a", Type: dtype.Uint8, Shape: []int64{4}}}
 	var b bytes.Buffer
-	w, err := params.NewWriter(&b, []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{100000}}, {Name: "b", Type: dtype.Uint8, Shape: []int64{4}}})
+	w, err := params.NewWriter(&b, []file.Header{{Name: "a", Type: dtype.Uint8, Shape: []int64{100000}}, {Name: "b", Type: dtype.Uint8, Shape: []int64{4}}}, params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestLoadBroken(t *testing.T) {
 	wantError(t, fails(append([]byte{9}, whole...), 0, -1, -1), file.ErrFormat)
 	wantError(t, fails(append(bytes.Clone(whole), 1), strictly, -1, -1), file.ErrFormat)
 	wantError(t, fails(whole, 0, 28, -1), file.ErrTooLarge)
-	huge, err := params.NewReader(bytes.NewReader(whole))
+	huge, err := params.NewReader(bytes.NewReader(whole), params.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestSaveParams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		headers, _, err := params.Scan(bytes.NewReader(whole))
+		headers, _, err := params.Scan(bytes.NewReader(whole), params.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream is what the readers and writers of several file formats do alike.
+// Package stream reads and writes what the formats of files of tensors have in common.
 package stream
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
@@ -16,208 +18,226 @@ import (
 // MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
 const MaxDims = 64
 
-// Check returns how many bytes the data of each tensor take, and of all together, for a writer. Offset and Size of the
-// headers are not looked at.
-func Check(format string, headers []file.Header) (sizes []int64, total int64, err error) {
-	seen := make(map[string]int, len(headers))
-	for i, h := range headers {
-		fail := func(err error, detail string) error {
-			return &file.Error{Format: format, Detail: "tensor " + strconv.Itoa(i) + ", " + Quote(h.Name) + ": " + detail, Err: err}
-		}
-		if first, ok := seen[h.Name]; ok {
-			return nil, 0, fail(file.ErrDuplicate, "as tensor "+strconv.Itoa(first))
-		}
-		seen[h.Name] = i
-		_, size, ok := h.Type.Bytes(h.Shape)
-		switch {
-		case !ok:
-			return nil, 0, fail(file.ErrFormat, "impossible shape")
-		case len(h.Shape) > MaxDims:
-			return nil, 0, fail(file.ErrTooLarge, strconv.Itoa(len(h.Shape))+" dimensions")
-		case total > math.MaxInt64-size:
-			return nil, 0, fail(file.ErrTooLarge, "the sizes do not add up in 64 bits")
-		}
-		total += size
-		sizes = append(sizes, size)
-	}
-	return sizes, total, nil
+// Fail makes a format's error at a byte of a file.
+type Fail func(at int64, err error, detail string) error
+
+// Source reads a file and counts its bytes. Read returns the data of one tensor; the other methods return what is
+// between the tensors. Errors are made by Fail, and after one all calls fail.
+type Source struct {
+	Pos  int64        // of the next byte, from where the reader stood at first
+	Size int64        // of the file from there, -1 if it is unknown
+	Left int64        // bytes of the tensor's data that were not read yet
+	Last func() error // checks the end of the data before their last bytes are returned; may be nil
+	Err  error        // what ended reading
+	Fail Fail
+
+	in    io.Reader
+	ahead *bufio.Reader // in where it reads ahead, else nil
+	seek  io.Seeker     // nil where the input cannot seek
 }
 
-// Measure returns how many bytes are left of an input, or -1 where it does not know, and the input as a seeker where that
-// works. A pipe refuses to seek; a device seeks and says that nothing is left, as an empty file does. After an error the
-// input stands nobody knows where.
-func Measure(r io.Reader) (size int64, seek io.Seeker, err error) {
+// NewSource returns a source of a size, or -1.
+func NewSource(r io.Reader, size int64, fail Fail) *Source {
+	return &Source{Size: max(size, -1), Fail: fail, in: guard{r}}
+}
+
+// Measure returns a source of the size that r tells by seeking or by a method Len. A pipe refuses to seek; a device seeks
+// and says that nothing is left, as an empty file does: then the size is unknown.
+func Measure(r io.Reader, fail Fail) (*Source, error) {
+	s := NewSource(r, -1, fail)
 	switch in := r.(type) {
 	case io.Seeker:
 		at, err := in.Seek(0, io.SeekCurrent)
 		if err != nil {
-			return -1, nil, nil //nolint:nilerr // a pipe, for example
+			return s, nil //nolint:nilerr // a pipe, for example
 		}
 		end, err := in.Seek(0, io.SeekEnd)
 		if err != nil {
-			return -1, nil, nil //nolint:nilerr // it did not move
+			return s, nil //nolint:nilerr // it did not move
 		}
 		if _, err := in.Seek(at, io.SeekStart); err != nil {
-			return -1, nil, err
+			return nil, s.stop(err)
 		}
 		if end > at {
-			return end - at, in, nil
+			s.Size, s.seek = end-at, in
 		}
 	case interface{ Len() int }:
 		if n := in.Len(); n > 0 {
-			return int64(n), nil, nil
+			s.Size = int64(n)
 		}
 	}
-	return -1, nil, nil
+	return s, nil
 }
 
-// Some reads at least a byte or returns an error, whatever the input does.
-func Some(r io.Reader, p []byte) (int, error) {
+// ReadAhead makes small reads cheap. The input may be read some way past the last tensor.
+func (s *Source) ReadAhead() {
+	s.ahead = bufio.NewReader(s.in)
+	s.in = s.ahead
+}
+
+// guard holds a reader to io.Reader's contract: at least a byte or an error, whatever the reader does.
+type guard struct{ r io.Reader }
+
+func (g guard) Read(p []byte) (int, error) {
 	for range 100 {
-		n, err := r.Read(p)
+		n, err := g.r.Read(p)
 		switch {
 		case n < 0 || n > len(p):
-			return 0, errCount
-		case n > 0 || err != nil:
+			return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
+		case n > 0 || err != nil || len(p) == 0:
 			return n, err
 		}
 	}
 	return 0, io.ErrNoProgress
 }
 
-var errCount = fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
-
-// Data reads the data of one tensor.
-type Data struct {
-	R    io.Reader
-	At   int64 // bytes read of whatever Fail counts from
-	Left int64
-	// Fail makes the format's error at a byte.
-	Fail func(at int64, err error, detail string) error
-	// End is called, if it is not nil, after the last byte was read and before it is handed on: what it finds wrong counts
-	// for all data.
-	End func() error
-	err error
-}
-
-// Read is an io.Reader's. An early end is [file.ErrTruncated], and errors stay.
-func (d *Data) Read(p []byte) (int, error) {
-	switch {
-	case d.err != nil:
-		return 0, d.err
-	case d.Left == 0:
-		return 0, io.EOF
-	case len(p) == 0:
-		return 0, nil
-	}
-	n, err := Some(d.R, p[:min(int64(len(p)), d.Left)])
-	d.At += int64(n)
-	d.Left -= int64(n)
-	if err != nil && (n == 0 || !errors.Is(err, io.EOF)) { // an end beside data comes again
-		d.err = d.wrap(err)
-	}
-	if d.Left == 0 && d.err == nil {
-		d.err = d.finish()
-	}
-	if d.err != nil && d.Left == 0 {
-		return 0, d.err
-	}
-	if n > 0 {
-		return n, nil // the error is for the next call
-	}
-	return 0, d.err
-}
-
-// Finish checks the end of data that nobody needs to read because there are none.
-func (d *Data) Finish() error {
-	if d.Left == 0 && d.err == nil {
-		d.err = d.finish()
-	}
-	return d.err
-}
-
-func (d *Data) finish() error {
-	if d.End == nil {
-		return nil
-	}
-	end := d.End
-	d.End = nil
-	return end()
-}
-
-// Full fills b, where b is the format's own and not a tensor's data.
-func (d *Data) Full(b []byte) error {
-	_, err := io.ReadFull(d, b)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return d.wrap(io.EOF)
-	}
-	return err
-}
-
-func (d *Data) wrap(err error) error {
-	if errors.Is(err, io.EOF) {
-		return d.Fail(d.At, file.ErrTruncated, "")
-	}
-	if _, ok := errors.AsType[*file.Error](err); ok {
-		return err
-	}
-	return d.Fail(d.At, err, "")
-}
-
-// Counter counts what goes through it.
-type Counter struct {
-	W io.Writer
-	N int64
-}
-
-// Write is an io.Writer's, also where W's is not quite.
-func (c *Counter) Write(p []byte) (int, error) {
-	n, err := c.W.Write(p)
-	n = min(max(n, 0), len(p))
-	if c.N += int64(n); err == nil && n < len(p) {
-		err = io.ErrShortWrite
+// some reads at least a byte or returns an error of the input.
+func (s *Source) some(p []byte) (int, error) {
+	n, err := s.in.Read(p)
+	s.Pos += int64(n)
+	if n > 0 && errors.Is(err, io.EOF) { // it comes again
+		err = nil
 	}
 	return n, err
 }
 
-// Sink writes the data that come after a format's header, as [file.Writer] wants it. The header goes to Counter.
-type Sink struct {
-	Counter
-	Left int64 // bytes of data that are missing
-	// Fail makes the format's error at a byte.
-	Fail   func(at int64, err error, detail string) error
-	err    error // of the output, for good
-	closed bool
+// stop ends reading with an error of the input.
+func (s *Source) stop(err error) error {
+	switch _, ours := errors.AsType[*file.Error](err); {
+	case ours:
+		s.Err = err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		s.Err = s.Fail(s.Pos, file.ErrTruncated, "")
+	default:
+		s.Err = s.Fail(s.Pos, err, "")
+	}
+	return s.Err
 }
 
-// WriteData is a [file.Writer]'s Write, which has the name op in an error.
-func (s *Sink) WriteData(op string, p []byte) (int, error) {
+// Read reads the data of the tensor. An early end is [file.ErrTruncated].
+func (s *Source) Read(p []byte) (int, error) {
 	switch {
-	case s.err != nil:
-		return 0, s.err
-	case s.W == nil || s.closed:
-		return 0, fault.Fail(op, fault.ErrClosed)
-	case int64(len(p)) > s.Left:
-		return 0, s.Fail(s.N, file.ErrFormat, "more data than the header tells of")
+	case s.Err != nil:
+		return 0, s.Err
+	case s.Left == 0:
+		return 0, io.EOF
+	case len(p) == 0:
+		return 0, nil
 	}
-	n, err := s.Write(p)
+	n, err := s.some(p[:min(int64(len(p)), s.Left)])
 	s.Left -= int64(n)
 	if err != nil {
-		s.err = s.Fail(s.N, err, "")
+		_ = s.stop(err)
 	}
-	return n, s.err
+	if s.Left == 0 && s.Err == nil {
+		s.Err = s.CheckLast()
+	}
+	if s.Err != nil && (n == 0 || s.Left == 0) {
+		return 0, s.Err
+	}
+	return n, nil // an error is for the next call
 }
 
-// Close is a [file.Writer]'s.
-func (s *Sink) Close() error {
-	switch {
-	case s.err != nil:
-		return s.err
-	case s.Left > 0:
-		return s.Fail(s.N, file.ErrTruncated, "data are missing")
+// CheckLast calls Last once.
+func (s *Source) CheckLast() error {
+	if s.Last == nil {
+		return nil
 	}
-	s.closed = true
+	last := s.Last
+	s.Last = nil
+	return last()
+}
+
+// Full fills p.
+func (s *Source) Full(p []byte) error {
+	for len(p) > 0 && s.Err == nil {
+		n, err := s.some(p)
+		p = p[n:]
+		if err != nil {
+			return s.stop(err)
+		}
+	}
+	return s.Err
+}
+
+// Bytes reads n bytes into p, which grows with what arrives.
+func (s *Source) Bytes(p []byte, n int64) ([]byte, error) { return Grow(p, int(n), s.Full) }
+
+// Grow fills a slice of n elements, in the memory of v if that is large enough. It takes no more memory at a time than
+// fill has filled before, so that a claim of many elements costs nothing.
+func Grow[T any](v []T, n int, fill func([]T) error) ([]T, error) {
+	const least = 64 << 10
+	for v = v[:0]; len(v) < n; {
+		at := len(v)
+		part := min(n-at, max(least, at))
+		v = slices.Grow(v, part)[:at+part]
+		if err := fill(v[at:]); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// Skip passes over the rest of the tensor's data, by seeking where the input can.
+func (s *Source) Skip() error {
+	if s.Err != nil || s.Left == 0 {
+		return s.Err
+	}
+	ahead := int64(0)
+	if s.ahead != nil {
+		ahead = int64(s.ahead.Buffered())
+	}
+	n := s.Left
+	if s.seek == nil || n <= ahead {
+		var err error
+		if n, err = io.CopyN(io.Discard, s.in, s.Left); err != nil {
+			s.Pos += n
+			return s.stop(err)
+		}
+	} else {
+		if _, err := s.seek.Seek(n-ahead, io.SeekCurrent); err != nil {
+			return s.stop(err)
+		}
+		if s.ahead != nil {
+			_, _ = s.ahead.Discard(int(ahead)) // which it has
+		}
+	}
+	s.Pos += n
+	s.Left = 0
 	return nil
+}
+
+// Rest returns how many bytes follow. Where the size is unknown they are passed over to the end.
+func (s *Source) Rest() (int64, error) {
+	if s.Size >= 0 {
+		return s.Size - s.Pos, nil
+	}
+	n, err := io.CopyN(io.Discard, s.in, math.MaxInt64-s.Pos)
+	s.Pos += n
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, s.stop(err)
+	}
+	return n, nil
+}
+
+// Ended reports whether nothing follows. What does follow is read.
+func (s *Source) Ended() (bool, error) {
+	n, err := s.some(make([]byte, 1))
+	switch {
+	case n > 0:
+		return false, nil
+	case errors.Is(err, io.EOF):
+		return true, nil
+	}
+	return false, s.stop(err)
+}
+
+// Decimal writes a number.
+func Decimal[N int | int64 | uint64](n N) string {
+	if n < 0 {
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return strconv.FormatUint(uint64(n), 10)
 }
 
 // Quote makes a file's bytes fit for a message, and short.

@@ -3,6 +3,7 @@
 package stream_test
 
 import (
+	"archive/zip"
 	"errors"
 	"io"
 	"math"
@@ -47,8 +48,8 @@ func TestBrokenReaders(t *testing.T) {
 			"npy, elements":         inArray,
 			"safetensors":           second(safetensors.NewReader(n)),
 			"safetensors, its end":  read(safetensors.NewReader(after(empty))),
-			"params":                second(params.NewReader(n)),
-			"params, in the middle": read(params.NewReader(after("\xb7\x9c"))),
+			"params":                second(params.NewReader(n, params.Options{})),
+			"params, in the middle": read(params.NewReader(after("\xb7\x9c"), params.Options{})),
 		} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s, %d: %v, want %v", what, n, err, want)
@@ -64,18 +65,18 @@ func TestBrokenReaders(t *testing.T) {
 func TestBrokenWriters(t *testing.T) {
 	headers := []file.Header{{Name: "a", Type: dtype.Int8, Shape: []int64{1}}}
 	for _, n := range []count{0, 1, -1, math.MinInt} {
-		zip := second(npy.NewZipWriter(n, headers, npy.Deflate()))
-		if w, err := npy.NewZipWriter(n, headers); err == nil {
-			if _, zip = w.Write([]byte{1}); zip == nil {
-				zip = w.Close()
+		packed := second(npy.NewZipWriter(n, headers, zip.Deflate))
+		if w, err := npy.NewZipWriter(n, headers, zip.Store); err == nil {
+			if _, packed = w.Write([]byte{1}); packed == nil {
+				packed = w.Close()
 			}
 		}
 		for what, err := range map[string]error{
 			"npy":              npy.Write(n, npy.Header{Type: dtype.Int8}, []int8{1}),
 			"npy, as a stream": second(npy.NewWriter(n, npy.Header{Type: dtype.Int8})),
-			"npz":              zip,
-			"safetensors":      second(safetensors.NewWriter(n, headers)),
-			"params":           second(params.NewWriter(n, headers)),
+			"npz":              packed,
+			"safetensors":      second(safetensors.NewWriter(n, headers, nil)),
+			"params":           second(params.NewWriter(n, headers, params.Options{})),
 		} {
 			if !errors.Is(err, io.ErrShortWrite) {
 				t.Errorf("%s, %d: %v", what, n, err)
