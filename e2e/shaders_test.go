@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/elementwise"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -153,12 +154,36 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 	}
 }
 
-// TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler and to the native one.
+// TestEveryKernelCompiles gives the text of every variant of every kernel to the browser's compiler and to the native one. Short
+// tests take one of each form, whatever its sizes, and every tenth of the others.
 func TestEveryKernelCompiles(t *testing.T) {
 	all := allPrograms(t)
 	t.Logf("%d kernels", len(all))
+	if !devtest.Long() {
+		all = all.sample()
+		t.Logf("of which %d are tried", len(all))
+	}
 	t.Run("browser", all.compileInBrowser)
 	t.Run("native", all.compileNatively)
+}
+
+func withoutDigits(r rune) rune {
+	if r >= '0' && r <= '9' {
+		return -1
+	}
+	return r
+}
+
+func (p programs) sample() programs {
+	some, names := programs{}, map[string]bool{}
+	for i, source := range slices.Sorted(maps.Keys(p)) {
+		form := strings.Map(withoutDigits, p[source].Name)
+		if i%10 == 0 || !names[form] {
+			names[form] = true
+			some[source] = p[source]
+		}
+	}
+	return some
 }
 
 // compileNatively opens a device for every few kernels: software adapters keep some memory of each.

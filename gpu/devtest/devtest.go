@@ -26,6 +26,18 @@ func Drivers() []string {
 	return gpu.Drivers()
 }
 
+// Long reports whether tests take the time to try everything, as in `make test-long`. Otherwise those with very many cases try some
+// of them, the same ones every time.
+func Long() bool { return os.Getenv("SUBLET_LONG") != "" }
+
+// Times returns how often a test repeats something random: n times, or in long tests 20 times as often.
+func Times(n int) int {
+	if Long() {
+		return 20 * n
+	}
+	return n
+}
+
 // Each runs a test on a fresh device of every driver. A driver without a device fails.
 func Each(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Option) {
 	t.Helper()
