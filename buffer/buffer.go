@@ -3,7 +3,7 @@
 package buffer
 
 import (
-	"errors"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -57,8 +57,9 @@ var (
 	ErrShape  = fault.New("ErrShape", "dimension mismatch")
 	ErrIndex  = fault.New("ErrIndex", "index out of range")
 	ErrStride = fault.New("ErrStride", "impossible stride or offset")
-	// ErrUnsynced: memory larger than the device's largest buffer, a part of which kernels wrote, is used in a part that
-	// overlaps the first. Sync it before.
+	// ErrUnsynced: results are needed on the host or by way of it in a call that does not wait. Sync them before. That is so for a copy
+	// of memory larger than the device's largest buffer; and in a page for what kernels wrote to overlapping memory on
+	// another device, or at a distance that is no multiple of 4 bytes.
 	ErrUnsynced = fault.New("ErrUnsynced", "results overlap that were not synced")
 )
 
@@ -66,36 +67,22 @@ func fail(op string, err error, detail ...string) error {
 	return fault.Fail("buffer: "+op, err, detail...)
 }
 
-// Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
-type Region struct{ Offset, Width, Pitch, Count int }
-
-// Span returns how many bytes lie between the region's first and last byte, both included.
-func (r Region) Span() int {
-	if r.Count <= 0 || r.Width <= 0 {
-		return 0
-	}
-	return (r.Count-1)*r.Pitch + r.Width
-}
-
 // Buffer is memory that kernels can use. Make one with [New], [FromHost], [Wrap], [WrapDevice] or [Map], and Close it
 // when done.
 type Buffer struct {
-	dev  *gpu.Device
-	mode Mode
-	size int
+	dev      *gpu.Device
+	mode     Mode
+	windowed bool // host memory that the device cannot hold as a whole
+	size     int
 
 	mu       sync.Mutex
 	shares   int
-	host     gpu.Host  // the host side of external and paired memory
-	all      window    // the device side, where the device can hold everything
-	parts    []*window // the device side of what is larger, the last used at the end
-	windowed bool      // it is larger
+	host     gpu.Host // the host side of external and paired memory
+	back     *backing // where its newest bytes are; nil before its first use
+	cleanup  runtime.Cleanup
 	release  func()
 	imported uint32 // what buffers of one imported GPU buffer have in common
 }
-
-// maxDirty is how many regions are remembered before the whole buffer counts as written.
-const maxDirty = 64
 
 // New makes an owned buffer of zeros. Memory is taken when it is first used.
 func New(dev *gpu.Device, size int) (*Buffer, error) {
@@ -137,15 +124,10 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	mem, err := b.Writable(true)
-	if err == nil {
-		err = mem.Write(0, src)
-	}
-	if err != nil {
+	if err := b.Write(0, src); err != nil {
 		_ = b.Close()
 		return nil, err
 	}
-	b.all.where = Device
 	return b, nil
 }
 
@@ -177,7 +159,7 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	}
 	b.dev, b.size, b.shares = dev, mem.Size, 1
 	b.windowed = uint64(mem.Size) > dev.Limits().MaxBufferSize
-	b.mode, b.host, b.all.where, b.release = External, mem, Host, release
+	b.mode, b.host, b.release = External, mem, release
 	return nil
 }
 
@@ -194,8 +176,9 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := window{mem: mem, where: Device}
-	return &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, all: all, release: release, imported: mem.Identity()}, nil
+	b := &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, release: release, imported: mem.Identity()}
+	b.hold(mem)
+	return b, nil
 }
 
 // Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
@@ -206,14 +189,59 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	}
 	b.mode = Mapped
 	if !dev.Has(gpu.FeatureMappable) {
-		b.host, b.all.where = gpu.HostBytes(make([]byte, size)), Host
+		b.host = gpu.HostBytes(make([]byte, size))
 		return b, nil
 	}
-	if b.all.mem, err = dev.NewMappable(uint64(size)); err != nil {
+	mem, err := dev.NewMappable(uint64(size))
+	if err != nil {
 		return nil, err
 	}
-	b.all.where = Device
+	b.hold(mem)
 	return b, nil
+}
+
+// hold gives a new buffer memory of its device that has its bytes.
+func (b *Buffer) hold(mem *gpu.Buffer) {
+	m := b.memory()
+	defer m.mu.Unlock()
+	k := b.back
+	k.whole = replica{k: k, dev: b.dev, lo: k.at, hi: k.end, mem: mem}
+	k.replicas = append(k.replicas, &k.whole)
+	m.wrote(&k.whole, between(k.at, k.end))
+}
+
+// memory returns the memory, which the caller unlocks. The buffer is locked and not closed.
+func (b *Buffer) memory() *memory {
+	if b.back == nil {
+		b.back = b.newBacking()
+		b.cleanup = runtime.AddCleanup(b, func(k *backing) { go func() { _ = k.close() }() }, b.back)
+	}
+	return b.back.lock()
+}
+
+// begin locks the buffer and its memory for a call, which ends with end.
+func (b *Buffer) begin(op string) (*memory, error) {
+	b.mu.Lock()
+	if b.shares == 0 {
+		b.mu.Unlock()
+		return nil, fail(op, gpu.ErrClosed, "the buffer")
+	}
+	return b.memory(), nil
+}
+
+// beginWrite is begin for calls that write.
+func (b *Buffer) beginWrite(op string) (*memory, error) {
+	m, err := b.begin(op)
+	if err == nil && b.host.ReadOnly {
+		b.end(m)
+		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
+	}
+	return m, err
+}
+
+func (b *Buffer) end(m *memory) {
+	m.mu.Unlock()
+	b.mu.Unlock()
 }
 
 // Device returns the device the buffer belongs to.
@@ -241,21 +269,28 @@ func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
 // Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
 // results that the host has not.
 func (b *Buffer) Location() Location {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shares == 0 || !b.Windowed() {
-		return b.all.where
+	m, err := b.begin("Location")
+	if err != nil {
+		return None
 	}
-	for _, w := range b.parts {
-		if w.where == Device {
-			return Device
-		}
+	defer b.end(m)
+	k := b.back
+	switch all := between(k.at, k.end); {
+	case !k.hosted && len(m.log) == 0:
+		return None
+	case !k.hosted, m.lacks(all):
+		return Device
+	case k.whole.valid && len(k.whole.behind) == 0:
+		return Both
 	}
 	return Host
 }
 
+// Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
+func (b *Buffer) Windowed() bool { return b.windowed }
+
 // Same reports whether two buffers are the same memory of the device, as two wraps of one GPU buffer are. Two wraps of the
-// same host memory are not: each has a side on the device of its own.
+// same host memory are not: each has a replica of its own, which gets what kernels write to the other.
 func (b *Buffer) Same(o *Buffer) bool {
 	return b == o || b != nil && o != nil && b.imported != 0 && b.imported == o.imported && b.dev == o.dev
 }
@@ -298,30 +333,16 @@ func (b *Buffer) Close() error {
 		b.mu.Unlock()
 		return nil
 	}
+	var err error
+	if b.back != nil {
+		b.cleanup.Stop()
+		err = b.back.close()
+	}
 	release := b.release
-	err := errors.Join(b.all.close(), b.drop(func(*window) bool { return true }))
-	b.release, b.host = nil, gpu.Host{}
+	b.release, b.host, b.back = nil, gpu.Host{}, nil
 	b.mu.Unlock()
 	if release != nil {
 		release()
 	}
 	return err
-}
-
-func (b *Buffer) usable(op string) error {
-	if b.shares == 0 {
-		return fail(op, gpu.ErrClosed, "the buffer")
-	}
-	return nil
-}
-
-// writable is usable for calls that write.
-func (b *Buffer) writable(op string) error {
-	if err := b.usable(op); err != nil {
-		return err
-	}
-	if b.host.ReadOnly {
-		return fail(op, gpu.ErrReadOnly, "the wrapped memory")
-	}
-	return nil
 }

@@ -238,3 +238,31 @@ func TestRangeMistakes(t *testing.T) {
 		}
 	})
 }
+
+// TestResultsOfParts writes more parts than a device keeps without results, and gets all of them.
+func TestResultsOfParts(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small, err := gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(1024))
+		check(t, err)
+		defer small.Close()
+		mine := make([]byte, 8192)
+		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
+		check(t, err)
+		for i := range 16 {
+			kernelWrites(t, b, small, one(512*i, 512), bytes.Repeat([]byte{byte(i + 1)}, 512))
+		}
+		check(t, b.Sync(t.Context()))
+		for i, v := range mine {
+			if v != byte(i/512+1) {
+				t.Fatalf("byte %d is %d", i, v)
+			}
+		}
+		for i := range 15 { // the results are on the host: few parts stay
+			kernelReads(t, b, small, one(512*i+256, 512))
+		}
+		if n := small.Stats().LiveBytes; n > 4*512 {
+			t.Errorf("%d bytes live", n)
+		}
+		check(t, b.Close())
+	})
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Touch says that the caller wrote into the host memory: it is current now and the device's side is not. Results that
+// were not synced are given up. It has no effect on memory without a host side.
+func (b *Buffer) Touch() error { return b.touch("Touch", between(0, b.size)) }
+
+// TouchRegion is [Buffer.Touch] for a region: the rest stays as it is.
+func (b *Buffer) TouchRegion(r Region) error { return b.touch("TouchRegion", r) }
+
+func (b *Buffer) touch(op string, r Region) error {
+	m, err := b.begin(op)
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if err := b.holds(op, r); err != nil || !b.back.hosted {
+		return err
+	}
+	return m.hostWrote(b.place(r))
+}
+
+// place returns a region of the buffer as its memory counts.
+func (b *Buffer) place(r Region) Region {
+	r.Offset += b.back.at
+	return r.joined()
+}
+
+// ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
+// read-only, and reports whether it is.
+func (b *Buffer) ClearHost(r Region) bool {
+	m, err := b.beginWrite("ClearHost")
+	if err != nil {
+		return false
+	}
+	defer b.end(m)
+	k := b.back
+	if b.windowed || k.whole.valid || !b.onHost(m, between(0, b.size)) || b.holds("ClearHost", r) != nil {
+		return false
+	}
+	for i := range r.Count {
+		clear(b.host.Bytes[r.Offset+i*r.Pitch:][:r.Width])
+	}
+	return m.hostWrote(b.place(r)) == nil
+}
+
+// Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
+// memory. Where there is no host memory it only waits.
+func (b *Buffer) Sync(ctx context.Context) error {
+	m, err := b.begin("Sync")
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if !b.back.hosted {
+		return b.dev.Sync(ctx)
+	}
+	return m.download(ctx, b.back)
+}
+
+// Lend brings results back as [Buffer.Sync] does and returns the host's side, for somebody who uses it while no kernel
+// does: the caller's own memory if it was wrapped, the host's half of a pair otherwise. It stays where it is until the
+// last share is closed, so whoever lends it on keeps one. After writing into it say [Buffer.Touch]. A buffer without a
+// host side is [gpu.ErrUnsupported].
+func (b *Buffer) Lend(ctx context.Context) (gpu.Host, error) {
+	const op = "Lend"
+	m, err := b.begin(op)
+	if err != nil {
+		return gpu.Host{}, err
+	}
+	defer b.end(m)
+	if !b.back.hosted {
+		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
+	}
+	if err := m.download(ctx, b.back); err != nil {
+		return gpu.Host{}, err
+	}
+	return b.host, nil
+}
+
+// Read copies a region into other memory of the caller's, in which rows have the same pitch and the first begins at
+// offset.
+func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) error {
+	const op = "Read"
+	m, err := b.begin(op)
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if err := b.holds(op, r); err != nil {
+		return err
+	}
+	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
+		return fail(op, ErrShort, "the destination")
+	}
+	dst = dst.Part(0, dst.Size)
+	if dst.ReadOnly {
+		return fail(op, gpu.ErrReadOnly, "the destination")
+	}
+	if r.Span() == 0 {
+		return nil
+	}
+	if err := b.gather(ctx, m); err != nil {
+		return err
+	}
+	if dst.Foreign == nil && b.onHost(m, r) {
+		for i := range r.Count {
+			o := i * r.Pitch
+			copy(dst.Bytes[offset+o:offset+o+r.Width], b.host.Bytes[r.Offset+o:])
+		}
+		return nil
+	}
+	return b.download(ctx, m, r, dst, offset)
+}
+
+// download reads a region from the device, which is made current first.
+func (b *Buffer) download(ctx context.Context, m *memory, r Region, dst gpu.Host, offset int) error {
+	w := b.place(r)
+	d, err := m.on("Read", b.back, b.dev, w)
+	if err == nil {
+		err = m.update(d, w)
+	}
+	if err != nil {
+		return err
+	}
+	return d.mem.Read(ctx, d.transfer(w, dst, offset))
+}
+
+// onHost reports whether Go memory holds the current bytes of a region.
+func (b *Buffer) onHost(m *memory, r Region) bool {
+	return b.host.Bytes != nil && !m.lacks(b.place(r))
+}
+
+// gather brings results in parts of memory together on the host, where it is then used.
+func (b *Buffer) gather(ctx context.Context, m *memory) error {
+	if !b.windowed {
+		return nil
+	}
+	return m.download(ctx, b.back)
+}
+
+func (b *Buffer) inside(op string, offset, size int) error {
+	if offset < 0 || size < 0 || offset > b.size || size > b.size-offset {
+		return fail(op, gpu.ErrInvalid, "beyond the buffer")
+	}
+	return nil
+}
+
+// holds refuses regions that do not lie in the buffer.
+func (b *Buffer) holds(op string, r Region) error {
+	switch {
+	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
+		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
+		r.Span() < 0 || r.Span() > b.size-r.Offset:
+		return fail(op, gpu.ErrInvalid, "a region beyond the buffer")
+	}
+	return nil
+}
+
+// View gives the CPU a region to read while fn runs: the bytes from its first to its last, those between its rows
+// undefined. They are the memory itself where the CPU can reach the current bits, else a copy. The slice is dead
+// afterwards, and fn must not use the buffer.
+func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) error {
+	const op = "View"
+	m, err := b.begin(op)
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if fn == nil {
+		return fail(op, gpu.ErrInvalid, "nil function")
+	}
+	if err := b.holds(op, r); err != nil {
+		return err
+	}
+	if err := b.gather(ctx, m); err != nil {
+		return err
+	}
+	end := r.end()
+	switch {
+	case r.Span() == 0:
+		return fn(nil)
+	case b.InPlace():
+		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
+	case b.onHost(m, r):
+		return fn(b.host.Bytes[r.Offset:end:end])
+	}
+	mem := make([]byte, r.Span())
+	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
+		return err
+	}
+	return fn(mem)
+}
+
+// Update gives the CPU size bytes from offset on while fn rewrites them. Without keep fn replaces all of them, and does
+// not see what they were. Only they move. After an error of fn's memory of the device is as it was. The slice is dead
+// afterwards, and fn must not use the buffer.
+func (b *Buffer) Update(ctx context.Context, offset, size int, keep bool, fn func([]byte) error) error {
+	const op = "Update"
+	m, err := b.beginWrite(op)
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if fn == nil {
+		return fail(op, gpu.ErrInvalid, "nil function")
+	}
+	if err := b.inside(op, offset, size); err != nil {
+		return err
+	}
+	if err := b.gather(ctx, m); err != nil {
+		return err
+	}
+	end := offset + size
+	switch r := between(offset, end); {
+	case size == 0:
+		return fn(nil)
+	case b.InPlace():
+		return b.back.whole.mem.Map(ctx, uint64(offset), uint64(size), fn)
+	case b.onHost(m, r):
+		return errors.Join(fn(b.host.Bytes[offset:end:end]), b.follow(m, b.place(r)))
+	}
+	return b.updateDevice(ctx, m, offset, end, keep, fn)
+}
+
+// follow notes that a part of Go memory was written, and brings it to the device if that is current otherwise.
+func (b *Buffer) follow(m *memory, w Region) error {
+	r := &b.back.whole
+	current := r.valid && len(r.behind) == 0
+	err := m.hostWrote(w)
+	if current {
+		_ = m.update(r, w) // or the next kernel sees to it, or finds out why not
+	}
+	return err
+}
+
+func (b *Buffer) updateDevice(ctx context.Context, m *memory, offset, end int, keep bool, fn func([]byte) error) error {
+	w := b.place(between(offset, end))
+	r, err := m.on("Update", b.back, b.dev, w)
+	if err != nil {
+		return err
+	}
+	all := r.words(w)
+	if err := m.prepare(r, all, !keep && w.Width == b.size); err != nil {
+		return err
+	}
+	mem := make([]byte, all.Width)
+	read := func(part Region) {
+		if err == nil && part.Width > 0 {
+			err = r.mem.Read(ctx, r.transfer(part, gpu.HostBytes(mem), part.Offset-all.Offset))
+		}
+	}
+	if keep {
+		read(all)
+	} else { // neighbours in the same words
+		read(between(all.Offset, w.Offset))
+		read(between(w.end(), all.end()))
+	}
+	lo := w.Offset - all.Offset
+	if err == nil {
+		err = fn(mem[lo : lo+w.Width : lo+w.Width])
+	}
+	if err == nil {
+		err = r.mem.Write(uint64(all.Offset-r.lo), gpu.HostBytes(mem))
+	}
+	if err == nil {
+		m.wrote(r, w)
+	}
+	return err
+}
+
+// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. With write set,
+// what fn leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
+// was. The slice is dead afterwards. fn must not use the buffer otherwise, nor write into memory that is read-only.
+func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) error {
+	if b.host.Bytes == nil && write {
+		return b.Update(ctx, 0, b.size, true, fn)
+	}
+	if b.host.Bytes == nil {
+		return b.View(ctx, between(0, b.size), fn)
+	}
+	begin := b.begin
+	if write {
+		begin = b.beginWrite
+	}
+	m, err := begin("Access")
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if fn == nil {
+		return fail("Access", gpu.ErrInvalid, "nil function")
+	}
+	if err := m.download(ctx, b.back); err != nil {
+		return err
+	}
+	err = fn(b.host.Bytes[:b.size:b.size])
+	if write {
+		err = errors.Join(err, m.hostWrote(b.place(between(0, b.size))))
+	}
+	return err
+}
+
+// Patch replaces bytes from offset on, at any offset and of any number. Only they move, to where the current bits are.
+// It waits only for neighbours in the same word of the device's memory.
+func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
+	m, err := b.begin("Patch")
+	if err != nil {
+		return err
+	}
+	inside := b.inside("Patch", offset, len(src)) == nil
+	direct := inside && !b.windowed && !b.onHost(m, between(offset, offset+len(src))) && !b.InPlace() && offset%4 == 0 &&
+		(len(src)%4 == 0 || offset+len(src) == b.size)
+	b.end(m)
+	if direct {
+		return b.Write(offset, gpu.HostBytes(src))
+	}
+	return b.Update(ctx, offset, len(src), false, func(mem []byte) error { copy(mem, src); return nil })
+}
+
+// Write replaces bytes from offset on, a multiple of 4 unless everything to the end is replaced. The caller may reuse the
+// memory at once.
+func (b *Buffer) Write(offset int, src gpu.Host) error {
+	const op = "Write"
+	m, err := b.beginWrite(op)
+	if err != nil {
+		return err
+	}
+	defer b.end(m)
+	if err := b.inside(op, offset, src.Size); err != nil {
+		return err
+	}
+	end := offset + src.Size
+	if b.windowed {
+		if src.Foreign != nil || !src.Valid() {
+			return fail(op, gpu.ErrInvalid, "not Go memory")
+		}
+		copy(b.host.Bytes[offset:end], src.Mem())
+		return m.hostWrote(b.place(between(offset, end)))
+	}
+	whole := src.Size == b.size
+	w := b.place(between(offset, end))
+	r, err := m.on(op, b.back, b.dev, w)
+	if err != nil {
+		return err
+	}
+	if whole && b.mode == Owned && r.mem.Lost() {
+		m.giveUp(r) // what was lost is no loss
+	}
+	if err := m.prepare(r, w, whole); err != nil {
+		return err
+	}
+	if err := r.mem.Write(uint64(offset), src); err != nil {
+		return err
+	}
+	m.wrote(r, w)
+	return nil
+}
+
+// Copy makes a buffer of the library's own with the same bytes: Go memory where Go memory holds them, else memory of the
+// device. It waits for nothing; results in memory that the device holds in parts must be synced before ([ErrUnsynced]).
+func (b *Buffer) Copy() (*Buffer, error) {
+	const op = "Copy"
+	m, err := b.begin(op)
+	if err != nil {
+		return nil, err
+	}
+	defer b.end(m)
+	k, all := b.back, between(0, b.size)
+	switch {
+	case !k.hosted && len(m.log) == 0:
+		return New(b.dev, b.size)
+	case b.onHost(m, all):
+		mem := make([]byte, b.size)
+		copy(mem, b.host.Bytes)
+		return Wrap(b.dev, gpu.HostBytes(mem), nil)
+	case b.windowed:
+		return nil, fail(op, ErrUnsynced, "")
+	case k.hosted && !m.lacks(b.place(all)):
+		return FromHost(b.dev, b.host)
+	}
+	r, err := m.on(op, k, b.dev, b.place(all))
+	if err == nil {
+		err = m.update(r, b.place(all))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := New(b.dev, b.size)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := c.Writable(true)
+	if err == nil {
+		err = mem.CopyFrom(0, r.mem, 0, min(mem.Size(), r.mem.Size())/4*4)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	c.Wrote(all)
+	return c, nil
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer
+
+import (
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Intent tells what a kernel is going to do with the bytes of a region.
+type Intent uint8
+
+// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole buffer.
+const (
+	Reads Intent = iota
+	Writes
+	Replaces
+)
+
+// Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
+// The memory begins with byte base of the buffer. Where the device can hold the buffer as a whole that is 0, and the memory is
+// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.WroteOn] once a kernel that writes is queued.
+func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
+	const op = "Use"
+	if dev == nil {
+		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
+	}
+	return b.use(op, dev, r, in)
+}
+
+func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.Buffer, base int, err error) {
+	begin := b.begin
+	if in != Reads {
+		begin = b.beginWrite
+	}
+	m, err := begin(op)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer b.end(m)
+	if err := b.holds(op, w); err != nil {
+		return nil, 0, err
+	}
+	k := b.back
+	w.Offset += k.at
+	r, err := m.on(op, k, dev, w)
+	if err != nil {
+		return nil, 0, err
+	}
+	replace := in == Replaces && r.lo == k.at && r.hi == k.end
+	if replace && b.mode == Owned && r.mem.Lost() {
+		m.giveUp(r) // what was lost is no loss
+	}
+	if err := m.prepare(r, w.joined(), replace); err != nil {
+		return nil, 0, err
+	}
+	return r.mem, r.lo - k.at, nil
+}
+
+// Readable makes the device's side current and returns it, for kernels that read. The result is the buffer's and valid
+// until it is closed.
+func (b *Buffer) Readable() (*gpu.Buffer, error) {
+	mem, _, err := b.ReadableRange(0, b.size)
+	return mem, err
+}
+
+// ReadableRange is [Buffer.Readable] for bytes lo to hi-1. What it returns begins with byte base, at most lo, of the
+// buffer. Of memory that the device can hold as a whole that is 0; of what is larger the result is valid until the
+// kernel that it is for is queued.
+func (b *Buffer) ReadableRange(lo, hi int) (mem *gpu.Buffer, base int, err error) {
+	return b.use("Readable", b.dev, between(lo, hi), Reads)
+}
+
+// Writable returns the device's side for kernels that write. If they will write every byte that matters, whole saves
+// bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
+func (b *Buffer) Writable(whole bool) (*gpu.Buffer, error) {
+	mem, _, err := b.WritableRange(0, b.size, whole)
+	return mem, err
+}
+
+// WritableRange is [Buffer.Writable] for kernels that write among bytes lo to hi-1; see [Buffer.ReadableRange].
+func (b *Buffer) WritableRange(lo, hi int, whole bool) (mem *gpu.Buffer, base int, err error) {
+	in := Writes
+	if whole {
+		in = Replaces
+	}
+	return b.use("Writable", b.dev, between(lo, hi), in)
+}
+
+// Wrote notes that a kernel wrote the region. It must have been queued on what Writable or WritableRange returned last.
+func (b *Buffer) Wrote(r Region) { b.WroteOn(b.dev, r) }
+
+// WroteOn notes that a kernel of a device wrote the region, on what Use returned last for that device.
+func (b *Buffer) WroteOn(dev *gpu.Device, w Region) {
+	m, err := b.begin("Wrote")
+	if err != nil {
+		return // nothing was written
+	}
+	defer b.end(m)
+	k := b.back
+	if b.holds("Wrote", w) != nil {
+		return
+	}
+	w.Offset += k.at
+	if r, err := m.on("Wrote", k, dev, w); err == nil && r.mem != nil {
+		m.wrote(r, w)
+	}
+}
