@@ -26,8 +26,8 @@ type batch struct {
 	single   driver.CommandList
 }
 
-// touch notes that the batch in progress uses b.
-func (d *Device) touch(b *Buffer) { *b.used() = d.batch.epoch + 1 }
+// use notes that the batch in progress uses b.
+func (d *Device) use(b *Buffer) { *b.used() = d.batch.epoch + 1 }
 
 // queued reports whether the batch in progress uses b, or another Buffer of the same imported one.
 func (d *Device) queued(b *Buffer) bool { return *b.used() == d.batch.epoch+1 }

@@ -15,7 +15,7 @@ import (
 
 // Types of host memory.
 type (
-	// Host is memory of the CPU's side: Go bytes, or a typed array of JavaScript.
+	// Host is memory of the CPU: Go bytes, or a typed array of JavaScript.
 	Host = driver.Host
 	// Transfer describes rows of bytes to copy from a buffer: Count of them, of Width bytes and Pitch bytes apart, from Offset on
 	// to HostOffset of Host. A plain copy has Count 1. Its Buffer field is filled in by [Buffer.Read].
@@ -96,11 +96,10 @@ func (d *Device) NewMappable(size uint64) (*Buffer, error) { return d.newBuffer(
 
 func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	const op = "NewBuffer"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
+	if err := d.lock(op); err != nil {
 		return nil, err
 	}
+	defer d.mu.Unlock()
 	if size > d.info.Limits.MaxBufferSize {
 		return nil, fail(op, ErrLimit, num(size), " bytes, the largest buffer has ", num(d.info.Limits.MaxBufferSize))
 	}
@@ -145,11 +144,10 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if handle == nil {
 		return nil, fail(op, ErrInvalid, "nil buffer")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
+	if err := d.lock(op); err != nil {
 		return nil, err
 	}
+	defer d.mu.Unlock()
 	id, shared, err := d.share(handle)
 	if err != nil {
 		return nil, err
@@ -198,11 +196,10 @@ func (d *Device) DestroyBuffer(handle any) error {
 	if handle == nil {
 		return fail(op, ErrInvalid, "nil buffer")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
+	if err := d.lock(op); err != nil {
 		return err
 	}
+	defer d.mu.Unlock()
 	if err := d.flush(); err != nil {
 		return err
 	}
@@ -218,22 +215,29 @@ func (b *Buffer) Size() uint64 { return b.size }
 // Handle returns the platform's buffer: a *wgpu.Buffer, a GPUBuffer as js.Value, or nil. It belongs to Sublet; flush
 // before using it elsewhere.
 func (b *Buffer) Handle() any {
-	b.dev.mu.Lock()
-	defer b.dev.mu.Unlock()
-	if b.usable("Handle") != nil {
+	if b.lock("Handle") != nil {
 		return nil
 	}
+	defer b.dev.mu.Unlock()
 	return b.dev.drv.BufferHandle(b.id)
 }
 
-func (b *Buffer) usable(op string) error {
-	if err := b.dev.usable(op); err != nil {
+// lock locks the device of a buffer that can be used, or says why it cannot.
+func (b *Buffer) lock(op string) error {
+	if b == nil || b.dev == nil {
+		return fail(op, ErrInvalid, "nil buffer")
+	}
+	if err := b.dev.lock(op); err != nil {
 		return err
 	}
-	return b.present(op)
+	err := b.present(op)
+	if err != nil {
+		b.dev.mu.Unlock()
+	}
+	return err
 }
 
-// present is usable for a buffer of a device that is.
+// present reports why a buffer is not there any more.
 func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
@@ -283,7 +287,7 @@ func (d *Device) shrinkPool(limit uint64) error {
 	return nil
 }
 
-// closeImport flushes what uses the buffer: its owner may do with it what he likes afterwards.
+// closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
 func (d *Device) closeImport(b *Buffer) error {
 	b.imported.users--
 	last := b.imported.users == 0
@@ -319,12 +323,11 @@ func (d *Device) destroy(id driver.BufferID) error {
 // Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
 func (b *Buffer) Write(offset uint64, src Host) error {
 	const op = "Write"
-	d := b.dev
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := b.usable(op); err != nil {
+	if err := b.lock(op); err != nil {
 		return err
 	}
+	d := b.dev
+	defer d.mu.Unlock()
 	if !src.Valid() {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
@@ -347,19 +350,15 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 
 // Clear queues zeros for size bytes from offset on, both multiples of 4.
 func (b *Buffer) Clear(offset, size uint64) error {
+	if err := b.lock("Clear"); err != nil {
+		return err
+	}
 	d := b.dev
-	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := b.usable("Clear"); err != nil {
+	if err := driver.CheckRange("gpu: Clear", offset, size, b.size); err != nil || size == 0 {
 		return err
 	}
-	if err := driver.CheckRange("gpu: Clear", offset, size, b.size); err != nil {
-		return err
-	}
-	if size == 0 {
-		return nil
-	}
-	d.touch(b)
+	d.use(b)
 	d.batch.list.Clear(b.id, offset, size)
 	return d.added()
 }
@@ -367,13 +366,15 @@ func (b *Buffer) Clear(offset, size uint64) error {
 // CopyFrom queues a copy of size bytes between two buffers of one device; offsets and size are multiples of 4.
 func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) error {
 	const op = "CopyFrom"
-	if src == nil || src.dev != b.dev {
+	if b == nil || src == nil || src.dev != b.dev {
 		return fail(op, ErrForeign, "copy between two devices")
 	}
+	if err := b.lock(op); err != nil {
+		return err
+	}
 	d := b.dev
-	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := cmp.Or(b.usable(op), src.usable(op)); err != nil {
+	if err := src.present(op); err != nil {
 		return err
 	}
 	if src == b {
@@ -383,28 +384,28 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	if err != nil || size == 0 {
 		return err
 	}
-	d.touch(b)
-	d.touch(src)
+	d.use(b)
+	d.use(src)
 	d.batch.list.Copy(b.id, offset, src.id, srcOffset, size)
 	return d.added()
 }
 
 // Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
 func (b *Buffer) Read(ctx context.Context, t Transfer) error {
+	if err := b.lock("Read"); err != nil {
+		return err
+	}
 	d := b.dev
-	d.mu.Lock()
-	if err := b.usable("Read"); err != nil {
-		d.mu.Unlock()
-		return err
+	err := d.flush()
+	if err == nil {
+		d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
 	}
-	if err := d.flush(); err != nil {
-		d.mu.Unlock()
-		return err
-	}
-	d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
-	t.Buffer = b.id
 	drv := d.drv
 	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	t.Buffer = b.id
 	return drv.Read(ctx, t)
 }
 

@@ -74,11 +74,10 @@ func (d *Device) Lost() <-chan struct{} {
 
 // Flush hands what is queued to the driver and does not wait for it.
 func (d *Device) Flush() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.usable("Flush"); err != nil {
+	if err := d.lock("Flush"); err != nil {
 		return err
 	}
+	defer d.mu.Unlock()
 	return d.flush()
 }
 
@@ -126,6 +125,16 @@ func (d *Device) Close() error {
 // gone reports whether Close was called, or the device was never opened.
 func (d *Device) gone() bool { return d.closed || d.drv == nil }
 
+// lock locks a device that takes calls, or says why it does not.
+func (d *Device) lock(op string) error {
+	d.mu.Lock()
+	err := d.usable(op)
+	if err != nil {
+		d.mu.Unlock()
+	}
+	return err
+}
+
 func (d *Device) usable(op string) error {
 	if d.gone() {
 		return fail(op, ErrClosed, "the device")
@@ -151,9 +160,11 @@ func (d *Device) lost() bool {
 // Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not. The zero value
 // counts as a closed one.
 func (d *Device) Usable() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.usable("Usable")
+	err := d.lock("Usable")
+	if err == nil {
+		d.mu.Unlock()
+	}
+	return err
 }
 
 // idTable hands out small numbers and takes them back.

@@ -4,8 +4,8 @@ package gpu
 
 import "unsafe"
 
-// HostWriter returns a function that copies bytes to the beginning of host memory, without any device. There must be room for
-// them. It is ready to use until something else is waited for: a page's memory may be gone then.
+// HostWriter returns a function that copies bytes to the beginning of host memory, without any device. They must fit
+// in. It is ready to use until something else is waited for: a page's memory may be gone then.
 //
 // It is [ErrInvalid] for memory that is not there, [ErrReadOnly], and [ErrUnsupported] for what the platform does not know.
 func HostWriter(h Host) (write func(src []byte), err error) {

@@ -125,16 +125,15 @@ func (d *Device) reference(ctx context.Context, layout driver.Layout, desc Kerne
 
 func (e *kernelEntry) wait(ctx context.Context) error {
 	select {
-	case <-e.done: // a finished entry wins over a finished context
-		return e.err
-	default:
-	}
-	select {
 	case <-e.done:
-		return e.err
 	case <-ctx.Done():
-		return ctx.Err()
+		select {
+		case <-e.done: // a finished entry wins over a finished context
+		default:
+			return ctx.Err()
+		}
 	}
+	return e.err
 }
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
@@ -239,7 +238,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 		return err
 	}
 	for _, a := range args {
-		d.touch(a.Buffer)
+		d.use(a.Buffer)
 	}
 	d.batch.list.Dispatch(k.id, set.id, groups, params)
 	d.stats.Dispatches++

@@ -9,11 +9,10 @@ import "context"
 // of the range is taken. The slice is dead afterwards.
 func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
 	const op = "Map"
-	d := b.dev
-	d.mu.Lock()
-	err = b.usable(op)
+	if err := b.lock(op); err != nil {
+		return err
+	}
 	switch {
-	case err != nil:
 	case !b.mappable:
 		err = fail(op, ErrUnsupported, "the buffer is not mappable")
 	case access == nil:
@@ -21,10 +20,10 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	case offset > b.size || size > b.size-offset:
 		err = fail(op, ErrInvalid, num(size), " bytes at ", num(offset), " of ", num(b.size))
 	case size > 0:
-		err = d.flush()
+		err = b.dev.flush()
 	}
-	drv := d.drv
-	d.mu.Unlock()
+	drv := b.dev.drv
+	b.dev.mu.Unlock()
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,11 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		return nil, err
 	}
 	if c.handle != nil {
-		return adopt(ctx, c)
+		d, err := adopt(ctx, c.driver, c.handle)
+		if err != nil {
+			return nil, err
+		}
+		return newDevice(d, c, nil), nil
 	}
 	if c.driver == "" {
 		c.driver = getenv("SUBLET_DRIVER")
@@ -191,20 +195,17 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	return a.openWith(ctx, c)
 }
 
-func adopt(ctx context.Context, c *config) (*Device, error) {
-	if own, ok := c.handle.(driver.Device); ok {
-		return newDevice(own, c, nil), nil
+// adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.
+func adopt(ctx context.Context, name string, handle any) (driver.Device, error) {
+	if own, ok := handle.(driver.Device); ok {
+		return own, nil
 	}
 	for _, d := range drivers {
-		if c.driver != "" && d.Name != c.driver {
+		if name != "" && d.Name != name {
 			continue
 		}
-		dev, err := d.Adopt(ctx, c.handle)
-		if err == nil {
-			return newDevice(dev, c, nil), nil
-		}
-		if !errors.Is(err, ErrUnsupported) {
-			return nil, err
+		if dev, err := d.Adopt(ctx, handle); err == nil || !errors.Is(err, ErrUnsupported) {
+			return dev, err
 		}
 	}
 	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")

@@ -86,68 +86,58 @@ const (
 // nbody measures how many interactions of bodies by gravity the device computes in a second. A device that compiles no WGSL
 // is [ErrUnsupported].
 func nbody(ctx context.Context, dev *Device) (float64, error) {
-	launch, done, err := prepareNBody(ctx, dev)
-	if err != nil {
+	if err := dev.Usable(); err != nil {
 		return 0, err
 	}
-	defer done()
-	for n := 1; ; n *= 2 {
-		start := time.Now()
-		for range n {
-			if err := launch(); err != nil {
-				return 0, err
-			}
-		}
-		if err := dev.Sync(ctx); err != nil {
-			return 0, err
-		}
-		if took := time.Since(start); took >= nbodyTime || n >= nbodyLaunches {
-			return float64(n) * nbodyPoints * nbodyBodies / max(took, time.Nanosecond).Seconds(), nil
-		}
-	}
-}
-
-// prepareNBody compiles the kernel, makes its buffers and launches it once.
-func prepareNBody(ctx context.Context, dev *Device) (launch func() error, done func(), err error) {
-	if err := dev.Usable(); err != nil {
-		return nil, nil, err
-	}
 	if !dev.Has(FeatureWGSL) {
-		return nil, nil, fail("Rank", ErrUnsupported, dev.info.Name, " compiles no WGSL")
+		return 0, fail("Rank", ErrUnsupported, dev.info.Name, " compiles no WGSL")
 	}
 	k, err := dev.Kernel(ctx, KernelDesc{
 		Label: "nbody", Source: nbodySource, Bindings: []Access{AccessParams, AccessRead, AccessReadWrite},
 	})
 	if err != nil {
-		return nil, nil, err
+		return 0, err
 	}
+	defer k.Close()
 	bodies := nbodyPositions()
-	var in, out *Buffer
-	done = func() { _, _, _ = in.Close(), out.Close(), k.Close() } // the device is on its way out if that fails
-	if in, err = dev.NewBuffer(uint64(len(bodies))); err == nil {
-		out, err = dev.NewBuffer(uint64(len(bodies)))
-	}
+	in, err := dev.NewBuffer(uint64(len(bodies)))
 	if err != nil {
-		done()
-		return nil, nil, err
+		return 0, err
+	}
+	defer in.Close()
+	out, err := dev.NewBuffer(uint64(len(bodies)))
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	if err := in.Write(0, HostBytes(bodies)); err != nil {
+		return 0, err
 	}
 	params := binary.LittleEndian.AppendUint32(nil, nbodyPoints)
 	params = binary.LittleEndian.AppendUint32(params, nbodyBodies)
 	params = append(params, make([]byte, 8)...)
-	launch = func() error {
-		return k.Dispatch([3]uint32{nbodyPoints / nbodyGroup, 1, 1}, params, Arg{Buffer: in}, Arg{Buffer: out})
+	launch := func(n int) (time.Duration, error) {
+		start := time.Now()
+		for range n {
+			if err := k.Dispatch([3]uint32{nbodyPoints / nbodyGroup, 1, 1}, params, Arg{Buffer: in}, Arg{Buffer: out}); err != nil {
+				return 0, err
+			}
+		}
+		err := dev.Sync(ctx)
+		return time.Since(start), err
 	}
-	if err = in.Write(0, HostBytes(bodies)); err == nil {
-		err = launch()
+	if _, err := launch(1); err != nil { // the first one compiles
+		return 0, err
 	}
-	if err == nil {
-		err = dev.Sync(ctx)
+	for n := 1; ; n *= 2 {
+		took, err := launch(n)
+		if err != nil {
+			return 0, err
+		}
+		if took >= nbodyTime || n >= nbodyLaunches {
+			return float64(n) * nbodyPoints * nbodyBodies / max(took, time.Nanosecond).Seconds(), nil
+		}
 	}
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return launch, done, nil
 }
 
 // nbodyPositions returns positions in the unit cube and masses below 1, by a linear congruential generator with the factors of

@@ -30,7 +30,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	case !lost:
 		return nil
 	case c.handle != nil:
-		open = func(ctx context.Context) (driver.Device, error) { return d.successor(ctx, c.handle) }
+		open = func(ctx context.Context) (driver.Device, error) { return adopt(ctx, d.info.Driver, c.handle) }
 	case open == nil:
 		return fail(op, ErrInvalid, "the device is the caller's: WithDevice names its successor")
 	}
@@ -51,19 +51,6 @@ func (d *Device) fills(i AdapterInfo) bool {
 		is.MaxStorageBuffers >= was.MaxStorageBuffers && is.MaxGroups >= was.MaxGroups &&
 		is.MaxInvocations >= was.MaxInvocations && is.MaxWorkgroupMemory >= was.MaxWorkgroupMemory &&
 		i.Features.Has(d.info.Features)
-}
-
-// successor adopts a device by the driver that had the last one.
-func (d *Device) successor(ctx context.Context, handle any) (driver.Device, error) {
-	if own, ok := handle.(driver.Device); ok {
-		return own, nil
-	}
-	for _, o := range drivers {
-		if o.Name == d.info.Driver {
-			return o.Adopt(ctx, handle)
-		}
-	}
-	return nil, fail("Reopen", ErrUnsupported, "no such driver")
 }
 
 // revive goes on with another device of the driver's, unless somebody else was faster.

@@ -3,8 +3,8 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"unsafe"
@@ -25,7 +25,6 @@ type device struct {
 	kernels map[driver.KernelID]*driver.Kernel
 	sets    map[driver.BindingsID][]driver.Binding
 	used    uint64 // bytes of own buffers
-	reason  string // why the device is lost
 	queue   queue
 }
 
@@ -49,29 +48,14 @@ func newDevice(info driver.AdapterInfo) *device {
 
 func (d *device) Info() driver.AdapterInfo { return d.info }
 
-// usable is Objects.Usable with the reason of a loss added.
-func (d *device) usable(op string) error {
-	err := d.objects.Usable(op)
-	if errors.Is(err, fault.ErrDeviceLost) {
-		return fail(op, fault.ErrDeviceLost, d.reason)
-	}
-	return err
-}
-
-// ready is usable for calls that may wait. A context that has ended fails them whatever there is to wait for.
+// ready is Objects.Usable for calls that may wait. A context that has ended fails them whatever there is to wait for.
 func (d *device) ready(ctx context.Context, op string) error {
-	if err := d.usable(op); err != nil {
-		return err
-	}
-	return alive(ctx, op)
+	return cmp.Or(d.objects.Usable(op), alive(ctx, op))
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable("NewBuffer"); err != nil {
-		return err
-	}
 	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
@@ -84,7 +68,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	return nil
 }
 
-// allocate makes the memory of words, not of bytes, so that a reference may look at it as any element type.
+// allocate makes the memory of words, not of bytes, so that a reference may use it as any element type.
 func allocate(size uint64) []byte {
 	words := make([]uint64, (size+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), int(size))
@@ -97,7 +81,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
 	const op = "ImportBuffer"
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
+	if err := d.objects.Usable(op); err != nil {
 		return 0, err
 	}
 	b, ok := handle.([]byte)
@@ -136,7 +120,7 @@ func (d *device) DestroyBuffer(handle any) error {
 	const op = "DestroyBuffer"
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
+	if err := d.objects.Usable(op); err != nil {
 		return err
 	}
 	if _, ok := handle.([]byte); !ok {
@@ -194,13 +178,9 @@ func (d *device) FreeKernel(id driver.KernelID) {
 }
 
 func (d *device) Submit(l *driver.CommandList) error {
-	const op = "Submit"
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(op); err != nil {
-		return err
-	}
-	if err := d.stageable(op, l); err != nil {
+	if err := cmp.Or(d.objects.Usable("Submit"), d.stageable("Submit", l)); err != nil {
 		return err
 	}
 	if err := d.objects.Check(l); err != nil {
@@ -299,9 +279,6 @@ func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint6
 func (d *device) Unmap(id driver.BufferID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable("Unmap"); err != nil {
-		return err
-	}
 	return d.objects.Unmap(id)
 }
 
@@ -310,7 +287,7 @@ func (d *device) Lost() <-chan struct{} { return d.lost }
 func (d *device) LostReason() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reason
+	return d.objects.Reason()
 }
 
 func (d *device) Handle() any { return nil }

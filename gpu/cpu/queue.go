@@ -15,7 +15,7 @@ import (
 type queue struct {
 	jobs    []*job
 	staged  uint64    // bytes of host data that wait in jobs
-	room    uint64    // how many there may be before Submit waits
+	most    uint64    // how many there may be before Submit waits
 	working bool      // there is a goroutine that runs the jobs
 	busy    bool      // it is in the middle of a step
 	turn    sync.Cond // a step or a job has ended
@@ -39,14 +39,14 @@ type step struct {
 }
 
 const (
-	// defaultRoom lets a program be some buffers ahead of the device without doubling its memory.
-	defaultRoom = 256 << 20
+	// defaultStaged lets a program be some buffers ahead of the device without doubling its memory.
+	defaultStaged = 256 << 20
 	// pageSlice is how long a page may stand still. A pause costs some 4 ms.
 	pageSlice = 50 * time.Millisecond
 )
 
 func (q *queue) init(lock sync.Locker) {
-	q.turn.L, q.room = lock, defaultRoom
+	q.turn.L, q.most = lock, defaultStaged
 	if wasm {
 		q.slice = pageSlice
 	}
@@ -69,14 +69,14 @@ func (d *device) push(j *job) {
 func (d *device) throttle() {
 	q := &d.queue
 	if q.slice > 0 {
-		if q.staged > q.room {
+		if q.staged > q.most {
 			d.mu.Unlock()
 			runtime.Gosched()
 			d.mu.Lock()
 		}
 		return
 	}
-	for q.staged > q.room {
+	for q.staged > q.most {
 		q.turn.Wait()
 	}
 }
@@ -122,7 +122,7 @@ func (d *device) next() (step, bool) {
 		j := q.jobs[0]
 		if j.at < len(j.steps) {
 			s := j.steps[j.at]
-			j.steps[j.at] = step{} // lets go of its memory
+			j.steps[j.at] = step{} // releases its memory
 			j.at++
 			q.busy = true
 			return s, true
@@ -170,8 +170,7 @@ func (d *device) settle(err error) {
 
 // lose ends the device.
 func (d *device) lose(reason string) {
-	d.reason = reason
-	d.objects.SetLost()
+	d.objects.SetLost(reason)
 	d.settle(fault.ErrDeviceLost)
 	close(d.lost)
 }
@@ -202,7 +201,7 @@ func (d *device) outcome(op string, j *job) error {
 	if j.err == nil {
 		return nil
 	}
-	return fail(op, j.err, d.reason)
+	return fail(op, j.err, d.objects.Reason())
 }
 
 // panicText puts what recover returned into words.

@@ -58,11 +58,7 @@ func (r *recorder) command(c driver.Command) {
 		dst := r.d.span(driver.BufferID(w[0]), c.U64(1), c.U64(3))
 		r.step("", func() { clear(dst) })
 	case driver.OpBind:
-		set := make([]driver.Binding, c.Entries())
-		for i := range set {
-			set[i] = c.Entry(i)
-		}
-		r.d.sets[driver.BindingsID(w[0])] = set
+		r.d.sets[driver.BindingsID(w[0])] = c.Bindings()
 	case driver.OpUnbind:
 		delete(r.d.sets, driver.BindingsID(w[0]))
 	case driver.OpDispatch:

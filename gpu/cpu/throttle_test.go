@@ -15,7 +15,7 @@ import (
 func prepared(t *testing.T, room uint64, slice time.Duration, f func()) *device {
 	t.Helper()
 	d := newDevice(describe(1 << 20))
-	d.queue.room, d.queue.slice = room, slice
+	d.queue.most, d.queue.slice = room, slice
 	check(t, d.NewBuffer(1, 64, false))
 	check(t, d.NewKernel(t.Context(), 1, &driver.Kernel{
 		Source: "-", Entry: "-", Reference: func([3]uint32, []byte, [][]byte) { f() },

@@ -140,14 +140,15 @@ func (c Command) U64(i int) uint64 { return uint64(c.Words[i]) | uint64(c.Words[
 // Layout returns the layout of an OpBind.
 func (c Command) Layout() Layout { return Layout(c.U64(1)) }
 
-// Entry returns entry i of an OpBind.
-func (c Command) Entry(i int) Binding {
-	o := 3 + 5*i
-	return Binding{BufferID(c.Words[o]), c.U64(o + 1), c.U64(o + 3)}
+// Bindings returns the entries of an OpBind.
+func (c Command) Bindings() []Binding {
+	entries := make([]Binding, max(0, len(c.Words)-3)/5)
+	for i := range entries {
+		at := 3 + 5*i
+		entries[i] = Binding{BufferID(c.Words[at]), c.U64(at + 1), c.U64(at + 3)}
+	}
+	return entries
 }
-
-// Entries returns how many entries an OpBind has.
-func (c Command) Entries() int { return (len(c.Words) - 3) / 5 }
 
 // words an operation has after its header; an OpBind has 5 more for each of its entries.
 var opWords = [...]int{OpWrite: 4, OpCopy: 8, OpClear: 5, OpBind: 3, OpUnbind: 1, OpDispatch: 6}

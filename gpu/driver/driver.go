@@ -144,7 +144,7 @@ type Kernel struct {
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 }
 
-// Host is memory of the CPU's side: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only
+// Host is memory of the CPU: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only
 // that platform's driver can read.
 type Host struct {
 	Bytes    []byte

@@ -83,8 +83,7 @@ func checkAccepted(t *testing.T, o *Objects, l *CommandList, c Command) {
 	case OpClear:
 		inside(w[0], c.U64(1), c.U64(3))
 	case OpBind:
-		for i := range c.Entries() {
-			e := c.Entry(i)
+		for _, e := range c.Bindings() {
 			inside(uint32(e.Buffer), e.Offset, e.Size)
 		}
 	case OpDispatch:

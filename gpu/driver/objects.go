@@ -22,6 +22,7 @@ type Objects struct {
 	undo    []undoSet
 	lost    bool
 	closed  bool
+	reason  string // of the loss
 }
 
 type bufferState struct {
@@ -64,15 +65,18 @@ func num(v uint64) string { return strconv.FormatUint(v, 10) }
 func (o *Objects) Usable(op string) error {
 	switch {
 	case o.closed:
-		return fail(op, fault.ErrClosed, "")
+		return fail(op, fault.ErrClosed)
 	case o.lost:
-		return fail(op, fault.ErrDeviceLost, "")
+		return fail(op, fault.ErrDeviceLost, o.reason)
 	}
 	return nil
 }
 
-// SetLost makes every later request fail with fault.ErrDeviceLost.
-func (o *Objects) SetLost() { o.lost = true }
+// SetLost makes every later request fail with fault.ErrDeviceLost and the reason.
+func (o *Objects) SetLost(reason string) { o.lost, o.reason = true, reason }
+
+// Reason returns the reason of the loss, or "".
+func (o *Objects) Reason() string { return o.reason }
 
 // Close makes every later request fail with fault.ErrClosed. It reports whether this was the first call.
 func (o *Objects) Close() bool {
@@ -316,18 +320,18 @@ func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error 
 
 func (o *Objects) checkBind(c Command) error {
 	const op = "Bind"
-	id, n := BindingsID(c.Words[0]), c.Entries()
+	id, entries := BindingsID(c.Words[0]), c.Bindings()
 	if id == 0 || id >= maxID || (within(id, o.sets) && o.sets[id].live) {
 		return fail(op, fault.ErrInvalid, "binding set "+num(uint64(id))+" is not free")
 	}
+	n := len(entries)
 	if n > MaxBindings || len(c.Words) != 3+5*n {
 		return fail(op, fault.ErrInvalid, "malformed entries")
 	}
-	s := setState{layout: c.Layout(), live: true, entries: make([]Binding, n), ages: make([]uint32, n)}
+	s := setState{layout: c.Layout(), live: true, entries: entries, ages: make([]uint32, n)}
 	var sizes [MaxBindings]uint64
-	for i := range n {
-		s.entries[i] = c.Entry(i)
-		b, err := o.buffer(op, s.entries[i].Buffer)
+	for i, e := range entries {
+		b, err := o.buffer(op, e.Buffer)
 		if err != nil {
 			return err
 		}

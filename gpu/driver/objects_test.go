@@ -201,7 +201,7 @@ func TestUsable(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantErr(t, "nil list", o.Check(nil), fault.ErrInvalid)
-	o.SetLost()
+	o.SetLost("gone")
 	refused(fault.ErrDeviceLost)
 	if !o.Close() || o.Close() {
 		t.Error("Close does not tell the first call from the second")

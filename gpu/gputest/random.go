@@ -43,11 +43,7 @@ func (m *model) execute(l *driver.CommandList, c driver.Command) {
 	case driver.OpClear:
 		clear(m.buffers[driver.BufferID(w[0])][c.U64(1):][:c.U64(3)])
 	case driver.OpBind:
-		var set []driver.Binding
-		for i := range c.Entries() {
-			set = append(set, c.Entry(i))
-		}
-		m.sets[driver.BindingsID(w[0])] = set
+		m.sets[driver.BindingsID(w[0])] = c.Bindings()
 	case driver.OpUnbind:
 		delete(m.sets, driver.BindingsID(w[0]))
 	case driver.OpDispatch:

@@ -4,11 +4,18 @@ package shaders
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 )
 
 // Param sets the right-hand side of one "// @param" line: a const, an alias, or an override of either.
 type Param struct{ Name, Value string }
+
+// Uint makes a parameter of type u32.
+func Uint(name string, v int) Param { return Param{name, strconv.Itoa(v) + "u"} }
+
+// Bool makes a parameter of type bool.
+func Bool(name string, v bool) Param { return Param{name, strconv.FormatBool(v)} }
 
 // Expand specialises a kernel file. Every parameter given must stand in the file; those not given keep the file's value.
 // fused replaces the region between "// @fuse" and "// @end"; it is "" for a file without one.
@@ -34,10 +41,8 @@ func Expand(source, fused string, params ...Param) (string, error) {
 			b.WriteString(line)
 		}
 	}
-	if len(set) > 0 {
-		for name := range set {
-			return "", errors.New("shaders: no parameter " + name)
-		}
+	for name := range set {
+		return "", errors.New("shaders: no parameter " + name)
 	}
 	if inFuse || sawFuse != (fused != "") {
 		return "", errors.New("shaders: fused region missing or not ended")

@@ -6,7 +6,7 @@
 
 #include "state.h"
 
-// cog_adapters lists the adapters of some backends in a malloc'ed array. The caller releases each and frees the array.
+// cog_adapters lists the adapters of the backends in a malloc'ed array. The caller releases each and frees the array.
 // The instance is a fresh one, because the environment that selects drivers may have changed; adapters keep it alive.
 size_t cog_adapters(uint32_t backends, WGPUAdapter **list) {
 	WGPUInstanceExtras extras = {.chain = {.sType = WGPUSType_InstanceExtras}, .backends = backends};

@@ -25,17 +25,16 @@ import (
 // An instance of the library, the adapters it lists and the devices made from them. Within one, the library takes the
 // numbers of a device and of its queue for the same, which they are until one of a closed device's two outlives the other
 // because somebody still holds an object of it. A submission on any later device would then end the process. So once one
-// of its devices has been closed no more are made from an instance; or else, where there is but one, none is released.
+// of its devices has been closed no more are made from an instance.
 type instance struct {
-	mu      sync.Mutex
-	spent   bool
-	lasting bool // there cannot be another
+	mu    sync.Mutex
+	spent bool
 }
 
 // spend is called before a device of the instance is released.
 func (i *instance) spend() {
 	i.mu.Lock()
-	i.spent = !i.lasting
+	i.spent = true
 	i.mu.Unlock()
 }
 
@@ -77,29 +76,25 @@ func (s *source) open(info driver.AdapterInfo, e *C.cog_error) *device {
 
 // adapter is what users see.
 type adapter struct {
-	info     driver.AdapterInfo
-	backends C.uint32_t
-	ordinal  int // how many like this one are listed before it
+	info    driver.AdapterInfo
+	ordinal int // how many like this one are listed before it
 
 	mu     sync.Mutex
 	source *source // nil if it has made its device
 }
 
-// adapters lists the adapters of some backends, the best first.
-func adapters(backends C.uint32_t) []*adapter {
+// adapters lists the adapters of Vulkan, Metal and Direct3D 12, the best first. Those of OpenGL are left out: the end of
+// one instance is that of all others there.
+func adapters() []*adapter {
 	var list *C.WGPUAdapter
-	n := C.cog_adapters(backends, &list)
+	n := C.cog_adapters(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12, &list)
 	defer C.free(unsafe.Pointer(list))
 	shared := new(instance)
 	listed := map[driver.AdapterInfo]int{}
 	var found []*adapter
 	for _, ref := range unsafe.Slice(list, n) {
 		info := describe(ref)
-		if info.Limits.MaxGroups == 0 { // old OpenGL: no compute shaders
-			C.wgpuAdapterRelease(ref)
-			continue
-		}
-		found = append(found, &adapter{info: info, backends: backends, ordinal: listed[info], source: newSource(ref, shared)})
+		found = append(found, &adapter{info: info, ordinal: listed[info], source: newSource(ref, shared)})
 		listed[info]++
 	}
 	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a.info.Kind), rank(b.info.Kind)) })
@@ -123,10 +118,8 @@ func (a *adapter) open(ctx context.Context) (driver.Device, error) {
 		}
 		var e C.cog_error
 		d := s.open(a.info, &e)
-		if !s.instance.lasting {
-			s.drop()
-			a.source = nil
-		}
+		s.drop()
+		a.source = nil
 		if err := take(op, &e, fault.ErrNoAdapter); err != nil {
 			return nil, err
 		}
@@ -169,7 +162,7 @@ func (a *adapter) forget() {
 
 // find looks the adapter up in a new instance.
 func (a *adapter) find() (s *source) {
-	for _, b := range adapters(a.backends) {
+	for _, b := range adapters() {
 		if b.info == a.info && b.ordinal == a.ordinal {
 			s = b.source
 		} else {
@@ -280,13 +273,9 @@ func backend(id uint32) string {
 		return "metal"
 	case C.WGPUBackendType_Vulkan:
 		return "vulkan"
-	case C.WGPUBackendType_OpenGL, C.WGPUBackendType_OpenGLES:
-		return openGLBackend
 	}
 	return "unknown"
 }
-
-const openGLBackend = "opengl"
 
 // kind reads a WGPUAdapterType. The library passes virtual GPUs off as CPUs; they show the vendor of the real one.
 func kind(id, vendorID uint32) driver.Kind {

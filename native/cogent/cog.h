@@ -61,7 +61,7 @@ void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
 // device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
-void cog_close(cog_device *d, int keep);
+void cog_close(cog_device *d);
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
 void cog_limits(cog_device *d, WGPULimits *limits);
@@ -71,15 +71,15 @@ int cog_has_feature(cog_device *d, uint32_t feature);
 void cog_signal_free(cog_signal *s);
 int cog_poll(cog_device *d, cog_signal *s);
 
-// cog_pace is the state of a wait, in nanoseconds.
+// cog_backoff is the state of a wait, in nanoseconds.
 typedef struct {
 	int64_t first; // how long to sleep at first
 	int64_t spin;  // for how long not to sleep after that
 	int64_t start, spent;
-} cog_pace;
+} cog_backoff;
 
-void cog_pause(cog_pace *p);
-int cog_wait(cog_device *d, cog_signal *s, cog_pace *p);
+void cog_pause(cog_backoff *p);
+int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p);
 
 // queue.c
 int cog_pending(cog_device *d);

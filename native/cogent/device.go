@@ -9,6 +9,7 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,7 @@ import (
 var _ driver.Device = (*device)(nil)
 
 // device is an open or an adopted device. Its lock is held during every call into C except polls, which report no errors,
-// and compilations on devices whose errors find their call by thread. With OpenGL, where the library gives up after a
-// second of waiting for its context, there are no exceptions, and all devices share the lock.
+// and compilations on devices whose errors find their call by thread.
 type device struct {
 	info   driver.AdapterInfo
 	c      *C.cog_device
@@ -40,8 +40,7 @@ type device struct {
 	turn   sync.Mutex   // of those who wait before they submit
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu       *sync.Mutex
-	openGL   bool
+	mu       sync.Mutex
 	objects  driver.Objects
 	buffers  map[driver.BufferID]*buffer
 	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
@@ -51,10 +50,7 @@ type device struct {
 
 	closed atomic.Bool // objects knows it too, but under the lock
 	lost   chan struct{}
-	reason string // why it was lost
 }
-
-var openGLMutex sync.Mutex
 
 // newDevice takes over c. handle is nil for a device of our own.
 func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
@@ -65,7 +61,6 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		handle:   handle,
 		own:      handle == nil,
 		blocks:   handle != nil || llvmpipe(info.Name),
-		mu:       new(sync.Mutex),
 		buffers:  map[driver.BufferID]*buffer{},
 		imported: map[C.WGPUBuffer]driver.BufferID{},
 		lost:     make(chan struct{}),
@@ -75,9 +70,6 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	setLimits(&d.info.Limits, &l)
 	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
 	d.objects = driver.NewObjects(d.info)
-	if info.Backend == openGLBackend {
-		d.openGL, d.mu = true, &openGLMutex
-	}
 	d.staging.limit(d.info.Limits.MaxBufferSize)
 	if d.own {
 		d.handle = deviceHandle(C.cog_handle(c))
@@ -95,7 +87,7 @@ func (d *device) LostReason() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.noticeLoss()
-	return d.reason
+	return d.objects.Reason()
 }
 
 func (d *device) Handle() any {
@@ -118,12 +110,8 @@ func (d *device) lock(op string) error {
 
 // noticeLoss looks, under the lock, whether a C call has found the device lost.
 func (d *device) noticeLoss() {
-	if d.isLost() && d.reason == "" {
-		d.reason = "lost"
-		if text := C.GoString(d.watch.reason); text != "" {
-			d.reason = text
-		}
-		d.objects.SetLost()
+	if d.isLost() && d.objects.Reason() == "" {
+		d.objects.SetLost(cmp.Or(C.GoString(d.watch.reason), "lost"))
 		close(d.lost)
 	}
 }
@@ -164,7 +152,7 @@ const patience = time.Millisecond
 // reap releases the device once nobody uses it and its work is done, and reports whether it did. It tries for so long,
 // or with 0 forever.
 func (r *reaper) reap(patience time.Duration) bool {
-	p := r.d.pace()
+	p := r.d.backoff()
 	for !r.idle() {
 		if patience > 0 && time.Duration(p.spent) >= patience {
 			return false
@@ -211,7 +199,7 @@ func (d *device) release() {
 	defer d.mu.Unlock()
 	d.staging.clear()
 	d.writes.free()
-	C.cog_close(d.c, cBool(d.openGL))
+	C.cog_close(d.c)
 	d.c = nil
 	clear(d.buffers)
 }

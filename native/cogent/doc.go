@@ -31,7 +31,7 @@
 //
 // # Handles
 //
-// Adopted devices and imported buffers get a reference of their own; the caller may release his at any time. Handles that
+// Adopted devices and imported buffers get a reference of their own; the caller may release its own at any time. Handles that
 // the driver gives out are borrowed and must not be released. Callbacks that a user registers with the binding run inside
 // calls of this driver and must not call it.
 package cogent

@@ -11,7 +11,6 @@ import "C"
 
 import (
 	"context"
-	"sync"
 	"unsafe"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -25,32 +24,19 @@ func New() driver.Driver { return driver.Driver{Name: name, Adapters: listAdapte
 
 const name = "cogent"
 
-// listAdapters lists the adapters of Vulkan, Metal and Direct3D 12, as they are now: what the environment selects may have
-// changed. Those of OpenGL stand in only if there are no others.
+// listAdapters lists the adapters as they are now: what the environment selects may have changed.
 func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 	if err := ready(ctx, "Adapters"); err != nil {
 		return nil, err
 	}
-	found := adapters(C.WGPUInstanceBackend_Vulkan | C.WGPUInstanceBackend_Metal | C.WGPUInstanceBackend_DX12)
+	found := adapters()
 	outdate(found)
-	if len(found) == 0 {
-		found = openGL()
-	}
 	list := make([]driver.Adapter, len(found))
 	for i, a := range found {
 		list[i] = driver.Adapter{Info: a.info, Open: a.open}
 	}
 	return list, nil
 }
-
-// openGL lists the adapters of OpenGL, once and for all: in this library, the end of one instance is that of all others.
-var openGL = sync.OnceValue(func() []*adapter {
-	found := adapters(C.WGPUInstanceBackend_GL)
-	for _, a := range found {
-		a.source.instance.lasting = true
-	}
-	return found
-})
 
 // adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
 // little, and the limit of loop turns is the lowest there is.

@@ -80,13 +80,11 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 
 // wellFormed refuses texts on which wgpu-native would end the process.
 func wellFormed(op string, k *driver.Kernel) error {
-	for _, s := range []string{k.Source, k.Entry} {
-		if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-			return fail(op, fault.ErrCompile, k.Label, ": not UTF-8, or with a zero byte")
-		}
+	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
+		return fail(op, fault.ErrCompile, k.Label, ": an entry point that is not UTF-8, or with a zero byte")
 	}
-	if what := tooDeep(k.Source); what != "" {
-		return fail(op, fault.ErrCompile, k.Label, ": ", what)
+	if why := unsafeSource(k.Source); why != "" {
+		return fail(op, fault.ErrCompile, k.Label, ": ", why)
 	}
 	return nil
 }
@@ -96,7 +94,7 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.W
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))
-	if !d.own || d.openGL {
+	if !d.own {
 		if err := d.lock(op); err != nil {
 			return nil, err
 		}

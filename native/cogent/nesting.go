@@ -4,7 +4,7 @@
 
 package cogent
 
-import "strings"
+import "github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 
 // The compiler inside wgpu-native descends into a kernel recursively and runs out of stack, which ends the process, on
 // sources of a few kilobytes. The limits here are those of Chrome's compiler where it has any, and a tenth or less of
@@ -29,72 +29,69 @@ type nestingLevel struct {
 	closed                       bool // the last token was a block's end
 }
 
-// tooDeep says what there is too much of in a WGSL source, if anything.
-func tooDeep(source string) string {
+// unsafeSource says why wgpu-native must not get a WGSL source, or "". A source that only has brackets without partners is
+// left to the compiler, whose messages are better.
+func unsafeSource(source string) string {
+	s, err := wgsl.Tokenize(source)
+	if s == nil {
+		return err.Error()
+	}
 	var n nesting
-	for i := 0; i < len(source); {
-		size, what := n.token(source[i:])
-		if what != "" {
-			return what
+	for i := range s.Tokens {
+		tooMuch := ""
+		if c := s.Char(i); c != 0 {
+			tooMuch = n.character(c)
+		} else {
+			tooMuch = n.word(s.At(i))
 		}
-		i += size
+		if tooMuch != "" {
+			return tooMuch
+		}
 	}
 	return ""
 }
 
-// token takes the token that s begins with and returns its length.
-func (n *nesting) token(s string) (size int, tooMuch string) {
+// character counts a token of one character.
+func (n *nesting) character(c byte) (tooMuch string) {
 	l := &n.level[n.depth]
-	switch c := s[0]; {
-	case c == ' ', c == '\t', c == '\n', c == '\r':
-		return 1, ""
-	case len(s) > 1 && c == '/' && (s[1] == '/' || s[1] == '*'):
-		return commentLen(s), ""
-	case wordByte(c):
-		return n.word(s)
-	case c == '(', c == '[', c == '{':
-		l.closed = false
+	l.closed = false
+	switch c {
+	case '(', '[', '{':
 		if n.depth == maxNesting {
-			return 0, "brackets are nested too deeply"
+			return "brackets are nested too deeply"
 		}
 		n.depth++
 		n.level[n.depth] = nestingLevel{}
-	case c == ')', c == ']', c == '}':
+	case ')', ']', '}':
 		n.depth = max(n.depth-1, 0)
-		l = &n.level[n.depth]
-		if l.closed = c == '}'; l.closed {
-			l.operators, l.members = 0, 0
+		if l = &n.level[n.depth]; c == '}' {
+			l.closed, l.operators, l.members = true, 0, 0
 		}
-	case c == ';', c == ',':
+	case ';', ',':
 		*l = nestingLevel{}
-	case c == '.':
-		l.closed = false
+	case '.':
 		if l.members++; l.members > maxMembers {
-			return 0, "a chain of members is too long"
+			return "a chain of members is too long"
 		}
 	default:
-		l.closed = false
 		if l.operators++; l.operators > maxOperators {
-			return 0, "an expression has too many operators"
+			return "an expression has too many operators"
 		}
 	}
-	return 1, ""
+	return ""
 }
 
-// word takes an identifier, a keyword or the beginning of a number.
-func (n *nesting) word(s string) (size int, tooMuch string) {
-	for size < len(s) && wordByte(s[size]) {
-		size++
-	}
+// word counts an identifier, a keyword or a number.
+func (n *nesting) word(word string) (tooMuch string) {
 	l := &n.level[n.depth]
-	switch s[:size] {
+	switch word {
 	case "else":
 		if l.branches++; l.branches > maxElse {
-			return 0, "an if has too many branches"
+			return "an if has too many branches"
 		}
 	case "const", "alias":
 		if n.declarations++; n.declarations > maxDeclarations {
-			return 0, "there are too many declarations of constants and types"
+			return "there are too many declarations of constants and types"
 		}
 	default:
 		if l.closed {
@@ -102,36 +99,5 @@ func (n *nesting) word(s string) (size int, tooMuch string) {
 		}
 	}
 	l.closed = false
-	return size, ""
-}
-
-func wordByte(c byte) bool {
-	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
-
-// commentLen returns the length of the comment that s begins with. Comments nest.
-func commentLen(s string) int {
-	if s[1] == '/' {
-		// All of these end a line in WGSL. To go on until '\n' would hide what follows them from the check.
-		if i := strings.IndexAny(s, "\n\v\f\r\u0085\u2028\u2029"); i >= 0 {
-			return i
-		}
-		return len(s)
-	}
-	depth := 0
-	for i := 0; i+1 < len(s); {
-		switch s[i : i+2] {
-		case "/*":
-			depth++
-			i += 2
-		case "*/":
-			i += 2
-			if depth--; depth == 0 {
-				return i
-			}
-		default:
-			i++
-		}
-	}
-	return len(s)
+	return ""
 }

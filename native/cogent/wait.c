@@ -2,7 +2,7 @@
 
 //go:build cgo && !js
 
-// Signals, and the wait for them, which is polling at a pace that fits.
+// Signals, and the wait for them, which is polling with a backoff.
 
 #include "state.h"
 
@@ -84,7 +84,7 @@ static void punctual(int on) {
 }
 
 // cog_pause lets time pass between two polls: at first none, as most work is short, then more and more.
-void cog_pause(cog_pace *p) {
+void cog_pause(cog_backoff *p) {
 	if (!p->start) {
 		p->start = now();
 		if (p->first) nap(p->first);
@@ -99,7 +99,7 @@ void cog_pause(cog_pace *p) {
 
 // cog_wait polls until the signal is raised and reports whether it was. It comes back for others to look at what else
 // there is: after some milliseconds, and when the device is lost, since to poll it then is fatal.
-int cog_wait(cog_device *d, cog_signal *s, cog_pace *p) {
+int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p) {
 	int raised = 0;
 	punctual(1);
 	for (int64_t end = p->spent + SLICE; !raised && p->spent < end; ) {

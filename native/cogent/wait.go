@@ -94,12 +94,12 @@ func (d *device) awaitQueue(ctx context.Context, op string) error {
 // early. Others may use the device meanwhile.
 func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status uint32, err error) {
 	defer C.cog_signal_free(s)
-	p := d.pace()
+	p := d.backoff()
 	for {
 		if err := d.alive(op); err != nil { // to poll a lost device is fatal
 			return 0, err
 		}
-		if d.poll(s, &p) {
+		if C.cog_wait(d.c, s, &p) != 0 {
 			d.waited.Store(int64(p.spent))
 			return uint32(s.status), nil
 		}
@@ -109,33 +109,19 @@ func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status 
 	}
 }
 
-// poll waits a little and reports whether the signal is raised.
-func (d *device) poll(s *C.cog_signal, p *C.cog_pace) bool {
-	if !d.openGL {
-		return C.cog_wait(d.c, s, p) != 0
-	}
-	d.mu.Lock()
-	raised := C.cog_poll(d.c, s) != 0
-	d.mu.Unlock()
-	if !raised {
-		C.cog_pause(p)
-	}
-	return raised
-}
-
 const (
 	longSpin  = time.Millisecond
 	shortSpin = 100 * time.Microsecond // where the CPU does the work that is waited for
 )
 
-// pace starts a wait. Who spins keeps a core from a device that is the CPU, so that there, after a longer wait, which may
+// backoff starts a wait. Who spins keeps a core from a device that is the CPU, so that there, after a longer wait, which may
 // well be followed by another one, sleep takes the place of the spin.
-func (d *device) pace() C.cog_pace {
+func (d *device) backoff() C.cog_backoff {
 	switch {
 	case d.info.Kind != driver.KindCPU:
-		return C.cog_pace{spin: C.int64_t(longSpin)}
+		return C.cog_backoff{spin: C.int64_t(longSpin)}
 	case d.waited.Load() > int64(2*shortSpin):
-		return C.cog_pace{first: C.int64_t(shortSpin)}
+		return C.cog_backoff{first: C.int64_t(shortSpin)}
 	}
-	return C.cog_pace{spin: C.int64_t(shortSpin)}
+	return C.cog_backoff{spin: C.int64_t(shortSpin)}
 }

@@ -39,7 +39,6 @@ type device struct {
 	objects driver.Objects
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
-	reason  string
 }
 
 // newDevice wraps a GPUDevice.
@@ -70,10 +69,11 @@ func (d *device) noteLoss(o outcome) {
 	if d.objects.Usable("") != nil { // closed: the device was destroyed by us
 		return
 	}
-	d.objects.SetLost()
+	reason := ""
 	if o.value.Type() == js.TypeObject {
-		d.reason = strings.TrimSuffix(text(o.value, "reason")+": "+text(o.value, "message"), ": ")
+		reason = strings.TrimSuffix(text(o.value, "reason")+": "+text(o.value, "message"), ": ")
 	}
+	d.objects.SetLost(reason)
 	close(d.lost)
 }
 
@@ -94,7 +94,7 @@ func (d *device) Lost() <-chan struct{} { return d.lost }
 func (d *device) LostReason() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reason
+	return d.objects.Reason()
 }
 
 func (d *device) Handle() any { return d.handle }
@@ -239,7 +239,7 @@ func (d *device) Submit(list *driver.CommandList) (err error) {
 	if err := d.usable(op); err != nil {
 		return err
 	}
-	if err := d.objects.Check(list); err != nil {
+	if err := d.objects.Check(list); err != nil || list.Empty() {
 		return err
 	}
 	return d.engine.submit(list)

@@ -23,18 +23,8 @@ const (
 type direct struct {
 	promises *promises
 	device   js.Value
+	queue    js.Value
 	stop     js.Value // ends the wait for the loss of the device
-
-	fn struct { // bound to the device and its queue
-		createBuffer, createBindGroup, createCommandEncoder js.Value
-		pushErrorScope, popErrorScope                       js.Value
-		writeBuffer, submit                                 js.Value
-	}
-	on struct { // take their object as the first argument
-		beginPass, finish, copyBuffer, clearBuffer         js.Value
-		setPipeline, setGroup, dispatch, endPass           js.Value
-		mapAsync, getMappedRange, unmap, destroy, setBytes js.Value
-	}
 
 	buffers map[driver.BufferID]*directBuffer
 	owned   map[driver.BufferID]bool // ours to destroy
@@ -46,9 +36,11 @@ type direct struct {
 	params     js.Value // the parameter buffer
 	paramsSize int
 	offset     js.Value // a Uint32Array of one element
-	scratch    js.Value // a Uint8Array of frameData bytes
+	scratch    js.Value // a Uint8Array of directScratch bytes
 	list       openList
 }
+
+const directScratch = 1 << 20
 
 // directBuffer is a GPUBuffer, which may have several numbers.
 type directBuffer struct {
@@ -58,57 +50,28 @@ type directBuffer struct {
 
 // newDirect makes the engine for a device.
 func newDirect(device js.Value, p *promises) *direct {
-	d := &direct{
+	return &direct{
 		promises: p,
 		device:   device,
+		queue:    device.Get("queue"),
 		buffers:  map[driver.BufferID]*directBuffer{},
 		kernels:  map[driver.KernelID]js.Value{},
 		sets:     map[driver.BindingsID]*directSet{},
 		layouts:  map[driver.Layout]*directLayout{},
 		staging:  map[int]js.Value{},
 		owned:    map[driver.BufferID]bool{},
-		offset:   uint32s.New(1),
-		scratch:  uint8s.New(frameData),
+		offset:   js.Global().Get("Uint32Array").New(1),
+		scratch:  uint8s.New(directScratch),
 		list:     openList{number: 1},
 	}
-	d.bind()
-	return d
-}
-
-func (d *direct) bind() {
-	queue := d.device.Get("queue")
-	d.fn.createBuffer = method(d.device, "createBuffer")
-	d.fn.createBindGroup = method(d.device, "createBindGroup")
-	d.fn.createCommandEncoder = method(d.device, "createCommandEncoder")
-	d.fn.pushErrorScope = method(d.device, "pushErrorScope")
-	d.fn.popErrorScope = method(d.device, "popErrorScope")
-	d.fn.writeBuffer = method(queue, "writeBuffer")
-	d.fn.submit = method(queue, "submit")
-
-	of := func(class, name string) js.Value {
-		return uncurry(js.Global().Get(class).Get("prototype").Get(name))
-	}
-	d.on.beginPass = of("GPUCommandEncoder", "beginComputePass")
-	d.on.finish = of("GPUCommandEncoder", "finish")
-	d.on.copyBuffer = of("GPUCommandEncoder", "copyBufferToBuffer")
-	d.on.clearBuffer = of("GPUCommandEncoder", "clearBuffer")
-	d.on.setPipeline = of("GPUComputePassEncoder", "setPipeline")
-	d.on.setGroup = of("GPUComputePassEncoder", "setBindGroup")
-	d.on.dispatch = of("GPUComputePassEncoder", "dispatchWorkgroups")
-	d.on.endPass = of("GPUComputePassEncoder", "end")
-	d.on.mapAsync = of("GPUBuffer", "mapAsync")
-	d.on.getMappedRange = of("GPUBuffer", "getMappedRange")
-	d.on.unmap = of("GPUBuffer", "unmap")
-	d.on.destroy = of("GPUBuffer", "destroy")
-	d.on.setBytes = of("Uint8Array", "set")
 }
 
 // scoped runs f in an error scope and passes what goes wrong to the device.
 func (d *direct) scoped(filter string, f func()) {
-	d.fn.pushErrorScope.Invoke(filter)
+	d.device.Call("pushErrorScope", filter)
 	// The scope ends also where f throws: what is pushed must be popped, or the errors of later calls are lost in it.
 	defer func() {
-		d.promises.follow(d.fn.popErrorScope.Invoke(), d.promises.expect(func(o outcome) {
+		d.promises.follow(d.device.Call("popErrorScope"), d.promises.expect(func(o outcome) {
 			if o.fulfilled && !o.value.IsNull() {
 				d.promises.fault(o.value)
 			}
@@ -125,7 +88,7 @@ func (d *direct) newBuffer(id driver.BufferID, size uint64) {
 }
 
 func (d *direct) makeBuffer(size uint64, usage int) js.Value {
-	return d.fn.createBuffer.Invoke(map[string]any{"size": size, "usage": usage})
+	return d.device.Call("createBuffer", map[string]any{"size": size, "usage": usage})
 }
 
 func (d *direct) importBuffer(id driver.BufferID, gpu js.Value) {
@@ -142,7 +105,7 @@ func (d *direct) buffer(id driver.BufferID) js.Value { return d.buffers[id].gpu 
 
 func (d *direct) freeBuffer(id driver.BufferID) {
 	if d.owned[id] {
-		d.on.destroy.Invoke(d.buffers[id].gpu)
+		d.buffers[id].gpu.Call("destroy")
 	}
 	delete(d.owned, id)
 	delete(d.buffers, id)
@@ -166,7 +129,7 @@ func (d *direct) layout(l driver.Layout) *directLayout {
 	layout := &directLayout{params: -1}
 	var entries []any
 	for i := range driver.MaxBindings {
-		var buffer map[string]any
+		buffer := map[string]any{}
 		switch l.At(i) {
 		case driver.AccessNone:
 			continue
@@ -175,10 +138,10 @@ func (d *direct) layout(l driver.Layout) *directLayout {
 			buffer = map[string]any{"type": "uniform", "hasDynamicOffset": true, "minBindingSize": driver.MaxParams}
 		case driver.AccessRead:
 			layout.storage = append(layout.storage, i)
-			buffer = map[string]any{"type": "read-only-storage"}
+			buffer["type"] = "read-only-storage"
 		case driver.AccessReadWrite:
 			layout.storage = append(layout.storage, i)
-			buffer = map[string]any{"type": "storage"}
+			buffer["type"] = "storage"
 		}
 		entries = append(entries, map[string]any{"binding": i, "visibility": stageCompute, "buffer": buffer})
 	}
@@ -189,3 +152,70 @@ func (d *direct) layout(l driver.Layout) *directLayout {
 }
 
 func (d *direct) pipelineLayout(l driver.Layout) js.Value { return d.layout(l).pipeline }
+
+// read makes a staging buffer for every readback.
+func (d *direct) read(ticket int, id driver.BufferID, offset, size uint64) {
+	var staging js.Value
+	d.scoped("out-of-memory", func() {
+		d.scoped("validation", func() {
+			staging = d.makeBuffer(size, usageMapRead|usageCopyDst)
+			encoder := d.device.Call("createCommandEncoder")
+			encoder.Call("copyBufferToBuffer", d.buffers[id].gpu, offset, staging, 0, size)
+			d.queue.Call("submit", []any{encoder.Call("finish")})
+		})
+	})
+	d.staging[ticket] = staging
+	d.promises.follow(staging.Call("mapAsync", mapModeRead), ticket)
+}
+
+func (d *direct) take(ticket, skip int, t driver.Transfer) {
+	from := uint8s.New(d.staging[ticket].Call("getMappedRange"))
+	if t.Host.Foreign == nil {
+		copyRows(t, from, skip)
+		return
+	}
+	memory, at := memoryOf(t.Host.Foreign.(js.Value))
+	for i := range t.Count {
+		row := i * t.Pitch
+		to := uint8s.New(memory, at+t.Host.Offset+t.HostOffset+row, t.Width)
+		to.Call("set", from.Call("subarray", skip+row, skip+row+t.Width))
+	}
+}
+
+func (d *direct) drop(ticket int) {
+	if staging, ok := d.staging[ticket]; ok {
+		staging.Call("destroy")
+		delete(d.staging, ticket)
+	}
+}
+
+// idle takes as many turns of the event loop as lost does, so that a loss that ends the work is known first.
+func (d *direct) idle(ticket int) {
+	done := d.queue.Call("onSubmittedWorkDone")
+	d.promises.follow(promise.Call("all", []any{done}), ticket)
+}
+
+// lost follows a race between the loss of the device and close, because the device may be the caller's and outlive this
+// engine, whose callback it would keep.
+func (d *direct) lost(ticket int) {
+	executor := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		d.stop = args[0]
+		return nil
+	})
+	closing := promise.New(executor) // calls the executor at once
+	executor.Release()
+	d.promises.follow(promise.Call("race", []any{d.device.Get("lost"), closing}), ticket)
+}
+
+func (d *direct) close() {
+	for id := range d.owned {
+		d.freeBuffer(id)
+	}
+	for ticket := range d.staging {
+		d.drop(ticket)
+	}
+	if d.paramsSize > 0 {
+		d.params.Call("destroy")
+	}
+	d.stop.Invoke()
+}

@@ -13,15 +13,11 @@ import (
 
 type directSet struct {
 	layout  *directLayout
-	entries []directEntry
+	entries []driver.Binding
+	buffers []*directBuffer // of the entries
 	group   js.Value
 	params  js.Value // the parameter buffer that the group shows
 	used    uint
-}
-
-type directEntry struct {
-	buffer       *directBuffer
-	offset, size uint64
 }
 
 // openList is the state of the list that is being executed.
@@ -49,9 +45,10 @@ func (d *direct) submit(l *driver.CommandList) error {
 			case driver.OpUnbind:
 				delete(d.sets, driver.BindingsID(w[0]))
 			case driver.OpCopy:
-				d.copy(d.use(w[0]), c.U64(1), d.use(w[3]), c.U64(4), c.U64(6))
+				to, from := d.use(w[0]), d.use(w[3])
+				d.encoder().Call("copyBufferToBuffer", from, c.U64(4), to, c.U64(1), c.U64(6))
 			case driver.OpClear:
-				d.on.clearBuffer.Invoke(d.encoder(), d.use(w[0]), c.U64(1), c.U64(3))
+				d.encoder().Call("clearBuffer", d.use(w[0]), c.U64(1), c.U64(3))
 			case driver.OpWrite:
 				d.write(d.buffers[driver.BufferID(w[0])], c.U64(1), l.Data[w[3]])
 			}
@@ -67,14 +64,14 @@ func (d *direct) flush() {
 	if d.list.encoder.IsUndefined() {
 		return
 	}
-	d.fn.submit.Invoke([]any{d.on.finish.Invoke(d.list.encoder)})
+	d.queue.Call("submit", []any{d.list.encoder.Call("finish")})
 	d.list.encoder = js.Undefined()
 	d.list.number++
 }
 
 func (d *direct) endPass() {
 	if !d.list.pass.IsUndefined() {
-		d.on.endPass.Invoke(d.list.pass)
+		d.list.pass.Call("end")
 	}
 	d.list.pass, d.list.kernel, d.list.set = js.Undefined(), 0, 0
 }
@@ -83,7 +80,7 @@ func (d *direct) endPass() {
 func (d *direct) encoder() js.Value {
 	d.endPass()
 	if d.list.encoder.IsUndefined() {
-		d.list.encoder = d.fn.createCommandEncoder.Invoke()
+		d.list.encoder = d.device.Call("createCommandEncoder")
 	}
 	return d.list.encoder
 }
@@ -95,16 +92,12 @@ func (d *direct) use(id uint32) js.Value {
 	return b.gpu
 }
 
-func (d *direct) copy(to js.Value, toOffset uint64, from js.Value, fromOffset, size uint64) {
-	d.on.copyBuffer.Invoke(d.encoder(), from, fromOffset, to, toOffset, size)
-}
-
 // setParams uploads the parameter blocks of a list.
 func (d *direct) setParams(blocks []byte) {
 	need := len(blocks) + driver.MaxParams
 	if d.paramsSize < need {
 		if d.paramsSize > 0 {
-			d.on.destroy.Invoke(d.params)
+			d.params.Call("destroy")
 		}
 		d.paramsSize = max(1<<16, 1<<bits.Len(uint(need-1)))
 		d.params = d.makeBuffer(uint64(d.paramsSize), usageUniform|usageCopyDst)
@@ -117,11 +110,11 @@ func (d *direct) dispatch(kernel driver.KernelID, id driver.BindingsID, groups [
 		return // browsers warn of it
 	}
 	if d.list.pass.IsUndefined() {
-		d.list.pass = d.on.beginPass.Invoke(d.encoder())
+		d.list.pass = d.encoder().Call("beginComputePass")
 	}
 	pass, set := d.list.pass, d.sets[id]
 	if kernel != d.list.kernel {
-		d.on.setPipeline.Invoke(pass, d.kernels[kernel])
+		pass.Call("setPipeline", d.kernels[kernel])
 		d.list.kernel = kernel
 	}
 	if id != d.list.set || params != d.list.offset {
@@ -130,30 +123,29 @@ func (d *direct) dispatch(kernel driver.KernelID, id driver.BindingsID, groups [
 	}
 	if set.used != d.list.number {
 		set.used = d.list.number
-		for _, e := range set.entries {
-			e.buffer.used = d.list.number
+		for _, b := range set.buffers {
+			b.used = d.list.number
 		}
 	}
-	d.on.dispatch.Invoke(pass, groups[0], groups[1], groups[2])
+	pass.Call("dispatchWorkgroups", groups[0], groups[1], groups[2])
 }
 
 func (d *direct) setGroup(pass js.Value, set *directSet, params uint32) {
 	if set.layout.params < 0 {
-		d.on.setGroup.Invoke(pass, 0, set.group)
+		pass.Call("setBindGroup", 0, set.group)
 		return
 	}
 	if !set.params.Equal(d.params) {
 		d.makeGroup(set)
 	}
 	d.offset.SetIndex(0, params)
-	d.on.setGroup.Invoke(pass, 0, set.group, d.offset, 0, 1)
+	pass.Call("setBindGroup", 0, set.group, d.offset, 0, 1)
 }
 
 func (d *direct) bindSet(c driver.Command) {
-	set := &directSet{layout: d.layout(c.Layout())}
-	for i := range c.Entries() {
-		e := c.Entry(i)
-		set.entries = append(set.entries, directEntry{d.buffers[e.Buffer], e.Offset, e.Size})
+	set := &directSet{layout: d.layout(c.Layout()), entries: c.Bindings()}
+	for _, e := range set.entries {
+		set.buffers = append(set.buffers, d.buffers[e.Buffer])
 	}
 	if set.layout.params < 0 {
 		d.makeGroup(set)
@@ -173,13 +165,13 @@ func (d *direct) makeGroup(set *directSet) {
 		entries = append(entries, map[string]any{"binding": binding, "resource": resource})
 	}
 	for i, e := range set.entries {
-		add(set.layout.storage[i], e.buffer.gpu, e.offset, e.size)
+		add(set.layout.storage[i], set.buffers[i].gpu, e.Offset, e.Size)
 	}
 	if set.layout.params >= 0 {
 		set.params = d.params
 		add(set.layout.params, d.params, 0, driver.MaxParams)
 	}
-	set.group = d.fn.createBindGroup.Invoke(map[string]any{"layout": set.layout.group, "entries": entries})
+	set.group = d.device.Call("createBindGroup", map[string]any{"layout": set.layout.group, "entries": entries})
 }
 
 // write writes host data, after the commands that the open encoder has on the buffer.
@@ -196,17 +188,17 @@ func (d *direct) write(b *directBuffer, offset uint64, src driver.Host) {
 	at += src.Offset
 	if whole := (src.Size + 3) &^ 3; whole != src.Size || resizable(memory) { // WebGPU refuses both
 		copied := uint8s.New(whole)
-		d.on.setBytes.Invoke(copied, uint8s.New(memory, at, src.Size))
+		copied.Call("set", uint8s.New(memory, at, src.Size))
 		memory, at, src.Size = copied.Get("buffer"), 0, whole
 	}
-	d.fn.writeBuffer.Invoke(b.gpu, offset, memory, at, src.Size)
+	d.queue.Call("writeBuffer", b.gpu, offset, memory, at, src.Size)
 }
 
 // writeBytes writes Go memory by way of the scratch.
 func (d *direct) writeBytes(buffer js.Value, offset uint64, data []byte) {
 	for len(data) > 0 {
 		n := js.CopyBytesToJS(d.scratch, data)
-		d.fn.writeBuffer.Invoke(buffer, offset, d.scratch, 0, n)
+		d.queue.Call("writeBuffer", buffer, offset, d.scratch, 0, n)
 		data, offset = data[n:], offset+uint64(n)
 	}
 }

@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in install.go. */
-  const VERSION = 2;
+  const VERSION = 3;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
@@ -248,7 +248,7 @@
     /** @param {number} id */
     freeKernel(id) { this.#kernels[id] = undefined; }
 
-    /** Returns memory for at least size bytes of lists and data, valid until the next call. @param {number} size */
+    /** Returns memory for at least size bytes of a list, valid until the next call. @param {number} size */
     scratch(size) {
       if (this.#scratch.length < size) this.#scratch = new Uint8Array(ceil2(size));
       return this.#scratch;
@@ -294,9 +294,6 @@
       if (scoped) this.#popScope();
       return this.#error;
     }
-
-    /** Writes bytes from the scratch, for data too large for one list. @param {number} id @param {number} offset @param {number} size */
-    write(id, offset, size) { this.#queue.writeBuffer(this.#at(id).gpu, offset, this.#scratch, 0, size); }
 
     /** Hands the open encoder to the queue. */
     #flush() {

@@ -14,10 +14,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// frameData is how much host data travels in the same frame as its list, where the helper does not see Go's memory.
-// Larger data goes ahead in pieces of this size.
-const frameData = 1 << 20
-
 // helper is the engine that lets JavaScript execute command lists; see glue.js.
 type helper struct {
 	promises   *promises
@@ -27,21 +23,21 @@ type helper struct {
 	fn struct {
 		newBuffer, importBuffer, buffer, freeBuffer js.Value
 		layout, addKernel, freeKernel               js.Value
-		scratch, submit, write                      js.Value
+		scratch, submit                             js.Value
 		read, window, take, drop                    js.Value
 		idle, lost, close                           js.Value
 	}
 
 	table []uint32 // of the current list's host data; see submit in glue.js
 	args  []any
-	// Where memory is not shared, lists are packed into a frame, which is copied to JavaScript's scratch at once.
+	// Where memory is not shared, a list is packed into a frame, which is copied to JavaScript's scratch at once.
 	frame   []byte
 	scratch js.Value
 	size    int // of the scratch
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 2
+const glueVersion = 3
 
 // helperObject returns the helper, or undefined where the page forbids it.
 func helperObject(ctx context.Context) (js.Value, error) {
@@ -73,7 +69,7 @@ func newHelper(glue, device js.Value, owned bool, p *promises) *helper {
 	for name, fn := range map[string]*js.Value{
 		"newBuffer": &f.newBuffer, "importBuffer": &f.importBuffer, "buffer": &f.buffer, "freeBuffer": &f.freeBuffer,
 		"pipelineLayout": &f.layout, "addKernel": &f.addKernel, "freeKernel": &f.freeKernel,
-		"scratch": &f.scratch, "submit": &f.submit, "write": &f.write,
+		"scratch": &f.scratch, "submit": &f.submit,
 		"read": &f.read, "window": &f.window, "take": &f.take, "drop": &f.drop,
 		"idle": &f.idle, "lost": &f.lost, "close": &f.close,
 	} {
@@ -127,6 +123,56 @@ func (h *helper) close() {
 
 func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
 	h.fn.read.Invoke(ticket, uint32(id), offset, size)
+}
+
+func (h *helper) submit(l *driver.CommandList) error {
+	h.tabulate(l.Data)
+	defer clear(h.args) // JavaScript's memory must not be kept alive
+	if h.shared {
+		defer runtime.KeepAlive(l)
+		return h.run(address(l.Words), len(l.Words), address(l.Params), len(l.Params), address(h.table))
+	}
+	h.frame = append(h.frame[:0], raw(l.Words)...)
+	tableAt := uint(len(h.frame))
+	h.frame = append(h.frame, raw(h.table)...)
+	paramsAt := uint(len(h.frame))
+	h.frame = append(h.frame, l.Params...)
+	if len(h.frame) > h.size {
+		h.scratch = h.fn.scratch.Invoke(len(h.frame))
+		h.size = h.scratch.Length()
+	}
+	js.CopyBytesToJS(h.scratch, h.frame)
+	return h.run(0, len(l.Words), paramsAt, len(l.Params), tableAt)
+}
+
+// tabulate fills the table of host data; see submit in glue.js. Foreign memory, and a copy of Go's where the helper does not
+// see it, become arguments of the call.
+func (h *helper) tabulate(data []driver.Host) {
+	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0)
+	for _, d := range data {
+		if d.Foreign == nil && !h.shared {
+			copied := uint8s.New(d.Size)
+			js.CopyBytesToJS(copied, d.Mem())
+			d.Foreign, d.Offset = copied, 0
+		}
+		argument, at := uint32(0), uint64(d.Offset)
+		if d.Foreign == nil {
+			at = uint64(address(d.Mem()))
+		} else {
+			h.args = append(h.args, d.Foreign)
+			argument = uint32(len(h.args) - 5)
+		}
+		h.table = append(h.table, argument, uint32(at), uint32(at>>32), uint32(d.Size), uint32(uint64(d.Size)>>32))
+	}
+}
+
+// run makes the one call that executes a list.
+func (h *helper) run(words uint, wordCount int, params uint, paramsSize int, table uint) error {
+	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4] = words, wordCount, params, paramsSize, table
+	if failed := h.fn.submit.Invoke(h.args...); !failed.IsNull() {
+		return failure("browser: Submit", failed)
+	}
+	return nil
 }
 
 func (h *helper) take(ticket, skip int, t driver.Transfer) {

@@ -71,7 +71,7 @@ func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, 
 	w := d.promises.wait()
 	d.promises.follow(module.Call("getCompilationInfo"), w.ticket)
 	if info, err := d.promises.await(ctx, op, w); err == nil {
-		if lines := complaints(info.Get("messages"), k.Source); lines != "" {
+		if lines := diagnostics(info.Get("messages"), k.Source); lines != "" {
 			detail = lines
 		}
 	}
@@ -81,8 +81,8 @@ func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, 
 	return fault.Fail(op, fault.ErrCompile, detail)
 }
 
-// complaints lists the errors among the messages of a compiler, each with the line that it is about.
-func complaints(messages js.Value, source string) string {
+// diagnostics lists the errors among the messages of a compiler, each with the line that it is about.
+func diagnostics(messages js.Value, source string) string {
 	lines := strings.Split(source, "\n")
 	var list []string
 	for i := range messages.Length() {

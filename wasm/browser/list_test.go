@@ -88,6 +88,7 @@ func TestParamsGrow(t *testing.T) {
 func TestWriteSizes(t *testing.T) {
 	d := openDevice(t)
 	const size = 5 << 20
+	const piece = 1 << 20
 	newBuffer(t, d, 1, size)
 	newBuffer(t, d, 2, size)
 	want := make([]byte, size)
@@ -99,7 +100,7 @@ func TestWriteSizes(t *testing.T) {
 		return b
 	}
 	var l driver.CommandList
-	for _, n := range []int{0, 4, 100, frameData - 4, frameData, frameData + 4, 3*frameData + 8, 8} {
+	for _, n := range []int{0, 4, 100, piece - 4, piece, piece + 4, 3*piece + 8, 8} {
 		b := random(n)
 		l.Write(1, 16, driver.HostBytes(b))
 		l.Copy(2, 0, 1, 0, size) // so that an order of writes that is wrong shows

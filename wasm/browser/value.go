@@ -13,10 +13,8 @@ import (
 var (
 	object   = js.Global().Get("Object")
 	uint8s   = js.Global().Get("Uint8Array")
-	uint32s  = js.Global().Get("Uint32Array")
 	promise  = js.Global().Get("Promise")
-	call     = js.Global().Get("Function").Get("prototype").Get("call")
-	toString = uncurry(object.Get("prototype").Get("toString"))
+	toString = object.Get("prototype").Get("toString")
 	isView   = js.Global().Get("ArrayBuffer").Get("isView")
 )
 
@@ -24,14 +22,10 @@ var (
 // method by name.
 func method(v js.Value, name string) js.Value { return v.Get(name).Call("bind", v) }
 
-// uncurry makes a function that takes the method's object as its first argument, for objects that live too briefly to
-// bind anything.
-func uncurry(method js.Value) js.Value { return call.Call("bind", method) }
-
 // tag returns the name of a value's class, such as "GPUBuffer", also for objects of another realm, for which instanceof
 // fails.
 func tag(v js.Value) string {
-	s := toString.Invoke(v).String() // "[object GPUBuffer]"
+	s := toString.Call("call", v).String() // "[object GPUBuffer]"
 	const prefix = "[object "
 	if len(s) <= len(prefix) {
 		return ""

@@ -7,10 +7,10 @@ package elementwise
 import (
 	_ "embed"
 	"encoding/binary"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
 //go:embed linear.wgsl
@@ -29,7 +29,7 @@ var wordsSource string
 type Form uint8
 
 // The forms. Linear is for operands and a result that are contiguous in one order, handed over as a single row. Block is
-// for results with crossed operands. Words is for binary16 results that are not aligned to vectors. Grid does the rest.
+// for results with transposed operands. Words is for binary16 results that are not aligned to vectors. Grid does the rest.
 const (
 	Linear Form = iota
 	Grid
@@ -114,26 +114,18 @@ func gridGroup(vectors int) (wx, wy int) {
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	source := [...]string{linearSource, gridSource, blockSource, wordsSource}[s.Form]
-	u := func(n uint8) string { return strconv.Itoa(int(n)) + "u" }
 	var params []shaders.Param
 	if s.Form != Words {
-		params = []shaders.Param{{Name: "TAIL", Value: strconv.FormatBool(s.Tail)}}
+		params = append(params, shaders.Bool("TAIL", s.Tail))
 	}
 	switch s.Form {
 	case Grid:
-		params = append(params, shaders.Param{Name: "WX", Value: u(s.WX)}, shaders.Param{Name: "WY", Value: u(s.WY)})
+		params = append(params, shaders.Uint("WX", int(s.WX)), shaders.Uint("WY", int(s.WY)))
 	case Block:
-		params = append(params, shaders.Param{Name: "EACH", Value: u(max(s.Each, 1))})
+		params = append(params, shaders.Uint("EACH", max(int(s.Each), 1)))
 	}
-	text, err := shaders.Expand(source, f.Text(1, s.Form == Block), params...)
-	if err != nil {
-		return shaders.Program{}, err
-	}
-	p := shaders.Program{Name: "elementwise/" + formNames[s.Form], Source: text, Access: f.Access()}
-	if len(f.Calls) == 0 {
-		p.Reference = reference{s, f}
-	}
-	return p, nil
+	name := "elementwise/" + formNames[s.Form]
+	return plan.Program(name, source, f.Text(1, s.Form == Block), f, reference{s, f}, nil, params...)
 }
 
 // reference does what all forms do, in Go.

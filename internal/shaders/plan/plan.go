@@ -80,6 +80,22 @@ func store(t fuse.Type) *fuse.Func {
 	return f
 }
 
+// Program specialises a kernel's file for a function. own are the storage bindings before those of the function. A function
+// that holds WGSL of the user's has no reference implementation, as Go cannot run it.
+func Program(
+	name, source, fused string, f *fuse.Func, ref shaders.Reference, own []shaders.Access, params ...shaders.Param,
+) (shaders.Program, error) {
+	text, err := shaders.Expand(source, fused, params...)
+	if err != nil {
+		return shaders.Program{}, err
+	}
+	p := shaders.Program{Name: name, Source: text, Access: f.Access(own...)}
+	if len(f.Calls) == 0 {
+		p.Reference = ref
+	}
+	return p, nil
+}
+
 // Quads is how many vectors of four hold n elements.
 func Quads(n int) int { return shaders.Ceil(n, 4) }
 

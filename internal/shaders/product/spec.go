@@ -17,6 +17,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
 //go:embed tile.wgsl
@@ -120,67 +121,39 @@ func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 		return shaders.Program{}, errors.New("product: a binary16 result that is not aligned")
 	}
 	source, fused, params := s.parts(f)
-	text, err := shaders.Expand(source, fused, params...)
-	if err != nil {
-		return shaders.Program{}, err
-	}
 	own := []shaders.Access{shaders.Read, shaders.Read}
 	if s.Kernel == Sum {
 		own = own[:1]
 	}
-	p := shaders.Program{Name: "product/" + s.String(), Source: text, Access: f.Access(own...)}
-	if len(f.Calls) == 0 {
-		p.Reference = reference{s, f}
-	}
-	return p, nil
+	return plan.Program("product/"+s.String(), source, fused, f, reference{s, f}, own, params...)
 }
 
 // parts returns the file of a kernel, its fused region and its parameters.
 func (s Spec) parts(f *fuse.Func) (source, fused string, params []shaders.Param) {
-	set := func(name string, v int) { params = append(params, shaders.Param{Name: name, Value: num(v) + "u"}) }
-	flag := func(name string, v bool) {
-		value := "false"
-		if v {
-			value = "true"
-		}
-		params = append(params, shaders.Param{Name: name, Value: value})
-	}
 	t := s.Tiling
 	tx, ty, rq, cq, kq := int(t.TX), int(t.TY), int(t.RQ), int(t.CQ), int(t.KQ)
 	switch s.Kernel {
 	case Tile:
-		set("GROUP", tx)
-		set("RQ", rq)
-		set("RT", int(t.RT))
-		set("CQ", cq)
-		flag("RAGGED", s.Ragged)
-		flag("EDGE", s.Edge)
-		return tileSource, s.region(f, int(t.RT)), params
+		return tileSource, s.region(f, int(t.RT)), []shaders.Param{
+			shaders.Uint("GROUP", tx), shaders.Uint("RQ", rq), shaders.Uint("RT", int(t.RT)), shaders.Uint("CQ", cq),
+			shaders.Bool("RAGGED", s.Ragged), shaders.Bool("EDGE", s.Edge),
+		}
 	case Group:
-		set("TX", tx)
-		set("TY", ty)
-		set("THREADS", tx*ty)
-		set("RQ", rq)
-		set("CQ", cq)
-		set("KQ", kq)
-		set("DEPTH", 4*kq)
-		set("AW", ty*rq)
-		set("BW", tx*cq)
-		set("LOADS", shaders.Ceil((ty*rq+tx*cq)*kq, tx*ty))
-		set("BLOCKS_A", ty*rq*kq)
-		set("BLOCKS", (ty*rq+tx*cq)*kq)
-		flag("A_ALONG_K", s.A.AlongK)
-		flag("B_ALONG_K", s.B.AlongK)
-		return groupSource, s.region(f, 0), params
+		return groupSource, s.region(f, 0), []shaders.Param{
+			shaders.Uint("TX", tx), shaders.Uint("TY", ty), shaders.Uint("THREADS", tx*ty),
+			shaders.Uint("RQ", rq), shaders.Uint("CQ", cq), shaders.Uint("KQ", kq), shaders.Uint("DEPTH", 4*kq),
+			shaders.Uint("AW", ty*rq), shaders.Uint("BW", tx*cq),
+			shaders.Uint("LOADS", shaders.Ceil((ty*rq+tx*cq)*kq, tx*ty)),
+			shaders.Uint("BLOCKS_A", ty*rq*kq), shaders.Uint("BLOCKS", (ty*rq+tx*cq)*kq),
+			shaders.Bool("A_ALONG_K", s.A.AlongK), shaders.Bool("B_ALONG_K", s.B.AlongK),
+		}
 	case Row:
-		set("LANES", ty)
-		set("COLS", tx)
-		set("THREADS", tx*ty)
-		flag("B_ALONG_K", s.B.AlongK)
-		return rowSource, s.region(f, 1), params
+		return rowSource, s.region(f, 1), []shaders.Param{
+			shaders.Uint("LANES", ty), shaders.Uint("COLS", tx), shaders.Uint("THREADS", tx*ty), shaders.Bool("B_ALONG_K", s.B.AlongK),
+		}
 	}
-	set("GROUP", tx)
-	return sumSource, f.Text(2, false) + "@group(0) @binding(1) var<storage, read> a: array<V>;\n", params
+	fused = f.Text(2, false) + "@group(0) @binding(1) var<storage, read> a: array<V>;\n"
+	return sumSource, fused, []shaders.Param{shaders.Uint("GROUP", tx)}
 }
 
 // region is the fused region of a product. lines is how many rows of A one load takes; 0 takes four rows in the same form

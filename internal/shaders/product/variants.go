@@ -77,8 +77,8 @@ func (v *variant) fits(r *Request) bool {
 
 // fitsSoftware keeps tiles to sizes that are worth their compilation. llvmpipe takes half a second for 16x16 and gains
 // nothing from it; SwiftShader takes 20 ms and gains a tenth over 8x16, but loses on one or two rows of sixteen.
-func (v *variant) fitsSoftware(narrow bool) bool {
-	if narrow {
+func (v *variant) fitsSoftware(swiftShader bool) bool {
+	if swiftShader {
 		return v.tiling.RT == 4 || v.tiling.CQ < 4
 	}
 	return v.tiling.RQ*v.tiling.CQ <= 8
@@ -96,8 +96,8 @@ type costs struct {
 }
 
 var (
-	wide   = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
-	narrow = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
+	llvmpipeCosts    = costs{load: 13, scalars: 26, row: 100, lanes: 8, launch: 20000}
+	swiftShaderCosts = costs{load: 1.8, scalars: 1.9, row: 4, lanes: 4, launch: 6000, compile: [2]float64{2.8e6, 84000}}
 )
 
 // What is taken to run at the same time: workers of a software adapter, workgroups of hardware. More is no use to fewer,
@@ -132,9 +132,9 @@ func (v *variant) cost(r *Request, s Spec, parts int) float64 {
 
 func (r *Request) costs() *costs {
 	if r.Device.SwiftShader {
-		return &narrow
+		return &swiftShaderCosts
 	}
-	return &wide
+	return &llvmpipeCosts
 }
 
 // rounds is how often the device fills up with the tiles of a plan.

@@ -8,10 +8,10 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
 //go:embed rows.wgsl
@@ -113,20 +113,12 @@ func PlanCols(op Op, rows, cols int, software bool) Pass {
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
 	source := [...]string{rowsSource, treeSource, colsSource}[s.Form]
-	fused := f.Text(1, false) + foldText(s.Op, f.Type)
 	var params []shaders.Param
 	if s.Form == Cols {
-		params = []shaders.Param{{Name: "WIDE", Value: strconv.Itoa(max(int(s.Wide), 1)) + "u"}}
+		params = append(params, shaders.Uint("WIDE", max(int(s.Wide), 1)))
 	}
-	text, err := shaders.Expand(source, fused, params...)
-	if err != nil {
-		return shaders.Program{}, err
-	}
-	p := shaders.Program{Name: "reduce/" + formNames[s.Form], Source: text, Access: f.Access()}
-	if len(f.Calls) == 0 {
-		p.Reference = reference{s, f}
-	}
-	return p, nil
+	fused := f.Text(1, false) + foldText(s.Op, f.Type)
+	return plan.Program("reduce/"+formNames[s.Form], source, fused, f, reference{s, f}, nil, params...)
 }
 
 // foldText writes identity and combine. The identities are made from bits at run time: compilers refuse constants that

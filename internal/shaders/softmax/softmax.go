@@ -7,10 +7,10 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
 //go:embed rows.wgsl
@@ -62,23 +62,13 @@ func NewPlan(rows, cols int, log, software bool) Plan {
 
 // Build writes the kernel's text.
 func Build(s Spec, f *fuse.Func) (shaders.Program, error) {
-	fused := f.Text(1, false) + fuse.Helper(fuse.OpLog, f)
-	params := []shaders.Param{
-		{Name: "LOG", Value: strconv.FormatBool(s.Log)}, {Name: "SIZE", Value: strconv.Itoa(int(s.Size)) + "u"},
-	}
 	source, name := rowsSource, "rows"
 	if s.Group {
 		source, name = groupSource, "group"
 	}
-	text, err := shaders.Expand(source, fused, params...)
-	if err != nil {
-		return shaders.Program{}, err
-	}
-	p := shaders.Program{Name: "softmax/" + name, Source: text, Access: f.Access()}
-	if len(f.Calls) == 0 {
-		p.Reference = reference{s, f}
-	}
-	return p, nil
+	fused := f.Text(1, false) + fuse.Helper(fuse.OpLog, f)
+	return plan.Program("softmax/"+name, source, fused, f, reference{s, f}, nil,
+		shaders.Bool("LOG", s.Log), shaders.Uint("SIZE", int(s.Size)))
 }
 
 type reference struct {

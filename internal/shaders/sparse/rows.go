@@ -7,6 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
 // Form tells where the entries of a row are.
@@ -49,14 +50,8 @@ func (r *Rows) Shape() []uint32 {
 
 // BuildRows writes the text of the kernel rows.
 func BuildRows(form Form, f *fuse.Func) (shaders.Program, error) {
-	text, err := shaders.Expand(rowsSource, f.Text(1+Own, false), shaders.Param{Name: "FORM", Value: number(int(form))})
-	if err != nil {
-		return shaders.Program{}, err
-	}
-	p := shaders.Program{Name: "sparse/rows", Source: text}
-	p.Access = f.Access(shaders.Read, shaders.Read, shaders.Read, shaders.Read)
-	p.Reference = rowsReference{form, f}
-	return p, nil
+	return plan.Program("sparse/rows", rowsSource, f.Text(1+Own, false), f, rowsReference{form, f},
+		[]shaders.Access{shaders.Read, shaders.Read, shaders.Read, shaders.Read}, shaders.Uint("FORM", int(form)))
 }
 
 type rowsReference struct {
@@ -148,13 +143,7 @@ func (s *Sum) Shape() []uint32 {
 // BuildSum writes the text of the kernel sum. Before its function's storage bindings it has the parts, rows of whole
 // vectors, and the pointers to them.
 func BuildSum(f *fuse.Func) (shaders.Program, error) {
-	text, err := shaders.Expand(sumSource, f.Text(3, false))
-	if err != nil {
-		return shaders.Program{}, err
-	}
-	p := shaders.Program{Name: "sparse/sum", Source: text, Access: f.Access(shaders.Read, shaders.Read)}
-	p.Reference = sumReference{f}
-	return p, nil
+	return plan.Program("sparse/sum", sumSource, f.Text(3, false), f, sumReference{f}, []shaders.Access{shaders.Read, shaders.Read})
 }
 
 type sumReference struct{ f *fuse.Func }

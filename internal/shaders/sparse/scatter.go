@@ -4,7 +4,6 @@ package sparse
 
 import (
 	"encoding/binary"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
@@ -37,7 +36,7 @@ func (s *Scatter) Shape() []uint32 {
 // BuildScatter writes the kernel's text. Its storage bindings are the values, the indices or block ids, the pointers (which
 // blocks do not read), and the dense matrix.
 func BuildScatter(blocks bool) (shaders.Program, error) {
-	text, err := shaders.Expand(scatterSource, "", shaders.Param{Name: "BLOCKS", Value: strconv.FormatBool(blocks)})
+	text, err := shaders.Expand(scatterSource, "", shaders.Bool("BLOCKS", blocks))
 	if err != nil {
 		return shaders.Program{}, err
 	}

@@ -7,7 +7,6 @@ package sparse
 import (
 	_ "embed"
 	"encoding/binary"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
@@ -42,5 +41,3 @@ func word(mem []byte, k int) uint32 {
 
 // groups spreads one invocation for each of n items.
 func groups(n int) [3]uint32 { return shaders.Fold(shaders.Ceil(n, groupSize)) }
-
-func number(n int) string { return strconv.Itoa(n) + "u" }
