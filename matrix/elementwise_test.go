@@ -108,6 +108,27 @@ func TestScalars(t *testing.T) {
 	})
 }
 
+// TestMethods compares methods of expressions with the functions of their names.
+func TestMethods(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a := must[*dense](t)(matrix.FromSlice(dev, 2, 3, []float32{-3, -0.5, 0, 0.5, 1, 8}))
+		b := must[*dense](t)(matrix.FromSlice(dev, 2, 3, []float32{1, -0.5, 2, 0, 1, 9}))
+		e := matrix.Convert[float32](a)
+		for name, c := range map[string][2]*expr{
+			"Sub": {e.Sub(b), matrix.Sub(a, b)}, "DivElem": {e.DivElem(b), matrix.DivElem(a, b)}, "Pow": {e.Abs().Pow(b), matrix.Pow(matrix.Abs(a), b)},
+			"Less": {e.Less(b), matrix.Less(a, b)}, "GreaterEqual": {e.GreaterEqual(b), matrix.GreaterEqual(a, b)},
+			"And": {e.And(b), matrix.And(a, b)}, "Where": {e.Where(b, a), matrix.Where(a, b, a)}, "Clamp": {e.Clamp(-1, 1), matrix.Clamp(a, -1, 1)},
+			"ScalarSub": {e.ScalarSub(2), matrix.ScalarSub(2, a)}, "PowScalar": {e.PowScalar(3), matrix.PowScalar(a, 3)},
+			"Sin": {e.Sin(), matrix.Sin(a)}, "Not": {e.Not(), matrix.Not(a)}, "T": {e.T(), matrix.Transpose(a)},
+			"MaxRows": {e.MaxRows(), matrix.MaxRows(a)}, "MinAll": {e.MinAll(), matrix.MinAll(a)}, "ProdCols": {e.ProdCols(), matrix.ProdCols(a)},
+			"MeanRows": {e.MeanRows(), matrix.MeanRows(a)}, "LogSoftmax": {e.LogSoftmax(), matrix.LogSoftmax(a)},
+		} {
+			same(t, name, must[[]float32](t)(c[0].Read(background)), must[[]float32](t)(c[1].Read(background)))
+		}
+		check(t, errors.Join(a.Close(), b.Close()))
+	})
+}
+
 func TestSpecialValues(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	x := []float32{0, -inf, inf, nan, -1, 100, -100, 1e-30}

@@ -21,6 +21,7 @@ var folds = []fold{
 	{"sum", matrix.Sum[float32], matrix.SumRows[float32], matrix.SumCols[float32], 0, func(a, x float64) float64 { return a + x }},
 	{"max", matrix.MaxAll[float32], matrix.MaxRows[float32], matrix.MaxCols[float32], math.Inf(-1), math.Max},
 	{"min", matrix.MinAll[float32], matrix.MinRows[float32], matrix.MinCols[float32], math.Inf(1), math.Min},
+	{"prod", matrix.Prod[float32], matrix.ProdRows[float32], matrix.ProdCols[float32], 1, func(a, x float64) float64 { return a * x }},
 }
 
 // apply folds rows, columns and everything in float64; tol allows for rounding in any order of the additions.
@@ -107,6 +108,10 @@ func TestReduceHeadAndTail(t *testing.T) {
 			s += float64(v)
 		}
 		close64(t, "mean", []float32{mean}, []float64{s / float64(len(x))}, 1e-5)
+		vars := map[string]*dense{"A": a}
+		close64(t, "means of means", must[[]float32](t)(matrix.MeanRows(a).Mean().Read(background)), []float64{s / float64(len(x))}, 1e-5)
+		close64(t, "means of columns", must[[]float32](t)(matrix.MeanCols(a).MeanRows().Read(background)), []float64{s / float64(len(x))}, 1e-5)
+		close64(t, "means in text", must[[]float32](t)(matrix.Eval("meancols(meanrows(A))", vars).Read(background)), []float64{s / float64(len(x))}, 1e-5)
 		two := must[*dense](t)(matrix.Fill(3, 5, float32(2)).On(dev).Eval())
 		same(t, "product", []float32{must[float32](t)(matrix.Prod(two).Value(background))}, []float32{32768})
 	})

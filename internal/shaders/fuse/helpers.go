@@ -2,15 +2,15 @@
 
 package fuse
 
-// helpers are the functions that texts of operations call, each after those that it calls itself.
-var helpers = []struct{ name, text string }{
-	{"nan4", helperNaN},
-	{"exp4", helperExp},
-	{"log4", helperLog},
-	{"sincos4", helperSin},
-	{"tanh4", helperTanh},
-	{"pow4", helperPow},
-	{"divide4", helperDivide},
+// helpers are the functions that texts of operations call, each before those that it calls itself.
+var helpers = []struct{ call, text string }{
+	{"divide4(", helperDivide},
+	{"pow4(", helperPow},
+	{"tanh4(", helperTanh},
+	{"sincos4(", helperSin},
+	{"log4(", helperLog},
+	{"exp4(", helperExp},
+	{"nan4(", helperNaN},
 }
 
 // A NaN test on the bits: compilers may assume that x != x never holds.

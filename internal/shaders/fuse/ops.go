@@ -68,11 +68,10 @@ func (o Op) text(t Type) string {
 // calls.
 func helpersOf(text, other string) string {
 	var list string
-	for i := len(helpers) - 1; i >= 0; i-- {
-		call := helpers[i].name + "("
-		if strings.Contains(text, call) && !strings.Contains(other, call) {
-			list = helpers[i].text + list
-			text += helpers[i].text
+	for _, h := range helpers {
+		if strings.Contains(text, h.call) && !strings.Contains(other, h.call) {
+			list = h.text + list
+			text += h.text
 		}
 	}
 	return list

@@ -303,11 +303,11 @@ func Helper(op Op, f *Func) string {
 
 // texts returns the texts of the function's operations.
 func (f *Func) texts() string {
-	var b strings.Builder
+	text := ""
 	for _, c := range f.Code {
-		b.WriteString(c.Op.text(f.Type))
+		text += c.Op.text(f.Type)
 	}
-	return b.String()
+	return text
 }
 
 // store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned binary16 has

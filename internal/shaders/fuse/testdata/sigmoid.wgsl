@@ -1,0 +1,66 @@
+alias T = f32;
+alias V = vec4<f32>;
+struct Params {
+  shape: Shape,
+  views: array<vec4<u32>, 3>,
+  scalars: array<vec4<u32>, 1>,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> s1: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> s2: array<f32>;
+struct Fixed {
+  o: vec4<u32>,
+  o0: vec4<u32>,
+  o1: vec4<u32>,
+  c0: f32,
+}
+fn fixed() -> Fixed {
+  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<f32>(p.scalars[0].x), );
+}
+fn at0(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
+fn quad0(q: u32) -> vec4<f32> { return s0[q]; }
+fn at1(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
+fn quad1(q: u32) -> vec4<f32> { return s1[q]; }
+fn at2(o: u32) -> f32 { return s2[o]; }
+fn quad2(q: u32) -> vec4<f32> { return vec4<f32>(s2[4u * q], s2[4u * q + 1u], s2[4u * q + 2u], s2[4u * q + 3u]); }
+fn load0(f: Fixed, i: u32, j: u32) -> V {
+  let v = f.o0;
+  return quad1((i * v.y + j) >> 2u);
+}
+fn load1(f: Fixed, i: u32, j: u32) -> V {
+  let v = f.o1;
+  let o = i * v.y + j * v.z;
+  return vec4<f32>(at2(o), at2(o + v.z), at2(o + 2u * v.z), at2(o + 3u * v.z));
+}
+fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
+  let n = floor(c * 1.44269504 + 0.5);
+  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
+  let y = q * (r * r) + r + 1.0;
+  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
+  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
+  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
+  let v0 = x0;
+  let v1 = V(f.c0);
+  let v2 = v0 * v1;
+  let v3 = x1;
+  let v4 = v2 + v3;
+  let v5 = V(1.0) / (V(1.0) + exp4(-v4));
+  return v5;
+}
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
+  return fused(f, acc, load0(f, i, j), load1(f, i, j));
+}
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
+  let v = f.o;
+  let c = r;
+  let o = (i * v.y + j) >> 2u;
+  var d = c;
+  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  s0[o] = d;
+}

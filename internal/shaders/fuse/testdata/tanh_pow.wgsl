@@ -1,0 +1,68 @@
+alias T = f32;
+alias V = vec4<f32>;
+struct Params {
+  shape: Shape,
+  views: array<vec4<u32>, 1>,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+struct Fixed {
+  o: vec4<u32>,
+}
+fn fixed() -> Fixed {
+  return Fixed(p.views[0], );
+}
+fn at0(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
+fn quad0(q: u32) -> vec4<f32> { return s0[q]; }
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
+  let n = floor(c * 1.44269504 + 0.5);
+  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
+  let y = q * (r * r) + r + 1.0;
+  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
+  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
+  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+fn tanh4(x: vec4<f32>) -> vec4<f32> {
+  let a = abs(x);
+  let z = x * x;
+  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
+  let small = q * z * x + x;
+  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
+  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
+  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  let a = abs(x);
+  let whole = trunc(y) == y;
+  let odd = abs(y - vec4<f32>(2.0) * trunc(y * 0.5)) == vec4<f32>(1.0);
+  let zero = x == vec4<f32>();
+  let m = select(pow(select(a, vec4<f32>(1.0), zero), y), select(vec4<f32>(), vec4<f32>(1.0) / a, y < vec4<f32>()), zero);
+  let s = select(m, -m, odd & (x < vec4<f32>()));
+  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), (x < vec4<f32>()) & !whole));
+  return select(bad, vec4<f32>(1.0), y == vec4<f32>());
+}
+fn fused(f: Fixed, acc: V) -> V {
+  let v0 = acc;
+  let v1 = tanh4(v0);
+  let v2 = exp4(v1);
+  let v3 = pow4(v2, v1);
+  let v4 = select(v0, v3, (v3 > v0) | nan4(v3));
+  return v4;
+}
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
+  return fused(f, acc);
+}
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
+  let v = f.o;
+  let c = r;
+  let o = (v.x + i * v.y + j) >> 2u;
+  var d = c;
+  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  s0[o] = d;
+}
