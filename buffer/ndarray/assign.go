@@ -194,7 +194,7 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 	case t.Code == dtype.Float && size == 32:
 		bits = uint64(math.Float32bits(float32(v)))
 	case t == dtype.Float16 || t.Code == dtype.Float && size == 16:
-		bits = uint64(dtype.HalfFromFloat64(v).Bits())
+		bits = uint64(dtype.ToHalf(v).Bits())
 	case (t.Code == dtype.Int || t.Code == dtype.UInt) && 8 <= size && size <= 64:
 		lo, hi := 0.0, math.Ldexp(1, size)
 		if t.Code == dtype.Int {

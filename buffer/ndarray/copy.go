@@ -252,7 +252,7 @@ func holds(g, t dtype.Type) bool {
 		return true
 	case t == dtype.Bool1:
 		return g == dtype.Bool8 || g == dtype.Uint8
-	case t == dtype.Bool8, t.Code >= dtype.Float8E3M4 && t.Bits == 8 && t.Lanes == 1:
+	case t == dtype.Bool8, t.Code >= 7 && t.Bits == 8 && t.Lanes == 1:
 		return g == dtype.Uint8
 	case t == dtype.Float16, t == dtype.BFloat16:
 		return g == dtype.Uint16

@@ -370,11 +370,11 @@ func TestArrayRefused(t *testing.T) {
 			want error
 		}{
 			"packed":  {func(x *Tensor) { x.Type = dtype.Bool1 }, gpu.ErrUnsupported},
-			"fp4":     {func(x *Tensor) { x.Type, x.Flags = dtype.Type{Code: dtype.Float4E2M1FN, Bits: 4, Lanes: 1}, Padded }, ndarray.ErrType},
+			"fp4":     {func(x *Tensor) { x.Type, x.Flags = dtype.Type{Code: 17, Bits: 4, Lanes: 1}, Padded }, ndarray.ErrType},
 			"type":    {func(x *Tensor) { x.Type = dtype.Type{} }, ErrType},
 			"shape":   {func(x *Tensor) { x.Shape = []int64{-1} }, ErrShape},
 			"memory":  {func(x *Tensor) { x.Data = nil }, ErrMemory},
-			"vulkan":  {func(x *Tensor) { x.Data, x.Device.Type, x.Handle = nil, Vulkan, 7 }, gpu.ErrUnsupported},
+			"vulkan":  {func(x *Tensor) { x.Data, x.Device.Type, x.Handle = nil, 7, 7 }, gpu.ErrUnsupported},
 			"foreign": {func(x *Tensor) { x.Data, x.Device.Type, x.Handle = nil, WebGPU, 7 }, gpu.ErrForeign},
 			"closed":  {func(x *Tensor) { _ = x.Close() }, gpu.ErrClosed},
 			"offset": {func(x *Tensor) {
