@@ -38,7 +38,7 @@ func (a *Array) Assign(ctx context.Context, src *Array) error {
 }
 
 // AssignSlice sets a part's elements to those of src, which must have the same type: [ErrType] otherwise. Dimensions must
-// agree, those of 1 not counted, or be stretched by NumPy's rules: [ErrShape] otherwise. The arrays may overlap.
+// agree, those of 1 not counted, or be stretched by NumPy's rules: [buffer.ErrShape] otherwise. The arrays may overlap.
 func (a *Array) AssignSlice(ctx context.Context, part Region, src *Array) error {
 	const op = "AssignSlice"
 	if _, err := a.container(op); err != nil {
@@ -69,7 +69,7 @@ func (a *Array) assign(ctx context.Context, op string, l layout, src *Array) err
 		from, ok = src.squeeze().stretch(l.squeeze().shape)
 	}
 	if !ok {
-		return fail(op, ErrShape, text(src.shape), " to ", text(l.shape))
+		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(l.shape))
 	}
 	data, err := src.packed(ctx, op, from)
 	if err != nil {

@@ -135,8 +135,7 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	var a *ndarray.Array
 	if e.elements == 0 || t.Device.Host() {
 		mem, first := t.memory(e)
-		a, err = ndarray.WrapHost(dev, t.Type, mem, shape,
-			ndarray.Strides(strides...), ndarray.ByteOffset(first), ndarray.Release(t.Release))
+		a, err = ndarray.WrapHost(dev, t.Type, mem, shape, ndarray.Placement{Strides: strides, Offset: first, Release: t.Release})
 	} else {
 		a, err = t.onDevice(op, dev, shape, strides, offset)
 	}

@@ -67,6 +67,5 @@ func (t *Tensor) onDevice(op string, dev *gpu.Device, shape, strides []int, offs
 	if !ok || t.origin != any(dev) {
 		return nil, fail(op, gpu.ErrForeign, "not known to be of this device")
 	}
-	return ndarray.WrapBuffer(dev, cogent.FromRaw(d, at(t.Handle)), t.Type, shape,
-		ndarray.Strides(strides...), ndarray.ByteOffset(offset), ndarray.Release(t.Release))
+	return ndarray.WrapBuffer(dev, cogent.FromRaw(d, at(t.Handle)), t.Type, shape, ndarray.Placement{Strides: strides, Offset: offset, Release: t.Release})
 }
