@@ -76,7 +76,7 @@ func TestFromArrayShares(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		released := 0
 		mine := []float32{1, 2, 3, 4, 5, 6}
-		a, err := ndarray.Wrap(dev, mine, []int{2, 3}, ndarray.Release(func() { released++ }))
+		a, err := ndarray.Wrap(dev, mine, []int{2, 3}, ndarray.Placement{Release: func() { released++ }})
 		check(t, err)
 		m, err := matrix.FromArray[float32](a)
 		check(t, err)
@@ -136,7 +136,7 @@ func TestFromArrayTypes(t *testing.T) {
 		row := must(ints.Index(0))
 		backwards := must(row.Slice([]int{1, 0}, []int{-1, 2}, []int{-1, 1}))
 		gaps := must(must(ndarray.FromSlice(dev, make([]int32, 16), 4, 4)).Slice([]int{0, 0}, []int{4, 4}, []int{2, 2}))
-		again := must(ndarray.Wrap(dev, make([]int32, 4), []int{3, 4}, ndarray.Strides(0, 1)))
+		again := must(ndarray.Wrap(dev, make([]int32, 4), []int{3, 4}, ndarray.Placement{Strides: []int{0, 1}}))
 		closed := must(ndarray.Alloc(dev, dtype.Int32, 1))
 		check(t, closed.Close())
 		for name, c := range map[string]struct {
@@ -245,8 +245,8 @@ func ExampleFromArray() {
 // TestSameErrors: an array's error is the matrix's of the same name.
 func TestSameErrors(t *testing.T) {
 	for name, pair := range map[string][2]error{
-		"ErrShape": {ndarray.ErrShape, matrix.ErrShape}, "ErrIndex": {ndarray.ErrIndex, matrix.ErrIndex},
-		"ErrStride": {ndarray.ErrStride, matrix.ErrStride}, "ErrShort": {ndarray.ErrShort, matrix.ErrShort},
+		"ErrShape": {buffer.ErrShape, matrix.ErrShape}, "ErrIndex": {buffer.ErrIndex, matrix.ErrIndex},
+		"ErrStride": {buffer.ErrStride, matrix.ErrStride}, "ErrShort": {buffer.ErrShort, matrix.ErrShort},
 	} {
 		if !errors.Is(pair[0], pair[1]) || gpu.Code(pair[0]) != name {
 			t.Errorf("%s: %v and %v", name, pair[0], pair[1])

@@ -15,7 +15,7 @@ import (
 type Half = dtype.Half
 
 // ToHalf rounds to the nearest Half, ties to even. Beyond 65504, from 65520 on, that is infinite.
-func ToHalf(f float32) Half { return dtype.ToHalf(f) }
+func ToHalf(f float32) Half { return dtype.ToHalf(float64(f)) }
 
 // HalfFromBits returns the Half of these bits.
 func HalfFromBits(bits uint16) Half { return dtype.HalfFromBits(bits) }

@@ -262,7 +262,7 @@ func fromFloat[T Elem](v float64) T {
 	case *float32:
 		*p = float32(v)
 	case *Half:
-		*p = dtype.HalfFromFloat64(v)
+		*p = dtype.ToHalf(v)
 	case *int32:
 		*p = int32(v)
 	case *uint32:

@@ -10,47 +10,43 @@ import (
 	"strings"
 )
 
-// Code is the kind of number, with DLPack's values.
-type Code uint8
-
-// The codes of DLPack 1.1.
+// DLPack's codes of the kinds of numbers that have several sizes. It has some more, which [Parse] knows by name.
 const (
-	Int Code = iota
-	UInt
-	Float
-	OpaqueHandle
-	BFloat
-	Complex
-	Bool
-	Float8E3M4
-	Float8E4M3
-	Float8E4M3B11FNUZ
-	Float8E4M3FN
-	Float8E4M3FNUZ
-	Float8E5M2
-	Float8E5M2FNUZ
-	Float8E8M0FNU
-	Float6E2M3FN
-	Float6E3M2FN
-	Float4E2M1FN
+	Int     uint8 = 0
+	UInt    uint8 = 1
+	Float   uint8 = 2
+	Complex uint8 = 5
 )
 
-// names are the codes' names. Those without a size in fixedBits are followed by the bits.
-var names = [...]string{
-	"int", "uint", "float", "handle", "bfloat", "complex", "bool",
-	"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-	"float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+// codes are the names of the codes of DLPack 1.1, and the bits of those that have only one size; the name of another type
+// ends with its bits.
+var codes = [...]struct {
+	name string
+	bits uint8
+}{
+	{"int", 0},
+	{"uint", 0},
+	{"float", 0},
+	{"handle", 0},
+	{"bfloat", 0},
+	{"complex", 0},
+	{"bool", 8},
+	{"float8_e3m4", 8},
+	{"float8_e4m3", 8},
+	{"float8_e4m3b11fnuz", 8},
+	{"float8_e4m3fn", 8},
+	{"float8_e4m3fnuz", 8},
+	{"float8_e5m2", 8},
+	{"float8_e5m2fnuz", 8},
+	{"float8_e8m0fnu", 8},
+	{"float6_e2m3fn", 6},
+	{"float6_e3m2fn", 6},
+	{"float4_e2m1fn", 4},
 }
-
-// fixedBits are the bits of the codes that have only one size.
-var fixedBits = [...]uint8{Bool: 8, Float8E3M4: 8, 8, 8, 8, 8, 8, 8, 8, Float6E2M3FN: 6, Float6E3M2FN: 6, Float4E2M1FN: 4}
-
-// Known reports whether DLPack 1.1 has the code.
-func (c Code) Known() bool { return int(c) < len(names) }
 
 // Type is an element type. Lanes above 1 are vectors that count as one element.
 type Type struct {
-	Code  Code
+	Code  uint8 // DLPack's
 	Bits  uint8
 	Lanes uint16
 }
@@ -68,10 +64,10 @@ var (
 	Float16    = Type{Float, 16, 1}
 	Float32    = Type{Float, 32, 1}
 	Float64    = Type{Float, 64, 1}
-	BFloat16   = Type{BFloat, 16, 1}
+	BFloat16   = Type{4, 16, 1}
 	Complex64  = Type{Complex, 64, 1}
 	Complex128 = Type{Complex, 128, 1}
-	Bool8      = Type{Bool, 8, 1}
+	Bool8      = Type{6, 8, 1}
 	// Bool1 is TVM's older bool, which takes a byte per element in memory.
 	Bool1 = Type{UInt, 1, 1}
 )
@@ -79,26 +75,20 @@ var (
 // String returns NumPy's name where there is one ("float32", "bool"), with lanes "float32x4", and "code99_8" for what
 // DLPack does not have.
 func (t Type) String() string {
-	var s string
-	switch bits := strconv.Itoa(int(t.Bits)); {
-	case t.Code.Known() && t.fixed() == 0:
-		s = names[t.Code] + bits
-	case t.Code.Known() && t.fixed() == t.Bits:
-		s = names[t.Code]
-	default:
-		s = "code" + strconv.Itoa(int(t.Code)) + "_" + bits
+	bits := strconv.Itoa(int(t.Bits))
+	s := "code" + strconv.Itoa(int(t.Code)) + "_" + bits
+	if int(t.Code) < len(codes) {
+		switch c := codes[t.Code]; c.bits {
+		case 0:
+			s = c.name + bits
+		case t.Bits:
+			s = c.name
+		}
 	}
 	if t.Lanes != 1 {
 		s += "x" + strconv.Itoa(int(t.Lanes))
 	}
 	return s
-}
-
-func (t Type) fixed() uint8 {
-	if int(t.Code) < len(fixedBits) {
-		return fixedBits[t.Code]
-	}
-	return 0
 }
 
 // Parse is the inverse of [Type.String].
@@ -117,23 +107,21 @@ func Parse(s string) (Type, bool) {
 	return t, ok && err == nil && t.String() == s
 }
 
-func parseBase(s string) (Code, uint8, bool) {
+func parseBase(s string) (code, bits uint8, ok bool) {
 	if rest, ok := strings.CutPrefix(s, "code"); ok {
 		c, b, ok := strings.Cut(rest, "_")
 		code, err1 := strconv.ParseUint(c, 10, 8)
 		bits, err2 := strconv.ParseUint(b, 10, 8)
-		return Code(code), uint8(bits), ok && err1 == nil && err2 == nil
-	}
-	for i, bits := range fixedBits {
-		if bits != 0 && s == names[i] {
-			return Code(i), bits, true
-		}
+		return uint8(code), uint8(bits), ok && err1 == nil && err2 == nil
 	}
 	name := strings.TrimRight(s, "0123456789")
-	bits, err := strconv.ParseUint(s[len(name):], 10, 8)
-	for i := range names {
-		if name == names[i] && err == nil {
-			return Code(i), uint8(bits), true
+	n, err := strconv.ParseUint(s[len(name):], 10, 8)
+	for i, c := range codes {
+		switch {
+		case c.bits != 0 && c.name == s:
+			return uint8(i), c.bits, true
+		case c.bits == 0 && c.name == name && err == nil:
+			return uint8(i), uint8(n), true
 		}
 	}
 	return 0, 0, false

@@ -19,10 +19,7 @@ import (
 type Half struct{ bits uint16 }
 
 // ToHalf rounds to the nearest Half, ties to even. Beyond 65504, from 65520 on, that is infinite.
-func ToHalf(f float32) Half { return Half{float16.Fromfloat32(f).Bits()} }
-
-// HalfFromFloat64 is [ToHalf] of a float64, rounded once.
-func HalfFromFloat64(x float64) Half { return ToHalf(odd(x)) }
+func ToHalf(x float64) Half { return Half{float16.Fromfloat32(odd(x)).Bits()} }
 
 // odd rounds to a float32 such that rounding that to 16 bits is the same as rounding x: what is not exact ends in an odd
 // bit, so that it is never taken for a tie. See Boldo and Melquiond, "When double rounding is odd".
@@ -54,7 +51,7 @@ func (h Half) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 func (h *Half) UnmarshalText(text []byte) error {
 	x, err := strconv.ParseFloat(string(text), 64)
 	if err == nil {
-		*h = HalfFromFloat64(x)
+		*h = ToHalf(x)
 	}
 	return err
 }

@@ -107,13 +107,13 @@ func TestEveryHalf(t *testing.T) {
 			t.Fatalf("%04x: %s reads as %v, %v", bits, text, again, err)
 		}
 		if want != want {
-			if !math.IsNaN(float64(again.Float32())) || !math.IsNaN(float64(dtype.ToHalf(h.Float32()).Float32())) {
+			if !math.IsNaN(float64(again.Float32())) || !math.IsNaN(float64(dtype.ToHalf(float64(h.Float32())).Float32())) {
 				t.Fatalf("%04x: NaN becomes %v", bits, again)
 			}
 			continue
 		}
-		if dtype.ToHalf(float32(want)) != h || dtype.HalfFromFloat64(want) != h {
-			t.Fatalf("%v becomes %v and %v", want, dtype.ToHalf(float32(want)), dtype.HalfFromFloat64(want))
+		if dtype.ToHalf(want) != h {
+			t.Fatalf("%v becomes %v", want, dtype.ToHalf(want))
 		}
 	}
 }
@@ -130,25 +130,22 @@ func TestHalfRounds(t *testing.T) {
 			x    float64
 			want uint16
 		}{{tie, even}, {math.Nextafter(tie, 0), bits}, {math.Nextafter(tie, 1e9), bits + 1}} {
-			if got := dtype.HalfFromFloat64(c.x).Bits(); got != c.want {
+			if got := dtype.ToHalf(c.x).Bits(); got != c.want {
 				t.Fatalf("%v becomes %04x, want %04x", c.x, got, c.want)
 			}
-			if got := dtype.HalfFromFloat64(-c.x).Bits(); got != c.want|0x8000 {
+			if got := dtype.ToHalf(-c.x).Bits(); got != c.want|0x8000 {
 				t.Fatalf("%v becomes %04x, want %04x", -c.x, got, c.want|0x8000)
 			}
 		}
-		f := float32(tie) // exact
-		if got := dtype.ToHalf(f).Bits(); got != even {
-			t.Fatalf("%v becomes %04x, want %04x", f, got, even)
-		}
-		if got := dtype.ToHalf(math.Nextafter32(f, 1e9)).Bits(); got != bits+1 {
-			t.Fatalf("above %v: %04x, want %04x", f, got, bits+1)
+		above := float64(math.Nextafter32(float32(tie), 1e9))
+		if got := dtype.ToHalf(above).Bits(); got != bits+1 {
+			t.Fatalf("%v becomes %04x, want %04x", above, got, bits+1)
 		}
 	}
 	for x, want := range map[float64]uint16{
 		math.MaxFloat64: 0x7c00, math.Inf(1): 0x7c00, 5e-324: 0, 0x1p-149: 0, 0x1p-25: 0, 0x1.8p-25: 1, math.MaxFloat32: 0x7c00,
 	} {
-		if got := dtype.HalfFromFloat64(x).Bits(); got != want {
+		if got := dtype.ToHalf(x).Bits(); got != want {
 			t.Errorf("%v becomes %04x, want %04x", x, got, want)
 		}
 	}
@@ -156,7 +153,7 @@ func TestHalfRounds(t *testing.T) {
 
 // TestHalfEquality is of the bits.
 func TestHalfEquality(t *testing.T) {
-	zero, minus, nan := dtype.ToHalf(0), dtype.ToHalf(float32(math.Copysign(0, -1))), dtype.HalfFromBits(0x7e01)
+	zero, minus, nan := dtype.ToHalf(0), dtype.ToHalf(math.Copysign(0, -1)), dtype.HalfFromBits(0x7e01)
 	same := nan
 	if zero == minus || zero.Float32() != minus.Float32() || zero != (dtype.Half{}) {
 		t.Error("zeros")

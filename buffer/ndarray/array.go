@@ -12,7 +12,7 @@ import (
 )
 
 // Array is a handle of an array of any number of dimensions in the memory of a device or of the host. Make one with
-// [Alloc], [FromSlice], [Wrap], [WrapBytes], [WrapBuffer] or [New], and Close it when done. All methods may be called from
+// [Alloc], [FromSlice], [Wrap], [WrapBuffer] or [New], and Close it when done. All methods may be called from
 // several goroutines.
 type Array struct {
 	layout
@@ -60,12 +60,12 @@ func newArray(l layout, dev *gpu.Device, base *container, store *storage) *Array
 // container returns what the handle counts in, or an error for a nil or closed one.
 func (a *Array) container(op string) (*container, error) {
 	if a == nil {
-		return nil, fail(op, ErrNil, "nil array")
+		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
 	if c := a.box.Load(); c != nil {
 		return c, nil
 	}
-	return nil, fail(op, ErrClosed, "the array")
+	return nil, fail(op, gpu.ErrClosed, "the array")
 }
 
 // derive makes a view: an array of its own that keeps this one's memory.
@@ -79,7 +79,7 @@ func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, 
 		return nil, err
 	}
 	if !c.retain() {
-		return nil, fail(op, ErrClosed, "the array")
+		return nil, fail(op, gpu.ErrClosed, "the array")
 	}
 	return newArray(l.settled(), a.dev, c, c.store), nil
 }
@@ -93,7 +93,7 @@ func (a *Array) Share() (*Array, error) {
 		return nil, err
 	}
 	if !c.retain() {
-		return nil, fail(op, ErrClosed, "the array")
+		return nil, fail(op, gpu.ErrClosed, "the array")
 	}
 	s := &Array{layout: a.layout, dev: a.dev}
 	s.box.Store(c)
@@ -108,7 +108,7 @@ func (a *Array) Move() (*Array, error) {
 	}
 	c := a.box.Swap(nil)
 	if c == nil {
-		return nil, fail(op, ErrClosed, "the array")
+		return nil, fail(op, gpu.ErrClosed, "the array")
 	}
 	m := &Array{layout: a.layout, dev: a.dev}
 	m.box.Store(c)
@@ -155,9 +155,6 @@ func (a *Array) UseCount() int {
 	return 0
 }
 
-// Unique reports whether this handle is the array's only user.
-func (a *Array) Unique() bool { return a.UseCount() == 1 }
-
 // Same reports whether b is a handle of the same array. Views and clones are arrays of their own.
 func (a *Array) Same(b *Array) bool {
 	ca, erra := a.container("Same")
@@ -166,60 +163,22 @@ func (a *Array) Same(b *Array) bool {
 }
 
 // DType returns the element type.
-func (a *Array) DType() dtype.Type {
-	if a == nil {
-		return dtype.Type{}
-	}
-	return a.t
-}
-
-// NDim returns the number of dimensions; 0 is a single element.
-func (a *Array) NDim() int {
-	if a == nil {
-		return 0
-	}
-	return len(a.shape)
-}
+func (a *Array) DType() dtype.Type { return a.at().t }
 
 // Shape returns the dimensions. The slice is the caller's.
-func (a *Array) Shape() []int {
-	if a == nil {
-		return nil
-	}
-	return slices.Clone(a.shape)
-}
+func (a *Array) Shape() []int { return slices.Clone(a.at().shape) }
 
 // Strides returns the distances in elements of neighbours along each dimension. The slice is the caller's.
-func (a *Array) Strides() []int {
-	if a == nil {
-		return nil
-	}
-	return slices.Clone(a.strides)
-}
+func (a *Array) Strides() []int { return slices.Clone(a.at().strides) }
 
 // Offset returns where in the buffer the first element lies, in bytes.
-func (a *Array) Offset() int {
-	if a == nil {
-		return 0
-	}
-	return a.offset
-}
+func (a *Array) Offset() int { return a.at().offset }
 
 // Len returns the number of elements.
-func (a *Array) Len() int {
-	if a == nil {
-		return 0
-	}
-	return a.elements()
-}
+func (a *Array) Len() int { return a.at().elements() }
 
 // Size returns the size of the elements in bytes, gaps not counted.
-func (a *Array) Size() int {
-	if a == nil {
-		return 0
-	}
-	return a.bytes()
-}
+func (a *Array) Size() int { return a.at().bytes() }
 
 // Device returns the device of the memory.
 func (a *Array) Device() *gpu.Device {
@@ -231,7 +190,7 @@ func (a *Array) Device() *gpu.Device {
 
 // IsContiguous reports whether the elements lie in C order without gaps. Strides of dimensions of one element do not
 // matter, and an array without elements is contiguous.
-func (a *Array) IsContiguous() bool { return a == nil || a.contiguous() }
+func (a *Array) IsContiguous() bool { return a.at().contiguous() }
 
 // Buffer returns a share of the memory, which the caller closes: for kernels, matrices and DLPack. The array leaves the
 // memory of its clones, as if it had been written, unless it wraps memory that is read-only. As long as the caller has the
@@ -288,7 +247,7 @@ func (a *Array) write(op string, fn func(*buffer.Buffer) error) error {
 // single refuses to write arrays whose elements share memory.
 func (l layout) single(op string) error {
 	if l.repeats() {
-		return fail(op, ErrStride, "elements share memory")
+		return fail(op, buffer.ErrStride, "elements share memory")
 	}
 	return nil
 }

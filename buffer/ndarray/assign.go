@@ -38,7 +38,7 @@ func (a *Array) Assign(ctx context.Context, src *Array) error {
 }
 
 // AssignSlice sets a part's elements to those of src, which must have the same type: [ErrType] otherwise. Dimensions must
-// agree, those of 1 not counted, or be stretched by NumPy's rules: [ErrShape] otherwise. The arrays may overlap.
+// agree, those of 1 not counted, or be stretched by NumPy's rules: [buffer.ErrShape] otherwise. The arrays may overlap.
 func (a *Array) AssignSlice(ctx context.Context, part Region, src *Array) error {
 	const op = "AssignSlice"
 	if _, err := a.container(op); err != nil {
@@ -69,7 +69,7 @@ func (a *Array) assign(ctx context.Context, op string, l layout, src *Array) err
 		from, ok = src.squeeze().stretch(l.squeeze().shape)
 	}
 	if !ok {
-		return fail(op, ErrShape, text(src.shape), " to ", text(l.shape))
+		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(l.shape))
 	}
 	data, err := src.packed(ctx, op, from)
 	if err != nil {
@@ -194,7 +194,7 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 	case t.Code == dtype.Float && size == 32:
 		bits = uint64(math.Float32bits(float32(v)))
 	case t == dtype.Float16 || t.Code == dtype.Float && size == 16:
-		bits = uint64(dtype.HalfFromFloat64(v).Bits())
+		bits = uint64(dtype.ToHalf(v).Bits())
 	case (t.Code == dtype.Int || t.Code == dtype.UInt) && 8 <= size && size <= 64:
 		lo, hi := 0.0, math.Ldexp(1, size)
 		if t.Code == dtype.Int {

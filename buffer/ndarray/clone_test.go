@@ -89,11 +89,11 @@ func TestCloneReadOnly(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		released := 0
 		mine := count(6)
-		a, err := ndarray.Wrap(dev, mine, []int{6}, ndarray.ReadOnly(), ndarray.Release(func() { released++ }))
+		a, err := ndarray.Wrap(dev, mine, []int{6}, ndarray.Placement{ReadOnly: true, Release: func() { released++ }})
 		check(t, err)
 		c, err := a.Clone()
 		check(t, err)
-		is(t, "the original", a.Fill(t.Context(), 1), ndarray.ErrReadOnly)
+		is(t, "the original", a.Fill(t.Context(), 1), gpu.ErrReadOnly)
 		check(t, a.Close())
 		holds(t, "the clone", c, mine...)
 		if released != 0 {
@@ -104,7 +104,7 @@ func TestCloneReadOnly(t *testing.T) {
 			t.Errorf("released %d times", released)
 		}
 		holds(t, "the clone, written", c, 1, 1, 1, 1, 1, int32(1))
-		holds(t, "the memory", must[*ndarray.Array](t)(ndarray.Wrap(dev, mine, []int{6})), count(6)...)
+		holds(t, "the memory", must[*ndarray.Array](t)(ndarray.Wrap(dev, mine, []int{6}, ndarray.Placement{})), count(6)...)
 		closed(t, dev, c)
 	})
 }

@@ -66,7 +66,7 @@ func (a *Array) Bytes(ctx context.Context) ([]byte, error) {
 // at is the layout, that of no elements for a nil array.
 func (a *Array) at() layout {
 	if a == nil {
-		return layout{shape: []int{0}}
+		return layout{shape: []int{0}, strides: []int{0}}
 	}
 	return a.layout
 }
@@ -192,16 +192,13 @@ func onHost(b *buffer.Buffer) bool {
 	return b.HasHost() && (b.Windowed() || b.Location()&buffer.Host != 0) || b.InPlace()
 }
 
-// CopyTo is dst.CopyFrom(ctx, a).
-func (a *Array) CopyTo(ctx context.Context, dst *Array) error { return dst.CopyFrom(ctx, a) }
-
 // CopyToDevice makes an array of the same type and shape on a device, also the array's own, with a copy of the elements.
 func (a *Array) CopyToDevice(ctx context.Context, dev *gpu.Device) (*Array, error) {
 	const op = "CopyToDevice"
 	if _, err := a.container(op); err != nil {
 		return nil, err
 	}
-	c, err := placement{}.make(op, dev, a.t, a.shape, true, func(size int) (*buffer.Buffer, error) { return buffer.New(dev, size) })
+	c, err := Placement{}.make(op, dev, a.t, a.shape, true, func(size int) (*buffer.Buffer, error) { return buffer.New(dev, size) })
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +249,7 @@ func holds(g, t dtype.Type) bool {
 		return true
 	case t == dtype.Bool1:
 		return g == dtype.Bool8 || g == dtype.Uint8
-	case t == dtype.Bool8, t.Code >= dtype.Float8E3M4 && t.Bits == 8 && t.Lanes == 1:
+	case t == dtype.Bool8, t.Code >= 7 && t.Bits == 8 && t.Lanes == 1:
 		return g == dtype.Uint8
 	case t == dtype.Float16, t == dtype.BFloat16:
 		return g == dtype.Uint16

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -19,7 +20,7 @@ func TestCopyFromTo(t *testing.T) {
 		ctx, must := t.Context(), must[*ndarray.Array](t)
 		src := must(ndarray.FromSlice(dev, []float32{1, 2, 3, 4, 5, 6}, 2, 3))
 		bits := must(ndarray.Alloc(dev, i32, 6))
-		check(t, src.CopyTo(ctx, bits))
+		check(t, bits.CopyFrom(ctx, src))
 		holds(t, "a bit copy to another type and shape", bits, int32(0x3f800000), 0x40000000, 0x40400000, 0x40800000, 0x40a00000, 0x40c00000)
 		short := must(ndarray.Alloc(dev, dtype.Float32, 5))
 		is(t, "sizes differ", short.CopyFrom(ctx, src), ndarray.ErrLength)
@@ -142,7 +143,7 @@ func TestCopyAcross(t *testing.T) {
 		check(t, b.Fill(t.Context(), 1))
 		check(t, a.CopyFrom(t.Context(), b))
 		holds(t, "back", a, int32(1), 1, 1, 1, 1, 1)
-		is(t, "no device", second(a.CopyToDevice(t.Context(), nil)), ndarray.ErrInvalid)
+		is(t, "no device", second(a.CopyToDevice(t.Context(), nil)), gpu.ErrInvalid)
 		closed(t, dev, a, turned)
 		closed(t, other, b)
 	})
@@ -153,7 +154,7 @@ func TestReadOnly(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		ctx := t.Context()
 		mine := count(6)
-		a, err := ndarray.Wrap(dev, mine, []int{2, 3}, ndarray.ReadOnly())
+		a, err := ndarray.Wrap(dev, mine, []int{2, 3}, ndarray.Placement{ReadOnly: true})
 		check(t, err)
 		src, err := ndarray.FromSlice(dev, make([]int32, 6), 2, 3)
 		check(t, err)
@@ -162,19 +163,19 @@ func TestReadOnly(t *testing.T) {
 			"Fill": a.Fill(ctx, 1), "FillSlice": a.FillSlice(ctx, part, 1), "CopyFrom": a.CopyFrom(ctx, src),
 			"CopyFromBytes": a.CopyFromBytes(ctx, make([]byte, 24)), "Assign": a.Assign(ctx, src),
 		} {
-			is(t, name, err, ndarray.ErrReadOnly)
+			is(t, name, err, gpu.ErrReadOnly)
 		}
 		holds(t, "unchanged", a, count(6)...)
-		check(t, a.CopyTo(ctx, src))
+		check(t, src.CopyFrom(ctx, a))
 		holds(t, "read", src, mine...)
 		buf, err := a.Buffer()
 		check(t, err)
-		is(t, "buffer", second(buf.Writable(true)), ndarray.ErrReadOnly)
+		is(t, "buffer", second(buf.Writable(true)), gpu.ErrReadOnly)
 		check(t, buf.Close())
-		is(t, "GPU buffer", second(ndarray.WrapBuffer(dev, 1, i32, []int{1}, ndarray.ReadOnly())), ndarray.ErrInvalid)
-		same, err := ndarray.Wrap(dev, mine, []int{4, 6}, ndarray.Strides(0, 1))
+		is(t, "GPU buffer", second(ndarray.WrapBuffer(dev, 1, i32, []int{1}, ndarray.Placement{ReadOnly: true})), gpu.ErrInvalid)
+		same, err := ndarray.Wrap(dev, mine, []int{4, 6}, ndarray.Placement{Strides: []int{0, 1}})
 		check(t, err)
-		is(t, "elements share memory", same.Fill(ctx, 1), ndarray.ErrStride)
+		is(t, "elements share memory", same.Fill(ctx, 1), buffer.ErrStride)
 		row, err := same.Index(3)
 		check(t, err)
 		holds(t, "one of the rows", row, count(6)...)
@@ -187,7 +188,7 @@ func TestCopyCrosswise(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a, err := ndarray.FromSlice(dev, []int32{1, 1, 1, 1})
 		check(t, err)
-		b, err := ndarray.Wrap(dev, []int32{2, 2, 2, 2}, []int{4})
+		b, err := ndarray.Wrap(dev, []int32{2, 2, 2, 2}, []int{4}, ndarray.Placement{})
 		check(t, err)
 		c, err := ndarray.FromSlice(dev, []int32{3, 3, 3, 3})
 		check(t, err)

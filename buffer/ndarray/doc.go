@@ -4,7 +4,7 @@
 // CVM Runtime's NDArray and DLPack's DLTensor have them.
 //
 //	a, err := ndarray.FromSlice(dev, data, 2, 3)         // a copy on the device
-//	w, err := ndarray.Wrap(dev, mine, []int{2, 3})       // the caller's slice, not copied
+//	w, err := ndarray.Wrap(dev, mine, []int{2, 3}, ndarray.Placement{})       // the caller's slice, not copied
 //	t, err := a.Transpose()                              // a view
 //	values, err := ndarray.Data[float32](ctx, t)         // in C order
 //	p, err := ndarray.LoadParams(ctx, dev, file, ndarray.LoadOptions{}) // a model's parameters
@@ -20,7 +20,7 @@
 // An [Array] is a handle. [Array.Share] makes another one of the same array, [Array.View], [Array.Slice] and their like
 // make views: arrays of their own with the same memory. What is written through one of them is seen through all. Every
 // handle is closed once; the last one of an array and of its views gives the memory back. A second Close does nothing, and
-// a call on a closed handle is [ErrClosed].
+// a call on a closed handle is [gpu.ErrClosed].
 //
 // # Copies when written
 //

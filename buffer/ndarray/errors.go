@@ -5,31 +5,18 @@ package ndarray
 import (
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The errors of this package. Compare with errors.Is; all but [PrecisionError] come wrapped in a [gpu.OpError]. Those of
-// packages gpu and buffer that reach the caller have a second name here.
+// The errors of this package. Compare with errors.Is; all but [PrecisionError] come wrapped in a [gpu.OpError]. Others
+// are those of packages gpu and buffer.
 var (
 	ErrType      = fault.New("ErrType", "element type that is not possible here")
 	ErrLength    = fault.New("ErrLength", "sizes in bytes differ")
 	ErrValue     = fault.New("ErrValue", "value that the element type does not have")
 	ErrPrecision = fault.New("ErrPrecision", "value beyond the precision")
 	ErrName      = fault.New("ErrName", "unknown name")
-
-	ErrShape    = buffer.ErrShape
-	ErrIndex    = buffer.ErrIndex
-	ErrStride   = buffer.ErrStride
-	ErrNil      = buffer.ErrNil
-	ErrShort    = buffer.ErrShort
-	ErrSize     = buffer.ErrSize
-	ErrClosed   = gpu.ErrClosed
-	ErrInvalid  = gpu.ErrInvalid
-	ErrLimit    = gpu.ErrLimit
-	ErrReadOnly = gpu.ErrReadOnly
 )
 
 func fail(op string, err error, detail ...string) error {

@@ -82,7 +82,7 @@ func ExampleWrap() {
 	defer dev.Close()
 
 	mine := []int16{1, 2, 3, 4, 5, 6}
-	columns, err := ndarray.Wrap(dev, mine, []int{3, 2}, ndarray.Strides(1, 3), ndarray.Release(func() { fmt.Println("released") }))
+	columns, err := ndarray.Wrap(dev, mine, []int{3, 2}, ndarray.Placement{Strides: []int{1, 3}, Release: func() { fmt.Println("released") }})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func ExampleInput_Param() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := ndarray.Data[int32](ctx, q.Array())
+	v, err := ndarray.Data[int32](ctx, q.Array)
 	fmt.Println(v, err)
 	// Output:
 	// parameter conv0_weight at index 2 value:9 exceed of precision 4

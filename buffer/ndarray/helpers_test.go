@@ -60,8 +60,8 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	t.Helper()
 	must := must[*ndarray.Array](t)
 	made := map[string]*ndarray.Array{"owned": must(ndarray.FromSlice(dev, data, shape...))}
-	made["wrapped"] = must(ndarray.Wrap(dev, slices.Clone(data), shape))
-	made["wrapped, on the device"] = must(ndarray.Wrap(dev, make([]T, len(data)), shape))
+	made["wrapped"] = must(ndarray.Wrap(dev, slices.Clone(data), shape, ndarray.Placement{}))
+	made["wrapped, on the device"] = must(ndarray.Wrap(dev, make([]T, len(data)), shape, ndarray.Placement{}))
 	raw := must(ndarray.FromSlice(dev, data, shape...))
 	bytes, err := raw.Bytes(t.Context())
 	check(t, err)
@@ -72,11 +72,11 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	check(t, err)
 	mem, err := theirs.Readable()
 	check(t, err)
-	made["GPU buffer"] = must(ndarray.WrapBuffer(dev, mem.Handle(), ndarray.TypeOf[T](), shape, ndarray.Release(func() {
+	made["GPU buffer"] = must(ndarray.WrapBuffer(dev, mem.Handle(), ndarray.TypeOf[T](), shape, ndarray.Placement{Release: func() {
 		if err := errors.Join(theirs.Close(), raw.Close()); err != nil {
 			t.Error(err)
 		}
-	})))
+	}}))
 	mapped, err := buffer.Map(dev, len(bytes))
 	check(t, err)
 	check(t, mapped.Access(t.Context(), true, func(m []byte) error { copy(m, bytes); return nil }))

@@ -19,7 +19,7 @@ func TestLarge(t *testing.T) {
 		small, err := gpu.Open(ctx, gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(4096))
 		check(t, err)
 		defer small.Close()
-		a := must(ndarray.Wrap(small, count(4000), []int{40, 100}))
+		a := must(ndarray.Wrap(small, count(4000), []int{40, 100}, ndarray.Placement{}))
 		turned := must(a.Transpose())
 		part := ndarray.Region{Starts: []int{3, 0}, Ends: []int{4, 40}}
 		check(t, turned.FillSlice(ctx, part, -1))
@@ -35,8 +35,8 @@ func TestLarge(t *testing.T) {
 		check(t, row.CopyFrom(ctx, other))
 		holds(t, "from the device", must(a.Index(39, 99)), int32(5))
 		holds(t, "the clone", must(c.Index(39, 99)), int32(3999))
-		is(t, "on the device", second(ndarray.Alloc(small, i32, 4000)), ndarray.ErrLimit)
-		is(t, "a copy on the device", second(a.CopyToDevice(ctx, small)), ndarray.ErrLimit)
+		is(t, "on the device", second(ndarray.Alloc(small, i32, 4000)), gpu.ErrLimit)
+		is(t, "a copy on the device", second(a.CopyToDevice(ctx, small)), gpu.ErrLimit)
 	})
 }
 
@@ -47,7 +47,7 @@ func TestLargeResults(t *testing.T) {
 		small, err := gpu.Open(ctx, gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(512))
 		check(t, err)
 		defer small.Close()
-		a := must(ndarray.Wrap(small, count(1000), []int{1000}))
+		a := must(ndarray.Wrap(small, count(1000), []int{1000}, ndarray.Placement{}))
 		part := must(a.Slice([]int{100}, []int{108}, nil))
 		other := must(ndarray.FromSlice(small, []int32{9, 9, 9, 9, 9, 9, 9, 9}))
 		run := func(a *ndarray.Array) { // as a kernel does
@@ -95,9 +95,9 @@ func TestLoadLarge(t *testing.T) {
 			check(t, p.Close())
 			return err
 		}
-		is(t, "to the device", load(ndarray.LoadOptions{}), ndarray.ErrLimit)
-		is(t, "to the device, with a limit", load(ndarray.LoadOptions{Limit: 1 << 40}), ndarray.ErrLimit)
-		is(t, "to the host", load(ndarray.LoadOptions{OnHost: true}), ndarray.ErrLimit)
+		is(t, "to the device", load(ndarray.LoadOptions{}), gpu.ErrLimit)
+		is(t, "to the device, with a limit", load(ndarray.LoadOptions{Limit: 1 << 40}), gpu.ErrLimit)
+		is(t, "to the host", load(ndarray.LoadOptions{OnHost: true}), gpu.ErrLimit)
 		is(t, "to the host, with a limit", load(ndarray.LoadOptions{OnHost: true, Limit: 4999}), file.ErrTooLarge)
 		check(t, load(ndarray.LoadOptions{OnHost: true, Limit: 5000}))
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // maxDims is how many dimensions an array may have.
@@ -29,13 +30,13 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		return layout{}, err
 	}
 	if len(shape) > maxDims {
-		return layout{}, fail(op, ErrShape, itoa(len(shape)), " dimensions, at most ", itoa(maxDims))
+		return layout{}, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions, at most ", itoa(maxDims))
 	}
 	if strides != nil && len(strides) != len(shape) {
-		return layout{}, fail(op, ErrStride, itoa(len(strides)), " strides for ", itoa(len(shape)), " dimensions")
+		return layout{}, fail(op, buffer.ErrStride, itoa(len(strides)), " strides for ", itoa(len(shape)), " dimensions")
 	}
 	if offset < 0 {
-		return layout{}, fail(op, ErrStride, "offset ", itoa(offset))
+		return layout{}, fail(op, buffer.ErrStride, "offset ", itoa(offset))
 	}
 	wide := make([]int64, len(shape))
 	for i, d := range shape {
@@ -43,7 +44,7 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 	}
 	n, size, ok := t.Bytes(wide)
 	if !ok || size > math.MaxInt {
-		return layout{}, fail(op, ErrSize, text(shape), " of ", t.String())
+		return layout{}, fail(op, buffer.ErrSize, text(shape), " of ", t.String())
 	}
 	l := layout{t: t, shape: slices.Clone(shape), strides: make([]int, len(shape)), offset: offset}
 	switch {
@@ -54,7 +55,7 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		l.pack()
 	}
 	if _, _, ok := l.span(); !ok {
-		return layout{}, fail(op, ErrStride, "strides ", text(strides), ", offset ", itoa(offset), " for ", text(shape))
+		return layout{}, fail(op, buffer.ErrStride, "strides ", text(strides), ", offset ", itoa(offset), " for ", text(shape))
 	}
 	return l, nil
 }
@@ -126,10 +127,10 @@ func magnitude(a int) uint64 {
 // any buffer.
 func (l layout) within(op string, size int, limit uint64) error {
 	if _, hi, _ := l.span(); hi > size {
-		return fail(op, ErrShort, itoa(size), " bytes, the layout needs ", itoa(hi))
+		return fail(op, buffer.ErrShort, itoa(size), " bytes, the layout needs ", itoa(hi))
 	}
 	if l.bytes() > size && uint64(l.bytes()) > limit {
-		return fail(op, ErrLimit, text(l.shape), " of ", l.t.String())
+		return fail(op, gpu.ErrLimit, text(l.shape), " of ", l.t.String())
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestNothingLeaks(t *testing.T) {
 			v, err2 := s.Slice([]int{0, 1}, []int{8, 3}, nil)
 			w, err3 := v.Transpose()
 			c, err4 := w.Clone()
-			x, err5 := ndarray.Wrap(dev, mine[:], []int{4}, ndarray.Release(func() { released++ }))
+			x, err5 := ndarray.Wrap(dev, mine[:], []int{4}, ndarray.Placement{Release: func() { released++ }})
 			m, err6 := x.Move()
 			for _, err := range []error{err1, err2, err3, err4, err5, err6, s.Close(), w.Close(), v.Close(), c.Close(), x.Close(), m.Close()} {
 				if err != nil {

@@ -21,7 +21,7 @@ type LoadOptions struct {
 	// are put into memory of the device.
 	OnHost bool
 	// Limit, if it is not 0, bounds the bytes of all arrays together: more is [file.ErrTooLarge], before memory is taken for
-	// it. Without it no array may be larger than the device's largest buffer, [ErrLimit], also on the host.
+	// it. Without it no array may be larger than the device's largest buffer, [gpu.ErrLimit], also on the host.
 	Limit int64
 	// Format is for [LoadParams].
 	Format params.Options
@@ -52,7 +52,7 @@ type loader struct {
 func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions) (*Params, error) {
 	const op = "Load"
 	if dev == nil || r == nil {
-		return nil, fail(op, ErrInvalid, "nil device or reader")
+		return nil, fail(op, gpu.ErrInvalid, "nil device or reader")
 	}
 	l := &loader{LoadOptions: opts, dev: dev, r: r, left: opts.Limit}
 	if l.Limit == 0 {
@@ -84,13 +84,13 @@ func (l *loader) tensor(ctx context.Context, h file.Header) (*Array, error) {
 	shape := make([]int, len(h.Shape))
 	for i, d := range h.Shape {
 		if shape[i] = int(d); int64(shape[i]) != d {
-			return nil, fail(op, ErrSize, strconv.Quote(h.Name))
+			return nil, fail(op, buffer.ErrSize, strconv.Quote(h.Name))
 		}
 	}
 	if h.Size > l.left {
 		return nil, fail(op, file.ErrTooLarge, strconv.Quote(h.Name), " of ", strconv.FormatInt(h.Size, 10), " bytes")
 	}
-	a, err := placement{}.make(op, l.dev, h.Type, shape, true, func(size int) (*buffer.Buffer, error) {
+	a, err := Placement{}.make(op, l.dev, h.Type, shape, true, func(size int) (*buffer.Buffer, error) {
 		if int64(size) != h.Size {
 			return nil, fail(op, file.ErrFormat, strconv.Quote(h.Name), ": ", strconv.FormatInt(h.Size, 10), " bytes for ", text(shape), " of ", h.Type.String())
 		}
@@ -158,7 +158,7 @@ func (l *loader) prove(ctx context.Context, size int) error {
 // toHost reads into the memory itself.
 func (l *loader) toHost(ctx context.Context, size int) (*buffer.Buffer, error) {
 	if l.Limit == 0 && uint64(size) > l.dev.Limits().MaxBufferSize {
-		return nil, fail("Load", ErrLimit, itoa(size), " bytes")
+		return nil, fail("Load", gpu.ErrLimit, itoa(size), " bytes")
 	}
 	if err := l.prove(ctx, size); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (l *loader) full(ctx context.Context, b []byte) error {
 		}
 		n, err := l.r.Read(b[:min(len(b), 8*pieceSize)])
 		if n < 0 || n > len(b) {
-			return fail("Load", ErrInvalid, "the reader returns an impossible count")
+			return fail("Load", gpu.ErrInvalid, "the reader returns an impossible count")
 		}
 		b = b[n:]
 		switch {

@@ -58,48 +58,26 @@ func bytesOf[T Elem](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// Option places an array in memory of the caller's.
-type Option func(*placement)
-
-type placement struct {
-	strides  []int
-	offset   int
-	release  func()
-	readOnly bool
-}
-
-// Strides sets the distances in elements of neighbours along each dimension. They may be negative, and 0 for elements that
-// repeat; an array in which elements share memory can be read only.
-func Strides(s ...int) Option {
-	return func(p *placement) { p.strides = append([]int{}, s...) }
-}
-
-// ByteOffset lets the first element begin that many bytes into the memory.
-func ByteOffset(n int) Option { return func(p *placement) { p.offset = n } }
-
-// Release is called once, when the last user of wrapped memory is closed.
-func Release(fn func()) Option { return func(p *placement) { p.release = fn } }
-
-// ReadOnly says that wrapped memory must not be written: to try is [ErrReadOnly].
-func ReadOnly() Option { return func(p *placement) { p.readOnly = true } }
-
-func place(opts []Option) placement {
-	var p placement
-	for _, o := range opts {
-		if o != nil {
-			o(&p)
-		}
-	}
-	return p
+// Placement says where in memory of the caller's an array lies, and whose the memory is. The zero value is the whole of
+// it, in C order without gaps.
+type Placement struct {
+	// Strides are the distances in elements of neighbours along each dimension. They may be negative, and 0 for elements
+	// that repeat; an array in which elements share memory can be read only.
+	Strides []int
+	Offset  int // where the first element begins, in bytes
+	// Release is called once, when the last user of wrapped memory is closed.
+	Release func()
+	// ReadOnly says that wrapped memory must not be written: to try is [gpu.ErrReadOnly].
+	ReadOnly bool
 }
 
 // make checks the layout, takes the memory from get, which is told how many bytes the layout needs, and makes an array of
 // it. After an error nothing is taken over.
-func (p placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, ours bool, get func(int) (*buffer.Buffer, error)) (*Array, error) {
+func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, ours bool, get func(int) (*buffer.Buffer, error)) (*Array, error) {
 	if dev == nil {
-		return nil, fail(op, ErrInvalid, "nil device")
+		return nil, fail(op, gpu.ErrInvalid, "nil device")
 	}
-	l, err := newLayout(op, t, shape, p.strides, p.offset)
+	l, err := newLayout(op, t, shape, p.Strides, p.Offset)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +89,8 @@ func (p placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	if err := l.within(op, buf.Size(), dev.Limits().MaxBufferSize); err != nil {
 		return nil, first(err, buf.Close())
 	}
-	if p.release != nil {
-		buf.SetRelease(p.release)
+	if p.Release != nil {
+		buf.SetRelease(p.Release)
 	}
 	return newArray(l, dev, nil, newStorage(buf, ours)), nil
 }
@@ -121,7 +99,7 @@ func (p placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 // on, or a single one for TVM's older bool, and there is at least one lane: [ErrType] otherwise. No dimension means one
 // element, and dimensions may be 0.
 func Alloc(dev *gpu.Device, t dtype.Type, shape ...int) (*Array, error) {
-	return placement{}.make("Alloc", dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
+	return Placement{}.make("Alloc", dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
 		return buffer.New(dev, size)
 	})
 }
@@ -138,7 +116,7 @@ func FromSlice[T Elem](dev *gpu.Device, data []T, shape ...int) (*Array, error) 
 // FromBytes is [FromSlice] for any element type: data is the elements' bytes.
 func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array, error) {
 	const op = "FromSlice"
-	return placement{}.make(op, dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
+	return Placement{}.make(op, dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
 		if len(data) != size {
 			return nil, fail(op, ErrLength, itoa(len(data)), " bytes for ", text(shape), " of ", t.String())
 		}
@@ -148,36 +126,30 @@ func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array
 
 // Wrap makes an array of the caller's own slice. Nothing is copied: the device gets the bits when a kernel first needs
 // them, and results reach the slice at [Array.Sync]. Say [Array.Touch] after changing it.
-func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, opts ...Option) (*Array, error) {
-	return WrapBytes(dev, TypeOf[T](), bytesOf(data), shape, opts...)
+func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, p Placement) (*Array, error) {
+	return WrapHost(dev, TypeOf[T](), gpu.HostBytes(bytesOf(data)), shape, p)
 }
 
-// WrapBytes is [Wrap] for any element type. The bytes are in the machine's order, for practical purposes little-endian.
-func WrapBytes(dev *gpu.Device, t dtype.Type, data []byte, shape []int, opts ...Option) (*Array, error) {
-	return WrapHost(dev, t, gpu.HostBytes(data), shape, opts...)
-}
-
-// WrapHost is [WrapBytes] for any host memory: that of a mapped file, or in a page a typed array.
-func WrapHost(dev *gpu.Device, t dtype.Type, mem gpu.Host, shape []int, opts ...Option) (*Array, error) {
+// WrapHost is [Wrap] for any element type and any host memory: bytes, in the machine's order, which is for practical
+// purposes little-endian, those of a mapped file, or in a page a typed array.
+func WrapHost(dev *gpu.Device, t dtype.Type, mem gpu.Host, shape []int, p Placement) (*Array, error) {
 	const op = "Wrap"
-	p := place(opts)
-	mem.ReadOnly = mem.ReadOnly || p.readOnly
+	mem.ReadOnly = mem.ReadOnly || p.ReadOnly
 	return p.make(op, dev, t, shape, false, func(size int) (*buffer.Buffer, error) {
 		if mem.Foreign == nil && mem.Bytes == nil && !slices.Contains(shape, 0) {
-			return nil, fail(op, ErrNil, "for ", text(shape))
+			return nil, fail(op, buffer.ErrNil, "for ", text(shape))
 		}
 		return buffer.Wrap(dev, mem, nil)
 	})
 }
 
 // WrapBuffer makes an array of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
-// GPUBuffer in a page. It is used in place and never destroyed. Such memory cannot be [ReadOnly].
-func WrapBuffer(dev *gpu.Device, handle any, t dtype.Type, shape []int, opts ...Option) (*Array, error) {
+// GPUBuffer in a page. It is used in place and never destroyed. Such memory cannot be read-only.
+func WrapBuffer(dev *gpu.Device, handle any, t dtype.Type, shape []int, p Placement) (*Array, error) {
 	const op = "WrapBuffer"
-	p := place(opts)
 	return p.make(op, dev, t, shape, false, func(int) (*buffer.Buffer, error) {
-		if p.readOnly {
-			return nil, fail(op, ErrInvalid, "a GPU buffer cannot be read-only")
+		if p.ReadOnly {
+			return nil, fail(op, gpu.ErrInvalid, "a GPU buffer cannot be read-only")
 		}
 		return buffer.WrapDevice(dev, handle, nil)
 	})
@@ -188,12 +160,12 @@ func WrapBuffer(dev *gpu.Device, handle any, t dtype.Type, shape []int, opts ...
 func New(buf *buffer.Buffer, t dtype.Type, shape, strides []int, offset int) (*Array, error) {
 	const op = "New"
 	if buf == nil {
-		return nil, fail(op, ErrNil, "nil buffer")
+		return nil, fail(op, buffer.ErrNil, "nil buffer")
 	}
-	p := placement{strides: strides, offset: offset}
+	p := Placement{Strides: strides, Offset: offset}
 	return p.make(op, buf.Device(), t, shape, false, func(int) (*buffer.Buffer, error) {
 		if buf.Shares() == 0 {
-			return nil, fail(op, ErrClosed, "the buffer")
+			return nil, fail(op, gpu.ErrClosed, "the buffer")
 		}
 		return buf.Share(), nil
 	})

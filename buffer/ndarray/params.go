@@ -31,7 +31,7 @@ type named struct {
 func (p *Params) Add(name string, a *Array) error {
 	const op = "Params.Add"
 	if p == nil {
-		return fail(op, ErrNil, "nil list")
+		return fail(op, buffer.ErrNil, "nil list")
 	}
 	if p.has(name) {
 		return fail(op, file.ErrDuplicate, strconv.Quote(name))
@@ -73,15 +73,6 @@ func (p *Params) Len() int {
 		return 0
 	}
 	return len(p.list)
-}
-
-// Names returns the names in order.
-func (p *Params) Names() []string {
-	names := make([]string, 0, p.Len())
-	for name := range p.All() {
-		names = append(names, name)
-	}
-	return names
 }
 
 // All goes over names and arrays in order.
@@ -157,7 +148,7 @@ func SaveParams(ctx context.Context, w io.Writer, p *Params, opts params.Options
 func Save(ctx context.Context, w file.Writer, p *Params) error {
 	const op = "Save"
 	if w == nil {
-		return fail(op, ErrNil, "nil writer")
+		return fail(op, buffer.ErrNil, "nil writer")
 	}
 	var piece []byte
 	for _, a := range p.All() {

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // The limits of CVM's graphs.
@@ -25,30 +27,30 @@ type Input struct {
 	Precision int
 }
 
-// Check holds the input to the limits of graphs: 1 to 6 dimensions from 1 to 2^24, at most 2^30 elements, [ErrLimit]
-// otherwise, and a precision, [ErrInvalid] otherwise.
+// Check holds the input to the limits of graphs: 1 to 6 dimensions from 1 to 2^24, at most 2^30 elements, [gpu.ErrLimit]
+// otherwise, and a precision, [gpu.ErrInvalid] otherwise.
 func (in Input) Check() error {
 	const op = "Input"
 	if n := len(in.Shape); n < 1 || n > maxGraphDims {
-		return fail(op, ErrLimit, in.Name, ": ", itoa(n), " dimensions, a graph takes 1 to 6")
+		return fail(op, gpu.ErrLimit, in.Name, ": ", itoa(n), " dimensions, a graph takes 1 to 6")
 	}
 	elements := int64(1)
 	for _, d := range in.Shape {
 		if d < 1 || d > maxGraphDim {
-			return fail(op, ErrLimit, in.Name, ": dimension ", itoa(d), ", a graph takes 1 to 16777216")
+			return fail(op, gpu.ErrLimit, in.Name, ": dimension ", itoa(d), ", a graph takes 1 to 16777216")
 		}
 		if elements *= int64(d); elements > maxGraphElements {
-			return fail(op, ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
+			return fail(op, gpu.ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
 		}
 	}
 	if in.Precision != -1 && (in.Precision < 1 || in.Precision > 32) {
-		return fail(op, ErrInvalid, in.Name, ": precision ", itoa(in.Precision), ", a graph takes 1 to 32 or -1")
+		return fail(op, gpu.ErrInvalid, in.Name, ": precision ", itoa(in.Precision), ", a graph takes 1 to 32 or -1")
 	}
 	return nil
 }
 
-// Range returns r, or false where the precision is not known.
-func (in Input) Range() (r int32, ok bool) {
+// limit returns r, or false where the precision is not known.
+func (in Input) limit() (r int32, ok bool) {
 	if in.Precision < 1 || in.Precision > 32 {
 		return 0, false
 	}
@@ -74,12 +76,12 @@ func (e *PrecisionError) Unwrap() error { return ErrPrecision }
 // Quantized is an int32 array whose values were found, or made, to be within an input's precision. What is later written
 // to the array that it was made of does not change it. Close it when done.
 type Quantized struct {
-	input Input
-	array *Array
+	Input Input  // what the values were held to
+	Array *Array // whose range is no longer promised once it was written
 }
 
 // Data takes an array for an input with data, as the reference's SetInput does: int8 or int32 ([ErrType]) and of the
-// input's shape ([ErrShape]). int8 is widened to int32, and values beyond the precision are clamped to it.
+// input's shape ([buffer.ErrShape]). int8 is widened to int32, and values beyond the precision are clamped to it.
 func (in Input) Data(ctx context.Context, a *Array) (*Quantized, error) {
 	return in.take(ctx, a, func(i int, v *int32, r int32) error {
 		*v = min(max(*v, -r), r)
@@ -109,14 +111,14 @@ func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r
 		return nil, fail(op, ErrType, in.Name, ": ", a.t.String(), ", a graph takes int8 and int32")
 	}
 	if !slices.Equal(a.shape, in.Shape) {
-		return nil, fail(op, ErrShape, in.Name, ": ", text(a.shape), " for ", text(in.Shape))
+		return nil, fail(op, buffer.ErrShape, in.Name, ": ", text(a.shape), " for ", text(in.Shape))
 	}
 	own, err := a.Clone() // nobody writes it from here on
 	if err != nil {
 		return nil, err
 	}
 	values, same, err := own.integers(ctx)
-	if r, ok := in.Range(); ok && err == nil {
+	if r, ok := in.limit(); ok && err == nil {
 		for i := range values {
 			v := values[i]
 			if err = mend(i, &values[i], r); err != nil {
@@ -151,28 +153,10 @@ func (a *Array) integers(ctx context.Context) ([]int32, bool, error) {
 	return v, false, err
 }
 
-// Input returns what the values were held to.
-func (q *Quantized) Input() Input {
-	if q == nil {
-		return Input{}
-	}
-	in := q.input
-	in.Shape = slices.Clone(in.Shape)
-	return in
-}
-
-// Array returns the int32 array, which stays q's. Writing to it forgoes the promise of its range.
-func (q *Quantized) Array() *Array {
-	if q == nil {
-		return nil
-	}
-	return q.array
-}
-
 // Close closes the array. Later calls do nothing.
 func (q *Quantized) Close() error {
 	if q == nil {
 		return nil
 	}
-	return q.array.Close()
+	return q.Array.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // storage is what an array and its views see when they read and write. Several storages, made by Clone, may use one buffer
@@ -38,7 +39,7 @@ func newStorage(buf *buffer.Buffer, ours bool) *storage {
 
 func (s *storage) usable(op string) error {
 	if s.buf == nil {
-		return fail(op, ErrClosed, "the array")
+		return fail(op, gpu.ErrClosed, "the array")
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (s *storage) own(op string) (old *buffer.Buffer, err error) {
 	}
 	readOnly := s.buf.ReadOnly()
 	if readOnly && !s.clone {
-		return nil, fail(op, ErrReadOnly, "the wrapped memory")
+		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
 	}
 	g := s.group
 	g.mu.Lock()

@@ -5,6 +5,7 @@ package ndarray
 import (
 	"slices"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
@@ -12,7 +13,7 @@ import (
 // through one is seen through all. Close them when done.
 
 // View returns the array's bytes as elements of a type and shape, from the first byte on and of at most as many bytes. The
-// array must be contiguous ([ErrStride]) and the view no larger ([ErrShort]).
+// array must be contiguous ([buffer.ErrStride]) and the view no larger ([buffer.ErrShort]).
 func (a *Array) View(t dtype.Type, shape ...int) (*Array, error) {
 	return a.view("View", 0, t, shape)
 }
@@ -25,14 +26,14 @@ func (a *Array) ViewAt(offset int, t dtype.Type, shape ...int) (*Array, error) {
 func (a *Array) view(op string, offset int, t dtype.Type, shape []int) (*Array, error) {
 	return a.derive(op, func(l layout) (layout, error) {
 		if !l.contiguous() {
-			return l, fail(op, ErrStride, "the array has gaps")
+			return l, fail(op, buffer.ErrStride, "the array has gaps")
 		}
 		if offset < 0 || offset > l.bytes() {
-			return l, fail(op, ErrIndex, "byte ", itoa(offset), " of ", itoa(l.bytes()))
+			return l, fail(op, buffer.ErrIndex, "byte ", itoa(offset), " of ", itoa(l.bytes()))
 		}
 		v, err := newLayout(op, t, shape, nil, l.offset+offset)
 		if err == nil && v.bytes() > l.bytes()-offset {
-			err = fail(op, ErrShort, itoa(l.bytes()-offset), " bytes, the view needs ", itoa(v.bytes()))
+			err = fail(op, buffer.ErrShort, itoa(l.bytes()-offset), " bytes, the view needs ", itoa(v.bytes()))
 		}
 		return v, err
 	})
@@ -43,11 +44,11 @@ func (a *Array) Reshape(shape ...int) (*Array, error) {
 	const op = "Reshape"
 	return a.derive(op, func(l layout) (layout, error) {
 		if !l.contiguous() {
-			return l, fail(op, ErrStride, "the array has gaps")
+			return l, fail(op, buffer.ErrStride, "the array has gaps")
 		}
 		v, err := newLayout(op, l.t, shape, nil, l.offset)
 		if err == nil && v.elements() != l.elements() {
-			err = fail(op, ErrShape, text(l.shape), " to ", text(shape))
+			err = fail(op, buffer.ErrShape, text(l.shape), " to ", text(shape))
 		}
 		return v, err
 	})
@@ -55,7 +56,7 @@ func (a *Array) Reshape(shape ...int) (*Array, error) {
 
 // Slice returns a part: along dimension d the indices starts[d], starts[d]+steps[d] and so on, before ends[d] is reached.
 // Steps of nil are 1. A step may be negative: then the end is below the start, and -1 to include index 0. Bounds do not
-// count from the end when negative, and must lie in the dimension: [ErrIndex].
+// count from the end when negative, and must lie in the dimension: [buffer.ErrIndex].
 func (a *Array) Slice(starts, ends, steps []int) (*Array, error) {
 	const op = "Slice"
 	return a.derive(op, func(l layout) (layout, error) {
@@ -70,7 +71,7 @@ type Region struct{ Starts, Ends, Steps, Sizes []int }
 func (l layout) slice(op string, r Region) (layout, error) {
 	n := len(l.shape)
 	if len(r.Starts) != n || len(r.Ends) != n || r.Steps != nil && len(r.Steps) != n || r.Sizes != nil && len(r.Sizes) != n {
-		return l, fail(op, ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
+		return l, fail(op, buffer.ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
 	}
 	out := layout{t: l.t, shape: make([]int, n), strides: slices.Clone(l.strides), offset: l.offset}
 	for d := range n {
@@ -80,10 +81,10 @@ func (l layout) slice(op string, r Region) (layout, error) {
 		}
 		count, ok := indices(l.shape[d], r.Starts[d], r.Ends[d], step)
 		if !ok {
-			return l, fail(op, ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
+			return l, fail(op, buffer.ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
 		}
 		if r.Sizes != nil && r.Sizes[d] != count {
-			return l, fail(op, ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
+			return l, fail(op, buffer.ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
 		}
 		out.shape[d] = count
 		if count > 1 {
@@ -115,12 +116,12 @@ func (a *Array) Index(at ...int) (*Array, error) {
 	const op = "Index"
 	return a.derive(op, func(l layout) (layout, error) {
 		if len(at) > len(l.shape) {
-			return l, fail(op, ErrShape, itoa(len(at)), " indices for ", text(l.shape))
+			return l, fail(op, buffer.ErrShape, itoa(len(at)), " indices for ", text(l.shape))
 		}
 		out := layout{t: l.t, shape: slices.Clone(l.shape[len(at):]), strides: slices.Clone(l.strides[len(at):]), offset: l.offset}
 		for d, i := range at {
 			if i < 0 || i >= l.shape[d] {
-				return l, fail(op, ErrIndex, itoa(i), " of dimension ", itoa(d), " of ", text(l.shape))
+				return l, fail(op, buffer.ErrIndex, itoa(i), " of dimension ", itoa(d), " of ", text(l.shape))
 			}
 			if l.shape[d] > 1 {
 				out.offset += i * l.strides[d] * l.t.Size()
@@ -143,13 +144,13 @@ func (a *Array) Transpose(axes ...int) (*Array, error) {
 			}
 		}
 		if len(order) != n {
-			return l, fail(op, ErrShape, itoa(len(axes)), " axes for ", text(l.shape))
+			return l, fail(op, buffer.ErrShape, itoa(len(axes)), " axes for ", text(l.shape))
 		}
 		out := layout{t: l.t, shape: make([]int, n), strides: make([]int, n), offset: l.offset}
 		var seen [maxDims]bool
 		for d, x := range order {
 			if x < 0 || x >= n || seen[x] {
-				return l, fail(op, ErrIndex, "axes ", text(axes), " of ", text(l.shape))
+				return l, fail(op, buffer.ErrIndex, "axes ", text(axes), " of ", text(l.shape))
 			}
 			seen[x] = true
 			out.shape[d], out.strides[d] = l.shape[x], l.strides[x]

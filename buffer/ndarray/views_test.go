@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -25,8 +26,8 @@ func TestView(t *testing.T) {
 		if smaller.UseCount() != 1 || a.UseCount() != 3 {
 			t.Errorf("counts %d and %d", smaller.UseCount(), a.UseCount())
 		}
-		is(t, "larger", second(a.View(dtype.Float32, 7)), ndarray.ErrShort)
-		is(t, "larger type", second(a.View(dtype.Float64, 4)), ndarray.ErrShort)
+		is(t, "larger", second(a.View(dtype.Float32, 7)), buffer.ErrShort)
+		is(t, "larger type", second(a.View(dtype.Float64, 4)), buffer.ErrShort)
 		at := must(a.ViewAt(8, dtype.Float32, 2, 2))
 		holds(t, "from byte 8", at, float32(3), 4, 5, 6)
 		deeper := must(at.ViewAt(4, dtype.Float32, 3))
@@ -34,18 +35,18 @@ func TestView(t *testing.T) {
 		unaligned := must(a.ViewAt(3, dtype.Int8, 5))
 		holds(t, "from byte 3", unaligned, int8(0x3f), 0, 0, 0, 0x40)
 		end := must(a.ViewAt(24, dtype.Float32, 0))
-		is(t, "beyond", second(a.ViewAt(12, dtype.Float32, 4)), ndarray.ErrShort)
-		is(t, "at a bad byte", second(a.ViewAt(25, dtype.Float32, 0)), ndarray.ErrIndex)
-		is(t, "before", second(a.ViewAt(-4, dtype.Float32, 1)), ndarray.ErrIndex)
-		is(t, "far beyond", second(a.ViewAt(math.MaxInt, dtype.Float32, 1)), ndarray.ErrIndex)
+		is(t, "beyond", second(a.ViewAt(12, dtype.Float32, 4)), buffer.ErrShort)
+		is(t, "at a bad byte", second(a.ViewAt(25, dtype.Float32, 0)), buffer.ErrIndex)
+		is(t, "before", second(a.ViewAt(-4, dtype.Float32, 1)), buffer.ErrIndex)
+		is(t, "far beyond", second(a.ViewAt(math.MaxInt, dtype.Float32, 1)), buffer.ErrIndex)
 		turned := must(a.Transpose())
-		is(t, "of what has gaps", second(turned.View(dtype.Float32, 6)), ndarray.ErrStride)
-		is(t, "reshaped with gaps", second(turned.Reshape(6)), ndarray.ErrStride)
-		is(t, "reshaped to more", second(a.Reshape(4, 2)), ndarray.ErrShape)
+		is(t, "of what has gaps", second(turned.View(dtype.Float32, 6)), buffer.ErrStride)
+		is(t, "reshaped with gaps", second(turned.Reshape(6)), buffer.ErrStride)
+		is(t, "reshaped to more", second(a.Reshape(4, 2)), buffer.ErrShape)
 		tall := must(a.Reshape(3, 1, 2))
 		holds(t, "reshaped", tall, float32(1), 2, 3, 4, 5, 6)
 		column := must(a.Slice([]int{0, 1}, []int{2, 2}, nil))
-		is(t, "of a column", second(column.View(dtype.Float32, 2)), ndarray.ErrStride)
+		is(t, "of a column", second(column.View(dtype.Float32, 2)), buffer.ErrStride)
 		row := must(a.Slice([]int{1, 0}, []int{2, 3}, nil))
 		view := must(row.View(dtype.Float32, 3))
 		holds(t, "of a row", view, float32(4), 5, 6)
@@ -74,11 +75,7 @@ func TestContiguous(t *testing.T) {
 		{[]int{3}, []int{0}, false},
 		{[]int{2, 1, 3, 1}, []int{3, 9, 1, 9}, true},
 	} {
-		opts := []ndarray.Option{}
-		if c.strides != nil {
-			opts = append(opts, ndarray.Strides(c.strides...))
-		}
-		a, err := ndarray.Wrap(dev, data, c.shape, opts...)
+		a, err := ndarray.Wrap(dev, data, c.shape, ndarray.Placement{Strides: c.strides})
 		check(t, err)
 		if got := a.IsContiguous(); got != c.want {
 			t.Errorf("%v by %v: %v", c.shape, c.strides, got)
@@ -241,23 +238,23 @@ func TestViewMistakes(t *testing.T) {
 	check(t, err)
 	slice := func(s, e, st []int) error { return second(a.Slice(s, e, st)) }
 	for name, c := range map[string]struct{ err, want error }{
-		"too few bounds":      {slice([]int{0}, []int{1}, nil), ndarray.ErrShape},
-		"too few ends":        {slice([]int{0, 0}, []int{1}, nil), ndarray.ErrShape},
-		"too many steps":      {slice([]int{0, 0}, []int{1, 1}, []int{1, 1, 1}), ndarray.ErrShape},
-		"start below 0":       {slice([]int{-1, 0}, []int{1, 1}, nil), ndarray.ErrIndex},
-		"end beyond":          {slice([]int{0, 0}, []int{1, 4}, nil), ndarray.ErrIndex},
-		"end before start":    {slice([]int{0, 2}, []int{1, 1}, nil), ndarray.ErrIndex},
-		"step 0":              {slice([]int{0, 0}, []int{1, 1}, []int{1, 0}), ndarray.ErrIndex},
-		"backwards from end":  {slice([]int{0, 3}, []int{1, 0}, []int{1, -1}), ndarray.ErrIndex},
-		"backwards below -1":  {slice([]int{0, 2}, []int{1, -2}, []int{1, -1}), ndarray.ErrIndex},
-		"index beyond":        {second(a.Index(2)), ndarray.ErrIndex},
-		"index below 0":       {second(a.Index(0, -1)), ndarray.ErrIndex},
-		"too many indices":    {second(a.Index(0, 0, 0)), ndarray.ErrShape},
-		"axis twice":          {second(a.Transpose(1, 1)), ndarray.ErrIndex},
-		"axis beyond":         {second(a.Transpose(0, 2)), ndarray.ErrIndex},
-		"too few axes":        {second(a.Transpose(0)), ndarray.ErrShape},
-		"negative reshape":    {second(a.Reshape(-2, -3)), ndarray.ErrSize},
-		"overflowing reshape": {second(a.Reshape(1<<62, 1<<62)), ndarray.ErrSize},
+		"too few bounds":      {slice([]int{0}, []int{1}, nil), buffer.ErrShape},
+		"too few ends":        {slice([]int{0, 0}, []int{1}, nil), buffer.ErrShape},
+		"too many steps":      {slice([]int{0, 0}, []int{1, 1}, []int{1, 1, 1}), buffer.ErrShape},
+		"start below 0":       {slice([]int{-1, 0}, []int{1, 1}, nil), buffer.ErrIndex},
+		"end beyond":          {slice([]int{0, 0}, []int{1, 4}, nil), buffer.ErrIndex},
+		"end before start":    {slice([]int{0, 2}, []int{1, 1}, nil), buffer.ErrIndex},
+		"step 0":              {slice([]int{0, 0}, []int{1, 1}, []int{1, 0}), buffer.ErrIndex},
+		"backwards from end":  {slice([]int{0, 3}, []int{1, 0}, []int{1, -1}), buffer.ErrIndex},
+		"backwards below -1":  {slice([]int{0, 2}, []int{1, -2}, []int{1, -1}), buffer.ErrIndex},
+		"index beyond":        {second(a.Index(2)), buffer.ErrIndex},
+		"index below 0":       {second(a.Index(0, -1)), buffer.ErrIndex},
+		"too many indices":    {second(a.Index(0, 0, 0)), buffer.ErrShape},
+		"axis twice":          {second(a.Transpose(1, 1)), buffer.ErrIndex},
+		"axis beyond":         {second(a.Transpose(0, 2)), buffer.ErrIndex},
+		"too few axes":        {second(a.Transpose(0)), buffer.ErrShape},
+		"negative reshape":    {second(a.Reshape(-2, -3)), buffer.ErrSize},
+		"overflowing reshape": {second(a.Reshape(1<<62, 1<<62)), buffer.ErrSize},
 	} {
 		is(t, name, c.err, c.want)
 	}

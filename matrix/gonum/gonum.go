@@ -160,7 +160,7 @@ func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
 		*p = float32(x)
 		back = float64(*p)
 	case *matrix.Half:
-		*p = dtype.HalfFromFloat64(x)
+		*p = dtype.ToHalf(x)
 		back = float64(p.Float32())
 	case *int32:
 		if !whole || x < math.MinInt32 || x > math.MaxInt32 {

@@ -69,7 +69,7 @@ func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 	}
 	t := &Tensor{
 		Device:     f.device,
-		Type:       dtype.Type{Code: dtype.Code(f.code), Bits: f.bits, Lanes: f.lanes},
+		Type:       dtype.Type{Code: f.code, Bits: f.bits, Lanes: f.lanes},
 		Shape:      dims(f.shape, n),
 		ByteOffset: f.byteOffset,
 		Flags:      flags & known,
@@ -81,7 +81,7 @@ func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !f.device.Type.Host():
+	case !f.device.Host():
 		t.Handle = f.data
 	case e.elements > 0:
 		t.Data = at(f.data)
@@ -96,7 +96,7 @@ func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 func (f *tensor) write(t *Tensor, e extent) {
 	switch {
 	case e.elements == 0:
-	case t.Device.Type.Host():
+	case t.Device.Host():
 		f.data = uintptr(t.Data)
 	default:
 		f.data = t.Handle

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
-
 package dlpack
 
 import (
@@ -9,12 +7,9 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/cogentcore/webgpu/wgpu"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/native/cogent"
 )
 
 // FromArray makes a tensor of an array, for [Export] or [ExportLegacy]. Everything that was called on the device before is
@@ -29,6 +24,9 @@ import (
 // with [gpu.ErrUnsupported] for memory that cannot be lent where it is, and without cgo.
 func FromArray(ctx context.Context, a *ndarray.Array, place Place) (*Tensor, error) {
 	const op = "FromArray"
+	if err := supported(op); err != nil {
+		return nil, err
+	}
 	if ctx == nil || a == nil || place > AsCopy {
 		return nil, fail(op, gpu.ErrInvalid, "nil context or array, or no such place")
 	}
@@ -99,37 +97,6 @@ func (t *Tensor) ofHost(ctx context.Context, b *buffer.Buffer) error {
 	return nil
 }
 
-// lent is what a handle of ours stands for. It is valid as long as the tensor is.
-type lent struct {
-	buf    *buffer.Buffer
-	handle uintptr
-}
-
-// ofDevice fills in what the driver has: a WGPUBuffer, or Go memory.
-func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (back func(), err error) {
-	mem, err := b.Readable()
-	if err == nil {
-		err = b.Sync(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch h := mem.Handle().(type) {
-	case []byte:
-		t.Data = unsafe.Pointer(unsafe.SliceData(h))
-		return func() {}, nil
-	case *wgpu.Buffer:
-		if place == OnHost {
-			break
-		}
-		ref, back := cogent.Raw(h)
-		t.Device, t.Handle = Device{WebGPU, 0}, uintptr(ref)
-		t.origin = lent{b, t.Handle}
-		return back, nil
-	}
-	return nil, fail("FromArray", gpu.ErrUnsupported, "the memory of "+b.Device().Info().Driver)
-}
-
 // ToArray makes an array of a tensor in the tensor's memory: host memory becomes the host's side of an array of the
 // device, which is written back at Sync, and a WGPUBuffer of this very device is used where it is. The tensor is the
 // array's from then on: it is given back when the last user of that memory is closed, and its Close does nothing. What is
@@ -145,6 +112,9 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if dev == nil || t == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil device or tensor")
 	}
+	if err := supported(op); err != nil {
+		return nil, err
+	}
 	e, err := t.check(op)
 	if err == nil {
 		err = dev.Usable()
@@ -155,7 +125,7 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if t.Packed() {
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " without a byte for each")
 	}
-	shape, strides, offset, ok := t.narrow(e)
+	shape, strides, offset, ok := t.ints(e)
 	if !ok {
 		return nil, fail(op, ErrShape, "too large for this machine")
 	}
@@ -163,10 +133,9 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
 	var a *ndarray.Array
-	if e.elements == 0 || t.Device.Type.Host() {
+	if e.elements == 0 || t.Device.Host() {
 		mem, first := t.memory(e)
-		a, err = ndarray.WrapHost(dev, t.Type, mem, shape,
-			ndarray.Strides(strides...), ndarray.ByteOffset(first), ndarray.Release(t.Release))
+		a, err = ndarray.WrapHost(dev, t.Type, mem, shape, ndarray.Placement{Strides: strides, Offset: first, Release: t.Release})
 	} else {
 		a, err = t.onDevice(op, dev, shape, strides, offset)
 	}
@@ -177,30 +146,6 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	return a, nil
 }
 
-// onDevice makes an array of a WGPUBuffer of the device. One that comes back is still the buffer that was lent: the array
-// takes a share of that, and the loan is over.
-func (t *Tensor) onDevice(op string, dev *gpu.Device, shape, strides []int, offset int) (*ndarray.Array, error) {
-	switch {
-	case t.Device.Type != WebGPU:
-		return nil, fail(op, gpu.ErrUnsupported, t.Device.String())
-	case t.Flags&ReadOnly != 0:
-		return nil, fail(op, gpu.ErrReadOnly, "a WGPUBuffer")
-	}
-	if o, ok := t.origin.(lent); ok && o.handle == t.Handle && o.buf.Device() == dev {
-		a, err := ndarray.New(o.buf, t.Type, shape, strides, offset)
-		if err == nil && t.Release != nil {
-			t.Release()
-		}
-		return a, err
-	}
-	d, ok := dev.Handle().(*wgpu.Device)
-	if !ok || t.origin != any(dev) {
-		return nil, fail(op, gpu.ErrForeign, "not known to be of this device")
-	}
-	return ndarray.WrapBuffer(dev, cogent.FromRaw(d, at(t.Handle)), t.Type, shape,
-		ndarray.Strides(strides...), ndarray.ByteOffset(offset), ndarray.Release(t.Release))
-}
-
 func wide(v []int) []int64 {
 	w := make([]int64, len(v))
 	for i, n := range v {
@@ -209,8 +154,8 @@ func wide(v []int) []int64 {
 	return w
 }
 
-// narrow returns what places the elements in ints, if they fit. Without elements strides and offset are nothing.
-func (t *Tensor) narrow(e extent) (shape, strides []int, offset int, ok bool) {
+// ints returns what places the elements in ints, if they fit. Without elements strides and offset are nothing.
+func (t *Tensor) ints(e extent) (shape, strides []int, offset int, ok bool) {
 	ok = true
 	fits := func(n int64) int { ok = ok && int64(int(n)) == n; return int(n) }
 	shape, strides = make([]int, len(t.Shape)), make([]int, len(t.Shape))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -23,9 +24,9 @@ func (t *Tensor) check(op string) (extent, error) {
 		return extent{}, fail(op, gpu.ErrInvalid, "nil tensor")
 	case t.gone.Load():
 		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
-	case !t.Device.Type.Host() && t.Data != nil:
+	case !t.Device.Host() && t.Data != nil:
 		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.String())
-	case t.Device.Type.Host() && t.Handle != 0:
+	case t.Device.Host() && t.Handle != 0:
 		return extent{}, fail(op, ErrMemory, "a handle as host memory")
 	}
 	return t.judge(op, uintptr(t.Data))
@@ -47,31 +48,21 @@ func (t *Tensor) judge(op string, data uintptr) (extent, error) {
 	return e, nil
 }
 
+// bitsOf are the bits that the elements of each of DLPack 1.1's type codes can have, one byte each.
+var bitsOf = [...]string{
+	dtype.Int: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80", dtype.UInt: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80",
+	dtype.Float: "\x10\x20\x40\x80", dtype.Complex: "\x20\x40\x80",
+	3: "\x20\x40", 4: "\x10", 6: "\x08", // opaque handles, bfloat, bool
+	7: "\x08", 8: "\x08", 9: "\x08", 10: "\x08", 11: "\x08", 12: "\x08", 13: "\x08", 14: "\x08", // floats of a byte
+	15: "\x06", 16: "\x06", 17: "\x04", // floats of less than a byte
+}
+
 // badType says what is wrong with an element type, if anything is.
 func badType(t dtype.Type) string {
-	var ok bool
-	switch t.Code {
-	case dtype.Int, dtype.UInt:
-		ok = t.Bits >= 1 && t.Bits <= 8 || slices.Contains([]uint8{16, 32, 64, 128}, t.Bits)
-	case dtype.Float:
-		ok = slices.Contains([]uint8{16, 32, 64, 128}, t.Bits)
-	case dtype.BFloat:
-		ok = t.Bits == 16
-	case dtype.Complex:
-		ok = slices.Contains([]uint8{32, 64, 128}, t.Bits)
-	case dtype.OpaqueHandle:
-		ok = t.Bits == 32 || t.Bits == 64
-	case dtype.Float6E2M3FN, dtype.Float6E3M2FN:
-		ok = t.Bits == 6
-	case dtype.Float4E2M1FN:
-		ok = t.Bits == 4
-	default: // bool and the floats of one byte
-		ok = t.Bits == 8
-	}
 	switch {
-	case !t.Code.Known():
+	case int(t.Code) >= len(bitsOf):
 		return ": unknown code"
-	case !ok:
+	case strings.IndexByte(bitsOf[t.Code], t.Bits) < 0:
 		return fmt.Sprintf(": %d bits", t.Bits)
 	case t.Lanes == 0:
 		return ": no lanes"
@@ -135,7 +126,7 @@ func (t *Tensor) badMemory(e extent, data uintptr) string {
 	if t.ByteOffset > math.MaxInt64-uint64(e.high) {
 		return fmt.Sprintf("offset %d", t.ByteOffset)
 	}
-	if !t.Device.Type.Host() {
+	if !t.Device.Host() {
 		return ""
 	}
 	if data < lowest {

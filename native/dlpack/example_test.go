@@ -34,7 +34,7 @@ func lend(ctx context.Context, data []float32) (err error) {
 		return err
 	}
 	defer dev.Close()
-	a, err := ndarray.Wrap(dev, data, []int{2, 3})
+	a, err := ndarray.Wrap(dev, data, []int{2, 3}, ndarray.Placement{})
 	if err != nil {
 		return err
 	}

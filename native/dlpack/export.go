@@ -1,81 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
-
 package dlpack
 
-// #include "dlpack.h"
-import "C"
-
 import (
+	"fmt"
 	"runtime"
-	"runtime/cgo"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
-
-// sameLayout is false where Go aligns int64 otherwise than C (32-bit Arm and the like).
-const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) &&
-	C.SUBLET_DL_DATA == unsafe.Offsetof(tensor{}.data) &&
-	C.SUBLET_DL_DEVICE == unsafe.Offsetof(tensor{}.device) &&
-	C.SUBLET_DL_NDIM == unsafe.Offsetof(tensor{}.ndim) &&
-	C.SUBLET_DL_DTYPE == unsafe.Offsetof(tensor{}.code) &&
-	C.SUBLET_DL_SHAPE == unsafe.Offsetof(tensor{}.shape) &&
-	C.SUBLET_DL_STRIDES == unsafe.Offsetof(tensor{}.strides) &&
-	C.SUBLET_DL_BYTE_OFFSET == unsafe.Offsetof(tensor{}.byteOffset) &&
-	C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
-	C.SUBLET_DL_LEGACY_CONTEXT == unsafe.Offsetof(Legacy{}.context) &&
-	C.SUBLET_DL_LEGACY_DELETER == unsafe.Offsetof(Legacy{}.deleter) &&
-	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{}) &&
-	C.SUBLET_DL_CONTEXT == unsafe.Offsetof(Managed{}.context) &&
-	C.SUBLET_DL_DELETER == unsafe.Offsetof(Managed{}.deleter) &&
-	C.SUBLET_DL_FLAGS == unsafe.Offsetof(Managed{}.flags) &&
-	C.SUBLET_DL_TENSOR == unsafe.Offsetof(Managed{}.tensor)
-
-func supported(op string) error {
-	if !sameLayout {
-		return fail(op, gpu.ErrUnsupported, "this processor")
-	}
-	return nil
-}
-
-// loan is what Go remembers of a tensor that somebody has.
-type loan struct {
-	pinner  runtime.Pinner
-	release func()
-	origin  any
-}
-
-// loans counts those that are out.
-var loans atomic.Int64
-
-// lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
-func (t *Tensor) lend(op string, alloc func(C.int32_t, C.uintptr_t) C.uintptr_t) (m uintptr, e extent, err error) {
-	if err := supported(op); err != nil {
-		return 0, e, err
-	}
-	if e, err = t.check(op); err != nil {
-		return 0, e, err
-	}
-	if !t.gone.CompareAndSwap(false, true) {
-		return 0, e, fail(op, gpu.ErrClosed, "the tensor")
-	}
-	l := &loan{release: t.Release, origin: t.origin}
-	h := cgo.NewHandle(l)
-	m = uintptr(alloc(C.int32_t(len(t.Shape)), C.uintptr_t(h)))
-	if m == 0 {
-		h.Delete()
-		t.gone.Store(false)
-		return 0, e, fail(op, gpu.ErrNoMemory, "for the description of a tensor")
-	}
-	if e.elements > 0 && t.Data != nil {
-		l.pinner.Pin(t.Data)
-	}
-	loans.Add(1)
-	return m, e, nil
-}
 
 // Export lends a tensor: it returns a DLManagedTensorVersioned of DLPack 1.2 for one consumer, which calls its deleter
 // when done, from any thread. Until then Go memory stays pinned. Shape and strides are copied, strides are always there
@@ -86,11 +21,10 @@ func (t *Tensor) lend(op string, alloc func(C.int32_t, C.uintptr_t) C.uintptr_t)
 // addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, [gpu.ErrNoMemory], and
 // [gpu.ErrUnsupported] without cgo. A tensor that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
-	p, e, err := t.lend("Export", func(n C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new(n, h) })
+	m, e, err := lend[Managed]("Export", t)
 	if err != nil {
 		return nil, err
 	}
-	m := (*Managed)(at(p))
 	m.version = version{1, 2}
 	m.flags = uint64(t.Flags & known)
 	m.tensor.write(t, e)
@@ -108,25 +42,103 @@ func ExportLegacy(t *Tensor) (*Legacy, error) {
 	case t.Flags&Padded != 0 && t.Type.Bits%8 != 0:
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " with a byte for each")
 	}
-	p, e, err := t.lend(op, func(n C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new_legacy(n, h) })
+	m, e, err := lend[Legacy](op, t)
 	if err != nil {
 		return nil, err
 	}
-	m := (*Legacy)(at(p))
 	m.tensor.write(t, e)
 	return m, nil
 }
 
-// subletDLPackRelease is the deleters' way to Go.
-//
-//export subletDLPackRelease
-func subletDLPackRelease(context C.uintptr_t) {
-	h := cgo.Handle(context)
-	l := h.Value().(*loan)
-	h.Delete()
-	l.pinner.Unpin()
-	loans.Add(-1)
-	if l.release != nil {
-		l.release()
+// loan is what Go keeps of a tensor that somebody has.
+type loan struct {
+	pinner  runtime.Pinner
+	release func()
+	origin  any
+}
+
+// lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
+func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) {
+	if err = supported(op); err == nil {
+		e, err = t.check(op)
 	}
+	if err != nil {
+		return nil, e, err
+	}
+	if !t.gone.CompareAndSwap(false, true) {
+		return nil, e, fail(op, gpu.ErrClosed, "the tensor")
+	}
+	l := &loan{release: t.Release, origin: t.origin}
+	if m = newManaged[M](len(t.Shape), l); m == nil {
+		t.gone.Store(false)
+		return nil, e, fail(op, gpu.ErrNoMemory, "for the description of a tensor")
+	}
+	if e.elements > 0 && t.Data != nil {
+		l.pinner.Pin(t.Data)
+	}
+	loans.Add(1)
+	return m, e, nil
+}
+
+// Import takes a tensor that another library lends. It consumes m whatever happens: m's deleter, if it has one, is called
+// exactly once, by Close of the result, or before Import returns an error. So refused is given back, and the caller never
+// touches m again. Only a nil or misaligned m, which cannot be a tensor, is left alone.
+//
+// A tensor of another major version fails with [ErrVersion], and nothing but its deleter is looked at. The rest fails with
+// [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
+// missing dimension, more than [MaxRank] of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
+// [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
+func Import(m *Managed) (*Tensor, error) {
+	const op = "Import"
+	if err := importable(op, unsafe.Pointer(m)); err != nil {
+		return nil, err
+	}
+	l := newLease(m.deleter, uintptr(unsafe.Pointer(m)))
+	if m.version.major != 1 {
+		err := fail(op, ErrVersion, fmt.Sprintf("%d.%d", m.version.major, m.version.minor))
+		l()
+		return nil, err
+	}
+	return l.take(op, &m.tensor, m.deleter, m.context, Flags(m.flags))
+}
+
+// ImportLegacy is [Import] for a tensor without version and flags.
+func ImportLegacy(m *Legacy) (*Tensor, error) {
+	const op = "ImportLegacy"
+	if err := importable(op, unsafe.Pointer(m)); err != nil {
+		return nil, err
+	}
+	return newLease(m.deleter, uintptr(unsafe.Pointer(m))).take(op, &m.tensor, m.deleter, m.context, 0)
+}
+
+func importable(op string, m unsafe.Pointer) error {
+	if m == nil || uintptr(m)%unsafe.Alignof(uintptr(0)) != 0 {
+		return fail(op, gpu.ErrInvalid, fmt.Sprintf("a tensor at %#x", uintptr(m)))
+	}
+	return supported(op)
+}
+
+// leases counts the tensors that are imported, loans those that are exported.
+var leases, loans atomic.Int64
+
+// lease gives an imported tensor back, once.
+type lease func()
+
+func newLease(deleter, self uintptr) lease {
+	leases.Add(1)
+	return sync.OnceFunc(func() {
+		leases.Add(-1)
+		giveBack(deleter, self)
+	})
+}
+
+// take makes a Tensor of what is leased or gives it back.
+func (l lease) take(op string, f *tensor, deleter, context uintptr, flags Flags) (*Tensor, error) {
+	t, err := f.read(op, flags)
+	if err != nil {
+		l()
+		return nil, err
+	}
+	t.origin, t.Release = originOf(deleter, context), l
+	return t, nil
 }

@@ -10,38 +10,45 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// DeviceType says what kind of memory a tensor lies in, with DLPack's values.
-type DeviceType int32
+// The errors of this package, beside those of package gpu.
+var (
+	ErrVersion = fault.New("ErrVersion", "unknown version of DLPack")
+	ErrType    = fault.New("ErrType", "impossible element type")
+	ErrShape   = fault.New("ErrShape", "impossible shape")
+	ErrMemory  = fault.New("ErrMemory", "impossible address")
+)
 
-// The device types of DLPack 1.1.
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("dlpack: "+op, err, detail...)
+}
+
+// Device says what kind of memory a tensor lies in, with DLPack's values, and on which of the devices of that kind.
+type Device struct{ Type, ID int32 }
+
+// The kinds of memory that arrays are lent in.
 const (
-	CPU         DeviceType = 1
-	CUDA        DeviceType = 2
-	CUDAHost    DeviceType = 3
-	OpenCL      DeviceType = 4
-	Vulkan      DeviceType = 7
-	Metal       DeviceType = 8
-	VPI         DeviceType = 9
-	ROCM        DeviceType = 10
-	ROCMHost    DeviceType = 11
-	ExtDev      DeviceType = 12
-	CUDAManaged DeviceType = 13
-	OneAPI      DeviceType = 14
-	WebGPU      DeviceType = 15
-	Hexagon     DeviceType = 16
-	MAIA        DeviceType = 17
-	Trainium    DeviceType = 18
+	CPU    int32 = 1
+	WebGPU int32 = 15
 )
 
-// Host reports whether the CPU reads and writes such memory at any time.
-func (t DeviceType) Host() bool { return t == CPU || t == CUDAHost || t == ROCMHost }
+// deviceNames are the usual names of DLPack 1.1's kinds of devices. 5 and 6 are nothing any more.
+var deviceNames = [...]string{
+	1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi", 10: "rocm", 11: "rocm_host",
+	12: "ext_dev", 13: "cuda_managed", 14: "oneapi", 15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn",
+}
 
-// Device is one of the devices of a type.
-type Device struct {
-	Type DeviceType
-	ID   int32
+// Host reports whether the CPU reads and writes the memory at any time: its own, and what CUDA and ROCm call host memory.
+func (d Device) Host() bool { return d.Type == CPU || d.Type == 3 || d.Type == 11 }
+
+// String reads, for example, "cpu:0", and "device99:0" for a kind without a name.
+func (d Device) String() string {
+	if d.Type > 0 && int(d.Type) < len(deviceNames) && deviceNames[d.Type] != "" {
+		return fmt.Sprintf("%s:%d", deviceNames[d.Type], d.ID)
+	}
+	return fmt.Sprintf("device%d:%d", d.Type, d.ID)
 }
 
 // Flags tell a consumer more about a tensor. [Legacy] has none.
@@ -106,7 +113,8 @@ func (t *Tensor) Close() error {
 	return nil
 }
 
-// Contiguous reports whether the elements lie row by row without gaps. Tensors without elements do.
+// Contiguous reports whether the elements lie row by row without gaps. Tensors without elements do, and the strides of
+// dimensions of size 1, which lead nowhere, do not matter.
 func (t *Tensor) Contiguous() bool {
 	if t == nil {
 		return false
@@ -114,17 +122,13 @@ func (t *Tensor) Contiguous() bool {
 	if t.Strides == nil || slices.Contains(t.Shape, 0) {
 		return true
 	}
-	return len(t.Strides) == len(t.Shape) && rowMajor(t.Shape, t.Strides)
-}
-
-// rowMajor ignores the strides of dimensions of size 1, which lead nowhere.
-func rowMajor(shape, strides []int64) bool {
-	want := int64(1)
-	for i, d := range slices.Backward(shape) {
-		if d != 1 && strides[i] != want {
+	if len(t.Strides) != len(t.Shape) {
+		return false
+	}
+	for i, want := range compact(t.Shape) {
+		if t.Shape[i] != 1 && t.Strides[i] != want {
 			return false
 		}
-		want *= d
 	}
 	return true
 }
@@ -139,7 +143,7 @@ func (t *Tensor) Host() (mem gpu.Host, first int, err error) {
 	if err != nil {
 		return gpu.Host{}, 0, err
 	}
-	if !t.Device.Type.Host() {
+	if !t.Device.Host() {
 		return gpu.Host{}, 0, fail(op, gpu.ErrUnsupported, t.Device.String())
 	}
 	mem, first = t.memory(e)
@@ -167,20 +171,3 @@ func (t *Tensor) Trust(dev *gpu.Device) {
 
 // Packed reports whether elements share bytes.
 func (t *Tensor) Packed() bool { return t != nil && t.Flags&Padded == 0 && t.Type.Bits%8 != 0 }
-
-// String reads, for example, "cpu:0".
-func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
-
-var deviceNames = map[DeviceType]string{
-	CPU: "cpu", CUDA: "cuda", CUDAHost: "cuda_host", OpenCL: "opencl", Vulkan: "vulkan", Metal: "metal", VPI: "vpi",
-	ROCM: "rocm", ROCMHost: "rocm_host", ExtDev: "ext_dev", CUDAManaged: "cuda_managed", OneAPI: "oneapi",
-	WebGPU: "webgpu", Hexagon: "hexagon", MAIA: "maia", Trainium: "trn",
-}
-
-// String returns the usual name in lower case, or "device99".
-func (t DeviceType) String() string {
-	if s, ok := deviceNames[t]; ok {
-		return s
-	}
-	return fmt.Sprintf("device%d", int32(t))
-}

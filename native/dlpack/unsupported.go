@@ -7,28 +7,24 @@ package dlpack
 import (
 	"context"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-func withoutC(op string) error { return fail(op, gpu.ErrUnsupported, "built without cgo") }
+// supported refuses every call, so that none of the other functions is reached.
+func supported(op string) error { return fail(op, gpu.ErrUnsupported, "built without cgo") }
 
-// Export needs cgo.
-func Export(*Tensor) (*Managed, error) { return nil, withoutC("Export") }
+func newManaged[M Managed | Legacy](int, *loan) *M { return nil }
 
-// ExportLegacy needs cgo.
-func ExportLegacy(*Tensor) (*Legacy, error) { return nil, withoutC("ExportLegacy") }
+func giveBack(_, _ uintptr) {}
 
-// Import needs cgo.
-func Import(*Managed) (*Tensor, error) { return nil, withoutC("Import") }
+func originOf(_, _ uintptr) any { return nil }
 
-// ImportLegacy needs cgo.
-func ImportLegacy(*Legacy) (*Tensor, error) { return nil, withoutC("ImportLegacy") }
-
-// FromArray needs cgo.
-func FromArray(context.Context, *ndarray.Array, Place) (*Tensor, error) {
-	return nil, withoutC("FromArray")
+func (t *Tensor) ofDevice(context.Context, *buffer.Buffer, Place) (func(), error) {
+	return nil, supported("FromArray")
 }
 
-// ToArray needs cgo.
-func ToArray(*gpu.Device, *Tensor) (*ndarray.Array, error) { return nil, withoutC("ToArray") }
+func (t *Tensor) onDevice(op string, _ *gpu.Device, _, _ []int, _ int) (*ndarray.Array, error) {
+	return nil, supported(op)
+}

@@ -12,10 +12,10 @@ import (
 // kinds are NumPy's letters for kinds of numbers, and the sizes in bytes that they have here.
 var kinds = []struct {
 	letter byte
-	code   dtype.Code
+	code   uint8
 	sizes  string // one byte each
 }{
-	{'b', dtype.Bool, "\x01"},
+	{'b', dtype.Bool8.Code, "\x01"},
 	{'i', dtype.Int, "\x01\x02\x04\x08"},
 	{'u', dtype.UInt, "\x01\x02\x04\x08"},
 	{'f', dtype.Float, "\x02\x04\x08"},

@@ -228,7 +228,7 @@ func (r *Reader) header(name string) (h file.Header, err error) {
 		return h, err
 	}
 	typ, err := r.number(4)
-	t := dtype.Type{Code: dtype.Code(typ), Bits: uint8(typ >> 8), Lanes: uint16(typ >> 16)}
+	t := dtype.Type{Code: uint8(typ), Bits: uint8(typ >> 8), Lanes: uint16(typ >> 16)}
 	if err == nil {
 		err = checkType(base, name, t)
 	}

@@ -42,7 +42,7 @@ func NewWriter(w io.Writer, headers []file.Header, opts Options) (file.Writer, e
 	}
 	out.Start = func(i int) (io.Writer, error) {
 		if tensors[i].hidden {
-			return io.Discard, nil
+			return nil, nil
 		}
 		_, err := out.Out.Write(appendTensor(nil, &tensors[i].Header))
 		return &out.Out, err

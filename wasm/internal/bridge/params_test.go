@@ -471,7 +471,7 @@ func TestTypesInStep(t *testing.T) {
 		return strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune("', \n", r) })
 	}
 	names, fixed := list("CODES"), list("FIXED")
-	if len(names) != len(fixed) || dtype.Code(len(names)).Known() || !dtype.Code(len(names)-1).Known() {
+	if len(names) != len(fixed) || !strings.HasPrefix(dtype.Type{Code: uint8(len(names))}.String(), "code") {
 		t.Fatalf("JavaScript has %d names and %d sizes", len(names), len(fixed))
 	}
 	for i, name := range names {
@@ -482,7 +482,7 @@ func TestTypesInStep(t *testing.T) {
 		if bits == 0 {
 			bits, name = 24, name+"24"
 		}
-		if got := (dtype.Type{Code: dtype.Code(i), Bits: uint8(bits), Lanes: 1}).String(); got != name {
+		if got := (dtype.Type{Code: uint8(i), Bits: uint8(bits), Lanes: 1}).String(); got != name {
 			t.Errorf("code %d is %q in Go, %q in JavaScript", i, got, name)
 		}
 	}

@@ -58,7 +58,7 @@ func (c *cursor) number(size uint64) (n uint64) {
 func (c *cursor) header() (h file.Header, err error) {
 	h.Name = string(c.take(c.number(4)))
 	t := c.number(4)
-	h.Type = dtype.Type{Code: dtype.Code(t), Bits: uint8(t >> 8), Lanes: uint16(t >> 16)}
+	h.Type = dtype.Type{Code: uint8(t), Bits: uint8(t >> 8), Lanes: uint16(t >> 16)}
 	for range c.number(1) {
 		h.Shape = append(h.Shape, int64(c.number(8)))
 	}

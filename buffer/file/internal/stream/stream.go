@@ -4,7 +4,6 @@
 package stream
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"math"
@@ -32,8 +31,8 @@ type Source struct {
 	Fail Fail
 
 	in    io.Reader
-	ahead *bufio.Reader // in where it reads ahead, else nil
-	seek  io.Seeker     // nil where the input cannot seek
+	ahead *ahead    // in where it reads ahead, else nil
+	seek  io.Seeker // nil where the input cannot seek
 }
 
 // NewSource returns a source of a size, or -1.
@@ -71,8 +70,33 @@ func Measure(r io.Reader, fail Fail) (*Source, error) {
 
 // ReadAhead makes small reads cheap. The input may be read some way past the last tensor.
 func (s *Source) ReadAhead() {
-	s.ahead = bufio.NewReader(s.in)
+	s.ahead = &ahead{r: s.in, mem: make([]byte, 4<<10)}
 	s.in = s.ahead
+}
+
+// ahead reads more than is wanted where that is little. Package bufio would make a page's program larger.
+type ahead struct {
+	r   io.Reader
+	mem []byte
+	buf []byte // what is left of mem
+	err error  // that came with the bytes in mem
+}
+
+func (a *ahead) Read(p []byte) (n int, err error) {
+	if len(a.buf) == 0 && a.err == nil {
+		if len(p) >= len(a.mem) {
+			return a.r.Read(p)
+		}
+		n, a.err = a.r.Read(a.mem)
+		a.buf = a.mem[:n]
+	}
+	if len(a.buf) == 0 {
+		err, a.err = a.err, nil
+		return 0, err
+	}
+	n = copy(p, a.buf)
+	a.buf = a.buf[n:]
+	return n, nil
 }
 
 // guard holds a reader to io.Reader's contract: at least a byte or an error, whatever the reader does.
@@ -185,13 +209,11 @@ func (s *Source) Skip() error {
 	}
 	ahead := int64(0)
 	if s.ahead != nil {
-		ahead = int64(s.ahead.Buffered())
+		ahead = int64(len(s.ahead.buf))
 	}
 	n := s.Left
 	if s.seek == nil || n <= ahead {
-		var err error
-		if n, err = io.CopyN(io.Discard, s.in, s.Left); err != nil {
-			s.Pos += n
+		if _, err := s.discard(n); err != nil {
 			return s.stop(err)
 		}
 	} else {
@@ -199,12 +221,23 @@ func (s *Source) Skip() error {
 			return s.stop(err)
 		}
 		if s.ahead != nil {
-			_, _ = s.ahead.Discard(int(ahead)) // which it has
+			s.ahead.buf, s.ahead.err = nil, nil
 		}
+		s.Pos += n
 	}
-	s.Pos += n
 	s.Left = 0
 	return nil
+}
+
+// discard reads n bytes, or fewer and an error of the input. Package io's way would make a page's program larger.
+func (s *Source) discard(n int64) (done int64, err error) {
+	b := make([]byte, min(n, 16<<10))
+	for done < n && err == nil {
+		var part int
+		part, err = s.some(b[:min(n-done, int64(len(b)))])
+		done += int64(part)
+	}
+	return done, err
 }
 
 // Rest returns how many bytes follow. Where the size is unknown they are passed over to the end.
@@ -212,8 +245,7 @@ func (s *Source) Rest() (int64, error) {
 	if s.Size >= 0 {
 		return s.Size - s.Pos, nil
 	}
-	n, err := io.CopyN(io.Discard, s.in, math.MaxInt64-s.Pos)
-	s.Pos += n
+	n, err := s.discard(math.MaxInt64 - s.Pos)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, s.stop(err)
 	}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && !js
+
+package dlpack
+
+// #include "dlpack.h"
+import "C"
+
+import (
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// sameLayout is false where Go aligns int64 otherwise than C (32-bit Arm and the like).
+const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) &&
+	C.SUBLET_DL_DATA == unsafe.Offsetof(tensor{}.data) &&
+	C.SUBLET_DL_DEVICE == unsafe.Offsetof(tensor{}.device) &&
+	C.SUBLET_DL_NDIM == unsafe.Offsetof(tensor{}.ndim) &&
+	C.SUBLET_DL_DTYPE == unsafe.Offsetof(tensor{}.code) &&
+	C.SUBLET_DL_SHAPE == unsafe.Offsetof(tensor{}.shape) &&
+	C.SUBLET_DL_STRIDES == unsafe.Offsetof(tensor{}.strides) &&
+	C.SUBLET_DL_BYTE_OFFSET == unsafe.Offsetof(tensor{}.byteOffset) &&
+	C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
+	C.SUBLET_DL_LEGACY_CONTEXT == unsafe.Offsetof(Legacy{}.context) &&
+	C.SUBLET_DL_LEGACY_DELETER == unsafe.Offsetof(Legacy{}.deleter) &&
+	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{}) &&
+	C.SUBLET_DL_CONTEXT == unsafe.Offsetof(Managed{}.context) &&
+	C.SUBLET_DL_DELETER == unsafe.Offsetof(Managed{}.deleter) &&
+	C.SUBLET_DL_FLAGS == unsafe.Offsetof(Managed{}.flags) &&
+	C.SUBLET_DL_TENSOR == unsafe.Offsetof(Managed{}.tensor)
+
+func supported(op string) error {
+	if !sameLayout {
+		return fail(op, gpu.ErrUnsupported, "this processor")
+	}
+	return nil
+}
+
+// newManaged makes the structure of a loan in C memory, or returns nil.
+func newManaged[M Managed | Legacy](dims int, l *loan) *M {
+	n, h := C.int32_t(dims), cgo.NewHandle(l)
+	var m C.uintptr_t
+	switch any((*M)(nil)).(type) {
+	case *Managed:
+		m = C.sublet_dl_new(n, C.uintptr_t(h))
+	case *Legacy:
+		m = C.sublet_dl_new_legacy(n, C.uintptr_t(h))
+	}
+	if m == 0 {
+		h.Delete()
+		return nil
+	}
+	return (*M)(at(uintptr(m)))
+}
+
+// subletDLPackRelease is what the deleters of both call.
+//
+//export subletDLPackRelease
+func subletDLPackRelease(context C.uintptr_t) {
+	h := cgo.Handle(context)
+	l := h.Value().(*loan)
+	h.Delete()
+	l.pinner.Unpin()
+	loans.Add(-1)
+	if l.release != nil {
+		l.release()
+	}
+}
+
+// giveBack calls the deleter of an imported tensor.
+func giveBack(deleter, self uintptr) { C.sublet_dl_delete(C.uintptr_t(deleter), C.uintptr_t(self)) }
+
+// originOf returns what is behind the handle of a tensor that was exported here, nil for others.
+func originOf(deleter, context uintptr) any {
+	if h := C.sublet_dl_context(C.uintptr_t(deleter), C.uintptr_t(context)); h != 0 {
+		return cgo.Handle(h).Value().(*loan).origin
+	}
+	return nil
+}
