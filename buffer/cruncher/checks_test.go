@@ -175,9 +175,8 @@ func TestNothing(t *testing.T) {
 			t.Error("a pool that nobody made has tasks")
 		}
 	}
-	stage := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("inc", r))
 	for _, p := range []*cruncher.DevicePipeline{nil, {}} {
-		if _, err := p.Feed(ctx); err == nil || p.AddStage(stage) == nil || p.SetSerial(true) == nil {
+		if _, err := p.Feed(ctx); err == nil || p.Serial() == nil || p.Parallel() == nil || p.StopTransmission(0) == nil {
 			t.Error("a pipeline that nobody made works")
 		}
 		if p.Latency() != 0 || p.Traffic() != (cruncher.Traffic{}) {
@@ -187,8 +186,7 @@ func TestNothing(t *testing.T) {
 	}
 	var tasks *cruncher.TaskPool
 	tasks.Reset()
-	(*cruncher.DeviceStage)(nil).StopTransmission(true)
-	if tasks.Next() != nil || tasks.Len() != 0 || tasks.Remaining() != 0 || (*cruncher.Task)(nil).Types() != 0 || (*cruncher.Stage)(nil).Cruncher() != nil {
+	if tasks.Next() != nil || tasks.Len() != 0 || tasks.Remaining() != 0 || (*cruncher.Task)(nil).Types() != 0 || (*cruncher.Pipeline)(nil).Cruncher(0) != nil {
 		t.Error("nothing has something")
 	}
 }

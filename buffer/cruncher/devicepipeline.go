@@ -11,7 +11,7 @@ import (
 )
 
 // DevicePipeline is a chain of stages on one device. Each [DevicePipeline.Feed] brings the stages' inputs up, runs all stages
-// and brings outputs back. What passes from stage to stage stays on the device.
+// and brings outputs back. An output of a stage that is an input of the next one is a transition: it stays on the device.
 //
 // In parallel mode, the one at first, no stage waits for another: each computes what the one before it computed at the feed before,
 // and outputs come back one feed after they were computed, while kernels run. With S stages the results of a feed come S feeds
@@ -20,22 +20,61 @@ import (
 // It is DevicePipeline of Cekirdekler's namespace SingleGPUPipeline, file ClPipeline.cs. There inputs have double buffers of their
 // own, and results come later still; a queue of WebGPU keeps the data of an upload itself.
 type DevicePipeline struct {
-	dev  *gpu.Device
-	cr   *Cruncher
-	life life
+	dev    *gpu.Device
+	cr     *Cruncher
+	life   lifetime
+	stages []*deviceStage
+	slots  []*slot
 
 	mu     sync.Mutex
-	stages []*DeviceStage
-	slots  map[slotKey]*slot
 	serial bool
 	count  int // of feeds, since the last change
 	queued int // stages of this feed that have been
+	step   int // and steps of the next one
 	feed   *feeding
 }
 
-type slotKey struct {
-	array *Any
-	kind  ArrayKind
+// deviceStage is a stage with its arrays.
+type deviceStage struct {
+	steps   []Step
+	bound   []binding
+	stopped bool
+}
+
+// binding is an array of a stage, or a scalar.
+type binding struct {
+	param
+	slot *slot
+}
+
+// slotKind tells what an array is to a pipeline: DevicePipelineArrayType of Cekirdekler.
+type slotKind uint8
+
+const (
+	inputSlot      slotKind = iota // goes up whole at each feed; kernels cannot write it
+	outputSlot                     // comes back whole; two are on the device, so that one comes back while kernels write the other
+	hiddenSlot                     // stays on the device, zero at first
+	transitionSlot                 // stays on the device, written by one stage and read by the next; two are there, too
+)
+
+func (k slotKind) flags(f Flags) Flags {
+	f = Flags{ElementsPerItem: f.ElementsPerItem, Mode: f.Mode, Struct: f.Struct}
+	switch k {
+	case inputSlot:
+		f.Read, f.ReadOnly = true, true
+	case outputSlot:
+		f.Write, f.WriteAll, f.WriteOnly = true, true, true
+	}
+	return f
+}
+
+// slot is an array on the device, once or twice. Inputs, hidden arrays and transitions lie over the caller's memory. What comes
+// back goes to memory between, so that it arrives wholly or not at all.
+type slot struct {
+	array    *Any
+	kind     slotKind
+	replicas [2]*Any
+	first    int // the first stage that has it
 }
 
 // feeding is a feed that has begun.
@@ -52,57 +91,154 @@ type arrival struct {
 	parity int
 }
 
-// NewDevicePipeline makes a pipeline without stages on the device, which stays the caller's, for kernels of the source. The context
-// is as for [New].
-func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string) (*DevicePipeline, error) {
+// NewDevicePipeline makes a pipeline of stages on a device, which stays the caller's, for kernels of the source. Stages name no devices
+// of their own and have no initializers; Blobs of their ranges have no effect. An array is hidden in one stage, or an output of
+// one; a transition belongs to two. The context is as for [New].
+func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages ...Stage) (*DevicePipeline, error) {
+	const op = "NewDevicePipeline"
 	cr, err := New(ctx, []*gpu.Device{dev}, wgsl)
 	if err != nil {
 		return nil, err
 	}
-	return &DevicePipeline{dev: dev, cr: cr, life: newLife(), slots: map[slotKey]*slot{}}, nil
+	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime()}
+	if len(stages) == 0 {
+		err = fail(op, ErrKernel, "no stage")
+	}
+	var params []stageParams
+	for i := range stages {
+		var of stageParams
+		if err == nil {
+			of, err = p.add(&stages[i])
+		}
+		params = append(params, of)
+	}
+	for i := range stages {
+		if err == nil {
+			err = p.bind(i, params)
+		}
+	}
+	if err != nil {
+		_ = p.Close() // the first error says more
+		return nil, err
+	}
+	return p, nil
 }
 
-// AddStage puts a stage at the end. Data on their way are lost. An array is a transition of two stages that follow each other, and
-// an output of one.
-func (p *DevicePipeline) AddStage(s *DeviceStage) error {
-	const op = "AddStage"
-	if p == nil || s == nil || s.kernels == "" {
-		return fail(op, gpu.ErrInvalid, "no pipeline, or no stage: NewDeviceStage makes one")
+// add checks a stage and puts it at the end.
+func (p *DevicePipeline) add(s *Stage) (stageParams, error) {
+	const op = "NewDevicePipeline"
+	if len(s.Devices)+len(s.Options)+len(s.Initializers) > 0 || s.WGSL != "" {
+		return stageParams{}, fail(op, gpu.ErrInvalid, "a stage with devices, a source, options or initializers of its own")
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.idle(op); err != nil {
-		return err
+	list, err := steps(op, p.cr.source, s.Kernels)
+	if err != nil {
+		return stageParams{}, err
 	}
-	if s.owner != nil {
-		return fail(op, gpu.ErrInvalid, "the stage is part of a pipeline")
+	if len(list) == 0 {
+		return stageParams{}, fail(op, ErrKernel, "a stage without kernels")
 	}
-	for _, b := range s.bound {
-		old := p.slots[slotKey{b.array, b.kind}]
-		if old == nil || b.array == nil {
-			continue
+	for i := range list {
+		list[i].Range.Blobs = 1 // what is resident or whole does not move by pieces
+	}
+	p.stages = append(p.stages, &deviceStage{steps: list})
+	return s.params(op)
+}
+
+// bind gives a stage the slots of its arrays.
+func (p *DevicePipeline) bind(stage int, all []stageParams) error {
+	has := func(k int, list func(*stageParams) []param, a *Any) bool {
+		return k >= 0 && k < len(all) && slices.ContainsFunc(list(&all[k]), func(q param) bool { return q.array.body == a.body })
+	}
+	of := &all[stage]
+	for _, q := range of.inputs {
+		kind := inputSlot
+		if has(stage-1, func(s *stageParams) []param { return s.outputs }, q.array) {
+			kind = transitionSlot
 		}
-		number := len(p.stages)
-		if b.kind == Output || b.kind == Internal || b.kind == Transition && !slices.Equal(old.stages, []int{number - 1}) {
-			return fail(op, gpu.ErrInvalid, b.array.name, " belongs to other stages")
+		if err := p.take(stage, kind, q); err != nil {
+			return err
 		}
 	}
-	for i := range s.bound {
-		b := &s.bound[i]
-		if b.array == nil {
-			continue
+	for _, q := range of.outputs {
+		kind := outputSlot
+		if has(stage+1, func(s *stageParams) []param { return s.inputs }, q.array) {
+			kind = transitionSlot
 		}
-		key := slotKey{b.array, b.kind}
-		if p.slots[key] == nil {
-			p.slots[key] = newSlot(b.array, b.kind)
+		if err := p.take(stage, kind, q); err != nil {
+			return err
 		}
-		b.slot = p.slots[key]
-		b.slot.stages = append(b.slot.stages, len(p.stages))
 	}
-	s.owner = p
-	p.stages = append(p.stages, s)
-	p.restart()
+	for _, q := range of.hidden {
+		if err := p.take(stage, hiddenSlot, q); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// take finds or makes the slot of an array of a stage.
+func (p *DevicePipeline) take(stage int, kind slotKind, q param) error {
+	b := binding{param: q}
+	if q.array != nil {
+		for _, s := range p.slots {
+			if s.array.body != q.array.body {
+				continue
+			}
+			switch {
+			case s.kind == inputSlot && kind == inputSlot, s.kind == transitionSlot && kind == transitionSlot && s.first == stage-1:
+				b.slot = s
+			case s.kind == inputSlot && kind == outputSlot, s.kind == outputSlot && kind == inputSlot: // by way of the host
+			default:
+				return fail("NewDevicePipeline", gpu.ErrInvalid, q.name(), " belongs to other stages")
+			}
+		}
+		if b.slot == nil {
+			b.slot = newSlot(q.array, kind, stage)
+			p.slots = append(p.slots, b.slot)
+		}
+		b.as, b.flags = q.name(), kind.flags(q.flags)
+	}
+	s := p.stages[stage]
+	s.bound = append(s.bound, b)
+	return nil
+}
+
+func newSlot(a *Any, kind slotKind, stage int) *slot {
+	s := &slot{array: a, kind: kind, first: stage}
+	for i := range s.replicas {
+		host := a.host
+		if kind == outputSlot {
+			host = newHost(a)
+		}
+		s.replicas[i] = a.over(host)
+	}
+	if kind == inputSlot || kind == hiddenSlot {
+		s.replicas[1] = s.replicas[0]
+	}
+	return s
+}
+
+// group is a stage's parameters. Of a transition the stage that reads it gets what was written at the feed before, in a
+// pipeline whose stages overlap.
+func (p *DevicePipeline) group(stage int) *Group {
+	g := &Group{}
+	s, parity := p.stages[stage], p.count%2
+	for _, b := range s.bound {
+		if b.slot != nil {
+			at := parity
+			if p.serial {
+				at = 0
+			} else if b.slot.kind == transitionSlot && b.slot.first != stage {
+				at = 1 - parity
+			}
+			b.array = b.slot.replicas[at]
+			if b.slot.kind == inputSlot && s.stopped {
+				b.flags.Read = false
+			}
+		}
+		g.list = append(g.list, b.param)
+	}
+	return g
 }
 
 // idle refuses what cannot be done while a feed is under way.
@@ -116,25 +252,49 @@ func (p *DevicePipeline) idle(op string) error {
 	return nil
 }
 
-// restart begins anew, without data on their way. Arrays that a lost device had begin as zeros.
-func (p *DevicePipeline) restart() {
-	p.count, p.queued = 0, 0
-	p.cr.evictStale()
-}
+// Serial chooses serial mode. Data on their way are lost, and with a device that was lost and came back, see [gpu.Device.Reopen],
+// what it had of arrays that stay there, which begin as zeros: without that, feeds that need it are [ErrStale].
+func (p *DevicePipeline) Serial() error { return p.restart("Serial", true) }
 
-// SetSerial chooses between serial and parallel mode. Data on their way are lost, and with a device that was lost and came back,
-// see [gpu.Device.Reopen], what it had of arrays that stay there: without that, feeds that need it are [ErrStale].
-func (p *DevicePipeline) SetSerial(on bool) error {
+// Parallel chooses parallel mode, as [DevicePipeline.Serial] chooses the other one.
+func (p *DevicePipeline) Parallel() error { return p.restart("Parallel", false) }
+
+func (p *DevicePipeline) restart(op string, serial bool) error {
 	if p == nil {
-		return fail("SetSerial", gpu.ErrInvalid, "nil pipeline")
+		return fail(op, gpu.ErrInvalid, "nil pipeline")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.idle("SetSerial"); err != nil {
+	if err := p.idle(op); err != nil {
 		return err
 	}
-	p.serial = on
-	p.restart()
+	p.serial = serial
+	p.count, p.queued, p.step = 0, 0, 0
+	p.cr.evictStale()
+	return nil
+}
+
+// StopTransmission makes the inputs of a stage, from 0 on, stay what they are on the device and its outputs stay there, from the
+// next feed on.
+func (p *DevicePipeline) StopTransmission(stage int) error {
+	return p.transmit("StopTransmission", stage, false)
+}
+
+// ResumeTransmission undoes [DevicePipeline.StopTransmission].
+func (p *DevicePipeline) ResumeTransmission(stage int) error {
+	return p.transmit("ResumeTransmission", stage, true)
+}
+
+func (p *DevicePipeline) transmit(op string, stage int, on bool) error {
+	if p == nil || stage < 0 || stage >= len(p.stages) {
+		return fail(op, gpu.ErrInvalid, "no such stage")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.idle(op); err != nil {
+		return err
+	}
+	p.stages[stage].stopped = !on
 	return nil
 }
 
@@ -161,15 +321,9 @@ func (p *DevicePipeline) Traffic() Traffic {
 
 // Feed does everything for the data that the input arrays hold now, and reports whether the outputs of the last stage hold
 // results. A feed that fails has written no output; the next one goes on where it stopped.
-func (p *DevicePipeline) Feed(ctx context.Context) (bool, error) { return p.FeedAsync(ctx, nil) }
-
-// FeedAsync is Feed with a function called while the device is at work. It must not use the arrays.
-func (p *DevicePipeline) FeedAsync(ctx context.Context, host func()) (bool, error) {
+func (p *DevicePipeline) Feed(ctx context.Context) (bool, error) {
 	if err := p.FeedBegin(ctx); err != nil {
 		return false, err
-	}
-	if host != nil {
-		host()
 	}
 	return p.FeedEnd(ctx)
 }
@@ -185,8 +339,10 @@ func (p *DevicePipeline) FeedBegin(ctx context.Context) error {
 	if err := p.idle(op); err != nil {
 		return err
 	}
-	if err := p.check(op); err != nil {
-		return err
+	for _, s := range p.slots {
+		if err := s.array.usable(op); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -221,39 +377,25 @@ func (p *DevicePipeline) closed(op string, err error) error {
 	return err
 }
 
-// check refuses to feed a pipeline that is not whole.
-func (p *DevicePipeline) check(op string) error {
-	if len(p.stages) == 0 {
-		return fail(op, ErrKernel, "no stage")
-	}
-	for key, s := range p.slots {
-		if err := s.array.usable(op); err != nil {
-			return err
-		}
-		if key.kind == Transition && len(s.stages) != 2 {
-			return fail(op, gpu.ErrInvalid, s.array.name, " is the transition of one stage")
-		}
-	}
-	return nil
-}
-
 // enqueue queues the stages that have data.
 func (p *DevicePipeline) enqueue(ctx context.Context) error {
 	if p.queued == 0 {
-		for key, s := range p.slots {
-			if key.kind == Input {
-				s.twins[0].MarkDirty()
+		for _, s := range p.slots {
+			if s.kind == inputSlot {
+				s.replicas[0].MarkDirty()
 			}
 		}
 	}
 	for ; p.queued < len(p.stages); p.queued++ {
-		s := p.stages[p.queued]
 		if !p.serial && p.queued > p.count {
 			continue
 		}
-		if err := p.cr.enqueue(ctx, p.queued, s.kernels, s.r, s.group(p.queued, p.count%2, p.serial)); err != nil {
-			return err
+		for list := p.stages[p.queued].steps; p.step < len(list); p.step++ {
+			if err := p.cr.enqueue(ctx, p.queued, list[p.step].Kernels, list[p.step].Range, p.group(p.queued)); err != nil {
+				return err
+			}
 		}
+		p.step = 0
 	}
 	return p.dev.Flush()
 }
@@ -265,18 +407,18 @@ func (p *DevicePipeline) read(ctx context.Context, f *feeding) {
 		parity = (p.count + 1) % 2
 	}
 	for i, s := range p.stages {
-		if s.stopped.Load() || !p.serial && i >= p.count {
+		if s.stopped || !p.serial && i >= p.count {
 			continue
 		}
 		for _, b := range s.bound {
-			if b.kind == Output && b.slot != nil {
+			if b.slot != nil && b.slot.kind == outputSlot {
 				f.reads = append(f.reads, arrival{b.slot, parity})
 			}
 		}
 	}
 	var list []*Any
 	for _, a := range f.reads {
-		list = append(list, a.slot.twins[a.parity])
+		list = append(list, a.slot.replicas[a.parity])
 	}
 	fetch := p.cr.fetcher(list)
 	go func() {
@@ -328,9 +470,10 @@ func (p *DevicePipeline) FeedEnd(ctx context.Context) (bool, error) {
 		}
 	}
 	for i, a := range f.reads {
-		a.slot.commit(a.parity, writes[i])
+		writes[i](a.slot.replicas[a.parity].host.Bytes)
+		a.slot.array.MarkDirty()
 	}
-	came := !p.stages[len(p.stages)-1].stopped.Load() && (p.serial || p.count >= len(p.stages))
+	came := !p.stages[len(p.stages)-1].stopped && (p.serial || p.count >= len(p.stages))
 	p.count++
 	p.queued = 0
 	return came, nil
@@ -346,7 +489,7 @@ func (p *DevicePipeline) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.feed != nil {
-		<-p.feed.done // soon: it was cancelled with the life
+		<-p.feed.done // soon: it was cancelled with the pipeline
 		p.feed.stop()
 		p.feed = nil
 	}

@@ -24,7 +24,6 @@ const feedItems = 40
 type feeder struct {
 	p             *cruncher.DevicePipeline
 	dev           *gpu.Device
-	stages        []*cruncher.DeviceStage
 	in, side, out *cruncher.Array[uint32]
 	small, low    *cruncher.Array[uint8]
 	want          [][2][]uint32 // of each feed
@@ -35,25 +34,22 @@ func newFeeder(t *testing.T, serial bool) *feeder {
 	t.Helper()
 	f := &feeder{dev: openDevices(t, 1)[0], kept: make([]uint32, feedItems)}
 	tidy(t, []*gpu.Device{f.dev})
-	f.p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), f.dev, feedKernels))
-	t.Cleanup(func() { check(t, f.p.Close()) })
-	check(t, f.p.SetSerial(serial))
 	array := func(name string) *cruncher.Array[uint32] { return words(t, name, feedItems, zero) }
 	f.in, f.side, f.out = array("in"), array("side"), array("out")
 	f.small = must[*cruncher.Array[uint8]](t)(cruncher.Wrap("small", make([]uint8, feedItems)))
 	f.low = must[*cruncher.Array[uint8]](t)(cruncher.NewArray[uint8]("low", feedItems))
 	a, b := array("a"), array("b")
-	for k, bound := range []map[cruncher.ArrayKind][]cruncher.Param{
-		{cruncher.Input: {f.in, f.small}, cruncher.Internal: {array("runs")}, cruncher.Transition: {a}},
-		{cruncher.Input: {f.side}, cruncher.Internal: {array("kept")}, cruncher.Transition: {a, b}},
-		{cruncher.Output: {f.out, f.low}, cruncher.Transition: {b}},
-	} {
-		s := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage([]string{"first", "middle", "last"}[k], cruncher.Range{Global: feedItems, Local: 8}))
-		for kind, arrays := range bound {
-			check(t, s.Bind(kind, arrays...))
-		}
-		check(t, f.p.AddStage(s))
-		f.stages = append(f.stages, s)
+	step := func(kernel string) []cruncher.Step {
+		return []cruncher.Step{{Kernels: kernel, Range: cruncher.Range{Global: feedItems, Local: 8}}}
+	}
+	type list = []cruncher.Param
+	f.p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), f.dev, feedKernels,
+		cruncher.Stage{Kernels: step("first"), Inputs: list{f.in, f.small}, Hidden: list{array("runs")}, Outputs: list{a}},
+		cruncher.Stage{Kernels: step("middle"), Inputs: list{f.side, a}, Hidden: list{array("kept")}, Outputs: list{b}},
+		cruncher.Stage{Kernels: step("last"), Inputs: list{b}, Outputs: list{f.out, f.low}}))
+	t.Cleanup(func() { check(t, f.p.Close()) })
+	if serial {
+		check(t, f.p.Serial())
 	}
 	return f
 }
@@ -105,16 +101,9 @@ func TestDevicePipeline(t *testing.T) {
 			f.set(t, feed)
 			var came bool
 			var err error
-			switch feed % 3 {
-			case 0:
+			if feed%2 == 0 {
 				came, err = f.p.Feed(t.Context())
-			case 1:
-				called := 0
-				came, err = f.p.FeedAsync(t.Context(), func() { called++ })
-				if called != 1 {
-					t.Errorf("called %d times", called)
-				}
-			default:
+			} else {
 				check(t, f.p.FeedBegin(t.Context()))
 				for i := range feedItems {
 					f.in.Data()[i] = 12345 // it was taken
@@ -145,19 +134,22 @@ func TestDevicePipeline(t *testing.T) {
 func TestDevicePipelineStops(t *testing.T) {
 	dev := openDevices(t, 1)[0]
 	tidy(t, []*gpu.Device{dev})
-	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, `fn f(i: u32) { y[i] = x[i] + k; }`))
-	check(t, p.SetSerial(true))
-	s := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("f", cruncher.Range{Global: 16}))
 	x, y := words(t, "x", 16, ordinal), words(t, "y", 16, zero)
-	check(t, s.Bind(cruncher.Input, x, cruncher.NewScalar("k", uint32(5))))
-	check(t, s.Bind(cruncher.Output, y))
-	check(t, p.AddStage(s))
+	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, `fn f(i: u32) { y[i] = x[i] + k; }`, cruncher.Stage{
+		Kernels: []cruncher.Step{{Kernels: "f", Range: cruncher.Range{Global: 16}}},
+		Inputs:  []cruncher.Param{x}, Hidden: []cruncher.Param{cruncher.NewScalar("k", uint32(5))}, Outputs: []cruncher.Param{y},
+	}))
+	check(t, p.Serial())
 	for feed, c := range []struct {
 		stop     bool
 		up, want uint32
 	}{{false, 64, 5}, {true, 64, 5}, {true, 64, 5}, {false, 128, 35}, {true, 128, 35}} {
 		x.Data()[0] = uint32(10 * feed)
-		s.StopTransmission(c.stop)
+		if c.stop {
+			check(t, p.StopTransmission(0))
+		} else {
+			check(t, p.ResumeTransmission(0))
+		}
 		if came := must[bool](t)(p.Feed(t.Context())); came == c.stop {
 			t.Errorf("feed %d says %v", feed, came)
 		}
@@ -196,7 +188,7 @@ func TestDevicePipelineModes(t *testing.T) {
 	f := newFeeder(t, true)
 	for feed := range 6 {
 		if feed == 2 {
-			check(t, f.p.SetSerial(false))
+			check(t, f.p.Parallel())
 		}
 		f.set(t, feed)
 		if came := must[bool](t)(f.p.Feed(t.Context())); came != (feed < 2 || feed >= 5) {
@@ -211,55 +203,51 @@ func TestDevicePipelineMistakes(t *testing.T) {
 	devices := openDevices(t, 1)
 	tidy(t, devices)
 	ctx := t.Context()
-	r := cruncher.Range{Global: 16}
-	_, nobody := cruncher.NewDevicePipeline(t.Context(), nil, feedKernels)
-	_, noKernel := cruncher.NewDeviceStage(" ", r)
-	_, noRange := cruncher.NewDeviceStage("last", cruncher.Range{Global: -1})
-	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), devices[0], feedKernels))
-	stage := func(kind cruncher.ArrayKind, arrays ...cruncher.Param) *cruncher.DeviceStage {
-		s := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("bad", r))
-		check(t, s.Bind(kind, arrays...))
-		return s
+	type list = []cruncher.Param
+	x, y, out := words(t, "x", 16, zero), words(t, "y", 16, zero), words(t, "out", 16, zero)
+	readOnly := words(t, "out", 16, zero)
+	edit(readOnly).ReadOnly(true)
+	last := []cruncher.Step{{Kernels: "last", Range: cruncher.Range{Global: 16}}}
+	stage := func(in, hidden, out list) cruncher.Stage {
+		return cruncher.Stage{Kernels: last, Inputs: in, Hidden: hidden, Outputs: out}
 	}
-	_, noStage := p.Feed(ctx)
-	x, out := words(t, "x", 16, zero), words(t, "out", 16, zero)
-	s := stage(cruncher.Transition, x)
-	unknown, twice := s.Bind(9, out), s.Bind(cruncher.Input, x)
-	check(t, s.Bind(cruncher.Output, out))
-	check(t, p.AddStage(s))
-	_, alone := p.Feed(ctx)
-	again, shared := p.AddStage(s), p.AddStage(stage(cruncher.Output, out))
-	check(t, p.AddStage(stage(cruncher.Transition, x)))
-	third := p.AddStage(stage(cruncher.Transition, x))
-	_, compile := p.Feed(ctx)
-	_, noBegin := p.FeedEnd(ctx)
+	scalar := cruncher.NewScalar("s", uint32(1))
 	for _, c := range []struct {
-		name string
-		err  error
-		want error
+		name   string
+		stages []cruncher.Stage
+		want   error
 	}{
-		{"no device", nobody, gpu.ErrInvalid},
-		{"no kernel", noKernel, cruncher.ErrKernel},
-		{"range", noRange, cruncher.ErrRange},
-		{"no stage", noStage, cruncher.ErrKernel},
-		{"kind", unknown, gpu.ErrInvalid},
-		{"bound twice", twice, cruncher.ErrName},
-		{"transition of one", alone, gpu.ErrInvalid},
-		{"stage twice", again, gpu.ErrInvalid},
-		{"output of two", shared, gpu.ErrInvalid},
-		{"transition of three", third, gpu.ErrInvalid},
-		{"does not compile", compile, gpu.ErrCompile},
-		{"no begin", noBegin, gpu.ErrInvalid},
-		{"nil stage", p.AddStage(nil), gpu.ErrInvalid},
-		{"empty stage", p.AddStage(new(cruncher.DeviceStage)), gpu.ErrInvalid},
-		{"bound late", s.Bind(cruncher.Input, words(t, "z", 1, zero)), gpu.ErrInvalid},
+		{"no stage", nil, cruncher.ErrKernel},
+		{"no step", []cruncher.Stage{{}}, cruncher.ErrKernel},
+		{"no kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: " ", Range: last[0].Range}}}}, cruncher.ErrKernel},
+		{"unknown kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: "nowhere", Range: last[0].Range}}}}, cruncher.ErrKernel},
+		{"range", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: "last", Range: cruncher.Range{Global: -1}}}}}, cruncher.ErrRange},
+		{"devices of its own", []cruncher.Stage{{Kernels: last, Devices: devices}}, gpu.ErrInvalid},
+		{"initializers", []cruncher.Stage{{Kernels: last, Initializers: last}}, gpu.ErrInvalid},
+		{"twice in a stage", []cruncher.Stage{stage(list{x}, list{x}, nil)}, cruncher.ErrName},
+		{"scalar input", []cruncher.Stage{stage(list{scalar}, nil, nil)}, gpu.ErrInvalid},
+		{"read-only output", []cruncher.Stage{stage(nil, nil, list{readOnly})}, gpu.ErrInvalid},
+		{"output of two", []cruncher.Stage{stage(nil, nil, list{out}), stage(nil, nil, list{out})}, gpu.ErrInvalid},
+		{"transition of three", []cruncher.Stage{stage(nil, nil, list{x}), stage(list{x}, nil, list{y}), stage(list{x}, nil, nil)}, gpu.ErrInvalid},
+		{"hidden in two", []cruncher.Stage{stage(nil, list{x}, nil), stage(nil, list{x}, nil)}, gpu.ErrInvalid},
 	} {
-		isError(t, c.name, c.err, c.want)
+		_, err := cruncher.NewDevicePipeline(ctx, devices[0], feedKernels, c.stages...)
+		isError(t, c.name, err, c.want)
 	}
+	_, nobody := cruncher.NewDevicePipeline(ctx, nil, feedKernels)
+	isError(t, "no device", nobody, gpu.ErrInvalid)
+	p := must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(ctx, devices[0], feedKernels, cruncher.Stage{
+		Kernels: []cruncher.Step{{Kernels: "bad", Range: cruncher.Range{Global: 16}}}, Outputs: list{out},
+	}))
+	_, compile := p.Feed(ctx)
+	isError(t, "does not compile", compile, gpu.ErrCompile)
+	_, noBegin := p.FeedEnd(ctx)
+	isError(t, "no begin", noBegin, gpu.ErrInvalid)
+	isError(t, "no such stage", p.StopTransmission(1), gpu.ErrInvalid)
 	check(t, p.Close())
 	_, err := p.Feed(ctx)
 	isError(t, "closed", err, gpu.ErrClosed)
-	isError(t, "closed for stages", p.AddStage(stage(cruncher.Input, x)), gpu.ErrClosed)
+	isError(t, "closed for modes", p.Serial(), gpu.ErrClosed)
 	check(t, new(cruncher.DevicePipeline).Close())
 	check(t, (*cruncher.DevicePipeline)(nil).Close())
 }
@@ -271,7 +259,7 @@ func TestDevicePipelineClose(t *testing.T) {
 		f.set(t, 0)
 		check(t, f.p.FeedBegin(t.Context()))
 		isError(t, "begun twice", f.p.FeedBegin(t.Context()), gpu.ErrInvalid)
-		isError(t, "mode while begun", f.p.SetSerial(true), gpu.ErrInvalid)
+		isError(t, "mode while begun", f.p.Serial(), gpu.ErrInvalid)
 		check(t, f.p.Close())
 		_, err := f.p.FeedEnd(t.Context())
 		isError(t, "end", err, gpu.ErrClosed)

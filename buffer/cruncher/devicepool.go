@@ -41,7 +41,7 @@ type DevicePool struct {
 	mode PoolMode
 	wgsl string
 	conf poolConfig
-	life life
+	life lifetime
 	wg   sync.WaitGroup // of the lanes
 
 	mu      sync.Mutex
@@ -107,7 +107,7 @@ func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string, opts ...Pool
 			return nil, err
 		}
 	}
-	p.life = newLife()
+	p.life = newLifetime()
 	return p, nil
 }
 

@@ -122,15 +122,24 @@ func TestPoolReopen(t *testing.T) {
 // newLine makes a device pipeline of two stages.
 func newLine(t *testing.T, dev *gpu.Device, serial bool) (p *cruncher.DevicePipeline, from, to *cruncher.Array[uint32]) {
 	t.Helper()
-	p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, lineSource))
 	from, to = newArray[uint32](t, "src", piece), newArray[uint32](t, "to", piece)
 	mid := newArray[uint32](t, "mid", piece)
-	first := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("triple", cruncher.Range{Global: piece}))
-	second := must[*cruncher.DeviceStage](t)(cruncher.NewDeviceStage("late", cruncher.Range{Global: piece}))
-	check(t, errors.Join(first.Bind(cruncher.Input, from), first.Bind(cruncher.Transition, mid)))
-	check(t, errors.Join(second.Bind(cruncher.Transition, mid), second.Bind(cruncher.Output, to)))
-	check(t, errors.Join(p.AddStage(first), p.AddStage(second), p.SetSerial(serial)))
+	step := func(kernel string) []cruncher.Step {
+		return []cruncher.Step{{Kernels: kernel, Range: cruncher.Range{Global: piece}}}
+	}
+	p = must[*cruncher.DevicePipeline](t)(cruncher.NewDevicePipeline(t.Context(), dev, lineSource,
+		cruncher.Stage{Kernels: step("triple"), Inputs: []cruncher.Param{from}, Outputs: []cruncher.Param{mid}},
+		cruncher.Stage{Kernels: step("late"), Inputs: []cruncher.Param{mid}, Outputs: []cruncher.Param{to}}))
+	check(t, restart(p, serial))
 	return p, from, to
+}
+
+// restart begins anew in a mode.
+func restart(p *cruncher.DevicePipeline, serial bool) error {
+	if serial {
+		return p.Serial()
+	}
+	return p.Parallel()
 }
 
 // TestFeedFaults loses the device of a pipeline, which says so and writes nothing. When it has come back the pipeline can begin again.
@@ -175,7 +184,7 @@ func TestFeedFaults(t *testing.T) {
 					}
 					same(t, "a stale feed", to.Data(), before)
 				}
-				check(t, p.SetSerial(serial))
+				check(t, restart(p, serial))
 				for n := range feeds {
 					came, err := feed(n)
 					check(t, err)
@@ -198,17 +207,18 @@ func TestFeedFaults(t *testing.T) {
 func TestPushFaults(t *testing.T) {
 	everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
 		devices, drivers := openFaulty(t, lineTwins, plans)
-		var stages []*cruncher.Stage
+		var stages []cruncher.Stage
 		for range 2 {
-			s := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, lineSource, even()))
-			from, to := newArray[uint32](t, "src", piece), newArray[uint32](t, "to", piece)
-			check(t, errors.Join(s.AddInputs(from), s.AddOutputs(to)))
-			check(t, s.AddKernels("front", cruncher.Range{Global: piece, Local: 2}))
-			check(t, s.AddKernels("back", cruncher.Range{Global: piece - 3, Offset: 3, Local: 1}))
-			stages = append(stages, s)
+			stages = append(stages, cruncher.Stage{
+				Devices: devices, WGSL: lineSource, Options: []cruncher.Option{even()},
+				Inputs: []cruncher.Param{newArray[uint32](t, "src", piece)}, Outputs: []cruncher.Param{newArray[uint32](t, "to", piece)},
+				Kernels: []cruncher.Step{
+					{Kernels: "front", Range: cruncher.Range{Global: piece, Local: 2}},
+					{Kernels: "back", Range: cruncher.Range{Global: piece - 3, Offset: 3, Local: 1}},
+				},
+			})
 		}
-		check(t, stages[0].PrependTo(stages[1]))
-		p := must[*cruncher.Pipeline](t)(stages[0].Pipeline(t.Context()))
+		p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(t.Context(), stages...))
 		one, other := newChainModel(), make([]uint32, piece)
 		for n := range 9 {
 			in, out := wrap(t, "a", count(piece, uint32(n))), wrap(t, "b", other)

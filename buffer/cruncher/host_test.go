@@ -208,15 +208,19 @@ func TestContext(t *testing.T) {
 	var none context.Context
 	ended, end := context.WithCancel(t.Context())
 	end()
+	steps := []cruncher.Step{{Kernels: "inc", Range: cruncher.Range{Global: 1}}}
 	for name, open := range map[string]func(ctx context.Context) error{
-		"New":      func(ctx context.Context) error { _, err := cruncher.New(ctx, list, roomSource); return err },
-		"NewStage": func(ctx context.Context) error { _, err := cruncher.NewStage(ctx, list, roomSource); return err },
+		"New": func(ctx context.Context) error { _, err := cruncher.New(ctx, list, roomSource); return err },
+		"NewPipeline": func(ctx context.Context) error {
+			_, err := cruncher.NewPipeline(ctx, cruncher.Stage{Devices: list, WGSL: roomSource, Kernels: steps})
+			return err
+		},
 		"NewDevicePool": func(ctx context.Context) error {
 			_, err := cruncher.NewDevicePool(ctx, cruncher.Greedy, roomSource)
 			return err
 		},
 		"NewDevicePipeline": func(ctx context.Context) error {
-			_, err := cruncher.NewDevicePipeline(ctx, list[0], roomSource)
+			_, err := cruncher.NewDevicePipeline(ctx, list[0], roomSource, cruncher.Stage{Kernels: steps})
 			return err
 		},
 	} {

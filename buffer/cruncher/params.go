@@ -128,6 +128,15 @@ func (g *Group) params(list []param) ([]param, error) {
 	return append(list, g.list...), g.err
 }
 
+// arrays lists the arrays of a group that holds nothing else.
+func (g *Group) arrays() []*Any {
+	var list []*Any
+	for i := range g.list {
+		list = append(list, g.list[i].array)
+	}
+	return list
+}
+
 // Compute is [Cruncher.Compute] with the group.
 func (g *Group) Compute(ctx context.Context, cr *Cruncher, id int, kernels string, r Range) error {
 	return cr.Compute(ctx, id, kernels, r, g)

@@ -6,32 +6,27 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // Pipeline is a chain of stages that work at the same time, each on devices of its own. At each [Pipeline.Push] every stage that
 // has data computes them, while what it computed at the push before goes on to the next stage, by way of the host. It is
-// made by [Stage.Pipeline]. Its methods may be called from several goroutines; pushes run one after the other.
+// made by [NewPipeline]. Its methods may be called from several goroutines; pushes run one after the other.
 //
 // It is ClPipeline of Cekirdekler, file ClPipeline.cs, with its numbers of pushes until results come. Unlike there, stages that have
-// no data yet do not run, data are never written to the arrays of a stage, and a wrong argument changes nothing.
+// no data yet do not run, data are never written to the arrays of a stage, hidden arrays are right on several devices, and a wrong
+// argument changes nothing.
 type Pipeline struct {
-	life   life
+	life   lifetime
 	mu     sync.Mutex
 	stages []*segment
-	ownIn  bank
-	ownOut bank
+	ownIn  *bank
+	ownOut *bank
 	rings  bool // outputs of the last stage lie in the memory of inputs of the first
 	open   bool // a push has failed and its step is not complete
 	kinds  [2]kind
-}
-
-// segment is a stage with its double buffers: what it works on, and what moves meanwhile.
-type segment struct {
-	*Stage
-	in, out   [2]*bank // front, back
-	ran, sent bool     // in this step
 }
 
 // kind is what a push is given for inputs or for outputs.
@@ -43,52 +38,57 @@ const (
 	nothing
 )
 
-// Pipeline makes a pipeline of the whole chain that the stage is part of, and runs the stages' initializers.
-func (s *Stage) Pipeline(ctx context.Context) (*Pipeline, error) {
-	const op = "Pipeline"
-	if err := s.open(op); err != nil {
-		return nil, err
-	}
-	for s.prev != nil {
-		s = s.prev
+// NewPipeline makes a pipeline of stages and runs their initializers. The outputs of a stage are, in their order, the inputs of the
+// next one: there are as many, of the same types and lengths, or one output for all inputs. Inputs go whole to each device, or with
+// the flag PartialRead each device's part.
+func NewPipeline(ctx context.Context, stages ...Stage) (*Pipeline, error) {
+	const op = "NewPipeline"
+	if len(stages) == 0 {
+		return nil, fail(op, gpu.ErrInvalid, "no stage")
 	}
 	p := &Pipeline{}
-	for ; s != nil; s = s.next {
-		if err := s.complete(); err != nil {
-			return nil, err
+	err := p.build(ctx, stages)
+	if err == nil {
+		err = p.initialize(ctx)
+	}
+	if err != nil {
+		for _, l := range p.stages {
+			_ = l.cr.Close() // the first error says more
 		}
-		l := &segment{Stage: s}
-		for i := range l.in {
-			in, out := buffers(s.inputs), buffers(s.outputs)
-			l.in[i], l.out[i] = &in, &out
+		return nil, err
+	}
+	p.life = newLifetime()
+	return p, nil
+}
+
+func (p *Pipeline) build(ctx context.Context, stages []Stage) error {
+	for i := range stages {
+		l, err := newSegment(ctx, &stages[i])
+		if err != nil {
+			return err
 		}
 		p.stages = append(p.stages, l)
+		if i > 0 {
+			if err := joins(p.stages[i-1].outputs, l.inputs); err != nil {
+				return err
+			}
+		}
 	}
 	first, last := p.stages[0], p.stages[len(p.stages)-1]
-	p.ownIn, p.ownOut = own(first.inputs), own(last.outputs)
+	p.ownIn, p.ownOut = over(first.inputs), over(last.outputs)
 	for _, a := range p.ownIn.arrays {
 		for _, b := range p.ownOut.arrays {
 			p.rings = p.rings || first != last && overlaps(a, b)
 		}
 	}
-	if err := p.initialize(ctx); err != nil {
-		for _, l := range p.stages {
-			_ = l.cr.Evict() // the first error says more
-		}
-		return nil, err
-	}
-	for _, l := range p.stages {
-		l.used = true
-	}
-	p.life = newLife()
-	return p, nil
+	return nil
 }
 
 func (p *Pipeline) initialize(ctx context.Context) error {
 	for i, l := range p.stages {
 		in := l.in[0]
 		if i == 0 {
-			in = &p.ownIn
+			in = p.ownIn
 		}
 		if err := l.compute(ctx, l.inits, in, l.out[0]); err != nil {
 			return err
@@ -97,19 +97,18 @@ func (p *Pipeline) initialize(ctx context.Context) error {
 	return nil
 }
 
-// complete checks a stage of a chain.
-func (s *Stage) complete() error {
-	const op = "Pipeline"
-	if s.used {
-		return fail(op, gpu.ErrInvalid, "the stage is part of a pipeline")
-	}
-	if len(s.runs) == 0 {
-		return fail(op, ErrKernel, "a stage without kernels")
-	}
-	if s.next == nil {
+// Cruncher returns what computes a stage, from 0 on, for its statistics and to fetch hidden arrays between pushes. The pipeline
+// closes it.
+func (p *Pipeline) Cruncher(stage int) *Cruncher {
+	if p == nil || stage < 0 || stage >= len(p.stages) {
 		return nil
 	}
-	out, in := s.outputs, s.next.inputs
+	return p.stages[stage].cr
+}
+
+// joins checks whether outputs of a stage fit the inputs of the next one.
+func joins(out, in []param) error {
+	const op = "NewPipeline"
 	if len(out) != len(in) && len(out) != 1 || len(in) == 0 {
 		return fail(op, ErrLength, itoa(len(out)), " outputs for ", itoa(len(in)), " inputs")
 	}
@@ -119,6 +118,16 @@ func (s *Stage) complete() error {
 		}
 	}
 	return nil
+}
+
+// overlaps reports whether two arrays share host memory.
+func overlaps(a, b *Any) bool {
+	x, y := a.host.Bytes, b.host.Bytes
+	if len(x) == 0 || len(y) == 0 {
+		return false
+	}
+	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
+	return p < q+uintptr(len(y)) && q < p+uintptr(len(x))
 }
 
 func matches(op string, a, b *Any) error {
@@ -163,7 +172,7 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 	defer done()
 	p.open, p.kinds = true, kinds
 	if kinds[0] == given {
-		fill(p.stages[0].in[1], in)
+		p.stages[0].in[1].receive(in.arrays())
 	}
 	if err := p.step(ctx); err != nil {
 		if p.life.over() {
@@ -251,15 +260,6 @@ func fits(op string, g *Group, list []param, written bool) error {
 	return nil
 }
 
-// fill copies data into a bank.
-func fill(b *bank, from *Group) {
-	for i, a := range b.arrays {
-		copy(a.host.Bytes, from.list[i].array.host.Bytes)
-	}
-	b.touch()
-	b.full = true
-}
-
 // step has every stage compute and hands on what they computed before, all at once.
 func (p *Pipeline) step(ctx context.Context) error {
 	errs := make([]error, len(p.stages))
@@ -275,7 +275,7 @@ func (p *Pipeline) step(ctx context.Context) error {
 		}
 		if i+1 < len(p.stages) && l.out[1].full && !l.sent {
 			l.sent = true
-			wg.Go(func() { send(l.out[1], p.stages[i+1].in[1]) })
+			wg.Go(func() { p.stages[i+1].in[1].receive(l.out[1].arrays) })
 		}
 	}
 	wg.Wait()
@@ -289,25 +289,16 @@ func (p *Pipeline) front(i int) (in, out *bank) {
 	if !in.full {
 		in = nil
 		if i == 0 && p.kinds[0] == ownArrays {
-			in = &p.ownIn
+			in = p.ownIn
 			if !l.ran {
 				in.touch()
 			}
 		}
 	}
 	if i == len(p.stages)-1 && p.kinds[1] == ownArrays {
-		out = &p.ownOut
+		out = p.ownOut
 	}
 	return in, out
-}
-
-// send copies results to the inputs of the next stage.
-func send(from, to *bank) {
-	for i, a := range to.arrays {
-		copy(a.host.Bytes, from.arrays[min(i, len(from.arrays)-1)].host.Bytes)
-	}
-	to.touch()
-	to.full = true
 }
 
 // advance ends a step: what moved meanwhile is next to be computed, and what was computed is next to move.

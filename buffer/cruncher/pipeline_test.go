@@ -25,23 +25,26 @@ fn bad(i: u32) { out[i] = oops; }
 const stageItems = 48
 
 // stage makes stage number k. Its input and output are arrays of its own.
-func newStage(t *testing.T, devices []*gpu.Device, k int, opts ...cruncher.Option) (s *cruncher.Stage, in, out *cruncher.Array[uint32]) {
+func newStage(t *testing.T, devices []*gpu.Device, k int, opts ...cruncher.Option) (s cruncher.Stage, in, out *cruncher.Array[uint32]) {
 	t.Helper()
-	s = must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels, opts...))
 	in, out = words(t, "in", stageItems, zero), words(t, "out", stageItems, zero)
-	check(t, s.AddInputs(in))
-	check(t, s.AddHidden(words(t, "runs", stageItems, zero), words(t, "tmp", stageItems, zero), cruncher.NewScalar("number", uint32(k))))
-	check(t, s.AddOutputs(out))
-	check(t, s.AddInitializers("begin", cruncher.Range{Global: stageItems}))
-	check(t, s.AddKernels("work", cruncher.Range{Global: stageItems, Local: 4}))
-	check(t, s.AddKernels("last", cruncher.Range{Global: stageItems, Local: 8}))
-	return s, in, out
+	return cruncher.Stage{
+		Devices: devices, WGSL: stageKernels, Options: opts,
+		Inputs:       []cruncher.Param{in},
+		Hidden:       []cruncher.Param{words(t, "runs", stageItems, zero), words(t, "tmp", stageItems, zero), cruncher.NewScalar("number", uint32(k))},
+		Outputs:      []cruncher.Param{out},
+		Initializers: []cruncher.Step{{Kernels: "begin", Range: cruncher.Range{Global: stageItems}}},
+		Kernels: []cruncher.Step{
+			{Kernels: "work", Range: cruncher.Range{Global: stageItems, Local: 4}},
+			{Kernels: "last", Range: cruncher.Range{Global: stageItems, Local: 8}},
+		},
+	}, in, out
 }
 
 // chain makes a pipeline of stages on devices of their own.
 type chain struct {
 	p       *cruncher.Pipeline
-	last    *cruncher.Stage
+	last    int
 	in, out *cruncher.Array[uint32]
 	devices []*gpu.Device
 }
@@ -50,7 +53,7 @@ func newChain(t *testing.T, stages, perStage int, opts ...cruncher.Option) *chai
 	t.Helper()
 	c := &chain{devices: openDevices(t, 2)}
 	tidy(t, c.devices)
-	var prev *cruncher.Stage
+	var list []cruncher.Stage
 	for k := range stages {
 		var mine []*gpu.Device
 		for i := range perStage {
@@ -63,15 +66,11 @@ func newChain(t *testing.T, stages, perStage int, opts ...cruncher.Option) *chai
 		s, in, out := newStage(t, mine, k, of...)
 		if k == 0 {
 			c.in = in
-		} else if k%2 == 0 {
-			check(t, s.AppendTo(prev))
-		} else {
-			check(t, prev.PrependTo(s))
 		}
-		c.out, prev = out, s
+		c.out, c.last = out, k
+		list = append(list, s)
 	}
-	c.last = prev
-	c.p = must[*cruncher.Pipeline](t)(prev.Pipeline(t.Context()))
+	c.p = must[*cruncher.Pipeline](t)(cruncher.NewPipeline(t.Context(), list...))
 	t.Cleanup(func() { check(t, c.p.Close()) })
 	return c
 }
@@ -128,7 +127,7 @@ func TestPipeline(t *testing.T) {
 				if c.in {
 					runs-- // at the first push there are no data
 				}
-				got := ch.last.Cruncher().Traffic()
+				got := ch.p.Cruncher(ch.last).Traffic()
 				if want := runs * 4 * stageItems; stages == 1 && perStage == 1 && (got.Up != want || got.Down != want) { // although there are two kernels
 					t.Errorf("%+v: %+v in %d runs", c, got, runs)
 				}
@@ -199,13 +198,13 @@ func TestPipelineMixes(t *testing.T) {
 func TestPipelineFanOut(t *testing.T) {
 	devices := openDevices(t, 2)
 	a, in, _ := newStage(t, devices[:1], 0)
-	b := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices[1:], stageKernels))
 	out := words(t, "out", stageItems, zero)
-	check(t, b.AddInputs(words(t, "in", stageItems, zero), words(t, "more", stageItems, zero)))
-	check(t, b.AddOutputs(out))
-	check(t, b.AddKernels("both", cruncher.Range{Global: stageItems}))
-	check(t, a.PrependTo(b))
-	p := must[*cruncher.Pipeline](t)(a.Pipeline(t.Context()))
+	p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(t.Context(), a, cruncher.Stage{
+		Devices: devices[1:], WGSL: stageKernels,
+		Inputs:  []cruncher.Param{words(t, "in", stageItems, zero), words(t, "more", stageItems, zero)},
+		Outputs: []cruncher.Param{out},
+		Kernels: []cruncher.Step{{Kernels: "both", Range: cruncher.Range{Global: stageItems}}},
+	}))
 	copy(in.Data(), data(1))
 	for push := 1; push <= 3; push++ {
 		must[bool](t)(p.Push(t.Context(), nil, nil))
@@ -221,16 +220,16 @@ func TestPipelineFanOut(t *testing.T) {
 // TestPipelineRanges has kernels with ranges of their own write one output.
 func TestPipelineRanges(t *testing.T) {
 	for n := 1; n <= 2; n++ {
-		s := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), openDevices(t, n), `
-fn wide(i: u32) { out[i] = in[i] + 1u; }
-fn few(i: u32) { out[i] = out[i] * 10u; }`))
 		in, out := words(t, "in", stageItems, ordinal), words(t, "out", stageItems, zero)
 		edit(in).PartialRead(true)
-		check(t, s.AddInputs(in))
-		check(t, s.AddOutputs(out))
-		check(t, s.AddKernels("wide", cruncher.Range{Global: stageItems, Local: 8}))
-		check(t, s.AddKernels("few", cruncher.Range{Global: 8, Offset: 20, Local: 1}))
-		p := must[*cruncher.Pipeline](t)(s.Pipeline(t.Context()))
+		p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(t.Context(), cruncher.Stage{
+			Devices: openDevices(t, n), WGSL: "fn wide(i: u32) { out[i] = in[i] + 1u; }\nfn few(i: u32) { out[i] = out[i] * 10u; }",
+			Inputs: []cruncher.Param{in}, Outputs: []cruncher.Param{out},
+			Kernels: []cruncher.Step{
+				{Kernels: "wide", Range: cruncher.Range{Global: stageItems, Local: 8}},
+				{Kernels: "few", Range: cruncher.Range{Global: 8, Offset: 20, Local: 1}},
+			},
+		}))
 		for range 2 {
 			must[bool](t)(p.Push(t.Context(), nil, nil))
 		}
@@ -314,49 +313,38 @@ func TestPipelineMistakes(t *testing.T) {
 	closed := words(t, "closed", stageItems, zero)
 	check(t, closed.Close())
 	scalar := cruncher.NewScalar("s", uint32(1))
-	_, nobody := cruncher.NewStage(t.Context(), nil, stageKernels)
-	other := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels))
-	_, empty := other.Pipeline(ctx)
-	isError(t, "no kernel", empty, cruncher.ErrKernel)
-	check(t, other.AddInputs(short))
-	check(t, other.AddKernels("last", r))
-	check(t, a.PrependTo(other))
-	_, lengths := a.Pipeline(ctx)
-	c, _, _ := newStage(t, devices, 0)
-	d, _, _ := newStage(t, devices, 1)
-	check(t, c.PrependTo(d))
-	p := must[*cruncher.Pipeline](t)(d.Pipeline(ctx))
+	p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(ctx, a, b))
 	push := func(in, out *cruncher.Group) error { _, err := p.Push(ctx, in, out); return err }
-	_, twice := c.Pipeline(ctx)
-	failing := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, stageKernels))
-	check(t, failing.AddOutputs(words(t, "out", stageItems, zero)))
-	check(t, failing.AddInitializers("bad", r))
-	check(t, failing.AddKernels("bad", r))
-	_, compile := failing.Pipeline(ctx)
+	made := func(change func(s *cruncher.Stage)) error {
+		s := a
+		change(&s)
+		_, err := cruncher.NewPipeline(ctx, s)
+		return err
+	}
+	none := func(stages ...cruncher.Stage) error { _, err := cruncher.NewPipeline(ctx, stages...); return err }
+	step := func(kernels string, r cruncher.Range) []cruncher.Step { return []cruncher.Step{{Kernels: kernels, Range: r}} }
+	type list = []cruncher.Param
 	for _, c := range []struct {
 		name string
 		err  error
 		want error
 	}{
-		{"no device", nobody, cruncher.ErrDevices},
-		{"branch", a.PrependTo(b), gpu.ErrInvalid},
-		{"ring", other.PrependTo(a), gpu.ErrInvalid},
-		{"with itself", b.AppendTo(b), gpu.ErrInvalid},
-		{"nil stage", b.AppendTo(nil), gpu.ErrInvalid},
-		{"empty stage", new(cruncher.Stage).AddInputs(in), gpu.ErrInvalid},
-		{"lengths in the chain", lengths, cruncher.ErrLength},
-		{"unknown kernel", b.AddKernels("nowhere", r), cruncher.ErrKernel},
-		{"no kernel", b.AddKernels("", r), cruncher.ErrKernel},
-		{"range", b.AddInitializers("begin", cruncher.Range{Global: -1}), cruncher.ErrRange},
-		{"the same name", b.AddOutputs(short), cruncher.ErrName},
-		{"scalar input", b.AddInputs(scalar), gpu.ErrInvalid},
-		{"scalar output", b.AddOutputs(scalar), gpu.ErrInvalid},
-		{"read-only output", b.AddOutputs(readOnly), gpu.ErrInvalid},
-		{"write-only input", b.AddInputs(writeOnly), gpu.ErrInvalid},
-		{"closed array", b.AddHidden(closed), gpu.ErrClosed},
-		{"twice", twice, gpu.ErrInvalid},
-		{"stage of a pipeline", d.AddKernels("last", r), gpu.ErrInvalid},
-		{"initializer", compile, gpu.ErrCompile},
+		{"no stage", none(), gpu.ErrInvalid},
+		{"no device", made(func(s *cruncher.Stage) { s.Devices = nil }), cruncher.ErrDevices},
+		{"empty stage", none(a, cruncher.Stage{}), cruncher.ErrDevices},
+		{"no kernel", made(func(s *cruncher.Stage) { s.Kernels = nil }), cruncher.ErrKernel},
+		{"lengths in the chain", none(a, cruncher.Stage{Devices: devices, WGSL: stageKernels, Inputs: list{short}, Kernels: a.Kernels}), cruncher.ErrLength},
+		{"unknown kernel", made(func(s *cruncher.Stage) { s.Kernels = step("nowhere", r) }), cruncher.ErrKernel},
+		{"no name", made(func(s *cruncher.Stage) { s.Kernels = step("", r) }), cruncher.ErrKernel},
+		{"range", made(func(s *cruncher.Stage) { s.Initializers = step("begin", cruncher.Range{Global: -1}) }), cruncher.ErrRange},
+		{"the same name", made(func(s *cruncher.Stage) { s.Outputs = list{short} }), cruncher.ErrName},
+		{"scalar input", made(func(s *cruncher.Stage) { s.Inputs = list{scalar} }), gpu.ErrInvalid},
+		{"scalar output", made(func(s *cruncher.Stage) { s.Outputs = list{scalar} }), gpu.ErrInvalid},
+		{"read-only output", made(func(s *cruncher.Stage) { s.Outputs = list{readOnly} }), gpu.ErrInvalid},
+		{"write-only input", made(func(s *cruncher.Stage) { s.Inputs = list{writeOnly} }), gpu.ErrInvalid},
+		{"closed array", made(func(s *cruncher.Stage) { s.Hidden = list{closed} }), gpu.ErrClosed},
+		{"nil array", made(func(s *cruncher.Stage) { s.Hidden = list{nil} }), gpu.ErrInvalid},
+		{"initializer", made(func(s *cruncher.Stage) { s.Initializers = step("bad", r) }), gpu.ErrCompile},
 		{"too few", push(nil, cruncher.Params()), cruncher.ErrLength},
 		{"too many", push(cruncher.Params(in, out), nil), cruncher.ErrLength},
 		{"length", push(cruncher.Params(short), nil), cruncher.ErrLength},
@@ -381,16 +369,15 @@ func TestPipelineSharedMemory(t *testing.T) {
 	devices := openDevices(t, 1)
 	mem := make([]uint32, stageItems+1)
 	for _, other := range [][]uint32{mem[1:], make([]uint32, stageItems)} {
-		first := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, `fn f(i: u32) { mid[i] = x[i]; }`))
-		check(t, first.AddInputs(must[*cruncher.Array[uint32]](t)(cruncher.Wrap("x", mem[:stageItems]))))
-		check(t, first.AddOutputs(words(t, "mid", stageItems, zero)))
-		check(t, first.AddKernels("f", cruncher.Range{Global: stageItems}))
-		last := must[*cruncher.Stage](t)(cruncher.NewStage(t.Context(), devices, `fn f(i: u32) { x[i] = mid[i]; }`))
-		check(t, last.AddInputs(words(t, "mid", stageItems, zero)))
-		check(t, last.AddOutputs(must[*cruncher.Array[uint32]](t)(cruncher.Wrap("x", other))))
-		check(t, last.AddKernels("f", cruncher.Range{Global: stageItems}))
-		check(t, last.AppendTo(first))
-		p := must[*cruncher.Pipeline](t)(last.Pipeline(t.Context()))
+		stage := func(wgsl string, in, out cruncher.Param) cruncher.Stage {
+			return cruncher.Stage{
+				Devices: devices, WGSL: wgsl, Inputs: []cruncher.Param{in}, Outputs: []cruncher.Param{out},
+				Kernels: []cruncher.Step{{Kernels: "f", Range: cruncher.Range{Global: stageItems}}},
+			}
+		}
+		p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(t.Context(),
+			stage(`fn f(i: u32) { mid[i] = x[i]; }`, wrap(t, "x", mem[:stageItems]), words(t, "mid", stageItems, zero)),
+			stage(`fn f(i: u32) { x[i] = mid[i]; }`, words(t, "mid", stageItems, zero), wrap(t, "x", other))))
 		_, err := p.Push(t.Context(), nil, nil)
 		if shared := &other[0] == &mem[1]; shared {
 			isError(t, "shared memory", err, gpu.ErrInvalid)

@@ -93,18 +93,17 @@ func ExamplePipeline() {
 		ok(err)
 		return x
 	}
-	blur, err := cruncher.NewStage(ctx, []*gpu.Device{a}, `fn mean(i: u32) { out[i] = (in[0] + in[1]) / 2.0; }`)
-	ok(err)
-	ok(blur.AddInputs(array("in")))
-	ok(blur.AddOutputs(array("out")))
-	ok(blur.AddKernels("mean", cruncher.Range{Global: 2}))
-	scale, err := cruncher.NewStage(ctx, []*gpu.Device{b}, `fn scale(i: u32) { out[i] = in[i] * 10.0; }`)
-	ok(err)
-	ok(scale.AddInputs(array("in")))
-	ok(scale.AddOutputs(array("out")))
-	ok(scale.AddKernels("scale", cruncher.Range{Global: 2}))
-	ok(scale.AppendTo(blur))
-	pipe, err := scale.Pipeline(ctx)
+	stage := func(dev *gpu.Device, kernel, wgsl string) cruncher.Stage {
+		return cruncher.Stage{
+			Devices: []*gpu.Device{dev}, WGSL: wgsl,
+			Inputs:  []cruncher.Param{array("in")},
+			Outputs: []cruncher.Param{array("out")},
+			Kernels: []cruncher.Step{{Kernels: kernel, Range: cruncher.Range{Global: 2}}},
+		}
+	}
+	pipe, err := cruncher.NewPipeline(ctx,
+		stage(a, "mean", `fn mean(i: u32) { out[i] = (in[0] + in[1]) / 2.0; }`),
+		stage(b, "scale", `fn scale(i: u32) { out[i] = in[i] * 10.0; }`))
 	ok(err)
 	defer pipe.Close()
 
@@ -127,27 +126,24 @@ func ExampleDevicePipeline() {
 	ctx := context.Background()
 	dev := exampleDevice()
 	defer dev.Close()
-	pipe, err := cruncher.NewDevicePipeline(ctx, dev, `
-fn add(i: u32) { mid[i] = in[i] + 1u; }
-fn mul(i: u32) { out[i] = mid[i] * 10u; }`)
-	ok(err)
-	defer pipe.Close()
 	array := func(name string) *cruncher.Array[uint32] {
 		x, err := cruncher.NewArray[uint32](name, 3)
 		ok(err)
 		return x
 	}
 	in, mid, out := array("in"), array("mid"), array("out")
-	add, err := cruncher.NewDeviceStage("add", cruncher.Range{Global: 3})
+	stage := func(kernel string, in, out cruncher.Param) cruncher.Stage {
+		return cruncher.Stage{
+			Kernels: []cruncher.Step{{Kernels: kernel, Range: cruncher.Range{Global: 3}}},
+			Inputs:  []cruncher.Param{in}, Outputs: []cruncher.Param{out},
+		}
+	}
+	pipe, err := cruncher.NewDevicePipeline(ctx, dev, `
+fn add(i: u32) { mid[i] = in[i] + 1u; }
+fn mul(i: u32) { out[i] = mid[i] * 10u; }`,
+		stage("add", in, mid), stage("mul", mid, out)) // mid stays on the device
 	ok(err)
-	ok(add.Bind(cruncher.Input, in))
-	ok(add.Bind(cruncher.Transition, mid)) // stays on the device
-	mul, err := cruncher.NewDeviceStage("mul", cruncher.Range{Global: 3})
-	ok(err)
-	ok(mul.Bind(cruncher.Transition, mid))
-	ok(mul.Bind(cruncher.Output, out))
-	ok(pipe.AddStage(add))
-	ok(pipe.AddStage(mul))
+	defer pipe.Close()
 
 	for feed := range uint32(4) { // both stages at once: results come two feeds later
 		copy(in.Data(), []uint32{feed, feed + 1, feed + 2})
