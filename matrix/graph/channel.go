@@ -47,7 +47,7 @@ type channel struct {
 	peak    int
 	pushed  uint64
 	refused uint64
-	changed condition // a block came or went
+	arrived condition // a block came, or may leave now
 }
 
 // item is a block in a channel.
@@ -90,7 +90,7 @@ func (c *channel) put(i item) {
 	c.queue = append(c.queue, i)
 	c.pushed++
 	c.peak = max(c.peak, len(c.queue))
-	c.changed.broadcast()
+	c.arrived.broadcast()
 	if c.to != nil {
 		c.g.update(c.to.task)
 	}
@@ -104,7 +104,7 @@ func (c *channel) pop() *Block {
 	b := c.queue[0].b
 	c.queue[0] = item{}
 	c.queue = c.queue[1:]
-	c.changed.broadcast()
+	c.from.changed.broadcast()
 	if c.from.port != nil {
 		c.g.update(c.from.port.task)
 	}
@@ -163,7 +163,7 @@ func (g *Graph) Reconsider() {
 			}
 		}
 		g.drop(h.b)
-		h.c.changed.broadcast()
+		h.c.arrived.broadcast()
 		if h.c.to != nil {
 			g.update(h.c.to.task)
 		}
@@ -176,6 +176,7 @@ type source struct {
 	port     *Port // nil for an input of the graph
 	suppress bool  // [PortConfig.SuppressClones]
 	channels []*channel
+	changed  condition // a block left one of the channels
 }
 
 func (s *source) hasCapacity() bool {
@@ -239,13 +240,15 @@ func (g *Graph) Connect(from, to *Port, config ...Channel) {
 	c := g.channel(plainChannel, from.label()+"-"+to.label(), config)
 	if g.leaves(c, from) && g.enters(c, to) {
 		g.agree(c, from.tmpl, to.tmpl)
-		g.bind(c, &from.out, to)
+		g.attach(c, &from.out, to)
 	}
 }
 
 // Discard lets an output's blocks go nowhere.
 func (g *Graph) Discard(from *Port) {
-	g.outside(g.channel(nullChannel, from.label()+"-null", nil), from)
+	if c := g.channel(nullChannel, from.label()+"-null", nil); g.leaves(c, from) {
+		g.attach(c, &from.out, nil)
+	}
 }
 
 // Initialize gives an input, beside its other channel, new blocks with the template's initial value while the channel's Pull
@@ -259,7 +262,7 @@ func (g *Graph) Initialize(to *Port, config ...Channel) {
 	if c.Pull.asks || j == nil && !c.Pull.open(0) || j != nil && (j == to || j.task != to.task || j.kind != inputPort) {
 		g.fault(fail("Initialize", gpu.ErrInvalid, to.name, ": a predicate without signals to look at"))
 	}
-	g.bind(c, c.from, to)
+	g.attach(c, c.from, to)
 }
 
 func (g *Graph) channel(kind channelKind, name string, config []Channel) *channel {
@@ -299,29 +302,21 @@ func (g *Graph) agree(c *channel, from, to *Template) {
 	}
 }
 
-// outside makes a channel that leads out of the graph.
-func (g *Graph) outside(c *channel, from *Port) {
-	if g.leaves(c, from) {
-		_ = g.change(func() { // the error is a fault already
-			c.from = &from.out
-			from.out.channels = append(from.out.channels, c)
-			g.channels = append(g.channels, c)
-		})
-	}
-}
-
-// bind makes a channel the port's, unless it has one.
-func (g *Graph) bind(c *channel, from *source, to *Port) {
+// attach adds a channel to a source and, unless it leads out of the graph, to an input that has none of its sort.
+func (g *Graph) attach(c *channel, from *source, to *Port) {
 	_ = g.change(func() { // the error is a fault already
-		end := &to.data
-		if c.Control {
-			end = &to.control
+		if to != nil {
+			end := &to.data
+			if c.Control {
+				end = &to.control
+			}
+			if *end != nil {
+				g.faults = append(g.faults, fail("Connect", ErrBound, to.task.name, ".", to.name, " has a channel already"))
+				return
+			}
+			*end = c
 		}
-		if *end != nil {
-			g.faults = append(g.faults, fail("Connect", ErrBound, to.task.name, ".", to.name, " has a channel already"))
-			return
-		}
-		*end, c.from, c.to = c, from, to
+		c.from, c.to = from, to
 		from.channels = append(from.channels, c)
 		g.channels = append(g.channels, c)
 	})

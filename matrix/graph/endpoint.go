@@ -13,12 +13,12 @@ type Input struct {
 	g    *Graph
 	name string
 	src  source
-	turn chan struct{} // held by the caller that pushes
+	busy bool // a caller pushes
 }
 
 // Input makes an input of the graph for a port. More ports are added by [Input.Also].
 func (g *Graph) Input(name string, to *Port, config ...Channel) *Input {
-	in := &Input{g: g, name: name, turn: make(chan struct{}, 1)}
+	in := &Input{g: g, name: name}
 	if g != nil {
 		_ = g.change(func() { g.inputs = append(g.inputs, in) }) // the error is a fault already
 	}
@@ -36,7 +36,7 @@ func (in *Input) Also(to *Port, config ...Channel) *Input {
 		if list := in.channels(); len(list) > 0 {
 			g.agree(c, list[0].to.tmpl, to.tmpl)
 		}
-		g.bind(c, &in.src, to)
+		g.attach(c, &in.src, to)
 	}
 	return in
 }
@@ -64,48 +64,22 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 			return err
 		}
 	}
-	if err := in.wait(ctx); err != nil {
-		return err
-	}
-	defer func() { <-in.turn }()
 	return in.push(ctx, b)
-}
-
-// wait waits for the caller's turn to push. A context that has ended only keeps the caller from waiting.
-func (in *Input) wait(ctx context.Context) error {
-	in.g.lock()
-	over := in.g.over
-	in.g.unlock()
-	select {
-	case in.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case in.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-over:
-		in.g.lock()
-		defer in.g.unlock()
-		return fail("Push", in.g.because(ErrTornDown))
-	}
 }
 
 func (in *Input) push(ctx context.Context, b *Block) error {
 	g := in.g
 	g.lock()
-	epoch, src := g.epoch, in.src
-	err := g.awaitCapacity(ctx, &src)
-	g.unlock()
+	defer g.unlock()
+	epoch := g.epoch
+	err := g.await(ctx, &in.src.changed, func() (bool, error) {
+		return !in.busy && in.src.hasCapacity(), g.accepts(epoch)
+	})
 	if err != nil {
 		return err
 	}
-	list := src.admit(b)
-	given := src.share(b, list)
-	g.lock()
-	defer g.unlock()
+	in.busy = true
+	list, given := in.share(b)
 	if err := g.accepts(epoch); err != nil {
 		for _, p := range list {
 			if p.b != b || !given {
@@ -123,18 +97,17 @@ func (in *Input) push(ctx context.Context, b *Block) error {
 	return nil
 }
 
-// awaitCapacity waits until all channels have capacity.
-func (g *Graph) awaitCapacity(ctx context.Context, src *source) error {
-	epoch := g.epoch
-	for _, c := range src.channels {
-		err := g.await(ctx, &c.changed, func() (bool, error) {
-			return c.hasCapacity(), g.accepts(epoch)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// share is source.share for a caller that has the lock, which it gives up while predicates are asked and clones made.
+func (in *Input) share(b *Block) (list []parcel, given bool) {
+	src := source{suppress: in.src.suppress, channels: in.src.channels}
+	in.g.unlock()
+	defer func() { // also if a predicate ends the goroutine
+		in.g.lock()
+		in.busy = false
+		in.src.changed.broadcast()
+	}()
+	list = src.admit(b)
+	return list, src.share(b, list)
 }
 
 // accepts tells why blocks cannot come in.
@@ -159,7 +132,9 @@ type Output struct {
 // Output makes an output of the graph from a port.
 func (g *Graph) Output(name string, from *Port, config ...Channel) *Output {
 	c := g.channel(outputChannel, name, config)
-	g.outside(c, from)
+	if g.leaves(c, from) {
+		g.attach(c, &from.out, nil)
+	}
 	return &Output{g, c}
 }
 
@@ -174,7 +149,7 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	g.lock()
 	defer g.unlock()
 	epoch := g.epoch
-	err := g.await(ctx, &o.c.changed, func() (bool, error) {
+	err := g.await(ctx, &o.c.arrived, func() (bool, error) {
 		switch {
 		case g.epoch != epoch || g.state >= tearingDown:
 			return false, fail(op, g.because(ErrTornDown))

@@ -151,7 +151,8 @@ func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing.Load() == 0 
 // wakeCallers lets those who wait in Push and Pull look at the graph's state.
 func (g *Graph) wakeCallers() {
 	for _, c := range g.channels {
-		c.changed.broadcast()
+		c.arrived.broadcast()
+		c.from.changed.broadcast()
 	}
 }
 
