@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -27,18 +28,12 @@ func fail(op string, err error, detail ...string) error {
 	return fault.Fail("graph: "+op, err, detail...)
 }
 
-// tornDownError says that a graph was torn down because the context of its Run ended: both errors at once.
-type tornDownError struct{ err, cause error }
-
-func (e tornDownError) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
-func (e tornDownError) Unwrap() []error { return []error{e.err, e.cause} }
-
 // because adds why the graph was torn down, unless that was a call of Teardown.
 func (g *Graph) because(err error) error {
 	if g.cause == nil {
 		return err
 	}
-	return tornDownError{err, g.cause}
+	return errors.Join(err, g.cause)
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -30,7 +30,7 @@ type Graph struct {
 	moved     struct{ up, down atomic.Uint64 }
 
 	mu        sync.Mutex
-	dropped   []interface{ Release() } // blocks and kernels, to be released at the next unlock
+	dropped   []func() // releases of blocks and kernels, for the next unlock
 	state     phase
 	faults    []error
 	templates []*Template
@@ -189,15 +189,15 @@ func (g *Graph) unlock() {
 	g.releasing.Add(1)
 	g.mu.Unlock()
 	defer g.released()
-	for _, b := range dropped {
-		b.Release()
+	for _, release := range dropped {
+		release()
 	}
 }
 
 // drop releases a block at the next unlock.
 func (g *Graph) drop(b *Block) {
 	if b != nil {
-		g.dropped = append(g.dropped, b)
+		g.dropped = append(g.dropped, b.Release)
 	}
 }
 

@@ -33,17 +33,11 @@ type program struct {
 	items  func(d *Dispatch) [3]int
 }
 
-// kernels makes a task's compiled kernels droppable as blocks are.
-type kernels struct{ *kernel.Program }
-
-// Release closes the kernels.
-func (k kernels) Release() { k.Close() }
-
 // dropKernels drops a task's kernels at a Teardown, which leaves nothing on the devices. A task that has not returned may be about
 // to launch its own: then that is for the end of the dispatch.
 func (g *Graph) dropKernels(t *Task) {
 	if !t.running && t.program != nil {
-		g.dropped = append(g.dropped, kernels{t.program})
+		g.dropped = append(g.dropped, t.program.Close)
 	}
 }
 

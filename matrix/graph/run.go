@@ -228,21 +228,19 @@ func (g *Graph) teardown(only *run, cause error) error {
 func (g *Graph) releaseAll() {
 	dropped := g.dropped
 	g.dropped = nil
-	var kept []*storage
 	for _, t := range g.templates {
-		kept = append(kept, t.closePool()...)
+		for _, s := range t.closePool() {
+			dropped = append(dropped, s.close)
+		}
 	}
-	if len(dropped)+len(kept) == 0 {
+	if len(dropped) == 0 {
 		return
 	}
 	g.releasing.Add(1)
 	go func() {
 		defer g.released()
-		for _, b := range dropped {
-			b.Release()
-		}
-		for _, s := range kept {
-			s.close()
+		for _, release := range dropped {
+			release()
 		}
 	}()
 }
