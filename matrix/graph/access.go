@@ -4,19 +4,19 @@ package graph
 
 import (
 	"context"
-	"math"
+	"encoding/binary"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Device returns the device that the task runs on, nil for a task of the host's.
+// Device returns the device that the task runs on, nil for a task of the host.
 func (d *Dispatch) Device() *gpu.Device {
-	if d == nil || d.w == nil {
+	if d == nil || d.g == nil {
 		return nil
 	}
-	return d.w.dev
+	return d.g.device(d.worker)
 }
 
 // Context ends when the graph is torn down. In calls of Push and Pull by a task it also tells the graph who is calling.
@@ -27,20 +27,12 @@ func (d *Dispatch) Context() context.Context {
 	return d.ctx
 }
 
-// Task returns the task.
-func (d *Dispatch) Task() *Task {
-	if d == nil {
-		return nil
-	}
-	return d.t
-}
-
-// Iteration returns which call of the body this is; see [SimpleIterator]. It is 0 without an iterator.
+// Iteration returns which call of the body this is; see [PortConfig.Iterates]. It is 0 in other tasks.
 func (d *Dispatch) Iteration() int {
 	if d == nil {
 		return 0
 	}
-	return d.iter
+	return d.iteration
 }
 
 // at finds a port and its block.
@@ -58,11 +50,14 @@ func (d *Dispatch) at(op, name string) (*Port, *Block, error) {
 // output is at for calls that write.
 func (d *Dispatch) output(op, name string) (*Port, *Block, error) {
 	p, b, err := d.at(op, name)
-	if err == nil && p.kind != outputPort && !p.written {
+	if err == nil && !p.writable() {
 		err = fail(op, gpu.ErrReadOnly, name, " is an input")
 	}
 	return p, b, err
 }
+
+// writable reports whether the task writes the port's block.
+func (p *Port) writable() bool { return p.kind == outputPort || p.written }
 
 // Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain].
 func (d *Dispatch) Block(port string) (*Block, error) {
@@ -70,59 +65,48 @@ func (d *Dispatch) Block(port string) (*Block, error) {
 	return b, err
 }
 
-// Matrix returns the block at a port as a matrix on the task's device: of its own memory there, for reading, and for an
-// output or what one is made in place of, for writing. There is one matrix for each block and device, which each
-// dispatch points at the block's memory anew, with the block's rows and columns. It is valid while the body runs.
-func (d *Dispatch) Matrix(port string) (*matrix.Any, error) {
+// Matrix returns the block at a port of a dispatch as a matrix on the task's device: of its own memory there, to read and, for an
+// output or the input that one is made in place of, to write. There is one matrix for each block and device. Each dispatch points
+// it at the block's memory anew, with the block's rows and columns. It is valid while the body runs.
+func Matrix[T matrix.Elem](d *Dispatch, port string) (*matrix.Dense[T], error) {
 	p, b, err := d.at("Matrix", port)
 	if err != nil {
 		return nil, err
 	}
-	return d.shell(p, b, ReadWrite)
+	return shell[T](d, p, b, update)
 }
 
-// shell is Matrix. What writes says is what to do with an output.
-func (d *Dispatch) shell(p *Port, b *Block, writes Access) (*matrix.Any, error) {
-	const op = "Matrix"
-	switch {
-	case d.w.dev == nil:
-		return nil, fail(op, gpu.ErrUnsupported, "a task of the host's has no device")
-	case b.t.raw:
-		return nil, fail(op, ErrTemplate, p.name, " has bytes")
-	case p.kind != outputPort && !p.written:
-		writes = Read
-	case p.kind == outputPort && p.inPlacePort == nil:
-	default:
-		writes = ReadWrite
-	}
-	place := d.w.index + 1
-	if err := b.s.acquire(d.ctx, place, writes); err != nil {
+// shell is Matrix. writes is how the caller writes a new output.
+func shell[T matrix.Elem](d *Dispatch, p *Port, b *Block, writes access) (*matrix.Dense[T], error) {
+	if err := has[T](b.t, "Matrix"); err != nil {
 		return nil, err
 	}
-	return b.s.point(d.w.dev, place, b.rows)
+	if p.kind != outputPort || p.inPlacePort != nil {
+		writes = p.access()
+	}
+	if _, err := d.buffer("Matrix", b, writes); err != nil {
+		return nil, err
+	}
+	return matrixOf[T](b.s, d.worker+1, b.rows)
 }
 
-// point points a side's matrix at its memory.
-func (s *storage) point(dev *gpu.Device, place, rows int) (*matrix.Any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, side := s.t, &s.sides[place-1]
-	if side.shell == nil {
-		m, err := matrix.NewAny(dev, t.dtype, 0, 0)
-		if err != nil {
-			return nil, err
-		}
-		side.shell = m
+// access returns what bodies want with a port's block.
+func (p *Port) access() access {
+	if p.writable() {
+		return update
 	}
-	var opts []matrix.Option
-	if t.pitch != t.cols {
-		opts = append(opts, matrix.Stride(t.pitch))
-	}
-	err := side.shell.SetValueFrom(t.planes*rows, t.cols, side.buf, buffer.DontOwnBuffer, opts...)
-	return side.shell, err
+	return read
 }
 
-// Buffer returns the memory of the block at a port on the task's device, for kernels of the body's; see [Block.On]. That of an
+// buffer makes a block's memory on the task's device ready.
+func (d *Dispatch) buffer(op string, b *Block, a access) (*buffer.Buffer, error) {
+	if d.Device() == nil {
+		return nil, fail(op, gpu.ErrUnsupported, "a task of the host has no device")
+	}
+	return b.s.buffer(d.ctx, d.worker+1, a)
+}
+
+// Buffer returns the memory of the block at a port on the task's device, for kernels of the body; see [Block.UpdateOn]. That of an
 // output begins with the template's initial value.
 func (d *Dispatch) Buffer(port string) (*buffer.Buffer, error) {
 	const op = "Buffer"
@@ -130,17 +114,7 @@ func (d *Dispatch) Buffer(port string) (*buffer.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.w.dev == nil {
-		return nil, fail(op, gpu.ErrUnsupported, "a task of the host's has no device")
-	}
-	a := Read
-	if p.kind == outputPort || p.written {
-		a = ReadWrite
-	}
-	if err := b.s.acquire(d.ctx, d.w.index+1, a); err != nil {
-		return nil, err
-	}
-	return b.s.on(d.w.index + 1), nil
+	return d.buffer(op, b, p.access())
 }
 
 // View gives fn the bytes of the block at a port. It waits for a device that has them.
@@ -149,7 +123,7 @@ func (d *Dispatch) View(port string, fn func([]byte) error) error {
 	if err != nil {
 		return err
 	}
-	return b.access(d.ctx, "View", Read, fn)
+	return b.access(d.ctx, "View", read, fn)
 }
 
 // Update gives fn the bytes of an output's block to write.
@@ -158,29 +132,28 @@ func (d *Dispatch) Update(port string, fn func([]byte) error) error {
 	if err != nil {
 		return err
 	}
-	return b.access(d.ctx, "Update", ReadWrite, fn)
+	return b.access(d.ctx, "Update", update, fn)
 }
 
-// Scalar returns the first word of the block at a port.
-func (d *Dispatch) Scalar(port string) (uint32, error) {
-	p, _, err := d.at("Scalar", port)
-	if err != nil {
-		return 0, err
-	}
+// words reads n words of a port's block.
+func (d *Dispatch) words(p *Port, n int) ([]int, error) {
+	out := make([]int, n)
+	err := d.blocks[p.index].View(d.ctx, func(mem []byte) error {
+		if len(mem) < 4*n {
+			return fail(d.t.name, ErrTemplate, p.name, " has fewer words than ", itoa(n))
+		}
+		for i := range out {
+			out[i] = int(int32(binary.LittleEndian.Uint32(mem[4*i:])))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// word reads the first word of a port's block.
+func (d *Dispatch) word(p *Port) (int, error) {
 	n, err := d.words(p, 1)
-	return uint32(n[0]), err
-}
-
-// Float returns the first word of the block at a port as a float32.
-func (d *Dispatch) Float(port string) (float32, error) {
-	n, err := d.Scalar(port)
-	return math.Float32frombits(n), err
-}
-
-// Signals returns the signals of the block at a port.
-func (d *Dispatch) Signals(port string) (Signals, error) {
-	_, b, err := d.at("Signals", port)
-	return b.Signals(), err
+	return n[0], err
 }
 
 // SetSignals says which signals an output's block has, instead of those of the inputs. [DevNull] makes the block go nowhere.
@@ -193,13 +166,10 @@ func (d *Dispatch) SetSignals(port string, s Signals) error {
 	if p.kind != outputPort || s&^allSignals != 0 || s.Has(Failed) {
 		return fail(op, gpu.ErrInvalid, s.String(), " for ", port)
 	}
-	for i := range d.signals {
-		if d.signals[i].port == p.index {
-			d.signals[i].to = s
-			return nil
-		}
+	if d.signals == nil {
+		d.signals = map[*Port]Signals{}
 	}
-	d.signals = append(d.signals, signalChange{p.index, s})
+	d.signals[p] = s
 	return nil
 }
 
@@ -210,12 +180,9 @@ func (d *Dispatch) Resize(port string, rows int) error {
 	if err != nil {
 		return err
 	}
-	if !fits(p.tmpl.planes, rows, p.tmpl.pitch, p.tmpl.elem()) || !p.tmpl.records || p.kind != outputPort || p.inPlacePort != nil {
+	if !fits(p.tmpl.Planes, rows, p.tmpl.Pitch, p.tmpl.elem()) || !p.tmpl.Records || p.kind != outputPort || p.inPlacePort != nil {
 		return fail(op, ErrTemplate, itoa(rows), " rows for ", port)
 	}
-	next := p.tmpl.block(rows)
-	next.meta = b.Meta()
-	d.blocks[p.index] = next
-	b.Release()
+	b.resize(rows)
 	return nil
 }

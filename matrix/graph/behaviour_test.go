@@ -5,31 +5,22 @@ package graph_test
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"testing"
 
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
-
-const (
-	opAdd = fuse.OpAdd
-	opMul = fuse.OpMul
-)
-
-func bits(v float32) uint32 { return math.Float32bits(v) }
 
 // 5.4 graphcuadd: C = A + B with a sticky scalar, several pushes in order, results in the order of the pushes.
 func TestAdd(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		one := r.Template("one", 1, 1, matrix.Float32)
-		add := r.Task("add", graph.Expr(func(in graph.Operands) matrix.AnyExpr {
-			return matrix.AnyMap(opMul, matrix.AnyMap(opAdd, in("a"), in("b")), in("scale"))
+		add := r.Task("add", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
+			return matrix.MulElem(matrix.Add(in("a"), in("b")), in("scale"))
 		}), graph.In("a", r.m), graph.In("b", r.m), graph.Sticky("scale", one), graph.Out("c", r.m))
 		a, b := r.Input("a", add.Port("a")), r.Input("b", add.Port("b"))
 		c := r.Output("c", add.Port("c"))
-		check(r.t, graph.SetScalar(add.Port("scale"), float32(2)))
+		check(r.t, graph.SetValues(add.Port("scale"), float32(2)))
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 20; i++ {
 			r.push(a, r.full(i))
@@ -63,7 +54,7 @@ func TestInitialiser(t *testing.T) {
 // An initialiser brings the template's bytes where it has some.
 func TestInitialValue(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		five := r.Template("five", 2, 3, matrix.Float32, graph.Initial(matrix.Host([]float32{5, 5, 5, 5, 5, 5}).Bytes))
+		five := r.Template("five", 2, 3, matrix.Float32, graph.Format{Initial: matrix.Host([]float32{5, 5, 5, 5, 5, 5}).Bytes})
 		k := r.Task("k", add(), graph.Init("x", five), graph.In("y", r.m), graph.Out("c", r.m))
 		in, out := r.Input("y", k.Port("y")), r.Output("c", k.Port("c"))
 		check(r.t, r.Run(r.ctx))
@@ -76,8 +67,8 @@ func TestInitialValue(t *testing.T) {
 // 5.4 inout: the output's block is the input's, and the next consumer sees it changed.
 func TestInPlace(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
-		l := r.Task("l", plus(10), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
+		l := r.Task("l", plus(10), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("in", k.Port("x"))
 		r.Connect(k.Port("y"), l.Port("x"))
 		out := r.Output("out", l.Port("y"))
@@ -119,9 +110,9 @@ func TestFanOut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			everywhere(t, func(r *rig) {
-				opts := []graph.PortOption{}
+				opts := []graph.PortConfig{}
 				if c.suppress {
-					opts = append(opts, graph.SuppressClones())
+					opts = append(opts, graph.PortConfig{SuppressClones: true})
 				}
 				tee := r.Task("tee", pass(), graph.In("x", r.m), graph.Out("y", r.m, opts...))
 				in := r.Input("in", tee.Port("x"))
@@ -131,7 +122,7 @@ func TestFanOut(t *testing.T) {
 					outs = append(outs, r.Output("read"+string(rune('0'+i)), tee.Port("y")))
 				}
 				for i := range c.writers {
-					k := r.Task("write"+string(rune('0'+i)), plus(float32(i+1)), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+					k := r.Task("write"+string(rune('0'+i)), plus(float32(i+1)), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 					r.Connect(tee.Port("y"), k.Port("x"))
 					outs = append(outs, r.Output("written", k.Port("y")))
 				}
@@ -167,15 +158,27 @@ func TestFanOut(t *testing.T) {
 // 5.4 deferredports: a described port has the size of another input's block before the task runs, or another property.
 func TestDescribed(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records())
-		names := []string{"size", "dims", "eof", "bof", "code", "uid", "meta", "template"}
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
+		flag := func(s graph.Signals) func(*graph.Block) []uint32 {
+			return func(b *graph.Block) []uint32 { return []uint32{uint32(b.Signals()&s) / uint32(s)} }
+		}
+		names := map[string]func(*graph.Block) []uint32{
+			"size": func(b *graph.Block) []uint32 { return []uint32{uint32(b.Size())} },
+			"dims": func(b *graph.Block) []uint32 { rows, cols := b.Dims(); return []uint32{uint32(rows), uint32(cols)} },
+			"eof":  flag(graph.EOF), "bof": flag(graph.BOF),
+			"code":     func(b *graph.Block) []uint32 { return []uint32{uint32(b.Signals())} },
+			"uid":      func(b *graph.Block) []uint32 { return []uint32{uint32(b.UID()), uint32(b.UID() >> 32)} },
+			"meta":     func(b *graph.Block) []uint32 { return b.Context().([]uint32) },
+			"template": func(*graph.Block) []uint32 { return []uint32{2, 3, 1} }, // a closure knows the template
+		}
+		words := r.Template("words", 1, 1, matrix.Uint32, graph.Format{Records: true})
 		opts := []graph.TaskOption{graph.In("x", rows), graph.Out("y", r.m)}
-		for i, n := range names {
-			opts = append(opts, graph.Described(n, "x", graph.Property(i)))
+		for n, f := range names {
+			opts = append(opts, graph.Described(n, words, "x", f))
 		}
 		got := map[string][]uint32{}
 		k := r.Task("k", graph.Host(func(d *graph.Dispatch) error {
-			for _, n := range names {
+			for n := range names {
 				err := d.View(n, func(mem []byte) error {
 					got[n] = nil
 					for ; len(mem) > 0; mem = mem[4:] {
@@ -192,13 +195,13 @@ func TestDescribed(t *testing.T) {
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		b := must[*graph.Block](r.t)(graph.FromSlice(rows, make([]float32, 15)))
-		check(r.t, b.SetMeta([]byte{1, 2, 3, 4, 5}))
+		b.SetContext([]uint32{0x04030201, 5})
 		uid := b.UID()
 		r.push(in, b, graph.EOF|graph.EndIteration)
 		r.wants(out, 0)
 		for n, want := range map[string][]uint32{
-			"size": {60}, "dims": {5, 3, 1}, "eof": {1}, "bof": {0}, "code": {uint32(graph.EOF | graph.EndIteration)},
-			"uid": {uint32(uid), 0}, "meta": {0x04030201, 5}, "template": {2, 3, 1, 3, 0, 1},
+			"size": {60}, "dims": {5, 3}, "eof": {1}, "bof": {0}, "code": {uint32(graph.EOF | graph.EndIteration)},
+			"uid": {uint32(uid), 0}, "meta": {0x04030201, 5}, "template": {2, 3, 1},
 		} {
 			if len(got[n]) != len(want) {
 				r.t.Fatalf("%s: %v, want %v", n, got[n], want)
@@ -215,18 +218,18 @@ func TestDescribed(t *testing.T) {
 // 5.4 metaports: the allocation size makes the output's block; and the iterators call the body as often as they say.
 func TestMeta(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records())
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
 		triple := r.Template("triple", 3, 1, matrix.Uint32)
 		var seen []int
 		k := r.Task("k", graph.Host(func(d *graph.Dispatch) error {
 			seen = append(seen, d.Iteration())
 			return nil
-		}), graph.AllocationSize("bytes", r.word, "y"), graph.GeneralIterator("loop", triple), graph.Out("y", rows))
+		}), graph.In("bytes", r.word, graph.PortConfig{Sizes: "y"}), graph.In("loop", triple, graph.PortConfig{Iterates: true}), graph.Out("y", rows))
 		size, loop := r.Input("bytes", k.Port("bytes")), r.Input("loop", k.Port("loop"))
 		out := r.Output("y", k.Port("y"))
 		n := 0
 		l := r.Task("l", graph.Host(func(*graph.Dispatch) error { n++; return nil }),
-			graph.SimpleIterator("n", r.word, graph.Kept()), graph.In("x", r.m), graph.Out("y", r.m))
+			graph.Sticky("n", r.word, graph.PortConfig{Iterates: true}), graph.In("x", r.m), graph.Out("y", r.m))
 		in, counted := r.Input("x", l.Port("x")), r.Output("counted", l.Port("y"))
 		check(r.t, l.Port("n").Set(r.scalar(4)))
 		check(r.t, r.Run(r.ctx))
@@ -258,17 +261,22 @@ func TestMeta(t *testing.T) {
 func TestGates(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		words := graph.Host(func(d *graph.Dispatch) error {
-			n, err := d.Scalar("gate")
+			b, err := d.Block("gate")
 			if err != nil {
 				return err
 			}
+			v, err := graph.Values[uint32](d.Context(), b)
+			if err != nil {
+				return err
+			}
+			n := v[0]
 			put := func(port string, v uint32) error {
 				return d.Update(port, func(mem []byte) error { binary.LittleEndian.PutUint32(mem, v); return nil })
 			}
 			return errors.Join(put("flag", n), put("y", n+10), put("z", n+20))
 		})
 		k := r.Task("k", words, graph.In("gate", r.word), graph.Out("flag", r.word),
-			graph.Out("y", r.word, graph.GatedBy("flag", false)), graph.Out("z", r.word, graph.GatedBy("flag", true)))
+			graph.Out("y", r.word, graph.PortConfig{OpenedBy: "flag"}), graph.Out("z", r.word, graph.PortConfig{ClosedBy: "flag"}))
 		in := r.Input("gate", k.Port("gate"))
 		r.Discard(k.Port("flag"))
 		y, z := r.Output("y", k.Port("y")), r.Output("z", k.Port("z"))
@@ -304,25 +312,28 @@ func TestPredicates(t *testing.T) {
 		p    graph.Predicate
 		want []float32 // which of the signals pass
 	}{
-		{graph.Always, []float32{0, 1, 2, 3, 4}},
-		{graph.OpenOnBOF, []float32{1}},
-		{graph.CloseOnBOF, []float32{0, 2, 3, 4}},
-		{graph.OpenOnEOF, []float32{2}},
-		{graph.CloseOnEOF, []float32{0, 1, 3, 4}},
-		{graph.OpenOnBeginIteration, []float32{3}},
-		{graph.CloseOnBeginIteration, []float32{0, 1, 2, 4}},
-		{graph.OpenOnEndIteration, []float32{4}},
-		{graph.CloseOnEndIteration, []float32{0, 1, 2, 3}},
-		{graph.Never, nil},
+		{graph.Predicate{}, []float32{0, 1, 2, 3, 4}},
+		{graph.OpenOn(graph.BOF), []float32{1}},
+		{graph.CloseOn(graph.BOF), []float32{0, 2, 3, 4}},
+		{graph.OpenOn(graph.EOF), []float32{2}},
+		{graph.CloseOn(graph.EOF), []float32{0, 1, 3, 4}},
+		{graph.OpenOn(graph.BeginIteration), []float32{3}},
+		{graph.CloseOn(graph.BeginIteration), []float32{0, 1, 2, 4}},
+		{graph.OpenOn(graph.EndIteration), []float32{4}},
+		{graph.CloseOn(graph.EndIteration), []float32{0, 1, 2, 3}},
+		{graph.OpenOn(0), nil},
 		{graph.Ask(func(b *graph.Block) bool { return b.Signals().Has(graph.BOF) || b.Signals().Has(graph.EOF) }), []float32{1, 2}},
 		{graph.Ask(func(*graph.Block) bool { panic("no") }), nil},
 	} {
-		t.Run(c.p.String(), func(t *testing.T) {
-			for _, end := range []func(graph.Predicate) graph.ChannelOption{graph.WhenPushed, graph.WhenPulled} {
+		t.Run(graph.PredicateName(c.p), func(t *testing.T) {
+			for _, end := range []func(graph.Predicate) graph.Channel{
+				func(p graph.Predicate) graph.Channel { return graph.Channel{Push: p, Capacity: 10} },
+				func(p graph.Predicate) graph.Channel { return graph.Channel{Pull: p, Capacity: 10} },
+			} {
 				everywhere(t, func(r *rig) {
 					k := r.Task("k", pass(), graph.In("x", r.m), graph.Out("y", r.m))
-					in := r.Input("x", k.Port("x"), end(c.p), graph.Capacity(10))
-					out := r.Output("y", k.Port("y"), graph.Capacity(10))
+					in := r.Input("x", k.Port("x"), end(c.p))
+					out := r.Output("y", k.Port("y"), graph.Channel{Capacity: 10})
 					check(r.t, r.Run(r.ctx))
 					for i, s := range signals {
 						r.push(in, r.full(float32(i)), s)
@@ -347,25 +358,25 @@ func TestHold(t *testing.T) {
 		pass := false
 		k := r.Task("k", plus(0), graph.In("x", r.m), graph.Out("y", r.m))
 		in := r.Input("x", k.Port("x"))
-		out := r.Output("y", k.Port("y"), graph.WhenPulled(graph.Ask(func(*graph.Block) bool {
+		out := r.Output("y", k.Port("y"), graph.Channel{Pull: graph.Ask(func(*graph.Block) bool {
 			select {
 			case pass = <-open:
 			default:
 			}
 			return pass
-		})), graph.Hold())
+		}), Hold: true})
 		open <- false
 		check(r.t, r.Run(r.ctx))
 		r.push(in, r.full(1))
 		r.push(in, r.full(2))
 		check(r.t, r.Stop(r.ctx))
-		if n := out.Channel().Len(); n != 2 {
+		if n := out.Len(); n != 2 {
 			r.t.Fatalf("%d blocks", n)
 		}
 		_, err := out.Pull(r.ctx)
 		isError(r.t, err, graph.ErrStopped)
 		open <- true
-		out.Channel().Reconsider()
+		r.Reconsider()
 		r.wants(out, 1, 2)
 	})
 }
@@ -375,7 +386,7 @@ func TestHold(t *testing.T) {
 func TestPermanent(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", add(), graph.In("x", r.m), graph.In("y", r.m), graph.Out("z", r.m))
-		w := r.Task("w", plus(1), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		w := r.Task("w", plus(1), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("x", k.Port("x")).Also(w.Port("go"))
 		out, written := r.Output("z", k.Port("z")), r.Output("y", w.Port("y"))
 		b := r.full(7)

@@ -18,7 +18,7 @@ import (
 func BenchmarkDispatch(b *testing.B) {
 	for _, tasks := range []int{1, 10, 1000} {
 		for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
-			b.Run(strconv.Itoa(tasks)+"/"+mode.String(), func(b *testing.B) {
+			b.Run(strconv.Itoa(tasks)+"/"+graph.ModeNames[mode], func(b *testing.B) {
 				g := must[*graph.Graph](b)(graph.New(open(b, "cpu"), graph.WithMode(mode)))
 				m := g.Template("m", 1, 1, matrix.Float32)
 				var in *graph.Input
@@ -100,11 +100,11 @@ func BenchmarkPipeline(b *testing.B) {
 	devs := open(b, "cpu", "cpu")
 	g := must[*graph.Graph](b)(graph.New(devs))
 	m := g.Template("m", 256, 1024, matrix.Float32) // 1 MiB
-	one := g.Task("one", sleeper(slowest), graph.In("x", m), graph.Out("y", m, graph.InPlace("x")), graph.On(devs[0], graph.MandatoryAffinity))
+	one := g.Task("one", sleeper(slowest), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[0]))
 	two := g.Task("two", graph.Host(func(d *graph.Dispatch) error {
 		return d.Update("y", func(mem []byte) error { mem[0]++; time.Sleep(slowest * 3 / 4); return nil })
-	}), graph.In("x", m), graph.Out("y", m, graph.InPlace("x")))
-	three := g.Task("three", sleeper(slowest*9/10), graph.In("x", m), graph.Out("y", m, graph.InPlace("x")), graph.On(devs[1], graph.MandatoryAffinity))
+	}), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}))
+	three := g.Task("three", sleeper(slowest*9/10), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[1]))
 	in := g.Input("in", one.Port("x"))
 	g.Connect(one.Port("y"), two.Port("x"))
 	g.Connect(two.Port("y"), three.Port("x"))

@@ -4,8 +4,6 @@ package graph
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -13,25 +11,21 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Block is what flows through a graph, PTask's datablock: bytes that live on whichever device has them, with a header, signals,
-// a few bytes of metadata and whatever the program keeps with it. It is counted: whoever has one calls [Block.Release]
-// when done with it, or gives it away with [Input.Push]. The memory then serves for other blocks.
+// Block is what flows through a graph, PTask's datablock: bytes that live on whichever device has them, with signals and whatever
+// the program keeps with it. Blocks are reference-counted: each owner of a reference calls [Block.Release], or gives the
+// reference away with [Input.Push] or [Port.Set]. The memory then serves for other blocks.
 //
-// Blocks are read by any number of tasks at once and written by one that has it to itself; the graph sees to that by cloning.
+// Any number of tasks read a block at once. A task that writes one has the only reference; the graph clones where it has to.
 type Block struct {
 	t       *Template
-	s       *storage // nil for one that stands for an error
+	s       *storage // nil for a block that stands for an error
 	uid     uint64
 	rows    int
 	err     error
 	refs    atomic.Int32
 	signals atomic.Uint32
-	open    atomic.Bool // writers share it, as [SuppressClones] has it
-
-	mu   sync.Mutex
-	meta []byte
-	app  any
-	made bool // app was created
+	open    atomic.Bool // writers share it: [PortConfig.SuppressClones]
+	context atomic.Pointer[any]
 }
 
 // New makes a block with the template's initial value.
@@ -42,35 +36,24 @@ func (t *Template) New() (*Block, error) {
 	return t.block(t.rows), nil
 }
 
-// NewRows makes a block of so many rows, of a stream of records.
-func (t *Template) NewRows(rows int) (*Block, error) {
-	const op = "NewRows"
-	if err := t.usable(op); err != nil {
-		return nil, err
-	}
-	if !fits(t.planes, rows, t.pitch, t.elem()) || rows != t.rows && !t.records {
-		return nil, fail(op, ErrTemplate, itoa(rows), " rows of ", t.name)
-	}
-	return t.block(rows), nil
-}
+func (t *Template) block(rows int) *Block { return t.made(rows, t.take(t.sizeOf(rows))) }
 
-func (t *Template) block(rows int) *Block {
-	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: t.take(t.sizeOf(rows))}
+func (t *Template) made(rows int, s *storage) *Block {
+	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: s}
 	b.refs.Store(1)
 	t.g.live.Add(1)
 	return b
 }
 
-// failedBlock stands for an error.
-func (t *Template) failedBlock(err error) *Block {
-	b := &Block{t: t, rows: t.rows, uid: t.g.uids.Add(1), err: err}
-	b.refs.Store(1)
-	b.signals.Store(uint32(Failed))
-	t.g.live.Add(1)
+// failedBlock makes a block that stands for an error.
+func (t *Template) failedBlock(err error, s Signals) *Block {
+	b := t.made(t.rows, nil)
+	b.err = err
+	b.signals.Store(uint32(s | Failed))
 	return b
 }
 
-// From makes a block with a copy of the bytes, which are as many as the template says or, of a stream of records, whole rows.
+// From makes a block with a copy of the bytes: as many as the template says or, for a stream of records, whole rows.
 func (t *Template) From(data []byte) (*Block, error) {
 	if err := t.usable("From"); err != nil {
 		return nil, err
@@ -80,7 +63,7 @@ func (t *Template) From(data []byte) (*Block, error) {
 		return nil, err
 	}
 	b := t.block(rows)
-	if err := b.s.acquire(context.Background(), hostPlace, Write); err != nil {
+	if err := b.s.acquire(context.Background(), hostPlace, write); err != nil {
 		b.Release()
 		return nil, err
 	}
@@ -89,7 +72,7 @@ func (t *Template) From(data []byte) (*Block, error) {
 }
 
 // Wrap makes a block of the caller's own bytes, which tasks read and write where they are. release, which may be nil, is
-// called once, when the last holder releases the block.
+// called once, when the last reference is released.
 func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	if err := t.usable("Wrap"); err != nil {
 		return nil, err
@@ -98,84 +81,61 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{t: t, room: len(data), n: len(data), odd: true, host: data, release: release}
+	s := &storage{t: t, capacity: len(data), size: len(data), external: true, host: data[:len(data):len(data)], release: release}
 	if data == nil {
 		s.host = []byte{}
 	}
-	s.sides = make([]side, len(t.g.devices))
+	s.replicas = make([]replica, len(t.g.devices))
 	s.valid.Store(bit(hostPlace))
-	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: s}
-	b.refs.Store(1)
-	t.g.live.Add(1)
-	return b, nil
+	return t.made(rows, s), nil
 }
 
 // FromSlice makes a block with a copy of elements of the template's type.
 func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
-	if err := t.usable("FromSlice"); err != nil {
+	if err := has[T](t, "FromSlice"); err != nil {
 		return nil, err
-	}
-	if t.raw || t.dtype != dtypeOf[T]() {
-		return nil, fail("FromSlice", ErrTemplate, "elements of another type than ", t.name, "'s")
 	}
 	return t.From(matrix.Host(data).Bytes)
 }
 
-func dtypeOf[T matrix.Elem]() matrix.DType {
-	var z T
-	switch any(z).(type) {
-	case int32:
-		return matrix.Int32
-	case uint32:
-		return matrix.Uint32
-	case matrix.Half:
-		return matrix.Float16
+// has refuses templates whose elements are not of type T.
+func has[T matrix.Elem](t *Template, op string) error {
+	if err := t.usable(op); err != nil {
+		return err
 	}
-	return matrix.Float32
+	if t.raw || t.dtype != (*matrix.Dense[T])(nil).DType() {
+		return fail(op, ErrTemplate, "elements of another type than ", t.name, "'s")
+	}
+	return nil
 }
 
-// Retain adds a holder: one more Release is needed. It returns b, or nil if nobody holds it any more.
+// Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
 func (b *Block) Retain() *Block {
-	if b == nil {
-		return nil
+	if b != nil && b.count(1) > 0 {
+		return b
 	}
-	for {
-		n := b.refs.Load()
-		if n <= 0 {
-			return nil
-		}
-		if b.refs.CompareAndSwap(n, n+1) {
-			return b
-		}
-	}
+	return nil
 }
 
-// Release drops a hold of the block. The last one gives the memory back. Releasing more often does nothing.
+// Release drops a reference. The last one gives the memory back. Releasing more often does nothing.
 func (b *Block) Release() {
-	if b == nil {
+	if b == nil || b.count(-1) != 1 {
 		return
 	}
-	for {
-		n := b.refs.Load()
-		if n <= 0 {
-			return
-		}
-		if b.refs.CompareAndSwap(n, n-1) {
-			if n == 1 {
-				b.free()
-			}
-			return
-		}
+	b.t.g.live.Add(-1)
+	b.destroy(b.context.Load())
+	if b.s != nil {
+		b.t.give(b.s)
 	}
 }
 
-func (b *Block) free() {
-	b.t.g.live.Add(-1)
-	if destroy := b.t.contexts.Destroy; b.made && destroy != nil {
-		guard(func() { destroy(b.app) })
-	}
-	if b.s != nil {
-		b.t.give(b.s)
+// count adds to the references, unless there are none, and returns how many there were.
+func (b *Block) count(n int32) int32 {
+	for {
+		was := b.refs.Load()
+		if was <= 0 || b.refs.CompareAndSwap(was, was+n) {
+			return was
+		}
 	}
 }
 
@@ -195,24 +155,18 @@ func (b *Block) usable(op string) error {
 	return b.err
 }
 
-// alone is usable for calls that change the block.
-func (b *Block) alone(op string) error {
+// exclusive refuses blocks that somebody else has, too, for calls that change the block.
+func (b *Block) exclusive(op string) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	if b.refs.Load() > 1 && !b.open.Load() {
-		return fail(op, ErrShared, "")
+	if b.shared() {
+		return fail(op, ErrShared)
 	}
 	return nil
 }
 
-// Template returns what the block is like.
-func (b *Block) Template() *Template {
-	if b == nil {
-		return nil
-	}
-	return b.t
-}
+func (b *Block) shared() bool { return b.refs.Load() > 1 && !b.open.Load() }
 
 // Dims returns the rows and columns of each plane.
 func (b *Block) Dims() (rows, cols int) {
@@ -238,15 +192,7 @@ func (b *Block) UID() uint64 {
 	return b.uid
 }
 
-// Refs returns how many holders there are.
-func (b *Block) Refs() int {
-	if b == nil {
-		return 0
-	}
-	return int(b.refs.Load())
-}
-
-// Err returns the error that the block stands for: what a task failed with that this block was to come from. It has no
+// Err returns the error that the block stands for: what the task failed with that this block was to come from. The block has no
 // bytes then, and every access is that error.
 func (b *Block) Err() error {
 	if b == nil {
@@ -263,10 +209,10 @@ func (b *Block) Signals() Signals {
 	return Signals(b.signals.Load())
 }
 
-// SetSignals replaces the signals of a block that nobody else holds. [Failed] cannot be set.
+// SetSignals replaces the signals of a block that nobody else has. [Failed] cannot be set.
 func (b *Block) SetSignals(s Signals) error {
 	const op = "SetSignals"
-	if err := b.alone(op); err != nil {
+	if err := b.exclusive(op); err != nil {
 		return err
 	}
 	if s&^allSignals != 0 || s.Has(Failed) {
@@ -276,90 +222,65 @@ func (b *Block) SetSignals(s Signals) error {
 	return nil
 }
 
-// Meta returns a copy of the metadata: a few bytes that go with the block.
-func (b *Block) Meta() []byte {
-	if b == nil {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.meta)
-}
-
-// SetMeta replaces the metadata of a block that nobody else holds by a copy of the bytes.
-func (b *Block) SetMeta(data []byte) error {
-	if err := b.alone("SetMeta"); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.meta = slices.Clone(data)
-	b.mu.Unlock()
-	return nil
-}
-
-// Context returns what the program keeps with the block; see [Contexts].
+// Context returns what the program keeps with the block: the argument of [Block.SetContext], or the result of [Format].Create.
 func (b *Block) Context() any {
 	if b.usable("Context") != nil {
 		return nil
 	}
-	b.mu.Lock()
-	made, app := b.made, b.app
-	b.mu.Unlock()
-	create, destroy := b.t.contexts.Create, b.t.contexts.Destroy
-	if made || create == nil {
-		return app
+	made := b.context.Load()
+	if made == nil && b.t.Create != nil {
+		var v any
+		guard(func() { v = b.t.Create(b) })
+		if b.context.CompareAndSwap(nil, &v) {
+			return v
+		}
+		b.destroy(&v) // somebody else was faster
+		made = b.context.Load()
 	}
-	guard(func() { app = create(b) })
-	b.mu.Lock()
-	spare := app
-	if made = b.made; made { // somebody else was faster
-		app = b.app
-	} else {
-		b.app, b.made = app, true
+	if made == nil {
+		return nil
 	}
-	b.mu.Unlock()
-	if made && destroy != nil {
-		guard(func() { destroy(spare) })
-	}
-	return app
+	return *made
 }
 
 // SetContext replaces what the program keeps with the block.
 func (b *Block) SetContext(v any) {
-	if b.usable("SetContext") != nil {
-		return
+	if b.usable("SetContext") == nil {
+		b.context.Store(&v)
 	}
-	b.mu.Lock()
-	b.app, b.made = v, true
-	b.mu.Unlock()
 }
 
-// State tells where the block stands on a device, or with nil on the host.
-func (b *Block) State(dev *gpu.Device) State {
-	if b.usable("State") != nil {
-		return NoEntry
+func (b *Block) destroy(context *any) {
+	if context != nil && b.t.Destroy != nil {
+		guard(func() { b.t.Destroy(*context) })
 	}
-	place, err := b.t.g.place("State", dev)
-	if err != nil {
-		return NoEntry
-	}
-	return b.s.state(place)
 }
 
-// View gives fn the bytes to read, on the host. It waits for a device that has them. The slice is dead afterwards.
+// State returns PTask's word for the block's copy on a device, or with nil on the host: NO_ENTRY without memory there, INVALID if
+// it is out of date, SHARED if it is current as others are, EXCLUSIVE if it alone is current.
+func (b *Block) State(dev *gpu.Device) string {
+	if b.usable("State") == nil {
+		if place, err := b.t.g.place("State", dev); err == nil {
+			return b.s.state(place)
+		}
+	}
+	return "NO_ENTRY"
+}
+
+// View gives fn the bytes to read, on the host. It waits for a device that has them. The slice is valid while fn runs.
 func (b *Block) View(ctx context.Context, fn func([]byte) error) error {
-	return b.access(ctx, "View", Read, fn)
+	return b.access(ctx, "View", read, fn)
 }
 
-// Update gives fn the bytes to change, of a block that nobody else holds.
+// Update gives fn the bytes to change, of a block that nobody else has.
 func (b *Block) Update(ctx context.Context, fn func([]byte) error) error {
-	if err := b.alone("Update"); err != nil {
+	if err := b.exclusive("Update"); err != nil {
 		return err
 	}
-	return b.access(ctx, "Update", ReadWrite, fn)
+	return b.access(ctx, "Update", update, fn)
 }
 
-func (b *Block) access(ctx context.Context, op string, a Access, fn func([]byte) error) error {
+func (b *Block) access(ctx context.Context, op string, a access, fn func([]byte) error) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
@@ -371,7 +292,7 @@ func (b *Block) access(ctx context.Context, op string, a Access, fn func([]byte)
 	if err := b.s.acquire(ctx, hostPlace, a); err != nil {
 		return err
 	}
-	return fn(b.s.host[:b.s.n:b.s.n])
+	return fn(b.s.host[:b.s.size:b.s.size])
 }
 
 // Values returns a copy of the elements, which are of type T, with those between rows if the template has a pitch.
@@ -380,8 +301,8 @@ func Values[T matrix.Elem](ctx context.Context, b *Block) ([]T, error) {
 	if err := b.usable(op); err != nil {
 		return nil, err
 	}
-	if b.t.raw || b.t.dtype != dtypeOf[T]() {
-		return nil, fail(op, ErrTemplate, "elements of another type than ", b.t.name, "'s")
+	if err := has[T](b.t, op); err != nil {
+		return nil, err
 	}
 	var out []T
 	err := b.View(ctx, func(mem []byte) error {
@@ -392,37 +313,49 @@ func Values[T matrix.Elem](ctx context.Context, b *Block) ([]T, error) {
 	return out, err
 }
 
-// On makes the block's memory on a device ready for an access and returns it, for kernels of the caller's. It is valid until
-// the block is released. To write takes a block that nobody else holds; the caller has queued what he writes before he gives
-// the block on.
-func (b *Block) On(ctx context.Context, dev *gpu.Device, a Access) (*buffer.Buffer, error) {
-	const op = "On"
+// On brings the block to a device and returns its memory there, for kernels that read. It is valid until the block is released.
+func (b *Block) On(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
+	return b.on(ctx, "On", dev, read)
+}
+
+// UpdateOn is [Block.On] for kernels that write a block that nobody else has. They are queued before the block is given on.
+func (b *Block) UpdateOn(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
+	return b.on(ctx, "UpdateOn", dev, update)
+}
+
+// ReplaceOn is [Block.UpdateOn] for kernels that write all of the block: what they find is undefined.
+func (b *Block) ReplaceOn(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
+	return b.on(ctx, "ReplaceOn", dev, write)
+}
+
+func (b *Block) on(ctx context.Context, op string, dev *gpu.Device, a access) (*buffer.Buffer, error) {
 	check := b.usable
-	if a != Read {
-		check = b.alone
+	if a != read {
+		check = b.exclusive
 	}
 	if err := check(op); err != nil {
 		return nil, err
 	}
-	if ctx == nil || dev == nil || a > ReadWrite {
-		return nil, fail(op, gpu.ErrInvalid, "no device, or unknown access")
+	if ctx == nil || dev == nil {
+		return nil, fail(op, gpu.ErrInvalid, "no context or no device")
 	}
 	place, err := b.t.g.place(op, dev)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.s.acquire(ctx, place, a); err != nil {
-		return nil, err
-	}
-	return b.s.on(place), nil
+	return b.s.buffer(ctx, place, a)
+}
+
+// resize gives a new block another number of rows.
+func (b *Block) resize(rows int) {
+	b.t.give(b.s)
+	b.rows, b.s = rows, b.t.take(b.t.sizeOf(rows))
 }
 
 // clone makes a block with the same content.
 func (b *Block) clone() (*Block, error) {
 	if b.err != nil {
-		c := b.t.failedBlock(b.err)
-		c.signals.Store(b.signals.Load())
-		return c, nil
+		return b.t.failedBlock(b.err, b.Signals()), nil
 	}
 	c := b.t.block(b.rows)
 	if err := c.s.copyFrom(b.s); err != nil {
@@ -430,13 +363,18 @@ func (b *Block) clone() (*Block, error) {
 		return nil, err
 	}
 	c.signals.Store(b.signals.Load())
-	c.meta = b.Meta()
-	b.mu.Lock()
-	made, app := b.made, b.app
-	b.mu.Unlock()
-	if cl := b.t.contexts.Clone; made && cl != nil {
-		guard(func() { c.app, c.made = cl(app), true })
+	if made := b.context.Load(); made != nil && b.t.Clone != nil {
+		guard(func() { c.SetContext(b.t.Clone(*made)) })
 	}
 	b.t.g.clones.Add(1)
 	return c, nil
+}
+
+// cloneOrError makes a clone, or a block that says why there is none.
+func (b *Block) cloneOrError() *Block {
+	c, err := b.clone()
+	if err != nil {
+		return b.t.failedBlock(err, 0)
+	}
+	return c
 }

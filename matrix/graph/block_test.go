@@ -22,7 +22,7 @@ func TestStates(t *testing.T) {
 		}
 		r := newRig(t, drivers)
 		b := r.full(3)
-		wants := func(what string, host, a, c graph.State, up, down uint64) {
+		wants := func(what string, host, a, c string, up, down uint64) {
 			t.Helper()
 			if h, x, y := b.State(nil), b.State(r.devs[0]), b.State(r.devs[1]); h != host || x != a || y != c {
 				t.Errorf("%s: %v %v %v, want %v %v %v", what, h, x, y, host, a, c)
@@ -31,33 +31,36 @@ func TestStates(t *testing.T) {
 				t.Errorf("%s: %d bytes up and %d down", what, s.BytesUp, s.BytesDown)
 			}
 		}
-		on := func(i int, a graph.Access) { t.Helper(); must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[i], a)) }
+		on := func(i int, get func(context.Context, *gpu.Device) (*buffer.Buffer, error)) {
+			t.Helper()
+			must[*buffer.Buffer](t)(get(r.ctx, r.devs[i]))
+		}
 		view := func() { t.Helper(); check(t, b.View(r.ctx, func([]byte) error { return nil })) }
-		wants("new", graph.Exclusive, graph.NoEntry, graph.NoEntry, 0, 0)
-		on(0, graph.Read)
-		wants("read on a device", graph.Shared, graph.Shared, graph.NoEntry, 1, 0)
-		on(0, graph.Read)
-		on(1, graph.Read)
-		wants("read on two", graph.Shared, graph.Shared, graph.Shared, 2, 0)
-		on(1, graph.ReadWrite)
-		wants("written", graph.Invalid, graph.Invalid, graph.Exclusive, 2, 0)
-		on(0, graph.Read) // by way of the host
-		wants("across", graph.Shared, graph.Shared, graph.Shared, 3, 1)
-		on(0, graph.Write)
-		wants("replaced", graph.Invalid, graph.Exclusive, graph.Invalid, 3, 1)
+		wants("new", "EXCLUSIVE", "NO_ENTRY", "NO_ENTRY", 0, 0)
+		on(0, b.On)
+		wants("read on a device", "SHARED", "SHARED", "NO_ENTRY", 1, 0)
+		on(0, b.On)
+		on(1, b.On)
+		wants("read on two", "SHARED", "SHARED", "SHARED", 2, 0)
+		on(1, b.UpdateOn)
+		wants("written", "INVALID", "INVALID", "EXCLUSIVE", 2, 0)
+		on(0, b.On) // by way of the host
+		wants("across", "SHARED", "SHARED", "SHARED", 3, 1)
+		on(0, b.ReplaceOn)
+		wants("replaced", "INVALID", "EXCLUSIVE", "INVALID", 3, 1)
 		view()
-		wants("seen", graph.Shared, graph.Shared, graph.Invalid, 3, 2)
+		wants("seen", "SHARED", "SHARED", "INVALID", 3, 2)
 		check(t, b.Update(r.ctx, func([]byte) error { return nil }))
-		wants("updated", graph.Exclusive, graph.Invalid, graph.Invalid, 3, 2)
+		wants("updated", "EXCLUSIVE", "INVALID", "INVALID", 3, 2)
 		b.Release()
-		wants("released", graph.NoEntry, graph.NoEntry, graph.NoEntry, 3, 2)
+		wants("released", "NO_ENTRY", "NO_ENTRY", "NO_ENTRY", 3, 2)
 	}
 }
 
 // Wrapped memory is the caller's: results arrive in it, and it is released once.
 func TestWrap(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		data := []float32{1, 2, 3, 4, 5, 6}
@@ -82,13 +85,13 @@ func TestContexts(t *testing.T) {
 		var mu sync.Mutex
 		count := map[string]int{}
 		note := func(what string) { mu.Lock(); count[what]++; mu.Unlock() }
-		tmpl := r.Template("c", 1, 1, matrix.Float32, graph.WithContexts(graph.Contexts{
+		tmpl := r.Template("c", 1, 1, matrix.Float32, graph.Format{
 			Create:  func(*graph.Block) any { note("create"); return new(int) },
 			Clone:   func(v any) any { note("clone"); n := *v.(*int) + 1; return &n },
 			Destroy: func(any) { note("destroy"); panic("ignored") },
-		}))
-		tee := r.Task("tee", graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", tmpl), graph.Out("y", tmpl, graph.InPlace("x")))
-		w := r.Task("w", graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", tmpl), graph.Out("y", tmpl, graph.InPlace("x")))
+		})
+		tee := r.Task("tee", graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", tmpl), graph.Out("y", tmpl, graph.PortConfig{InPlace: "x"}))
+		w := r.Task("w", graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", tmpl), graph.Out("y", tmpl, graph.PortConfig{InPlace: "x"}))
 		in, a := r.Input("x", tee.Port("x")), r.Output("a", tee.Port("y"))
 		r.Connect(tee.Port("y"), w.Port("x"))
 		b := r.Output("b", w.Port("y"))
@@ -119,11 +122,11 @@ func TestContexts(t *testing.T) {
 // 5.1 pools: released memory serves again, up to a limit, and its new owner finds none of the old bytes.
 func TestPool(t *testing.T) {
 	r := newRig(t, []string{"cpu"})
-	tmpl := r.Template("p", 2, 2, matrix.Float32, graph.PoolSize(2))
+	tmpl := r.Template("p", 2, 2, matrix.Float32, graph.Format{Pool: 2})
 	var list []*graph.Block
 	for range 4 {
 		b := must[*graph.Block](t)(graph.FromSlice(tmpl, []float32{1, 2, 3, 4}))
-		must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0], graph.ReadWrite))
+		must[*buffer.Buffer](t)(b.UpdateOn(r.ctx, r.devs[0]))
 		list = append(list, b)
 	}
 	for _, b := range list {
@@ -136,7 +139,7 @@ func TestPool(t *testing.T) {
 	if n := r.Stats().Pooled; n != 1 {
 		t.Errorf("%d pooled", n)
 	}
-	must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0], graph.Read))
+	must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0]))
 	for _, v := range must[[]float32](t)(graph.Values[float32](r.ctx, b)) {
 		if v != 0 {
 			t.Error("somebody else's bytes")
@@ -161,45 +164,41 @@ func TestBlockMistakes(t *testing.T) {
 	fn := func([]byte) error { return nil }
 	second := func(_ any, err error) error { return err }
 	var nowhere context.Context
-	records := r.Template("r", 2, 3, matrix.Float32, graph.Records())
+	records := r.Template("r", 2, 3, matrix.Float32, graph.Format{Records: true})
 	for name, c := range map[string]struct{ err, want error }{
-		"view of nil":       {none.View(r.ctx, fn), gpu.ErrInvalid},
-		"view of released":  {closed.View(r.ctx, fn), gpu.ErrClosed},
-		"view without fn":   {shared.View(r.ctx, nil), gpu.ErrInvalid},
-		"view without ctx":  {shared.View(nowhere, fn), gpu.ErrInvalid},
-		"update of shared":  {shared.Update(r.ctx, fn), graph.ErrShared},
-		"signals of shared": {shared.SetSignals(graph.EOF), graph.ErrShared},
-		"meta of shared":    {shared.SetMeta(nil), graph.ErrShared},
-		"write of shared":   {second(shared.On(r.ctx, r.devs[0], graph.Write)), graph.ErrShared},
-		"on no device":      {second(shared.On(r.ctx, nil, graph.Read)), gpu.ErrInvalid},
-		"on another device": {second(shared.On(r.ctx, other, graph.Read)), gpu.ErrForeign},
-		"unknown access":    {second(shared.On(r.ctx, r.devs[0], 9)), graph.ErrShared},
-		"values of a type":  {second(graph.Values[int32](r.ctx, shared)), graph.ErrTemplate},
-		"values of nil":     {second(graph.Values[int32](r.ctx, nil)), gpu.ErrInvalid},
-		"slice of a type":   {second(graph.FromSlice(r.m, []uint32{1})), graph.ErrTemplate},
-		"too few":           {second(graph.FromSlice(r.m, []float32{1})), graph.ErrTemplate},
-		"no whole rows":     {second(graph.FromSlice(records, []float32{1})), graph.ErrTemplate},
-		"rows of a matrix":  {second(r.m.NewRows(3)), graph.ErrTemplate},
-		"negative rows":     {second(records.NewRows(-1)), graph.ErrTemplate},
-		"huge rows":         {second(records.NewRows(1 << 61)), graph.ErrTemplate},
-		"no template":       {second(noTemplate.New()), graph.ErrTemplate},
-		"no template, from": {second(graph.FromSlice(noTemplate, []uint32{1})), graph.ErrTemplate},
-		"bad template":      {second(r.Template("bad", -1, 1, matrix.Float32).New()), graph.ErrTemplate},
-		"wrapped":           {second(r.m.Wrap(nil, nil)), graph.ErrTemplate},
-		"error of nil":      {none.Err(), gpu.ErrInvalid},
-		"nil graph":         {(*graph.Graph)(nil).Run(r.ctx), gpu.ErrInvalid},
-		"nil graph, stop":   {(*graph.Graph)(nil).Stop(r.ctx), gpu.ErrInvalid},
-		"nil port":          {(*graph.Port)(nil).Set(shared), gpu.ErrInvalid},
-		"nil input":         {(*graph.Input)(nil).Push(r.ctx, shared), gpu.ErrInvalid},
-		"nil output":        {second((*graph.Output)(nil).Pull(r.ctx)), gpu.ErrInvalid},
-		"nil dispatch":      {second((*graph.Dispatch)(nil).Block("x")), graph.ErrState},
-		"no devices":        {second(graph.New([]*gpu.Device{nil})), gpu.ErrInvalid},
-		"twice":             {second(graph.New([]*gpu.Device{r.devs[0], r.devs[0]})), gpu.ErrInvalid},
-		"mode":              {second(graph.New(nil, graph.WithMode(9))), gpu.ErrInvalid},
-		"threshold":         {second(graph.New(nil, graph.WithThreshold(11))), gpu.ErrInvalid},
-		"hosts":             {second(graph.New(nil, graph.WithHostWorkers(0))), gpu.ErrInvalid},
-		"trace":             {second(graph.New(nil, graph.WithTrace(-1))), gpu.ErrInvalid},
-		"nil option":        {second(graph.New(nil, nil)), gpu.ErrInvalid},
+		"view of nil":        {none.View(r.ctx, fn), gpu.ErrInvalid},
+		"view of released":   {closed.View(r.ctx, fn), gpu.ErrClosed},
+		"view without fn":    {shared.View(r.ctx, nil), gpu.ErrInvalid},
+		"view without ctx":   {shared.View(nowhere, fn), gpu.ErrInvalid},
+		"update of shared":   {shared.Update(r.ctx, fn), graph.ErrShared},
+		"signals of shared":  {shared.SetSignals(graph.EOF), graph.ErrShared},
+		"write of shared":    {second(shared.ReplaceOn(r.ctx, r.devs[0])), graph.ErrShared},
+		"on no device":       {second(shared.On(r.ctx, nil)), gpu.ErrInvalid},
+		"on another device":  {second(shared.On(r.ctx, other)), gpu.ErrForeign},
+		"update of a shared": {second(shared.UpdateOn(r.ctx, r.devs[0])), graph.ErrShared},
+		"values of a type":   {second(graph.Values[int32](r.ctx, shared)), graph.ErrTemplate},
+		"values of nil":      {second(graph.Values[int32](r.ctx, nil)), gpu.ErrInvalid},
+		"slice of a type":    {second(graph.FromSlice(r.m, []uint32{1})), graph.ErrTemplate},
+		"too few":            {second(graph.FromSlice(r.m, []float32{1})), graph.ErrTemplate},
+		"no whole rows":      {second(graph.FromSlice(records, []float32{1})), graph.ErrTemplate},
+		"rows of a matrix":   {second(r.m.From(make([]byte, 36))), graph.ErrTemplate},
+		"no template":        {second(noTemplate.New()), graph.ErrTemplate},
+		"no template, from":  {second(graph.FromSlice(noTemplate, []uint32{1})), graph.ErrTemplate},
+		"bad template":       {second(r.Template("bad", -1, 1, matrix.Float32).New()), graph.ErrTemplate},
+		"wrapped":            {second(r.m.Wrap(nil, nil)), graph.ErrTemplate},
+		"error of nil":       {none.Err(), gpu.ErrInvalid},
+		"nil graph":          {(*graph.Graph)(nil).Run(r.ctx), gpu.ErrInvalid},
+		"nil graph, stop":    {(*graph.Graph)(nil).Stop(r.ctx), gpu.ErrInvalid},
+		"nil port":           {(*graph.Port)(nil).Set(shared), gpu.ErrInvalid},
+		"nil input":          {(*graph.Input)(nil).Push(r.ctx, shared), gpu.ErrInvalid},
+		"nil output":         {second((*graph.Output)(nil).Pull(r.ctx)), gpu.ErrInvalid},
+		"nil dispatch":       {second((*graph.Dispatch)(nil).Block("x")), graph.ErrState},
+		"no devices":         {second(graph.New([]*gpu.Device{nil})), gpu.ErrInvalid},
+		"twice":              {second(graph.New([]*gpu.Device{r.devs[0], r.devs[0]})), gpu.ErrInvalid},
+		"mode":               {second(graph.New(nil, graph.WithMode(9))), gpu.ErrInvalid},
+		"threshold":          {second(graph.New(nil, graph.WithThreshold(11))), gpu.ErrInvalid},
+		"trace":              {second(graph.New(nil, graph.WithTrace(-1))), gpu.ErrInvalid},
+		"nil option":         {second(graph.New(nil, nil)), gpu.ErrInvalid},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -208,7 +207,7 @@ func TestBlockMistakes(t *testing.T) {
 	none.Release()
 	closed.Release()
 	none.SetContext(1)
-	if none.Retain() != nil || closed.Retain() != nil || none.UID() != 0 || none.Size() != 0 || closed.State(nil) != graph.NoEntry {
+	if none.Retain() != nil || closed.Retain() != nil || none.UID() != 0 || none.Size() != 0 || closed.State(nil) != "NO_ENTRY" {
 		t.Error("a block that is not there")
 	}
 	if v := must[[]float32](t)(graph.Values[float32](r.ctx, shared)); v[0] != 1 || shared.Signals() != 0 {

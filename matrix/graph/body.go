@@ -3,12 +3,16 @@
 package graph
 
 import (
+	"errors"
+	"math"
+	"strings"
+
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Body is what a task does: [Func], [Host], [Expr], [Kernel] or [Cruncher].
+// Body is what a task does: [Func], [Host], [Expr], [Eval], [Kernel] or [Cruncher].
 type Body struct {
 	sort  string
 	host  bool // needs no device
@@ -17,8 +21,8 @@ type Body struct {
 	check func(*Task) []error
 }
 
-// Func is a Go function that has a device of the graph's. It queues work there and returns; what is queued on one device runs
-// in order, and whoever needs results elsewhere waits for them. An error of its, or a panic, goes to the outputs.
+// Func is a Go function that has a device of the graph. It queues work there and returns. What is queued on one device runs in
+// order, and tasks that need the results elsewhere wait for them. Its error, or panic, goes to the outputs.
 func Func(f func(d *Dispatch) error) Body {
 	return Body{sort: "func", run: f}
 }
@@ -28,91 +32,141 @@ func Host(f func(d *Dispatch) error) Body {
 	return Body{sort: "host", host: true, run: f}
 }
 
-// Operands finds the matrix of an input, as an operand of an expression.
-type Operands func(port string) matrix.AnyExpr
+// Operands makes the block at an input an expression on the task's device.
+type Operands[T matrix.Elem] func(port string) *matrix.Expr[T]
 
-// Expr computes matrix expressions: the first one for the task's first output, and so on. An output in place of an input has
-// that input's block for its result; with nil for its expression it passes the block on as it is.
-func Expr(exprs ...func(in Operands) matrix.AnyExpr) Body {
-	return Body{
-		sort: "expr",
-		run:  func(d *Dispatch) error { return assignAll(d, exprs) },
-		check: func(t *Task) []error {
-			outputs, whole := 0, true
-			for _, p := range t.ports {
-				if p.kind == outputPort {
-					whole = whole && (outputs >= len(exprs) || exprs[outputs] != nil || p.inPlace != "")
-					outputs++
-				}
-			}
-			if outputs != len(exprs) || !whole {
-				return []error{fail("Task "+t.name, gpu.ErrInvalid, itoa(len(exprs)), " expressions for the outputs")}
-			}
-			return nil
-		},
-	}
-}
+// expression makes the operand that an output gets. nil stands for a block that the task passes on as it is.
+type expression[T matrix.Elem] func(d *Dispatch) (matrix.Operand[T], error)
 
-func assignAll(d *Dispatch, exprs []func(Operands) matrix.AnyExpr) error {
-	next := 0
-	for _, p := range d.t.ports {
-		if p.kind != outputPort {
-			continue
-		}
-		f := exprs[next]
-		next++
+// Expr computes expressions of package matrix: the first function's for the task's first output, and so on. An output in place of
+// an input has that input's block for its result; if its function is nil the task passes the block on as it is.
+//
+//	graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
+//		return in("x").Mul(in("w")).Add(in("b")).Relu()
+//	})
+func Expr[T matrix.Elem](exprs ...func(in Operands[T]) matrix.Operand[T]) Body {
+	list := make([]expression[T], len(exprs))
+	for i, f := range exprs {
 		if f == nil {
 			continue
 		}
-		if err := assign(d, p, f); err != nil {
-			return err
+		list[i] = func(d *Dispatch) (x matrix.Operand[T], err error) {
+			x = f(func(port string) *matrix.Expr[T] {
+				m, merr := Matrix[T](d, port)
+				if merr != nil && err == nil {
+					err = merr
+				}
+				return matrix.Transpose(matrix.Transpose(m)) // the matrix itself, as an expression
+			})
+			return x, err
 		}
 	}
-	return nil
+	return exprBody(list, nil)
 }
 
-func assign(d *Dispatch, p *Port, f func(Operands) matrix.AnyExpr) error {
-	var failed error
-	x := f(func(port string) matrix.AnyExpr {
-		m, err := d.Matrix(port)
-		if err != nil {
-			failed = err
-			return matrix.AnyExpr{}
+// Eval is [Expr] for expressions as text, which [matrix.Eval] reads: graph.Eval[float32]("relu(x*w + b)"). Names are those of the
+// task's inputs of type T. With an empty text the task passes a block on as it is.
+func Eval[T matrix.Elem](texts ...string) Body {
+	list := make([]expression[T], len(texts))
+	var faults []error
+	for i, text := range texts {
+		if text == "" {
+			continue
 		}
-		return m.Expr()
-	})
-	if failed != nil {
-		return failed
-	}
-	if err := x.Err(); err != nil {
-		return err
-	}
-	b := d.blocks[p.index]
-	rows, cols := x.Dims()
-	if t := p.tmpl; t.records && p.inPlacePort == nil && rows != t.planes*b.rows && t.planes > 0 && rows%t.planes == 0 {
-		if err := d.Resize(p.name, rows/t.planes); err != nil {
-			return err
+		if err := matrix.Eval[T](text, nil).Err(); errors.Is(err, matrix.ErrSyntax) {
+			faults = append(faults, err)
 		}
-		b = d.blocks[p.index]
-	}
-	if x.DType() != p.tmpl.dtype || rows != p.tmpl.planes*b.rows || cols != p.tmpl.cols {
-		return &gpu.OpError{
-			Op: "graph: " + d.t.name, Err: ErrTemplate, Detail: "the expression for " + p.name,
-			Shapes: []gpu.Shape{{rows, cols}, {p.tmpl.planes * b.rows, p.tmpl.cols}},
+		list[i] = func(d *Dispatch) (matrix.Operand[T], error) {
+			vars := map[string]*matrix.Dense[T]{}
+			for _, p := range d.t.ports {
+				if p.kind == outputPort || !strings.Contains(text, p.name) || has[T](p.tmpl, "Eval") != nil {
+					continue
+				}
+				m, err := Matrix[T](d, p.name)
+				if err != nil {
+					return nil, err
+				}
+				vars[p.name] = m
+			}
+			return matrix.Eval(text, vars), nil
 		}
 	}
-	whole := Write // the kernel writes all that matters
-	if p.tmpl.pitch != p.tmpl.cols {
-		whole = ReadWrite
+	return exprBody(list, faults)
+}
+
+func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
+	run := func(d *Dispatch) error {
+		next := 0
+		for _, p := range d.t.ports {
+			if p.kind != outputPort {
+				continue
+			}
+			if f := list[next]; f != nil {
+				if err := assign(d, p, f); err != nil {
+					return err
+				}
+			}
+			next++
+		}
+		return nil
 	}
-	m, err := d.shell(p, b, whole)
+	check := func(t *Task) []error {
+		outputs, whole := 0, true
+		for _, p := range t.ports {
+			if p.kind == outputPort {
+				whole = whole && outputs < len(list) && (list[outputs] != nil || p.InPlace != "")
+				outputs++
+			}
+		}
+		if outputs != len(list) || !whole {
+			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(outputs), " outputs"))
+		}
+		return faults
+	}
+	return Body{sort: "expr", run: run, check: check}
+}
+
+// assign computes an output.
+func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
+	x, err := f(d)
 	if err != nil {
 		return err
 	}
-	return m.Expr().Matrix().Assign(x)
+	result, ok := x.(interface {
+		Err() error
+		Dims() (rows, cols int)
+	})
+	if !ok {
+		return fail(d.t.name, gpu.ErrInvalid, "no expression for ", p.name)
+	}
+	if err := result.Err(); err != nil {
+		return err
+	}
+	rows, cols := result.Dims()
+	b, t := d.blocks[p.index], p.tmpl
+	if t.Records && p.inPlacePort == nil && rows != t.Planes*b.rows && t.Planes > 0 && rows%t.Planes == 0 {
+		if err := d.Resize(p.name, rows/t.Planes); err != nil {
+			return err
+		}
+	}
+	if rows != t.Planes*b.rows || cols != t.cols {
+		return &gpu.OpError{
+			Op: "graph: " + d.t.name, Err: ErrTemplate, Detail: "the expression for " + p.name,
+			Shapes: []gpu.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}},
+		}
+	}
+	writes := write // the kernel writes all that matters
+	if t.Pitch != t.cols {
+		writes = update
+	}
+	m, err := shell[T](d, p, b, writes)
+	if err != nil {
+		return err
+	}
+	return m.Assign(x)
 }
 
-// Cruncher runs kernels of a cruncher, which has devices of its own, over the range that items gives: on the host's side of the
+// Cruncher runs kernels of a cruncher, which has devices of its own, over the range that items returns: on the host's copy of the
 // blocks, under the names of their ports. Sticky and described inputs of one element are scalars. setup, which may be nil, sets
 // the flags of each array before the call: inputs are read-only, new outputs are not read.
 func Cruncher(cr *cruncher.Cruncher, id int, kernels string, items func(d *Dispatch) cruncher.Range, setup func(a *cruncher.Any)) Body {
@@ -131,33 +185,28 @@ func Cruncher(cr *cruncher.Cruncher, id int, kernels string, items func(d *Dispa
 func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r cruncher.Range, setup func(*cruncher.Any)) (err error) {
 	var params []cruncher.Param
 	for _, p := range d.t.ports {
-		if p.effect != noEffect || p.kind == outputPort && p.inPlacePort != nil {
+		if p.meta() || p.inPlacePort != nil {
 			continue
 		}
-		b := d.blocks[p.index]
 		if p.scalar() {
-			n, err := d.words(p, 1)
+			n, err := d.word(p)
 			if err != nil {
 				return err
 			}
-			params = append(params, scalarParam(p, uint32(n[0])))
+			params = append(params, scalarParam(p, uint32(n)))
 			continue
 		}
-		writes := p.kind == outputPort || p.written
-		access := Read
-		if writes {
-			access = ReadWrite
-		}
-		if err := b.s.acquire(d.ctx, hostPlace, access); err != nil {
+		b := d.blocks[p.index]
+		if err := b.s.acquire(d.ctx, hostPlace, p.access()); err != nil {
 			return err
 		}
-		a, err := cruncher.WrapHost(p.name, crunchType(p.tmpl), gpu.HostBytes(b.s.host[:b.s.n:b.s.n]), nil)
+		a, err := cruncher.WrapHost(p.name, crunchType(p.tmpl), gpu.HostBytes(b.s.host[:b.s.size:b.s.size]), nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = a.Close() }() // nothing of it is left to fail
 		f := cruncher.DefaultFlags()
-		f.ReadOnly, f.Read = !writes, !writes || p.written
+		f.ReadOnly, f.Read = !p.writable(), p.kind != outputPort
 		if err := a.SetFlags(f); err != nil {
 			return err
 		}
@@ -167,6 +216,16 @@ func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r crunch
 		params = append(params, a)
 	}
 	return cr.Compute(d.ctx, id, kernels, r, params...)
+}
+
+func scalarParam(p *Port, bits uint32) cruncher.Param {
+	switch p.tmpl.dtype {
+	case matrix.Int32:
+		return cruncher.NewScalar(p.name, int32(bits))
+	case matrix.Uint32:
+		return cruncher.NewScalar(p.name, bits)
+	}
+	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
 }
 
 func crunchType(t *Template) cruncher.Type {

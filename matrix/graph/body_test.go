@@ -4,6 +4,7 @@ package graph_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
@@ -20,25 +21,26 @@ func TestKernel(t *testing.T) {
 		}
 		r := newRig(t, drivers)
 		one := r.Template("one", 1, 1, matrix.Float32)
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records())
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
 		half := r.Template("half", 2, 2, matrix.Float16)
 		raw := r.Bytes("raw", 16)
+		pair := r.Template("pair", 1, 2, matrix.Int32)
 		k := r.Task("k", graph.Kernel(`fn f(i: u32) { y[i] = x[i] * scale + f32(size) + f32(w[i & 1u]); }`, "f", nil),
-			graph.In("x", rows), graph.Sticky("scale", one), graph.Described("size", "x", graph.DataSize),
-			graph.In("w", r.Template("w", 1, 2, matrix.Int32)), graph.Out("y", r.m))
+			graph.In("x", rows), graph.Sticky("scale", one), graph.Described("size", r.word, "x", func(b *graph.Block) []uint32 { return []uint32{uint32(b.Size())} }),
+			graph.In("w", pair), graph.Out("y", r.m))
 		l := r.Task("l", graph.Kernel(`fn g(i: u32) { if (i == 1u) { x[i] = -x[i]; } }`, "g", func(*graph.Dispatch) [3]int { return [3]int{3} }),
-			graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+			graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		n := r.Task("n", graph.Kernel(`fn h(i: u32) { out[i] = sublet_load_a(i) * 2.0 + f32(b[i]); }`, "h", func(*graph.Dispatch) [3]int { return [3]int{4} }),
 			graph.In("a", half), graph.In("b", raw), graph.Out("out", r.m))
 		x, w := r.Input("x", k.Port("x")), r.Input("w", k.Port("w"))
 		r.Connect(k.Port("y"), l.Port("x"))
 		out := r.Output("out", l.Port("y"))
 		a, b, c := r.Input("a", n.Port("a")), r.Input("b", n.Port("b")), r.Output("c", n.Port("out"))
-		check(t, graph.SetScalar(k.Port("scale"), float32(10)))
+		check(t, graph.SetValues(k.Port("scale"), float32(10)))
 		check(t, r.Run(r.ctx))
 		for i := float32(0); i < 6; i++ {
 			check(t, x.Push(r.ctx, must[*graph.Block](t)(graph.FromSlice(rows, []float32{i, i, i, i, i, i}))))
-			check(t, w.Push(r.ctx, must[*graph.Block](t)(graph.FromSlice(k.Port("w").Template(), []int32{1, -1}))))
+			check(t, w.Push(r.ctx, must[*graph.Block](t)(graph.FromSlice(pair, []int32{1, -1}))))
 			got := must[*graph.Block](t)(out.Pull(r.ctx))
 			v := must[[]float32](t)(graph.Values[float32](r.ctx, got))
 			got.Release()
@@ -74,13 +76,13 @@ func TestCruncher(t *testing.T) {
 	var names []string
 	k := r.Task("k", graph.Cruncher(cr, 1, "f", func(*graph.Dispatch) cruncher.Range { return cruncher.Range{Global: 10000} },
 		func(a *cruncher.Any) { names = append(names, a.Name()) }),
-		graph.In("x", big), graph.Sticky("add", one), graph.In("z", big), graph.Out("y", big), graph.Out("zz", big, graph.InPlace("z")))
+		graph.In("x", big), graph.Sticky("add", one), graph.In("z", big), graph.Out("y", big), graph.Out("zz", big, graph.PortConfig{InPlace: "z"}))
 	before := r.Task("before", plus(1), graph.In("x", big), graph.Out("y", big))
 	in := r.Input("x", before.Port("x"))
 	r.Connect(before.Port("y"), k.Port("x"))
 	z := r.Input("z", k.Port("z"))
 	y, zz := r.Output("y", k.Port("y")), r.Output("zz", k.Port("zz"))
-	check(t, graph.SetScalar(k.Port("add"), float32(7)))
+	check(t, graph.SetValues(k.Port("add"), float32(7)))
 	check(t, r.Run(r.ctx))
 	data := make([]float32, 10000)
 	for i := range data {
@@ -113,18 +115,18 @@ func TestCruncher(t *testing.T) {
 // rows of the block's own header, and never freeing anything.
 func TestShells(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records(), graph.PoolSize(1))
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true, Pool: 1})
 		type seen struct {
-			m    *matrix.Any
+			m    *matrix.Dense[float32]
 			rows int
 		}
 		var shells []seen
 		k := r.Task("k", graph.Func(func(d *graph.Dispatch) error {
-			m, err := d.Matrix("x")
+			m, err := graph.Matrix[float32](d, "x")
 			if err != nil {
 				return err
 			}
-			again, err := d.Matrix("y")
+			again, err := graph.Matrix[float32](d, "y")
 			if err != nil {
 				return err
 			}
@@ -140,8 +142,8 @@ func TestShells(t *testing.T) {
 				return errors.New("the shell is not the block's")
 			}
 			shells = append(shells, seen{m, n})
-			return m.Expr().Matrix().Assign(matrix.AnyMap(opAdd, m.Expr(), matrix.AnyFill(matrix.Float32, 1, 1, bits(1))))
-		}), graph.In("x", rows), graph.Out("y", rows, graph.InPlace("x")), graph.On(r.devs[0], graph.MandatoryAffinity))
+			return m.Assign(matrix.Add(m, matrix.Fill[float32](1, 1, 1)))
+		}), graph.In("x", rows), graph.Out("y", rows, graph.PortConfig{InPlace: "x"}), graph.Require(r.devs[0]))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		for i, n := range []int{2, 1, 2, 0, 2} {
@@ -154,7 +156,7 @@ func TestShells(t *testing.T) {
 					r.t.Errorf("dispatch %d: %v", i, v)
 				}
 			}
-			if s := b.State(r.devs[0]); s != graph.Shared {
+			if s := b.State(r.devs[0]); s != "SHARED" {
 				r.t.Error(s)
 			}
 			b.Release()
@@ -170,12 +172,12 @@ func TestShells(t *testing.T) {
 // An expression's result sizes a stream of records, and one of another size is an error.
 func TestExpressionSizes(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records())
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
 		square := r.Template("square", 3, 3, matrix.Float32)
-		turn := func(in graph.Operands) matrix.AnyExpr { return in("x").T().Mul(in("x")) }
+		turn := func(in graph.Operands[float32]) matrix.Operand[float32] { return in("x").T().Mul(in("x")) }
 		k := r.Task("k", graph.Expr(turn, turn, turn), graph.In("x", rows), graph.Out("a", rows), graph.Out("b", square), graph.Out("c", square))
 		l := r.Task("l", graph.Expr(turn), graph.In("x", rows), graph.Out("y", r.m))
-		n := r.Task("n", graph.Expr(func(in graph.Operands) matrix.AnyExpr { return in("oops") }), graph.In("x", rows), graph.Out("y", r.m))
+		n := r.Task("n", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return in("oops") }), graph.In("x", rows), graph.Out("y", r.m))
 		in := r.Input("x", k.Port("x")).Also(l.Port("x")).Also(n.Port("x"))
 		a, b := r.Output("a", k.Port("a")), r.Output("b", k.Port("b"))
 		r.Discard(k.Port("c"))
@@ -203,9 +205,9 @@ func TestExpressionSizes(t *testing.T) {
 // Planes and pitch reach the shell.
 func TestLayouts(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		wide := r.Template("wide", 2, 3, matrix.Float32, graph.Planes(2), graph.Pitch(4))
+		wide := r.Template("wide", 2, 3, matrix.Float32, graph.Format{Planes: 2, Pitch: 4})
 		k := r.Task("k", plus(1), graph.In("x", wide), graph.Out("y", wide))
-		l := r.Task("l", plus(1), graph.In("x", wide), graph.Out("y", wide, graph.InPlace("x")))
+		l := r.Task("l", plus(1), graph.In("x", wide), graph.Out("y", wide, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("x", k.Port("x"))
 		r.Connect(k.Port("y"), l.Port("x"))
 		out := r.Output("y", l.Port("y"))
@@ -228,7 +230,7 @@ func TestLayouts(t *testing.T) {
 // What a body may ask for, and what it gets for asking wrongly.
 func TestDispatch(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Records())
+		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
 		var kept *graph.Dispatch
 		raw := r.Bytes("raw", 5)
 		errs := map[string]error{}
@@ -236,7 +238,7 @@ func TestDispatch(t *testing.T) {
 		body := func(d *graph.Dispatch) error {
 			kept = d
 			_, errs["name"] = d.Block("none")
-			_, errs["matrix of bytes"] = d.Matrix("raw")
+			_, errs["matrix of bytes"] = graph.Matrix[float32](d, "raw")
 			errs["update of an input"] = d.Update("x", func([]byte) error { return nil })
 			errs["resize of an input"] = d.Resize("x", 1)
 			errs["resize of a matrix"] = d.Resize("m", 1)
@@ -246,8 +248,8 @@ func TestDispatch(t *testing.T) {
 			errs["nil"] = d.View("x", nil)
 			b, err := d.Block("x")
 			errs["signals"] = b.SetSignals(graph.EOF)
-			v, ferr := d.Float("x")
-			if v != 3 || d.Task().Name() != "k" || d.Context() == nil {
+			v, ferr := graph.Values[float32](d.Context(), b)
+			if len(v) == 0 || v[0] != 3 || d.Context() == nil {
 				ferr = errors.New("the dispatch is another's")
 			}
 			return errors.Join(err, ferr, d.Resize("y", 4), d.Update("y", func(mem []byte) error {
@@ -259,7 +261,7 @@ func TestDispatch(t *testing.T) {
 		}
 		k := r.Task("k", graph.Func(body), graph.In("x", r.m), graph.In("raw", raw), graph.Out("y", rows), graph.Out("m", r.m))
 		h := r.Task("h", graph.Host(func(d *graph.Dispatch) error {
-			_, hostErrs[0] = d.Matrix("x")
+			_, hostErrs[0] = graph.Matrix[float32](d, "x")
 			_, hostErrs[1] = d.Buffer("x")
 			if d.Device() != nil {
 				return errors.New("a device")
@@ -289,7 +291,7 @@ func TestDispatch(t *testing.T) {
 		for _, err := range hostErrs {
 			isError(r.t, err, gpu.ErrUnsupported)
 		}
-		_, err := kept.Matrix("x")
+		_, err := graph.Matrix[float32](kept, "x")
 		isError(r.t, err, graph.ErrState)
 		isError(r.t, kept.SetSignals("y", 0), graph.ErrState)
 	})
@@ -298,8 +300,8 @@ func TestDispatch(t *testing.T) {
 // An output in place of an input that has no expression passes the block on as it is.
 func TestExprPasses(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		k := r.Task("k", graph.Expr(func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("y")) }, nil),
-			graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("same", r.m, graph.InPlace("y")))
+		k := r.Task("k", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("y")) }, nil),
+			graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("same", r.m, graph.PortConfig{InPlace: "y"}))
 		x, y := r.Input("x", k.Port("x")), r.Input("y", k.Port("y"))
 		sum, same := r.Output("sum", k.Port("sum")), r.Output("same", k.Port("same"))
 		check(r.t, r.Run(r.ctx))
@@ -318,8 +320,51 @@ func TestExprPasses(t *testing.T) {
 		}
 	})
 	r := newRig(t, []string{"cpu"})
-	k := r.Task("k", graph.Expr(nil), graph.In("x", r.m), graph.Out("y", r.m))
+	k := r.Task("k", graph.Expr[float32](nil), graph.In("x", r.m), graph.Out("y", r.m))
 	r.Input("x", k.Port("x"))
 	r.Output("y", k.Port("y"))
 	isError(t, r.Finalize(), gpu.ErrInvalid)
+}
+
+// Expressions of users have all operations of package matrix, as text and as Go.
+func TestEval(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		square := r.Template("square", 2, 2, matrix.Float32)
+		one := r.Template("one", 1, 1, matrix.Float32)
+		ports := []graph.TaskOption{
+			graph.In("x", r.m), graph.Sticky("w", r.Template("w", 3, 2, matrix.Float32)), graph.Sticky("b", one),
+			graph.Out("y", square), graph.Out("same", r.m, graph.PortConfig{InPlace: "x"}),
+		}
+		text := r.Task("text", graph.Eval[float32]("relu(x*w + b)", ""), ports...)
+		code := r.Task("code", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
+			return in("x").Mul(in("w")).Add(in("b")).Relu()
+		}, nil), ports...)
+		in := r.Input("x", text.Port("x")).Also(code.Port("x"))
+		for _, k := range []*graph.Task{text, code} {
+			check(r.t, graph.SetValues[float32](k.Port("w"), 1, 0, 0, 1, 1, -1))
+			check(r.t, graph.SetValues[float32](k.Port("b"), -1))
+			r.Discard(k.Port("same"))
+		}
+		outs := []*graph.Output{r.Output("text", text.Port("y")), r.Output("code", code.Port("y"))}
+		check(r.t, r.Run(r.ctx))
+		r.push(in, r.block(1, 2, 3, 4, 5, 6))
+		for _, out := range outs {
+			b := must[*graph.Block](r.t)(out.Pull(r.ctx))
+			check(r.t, b.Err())
+			v := must[[]float32](r.t)(graph.Values[float32](r.ctx, b))
+			if !slices.Equal(v, []float32{3, 0, 9, 0}) {
+				r.t.Error(v)
+			}
+			b.Release()
+		}
+	})
+	g := must[*graph.Graph](t)(graph.New(open(t, "cpu")))
+	m := g.Template("m", 1, 1, matrix.Float32)
+	k := g.Task("k", graph.Eval[float32]("x +"), graph.In("x", m), graph.Out("y", m))
+	wrong := g.Task("wrong", graph.Eval[float32]("nobody + x"), graph.In("x", m), graph.Out("y", m))
+	g.Input("x", k.Port("x"))
+	g.Output("y", k.Port("y"))
+	isError(t, g.Finalize(), matrix.ErrSyntax)
+	check(t, g.Teardown())
+	_ = wrong
 }

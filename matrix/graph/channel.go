@@ -2,155 +2,109 @@
 
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
 
 type channelKind uint8
 
 const (
-	internalChannel channelKind = iota
-	inputChannel
+	plainChannel channelKind = iota
 	outputChannel
-	initialChannel // has a new block whenever somebody asks
+	initialChannel // has a new block whenever a task asks
 	nullChannel    // takes everything and keeps nothing
 )
 
-var channelKinds = [...]string{"internal", "input", "output", "initializer", "devnull"}
-
-// DefaultCapacity is how many blocks a channel has room for unless [Capacity] says otherwise.
-const DefaultCapacity = 4
-
-// Channel is a queue of bounded length between two ports, or between a port and the graph's outside. A task runs only when
-// all of its channels have room, so that one that is full stalls those who fill it, and nobody else.
+// Channel says how a channel works: a queue of bounded length between two ports, or between a port and the graph's outside. The
+// zero value is a queue for four blocks that all pass.
+//
+// A task runs only when all of its output channels have capacity left, so that a full channel stalls those who fill it, and nobody
+// else. A task that feeds itself needs a capacity of two: it runs only when there is capacity for what it makes, and what it
+// is going to take is still there then.
 type Channel struct {
-	g        *Graph
-	name     string
-	kind     channelKind
-	from     *source
-	to       *Port
-	capacity int
-	enter    Predicate
-	leave    Predicate
-	hold     bool
-	first    bool // before the port's other channel
-	judge    *Port
+	Capacity     int       // blocks; 0 stands for 4
+	Push         Predicate // at the end where blocks enter: a block that does not pass is released
+	Pull         Predicate // at the end where blocks leave: a block that does not pass is released, or waits with Hold
+	Hold         bool      // blocks that Pull refuses wait, and all behind them, until [Graph.Reconsider]
+	Control      bool      // the port's control channel: its blocks come before those of the port's other channel
+	ControlledBy *Port     // for [Graph.Initialize]: Pull looks at the next block of this other input of the task
+}
 
-	queue           []item
-	head            int
-	peak            int
-	pushed          uint64
-	refused         uint64
-	filled, drained bell
+const defaultCapacity = 4
+
+// channel is a channel of a graph.
+type channel struct {
+	Channel
+	g    *Graph
+	name string
+	kind channelKind
+	from *source
+	to   *Port
+
+	queue   []item
+	peak    int
+	pushed  uint64
+	refused uint64
+	arrived condition // a block came, or may leave now
 }
 
 // item is a block in a channel.
 type item struct {
 	b    *Block
-	open bool
+	open bool // it may leave
 }
 
-// ChannelOption is an option of a channel.
-type ChannelOption func(*Channel)
-
-// Capacity sets how many blocks a channel has room for. A task that feeds itself needs room for two: it runs only when there is
-// room for what it makes, and what it is going to take is still there then.
-func Capacity(n int) ChannelOption { return func(c *Channel) { c.capacity = n } }
-
-// WhenPushed sets the predicate of the end where blocks enter: one that does not pass is released there.
-func WhenPushed(p Predicate) ChannelOption { return func(c *Channel) { c.enter = p } }
-
-// WhenPulled sets the predicate of the end where blocks leave: one that does not pass is released, or held; see [Hold].
-func WhenPulled(p Predicate) ChannelOption { return func(c *Channel) { c.leave = p } }
-
-// Hold makes blocks that do not pass the end where they leave wait there, and all behind them. [Channel.Reconsider] asks
-// the predicate again.
-func Hold() ChannelOption { return func(c *Channel) { c.hold = true } }
-
-// AsControl makes a channel the control channel of its port: where both it and the port's other channel have a block, the
-// control channel's comes first.
-func AsControl() ChannelOption { return func(c *Channel) { c.first = true } }
-
-// ControlledBy makes the predicate of [Graph.Initialize] look at the next block of another input of the same task.
-func ControlledBy(p *Port) ChannelOption { return func(c *Channel) { c.judge = p } }
-
-// Name returns the name.
-func (c *Channel) Name() string {
-	if c == nil {
-		return ""
-	}
-	return c.name
-}
-
-// Len returns how many blocks are in the channel.
-func (c *Channel) Len() int {
-	if c == nil || c.g == nil {
-		return 0
-	}
-	c.g.lock()
-	defer c.g.unlock()
-	return c.len()
-}
-
-func (c *Channel) len() int { return len(c.queue) - c.head }
-
-// room reports whether one more block may come.
-func (c *Channel) room() bool { return c.kind == nullChannel || c.len() < c.capacity }
+// hasCapacity reports whether one more block may come.
+func (c *channel) hasCapacity() bool { return c.kind == nullChannel || len(c.queue) < c.Capacity }
 
 // ready reports whether a block could be taken.
-func (c *Channel) ready() bool {
+func (c *channel) ready() bool {
 	if c.kind == initialChannel {
 		return c.initial()
 	}
-	return c.len() > 0 && c.queue[c.head].open
+	return len(c.queue) > 0 && c.queue[0].open
 }
 
-// initial tells whether an initialiser's predicate is open: for the block that its controller would bring next.
-func (c *Channel) initial() bool {
-	if c.leave.kind == passAll {
-		return true
+// initial reports whether an initialiser's predicate is open for the block that its controller would bring next.
+func (c *channel) initial() bool {
+	p := c.ControlledBy
+	if p == nil {
+		return c.Pull.open(0)
 	}
-	p := c.judge
-	switch {
-	case p == nil:
-		return c.leave.open(0)
-	case p.pinned != nil:
-		return c.leave.open(p.pinned.Signals())
-	}
-	for _, n := range [...]*Channel{p.control, p.data} {
-		if n != nil && n.kind != initialChannel && n.ready() {
-			return c.leave.open(n.queue[n.head].b.Signals())
+	b := p.pinned
+	if b == nil {
+		b = p.sticking()
+		for _, n := range [...]*channel{p.data, p.control} {
+			if n != nil && n.kind != initialChannel && n.ready() {
+				b = n.queue[0].b
+			}
 		}
 	}
-	return p.sticky && p.last != nil && c.leave.open(p.last.Signals())
+	return b != nil && c.Pull.open(b.Signals())
 }
 
-// put adds a block; there is room.
-func (c *Channel) put(i item) {
+// put adds a block; there is capacity.
+func (c *channel) put(i item) {
 	c.queue = append(c.queue, i)
 	c.pushed++
-	c.peak = max(c.peak, c.len())
-	c.filled.ring()
+	c.peak = max(c.peak, len(c.queue))
+	c.arrived.broadcast()
 	if c.to != nil {
 		c.g.update(c.to.task)
 	}
 }
 
 // pop takes the first block, nil from an initialiser.
-func (c *Channel) pop() *Block {
+func (c *channel) pop() *Block {
 	if c.kind == initialChannel {
 		return nil
 	}
-	b := c.queue[c.head].b
-	c.queue[c.head] = item{}
-	c.head++
-	switch {
-	case c.head == len(c.queue):
-		c.queue, c.head = c.queue[:0], 0
-	case c.head > 64 && c.head > len(c.queue)/2: // the room in front of a queue that is never empty
-		n := copy(c.queue, c.queue[c.head:])
-		clear(c.queue[n:])
-		c.queue, c.head = c.queue[:n], 0
-	}
-	c.drained.ring()
+	b := c.queue[0].b
+	c.queue[0] = item{}
+	c.queue = c.queue[1:]
+	c.from.changed.broadcast()
 	if c.from.port != nil {
 		c.g.update(c.from.port.task)
 	}
@@ -158,81 +112,80 @@ func (c *Channel) pop() *Block {
 }
 
 // empty drops all blocks.
-func (c *Channel) empty() {
-	for _, i := range c.queue[c.head:] {
+func (c *channel) empty() {
+	for _, i := range c.queue {
 		c.g.drop(i.b)
 	}
-	c.queue, c.head = nil, 0
+	c.queue = nil
 }
 
 // admits asks the predicates whether a block gets into the channel, and whether it can leave it.
-func (c *Channel) admits(b *Block) (in, open bool) {
+func (c *channel) admits(b *Block) (in, open bool) {
 	switch {
 	case c.kind == nullChannel:
 		return false, false
 	case c.kind == outputChannel && b.err != nil:
 		return true, true
-	case b.Signals().Has(DevNull) && b.err == nil, !c.enter.passes(b):
+	case b.Signals().Has(DevNull) && b.err == nil, !c.Push.passes(b):
 		return false, false
 	}
-	open = c.leave.passes(b)
-	return open || c.hold, open
+	open = c.Pull.passes(b)
+	return open || c.Hold, open
 }
 
-// Reconsider asks the predicate again for blocks that the channel holds.
-func (c *Channel) Reconsider() {
-	if c == nil || c.g == nil {
+// writes reports whether the task that takes blocks from the channel writes them.
+func (c *channel) writes() bool { return c.to != nil && c.to.written }
+
+// Reconsider asks the predicates again for the blocks that channels hold.
+func (g *Graph) Reconsider() {
+	if g == nil {
 		return
 	}
-	g := c.g
+	var held []parcel
 	g.lock()
-	var held []*Block
-	for _, i := range c.queue[c.head:] {
-		if !i.open {
-			held = append(held, i.b.Retain())
+	for _, c := range g.channels {
+		for _, i := range c.queue {
+			if !i.open {
+				held = append(held, parcel{c: c, item: item{b: i.b.Retain()}})
+			}
 		}
 	}
 	g.unlock()
-	open := map[*Block]bool{}
-	for _, b := range held {
-		open[b] = c.leave.passes(b)
+	for i := range held {
+		held[i].open = held[i].c.Pull.passes(held[i].b)
 	}
 	g.lock()
 	defer g.unlock()
-	for k := range c.queue[c.head:] {
-		if i := &c.queue[c.head+k]; open[i.b] {
-			i.open = true
+	for _, h := range held {
+		for i := range h.c.queue {
+			if q := &h.c.queue[i]; q.b == h.b && h.open {
+				q.open = true
+			}
 		}
-	}
-	for _, b := range held {
-		g.drop(b)
-	}
-	c.filled.ring()
-	if c.to != nil {
-		g.update(c.to.task)
+		g.drop(h.b)
+		h.c.arrived.broadcast()
+		if h.c.to != nil {
+			g.update(h.c.to.task)
+		}
 	}
 	g.schedule()
 }
 
-// source is where blocks come from: an output, or an input of the graph's. Each block goes to all of its channels.
+// source is where blocks come from: an output of a task, or an input of the graph. Each block goes to all of its channels.
 type source struct {
-	port     *Port // nil for an input of the graph's
-	suppress bool
-	channels []*Channel
+	port     *Port // nil for an input of the graph
+	suppress bool  // [PortConfig.SuppressClones]
+	channels []*channel
+	changed  condition // a block left one of the channels
 }
 
-func (s *source) room() bool {
-	for _, c := range s.channels {
-		if !c.room() {
-			return false
-		}
-	}
-	return true
+func (s *source) hasCapacity() bool {
+	return !slices.ContainsFunc(s.channels, func(c *channel) bool { return !c.hasCapacity() })
 }
 
-// parcel is a block on its way into a channel, if that admits it.
+// parcel is a block on its way into a channel, if the channel admits it.
 type parcel struct {
-	c  *Channel
+	c  *channel
 	in bool
 	item
 }
@@ -241,15 +194,15 @@ type parcel struct {
 func (s *source) admit(b *Block) []parcel {
 	list := make([]parcel, len(s.channels))
 	for i, c := range s.channels {
-		in, open := c.admits(b)
-		list[i] = parcel{c, in, item{nil, open}}
+		list[i].c = c
+		list[i].in, list[i].open = c.admits(b)
 	}
 	return list
 }
 
-// share makes of a block what each channel that admits it gets. Readers share it. Writers get clones: all of them if anybody
-// reads it, all but one otherwise. The first one to get the block itself gets the caller's hold; if there is none the caller
-// keeps it.
+// share gives each channel that admits the block what it gets: readers the block itself, writers clones. If nobody reads it, the
+// first writer gets the block itself. The first channel to get the block takes over the caller's reference; given reports
+// whether there is one.
 func (s *source) share(b *Block, list []parcel) (given bool) {
 	reader := slices.ContainsFunc(list, func(p parcel) bool { return p.in && !p.c.writes() })
 	if s.suppress {
@@ -265,25 +218,13 @@ func (s *source) share(b *Block, list []parcel) (given bool) {
 			}
 			given = true
 		default:
-			p.b = cloneFor(b)
+			p.b = b.cloneOrError()
 		}
 	}
 	return given
 }
 
-// cloneFor makes a clone, or a block that says why there is none.
-func cloneFor(b *Block) *Block {
-	c, err := b.clone()
-	if err != nil {
-		return b.t.failedBlock(err)
-	}
-	return c
-}
-
-// writes reports whether whoever takes blocks from the channel writes them.
-func (c *Channel) writes() bool { return c.to != nil && c.to.written }
-
-// deliver puts what share made into the channels. There is room.
+// deliver puts what share made into the channels, which have capacity.
 func deliver(list []parcel) {
 	for _, p := range list {
 		if p.in {
@@ -292,4 +233,91 @@ func deliver(list []parcel) {
 			p.c.refused++
 		}
 	}
+}
+
+// Connect makes a channel from an output to an input. Mistakes are faults of the graph.
+func (g *Graph) Connect(from, to *Port, config ...Channel) {
+	c := g.channel(plainChannel, from.label()+"-"+to.label(), config)
+	if g.leaves(c, from) && g.enters(c, to) {
+		g.agree(c, from.tmpl, to.tmpl)
+		g.attach(c, &from.out, to)
+	}
+}
+
+// Discard lets an output's blocks go nowhere.
+func (g *Graph) Discard(from *Port) {
+	if c := g.channel(nullChannel, from.label()+"-null", nil); g.leaves(c, from) {
+		g.attach(c, &from.out, nil)
+	}
+}
+
+// Initialize gives an input, beside its other channel, new blocks with the template's initial value while the channel's Pull
+// predicate is open for the next block of ControlledBy.
+func (g *Graph) Initialize(to *Port, config ...Channel) {
+	c := g.channel(initialChannel, to.label()+"-init", config)
+	if !g.enters(c, to) {
+		return
+	}
+	j := c.ControlledBy
+	if c.Pull.asks || j == nil && !c.Pull.open(0) || j != nil && (j == to || j.task != to.task || j.kind != inputPort) {
+		g.fault(fail("Initialize", gpu.ErrInvalid, to.name, ": a predicate without signals to look at"))
+	}
+	g.attach(c, c.from, to)
+}
+
+func (g *Graph) channel(kind channelKind, name string, config []Channel) *channel {
+	c := &channel{g: g, name: name, kind: kind, from: &source{}}
+	if len(config) > 0 {
+		c.Channel = config[0]
+	}
+	if g != nil && (len(config) > 1 || c.Capacity < 0) {
+		g.fault(fail("Connect", gpu.ErrInvalid, name, ": two configurations, or a capacity of ", itoa(c.Capacity)))
+	}
+	if c.Capacity == 0 {
+		c.Capacity = defaultCapacity
+	}
+	return c
+}
+
+// leaves checks the end of a channel where blocks enter it.
+func (g *Graph) leaves(c *channel, from *Port) bool { return g.isEnd(c, from, outputPort, "output") }
+
+// enters checks the end of a channel where blocks leave it.
+func (g *Graph) enters(c *channel, to *Port) bool { return g.isEnd(c, to, inputPort, "input") }
+
+func (g *Graph) isEnd(c *channel, p *Port, kind portKind, what string) bool {
+	if g == nil {
+		return false
+	}
+	if p == nil || p.task == nil || p.task.g != g || p.kind != kind {
+		g.fault(fail("Connect", gpu.ErrInvalid, c.name, ": ", p.label(), " is no ", what, " of the graph's tasks"))
+		return false
+	}
+	return true
+}
+
+func (g *Graph) agree(c *channel, from, to *Template) {
+	if from != nil && to != nil && !from.agrees(to) {
+		g.fault(fail("Connect", ErrTemplate, c.name, ": ", from.name, " to ", to.name))
+	}
+}
+
+// attach adds a channel to a source and, unless it leads out of the graph, to an input that has none of its sort.
+func (g *Graph) attach(c *channel, from *source, to *Port) {
+	_ = g.change(func() { // the error is a fault already
+		if to != nil {
+			end := &to.data
+			if c.Control {
+				end = &to.control
+			}
+			if *end != nil {
+				g.faults = append(g.faults, fail("Connect", ErrBound, to.task.name, ".", to.name, " has a channel already"))
+				return
+			}
+			*end = c
+		}
+		c.from, c.to = from, to
+		from.channels = append(from.channels, c)
+		g.channels = append(g.channels, c)
+	})
 }

@@ -34,7 +34,7 @@ func (g *Graph) dot() string {
 			from = node(c.from.port)
 		default:
 			from = "in" + itoa(i)
-			s.WriteString("\t" + from + " [shape=cds, label=\"" + quoted(strings.TrimSuffix(c.name, "-"+c.to.Name())) + "\"];\n")
+			s.WriteString("\t" + from + " [shape=cds, label=\"" + quoted(strings.TrimSuffix(c.name, "-"+c.to.label())) + "\"];\n")
 		}
 		if c.to != nil {
 			to = node(c.to)
@@ -42,25 +42,29 @@ func (g *Graph) dot() string {
 			to = "out" + itoa(i)
 			s.WriteString("\t" + to + " [shape=cds, label=\"" + quoted(c.name) + "\"];\n")
 		}
-		s.WriteString("\t" + from + " -> " + to + " [label=\"" + c.label() + "\"" + style[c.kind] + "];\n")
+		s.WriteString("\t" + from + " -> " + to + " [label=\"" + c.label() + "\"" + channelStyles[c.kind] + "];\n")
 	}
 	s.WriteString("}\n")
 	return s.String()
 }
 
-var style = [...]string{"", "", "", ", style=dashed", ", style=dotted"}
+// How DOT shows kinds of channels.
+var (
+	channelKinds  = [...]string{initialChannel: "initializer", nullChannel: "devnull"}
+	channelStyles = [...]string{initialChannel: ", style=dashed", nullChannel: ", style=dotted"}
+)
 
-func (c *Channel) label() string {
-	parts := []string{itoa(c.len()) + "/" + itoa(c.capacity)}
-	if c.kind == initialChannel || c.kind == nullChannel {
-		parts[0] = channelKinds[c.kind]
+func (c *channel) label() string {
+	parts := []string{itoa(len(c.queue)) + "/" + itoa(c.Capacity)}
+	if kind := channelKinds[c.kind]; kind != "" {
+		parts[0] = kind
 	}
-	for _, p := range []Predicate{c.enter, c.leave} {
-		if p.name != "" {
-			parts = append(parts, p.name)
+	for _, p := range [...]Predicate{c.Push, c.Pull} {
+		if name := p.name(); name != "" {
+			parts = append(parts, name)
 		}
 	}
-	if c.first {
+	if c.Control {
 		parts = append(parts, "control")
 	}
 	return strings.Join(parts, " ")

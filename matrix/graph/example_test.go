@@ -31,11 +31,11 @@ func Example() {
 	}
 	defer func() { _ = g.Teardown() }()
 	m := g.Template("2x2", 2, 2, matrix.Float32)
-	mul := g.Task("mul", graph.Expr(func(in graph.Operands) matrix.AnyExpr { return in("x").Mul(in("weights")) }),
-		graph.In("x", m), graph.Sticky("weights", m), graph.Out("y", m), graph.On(devices[0], graph.StrongAffinity))
-	double := g.Task("double", graph.Expr(func(in graph.Operands) matrix.AnyExpr {
-		return matrix.AnyMap(opAdd, in("x"), in("x"))
-	}), graph.In("x", m), graph.Out("y", m, graph.InPlace("x")), graph.On(devices[1], graph.StrongAffinity))
+	mul := g.Task("mul", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return in("x").Mul(in("weights")) }),
+		graph.In("x", m), graph.Sticky("weights", m), graph.Out("y", m), graph.WaitFor(devices[0]))
+	double := g.Task("double", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
+		return in("x").Add(in("x"))
+	}), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.WaitFor(devices[1]))
 	in := g.Input("in", mul.Port("x"))
 	g.Connect(mul.Port("y"), double.Port("x"))
 	out := g.Output("out", double.Port("y"))
@@ -93,6 +93,6 @@ func ExampleGraph_Finalize() {
 	fmt.Println(g.Finalize())
 	// Output:
 	// graph: Connect: blocks of another template: y-x: m to n
-	// graph: Finalize: a port without a channel: a.x
-	// graph: Finalize: a port without a channel: b.y
+	// graph: Finalize: a port without a channel, or with too many: a.x has none
+	// graph: Finalize: a port without a channel, or with too many: b.y has none
 }

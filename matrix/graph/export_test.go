@@ -32,4 +32,46 @@ func (g *Graph) WithoutTimer() {
 }
 
 // Notice lets the graph notice at once that a device is lost.
-func (g *Graph) Notice(device int) { g.bury(device) }
+func (g *Graph) Notice(device int) { g.noteLost(device) }
+
+// Phase returns PTask's name of where the graph stands.
+func (g *Graph) Phase() string {
+	if g == nil {
+		return ""
+	}
+	g.lock()
+	defer g.unlock()
+	return g.state.String()
+}
+
+// Len returns how many blocks are in the output's channel.
+func (o *Output) Len() int {
+	if o == nil || o.c == nil {
+		return 0
+	}
+	o.g.lock()
+	defer o.g.unlock()
+	return len(o.c.queue)
+}
+
+// Refs returns how many references there are.
+func (b *Block) Refs() int {
+	if b == nil {
+		return 0
+	}
+	return int(b.refs.Load())
+}
+
+// Name returns a task's name.
+func (d *Dispatch) Name() string {
+	if d == nil || d.t == nil {
+		return ""
+	}
+	return d.t.name
+}
+
+// Names of what users meet in texts.
+var (
+	PredicateName = Predicate.name
+	ModeNames     = map[Mode]string{FirstAvailable: "COOPERATIVE", PriorityFirst: "PRIORITY", DataAware: "DATADRIVEN", FIFO: "FIFO"}
+)

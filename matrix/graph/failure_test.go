@@ -38,17 +38,16 @@ func TestFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			everywhere(t, func(r *rig) {
 				k := r.Task("k", graph.Func(func(d *graph.Dispatch) error {
-					s, err := d.Signals("x")
-					if s.Has(graph.BOF) {
+					if signals(d, "x").Has(graph.BOF) {
 						return c.fail()
 					}
-					return err
-				}), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")), graph.Out("z", r.m))
+					return nil
+				}), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}), graph.Out("z", r.m))
 				l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
 				in := r.Input("in", k.Port("x"))
-				r.Connect(k.Port("y"), l.Port("x"), graph.WhenPushed(graph.CloseOnEOF), graph.WhenPulled(graph.Always))
-				out := r.Output("out", l.Port("y"), graph.WhenPushed(graph.CloseOnBOF))
-				z := r.Output("z", k.Port("z"), graph.WhenPulled(graph.CloseOnBOF))
+				r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Push: graph.CloseOn(graph.EOF), Pull: graph.Predicate{}})
+				out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.CloseOn(graph.BOF)})
+				z := r.Output("z", k.Port("z"), graph.Channel{Pull: graph.CloseOn(graph.BOF)})
 				_ = z
 				check(r.t, r.Run(r.ctx))
 				r.push(in, r.full(1))
@@ -77,11 +76,11 @@ func TestFailures(t *testing.T) {
 func TestFailurePropagates(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", graph.Func(func(*graph.Dispatch) error { return errTask }), graph.In("x", r.m), graph.Out("y", r.m))
-		l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("in", k.Port("x"))
-		r.Connect(k.Port("y"), l.Port("x"), graph.AsControl())
-		r.Connect(l.Port("y"), l.Port("x"), graph.WhenPushed(graph.CloseOnEndIteration))
-		out := r.Output("out", l.Port("y"), graph.WhenPushed(graph.OpenOnEndIteration))
+		r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Control: true})
+		r.Connect(l.Port("y"), l.Port("x"), graph.Channel{Push: graph.CloseOn(graph.EndIteration)})
+		out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.OpenOn(graph.EndIteration)})
 		check(r.t, r.Run(r.ctx))
 		r.push(in, r.full(1))
 		r.fails(out, errTask)
@@ -98,7 +97,7 @@ func TestGoexit(t *testing.T) {
 	for _, host := range []bool{false, true} {
 		r := newRig(t, []string{"cpu"})
 		f := func(d *graph.Dispatch) error {
-			if s, _ := d.Signals("x"); s.Has(graph.BOF) {
+			if signals(d, "x").Has(graph.BOF) {
 				runtime.Goexit()
 			}
 			return nil
@@ -163,16 +162,16 @@ func TestLoss(t *testing.T) {
 			r := newRig(t, []string{"cpu", "cpu"}, opts...)
 			losing := true
 			body := graph.Func(func(d *graph.Dispatch) error {
-				y, err := d.Matrix("y")
+				y, err := graph.Matrix[float32](d, "y")
 				if err != nil {
 					return err
 				}
-				x, err := d.Matrix("x")
+				x, err := graph.Matrix[float32](d, "x")
 				if err != nil {
 					return err
 				}
-				two := matrix.AnyFill(matrix.Float32, 2, 3, bits(2))
-				if err := y.Expr().Matrix().Assign(matrix.AnyMap(opMul, x.Expr(), two)); err != nil {
+				two := matrix.Fill[float32](2, 3, 2)
+				if err := y.Assign(matrix.MulElem(x, two)); err != nil {
 					return err
 				}
 				if losing && d.Device() == r.devs[1] {
@@ -182,11 +181,11 @@ func TestLoss(t *testing.T) {
 				}
 				return nil
 			})
-			var out []graph.PortOption
+			var out []graph.PortConfig
 			if inPlace {
-				out = append(out, graph.InPlace("x"))
+				out = append(out, graph.PortConfig{InPlace: "x"})
 			}
-			k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, out...), graph.On(r.devs[1], graph.StrongAffinity))
+			k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, out...), graph.WaitFor(r.devs[1]))
 			in, y := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 			check(t, r.Run(r.ctx))
 			r.push(in, r.full(3)) // the host has it
@@ -206,7 +205,7 @@ func TestLossOfClone(t *testing.T) {
 	r := newRig(t, []string{"cpu", "cpu"})
 	losing := true
 	k := r.Task("k", graph.Func(func(d *graph.Dispatch) error {
-		if _, err := d.Matrix("y"); err != nil {
+		if _, err := graph.Matrix[float32](d, "y"); err != nil {
 			return err
 		}
 		if losing {
@@ -215,7 +214,7 @@ func TestLossOfClone(t *testing.T) {
 			return d.Device().Sync(d.Context())
 		}
 		return nil
-	}), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+	}), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 	in, out := r.Input("go", k.Port("go")), r.Output("y", k.Port("y"))
 	check(t, k.Port("x").SetPermanent(r.full(4)))
 	check(t, r.Run(r.ctx))
@@ -230,10 +229,10 @@ func TestLossOfBlocks(t *testing.T) {
 	in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 	check(t, r.Run(r.ctx))
 	only, both := r.full(1), r.full(2)
-	must[*buffer.Buffer](t)(only.On(r.ctx, r.devs[1], graph.ReadWrite))
-	must[*buffer.Buffer](t)(both.On(r.ctx, r.devs[1], graph.ReadWrite))
+	must[*buffer.Buffer](t)(only.UpdateOn(r.ctx, r.devs[1]))
+	must[*buffer.Buffer](t)(both.UpdateOn(r.ctx, r.devs[1]))
 	check(t, both.View(r.ctx, func([]byte) error { return nil }))
-	if a, b := only.State(r.devs[1]), both.State(r.devs[1]); a != graph.Exclusive || b != graph.Shared {
+	if a, b := only.State(r.devs[1]), both.State(r.devs[1]); a != "EXCLUSIVE" || b != "SHARED" {
 		t.Errorf("%v, %v", a, b)
 	}
 	lose(t, r.devs[1])
@@ -254,7 +253,7 @@ func TestNoDeviceLeft(t *testing.T) {
 			opts = append(opts, graph.Deterministic(3))
 		}
 		r := newRig(t, []string{"cpu", "cpu"}, opts...)
-		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.On(r.devs[1], graph.MandatoryAffinity))
+		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.Require(r.devs[1]))
 		l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		lin, lout := r.Input("lx", l.Port("x")), r.Output("ly", l.Port("y"))

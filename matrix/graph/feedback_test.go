@@ -3,7 +3,6 @@
 package graph_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/matrix"
@@ -15,7 +14,7 @@ import (
 func TestLoop(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		body := graph.Func(func(d *graph.Dispatch) error {
-			x, err := d.Matrix("x")
+			x, err := graph.Matrix[float32](d, "x")
 			if err != nil {
 				return err
 			}
@@ -23,26 +22,24 @@ func TestLoop(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			n := byte(1)
-			if m := b.Meta(); len(m) > 0 {
-				n = m[0] + 1
+			n := 1
+			if m, ok := b.Context().(int); ok {
+				n = m + 1
 			}
 			s := graph.Signals(0)
 			if n == 10 {
 				n, s = 0, graph.EndIteration
 			}
-			if err := b.SetMeta([]byte{n}); err != nil {
-				return err
-			}
+			b.SetContext(n)
 			if err := d.SetSignals("y", s); err != nil {
 				return err
 			}
-			return x.Expr().Matrix().Assign(matrix.AnyMap(opAdd, x.Expr(), matrix.AnyFill(matrix.Float32, 2, 3, bits(1))))
+			return x.Assign(matrix.Add(x, matrix.Fill[float32](2, 3, 1)))
 		})
-		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("x", k.Port("x"))
-		r.Connect(k.Port("y"), k.Port("x"), graph.AsControl(), graph.WhenPushed(graph.CloseOnEndIteration))
-		out := r.Output("y", k.Port("y"), graph.WhenPushed(graph.OpenOnEndIteration))
+		r.Connect(k.Port("y"), k.Port("x"), graph.Channel{Control: true, Push: graph.CloseOn(graph.EndIteration)})
+		out := r.Output("y", k.Port("y"), graph.Channel{Push: graph.OpenOn(graph.EndIteration)})
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 3; i++ {
 			r.push(in, r.full(100*i))
@@ -61,12 +58,12 @@ func TestLoop(t *testing.T) {
 func TestMaintainedValue(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", graph.Expr(
-			func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("state")) },
-			func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("state")) },
+			func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("state")) },
+			func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("state")) },
 		), graph.In("x", r.m), graph.In("state", r.m), graph.Out("sum", r.m), graph.Out("next", r.m))
 		in, out := r.Input("x", k.Port("x")), r.Output("sum", k.Port("sum"))
-		r.Initialize(k.Port("state"), graph.AsControl(), graph.WhenPulled(graph.OpenOnBOF), graph.ControlledBy(k.Port("x")))
-		r.Connect(k.Port("next"), k.Port("state"), graph.WhenPushed(graph.CloseOnEOF))
+		r.Initialize(k.Port("state"), graph.Channel{Control: true, Pull: graph.OpenOn(graph.BOF), ControlledBy: k.Port("x")})
+		r.Connect(k.Port("next"), k.Port("state"), graph.Channel{Push: graph.CloseOn(graph.EOF)})
 		check(r.t, r.Run(r.ctx))
 		for range 2 {
 			r.push(in, r.full(1), graph.BOF)
@@ -81,10 +78,9 @@ func TestMaintainedValue(t *testing.T) {
 func TestSignals(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", graph.Host(func(d *graph.Dispatch) error {
-			s, err := d.Signals("x")
-			return errors.Join(err, d.SetSignals("said", s|graph.BeginIteration))
-		}), graph.In("x", r.m), graph.In("y", r.m), graph.Out("all", r.m), graph.Out("some", r.m, graph.SignalsFrom("y")),
-			graph.Out("none", r.m, graph.SignalsFrom()), graph.Out("said", r.m))
+			return d.SetSignals("said", signals(d, "x")|graph.BeginIteration)
+		}), graph.In("x", r.m), graph.In("y", r.m), graph.Out("all", r.m), graph.Out("some", r.m, graph.PortConfig{SignalsFrom: []string{"y"}}),
+			graph.Out("none", r.m, graph.PortConfig{SignalsFrom: []string{}}), graph.Out("said", r.m))
 		x, y := r.Input("x", k.Port("x")), r.Input("y", k.Port("y"))
 		want := map[string]graph.Signals{
 			"all": graph.BOF | graph.EOF, "some": graph.EOF, "none": 0, "said": graph.BOF | graph.BeginIteration,
@@ -107,15 +103,15 @@ func TestSignals(t *testing.T) {
 // An initialiser looks at the block that the dispatch gets, not at the one behind it, whichever port comes first.
 func TestMaintainedValueAhead(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		sum := func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("y")) }
+		sum := func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("y")) }
 		var ins []*graph.Input
 		var outs []*graph.Output
 		for _, p := range [][2]string{{"x", "y"}, {"y", "x"}} {
 			k := r.Task("state in "+p[1], graph.Expr(sum, sum), graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("next", r.m))
 			stream, state := k.Port(p[0]), k.Port(p[1])
 			ins, outs = append(ins, r.Input("stream", stream)), append(outs, r.Output("sum", k.Port("sum")))
-			r.Initialize(state, graph.AsControl(), graph.WhenPulled(graph.OpenOnBOF), graph.ControlledBy(stream))
-			r.Connect(k.Port("next"), state, graph.WhenPushed(graph.CloseOnEOF))
+			r.Initialize(state, graph.Channel{Control: true, Pull: graph.OpenOn(graph.BOF), ControlledBy: stream})
+			r.Connect(k.Port("next"), state, graph.Channel{Push: graph.CloseOn(graph.EOF)})
 		}
 		check(r.t, r.Finalize())
 		for _, in := range ins {

@@ -3,15 +3,16 @@
 package graph
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error is all that is wrong, as
-// [Faults]: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and tasks that no device
-// may run, which can be mended. The last ones say of each device why.
+// Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is
+// wrong, as [errors.Join] does, with a line for each: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and
+// tasks that no device may run, which can be mended. The last ones say of each device why.
 func (g *Graph) Finalize() error {
 	const op = "Finalize"
 	if g.unmade() {
@@ -19,14 +20,14 @@ func (g *Graph) Finalize() error {
 	}
 	g.lock()
 	defer g.unlock()
-	if g.state > Runnable && g.state != TornDown {
-		return fail(op, ErrState, "the graph is ", g.state.String())
+	if g.state > runnable && g.state != tornDown {
+		return g.notNow(op)
 	}
 	return g.finalize()
 }
 
 func (g *Graph) finalize() error {
-	faults := slices.Clone(Faults(g.faults))
+	faults := slices.Clone(g.faults)
 	names := map[string]bool{}
 	for _, t := range g.tasks {
 		faults = append(faults, t.faults...)
@@ -36,7 +37,7 @@ func (g *Graph) finalize() error {
 		names[t.name] = true
 		for _, p := range t.ports {
 			if !p.bound() {
-				faults = append(faults, fail("Finalize", ErrUnbound, t.name, ".", p.name))
+				faults = append(faults, fail("Finalize", ErrBound, t.name, ".", p.name, " has none"))
 			}
 		}
 		if err := g.settleMask(t); err != nil {
@@ -45,32 +46,31 @@ func (g *Graph) finalize() error {
 	}
 	for _, in := range g.inputs {
 		if len(in.src.channels) == 0 {
-			faults = append(faults, fail("Finalize", ErrUnbound, "input ", in.name))
+			faults = append(faults, fail("Finalize", ErrBound, "input ", in.name, " leads nowhere"))
 		}
 	}
 	for _, c := range g.channels {
-		if j := c.judge; j != nil && (j.control != nil && j.control.kind == initialChannel || j.data != nil && j.data.kind == initialChannel) {
+		if j := c.ControlledBy; j != nil && (j.control.initializes() || j.data.initializes()) {
 			faults = append(faults, fail("Finalize", gpu.ErrInvalid, c.name, ": a predicate that looks at another initialiser"))
 		}
 	}
 	faults = append(faults, g.cycles()...)
 	if len(faults) > 0 {
-		return faults
+		return errors.Join(faults...)
 	}
-	if g.state == TornDown {
-		g.reopen()
+	if g.state == tornDown {
+		g.renew()
 	}
-	g.state = Runnable
+	g.state = runnable
 	return nil
 }
 
 // settleMask finds the workers that may run a task.
 func (g *Graph) settleMask(t *Task) error {
-	nd := len(g.devices)
 	t.mask, t.preferred = 0, 0
 	if t.body.host {
-		t.mask = (1<<g.conf.hosts - 1) << nd
-		if t.affinity != NoAffinity {
+		t.mask = g.hostWorkers()
+		if t.affinity != 0 {
 			return fail("Finalize", ErrAffinity, t.name, " needs no device")
 		}
 		return nil
@@ -86,7 +86,7 @@ func (g *Graph) settleMask(t *Task) error {
 			t.mask |= 1 << i
 		}
 	}
-	if t.affinity != NoAffinity && t.preferred == 0 {
+	if t.affinity != 0 && t.preferred == 0 {
 		return fail("Finalize", ErrAffinity, t.name, " wants a device that is not the graph's: ", g.labels())
 	}
 	if t.mask == 0 {
@@ -98,14 +98,14 @@ func (g *Graph) settleMask(t *Task) error {
 	return nil
 }
 
-// refuses tells why a task may not run on a device; "" if it may.
+// refuses tells why a task may not run on a device, with "" if it may.
 func (t *Task) refuses(d *gpu.Device) string {
 	if missing := t.body.needs &^ d.Info().Features; missing.Has(gpu.FeatureWGSL) {
 		return "does not compile WGSL"
 	} else if missing != 0 {
 		return "lacks " + strings.Join(missing.Names(), ", ")
 	}
-	if t.affinity == MandatoryAffinity && d != t.wanted {
+	if t.affinity == mandatory && d != t.wanted {
 		return "the task's mandatory affinity is to another device"
 	}
 	return ""
@@ -129,27 +129,23 @@ func (g *Graph) labels() string {
 
 // cycles finds tasks that can never run because each waits for another's output. A port with several channels can begin
 // with any; ports that are not bound have been reported.
-func (g *Graph) cycles() Faults {
+func (g *Graph) cycles() []error {
 	can := map[*Task]bool{}
-	starts := func(c *Channel) bool {
-		return c != nil && (c.kind == initialChannel && c.judge == nil || c.from.port == nil && c.kind != initialChannel ||
-			c.from.port != nil && can[c.from.port.task])
+	starts := func(c *channel) bool {
+		return c != nil && (c.kind == initialChannel || c.from.port == nil || can[c.from.port.task])
 	}
-	judged := func(c *Channel) bool { return c != nil && c.kind == initialChannel && c.judge != nil }
 	for changed := true; changed; {
 		changed = false
 		for _, t := range g.tasks {
-			ok := !can[t]
-			for _, p := range t.ports {
-				ok = ok && (p.kind != inputPort || !p.bound() || p.pinned != nil || p.last != nil ||
-					starts(p.control) || starts(p.data) || judged(p.control) || judged(p.data))
-			}
-			if ok {
+			waits := slices.ContainsFunc(t.ports, func(p *Port) bool {
+				return p.kind == inputPort && p.bound() && p.pinned == nil && p.last == nil && !starts(p.control) && !starts(p.data)
+			})
+			if !can[t] && !waits {
 				can[t], changed = true, true
 			}
 		}
 	}
-	var faults Faults
+	var faults []error
 	for _, t := range g.tasks {
 		if !can[t] {
 			faults = append(faults, fail("Finalize", ErrCycle, t.name))
@@ -157,3 +153,5 @@ func (g *Graph) cycles() Faults {
 	}
 	return faults
 }
+
+func (c *channel) initializes() bool { return c != nil && c.kind == initialChannel }

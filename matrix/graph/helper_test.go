@@ -202,25 +202,29 @@ func (r *rig) fails(out *graph.Output, want error) {
 
 func (r *rig) none(out *graph.Output) {
 	r.t.Helper()
-	if n := out.Channel().Len(); n != 0 {
-		r.t.Errorf("%d blocks are in %s", n, out.Channel().Name())
+	if n := out.Len(); n != 0 {
+		r.t.Errorf("%d blocks are left", n)
 	}
 }
 
 // plus adds a number.
 func plus(v float32) graph.Body {
-	return graph.Expr(func(in graph.Operands) matrix.AnyExpr {
-		x := in("x")
-		rows, cols := x.Dims()
-		return matrix.AnyMap(opAdd, x, matrix.AnyFill(matrix.Float32, rows, cols, bits(v)))
+	return graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
+		return matrix.AddScalar(in("x"), v)
 	})
 }
 
 // pass copies.
 func pass() graph.Body {
-	return graph.Expr(func(in graph.Operands) matrix.AnyExpr { return in("x") })
+	return graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return in("x") })
 }
 
 func add() graph.Body {
-	return graph.Expr(func(in graph.Operands) matrix.AnyExpr { return matrix.AnyMap(opAdd, in("x"), in("y")) })
+	return graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("y")) })
+}
+
+// signals returns those of a port's block.
+func signals(d *graph.Dispatch, port string) graph.Signals {
+	b, _ := d.Block(port)
+	return b.Signals()
 }

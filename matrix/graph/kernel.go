@@ -3,11 +3,9 @@
 package graph
 
 import (
-	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -35,36 +33,19 @@ type program struct {
 	items  func(d *Dispatch) [3]int
 }
 
-// release gives the compiled kernels of a task back, as blocks are given back.
-type release struct{ *kernel.Program }
-
-func (r release) Release() { r.Close() }
-
-// forget drops a task's kernels. A graph has no other end than Teardown, which therefore leaves nothing on the devices; one that
-// runs again compiles again, as it makes its blocks again. A task that has not returned may be about to launch its own: then
-// that is for the end of the dispatch.
-func (g *Graph) forget(t *Task) {
-	if t.running || t.program == nil {
-		return
+// dropKernels drops a task's kernels at a Teardown, which leaves nothing on the devices. A task that has not returned may be about
+// to launch its own: then that is for the end of the dispatch.
+func (g *Graph) dropKernels(t *Task) {
+	if !t.running && t.program != nil {
+		g.dropped = append(g.dropped, t.program.Close)
 	}
-	g.trash = append(g.trash, release{t.program})
 }
 
 // scalar reports whether kernels see a port as a number.
 func (p *Port) scalar() bool {
 	t := p.tmpl
-	return p.kind != outputPort && (p.sticky || p.kind == describedPort) && t != nil && !t.raw && !t.records &&
-		t.dtype != matrix.Float16 && t.planes == 1 && t.rows == 1 && t.cols == 1
-}
-
-func scalarParam(p *Port, bits uint32) cruncher.Param {
-	switch p.tmpl.dtype {
-	case matrix.Int32:
-		return cruncher.NewScalar(p.name, int32(bits))
-	case matrix.Uint32:
-		return cruncher.NewScalar(p.name, bits)
-	}
-	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
+	return p.kind != outputPort && (p.sticky || p.kind == describedPort) && t != nil && !t.raw && !t.Records &&
+		t.dtype != matrix.Float16 && t.Planes == 1 && t.rows == 1 && t.cols == 1
 }
 
 func elemType(t *Template) dtype.Type {
@@ -90,11 +71,11 @@ func (k *program) check(t *Task) []error {
 	var scalars []kernel.Scalar
 	for _, p := range t.ports {
 		switch {
-		case p.effect != noEffect || p.kind == outputPort && p.inPlacePort != nil:
+		case p.meta() || p.inPlacePort != nil:
 		case p.scalar():
 			scalars = append(scalars, kernel.Scalar{Name: p.name, Type: elemType(p.tmpl)})
 		default:
-			d := kernel.Decl{Name: p.name, Type: elemType(p.tmpl), ReadOnly: p.kind != outputPort && !p.written}
+			d := kernel.Decl{Name: p.name, Type: elemType(p.tmpl), ReadOnly: !p.writable()}
 			switch d.Type {
 			case dtype.Uint8:
 				d.Mode = kernel.Words
@@ -129,7 +110,7 @@ func localSize(devices []*gpu.Device) int {
 
 func (k *program) run(d *Dispatch) error {
 	p := d.t.program // check has made it
-	if _, err := p.Compile(d.ctx, d.w.dev); err != nil {
+	if _, err := p.Compile(d.ctx, d.Device()); err != nil {
 		return err
 	}
 	count := k.count(d)
@@ -139,11 +120,11 @@ func (k *program) run(d *Dispatch) error {
 	}
 	var args []kernel.Argument
 	for _, s := range p.Scalars {
-		n, err := d.words(d.t.Port(s.Name), 1)
+		n, err := d.word(d.t.Port(s.Name))
 		if err != nil {
 			return err
 		}
-		args = append(args, kernel.Argument{Name: s.Name, Type: s.Type, Bits: []uint32{uint32(n[0])}})
+		args = append(args, kernel.Argument{Name: s.Name, Type: s.Type, Bits: []uint32{uint32(n)}})
 	}
 	var wrote []*buffer.Buffer
 	for _, a := range p.Arrays {
@@ -153,7 +134,7 @@ func (k *program) run(d *Dispatch) error {
 			return err
 		}
 		var mem *gpu.Buffer
-		if port.kind == outputPort || port.written {
+		if port.writable() {
 			mem, err = b.Writable(false)
 			wrote = append(wrote, b)
 		} else {
@@ -164,7 +145,7 @@ func (k *program) run(d *Dispatch) error {
 		}
 		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: mem, Length: d.blocks[port.index].Size() / a.Type.Size()})
 	}
-	if err := p.Launch(d.ctx, d.w.dev, r, args...); err != nil {
+	if err := p.Launch(d.ctx, d.Device(), r, args...); err != nil {
 		return err
 	}
 	for _, b := range wrote {
@@ -181,7 +162,7 @@ func (k *program) count(d *Dispatch) [3]int {
 	for i, p := range d.t.ports {
 		if p.kind == outputPort {
 			b := d.blocks[i]
-			return [3]int{p.tmpl.planes * b.rows * p.tmpl.pitch, 1, 1}
+			return [3]int{p.tmpl.Planes * b.rows * p.tmpl.Pitch, 1, 1}
 		}
 	}
 	return [3]int{}

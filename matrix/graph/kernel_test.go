@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -40,12 +41,12 @@ func TestKernelsGo(t *testing.T) {
 		h := must[*graph.Graph](t)(graph.New([]*gpu.Device{last}))
 		defer func() { check(t, h.Teardown()) }()
 		body := graph.Kernel("fn f(i: u32) { y[i] = x[i] + 1.0; }", "f", nil)
-		a := r.Task("a", body, graph.In("x", r.m), graph.Out("y", r.m), graph.On(r.devs[0], graph.MandatoryAffinity))
-		b := r.Task("b", body, graph.In("x", r.m), graph.Out("y", r.m), graph.On(last, graph.MandatoryAffinity))
+		a := r.Task("a", body, graph.In("x", r.m), graph.Out("y", r.m), graph.Require(r.devs[0]))
+		b := r.Task("b", body, graph.In("x", r.m), graph.Out("y", r.m), graph.Require(last))
 		r.Connect(a.Port("y"), b.Port("x"))
 		in, out := r.Input("x", a.Port("x")), r.Output("y", b.Port("y"))
 
-		m := h.Template("m", 2, 3, r.m.DType())
+		m := h.Template("m", 2, 3, matrix.Float32)
 		c := h.Task("c", body, graph.In("x", m), graph.Out("y", m))
 		cin, cout := h.Input("x", c.Port("x")), h.Output("y", c.Port("y"))
 		check(t, h.Run(r.ctx))

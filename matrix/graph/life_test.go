@@ -17,7 +17,7 @@ import (
 )
 
 // chain is n tasks that each add 1.
-func (r *rig) chain(n int, opts ...graph.ChannelOption) (*graph.Input, *graph.Output) {
+func (r *rig) chain(n int, opts ...graph.Channel) (*graph.Input, *graph.Output) {
 	var in *graph.Input
 	var last *graph.Port
 	for i := range n {
@@ -42,7 +42,7 @@ func TestStopAndRestart(t *testing.T) {
 				r.push(in, r.full(i))
 			}
 			check(r.t, r.Stop(r.ctx))
-			if p := r.Phase(); p != graph.Runnable {
+			if p := r.Phase(); p != "RUNNABLE" {
 				r.t.Errorf("%v in round %d", p, round)
 			}
 			b := r.full(1)
@@ -59,7 +59,7 @@ func TestStopAndRestart(t *testing.T) {
 // A graph with full outputs stops with blocks inside, and goes on with them.
 func TestStopWithBlocksInside(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		in, out := r.chain(2, graph.Capacity(1))
+		in, out := r.chain(2, graph.Channel{Capacity: 1})
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 3; i++ {
 			r.push(in, r.full(i))
@@ -82,7 +82,7 @@ func TestTeardown(t *testing.T) {
 		t.Errorf("it waits for %v", graph.Grace)
 	}
 	everywhere(t, func(r *rig) {
-		in, out := r.chain(2, graph.Capacity(1))
+		in, out := r.chain(2, graph.Channel{Capacity: 1})
 		mine := 0
 		fast := func(what string) {
 			r.t.Helper()
@@ -216,7 +216,7 @@ func TestSlowConsumer(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		tee := r.Task("tee", pass(), graph.In("x", r.m), graph.Out("y", r.m))
 		in := r.Input("in", tee.Port("x"))
-		slow, fast := r.Output("slow", tee.Port("y"), graph.Capacity(2)), r.Output("fast", tee.Port("y"))
+		slow, fast := r.Output("slow", tee.Port("y"), graph.Channel{Capacity: 2}), r.Output("fast", tee.Port("y"))
 		other := r.Task("other", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
 		oin, oout := r.Input("oin", other.Port("x")), r.Output("oout", other.Port("y"))
 		check(r.t, r.Run(r.ctx))
@@ -246,6 +246,12 @@ func TestSlowConsumer(t *testing.T) {
 	})
 }
 
+// each returns the errors that an error joins.
+func each(err error) []error {
+	list, _ := err.(interface{ Unwrap() []error }) //nolint:errorlint // that of errors.Join
+	return list.Unwrap()
+}
+
 // 5.5.1: Finalize lists every fault at once.
 func TestFaults(t *testing.T) {
 	devs := open(t, "cpu", "cpu")
@@ -257,21 +263,21 @@ func TestFaults(t *testing.T) {
 	g.Template("bad", -1, 3, matrix.Float32)
 	g.Template("huge", 1<<40, 1<<40, matrix.Float32)
 	g.Template("type", 1, 1, matrix.DType(77))
-	g.Template("initial", 1, 1, matrix.Float32, graph.Initial([]byte{1}), nil)
-	g.Template("pitch", 1, 4, matrix.Float32, graph.Pitch(3))
+	g.Template("initial", 1, 1, matrix.Float32, graph.Format{Initial: []byte{1}})
+	g.Template("pitch", 1, 4, matrix.Float32, graph.Format{Pitch: 3})
 
 	g.Task("unbound", pass(), graph.In("x", m), graph.Out("y", m))
 	g.Task("unset", add(), graph.Init("x", m), graph.Sticky("y", m), graph.Out("z", m))
 	g.Task("unset", pass(), graph.In("x", m))
 	g.Task("", graph.Body{}, nil)
 	g.Task("ports", graph.Host(func(*graph.Dispatch) error { return nil }),
-		graph.In("x", foreign), graph.In("x", nil), graph.Out("y", m, graph.InPlace("no"), graph.GatedBy("no", true), graph.SignalsFrom("no")),
-		graph.Described("d", "no", graph.Property(99)), graph.AllocationSize("s", m, "y"), graph.Out("k", m, graph.Kept()),
-		graph.Priority(99), graph.In("i", m, graph.InPlace("x")))
+		graph.In("x", foreign), graph.In("x", nil), graph.Out("y", m, graph.PortConfig{InPlace: "no", ClosedBy: "no", SignalsFrom: []string{"no"}}),
+		graph.Described("d", m, "no", nil), graph.In("s", m, graph.PortConfig{Sizes: "y"}), graph.Out("k", m, graph.PortConfig{Iterates: true}),
+		graph.Priority(99), graph.In("i", m, graph.PortConfig{InPlace: "x"}))
 	g.Task("twice", graph.Host(func(*graph.Dispatch) error { return nil }), graph.In("x", m),
-		graph.Out("y", m, graph.InPlace("x")), graph.Out("z", other, graph.InPlace("x")))
-	g.Task("expr", graph.Expr(nil), graph.In("x", m), graph.Out("y", m), graph.Out("z", m))
-	g.Task("affinity", pass(), graph.In("x", m), graph.Out("y", m), graph.On(devs[1], graph.MandatoryAffinity))
+		graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Out("z", other, graph.PortConfig{InPlace: "x"}))
+	g.Task("expr", graph.Expr[float32](nil), graph.In("x", m), graph.Out("y", m), graph.Out("z", m))
+	g.Task("affinity", pass(), graph.In("x", m), graph.Out("y", m), graph.Require(devs[1]))
 	g.Task("kernel", graph.Kernel("fn f(i: u32) { y[i] = x[i]; }", "f", nil), graph.In("x", m), graph.Out("y", m)) // the oracle compiles none
 	g.Task("syntax", graph.Kernel("fn f(", "f", nil), graph.In("x", m), graph.Out("y", m))
 	g.Task("missing", graph.Kernel("fn f(i: u32) { y[i] = x[i]; }", "g", nil), graph.In("x", m), graph.Out("y", m))
@@ -285,7 +291,7 @@ func TestFaults(t *testing.T) {
 	g.Connect(nil, nil)
 	g.Connect(a.Port("x"), b.Port("y"))
 	c := g.Task("c", graph.Host(func(*graph.Dispatch) error { return nil }), graph.In("x", other))
-	g.Connect(a.Port("y"), c.Port("x"), graph.Capacity(0))
+	g.Connect(a.Port("y"), c.Port("x"), graph.Channel{Capacity: 0})
 	g.Discard(nil)
 	g.Input("nothing", nil)
 	g.Output("nothing", nil)
@@ -293,13 +299,13 @@ func TestFaults(t *testing.T) {
 
 	err := g.Finalize()
 	for _, want := range []error{
-		graph.ErrUnbound, graph.ErrTemplate, graph.ErrCycle, graph.ErrAffinity, graph.ErrName, graph.ErrBound, graph.ErrCapacity,
+		graph.ErrBound, graph.ErrTemplate, graph.ErrCycle, graph.ErrAffinity, graph.ErrName,
 		gpu.ErrInvalid, cruncher.ErrKernel,
 	} {
 		isError(t, err, want)
 	}
-	faults, ok := errors.AsType[graph.Faults](err)
-	if !ok || len(faults) < 50 {
+	faults := each(err)
+	if len(faults) < 50 {
 		t.Errorf("%d faults:\n%v", len(faults), err)
 	}
 	isError(t, g.Run(t.Context()), graph.ErrCycle)
@@ -322,13 +328,13 @@ func TestAffinityFaults(t *testing.T) {
 		{"kernel", devs[:2], graph.Kernel(source, "f", nil), nil, []string{
 			"device 0, " + oracle + ": does not compile WGSL; ", "device 1, " + oracle + ": does not compile WGSL",
 		}},
-		{"mandatory", devs[:2], graph.Kernel(source, "f", nil), []graph.TaskOption{graph.On(devs[1], graph.MandatoryAffinity)}, []string{
+		{"mandatory", devs[:2], graph.Kernel(source, "f", nil), []graph.TaskOption{graph.Require(devs[1])}, []string{
 			"device 0, ", "WGSL; ", "device 1, ", "does not compile WGSL",
 		}},
-		{"foreign", devs[:2], pass(), []graph.TaskOption{graph.On(devs[2], graph.WeakAffinity)}, []string{
+		{"foreign", devs[:2], pass(), []graph.TaskOption{graph.Prefer(devs[2])}, []string{
 			"wants a device that is not the graph's: ", "device 0, " + oracle + "; ", "device 1, " + oracle,
 		}},
-		{"nil", nil, pass(), []graph.TaskOption{graph.On(nil, graph.StrongAffinity)}, []string{"wants a device", "it has none"}},
+		{"nil", nil, pass(), []graph.TaskOption{graph.WaitFor(nil)}, []string{"wants a device", "it has none"}},
 		{"none", nil, pass(), nil, []string{"the graph has no devices"}},
 	} {
 		g := must[*graph.Graph](t)(graph.New(c.devs))
@@ -337,7 +343,7 @@ func TestAffinityFaults(t *testing.T) {
 		g.Input("in", k.Port("x"))
 		g.Output("out", k.Port("y"))
 		err := g.Finalize()
-		faults, _ := errors.AsType[graph.Faults](err)
+		faults := each(err)
 		if !errors.Is(err, graph.ErrAffinity) || len(faults) != 1 {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -360,7 +366,7 @@ func TestAffinityElsewhere(t *testing.T) {
 	}
 	r := newRig(t, []string{wgsl, "cpu"})
 	k := r.Task("k", graph.Kernel("fn f(i: u32) { y[i] = x[i]; }", "f", nil), graph.In("x", r.m), graph.Out("y", r.m),
-		graph.On(r.devs[1], graph.MandatoryAffinity))
+		graph.Require(r.devs[1]))
 	r.Input("in", k.Port("x"))
 	r.Output("out", k.Port("y"))
 	err := r.Finalize()
@@ -378,11 +384,11 @@ func TestAffinityElsewhere(t *testing.T) {
 func TestMendedFaults(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", add(), graph.In("x", r.m), graph.Sticky("y", r.m), graph.Out("z", r.m))
-		isError(r.t, r.Finalize(), graph.ErrUnbound)
+		isError(r.t, r.Finalize(), graph.ErrBound)
 		in := r.Input("x", k.Port("x"))
-		isError(r.t, r.Finalize(), graph.ErrUnbound)
+		isError(r.t, r.Finalize(), graph.ErrBound)
 		out := r.Output("z", k.Port("z"))
-		isError(r.t, r.Run(r.ctx), graph.ErrUnbound)
+		isError(r.t, r.Run(r.ctx), graph.ErrBound)
 		b := r.full(1)
 		isError(r.t, in.Push(r.ctx, b), graph.ErrState)
 		check(r.t, k.Port("y").Set(b))
@@ -398,7 +404,7 @@ func TestMendedFaults(t *testing.T) {
 func TestFromWithin(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
-		in, out := r.Input("lx", l.Port("x"), graph.Capacity(1)), r.Output("ly", l.Port("y"))
+		in, out := r.Input("lx", l.Port("x"), graph.Channel{Capacity: 1}), r.Output("ly", l.Port("y"))
 		k := r.Task("k", graph.Host(func(d *graph.Dispatch) error {
 			for i := float32(0); i < 4; i++ {
 				b, err := graph.FromSlice(r.m, []float32{i, i, i, i, i, i})
@@ -433,7 +439,7 @@ func TestSetAfterTeardown(t *testing.T) {
 			r.push(in, r.full(i))
 			r.wants(out, 11*i)
 			check(r.t, r.Teardown())
-			isError(r.t, r.Run(r.ctx), graph.ErrUnbound)
+			isError(r.t, r.Run(r.ctx), graph.ErrBound)
 		}
 		check(r.t, k.Port("y").SetPermanent(r.full(5)))
 	})

@@ -24,7 +24,7 @@ type journal struct {
 
 func (j *journal) note(d *graph.Dispatch) {
 	j.mu.Lock()
-	j.list = append(j.list, d.Task().Name())
+	j.list = append(j.list, d.Name())
 	j.where = append(j.where, d.Device())
 	j.mu.Unlock()
 }
@@ -45,16 +45,16 @@ func newGated(r *rig, opts ...graph.TaskOption) *gated {
 		<-g.end
 		return nil
 	}), append(opts, graph.In("x", r.m), graph.Out("y", r.m))...)
-	g.hold = r.Input("hold", k.Port("x"), graph.Capacity(100))
-	g.outs = append(g.outs, r.Output("hold", k.Port("y"), graph.Capacity(100)))
+	g.hold = r.Input("hold", k.Port("x"), graph.Channel{Capacity: 100})
+	g.outs = append(g.outs, r.Output("hold", k.Port("y"), graph.Channel{Capacity: 100}))
 	return g
 }
 
 func (g *gated) noted(name string, opts ...graph.TaskOption) *graph.Input {
 	k := g.Task(name, graph.Func(func(d *graph.Dispatch) error { g.note(d); return nil }),
 		append(opts, graph.In("x", g.m), graph.Out("y", g.m))...)
-	g.outs = append(g.outs, g.Output(name, k.Port("y"), graph.Capacity(100)))
-	return g.Input(name, k.Port("x"), graph.Capacity(100))
+	g.outs = append(g.outs, g.Output(name, k.Port("y"), graph.Channel{Capacity: 100}))
+	return g.Input(name, k.Port("x"), graph.Channel{Capacity: 100})
 }
 
 func (g *gated) drain() {
@@ -67,7 +67,7 @@ func TestOrder(t *testing.T) {
 		graph.FirstAvailable: "low middle high low2", graph.FIFO: "low middle high low2",
 		graph.PriorityFirst: "high middle low low2", graph.DataAware: "high middle low low2",
 	} {
-		t.Run(mode.String(), func(t *testing.T) {
+		t.Run(graph.ModeNames[mode], func(t *testing.T) {
 			r := newRig(t, []string{"cpu"}, graph.WithMode(mode), graph.WithClock(func() time.Duration { return 0 }))
 			g := newGated(r)
 			ins := []*graph.Input{
@@ -111,8 +111,8 @@ func TestAgeing(t *testing.T) {
 func TestAgeingAfterStop(t *testing.T) {
 	var now atomic.Int64
 	r := newRig(t, []string{"cpu", "cpu"}, graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
-	g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
-	in, early := g.noted("task", graph.On(r.devs[1], graph.StrongAffinity)), g.noted("early")
+	g := newGated(r, graph.Require(r.devs[1]))
+	in, early := g.noted("task", graph.WaitFor(r.devs[1])), g.noted("early")
 	r.WithoutTimer()
 	check(t, r.Finalize())
 	r.push(early, r.full(1))
@@ -180,7 +180,7 @@ func TestStrongest(t *testing.T) {
 	}
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
 		r := newRig(t, []string{"cpu", wgsl}, graph.WithMode(mode))
-		g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
+		g := newGated(r, graph.Require(r.devs[1]))
 		in := g.noted("task")
 		check(t, r.Run(r.ctx))
 		r.push(in, r.full(1))
@@ -218,14 +218,14 @@ func TestDataAware(t *testing.T) {
 			var now atomic.Int64
 			clock := graph.WithClock(func() time.Duration { return time.Duration(now.Load()) })
 			r := newRig(t, []string{"cpu", "cpu"}, append(c.opts, clock)...)
-			g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
+			g := newGated(r, graph.Require(r.devs[1]))
 			in := g.noted("task", graph.Priority(c.priority))
 			r.WithoutTimer()
 			check(t, r.Run(r.ctx))
 			local := func(dev *gpu.Device) *graph.Block {
 				b := r.full(1)
-				must[*buffer.Buffer](t)(b.On(r.ctx, dev, graph.ReadWrite))
-				if s := b.State(dev); s != graph.Exclusive {
+				must[*buffer.Buffer](t)(b.UpdateOn(r.ctx, dev))
+				if s := b.State(dev); s != "EXCLUSIVE" {
 					t.Fatal(s)
 				}
 				return b
@@ -270,8 +270,8 @@ func TestDataAware(t *testing.T) {
 // A timer looks again when a task has waited for its device for long enough: nothing else needs to happen.
 func TestReminder(t *testing.T) {
 	r := newRig(t, []string{"cpu", "cpu"})
-	g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
-	in := g.noted("task", graph.On(r.devs[1], graph.StrongAffinity))
+	g := newGated(r, graph.Require(r.devs[1]))
+	in := g.noted("task", graph.WaitFor(r.devs[1]))
 	check(t, r.Run(r.ctx))
 	r.push(g.hold, r.full(0))
 	<-g.began
@@ -287,10 +287,11 @@ func TestReminder(t *testing.T) {
 // 5.1 affinity: weak is a preference between free devices, strong waits, mandatory does for ever.
 func TestAffinity(t *testing.T) {
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
-		for a, waits := range map[graph.Affinity]bool{graph.WeakAffinity: false, graph.StrongAffinity: true, graph.MandatoryAffinity: true} {
+		for a, affinity := range []func(*gpu.Device) graph.TaskOption{graph.Prefer, graph.WaitFor, graph.Require} {
+			waits := a > 0
 			r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(mode), graph.WithClock(func() time.Duration { return 0 }))
-			g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
-			in := g.noted("task", graph.On(r.devs[1], a))
+			g := newGated(r, graph.Require(r.devs[1]))
+			in := g.noted("task", affinity(r.devs[1]))
 			r.WithoutTimer()
 			check(t, r.Run(r.ctx))
 			r.push(in, r.full(1))
@@ -320,10 +321,10 @@ func TestAffinity(t *testing.T) {
 // FIFO: no task overtakes one that waits for the same device; one for another device does.
 func TestFIFOWaits(t *testing.T) {
 	r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(graph.FIFO))
-	g := newGated(r, graph.On(r.devs[1], graph.MandatoryAffinity))
-	first := g.noted("first", graph.On(r.devs[1], graph.MandatoryAffinity))
-	second := g.noted("second", graph.On(r.devs[1], graph.MandatoryAffinity))
-	free := g.noted("free", graph.On(r.devs[0], graph.MandatoryAffinity))
+	g := newGated(r, graph.Require(r.devs[1]))
+	first := g.noted("first", graph.Require(r.devs[1]))
+	second := g.noted("second", graph.Require(r.devs[1]))
+	free := g.noted("free", graph.Require(r.devs[0]))
 	check(t, r.Run(r.ctx))
 	r.push(g.hold, r.full(0))
 	<-g.began

@@ -40,30 +40,30 @@ func TestReopen(t *testing.T) {
 		if dev.Has(gpu.FeatureWGSL) {
 			body = graph.Kernel("fn f(i: u32) { y[i] = x[i] + 1.0; }", "f", nil)
 		}
-		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m), graph.On(dev, graph.MandatoryAffinity))
+		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m), graph.Require(dev))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		for round := range 3 {
 			r.push(in, r.full(1))
 			r.wants(out, 2)
 			only, both := r.full(10), r.full(20)
-			must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, graph.ReadWrite))
-			must[*buffer.Buffer](r.t)(both.On(r.ctx, dev, graph.Read))
+			must[*buffer.Buffer](r.t)(only.UpdateOn(r.ctx, dev))
+			must[*buffer.Buffer](r.t)(both.On(r.ctx, dev))
 			lose(r.t, dev)
 			r.push(in, both.Retain())
 			r.fails(out, gpu.ErrDeviceLost) // no other device may run it
 			check(r.t, dev.Reopen(r.ctx))
-			if a, b := only.State(dev), both.State(dev); a != graph.NoEntry || b != graph.NoEntry {
+			if a, b := only.State(dev), both.State(dev); a != "NO_ENTRY" || b != "NO_ENTRY" {
 				r.t.Errorf("%v, %v", a, b)
 			}
-			if a, b := only.State(nil), both.State(nil); a != graph.Invalid || b != graph.Exclusive {
+			if a, b := only.State(nil), both.State(nil); a != "INVALID" || b != "EXCLUSIVE" {
 				r.t.Errorf("on the host %v, %v", a, b)
 			}
 			r.push(in, both)
 			r.wants(out, 21)
 			for range 2 {
 				isError(r.t, only.View(r.ctx, func([]byte) error { return nil }), gpu.ErrDeviceLost)
-				_, err := only.On(r.ctx, dev, graph.Read)
+				_, err := only.On(r.ctx, dev)
 				isError(r.t, err, gpu.ErrDeviceLost)
 			}
 			r.push(in, only.Retain())
@@ -71,7 +71,7 @@ func TestReopen(t *testing.T) {
 			for only.Refs() > 1 { // the dispatch is about to let go of it
 				runtime.Gosched()
 			}
-			check(r.t, must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, graph.Write)).Write(0, gpu.HostBytes(make([]byte, 24)))) // all of it is new
+			check(r.t, must[*buffer.Buffer](r.t)(only.ReplaceOn(r.ctx, dev)).Write(0, gpu.HostBytes(make([]byte, 24)))) // all of it is new
 			r.push(in, only)
 			r.wants(out, 1)
 			if s := r.Stats().Tasks[0]; s.Devices[len(r.devs)-1] != uint64(4*(round+1))+s.Retries {
@@ -85,11 +85,11 @@ func TestReopen(t *testing.T) {
 func TestReopenUnnoticed(t *testing.T) {
 	lossy(t, func(r *rig) {
 		dev := r.devs[0]
-		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.On(dev, graph.MandatoryAffinity))
+		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.Require(dev))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		only, both := r.full(1), r.full(2)
-		must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, graph.ReadWrite))
-		must[*buffer.Buffer](r.t)(both.On(r.ctx, dev, graph.Read))
+		must[*buffer.Buffer](r.t)(only.UpdateOn(r.ctx, dev))
+		must[*buffer.Buffer](r.t)(both.On(r.ctx, dev))
 		lose(r.t, dev)
 		check(r.t, dev.Reopen(r.ctx))
 		check(r.t, r.Run(r.ctx))
@@ -108,12 +108,12 @@ func TestReopenWithin(t *testing.T) {
 			dev := r.devs[0]
 			losing := true
 			body := graph.Func(func(d *graph.Dispatch) error {
-				y, err := d.Matrix("y")
+				y, err := graph.Matrix[float32](d, "y")
 				if err != nil {
 					return err
 				}
-				one := matrix.AnyFill(matrix.Float32, 2, 3, bits(1))
-				if err := y.Expr().Matrix().Assign(matrix.AnyMap(opAdd, y.Expr(), one)); err != nil || !losing {
+				one := matrix.Fill[float32](2, 3, 1)
+				if err := y.Assign(matrix.Add(y, one)); err != nil || !losing {
 					return err
 				}
 				losing = false
@@ -121,16 +121,16 @@ func TestReopenWithin(t *testing.T) {
 				check(r.t, dev.Reopen(r.ctx))
 				return d.View("y", func([]byte) error { return nil })
 			})
-			k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")), graph.On(dev, graph.MandatoryAffinity))
+			k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}), graph.Require(dev))
 			tee := r.Task("tee", graph.Host(func(*graph.Dispatch) error { return nil }), graph.In("x", r.m),
-				graph.Out("y", r.m, graph.InPlace("x"), graph.SuppressClones()))
+				graph.Out("y", r.m, graph.PortConfig{InPlace: "x", SuppressClones: true}))
 			in := r.Input("x", tee.Port("x"))
 			r.Connect(tee.Port("y"), k.Port("x"))
 			out, side := r.Output("y", k.Port("y")), r.Output("side", tee.Port("y"))
 			check(r.t, r.Run(r.ctx))
 			b := r.full(4)
 			if only {
-				must[*buffer.Buffer](r.t)(b.On(r.ctx, dev, graph.ReadWrite))
+				must[*buffer.Buffer](r.t)(b.UpdateOn(r.ctx, dev))
 			}
 			r.push(in, b)
 			if !only {
@@ -153,7 +153,7 @@ func TestReopenWithin(t *testing.T) {
 func TestReopenWakes(t *testing.T) {
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
 		r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(mode))
-		g := newGated(r, graph.On(r.devs[0], graph.MandatoryAffinity))
+		g := newGated(r, graph.Require(r.devs[0]))
 		in := g.noted("task")
 		r.WithoutTimer()
 		check(t, r.Run(r.ctx))

@@ -22,9 +22,9 @@ func (broken) Write([]byte) (int, error) { return 0, errTask }
 func TestDOT(t *testing.T) {
 	r := newRig(t, []string{"cpu"})
 	k := r.Task(`odd "name" {a|b}`+"\n", pass(), graph.In("x", r.m), graph.Out("y", r.m), graph.Out("z<>", r.m))
-	l := r.Task("l", pass(), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+	l := r.Task("l", pass(), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 	r.Input("in", k.Port("x"))
-	r.Connect(k.Port("y"), l.Port("x"), graph.Capacity(7), graph.WhenPushed(graph.CloseOnEOF), graph.AsControl())
+	r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Capacity: 7, Push: graph.CloseOn(graph.EOF), Control: true})
 	r.Initialize(l.Port("x"))
 	r.Discard(k.Port("z<>"))
 	r.Output("out", l.Port("y"))
@@ -50,7 +50,7 @@ func TestTrace(t *testing.T) {
 	clock := func() time.Duration { return time.Duration(now.Add(int64(time.Microsecond))) }
 	everywhere(t, func(r *rig) {
 		k := r.Task("odd \"name\"\x01\xff", graph.Func(func(d *graph.Dispatch) error {
-			if s, _ := d.Signals("x"); s.Has(graph.EOF) {
+			if signals(d, "x").Has(graph.EOF) {
 				return errors.New("fin\"ish")
 			}
 			return nil
@@ -101,7 +101,7 @@ func TestTrace(t *testing.T) {
 		for _, n := range k0.Devices {
 			total += n
 		}
-		if k0.Dispatches != 8 || total != 8 || k0.Failures != 1 || k0.Run <= 0 || k0.Name != k.Name() {
+		if k0.Dispatches != 8 || total != 8 || k0.Failures != 1 || k0.Run <= 0 || k0.Name != "odd \"name\"\x01\xff" {
 			r.t.Errorf("%+v", k0)
 		}
 	}, graph.WithTrace(5), graph.WithClock(clock))
@@ -109,9 +109,9 @@ func TestTrace(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for want, got := range map[string]string{
-		"NONE": graph.Signals(0).String(), "BOF|DEVNULL": (graph.BOF | graph.DevNull).String(), "EXCLUSIVE": graph.Exclusive.String(),
-		"RUNNING": graph.Running.String(), "UNKNOWN": graph.Phase(99).String(), "DATADRIVEN": graph.DataAware.String(),
-		"OPEN_ON_BOF": graph.OpenOnBOF.String(), "COOPERATIVE": graph.Mode(200 & 4).String(),
+		"NONE": graph.Signals(0).String(), "BOF|DEVNULL": (graph.BOF | graph.DevNull).String(),
+		"OPEN_ON_BOF": graph.PredicateName(graph.OpenOn(graph.BOF)), "CLOSE_ON_EOF": graph.PredicateName(graph.CloseOn(graph.EOF)),
+		"DEVNULL": graph.PredicateName(graph.OpenOn(0)), "": graph.PredicateName(graph.CloseOn(0)),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -169,7 +169,7 @@ func TestSync(t *testing.T) {
 			check(t, b.Err())
 			b.Release()
 		}
-		lanes := r.Stats().Lanes
+		lanes := r.Stats().Devices
 		if len(lanes) != 3 || lanes[0].Dispatches+lanes[1].Dispatches != 5 || lanes[0].Busy+lanes[1].Busy < 5*took ||
 			lanes[2].Dispatches != 5 || lanes[2].Busy <= 0 || lanes[2].Name != "host" || !strings.HasPrefix(lanes[1].Name, "device 1: ") {
 			t.Errorf("%+v", lanes)
@@ -182,12 +182,12 @@ func TestDroppedOnce(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", pass(), graph.In("x", r.m), graph.Out("y", r.m))
 		asked := 0
-		in := r.Input("x", k.Port("x"), graph.WhenPushed(graph.Ask(func(*graph.Block) bool {
+		in := r.Input("x", k.Port("x"), graph.Channel{Push: graph.Ask(func(*graph.Block) bool {
 			if asked++; asked == 1 {
 				check(r.t, r.Stop(r.ctx))
 			}
 			return false
-		})))
+		})})
 		r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		b := r.full(1)

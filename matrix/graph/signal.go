@@ -4,10 +4,10 @@ package graph
 
 import "strings"
 
-// Signals travel with blocks. A task's outputs get those of its inputs; see [SignalsFrom].
+// Signals travel with blocks. A task's outputs get those of its inputs unless [PortConfig] or [Dispatch.SetSignals] says otherwise.
 type Signals uint32
 
-// The signals: begin and end of a stream, begin and end of an iteration, a failure, and a block for nobody.
+// The signals, with PTask's numbers: begin and end of a stream, begin and end of an iteration, a failure, and a block for nobody.
 const (
 	BOF            Signals = 1 << iota // begin of stream
 	EOF                                // end of stream
@@ -19,12 +19,12 @@ const (
 
 const allSignals = BOF | EOF | BeginIteration | EndIteration | Failed | DevNull
 
-var signalNames = [...]string{"BOF", "EOF", "BEGINITER", "ENDITER", "ERR", "DEVNULL"}
+var signalNames = [...]string{"BOF", "EOF", "BEGINITERATION", "ENDITERATION", "ERR", "DEVNULL"}
 
 // Has reports whether all of the given signals are set.
 func (s Signals) Has(all Signals) bool { return s&all == all }
 
-// String returns the names, joined by |.
+// String returns PTask's names, joined by |.
 func (s Signals) String() string {
 	var names []string
 	for i, n := range signalNames {
@@ -38,91 +38,71 @@ func (s Signals) String() string {
 	return strings.Join(names, "|")
 }
 
-// Predicate tells which blocks pass an end of a channel. The zero value lets all pass.
+// Predicate tells which blocks pass an end of a channel; see [OpenOn], [CloseOn] and [Ask]. The zero value lets all pass.
 //
-// A block that stands for an error opens predicates that open on a signal and closes those that close on one, so that it
-// leaves loops; at an output of the graph it always passes.
+// A predicate on signals treats a block that stands for an error as one with all signals, so that it leaves loops. At an output
+// of the graph such a block always passes.
 type Predicate struct {
-	name string
-	kind uint8
-	bits Signals
-	ask  func(*Block) bool
+	opens bool // on the signals; else it closes
+	on    Signals
+	asks  bool
+	ask   func(*Block) bool
 }
 
-const (
-	passAll uint8 = iota
-	passWith
-	passWithout
-	passAsked
-	passNone
-)
+// OpenOn lets blocks pass that have one of the signals, and no others. OpenOn(0) lets nothing pass, as PTask's DEVNULL.
+func OpenOn(s Signals) Predicate { return Predicate{opens: true, on: s} }
 
-// The predicates.
-var (
-	Always                = Predicate{}
-	OpenOnBOF             = Predicate{"OPEN_ON_BOF", passWith, BOF, nil}
-	CloseOnBOF            = Predicate{"CLOSE_ON_BOF", passWithout, BOF, nil}
-	OpenOnEOF             = Predicate{"OPEN_ON_EOF", passWith, EOF, nil}
-	CloseOnEOF            = Predicate{"CLOSE_ON_EOF", passWithout, EOF, nil}
-	OpenOnBeginIteration  = Predicate{"OPEN_ON_BEGINITERATION", passWith, BeginIteration, nil}
-	CloseOnBeginIteration = Predicate{"CLOSE_ON_BEGINITERATION", passWithout, BeginIteration, nil}
-	OpenOnEndIteration    = Predicate{"OPEN_ON_ENDITERATION", passWith, EndIteration, nil}
-	CloseOnEndIteration   = Predicate{"CLOSE_ON_ENDITERATION", passWithout, EndIteration, nil}
-	Never                 = Predicate{"DEVNULL", passNone, 0, nil}
-)
+// CloseOn lets blocks pass that have none of the signals.
+func CloseOn(s Signals) Predicate { return Predicate{on: s} }
 
-// Ask is a predicate of the caller's. The function may look at the block while it runs, and is called where a block enters
-// the channel, and for blocks that a channel holds at [Channel.Reconsider]. If it panics the block does not pass.
-func Ask(passes func(b *Block) bool) Predicate { return Predicate{"ASK", passAsked, 0, passes} }
+// Ask is a predicate of the caller's. The function may look at the block while it runs. It is called when a block enters the
+// channel, and by [Graph.Reconsider]. If it panics the block does not pass.
+func Ask(passes func(b *Block) bool) Predicate { return Predicate{asks: true, ask: passes} }
 
-// String returns the predicate's name in PTask, or "".
-func (p Predicate) String() string { return p.name }
-
-func (p Predicate) passes(b *Block) bool {
-	if p.kind == passAsked {
-		return p.asked(b)
+func (p Predicate) name() string {
+	switch {
+	case p.asks:
+		return "ASK"
+	case p.opens && p.on == 0:
+		return "DEVNULL"
+	case p.opens:
+		return "OPEN_ON_" + p.on.String()
+	case p.on == 0:
+		return ""
 	}
-	return p.open(b.Signals())
+	return "CLOSE_ON_" + p.on.String()
+}
+
+func (p Predicate) passes(b *Block) (ok bool) {
+	if !p.asks {
+		return p.open(b.Signals())
+	}
+	if p.ask != nil {
+		guard(func() { ok = p.ask(b) })
+	}
+	return ok
 }
 
 func (p Predicate) open(s Signals) bool {
 	if s.Has(Failed) {
 		s = allSignals
 	}
-	switch p.kind {
-	case passWith:
-		return s.Has(p.bits)
-	case passWithout:
-		return s&p.bits == 0
-	}
-	return p.kind == passAll
+	return (s&p.on != 0) == p.opens
 }
 
-func (p Predicate) asked(b *Block) (ok bool) {
-	if p.ask == nil {
-		return false
+// condition wakes goroutines that wait for a change. The graph's lock guards it.
+type condition struct{ ch chan struct{} }
+
+func (c *condition) wait() <-chan struct{} {
+	if c.ch == nil {
+		c.ch = make(chan struct{})
 	}
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	return p.ask(b)
+	return c.ch
 }
 
-// bell wakes those who wait for something.
-type bell struct{ ch chan struct{} }
-
-func (b *bell) wait() <-chan struct{} {
-	if b.ch == nil {
-		b.ch = make(chan struct{})
-	}
-	return b.ch
-}
-
-func (b *bell) ring() {
-	if b.ch != nil {
-		close(b.ch)
-		b.ch = nil
+func (c *condition) broadcast() {
+	if c.ch != nil {
+		close(c.ch)
+		c.ch = nil
 	}
 }

@@ -20,7 +20,7 @@ func TestSoak(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			opts := []graph.Option{graph.WithHostWorkers(2)}
+			opts := []graph.Option{}
 			if s.single {
 				opts = append(opts, graph.Deterministic(1))
 			}
@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 					}
 					out := graph.Out("y", small)
 					if j%3 == 2 {
-						out = graph.Out("y", small, graph.InPlace("x"))
+						out = graph.Out("y", small, graph.PortConfig{InPlace: "x"})
 					}
 					k := r.Task("t"+string(rune('0'+i/10))+string(rune('0'+i%10))+string(rune('0'+j)), body, graph.In("x", small), out)
 					if last == nil {
@@ -126,7 +126,7 @@ func TestSoak(t *testing.T) {
 func TestTeardownAnywhere(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		tee := r.Task("tee", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
-		w := r.Task("w", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.InPlace("x")))
+		w := r.Task("w", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		h := r.Task("h", graph.Host(func(d *graph.Dispatch) error {
 			return d.View("x", func([]byte) error { return nil })
 		}), graph.In("x", r.m), graph.Out("y", r.m))
@@ -155,7 +155,7 @@ func TestTeardownAnywhere(t *testing.T) {
 						if err != nil {
 							return
 						}
-						if _, err := b.On(r.ctx, r.devs[0], graph.Read); err != nil {
+						if _, err := b.On(r.ctx, r.devs[0]); err != nil {
 							r.t.Error(err)
 						}
 						b.Release()

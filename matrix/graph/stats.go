@@ -26,25 +26,25 @@ type ChannelStats struct {
 	Dropped  uint64 // blocks that its predicates refused
 }
 
-// LaneStats is what a device, or the host, has done. Busy is the time that dispatches took, one after the other; that of several
-// host workers may be more than has passed. Of a device it is the time for queueing work, unless the graph has [WithSync].
-type LaneStats struct {
+// DeviceStats is what a device, or the host, has done. Busy is the time that dispatches took, one after the other: the host's, which
+// runs several tasks at once, may be more than has passed. Of a device it is the time for queueing work, unless the graph has [WithSync].
+type DeviceStats struct {
 	Name       string
 	Dispatches uint64
 	Busy       time.Duration
 }
 
-// Stats is what a graph has done and holds. TaskStats.Devices counts dispatches by device, in the order of [New], and at last
+// Stats is what a graph has done and has. TaskStats.Devices counts dispatches by device, in the order of [New], and at last
 // those of the host.
 type Stats struct {
 	Tasks     []TaskStats
 	Channels  []ChannelStats
-	Lanes     []LaneStats // in the order of New, and at last the host
-	Blocks    int         // that somebody holds, the caller's included
-	Pooled    int         // whose memory is kept for new ones
-	Clones    uint64      // made for writers
-	BytesUp   uint64      // moved from the host to devices
-	BytesDown uint64      // and back
+	Devices   []DeviceStats // in the order of New, and at last the host
+	Blocks    int           // with references, those of the caller included
+	Pooled    int           // whose memory is kept for new ones
+	Clones    uint64        // made for writers
+	BytesUp   uint64        // moved from the host to devices
+	BytesDown uint64        // and back
 }
 
 // Stats returns the counters as they are now.
@@ -62,18 +62,18 @@ func (g *Graph) Stats() Stats {
 		k.Devices = append([]uint64(nil), k.Devices...)
 		s.Tasks = append(s.Tasks, k)
 	}
-	for i := range g.lanes {
-		l := g.lanes[i]
-		l.Name = g.laneName(i)
-		s.Lanes = append(s.Lanes, l)
+	for i := range g.stats {
+		l := g.stats[i]
+		l.Name = g.workerName(i)
+		s.Devices = append(s.Devices, l)
 	}
 	for _, c := range g.channels {
 		s.Channels = append(s.Channels, ChannelStats{
-			Name: c.name, Capacity: c.capacity, Len: c.len(), Peak: c.peak, Pushed: c.pushed, Dropped: c.refused,
+			Name: c.name, Capacity: c.Capacity, Len: len(c.queue), Peak: c.peak, Pushed: c.pushed, Dropped: c.refused,
 		})
 	}
 	for _, t := range g.templates {
-		s.Pooled += t.pool.size()
+		s.Pooled += t.pooled()
 	}
 	return s
 }
@@ -93,11 +93,11 @@ func (d *Dispatch) record() {
 		k.Devices = make([]uint64, len(g.devices)+1)
 	}
 	where := len(g.devices)
-	if d.w != nil { // one that no device is left for ran nowhere
-		where = min(d.w.index, where)
+	if d.worker != none {
+		where = min(d.worker, where)
 		k.Devices[where]++
-		g.lanes[where].Dispatches++
-		g.lanes[where].Busy += d.ended - d.begun
+		g.stats[where].Dispatches++
+		g.stats[where].Busy += d.ended - d.begun
 	}
 	run := d.ended - d.prepared
 	k.Wait += d.waited
@@ -110,8 +110,8 @@ func (d *Dispatch) record() {
 	g.trace.add(d, where)
 }
 
-// laneName is what a device, or after the last one the host, is called.
-func (g *Graph) laneName(i int) string {
+// workerName is what a device, or after the last one the host, is called.
+func (g *Graph) workerName(i int) string {
 	if i < len(g.devices) {
 		return "device " + itoa(i) + ": " + g.devices[i].Info().Name
 	}

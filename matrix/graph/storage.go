@@ -4,7 +4,7 @@ package graph
 
 import (
 	"context"
-	"errors"
+	"io"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -15,296 +15,273 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// storage is the memory of a block in every place that has had it: the host and the devices. Place 0 is the host, place
-// i+1 device i of the graph. A bit for each place tells whether the newest bytes are there; none is set while nobody wrote
-// the block, which reads as the template's initial value. What a device had is gone with that life of the device; the bit gone
-// is all that is left if it was the only one.
+// storage is the memory of a block in every place that ever used it. Place 0 is the host, place i+1 device i of the graph. valid
+// has a bit for each place that is current. None is set before the first write: the block then reads as the template's initial
+// value. A device's memory is lost with the device's generation. If it was the only current one, the bit lost is all that is left.
 type storage struct {
-	t    *Template
-	room int  // bytes of each place
-	odd  bool // not for the pool
+	t        *Template
+	capacity int  // bytes in each place
+	external bool // the host memory is the caller's
 
-	mu      sync.Mutex
-	n       int // bytes in use
-	valid   atomic.Uint64
-	kept    uint64 // places that still have what they had at the last mark
-	host    []byte
-	release func() // of host memory that is the caller's
-	sides   []side
+	mu       sync.Mutex
+	size     int // bytes in use
+	valid    atomic.Uint64
+	previous uint64 // places that still have what they had at the last snapshot
+	host     []byte
+	release  func() // of external memory
+	replicas []replica
 }
 
-// side is a block's memory on a device.
-type side struct {
-	buf   *buffer.Buffer
-	shell *matrix.Any   // points at buf while a task uses it
-	used  bool          // it may hold something
-	life  atomic.Uint32 // of the device, in which buf was made
+// replica is a block's memory on a device.
+type replica struct {
+	buf        *buffer.Buffer
+	shell      io.Closer     // a matrix that points at buf while a task uses it
+	generation atomic.Uint32 // of the device when buf was made
 }
 
 const (
 	hostPlace = 0
-	gone      = 1 << 63 // see storage; not a place, as maxWorkers has it
+	lost      = 1 << 63 // see storage; no place, since maxWorkers is lower
 )
 
 func bit(place int) uint64 { return 1 << place }
 
-// Access is what somebody wants with a block's memory.
-type Access uint8
+// access is what a caller wants with a block's memory.
+type access uint8
 
-// The kinds of access. What Write finds is undefined; it replaces everything.
 const (
-	Read Access = iota
-	Write
-	ReadWrite
+	read   access = iota
+	write         // what the caller finds is undefined
+	update        // read and write
 )
 
-// State is where a block stands in one place.
-type State uint8
-
-// The states, as PTask has them.
-const (
-	NoEntry   State = iota // there is no memory
-	Invalid                // there is, and it is out of date
-	Shared                 // it is current, as it is elsewhere
-	Exclusive              // it alone is current
-)
-
-// String returns PTask's name.
-func (s State) String() string { return [...]string{"NO_ENTRY", "INVALID", "SHARED", "EXCLUSIVE"}[s&3] }
-
-func (s *storage) state(place int) State {
+func (s *storage) state(place int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	live := s.current()
-	switch {
-	case place == hostPlace && s.host == nil, place != hostPlace && !s.stands(place):
-		return NoEntry
-	case live&bit(place) == 0:
-		return Invalid
-	case live == bit(place):
-		return Exclusive
+	switch current := s.current(); {
+	case place == hostPlace && s.host == nil, place != hostPlace && !s.exists(place):
+		return "NO_ENTRY"
+	case current&bit(place) == 0:
+		return "INVALID"
+	case current == bit(place):
+		return "EXCLUSIVE"
 	}
-	return Shared
+	return "SHARED"
 }
 
 // current returns the places that are current and not lost.
 func (s *storage) current() uint64 {
-	g, live := s.t.g, s.valid.Load()&^gone
-	for m := live &^ bit(hostPlace); m != 0; m &= m - 1 {
+	g, current := s.t.g, s.valid.Load()&^lost
+	for m := current &^ bit(hostPlace); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m) - 1
-		if s.sides[i].life.Load() != g.devices[i].Generation() || !g.alive(i) {
-			live &^= bit(i + 1)
+		if s.replicas[i].generation.Load() != g.devices[i].Generation() || !g.alive(i) {
+			current &^= bit(i + 1)
 		}
 	}
-	return live
+	return current
 }
 
-// stands reports whether there is memory on a device, which did not go with one of its earlier lives.
-func (s *storage) stands(place int) bool {
-	d := &s.sides[place-1]
-	return d.buf != nil && d.life.Load() == s.t.g.devices[place-1].Generation()
+// exists reports whether there is memory on a device, of the device's present generation.
+func (s *storage) exists(place int) bool {
+	r := &s.replicas[place-1]
+	return r.buf != nil && r.generation.Load() == s.t.g.devices[place-1].Generation()
 }
 
-// lost reports whether the newest bytes were on devices that are lost.
-func (s *storage) lost() bool { return s.valid.Load() != 0 && s.current() == 0 }
+// isLost reports whether all current copies were on devices that are lost.
+func (s *storage) isLost() bool { return s.valid.Load() != 0 && s.current() == 0 }
 
-// acquire makes a place ready for an access, and brings the newest bytes there if it needs them. Whoever writes has the
-// block to himself.
-func (s *storage) acquire(ctx context.Context, place int, a Access) error {
+// acquire makes a place ready for an access, and copies the current bytes there if the access needs them.
+func (s *storage) acquire(ctx context.Context, place int, a access) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.exist(place); err != nil {
+	return s.locked(ctx, place, a)
+}
+
+// buffer is acquire for a device. It returns the memory there.
+func (s *storage) buffer(ctx context.Context, place int, a access) (*buffer.Buffer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.locked(ctx, place, a)
+	return s.replicas[place-1].buf, err
+}
+
+func (s *storage) locked(ctx context.Context, place int, a access) error {
+	if err := s.allocate(place); err != nil {
 		return err
 	}
-	if a != Write && s.current()&bit(place) == 0 {
-		if err := s.fetch(ctx, place); err != nil {
+	if a != write && s.current()&bit(place) == 0 {
+		if err := s.refresh(ctx, place); err != nil {
 			return err
 		}
 	}
-	if a != Read {
+	if a != read {
 		s.valid.Store(bit(place))
-		s.kept &^= bit(place)
-		s.used(place)
+		s.previous &^= bit(place)
 	}
 	return nil
 }
 
-// on returns the memory on a device.
-func (s *storage) on(place int) *buffer.Buffer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sides[place-1].buf
-}
-
-func (s *storage) used(place int) {
-	if place != hostPlace {
-		s.sides[place-1].used = true
-	}
-}
-
-// exist makes the memory of a place.
-func (s *storage) exist(place int) error {
+// allocate makes the memory of a place.
+func (s *storage) allocate(place int) error {
 	if place == hostPlace {
 		if s.host == nil {
-			if uint64(s.room) > s.t.g.largest {
-				return fail("block", gpu.ErrNoMemory, itoa(s.room), " bytes on the host")
+			if uint64(s.capacity) > s.t.g.largest {
+				return fail("block", gpu.ErrNoMemory, itoa(s.capacity), " bytes on the host")
 			}
-			words := make([]uint64, s.room/8+1)
-			s.host = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), s.room)
+			words := make([]uint64, s.capacity/8+1)
+			s.host = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), s.capacity)
 		}
 		return nil
 	}
-	d, dev := &s.sides[place-1], s.t.g.devices[place-1]
-	if s.stands(place) {
+	r, dev := &s.replicas[place-1], s.t.g.devices[place-1]
+	if s.exists(place) {
 		return dev.Usable()
 	}
-	s.bereave(place)
-	life := dev.Generation() // before the memory is made, which may then be younger but not older
-	b, err := buffer.New(dev, s.room)
+	r.close() // that of an earlier generation
+	s.previous &^= bit(place)
+	if v := s.valid.Load(); v == bit(place) {
+		s.valid.Store(lost)
+	} else {
+		s.valid.Store(v &^ bit(place))
+	}
+	generation := dev.Generation() // before the memory is made, which may then be of a later one but not of an earlier one
+	b, err := buffer.New(dev, s.capacity)
 	if err != nil {
 		return err
 	}
-	d.buf = b
-	d.life.Store(life)
+	r.buf = b
+	r.generation.Store(generation)
 	return nil
 }
 
-// bereave lets go of what a device had in an earlier life.
-func (s *storage) bereave(place int) {
-	d := &s.sides[place-1]
-	_ = d.close() // there is nothing to close any more
-	s.kept &^= bit(place)
-	if v := s.valid.Load(); v&bit(place) != 0 {
-		if v &^= bit(place); v == 0 {
-			v = gone
-		}
-		s.valid.Store(v)
+// close releases the memory. That fails only where the device is lost, and the memory with it.
+func (r *replica) close() {
+	if r.shell != nil {
+		_ = r.shell.Close()
 	}
+	_ = r.buf.Close()
+	r.shell, r.buf = nil, nil
 }
 
-func (d *side) close() error {
-	err := errors.Join(d.shell.Close(), d.buf.Close())
-	d.shell, d.buf, d.used = nil, nil, false
-	return err
-}
-
-// fetch brings the newest bytes to a place, from one device to another by way of the host.
-func (s *storage) fetch(ctx context.Context, place int) error {
-	if s.lost() {
-		return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
+// refresh copies the current bytes to a place, from one device to another by way of the host.
+func (s *storage) refresh(ctx context.Context, place int) error {
+	if s.isLost() {
+		return s.lostError()
 	}
-	switch {
-	case s.valid.Load() == 0:
+	if s.valid.Load() == 0 {
 		return s.fill(place)
-	case place == hostPlace:
-		return s.download(ctx)
-	case s.current()&bit(hostPlace) == 0:
-		if err := s.exist(hostPlace); err != nil {
-			return err
-		}
+	}
+	if s.current()&bit(hostPlace) == 0 {
 		if err := s.download(ctx); err != nil {
 			return err
 		}
 	}
-	if s.n > 0 {
-		if err := s.sides[place-1].buf.Write(0, gpu.HostBytes(s.host[:s.n])); err != nil {
+	if place != hostPlace && s.size > 0 {
+		if err := s.replicas[place-1].buf.Write(0, gpu.HostBytes(s.host[:s.size])); err != nil {
 			return err
 		}
-		s.t.g.moved.up.Add(uint64(s.n))
+		s.t.g.moved.up.Add(uint64(s.size))
 	}
-	s.got(place)
+	s.refreshed(place)
 	return nil
 }
 
-func (s *storage) got(place int) {
-	s.valid.Or(bit(place))
-	s.kept &^= bit(place)
-	s.used(place)
+func (s *storage) lostError() error {
+	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
 }
 
-// download waits for a device that is current. If that is lost meanwhile, it is another's turn.
+func (s *storage) refreshed(place int) {
+	s.valid.Or(bit(place))
+	s.previous &^= bit(place)
+}
+
+// download copies the bytes of a device that is current to the host. If the device is lost meanwhile, it tries another one.
 func (s *storage) download(ctx context.Context) error {
+	if err := s.allocate(hostPlace); err != nil {
+		return err
+	}
 	for {
-		live := s.current() &^ bit(hostPlace)
-		if live == 0 {
-			return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
+		current := s.current() &^ bit(hostPlace)
+		if current == 0 {
+			return s.lostError()
 		}
-		from := bits.TrailingZeros64(live)
-		life := s.sides[from-1].life.Load()
+		i := bits.TrailingZeros64(current) - 1
+		r := &s.replicas[i]
+		generation := r.generation.Load()
 		var err error
-		if s.n > 0 {
-			whole := buffer.Region{Width: s.n, Pitch: s.n, Count: 1}
-			err = s.sides[from-1].buf.Read(ctx, whole, gpu.HostBytes(s.host[:s.n]), 0)
+		if s.size > 0 {
+			err = r.buf.Read(ctx, region(s.size), gpu.HostBytes(s.host[:s.size]), 0)
 		}
 		if err == nil {
-			s.t.g.moved.down.Add(uint64(s.n))
-			s.got(hostPlace)
+			s.t.g.moved.down.Add(uint64(s.size))
+			s.refreshed(hostPlace)
 			return nil
 		}
-		if !s.t.g.ended(from-1, life) {
+		if !s.t.g.lostSince(i, generation) {
 			return err
 		}
 	}
 }
 
-// fill writes the initial value to a place that has nothing.
+func region(size int) buffer.Region { return buffer.Region{Width: size, Pitch: size, Count: 1} }
+
+// fill writes the initial value to a place of a block that nobody wrote.
 func (s *storage) fill(place int) error {
-	initial := s.t.initial
-	if initial != nil && s.n != len(initial) {
-		initial = append(append(make([]byte, 0, s.n), initial[:min(s.n, len(initial))]...), make([]byte, max(s.n-len(initial), 0))...)
+	initial := s.t.Initial
+	if initial != nil && s.size != len(initial) { // a stream of records
+		initial = make([]byte, s.size)
+		copy(initial, s.t.Initial)
 	}
 	if place == hostPlace {
-		clear(s.host[:s.n])
-		copy(s.host, initial)
-		s.got(place)
+		clear(s.host[copy(s.host[:s.size], initial):s.size])
+		s.refreshed(place)
 		return nil
 	}
-	d := &s.sides[place-1]
+	buf := s.replicas[place-1].buf
 	switch {
-	case s.n == 0:
+	case s.size == 0:
 	case initial != nil:
-		if err := d.buf.Write(0, gpu.HostBytes(initial)); err != nil {
+		if err := buf.Write(0, gpu.HostBytes(initial)); err != nil {
 			return err
 		}
-	case d.used:
-		mem, err := d.buf.Writable(true)
+	default:
+		mem, err := buf.Writable(true)
 		if err == nil {
 			err = mem.Clear(0, mem.Size()/4*4)
 		}
 		if err != nil {
 			return err
 		}
-		d.buf.Wrote(buffer.Region{Width: s.room, Pitch: s.room, Count: 1})
+		buf.Wrote(region(s.capacity))
 	}
-	s.got(place)
+	s.refreshed(place)
 	return nil
 }
 
-// mark is a block before a write, for taking it back.
-type mark struct {
-	s     *storage
-	fresh bool
+// snapshot is the state of a block before a task writes it, for the case that the task's device is lost.
+type snapshot struct {
+	s   *storage
+	new bool // nobody had written the block
 }
 
-func (s *storage) mark() mark {
+func (s *storage) snapshot() snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = s.valid.Load()
-	return mark{s, s.kept == 0}
+	s.previous = s.valid.Load()
+	return snapshot{s, s.previous == 0}
 }
 
-// restore takes back what was written since, on a device that is lost. It reports whether another place still has what was
-// there before.
-func (m mark) restore() bool {
+// restore makes the copies current again that were when the snapshot was taken. It reports whether any is left.
+func (m snapshot) restore() bool {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
-	if m.s.valid.Store(m.s.kept); m.s.kept == 0 && !m.fresh {
-		m.s.valid.Store(gone)
+	if m.s.valid.Store(m.s.previous); m.s.previous == 0 && !m.new {
+		m.s.valid.Store(lost)
 	}
-	return m.fresh || m.s.current() != 0
+	return m.new || m.s.current() != 0
 }
 
-// copyFrom makes s a copy of o, where that is current: on a device that has it without crossing to the host.
+// copyFrom makes s a copy of o in a place where o is current: on a device if possible, so that nothing moves to the host.
 func (s *storage) copyFrom(o *storage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -313,61 +290,71 @@ func (s *storage) copyFrom(o *storage) error {
 	if o.valid.Load() == 0 {
 		return nil
 	}
-	for _, device := range []bool{true, false} {
-		for live := o.current(); live != 0; live &= live - 1 {
-			place := bits.TrailingZeros64(live)
-			if device != (place != hostPlace) {
-				continue
-			}
-			if err := s.copyAt(o, place); err == nil {
-				s.valid.Store(bit(place))
-				s.used(place)
-				return nil
-			} else if place == hostPlace || !s.t.g.ended(place-1, o.sides[place-1].life.Load()) {
-				return err
-			}
+	for current := o.current(); current != 0; {
+		place := bits.Len64(current) - 1 // the host's is the lowest
+		err := s.copyAt(o, place)
+		if err == nil {
+			s.valid.Store(bit(place))
+			return nil
 		}
+		if place == hostPlace || !s.t.g.lostSince(place-1, o.replicas[place-1].generation.Load()) {
+			return err
+		}
+		current &^= bit(place)
 	}
-	return fail("Clone", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
+	return s.lostError()
 }
 
 func (s *storage) copyAt(o *storage, place int) error {
-	if err := s.exist(place); err != nil || s.n == 0 {
+	if err := s.allocate(place); err != nil || s.size == 0 {
 		return err
 	}
 	if place == hostPlace {
-		copy(s.host[:s.n], o.host[:o.n])
+		copy(s.host[:s.size], o.host[:o.size])
 		return nil
 	}
-	from, err := o.sides[place-1].buf.Readable()
+	from, err := o.replicas[place-1].buf.Readable()
 	if err != nil {
 		return err
 	}
-	to, err := s.sides[place-1].buf.Writable(true)
+	to, err := s.replicas[place-1].buf.Writable(true)
 	if err != nil {
 		return err
 	}
-	if err := to.CopyFrom(0, from, 0, min(uint64(s.n+3)/4*4, from.Size(), to.Size())); err != nil {
+	if err := to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size())); err != nil {
 		return err
 	}
-	s.sides[place-1].buf.Wrote(buffer.Region{Width: s.room, Pitch: s.room, Count: 1})
+	s.replicas[place-1].buf.Wrote(region(s.capacity))
 	return nil
 }
 
-// forget makes the storage one that nobody wrote.
-func (s *storage) forget() {
+// matrixOf points the matrix of a replica at its memory. There is one for each block and device.
+func matrixOf[T matrix.Elem](s *storage, place, rows int) (*matrix.Dense[T], error) {
 	s.mu.Lock()
-	s.valid.Store(0)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	t, r := s.t, &s.replicas[place-1]
+	m, ok := r.shell.(*matrix.Dense[T])
+	if !ok {
+		var err error
+		if m, err = matrix.New[T](t.g.devices[place-1], 0, 0); err != nil {
+			return nil, err
+		}
+		r.shell = m
+	}
+	var opts []matrix.Option
+	if t.Pitch != t.cols {
+		opts = append(opts, matrix.Stride(t.Pitch))
+	}
+	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, opts...)
 }
 
 func (s *storage) close() {
 	s.mu.Lock()
-	sides, release := s.sides, s.release
-	s.sides, s.host, s.release = nil, nil, nil
+	replicas, release := s.replicas, s.release
+	s.replicas, s.host, s.release = nil, nil, nil
 	s.mu.Unlock()
-	for i := range sides {
-		_ = sides[i].close() // that fails only where the device is gone, and the memory with it
+	for i := range replicas {
+		replicas[i].close()
 	}
 	if release != nil {
 		guard(release)

@@ -7,9 +7,10 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// Task is something that runs whenever all of its inputs have a block and all of its outputs have room, with one block of
+// Task is something that runs whenever all of its inputs have a block and all of its outputs have capacity, with one block of
 // each input. Dispatches of a task follow each other, so that what leaves a task is in the order of what came in. A dispatch
 // runs to its end.
 type Task struct {
@@ -19,13 +20,13 @@ type Task struct {
 	body     Body
 	ports    []*Port
 	priority int
-	affinity Affinity
+	affinity affinity
 	wanted   *gpu.Device
 
 	mask      uint64 // workers that may run it
 	preferred uint64
 	running   bool
-	queued    bool // in the graph's list of those that are ready
+	queued    bool // in the graph's queues of those that are ready
 	since     time.Duration
 	order     uint64    // in which it became ready
 	held      *Dispatch // of a device that was lost: to be run elsewhere
@@ -36,36 +37,40 @@ type Task struct {
 	program *kernel.Program // of a body that is a kernel
 }
 
-// Affinity tells how much a task wants to run on a certain device.
-type Affinity uint8
+// affinity tells how much a task wants to run on a certain device.
+type affinity uint8
 
-// The affinities. A weak one decides between devices that are free and equally good; a strong one makes the task wait for its
-// device as it would wait for its data; a mandatory one makes it run there or not at all.
 const (
-	NoAffinity Affinity = iota
-	WeakAffinity
-	StrongAffinity
-	MandatoryAffinity
+	weak affinity = 1 + iota
+	strong
+	mandatory
 )
 
-// Priorities of tasks.
 const (
-	LowestPriority  = 0
-	DefaultPriority = 5
-	HighestPriority = 10
+	lowestPriority  = 0
+	defaultPriority = 5
+	highestPriority = 10
 )
 
-// Priority sets a task's priority, 0 to 10.
+// Priority sets a task's priority, 0 to 10. It is 5 without the option.
 func Priority(n int) TaskOption { return func(t *Task) { t.priority = n } }
 
-// On says which device a task wants to run on.
-func On(dev *gpu.Device, a Affinity) TaskOption {
+// Prefer names the device that a task takes of those that are free: PTask's weak affinity.
+func Prefer(dev *gpu.Device) TaskOption { return on(dev, weak) }
+
+// WaitFor names the device that a task waits for as it waits for the device of its data: PTask's strong affinity.
+func WaitFor(dev *gpu.Device) TaskOption { return on(dev, strong) }
+
+// Require names the only device that a task may run on: PTask's mandatory affinity.
+func Require(dev *gpu.Device) TaskOption { return on(dev, mandatory) }
+
+func on(dev *gpu.Device, a affinity) TaskOption {
 	return func(t *Task) { t.wanted, t.affinity = dev, a }
 }
 
-// Task adds a task. Its ports are among the options. Mistakes are faults of the graph's.
+// Task adds a task. Its ports are among the options. Mistakes are faults of the graph.
 func (g *Graph) Task(name string, body Body, opts ...TaskOption) *Task {
-	t := &Task{g: g, name: name, body: body, priority: DefaultPriority}
+	t := &Task{g: g, name: name, body: body, priority: defaultPriority}
 	for _, o := range opts {
 		if o != nil {
 			o(t)
@@ -79,14 +84,6 @@ func (g *Graph) Task(name string, body Body, opts ...TaskOption) *Task {
 		t.g = nil
 	}
 	return t
-}
-
-// Name returns the name.
-func (t *Task) Name() string {
-	if t == nil {
-		return ""
-	}
-	return t.name
 }
 
 // Port returns the port of that name, or nil.
@@ -114,11 +111,12 @@ func (t *Task) check() {
 	if t.body.run == nil {
 		t.fault(gpu.ErrInvalid, "no body")
 	}
-	if t.priority < LowestPriority || t.priority > HighestPriority || t.affinity > MandatoryAffinity {
-		t.fault(gpu.ErrInvalid, "a priority or an affinity that there is not")
+	if t.priority < lowestPriority || t.priority > highestPriority {
+		t.fault(gpu.ErrInvalid, "a priority of ", itoa(t.priority))
+		t.priority = defaultPriority
 	}
 	if len(t.ports) == 0 {
-		t.fault(ErrUnbound, "it has no ports")
+		t.fault(ErrBound, "it has no ports")
 	}
 	seen := map[string]bool{}
 	for _, p := range t.ports {
@@ -126,7 +124,7 @@ func (t *Task) check() {
 			t.fault(ErrName, "port ", p.name)
 		}
 		seen[p.name] = true
-		if p.kind != describedPort && p.tmpl.usable("") != nil || p.tmpl != nil && p.tmpl.g != t.g {
+		if p.tmpl.usable("") != nil || p.tmpl.g != t.g {
 			t.fault(ErrTemplate, "port ", p.name, " has none of this graph's")
 		}
 	}
@@ -149,34 +147,32 @@ func (t *Task) input(p *Port, name string) *Port {
 }
 
 func (t *Task) checkPort(p *Port) {
-	switch p.kind {
-	case describedPort:
-		if p.property > TemplateChannel {
-			t.fault(gpu.ErrInvalid, "port ", p.name, ": no such property")
-		}
-		if p.ofPort = t.input(p, p.of); p.ofPort != nil {
-			p.tmpl = t.g.words(p.property)
-		}
-	case inputPort:
-		if (p.inPlace != "" || p.gate != "" || p.fromSet || p.out.suppress) || p.effect != noEffect && p.tmpl.elem() != 4 {
-			t.fault(gpu.ErrInvalid, "input ", p.name, ": options of an output, or no words to read")
-		}
-		if p.effect == sizes {
-			if o := t.Port(p.effectOf); o == nil || o.kind != outputPort || o.inPlace != "" || o.tmpl == nil || !o.tmpl.records {
-				t.fault(ErrName, "port ", p.name, " sizes ", p.effectOf, ", which is no output of records")
-			}
-		}
-	case outputPort:
+	if p.kind == outputPort {
 		t.checkOutput(p)
+		return
+	}
+	if p.InPlace != "" || p.gate() != "" || p.SignalsFrom != nil || p.SuppressClones || p.meta() && p.tmpl.elem() != 4 {
+		t.fault(gpu.ErrInvalid, "input ", p.name, ": options of an output, or no words to read")
+	}
+	if p.kind == describedPort {
+		p.ofPort = t.input(p, p.of)
+		if p.describe == nil || p.tmpl.elem() != 4 || p.tmpl.dtype != matrix.Uint32 {
+			t.fault(gpu.ErrInvalid, "port ", p.name, ": no function, or no template of words")
+		}
+	}
+	if p.Sizes != "" {
+		if o := t.Port(p.Sizes); o == nil || o.kind != outputPort || o.InPlace != "" || o.tmpl == nil || !o.tmpl.Records {
+			t.fault(ErrName, "port ", p.name, " sizes ", p.Sizes, ", which is no output of records")
+		}
 	}
 }
 
 func (t *Task) checkOutput(p *Port) {
-	if p.sticky {
-		t.fault(gpu.ErrInvalid, "output ", p.name, ": options of an input")
+	if p.meta() || p.OpenedBy != "" && p.ClosedBy != "" {
+		t.fault(gpu.ErrInvalid, "output ", p.name, ": options of an input, or two gates")
 	}
-	if p.inPlace != "" {
-		if q := t.input(p, p.inPlace); q != nil {
+	if p.InPlace != "" {
+		if q := t.input(p, p.InPlace); q != nil {
 			if q.written {
 				t.fault(ErrBound, "two outputs in place of ", q.name)
 			}
@@ -186,19 +182,19 @@ func (t *Task) checkOutput(p *Port) {
 			p.inPlacePort, q.written = q, true
 		}
 	}
-	if p.gate != "" {
-		c := t.Port(p.gate)
+	if p.gate() != "" {
+		c := t.Port(p.gate())
 		if c == nil || c.kind != outputPort || c == p {
-			t.fault(ErrName, "port ", p.name, " is gated by ", p.gate, ", which is no other output")
+			t.fault(ErrName, "port ", p.name, " is gated by ", p.gate(), ", which is no other output")
 		}
 		p.gatePort = c
 	}
-	for _, name := range p.from {
+	for _, name := range p.SignalsFrom {
 		if q := t.input(p, name); q != nil {
 			p.fromPorts = append(p.fromPorts, q)
 		}
 	}
-	if !p.fromSet {
+	if p.SignalsFrom == nil {
 		for _, q := range t.ports {
 			if q.kind == inputPort && !q.sticky {
 				p.fromPorts = append(p.fromPorts, q)
@@ -207,13 +203,13 @@ func (t *Task) checkOutput(p *Port) {
 	}
 }
 
-// ready reports whether the task may run: every input has a block and every output has room.
+// ready reports whether the task may run: every input has a block and every output has capacity.
 func (t *Task) ready() bool {
 	if t.running {
 		return false
 	}
 	for _, p := range t.ports {
-		if p.kind == outputPort && !p.out.room() || t.held == nil && !p.available() {
+		if p.kind == outputPort && !p.out.hasCapacity() || t.held == nil && !p.available() {
 			return false
 		}
 	}

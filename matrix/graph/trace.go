@@ -57,7 +57,7 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 	var s strings.Builder
 	s.WriteString(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
 	for i := range len(g.devices) + 1 {
-		s.WriteString(`{"ph":"M","pid":1,"tid":` + itoa(i) + `,"name":"thread_name","args":{"name":` + jsonString(g.laneName(i)) + "}},\n")
+		s.WriteString(`{"ph":"M","pid":1,"tid":` + itoa(i) + `,"name":"thread_name","args":{"name":` + jsonString(g.workerName(i)) + "}},\n")
 	}
 	for i := range events {
 		events[i].write(&s)

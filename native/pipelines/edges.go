@@ -79,7 +79,7 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = e.Close() }() // the first error tells more
+	defer func() { _ = e.Graph.Teardown() }() // the first error tells more
 	shown, begin := 0, time.Now()
 	var last pipelines.EdgesFrame
 	err = e.Run(context.WithoutCancel(ctx), src.read, func(f *pipelines.EdgesFrame) (bool, error) {
@@ -97,7 +97,7 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 	fmt.Fprintf(a.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, src.width, src.height, took.Seconds(), float64(shown)/took.Seconds())
 	fmt.Fprintf(a.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f, levels %s\n\n",
 		last.Mean, 100*last.Share, last.Threshold, bars(last.Histogram))
-	return a.report(e.Graph(), took)
+	return a.report(e.Graph, took)
 }
 
 // bars draws a histogram with a character for eight levels, the height being the logarithm of the count.

@@ -21,16 +21,16 @@ func (a *app) report(g *graph.Graph, took time.Duration) error {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", t.Name, t.Dispatches, ms(t.Run/n), ms(t.Bind/n), ms(t.Wait/n), places(t.Devices))
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, "LANE\tRUNS\tBUSY s\tBUSY %")
+	fmt.Fprintln(w, "DEVICE\tRUNS\tBUSY s\tBUSY %")
 	var busy time.Duration
-	for _, l := range s.Lanes {
+	for _, l := range s.Devices {
 		busy += l.Busy
 		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.1f\n", l.Name, l.Dispatches, l.Busy.Seconds(), 100*l.Busy.Seconds()/took.Seconds())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%.3f s, in which the lanes worked %.3f s: overlap %.2f\n", took.Seconds(), busy.Seconds(), busy.Seconds()/took.Seconds())
+	fmt.Fprintf(a.out, "%.3f s, in which the devices and the host worked %.3f s: overlap %.2f\n", took.Seconds(), busy.Seconds(), busy.Seconds()/took.Seconds())
 	fmt.Fprintf(a.out, "moved %s up and %s down, %d clones\n", amount(s.BytesUp), amount(s.BytesDown), s.Clones)
 	if a.dot != "" {
 		if err := write(a.dot, g.WriteDOT); err != nil {

@@ -50,11 +50,8 @@ func (a *app) trainCommand() *cobra.Command {
 const points = 3000
 
 func (j trainJob) load() (*pipelines.Data, error) {
-	switch j.data {
-	case "spirals":
-		return pipelines.Spirals(points, 3, j.seed)
-	case "clusters":
-		return pipelines.Clusters(points, 4, j.seed)
+	if j.data == "spirals" || j.data == "clusters" {
+		return pipelines.Points(j.data, points, j.seed)
 	}
 	d, err := mnist.Open(j.data)
 	if err != nil {
@@ -81,16 +78,16 @@ func (a *app) train(ctx context.Context, j trainJob) error {
 	}
 	defer closeAll()
 	c := pipelines.TrainConfig{
-		Data: data, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed, InFlight: a.flight, SaveEvery: data.Len() / j.batch,
+		Data: data, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed, InFlight: a.flight, SaveEvery: len(data.Labels) / j.batch,
 	}
 	t, err := pipelines.NewTrain(devices, c, opts...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = t.Close() }() // the first error tells more
-	l := &learning{app: a, rest: rest, epoch: t.Epoch()}
+	defer func() { _ = t.Graph.Teardown() }() // the first error tells more
+	l := &learning{app: a, rest: rest, epoch: t.Epoch}
 	begin := time.Now()
-	err = t.Run(context.WithoutCancel(ctx), j.epochs*t.Epoch(), func(s pipelines.Step) (bool, error) {
+	err = t.Run(context.WithoutCancel(ctx), j.epochs*t.Epoch, func(s pipelines.Step) (bool, error) {
 		return ctx.Err() == nil, l.step(s)
 	})
 	took := time.Since(begin)
@@ -99,7 +96,7 @@ func (a *app) train(ctx context.Context, j trainJob) error {
 	}
 	fmt.Fprintf(a.out, "%d steps of %d examples in %.3f s: %.0f examples/s\n\n",
 		l.steps, j.batch, took.Seconds(), float64(l.steps*j.batch)/took.Seconds())
-	return a.report(t.Graph(), took)
+	return a.report(t.Graph, took)
 }
 
 // learning prints a line for each epoch.

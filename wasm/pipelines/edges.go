@@ -28,7 +28,7 @@ func (p *page) edges(o, hooks js.Value) error {
 	if err != nil {
 		return err
 	}
-	b := newBoard(e.Size(), c.InFlight)
+	b := newBoard(4*c.Width*c.Height, c.InFlight)
 	frame, show := hooks.Get("frame"), hooks.Get("show")
 	next := func(n int, pixels []byte) (bool, error) {
 		input := b.inputs[n%len(b.inputs)]
@@ -47,7 +47,7 @@ func (p *page) edges(o, hooks js.Value) error {
 			return nil
 		})
 	}
-	return p.run(e.Graph(), e.Close, func() error {
+	return p.run(e.Graph, func() error {
 		return e.Run(ctx, next, func(f *pipelines.EdgesFrame) (bool, error) {
 			_, err := invoke(show, b.fill(f))
 			return !p.stopped, err
@@ -60,7 +60,7 @@ type board struct {
 	inputs         []js.Value
 	blurred, edges js.Value
 	histogram      js.Value
-	counts         [4 * pipelines.Levels]byte
+	counts         [4 * 256]byte
 }
 
 func newBoard(size, inFlight int) *board {

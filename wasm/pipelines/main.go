@@ -161,15 +161,15 @@ func number(o js.Value, name string) float32 {
 }
 
 // run does a run of a graph's, one at a time.
-func (p *page) run(g *graph.Graph, closing func() error, f func() error) error {
+func (p *page) run(g *graph.Graph, f func() error) error {
 	if p.busy {
-		_ = closing() // nothing has run
+		_ = g.Teardown() // nothing has run
 		return fault.Fail("pipelines", graph.ErrBusy)
 	}
 	p.busy, p.stopped, p.graph, p.begun, p.took = true, false, g, time.Now(), 0
 	defer func() {
 		p.busy, p.took = false, time.Since(p.begun)
-		_ = closing() // the trace and the statistics stay
+		_ = g.Teardown() // the trace and the statistics stay
 	}()
 	return f()
 }
@@ -200,7 +200,7 @@ func (p *page) stats() any {
 			"name": t.Name, "runs": t.Dispatches, "devices": devices, "run": ms(t.Run), "bind": ms(t.Bind), "wait": ms(t.Wait),
 		})
 	}
-	for _, l := range s.Lanes {
+	for _, l := range s.Devices {
 		lanes = append(lanes, map[string]any{"name": l.Name, "runs": l.Dispatches, "busy": ms(l.Busy)})
 	}
 	return map[string]any{

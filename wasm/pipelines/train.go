@@ -8,8 +8,6 @@ import (
 	"context"
 	"syscall/js"
 
-	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
 
@@ -32,7 +30,7 @@ func (p *page) train(o, hooks js.Value) error {
 	if err != nil {
 		return err
 	}
-	data, err := examples(o.Get("data"))
+	data, err := pipelines.Points(o.Get("data").String(), points, 1)
 	if err != nil {
 		return err
 	}
@@ -43,7 +41,7 @@ func (p *page) train(o, hooks js.Value) error {
 	if err != nil {
 		return err
 	}
-	list := make([]any, 0, 3*data.Len())
+	list := make([]any, 0, 3*len(data.Labels))
 	for i, l := range data.Labels {
 		list = append(list, data.Features[2*i], data.Features[2*i+1], l)
 	}
@@ -53,7 +51,7 @@ func (p *page) train(o, hooks js.Value) error {
 		grid = append(grid, at(i%side), at(i/side))
 	}
 	step, picture := hooks.Get("step"), hooks.Get("picture")
-	return p.run(t.Graph(), t.Close, func() error {
+	return p.run(t.Graph, func() error {
 		if _, err := invoke(hooks.Get("data"), list, edge, data.Classes); err != nil {
 			return err
 		}
@@ -81,15 +79,4 @@ func paint(picture js.Value, w *pipelines.Weights, grid []float32, data *pipelin
 	js.CopyBytesToJS(array, classes)
 	_, err = invoke(picture, array, side, wrong)
 	return err
-}
-
-func examples(name js.Value) (*pipelines.Data, error) {
-	switch {
-	case name.Type() != js.TypeString:
-	case name.String() == "spirals":
-		return pipelines.Spirals(points, 3, 1)
-	case name.String() == "clusters":
-		return pipelines.Clusters(points, 4, 1)
-	}
-	return nil, fault.Fail("pipelines", gpu.ErrInvalid, "data are spirals or clusters")
 }

@@ -17,14 +17,6 @@ type Data struct {
 	Labels   []uint8
 }
 
-// Len returns the number of examples.
-func (d *Data) Len() int {
-	if d == nil {
-		return 0
-	}
-	return len(d.Labels)
-}
-
 // check refuses what does not fit together. Classes are as many as labels can tell apart.
 func (d *Data) check(op string) error {
 	switch {
@@ -63,32 +55,29 @@ func (d *Data) Split(n int) (most, rest *Data) {
 // maxExamples bounds what is made here.
 const maxExamples = 1 << 24
 
-// Spirals makes n points of the plane on so many arms that wind around each other, the label being the arm.
-func Spirals(n, arms int, seed uint64) (*Data, error) {
-	return points("Spirals", n, arms, seed, func(arm int, r *rand.Rand) (x, y float64) {
-		t := r.Float64()
-		angle := 2*math.Pi*float64(arm)/float64(arms) + 4.5*t + 0.12*r.NormFloat64()
-		return (0.1 + 1.9*t) * math.Sin(angle), (0.1 + 1.9*t) * math.Cos(angle)
-	})
-}
-
-// Clusters makes n points of the plane in so many heaps around the origin, the label being the heap.
-func Clusters(n, heaps int, seed uint64) (*Data, error) {
-	return points("Clusters", n, heaps, seed, func(heap int, r *rand.Rand) (x, y float64) {
-		angle := 2 * math.Pi * float64(heap) / float64(heaps)
-		return 1.3*math.Sin(angle) + 0.3*r.NormFloat64(), 1.3*math.Cos(angle) + 0.3*r.NormFloat64()
-	})
-}
-
-func points(op string, n, classes int, seed uint64, at func(int, *rand.Rand) (x, y float64)) (*Data, error) {
-	if n < 1 || n > maxExamples || classes < 2 || classes > 256 {
-		return nil, fail(op, gpu.ErrInvalid, itoa(n), " points of ", itoa(classes), " classes")
+// Points makes n points of the plane to learn from: "spirals" on three arms that wind around each other, or "clusters" in four
+// heaps around the origin. The label is the arm or the heap.
+func Points(kind string, n int, seed uint64) (*Data, error) {
+	if n < 1 || n > maxExamples || kind != "spirals" && kind != "clusters" {
+		return nil, fail("Points", gpu.ErrInvalid, itoa(n), " points of ", kind, ", want spirals or clusters")
 	}
 	r := rand.New(rand.NewPCG(seed, 1))
-	d := &Data{Inputs: 2, Classes: classes, Features: make([]float32, 0, 2*n), Labels: make([]uint8, n)}
+	d := &Data{Inputs: 2, Classes: 4, Features: make([]float32, 0, 2*n), Labels: make([]uint8, n)}
+	at := func(heap float64) (x, y float64) {
+		sin, cos := math.Sincos(2 * math.Pi * heap / 4)
+		return 1.3*sin + 0.3*r.NormFloat64(), 1.3*cos + 0.3*r.NormFloat64()
+	}
+	if kind == "spirals" {
+		d.Classes = 3
+		at = func(arm float64) (x, y float64) {
+			t := r.Float64()
+			sin, cos := math.Sincos(2*math.Pi*arm/3 + 4.5*t + 0.12*r.NormFloat64())
+			return (0.1 + 1.9*t) * sin, (0.1 + 1.9*t) * cos
+		}
+	}
 	for i := range n {
-		d.Labels[i] = uint8(i % classes)
-		x, y := at(i%classes, r)
+		d.Labels[i] = uint8(i % d.Classes)
+		x, y := at(float64(d.Labels[i]))
 		d.Features = append(d.Features, float32(x), float32(y))
 	}
 	return d, nil

@@ -5,9 +5,9 @@
 // of web/demo run them.
 //
 //	e, err := pipelines.NewEdges(devices, pipelines.EdgesConfig{Width: 640, Height: 480}, graph.WithTrace(1000))
-//	err = e.Run(ctx, next, show)       // next gives frames, show gets what came of them
-//	err = e.Graph().WriteTrace(file)   // for Perfetto
-//	err = e.Close()
+//	err = e.Run(ctx, next, show)     // next gives frames, show gets the results
+//	err = e.Graph.WriteTrace(file)   // for Perfetto
+//	err = e.Graph.Teardown()
 //
 // Both work in the goroutine that calls Run, with some work in flight, also in the graph's deterministic mode.
 package pipelines
@@ -16,7 +16,9 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -33,22 +35,58 @@ const (
 	maxInFlight     = 64
 )
 
-// stream sends items into a graph and takes what comes of them, so that never more than ahead are on their way, and stops the
-// graph at the end. send is told to come to an end once take has had enough. After an error the graph is torn down. One
-// that is stopped by somebody else ends the stream.
-func stream(
-	ctx context.Context, g *graph.Graph, ahead int,
-	send func(n int, stop bool) (sent, more bool, err error), take func(n int) (more bool, err error),
+// pipeline is what both have in common.
+type pipeline struct {
+	Graph     *graph.Graph // for its statistics, its trace and its end, [graph.Graph.Teardown]
+	constants func() error // sets the sticky inputs, whose blocks a Teardown releases
+	busy      atomic.Bool
+}
+
+// init makes the graph with the tasks that build adds.
+func (p *pipeline) init(devices []*gpu.Device, opts []graph.Option, build func()) error {
+	var err error
+	if p.Graph, err = graph.New(devices, opts...); err != nil {
+		return err
+	}
+	build()
+	if err = p.constants(); err == nil {
+		err = p.Graph.Finalize()
+	}
+	if err != nil {
+		_ = p.Graph.Teardown() // nothing has run
+	}
+	return err
+}
+
+// claim keeps others from running the pipeline.
+func (p *pipeline) claim() error {
+	if !p.busy.CompareAndSwap(false, true) {
+		return fail("Run", graph.ErrBusy)
+	}
+	return nil
+}
+
+// stream runs the graph: it sends items and takes what comes of them, so that never more than ahead are on their way, and stops
+// the graph at the end. send is told to come to an end once take has had enough. After an error the graph is torn down. If somebody
+// else stops the graph the stream ends.
+func (p *pipeline) stream(
+	ctx context.Context, ahead int, send func(n int, stop bool) (sent, more bool, err error), take func(n int) (more bool, err error),
 ) error {
-	if err := g.Run(ctx); err != nil {
+	if err := p.constants(); err != nil {
+		return err
+	}
+	if err := p.Graph.Run(ctx); err != nil {
 		return err
 	}
 	err := pump(ahead, send, take)
+	if errors.Is(err, graph.ErrStopped) {
+		err = nil
+	}
 	if err == nil {
-		err = g.Stop(ctx)
+		err = p.Graph.Stop(ctx)
 	}
 	if err != nil {
-		_ = g.Teardown() // the first error tells more
+		_ = p.Graph.Teardown() // the first error tells more
 	}
 	return err
 }
@@ -58,13 +96,10 @@ func pump(ahead int, send func(int, bool) (bool, bool, error), take func(int) (b
 	for taken := 0; ; taken++ {
 		for more && sent-taken < ahead {
 			ok, next, err := send(sent, stop)
-			switch {
-			case errors.Is(err, graph.ErrStopped):
-				next = false
-			case err != nil:
+			if err != nil && !errors.Is(err, graph.ErrStopped) {
 				return err
 			}
-			if more = next; ok {
+			if more = next && err == nil; ok {
 				sent++
 			}
 		}
@@ -72,10 +107,7 @@ func pump(ahead int, send func(int, bool) (bool, bool, error), take func(int) (b
 			return nil
 		}
 		next, err := take(taken)
-		switch {
-		case errors.Is(err, graph.ErrStopped):
-			return nil
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		stop = stop || !next
@@ -99,18 +131,6 @@ func push(ctx context.Context, in *graph.Input, b *graph.Block, s graph.Signals)
 		err = in.Push(ctx, b)
 	}
 	if err != nil {
-		b.Release()
-	}
-	return err
-}
-
-// pin gives a sticky input its block.
-func pin[T interface{ float32 | int32 | uint32 }](p *graph.Port, values ...T) error {
-	b, err := graph.FromSlice(p.Template(), values)
-	if err != nil {
-		return err
-	}
-	if err = p.Set(b); err != nil {
 		b.Release()
 	}
 	return err

@@ -6,8 +6,8 @@ import (
 	"context"
 	_ "embed" // the kernels
 	"encoding/binary"
+	"errors"
 	"math"
-	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -20,8 +20,8 @@ var edgesWGSL string
 //go:embed histogram.wgsl
 var histogramWGSL string
 
-// Levels is how many levels of brightness a histogram has.
-const Levels = 256
+// levels is how many levels of brightness a histogram has.
+const levels = 256
 
 // Frames have at most so many pixels, so that no buffer is beyond what devices commonly allow.
 const maxPixels = 1 << 25
@@ -46,16 +46,14 @@ type EdgesConfig struct {
 // All but Measure, which is the host's, are kernels of WGSL and need a device that compiles them. Several frames are on their way at
 // once, on all devices.
 type Edges struct {
+	pipeline
 	c       EdgesConfig
-	g       *graph.Graph
-	weights []float32
+	weights []float32 // of the blur
 	frame   *graph.Template
-	stick   func() error
 	in      *graph.Input
 	outs    [4]*graph.Output // blurred, edges, histogram, report
 	result  EdgesFrame
 	report  [3]float32
-	busy    atomic.Bool
 }
 
 // EdgesFrame is what came of one frame. Its slices serve again once the function that got it has returned.
@@ -75,19 +73,10 @@ func NewEdges(devices []*gpu.Device, c EdgesConfig, opts ...graph.Option) (*Edge
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	g, err := graph.New(devices, opts...)
-	if err != nil {
-		return nil, err
-	}
-	e := &Edges{c: c, g: g, weights: gaussian(float64(c.Sigma))}
 	n := c.Width * c.Height
-	e.result = EdgesFrame{Blurred: make([]byte, 4*n), Edges: make([]byte, 4*n), Histogram: make([]uint32, Levels)}
-	e.build()
-	if err = e.stick(); err == nil {
-		err = g.Finalize()
-	}
-	if err != nil {
-		_ = g.Teardown() // nothing has run
+	e := &Edges{c: c, weights: gaussian(float64(c.Sigma))}
+	e.result = EdgesFrame{Blurred: make([]byte, 4*n), Edges: make([]byte, 4*n), Histogram: make([]uint32, levels)}
+	if err := e.init(devices, opts, e.build); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -138,12 +127,11 @@ func gaussian(sigma float64) []float32 {
 
 // build adds the tasks.
 func (e *Edges) build() {
-	g, c := e.g, e.c
-	frame := g.Template("frame", c.Height, c.Width, matrix.Uint32, graph.PoolSize(2*c.InFlight))
-	image := g.Template("image", c.Height, c.Width, matrix.Float32, graph.PoolSize(4*c.InFlight))
-	counts := g.Template("counts", 1, Levels, matrix.Uint32)
+	g, c := e.Graph, e.c
+	e.frame = g.Template("frame", c.Height, c.Width, matrix.Uint32, graph.Format{Pool: 2 * c.InFlight})
+	image := g.Template("image", c.Height, c.Width, matrix.Float32, graph.Format{Pool: 4 * c.InFlight})
+	counts := g.Template("counts", 1, levels, matrix.Uint32)
 	report := g.Template("report", 1, len(e.report), matrix.Float32)
-	taps := g.Template("taps", 1, len(e.weights), matrix.Float32)
 	word, number := g.Template("word", 1, 1, matrix.Uint32), g.Template("number", 1, 1, matrix.Float32)
 
 	all := func(*graph.Dispatch) [3]int { return [3]int{c.Width, c.Height, 1} }
@@ -152,25 +140,24 @@ func (e *Edges) build() {
 		return g.Task(name, graph.Kernel(edgesWGSL, function, all), ports...)
 	}
 	blur := func(name, function string) *graph.Task {
-		return kernel(name, function, graph.In("image", image), width, height,
-			graph.Sticky("weights", taps), graph.Sticky("taps", word), graph.Out("blurred", image))
+		weights := graph.Sticky("weights", g.Template("weights", 1, len(e.weights), matrix.Float32))
+		return kernel(name, function, graph.In("image", image), width, height, weights, graph.Sticky("taps", word), graph.Out("blurred", image))
 	}
 	paint := func(name string) *graph.Task {
-		return g.Task(name, graph.Kernel(edgesWGSL, "paint", nil), graph.In("image", image), graph.Out("pixels", frame))
+		return g.Task(name, graph.Kernel(edgesWGSL, "paint", nil), graph.In("image", image), graph.Out("pixels", e.frame))
 	}
-	brightness := kernel("Brightness", "brightness", graph.In("frame", frame), width, graph.Out("grey", image))
+	brightness := kernel("Brightness", "brightness", graph.In("frame", e.frame), width, graph.Out("grey", image))
 	across, down := blur("BlurAcross", "blur_across"), blur("BlurDown", "blur_down")
 	sobel := kernel("Sobel", "sobel", graph.In("image", image), width, height, graph.Sticky("gain", number), graph.Out("edges", image))
 	paintBlur, paintEdges := paint("PaintBlur"), paint("PaintEdges")
-	groups := (c.Width*c.Height + Levels*16 - 1) / (Levels * 16)
+	groups := (c.Width*c.Height + levels*16 - 1) / (levels * 16)
 	histogram := g.Task("Histogram", graph.Kernel(histogramWGSL, "histogram", func(*graph.Dispatch) [3]int {
-		return [3]int{groups * Levels, 1, 1}
-	}), graph.In("pixels", frame), graph.Out("counts", counts))
+		return [3]int{groups * levels, 1, 1}
+	}), graph.In("pixels", e.frame), graph.Out("counts", counts))
 	measure := g.Task("Measure", graph.Host(measure), graph.In("counts", counts), graph.Out("report", report))
 
-	room := graph.Capacity(c.InFlight)
-	e.frame = frame
-	e.in = g.Input("frame", brightness.Port("frame"), room)
+	flight := graph.Channel{Capacity: c.InFlight}
+	e.in = g.Input("frame", brightness.Port("frame"), flight)
 	g.Connect(brightness.Port("grey"), across.Port("image"))
 	g.Connect(across.Port("blurred"), down.Port("image"))
 	g.Connect(down.Port("blurred"), sobel.Port("image"))
@@ -179,38 +166,35 @@ func (e *Edges) build() {
 	g.Connect(paintEdges.Port("pixels"), histogram.Port("pixels"))
 	g.Connect(histogram.Port("counts"), measure.Port("counts"))
 	e.outs = [...]*graph.Output{
-		g.Output("blurred", paintBlur.Port("pixels"), room),
-		g.Output("edges", paintEdges.Port("pixels"), room),
-		g.Output("histogram", histogram.Port("counts"), room),
-		g.Output("report", measure.Port("report"), room),
+		g.Output("blurred", paintBlur.Port("pixels"), flight),
+		g.Output("edges", paintEdges.Port("pixels"), flight),
+		g.Output("histogram", histogram.Port("counts"), flight),
+		g.Output("report", measure.Port("report"), flight),
 	}
-	e.stick = func() error { return e.constants(brightness, across, down, sobel) }
+	e.constants = func() error { return e.set(brightness, across, down, sobel) }
 }
 
-// constants gives the sticky ports what they keep.
-func (e *Edges) constants(tasks ...*graph.Task) error {
+// set sets the sticky inputs of tasks.
+func (e *Edges) set(tasks ...*graph.Task) error {
+	var errs []error
 	for _, t := range tasks {
 		for name, v := range map[string]int{"width": e.c.Width, "height": e.c.Height, "taps": len(e.weights)} {
 			if p := t.Port(name); p != nil {
-				if err := pin(p, uint32(v)); err != nil {
-					return err
-				}
+				errs = append(errs, graph.SetValues(p, uint32(v)))
 			}
 		}
 		for name, v := range map[string][]float32{"weights": e.weights, "gain": {e.c.Gain}} {
 			if p := t.Port(name); p != nil {
-				if err := pin(p, v...); err != nil {
-					return err
-				}
+				errs = append(errs, graph.SetValues(p, v...))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // measure is the task that looks at the histogram on the host.
 func measure(d *graph.Dispatch) error {
-	var counts [Levels]uint32
+	var counts [levels]uint32
 	err := d.View("counts", func(mem []byte) error {
 		for i := range counts {
 			counts[i] = binary.LittleEndian.Uint32(mem[4*i:])
@@ -230,7 +214,7 @@ func measure(d *graph.Dispatch) error {
 }
 
 // divide finds the level for which the variance between the pixels above it and the others is largest.
-func divide(counts *[Levels]uint32) (mean, threshold, share float32) {
+func divide(counts *[levels]uint32) (mean, threshold, share float32) {
 	var total, sum float64
 	for level, n := range counts {
 		total += float64(n)
@@ -252,45 +236,25 @@ func divide(counts *[Levels]uint32) (mean, threshold, share float32) {
 	return float32(sum / total), threshold, share
 }
 
-// Graph returns the graph, for its statistics and its trace.
-func (e *Edges) Graph() *graph.Graph {
-	if e == nil {
-		return nil
-	}
-	return e.g
-}
-
-// Size returns the bytes of a frame: four for each pixel.
-func (e *Edges) Size() int {
-	if e == nil {
-		return 0
-	}
-	return 4 * e.c.Width * e.c.Height
-}
-
 // Run sends frames through the pipeline until next has no more or show has seen enough, and then stops the graph. next fills in
 // frame n, with red, green, blue and opacity of each pixel, and reports whether there is one; show gets the results in the order
 // of the frames and reports whether it wants more. An error of either, or of a task, ends it. One Run at a time: else it is
 // [graph.ErrBusy].
 func (e *Edges) Run(ctx context.Context, next func(n int, frame []byte) (bool, error), show func(*EdgesFrame) (bool, error)) error {
-	const op = "Run"
-	if e == nil || ctx == nil || next == nil || show == nil {
-		return fail(op, gpu.ErrInvalid, "nil argument")
+	if e == nil || e.Graph == nil || ctx == nil || next == nil || show == nil {
+		return fail("Run", gpu.ErrInvalid, "nil argument")
 	}
-	if !e.busy.CompareAndSwap(false, true) {
-		return fail(op, graph.ErrBusy)
-	}
-	defer e.busy.Store(false)
-	if err := e.stick(); err != nil { // a Teardown has released them
+	if err := e.claim(); err != nil {
 		return err
 	}
+	defer e.busy.Store(false)
 	send := func(n int, stop bool) (sent, more bool, err error) {
 		if stop {
 			return false, false, nil
 		}
 		return e.send(ctx, n, next)
 	}
-	return stream(ctx, e.g, e.c.InFlight, send, func(n int) (bool, error) {
+	return e.stream(ctx, e.c.InFlight, send, func(n int) (bool, error) {
 		if err := e.take(ctx, n); err != nil {
 			return false, err
 		}
@@ -327,12 +291,4 @@ func (e *Edges) take(ctx context.Context, n int) error {
 	}
 	r.Number, r.Mean, r.Threshold, r.Share = n, e.report[0], e.report[1], e.report[2]
 	return nil
-}
-
-// Close tears the graph down.
-func (e *Edges) Close() error {
-	if e == nil {
-		return nil
-	}
-	return e.g.Teardown()
 }

@@ -99,7 +99,7 @@ func TestEdges(t *testing.T) {
 			c := pipelines.EdgesConfig{Width: 61, Height: 43, Sigma: 1.2, Gain: 0.9, InFlight: 3}
 			e, err := pipelines.NewEdges(devices, c, s.Opts...)
 			check(t, err)
-			defer closes(t, e.Graph(), goroutines)
+			defer closes(t, e.Graph, goroutines)
 			sent, seen := 0, 0
 			for run := range 2 { // a graph that was stopped runs again
 				begin := seen
@@ -110,7 +110,7 @@ func TestEdges(t *testing.T) {
 					if n == frames {
 						return false, nil
 					}
-					if len(frame) != e.Size() {
+					if len(frame) != 4*c.Width*c.Height {
 						t.Errorf("%d bytes", len(frame))
 					}
 					pipelines.Scene(frame, c.Width, c.Height, 5*sent)
@@ -120,7 +120,7 @@ func TestEdges(t *testing.T) {
 					if f.Number != seen-begin || sent-seen > c.InFlight {
 						t.Errorf("frame %d after %d, %d were sent", f.Number, seen, sent)
 					}
-					frame := make([]byte, e.Size())
+					frame := make([]byte, 4*c.Width*c.Height)
 					pipelines.Scene(frame, c.Width, c.Height, 5*seen)
 					seen++
 					blurred, edges := reference(frame, c.Width, c.Height, float64(c.Sigma), float64(c.Gain))
@@ -133,7 +133,7 @@ func TestEdges(t *testing.T) {
 					t.Errorf("%d of %d frames", seen, sent)
 				}
 			}
-			ran(t, e.Graph(), 2*frames, 8)
+			ran(t, e.Graph, 2*frames, 8)
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestEdges(t *testing.T) {
 // counted fails unless the numbers are those of the image.
 func counted(t *testing.T, f *pipelines.EdgesFrame) {
 	t.Helper()
-	want, sum, n := make([]uint32, pipelines.Levels), 0.0, len(f.Edges)/4
+	want, sum, n := make([]uint32, 256), 0.0, len(f.Edges)/4
 	for i := range n {
 		want[f.Edges[4*i]]++
 		sum += float64(f.Edges[4*i])
@@ -198,7 +198,7 @@ func TestEdgesSmall(t *testing.T) {
 			}
 			return true, nil
 		}))
-		check(t, e.Close())
+		check(t, e.Graph.Teardown())
 	}
 }
 
@@ -209,7 +209,7 @@ func TestEdgesEnds(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	e, err := pipelines.NewEdges(open(t, compiles(t)), pipelines.EdgesConfig{Width: 40, Height: 30})
 	check(t, err)
-	defer closes(t, e.Graph(), goroutines)
+	defer closes(t, e.Graph, goroutines)
 	frames := func(int, []byte) (bool, error) { return true, nil }
 	count := 0
 	few := func(*pipelines.EdgesFrame) (bool, error) { count++; return count%5 != 0, nil }
@@ -231,7 +231,7 @@ func TestEdgesEnds(t *testing.T) {
 	stopped := make(chan error, 1)
 	check(t, e.Run(t.Context(), frames, func(f *pipelines.EdgesFrame) (bool, error) {
 		if f.Number == 2 {
-			go func() { stopped <- e.Graph().Stop(context.Background()) }()
+			go func() { stopped <- e.Graph.Stop(context.Background()) }()
 		}
 		isError(t, e.Run(t.Context(), frames, few), graph.ErrBusy)
 		return true, nil
@@ -274,10 +274,8 @@ func TestEdgesErrors(t *testing.T) {
 	isError(t, e.Run(t.Context(), nil, nil), gpu.ErrInvalid)
 	var none *pipelines.Edges
 	isError(t, none.Run(t.Context(), nil, nil), gpu.ErrInvalid)
-	if none.Graph() != nil || none.Size() != 0 || none.Close() != nil {
-		t.Error("nil")
-	}
-	check(t, e.Close())
+	isError(t, new(pipelines.Edges).Run(t.Context(), func(int, []byte) (bool, error) { return false, nil }, func(*pipelines.EdgesFrame) (bool, error) { return false, nil }), gpu.ErrInvalid)
+	check(t, e.Graph.Teardown())
 	for _, size := range [][3]int{{0, 1, 1}, {100, 1000, 1}, {100, -5, 9}, {399, 10, 10}, {4000, 10, 10}} { // no panic
 		pipelines.Scene(make([]byte, size[0]), size[1], size[2], -3)
 	}
@@ -289,16 +287,16 @@ func TestEdgesSeen(t *testing.T) {
 	check(t, err)
 	check(t, e.Run(t.Context(), func(n int, _ []byte) (bool, error) { return n < 2, nil }, func(*pipelines.EdgesFrame) (bool, error) { return true, nil }))
 	var trace, dot strings.Builder
-	check(t, e.Graph().WriteTrace(&trace))
-	check(t, e.Graph().WriteDOT(&dot))
+	check(t, e.Graph.WriteTrace(&trace))
+	check(t, e.Graph.WriteDOT(&dot))
 	for _, task := range []string{"Brightness", "BlurAcross", "BlurDown", "Sobel", "PaintBlur", "PaintEdges", "Histogram", "Measure"} {
 		if strings.Count(trace.String(), `"name":"`+task+`"`) != 2 || !strings.Contains(dot.String(), task) {
 			t.Errorf("%s is not in\n%s\n%s", task, trace.String(), dot.String())
 		}
 	}
-	lanes := e.Graph().Stats().Lanes
+	lanes := e.Graph.Stats().Devices
 	if len(lanes) != 2 || lanes[0].Dispatches != 14 || lanes[1].Dispatches != 2 || lanes[0].Busy <= 0 || lanes[1].Name != "host" {
 		t.Errorf("%+v", lanes)
 	}
-	check(t, e.Close())
+	check(t, e.Graph.Teardown())
 }

@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Graph.Teardown()
 	err = e.Run(ctx, func(n int, frame []byte) (bool, error) {
 		pipelines.Scene(frame, width, height, n)
 		return n < 3, nil
@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, t := range e.Graph().Stats().Tasks[:2] {
+	for _, t := range e.Graph.Stats().Tasks[:2] {
 		fmt.Println(t.Name, t.Dispatches)
 	}
 	// Output:

@@ -12,3 +12,6 @@ func Deal(examples, batch, steps int, seed uint64) [][]uint32 {
 	}
 	return out
 }
+
+// RandomWeights makes the weights that a training begins with.
+var RandomWeights = randomWeights

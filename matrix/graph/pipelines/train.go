@@ -5,8 +5,8 @@ package pipelines
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
-	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -39,14 +39,15 @@ type TrainConfig struct {
 // update, which changes it in place and feeds it back. An initialiser begins with its first value at the begin of a stream. At the
 // end of one, or where [TrainConfig].SaveEvery says, the updated blocks leave for the caller. The learning rate is sticky.
 type Train struct {
+	pipeline
+	Epoch  int // how many steps see all examples once
 	c      TrainConfig
-	g      *graph.Graph
 	in     *graph.Input
+	order  *graph.Template
 	rates  []*graph.Port
 	loss   *graph.Output
 	errors *graph.Output
 	saved  [4]*graph.Output
-	busy   atomic.Bool
 	open   bool // a stream has begun and not ended
 }
 
@@ -64,17 +65,9 @@ func NewTrain(devices []*gpu.Device, c TrainConfig, opts ...graph.Option) (*Trai
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	g, err := graph.New(devices, opts...)
-	if err != nil {
-		return nil, err
-	}
-	t := &Train{c: c, g: g}
-	t.build()
-	if err = t.stick(); err == nil {
-		err = g.Finalize()
-	}
-	if err != nil {
-		_ = g.Teardown() // nothing has run
+	t := &Train{c: c, Epoch: len(c.Data.Labels) / c.Batch}
+	t.constants = t.setRates
+	if err := t.init(devices, opts, t.build); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -89,7 +82,7 @@ func (c *TrainConfig) complete() error {
 		c.Hidden = 64
 	}
 	if c.Batch == 0 {
-		c.Batch = min(64, c.Data.Len())
+		c.Batch = min(64, len(c.Data.Labels))
 	}
 	if c.Rate == 0 {
 		c.Rate = 0.1
@@ -98,15 +91,15 @@ func (c *TrainConfig) complete() error {
 		c.InFlight = defaultInFlight
 	}
 	switch {
-	case c.Batch < 1 || c.Batch > c.Data.Len():
-		return fail(op, gpu.ErrInvalid, "batches of ", itoa(c.Batch), " of ", itoa(c.Data.Len()), " examples")
+	case c.Batch < 1 || c.Batch > len(c.Data.Labels):
+		return fail(op, gpu.ErrInvalid, "batches of ", itoa(c.Batch), " of ", itoa(len(c.Data.Labels)), " examples")
 	case !(c.Rate > 0 && c.Rate <= math.MaxFloat32):
 		return fail(op, gpu.ErrInvalid, "a rate that is not positive")
 	case c.SaveEvery < 0 || c.InFlight < 1 || c.InFlight > maxInFlight:
 		return fail(op, gpu.ErrInvalid, itoa(c.InFlight), " steps in flight, weights every ", itoa(c.SaveEvery))
 	}
 	if c.Weights == nil {
-		w, err := NewWeights(c.Data.Inputs, c.Hidden, c.Data.Classes, c.Seed)
+		w, err := randomWeights(c.Data.Inputs, c.Hidden, c.Data.Classes, c.Seed)
 		c.Weights = w
 		return err
 	}
@@ -120,14 +113,13 @@ func (c *TrainConfig) complete() error {
 	return nil
 }
 
-// stick gives the updates their learning rate.
-func (t *Train) stick() error {
+// setRates gives the updates their learning rate.
+func (t *Train) setRates() error {
+	var errs []error
 	for _, p := range t.rates {
-		if err := pin(p, t.c.Rate); err != nil {
-			return err
-		}
+		errs = append(errs, graph.SetValues(p, t.c.Rate))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // read is the task that gathers the examples of a step.
@@ -161,44 +153,24 @@ func (t *Train) read(d *graph.Dispatch) error {
 	})
 }
 
-// Graph returns the graph, for its statistics and its trace.
-func (t *Train) Graph() *graph.Graph {
-	if t == nil {
-		return nil
-	}
-	return t.g
-}
-
-// Epoch returns how many steps see all examples once.
-func (t *Train) Epoch() int {
-	if t == nil {
-		return 0
-	}
-	return t.c.Data.Len() / t.c.Batch
-}
-
 // Run trains for so many steps, or until show has seen enough, and then stops the graph. Each Run is a stream of its own, which
 // begins with the first weights again; to go on with others, give them to [NewTrain]. show gets the steps in their order and
 // reports whether it wants more; the last one has the weights. An error of its, or of a task, ends it. One Run at a time: else it
 // is [graph.ErrBusy].
 func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error)) error {
-	const op = "Run"
-	if t == nil || ctx == nil || show == nil || steps < 1 {
-		return fail(op, gpu.ErrInvalid, "no argument may be nil, no step is none")
+	if t == nil || t.Graph == nil || ctx == nil || show == nil || steps < 1 {
+		return fail("Run", gpu.ErrInvalid, "no argument may be nil, no step is none")
 	}
-	if !t.busy.CompareAndSwap(false, true) {
-		return fail(op, graph.ErrBusy)
+	if err := t.claim(); err != nil {
+		return err
 	}
 	defer t.busy.Store(false)
 	if t.open { // somebody stopped the graph, and weights are still on their way round
-		if err := t.g.Teardown(); err != nil {
+		if err := t.Graph.Teardown(); err != nil {
 			return err
 		}
 	}
-	if err := t.stick(); err != nil { // a Teardown has released them
-		return err
-	}
-	cards := newDeck(t.c.Data.Len(), t.c.Seed)
+	cards := newDeck(len(t.c.Data.Labels), t.c.Seed)
 	saves := make([]bool, 0, t.c.InFlight) // of the steps that are on their way
 	send := func(n int, stop bool) (sent, more bool, err error) {
 		s, last := graph.Signals(0), stop || n == steps-1
@@ -211,7 +183,7 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 		if t.c.SaveEvery > 0 && (n+1)%t.c.SaveEvery == 0 {
 			s |= graph.EndIteration
 		}
-		b, err := graph.FromSlice(t.in.Template(), cards.deal(t.c.Batch))
+		b, err := graph.FromSlice(t.order, cards.deal(t.c.Batch))
 		if err == nil {
 			err = push(ctx, t.in, b, s)
 		}
@@ -222,7 +194,7 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 		saves = append(saves, last || s.Has(graph.EndIteration))
 		return true, !last, nil
 	}
-	return stream(ctx, t.g, t.c.InFlight, send, func(n int) (bool, error) {
+	return t.stream(ctx, t.c.InFlight, send, func(n int) (bool, error) {
 		step, err := t.take(ctx, n, saves[0])
 		if err != nil {
 			return false, err
@@ -252,12 +224,4 @@ func (t *Train) take(ctx context.Context, n int, saved bool) (Step, error) {
 		}
 	}
 	return step, nil
-}
-
-// Close tears the graph down.
-func (t *Train) Close() error {
-	if t == nil {
-		return nil
-	}
-	return t.g.Teardown()
 }

@@ -113,7 +113,7 @@ func (m *model) same(t *testing.T, w *pipelines.Weights, tolerance float64) {
 
 func spirals(t testing.TB, n int) *pipelines.Data {
 	t.Helper()
-	d, err := pipelines.Spirals(n, 3, 1)
+	d, err := pipelines.Points("spirals", n, 1)
 	check(t, err)
 	return d
 }
@@ -124,7 +124,7 @@ func TestTrain(t *testing.T) {
 	const steps = 30
 	data := spirals(t, 110)
 	c := pipelines.TrainConfig{Data: data, Hidden: 20, Batch: 25, Rate: 0.5, Seed: 9, SaveEvery: 7, InFlight: 3}
-	first, err := pipelines.NewWeights(2, 20, 3, 9)
+	first, err := pipelines.RandomWeights(2, 20, 3, 9)
 	check(t, err)
 	for _, driver := range []string{"cpu", compiles(t)} {
 		for name, s := range setups(driver) {
@@ -133,10 +133,10 @@ func TestTrain(t *testing.T) {
 				goroutines := runtime.NumGoroutine()
 				train, err := pipelines.NewTrain(devices, c, s.Opts...)
 				check(t, err)
-				defer closes(t, train.Graph(), goroutines)
+				defer closes(t, train.Graph, goroutines)
 				for range 2 { // each stream begins with the first weights
 					m, seen := newModel(first), 0
-					order := pipelines.Deal(data.Len(), c.Batch, steps, c.Seed)
+					order := pipelines.Deal(len(data.Labels), c.Batch, steps, c.Seed)
 					check(t, train.Run(t.Context(), steps, func(s pipelines.Step) (bool, error) {
 						x, labels := batch(data, order[seen])
 						loss, errors := m.step(x, labels, float64(c.Rate))
@@ -155,7 +155,7 @@ func TestTrain(t *testing.T) {
 						t.Errorf("%d steps", seen)
 					}
 				}
-				ran(t, train.Graph(), 2*steps, 14)
+				ran(t, train.Graph, 2*steps, 14)
 			})
 		}
 	}
@@ -169,7 +169,7 @@ func TestTrainLearns(t *testing.T) {
 	for round := range 2 {
 		train, err := pipelines.NewTrain(open(t, "cpu"), c)
 		check(t, err)
-		if n := train.Epoch(); n != 20 {
+		if n := train.Epoch; n != 20 {
 			t.Errorf("%d steps an epoch", n)
 		}
 		check(t, train.Run(t.Context(), 600, func(s pipelines.Step) (bool, error) {
@@ -177,7 +177,7 @@ func TestTrainLearns(t *testing.T) {
 			c.Weights = s.Weights
 			return true, nil
 		}))
-		check(t, train.Close())
+		check(t, train.Graph.Teardown())
 		wrong, err := c.Weights.Errors(rest)
 		check(t, err)
 		t.Logf("round %d: loss %v, errors %v", round, losses[len(losses)-1], wrong)
@@ -201,7 +201,7 @@ func TestTrainEnds(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	train, err := pipelines.NewTrain(open(t, "cpu"), pipelines.TrainConfig{Data: spirals(t, 90), Hidden: 5, Batch: 30})
 	check(t, err)
-	defer closes(t, train.Graph(), goroutines)
+	defer closes(t, train.Graph, goroutines)
 	losses := func(steps int, enough int) (list []float32) {
 		t.Helper()
 		saved := 0
@@ -228,7 +228,7 @@ func TestTrainEnds(t *testing.T) {
 	}{
 		{func() error { return errMine }, errMine},
 		{func() error { cancel(); return nil }, context.Canceled},
-		{func() error { go func() { stopped <- train.Graph().Stop(context.Background()) }(); return nil }, nil},
+		{func() error { go func() { stopped <- train.Graph.Stop(context.Background()) }(); return nil }, nil},
 	} {
 		run := t.Context()
 		if errors.Is(end.want, context.Canceled) {
@@ -258,7 +258,7 @@ func TestTrainErrors(t *testing.T) {
 	device := open(t, "cpu")
 	good := spirals(t, 30)
 	inf := float32(math.Inf(1))
-	small, err := pipelines.NewWeights(3, 3, 3, 1)
+	small, err := pipelines.RandomWeights(3, 3, 3, 1)
 	check(t, err)
 	broken := *small
 	broken.W1 = nil
@@ -296,16 +296,16 @@ func TestTrainErrors(t *testing.T) {
 	isError(t, err, gpu.ErrInvalid)
 	var none *pipelines.Train
 	isError(t, none.Run(t.Context(), 1, nil), gpu.ErrInvalid)
-	if none.Graph() != nil || none.Epoch() != 0 || none.Close() != nil {
-		t.Error("nil")
+	isError(t, new(pipelines.Train).Run(t.Context(), 1, func(pipelines.Step) (bool, error) { return false, nil }), gpu.ErrInvalid)
+	for _, n := range []int{0, -1, math.MaxInt} {
+		for _, kind := range []string{"spirals", "clusters"} {
+			_, err := pipelines.Points(kind, n, 1)
+			isError(t, err, gpu.ErrInvalid)
+		}
 	}
-	for _, n := range [][2]int{{0, 3}, {5, 1}, {-1, 3}, {5, 257}, {math.MaxInt, 3}} {
-		_, err := pipelines.Spirals(n[0], n[1], 1)
-		isError(t, err, gpu.ErrInvalid)
-		_, err = pipelines.Clusters(n[0], n[1], 1)
-		isError(t, err, gpu.ErrInvalid)
-	}
-	_, err = pipelines.NewWeights(1, 0, 1, 1)
+	_, err = pipelines.Points("squares", 5, 1)
+	isError(t, err, gpu.ErrInvalid)
+	_, err = pipelines.RandomWeights(1, 0, 1, 1)
 	isError(t, err, gpu.ErrInvalid)
 	_, err = small.Predict(make([]float32, 4))
 	isError(t, err, gpu.ErrInvalid)
@@ -317,7 +317,7 @@ func TestTrainErrors(t *testing.T) {
 	isError(t, err, gpu.ErrInvalid)
 	_, err = small.Errors(nil)
 	isError(t, err, gpu.ErrInvalid)
-	if a, b := (*pipelines.Data)(nil).Split(3); a != nil || b != nil || (*pipelines.Data)(nil).Len() != 0 {
+	if a, b := (*pipelines.Data)(nil).Split(3); a != nil || b != nil {
 		t.Error("nil data")
 	}
 }
@@ -328,8 +328,8 @@ func TestTrainSeen(t *testing.T) {
 	check(t, err)
 	check(t, train.Run(t.Context(), 2, func(pipelines.Step) (bool, error) { return true, nil }))
 	var trace, dot strings.Builder
-	check(t, train.Graph().WriteTrace(&trace))
-	check(t, train.Graph().WriteDOT(&dot))
+	check(t, train.Graph.WriteTrace(&trace))
+	check(t, train.Graph.WriteDOT(&dot))
 	for _, task := range []string{
 		"Read", "ForwardHidden", "ForwardOutput", "ForwardLoss", "BackpropLoss", "BackpropHidden", "BackpropOutputW", "BackpropOutputB",
 		"BackpropHiddenW", "BackpropHiddenB", "UpdateW1", "Updateb1", "UpdateW2", "Updateb2",
@@ -343,17 +343,17 @@ func TestTrainSeen(t *testing.T) {
 			t.Errorf("%d times %s, want %d", got, want, n)
 		}
 	}
-	check(t, train.Close())
-	if clones := train.Graph().Stats().Clones; clones != 0 {
+	check(t, train.Graph.Teardown())
+	if clones := train.Graph.Stats().Clones; clones != 0 {
 		t.Errorf("%d clones: weights are to go round, not to be copied", clones)
 	}
 }
 
 func BenchmarkTrain(b *testing.B) {
-	data, err := pipelines.Spirals(300, 3, 1)
+	data, err := pipelines.Points("spirals", 300, 1)
 	check(b, err)
 	train, err := pipelines.NewTrain(open(b, compiles(b)), pipelines.TrainConfig{Data: data})
 	check(b, err)
 	check(b, train.Run(b.Context(), b.N, func(pipelines.Step) (bool, error) { return true, nil }))
-	check(b, train.Close())
+	check(b, train.Graph.Teardown())
 }

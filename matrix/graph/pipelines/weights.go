@@ -19,11 +19,11 @@ type Weights struct {
 // maxUnits bounds the sizes of the layers.
 const maxUnits = 1 << 14
 
-// NewWeights makes random weights: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+// randomWeights makes random weights: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
 // AISTATS 2010. The same seed gives the same.
-func NewWeights(inputs, hidden, classes int, seed uint64) (*Weights, error) {
+func randomWeights(inputs, hidden, classes int, seed uint64) (*Weights, error) {
 	if inputs < 1 || hidden < 1 || classes < 1 || inputs > maxUnits || hidden > maxUnits || classes > maxUnits {
-		return nil, fail("NewWeights", gpu.ErrInvalid, itoa(inputs), ", ", itoa(hidden), " and ", itoa(classes), " units")
+		return nil, fail("NewTrain", gpu.ErrInvalid, itoa(inputs), ", ", itoa(hidden), " and ", itoa(classes), " units")
 	}
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newWeights(inputs, hidden, classes)

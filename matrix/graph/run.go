@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// phase is where a graph stands, as in PTask. Building is PTask's INITIALIZING: the structure may change, as it may in runnable,
+// which goes back to building. Finalize makes a graph runnable, Run running, Stop quiescing and then runnable, Teardown tearingDown
+// and then tornDown, from where it can run again.
+type phase uint8
+
+const (
+	building phase = iota
+	runnable
+	running
+	quiescing
+	tearingDown
+	tornDown
+)
+
+// String returns PTask's name.
+func (p phase) String() string {
+	return [...]string{"INITIALIZING", "RUNNABLE", "RUNNING", "QUIESCING", "TEARINGDOWN", "TEARDOWNCOMPLETE"}[p]
+}
+
+// grace is how long Teardown waits for tasks that do not return.
+const grace = 800 * time.Millisecond
+
+// run is what one call of Run started. There is no other one before all of its dispatches have ended.
+type run struct {
+	ctx    context.Context // of the dispatches
+	cancel context.CancelFunc
+	forget func() bool   // the context of the call
+	quit   chan struct{} // closed when the run ends
+	ended  bool          // nothing starts any more
+	free   uint64        // workers without a task
+}
+
+// insideKey marks the context of dispatches.
+type insideKey struct{}
+
+// Run starts the graph and returns. When ctx ends, the graph is torn down: Push, Pull and Stop then return ctx's error beside
+// their own. In the deterministic mode it runs what there is to run before it returns. A graph that was stopped goes on where it
+// was. One that was torn down starts afresh, and sticky and permanent blocks have to be set again.
+func (g *Graph) Run(ctx context.Context) error {
+	const op = "Run"
+	if g.unmade() || ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil argument")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.lock()
+	defer g.unlock()
+	if g.state != building && g.state != runnable && g.state != tornDown {
+		return g.notNow(op)
+	}
+	if g.inflight > 0 {
+		return fail(op, ErrBusy, "from before: ", g.unreturned())
+	}
+	if err := g.finalize(); err != nil {
+		return err
+	}
+	g.state, g.stopped = running, false
+	g.start(ctx)
+	for g.step(ctx) && ctx.Err() == nil {
+	}
+	return nil
+}
+
+// notNow refuses a call in a phase.
+func (g *Graph) notNow(op string) error {
+	if g.state >= tearingDown {
+		return fail(op, g.because(ErrState), "the graph is ", g.state.String())
+	}
+	return fail(op, ErrState, "the graph is ", g.state.String())
+}
+
+func (g *Graph) start(ctx context.Context) {
+	r := &run{quit: make(chan struct{}), free: g.deviceWorkers() | g.hostWorkers()}
+	r.ctx, r.cancel = context.WithCancel(context.WithValue(ctx, insideKey{}, g))
+	g.run = r
+	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r, ctx.Err()) })
+	for i := range g.devices {
+		if !g.conf.single {
+			go g.watch(i, r.quit)
+		}
+	}
+	now := g.now()
+	g.each(func(t *Task) bool { // it did not wait for a worker while there was none
+		t.since = now
+		return true
+	})
+	for _, t := range g.tasks {
+		g.update(t)
+	}
+	g.schedule()
+}
+
+// Stop drains the graph: no more blocks come in, tasks run as long as there is something for them and their outputs have
+// capacity, and when nothing runs any more it returns. What is still in channels stays there: outputs can be pulled, and Run goes
+// on with the rest. If ctx ends before, tasks that run are left to end by themselves.
+func (g *Graph) Stop(ctx context.Context) error {
+	const op = "Stop"
+	if g == nil || ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil argument")
+	}
+	if ctx.Value(insideKey{}) == g {
+		return fail(op, ErrState, "from within a task")
+	}
+	g.lock()
+	defer g.unlock()
+	switch g.state {
+	case running:
+		g.state = quiescing
+		g.watched.Store(true)
+		g.wakeCallers()
+		g.schedule()
+	case quiescing:
+	case runnable:
+		return nil
+	default:
+		return g.notNow(op)
+	}
+	r, epoch := g.run, g.epoch
+	err := g.await(ctx, &g.quiet, func() (bool, error) {
+		if g.epoch != epoch {
+			return false, fail(op, g.because(ErrTornDown))
+		}
+		return r.ended || g.idle() && !g.startable(), nil
+	})
+	if g.epoch != epoch || r.ended {
+		return err
+	}
+	g.state, g.stopped = runnable, true
+	g.watched.Store(false)
+	g.end()
+	g.wakeCallers()
+	return err
+}
+
+// idle reports whether no dispatch runs, and nothing is released.
+func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing.Load() == 0 }
+
+// wakeCallers lets those who wait in Push and Pull look at the graph's state.
+func (g *Graph) wakeCallers() {
+	for _, c := range g.channels {
+		c.arrived.broadcast()
+		c.from.changed.broadcast()
+	}
+}
+
+// end starts nothing any more. The context of dispatches ends with the last one.
+func (g *Graph) end() {
+	r := g.run
+	if r == nil || r.ended {
+		return
+	}
+	r.ended = true
+	r.forget()
+	close(r.quit)
+	if g.inflight == 0 {
+		r.cancel()
+	}
+	if g.ageing != nil {
+		g.ageing.Stop()
+		g.ageing = nil
+	}
+	g.quiet.broadcast()
+}
+
+// Teardown ends the graph from any phase: callers that wait in Push, Pull or Stop get [ErrTornDown], the context of running tasks
+// ends, and all blocks in the graph are released, with the memory that was kept for new ones and the compiled kernels. It returns
+// within a second. If a task has not returned by then, that is [ErrBusy]: what it has is released when it does. Blocks that
+// the caller has stay the caller's.
+func (g *Graph) Teardown() error {
+	if g.unmade() {
+		return fail("Teardown", gpu.ErrInvalid, "nil graph")
+	}
+	return g.teardown(nil, nil)
+}
+
+// teardown ends everything, or only if the given run goes on.
+func (g *Graph) teardown(only *run, cause error) error {
+	g.lock()
+	defer g.unlock()
+	if only != nil && only.ended {
+		return nil
+	}
+	first := g.state < tearingDown
+	if first {
+		g.state, g.cause = tearingDown, cause
+		g.watched.Store(true)
+		g.epoch++
+		g.end()
+		if g.run != nil {
+			g.run.cancel()
+		}
+		close(g.over)
+	}
+	if first || g.state == tornDown { // where blocks may have been set for another run
+		g.clear()
+		g.releaseAll()
+	}
+	late, stop := context.WithTimeout(context.Background(), grace)
+	defer stop()
+	var err error
+	if !g.waitUntil(late, g.idle) {
+		err = fail("Teardown", ErrBusy, g.unreturned())
+	}
+	if first {
+		g.state = tornDown
+		g.quiet.broadcast()
+	} else if !g.waitUntil(late, func() bool { return g.state != tearingDown }) {
+		err = fail("Teardown", ErrBusy)
+	}
+	return err
+}
+
+// releaseAll releases what was dropped, and the memory that was kept for new blocks. That may take time: functions of the program
+// are called, and devices may be at work.
+func (g *Graph) releaseAll() {
+	dropped := g.dropped
+	g.dropped = nil
+	for _, t := range g.templates {
+		for _, s := range t.closePool() {
+			dropped = append(dropped, s.close)
+		}
+	}
+	if len(dropped) == 0 {
+		return
+	}
+	g.releasing.Add(1)
+	go func() {
+		defer g.released()
+		for _, release := range dropped {
+			release()
+		}
+	}()
+}
+
+// released ends what g.releasing counts.
+func (g *Graph) released() {
+	g.releasing.Add(-1)
+	if g.watched.Load() {
+		g.mu.Lock()
+		g.quiet.broadcast()
+		g.mu.Unlock()
+	}
+}
+
+// waitUntil waits, with the lock held before and after, until done says so, and reports whether it did before the context ended.
+func (g *Graph) waitUntil(ctx context.Context, done func() bool) bool {
+	for !done() {
+		if ctx.Err() != nil {
+			return false
+		}
+		changed := g.quiet.wait()
+		g.unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		g.lock()
+	}
+	return true
+}
+
+// clear empties everything that has blocks.
+func (g *Graph) clear() {
+	for _, c := range g.channels {
+		c.empty()
+	}
+	for _, t := range g.tasks {
+		for _, p := range t.ports {
+			g.drop(p.last)
+			g.drop(p.pinned)
+			p.last, p.pinned = nil, nil
+		}
+		if t.held != nil {
+			t.held.release()
+			t.held = nil
+		}
+		t.queued = false
+		g.dropKernels(t)
+	}
+	g.ready = readyQueues{}
+}
+
+// unreturned names the tasks that have not returned.
+func (g *Graph) unreturned() string {
+	var names []string
+	for _, t := range g.tasks {
+		if t.running {
+			names = append(names, t.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// renew makes a graph that was torn down one that can run.
+func (g *Graph) renew() {
+	g.watched.Store(false)
+	g.over = make(chan struct{})
+	for _, t := range g.templates {
+		t.openPool()
+	}
+}
