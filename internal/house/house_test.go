@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package house holds the tree to its rules: imports go down only, files and functions stay readable.
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sublet-gpu/sublet/"
+
+const (
+	maxFileLines     = 500
+	maxFunctionLines = 60
+)
+
+// floors lists the packages from the ground up. A package may import those of its own floor and of lower ones; the longest path
+// that fits tells the floor.
+var floors = [][]string{
+	{"internal"},
+	{"gpu/driver"},
+	{"gpu/cpu", "native/cogent", "wasm/browser"},
+	{"gpu", "buffer/span", "buffer/dtype"},
+	{"buffer", "buffer/file"},
+	{"buffer/ndarray", "buffer/cruncher"},
+	{"matrix"},
+	{"matrix/graph"},
+	{"wasm", "native", "web", "e2e"},
+}
+
+func floorOf(pkg string) int {
+	longest, floor := -1, len(floors)
+	for i, prefixes := range floors {
+		for _, p := range prefixes {
+			if (pkg == p || strings.HasPrefix(pkg, p+"/")) && len(p) > longest {
+				longest, floor = len(p), i
+			}
+		}
+	}
+	return floor
+}
+
+// links reports whether a file is one of those by which package gpu links the drivers of a platform: the one place where an
+// import goes up.
+func links(path string) bool { return strings.HasPrefix(path, "gpu/drivers_") }
+
+type goFile struct {
+	path      string
+	lines     int
+	generated bool
+	set       *token.FileSet
+	syntax    *ast.File
+}
+
+// goFiles parses the files of the module that are not tests.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var files []goFile
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata" || name == "dist") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, path, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		files = append(files, goFile{
+			path: filepath.ToSlash(rel), lines: strings.Count(string(text), "\n"), generated: ast.IsGenerated(syntax), set: set, syntax: syntax,
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 100 {
+		t.Fatalf("found %d files, which cannot be the whole tree", len(files))
+	}
+	return files
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, f := range goFiles(t) {
+		pkg := filepath.ToSlash(filepath.Dir(f.path))
+		for _, im := range f.syntax.Imports {
+			other, ours := strings.CutPrefix(strings.Trim(im.Path.Value, `"`), module)
+			if ours && floorOf(other) > floorOf(pkg) && !links(f.path) {
+				t.Errorf("%s imports %s, which is above it", f.path, other)
+			}
+		}
+	}
+}
+
+func TestFilesAndFunctionsAreShort(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.generated {
+			continue
+		}
+		if f.lines > maxFileLines {
+			t.Errorf("%s has %d lines, the most are %d", f.path, f.lines, maxFileLines)
+		}
+		for _, decl := range f.syntax.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+				t.Errorf("%s: %s has %d lines, the most are %d", f.path, fn.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+}
