@@ -9,167 +9,60 @@ package cogent
 import "C"
 
 import (
-	"cmp"
 	"context"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// An instance of the library, the adapters it lists and the devices made from them. Within one, the library takes the
-// numbers of a device and of its queue for the same, which they are until one of a closed device's two outlives the other
-// because somebody still holds an object of it. A submission on any later device would then end the process. So once one
-// of its devices has been closed no more are made from an instance.
-type instance struct {
-	mu    sync.Mutex
-	spent bool
-}
-
-// spend is called before a device of the instance is released.
-func (i *instance) spend() {
-	i.mu.Lock()
-	i.spent = true
-	i.mu.Unlock()
-}
-
-// source is an adapter of an instance. It makes one device, so that instances nobody needs any more do not have to wait
-// for the garbage collector.
-type source struct {
-	ref      C.WGPUAdapter
-	instance *instance
-	cleanup  runtime.Cleanup
-}
-
-func newSource(ref C.WGPUAdapter, i *instance) *source {
-	s := &source{ref: ref, instance: i}
-	s.cleanup = runtime.AddCleanup(s, func(ref C.WGPUAdapter) { C.wgpuAdapterRelease(ref) }, ref)
-	return s
-}
-
-// drop releases the adapter. Devices keep what they need of it.
-func (s *source) drop() {
-	s.cleanup.Stop()
-	C.wgpuAdapterRelease(s.ref)
-}
-
-// open makes a device unless the instance is spent.
-func (s *source) open(info driver.AdapterInfo, e *C.cog_error) *device {
-	s.instance.mu.Lock()
-	defer s.instance.mu.Unlock()
-	if s.instance.spent {
-		return nil
-	}
-	c := C.cog_open(s.ref, e)
-	if c == nil {
-		return nil
-	}
-	d := newDevice(c, info, nil)
-	d.instance = s.instance
-	return d
-}
-
-// adapter is what users see.
+// adapter is a processor as it was listed. Nothing of the library is kept for it: each device gets an instance of its own.
+//
+// Within an instance, the library takes the numbers of a device and of its queue for the same, which they are until one of a
+// closed device's two outlives the other because somebody still has an object of it. A submission on any later device of
+// the instance would then end the process.
 type adapter struct {
 	info    driver.AdapterInfo
-	ordinal int // how many like this one are listed before it
-
-	mu     sync.Mutex
-	source *source // nil if it has made its device
+	ordinal int // how many with the same information are listed before it
 }
 
-// adapters lists the adapters of Vulkan, Metal and Direct3D 12, the best first. Those of OpenGL are left out: the end of
-// one instance is that of all others there.
-func adapters() []*adapter {
+// eachAdapter shows the adapters of Vulkan, Metal and Direct3D 12 in a new instance. Those of OpenGL are left out: the end
+// of one instance is that of all others there.
+func eachAdapter(visit func(a adapter, ref C.WGPUAdapter)) {
 	var list *C.WGPUAdapter
 	n := C.cog_adapters(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12, &list)
 	defer C.free(unsafe.Pointer(list))
-	shared := new(instance)
 	listed := map[driver.AdapterInfo]int{}
-	var found []*adapter
 	for _, ref := range unsafe.Slice(list, n) {
 		info := describe(ref)
-		found = append(found, &adapter{info: info, ordinal: listed[info], source: newSource(ref, shared)})
+		visit(adapter{info, listed[info]}, ref)
 		listed[info]++
+		C.wgpuAdapterRelease(ref) // devices keep what they need of it
 	}
-	slices.SortStableFunc(found, func(a, b *adapter) int { return cmp.Compare(rank(a.info.Kind), rank(b.info.Kind)) })
-	return found
 }
 
-func (a *adapter) open(ctx context.Context) (driver.Device, error) {
+// open looks the adapter up in a new instance and requests a device.
+func (a adapter) open(ctx context.Context) (driver.Device, error) {
 	const op = "Open"
 	if err := ready(ctx, op); err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for range 2 { // the second time with a source that is new
-		if a.source == nil {
-			a.source = a.find()
+	var e C.cog_error
+	var c *C.cog_device
+	eachAdapter(func(b adapter, ref C.WGPUAdapter) {
+		if a == b {
+			c = C.cog_open(ref, &e)
 		}
-		s := a.source
-		if s == nil {
-			break
-		}
-		var e C.cog_error
-		d := s.open(a.info, &e)
-		s.drop()
-		a.source = nil
-		if err := take(op, &e, fault.ErrNoAdapter); err != nil {
-			return nil, err
-		}
-		if d != nil {
-			return d, nil
-		}
+	})
+	if err := take(op, &e, fault.ErrNoAdapter); err != nil {
+		return nil, err
 	}
-	return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
-}
-
-// newest is what was listed last, with the sources that nobody has used.
-var newest struct {
-	mu   sync.Mutex
-	list []*adapter
-}
-
-// outdate drops the sources of the listing before. Each takes the library a megabyte, of which the garbage collector knows
-// nothing. An adapter of an older listing that is opened all the same is looked up again.
-func outdate(found []*adapter) {
-	newest.mu.Lock()
-	old := newest.list
-	newest.list = found
-	newest.mu.Unlock()
-	for _, a := range old {
-		a.forget()
+	if c == nil {
+		return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
 	}
-}
-
-// forget drops the source, unless Open is about to use it up.
-func (a *adapter) forget() {
-	if !a.mu.TryLock() {
-		return
-	}
-	defer a.mu.Unlock()
-	if a.source != nil {
-		a.source.drop()
-		a.source = nil
-	}
-}
-
-// find looks the adapter up in a new instance.
-func (a *adapter) find() (s *source) {
-	for _, b := range adapters() {
-		if b.info == a.info && b.ordinal == a.ordinal {
-			s = b.source
-		} else {
-			b.source.drop()
-		}
-	}
-	return s
+	return newDevice(c, a.info, nil), nil
 }
 
 // rank orders adapters: discrete, integrated, virtual, software, and those of unknown kind before software.

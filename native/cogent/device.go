@@ -33,8 +33,6 @@ type device struct {
 	handle *wgpu.Device // the user's, if adopted
 	own    bool
 
-	instance *instance // of our own, which the device was made from
-
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
 	blocks bool
 	turn   sync.Mutex   // of those who wait before they submit
@@ -129,9 +127,6 @@ func (d *device) Close() error {
 	d.mu.Unlock()
 	if !first {
 		return nil
-	}
-	if d.own {
-		d.instance.spend()
 	}
 	r := reaper{d: d}
 	if !r.reap(patience) {

@@ -10,7 +10,9 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"unsafe"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -29,12 +31,11 @@ func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 	if err := ready(ctx, "Adapters"); err != nil {
 		return nil, err
 	}
-	found := adapters()
-	outdate(found)
-	list := make([]driver.Adapter, len(found))
-	for i, a := range found {
-		list[i] = driver.Adapter{Info: a.info, Open: a.open}
-	}
+	var list []driver.Adapter
+	eachAdapter(func(a adapter, _ C.WGPUAdapter) {
+		list = append(list, driver.Adapter{Info: a.info, Open: a.open})
+	})
+	slices.SortStableFunc(list, func(a, b driver.Adapter) int { return cmp.Compare(rank(a.Info.Kind), rank(b.Info.Kind)) })
 	return list, nil
 }
 

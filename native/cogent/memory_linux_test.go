@@ -72,6 +72,22 @@ func TestKernelsWithoutWork(t *testing.T) {
 	}
 }
 
+// The library takes a megabyte for each listing of its adapters, of which the garbage collector knows nothing.
+func TestListings(t *testing.T) {
+	list := func(n int) {
+		for range n {
+			_, err := New().Adapters(t.Context())
+			must(t, err)
+		}
+	}
+	list(10)
+	resident := statm(t, 1)
+	list(100)
+	if grown := int64(statm(t, 1)) - int64(resident); grown > 48<<20 {
+		t.Errorf("100 listings take %d bytes", grown)
+	}
+}
+
 // A software adapter takes memory for what is mapped, not for the buffer that it is a part of.
 func TestMapTakesPart(t *testing.T) {
 	const size, part = 1 << 30, 32 << 20
