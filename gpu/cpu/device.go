@@ -192,35 +192,20 @@ func (d *device) Submit(l *driver.CommandList) error {
 }
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
-	const op = "Read"
-	d.mu.Lock()
-	err := d.ready(ctx, op)
-	var j *job
-	if err == nil {
-		j, err = d.pushRead(op, t)
-	}
-	d.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return d.await(ctx, op, j)
-}
-
-func (d *device) pushRead(op string, t driver.Transfer) (*job, error) {
-	if t.Host.Foreign != nil {
-		return nil, fail(op, fault.ErrUnsupported, "the Go oracle reads into Go memory only")
-	}
-	if err := d.objects.CheckRead(t); err != nil {
-		return nil, err
-	}
-	j := &job{}
-	if n := t.Span(); n > 0 {
-		src := d.span(t.Buffer, t.Offset, uint64(n))
-		dst := t.Host.Mem()[t.HostOffset : t.HostOffset+n]
-		j.steps = []step{{do: func() { copyRows(dst, src, t) }}}
-	}
-	d.push(j)
-	return j, nil
+	return d.run(ctx, "Read", func(j *job) error {
+		if t.Host.Foreign != nil {
+			return fail("Read", fault.ErrUnsupported, "the Go oracle reads into Go memory only")
+		}
+		if err := d.objects.CheckRead(t); err != nil {
+			return err
+		}
+		if n := t.Span(); n > 0 {
+			src := d.span(t.Buffer, t.Offset, uint64(n))
+			dst := t.Host.Mem()[t.HostOffset : t.HostOffset+n]
+			j.steps = []step{{do: func() { copyRows(dst, src, t) }}}
+		}
+		return nil
+	})
 }
 
 func copyRows(dst, src []byte, t driver.Transfer) {
@@ -231,46 +216,52 @@ func copyRows(dst, src []byte, t driver.Transfer) {
 }
 
 func (d *device) Wait(ctx context.Context) error {
-	const op = "Wait"
+	return d.run(ctx, "Wait", func(*job) error { return nil })
+}
+
+// run queues a job that prepare completes under the lock, and waits for it.
+func (d *device) run(ctx context.Context, op string, prepare func(*job) error) error {
+	j := new(job)
 	d.mu.Lock()
-	if err := d.ready(ctx, op); err != nil {
-		d.mu.Unlock()
+	err := d.ready(ctx, op)
+	if err == nil {
+		err = prepare(j)
+	}
+	if err == nil {
+		d.push(j)
+	}
+	d.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	j := &job{}
-	d.push(j)
-	d.mu.Unlock()
 	return d.await(ctx, op, j)
 }
 
 // Map notes the mapping before it waits, so that no list that names the buffer can slip in between.
 func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
-	d.mu.Lock()
-	err := d.ready(ctx, op)
-	if err == nil {
-		err = d.objects.Map(id, offset, size)
-	}
-	if err != nil {
-		d.mu.Unlock()
+	var b []byte
+	noted := false
+	err := d.run(ctx, op, func(*job) error {
+		if err := d.objects.Map(id, offset, size); err != nil {
+			return err
+		}
+		b, noted = d.buffers[id].bytes, true
+		return nil
+	})
+	if !noted {
 		return nil, err
 	}
-	b := d.buffers[id].bytes
-	j := &job{}
-	d.push(j)
-	d.mu.Unlock()
-
-	err = d.await(ctx, op, j)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	same := unsafe.SliceData(d.buffers[id].bytes) == unsafe.SliceData(b)
-	switch {
-	case err == nil && !same:
+	if err == nil && !same {
 		return nil, fail(op, fault.ErrClosed, "the buffer was freed meanwhile")
-	case err != nil && same:
-		_ = d.objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
 	}
 	if err != nil {
+		if same {
+			_ = d.objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
+		}
 		return nil, err
 	}
 	return b[offset:][:size:size], nil

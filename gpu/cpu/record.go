@@ -29,8 +29,8 @@ func (d *device) stageable(op string, l *driver.CommandList) error {
 	return nil
 }
 
-// recorder turns a checked list into steps that hold their operands, so that neither the caller's list nor the tables
-// are needed any more.
+// recorder turns a checked list into steps with their operands, so that neither the caller's list nor the tables are needed
+// any more.
 type recorder struct {
 	d      *device
 	list   *driver.CommandList

@@ -50,13 +50,11 @@ const (
 	FeatureDouble
 	// FeatureSubgroups: kernels may use subgroup operations.
 	FeatureSubgroups
-	// FeatureTimestamps: the device can time its own work.
-	FeatureTimestamps
 	// FeatureWGSL: the device compiles any WGSL. The oracle does not.
 	FeatureWGSL
 )
 
-var featureNames = [...]string{"mappable", "half", "double", "subgroups", "timestamps", "wgsl"}
+var featureNames = [...]string{"mappable", "half", "double", "subgroups", "wgsl"}
 
 // Has reports whether all of x is in f.
 func (f Features) Has(x Features) bool { return f&x == x }

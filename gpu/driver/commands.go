@@ -26,10 +26,11 @@ const (
 	OpDispatch
 )
 
-// ParamsAlign is the alignment of a parameter block in [CommandList.Params], and MaxParams the size of the largest.
+// MaxParams is the size of the largest parameter block. A block begins in [CommandList.Params] at a multiple of paramsAlign,
+// which every device takes as a dynamic offset.
 const (
-	ParamsAlign = 256
 	MaxParams   = 1024
+	paramsAlign = 256
 )
 
 // Binding is a part of a buffer that a kernel sees. Offset is a multiple of the device's BindingOffsetAlign.
@@ -113,7 +114,7 @@ func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, param
 	l.Words = append(l.Words, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
 }
 
-var padding [ParamsAlign]byte
+var padding [paramsAlign]byte
 
 func (l *CommandList) block(params []byte) uint32 {
 	if len(params) == 0 {
@@ -124,7 +125,7 @@ func (l *CommandList) block(params []byte) uint32 {
 	}
 	l.last = len(l.Params)
 	l.Params = append(l.Params, params...)
-	l.Params = append(l.Params, padding[:-len(l.Params)&(ParamsAlign-1)]...)
+	l.Params = append(l.Params, padding[:-len(l.Params)&(paramsAlign-1)]...)
 	return uint32(l.last)
 }
 

@@ -82,13 +82,13 @@ func TestCommandListParams(t *testing.T) {
 	if want := []uint32{0, 0, 0, 0, 256, 512, 0, 512}; !slices.Equal(offsets, want) {
 		t.Errorf("got offsets %v, want %v", offsets, want)
 	}
-	if want := 3 * ParamsAlign; len(l.Params) != want {
+	if want := 3 * paramsAlign; len(l.Params) != want {
 		t.Errorf("got %d bytes of parameters, want %d", len(l.Params), want)
 	}
-	l.Dispatch(1, 1, [3]uint32{}, make([]byte, ParamsAlign+4))
+	l.Dispatch(1, 1, [3]uint32{}, make([]byte, paramsAlign+4))
 	l.Dispatch(1, 1, [3]uint32{}, []byte{9})
-	if at := l.Words[len(l.Words)-1]; at != 5*ParamsAlign || l.Params[at] != 9 {
-		t.Errorf("behind a block of more than %d bytes comes %d", ParamsAlign, at)
+	if at := l.Words[len(l.Words)-1]; at != 5*paramsAlign || l.Params[at] != 9 {
+		t.Errorf("behind a block of more than %d bytes comes %d", paramsAlign, at)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestCommandListReset(t *testing.T) {
 		t.Error("a list that was reset keeps host memory alive")
 	}
 	l.Dispatch(1, 1, [3]uint32{}, []byte{1}) // a block of the time before must not be found
-	if len(l.Params) != ParamsAlign || l.Params[0] != 1 {
+	if len(l.Params) != paramsAlign || l.Params[0] != 1 {
 		t.Errorf("the first block after Reset is %v", l.Params)
 	}
 }

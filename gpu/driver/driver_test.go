@@ -78,14 +78,14 @@ func TestKindString(t *testing.T) {
 }
 
 func TestFeatures(t *testing.T) {
-	f := FeatureMappable | FeatureTimestamps | FeatureWGSL
-	if got, want := f.Names(), []string{"mappable", "timestamps", "wgsl"}; !slices.Equal(got, want) {
+	f := FeatureMappable | FeatureDouble | FeatureWGSL
+	if got, want := f.Names(), []string{"mappable", "double", "wgsl"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if !f.Has(FeatureMappable|FeatureWGSL) || f.Has(FeatureMappable|FeatureHalf) || !f.Has(0) {
 		t.Error("Has is not about all of the features")
 	}
-	if got := Features(math.MaxUint32).Names(); len(got) != 6 {
-		t.Errorf("got %v, want six names", got)
+	if got := Features(math.MaxUint32).Names(); len(got) != 5 {
+		t.Errorf("got %v, want five names", got)
 	}
 }

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ type Objects struct {
 	buffers []bufferState // by id
 	kernels []kernelState
 	sets    []setState
-	undo    []undoSet
+	undo    []undoSet // what the list at hand has replaced
 	lost    bool
 	closed  bool
 	reason  string // of the loss
@@ -54,6 +55,14 @@ func NewObjects(info AdapterInfo) Objects { return Objects{limits: info.Limits, 
 
 // maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
 const maxID = 1 << 20
+
+// free wants an id that names nothing and may name something.
+func free[ID ~uint32](op string, id ID, used bool) error {
+	if id == 0 || uint32(id) >= maxID || used {
+		return fail(op, fault.ErrInvalid, "id ", num(uint64(id)), " is not free")
+	}
+	return nil
+}
 
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("driver: "+op, err, detail...)
@@ -98,12 +107,10 @@ func grow[T any](s []T, id uint32) []T {
 // AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
 func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
 	const op = "NewBuffer"
-	if err := o.Usable(op); err != nil {
+	if err := cmp.Or(o.Usable(op), free(op, id, o.BufferSize(id) != 0)); err != nil {
 		return err
 	}
 	switch {
-	case id == 0 || id >= maxID || (within(id, o.buffers) && o.buffers[id].size != 0):
-		return fail(op, fault.ErrInvalid, "buffer id "+num(uint64(id))+" is not free")
 	case size == 0 || (size%4 != 0 && !imported):
 		return fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
 	case size > o.limits.MaxBufferSize && !imported:
@@ -119,7 +126,7 @@ func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) e
 
 // DropBuffer forgets a buffer. It reports whether there was one.
 func (o *Objects) DropBuffer(id BufferID) bool {
-	if !within(id, o.buffers) || o.buffers[id].size == 0 {
+	if o.BufferSize(id) == 0 {
 		return false
 	}
 	o.buffers[id] = bufferState{age: o.buffers[id].age}
@@ -143,9 +150,10 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 	if k == nil {
 		return fail(op, fault.ErrInvalid, "nil kernel")
 	}
+	if err := free(op, id, within(id, o.kernels) && o.kernels[id].live); err != nil {
+		return err
+	}
 	switch {
-	case id == 0 || id >= maxID || (within(id, o.kernels) && o.kernels[id].live):
-		return fail(op, fault.ErrInvalid, "kernel id "+num(uint64(id))+" is not free")
 	case k.Source == "" || k.Entry == "":
 		return fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:
@@ -200,7 +208,7 @@ func (o *Objects) Unmap(id BufferID) error {
 }
 
 func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
-	if !within(id, o.buffers) || o.buffers[id].size == 0 {
+	if o.BufferSize(id) == 0 {
 		return nil, fail(op, fault.ErrClosed, "buffer "+num(uint64(id)))
 	}
 	b := &o.buffers[id]
@@ -321,8 +329,8 @@ func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error 
 func (o *Objects) checkBind(c Command) error {
 	const op = "Bind"
 	id, entries := BindingsID(c.Words[0]), c.Bindings()
-	if id == 0 || id >= maxID || (within(id, o.sets) && o.sets[id].live) {
-		return fail(op, fault.ErrInvalid, "binding set "+num(uint64(id))+" is not free")
+	if err := free(op, id, within(id, o.sets) && o.sets[id].live); err != nil {
+		return err
 	}
 	n := len(entries)
 	if n > MaxBindings || len(c.Words) != 3+5*n {
@@ -370,7 +378,7 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 	if err := o.limits.CheckGroups("driver: Dispatch", groups); err != nil {
 		return err
 	}
-	if s.layout.HasParams() && (params%ParamsAlign != 0 || !within(params, l.Params)) {
+	if s.layout.HasParams() && (params%paramsAlign != 0 || !within(params, l.Params)) {
 		return fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))
 	}
 	return nil

@@ -250,7 +250,7 @@ func randomWords(r *rig) {
 	g.submitBoth()
 	for range 300 {
 		g.list.Data = append(g.list.Data, zeros(16))
-		g.list.Params = make([]byte, driver.ParamsAlign*g.IntN(3))
+		g.list.Params = make([]byte, 256*g.IntN(3))
 		for range 1 + g.IntN(20) {
 			w := g.Uint32N(8)
 			switch g.IntN(4) {

@@ -35,7 +35,6 @@ enum {
 	WGPUInstanceBackend_Metal = 1 << 2,
 	WGPUInstanceBackend_DX12 = 1 << 3,
 
-	WGPUFeatureName_TimestampQuery = 3,
 	WGPUNativeFeature_MappablePrimaryBuffers = 0x0003000E,
 	WGPUNativeFeature_ShaderF64 = 0x0003001E,
 

@@ -126,7 +126,6 @@ func setLimits(to *driver.Limits, l *C.WGPULimits) {
 func features(has func(C.uint32_t) bool) driver.Features {
 	f := driver.FeatureWGSL
 	for raw, feature := range map[C.uint32_t]driver.Features{
-		C.WGPUFeatureName_TimestampQuery:           driver.FeatureTimestamps,
 		C.WGPUNativeFeature_MappablePrimaryBuffers: driver.FeatureMappable,
 		C.WGPUNativeFeature_ShaderF64:              driver.FeatureDouble,
 	} {

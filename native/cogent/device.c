@@ -32,7 +32,7 @@ static cog_device *new_device(WGPUDevice device, cog_watch *watch, int adopted, 
 // cog_open requests a device with all the adapter's limits and the features that driver.Features knows.
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error) {
 	static uint32_t const wanted[] = {
-		WGPUFeatureName_TimestampQuery, WGPUNativeFeature_MappablePrimaryBuffers, WGPUNativeFeature_ShaderF64};
+		WGPUNativeFeature_MappablePrimaryBuffers, WGPUNativeFeature_ShaderF64};
 	uint32_t features[sizeof wanted / sizeof *wanted];
 	WGPUSupportedLimits limits = {0}; // without extras: those, push constants among them, keep their defaults
 	WGPUDeviceDescriptor descriptor = {0};

@@ -85,7 +85,6 @@ var features = []struct {
 }{
 	{"shader-f16", driver.FeatureHalf},
 	{"subgroups", driver.FeatureSubgroups},
-	{"timestamp-query", driver.FeatureTimestamps},
 }
 
 // descriptor asks for everything that the library makes use of and the adapter has.

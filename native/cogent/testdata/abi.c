@@ -52,7 +52,7 @@ int main(void) {
 	VALUE(WGPUSType_ShaderModuleWGSLDescriptor) VALUE(WGPUSType_InstanceExtras)
 	VALUE(WGPUInstanceBackend_Vulkan) VALUE(WGPUInstanceBackend_Metal)
 	VALUE(WGPUInstanceBackend_DX12)
-	VALUE(WGPUFeatureName_TimestampQuery) VALUE(WGPUNativeFeature_MappablePrimaryBuffers)
+	VALUE(WGPUNativeFeature_MappablePrimaryBuffers)
 	VALUE(WGPUNativeFeature_ShaderF64)
 	VALUE(WGPUErrorFilter_Validation) VALUE(WGPUErrorFilter_OutOfMemory)
 	VALUE(WGPUErrorType_NoError) VALUE(WGPUErrorType_Validation) VALUE(WGPUErrorType_OutOfMemory)
