@@ -3,10 +3,11 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -188,11 +189,18 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if c.adapter == "" {
 		c.adapter = getenv("SUBLET_ADAPTER")
 	}
-	a, err := choose(ctx, c)
+	s := Select(ctx)
+	if c.driver != "" {
+		s = s.Driver(c.driver)
+	}
+	if c.adapter != "" {
+		s = s.Name(c.adapter)
+	}
+	list, err := s.Adapters()
 	if err != nil {
 		return nil, err
 	}
-	return a.openWith(ctx, c)
+	return slices.MaxFunc(list, func(a, b *Adapter) int { return cmp.Compare(c.rank(a.Info), c.rank(b.Info)) }).openWith(ctx, c)
 }
 
 // adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.
@@ -211,37 +219,12 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
 }
 
-// choose returns the adapter with the best rank; of equals, the first.
-func choose(ctx context.Context, c *config) (*Adapter, error) {
-	var best *Adapter
-	var found findings
-	rank := -1
-	for a, err := range Adapters(ctx) {
-		if err != nil {
-			found.errs = append(found.errs, err)
-			continue
-		}
-		found.names = append(found.names, a.Info.Driver+" "+a.Info.Name)
-		if r := c.rank(a.Info); r > rank {
-			best, rank = a, r
-		}
-	}
-	if best == nil {
-		return nil, found.none("Open", " the options")
-	}
-	return best, nil
-}
-
-// rank is negative for an adapter that does not fit.
+// rank orders adapters by preference. The oracle is the last resort.
 func (c *config) rank(i AdapterInfo) int {
 	switch {
-	case c.driver != "" && i.Driver != c.driver,
-		c.adapter != "" && !strings.Contains(strings.ToLower(i.Name), strings.ToLower(c.adapter)):
-		return -1
 	case !i.Features.Has(FeatureWGSL):
-		return 0 // the oracle: last resort
-	}
-	if c.frugal && i.Kind == KindIntegrated {
+		return 0
+	case c.frugal && i.Kind == KindIntegrated:
 		return 6
 	}
 	return map[driver.Kind]int{KindCPU: 1, driver.KindUnknown: 2, KindVirtual: 3, KindIntegrated: 4, KindDiscrete: 5}[i.Kind]

@@ -17,9 +17,8 @@ import (
 //
 //	devices, err := gpu.Select(ctx).Kernels().Kind(gpu.KindDiscrete).Rank(ctx, nil).Best(2).Open(ctx)
 //
-// Nothing needs to be checked on the way. A selection that nothing is left of may be joined to others by Plus; where devices or
-// adapters are wanted of it, it is [ErrNoAdapter], which tells what there was and what was asked for. A mistake stays
-// until then, too.
+// Nothing needs to be checked on the way: [Selection.Adapters] and [Selection.Open] report what went wrong. A selection
+// without adapters is [ErrNoAdapter] there, with what there was and what was asked for, unless Plus joins it to another.
 type Selection struct {
 	list  []*Adapter
 	found *findings
@@ -31,18 +30,6 @@ type Selection struct {
 type findings struct {
 	names []string
 	errs  []error // of drivers and measurements that failed
-}
-
-// none says why nothing is left of what there was.
-func (f *findings) none(op, asked string) error {
-	var seen []string
-	if f != nil && len(f.names) > 0 {
-		seen = append(seen, "nothing fits"+asked+"; there are: "+strings.Join(f.names, "; "))
-	}
-	if f != nil && len(f.errs) > 0 {
-		seen = append(seen, errors.Join(f.errs...).Error())
-	}
-	return fail(op, ErrNoAdapter, strings.Join(seen, "; "))
 }
 
 // Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
@@ -174,13 +161,20 @@ func (s Selection) Plus(other Selection) Selection {
 
 // Adapters returns the adapters, of which there is at least one.
 func (s Selection) Adapters() ([]*Adapter, error) {
-	if s.err == nil && len(s.list) == 0 {
-		return nil, s.found.none("Select", s.asked)
-	}
 	if s.err != nil {
 		return nil, s.err
 	}
-	return slices.Clone(s.list), nil
+	if len(s.list) > 0 {
+		return slices.Clone(s.list), nil
+	}
+	var why []string
+	if s.found != nil && len(s.found.names) > 0 {
+		why = append(why, "nothing fits"+s.asked+"; there are: "+strings.Join(s.found.names, "; "))
+	}
+	if s.found != nil && len(s.found.errs) > 0 {
+		why = append(why, errors.Join(s.found.errs...).Error())
+	}
+	return nil, fail("Select", ErrNoAdapter, strings.Join(why, "; "))
 }
 
 // Open opens a device of each adapter, in the order of the selection. Of the options, those that choose an adapter have no

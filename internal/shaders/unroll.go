@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // unroll replaces each loop
@@ -69,8 +71,9 @@ func unrollBlock(lines []string, values map[string]int, inside bool) (out string
 		if body, lines, err = unrollBlock(lines, values, true); err != nil {
 			return "", nil, err
 		}
+		parts := splitWord(body, name)
 		for i := range n {
-			b.WriteString("{\n" + replaceWord(body, name, strconv.Itoa(i)+"u") + "}\n")
+			b.WriteString("{\n" + strings.Join(parts, strconv.Itoa(i)+"u") + "}\n")
 		}
 	}
 	if inside {
@@ -97,26 +100,16 @@ func loopHead(line string, values map[string]int) (name string, n int, err error
 	return f[2], n, nil
 }
 
-// replaceWord replaces an identifier where it stands alone.
-func replaceWord(s, word, by string) string {
-	var b strings.Builder
-	from := 0 // what is before it has been written
-	for at := 0; ; {
-		i := strings.Index(s[at:], word)
-		if i < 0 {
-			b.WriteString(s[from:])
-			return b.String()
-		}
-		i += at
-		at = i + len(word)
-		if (i == 0 || !isWord(s[i-1])) && (at == len(s) || !isWord(s[at])) {
-			b.WriteString(s[from:i])
-			b.WriteString(by)
-			from = at
+// splitWord cuts a text at the places where an identifier stands.
+func splitWord(text, word string) (parts []string) {
+	from := 0
+	if scan, _ := wgsl.Tokenize(text); scan != nil { // the compiler complains of a text that is no WGSL
+		for i, t := range scan.Tokens {
+			if scan.IsWord(i) && scan.At(i) == word {
+				parts = append(parts, text[from:t.Pos])
+				from = int(t.End)
+			}
 		}
 	}
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return append(parts, text[from:])
 }

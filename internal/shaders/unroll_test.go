@@ -2,7 +2,10 @@
 
 package shaders
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestExpand(t *testing.T) {
 	const file = `const N: u32 = 4u; // @param
@@ -28,7 +31,7 @@ alias T = i32;
 fn g() {}
 fn main() {
 {
-    let qq = a[0u] + q_; // 0u
+    let qq = a[0u] + q_; // q
 {
       b[0u][0u] = 0u;
 }
@@ -37,7 +40,7 @@ fn main() {
 }
 }
 {
-    let qq = a[1u] + q_; // 1u
+    let qq = a[1u] + q_; // q
 {
       b[1u][0u] = 1u;
 }
@@ -74,7 +77,7 @@ func TestExpandErrors(t *testing.T) {
 	}
 }
 
-func TestReplaceWord(t *testing.T) {
+func TestSplitWord(t *testing.T) {
 	for _, c := range [][3]string{
 		{"q", "q", "1"}, {"aq q qa q", "q", "aq 1 qa 1"}, {"acc[c]", "c", "acc[1]"}, {"", "q", ""}, {"q_q.q", "q", "q_q.1"},
 	} {
@@ -82,7 +85,7 @@ func TestReplaceWord(t *testing.T) {
 		if c[0] == c[1] {
 			want = "1"
 		}
-		if got := replaceWord(c[0], c[1], "1"); got != want {
+		if got := strings.Join(splitWord(c[0], c[1]), "1"); got != want {
 			t.Errorf("%q: got %q, want %q", c[0], got, want)
 		}
 	}

@@ -20,13 +20,8 @@ type helper struct {
 	shared     bool // the helper sees Go's memory
 	lostTicket int
 
-	fn struct {
-		newBuffer, importBuffer, buffer, freeBuffer js.Value
-		layout, addKernel, freeKernel               js.Value
-		scratch, submit                             js.Value
-		read, window, take, drop                    js.Value
-		idle, lost, close                           js.Value
-	}
+	session js.Value
+	run     js.Value // its method submit
 
 	table []uint32 // of the current list's host data; see submit in glue.js
 	args  []any
@@ -64,17 +59,8 @@ func newHelper(glue, device js.Value, owned bool, p *promises) *helper {
 	opened := glue.Call("open", device, owned, p.settled, address(proof), proof[0], proof[1], proof[2], proof[3])
 	runtime.KeepAlive(proof)
 	h.shared = opened.Get("shared").Bool()
-	session := opened.Get("session")
-	f := &h.fn
-	for name, fn := range map[string]*js.Value{
-		"newBuffer": &f.newBuffer, "importBuffer": &f.importBuffer, "buffer": &f.buffer, "freeBuffer": &f.freeBuffer,
-		"pipelineLayout": &f.layout, "addKernel": &f.addKernel, "freeKernel": &f.freeKernel,
-		"scratch": &f.scratch, "submit": &f.submit,
-		"read": &f.read, "window": &f.window, "take": &f.take, "drop": &f.drop,
-		"idle": &f.idle, "lost": &f.lost, "close": &f.close,
-	} {
-		*fn = method(session, name)
-	}
+	h.session = opened.Get("session")
+	h.run = method(h.session, "submit")
 	return h
 }
 
@@ -87,42 +73,44 @@ func raw(words []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
 }
 
-func (h *helper) newBuffer(id driver.BufferID, size uint64) { h.fn.newBuffer.Invoke(uint32(id), size) }
-
-func (h *helper) importBuffer(id driver.BufferID, b js.Value) {
-	h.fn.importBuffer.Invoke(uint32(id), b)
+func (h *helper) newBuffer(id driver.BufferID, size uint64) {
+	h.session.Call("newBuffer", uint32(id), size)
 }
 
-func (h *helper) buffer(id driver.BufferID) js.Value { return h.fn.buffer.Invoke(uint32(id)) }
+func (h *helper) importBuffer(id driver.BufferID, b js.Value) {
+	h.session.Call("importBuffer", uint32(id), b)
+}
 
-func (h *helper) freeBuffer(id driver.BufferID) { h.fn.freeBuffer.Invoke(uint32(id)) }
+func (h *helper) buffer(id driver.BufferID) js.Value { return h.session.Call("buffer", uint32(id)) }
+
+func (h *helper) freeBuffer(id driver.BufferID) { h.session.Call("freeBuffer", uint32(id)) }
 
 func (h *helper) pipelineLayout(l driver.Layout) js.Value {
-	return h.fn.layout.Invoke(uint32(l), uint32(l>>32))
+	return h.session.Call("pipelineLayout", uint32(l), uint32(l>>32))
 }
 
 func (h *helper) addKernel(id driver.KernelID, pipeline js.Value) {
-	h.fn.addKernel.Invoke(uint32(id), pipeline)
+	h.session.Call("addKernel", uint32(id), pipeline)
 }
 
-func (h *helper) freeKernel(id driver.KernelID) { h.fn.freeKernel.Invoke(uint32(id)) }
+func (h *helper) freeKernel(id driver.KernelID) { h.session.Call("freeKernel", uint32(id)) }
 
-func (h *helper) idle(ticket int) { h.fn.idle.Invoke(ticket) }
+func (h *helper) idle(ticket int) { h.session.Call("idle", ticket) }
 
 func (h *helper) lost(ticket int) {
 	h.lostTicket = ticket
-	h.fn.lost.Invoke(ticket)
+	h.session.Call("lost", ticket)
 }
 
-func (h *helper) drop(ticket int) { h.fn.drop.Invoke(ticket) }
+func (h *helper) drop(ticket int) { h.session.Call("drop", ticket) }
 
 func (h *helper) close() {
-	h.fn.close.Invoke()
+	h.session.Call("close")
 	h.promises.forget(h.lostTicket) // the device may be the caller's and live on
 }
 
 func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
-	h.fn.read.Invoke(ticket, uint32(id), offset, size)
+	h.session.Call("read", ticket, uint32(id), offset, size)
 }
 
 func (h *helper) submit(l *driver.CommandList) error {
@@ -130,7 +118,7 @@ func (h *helper) submit(l *driver.CommandList) error {
 	defer clear(h.args) // JavaScript's memory must not be kept alive
 	if h.shared {
 		defer runtime.KeepAlive(l)
-		return h.run(address(l.Words), len(l.Words), address(l.Params), len(l.Params), address(h.table))
+		return h.execute(address(l.Words), len(l.Words), address(l.Params), len(l.Params), address(h.table))
 	}
 	h.frame = append(h.frame[:0], raw(l.Words)...)
 	tableAt := uint(len(h.frame))
@@ -138,11 +126,11 @@ func (h *helper) submit(l *driver.CommandList) error {
 	paramsAt := uint(len(h.frame))
 	h.frame = append(h.frame, l.Params...)
 	if len(h.frame) > h.size {
-		h.scratch = h.fn.scratch.Invoke(len(h.frame))
+		h.scratch = h.session.Call("scratch", len(h.frame))
 		h.size = h.scratch.Length()
 	}
 	js.CopyBytesToJS(h.scratch, h.frame)
-	return h.run(0, len(l.Words), paramsAt, len(l.Params), tableAt)
+	return h.execute(0, len(l.Words), paramsAt, len(l.Params), tableAt)
 }
 
 // tabulate fills the table of host data; see submit in glue.js. Foreign memory, and a copy of Go's where the helper does not
@@ -166,10 +154,10 @@ func (h *helper) tabulate(data []driver.Host) {
 	}
 }
 
-// run makes the one call that executes a list.
-func (h *helper) run(words uint, wordCount int, params uint, paramsSize int, table uint) error {
+// execute makes the one call that executes a list.
+func (h *helper) execute(words uint, wordCount int, params uint, paramsSize int, table uint) error {
 	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4] = words, wordCount, params, paramsSize, table
-	if failed := h.fn.submit.Invoke(h.args...); !failed.IsNull() {
+	if failed := h.run.Invoke(h.args...); !failed.IsNull() {
 		return failure("browser: Submit", failed)
 	}
 	return nil
@@ -178,13 +166,13 @@ func (h *helper) run(words uint, wordCount int, params uint, paramsSize int, tab
 func (h *helper) take(ticket, skip int, t driver.Transfer) {
 	switch {
 	case t.Host.Foreign != nil:
-		h.fn.take.Invoke(ticket, skip, t.Host.Foreign, t.Host.Offset+t.HostOffset, t.Width, t.Pitch, t.Count)
+		h.session.Call("take", ticket, skip, t.Host.Foreign, t.Host.Offset+t.HostOffset, t.Width, t.Pitch, t.Count)
 	case h.shared:
 		at := address(t.Host.Mem()) + uint(t.HostOffset)
-		h.fn.take.Invoke(ticket, skip, nil, at, t.Width, t.Pitch, t.Count)
+		h.session.Call("take", ticket, skip, nil, at, t.Width, t.Pitch, t.Count)
 		runtime.KeepAlive(t.Host.Bytes)
 	default:
-		copyRows(t, h.fn.window.Invoke(ticket), skip)
+		copyRows(t, h.session.Call("window", ticket), skip)
 	}
 }
 

@@ -152,15 +152,15 @@ type sumReference struct{ f *fuse.Func }
 func (t sumReference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch t.f.Type {
 	case fuse.F32:
-		addRows[float32](t.f, params, storage, func(s float64, bits uint32) float64 { return s + float64(math.Float32frombits(bits)) })
+		addRows(t.f, params, storage, addFloat)
 	case fuse.I32:
-		addRows[int32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(int32(s) + int32(bits)) })
+		addRows(t.f, params, storage, addWrapped[int32])
 	default:
-		addRows[uint32](t.f, params, storage, func(s float64, bits uint32) float64 { return float64(uint32(s) + bits) })
+		addRows(t.f, params, storage, addWrapped[uint32])
 	}
 }
 
-func addRows[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32) float64) {
+func addRows[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32, N) float64) {
 	e, ok := fuse.NewEval[N](f, params[16:], storage[2:])
 	if !ok {
 		return
@@ -172,7 +172,7 @@ func addRows[N fuse.Num](f *fuse.Func, params []byte, storage [][]byte, add func
 		for j := range out {
 			sum := 0.0
 			for r := first; r < last; r++ {
-				sum = add(sum, word(storage[0], r*stride+j))
+				sum = add(sum, word(storage[0], r*stride+j), 1)
 			}
 			out[j] = N(sum)
 		}
