@@ -59,24 +59,27 @@ const maxID = 1 << 20
 // free wants an id that names nothing and may name something.
 func free[ID ~uint32](op string, id ID, used bool) error {
 	if id == 0 || uint32(id) >= maxID || used {
-		return fail(op, fault.ErrInvalid, "id ", num(uint64(id)), " is not free")
+		return fault.Fail(op, fault.ErrInvalid, "id ", num(uint64(id)), " is not free")
 	}
 	return nil
-}
-
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("driver: "+op, err, detail...)
 }
 
 func num(v uint64) string { return strconv.FormatUint(v, 10) }
 
 // Usable reports why nothing can be done any more: closed or lost.
 func (o *Objects) Usable(op string) error {
+	if !o.closed && !o.lost {
+		return nil
+	}
+	return o.usable("driver: " + op)
+}
+
+func (o *Objects) usable(op string) error {
 	switch {
 	case o.closed:
-		return fail(op, fault.ErrClosed)
+		return fault.Fail(op, fault.ErrClosed)
 	case o.lost:
-		return fail(op, fault.ErrDeviceLost, o.reason)
+		return fault.Fail(op, fault.ErrDeviceLost, o.reason)
 	}
 	return nil
 }
@@ -106,17 +109,17 @@ func grow[T any](s []T, id uint32) []T {
 
 // AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
 func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
-	const op = "NewBuffer"
-	if err := cmp.Or(o.Usable(op), free(op, id, o.BufferSize(id) != 0)); err != nil {
+	const op = "driver: NewBuffer"
+	if err := cmp.Or(o.usable(op), free(op, id, o.BufferSize(id) != 0)); err != nil {
 		return err
 	}
 	switch {
 	case size == 0 || (size%4 != 0 && !imported):
-		return fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
+		return fault.Fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
 	case size > o.limits.MaxBufferSize && !imported:
-		return fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
+		return fault.Fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
 	case mappable && !o.feats.Has(FeatureMappable):
-		return fail(op, fault.ErrUnsupported, "mappable storage")
+		return fault.Fail(op, fault.ErrUnsupported, "mappable storage")
 	}
 	o.buffers = grow(o.buffers, uint32(id))
 	b := &o.buffers[id]
@@ -143,23 +146,23 @@ func (o *Objects) BufferSize(id BufferID) uint64 {
 
 // AddKernel checks and notes a kernel.
 func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
-	const op = "NewKernel"
-	if err := o.Usable(op); err != nil {
+	const op = "driver: NewKernel"
+	if err := o.usable(op); err != nil {
 		return err
 	}
 	if k == nil {
-		return fail(op, fault.ErrInvalid, "nil kernel")
+		return fault.Fail(op, fault.ErrInvalid, "nil kernel")
 	}
 	if err := free(op, id, within(id, o.kernels) && o.kernels[id].live); err != nil {
 		return err
 	}
 	switch {
 	case k.Source == "" || k.Entry == "":
-		return fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
+		return fault.Fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:
-		return fail(op, fault.ErrInvalid, "more than one parameter block")
+		return fault.Fail(op, fault.ErrInvalid, "more than one parameter block")
 	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
-		return fail(op, fault.ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
+		return fault.Fail(op, fault.ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
 	}
 	o.kernels = grow(o.kernels, uint32(id))
 	o.kernels[id] = kernelState{k.Layout, true}
@@ -177,8 +180,8 @@ func (o *Objects) DropKernel(id KernelID) bool {
 
 // Map checks a mapping and notes it.
 func (o *Objects) Map(id BufferID, offset, size uint64) error {
-	const op = "Map"
-	if err := o.Usable(op); err != nil {
+	const op = "driver: Map"
+	if err := o.usable(op); err != nil {
 		return err
 	}
 	b, err := o.buffer(op, id)
@@ -186,10 +189,10 @@ func (o *Objects) Map(id BufferID, offset, size uint64) error {
 		return err
 	}
 	if !b.mappable {
-		return fail(op, fault.ErrUnsupported, "the buffer is not mappable")
+		return fault.Fail(op, fault.ErrUnsupported, "the buffer is not mappable")
 	}
 	if size == 0 || size%4 != 0 || offset%8 != 0 || offset > b.size || size > b.size-offset {
-		return fail(op, fault.ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
+		return fault.Fail(op, fault.ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
 	}
 	b.mapped = true
 	return nil
@@ -197,11 +200,11 @@ func (o *Objects) Map(id BufferID, offset, size uint64) error {
 
 // Unmap checks and notes the end of a mapping.
 func (o *Objects) Unmap(id BufferID) error {
-	if err := o.Usable("Unmap"); err != nil {
+	if err := o.usable("driver: Unmap"); err != nil {
 		return err
 	}
 	if !within(id, o.buffers) || !o.buffers[id].mapped {
-		return fail("Unmap", fault.ErrInvalid, "the buffer is not mapped")
+		return fault.Fail("driver: Unmap", fault.ErrInvalid, "the buffer is not mapped")
 	}
 	o.buffers[id].mapped = false
 	return nil
@@ -209,19 +212,19 @@ func (o *Objects) Unmap(id BufferID) error {
 
 func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
 	if o.BufferSize(id) == 0 {
-		return nil, fail(op, fault.ErrClosed, "buffer "+num(uint64(id)))
+		return nil, fault.Fail(op, fault.ErrClosed, "buffer "+num(uint64(id)))
 	}
 	b := &o.buffers[id]
 	if b.mapped {
-		return nil, fail(op, fault.ErrMapped, "buffer "+num(uint64(id)))
+		return nil, fault.Fail(op, fault.ErrMapped, "buffer "+num(uint64(id)))
 	}
 	return b, nil
 }
 
 // CheckRead checks a transfer to the host.
 func (o *Objects) CheckRead(t Transfer) error {
-	const op = "Read"
-	if err := o.Usable(op); err != nil {
+	const op = "driver: Read"
+	if err := o.usable(op); err != nil {
 		return err
 	}
 	b, err := o.buffer(op, t.Buffer)
@@ -231,28 +234,28 @@ func (o *Objects) CheckRead(t Transfer) error {
 	n := uint64(t.Span())
 	switch {
 	case t.Count < 0 || t.Width < 0 || t.HostOffset < 0 || t.Count > 1 && t.Pitch < t.Width:
-		return fail(op, fault.ErrInvalid, "negative or overlapping rows")
+		return fault.Fail(op, fault.ErrInvalid, "negative or overlapping rows")
 	case t.Count > 1 && t.Pitch > math.MaxInt/t.Count:
-		return fail(op, fault.ErrInvalid, "overflow")
+		return fault.Fail(op, fault.ErrInvalid, "overflow")
 	case t.Offset > b.size || n > b.size-t.Offset:
-		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
+		return fault.Fail(op, fault.ErrInvalid, "beyond the end of the buffer")
 	case t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
-		return fail(op, fault.ErrInvalid, "host memory too short")
+		return fault.Fail(op, fault.ErrInvalid, "host memory too short")
 	case !t.Host.Valid():
-		return fail(op, fault.ErrInvalid, "host memory shorter than it says")
+		return fault.Fail(op, fault.ErrInvalid, "host memory shorter than it says")
 	case t.Host.ReadOnly:
-		return fail(op, fault.ErrReadOnly, "the destination")
+		return fault.Fail(op, fault.ErrReadOnly, "the destination")
 	}
 	return nil
 }
 
 // Check checks a whole list and, if it is right, notes the binding sets that it defines and forgets.
 func (o *Objects) Check(l *CommandList) error {
-	if err := o.Usable("Submit"); err != nil {
+	if err := o.usable("driver: Submit"); err != nil {
 		return err
 	}
 	if l == nil {
-		return fail("Submit", fault.ErrInvalid, "nil command list")
+		return fault.Fail("driver: Submit", fault.ErrInvalid, "nil command list")
 	}
 	for c := range l.All() {
 		if err := o.check(l, c); err != nil {
@@ -274,26 +277,26 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		return o.checkWrite(l, c)
 	case OpCopy:
 		if w[0] == w[3] {
-			return fail("Copy", fault.ErrInvalid, "within one buffer")
+			return fault.Fail("driver: Copy", fault.ErrInvalid, "within one buffer")
 		}
-		if err := o.checkRange("Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
+		if err := o.checkRange("driver: Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
 			return err
 		}
-		return o.checkRange("Copy", BufferID(w[3]), c.U64(4), c.U64(6))
+		return o.checkRange("driver: Copy", BufferID(w[3]), c.U64(4), c.U64(6))
 	case OpClear:
-		return o.checkRange("Clear", BufferID(w[0]), c.U64(1), c.U64(3))
+		return o.checkRange("driver: Clear", BufferID(w[0]), c.U64(1), c.U64(3))
 	case OpBind:
 		return o.checkBind(c)
 	case OpUnbind:
 		if !within(w[0], o.sets) || !o.sets[w[0]].live {
-			return fail("Unbind", fault.ErrInvalid, "no such binding set")
+			return fault.Fail("driver: Unbind", fault.ErrInvalid, "no such binding set")
 		}
 		o.replace(BindingsID(w[0]), setState{})
 		return nil
 	case OpDispatch:
 		return o.checkDispatch(l, w)
 	}
-	return fail("Submit", fault.ErrInvalid, "malformed command list")
+	return fault.Fail("driver: Submit", fault.ErrInvalid, "malformed command list")
 }
 
 func (o *Objects) replace(id BindingsID, s setState) {
@@ -304,17 +307,17 @@ func (o *Objects) replace(id BindingsID, s setState) {
 func (o *Objects) checkWrite(l *CommandList, c Command) error {
 	i := c.Words[3]
 	if uint64(i) >= uint64(len(l.Data)) {
-		return fail("Write", fault.ErrInvalid, "no such host data")
+		return fault.Fail("driver: Write", fault.ErrInvalid, "no such host data")
 	}
 	h := l.Data[i]
 	if !h.Valid() {
-		return fail("Write", fault.ErrInvalid, "host memory shorter than it says")
+		return fault.Fail("driver: Write", fault.ErrInvalid, "host memory shorter than it says")
 	}
 	size := uint64(h.Size)
 	if h.Foreign != nil {
 		size = (size + 3) &^ 3 // nobody above the driver can fill it up
 	}
-	return o.checkRange("Write", BufferID(c.Words[0]), c.U64(1), size)
+	return o.checkRange("driver: Write", BufferID(c.Words[0]), c.U64(1), size)
 }
 
 // checkRange wants a live, unmapped buffer that has the range.
@@ -323,18 +326,18 @@ func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error 
 	if err != nil {
 		return err
 	}
-	return CheckRange("driver: "+op, offset, size, b.size)
+	return CheckRange(op, offset, size, b.size)
 }
 
 func (o *Objects) checkBind(c Command) error {
-	const op = "Bind"
+	const op = "driver: Bind"
 	id, entries := BindingsID(c.Words[0]), c.Bindings()
 	if err := free(op, id, within(id, o.sets) && o.sets[id].live); err != nil {
 		return err
 	}
 	n := len(entries)
 	if n > MaxBindings || len(c.Words) != 3+5*n {
-		return fail(op, fault.ErrInvalid, "malformed entries")
+		return fault.Fail(op, fault.ErrInvalid, "malformed entries")
 	}
 	s := setState{layout: c.Layout(), live: true, entries: entries, ages: make([]uint32, n)}
 	var sizes [MaxBindings]uint64
@@ -345,7 +348,7 @@ func (o *Objects) checkBind(c Command) error {
 		}
 		s.ages[i], sizes[i] = b.age, b.size
 	}
-	if err := o.limits.CheckBindings("driver: Bind", s.layout, s.entries, sizes[:n]); err != nil {
+	if err := o.limits.CheckBindings(op, s.layout, s.entries, sizes[:n]); err != nil {
 		return err
 	}
 	o.sets = grow(o.sets, uint32(id))
@@ -354,17 +357,17 @@ func (o *Objects) checkBind(c Command) error {
 }
 
 func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
-	const op = "Dispatch"
+	const op = "driver: Dispatch"
 	k, id, groups, params := w[0], w[1], [3]uint32(w[2:5]), w[5]
 	if !within(k, o.kernels) || !o.kernels[k].live {
-		return fail(op, fault.ErrClosed, "kernel "+num(uint64(k)))
+		return fault.Fail(op, fault.ErrClosed, "kernel "+num(uint64(k)))
 	}
 	if !within(id, o.sets) || !o.sets[id].live {
-		return fail(op, fault.ErrInvalid, "no binding set "+num(uint64(id)))
+		return fault.Fail(op, fault.ErrInvalid, "no binding set "+num(uint64(id)))
 	}
 	s := &o.sets[id]
 	if s.layout != o.kernels[k].layout {
-		return fail(op, fault.ErrInvalid, "the binding set has another layout than the kernel")
+		return fault.Fail(op, fault.ErrInvalid, "the binding set has another layout than the kernel")
 	}
 	for i, e := range s.entries {
 		b, err := o.buffer(op, e.Buffer)
@@ -372,14 +375,14 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 			return err
 		}
 		if b.age != s.ages[i] {
-			return fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
+			return fault.Fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
 		}
 	}
-	if err := o.limits.CheckGroups("driver: Dispatch", groups); err != nil {
+	if err := o.limits.CheckGroups(op, groups); err != nil {
 		return err
 	}
 	if s.layout.HasParams() && (params%paramsAlign != 0 || !within(params, l.Params)) {
-		return fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))
+		return fault.Fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))
 	}
 	return nil
 }
