@@ -162,7 +162,8 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 	case k.Layout.params() > 1:
 		return fault.Fail(op, fault.ErrInvalid, "more than one parameter block")
 	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
-		return fault.Fail(op, fault.ErrLimit, num(uint64(k.Layout.Storage()))+" storage bindings, the device has "+num(uint64(o.limits.MaxStorageBuffers)))
+		return fault.Fail(op, fault.ErrLimit,
+			num(uint64(k.Layout.Storage())), " storage bindings, the device has ", num(uint64(o.limits.MaxStorageBuffers)))
 	}
 	o.kernels = grow(o.kernels, uint32(id))
 	o.kernels[id] = kernelState{k.Layout, true}

@@ -43,7 +43,10 @@ type device struct {
 
 // newDevice wraps a GPUDevice.
 func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Value) *device {
-	d := &device{handle: handle, owned: owned, info: info, lost: make(chan struct{}), objects: driver.NewObjects(info), imports: map[driver.BufferID]js.Value{}}
+	d := &device{
+		handle: handle, owned: owned, info: info, lost: make(chan struct{}),
+		objects: driver.NewObjects(info), imports: map[driver.BufferID]js.Value{},
+	}
 	d.promises = newPromises(d.noteFault)
 	if glue.IsUndefined() {
 		d.engine = without(handle, d.promises)

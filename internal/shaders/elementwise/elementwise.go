@@ -89,7 +89,8 @@ func NewPlan(form Form, rows, cols int, store fuse.Place, software bool) Plan {
 		}
 		across := shaders.Ceil(cols, 4*blockSide*each)
 		down := shaders.Ceil(rows, 4*blockSide)
-		return Plan{Spec{Form: Block, Each: uint8(each), Tail: rows%4 != 0 || cols%4 != 0}, shaders.Fold(across * down), [4]uint32{r, c, uint32(across)}}
+		s := Spec{Form: Block, Each: uint8(each), Tail: rows%4 != 0 || cols%4 != 0}
+		return Plan{s, shaders.Fold(across * down), [4]uint32{r, c, uint32(across)}}
 	case Words:
 		first := store.Offset / 2
 		last := (store.Offset + (r-1)*store.Row + c - 1) / 2

@@ -77,17 +77,18 @@ type Pass struct {
 // PlanRows plans a pass that folds rows. software avoids workgroup memory.
 func PlanRows(op Op, rows, cols int, software bool) Pass {
 	vectors := max(shaders.Ceil(cols, 4), 1)
+	shape := func(parts int) [4]uint32 { return [4]uint32{uint32(rows), uint32(cols), uint32(parts)} }
 	if software {
 		parts := 1
 		if vectors > alone {
 			parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 		}
 		parts = max(parts, shaders.Ceil(vectors, turns), 1)
-		return Pass{Spec{Form: Rows, Op: op}, parts, shaders.Fold(shaders.Ceil(rows*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
+		return Pass{Spec{Form: Rows, Op: op}, parts, shaders.Fold(shaders.Ceil(rows*parts, laneSize)), shape(parts)}
 	}
 	parts := min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
 	parts = max(parts, shaders.Ceil(vectors, turns*treeSize), 1)
-	return Pass{Spec{Form: Tree, Op: op}, parts, shaders.Fold(rows * parts), [4]uint32{uint32(rows), uint32(cols), uint32(parts)}}
+	return Pass{Spec{Form: Tree, Op: op}, parts, shaders.Fold(rows * parts), shape(parts)}
 }
 
 // PlanCols plans a pass that folds columns.
@@ -107,7 +108,8 @@ func PlanCols(op Op, rows, cols int, software bool) Pass {
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)
 	s := Spec{Form: Cols, Op: op, Wide: uint8(wide)}
-	return Pass{s, parts, shaders.Fold(shaders.Ceil(lanes*parts, laneSize)), [4]uint32{uint32(rows), uint32(cols), uint32(parts), uint32(across)}}
+	shape := [4]uint32{uint32(rows), uint32(cols), uint32(parts), uint32(across)}
+	return Pass{s, parts, shaders.Fold(shaders.Ceil(lanes*parts, laneSize)), shape}
 }
 
 // Build writes the kernel's text.
