@@ -45,7 +45,7 @@ func openNpy(path string, p *progress) (*os.File, *npy.Reader, error) {
 		if _, known := formatOf(path, "", ""); known == nil {
 			return nil, nil, fmt.Errorf("%s: %w; sublet params get takes an array out of a file of several", path, err)
 		}
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, inFile(path, err)
 	}
 	return f, r, nil
 }
@@ -111,7 +111,7 @@ func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]T, error)) (*matrix.Dense[T], error) {
 	data, err := read(o.npy)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
+		return nil, inFile(o.path, err)
 	}
 	var opts []matrix.Option
 	if o.npy.Header().Fortran {
@@ -119,7 +119,7 @@ func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]
 	}
 	m, err := matrix.Wrap(dev, o.rows, o.cols, data, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
+		return nil, inFile(o.path, err)
 	}
 	return m, nil
 }
