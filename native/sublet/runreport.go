@@ -81,11 +81,13 @@ func (v *tally) add(r cruncher.Report) {
 }
 
 func (v *tally) print() error {
-	if v.app.json {
-		return writeJSON(v.app.out, runReport{v.calling, v.devices, v.seconds})
-	}
+	return v.app.report(runReport{v.calling, v.devices, v.seconds}, v.table)
+}
+
+// table prints what the last call did, and sums of all.
+func (v *tally) table(out io.Writer) error {
 	total := items(v.last)
-	w := tabwriter.NewWriter(v.app.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS")
 	for _, s := range v.last.Shares {
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%.1f%%\t%.6f\n", s.Device, v.devices[s.Device].Name, s.Offset, s.Count, percent(s.Count, total), s.Seconds)
@@ -93,7 +95,7 @@ func (v *tally) print() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(v.app.out, "calls: %d, seconds: %.3f, bytes up: %d, bytes down: %d, bytes between devices: %d\n",
+	_, err := fmt.Fprintf(out, "calls: %d, seconds: %.3f, bytes up: %d, bytes down: %d, bytes between devices: %d\n",
 		v.calls, v.seconds, v.traffic.Up, v.traffic.Down, v.traffic.Migrated)
 	return err
 }
