@@ -156,9 +156,9 @@ func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v 
 	return float32(v), float64(v)
 }
 
-// narrowed tells by how much v changed when it became f: relative to v, and 0 for NaN, infinities and zero. A finite number that
+// changeOf tells by how much v changed when it became f: relative to v, and 0 for NaN, infinities and zero. A finite number that
 // became infinite is an error.
-func narrowed(f float32, v float64) (change float64, err error) {
+func changeOf(f float32, v float64) (change float64, err error) {
 	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
 		return 0, fault.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
 	}
@@ -179,7 +179,7 @@ func convert[S npy.Elem](r *npy.Reader, change *float64, f func(S) (float32, flo
 		}
 		for _, v := range part {
 			x, was := f(v)
-			c, err := narrowed(x, was)
+			c, err := changeOf(x, was)
 			if err != nil {
 				return nil, err
 			}

@@ -157,7 +157,7 @@ func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 			res.Nbytes += h.Size
 			return a.pour(ctx, w, h)
 		}
-		n := &narrower{w: w}
+		n := &castWriter{w: w}
 		if err := a.pour(ctx, n, h); err != nil {
 			if errors.Is(err, errOverflow) {
 				return a.wrap(fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err))
@@ -181,19 +181,19 @@ func sameHeader(a, b file.Header) bool {
 	return a.Name == b.Name && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
 }
 
-// narrower writes float64 as float32, in blocks of whole numbers. It remembers the largest relative change.
-type narrower struct {
+// castWriter writes float64 as float32, in blocks of whole numbers. It remembers the largest relative change.
+type castWriter struct {
 	w      io.Writer
 	buf    []byte
 	change float64
 }
 
-func (n *narrower) Write(b []byte) (int, error) {
+func (n *castWriter) Write(b []byte) (int, error) {
 	n.buf = n.buf[:0]
 	for i := 0; i < len(b); i += 8 {
 		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
 		f := float32(v)
-		c, err := narrowed(f, v)
+		c, err := changeOf(f, v)
 		if err != nil {
 			return 0, err
 		}
