@@ -201,25 +201,17 @@ func (a *Array) Buffer() (*buffer.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.store.lend(op)
-}
-
-func (s *storage) lend(op string) (*buffer.Buffer, error) {
-	s.mu.Lock()
-	if err := s.usable(op); err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
+	s := c.store
 	var old, lent *buffer.Buffer
-	var err error
-	if s.clone || !s.buf.ReadOnly() {
+	defer func() { _ = old.Close() }() // of clones, that is: memory of the library's, without a release function
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err = s.usable(op); err == nil && (s.clone || !s.buf.ReadOnly()) {
 		old, err = s.own(op)
 	}
 	if err == nil {
 		lent = s.buf.Share()
 	}
-	s.mu.Unlock()
-	_ = old.Close()
 	return lent, err
 }
 

@@ -22,14 +22,19 @@ func (a *Array) Fill(ctx context.Context, value float64) error {
 // FillSlice is Fill for a part.
 func (a *Array) FillSlice(ctx context.Context, part Region, value float64) error {
 	const op = "FillSlice"
-	if _, err := a.container(op); err != nil {
-		return err
-	}
-	l, err := a.slice(op, part)
+	l, err := a.part(op, part)
 	if err != nil {
 		return err
 	}
 	return a.fill(ctx, op, l, value)
+}
+
+// part returns where a part of the array lies.
+func (a *Array) part(op string, part Region) (layout, error) {
+	if _, err := a.container(op); err != nil {
+		return layout{}, err
+	}
+	return a.slice(op, part)
 }
 
 // Assign sets all elements to those of src, as [Array.AssignSlice] does for a part.
@@ -41,10 +46,7 @@ func (a *Array) Assign(ctx context.Context, src *Array) error {
 // agree, those of 1 not counted, or be stretched by NumPy's rules: [buffer.ErrShape] otherwise. The arrays may overlap.
 func (a *Array) AssignSlice(ctx context.Context, part Region, src *Array) error {
 	const op = "AssignSlice"
-	if _, err := a.container(op); err != nil {
-		return err
-	}
-	l, err := a.slice(op, part)
+	l, err := a.part(op, part)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -86,11 +87,8 @@ func (a *Array) packed(ctx context.Context, op string, l layout) ([]byte, error)
 // CopyToBytes is Bytes into memory of the caller's, which must have exactly the array's size: [ErrLength] otherwise.
 func (a *Array) CopyToBytes(ctx context.Context, dst []byte) error {
 	const op = "CopyToBytes"
-	if _, err := a.container(op); err != nil {
+	if err := a.takes(op, dst); err != nil {
 		return err
-	}
-	if len(dst) != a.bytes() {
-		return fail(op, ErrLength, itoa(len(dst)), " bytes for ", text(a.shape), " of ", a.t.String())
 	}
 	return a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, a.layout, dst) })
 }
@@ -99,13 +97,21 @@ func (a *Array) CopyToBytes(ctx context.Context, dst []byte) error {
 // otherwise. It waits only where elements share words of the device's memory with others.
 func (a *Array) CopyFromBytes(ctx context.Context, src []byte) error {
 	const op = "CopyFromBytes"
+	if err := a.takes(op, src); err != nil {
+		return err
+	}
+	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, src) })
+}
+
+// takes checks that bytes are as many as the array has.
+func (a *Array) takes(op string, b []byte) error {
 	if _, err := a.container(op); err != nil {
 		return err
 	}
-	if len(src) != a.bytes() {
-		return fail(op, ErrLength, itoa(len(src)), " bytes for ", text(a.shape), " of ", a.t.String())
+	if len(b) != a.bytes() {
+		return fail(op, ErrLength, itoa(len(b)), " bytes for ", text(a.shape), " of ", a.t.String())
 	}
-	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, src) })
+	return nil
 }
 
 // CopyFrom copies the bits of src, in C order on both sides. Sizes in bytes must be equal, [ErrLength] otherwise; types and
@@ -151,7 +157,7 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 		from.mu.Lock()
 		defer from.mu.Unlock()
 	}
-	if err := first(to.usable(op), from.usable(op)); err != nil {
+	if err := cmp.Or(to.usable(op), from.usable(op)); err != nil {
 		return false, err
 	}
 	n := uint64(l.bytes())

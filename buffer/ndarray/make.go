@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"cmp"
 	"slices"
 	"unsafe"
 
@@ -87,7 +88,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 		return nil, err
 	}
 	if err := l.within(op, buf.Size(), dev.Limits().MaxBufferSize); err != nil {
-		return nil, first(err, buf.Close())
+		return nil, cmp.Or(err, buf.Close())
 	}
 	if p.Release != nil {
 		buf.SetRelease(p.Release)

@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -99,7 +100,7 @@ func (p *Params) Close() error {
 		errs = append(errs, n.array.Close())
 	}
 	p.list, p.index = nil, nil
-	return first(errs...)
+	return cmp.Or(errs...)
 }
 
 // Headers describes the arrays as a file has them, without offsets: what the maker of a [file.Writer] wants.

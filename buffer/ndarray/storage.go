@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -127,14 +128,5 @@ func (s *storage) write(op string, fn func(*buffer.Buffer) error) error {
 		err = fn(s.buf)
 	}
 	s.mu.Unlock()
-	return first(err, old.Close())
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(err, old.Close())
 }

@@ -31,9 +31,6 @@ func (a *app) mulCommand() *cobra.Command {
 			t.inputs = []input{{"A", args[0]}, {"B", args[1]}}
 			return a.evaluate(c.Context(), t)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"npy"}, cobra.ShellCompDirectiveFilterFileExt
-		},
 	}
 	t.flags(c)
 	return c
@@ -67,7 +64,6 @@ The operators have names as well: * is matmul, % multiply, + add, - subtract and
 			}
 			return a.evaluate(c.Context(), t)
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.Flags().StringArrayVarP(&named, "input", "i", nil, "a matrix of the expression, as `NAME=FILE`")
 	t.flags(c)

@@ -83,6 +83,14 @@ func asksJSON(args []string) bool {
 	return false
 }
 
+// report prints the result of a command: as JSON where that was asked for, or by text.
+func (a *app) report(result any, text func(io.Writer) error) error {
+	if a.json {
+		return writeJSON(a.out, result)
+	}
+	return text(a.out)
+}
+
 // writeJSON writes one line.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -66,13 +67,10 @@ func (a *app) info(ctx context.Context) error {
 			})
 		}
 	}
-	if a.json {
-		return writeJSON(a.out, found)
-	}
-	if len(found.Adapters) == 0 {
+	if len(found.Adapters) == 0 && !a.json {
 		fmt.Fprintln(a.err, "sublet: no adapter fits; drivers:", strings.Join(found.Drivers, ", "))
 	}
-	return a.printInfo(found)
+	return a.report(found, found.print)
 }
 
 // fits reports whether the flags let an adapter through.
@@ -81,14 +79,12 @@ func (a *app) fits(i gpu.AdapterInfo) bool {
 		strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter))
 }
 
-func (a *app) printInfo(found info) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+func (found info) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFEATURES")
 	for _, ad := range found.Adapters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			ad.Driver, ad.Name, ad.Kind, ad.Backend, mebibytes(ad.Limits.MaxBufferSize), strings.Join(ad.Features, " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d MiB\t%s\n",
+			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, strings.Join(ad.Features, " "))
 	}
 	return w.Flush()
 }
-
-func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -78,7 +78,6 @@ The exit status is 0, or 1 after a failure. With --json a failure is an object, 
 	flags.BoolVar(&a.json, "json", false, "print one line of JSON")
 	flags.StringVar(&a.driver, "driver", "", "use this driver only (see sublet info; also $SUBLET_DRIVER)")
 	flags.StringVar(&a.adapter, "adapter", "", "use the adapter whose name contains this text (also $SUBLET_ADAPTER)")
-	complete(root, "driver", gpu.Drivers)
 	root.AddCommand(a.infoCommand(), a.mulCommand(), a.evalCommand(), a.paramsCommand(), a.runCommand())
 	root.SetOut(a.out) // the next call looks at it
 	refuseWords(root)
@@ -101,16 +100,6 @@ func refuseWords(root *cobra.Command) {
 				return nil
 			}
 		}
-	}
-}
-
-// complete offers the words for a flag when the shell asks.
-func complete(c *cobra.Command, flag string, words func() []string) {
-	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag does not exist
 	}
 }
 

@@ -45,7 +45,7 @@ func openNpy(path string, p *progress) (*os.File, *npy.Reader, error) {
 		if _, known := formatOf(path, "", ""); known == nil {
 			return nil, nil, fmt.Errorf("%s: %w; sublet params get takes an array out of a file of several", path, err)
 		}
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, inFile(path, err)
 	}
 	return f, r, nil
 }
@@ -111,7 +111,7 @@ func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]T, error)) (*matrix.Dense[T], error) {
 	data, err := read(o.npy)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
+		return nil, inFile(o.path, err)
 	}
 	var opts []matrix.Option
 	if o.npy.Header().Fortran {
@@ -119,7 +119,7 @@ func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]
 	}
 	m, err := matrix.Wrap(dev, o.rows, o.cols, data, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
+		return nil, inFile(o.path, err)
 	}
 	return m, nil
 }
@@ -156,9 +156,9 @@ func whole[S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v 
 	return float32(v), float64(v)
 }
 
-// narrowed tells by how much v changed when it became f: relative to v, and 0 for NaN, infinities and zero. A finite number that
+// changeOf tells by how much v changed when it became f: relative to v, and 0 for NaN, infinities and zero. A finite number that
 // became infinite is an error.
-func narrowed(f float32, v float64) (change float64, err error) {
+func changeOf(f float32, v float64) (change float64, err error) {
 	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
 		return 0, fault.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
 	}
@@ -179,7 +179,7 @@ func convert[S npy.Elem](r *npy.Reader, change *float64, f func(S) (float32, flo
 		}
 		for _, v := range part {
 			x, was := f(v)
-			c, err := narrowed(x, was)
+			c, err := changeOf(x, was)
 			if err != nil {
 				return nil, err
 			}

@@ -18,9 +18,6 @@ import (
 // outputFlag adds -o.
 func outputFlag(c *cobra.Command, path *string, usage string) {
 	c.Flags().VarP((*fileName)(path), "output", "o", usage)
-	if err := c.MarkFlagFilename("output", "npy"); err != nil {
-		panic(err) // the flag does not exist
-	}
 }
 
 // fileName is a flag's value. None, such as that of a variable that is not set, is a mistake rather than no flag.
@@ -88,6 +85,19 @@ func (a *app) createOutput(path string) (*output, error) {
 		return nil, err
 	}
 	return &output{f, f, path, temp}, nil
+}
+
+// write writes a file.
+func (a *app) write(path string, do func(io.Writer) error) error {
+	out, err := a.createOutput(path)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	if err := do(out); err != nil {
+		return err
+	}
+	return out.commit()
 }
 
 // commit gives the file its name.

@@ -33,11 +33,6 @@ standard input; .params and .safetensors are read from a pipe as they come, .npz
 	return c
 }
 
-// fileArgs completes the names of files of tensors.
-func fileArgs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return extensions(), cobra.ShellCompDirectiveFilterFileExt
-}
-
 func (a *app) listCommand() *cobra.Command {
 	var in tensorInput
 	var hashes bool
@@ -51,9 +46,8 @@ or objects in an archive are left out, which is said on standard error.
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.list(c.Context(), in.at(args[0]), hashes)
+			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.list(c.Context(), f, hashes) })
 		},
-		ValidArgsFunction: fileArgs,
 	}
 	in.flags(c)
 	c.Flags().BoolVar(&hashes, "sha256", false, "add the hash of each tensor's data: row by row, little-endian")
@@ -79,24 +73,16 @@ func newListed(h file.Header) listed {
 	return l
 }
 
-func (a *app) list(ctx context.Context, in tensorInput, hashes bool) error {
-	p := newProgress(a.err)
-	defer p.stop()
-	f, err := a.openArchive(in, p, "reading")
-	if err != nil {
-		return err
-	}
-	defer f.close()
+func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
 	entries := []listed{}
 	var headers []file.Header
 	var unreadable []error
 	f.pass = func(err error) { unreadable = append(unreadable, err) }
-	buf := newBuffer()
-	err = f.each(ctx, func(h file.Header) error {
+	err := f.each(ctx, func(h file.Header) error {
 		l := newListed(h)
 		if hashes {
 			sum := sha256.New()
-			if err := f.pour(ctx, sum, h, buf); err != nil {
+			if err := f.pour(ctx, sum, h); err != nil {
 				return err
 			}
 			l.SHA256 = hex.EncodeToString(sum.Sum(nil))
@@ -108,14 +94,11 @@ func (a *app) list(ctx context.Context, in tensorInput, hashes bool) error {
 	if err != nil {
 		return err
 	}
-	p.stop()
+	f.source.p.stop()
 	for _, err := range unreadable {
 		fmt.Fprintln(a.err, "sublet: left out:", err)
 	}
-	if a.json {
-		return writeJSON(a.out, entries)
-	}
-	return printList(a.out, headers, entries)
+	return a.report(entries, func(w io.Writer) error { return printList(w, headers, entries) })
 }
 
 func printList(out io.Writer, headers []file.Header, entries []listed) error {
@@ -171,9 +154,8 @@ Bytes after the last tensor of a .params file are counted, since CVM writes some
 allow any.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.verify(c.Context(), in.at(args[0]))
+			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.verify(c.Context(), f) })
 		},
-		ValidArgsFunction: fileArgs,
 	}
 	in.flags(c)
 	c.Flags().BoolVar(&in.strict, "strict", false, "refuse bytes after the last tensor")
@@ -187,20 +169,12 @@ type verified struct {
 	Trailing int64 `json:"trailing"`
 }
 
-func (a *app) verify(ctx context.Context, in tensorInput) error {
-	p := newProgress(a.err)
-	defer p.stop()
-	f, err := a.openArchive(in, p, "reading")
-	if err != nil {
-		return err
-	}
-	defer f.close()
+func (a *app) verify(ctx context.Context, f *archive) error {
 	var v verified
-	buf := newBuffer()
-	err = f.each(ctx, func(h file.Header) error {
+	err := f.each(ctx, func(h file.Header) error {
 		v.Tensors++
 		v.Nbytes += h.Size
-		return f.pour(ctx, io.Discard, h, buf)
+		return f.pour(ctx, io.Discard, h)
 	})
 	if err != nil {
 		return err
@@ -208,10 +182,9 @@ func (a *app) verify(ctx context.Context, in tensorInput) error {
 	if v.Trailing, err = f.trailing(); err != nil {
 		return err
 	}
-	p.stop()
-	if a.json {
-		return writeJSON(a.out, v)
-	}
-	_, err = fmt.Fprintf(a.out, "tensors: %d, bytes of data: %d, bytes after the last tensor: %d\n", v.Tensors, v.Nbytes, v.Trailing)
-	return err
+	f.source.p.stop()
+	return a.report(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "tensors: %d, bytes of data: %d, bytes after the last tensor: %d\n", v.Tensors, v.Nbytes, v.Trailing)
+		return err
+	})
 }

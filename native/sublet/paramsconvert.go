@@ -37,14 +37,17 @@ then the report goes to standard error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			to.path = args[1]
-			return a.convert(c.Context(), in.at(args[0]), to)
+			a.claim(to.path)
+			kind, err := formatOf(to.path, to.format, "--to")
+			if err != nil {
+				return err
+			}
+			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.convert(c.Context(), f, kind, to) })
 		},
-		ValidArgsFunction: fileArgs,
 	}
 	in.flags(c)
 	c.Flags().StringVar(&to.format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
 	c.Flags().BoolVar(&to.cast, "cast", false, "convert float64 to float32, and report the largest relative change")
-	complete(c, "to", extensions)
 	return c
 }
 
@@ -79,55 +82,40 @@ func (c *converted) text(cast bool) string {
 	return s
 }
 
-func (a *app) convert(ctx context.Context, in tensorInput, to conversion) error {
-	a.claim(to.path)
-	kind, err := formatOf(to.path, to.format, "--to")
-	if err != nil {
-		return err
-	}
-	p := newProgress(a.err)
-	defer p.stop()
-	f, err := a.openArchive(in, p, "reading")
-	if err != nil {
-		return err
-	}
-	defer f.close()
+func (a *app) convert(ctx context.Context, f *archive, kind *format, to conversion) error {
 	headers, trailing, err := f.headers(ctx)
 	if err != nil {
 		return err
 	}
 	texts := f.texts()
-	out, err := a.createOutput(to.path)
+	var res *converted
+	err = a.write(to.path, func(out io.Writer) error {
+		w, err := kind.make(out, castHeaders(headers, to.cast), texts)
+		if err != nil {
+			return inFile(to.path, err)
+		}
+		if err := f.again("converting"); err != nil {
+			return err
+		}
+		if res, err = f.copyTo(ctx, w, headers, to.cast); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return inFile(to.path, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer out.discard()
-	w, err := kind.make(out, castHeaders(headers, to.cast), texts)
-	if err != nil {
-		return fmt.Errorf("%s: %w", to.path, err)
-	}
-	if err := f.again("converting"); err != nil {
-		return err
-	}
-	res, err := f.copyTo(ctx, w, headers, to.cast)
-	if err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("%s: %w", to.path, err)
-	}
-	if err := out.commit(); err != nil {
-		return err
-	}
-	p.stop()
+	f.source.p.stop()
 	if res.Trailing = trailing; !kind.texts {
 		res.Texts = len(texts)
 	}
-	if a.json {
-		return writeJSON(a.out, res)
-	}
-	_, err = fmt.Fprintln(a.out, res.text(to.cast))
-	return err
+	return a.report(res, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, res.text(to.cast))
+		return err
+	})
 }
 
 // headers reads the headers of all tensors, and counts the bytes after them.
@@ -160,7 +148,6 @@ func castHeaders(headers []file.Header, cast bool) []file.Header {
 // copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file.
 func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
 	res := &converted{}
-	buf := newBuffer()
 	err := a.each(ctx, func(h file.Header) error {
 		if res.Tensors == len(headers) || !sameHeader(h, headers[res.Tensors]) {
 			return a.wrap(errChanged)
@@ -168,10 +155,10 @@ func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 		res.Tensors++
 		if !cast || h.Type != dtype.Float64 {
 			res.Nbytes += h.Size
-			return a.pour(ctx, w, h, buf)
+			return a.pour(ctx, w, h)
 		}
-		n := &narrower{w: w}
-		if err := a.pour(ctx, n, h, buf); err != nil {
+		n := &castWriter{w: w}
+		if err := a.pour(ctx, n, h); err != nil {
 			if errors.Is(err, errOverflow) {
 				return a.wrap(fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err))
 			}
@@ -194,19 +181,19 @@ func sameHeader(a, b file.Header) bool {
 	return a.Name == b.Name && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
 }
 
-// narrower writes float64 as float32, in blocks of whole numbers. It remembers the largest relative change.
-type narrower struct {
+// castWriter writes float64 as float32, in blocks of whole numbers. It remembers the largest relative change.
+type castWriter struct {
 	w      io.Writer
 	buf    []byte
 	change float64
 }
 
-func (n *narrower) Write(b []byte) (int, error) {
+func (n *castWriter) Write(b []byte) (int, error) {
 	n.buf = n.buf[:0]
 	for i := 0; i < len(b); i += 8 {
 		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
 		f := float32(v)
-		c, err := narrowed(f, v)
+		c, err := changeOf(f, v)
 		if err != nil {
 			return 0, err
 		}

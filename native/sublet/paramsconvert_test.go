@@ -166,7 +166,7 @@ func TestParamsInterrupted(t *testing.T) {
 		cancel()
 		n += len(b)
 		return len(b), nil
-	}), h, newBuffer())
+	}), h)
 	if !errors.Is(err, context.Canceled) || n != 1<<20 {
 		t.Errorf("%v after %d bytes", err, n)
 	}

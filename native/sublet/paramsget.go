@@ -29,13 +29,8 @@ A type that NumPy does not have, such as bfloat16, cannot be written; it can be 
 		Example: "  sublet params get model.params layer1.weight -o weight.npy",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.get(c.Context(), in.at(args[0]), args[1], out)
-		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				return fileArgs(c, args, "")
-			}
-			return a.tensorNames(c.Context(), in, args), cobra.ShellCompDirectiveNoFileComp
+			a.claim(out)
+			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.get(c.Context(), f, args[1], out) })
 		},
 	}
 	in.flags(c)
@@ -43,32 +38,7 @@ A type that NumPy does not have, such as bfloat16, cannot be written; it can be 
 	return c
 }
 
-// tensorNames are those of a file, for the shell.
-func (a *app) tensorNames(ctx context.Context, in tensorInput, args []string) (names []string) {
-	if len(args) > 1 || args[0] == standard {
-		return nil
-	}
-	f, err := a.openArchive(in.at(args[0]), &progress{}, "")
-	if err != nil {
-		return nil
-	}
-	defer f.close()
-	_ = f.each(ctx, func(h file.Header) error { // as many as there are
-		names = append(names, h.Name)
-		return nil
-	})
-	return names
-}
-
-func (a *app) get(ctx context.Context, in tensorInput, name, out string) error {
-	a.claim(out)
-	p := newProgress(a.err)
-	defer p.stop()
-	f, err := a.openArchive(in, p, "reading")
-	if err != nil {
-		return err
-	}
-	defer f.close()
+func (a *app) get(ctx context.Context, f *archive, name, out string) error {
 	header, err := f.find(ctx, name)
 	if err != nil {
 		return err
@@ -78,40 +48,33 @@ func (a *app) get(ctx context.Context, in tensorInput, name, out string) error {
 			return err
 		}
 	}
-	if a.json {
-		return writeJSON(a.out, newListed(header))
-	}
-	if out == "" {
-		if err := f.print(a.out, header, p); err != nil {
-			return err
+	return a.report(newListed(header), func(w io.Writer) error {
+		if out == "" {
+			if err := f.print(w, header); err != nil {
+				return err
+			}
 		}
-	}
-	_, err = fmt.Fprintf(a.out, "%s: %s %s, %d bytes\n", shownName(name), shownShape(header.Shape), header.Type, header.Size)
-	return err
+		_, err := fmt.Fprintf(w, "%s: %s %s, %d bytes\n", shownName(name), shownShape(header.Shape), header.Type, header.Size)
+		return err
+	})
 }
 
 // save writes the tensor that the reader is at to a .npy file.
 func (a *app) save(ctx context.Context, f *archive, h file.Header, path string) error {
-	out, err := a.createOutput(path)
-	if err != nil {
-		return err
-	}
-	defer out.discard()
-	w, err := npy.NewWriter(out, npy.Header{Type: h.Type, Shape: h.Shape})
-	if err != nil {
-		return fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err)
-	}
-	if err := f.pour(ctx, w, h, newBuffer()); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return out.commit()
+	return a.write(path, func(out io.Writer) error {
+		w, err := npy.NewWriter(out, npy.Header{Type: h.Type, Shape: h.Shape})
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err)
+		}
+		if err := f.pour(ctx, w, h); err != nil {
+			return err
+		}
+		return w.Close()
+	})
 }
 
 // print prints the tensor that the reader is at. It keeps only the elements that are shown.
-func (a *archive) print(out io.Writer, h file.Header, p *progress) error {
+func (a *archive) print(out io.Writer, h file.Header) error {
 	rows, cols := 1, 1
 	if n := len(h.Shape); n > 0 {
 		all, _, _ := h.Type.Bytes(h.Shape)
@@ -135,7 +98,7 @@ func (a *archive) print(out io.Writer, h file.Header, p *progress) error {
 			cells[[2]int{i, j}] = element(h.Type, b)
 		}
 	}
-	p.stop()
+	a.source.p.stop()
 	return printCells(out, rows, cols, func(i, j int) any { return cells[[2]int{i, j}] })
 }
 

@@ -151,9 +151,6 @@ func TestParamsFrom(t *testing.T) {
 	if o := sublet("params", "convert", in, "-"); o.status != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--to") {
 		t.Errorf("%+v", o)
 	}
-	if words := sublet("__complete", "params", "convert", "--to", "").stdout; !strings.Contains(words, "npz\n") {
-		t.Errorf("completion of --to: %q", words)
-	}
 }
 
 // TestParamsLastWins takes the last tensor of a name, where two are an error otherwise.

@@ -67,14 +67,8 @@ func (a *app) runCommand() *cobra.Command {
 			}
 			return a.crunch(c.Context(), t)
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return []string{"wgsl"}, cobra.ShellCompDirectiveFilterFileExt
-		},
 	}
-	o.flags(a, c)
+	o.flags(c)
 	return c
 }
 
@@ -87,7 +81,7 @@ type runOptions struct {
 	watch                        bool
 }
 
-func (o *runOptions) flags(a *app, c *cobra.Command) {
+func (o *runOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.entry, "entry", "", "`KERNELS` to run, with blanks or commas between (default: the only one)")
 	f.StringVarP(&o.grid, "global", "g", "", "`RANGE` of items: N, WxH or WxHxD")
@@ -101,36 +95,7 @@ func (o *runOptions) flags(a *app, c *cobra.Command) {
 	f.StringArrayVarP(&o.arrays, "array", "a", nil, "an array, as `NAME=FILE.npy:FLAGS:e=K`")
 	f.StringArrayVarP(&o.scalars, "scalar", "s", nil, "a number, as `NAME=VALUE:TYPE`")
 	f.StringArrayVarP(&o.outputs, "output", "o", nil, "an array to write after the last call, as `NAME=FILE.npy`; - is standard output")
-	f.BoolVar(&o.watch, "watch", false, "draw the devices' shares on standard error while it runs; no terminal gets a line for each call")
-	complete(c, "devices", func() []string { return a.deviceWords(c.Context()) })
-	err := c.RegisterFlagCompletionFunc("entry", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return kernelWords(args), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag does not exist
-	}
-}
-
-// deviceWords are what --devices can be, for the shell.
-func (a *app) deviceWords(ctx context.Context) []string {
-	words := []string{"all"}
-	adapters, _ := a.selection(ctx).Adapters()
-	for i, ad := range adapters {
-		words = append(words, itoa(i)+"\t"+ad.Info.Name)
-	}
-	return words
-}
-
-// kernelWords are the kernels of a file, for the shell.
-func kernelWords(args []string) []string {
-	if len(args) == 0 {
-		return nil
-	}
-	_, parsed, err := readSource(args[0])
-	if err != nil {
-		return nil
-	}
-	return parsed.Kernels()
+	f.BoolVar(&o.watch, "watch", false, "print the devices' shares on standard error after each call")
 }
 
 // selection is what --devices counts: the adapters that fit the flags and compile WGSL.

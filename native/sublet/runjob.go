@@ -192,7 +192,6 @@ func (j *job) compute(ctx context.Context, v *tally) error {
 		j.progress.add(1)
 	}
 	v.seconds = time.Since(start).Seconds()
-	v.watch.finish()
 	return nil
 }
 

@@ -176,8 +176,9 @@ func parseArray(s string, seen map[string]bool) (arraySpec, error) {
 	source, wrong, more := rest, "", false
 	if i := strings.Index(strings.ToLower(rest), ".npy:"); i >= 0 {
 		source, wrong, more = rest[:i+len(".npy")], rest[i+len(".npy:"):], true
-	} else if before, after, cut := strings.Cut(rest, ":"); zeroForm(before) {
-		if !spec.zeros(before) {
+	} else if before, after, cut := strings.Cut(rest, ":"); isZeros(before) {
+		spec.typ, spec.shape, _ = zeros(before)
+		if _, known := elemTypes[spec.typ]; !known {
 			return spec, usagef("-a %s: %q has %w; those are %s", s, before, errType, elemWords)
 		}
 		source, wrong, more = "", after, cut
@@ -197,7 +198,7 @@ var flagWords = []string{"read", "partial-read", "write", "write-all", "read-onl
 // add takes words with commas between, unless one of them is none. No words at all are the flags of what can be told from a file's name.
 func (a *arraySpec) add(before, list string) (known bool, err error) {
 	if list == "" {
-		return strings.HasSuffix(strings.ToLower(before), ".npy") || zeroForm(before), nil
+		return strings.HasSuffix(strings.ToLower(before), ".npy") || isZeros(before), nil
 	}
 	words := strings.Split(list, ",")
 	for _, w := range words {
@@ -228,33 +229,23 @@ func (a *arraySpec) add(before, list string) (known bool, err error) {
 	return true, nil
 }
 
-// zeroForm reports whether it is the shape and type of an array without a file, be it a type of kernels or not.
-func zeroForm(s string) bool {
-	at := strings.LastIndexByte(s, 'x')
-	if at < 0 {
-		return false
-	}
-	_, ok := dtype.Parse(s[at+1:])
-	_, digits := dims(s[:at])
-	return ok && digits
+func isZeros(s string) bool {
+	_, _, ok := zeros(s)
+	return ok
 }
 
-// zeros reads the shape and type of an array without a file, such as 640x480xfloat32.
-func (a *arraySpec) zeros(s string) bool {
+// zeros reads the type and shape of an array without a file, such as 640x480xfloat32. The type need not be one of kernels.
+func zeros(s string) (typ dtype.Type, shape []int64, ok bool) {
 	at := strings.LastIndexByte(s, 'x')
 	if at < 0 {
-		return false
+		return typ, nil, false
 	}
-	typ, ok := dtype.Parse(s[at+1:])
-	shape, digits := dims(s[:at])
-	if _, known := elemTypes[typ]; !ok || !digits || !known {
-		return false
+	typ, ok = dtype.Parse(s[at+1:])
+	numbers, digits := dims(s[:at])
+	for _, n := range numbers {
+		shape = append(shape, int64(n))
 	}
-	a.typ, a.shape = typ, []int64{}
-	for _, n := range shape {
-		a.shape = append(a.shape, int64(n))
-	}
-	return true
+	return typ, shape, ok && digits
 }
 
 // contradictions are words that exclude each other.

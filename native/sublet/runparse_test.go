@@ -3,15 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
@@ -176,51 +173,4 @@ func TestRunNothing(t *testing.T) {
 	}
 	_, v := read[uint32](t, out+"2")
 	equal(t, "a", v, 5, 9)
-}
-
-func TestWatch(t *testing.T) {
-	var b bytes.Buffer
-	v := newWatch(&b, []string{"First", "Second"})
-	report := func(n, m int) cruncher.Report {
-		return cruncher.Report{Shares: []cruncher.Share{{Device: 0, Count: n}, {Device: 1, Offset: n, Count: m, Seconds: 0.25}}}
-	}
-	v.draw(1, report(1, 3))
-	text := b.String()
-	for _, part := range []string{"call 1\n", " 25.0% ", " 75.0%   250.000 ms  Second\n", strings.Repeat("█", 8) + "░", strings.Repeat("█", 23) + "░"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in %q", part, text)
-		}
-	}
-	v.next = time.Now().Add(time.Hour)
-	b.Reset()
-	v.draw(2, report(2, 2))
-	if b.Len() > 0 {
-		t.Errorf("drew at once %q", b.String())
-	}
-	v.width = 12
-	v.finish()
-	v.finish()
-	text = b.String()
-	if !strings.HasPrefix(text, "\x1b[3A\r\x1b[2Kcall 2\n") || strings.Count(text, "call") != 1 || strings.Contains(text, "First") {
-		t.Errorf("drew %q", text)
-	}
-	var none *watch
-	none.draw(1, report(1, 1)) // no terminal
-	none.finish()
-}
-
-func TestRunCompletion(t *testing.T) {
-	two := wgsl(t, "fn one(i: u32) { arr[i] = 1u; }\nfn two(i: u32) { arr[i] = 2u; }\n")
-	for _, c := range []struct{ args, want string }{
-		{two + " --entry ", "one\ntwo\n"},
-		{"nowhere.wgsl --entry ", ":4"},
-		{"--entry ", ":4"},
-		{"", "wgsl\n"},
-		{two + " --devices ", "all\n0\t"},
-	} {
-		args := append([]string{"__complete", "run"}, strings.Split(c.args, " ")...)
-		if o := sublet(args...); !strings.HasPrefix(o.stdout, c.want) {
-			t.Errorf("%q: %q", c.args, o.stdout)
-		}
-	}
 }

@@ -81,14 +81,6 @@ func formatOf(path, given, flag string) (*format, error) {
 	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
 }
 
-// extensions are those of all formats, for the shell.
-func extensions() (names []string) {
-	for _, f := range formats {
-		names = append(names, f.ext[1:])
-	}
-	return names
-}
-
 // archive is an open file of named tensors.
 type archive struct {
 	input  tensorInput
@@ -96,8 +88,21 @@ type archive struct {
 	size   int64 // -1: unknown
 	source *source
 	reader file.Reader
+	buf    []byte // for pour
 	// pass, if there is one, hears of tensors that cannot be read, such as an archive's arrays of texts, in place of each's caller.
 	pass func(error)
+}
+
+// withArchive opens a file for a command, with a bar for its progress.
+func (a *app) withArchive(in tensorInput, do func(*archive) error) error {
+	p := newProgress(a.err)
+	defer p.stop()
+	f, err := a.openArchive(in, p, "reading")
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	return do(f)
 }
 
 // openArchive opens a file for one pass over its tensors, which is a stage of the work; [archive.again] begins another.
@@ -148,7 +153,7 @@ func (a *archive) wrap(err error) error {
 	if errors.Is(err, file.ErrDuplicate) && a.kind.doubles {
 		return fmt.Errorf("%s: %w; --last-wins takes the last one", a.input.name(), err)
 	}
-	return fmt.Errorf("%s: %w", a.input.name(), err)
+	return inFile(a.input.name(), err)
 }
 
 // each calls do for each tensor. Its errors are those of the file, or do's with the tensor's name.
@@ -211,12 +216,15 @@ func (a *archive) trailing() (int64, error) {
 }
 
 // pour copies the data of the tensor that the reader is at.
-func (a *archive) pour(ctx context.Context, dst io.Writer, h file.Header, buf []byte) error {
+func (a *archive) pour(ctx context.Context, dst io.Writer, h file.Header) error {
+	if a.buf == nil {
+		a.buf = make([]byte, 1<<20) // whole elements of any type
+	}
 	for left := h.Size; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		part := buf[:min(int64(len(buf)), left)]
+		part := a.buf[:min(int64(len(a.buf)), left)]
 		if _, err := io.ReadFull(a.reader, part); err != nil {
 			return a.wrap(err)
 		}
@@ -227,6 +235,3 @@ func (a *archive) pour(ctx context.Context, dst io.Writer, h file.Header, buf []
 	}
 	return nil
 }
-
-// newBuffer makes a buffer for pour, of whole elements of any type.
-func newBuffer() []byte { return make([]byte, 1<<20) }

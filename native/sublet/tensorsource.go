@@ -23,7 +23,6 @@ type tensorInput struct {
 func (in *tensorInput) flags(c *cobra.Command) {
 	c.Flags().StringVar(&in.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
 	c.Flags().BoolVar(&in.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
-	complete(c, "from", extensions)
 }
 
 // at returns the same for a file.

@@ -13,9 +13,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"time"
+
+	"github.com/sublet-gpu/sublet/internal/webpage"
 )
 
 func main() {
@@ -44,7 +45,7 @@ func serve(addr, folder string) error {
 		return err
 	}
 	fmt.Printf("http://%s/  (Ctrl+C ends)\n", listener.Addr())
-	s := &http.Server{Handler: handler(http.FileServer(http.Dir(folder))), ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: webpage.Handler(http.FileServer(http.Dir(folder))), ReadHeaderTimeout: 10 * time.Second}
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -62,28 +63,4 @@ func listen(addr string) (net.Listener, error) {
 		return nil, err
 	}
 	return net.Listen("tcp", net.JoinHostPort(host, "0"))
-}
-
-// kinds are the media types of pages. Package mime takes them from the machine, where they may be wrong.
-var kinds = map[string]string{
-	".css":  "text/css; charset=utf-8",
-	".html": "text/html; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".json": "application/json",
-	".mjs":  "text/javascript; charset=utf-8",
-	".ts":   "text/plain; charset=utf-8",
-	".wasm": "application/wasm",
-}
-
-func handler(files http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		head := w.Header()
-		head.Set("Cross-Origin-Opener-Policy", "same-origin")
-		head.Set("Cross-Origin-Embedder-Policy", "require-corp")
-		head.Set("Cache-Control", "no-cache") // the next build is seen at once
-		if kind, ok := kinds[path.Ext(r.URL.Path)]; ok {
-			head.Set("Content-Type", kind)
-		}
-		files.ServeHTTP(w, r)
-	})
 }

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"testing/fstest"
+
+	"github.com/sublet-gpu/sublet/internal/webpage"
 )
 
 func TestHandler(t *testing.T) {
@@ -16,7 +18,7 @@ func TestHandler(t *testing.T) {
 		"index.mjs":   {Data: []byte("export {}")},
 		"sublet.wasm": {Data: []byte("\x00asm")},
 	}
-	s := httptest.NewServer(handler(http.FileServerFS(files)))
+	s := httptest.NewServer(webpage.Handler(http.FileServerFS(files)))
 	defer s.Close()
 	for path, want := range map[string]struct {
 		status int
