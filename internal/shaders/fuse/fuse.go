@@ -89,7 +89,6 @@ type Func struct {
 
 // The limits of one Func. The parameter block has at most 1024 bytes.
 const (
-	MaxCode    = 200
 	MaxLoads   = 24
 	MaxScalars = 96
 	MaxSlots   = 7 // storage bindings, the result's included; one more is left for the kernel
