@@ -120,24 +120,24 @@ func parameters(o *ops.Operation) (types, names string) {
 
 func scriptMethod(w *writer, o *ops.Operation, name string) {
 	types, names := parameters(o)
-	make, code := map[ops.Class]string{
+	maker, code := map[ops.Class]string{
 		ops.Unary: "unary", ops.RowMap: "unary", ops.Binary: "binary", ops.Limits: "limits", ops.Product: "product", ops.Reduction: "reduce",
 	}[o.Class], "Op."+o.CodeName()
 	if o.JSCall != "" {
-		make = o.JSCall
+		maker = o.JSCall
 	}
 	if o.Class == ops.Reduction {
 		code = "Reduction." + o.Name
 	}
 	args := []string{"this", "'" + name + "'"}
-	if make != "mean" && make != "product" {
+	if maker != "mean" && maker != "product" {
 		args = append(args, code)
 	}
 	if names != "" {
 		w.put("  /** %s */\n", types)
 		args = append(args, names)
 	}
-	w.put("  %s(%s) { return %s(%s); }\n", name, names, make, strings.Join(args, ", "))
+	w.put("  %s(%s) { return %s(%s); }\n", name, names, maker, strings.Join(args, ", "))
 }
 
 func scriptFunction(w *writer, o *ops.Operation, name string) {
@@ -156,11 +156,11 @@ func scriptFunction(w *writer, o *ops.Operation, name string) {
 	case ops.Ternary:
 		w.put("ternary(this, '%s', Op.%s, %s)", name, o.CodeName(), all)
 	case ops.Binary:
-		make := "binary"
+		maker := "binary"
 		if o.JSCall != "" {
-			make = o.JSCall
+			maker = o.JSCall
 		}
-		w.put("%s(this, '%s', Op.%s, %s)", make, name, o.CodeName(), all)
+		w.put("%s(this, '%s', Op.%s, %s)", maker, name, o.CodeName(), all)
 	default:
 		w.put("of(this, '%s', a).%s(%s)", name, name, names)
 	}

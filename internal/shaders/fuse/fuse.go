@@ -5,7 +5,7 @@
 // A kernel file (a product, a reduction, a plain map) has one region between the lines "// @fuse" and "// @end". It
 // calls two functions that stand there: apply, which computes a value from the kernel's own value and from operands at
 // the same place, and store, which writes it. [Func.Text] generates the region; [NewEval] does the same work in Go for
-// the kernel's twin. Both are driven by one [Func], so they cannot drift apart.
+// the kernel's reference implementation. Both are driven by one [Func], so they cannot drift apart.
 //
 // Everything is generated for vectors of four neighbours of a row: (i, j) is row i, columns j to j+3, where "row" means
 // the result's contiguous dimension runs along j. A matrix stored by columns is handed over transposed.
@@ -89,7 +89,6 @@ type Func struct {
 
 // The limits of one Func. The parameter block has at most 1024 bytes.
 const (
-	MaxCode    = 200
 	MaxLoads   = 24
 	MaxScalars = 96
 	MaxSlots   = 7 // storage bindings, the result's included; one more is left for the kernel

@@ -28,7 +28,7 @@ type opInfo struct {
 }
 
 // noInfo is the row of what the table does not have.
-var noInfo opInfo
+var noInfo = opInfo{arity: -1}
 
 // info returns the table's row of the operation.
 func (o Op) info() *opInfo {
@@ -46,7 +46,7 @@ func (o Op) String() string {
 	return o.info().name
 }
 
-// Arity returns how many values the operation takes.
+// Arity returns how many values the operation takes, -1 for one that is not in the table.
 func (o Op) Arity() int { return o.info().arity }
 
 // Takes reports whether the operation is defined for a type.

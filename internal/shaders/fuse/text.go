@@ -245,12 +245,12 @@ func (f *Func) value(c Instr) string {
 	return substitute(c.Op.text(f.Type), [3]string{arg(c.X), arg(c.Y), arg(c.Z)})
 }
 
-// callText calls a scalar function for each of the four lanes.
+// callText calls a scalar function for each of the four components.
 func (f *Func) callText(c Instr) string {
 	call := f.Calls[c.X]
 	w := &writer{}
 	w.put("V(")
-	for l, lane := range "xyzw" {
+	for l, component := range "xyzw" {
 		if l > 0 {
 			w.put(", ")
 		}
@@ -259,7 +259,7 @@ func (f *Func) callText(c Instr) string {
 			if a > 0 {
 				w.put(", ")
 			}
-			w.put("v", int(c.Y)+a, ".", string(lane))
+			w.put("v", int(c.Y)+a, ".", string(component))
 		}
 		w.put(")")
 	}
