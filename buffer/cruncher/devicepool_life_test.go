@@ -42,7 +42,7 @@ func TestPoolLostBroadcast(t *testing.T) {
 // TestPoolLost closes devices while tasks are under way, in the end all of them.
 func TestPoolLost(t *testing.T) {
 	devices := openDevices(t, 3)
-	p := newPool(t, cruncher.RoundRobin, devices[:2], cruncher.WithInFlight(2))
+	p := newPool(t, cruncher.RoundRobin, devices[:2])
 	x := words(t, "x", 40*piece, ordinal)
 	list := pieces(t, x)
 	list[7] = task(t, x, "double", cruncher.Range{Global: piece, Offset: 7 * piece}, cruncher.WithCallback(func(error) {
@@ -108,10 +108,6 @@ func TestPoolMistakes(t *testing.T) {
 	isError(t, "mode", err, gpu.ErrInvalid)
 	_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, "fn f(")
 	isError(t, "source", err, cruncher.ErrKernel)
-	for _, o := range []cruncher.PoolOption{nil, cruncher.WithInFlight(0)} {
-		_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, poolKernels, o)
-		isError(t, "option", err, gpu.ErrInvalid)
-	}
 	p := newPool(t, cruncher.Greedy, nil)
 	isError(t, "nil device", p.AddDevice(nil), gpu.ErrInvalid)
 	isError(t, "nil pool", p.Enqueue(nil), gpu.ErrInvalid)
@@ -171,7 +167,7 @@ func TestPoolClose(t *testing.T) {
 		calls.Wait()
 	})
 	t.Run("at work", func(t *testing.T) {
-		p := newPool(t, cruncher.RoundRobin, devices, cruncher.WithInFlight(2))
+		p := newPool(t, cruncher.RoundRobin, devices)
 		var calls sync.WaitGroup
 		calls.Add(20)
 		begun, finished := make(chan struct{}, 20), make(chan error)
@@ -220,7 +216,7 @@ func TestPoolCancel(t *testing.T) {
 // TestPoolHammer enqueues from several goroutines while devices come.
 func TestPoolHammer(t *testing.T) {
 	devices := openDevices(t, 2)
-	p := newPool(t, cruncher.Greedy, nil, cruncher.WithInFlight(2))
+	p := newPool(t, cruncher.Greedy, nil)
 	var wg sync.WaitGroup
 	var arrays []*cruncher.Array[uint32]
 	for range 8 {

@@ -56,7 +56,7 @@ func TestPoolFaults(t *testing.T) {
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
 			devices, drivers := openFaulty(t, lineTwins, plans)
-			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource, cruncher.WithInFlight(2)))
+			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource))
 			x, y := wrap(t, "x", count(tasks*piece, uint32(1))), wrap(t, "x", make([]uint32, piece))
 			acc := newArray[uint32](t, "acc", piece)
 			edit(acc).Read(false).Write(false)

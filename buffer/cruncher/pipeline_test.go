@@ -322,7 +322,9 @@ func TestPipelineMistakes(t *testing.T) {
 		return err
 	}
 	none := func(stages ...cruncher.Stage) error { _, err := cruncher.NewPipeline(ctx, stages...); return err }
-	step := func(kernels string, r cruncher.Range) []cruncher.Step { return []cruncher.Step{{Kernels: kernels, Range: r}} }
+	step := func(kernels string, r cruncher.Range) []cruncher.Step {
+		return []cruncher.Step{{Kernels: kernels, Range: r}}
+	}
 	type list = []cruncher.Param
 	for _, c := range []struct {
 		name string

@@ -26,8 +26,6 @@ const (
 	SerialEnd                            // this is the last one of them
 )
 
-const sectionTypes = SelectBegin | SelectEnd | SerialBegin | SerialEnd
-
 // Task is a call of [Cruncher.Compute] to be made later. What the call is told is what was true when the task was made: flags
 // of arrays and elements per item that change afterwards have no effect on it. A task does not change and can be
 // computed any number of times, also by several goroutines at once if its arrays allow that.
@@ -51,8 +49,7 @@ func WithType(t TaskType) TaskOption {
 }
 
 // WithCallback has a function called each time that the task has ended, with the error of its computation or nil. In a pool
-// it runs beside the next task of the device, if the pool lets several tasks be under way on one, and counts as part
-// of its own: it must not wait for the pool. A callback there that panics is [ErrCallback].
+// the device has no other task before it returns: it must not wait for the pool. A callback there that panics is [ErrCallback].
 func WithCallback(done func(error)) TaskOption {
 	return func(k *Task) error {
 		if done == nil {

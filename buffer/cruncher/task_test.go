@@ -177,16 +177,6 @@ func TestTaskPool(t *testing.T) {
 	if p.Len() != 3 {
 		t.Errorf("%d tasks", p.Len())
 	}
-	_, err := cruncher.NewTaskGroup(3)
-	isError(t, "unknown group", err, gpu.ErrInvalid)
-	g := must[*cruncher.TaskGroup](t)(cruncher.NewTaskGroup(cruncher.GroupInOrder))
-	isError(t, "nil in a group", g.Add(nil), gpu.ErrInvalid)
-	isError(t, "section in a group", g.Add(task(t, x, "double", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.SelectEnd))), gpu.ErrInvalid)
-	check(t, p.FeedGroup(g))
-	if p.Len() != 3 {
-		t.Error("an empty group has tasks")
-	}
-	isError(t, "nil group", p.FeedGroup(nil), gpu.ErrInvalid)
 	if k := a.Types() | b.Types(); k != 0 {
 		t.Errorf("types %d", k)
 	}
