@@ -90,7 +90,7 @@ type config struct {
 // Option is an option of [New].
 type Option func(*config) error
 
-// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [LegacyBalancer] Cekirdekler's.
+// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [balance.NewLegacy] Cekirdekler's.
 func WithBalancer(b balance.Balancer) Option {
 	return func(c *config) error {
 		if b == nil {
@@ -100,10 +100,6 @@ func WithBalancer(b balance.Balancer) Option {
 		return nil
 	}
 }
-
-// LegacyBalancer makes the balancer of Cekirdekler, for [WithBalancer]: the same times give the same shares as there. smooth is its
-// smoothLoadBalancer, which is on there unless it is cleared. See [balance.NewLegacy].
-func LegacyBalancer(smooth bool) balance.Balancer { return balance.NewLegacy(smooth) }
 
 // WithCoherence tells what becomes of elements that stay on the devices when shares change.
 func WithCoherence(m Coherence) Option {
@@ -161,7 +157,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	}
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		if cr.balancer, err = balance.New(); err != nil {
+		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
 			return nil, err
 		}
 	}

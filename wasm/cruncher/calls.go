@@ -34,8 +34,8 @@ var coherences = map[string]cruncher.Coherence{"migrate": cruncher.Migrate, "pin
 
 // balancers by name.
 var balancers = map[string]func() (balance.Balancer, error){
-	"default": func() (balance.Balancer, error) { return balance.New() },
-	"legacy":  func() (balance.Balancer, error) { return cruncher.LegacyBalancer(true), nil },
+	"default": func() (balance.Balancer, error) { return balance.New(balance.Options{}) },
+	"legacy":  func() (balance.Balancer, error) { return balance.NewLegacy(), nil },
 }
 
 // open makes a cruncher of WGSL, a balancer, a coherence and devices. It reports the handle, the kernels and the devices.
