@@ -262,50 +262,6 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	return first(errs)
 }
 
-// Future is a call in progress.
-type Future struct {
-	done chan struct{}
-	err  error
-}
-
-// Done is closed when the call has ended.
-func (f *Future) Done() <-chan struct{} {
-	if f == nil {
-		return nil
-	}
-	return f.done
-}
-
-// Wait returns the call's error when it has ended, or the context's.
-func (f *Future) Wait(ctx context.Context) error {
-	if f == nil || f.done == nil || ctx == nil {
-		return fail("Wait", gpu.ErrInvalid, "nil context, or no call in progress")
-	}
-	select {
-	case <-f.done:
-		return f.err
-	default:
-	}
-	select {
-	case <-f.done:
-		return f.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Start is Compute in the background. The flags of arrays are those of now; the arrays must not be used meanwhile.
-func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, ps ...Param) *Future {
-	f := &Future{done: make(chan struct{})}
-	g := Params(ps...)
-	r.Inner = slices.Clone(r.Inner)
-	go func() {
-		defer close(f.done)
-		f.err = cr.Compute(ctx, id, kernels, r, g)
-	}()
-	return f
-}
-
 // Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
 // and the devices stay. Later calls do nothing.
 func (cr *Cruncher) Close() error {

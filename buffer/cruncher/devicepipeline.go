@@ -220,8 +220,8 @@ func newSlot(a *Any, kind slotKind, stage int) *slot {
 
 // group is a stage's parameters. Of a transition the stage that reads it gets what was written at the feed before, in a
 // pipeline whose stages overlap.
-func (p *DevicePipeline) group(stage int) *Group {
-	g := &Group{}
+func (p *DevicePipeline) group(stage int) *group {
+	g := &group{}
 	s, parity := p.stages[stage], p.count%2
 	for _, b := range s.bound {
 		if b.slot != nil {

@@ -21,11 +21,11 @@ type PoolMode uint8
 const (
 	Greedy      PoolMode = 0 // whichever has the least to do
 	RoundRobin  PoolMode = 1 // the next one in the order in which they were added
-	StopOnError PoolMode = 2 // drops the rest of a task pool when one of its tasks fails, whose callbacks get [ErrStopped]
+	StopOnError PoolMode = 2 // drops the rest of what one Enqueue brought when one of its tasks fails; the callbacks get [ErrStopped]
 )
 
-// DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of their pools, and pools in
-// the order of [DevicePool.Enqueue]; while one device is at work others go on with later tasks, except where the
+// DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of
+// [DevicePool.Enqueue]; while one device is at work others go on with later tasks, except where the
 // [TaskType] of a task says otherwise. A device has one task at a time, which ends when its callback has returned. Each device has a
 // [Cruncher] of its own: what tasks leave on a device without writing it to the host is seen by later tasks of that device only.
 //
@@ -102,18 +102,14 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	return nil
 }
 
-// Enqueue has the devices compute all tasks of a pool, and returns at once. What becomes of the task pool afterwards does not
-// matter. Sections that overlap, that do not begin or do not end are refused.
-func (p *DevicePool) Enqueue(tasks *TaskPool) error {
+// Enqueue has the devices compute tasks, and returns at once. Sections that overlap, that do not begin or do not end are refused.
+func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	const op = "Enqueue"
-	if p == nil || tasks == nil {
-		return fail(op, gpu.ErrInvalid, "nil device or task pool")
+	if p == nil {
+		return fail(op, gpu.ErrInvalid, "nil pool")
 	}
-	tasks.mu.Lock()
-	list := slices.Clip(tasks.list) // never changes, only grows
-	tasks.mu.Unlock()
-	b := &jobBatch{left: len(list)}
-	jobs, err := jobsOf(list, b)
+	b := &jobBatch{left: len(tasks)}
+	jobs, err := jobsOf(tasks, b)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestPoolLostBroadcast(t *testing.T) {
 		ran := 0
 		setup := task(t, table, "setup", cruncher.Range{Global: 16}, cruncher.WithType(cruncher.Broadcast),
 			cruncher.WithCallback(func(err error) { check(t, err); ran++ }))
-		enqueue(t, p, setup, task(t, x.Next(table), "look", cruncher.Range{Global: piece}))
+		enqueue(t, p, setup, task(t, cruncher.Params(x, table), "look", cruncher.Range{Global: piece}))
 		if n == 1 {
 			for p.Remaining() > 0 { // until the loss was noticed
 				if _, err := p.Finish(t.Context()); err != nil {
@@ -81,7 +81,7 @@ func TestPoolLostSection(t *testing.T) {
 			acc := words(t, "acc", 8, zero)
 			edit(acc).Read(false).Write(false)
 			again := func(i int, opts ...cruncher.TaskOption) *cruncher.Task {
-				return task(t, acc.Next(cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
+				return task(t, cruncher.Params(acc, cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
 			}
 			list = []*cruncher.Task{
 				again(1, cruncher.WithType(cruncher.SelectBegin)),
@@ -110,7 +110,7 @@ func TestPoolMistakes(t *testing.T) {
 	isError(t, "source", err, cruncher.ErrKernel)
 	p := newPool(t, cruncher.Greedy, nil)
 	isError(t, "nil device", p.AddDevice(nil), gpu.ErrInvalid)
-	isError(t, "nil pool", p.Enqueue(nil), gpu.ErrInvalid)
+	isError(t, "nil pool", (*cruncher.DevicePool)(nil).Enqueue(), gpu.ErrInvalid)
 	x := words(t, "x", piece, ordinal)
 	one := func(types cruncher.TaskType) *cruncher.Task {
 		return task(t, x, "double", cruncher.Range{Global: piece}, cruncher.WithType(types))
@@ -122,13 +122,15 @@ func TestPoolMistakes(t *testing.T) {
 		"other end":    {cruncher.SelectBegin, cruncher.SerialEnd},
 		"both at once": {cruncher.SelectBegin | cruncher.SerialBegin, cruncher.SelectEnd},
 	} {
-		var list cruncher.TaskPool
+		var list []*cruncher.Task
 		for _, k := range types {
-			check(t, list.Feed(one(k)))
+			list = append(list, one(k))
 		}
-		isError(t, name, p.Enqueue(&list), gpu.ErrInvalid)
+		isError(t, name, p.Enqueue(list...), gpu.ErrInvalid)
 	}
-	check(t, p.Enqueue(new(cruncher.TaskPool)))
+	check(t, p.Enqueue())
+	isError(t, "nil task", p.Enqueue(one(0), nil), gpu.ErrInvalid)
+	isError(t, "empty task", p.Enqueue(new(cruncher.Task)), gpu.ErrInvalid)
 	finish(t, p) // nothing to do
 	enqueue(t, p, one(cruncher.SelectBegin|cruncher.SelectEnd), one(0))
 	_, err = p.Finish(t.Context())
@@ -149,7 +151,7 @@ func TestPoolClose(t *testing.T) {
 		check(t, p.Close())
 		check(t, p.Close())
 		isError(t, "add", p.AddDevice(devices[0]), gpu.ErrClosed)
-		isError(t, "enqueue", p.Enqueue(new(cruncher.TaskPool)), gpu.ErrClosed)
+		isError(t, "enqueue", p.Enqueue(), gpu.ErrClosed)
 		_, err := p.Finish(t.Context())
 		isError(t, "finish", err, gpu.ErrClosed)
 		check(t, new(cruncher.DevicePool).Close())
@@ -225,11 +227,7 @@ func TestPoolHammer(t *testing.T) {
 		list := pieces(t, x)
 		wg.Go(func() {
 			for range 3 {
-				var tasks cruncher.TaskPool
-				if err := tasks.Feed(list...); err != nil {
-					t.Error(err)
-				}
-				if err := p.Enqueue(&tasks); err != nil {
+				if err := p.Enqueue(list...); err != nil {
 					t.Error(err)
 				}
 				for {

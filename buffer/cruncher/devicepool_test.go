@@ -29,9 +29,7 @@ func newPool(t *testing.T, mode cruncher.PoolMode, devices []*gpu.Device) *crunc
 
 func enqueue(t *testing.T, p *cruncher.DevicePool, tasks ...*cruncher.Task) {
 	t.Helper()
-	var list cruncher.TaskPool
-	check(t, list.Feed(tasks...))
-	check(t, p.Enqueue(&list))
+	check(t, p.Enqueue(tasks...))
 }
 
 func finish(t *testing.T, p *cruncher.DevicePool) {
@@ -73,7 +71,7 @@ func TestPool(t *testing.T) {
 			x, y := words(t, "x", 30*piece, ordinal), words(t, "y", 1, zero)
 			enqueue(t, p, pieces(t, x)...)
 			edit(x).PartialRead(false).Write(false)
-			sync := task(t, x.Next(y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
+			sync := task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
 			enqueue(t, p, sync)
 			finish(t, p)
 			done := p.Completed()
@@ -124,7 +122,7 @@ func TestPoolSync(t *testing.T) {
 		}))
 		edit(x).PartialRead(false).Write(false)
 		y := words(t, "y", 1, zero)
-		list = append(list, task(t, x.Next(y), "gather", cruncher.Range{Global: 1},
+		list = append(list, task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1},
 			cruncher.WithType(cruncher.GlobalSyncFirst|cruncher.GlobalSyncLast), cruncher.WithCallback(func(error) {
 				if n := before.Load(); n != 12 {
 					t.Errorf("%d tasks were complete before the one that waits for 12", n)
@@ -165,7 +163,7 @@ func TestPoolBroadcast(t *testing.T) {
 				<-added
 			}
 		})
-		list = append(list, task(t, x.Next(table), "look", cruncher.Range{Global: piece, Offset: at}, wait))
+		list = append(list, task(t, cruncher.Params(x, table), "look", cruncher.Range{Global: piece, Offset: at}, wait))
 	}
 	enqueue(t, p, list...)
 	<-come
@@ -194,9 +192,9 @@ func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...cruncher
 			types = begin
 		}
 		by := cruncher.NewScalar("by", uint32(i+1))
-		list = append(list, task(t, acc.Next(by), "grow", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(types))...))
+		list = append(list, task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(types))...))
 	}
-	return append(list, task(t, acc.Next(y), "show", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(end))...)), y
+	return append(list, task(t, cruncher.Params(acc, y), "show", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(end))...)), y
 }
 
 // TestPoolSections interleaves sections with other tasks on several devices.

@@ -74,7 +74,7 @@ func TestOtherFlags(t *testing.T) {
 		if none.Flags() != (cruncher.Flags{}) || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 {
 			t.Error("an array that is none")
 		}
-		refused(t, "its group", none.Next().Compute(t.Context(), newCruncher(t, 1, checksSource), 1, "inc", cruncher.Range{Global: 1}), gpu.ErrInvalid)
+		refused(t, "its group", newCruncher(t, 1, checksSource).Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, cruncher.Params(none)), gpu.ErrInvalid)
 		check(t, none.Close())
 	}
 }
@@ -83,13 +83,13 @@ func TestOtherFlags(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	cr := newCruncher(t, 2, `fn inc(i: u32) { a[i] = a[i] + 1u; }`)
 	a := wrap(t, "a", count(100, uint32(0)))
-	g := a.Next()
+	g := cruncher.Params(a)
 	edit(a).Write(false)
-	check(t, g.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
+	check(t, cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 100}, g))
 	same(t, "by the group", a.Data(), count(100, uint32(1)))
 	check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
 	same(t, "by the array", a.Data(), count(100, uint32(1)))
-	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (*cruncher.Group)(nil)), gpu.ErrInvalid)
+	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (cruncher.Param)(nil)), gpu.ErrInvalid)
 	refused(t, "a nil array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (*cruncher.Array[uint32])(nil)), gpu.ErrInvalid)
 	refused(t, "an empty array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, &cruncher.Array[uint32]{}), gpu.ErrInvalid)
 }

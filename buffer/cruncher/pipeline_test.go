@@ -105,7 +105,7 @@ func TestPipeline(t *testing.T) {
 				in, out := words(t, "any", stageItems, zero), words(t, "other", stageItems, zero)
 				ch := newChain(t, stages, perStage)
 				source, sink := ch.in, ch.out
-				var from, to *cruncher.Group
+				var from, to cruncher.Param
 				if c.in {
 					source, from, latency = in, cruncher.Params(in), latency+1
 				}
@@ -314,7 +314,7 @@ func TestPipelineMistakes(t *testing.T) {
 	check(t, closed.Close())
 	scalar := cruncher.NewScalar("s", uint32(1))
 	p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(ctx, a, b))
-	push := func(in, out *cruncher.Group) error { _, err := p.Push(ctx, in, out); return err }
+	push := func(in, out cruncher.Param) error { _, err := p.Push(ctx, in, out); return err }
 	made := func(change func(s *cruncher.Stage)) error {
 		s := a
 		change(&s)

@@ -23,7 +23,7 @@ type poolDevice struct {
 	retired    bool // it takes no more
 }
 
-// jobBatch is an enqueued task pool.
+// jobBatch is the tasks of one Enqueue.
 type jobBatch struct {
 	number     int
 	left       int    // jobs that are not complete
@@ -46,11 +46,14 @@ type section struct {
 	begun  bool // one of the tasks has ended
 }
 
-// jobsOf makes the jobs of a task pool.
+// jobsOf makes the jobs of tasks.
 func jobsOf(list []*Task, b *jobBatch) ([]*job, error) {
 	var jobs []*job
 	var open *section
 	for i, t := range list {
+		if t == nil || t.params == nil {
+			return nil, fail("Enqueue", gpu.ErrInvalid, "nil task")
+		}
 		begin, end := t.types&(SelectBegin|SerialBegin), t.types&(SelectEnd|SerialEnd)
 		if begin != 0 {
 			if open != nil || begin == SelectBegin|SerialBegin {
@@ -381,8 +384,8 @@ func (p *DevicePool) reassign(d *poolDevice, failed *job) bool {
 func (cr *Cruncher) keeps(t *Task) bool {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
-	for i := range t.group.list {
-		p := &t.group.list[i]
+	for i := range t.params.list {
+		p := &t.params.list[i]
 		f := &p.flags
 		if p.array == nil {
 			continue

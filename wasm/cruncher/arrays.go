@@ -158,26 +158,26 @@ func (s *server) handles(a *arguments) []*cruncher.Any {
 }
 
 // scalars make those of the element types that they may have, of their bits.
-var scalars = map[string]func(name string, bits uint32) cruncher.Scalar{
-	"float32": func(name string, bits uint32) cruncher.Scalar {
+var scalars = map[string]func(name string, bits uint32) cruncher.Param{
+	"float32": func(name string, bits uint32) cruncher.Param {
 		return cruncher.NewScalar(name, math.Float32frombits(bits))
 	},
-	"int32":  func(name string, bits uint32) cruncher.Scalar { return cruncher.NewScalar(name, int32(bits)) },
+	"int32":  func(name string, bits uint32) cruncher.Param { return cruncher.NewScalar(name, int32(bits)) },
 	"uint32": cruncher.NewScalar[uint32],
 }
 
 // params reads parameters: of each a name, "" for an array, whose handle follows. Of a scalar its type and its bits do.
-func (s *server) params(a *arguments) *cruncher.Group {
-	g := cruncher.Params()
+func (s *server) params(a *arguments) cruncher.Param {
+	var list []cruncher.Param
 	for a.left() {
 		name := a.text()
 		if name == "" {
-			g = g.Next(known(a, "the array", s.arrays))
+			list = append(list, known(a, "the array", s.arrays))
 			continue
 		}
 		if scalar := named(a, "element type", scalars); a.err == nil {
-			g = g.Next(scalar(name, uint32(a.int())))
+			list = append(list, scalar(name, uint32(a.int())))
 		}
 	}
-	return g
+	return cruncher.Params(list...)
 }

@@ -147,7 +147,7 @@ type order struct {
 	id      int
 	kernels string
 	r       cruncher.Range
-	params  *cruncher.Group
+	params  cruncher.Param
 }
 
 // order reads an id, the kernels, the range in the order of its fields, and parameters.
@@ -168,7 +168,7 @@ func (s *server) order(a *arguments) order {
 	return o
 }
 
-// compute is Cruncher.Compute. Flags are those of now, as in a Group.
+// compute is Cruncher.Compute. Flags are those of now, as in Params.
 func (s *server) compute(a *arguments) work {
 	c, o := known(a, "the cruncher", s.crunchers), s.order(a)
 	return func(ctx context.Context) (any, error) {
