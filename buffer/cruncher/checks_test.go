@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -128,13 +129,13 @@ func TestNil(t *testing.T) {
 	}
 	_, err = cruncher.WrapStructs("a", []struct{ a, b, c byte }{{}})
 	refused(t, "structures of 3 bytes", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.HostBytes(make([]byte, 6)), nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.HostBytes(make([]byte, 6)), nil)
 	refused(t, "half an element", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: make([]byte, 6), Size: 8}, nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: make([]byte, 6), Size: 8}, nil)
 	refused(t, "memory that is not there", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: make([]byte, 8), Size: 8, Offset: 4}, nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: make([]byte, 8), Size: 8, Offset: 4}, nil)
 	refused(t, "memory that is not there from there on", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", 99, gpu.HostBytes(make([]byte, 8)), nil)
+	_, err = cruncher.WrapHost("a", dtype.Int64, gpu.HostBytes(make([]byte, 8)), nil)
 	refused(t, "an unknown type", err, gpu.ErrInvalid)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -193,7 +194,7 @@ func (a flagEdit) Halo(n int) flagEdit {
 	return a.change(func(f *cruncher.Flags) { f.Halo = n })
 }
 
-func (a flagEdit) Mode(m cruncher.Mode) flagEdit {
+func (a flagEdit) Mode(m kernel.Mode) flagEdit {
 	return a.change(func(f *cruncher.Flags) { f.Mode = m })
 }
 

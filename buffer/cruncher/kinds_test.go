@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -128,13 +130,13 @@ func narrow[T uint8 | int8 | uint16 | int16](t *testing.T, devices []*gpu.Device
 		1: `fn inc(w: u32) { a[w] = (((a[w] & 0x7fff7fffu) + 0x00030003u) ^ (a[w] & 0x80008000u)); }`,
 		2: `fn inc(w: u32) { a[w] = (((a[w] & 0x7f7f7f7fu) + 0x03030303u) ^ (a[w] & 0x80808080u)); }`,
 	}[shift]
-	for mode, source := range map[cruncher.Mode]string{cruncher.Widened: wide, cruncher.Atomic: atomic, cruncher.Packed: packed} {
+	for mode, source := range map[kernel.Mode]string{kernel.Widened: wide, kernel.Atomic: atomic, kernel.Packed: packed} {
 		cr := onDevices(t, devices, devs, source, shifting())
 		for _, resident := range []bool{false, true} {
 			a := wrap(t, "a", count(n, T(0)))
 			edit(a).Mode(mode).PartialRead(true)
 			r := cruncher.Range{Global: n - 5, Offset: 3, Local: 3}
-			if mode == cruncher.Packed {
+			if mode == kernel.Packed {
 				edit(a).ElementsPerItem(1 << shift)
 				r = cruncher.Range{Global: n>>shift - 1, Offset: 1, Local: 3}
 			}
@@ -335,7 +337,7 @@ func TestReadOnlyMemory(t *testing.T) {
 	cr := newCruncher(t, 2, `fn add(i: u32) { b[i] = b[i] + a[i]; }`)
 	released := 0
 	mem := gpu.Host{Bytes: []byte{9, 1, 0, 0, 0, 2, 0, 0, 0}, Offset: 1, Size: 8, ReadOnly: true}
-	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", cruncher.Uint32, mem, func() { released++ }))
+	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", dtype.Uint32, mem, func() { released++ }))
 	if !a.Flags().ReadOnly {
 		t.Error("the array is not read-only")
 	}

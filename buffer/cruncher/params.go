@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -63,7 +64,7 @@ func (a alias) params(list []param) ([]param, error) {
 
 type scalar struct {
 	name string
-	t    Type
+	t    dtype.Type
 	bits uint32
 }
 

@@ -9,18 +9,20 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // types are the element types by name.
-var types = map[string]cruncher.Type{
-	"float32": cruncher.Float32, "int32": cruncher.Int32, "uint32": cruncher.Uint32, "int8": cruncher.Int8,
-	"uint8": cruncher.Uint8, "int16": cruncher.Int16, "uint16": cruncher.Uint16, "bytes": cruncher.Bytes,
+var types = map[string]dtype.Type{
+	"float32": dtype.Float32, "int32": dtype.Int32, "uint32": dtype.Uint32, "int8": dtype.Int8,
+	"uint8": dtype.Uint8, "int16": dtype.Int16, "uint16": dtype.Uint16, "bytes": cruncher.Bytes,
 }
 
 // modes are those of arrays of small elements.
-var modes = map[string]cruncher.Mode{"widened": cruncher.Widened, "packed": cruncher.Packed, "atomic": cruncher.Atomic}
+var modes = map[string]kernel.Mode{"widened": kernel.Widened, "packed": kernel.Packed, "atomic": kernel.Atomic}
 
 // property is a flag of an array that the page sees and changes. set reads its value.
 type property struct {
