@@ -191,10 +191,10 @@ func (cr *Cruncher) Devices() []*gpu.Device {
 }
 
 // Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
-// its share of all of them. It returns when the results are in the host's sides of the arrays. id names what is computed: each
+// its share of all of them. It returns when the results are in the host memory of the arrays. id names what is computed: each
 // has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
 //
-// A call that fails or is cancelled leaves the host's sides as they were. Of elements that only the devices have, those that its
+// A call that fails or is cancelled leaves host memory as it was. Of elements that only the devices have, those that its
 // kernels write are then undefined.
 func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
 	return cr.compute(ctx, nil, id, kernels, r, ps)
@@ -275,7 +275,7 @@ func (cr *Cruncher) Close() error {
 	return cr.evictAll()
 }
 
-// Traffic is how many bytes moved between the host's sides of arrays and the devices, and between devices.
+// Traffic is how many bytes moved between the host memory of arrays and the devices, and between devices.
 type Traffic struct{ Up, Down, Migrated int64 }
 
 // Traffic returns what moved since the cruncher was made.
