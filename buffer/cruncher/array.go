@@ -9,56 +9,46 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Elem is the constraint of element types. WGSL has no 8-bit and 16-bit numbers; [Any.SetMode] says what kernels see
+// Elem is the constraint of element types. WGSL has no 8-bit and 16-bit numbers; [Flags] say what kernels see
 // instead. It has no 64-bit ones either: pass two words.
 type Elem interface {
 	float32 | int32 | uint32 | int8 | uint8 | int16 | uint16
 }
 
-// Type is an element type at run time.
-type Type uint8
+// Bytes is the element type of structures, which kernels see as words: opaque data by the codes of DLPack.
+var Bytes = dtype.Type{Code: 3, Bits: 8, Lanes: 1}
 
-// The element types. Bytes are structures, which kernels see as words.
-const (
-	Float32 Type = iota
-	Int32
-	Uint32
-	Int8
-	Uint8
-	Int16
-	Uint16
-	Bytes
-)
-
-// Size returns the bytes of an element.
-func (t Type) Size() int { return [...]int{4, 4, 4, 1, 1, 2, 2, 1}[t&7] }
-
-// String returns NumPy's name, or "bytes".
-func (t Type) String() string {
-	return [...]string{"float32", "int32", "uint32", "int8", "uint8", "int16", "uint16", "bytes"}[t&7]
+// known reports whether arrays have the element type.
+func known(t dtype.Type) bool {
+	switch t {
+	case dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, Bytes:
+		return true
+	}
+	return false
 }
 
-func typeOf[T Elem]() Type {
+func typeOf[T Elem]() dtype.Type {
 	var z T
 	switch any(z).(type) {
 	case int32:
-		return Int32
+		return dtype.Int32
 	case uint32:
-		return Uint32
+		return dtype.Uint32
 	case int8:
-		return Int8
+		return dtype.Int8
 	case uint8:
-		return Uint8
+		return dtype.Uint8
 	case int16:
-		return Int16
+		return dtype.Int16
 	case uint16:
-		return Uint16
+		return dtype.Uint16
 	}
-	return Float32
+	return dtype.Float32
 }
 
 // Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
@@ -69,7 +59,7 @@ type Any struct{ *body }
 // body is what an array is. Crunchers keep bodies, so that they do not keep arrays which the program has no more.
 type body struct {
 	name   string
-	t      Type
+	t      dtype.Type
 	n      int
 	host   gpu.Host
 	record int // bytes of a structure of the caller's, 0 where it is not known
@@ -130,9 +120,9 @@ func WrapStructs[S any](name string, data []S) (*Any, error) {
 
 // WrapHost is [Wrap] for other host memory: a mapped file, or in a page a typed array. release, which may be nil, is called
 // once when the array is closed.
-func WrapHost(name string, t Type, mem gpu.Host, release func()) (*Any, error) {
+func WrapHost(name string, t dtype.Type, mem gpu.Host, release func()) (*Any, error) {
 	const op = "WrapHost"
-	if t > Bytes {
+	if !known(t) {
 		return nil, fail(op, gpu.ErrInvalid, "unknown element type")
 	}
 	if !mem.Valid() || mem.Size > maxBytes {
@@ -149,7 +139,7 @@ func WrapHost(name string, t Type, mem gpu.Host, release func()) (*Any, error) {
 // maxBytes keeps products of sizes from overflowing.
 const maxBytes = 1 << 56
 
-func newAny(op, name string, t Type, mem gpu.Host) (*Any, error) {
+func newAny(op, name string, t dtype.Type, mem gpu.Host) (*Any, error) {
 	if !identifier(name) {
 		return nil, fail(op, ErrName, name)
 	}
@@ -192,9 +182,9 @@ func (a *Any) Name() string {
 }
 
 // Type returns the element type.
-func (a *Any) Type() Type {
+func (a *Any) Type() dtype.Type {
 	if a.none() {
-		return Float32
+		return dtype.Type{}
 	}
 	return a.t
 }

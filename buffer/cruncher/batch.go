@@ -33,13 +33,13 @@ type Batch struct {
 type batchKey struct{ id, global, step int }
 
 // Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
-// results are those of the same calls of [Cruncher.Compute]. Until it returns, the host's sides of the arrays must not be used,
+// results are those of the same calls of [Cruncher.Compute]. Until it returns, the host memory of the arrays must not be used,
 // and other calls of the cruncher's are [ErrBatch].
 //
 // The shares of an id stay what they are at its first call, and the balancer learns nothing, as nobody looks when a device is done
 // with which call. Elements that move from device to device make a call wait.
 //
-// If queue returns an error, what it queued before comes back all the same. If that fails, no array has changed on the host's side,
+// If queue returns an error, what it queued before comes back all the same. If that fails, no array has changed in host memory,
 // and only the devices have the newest elements.
 //
 // When a device is lost the others compute all calls of the batch again, from what the arrays were at its beginning. It is

@@ -43,7 +43,7 @@ fn twice(i: u32) { a[i] = a[i] * 2u; b[i] = u32(a[i]) + c[599u - i]; }`, shiftin
 				}
 				same(t, "during the batch", a.Data(), count(n, uint32(0)))
 				refused(t, "a call beside it", a.Compute(t.Context(), cr, 1, "inc", r), cruncher.ErrBatch)
-				refused(t, "a future beside it", cr.Start(t.Context(), 1, "inc", r, a, w, c, b).Wait(t.Context()), cruncher.ErrBatch)
+				refused(t, "a call in the background", inBackground(cr, t.Context(), 1, "inc", r, a, w, c, b).Wait(t.Context()), cruncher.ErrBatch)
 				refused(t, "a batch in it", cr.Batch(t.Context(), func(*cruncher.Batch) error { return nil }), cruncher.ErrBatch)
 				refused(t, "fetching", cr.Fetch(t.Context(), a.Any), cruncher.ErrBatch)
 				refused(t, "evicting", cr.Evict(a.Any), cruncher.ErrBatch)

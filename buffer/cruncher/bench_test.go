@@ -35,8 +35,8 @@ func newHeavy(b *testing.B, items, turns int) *heavy {
 func (h *heavy) run(b *testing.B, cr *cruncher.Cruncher) time.Duration {
 	b.Helper()
 	start := time.Now()
-	call := h.out.Next(cruncher.NewScalar("turns", uint32(h.turns)))
-	check(b, call.Compute(b.Context(), cr, 1, "heavy", cruncher.Range{Global: h.items, Local: heavyLocal}))
+	call := cruncher.Params(h.out, cruncher.NewScalar("turns", uint32(h.turns)))
+	check(b, cr.Compute(b.Context(), 1, "heavy", cruncher.Range{Global: h.items, Local: heavyLocal}, call))
 	return time.Since(start)
 }
 

@@ -5,11 +5,11 @@ package cruncher_test
 import (
 	"context"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -100,7 +100,6 @@ func TestNil(t *testing.T) {
 	a := newArray[uint32](t, "a", 64)
 	ctx := t.Context()
 	refused(t, "no cruncher", a.Compute(ctx, nil, 1, "inc", cruncher.Range{Global: 1}), gpu.ErrInvalid)
-	refused(t, "no cruncher's future", (*cruncher.Cruncher)(nil).Start(ctx, 1, "inc", cruncher.Range{Global: 1}, a).Wait(ctx), gpu.ErrInvalid)
 	refused(t, "nothing to fetch", cr.Fetch(ctx, nil), gpu.ErrInvalid)
 	refused(t, "no batch", cr.Batch(ctx, nil), gpu.ErrInvalid)
 	check(t, cr.Evict(nil))
@@ -130,13 +129,13 @@ func TestNil(t *testing.T) {
 	}
 	_, err = cruncher.WrapStructs("a", []struct{ a, b, c byte }{{}})
 	refused(t, "structures of 3 bytes", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.HostBytes(make([]byte, 6)), nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.HostBytes(make([]byte, 6)), nil)
 	refused(t, "half an element", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: make([]byte, 6), Size: 8}, nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: make([]byte, 6), Size: 8}, nil)
 	refused(t, "memory that is not there", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: make([]byte, 8), Size: 8, Offset: 4}, nil)
+	_, err = cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: make([]byte, 8), Size: 8, Offset: 4}, nil)
 	refused(t, "memory that is not there from there on", err, cruncher.ErrRange)
-	_, err = cruncher.WrapHost("a", 99, gpu.HostBytes(make([]byte, 8)), nil)
+	_, err = cruncher.WrapHost("a", dtype.Int64, gpu.HostBytes(make([]byte, 8)), nil)
 	refused(t, "an unknown type", err, gpu.ErrInvalid)
 }
 
@@ -146,13 +145,10 @@ func TestNothing(t *testing.T) {
 	made := newCruncher(t, 1, checksSource)
 	a := newArray[uint32](t, "a", 64)
 	refused(t, "no context", made.Compute(none, 1, "inc", r, a), gpu.ErrInvalid)
-	refused(t, "a future without one", made.Start(none, 1, "inc", r, a).Wait(ctx), gpu.ErrInvalid)
-	refused(t, "a wait without one", made.Start(ctx, 1, "inc", r, a).Wait(none), gpu.ErrInvalid)
 	refused(t, "a batch without one", made.Batch(none, func(*cruncher.Batch) error { return nil }), gpu.ErrInvalid)
-	refused(t, "a task without one", must[*cruncher.Task](t)(a.Task(1, "inc", r)).Compute(none, made), gpu.ErrInvalid)
+	refused(t, "a task without one", must[*cruncher.Task](t)(cruncher.NewTask(1, "inc", r, a)).Compute(none, made), gpu.ErrInvalid)
 	for _, cr := range []*cruncher.Cruncher{nil, {}} {
 		refused(t, "Compute", cr.Compute(ctx, 1, "inc", r, a), gpu.ErrInvalid)
-		refused(t, "Start", cr.Start(ctx, 1, "inc", r, a).Wait(ctx), gpu.ErrInvalid)
 		refused(t, "Fetch", cr.Fetch(ctx, a.Any), gpu.ErrInvalid)
 		refused(t, "Evict", cr.Evict(), gpu.ErrInvalid)
 		check(t, cr.Close())
@@ -160,15 +156,9 @@ func TestNothing(t *testing.T) {
 			t.Error("a cruncher that nobody made has something")
 		}
 	}
-	for _, f := range []*cruncher.Future{nil, {}} {
-		refused(t, "Wait", f.Wait(ctx), gpu.ErrInvalid)
-		if f.Done() != nil {
-			t.Error("a future that nobody made ends")
-		}
-	}
 	dev := made.Devices()[0]
 	for _, p := range []*cruncher.DevicePool{nil, {}} {
-		if _, err := p.Finish(ctx); err == nil || p.AddDevice(dev) == nil || p.Enqueue(new(cruncher.TaskPool)) == nil {
+		if _, err := p.Finish(ctx); err == nil || p.AddDevice(dev) == nil || p.Enqueue() == nil {
 			t.Error("a pool that nobody made works")
 		}
 		if p.Completed() != nil || p.Remaining() != 0 {
@@ -184,30 +174,9 @@ func TestNothing(t *testing.T) {
 		}
 		check(t, p.Close())
 	}
-	var tasks *cruncher.TaskPool
-	tasks.Reset()
-	if tasks.Next() != nil || tasks.Len() != 0 || tasks.Remaining() != 0 || (*cruncher.Task)(nil).Types() != 0 || (*cruncher.Pipeline)(nil).Cruncher(0) != nil {
+	if (*cruncher.Pipeline)(nil).Cruncher(0) != nil {
 		t.Error("nothing has something")
 	}
-}
-
-// TestStartKeeps changes the extents of a range while the call waits for another one.
-func TestStartKeeps(t *testing.T) {
-	hold := make(chan struct{})
-	cr := newCruncher(t, 1, `fn inc(p: vec2<u32>) { a[p.y * 8u + p.x] = a[p.y * 8u + p.x] + 1u; }`,
-		cruncher.WithBalancer(&plan{split: func(_ int, r balance.Request) []int { <-hold; return []int{r.Global} }}))
-	a := wrap(t, "a", make([]uint32, 64))
-	inner := []int{8}
-	var calls []*cruncher.Future
-	for range 2 {
-		calls = append(calls, cr.Start(t.Context(), 1, "inc", cruncher.Range{Global: 8, Inner: inner}, a))
-	}
-	inner[0] = 1 << 20
-	close(hold)
-	for _, f := range calls {
-		check(t, f.Wait(t.Context()))
-	}
-	same(t, "a", a.Data(), slices.Repeat([]uint32{2}, 64))
 }
 
 // TestJunkBalancer uses balancers that answer anything.
@@ -245,7 +214,7 @@ func TestCancelled(t *testing.T) {
 		for round := range 30 {
 			ctx, cancel := context.WithCancel(t.Context())
 			before := devices[0].Stats().Dispatches
-			f := cr.Start(ctx, 1, "inc", r, a, b, c)
+			f := inBackground(cr, ctx, 1, "inc", r, a, b, c)
 			if round%2 == 1 {
 				await(t, f, func() bool { return devices[0].Stats().Dispatches > before })
 			}

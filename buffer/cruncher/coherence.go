@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	spans "github.com/sublet-gpu/sublet/buffer/span"
 )
 
@@ -35,7 +36,7 @@ func (f Flags) access() access {
 type residence struct {
 	array    *body
 	access   access
-	mode     Mode
+	mode     kernel.Mode
 	near     bool   // device memory that the CPU can reach is wanted
 	straight bool   // and nothing else happens while it reaches there, in this call
 	grain    int    // windows begin at multiples of it

@@ -68,32 +68,41 @@ func (cr *Cruncher) closePrograms() {
 
 // converters are a device's kernels that turn what came up into what kernels see, and back, by the arrays' types. They are few,
 // and arrays come and go.
-type converters [len(elemTypes)]struct{ widen, narrow *gpu.Kernel }
+type converters map[dtype.Type]*converter
+
+type converter struct{ widen, narrow *gpu.Kernel }
 
 func (c *converters) close() {
-	for i := range c {
-		_, _ = c[i].widen.Close(), c[i].narrow.Close() // never fails
+	for _, k := range *c {
+		_, _ = k.widen.Close(), k.narrow.Close() // never fails
 	}
-	*c = converters{}
+	*c = nil
 }
 
 // conversions finds or compiles the kernels for a type. A device's goroutine asks for its own only.
-func (w *worker) conversions(ctx context.Context, t Type) (widen, narrow *gpu.Kernel, err error) {
-	c := &w.converters[t]
-	for _, k := range []struct {
-		kernel **gpu.Kernel
-		make   func(dtype.Type) (*kernel.Program, error)
-	}{{&c.widen, kernel.Widen}, {&c.narrow, kernel.Narrow}} {
-		if *k.kernel != nil {
-			continue
-		}
-		p, err := k.make(elemTypes[t])
-		if err != nil {
-			return nil, nil, err
-		}
-		if *k.kernel, err = p.Compile(ctx, w.dev); err != nil {
-			return nil, nil, err
-		}
+func (w *worker) conversions(ctx context.Context, t dtype.Type) (widen, narrow *gpu.Kernel, err error) {
+	if c := w.converters[t]; c != nil {
+		return c.widen, c.narrow, nil
 	}
+	c := new(converter)
+	if c.widen, err = compile(ctx, w.dev, kernel.Widen, t); err != nil {
+		return nil, nil, err
+	}
+	if c.narrow, err = compile(ctx, w.dev, kernel.Narrow, t); err != nil {
+		_ = c.widen.Close() // never fails
+		return nil, nil, err
+	}
+	if w.converters == nil {
+		w.converters = converters{}
+	}
+	w.converters[t] = c
 	return c.widen, c.narrow, nil
+}
+
+func compile(ctx context.Context, dev *gpu.Device, program func(dtype.Type) (*kernel.Program, error), t dtype.Type) (*gpu.Kernel, error) {
+	p, err := program(t)
+	if err != nil {
+		return nil, err
+	}
+	return p.Compile(ctx, dev)
 }

@@ -74,8 +74,8 @@ func TestKernelsClosedWithin(t *testing.T) {
 					return
 				}
 				r := cruncher.Range{Global: 100, Local: 4}
-				f := cr.Start(t.Context(), 1, "inc", r, a)
-				g := cr.Start(t.Context(), 1, "inc", r, a)
+				f := inBackground(cr, t.Context(), 1, "inc", r, a)
+				g := inBackground(cr, t.Context(), 1, "inc", r, a)
 				err = f.Wait(t.Context())
 				closed := cr.Close()
 				if late := g.Wait(t.Context()); late != nil && !errors.Is(late, gpu.ErrClosed) {

@@ -90,7 +90,7 @@ type config struct {
 // Option is an option of [New].
 type Option func(*config) error
 
-// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [LegacyBalancer] Cekirdekler's.
+// WithBalancer makes another balancer decide the shares. [balance.New] is the default, [balance.NewLegacy] Cekirdekler's.
 func WithBalancer(b balance.Balancer) Option {
 	return func(c *config) error {
 		if b == nil {
@@ -100,10 +100,6 @@ func WithBalancer(b balance.Balancer) Option {
 		return nil
 	}
 }
-
-// LegacyBalancer makes the balancer of Cekirdekler, for [WithBalancer]: the same times give the same shares as there. smooth is its
-// smoothLoadBalancer, which is on there unless it is cleared. See [balance.NewLegacy].
-func LegacyBalancer(smooth bool) balance.Balancer { return balance.NewLegacy(smooth) }
 
 // WithCoherence tells what becomes of elements that stay on the devices when shares change.
 func WithCoherence(m Coherence) Option {
@@ -161,7 +157,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	}
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		if cr.balancer, err = balance.New(); err != nil {
+		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
 			return nil, err
 		}
 	}
@@ -195,10 +191,10 @@ func (cr *Cruncher) Devices() []*gpu.Device {
 }
 
 // Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
-// its share of all of them. It returns when the results are in the host's sides of the arrays. id names what is computed: each
+// its share of all of them. It returns when the results are in the host memory of the arrays. id names what is computed: each
 // has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
 //
-// A call that fails or is cancelled leaves the host's sides as they were. Of elements that only the devices have, those that its
+// A call that fails or is cancelled leaves host memory as it was. Of elements that only the devices have, those that its
 // kernels write are then undefined.
 func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
 	return cr.compute(ctx, nil, id, kernels, r, ps)
@@ -266,50 +262,6 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	return first(errs)
 }
 
-// Future is a call in progress.
-type Future struct {
-	done chan struct{}
-	err  error
-}
-
-// Done is closed when the call has ended.
-func (f *Future) Done() <-chan struct{} {
-	if f == nil {
-		return nil
-	}
-	return f.done
-}
-
-// Wait returns the call's error when it has ended, or the context's.
-func (f *Future) Wait(ctx context.Context) error {
-	if f == nil || f.done == nil || ctx == nil {
-		return fail("Wait", gpu.ErrInvalid, "nil context, or no call in progress")
-	}
-	select {
-	case <-f.done:
-		return f.err
-	default:
-	}
-	select {
-	case <-f.done:
-		return f.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Start is Compute in the background. The flags of arrays are those of now; the arrays must not be used meanwhile.
-func (cr *Cruncher) Start(ctx context.Context, id int, kernels string, r Range, ps ...Param) *Future {
-	f := &Future{done: make(chan struct{})}
-	g := Params(ps...)
-	r.Inner = slices.Clone(r.Inner)
-	go func() {
-		defer close(f.done)
-		f.err = cr.Compute(ctx, id, kernels, r, g)
-	}()
-	return f
-}
-
 // Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
 // and the devices stay. Later calls do nothing.
 func (cr *Cruncher) Close() error {
@@ -323,7 +275,7 @@ func (cr *Cruncher) Close() error {
 	return cr.evictAll()
 }
 
-// Traffic is how many bytes moved between the host's sides of arrays and the devices, and between devices.
+// Traffic is how many bytes moved between the host memory of arrays and the devices, and between devices.
 type Traffic struct{ Up, Down, Migrated int64 }
 
 // Traffic returns what moved since the cruncher was made.

@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -39,42 +38,6 @@ type deviceStage struct {
 	steps   []Step
 	bound   []binding
 	stopped bool
-}
-
-// binding is an array of a stage, or a scalar.
-type binding struct {
-	param
-	slot *slot
-}
-
-// slotKind tells what an array is to a pipeline: DevicePipelineArrayType of Cekirdekler.
-type slotKind uint8
-
-const (
-	inputSlot      slotKind = iota // goes up whole at each feed; kernels cannot write it
-	outputSlot                     // comes back whole; two are on the device, so that one comes back while kernels write the other
-	hiddenSlot                     // stays on the device, zero at first
-	transitionSlot                 // stays on the device, written by one stage and read by the next; two are there, too
-)
-
-func (k slotKind) flags(f Flags) Flags {
-	f = Flags{ElementsPerItem: f.ElementsPerItem, Mode: f.Mode, Struct: f.Struct}
-	switch k {
-	case inputSlot:
-		f.Read, f.ReadOnly = true, true
-	case outputSlot:
-		f.Write, f.WriteAll, f.WriteOnly = true, true, true
-	}
-	return f
-}
-
-// slot is an array on the device, once or twice. Inputs, hidden arrays and transitions lie over the caller's memory. What comes
-// back goes to memory between, so that it arrives wholly or not at all.
-type slot struct {
-	array    *Any
-	kind     slotKind
-	replicas [2]*Any
-	first    int // the first stage that has it
 }
 
 // feeding is a feed that has begun.
@@ -142,103 +105,6 @@ func (p *DevicePipeline) add(s *Stage) (stageParams, error) {
 	}
 	p.stages = append(p.stages, &deviceStage{steps: list})
 	return s.params(op)
-}
-
-// bind gives a stage the slots of its arrays.
-func (p *DevicePipeline) bind(stage int, all []stageParams) error {
-	has := func(k int, list func(*stageParams) []param, a *Any) bool {
-		return k >= 0 && k < len(all) && slices.ContainsFunc(list(&all[k]), func(q param) bool { return q.array.body == a.body })
-	}
-	of := &all[stage]
-	for _, q := range of.inputs {
-		kind := inputSlot
-		if has(stage-1, func(s *stageParams) []param { return s.outputs }, q.array) {
-			kind = transitionSlot
-		}
-		if err := p.take(stage, kind, q); err != nil {
-			return err
-		}
-	}
-	for _, q := range of.outputs {
-		kind := outputSlot
-		if has(stage+1, func(s *stageParams) []param { return s.inputs }, q.array) {
-			kind = transitionSlot
-		}
-		if err := p.take(stage, kind, q); err != nil {
-			return err
-		}
-	}
-	for _, q := range of.hidden {
-		if err := p.take(stage, hiddenSlot, q); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take finds or makes the slot of an array of a stage.
-func (p *DevicePipeline) take(stage int, kind slotKind, q param) error {
-	b := binding{param: q}
-	if q.array != nil {
-		for _, s := range p.slots {
-			if s.array.body != q.array.body {
-				continue
-			}
-			switch {
-			case s.kind == inputSlot && kind == inputSlot, s.kind == transitionSlot && kind == transitionSlot && s.first == stage-1:
-				b.slot = s
-			case s.kind == inputSlot && kind == outputSlot, s.kind == outputSlot && kind == inputSlot: // by way of the host
-			default:
-				return fail("NewDevicePipeline", gpu.ErrInvalid, q.name(), " belongs to other stages")
-			}
-		}
-		if b.slot == nil {
-			b.slot = newSlot(q.array, kind, stage)
-			p.slots = append(p.slots, b.slot)
-		}
-		b.as, b.flags = q.name(), kind.flags(q.flags)
-	}
-	s := p.stages[stage]
-	s.bound = append(s.bound, b)
-	return nil
-}
-
-func newSlot(a *Any, kind slotKind, stage int) *slot {
-	s := &slot{array: a, kind: kind, first: stage}
-	for i := range s.replicas {
-		host := a.host
-		if kind == outputSlot {
-			host = newHost(a)
-		}
-		s.replicas[i] = a.over(host)
-	}
-	if kind == inputSlot || kind == hiddenSlot {
-		s.replicas[1] = s.replicas[0]
-	}
-	return s
-}
-
-// group is a stage's parameters. Of a transition the stage that reads it gets what was written at the feed before, in a
-// pipeline whose stages overlap.
-func (p *DevicePipeline) group(stage int) *Group {
-	g := &Group{}
-	s, parity := p.stages[stage], p.count%2
-	for _, b := range s.bound {
-		if b.slot != nil {
-			at := parity
-			if p.serial {
-				at = 0
-			} else if b.slot.kind == transitionSlot && b.slot.first != stage {
-				at = 1 - parity
-			}
-			b.array = b.slot.replicas[at]
-			if b.slot.kind == inputSlot && s.stopped {
-				b.flags.Read = false
-			}
-		}
-		g.list = append(g.list, b.param)
-	}
-	return g
 }
 
 // idle refuses what cannot be done while a feed is under way.

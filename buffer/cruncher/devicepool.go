@@ -13,19 +13,21 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// PoolMode says which device gets the next task.
+// PoolMode says which device gets the next task, and what becomes of the others when a task fails. StopOnError is joined to one of
+// the others by |.
 type PoolMode uint8
 
-// The modes, Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN. There the second does nothing.
+// The modes. The first two are Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN, which does nothing there.
 const (
-	Greedy     PoolMode = iota // whichever has the least to do
-	RoundRobin                 // the next one in the order in which they were added
+	Greedy      PoolMode = 0 // whichever has the least to do
+	RoundRobin  PoolMode = 1 // the next one in the order in which they were added
+	StopOnError PoolMode = 2 // drops the rest of what one Enqueue brought when one of its tasks fails; the callbacks get [ErrStopped]
 )
 
-// DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of their pools, and pools in
-// the order of [DevicePool.Enqueue]; while one device is at work others go on with later tasks, except where the
-// [TaskType] of a task says otherwise. Each device has a [Cruncher] of its own: what tasks leave on a device without writing it
-// to the host is seen by later tasks of that device only.
+// DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of
+// [DevicePool.Enqueue]; while one device is at work others go on with later tasks, except where the
+// [TaskType] of a task says otherwise. A device has one task at a time, which ends when its callback has returned. Each device has a
+// [Cruncher] of its own: what tasks leave on a device without writing it to the host is seen by later tasks of that device only.
 //
 // A task whose device is lost is computed by another one; so are the tasks that wait for that device. A task of a section,
 // between SelectBegin and SelectEnd or SerialBegin and SerialEnd, that needs what only the lost device had is [ErrStale]. A device
@@ -33,26 +35,23 @@ const (
 // task is done either wholly or not at all, [Range.Blobs] has no effect in a pool.
 //
 // Tasks that may run at the same time must not write elements that others read or write. Arrays of which each task writes a
-// part of its own are best read with [Any.SetPartialRead].
+// part of its own are best read with PartialRead.
 //
-// It is ClDevicePool of Cekirdekler, file ClPipeline.cs, whose round robin and task groups are not implemented and whose threads
-// poll.
+// It is ClDevicePool of Cekirdekler, file ClPipeline.cs, whose round robin is not implemented and whose threads poll.
 type DevicePool struct {
 	mode PoolMode
 	wgsl string
-	conf poolConfig
 	life lifetime
-	wg   sync.WaitGroup // of the lanes
+	wg   sync.WaitGroup // of the devices' goroutines
 
 	mu      sync.Mutex
-	lanes   []*lane
+	devices []*poolDevice
 	queue   []*job // not given to a device yet
-	redo    []*job // of lost devices; they go before all others
+	retries []*job // of lost devices; they go before all others
 	barrier bool   // nothing of the queue before everything given out is complete
 	turn    int    // of round robin
-	batches []*batch
-	count   int // of batches
-	homes   map[*TaskGroup]*lane
+	batches []*jobBatch
+	count   int           // of batches
 	event   chan struct{} // closed at the next change
 	began   time.Time
 	ended   time.Time
@@ -60,55 +59,19 @@ type DevicePool struct {
 	errs    []error
 }
 
-type poolConfig struct {
-	limit int
-	stop  bool
-}
-
-// PoolOption is an option of [NewDevicePool].
-type PoolOption func(*poolConfig) error
-
-// WithInFlight says how many tasks a device is given at a time, callbacks that have not returned included. 1, the default,
-// shares uneven tasks best. With 2 the next task is computed while the callback of the one before runs.
-func WithInFlight(n int) PoolOption {
-	return func(c *poolConfig) error {
-		if n < 1 || n > 1<<16 {
-			return fail("NewDevicePool", gpu.ErrInvalid, itoa(n), " tasks in flight")
-		}
-		c.limit = n
-		return nil
-	}
-}
-
-// WithStop drops the rest of a task pool when one of its tasks fails. The dropped tasks' callbacks get [ErrStopped].
-// Otherwise they all run.
-func WithStop() PoolOption {
-	return func(c *poolConfig) error { c.stop = true; return nil }
-}
-
 // NewDevicePool makes a pool without devices for kernels of the source. The context is as for [New].
-func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string, opts ...PoolOption) (*DevicePool, error) {
+func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string) (*DevicePool, error) {
 	const op = "NewDevicePool"
 	if err := begun(ctx, op); err != nil {
 		return nil, err
 	}
-	if mode > RoundRobin {
+	if mode > RoundRobin|StopOnError {
 		return nil, fail(op, gpu.ErrInvalid, "unknown mode")
 	}
 	if _, err := kernel.Parse(wgsl); err != nil {
 		return nil, err
 	}
-	p := &DevicePool{mode: mode, wgsl: wgsl, conf: poolConfig{limit: 1}, event: make(chan struct{}), homes: map[*TaskGroup]*lane{}}
-	for _, o := range opts {
-		if o == nil {
-			return nil, fail(op, gpu.ErrInvalid, "nil option")
-		}
-		if err := o(&p.conf); err != nil {
-			return nil, err
-		}
-	}
-	p.life = newLifetime()
-	return p, nil
+	return &DevicePool{mode: mode, wgsl: wgsl, event: make(chan struct{}), life: newLifetime()}, nil
 }
 
 // AddDevice adds a device, which stays the caller's, also while tasks are under way. One may be added several times: its
@@ -126,31 +89,27 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	if p.life.over() {
 		return fail("AddDevice", gpu.ErrClosed, "the pool")
 	}
-	l := &lane{dev: dev, life: dev.Generation(), cr: cr, jobs: make(chan *job, p.conf.limit)}
-	p.lanes = append(p.lanes, l)
+	d := &poolDevice{dev: dev, generation: dev.Generation(), cr: cr}
+	p.devices = append(p.devices, d)
 	for _, b := range p.batches {
 		for _, j := range b.broadcasts {
 			b.left++
-			l.pending = append(l.pending, j)
+			d.ready = append(d.ready, j)
 		}
 	}
-	p.wg.Go(func() { p.serve(l) })
+	p.wg.Go(func() { p.serve(d) })
 	p.dispatch()
 	return nil
 }
 
-// Enqueue has the devices compute all tasks of a pool, and returns at once. What becomes of the task pool afterwards does not
-// matter. Sections that overlap, that do not begin or do not end are refused.
-func (p *DevicePool) Enqueue(tasks *TaskPool) error {
+// Enqueue has the devices compute tasks, and returns at once. Sections that overlap, that do not begin or do not end are refused.
+func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	const op = "Enqueue"
-	if p == nil || tasks == nil {
-		return fail(op, gpu.ErrInvalid, "nil device or task pool")
+	if p == nil {
+		return fail(op, gpu.ErrInvalid, "nil pool")
 	}
-	tasks.mu.Lock()
-	list := slices.Clip(tasks.list) // never changes, only grows
-	tasks.mu.Unlock()
-	b := &batch{left: len(list)}
-	jobs, err := jobsOf(list, b)
+	b := &jobBatch{left: len(tasks)}
+	jobs, err := jobsOf(tasks, b)
 	if err != nil {
 		return err
 	}
@@ -186,11 +145,11 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	defer p.mu.Unlock()
 	last := p.count
 	for len(p.batches) > 0 && p.batches[0].number <= last {
-		waiting := p.alive() == 0 && len(p.queue)+len(p.redo) > 0
+		waiting := p.alive() == 0 && len(p.queue)+len(p.retries) > 0
 		switch {
 		case p.life.over():
 			return 0, fail(op, gpu.ErrClosed, "the pool")
-		case waiting && len(p.lanes) == 0:
+		case waiting && len(p.devices) == 0:
 			return 0, fail(op, ErrDevices, "tasks wait for one")
 		case waiting:
 			return 0, fail(op, gpu.ErrDeviceLost, "all devices")
@@ -228,8 +187,8 @@ func (p *DevicePool) Completed() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []int
-	for _, l := range p.lanes {
-		list = append(list, l.done)
+	for _, d := range p.devices {
+		list = append(list, d.done)
 	}
 	return list
 }
@@ -258,12 +217,11 @@ func (p *DevicePool) Close() error {
 	first := p.life.end()
 	var dropped []*job
 	if first {
-		dropped = slices.Concat(p.redo, p.queue)
-		p.redo, p.queue = nil, nil
-		for _, l := range p.lanes {
-			dropped = append(dropped, l.pending...)
-			l.pending = nil
-			l.retire()
+		dropped = slices.Concat(p.retries, p.queue)
+		p.retries, p.queue = nil, nil
+		for _, d := range p.devices {
+			dropped = append(dropped, d.ready...)
+			d.ready, d.retired = nil, true
 		}
 		p.notify()
 	}
@@ -275,21 +233,4 @@ func (p *DevicePool) Close() error {
 	err := errors.Join(p.errs...)
 	p.errs = nil
 	return err
-}
-
-// notify wakes those who wait. The lock is held.
-func (p *DevicePool) notify() {
-	close(p.event)
-	p.event = make(chan struct{})
-}
-
-// alive counts the devices that take tasks. The lock is held.
-func (p *DevicePool) alive() int {
-	n := 0
-	for _, l := range p.lanes {
-		if !l.dead {
-			n++
-		}
-	}
-	return n
 }

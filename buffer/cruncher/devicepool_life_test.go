@@ -22,7 +22,7 @@ func TestPoolLostBroadcast(t *testing.T) {
 		ran := 0
 		setup := task(t, table, "setup", cruncher.Range{Global: 16}, cruncher.WithType(cruncher.Broadcast),
 			cruncher.WithCallback(func(err error) { check(t, err); ran++ }))
-		enqueue(t, p, setup, task(t, x.Next(table), "look", cruncher.Range{Global: piece}))
+		enqueue(t, p, setup, task(t, cruncher.Params(x, table), "look", cruncher.Range{Global: piece}))
 		if n == 1 {
 			for p.Remaining() > 0 { // until the loss was noticed
 				if _, err := p.Finish(t.Context()); err != nil {
@@ -42,7 +42,7 @@ func TestPoolLostBroadcast(t *testing.T) {
 // TestPoolLost closes devices while tasks are under way, in the end all of them.
 func TestPoolLost(t *testing.T) {
 	devices := openDevices(t, 3)
-	p := newPool(t, cruncher.RoundRobin, devices[:2], cruncher.WithInFlight(2))
+	p := newPool(t, cruncher.RoundRobin, devices[:2])
 	x := words(t, "x", 40*piece, ordinal)
 	list := pieces(t, x)
 	list[7] = task(t, x, "double", cruncher.Range{Global: piece, Offset: 7 * piece}, cruncher.WithCallback(func(error) {
@@ -81,7 +81,7 @@ func TestPoolLostSection(t *testing.T) {
 			acc := words(t, "acc", 8, zero)
 			edit(acc).Read(false).Write(false)
 			again := func(i int, opts ...cruncher.TaskOption) *cruncher.Task {
-				return task(t, acc.Next(cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
+				return task(t, cruncher.Params(acc, cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
 			}
 			list = []*cruncher.Task{
 				again(1, cruncher.WithType(cruncher.SelectBegin)),
@@ -108,13 +108,9 @@ func TestPoolMistakes(t *testing.T) {
 	isError(t, "mode", err, gpu.ErrInvalid)
 	_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, "fn f(")
 	isError(t, "source", err, cruncher.ErrKernel)
-	for _, o := range []cruncher.PoolOption{nil, cruncher.WithInFlight(0)} {
-		_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, poolKernels, o)
-		isError(t, "option", err, gpu.ErrInvalid)
-	}
 	p := newPool(t, cruncher.Greedy, nil)
 	isError(t, "nil device", p.AddDevice(nil), gpu.ErrInvalid)
-	isError(t, "nil pool", p.Enqueue(nil), gpu.ErrInvalid)
+	isError(t, "nil pool", (*cruncher.DevicePool)(nil).Enqueue(), gpu.ErrInvalid)
 	x := words(t, "x", piece, ordinal)
 	one := func(types cruncher.TaskType) *cruncher.Task {
 		return task(t, x, "double", cruncher.Range{Global: piece}, cruncher.WithType(types))
@@ -126,13 +122,15 @@ func TestPoolMistakes(t *testing.T) {
 		"other end":    {cruncher.SelectBegin, cruncher.SerialEnd},
 		"both at once": {cruncher.SelectBegin | cruncher.SerialBegin, cruncher.SelectEnd},
 	} {
-		var list cruncher.TaskPool
+		var list []*cruncher.Task
 		for _, k := range types {
-			check(t, list.Feed(one(k)))
+			list = append(list, one(k))
 		}
-		isError(t, name, p.Enqueue(&list), gpu.ErrInvalid)
+		isError(t, name, p.Enqueue(list...), gpu.ErrInvalid)
 	}
-	check(t, p.Enqueue(new(cruncher.TaskPool)))
+	check(t, p.Enqueue())
+	isError(t, "nil task", p.Enqueue(one(0), nil), gpu.ErrInvalid)
+	isError(t, "empty task", p.Enqueue(new(cruncher.Task)), gpu.ErrInvalid)
 	finish(t, p) // nothing to do
 	enqueue(t, p, one(cruncher.SelectBegin|cruncher.SelectEnd), one(0))
 	_, err = p.Finish(t.Context())
@@ -153,7 +151,7 @@ func TestPoolClose(t *testing.T) {
 		check(t, p.Close())
 		check(t, p.Close())
 		isError(t, "add", p.AddDevice(devices[0]), gpu.ErrClosed)
-		isError(t, "enqueue", p.Enqueue(new(cruncher.TaskPool)), gpu.ErrClosed)
+		isError(t, "enqueue", p.Enqueue(), gpu.ErrClosed)
 		_, err := p.Finish(t.Context())
 		isError(t, "finish", err, gpu.ErrClosed)
 		check(t, new(cruncher.DevicePool).Close())
@@ -171,7 +169,7 @@ func TestPoolClose(t *testing.T) {
 		calls.Wait()
 	})
 	t.Run("at work", func(t *testing.T) {
-		p := newPool(t, cruncher.RoundRobin, devices, cruncher.WithInFlight(2))
+		p := newPool(t, cruncher.RoundRobin, devices)
 		var calls sync.WaitGroup
 		calls.Add(20)
 		begun, finished := make(chan struct{}, 20), make(chan error)
@@ -220,7 +218,7 @@ func TestPoolCancel(t *testing.T) {
 // TestPoolHammer enqueues from several goroutines while devices come.
 func TestPoolHammer(t *testing.T) {
 	devices := openDevices(t, 2)
-	p := newPool(t, cruncher.Greedy, nil, cruncher.WithInFlight(2))
+	p := newPool(t, cruncher.Greedy, nil)
 	var wg sync.WaitGroup
 	var arrays []*cruncher.Array[uint32]
 	for range 8 {
@@ -229,11 +227,7 @@ func TestPoolHammer(t *testing.T) {
 		list := pieces(t, x)
 		wg.Go(func() {
 			for range 3 {
-				var tasks cruncher.TaskPool
-				if err := tasks.Feed(list...); err != nil {
-					t.Error(err)
-				}
-				if err := p.Enqueue(&tasks); err != nil {
+				if err := p.Enqueue(list...); err != nil {
 					t.Error(err)
 				}
 				for {

@@ -16,10 +16,10 @@ import (
 const piece = 16 // items of a task
 
 // newPool makes a pool with the devices in it.
-func newPool(t *testing.T, mode cruncher.PoolMode, devices []*gpu.Device, opts ...cruncher.PoolOption) *cruncher.DevicePool {
+func newPool(t *testing.T, mode cruncher.PoolMode, devices []*gpu.Device) *cruncher.DevicePool {
 	t.Helper()
 	tidy(t, devices)
-	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, poolKernels, opts...))
+	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, poolKernels))
 	t.Cleanup(func() { check(t, p.Close()) })
 	for _, d := range devices {
 		check(t, p.AddDevice(d))
@@ -29,9 +29,7 @@ func newPool(t *testing.T, mode cruncher.PoolMode, devices []*gpu.Device, opts .
 
 func enqueue(t *testing.T, p *cruncher.DevicePool, tasks ...*cruncher.Task) {
 	t.Helper()
-	var list cruncher.TaskPool
-	check(t, list.Feed(tasks...))
-	check(t, p.Enqueue(&list))
+	check(t, p.Enqueue(tasks...))
 }
 
 func finish(t *testing.T, p *cruncher.DevicePool) {
@@ -65,27 +63,25 @@ func sum(v []int) int {
 func TestPool(t *testing.T) {
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		for n := 1; n <= 3; n++ {
-			for _, limit := range []int{1, 3} {
-				devices := openDevices(t, (n+1)/2)
-				if n > 1 {
-					devices = append(devices, devices[0]) // one is there twice
-				}
-				p := newPool(t, mode, devices, cruncher.WithInFlight(limit))
-				x, y := words(t, "x", 30*piece, ordinal), words(t, "y", 1, zero)
-				enqueue(t, p, pieces(t, x)...)
-				edit(x).PartialRead(false).Write(false)
-				sync := task(t, x.Next(y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
-				enqueue(t, p, sync)
-				finish(t, p)
-				done := p.Completed()
-				if want := uint32(30 * piece * (30*piece - 1)); y.Data()[0] != want || sum(done) != 31 || p.Remaining() != 0 {
-					t.Errorf("mode %d, %d devices: the sum is %d, want %d; completed %v", mode, n, y.Data()[0], want, done)
-				}
-				if mode == cruncher.RoundRobin {
-					for i, k := range done {
-						if want := 31/len(done) + max(0, min(1, 31%len(done)-i)); k != want {
-							t.Errorf("round robin: device %d of %d did %v", i, n, done)
-						}
+			devices := openDevices(t, (n+1)/2)
+			if n > 1 {
+				devices = append(devices, devices[0]) // one is there twice
+			}
+			p := newPool(t, mode, devices)
+			x, y := words(t, "x", 30*piece, ordinal), words(t, "y", 1, zero)
+			enqueue(t, p, pieces(t, x)...)
+			edit(x).PartialRead(false).Write(false)
+			sync := task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
+			enqueue(t, p, sync)
+			finish(t, p)
+			done := p.Completed()
+			if want := uint32(30 * piece * (30*piece - 1)); y.Data()[0] != want || sum(done) != 31 || p.Remaining() != 0 {
+				t.Errorf("mode %d, %d devices: the sum is %d, want %d; completed %v", mode, n, y.Data()[0], want, done)
+			}
+			if mode == cruncher.RoundRobin {
+				for i, k := range done {
+					if want := 31/len(done) + max(0, min(1, 31%len(done)-i)); k != want {
+						t.Errorf("round robin: device %d of %d did %v", i, n, done)
 					}
 				}
 			}
@@ -117,7 +113,7 @@ func TestPoolGreedy(t *testing.T) {
 // TestPoolSync looks at what is complete when a task that synchronizes, and the one after, is.
 func TestPoolSync(t *testing.T) {
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
-		p := newPool(t, mode, openDevices(t, 2), cruncher.WithInFlight(2))
+		p := newPool(t, mode, openDevices(t, 2))
 		x := words(t, "x", 12*piece, ordinal)
 		var before, at, after atomic.Int32
 		list := pieces(t, x, cruncher.WithCallback(func(error) {
@@ -126,7 +122,7 @@ func TestPoolSync(t *testing.T) {
 		}))
 		edit(x).PartialRead(false).Write(false)
 		y := words(t, "y", 1, zero)
-		list = append(list, task(t, x.Next(y), "gather", cruncher.Range{Global: 1},
+		list = append(list, task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1},
 			cruncher.WithType(cruncher.GlobalSyncFirst|cruncher.GlobalSyncLast), cruncher.WithCallback(func(error) {
 				if n := before.Load(); n != 12 {
 					t.Errorf("%d tasks were complete before the one that waits for 12", n)
@@ -167,7 +163,7 @@ func TestPoolBroadcast(t *testing.T) {
 				<-added
 			}
 		})
-		list = append(list, task(t, x.Next(table), "look", cruncher.Range{Global: piece, Offset: at}, wait))
+		list = append(list, task(t, cruncher.Params(x, table), "look", cruncher.Range{Global: piece, Offset: at}, wait))
 	}
 	enqueue(t, p, list...)
 	<-come
@@ -196,9 +192,9 @@ func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...cruncher
 			types = begin
 		}
 		by := cruncher.NewScalar("by", uint32(i+1))
-		list = append(list, task(t, acc.Next(by), "grow", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(types))...))
+		list = append(list, task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(types))...))
 	}
-	return append(list, task(t, acc.Next(y), "show", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(end))...)), y
+	return append(list, task(t, cruncher.Params(acc, y), "show", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(end))...)), y
 }
 
 // TestPoolSections interleaves sections with other tasks on several devices.
@@ -206,7 +202,7 @@ func TestPoolSections(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		for _, types := range [][2]cruncher.TaskType{{cruncher.SelectBegin, cruncher.SelectEnd}, {cruncher.SerialBegin, cruncher.SerialEnd}} {
 			for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
-				p := newPool(t, mode, openDevices(t, n), cruncher.WithInFlight(3))
+				p := newPool(t, mode, openDevices(t, n))
 				x := words(t, "x", 8*piece, ordinal)
 				var list []*cruncher.Task
 				var results []*cruncher.Array[uint32]
@@ -239,69 +235,14 @@ func TestPoolSections(t *testing.T) {
 	}
 }
 
-// TestPoolGroups runs groups of each type; those that repeat find what they left on their device.
-func TestPoolGroups(t *testing.T) {
-	devices := openDevices(t, 2)
-	for kind, want := range map[cruncher.GroupType]uint32{
-		cruncher.GroupSameDevice: 6, cruncher.GroupInOrder: 6,
-		cruncher.GroupRepeatSameDevice: 18, cruncher.GroupRepeatInOrder: 18,
-	} {
-		p := newPool(t, cruncher.RoundRobin, devices)
-		g := must[*cruncher.TaskGroup](t)(cruncher.NewTaskGroup(kind))
-		list, y := section(t, 3, 0, 0)
-		check(t, g.Add(list...))
-		hold := make(chan struct{})
-		x := words(t, "x", 3*piece, ordinal)
-		busy := pieces(t, x, cruncher.WithCallback(func(error) { <-hold }))
-		rounds := int(want / 6)
-		for round := range rounds {
-			var tasks cruncher.TaskPool
-			check(t, tasks.Feed(busy[round])) // so that the other device has less to do
-			check(t, tasks.FeedGroup(g))
-			check(t, p.Enqueue(&tasks))
-			hold <- struct{}{}
-			finish(t, p)
-		}
-		if done := p.Completed(); sum(done) != 5*rounds {
-			t.Errorf("type %d: completed %v", kind, done)
-		}
-		if v := y.Data()[0]; v != want {
-			t.Errorf("type %d: %d, want %d", kind, v, want)
-		}
-	}
-}
-
-// TestPoolGroupsTogether runs groups whose tasks need no common device.
-func TestPoolGroupsTogether(t *testing.T) {
-	for _, kind := range []cruncher.GroupType{cruncher.GroupComplete, cruncher.GroupAsync} {
-		p := newPool(t, cruncher.Greedy, openDevices(t, 2))
-		x, y := words(t, "x", 6*piece, ordinal), words(t, "y", 1, zero)
-		g := must[*cruncher.TaskGroup](t)(cruncher.NewTaskGroup(kind))
-		check(t, g.Add(pieces(t, x)...))
-		var tasks cruncher.TaskPool
-		check(t, tasks.FeedGroup(g))
-		edit(x).PartialRead(false).Write(false)
-		var types cruncher.TaskType
-		if kind == cruncher.GroupAsync {
-			types = cruncher.GlobalSyncFirst
-		}
-		check(t, tasks.Feed(task(t, x.Next(y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(types))))
-		check(t, p.Enqueue(&tasks))
-		finish(t, p)
-		if n := uint32(x.Len()); y.Data()[0] != n*(n-1) {
-			t.Errorf("type %d: %d", kind, y.Data()[0])
-		}
-	}
-}
-
 // TestPoolErrors has one task of many fail.
 func TestPoolErrors(t *testing.T) {
 	for _, stop := range []bool{false, true} {
-		var opts []cruncher.PoolOption
+		mode := cruncher.RoundRobin
 		if stop {
-			opts = append(opts, cruncher.WithStop())
+			mode |= cruncher.StopOnError
 		}
-		p := newPool(t, cruncher.RoundRobin, openDevices(t, 2), opts...)
+		p := newPool(t, mode, openDevices(t, 2))
 		x := words(t, "x", 40*piece, ordinal)
 		var mu sync.Mutex
 		codes := map[string]int{}

@@ -18,36 +18,37 @@
 //
 // # Flags
 //
-// An [Array] has a side on the host and one on each device. Its flags say what moves; "read" means from the host to the devices and
-// "write" back, as in Cekirdekler:
+// An [Array] is in host memory and, in part or as a whole, on each device. Its [Flags] say what moves; "read" means from the host to
+// the devices and "write" back, as in Cekirdekler:
 //
-//	read (at first on)     every device gets the whole array before its kernels
-//	partialRead            a device gets the elements of its own items, and those of a halo
+//	Read (at first on)     every device gets the whole array before its kernels
+//	PartialRead            a device gets the elements of its own items, and those of a halo
 //	neither                nothing goes up: kernels see what the devices have, zeros at first
-//	write (at first on)    each device's own elements come back
-//	write and writeAll     all elements come back, from one device, which then computes the whole range
-//	readOnly, writeOnly    kernels do only that; they clear and lock the flags of the other
+//	Write (at first on)    each device's own elements come back
+//	Write and WriteAll     all elements come back, from one device, which then computes the whole range
+//	ReadOnly, WriteOnly    kernels do only that; they clear and lock the flags of the other
 //
-// The elements of item i are i*n to i*n+n-1, n being ElementsPerItem. Calls take the flags when they begin, groups when they are
-// made.
+// The elements of item i are i*n to i*n+n-1, n being ElementsPerItem. Calls take the flags when they begin, [Params] when it is
+// called.
 //
 // # Coherence
 //
-// Results do not depend on the shares. Of arrays that stay on the devices the cruncher knows which device has the newest value of
-// each element, and moves those that another device needs by way of the host; [WithCoherence] has other ways. Of the host's side,
-// results are noticed by all crunchers that use an array. Elements that kernels wrote and no flag brought back are newer on the devices:
-// [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Flags] with AutoFetch bring them. What the caller writes there is noticed where it goes through the array's
-// methods or [Any.MarkDirty]; arrays of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
+// Results do not depend on the shares. The cruncher knows which device has the newest value of each element of an array that stays
+// on the devices, and moves the elements that another device needs by way of the host; [WithCoherence] has other ways. All
+// crunchers that use an array notice results that come to its host memory. Elements that kernels wrote and no flag brought back are
+// newer on the devices: [Any.Stale] tells, [Array.At] and its like are [ErrStale], and [Cruncher.Fetch] or [Flags] with AutoFetch
+// bring them. What the caller writes to host memory is noticed where it goes through the array's methods or [Any.MarkDirty]; arrays
+// of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
-// What a device lost in the middle of a call has not brought home, the others compute from what it began with; so it is with a whole
-// [Batch]. Only if an element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. Results come
-// to the hosts' sides all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
-// on, without what was on it. [Cruncher.Evict] lets go of arrays that are stale; they begin anew.
+// What a device that is lost in the middle of a call has not brought back, the others compute from what it began with; so it is with
+// a whole [Batch]. Only if an element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. Results come
+// to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
+// on, without what was on it. [Cruncher.Evict] frees the device memory of arrays that are stale; they begin anew.
 //
 // # Large arrays
 //
-// An array larger than a device can bind has a window there, as large as its part, if it moves by parts: with partialRead, or
-// without read. Otherwise it is [gpu.ErrLimit].
+// An array larger than a device can bind has a window there, as large as its part, if it moves by parts: with PartialRead, or
+// without Read. Otherwise it is [gpu.ErrLimit].
 //
 // # Device memory
 //
@@ -57,11 +58,11 @@
 //
 // # What is undefined
 //
-//   - What a kernel reads of an array with partialRead, or with neither, outside its device's own elements and their halo.
-//   - What becomes of elements that a kernel writes outside those of its own item, except with writeAll, and of packed words that
+//   - What a kernel reads of an array with PartialRead, or with neither, outside its device's own elements and their halo.
+//   - What becomes of elements that a kernel writes outside those of its own item, except with WriteAll, and of packed words that
 //     items share.
 //   - Elements of a write-only array that a kernel leaves out.
 //   - What becomes of memory that several arrays of a call share and more than one of them writes.
 //   - Elements that only devices have and that a failed call's kernels write.
-//   - Host memory that is used while a call, a [Future] or a [Batch] uses it.
+//   - Host memory that is used while a call or a [Batch] uses it.
 package cruncher

@@ -90,7 +90,7 @@ func ExampleWrap() {
 		log.Fatal(err)
 	}
 	call := cruncher.Params(x, y, cruncher.NewScalar("alpha", float32(10)))
-	if err := call.Compute(ctx, cr, 1, "axpy", cruncher.Range{Global: 4, Local: 2}); err != nil {
+	if err := cr.Compute(ctx, 1, "axpy", cruncher.Range{Global: 4, Local: 2}, call); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(sum)
@@ -179,8 +179,8 @@ fn drift(i: u32) { bodies[i].position = bodies[i].position + dt * bodies[i].spee
 	if err := bodies.SetFlags(cruncher.Flags{PartialRead: true, Write: true, Struct: "Body"}); err != nil {
 		log.Fatal(err)
 	}
-	call := bodies.Next(cruncher.NewScalar("dt", float32(0.5)))
-	if err := call.Compute(ctx, cr, 1, "drift", cruncher.Range{Global: 2, Local: 1}); err != nil {
+	call := cruncher.Params(bodies, cruncher.NewScalar("dt", float32(0.5)))
+	if err := cr.Compute(ctx, 1, "drift", cruncher.Range{Global: 2, Local: 1}, call); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(list)

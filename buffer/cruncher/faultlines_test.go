@@ -56,16 +56,16 @@ func TestPoolFaults(t *testing.T) {
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
 			devices, drivers := openFaulty(t, lineTwins, plans)
-			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource, cruncher.WithInFlight(2)))
+			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource))
 			x, y := wrap(t, "x", count(tasks*piece, uint32(1))), wrap(t, "x", make([]uint32, piece))
 			acc := newArray[uint32](t, "acc", piece)
 			edit(acc).Read(false).Write(false)
 			list := pieces(t, x)
 			by := cruncher.NewScalar("by", uint32(7))
 			section := []*cruncher.Task{
-				task(t, acc.Next(by), "grow", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectBegin)),
-				task(t, acc.Next(by), "grow", cruncher.Range{Global: piece}),
-				task(t, y.Next(acc), "tell", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectEnd)),
+				task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectBegin)),
+				task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: piece}),
+				task(t, cruncher.Params(y, acc), "tell", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectEnd)),
 			}
 			for _, d := range devices {
 				check(t, p.AddDevice(d))

@@ -65,7 +65,7 @@ func (s *stuff) values() []uint32 {
 }
 
 // flagged names an array with flags of its own.
-func flagged(a *cruncher.Any, read, partial, write bool) *cruncher.Group {
+func flagged(a *cruncher.Any, read, partial, write bool) cruncher.Param {
 	edit(a).Read(read).PartialRead(partial).Write(write)
 	return cruncher.Params(a)
 }
@@ -76,7 +76,7 @@ var faultRange = cruncher.Range{Global: faultItems, Local: 4}
 
 // batched is calls that depend on each other in every way that a batch has to keep in mind.
 func (s *stuff) batched(ctx context.Context, compute computing) error {
-	by := func(n uint32) cruncher.Scalar { return cruncher.NewScalar("by", n) }
+	by := func(n uint32) cruncher.Param { return cruncher.NewScalar("by", n) }
 	x, y, b := flagged(s.x.Any, true, false, true), flagged(s.y.Any, false, true, true), flagged(s.b.Any, true, false, true)
 	z, quiet := flagged(s.z.Any, false, false, false), flagged(s.x.Any, false, false, false)
 	for k := range uint32(2) {
@@ -209,57 +209,57 @@ func leftovers(t *testing.T, s *stuff, devices []*gpu.Device) {
 // what a call found on the lost device and nowhere else is stale, and then nothing has changed.
 func TestCallFaults(t *testing.T) {
 	by := cruncher.NewScalar("by", uint32(3))
-	for name, call := range map[string]func(s *stuff) (string, cruncher.Range, *cruncher.Group){
-		"parts": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			return "inc", faultRange, flagged(s.x.Any, false, true, true).Next(by)
+	for name, call := range map[string]func(s *stuff) (string, cruncher.Range, cruncher.Param){
+		"parts": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
+			return "inc", faultRange, cruncher.Params(flagged(s.x.Any, false, true, true), by)
 		},
-		"blobs": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"blobs": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			r := cruncher.Range{Global: faultItems, Local: 4, Blobs: 3}
-			return "inc small inc", r, flagged(s.x.Any, false, true, true).Next(by, flagged(s.b.Any, false, true, true))
+			return "inc small inc", r, cruncher.Params(flagged(s.x.Any, false, true, true), by, flagged(s.b.Any, false, true, true))
 		},
-		"blobs that stay": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"blobs that stay": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			r := cruncher.Range{Global: faultItems, Local: 4, Blobs: 3}
-			return "keep", r, flagged(s.x.Any, false, true, true).Next(by, flagged(s.z.Any, false, false, false))
+			return "keep", r, cruncher.Params(flagged(s.x.Any, false, true, true), by, flagged(s.z.Any, false, false, false))
 		},
-		"others' elements": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			return "mix inc", faultRange, flagged(s.x.Any, true, false, true).Next(by, s.y)
+		"others' elements": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
+			return "mix inc", faultRange, cruncher.Params(flagged(s.x.Any, true, false, true), by, s.y)
 		},
-		"up and not back": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			return "mix inc", faultRange, flagged(s.x.Any, true, false, false).Next(by, s.y)
+		"up and not back": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
+			return "mix inc", faultRange, cruncher.Params(flagged(s.x.Any, true, false, false), by, s.y)
 		},
-		"tracked, up and not back": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"tracked, up and not back": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			s.x.Track()
-			return "mix inc", faultRange, flagged(s.x.Any, true, false, false).Next(by, s.y)
+			return "mix inc", faultRange, cruncher.Params(flagged(s.x.Any, true, false, false), by, s.y)
 		},
-		"others' tracked elements": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"others' tracked elements": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			s.x.Track()
-			return "mix inc", faultRange, flagged(s.x.Any, true, false, true).Next(by, s.y)
+			return "mix inc", faultRange, cruncher.Params(flagged(s.x.Any, true, false, true), by, s.y)
 		},
-		"repeats": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"repeats": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			s.x.Track()
 			r := cruncher.Range{Global: faultItems, Local: 4, Repeat: 3, SyncKernel: "sync"}
-			return "inc", r, flagged(s.x.Any, true, false, true).Next(by)
+			return "inc", r, cruncher.Params(flagged(s.x.Any, true, false, true), by)
 		},
-		"repeats of the middle": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"repeats of the middle": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			r := cruncher.Range{Global: 40, Local: 4, Offset: 10, Repeat: 3, SyncKernel: "sync"}
-			return "inc", r, flagged(s.x.Any, false, true, true).Next(by)
+			return "inc", r, cruncher.Params(flagged(s.x.Any, false, true, true), by)
 		},
-		"from one device": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"from one device": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			edit(s.x).WriteAll(true)
-			return "mix inc", faultRange, flagged(s.x.Any, true, false, true).Next(by, s.y)
+			return "mix inc", faultRange, cruncher.Params(flagged(s.x.Any, true, false, true), by, s.y)
 		},
-		"on the devices": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"on the devices": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			return "own", faultRange, flagged(s.z.Any, false, false, false)
 		},
-		"only written": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
+		"only written": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
 			edit(s.z).WriteOnly(true)
 			return "own", faultRange, flagged(s.z.Any, false, false, true)
 		},
-		"transfers": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			return "inc", cruncher.Range{Global: faultItems, TransferOnly: true}, flagged(s.x.Any, true, false, true).Next(by)
+		"transfers": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
+			return "inc", cruncher.Range{Global: faultItems, TransferOnly: true}, cruncher.Params(flagged(s.x.Any, true, false, true), by)
 		},
-		"bytes": func(s *stuff) (string, cruncher.Range, *cruncher.Group) {
-			return "small", cruncher.Range{Global: 37, Local: 1, Offset: 5}, flagged(s.b.Any, false, true, true).Next(s.x)
+		"bytes": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
+			return "small", cruncher.Range{Global: 37, Local: 1, Offset: 5}, cruncher.Params(flagged(s.b.Any, false, true, true), s.x)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -373,7 +373,7 @@ func TestWindowFaults(t *testing.T) {
 					var err error
 					if call == 3 {
 						err = cr.Fetch(t.Context(), x.Any)
-					} else if err = x.Next(by).Compute(t.Context(), cr, 1, c.kernel, cruncher.Range{Global: items, Local: 1}); c.write || c.resident || call == 0 {
+					} else if err = cr.Compute(t.Context(), 1, c.kernel, cruncher.Range{Global: items, Local: 1}, cruncher.Params(x, by)); c.write || c.resident || call == 0 {
 						want += 3
 					}
 					if drivers[victim].hasFired() && begun < 0 {

@@ -2,21 +2,9 @@
 
 package cruncher
 
-import "github.com/sublet-gpu/sublet/gpu"
-
-// Mode tells what kernels see of an array of 8-bit or 16-bit elements.
-type Mode uint8
-
-// The modes.
-const (
-	// Widened arrays have a word of 32 bits for each element: kernels see array<u32> or array<i32>. The elements keep the low
-	// bits of what kernels store. The memory moved is the packed one; a kernel of the library unpacks it on the device.
-	Widened Mode = iota
-	// Packed arrays are array<u32> with four or two elements in each word, the first in the low bits. Work items must not
-	// share words.
-	Packed
-	// Atomic is Packed as array<atomic<u32>>, for items that share words. Arrays of 32-bit integers can be atomic, too.
-	Atomic
+import (
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // Flags say what a call moves of an array, and what kernels see of it. "Read" means from the host to the devices and "write" back,
@@ -47,7 +35,9 @@ type Flags struct {
 	// neighbours of a stencil.
 	Halo int
 
-	Mode Mode // cannot change for 8-bit and 16-bit elements while a cruncher has the array on its devices
+	// Mode is what kernels see of 8-bit and 16-bit elements: Widened, Packed or Atomic. Arrays of 32-bit integers can be Atomic, too.
+	// It cannot change for the smaller ones while a cruncher has the array on its devices.
+	Mode kernel.Mode
 	// Struct names the struct of the source that an array of bytes is an array of, instead of words. WGSL must lay it out as
 	// it lies in memory.
 	Struct string
@@ -98,7 +88,7 @@ func (a *Any) SetFlags(f Flags) error {
 	switch {
 	case f.ElementsPerItem < 0 || f.Halo < 0:
 		return fail(op, gpu.ErrInvalid, "a negative number of elements")
-	case f.Mode > Atomic:
+	case f.Mode > kernel.Atomic:
 		return fail(op, gpu.ErrInvalid, "unknown mode")
 	case f.Struct != "" && a.t != Bytes:
 		return fail(op, gpu.ErrInvalid, a.name, " does not hold bytes, which alone can be structs")

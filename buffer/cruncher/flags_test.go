@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -57,7 +59,7 @@ func TestOtherFlags(t *testing.T) {
 	if a.Flags() != (cruncher.Flags{ElementsPerItem: 1}) {
 		t.Error("zero elements per item")
 	}
-	want := cruncher.Flags{ElementsPerItem: 3, Halo: 2, ZeroCopy: true, Mode: cruncher.Atomic}
+	want := cruncher.Flags{ElementsPerItem: 3, Halo: 2, ZeroCopy: true, Mode: kernel.Atomic}
 	check(t, a.SetFlags(want))
 	for _, wrong := range []cruncher.Flags{
 		{ElementsPerItem: -5}, {Halo: -5}, {Mode: 9}, {Struct: "S"}, {ReadOnly: true, WriteOnly: true},
@@ -71,10 +73,10 @@ func TestOtherFlags(t *testing.T) {
 		refused(t, "no array", none.SetFlags(want), gpu.ErrInvalid)
 		none.Track()
 		none.MarkDirty()
-		if none.Flags() != (cruncher.Flags{}) || none.Len() != 0 || none.Name() != "" || none.Type() != cruncher.Float32 {
+		if none.Flags() != (cruncher.Flags{}) || none.Len() != 0 || none.Name() != "" || none.Type() != (dtype.Type{}) {
 			t.Error("an array that is none")
 		}
-		refused(t, "its group", none.Next().Compute(t.Context(), newCruncher(t, 1, checksSource), 1, "inc", cruncher.Range{Global: 1}), gpu.ErrInvalid)
+		refused(t, "its group", newCruncher(t, 1, checksSource).Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, cruncher.Params(none)), gpu.ErrInvalid)
 		check(t, none.Close())
 	}
 }
@@ -83,13 +85,13 @@ func TestOtherFlags(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	cr := newCruncher(t, 2, `fn inc(i: u32) { a[i] = a[i] + 1u; }`)
 	a := wrap(t, "a", count(100, uint32(0)))
-	g := a.Next()
+	g := cruncher.Params(a)
 	edit(a).Write(false)
-	check(t, g.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
+	check(t, cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 100}, g))
 	same(t, "by the group", a.Data(), count(100, uint32(1)))
 	check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
 	same(t, "by the array", a.Data(), count(100, uint32(1)))
-	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (*cruncher.Group)(nil)), gpu.ErrInvalid)
+	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (cruncher.Param)(nil)), gpu.ErrInvalid)
 	refused(t, "a nil array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (*cruncher.Array[uint32])(nil)), gpu.ErrInvalid)
 	refused(t, "an empty array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, &cruncher.Array[uint32]{}), gpu.ErrInvalid)
 }
@@ -199,7 +201,7 @@ fn fill(i: u32) { a[i] = i; }`
 
 	bytes := newArray[uint8](t, "a", 64)
 	check(t, cr.Compute(ctx, 2, "fill", r, bytes))
-	edit(bytes).Mode(cruncher.Atomic)
+	edit(bytes).Mode(kernel.Atomic)
 	refused(t, "another mode", cr.Compute(ctx, 2, "fill", r, bytes), cruncher.ErrAccess)
 }
 

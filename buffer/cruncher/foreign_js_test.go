@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -19,15 +21,15 @@ func TestForeign(t *testing.T) {
 	devices := openDevices(t, 2)
 	for _, c := range []struct {
 		class  string
-		kind   cruncher.Type
-		mode   cruncher.Mode
+		kind   dtype.Type
+		mode   kernel.Mode
 		kernel string
 	}{
-		{"Uint32Array", cruncher.Uint32, cruncher.Widened, "plain"},
-		{"Uint8Array", cruncher.Uint8, cruncher.Widened, "plain"},
-		{"Uint16Array", cruncher.Uint16, cruncher.Widened, "plain"},
-		{"Uint8Array", cruncher.Uint8, cruncher.Atomic, "bits"},
-		{"Uint16Array", cruncher.Uint16, cruncher.Atomic, "bits"},
+		{"Uint32Array", dtype.Uint32, kernel.Widened, "plain"},
+		{"Uint8Array", dtype.Uint8, kernel.Widened, "plain"},
+		{"Uint16Array", dtype.Uint16, kernel.Widened, "plain"},
+		{"Uint8Array", dtype.Uint8, kernel.Atomic, "bits"},
+		{"Uint16Array", dtype.Uint16, kernel.Atomic, "bits"},
 	} {
 		source := "fn plain(i: u32) { a[i] = a[i] + 3u; b[i] = a[i]; }"
 		if c.kernel == "bits" {
@@ -77,7 +79,7 @@ func foreignWords(t *testing.T, name string, values []uint32) (*cruncher.Any, js
 	for i, v := range values {
 		view.SetIndex(i, v)
 	}
-	a := must[*cruncher.Any](t)(cruncher.WrapHost(name, cruncher.Uint32, gpu.Host{Foreign: view, Size: 4 * len(values)}, nil))
+	a := must[*cruncher.Any](t)(cruncher.WrapHost(name, dtype.Uint32, gpu.Host{Foreign: view, Size: 4 * len(values)}, nil))
 	t.Cleanup(func() { check(t, a.Close()) })
 	return a, view
 }
@@ -175,7 +177,7 @@ fn two(i: u32) { u[i] = i; v[i] = i; }`)
 			var params []cruncher.Param
 			for k := range arrays {
 				view := js.Global().Get("Uint32Array").New(n)
-				a := must[*cruncher.Any](b)(cruncher.WrapHost([]string{"u", "v"}[k], cruncher.Uint32, gpu.Host{Foreign: view, Size: 4 * n}, nil))
+				a := must[*cruncher.Any](b)(cruncher.WrapHost([]string{"u", "v"}[k], dtype.Uint32, gpu.Host{Foreign: view, Size: 4 * n}, nil))
 				edit(a).WriteOnly(true)
 				params = append(params, a)
 			}

@@ -3,6 +3,7 @@
 package cruncher_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -192,10 +194,37 @@ func (a flagEdit) Halo(n int) flagEdit {
 	return a.change(func(f *cruncher.Flags) { f.Halo = n })
 }
 
-func (a flagEdit) Mode(m cruncher.Mode) flagEdit {
+func (a flagEdit) Mode(m kernel.Mode) flagEdit {
 	return a.change(func(f *cruncher.Flags) { f.Mode = m })
 }
 
 func (a flagEdit) Struct(name string) flagEdit {
 	return a.change(func(f *cruncher.Flags) { f.Struct = name })
+}
+
+// future is a call in the background.
+type future struct {
+	done chan struct{}
+	err  error
+}
+
+func inBackground(cr *cruncher.Cruncher, ctx context.Context, id int, kernels string, r cruncher.Range, ps ...cruncher.Param) *future {
+	f := &future{done: make(chan struct{})}
+	g := cruncher.Params(ps...)
+	go func() {
+		defer close(f.done)
+		f.err = cr.Compute(ctx, id, kernels, r, g)
+	}()
+	return f
+}
+
+func (f *future) Done() <-chan struct{} { return f.done }
+
+func (f *future) Wait(ctx context.Context) error {
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

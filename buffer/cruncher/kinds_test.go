@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -54,13 +56,13 @@ func TestScalars(t *testing.T) {
 	cr := newCruncher(t, 2, `fn axpy(i: u32) { y[i] = alpha * f32(n) + y[i] + f32(shift) + f32(i % stride); }`)
 	y := wrap(t, "y", count(100, float32(0)))
 	for k := range 3 {
-		g := y.Next(cruncher.NewScalar("alpha", float32(k)), cruncher.NewScalar("n", int32(-2)), cruncher.NewScalar("shift", uint32(5)),
+		g := cruncher.Params(y, cruncher.NewScalar("alpha", float32(k)), cruncher.NewScalar("n", int32(-2)), cruncher.NewScalar("shift", uint32(5)),
 			cruncher.NewScalar("stride", uint32(1)))
-		check(t, g.Compute(t.Context(), cr, 1, "axpy", cruncher.Range{Global: 100}))
+		check(t, cr.Compute(t.Context(), 1, "axpy", cruncher.Range{Global: 100}, g))
 	}
 	same(t, "y", y.Data(), count(100, float32(9)))
-	for _, s := range []cruncher.Scalar{{}, cruncher.NewScalar("a b", int32(1))} {
-		refused(t, "a scalar", y.Next(s).Compute(t.Context(), cr, 1, "axpy", cruncher.Range{Global: 1}), cruncher.ErrName)
+	for _, s := range []cruncher.Param{cruncher.NewScalar("", int32(1)), cruncher.NewScalar("a b", int32(1))} {
+		refused(t, "a scalar", cr.Compute(t.Context(), 1, "axpy", cruncher.Range{Global: 1}, cruncher.Params(y, s)), cruncher.ErrName)
 	}
 }
 
@@ -81,12 +83,12 @@ fn all(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(&a
 		cr := onDevices(t, devices, devs, source, shifting())
 		a := wrap(t, "a", count(430, uint32(0)))
 		edit(a).PartialRead(true)
-		g := a.Next(cruncher.NewScalar("step", uint32(3)))
+		g := cruncher.Params(a, cruncher.NewScalar("step", uint32(3)))
 		for _, blobs := range []int{1, 4} {
-			check(t, g.Compute(t.Context(), cr, 1, "part", cruncher.Range{Global: 430, Blobs: blobs}))
+			check(t, cr.Compute(t.Context(), 1, "part", cruncher.Range{Global: 430, Blobs: blobs}, g))
 		}
 		same(t, fmt.Sprint(devs, " devices"), a.Data(), count(430, uint32(866)))
-		refused(t, "another workgroup", g.Compute(t.Context(), cr, 1, "part", cruncher.Range{Global: 430, Local: 1 << 20}), gpu.ErrLimit)
+		refused(t, "another workgroup", cr.Compute(t.Context(), 1, "part", cruncher.Range{Global: 430, Local: 1 << 20}, g), gpu.ErrLimit)
 	}
 	one := onDevices(t, devices, 2, `@group(0) @binding(0) var<storage, read_write> a: array<u32>;
 @compute @workgroup_size(64)
@@ -128,13 +130,13 @@ func narrow[T uint8 | int8 | uint16 | int16](t *testing.T, devices []*gpu.Device
 		1: `fn inc(w: u32) { a[w] = (((a[w] & 0x7fff7fffu) + 0x00030003u) ^ (a[w] & 0x80008000u)); }`,
 		2: `fn inc(w: u32) { a[w] = (((a[w] & 0x7f7f7f7fu) + 0x03030303u) ^ (a[w] & 0x80808080u)); }`,
 	}[shift]
-	for mode, source := range map[cruncher.Mode]string{cruncher.Widened: wide, cruncher.Atomic: atomic, cruncher.Packed: packed} {
+	for mode, source := range map[kernel.Mode]string{kernel.Widened: wide, kernel.Atomic: atomic, kernel.Packed: packed} {
 		cr := onDevices(t, devices, devs, source, shifting())
 		for _, resident := range []bool{false, true} {
 			a := wrap(t, "a", count(n, T(0)))
 			edit(a).Mode(mode).PartialRead(true)
 			r := cruncher.Range{Global: n - 5, Offset: 3, Local: 3}
-			if mode == cruncher.Packed {
+			if mode == kernel.Packed {
 				edit(a).ElementsPerItem(1 << shift)
 				r = cruncher.Range{Global: n>>shift - 1, Offset: 1, Local: 3}
 			}
@@ -335,7 +337,7 @@ func TestReadOnlyMemory(t *testing.T) {
 	cr := newCruncher(t, 2, `fn add(i: u32) { b[i] = b[i] + a[i]; }`)
 	released := 0
 	mem := gpu.Host{Bytes: []byte{9, 1, 0, 0, 0, 2, 0, 0, 0}, Offset: 1, Size: 8, ReadOnly: true}
-	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", cruncher.Uint32, mem, func() { released++ }))
+	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", dtype.Uint32, mem, func() { released++ }))
 	if !a.Flags().ReadOnly {
 		t.Error("the array is not read-only")
 	}

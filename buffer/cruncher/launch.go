@@ -10,9 +10,12 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
-// elemTypes are the types as kernels declare them.
-var elemTypes = [...]dtype.Type{
-	dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Uint8,
+// kernelType is the type as kernels declare it.
+func kernelType(t dtype.Type) dtype.Type {
+	if t == Bytes {
+		return dtype.Uint8
+	}
+	return t
 }
 
 // program makes the program of a kernel for a call's parameters, or finds it.
@@ -31,7 +34,7 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 	for i := range c.list {
 		p := &c.list[i]
 		if p.array == nil {
-			scalars = append(scalars, kernel.Scalar{Name: p.value.name, Type: elemTypes[p.value.t]})
+			scalars = append(scalars, kernel.Scalar{Name: p.value.name, Type: p.value.t})
 			id.WriteString(" " + p.value.name + ":" + p.value.t.String())
 			continue
 		}
@@ -68,16 +71,16 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 // decl declares an array to a kernel.
 func (cr *Cruncher) decl(p *param) kernel.Decl {
 	d := kernel.Decl{
-		Name: p.name(), Type: elemTypes[p.array.t], Mode: kernel.Mode(p.flags.Mode), Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
+		Name: p.name(), Type: kernelType(p.array.t), Mode: p.flags.Mode, Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
 	}
 	switch {
-	case p.array.t == Bytes && p.flags.Mode != Atomic:
+	case p.array.t == Bytes && p.flags.Mode != kernel.Atomic:
 		d.Mode = kernel.Words
-	case p.array.t.Size() == 4 && (p.flags.Mode != Atomic || p.array.t == Float32):
+	case p.array.t.Size() == 4 && (p.flags.Mode != kernel.Atomic || p.array.t == dtype.Float32):
 		d.Mode = kernel.Widened // that is: as it is
 	}
 	size := p.array.t.Size()
-	if size < 4 && p.array.t != Bytes && p.flags.Mode == Widened {
+	if size < 4 && p.array.t != Bytes && p.flags.Mode == kernel.Widened {
 		size = 4
 	}
 	for _, w := range cr.workers {
@@ -116,7 +119,7 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 	args := make([]kernel.Argument, 0, len(c.list))
 	for i := range c.list {
 		if v := &c.list[i].value; c.list[i].array == nil {
-			args = append(args, kernel.Argument{Name: v.name, Type: elemTypes[v.t], Bits: []uint32{v.bits}})
+			args = append(args, kernel.Argument{Name: v.name, Type: v.t, Bits: []uint32{v.bits}})
 		}
 	}
 	for _, a := range p.Arrays {

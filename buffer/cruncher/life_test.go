@@ -25,7 +25,7 @@ func TestLeaks(t *testing.T) {
 		r := cruncher.Range{Global: 100, Local: 4, Blobs: k % 4}
 		check(t, a.Compute(t.Context(), cr, 1, "inc", r))
 		check(t, lasting.Compute(t.Context(), cr, 1, "inc", r))
-		check(t, cr.Start(t.Context(), 1, "inc", r, a, b).Wait(t.Context()))
+		check(t, inBackground(cr, t.Context(), 1, "inc", r, a, b).Wait(t.Context()))
 		check(t, cr.Batch(t.Context(), func(batch *cruncher.Batch) error { return batch.Compute(t.Context(), 2, "inc", r, a) }))
 		refused(t, "a mistake", a.Compute(t.Context(), cr, 1, "third", r), gpu.ErrCompile)
 		if k%2 == 0 {
@@ -139,8 +139,8 @@ func TestParallel(t *testing.T) {
 			defer a.Close()
 			for k := range calls {
 				r := cruncher.Range{Global: 200, Local: 4, Blobs: k % 3}
-				f := cr.Start(t.Context(), g, "inc", r, a)
-				s := cr.Start(t.Context(), 100, "inc", cruncher.Range{Global: 300}, shared)
+				f := inBackground(cr, t.Context(), g, "inc", r, a)
+				s := inBackground(cr, t.Context(), 100, "inc", cruncher.Range{Global: 300}, shared)
 				if err := f.Wait(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -168,9 +168,9 @@ func TestCloseWithin(t *testing.T) {
 	for round := range 20 {
 		cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), openDevices(t, 1), checksSource))
 		a := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("a", 5000))
-		var fs []*cruncher.Future
+		var fs []*future
 		for range 5 {
-			fs = append(fs, cr.Start(t.Context(), 1, "inc", cruncher.Range{Global: 5000}, a))
+			fs = append(fs, inBackground(cr, t.Context(), 1, "inc", cruncher.Range{Global: 5000}, a))
 		}
 		if round%2 == 0 {
 			check(t, a.Close())

@@ -65,8 +65,8 @@ func (s *scene) check(t *testing.T, what string, calls uint32) {
 	same(t, what+": z", s.z.Data(), s.wantZ)
 }
 
-func (s *scene) start(t *testing.T, cr *cruncher.Cruncher, blobs int) *cruncher.Future {
-	return cr.Start(t.Context(), 1, "slow after", cruncher.Range{Global: lossItems, Local: 10, Blobs: blobs}, s.x, s.y, s.z, s.all)
+func (s *scene) start(t *testing.T, cr *cruncher.Cruncher, blobs int) *future {
+	return inBackground(cr, t.Context(), 1, "slow after", cruncher.Range{Global: lossItems, Local: 10, Blobs: blobs}, s.x, s.y, s.z, s.all)
 }
 
 // TestLostBefore has devices gone before a call and between calls.
@@ -132,7 +132,7 @@ fn put(i: u32) { x[i] = t[i]; }`, even())
 			}
 			want[i] = v
 		}
-		f := cr.Start(t.Context(), 1, "mix put", cruncher.Range{Global: lossItems, Local: 10}, x, tmp)
+		f := inBackground(cr, t.Context(), 1, "mix put", cruncher.Range{Global: lossItems, Local: 10}, x, tmp)
 		d := devices[round%3]
 		await(t, f, func() bool { return d.Stats().Dispatches > uint64(round%2) })
 		check(t, d.Close())
@@ -142,7 +142,7 @@ fn put(i: u32) { x[i] = t[i]; }`, even())
 }
 
 // await returns when a call has come so far, or is over.
-func await(t *testing.T, f *cruncher.Future, reached func() bool) {
+func await(t *testing.T, f *future, reached func() bool) {
 	t.Helper()
 	for !reached() {
 		select {
@@ -162,7 +162,7 @@ func TestLostAll(t *testing.T) {
 		devices := openDevices(t, 2)
 		cr := onDevices(t, devices, 2, lossSource)
 		s := newScene(t)
-		var f *cruncher.Future
+		var f *future
 		if within {
 			f = s.start(t, cr, 1)
 			await(t, f, func() bool { return devices[0].Stats().Dispatches > 0 && devices[1].Stats().Dispatches > 0 })
@@ -266,7 +266,7 @@ func TestLostSource(t *testing.T) {
 		r := cruncher.Range{Global: lossItems, Local: 10}
 		check(t, x.Compute(t.Context(), cr, 1, "keep", r))
 		edit(x).PartialRead(false).Write(false)
-		f := cr.Start(t.Context(), 1, "keep", r, x)
+		f := inBackground(cr, t.Context(), 1, "keep", r, x)
 		check(t, devices[1].Close())
 		err := f.Wait(t.Context())
 		if err != nil && !errors.Is(err, cruncher.ErrStale) {

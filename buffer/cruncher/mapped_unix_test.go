@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -33,8 +34,8 @@ func TestMappedFiles(t *testing.T) {
 	const n = 2000
 	cr := newCruncher(t, 2, `fn add(i: u32) { out[i] = out[i] + a[i]; }`, shifting())
 	in, result := mapFile(t, n, syscall.PROT_READ), mapFile(t, n, syscall.PROT_READ|syscall.PROT_WRITE)
-	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", cruncher.Uint32, gpu.Host{Bytes: in, Size: len(in), ReadOnly: true}, func() { check(t, syscall.Munmap(in)) }))
-	out := must[*cruncher.Any](t)(cruncher.WrapHost("out", cruncher.Uint32, gpu.HostBytes(result), func() { check(t, syscall.Munmap(result)) }))
+	a := must[*cruncher.Any](t)(cruncher.WrapHost("a", dtype.Uint32, gpu.Host{Bytes: in, Size: len(in), ReadOnly: true}, func() { check(t, syscall.Munmap(in)) }))
+	out := must[*cruncher.Any](t)(cruncher.WrapHost("out", dtype.Uint32, gpu.HostBytes(result), func() { check(t, syscall.Munmap(result)) }))
 	edit(out).PartialRead(true)
 	r := cruncher.Range{Global: n, Local: 8}
 	for k := range 3 {

@@ -43,14 +43,14 @@ func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Para
 
 // ownLocal returns the workgroup size that the entry points of a complete module have in common, where the range names none.
 func (cr *Cruncher) ownLocal(names []string, want, local int) int {
-	if !cr.source.Complete() || want != 0 {
-		return local
-	}
-	own := 1
+	own := 0
 	for _, name := range names {
 		if info, err := cr.source.Kernel(name); err == nil && info.Local[0] > 0 {
-			own = lcm(own, info.Local[0])
+			own = lcm(max(own, 1), info.Local[0])
 		}
+	}
+	if own == 0 || want != 0 {
+		return local
 	}
 	return own
 }

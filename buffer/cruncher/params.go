@@ -6,10 +6,11 @@ import (
 	"context"
 	"math"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Param is what a kernel can be called with: an [Array], an [Any], a scalar, or a [Group] of them.
+// Param is what a kernel can be called with: an [Array], an [Any], a scalar of [NewScalar], or several of them, see [Params].
 type Param interface {
 	// params appends the parameters, with the flags that arrays have now.
 	params(list []param) ([]param, error)
@@ -20,7 +21,7 @@ type param struct {
 	array *Any
 	as    string // what the kernels call the array, where it is not its name
 	flags Flags
-	value Scalar
+	value scalar
 }
 
 func (a *Array[T]) params(list []param) ([]param, error) {
@@ -61,16 +62,15 @@ func (a alias) params(list []param) ([]param, error) {
 	return list, err
 }
 
-// Scalar is a number that kernels know under a name. It goes to the devices with each call.
-type Scalar struct {
+type scalar struct {
 	name string
-	t    Type
+	t    dtype.Type
 	bits uint32
 }
 
-// NewScalar makes a scalar.
-func NewScalar[T float32 | int32 | uint32](name string, v T) Scalar {
-	s := Scalar{name: name, t: typeOf[T]()}
+// NewScalar makes a number that kernels know under a name. It goes to the devices with each call.
+func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
+	s := scalar{name: name, t: typeOf[T]()}
 	switch v := any(v).(type) {
 	case float32:
 		s.bits = math.Float32bits(v)
@@ -82,54 +82,47 @@ func NewScalar[T float32 | int32 | uint32](name string, v T) Scalar {
 	return s
 }
 
-func (s Scalar) params(list []param) ([]param, error) {
+func (s scalar) params(list []param) ([]param, error) {
 	if !identifier(s.name) {
 		return nil, fail("Params", ErrName, s.name)
 	}
 	return append(list, param{value: s}), nil
 }
 
-// Group is a list of parameters. The flags of its arrays are those that they had when they were put into it.
-type Group struct {
+// group is a list of parameters.
+type group struct {
 	list []param
 	err  error
 }
 
-// Params makes a group. Kernels, those of complete modules too, know its members by their names; the order decides no more than
-// which device computes where an array has [Any.SetWriteAll].
-func Params(ps ...Param) *Group { return new(Group).Next(ps...) }
+// Params joins parameters to one; groups among them are taken apart. The flags of arrays are those that they have now. Kernels, those
+// of complete modules too, know the parameters by their names; the order decides no more than which device computes where an array
+// has WriteAll.
+func Params(ps ...Param) Param { return newGroup(ps...) }
 
-// Next returns a group with more parameters; groups among them are taken apart.
-func (g *Group) Next(ps ...Param) *Group {
-	next := &Group{}
-	if g != nil {
-		next.list, next.err = append(next.list, g.list...), g.err
-	}
+func newGroup(ps ...Param) *group {
+	g := new(group)
 	for _, p := range ps {
-		if next.err != nil {
-			break
-		}
 		if p == nil {
-			next.err = fail("Params", gpu.ErrInvalid, "nil parameter")
-			break
+			g.err = fail("Params", gpu.ErrInvalid, "nil parameter")
+			return g
 		}
-		var list []param
-		if list, next.err = p.params(next.list); next.err == nil {
-			next.list = list
+		list, err := p.params(g.list)
+		if err != nil {
+			g.err = err
+			return g
 		}
+		g.list = list
 	}
-	return next
+	return g
 }
 
-func (g *Group) params(list []param) ([]param, error) {
-	if g == nil {
-		return nil, fail("Params", gpu.ErrInvalid, "nil group")
-	}
+func (g *group) params(list []param) ([]param, error) {
 	return append(list, g.list...), g.err
 }
 
 // arrays lists the arrays of a group that holds nothing else.
-func (g *Group) arrays() []*Any {
+func (g *group) arrays() []*Any {
 	var list []*Any
 	for i := range g.list {
 		list = append(list, g.list[i].array)
@@ -137,22 +130,14 @@ func (g *Group) arrays() []*Any {
 	return list
 }
 
-// Compute is [Cruncher.Compute] with the group.
-func (g *Group) Compute(ctx context.Context, cr *Cruncher, id int, kernels string, r Range) error {
-	return cr.Compute(ctx, id, kernels, r, g)
-}
-
 // Compute is [Cruncher.Compute] with the array alone.
 func (a *Any) Compute(ctx context.Context, cr *Cruncher, id int, kernels string, r Range) error {
 	return cr.Compute(ctx, id, kernels, r, a)
 }
 
-// Next returns a group of the array and more parameters.
-func (a *Any) Next(ps ...Param) *Group { return Params(a).Next(ps...) }
-
 // gather checks that every name and every array is there once.
 func gather(ps []Param) ([]param, error) {
-	g := Params(ps...)
+	g := newGroup(ps...)
 	if g.err != nil {
 		return nil, g.err
 	}

@@ -142,13 +142,13 @@ func matches(op string, a, b *Any) error {
 // whatever their names. The data are copied before Push returns.
 //
 // With nil for in, the data are what the input arrays of the first stage hold, unless data of an earlier push have yet to be
-// computed. With an empty group no data go in: so a pipeline is emptied. With nil for out, results are written to the
+// computed. With [Params] of nothing no data go in: so a pipeline is emptied. With nil for out, results are written to the
 // output arrays of the last stage. With S stages, results of the first push come out at push 2S+1, at 2S if in or out is nil,
 // at 2S-1 if both are.
 //
 // A push that fails has to be repeated, with the same of in and out nil; what is done already is then not done again, but that
 // kernels that failed may have written hidden arrays. If arguments are wrong nothing has happened.
-func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
+func (p *Pipeline) Push(ctx context.Context, in, out Param) (bool, error) {
 	const op = "Push"
 	if p == nil || p.life.over() {
 		return false, fail(op, gpu.ErrClosed, "the pipeline")
@@ -161,7 +161,8 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 	if p.life.over() {
 		return false, fail(op, gpu.ErrClosed, "the pipeline")
 	}
-	kinds, err := p.check(in, out)
+	from, to := pushed(in), pushed(out)
+	kinds, err := p.check(from, to)
 	if err != nil {
 		return false, err
 	}
@@ -172,7 +173,7 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 	defer done()
 	p.open, p.kinds = true, kinds
 	if kinds[0] == given {
-		p.stages[0].in[1].receive(in.arrays())
+		p.stages[0].in[1].receive(from.arrays())
 	}
 	if err := p.step(ctx); err != nil {
 		if p.life.over() {
@@ -188,9 +189,9 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 		}
 	}
 	if back := last.out[1]; kinds[1] == given && back.full {
-		for i := range out.list {
-			copy(out.list[i].array.host.Bytes, back.arrays[i].host.Bytes)
-			out.list[i].array.MarkDirty()
+		for i := range to.list {
+			copy(to.list[i].array.host.Bytes, back.arrays[i].host.Bytes)
+			to.list[i].array.MarkDirty()
 		}
 		back.full, came = false, true
 	}
@@ -198,12 +199,20 @@ func (p *Pipeline) Push(ctx context.Context, in, out *Group) (bool, error) {
 	return came, nil
 }
 
+// pushed makes a group of an argument of a push, nil of nil.
+func pushed(p Param) *group {
+	if p == nil {
+		return nil
+	}
+	return newGroup(p)
+}
+
 // check checks the arguments of a push.
-func (p *Pipeline) check(in, out *Group) (kinds [2]kind, err error) {
+func (p *Pipeline) check(in, out *group) (kinds [2]kind, err error) {
 	const op = "Push"
 	first, last := p.stages[0].inputs, p.stages[len(p.stages)-1].outputs
 	for i, side := range []struct {
-		group *Group
+		group *group
 		list  []param
 	}{{in, first}, {out, last}} {
 		switch {
@@ -232,7 +241,7 @@ func (p *Pipeline) check(in, out *Group) (kinds [2]kind, err error) {
 }
 
 // fits checks arrays of a push.
-func fits(op string, g *Group, list []param, written bool) error {
+func fits(op string, g *group, list []param, written bool) error {
 	if g.err != nil {
 		return g.err
 	}

@@ -105,7 +105,7 @@ func TestPipeline(t *testing.T) {
 				in, out := words(t, "any", stageItems, zero), words(t, "other", stageItems, zero)
 				ch := newChain(t, stages, perStage)
 				source, sink := ch.in, ch.out
-				var from, to *cruncher.Group
+				var from, to cruncher.Param
 				if c.in {
 					source, from, latency = in, cruncher.Params(in), latency+1
 				}
@@ -264,7 +264,7 @@ func (f fickle) Split(r balance.Request) ([]int, error) {
 // TestPipelineFails has the last stage fail now and then. The others do not compute anything twice.
 func TestPipelineFails(t *testing.T) {
 	var fails atomic.Bool
-	b := fickle{must[balance.Balancer](t)(balance.New()), &fails}
+	b := fickle{must[balance.Balancer](t)(balance.New(balance.Options{})), &fails}
 	ch := newChain(t, 3, 2, cruncher.WithBalancer(b))
 	x, y := words(t, "x", stageItems, zero), words(t, "y", stageItems, zero)
 	results := 0
@@ -314,7 +314,7 @@ func TestPipelineMistakes(t *testing.T) {
 	check(t, closed.Close())
 	scalar := cruncher.NewScalar("s", uint32(1))
 	p := must[*cruncher.Pipeline](t)(cruncher.NewPipeline(ctx, a, b))
-	push := func(in, out *cruncher.Group) error { _, err := p.Push(ctx, in, out); return err }
+	push := func(in, out cruncher.Param) error { _, err := p.Push(ctx, in, out); return err }
 	made := func(change func(s *cruncher.Stage)) error {
 		s := a
 		change(&s)
@@ -322,7 +322,9 @@ func TestPipelineMistakes(t *testing.T) {
 		return err
 	}
 	none := func(stages ...cruncher.Stage) error { _, err := cruncher.NewPipeline(ctx, stages...); return err }
-	step := func(kernels string, r cruncher.Range) []cruncher.Step { return []cruncher.Step{{Kernels: kernels, Range: r}} }
+	step := func(kernels string, r cruncher.Range) []cruncher.Step {
+		return []cruncher.Step{{Kernels: kernels, Range: r}}
+	}
 	type list = []cruncher.Param
 	for _, c := range []struct {
 		name string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -138,7 +139,7 @@ func TestReopened(t *testing.T) {
 	const items, speed = 6000, 1e6
 	for name, opts := range map[string][]cruncher.Option{
 		"adaptive": nil,
-		"legacy":   {cruncher.WithBalancer(cruncher.LegacyBalancer(false))},
+		"legacy":   {cruncher.WithBalancer(balance.NewLegacyRaw())},
 		"pinned":   {cruncher.WithCoherence(cruncher.Pin)},
 	} {
 		t.Run(name, func(t *testing.T) {

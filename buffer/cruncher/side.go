@@ -32,7 +32,7 @@ func newSide(dev *gpu.Device) side { return side{dev: dev, busy: new(sync.Mutex)
 
 // widened reports whether kernels see a word for each of the array's smaller elements.
 func (r *residence) widened() bool {
-	return r.mode == Widened && r.array.t.Size() < 4 && r.array.t != Bytes
+	return r.mode == kernel.Widened && r.array.t.Size() < 4 && r.array.t != Bytes
 }
 
 // stored returns the bytes that an element takes where kernels see it.
@@ -173,7 +173,7 @@ func (r *residence) put(ctx context.Context, d int, sp span, host gpu.Host) erro
 			return err
 		}
 		s.loose.Remove(sp.Lo, sp.Hi)
-		return s.convert(s.widen, s.up, elemTypes[r.array.t], sp)
+		return s.convert(s.widen, s.up, r.array.t, sp)
 	case s.near && r.straight && host.Foreign == nil:
 		s.busy.Lock()
 		defer s.busy.Unlock()
@@ -264,7 +264,7 @@ func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host
 	case r.widened():
 		s.busy.Lock()
 		defer s.busy.Unlock()
-		if err := s.convert(s.narrow, s.down, elemTypes[r.array.t], sp); err != nil {
+		if err := s.convert(s.narrow, s.down, r.array.t, sp); err != nil {
 			return err
 		}
 		t.Offset = 0

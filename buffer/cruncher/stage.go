@@ -197,8 +197,8 @@ func newSegment(ctx context.Context, s *Stage) (*segment, error) {
 }
 
 // group is the parameters of the stage's kernels. Of several steps none brings outputs back, as long as that is possible.
-func (l *segment) group(in, out *bank, only bool) *Group {
-	g := &Group{}
+func (l *segment) group(in, out *bank, only bool) *group {
+	g := &group{}
 	for i, p := range l.inputs {
 		p.as, p.array = p.name(), in.arrays[i]
 		g.list = append(g.list, p)

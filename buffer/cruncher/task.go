@@ -8,6 +8,13 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
+
+// The errors of tasks in pools.
+var (
+	ErrCallback = fault.New("ErrCallback", "the callback panicked")
+	ErrStopped  = fault.New("ErrStopped", "an earlier task failed")
 )
 
 // TaskType says what is special about a task in a [DevicePool]. Types are joined by |, and have the values of Cekirdekler's
@@ -26,8 +33,6 @@ const (
 	SerialEnd                            // this is the last one of them
 )
 
-const sectionTypes = SelectBegin | SelectEnd | SerialBegin | SerialEnd
-
 // Task is a call of [Cruncher.Compute] to be made later. What the call is told is what was true when the task was made: flags
 // of arrays and elements per item that change afterwards have no effect on it. A task does not change and can be
 // computed any number of times, also by several goroutines at once if its arrays allow that.
@@ -37,12 +42,12 @@ type Task struct {
 	id      int
 	kernels string
 	r       Range
-	group   *Group
+	params  *group
 	types   TaskType
 	done    func(error)
 }
 
-// TaskOption is an option of [Any.Task] and [Group.Task].
+// TaskOption is an option of [NewTask].
 type TaskOption func(*Task) error
 
 // WithType says what is special about a task. Types of several options add up.
@@ -51,8 +56,7 @@ func WithType(t TaskType) TaskOption {
 }
 
 // WithCallback has a function called each time that the task has ended, with the error of its computation or nil. In a pool
-// it runs beside the next task of the device, if the pool lets several tasks be under way on one, and counts as part
-// of its own: it must not wait for the pool. A callback there that panics is [ErrCallback].
+// the device has no other task before it returns: it must not wait for the pool. A callback there that panics is [ErrCallback].
 func WithCallback(done func(error)) TaskOption {
 	return func(k *Task) error {
 		if done == nil {
@@ -63,21 +67,12 @@ func WithCallback(done func(error)) TaskOption {
 	}
 }
 
-// Task makes a task of [Any.Compute].
-func (a *Any) Task(id int, kernels string, r Range, opts ...TaskOption) (*Task, error) {
-	return newTask(a, id, kernels, r, opts)
-}
-
-// Task makes a task of [Group.Compute].
-func (g *Group) Task(id int, kernels string, r Range, opts ...TaskOption) (*Task, error) {
-	return newTask(g, id, kernels, r, opts)
-}
-
-func newTask(p Param, id int, kernels string, r Range, opts []TaskOption) (*Task, error) {
-	const op = "Task"
+// NewTask makes a task of [Cruncher.Compute] with the parameters, of which [Params] joins several.
+func NewTask(id int, kernels string, r Range, p Param, opts ...TaskOption) (*Task, error) {
+	const op = "NewTask"
 	r.Inner = slices.Clone(r.Inner)
-	t := &Task{id: id, kernels: kernels, r: r, group: Params(p)}
-	list, err := gather([]Param{t.group})
+	t := &Task{id: id, kernels: kernels, r: r, params: newGroup(p)}
+	list, err := gather([]Param{t.params})
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +99,9 @@ func newTask(p Param, id int, kernels string, r Range, opts []TaskOption) (*Task
 	return t, nil
 }
 
-// Types returns what is special about the task.
-func (t *Task) Types() TaskType {
-	if t == nil {
-		return 0
-	}
-	return t.types
-}
-
 // Compute makes the call, on all devices of the cruncher, then the task's callback.
 func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
-	if t == nil || cr == nil || t.group == nil || ctx == nil {
+	if t == nil || cr == nil || t.params == nil || ctx == nil {
 		return fail("Task", gpu.ErrInvalid, "no task, no cruncher, or nil context")
 	}
 	err := t.compute(ctx, cr)
@@ -128,7 +115,7 @@ func (t *Task) compute(ctx context.Context, cr *Cruncher) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return cr.Compute(ctx, t.id, t.kernels, t.r, t.group)
+	return cr.Compute(ctx, t.id, t.kernels, t.r, t.params)
 }
 
 // call makes the callback where nobody could recover from its panic.

@@ -42,19 +42,19 @@ fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; 
 	ok(err)
 	sum, err := cruncher.NewArray[uint32]("sum", 1)
 	ok(err)
-	var tasks cruncher.TaskPool
+	var tasks []*cruncher.Task
 	ok(x.SetFlags(cruncher.Flags{PartialRead: true, Write: true})) // each task moves its own two elements only
 	for at := 0; at < x.Len(); at += 2 {
-		task, err := x.Task(1, "square", cruncher.Range{Global: 2, Offset: at})
+		task, err := cruncher.NewTask(1, "square", cruncher.Range{Global: 2, Offset: at}, x)
 		ok(err)
-		ok(tasks.Feed(task))
+		tasks = append(tasks, task)
 	}
 	ok(x.SetFlags(cruncher.Flags{Read: true}))
-	last, err := x.Next(sum).Task(2, "total", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
+	last, err := cruncher.NewTask(2, "total", cruncher.Range{Global: 1}, cruncher.Params(x, sum), cruncher.WithType(cruncher.GlobalSyncFirst))
 	ok(err)
-	ok(tasks.Feed(last))
+	tasks = append(tasks, last)
 
-	ok(pool.Enqueue(&tasks))
+	ok(pool.Enqueue(tasks...))
 	_, err = pool.Finish(ctx)
 	ok(err)
 	fmt.Println(x.Data(), sum.Data())
@@ -69,7 +69,7 @@ func ExampleTask() {
 	defer cr.Close()
 	x, err := cruncher.Wrap("x", []float32{1, 2, 3, 4})
 	ok(err)
-	task, err := x.Task(1, "half", cruncher.Range{Global: 4}, cruncher.WithCallback(func(err error) {
+	task, err := cruncher.NewTask(1, "half", cruncher.Range{Global: 4}, x, cruncher.WithCallback(func(err error) {
 		fmt.Println("done:", err)
 	}))
 	ok(err)

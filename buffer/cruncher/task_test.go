@@ -38,12 +38,9 @@ func words(t testing.TB, name string, n int, value func(i int) uint32) *cruncher
 func ordinal(i int) uint32 { return uint32(i) }
 func zero(int) uint32      { return 0 }
 
-func task(t testing.TB, p interface {
-	Task(id int, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) (*cruncher.Task, error)
-}, kernels string, r cruncher.Range, opts ...cruncher.TaskOption,
-) *cruncher.Task {
+func task(t testing.TB, p cruncher.Param, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) *cruncher.Task {
 	t.Helper()
-	return must[*cruncher.Task](t)(p.Task(1, kernels, r, opts...))
+	return must[*cruncher.Task](t)(cruncher.NewTask(1, kernels, r, p, opts...))
 }
 
 func isError(t testing.TB, what string, err, want error) {
@@ -125,8 +122,8 @@ func TestTaskMistakes(t *testing.T) {
 	closed := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("x", 64))
 	check(t, closed.Close())
 	r := cruncher.Range{Global: 64}
-	make := func(p *cruncher.Group, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) error {
-		_, err := p.Task(1, kernels, r, opts...)
+	make := func(p cruncher.Param, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) error {
+		_, err := cruncher.NewTask(1, kernels, r, p, opts...)
 		return err
 	}
 	for _, c := range []struct {
@@ -153,42 +150,6 @@ func TestTaskMistakes(t *testing.T) {
 	isError(t, "cancelled", task(t, x, "double", r).Compute(ctx, cr), context.Canceled)
 	if x.Data()[63] != 63 {
 		t.Error("a cancelled task was computed")
-	}
-}
-
-func TestTaskPool(t *testing.T) {
-	x := words(t, "x", 64, ordinal)
-	a, b := task(t, x, "double", cruncher.Range{Global: 64}), task(t, x, "double", cruncher.Range{Global: 32})
-	var p cruncher.TaskPool
-	check(t, p.Feed(a, b, a))
-	isError(t, "nil task", p.Feed(a, nil), gpu.ErrInvalid)
-	isError(t, "nil pool", (*cruncher.TaskPool)(nil).Feed(a), gpu.ErrInvalid)
-	for range 2 {
-		for i, want := range []*cruncher.Task{a, b, a, nil, nil} {
-			if left := p.Remaining(); left != max(3-i, 0) {
-				t.Errorf("%d remain before task %d", left, i)
-			}
-			if got := p.Next(); got != want {
-				t.Errorf("task %d is another", i)
-			}
-		}
-		p.Reset()
-	}
-	if p.Len() != 3 {
-		t.Errorf("%d tasks", p.Len())
-	}
-	_, err := cruncher.NewTaskGroup(3)
-	isError(t, "unknown group", err, gpu.ErrInvalid)
-	g := must[*cruncher.TaskGroup](t)(cruncher.NewTaskGroup(cruncher.GroupInOrder))
-	isError(t, "nil in a group", g.Add(nil), gpu.ErrInvalid)
-	isError(t, "section in a group", g.Add(task(t, x, "double", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.SelectEnd))), gpu.ErrInvalid)
-	check(t, p.FeedGroup(g))
-	if p.Len() != 3 {
-		t.Error("an empty group has tasks")
-	}
-	isError(t, "nil group", p.FeedGroup(nil), gpu.ErrInvalid)
-	if k := a.Types() | b.Types(); k != 0 {
-		t.Errorf("types %d", k)
 	}
 }
 

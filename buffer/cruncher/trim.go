@@ -18,10 +18,10 @@ func (cr *Cruncher) trim(c *call, p *program, on *piece, b part) error {
 			within = b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 		}
 		for sp := range s.loose.Overlap(within.Lo, within.Hi) {
-			if err := s.convert(s.narrow, s.up, elemTypes[a.array.t], sp); err != nil {
+			if err := s.convert(s.narrow, s.up, a.array.t, sp); err != nil {
 				return err
 			}
-			if err := s.convert(s.widen, s.up, elemTypes[a.array.t], sp); err != nil {
+			if err := s.convert(s.widen, s.up, a.array.t, sp); err != nil {
 				return err
 			}
 		}

@@ -118,7 +118,7 @@ const batchRepeats = 1024
 
 // repeat queues all kernels, as often as the range says, with the kernel between repeats.
 func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) error {
-	pace := newPace()
+	limit := newThrottle()
 	for i := range c.r.Repeat {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -137,7 +137,7 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 		if i+1 == c.r.Repeat || c.batch != nil && (i+1)%batchRepeats != 0 {
 			continue
 		}
-		if err := pace.next(ctx, p.worker.dev); err != nil {
+		if err := limit.wait(ctx, p.worker.dev); err != nil {
 			return err
 		}
 	}

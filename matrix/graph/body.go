@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -228,16 +229,16 @@ func scalarParam(p *Port, bits uint32) cruncher.Param {
 	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
 }
 
-func crunchType(t *Template) cruncher.Type {
+func crunchType(t *Template) dtype.Type {
 	switch {
 	case t.raw:
-		return cruncher.Uint8
+		return dtype.Uint8
 	case t.dtype == matrix.Int32:
-		return cruncher.Int32
+		return dtype.Int32
 	case t.dtype == matrix.Uint32:
-		return cruncher.Uint32
+		return dtype.Uint32
 	case t.dtype == matrix.Float16:
-		return cruncher.Uint16
+		return dtype.Uint16
 	}
-	return cruncher.Float32
+	return dtype.Float32
 }

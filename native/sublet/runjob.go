@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ func (r *runArray) open(p *progress) (err error) {
 		return err
 	}
 	h := r.npy.Header()
-	if _, ok := elemTypes[h.Type]; !ok {
+	if !slices.Contains(elemTypes, h.Type) {
 		advice := ""
 		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex {
 			advice = "; sublet eval A -i A=" + r.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
@@ -142,7 +143,7 @@ func (r *runArray) load(devices []*gpu.Device) error {
 		return inFile(r.path, err)
 	}
 	var err error
-	if r.Any, err = cruncher.WrapHost(r.name, elemTypes[r.typ], gpu.HostBytes(r.memory), nil); err != nil {
+	if r.Any, err = cruncher.WrapHost(r.name, r.typ, gpu.HostBytes(r.memory), nil); err != nil {
 		return err
 	}
 	return r.set(r.Any)

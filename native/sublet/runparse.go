@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
@@ -39,9 +40,8 @@ type arraySpec struct {
 }
 
 // elemTypes are what arrays can hold.
-var elemTypes = map[dtype.Type]cruncher.Type{
-	dtype.Float32: cruncher.Float32, dtype.Int32: cruncher.Int32, dtype.Uint32: cruncher.Uint32,
-	dtype.Int8: cruncher.Int8, dtype.Uint8: cruncher.Uint8, dtype.Int16: cruncher.Int16, dtype.Uint16: cruncher.Uint16,
+var elemTypes = []dtype.Type{
+	dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16,
 }
 
 const elemWords = "float32, int32, uint32, int8, uint8, int16 and uint16"
@@ -178,7 +178,7 @@ func parseArray(s string, seen map[string]bool) (arraySpec, error) {
 		source, wrong, more = rest[:i+len(".npy")], rest[i+len(".npy:"):], true
 	} else if before, after, cut := strings.Cut(rest, ":"); isZeros(before) {
 		spec.typ, spec.shape, _ = zeros(before)
-		if _, known := elemTypes[spec.typ]; !known {
+		if !slices.Contains(elemTypes, spec.typ) {
 			return spec, usagef("-a %s: %q has %w; those are %s", s, before, errType, elemWords)
 		}
 		source, wrong, more = "", after, cut
@@ -279,10 +279,10 @@ func (a *arraySpec) set(to *cruncher.Any) error {
 	}
 	f.ReadOnly, f.WriteOnly = w["read-only"], w["write-only"]
 	if w["packed"] {
-		f.Mode = cruncher.Packed
+		f.Mode = kernel.Packed
 	}
 	if w["atomic"] {
-		f.Mode = cruncher.Atomic
+		f.Mode = kernel.Atomic
 	}
 	f.ElementsPerItem, f.Halo = a.items, a.halo
 	return to.SetFlags(f)

@@ -9,18 +9,20 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // types are the element types by name.
-var types = map[string]cruncher.Type{
-	"float32": cruncher.Float32, "int32": cruncher.Int32, "uint32": cruncher.Uint32, "int8": cruncher.Int8,
-	"uint8": cruncher.Uint8, "int16": cruncher.Int16, "uint16": cruncher.Uint16, "bytes": cruncher.Bytes,
+var types = map[string]dtype.Type{
+	"float32": dtype.Float32, "int32": dtype.Int32, "uint32": dtype.Uint32, "int8": dtype.Int8,
+	"uint8": dtype.Uint8, "int16": dtype.Int16, "uint16": dtype.Uint16, "bytes": cruncher.Bytes,
 }
 
 // modes are those of arrays of small elements.
-var modes = map[string]cruncher.Mode{"widened": cruncher.Widened, "packed": cruncher.Packed, "atomic": cruncher.Atomic}
+var modes = map[string]kernel.Mode{"widened": kernel.Widened, "packed": kernel.Packed, "atomic": kernel.Atomic}
 
 // property is a flag of an array that the page sees and changes. set reads its value.
 type property struct {
@@ -158,26 +160,26 @@ func (s *server) handles(a *arguments) []*cruncher.Any {
 }
 
 // scalars make those of the element types that they may have, of their bits.
-var scalars = map[string]func(name string, bits uint32) cruncher.Scalar{
-	"float32": func(name string, bits uint32) cruncher.Scalar {
+var scalars = map[string]func(name string, bits uint32) cruncher.Param{
+	"float32": func(name string, bits uint32) cruncher.Param {
 		return cruncher.NewScalar(name, math.Float32frombits(bits))
 	},
-	"int32":  func(name string, bits uint32) cruncher.Scalar { return cruncher.NewScalar(name, int32(bits)) },
+	"int32":  func(name string, bits uint32) cruncher.Param { return cruncher.NewScalar(name, int32(bits)) },
 	"uint32": cruncher.NewScalar[uint32],
 }
 
 // params reads parameters: of each a name, "" for an array, whose handle follows. Of a scalar its type and its bits do.
-func (s *server) params(a *arguments) *cruncher.Group {
-	g := cruncher.Params()
+func (s *server) params(a *arguments) cruncher.Param {
+	var list []cruncher.Param
 	for a.left() {
 		name := a.text()
 		if name == "" {
-			g = g.Next(known(a, "the array", s.arrays))
+			list = append(list, known(a, "the array", s.arrays))
 			continue
 		}
 		if scalar := named(a, "element type", scalars); a.err == nil {
-			g = g.Next(scalar(name, uint32(a.int())))
+			list = append(list, scalar(name, uint32(a.int())))
 		}
 	}
-	return g
+	return cruncher.Params(list...)
 }

@@ -34,8 +34,8 @@ var coherences = map[string]cruncher.Coherence{"migrate": cruncher.Migrate, "pin
 
 // balancers by name.
 var balancers = map[string]func() (balance.Balancer, error){
-	"default": func() (balance.Balancer, error) { return balance.New() },
-	"legacy":  func() (balance.Balancer, error) { return cruncher.LegacyBalancer(true), nil },
+	"default": func() (balance.Balancer, error) { return balance.New(balance.Options{}) },
+	"legacy":  func() (balance.Balancer, error) { return balance.NewLegacy(), nil },
 }
 
 // open makes a cruncher of WGSL, a balancer, a coherence and devices. It reports the handle, the kernels and the devices.
@@ -147,7 +147,7 @@ type order struct {
 	id      int
 	kernels string
 	r       cruncher.Range
-	params  *cruncher.Group
+	params  cruncher.Param
 }
 
 // order reads an id, the kernels, the range in the order of its fields, and parameters.
@@ -168,7 +168,7 @@ func (s *server) order(a *arguments) order {
 	return o
 }
 
-// compute is Cruncher.Compute. Flags are those of now, as in a Group.
+// compute is Cruncher.Compute. Flags are those of now, as in Params.
 func (s *server) compute(a *arguments) work {
 	c, o := known(a, "the cruncher", s.crunchers), s.order(a)
 	return func(ctx context.Context) (any, error) {

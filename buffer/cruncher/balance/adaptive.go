@@ -3,37 +3,29 @@
 package balance
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
-// Option changes what [New] makes.
-type Option func(*adaptive)
-
-// WithSmoothing makes a new sample count for an n-th of an estimate at least, for n from 1. More is steadier where times
-// vary, and slower where devices change. The default is 4.
-func WithSmoothing(n int) Option { return func(b *adaptive) { b.smoothing = n } }
-
-// WithProbe sets after how many calls a device that got nothing is given a step, to see whether that is still right; k is
-// 1 at least. Where a probe delays a call, more calls pass, so that all probes together cost a k-th of the time. The
-// default is 32.
-func WithProbe(k int) Option { return func(b *adaptive) { b.probe = k } }
-
-// WithHorizon sets within how many calls a change of the ranges must make up for its transfers (see Request.Moves), from
-// 1. The default is 8.
-func WithHorizon(calls int) Option { return func(b *adaptive) { b.horizon = calls } }
-
-// WithFixedCost tells how many seconds a device needs for a range of any size, such as for launches and for inputs that
-// each device gets whole: one value for all devices, or one for each. Without it such costs are part of the throughput, so
-// that it takes some calls more to find the best split.
-func WithFixedCost(seconds ...float64) Option {
-	seconds = slices.Clone(seconds)
-	return func(b *adaptive) { b.fixed = seconds }
+// Options change what [New] makes. Zero fields are the defaults.
+type Options struct {
+	// Smoothing makes a new sample count for one part in so many of an estimate at least. More is steadier where times vary, and
+	// slower where devices change. The default is 4.
+	Smoothing int
+	// Probe is after how many calls a device that got nothing is given a step, to see whether that is still right. Where a probe
+	// delays a call, more calls pass, so that all probes together cost one part in so many of the time. The default is 32.
+	Probe int
+	// Horizon is within how many calls a change of the ranges must make up for its transfers (see Request.Moves). The default is 8.
+	Horizon int
+	// FixedCost is how many seconds a device needs for a range of any size, such as for launches and for inputs that each device
+	// gets whole: one value for all devices, or one for each. Without it such costs are part of the throughput, so that it takes
+	// some calls more to find the best split.
+	FixedCost []float64
 }
 
 // New returns the balancer to use. It estimates each device's throughput, in items per second, and hands each step to the
@@ -44,22 +36,18 @@ func WithFixedCost(seconds ...float64) Option {
 // transfers that Request.Moves tells of. A device that was not alive for a while comes back with the estimate that it had.
 // Devices that have no estimate, while others do, are taken to be as slow as the slowest.
 //
-// An option that makes no sense is fault.ErrInvalid.
-func New(opts ...Option) (Balancer, error) {
-	b := &adaptive{smoothing: 4, probe: 32, horizon: 8, fixed: []float64{0}}
-	for _, o := range opts {
-		if o != nil {
-			o(b)
-		}
-	}
+// Options below 0 and costs that are no times are fault.ErrInvalid.
+func New(o Options) (Balancer, error) {
 	const op = "balance: New"
-	for _, n := range []int{b.smoothing, b.probe, b.horizon} {
-		if n < 1 {
-			return nil, fault.Fail(op, fault.ErrInvalid, "smoothing, probe or horizon is ", strconv.Itoa(n))
-		}
+	if o.Smoothing < 0 || o.Probe < 0 || o.Horizon < 0 {
+		return nil, fault.Fail(op, fault.ErrInvalid, "smoothing, probe or horizon is negative")
 	}
-	if len(b.fixed) == 0 || slices.ContainsFunc(b.fixed, func(s float64) bool { return !duration(s) }) {
+	if slices.ContainsFunc(o.FixedCost, func(s float64) bool { return !duration(s) }) {
 		return nil, fault.Fail(op, fault.ErrInvalid, "fixed costs are from 0 to 1e9 seconds")
+	}
+	b := &adaptive{smoothing: cmp.Or(o.Smoothing, 4), probe: cmp.Or(o.Probe, 32), horizon: cmp.Or(o.Horizon, 8), fixed: slices.Clone(o.FixedCost)}
+	if len(b.fixed) == 0 {
+		b.fixed = []float64{0}
 	}
 	return b, nil
 }
@@ -211,10 +199,4 @@ func (b *adaptive) Stats(id int) Stats {
 		s.Throughput = append(s.Throughput, l.devices[i].perSecond)
 	}
 	return s
-}
-
-func (b *adaptive) Forget(id int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.loads.Delete(id)
 }

@@ -91,7 +91,7 @@ func TestSpeedsSwap(t *testing.T) {
 }
 
 func TestFixedCost(t *testing.T) {
-	for _, opts := range [][]Option{{WithFixedCost(0.01)}, {WithFixedCost(0.01, 0.01)}} {
+	for _, opts := range [][]Options{{Options{FixedCost: []float64{0.01}}}, {Options{FixedCost: []float64{0.01, 0.01}}}} {
 		b := adapt(t, opts...)
 		r := Request{Global: 1100, Step: 1, Devices: 2}
 		counts := split(t, b, r)
@@ -160,7 +160,7 @@ func TestOutlierOfOtherCount(t *testing.T) {
 
 // A clock that is too coarse says nothing, and a fixed cost above the time does not make work free.
 func TestTimesTooShort(t *testing.T) {
-	b := adapt(t, WithFixedCost(1))
+	b := adapt(t, Options{FixedCost: []float64{1}})
 	counts := split(t, b, Request{Global: 1000, Step: 1, Devices: 2})
 	b.Observe(0, []Sample{{counts[0], 0}, {counts[1], 0.5}})
 	if got := b.Stats(0).Throughput; !slices.Equal(got, []float64{0, 500 * 8 / 0.5}) {
@@ -180,7 +180,7 @@ func TestOverheadIsNoOutlier(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	const every = 8
-	b := adapt(t, WithProbe(every))
+	b := adapt(t, Options{Probe: every})
 	r := Request{Global: 64 * 100, Step: 64, Devices: 2}
 	speeds := []float64{1, 1e4} // device 0 needs 64 s for a step, 100 times what device 1 needs for all
 	var given []int
@@ -236,7 +236,7 @@ func TestProbeOfUntried(t *testing.T) {
 
 // Idle devices take turns.
 func TestProbesTakeTurns(t *testing.T) {
-	b := adapt(t, WithProbe(1))
+	b := adapt(t, Options{Probe: 1})
 	r := Request{Global: 2000, Step: 10, Devices: 5}
 	probed := make([]int, 5)
 	for k := range 42 {
@@ -256,7 +256,7 @@ func TestProbesTakeTurns(t *testing.T) {
 
 // A device that comes back is looked at soon, also when it had nothing before.
 func TestProbeOfReturned(t *testing.T) {
-	b := adapt(t, WithProbe(1000))
+	b := adapt(t, Options{Probe: 1000})
 	r := Request{Global: 2000, Step: 10, Devices: 2}
 	for range 20 {
 		done(b, 0, split(t, b, r), 1000, 4)
@@ -280,7 +280,7 @@ func TestMoves(t *testing.T) {
 		return []float64{price * math.Max(d, 0), price * math.Max(-d, 0)}
 	}
 	run := func(perItem float64, slow float64) []int {
-		b := adapt(t, WithHorizon(10))
+		b := adapt(t, Options{Horizon: 10})
 		r := Request{Global: 1000, Step: 10, Devices: 2, Moves: moves}
 		have, price = []int{500, 500}, perItem
 		have = split(t, b, r)
@@ -306,7 +306,7 @@ func TestMoves(t *testing.T) {
 
 // A device that has to fetch something first gets less.
 func TestMovesInTheSplit(t *testing.T) {
-	b := adapt(t, WithHorizon(1))
+	b := adapt(t, Options{Horizon: 1})
 	r := Request{Global: 1000, Step: 1, Devices: 2}
 	done(b, 0, split(t, b, r), 1000, 1000)
 	r.Moves = func(counts []int) []float64 { return []float64{0.5, 0} }
@@ -388,7 +388,7 @@ func TestLateDevice(t *testing.T) {
 func TestSmoothing(t *testing.T) {
 	// How much of a change from 1 to 2 is in the estimate after one sample.
 	part := func(n int) float64 {
-		b := adapt(t, WithSmoothing(n))
+		b := adapt(t, Options{Smoothing: n})
 		for range 30 {
 			done(b, 0, split(t, b, Request{Global: 1000, Step: 1, Devices: 1}), 1000)
 		}
@@ -403,18 +403,22 @@ func TestSmoothing(t *testing.T) {
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
-	for i, o := range []Option{
-		WithSmoothing(0), WithSmoothing(-1), WithProbe(0), WithHorizon(0), WithHorizon(math.MinInt), WithFixedCost(),
-		WithFixedCost(-1), WithFixedCost(0, math.NaN()), WithFixedCost(math.Inf(1)),
+	for i, o := range []Options{
+		{Smoothing: -1},
+		{Probe: -1},
+		{Horizon: math.MinInt},
+		{FixedCost: []float64{-1}},
+		{FixedCost: []float64{0, math.NaN()}},
+		{FixedCost: []float64{math.Inf(1)}},
 	} {
 		if b, err := New(o); b != nil || !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("option %d: %v", i, err)
 		}
 	}
-	if _, err := New(nil, WithProbe(math.MaxInt), WithHorizon(math.MaxInt), WithSmoothing(math.MaxInt)); err != nil {
+	if _, err := New(Options{Probe: math.MaxInt, Horizon: math.MaxInt, Smoothing: math.MaxInt}); err != nil {
 		t.Error(err)
 	}
-	b := adapt(t, WithFixedCost(1, 2))
+	b := adapt(t, Options{FixedCost: []float64{1, 2}})
 	if _, err := b.Split(Request{Global: 9, Step: 1, Devices: 3}); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
@@ -423,7 +427,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 func BenchmarkSplit(b *testing.B) {
 	for name, n := range map[string]int{"2 devices": 2, "8 devices": 8, "1024 devices": 1024} {
 		b.Run(name, func(b *testing.B) {
-			bal, err := New()
+			bal, err := New(Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

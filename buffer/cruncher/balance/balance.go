@@ -83,8 +83,6 @@ type Balancer interface {
 	Observe(id int, samples []Sample)
 	// Stats returns copies; an id that is not known has no calls.
 	Stats(id int) Stats
-	// Forget drops what is known of an id.
-	Forget(id int)
 }
 
 // check returns the devices that are alive.

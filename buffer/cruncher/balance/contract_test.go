@@ -17,8 +17,8 @@ import (
 func both(t *testing.T, f func(t *testing.T, b Balancer)) {
 	t.Helper()
 	t.Run("adaptive", func(t *testing.T) { f(t, adapt(t)) })
-	t.Run("legacy", func(t *testing.T) { f(t, NewLegacy(false)) })
-	t.Run("smooth", func(t *testing.T) { f(t, NewLegacy(true)) })
+	t.Run("legacy", func(t *testing.T) { f(t, NewLegacyRaw()) })
+	t.Run("smooth", func(t *testing.T) { f(t, NewLegacy()) })
 }
 
 // holds checks what is promised of counts.
@@ -175,10 +175,8 @@ func TestStats(t *testing.T) {
 		if s := b.Stats(5); s.History[9][1] == 0 || s.Throughput[0] == 0 {
 			t.Errorf("%+v", s)
 		}
-		b.Forget(5)
-		b.Forget(6)
-		if s := b.Stats(5); s.Calls != 0 || s.History != nil {
-			t.Errorf("%+v", s)
+		if s := b.Stats(6); s.Calls != 0 || s.History != nil {
+			t.Errorf("an unknown id: %+v", s)
 		}
 	})
 }
@@ -216,9 +214,6 @@ func TestGoroutines(t *testing.T) {
 					}
 					done(b, r.ID, counts, 1, 2, 3)
 					b.Stats(r.ID)
-					if k%50 == 0 {
-						b.Forget(r.ID)
-					}
 				}
 			})
 		}
@@ -296,7 +291,6 @@ func TestAnything(t *testing.T) {
 		rng := rand.New(rand.NewPCG(11, 13))
 		for range 200 {
 			anything(t, b, rng, 60)
-			b.Forget(0)
 		}
 	})
 }
@@ -305,8 +299,8 @@ func FuzzSplit(f *testing.F) {
 	f.Add(uint64(1), uint64(2), 3, 1, 1, 1)
 	f.Add(uint64(5), uint64(8), math.MaxInt, math.MinInt, 0, 9)
 	f.Fuzz(func(t *testing.T, seed, stream uint64, global, step, devices, option int) {
-		opt := []Option{WithSmoothing(option), WithProbe(option), WithHorizon(option), WithFixedCost(float64(option))}
-		balancers := []Balancer{NewLegacy(false), NewLegacy(true), adapt(t)}
+		opt := []Options{{Smoothing: option}, {Probe: option}, {Horizon: option}, {FixedCost: []float64{float64(option)}}}
+		balancers := []Balancer{NewLegacyRaw(), NewLegacy(), adapt(t)}
 		if b, err := New(opt[seed%4]); err == nil {
 			balancers = append(balancers, b)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	b, err := balance.New()
+	b, err := balance.New(balance.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

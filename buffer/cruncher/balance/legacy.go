@@ -11,13 +11,14 @@ import (
 
 // NewLegacy returns the balancer of the Cekirdekler API (github.com/tugrul512bit/Cekirdekler), which gives the sequences
 // of counts that the original gives for the same times. Each call moves every device 30 % of the way towards its share of
-// the throughput that the last call showed; with smooth, from the tenth call on, towards the mean share of ten calls.
+// the throughput that the last call showed; from the tenth call on, towards the mean share of ten calls.
 //
 // It reacts slowly and stops 1.67 steps short of the optimum; [New] does neither. It takes no account of Request.Moves.
 // The original knows no devices that fail: when other devices are alive than before, it starts again among them.
-func NewLegacy(smooth bool) Balancer {
-	return &legacy{smooth: smooth}
-}
+func NewLegacy() Balancer { return &legacy{smooth: true} }
+
+// NewLegacyRaw is [NewLegacy] without the mean of ten calls: the original with smoothLoadBalancer cleared.
+func NewLegacyRaw() Balancer { return new(legacy) }
 
 type legacy struct {
 	smooth bool
@@ -209,10 +210,4 @@ func (b *legacy) Stats(id int) Stats {
 		s.Throughput[i] = l.rates[k]
 	}
 	return s
-}
-
-func (b *legacy) Forget(id int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.loads.Delete(id)
 }

@@ -51,7 +51,7 @@ func TestLegacyFirstCall(t *testing.T) {
 		{1024, 64, []int{128, 128, 128, 128, 128, 128, 128, 128}},
 	} {
 		for _, smooth := range []bool{false, true} {
-			got, err := NewLegacy(smooth).Split(Request{Global: c.global, Step: c.step, Devices: len(c.want)})
+			got, err := (&legacy{smooth: smooth}).Split(Request{Global: c.global, Step: c.step, Devices: len(c.want)})
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%d by %d: %v, %v, want %v", c.global, c.step, got, err, c.want)
 			}
@@ -83,7 +83,7 @@ func TestLegacySequences(t *testing.T) {
 		}},
 	} {
 		for _, smooth := range c.smooth {
-			got := linear(t, NewLegacy(smooth), c.global, c.step, len(c.speeds), 60, constant(c.speeds...))
+			got := linear(t, (&legacy{smooth: smooth}), c.global, c.step, len(c.speeds), 60, constant(c.speeds...))
 			for k, want := range c.want {
 				if !slices.Equal(got[k-1], want) {
 					t.Errorf("%s, smooth %v, call %d: %v, want %v", c.name, smooth, k, got[k-1], want)
@@ -105,7 +105,7 @@ func TestLegacySpeedsSwap(t *testing.T) {
 		true:  {16448, 17408, 19072, 26432, 41728, 48896, 49088},
 		false: {16448, 26240, 33088, 43648, 48256, 49088, 49088},
 	} {
-		got := linear(t, NewLegacy(smooth), 1<<16, 64, 2, 60, speed)
+		got := linear(t, (&legacy{smooth: smooth}), 1<<16, 64, 2, 60, speed)
 		for j, k := range calls {
 			if got[k-1][0] != want[j] {
 				t.Errorf("smooth %v, after update %d: %d, want %d", smooth, k, got[k-1][0], want[j])
@@ -116,7 +116,7 @@ func TestLegacySpeedsSwap(t *testing.T) {
 
 // A range that was balanced for 1:3 doubles: the largest device takes the whole difference.
 func TestLegacyOtherRange(t *testing.T) {
-	b := NewLegacy(true).(*legacy)
+	b := NewLegacy().(*legacy)
 	b.loads.Put(7, &legacyLoad{
 		devices: 2, alive: []int{0, 1}, ranges: []int64{256, 768}, ms: []float64{5, 5}, rates: make([]float64, 2),
 	})
@@ -129,7 +129,7 @@ func TestLegacyOtherRange(t *testing.T) {
 func TestLegacyZeroRange(t *testing.T) {
 	const global = 1 << 20
 	for ms, want := range map[float64]int{1: 0, 10: 1024, 100: 9984} {
-		b := NewLegacy(false).(*legacy)
+		b := NewLegacyRaw().(*legacy)
 		b.loads.Put(0, &legacyLoad{
 			devices: 2, alive: []int{0, 1}, ranges: []int64{0, global}, ms: []float64{3, 3}, rates: make([]float64, 2),
 		})
@@ -144,7 +144,7 @@ func TestLegacyZeroRange(t *testing.T) {
 // Without new samples the last ones count again; invalid ones and those of a call that failed do not replace them.
 func TestLegacyKeepsTimes(t *testing.T) {
 	next := func(bad ...Sample) []int {
-		b := NewLegacy(false)
+		b := NewLegacyRaw()
 		linear(t, b, 1<<20, 256, 2, 1, constant(1, 3))
 		b.Observe(0, bad)
 		got, err := b.Split(Request{Global: 1 << 20, Step: 256, Devices: 2})
@@ -162,7 +162,7 @@ func TestLegacyKeepsTimes(t *testing.T) {
 }
 
 func TestLegacyStartsAgain(t *testing.T) {
-	b := NewLegacy(true)
+	b := NewLegacy()
 	linear(t, b, 1<<16, 64, 3, 30, constant(1, 2, 5))
 	for _, c := range []struct {
 		alive []bool

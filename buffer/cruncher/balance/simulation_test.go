@@ -64,9 +64,9 @@ func (f fleet) mean(t *testing.T, make func() Balancer) (early, late float64) {
 	return early, late
 }
 
-func adapt(t *testing.T, opts ...Option) Balancer {
+func adapt(t *testing.T, opts ...Options) Balancer {
 	t.Helper()
-	b, err := New(opts...)
+	b, err := New(append(opts, Options{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestEfficiency(t *testing.T) {
 // The table's efficiencies of the other balancer show that the simulation is the one behind the table.
 func TestLegacyEfficiency(t *testing.T) {
 	for _, c := range table {
-		early, late := c.fleet.mean(t, func() Balancer { return NewLegacy(true) })
+		early, late := c.fleet.mean(t, func() Balancer { return NewLegacy() })
 		t.Logf("%s: %.3f %.3f", c.name, early, late)
 		if math.Abs(early-c.legacyEarly) > 0.005 || math.Abs(late-c.legacyLate) > 0.005 {
 			t.Errorf("%s: efficiency %.3f and %.3f, want %.3f and %.3f", c.name, early, late, c.legacyEarly, c.legacyLate)

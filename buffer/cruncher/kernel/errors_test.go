@@ -51,7 +51,7 @@ func TestCompileErrors(t *testing.T) {
 					t.Fatalf("compiled: %v", raw)
 				}
 				err = p.Translate(raw)
-				list := p.Complaints(raw)
+				list := p.Diagnostics(raw)
 				if len(list) == 0 || list[0].Line != c.line || list[0].Text == "" {
 					t.Fatalf("got %+v, want line %d\n%v", list, c.line, raw)
 				}
@@ -104,8 +104,8 @@ func TestDrawn(t *testing.T) {
   │ ╰──────────────^ naga::Function [1]
 Function [1] 'k' is invalid
 Operation Add can't work with [6] and [10]`
-	want := wgsl.Complaint{Line: 3, Column: 13, Text: "Function [1] 'k' is invalid: Operation Add can't work with [6] and [10]"}
-	got := p.Complaints(&gpu.OpError{Op: "x", Err: gpu.ErrCompile, Detail: report})
+	want := wgsl.Diagnostic{Line: 3, Column: 13, Text: "Function [1] 'k' is invalid: Operation Add can't work with [6] and [10]"}
+	got := p.Diagnostics(&gpu.OpError{Op: "x", Err: gpu.ErrCompile, Detail: report})
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -137,18 +137,18 @@ func TestParse(t *testing.T) {
 	}
 	src, err := kernel.Parse("\n@compute @workgroup_size(2, N) fn b() {}\nconst N = M; const M = 0x4u;")
 	check(t, err)
-	if info, err := src.Kernel("b"); err != nil || !src.Complete() || info != (kernel.Info{Name: "b", Line: 2, Local: [3]int{2, 4, 1}}) {
+	if info, err := src.Kernel("b"); err != nil || info != (kernel.Info{Name: "b", Line: 2, Local: [3]int{2, 4, 1}}) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	src, err = kernel.Parse("\n\nfn b(i: vec2u) {}")
 	check(t, err)
-	if info, err := src.Kernel("b"); err != nil || src.Complete() || info != (kernel.Info{Name: "b", Line: 3, Dims: 2}) {
+	if info, err := src.Kernel("b"); err != nil || info != (kernel.Info{Name: "b", Line: 3, Dims: 2}) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if _, err := src.Kernel("c"); !isKernel(err) {
 		t.Errorf("no kernel: %v", err)
 	}
-	if _, err := (*kernel.Source)(nil).Build("c", nil, nil, [3]int{}); !isKernel(err) || (*kernel.Source)(nil).Kernels() != nil || (*kernel.Source)(nil).Complete() {
+	if _, err := (*kernel.Source)(nil).Build("c", nil, nil, [3]int{}); !isKernel(err) || (*kernel.Source)(nil).Kernels() != nil {
 		t.Errorf("nil source: %v", err)
 	}
 }

@@ -35,6 +35,6 @@ func (p *Program) PutArray(block []byte, name string, offset, length int) error 
 	return p.putArray(block, name, offset, length)
 }
 
-func (p *Program) Translate(err error) error             { return p.translate(err) }
-func (p *Program) Complaints(err error) []wgsl.Complaint { return p.complaints(err) }
-func (p *Program) LineOf(line int) int                   { return p.lineOf(line) }
+func (p *Program) Translate(err error) error               { return p.translate(err) }
+func (p *Program) Diagnostics(err error) []wgsl.Diagnostic { return p.diagnostics(err) }
+func (p *Program) LineOf(line int) int                     { return p.lineOf(line) }

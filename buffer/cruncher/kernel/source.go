@@ -104,9 +104,6 @@ func Parse(src string) (*Source, error) {
 	return s, nil
 }
 
-// Complete reports whether the source is a complete module.
-func (s *Source) Complete() bool { return s != nil && s.complete }
-
 // Kernels lists the kernels in the order of the source.
 func (s *Source) Kernels() []string {
 	if s == nil {

@@ -22,13 +22,13 @@ func (p *Program) lineOf(line int) int {
 // translate makes a device's error about the program's text one about the source: it names the source's lines and shows
 // them. Other errors, and those in which no place can be found, come back as they are. So does nil.
 func (p *Program) translate(err error) error {
-	complaints := p.complaints(err)
-	if len(complaints) == 0 {
+	diagnostics := p.diagnostics(err)
+	if len(diagnostics) == 0 {
 		return err
 	}
 	old, _ := errors.AsType[*fault.OpError](err)
 	var b strings.Builder
-	for i, c := range complaints {
+	for i, c := range diagnostics {
 		if i > 0 {
 			b.WriteString("\n")
 		}
@@ -41,14 +41,14 @@ func (p *Program) translate(err error) error {
 	return &fault.OpError{Op: old.Op, Shapes: old.Shapes, Err: old.Err, Detail: b.String()}
 }
 
-// complaints lists what a compiler found, in the source's lines. It understands what the drivers of Sublet report and lists
+// diagnostics lists what a compiler found, in the source's lines. It understands what the drivers of Sublet report and lists
 // nothing for other errors.
-func (p *Program) complaints(err error) []wgsl.Complaint {
+func (p *Program) diagnostics(err error) []wgsl.Diagnostic {
 	e, ok := errors.AsType[*fault.OpError](err)
 	if p == nil || p.source == nil || !ok || !errors.Is(err, fault.ErrCompile) {
 		return nil
 	}
-	list := wgsl.Complaints(e.Detail, p.WGSL)
+	list := wgsl.Diagnostics(e.Detail, p.WGSL)
 	for i := range list {
 		p.locate(&list[i])
 	}
@@ -56,7 +56,7 @@ func (p *Program) complaints(err error) []wgsl.Complaint {
 }
 
 // locate turns a place in the program's text into one of the source.
-func (p *Program) locate(c *wgsl.Complaint) {
+func (p *Program) locate(c *wgsl.Diagnostic) {
 	line := c.Line
 	if c.Line = p.lineOf(line); c.Line == 0 {
 		c.Column = 0

@@ -36,7 +36,7 @@ func NewCall(scan *wgsl.Scan, name string, arity int) Call {
 // names the lines and shows them. It returns "" where it is not.
 func Complaints(report, source string) string {
 	var b strings.Builder
-	for _, c := range wgsl.Complaints(report, source) {
+	for _, c := range wgsl.Diagnostics(report, source) {
 		line, suffix := userLine(source, c.Line)
 		if line == 0 {
 			continue

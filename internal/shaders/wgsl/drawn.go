@@ -30,7 +30,7 @@ import (
 //	  │ ╰───────────────^ naga::Function [1]
 //	Function [1] 'k' is invalid
 //	The type of [4] doesn't match the type stored in [3]
-func drawn(detail, source string) []Complaint {
+func drawn(detail, source string) []Diagnostic {
 	head, rest, _ := strings.Cut(detail, "┌─ ")
 	where, picture, _ := strings.Cut(rest, "\n")
 	parts := strings.Split(where, ":") // the name may hold colons
@@ -38,7 +38,7 @@ func drawn(detail, source string) []Complaint {
 	if !ok {
 		return nil
 	}
-	c := Complaint{Line: line, Column: column}
+	c := Diagnostic{Line: line, Column: column}
 	_, message, syntax := strings.Cut(strings.TrimSpace(head), "parsing error: ")
 	d := drawing{source: source}
 	for row := range strings.Lines(picture) {
@@ -48,7 +48,7 @@ func drawn(detail, source string) []Complaint {
 		c.Line, c.Column = d.marked, d.column
 	}
 	c.Text = strings.Trim(message+": "+strings.Join(d.causes, ": "), ": ")
-	return []Complaint{c}
+	return []Diagnostic{c}
 }
 
 // drawing is what was found in a picture so far.

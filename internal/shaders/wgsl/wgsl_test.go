@@ -99,6 +99,6 @@ func FuzzQualify(f *testing.F) {
 				t.Fatalf("%q became %q", old, q.At(i))
 			}
 		}
-		Complaints(text, text)
+		Diagnostics(text, text)
 	})
 }

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Complaint is what a compiler has to say about a place in a source.
-type Complaint struct {
+// Diagnostic is what a compiler has to say about a place in a source.
+type Diagnostic struct {
 	Line   int // from 1 on; 0 where it is about nothing in the source
 	Column int // in characters from 1 on; 0 where it is not known
 	Text   string
 }
 
 // Show says it, and shows the line.
-func (c Complaint) Show(line string) string {
+func (c Diagnostic) Show(line string) string {
 	place := "line " + strconv.Itoa(c.Line)
 	if c.Column > 0 {
 		place += ":" + strconv.Itoa(c.Column)
@@ -23,9 +23,9 @@ func (c Complaint) Show(line string) string {
 	return place + ": " + c.Text + "\n\t" + strings.TrimSpace(line)
 }
 
-// Complaints lists what a compiler found in a text. The report is the detail of a driver's error; where it names no place
+// Diagnostics lists what a compiler found in a text. The report is the detail of a driver's error; where it names no place
 // there are none.
-func Complaints(report, text string) []Complaint {
+func Diagnostics(report, text string) []Diagnostic {
 	if list := listed(report); len(list) > 0 {
 		return list
 	}
@@ -54,8 +54,8 @@ func OffsetOf(text string, column int) int {
 	return len(text)
 }
 
-// listed reads complaints of the form "line 3:5: text", as WebGPU's compilation messages are written.
-func listed(detail string) (list []Complaint) {
+// listed reads diagnostics of the form "line 3:5: text", as WebGPU's compilation messages are written.
+func listed(detail string) (list []Diagnostic) {
 	for row := range strings.Lines(detail) {
 		for rest, found := row, !strings.HasPrefix(row, "\t"); found; {
 			if _, rest, found = strings.Cut(rest, "line "); !found {
@@ -63,7 +63,7 @@ func listed(detail string) (list []Complaint) {
 			}
 			position, text, _ := strings.Cut(rest, ": ")
 			if line, column, ok := place(position); ok {
-				list = append(list, Complaint{line, column, strings.TrimSpace(text)})
+				list = append(list, Diagnostic{line, column, strings.TrimSpace(text)})
 				break
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// pace makes who queues the same work again and again wait for it now and then: what is queued cannot be taken back, so
-// that a call which is cancelled ends only when the device is done with it.
-type pace struct {
+// throttle bounds how much repeated work is queued on a device: what is queued cannot be taken back, and a call that is cancelled
+// ends only when the device has done it.
+type throttle struct {
 	chunk  int // how much is queued between two waits
 	queued int
 	since  time.Time
@@ -22,10 +22,10 @@ const (
 	longChunk  = 50 * time.Millisecond // a chunk that took longer is halved, another one doubled
 )
 
-func newPace() *pace { return &pace{chunk: firstChunk, since: time.Now()} }
+func newThrottle() *throttle { return &throttle{chunk: firstChunk, since: time.Now()} }
 
-// next is called when something has been queued.
-func (p *pace) next(ctx context.Context, dev *gpu.Device) error {
+// wait counts one more piece of work as queued, and now and then waits for all of it.
+func (p *throttle) wait(ctx context.Context, dev *gpu.Device) error {
 	if p.queued++; p.queued < p.chunk {
 		return nil
 	}
