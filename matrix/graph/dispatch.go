@@ -32,9 +32,11 @@ type Dispatch struct {
 	parcels []parcel
 	over    atomic.Bool
 
-	waited                 time.Duration
-	begun, prepared, ended time.Duration
+	timing
 }
+
+// timing is when a dispatch did what, and how long its task had waited.
+type timing struct{ waited, begun, prepared, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1

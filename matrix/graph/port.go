@@ -45,7 +45,7 @@ type PortConfig struct {
 	// Of inputs. The graph reads their blocks; templates have words.
 
 	Sizes    string // the first word is how many bytes the block of this output has, a stream of records
-	Iterates bool   // the body is called as often as the word says, or from the first of three words on, below the second, in steps of the third
+	Iterates bool   // the body is called as often as the word says; or from the first of three words to the second in steps of the third
 
 	// Of outputs.
 
