@@ -103,10 +103,22 @@ func has[T matrix.Elem](t *Template, op string) error {
 	if err := t.usable(op); err != nil {
 		return err
 	}
-	if t.raw || t.dtype != (*matrix.Dense[T])(nil).DType() {
+	if t.raw || t.dtype != dtypeOf[T]() {
 		return fail(op, ErrTemplate, "elements of another type than ", t.name, "'s")
 	}
 	return nil
+}
+
+func dtypeOf[T matrix.Elem]() matrix.DType {
+	switch any(*new(T)).(type) {
+	case int32:
+		return matrix.Int32
+	case uint32:
+		return matrix.Uint32
+	case matrix.Half:
+		return matrix.Float16
+	}
+	return matrix.Float32
 }
 
 // Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
