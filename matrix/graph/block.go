@@ -36,7 +36,7 @@ func (t *Template) New() (*Block, error) {
 	return t.block(t.rows), nil
 }
 
-func (t *Template) block(rows int) *Block { return t.made(rows, t.take(t.sizeOf(rows))) }
+func (t *Template) block(rows int) *Block { return t.made(rows, t.newStorage(t.sizeOf(rows))) }
 
 func (t *Template) made(rows int, s *storage) *Block {
 	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: s}
@@ -137,7 +137,7 @@ func (b *Block) Release() {
 	b.t.g.live.Add(-1)
 	b.destroy(b.context.Load())
 	if b.s != nil {
-		b.t.give(b.s)
+		b.t.recycle(b.s)
 	}
 }
 
@@ -360,8 +360,8 @@ func (b *Block) on(ctx context.Context, op string, dev *gpu.Device, a access) (*
 
 // resize gives a new block another number of rows.
 func (b *Block) resize(rows int) {
-	b.t.give(b.s)
-	b.rows, b.s = rows, b.t.take(b.t.sizeOf(rows))
+	b.t.recycle(b.s)
+	b.rows, b.s = rows, b.t.newStorage(b.t.sizeOf(rows))
 }
 
 // clone makes a block with the same content.

@@ -130,7 +130,7 @@ func (p *Port) Set(b *Block) error {
 	if p == nil || !p.sticky {
 		return fail("Set", gpu.ErrInvalid, p.label(), " is no sticky input")
 	}
-	return p.keep("Set", &p.last, b)
+	return p.setBlock("Set", &p.last, b)
 }
 
 // SetPermanent pins a block on an input: every dispatch gets it, and no consumer releases it. nil unpins. The port takes over
@@ -139,10 +139,10 @@ func (p *Port) SetPermanent(b *Block) error {
 	if p == nil {
 		return fail("SetPermanent", gpu.ErrInvalid, "nil port")
 	}
-	return p.keep("SetPermanent", &p.pinned, b)
+	return p.setBlock("SetPermanent", &p.pinned, b)
 }
 
-func (p *Port) keep(op string, at **Block, b *Block) error {
+func (p *Port) setBlock(op string, at **Block, b *Block) error {
 	if p.task == nil || p.task.g == nil || p.kind != inputPort {
 		return fail(op, gpu.ErrInvalid, p.name, " is no input of a graph")
 	}

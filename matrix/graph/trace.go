@@ -75,7 +75,7 @@ func (e *event) write(s *strings.Builder) {
 		s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(name) + `,"cat":"` + cat +
 			`","ts":` + micros(from) + `,"dur":` + micros(max(to-from, 0)) + `,"args":` + args + "}},\n")
 	}
-	part(e.t.name, e.t.body.sort, e.begun, e.ended)
+	part(e.t.name, e.t.body.kind, e.begun, e.ended)
 	if e.prepared > e.begun {
 		part("bind", "bind", e.begun, e.prepared)
 	}
