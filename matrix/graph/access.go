@@ -73,11 +73,11 @@ func Matrix[T matrix.Elem](d *Dispatch, port string) (*matrix.Dense[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return shell[T](d, p, b, update)
+	return matrixAt[T](d, p, b, update)
 }
 
-// shell is Matrix. writes is how the caller writes a new output.
-func shell[T matrix.Elem](d *Dispatch, p *Port, b *Block, writes access) (*matrix.Dense[T], error) {
+// matrixAt is Matrix. writes is how the caller writes a new output.
+func matrixAt[T matrix.Elem](d *Dispatch, p *Port, b *Block, writes access) (*matrix.Dense[T], error) {
 	if err := has[T](b.t, "Matrix"); err != nil {
 		return nil, err
 	}

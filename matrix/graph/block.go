@@ -36,7 +36,7 @@ func (t *Template) New() (*Block, error) {
 	return t.block(t.rows), nil
 }
 
-func (t *Template) block(rows int) *Block { return t.made(rows, t.take(t.sizeOf(rows))) }
+func (t *Template) block(rows int) *Block { return t.made(rows, t.newStorage(t.sizeOf(rows))) }
 
 func (t *Template) made(rows int, s *storage) *Block {
 	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: s}
@@ -103,10 +103,22 @@ func has[T matrix.Elem](t *Template, op string) error {
 	if err := t.usable(op); err != nil {
 		return err
 	}
-	if t.raw || t.dtype != (*matrix.Dense[T])(nil).DType() {
+	if t.raw || t.dtype != dtypeOf[T]() {
 		return fail(op, ErrTemplate, "elements of another type than ", t.name, "'s")
 	}
 	return nil
+}
+
+func dtypeOf[T matrix.Elem]() matrix.DType {
+	switch any(*new(T)).(type) {
+	case int32:
+		return matrix.Int32
+	case uint32:
+		return matrix.Uint32
+	case matrix.Half:
+		return matrix.Float16
+	}
+	return matrix.Float32
 }
 
 // Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
@@ -125,7 +137,7 @@ func (b *Block) Release() {
 	b.t.g.live.Add(-1)
 	b.destroy(b.context.Load())
 	if b.s != nil {
-		b.t.give(b.s)
+		b.t.recycle(b.s)
 	}
 }
 
@@ -348,8 +360,8 @@ func (b *Block) on(ctx context.Context, op string, dev *gpu.Device, a access) (*
 
 // resize gives a new block another number of rows.
 func (b *Block) resize(rows int) {
-	b.t.give(b.s)
-	b.rows, b.s = rows, b.t.take(b.t.sizeOf(rows))
+	b.t.recycle(b.s)
+	b.rows, b.s = rows, b.t.newStorage(b.t.sizeOf(rows))
 }
 
 // clone makes a block with the same content.

@@ -15,7 +15,7 @@ import (
 
 // Body is what a task does: [Func], [Host], [Expr], [Eval], [Kernel] or [Cruncher].
 type Body struct {
-	sort  string
+	kind  string
 	host  bool // needs no device
 	needs gpu.Features
 	run   func(*Dispatch) error
@@ -25,12 +25,12 @@ type Body struct {
 // Func is a Go function that has a device of the graph. It queues work there and returns. What is queued on one device runs in
 // order, and tasks that need the results elsewhere wait for them. Its error, or panic, goes to the outputs.
 func Func(f func(d *Dispatch) error) Body {
-	return Body{sort: "func", run: f}
+	return Body{kind: "func", run: f}
 }
 
 // Host is a Go function that needs no device.
 func Host(f func(d *Dispatch) error) Body {
-	return Body{sort: "host", host: true, run: f}
+	return Body{kind: "host", host: true, run: f}
 }
 
 // Operands makes the block at an input an expression on the task's device.
@@ -124,7 +124,7 @@ func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 		}
 		return faults
 	}
-	return Body{sort: "expr", run: run, check: check}
+	return Body{kind: "expr", run: run, check: check}
 }
 
 // assign computes an output.
@@ -160,7 +160,7 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 	if t.Pitch != t.cols {
 		writes = update
 	}
-	m, err := shell[T](d, p, b, writes)
+	m, err := matrixAt[T](d, p, b, writes)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 // the flags of each array before the call: inputs are read-only, new outputs are not read.
 func Cruncher(cr *cruncher.Cruncher, id int, kernels string, items func(d *Dispatch) cruncher.Range, setup func(a *cruncher.Any)) Body {
 	return Body{
-		sort: "cruncher", host: true,
+		kind: "cruncher", host: true,
 		run: func(d *Dispatch) error { return crunch(d, cr, id, kernels, items(d), setup) },
 		check: func(t *Task) []error {
 			if cr == nil || items == nil {

@@ -44,9 +44,7 @@ type channel struct {
 	to   *Port
 
 	queue   []item
-	peak    int
-	pushed  uint64
-	refused uint64
+	stats   ChannelStats
 	arrived condition // a block came, or may leave now
 }
 
@@ -88,8 +86,8 @@ func (c *channel) initial() bool {
 // put adds a block; there is capacity.
 func (c *channel) put(i item) {
 	c.queue = append(c.queue, i)
-	c.pushed++
-	c.peak = max(c.peak, len(c.queue))
+	c.stats.Pushed++
+	c.stats.Peak = max(c.stats.Peak, len(c.queue))
 	c.arrived.broadcast()
 	if c.to != nil {
 		c.g.update(c.to.task)
@@ -230,7 +228,7 @@ func deliver(list []parcel) {
 		if p.in {
 			p.c.put(p.item)
 		} else {
-			p.c.refused++
+			p.c.stats.Dropped++
 		}
 	}
 }

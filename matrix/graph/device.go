@@ -18,11 +18,11 @@ func (g *Graph) watch(i int, quit <-chan struct{}) {
 	for {
 		back := dev.Reopened() // before Lost: see gpu.Device.Reopened
 		lost := dev.Lost()
-		g.look()
+		g.reschedule()
 		select {
 		case <-lost:
 			g.noteLost(i)
-			g.look() // the task that waits for the device can run elsewhere
+			g.reschedule() // the task that waits for the device can run elsewhere
 			select {
 			case <-back:
 			case <-quit:

@@ -32,9 +32,11 @@ type Dispatch struct {
 	parcels []parcel
 	over    atomic.Bool
 
-	waited                 time.Duration
-	begun, prepared, ended time.Duration
+	timing
 }
+
+// timing is when a dispatch did what, and how long its task had waited.
+type timing struct{ waited, begun, prepared, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1
@@ -126,7 +128,7 @@ func (d *Dispatch) prepare() error {
 // makeOutput finds or makes an output's block.
 func (d *Dispatch) makeOutput(i int, p *Port) error {
 	if p.inPlacePort != nil {
-		return d.takeInput(i, p.inPlacePort.index)
+		return d.reuseInput(i, p.inPlacePort.index)
 	}
 	rows := p.tmpl.rows
 	for _, q := range d.t.ports {
@@ -148,8 +150,8 @@ func (d *Dispatch) makeOutput(i int, p *Port) error {
 	return nil
 }
 
-// takeInput makes an input's block an output's, or a clone of the block if somebody else has it, too.
-func (d *Dispatch) takeInput(out, in int) error {
+// reuseInput makes an input's block an output's, or a clone of the block if somebody else has it, too.
+func (d *Dispatch) reuseInput(out, in int) error {
 	if d.moved == nil {
 		d.moved, d.originals = make([]bool, len(d.blocks)), make([]*Block, len(d.blocks))
 	}

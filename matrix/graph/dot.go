@@ -80,7 +80,7 @@ func (t *Task) dot(s *strings.Builder) {
 			in = append(in, label)
 		}
 	}
-	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + recordQuoted(t.name) + "\\n" + t.body.sort +
+	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + recordQuoted(t.name) + "\\n" + t.body.kind +
 		"|{" + strings.Join(out, "|") + "}}\"];\n")
 }
 

@@ -13,7 +13,7 @@ func WithClock(clock func() time.Duration) Option {
 }
 
 // Look schedules again, as a timer would.
-func (g *Graph) Look() { g.look() }
+func (g *Graph) Look() { g.reschedule() }
 
 // Waiting returns how many tasks are ready and have no worker.
 func (g *Graph) Waiting() int {

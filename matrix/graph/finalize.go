@@ -10,9 +10,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is
-// wrong, as [errors.Join] does, with a line for each: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and
-// tasks that no device may run, which can be mended. The last ones say of each device why.
+// Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is wrong, as
+// [errors.Join] does: mistakes in building, which stay, and ports without channel, cycles that nothing starts, and tasks that no
+// device may run, which can be mended. The last ones say of each device why.
 func (g *Graph) Finalize() error {
 	const op = "Finalize"
 	if g.unmade() {

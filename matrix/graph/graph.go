@@ -72,25 +72,18 @@ type config struct {
 
 // WithMode sets how the next task is chosen. [DataAware] is the default.
 func WithMode(m Mode) Option {
-	return func(c *config) error {
-		if m > FIFO {
-			return fail("New", gpu.ErrInvalid, "unknown mode")
-		}
-		c.mode = m
-		return nil
-	}
+	return option("mode", int(m), int(FIFO), func(c *config) { c.mode = m })
 }
 
 // WithThreshold sets the effective priority above which a task no longer waits for the device that has its data. 6 is the
 // default; 10 makes tasks wait for ever.
 func WithThreshold(n int) Option {
-	return func(c *config) error {
-		if n < lowestPriority || n > highestPriority {
-			return fail("New", gpu.ErrInvalid, "a threshold of ", itoa(n))
-		}
-		c.threshold = n
-		return nil
-	}
+	return option("threshold", n, highestPriority, func(c *config) { c.threshold = n })
+}
+
+// WithTrace keeps the last n dispatches for [Graph.WriteTrace].
+func WithTrace(n int) Option {
+	return option("trace", n, maxEvents, func(c *config) { c.events = n })
 }
 
 // Deterministic makes everything run in the goroutines that call Run, Push, Pull and Stop, one task at a time, in an order
@@ -99,22 +92,25 @@ func Deterministic(seed uint64) Option {
 	return func(c *config) error { c.single, c.seed = true, seed; return nil }
 }
 
-// WithTrace keeps the last n dispatches for [Graph.WriteTrace].
-func WithTrace(n int) Option {
-	return func(c *config) error {
-		if n < 0 || n > 1<<24 {
-			return fail("New", gpu.ErrInvalid, itoa(n), " events")
-		}
-		c.events = n
-		return nil
-	}
-}
-
 // WithSync makes each dispatch on a device last until the device has done its work. Without it a body queues work and
 // returns. Traces and times are then those of the work; what it costs is that a device idles while the host prepares its next task.
 func WithSync() Option {
 	return func(c *config) error { c.sync = true; return nil }
 }
+
+// option sets a number between 0 and a limit.
+func option(name string, n, most int, set func(*config)) Option {
+	return func(c *config) error {
+		if n < 0 || n > most {
+			return fail("New", gpu.ErrInvalid, "a ", name, " of ", itoa(n))
+		}
+		set(c)
+		return nil
+	}
+}
+
+// maxEvents bounds the memory of a trace.
+const maxEvents = 1 << 24
 
 // maxWorkers is how many devices and workers of the host a graph can have, maxHosts how many of them are the host's.
 const (

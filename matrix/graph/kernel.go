@@ -22,7 +22,7 @@ import (
 func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	k := &program{name: name, items: items}
 	k.source, k.err = kernel.Parse(wgsl)
-	return Body{sort: "kernel", needs: gpu.FeatureWGSL, run: k.run, check: k.check}
+	return Body{kind: "kernel", needs: gpu.FeatureWGSL, run: k.run, check: k.check}
 }
 
 // program is a kernel's source. What is made of it is the task's.

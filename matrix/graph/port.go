@@ -45,7 +45,7 @@ type PortConfig struct {
 	// Of inputs. The graph reads their blocks; templates have words.
 
 	Sizes    string // the first word is how many bytes the block of this output has, a stream of records
-	Iterates bool   // the body is called as often as the word says, or from the first of three words on, below the second, in steps of the third
+	Iterates bool   // the body is called as often as the word says; or from the first of three words to the second in steps of the third
 
 	// Of outputs.
 
@@ -130,7 +130,7 @@ func (p *Port) Set(b *Block) error {
 	if p == nil || !p.sticky {
 		return fail("Set", gpu.ErrInvalid, p.label(), " is no sticky input")
 	}
-	return p.keep("Set", &p.last, b)
+	return p.setBlock("Set", &p.last, b)
 }
 
 // SetPermanent pins a block on an input: every dispatch gets it, and no consumer releases it. nil unpins. The port takes over
@@ -139,10 +139,10 @@ func (p *Port) SetPermanent(b *Block) error {
 	if p == nil {
 		return fail("SetPermanent", gpu.ErrInvalid, "nil port")
 	}
-	return p.keep("SetPermanent", &p.pinned, b)
+	return p.setBlock("SetPermanent", &p.pinned, b)
 }
 
-func (p *Port) keep(op string, at **Block, b *Block) error {
+func (p *Port) setBlock(op string, at **Block, b *Block) error {
 	if p.task == nil || p.task.g == nil || p.kind != inputPort {
 		return fail(op, gpu.ErrInvalid, p.name, " is no input of a graph")
 	}

@@ -106,8 +106,8 @@ func (g *Graph) schedule() {
 	}
 }
 
-// look schedules for a caller that does not have the lock.
-func (g *Graph) look() {
+// reschedule schedules for a caller that does not have the lock.
+func (g *Graph) reschedule() {
 	g.lock()
 	g.schedule()
 	g.unlock()
@@ -333,6 +333,6 @@ func (g *Graph) remind() {
 		g.lock()
 		g.ageing = nil
 		g.unlock()
-		g.look()
+		g.reschedule()
 	})
 }

@@ -2,7 +2,10 @@
 
 package graph
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TaskStats is what a task has done. Times are totals.
 type TaskStats struct {
@@ -58,8 +61,7 @@ func (g *Graph) Stats() Stats {
 	s = Stats{Blocks: int(g.live.Load()), Clones: g.clones.Load(), BytesUp: g.moved.up.Load(), BytesDown: g.moved.down.Load()}
 	for _, t := range g.tasks {
 		k := t.stats
-		k.Name = t.name
-		k.Devices = append([]uint64(nil), k.Devices...)
+		k.Name, k.Devices = t.name, slices.Clone(k.Devices)
 		s.Tasks = append(s.Tasks, k)
 	}
 	for i := range g.stats {
@@ -68,9 +70,9 @@ func (g *Graph) Stats() Stats {
 		s.Devices = append(s.Devices, l)
 	}
 	for _, c := range g.channels {
-		s.Channels = append(s.Channels, ChannelStats{
-			Name: c.name, Capacity: c.Capacity, Len: len(c.queue), Peak: c.peak, Pushed: c.pushed, Dropped: c.refused,
-		})
+		k := c.stats
+		k.Name, k.Capacity, k.Len = c.name, c.Capacity, len(c.queue)
+		s.Channels = append(s.Channels, k)
 	}
 	for _, t := range g.templates {
 		s.Pooled += t.pooled()

@@ -35,7 +35,7 @@ type storage struct {
 // replica is a block's memory on a device.
 type replica struct {
 	buf        *buffer.Buffer
-	shell      io.Closer     // a matrix that points at buf while a task uses it
+	matrix     io.Closer     // a matrix that points at buf while a task uses it
 	generation atomic.Uint32 // of the device when buf was made
 }
 
@@ -156,11 +156,11 @@ func (s *storage) allocate(place int) error {
 
 // close releases the memory. That fails only where the device is lost, and the memory with it.
 func (r *replica) close() {
-	if r.shell != nil {
-		_ = r.shell.Close()
+	if r.matrix != nil {
+		_ = r.matrix.Close()
 	}
 	_ = r.buf.Close()
-	r.shell, r.buf = nil, nil
+	r.matrix, r.buf = nil, nil
 }
 
 // refresh copies the current bytes to a place, from one device to another by way of the host.
@@ -333,13 +333,13 @@ func matrixOf[T matrix.Elem](s *storage, place, rows int) (*matrix.Dense[T], err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, r := s.t, &s.replicas[place-1]
-	m, ok := r.shell.(*matrix.Dense[T])
+	m, ok := r.matrix.(*matrix.Dense[T])
 	if !ok {
 		var err error
 		if m, err = matrix.New[T](t.g.devices[place-1], 0, 0); err != nil {
 			return nil, err
 		}
-		r.shell = m
+		r.matrix = m
 	}
 	var opts []matrix.Option
 	if t.Pitch != t.cols {

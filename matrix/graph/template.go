@@ -141,8 +141,8 @@ func (t *Template) usable(op string) error {
 	return nil
 }
 
-// take returns memory of so many bytes.
-func (t *Template) take(size int) *storage {
+// newStorage returns memory of so many bytes, which may have served before.
+func (t *Template) newStorage(size int) *storage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 && size <= t.size() {
@@ -154,8 +154,8 @@ func (t *Template) take(size int) *storage {
 	return &storage{t: t, capacity: max(size, t.size()), size: size, replicas: make([]replica, len(t.g.devices))}
 }
 
-// give takes memory back that nobody uses any more.
-func (t *Template) give(s *storage) {
+// recycle keeps memory that is not used any more, or releases it.
+func (t *Template) recycle(s *storage) {
 	t.mu.Lock()
 	keep := s.capacity == t.size() && !s.external && !t.closed && len(t.free) < t.Pool
 	if keep {

@@ -19,19 +19,18 @@ type tracer struct {
 }
 
 type event struct {
-	t                      *Task
-	where                  int
-	uid                    uint64 // of the first input
-	waited                 time.Duration
-	begun, prepared, ended time.Duration
-	err                    string
+	t     *Task
+	where int
+	uid   uint64 // of the first input
+	err   string
+	timing
 }
 
 func (r *tracer) add(d *Dispatch, where int) {
 	if r.limit == 0 {
 		return
 	}
-	e := event{t: d.t, where: where, waited: d.waited, begun: d.begun, prepared: d.prepared, ended: d.ended, uid: d.uid}
+	e := event{t: d.t, where: where, uid: d.uid, timing: d.timing}
 	if d.err != nil {
 		e.err = d.err.Error()
 	}
@@ -76,7 +75,7 @@ func (e *event) write(s *strings.Builder) {
 		s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(name) + `,"cat":"` + cat +
 			`","ts":` + micros(from) + `,"dur":` + micros(max(to-from, 0)) + `,"args":` + args + "}},\n")
 	}
-	part(e.t.name, e.t.body.sort, e.begun, e.ended)
+	part(e.t.name, e.t.body.kind, e.begun, e.ended)
 	if e.prepared > e.begun {
 		part("bind", "bind", e.begun, e.prepared)
 	}

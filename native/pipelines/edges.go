@@ -8,10 +8,8 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,27 +93,8 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 		return fmt.Errorf("%w: no frames", gpu.ErrInvalid)
 	}
 	fmt.Fprintf(a.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, src.width, src.height, took.Seconds(), float64(shown)/took.Seconds())
-	fmt.Fprintf(a.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f, levels %s\n\n",
-		last.Mean, 100*last.Share, last.Threshold, bars(last.Histogram))
+	fmt.Fprintf(a.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f\n\n", last.Mean, 100*last.Share, last.Threshold)
 	return a.report(e.Graph, took)
-}
-
-// bars draws a histogram with a character for eight levels, the height being the logarithm of the count.
-func bars(counts []uint32) string {
-	const heights = " ▁▂▃▄▅▆▇█"
-	steps := []rune(heights)
-	var sums [32]float64
-	top := 1.0
-	for i, n := range counts {
-		k := i * len(sums) / len(counts)
-		sums[k] += float64(n)
-		top = max(top, sums[k])
-	}
-	var b strings.Builder
-	for _, n := range sums {
-		b.WriteRune(steps[int(math.Ceil(math.Log1p(n)/math.Log1p(top)*float64(len(steps)-1)))])
-	}
-	return b.String()
 }
 
 // save writes the edges of a frame.

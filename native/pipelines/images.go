@@ -15,7 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// folder finds the images of a folder. The first one says how large all are; it is checked before the rest is read.
+// folder finds the images of a folder. The first one says how large all are.
 func (j edgesJob) folder() (*frames, error) {
 	entries, err := os.ReadDir(j.in) // sorted by name
 	if err != nil {
@@ -34,51 +34,38 @@ func (j edgesJob) folder() (*frames, error) {
 	if j.frames > 0 {
 		paths = paths[:min(j.frames, len(paths))]
 	}
-	var s frames
-	if s.width, s.height, err = measure(paths[0]); err != nil {
+	first, err := load(paths[0])
+	if err != nil {
 		return nil, err
 	}
-	s.read = func(n int, pixels []byte) (bool, error) {
+	size := first.Bounds().Size()
+	read := func(n int, pixels []byte) (bool, error) {
 		if n >= len(paths) {
 			return false, nil
 		}
-		w, h, err := measure(paths[n])
+		m, err := load(paths[n])
 		if err != nil {
 			return false, err
 		}
-		if w != s.width || h != s.height {
-			return false, fmt.Errorf("%s: %w: %dx%d, %s has %dx%d", paths[n], gpu.ErrInvalid, w, h, paths[0], s.width, s.height)
+		if got := m.Bounds().Size(); got != size {
+			return false, fmt.Errorf("%s: %w: %dx%d, %s has %dx%d", paths[n], gpu.ErrInvalid, got.X, got.Y, paths[0], size.X, size.Y)
 		}
-		return true, decode(paths[n], &image.RGBA{Pix: pixels, Stride: 4 * w, Rect: image.Rect(0, 0, w, h)})
+		into := &image.RGBA{Pix: pixels, Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}
+		draw.Draw(into, into.Rect, m, m.Bounds().Min, draw.Src) // on black where it is not opaque
+		return true, nil
 	}
-	return &s, nil
+	return &frames{size.X, size.Y, read}, nil
 }
 
-// measure reads the size of an image and nothing else.
-func measure(path string) (width, height int, err error) {
+func load(path string) (image.Image, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	c, _, err := image.DecodeConfig(f)
-	if err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return c.Width, c.Height, nil
-}
-
-// decode reads an image, on black where it is not opaque.
-func decode(path string, into *image.RGBA) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	m, _, err := image.Decode(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	draw.Draw(into, into.Rect, m, m.Bounds().Min, draw.Src)
-	return nil
+	return m, nil
 }
