@@ -131,7 +131,7 @@ func TestGolden(t *testing.T) {
 func text(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(p.String())
+	b.WriteString(p.Text())
 	for i := range p.Steps {
 		programs, err := p.Steps[i].Programs()
 		if err != nil {
@@ -180,12 +180,12 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.Steps) < 5 || p.Read() < 64*64*4 {
-		t.Errorf("%s", p)
+		t.Error(p.Text())
 	}
 	for _, s := range p.Steps {
 		for _, b := range s.Slots {
 			if (b.Hi-b.Lo)*b.Size > 1<<12 {
-				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, p)
+				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, p.Text())
 			}
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// String lists memories and launches, one a line: what is written, from what, by which function.
-func (p *Plan) String() string {
+// Text lists memories and launches, one a line: what is written, from what, by which function. It is not named String, which
+// programs that print no plans would link too: the executor is held in an interface.
+func (p *Plan) Text() string {
 	var b strings.Builder
 	line := func(words ...string) {
 		b.WriteString(strings.Join(words, " "))
