@@ -99,7 +99,7 @@ func (b *Bridge) assignValue(to uint32, expr []uint32) error {
 }
 
 // target decodes an expression of which the first leaf, or a part of it that is the value number `to`, is to be written.
-func (b *Bridge) target(to uint32, expr []uint32) (*anyPart, anyExpr, error) {
+func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr, error) {
 	b.program.target = 1 // the first value
 	x, err := b.program.run(expr)
 	if err != nil {

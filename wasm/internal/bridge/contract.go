@@ -25,7 +25,7 @@ func form(word uint32) (matrix.DType, []matrix.Option, error) {
 	if word&0xff > uint32(matrix.Float16) || word >= formEnd {
 		return 0, nil, invalid("form " + itoa(int(word)))
 	}
-	var opts []matrix.Option
+	opts := []matrix.Option{matrix.OfType(matrix.DType(word & 0xff))}
 	if word&formColumns != 0 {
 		opts = append(opts, matrix.ColMajor())
 	}
@@ -39,12 +39,12 @@ func form(word uint32) (matrix.DType, []matrix.Option, error) {
 }
 
 func (b *Bridge) newMatrix(a []uint32) error {
-	t, opts, err := form(a[1])
+	_, opts, err := form(a[1])
 	if err != nil {
 		return err
 	}
 	opts = append(opts, matrix.Offset(int(a[4])), matrix.Stride(int(a[5])))
-	m, err := matrix.NewAny(b.dev, t, int(a[2]), int(a[3]), opts...)
+	m, err := matrix.New[matrix.Any](b.dev, int(a[2]), int(a[3]), opts...)
 	return b.fill(a[0], m, err)
 }
 
@@ -72,11 +72,11 @@ func (b *Bridge) setData(m *anyDense, object any, size uint32) error {
 		return err
 	}
 	defer b.drop(mirror)
-	c, err := matrix.CopyAny(b.dev, m.DType(), rows, cols, src, order)
+	c, err := matrix.FromBuffer[matrix.Any](b.dev, rows, cols, src, 0, matrix.OfType(m.DType()), order)
 	if err != nil {
 		return err
 	}
-	err = m.Expr().Matrix().Assign(c.Expr())
+	err = m.Expr().Matrix().Assign(c)
 	if cerr := c.Close(); err == nil {
 		err = cerr
 	}
@@ -141,7 +141,7 @@ func (b *Bridge) from(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	m, err := matrix.AnyFromBuffer(b.dev, s.t, s.rows, s.cols, s.memory, s.flags, s.opts...)
+	m, err := matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.opts...)
 	if err != nil {
 		b.drop(s.mirror)
 		return err

@@ -160,11 +160,11 @@ func (b *Bridge) arrayMatrix(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	t, opts, err := form(a[2])
+	_, opts, err := form(a[2])
 	if err != nil {
 		return err
 	}
-	m, err := matrix.ShareAny(buf, t, int(a[3]), int(a[4]), opts...)
+	m, err := matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), buf, buffer.DontOwnBuffer, opts...)
 	return b.fill(a[0], m, err)
 }
 

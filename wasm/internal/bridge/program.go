@@ -13,7 +13,7 @@ type program struct {
 	values []anyExpr
 	depths []int       // operations on top of each other that each value is
 	temps  []*anyDense // to be closed when the command is over
-	args   []anyExpr
+	args   []anyArg
 	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
@@ -42,10 +42,10 @@ func (p *program) run(words []uint32) (anyExpr, error) {
 	for len(words) > 0 {
 		n, t, op := int(words[0]>>16), matrix.DType(words[0]>>8&0xff), Op(words[0])
 		if n < 2 || n > len(words) || t > matrix.Float16 || len(p.values) >= maxValues {
-			return anyExpr{}, invalid("instruction " + itoa(len(p.values)) + " of an expression")
+			return nil, invalid("instruction " + itoa(len(p.values)) + " of an expression")
 		}
 		if err := p.add(op, t, words[1:n]); err != nil {
-			return anyExpr{}, err
+			return nil, err
 		}
 		words = words[n:]
 	}
@@ -63,7 +63,7 @@ func (p *program) add(op Op, t matrix.DType, w []uint32) error {
 		err = v.Err()
 	}
 	if err == nil && depth >= maxDepth {
-		var m *anyPart
+		var m *anyDense
 		if m, err = p.evaluate(v); err == nil {
 			v, depth = m.Expr(), 0
 		}
@@ -88,7 +88,7 @@ func (p *program) release() {
 
 func (p *program) value(i uint32) (anyExpr, error) {
 	if uint64(i) >= uint64(len(p.values)) {
-		return anyExpr{}, invalid("no value " + itoa(int(i)) + " in an expression")
+		return nil, invalid("no value " + itoa(int(i)) + " in an expression")
 	}
 	return p.values[i], nil
 }
@@ -116,32 +116,34 @@ func (p *program) instruction(op Op, t matrix.DType, w []uint32) (v anyExpr, dep
 }
 
 // apply builds a value. w are all words of the instruction.
-func (p *program) apply(op Op, t matrix.DType, x []anyExpr, w []uint32) (anyExpr, error) {
+func (p *program) apply(op Op, t matrix.DType, x []anyArg, w []uint32) (anyExpr, error) {
 	switch op {
 	case OpLeaf:
 		return p.leaf(w[0])
 	case OpScalar:
-		return matrix.AnyScalar(t, w[0]), nil
+		return constant(t, w[0], 1, 1), nil
 	case OpFill:
-		return matrix.AnyFill(t, int(w[1]), int(w[2]), w[0]), nil
+		return constant(t, w[0], int(w[1]), int(w[2])), nil
 	case OpTranspose:
-		return x[0].T(), nil
+		return matrix.Transpose(x[0]), nil
 	case OpSlice:
-		return p.slice(x[0], int(w[1]), int(w[2]), int(w[3]), int(w[4]))
+		return p.slice(p.values[w[0]], int(w[1]), int(w[2]), int(w[3]), int(w[4]))
 	case OpReshape:
-		return p.reshape(x[0], int(w[1]), int(w[2]))
+		return p.reshape(p.values[w[0]], int(w[1]), int(w[2]))
 	case OpCast:
-		return x[0].Convert(t), nil
+		return p.values[w[0]].ConvertTo(t), nil
 	case OpMatMul:
-		return x[0].Mul(x[1]), nil
+		return matrix.Mul(x[0], x[1]), nil
 	case OpCall:
 		return p.call(w[0], x)
 	case OpReduce:
-		return x[0].Reduce(matrix.Reduction(min(w[1], 255)), matrix.Axis(min(w[2], 255))), nil
-	case OpSoftmax, OpLogSoftmax:
-		return x[0].Softmax(op == OpLogSoftmax), nil
+		return matrix.Reduce(matrix.Reduction(min(w[1], 255)), matrix.Axis(min(w[2], 255)), x[0]), nil
+	case OpSoftmax:
+		return matrix.Softmax(x[0]), nil
+	case OpLogSoftmax:
+		return matrix.LogSoftmax(x[0]), nil
 	}
-	return matrix.AnyMap(fuse.Op(op), x...), nil
+	return matrix.Elementwise(fuse.Op(op), x...), nil
 }
 
 func (p *program) leaf(handle uint32) (anyExpr, error) {
@@ -151,30 +153,30 @@ func (p *program) leaf(handle uint32) (anyExpr, error) {
 	}
 	e, err := get(handle)
 	if err != nil {
-		return anyExpr{}, err
+		return nil, err
 	}
 	m, err := e.dense()
 	if err != nil {
-		return anyExpr{}, err
+		return nil, err
 	}
 	return m.Expr(), nil
 }
 
 // part returns a matrix of which parts can be taken: an expression has none until it is evaluated.
-func (p *program) part(x anyExpr) (*anyPart, error) {
+func (p *program) part(x anyExpr) (*anyDense, error) {
 	if m := x.Matrix(); m != nil {
 		return m, nil
 	}
 	return p.evaluate(x)
 }
 
-func (p *program) evaluate(x anyExpr) (*anyPart, error) {
+func (p *program) evaluate(x anyExpr) (*anyDense, error) {
 	m, err := x.Eval()
 	if err != nil {
 		return nil, err
 	}
 	p.temps = append(p.temps, m)
-	return m.Expr().Matrix(), nil
+	return m, nil
 }
 
 func (p *program) slice(x anyExpr, i, k, j, l int) (anyExpr, error) {
@@ -182,7 +184,7 @@ func (p *program) slice(x anyExpr, i, k, j, l int) (anyExpr, error) {
 	if err != nil {
 		return x, err
 	}
-	return m.Slice(i, k, j, l), nil
+	return m.Slice(i, k, j, l).Expr(), nil
 }
 
 // reshape reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere.
@@ -191,23 +193,23 @@ func (p *program) reshape(x anyExpr, rows, cols int) (anyExpr, error) {
 	if err != nil {
 		return x, err
 	}
-	return m.Reshape(rows, cols), nil
+	return m.Reshape(rows, cols).Expr(), nil
 }
 
 // rows returns the value with its elements row by row in memory.
-func (p *program) rows(x anyExpr) (*anyPart, error) {
-	if m := x.Matrix(); m != nil && m.InRows() {
+func (p *program) rows(x anyExpr) (*anyDense, error) {
+	if m := x.Matrix(); m != nil && inRows(m) {
 		return m, nil
 	}
 	return p.evaluate(x)
 }
 
-func (p *program) call(function uint32, x []anyExpr) (anyExpr, error) {
+func (p *program) call(function uint32, x []anyArg) (anyExpr, error) {
 	funcs := p.bridge.funcs
 	if uint64(function) >= uint64(len(funcs)) || funcs[function] == nil {
-		return anyExpr{}, invalid("no function " + itoa(int(function)))
+		return nil, invalid("no function " + itoa(int(function)))
 	}
-	return matrix.AnyApply(funcs[function], x...), nil
+	return matrix.Apply(funcs[function], x...), nil
 }
 
 // firstLeaf returns the handle of the matrix that an expression begins with.

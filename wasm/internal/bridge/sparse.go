@@ -52,10 +52,11 @@ func (b *Bridge) newSparse(a []uint32) error {
 func (b *Bridge) makeSparse(
 	wrapped bool, t matrix.DType, f matrix.Format, rows, cols int, values gpu.Host, e *entry,
 ) (*anySparse, error) {
+	var flags buffer.Flags
 	if wrapped {
-		return matrix.WrapAnySparse(b.dev, t, f, rows, cols, values, e.indices.words, e.pointers.words, nil)
+		flags = buffer.DontOwnBuffer
 	}
-	return matrix.NewAnySparse(b.dev, t, f, rows, cols, values, e.indices.words, e.pointers.words)
+	return matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, values, e.indices.words, e.pointers.words, flags, matrix.OfType(t))
 }
 
 // structure copies so many numbers of 32 bits from the page.
@@ -125,8 +126,8 @@ func (b *Bridge) columns(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.ColumnSlice(int(a[2]), int(a[3]))
-	if err != nil {
+	v := s.ColumnSlice(int(a[2]), int(a[3]))
+	if err := v.Err(); err != nil {
 		return err
 	}
 	made := b.shared(&b.matrices[a[1]])
@@ -139,8 +140,8 @@ func (b *Bridge) values(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.Values()
-	if err != nil {
+	v := s.Values()
+	if err := v.Err(); err != nil {
 		return err
 	}
 	made := b.shared(&b.matrices[a[1]])
@@ -156,7 +157,7 @@ func (b *Bridge) append(a []uint32) error {
 	if e.s == nil {
 		return invalid("an entry for a dense matrix")
 	}
-	if err := e.s.Append(int(a[1]), int(a[2]), a[3]); err != nil {
+	if err := e.s.Append(int(a[1]), int(a[2]), decoded(e.s.DType(), a[3])); err != nil {
 		return b.blame(a[0], err)
 	}
 	return nil
@@ -169,18 +170,18 @@ func (b *Bridge) sparseEval(a []uint32) error {
 		return err
 	}
 	if len(a) == 2 {
-		m, err := s.Dense()
+		m, err := s.ToDense()
 		return b.fill(a[0], m, err)
 	}
 	y, err := b.factor(a[2:])
 	if err != nil {
 		return err
 	}
-	m, err := s.Mul(y)
-	return b.fill(a[0], m, err)
+	m := new(anyDense)
+	return b.fill(a[0], m, matrix.MulSparse(m, s, y))
 }
 
-func (b *Bridge) factor(expr []uint32) (*anyPart, error) {
+func (b *Bridge) factor(expr []uint32) (*anyDense, error) {
 	x, err := b.program.run(expr)
 	if err != nil {
 		return nil, err
@@ -210,13 +211,25 @@ func (b *Bridge) assignSparse(to, of uint32, expr []uint32) error {
 		return err
 	}
 	if int64(to) == int64(len(b.program.values))-1 {
-		return s.AssignTo(m)
+		rows, cols := s.Dims()
+		return sized(m, rows, cols, func() error { return s.AssignTo(m) })
 	}
 	y, err := b.program.part(x)
 	if err != nil {
 		return err
 	}
-	return s.MulTo(m, y)
+	rows, _ := s.Dims()
+	_, cols := y.Dims()
+	return sized(m, rows, cols, func() error { return matrix.MulSparse(m, s, y) })
+}
+
+// sized calls assign if m has a size: what a page assigns to is never resized.
+func sized(m *anyDense, rows, cols int, assign func() error) error {
+	r, c := m.Dims()
+	if r != rows || c != cols {
+		return &gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: matrix.ErrShape}
+	}
+	return assign()
 }
 
 // readSparse copies values and structure to the page.
@@ -230,8 +243,8 @@ func (b *Bridge) readSparse(a []uint32) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.Values()
-	if err != nil {
+	v := s.Values()
+	if err := v.Err(); err != nil {
 		return err
 	}
 	defer func() { _ = v.Close() }() // what is queued by then still reads it
