@@ -264,3 +264,30 @@ func memoryModel(t *testing.T, devs []*gpu.Device, rng *rand.Rand) {
 		}
 	}
 }
+
+// TestAliasWithin uses one wrap in functions that are given the other's bytes.
+func TestAliasWithin(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		data := make([]byte, 64)
+		a, err := buffer.Wrap(dev, gpu.HostBytes(data), nil)
+		check(t, err)
+		b, err := buffer.Wrap(dev, gpu.HostBytes(data[16:48]), nil)
+		check(t, err)
+		for _, written := range []bool{false, true} {
+			if written {
+				kernelWrites(t, a, dev, one(0, 64), bytes.Repeat([]byte{5}, 64))
+			}
+			want := read(t, b)
+			use := func([]byte) error {
+				if got := kernelReads(t, b, dev, one(0, 32)); !bytes.Equal(got, want) {
+					t.Errorf("a kernel sees %v", got)
+				}
+				return nil
+			}
+			check(t, a.View(t.Context(), one(0, 64), use))
+			check(t, a.Update(t.Context(), 0, 64, use))
+			check(t, a.Access(t.Context(), true, use))
+		}
+		check(t, errors.Join(a.Close(), b.Close()))
+	})
+}

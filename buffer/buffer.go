@@ -221,6 +221,9 @@ func (b *Buffer) memory() *memory {
 
 // begin locks the buffer and its memory for a call, which ends with end.
 func (b *Buffer) begin(op string) (*memory, error) {
+	if b == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
+	}
 	b.mu.Lock()
 	if b.shares == 0 {
 		b.mu.Unlock()

@@ -2,9 +2,7 @@
 
 package buffer
 
-import (
-	"github.com/sublet-gpu/sublet/gpu"
-)
+import "github.com/sublet-gpu/sublet/gpu"
 
 // Intent tells what a kernel is going to do with the bytes of a region.
 type Intent uint8
@@ -97,7 +95,7 @@ func (b *Buffer) WroteOn(dev *gpu.Device, w Region) {
 	}
 	defer b.end(m)
 	k := b.back
-	if b.holds("Wrote", w) != nil {
+	if dev == nil || b.holds("Wrote", w) != nil {
 		return
 	}
 	w.Offset += k.at

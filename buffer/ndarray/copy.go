@@ -53,7 +53,7 @@ func writeLayout(ctx context.Context, b *buffer.Buffer, l layout, src []byte) er
 		}
 		return nil
 	}
-	return b.Update(ctx, lo, hi-lo, true, func(mem []byte) error {
+	return b.Update(ctx, lo, hi-lo, func(mem []byte) error {
 		w.scatter(mem, l.offset-lo, src)
 		return nil
 	})
