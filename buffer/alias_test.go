@@ -60,6 +60,12 @@ func TestAliases(t *testing.T) {
 					check(t, err)
 					b, err := buffer.Wrap(other, gpu.HostBytes(data[shift:][:100]), nil)
 					check(t, err)
+					apart, err := buffer.Wrap(dev, gpu.HostBytes(data[:shift]), nil)
+					check(t, err)
+					if !a.Overlaps(b) || !b.Overlaps(a) || !a.Overlaps(a) || !apart.Overlaps(a) || apart.Overlaps(b) || a.Overlaps(nil) {
+						t.Errorf("shift %d: overlaps", shift)
+					}
+					check(t, apart.Close())
 					want := make([]byte, 160)
 					step := func(from, to *buffer.Buffer, at int, v byte) {
 						t.Helper()
