@@ -299,7 +299,7 @@ func TestAliasWithin(t *testing.T) {
 			}
 			check(t, a.View(t.Context(), one(0, 64), use))
 			check(t, a.Update(t.Context(), 0, 64, use))
-			check(t, a.Access(t.Context(), true, use))
+			check(t, a.Access(t.Context(), buffer.Writes, use))
 		}
 		check(t, errors.Join(a.Close(), b.Close()))
 	})

@@ -290,11 +290,11 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory, w Region, keep bo
 	return err
 }
 
-// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. With write set,
-// what fn leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
+// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. If fn writes,
+// what it leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
 // was. The slice is dead afterwards. fn must not use the buffer otherwise, nor write into memory that is read-only.
-func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) error {
-	begin := b.begin
+func (b *Buffer) Access(ctx context.Context, in Intent, fn func([]byte) error) error {
+	begin, write := b.begin, in != Reads
 	if write {
 		begin = b.beginWrite
 	}
@@ -412,7 +412,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	mem, err := c.Writable(true)
+	mem, err := c.Writable(Replaces)
 	if err == nil {
 		err = mem.CopyFrom(0, r.mem, 0, min(mem.Size(), r.mem.Size())/4*4)
 	}

@@ -68,20 +68,16 @@ func (b *Buffer) ReadableRange(lo, hi int) (mem *gpu.Buffer, base int, err error
 	return b.use("Readable", b.dev, between(lo, hi), Reads)
 }
 
-// Writable returns the device's side for kernels that write. If they will write every byte that matters, whole saves
+// Writable returns the device's side for kernels that write. If they will write every byte that matters, [Replaces] saves
 // bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
-func (b *Buffer) Writable(whole bool) (*gpu.Buffer, error) {
-	mem, _, err := b.WritableRange(0, b.size, whole)
+func (b *Buffer) Writable(in Intent) (*gpu.Buffer, error) {
+	mem, _, err := b.WritableRange(0, b.size, in)
 	return mem, err
 }
 
 // WritableRange is [Buffer.Writable] for kernels that write among bytes lo to hi-1; see [Buffer.ReadableRange].
-func (b *Buffer) WritableRange(lo, hi int, whole bool) (mem *gpu.Buffer, base int, err error) {
-	in := Writes
-	if whole {
-		in = Replaces
-	}
-	return b.use("Writable", b.dev, between(lo, hi), in)
+func (b *Buffer) WritableRange(lo, hi int, in Intent) (mem *gpu.Buffer, base int, err error) {
+	return b.use("Writable", b.dev, between(lo, hi), max(in, Writes))
 }
 
 // Wrote notes that a kernel wrote the region. It must have been queued on what Writable or WritableRange returned last.

@@ -32,7 +32,7 @@ func memories(t *testing.T, dev *gpu.Device, content []byte) map[string]*buffer.
 	b, err = buffer.Wrap(dev, gpu.HostBytes(make([]byte, len(content))), nil)
 	check(t, keep("wrapped, on the device", b, err).Write(0, gpu.HostBytes(content)))
 	b, err = buffer.Map(dev, len(content))
-	check(t, keep("mapped", b, err).Access(t.Context(), true, func(m []byte) error { copy(m, content); return nil }))
+	check(t, keep("mapped", b, err).Access(t.Context(), buffer.Writes, func(m []byte) error { copy(m, content); return nil }))
 	return made
 }
 
@@ -109,7 +109,7 @@ func TestRangesOfParts(t *testing.T) {
 		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
 		check(t, err)
 		touch := func(lo, hi int) { // as a kernel would
-			mem, base, err := b.WritableRange(lo, hi, false)
+			mem, base, err := b.WritableRange(lo, hi, buffer.Writes)
 			check(t, err)
 			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
 			b.Wrote(buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1})

@@ -172,7 +172,7 @@ func zero(b *buffer.Buffer, offset, n int) (bool, error) {
 	if onHost(b) || offset%4 != 0 || size%4 != 0 {
 		return false, nil
 	}
-	mem, err := b.Writable(n == b.Size())
+	mem, err := b.Writable(intent(n == b.Size()))
 	if err != nil {
 		return false, err
 	}
