@@ -164,7 +164,7 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		return nil
 	case lo == hi:
 		return r.Assign(dst, zero(dst))
-	case dst.Buf.Same(y.Buf) || dst.Buf.Same(s.st.values):
+	case dst.Buf.Overlaps(y.Buf) || dst.Buf.Overlaps(s.st.values):
 		return viaTemp(r, dst, s.st.dev, func(t exec.Dense) error { return s.multiply(r, op, t, y) })
 	}
 	p, err := s.rowPlan(op)

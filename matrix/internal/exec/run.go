@@ -219,9 +219,12 @@ func (r *Run) bind(w plan.Window, write, whole bool) (a gpu.Arg, shift int, err 
 	if r.known[w.Mem].Windowed {
 		from, to = w.Lo*w.Size, min((w.Hi*w.Size+3)/4*4, to)
 	}
-	if write {
-		mem, base, err = b.WritableRange(from, to, whole)
-	} else {
+	switch {
+	case write && whole:
+		mem, base, err = b.WritableRange(from, to, buffer.Replaces)
+	case write:
+		mem, base, err = b.WritableRange(from, to, buffer.Writes)
+	default:
 		mem, base, err = b.ReadableRange(from, to)
 	}
 	if err != nil {
@@ -261,7 +264,7 @@ func (r *Run) product(s *plan.Step) error {
 		if err != nil {
 			return err
 		}
-		if own[shaderplan.Scratch].Buffer, err = b.Writable(true); err != nil {
+		if own[shaderplan.Scratch].Buffer, err = b.Writable(buffer.Replaces); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (b *Bridge) write(buf *buffer.Buffer, object any, size uint32) error {
 		return err
 	}
 	defer b.drop(mirror)
-	mem, err := buf.Writable(true)
+	mem, err := buf.Writable(buffer.Replaces)
 	if err != nil {
 		return err
 	}
