@@ -135,7 +135,7 @@ func (m *core) another(op string, dev *gpu.Device, rows, cols int) (core, error)
 
 // become makes m what next is, and drops m's share of its memory.
 func (m *core) become(next core) error {
-	m.net.Stop()
+	m.cleanup.Stop()
 	old := *m
 	*m = next
 	return old.drop()

@@ -30,7 +30,7 @@ type core struct {
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
 	share      *share // of views and aliases; nil: the matrix has a share of its own
-	net        runtime.Cleanup
+	cleanup    runtime.Cleanup
 }
 
 // origin is what a matrix and the views of it have in common.
@@ -235,7 +235,7 @@ func (m *core) close() error {
 		return nil
 	}
 	m.closed = true
-	m.net.Stop()
+	m.cleanup.Stop()
 	return m.drop()
 }
 

@@ -136,7 +136,7 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 		return nil
 	}
 	m := *n.Source.(*core)
-	m.share, m.net = &share{origin: m.origin}, runtime.Cleanup{}
+	m.share, m.cleanup = &share{origin: m.origin}, runtime.Cleanup{}
 	if flip {
 		m.Layout, m.view = m.T(), true
 	}

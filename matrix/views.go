@@ -99,7 +99,7 @@ func (m *core) diagonal() core {
 func view[T Elem](a core) *Dense[T] {
 	v := &Dense[T]{a}
 	if a.share != nil && a.share.buf != nil {
-		v.a.net = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
+		v.a.cleanup = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
 	}
 	return v
 }

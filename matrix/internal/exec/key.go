@@ -20,8 +20,8 @@ type tree struct {
 	key      []byte
 	buffers  []*buffer.Buffer // of memories
 	memories []plan.Memory
-	nodes    index[*expr.Node]
-	leaves   index[any]
+	nodes    index          // of *expr.Node
+	leaves   index          // of what the leaves are
 	operands []plan.Operand // of leaves
 	numbers  []uint32
 }
@@ -150,16 +150,16 @@ func (t *tree) fits(n *expr.Node, op plan.Operand) error {
 }
 
 // index numbers values in the order in which they come.
-type index[K comparable] struct {
-	keys []K
-	at   map[K]int // from few keys on
+type index struct {
+	keys []any
+	at   map[any]int // from few keys on
 }
 
 // few is how many keys are found by looking at each.
 const few = 16
 
-func (x *index[K]) add(k K) (at int, seen bool) {
-	if len(x.keys) < few {
+func (x *index) add(k any) (at int, seen bool) {
+	if x.at == nil {
 		at = slices.Index(x.keys, k)
 		seen = at >= 0
 	} else {
@@ -171,18 +171,18 @@ func (x *index[K]) add(k K) (at int, seen bool) {
 	x.keys = append(x.keys, k)
 	at = len(x.keys) - 1
 	switch {
-	case at == few-1:
-		x.at = make(map[K]int, 4*few)
+	case x.at != nil:
+		x.at[k] = at
+	case len(x.keys) > few:
+		x.at = map[any]int{}
 		for i, k := range x.keys {
 			x.at[k] = i
 		}
-	case at >= few:
-		x.at[k] = at
 	}
 	return at, false
 }
 
-func (x *index[K]) forget() {
+func (x *index) forget() {
 	clear(x.keys)
 	x.keys, x.at = x.keys[:0], nil
 }
