@@ -141,9 +141,6 @@ func (m *core) become(next core) error {
 	return old.drop()
 }
 
-// Copy stores a, whatever the two layouts.
-func (m *Dense[T]) Copy(a Operand[T]) error { return m.Assign(a) }
-
 // Fill sets every element to v.
 func (m *Dense[T]) Fill(v T) error {
 	r, c := m.Dims()

@@ -263,12 +263,7 @@ func (m *core) usable(op string) error {
 }
 
 // node is the matrix as an operand.
-func (m *core) node() *node {
-	if m.view && m.share != nil {
-		m.share.lend()
-	}
-	return exec.Leaf(m.dev, m, m.dense())
-}
+func (m *core) node() *node { return exec.Leaf(m.dev, m, m.dense()) }
 
 // dense is the matrix as kernels see it.
 func (m *core) dense() exec.Dense { return exec.Dense{Layout: m.Layout, Type: m.t, Buf: m.buf} }
