@@ -135,14 +135,11 @@ func (m *core) another(op string, dev *gpu.Device, rows, cols int) (core, error)
 
 // become makes m what next is, and drops m's share of its memory.
 func (m *core) become(next core) error {
-	m.net.Stop()
+	m.cleanup.Stop()
 	old := *m
 	*m = next
 	return old.drop()
 }
-
-// Copy stores a, whatever the two layouts.
-func (m *Dense[T]) Copy(a Operand[T]) error { return m.Assign(a) }
 
 // Fill sets every element to v.
 func (m *Dense[T]) Fill(v T) error {

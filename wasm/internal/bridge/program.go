@@ -179,12 +179,18 @@ func (p *program) evaluate(x anyExpr) (*anyDense, error) {
 	return m, nil
 }
 
+// view is a view of a matrix as an operand until the command is over.
+func (p *program) view(m *anyDense) anyExpr {
+	p.temps = append(p.temps, m)
+	return m.Expr()
+}
+
 func (p *program) slice(x anyExpr, i, k, j, l int) (anyExpr, error) {
 	m, err := p.part(x)
 	if err != nil {
 		return x, err
 	}
-	return m.Slice(i, k, j, l).Expr(), nil
+	return p.view(m.Slice(i, k, j, l)), nil
 }
 
 // reshape reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere.
@@ -193,7 +199,7 @@ func (p *program) reshape(x anyExpr, rows, cols int) (anyExpr, error) {
 	if err != nil {
 		return x, err
 	}
-	return m.Reshape(rows, cols).Expr(), nil
+	return p.view(m.Reshape(rows, cols)), nil
 }
 
 // rows returns the value with its elements row by row in memory.
