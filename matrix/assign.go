@@ -26,6 +26,9 @@ func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
+	if ctx == nil {
+		return fail(op, ErrNil, "nil context")
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
