@@ -3,12 +3,13 @@
 package matrix
 
 import (
-	"runtime"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // arrayTypes are the names of the element types among arrays.
@@ -18,82 +19,72 @@ var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32,
 // and the memory lives until both are closed. The array's type must be T's ([ErrInvalid]) and its strides those of a matrix
 // stored by rows or by columns ([ErrStride]). Like a wrapped matrix it is never resized.
 func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
-	m, err := fromArray(a, typeOf[T]())
-	if err != nil {
-		return nil, err
-	}
-	d := &Dense[T]{m}
-	d.a.net = runtime.AddCleanup(d, func(b *buffer.Buffer) { _ = b.Close() }, m.buf)
-	return d, nil
-}
-
-func fromArray(a *ndarray.Array, t fuse.Type) (Any, error) {
 	const op = "FromArray"
 	if a == nil {
-		return Any{}, fail(op, ErrNil, "nil array")
+		return nil, fail(op, ErrNil, "nil array")
 	}
-	if a.DType() != arrayTypes[t] {
-		return Any{}, fail(op, ErrInvalid, a.DType().String(), " as ", DType(t).String())
+	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
+	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
+		return nil, fail(op, ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
 	l, err := arrayLayout(op, a, t.Size())
 	if err != nil {
-		return Any{}, err
+		return nil, err
 	}
 	buf, err := a.Buffer()
 	if err != nil {
-		return Any{}, err
+		return nil, err
 	}
-	return Any{
-		layout: l, t: t, dev: a.Device(), buf: buf,
-		fixed: true, external: buf.Mode() == buffer.External, room: l.span(),
-	}, nil
+	from := &origin{}
+	return view[T](core{
+		Layout: l, t: t, typed: true, dev: a.Device(), buf: buf, fixed: true, external: buf.Mode() == buffer.External, room: l.Span(),
+		origin: from, share: &share{buf: buf, origin: from},
+	}), nil
 }
 
 // arrayLayout finds the layout with the array's strides.
-func arrayLayout(op string, a *ndarray.Array, size int) (layout, error) {
+func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
 	shape, strides := a.Shape(), a.Strides()
 	if len(shape) == 1 {
 		shape, strides = []int{1, shape[0]}, []int{0, strides[0]}
 	}
 	if len(shape) != 2 {
-		return layout{}, fail(op, ErrShape, itoa(len(shape)), " dimensions")
+		return expr.Layout{}, fail(op, ErrShape, itoa(len(shape)), " dimensions")
 	}
 	if a.Offset()%size != 0 {
-		return layout{}, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
+		return expr.Layout{}, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
 	}
-	l := layout{rows: shape[0], cols: shape[1], offset: a.Offset() / size}
+	l := expr.Layout{Rows: shape[0], Cols: shape[1], Offset: a.Offset() / size}
 	down, along := strides[0], strides[1]
 	switch {
-	case l.empty() || l.rows == 1 && (l.cols == 1 || along == 1):
-		l.stride = l.cols
-	case l.rows > 1 && (along == 1 || l.cols == 1) && down >= l.cols:
-		l.stride = down
-	case l.cols > 1 && (down == 1 || l.rows == 1) && along >= l.rows:
-		l.order, l.stride = ColMajorOrder, along
+	case l.Empty() || l.Rows == 1 && (l.Cols == 1 || along == 1):
+		l.Stride = l.Cols
+	case l.Rows > 1 && (along == 1 || l.Cols == 1) && down >= l.Cols:
+		l.Stride = down
+	case l.Cols > 1 && (down == 1 || l.Rows == 1) && along >= l.Rows:
+		l.Order, l.Stride = ColMajorOrder, along
 	default:
-		return layout{}, fail(op, ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.shape().String())
+		return expr.Layout{}, fail(op, ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.Shape().String())
 	}
-	if err := checkDims(op, l.rows, l.cols); err != nil {
-		return layout{}, err
+	if err := expr.CheckDims(op, l.Rows, l.Cols); err != nil {
+		return expr.Layout{}, err
 	}
-	if uint64(l.offset)+uint64(l.span()) > 1<<32-1 {
-		return layout{}, fail(op, ErrLimit, "more than 4294967295 elements before the last")
+	if uint64(l.Offset)+uint64(l.Span()) > 1<<32-1 {
+		return expr.Layout{}, fail(op, ErrLimit, "more than 4294967295 elements before the last")
 	}
 	return l, nil
 }
 
 // Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
-func (m *Dense[T]) Array() (*ndarray.Array, error) { return m.Any().Array() }
-
-// Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
-func (m *Any) Array() (*ndarray.Array, error) {
+func (m *Dense[T]) Array() (*ndarray.Array, error) {
 	const op = "Array"
-	if err := m.usable(op); err != nil {
+	c := m.core()
+	if err := c.usable(op); err != nil {
 		return nil, err
 	}
-	if m.buf == nil {
+	if c.buf == nil {
 		return nil, fail(op, ErrNil, "a matrix without memory")
 	}
-	down, along := m.steps()
-	return ndarray.New(m.buf, arrayTypes[m.t], []int{m.rows, m.cols}, []int{down, along}, m.offset*m.t.Size())
+	down, along := c.Steps()
+	return ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())
 }

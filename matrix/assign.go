@@ -3,34 +3,51 @@
 package matrix
 
 import (
-	"runtime"
-	"sync/atomic"
-	"time"
+	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
 // theirs, and another size is [ErrShape]. A call that fails leaves m as it was; one over memory
 // larger than a buffer, which is computed in blocks, can fail after some of them.
-func (m *Dense[T]) Assign(x Operand[T]) error {
+func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.Background(), x) }
+
+// AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
+// device has not seen yet, and the way of an expression on another device to m's.
+func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	const op = "Assign"
-	if err := m.Any().usable(op); err != nil {
+	c := m.core()
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	n := from(op, x)
-	if n.err != nil {
-		return n.err
+	if n.Err != nil {
+		return n.Err
 	}
-	return m.a.assign(op, n)
+	return c.assign(ctx, op, n)
 }
 
-func (m *Any) assign(op string, n *node) error {
+// assign queues the computation of n into m.
+func (m *core) assign(ctx context.Context, op string, n *node) error {
+	if !m.typed { // it takes the type of the first expression
+		n = n.Typed(fuse.F32)
+		m.t = n.Type
+	}
+	if n = n.Typed(m.t); n.Type != m.t {
+		return fail(op, ErrInvalid, DType(n.Type).String(), " to ", DType(m.t).String())
+	}
 	dev := m.dev
 	if dev == nil {
-		dev = n.dev
+		dev = n.Dev
 	}
 	if dev == nil {
 		return fail(op, ErrInvalid, "neither the matrix nor the expression has a device")
@@ -38,101 +55,90 @@ func (m *Any) assign(op string, n *node) error {
 	if err := dev.Usable(); err != nil {
 		return err
 	}
-	if n.dev != nil && n.dev != dev {
-		return m.assignFrom(op, n)
+	if n.Dev != nil && n.Dev != dev {
+		return m.overDevices(ctx, op, n, m.assign)
 	}
-	if m.buf != nil && n.rows == m.rows && n.cols == m.cols {
+	if m.buf != nil && n.Rows == m.Rows && n.Cols == m.Cols {
 		if m.buf.ReadOnly() {
 			return fail(op, ErrReadOnly, "the memory that the matrix wraps")
 		}
-		return engineOf(dev).assign(m, n)
+		return exec.Of(dev).Assign(ctx, m.dense(), n)
 	}
-	return m.replace(op, n)
-}
-
-// replace evaluates into new memory of n's size and takes it over.
-func (m *Any) replace(op string, n *node) error {
 	if m.fixed {
-		return shapeError(op, m.shape(), n.shape())
+		return shapeError(op, m.Shape(), n.Shape())
 	}
-	if err := m.unshared(op, n.shape()); err != nil {
+	if err := m.unshared(op, n.Shape()); err != nil {
 		return err
 	}
-	return m.renew(op, n)
+	return m.renew(ctx, op, n)
 }
 
 // unshared refuses to resize views, and matrices that have views.
-func (m *Any) unshared(op string, to gpu.Shape) error {
+func (m *core) unshared(op string, to gpu.Shape) error {
 	switch {
 	case m.buf == nil:
 		return nil
 	case m.view:
-		return fail(op, ErrView, m.shape().String(), " to ", to.String())
-	case m.buf.Shares() > 1 && !m.forgotten():
+		return fail(op, ErrView, m.Shape().String(), " to ", to.String())
+	case m.buf.Shares()-m.lent() > 1:
 		return fail(op, ErrView, "the matrix has views")
 	}
 	return nil
 }
 
-// forgotten gives the garbage collector the chance to close views that were left to it, such as those written inside an
-// expression, and reports whether there are no others.
-func (m *Any) forgotten() bool {
-	for range 2 { // cleanups may overtake each other
-		collect()
-		if m.buf.Shares() == 1 {
-			return true
-		}
+// lent returns how many views stand in expressions, which do not count.
+func (m *core) lent() int {
+	if m.origin == nil {
+		return 0
 	}
-	return false
+	return int(m.origin.lent.Load())
 }
 
-// collect runs the garbage collector and returns when a cleanup that it found has run, or after a second.
-func collect() {
-	var done atomic.Bool
-	runtime.AddCleanup(new([16]byte), func(done *atomic.Bool) { done.Store(true) }, &done)
-	runtime.GC()
-	for end := time.Now().Add(time.Second); !done.Load() && time.Now().Before(end); {
-		runtime.Gosched() // to sleep would hold up a page
+// resized makes the views that were taken before errors.
+func (m *core) resized() {
+	if m.origin != nil {
+		m.origin.generation.Add(1)
 	}
 }
 
-// renew is replace without the questions.
-func (m *Any) renew(op string, n *node) error {
-	next, err := m.another(op, n.dev, n.rows, n.cols)
+// renew evaluates into new memory of n's size and takes it over, whatever has views.
+func (m *core) renew(ctx context.Context, op string, n *node) error {
+	next, err := m.another(op, n.Dev, n.Rows, n.Cols)
 	if err != nil {
 		return err
 	}
-	if err := engineOf(next.dev).assign(next, n); err != nil {
+	if err := exec.Of(next.dev).Assign(ctx, next.dense(), n); err != nil {
 		_ = next.buf.Close()
 		return err
 	}
+	m.resized()
 	return m.become(next)
 }
 
 // another makes an owned matrix of m's type and order, on m's device or, if it has none yet, on dev.
-func (m *Any) another(op string, dev *gpu.Device, rows, cols int) (*Any, error) {
+func (m *core) another(op string, dev *gpu.Device, rows, cols int) (core, error) {
 	if m.dev != nil {
 		dev = m.dev
 	}
-	if err := checkDims(op, rows, cols); err != nil {
-		return nil, err
+	if err := expr.CheckDims(op, rows, cols); err != nil {
+		return core{}, err
 	}
-	size, _ := elements(rows, cols)
+	size, _ := expr.Elements(rows, cols)
 	buf, err := buffer.New(dev, size*m.t.Size())
 	if err != nil {
-		return nil, err
+		return core{}, err
 	}
-	next := &Any{t: m.t, dev: dev, buf: buf, layout: layout{rows: rows, cols: cols, order: m.order}}
-	next.stride = next.minor()
+	next := core{t: m.t, typed: true, dev: dev, buf: buf, Layout: expr.Layout{Rows: rows, Cols: cols, Order: m.Order}, origin: new(origin)}
+	next.Stride = next.Minor()
 	return next, nil
 }
 
 // become makes m what next is, and drops m's share of its memory.
-func (m *Any) become(next *Any) error {
-	old := m.buf
+func (m *core) become(next core) error {
 	m.net.Stop()
-	*m = *next
-	return old.Close()
+	old := *m
+	*m = next
+	return old.drop()
 }
 
 // Copy stores a, whatever the two layouts.
@@ -149,11 +155,10 @@ func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
 func (m *Dense[T]) Clone() (*Dense[T], error) {
-	if err := m.Any().usable("Clone"); err != nil {
+	if err := m.core().usable("Clone"); err != nil {
 		return nil, err
 	}
-	c := &Dense[T]{}
-	c.a.dev = m.a.dev
+	c := &Dense[T]{core{t: m.a.t, typed: m.a.typed, dev: m.a.dev}}
 	if err := c.Assign(m); err != nil {
 		return nil, err
 	}

@@ -6,83 +6,83 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// TestAnySparse: what the types of Go rule out elsewhere are errors here, and so is what nobody made.
-func TestAnySparse(t *testing.T) { onDevices(t, anySparse) }
+// TestSparseOfAny: what the types of Go rule out elsewhere are errors here, and so is what nobody made.
+func TestSparseOfAny(t *testing.T) { onDevices(t, sparseOfAny) }
 
-func anySparse(t *testing.T, dev *gpu.Device) {
+func sparseOfAny(t *testing.T, dev *gpu.Device) {
 	ctx := t.Context()
-	part := func(typ matrix.DType, rows, cols int) *matrix.AnyPart {
-		m, err := matrix.NewAny(dev, typ, rows, cols)
-		if err != nil {
-			t.Fatal(err)
-		}
+	type (
+		number = matrix.Any
+		anyOne = matrix.Dense[number]
+	)
+	none := func(typ matrix.DType, rows, cols int) *anyOne {
+		m := must[*anyOne](t)(matrix.New[number](dev, rows, cols, matrix.OfType(typ)))
 		t.Cleanup(func() { _ = m.Close() })
-		return m.Expr().Matrix()
+		return m
 	}
 	index, ptr := []int32{0, 1}, []int32{0, 1, 2, 2}
-	s, err := matrix.NewAnySparse(dev, matrix.Int32, matrix.CSC, 2, 3, matrix.Host([]int32{5, 6}), index, ptr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := []int32{5, 6}
+	s := must[*matrix.Sparse[number]](t)(
+		matrix.SparseFrom[number](dev, matrix.CSC, 2, 3, matrix.Host(values), index, ptr, 0, matrix.OfType(matrix.Int32)))
 	defer s.Close()
-	index[0] = 7 // it was copied
-	x, err := matrix.CopyAny(dev, matrix.Int32, 3, 1, matrix.Host([]int32{1, 2, 3}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index[0], values[0] = 7, 7 // they were copied
+	x := must[*anyOne](t)(matrix.FromSlice(dev, 3, 1, []number{1, 2, 3}, matrix.OfType(matrix.Int32)))
 	defer x.Close()
-	y, err := s.Mul(x.Expr().Matrix())
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := new(anyOne)
+	check(t, matrix.MulSparse(y, s, x))
 	defer y.Close()
 	got := make([]int32, 2)
 	if err := y.ReadHost(ctx, matrix.Host(got)); err != nil || got[0] != 5 || got[1] != 12 {
 		t.Errorf("product %v, %v", got, err)
 	}
-	var none *matrix.AnySparse
-	var nobody matrix.AnySparse
-	f32, dst := part(matrix.Float32, 3, 1), part(matrix.Int32, 2, 1)
+	var nobody matrix.Sparse[number]
+	var nothing *matrix.Sparse[number]
+	f32, dst := none(matrix.Float32, 3, 1), none(matrix.Int32, 2, 1)
+	wrap := func(dev *gpu.Device, rows, cols int, values gpu.Host, index, ptr []int32, flags buffer.Flags, t matrix.DType) error {
+		return second(matrix.SparseFrom[number](dev, matrix.CSC, rows, cols, values, index, ptr, flags, matrix.OfType(t)))
+	}
 	for name, c := range map[string]struct {
 		got  error
 		want error
 	}{
-		"type":           {second(matrix.NewAnySparse(dev, 200, matrix.CSC, 0, 0, gpu.Host{}, nil, []int32{0})), matrix.ErrInvalid},
-		"float16":        {second(matrix.NewAnySparse(dev, matrix.Float16, matrix.CSC, 0, 0, gpu.Host{}, nil, []int32{0})), matrix.ErrUnsupported},
-		"device":         {second(matrix.WrapAnySparse(nil, matrix.Int32, matrix.CSC, 0, 0, gpu.Host{}, nil, []int32{0}, nil)), matrix.ErrInvalid},
-		"values":         {second(matrix.WrapAnySparse(dev, matrix.Int32, matrix.CSC, 2, 3, gpu.Host{}, []int32{0}, []int32{0, 1, 1, 1}, nil)), matrix.ErrNil},
-		"factor type":    {second(s.Mul(f32)), matrix.ErrInvalid},
-		"no factor":      {second(s.Mul(nil)), matrix.ErrNil},
-		"no factor, dst": {s.MulTo(dst, nil), matrix.ErrNil},
-		"no destination": {s.MulTo(nil, x.Expr().Matrix()), matrix.ErrNil},
-		"size":           {s.AssignTo(dst), matrix.ErrShape},
+		"type":           {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, 200), matrix.ErrInvalid},
+		"flags":          {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.SetValueOnDevice, matrix.Int32), matrix.ErrInvalid},
+		"float16":        {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, matrix.Float16), matrix.ErrUnsupported},
+		"device":         {wrap(nil, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.DontOwnBuffer, matrix.Int32), matrix.ErrInvalid},
+		"values":         {wrap(dev, 2, 3, gpu.Host{}, []int32{0}, []int32{0, 1, 1, 1}, buffer.DontOwnBuffer, matrix.Int32), matrix.ErrNil},
+		"numbers":        {second(matrix.WrapSparse(dev, matrix.CSC, 0, 0, []number{}, nil, []int32{0})), matrix.ErrUnsupported},
+		"factor type":    {matrix.MulSparse(new(anyOne), s, f32), matrix.ErrInvalid},
+		"no factor":      {matrix.MulSparse(new(anyOne), s, nil), matrix.ErrNil},
+		"no destination": {matrix.MulSparse(nil, s, x), matrix.ErrNil},
+		"size":           {s.AssignTo(dst.Slice(0, 1, 0, 1)), matrix.ErrView},
+		"result type":    {s.AssignTo(none(matrix.Float32, 2, 3)), matrix.ErrInvalid},
 		"no dense":       {s.AssignTo(nil), matrix.ErrNil},
-		"nil":            {second(none.Dense()), matrix.ErrNil},
-		"nil product":    {second(none.Mul(f32)), matrix.ErrNil},
-		"nil append":     {none.Append(0, 0, 0), matrix.ErrNil},
-		"nil slice":      {second(none.ColumnSlice(0, 0)), matrix.ErrNil},
-		"nil values":     {second(none.Values()), matrix.ErrNil},
-		"nil touch":      {none.Touch(), matrix.ErrNil},
-		"nil sync":       {none.Sync(ctx), matrix.ErrNil},
-		"nobody":         {second(nobody.Dense()), matrix.ErrInvalid},
+		"nil":            {second(nothing.ToDense()), matrix.ErrNil},
+		"nil product":    {matrix.MulSparse(new(anyOne), nothing, f32), matrix.ErrNil},
+		"nil append":     {nothing.Append(0, 0, 0), matrix.ErrNil},
+		"nil slice":      {nothing.ColumnSlice(0, 0).Err(), matrix.ErrNil},
+		"nil values":     {nothing.Values().Err(), matrix.ErrNil},
+		"nil touch":      {nothing.Touch(), matrix.ErrNil},
+		"nil sync":       {nothing.Sync(ctx), matrix.ErrNil},
+		"nobody":         {second(nobody.ToDense()), matrix.ErrInvalid},
 		"nobody, dst":    {nobody.AssignTo(dst), matrix.ErrInvalid},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.got, c.want)
 		}
 	}
-	if _, _, err := none.Structure(); !errors.Is(err, matrix.ErrNil) {
+	if _, _, err := nothing.Structure(); !errors.Is(err, matrix.ErrNil) {
 		t.Errorf("nil structure: %v", err)
 	}
-	if err := none.Close(); err != nil || none.DType() != matrix.Float32 {
-		t.Errorf("nil: %v, %v", none.DType(), err)
+	if err := nothing.Close(); err != nil || nothing.DType() != matrix.Float32 || s.DType() != matrix.Int32 {
+		t.Errorf("nil: %v, %v", nothing.DType(), err)
 	}
-	m := dst.Expr()
-	if err := (*matrix.Any)(nil).SetValue(m.Matrix()); !errors.Is(err, matrix.ErrNil) {
+	if err := (*anyOne)(nil).SetValue(f32); !errors.Is(err, matrix.ErrNil) {
 		t.Errorf("nil matrix: %v", err)
 	}
 	if err := x.SetValue(nil); !errors.Is(err, matrix.ErrNil) {

@@ -8,6 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Half is an IEEE 754 binary16 number. Matrices of it take half the memory of float32; arithmetic on them is done in float32.
@@ -27,8 +28,17 @@ func HalfSlice[B ~uint16](bits []B) []Half { return dtype.HalfSlice(bits) }
 // HalfBits is the inverse of [HalfSlice]: the same memory as integers, as in HalfBits[uint16](h).
 func HalfBits[B ~uint16](h []Half) []B { return dtype.HalfBits[B](h) }
 
+// Any is the element type of matrices whose type is known at run time only, as those of files are: a Dense[Any] has the type
+// that [OfType] says, and [As] makes a Dense of a type of Go's of it. A number of type Any holds every number of the other
+// types exactly. Where it becomes an element it is converted to the matrix's type: rounded to a float, or cut to a whole number, to
+// the nearest one there is. In an expression it has the type that is computed in. An expression of numbers alone is float32.
+type Any float64
+
 // Elem is the constraint of element types.
-type Elem interface {
+type Elem interface{ number | Any }
+
+// number is an element type of Go's.
+type number interface {
 	float32 | int32 | uint32 | Half
 }
 
@@ -44,11 +54,12 @@ const (
 )
 
 // String returns NumPy's name: "float32", "int32", "uint32" or "float16".
-func (t DType) String() string { return [...]string{"float32", "int32", "uint32", "float16"}[t&3] }
+func (t DType) String() string { return expr.TypeName(fuse.Type(t)) }
 
 // Size returns the bytes of one element.
 func (t DType) Size() int { return fuse.Type(t).Size() }
 
+// typeOf returns the element type that T is, [expr.Untyped] for Any.
 func typeOf[T Elem]() fuse.Type {
 	var z T
 	switch any(z).(type) {
@@ -58,24 +69,79 @@ func typeOf[T Elem]() fuse.Type {
 		return fuse.U32
 	case Half:
 		return fuse.F16
+	case Any:
+		return expr.Untyped
 	}
 	return fuse.F32
 }
 
-func dtypeOf[T Elem]() DType { return DType(typeOf[T]()) }
+// isAny reports whether T is Any.
+func isAny[T Elem]() bool { return typeOf[T]() == expr.Untyped }
 
 // bytesOf views a slice as its bytes.
-func bytesOf[T Elem](s []T) []byte {
+func bytesOf[T any](s []T) []byte {
 	if len(s) == 0 {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-func hostOf[T Elem](s []T) gpu.Host {
+func hostOf[T any](s []T) gpu.Host {
 	b := bytesOf(s)
 	if b == nil && s != nil {
 		b = []byte{}
 	}
 	return gpu.HostBytes(b)
+}
+
+// Host returns the memory of a slice of elements, for [WrapHost]. Numbers of type [Any] are in no matrix's memory: of them it
+// returns none.
+func Host[T Elem](data []T) gpu.Host {
+	if isAny[T]() {
+		return gpu.Host{}
+	}
+	return hostOf(data)
+}
+
+// packed returns elements as a matrix of type t has them: the memory of data itself, a copy of numbers of type Any.
+func packed[T Elem](t fuse.Type, data []T) gpu.Host {
+	numbers, ok := any(data).([]Any)
+	if !ok || numbers == nil {
+		return hostOf(data)
+	}
+	size := t.Size()
+	out := make([]byte, len(numbers)*size)
+	for i, v := range numbers {
+		bits := expr.Stored(t, float64(v))
+		for k := range size {
+			out[i*size+k] = byte(bits >> (8 * k))
+		}
+	}
+	return gpu.HostBytes(out)
+}
+
+// unpack stores elements of a matrix of type t, which are numbers of type Any.
+func unpack(data []Any, t fuse.Type, from []byte) {
+	size := t.Size()
+	for i := range data {
+		var bits uint32
+		for k := range size {
+			bits |= uint32(from[i*size+k]) << (8 * k)
+		}
+		data[i] = Any(expr.Loaded(t, bits))
+	}
+}
+
+// into has read fill the memory of data with elements of type t.
+func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
+	numbers, ok := any(data).([]Any)
+	if !ok {
+		return read(hostOf(data))
+	}
+	mem := make([]byte, len(numbers)*t.Size())
+	err := read(gpu.HostBytes(mem))
+	if err == nil {
+		unpack(numbers, t, mem)
+	}
+	return err
 }

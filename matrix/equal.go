@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // EqualAll waits for what is queued and reports whether a and b have the same size and the same elements. Matrices of other
@@ -28,7 +29,7 @@ func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operan
 		return false, fail(op, ErrInvalid, "epsilon is negative or not a number")
 	}
 	number := func(v float32) *node {
-		return &node{kind: kindScalar, t: typeOf[T](), rows: 1, cols: 1, bits: math.Float32bits(v)}
+		return expr.Number(typeOf[T](), 1, 1, math.Float32bits(v))
 	}
 	x, y := from(op, a), from(op, b)
 	size := mapNode(op, fuse.OpMax, mapNode(op, fuse.OpAbs, x), mapNode(op, fuse.OpAbs, y))
@@ -40,13 +41,13 @@ func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operan
 
 // holds reports whether x and y have the same size and test, a node that compares them, is 1 everywhere.
 func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, error) {
-	if err := join(op, x, y).err; err != nil {
+	if err := expr.Join(op, x, y).Err; err != nil {
 		return false, err
 	}
-	if x.rows != y.rows || x.cols != y.cols {
+	if x.Rows != y.Rows || x.Cols != y.Cols {
 		return false, nil
 	}
-	if x.rows == 0 || x.cols == 0 {
+	if x.Rows == 0 || x.Cols == 0 {
 		return true, nil
 	}
 	var no T

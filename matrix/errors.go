@@ -8,6 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
@@ -38,8 +39,6 @@ func fail(op string, err error, detail ...string) error {
 	return fault.Fail("matrix: "+op, err, detail...)
 }
 
-func shapeError(op string, shapes ...gpu.Shape) error {
-	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: ErrShape}
-}
+func shapeError(op string, shapes ...gpu.Shape) error { return expr.ShapeError(op, shapes...) }
 
 func itoa(n int) string { return strconv.Itoa(n) }

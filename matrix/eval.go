@@ -232,7 +232,7 @@ func (e *evaluator[T]) apply(n ast.Node, name string, args []textValue[T]) textV
 			return a
 		}
 		if a.expr == nil && !representable[T](a.number) {
-			return e.fail(n, ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", DType(typeOf[T]()).String())
+			return e.fail(n, ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
 		}
 	}
 	x := f.call(args)
@@ -267,6 +267,8 @@ func fromFloat[T Elem](v float64) T {
 		*p = int32(v)
 	case *uint32:
 		*p = uint32(v)
+	case *Any:
+		*p = Any(v)
 	}
 	return t
 }

@@ -2,7 +2,9 @@
 
 package matrix
 
-import "math"
+import (
+	"math"
+)
 
 // textFunction is a function of Eval's language. call returns nil for arguments of the wrong sort.
 type textFunction[T Elem] struct {

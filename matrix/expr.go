@@ -3,8 +3,10 @@
 package matrix
 
 import (
-	"github.com/sublet-gpu/sublet/gpu"
+	"runtime"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Expr is a computation that has not run yet. Building one checks shapes and costs next to nothing; [Dense.Assign] runs
@@ -18,66 +20,38 @@ type Operand[T Elem] interface {
 	operand() T // ties the operand to its element type; never called
 }
 
-// kind tells what a node is.
-type kind uint8
+// node is an operation of an expression.
+type node = expr.Node
 
-const (
-	kindLeaf    kind = iota // a matrix
-	kindScalar              // a number
-	kindMap                 // an element-wise operation on args
-	kindCall                // a function of the user's on args
-	kindT                   // the transpose of args[0]
-	kindProduct             // args[0] times args[1]
-	kindReduce              // args[0] reduced along axis
-	kindSoftmax             // args[0] normalised along its rows
+// reduction and axis tell what a reduction computes and leaves.
+type (
+	reduction = expr.Reduction
+	axis      = expr.Axis
 )
 
-// axis tells what a reduction leaves.
-type axis uint8
-
 const (
-	axisAll  axis = iota // 1 x 1
-	axisRows             // one value per row: rows x 1
-	axisCols             // one value per column: 1 x cols
+	reduceSum  = expr.Sum
+	reduceMax  = expr.Max
+	reduceMin  = expr.Min
+	reduceProd = expr.Prod
+
+	axisAll  = expr.All
+	axisRows = expr.Rows
+	axisCols = expr.Cols
 )
-
-// node is an operation of an expression. Nodes do not change once built and may be shared.
-type node struct {
-	kind       kind
-	op         fuse.Op // kindMap
-	red        reduction
-	axis       axis
-	log        bool // kindSoftmax
-	t          fuse.Type
-	rows, cols int
-	dev        *gpu.Device
-	args       []*node
-	argv       [3]*node // backs args of most nodes
-	leaf       *Any
-	bits       uint32 // kindScalar
-	call       *Func
-	large      bool // operands have to be used in blocks
-	weight     int  // nodes below, shared ones counted each time, up to a million
-	err        error
-}
-
-func (n *node) shape() gpu.Shape { return gpu.Shape{n.rows, n.cols} }
-
-func errorNode(err error) *node { return &node{err: err} }
 
 func (m *Dense[T]) operand() (t T) { return t }
 
 func (m *Dense[T]) expr(op string) *node {
-	if err := m.Any().usable(op); err != nil {
+	c := m.core()
+	if err := c.usable(op); err != nil {
 		return errorNode(err)
 	}
-	return m.a.node()
+	return c.node()
 }
 
-// node is the matrix as an operand.
-func (m *Any) node() *node {
-	return &node{kind: kindLeaf, t: m.t, rows: m.rows, cols: m.cols, dev: m.dev, leaf: m, large: m.large()}
-}
+// Expr returns the matrix as an expression.
+func (m *Dense[T]) Expr() *Expr[T] { return &Expr[T]{m.expr("Expr")} }
 
 func (e *Expr[T]) operand() (t T) { return t }
 
@@ -89,12 +63,12 @@ func (e *Expr[T]) expr(op string) *node {
 }
 
 // Err returns the error the expression was built with, or nil.
-func (e *Expr[T]) Err() error { return e.expr("Err").err }
+func (e *Expr[T]) Err() error { return e.expr("Err").Err }
 
 // Dims returns the size of the result.
 func (e *Expr[T]) Dims() (rows, cols int) {
 	n := e.expr("Dims")
-	return n.rows, n.cols
+	return n.Rows, n.Cols
 }
 
 // from reads an operand; a nil one is an error.
@@ -105,78 +79,16 @@ func from[T Elem](op string, x Operand[T]) *node {
 	return x.expr(op)
 }
 
-// join starts a node of several operands: the first error wins and the devices must agree.
-func join(op string, args ...*node) *node {
-	n := &node{}
-	n.args = append(n.argv[:0], args...)
-	for _, a := range args {
-		switch {
-		case a.err != nil:
-			return errorNode(a.err)
-		case n.dev == nil:
-			n.dev = a.dev
-		case a.dev != nil && a.dev != n.dev:
-			return errorNode(fail(op, ErrForeign, "operands on two devices"))
-		}
-	}
-	n.t = args[len(args)-1].t
-	for _, a := range args {
-		n.weight = min(n.weight+a.weight+1, 1<<20)
-		n.large = n.large || a.large
-	}
-	return n
-}
+func errorNode(err error) *node { return expr.Failed(err) }
 
-// broadcast gives n the common size of its operands: dimensions of 1 stretch, as in NumPy.
-func (n *node) broadcast(op string) *node {
-	if n.err != nil {
-		return n
-	}
-	first := true
-	for _, a := range n.args {
-		if first {
-			n.rows, n.cols, first = a.rows, a.cols, false
-			continue
-		}
-		r, okr := stretch(n.rows, a.rows)
-		c, okc := stretch(n.cols, a.cols)
-		if !okr || !okc {
-			return errorNode(shapeError(op, n.shape(), a.shape()))
-		}
-		n.rows, n.cols = r, c
-	}
-	if err := checkVirtual(op, n.rows, n.cols, n.args...); err != nil {
-		return errorNode(err)
-	}
-	return n
-}
+func mapNode(name string, op fuse.Op, args ...*node) *node { return expr.NewMap(name, op, args...) }
 
-func stretch(a, b int) (int, bool) {
-	switch {
-	case a == b || b == 1:
-		return a, true
-	case a == 1:
-		return b, true
-	}
-	return 0, false
-}
+func productNode(op string, a, b *node) *node { return expr.NewProduct(op, a, b) }
 
-// mapNode builds an element-wise node.
-func mapNode(name string, op fuse.Op, args ...*node) *node {
-	n := join(name, args...)
-	if n.err != nil {
-		return n
-	}
-	n.kind, n.op, n.t = kindMap, op, args[0].t
-	for _, a := range args {
-		if a.kind != kindScalar {
-			n.t = a.t
-		}
-	}
-	if !op.Takes(n.t) {
-		return errorNode(fail(name, ErrUnsupported, "not defined for ", DType(n.t).String()))
-	}
-	return n.broadcast(name)
+func transpose(op string, a *node) *node { return expr.NewTranspose(op, a) }
+
+func reduceNode(op string, red reduction, ax axis, a *node) *node {
+	return expr.NewReduction(op, red, ax, a)
 }
 
 func unary[T Elem](name string, op fuse.Op, a Operand[T]) *Expr[T] {
@@ -193,49 +105,86 @@ func scalarOp[T Elem](name string, op fuse.Op, a Operand[T], s T) *Expr[T] {
 
 // scalarNode holds a number in the type that is computed in.
 func scalarNode[T Elem](s T) *node {
-	return &node{kind: kindScalar, t: typeOf[T](), rows: 1, cols: 1, bits: scalarBits(s)}
+	if v, ok := any(s).(Any); ok {
+		return &node{Kind: expr.Scalar, Type: expr.Untyped, Rows: 1, Cols: 1, Value: float64(v)}
+	}
+	return expr.Number(typeOf[T](), 1, 1, scalarBits(s))
 }
 
-// productNode builds a matrix product.
-func productNode(op string, a, b *node) *node {
-	n := join(op, a, b)
-	if n.err != nil {
-		return n
+// DType returns the element type of the result.
+func (e *Expr[T]) DType() DType { return DType(e.expr("DType").Typed(fuse.F32).Type) }
+
+// ConvertTo converts to an element type chosen at run time. Of an expression of another type than [Any] it can only be what
+// that is: [ErrInvalid]; see [Convert].
+func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
+	const op = "ConvertTo"
+	n := e.expr(op)
+	switch {
+	case n.Err != nil:
+		return e
+	case t > Float16 || !isAny[T]() && t != DType(n.Type):
+		return &Expr[T]{errorNode(fail(op, ErrInvalid, "to ", t.String()))}
 	}
-	if a.cols != b.rows {
-		return errorNode(shapeError(op, a.shape(), b.shape()))
-	}
-	n.kind, n.rows, n.cols = kindProduct, a.rows, b.cols
-	if err := checkDims(op, n.rows, n.cols); err != nil {
-		return errorNode(err)
-	}
-	n.large = n.large || n.vast()
-	return n
+	return &Expr[T]{expr.NewConversion(op, fuse.Type(t), n)}
 }
 
-func transpose(op string, a *node) *node {
-	n := join(op, a)
-	if n.err != nil {
-		return n
+// Matrix returns the matrix, or the transpose of one, that the expression is, and nil if it is to be computed. It does not keep
+// the memory alive, and neither do views of it.
+func (e *Expr[T]) Matrix() *Dense[T] {
+	n, flip := expr.Resolve(e.expr("Matrix"), false)
+	if n.Err != nil || n.Kind != expr.Leaf {
+		return nil
 	}
-	if a.kind == kindT {
-		return a.args[0]
+	m := *n.Source.(*core)
+	m.share, m.net = &share{origin: m.origin}, runtime.Cleanup{}
+	if flip {
+		m.Layout, m.view = m.T(), true
 	}
-	n.kind, n.rows, n.cols = kindT, a.cols, a.rows
-	return n
+	return &Dense[T]{m}
 }
 
-func reduceNode(op string, red reduction, ax axis, a *node) *node {
-	n := join(op, a)
-	if n.err != nil {
-		return n
+// Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
+// Operands must agree in their types, [ErrInvalid] otherwise.
+func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
+	name := op.String()
+	if op <= fuse.OpCall || op.Arity() != len(args) {
+		return &Expr[T]{errorNode(fail(name, ErrInvalid, itoa(len(args)), " operands"))}
 	}
-	n.kind, n.red, n.axis, n.rows, n.cols = kindReduce, red, ax, a.rows, a.cols
-	if ax != axisCols {
-		n.cols = 1
+	return &Expr[T]{mapNode(name, op, nodes(name, args)...)}
+}
+
+// nodes reads operands.
+func nodes[T Elem](op string, args []Operand[T]) []*node {
+	out := make([]*node, len(args))
+	for i, a := range args {
+		out[i] = from(op, a)
 	}
-	if ax != axisRows {
-		n.rows = 1
+	return out
+}
+
+// Reduction names what [Reduce] computes, and Axis along what.
+type (
+	Reduction = expr.Reduction
+	Axis      = expr.Axis
+)
+
+// The reductions and the axes.
+const (
+	ReduceSum  = reduceSum
+	ReduceMax  = reduceMax
+	ReduceMin  = reduceMin
+	ReduceProd = reduceProd
+
+	AxisAll  = axisAll  // one value
+	AxisRows = axisRows // one value per row, a column
+	AxisCols = axisCols // one value per column, a row
+)
+
+// Reduce is a sum or the like, for programs that decode expressions.
+func Reduce[T Elem](what Reduction, along Axis, a Operand[T]) *Expr[T] {
+	const op = "Reduce"
+	if what > reduceProd || along > axisCols {
+		return &Expr[T]{errorNode(fail(op, ErrInvalid, "no such reduction"))}
 	}
-	return n
+	return reduced(op, what, along, a)
 }

@@ -5,6 +5,7 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Func is an element-wise function of the user's, in WGSL. It is fused like a built-in one.
@@ -65,16 +66,7 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	if len(args) != f.arity {
 		return &Expr[T]{errorNode(fail(op, ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
 	}
-	nodes := make([]*node, len(args))
-	for i, a := range args {
-		nodes[i] = from(op, a)
-	}
-	n := join(op, nodes...)
-	if n.err != nil {
-		return &Expr[T]{n}
-	}
-	n.kind, n.call, n.t, n.op = kindCall, f, typeOf[T](), fuse.OpCall
-	return &Expr[T]{n.broadcast(op)}
+	return &Expr[T]{expr.NewCall(op, &f.call, nodes(op, args)...)}
 }
 
 // Apply applies a function of the user's of one argument.

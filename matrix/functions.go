@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Element-wise operations stretch dimensions of 1 to fit, as NumPy does: a matrix plus a row, a column or a 1x1 matrix.
@@ -41,7 +42,7 @@ func transposed[T Elem](a Operand[T]) *Expr[T] {
 func powScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	const op = "PowScalar"
 	x := from(op, a)
-	if x.err != nil || !fuse.OpPow.Takes(x.t) {
+	if x.Err != nil || !fuse.OpPow.Takes(x.Type) {
 		return &Expr[T]{mapNode(op, fuse.OpPow, x, scalarNode(s))}
 	}
 	switch math.Float32frombits(scalarBits(s)) {
@@ -61,11 +62,11 @@ func powScalar[T Elem](a Operand[T], s T) *Expr[T] {
 
 // Fill is a rows x cols matrix of one value.
 func Fill[T Elem](rows, cols int, v T) *Expr[T] {
-	if err := checkVirtual("Fill", rows, cols); err != nil {
+	if err := expr.CheckVirtual("Fill", rows, cols); err != nil {
 		return &Expr[T]{errorNode(err)}
 	}
 	n := scalarNode(v)
-	n.rows, n.cols = rows, cols
+	n.Rows, n.Cols = rows, cols
 	return &Expr[T]{n}
 }
 
@@ -73,23 +74,15 @@ func Fill[T Elem](rows, cols int, v T) *Expr[T] {
 func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	const op = "Convert"
 	x := from(op, a)
-	if x.err != nil {
+	if x.Err != nil {
 		return &Expr[T]{x}
 	}
-	n := join(op, x)
-	n.kind, n.op, n.t = kindMap, fuse.OpAcc, typeOf[T]() // OpAcc in a tree is the identity
-	return &Expr[T]{n.broadcast(op)}
+	t := typeOf[T]()
+	if isAny[T]() {
+		t = x.Typed(fuse.F32).Type // it stays what it is
+	}
+	return &Expr[T]{expr.NewConversion(op, t, x)}
 }
-
-// reduction names what a reduction computes.
-type reduction uint8
-
-const (
-	reduceSum reduction = iota
-	reduceMax
-	reduceMin
-	reduceProd
-)
 
 func reduced[T Elem](op string, r reduction, ax axis, a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode(op, r, ax, from(op, a))}
@@ -100,36 +93,28 @@ func mean[T Elem](op string, ax axis, a Operand[T]) *Expr[T] {
 	x := from(op, a)
 	s := reduceNode(op, reduceSum, ax, x)
 	switch {
-	case s.err != nil:
+	case s.Err != nil:
 		return &Expr[T]{s}
-	case s.t.Compute() != fuse.F32:
-		return &Expr[T]{errorNode(fail(op, ErrUnsupported, "not defined for ", DType(s.t).String()))}
+	case s.Type.Compute() != fuse.F32:
+		return &Expr[T]{errorNode(fail(op, ErrUnsupported, "not defined for ", DType(s.Type).String()))}
 	}
-	count := float32(x.rows*x.cols) / float32(s.rows*s.cols) // NaN where there are no results
-	return &Expr[T]{mapNode(op, fuse.OpMul, s, &node{kind: kindScalar, t: s.t, rows: 1, cols: 1, bits: math.Float32bits(1 / count)})}
+	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
+	return &Expr[T]{mapNode(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, math.Float32bits(1/count)))}
 }
 
 func softmaxOf[T Elem](op string, a Operand[T], log bool) *Expr[T] {
-	n := join(op, from(op, a))
-	if n.err != nil {
-		return &Expr[T]{n}
-	}
-	if !fuse.OpExp.Takes(n.t) {
-		return &Expr[T]{errorNode(fail(op, ErrUnsupported, "not defined for ", DType(n.t).String()))}
-	}
-	n.kind, n.log, n.rows, n.cols = kindSoftmax, log, n.args[0].rows, n.args[0].cols
-	return &Expr[T]{n}
+	return &Expr[T]{expr.NewSoftmax(op, log, from(op, a))}
 }
 
 // Value runs an expression of size 1x1 and returns its value.
 func (e *Expr[T]) Value(ctx context.Context) (T, error) {
 	var z T
 	n := e.expr("Value")
-	if n.err != nil {
-		return z, n.err
+	if n.Err != nil {
+		return z, n.Err
 	}
-	if n.rows != 1 || n.cols != 1 {
-		return z, shapeError("Value", n.shape())
+	if n.Rows != 1 || n.Cols != 1 {
+		return z, shapeError("Value", n.Shape())
 	}
 	v, err := e.Read(ctx)
 	if err != nil {
@@ -171,6 +156,8 @@ func scalarBits[T Elem](v T) uint32 {
 		return uint32(v)
 	case uint32:
 		return v
+	case Any:
+		return math.Float32bits(float32(v))
 	}
 	return 0
 }
@@ -179,13 +166,13 @@ func scalarBits[T Elem](v T) uint32 {
 func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
 	n := *e.expr("On")
 	switch {
-	case n.err != nil:
+	case n.Err != nil:
 	case dev == nil:
-		n.err = fail("On", ErrInvalid, "nil device")
-	case n.dev != nil && n.dev != dev:
-		n.err = fail("On", ErrForeign, "the expression is on another device")
+		n.Err = fail("On", ErrInvalid, "nil device")
+	case n.Dev != nil && n.Dev != dev:
+		n.Err = fail("On", ErrForeign, "the expression is on another device")
 	default:
-		n.dev = dev
+		n.Dev = dev
 	}
 	return &Expr[T]{&n}
 }

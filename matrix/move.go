@@ -5,7 +5,10 @@ package matrix
 import (
 	"context"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. The matrix drops
@@ -13,32 +16,32 @@ import (
 // closed from now on.
 func (m *Dense[T]) Take(src *Dense[T]) error {
 	const op = "Take"
-	if err := m.Any().usable(op); err != nil {
+	if err := m.core().usable(op); err != nil {
 		return err
 	}
-	if err := src.Any().usable(op); err != nil {
+	if err := src.core().usable(op); err != nil {
 		return err
 	}
 	if m == src {
 		return nil
 	}
 	next := src.a.moved()
-	return m.a.become(&next)
+	return m.a.become(next)
 }
 
 // Move returns a matrix that is what m was, memory, size and flags. m is empty afterwards: the move constructor.
 func (m *Dense[T]) Move() (*Dense[T], error) {
-	if err := m.Any().usable("Move"); err != nil {
+	if err := m.core().usable("Move"); err != nil {
 		return nil, err
 	}
 	return &Dense[T]{m.a.moved()}, nil
 }
 
 // moved returns what m was and empties it.
-func (m *Any) moved() Any {
+func (m *core) moved() core {
 	m.net.Stop()
 	was := *m
-	*m = Any{t: was.t, dev: was.dev}
+	*m = core{t: was.t, typed: was.typed, dev: was.dev}
 	was.net = m.net
 	return was
 }
@@ -46,10 +49,10 @@ func (m *Any) moved() Any {
 // Swap exchanges two matrices, memory, size and flags. Nothing moves.
 func Swap[T Elem](a, b *Dense[T]) error {
 	const op = "Swap"
-	if err := a.Any().usable(op); err != nil {
+	if err := a.core().usable(op); err != nil {
 		return err
 	}
-	if err := b.Any().usable(op); err != nil {
+	if err := b.core().usable(op); err != nil {
 		return err
 	}
 	if a != b {
@@ -62,33 +65,38 @@ func Swap[T Elem](a, b *Dense[T]) error {
 // Reset empties the matrix: it drops its share of the memory and is ready for the first expression assigned to it, of
 // whatever size. It is Blaze's clear; to set the elements to zero is [Dense.Zero].
 func (m *Dense[T]) Reset() error {
-	if err := m.Any().usable("Reset"); err != nil {
+	if err := m.core().usable("Reset"); err != nil {
 		return err
 	}
-	return m.a.become(&Any{t: m.a.t, dev: m.a.dev, layout: layout{order: m.a.order}})
+	return m.a.become(core{t: m.a.t, typed: m.a.typed, dev: m.a.dev, Layout: expr.Layout{Order: m.a.Order}})
 }
 
 // CopyTo returns an owned copy of the matrix on another device. The elements go by way of the host.
 func (m *Dense[T]) CopyTo(ctx context.Context, dev *gpu.Device) (*Dense[T], error) {
 	const op = "CopyTo"
-	if err := m.Any().usable(op); err != nil {
+	if err := m.core().usable(op); err != nil {
 		return nil, err
 	}
-	a, err := m.a.node().carried(ctx, op, dev)
-	if err == nil && a.order != m.a.order {
-		turned := &Any{t: a.t, dev: a.dev, layout: layout{order: m.a.order}}
-		if err = turned.assign(op, a.node()); err == nil {
-			err = a.become(turned)
-		}
-	}
+	a, err := m.a.copied(ctx, op, dev)
 	return typed[T](a, err)
+}
+
+// copied returns an owned copy on another device, in m's order.
+func (m *core) copied(ctx context.Context, op string, dev *gpu.Device) (core, error) {
+	a, err := carried(ctx, op, m.node(), dev)
+	if err != nil || a.Order == m.Order {
+		return a, err
+	}
+	turned := core{t: a.t, typed: true, dev: a.dev, Layout: expr.Layout{Order: m.Order}}
+	err = turned.assign(ctx, op, a.node())
+	return turned, firstError(err, a.close())
 }
 
 // MoveTo moves an owned matrix to another device. A view, a matrix with views and an external one stay where they are:
 // [ErrView], [ErrExternalResize]; copy those.
 func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 	const op = "MoveTo"
-	if err := m.Any().usable(op); err != nil {
+	if err := m.core().usable(op); err != nil {
 		return err
 	}
 	if dev == nil {
@@ -97,7 +105,7 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 	if m.a.dev == dev {
 		return nil
 	}
-	if err := m.a.unshared(op, m.a.shape()); err != nil {
+	if err := m.a.unshared(op, m.a.Shape()); err != nil {
 		return err
 	}
 	if m.a.fixed {
@@ -107,56 +115,43 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 		m.a.dev = dev
 		return nil
 	}
-	next, err := m.CopyTo(ctx, dev)
+	next, err := m.a.copied(ctx, op, dev)
 	if err != nil {
 		return err
 	}
-	return m.a.become(&next.a)
+	m.a.resized()
+	return m.a.become(next)
 }
 
 // carried computes a node on its device and brings the result to another, row by row.
-func (n *node) carried(ctx context.Context, op string, dev *gpu.Device) (*Any, error) {
+func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, error) {
 	if dev == nil {
-		return nil, fail(op, ErrInvalid, "nil device")
+		return core{}, fail(op, ErrInvalid, "nil device")
 	}
-	if n.dev == nil || n.rows == 0 || n.cols == 0 {
-		return NewAny(dev, DType(n.t), n.rows, n.cols)
+	if n = n.Typed(fuse.F32); n.Dev == nil || n.Rows == 0 || n.Cols == 0 {
+		return newOwned(op, dev, placement{t: n.Type}, n.Rows, n.Cols, func(size int) (*buffer.Buffer, error) { return buffer.New(dev, size) })
 	}
-	src := &Any{t: n.t, dev: n.dev}
-	if n.kind == kindLeaf {
-		a := n.leaf.alias()
-		src = &a
-	} else if err := src.assign(op, n); err != nil {
-		return nil, err
+	src := core{t: n.Type, typed: true, dev: n.Dev}
+	if n.Kind == expr.Leaf {
+		src = n.Source.(*core).alias()
+	} else if err := src.assign(ctx, op, n); err != nil {
+		return core{}, err
 	}
-	mem := gpu.HostBytes(make([]byte, n.rows*n.cols*src.t.Size()))
-	err := src.ReadHost(ctx, mem)
-	if cerr := src.Close(); err == nil {
-		err = cerr
+	mem := gpu.HostBytes(make([]byte, n.Rows*n.Cols*src.t.Size()))
+	if err := firstError(src.read(ctx, mem), src.close()); err != nil {
+		return core{}, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return CopyAny(dev, DType(src.t), n.rows, n.cols, mem)
-}
-
-// assignFrom assigns an expression of another device.
-func (m *Any) assignFrom(op string, n *node) error {
-	return m.overDevices(op, n, func(op string, n *node) error { return m.assign(op, n) })
+	return newCopy(op, dev, placement{t: n.Type}, n.Rows, n.Cols, mem)
 }
 
 // overDevices gives assign an expression on m's device: n, or a copy of its result if it belongs to another.
-func (m *Any) overDevices(op string, n *node, assign func(string, *node) error) error {
-	if n.dev == nil || m.dev == nil || n.dev == m.dev {
-		return assign(op, n)
+func (m *core) overDevices(ctx context.Context, op string, n *node, assign func(context.Context, string, *node) error) error {
+	if n.Dev == nil || m.dev == nil || n.Dev == m.dev {
+		return assign(ctx, op, n)
 	}
-	c, err := n.carried(context.Background(), op, m.dev)
+	c, err := carried(ctx, op, n, m.dev)
 	if err != nil {
 		return err
 	}
-	err = assign(op, c.node())
-	if cerr := c.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return firstError(assign(ctx, op, c.node()), c.close())
 }

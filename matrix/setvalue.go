@@ -3,10 +3,12 @@
 package matrix
 
 import (
-	"slices"
+	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // The contract of this file is that of CNTK's matrices with external buffers, as Microsoft's "External Buffer in Matrix
@@ -22,32 +24,27 @@ import (
 //
 // A copy is contiguous, in the order of the options; [RowMajorInput] says that only the matrix is column-major.
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Option) (*Dense[T], error) {
-	return typed[T](fromBuffer("FromBuffer", dev, dtypeOf[T](), rows, cols, memoryOf[T](src), flags, opts))
-}
-
-// AnyFromBuffer is [FromBuffer] for an element type known at run time, of [gpu.Host] memory, a [buffer.Buffer] or the handle
-// of a GPU buffer.
-func AnyFromBuffer(dev *gpu.Device, t DType, rows, cols int, src any, flags buffer.Flags, opts ...Option) (*Any, error) {
-	return fromBuffer("FromBuffer", dev, t, rows, cols, untyped(src), flags, opts)
+	const op = "FromBuffer"
+	p, err := placementOf[T](op, opts)
+	if err != nil {
+		return nil, err
+	}
+	return typed[T](fromBuffer(op, dev, p, rows, cols, memoryOf[T](p.t, src), flags))
 }
 
 // memory is what matrices are made from: host memory, a buffer of the library's, or else a handle.
 type memory struct {
 	host   gpu.Host
 	isHost bool
+	copied bool // of numbers of type Any
 	buf    *buffer.Buffer
 	handle any
 }
 
-func memoryOf[T Elem](src any) memory {
-	if s, ok := src.([]T); ok {
-		return memory{host: hostOf(s), isHost: true}
-	}
-	return untyped(src)
-}
-
-func untyped(src any) memory {
+func memoryOf[T Elem](t fuse.Type, src any) memory {
 	switch s := src.(type) {
+	case []T:
+		return memory{host: packed(t, s), isHost: true, copied: isAny[T]()}
 	case gpu.Host:
 		return memory{host: s, isHost: true}
 	case *buffer.Buffer:
@@ -59,77 +56,52 @@ func untyped(src any) memory {
 	return memory{handle: src}
 }
 
-func fromBuffer(op string, dev *gpu.Device, t DType, rows, cols int, src memory, flags buffer.Flags, opts []Option) (*Any, error) {
+func fromBuffer(op string, dev *gpu.Device, p placement, rows, cols int, src memory, flags buffer.Flags) (core, error) {
 	if !src.isHost && src.handle == nil {
-		return nil, fail(op, ErrNil)
+		return core{}, fail(op, ErrNil)
 	}
 	switch {
+	case flags == buffer.DontOwnBuffer && src.copied:
+		return core{}, fail(op, ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer && src.isHost:
-		return WrapAny(dev, t, rows, cols, src.host, opts...)
+		return newWrap(new(wrapped), dev, &p, rows, cols, src.host)
 	case flags == buffer.DontOwnBuffer && src.buf != nil:
-		return shareAny(op, dev, t, rows, cols, src.buf, opts)
+		return newShared(op, dev, p, rows, cols, src.buf)
 	case flags == buffer.SetValueOnDevice && src.buf != nil:
-		return copyOf(op, opts, func(in []Option) (*Any, error) { return shareAny(op, dev, t, rows, cols, src.buf, in) })
+		return copyOf(op, p, func(in placement) (core, error) { return newShared(op, dev, in, rows, cols, src.buf) })
 	case flags == buffer.DontOwnBuffer:
-		return WrapAnyBuffer(dev, t, rows, cols, src.handle, opts...)
+		return newImport(dev, p, rows, cols, src.handle)
 	case flags == buffer.SetValueOnDevice && !src.isHost:
-		return copyOf(op, opts, func(in []Option) (*Any, error) { return WrapAnyBuffer(dev, t, rows, cols, src.handle, in...) })
+		return copyOf(op, p, func(in placement) (core, error) { return newImport(dev, in, rows, cols, src.handle) })
 	case flags == 0 && src.isHost:
-		return copyOf(op, opts, func(in []Option) (*Any, error) { return CopyAny(dev, t, rows, cols, src.host, in...) })
+		return copyOf(op, p, func(in placement) (core, error) { return newCopy(op, dev, in, rows, cols, src.host) })
 	case flags == buffer.SetValueOnDevice:
-		return nil, fail(op, ErrInvalid, "SetValueOnDevice with memory of the CPU")
+		return core{}, fail(op, ErrInvalid, "SetValueOnDevice with memory of the CPU")
 	case flags == 0:
-		return nil, fail(op, ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
+		return core{}, fail(op, ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
 	}
-	return nil, fail(op, ErrInvalid, "flags that exclude each other")
-}
-
-// shareAny makes a matrix of a buffer that somebody else keeps. Who made the buffer has said who frees it, so the options
-// cannot.
-func shareAny(op string, dev *gpu.Device, t DType, rows, cols int, src *buffer.Buffer, opts []Option) (*Any, error) {
-	if p := newPlacement(opts); p.release != nil || p.destroy {
-		return nil, fail(op, ErrInvalid, "Release or Destroy of a buffer that has an owner")
-	}
-	m, err := newAny(op, dev, t, rows, cols, opts, func(size int) (*buffer.Buffer, error) {
-		switch {
-		case src.Device() != dev:
-			return nil, fail(op, ErrForeign, "a buffer of another device")
-		case src.Shares() == 0:
-			return nil, fail(op, ErrClosed, "the buffer")
-		case src.Size() < size:
-			return nil, fail(op, ErrShort, itoa(src.Size()), " bytes, the layout needs ", itoa(size))
-		}
-		return src.Share(), nil
-	})
-	if err == nil {
-		m.fixed, m.external = true, true
-	}
-	return boxed(m, err)
+	return core{}, fail(op, ErrInvalid, "flags that exclude each other")
 }
 
 // copyOf makes an owned matrix with the elements of the one that get makes, in the order that the options ask for.
-func copyOf(op string, opts []Option, get func(in []Option) (*Any, error)) (*Any, error) {
-	in := append(slices.Clip(opts), Release(nil))
-	p := newPlacement(opts)
-	if p.rowMajorInput {
-		in = append(in, rowMajor)
+func copyOf(op string, p placement, get func(in placement) (core, error)) (core, error) {
+	in := p
+	if in.release = nil; in.rowMajorInput {
+		in.order = RowMajorOrder
 	}
 	src, err := get(in)
 	if err != nil {
-		return nil, err
+		return core{}, err
 	}
-	if src.buf.Mode() == buffer.Owned && !src.fixed && src.order == p.order && src.offset == 0 && src.contiguous() {
+	if err := p.unreleased(op); err != nil {
+		return core{}, firstError(err, src.close())
+	}
+	if src.buf.Mode() == buffer.Owned && !src.fixed && src.Order == p.order && src.Offset == 0 && src.Contiguous() {
 		return src, nil
 	}
-	m := &Any{t: src.t, dev: src.dev, layout: layout{order: p.order}}
-	err = m.assign(op, src.node())
-	if cerr := src.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	m := core{t: src.t, typed: true, dev: src.dev, Layout: expr.Layout{Order: p.order}}
+	err = m.assign(context.Background(), op, src.node())
+	return m, firstError(err, src.close())
 }
 
 // SetValueFrom replaces the matrix's size and elements by those of memory; see [FromBuffer] for what that may be.
@@ -143,37 +115,43 @@ func copyOf(op string, opts []Option, get func(in []Option) (*Any, error)) (*Any
 // External says false from then on. A view can be set to other memory and leaves its parent then; it cannot be resized:
 // [ErrView].
 func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Option) error {
-	return m.Any().setValueFrom(rows, cols, memoryOf[T](src), flags, opts)
-}
-
-// SetValueFrom is [Dense.SetValueFrom] for what [AnyFromBuffer] takes.
-func (m *Any) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Option) error {
-	return m.setValueFrom(rows, cols, untyped(src), flags, opts)
-}
-
-func (m *Any) setValueFrom(rows, cols int, src memory, flags buffer.Flags, opts []Option) error {
 	const op = "SetValueFrom"
-	if err := m.usable(op); err != nil {
+	c := m.core()
+	if err := c.usable(op); err != nil {
 		return err
 	}
-	if m.dev == nil {
+	if c.dev == nil {
 		return fail(op, ErrInvalid, "the matrix has no device")
 	}
-	next, err := fromBuffer(op, m.dev, DType(m.t), rows, cols, src, flags, opts)
+	if c.typed {
+		opts = with(opts, sameType(DType(c.t)))
+	}
+	p, err := placementOf[T](op, opts)
+	if err != nil {
+		return err
+	}
+	next, err := fromBuffer(op, c.dev, p, rows, cols, memoryOf[T](p.t, src), flags)
 	if err != nil {
 		return err
 	}
 	if flags == buffer.DontOwnBuffer {
-		return m.become(next)
+		return c.become(next)
 	}
-	err = m.setValue(op, next)
-	if cerr := next.Close(); err == nil {
-		err = cerr
-	}
+	err = firstError(c.setValue(op, &next), next.close())
 	if err == nil {
-		m.external = false
+		c.external = false
 	}
 	return err
+}
+
+// sameType is [OfType], and refuses another type that was chosen before.
+func sameType(t DType) Option {
+	return func(p *placement) error {
+		if p.hasType && p.t != fuse.Type(t) {
+			return fail("OfType", ErrInvalid, DType(p.t).String(), " to ", t.String())
+		}
+		return OfType(t)(p)
+	}
 }
 
 // Rebind makes the matrix one of other memory, as [SetValueFrom] does with buffer.DontOwnBuffer: Blaze's reset. If that
@@ -187,60 +165,45 @@ func (m *Dense[T]) Rebind(rows, cols int, src any, opts ...Option) error {
 // [ErrExternalResize]. External stays what it is. Views and matrices with views keep their size: [ErrView].
 func (m *Dense[T]) SetValue(src *Dense[T]) error {
 	const op = "SetValue"
-	if err := m.Any().usable(op); err != nil {
+	to, from := m.core(), src.core()
+	if err := firstError(to.usable(op), from.usable(op)); err != nil {
 		return err
 	}
-	if err := src.Any().usable(op); err != nil {
-		return err
+	if to.typed && from.typed && to.t != from.t {
+		return fail(op, ErrInvalid, DType(from.t).String(), " to ", DType(to.t).String())
 	}
-	return m.a.setValue(op, &src.a)
+	return to.setValue(op, from)
 }
 
-// SetValue is [Dense.SetValue]. src may be a part of m.
-func (m *Any) SetValue(src *AnyPart) error {
-	const op = "SetValue"
-	if err := m.usable(op); err != nil {
-		return err
-	}
-	if src == nil {
-		return fail(op, ErrNil, "nil matrix")
-	}
-	if err := src.m.usable(op); err != nil {
-		return err
-	}
-	if src.m.t != m.t {
-		return fail(op, ErrInvalid, DType(src.m.t).String(), " to ", DType(m.t).String())
-	}
-	return m.setValue(op, src.m)
-}
-
-func (m *Any) setValue(op string, src *Any) error {
+func (m *core) setValue(op string, src *core) error {
+	ctx := context.Background()
 	switch {
 	case src == m:
 		return nil
 	case m.buf == nil && src.buf == nil:
 		return nil
-	case m.buf == nil, m.rows == src.rows && m.cols == src.cols:
-		return m.assign(op, src.node())
+	case m.buf == nil, m.Rows == src.Rows && m.Cols == src.Cols:
+		return m.assign(ctx, op, src.node())
 	}
-	if err := m.unshared(op, src.shape()); err != nil {
+	if err := m.unshared(op, src.Shape()); err != nil {
 		return err
 	}
 	n := src.node()
-	if src.rows*src.cols > m.Capacity() {
+	if src.Rows*src.Cols > m.capacity() {
 		if m.external {
-			return fail(op, ErrExternalResize, src.shape().String(), " into room for ", itoa(m.Capacity()), " elements")
+			return fail(op, ErrExternalResize, src.Shape().String(), " into room for ", itoa(m.capacity()), " elements")
 		}
-		return m.overDevices(op, n, m.renew)
+		return m.overDevices(ctx, op, n, m.renew)
 	}
 	next := *m
-	next.rows, next.cols = src.rows, src.cols
-	next.stride = next.minor()
-	if !next.empty() {
-		if err := next.assign(op, n); err != nil {
+	next.Rows, next.Cols = src.Rows, src.Cols
+	next.Stride = next.Minor()
+	if !next.Empty() {
+		if err := next.assign(ctx, op, n); err != nil {
 			return err
 		}
 	}
-	m.layout = next.layout
+	m.Layout = next.Layout
+	m.resized()
 	return nil
 }

@@ -22,7 +22,7 @@ func TestSetValueFromBuffer(t *testing.T) {
 		for range 3 {
 			check(t, m.SetValueFrom(2, 3, a, buffer.DontOwnBuffer))
 			wants(t, m, 2, 3, true, 1, 2, 3, 4, 5, 6)
-			check(t, m.Any().SetValueFrom(1, 2, b, buffer.DontOwnBuffer, matrix.Offset(1)))
+			check(t, m.SetValueFrom(1, 2, b, buffer.DontOwnBuffer, matrix.Offset(1)))
 			wants(t, m, 1, 2, true, 8, 9)
 			if a.Shares() != 1 || b.Shares() != 2 {
 				t.Fatalf("%d and %d shares", a.Shares(), b.Shares())
@@ -58,7 +58,7 @@ func TestSetValueFromBuffer(t *testing.T) {
 			"destroy":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Destroy()}, matrix.ErrInvalid},
 			"copy of foreign": {foreign, buffer.SetValueOnDevice, nil, matrix.ErrForeign},
 		} {
-			if err := m.Any().SetValueFrom(2, 3, c.src, c.flags, c.opts...); !errors.Is(err, c.want) {
+			if err := m.SetValueFrom(2, 3, c.src, c.flags, c.opts...); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}

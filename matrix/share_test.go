@@ -11,24 +11,26 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// TestShareAny works on a buffer through matrices, which keep it.
-func TestShareAny(t *testing.T) {
+// TestShareBuffer works on a buffer through matrices, which keep it.
+func TestShareBuffer(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		const f32 = matrix.Float32
 		data := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 		buf, err := buffer.FromHost(dev, matrix.Host(data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := must[*matrix.Any](t)(matrix.ShareAny(buf, f32, 2, 3, matrix.Stride(4), matrix.Offset(1)))
-		v := must[*matrix.Any](t)(matrix.ShareAny(buf, f32, 2, 2, matrix.ColMajor()))
-		if buf.Shares() != 3 || m.External() {
+		share := func(buf *buffer.Buffer, rows, cols int, opts ...matrix.Option) (*matrix.Dense[matrix.Any], error) {
+			return matrix.FromBuffer[matrix.Any](dev, rows, cols, buf, buffer.DontOwnBuffer, opts...)
+		}
+		m := must[*matrix.Dense[matrix.Any]](t)(share(buf, 2, 3, matrix.Stride(4), matrix.Offset(1)))
+		v := must[*matrix.Dense[matrix.Any]](t)(share(buf, 2, 2, matrix.ColMajor()))
+		if buf.Shares() != 3 || !m.External() {
 			t.Errorf("%d shares, external %v", buf.Shares(), m.External())
 		}
 		if err := buf.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.Expr().Matrix().Assign(m.Expr().Matrix().Slice(0, 2, 0, 2)); err != nil { // it overlaps
+		if err := v.Assign(m.Expr().Matrix().Slice(0, 2, 0, 2)); err != nil { // it overlaps
 			t.Fatal(err)
 		}
 		got := make([]float32, 6)
@@ -42,15 +44,15 @@ func TestShareAny(t *testing.T) {
 			t.Error("it was resized")
 		}
 		for name, c := range map[string]struct {
-			run  func() (*matrix.Any, error)
+			run  func() (*matrix.Dense[matrix.Any], error)
 			want error
 		}{
-			"too small": {func() (*matrix.Any, error) { return matrix.ShareAny(m.Buffer(), f32, 3, 3) }, matrix.ErrShort},
-			"offset":    {func() (*matrix.Any, error) { return matrix.ShareAny(m.Buffer(), f32, 2, 2, matrix.Offset(5)) }, matrix.ErrShort},
-			"stride":    {func() (*matrix.Any, error) { return matrix.ShareAny(m.Buffer(), f32, 2, 2, matrix.Stride(1)) }, matrix.ErrStride},
-			"size":      {func() (*matrix.Any, error) { return matrix.ShareAny(m.Buffer(), f32, -1, 2) }, matrix.ErrSize},
-			"type":      {func() (*matrix.Any, error) { return matrix.ShareAny(m.Buffer(), 9, 1, 1) }, matrix.ErrInvalid},
-			"nil":       {func() (*matrix.Any, error) { return matrix.ShareAny(nil, f32, 1, 1) }, matrix.ErrClosed},
+			"too small": {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 3, 3) }, matrix.ErrShort},
+			"offset":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Offset(5)) }, matrix.ErrShort},
+			"stride":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Stride(1)) }, matrix.ErrStride},
+			"size":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), -1, 2) }, matrix.ErrSize},
+			"type":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 1, 1, matrix.OfType(9)) }, matrix.ErrInvalid},
+			"nil":       {func() (*matrix.Dense[matrix.Any], error) { return share(nil, 1, 1) }, matrix.ErrNil},
 		} {
 			_, err := c.run()
 			wantErr(t, name, err, c.want)
@@ -62,7 +64,7 @@ func TestShareAny(t *testing.T) {
 		if m.Close() != nil || v.Close() != nil || last.Shares() != 0 {
 			t.Errorf("%d shares in the end", last.Shares())
 		}
-		_, err = matrix.ShareAny(last, f32, 1, 1)
+		_, err = share(last, 1, 1)
 		wantErr(t, "closed", err, matrix.ErrClosed)
 	})
 }

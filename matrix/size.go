@@ -2,58 +2,64 @@
 
 package matrix
 
+import (
+	"cmp"
+	"context"
+
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
 // Resize gives an owned matrix another size. Its elements are undefined afterwards, unless the size is what it was.
 // Memory that is large enough is kept. External matrices keep their size, [ErrExternalResize], and so do views and
 // matrices that have views: [ErrView].
-func (m *Dense[T]) Resize(rows, cols int) error { return m.Any().Resize(rows, cols) }
+func (m *Dense[T]) Resize(rows, cols int) error { return m.core().resize(rows, cols) }
 
-// Resize is [Dense.Resize].
-func (m *Any) Resize(rows, cols int) error {
+func (m *core) resize(rows, cols int) error {
 	const op = "Resize"
 	if err := m.usable(op); err != nil {
 		return err
 	}
-	if err := checkDims(op, rows, cols); err != nil {
+	if err := expr.CheckDims(op, rows, cols); err != nil {
 		return err
 	}
 	if m.dev == nil {
 		return fail(op, ErrInvalid, "the matrix has no device")
 	}
-	l := layout{rows: rows, cols: cols, offset: m.offset, order: m.order}
-	if m.buf != nil && rows == m.rows && cols == m.cols {
+	l := expr.Layout{Rows: rows, Cols: cols, Offset: m.Offset, Order: m.Order}
+	if m.buf != nil && rows == m.Rows && cols == m.Cols {
 		return nil
 	}
-	if err := m.unshared(op, l.shape()); err != nil {
+	if err := m.unshared(op, l.Shape()); err != nil {
 		return err
 	}
 	switch {
 	case m.external:
-		return fail(op, ErrExternalResize, m.shape().String(), " to ", l.shape().String())
-	case m.buf != nil && !m.fixed && rows*cols <= m.Capacity():
-		l.stride = l.minor()
-		m.layout = l
+		return fail(op, ErrExternalResize, m.Shape().String(), " to ", l.Shape().String())
+	case m.buf != nil && !m.fixed && rows*cols <= m.capacity():
+		l.Stride = l.Minor()
+		m.Layout = l
+		m.resized()
 		return nil
 	}
 	next, err := m.another(op, nil, rows, cols)
 	if err != nil {
 		return err
 	}
+	m.resized()
 	return m.become(next)
 }
 
 // SetShape gives a matrix without gaps another shape of as many elements, which keep their order in memory. Nothing moves.
 // External matrices and views may be given one, too; matrices that share the memory keep theirs.
-func (m *Dense[T]) SetShape(rows, cols int) error { return m.Any().SetShape(rows, cols) }
-
-// SetShape is [Dense.SetShape].
-func (m *Any) SetShape(rows, cols int) error {
+func (m *Dense[T]) SetShape(rows, cols int) error {
 	const op = "SetShape"
-	if err := m.usable(op); err != nil {
+	c := m.core()
+	if err := c.usable(op); err != nil {
 		return err
 	}
-	l, err := m.reshape(op, rows, cols)
+	l, err := c.Layout.Reshape(op, rows, cols)
 	if err == nil {
-		m.layout = l
+		c.Layout = l
 	}
 	return err
 }
@@ -62,8 +68,8 @@ func (m *Any) SetShape(rows, cols int) error {
 func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 	to, from := m.ColumnSlice(start, n), src.ColumnSlice(0, n)
 	err := firstError(to.Err(), from.Err())
-	if err == nil && to.a.rows != from.a.rows {
-		err = shapeError("SetColumnSlice", to.a.shape(), from.a.shape())
+	if err == nil && to.a.Rows != from.a.Rows {
+		err = shapeError("SetColumnSlice", to.a.Shape(), from.a.Shape())
 	}
 	if err == nil {
 		err = to.Assign(from)
@@ -82,17 +88,7 @@ func setPart[T Elem](part *Dense[T], values []T) error {
 	return firstError(err, part.Close())
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DiagView returns the diagonal of a square matrix as a view of one row.
-func (m *Dense[T]) DiagView() *Dense[T] { return view[T](m.Any().diagonal()) }
+func firstError(errs ...error) error { return cmp.Or(errs...) }
 
 // Diagonal returns a copy of the diagonal of a square matrix, one row.
 func (m *Dense[T]) Diagonal() (*Dense[T], error) {
@@ -104,27 +100,17 @@ func (m *Dense[T]) Diagonal() (*Dense[T], error) {
 	return c, nil
 }
 
-func (m *Any) diagonal() Any {
-	const op = "Diagonal"
-	return m.derive(op, func(l layout) (layout, error) {
-		if l.rows != l.cols {
-			return l, shapeError(op, l.shape())
-		}
-		return layout{rows: 1, cols: l.cols, offset: l.offset, stride: l.stride + 1, order: ColMajorOrder}, nil
-	})
-}
-
 // pads returns the elements between the end of each row (column) and the next.
-func (l layout) pads() layout {
-	return layout{rows: l.major(), cols: l.stride - l.minor(), offset: l.offset + l.minor(), stride: l.stride}
+func pads(l expr.Layout) expr.Layout {
+	return expr.Layout{Rows: l.Major(), Cols: l.Stride - l.Minor(), Offset: l.Offset + l.Minor(), Stride: l.Stride}
 }
 
 // clearPads sets the pads of memory that is new to the library to zero: the caller's own at once.
-func (m *Any) clearPads(op string) error {
+func (m *core) clearPads(op string) error {
 	p := *m
-	p.layout = m.pads()
-	if p.empty() || m.buf.ClearHost(p.region(m.t.Size())) {
+	p.Layout = pads(m.Layout)
+	if p.Empty() || m.buf.ClearHost(p.Region(m.t.Size())) {
 		return nil
 	}
-	return p.assign(op, &node{kind: kindScalar, t: m.t, rows: p.rows, cols: p.cols})
+	return p.assign(context.Background(), op, zero(p.dense()))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -47,9 +48,9 @@ func (f Format) String() string {
 // releases the memory; other calls are [ErrClosed] or gpu.ErrDeviceLost. Calls on the zero value are [ErrInvalid].
 //
 // A Sparse may be used from several goroutines as long as none appends to it, touches it, moves it or closes it meanwhile.
-type Sparse[T Elem] struct{ s sparseAny }
+type Sparse[T Elem] struct{ s sparseCore }
 
-func (s *Sparse[T]) core() *sparseAny {
+func (s *Sparse[T]) core() *sparseCore {
 	if s == nil {
 		return nil
 	}
@@ -61,14 +62,22 @@ func (s *Sparse[T]) core() *sparseAny {
 // missing ones [ErrNil], superfluous ones [ErrShape], indices beyond the dimensions [ErrIndex], and pointers or indices that
 // do not increase as they should [ErrSparse]. A matrix without entries has pointers that are all 0.
 func NewSparse[T Elem](
-	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32,
+	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Option,
 ) (*Sparse[T], error) {
 	const op = "NewSparse"
-	parts := parts{format: format, rows: rows, cols: cols, values: hostOf(values), index: indices, ptr: pointers}
-	if err := parts.check(op, dev, typeOf[T]()); err != nil {
+	p, err := placementOf[T](op, opts)
+	if err != nil {
 		return nil, err
 	}
-	return owned[T](newStorage(dev, typeOf[T](), parts.clone()))
+	parts := parts{format: format, rows: rows, cols: cols, values: packed(p.t, values), index: indices, ptr: pointers}
+	return newSparse[T](op, dev, p, parts)
+}
+
+func newSparse[T Elem](op string, dev *gpu.Device, p placement, parts parts) (*Sparse[T], error) {
+	if err := firstError(p.sparse(op), p.unreleased(op), parts.check(op, dev, p.t)); err != nil {
+		return nil, err
+	}
+	return owned[T](newStorage(dev, p.t, parts.clone()))
 }
 
 // WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Nothing is copied
@@ -80,22 +89,44 @@ func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Option,
 ) (*Sparse[T], error) {
 	const op = "WrapSparse"
-	p := newPlacement(opts)
-	release := p.release
-	p.release = nil
-	if p.placed() {
-		return nil, fail(op, ErrInvalid, "an option that places dense matrices")
+	if isAny[T]() {
+		return nil, fail(op, ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	}
-	parts := parts{format: format, rows: rows, cols: cols, values: hostOf(values), index: indices, ptr: pointers}
-	if err := parts.check(op, dev, typeOf[T]()); err != nil {
-		return nil, err
-	}
-	return owned[T](wrapStorage(dev, typeOf[T](), parts, release))
+	return SparseFrom[T](dev, format, rows, cols, hostOf(values), indices, pointers, buffer.DontOwnBuffer, opts...)
 }
 
-// placed reports whether an option was given that only dense matrices have.
-func (p placement) placed() bool {
-	return p.order != RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput
+// SparseFrom is [NewSparse], or with [buffer.DontOwnBuffer] [WrapSparse], for values in memory that is not a Go slice of T: in a
+// page a typed array given as js.Value in values.Foreign.
+func SparseFrom[T Elem](
+	dev *gpu.Device, format Format, rows, cols int, values gpu.Host, indices, pointers []int32, flags buffer.Flags, opts ...Option,
+) (*Sparse[T], error) {
+	op := "NewSparse"
+	if flags != 0 {
+		op = "WrapSparse"
+	}
+	p, err := placementOf[T](op, opts)
+	if err != nil {
+		return nil, err
+	}
+	parts := parts{format: format, rows: rows, cols: cols, values: values, index: indices, ptr: pointers}
+	switch {
+	case flags == 0:
+		return newSparse[T](op, dev, p, parts)
+	case flags != buffer.DontOwnBuffer:
+		return nil, fail(op, ErrInvalid, "flags of dense matrices")
+	}
+	if err := firstError(p.sparse(op), parts.check(op, dev, p.t)); err != nil {
+		return nil, err
+	}
+	return owned[T](wrapStorage(dev, p.t, parts, p.release))
+}
+
+// sparse refuses options that only dense matrices have.
+func (p *placement) sparse(op string) error {
+	if p.order != RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput || p.destroy {
+		return fail(op, ErrInvalid, "an option that places dense matrices")
+	}
+	return nil
 }
 
 // owned makes the first matrix of its storage.
@@ -103,11 +134,11 @@ func owned[T Elem](st *storage, err error) (*Sparse[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sparse[T]{sparseAny{st: st, count: st.majors}}, nil
+	return &Sparse[T]{sparseCore{st: st, count: st.majors}}, nil
 }
 
 // shared puts a view or an alias on the heap, with the net that drops its shares if nobody closes it.
-func shared[T Elem](c sparseAny) *Sparse[T] {
+func shared[T Elem](c sparseCore) *Sparse[T] {
 	v := &Sparse[T]{c}
 	if c.err == nil {
 		v.s.net = runtime.AddCleanup(v, func(st *storage) { _ = st.drop() }, c.st)
@@ -130,7 +161,12 @@ func (s *Sparse[T]) Format() Format {
 }
 
 // DType returns the element type.
-func (s *Sparse[T]) DType() DType { return dtypeOf[T]() }
+func (s *Sparse[T]) DType() DType {
+	if s == nil || s.s.st == nil {
+		return (*Dense[T])(nil).DType()
+	}
+	return DType(s.s.st.t)
+}
 
 // Device returns the matrix's device, nil for the zero value.
 func (s *Sparse[T]) Device() *gpu.Device {
@@ -199,7 +235,7 @@ func (s *Sparse[T]) Clone() (*Sparse[T], error) { return owned[T](s.core().clone
 func (s *Sparse[T]) Alias() *Sparse[T] {
 	c := s.core()
 	if c == nil {
-		return shared[T](sparseAny{err: fail("Alias", ErrNil, "nil matrix")})
+		return shared[T](sparseCore{err: fail("Alias", ErrNil, "nil matrix")})
 	}
 	return shared[T](c.share("Alias", c.first, c.count, c.view))
 }
@@ -219,7 +255,13 @@ func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
 //
 // An Append takes constant time on the host, on average. The first use of the matrix after a series of them sends the new
 // entries and all pointers to the device, where memory that is too small is replaced by twice as much.
-func (s *Sparse[T]) Append(i, j int, v T) error { return s.core().append(i, j, bytesOf([]T{v})) }
+func (s *Sparse[T]) Append(i, j int, v T) error {
+	c := s.core()
+	if err := c.usable("Append"); err != nil {
+		return err
+	}
+	return c.append(i, j, packed(c.st.t, []T{v}).Bytes)
+}
 
 // Values returns the stored values as a view: one row in the order of storage, or of block columns a matrix with those
 // columns. What is assigned to it changes the values of the sparse matrix; the view is never resized. Close it when done.
@@ -233,11 +275,29 @@ func (s *Sparse[T]) Read(ctx context.Context) (values []T, indices, pointers []i
 		return nil, nil, nil, err
 	}
 	values = make([]T, c.nnz())
-	indices, pointers, err = c.read(ctx, hostOf(values))
+	err = into(c.st.t, values, func(mem gpu.Host) error {
+		indices, pointers, err = c.read(ctx, mem)
+		return err
+	})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	return values, indices, pointers, nil
+}
+
+// Structure returns copies of the indices and pointers, as [Sparse.Read] does, without waiting for the values.
+func (s *Sparse[T]) Structure() (indices, pointers []int32, err error) {
+	c := s.core()
+	if err := c.ready("Structure"); err != nil {
+		return nil, nil, err
+	}
+	c.st.mu.Lock()
+	defer c.st.mu.Unlock()
+	if err := c.st.settle(); err != nil {
+		return nil, nil, err
+	}
+	indices, pointers = c.structure()
+	return indices, pointers, nil
 }
 
 // ToDense returns the matrix as a dense one, row-major. Kernels write it.
@@ -249,16 +309,16 @@ func (s *Sparse[T]) ToDense() (*Dense[T], error) {
 	return d, nil
 }
 
-// AssignTo writes the matrix to a dense one on the same device, of any order, stride and offset: kernels fill it with zeros
+// AssignTo writes the matrix to a dense one on the same device, of any order, stride and Offset: kernels fill it with zeros
 // and put the entries in their places. As with [Dense.Assign] an owned destination takes the size of s; wrapped memory and
 // views keep theirs, and another size is [ErrShape], of a view [ErrView]. dst may be a view of the values.
-func (s *Sparse[T]) AssignTo(dst *Dense[T]) error { return s.core().assignTo("AssignTo", dst.Any()) }
+func (s *Sparse[T]) AssignTo(dst *Dense[T]) error { return s.core().assignTo("AssignTo", dst.core()) }
 
 // SparseFromDense returns an owned sparse matrix with the elements of a that are not 0: those of which a bit is set, so that
 // -0 and NaN survive. Block columns are the columns of a that have such an element. It waits for what is queued, reads a,
 // goes through it once on the host, and sends the result back.
 func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*Sparse[T], error) {
-	return owned[T](compress(ctx, a.Any(), format))
+	return owned[T](compress(ctx, a.core(), format))
 }
 
 // MulSparse queues dst = A B for a sparse A of m x k and a dense B of k x n of any layout. dst takes the size m x n, or must
@@ -273,5 +333,5 @@ func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*
 // closed. Rows of more than 1024 entries are computed in parts that are added up, with temporary memory of up to 64 MiB, or of
 // 16 bytes for each part and each other row where that is more.
 func MulSparse[T Elem](dst *Dense[T], a *Sparse[T], b *Dense[T]) error {
-	return a.core().mul("MulSparse", dst.Any(), b.Any())
+	return a.core().mul("MulSparse", dst.core(), b.core())
 }

@@ -9,14 +9,16 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
 
 // compress makes storage of what is not zero in a dense matrix. This is the host's work: the matrix is read major by major,
 // in one piece.
-func compress(ctx context.Context, a *Any, format Format) (*storage, error) {
+func compress(ctx context.Context, a *core, format Format) (*storage, error) {
 	const op = "SparseFromDense"
 	if err := a.usable(op); err != nil {
 		return nil, err
@@ -28,11 +30,11 @@ func compress(ctx context.Context, a *Any, format Format) (*storage, error) {
 		return nil, fail(op, ErrUnsupported, "sparse matrices of float16")
 	case format > BlockColumn:
 		return nil, fail(op, ErrInvalid, "unknown format")
-	case a.rows > math.MaxInt32 || a.cols > math.MaxInt32:
-		return nil, fail(op, ErrLimit, a.shape().String())
+	case a.Rows > math.MaxInt32 || a.Cols > math.MaxInt32:
+		return nil, fail(op, ErrLimit, a.Shape().String())
 	}
-	p := parts{format: format, rows: a.rows, cols: a.cols}
-	mem := make([]uint32, a.rows*a.cols)
+	p := parts{format: format, rows: a.Rows, cols: a.Cols}
+	mem := make([]uint32, a.Rows*a.Cols)
 	if err := a.readMajors(ctx, format, hostOf(mem)); err != nil {
 		return nil, err
 	}
@@ -49,15 +51,15 @@ func compress(ctx context.Context, a *Any, format Format) (*storage, error) {
 }
 
 // readMajors reads the elements in the order of the format, as far as one can without gaps.
-func (m *Any) readMajors(ctx context.Context, format Format, mem gpu.Host) error {
+func (m *core) readMajors(ctx context.Context, format Format, mem gpu.Host) error {
 	if format == CSR {
-		return m.ReadHost(ctx, mem)
+		return m.read(ctx, mem)
 	}
 	t := m.transposed()
 	if t.err != nil {
 		return t.err
 	}
-	return firstError(t.ReadHost(ctx, mem), t.Close())
+	return firstError(t.read(ctx, mem), t.close())
 }
 
 // packEntries moves what is not zero to the front of mem and lists where it was.
@@ -103,18 +105,23 @@ func (p *parts) packColumns(op string, mem []uint32) error {
 
 // into has compute write a rows x cols result to m on the device: in place if m has that size, else to memory that m takes
 // over if compute succeeds.
-func (m *Any) into(op string, dev *gpu.Device, rows, cols int, compute func(*Any) error) error {
+func (m *core) into(op string, dev *gpu.Device, t fuse.Type, rows, cols int, compute func(*core) error) error {
 	if err := m.usable(op); err != nil {
 		return err
 	}
+	if !m.typed {
+		m.t = t
+	}
 	to := gpu.Shape{rows, cols}
 	switch {
+	case m.t != t:
+		return fail(op, ErrInvalid, DType(t).String(), " to ", DType(m.t).String())
 	case m.dev != nil && m.dev != dev:
 		return fail(op, ErrForeign, "the result is on another device")
-	case m.buf != nil && m.rows == rows && m.cols == cols:
+	case m.buf != nil && m.Rows == rows && m.Cols == cols:
 		return compute(m)
 	case m.fixed:
-		return shapeError(op, m.shape(), to)
+		return shapeError(op, m.Shape(), to)
 	}
 	if err := m.unshared(op, to); err != nil {
 		return err
@@ -123,109 +130,83 @@ func (m *Any) into(op string, dev *gpu.Device, rows, cols int, compute func(*Any
 	if err != nil {
 		return err
 	}
-	if err := compute(next); err != nil {
+	if err := compute(&next); err != nil {
 		return firstError(err, next.buf.Close())
 	}
+	m.resized()
 	return m.become(next)
 }
 
-func (s *sparseAny) assignTo(op string, dst *Any) error {
+func (s *sparseCore) assignTo(op string, dst *core) error {
 	if err := s.ready(op); err != nil {
 		return err
 	}
 	rows, cols := s.dims()
-	return dst.into(op, s.st.dev, rows, cols, func(m *Any) error {
-		return s.st.during(func(r *run) error { return s.scatter(r, m) })
+	return dst.into(op, s.st.dev, s.st.t, rows, cols, func(m *core) error {
+		return s.st.during(func(r *exec.Run) error { return s.scatter(r, m.dense()) })
 	})
 }
 
-// zero is a matrix of zeros of m's size, to be assigned to it.
-func (m *Any) zero() *node { return &node{kind: kindScalar, t: m.t, rows: m.rows, cols: m.cols} }
+// zero is a matrix of zeros of the size, to be assigned to it.
+func zero(d exec.Dense) *node { return expr.Number(d.Type, d.Rows, d.Cols, 0) }
+
+// viaTemp has compute write a temporary matrix of dst's size and copies that to dst.
+func viaTemp(r *exec.Run, dst exec.Dense, dev *gpu.Device, compute func(exec.Dense) error) error {
+	l := expr.Layout{Rows: dst.Rows, Cols: dst.Cols, Order: dst.Order}
+	l.Stride = l.Minor()
+	t, err := r.Temp(dst.Type, l)
+	if err != nil {
+		return err
+	}
+	if err := compute(t); err != nil {
+		return err
+	}
+	return r.Assign(dst, t.Leaf(dev))
+}
 
 // scatter writes zeros and then the entries. What can fail by itself comes first.
-func (s *sparseAny) scatter(r *run, dst *Any) error {
+func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 	lo, hi := s.span()
 	switch {
-	case dst.empty():
+	case dst.Empty():
 		return nil
 	case lo == hi:
-		return r.evaluate(dst, dst.zero())
-	case dst.buf.Same(s.st.values):
-		return r.viaTemp(dst, dst.zero(), func(m *Any) error { return s.scatter(r, m) })
+		return r.Assign(dst, zero(dst))
+	case dst.Buf.Same(s.st.values):
+		return viaTemp(r, dst, s.st.dev, func(t exec.Dense) error { return s.scatter(r, t) })
 	}
+	if err := r.Prepare(s.scattering(r, dst)); err != nil {
+		return err
+	}
+	if err := r.Assign(dst, zero(dst)); err != nil {
+		return err
+	}
+	return r.Launch(s.scattering(r, dst))
+}
+
+// scattering plans the launch of scatter.
+func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
+	st := s.st
+	lo, hi := s.span()
 	l := sparse.Scatter{
-		Blocks: s.st.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.count, Minors: s.st.minors,
+		Blocks: st.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.count, Minors: st.minors,
 	}
-	l.MinorStep, l.MajorStep = dst.steps()
-	if s.st.format == CSR {
+	l.MinorStep, l.MajorStep = dst.Steps()
+	if st.format == CSR {
 		l.MinorStep, l.MajorStep = l.MajorStep, l.MinorStep
 	}
-	var args [4]gpu.Arg
-	if err := s.bind(args[:3], &l); err != nil {
-		return err
-	}
-	k, err := r.g.kernel(append(r.g.key[:0], 'c', flag(l.Blocks)),
-		func() (shaders.Program, error) { return sparse.BuildScatter(l.Blocks) })
-	if err != nil {
-		return err
-	}
-	mem, err := dst.buf.Writable(true) // evaluate brings it up to date
-	if err != nil {
-		return err
-	}
-	if args[3], l.Offset, err = bound(mem, dst.offset, dst.offset+dst.span()); err != nil {
-		return err
-	}
-	l.Offset = dst.offset - l.Offset
-	if err := r.evaluate(dst, dst.zero()); err != nil {
-		return err
-	}
-	if err := k.Dispatch(l.Groups(), words(l.Shape()), args[:]...); err != nil {
-		return err
-	}
-	dst.buf.Wrote(dst.region(dst.t.Size()))
-	return nil
-}
-
-// bind binds the values, the indices and the pointers, of which blocks have none, and tells the launch where they begin.
-func (s *sparseAny) bind(args []gpu.Arg, l *sparse.Scatter) error {
-	st := s.st
-	var err error
-	if args[0], l.Base, err = bindWords(st.values, l.Begin, l.Begin+l.Count); err != nil {
-		return err
-	}
+	in := r.Input(dst, st.buffers()...)
+	own := [3]plan.Window{words(r, st.values, lo, hi), words(r, st.indices, lo, hi)}
 	if l.Blocks {
-		args[1], _, err = bindWords(st.indices, 0, len(st.index))
-		args[2] = args[1]
-		return err
+		own[1] = words(r, st.indices, 0, len(st.index))
+		own[2] = own[1]
+	} else {
+		own[2] = words(r, st.pointers, s.first, s.first+s.count+1)
 	}
-	l.Base = l.Begin - l.Base
-	if args[1], _, err = bindWords(st.indices, l.Begin, l.Begin+l.Count); err != nil {
-		return err
-	}
-	var shift int
-	args[2], shift, err = bindWords(st.pointers, l.First, l.First+l.Majors+1)
-	l.First -= shift
-	return err
+	return plan.Scatter(in, l, own)
 }
 
-// bindWords brings a buffer up to date and binds it; see bound.
-func bindWords(b *buffer.Buffer, lo, hi int) (a gpu.Arg, shift int, err error) {
-	mem, err := b.Readable()
-	if err != nil {
-		return gpu.Arg{}, 0, err
-	}
-	return bound(mem, lo, hi)
+// words is the window of words lo to hi-1 of a buffer.
+func words(r *exec.Run, b *buffer.Buffer, lo, hi int) plan.Window {
+	return plan.Window{Mem: r.Memory(b), Lo: lo, Hi: hi, Size: 4}
 }
-
-// bound binds the whole of a buffer, or if that is larger than a binding may be the part that has words lo to hi-1. It tells
-// how many words lie before what is bound.
-func bound(mem *gpu.Buffer, lo, hi int) (a gpu.Arg, shift int, err error) {
-	if mem.Size() <= mem.Device().Limits().MaxBindingSize {
-		return gpu.Arg{Buffer: mem}, 0, nil
-	}
-	return part(mem, lo, hi, 4)
-}
-
-// words is the parameter block.
-func words(w []uint32) []byte { return bytesOf(w) }

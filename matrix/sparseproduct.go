@@ -6,8 +6,10 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
 
 // rowPlan tells how the rows of a matrix are gone through by products. Buffers that are nil are the storage's.
@@ -30,7 +32,7 @@ func (p *rowPlan) close() error {
 }
 
 // rowPlan returns the plan, made anew if the structure changed. The storage is locked.
-func (s *sparseAny) rowPlan(op string) (*rowPlan, error) {
+func (s *sparseCore) rowPlan(op string) (*rowPlan, error) {
 	st := s.st
 	if s.plan != nil && s.plan.changes == st.changes && s.plan.life == st.dev.Generation() {
 		return s.plan, nil
@@ -79,7 +81,7 @@ func (p *rowPlan) cut(dev *gpu.Device, ptr []int32, keep bool) error {
 }
 
 // listRows lists the entries of columns row by row, each with its column and the place of its value.
-func (p *rowPlan) listRows(s *sparseAny) error {
+func (p *rowPlan) listRows(s *sparseCore) error {
 	st := s.st
 	lo, hi := s.span()
 	ptr := make([]int32, st.minors+1)
@@ -132,7 +134,7 @@ func upload(dev *gpu.Device, v []int32) (*buffer.Buffer, error) {
 }
 
 // mul checks the operands of a product and computes it.
-func (s *sparseAny) mul(op string, dst, y *Any) error {
+func (s *sparseCore) mul(op string, dst, y *core) error {
 	if err := s.ready(op); err != nil {
 		return err
 	}
@@ -144,41 +146,44 @@ func (s *sparseAny) mul(op string, dst, y *Any) error {
 	switch {
 	case y.dev != nil && y.dev != st.dev:
 		return fail(op, ErrForeign, "the factors are on two devices")
-	case k != y.rows:
-		return shapeError(op, s.shape(), y.shape())
+	case y.typed && y.t != st.t:
+		return fail(op, ErrInvalid, DType(st.t).String(), " with ", DType(y.t).String())
+	case k != y.Rows:
+		return shapeError(op, s.shape(), y.Shape())
 	}
-	return dst.into(op, st.dev, m, y.cols, func(dst *Any) error {
-		return st.during(func(r *run) error { return s.multiply(r, op, dst, y) })
+	return dst.into(op, st.dev, st.t, m, y.Cols, func(dst *core) error {
+		return st.during(func(r *exec.Run) error { return s.multiply(r, op, dst.dense(), y.dense()) })
 	})
 }
 
 // multiply computes dst = s * y.
-func (s *sparseAny) multiply(r *run, op string, dst, y *Any) error {
+func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 	lo, hi := s.span()
 	switch {
-	case dst.empty():
+	case dst.Empty():
 		return nil
 	case lo == hi:
-		return r.evaluate(dst, dst.zero())
-	case dst.buf.Same(y.buf) || dst.buf.Same(s.st.values):
-		return r.viaTemp(dst, dst.zero(), func(m *Any) error { return s.multiply(r, op, m, y) })
+		return r.Assign(dst, zero(dst))
+	case dst.Buf.Same(y.Buf) || dst.Buf.Same(s.st.values):
+		return viaTemp(r, dst, s.st.dev, func(t exec.Dense) error { return s.multiply(r, op, t, y) })
 	}
 	p, err := s.rowPlan(op)
 	if err != nil {
 		return err
 	}
-	width := stripWidth(p, dst.cols)
-	var parts *Any
+	width := stripWidth(p, dst.Cols)
+	var parts exec.Dense
 	if p.sums != nil {
-		if parts, err = r.newTemp(dst.zero(), p.rows, 4*shaders.Ceil(width, 4)); err != nil {
+		cols := 4 * shaders.Ceil(width, 4)
+		if parts, err = r.Temp(dst.Type, expr.Layout{Rows: p.rows, Cols: cols, Stride: cols}); err != nil {
 			return err
 		}
 	}
-	for j := 0; j < dst.cols; j += width {
-		to, from := *dst, *y
-		end := min(j+width, dst.cols)
-		to.layout, from.layout = dst.layout.slice(0, dst.rows, j, end), y.layout.slice(0, y.rows, j, end)
-		if err := s.strip(r, p, &to, &from, parts); err != nil {
+	for j := 0; j < dst.Cols; j += width {
+		to, from := dst, y
+		end := min(j+width, dst.Cols)
+		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
+		if err := s.strip(r, p, to, from, parts); err != nil {
 			return err
 		}
 	}
@@ -197,57 +202,47 @@ func stripWidth(p *rowPlan, cols int) int {
 }
 
 // strip computes some columns of a product, of which y has those too, by way of parts where rows are cut.
-func (s *sparseAny) strip(r *run, p *rowPlan, dst, y, parts *Any) error {
+func (s *sparseCore) strip(r *exec.Run, p *rowPlan, dst, y, parts exec.Dense) error {
 	to := dst
-	if parts != nil {
-		part := *parts
-		part.cols = 4 * shaders.Ceil(dst.cols, 4)
-		part.stride = part.cols
-		to = &part
+	if parts.Buf != nil {
+		to = parts
+		to.Cols = 4 * shaders.Ceil(dst.Cols, 4)
+		to.Stride = to.Cols
 	}
-	b := &builder{run: r, result: to, store: to.normal(), rows: y.rows, cols: y.cols, single: y.cols == 1}
-	b.f.Type = dst.t
-	if err := b.build(y.node(), false); err != nil {
+	if err := s.launchRows(r, p, to, y); err != nil || parts.Buf == nil {
 		return err
 	}
-	if err := b.bind(r.g.maxSlots(sparse.Own)); err != nil {
-		return err
-	}
-	if b.single {
-		b.f.Loads[0].Class = fuse.Column // one element, not four
-	}
-	if err := s.launchRows(b, p); err != nil || to == dst {
-		return err
-	}
-	return p.launchSum(r, to, dst)
-}
-
-// launchRows launches the kernel that goes through the rows.
-func (s *sparseAny) launchRows(b *builder, p *rowPlan) error {
-	st, g := s.st, b.run.g
-	l := sparse.Rows{Form: p.form, Rows: p.rows, Cols: b.cols, Inner: b.rows, High: st.minors, Parts: p.parts, Chunk: p.chunk}
-	lo, hi := s.span()
-	l.Entries = hi - lo
-	if p.form == sparse.Blocks {
-		l.Entries = len(st.index)
-	}
-	var own [sparse.Own]gpu.Arg
-	var err error
-	if own[0], l.Base, err = bindWords(st.values, lo, hi); err != nil {
-		return err
-	}
-	indices := either(p.indices, st.indices)
-	for k, b := range []*buffer.Buffer{indices, either(p.pointers, either(st.pointers, indices)), either(p.places, indices)} {
-		if own[k+1], _, err = bindWords(b, 0, b.Size()/4); err != nil {
-			return err
-		}
-	}
-	k, err := g.kernel(b.f.Key(append(g.key[:0], 'm', byte(p.form))),
-		func() (shaders.Program, error) { return sparse.BuildRows(p.form, copyFunc(&b.f)) })
+	in := r.Input(dst, to.Buf, p.sums)
+	step, err := plan.Sum(in, [2]plan.Window{words(r, to.Buf, 0, to.Span()), words(r, p.sums, 0, dst.Rows+1)})
 	if err != nil {
 		return err
 	}
-	return b.dispatch(k, l.Groups(), words(l.Shape()), own[:])
+	return r.Launch(step)
+}
+
+// launchRows launches the kernel that goes through the rows.
+func (s *sparseCore) launchRows(r *exec.Run, p *rowPlan, dst, y exec.Dense) error {
+	st := s.st
+	lo, hi := s.span()
+	l := sparse.Rows{
+		Form: p.form, Rows: p.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo, High: st.minors, Parts: p.parts, Chunk: p.chunk,
+	}
+	if p.form == sparse.Blocks {
+		l.Entries = len(st.index)
+	}
+	indices := either(p.indices, st.indices)
+	pointers, places := either(p.pointers, either(st.pointers, indices)), either(p.places, indices)
+	in := r.Input(dst, y.Buf, st.values, indices, pointers, places)
+	own := [sparse.Own]plan.Window{words(r, st.values, lo, hi)}
+	for k, b := range []*buffer.Buffer{indices, pointers, places} {
+		own[k+1] = words(r, b, 0, b.Size()/4)
+	}
+	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
+	step, err := plan.Rows(in, factor, l, own)
+	if err != nil {
+		return err
+	}
+	return r.Launch(step)
 }
 
 func either(a, b *buffer.Buffer) *buffer.Buffer {
@@ -255,29 +250,4 @@ func either(a, b *buffer.Buffer) *buffer.Buffer {
 		return a
 	}
 	return b
-}
-
-// launchSum launches the kernel that adds the parts of rows.
-func (p *rowPlan) launchSum(r *run, parts, dst *Any) error {
-	b := r.newBuilder(dst, dst.t, false)
-	b.single = dst.cols == 1
-	b.emit(fuse.Instr{Op: fuse.OpAcc})
-	if err := b.bind(r.g.maxSlots(2)); err != nil {
-		return err
-	}
-	l := sparse.Sum{Rows: dst.rows, Cols: dst.cols}
-	var own [2]gpu.Arg
-	var err error
-	if own[0], _, err = bindWords(parts.buf, 0, parts.span()); err != nil {
-		return err
-	}
-	if own[1], _, err = bindWords(p.sums, 0, dst.rows+1); err != nil {
-		return err
-	}
-	k, err := r.g.kernel(b.f.Key(append(r.g.key[:0], 'a')),
-		func() (shaders.Program, error) { return sparse.BuildSum(copyFunc(&b.f)) })
-	if err != nil {
-		return err
-	}
-	return b.dispatch(k, l.Groups(), words(l.Shape()), own[:])
 }

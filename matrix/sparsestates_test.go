@@ -24,6 +24,10 @@ var sparseCalls = map[string]func(s *sparse) error{
 		_, _, _, err := s.Read(background)
 		return err
 	},
+	"Structure": func(s *sparse) error {
+		_, _, err := s.Structure()
+		return err
+	},
 	"Sync":    func(s *sparse) error { return s.Sync(background) },
 	"Take":    func(s *sparse) error { return (&sparse{}).Take(s) },
 	"ToDense": func(s *sparse) error { return second(s.ToDense()) },

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 )
 
 // parts is what a sparse matrix is made of. Majors are what the pointers or ids count, columns or the rows of CSR; minors
@@ -261,14 +263,14 @@ func (st *storage) append(op string, major, minor int, value []byte) error {
 	return nil
 }
 
-// during is [engine.during] with the device's memory up to date and nobody else at the storage.
-func (st *storage) during(f func(*run) error) error {
+// during is [exec.Executor.During] with the device's memory up to date and nobody else at the storage.
+func (st *storage) during(f func(*exec.Run) error) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.settle(); err != nil {
 		return err
 	}
-	return engineOf(st.dev).during(f)
+	return exec.Of(st.dev).During(context.Background(), f)
 }
 
 // settle brings the pointers up to date and sends what was appended to the device. If that fails, nothing has changed.

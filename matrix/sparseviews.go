@@ -9,10 +9,11 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// sparseAny is a Sparse without its element type of Go's: some of the majors of a storage, all of them if it is not a slice.
-type sparseAny struct {
+// sparseCore is a Sparse without its element type of Go's: some of the majors of a storage, all of them if it is not a slice.
+type sparseCore struct {
 	st           *storage
 	first, count int
 	view         bool
@@ -23,7 +24,7 @@ type sparseAny struct {
 }
 
 // usable refuses nil and closed matrices, and views that could not be made.
-func (s *sparseAny) usable(op string) error {
+func (s *sparseCore) usable(op string) error {
 	switch {
 	case s == nil:
 		return fail(op, ErrNil, "nil matrix")
@@ -38,14 +39,14 @@ func (s *sparseAny) usable(op string) error {
 }
 
 // ready is usable for calls that need the device too.
-func (s *sparseAny) ready(op string) error {
+func (s *sparseCore) ready(op string) error {
 	if err := s.usable(op); err != nil {
 		return err
 	}
 	return s.st.dev.Usable()
 }
 
-func (s *sparseAny) dims() (rows, cols int) {
+func (s *sparseCore) dims() (rows, cols int) {
 	switch {
 	case s == nil || s.st == nil:
 		return 0, 0
@@ -55,12 +56,12 @@ func (s *sparseAny) dims() (rows, cols int) {
 	return s.st.minors, s.count
 }
 
-func (s *sparseAny) shape() gpu.Shape {
+func (s *sparseCore) shape() gpu.Shape {
 	rows, cols := s.dims()
 	return gpu.Shape{rows, cols}
 }
 
-func (s *sparseAny) nnz() int {
+func (s *sparseCore) nnz() int {
 	if s == nil || s.st == nil || s.closed {
 		return 0
 	}
@@ -71,7 +72,7 @@ func (s *sparseAny) nnz() int {
 }
 
 // span returns which of the stored values are the matrix's. The storage is locked.
-func (s *sparseAny) span() (lo, hi int) {
+func (s *sparseCore) span() (lo, hi int) {
 	if s.count == s.st.majors {
 		return 0, s.st.nnz()
 	}
@@ -79,7 +80,7 @@ func (s *sparseAny) span() (lo, hi int) {
 	return lo, max(lo, s.st.pointer(s.first+s.count))
 }
 
-func (s *sparseAny) close() error {
+func (s *sparseCore) close() error {
 	if s == nil || s.st == nil || s.closed || s.err != nil {
 		return nil
 	}
@@ -89,45 +90,45 @@ func (s *sparseAny) close() error {
 }
 
 // moved returns what s was and leaves the zero value.
-func (s *sparseAny) moved() sparseAny {
+func (s *sparseCore) moved() sparseCore {
 	s.net.Stop()
 	was := *s
-	*s = sparseAny{}
+	*s = sparseCore{}
 	return was
 }
 
 // share makes a matrix of the same storage that has majors first to first+count-1.
-func (s *sparseAny) share(op string, first, count int, view bool) sparseAny {
+func (s *sparseCore) share(op string, first, count int, view bool) sparseCore {
 	if err := s.ready(op); err != nil {
-		return sparseAny{err: err}
+		return sparseCore{err: err}
 	}
 	st := s.st
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.settle(); err != nil {
-		return sparseAny{err: err}
+		return sparseCore{err: err}
 	}
 	for _, b := range st.buffers() {
 		b.Share()
 	}
-	return sparseAny{st: st, first: first, count: count, view: view}
+	return sparseCore{st: st, first: first, count: count, view: view}
 }
 
-func (s *sparseAny) columns(start, n int) sparseAny {
+func (s *sparseCore) columns(start, n int) sparseCore {
 	const op = "ColumnSlice"
 	if err := s.ready(op); err != nil {
-		return sparseAny{err: err}
+		return sparseCore{err: err}
 	}
 	switch {
 	case s.st.format != CSC:
-		return sparseAny{err: fail(op, ErrUnsupported, "slices of ", s.st.format.String())}
+		return sparseCore{err: fail(op, ErrUnsupported, "slices of ", s.st.format.String())}
 	case start < 0 || n < 0 || start > s.count-n:
-		return sparseAny{err: fail(op, ErrIndex, itoa(n), " columns from ", itoa(start), " of ", s.shape().String())}
+		return sparseCore{err: fail(op, ErrIndex, itoa(n), " columns from ", itoa(start), " of ", s.shape().String())}
 	}
 	return s.share(op, s.first+start, n, true)
 }
 
-func (s *sparseAny) append(i, j int, value []byte) error {
+func (s *sparseCore) append(i, j int, value []byte) error {
 	const op = "Append"
 	if err := s.ready(op); err != nil {
 		return err
@@ -153,14 +154,14 @@ func (s *sparseAny) append(i, j int, value []byte) error {
 	return st.append(op, j, i, value)
 }
 
-func (s *sparseAny) sync(ctx context.Context) error {
+func (s *sparseCore) sync(ctx context.Context) error {
 	if err := s.usable("Sync"); err != nil {
 		return err
 	}
 	return s.st.values.Sync(ctx)
 }
 
-func (s *sparseAny) touch() error {
+func (s *sparseCore) touch() error {
 	const op = "Touch"
 	if err := s.ready(op); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (s *sparseAny) touch() error {
 }
 
 // structure returns a copy of the indices and pointers as a matrix of the same entries has them. The storage is locked.
-func (s *sparseAny) structure() (index, ptr []int32) {
+func (s *sparseCore) structure() (index, ptr []int32) {
 	st := s.st
 	if st.format == BlockColumn {
 		return slices.Clone(st.index), nil
@@ -196,7 +197,7 @@ func (s *sparseAny) structure() (index, ptr []int32) {
 	return slices.Clone(st.index[lo:hi]), ptr
 }
 
-func (s *sparseAny) clone() (*storage, error) {
+func (s *sparseCore) clone() (*storage, error) {
 	const op = "Clone"
 	if err := s.ready(op); err != nil {
 		return nil, err
@@ -229,29 +230,29 @@ func (s *sparseAny) clone() (*storage, error) {
 }
 
 // valuesView is the stored values as a dense matrix.
-func (s *sparseAny) valuesView() Any {
+func (s *sparseCore) valuesView() core {
 	if err := s.ready("Values"); err != nil {
-		return Any{err: err}
+		return core{err: err}
 	}
 	st := s.st
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.settle(); err != nil {
-		return Any{err: err}
+		return core{err: err}
 	}
 	lo, hi := s.span()
-	l := layout{rows: 1, cols: hi - lo, offset: lo, stride: hi - lo}
+	l := expr.Layout{Rows: 1, Cols: hi - lo, Offset: lo, Stride: hi - lo}
 	if st.format == BlockColumn {
-		l = layout{rows: st.minors, cols: len(st.index), stride: st.minors, order: ColMajorOrder}
+		l = expr.Layout{Rows: st.minors, Cols: len(st.index), Stride: st.minors, Order: ColMajorOrder}
 	}
-	return Any{
-		layout: l, t: st.t, dev: st.dev, buf: st.values.Share(),
+	return core{
+		Layout: l, t: st.t, typed: true, dev: st.dev, buf: st.values, share: &share{buf: st.values.Share()},
 		fixed: true, external: st.external, room: hi - lo, view: true,
 	}
 }
 
 // read copies the values to host memory of their size and returns copies of the rest.
-func (s *sparseAny) read(ctx context.Context, values gpu.Host) (index, ptr []int32, err error) {
+func (s *sparseCore) read(ctx context.Context, values gpu.Host) (index, ptr []int32, err error) {
 	const op = "Read"
 	st := s.st
 	st.mu.Lock()

@@ -5,101 +5,101 @@ package matrix
 import (
 	"runtime"
 
-	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// derive makes a view with another layout. It has a share of the memory.
-func (m *Any) derive(op string, change func(layout) (layout, error)) Any {
+// derive makes a view with another layout. It has a share of the memory, unless m has none either.
+func (m *core) derive(op string, change func(expr.Layout) (expr.Layout, error)) core {
 	if err := m.usable(op); err != nil {
-		return Any{err: err}
+		return core{err: err}
 	}
-	v := *m
-	v.view, v.net = true, runtime.Cleanup{}
-	if v.layout, v.err = change(m.layout); v.err != nil {
+	v := core{
+		t: m.t, typed: m.typed, dev: m.dev, buf: m.buf, fixed: m.fixed, external: m.external, room: m.room, view: true,
+		origin: m.origin,
+	}
+	if m.origin != nil {
+		v.generation = m.origin.generation.Load()
+	}
+	if v.Layout, v.err = change(m.Layout); v.err != nil {
 		v.buf = nil
 		return v
 	}
-	if m.buf != nil {
-		v.buf = m.buf.Share()
+	v.share = &share{origin: m.origin}
+	if m.buf != nil && !m.borrowed() {
+		v.share.buf = m.buf.Share()
 	}
 	return v
 }
 
-func (m *Any) transposed() Any {
-	return m.derive("T", func(l layout) (layout, error) { return l.t(), nil })
+// borrowed reports whether m is a view without a share of the memory.
+func (m *core) borrowed() bool { return m.share != nil && m.share.buf == nil }
+
+func (m *core) transposed() core {
+	return m.derive("T", func(l expr.Layout) (expr.Layout, error) { return l.T(), nil })
 }
 
-func (m *Any) slice(op string, i, k, j, l int) Any {
-	return m.derive(op, func(b layout) (layout, error) {
-		if i < 0 || k < i || k > b.rows || j < 0 || l < j || l > b.cols {
-			return b, fail(op, ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", b.shape().String())
+func (m *core) slice(op string, i, k, j, l int) core {
+	return m.derive(op, func(b expr.Layout) (expr.Layout, error) {
+		if i < 0 || k < i || k > b.Rows || j < 0 || l < j || l > b.Cols {
+			return b, fail(op, ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", b.Shape().String())
 		}
-		return b.slice(i, k, j, l), nil
+		return b.Slice(i, k, j, l), nil
 	})
 }
 
-func (m *Any) row(i int) Any {
-	_, c := m.Dims()
-	if i < 0 { // and not overflow below
-		return m.slice("Row", i, i, 0, c)
+// dims returns the number of rows and columns.
+func (m *core) dims() (rows, cols int) {
+	if m == nil {
+		return 0, 0
 	}
-	return m.slice("Row", i, i+1, 0, c)
+	return m.Rows, m.Cols
 }
 
-func (m *Any) col(j int) Any {
-	r, _ := m.Dims()
-	if j < 0 {
-		return m.slice("Col", 0, r, j, j)
+// rows and columns return n of them from start on.
+func (m *core) rows(op string, start, n int) core {
+	r, c := m.dims()
+	if n < 0 || start < 0 || start > r-n { // and no overflow
+		return m.slice(op, start, -1, 0, c)
 	}
-	return m.slice("Col", 0, r, j, j+1)
+	return m.slice(op, start, start+n, 0, c)
 }
 
-func (m *Any) columns(start, n int) Any {
-	r, c := m.Dims()
-	if n < 0 || start > c-n {
-		return m.slice("ColumnSlice", 0, r, start, -1)
+func (m *core) columns(op string, start, n int) core {
+	r, c := m.dims()
+	if n < 0 || start < 0 || start > c-n {
+		return m.slice(op, 0, r, start, -1)
 	}
-	return m.slice("ColumnSlice", 0, r, start, start+n)
+	return m.slice(op, 0, r, start, start+n)
 }
 
-func (m *Any) rowRange(start, n int) Any {
-	r, c := m.Dims()
-	if n < 0 || start > r-n {
-		return m.slice("RowSlice", start, -1, 0, c)
-	}
-	return m.slice("RowSlice", start, start+n, 0, c)
-}
-
-func (m *Any) reshaped(rows, cols int) Any {
+func (m *core) reshaped(rows, cols int) core {
 	const op = "Reshape"
-	return m.derive(op, func(l layout) (layout, error) { return l.reshape(op, rows, cols) })
+	return m.derive(op, func(l expr.Layout) (expr.Layout, error) { return l.Reshape(op, rows, cols) })
 }
 
-func (m *Any) alias() Any {
-	v := m.derive("Alias", func(l layout) (layout, error) { return l, nil })
+func (m *core) alias() core {
+	v := m.derive("Alias", func(l expr.Layout) (expr.Layout, error) { return l, nil })
 	if v.err == nil {
 		v.view = m.view
 	}
 	return v
 }
 
-// keep puts a view on the heap, with the net that drops its share if nobody closes it.
-func keep(a Any) *Any {
-	v := &a
-	if v.buf != nil {
-		v.net = runtime.AddCleanup(v, func(b *buffer.Buffer) { _ = b.Close() }, v.buf)
+func (m *core) diagonal() core {
+	const op = "Diagonal"
+	return m.derive(op, func(l expr.Layout) (expr.Layout, error) {
+		if l.Rows != l.Cols {
+			return l, shapeError(op, l.Shape())
+		}
+		return expr.Layout{Rows: 1, Cols: l.Cols, Offset: l.Offset, Stride: l.Stride + 1, Order: ColMajorOrder}, nil
+	})
+}
+
+// view gives a view its element type, and lets the garbage collector drop its share if nobody closes it.
+func view[T Elem](a core) *Dense[T] {
+	v := &Dense[T]{a}
+	if a.share != nil && a.share.buf != nil {
+		v.a.net = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
 	}
 	return v
 }
-
-// T returns the transpose. Nothing moves.
-func (m *Any) T() *Any { return keep(m.transposed()) }
-
-// Slice returns rows i to k-1 and columns j to l-1.
-func (m *Any) Slice(i, k, j, l int) *Any { return keep(m.slice("Slice", i, k, j, l)) }
-
-// Reshape returns a rows x cols view of a matrix without gaps; the elements keep their order in memory.
-func (m *Any) Reshape(rows, cols int) *Any { return keep(m.reshaped(rows, cols)) }
-
-// Alias returns another matrix of the same memory and layout.
-func (m *Any) Alias() *Any { return keep(m.alias()) }

@@ -16,12 +16,11 @@ import (
 // Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
-	cr      *Cruncher
-	number  uint64
-	shares  map[batchKey][]int
-	held    map[*Any]bool // the arrays, which are not to be lost before their results come back
-	journal *journal      // nil where nothing is to be queued again
-	wake    []chan struct{}
+	cr     *Cruncher
+	number uint64
+	shares map[batchKey][]int
+	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
+	wake   []chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
@@ -42,11 +41,8 @@ type batchKey struct{ id, global, step int }
 // If queue returns an error, what it queued before comes back all the same. If that fails, no array has changed in host memory,
 // and only the devices have the newest elements.
 //
-// When a device is lost the others compute all calls of the batch again, from what the arrays were at its beginning. It is
-// [ErrStale] if elements of that are nowhere any more: those that only the lost device had, and those that only it and others had
-// which have written over them since. For this a batch keeps a note of each call, of 32 bytes and 4 for each scalar. One that differs in
-// more than the values of scalars from all of the last 16 kinds of call takes about 500 bytes beside. Beyond 64 MiB in all, some
-// two million calls, and when an array of a call is closed, the notes are dropped.
+// If a device is lost with elements that its calls have computed and nobody else has, calls that need these are [ErrStale], and so is
+// the batch, which then changes nothing on the host's side. The same calls may be queued again, in another batch.
 func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error {
 	const op = "Batch"
 	if cr == nil || queue == nil {
@@ -58,7 +54,6 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 	b, err := cr.open(op)
 	if err == nil {
 		cr.muster()
-		b.journal = new(journal)
 	}
 	cr.mu.Unlock()
 	if err != nil {
@@ -117,15 +112,7 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 	if cr.closed {
 		return fail("Batch", gpu.ErrClosed, "the cruncher")
 	}
-	for {
-		err := cr.replay(ctx)
-		if err == nil {
-			err = cr.pay(ctx)
-		}
-		if err == nil || !cr.salvage() {
-			return err
-		}
-	}
+	return cr.pay(ctx)
 }
 
 // pay brings to the host what the batch owes it, and returns when devices that owe nothing are done, too.
@@ -169,14 +156,29 @@ func (cr *Cruncher) pay(ctx context.Context) error {
 	return nil
 }
 
+// stale reports whether a lost device had newest elements of the batch's arrays.
+func (cr *Cruncher) stale() bool {
+	for _, r := range cr.arrays {
+		if r.batch != cr.batch.number {
+			continue
+		}
+		for s := range r.dirty.All() {
+			for _, h := range r.holder.Get(s.Lo, s.Hi) {
+				if cr.isLost(h) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // abandon ends a batch. What has not come back is no longer owed.
 func (cr *Cruncher) abandon() {
-	b := cr.batch
-	cr.batch, b.journal = nil, nil
+	cr.batch = nil
 	cr.closeDropped()
 	for _, r := range cr.arrays {
 		r.owed.Clear()
-		r.start = nil
 		if r.early != nil {
 			r.unpark()
 		}
@@ -247,7 +249,7 @@ func (b *Batch) notify() {
 	}
 }
 
-// recount says that nothing is done: it is all queued again.
+// recount says that nothing is known to be done: a device has come back.
 func (b *Batch) recount() {
 	b.mu.Lock()
 	b.counts++
@@ -277,8 +279,7 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	}
 }
 
-// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything. When calls
-// are queued again it begins with 0.
+// Reached returns how many of the calls queued so far are done on all devices. A lost device is done with everything.
 func (b *Batch) Reached() int {
 	if b == nil {
 		return 0

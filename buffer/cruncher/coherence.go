@@ -53,7 +53,7 @@ type residence struct {
 	news     spans.Set   // of the dirty ones, those that the array has yet to be told of
 	told     bool        // that it has older elements
 	early    *early      // elements that a batch has brought already, and that count as the host's
-	start    *beginning  // of the batch, nil where none has used the array
+	start    *snapshot   // of the calls of a stage, nil outside of one
 }
 
 // move says where elements come from: the host, or a device by way of the host.

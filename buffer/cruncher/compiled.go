@@ -29,16 +29,14 @@ func (c *call) programs() []*program {
 }
 
 // tidy sees to it that programs are closed that are not kept: those of a call that came to nothing, and those that others
-// displaced. While a batch may queue calls again it needs them.
+// displaced.
 func (cr *Cruncher) tidy(c *call) {
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
 			cr.dropped = append(cr.dropped, p)
 		}
 	}
-	if b := cr.batch; b == nil || b.journal == nil || b.journal.full {
-		cr.closeDropped()
-	}
+	cr.closeDropped()
 }
 
 func (cr *Cruncher) closeDropped() {

@@ -109,7 +109,7 @@ func many() (source string, twins map[string]twin) {
 	return text.String(), twins
 }
 
-// TestKernelsDisplaced runs more programs than a cruncher keeps, one by one and within a batch that has to queue them all again.
+// TestKernelsDisplaced runs more programs than a cruncher keeps, one by one and within a batch, where the device is lost in the end.
 func TestKernelsDisplaced(t *testing.T) {
 	source, twins := many()
 	devices, drivers := openFaulty(t, twins, []failure{never})
@@ -129,15 +129,24 @@ func TestKernelsDisplaced(t *testing.T) {
 	if n := devices[0].Stats().Compilations; n != manyCalls {
 		t.Errorf("%d kernels compiled for %d programs", n, manyCalls)
 	}
-	for range 2 {
-		check(t, cr.Batch(t.Context(), func(b *cruncher.Batch) error {
+	for _, lost := range []bool{false, true, false} {
+		before := want
+		err := cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 			for k := range manyCalls {
 				call(k, b.Compute)
 			}
-			drivers[0].lose()
-			drivers[0] = reopen(t, devices[0], twins, never)
+			if lost {
+				drivers[0].lose()
+				drivers[0] = reopen(t, devices[0], twins, never)
+			}
 			return nil
-		}))
+		})
+		if lost {
+			refused(t, "the batch", err, cruncher.ErrStale)
+			want = before
+		} else {
+			check(t, err)
+		}
 		same(t, "x", x.Data(), slices.Repeat([]uint32{want}, 4))
 		if n := devices[0].Stats().Kernels; n > recent.Most {
 			t.Errorf("%d kernels after a batch", n)

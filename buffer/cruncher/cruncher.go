@@ -235,9 +235,6 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 			cr.tell(c.arrays[i].residence)
 		}
 	}()
-	if b != nil {
-		return cr.queue(ctx, c)
-	}
 	return cr.run(ctx, c)
 }
 

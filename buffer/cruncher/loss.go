@@ -2,7 +2,11 @@
 
 package cruncher
 
-import "context"
+import (
+	"context"
+
+	spans "github.com/sublet-gpu/sublet/buffer/span"
+)
 
 // nobody is the holder of elements that nothing but a lost device had. Unless they are dirty the host has them.
 const nobody = -2
@@ -28,9 +32,6 @@ func (cr *Cruncher) mourn() {
 		w.gone = true
 		for _, r := range cr.arrays {
 			r.forget(w.index)
-		}
-		if cr.batch != nil && cr.batch.journal != nil {
-			cr.batch.journal.lost = true
 		}
 	}
 }
@@ -88,7 +89,7 @@ func (cr *Cruncher) hold(arrays []*Any) {
 	defer cr.mu.Unlock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil {
-			r.begin(0)
+			r.begin()
 		}
 	}
 }
@@ -158,4 +159,72 @@ func (r *residence) bequeath(s span) {
 			r.holder.Set(o.Lo, o.Hi, x)
 		}
 	}
+}
+
+// snapshot is what devices had of an array before several calls, and what of that was written over since.
+type snapshot struct {
+	valid, touched []spans.Set // of each device
+	holder         spans.Map
+	synced, dirty  spans.Set
+}
+
+// begin notes what the devices have.
+func (r *residence) begin() {
+	r.look(0)
+	b := &snapshot{valid: make([]spans.Set, len(r.valid)), touched: make([]spans.Set, len(r.valid))}
+	for d := range r.valid {
+		b.valid[d].Assign(&r.valid[d])
+	}
+	b.holder.Assign(&r.holder)
+	b.synced.Assign(&r.synced)
+	b.dirty.Assign(&r.dirty)
+	r.start = b
+}
+
+// touch notes that a device's memory is written to, or goes.
+func (r *residence) touch(d int, s span) {
+	if r.start != nil {
+		r.start.touched[d].Add(s.Lo, s.Hi)
+	}
+}
+
+// rewind makes everything be as it was at the beginning, as far as that is known. Elements that kernels wrote where nobody had any
+// are zeros again.
+func (r *residence) rewind(ctx context.Context, lost func(int) bool) error {
+	b := r.start
+	r.owed.Clear()
+	r.early = nil
+	r.synced.Assign(&b.synced)
+	r.dirty.Assign(&b.dirty)
+	r.news.Assign(&b.dirty)
+	r.holder.Assign(&b.holder)
+	for d := range r.valid {
+		r.valid[d].Clear()
+		if !lost(d) {
+			r.valid[d].Assign(&b.valid[d])
+			r.valid[d].Subtract(&b.touched[d])
+		}
+	}
+	for s, h := range b.holder.All() {
+		if lost(h) {
+			r.bequeath(s)
+			continue
+		}
+		for t := range b.touched[h].Overlap(s.Lo, s.Hi) {
+			r.bequeath(t)
+		}
+	}
+	for d := range r.sides {
+		if lost(d) {
+			continue
+		}
+		for gap := range b.holder.Missing(0, r.array.n) {
+			for t := range b.touched[d].Overlap(gap.Lo, gap.Hi) {
+				if err := r.zero(ctx, d, t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -22,9 +22,6 @@ func (cr *Cruncher) evict(a *body) error {
 		return nil
 	}
 	delete(cr.arrays, a)
-	if r.start != nil && cr.batch != nil && cr.batch.journal != nil {
-		cr.batch.journal.close()
-	}
 	a.unuse(cr)
 	var errs []error
 	for i := range r.sides {

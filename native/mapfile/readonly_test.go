@@ -78,7 +78,7 @@ func readInto(t *testing.T, f *mapfile.File, m *dense) error {
 	mem, release, err := f.Share(0)
 	check(t, err)
 	defer release()
-	return m.Any().ReadHost(t.Context(), mem)
+	return m.ReadHost(t.Context(), mem)
 }
 
 func readRegion(t *testing.T, f *mapfile.File, b *buffer.Buffer) error {

@@ -155,10 +155,10 @@ func (p *parser) tensor(name string) {
 	h := file.Header{Name: name}
 	var offsets []int64
 	seen := make([]string, 0, 3)
-	about := stream.Quote(name)
+	stop := func(err error, detail string) { p.Stop(err, stream.Quote(name)+detail) }
 	p.object(func(key string) {
 		if slices.Contains(seen, key) {
-			p.Stop(file.ErrDuplicate, about+", "+stream.Quote(key))
+			stop(file.ErrDuplicate, ", "+stream.Quote(key))
 		}
 		seen = append(seen, key)
 		switch key {
@@ -166,7 +166,7 @@ func (p *parser) tensor(name string) {
 			s := p.str()
 			t, ok := typeOf(s)
 			if !ok {
-				p.Stop(file.ErrType, about+": "+stream.Quote(s))
+				stop(file.ErrType, ": "+stream.Quote(s))
 			}
 			h.Type = t
 		case "shape":
@@ -174,22 +174,22 @@ func (p *parser) tensor(name string) {
 		case "data_offsets":
 			offsets = p.numbers(2)
 		default:
-			p.Stop(file.ErrFormat, about+": unknown key "+stream.Quote(key))
+			stop(file.ErrFormat, ": unknown key "+stream.Quote(key))
 		}
 	})
 	if p.Err != nil {
 		return
 	}
 	if len(seen) != 3 || len(offsets) != 2 {
-		p.Stop(file.ErrFormat, about+": a tensor has the keys dtype, shape and data_offsets, which are two")
+		stop(file.ErrFormat, ": a tensor has the keys dtype, shape and data_offsets, which are two")
 		return
 	}
 	_, size, ok := h.Type.Bytes(h.Shape)
 	switch {
 	case !ok:
-		p.Stop(file.ErrFormat, about+": impossible shape")
+		stop(file.ErrFormat, ": impossible shape")
 	case offsets[1]-offsets[0] != size:
-		p.Stop(file.ErrFormat, about+": "+stream.Decimal(size)+" bytes from "+stream.Decimal(offsets[0])+" to "+stream.Decimal(offsets[1]))
+		stop(file.ErrFormat, ": "+stream.Decimal(size)+" bytes from "+stream.Decimal(offsets[0])+" to "+stream.Decimal(offsets[1]))
 	}
 	h.Offset, h.Size = offsets[0], size
 	p.tensors = append(p.tensors, h)

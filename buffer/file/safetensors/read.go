@@ -72,7 +72,11 @@ func headerOf(src *stream.Source) ([]byte, error) {
 	case src.Size >= 0 && int64(n) > src.Size-lengthSize:
 		return nil, fail(src.Size, file.ErrTruncated, "a header of "+stream.Decimal(n)+" bytes")
 	}
-	return src.Bytes(nil, int64(n))
+	var text []byte
+	if src.Size >= 0 {
+		text = make([]byte, 0, n) // all of it is there
+	}
+	return src.Bytes(text, int64(n))
 }
 
 // arrange puts the tensors into the order of their data, which begin at the next byte, and checks that the data have no

@@ -78,7 +78,7 @@ func (b *Bridge) firstLeaf(expr []uint32) (handle uint32) {
 }
 
 // target decodes an expression of which the first leaf, or a part of it that is the value number `to`, is to be written.
-func (b *Bridge) target(to uint32, expr []uint32) (*anyPart, anyExpr) {
+func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
 	b.program.target = 1 // the first value
 	x := b.program.run(expr)
 	m := b.program.value(to).Matrix()

@@ -28,7 +28,7 @@ func form(word uint32) (matrix.DType, []matrix.Option) {
 	if word&0xff > uint32(matrix.Float16) || word >= formEnd {
 		page.Invalid("form " + itoa(int(word)))
 	}
-	var opts []matrix.Option
+	opts := []matrix.Option{matrix.OfType(matrix.DType(word & 0xff))}
 	if word&formColumns != 0 {
 		opts = append(opts, matrix.ColMajor())
 	}
@@ -48,8 +48,8 @@ func place(a []uint32) (t matrix.DType, rows, cols int, opts []matrix.Option) {
 }
 
 func (b *Bridge) newMatrix(a []uint32) {
-	t, rows, cols, opts := place(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.NewAny(b.dev, t, rows, cols, opts...))})
+	_, rows, cols, opts := place(a[1:])
+	b.put(a[0], entry{m: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, opts...))})
 }
 
 // data replaces the elements of a matrix by the page's, which are in its order and without gaps.
@@ -70,8 +70,8 @@ func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 		b.fill(m.Buffer(), object, size)
 		return
 	}
-	c := page.Must(matrix.CopyAny(b.dev, m.DType(), rows, cols, b.host(object, size), order))
-	page.Check(cmp.Or(m.Expr().Matrix().Assign(c.Expr()), c.Close()))
+	c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, matrix.OfType(m.DType()), order))
+	page.Check(cmp.Or(m.Expr().Matrix().Assign(c), c.Close()))
 }
 
 // sourceWords is how many words a source has.
@@ -100,7 +100,7 @@ func (b *Bridge) source(a []uint32) (s source) {
 
 func (b *Bridge) from(a []uint32) {
 	s := b.source(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.AnyFromBuffer(b.dev, s.t, s.rows, s.cols, s.memory, s.flags, s.opts...))})
+	b.put(a[0], entry{m: page.Must(matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.opts...))})
 }
 
 // change gives a new handle the matrix of another one, changed. If run stops the matrix stays where it was.

@@ -120,8 +120,9 @@ func (b *Bridge) array(handle uint32) *buffer.Buffer {
 }
 
 func (b *Bridge) arrayMatrix(a []uint32) {
-	t, opts := form(a[2])
-	b.put(a[0], entry{m: page.Must(matrix.ShareAny(b.array(a[1]), t, int(a[3]), int(a[4]), opts...))})
+	_, opts := form(a[2])
+	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), b.array(a[1]), buffer.DontOwnBuffer, opts...))
+	b.put(a[0], entry{m: m})
 }
 
 func (b *Bridge) readArray(a []uint32) {

@@ -14,7 +14,7 @@ type program struct {
 	values []anyExpr
 	depths []int       // operations on top of each other that each value is
 	temps  []*anyDense // to be closed when the command is over
-	args   []anyExpr
+	args   []anyArg
 	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
@@ -98,32 +98,34 @@ func (p *program) value(i uint32) anyExpr {
 }
 
 // apply builds a value. w are all words of the instruction.
-func (p *program) apply(op Op, t matrix.DType, x []anyExpr, w []uint32) anyExpr {
+func (p *program) apply(op Op, t matrix.DType, x []anyArg, w []uint32) anyExpr {
 	switch op {
 	case OpLeaf:
 		return p.leaf(w[0])
 	case OpScalar:
-		return matrix.AnyScalar(t, w[0])
+		return constant(t, w[0], 1, 1)
 	case OpFill:
-		return matrix.AnyFill(t, int(w[1]), int(w[2]), w[0])
+		return constant(t, w[0], int(w[1]), int(w[2]))
 	case OpTranspose:
-		return x[0].T()
+		return matrix.Transpose(x[0])
 	case OpSlice:
-		return p.part(x[0]).Slice(int(w[1]), int(w[2]), int(w[3]), int(w[4]))
+		return p.part(p.values[w[0]]).Slice(int(w[1]), int(w[2]), int(w[3]), int(w[4])).Expr()
 	case OpReshape: // reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere
-		return p.rows(x[0]).Reshape(int(w[1]), int(w[2]))
+		return p.rows(p.values[w[0]]).Reshape(int(w[1]), int(w[2])).Expr()
 	case OpCast:
-		return x[0].Convert(t)
+		return p.values[w[0]].ConvertTo(t)
 	case OpMatMul:
-		return x[0].Mul(x[1])
+		return matrix.Mul(x[0], x[1])
 	case OpCall:
 		return p.call(w[0], x)
 	case OpReduce:
-		return x[0].Reduce(matrix.Reduction(min(w[1], 255)), matrix.Axis(min(w[2], 255)))
-	case OpSoftmax, OpLogSoftmax:
-		return x[0].Softmax(op == OpLogSoftmax)
+		return matrix.Reduce(matrix.Reduction(min(w[1], 255)), matrix.Axis(min(w[2], 255)), x[0])
+	case OpSoftmax:
+		return matrix.Softmax(x[0])
+	case OpLogSoftmax:
+		return matrix.LogSoftmax(x[0])
 	}
-	return matrix.AnyMap(fuse.Op(op), x...)
+	return matrix.Elementwise(fuse.Op(op), x...)
 }
 
 // leaf is a matrix. One that is to be written may be what it was before an assignment that failed.
@@ -135,7 +137,7 @@ func (p *program) leaf(handle uint32) anyExpr {
 }
 
 // part returns a matrix of which parts can be taken: an expression has none until it is evaluated.
-func (p *program) part(x anyExpr) *anyPart {
+func (p *program) part(x anyExpr) *anyDense {
 	if m := x.Matrix(); m != nil {
 		return m
 	}
@@ -143,23 +145,23 @@ func (p *program) part(x anyExpr) *anyPart {
 }
 
 // rows returns the value with its elements row by row in memory.
-func (p *program) rows(x anyExpr) *anyPart {
-	if m := x.Matrix(); m != nil && m.InRows() {
+func (p *program) rows(x anyExpr) *anyDense {
+	if m := x.Matrix(); m != nil && inRows(m) {
 		return m
 	}
 	return p.evaluate(x)
 }
 
-func (p *program) evaluate(x anyExpr) *anyPart {
+func (p *program) evaluate(x anyExpr) *anyDense {
 	m := page.Must(x.Eval())
 	p.temps = append(p.temps, m)
-	return m.Expr().Matrix()
+	return m
 }
 
-func (p *program) call(function uint32, x []anyExpr) anyExpr {
+func (p *program) call(function uint32, x []anyArg) anyExpr {
 	funcs := p.bridge.funcs
 	if uint64(function) >= uint64(len(funcs)) || funcs[function] == nil {
 		page.Invalid("no function " + itoa(int(function)))
 	}
-	return matrix.AnyApply(funcs[function], x...)
+	return matrix.Apply(funcs[function], x...)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
@@ -32,12 +33,14 @@ func (b *Bridge) newSparse(a []uint32) {
 	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), b.host(values, a[5])
 	b.loadWords(indices, index)
 	b.loadWords(pointers, ptr)
+	var made entry
+	var flags buffer.Flags
 	if a[1]&sparseWrapped != 0 {
-		s := page.Must(matrix.WrapAnySparse(b.dev, t, f, int(a[2]), int(a[3]), mem, index, ptr, nil))
-		b.put(a[0], entry{s: s, indices: index, pointers: ptr})
-		return
+		made, flags = entry{indices: index, pointers: ptr}, buffer.DontOwnBuffer
 	}
-	b.put(a[0], entry{s: page.Must(matrix.NewAnySparse(b.dev, t, f, int(a[2]), int(a[3]), mem, index, ptr))})
+	rows, cols := int(a[2]), int(a[3])
+	made.s = page.Must(matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, mem, index, ptr, flags, matrix.OfType(t)))
+	b.put(a[0], made)
 }
 
 // touchSparse copies the structure of wrapped memory again. If the new one is broken everything stays as it was.
@@ -71,19 +74,24 @@ func (b *Bridge) sparse(handle uint32) *anySparse {
 }
 
 func (b *Bridge) columns(a []uint32) {
-	v := page.Must(b.sparse(a[1]).ColumnSlice(int(a[2]), int(a[3])))
+	v := b.sparse(a[1]).ColumnSlice(int(a[2]), int(a[3]))
+	page.Check(v.Err())
 	of := b.matrices[a[1]]
 	b.put(a[0], entry{s: v, indices: of.indices, pointers: of.pointers})
 }
 
-func (b *Bridge) values(a []uint32) { b.put(a[0], entry{m: page.Must(b.sparse(a[1]).Values())}) }
+func (b *Bridge) values(a []uint32) {
+	v := b.sparse(a[1]).Values()
+	page.Check(v.Err())
+	b.put(a[0], entry{m: v})
+}
 
 func (b *Bridge) append(a []uint32) {
 	s := b.entry(a[0]).s
 	if s == nil {
 		page.Invalid("an entry for a dense matrix")
 	}
-	if err := s.Append(int(a[1]), int(a[2]), a[3]); err != nil {
+	if err := s.Append(int(a[1]), int(a[2]), decoded(s.DType(), a[3])); err != nil {
 		b.write(a[0], func() { page.Check(err) })
 	}
 }
@@ -92,10 +100,12 @@ func (b *Bridge) append(a []uint32) {
 func (b *Bridge) sparseEval(a []uint32) {
 	s := b.sparse(a[1])
 	if len(a) == 2 {
-		b.put(a[0], entry{m: page.Must(s.Dense())})
+		b.put(a[0], entry{m: page.Must(s.ToDense())})
 		return
 	}
-	b.put(a[0], entry{m: page.Must(s.Mul(b.program.part(b.program.run(a[2:]))))})
+	m := new(anyDense)
+	page.Check(matrix.MulSparse(m, s, b.program.part(b.program.run(a[2:]))))
+	b.put(a[0], entry{m: m})
 }
 
 // sparseAssign is sparseEval into a matrix or a part of one.
@@ -103,12 +113,24 @@ func (b *Bridge) sparseAssign(a []uint32) {
 	b.write(b.firstLeaf(a[2:]), func() {
 		s := b.sparse(a[1])
 		m, x := b.target(a[0], a[2:])
+		rows, cols := s.Dims()
 		if int64(a[0]) == int64(len(b.program.values))-1 {
+			sized(m, rows, cols)
 			page.Check(s.AssignTo(m))
-		} else {
-			page.Check(s.MulTo(m, b.program.part(x)))
+			return
 		}
+		y := b.program.part(x)
+		_, cols = y.Dims()
+		sized(m, rows, cols)
+		page.Check(matrix.MulSparse(m, s, y))
 	})
+}
+
+// sized stops unless m has a size: what a page assigns to is never resized.
+func sized(m *anyDense, rows, cols int) {
+	if r, c := m.Dims(); r != rows || c != cols {
+		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: matrix.ErrShape})
+	}
 }
 
 // readSparse copies values and structure to the page.
@@ -117,7 +139,8 @@ func (b *Bridge) readSparse(a []uint32) {
 	s := b.sparse(a[1])
 	index, ptr, err := s.Structure()
 	page.Check(err)
-	v := page.Must(s.Values())
+	v := s.Values()
+	page.Check(v.Err())
 	defer func() { _ = v.Close() }() // what is queued by then still reads it
 	rows, cols := v.Dims()
 	size := 4 * rows * cols

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exec evaluates expressions on a device: it has each one planned once for its shape, binds the buffers of the
+// operands, and launches the plan's kernels, which it compiles and keeps.
+package exec
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/recent"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	shaderplan "github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
+)
+
+// Dense is a matrix in a buffer.
+type Dense struct {
+	expr.Layout
+	Type fuse.Type
+	Buf  *buffer.Buffer
+}
+
+// Source is what the leaves of an expression are to this package.
+type Source interface {
+	// Current returns the matrix as it is now, or why an expression cannot read it.
+	Current() (Dense, error)
+}
+
+// Current implements [Source].
+func (d Dense) Current() (Dense, error) { return d, nil }
+
+// Leaf is a matrix of the device as an expression.
+func (d Dense) Leaf(dev *gpu.Device) *expr.Node { return Leaf(dev, d, d) }
+
+// Leaf is a source as an expression. d is the matrix that it is now.
+func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
+	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s, Large: large(dev, d)}
+}
+
+// large reports whether a matrix has to be used in blocks.
+func large(dev *gpu.Device, d Dense) bool {
+	if d.Buf == nil {
+		return false
+	}
+	l := dev.Limits()
+	limits := plan.Device{Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize}
+	return limits.Large(plan.Memory{Size: d.Buf.Size(), Windowed: d.Buf.Windowed()}, d.Layout, d.Type)
+}
+
+// Executor evaluates expressions on one device.
+type Executor struct {
+	mu         sync.Mutex // one expression at a time, in the order of the calls
+	dev        *gpu.Device
+	info       plan.Device
+	generation uint32 // of the device, that the kernels are for
+	kernels    recent.Map[string, *gpu.Kernel]
+	asked      map[string]int // how often kernels that are not there were asked for
+	plans      recent.Map[string, *plan.Plan]
+	planned    int // plans made
+	run        Run
+}
+
+// How many kernels and plans are kept, for programs that run long and keep making new expressions.
+const (
+	maxKernels = 512
+	maxPlans   = 512
+)
+
+type executorKey struct{}
+
+// Of returns the executor of a device.
+func Of(dev *gpu.Device) *Executor {
+	return dev.Attach(executorKey{}, func() any {
+		x := &Executor{dev: dev, kernels: recent.Map[string, *gpu.Kernel]{Most: maxKernels}, plans: recent.Map[string, *plan.Plan]{Most: maxPlans}}
+		x.info = describe(dev)
+		return x
+	}).(*Executor)
+}
+
+// describe is what plans depend on of a device.
+func describe(dev *gpu.Device) plan.Device {
+	i, l := dev.Info(), dev.Limits()
+	software := i.Kind == gpu.KindCPU
+	return plan.Device{
+		Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
+		Device: shaderplan.Device{
+			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
+			MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
+		},
+	}
+}
+
+// Pretend makes the executor take the kernels meant for other adapters, for tests.
+func (x *Executor) Pretend(software, swiftShader bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.info.Software, x.info.SwiftShader = software, swiftShader
+	x.plans.Clear()
+}
+
+// KeepKernels makes the executor keep n kernels, for tests.
+func (x *Executor) KeepKernels(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.kernels.Most = n
+}
+
+// Planned returns how many plans were made, for tests.
+func (x *Executor) Planned() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.planned
+}
+
+// Assign queues the computation of n into dst, whose size is n's. Kernels are compiled under the context.
+func (x *Executor) Assign(ctx context.Context, dst Dense, n *expr.Node) error {
+	return x.During(ctx, func(r *Run) error { return r.Assign(dst, n) })
+}
+
+// During runs fn as one evaluation, with temporaries that end with it.
+func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if generation := x.dev.Generation(); generation != x.generation { // it came back without kernels, but for those compiled since
+		x.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
+		x.kernels.Clear()
+		x.asked, x.generation = nil, generation
+	}
+	r := &x.run
+	r.x, r.ctx = x, ctx
+	err := fn(r)
+	for _, b := range r.temps {
+		if cerr := b.Close(); err == nil {
+			err = cerr
+		}
+	}
+	clear(r.temps)
+	r.temps, r.ctx = r.temps[:0], nil
+	r.forget()
+	return err
+}
+
+// kernel finds the kernel with the key, or builds and compiles it.
+func (x *Executor) kernel(ctx context.Context, key string, build func() (shaders.Program, error)) (*gpu.Kernel, error) {
+	if k := x.kernels.Get(key); k != nil {
+		k.CountHit()
+		return k, nil
+	}
+	k, err := x.compile(ctx, build, false)
+	if err != nil {
+		return nil, err
+	}
+	x.keep(key, k)
+	return k, nil
+}
+
+func (x *Executor) compile(ctx context.Context, build func() (shaders.Program, error), ahead bool) (*gpu.Kernel, error) {
+	p, err := build()
+	if err != nil {
+		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
+	}
+	access := make([]gpu.Access, len(p.Access))
+	for i, a := range p.Access {
+		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
+	}
+	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Ahead: ahead}
+	if gpu.RunsReferences && p.Reference != nil {
+		desc.Reference = p.Reference.Run
+	}
+	k, err := x.dev.Kernel(ctx, desc)
+	return k, blamed(err, p.Source)
+}
+
+// blamed makes an error about a kernel's text one about the function of the user's that is to blame for it.
+func blamed(err error, source string) error {
+	old, ok := errors.AsType[*gpu.OpError](err)
+	if !ok || !errors.Is(err, gpu.ErrCompile) {
+		return err
+	}
+	if detail := fuse.Complaints(old.Detail, source); detail != "" {
+		return expr.Fail("Apply", gpu.ErrCompile, detail)
+	}
+	return err
+}
+
+// keep holds a compiled kernel for later, in the place of the one not used for longest.
+func (x *Executor) keep(key string, k *gpu.Kernel) {
+	if old, gone := x.kernels.Put(key, k); gone {
+		_ = old.Close() // never fails
+	}
+}
+
+// wanted reports whether the kernel with the key, which is not there, is asked for the second time.
+func (x *Executor) wanted(key []byte) bool {
+	if x.asked == nil || len(x.asked) >= maxKernels {
+		x.asked = map[string]int{}
+	}
+	x.asked[string(key)]++
+	return x.asked[string(key)] == 2
+}
+
+// prepare compiles a kernel in the background. If that fails, those who want it go on with another one and ask again.
+func (x *Executor) prepare(key string, build func() (shaders.Program, error)) {
+	go func() {
+		k, err := x.compile(context.Background(), build, true)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.asked, key)
+		if err == nil && x.kernels.Peek(key) == nil && x.generation == x.dev.Generation() {
+			x.keep(key, k)
+		} else {
+			_ = k.Close() // never fails
+		}
+	}()
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expr has the tree of an expression of matrices, without element types of Go's: what is computed, of which size and
+// type, on which device. Functions that build nodes check shapes, types and devices; a node that could not be built carries its
+// error. Who evaluates the tree knows what its leaves are.
+package expr
+
+import (
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+// Kind tells what a node is.
+type Kind uint8
+
+// The kinds.
+const (
+	Leaf      Kind = iota // a matrix
+	Scalar                // a number
+	Map                   // an element-wise operation on Args
+	Call                  // a function of the user's on Args
+	Transpose             // the transpose of Args[0]
+	Product               // Args[0] times Args[1]
+	Reduce                // Args[0] reduced along Axis
+	Softmax               // Args[0] normalised along its rows
+)
+
+// Reduction names what a reduction computes.
+type Reduction uint8
+
+// The reductions.
+const (
+	Sum Reduction = iota
+	Max
+	Min
+	Prod
+)
+
+// Axis tells what a reduction leaves.
+type Axis uint8
+
+// The axes.
+const (
+	All  Axis = iota // 1 x 1
+	Rows             // one value per row: rows x 1
+	Cols             // one value per column: 1 x cols
+)
+
+// Node is an operation of an expression. Nodes do not change once built and may be shared.
+type Node struct {
+	Kind       Kind
+	Op         fuse.Op // Map: in a tree OpAcc is the identity, or a conversion
+	Red        Reduction
+	Axis       Axis
+	Log        bool // Softmax: the logarithm
+	Type       fuse.Type
+	Rows, Cols int
+	Dev        *gpu.Device // nil: any
+	Args       []*Node
+	argv       [3]*Node   // backs Args of most nodes
+	Source     any        // Leaf: the matrix
+	Bits       uint32     // Scalar: in the type that is computed in
+	Value      float64    // Scalar, Untyped
+	Call       *fuse.Call // Call
+	Large      bool       // operands have to be used in blocks
+	Weight     int        // nodes below, shared ones counted each time, up to a million
+	Err        error
+}
+
+// Shape returns the dimensions of the result, for errors.
+func (n *Node) Shape() gpu.Shape { return gpu.Shape{n.Rows, n.Cols} }
+
+// Failed is a node that could not be built.
+func Failed(err error) *Node { return &Node{Err: err} }
+
+// Number is a matrix of one number, whose bits are those in the type that is computed in.
+func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
+	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Bits: bits}
+}
+
+// BindingLimit is how many bytes a kernel can bind at once. Kernels count elements, of two bytes and more, with 32 bits.
+func BindingLimit(dev *gpu.Device) uint64 { return min(dev.Limits().MaxBindingSize, 1<<33) }
+
+// Vast reports whether a result of this size is too large for a temporary of a device that binds so many bytes.
+func (n *Node) Vast(binding uint64) bool {
+	return uint64(n.Rows)*uint64(n.Cols) > binding/uint64(n.Type.Compute().Size())
+}
+
+// Resolve strips transposes. It returns whether what is left is to be read transposed; flip says that n is.
+func Resolve(n *Node, flip bool) (*Node, bool) {
+	for n.Kind == Transpose {
+		n, flip = n.Args[0], !flip
+	}
+	return n, flip
+}
+
+// Fail is the usual way to make an error of package matrix without shapes.
+func Fail(op string, err error, detail ...string) error {
+	return fault.Fail("matrix: "+op, err, detail...)
+}
+
+// ShapeError says that dimensions do not match.
+func ShapeError(op string, shapes ...gpu.Shape) error {
+	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: buffer.ErrShape}
+}
+
+// The errors that nodes and layouts carry, which package matrix re-exports.
+var (
+	ErrSize   = buffer.ErrSize
+	ErrStride = buffer.ErrStride
+	ErrLimit  = gpu.ErrLimit
+)

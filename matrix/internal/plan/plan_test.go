@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	shaderplan "github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// workbench makes operands for plans, each in a memory of its own.
+type workbench struct {
+	memories []plan.Memory
+	numbers  []uint32
+}
+
+func (w *workbench) operand(t fuse.Type, rows, cols int) plan.Operand {
+	w.memories = append(w.memories, plan.Memory{Size: rows * cols * t.Size(), Vectors: true})
+	return plan.Operand{Layout: expr.Layout{Rows: rows, Cols: cols, Stride: cols}, Type: t, Mem: len(w.memories) - 1}
+}
+
+func (w *workbench) leaf(op plan.Operand) *expr.Node {
+	return &expr.Node{Kind: expr.Leaf, Type: op.Type, Rows: op.Rows, Cols: op.Cols, Source: op}
+}
+
+func (w *workbench) matrix(rows, cols int) *expr.Node { return w.leaf(w.operand(fuse.F32, rows, cols)) }
+
+func (w *workbench) number(v float64) *expr.Node {
+	n := &expr.Node{Kind: expr.Scalar, Type: expr.Untyped, Rows: 1, Cols: 1, Value: v}
+	n = n.Typed(fuse.F32)
+	w.numbers = append(w.numbers, n.Bits)
+	return n
+}
+
+var hardware = plan.Device{
+	Binding: 1 << 27, Buffer: 1 << 28, Storage: 8, Device: shaderplan.Portable,
+}
+
+func (w *workbench) plan(d plan.Device, to plan.Operand, n *expr.Node) (*plan.Plan, error) {
+	if n.Err != nil {
+		return nil, n.Err
+	}
+	return plan.New(plan.Input{
+		Device: d, Root: n, To: to, Memories: w.memories,
+		Operand: func(source any) plan.Operand { return source.(plan.Operand) },
+		Number: func(bits uint32) (int, bool) {
+			for i, b := range w.numbers {
+				if b == bits {
+					return i, true
+				}
+			}
+			return 0, false
+		},
+	})
+}
+
+func binary(op fuse.Op, a, b *expr.Node) *expr.Node { return expr.NewMap("test", op, a, b) }
+func unary(op fuse.Op, a *expr.Node) *expr.Node     { return expr.NewMap("test", op, a) }
+func sumOf(axis expr.Axis, a *expr.Node) *expr.Node {
+	return expr.NewReduction("test", expr.Sum, axis, a)
+}
+func turned(a *expr.Node) *expr.Node     { return expr.NewTranspose("test", a) }
+func product(a, b *expr.Node) *expr.Node { return expr.NewProduct("test", a, b) }
+
+// cases are expressions whose plans and kernels are kept as golden files.
+var cases = map[string]struct {
+	rows, cols int
+	tree       func(w *workbench, to plan.Operand) *expr.Node
+}{
+	"chain": {16, 16, func(w *workbench, _ plan.Operand) *expr.Node {
+		return unary(fuse.OpTanh, binary(fuse.OpAdd, binary(fuse.OpMul, w.matrix(16, 16), w.number(2)), w.matrix(1, 16)))
+	}},
+	"product with tail": {8, 12, func(w *workbench, _ plan.Operand) *expr.Node {
+		return unary(fuse.OpRelu, binary(fuse.OpAdd, product(w.matrix(8, 20), w.matrix(20, 12)), w.matrix(1, 12)))
+	}},
+	"long product": {4, 4, func(w *workbench, _ plan.Operand) *expr.Node {
+		return product(w.matrix(4, 4096), w.matrix(4096, 4))
+	}},
+	"product of products": {8, 8, func(w *workbench, _ plan.Operand) *expr.Node {
+		return product(product(w.matrix(8, 8), w.matrix(8, 8)), w.matrix(8, 8))
+	}},
+	"product into a factor": {8, 8, func(w *workbench, to plan.Operand) *expr.Node {
+		return product(w.leaf(to), w.matrix(8, 8))
+	}},
+	"transpose in place": {8, 8, func(w *workbench, to plan.Operand) *expr.Node {
+		return binary(fuse.OpAdd, w.leaf(to), turned(w.leaf(to)))
+	}},
+	"sum of all": {1, 1, func(w *workbench, _ plan.Operand) *expr.Node {
+		return sumOf(expr.All, unary(fuse.OpSquare, w.matrix(512, 512)))
+	}},
+	"sum of rows of a transpose": {64, 1, func(w *workbench, _ plan.Operand) *expr.Node {
+		return sumOf(expr.Rows, turned(w.matrix(32, 64)))
+	}},
+	"softmax": {8, 100, func(w *workbench, _ plan.Operand) *expr.Node {
+		return expr.NewSoftmax("test", false, binary(fuse.OpMul, w.matrix(8, 100), w.number(3)))
+	}},
+	"float16": {5, 7, func(w *workbench, _ plan.Operand) *expr.Node {
+		return expr.NewConversion("test", fuse.F32, w.leaf(w.operand(fuse.F16, 5, 7)))
+	}},
+}
+
+// TestGolden holds plans and kernels to what they were; -update accepts what they are.
+func TestGolden(t *testing.T) {
+	for name, c := range cases {
+		for device, software := range map[string]bool{"hardware": false, "software": true} {
+			t.Run(name+" on "+device, func(t *testing.T) {
+				w := &workbench{}
+				to := w.operand(fuse.F32, c.rows, c.cols)
+				d := hardware
+				d.Software = software
+				p, err := w.plan(d, to, c.tree(w, to))
+				if err != nil {
+					t.Fatal(err)
+				}
+				golden(t, strings.ReplaceAll(name, " ", "-")+"-"+device, text(t, p))
+			})
+		}
+	}
+}
+
+// text is a plan and the text of its kernels, without comments.
+func text(t *testing.T, p *plan.Plan) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(p.Text())
+	for i := range p.Steps {
+		programs, err := p.Steps[i].Programs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range programs {
+			b.WriteString("\n// " + k.Name + "\n")
+			for line := range strings.Lines(k.Source) {
+				if !strings.HasPrefix(strings.TrimSpace(line), "//") && strings.TrimSpace(line) != "" {
+					b.WriteString(line)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; run go test -update and look at what changed. It is now:\n%s", file, got)
+	}
+}
+
+// TestBlocks plans a sum over a matrix of four times what a kernel can bind.
+func TestBlocks(t *testing.T) {
+	w := &workbench{}
+	to := w.operand(fuse.F32, 1, 1)
+	d := hardware
+	d.Binding = 1 << 12
+	a := w.matrix(64, 64)
+	a.Large = true
+	p, err := w.plan(d, to, sumOf(expr.All, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Steps) < 5 || p.Read() < 64*64*4 {
+		t.Error(p.Text())
+	}
+	for _, s := range p.Steps {
+		for _, b := range s.Slots {
+			if (b.Hi-b.Lo)*b.Size > 1<<12 {
+				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, p.Text())
+			}
+		}
+	}
+}
+
+// TestPure makes the same plan twice, and the same one for other numbers.
+func TestPure(t *testing.T) {
+	make := func(v float64) string {
+		w := &workbench{}
+		to := w.operand(fuse.F32, 16, 16)
+		p, err := w.plan(hardware, to, binary(fuse.OpMul, w.matrix(16, 16), w.number(v)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(t, p)
+	}
+	if a := make(2); a != make(2) || a != make(3) {
+		t.Error(a)
+	}
+}
+
+// TestTooMany refuses a function of more matrices than a kernel can bind.
+func TestTooMany(t *testing.T) {
+	w := &workbench{}
+	to := w.operand(fuse.F32, 4, 4)
+	args := []*expr.Node{}
+	for range 6 {
+		args = append(args, w.matrix(4, 4))
+	}
+	d := hardware
+	d.Storage = 4
+	call := &fuse.Call{Name: "f", Arity: 6, WGSL: "fn f(a: f32, b: f32, c: f32, d: f32, e: f32, g: f32) -> f32 { return a; }"}
+	if _, err := w.plan(d, to, expr.NewCall("test", call, args...)); err == nil {
+		t.Error("no error")
+	}
+}

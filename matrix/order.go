@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// Order tells which index runs fastest in memory: by its String method, "row-major" or "column-major".
+type Order = expr.Order
+
+// The orders. RowMajorOrder is the default.
+const (
+	RowMajorOrder = expr.RowMajorOrder
+	ColMajorOrder = expr.ColMajorOrder
+)
