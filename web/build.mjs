@@ -20,16 +20,18 @@ mkdirSync(dist, {recursive: true});
 for (const file of readdirSync(dist)) {
   if (!file.endsWith('.wasm')) rmSync(join(dist, file), {recursive: true});
 }
-await build({
-  entryPoints: [join(here, 'src', 'index.mjs')],
-  outfile: join(dist, 'index.mjs'),
+const bundle = (/** @type {string[]} */ ...entryPoints) => build({
+  entryPoints: entryPoints.map((file) => join(here, file)),
+  outdir: dist,
   bundle: true,
   format: 'esm',
   target: 'es2022',
   external: ['./glue.js', './wasm_exec.js'],
   banner: {js: '// SPDX-License-Identifier: Apache-2.0'},
+  outExtension: {'.js': '.mjs'},
   logLevel: 'warning',
 });
+await bundle('src/index.mjs');
 for (const file of folder('demo').filter((file) => file.endsWith('.html'))) {
   writeFileSync(join(dist, basename(file)), layout(basename(file), readFileSync(file, 'utf8')));
 }
@@ -43,6 +45,7 @@ for (const file of [
 ]) {
   copyFileSync(file, join(dist, basename(file)));
 }
+await bundle('demo/pipelines.mjs'); // which speaks to a program of its own
 cpSync(join(here, 'types'), join(dist, 'types'), {recursive: true});
 
 // What is compiled into the program, or stands beside it, comes with its own licence.

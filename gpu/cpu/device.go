@@ -193,7 +193,8 @@ func (d *device) Submit(l *driver.CommandList) error {
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	return d.run(ctx, "Read", func(j *job) error {
-		if t.Host.Foreign != nil {
+		foreign, ok := t.Host.Foreign.(copier)
+		if t.Host.Foreign != nil && !ok {
 			return fail("Read", fault.ErrUnsupported, "the Go oracle reads into Go memory only")
 		}
 		if err := d.objects.CheckRead(t); err != nil {
@@ -201,17 +202,20 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		}
 		if n := t.Span(); n > 0 {
 			src := d.span(t.Buffer, t.Offset, uint64(n))
-			dst := t.Host.Mem()[t.HostOffset : t.HostOffset+n]
-			j.steps = []step{{do: func() { copyRows(dst, src, t) }}}
+			store := func(at int, row []byte) { copy(t.Host.Mem()[at:], row) }
+			if ok {
+				store = func(at int, row []byte) { foreign.Store(t.Host.Offset+at, row) }
+			}
+			j.steps = []step{{do: func() { copyRows(store, src, t) }}}
 		}
 		return nil
 	})
 }
 
-func copyRows(dst, src []byte, t driver.Transfer) {
+func copyRows(store func(at int, row []byte), src []byte, t driver.Transfer) {
 	for i := range t.Count {
 		at := i * t.Pitch
-		copy(dst[at:at+t.Width], src[at:])
+		store(t.HostOffset+at, src[at:at+t.Width])
 	}
 }
 

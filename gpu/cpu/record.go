@@ -9,6 +9,12 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
+// copier is foreign memory that copies itself: a typed array of a page that has no other device.
+type copier interface {
+	Load(at int, into []byte) int
+	Store(at int, from []byte)
+}
+
 // stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may
 // ever hold.
 func (d *device) stageable(op string, l *driver.CommandList) error {
@@ -18,8 +24,12 @@ func (d *device) stageable(op string, l *driver.CommandList) error {
 	left := d.info.Limits.MaxBufferSize
 	for _, h := range l.Data {
 		n := uint64(len(h.Bytes))
+		_, copies := h.Foreign.(copier)
+		if copies {
+			n = uint64(max(h.Size, 0))
+		}
 		switch {
-		case h.Foreign != nil:
+		case h.Foreign != nil && !copies:
 			return fail(op, fault.ErrUnsupported, "the Go oracle writes from Go memory only")
 		case n > left:
 			return fail(op, fault.ErrNoMemory, "the host data of one list exceeds "+num(d.info.Limits.MaxBufferSize)+" bytes")
@@ -78,6 +88,10 @@ func (r *recorder) stage(i uint32) []byte {
 	if r.data[i] == nil {
 		h := r.list.Data[i]
 		r.data[i] = slices.Clone(h.Mem())
+		if m, ok := h.Foreign.(copier); ok {
+			r.data[i] = make([]byte, h.Size)
+			m.Load(h.Offset, r.data[i])
+		}
 		r.job.staged += uint64(h.Size)
 	}
 	return r.data[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/wasm/internal/start"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // crunch is a cruncher with the devices that were opened for it.
@@ -30,85 +30,91 @@ func (c *crunch) closeDevices() error {
 	return errors.Join(errs...)
 }
 
-var coherences = map[string]cruncher.Coherence{"migrate": cruncher.Migrate, "pin": cruncher.Pin, "strict": cruncher.Strict}
+// coherences stand in the order of web/src/cruncher.mjs.
+var coherences = []cruncher.Coherence{cruncher.Migrate, cruncher.Pin, cruncher.Strict}
 
-// balancers by name.
-var balancers = map[string]func() (balance.Balancer, error){
-	"default": func() (balance.Balancer, error) { return balance.New(balance.Options{}) },
-	"legacy":  func() (balance.Balancer, error) { return balance.NewLegacy(), nil },
-}
-
-// open makes a cruncher of WGSL, a balancer, a coherence and devices. It reports the handle, the kernels and the devices.
-func (s *server) open(a *arguments) work {
-	wgsl, balancer, coherence := a.text(), named(a, "balancer", balancers), named(a, "coherence", coherences)
-	wanted := a.more()
+// open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence and devices. It reports the
+// kernels and the devices.
+func (s *server) open(r *page.Reader) page.Work {
+	h, wgsl, balancer := r.Word(), r.Text(), page.Must(balance.New(balance.Options{}))
+	if r.Bool() {
+		balancer = balance.NewLegacy()
+	}
+	coherence := coherences[r.Index(len(coherences))]
+	var wanted []any
+	for r.Left() {
+		d := any(r.Word())
+		if d == uint32(adopted) {
+			d = r.Object()
+		}
+		wanted = append(wanted, d)
+	}
 	return func(ctx context.Context) (any, error) {
 		c := &crunch{}
-		b, err := balancer()
-		if err != nil {
-			return nil, err
-		}
-		devices, err := s.devices(ctx, c, wanted.list)
-		if err == nil {
-			c.Cruncher, err = cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(b), cruncher.WithCoherence(coherence))
-		}
+		var infos []any
+		err := page.Guard(func() {
+			devices := s.devices(ctx, c, wanted)
+			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence)))
+			for _, d := range devices {
+				infos = append(infos, page.Information(d.Info()))
+			}
+		})
 		if err != nil {
 			return nil, errors.Join(err, c.closeDevices())
 		}
-		var infos []map[string]any
-		for _, d := range devices {
-			infos = append(infos, start.Information(d.Info()))
-		}
-		h := s.handle()
 		s.crunchers[h] = c
-		return []any{h, start.List(c.Kernels()), start.List(infos)}, nil
+		return []any{page.List(c.Kernels()), infos}, nil
 	}
 }
 
-// devices opens what is wanted: GPUDevices, which stay the page's; "own", that of the Gpu; "other", one of another adapter if
-// there is one; and "high-performance" and "low-power", a device for each mention.
-func (s *server) devices(ctx context.Context, c *crunch, wanted []js.Value) (list []*gpu.Device, err error) {
+// What a cruncher's device may be: that of the Gpu, one of another adapter if there is one, a device of its own, or a GPUDevice,
+// which stays the page's and whose number follows.
+const (
+	own = iota
+	other
+	highPerformance
+	lowPower
+	adopted
+)
+
+// devices opens what is wanted, a device for each mention.
+func (s *server) devices(ctx context.Context, c *crunch, wanted []any) (list []*gpu.Device) {
 	for _, w := range wanted {
 		var d *gpu.Device
-		switch {
-		case w.Type() == js.TypeObject:
-			d, err = c.adopt(ctx, w)
-		case w.String() == "own":
+		switch w {
+		case uint32(own):
 			d = s.dev
-		case w.String() == "other":
+		case uint32(other):
 			if d = s.other(ctx); d == nil {
 				continue
 			}
 			c.opened = append(c.opened, d)
-		case w.String() == "low-power":
-			d, err = c.open(ctx, gpu.WithLowPower())
+		case uint32(highPerformance):
+			d = c.open(ctx)
+		case uint32(lowPower):
+			d = c.open(ctx, gpu.WithLowPower())
 		default:
-			d, err = c.open(ctx)
-		}
-		if err != nil {
-			return nil, err
+			d = c.adopt(ctx, w)
 		}
 		list = append(list, d)
 	}
-	return list, nil
+	return list
 }
 
 // adopt returns the device of a GPUDevice, the same one for each mention.
-func (c *crunch) adopt(ctx context.Context, w js.Value) (*gpu.Device, error) {
+func (c *crunch) adopt(ctx context.Context, w any) *gpu.Device {
 	for _, d := range c.opened {
-		if v, ok := d.Handle().(js.Value); ok && v.Equal(w) {
-			return d, nil
+		if v, ok := d.Handle().(js.Value); ok && v.Equal(js.ValueOf(w)) {
+			return d
 		}
 	}
 	return c.open(ctx, gpu.WithDevice(w))
 }
 
-func (c *crunch) open(ctx context.Context, opts ...gpu.Option) (*gpu.Device, error) {
-	d, err := gpu.Open(ctx, opts...)
-	if err == nil {
-		c.opened = append(c.opened, d)
-	}
-	return d, err
+func (c *crunch) open(ctx context.Context, opts ...gpu.Option) *gpu.Device {
+	d := page.Must(gpu.Open(ctx, opts...))
+	c.opened = append(c.opened, d)
+	return d
 }
 
 // other opens a processor beside the Gpu's own, if the browser tells of one. Software, which only takes time from the others, does
@@ -130,8 +136,8 @@ func (s *server) other(ctx context.Context) *gpu.Device {
 }
 
 // close waits for calls that are under way.
-func (s *server) close(a *arguments) work {
-	h := a.int()
+func (s *server) close(r *page.Reader) page.Work {
+	h := r.Word()
 	c := s.crunchers[h]
 	delete(s.crunchers, h)
 	return func(context.Context) (any, error) {
@@ -151,82 +157,75 @@ type order struct {
 }
 
 // order reads an id, the kernels, the range in the order of its fields, and parameters.
-func (s *server) order(a *arguments) order {
-	o := order{id: a.int(), kernels: a.text()}
-	r := a.more()
+func (s *server) order(r *page.Reader) order {
+	o := order{id: r.Int(), kernels: r.Text()}
 	o.r = cruncher.Range{
-		Global: r.int(), Local: r.int(), Offset: r.int(), Strict: r.bool(),
-		Blobs: r.int(), Repeat: r.int(), SyncKernel: r.text(), TransferOnly: r.bool(),
+		Global: r.Int(), Local: r.Int(), Offset: r.Int(), Strict: r.Bool(),
+		Blobs: r.Int(), Repeat: r.Int(), SyncKernel: r.Text(), TransferOnly: r.Bool(),
 	}
-	for r.left() {
-		o.r.Inner = append(o.r.Inner, r.int())
+	for n := r.Word(); n > 0 && r.Left(); n-- {
+		o.r.Inner = append(o.r.Inner, r.Int())
 	}
-	p := a.more()
-	o.params = s.params(p)
-	a.fail(r.err)
-	a.fail(p.err)
+	o.params = s.params(r)
 	return o
 }
 
 // compute is Cruncher.Compute. Flags are those of now, as in Params.
-func (s *server) compute(a *arguments) work {
-	c, o := known(a, "the cruncher", s.crunchers), s.order(a)
-	return func(ctx context.Context) (any, error) {
-		return nil, c.Compute(ctx, o.id, o.kernels, o.r, o.params)
-	}
+func (s *server) compute(r *page.Reader) page.Work {
+	c, o := s.cruncherOf(r), s.order(r)
+	return func(ctx context.Context) (any, error) { return nil, c.Compute(ctx, o.id, o.kernels, o.r, o.params) }
 }
 
-func (s *server) fetch(a *arguments) work {
-	c, list := known(a, "the cruncher", s.crunchers), s.handles(a)
+// moved reads a cruncher and arrays.
+func (s *server) moved(r *page.Reader) (c *crunch, list []*cruncher.Any) {
+	c = s.cruncherOf(r)
+	for r.Left() {
+		list = append(list, s.arrayOf(r))
+	}
+	return c, list
+}
+
+func (s *server) fetch(r *page.Reader) page.Work {
+	c, list := s.moved(r)
 	return func(ctx context.Context) (any, error) { return nil, c.Fetch(ctx, list...) }
 }
 
-func (s *server) evict(a *arguments) work {
-	c, list := known(a, "the cruncher", s.crunchers), s.handles(a)
+func (s *server) evict(r *page.Reader) page.Work {
+	c, list := s.moved(r)
 	return func(context.Context) (any, error) { return nil, c.Evict(list...) }
 }
 
+func (s *server) cruncherOf(r *page.Reader) *crunch {
+	return page.Handle(r, "the cruncher", s.crunchers)
+}
+
 // stats returns what is known of an id.
-func (s *server) stats(a *arguments) any {
-	c, id := known(a, "the cruncher", s.crunchers), a.int()
-	if a.err != nil {
-		return nil
-	}
-	st := c.Stats(id)
+func (s *server) stats(r *page.Reader) any {
+	st := s.cruncherOf(r).Stats(r.Int())
 	var history []any
 	for _, counts := range st.History {
-		history = append(history, start.List(counts))
+		history = append(history, page.List(counts))
 	}
-	return map[string]any{
-		"calls": st.Calls, "shares": start.List(st.Shares), "throughput": start.List(st.Throughput), "history": history,
-		"dropped": st.Dropped, "probes": st.Probes,
-	}
+	return page.Object(
+		"calls", st.Calls, "shares", page.List(st.Shares), "throughput", page.List(st.Throughput), "history", history,
+		"dropped", st.Dropped, "probes", st.Probes,
+	)
 }
 
 // report returns what the last call did.
-func (s *server) report(a *arguments) any {
-	c := known(a, "the cruncher", s.crunchers)
-	if a.err != nil {
-		return nil
-	}
-	last := c.Last()
+func (s *server) report(r *page.Reader) any {
+	last := s.cruncherOf(r).Last()
 	var shares []any
 	for _, x := range last.Shares {
-		shares = append(shares, map[string]any{"device": x.Device, "offset": x.Offset, "count": x.Count, "seconds": x.Seconds})
+		shares = append(shares, page.Object("device", x.Device, "offset", x.Offset, "count", x.Count, "seconds", x.Seconds))
 	}
-	report := moved(last.Traffic)
+	report := traffic(last.Traffic)
 	report["shares"] = shares
 	return report
 }
 
-func (s *server) traffic(a *arguments) any {
-	c := known(a, "the cruncher", s.crunchers)
-	if a.err != nil {
-		return nil
-	}
-	return moved(c.Traffic())
-}
+func (s *server) traffic(r *page.Reader) any { return traffic(s.cruncherOf(r).Traffic()) }
 
-func moved(t cruncher.Traffic) map[string]any {
-	return map[string]any{"bytesUp": t.Up, "bytesDown": t.Down, "bytesMigrated": t.Migrated}
+func traffic(t cruncher.Traffic) map[string]any {
+	return page.Object("bytesUp", t.Up, "bytesDown", t.Down, "bytesMigrated", t.Migrated)
 }

@@ -2,13 +2,13 @@
 
 //go:build js && wasm
 
-// Command pipelines is the program of web/demo/pipelines.html, which shows the task graphs of package matrix/graph/pipelines. It
-// works with Go's own wasm_exec.js.
+// Command pipelines is the program of web/demo/pipelines.html, which shows the task graphs of package matrix/graph/pipelines.
 package main
 
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"syscall/js"
 	"time"
@@ -16,42 +16,12 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/graph"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// startKey is the symbol under which the page leaves what it wants called. It is gone as soon as it is read.
-const startKey = "sublet.pipelines"
-
-func main() {
-	key := js.Global().Get("Symbol").Call("for", startKey)
-	reflect := js.Global().Get("Reflect")
-	start := reflect.Call("get", js.Global(), key)
-	reflect.Call("deleteProperty", js.Global(), key)
-	if start.Type() != js.TypeObject {
-		println("pipelines: this program belongs to pipelines.html")
-		return
-	}
-	p := &page{}
-	dev, err := gpu.Open(context.Background())
-	if err != nil {
-		start.Get("failed").Invoke(gpu.Code(err), err.Error())
-		return
-	}
-	p.devices = append(p.devices, dev)
-	info := dev.Info()
-	start.Get("ready").Invoke(map[string]any{
-		"info":  map[string]any{"driver": info.Driver, "name": info.Name, "vendor": info.Vendor, "backend": info.Backend, "kind": info.Kind.String()},
-		"edges": promising(p.edges),
-		"train": promising(p.train),
-		"stop":  calling(func() any { p.stopped = true; return nil }),
-		"trace": calling(func() any { return p.text((*graph.Graph).WriteTrace) }),
-		"dot":   calling(func() any { return p.text((*graph.Graph).WriteDOT) }),
-		"stats": calling(func() any { return p.stats() }),
-	})
-	select {} // the page calls from here on
-}
-
-// page is what the functions that the page calls have in common. There is one thread.
-type page struct {
+// server is what the page's commands act on. There is one thread.
+type server struct {
+	*page.Session
 	devices []*gpu.Device
 	busy    bool
 	stopped bool // the run is to come to its end
@@ -60,52 +30,31 @@ type page struct {
 	took    time.Duration // of the last run
 }
 
-// calling makes a function of JavaScript's that answers at once. What it calls takes no longer than the graph's lock.
-func calling(f func() any) js.Func {
-	return js.FuncOf(func(js.Value, []js.Value) any { return f() })
+func main() { page.Main(serve) }
+
+// exportPipelines tells the loader which of our programs this is.
+//
+//go:wasmexport sublet_pipelines
+func exportPipelines() {} //nolint:unused // by Go
+
+func serve(dev *gpu.Device, p page.Page) *page.Session {
+	s := &server{devices: []*gpu.Device{dev}}
+	s.Session = page.New(p, s, commands)
+	return s.Session
 }
 
-// promising makes a function of JavaScript's that takes options and functions to call, and returns a promise.
-func promising(f func(options, hooks js.Value) error) js.Func {
-	return js.FuncOf(func(_ js.Value, args []js.Value) any {
-		args = append(args, js.Undefined(), js.Undefined())
-		options, hooks := args[0], args[1]
-		var executor js.Func
-		executor = js.FuncOf(func(_ js.Value, settle []js.Value) any {
-			executor.Release()
-			go func() {
-				err := protect(func() error { return f(options, hooks) })
-				if err == nil {
-					settle[0].Invoke()
-					return
-				}
-				e := js.Global().Get("Error").New(err.Error())
-				e.Set("code", gpu.Code(err))
-				settle[1].Invoke(e)
-			}()
-			return nil
-		})
-		return js.Global().Get("Promise").New(executor)
-	})
+var commands = []page.Spec[*server]{
+	page.CmdEdges:      {Later: (*server).edges},
+	page.CmdTrain:      {Later: (*server).train},
+	page.CmdStop:       {Now: func(s *server, _ *page.Reader) any { s.stopped = true; return nil }},
+	page.CmdTrace:      {Now: func(s *server, _ *page.Reader) any { return s.text((*graph.Graph).WriteTrace) }},
+	page.CmdDOT:        {Now: func(s *server, _ *page.Reader) any { return s.text((*graph.Graph).WriteDOT) }},
+	page.CmdGraphStats: {Now: (*server).stats},
 }
 
-// protect makes an error of what JavaScript throws, or of an argument that is not what it should be.
-func protect(f func() error) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case error:
-			err = fault.Fail("pipelines", gpu.ErrInvalid, r.Error())
-		default:
-			err = fault.Fail("pipelines", gpu.ErrInvalid, "panic")
-		}
-	}()
-	return f()
-}
-
-// invoke calls a function of the page's.
-func invoke(f js.Value, args ...any) (v js.Value, err error) {
-	err = protect(func() error { v = f.Invoke(args...); return nil })
+// call calls a function of the page's. What it throws is an error.
+func call(f any, args ...any) (v js.Value, err error) {
+	err = page.Guard(func() { v = js.ValueOf(f).Invoke(args...) })
 	return v, err
 }
 
@@ -115,97 +64,77 @@ const maxDevices = 4
 // traced is how many dispatches the page can see.
 const traced = 2000
 
-// setup returns the devices and options that were asked for.
-func (p *page) setup(ctx context.Context, o js.Value) ([]*gpu.Device, []graph.Option, error) {
-	n := integer(o, "devices")
-	if n < 1 || n > maxDevices {
-		return nil, nil, fault.Fail("pipelines", gpu.ErrInvalid, "1 to 4 devices")
-	}
-	for i, d := range p.devices {
-		if d.Usable() == nil {
-			continue
-		}
-		if err := d.Reopen(ctx); err != nil {
-			p.devices = p.devices[:i]
-			break
-		}
-	}
-	for len(p.devices) < n {
-		d, err := gpu.Open(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.devices = append(p.devices, d)
-	}
-	opts := []graph.Option{graph.WithTrace(traced), graph.WithMode(graph.Mode(integer(o, "mode")))}
-	if o.Get("sync").Truthy() {
-		opts = append(opts, graph.WithSync())
-	}
-	return p.devices[:n], opts, nil
+// setup is what both runs are asked for.
+type setup struct {
+	devices  int
+	inFlight int
+	opts     []graph.Option
 }
 
-// integer reads a number from options. What is not one that fits is -1, which no option takes.
-func integer(o js.Value, name string) int {
-	v := o.Get(name)
-	if v.Type() != js.TypeNumber || !(v.Float() >= 0 && v.Float() < 1<<30) {
-		return -1
+// setup reads how many devices there are to be, the mode, whether to wait after each dispatch, and how many runs are in flight.
+func (s *server) setup(r *page.Reader) setup {
+	c := setup{devices: r.Int(), opts: []graph.Option{graph.WithTrace(traced), graph.WithMode(graph.Mode(r.Word()))}}
+	if r.Bool() {
+		c.opts = append(c.opts, graph.WithSync())
 	}
-	return v.Int()
+	c.inFlight = r.Int()
+	if c.devices < 1 || c.devices > maxDevices {
+		page.Invalid("1 to 4 devices")
+	}
+	return c
 }
 
-func number(o js.Value, name string) float32 {
-	if v := o.Get(name); v.Type() == js.TypeNumber {
-		return float32(v.Float())
+// open returns devices that work.
+func (s *server) open(ctx context.Context, n int) []*gpu.Device {
+	s.devices = slices.DeleteFunc(s.devices, func(d *gpu.Device) bool { return d.Usable() != nil && d.Reopen(ctx) != nil })
+	for len(s.devices) < n {
+		s.devices = append(s.devices, page.Must(gpu.Open(ctx)))
 	}
-	return -1
+	return s.devices[:n]
 }
 
 // run does a run of a graph's, one at a time.
-func (p *page) run(g *graph.Graph, f func() error) error {
-	if p.busy {
+func (s *server) run(g *graph.Graph, f func() error) (any, error) {
+	if s.busy {
 		_ = g.Teardown() // nothing has run
-		return fault.Fail("pipelines", graph.ErrBusy)
+		return nil, fault.Fail("pipelines", graph.ErrBusy)
 	}
-	p.busy, p.stopped, p.graph, p.begun, p.took = true, false, g, time.Now(), 0
+	s.busy, s.stopped, s.graph, s.begun, s.took = true, false, g, time.Now(), 0
 	defer func() {
-		p.busy, p.took = false, time.Since(p.begun)
+		s.busy, s.took = false, time.Since(s.begun)
 		_ = g.Teardown() // the trace and the statistics stay
 	}()
-	return f()
+	return nil, f()
 }
 
 // text returns what the graph writes.
-func (p *page) text(write func(*graph.Graph, io.Writer) error) string {
+func (s *server) text(write func(*graph.Graph, io.Writer) error) string {
 	var b strings.Builder
-	if p.graph == nil || write(p.graph, &b) != nil {
+	if s.graph == nil || write(s.graph, &b) != nil {
 		return ""
 	}
 	return b.String()
 }
 
 // stats tells what the graph has done, times in milliseconds.
-func (p *page) stats() any {
-	took := p.took
-	if p.busy {
-		took = time.Since(p.begun)
+func (s *server) stats(*page.Reader) any {
+	took := s.took
+	if s.busy {
+		took = time.Since(s.begun)
 	}
-	s := p.graph.Stats()
+	all := s.graph.Stats()
 	tasks, lanes := []any{}, []any{}
-	for _, t := range s.Tasks {
-		devices := []any{}
-		for _, n := range t.Devices {
-			devices = append(devices, n)
-		}
-		tasks = append(tasks, map[string]any{
-			"name": t.Name, "runs": t.Dispatches, "devices": devices, "run": ms(t.Run), "bind": ms(t.Bind), "wait": ms(t.Wait),
-		})
+	for _, t := range all.Tasks {
+		tasks = append(tasks, page.Object(
+			"name", t.Name, "runs", t.Dispatches, "devices", page.List(t.Devices), "run", ms(t.Run), "bind", ms(t.Bind), "wait", ms(t.Wait),
+		))
 	}
-	for _, l := range s.Devices {
-		lanes = append(lanes, map[string]any{"name": l.Name, "runs": l.Dispatches, "busy": ms(l.Busy)})
+	for _, l := range all.Devices {
+		lanes = append(lanes, page.Object("name", l.Name, "runs", l.Dispatches, "busy", ms(l.Busy)))
 	}
-	return map[string]any{
-		"took": ms(took), "tasks": tasks, "lanes": lanes, "blocks": s.Blocks, "clones": s.Clones, "up": s.BytesUp, "down": s.BytesDown,
-	}
+	return page.Object(
+		"took", ms(took), "tasks", tasks, "lanes", lanes, "blocks", all.Blocks, "clones", all.Clones, "up", all.BytesUp, "down", all.BytesDown,
+	)
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

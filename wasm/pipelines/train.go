@@ -9,6 +9,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // The picture of what the network decides has side by side points, from -edge to edge in both directions.
@@ -20,63 +21,49 @@ const (
 // points is how many examples there are.
 const points = 900
 
-// train trains the network until it has done its steps or the page stops it. Options are data, hidden, batch, rate, steps, saveEvery,
-// inFlight, devices, mode and sync. hooks.data gets the examples, as numbers that they fill with x, y and class one after the other;
-// hooks.step the number, the loss and the share of errors of each step; hooks.picture a byte for each point of the picture, its
-// class, and the share of all examples that are not found.
-func (p *page) train(o, hooks js.Value) error {
-	ctx := context.Background()
-	devices, opts, err := p.setup(ctx, o)
-	if err != nil {
-		return err
-	}
-	data, err := pipelines.Points(o.Get("data").String(), points, 1)
-	if err != nil {
-		return err
-	}
-	t, err := pipelines.NewTrain(devices, pipelines.TrainConfig{
-		Data: data, Hidden: integer(o, "hidden"), Batch: integer(o, "batch"), Rate: number(o, "rate"), Seed: 1,
-		SaveEvery: integer(o, "saveEvery"), InFlight: integer(o, "inFlight"),
-	}, opts...)
-	if err != nil {
-		return err
-	}
-	list := make([]any, 0, 3*len(data.Labels))
-	for i, l := range data.Labels {
-		list = append(list, data.Features[2*i], data.Features[2*i+1], l)
-	}
-	grid := make([]float32, 0, 2*side*side)
-	for i := range side * side {
-		at := func(k int) float32 { return edge * (2*float32(k)/(side-1) - 1) }
-		grid = append(grid, at(i%side), at(i/side))
-	}
-	step, picture := hooks.Get("step"), hooks.Get("picture")
-	return p.run(t.Graph, func() error {
-		if _, err := invoke(hooks.Get("data"), list, edge, data.Classes); err != nil {
-			return err
+// train trains the network until it has done its steps or the page stops it. The function shown gets the examples, numbers that
+// are x, y and class one after the other; the function step the number, the loss and the share of errors of each step; the function
+// picture a byte for each point of the picture, its class, and the share of all examples that are not found.
+func (s *server) train(r *page.Reader) page.Work {
+	set := s.setup(r)
+	name, c := r.Text(), pipelines.TrainConfig{Hidden: r.Int(), Batch: r.Int(), Rate: r.Float(), Seed: 1, InFlight: set.inFlight}
+	steps := r.Int()
+	c.SaveEvery = r.Int()
+	shown, step, picture := r.Object(), r.Object(), r.Object()
+	return func(ctx context.Context) (any, error) {
+		data := page.Must(pipelines.Points(name, points, 1))
+		c.Data = data
+		t := page.Must(pipelines.NewTrain(s.open(ctx, set.devices), c, set.opts...))
+		list := []any{}
+		for i, l := range data.Labels {
+			list = append(list, data.Features[2*i], data.Features[2*i+1], l)
 		}
-		return t.Run(ctx, integer(o, "steps"), func(s pipelines.Step) (bool, error) {
-			_, err := invoke(step, s.Number, s.Loss, s.Errors)
-			if err == nil && s.Weights != nil {
-				err = paint(picture, s.Weights, grid, data)
+		var grid []float32
+		for i := range side * side {
+			at := func(k int) float32 { return edge * (2*float32(k)/(side-1) - 1) }
+			grid = append(grid, at(i%side), at(i/side))
+		}
+		return s.run(t.Graph, func() error {
+			if _, err := call(shown, list, edge, data.Classes); err != nil {
+				return err
 			}
-			return !p.stopped, err
+			return t.Run(ctx, steps, func(now pipelines.Step) (bool, error) {
+				_, err := call(step, now.Number, now.Loss, now.Errors)
+				if err == nil && now.Weights != nil {
+					err = paint(picture, now.Weights, grid, data)
+				}
+				return !s.stopped, err
+			})
 		})
-	})
+	}
 }
 
 // paint gives the page what the network decides at each point of the picture.
-func paint(picture js.Value, w *pipelines.Weights, grid []float32, data *pipelines.Data) error {
-	classes, err := w.Predict(grid)
-	if err != nil {
-		return err
-	}
-	wrong, err := w.Errors(data)
-	if err != nil {
-		return err
-	}
-	array := js.Global().Get("Uint8Array").New(len(classes))
-	js.CopyBytesToJS(array, classes)
-	_, err = invoke(picture, array, side, wrong)
-	return err
+func paint(picture any, w *pipelines.Weights, grid []float32, data *pipelines.Data) error {
+	return page.Guard(func() {
+		classes, wrong := page.Must(w.Predict(grid)), page.Must(w.Errors(data))
+		array := js.Global().Get("Uint8Array").New(len(classes))
+		js.CopyBytesToJS(array, classes)
+		page.Must(call(picture, array, side, wrong))
+	})
 }

@@ -7,16 +7,16 @@
 package main
 
 import (
-	"runtime/debug"
-
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// gcPercent lets garbage grow to five times what is in use before it is collected. What is in use is little, matrices lie
-// in the GPU's memory, and each collection holds up the page.
-const gcPercent = 400
-
 func main() {
-	debug.SetGCPercent(gcPercent)
-	bridge.Main()
+	page.Main(func(dev *gpu.Device, p page.Page) *page.Session { return bridge.New(dev, p).Session })
 }
+
+// exportMatrices tells the loader which of the package's programs this is.
+//
+//go:wasmexport sublet_matrices
+func exportMatrices() {} //nolint:unused // by Go

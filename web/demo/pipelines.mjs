@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import './wasm_exec.js';
+import {Pipelines} from '../src/pipelines.mjs';
 import {Timeline, colour} from './timeline.mjs';
 import {drawHistogram, drawImage, drawLoss, drawPicture} from './charts.mjs';
 import {$, bytes, download, showError as fail, showAdapter, showNoAdapter} from './page.mjs';
@@ -17,30 +17,6 @@ const LOOK = 700;
 /** A run of the training ends by itself after this many steps. */
 const STEPS = 4000;
 const IN_FLIGHT = 4;
-
-/**
- * What the Go program gives us; see wasm/pipelines.
- * @typedef {{took: number, blocks: number, clones: number, up: number, down: number,
- *   tasks: {name: string, runs: number, devices: number[], run: number, bind: number, wait: number}[],
- *   lanes: {name: string, runs: number, busy: number}[]}} Stats
- * @typedef {{info: {driver: string, name: string, vendor: string, backend: string, kind: string},
- *   edges(options: object, hooks: object): Promise<void>, train(options: object, hooks: object): Promise<void>,
- *   stop(): void, trace(): string, dot(): string, stats(): Stats}} Program
- */
-
-/** Starts the program, which hands itself over through a symbol. @returns {Promise<Program>} */
-async function load() {
-  const go = new globalThis.Go();
-  const response = fetch(new URL('pipelines.wasm', import.meta.url));
-  const {instance} = await WebAssembly.instantiateStreaming(response, go.importObject);
-  return new Promise((ready, failed) => {
-    globalThis[Symbol.for('sublet.pipelines')] = {
-      ready,
-      failed: (/** @type {string} */ code, /** @type {string} */ message) => failed(Object.assign(new Error(message), {code})),
-    };
-    go.run(instance).then(() => failed(new Error('the program has ended')), failed);
-  });
-}
 
 /** Frames of an image of the user's: a window that wanders over it. */
 class Wanderer {
@@ -76,7 +52,7 @@ class Demo {
   /** @type {{points: number[], edge: number, side: number, classes: Uint8Array | undefined}} */ picture = {points: [], edge: 1, side: 0, classes: undefined};
   names = '';
 
-  /** @param {Program} program */
+  /** @param {Pipelines} program */
   constructor(program) {
     this.program = program;
     this.timeline = new Timeline(canvas('timeline'), $('tip'), () => {
@@ -223,7 +199,7 @@ class Demo {
 
   /** Shows the trace and the numbers as they are now. */
   look() {
-    const stats = this.program.stats(), now = performance.now();
+    const stats = this.program.graphStats(), now = performance.now();
     this.marks.push({count: this.count, at: now});
     if (this.marks.length > 4 && this.running) this.marks.shift();
     const first = this.running ? this.marks[0] : {count: 0, at: now - stats.took};
@@ -239,7 +215,7 @@ class Demo {
     if (!this.running || this.count === 0) say('dot', this.program.dot());
   }
 
-  /** @param {Stats} stats */
+  /** @param {import('../src/pipelines.mjs').Stats} stats */
   #tasks({tasks, lanes}) {
     const key = tasks.map((task) => task.name).join();
     if (key !== this.names) {
@@ -276,7 +252,7 @@ class Demo {
 async function main() {
   let program;
   try {
-    program = await load();
+    program = await Pipelines.open(new URL('pipelines.wasm', import.meta.url));
   } catch (error) {
     return showNoAdapter(error);
   }

@@ -2,10 +2,16 @@
 
 import {Answers} from './answers.mjs';
 import {failure} from './errors.mjs';
+import {load} from './loader.mjs';
 import {Message} from './message.mjs';
+import {Numbers} from './numbers.mjs';
 import {Objects} from './objects.mjs';
 import {Program} from './program.mjs';
 import {Command} from './protocol.mjs';
+import {onAbort} from './source.mjs';
+
+/** @typedef {import('./memory.mjs').Held} Held */
+/** @typedef {import('./memory.mjs').Store} Store */
 
 /** A message leaves by itself when it has that many words, so that the device starts while the rest is still recorded. */
 const POST_WORDS = 8192;
@@ -17,10 +23,18 @@ const POST_WORDS = 8192;
  */
 
 /**
- * The connection to one Go program. Commands are collected into a message, which is posted when somebody waits for a
- * result, at the latest when the current task of the event loop is over. What the commands are is the session's.
+ * How a command is answered. value: of the promise, where Go reports none; keep: what the collector must not take before the
+ * answer; expression: writes what follows the words; where: for errors; signal: gives the command up.
+ * @typedef {{value?: unknown, keep?: unknown, expression?: (program: Program) => void, where?: string, signal?: AbortSignal}} Asked
+ */
+
+/**
+ * The connection to one Go program; the other side is wasm/internal/page. Commands are collected into a message, which is posted
+ * when somebody waits for a result, at the latest when the current task of the event loop is over. What the commands are is up to
+ * the derived classes.
  */
 export class Connection {
+  /** @type {Served | null} */
   #program;
   /** @protected */
   message;
@@ -28,17 +42,45 @@ export class Connection {
   answers = new Answers();
   /** @protected */
   objects = new Objects();
+  handles = new Numbers();
+  /** Whether goroutines get their turn as soon as a message is posted, and not when the current task is over. @protected */
+  eager = false;
   #scheduled = false;
   #pumping = false;
   /** @type {import('./errors.mjs').SubletError | null} why nothing works any more */
   #refused = null;
-  #ended = false;
+  #end = () => {};
+  /** Resolved when the program has ended. @type {Promise<void>} */
+  ended = new Promise((resolve) => { this.#end = resolve; });
+  /** External memory that its owner wants to hear of. @type {Set<Store>} */
+  #releases = new Set();
+  // Closes what the page forgets to close: the collector does not see memory of the GPU.
+  #finalizer = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
 
   /** @param {Served} program */
   constructor(program) {
     this.#program = program;
-    this.message = new Message(program.memory, (words) => this.#enter(() => program.arena(words)));
+    this.message = new Message(program.memory, (words) => this.#enter(({arena}) => arena(words)));
     program.ended.then((why) => this.#die(why));
+  }
+
+  /**
+   * Starts a Go program and opens its device.
+   * @template {Connection} T @param {new (program: Served) => T} Class @param {WebAssembly.Module | Promise<WebAssembly.Module>} module
+   * @param {string} mark an export by which the program is known @param {{device?: GPUDevice, frugal?: boolean}} options
+   * @returns {Promise<{connection: T, info: any, device: GPUDevice | null}>}
+   */
+  static async start(Class, module, mark, options) {
+    /** @type {T} */
+    let connection; // Go calls back only when it is there
+    const program = await load(module, mark, {
+      ...options,
+      object: (/** @type {number} */ number) => connection.takeObject(number),
+      settle: (/** @type {Parameters<Answers['settle']>} */ ...outcome) => connection.settle(...outcome),
+    });
+    const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
+    connection = new Class({...program, arena, post, stats});
+    return {connection, ...await program.ready};
   }
 
   // The life of the program.
@@ -55,23 +97,28 @@ export class Connection {
 
   /** The program has ended. @param {string} why */
   #die(why) {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#program.stop();
     this.#refused ??= failure('exited', 'gpu', `the WebAssembly program has ended: ${why}`);
-    this.answers.refuse(this.#refused);
-    this.objects.clear();
-    this.gone();
+    this.#program?.stop();
+    this.dismiss();
+    this.#end();
   }
 
-  /** Called when the program has ended. @protected */
-  gone() {}
+  /** Tells everybody who waits that there will be nothing, and lets go of the program's memory. @protected */
+  dismiss() {
+    if (!this.#program) return;
+    this.#program = null;
+    this.message = new Message({buffer: new ArrayBuffer(0)}, () => 0);
+    this.answers.refuse(/** @type {import('./errors.mjs').SubletError} */ (this.#refused));
+    this.objects.clear();
+    for (const store of this.#releases) store.released();
+    this.#releases.clear();
+  }
 
-  /** Calls an export. What it throws is the end: a trap leaves a Go program in no defined state. @param {() => number} call */
+  /** Calls the program. What it throws is the end: a trap leaves a Go program in no defined state. @template T @param {(program: Served) => T} call @returns {T} */
   #enter(call) {
     this.check();
     try {
-      return call();
+      return call(/** @type {Served} */ (this.#program));
     } catch (error) {
       this.#die(String(error));
       throw this.#refused;
@@ -83,7 +130,7 @@ export class Connection {
     if (this.#refused) return;
     this.message.command(Command.End, []);
     this.post();
-    this.#refused = failure('ErrClosed', 'gpu', 'it was closed');
+    this.#refused ??= failure('ErrClosed', 'gpu', 'it was closed');
   }
 
   // Messages.
@@ -106,14 +153,15 @@ export class Connection {
     const words = this.message.at;
     if (words === 0) return;
     this.message.at = 0;
-    const unfinished = this.#enter(() => this.#program.post(words));
+    const unfinished = this.#enter((program) => program.post(words));
     this.objects.settle(unfinished === 0);
+    if (this.eager) return this.#enter((program) => program.resume());
     if (unfinished === 0 || this.#pumping) return;
     // The program waits for a compiler, or was only interrupted by its garbage collector: then it must be called again.
     this.#pumping = true;
     queueMicrotask(() => {
       this.#pumping = false;
-      if (!this.#ended) this.#program.resume();
+      this.#program?.resume();
     });
   }
 
@@ -126,11 +174,10 @@ export class Connection {
 
   /**
    * Sends a command that is answered, and posts it.
-   * @param {number} command @param {readonly number[]} words after the ticket @param {unknown} [value] of the promise
-   * @param {((program: Program) => void) | null} [expression] @param {string} [where]
+   * @param {number} command @param {readonly number[]} words after the ticket @param {Asked} [asked]
    * @returns {Promise<any>}
    */
-  ask(command, words, value = undefined, expression = null, where = '') {
+  ask(command, words, {value, keep, expression, where = '', signal} = {}) {
     this.check();
     const ticket = this.answers.take();
     try {
@@ -139,13 +186,47 @@ export class Connection {
       this.answers.give(ticket);
       throw error;
     }
-    const promise = this.answers.promise(ticket, value);
+    const promise = this.answers.promise(ticket, value, keep);
     try {
       this.post();
     } catch {
       // The promise tells: it was rejected when the program died.
     }
-    return promise;
+    return signal ? this.#given(promise, ticket, where, signal) : promise;
+  }
+
+  /** @param {Promise<any>} promise @param {number} ticket @param {string} where @param {AbortSignal} signal */
+  async #given(promise, ticket, where, signal) {
+    const deaf = onAbort(signal, () => {
+      if (this.#refused) return;
+      this.message.command(Command.Cancel, [ticket]);
+      this.post();
+    });
+    try {
+      return await promise;
+    } catch (error) {
+      throw /** @type {any} */ (error).code === 'ErrAborted' ? failure('ErrAborted', where, 'it was aborted', signal.reason) : error;
+    } finally {
+      deaf();
+    }
+  }
+
+  /** Sends a command that Go answers before it returns. @param {number} command @param {readonly number[]} words after the ticket @returns {any} */
+  call(command, words) {
+    this.check();
+    let answer;
+    /** @type {import('./errors.mjs').SubletError | null} */
+    let error = failure('ErrInternal', 'gpu', 'no answer');
+    const ticket = this.answers.take();
+    this.answers.expect(ticket, {
+      resolve: (value) => { answer = value; error = null; },
+      reject: (why) => { error = why; },
+      value: undefined,
+    });
+    this.message.command(command, [ticket, ...words]);
+    this.post();
+    if (error) throw error;
+    return answer;
   }
 
   /** Called by Go. @param {Parameters<Answers['settle']>} outcome */
@@ -167,11 +248,29 @@ export class Connection {
     this.post();
   }
 
-  /** Reads the counters, in the order of wasm/internal/bridge/export_js.go. @returns {Float64Array} */
+  /** Reads the counters, in the order of wasm/internal/page/export_js.go. @returns {Float64Array} */
   stats() {
     this.check();
     this.post();
-    const at = this.#enter(() => this.#program.stats());
-    return new Float64Array(this.#program.memory.buffer, at, 12).slice();
+    return this.#enter(({memory, stats}) => new Float64Array(memory.buffer, stats(), 12).slice());
+  }
+
+  // What the page has of the program's.
+
+  /** Watches an object that every use of something of Go's holds, as a leaf of expressions. @param {object} key @param {Held} held its own */
+  watch(key, held) {
+    this.#finalizer.register(key, held, held);
+    if (held.store.release) this.#releases.add(held.store);
+  }
+
+  /** @protected @param {Held} held */
+  unwatch(held) {
+    this.#finalizer.unregister(held);
+  }
+
+  /** Nothing uses the memory any more, or nothing ever did. @protected @param {Store} store @param {boolean} [used] */
+  released(store, used = true) {
+    this.#releases.delete(store);
+    if (used) store.released();
   }
 }

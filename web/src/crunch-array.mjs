@@ -2,16 +2,16 @@
 
 import {bytesOf, isBuffer} from './data.mjs';
 import {DTYPES, scalarBits} from './dtype.mjs';
-import {Handle} from './crunch.mjs';
 import {failure, guard, show} from './errors.mjs';
-import {Store} from './memory.mjs';
-import {MAX_BYTES} from './protocol.mjs';
+import {Held, Store} from './memory.mjs';
+import {long} from './message.mjs';
+import {Command, MAX_BYTES} from './protocol.mjs';
 import {flag, read, releaseOf} from './source.mjs';
 import {dtypeOfData} from './tensor.mjs';
 
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
-/** The element types and their typed arrays. @type {Record<string, any>} */
+/** The element types, in Go's order, and their typed arrays. @type {Record<string, any>} */
 const ARRAYS = Object.freeze({
   float32: Float32Array, int32: Int32Array, uint32: Uint32Array, int8: Int8Array, uint8: Uint8Array, int16: Int16Array,
   uint16: Uint16Array, bytes: Uint8Array,
@@ -20,7 +20,9 @@ const ARRAYS = Object.freeze({
 const FLAGS = Object.freeze(['read', 'partialRead', 'write', 'writeAll', 'readOnly', 'writeOnly', 'zeroCopy']);
 const COUNTS = Object.freeze({elementsPerItem: 1, halo: 0});
 const MODES = Object.freeze(['widened', 'packed', 'atomic']);
-const OPTIONS = Object.freeze(['dtype', ...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked', 'release']);
+/** In the order of wasm/cruncher/arrays.go. */
+const PROPERTIES = Object.freeze([...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked']);
+const OPTIONS = Object.freeze(['dtype', ...PROPERTIES, 'release']);
 
 /** Checks the value of a property. @param {string} where @param {string} name @param {any} value */
 function valueOf(where, name, value) {
@@ -32,13 +34,18 @@ function valueOf(where, name, value) {
   return FLAGS.includes(name) || name === 'tracked' ? flag(where, {[name]: value}, name) : value;
 }
 
-/** The properties that the options ask for, each followed by its value. @param {string} where @param {Record<string, any>} o */
+/** A property and its value as Go takes them. @param {Crunch} crunch @param {string} name @param {any} value @returns {number[]} */
+function wordsOf(crunch, name, value) {
+  const n = name === 'struct' ? crunch.put(value) : name === 'mode' ? MODES.indexOf(value) : Number(value);
+  return [PROPERTIES.indexOf(name), ...long(n)];
+}
+
+/** The properties that the options ask for, and their values. @param {string} where @param {Record<string, any>} o */
 function propertiesOf(where, o) {
   const both = (/** @type {string} */ one, /** @type {string[]} */ ...others) => others.find((other) => o[one] === true && o[other] === true);
   const clash = both('readOnly', 'write', 'writeAll', 'writeOnly') ?? both('writeOnly', 'read', 'partialRead');
   if (clash) throw failure('ErrInvalid', where, `${clash} beside ${o.readOnly ? 'readOnly' : 'writeOnly'}`);
-  return [...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked'].flatMap((name) =>
-    o[name] === undefined ? [] : [name, valueOf(where, name, o[name])]);
+  return PROPERTIES.filter((name) => o[name] !== undefined).map((name) => /** @type {const} */ ([name, valueOf(where, name, o[name])]));
 }
 
 /** The element type and the memory. @param {string} where @param {unknown} source @param {Record<string, any>} o */
@@ -63,7 +70,7 @@ function memoryOf(where, source, {dtype, struct}) {
   return {type, data: new Array(buffer, byteOffset, byteLength / size)};
 }
 
-/** What is behind an array; undefined for anything else. @type {(x: unknown) => Handle | undefined} */
+/** What is behind an array; undefined for anything else. @type {(x: unknown) => Held | undefined} */
 export let handleOf;
 
 /** An array that kernels read and write under its name. */
@@ -84,8 +91,20 @@ export class CruncherArray {
     const where = 'array', o = read(where, options, OPTIONS);
     if (typeof name !== 'string') throw failure('ErrInvalid', where, `name ${show(name)}`);
     const {type, data} = memoryOf(where, source, o), release = releaseOf(where, o.release), properties = propertiesOf(where, o);
-    const number = crunch.call('array', name, type, guard(where, () => bytesOf(data)), properties);
-    this.#handle = new Handle(crunch, `array ${name}`, 'closeArray', number, new Store(release));
+    const bytes = guard(where, () => bytesOf(data));
+    crunch.check();
+    const handle = crunch.handles.take();
+    try {
+      crunch.call(Command.Array, [
+        handle, crunch.put(name), Object.keys(ARRAYS).indexOf(type), crunch.put(bytes), bytes.length,
+        ...properties.flatMap(([property, value]) => wordsOf(crunch, property, value)),
+      ]);
+    } catch (error) {
+      crunch.handles.give(handle);
+      throw error;
+    }
+    this.#handle = new Held(crunch, new Store(release), `array ${name}`, Command.CloseArray);
+    this.#handle.open(handle);
     this.#data = data;
     this.#name = name;
     this.#dtype = type;
@@ -103,15 +122,16 @@ export class CruncherArray {
 
   /** @param {string} name */
   #get(name) {
-    const number = this.#handle.use(name);
-    return this.#handle.crunch.call('get', number, name);
+    return this.#handle.session.call(Command.Get, [this.#handle.use(name), PROPERTIES.indexOf(name)]);
   }
 
   /** @param {string} name @param {unknown} value */
   #set(name, value) {
     const number = this.#handle.use(name);
     if (value === undefined) throw failure('ErrInvalid', name, 'undefined');
-    this.#handle.crunch.call('set', number, name, valueOf(name, name, value));
+    const {session} = this.#handle, checked = valueOf(name, name, value);
+    session.check();
+    session.call(Command.Set, [number, ...wordsOf(session, name, checked)]);
   }
 
   /** @returns {boolean} */ get read() { return this.#get('read'); }
@@ -132,13 +152,13 @@ export class CruncherArray {
   set elementsPerItem(n) { this.#set('elementsPerItem', n); }
   /** @returns {number} */ get halo() { return this.#get('halo'); }
   set halo(n) { this.#set('halo', n); }
-  /** @returns {'widened' | 'packed' | 'atomic'} */ get mode() { return this.#get('mode'); }
+  /** @returns {'widened' | 'packed' | 'atomic'} */ get mode() { return /** @type {any} */ (MODES[this.#get('mode')]); }
   set mode(mode) { this.#set('mode', mode); }
   /** @returns {string} */ get struct() { return this.#get('struct'); }
   set struct(name) { this.#set('struct', name); }
 
   touch() {
-    this.#handle.crunch.call('touch', this.#handle.use('touch'));
+    this.#handle.session.call(Command.Dirty, [this.#handle.use('touch')]);
     return this;
   }
 
@@ -153,11 +173,12 @@ export class CruncherArray {
   get [Symbol.toStringTag]() { return 'SubletCruncherArray'; }
 }
 
-/** What a scalar is to Go; undefined for anything else. @type {(x: unknown) => readonly [name: string, dtype: string, bits: number] | undefined} */
+/** What is behind a scalar; undefined for anything else. @type {(x: unknown) => readonly [name: string, dtype: string, bits: number] | undefined} */
 export let scalarOf;
 
-/** The element types that scalars may have. */
-const SCALARS = DTYPES.filter(({size}) => size === 4);
+/** The element types that scalars may have, in Go's order. */
+const NUMBERS = DTYPES.filter(({size}) => size === 4);
+export const SCALARS = Object.freeze(NUMBERS.map(({name}) => name));
 
 /** A number that kernels know by its name. */
 export class CruncherScalar {
@@ -169,10 +190,10 @@ export class CruncherScalar {
 
   /** @param {unknown} name @param {unknown} value @param {unknown} dtype */
   constructor(name, value, dtype) {
-    const where = 'scalar', type = SCALARS.find((t) => t.name === dtype);
+    const where = 'scalar', type = NUMBERS.find((t) => t.name === dtype);
     if (typeof name !== 'string' || name === '') throw failure('ErrName', where, show(name));
     if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is no number`);
-    if (!type) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${SCALARS.map((t) => t.name).join(', ')}`);
+    if (!type) throw failure('ErrInvalid', where, `dtype ${show(dtype)}; there are ${SCALARS.join(', ')}`);
     this.#bits = Object.freeze(/** @type {const} */ ([name, type.name, scalarBits(where, type, value)]));
     this.value = value;
     Object.freeze(this);

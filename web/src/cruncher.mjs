@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {Handle} from './crunch.mjs';
-import {CruncherArray, CruncherScalar, handleOf, scalarOf} from './crunch-array.mjs';
+import {CruncherArray, CruncherScalar, SCALARS, handleOf, scalarOf} from './crunch-array.mjs';
 import {failure, guard, show, tagOf} from './errors.mjs';
+import {Held, Store} from './memory.mjs';
+import {long} from './message.mjs';
+import {Command} from './protocol.mjs';
 import {checkSignal, flag, read} from './source.mjs';
 
 /** @typedef {import('./crunch.mjs').Crunch} Crunch */
 
+// In the order of wasm/cruncher/calls.go.
 const BALANCERS = Object.freeze(['default', 'legacy']);
 const COHERENCES = Object.freeze(['migrate', 'pin', 'strict']);
+const DEVICES = Object.freeze(['own', 'other', 'high-performance', 'low-power']);
 const RANGE = Object.freeze(['global', 'local', 'offset', 'inner', 'strict', 'blobs', 'repeat', 'syncKernel', 'transferOnly', 'signal']);
 
-/** @param {string} where @param {string} name @param {any} value @param {readonly string[]} words the first one by default */
-function word(where, name, value, words) {
-  if (value === undefined) return words[0];
+/** The place of a word in a list. @param {string} where @param {string} name @param {readonly string[]} words @param {any} value the first word by default */
+function word(where, name, words, value = words[0]) {
   if (!words.includes(value)) throw failure('ErrInvalid', where, `${name} ${show(value)}; there are ${words.map(show).join(', ')}`);
-  return value;
+  return words.indexOf(value);
 }
 
 /** The most devices of a cruncher: those that a balancer takes. */
 const MAX_DEVICES = 1024;
 
-/** The devices as Go takes them. @param {string} where @param {any} devices @param {GPUDevice} own */
+/** The devices: words of DEVICES and GPUDevices. @param {string} where @param {any} devices @param {GPUDevice} own */
 function devicesOf(where, devices, own) {
   if (devices === undefined || devices === 'all') return ['own', 'other'];
   if (devices === 'own') return ['own'];
@@ -42,34 +45,38 @@ function integer(where, value, what) {
   return value;
 }
 
-/** What a call computes, as Go takes it, and the signal that gives it up. @param {string} where @param {any} id @param {any} kernels @param {any} range */
-function orderOf(where, id, kernels, range) {
+/**
+ * What a call computes, in words, and the signal that gives it up.
+ * @param {string} where @param {Crunch} crunch @param {any} id @param {any} kernels @param {any} range @param {unknown[]} params
+ */
+function orderOf(where, crunch, id, kernels, range, params) {
   integer(where, id, 'id');
   if (typeof kernels !== 'string') throw failure('ErrInvalid', where, `kernels ${show(kernels)}; it is a text of names`);
   if (typeof range !== 'object' || range === null) throw failure('ErrInvalid', where, `range ${show(range)}`);
   const o = read(where, range, RANGE), {syncKernel = ''} = o;
-  const number = (/** @type {string} */ name) => integer(where, o[name] ?? 0, name);
   if (o.global === undefined) throw failure('ErrInvalid', where, 'a range without global');
   if (typeof syncKernel !== 'string') throw failure('ErrInvalid', where, `syncKernel ${show(syncKernel)}`);
   if (o.inner !== undefined && (!Array.isArray(o.inner) || o.inner.length > 2)) throw failure('ErrInvalid', where, `inner ${show(o.inner)}; an array of up to two extents`);
   const inner = guard(where, () => Array.from(o.inner ?? [], (n) => integer(where, n, 'inner')));
+  const numbers = ['global', 'local', 'offset', 'blobs', 'repeat'].map((name) => integer(where, o[name] ?? 0, name));
+  const [global, local, offset, blobs, repeat] = numbers.map(long), strict = flag(where, o, 'strict'), transferOnly = flag(where, o, 'transferOnly');
+  const signal = checkSignal(where, o.signal), parts = params.map((x) => scalarOf(x) ?? arraysOf(where, crunch, [x])[0]);
+  crunch.check(); // before anything is kept for Go
   const words = [
-    number('global'), number('local'), number('offset'), flag(where, o, 'strict'), number('blobs'), number('repeat'), syncKernel,
-    flag(where, o, 'transferOnly'), ...inner,
+    ...long(id), crunch.put(kernels), ...global, ...local, ...offset, Number(strict), ...blobs, ...repeat,
+    crunch.put(syncKernel), Number(transferOnly), inner.length, ...inner.flatMap(long),
+    ...parts.flatMap((x) => typeof x === 'number' ? [0, x] : [1 + SCALARS.indexOf(x[1]), crunch.put(x[0]), x[2]]),
   ];
-  return {words: [id, kernels, words], signal: checkSignal(where, o.signal)};
+  return {words, signal};
 }
 
 /** Arrays as Go takes them. @param {string} where @param {Crunch} crunch @param {unknown[]} arrays */
 const arraysOf = (where, crunch, arrays) => arrays.map((array) => {
   const handle = handleOf(array);
   if (!handle) throw failure('ErrInvalid', where, `${show(array)} is no array of a cruncher`);
-  if (handle.crunch !== crunch) throw failure('ErrForeign', where, 'an array of another Gpu');
+  if (handle.session !== crunch) throw failure('ErrForeign', where, 'an array of another Gpu');
   return handle.use(where);
 });
-
-/** Arrays and scalars as Go takes them. @param {string} where @param {Crunch} crunch @param {unknown[]} params */
-const paramsOf = (where, crunch, params) => params.flatMap((x) => scalarOf(x) ?? ['', ...arraysOf(where, crunch, [x])]);
 
 /** Calls that are queued; see Cruncher.batch. */
 export class CruncherBatch {
@@ -101,14 +108,14 @@ export class CruncherBatch {
   async #compute(id, kernels, range, params) {
     const where = 'compute', crunch = this.#crunch;
     if (this.#ended) throw failure('ErrClosed', where, 'the batch has ended');
-    const {words, signal} = orderOf(where, id, kernels, range);
-    await crunch.ask('compute in batch', [this.#number, ...words, paramsOf(where, crunch, params)], {where, signal, keep: params});
+    const {words, signal} = orderOf(where, crunch, id, kernels, range, params);
+    await crunch.ask(Command.BatchCompute, [this.#number, ...words], {where, signal, keep: params});
   }
 
   /** @returns {number} */
-  get reached() { return this.#ended ? this.#queued : this.#crunch.call('reached', this.#number); }
+  get reached() { return this.#ended ? this.#queued : this.#crunch.call(Command.Reached, [this.#number]); }
   /** @returns {number} */
-  get remaining() { return this.#ended ? 0 : this.#crunch.call('remaining', this.#number); }
+  get remaining() { return this.#ended ? 0 : this.#crunch.call(Command.Remaining, [this.#number]); }
 
   /** Waits until everything is queued, and for what comes back. @param {unknown} batch the user's function */
   async run(batch) {
@@ -121,7 +128,9 @@ export class CruncherBatch {
     const calls = await Promise.allSettled(this.#calls);
     this.#queued = calls.filter(({status}) => status === 'fulfilled').length;
     this.#ended = true;
-    await this.#crunch.ask('end batch', [this.#number], {where: 'batch', keep: [this.#cruncher, calls]});
+    const ended = this.#crunch.ask(Command.BatchEnd, [this.#number], {where: 'batch', keep: [this.#cruncher, calls]});
+    this.#crunch.handles.give(this.#number);
+    await ended;
     if (failed) throw reason;
     for (const call of calls) if (call.status === 'rejected') throw call.reason;
   }
@@ -139,7 +148,8 @@ export class Cruncher {
   /** @param {Crunch} crunch @param {number} number @param {string[]} kernels @param {any[]} devices */
   constructor(crunch, number, kernels, devices) {
     this.#crunch = crunch;
-    this.#handle = new Handle(crunch, 'the cruncher', 'close', number);
+    this.#handle = new Held(crunch, new Store(), 'the cruncher', Command.CloseOpened);
+    this.#handle.open(number);
     this.#kernels = Object.freeze(kernels);
     this.#devices = Object.freeze(devices.map(frozen));
     crunch.watch(this, this.#handle);
@@ -149,13 +159,15 @@ export class Cruncher {
   static async open(program, own, wgsl, options) {
     const where = 'cruncher', o = read(where, options, ['devices', 'balancer', 'coherence', 'signal']);
     if (typeof wgsl !== 'string') throw failure('ErrInvalid', where, `${show(wgsl)} is no text`);
-    const words = [wgsl, word(where, 'balancer', o.balancer, BALANCERS), word(where, 'coherence', o.coherence, COHERENCES), devicesOf(where, o.devices, own)];
+    const words = [word(where, 'balancer', BALANCERS, o.balancer), word(where, 'coherence', COHERENCES, o.coherence)];
+    const devices = devicesOf(where, o.devices, own);
     checkSignal(where, o.signal);
     const crunch = await program();
     try {
       const signal = checkSignal(where, o.signal);
-      const [number, kernels, devices] = await crunch.ask('open', words, {where, signal});
-      return new Cruncher(crunch, number, kernels, devices);
+      const list = devices.flatMap((d) => typeof d === 'string' ? DEVICES.indexOf(d) : [DEVICES.length, crunch.put(d)]);
+      const {handle, value: [kernels, infos]} = await crunch.make(Command.Open, [crunch.put(wgsl), ...words, ...list], {where, signal});
+      return new Cruncher(crunch, handle, kernels, infos);
     } finally {
       crunch.drop();
     }
@@ -178,43 +190,43 @@ export class Cruncher {
 
   /** @param {number} id @param {string} kernels @param {unknown} range @param {...unknown} params @returns {Promise<void>} */
   async compute(id, kernels, range, ...params) {
-    const where = 'compute', crunch = this.#crunch, number = this.#handle.use(where), {words, signal} = orderOf(where, id, kernels, range);
-    await crunch.ask('compute', [number, ...words, paramsOf(where, crunch, params)], {where, signal, keep: [this, params]});
+    const where = 'compute', crunch = this.#crunch, number = this.#handle.use(where), {words, signal} = orderOf(where, crunch, id, kernels, range, params);
+    await crunch.ask(Command.Compute, [number, ...words], {where, signal, keep: [this, params]});
   }
 
   /** @param {unknown} batch @returns {Promise<void>} */
   async batch(batch) {
     const where = 'batch', number = this.#handle.use(where);
     if (typeof batch !== 'function') throw failure('ErrInvalid', where, `${show(batch)} is no function`);
-    const opened = new CruncherBatch(this, this.#crunch, await this.#crunch.ask('batch', [number], {where, keep: this}));
-    await opened.run(batch);
+    const {handle} = await this.#crunch.make(Command.Batch, [number], {where, keep: this});
+    await new CruncherBatch(this, this.#crunch, handle).run(batch);
   }
 
   /** @param {...unknown} arrays @returns {Promise<void>} */
   async fetch(...arrays) {
-    return this.#move('fetch', arrays);
+    return this.#move(Command.Fetch, 'fetch', arrays);
   }
 
   /** @param {...unknown} arrays @returns {Promise<void>} */
   async evict(...arrays) {
-    return this.#move('evict', arrays);
+    return this.#move(Command.Evict, 'evict', arrays);
   }
 
-  /** @param {string} where @param {unknown[]} arrays */
-  async #move(where, arrays) {
+  /** @param {number} command @param {string} where @param {unknown[]} arrays */
+  async #move(command, where, arrays) {
     const crunch = this.#crunch, number = this.#handle.use(where);
-    await crunch.ask(where, [number, ...arraysOf(where, crunch, arrays)], {keep: [this, arrays]});
+    await crunch.ask(command, [number, ...arraysOf(where, crunch, arrays)], {where, keep: [this, arrays]});
   }
 
   /** @param {number} id */
   stats(id) {
-    return frozen(this.#crunch.call('stats', this.#handle.use('stats'), integer('stats', id, 'id')));
+    return frozen(this.#crunch.call(Command.Stats, [this.#handle.use('stats'), ...long(integer('stats', id, 'id'))]));
   }
 
-  get last() { return frozen(this.#crunch.call('report', this.#handle.use('last'))); }
+  get last() { return frozen(this.#crunch.call(Command.Report, [this.#handle.use('last')])); }
 
   traffic() {
-    return frozen(this.#crunch.call('traffic', this.#handle.use('traffic')));
+    return frozen(this.#crunch.call(Command.Traffic, [this.#handle.use('traffic')]));
   }
 
   close() {

@@ -24,7 +24,7 @@ async function start({wasm, device, power, fallback = true, cruncherWasm}) {
   if (typeof fallback === 'number') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
   const sources = {wasm: await wasm, fallback: await fallback}, cruncher = await cruncherWasm;
   const opened = await Session.open(sources, {device, frugal: power === 'low-power'});
-  return new Gpu(opened.session, opened.info, opened.device, cruncher);
+  return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 
 /** @param {unknown} [options] */

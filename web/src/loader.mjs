@@ -10,10 +10,10 @@ import {SubletError, failure, show} from './errors.mjs';
  * @property {() => void} resume lets goroutines run that are ready
  * @property {() => void} stop keeps anything from calling a program that is dead
  * @property {Promise<string>} ended why the program ended
- * @property {Promise<{info: any, device: GPUDevice | null, functions: Record<string, any>}>} ready functions: those that it lets the page call
+ * @property {Promise<{info: any, device: GPUDevice | null}>} ready
  */
 
-/** Where the program looks for what it needs to start; see wasm/internal/start. */
+/** Where the program looks for what it needs to start; see wasm/internal/page. */
 const START = Symbol.for('sublet.start');
 /** Where glue.js leaves its helper. */
 const GLUE = Symbol.for('sublet.glue');
@@ -149,7 +149,7 @@ export async function load(program, mark, start) {
   const started = new Promise((resolve, reject) => {
     scope[START] = {
       ...start,
-      ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device, /** @type {any} */ functions) => resolve({info, device, functions}),
+      ready: (/** @type {any} */ info, /** @type {GPUDevice | null} */ device) => resolve({info, device}),
       failed: (/** @type {string} */ failed, /** @type {string} */ message) => reject(new SubletError(failed, message)),
     };
   });

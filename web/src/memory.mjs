@@ -2,7 +2,7 @@
 
 import {failure} from './errors.mjs';
 import {Node} from './node.mjs';
-import {Form, Op} from './protocol.mjs';
+import {Command, Form, Op} from './protocol.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -29,9 +29,9 @@ export class Store {
   }
 }
 
-/** A matrix of the Go program. Nothing here refers to the user's object, so that the collector can tell when that is gone. */
+/** Something of a Go program's. Nothing here refers to the user's object, so that the collector can tell when that is gone. */
 export class Held {
-  /** @type {Session} */
+  /** The connection to the program, a Session for matrices. @type {any} */
   session;
   handle = 0;
   closed = false;
@@ -42,10 +42,15 @@ export class Held {
   /** Whether evaluations read memory of the page's. */
   hosted = false;
 
-  /** @param {Session} session @param {Store} store */
-  constructor(session, store) {
+  /**
+   * @param {import('./connection.mjs').Connection} session @param {Store} store
+   * @param {string} [what] @param {number} [end] the command that closes it
+   */
+  constructor(session, store, what = 'the matrix', end = Command.Close) {
     this.session = session;
     this.store = store;
+    this.what = what;
+    this.end = end;
   }
 
   /** @param {number} handle */
@@ -56,7 +61,7 @@ export class Held {
   /** The handle, of a matrix that can be used. @param {string} where @returns {number} */
   use(where) {
     if (this.superseded) throw failure('ErrView', where, 'the matrix has been given another size or other memory since');
-    if (this.closed) throw failure('ErrClosed', where, 'the matrix was closed');
+    if (this.closed) throw failure('ErrClosed', where, `${this.what} was closed`);
     if (this.store.locked) throw failure('ErrMapped', where, 'a callback of access() has the matrix');
     return this.handle;
   }
@@ -64,7 +69,7 @@ export class Held {
   close() {
     if (this.closed) return;
     this.closed = true;
-    if (!this.pending) this.session.closeMatrix(this);
+    if (!this.pending) this.session.release(this);
   }
 }
 
@@ -195,7 +200,7 @@ export class Memory extends Held {
     this.pending = false;
     old.closed = true;
     this.session.retire(old, old.store !== this.store);
-    if (this.closed) this.session.closeMatrix(this);
+    if (this.closed) this.session.release(this);
   }
 
   /** Go has left the matrix as it was. */

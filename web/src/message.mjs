@@ -2,6 +2,9 @@
 
 import {failure} from './errors.mjs';
 
+/** A number of 64 bits in two words, the low one first. @param {number} n a safe integer @returns {number[]} */
+export const long = (n) => [n % 2 ** 32 >>> 0, Math.floor(n / 2 ** 32) >>> 0];
+
 /**
  * The message that is being written, in memory of the Go program. A program that fails halfway is taken back with
  * rollback, so that a message only ever holds whole commands.
@@ -15,7 +18,7 @@ export class Message {
   at = 0;
 
   /**
-   * @param {WebAssembly.Memory} memory
+   * @param {{readonly buffer: ArrayBuffer}} memory of the Go program
    * @param {(words: number) => number} room makes room in the program's memory and returns its address, or 0
    */
   constructor(memory, room) {

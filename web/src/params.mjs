@@ -7,6 +7,7 @@ import {Expr, inside} from './expr.mjs';
 import {Flow, drain, feed, sourceOf} from './flow.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
+import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
 import {flag, read} from './source.mjs';
@@ -50,7 +51,7 @@ export class Param {
     held.use(where);
     if (nbytes > MAX_BYTES) throw failure('ErrLimit', where, `${nbytes} bytes at once`);
     const into = guard(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
-    return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], into);
+    return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], {value: into});
   }
 
   matrix() {
@@ -115,9 +116,6 @@ export class Params {
 
   get [Symbol.toStringTag]() { return 'SubletParams'; }
 }
-
-/** A number in two words, the low one first. @param {number} n */
-const long = (n) => n < 0 ? [0xffffffff, 0xffffffff] : [n % 2 ** 32, Math.floor(n / 2 ** 32)];
 
 /** @param {string} where @param {Record<string, any>} options */
 const flagsOf = (where, options) =>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What JavaScript and Go agree on. Keep in step with wasm/internal/bridge/protocol.go; a test of that package compares them.
+// What JavaScript and Go agree on. Keep in step with wasm/internal/page/protocol.go and wasm/internal/bridge/protocol.go; a test compares them.
 
 import {ElementWise, REAL} from './codes.mjs';
 
@@ -13,6 +13,13 @@ export const Command = Object.freeze({
   SetValue: 17, SetFrom: 18, Resize: 19, SetShape: 20, Location: 21,
   Sparse: 22, Columns: 23, Values: 24, Append: 25, SparseEval: 26, SparseAssign: 27, SparseRead: 28, SparseTouch: 29,
   Load: 30, Save: 31, Pass: 32, Take: 33, ArrayRead: 34, ArrayMatrix: 35, Reopen: 36,
+  Cancel: 37,
+
+  Open: 64, CloseOpened: 65, Compute: 66, Fetch: 67, Evict: 68, Stats: 69, Report: 70, Traffic: 71,
+  Array: 72, Get: 73, Set: 74, Dirty: 75, CloseArray: 76,
+  Batch: 77, BatchCompute: 78, BatchEnd: 79, Reached: 80, Remaining: 81,
+
+  Edges: 96, Train: 97, Stop: 98, Trace: 99, DOT: 100, GraphStats: 101,
 });
 
 /** What a source of memory is for; see buffer.Flags. */

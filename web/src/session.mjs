@@ -3,7 +3,7 @@
 import {Connection} from './connection.mjs';
 import {bytesOf} from './data.mjs';
 import {shapeError} from './errors.mjs';
-import {load, suitable} from './loader.mjs';
+import {suitable} from './loader.mjs';
 import {Numbers} from './numbers.mjs';
 import {Program} from './program.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
@@ -17,45 +17,25 @@ import {OBJECT} from './source.mjs';
 
 /** What is asked of a Go program about matrices, in commands. */
 export class Session extends Connection {
-  #handles = new Numbers();
   #funcs = new Numbers();
-  /** External memory that its owner wants to hear of. @type {Set<Store>} */
-  #releases = new Set();
   /** Bytes of the largest buffer. */
   limit = MAX_BYTES;
 
-  // A net for those who forget to close: the collector does not see memory of the GPU.
-  #matrixNet = new FinalizationRegistry((/** @type {Held} */ held) => held.close());
-  #funcNet = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
+  // Functions that the page forgets to close.
+  #funcFinalizer = new FinalizationRegistry((/** @type {number} */ handle) => this.#forget(handle));
 
   /**
-   * Starts a Go program and opens its device.
+   * Starts the program that suits the page.
    * @param {{wasm?: unknown, fallback: unknown}} sources @param {{device?: GPUDevice, frugal: boolean}} options
-   * @returns {Promise<{session: Session, info: any, device: GPUDevice | null}>}
    */
-  static async open(sources, options) {
-    /** @type {Session} */
-    let session; // Go calls back only when it is there
-    const program = await load(suitable(sources, options.device !== undefined), 'sublet_post', {
-      ...options,
-      object: (/** @type {number} */ number) => session.takeObject(number),
-      settle: (/** @type {Parameters<Connection['settle']>} */ ...outcome) => session.settle(...outcome),
-    });
-    const {sublet_arena: arena, sublet_post: post, sublet_stats: stats} = program.exports;
-    session = new Session({...program, arena, post, stats});
-    return {session, ...await program.ready};
-  }
-
-  /** Nothing uses the user's memory any more. @protected @override */
-  gone() {
-    for (const store of this.#releases) store.released();
-    this.#releases.clear();
+  static open(sources, options) {
+    return Connection.start(Session, suitable(sources, options.device !== undefined), 'sublet_matrices', options);
   }
 
   /** Gives something of Go's a handle, which is closed when the key is forgotten. @param {object} key @param {Held} held */
   open(key, held) {
     this.check();
-    held.open(this.#handles.take());
+    held.open(this.handles.take());
     this.watch(key, held);
     return held.handle;
   }
@@ -115,12 +95,12 @@ export class Session extends Connection {
    */
   #result(command, where, leaf, memory, words, node, other) {
     this.check();
-    const handle = this.#handles.take();
+    const handle = this.handles.take();
     const program = new Program(this.message, where);
     try {
       this.message.compose(command, [handle, ...words], () => { if (node) program.encode(node); });
     } catch (error) {
-      this.#handles.give(handle);
+      this.handles.give(handle);
       throw error;
     }
     memory.open(handle);
@@ -162,7 +142,7 @@ export class Session extends Connection {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
     const object = this.objects.put(bytes);
     try {
-      return this.ask(Command.Read, [object, bytes.length], into, (program) => program.encode(node), 'read');
+      return this.ask(Command.Read, [object, bytes.length], {value: into, expression: (program) => program.encode(node), where: 'read'});
     } catch (error) {
       this.takeObject(object);
       throw error;
@@ -171,7 +151,7 @@ export class Session extends Connection {
 
   /** Asks about a matrix: Sync, Buffer or Location. @param {number} command @param {string} where @param {Held} held @returns {Promise<any>} */
   about(command, where, held) {
-    return this.ask(command, [held.use(where)], undefined, null, where);
+    return this.ask(command, [held.use(where)], {where});
   }
 
   /** @param {Memory} memory */
@@ -184,32 +164,20 @@ export class Session extends Connection {
     return this.ask(Command.Wait, []);
   }
 
-  /** @param {Held} held */
-  closeMatrix(held) {
-    this.#matrixNet.unregister(held);
+  /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
+  release(held) {
+    this.unwatch(held);
     const {store, handle} = held;
     const last = --store.shares === 0;
     if (this.over) return;
-    this.#handles.give(handle);
+    this.handles.give(handle);
     let ticket = 0;
     if (last && store.release) {
       ticket = this.answers.take();
-      const done = () => this.#released(store);
+      const done = () => this.released(store);
       this.answers.expect(ticket, {resolve: done, reject: done, value: undefined});
     }
-    this.send(Command.Close, [handle, ticket]);
-  }
-
-  /** @param {Store} store */
-  #released(store) {
-    this.#releases.delete(store);
-    store.released();
-  }
-
-  /** Watches an object that every use of something of Go's holds, as a leaf of expressions. @param {object} key @param {Held} held its own */
-  watch(key, held) {
-    this.#matrixNet.register(key, held, held);
-    if (held.store.release) this.#releases.add(held.store);
+    this.send(Command.Close, [ticket, handle]);
   }
 
   // Those that give a matrix another size or other memory. It is the next one from now on, and if Go refuses it is the one
@@ -222,12 +190,12 @@ export class Session extends Connection {
   #change(command, leaf, before, words, rest = () => {}) {
     this.check();
     const next = /** @type {Memory} */ (leaf.memory), old = /** @type {Memory} */ (before.memory);
-    const ticket = this.answers.take(), handle = this.#handles.take();
+    const ticket = this.answers.take(), handle = this.handles.take();
     try {
       this.message.compose(command, [ticket, handle, old.handle, ...words], rest);
     } catch (error) {
       this.answers.give(ticket);
-      this.#handles.give(handle);
+      this.handles.give(handle);
       throw error;
     }
     next.open(handle);
@@ -259,18 +227,18 @@ export class Session extends Connection {
 
   /** What a matrix was before is gone. @param {Held} old @param {boolean} dropped whether its memory is as well */
   retire(old, dropped) {
-    this.#matrixNet.unregister(old);
-    this.#handles.give(old.handle);
-    if (dropped && --old.store.shares === 0) this.#released(old.store);
+    this.unwatch(old);
+    this.handles.give(old.handle);
+    if (dropped && --old.store.shares === 0) this.released(old.store);
   }
 
   /** What a matrix was to become is not. @param {Memory} next */
   abandon(next) {
-    this.#matrixNet.unregister(next);
-    if (next.store !== next.previous?.memory?.store) this.#releases.delete(next.store);
+    this.unwatch(next);
+    if (next.store !== next.previous?.memory?.store) this.released(next.store, false);
     if (this.over) return;
-    this.#handles.give(next.handle);
-    this.send(Command.Close, [next.handle, 0]);
+    this.handles.give(next.handle);
+    this.send(Command.Close, [0, next.handle]);
   }
 
   // Sparse matrices.
@@ -318,7 +286,7 @@ export class Session extends Connection {
   readSparse(held, values, indices, offsets) {
     const words = [held.use('read'), this.objects.put(bytesOf(values)), values.byteLength];
     for (const array of [indices, offsets]) words.push(this.objects.put(bytesOf(array)), array.length);
-    return this.ask(Command.SparseRead, words, undefined, null, 'read');
+    return this.ask(Command.SparseRead, words, {where: 'read'});
   }
 
   /** @param {import('./func.mjs').FuncRef} func that gets its handle @param {string} text */
@@ -326,12 +294,12 @@ export class Session extends Connection {
     this.check();
     func.handle = this.#funcs.take();
     this.send(Command.Func, [func.handle, this.objects.put(text)]);
-    this.#funcNet.register(func, func.handle, func);
+    this.#funcFinalizer.register(func, func.handle, func);
   }
 
   /** @param {import('./func.mjs').FuncRef} func */
   forget(func) {
-    this.#funcNet.unregister(func);
+    this.#funcFinalizer.unregister(func);
     this.#forget(func.handle);
   }
 

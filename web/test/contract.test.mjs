@@ -141,7 +141,7 @@ test('a change that Go refuses is taken back, and those behind it', () => {
   assert.deepEqual([a.shape, b.shape], [[5, 5], [2, 3]], 'wherever the matrix is by now');
   fails('ErrView', () => late.eval());
   const closes = sent();
-  assert.deepEqual(closes.map((c) => [c.command, ...c.words]), [[Command.Close, first.words[1], 0], [Command.Close, second.words[1], 0]]);
+  assert.deepEqual(closes.map((c) => [c.command, ...c.words]), [[Command.Close, 0, first.words[1]], [Command.Close, 0, second.words[1]]]);
   b.resize(1, 1);
   assert.equal(sent()[0].words[2], 1, 'the handle of before');
 });
@@ -168,8 +168,8 @@ test('closed before Go has answered', () => {
     assert.deepEqual(sent(), [], 'not yet: which handle it is, is not known');
     answer(list, code);
     const close = sent().at(-1);
-    assert.deepEqual([close.command, close.words[0]], [Command.Close, change[2 - closes]]);
-    session.settle(close.words[1]);
+    assert.deepEqual([close.command, close.words[1]], [Command.Close, change[2 - closes]]);
+    session.settle(close.words[0]);
   }
   return turn().then(() => assert.equal(released, 2));
 });
@@ -181,7 +181,7 @@ test('memory is released once, by the last that has it', async () => {
   const wrap = (name, m) => m
     ? m.rebind(new Float32Array(4), 2, 2, {release: () => released.push(name)})
     : gpu.wrap(new Float32Array(4), 2, 2, {release: () => released.push(name)});
-  const settle = () => { for (const {command, words} of sent()) if (command === Command.Close && words[1]) session.settle(words[1]); };
+  const settle = () => { for (const {command, words} of sent()) if (command === Command.Close && words[0]) session.settle(words[0]); };
   const a = wrap('a'), b = a.alias(), c = gpu.zeros(1, 1);
   a.close();
   settle();

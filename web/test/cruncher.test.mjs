@@ -3,39 +3,43 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Answers} from '../src/answers.mjs';
 import {Crunch} from '../src/crunch.mjs';
 import {Cruncher} from '../src/cruncher.mjs';
-import {turn} from './fake.mjs';
+import {Command} from '../src/protocol.mjs';
+import {FakeProgram, turn} from './fake.mjs';
 
-/** A program that notes what it is asked. Its answers are up to the test. */
+/** A connection to a program that notes what it is asked. Calls are answered; what else it says is up to the test. */
 function fake() {
-  const answers = new Answers(), calls = [];
-  let end, handle = 0;
-  const ended = new Promise((resolve) => { end = resolve; });
-  const functions = new Proxy({}, {
-    get: (_, name) => (...args) => {
-      calls.push([name, ...args]);
-      return name === 'array' ? ++handle : name === 'get' ? true : null;
-    },
-  });
-  const crunch = new Crunch({ended}, functions, answers), cr = new Cruncher(crunch, 9, ['f', 'g'], [{limits: {}}]);
-  /** What was called since the last time. */
-  const sent = () => calls.splice(0);
-  return {crunch, cr, answers, sent, end};
+  const program = new FakeProgram(), crunch = new Crunch(program), post = program.post;
+  program.post = (words) => {
+    const unfinished = post(words);
+    const [{command, words: [ticket]}] = program.commands().slice(-1);
+    if ([Command.Array, Command.Get, Command.Set, Command.Dirty].includes(command)) crunch.settle(ticket, command === Command.Get ? 1 : undefined);
+    return unfinished;
+  };
+  /** What was sent since the last time: command and words, after the ticket. */
+  const sent = () => {
+    const list = program.commands().map(({command, words: [ticket, ...words]}) => ({command, ticket, words}));
+    program.messages.length = 0;
+    return list;
+  };
+  const number = crunch.handles.take(), cr = new Cruncher(crunch, number, ['f', 'g'], [{limits: {}}]);
+  const object = (at) => crunch.takeObject(at);
+  return {program, crunch, cr, number, sent, object, settle: (...outcome) => crunch.settle(...outcome), end: program.end};
 }
 
 const rejects = (code, promise) => assert.rejects(promise, {name: 'SubletError', code});
 const throws = (code, run) => assert.throws(run, {name: 'SubletError', code});
 
 test('what an array is told', () => {
-  const {cr, sent} = fake(), memory = new Uint16Array(new ArrayBuffer(20), 4, 6);
-  const a = cr.array('a', memory, {writeOnly: true, read: false, halo: 2, mode: 'atomic', tracked: true});
-  const [[name, ...args]] = sent();
-  assert.equal(name, 'array');
-  assert.deepEqual(args, ['a', 'uint16', new Uint8Array(memory.buffer, 4, 12), ['read', false, 'writeOnly', true, 'halo', 2, 'mode', 'atomic', 'tracked', true]]);
-  assert.equal(args[2].buffer, memory.buffer);
-  assert.deepEqual([a.data, a.length, a.dtype, a.tracked], [memory, 6, 'uint16', true]);
+  const {cr, sent, object} = fake(), memory = new Uint16Array(new ArrayBuffer(20), 4, 6);
+  const a = cr.array('a', memory, {writeOnly: true, read: false, halo: 2, mode: 'atomic', struct: undefined, tracked: true});
+  const [{command, words: [handle, name, type, bytes, size, ...properties]}] = sent(), view = object(bytes);
+  assert.deepEqual([command, handle, object(name), type, size], [Command.Array, 2, 'a', 6, 12]);
+  assert.deepEqual(properties, [[0, 0], [5, 1], [8, 2], [9, 2], [11, 1]].flatMap(([at, value]) => [at, value, 0]));
+  assert.deepEqual([view, view.buffer === memory.buffer], [new Uint8Array(memory.buffer, 4, 12), true]);
+  assert.deepEqual([a.data, a.length, a.dtype, a.tracked, a.mode, a.halo], [memory, 6, 'uint16', true, 'packed', 1]);
+  sent();
   const kinds = [
     [5, {}, 'float32', Float32Array], [5, {dtype: 'int8'}, 'int8', Int8Array], [new ArrayBuffer(8), {}, 'bytes', Uint8Array], [new DataView(new ArrayBuffer(8), 4), {}, 'bytes', Uint8Array],
     [new ArrayBuffer(8), {dtype: 'float32'}, 'float32', Float32Array], [new Uint8Array(8), {dtype: 'uint32'}, 'uint32', Uint32Array], [new Float32Array(2), {struct: 'S'}, 'bytes', Uint8Array],
@@ -44,79 +48,84 @@ test('what an array is told', () => {
   for (const [source, options, dtype, Array] of kinds) {
     const x = cr.array('x', source, options);
     assert.deepEqual([x.dtype, x.data.constructor], [dtype, Array]);
-    assert.equal(sent()[0][3].byteLength, x.data.byteLength);
+    assert.equal(sent()[0].words[4], x.data.byteLength);
     if (typeof source !== 'number') assert.equal(x.data.buffer, source.buffer ?? source);
   }
 });
 
 test('what a call is told', async () => {
-  const {cr, sent, answers} = fake(), a = cr.array('a', 4), s = cr.scalar('s', -1, 'int32');
-  sent();
-  const call = cr.compute(5, 'f g', {global: 8, local: 4, offset: 2, inner: [3], strict: true, blobs: 2, repeat: 6, syncKernel: 'g', transferOnly: true}, s, a);
-  const [[name, ticket, ...args]] = sent();
-  assert.equal(name, 'compute');
-  assert.deepEqual(args, [9, 5, 'f g', [8, 4, 2, true, 2, 6, 'g', true, 3], ['s', 'int32', 0xffffffff, '', 1]]);
-  answers.settle(ticket);
+  const {cr, number, sent, object, settle} = fake(), a = cr.array('a', 4), s = cr.scalar('s', -1, 'int32');
+  const [{words: [array]}] = sent();
+  const call = cr.compute(-5, 'f g', {global: 2 ** 40 + 8, local: 4, offset: 2, inner: [3], strict: true, blobs: 2, repeat: 6, syncKernel: 'g', transferOnly: true}, s, a);
+  const [{command, ticket, words}] = sent();
+  assert.deepEqual([command, words[0], object(words[3]), object(words[15])], [Command.Compute, number, 'f g', 'g']);
+  assert.deepEqual(words.slice(1, 3), [2 ** 32 - 5, 2 ** 32 - 1], 'a number of 64 bits');
+  assert.deepEqual(words.slice(4, 15), [8, 256, 4, 0, 2, 0, 1, 2, 0, 6, 0]);
+  assert.deepEqual(words.slice(16, 20), [1, 1, 3, 0], 'transferOnly and inner');
+  assert.deepEqual([words[20], object(words[21]), ...words.slice(22)], [2, 's', 0xffffffff, 0, array]);
+  settle(ticket);
   assert.equal(await call, undefined);
-  const plain = cr.compute(0, 'f', {global: 1}), [[, other, ...rest]] = sent();
-  assert.deepEqual(rest, [9, 0, 'f', [1, 0, 0, false, 0, 0, '', false], []]);
-  answers.settle(other, undefined, 'ErrKernel', 'why');
+  const plain = cr.compute(0, 'f', {global: 1}), [other] = sent();
+  assert.deepEqual([other.words[0], other.words.length, ...other.words.slice(4, 15)], [number, 18, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  settle(other.ticket, undefined, 'ErrKernel', 'why');
   await rejects('ErrKernel', plain);
   for (const range of [undefined, 5, {}, {global: '1'}, {global: 1, local: 0.5}, {global: 1, inner: [1, 1, 1]}, {global: 1, signal: 5}]) await rejects('ErrInvalid', cr.compute(0, 'f', range));
   assert.deepEqual(sent(), [], 'what is wrong in itself gets nowhere');
 });
 
 test('giving up', async () => {
-  const {cr, sent, answers} = fake(), abort = new AbortController(), reason = new Error('mine');
-  const call = cr.compute(1, 'f', {global: 1, signal: abort.signal}), [[, ticket]] = sent();
+  const {cr, sent, settle} = fake(), abort = new AbortController(), reason = new Error('mine');
+  const call = cr.compute(1, 'f', {global: 1, signal: abort.signal}), [{ticket}] = sent();
   abort.abort(reason);
-  assert.deepEqual(sent(), [['cancel', ticket]]);
-  answers.settle(ticket, undefined, 'ErrAborted', 'it was aborted');
+  assert.deepEqual(sent(), [{command: Command.Cancel, ticket, words: []}]);
+  settle(ticket, undefined, 'ErrAborted', 'it was aborted');
   await assert.rejects(call, {code: 'ErrAborted', cause: reason});
   await rejects('ErrAborted', cr.compute(1, 'f', {global: 1, signal: abort.signal}));
   const done = new AbortController(), quick = cr.compute(1, 'f', {global: 1, signal: done.signal});
-  answers.settle(sent()[0][1]);
+  settle(sent()[0].ticket);
   await quick;
   done.abort();
   assert.deepEqual(sent(), [], 'what is done cannot be given up');
 });
 
 test('a batch waits for its calls', async () => {
-  const {cr, sent, answers} = fake();
+  const {cr, number, sent, object, settle} = fake();
   const order = [], batch = cr.batch((b) => {
     b.compute(1, 'f', {global: 1});
     b.compute(1, 'f', {}); // wrong
     b.compute(1, 'g', {global: 1});
     order.push('queued');
   }).catch((error) => order.push(error.code));
-  answers.settle(sent()[0][1], 33);
+  const [{command, ticket: opening, words: [handle, of]}] = sent();
+  assert.deepEqual([command, of], [Command.Batch, number]);
+  settle(opening);
   await turn();
   const calls = sent();
-  assert.deepEqual(calls.map(([name, , handle, , kernels]) => [name, handle, kernels]), [['compute in batch', 33, 'f'], ['compute in batch', 33, 'g']]);
-  answers.settle(calls[0][1]);
+  assert.deepEqual(calls.map((c) => [c.command, c.words[0], object(c.words[3])]), [[Command.BatchCompute, handle, 'f'], [Command.BatchCompute, handle, 'g']]);
+  settle(calls[0].ticket);
   await turn();
   assert.deepEqual([order, sent()], [['queued'], []], 'a call is under way');
-  answers.settle(calls[1][1]);
+  settle(calls[1].ticket);
   await turn();
-  const [[name, ticket, handle]] = sent();
-  assert.deepEqual([name, handle], ['end batch', 33]);
-  answers.settle(ticket);
+  const [end] = sent();
+  assert.deepEqual([end.command, end.words], [Command.BatchEnd, [handle]]);
+  settle(end.ticket);
   await batch;
   assert.deepEqual(order, ['queued', 'ErrInvalid']);
 });
 
 test('closing', async () => {
-  const {cr, crunch, sent, answers} = fake();
+  const {cr, crunch, sent, settle} = fake();
   let released = 0;
   const list = Array.from({length: 3}, (_, i) => cr.array('a', i, {release: () => { released++; }}));
-  sent();
+  const handles = sent().map(({words}) => words[0]);
   list[0].close();
   list[0].close();
-  const [[name, ticket, handle], ...more] = sent();
-  assert.deepEqual([name, handle, more], ['closeArray', 1, []]);
+  const [{command, ticket, words}, ...more] = sent();
+  assert.deepEqual([command, words, more], [Command.CloseArray, [handles[0]], []]);
   await turn();
   assert.equal(released, 0, 'a call may use it');
-  answers.settle(ticket);
+  settle(ticket);
   await turn();
   assert.equal(released, 1);
   throws('ErrClosed', () => list[0].read);
@@ -126,7 +135,7 @@ test('closing', async () => {
   sent();
   crunch.close();
   crunch.close();
-  assert.deepEqual(sent(), [['end']]);
+  assert.deepEqual(sent().map((c) => c.command), [Command.End]);
   await rejects('ErrClosed', waiting);
   await turn();
   assert.equal(released, 3, 'nothing uses memory any more');

@@ -16,7 +16,7 @@ const [float32, int32] = DTYPES;
 
 /** A matrix that nobody has to make. */
 function leaf(rows, cols, {type = FLOAT32, byColumns = false, stride = byColumns ? rows : cols, handle = 7} = {}) {
-  const memory = new Memory(/** @type {any} */ ({closeMatrix() {}}), type, rows, cols, byColumns, stride, 'owned');
+  const memory = new Memory(/** @type {any} */ ({release() {}}), type, rows, cols, byColumns, stride, 'owned');
   memory.open(handle);
   return memory.leaf();
 }

@@ -94,7 +94,7 @@ test('a stream is passed on piece by piece, when Go wants it', async () => {
   assert.deepEqual([pulled, returned], [3, 1]);
   session.settle(take.words[0]);
   const params = await loading;
-  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[0]]), [[Command.Close, handle]]);
+  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[1]]), [[Command.Close, handle]]);
   assert.deepEqual([params.size, params.names, [...params].map(([name]) => name), params.has('x'), params.has('z'), params.get('z')], [2, ['x', 'y'], ['x', 'y'], true, false, undefined]);
   const x = params.get('x');
   assert.ok(x instanceof Param && Object.isFrozen(x.shape));
@@ -112,7 +112,7 @@ test('a stream is passed on piece by piece, when Go wants it', async () => {
   assert.throws(() => params.get('y').matrix(), {code: 'ErrShape'});
   params.close();
   params.close();
-  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[0]]), [[Command.Close, take.words[2]], [Command.Close, take.words[3]]]);
+  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[1]]), [[Command.Close, take.words[2]], [Command.Close, take.words[3]]]);
   await fails('ErrClosed', x.read());
   assert.throws(() => x.matrix(), {code: 'ErrClosed'});
 });
@@ -155,7 +155,7 @@ test('what is given up is over when Go says so', async () => {
   const [load] = await next(rig);
   control.abort(reason);
   control.abort();
-  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[0]]), [[Command.Close, load.words[1]]]);
+  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[1]]), [[Command.Close, load.words[1]]]);
   assert.deepEqual([ended, returned], [false, 0]);
   session.settle(load.words[0], undefined, 'ErrClosed', 'given up');
   await assert.rejects(loading, {code: 'ErrAborted', cause: reason});
@@ -199,7 +199,7 @@ test('what is saved', async () => {
   assert.deepEqual([...session.takeObject(words[7])], [1, 0, 2, 0, 3, 0, 4, 0]);
   const pass = others.find((c) => c.command === Command.Pass);
   assert.deepEqual([pass.words[1], pass.words[3]], [handle, 1 << 20]);
-  assert.deepEqual(others.filter((c) => c.command === Command.Close).map((c) => c.words[0]), [copied.words[0]], 'the copy');
+  assert.deepEqual(others.filter((c) => c.command === Command.Close).map((c) => c.words[1]), [copied.words[0]], 'the copy');
   session.takeObject(pass.words[2]).set([5, 6, 7]);
   session.settle(pass.words[0], 3);
   const reader = (await saving).getReader();
@@ -210,7 +210,7 @@ test('what is saved', async () => {
   session.settle(ticket);
   session.settle(second.words[0], 0);
   assert.equal((await end).done, true);
-  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[0]]), [[Command.Close, handle]]);
+  assert.deepEqual((await next(rig)).map((c) => [c.command, c.words[1]]), [[Command.Close, handle]]);
 });
 
 test('a save that fails', async () => {
@@ -225,7 +225,7 @@ test('a save that fails', async () => {
   const [again, piece] = (await next(rig)).filter((c) => c.command !== Command.Close);
   session.settle(piece.words[0], 8);
   const [closed] = (await next(rig)).filter((c) => c.command === Command.Close);
-  assert.equal(closed.words[0], again.words[1]);
+  assert.equal(closed.words[1], again.words[1]);
   session.settle(again.words[0], undefined, 'ErrClosed', 'given up');
   await assert.rejects(writing, {code: 'ErrStream', cause: reason});
 });

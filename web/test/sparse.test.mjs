@@ -146,9 +146,9 @@ test('memory of the user is touched and released', async () => {
   fails('ErrShort', () => s.touch());
   assert.equal(sent().filter((c) => c.command === Command.SparseTouch).length, 1);
   for (const part of [s, values, one]) part.close();
-  assert.deepEqual(sent().map((c) => c.words[1]), [0, 0, 0], 'somebody still has it');
+  assert.deepEqual(sent().map((c) => c.words[0]), [0, 0, 0], 'somebody still has it');
   slice.close();
-  session.settle(sent()[0].words[1]);
+  session.settle(sent()[0].words[0]);
   await turn();
   assert.equal(released, 1);
 });

@@ -16,6 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // fakePage is a page without JavaScript. Its memory is slices.
@@ -99,14 +100,14 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := &fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}
-	r := &rig{t: t, page: page, b: bridge.New(dev, page), dev: dev, over: make(chan struct{})}
+	p := &fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}
+	r := &rig{t: t, page: p, b: bridge.New(dev, p), dev: dev, over: make(chan struct{})}
 	go func() {
 		defer close(r.over)
 		r.b.Run()
 	}()
 	t.Cleanup(func() {
-		r.post(command(bridge.CmdEnd))
+		r.post(command(page.CmdEnd))
 		select {
 		case <-r.over:
 		case <-time.After(time.Minute):
@@ -116,7 +117,7 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-func command(c bridge.Command, words ...uint32) []uint32 {
+func command(c page.Command, words ...uint32) []uint32 {
 	return append([]uint32{uint32(len(words)+1)<<8 | uint32(c)}, words...)
 }
 
@@ -134,7 +135,7 @@ func join(parts ...[]uint32) (all []uint32) {
 func (r *rig) post(commands ...[]uint32) { r.b.Post(join(commands...)) }
 
 // ask posts a command whose first word is a ticket and returns what is settled.
-func (r *rig) ask(c bridge.Command, words ...uint32) error {
+func (r *rig) ask(c page.Command, words ...uint32) error {
 	r.t.Helper()
 	ticket, done := r.page.expect()
 	r.post(command(c, append([]uint32{ticket}, words...)...))
@@ -156,7 +157,7 @@ func (r *rig) await(done <-chan error) error {
 func (r *rig) read(n int, expr ...[]uint32) ([]float32, error) {
 	r.t.Helper()
 	mem := make([]byte, 4*n)
-	err := r.ask(bridge.CmdRead, append([]uint32{r.page.put(mem), uint32(len(mem))}, join(expr...)...)...)
+	err := r.ask(page.CmdRead, append([]uint32{r.page.put(mem), uint32(len(mem))}, join(expr...)...)...)
 	return floats(mem), err
 }
 
@@ -199,7 +200,7 @@ func floats(b []byte) []float32 {
 // newMatrix makes a matrix of float32 elements with a copy of them.
 func (r *rig) newMatrix(handle, rows, cols uint32, v ...float32) {
 	mem := bytesOf(v...)
-	r.post(command(bridge.CmdNew, handle, 0, rows, cols, 0, cols), command(bridge.CmdData, handle, r.page.put(mem), uint32(len(mem))))
+	r.post(command(page.CmdNew, handle, 0, rows, cols, 0, cols), command(page.CmdData, handle, r.page.put(mem), uint32(len(mem))))
 }
 
 const f32 = matrix.Float32
@@ -214,8 +215,8 @@ func TestEvaluate(t *testing.T) {
 	r.wantRead([]float32{1, 2, 3, 4, 5, 6}, leaf(1))
 	// A new matrix, made and used in one message.
 	r.post(
-		command(bridge.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpTranspose, f32, 0))...),
-		command(bridge.CmdEval, join([]uint32{3}, leaf(1), leaf(2), instruction(bridge.OpMatMul, f32, 0, 1))...),
+		command(page.CmdEval, join([]uint32{2}, leaf(1), instruction(bridge.OpTranspose, f32, 0))...),
+		command(page.CmdEval, join([]uint32{3}, leaf(1), leaf(2), instruction(bridge.OpMatMul, f32, 0, 1))...),
 	)
 	r.wantRead([]float32{14, 32, 32, 77}, leaf(3))
 	r.wantRead([]float32{2, 4, 6, 8, 10, 12}, leaf(1), instruction(bridge.OpBinary, f32, 0, 0))
@@ -230,20 +231,20 @@ func TestEvaluate(t *testing.T) {
 func TestAssign(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 2, 2, 1, 2, 3, 4)
-	r.post(command(bridge.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 1, 2, 0, 2),
+	r.post(command(page.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 1, 2, 0, 2),
 		leaf(1), instruction(bridge.OpSlice, f32, 2, 0, 1, 0, 2), number(10), instruction(bridge.OpBinary, f32, 3, 4))...))
 	r.wantRead([]float32{1, 2, 11, 12}, leaf(1))
-	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, math.Float32bits(7), 2, 2))...))
+	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, math.Float32bits(7), 2, 2))...))
 	r.wantRead([]float32{7, 7, 7, 7}, leaf(1))
 }
 
 func TestWrap(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 9, 3, 4, 9)
-	r.post(command(bridge.CmdFrom, 1, uint32(buffer.DontOwnBuffer), uint32(f32), 2, 2, 0, 3, r.page.put(mem), uint32(len(mem))))
+	r.post(command(page.CmdFrom, 1, uint32(buffer.DontOwnBuffer), uint32(f32), 2, 2, 0, 3, r.page.put(mem), uint32(len(mem))))
 	r.wantRead([]float32{1, 2, 3, 4}, leaf(1))
-	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), number(1), instruction(bridge.OpBinary, f32, 1, 2))...))
-	if err := r.ask(bridge.CmdSync, 1); err != nil {
+	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), number(1), instruction(bridge.OpBinary, f32, 1, 2))...))
+	if err := r.ask(page.CmdSync, 1); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float32{2, 3, 9, 4, 5, 9} {
@@ -252,10 +253,10 @@ func TestWrap(t *testing.T) {
 		}
 	}
 	copy(mem, bytesOf(100))
-	r.post(command(bridge.CmdTouch, 1))
+	r.post(command(page.CmdTouch, 1))
 	r.wantRead([]float32{100, 3, 4, 5}, leaf(1))
 	ticket, released := r.page.expect()
-	r.post(command(bridge.CmdClose, 1, ticket))
+	r.post(command(page.CmdClose, ticket, 1))
 	if err := r.await(released); err != nil {
 		t.Fatal(err)
 	}
@@ -266,18 +267,18 @@ func TestErrorsStayWithTheResult(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 2, 3, 1, 2, 3, 4, 5, 6)
 	product := join(leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))
-	r.post(command(bridge.CmdEval, join([]uint32{2}, product)...))
-	r.post(command(bridge.CmdEval, join([]uint32{3}, leaf(2), instruction(bridge.OpUnary, f32, 0))...))
+	r.post(command(page.CmdEval, join([]uint32{2}, product)...))
+	r.post(command(page.CmdEval, join([]uint32{3}, leaf(2), instruction(bridge.OpUnary, f32, 0))...))
 	_, err := r.read(6, leaf(3))
 	wantError(t, err, matrix.ErrShape)
 	_, err = r.read(6, leaf(2))
 	wantError(t, err, matrix.ErrShape)
-	if err := r.ask(bridge.CmdWait); err != nil {
+	if err := r.ask(page.CmdWait); err != nil {
 		t.Errorf("an error that was told is reported again: %v", err)
 	}
-	r.post(command(bridge.CmdEval, join([]uint32{4}, product)...))
-	wantError(t, r.ask(bridge.CmdWait), matrix.ErrShape)
-	if err := r.ask(bridge.CmdWait); err != nil {
+	r.post(command(page.CmdEval, join([]uint32{4}, product)...))
+	wantError(t, r.ask(page.CmdWait), matrix.ErrShape)
+	if err := r.ask(page.CmdWait); err != nil {
 		t.Errorf("reported twice: %v", err)
 	}
 	_, err = r.read(6, leaf(4))
@@ -289,15 +290,15 @@ func TestFailedAssignment(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 1, 2, 1, 2)
 	r.newMatrix(2, 2, 1, 3, 4)
-	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...))
+	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...))
 	_, err := r.read(2, leaf(2), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))
 	wantError(t, err, matrix.ErrShape)
 	r.wantRead([]float32{1, 2}, leaf(1))
 	// A later assignment that works makes up for it.
-	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...),
-		command(bridge.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, math.Float32bits(5), 1, 2))...))
+	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...),
+		command(page.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, math.Float32bits(5), 1, 2))...))
 	r.wantRead([]float32{5, 5}, leaf(1))
-	wantError(t, r.ask(bridge.CmdWait), matrix.ErrShape)
+	wantError(t, r.ask(page.CmdWait), matrix.ErrShape)
 }
 
 func TestDeepExpression(t *testing.T) {
@@ -328,7 +329,7 @@ func TestElementTypes(t *testing.T) {
 		mem := make([]byte, 4*len(c.want))
 		size := uint32(3 * c.to.Size())
 		expr := join(leaf(1), instruction(bridge.OpCast, c.to, 0))
-		if err := r.ask(bridge.CmdRead, append([]uint32{r.page.put(mem), size}, expr...)...); err != nil {
+		if err := r.ask(page.CmdRead, append([]uint32{r.page.put(mem), size}, expr...)...); err != nil {
 			t.Errorf("%v: %v", c.to, err)
 			continue
 		}
@@ -345,15 +346,15 @@ func TestElementTypes(t *testing.T) {
 func TestMemoryIsGivenBack(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 8, 8, make([]float32, 64)...)
-	if err := r.ask(bridge.CmdWait); err != nil { // until the matrix is there
+	if err := r.ask(page.CmdWait); err != nil { // until the matrix is there
 		t.Fatal(err)
 	}
 	before := r.dev.Stats().LiveBytes
 	for range 1000 {
-		r.post(command(bridge.CmdEval, join([]uint32{2}, leaf(1), leaf(1), instruction(bridge.OpBinary, f32, 0, 1))...),
-			command(bridge.CmdClose, 2, 0))
+		r.post(command(page.CmdEval, join([]uint32{2}, leaf(1), leaf(1), instruction(bridge.OpBinary, f32, 0, 1))...),
+			command(page.CmdClose, 0, 2))
 	}
-	if err := r.ask(bridge.CmdWait); err != nil {
+	if err := r.ask(page.CmdWait); err != nil {
 		t.Fatal(err)
 	}
 	if after := r.dev.Stats().LiveBytes; after != before {
@@ -378,17 +379,17 @@ func TestPostDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := &slowPage{&fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}, make(chan struct{}), make(chan struct{})}
-	b := bridge.New(dev, page)
+	p := &slowPage{&fakePage{objects: map[uint32]any{}, pending: map[uint32]chan error{}, values: map[uint32]any{}}, make(chan struct{}), make(chan struct{})}
+	b := bridge.New(dev, p)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		b.Run()
 	}()
-	b.Post(command(bridge.CmdFunc, 1, page.put("fn f(x: f32) -> f32 { return x; }")))
-	<-page.begin
-	ticket, done := page.expect()
-	if n := b.Post(command(bridge.CmdWait, ticket)); n < 1 {
+	b.Post(command(page.CmdFunc, 1, p.put("fn f(x: f32) -> f32 { return x; }")))
+	<-p.begin
+	ticket, done := p.expect()
+	if n := b.Post(command(page.CmdWait, ticket)); n < 1 {
 		t.Errorf("%d messages unfinished while one is being executed", n)
 	}
 	select {
@@ -396,11 +397,11 @@ func TestPostDoesNotWait(t *testing.T) {
 		t.Error(err, "- a later message overtook an earlier one")
 	default:
 	}
-	close(page.end)
+	close(p.end)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	b.Post(command(bridge.CmdEnd))
+	b.Post(command(page.CmdEnd))
 	<-over
 	wantError(t, dev.Flush(), fault.ErrClosed)
 }
@@ -410,8 +411,8 @@ func TestReopen(t *testing.T) {
 	r := newRig(t)
 	r.newMatrix(1, 1, 2, 1, 2)
 	memory := bytesOf(3, 4)
-	r.post(command(bridge.CmdFrom, 2, uint32(buffer.DontOwnBuffer), uint32(matrix.Float32), 1, 2, 0, 2, r.page.put(memory), 8))
-	if err := errors.Join(r.ask(bridge.CmdReopen, 0), r.ask(bridge.CmdWait)); err != nil { // it is not lost
+	r.post(command(page.CmdFrom, 2, uint32(buffer.DontOwnBuffer), uint32(matrix.Float32), 1, 2, 0, 2, r.page.put(memory), 8))
+	if err := errors.Join(r.ask(page.CmdReopen, 0), r.ask(page.CmdWait)); err != nil { // it is not lost
 		t.Error(err)
 	}
 	k, err := r.dev.Kernel(t.Context(), gpu.KernelDesc{
@@ -427,11 +428,11 @@ func TestReopen(t *testing.T) {
 	both := [][]uint32{instruction(bridge.OpLeaf, matrix.Float32, 2), instruction(bridge.OpUnary, matrix.Float32, 0)}
 	_, err = r.read(2, both...)
 	wantError(t, err, gpu.ErrDeviceLost)
-	wantError(t, r.ask(bridge.CmdReopen, r.page.put("no device")), gpu.ErrUnsupported)
-	wantError(t, r.ask(bridge.CmdReopen, 12345), gpu.ErrInvalid) // no such object
+	wantError(t, r.ask(page.CmdReopen, r.page.put("no device")), gpu.ErrUnsupported)
+	wantError(t, r.ask(page.CmdReopen, 12345), gpu.ErrInvalid) // no such object
 	_, err = r.read(2, both...)
 	wantError(t, err, gpu.ErrDeviceLost)
-	if err := r.ask(bridge.CmdReopen, 0); err != nil {
+	if err := r.ask(page.CmdReopen, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.wantRead([]float32{-3, -4}, both...)

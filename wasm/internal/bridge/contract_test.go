@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 const (
@@ -29,11 +30,11 @@ func (r *rig) source(flags, form, rows, cols uint32, mem []byte) []uint32 {
 }
 
 func (r *rig) wrap(handle, rows, cols uint32, mem []byte) {
-	r.post(command(bridge.CmdFrom, append([]uint32{handle}, r.source(dontOwn, 0, rows, cols, mem)...)...))
+	r.post(command(page.CmdFrom, append([]uint32{handle}, r.source(dontOwn, 0, rows, cols, mem)...)...))
 }
 
 // change posts a command that makes `from` another handle.
-func (r *rig) change(c bridge.Command, to, from uint32, words ...uint32) error {
+func (r *rig) change(c page.Command, to, from uint32, words ...uint32) error {
 	r.t.Helper()
 	return r.ask(c, append([]uint32{to, from}, words...)...)
 }
@@ -43,12 +44,12 @@ func TestPlaces(t *testing.T) {
 	mem := bytesOf(1, 2, 3, 4, 5, 6)
 	for i, form := range []uint32{0, byColumns, padded} {
 		h, minor := uint32(i+1), []uint32{3, 2, 4}[i]
-		r.post(command(bridge.CmdNew, h, form, 2, 3, 8, minor), command(bridge.CmdData, h, r.page.put(mem), 24))
+		r.post(command(page.CmdNew, h, form, 2, 3, 8, minor), command(page.CmdData, h, r.page.put(mem), 24))
 	}
 	r.wantRead([]float32{1, 2, 3, 4, 5, 6}, leaf(1))
 	r.wantRead([]float32{1, 3, 5, 2, 4, 6}, leaf(2))
 	r.wantRead([]float32{1, 2, 3, 4, 5, 6}, leaf(3))
-	r.post(command(bridge.CmdNew, 4, padded, 2, 3, 0, 3))
+	r.post(command(page.CmdNew, 4, padded, 2, 3, 0, 3))
 	_, err := r.read(6, leaf(4))
 	wantError(t, err, matrix.ErrCapacity)
 }
@@ -56,14 +57,14 @@ func TestPlaces(t *testing.T) {
 func TestFromCopies(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 3, 4, 5, 6)
-	r.post(command(bridge.CmdFrom, append([]uint32{1}, r.source(0, byColumns|inRows, 2, 3, mem)...)...))
-	if err := r.ask(bridge.CmdWait); err != nil {
+	r.post(command(page.CmdFrom, append([]uint32{1}, r.source(0, byColumns|inRows, 2, 3, mem)...)...))
+	if err := r.ask(page.CmdWait); err != nil {
 		t.Fatal(err)
 	}
 	clear(mem)
 	r.wantRead([]float32{1, 2, 3, 4, 5, 6}, leaf(1))
 	for i, flags := range []uint32{uint32(buffer.SetValueOnDevice), dontOwn | uint32(buffer.SetValueOnDevice), 1 << 8} {
-		r.post(command(bridge.CmdFrom, append([]uint32{uint32(i + 2)}, r.source(flags, 0, 2, 3, mem)...)...))
+		r.post(command(page.CmdFrom, append([]uint32{uint32(i + 2)}, r.source(flags, 0, 2, 3, mem)...)...))
 		_, err := r.read(6, leaf(uint32(i+2)))
 		wantError(t, err, gpu.ErrInvalid)
 	}
@@ -76,17 +77,17 @@ func TestChanges(t *testing.T) {
 	mem := bytesOf(7, 8, 9, 10)
 	r.wrap(2, 2, 2, mem)
 	steps := []struct {
-		c     bridge.Command
+		c     page.Command
 		words []uint32
 		want  []float32
 	}{
-		{bridge.CmdSetShape, []uint32{3, 2}, []float32{1, 2, 3, 4, 5, 6}},
-		{bridge.CmdSetValue, leaf(2), []float32{7, 8, 9, 10}},
-		{bridge.CmdSetValue, join(leaf(2), number(1), instruction(bridge.OpBinary, f32, 0, 1)), []float32{8, 9, 10, 11}},
-		{bridge.CmdSetFrom, r.source(0, 0, 1, 3, bytesOf(1, 2, 3)), []float32{1, 2, 3}},
-		{bridge.CmdResize, []uint32{0, 5}, nil},
-		{bridge.CmdSetFrom, r.source(0, 0, 1, 8, bytesOf(1, 2, 3, 4, 5, 6, 7, 8)), []float32{1, 2, 3, 4, 5, 6, 7, 8}},
-		{bridge.CmdSetFrom, r.source(dontOwn, 0, 2, 1, bytesOf(5, 6)), []float32{5, 6}},
+		{page.CmdSetShape, []uint32{3, 2}, []float32{1, 2, 3, 4, 5, 6}},
+		{page.CmdSetValue, leaf(2), []float32{7, 8, 9, 10}},
+		{page.CmdSetValue, join(leaf(2), number(1), instruction(bridge.OpBinary, f32, 0, 1)), []float32{8, 9, 10, 11}},
+		{page.CmdSetFrom, r.source(0, 0, 1, 3, bytesOf(1, 2, 3)), []float32{1, 2, 3}},
+		{page.CmdResize, []uint32{0, 5}, nil},
+		{page.CmdSetFrom, r.source(0, 0, 1, 8, bytesOf(1, 2, 3, 4, 5, 6, 7, 8)), []float32{1, 2, 3, 4, 5, 6, 7, 8}},
+		{page.CmdSetFrom, r.source(dontOwn, 0, 2, 1, bytesOf(5, 6)), []float32{5, 6}},
 	}
 	at := uint32(1)
 	for i, s := range steps {
@@ -100,8 +101,8 @@ func TestChanges(t *testing.T) {
 		at = next
 	}
 	// What was wrapped last is written in place, and Sync brings it back.
-	r.post(command(bridge.CmdAssign, join([]uint32{0}, leaf(at), instruction(bridge.OpFill, f32, math.Float32bits(4), 2, 1))...))
-	if err := r.ask(bridge.CmdSync, at); err != nil {
+	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(at), instruction(bridge.OpFill, f32, math.Float32bits(4), 2, 1))...))
+	if err := r.ask(page.CmdSync, at); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,36 +114,36 @@ func TestRefusedChanges(t *testing.T) {
 	mem := bytesOf(1, 2)
 	r.wrap(1, 1, 2, mem)
 	r.newMatrix(2, 2, 2, 1, 2, 3, 4)
-	r.post(command(bridge.CmdAlias, 3, 2))
+	r.post(command(page.CmdAlias, 3, 2))
 	for i, c := range []struct {
 		name  string
-		c     bridge.Command
+		c     page.Command
 		from  uint32
 		words []uint32
 		want  error
 	}{
-		{"too large", bridge.CmdSetValue, 1, leaf(2), matrix.ErrExternalResize},
-		{"copy too large", bridge.CmdSetFrom, 1, r.source(0, 0, 2, 2, bytesOf(1, 2, 3, 4)), matrix.ErrExternalResize},
-		{"resize external", bridge.CmdResize, 1, []uint32{1, 1}, matrix.ErrExternalResize},
-		{"resize shared", bridge.CmdResize, 2, []uint32{3, 3}, matrix.ErrView},
-		{"another number", bridge.CmdSetShape, 2, []uint32{3, 3}, matrix.ErrShape},
-		{"too short", bridge.CmdSetFrom, 2, r.source(dontOwn, 0, 2, 2, bytesOf(1, 2, 3)), matrix.ErrShort},
-		{"another type", bridge.CmdSetFrom, 2, r.source(dontOwn, uint32(matrix.Int32), 2, 2, bytesOf(1, 2, 3, 4)), gpu.ErrInvalid},
-		{"of nothing", bridge.CmdResize, 77, []uint32{1, 1}, gpu.ErrInvalid},
-		{"too large for the device", bridge.CmdResize, 3, []uint32{1, math.MaxUint32}, matrix.ErrView},
-		{"a broken expression", bridge.CmdSetValue, 2, instruction(bridge.OpUnary, f32, 9), gpu.ErrInvalid},
+		{"too large", page.CmdSetValue, 1, leaf(2), matrix.ErrExternalResize},
+		{"copy too large", page.CmdSetFrom, 1, r.source(0, 0, 2, 2, bytesOf(1, 2, 3, 4)), matrix.ErrExternalResize},
+		{"resize external", page.CmdResize, 1, []uint32{1, 1}, matrix.ErrExternalResize},
+		{"resize shared", page.CmdResize, 2, []uint32{3, 3}, matrix.ErrView},
+		{"another number", page.CmdSetShape, 2, []uint32{3, 3}, matrix.ErrShape},
+		{"too short", page.CmdSetFrom, 2, r.source(dontOwn, 0, 2, 2, bytesOf(1, 2, 3)), matrix.ErrShort},
+		{"another type", page.CmdSetFrom, 2, r.source(dontOwn, uint32(matrix.Int32), 2, 2, bytesOf(1, 2, 3, 4)), gpu.ErrInvalid},
+		{"of nothing", page.CmdResize, 77, []uint32{1, 1}, gpu.ErrInvalid},
+		{"too large for the device", page.CmdResize, 3, []uint32{1, math.MaxUint32}, matrix.ErrView},
+		{"a broken expression", page.CmdSetValue, 2, instruction(bridge.OpUnary, f32, 9), gpu.ErrInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := uint32(10 + i)
 			wantError(t, r.change(c.c, to, c.from, c.words...), c.want)
-			wantError(t, r.ask(bridge.CmdWait), c.want)
+			wantError(t, r.ask(page.CmdWait), c.want)
 			_, err := r.read(1, leaf(to))
 			wantError(t, err, c.want)
 			r.wantRead([]float32{1, 2}, leaf(1))
 			r.wantRead([]float32{1, 2, 3, 4}, leaf(2))
 		})
 	}
-	wantError(t, r.change(bridge.CmdResize, 2, 1, 1, 2), gpu.ErrInvalid) // the handle is in use
+	wantError(t, r.change(page.CmdResize, 2, 1, 1, 2), gpu.ErrInvalid) // the handle is in use
 	r.wantRead([]float32{1, 2, 3, 4}, leaf(2))
 }
 
@@ -153,8 +154,8 @@ func TestOutOfMemory(t *testing.T) {
 	ticket, done := r.page.expect()
 	n := uint32(testMemory)
 	r.post(
-		command(bridge.CmdResize, ticket, 2, 1, 1, n),
-		command(bridge.CmdEval, join([]uint32{3}, leaf(2), number(1), instruction(bridge.OpBinary, f32, 0, 1))...),
+		command(page.CmdResize, ticket, 2, 1, 1, n),
+		command(page.CmdEval, join([]uint32{3}, leaf(2), number(1), instruction(bridge.OpBinary, f32, 0, 1))...),
 	)
 	if err := r.await(done); err == nil { // memory is taken when it is used
 		_, err = r.read(1, leaf(3))
@@ -170,35 +171,29 @@ func TestAlias(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 3, 4)
 	r.wrap(1, 2, 2, mem)
-	r.post(command(bridge.CmdAlias, 2, 1), command(bridge.CmdClose, 1, 0),
-		command(bridge.CmdAssign, join([]uint32{0}, leaf(2), instruction(bridge.OpFill, f32, math.Float32bits(5), 2, 2))...))
-	if err := r.ask(bridge.CmdSync, 2); err != nil {
+	r.post(command(page.CmdAlias, 2, 1), command(page.CmdClose, 0, 1),
+		command(page.CmdAssign, join([]uint32{0}, leaf(2), instruction(bridge.OpFill, f32, math.Float32bits(5), 2, 2))...))
+	if err := r.ask(page.CmdSync, 2); err != nil {
 		t.Fatal(err)
 	}
 	if got := floats(mem); got[0] != 5 || got[3] != 5 {
 		t.Errorf("memory %v", got)
 	}
 	copy(mem, bytesOf(9))
-	r.post(command(bridge.CmdTouch, 2))
+	r.post(command(page.CmdTouch, 2))
 	r.wantRead([]float32{9, 5, 5, 5}, leaf(2))
-	if err := r.ask(bridge.CmdLocation, 2); err != nil {
+	if err := r.ask(page.CmdLocation, 2); err != nil {
 		t.Error(err)
 	}
-	wantError(t, r.ask(bridge.CmdLocation, 1), gpu.ErrInvalid)
-	// Other memory takes the place of what was wrapped, copies or not.
-	if err := r.change(bridge.CmdSetFrom, 3, 2, r.source(dontOwn, 0, 1, 2, bytesOf(1, 2))...); err != nil {
+	wantError(t, r.ask(page.CmdLocation, 1), gpu.ErrInvalid)
+	// Other memory takes the place of what was wrapped.
+	if err := r.change(page.CmdSetFrom, 3, 2, r.source(dontOwn, 0, 1, 2, bytesOf(1, 2))...); err != nil {
 		t.Error(err)
 	}
-	if err := r.change(bridge.CmdSetFrom, 4, 3, r.source(0, 0, 1, 1, bytesOf(3))...); err != nil {
+	if err := r.change(page.CmdSetFrom, 4, 3, r.source(0, 0, 1, 1, bytesOf(3))...); err != nil {
 		t.Error(err)
 	}
-	if n := r.b.Copied(); n != 8 {
-		t.Errorf("%d bytes of copies for a matrix of 8", n)
-	}
-	if err := r.change(bridge.CmdResize, 5, 4, 4, 4); err != nil { // it is not external any more
+	if err := r.change(page.CmdResize, 5, 4, 4, 4); err != nil { // it is not external any more
 		t.Error(err)
-	}
-	if n := r.b.Copied(); n != 0 {
-		t.Errorf("%d bytes of copies for a matrix of its own", n)
 	}
 }

@@ -8,13 +8,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// Copied returns how many bytes of the page's memory are held in copies.
-func (b *Bridge) Copied() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.copied
-}
-
 // Two of the element-wise operations.
 const (
 	OpUnary  = Op(fuse.OpNeg)

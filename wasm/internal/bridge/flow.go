@@ -4,32 +4,30 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // flow is a file on its way between the page and a goroutine of this program. The page passes pieces of memory, one at a
 // time, that the goroutine reads from or writes into; with the ticket of a piece it hears that it may pass the next. So
 // whoever is slower holds up the other, and nothing of the file is kept here.
 //
-// It is also the goroutine's context, which ends when the handle is closed, and the file: an [io.ReadSeeker] or an
-// [io.Writer].
+// For the goroutine it is the file: an [io.ReadSeeker] or an [io.Writer].
 type flow struct {
-	context.Context
 	b      *Bridge
-	closed chan struct{}
-	wake   chan struct{} // of the goroutine that waits
+	ctx    *page.Call // ends when the handle is closed
+	pieces chan piece
 
-	mu      sync.Mutex
-	waiting bool // the goroutine, for the page
-	full    bool // there is a piece
-	piece   piece
-	gone    bool             // the handle was closed
-	over    bool             // the goroutine is done
-	arrays  []*buffer.Buffer // what was loaded and nobody has taken yet
+	mu     sync.Mutex
+	full   bool             // there is a piece
+	over   bool             // the goroutine is done
+	arrays []*buffer.Buffer // what was loaded and nobody has taken yet
 
 	// Of the goroutine.
 	size int64 // of a file that is read; -1 where it is not known, and pieces come one after the other
@@ -48,126 +46,101 @@ type piece struct {
 }
 
 // begin gives a handle a flow and runs a function that reads or writes it. The ticket hears of the function's end.
-func (b *Bridge) begin(ticket, handle uint32, f *flow, run func() (any, error)) error {
-	e, err := b.vacant(handle)
-	if err != nil {
-		return err
-	}
-	f.Context, f.b, f.closed, f.wake = context.Background(), b, make(chan struct{}), make(chan struct{}, 1)
-	e.flow = f
-	b.count(1)
-	b.waiting.Go(func() {
+func (b *Bridge) begin(ticket, handle uint32, size int64, run func(f *flow) any) {
+	f := &flow{b: b, ctx: page.NewCall(), size: size, pieces: make(chan piece, 1)}
+	b.vacant(handle).flow = f
+	b.Count(1)
+	b.Go(0, func(context.Context) (any, error) {
 		var value any
-		err := guard(f, func(context.Context) (err error) {
-			value, err = run()
-			return err
-		})
+		err := page.Guard(func() { value = run(f) })
 		f.finish(ticket, value, err)
+		return nil, nil
 	})
-	return nil
 }
 
 // finish reports the end, first of the flow and then of a piece that was not used up.
 func (f *flow) finish(ticket uint32, value any, err error) {
 	f.mu.Lock()
 	f.over = true
-	if f.gone {
+	full := f.full
+	f.mu.Unlock()
+	gone := f.gone()
+	if gone != nil || err != nil {
 		f.drop()
 	}
-	p, full := f.piece, f.full
-	f.piece, f.full = piece{}, false
-	f.mu.Unlock()
-	f.b.count(-1)
-	f.b.settle(ticket, value, err)
+	if gone != nil && err != nil {
+		err = gone
+	}
+	if e, ok := errors.AsType[*file.Error](err); ok {
+		err = page.AtOffset(err, e.Offset)
+	}
+	f.b.Count(-1)
+	f.b.Settle(ticket, value, err)
 	if full {
-		f.b.settle(p.ticket, 0.0, nil)
-	}
-}
-
-// drop closes what nobody has taken.
-func (f *flow) drop() {
-	for _, b := range f.arrays {
-		_ = b.Close()
-	}
-	f.arrays = nil
-}
-
-// Done implements [context.Context].
-func (f *flow) Done() <-chan struct{} { return f.closed }
-
-// Err implements [context.Context].
-func (f *flow) Err() error {
-	select {
-	case <-f.closed:
-		return fault.Fail("bridge", fault.ErrClosed, "the load or save was given up")
-	default:
-		return nil
+		if !f.have {
+			f.now = <-f.pieces
+		}
+		f.b.Settle(f.now.ticket, 0.0, nil)
 	}
 }
 
 // close gives the flow up.
 func (f *flow) close() {
+	f.ctx.Cancel()
+	f.drop()
+}
+
+// drop closes what nobody has taken. Before the goroutine is done, it is finish that will.
+func (f *flow) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.gone {
-		f.gone = true
-		close(f.closed)
-		f.stir()
-	}
 	if f.over {
-		f.drop()
+		for _, b := range f.arrays {
+			_ = b.Close()
+		}
+		f.arrays = nil
 	}
 }
 
-// stir wakes the goroutine if it waits. The caller has locked the flow.
-func (f *flow) stir() {
-	if f.waiting {
-		f.waiting = false
-		f.b.count(1)
-		f.wake <- struct{}{}
+// gone returns an error if the flow was given up.
+func (f *flow) gone() error {
+	if f.ctx.Err() == nil {
+		return nil
 	}
+	return fault.Fail("bridge", fault.ErrClosed, "the load or save was given up")
 }
 
 // pass takes a piece from the page. Once the flow is over it is not used.
-func (f *flow) pass(p piece) error {
+func (f *flow) pass(p piece) {
 	f.mu.Lock()
-	if f.full {
-		f.mu.Unlock()
-		return invalid("a piece of a file before the last one was used up")
+	defer f.mu.Unlock()
+	switch {
+	case f.full:
+		page.Invalid("a piece of a file before the last one was used up")
+	case f.over:
+		f.b.Settle(p.ticket, 0.0, nil)
+	default:
+		f.full = true
+		f.pieces <- p
 	}
-	over := f.over
-	if !over {
-		f.piece, f.full = p, true
-		f.stir()
-	}
-	f.mu.Unlock()
-	if over {
-		f.b.settle(p.ticket, 0.0, nil)
-	}
-	return nil
 }
 
 // next waits for a piece.
 func (f *flow) next() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for !f.full && !f.gone {
-		f.waiting = true
-		f.mu.Unlock()
-		f.b.count(-1)
-		<-f.wake
-		f.mu.Lock()
+	select {
+	case f.now = <-f.pieces:
+		f.have, f.n = true, 0
+	case <-f.ctx.Done():
 	}
-	f.now, f.have, f.n = f.piece, true, 0
-	return f.Err()
+	return f.gone()
 }
 
 // used gives the piece back with a number for the page.
 func (f *flow) used(n int64) {
 	f.mu.Lock()
-	f.piece, f.full, f.have = piece{}, false, false
+	f.full, f.have = false, false
 	f.mu.Unlock()
-	f.b.settle(f.now.ticket, float64(n), nil)
+	f.b.Settle(f.now.ticket, float64(n), nil)
 }
 
 // Read reads the file. The number for the page is where the next piece is to begin; an empty one is the end. The first
@@ -194,7 +167,7 @@ func (f *flow) Read(b []byte) (int, error) {
 
 // load fills b from memory of the page's.
 func (f *flow) load(object any, at int, b []byte) error {
-	if f.b.page.Load(object, at, b) < len(b) {
+	if f.b.Load(object, at, b) < len(b) {
 		return fault.Fail("bridge", buffer.ErrShort, "memory that was detached meanwhile")
 	}
 	return nil
@@ -209,7 +182,7 @@ func (f *flow) Seek(offset int64, whence int) (int64, error) {
 		offset += f.size
 	}
 	if f.size < 0 || offset < 0 {
-		return 0, invalid("no such place in a file")
+		return 0, fault.Fail("bridge", fault.ErrInvalid, "no such place in a file")
 	}
 	f.pos = offset
 	return offset, nil
@@ -224,7 +197,7 @@ func (f *flow) Write(b []byte) (int, error) {
 			}
 		}
 		part := b[done:][:min(len(b)-done, f.now.size-f.n)]
-		f.b.page.Store(f.now.object, f.n, part)
+		f.b.Store(f.now.object, f.n, part)
 		done += len(part)
 		if f.n += len(part); f.n == f.now.size {
 			f.used(int64(f.n))

@@ -4,6 +4,10 @@ package bridge_test
 
 import (
 	"encoding/binary"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,44 +20,45 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 func TestMalformedMessages(t *testing.T) {
 	const none = 999
 	eval := func(expr ...[]uint32) []uint32 {
-		return command(bridge.CmdEval, join(append([][]uint32{{9}}, expr...)...)...)
+		return command(page.CmdEval, join(append([][]uint32{{9}}, expr...)...)...)
 	}
 	for name, message := range map[string][]uint32{
 		"no command":             {0},
-		"length 0":               {uint32(bridge.CmdFlush)},
-		"beyond the end":         {5<<8 | uint32(bridge.CmdFlush), 1},
+		"length 0":               {uint32(page.CmdFlush)},
+		"beyond the end":         {5<<8 | uint32(page.CmdFlush), 1},
 		"unknown command":        command(200),
-		"too few words":          command(bridge.CmdNew, 9),
-		"too many words":         command(bridge.CmdFlush, 1),
-		"unknown type":           command(bridge.CmdNew, 9, 7, 1, 1, 0, 1),
-		"unknown form":           command(bridge.CmdNew, 9, 1<<11, 1, 1, 0, 1),
-		"huge handle":            command(bridge.CmdNew, math.MaxUint32, 0, 1, 1, 0, 1),
-		"huge function":          command(bridge.CmdFunc, math.MaxUint32, none),
-		"handle in use":          command(bridge.CmdNew, 1, 0, 1, 1, 0, 1),
-		"too large":              command(bridge.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32, 0, math.MaxUint32),
-		"stride":                 command(bridge.CmdFrom, 9, 1, 0, 2, 2, 0, 1, none, 16),
-		"no object":              command(bridge.CmdFrom, 9, 1<<8|1, 0, 1, 1, 0, 1, none, 0),
-		"source flags":           command(bridge.CmdFrom, 9, 0xff, 0, 2, 2, 0, 2, none, 16),
-		"source form":            command(bridge.CmdFrom, 9, 1, 1<<11, 2, 2, 0, 2, none, 16),
-		"source offset":          command(bridge.CmdFrom, 9, 1, 0, 2, 2, math.MaxUint32, 2, none, 16),
-		"alias of none":          command(bridge.CmdAlias, 9, none),
-		"alias in use":           command(bridge.CmdAlias, 1, 1),
-		"change of none":         command(bridge.CmdSetShape, 0, 9, none, 1, 1),
-		"huge change":            command(bridge.CmdResize, 0, math.MaxUint32, 1, 1, 1),
-		"assign sparse to none":  command(bridge.CmdSparseAssign, join([]uint32{0, none}, leaf(1))...),
-		"assign sparse nothing":  command(bridge.CmdSparseAssign, 0, none),
-		"sparse of none":         command(bridge.CmdSparseEval, 9, none),
-		"values of none":         command(bridge.CmdValues, 9, none),
-		"values of dense":        command(bridge.CmdValues, 9, 1),
-		"data of none":           command(bridge.CmdData, none, none, 4),
-		"data too short":         command(bridge.CmdData, 1, none, 4),
-		"data too long":          command(bridge.CmdData, 1, none, 400),
-		"touch of none":          command(bridge.CmdTouch, none),
+		"too few words":          command(page.CmdNew, 9),
+		"too many words":         command(page.CmdFlush, 1),
+		"unknown type":           command(page.CmdNew, 9, 7, 1, 1, 0, 1),
+		"unknown form":           command(page.CmdNew, 9, 1<<11, 1, 1, 0, 1),
+		"huge handle":            command(page.CmdNew, math.MaxUint32, 0, 1, 1, 0, 1),
+		"huge function":          command(page.CmdFunc, math.MaxUint32, none),
+		"handle in use":          command(page.CmdNew, 1, 0, 1, 1, 0, 1),
+		"too large":              command(page.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32, 0, math.MaxUint32),
+		"stride":                 command(page.CmdFrom, 9, 1, 0, 2, 2, 0, 1, none, 16),
+		"no object":              command(page.CmdFrom, 9, 1<<8|1, 0, 1, 1, 0, 1, none, 0),
+		"source flags":           command(page.CmdFrom, 9, 0xff, 0, 2, 2, 0, 2, none, 16),
+		"source form":            command(page.CmdFrom, 9, 1, 1<<11, 2, 2, 0, 2, none, 16),
+		"source offset":          command(page.CmdFrom, 9, 1, 0, 2, 2, math.MaxUint32, 2, none, 16),
+		"alias of none":          command(page.CmdAlias, 9, none),
+		"alias in use":           command(page.CmdAlias, 1, 1),
+		"change of none":         command(page.CmdSetShape, 0, 9, none, 1, 1),
+		"huge change":            command(page.CmdResize, 0, math.MaxUint32, 1, 1, 1),
+		"assign sparse to none":  command(page.CmdSparseAssign, join([]uint32{0, none}, leaf(1))...),
+		"assign sparse nothing":  command(page.CmdSparseAssign, 0, none),
+		"sparse of none":         command(page.CmdSparseEval, 9, none),
+		"values of none":         command(page.CmdValues, 9, none),
+		"values of dense":        command(page.CmdValues, 9, 1),
+		"data of none":           command(page.CmdData, none, none, 4),
+		"data too short":         command(page.CmdData, 1, none, 4),
+		"data too long":          command(page.CmdData, 1, none, 400),
+		"touch of none":          command(page.CmdTouch, none),
 		"empty expression":       eval(),
 		"instruction length 0":   eval([]uint32{uint32(bridge.OpLeaf)}),
 		"instruction too long":   eval([]uint32{9<<16 | uint32(bridge.OpLeaf), 1}),
@@ -74,18 +79,18 @@ func TestMalformedMessages(t *testing.T) {
 		"no function":            eval(leaf(1), instruction(bridge.OpCall, f32, none, 0)),
 		"call without operands":  eval(leaf(1), instruction(bridge.OpCall, f32, none)),
 		"element type":           eval(leaf(1), instruction(bridge.OpCast, 9, 0)),
-		"assign without target":  command(bridge.CmdAssign, join([]uint32{0}, number(1))...),
-		"assign to a number":     command(bridge.CmdAssign, join([]uint32{1}, leaf(1), number(1))...),
-		"assign to no value":     command(bridge.CmdAssign, join([]uint32{99}, leaf(1), number(1))...),
-		"assign to none":         command(bridge.CmdAssign, join([]uint32{0}, leaf(none), number(1))...),
-		"assign another size":    command(bridge.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1), leaf(1))...),
-		"assign to what is made": command(bridge.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpUnary, f32, 0), leaf(1))...),
+		"assign without target":  command(page.CmdAssign, join([]uint32{0}, number(1))...),
+		"assign to a number":     command(page.CmdAssign, join([]uint32{1}, leaf(1), number(1))...),
+		"assign to no value":     command(page.CmdAssign, join([]uint32{99}, leaf(1), number(1))...),
+		"assign to none":         command(page.CmdAssign, join([]uint32{0}, leaf(none), number(1))...),
+		"assign another size":    command(page.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1), leaf(1))...),
+		"assign to what is made": command(page.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpUnary, f32, 0), leaf(1))...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.newMatrix(1, 2, 2, 1, 2, 3, 4)
 			r.post(message)
-			if err := r.ask(bridge.CmdWait); gpu.Code(err) == "Error" || gpu.Code(err) == bridge.ErrInternal.Code() {
+			if err := r.ask(page.CmdWait); gpu.Code(err) == "Error" || gpu.Code(err) == page.ErrInternal.Code() {
 				t.Errorf("error %v", err)
 			}
 			_, err := r.read(4, leaf(1)) // tells of an assignment that failed
@@ -99,10 +104,10 @@ func TestMalformedMessages(t *testing.T) {
 
 func TestTicketsGetErrors(t *testing.T) {
 	r := newRig(t)
-	wantError(t, r.ask(bridge.CmdSync, 5), gpu.ErrInvalid)
-	wantError(t, r.ask(bridge.CmdBuffer, 5), gpu.ErrInvalid)
+	wantError(t, r.ask(page.CmdSync, 5), gpu.ErrInvalid)
+	wantError(t, r.ask(page.CmdBuffer, 5), gpu.ErrInvalid)
 	r.newMatrix(1, 2, 2, 1, 2, 3, 4)
-	wantError(t, r.ask(bridge.CmdBuffer, 1), gpu.ErrUnsupported) // the oracle has none
+	wantError(t, r.ask(page.CmdBuffer, 1), gpu.ErrUnsupported) // the oracle has none
 	_, err := r.read(3, leaf(1))
 	wantError(t, err, matrix.ErrShort)
 }
@@ -127,16 +132,16 @@ func FuzzMessage(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	add(command(bridge.CmdEval, join([]uint32{2}, leaf(1), number(1), instruction(bridge.OpBinary, f32, 0, 1))...)...)
-	add(command(bridge.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))...)...)
-	add(command(bridge.CmdRead, join([]uint32{1, 1, 16}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1))...)...)
-	add(command(bridge.CmdFrom, 3, 1, 0x103, 2, 2, 0, 2, 1, 8)...)
-	add(command(bridge.CmdClose, 1, 0)...)
-	add(join(command(bridge.CmdResize, 1, 2, 1, 1, 1), command(bridge.CmdSetValue, join([]uint32{1, 3, 2}, leaf(2))...))...)
-	add(join(command(bridge.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(bridge.CmdSparseEval, 5, 4))...)
-	add(command(bridge.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
-	add(join(command(bridge.CmdLoad, 1, 4, 0, none32, none32, none32, none32), command(bridge.CmdPass, 2, 4, 1, 16), command(bridge.CmdTake, 3, 4, 5))...)
-	add(join(command(bridge.CmdSave, 1, 4, 2, 0, 0), command(bridge.CmdPass, 2, 4, 1, 64), command(bridge.CmdPass, 3, 4, 1, 0))...)
+	add(command(page.CmdEval, join([]uint32{2}, leaf(1), number(1), instruction(bridge.OpBinary, f32, 0, 1))...)...)
+	add(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))...)...)
+	add(command(page.CmdRead, join([]uint32{1, 1, 16}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1))...)...)
+	add(command(page.CmdFrom, 3, 1, 0x103, 2, 2, 0, 2, 1, 8)...)
+	add(command(page.CmdClose, 0, 1)...)
+	add(join(command(page.CmdResize, 1, 2, 1, 1, 1), command(page.CmdSetValue, join([]uint32{1, 3, 2}, leaf(2))...))...)
+	add(join(command(page.CmdSparse, 4, 1<<16, 0, 0, 1, 0, 1, 0, 1, 1), command(page.CmdSparseEval, 5, 4))...)
+	add(command(page.CmdSetFrom, 1, 2, 1, 1, 0, 1, 1, 0, 1, 1, 4)...)
+	add(join(command(page.CmdLoad, 1, 4, 0, none32, none32, none32, none32), command(page.CmdPass, 2, 4, 1, 16), command(page.CmdTake, 3, 4, 5))...)
+	add(join(command(page.CmdSave, 1, 4, 2, 0, 0), command(page.CmdPass, 2, 4, 1, 64), command(page.CmdPass, 3, 4, 1, 0))...)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<12 {
 			return
@@ -156,16 +161,36 @@ func FuzzMessage(f *testing.F) {
 		}
 		if !ended {
 			ticket, done := r.page.expect()
-			r.post(command(bridge.CmdWait, ticket))
+			r.post(command(page.CmdWait, ticket))
 			select {
 			case err := <-done:
-				if gpu.Code(err) == bridge.ErrInternal.Code() {
+				if gpu.Code(err) == page.ErrInternal.Code() {
 					t.Error(err)
 				}
 			case <-r.over:
 			}
 		}
 	})
+}
+
+// commandNumbers returns the commands by JavaScript's names, as they stand in the protocol's source.
+func commandNumbers(t *testing.T) map[string]int {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, filepath.Join("..", "page", "protocol.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := new(types.Config).Check("page", fset, []*ast.File{f}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for _, name := range pkg.Scope().Names() {
+		if c, ok := pkg.Scope().Lookup(name).(*types.Const); ok && strings.HasPrefix(name, "Cmd") {
+			numbers[strings.TrimPrefix(name, "Cmd")], _ = strconv.Atoi(c.Val().String())
+		}
+	}
+	return numbers
 }
 
 // TestProtocolInStep compares what JavaScript and Go call the commands and the operations.
@@ -186,19 +211,7 @@ func TestProtocolInStep(t *testing.T) {
 		}
 	}
 	for group, want := range map[string]map[string]int{
-		"Command": {
-			"New": int(bridge.CmdNew), "Data": int(bridge.CmdData), "From": int(bridge.CmdFrom), "Alias": int(bridge.CmdAlias),
-			"Eval": int(bridge.CmdEval), "Assign": int(bridge.CmdAssign), "Read": int(bridge.CmdRead), "Sync": int(bridge.CmdSync),
-			"Touch": int(bridge.CmdTouch), "Close": int(bridge.CmdClose), "Func": int(bridge.CmdFunc), "Forget": int(bridge.CmdForget),
-			"Flush": int(bridge.CmdFlush), "Wait": int(bridge.CmdWait), "Buffer": int(bridge.CmdBuffer), "End": int(bridge.CmdEnd),
-			"SetValue": int(bridge.CmdSetValue), "SetFrom": int(bridge.CmdSetFrom), "Resize": int(bridge.CmdResize),
-			"SetShape": int(bridge.CmdSetShape), "Location": int(bridge.CmdLocation), "Sparse": int(bridge.CmdSparse),
-			"Columns": int(bridge.CmdColumns), "Values": int(bridge.CmdValues), "Append": int(bridge.CmdAppend),
-			"SparseEval": int(bridge.CmdSparseEval), "SparseAssign": int(bridge.CmdSparseAssign), "SparseRead": int(bridge.CmdSparseRead),
-			"SparseTouch": int(bridge.CmdSparseTouch), "Load": int(bridge.CmdLoad), "Save": int(bridge.CmdSave), "Pass": int(bridge.CmdPass),
-			"Take": int(bridge.CmdTake), "ArrayRead": int(bridge.CmdArrayRead), "ArrayMatrix": int(bridge.CmdArrayMatrix),
-			"Reopen": int(bridge.CmdReopen),
-		},
+		"Command":     commandNumbers(t),
 		"FileFlag":    {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
 		"Op":          bridge.OpNumbers(),
 		"ElementWise": bridge.ElementWiseNumbers(),
@@ -218,7 +231,7 @@ func TestProtocolInStep(t *testing.T) {
 }
 
 func TestInternalErrorsHaveACode(t *testing.T) {
-	if code := fault.Code(bridge.ErrInternal); code != "ErrInternal" {
+	if code := fault.Code(page.ErrInternal); code != "ErrInternal" {
 		t.Errorf("code %q", code)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // Parameter dictionaries. Arrays are only memory here; JavaScript knows their types and shapes, and they lie in C order without
@@ -28,58 +29,38 @@ const (
 	flagsEnd
 )
 
-func fileOptions(flags uint32) (params.Options, error) {
+func fileOptions(flags uint32) params.Options {
 	if flags >= flagsEnd {
-		return params.Options{}, invalid("flags")
+		page.Invalid("flags")
 	}
-	return params.Options{Strict: flags&flagStrict != 0, LastWins: flags&flagLastWins != 0}, nil
+	return params.Options{Strict: flags&flagStrict != 0, LastWins: flags&flagLastWins != 0}
 }
 
-// long is a number of 64 bits.
-func long(w []uint32) int64 { return int64(uint64(w[1])<<32 | uint64(w[0])) }
-
-func (b *Bridge) load(a []uint32) error {
-	opts, err := fileOptions(a[2])
-	if err != nil {
-		return err
-	}
-	scan, limit := a[2]&flagScan != 0, long(a[3:])
+func (b *Bridge) load(a []uint32) {
+	r := b.Read(a[2:])
+	flags := r.Word()
+	opts, scan, limit := fileOptions(flags), flags&flagScan != 0, int64(r.Int())
 	if limit < 0 {
 		limit = math.MaxInt64
 	}
-	// The message is gone when the function runs.
-	f := &flow{size: max(long(a[5:]), -1)}
-	return b.begin(a[0], a[1], f, func() (any, error) {
-		list, arrays, err := f.fill(scan, limit, opts)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.arrays = arrays; err != nil {
-			f.drop()
-		}
-		return list, err
-	})
+	b.begin(a[0], a[1], max(int64(r.Int()), -1), func(f *flow) any { return f.fill(scan, limit, opts) })
 }
 
 // fill reads the headers and, but for a scan, the data. It returns a description of what there is.
-func (f *flow) fill(scan bool, limit int64, opts params.Options) (list []byte, arrays []*buffer.Buffer, err error) {
-	r, err := params.NewReader(f, opts)
-	if err != nil {
-		return nil, nil, err
-	}
+func (f *flow) fill(scan bool, limit int64, opts params.Options) []byte {
+	r := page.Must(params.NewReader(f, opts))
 	var filler buffer.Filler
 	var unread error
 	full := func(piece []byte) error {
 		_, unread = io.ReadFull(r, piece)
 		return unread
 	}
-	for list = []byte{}; ; {
+	for list := []byte{}; ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return list, arrays, nil
+			return list
 		}
-		if err != nil {
-			return nil, arrays, err
-		}
+		page.Check(err)
 		list = describe(list, h)
 		if scan {
 			continue
@@ -87,100 +68,73 @@ func (f *flow) fill(scan bool, limit int64, opts params.Options) (list []byte, a
 		err = file.ErrTooLarge
 		var buf *buffer.Buffer
 		if limit -= h.Size; limit >= 0 {
-			buf, err = filler.New(f, f.b.dev, int(h.Size), full)
+			buf, err = filler.New(f.ctx, f.b.dev, int(h.Size), full)
 		}
-		switch {
-		case unread != nil:
-			return nil, arrays, unread
-		case err != nil:
-			return nil, arrays, &file.Error{Format: "params", Offset: h.Offset, Detail: itoa(int(h.Size)) + " bytes of data", Err: err}
+		page.Check(unread)
+		if err != nil {
+			page.Check(&file.Error{Format: "params", Offset: h.Offset, Detail: itoa(int(h.Size)) + " bytes of data", Err: err})
 		}
-		arrays = append(arrays, buf)
+		f.arrays = append(f.arrays, buf)
 	}
 }
 
 // flowOf returns the flow of a handle.
-func (b *Bridge) flowOf(handle uint32) (*flow, error) {
-	e, err := b.entry(handle)
-	if err == nil && e.flow == nil {
-		err = invalid("no file")
+func (b *Bridge) flowOf(handle uint32) *flow {
+	f := b.entry(handle).flow
+	if f == nil {
+		page.Invalid("no file")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return e.flow, nil
+	return f
 }
 
-func (b *Bridge) pass(a []uint32) error {
-	object := b.page.Object(a[2])
-	f, err := b.flowOf(a[1])
-	if err != nil {
-		return err
-	}
-	return f.pass(piece{a[0], object, int(a[3])})
+func (b *Bridge) pass(a []uint32) {
+	object := b.Object(a[2])
+	b.flowOf(a[1]).pass(piece{a[0], object, int(a[3])})
 }
 
 // take gives the arrays to handles. If that fails, those that did not get one are closed.
-func (b *Bridge) take(a []uint32) error {
-	f, err := b.flowOf(a[1])
-	if err != nil {
-		return err
-	}
+func (b *Bridge) take(a []uint32) {
+	f := b.flowOf(a[1])
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.over || len(f.arrays) != len(a)-2 {
-		return invalid("handles for " + itoa(len(f.arrays)) + " arrays")
+	whole := f.over && len(f.arrays) == len(a)-2
+	f.mu.Unlock()
+	if !whole {
+		page.Invalid("handles for " + itoa(len(a)-2) + " arrays")
 	}
+	defer f.drop()
 	for _, h := range a[2:] {
 		buf := f.arrays[0]
 		f.arrays = f.arrays[1:]
-		if err := b.put(h, entry{a: buf}); err != nil {
-			f.drop()
-			return err
-		}
+		b.put(h, entry{a: buf})
 	}
-	b.settle(a[0], nil, nil)
-	return nil
+	b.Settle(a[0], nil, nil)
 }
 
 // array returns the memory of an array.
-func (b *Bridge) array(handle uint32) (*buffer.Buffer, error) {
-	e, err := b.entry(handle)
-	if err == nil && e.a == nil {
-		err = invalid("no array")
+func (b *Bridge) array(handle uint32) *buffer.Buffer {
+	buf := b.entry(handle).a
+	if buf == nil {
+		page.Invalid("no array")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return e.a, nil
+	return buf
 }
 
-func (b *Bridge) arrayMatrix(a []uint32) error {
-	buf, err := b.array(a[1])
-	if err != nil {
-		return err
-	}
-	_, opts, err := form(a[2])
-	if err != nil {
-		return err
-	}
-	m, err := matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), buf, buffer.DontOwnBuffer, opts...)
-	return b.fill(a[0], m, err)
+func (b *Bridge) arrayMatrix(a []uint32) {
+	_, opts := form(a[2])
+	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), b.array(a[1]), buffer.DontOwnBuffer, opts...))
+	b.put(a[0], entry{m: m})
 }
 
-func (b *Bridge) readArray(a []uint32) error {
-	object := b.page.Object(a[2])
-	buf, err := b.array(a[1])
+func (b *Bridge) readArray(a []uint32) {
+	object, buf := b.Object(a[2]), b.array(a[1])
 	switch {
-	case err != nil:
-		return err
 	case int64(a[3]) < int64(buf.Size()):
-		return fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[3])), " bytes for ", itoa(buf.Size()))
+		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[3])), " bytes for ", itoa(buf.Size())))
 	case buf.Size() == 0:
-		b.settle(a[0], nil, nil)
-		return nil
+		b.Settle(a[0], nil, nil)
+	default:
+		b.read(a[0], buf, 0, buf.Size(), object, a[3])
 	}
-	return b.readBuffer(a[0], buf, 0, buf.Size(), object, a[3])
 }
 
 // tensor is what a save writes: a part of a buffer, of which it has a share, or memory of the page's.
@@ -195,62 +149,50 @@ const (
 	maxText    = 64 << 20 // bytes of the description: some 400,000 tensors
 )
 
-func (b *Bridge) save(a []uint32) error {
-	text, list := b.page.Object(a[3]), a[5:]
+func (b *Bridge) save(a []uint32) {
+	text, list := b.Object(a[3]), a[5:]
 	tensors := make([]tensor, len(list)/savedWords)
 	for i := range tensors {
 		if list[savedWords*i] == 0 {
-			tensors[i].object = b.page.Object(list[savedWords*i+1]) // in any case, so that the page forgets it
+			tensors[i].object = b.Object(list[savedWords*i+1]) // in any case, so that the page forgets it
 		}
 	}
-	opts, err := fileOptions(a[2])
-	if err != nil {
-		return err
-	}
+	opts := fileOptions(a[2])
 	if a[4] > maxText || len(list)%savedWords != 0 {
-		return invalid("a save of " + itoa(len(list)) + " words")
+		page.Invalid("a save of " + itoa(len(list)) + " words")
 	}
 	c := cursor{make([]byte, a[4])}
-	c.rest = c.rest[:b.page.Load(text, 0, c.rest)]
+	c.rest = c.rest[:b.Load(text, 0, c.rest)]
 	headers := make([]file.Header, len(tensors))
-	for i := range tensors {
-		if err == nil {
-			headers[i], err = c.header()
+	err := page.Guard(func() {
+		for i := range tensors {
+			headers[i] = c.header()
 			headers[i].Size = int64(list[savedWords*i+2])
+			if handle := list[savedWords*i]; handle != 0 {
+				b.share(&tensors[i], handle, headers[i].Type)
+			}
 		}
-		if handle := list[savedWords*i]; err == nil && handle != 0 {
-			err = b.memory(&tensors[i], handle, headers[i].Type)
-		}
-	}
-	if err == nil {
-		f := &flow{}
-		err = b.begin(a[0], a[1], f, func() (any, error) {
+		b.begin(a[0], a[1], 0, func(f *flow) any {
 			defer forget(tensors)
-			return nil, f.save(headers, tensors, opts)
+			f.save(headers, tensors, opts)
+			return nil
 		})
-	}
+	})
 	if err != nil {
 		forget(tensors)
+		page.Check(err)
 	}
-	return err
 }
 
-// memory takes a share of the memory of an array, or of a matrix without gaps.
-func (b *Bridge) memory(t *tensor, handle uint32, typ dtype.Type) error {
-	e, err := b.current(handle)
-	if err != nil {
-		return err
-	}
+// share takes a share of the memory of an array, or of a matrix without gaps.
+func (b *Bridge) share(t *tensor, handle uint32, typ dtype.Type) {
+	e := b.current(handle)
 	buf := e.a
 	if buf == nil {
-		m, err := e.dense()
-		if err != nil {
-			return err
-		}
+		m := e.dense()
 		buf, t.at = m.Buffer(), m.Offset()*typ.Size()
 	}
 	t.buf = buf.Share()
-	return nil
 }
 
 func forget(tensors []tensor) {
@@ -262,37 +204,24 @@ func forget(tensors []tensor) {
 // pieceSize is how much passes through this program at a time.
 const pieceSize = 1 << 20
 
-func (f *flow) save(headers []file.Header, tensors []tensor, opts params.Options) error {
-	w, err := params.NewWriter(f, headers, opts)
-	if err != nil {
-		return err
-	}
-	var mem []byte
+func (f *flow) save(headers []file.Header, tensors []tensor, opts params.Options) {
+	w := page.Must(params.NewWriter(f, headers, opts))
+	mem := make([]byte, pieceSize)
 	for i, t := range tensors {
 		size := int(headers[i].Size)
 		for at := 0; at < size; at += pieceSize {
-			n := min(size-at, pieceSize)
-			if len(mem) < n {
-				mem = make([]byte, n)
-			}
+			part := mem[:min(size-at, pieceSize)]
 			if t.buf != nil {
-				err = t.buf.Read(f, buffer.Region{Offset: t.at + at, Width: n, Pitch: n, Count: 1}, gpu.HostBytes(mem), 0)
+				region := buffer.Region{Offset: t.at + at, Width: len(part), Pitch: len(part), Count: 1}
+				page.Check(t.buf.Read(f.ctx, region, gpu.HostBytes(part), 0))
 			} else {
-				err = f.load(t.object, at, mem[:n])
+				page.Check(f.load(t.object, at, part))
 			}
-			if err == nil {
-				_, err = w.Write(mem[:n])
-			}
-			if err != nil {
-				return err
-			}
+			page.Must(w.Write(part))
 		}
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
+	page.Check(w.Close())
 	if f.have {
 		f.used(int64(f.n))
 	}
-	return nil
 }

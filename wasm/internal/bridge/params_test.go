@@ -19,7 +19,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 const (
@@ -38,14 +38,14 @@ type transfer struct {
 	done   <-chan error
 }
 
-func (r *rig) transfer(c bridge.Command, handle uint32, words ...uint32) *transfer {
+func (r *rig) transfer(c page.Command, handle uint32, words ...uint32) *transfer {
 	ticket, done := r.page.expect()
 	r.post(command(c, append([]uint32{ticket, handle}, words...)...))
 	return &transfer{r, handle, ticket, done}
 }
 
 func (r *rig) loads(handle, flags uint32, limit, size int64) *transfer {
-	return r.transfer(bridge.CmdLoad, handle, flags, uint32(limit), uint32(limit>>32), uint32(size), uint32(size>>32))
+	return r.transfer(page.CmdLoad, handle, flags, uint32(limit), uint32(limit>>32), uint32(size), uint32(size>>32))
 }
 
 func (r *rig) value(ticket uint32) any {
@@ -58,7 +58,7 @@ func (r *rig) value(ticket uint32) any {
 func (x *transfer) pass(mem []byte) (int, error) {
 	x.r.t.Helper()
 	ticket, done := x.r.page.expect()
-	x.r.post(command(bridge.CmdPass, ticket, x.handle, x.r.page.put(mem), uint32(len(mem))))
+	x.r.post(command(page.CmdPass, ticket, x.handle, x.r.page.put(mem), uint32(len(mem))))
 	err := x.r.await(done)
 	n, _ := x.r.value(ticket).(float64)
 	return int(n), err
@@ -103,12 +103,12 @@ func (x *transfer) drain(piece int) ([]byte, error) {
 func (r *rig) readArray(handle uint32, size int) ([]byte, error) {
 	r.t.Helper()
 	mem := make([]byte, size)
-	return mem, r.ask(bridge.CmdArrayRead, handle, r.page.put(mem), uint32(size))
+	return mem, r.ask(page.CmdArrayRead, handle, r.page.put(mem), uint32(size))
 }
 
 func (r *rig) live() int64 {
 	r.t.Helper()
-	if err := r.ask(bridge.CmdWait); err != nil {
+	if err := r.ask(page.CmdWait); err != nil {
 		r.t.Fatal(err)
 	}
 	return int64(r.dev.Stats().LiveBytes)
@@ -168,19 +168,19 @@ func TestLoadParams(t *testing.T) {
 				}
 				list = list[len(want)+16:]
 			}
-			if err := r.ask(bridge.CmdTake, 1, 2, 3, 4, 5); err != nil {
+			if err := r.ask(page.CmdTake, 1, 2, 3, 4, 5); err != nil {
 				t.Fatal(err)
 			}
-			r.post(command(bridge.CmdClose, 1, 0))
+			r.post(command(page.CmdClose, 0, 1))
 			for i, want := range data {
 				if got, err := r.readArray(uint32(i+2), len(want)); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("array %d is %x, %v", i, got, err)
 				}
 			}
-			r.post(command(bridge.CmdArrayMatrix, 9, 2, 0, 2, 3), command(bridge.CmdClose, 2, 0))
+			r.post(command(page.CmdArrayMatrix, 9, 2, 0, 2, 3), command(page.CmdClose, 0, 2))
 			r.wantRead([]float32{1, 2, 3, 4, 5, 6}, leaf(9))
 			for h := uint32(1); h < 10; h++ {
-				r.post(command(bridge.CmdClose, h, 0))
+				r.post(command(page.CmdClose, 0, h))
 			}
 			if live := r.live(); live != before {
 				t.Errorf("%d bytes are left of %d", live, before)
@@ -210,7 +210,7 @@ func TestLoadLastWins(t *testing.T) {
 	if err != nil || passed > 10000 {
 		t.Errorf("%d bytes passed, %v", passed, err)
 	}
-	if err := r.ask(bridge.CmdTake, 2, 3); err != nil {
+	if err := r.ask(page.CmdTake, 2, 3); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := r.readArray(3, 4); err != nil || !bytes.Equal(got, []byte{1, 2, 3, 4}) {
@@ -235,7 +235,7 @@ func TestLoadBroken(t *testing.T) {
 		if e, ok := errors.AsType[*file.Error](err); !ok || e.Offset < 0 || e.Offset > int64(len(data)) {
 			t.Errorf("error %v", err)
 		}
-		wantError(t, r.ask(bridge.CmdTake, handle, 999), gpu.ErrInvalid)
+		wantError(t, r.ask(page.CmdTake, handle, 999), gpu.ErrInvalid)
 		if live := r.live(); live != before {
 			t.Errorf("%d bytes are left after %v", live-before, err)
 		}
@@ -276,7 +276,7 @@ func TestLoadGivenUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.post(command(bridge.CmdClose, uint32(n), 0))
+		r.post(command(page.CmdClose, 0, uint32(n)))
 		if err := r.await(x.done); n < len(whole) {
 			wantError(t, err, gpu.ErrClosed)
 		}
@@ -297,12 +297,12 @@ func TestLoadGivenUpTooLate(t *testing.T) {
 	object := r.page.put(func() []byte {
 		if !closed {
 			closed = true
-			r.post(command(bridge.CmdClose, 1, 0))
+			r.post(command(page.CmdClose, 0, 1))
 			r.live() // by now it is
 		}
 		return whole
 	})
-	r.post(command(bridge.CmdPass, ticket, 1, object, uint32(len(whole))))
+	r.post(command(page.CmdPass, ticket, 1, object, uint32(len(whole))))
 	if err := r.await(x.done); err != nil || !closed {
 		t.Errorf("closed %v, error %v", closed, err)
 	}
@@ -315,9 +315,9 @@ func TestLoadGivenUpTooLate(t *testing.T) {
 func TestSaveOffset(t *testing.T) {
 	r := newRig(t)
 	mem := bytesOf(1, 2, 3, 4)
-	r.post(command(bridge.CmdNew, 1, 0, 2, 2, 3, 2), command(bridge.CmdData, 1, r.page.put(mem), 16))
+	r.post(command(page.CmdNew, 1, 0, 2, 2, 3, 2), command(page.CmdData, 1, r.page.put(mem), 16))
 	text := description(file.Header{Name: "a", Type: dtype.Float32, Shape: []int64{2, 2}})
-	got, err := r.transfer(bridge.CmdSave, 2, 0, r.page.put(text), uint32(len(text)), 1, 0, 16).drain(50)
+	got, err := r.transfer(page.CmdSave, 2, 0, r.page.put(text), uint32(len(text)), 1, 0, 16).drain(50)
 	if err != nil || !bytes.HasSuffix(got, mem) {
 		t.Errorf("saved %x, %v", got, err)
 	}
@@ -325,8 +325,8 @@ func TestSaveOffset(t *testing.T) {
 
 func TestFilesEndWithTheDevice(t *testing.T) {
 	r := newRig(t)
-	x, y := r.loads(1, 0, -1, -1), r.transfer(bridge.CmdSave, 2, 0, r.page.put([]byte{}), 0)
-	r.post(command(bridge.CmdEnd))
+	x, y := r.loads(1, 0, -1, -1), r.transfer(page.CmdSave, 2, 0, r.page.put([]byte{}), 0)
+	r.post(command(page.CmdEnd))
 	wantError(t, r.await(x.done), gpu.ErrClosed)
 	wantError(t, r.await(y.done), gpu.ErrClosed)
 	<-r.over
@@ -353,22 +353,22 @@ func TestSaveParams(t *testing.T) {
 			for i := range headers {
 				words = append(words, uint32(i+2))
 			}
-			if err := r.ask(bridge.CmdTake, words...); err != nil {
+			if err := r.ask(page.CmdTake, words...); err != nil {
 				t.Fatal(err)
 			}
 			mem, err := r.readArray(3, int(headers[1].Size))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.post(command(bridge.CmdArrayMatrix, 99, 2, 0, 1, uint32(headers[0].Size/4)))
+			r.post(command(page.CmdArrayMatrix, 99, 2, 0, 1, uint32(headers[0].Size/4)))
 			text := description(headers...)
 			words = []uint32{0, r.page.put(text), uint32(len(text)), 99, 0, uint32(headers[0].Size), 0, r.page.put(mem), uint32(len(mem))}
 			for i, h := range headers[2:] {
 				words = append(words, uint32(i+4), 0, uint32(h.Size))
 			}
-			y := r.transfer(bridge.CmdSave, 100, words...)
+			y := r.transfer(page.CmdSave, 100, words...)
 			for h := range uint32(100) { // the save has shares
-				r.post(command(bridge.CmdClose, h, 0))
+				r.post(command(page.CmdClose, 0, h))
 			}
 			got, err := y.drain(piece)
 			if err != nil || !bytes.Equal(got, whole) {
@@ -409,7 +409,7 @@ func TestSaveBroken(t *testing.T) {
 			r.newMatrix(1, 1, 2, 1, 2)
 			p := sparseParts[csc]
 			r.sparse(3, csc, p.values, p.indices, p.pointers)
-			r.post(command(bridge.CmdEval, append([]uint32{4}, leaf(77)...)...))
+			r.post(command(page.CmdEval, append([]uint32{4}, leaf(77)...)...))
 			text := description(c.headers...)
 			words := []uint32{0, r.page.put(text), uint32(len(text))}
 			for i := 0; i < len(c.words); i += 3 {
@@ -423,7 +423,7 @@ func TestSaveBroken(t *testing.T) {
 			if name == "another save" {
 				handle = 1
 			}
-			x := r.transfer(bridge.CmdSave, handle, words...)
+			x := r.transfer(page.CmdSave, handle, words...)
 			_, err := x.drain(1 << 10)
 			if c.want == nil && err != nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
@@ -445,13 +445,13 @@ func TestFileMessages(t *testing.T) {
 		"load into a matrix": r.await(r.loads(1, 0, -1, -1).done),
 		"flags":              r.await(r.loads(5, 8, -1, -1).done),
 		"huge handle":        r.await(r.loads(none32, 0, -1, -1).done),
-		"pass to none":       r.ask(bridge.CmdPass, 7, r.page.put(whole), 4),
-		"pass to a matrix":   r.ask(bridge.CmdPass, 1, r.page.put(whole), 4),
-		"take from a matrix": r.ask(bridge.CmdTake, 1, 2),
-		"array that is none": r.ask(bridge.CmdArrayRead, 1, r.page.put(whole), 8),
-		"save flags":         r.ask(bridge.CmdSave, 5, 8, r.page.put(whole), 8),
-		"save of half":       r.ask(bridge.CmdSave, 5, 0, r.page.put([]byte{}), 0, 1, 0),
-		"save of much":       r.ask(bridge.CmdSave, 5, 0, r.page.put([]byte{}), none32),
+		"pass to none":       r.ask(page.CmdPass, 7, r.page.put(whole), 4),
+		"pass to a matrix":   r.ask(page.CmdPass, 1, r.page.put(whole), 4),
+		"take from a matrix": r.ask(page.CmdTake, 1, 2),
+		"array that is none": r.ask(page.CmdArrayRead, 1, r.page.put(whole), 8),
+		"save flags":         r.ask(page.CmdSave, 5, 8, r.page.put(whole), 8),
+		"save of half":       r.ask(page.CmdSave, 5, 0, r.page.put([]byte{}), 0, 1, 0),
+		"save of much":       r.ask(page.CmdSave, 5, 0, r.page.put([]byte{}), none32),
 	} {
 		if code := gpu.Code(err); code != "ErrInvalid" && code != "ErrLimit" {
 			t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ package bridge
 import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
 // The page and this program describe tensors to each other as bytes, one after the other, numbers little-endian:
@@ -55,7 +56,7 @@ func (c *cursor) number(size uint64) (n uint64) {
 }
 
 // header reads the description of a tensor.
-func (c *cursor) header() (h file.Header, err error) {
+func (c *cursor) header() (h file.Header) {
 	h.Name = string(c.take(c.number(4)))
 	t := c.number(4)
 	h.Type = dtype.Type{Code: uint8(t), Bits: uint8(t >> 8), Lanes: uint16(t >> 16)}
@@ -63,7 +64,7 @@ func (c *cursor) header() (h file.Header, err error) {
 		h.Shape = append(h.Shape, int64(c.number(8)))
 	}
 	if c.rest == nil {
-		err = invalid("a description that ends early")
+		page.Invalid("a description that ends early")
 	}
-	return h, err
+	return h
 }

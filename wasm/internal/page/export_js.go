@@ -2,16 +2,23 @@
 
 //go:build js && wasm
 
-package bridge
+package page
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
 
 // The functions of this file are exports of the WebAssembly module. A call costs a tenth of a microsecond where one by
 // way of js.FuncOf costs 25, but the function must not wait for anything that JavaScript does: the goroutine in which it
 // runs is the one that was active when the program last went idle, and JavaScript wants its answer at once.
 
-// served is the bridge in use.
-var served *Bridge
+// served is the session in use and its device.
+var served struct {
+	session *Session
+	dev     *gpu.Device
+}
 
 // arena is where JavaScript writes messages. Memory on the heap does not move.
 var arena []uint32
@@ -38,10 +45,10 @@ func exportArena(words uint32) uint32 {
 //
 //go:wasmexport sublet_post
 func exportPost(words uint32) uint32 {
-	if served == nil || uint64(words) > uint64(len(arena)) {
+	if served.session == nil || uint64(words) > uint64(len(arena)) {
 		return 0
 	}
-	return uint32(served.Post(arena[:words]))
+	return uint32(served.session.Post(arena[:words]))
 }
 
 // counters is where JavaScript finds the statistics.
@@ -51,7 +58,7 @@ var counters [12]float64
 //
 //go:wasmexport sublet_stats
 func exportStats() uint32 {
-	if served != nil {
+	if served.session != nil {
 		s := served.dev.Stats()
 		counters = [...]float64{
 			float64(s.BytesUp), float64(s.BytesDown), float64(s.Submissions), float64(s.Dispatches),

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build js && wasm
+
+package page
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"syscall/js"
+
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// startKey is the symbol under which web/src/loader.mjs leaves what a program needs to start. It is gone as soon as it is read.
+const startKey = "sublet.start"
+
+// gcPercent lets garbage grow to five times what is in use before it is collected. What is in use is little, matrices lie
+// in the GPU's memory, and each collection holds up the page.
+const gcPercent = 400
+
+// host is the JavaScript side, web/src/connection.mjs.
+type host struct{ start, object, settle js.Value }
+
+// Main serves the page that has loaded the program, until the page ends it. begin makes the session, which gets the device that
+// the page asks for.
+func Main(begin func(*gpu.Device, Page) *Session) {
+	debug.SetGCPercent(gcPercent)
+	key := js.Global().Get("Symbol").Call("for", startKey)
+	reflect := js.Global().Get("Reflect")
+	start := reflect.Call("get", js.Global(), key)
+	reflect.Call("deleteProperty", js.Global(), key)
+	if start.Type() != js.TypeObject {
+		println("sublet: this program belongs to a page, which loads it with web/src/loader.mjs")
+		return
+	}
+	dev, err := gpu.Open(context.Background(), options(start)...)
+	if err != nil {
+		start.Get("failed").Invoke(gpu.Code(err), err.Error())
+		return
+	}
+	session := begin(dev, &host{start, start.Get("object"), start.Get("settle")})
+	served.session, served.dev = session, dev
+	start.Get("ready").Invoke(Information(dev.Info()), dev.Handle())
+	session.Run()
+	served.session = nil
+}
+
+func options(start js.Value) []gpu.Option {
+	if device := start.Get("device"); device.Type() == js.TypeObject {
+		return []gpu.Option{gpu.WithDevice(device)}
+	}
+	if start.Get("frugal").Truthy() {
+		return []gpu.Option{gpu.WithLowPower()}
+	}
+	return nil
+}
+
+// Object implements [Page].
+func (h *host) Object(number uint32) any { return h.object.Invoke(number) }
+
+// Text implements [Page].
+func (h *host) Text(number uint32) string { return h.object.Invoke(number).String() }
+
+// Load implements [Page] for a Uint8Array.
+func (h *host) Load(object any, at int, into []byte) int {
+	v, ok := from(object, at)
+	if !ok {
+		return 0
+	}
+	return js.CopyBytesToGo(into, v)
+}
+
+// Store implements [Page] for a Uint8Array.
+func (h *host) Store(object any, at int, data []byte) {
+	if v, ok := from(object, at); ok {
+		js.CopyBytesToJS(v, data)
+	}
+}
+
+// from returns a Uint8Array from a byte on. One that was detached has none.
+func from(object any, at int) (v js.Value, ok bool) {
+	v, ok = object.(js.Value)
+	if !ok || v.Type() != js.TypeObject || at > 0 && at >= v.Length() {
+		return v, false
+	}
+	if at > 0 {
+		v = v.Call("subarray", at)
+	}
+	return v, true
+}
+
+// Settle implements [Page].
+func (h *host) Settle(ticket uint32, value any, err error) {
+	if err != nil {
+		outcome := []any{ticket, nil, gpu.Code(err), err.Error()}
+		if e, ok := errors.AsType[*FileError](err); ok {
+			outcome = append(outcome, e.Offset)
+		}
+		h.settle.Invoke(outcome...)
+		return
+	}
+	if b, ok := value.([]byte); ok {
+		array := js.Global().Get("Uint8Array").New(len(b))
+		js.CopyBytesToJS(array, b)
+		value = array
+	}
+	h.settle.Invoke(ticket, value)
+}
+
+// Information is what the page shows of a device.
+func Information(i gpu.AdapterInfo) map[string]any {
+	return Object(
+		"driver", i.Driver, "name", i.Name, "vendor", i.Vendor, "backend", i.Backend, "kind", i.Kind.String(),
+		"features", List(i.Features.Names()),
+		"limits", Object(
+			"maxBufferSize", i.Limits.MaxBufferSize, "maxBindingSize", i.Limits.MaxBindingSize,
+			"maxStorageBuffers", i.Limits.MaxStorageBuffers, "maxWorkgroups", i.Limits.MaxGroups,
+		),
+	)
+}
+
+// Object makes what [js.ValueOf] takes for an object, of names that are each followed by a value. It takes less code than a
+// literal.
+func Object(pairs ...any) map[string]any {
+	o := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		o[name] = pairs[i+1]
+	}
+	return o
+}
+
+// List makes a slice what [js.ValueOf] takes for an array.
+func List[T any](list []T) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = v
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+// Command is what a message asks for. Keep in step with web/src/protocol.mjs.
+type Command uint8
+
+// The commands of every program and the words after their header. A number of 64 bits, here called long, is two words, the low
+// one first; an object is the number of something on the page's side.
+const (
+	CmdEnd    Command = 16 // ends the program
+	CmdCancel Command = 37 // ticket: ends the context of what is to settle it
+)
+
+// The commands of matrices, which package bridge executes. form is the element type | the order << 8 | padded << 9 | input row by row
+// << 10, expr an expression. source is memory to make a matrix from:
+// flags of package buffer | "a GPUBuffer" << 8, form, rows, cols, offset, stride, object, bytes.
+const (
+	CmdNew    Command = 1 + iota // handle form rows cols offset stride: zeros
+	CmdData                      // handle object bytes: replaces all of the matrix, in its order in memory
+	CmdFrom                      // handle source
+	CmdAlias                     // handle of: another matrix of the same memory
+	CmdEval                      // handle expr: a new matrix
+	CmdAssign                    // value expr: into the matrix that is the value of that number
+	CmdRead                      // ticket object bytes expr: into memory of the page, row by row
+	CmdSync                      // ticket handle: results of wrapped memory are in it
+	CmdTouch                     // handle: wrapped memory has changed
+	CmdClose                     // ticket handle: reports when the memory is not used any more, with ticket 0 nobody cares
+	CmdFunc                      // function object: its text
+	CmdForget                    // function
+	CmdFlush                     // hands what is queued to the device
+	CmdWait                      // ticket: reports when everything is done
+	CmdBuffer                    // ticket handle: reports the matrix's GPUBuffer
+	_                            // CmdEnd
+
+	// Those that change the size or the memory of a matrix: the matrix of the handle from becomes that of another, and stays
+	// where it is if the command fails. The ticket hears of either end.
+	CmdSetValue // ticket handle from expr
+	CmdSetFrom  // ticket handle from source
+	CmdResize   // ticket handle from rows cols
+	CmdSetShape // ticket handle from rows cols
+
+	CmdLocation // ticket handle: reports where the current bits are
+
+	// Sparse matrices. format is the element type | the format << 8 | "memory of the page" << 16.
+	CmdSparse       // handle format rows cols values bytes indices count pointers count
+	CmdColumns      // handle of start n: a column slice
+	CmdValues       // handle of: its values as a dense matrix
+	CmdAppend       // handle i j bits
+	CmdSparseEval   // handle of [expr]: its product with the expression, or itself as a dense matrix
+	CmdSparseAssign // value of expr: the same into the matrix that is that value, the factor being the last one if another
+	CmdSparseRead   // ticket handle values bytes indices count pointers count
+	CmdSparseTouch  // handle indices count pointers count: wrapped memory has changed
+
+	// Parameter dictionaries; see params.go. limit and size are numbers of 64 bits, the low word first, -1 for none. text is a
+	// description of tensors, see tensors.go; for each of them there is a handle or, with 0 for it, an object.
+	CmdLoad        // ticket handle flags limit size: a file that is read from what is passed; reports a description
+	CmdSave        // ticket handle flags text bytes [of object bytes]: a file that is written into what is passed
+	CmdPass        // ticket handle object bytes: memory for such a file; reports what is next
+	CmdTake        // ticket handle [handle]: gives the arrays that were loaded to these handles
+	CmdArrayRead   // ticket handle object bytes: an array's elements
+	CmdArrayMatrix // handle of form rows cols: a matrix of an array's memory
+
+	CmdReopen // ticket object: brings a lost device back, with object 0 or the page's next one; reports it
+)
+
+// The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
+// the table of wasm/cruncher/arrays.go, and value a long, which stands for a text by the object's number.
+const (
+	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence [device]: reports kernels and devices
+	CmdCloseOpened                      // ticket handle
+	CmdCompute                          // ticket handle order
+	CmdFetch                            // ticket handle [array]
+	CmdEvict                            // ticket handle [array]
+	CmdStats                            // ticket handle id: reports what is known of an id
+	CmdReport                           // ticket handle: reports what the last call did
+	CmdTraffic                          // ticket handle
+	CmdArray                            // ticket handle name type object bytes [property value]
+	CmdGet                              // ticket handle property
+	CmdSet                              // ticket handle property value
+	CmdDirty                            // ticket handle: the page wrote into the memory
+	CmdCloseArray                       // ticket handle
+	CmdBatch                            // ticket handle of: opens a batch of a cruncher
+	CmdBatchCompute                     // ticket handle order
+	CmdBatchEnd                         // ticket handle: reports when everything has come back
+	CmdReached                          // ticket handle: how many calls of a batch are done on all devices
+	CmdRemaining                        // ticket handle: how many are not
+)
+
+// The commands of task graphs, which wasm/pipelines executes.
+const (
+	CmdEdges      Command = 96 + iota // ticket run width height sigma gain frame show
+	CmdTrain                          // ticket run data hidden batch rate steps saveEvery points step picture
+	CmdStop                           // ticket
+	CmdTrace                          // ticket
+	CmdDOT                            // ticket
+	CmdGraphStats                     // ticket
+)

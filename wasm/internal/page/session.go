@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
+
+// Spec says how a program P executes a command. One of the functions is set; it may stop with [Check].
+type Spec[P any] struct {
+	Run   func(program P, words []uint32)
+	Now   func(program P, r *Reader) any  // reports a value at once
+	Later func(program P, r *Reader) Work // reads its arguments and returns what [Session.Go] runs
+	Words int                             // after the header, for Run
+	Flags Flags
+}
+
+// Work is what may wait. Its value is what the page gets.
+type Work func(ctx context.Context) (any, error)
+
+// Flags are the peculiarities of a command that is Run.
+type Flags uint8
+
+const (
+	// More says that more words may follow.
+	More Flags = 1 << iota
+	// Ticket says that word 0 is a ticket, which Run settles unless it stops.
+	Ticket
+	// Fills says that a handle, word 0 or the one after the ticket, gets something or, when Run stops, the error. A ticket is
+	// settled either way, and an error counts as untold all the same.
+	Fills
+)
+
+// Session executes the messages of a page.
+type Session struct {
+	Page
+	// Keep is called for the error of a command that Fills, and After when any command is over.
+	Keep  func(handle uint32, f *Failure)
+	After func()
+	// Alone says that no event of the page's wakes the goroutines of the program: it must be given turns until they are done.
+	Alone bool
+
+	run     func(command Command, words []uint32, flags *Flags)
+	wake    chan struct{}
+	waiting sync.WaitGroup // goroutines that will settle a ticket
+	ended   bool           // written by the goroutine that executes
+
+	mu     sync.Mutex
+	queue  [][]uint32
+	spare  [][]uint32 // memory of finished messages, for reuse
+	open   int        // messages that are not finished
+	busy   int        // goroutines at work of which no event of the page's may wake
+	untold *Failure
+	calls  map[uint32]*Call // by ticket
+}
+
+// New makes a session of a program whose commands are in a table. The session itself executes [CmdCancel].
+func New[P any](page Page, program P, table []Spec[P]) *Session {
+	s := &Session{
+		Page: page, wake: make(chan struct{}, 1), calls: map[uint32]*Call{},
+		Keep: func(uint32, *Failure) {}, After: func() {},
+	}
+	s.run = func(c Command, words []uint32, flags *Flags) {
+		var spec Spec[P]
+		if int(c) < len(table) {
+			spec = table[c]
+		}
+		switch n := len(words); {
+		case spec.Run != nil && (n == spec.Words || n > spec.Words && spec.Flags&More != 0):
+			*flags = spec.Flags
+			spec.Run(program, words)
+		case spec.Now != nil && n > 0:
+			*flags = Ticket
+			s.Settle(words[0], spec.Now(program, s.Read(words[1:])), nil)
+		case spec.Later != nil && n > 0:
+			*flags = Ticket
+			s.Go(words[0], spec.Later(program, s.Read(words[1:])))
+		case c == CmdCancel && n == 1:
+			s.cancel(words[0])
+		default:
+			Invalid("command " + itoa(int(c)) + " with " + itoa(n) + " words")
+		}
+	}
+	return s
+}
+
+// patience is how often Post lets other goroutines run. One would do, did the garbage collector not run now and then.
+const patience = 3
+
+// Post queues a message, which is copied, and lets [Session.Run] execute it as far as possible without waiting. It returns how
+// many messages are not finished and how many goroutines are at work that no event of the page's may wake. It never waits
+// itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post.
+func (s *Session) Post(message []uint32) (unfinished int) {
+	s.push(message)
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+	for range patience {
+		runtime.Gosched()
+		s.mu.Lock()
+		unfinished = s.open + s.busy
+		s.mu.Unlock()
+		if unfinished == 0 {
+			break
+		}
+	}
+	return unfinished
+}
+
+func (s *Session) push(message []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var memory []uint32
+	if n := len(s.spare); n > 0 {
+		memory, s.spare = s.spare[n-1], s.spare[:n-1]
+	}
+	s.queue = append(s.queue, append(memory[:0], message...))
+	s.open++
+}
+
+func (s *Session) pop() (message []uint32, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil, false
+	}
+	message = s.queue[0]
+	s.queue = append(s.queue[:0], s.queue[1:]...)
+	return message, true
+}
+
+// Memory for finished messages: enough for a burst of small ones, and not the largest ever seen.
+const (
+	maxSpare      = 8
+	maxSpareWords = 1 << 16
+)
+
+func (s *Session) finish(message []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if len(s.spare) < maxSpare && cap(message) <= maxSpareWords {
+		s.spare = append(s.spare, message)
+	}
+}
+
+// Run executes messages until one of them ends the session, and waits for what is under way.
+func (s *Session) Run() {
+	for range s.wake {
+		for message, ok := s.pop(); ok; message, ok = s.pop() {
+			s.execute(message)
+			s.finish(message)
+		}
+		if s.ended {
+			break
+		}
+	}
+	s.waiting.Wait()
+}
+
+// End lets Run return when the message at hand is done, and cancels what is under way. A command calls it.
+func (s *Session) End() {
+	s.ended = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		c.Cancel()
+	}
+}
+
+// execute runs the commands of a message.
+func (s *Session) execute(message []uint32) {
+	for len(message) > 0 {
+		n, command := int(message[0]>>8), Command(message[0])
+		if n < 1 || n > len(message) {
+			_ = s.Note(invalid("a command of " + itoa(n) + " words in a message of " + itoa(len(message))))
+			return
+		}
+		s.command(command, message[1:n])
+		message = message[n:]
+	}
+}
+
+// command runs one command and sends its error to where it belongs.
+func (s *Session) command(command Command, words []uint32) {
+	defer s.After()
+	var flags Flags
+	err := Guard(func() { s.run(command, words, &flags) })
+	fills, ticket := flags&Fills != 0, flags&Ticket != 0
+	switch {
+	case fills:
+		handle := words[0]
+		if ticket {
+			handle = words[1]
+			s.Page.Settle(words[0], nil, err) // which counts as telling nobody
+		}
+		if err != nil {
+			s.Keep(handle, s.Note(err))
+		}
+	case err != nil && ticket:
+		s.Settle(words[0], nil, err)
+	case err != nil:
+		_ = s.Note(err)
+	}
+}
+
+// Note remembers an error for [Session.Untold].
+func (s *Session) Note(err error) *Failure {
+	f, ok := err.(*Failure) //nolint:errorlint // one of another command's, passed on
+	if !ok {
+		f = &Failure{err: err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.untold == nil && !f.Told() {
+		s.untold = f
+	}
+	return f
+}
+
+// Untold returns the first error that the page was not told, once.
+func (s *Session) Untold() *Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.untold
+	s.untold = nil
+	return f
+}
+
+// Settle reports to the page. Ticket 0 is nobody.
+func (s *Session) Settle(ticket uint32, value any, err error) {
+	if ticket == 0 {
+		if err != nil {
+			_ = s.Note(err)
+		}
+		return
+	}
+	if f, ok := err.(*Failure); ok { //nolint:errorlint // see Note
+		s.mu.Lock()
+		f.told.Store(true)
+		if s.untold == f {
+			s.untold = nil
+		}
+		s.mu.Unlock()
+	}
+	s.Page.Settle(ticket, value, err)
+}
+
+// Go runs what may wait in a goroutine of its own, which then settles the ticket.
+func (s *Session) Go(ticket uint32, run Work) { s.start(ticket, NewCall(), run) }
+
+// Queue is Go for what waits for a device. It returns when run has begun to wait: what run has queued is then ahead of everything
+// that comes later.
+func (s *Session) Queue(ticket uint32, run Work) {
+	c := NewCall()
+	s.start(ticket, c, run)
+	<-c.began
+}
+
+// start counts a goroutine if the program is alone, and has it settle the ticket.
+func (s *Session) start(ticket uint32, c *Call, run Work) {
+	busy := 0
+	if s.Alone {
+		busy = 1
+	}
+	s.Count(busy)
+	s.mu.Lock()
+	s.calls[ticket] = c
+	s.mu.Unlock()
+	s.waiting.Go(func() {
+		var value any
+		err := Guard(func() { value = Must(run(c)) })
+		c.begin()
+		if c.Err() != nil && errors.Is(err, c.Err()) {
+			err = fault.Fail("page", ErrAborted)
+		}
+		s.mu.Lock()
+		delete(s.calls, ticket)
+		s.mu.Unlock()
+		s.Count(-busy)
+		s.Settle(ticket, value, err)
+	})
+}
+
+// Count counts goroutines at work that no event of the page's may wake.
+func (s *Session) Count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy += n
+}
+
+func (s *Session) cancel(ticket uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[ticket]; c != nil {
+		c.Cancel()
+	}
+}
+
+// Call is the context of what runs on behalf of the page. Those of package context would make the program 16 KB larger.
+type Call struct {
+	context.Context
+	begun, over sync.Once
+	began, done chan struct{}
+}
+
+// NewCall makes a context.
+func NewCall() *Call {
+	return &Call{Context: context.Background(), began: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Cancel ends the context.
+func (c *Call) Cancel() { c.over.Do(func() { close(c.done) }) }
+
+// begin notes that somebody waits or is done.
+func (c *Call) begin() { c.begun.Do(func() { close(c.began) }) }
+
+// Done implements [context.Context]. Whoever asks for it begins to wait.
+func (c *Call) Done() <-chan struct{} {
+	c.begin()
+	return c.done
+}
+
+// Err implements [context.Context].
+func (c *Call) Err() error {
+	select {
+	case <-c.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
