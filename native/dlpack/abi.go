@@ -102,7 +102,7 @@ func (f *tensor) write(t *Tensor, e extent) {
 		f.data = t.Handle
 	}
 	f.device, f.byteOffset = t.Device, t.ByteOffset
-	f.code, f.bits, f.lanes = uint8(t.Type.Code), t.Type.Bits, t.Type.Lanes
+	f.code, f.bits, f.lanes = t.Type.Code, t.Type.Bits, t.Type.Lanes
 	f.ndim = int32(len(t.Shape))
 	if f.ndim == 0 {
 		return

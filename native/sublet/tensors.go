@@ -42,9 +42,7 @@ var formats = []format{
 	{
 		ext:  ".safetensors",
 		open: func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
-		make: func(w io.Writer, h []file.Header, texts map[string]string) (file.Writer, error) {
-			return safetensors.NewWriter(w, h, texts)
-		},
+		make: safetensors.NewWriter,
 		texts: true,
 	},
 }
