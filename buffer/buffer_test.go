@@ -48,7 +48,7 @@ func TestStates(t *testing.T) {
 		if n := dev.Stats().BytesUp; n != 16 {
 			t.Errorf("%d bytes up, want 16", n)
 		}
-		_, err = b.Writable(false)
+		_, err = b.Writable(buffer.Writes)
 		check(t, err)
 		check(t, mem.Clear(4, 4))
 		b.Wrote(buffer.Region{Offset: 4, Width: 4, Pitch: 4, Count: 1})
@@ -93,9 +93,9 @@ func TestOwned(t *testing.T) {
 		if got := read(t, b); !bytes.Equal(got, []byte{1, 2, 3, 4, 50, 60, 70}) {
 			t.Errorf("after Write: %v", got)
 		}
-		check(t, b.Access(t.Context(), true, func(m []byte) error { m[1] = 20; return nil }))
+		check(t, b.Access(t.Context(), buffer.Writes, func(m []byte) error { m[1] = 20; return nil }))
 		stop := errors.New("stop")
-		if err := b.Access(t.Context(), true, func(m []byte) error { m[2] = 30; return stop }); !errors.Is(err, stop) {
+		if err := b.Access(t.Context(), buffer.Writes, func(m []byte) error { m[2] = 30; return stop }); !errors.Is(err, stop) {
 			t.Errorf("Access: %v", err)
 		}
 		if got := read(t, b); !bytes.Equal(got, []byte{1, 20, 3, 4, 50, 60, 70}) {
@@ -145,18 +145,18 @@ func TestMap(t *testing.T) {
 		if b.InPlace() != dev.Has(gpu.FeatureMappable) {
 			t.Errorf("in place: %v", b.InPlace())
 		}
-		check(t, b.Access(t.Context(), true, func(m []byte) error {
+		check(t, b.Access(t.Context(), buffer.Writes, func(m []byte) error {
 			if len(m) != 100 {
 				t.Errorf("%d bytes", len(m))
 			}
 			copy(m, "hello")
 			return nil
 		}))
-		mem, err := b.Writable(false)
+		mem, err := b.Writable(buffer.Writes)
 		check(t, err)
 		check(t, mem.Clear(0, 4))
 		b.Wrote(buffer.Region{Width: 4, Pitch: 4, Count: 1})
-		check(t, b.Access(t.Context(), false, func(m []byte) error {
+		check(t, b.Access(t.Context(), buffer.Reads, func(m []byte) error {
 			if string(m[:5]) != "\x00\x00\x00\x00o" {
 				t.Errorf("mapped memory holds %q", m[:5])
 			}
@@ -189,7 +189,7 @@ func TestMistakes(t *testing.T) {
 			{"negative write", b.Write(-4, gpu.HostBytes(make([]byte, 4))), gpu.ErrInvalid},
 			{"read beyond", b.Read(t.Context(), buffer.Region{Offset: 8, Width: 9, Pitch: 9, Count: 1}, gpu.HostBytes(make([]byte, 16)), 0), gpu.ErrInvalid},
 			{"read into too little", b.Read(t.Context(), buffer.Region{Width: 16, Pitch: 16, Count: 1}, gpu.HostBytes(make([]byte, 8)), 0), buffer.ErrShort},
-			{"nil function", b.Access(t.Context(), false, nil), gpu.ErrInvalid},
+			{"nil function", b.Access(t.Context(), buffer.Reads, nil), gpu.ErrInvalid},
 			{"closed read", second(closed.Readable()), gpu.ErrClosed},
 			{"closed write", closed.Write(0, gpu.HostBytes(make([]byte, 4))), gpu.ErrClosed},
 			{"closed sync", closed.Sync(t.Context()), gpu.ErrClosed},

@@ -17,7 +17,15 @@
 // [Location] tells where the current bits are: on the host, on the device, on both, or nowhere yet. Reading on the other
 // side copies and makes it Both; writing makes it the side that was written. Only what is stale moves: a wrapped slice
 // goes up once, when a kernel first reads it, and results come back at [Buffer.Sync], and only the parts that kernels
-// wrote. The caller of a wrapped slice says with [Buffer.Touch] that he wrote into it.
+// wrote. The caller of a wrapped slice says with [Buffer.Touch] or [Buffer.TouchRegion] that it has changed.
+//
+// # Replicas
+//
+// What a device has of a buffer is a replica. There may be one on each of several devices ([Buffer.Use]), and of memory larger
+// than a device's largest buffer several of ranges. A replica gets what it lacks when a kernel is about to use it: from
+// another replica of the same device by a copy there, else by way of the host. Wraps of host memory that overlaps, which is
+// recognised by address, or by ArrayBuffer and offset, see each other's results in the same way; closing a wrap gives up
+// results that were not synced and that no other replica has.
 //
 // # Goroutines
 //

@@ -48,7 +48,7 @@ func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([
 
 // fill writes the pieces, the first of which is read already.
 func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) error {
-	mem, err := b.Writable(true)
+	mem, err := b.Writable(Replaces)
 	if err != nil {
 		return err
 	}

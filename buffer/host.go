@@ -66,12 +66,11 @@ func (b *Buffer) Sync(ctx context.Context) error {
 	return m.download(ctx, b.back)
 }
 
-// Lend brings results back as [Buffer.Sync] does and returns the host's side, for somebody who uses it while no kernel
-// does: the caller's own memory if it was wrapped, the host's half of a pair otherwise. It stays where it is until the
-// last share is closed, so whoever lends it on keeps one. After writing into it say [Buffer.Touch]. A buffer without a
-// host side is [gpu.ErrUnsupported].
-func (b *Buffer) Lend(ctx context.Context) (gpu.Host, error) {
-	const op = "Lend"
+// SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
+// wrapped, the host's half of a pair otherwise. It stays where it is until the last share is closed. After writing into it
+// say [Buffer.Touch]. A buffer without a host side is [gpu.ErrUnsupported].
+func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
+	const op = "SyncHost"
 	m, err := b.begin(op)
 	if err != nil {
 		return gpu.Host{}, err
@@ -174,7 +173,7 @@ func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) erro
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer func() { b.end(m) }()
 	if fn == nil {
 		return fail(op, gpu.ErrInvalid, "nil function")
 	}
@@ -191,44 +190,58 @@ func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) erro
 	case b.InPlace():
 		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
 	case b.onHost(m, r):
-		return fn(b.host.Bytes[r.Offset:end:end])
+		return b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
 	}
 	mem := make([]byte, r.Span())
 	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
 		return err
 	}
-	return fn(mem)
+	return b.apart(&m, func() error { return fn(mem) })
 }
 
-// Update gives the CPU size bytes from offset on while fn rewrites them. Without keep fn replaces all of them, and does
-// not see what they were. Only they move. After an error of fn's memory of the device is as it was. The slice is dead
-// afterwards, and fn must not use the buffer.
-func (b *Buffer) Update(ctx context.Context, offset, size int, keep bool, fn func([]byte) error) error {
-	const op = "Update"
+// apart calls a function of the caller's, which may use wraps of overlapping memory.
+func (b *Buffer) apart(m **memory, fn func() error) error {
+	(*m).mu.Unlock()
+	defer func() { *m = b.back.lock() }()
+	return fn()
+}
+
+// Update gives the CPU size bytes from offset on, to read and to write, while fn runs. Only they move. After an error of fn's memory of
+// the device is as it was. The slice is dead afterwards, and fn must not use the buffer.
+func (b *Buffer) Update(ctx context.Context, offset, size int, fn func([]byte) error) error {
+	return b.change(ctx, "Update", between(offset, offset+size), true, fn)
+}
+
+// Replace is [Buffer.Update] where fn writes all of the bytes, and does not see what they were.
+func (b *Buffer) Replace(ctx context.Context, offset, size int, fn func([]byte) error) error {
+	return b.change(ctx, "Replace", between(offset, offset+size), false, fn)
+}
+
+func (b *Buffer) change(ctx context.Context, op string, r Region, keep bool, fn func([]byte) error) error {
 	m, err := b.beginWrite(op)
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer func() { b.end(m) }()
 	if fn == nil {
 		return fail(op, gpu.ErrInvalid, "nil function")
 	}
-	if err := b.inside(op, offset, size); err != nil {
+	if err := b.inside(op, r.Offset, r.Width); err != nil {
 		return err
 	}
 	if err := b.gather(ctx, m); err != nil {
 		return err
 	}
-	end := offset + size
-	switch r := between(offset, end); {
-	case size == 0:
+	switch end := r.end(); {
+	case r.Width == 0:
 		return fn(nil)
 	case b.InPlace():
-		return b.back.whole.mem.Map(ctx, uint64(offset), uint64(size), fn)
+		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.Width), fn)
 	case b.onHost(m, r):
-		return errors.Join(fn(b.host.Bytes[offset:end:end]), b.follow(m, b.place(r)))
+		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
+		return errors.Join(err, b.follow(m, b.place(r)))
 	}
-	return b.updateDevice(ctx, m, offset, end, keep, fn)
+	return b.changeDevice(ctx, &m, b.place(r), keep, fn)
 }
 
 // follow notes that a part of Go memory was written, and brings it to the device if that is current otherwise.
@@ -242,14 +255,14 @@ func (b *Buffer) follow(m *memory, w Region) error {
 	return err
 }
 
-func (b *Buffer) updateDevice(ctx context.Context, m *memory, offset, end int, keep bool, fn func([]byte) error) error {
-	w := b.place(between(offset, end))
-	r, err := m.on("Update", b.back, b.dev, w)
+// changeDevice changes a region of the device's memory by way of a copy.
+func (b *Buffer) changeDevice(ctx context.Context, m **memory, w Region, keep bool, fn func([]byte) error) error {
+	r, err := (*m).on("Update", b.back, b.dev, w)
 	if err != nil {
 		return err
 	}
 	all := r.words(w)
-	if err := m.prepare(r, all, !keep && w.Width == b.size); err != nil {
+	if err := (*m).prepare(r, all, !keep && w.Width == b.size); err != nil {
 		return err
 	}
 	mem := make([]byte, all.Width)
@@ -266,28 +279,22 @@ func (b *Buffer) updateDevice(ctx context.Context, m *memory, offset, end int, k
 	}
 	lo := w.Offset - all.Offset
 	if err == nil {
-		err = fn(mem[lo : lo+w.Width : lo+w.Width])
+		err = b.apart(m, func() error { return fn(mem[lo : lo+w.Width : lo+w.Width]) })
 	}
 	if err == nil {
 		err = r.mem.Write(uint64(all.Offset-r.lo), gpu.HostBytes(mem))
 	}
 	if err == nil {
-		m.wrote(r, w)
+		(*m).wrote(r, w)
 	}
 	return err
 }
 
-// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. With write set,
-// what fn leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
+// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. If fn writes,
+// what it leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
 // was. The slice is dead afterwards. fn must not use the buffer otherwise, nor write into memory that is read-only.
-func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) error {
-	if b.host.Bytes == nil && write {
-		return b.Update(ctx, 0, b.size, true, fn)
-	}
-	if b.host.Bytes == nil {
-		return b.View(ctx, between(0, b.size), fn)
-	}
-	begin := b.begin
+func (b *Buffer) Access(ctx context.Context, in Intent, fn func([]byte) error) error {
+	begin, write := b.begin, in != Reads
 	if write {
 		begin = b.beginWrite
 	}
@@ -295,14 +302,21 @@ func (b *Buffer) Access(ctx context.Context, write bool, fn func([]byte) error) 
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	if b.host.Bytes == nil {
+		b.end(m)
+		if write {
+			return b.Update(ctx, 0, b.size, fn)
+		}
+		return b.View(ctx, between(0, b.size), fn)
+	}
+	defer func() { b.end(m) }()
 	if fn == nil {
 		return fail("Access", gpu.ErrInvalid, "nil function")
 	}
 	if err := m.download(ctx, b.back); err != nil {
 		return err
 	}
-	err = fn(b.host.Bytes[:b.size:b.size])
+	err = b.apart(&m, func() error { return fn(b.host.Bytes[:b.size:b.size]) })
 	if write {
 		err = errors.Join(err, m.hostWrote(b.place(between(0, b.size))))
 	}
@@ -323,7 +337,7 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	if direct {
 		return b.Write(offset, gpu.HostBytes(src))
 	}
-	return b.Update(ctx, offset, len(src), false, func(mem []byte) error { copy(mem, src); return nil })
+	return b.Replace(ctx, offset, len(src), func(mem []byte) error { copy(mem, src); return nil })
 }
 
 // Write replaces bytes from offset on, a multiple of 4 unless everything to the end is replaced. The caller may reuse the
@@ -398,7 +412,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	mem, err := c.Writable(true)
+	mem, err := c.Writable(Replaces)
 	if err == nil {
 		err = mem.CopyFrom(0, r.mem, 0, min(mem.Size(), r.mem.Size())/4*4)
 	}

@@ -2,9 +2,7 @@
 
 package buffer
 
-import (
-	"github.com/sublet-gpu/sublet/gpu"
-)
+import "github.com/sublet-gpu/sublet/gpu"
 
 // Intent tells what a kernel is going to do with the bytes of a region.
 type Intent uint8
@@ -70,20 +68,16 @@ func (b *Buffer) ReadableRange(lo, hi int) (mem *gpu.Buffer, base int, err error
 	return b.use("Readable", b.dev, between(lo, hi), Reads)
 }
 
-// Writable returns the device's side for kernels that write. If they will write every byte that matters, whole saves
+// Writable returns the device's side for kernels that write. If they will write every byte that matters, [Replaces] saves
 // bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
-func (b *Buffer) Writable(whole bool) (*gpu.Buffer, error) {
-	mem, _, err := b.WritableRange(0, b.size, whole)
+func (b *Buffer) Writable(in Intent) (*gpu.Buffer, error) {
+	mem, _, err := b.WritableRange(0, b.size, in)
 	return mem, err
 }
 
 // WritableRange is [Buffer.Writable] for kernels that write among bytes lo to hi-1; see [Buffer.ReadableRange].
-func (b *Buffer) WritableRange(lo, hi int, whole bool) (mem *gpu.Buffer, base int, err error) {
-	in := Writes
-	if whole {
-		in = Replaces
-	}
-	return b.use("Writable", b.dev, between(lo, hi), in)
+func (b *Buffer) WritableRange(lo, hi int, in Intent) (mem *gpu.Buffer, base int, err error) {
+	return b.use("Writable", b.dev, between(lo, hi), max(in, Writes))
 }
 
 // Wrote notes that a kernel wrote the region. It must have been queued on what Writable or WritableRange returned last.
@@ -97,7 +91,7 @@ func (b *Buffer) WroteOn(dev *gpu.Device, w Region) {
 	}
 	defer b.end(m)
 	k := b.back
-	if b.holds("Wrote", w) != nil {
+	if dev == nil || b.holds("Wrote", w) != nil {
 		return
 	}
 	w.Offset += k.at

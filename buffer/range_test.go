@@ -32,7 +32,7 @@ func memories(t *testing.T, dev *gpu.Device, content []byte) map[string]*buffer.
 	b, err = buffer.Wrap(dev, gpu.HostBytes(make([]byte, len(content))), nil)
 	check(t, keep("wrapped, on the device", b, err).Write(0, gpu.HostBytes(content)))
 	b, err = buffer.Map(dev, len(content))
-	check(t, keep("mapped", b, err).Access(t.Context(), true, func(m []byte) error { copy(m, content); return nil }))
+	check(t, keep("mapped", b, err).Access(t.Context(), buffer.Writes, func(m []byte) error { copy(m, content); return nil }))
 	return made
 }
 
@@ -68,9 +68,9 @@ func TestRanges(t *testing.T) {
 						case 0:
 							check(t, b.Patch(t.Context(), offset, part))
 						case 1:
-							check(t, b.Update(t.Context(), offset, len(part), false, func(m []byte) error { copy(m, part); return nil }))
+							check(t, b.Replace(t.Context(), offset, len(part), func(m []byte) error { copy(m, part); return nil }))
 						default:
-							check(t, b.Update(t.Context(), offset, len(part), true, func(m []byte) error {
+							check(t, b.Update(t.Context(), offset, len(part), func(m []byte) error {
 								if !bytes.Equal(m, model[offset:end]) {
 									t.Errorf("%s %d:%d: sees %v, want %v", name, offset, end, m, model[offset:end])
 								}
@@ -109,7 +109,7 @@ func TestRangesOfParts(t *testing.T) {
 		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
 		check(t, err)
 		touch := func(lo, hi int) { // as a kernel would
-			mem, base, err := b.WritableRange(lo, hi, false)
+			mem, base, err := b.WritableRange(lo, hi, buffer.Writes)
 			check(t, err)
 			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
 			b.Wrote(buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1})
@@ -126,7 +126,7 @@ func TestRangesOfParts(t *testing.T) {
 			return nil
 		}))
 		touch(512, 1024)
-		check(t, b.Update(t.Context(), 1000, 1000, true, func(m []byte) error {
+		check(t, b.Update(t.Context(), 1000, 1000, func(m []byte) error {
 			if m[0] != 0 || m[24] != 1 {
 				t.Errorf("to update: %v", m[:32])
 			}
@@ -208,11 +208,11 @@ func TestRangeMistakes(t *testing.T) {
 				{b.Patch(t.Context(), -1, []byte("x")), gpu.ErrInvalid},
 				{b.Patch(t.Context(), 10, []byte("x")), gpu.ErrInvalid},
 				{b.Patch(t.Context(), math.MaxInt, []byte("x")), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, 7, true, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, -1, true, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, math.MaxInt, true, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 0, 1, true, nil), gpu.ErrInvalid},
-				{b.Update(t.Context(), 2, 3, false, func([]byte) error { return stop }), stop},
+				{b.Update(t.Context(), 4, 7, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 4, -1, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 4, math.MaxInt, nothing), gpu.ErrInvalid},
+				{b.Update(t.Context(), 0, 1, nil), gpu.ErrInvalid},
+				{b.Replace(t.Context(), 2, 3, func([]byte) error { return stop }), stop},
 				{b.View(t.Context(), buffer.Region{Width: 1, Count: 1}, nil), gpu.ErrInvalid},
 				{b.View(t.Context(), buffer.Region{Width: 11, Count: 1}, nothing), gpu.ErrInvalid},
 				{b.View(t.Context(), buffer.Region{Width: 1, Pitch: math.MaxInt, Count: 3}, nothing), gpu.ErrInvalid},

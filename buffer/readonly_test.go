@@ -26,10 +26,10 @@ func TestReadOnly(t *testing.T) {
 		whole := buffer.Region{Width: 8, Pitch: 8, Count: 1}
 		for range 2 {
 			for name, err := range map[string]error{
-				"Writable":            second(b.Writable(false)),
-				"Writable whole":      second(b.Writable(true)),
+				"Writable":            second(b.Writable(buffer.Writes)),
+				"Writable whole":      second(b.Writable(buffer.Replaces)),
 				"Write":               b.Write(0, gpu.HostBytes([]byte("ABCD"))),
-				"Access":              b.Access(t.Context(), true, func([]byte) error { t.Error("called"); return nil }),
+				"Access":              b.Access(t.Context(), buffer.Writes, func([]byte) error { t.Error("called"); return nil }),
 				"Read from the host":  b.Read(t.Context(), whole, mem, 0),
 				"Read from elsewhere": other.Read(t.Context(), whole, mem, 0),
 			} {
@@ -45,7 +45,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		check(t, other.Write(0, gpu.HostBytes([]byte("ABCD"))))
 		check(t, errors.Join(b.Close(), other.Close()))
-		if err := second(b.Writable(true)); !errors.Is(err, gpu.ErrClosed) {
+		if err := second(b.Writable(buffer.Replaces)); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 	})

@@ -208,6 +208,8 @@ func (m *memory) take(r *replica, w write) error {
 			err = fail("use", gpu.ErrDeviceLost, "the bits were on the device only")
 		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
 			err = r.copyRows(part, w.from)
+		case r.k.hosted && !m.lacks(part):
+			err = m.upload(r, part)
 		default:
 			err = r.viaHost(part, w.from)
 		}

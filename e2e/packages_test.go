@@ -43,6 +43,6 @@ func TestGraph(t *testing.T) {
 
 func TestMatrix(t *testing.T) {
 	chrome.Build(t, "./matrix").Run(t, chrome.Options{
-		Args: []string{"-test.run=^Test"}, Env: map[string]string{"SUBLET_TEST_FEW": "1"}, Timeout: 10 * time.Minute,
+		Args: []string{"-test.run=^Test"}, Timeout: 10 * time.Minute,
 	})
 }

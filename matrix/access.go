@@ -6,6 +6,7 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
@@ -156,7 +157,11 @@ func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) err
 		return fn(nil)
 	}
 	size := c.t.Size()
-	return c.buf.Access(ctx, write, func(b []byte) error {
+	in := buffer.Reads
+	if write {
+		in = buffer.Writes
+	}
+	return c.buf.Access(ctx, in, func(b []byte) error {
 		b = b[c.Offset*size:][:c.Span()*size]
 		if isAny[T]() {
 			return accessAny(c.t, b, fn)

@@ -26,6 +26,9 @@ func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
+	if ctx == nil {
+		return fail(op, ErrNil, "nil context")
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -135,14 +138,11 @@ func (m *core) another(op string, dev *gpu.Device, rows, cols int) (core, error)
 
 // become makes m what next is, and drops m's share of its memory.
 func (m *core) become(next core) error {
-	m.net.Stop()
+	m.cleanup.Stop()
 	old := *m
 	*m = next
 	return old.drop()
 }
-
-// Copy stores a, whatever the two layouts.
-func (m *Dense[T]) Copy(a Operand[T]) error { return m.Assign(a) }
 
 // Fill sets every element to v.
 func (m *Dense[T]) Fill(v T) error {

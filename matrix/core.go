@@ -30,7 +30,7 @@ type core struct {
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
 	share      *share // of views and aliases; nil: the matrix has a share of its own
-	net        runtime.Cleanup
+	cleanup    runtime.Cleanup
 }
 
 // origin is what a matrix and the views of it have in common.
@@ -235,7 +235,7 @@ func (m *core) close() error {
 		return nil
 	}
 	m.closed = true
-	m.net.Stop()
+	m.cleanup.Stop()
 	return m.drop()
 }
 
@@ -263,12 +263,7 @@ func (m *core) usable(op string) error {
 }
 
 // node is the matrix as an operand.
-func (m *core) node() *node {
-	if m.view && m.share != nil {
-		m.share.lend()
-	}
-	return exec.Leaf(m.dev, m, m.dense())
-}
+func (m *core) node() *node { return exec.Leaf(m.dev, m, m.dense()) }
 
 // dense is the matrix as kernels see it.
 func (m *core) dense() exec.Dense { return exec.Dense{Layout: m.Layout, Type: m.t, Buf: m.buf} }

@@ -82,7 +82,7 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Option) (*Dense[T], e
 // runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [ErrUnsupported].
 //
 // The slice may be larger than the device's largest buffer. Kernels then get parts of it, and expressions are computed in
-// blocks. Results in one part must be synced before another part is used that overlaps it: [buffer.ErrUnsynced] otherwise.
+// blocks.
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option) (*Dense[T], error) {
 	if isAny[T]() {
 		return nil, fail("Wrap", ErrUnsupported, "numbers of type Any are not in a matrix's memory")

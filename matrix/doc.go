@@ -14,12 +14,16 @@
 // memory; nothing moves. Sizes start at 0 and nothing is special about multiples of 4; a matrix and the gaps between its
 // rows may span up to 4294967295 elements.
 //
+// A matrix whose element type is known at run time only is a Dense of [Any]: [OfType] chooses the type, [As] makes the same
+// matrix one of a type of Go's.
+//
 // # Expressions
 //
 // Functions such as [Mul], [Add] and [Sum] build an [Expr] and check shapes at once. [Dense.Assign] runs it: an
 // element-wise chain becomes one kernel, a product takes the element-wise operations on it as its tail, a reduction
 // those under it as its head. What cannot be one kernel becomes several with temporaries in between. Kernels are cached
-// by the shape of the expression, so that new sizes and numbers compile nothing. Receivers are destinations, as in
+// by the shape of the expression, so that new sizes and numbers compile nothing, and so is what is to be launched for it: an
+// expression of the same shape and sizes is planned once. Receivers are destinations, as in
 // gonum: c.Mul(a, b) is c.Assign(matrix.Mul(a, b)).
 //
 // # Aliasing

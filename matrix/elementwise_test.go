@@ -102,7 +102,7 @@ func TestScalars(t *testing.T) {
 			near(t, c.name, must[[]float32](t)(c.expr(a).Read(background)), c.want, 3)
 		}
 		b := must[*dense](t)(matrix.New[float32](dev, 0, 0))
-		check(t, b.Copy(a))
+		check(t, b.Assign(a))
 		near(t, "Copy", must[[]float32](t)(b.Read(background)), float64s(x), 0)
 		check(t, errors.Join(a.Close(), b.Close()))
 	})

@@ -3,7 +3,7 @@
 package matrix
 
 import (
-	"runtime"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -46,6 +46,9 @@ func (m *Dense[T]) expr(op string) *node {
 	c := m.core()
 	if err := c.usable(op); err != nil {
 		return errorNode(err)
+	}
+	if c.view && c.share != nil {
+		c.share.lend()
 	}
 	return c.node()
 }
@@ -128,19 +131,18 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	return &Expr[T]{expr.NewConversion(op, fuse.Type(t), n)}
 }
 
-// Matrix returns the matrix, or the transpose of one, that the expression is, and nil if it is to be computed. It does not keep
-// the memory alive, and neither do views of it.
+// Matrix returns the matrix that the expression is, or a view of it where that is a transpose, and nil if it is to be computed.
+// Such a view does not keep the memory alive, and neither do views of that.
 func (e *Expr[T]) Matrix() *Dense[T] {
-	n, flip := expr.Resolve(e.expr("Matrix"), false)
+	n, transposed := expr.Resolve(e.expr("Matrix"), false)
 	if n.Err != nil || n.Kind != expr.Leaf {
 		return nil
 	}
-	m := *n.Source.(*core)
-	m.share, m.net = &share{origin: m.origin}, runtime.Cleanup{}
-	if flip {
-		m.Layout, m.view = m.T(), true
+	m := n.Source.(*core)
+	if !transposed {
+		return (*Dense[T])(unsafe.Pointer(m)) // all that a Dense has
 	}
-	return &Dense[T]{m}
+	return &Dense[T]{m.lentView("T", func(l expr.Layout) (expr.Layout, error) { return l.T(), nil })}
 }
 
 // Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.

@@ -78,7 +78,7 @@ func TestHardwareFolds(t *testing.T) {
 		rng := newRand(21)
 		for _, d := range [][2]int{{1, 1}, {3, 5}, {1, 70001}, {2001, 1}, {300, 1030}, {4, 100003}} {
 			rows, cols := d[0], d[1]
-			if few && d != [2]int{3, 5} {
+			if few && d != [2]int{3, 5} || some && rows*cols > 100_000 {
 				continue
 			}
 			x := random(rng, rows*cols)

@@ -39,10 +39,10 @@ func (m *Dense[T]) Move() (*Dense[T], error) {
 
 // moved returns what m was and empties it.
 func (m *core) moved() core {
-	m.net.Stop()
+	m.cleanup.Stop()
 	was := *m
 	*m = core{t: was.t, typed: was.typed, dev: was.dev}
-	was.net = m.net
+	was.cleanup = m.cleanup
 	return was
 }
 

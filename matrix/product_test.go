@@ -4,12 +4,13 @@ package matrix_test
 
 import (
 	"math"
-	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -60,13 +61,13 @@ func TestProductSizes(t *testing.T) {
 
 // few is set where kernels take long to compile, in a page on a software adapter: every size and every layout is tested
 // there too, but not next to every other one.
-var few = os.Getenv("SUBLET_TEST_FEW") != ""
+var few = runtime.GOARCH == "wasm"
 
 // productShapes pairs every size with every other in a cyclic way, so that each of m, n and k meets each size next to
-// all others; SUBLET_TEST_ALL=1 takes all triples.
+// all others; long tests take all triples.
 func productShapes() [][3]int {
 	var out [][3]int
-	all := os.Getenv("SUBLET_TEST_ALL") != ""
+	all := devtest.Long()
 	if few {
 		for i, m := range sizes {
 			out = append(out, [3]int{m, sizes[(i+8)%len(sizes)], sizes[(2*i+3)%len(sizes)]})

@@ -191,3 +191,25 @@ func TestViewsOfResized(t *testing.T) {
 		}
 	})
 }
+
+// TestHeldViews: reading a view and copying it does not make it one of an expression.
+func TestHeldViews(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		m := owned(t, dev, 2, 2, 1, 2, 3, 4)
+		check(t, m.Resize(1, 2))
+		check(t, m.Resize(2, 2))
+		check(t, m.SetSlice([]float32{1, 2, 3, 4}))
+		v := m.Col(1)
+		same(t, "read", must[[]float32](t)(v.Read(background)), []float32{2, 4})
+		check(t, owned(t, dev, 2, 1, 0, 0).SetValue(v))
+		isError(t, m.Resize(3, 3), matrix.ErrView)
+		if m.Expr().Matrix() != m || matrix.Sum(m).Matrix() != nil {
+			t.Error("another matrix")
+		}
+		turned := matrix.Transpose(m).Matrix()
+		same(t, "transpose", must[[]float32](t)(turned.Slice(0, 1, 0, 2).Read(background)), []float32{1, 3})
+		check(t, turned.Assign(matrix.Scale(2, turned)))
+		wants(t, m, 2, 2, false, 2, 4, 6, 8)
+		check(t, errors.Join(turned.Close(), v.Close(), m.Resize(3, 3), m.Close()))
+	})
+}

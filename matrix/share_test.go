@@ -3,11 +3,13 @@
 package matrix_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -30,9 +32,9 @@ func TestShareBuffer(t *testing.T) {
 		if err := buf.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.Assign(m.Expr().Matrix().Slice(0, 2, 0, 2)); err != nil { // it overlaps
-			t.Fatal(err)
-		}
+		part := m.Slice(0, 2, 0, 2)
+		check(t, v.Assign(part)) // it overlaps
+		check(t, part.Close())
 		got := make([]float32, 6)
 		if err := m.ReadHost(t.Context(), matrix.Host(got)); err != nil {
 			t.Fatal(err)
@@ -67,4 +69,25 @@ func TestShareBuffer(t *testing.T) {
 		_, err = share(last, 1, 1)
 		wantErr(t, "closed", err, matrix.ErrClosed)
 	})
+}
+
+// TestOverlappingResult computes block by block into memory that overlaps an operand's, which is another wrap.
+func TestOverlappingResult(t *testing.T) {
+	devtest.Each(t, func(t *testing.T, dev *gpu.Device) {
+		const rows, cols, shift = 100, 40, 900
+		mem := make([]float32, rows*cols+shift)
+		for i := range mem {
+			mem[i] = float32(i%1013) - 500
+		}
+		a := must[*dense](t)(matrix.Wrap(dev, rows, cols, mem[:rows*cols]))
+		c := must[*dense](t)(matrix.Wrap(dev, rows, cols, mem[shift:]))
+		want := slices.Clone(mem)
+		for i := range rows * cols {
+			want[shift+i] = 2*mem[i] + 1
+		}
+		check(t, c.Assign(matrix.Scale(2, a).AddScalar(1)))
+		check(t, errors.Join(c.Sync(background), a.Sync(background)))
+		same(t, "the memory", mem, want)
+		check(t, errors.Join(a.Close(), c.Close()))
+	}, gpu.WithMaxBuffer(1<<12))
 }

@@ -137,11 +137,11 @@ func owned[T Elem](st *storage, err error) (*Sparse[T], error) {
 	return &Sparse[T]{sparseCore{st: st, count: st.majors}}, nil
 }
 
-// shared puts a view or an alias on the heap, with the net that drops its shares if nobody closes it.
+// shared puts a view or an alias on the heap, with the cleanup that drops its shares if nobody closes it.
 func shared[T Elem](c sparseCore) *Sparse[T] {
 	v := &Sparse[T]{c}
 	if c.err == nil {
-		v.s.net = runtime.AddCleanup(v, func(st *storage) { _ = st.drop() }, c.st)
+		v.s.cleanup = runtime.AddCleanup(v, func(st *storage) { _ = st.drop() }, c.st)
 	}
 	return v
 }

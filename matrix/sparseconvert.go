@@ -172,7 +172,7 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 		return nil
 	case lo == hi:
 		return r.Assign(dst, zero(dst))
-	case dst.Buf.Same(s.st.values):
+	case dst.Buf.Overlaps(s.st.values):
 		return viaTemp(r, dst, s.st.dev, func(t exec.Dense) error { return s.scatter(r, t) })
 	}
 	if err := r.Prepare(s.scattering(r, dst)); err != nil {

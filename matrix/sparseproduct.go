@@ -15,7 +15,7 @@ import (
 // rowPlan tells how the rows of a matrix are gone through by products. Buffers that are nil are the storage's.
 type rowPlan struct {
 	changes      uint32 // of the storage when the plan was made
-	life         uint32 // of the device
+	generation   uint32 // of the device
 	form         sparse.Form
 	rows         int // after cutting
 	parts, chunk int // of each row, of block columns
@@ -34,13 +34,13 @@ func (p *rowPlan) close() error {
 // rowPlan returns the plan, made anew if the structure changed. The storage is locked.
 func (s *sparseCore) rowPlan(op string) (*rowPlan, error) {
 	st := s.st
-	if s.plan != nil && s.plan.changes == st.changes && s.plan.life == st.dev.Generation() {
+	if s.plan != nil && s.plan.changes == st.changes && s.plan.generation == st.dev.Generation() {
 		return s.plan, nil
 	}
 	if err := st.check(op); err != nil {
 		return nil, err
 	}
-	p := &rowPlan{changes: st.changes, life: st.dev.Generation()}
+	p := &rowPlan{changes: st.changes, generation: st.dev.Generation()}
 	var err error
 	switch st.format {
 	case CSR:
@@ -164,7 +164,7 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		return nil
 	case lo == hi:
 		return r.Assign(dst, zero(dst))
-	case dst.Buf.Same(y.Buf) || dst.Buf.Same(s.st.values):
+	case dst.Buf.Overlaps(y.Buf) || dst.Buf.Overlaps(s.st.values):
 		return viaTemp(r, dst, s.st.dev, func(t exec.Dense) error { return s.multiply(r, op, t, y) })
 	}
 	p, err := s.rowPlan(op)

@@ -330,7 +330,7 @@ func copyWords(dst, src *buffer.Buffer, offset, size int) error {
 	if err != nil {
 		return err
 	}
-	to, err := dst.Writable(true)
+	to, err := dst.Writable(buffer.Replaces)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type sparseCore struct {
 	view         bool
 	err          error // a view that could not be made
 	closed       bool
-	net          runtime.Cleanup // drops the shares of a view that nobody closed
+	cleanup      runtime.Cleanup // drops the shares of a view that nobody closed
 	plan         *rowPlan        // for products, guarded by the storage's lock
 }
 
@@ -85,13 +85,13 @@ func (s *sparseCore) close() error {
 		return nil
 	}
 	s.closed = true
-	s.net.Stop()
+	s.cleanup.Stop()
 	return firstError(s.plan.close(), s.st.drop())
 }
 
 // moved returns what s was and leaves the zero value.
 func (s *sparseCore) moved() sparseCore {
-	s.net.Stop()
+	s.cleanup.Stop()
 	was := *s
 	*s = sparseCore{}
 	return was

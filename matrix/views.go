@@ -10,23 +10,27 @@ import (
 
 // derive makes a view with another layout. It has a share of the memory, unless m has none either.
 func (m *core) derive(op string, change func(expr.Layout) (expr.Layout, error)) core {
+	v := m.lentView(op, change)
+	if v.err == nil && m.buf != nil && !m.borrowed() {
+		v.share.buf = m.buf.Share()
+	}
+	return v
+}
+
+// lentView makes a view without a share of the memory.
+func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)) core {
 	if err := m.usable(op); err != nil {
 		return core{err: err}
 	}
 	v := core{
 		t: m.t, typed: m.typed, dev: m.dev, buf: m.buf, fixed: m.fixed, external: m.external, room: m.room, view: true,
-		origin: m.origin,
+		origin: m.origin, share: &share{origin: m.origin},
 	}
 	if m.origin != nil {
 		v.generation = m.origin.generation.Load()
 	}
 	if v.Layout, v.err = change(m.Layout); v.err != nil {
-		v.buf = nil
-		return v
-	}
-	v.share = &share{origin: m.origin}
-	if m.buf != nil && !m.borrowed() {
-		v.share.buf = m.buf.Share()
+		v.buf, v.share = nil, nil
 	}
 	return v
 }
@@ -99,7 +103,7 @@ func (m *core) diagonal() core {
 func view[T Elem](a core) *Dense[T] {
 	v := &Dense[T]{a}
 	if a.share != nil && a.share.buf != nil {
-		v.a.net = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
+		v.a.cleanup = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
 	}
 	return v
 }

@@ -53,7 +53,7 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 	}
 	b, err := cr.open(op)
 	if err == nil {
-		cr.muster()
+		cr.refresh()
 	}
 	cr.mu.Unlock()
 	if err != nil {
@@ -112,13 +112,13 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 	if cr.closed {
 		return fail("Batch", gpu.ErrClosed, "the cruncher")
 	}
-	return cr.pay(ctx)
+	return cr.flush(ctx)
 }
 
-// pay brings to the host what the batch owes it, and returns when devices that owe nothing are done, too.
-func (cr *Cruncher) pay(ctx context.Context) error {
+// flush brings the batch's results to the host, and returns when devices without any are done, too.
+func (cr *Cruncher) flush(ctx context.Context) error {
 	const op = "Batch"
-	list, err := cr.fetch(ctx, op, cr.owing(slices.Collect(maps.Values(cr.arrays))))
+	list, err := cr.fetch(ctx, op, cr.pendingOf(slices.Collect(maps.Values(cr.arrays))))
 	if err != nil {
 		return err
 	}
@@ -130,28 +130,28 @@ func (cr *Cruncher) pay(ctx context.Context) error {
 			return err
 		}
 	}
-	cr.mourn()
+	cr.noteLost()
 	if cr.stale() {
 		return fail(op, ErrStale, "a device was lost")
 	}
-	owed := len(list)
+	pending := len(list)
 	for _, r := range cr.arrays {
-		if r.early != nil {
-			r.early.has.Subtract(&r.owed)
-			list = append(list, r.early.results(r)...)
+		if r.prefetched != nil {
+			r.prefetched.has.Subtract(&r.pending)
+			list = append(list, r.prefetched.results(r)...)
 		}
 	}
 	if err := cr.land(ctx, list); err != nil {
 		return err
 	}
-	for i := range list[:owed] {
+	for i := range list[:pending] {
 		list[i].returned(list[i].span)
 	}
 	for _, r := range cr.arrays {
-		if r.early != nil {
-			r.outrun(&r.early.has)
+		if r.prefetched != nil {
+			r.outrun(&r.prefetched.has)
 		}
-		r.early = nil
+		r.prefetched = nil
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (cr *Cruncher) stale() bool {
 			continue
 		}
 		for s := range r.dirty.All() {
-			for _, h := range r.holder.Get(s.Lo, s.Hi) {
+			for _, h := range r.owner.Get(s.Lo, s.Hi) {
 				if cr.isLost(h) {
 					return true
 				}
@@ -173,50 +173,50 @@ func (cr *Cruncher) stale() bool {
 	return false
 }
 
-// abandon ends a batch. What has not come back is no longer owed.
+// abandon ends a batch. What has not come back is no longer pending.
 func (cr *Cruncher) abandon() {
 	cr.batch = nil
 	cr.closeDropped()
 	for _, r := range cr.arrays {
-		r.owed.Clear()
-		if r.early != nil {
-			r.unpark()
+		r.pending.Clear()
+		if r.prefetched != nil {
+			r.dropPrefetched()
 		}
 		cr.tell(r)
 	}
 }
 
-// owing lists what a batch owes to the hosts of arrays.
-func (cr *Cruncher) owing(arrays []*residence) []want {
+// pendingOf lists the elements of arrays that the host is to get at the end of the batch.
+func (cr *Cruncher) pendingOf(arrays []*residency) []want {
 	var list []want
 	for _, r := range arrays {
-		list = append(list, want{r, &r.owed})
+		list = append(list, want{r, &r.pending})
 	}
 	return list
 }
 
-// settleDebts brings what the batch owes and a call may write over without its owing that. It waits for the end of the batch in
-// memory of the library's.
-func (cr *Cruncher) settleDebts(ctx context.Context, c *call) error {
+// prefetchPending brings results of the batch to memory of the library's, before a call writes over them that does not return them.
+// They reach the host at the end of the batch.
+func (cr *Cruncher) prefetchPending(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
 	}
-	var owing []*residence
+	var list []*residency
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if !a.flags.ReadOnly && !a.flags.Write && a.owed.Len() > 0 {
-			owing = append(owing, a.residence)
+		if !a.flags.ReadOnly && !a.flags.Write && a.pending.Len() > 0 {
+			list = append(list, a.residency)
 		}
 	}
-	if len(owing) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
-	list, err := cr.fetch(ctx, "Batch", cr.owing(owing))
+	results, err := cr.fetch(ctx, "Batch", cr.pendingOf(list))
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		if err := cr.park(ctx, &list[i]); err != nil {
+	for i := range results {
+		if err := cr.prefetch(ctx, &results[i]); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (c *call) number() uint64 {
 
 // argument is an array among the parameters.
 type argument struct {
-	*residence
+	*residency
 	name    string // in this call
 	flags   Flags
 	changed bool // kernels of the call may write it
@@ -56,7 +56,7 @@ type piece struct {
 	moves   [][]move      // of each array, before its kernels
 	begun   bool          // some of them may have happened
 	results []result
-	stash   []result // that do not come back, while their place is needed
+	spill   []result // that do not come back, while their place is needed
 	err     error
 }
 
@@ -66,10 +66,10 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 	for i := range c.arrays {
 		c.arrays[i].straight = c.r.Blobs == 1
 	}
-	if err := cr.settleDebts(ctx, c); err != nil {
+	if err := cr.prefetchPending(ctx, c); err != nil {
 		return err
 	}
-	cr.mourn()
+	cr.noteLost()
 	before := cr.Traffic()
 	w := work{todo: []part{{c.r.Offset, c.r.Global}}}
 	for len(w.todo) > 0 {
@@ -139,12 +139,12 @@ func (cr *Cruncher) complete(ctx context.Context, c *call, w *work) error {
 	}
 	err := error(nil)
 	if w.redone {
-		err = cr.unstash(ctx, c, w.pieces)
+		err = cr.unspill(ctx, c, w.pieces)
 	}
 	if err == nil {
 		err = cr.land(ctx, results)
 	}
-	if err != nil && cr.mourning() {
+	if err != nil && cr.newlyLost() {
 		if w.todo = w.unfinished(c); len(w.todo) > 0 {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (w *work) unfinished(c *call) []part {
 			p.done = 0
 		}
 		if p.done == 0 {
-			p.results, p.stash = nil, nil
+			p.results, p.spill = nil, nil
 		}
 		if p.done < p.part.count {
 			left = append(left, part{p.part.base + p.done, p.part.count - p.done})
@@ -172,12 +172,12 @@ func (w *work) unfinished(c *call) []part {
 
 // again prepares the devices that live for what lost ones have left.
 func (cr *Cruncher) again(ctx context.Context, c *call, w *work) error {
-	cr.mourn()
+	cr.noteLost()
 	w.redone = true
 	if c.batch != nil && slices.ContainsFunc(w.pieces, func(p *piece) bool { return p.done > 0 }) {
 		return fail("Compute", ErrStale, "a device was lost in the middle of a call of a batch") // what they began with is nowhere
 	}
-	if err := cr.stash(ctx, c, w.pieces); err != nil && !cr.mourning() {
+	if err := cr.spill(ctx, c, w.pieces); err != nil && !cr.newlyLost() {
 		return err
 	}
 	c.noteDone(w.pieces, func(a *argument) bool { return c.remains(a) && !c.loose(a) })
@@ -311,7 +311,7 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 		for k := range c.arrays {
 			c.arrays[k].miss()
 		}
-		if cr.mourning() { // a device that others' elements were to come from
+		if cr.newlyLost() { // a device that others' elements were to come from
 			return nil
 		}
 		return err
@@ -358,7 +358,7 @@ func (c *call) record(pieces []*piece) {
 			case c.batch != nil:
 				a.differs(d, s)
 				for m := range a.dirty.Overlap(s.Lo, s.Hi) {
-					a.owed.Add(m.Lo, m.Hi)
+					a.pending.Add(m.Lo, m.Hi)
 				}
 			default:
 				a.returned(s)
@@ -390,7 +390,7 @@ func (a *argument) written(c *call, of part) span {
 
 // undo forgets what a call that failed may have done to elements which the host has: they are to be brought anew.
 func (cr *Cruncher) undo(c *call, pieces []*piece) {
-	cr.mourn()
+	cr.noteLost()
 	for _, p := range pieces {
 		if !p.begun {
 			continue
@@ -399,7 +399,7 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) {
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			host, _ := a.needs(c, p)
-			for s := range a.owed.Missing(host.Lo, host.Hi) {
+			for s := range a.pending.Missing(host.Lo, host.Hi) {
 				a.valid[d].Remove(s.Lo, s.Hi)
 			}
 			for s := range a.synced.All() {

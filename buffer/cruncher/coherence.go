@@ -28,32 +28,32 @@ func (f Flags) access() access {
 	return readWrite
 }
 
-// residence is an array in a cruncher: who has which of its elements. Elements that no device ever had are zero on all of
+// residency is an array in a cruncher: who has which of its elements. Elements that no device ever had are zero on all of
 // them.
 //
 // The rule is that the result does not depend on the shares. So each element's newest value among the devices, which is what
 // a single device would have, is followed from device to device.
-type residence struct {
-	array    *body
-	access   access
-	mode     kernel.Mode
-	near     bool   // device memory that the CPU can reach is wanted
-	straight bool   // and nothing else happens while it reaches there, in this call
-	grain    int    // windows begin at multiples of it
-	version  uint64 // of the host's side, as last looked at
-	batch    uint64 // in which that was
-	used     uint64 // when, in the order of all uses of arrays
-	goesUp   bool   // what the host has, with the last call
-	sides    []side
-	valid    []spans.Set // the elements of which each device has the newest value
-	holder   spans.Map   // the device that has the newest value
-	synced   spans.Set   // where the host has that value, too
-	dirty    spans.Set   // where the host has an older one; the holder's memory has these elements in any case
-	owed     spans.Set   // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
-	news     spans.Set   // of the dirty ones, those that the array has yet to be told of
-	told     bool        // that it has older elements
-	early    *early      // elements that a batch has brought already, and that count as the host's
-	start    *snapshot   // of the calls of a stage, nil outside of one
+type residency struct {
+	array      *body
+	access     access
+	mode       kernel.Mode
+	near       bool   // device memory that the CPU can reach is wanted
+	straight   bool   // and nothing else happens while it reaches there, in this call
+	grain      int    // windows begin at multiples of it
+	version    uint64 // of the host's side, as last looked at
+	batch      uint64 // in which that was
+	used       uint64 // when, in the order of all uses of arrays
+	goesUp     bool   // what the host has, with the last call
+	sides      []side
+	valid      []spans.Set // the elements of which each device has the newest value
+	owner      spans.Map   // the device that has the newest value
+	synced     spans.Set   // where the host has that value, too
+	dirty      spans.Set   // where the host has an older one; the owner's memory has these elements in any case
+	pending    spans.Set   // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
+	news       spans.Set   // of the dirty ones, those that the array has yet to be told of
+	told       bool        // that it has older elements
+	prefetched *prefetched // elements that a batch has brought already, and that count as the host's
+	start      *snapshot   // of the calls of a stage, nil outside of one
 }
 
 // move says where elements come from: the host, or a device by way of the host.
@@ -67,7 +67,7 @@ const fromHost = -1
 
 // look notes what the caller may have done to the host's side since the last call. Within a batch, which is not 0, he may not do
 // anything but call.
-func (r *residence) look(batch uint64) {
+func (r *residency) look(batch uint64) {
 	r.array.mu.Lock()
 	defer r.array.mu.Unlock()
 	same := r.array.tracked || batch != 0 && batch == r.batch
@@ -78,9 +78,9 @@ func (r *residence) look(batch uint64) {
 	r.batch = batch
 }
 
-// fetch lists what device d lacks of the host's elements in need. Those owed to the host are another matter; see keep.
-func (r *residence) fetch(list []move, d int, need span) []move {
-	for part := range r.owed.Missing(need.Lo, need.Hi) {
+// fetch lists what device d lacks of the host's elements in need. Pending ones are not among them; see keep.
+func (r *residency) fetch(list []move, d int, need span) []move {
+	for part := range r.pending.Missing(need.Lo, need.Hi) {
 		for s := range r.synced.Missing(part.Lo, part.Hi) {
 			list = append(list, move{span: s, from: fromHost})
 		}
@@ -94,9 +94,9 @@ func (r *residence) fetch(list []move, d int, need span) []move {
 }
 
 // fetched notes that the devices got the host's elements: needs[d] is what device d asked for.
-func (r *residence) fetched(needs []span) {
+func (r *residency) fetched(needs []span) {
 	for _, need := range needs {
-		for part := range r.owed.Missing(need.Lo, need.Hi) {
+		for part := range r.pending.Missing(need.Lo, need.Hi) {
 			for s := range r.synced.Missing(part.Lo, part.Hi) {
 				for d := range r.sides {
 					r.valid[d].Remove(s.Lo, s.Hi)
@@ -105,9 +105,9 @@ func (r *residence) fetched(needs []span) {
 		}
 	}
 	for d, need := range needs {
-		for s := range r.owed.Missing(need.Lo, need.Hi) {
+		for s := range r.pending.Missing(need.Lo, need.Hi) {
 			r.valid[d].Add(s.Lo, s.Hi)
-			r.holder.Set(s.Lo, s.Hi, d)
+			r.owner.Set(s.Lo, s.Hi, d)
 			r.synced.Add(s.Lo, s.Hi)
 			r.dirty.Remove(s.Lo, s.Hi)
 		}
@@ -116,9 +116,9 @@ func (r *residence) fetched(needs []span) {
 
 // keep lists what device d lacks of the newest values in need. Elements that only a lost device had are ErrStale, unless kernels
 // only write them: what they leave out is undefined.
-func (r *residence) keep(list []move, d int, need span, lost func(int) bool) ([]move, error) {
+func (r *residency) keep(list []move, d int, need span, lost func(int) bool) ([]move, error) {
 	for gap := range r.valid[d].Missing(need.Lo, need.Hi) {
-		for s, h := range r.holder.Get(gap.Lo, gap.Hi) {
+		for s, h := range r.owner.Get(gap.Lo, gap.Hi) {
 			for m := range r.dirty.Overlap(s.Lo, s.Hi) {
 				if lost(h) {
 					if r.access == writeOnly {
@@ -140,7 +140,7 @@ func (r *residence) keep(list []move, d int, need span, lost func(int) bool) ([]
 
 // clean lists where elements come from that device h had last and the host has, too, unless the caller has written there. What
 // counts is then what a single device would have, as long as device h still has it.
-func (r *residence) clean(list []move, s span, h int, lost bool) []move {
+func (r *residency) clean(list []move, s span, h int, lost bool) []move {
 	if lost {
 		return append(list, move{span: s, from: fromHost})
 	}
@@ -159,19 +159,19 @@ func (r *residence) clean(list []move, s span, h int, lost bool) []move {
 }
 
 // kept notes that device d has the newest values in need. Zeros that nobody wrote are no one's: all devices have them.
-func (r *residence) kept(d int, need span) {
+func (r *residency) kept(d int, need span) {
 	if need.Lo < need.Hi {
 		r.valid[d].Add(need.Lo, need.Hi)
-		for s, h := range r.holder.Get(need.Lo, need.Hi) {
+		for s, h := range r.owner.Get(need.Lo, need.Hi) {
 			if h == nobody {
-				r.holder.Set(s.Lo, s.Hi, d)
+				r.owner.Set(s.Lo, s.Hi, d)
 			}
 		}
 	}
 }
 
 // wrote notes that device d's kernels may have written the elements.
-func (r *residence) wrote(d int, own span) {
+func (r *residency) wrote(d int, own span) {
 	if own.Lo >= own.Hi {
 		return
 	}
@@ -181,20 +181,20 @@ func (r *residence) wrote(d int, own span) {
 		}
 	}
 	r.valid[d].Add(own.Lo, own.Hi)
-	r.holder.Set(own.Lo, own.Hi, d)
+	r.owner.Set(own.Lo, own.Hi, d)
 	r.synced.Remove(own.Lo, own.Hi)
 	r.overwrote(own)
 }
 
 // overwrote notes that the host has older values than the devices.
-func (r *residence) overwrote(s span) {
+func (r *residency) overwrote(s span) {
 	r.dirty.Add(s.Lo, s.Hi)
 	r.news.Add(s.Lo, s.Hi)
 }
 
 // differs notes which of the elements, of which device d has the newest values, the host has not: it never gave them, or it has changed
 // since.
-func (r *residence) differs(d int, own span) {
+func (r *residency) differs(d int, own span) {
 	for clean := range r.dirty.Missing(own.Lo, own.Hi) {
 		for s := range r.synced.Missing(clean.Lo, clean.Hi) {
 			r.wrote(d, s)
@@ -203,7 +203,7 @@ func (r *residence) differs(d int, own span) {
 }
 
 // returned notes that the host got the elements.
-func (r *residence) returned(own span) {
+func (r *residency) returned(own span) {
 	if own.Lo < own.Hi {
 		r.synced.Add(own.Lo, own.Hi)
 		r.dirty.Remove(own.Lo, own.Hi)

@@ -27,7 +27,7 @@ type Cruncher struct {
 	closed   bool
 	batch    *Batch // the open one
 	batches  uint64
-	arrays   map[*body]*residence
+	arrays   map[*body]*residency
 	programs recent.Map[string, *program]
 	dropped  []*program // to be closed
 	pinned   recent.Map[int, *[]int]
@@ -134,7 +134,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residence{}}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -218,7 +218,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	case b == nil && cr.batch != nil:
 		return fail(op, ErrBatch, "calls belong into it")
 	}
-	cr.muster()
+	cr.refresh()
 	c, err := cr.newCall(b, id, kernels, r, ps)
 	if err != nil || c.r.Global == 0 {
 		return err
@@ -232,7 +232,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	}
 	defer func() {
 		for i := range c.arrays {
-			cr.tell(c.arrays[i].residence)
+			cr.tell(c.arrays[i].residency)
 		}
 	}()
 	return cr.run(ctx, c)

@@ -162,7 +162,7 @@ func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range
 // arrays are queued.
 func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 	type copied struct {
-		*residence
+		*residency
 		side side
 	}
 	var list []copied

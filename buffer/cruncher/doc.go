@@ -40,8 +40,9 @@
 // bring them. What the caller writes to host memory is noticed where it goes through the array's methods or [Any.MarkDirty]; arrays
 // of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
-// What a device that is lost in the middle of a call has not brought back, the others compute from what it began with; so it is with
-// a whole [Batch]. Only if an element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. Results come
+// What a device that is lost in the middle of a call has not brought back, the others compute from what it began with. Only if an
+// element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. A [Batch] is stale if a lost device
+// had what one of its calls computed, and nobody else has it. Results come
 // to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
 // on, without what was on it. [Cruncher.Evict] frees the device memory of arrays that are stale; they begin anew.
 //

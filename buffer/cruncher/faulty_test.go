@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/cpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -198,10 +199,14 @@ func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
 // the last one that succeeds. It ends when all of it goes on without the loss. Waits are operations unless it is chance who waits when.
 func everyFault(t *testing.T, n int, waits bool, run func(t *testing.T, victim int, plans []failure) (fired bool)) {
 	t.Helper()
+	step := 1
+	if !devtest.Long() {
+		step = 5
+	}
 	for victim := range n {
 		for _, after := range []bool{false, true} {
 			total := 0
-			for at := 0; ; at++ {
+			for at := 0; ; at += step {
 				plans := make([]failure, n)
 				for i := range plans {
 					plans[i] = never

@@ -91,7 +91,7 @@ func TestSnapshot(t *testing.T) {
 	same(t, "by the group", a.Data(), count(100, uint32(1)))
 	check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 100}))
 	same(t, "by the array", a.Data(), count(100, uint32(1)))
-	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (cruncher.Param)(nil)), gpu.ErrInvalid)
+	refused(t, "a nil group", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, cruncher.Param(nil)), gpu.ErrInvalid)
 	refused(t, "a nil array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, (*cruncher.Array[uint32])(nil)), gpu.ErrInvalid)
 	refused(t, "an empty array", cr.Compute(t.Context(), 1, "inc", cruncher.Range{Global: 1}, &cruncher.Array[uint32]{}), gpu.ErrInvalid)
 }

@@ -19,7 +19,7 @@ type use struct {
 
 // tell has an array know which of its elements only the devices have. Calls do so at their end, so that who looks at the host's side
 // need not wait for others.
-func (cr *Cruncher) tell(r *residence) {
+func (cr *Cruncher) tell(r *residency) {
 	if r.news.Len() == 0 && !r.told {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // TestLeaks makes and closes a thousand crunchers with arrays and calls of all sorts: neither device memory nor goroutines are left.
@@ -48,7 +49,7 @@ func TestLeaks(t *testing.T) {
 		before[i] = d.Stats()
 	}
 	goroutines := runtime.NumGoroutine()
-	for k := range 1000 {
+	for k := range devtest.Times(50) {
 		round(k)
 	}
 	for i, d := range devices {

@@ -8,13 +8,13 @@ import (
 	spans "github.com/sublet-gpu/sublet/buffer/span"
 )
 
-// nobody is the holder of elements that nothing but a lost device had. Unless they are dirty the host has them.
+// nobody is the owner of elements that nothing but a lost device had. Unless they are dirty the host has them.
 const nobody = -2
 
 func (cr *Cruncher) isLost(d int) bool { return d < 0 || cr.workers[d].lost() }
 
-// mourning reports whether a device was lost since mourn was called.
-func (cr *Cruncher) mourning() bool {
+// newlyLost reports whether a device was lost since noteLost was called.
+func (cr *Cruncher) newlyLost() bool {
 	for _, w := range cr.workers {
 		if !w.gone && w.lost() {
 			return true
@@ -23,8 +23,8 @@ func (cr *Cruncher) mourning() bool {
 	return false
 }
 
-// mourn notes which devices are lost.
-func (cr *Cruncher) mourn() {
+// noteLost notes which devices are lost.
+func (cr *Cruncher) noteLost() {
 	for _, w := range cr.workers {
 		if w.gone || !w.lost() {
 			continue
@@ -36,9 +36,9 @@ func (cr *Cruncher) mourn() {
 	}
 }
 
-// muster notes which devices are lost, and takes in those that were and have come back. They begin with nothing.
-func (cr *Cruncher) muster() {
-	cr.mourn()
+// refresh notes which devices are lost, and takes in those that were and have come back. They begin with nothing.
+func (cr *Cruncher) refresh() {
+	cr.noteLost()
 	for i, w := range cr.workers {
 		life := w.dev.Generation()
 		if !w.gone || w.dev.Usable() != nil {
@@ -71,10 +71,10 @@ func (cr *Cruncher) living() int {
 func (cr *Cruncher) evictStale() {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
-	cr.mourn()
+	cr.noteLost()
 	for a, r := range cr.arrays {
 		for s := range r.dirty.All() {
-			for _, h := range r.holder.Get(s.Lo, s.Hi) {
+			for _, h := range r.owner.Get(s.Lo, s.Hi) {
 				if h == nobody {
 					_ = cr.evict(a)
 				}
@@ -108,7 +108,7 @@ func (cr *Cruncher) release(arrays []*Any) {
 func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
-	cr.mourn()
+	cr.noteLost()
 	for _, a := range arrays {
 		r := cr.arrays[a.body]
 		if r == nil {
@@ -127,36 +127,36 @@ func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
 }
 
 // forget notes that device d is lost: others that have its elements take over.
-func (r *residence) forget(d int) {
+func (r *residency) forget(d int) {
 	r.valid[d].Clear()
-	for s, h := range r.holder.All() {
+	for s, h := range r.owner.All() {
 		if h == d {
-			r.bequeath(s)
+			r.reassign(s)
 		}
 	}
 }
 
 // miss notes what has left a device's window and did not arrive elsewhere.
-func (r *residence) miss() {
-	for s, h := range r.holder.All() {
+func (r *residency) miss() {
+	for s, h := range r.owner.All() {
 		if h < 0 || r.sides[h].mem == nil {
 			continue // it has what it had, or is lost
 		}
 		w := &r.sides[h]
 		for _, gone := range []span{{Lo: s.Lo, Hi: min(s.Hi, w.lo)}, {Lo: max(s.Lo, w.hi), Hi: s.Hi}} {
 			for m := range r.dirty.Overlap(gone.Lo, gone.Hi) {
-				r.bequeath(m)
+				r.reassign(m)
 			}
 		}
 	}
 }
 
-// bequeath finds a holder for elements whose holder has them no more.
-func (r *residence) bequeath(s span) {
-	r.holder.Set(s.Lo, s.Hi, nobody)
+// reassign finds another owner of elements that their owner has no more.
+func (r *residency) reassign(s span) {
+	r.owner.Set(s.Lo, s.Hi, nobody)
 	for x := range r.valid {
 		for o := range r.valid[x].Overlap(s.Lo, s.Hi) {
-			r.holder.Set(o.Lo, o.Hi, x)
+			r.owner.Set(o.Lo, o.Hi, x)
 		}
 	}
 }
@@ -164,25 +164,25 @@ func (r *residence) bequeath(s span) {
 // snapshot is what devices had of an array before several calls, and what of that was written over since.
 type snapshot struct {
 	valid, touched []spans.Set // of each device
-	holder         spans.Map
+	owner          spans.Map
 	synced, dirty  spans.Set
 }
 
 // begin notes what the devices have.
-func (r *residence) begin() {
+func (r *residency) begin() {
 	r.look(0)
 	b := &snapshot{valid: make([]spans.Set, len(r.valid)), touched: make([]spans.Set, len(r.valid))}
 	for d := range r.valid {
 		b.valid[d].Assign(&r.valid[d])
 	}
-	b.holder.Assign(&r.holder)
+	b.owner.Assign(&r.owner)
 	b.synced.Assign(&r.synced)
 	b.dirty.Assign(&r.dirty)
 	r.start = b
 }
 
 // touch notes that a device's memory is written to, or goes.
-func (r *residence) touch(d int, s span) {
+func (r *residency) touch(d int, s span) {
 	if r.start != nil {
 		r.start.touched[d].Add(s.Lo, s.Hi)
 	}
@@ -190,14 +190,14 @@ func (r *residence) touch(d int, s span) {
 
 // rewind makes everything be as it was at the beginning, as far as that is known. Elements that kernels wrote where nobody had any
 // are zeros again.
-func (r *residence) rewind(ctx context.Context, lost func(int) bool) error {
+func (r *residency) rewind(ctx context.Context, lost func(int) bool) error {
 	b := r.start
-	r.owed.Clear()
-	r.early = nil
+	r.pending.Clear()
+	r.prefetched = nil
 	r.synced.Assign(&b.synced)
 	r.dirty.Assign(&b.dirty)
 	r.news.Assign(&b.dirty)
-	r.holder.Assign(&b.holder)
+	r.owner.Assign(&b.owner)
 	for d := range r.valid {
 		r.valid[d].Clear()
 		if !lost(d) {
@@ -205,20 +205,20 @@ func (r *residence) rewind(ctx context.Context, lost func(int) bool) error {
 			r.valid[d].Subtract(&b.touched[d])
 		}
 	}
-	for s, h := range b.holder.All() {
+	for s, h := range b.owner.All() {
 		if lost(h) {
-			r.bequeath(s)
+			r.reassign(s)
 			continue
 		}
 		for t := range b.touched[h].Overlap(s.Lo, s.Hi) {
-			r.bequeath(t)
+			r.reassign(t)
 		}
 	}
 	for d := range r.sides {
 		if lost(d) {
 			continue
 		}
-		for gap := range b.holder.Missing(0, r.array.n) {
+		for gap := range b.owner.Missing(0, r.array.n) {
 			for t := range b.touched[d].Overlap(gap.Lo, gap.Hi) {
 				if err := r.zero(ctx, d, t); err != nil {
 					return err

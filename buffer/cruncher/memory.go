@@ -23,7 +23,7 @@ func WithMemory(bytes uint64) Option {
 }
 
 // obtain makes the memory of a side of device d, where others leave if need be.
-func (cr *Cruncher) obtain(ctx context.Context, r *residence, d int, s *side) error {
+func (cr *Cruncher) obtain(ctx context.Context, r *residency, d int, s *side) error {
 	s.bytes = r.bytes(s)
 	for {
 		err := cr.permit(r, d, s)
@@ -40,7 +40,7 @@ func (cr *Cruncher) obtain(ctx context.Context, r *residence, d int, s *side) er
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // bytes is how much memory a side takes.
-func (r *residence) bytes(s *side) uint64 {
+func (r *residency) bytes(s *side) uint64 {
 	n := uint64(s.hi - s.lo)
 	size := n * uint64(r.stored())
 	if r.widened() {
@@ -50,7 +50,7 @@ func (r *residence) bytes(s *side) uint64 {
 }
 
 // permit is ErrNoMemory if a side is too much beside all others, but the one in whose place it comes.
-func (cr *Cruncher) permit(r *residence, d int, s *side) error {
+func (cr *Cruncher) permit(r *residency, d int, s *side) error {
 	if cr.conf.memory == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (cr *Cruncher) permit(r *residence, d int, s *side) error {
 func (cr *Cruncher) makeRoom(d int) bool {
 	cr.room.Lock()
 	defer cr.room.Unlock()
-	var oldest *residence
+	var oldest *residency
 	at := 0
 	for _, r := range cr.arrays {
 		if r.used > cr.mark || r.start != nil || oldest != nil && r.used > oldest.used {
@@ -95,12 +95,12 @@ func (cr *Cruncher) makeRoom(d int) bool {
 }
 
 // elsewhere reports whether device d has nothing that counts and neither the host nor other devices have.
-func (r *residence) elsewhere(d int, lost func(int) bool) bool {
+func (r *residency) elsewhere(d int, lost func(int) bool) bool {
 	r.array.mu.Lock()
 	known := r.array.tracked && r.array.version == r.version
 	r.array.mu.Unlock()
 	var rest spans.Set
-	for s, h := range r.holder.All() {
+	for s, h := range r.owner.All() {
 		if h != d {
 			continue
 		}

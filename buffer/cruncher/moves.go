@@ -93,7 +93,7 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []spans.Set) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if err := cr.ensure(ctx, a.residence, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
+		if err := cr.ensure(ctx, a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (cr *Cruncher) moves(c *call, a *argument, p *piece) ([]move, error) {
 			}
 		}
 	}
-	for s := range a.owed.Overlap(host.Lo, host.Hi) {
+	for s := range a.pending.Overlap(host.Lo, host.Hi) {
 		if list, err = a.keep(list, d, s, cr.isLost); err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 				if c.byBlob(a) {
 					continue
 				}
-				if err := cr.upload(ctx, a.residence, p.worker.index, m.span); err != nil {
+				if err := cr.upload(ctx, a.residency, p.worker.index, m.span); err != nil {
 					return err
 				}
 				continue
@@ -185,7 +185,7 @@ func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 }
 
 // upload brings elements of the host's to a device.
-func (cr *Cruncher) upload(ctx context.Context, r *residence, d int, s span) error {
+func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span) error {
 	for part, host := range r.hostSide(s) {
 		if err := r.put(ctx, d, part, host); err != nil {
 			return err
@@ -218,12 +218,12 @@ func (cr *Cruncher) settle(c *call, pieces []*piece) {
 			}
 			host, newest := a.needs(c, p)
 			a.kept(p.worker.index, newest)
-			for s := range a.owed.Overlap(host.Lo, host.Hi) {
+			for s := range a.pending.Overlap(host.Lo, host.Hi) {
 				a.kept(p.worker.index, s)
 			}
 			for _, m := range p.moves[k] {
 				if m.from != fromHost { // whose window may have left them behind
-					a.holder.Set(m.span.Lo, m.span.Hi, p.worker.index)
+					a.owner.Set(m.span.Lo, m.span.Hi, p.worker.index)
 				}
 			}
 		}
@@ -254,7 +254,7 @@ func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 			for _, a := range resident {
 				_, need := a.needs(c, p)
 				for gap := range a.valid[d].Missing(need.Lo, need.Hi) {
-					for s := range a.holder.Get(gap.Lo, gap.Hi) {
+					for s := range a.owner.Get(gap.Lo, gap.Hi) {
 						costs[d] += float64(s.Len()*a.array.t.Size()) / moveRate
 					}
 				}

@@ -94,7 +94,7 @@ func (cr *Cruncher) alive() int {
 	return n
 }
 
-// reside finds or makes the residence of each array, and the device that a call with writeAll runs on.
+// reside finds or makes the residency of each array, and the device that a call with writeAll runs on.
 func (cr *Cruncher) reside(c *call) error {
 	const op = "Compute"
 	for i := range c.list {
@@ -108,13 +108,13 @@ func (cr *Cruncher) reside(c *call) error {
 		r := cr.arrays[p.array.body]
 		switch {
 		case r == nil:
-			r = cr.newResidence(p)
+			r = cr.newResidency(p)
 		case r.access != readWrite && r.access != p.flags.access():
 			return fail(op, ErrAccess, p.array.name)
 		case r.mode != p.flags.Mode && p.array.t.Size() < 4 && p.array.t != Bytes:
 			return fail(op, ErrAccess, p.array.name, ", in another mode")
 		}
-		c.arrays = append(c.arrays, argument{residence: r, name: p.name(), flags: p.flags})
+		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags})
 		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
@@ -124,8 +124,8 @@ func (cr *Cruncher) reside(c *call) error {
 	return nil
 }
 
-func (cr *Cruncher) newResidence(p *param) *residence {
-	r := &residence{array: p.array.body, access: p.flags.access(), mode: p.flags.Mode, near: p.flags.ZeroCopy, grain: windowStep}
+func (cr *Cruncher) newResidency(p *param) *residency {
+	r := &residency{array: p.array.body, access: p.flags.access(), mode: p.flags.Mode, near: p.flags.ZeroCopy, grain: windowStep}
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}
@@ -133,13 +133,13 @@ func (cr *Cruncher) newResidence(p *param) *residence {
 	return r
 }
 
-// adopt keeps the residences and the programs of a call that is going to run.
+// adopt keeps the residencies and the programs of a call that is going to run.
 func (cr *Cruncher) adopt(c *call) error {
 	if c.batch == nil {
 		cr.mark = cr.uses
 	}
 	for i := range c.arrays {
-		r := c.arrays[i].residence
+		r := c.arrays[i].residency
 		cr.uses++
 		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
 		if cr.arrays[r.array] == nil {

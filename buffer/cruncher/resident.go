@@ -107,11 +107,11 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 			}
 			for _, w := range wants {
 				w.dirty.Clear() // the rest has been written over on the host
-				cr.tell(w.residence)
+				cr.tell(w.residency)
 			}
 			return nil
 		}
-		if !cr.mourning() {
+		if !cr.newlyLost() {
 			return err
 		}
 	}

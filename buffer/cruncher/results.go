@@ -14,7 +14,7 @@ import (
 // everything of a call is there, so that one that fails changes nothing, and devices that take over a lost one's work begin
 // with what it began with. One of all may stay on its device until then: that it comes is then what everything depends on.
 type result struct {
-	*residence
+	*residency
 	device int
 	span   span
 	mem    []byte // nil until they have come
@@ -72,14 +72,14 @@ func first(errs []error) error {
 
 // want is elements that are wanted from devices.
 type want struct {
-	*residence
+	*residency
 	elements *spans.Set
 }
 
 // fetch gets the newest values of elements. When a device is lost meanwhile, others may have them.
 func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []result, err error) {
 	for {
-		cr.mourn()
+		cr.noteLost()
 		list = list[:0]
 		for _, w := range wants {
 			if list, err = cr.homeward(op, list, w); err != nil {
@@ -91,7 +91,7 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []
 				return nil, err
 			}
 		}
-		if err = cr.stage(ctx, list); err == nil || !cr.mourning() {
+		if err = cr.stage(ctx, list); err == nil || !cr.newlyLost() {
 			return list, err
 		}
 	}
@@ -100,11 +100,11 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []
 // homeward lists where the newest values of elements are.
 func (cr *Cruncher) homeward(op string, list []result, w want) ([]result, error) {
 	for s := range w.elements.All() {
-		for h, d := range w.holder.Get(s.Lo, s.Hi) {
+		for h, d := range w.owner.Get(s.Lo, s.Hi) {
 			if cr.isLost(d) {
 				return nil, fail(op, ErrStale, "elements ", itoa(h.Lo), " to ", itoa(h.Hi-1), " of ", w.array.name)
 			}
-			list = append(list, result{residence: w.residence, device: d, span: h})
+			list = append(list, result{residency: w.residency, device: d, span: h})
 		}
 	}
 	return list, nil
@@ -161,7 +161,7 @@ func writers(list []result) ([]func([]byte), error) {
 }
 
 // arrived tells other crunchers that the host's side has changed.
-func (r *residence) arrived(s span) {
+func (r *residency) arrived(s span) {
 	a := r.array
 	a.mu.Lock()
 	a.overtake(s)
@@ -179,41 +179,41 @@ func (c *call) remains(a *argument) bool {
 // loose reports whether it does not although what the host has goes up, so that a call after it may write over it.
 func (c *call) loose(a *argument) bool { return c.remains(a) && a.flags.goesUp() }
 
-// stash gets results that do not come back from devices that live, if the elements are to be what they were at the beginning again:
-// what a lost device has left may need them.
-func (cr *Cruncher) stash(ctx context.Context, c *call, pieces []*piece) error {
+// spill copies results of live devices that are not returned to the host before a retry, so that the retry can start from the
+// elements as they were.
+func (cr *Cruncher) spill(ctx context.Context, c *call, pieces []*piece) error {
 	for _, p := range pieces {
-		for _, r := range p.stash {
+		for _, r := range p.spill {
 			r.valid[r.device].Remove(r.span.Lo, r.span.Hi)
 		}
-		if p.done == 0 || p.stash != nil || p.worker.lost() {
+		if p.done == 0 || p.spill != nil || p.worker.lost() {
 			continue
 		}
-		p.stash = []result{}
+		p.spill = []result{}
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			if !c.loose(a) {
 				continue
 			}
-			r := result{residence: a.residence, device: p.worker.index, span: a.written(c, part{p.part.base, p.done})}
+			r := result{residency: a.residency, device: p.worker.index, span: a.written(c, part{p.part.base, p.done})}
 			if err := cr.bring(ctx, &r); err != nil {
-				p.stash = nil
+				p.spill = nil
 				return err
 			}
 			a.valid[r.device].Remove(r.span.Lo, r.span.Hi)
-			p.stash = append(p.stash, r)
+			p.spill = append(p.spill, r)
 		}
 	}
 	return nil
 }
 
-// unstash brings back what is stashed. What is there already is noted first, for windows to keep it.
-func (cr *Cruncher) unstash(ctx context.Context, c *call, pieces []*piece) error {
+// unspill brings spilled results back to their devices. What the devices have is noted first, so that windows keep it.
+func (cr *Cruncher) unspill(ctx context.Context, c *call, pieces []*piece) error {
 	c.noteDone(pieces, c.loose)
 	var none spans.Set
 	for _, p := range pieces {
-		for _, r := range p.stash {
-			if err := cr.ensure(ctx, r.residence, r.device, r.span, &none); err != nil {
+		for _, r := range p.spill {
+			if err := cr.ensure(ctx, r.residency, r.device, r.span, &none); err != nil {
 				return err
 			}
 			if err := r.put(ctx, r.device, r.span, gpu.HostBytes(r.mem)); err != nil {
@@ -229,7 +229,7 @@ func (cr *Cruncher) unstash(ctx context.Context, c *call, pieces []*piece) error
 func (c *call) noteDone(pieces []*piece, which func(*argument) bool) {
 	for _, p := range pieces {
 		for k := range c.arrays {
-			if a := &c.arrays[k]; which(a) && p.done > 0 && (p.stash == nil || !c.loose(a)) {
+			if a := &c.arrays[k]; which(a) && p.done > 0 && (p.spill == nil || !c.loose(a)) {
 				a.wrote(p.worker.index, a.written(c, part{p.part.base, p.done}))
 			}
 		}
@@ -252,7 +252,7 @@ func (cr *Cruncher) unsync(ctx context.Context, c *call, pieces []*piece) error 
 				continue
 			}
 			c.unsynced(a, d, a.written(c, part{p.part.base, p.done}))
-			for gap := range a.holder.Missing(0, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n).Hi) {
+			for gap := range a.owner.Missing(0, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n).Hi) {
 				if err := a.zero(ctx, d, gap); err != nil && !p.worker.lost() {
 					return err
 				}

@@ -31,12 +31,12 @@ type side struct {
 func newSide(dev *gpu.Device) side { return side{dev: dev, busy: new(sync.Mutex)} }
 
 // widened reports whether kernels see a word for each of the array's smaller elements.
-func (r *residence) widened() bool {
+func (r *residency) widened() bool {
 	return r.mode == kernel.Widened && r.array.t.Size() < 4 && r.array.t != Bytes
 }
 
 // stored returns the bytes that an element takes where kernels see it.
-func (r *residence) stored() int {
+func (r *residency) stored() int {
 	if r.widened() {
 		return 4
 	}
@@ -48,7 +48,7 @@ const windowStep = 4
 
 // ensure makes device memory for the elements of need. Memory that grows or moves keeps what is valid. It does not move away from
 // what is nowhere else, now or when the elements that are leaving have arrived.
-func (cr *Cruncher) ensure(ctx context.Context, r *residence, d int, need span, leaving *spans.Set) error {
+func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span, leaving *spans.Set) error {
 	s := &r.sides[d]
 	if s.mem != nil && s.lo <= need.Lo && need.Hi <= s.hi && s.lo%r.grain == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residence, d int, need span, 
 }
 
 // window decides which elements a device is to have memory for.
-func (r *residence) window(s *side, d int, need span, leaving *spans.Set) (lo, hi int, err error) {
+func (r *residency) window(s *side, d int, need span, leaving *spans.Set) (lo, hi int, err error) {
 	l := s.dev.Limits()
 	most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / r.stored()
 	if r.array.n <= most {
@@ -92,9 +92,9 @@ func (r *residence) window(s *side, d int, need span, leaving *spans.Set) (lo, h
 }
 
 // only reports whether nobody else has some of the newest values.
-func (r *residence) only(d, lo, hi int, leaving *spans.Set) bool {
+func (r *residency) only(d, lo, hi int, leaving *spans.Set) bool {
 	for s := range r.dirty.Overlap(lo, hi) {
-		for m, h := range r.holder.Get(s.Lo, s.Hi) {
+		for m, h := range r.owner.Get(s.Lo, s.Hi) {
 			if h == d && !leaving.Contains(m.Lo, m.Hi) {
 				return true
 			}
@@ -104,7 +104,7 @@ func (r *residence) only(d, lo, hi int, leaving *spans.Set) bool {
 }
 
 // allocate makes device memory of zeros.
-func (r *residence) allocate(ctx context.Context, w *worker, s *side) (err error) {
+func (r *residency) allocate(ctx context.Context, w *worker, s *side) (err error) {
 	n := s.hi - s.lo
 	size := uint64(n * r.stored())
 	if s.near = r.near && !r.widened() && s.dev.Has(gpu.FeatureMappable); s.near {
@@ -130,7 +130,7 @@ func (r *residence) allocate(ctx context.Context, w *worker, s *side) (err error
 }
 
 // carry copies what is in both.
-func (r *residence) carry(from, to *side) error {
+func (r *residency) carry(from, to *side) error {
 	if from.mem == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (s *side) close() error {
 }
 
 // put brings elements of the span, which are the host memory's, to device d.
-func (r *residence) put(ctx context.Context, d int, sp span, host gpu.Host) error {
+func (r *residency) put(ctx context.Context, d int, sp span, host gpu.Host) error {
 	s := &r.sides[d]
 	if sp.Lo >= sp.Hi {
 		return nil
@@ -187,7 +187,7 @@ func (r *residence) put(ctx context.Context, d int, sp span, host gpu.Host) erro
 
 // putWords writes elements where they are stored as they come. A span that begins or ends within a word keeps the rest of the
 // word.
-func (r *residence) putWords(ctx context.Context, s *side, sp span, host gpu.Host) error {
+func (r *residency) putWords(ctx context.Context, s *side, sp span, host gpu.Host) error {
 	size := r.array.t.Size()
 	from, to := (sp.Lo-s.lo)*size, (sp.Hi-s.lo)*size
 	if from%4 == 0 && (to%4 == 0 || sp.Hi == r.array.n) {
@@ -210,7 +210,7 @@ func (r *residence) putWords(ctx context.Context, s *side, sp span, host gpu.Hos
 }
 
 // zero makes elements of device d zeros, as far as it has memory for them.
-func (r *residence) zero(ctx context.Context, d int, sp span) error {
+func (r *residency) zero(ctx context.Context, d int, sp span) error {
 	s := &r.sides[d]
 	sp.Lo, sp.Hi = max(sp.Lo, s.lo), min(sp.Hi, s.hi)
 	if s.mem == nil || sp.Lo >= sp.Hi {
@@ -250,11 +250,11 @@ func local(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) 
 }
 
 // get brings elements from device d to host memory from byte offset at on.
-func (r *residence) get(ctx context.Context, d int, sp span, host gpu.Host, at int) error {
+func (r *residency) get(ctx context.Context, d int, sp span, host gpu.Host, at int) error {
 	return r.getFrom(ctx, &r.sides[d], sp, host, at)
 }
 
-func (r *residence) getFrom(ctx context.Context, s *side, sp span, host gpu.Host, at int) error {
+func (r *residency) getFrom(ctx context.Context, s *side, sp span, host gpu.Host, at int) error {
 	size := r.array.t.Size()
 	n := sp.Len() * size
 	t := gpu.Transfer{Offset: uint64((sp.Lo - s.lo) * size), Host: host, HostOffset: at, Width: n, Pitch: n, Count: 1}

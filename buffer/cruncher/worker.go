@@ -157,7 +157,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 			if m.from != fromHost || s.Lo >= s.Hi {
 				continue
 			}
-			if err := cr.upload(ctx, a.residence, p.worker.index, s); err != nil {
+			if err := cr.upload(ctx, a.residency, p.worker.index, s); err != nil {
 				return err
 			}
 		}
@@ -221,7 +221,7 @@ func (r *returns) take(ctx context.Context, b part) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if a.flags.Write && (last || !a.flags.WriteAll) {
-			list = append(list, result{residence: a.residence, device: p.worker.index, span: a.written(c, b)})
+			list = append(list, result{residency: a.residency, device: p.worker.index, span: a.written(c, b)})
 		}
 	}
 	straight := -1

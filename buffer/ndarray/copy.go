@@ -53,7 +53,7 @@ func writeLayout(ctx context.Context, b *buffer.Buffer, l layout, src []byte) er
 		}
 		return nil
 	}
-	return b.Update(ctx, lo, hi-lo, true, func(mem []byte) error {
+	return b.Update(ctx, lo, hi-lo, func(mem []byte) error {
 		w.scatter(mem, l.offset-lo, src)
 		return nil
 	})
@@ -178,7 +178,7 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	write, err := to.buf.Writable(whole)
+	write, err := to.buf.Writable(intent(whole))
 	if err != nil {
 		return false, err
 	}
@@ -191,6 +191,14 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 	}
 	to.buf.Wrote(buffer.Region{Offset: l.offset, Width: l.bytes(), Pitch: l.bytes(), Count: 1})
 	return true, nil
+}
+
+// intent is what a kernel does that writes all of a buffer, or not.
+func intent(all bool) buffer.Intent {
+	if all {
+		return buffer.Replaces
+	}
+	return buffer.Writes
 }
 
 // onHost reports whether the bits are where the CPU gets at them. Of what the device holds in parts they are brought there.

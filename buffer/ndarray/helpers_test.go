@@ -79,7 +79,7 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	}}))
 	mapped, err := buffer.Map(dev, len(bytes))
 	check(t, err)
-	check(t, mapped.Access(t.Context(), true, func(m []byte) error { copy(m, bytes); return nil }))
+	check(t, mapped.Access(t.Context(), buffer.Writes, func(m []byte) error { copy(m, bytes); return nil }))
 	made["mapped"] = must(ndarray.New(mapped, ndarray.TypeOf[T](), shape, nil, 0))
 	check(t, mapped.Close())
 	return made

@@ -80,7 +80,7 @@ func sleeper(took time.Duration) graph.Body {
 		if err != nil {
 			return err
 		}
-		mem, err := b.Writable(false)
+		mem, err := b.Writable(buffer.Writes)
 		if err == nil {
 			err = k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: mem})
 		}

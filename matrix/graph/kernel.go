@@ -135,7 +135,7 @@ func (k *program) run(d *Dispatch) error {
 		}
 		var mem *gpu.Buffer
 		if port.writable() {
-			mem, err = b.Writable(false)
+			mem, err = b.Writable(buffer.Writes)
 			wrote = append(wrote, b)
 		} else {
 			mem, err = b.Readable()

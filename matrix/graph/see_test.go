@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -146,7 +147,7 @@ func TestSync(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			mem, err := b.Writable(true)
+			mem, err := b.Writable(buffer.Replaces)
 			if err != nil {
 				return err
 			}

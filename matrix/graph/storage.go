@@ -245,7 +245,7 @@ func (s *storage) fill(place int) error {
 			return err
 		}
 	default:
-		mem, err := buf.Writable(true)
+		mem, err := buf.Writable(buffer.Replaces)
 		if err == nil {
 			err = mem.Clear(0, mem.Size()/4*4)
 		}
@@ -317,7 +317,7 @@ func (s *storage) copyAt(o *storage, place int) error {
 	if err != nil {
 		return err
 	}
-	to, err := s.replicas[place-1].buf.Writable(true)
+	to, err := s.replicas[place-1].buf.Writable(buffer.Replaces)
 	if err != nil {
 		return err
 	}

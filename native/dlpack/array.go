@@ -86,7 +86,7 @@ func (t *Tensor) ofBuffer(ctx context.Context, a *ndarray.Array, place Place) er
 }
 
 func (t *Tensor) ofHost(ctx context.Context, b *buffer.Buffer) error {
-	mem, err := b.Lend(ctx)
+	mem, err := b.SyncHost(ctx)
 	if err != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ type executorKey struct{}
 // Of returns the executor of a device.
 func Of(dev *gpu.Device) *Executor {
 	return dev.Attach(executorKey{}, func() any {
-		x := &Executor{dev: dev, kernels: recent.Map[string, *gpu.Kernel]{Most: maxKernels}, plans: recent.Map[string, *plan.Plan]{Most: maxPlans}}
-		x.info = describe(dev)
+		x := &Executor{dev: dev, info: describe(dev)}
+		x.kernels.Most, x.plans.Most = maxKernels, maxPlans
 		return x
 	}).(*Executor)
 }

@@ -20,8 +20,8 @@ type tree struct {
 	key      []byte
 	buffers  []*buffer.Buffer // of memories
 	memories []plan.Memory
-	nodes    index[*expr.Node]
-	leaves   index[any]
+	nodes    index          // of *expr.Node
+	leaves   index          // of what the leaves are
 	operands []plan.Operand // of leaves
 	numbers  []uint32
 }
@@ -51,29 +51,32 @@ func (t *tree) put(v ...int) {
 // operand appends a matrix to the key.
 func (t *tree) operand(d Dense) plan.Operand {
 	mem := t.memory(d.Buf)
-	t.put(mem, int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, int(d.Order))
+	t.put(int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, int(d.Order))
 	return plan.Operand{Layout: d.Layout, Type: d.Type, Mem: mem}
 }
 
-// memory returns the number of a buffer, and appends it to the key when it is new. The buffer is nil for an empty matrix.
+// memory appends the number of a buffer to the key, and what plans depend on of one that is new. The buffer of an empty
+// matrix may be nil.
 func (t *tree) memory(b *buffer.Buffer) int {
-	for i, o := range t.buffers {
-		if o.Same(b) {
-			return i
-		}
+	at := slices.IndexFunc(t.buffers, b.Same)
+	if at >= 0 {
+		t.put(at)
+		return at
 	}
+	at = len(t.buffers)
 	m := memoryOf(b)
 	t.buffers = append(t.buffers, b)
 	t.memories = append(t.memories, m)
-	flags := 0
-	if m.Vectors {
-		flags |= 1
+	t.put(at, m.Size)
+	t.key = append(t.key, flag(m.Vectors), flag(m.Windowed))
+	return at
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
 	}
-	if m.Windowed {
-		flags |= 2
-	}
-	t.put(m.Size, flags)
-	return len(t.buffers) - 1
+	return 0
 }
 
 // memoryOf describes a buffer to the planner.
@@ -109,11 +112,7 @@ func (t *tree) node(n *expr.Node) error {
 		t.put(len(n.Call.Name), len(n.Call.WGSL))
 		t.key = append(append(t.key, n.Call.Name...), n.Call.WGSL...)
 	case expr.Softmax:
-		log := 0
-		if n.Log {
-			log = 1
-		}
-		t.put(log)
+		t.key = append(t.key, flag(n.Log))
 	}
 	t.put(int(n.Op), int(n.Red), int(n.Axis), len(n.Args))
 	for _, a := range n.Args {
@@ -150,16 +149,16 @@ func (t *tree) fits(n *expr.Node, op plan.Operand) error {
 }
 
 // index numbers values in the order in which they come.
-type index[K comparable] struct {
-	keys []K
-	at   map[K]int // from few keys on
+type index struct {
+	keys []any
+	at   map[any]int // from few keys on
 }
 
 // few is how many keys are found by looking at each.
 const few = 16
 
-func (x *index[K]) add(k K) (at int, seen bool) {
-	if len(x.keys) < few {
+func (x *index) add(k any) (at int, seen bool) {
+	if x.at == nil {
 		at = slices.Index(x.keys, k)
 		seen = at >= 0
 	} else {
@@ -171,18 +170,18 @@ func (x *index[K]) add(k K) (at int, seen bool) {
 	x.keys = append(x.keys, k)
 	at = len(x.keys) - 1
 	switch {
-	case at == few-1:
-		x.at = make(map[K]int, 4*few)
+	case x.at != nil:
+		x.at[k] = at
+	case len(x.keys) > few:
+		x.at = map[any]int{}
 		for i, k := range x.keys {
 			x.at[k] = i
 		}
-	case at >= few:
-		x.at[k] = at
 	}
 	return at, false
 }
 
-func (x *index[K]) forget() {
+func (x *index) forget() {
 	clear(x.keys)
 	x.keys, x.at = x.keys[:0], nil
 }

@@ -34,18 +34,12 @@ type Run struct {
 
 // Assign queues the computation of n into dst, whose size is n's.
 func (r *Run) Assign(dst Dense, n *expr.Node) error {
-	if err := r.read(dst, n); err != nil {
+	p, err := r.planned(dst, n)
+	if err != nil {
 		return err
 	}
-	p := recent.Find(&r.x.plans, r.key)
-	if p == nil {
-		var err error
-		if p, err = r.plan(dst, n); err != nil {
-			return err
-		}
-		if len(r.key) <= maxKey {
-			r.x.plans.Put(string(r.key), p)
-		}
+	if len(p.Steps) > 1 && r.overlapped() {
+		return r.assignByTemp(dst, n)
 	}
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
@@ -57,6 +51,52 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		}
 	}
 	return nil
+}
+
+// overlapped reports whether an operand wraps host memory that overlaps the result's: it would get what the plan's first kernels
+// write before the last ones have read it. The planner, which compares buffers, does not know of that.
+func (r *Run) overlapped() bool {
+	return slices.ContainsFunc(r.buffers[1:], func(b *buffer.Buffer) bool { return !b.Same(r.buffers[0]) && b.Overlaps(r.buffers[0]) })
+}
+
+// assignByTemp is Assign by way of memory that overlaps nothing.
+func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
+	l := expr.Layout{Rows: dst.Rows, Cols: dst.Cols, Order: dst.Order}
+	l.Stride = l.Minor()
+	temp := Dense{Layout: l, Type: dst.Type}
+	size := l.Major() * l.Stride * dst.Type.Size()
+	var err error
+	if uint64(size) <= r.x.dev.Limits().MaxBufferSize {
+		temp.Buf, err = buffer.New(r.x.dev, size)
+	} else { // only memory of the host's is used in windows
+		temp.Buf, err = buffer.Wrap(r.x.dev, gpu.HostBytes(make([]byte, size)), nil)
+	}
+	if err != nil {
+		return err
+	}
+	r.temps = append(r.temps, temp.Buf)
+	if err := r.Assign(temp, n); err != nil {
+		return err
+	}
+	return r.Assign(dst, temp.Leaf(r.x.dev))
+}
+
+// planned reads an expression and finds its plan, or makes one.
+func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
+	if err := r.read(dst, n); err != nil {
+		return nil, err
+	}
+	p := recent.Find(&r.x.plans, r.key)
+	if p == nil {
+		var err error
+		if p, err = r.plan(dst, n); err != nil {
+			return nil, err
+		}
+		if len(r.key) <= maxKey {
+			r.x.plans.Put(string(r.key), p)
+		}
+	}
+	return p, nil
 }
 
 // plan makes a plan of the expression that was read.
@@ -219,9 +259,12 @@ func (r *Run) bind(w plan.Window, write, whole bool) (a gpu.Arg, shift int, err 
 	if r.known[w.Mem].Windowed {
 		from, to = w.Lo*w.Size, min((w.Hi*w.Size+3)/4*4, to)
 	}
-	if write {
-		mem, base, err = b.WritableRange(from, to, whole)
-	} else {
+	switch {
+	case write && whole:
+		mem, base, err = b.WritableRange(from, to, buffer.Replaces)
+	case write:
+		mem, base, err = b.WritableRange(from, to, buffer.Writes)
+	default:
 		mem, base, err = b.ReadableRange(from, to)
 	}
 	if err != nil {
@@ -261,7 +304,7 @@ func (r *Run) product(s *plan.Step) error {
 		if err != nil {
 			return err
 		}
-		if own[shaderplan.Scratch].Buffer, err = b.Writable(true); err != nil {
+		if own[shaderplan.Scratch].Buffer, err = b.Writable(buffer.Replaces); err != nil {
 			return err
 		}
 	}

@@ -88,12 +88,12 @@ func (n *Node) Vast(binding uint64) bool {
 	return uint64(n.Rows)*uint64(n.Cols) > binding/uint64(n.Type.Compute().Size())
 }
 
-// Resolve strips transposes. It returns whether what is left is to be read transposed; flip says that n is.
-func Resolve(n *Node, flip bool) (*Node, bool) {
+// Resolve strips transposes. It returns whether what is left is to be read transposed; transposed says that n is.
+func Resolve(n *Node, transposed bool) (*Node, bool) {
 	for n.Kind == Transpose {
-		n, flip = n.Args[0], !flip
+		n, transposed = n.Args[0], !transposed
 	}
-	return n, flip
+	return n, transposed
 }
 
 // Fail is the usual way to make an error of package matrix without shapes.

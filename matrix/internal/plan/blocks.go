@@ -33,8 +33,8 @@ func (p *planner) large(op Operand) bool {
 func (p *planner) vast(n *expr.Node) bool { return n.Vast(p.Device.Binding) }
 
 // inBlocks computes n, which or whose result is large, into dst.
-func (p *planner) inBlocks(dst Operand, n *expr.Node, flip bool) error {
-	if flip {
+func (p *planner) inBlocks(dst Operand, n *expr.Node, transposed bool) error {
+	if transposed {
 		dst.Layout = dst.T()
 	}
 	n, err := p.inside(n)
@@ -105,17 +105,17 @@ func (p *planner) largeNode(n *expr.Node) bool {
 
 // shares reports whether a matrix below n shares elements with dst other than one for one: parts of the result would
 // overwrite what later parts read.
-func (p *planner) shares(n *expr.Node, dst Operand, flip bool) bool {
+func (p *planner) shares(n *expr.Node, dst Operand, transposed bool) bool {
 	if n.Kind == expr.Leaf {
 		op := p.operand(n)
-		if flip {
+		if transposed {
 			op.Layout = op.T()
 		}
 		return op.Mem == dst.Mem && op.Layout != dst.Layout && op.Overlaps(dst.Layout)
 	}
 	whole := n.Kind == expr.Product || n.Kind == expr.Reduce
 	for _, a := range n.Args {
-		if whole && p.uses(a, dst) || !whole && p.shares(a, dst, flip != (n.Kind == expr.Transpose)) {
+		if whole && p.uses(a, dst) || !whole && p.shares(a, dst, transposed != (n.Kind == expr.Transpose)) {
 			return true
 		}
 	}

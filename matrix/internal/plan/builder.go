@@ -10,7 +10,7 @@ import (
 // builder turns the element-wise part of an expression into one fuse.Func: the tail of a product, the head of a
 // reduction, or a whole map. Everything else it meets is evaluated first, into temporaries that it reads.
 //
-// Kernels see their result row by row. Where the result is stored by columns the expression is read transposed; the flip of
+// Kernels see their result row by row. Where the result is stored by columns the expression is read transposed; the transposed of
 // a node counts the transposes above it.
 type builder struct {
 	p          *planner
@@ -29,15 +29,15 @@ type builder struct {
 }
 
 type doneNode struct {
-	n    *expr.Node
-	flip bool
-	at   uint8
+	n          *expr.Node
+	transposed bool
+	at         uint8
 }
 
 // newBuilder starts the function of a kernel with the given result. compute is the type it is computed in.
-func (p *planner) newBuilder(result Operand, compute fuse.Type, flip bool) *builder {
+func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool) *builder {
 	b := &builder{p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, store: result.Layout}
-	if flip {
+	if transposed {
 		b.store = b.store.T()
 	}
 	b.store = b.store.Normal()
@@ -47,53 +47,53 @@ func (p *planner) newBuilder(result Operand, compute fuse.Type, flip bool) *buil
 
 // build compiles the tree. On success b.f, b.loads and b.numbers describe the function except for classes and slots,
 // which [builder.bind] chooses.
-func (b *builder) build(n *expr.Node, flip bool) error {
-	b.root, flip = expr.Resolve(n, flip)
-	_, err := b.value(b.root, flip) // the last instruction is the root's
+func (b *builder) build(n *expr.Node, transposed bool) error {
+	b.root, transposed = expr.Resolve(n, transposed)
+	_, err := b.value(b.root, transposed) // the last instruction is the root's
 	return err
 }
 
 // value emits the code of a node and returns the number of its value.
-func (b *builder) value(n *expr.Node, flip bool) (uint8, error) {
-	n, flip = expr.Resolve(n, flip)
+func (b *builder) value(n *expr.Node, transposed bool) (uint8, error) {
+	n, transposed = expr.Resolve(n, transposed)
 	for _, d := range b.done {
-		if d.n == n && d.flip == flip {
+		if d.n == n && d.transposed == transposed {
 			return d.at, nil
 		}
 	}
-	at, err := b.emitNode(n, flip)
+	at, err := b.emitNode(n, transposed)
 	if err == nil {
-		b.done = append(b.done, doneNode{n, flip, at})
+		b.done = append(b.done, doneNode{n, transposed, at})
 	}
 	return at, err
 }
 
-func (b *builder) emitNode(n *expr.Node, flip bool) (uint8, error) {
+func (b *builder) emitNode(n *expr.Node, transposed bool) (uint8, error) {
 	conversion := n.Kind == expr.Map && n.Op == fuse.OpAcc
 	switch {
-	case n == b.anchor.n && flip == b.anchor.flip:
+	case n == b.anchor.n && transposed == b.anchor.transposed:
 		return b.emit(fuse.Instr{Op: fuse.OpAcc}), nil
 	case n.Kind == expr.Scalar:
 		return b.emitNumber(n), nil
 	case conversion && n.Type.Compute() == b.f.Type && n.Args[0].Type.Compute() == b.f.Type:
-		return b.value(n.Args[0], flip)
+		return b.value(n.Args[0], transposed)
 	case conversion && n.Type.Compute() == b.f.Type: // reads a matrix of the other type
-		n, flip = expr.Resolve(n.Args[0], flip)
+		n, transposed = expr.Resolve(n.Args[0], transposed)
 	case !conversion && (n.Kind == expr.Map || n.Kind == expr.Call) && (n == b.root || !b.p.cuts[n]):
-		return b.emitOp(n, flip)
+		return b.emitOp(n, transposed)
 	}
 	op, err := b.p.materialise(n)
 	if err != nil {
 		return 0, err
 	}
-	return b.emitLoad(op, flip)
+	return b.emitLoad(op, transposed)
 }
 
-func (b *builder) emitOp(n *expr.Node, flip bool) (uint8, error) {
+func (b *builder) emitOp(n *expr.Node, transposed bool) (uint8, error) {
 	var vals [8]uint8
 	args := vals[:0]
 	for _, a := range n.Args {
-		v, err := b.value(a, flip)
+		v, err := b.value(a, transposed)
 		if err != nil {
 			return 0, err
 		}
@@ -143,14 +143,14 @@ func fill(op Operand, bits uint32) *expr.Node {
 	return n
 }
 
-func (b *builder) emitLoad(op Operand, flip bool) (uint8, error) {
+func (b *builder) emitLoad(op Operand, transposed bool) (uint8, error) {
 	if op.Type != b.result.Type && op.Mem == b.result.Mem { // a binding has one type
 		var err error
 		if op, err = b.p.copied(op); err != nil {
 			return 0, err
 		}
 	}
-	if flip {
+	if transposed {
 		op.Layout = op.T()
 	}
 	op.Layout = op.Normal()

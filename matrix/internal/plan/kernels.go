@@ -14,16 +14,16 @@ import (
 )
 
 // mapped computes an element-wise tree in one pass.
-func (p *planner) mapped(dst Operand, n *expr.Node, flip bool) error {
-	turn := turned(dst)
-	b := p.newBuilder(dst, n.Type, turn)
-	if err := b.build(n, flip != turn); err != nil {
+func (p *planner) mapped(dst Operand, n *expr.Node, transposed bool) error {
+	seen := seenTransposed(dst)
+	b := p.newBuilder(dst, n.Type, seen)
+	if err := b.build(n, transposed != seen); err != nil {
 		return err
 	}
 	if b.hazard() {
-		return p.viaTemp(dst, n, func(op Operand) error { return p.mapped(op, n, flip) })
+		return p.viaTemp(dst, n, func(op Operand) error { return p.mapped(op, n, transposed) })
 	}
-	b.block = b.crossed()
+	b.block = b.transposedLoads()
 	if err := b.bind(p.Device.slots(0)); err != nil {
 		return err
 	}
@@ -42,17 +42,17 @@ func (p *planner) mapped(dst Operand, n *expr.Node, flip bool) error {
 	return nil
 }
 
-// turned reports whether kernels see a result transposed: stored by columns, or a single column, whose elements then
+// seenTransposed reports whether kernels see a result transposed: stored by columns, or a single column, whose elements then
 // lie side by side in vectors. Binary16 results need neighbours in memory to be neighbours in a row.
-func turned(op Operand) bool {
+func seenTransposed(op Operand) bool {
 	if op.Type == fuse.F16 {
 		return op.Order == expr.ColMajorOrder || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
 	}
 	return op.Rows > 1 && (op.Order == expr.ColMajorOrder || op.Cols == 1)
 }
 
-// crossed reports whether operands stored the other way round are worth reading in blocks.
-func (b *builder) crossed() bool {
+// transposedLoads reports whether operands stored the other way round are worth reading in blocks.
+func (b *builder) transposedLoads() bool {
 	if b.rows < 4 || b.cols < 4 {
 		return false
 	}
@@ -82,11 +82,11 @@ func (b *builder) words() bool {
 }
 
 // product computes a matrix product with an element-wise tail.
-func (p *planner) product(dst Operand, n *expr.Node, flip bool, a anchor) error {
-	turn := turned(dst)
-	b := p.newBuilder(dst, n.Type, turn)
-	b.anchor = anchor{a.n, a.flip != turn}
-	again := func(op Operand) error { return p.product(op, n, flip, a) }
+func (p *planner) product(dst Operand, n *expr.Node, transposed bool, a anchor) error {
+	seen := seenTransposed(dst)
+	b := p.newBuilder(dst, n.Type, seen)
+	b.anchor = anchor{a.n, a.transposed != seen}
+	again := func(op Operand) error { return p.product(op, n, transposed, a) }
 	if dst.Type == fuse.F16 && b.storeClass() != fuse.Vector {
 		return p.viaTemp(dst, n, again)
 	}
@@ -94,7 +94,7 @@ func (p *planner) product(dst Operand, n *expr.Node, flip bool, a anchor) error 
 	if err != nil {
 		return err
 	}
-	if err := b.build(n, flip != turn); err != nil {
+	if err := b.build(n, transposed != seen); err != nil {
 		return err
 	}
 	if b.hazard() || x.Mem == dst.Mem || y.Mem == dst.Mem {
@@ -110,11 +110,11 @@ func (p *planner) product(dst Operand, n *expr.Node, flip bool, a anchor) error 
 // order.
 func (p *planner) factors(a anchor) (x, y Operand, err error) {
 	left, right := a.n.Args[0], a.n.Args[1]
-	if a.flip {
+	if a.transposed {
 		left, right = right, left
 	}
-	if x, err = p.factor(left, a.flip); err == nil {
-		y, err = p.factor(right, a.flip)
+	if x, err = p.factor(left, a.transposed); err == nil {
+		y, err = p.factor(right, a.transposed)
 	}
 	return x, y, err
 }
@@ -148,18 +148,18 @@ func (op Operand) window() Window {
 }
 
 // softmax computes the softmax of rows; of columns where the node stands under a transpose.
-func (p *planner) softmax(dst Operand, n *expr.Node, flip bool) error {
-	child, childFlip, err := p.head(n.Args[0])
+func (p *planner) softmax(dst Operand, n *expr.Node, transposed bool) error {
+	child, childTransposed, err := p.head(n.Args[0])
 	if err != nil {
 		return err
 	}
-	b := p.newBuilder(dst, fuse.F32, flip)
-	if err := b.build(child, childFlip); err != nil {
+	b := p.newBuilder(dst, fuse.F32, transposed)
+	if err := b.build(child, childTransposed); err != nil {
 		return err
 	}
 	unaligned := dst.Type == fuse.F16 && b.storeClass() != fuse.Vector
 	if b.hazard() || unaligned {
-		return p.viaTemp(dst, n, func(op Operand) error { return p.softmax(op, n, flip) })
+		return p.viaTemp(dst, n, func(op Operand) error { return p.softmax(op, n, transposed) })
 	}
 	if err := b.bind(p.Device.slots(0)); err != nil {
 		return err
@@ -175,12 +175,12 @@ func (p *planner) softmax(dst Operand, n *expr.Node, flip bool) error {
 
 // head returns what a reduction or a softmax reads: an element-wise tree, or a matrix with the value of anything else.
 func (p *planner) head(n *expr.Node) (*expr.Node, bool, error) {
-	n, flip := expr.Resolve(n, false)
+	n, transposed := expr.Resolve(n, false)
 	if n.Kind == expr.Map || n.Kind == expr.Call || n.Kind == expr.Leaf {
-		return n, flip, nil
+		return n, transposed, nil
 	}
 	op, err := p.materialise(n)
-	return p.leaf(op), flip, err
+	return p.leaf(op), transposed, err
 }
 
 func flag(b bool) byte {

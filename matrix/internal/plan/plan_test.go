@@ -68,8 +68,8 @@ func unary(op fuse.Op, a *expr.Node) *expr.Node     { return expr.NewMap("test",
 func sumOf(axis expr.Axis, a *expr.Node) *expr.Node {
 	return expr.NewReduction("test", expr.Sum, axis, a)
 }
-func turned(a *expr.Node) *expr.Node     { return expr.NewTranspose("test", a) }
-func product(a, b *expr.Node) *expr.Node { return expr.NewProduct("test", a, b) }
+func transposeOf(a *expr.Node) *expr.Node { return expr.NewTranspose("test", a) }
+func product(a, b *expr.Node) *expr.Node  { return expr.NewProduct("test", a, b) }
 
 // cases are expressions whose plans and kernels are kept as golden files.
 var cases = map[string]struct {
@@ -92,13 +92,13 @@ var cases = map[string]struct {
 		return product(w.leaf(to), w.matrix(8, 8))
 	}},
 	"transpose in place": {8, 8, func(w *workbench, to plan.Operand) *expr.Node {
-		return binary(fuse.OpAdd, w.leaf(to), turned(w.leaf(to)))
+		return binary(fuse.OpAdd, w.leaf(to), transposeOf(w.leaf(to)))
 	}},
 	"sum of all": {1, 1, func(w *workbench, _ plan.Operand) *expr.Node {
 		return sumOf(expr.All, unary(fuse.OpSquare, w.matrix(512, 512)))
 	}},
 	"sum of rows of a transpose": {64, 1, func(w *workbench, _ plan.Operand) *expr.Node {
-		return sumOf(expr.Rows, turned(w.matrix(32, 64)))
+		return sumOf(expr.Rows, transposeOf(w.matrix(32, 64)))
 	}},
 	"softmax": {8, 100, func(w *workbench, _ plan.Operand) *expr.Node {
 		return expr.NewSoftmax("test", false, binary(fuse.OpMul, w.matrix(8, 100), w.number(3)))

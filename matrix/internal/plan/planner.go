@@ -88,10 +88,10 @@ func (p *planner) materialise(n *expr.Node) (Operand, error) {
 }
 
 // factor resolves a product's operand to a matrix, with the transposes above it applied.
-func (p *planner) factor(n *expr.Node, flip bool) (Operand, error) {
-	n, flip = expr.Resolve(n, flip)
+func (p *planner) factor(n *expr.Node, transposed bool) (Operand, error) {
+	n, transposed = expr.Resolve(n, transposed)
 	op, err := p.materialise(n)
-	if flip {
+	if transposed {
 		op.Layout = op.T()
 	}
 	return op, err
@@ -102,21 +102,21 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) error {
 	if dst.Empty() {
 		return nil
 	}
-	n, flip := expr.Resolve(n, false)
+	n, transposed := expr.Resolve(n, false)
 	if n.Large || p.large(dst) {
-		return p.inBlocks(dst, n, flip)
+		return p.inBlocks(dst, n, transposed)
 	}
 	switch n.Kind {
 	case expr.Reduce:
-		return p.reduce(dst, n, flip)
+		return p.reduce(dst, n, transposed)
 	case expr.Softmax:
-		return p.softmax(dst, n, flip)
+		return p.softmax(dst, n, transposed)
 	}
 	p.budget = anchorBudget
-	if a, ok := p.findAnchor(n, flip, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
-		return p.product(dst, n, flip, a)
+	if a, ok := p.findAnchor(n, transposed, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
+		return p.product(dst, n, transposed, a)
 	}
-	return p.mapped(dst, n, flip)
+	return p.mapped(dst, n, transposed)
 }
 
 // viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
@@ -136,18 +136,18 @@ func (p *planner) viaTemp(dst Operand, n *expr.Node, compute func(Operand) error
 
 // anchor is the product in an expression whose kernel takes the rest as its tail, and whether it is read transposed.
 type anchor struct {
-	n    *expr.Node
-	flip bool
+	n          *expr.Node
+	transposed bool
 }
 
 // anchorBudget bounds the search for an anchor; a product that it does not find is evaluated by itself.
 const anchorBudget = 256
 
 // findAnchor looks for a product that can take the rest of the tree as its tail: one of the result's size.
-func (p *planner) findAnchor(n *expr.Node, flip bool, rows, cols int) (a anchor, ok bool) {
-	n, flip = expr.Resolve(n, flip)
+func (p *planner) findAnchor(n *expr.Node, transposed bool, rows, cols int) (a anchor, ok bool) {
+	n, transposed = expr.Resolve(n, transposed)
 	height, width := n.Rows, n.Cols
-	if flip {
+	if transposed {
 		height, width = width, height
 	}
 	p.budget--
@@ -156,7 +156,7 @@ func (p *planner) findAnchor(n *expr.Node, flip bool, rows, cols int) (a anchor,
 	}
 	switch n.Kind {
 	case expr.Product:
-		return anchor{n, flip}, true
+		return anchor{n, transposed}, true
 	case expr.Map, expr.Call:
 		if n.Op == fuse.OpAcc && n.Args[0].Type.Compute() != n.Type.Compute() {
 			return a, false // a conversion reads memory
@@ -165,7 +165,7 @@ func (p *planner) findAnchor(n *expr.Node, flip bool, rows, cols int) (a anchor,
 			if p.cuts[arg] {
 				continue
 			}
-			if a, ok = p.findAnchor(arg, flip, rows, cols); ok {
+			if a, ok = p.findAnchor(arg, transposed, rows, cols); ok {
 				return a, true
 			}
 		}

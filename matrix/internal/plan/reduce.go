@@ -11,58 +11,58 @@ import (
 
 // fold is a reduction on its way: what is folded, as the kernel sees it, and where the result goes.
 type fold struct {
-	dst  Operand
-	out  expr.Layout // of the result: rows x 1, or 1 x cols
-	n    *expr.Node  // the head
-	flip bool
-	op   reduce.Op
-	axis expr.Axis
+	dst        Operand
+	out        expr.Layout // of the result: rows x 1, or 1 x cols
+	n          *expr.Node  // the head
+	transposed bool
+	op         reduce.Op
+	axis       expr.Axis
 }
 
 // reduce computes a reduction. Its element-wise head runs in the kernel's own loop.
-func (p *planner) reduce(dst Operand, n *expr.Node, flip bool) error {
+func (p *planner) reduce(dst Operand, n *expr.Node, transposed bool) error {
 	if dst.Type == fuse.F16 || n.Type.Compute() != dst.Type.Compute() { // kernels fold in the computed type and store it
-		return p.viaTemp(dst, n, func(op Operand) error { return p.reduce(op, n, flip) })
+		return p.viaTemp(dst, n, func(op Operand) error { return p.reduce(op, n, transposed) })
 	}
 	if n.Args[0].Rows == 0 || n.Args[0].Cols == 0 {
 		return p.mapped(dst, fill(dst, identity(n.Red, n.Type.Compute())), false)
 	}
 	task := fold{dst: dst, out: dst.Layout, op: reduce.Op(n.Red), axis: n.Axis}
-	if flip {
+	if transposed {
 		task.out = task.out.T()
 	}
 	var err error
-	if task.n, task.flip, err = p.head(n.Args[0]); err != nil {
+	if task.n, task.transposed, err = p.head(n.Args[0]); err != nil {
 		return err
 	}
-	if p.byColumns(task.n, task.flip) {
-		task.flip, task.out = !task.flip, task.out.T()
+	if p.byColumns(task.n, task.transposed) {
+		task.transposed, task.out = !task.transposed, task.out.T()
 		task.axis = [...]expr.Axis{expr.All: expr.All, expr.Rows: expr.Cols, expr.Cols: expr.Rows}[task.axis]
 	}
 	return p.fold(task)
 }
 
-// byColumns reports whether the largest operand of a tree is stored by columns, as seen with flip.
-func (p *planner) byColumns(n *expr.Node, flip bool) bool {
+// byColumns reports whether the largest operand of a tree is stored by columns, as seen with transposed.
+func (p *planner) byColumns(n *expr.Node, transposed bool) bool {
 	order, size := expr.RowMajorOrder, 0
 	budget := anchorBudget
-	var walk func(n *expr.Node, flip bool)
-	walk = func(n *expr.Node, flip bool) {
-		n, flip = expr.Resolve(n, flip)
+	var walk func(n *expr.Node, transposed bool)
+	walk = func(n *expr.Node, transposed bool) {
+		n, transposed = expr.Resolve(n, transposed)
 		if budget--; budget < 0 {
 			return
 		}
 		if n.Kind == expr.Leaf && n.Rows*n.Cols > size {
 			size, order = n.Rows*n.Cols, p.operand(n).Order
-			if flip {
+			if transposed {
 				order = order.Other()
 			}
 		}
 		for _, a := range n.Args {
-			walk(a, flip)
+			walk(a, transposed)
 		}
 	}
-	walk(n, flip)
+	walk(n, transposed)
 	return order == expr.ColMajorOrder
 }
 
@@ -71,10 +71,10 @@ func (p *planner) fold(task fold) error {
 	b := p.newBuilder(task.dst, task.n.Type, false)
 	b.store = task.out
 	b.rows, b.cols = task.n.Rows, task.n.Cols
-	if task.flip {
+	if task.transposed {
 		b.rows, b.cols = b.cols, b.rows
 	}
-	if err := b.build(task.n, task.flip); err != nil {
+	if err := b.build(task.n, task.transposed); err != nil {
 		return err
 	}
 	if b.reads() { // partial results would overwrite what others still read
@@ -123,7 +123,7 @@ func (p *planner) foldRowsFirst(task fold, rows int) error {
 	if err := p.fold(first); err != nil {
 		return err
 	}
-	task.n, task.flip = p.leaf(op), true // one row
+	task.n, task.transposed = p.leaf(op), true // one row
 	return p.fold(task)
 }
 
@@ -140,7 +140,7 @@ func (p *planner) foldPass(task fold, b *builder, pass reduce.Pass) error {
 			return err
 		}
 		b.result, b.store = op, op.Layout
-		next.n, next.flip = p.leaf(op), false
+		next.n, next.transposed = p.leaf(op), false
 	}
 	b.single = pass.Spec.Form != reduce.Cols
 	if err := b.bind(p.Device.slots(0)); err != nil {

@@ -40,7 +40,7 @@ func (b *Bridge) fill(buf *buffer.Buffer, object any, size uint32) {
 		page.Check(fault.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size())))
 	}
 	if size > 0 {
-		page.Check(page.Must(buf.Writable(true)).Write(0, b.host(object, size)))
+		page.Check(page.Must(buf.Writable(buffer.Replaces)).Write(0, b.host(object, size)))
 		buf.Wrote(buffer.Region{Width: buf.Size(), Pitch: buf.Size(), Count: 1})
 	}
 }

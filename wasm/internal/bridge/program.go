@@ -109,9 +109,9 @@ func (p *program) apply(op Op, t matrix.DType, x []anyArg, w []uint32) anyExpr {
 	case OpTranspose:
 		return matrix.Transpose(x[0])
 	case OpSlice:
-		return p.part(p.values[w[0]]).Slice(int(w[1]), int(w[2]), int(w[3]), int(w[4])).Expr()
+		return p.view(p.part(p.values[w[0]]).Slice(int(w[1]), int(w[2]), int(w[3]), int(w[4])))
 	case OpReshape: // reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere
-		return p.rows(p.values[w[0]]).Reshape(int(w[1]), int(w[2])).Expr()
+		return p.view(p.rows(p.values[w[0]]).Reshape(int(w[1]), int(w[2])))
 	case OpCast:
 		return p.values[w[0]].ConvertTo(t)
 	case OpMatMul:
@@ -142,6 +142,12 @@ func (p *program) part(x anyExpr) *anyDense {
 		return m
 	}
 	return p.evaluate(x)
+}
+
+// view is a view of a matrix as an operand until the command is over.
+func (p *program) view(m *anyDense) anyExpr {
+	p.temps = append(p.temps, m)
+	return m.Expr()
 }
 
 // rows returns the value with its elements row by row in memory.

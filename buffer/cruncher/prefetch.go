@@ -10,46 +10,46 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// early is what a batch brings from devices before its end, because a later call writes over it without returning that. As the
+// prefetched is what a batch brings from devices before its end, because a later call writes over it without returning that. As the
 // host's memory changes at the end only, it waits beside it.
-type early struct {
+type prefetched struct {
 	mem []byte // as large as the array
 	has spans.Set
 }
 
-// park takes a result.
-func (cr *Cruncher) park(ctx context.Context, r *result) error {
+// prefetch keeps a result until the batch ends.
+func (cr *Cruncher) prefetch(ctx context.Context, r *result) error {
 	if r.mem == nil {
 		if err := cr.bring(ctx, r); err != nil {
 			return err
 		}
 	}
-	if r.early == nil {
-		r.early = &early{mem: make([]byte, r.array.host.Size)}
+	if r.prefetched == nil {
+		r.prefetched = &prefetched{mem: make([]byte, r.array.host.Size)}
 	}
-	copy(r.early.mem[r.span.Lo*r.array.t.Size():], r.mem)
-	r.early.has.Add(r.span.Lo, r.span.Hi)
+	copy(r.prefetched.mem[r.span.Lo*r.array.t.Size():], r.mem)
+	r.prefetched.has.Add(r.span.Lo, r.span.Hi)
 	r.returned(r.span)
-	r.owed.Remove(r.span.Lo, r.span.Hi)
+	r.pending.Remove(r.span.Lo, r.span.Hi)
 	return nil
 }
 
 // results lists what is there.
-func (e *early) results(r *residence) []result {
+func (e *prefetched) results(r *residency) []result {
 	var list []result
 	size := r.array.t.Size()
 	for s := range e.has.All() {
-		list = append(list, result{residence: r, device: nobody, span: s, mem: e.mem[s.Lo*size : s.Hi*size]})
+		list = append(list, result{residency: r, device: nobody, span: s, mem: e.mem[s.Lo*size : s.Hi*size]})
 	}
 	return list
 }
 
 // hostSide returns elements of the host's with the memory that they are in.
-func (r *residence) hostSide(s span) iter.Seq2[span, gpu.Host] {
+func (r *residency) hostSide(s span) iter.Seq2[span, gpu.Host] {
 	return func(yield func(span, gpu.Host) bool) {
 		size := r.array.t.Size()
-		none := early{}
-		e := r.early
+		none := prefetched{}
+		e := r.prefetched
 		if e == nil {
 			e = &none
 		}
@@ -67,7 +67,7 @@ func (r *residence) hostSide(s span) iter.Seq2[span, gpu.Host] {
 }
 
 // outrun notes which of the elements that have landed later calls wrote over without returning them.
-func (r *residence) outrun(landed *spans.Set) {
+func (r *residency) outrun(landed *spans.Set) {
 	for s := range landed.All() {
 		for m := range r.dirty.Overlap(s.Lo, s.Hi) {
 			r.news.Add(m.Lo, m.Hi)
@@ -75,15 +75,15 @@ func (r *residence) outrun(landed *spans.Set) {
 	}
 }
 
-// unpark notes that what a batch brought is not going to land: only devices have it.
-func (r *residence) unpark() {
-	for s := range r.early.has.All() {
+// dropPrefetched notes that what a batch brought is not going to land: only devices have it.
+func (r *residency) dropPrefetched() {
+	for s := range r.prefetched.has.All() {
 		r.synced.Remove(s.Lo, s.Hi)
 		for gap := range r.dirty.Missing(s.Lo, s.Hi) {
-			for h := range r.holder.Get(gap.Lo, gap.Hi) {
+			for h := range r.owner.Get(gap.Lo, gap.Hi) {
 				r.overwrote(h)
 			}
 		}
 	}
-	r.early = nil
+	r.prefetched = nil
 }

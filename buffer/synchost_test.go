@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// TestLend gives out the very memory that was wrapped, with what the device wrote, and moves nothing else.
-func TestLend(t *testing.T) {
+// TestSyncHost gives out the very memory that was wrapped, with what the device wrote, and moves nothing else.
+func TestSyncHost(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		host := []byte("abcdefgh")
 		mem := gpu.HostBytes(host)
@@ -21,11 +21,11 @@ func TestLend(t *testing.T) {
 		check(t, b.Write(4, gpu.HostBytes([]byte("EFGH"))))
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := b.Lend(canceled); !errors.Is(err, context.Canceled) {
+		if _, err := b.SyncHost(canceled); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
 		before := dev.Stats().BytesDown
-		lent, err := b.Lend(t.Context())
+		lent, err := b.SyncHost(t.Context())
 		check(t, err)
 		if &lent.Bytes[0] != &host[0] || lent.Size != 8 || lent.ReadOnly || string(host) != "abcdEFGH" {
 			t.Errorf("%+v with %q", lent, host)
@@ -40,19 +40,19 @@ func TestLend(t *testing.T) {
 			t.Errorf("%d bytes came back, want 4", n)
 		}
 		check(t, b.Close())
-		if err := second(b.Lend(t.Context())); !errors.Is(err, gpu.ErrClosed) {
+		if err := second(b.SyncHost(t.Context())); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 
 		mem.ReadOnly = true
 		b, err = buffer.Wrap(dev, mem, nil)
 		check(t, err)
-		if lent, err := b.Lend(t.Context()); err != nil || !lent.ReadOnly {
+		if lent, err := b.SyncHost(t.Context()); err != nil || !lent.ReadOnly {
 			t.Errorf("%+v, %v", lent, err)
 		}
 		owned, err := buffer.FromHost(dev, mem)
 		check(t, err)
-		if err := second(owned.Lend(t.Context())); !errors.Is(err, gpu.ErrUnsupported) {
+		if err := second(owned.SyncHost(t.Context())); !errors.Is(err, gpu.ErrUnsupported) {
 			t.Errorf("owned: %v", err)
 		}
 		check(t, errors.Join(b.Close(), owned.Close()))
