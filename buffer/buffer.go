@@ -3,11 +3,11 @@
 package buffer
 
 import (
-	"runtime"
 	"strconv"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -79,7 +79,7 @@ type Buffer struct {
 	shares   int
 	host     gpu.Host // the host side of external and paired memory
 	back     *backing // where its newest bytes are; nil before its first use
-	cleanup  runtime.Cleanup
+	cleanup  *cleanup.Cleanup
 	release  func()
 	imported uint32 // what buffers of one imported GPU buffer have in common
 }
@@ -214,9 +214,16 @@ func (b *Buffer) hold(mem *gpu.Buffer) {
 func (b *Buffer) memory() *memory {
 	if b.back == nil {
 		b.back = b.newBacking()
-		b.cleanup = runtime.AddCleanup(b, func(k *backing) { go func() { _ = k.close() }() }, b.back)
+		b.cleanup = b.back.forgotten()
 	}
 	return b.back.lock()
+}
+
+// forgotten gives back the memory of a buffer that nobody closes.
+func (k *backing) forgotten() *cleanup.Cleanup {
+	return cleanup.New(func() {
+		go func() { _ = k.close() }() // may wait for calls
+	})
 }
 
 // begin locks the buffer and its memory for a call, which ends with end.

@@ -3,11 +3,11 @@
 package matrix
 
 import (
-	"runtime"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -30,7 +30,7 @@ type core struct {
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
 	share      *share // of views and aliases; nil: the matrix has a share of its own
-	cleanup    runtime.Cleanup
+	cleanup    *cleanup.Cleanup
 }
 
 // origin is what a matrix and the views of it have in common.

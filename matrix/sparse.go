@@ -4,10 +4,10 @@ package matrix
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -137,11 +137,16 @@ func owned[T Elem](st *storage, err error) (*Sparse[T], error) {
 	return &Sparse[T]{sparseCore{st: st, count: st.majors}}, nil
 }
 
+// forgotten drops the share of a view that nobody closes.
+func (st *storage) forgotten() *cleanup.Cleanup {
+	return cleanup.New(func() { _ = st.drop() })
+}
+
 // shared puts a view or an alias on the heap, with the cleanup that drops its shares if nobody closes it.
 func shared[T Elem](c sparseCore) *Sparse[T] {
 	v := &Sparse[T]{c}
 	if c.err == nil {
-		v.s.cleanup = runtime.AddCleanup(v, func(st *storage) { _ = st.drop() }, c.st)
+		v.s.cleanup = c.st.forgotten()
 	}
 	return v
 }

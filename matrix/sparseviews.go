@@ -4,11 +4,11 @@ package matrix
 
 import (
 	"context"
-	"runtime"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -19,8 +19,8 @@ type sparseCore struct {
 	view         bool
 	err          error // a view that could not be made
 	closed       bool
-	cleanup      runtime.Cleanup // drops the shares of a view that nobody closed
-	plan         *rowPlan        // for products, guarded by the storage's lock
+	cleanup      *cleanup.Cleanup // drops the shares of a view that nobody closed
+	plan         *rowPlan         // for products, guarded by the storage's lock
 }
 
 // usable refuses nil and closed matrices, and views that could not be made.

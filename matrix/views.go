@@ -3,8 +3,7 @@
 package matrix
 
 import (
-	"runtime"
-
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -99,11 +98,16 @@ func (m *core) diagonal() core {
 	})
 }
 
+// forgotten drops the share of a view that nobody closes.
+func (s *share) forgotten() *cleanup.Cleanup {
+	return cleanup.New(func() { _ = s.close() })
+}
+
 // view gives a view its element type, and lets the garbage collector drop its share if nobody closes it.
 func view[T Elem](a core) *Dense[T] {
 	v := &Dense[T]{a}
 	if a.share != nil && a.share.buf != nil {
-		v.a.cleanup = runtime.AddCleanup(v, func(s *share) { _ = s.close() }, a.share)
+		v.a.cleanup = a.share.forgotten()
 	}
 	return v
 }

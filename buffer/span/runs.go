@@ -4,7 +4,6 @@ package span
 
 import (
 	"iter"
-	"slices"
 	"sort"
 )
 
@@ -164,18 +163,18 @@ func (s *runs) replace(from, to place, with []run) {
 	b := from.block
 	switch {
 	case len(s.blocks) == 0:
-		s.blocks = [][]run{slices.Clone(with)}
+		s.blocks = [][]run{append([]run(nil), with...)}
 	case b == len(s.blocks): // behind all of them
 		b--
 		s.blocks[b] = append(s.blocks[b], with...)
 	case b == to.block:
-		s.blocks[b] = slices.Replace(s.blocks[b], from.i, to.i, with...)
+		s.blocks[b] = splice(s.blocks[b], from.i, to.i, with...)
 	default:
 		s.blocks[b] = append(s.blocks[b][:from.i], with...)
 		if to.i > 0 {
-			s.blocks[to.block] = slices.Delete(s.blocks[to.block], 0, to.i)
+			s.blocks[to.block] = s.blocks[to.block][to.i:]
 		}
-		s.blocks = slices.Delete(s.blocks, b+1, to.block)
+		s.blocks = splice(s.blocks, b+1, to.block)
 	}
 	s.fit(b)
 }
@@ -184,24 +183,36 @@ func (s *runs) replace(from, to place, with []run) {
 func (s *runs) fit(b int) {
 	switch n := len(s.blocks[b]); {
 	case n == 0:
-		s.blocks = slices.Delete(s.blocks, b, b+1)
+		s.blocks = splice(s.blocks, b, b+1)
 	case n > most:
-		tail := slices.Clone(s.blocks[b][n/2:])
+		tail := append([]run(nil), s.blocks[b][n/2:]...)
 		s.blocks[b] = s.blocks[b][:n/2]
-		s.blocks = slices.Insert(s.blocks, b+1, tail)
+		s.blocks = splice(s.blocks, b+1, b+1, tail)
 	}
 	for k := min(b+1, len(s.blocks)-2); k >= max(b-1, 0); k-- {
 		if len(s.blocks[k])+len(s.blocks[k+1]) <= most/2 {
 			s.blocks[k] = append(s.blocks[k], s.blocks[k+1]...)
-			s.blocks = slices.Delete(s.blocks, k+1, k+2)
+			s.blocks = splice(s.blocks, k+1, k+2)
 		}
 	}
+}
+
+// splice puts other elements into the place of list[from:to]. It is a fraction of the code of [slices.Replace].
+func splice[E any](list []E, from, to int, with ...E) []E {
+	before, after := len(list), len(list)-(to-from)+len(with)
+	if after > before {
+		list = append(list, with[:after-before]...)
+	}
+	copy(list[from+len(with):], list[to:before])
+	copy(list[from:], with)
+	clear(list[after:])
+	return list[:after]
 }
 
 func (s *runs) assign(o *runs) {
 	blocks := make([][]run, len(o.blocks))
 	for i, b := range o.blocks {
-		blocks[i] = slices.Clone(b)
+		blocks[i] = append([]run(nil), b...)
 	}
 	*s = runs{blocks: blocks, count: o.count, total: o.total, changes: s.changes + 1}
 }
