@@ -203,3 +203,19 @@ func TestWindows(t *testing.T) {
 		check(t, errors.Join(top.Close(), low.Close(), m.Close()))
 	})
 }
+
+// TestBlocksWithoutElements multiplies matrices without elements that begin behind the last byte of memory used in parts.
+func TestBlocksWithoutElements(t *testing.T) {
+	onSmall(t, func(t *testing.T, dev, _ *gpu.Device) {
+		mem := make([]float32, 3000)
+		empty := must[*dense](t)(matrix.Wrap(dev, 0, 9, mem, matrix.ColMajor(), matrix.Stride(1), matrix.Offset(len(mem))))
+		view := empty.Slice(0, 0, 1, 9)
+		turned := view.T()
+		c := must[*dense](t)(matrix.FromSlice(dev, 8, 8, make([]float32, 64)))
+		check(t, c.Assign(matrix.Mul(turned, view).AddScalar(1)))
+		if sum := must[float32](t)(matrix.Sum(c).Value(background)); sum != 64 {
+			t.Errorf("the sum is %v, want 64", sum)
+		}
+		check(t, errors.Join(turned.Close(), view.Close(), empty.Close(), c.Close()))
+	})
+}

@@ -257,7 +257,8 @@ func (r *Run) bind(w plan.Window, write, whole bool) (a gpu.Arg, shift int, err 
 	}
 	mem, base, from, to := (*gpu.Buffer)(nil), 0, 0, b.Size()
 	if r.known[w.Mem].Windowed {
-		from, to = w.Lo*w.Size, min((w.Hi*w.Size+3)/4*4, to)
+		to = min((w.Hi*w.Size+3)/4*4, to)
+		from = min(w.Lo*w.Size, to) // a matrix without elements may begin behind the memory
 	}
 	switch {
 	case write && whole:
