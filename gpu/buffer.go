@@ -207,10 +207,20 @@ func (d *Device) DestroyBuffer(handle any) error {
 }
 
 // Device returns the device the buffer belongs to.
-func (b *Buffer) Device() *Device { return b.dev }
+func (b *Buffer) Device() *Device {
+	if b == nil {
+		return nil
+	}
+	return b.dev
+}
 
 // Size returns how many bytes kernels may use: the size asked for rounded up to 16, or an imported buffer's own.
-func (b *Buffer) Size() uint64 { return b.size }
+func (b *Buffer) Size() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.size
+}
 
 // Handle returns the platform's buffer: a *wgpu.Buffer, a GPUBuffer as js.Value, or nil. It belongs to Sublet; flush
 // before using it elsewhere.
@@ -249,12 +259,14 @@ func (b *Buffer) present(op string) error {
 }
 
 // Lost reports whether the buffer is gone with a device that was lost and came back.
-func (b *Buffer) Lost() bool { return b != nil && b.generation != b.dev.generation.Load() }
+func (b *Buffer) Lost() bool {
+	return b != nil && b.dev != nil && b.generation != b.dev.generation.Load()
+}
 
 // Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
 // it. Later calls do nothing.
 func (b *Buffer) Close() error {
-	if b == nil {
+	if b == nil || b.dev == nil {
 		return nil
 	}
 	d := b.dev

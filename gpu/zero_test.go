@@ -45,3 +45,15 @@ func TestZeroDevice(t *testing.T) {
 		t.Error("a device that nobody opened is not closed")
 	}
 }
+
+// TestZeroBuffer calls what every buffer answers, of none and of one that nobody made.
+func TestZeroBuffer(t *testing.T) {
+	for _, b := range []*gpu.Buffer{nil, {}} {
+		if b.Device() != nil || b.Size() != 0 || b.Lost() || b.Identity() != 0 || b.Handle() != nil || b.Close() != nil {
+			t.Errorf("%v is something", b)
+		}
+		if err := b.Clear(0, 4); !errors.Is(err, gpu.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}
