@@ -30,8 +30,7 @@
 //
 // The destination may be an operand, overlap one, or be a transpose of one. The result is what it would be if the
 // destination were elsewhere; where that needs a temporary, one is used. This is decided by the memory, not by the
-// identity of the matrices. Two matrices wrapped separately around overlapping memory of the caller's are not
-// recognised: take views of one.
+// identity of the matrices; so it is for matrices wrapped separately around overlapping memory of the caller's.
 //
 // # Memory of others
 //
