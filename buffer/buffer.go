@@ -111,9 +111,9 @@ func check(op string, dev *gpu.Device, size int) error {
 
 // fits checks that the device can hold as much in one piece.
 func fits(op string, dev *gpu.Device, size int) error {
-	if uint64(size) > dev.Limits().MaxBufferSize {
+	if uint64(size) > dev.Info().Limits.MaxBufferSize {
 		return fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
-			strconv.FormatUint(dev.Limits().MaxBufferSize, 10))
+			strconv.FormatUint(dev.Info().Limits.MaxBufferSize, 10))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 		}
 	}
 	b.dev, b.size, b.shares = dev, mem.Size, 1
-	b.windowed = uint64(mem.Size) > dev.Limits().MaxBufferSize
+	b.windowed = uint64(mem.Size) > dev.Info().Limits.MaxBufferSize
 	b.mode, b.host, b.release = External, mem, release
 	return nil
 }
@@ -188,7 +188,7 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 		return nil, err
 	}
 	b.mode = Mapped
-	if !dev.Has(gpu.FeatureMappable) {
+	if !dev.Info().Features.Has(gpu.FeatureMappable) {
 		b.host = gpu.HostBytes(make([]byte, size))
 		return b, nil
 	}

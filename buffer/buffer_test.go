@@ -142,7 +142,7 @@ func TestMap(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		b, err := buffer.Map(dev, 100)
 		check(t, err)
-		if b.InPlace() != dev.Has(gpu.FeatureMappable) {
+		if b.InPlace() != dev.Info().Features.Has(gpu.FeatureMappable) {
 			t.Errorf("in place: %v", b.InPlace())
 		}
 		check(t, b.Access(t.Context(), buffer.Writes, func(m []byte) error {

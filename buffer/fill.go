@@ -24,7 +24,7 @@ type Filler struct {
 // memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
 // and then: beside the buffer, memory for some 20 MiB is all that it needs.
 func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
-	if dev == nil || size < 0 || uint64(size) > dev.Limits().MaxBufferSize {
+	if dev == nil || size < 0 || uint64(size) > dev.Info().Limits.MaxBufferSize {
 		return New(dev, size) // which says what is wrong
 	}
 	if n := min(size, pieceSize); len(f.piece) < n {

@@ -48,7 +48,7 @@ func (m *memory) on(op string, k *backing, dev *gpu.Device, w Region) (*replica,
 		}
 		return &k.whole, nil
 	}
-	limits := dev.Limits()
+	limits := dev.Info().Limits
 	if uint64(k.end-k.at) <= limits.MaxBufferSize {
 		for _, r := range k.replicas {
 			if r.dev == dev {

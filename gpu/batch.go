@@ -52,7 +52,7 @@ func (d *Device) added() error {
 func (d *Device) flush() error {
 	b := &d.batch
 	var err error
-	if !b.list.Empty() {
+	if len(b.list.Words) > 0 {
 		if err = d.drv.Submit(&b.list); err == nil {
 			d.stats.Submissions++
 			d.sets.settle()

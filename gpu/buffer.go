@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Types of host memory.
@@ -229,7 +230,7 @@ func (b *Buffer) Handle() any {
 		return nil
 	}
 	defer b.dev.mu.Unlock()
-	return b.dev.drv.BufferHandle(b.id)
+	return b.dev.drv.Handle(b.id)
 }
 
 // lock locks the device of a buffer that can be used, or says why it cannot.
@@ -367,7 +368,7 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	}
 	d := b.dev
 	defer d.mu.Unlock()
-	if err := driver.CheckRange("gpu: Clear", offset, size, b.size); err != nil || size == 0 {
+	if err := rules.Range("gpu: Clear", offset, size, b.size); err != nil || size == 0 {
 		return err
 	}
 	d.use(b)
@@ -392,7 +393,7 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	if src == b {
 		return fail(op, ErrInvalid, "within one buffer")
 	}
-	err := cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, b.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, src.size))
+	err := cmp.Or(rules.Range("gpu: CopyFrom", offset, size, b.size), rules.Range("gpu: CopyFrom", srcOffset, size, src.size))
 	if err != nil || size == 0 {
 		return err
 	}

@@ -48,18 +48,12 @@ func (d *Device) driver() driver.Device {
 // Info describes the adapter, with the limits and features that this device was granted.
 func (d *Device) Info() AdapterInfo { return d.info }
 
-// Limits returns what the device was granted.
-func (d *Device) Limits() driver.Limits { return d.info.Limits }
-
-// Has reports whether the device has all of the features.
-func (d *Device) Has(f Features) bool { return d.info.Features.Has(f) }
-
 // Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
 // oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
 // work of your own that needs what was queued here.
 func (d *Device) Handle() any {
 	if drv := d.driver(); drv != nil {
-		return drv.Handle()
+		return drv.Handle(0)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func ExampleSelect() {
 		log.Fatal(err)
 	}
 	for _, dev := range devices {
-		fmt.Println(dev.Has(gpu.FeatureWGSL), dev.Close())
+		fmt.Println(dev.Info().Features.Has(gpu.FeatureWGSL), dev.Close())
 	}
 	_, err = usable.Name("Voodoo 2").Open(ctx)
 	fmt.Println(errors.Is(err, gpu.ErrNoAdapter))

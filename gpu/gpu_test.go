@@ -273,7 +273,7 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
 			}
 		}
-		if dev.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(gpu.FeatureWGSL) {
 			bad := addKernel()
 			bad.Source = strings.Replace(bad.Source, "p.add", "p.nothing", 1)
 			if _, err := dev.Kernel(t.Context(), bad); !errors.Is(err, gpu.ErrCompile) || !strings.Contains(err.Error(), "nothing") {
@@ -336,7 +336,7 @@ func TestSharedByGoroutines(t *testing.T) {
 // TestMapRange writes ranges of all kinds through mappings, and refuses those that are not ranges of the buffer.
 func TestMapRange(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		if !dev.Has(gpu.FeatureMappable) {
+		if !dev.Info().Features.Has(gpu.FeatureMappable) {
 			if _, err := dev.NewMappable(64); !errors.Is(err, gpu.ErrUnsupported) {
 				t.Errorf("%v, want %v", err, gpu.ErrUnsupported)
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Access tells what a kernel does with a binding.
@@ -180,7 +181,7 @@ func (d *Device) destroyKernel(e *kernelEntry) {
 	e.live = false
 	delete(d.kernels.byKey, e.key)
 	d.stats.Kernels--
-	if !d.batch.list.Empty() {
+	if len(d.batch.list.Words) > 0 {
 		d.batch.kernels = append(d.batch.kernels, e.id)
 		return
 	}
@@ -227,7 +228,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if e.layout.HasParams() != (len(params) > 0) {
 		return fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
 	}
-	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
+	if err := rules.Groups("gpu: Dispatch", groups, d.info.Limits.MaxGroups); err != nil {
 		return err
 	}
 	if len(args) != k.storage {

@@ -89,7 +89,7 @@ func nbody(ctx context.Context, dev *Device) (float64, error) {
 	if err := dev.Usable(); err != nil {
 		return 0, err
 	}
-	if !dev.Has(FeatureWGSL) {
+	if !dev.info.Features.Has(FeatureWGSL) {
 		return 0, fail("Rank", ErrUnsupported, dev.info.Name, " compiles no WGSL")
 	}
 	k, err := dev.Kernel(ctx, KernelDesc{

@@ -155,7 +155,7 @@ func TestMapped(t *testing.T) {
 				t.Fatalf("element %d is %v", i, v)
 			}
 		}
-		if s := dev.Stats(); dev.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
+		if s := dev.Stats(); dev.Info().Features.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
 			t.Errorf("mapping in place moved %d bytes up and %d down", s.BytesUp, s.BytesDown)
 		}
 		if m.Mode() != buffer.Mapped {

@@ -22,11 +22,15 @@ func ToHalf(f float32) Half { return dtype.ToHalf(float64(f)) }
 func HalfFromBits(bits uint16) Half { return dtype.HalfFromBits(bits) }
 
 // HalfSlice is a slice of bits as Halfs, for [Wrap] and [FromSlice]: of the same memory, nothing is copied. It takes []uint16
-// and slices of types such as Float16 of github.com/x448/float16.
-func HalfSlice[B ~uint16](bits []B) []Half { return dtype.HalfSlice(bits) }
+// and slices of types such as Float16 of github.com/x448/float16. The length and the capacity are those of bits; nil stays nil.
+func HalfSlice[B ~uint16](bits []B) []Half {
+	return unsafe.Slice((*Half)(unsafe.Pointer(unsafe.SliceData(bits))), cap(bits))[:len(bits)]
+}
 
 // HalfBits is the inverse of [HalfSlice]: the same memory as integers, as in HalfBits[uint16](h).
-func HalfBits[B ~uint16](h []Half) []B { return dtype.HalfBits[B](h) }
+func HalfBits[B ~uint16](h []Half) []B {
+	return unsafe.Slice((*B)(unsafe.Pointer(unsafe.SliceData(h))), cap(h))[:len(h)]
+}
 
 // Any is the element type of matrices whose type is known at run time only, as those of files are: a Dense[Any] has the type
 // that [OfType] says, and [As] makes a Dense of a type of Go's of it. A number of type Any holds every number of the other

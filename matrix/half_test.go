@@ -3,6 +3,8 @@
 package matrix_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
@@ -188,4 +190,39 @@ func ExampleHalfSlice() {
 	}
 	fmt.Printf("%#04x %v\n", bits, matrix.HalfSlice(bits))
 	// Output: [0xb800 0xbc00] [-0.5 -1]
+}
+
+// TestHalfSliceShares writes through either slice and looks through the other.
+func TestHalfSliceShares(t *testing.T) {
+	bits := make([]uint16, 3, 5)
+	bits[1] = 0x4000
+	h := matrix.HalfSlice(bits)
+	if len(h) != 3 || cap(h) != 5 || h[1].Float32() != 2 {
+		t.Fatalf("%v, capacity %d", h, cap(h))
+	}
+	h[2] = matrix.ToHalf(-0.5)
+	_ = append(h, matrix.ToHalf(1))
+	if bits[2] != 0xb800 || bits[:4][3] != 0x3c00 {
+		t.Errorf("%04x", bits[:4])
+	}
+	back := matrix.HalfBits[uint16](h)
+	if &back[0] != &bits[0] || len(back) != 3 || cap(back) != 5 {
+		t.Errorf("%d, capacity %d", len(back), cap(back))
+	}
+	theirs := []float16.Float16{float16.Fromfloat32(7)}
+	if h := matrix.HalfSlice(theirs); h[0].Float32() != 7 || &matrix.HalfBits[float16.Float16](h)[0] != &theirs[0] {
+		t.Errorf("%v", h)
+	}
+	var none []uint16
+	if matrix.HalfSlice(none) != nil || matrix.HalfBits[uint16](nil) != nil {
+		t.Error("nil is not nil any more")
+	}
+	if h := matrix.HalfSlice([]uint16{}); h == nil || len(h) != 0 || matrix.HalfBits[uint16](h) == nil {
+		t.Error("empty became nil")
+	}
+	var b bytes.Buffer
+	err := binary.Write(&b, binary.BigEndian, matrix.HalfBits[uint16](h))
+	if err != nil || !bytes.Equal(b.Bytes(), []byte{0, 0, 0x40, 0, 0xb8, 0}) {
+		t.Errorf("%x, %v", b.Bytes(), err)
+	}
 }

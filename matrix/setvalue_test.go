@@ -167,7 +167,7 @@ func TestFromBufferErrors(t *testing.T) {
 		} {
 			if errors.Is(c.want, errHandle) { // the oracle has handles of its own kind
 				c.want = matrix.ErrUnsupported
-				if !dev.Has(gpu.FeatureWGSL) {
+				if !dev.Info().Features.Has(gpu.FeatureWGSL) {
 					c.want = matrix.ErrForeign
 				}
 			}

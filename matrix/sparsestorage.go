@@ -310,7 +310,7 @@ func (st *storage) grown(b *buffer.Buffer) (*buffer.Buffer, error) {
 	if b.Size() >= need {
 		return b, nil
 	}
-	most := st.dev.Limits().MaxBufferSize / 4 * 4
+	most := st.dev.Info().Limits.MaxBufferSize / 4 * 4
 	next, err := buffer.New(st.dev, max(need, int(min(uint64(2*b.Size()), most))))
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 		if err := d.Usable(); err != nil {
 			return nil, err
 		}
-		if !d.Has(gpu.FeatureWGSL) {
+		if !d.Info().Features.Has(gpu.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
 		}
 		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Generation()})

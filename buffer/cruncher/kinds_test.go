@@ -322,7 +322,7 @@ func TestZeroCopy(t *testing.T) {
 	if s.Data()[1000] != 6 {
 		t.Errorf("resident: %d", s.Data()[1000])
 	}
-	if !devices[0].Has(gpu.FeatureMappable) {
+	if !devices[0].Info().Features.Has(gpu.FeatureMappable) {
 		return
 	}
 	before := devices[0].Stats()

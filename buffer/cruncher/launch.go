@@ -84,7 +84,7 @@ func (cr *Cruncher) decl(p *param) kernel.Decl {
 		size = 4
 	}
 	for _, w := range cr.workers {
-		l := w.dev.Limits()
+		l := w.dev.Info().Limits
 		d.Window = d.Window || p.array.n > int(min(l.MaxBufferSize, l.MaxBindingSize))/size
 	}
 	return d

@@ -139,7 +139,7 @@ func mul(v ...int) (n int, ok bool) {
 func (r *Range) local(devices []*gpu.Device) (int, error) {
 	limit := math.MaxInt
 	for _, d := range devices {
-		l := d.Limits()
+		l := d.Info().Limits
 		limit = min(limit, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
 	}
 	if r.Local > limit {

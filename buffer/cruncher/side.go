@@ -76,7 +76,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span, 
 
 // window decides which elements a device is to have memory for.
 func (r *residency) window(s *side, d int, need span, leaving *spans.Set) (lo, hi int, err error) {
-	l := s.dev.Limits()
+	l := s.dev.Info().Limits
 	most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / r.stored()
 	if r.array.n <= most {
 		return 0, r.array.n, nil
@@ -107,7 +107,7 @@ func (r *residency) only(d, lo, hi int, leaving *spans.Set) bool {
 func (r *residency) allocate(ctx context.Context, w *worker, s *side) (err error) {
 	n := s.hi - s.lo
 	size := uint64(n * r.stored())
-	if s.near = r.near && !r.widened() && s.dev.Has(gpu.FeatureMappable); s.near {
+	if s.near = r.near && !r.widened() && s.dev.Info().Features.Has(gpu.FeatureMappable); s.near {
 		s.mem, err = s.dev.NewMappable(size)
 	} else {
 		s.mem, err = s.dev.NewBuffer(size)

@@ -12,10 +12,9 @@ import (
 
 // DLPack's codes of the kinds of numbers that have several sizes. It has some more, which [Parse] knows by name.
 const (
-	Int     uint8 = 0
-	UInt    uint8 = 1
-	Float   uint8 = 2
-	Complex uint8 = 5
+	Int   uint8 = 0
+	UInt  uint8 = 1
+	Float uint8 = 2
 )
 
 // codes are the names of the codes of DLPack 1.1, and the bits of those that have only one size; the name of another type
@@ -65,8 +64,8 @@ var (
 	Float32    = Type{Float, 32, 1}
 	Float64    = Type{Float, 64, 1}
 	BFloat16   = Type{4, 16, 1}
-	Complex64  = Type{Complex, 64, 1}
-	Complex128 = Type{Complex, 128, 1}
+	Complex64  = Type{5, 64, 1}
+	Complex128 = Type{5, 128, 1}
 	Bool8      = Type{6, 8, 1}
 	// Bool1 is TVM's older bool, which takes a byte per element in memory.
 	Bool1 = Type{UInt, 1, 1}

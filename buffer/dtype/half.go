@@ -5,7 +5,6 @@ package dtype
 import (
 	"math"
 	"strconv"
-	"unsafe"
 
 	"github.com/x448/float16"
 )
@@ -14,8 +13,7 @@ import (
 // such numbers as it stands. Go has no arithmetic on it; [Half.Float32] and [ToHalf] convert. Comparing two with == compares
 // their bits: a NaN equals itself, and 0 and -0 differ. Compare what Float32 returns to compare numbers.
 //
-// It prints as a number with %v, and its text, in JSON too, is [Half.String]'s. What reads and writes a structure's fields,
-// such as encoding/binary, takes the bits: see [HalfBits].
+// It prints as a number with %v. What reads and writes a structure's fields, such as encoding/binary, takes the bits.
 type Half struct{ bits uint16 }
 
 // ToHalf rounds to the nearest Half, ties to even. Beyond 65504, from 65520 on, that is infinite.
@@ -42,27 +40,3 @@ func (h Half) Float32() float32 { return float16.Frombits(h.bits).Float32() }
 
 // String returns the number with as many digits as float32 needs to tell it from others: "0.5", "65504", "-0", "NaN", "+Inf".
 func (h Half) String() string { return strconv.FormatFloat(float64(h.Float32()), 'g', -1, 32) }
-
-// MarshalText returns [Half.String].
-func (h Half) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText is the inverse of [Half.MarshalText]. It takes what [strconv.ParseFloat] takes, with its errors, and leaves
-// h alone when it fails; numbers beyond all of Half are infinite.
-func (h *Half) UnmarshalText(text []byte) error {
-	x, err := strconv.ParseFloat(string(text), 64)
-	if err == nil {
-		*h = ToHalf(x)
-	}
-	return err
-}
-
-// HalfSlice is a slice of bits as Halfs: of the same memory, length and capacity, nil if bits is nil. It is the way in for
-// memory of packages that keep float16 in integers, such as github.com/x448/float16.
-func HalfSlice[B ~uint16](bits []B) []Half {
-	return unsafe.Slice((*Half)(unsafe.Pointer(unsafe.SliceData(bits))), cap(bits))[:len(bits)]
-}
-
-// HalfBits is the inverse of [HalfSlice]: the same memory as integers, as in HalfBits[uint16](h).
-func HalfBits[B ~uint16](h []Half) []B {
-	return unsafe.Slice((*B)(unsafe.Pointer(unsafe.SliceData(h))), cap(h))[:len(h)]
-}

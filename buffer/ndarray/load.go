@@ -126,7 +126,7 @@ func (l *loader) toDevice(ctx context.Context, size int) (*buffer.Buffer, error)
 // where they compute fast.
 func unified(dev *gpu.Device) bool {
 	kind := dev.Info().Kind
-	return dev.Has(gpu.FeatureMappable) && (kind == gpu.KindIntegrated || kind == gpu.KindCPU)
+	return dev.Info().Features.Has(gpu.FeatureMappable) && (kind == gpu.KindIntegrated || kind == gpu.KindCPU)
 }
 
 // mapped maps so little at a time that it is in the cache, zeroed, when it is read into.
@@ -157,7 +157,7 @@ func (l *loader) prove(ctx context.Context, size int) error {
 
 // toHost reads into the memory itself.
 func (l *loader) toHost(ctx context.Context, size int) (*buffer.Buffer, error) {
-	if l.Limit == 0 && uint64(size) > l.dev.Limits().MaxBufferSize {
+	if l.Limit == 0 && uint64(size) > l.dev.Info().Limits.MaxBufferSize {
 		return nil, fail("Load", gpu.ErrLimit, itoa(size), " bytes")
 	}
 	if err := l.prove(ctx, size); err != nil {

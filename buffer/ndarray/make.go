@@ -87,7 +87,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	if err != nil {
 		return nil, err
 	}
-	if err := l.within(op, buf.Size(), dev.Limits().MaxBufferSize); err != nil {
+	if err := l.within(op, buf.Size(), dev.Info().Limits.MaxBufferSize); err != nil {
 		return nil, cmp.Or(err, buf.Close())
 	}
 	if p.Release != nil {

@@ -189,7 +189,7 @@ func TestImport(t *testing.T) {
 	if !bytes.Equal(got, mem) {
 		t.Errorf("read %q, want %q", got, mem)
 	}
-	if h, ok := dev.BufferHandle(1).([]byte); !ok || &h[0] != &mem[0] {
+	if h, ok := dev.Handle(1).([]byte); !ok || &h[0] != &mem[0] {
 		t.Error("the handle is not the caller's memory")
 	}
 	_, err = dev.Map(t.Context(), 1, 0, 4)
@@ -230,7 +230,7 @@ func TestAlignment(t *testing.T) {
 	dev := open(t, 0)
 	for i := range driver.BufferID(64) {
 		must(t, dev.NewBuffer(i+1, 4*uint64(i+1), false))
-		h, ok := dev.BufferHandle(i + 1).([]byte)
+		h, ok := dev.Handle(i + 1).([]byte)
 		if !ok || len(h) != 4*int(i+1) || cap(h) != len(h) {
 			t.Fatalf("buffer %d: %d bytes, capacity %d", i+1, len(h), cap(h))
 		}

@@ -37,7 +37,7 @@ func newDevice(info driver.AdapterInfo) *device {
 	d := &device{
 		info:    info,
 		lost:    make(chan struct{}),
-		objects: driver.NewObjects(info),
+		objects: driver.Objects{Info: info},
 		buffers: map[driver.BufferID]buffer{},
 		kernels: map[driver.KernelID]*driver.Kernel{},
 		sets:    map[driver.BindingsID][]driver.Binding{},
@@ -129,8 +129,8 @@ func (d *device) DestroyBuffer(handle any) error {
 	return nil
 }
 
-// BufferHandle returns the bytes of the buffer.
-func (d *device) BufferHandle(id driver.BufferID) any {
+// Handle returns the bytes of a buffer. There is no object behind the device.
+func (d *device) Handle(id driver.BufferID) any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if b, ok := d.buffers[id]; ok {
@@ -284,8 +284,6 @@ func (d *device) LostReason() string {
 	defer d.mu.Unlock()
 	return d.objects.Reason()
 }
-
-func (d *device) Handle() any { return nil }
 
 // Close drops what has not run yet and waits for the command that is running: after it nothing touches imported bytes
 // or the destination of a Read any more.

@@ -18,13 +18,13 @@ var _ driver.Device = (*device)(nil)
 // WebAssembly and on 32-bit machines.
 func New() driver.Driver {
 	if wasm || strconv.IntSize == 32 {
-		return NewWithin(memoryShort)
+		return newWithin(memoryShort)
 	}
-	return NewWithin(memoryDefault)
+	return newWithin(memoryDefault)
 }
 
-// NewWithin returns a driver whose devices may hold so many bytes of buffers, which is also the size of the largest one.
-func NewWithin(memory uint64) driver.Driver {
+// newWithin returns a driver whose devices may hold so many bytes of buffers, which is also the size of the largest one.
+func newWithin(memory uint64) driver.Driver {
 	info := describe(min(memory, math.MaxInt-7)) // -7 leaves room to round up
 	adapter := driver.Adapter{Info: info, Open: func(ctx context.Context) (driver.Device, error) {
 		if err := alive(ctx, "Open"); err != nil {

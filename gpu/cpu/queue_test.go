@@ -98,7 +98,7 @@ func TestCancel(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	gated(t, func(g *gate) {
 		must(t, launch(g.Device, 16))
-		mem, _ := g.BufferHandle(1).([]byte)
+		mem, _ := g.Handle(1).([]byte)
 		errs := make(chan error, 2)
 		closed := make(chan error, 1)
 		go func() { errs <- g.Wait(g.Context()) }()

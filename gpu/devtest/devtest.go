@@ -50,7 +50,7 @@ func Each(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Op
 func EachGPU(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	t.Helper()
 	Each(t, func(t *testing.T, dev *gpu.Device) {
-		if dev.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(gpu.FeatureWGSL) {
 			test(t, dev)
 		}
 	})

@@ -54,9 +54,6 @@ func (l *CommandList) Reset() {
 	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
 }
 
-// Empty reports whether there is nothing to do.
-func (l *CommandList) Empty() bool { return len(l.Words) == 0 }
-
 func (l *CommandList) begin(op Op, words int) {
 	l.Words = append(l.Words, uint32(words+1)<<8|uint32(op))
 }
@@ -137,9 +134,6 @@ type Command struct {
 
 // U64 joins words i and i+1.
 func (c Command) U64(i int) uint64 { return uint64(c.Words[i]) | uint64(c.Words[i+1])<<32 }
-
-// Layout returns the layout of an OpBind.
-func (c Command) Layout() Layout { return Layout(c.U64(1)) }
 
 // Bindings returns the entries of an OpBind.
 func (c Command) Bindings() []Binding {

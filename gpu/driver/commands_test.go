@@ -35,7 +35,7 @@ func TestCommandListAll(t *testing.T) {
 		t.Errorf("copy: %v", c.Words)
 	}
 	bind := commands[3]
-	if bind.Layout() != NewLayout(AccessRead, AccessParams, AccessReadWrite) || !slices.Equal(bind.Bindings(), []Binding{{1, 0, 64}, {2, 256, 128}}) {
+	if Layout(bind.U64(1)) != NewLayout(AccessRead, AccessParams, AccessReadWrite) || !slices.Equal(bind.Bindings(), []Binding{{1, 0, 64}, {2, 256, 128}}) {
 		t.Errorf("bind: %v", bind.Words)
 	}
 	if len(commands[4].Bindings()) != 0 {
@@ -94,12 +94,12 @@ func TestCommandListParams(t *testing.T) {
 
 func TestCommandListReset(t *testing.T) {
 	l := sample()
-	if l.Empty() {
+	if len(l.Words) == 0 {
 		t.Error("a list with commands is empty")
 	}
 	data := l.Data
 	l.Reset()
-	if !l.Empty() || len(l.Params) != 0 || len(l.Data) != 0 {
+	if len(l.Words) > 0 || len(l.Params) != 0 || len(l.Data) != 0 {
 		t.Errorf("after Reset: %+v", l)
 	}
 	if data[0].Bytes != nil {

@@ -41,8 +41,6 @@ type Device interface {
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
 	// needs it. No id names it any more.
 	DestroyBuffer(handle any) error
-	// BufferHandle returns the platform's object behind a buffer, or nil where there is none.
-	BufferHandle(id BufferID) any
 	// FreeBuffer releases a buffer once the work submitted so far no longer needs it.
 	FreeBuffer(id BufferID)
 
@@ -68,8 +66,8 @@ type Device interface {
 	// Lost is closed when the device is lost; LostReason then says why.
 	Lost() <-chan struct{}
 	LostReason() string
-	// Handle returns the platform's device object, or nil where there is none.
-	Handle() any
+	// Handle returns the platform's object behind a buffer, or the device's behind 0, or nil where there is none.
+	Handle(id BufferID) any
 	// Close releases everything. A second call does nothing.
 	Close() error
 }

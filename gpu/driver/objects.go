@@ -9,14 +9,14 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
 // mistakes with the same errors and none reaches the platform. It is not safe for concurrent use: a driver calls it
 // under its own lock.
 type Objects struct {
-	limits  Limits
-	feats   Features
+	Info    AdapterInfo   // of the device
 	buffers []bufferState // by id
 	kernels []kernelState
 	sets    []setState
@@ -49,9 +49,6 @@ type undoSet struct {
 	id  BindingsID
 	old setState
 }
-
-// NewObjects makes an empty register for a device.
-func NewObjects(info AdapterInfo) Objects { return Objects{limits: info.Limits, feats: info.Features} }
 
 // maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
 const maxID = 1 << 20
@@ -116,9 +113,9 @@ func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) e
 	switch {
 	case size == 0 || (size%4 != 0 && !imported):
 		return fault.Fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
-	case size > o.limits.MaxBufferSize && !imported:
-		return fault.Fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.limits.MaxBufferSize))
-	case mappable && !o.feats.Has(FeatureMappable):
+	case size > o.Info.Limits.MaxBufferSize && !imported:
+		return fault.Fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.Info.Limits.MaxBufferSize))
+	case mappable && !o.Info.Features.Has(FeatureMappable):
 		return fault.Fail(op, fault.ErrUnsupported, "mappable storage")
 	}
 	o.buffers = grow(o.buffers, uint32(id))
@@ -161,9 +158,9 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 		return fault.Fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:
 		return fault.Fail(op, fault.ErrInvalid, "more than one parameter block")
-	case k.Layout.Storage() > int(o.limits.MaxStorageBuffers):
+	case k.Layout.Storage() > int(o.Info.Limits.MaxStorageBuffers):
 		return fault.Fail(op, fault.ErrLimit,
-			num(uint64(k.Layout.Storage())), " storage bindings, the device has ", num(uint64(o.limits.MaxStorageBuffers)))
+			num(uint64(k.Layout.Storage())), " storage bindings, the device has ", num(uint64(o.Info.Limits.MaxStorageBuffers)))
 	}
 	o.kernels = grow(o.kernels, uint32(id))
 	o.kernels[id] = kernelState{k.Layout, true}
@@ -327,7 +324,7 @@ func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error 
 	if err != nil {
 		return err
 	}
-	return CheckRange(op, offset, size, b.size)
+	return rules.Range(op, offset, size, b.size)
 }
 
 func (o *Objects) checkBind(c Command) error {
@@ -340,7 +337,7 @@ func (o *Objects) checkBind(c Command) error {
 	if n > MaxBindings || len(c.Words) != 3+5*n {
 		return fault.Fail(op, fault.ErrInvalid, "malformed entries")
 	}
-	s := setState{layout: c.Layout(), live: true, entries: entries, ages: make([]uint32, n)}
+	s := setState{layout: Layout(c.U64(1)), live: true, entries: entries, ages: make([]uint32, n)}
 	var sizes [MaxBindings]uint64
 	for i, e := range entries {
 		b, err := o.buffer(op, e.Buffer)
@@ -349,7 +346,7 @@ func (o *Objects) checkBind(c Command) error {
 		}
 		s.ages[i], sizes[i] = b.age, b.size
 	}
-	if err := o.limits.CheckBindings(op, s.layout, s.entries, sizes[:n]); err != nil {
+	if err := o.Info.Limits.CheckBindings(op, s.layout, s.entries, sizes[:n]); err != nil {
 		return err
 	}
 	o.sets = grow(o.sets, uint32(id))
@@ -379,7 +376,7 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 			return fault.Fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
 		}
 	}
-	if err := o.limits.CheckGroups(op, groups); err != nil {
+	if err := rules.Groups(op, groups, o.Info.Limits.MaxGroups); err != nil {
 		return err
 	}
 	if s.layout.HasParams() && (params%paramsAlign != 0 || !within(params, l.Params)) {

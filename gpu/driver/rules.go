@@ -4,31 +4,8 @@ package driver
 
 import "github.com/sublet-gpu/sublet/internal/fault"
 
-// The rules that need no register of objects. Package gpu applies them when a command is recorded, [Objects] when a list is
-// submitted. op begins the error's text.
-
-// CheckRange wants an offset and a size in multiples of 4 within a buffer of so many bytes.
-func CheckRange(op string, offset, size, buffer uint64) error {
-	if offset%4 != 0 || size%4 != 0 {
-		return fault.Fail(op, fault.ErrInvalid, "offset ", num(offset), " or size ", num(size), " is not a multiple of 4")
-	}
-	if offset > buffer || size > buffer-offset {
-		return fault.Fail(op, fault.ErrInvalid, num(size), " bytes at ", num(offset), " of ", num(buffer))
-	}
-	return nil
-}
-
-// CheckGroups wants no more workgroups than a dispatch may have.
-func (l *Limits) CheckGroups(op string, groups [3]uint32) error {
-	for _, g := range groups {
-		if g > l.MaxGroups {
-			return fault.Fail(op, fault.ErrLimit, num(uint64(g)), " workgroups, the most per dimension are ", num(uint64(l.MaxGroups)))
-		}
-	}
-	return nil
-}
-
-// CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes.
+// CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes. Package gpu calls it when a launch is
+// recorded, [Objects] when the list is submitted. op begins the error's text.
 //
 // WebGPU refuses a buffer that is bound for reading and for writing, whatever the ranges, and ranges that overlap and are
 // both writable: https://www.w3.org/TR/webgpu/#programming-model-resource-usages

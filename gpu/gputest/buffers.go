@@ -119,10 +119,10 @@ func bufferHandle(r *rig) {
 	p := pattern(64, 1)
 	id := r.filled(p...)
 	r.submit()
-	if h := r.dev.BufferHandle(math.MaxUint32); h != nil {
+	if h := r.dev.Handle(math.MaxUint32); h != nil {
 		r.Errorf("an unknown buffer has the handle %v", h)
 	}
-	handle := r.dev.BufferHandle(id)
+	handle := r.dev.Handle(id)
 	if handle == nil {
 		return // there is no such object on this platform
 	}

@@ -27,7 +27,7 @@ func closeRefuses(r *rig) {
 	s.submit()
 	program, err := bump.kernel()
 	r.check(err)
-	info, handle := s.dev.Info(), s.dev.BufferHandle(id)
+	info, handle := s.dev.Info(), s.dev.Handle(id)
 	r.check(s.dev.Close())
 	r.check(s.dev.Close())
 
@@ -45,12 +45,12 @@ func closeRefuses(r *rig) {
 	_, err = s.dev.Map(r.ctx, id, 0, 4)
 	r.refused("Map", err, fault.ErrClosed)
 	r.refused("Unmap", s.dev.Unmap(id), fault.ErrClosed)
-	if h := s.dev.BufferHandle(id); h != nil {
+	if h := s.dev.Handle(id); h != nil {
 		r.Errorf("a buffer of a closed device has the handle %v", h)
 	}
 	s.dev.FreeBuffer(id)
 	s.dev.FreeKernel(k)
-	s.dev.Handle()
+	s.dev.Handle(0)
 	s.dev.LostReason()
 	if s.dev.Lost() == nil {
 		r.Error("a closed device has no channel for its loss")

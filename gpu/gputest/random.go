@@ -78,7 +78,7 @@ const (
 func newRandomRig(r *rig, seed uint64) *randomRig {
 	g := &randomRig{rig: r, Rand: rand.New(rand.NewPCG(seed, 1))}
 	g.model = model{
-		driver.NewObjects(r.info),
+		driver.Objects{Info: r.info},
 		map[driver.BufferID][]byte{},
 		map[driver.KernelID]program{},
 		map[driver.BindingsID][]driver.Binding{},
@@ -200,7 +200,7 @@ func (g *randomRig) launch() {
 	kernel := driver.KernelID(1 + g.pick(len(randomPrograms)))
 	for c := range g.list.All() { // a set of this very list has a known layout
 		if c.Op == driver.OpBind && driver.BindingsID(c.Words[0]) == id {
-			kernel = g.programFor(c.Layout())
+			kernel = g.programFor(driver.Layout(c.U64(1)))
 		}
 	}
 	n := [3]uint32{g.Uint32N(5), g.Uint32N(3), g.Uint32N(3)}

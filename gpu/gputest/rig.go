@@ -170,7 +170,7 @@ func (r *rig) submitRefused(what string, sentinel error) {
 // bytes submits what is in the list and reads a whole buffer.
 func (r *rig) bytes(id driver.BufferID) []byte {
 	r.Helper()
-	if !r.list.Empty() {
+	if len(r.list.Words) > 0 {
 		r.submit()
 	}
 	b := make([]byte, r.buffers[id-1])

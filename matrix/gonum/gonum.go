@@ -43,7 +43,7 @@ func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []mat
 	if dev == nil {
 		return nil, 0, fail(op, matrix.ErrInvalid, "nil device")
 	}
-	src, err := read[T](op, m, dev.Limits().MaxBufferSize)
+	src, err := read[T](op, m, dev.Info().Limits.MaxBufferSize)
 	if err != nil {
 		return nil, 0, err
 	}

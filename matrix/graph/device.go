@@ -101,7 +101,7 @@ func (g *Graph) strongest(t *Task, of uint64) int {
 
 // speed orders processors. A device that compiles no WGSL is the reference implementation.
 func speed(d *gpu.Device) int {
-	if d == nil || !d.Has(gpu.FeatureWGSL) {
+	if d == nil || !d.Info().Features.Has(gpu.FeatureWGSL) {
 		return 0
 	}
 	switch d.Info().Kind {

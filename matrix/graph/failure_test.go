@@ -138,7 +138,7 @@ func TestGoexitDeterministic(t *testing.T) {
 // lose loses a device: one of the oracle by a kernel that panics, others as their driver's own tests do it.
 func lose(t *testing.T, dev *gpu.Device) {
 	t.Helper()
-	if dev.Has(gpu.FeatureWGSL) {
+	if dev.Info().Features.Has(gpu.FeatureWGSL) {
 		destroy(t, dev)
 	} else {
 		k := must[*gpu.Kernel](t)(dev.Kernel(t.Context(), gpu.KernelDesc{

@@ -148,7 +148,7 @@ func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
 	}
 	g.largest = leastHost
 	for _, d := range devices {
-		g.largest = max(g.largest, d.Limits().MaxBufferSize)
+		g.largest = max(g.largest, d.Info().Limits.MaxBufferSize)
 	}
 	g.lostIn = make([]atomic.Uint64, len(devices))
 	g.rng = rand.New(rand.NewPCG(g.conf.seed, 1))

@@ -102,7 +102,7 @@ func (k *program) check(t *Task) []error {
 func localSize(devices []*gpu.Device) int {
 	n := 256
 	for _, d := range devices {
-		l := d.Limits()
+		l := d.Info().Limits
 		n = min(n, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
 	}
 	return max(n, 1)

@@ -37,7 +37,7 @@ func TestReopen(t *testing.T) {
 	lossy(t, func(r *rig) {
 		dev := r.devs[len(r.devs)-1]
 		body := plus(1)
-		if dev.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(gpu.FeatureWGSL) {
 			body = graph.Kernel("fn f(i: u32) { y[i] = x[i] + 1.0; }", "f", nil)
 		}
 		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m), graph.Require(dev))

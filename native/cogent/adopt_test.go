@@ -59,7 +59,7 @@ func TestAdopt(t *testing.T) {
 	dev := requestDevice(t)
 	d, err := New().Adopt(t.Context(), dev)
 	must(t, err)
-	if d.Handle() != any(dev) {
+	if d.Handle(0) != any(dev) {
 		t.Error("the handle is another one")
 	}
 	if got, want := d.Info().Limits.MaxInvocations, dev.GetLimits().Limits.MaxComputeInvocationsPerWorkgroup; got != want {
@@ -95,7 +95,7 @@ func TestImport(t *testing.T) {
 	own := openDevice(t)
 	for name, d := range map[string]driver.Device{"adopted": adopted, "own": own} {
 		t.Run(name, func(t *testing.T) {
-			dev := d.Handle().(*wgpu.Device)
+			dev := d.Handle(0).(*wgpu.Device)
 			queue := dev.GetQueue()
 			defer queue.Release()
 			b, err := dev.CreateBuffer(&wgpu.BufferDescriptor{
@@ -109,7 +109,7 @@ func TestImport(t *testing.T) {
 			if size != 4*n {
 				t.Errorf("the buffer has %d bytes, want %d", size, 4*n)
 			}
-			if d.BufferHandle(1) != any(b) {
+			if d.Handle(1) != any(b) {
 				t.Error("the handle is another buffer")
 			}
 			b.Release() // the driver has its own reference
@@ -129,7 +129,7 @@ func TestImport(t *testing.T) {
 func TestBufferHandle(t *testing.T) {
 	const n = 64
 	d := openDevice(t)
-	dev := d.Handle().(*wgpu.Device)
+	dev := d.Handle(0).(*wgpu.Device)
 	queue := dev.GetQueue()
 	defer queue.Release()
 	must(t, d.NewBuffer(1, 4*n, false))
@@ -138,7 +138,7 @@ func TestBufferHandle(t *testing.T) {
 
 	encoder, err := dev.CreateCommandEncoder(nil)
 	must(t, err)
-	source, target := d.BufferHandle(1).(*wgpu.Buffer), d.BufferHandle(2).(*wgpu.Buffer)
+	source, target := d.Handle(1).(*wgpu.Buffer), d.Handle(2).(*wgpu.Buffer)
 	must(t, encoder.CopyBufferToBuffer(source, 0, target, 0, 4*n))
 	commands, err := encoder.Finish(nil)
 	must(t, err)
@@ -146,7 +146,7 @@ func TestBufferHandle(t *testing.T) {
 	commands.Release()
 	encoder.Release()
 	want(t, d, 2, ramp(n, 3))
-	if d.BufferHandle(1) != any(source) {
+	if d.Handle(1) != any(source) {
 		t.Error("the handle of a buffer changes")
 	}
 }
@@ -154,7 +154,7 @@ func TestBufferHandle(t *testing.T) {
 // An error that no call of the driver waits for is counted and does not end the process.
 func TestStrayErrors(t *testing.T) {
 	d := openDevice(t)
-	dev := d.Handle().(*wgpu.Device)
+	dev := d.Handle(0).(*wgpu.Device)
 	module, err := dev.CreateShaderModule(&wgpu.ShaderModuleDescriptor{
 		WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: bump.Source},
 	})
@@ -198,7 +198,7 @@ func TestHandleLayout(t *testing.T) {
 // A buffer of the user's is destroyed: at once for him, for the work that was submitted later.
 func TestDestroyBuffer(t *testing.T) {
 	d := openDevice(t)
-	dev := d.Handle().(*wgpu.Device)
+	dev := d.Handle(0).(*wgpu.Device)
 	b, err := dev.CreateBuffer(&wgpu.BufferDescriptor{
 		Size: 256, Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst, MappedAtCreation: true,
 	})
@@ -215,7 +215,7 @@ func TestDestroyBuffer(t *testing.T) {
 	}
 	other := openDevice(t)
 	must(t, other.NewBuffer(1, 16, false))
-	if err := d.DestroyBuffer(other.BufferHandle(1)); !errors.Is(err, fault.ErrForeign) {
+	if err := d.DestroyBuffer(other.Handle(1)); !errors.Is(err, fault.ErrForeign) {
 		t.Errorf("another device's: %v", err)
 	}
 	healthy(t, d, 2)

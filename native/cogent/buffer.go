@@ -18,7 +18,7 @@ import (
 
 type buffer struct {
 	size   uint64
-	handle *wgpu.Buffer // what BufferHandle returns: the user's if it was imported
+	handle *wgpu.Buffer // what Handle returns: the user's if it was imported
 	own    bool
 	ref    C.WGPUBuffer
 	claim  *claim // of the call of Map that maps it or has mapped it
@@ -140,9 +140,15 @@ func (d *device) borrow(op string, b *wgpu.Buffer) (release func(), err error) {
 	return func() { C.wgpuBufferRelease(raw.ref) }, nil
 }
 
-// BufferHandle returns a *wgpu.Buffer, borrowed unless it was imported.
-func (d *device) BufferHandle(id driver.BufferID) any {
-	if d.lock("BufferHandle") != nil {
+// Handle returns a *wgpu.Buffer, borrowed unless it was imported, or the *wgpu.Device.
+func (d *device) Handle(id driver.BufferID) any {
+	if id == 0 {
+		if d.closed.Load() {
+			return nil
+		}
+		return d.handle
+	}
+	if d.lock("Handle") != nil {
 		return nil
 	}
 	defer d.mu.Unlock()

@@ -69,7 +69,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	C.cog_limits(c, &l)
 	setLimits(&d.info.Limits, &l)
 	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
-	d.objects = driver.NewObjects(d.info)
+	d.objects = driver.Objects{Info: d.info}
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex
 	}
@@ -91,13 +91,6 @@ func (d *device) LostReason() string {
 	defer d.mu.Unlock()
 	d.noticeLoss()
 	return d.objects.Reason()
-}
-
-func (d *device) Handle() any {
-	if d.closed.Load() {
-		return nil
-	}
-	return d.handle
 }
 
 // lock locks the device for an operation, or says why it cannot go on.

@@ -24,7 +24,7 @@
 //
 // wgpu-native aborts on mistakes that it finds at submission. [driver.Objects] keeps all those from it that can be made
 // through the seam. What remains lies with those who use a handle beside the driver: to release one that is only
-// borrowed ([driver.Device.BufferHandle], [driver.Device.Handle]), or to destroy or map a buffer in one goroutine while
+// borrowed ([driver.Device.Handle]), or to destroy or map a buffer in one goroutine while
 // another submits a list that names it. A destroyed or mapped buffer is an error of Submit. wgpu-native also aborts when
 // the platform loses the device while work is submitted or polled; losses it reports otherwise close
 // [driver.Device.Lost].

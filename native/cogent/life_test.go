@@ -88,7 +88,7 @@ func TestOpenAfterClose(t *testing.T) {
 		},
 		"busy": func(t *testing.T, d *device) { newSpinner(t, d).start(t, 100*time.Millisecond) },
 		"held": func(t *testing.T, d *device) { // by an object that the user makes and never releases
-			_, err := d.Handle().(*wgpu.Device).CreateShaderModule(&wgpu.ShaderModuleDescriptor{
+			_, err := d.Handle(0).(*wgpu.Device).CreateShaderModule(&wgpu.ShaderModuleDescriptor{
 				WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: bump.Source},
 			})
 			must(t, err)

@@ -217,7 +217,7 @@ func TestRefusedBuffers(t *testing.T) {
 	d, other := openDevice(t), openDevice(t)
 	must(t, d.NewBuffer(1, 64, false))
 	must(t, other.NewBuffer(1, 64, false))
-	dev := d.Handle().(*wgpu.Device)
+	dev := d.Handle(0).(*wgpu.Device)
 	made := func(desc wgpu.BufferDescriptor) *wgpu.Buffer {
 		b, err := dev.CreateBuffer(&desc)
 		must(t, err)
@@ -245,7 +245,7 @@ func TestRefusedBuffers(t *testing.T) {
 		{"a number", 7, fault.ErrUnsupported},
 		{"nil buffer", (*wgpu.Buffer)(nil), fault.ErrInvalid},
 		{"empty buffer", new(wgpu.Buffer), fault.ErrInvalid},
-		{"another device's", other.BufferHandle(1), fault.ErrForeign},
+		{"another device's", other.Handle(1), fault.ErrForeign},
 		{"no storage", made(wgpu.BufferDescriptor{Size: 64, Usage: usage &^ wgpu.BufferUsageStorage}), fault.ErrInvalid},
 		{"no copy", made(wgpu.BufferDescriptor{Size: 64, Usage: wgpu.BufferUsageStorage}), fault.ErrInvalid},
 		{"mapped since its creation", mapped, fault.ErrMapped},
@@ -270,7 +270,7 @@ func TestReleased(t *testing.T) {
 		return // the linker there cannot tell when buffers are released
 	}
 	d := openDevice(t)
-	dev := d.Handle().(*wgpu.Device)
+	dev := d.Handle(0).(*wgpu.Device)
 	const usage = wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst
 	var gone []*wgpu.Buffer
 	for range 1000 {
@@ -304,7 +304,7 @@ func TestBuffersOthersSpoil(t *testing.T) {
 	for id := driver.BufferID(1); id < 4; id++ {
 		must(t, d.NewBuffer(id, 4*n, id == 2))
 	}
-	_, err := d.ImportBuffer(4, d.BufferHandle(2))
+	_, err := d.ImportBuffer(4, d.Handle(2))
 	must(t, err)
 	var l driver.CommandList
 	for _, id := range []uint32{1, 4} {
@@ -326,7 +326,7 @@ func TestBuffersOthersSpoil(t *testing.T) {
 		_, err := read(t.Context(), d, id, n)
 		refused(t, d, name, err, kind)
 	}
-	d.BufferHandle(1).(*wgpu.Buffer).Destroy()
+	d.Handle(1).(*wgpu.Buffer).Destroy()
 	spoilt("destroyed", 1, fault.ErrInvalid)
 
 	_, err = d.Map(t.Context(), 2, 0, 8)
@@ -414,7 +414,7 @@ func TestRefusedContexts(t *testing.T) {
 			return err
 		},
 		"Adopt": func(ctx context.Context) error {
-			_, err := New().Adopt(ctx, d.Handle())
+			_, err := New().Adopt(ctx, d.Handle(0))
 			return err
 		},
 	} {
@@ -465,7 +465,7 @@ func TestUseAfterClose(t *testing.T) {
 	}
 	d.FreeBuffer(1)
 	d.FreeKernel(1)
-	if d.Handle() != nil || d.BufferHandle(1) != nil {
+	if d.Handle(0) != nil || d.Handle(1) != nil {
 		t.Error("a closed device gives out handles")
 	}
 	if d.LostReason() != "" {

@@ -44,7 +44,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if err := d.objects.Check(list); err != nil {
 		return err
 	}
-	if list.Empty() {
+	if len(list.Words) == 0 {
 		return nil
 	}
 	defer d.writes.unpin()

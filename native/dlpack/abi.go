@@ -59,7 +59,7 @@ func dims(address uintptr, n int) []int64 {
 }
 
 // read makes a Tensor of what a foreign library wrote.
-func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
+func (f *tensor) read(op string, flags uint64) (*Tensor, error) {
 	n := int(f.ndim)
 	if n < 0 || n > maxRank {
 		return nil, fail(op, ErrShape, fmt.Sprintf("%d dimensions", n))

@@ -259,7 +259,7 @@ func TestReadOnlyArray(t *testing.T) {
 		tally := ctest.NewTally()
 		defer tally.Free()
 		s := spec(p)
-		s.Flags = uint64(ReadOnly)
+		s.Flags = ReadOnly
 		a := must[*ndarray.Array](t)(ToArray(dev, must[*Tensor](t)(Import((*Managed)(s.Make(false, tally))))))
 		if err := a.CopyFromBytes(t.Context(), make([]byte, 24)); !errors.Is(err, gpu.ErrReadOnly) {
 			t.Errorf("written: %v", err)

@@ -51,8 +51,8 @@ func (t *Tensor) judge(op string, data uintptr) (extent, error) {
 // bitsOf are the bits that the elements of each of DLPack 1.1's type codes can have, one byte each.
 var bitsOf = [...]string{
 	dtype.Int: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80", dtype.UInt: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80",
-	dtype.Float: "\x10\x20\x40\x80", dtype.Complex: "\x20\x40\x80",
-	3: "\x20\x40", 4: "\x10", 6: "\x08", // opaque handles, bfloat, bool
+	dtype.Float: "\x10\x20\x40\x80",
+	3:           "\x20\x40", 4: "\x10", 5: "\x20\x40\x80", 6: "\x08", // opaque handles, bfloat, complex, bool
 	7: "\x08", 8: "\x08", 9: "\x08", 10: "\x08", 11: "\x08", 12: "\x08", 13: "\x08", 14: "\x08", // floats of a byte
 	15: "\x06", 16: "\x06", 17: "\x04", // floats of less than a byte
 }

@@ -26,7 +26,7 @@ func Export(t *Tensor) (*Managed, error) {
 		return nil, err
 	}
 	m.version = version{1, 2}
-	m.flags = uint64(t.Flags & known)
+	m.flags = t.Flags & known
 	m.tensor.write(t, e)
 	return m, nil
 }
@@ -84,7 +84,7 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 // exactly once, by Close of the result, or before Import returns an error. So refused is given back, and the caller never
 // touches m again. Only a nil or misaligned m, which cannot be a tensor, is left alone.
 //
-// A tensor of another major version fails with [ErrVersion], and nothing but its deleter is looked at. The rest fails with
+// A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. The rest fails with
 // [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
 // missing dimension, more than 32 of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
 // [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
@@ -95,11 +95,11 @@ func Import(m *Managed) (*Tensor, error) {
 	}
 	l := newLease(m.deleter, uintptr(unsafe.Pointer(m)))
 	if m.version.major != 1 {
-		err := fail(op, ErrVersion, fmt.Sprintf("%d.%d", m.version.major, m.version.minor))
+		err := fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", m.version.major, m.version.minor))
 		l()
 		return nil, err
 	}
-	return l.take(op, &m.tensor, m.deleter, m.context, Flags(m.flags))
+	return l.take(op, &m.tensor, m.deleter, m.context, m.flags)
 }
 
 // ImportLegacy is [Import] for a tensor without version and flags.
@@ -133,7 +133,7 @@ func newLease(deleter, self uintptr) lease {
 }
 
 // take makes a Tensor of what is leased or gives it back.
-func (l lease) take(op string, f *tensor, deleter, context uintptr, flags Flags) (*Tensor, error) {
+func (l lease) take(op string, f *tensor, deleter, context uintptr, flags uint64) (*Tensor, error) {
 	t, err := f.read(op, flags)
 	if err != nil {
 		l()

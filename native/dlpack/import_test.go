@@ -47,7 +47,7 @@ func TestImport(t *testing.T) {
 			strides []int64
 			first   float32 // the first element
 			at, n   int     // where it is in how many bytes of memory
-			flags   Flags
+			flags   uint64
 		}{
 			{"plain", func(*ctest.Spec) {}, []int64{2, 3}, []int64{3, 1}, 0, 0, 24, 0},
 			{"no strides", func(s *ctest.Spec) { s.Strides = nil }, []int64{2, 3}, []int64{3, 1}, 0, 0, 24, 0},
@@ -195,7 +195,7 @@ func TestImportVersion(t *testing.T) {
 	for _, major := range []uint32{0, 2, math.MaxUint32} {
 		tally := ctest.NewTally()
 		s := ctest.Spec{Major: major, Rank: 7, NoShape: true, Data: 3, Code: 200}
-		if _, err := Import((*Managed)(s.Make(false, tally))); !errors.Is(err, ErrVersion) {
+		if _, err := Import((*Managed)(s.Make(false, tally))); !errors.Is(err, gpu.ErrUnsupported) {
 			t.Errorf("version %d: %v", major, err)
 		}
 		deletedAfter(t, tally, 1)

@@ -15,10 +15,9 @@ import (
 
 // The errors of this package, beside those of package gpu.
 var (
-	ErrVersion = fault.New("ErrVersion", "unknown version of DLPack")
-	ErrType    = fault.New("ErrType", "impossible element type")
-	ErrShape   = fault.New("ErrShape", "impossible shape")
-	ErrMemory  = fault.New("ErrMemory", "impossible address")
+	ErrType   = fault.New("ErrType", "impossible element type")
+	ErrShape  = fault.New("ErrShape", "impossible shape")
+	ErrMemory = fault.New("ErrMemory", "impossible address")
 )
 
 func fail(op string, err error, detail ...string) error {
@@ -51,14 +50,11 @@ func (d Device) String() string {
 	return fmt.Sprintf("device%d:%d", d.Type, d.ID)
 }
 
-// Flags tell a consumer more about a tensor. [Legacy] has none.
-type Flags uint64
-
-// The flags of DLPack 1.1. Others are not passed on.
+// The flags of DLPack 1.1, which tell a consumer more about a tensor. Others are not passed on, and [Legacy] has none.
 const (
-	ReadOnly Flags = 1 << iota // the consumer must not write
-	Copied                     // the tensor is a copy, which nobody but the consumer has
-	Padded                     // elements of less than a byte have a byte each; without it they are packed
+	ReadOnly uint64 = 1 << iota // the consumer must not write
+	Copied                      // the tensor is a copy, which nobody but the consumer has
+	Padded                      // elements of less than a byte have a byte each; without it they are packed
 	known    = ReadOnly | Copied | Padded
 )
 
@@ -95,7 +91,7 @@ type Tensor struct {
 	Strides []int64
 	// ByteOffset is where the first element is, from Data or Handle on.
 	ByteOffset uint64
-	Flags      Flags
+	Flags      uint64
 	// Release, which may be nil, is called exactly once: by Close, or, once exported, when the consumer is done, on
 	// whatever thread it is then.
 	Release func()

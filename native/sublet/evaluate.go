@@ -100,7 +100,7 @@ func perform[T matrix.Elem](ctx context.Context, w *work, read func(*npy.Reader)
 	}
 	defer func() { _ = dev.Close() }() // the result is on the host by then
 	for _, o := range w.operands {
-		if err := o.checkSize(w.typ, dev.Limits()); err != nil {
+		if err := o.checkSize(w.typ, dev.Info().Limits); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,7 @@ func (o *operand) checkSize(t dtype.Type, l driver.Limits) error {
 func elementType(operands []*operand, cast bool) (dtype.Type, error) {
 	for i, o := range operands {
 		switch t := o.npy.Header().Type; {
-		case t.Code == dtype.Complex:
+		case t.Code == dtype.Complex64.Code:
 			return t, fault.Fail(o.path, errElem, "the file is ", t.String())
 		case cast:
 		case t != dtype.Float32 && t != dtype.Float16 && t != dtype.Int32 && t != dtype.Uint32:

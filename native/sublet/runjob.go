@@ -117,7 +117,7 @@ func (r *runArray) open(p *progress) (err error) {
 	h := r.npy.Header()
 	if !slices.Contains(elemTypes, h.Type) {
 		advice := ""
-		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex {
+		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex64.Code {
 			advice = "; sublet eval A -i A=" + r.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
 		}
 		return fault.Fail(r.path, errType, "the file is ", h.Type.String(), "; those are ", elemWords, advice)
@@ -133,7 +133,7 @@ func (r *runArray) load(devices []*gpu.Device) error {
 	if r.file == nil {
 		room := uint64(0)
 		for _, d := range devices {
-			room += d.Limits().MaxBufferSize
+			room += d.Info().Limits.MaxBufferSize
 		}
 		if !ok || uint64(size) > room {
 			return fault.Fail("array "+r.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", r.shape, r.typ, room))

@@ -55,18 +55,18 @@ func TestAdopt(t *testing.T) {
 	}
 	handle := newGPUDevice(t)
 	d := adopt(t, handle)
-	if !d.Handle().(js.Value).Equal(handle) {
+	if !d.Handle(0).(js.Value).Equal(handle) {
 		t.Error("Handle is another device")
 	}
 	if i := d.Info(); i.Kind != driver.KindCPU || i.Limits.MaxStorageBuffers != 8 || i.Name == "" {
 		t.Errorf("info of the adopted device is %+v", i)
 	}
 	newBuffer(t, d, 1, 16)
-	own := d.BufferHandle(1).(js.Value)
+	own := d.Handle(1).(js.Value)
 	foreign := gpuBuffer(handle, 32, usageOwn)
 	handle.Get("queue").Call("writeBuffer", foreign, 0, js.Global().Get("Float32Array").Call("of", 1, 2, 3, 4, 5, 6, 7, 8))
 	size, err := d.ImportBuffer(2, foreign)
-	if err != nil || size != 32 || !d.BufferHandle(2).(js.Value).Equal(foreign) {
+	if err != nil || size != 32 || !d.Handle(2).(js.Value).Equal(foreign) {
 		t.Fatalf("size %d, error %v", size, err)
 	}
 	if _, err := d.ImportBuffer(3, foreign); err != nil { // a buffer may have two numbers
@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 
 func TestImportMistakes(t *testing.T) {
 	d := openDevice(t)
-	handle := d.Handle().(js.Value)
+	handle := d.Handle(0).(js.Value)
 	for name, c := range map[string]struct {
 		handle any
 		want   error
@@ -135,7 +135,7 @@ func TestImportMistakes(t *testing.T) {
 // TestOddSize reads what can be read of a buffer whose size is no multiple of 4.
 func TestOddSize(t *testing.T) {
 	d := openDevice(t)
-	if _, err := d.ImportBuffer(1, gpuBuffer(d.Handle().(js.Value), 6, usageOwn)); err != nil {
+	if _, err := d.ImportBuffer(1, gpuBuffer(d.Handle(0).(js.Value), 6, usageOwn)); err != nil {
 		t.Fatal(err)
 	}
 	host := driver.HostBytes(make([]byte, 6))

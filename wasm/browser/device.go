@@ -45,7 +45,7 @@ type device struct {
 func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Value) *device {
 	d := &device{
 		handle: handle, owned: owned, info: info, lost: make(chan struct{}),
-		objects: driver.NewObjects(info), imports: map[driver.BufferID]js.Value{},
+		objects: driver.Objects{Info: info}, imports: map[driver.BufferID]js.Value{},
 	}
 	d.promises = newPromises(d.noteFault)
 	if glue.IsUndefined() {
@@ -99,8 +99,6 @@ func (d *device) LostReason() string {
 	defer d.mu.Unlock()
 	return d.objects.Reason()
 }
-
-func (d *device) Handle() any { return d.handle }
 
 func (d *device) Close() (err error) {
 	defer rescue("browser: Close", &err)
@@ -203,7 +201,10 @@ func (d *device) checkOwner(buffer js.Value) {
 	}))
 }
 
-func (d *device) BufferHandle(id driver.BufferID) any {
+func (d *device) Handle(id driver.BufferID) any {
+	if id == 0 {
+		return d.handle
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.objects.Usable("") != nil || d.objects.BufferSize(id) == 0 {
@@ -242,7 +243,7 @@ func (d *device) Submit(list *driver.CommandList) (err error) {
 	if err := d.usable(op); err != nil {
 		return err
 	}
-	if err := d.objects.Check(list); err != nil || list.Empty() {
+	if err := d.objects.Check(list); err != nil || len(list.Words) == 0 {
 		return err
 	}
 	return d.engine.submit(list)

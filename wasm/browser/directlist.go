@@ -143,7 +143,7 @@ func (d *direct) setGroup(pass js.Value, set *directSet, params uint32) {
 }
 
 func (d *direct) bindSet(c driver.Command) {
-	set := &directSet{layout: d.layout(c.Layout()), entries: c.Bindings()}
+	set := &directSet{layout: d.layout(driver.Layout(c.U64(1))), entries: c.Bindings()}
 	for _, e := range set.entries {
 		set.buffers = append(set.buffers, d.buffers[e.Buffer])
 	}

@@ -20,7 +20,7 @@
 // # Handles
 //
 // The platform's objects are values of type [syscall/js.Value]: GPUDevice for Adopt and Handle, GPUBuffer for
-// ImportBuffer and BufferHandle, and for host memory that lives in JavaScript a typed array, a DataView, an ArrayBuffer
+// ImportBuffer and the Handle of a buffer, and for host memory that lives in JavaScript a typed array, a DataView, an ArrayBuffer
 // or a SharedArrayBuffer.
 //
 // # Errors

@@ -142,7 +142,7 @@ func TestClose(t *testing.T) {
 	wantError(t, err, fault.ErrClosed)
 	d.FreeBuffer(1)
 	d.FreeKernel(1)
-	if d.BufferHandle(1) != nil {
+	if d.Handle(1) != nil {
 		t.Error("a closed device still shows its buffers")
 	}
 	select {

@@ -25,7 +25,7 @@ func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 		if err != nil {
 			t.Fatalf("driver %s: %v", name, err)
 		}
-		if dev.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(gpu.FeatureWGSL) {
 			ran++
 			t.Run(name, func(t *testing.T) { test(t, dev) })
 		}

@@ -45,7 +45,7 @@ func newTransposed(r *Reader) *transposed {
 	return t
 }
 
-func (t *transposed) Read(p []byte) (int, error) {
+func (t *transposed) read(p []byte) (int, error) {
 	if t.data == nil && t.err == nil {
 		t.data, t.err = stream.Grow(t.data, int(t.r.src.Left), func(b []byte) error {
 			_, err := io.ReadFull(t.r, b)

@@ -19,7 +19,7 @@ var kinds = []struct {
 	{'i', dtype.Int, "\x01\x02\x04\x08"},
 	{'u', dtype.UInt, "\x01\x02\x04\x08"},
 	{'f', dtype.Float, "\x02\x04\x08"},
-	{'c', dtype.Complex, "\x08\x10"},
+	{'c', dtype.Complex64.Code, "\x08\x10"},
 }
 
 // letters are NumPy's types of one letter, and what it writes for them. Those that depend on the machine are missing.
@@ -74,7 +74,7 @@ func descrOf(t dtype.Type) (string, bool) {
 
 // unit returns the size of what a byte order applies to: a complex number's parts are turned one by one.
 func unit(t dtype.Type) int {
-	if t.Code == dtype.Complex {
+	if t.Code == dtype.Complex64.Code {
 		return t.Size() / 2
 	}
 	return t.Size()

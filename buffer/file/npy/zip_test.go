@@ -65,7 +65,7 @@ func testdata(t testing.TB, name string) []byte {
 	return b
 }
 
-func openZip(t *testing.T, b []byte) *npy.ZipReader {
+func openZip(t *testing.T, b []byte) file.Reader {
 	t.Helper()
 	z, err := npy.NewZipReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {

@@ -19,11 +19,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-var _ file.Reader = (*ZipReader)(nil)
-
-// ZipReader reads an archive of arrays, a .npz file, in the order of its directory.
-type ZipReader struct {
-	in   *readerAt
+// zipReader reads an archive of arrays, a .npz file, in the order of its directory.
+type zipReader struct {
+	in   *stream.Input
 	left []member
 	data io.Reader // of the member that Next returned; nil where it failed
 	open io.Closer
@@ -52,11 +50,11 @@ type member struct {
 // A member's checksum is compared before the last bytes of its data are handed out; a member that is not read to its
 // end is not compared. A member that is no array, or of a type that numbers do not have, is an error of Next, beside a
 // header that has only its name, and the next call goes on with the member after it.
-func NewZipReader(r io.ReaderAt, size int64) (*ZipReader, error) {
+func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 	if r == nil || size < 0 {
 		return nil, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "no input")
 	}
-	z := &ZipReader{in: &readerAt{r: r, size: size}}
+	z := &zipReader{in: &stream.Input{R: r, Size: size}}
 	directory, err := zip.NewReader(z.in, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, z.noDirectory(err)
@@ -70,7 +68,7 @@ func NewZipReader(r io.ReaderAt, size int64) (*ZipReader, error) {
 		if m.offset, err = f.DataOffset(); err != nil {
 			return nil, z.mapped(m.place(), err)
 		}
-		m.start = z.in.at // DataOffset read the member's header
+		m.start = z.in.At // DataOffset read the member's header
 		if err := m.check(size); err != nil {
 			return nil, err
 		}
@@ -90,14 +88,14 @@ func NewZipReader(r io.ReaderAt, size int64) (*ZipReader, error) {
 }
 
 // noDirectory tells an archive that was cut off from something else.
-func (z *ZipReader) noDirectory(err error) error {
-	last, start := z.in.at, make([]byte, min(z.in.size, 4))
+func (z *zipReader) noDirectory(err error) error {
+	last, start := z.in.At, make([]byte, min(z.in.Size, 4))
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
-	case z.in.err != nil:
-		return &file.Error{Format: "npz", Err: z.in.err}
+	case z.in.Err != nil:
+		return &file.Error{Format: "npz", Err: z.in.Err}
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
-		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
+		return &file.Error{Format: "npz", Offset: z.in.Size, Detail: "no directory at its end", Err: file.ErrTruncated}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
 	}
@@ -105,10 +103,10 @@ func (z *ZipReader) noDirectory(err error) error {
 }
 
 // mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.
-func (z *ZipReader) mapped(p place, err error) error {
+func (z *zipReader) mapped(p place, err error) error {
 	switch {
-	case z.in.err != nil:
-		return p.fail(0, z.in.err, "")
+	case z.in.Err != nil:
+		return p.fail(0, z.in.Err, "")
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return p.fail(0, file.ErrTruncated, "")
 	}
@@ -145,7 +143,7 @@ func (m *member) check(size int64) error {
 
 // sameName compares the name in the directory with that in the member's own header. A reader of one and a reader of the
 // other would take the same bytes for different arrays, and names have no checksum.
-func (z *ZipReader) sameName(m *member) error {
+func (z *zipReader) sameName(m *member) error {
 	const fixed = 30 // bytes before the name, the last four are its length and that of more fields
 	head := make([]byte, fixed+len(m.Name))
 	if n, err := z.in.ReadAt(head, m.start); n < len(head) {
@@ -175,7 +173,7 @@ func disjoint(members []member) error {
 }
 
 // Next goes to the next array.
-func (z *ZipReader) Next() (file.Header, error) {
+func (z *zipReader) Next() (file.Header, error) {
 	if z.open != nil {
 		_ = z.open.Close() // it was only read
 	}
@@ -193,7 +191,7 @@ func (z *ZipReader) Next() (file.Header, error) {
 	return h, nil
 }
 
-func (z *ZipReader) enter(m *member) (file.Header, error) {
+func (z *zipReader) enter(m *member) (file.Header, error) {
 	p := m.place()
 	rc, err := m.Open()
 	if err != nil {
@@ -205,7 +203,7 @@ func (z *ZipReader) enter(m *member) (file.Header, error) {
 	if m.CRC32 == 0 {
 		u.sum = crc32.NewIEEE()
 	}
-	r, err := newReader(u, size, p)
+	r, err := newReader(stream.ReaderFunc(u.read), size, p)
 	if err != nil {
 		return file.Header{}, err
 	}
@@ -232,7 +230,7 @@ func (z *ZipReader) enter(m *member) (file.Header, error) {
 			z.data = nil
 			return file.Header{}, p.fail(0, file.ErrTooLarge, stream.Decimal(h.Size)+" bytes in Fortran order")
 		}
-		z.data = newTransposed(r)
+		z.data = stream.ReaderFunc(newTransposed(r).read)
 	case m.Method == zip.Store && r.unit == 0:
 		h.Offset = m.offset + start
 	}
@@ -240,7 +238,7 @@ func (z *ZipReader) enter(m *member) (file.Header, error) {
 }
 
 // Read reads the data of the array that Next returned.
-func (z *ZipReader) Read(p []byte) (int, error) {
+func (z *zipReader) Read(p []byte) (int, error) {
 	switch {
 	case z.data != nil:
 		return z.data.Read(p)
@@ -253,12 +251,12 @@ func (z *ZipReader) Read(p []byte) (int, error) {
 // unpacked reads a member and makes our errors of those of the archive's packages.
 type unpacked struct {
 	r     io.Reader
-	z     *ZipReader
+	z     *zipReader
 	place place
 	sum   hash.Hash32 // where the checksum is 0, which the archive's package takes for none
 }
 
-func (u *unpacked) Read(p []byte) (int, error) {
+func (u *unpacked) read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
 	if u.sum != nil && n > 0 {
 		_, _ = u.sum.Write(p[:n]) // a hash takes everything
@@ -268,29 +266,6 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // as above
 		err = u.z.mapped(u.place, err)
-	}
-	return n, err
-}
-
-// readerAt keeps the input's own errors, which the archive's packages may replace, and offsets that no input has from it.
-type readerAt struct {
-	r    io.ReaderAt
-	size int64
-	at   int64 // where the last read began
-	err  error
-}
-
-func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off > r.size {
-		return 0, io.EOF
-	}
-	r.at = off
-	n, err := r.r.ReadAt(p, off)
-	if n < 0 || n > len(p) || n < len(p) && err == nil {
-		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
 	}
 	return n, err
 }

@@ -17,10 +17,9 @@ import (
 // A file of two tensors, written and read again as streams.
 func Example() {
 	headers := []file.Header{
-		{Name: "bias", Type: dtype.Uint8, Shape: []int64{3}},
 		{Name: "weight", Type: dtype.Float16, Shape: []int64{1, 2}},
+		{Name: "bias", Type: dtype.Uint8, Shape: []int64{3}}, // larger elements first, as the reference implementation writes them
 	}
-	safetensors.Sort(headers) // larger elements first, as the reference writes them
 	var f bytes.Buffer
 	w, err := safetensors.NewWriter(&f, headers, map[string]string{"format": "pt"})
 	if err != nil {

@@ -3,16 +3,13 @@
 package safetensors
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/buffer/file"
 )
 
 // types are the format's types with their names, in the order of the reference implementation, which sorts tensors by it so
-// that each is aligned to its type. Missing are those that pack elements of less than a byte: F4, F6_E2M3 and F6_E3M2.
+// that each is aligned. Missing are those that pack elements of less than a byte: F4, F6_E2M3 and F6_E3M2.
 var types = []struct{ name, typ string }{
 	{"BOOL", "bool"},
 	{"U8", "uint8"},
@@ -52,12 +49,4 @@ func rank(t dtype.Type) int {
 	}
 	name := t.String()
 	return slices.IndexFunc(types, func(x struct{ name, typ string }) bool { return x.typ == name })
-}
-
-// Sort puts tensors into the order in which the reference implementation writes them: the largest types first, then by
-// name. Then all data are aligned to their elements, which other readers may want.
-func Sort(headers []file.Header) {
-	slices.SortStableFunc(headers, func(a, b file.Header) int {
-		return cmp.Or(cmp.Compare(rank(b.Type), rank(a.Type)), strings.Compare(a.Name, b.Name))
-	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// NewWriter writes the header of a file of these tensors, in this order, for which [Sort] has a proposal. metadata, if it
+// NewWriter writes the header of a file of these tensors, in this order. metadata, if it
 // is not nil, is written into the header for whoever reads it: texts under names of their own. Equal input gives equal
 // bytes. Nothing is written when the arguments are wrong.
 //

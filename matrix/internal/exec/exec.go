@@ -49,7 +49,7 @@ func large(dev *gpu.Device, d Dense) bool {
 	if d.Buf == nil {
 		return false
 	}
-	l := dev.Limits()
+	l := dev.Info().Limits
 	limits := plan.Device{Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize}
 	return limits.Large(plan.Memory{Size: d.Buf.Size(), Windowed: d.Buf.Windowed()}, d.Layout, d.Type)
 }
@@ -86,7 +86,7 @@ func Of(dev *gpu.Device) *Executor {
 
 // describe is what plans depend on of a device.
 func describe(dev *gpu.Device) plan.Device {
-	i, l := dev.Info(), dev.Limits()
+	i, l := dev.Info(), dev.Info().Limits
 	software := i.Kind == gpu.KindCPU
 	return plan.Device{
 		Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),

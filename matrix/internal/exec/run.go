@@ -66,7 +66,7 @@ func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
 	temp := Dense{Layout: l, Type: dst.Type}
 	size := l.Major() * l.Stride * dst.Type.Size()
 	var err error
-	if uint64(size) <= r.x.dev.Limits().MaxBufferSize {
+	if uint64(size) <= r.x.dev.Info().Limits.MaxBufferSize {
 		temp.Buf, err = buffer.New(r.x.dev, size)
 	} else { // only memory of the host's is used in windows
 		temp.Buf, err = buffer.Wrap(r.x.dev, gpu.HostBytes(make([]byte, size)), nil)

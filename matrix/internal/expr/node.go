@@ -81,7 +81,7 @@ func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
 }
 
 // BindingLimit is how many bytes a kernel can bind at once. Kernels count elements, of two bytes and more, with 32 bits.
-func BindingLimit(dev *gpu.Device) uint64 { return min(dev.Limits().MaxBindingSize, 1<<33) }
+func BindingLimit(dev *gpu.Device) uint64 { return min(dev.Info().Limits.MaxBindingSize, 1<<33) }
 
 // Vast reports whether a result of this size is too large for a temporary of a device that binds so many bytes.
 func (n *Node) Vast(binding uint64) bool {
