@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -207,7 +208,7 @@ func (a *Any) MarkDirty() {
 	a.change(func(f *Flags) {
 		a.version++
 		if f.goesUp() {
-			a.overtake(span{Lo: 0, Hi: a.n})
+			a.overtake(span.Span{Lo: 0, Hi: a.n})
 		}
 	})
 }

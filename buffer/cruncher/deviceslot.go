@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -180,7 +181,7 @@ func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 				return fail("Feed", ErrStale, r.array.name)
 			}
 			cr.down.Add(int64(r.array.host.Size))
-			if err := r.getFrom(ctx, &r.side, span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
+			if err := r.getFrom(ctx, &r.side, span.Span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,7 @@ package cruncher
 
 import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -129,7 +129,7 @@ func (cr *Cruncher) newResidency(p *param) *residency {
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}
-	r.valid = make([]spans.Set, len(cr.workers))
+	r.valid = make([]span.Set, len(cr.workers))
 	return r
 }
 
