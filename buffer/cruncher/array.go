@@ -182,14 +182,6 @@ func (a *Any) Name() string {
 	return a.name
 }
 
-// Type returns the element type.
-func (a *Any) Type() dtype.Type {
-	if a.none() {
-		return dtype.Type{}
-	}
-	return a.t
-}
-
 // Len returns the number of elements.
 func (a *Any) Len() int {
 	if a.none() {

@@ -152,7 +152,7 @@ func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range
 	if b == nil {
 		b, err = cr.open("Feed")
 	}
-	cr.mu.Unlock()
+	cr.mu.unlock()
 	if err != nil {
 		return err
 	}
@@ -167,13 +167,13 @@ func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 		side side
 	}
 	var list []copied
-	cr.mu.Lock()
+	cr.mu.lock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil { // or nothing was computed
 			list = append(list, copied{r, r.sides[0]})
 		}
 	}
-	cr.mu.Unlock()
+	cr.mu.unlock()
 	return func(ctx context.Context) error {
 		for i := range list {
 			r := &list[i]

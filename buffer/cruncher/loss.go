@@ -62,15 +62,15 @@ func (cr *Cruncher) refresh() {
 
 // living counts the devices that live.
 func (cr *Cruncher) living() int {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	return cr.alive()
 }
 
 // evictStale gives up arrays of which only a lost device had the newest elements.
 func (cr *Cruncher) evictStale() {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	cr.noteLost()
 	for a, r := range cr.arrays {
 		for s := range r.dirty.All() {
@@ -85,8 +85,8 @@ func (cr *Cruncher) evictStale() {
 
 // hold notes what devices have of arrays, for rewind.
 func (cr *Cruncher) hold(arrays []*Any) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil {
 			r.begin()
@@ -95,8 +95,8 @@ func (cr *Cruncher) hold(arrays []*Any) {
 }
 
 func (cr *Cruncher) release(arrays []*Any) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil {
 			r.start = nil
@@ -106,8 +106,8 @@ func (cr *Cruncher) release(arrays []*Any) {
 
 // rewind makes arrays be what they were when they were held, as far as that is known.
 func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	cr.noteLost()
 	for _, a := range arrays {
 		r := cr.arrays[a.body]
