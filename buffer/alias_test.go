@@ -241,7 +241,7 @@ func memoryModel(t *testing.T, devs []*gpu.Device, rng *rand.Rand) {
 		case 5:
 			v := rows(r)
 			put(data[w.at:], r, v)
-			check(t, w.b.TouchRegion(r))
+			check(t, w.b.Touch(r))
 			put(model[w.at:], r, v)
 		case 6:
 			check(t, w.b.Sync(t.Context()))

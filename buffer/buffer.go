@@ -133,7 +133,7 @@ func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
 
 // Wrap makes an external buffer of host memory. The memory stays the caller's: kernels read it when they need it, and
 // results reach it at Sync. Memory that is ReadOnly is never written: whatever would is ErrReadOnly, at once. Go memory
-// may be larger than the device can hold, and is then used in ranges; see [Buffer.ReadableRange]. release may be nil.
+// may be larger than the device can hold, and is then used in ranges; see [Buffer.Use]. release may be nil.
 func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 	b := &Buffer{}
 	if err := b.InitWrap(dev, mem, release); err != nil {

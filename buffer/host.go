@@ -9,23 +9,32 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Touch says that the caller wrote into the host memory: it is current now and the device's side is not. Results that
-// were not synced are given up. It has no effect on memory without a host side.
-func (b *Buffer) Touch() error { return b.touch("Touch", between(0, b.size)) }
-
-// TouchRegion is [Buffer.Touch] for a region: the rest stays as it is.
-func (b *Buffer) TouchRegion(r Region) error { return b.touch("TouchRegion", r) }
-
-func (b *Buffer) touch(op string, r Region) error {
+// Touch says that the caller wrote into the host memory, in the regions or, where none is given, anywhere: it is current there now
+// and the device's side is not. Results that were not synced are given up there. It has no effect on memory without a host side.
+func (b *Buffer) Touch(regions ...Region) error {
+	const op = "Touch"
 	m, err := b.begin(op)
 	if err != nil {
 		return err
 	}
 	defer b.end(m)
-	if err := b.holds(op, r); err != nil || !b.back.hosted {
-		return err
+	if len(regions) == 0 {
+		regions = []Region{between(0, b.size)}
 	}
-	return m.hostWrote(b.place(r))
+	for _, r := range regions {
+		if err := b.holds(op, r); err != nil {
+			return err
+		}
+	}
+	if !b.back.hosted {
+		return nil
+	}
+	for _, r := range regions {
+		if err := m.hostWrote(b.place(r)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place returns a region of the buffer as its memory counts.
@@ -97,14 +106,14 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if err := b.holds(op, r); err != nil {
 		return err
 	}
-	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
+	if !dst.Valid() || offset < 0 || r.span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
 	}
 	dst = dst.Part(0, dst.Size)
 	if dst.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "the destination")
 	}
-	if r.Span() == 0 {
+	if r.span() == 0 {
 		return nil
 	}
 	if err := b.gather(ctx, m); err != nil {
@@ -158,7 +167,7 @@ func (b *Buffer) holds(op string, r Region) error {
 	switch {
 	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
 		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
-		r.Span() < 0 || r.Span() > b.size-r.Offset:
+		r.span() < 0 || r.span() > b.size-r.Offset:
 		return fail(op, gpu.ErrInvalid, "a region beyond the buffer")
 	}
 	return nil
@@ -185,14 +194,14 @@ func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) erro
 	}
 	end := r.end()
 	switch {
-	case r.Span() == 0:
+	case r.span() == 0:
 		return fn(nil)
 	case b.InPlace():
-		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
+		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.span()), fn)
 	case b.onHost(m, r):
 		return b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
 	}
-	mem := make([]byte, r.Span())
+	mem := make([]byte, r.span())
 	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
 		return err
 	}

@@ -57,30 +57,18 @@ func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.
 // Readable makes the device's side current and returns it, for kernels that read. The result is the buffer's and valid
 // until it is closed.
 func (b *Buffer) Readable() (*gpu.Buffer, error) {
-	mem, _, err := b.ReadableRange(0, b.size)
+	mem, _, err := b.use("Readable", b.dev, between(0, b.size), Reads)
 	return mem, err
-}
-
-// ReadableRange is [Buffer.Readable] for bytes lo to hi-1. What it returns begins with byte base, at most lo, of the
-// buffer. Of memory that the device can hold as a whole that is 0; of what is larger the result is valid until the
-// kernel that it is for is queued.
-func (b *Buffer) ReadableRange(lo, hi int) (mem *gpu.Buffer, base int, err error) {
-	return b.use("Readable", b.dev, between(lo, hi), Reads)
 }
 
 // Writable returns the device's side for kernels that write. If they will write every byte that matters, [Replaces] saves
 // bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
 func (b *Buffer) Writable(in Intent) (*gpu.Buffer, error) {
-	mem, _, err := b.WritableRange(0, b.size, in)
+	mem, _, err := b.use("Writable", b.dev, between(0, b.size), max(in, Writes))
 	return mem, err
 }
 
-// WritableRange is [Buffer.Writable] for kernels that write among bytes lo to hi-1; see [Buffer.ReadableRange].
-func (b *Buffer) WritableRange(lo, hi int, in Intent) (mem *gpu.Buffer, base int, err error) {
-	return b.use("Writable", b.dev, between(lo, hi), max(in, Writes))
-}
-
-// Wrote notes that a kernel wrote the region. It must have been queued on what Writable or WritableRange returned last.
+// Wrote notes that a kernel wrote the region. It must have been queued on what Writable returned last.
 func (b *Buffer) Wrote(r Region) { b.WroteOn(b.dev, r) }
 
 // WroteOn notes that a kernel of a device wrote the region, on what Use returned last for that device.

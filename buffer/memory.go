@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -128,7 +128,7 @@ func (m *memory) wrote(r *replica, w Region) {
 	if r.replaced || !r.valid {
 		r.valid, r.replaced, r.behind = true, false, r.behind[:0]
 	}
-	if w.Span() > 0 {
+	if w.span() > 0 {
 		m.each(func(o *replica) {
 			if o != r && o.lo < w.end() && w.Offset < o.hi {
 				o.behind = m.note(o.behind, write{w, r})
@@ -138,7 +138,7 @@ func (m *memory) wrote(r *replica, w Region) {
 	switch k := r.k; {
 	case !k.hosted && len(r.behind) == 0 && r.lo == k.at && r.hi == k.end: // all that there is, zeros too
 		m.log = append(m.log[:0], write{between(k.at, k.end), r})
-	case w.Span() > 0:
+	case w.span() > 0:
 		m.log = m.note(m.log, write{w, r})
 	}
 }
@@ -146,7 +146,7 @@ func (m *memory) wrote(r *replica, w Region) {
 // hostWrote notes that the host was written: replicas lack that, and what the host lacked there is no longer wanted.
 func (m *memory) hostWrote(w Region) error {
 	w = w.joined()
-	if w.Span() == 0 {
+	if w.span() == 0 {
 		return nil
 	}
 	m.each(func(r *replica) {

@@ -109,7 +109,7 @@ func TestRangesOfParts(t *testing.T) {
 		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
 		check(t, err)
 		touch := func(lo, hi int) { // as a kernel would
-			mem, base, err := b.WritableRange(lo, hi, buffer.Writes)
+			mem, base, err := b.Use(b.Device(), one(lo, hi-lo), buffer.Writes)
 			check(t, err)
 			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
 			b.Wrote(buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1})
@@ -133,7 +133,7 @@ func TestRangesOfParts(t *testing.T) {
 			m[0] = 7
 			return nil
 		}))
-		mem, base, err := b.ReadableRange(768, 1024)
+		mem, base, err := b.Use(b.Device(), one(768, 256), buffer.Reads)
 		check(t, err)
 		word := make([]byte, 4)
 		check(t, mem.Read(t.Context(), gpu.Transfer{Offset: uint64(1000 - base), Host: gpu.HostBytes(word), Width: 4, Pitch: 4, Count: 1}))

@@ -13,8 +13,8 @@ type Region struct{ Offset, Width, Pitch, Count int }
 // between returns the region of bytes lo to hi-1.
 func between(lo, hi int) Region { return Region{lo, hi - lo, hi - lo, 1} }
 
-// Span returns how many bytes lie between the region's first and last byte, both included.
-func (r Region) Span() int {
+// span returns how many bytes lie between the region's first and last byte, both included.
+func (r Region) span() int {
 	if r.Count <= 0 || r.Width <= 0 {
 		return 0
 	}
@@ -22,7 +22,7 @@ func (r Region) Span() int {
 }
 
 // end returns the position behind the last byte.
-func (r Region) end() int { return r.Offset + r.Span() }
+func (r Region) end() int { return r.Offset + r.span() }
 
 // joined returns the region with rows that touch made one.
 func (r Region) joined() Region {
@@ -39,7 +39,7 @@ func (r Region) contains(o Region) bool {
 
 // overlaps reports whether the regions have a byte in common. It may say yes of regions with different pitches.
 func (r Region) overlaps(o Region) bool {
-	if r.Span() == 0 || o.Span() == 0 || r.Offset >= o.end() || o.Offset >= r.end() {
+	if r.span() == 0 || o.span() == 0 || r.Offset >= o.end() || o.Offset >= r.end() {
 		return false
 	}
 	if r.Count == 1 && o.Count == 1 {
@@ -62,7 +62,7 @@ func (r Region) overlaps(o Region) bool {
 // cut returns the parts of the region in bytes lo to hi-1: a part of a row, whole rows, a part of a row.
 func (r Region) cut(lo, hi int) iter.Seq[Region] {
 	return func(yield func(Region) bool) {
-		if r.Span() == 0 || lo >= r.end() || hi <= r.Offset {
+		if r.span() == 0 || lo >= r.end() || hi <= r.Offset {
 			return
 		}
 		if lo <= r.Offset && r.end() <= hi {

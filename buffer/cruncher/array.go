@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -181,14 +182,6 @@ func (a *Any) Name() string {
 	return a.name
 }
 
-// Type returns the element type.
-func (a *Any) Type() dtype.Type {
-	if a.none() {
-		return dtype.Type{}
-	}
-	return a.t
-}
-
 // Len returns the number of elements.
 func (a *Any) Len() int {
 	if a.none() {
@@ -207,7 +200,7 @@ func (a *Any) MarkDirty() {
 	a.change(func(f *Flags) {
 		a.version++
 		if f.goesUp() {
-			a.overtake(span{Lo: 0, Hi: a.n})
+			a.overtake(span.Span{Lo: 0, Hi: a.n})
 		}
 	})
 }

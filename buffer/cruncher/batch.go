@@ -55,7 +55,7 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 	if err == nil {
 		cr.refresh()
 	}
-	cr.mu.Unlock()
+	cr.mu.unlock()
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,14 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 	ended := false
 	defer func() {
 		if !ended { // queue has panicked
-			cr.mu.Lock()
+			cr.mu.lock()
 			cr.abandon()
-			cr.mu.Unlock()
+			cr.mu.unlock()
 		}
 	}()
 	err = queue(b)
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	ended = true
 	return errors.Join(err, cr.finish(ctx))
 }

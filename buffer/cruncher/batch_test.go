@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -132,7 +133,7 @@ func TestBatchFails(t *testing.T) {
 	oops := errors.New("oops")
 	err := cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 		check(t, b.Compute(t.Context(), 1, "inc", r, a))
-		refused(t, "a mistake", b.Compute(t.Context(), 1, "nothing", r, a), cruncher.ErrKernel)
+		refused(t, "a mistake", b.Compute(t.Context(), 1, "nothing", r, a), kernel.ErrKernel)
 		return oops
 	})
 	refused(t, "its own error", err, oops)

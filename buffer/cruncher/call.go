@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -368,7 +369,7 @@ func (c *call) record(pieces []*piece) {
 }
 
 // unsynced notes that the kernel between repeats may have written elements which are not device d's own.
-func (c *call) unsynced(a *argument, d int, own span) {
+func (c *call) unsynced(a *argument, d int, own span.Span) {
 	if c.sync == nil {
 		return
 	}
@@ -378,12 +379,12 @@ func (c *call) unsynced(a *argument, d int, own span) {
 }
 
 // written returns the elements that the kernels of a part may have written.
-func (a *argument) written(c *call, of part) span {
+func (a *argument) written(c *call, of part) span.Span {
 	if of.count == 0 {
-		return span{}
+		return span.Span{}
 	}
 	if a.flags.Write && a.flags.WriteAll {
-		return span{Lo: 0, Hi: a.array.n}
+		return span.Span{Lo: 0, Hi: a.array.n}
 	}
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }

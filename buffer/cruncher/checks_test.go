@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -31,8 +32,8 @@ func TestOrder(t *testing.T) {
 		{"too few for the devices' blobs", cruncher.Range{Global: 32, Local: 8, Blobs: 4, Strict: true}, "inc", cruncher.ErrRange},
 		{"too short, and no such kernel", cruncher.Range{Global: 104, Local: 8, Strict: true}, "nothing", cruncher.ErrLength},
 		{"too short by its offset", cruncher.Range{Global: 96, Local: 8, Offset: 8, Strict: true}, "inc", cruncher.ErrLength},
-		{"no such kernel", cruncher.Range{Global: 96, Local: 8, Strict: true}, "nothing", cruncher.ErrKernel},
-		{"no such kernel between repeats", cruncher.Range{Global: 96, SyncKernel: "nothing"}, "inc", cruncher.ErrKernel},
+		{"no such kernel", cruncher.Range{Global: 96, Local: 8, Strict: true}, "nothing", kernel.ErrKernel},
+		{"no such kernel between repeats", cruncher.Range{Global: 96, SyncKernel: "nothing"}, "inc", kernel.ErrKernel},
 	} {
 		refused(t, c.name, a.Compute(t.Context(), cr, 1, c.kernel, c.r), c.want)
 	}
@@ -118,7 +119,7 @@ func TestNil(t *testing.T) {
 	_, err = cruncher.New(t.Context(), []*gpu.Device{cpu}, checksSource)
 	refused(t, "a closed device", err, gpu.ErrClosed)
 	_, err = cruncher.New(t.Context(), cr.Devices(), "const x = 1;")
-	refused(t, "no kernels", err, cruncher.ErrKernel)
+	refused(t, "no kernels", err, kernel.ErrKernel)
 	_, err = cruncher.NewArray[uint8]("a", -1)
 	refused(t, "a negative length", err, cruncher.ErrRange)
 	_, err = cruncher.NewArray[uint32]("a", math.MaxInt)
@@ -146,7 +147,7 @@ func TestNothing(t *testing.T) {
 	a := newArray[uint32](t, "a", 64)
 	refused(t, "no context", made.Compute(none, 1, "inc", r, a), gpu.ErrInvalid)
 	refused(t, "a batch without one", made.Batch(none, func(*cruncher.Batch) error { return nil }), gpu.ErrInvalid)
-	refused(t, "a task without one", must[*cruncher.Task](t)(cruncher.NewTask(1, "inc", r, a)).Compute(none, made), gpu.ErrInvalid)
+	refused(t, "a task without one", must[*cruncher.Task](t)(cruncher.NewTask(1, "inc", r, a, cruncher.TaskOptions{})).Compute(none, made), gpu.ErrInvalid)
 	for _, cr := range []*cruncher.Cruncher{nil, {}} {
 		refused(t, "Compute", cr.Compute(ctx, 1, "inc", r, a), gpu.ErrInvalid)
 		refused(t, "Fetch", cr.Fetch(ctx, a.Any), gpu.ErrInvalid)
@@ -173,9 +174,6 @@ func TestNothing(t *testing.T) {
 			t.Error("a pipeline that nobody made has something")
 		}
 		check(t, p.Close())
-	}
-	if (*cruncher.Pipeline)(nil).Cruncher(0) != nil {
-		t.Error("nothing has something")
 	}
 }
 

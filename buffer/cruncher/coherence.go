@@ -4,10 +4,8 @@ package cruncher
 
 import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 )
-
-type span = spans.Span
 
 // access is what an array's memory on the devices is for, from its first use in a cruncher on.
 type access uint8
@@ -45,12 +43,12 @@ type residency struct {
 	used       uint64 // when, in the order of all uses of arrays
 	goesUp     bool   // what the host has, with the last call
 	sides      []side
-	valid      []spans.Set // the elements of which each device has the newest value
-	owner      spans.Map   // the device that has the newest value
-	synced     spans.Set   // where the host has that value, too
-	dirty      spans.Set   // where the host has an older one; the owner's memory has these elements in any case
-	pending    spans.Set   // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
-	news       spans.Set   // of the dirty ones, those that the array has yet to be told of
+	valid      []span.Set  // the elements of which each device has the newest value
+	owner      span.Map    // the device that has the newest value
+	synced     span.Set    // where the host has that value, too
+	dirty      span.Set    // where the host has an older one; the owner's memory has these elements in any case
+	pending    span.Set    // of the dirty ones, those that the host is to get at the end of a batch, and that count as the host's
+	news       span.Set    // of the dirty ones, those that the array has yet to be told of
 	told       bool        // that it has older elements
 	prefetched *prefetched // elements that a batch has brought already, and that count as the host's
 	start      *snapshot   // of the calls of a stage, nil outside of one
@@ -58,7 +56,7 @@ type residency struct {
 
 // move says where elements come from: the host, or a device by way of the host.
 type move struct {
-	span span
+	span span.Span
 	from int    // fromHost, or the number of a device
 	mem  []byte // on the way from a device
 }
@@ -79,7 +77,7 @@ func (r *residency) look(batch uint64) {
 }
 
 // fetch lists what device d lacks of the host's elements in need. Pending ones are not among them; see keep.
-func (r *residency) fetch(list []move, d int, need span) []move {
+func (r *residency) fetch(list []move, d int, need span.Span) []move {
 	for part := range r.pending.Missing(need.Lo, need.Hi) {
 		for s := range r.synced.Missing(part.Lo, part.Hi) {
 			list = append(list, move{span: s, from: fromHost})
@@ -94,7 +92,7 @@ func (r *residency) fetch(list []move, d int, need span) []move {
 }
 
 // fetched notes that the devices got the host's elements: needs[d] is what device d asked for.
-func (r *residency) fetched(needs []span) {
+func (r *residency) fetched(needs []span.Span) {
 	for _, need := range needs {
 		for part := range r.pending.Missing(need.Lo, need.Hi) {
 			for s := range r.synced.Missing(part.Lo, part.Hi) {
@@ -116,7 +114,7 @@ func (r *residency) fetched(needs []span) {
 
 // keep lists what device d lacks of the newest values in need. Elements that only a lost device had are ErrStale, unless kernels
 // only write them: what they leave out is undefined.
-func (r *residency) keep(list []move, d int, need span, lost func(int) bool) ([]move, error) {
+func (r *residency) keep(list []move, d int, need span.Span, lost func(int) bool) ([]move, error) {
 	for gap := range r.valid[d].Missing(need.Lo, need.Hi) {
 		for s, h := range r.owner.Get(gap.Lo, gap.Hi) {
 			for m := range r.dirty.Overlap(s.Lo, s.Hi) {
@@ -140,7 +138,7 @@ func (r *residency) keep(list []move, d int, need span, lost func(int) bool) ([]
 
 // clean lists where elements come from that device h had last and the host has, too, unless the caller has written there. What
 // counts is then what a single device would have, as long as device h still has it.
-func (r *residency) clean(list []move, s span, h int, lost bool) []move {
+func (r *residency) clean(list []move, s span.Span, h int, lost bool) []move {
 	if lost {
 		return append(list, move{span: s, from: fromHost})
 	}
@@ -159,7 +157,7 @@ func (r *residency) clean(list []move, s span, h int, lost bool) []move {
 }
 
 // kept notes that device d has the newest values in need. Zeros that nobody wrote are no one's: all devices have them.
-func (r *residency) kept(d int, need span) {
+func (r *residency) kept(d int, need span.Span) {
 	if need.Lo < need.Hi {
 		r.valid[d].Add(need.Lo, need.Hi)
 		for s, h := range r.owner.Get(need.Lo, need.Hi) {
@@ -171,7 +169,7 @@ func (r *residency) kept(d int, need span) {
 }
 
 // wrote notes that device d's kernels may have written the elements.
-func (r *residency) wrote(d int, own span) {
+func (r *residency) wrote(d int, own span.Span) {
 	if own.Lo >= own.Hi {
 		return
 	}
@@ -187,14 +185,14 @@ func (r *residency) wrote(d int, own span) {
 }
 
 // overwrote notes that the host has older values than the devices.
-func (r *residency) overwrote(s span) {
+func (r *residency) overwrote(s span.Span) {
 	r.dirty.Add(s.Lo, s.Hi)
 	r.news.Add(s.Lo, s.Hi)
 }
 
 // differs notes which of the elements, of which device d has the newest values, the host has not: it never gave them, or it has changed
 // since.
-func (r *residency) differs(d int, own span) {
+func (r *residency) differs(d int, own span.Span) {
 	for clean := range r.dirty.Missing(own.Lo, own.Hi) {
 		for s := range r.synced.Missing(clean.Lo, clean.Hi) {
 			r.wrote(d, s)
@@ -203,7 +201,7 @@ func (r *residency) differs(d int, own span) {
 }
 
 // returned notes that the host got the elements.
-func (r *residency) returned(own span) {
+func (r *residency) returned(own span.Span) {
 	if own.Lo < own.Hi {
 		r.synced.Add(own.Lo, own.Hi)
 		r.dirty.Remove(own.Lo, own.Hi)

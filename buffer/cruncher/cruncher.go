@@ -44,8 +44,8 @@ type Cruncher struct {
 // gate is a mutex for calls that wait no longer than their contexts.
 type gate chan struct{}
 
-func (g gate) Lock()   { g <- struct{}{} }
-func (g gate) Unlock() { <-g }
+func (g gate) lock()   { g <- struct{}{} }
+func (g gate) unlock() { <-g }
 
 // begun refuses contexts that are nil or have ended.
 func begun(ctx context.Context, op string) error {
@@ -112,9 +112,9 @@ func WithCoherence(m Coherence) Option {
 	}
 }
 
-// WithClock replaces the times that the balancer is told, in seconds: for simulations. It is given the number of the device,
+// withClock replaces the times that the balancer is told, in seconds: for simulations. It is given the number of the device,
 // how much of the range it computed, and how long that took.
-func WithClock(clock func(device, count int, took time.Duration) float64) Option {
+func withClock(clock func(device, count int, took time.Duration) float64) Option {
 	return func(c *config) error { c.clock = clock; return nil }
 }
 
@@ -178,8 +178,8 @@ func (cr *Cruncher) Kernels() []string {
 // made reports whether New has made the cruncher.
 func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
 
-// Devices returns the devices.
-func (cr *Cruncher) Devices() []*gpu.Device {
+// devices returns the devices.
+func (cr *Cruncher) devices() []*gpu.Device {
 	if cr == nil {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	if err := cr.mu.enter(ctx); err != nil {
 		return err
 	}
-	defer cr.mu.Unlock()
+	defer cr.mu.unlock()
 	switch {
 	case cr.closed:
 		return fail(op, gpu.ErrClosed, "the cruncher")
@@ -265,8 +265,8 @@ func (cr *Cruncher) Close() error {
 	if !cr.made() {
 		return nil
 	}
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	cr.closed = true
 	cr.closePrograms()
 	return cr.evictAll()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
@@ -112,7 +113,7 @@ fn two(i: vec2<u32>) { a[i.x] = f32(i.y); }`)
 		{"closed array", closed.Compute(ctx, cr, 1, "one", cruncher.Range{Global: 10}), gpu.ErrClosed},
 		{"twice", cr.Compute(ctx, 1, "one", cruncher.Range{Global: 10}, a, a), cruncher.ErrName},
 		{"nil parameter", cr.Compute(ctx, 1, "one", cruncher.Range{Global: 10}, nil), gpu.ErrInvalid},
-		{"no kernel", a.Compute(ctx, cr, 1, " ", cruncher.Range{Global: 10}), cruncher.ErrKernel},
+		{"no kernel", a.Compute(ctx, cr, 1, " ", cruncher.Range{Global: 10}), kernel.ErrKernel},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.err, c.want)

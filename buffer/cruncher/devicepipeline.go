@@ -4,8 +4,10 @@ package cruncher
 
 import (
 	"context"
+	"slices"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -65,7 +67,7 @@ func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages
 	}
 	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime()}
 	if len(stages) == 0 {
-		err = fail(op, ErrKernel, "no stage")
+		err = fail(op, kernel.ErrKernel, "no stage")
 	}
 	var params []stageParams
 	for i := range stages {
@@ -98,7 +100,7 @@ func (p *DevicePipeline) add(s *Stage) (stageParams, error) {
 		return stageParams{}, err
 	}
 	if len(list) == 0 {
-		return stageParams{}, fail(op, ErrKernel, "a stage without kernels")
+		return stageParams{}, fail(op, kernel.ErrKernel, "a stage without kernels")
 	}
 	for i := range list {
 		list[i].Range.Blobs = 1 // what is resident or whole does not move by pieces
@@ -140,49 +142,27 @@ func (p *DevicePipeline) restart(op string, serial bool) error {
 	return nil
 }
 
-// StopTransmission makes the inputs of a stage, from 0 on, stay what they are on the device and its outputs stay there, from the
-// next feed on.
-func (p *DevicePipeline) StopTransmission(stage int) error {
-	return p.transmit("StopTransmission", stage, false)
-}
-
-// ResumeTransmission undoes [DevicePipeline.StopTransmission].
-func (p *DevicePipeline) ResumeTransmission(stage int) error {
-	return p.transmit("ResumeTransmission", stage, true)
-}
-
-func (p *DevicePipeline) transmit(op string, stage int, on bool) error {
-	if p == nil || stage < 0 || stage >= len(p.stages) {
-		return fail(op, gpu.ErrInvalid, "no such stage")
+// StopTransmission makes the inputs of stages, counted from 0, stay what they are on the device and their outputs stay there, from
+// the next feed on. The data of all other stages are moved again: of all of them where none is named.
+func (p *DevicePipeline) StopTransmission(stages ...int) error {
+	const op = "StopTransmission"
+	if p == nil {
+		return fail(op, gpu.ErrInvalid, "nil pipeline")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, s := range stages {
+		if s < 0 || s >= len(p.stages) {
+			return fail(op, gpu.ErrInvalid, "no such stage")
+		}
+	}
 	if err := p.idle(op); err != nil {
 		return err
 	}
-	p.stages[stage].stopped = !on
+	for i := range p.stages {
+		p.stages[i].stopped = slices.Contains(stages, i)
+	}
 	return nil
-}
-
-// Latency returns how many feeds after that of its data a result comes.
-func (p *DevicePipeline) Latency() int {
-	if p == nil {
-		return 0
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.serial {
-		return 0
-	}
-	return len(p.stages)
-}
-
-// Traffic returns what moved between the arrays and the device.
-func (p *DevicePipeline) Traffic() Traffic {
-	if p == nil {
-		return Traffic{}
-	}
-	return p.cr.Traffic()
 }
 
 // Feed does everything for the data that the input arrays hold now, and reports whether the outputs of the last stage hold

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -148,7 +149,7 @@ func TestDevicePipelineStops(t *testing.T) {
 		if c.stop {
 			check(t, p.StopTransmission(0))
 		} else {
-			check(t, p.ResumeTransmission(0))
+			check(t, p.StopTransmission())
 		}
 		if came := must[bool](t)(p.Feed(t.Context())); came == c.stop {
 			t.Errorf("feed %d says %v", feed, came)
@@ -217,10 +218,10 @@ func TestDevicePipelineMistakes(t *testing.T) {
 		stages []cruncher.Stage
 		want   error
 	}{
-		{"no stage", nil, cruncher.ErrKernel},
-		{"no step", []cruncher.Stage{{}}, cruncher.ErrKernel},
-		{"no kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: " ", Range: last[0].Range}}}}, cruncher.ErrKernel},
-		{"unknown kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: "nowhere", Range: last[0].Range}}}}, cruncher.ErrKernel},
+		{"no stage", nil, kernel.ErrKernel},
+		{"no step", []cruncher.Stage{{}}, kernel.ErrKernel},
+		{"no kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: " ", Range: last[0].Range}}}}, kernel.ErrKernel},
+		{"unknown kernel", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: "nowhere", Range: last[0].Range}}}}, kernel.ErrKernel},
 		{"range", []cruncher.Stage{{Kernels: []cruncher.Step{{Kernels: "last", Range: cruncher.Range{Global: -1}}}}}, cruncher.ErrRange},
 		{"devices of its own", []cruncher.Stage{{Kernels: last, Devices: devices}}, gpu.ErrInvalid},
 		{"initializers", []cruncher.Stage{{Kernels: last, Initializers: last}}, gpu.ErrInvalid},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -20,8 +21,8 @@ func TestPoolLostBroadcast(t *testing.T) {
 		x, table := words(t, "x", piece, ordinal), words(t, "table", 16, zero)
 		edit(table).Read(false).Write(false)
 		ran := 0
-		setup := task(t, table, "setup", cruncher.Range{Global: 16}, cruncher.WithType(cruncher.Broadcast),
-			cruncher.WithCallback(func(err error) { check(t, err); ran++ }))
+		setup := task(t, table, "setup", cruncher.Range{Global: 16}, withType(cruncher.Broadcast),
+			withCallback(func(err error) { check(t, err); ran++ }))
 		enqueue(t, p, setup, task(t, cruncher.Params(x, table), "look", cruncher.Range{Global: piece}))
 		if n == 1 {
 			for p.Remaining() > 0 { // until the loss was noticed
@@ -45,7 +46,7 @@ func TestPoolLost(t *testing.T) {
 	p := newPool(t, cruncher.RoundRobin, devices[:2])
 	x := words(t, "x", 40*piece, ordinal)
 	list := pieces(t, x)
-	list[7] = task(t, x, "double", cruncher.Range{Global: piece, Offset: 7 * piece}, cruncher.WithCallback(func(error) {
+	list[7] = task(t, x, "double", cruncher.Range{Global: piece, Offset: 7 * piece}, withCallback(func(error) {
 		check(t, devices[0].Close())
 	}))
 	enqueue(t, p, list...)
@@ -80,13 +81,13 @@ func TestPoolLostSection(t *testing.T) {
 		} else {
 			acc := words(t, "acc", 8, zero)
 			edit(acc).Read(false).Write(false)
-			again := func(i int, opts ...cruncher.TaskOption) *cruncher.Task {
+			again := func(i int, opts ...taskOption) *cruncher.Task {
 				return task(t, cruncher.Params(acc, cruncher.NewScalar("by", uint32(i))), "grow", cruncher.Range{Global: 8}, opts...)
 			}
 			list = []*cruncher.Task{
-				again(1, cruncher.WithType(cruncher.SelectBegin)),
-				again(2, cruncher.WithCallback(func(error) { check(t, devices[0].Close()) })),
-				again(3, cruncher.WithType(cruncher.SelectEnd)),
+				again(1, withType(cruncher.SelectBegin)),
+				again(2, withCallback(func(error) { check(t, devices[0].Close()) })),
+				again(3, withType(cruncher.SelectEnd)),
 			}
 		}
 		enqueue(t, p, list...)
@@ -107,13 +108,13 @@ func TestPoolMistakes(t *testing.T) {
 	_, err := cruncher.NewDevicePool(t.Context(), 7, poolKernels)
 	isError(t, "mode", err, gpu.ErrInvalid)
 	_, err = cruncher.NewDevicePool(t.Context(), cruncher.Greedy, "fn f(")
-	isError(t, "source", err, cruncher.ErrKernel)
+	isError(t, "source", err, kernel.ErrKernel)
 	p := newPool(t, cruncher.Greedy, nil)
 	isError(t, "nil device", p.AddDevice(nil), gpu.ErrInvalid)
 	isError(t, "nil pool", (*cruncher.DevicePool)(nil).Enqueue(), gpu.ErrInvalid)
 	x := words(t, "x", piece, ordinal)
 	one := func(types cruncher.TaskType) *cruncher.Task {
-		return task(t, x, "double", cruncher.Range{Global: piece}, cruncher.WithType(types))
+		return task(t, x, "double", cruncher.Range{Global: piece}, withType(types))
 	}
 	for name, types := range map[string][]cruncher.TaskType{
 		"no end":       {cruncher.SelectBegin, 0},
@@ -161,7 +162,7 @@ func TestPoolClose(t *testing.T) {
 		p := newPool(t, cruncher.Greedy, nil)
 		var calls sync.WaitGroup
 		calls.Add(20)
-		enqueue(t, p, pieces(t, x, cruncher.WithCallback(func(err error) {
+		enqueue(t, p, pieces(t, x, withCallback(func(err error) {
 			isError(t, "dropped", err, gpu.ErrClosed)
 			calls.Done()
 		}))...)
@@ -174,7 +175,7 @@ func TestPoolClose(t *testing.T) {
 		calls.Add(20)
 		begun, finished := make(chan struct{}, 20), make(chan error)
 		hold := make(chan struct{})
-		enqueue(t, p, pieces(t, x, cruncher.WithCallback(func(error) {
+		enqueue(t, p, pieces(t, x, withCallback(func(error) {
 			begun <- struct{}{}
 			<-hold
 			calls.Done()
@@ -190,7 +191,7 @@ func TestPoolClose(t *testing.T) {
 		t.Run("in a callback", func(t *testing.T) {
 			p := newPool(t, cruncher.Greedy, devices)
 			closed := make(chan error, 20)
-			enqueue(t, p, pieces(t, x, cruncher.WithType(types), cruncher.WithCallback(func(error) { closed <- p.Close() }))...)
+			enqueue(t, p, pieces(t, x, withType(types), withCallback(func(error) { closed <- p.Close() }))...)
 			for range 20 {
 				check(t, <-closed)
 			}
@@ -203,7 +204,7 @@ func TestPoolCancel(t *testing.T) {
 	p := newPool(t, cruncher.Greedy, openDevices(t, 1))
 	x := words(t, "x", 4*piece, ordinal)
 	hold := make(chan struct{})
-	enqueue(t, p, pieces(t, x, cruncher.WithCallback(func(error) { <-hold }))...)
+	enqueue(t, p, pieces(t, x, withCallback(func(error) { <-hold }))...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Finish(ctx)

@@ -41,7 +41,7 @@ func finish(t *testing.T, p *cruncher.DevicePool) {
 }
 
 // pieces makes tasks that double x piece by piece.
-func pieces(t *testing.T, x *cruncher.Array[uint32], opts ...cruncher.TaskOption) []*cruncher.Task {
+func pieces(t *testing.T, x *cruncher.Array[uint32], opts ...taskOption) []*cruncher.Task {
 	t.Helper()
 	edit(x).PartialRead(true)
 	var list []*cruncher.Task
@@ -71,7 +71,7 @@ func TestPool(t *testing.T) {
 			x, y := words(t, "x", 30*piece, ordinal), words(t, "y", 1, zero)
 			enqueue(t, p, pieces(t, x)...)
 			edit(x).PartialRead(false).Write(false)
-			sync := task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1}, cruncher.WithType(cruncher.GlobalSyncFirst))
+			sync := task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1}, withType(cruncher.GlobalSyncFirst))
 			enqueue(t, p, sync)
 			finish(t, p)
 			done := p.Completed()
@@ -96,13 +96,13 @@ func TestPoolGreedy(t *testing.T) {
 	rest := make(chan struct{})
 	var left atomic.Int32
 	left.Store(19)
-	list := pieces(t, x, cruncher.WithCallback(func(err error) {
+	list := pieces(t, x, withCallback(func(err error) {
 		check(t, err)
 		if left.Add(-1) == 0 {
 			close(rest)
 		}
 	}))
-	list[0] = task(t, x, "double", cruncher.Range{Global: piece}, cruncher.WithCallback(func(error) { <-rest }))
+	list[0] = task(t, x, "double", cruncher.Range{Global: piece}, withCallback(func(error) { <-rest }))
 	enqueue(t, p, list...)
 	finish(t, p)
 	if done := p.Completed(); !slices.Equal(done, []int{1, 19}) {
@@ -116,14 +116,14 @@ func TestPoolSync(t *testing.T) {
 		p := newPool(t, mode, openDevices(t, 2))
 		x := words(t, "x", 12*piece, ordinal)
 		var before, at, after atomic.Int32
-		list := pieces(t, x, cruncher.WithCallback(func(error) {
+		list := pieces(t, x, withCallback(func(error) {
 			time.Sleep(time.Millisecond) // so that who does not wait is early
 			before.Add(1)
 		}))
 		edit(x).PartialRead(false).Write(false)
 		y := words(t, "y", 1, zero)
 		list = append(list, task(t, cruncher.Params(x, y), "gather", cruncher.Range{Global: 1},
-			cruncher.WithType(cruncher.GlobalSyncFirst|cruncher.GlobalSyncLast), cruncher.WithCallback(func(error) {
+			withType(cruncher.GlobalSyncFirst|cruncher.GlobalSyncLast), withCallback(func(error) {
 				if n := before.Load(); n != 12 {
 					t.Errorf("%d tasks were complete before the one that waits for 12", n)
 				}
@@ -131,7 +131,7 @@ func TestPoolSync(t *testing.T) {
 				at.Add(1)
 			})))
 		edit(x).PartialRead(true).Write(true)
-		list = append(list, pieces(t, x, cruncher.WithCallback(func(error) {
+		list = append(list, pieces(t, x, withCallback(func(error) {
 			if at.Load() != 1 {
 				t.Error("a task did not wait")
 			}
@@ -154,10 +154,10 @@ func TestPoolBroadcast(t *testing.T) {
 	var ran atomic.Int32
 	come, added := make(chan struct{}), make(chan struct{})
 	list := []*cruncher.Task{task(t, table, "setup", cruncher.Range{Global: 16},
-		cruncher.WithType(cruncher.Broadcast), cruncher.WithCallback(func(err error) { check(t, err); ran.Add(1) }))}
+		withType(cruncher.Broadcast), withCallback(func(err error) { check(t, err); ran.Add(1) }))}
 	edit(x).PartialRead(true)
 	for at := 0; at < x.Len(); at += piece {
-		wait := cruncher.WithCallback(func(error) {
+		wait := withCallback(func(error) {
 			if at == piece {
 				close(come)
 				<-added
@@ -181,7 +181,7 @@ func TestPoolBroadcast(t *testing.T) {
 }
 
 // section makes tasks that count in an array which stays on the device, and writes it in the end.
-func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...cruncher.TaskOption) (list []*cruncher.Task, y *cruncher.Array[uint32]) {
+func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...taskOption) (list []*cruncher.Task, y *cruncher.Array[uint32]) {
 	t.Helper()
 	acc, y := words(t, "acc", 8, zero), words(t, "y", 8, zero)
 	edit(acc).Read(false).Write(false)
@@ -192,9 +192,9 @@ func section(t *testing.T, n int, begin, end cruncher.TaskType, opts ...cruncher
 			types = begin
 		}
 		by := cruncher.NewScalar("by", uint32(i+1))
-		list = append(list, task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(types))...))
+		list = append(list, task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: 8}, append(opts, withType(types))...))
 	}
-	return append(list, task(t, cruncher.Params(acc, y), "show", cruncher.Range{Global: 8}, append(opts, cruncher.WithType(end))...)), y
+	return append(list, task(t, cruncher.Params(acc, y), "show", cruncher.Range{Global: 8}, append(opts, withType(end))...)), y
 }
 
 // TestPoolSections interleaves sections with other tasks on several devices.
@@ -208,7 +208,7 @@ func TestPoolSections(t *testing.T) {
 				var results []*cruncher.Array[uint32]
 				var inside atomic.Int32
 				for k := range 4 {
-					one := cruncher.WithCallback(func(error) {
+					one := withCallback(func(error) {
 						if inside.Add(1) > int32(n) && types[0] == cruncher.SerialBegin {
 							t.Error("two callbacks of a section at once")
 						}
@@ -246,7 +246,7 @@ func TestPoolErrors(t *testing.T) {
 		x := words(t, "x", 40*piece, ordinal)
 		var mu sync.Mutex
 		codes := map[string]int{}
-		list := pieces(t, x, cruncher.WithCallback(func(err error) {
+		list := pieces(t, x, withCallback(func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			codes[gpu.Code(err)]++
@@ -270,7 +270,7 @@ func TestPoolErrors(t *testing.T) {
 func TestPoolCallbackPanics(t *testing.T) {
 	p := newPool(t, cruncher.Greedy, openDevices(t, 1))
 	x := words(t, "x", 3*piece, ordinal)
-	enqueue(t, p, pieces(t, x, cruncher.WithCallback(func(error) { panic("oh") }))...)
+	enqueue(t, p, pieces(t, x, withCallback(func(error) { panic("oh") }))...)
 	_, err := p.Finish(t.Context())
 	isError(t, "panic", err, cruncher.ErrCallback)
 	if x.Data()[x.Len()-1] != uint32(2*(x.Len()-1)) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -151,7 +152,7 @@ func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range
 	if b == nil {
 		b, err = cr.open("Feed")
 	}
-	cr.mu.Unlock()
+	cr.mu.unlock()
 	if err != nil {
 		return err
 	}
@@ -166,13 +167,13 @@ func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 		side side
 	}
 	var list []copied
-	cr.mu.Lock()
+	cr.mu.lock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil { // or nothing was computed
 			list = append(list, copied{r, r.sides[0]})
 		}
 	}
-	cr.mu.Unlock()
+	cr.mu.unlock()
 	return func(ctx context.Context) error {
 		for i := range list {
 			r := &list[i]
@@ -180,7 +181,7 @@ func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 				return fail("Feed", ErrStale, r.array.name)
 			}
 			cr.down.Add(int64(r.array.host.Size))
-			if err := r.getFrom(ctx, &r.side, span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
+			if err := r.getFrom(ctx, &r.side, span.Span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,6 @@ package cruncher
 import (
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -14,7 +13,6 @@ var (
 	ErrAccess    = fault.New("ErrAccess", "the array was first used in another way")
 	ErrBatch     = fault.New("ErrBatch", "a batch is open")
 	ErrDevices   = fault.New("ErrDevices", "no device")
-	ErrKernel    = kernel.ErrKernel
 	ErrLength    = fault.New("ErrLength", "the array is too short for the range")
 	ErrMigration = fault.New("ErrMigration", "elements would have to move between devices")
 	ErrName      = fault.New("ErrName", "not a name")

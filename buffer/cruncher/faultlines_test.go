@@ -63,9 +63,9 @@ func TestPoolFaults(t *testing.T) {
 			list := pieces(t, x)
 			by := cruncher.NewScalar("by", uint32(7))
 			section := []*cruncher.Task{
-				task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectBegin)),
+				task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: piece}, withType(cruncher.SelectBegin)),
 				task(t, cruncher.Params(acc, by), "grow", cruncher.Range{Global: piece}),
-				task(t, cruncher.Params(y, acc), "tell", cruncher.Range{Global: piece}, cruncher.WithType(cruncher.SelectEnd)),
+				task(t, cruncher.Params(y, acc), "tell", cruncher.Range{Global: piece}, withType(cruncher.SelectEnd)),
 			}
 			for _, d := range devices {
 				check(t, p.AddDevice(d))

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"unsafe"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // use is what an array knows of a cruncher that has device memory for it.
 type use struct {
-	newer spans.Set // the elements that are newer there than on the host and in all other crunchers
+	newer span.Set // the elements that are newer there than on the host and in all other crunchers
 }
 
 // tell has an array know which of its elements only the devices have. Calls do so at their end, so that who looks at the host's side
@@ -51,7 +51,7 @@ func (a *body) compare() {
 }
 
 // overtake notes that nobody's elements are the newest any more. The lock is held.
-func (a *body) overtake(s span) {
+func (a *body) overtake(s span.Span) {
 	if !a.behind.Load() {
 		return
 	}
@@ -62,7 +62,7 @@ func (a *body) overtake(s span) {
 }
 
 // stale lists the crunchers that have newer elements than the host among some, and the first of those elements.
-func (a *body) stale(s span) (list []*Cruncher, first span, auto bool) {
+func (a *body) stale(s span.Span) (list []*Cruncher, first span.Span, auto bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for cr, u := range a.users {
@@ -77,10 +77,10 @@ func (a *body) stale(s span) (list []*Cruncher, first span, auto bool) {
 }
 
 // newerThere returns what a cruncher's devices have newer than the host.
-func (a *body) newerThere(cr *Cruncher) *spans.Set {
+func (a *body) newerThere(cr *Cruncher) *span.Set {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	set := new(spans.Set)
+	set := new(span.Set)
 	if u := a.users[cr]; u != nil {
 		set.Assign(&u.newer)
 	}
@@ -88,7 +88,7 @@ func (a *body) newerThere(cr *Cruncher) *spans.Set {
 }
 
 // current makes sure that the host has the newest of some elements.
-func (a *Any) current(op string, s span) error {
+func (a *Any) current(op string, s span.Span) error {
 	if !a.behind.Load() {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (a *Any) current(op string, s span) error {
 
 // replaceable makes sure that elements may be written on the host: that they go up, or that nothing newer is elsewhere, which Fetch
 // would write over them.
-func (a *Any) replaceable(op string, s span) error {
+func (a *Any) replaceable(op string, s span.Span) error {
 	if a.host.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "array ", a.name)
 	}
@@ -121,7 +121,7 @@ func (a *Any) replaceable(op string, s span) error {
 }
 
 // replaced notes that elements were written on the host.
-func (a *Any) replaced(s span) {
+func (a *Any) replaced(s span.Span) {
 	a.change(func(*Flags) {
 		a.version++
 		a.overtake(s)
@@ -150,7 +150,7 @@ func (a *Array[T]) At(i int) (v T, err error) {
 	if err := a.ranged("At", i); err != nil {
 		return v, err
 	}
-	if err := a.current("At", span{Lo: i, Hi: i + 1}); err != nil {
+	if err := a.current("At", span.Span{Lo: i, Hi: i + 1}); err != nil {
 		return v, err
 	}
 	return a.data()[i], nil
@@ -162,7 +162,7 @@ func (a *Array[T]) Set(i int, v T) error {
 	if err := a.ranged("Set", i); err != nil {
 		return err
 	}
-	s := span{Lo: i, Hi: i + 1}
+	s := span.Span{Lo: i, Hi: i + 1}
 	if err := a.replaceable("Set", s); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (a *Array[T]) ToArray() ([]T, error) {
 	if err := a.usable(op); err != nil {
 		return nil, err
 	}
-	if err := a.current(op, span{Lo: 0, Hi: a.n}); err != nil {
+	if err := a.current(op, span.Span{Lo: 0, Hi: a.n}); err != nil {
 		return nil, err
 	}
 	return slices.Clone(a.data()), nil
@@ -227,10 +227,10 @@ func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
 
 func copyElements[T Elem](op string, dst *Array[T], to int, src *Array[T], from int) error {
 	n := min(dst.n-to, src.n-from)
-	if err := src.current(op, span{Lo: from, Hi: from + n}); err != nil {
+	if err := src.current(op, span.Span{Lo: from, Hi: from + n}); err != nil {
 		return err
 	}
-	s := span{Lo: to, Hi: to + n}
+	s := span.Span{Lo: to, Hi: to + n}
 	if err := dst.replaceable(op, s); err != nil {
 		return err
 	}

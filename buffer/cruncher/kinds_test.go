@@ -99,7 +99,7 @@ fn all(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(&a
 	if got := one.Traffic().Up; got != 4*130 {
 		t.Errorf("%d bytes went up to one device", got)
 	}
-	refused(t, "and cannot begin elsewhere", a.Compute(t.Context(), one, 1, "all", cruncher.Range{Global: 10, Offset: 1}), cruncher.ErrKernel)
+	refused(t, "and cannot begin elsewhere", a.Compute(t.Context(), one, 1, "all", cruncher.Range{Global: 10, Offset: 1}), kernel.ErrKernel)
 	same(t, "which changed nothing", a.Data(), count(130, uint32(1)))
 }
 
@@ -189,7 +189,7 @@ fn words(i: u32) { bodies[8u * i + 4u] += 1u; }`, shifting())
 			data[i].Mass = float32(i)
 		}
 		bodies := must[*cruncher.Any](t)(cruncher.WrapStructs("bodies", data))
-		if bodies.Flags().ElementsPerItem != int(unsafe.Sizeof(body{})) || bodies.Len() != n*32 || bodies.Type() != cruncher.Bytes {
+		if bodies.Flags().ElementsPerItem != int(unsafe.Sizeof(body{})) || bodies.Len() != n*32 {
 			t.Error("elements per item")
 		}
 		edit(bodies).PartialRead(true)
@@ -207,9 +207,9 @@ fn words(i: u32) { bodies[8u * i + 4u] += 1u; }`, shifting())
 			t.Errorf("%d devices: as words, %v", devs, data[9])
 		}
 		edit(bodies).Struct("Short")
-		refused(t, "a struct of another size", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), cruncher.ErrKernel)
+		refused(t, "a struct of another size", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), kernel.ErrKernel)
 		edit(bodies).Struct("Nothing")
-		refused(t, "no such struct", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), cruncher.ErrKernel)
+		refused(t, "no such struct", bodies.Compute(t.Context(), cr, 2, "shift", cruncher.Range{Global: n}), kernel.ErrKernel)
 		check(t, bodies.Close())
 	}
 }

@@ -62,7 +62,7 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 	for i := range built.Arrays {
 		a := &built.Arrays[i]
 		if r := c.argument(a.Name); a.Struct != "" && r.array.record != 0 && r.array.record != a.Unit {
-			return nil, fail("Compute", ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name, " have ", itoa(r.array.record))
+			return nil, fail("Compute", kernel.ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name, " have ", itoa(r.array.record))
 		}
 	}
 	return &program{built, id.String()}, nil

@@ -5,7 +5,7 @@ package cruncher
 import (
 	"context"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 )
 
 // nobody is the owner of elements that nothing but a lost device had. Unless they are dirty the host has them.
@@ -62,15 +62,15 @@ func (cr *Cruncher) refresh() {
 
 // living counts the devices that live.
 func (cr *Cruncher) living() int {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	return cr.alive()
 }
 
 // evictStale gives up arrays of which only a lost device had the newest elements.
 func (cr *Cruncher) evictStale() {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	cr.noteLost()
 	for a, r := range cr.arrays {
 		for s := range r.dirty.All() {
@@ -85,8 +85,8 @@ func (cr *Cruncher) evictStale() {
 
 // hold notes what devices have of arrays, for rewind.
 func (cr *Cruncher) hold(arrays []*Any) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil {
 			r.begin()
@@ -95,8 +95,8 @@ func (cr *Cruncher) hold(arrays []*Any) {
 }
 
 func (cr *Cruncher) release(arrays []*Any) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil {
 			r.start = nil
@@ -106,8 +106,8 @@ func (cr *Cruncher) release(arrays []*Any) {
 
 // rewind makes arrays be what they were when they were held, as far as that is known.
 func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	cr.noteLost()
 	for _, a := range arrays {
 		r := cr.arrays[a.body]
@@ -143,7 +143,7 @@ func (r *residency) miss() {
 			continue // it has what it had, or is lost
 		}
 		w := &r.sides[h]
-		for _, gone := range []span{{Lo: s.Lo, Hi: min(s.Hi, w.lo)}, {Lo: max(s.Lo, w.hi), Hi: s.Hi}} {
+		for _, gone := range []span.Span{{Lo: s.Lo, Hi: min(s.Hi, w.lo)}, {Lo: max(s.Lo, w.hi), Hi: s.Hi}} {
 			for m := range r.dirty.Overlap(gone.Lo, gone.Hi) {
 				r.reassign(m)
 			}
@@ -152,7 +152,7 @@ func (r *residency) miss() {
 }
 
 // reassign finds another owner of elements that their owner has no more.
-func (r *residency) reassign(s span) {
+func (r *residency) reassign(s span.Span) {
 	r.owner.Set(s.Lo, s.Hi, nobody)
 	for x := range r.valid {
 		for o := range r.valid[x].Overlap(s.Lo, s.Hi) {
@@ -163,15 +163,15 @@ func (r *residency) reassign(s span) {
 
 // snapshot is what devices had of an array before several calls, and what of that was written over since.
 type snapshot struct {
-	valid, touched []spans.Set // of each device
-	owner          spans.Map
-	synced, dirty  spans.Set
+	valid, touched []span.Set // of each device
+	owner          span.Map
+	synced, dirty  span.Set
 }
 
 // begin notes what the devices have.
 func (r *residency) begin() {
 	r.look(0)
-	b := &snapshot{valid: make([]spans.Set, len(r.valid)), touched: make([]spans.Set, len(r.valid))}
+	b := &snapshot{valid: make([]span.Set, len(r.valid)), touched: make([]span.Set, len(r.valid))}
 	for d := range r.valid {
 		b.valid[d].Assign(&r.valid[d])
 	}
@@ -182,7 +182,7 @@ func (r *residency) begin() {
 }
 
 // touch notes that a device's memory is written to, or goes.
-func (r *residency) touch(d int, s span) {
+func (r *residency) touch(d int, s span.Span) {
 	if r.start != nil {
 		r.start.touched[d].Add(s.Lo, s.Hi)
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"strconv"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -99,7 +99,7 @@ func (r *residency) elsewhere(d int, lost func(int) bool) bool {
 	r.array.mu.Lock()
 	known := r.array.tracked && r.array.version == r.version
 	r.array.mu.Unlock()
-	var rest spans.Set
+	var rest span.Set
 	for s, h := range r.owner.All() {
 		if h != d {
 			continue

@@ -6,17 +6,17 @@ import (
 	"context"
 	"time"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // needs returns the elements of an array that a piece's device has to have before its kernels run: those that come from the
 // host's side, whatever the devices have, and those that it must have the newest values of.
-func (a *argument) needs(c *call, p *piece) (host, newest span) {
+func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
 	if p.part.count == 0 {
 		return host, newest
 	}
-	f, all := &a.flags, span{Lo: 0, Hi: a.array.n}
+	f, all := &a.flags, span.Span{Lo: 0, Hi: a.array.n}
 	near := widen(p.part.elements(f.ElementsPerItem, c.inner, a.array.n), f.Halo, a.array.n)
 	switch {
 	case f.Read && !f.PartialRead:
@@ -32,21 +32,21 @@ func (a *argument) needs(c *call, p *piece) (host, newest span) {
 	return host, newest
 }
 
-func widen(s span, halo, n int) span {
+func widen(s span.Span, halo, n int) span.Span {
 	if s.Lo >= s.Hi {
 		return s
 	}
 	halo = min(halo, n)
-	return span{Lo: max(s.Lo-halo, 0), Hi: min(s.Hi+halo, n)}
+	return span.Span{Lo: max(s.Lo-halo, 0), Hi: min(s.Hi+halo, n)}
 }
 
 // bound returns the elements of an array that a piece's kernels may touch.
-func (a *argument) bound(c *call, p *piece) span {
+func (a *argument) bound(c *call, p *piece) span.Span {
 	b := p.part.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 	host, newest := a.needs(c, p)
-	for _, s := range []span{host, newest} {
+	for _, s := range []span.Span{host, newest} {
 		if s.Lo < s.Hi {
-			b = span{Lo: min(s.Lo, b.Lo), Hi: max(s.Hi, b.Hi)}
+			b = span.Span{Lo: min(s.Lo, b.Lo), Hi: max(s.Hi, b.Hi)}
 		}
 	}
 	return b
@@ -90,7 +90,7 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 }
 
 // house makes the memory for a piece.
-func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []spans.Set) error {
+func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span.Set) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if err := cr.ensure(ctx, a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
@@ -144,8 +144,8 @@ func (cr *Cruncher) collect(ctx context.Context, c *call, p *piece) error {
 }
 
 // leaving returns what of each array goes from one device to another, and whether that is anything.
-func leaving(c *call, pieces []*piece) (sets []spans.Set, some bool) {
-	sets = make([]spans.Set, len(c.arrays))
+func leaving(c *call, pieces []*piece) (sets []span.Set, some bool) {
+	sets = make([]span.Set, len(c.arrays))
 	for _, p := range pieces {
 		for k, moves := range p.moves {
 			for _, m := range moves {
@@ -185,7 +185,7 @@ func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 }
 
 // upload brings elements of the host's to a device.
-func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span) error {
+func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span.Span) error {
 	for part, host := range r.hostSide(s) {
 		if err := r.put(ctx, d, part, host); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (c *call) byBlob(a *argument) bool {
 func (cr *Cruncher) settle(c *call, pieces []*piece) {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		fetched := make([]span, len(cr.workers))
+		fetched := make([]span.Span, len(cr.workers))
 		for _, p := range pieces {
 			if p.err == nil {
 				fetched[p.worker.index], _ = a.needs(c, p)

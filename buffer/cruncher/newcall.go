@@ -3,8 +3,10 @@
 package cruncher
 
 import (
+	"strings"
+
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -15,8 +17,8 @@ func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Para
 		return nil, err
 	}
 	var err error
-	names := kernel.SplitNames(kernels)
-	if c.local, err = r.local(cr.Devices()); err != nil {
+	names := splitNames(kernels)
+	if c.local, err = r.local(cr.devices()); err != nil {
 		return nil, err
 	}
 	c.local = cr.ownLocal(names, r.Local, c.local)
@@ -33,7 +35,7 @@ func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Para
 		}
 	}
 	if len(names) == 0 {
-		return nil, fail("Compute", ErrKernel, "none is named")
+		return nil, fail("Compute", kernel.ErrKernel, "none is named")
 	}
 	if err := cr.reside(c); err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (cr *Cruncher) newResidency(p *param) *residency {
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}
-	r.valid = make([]spans.Set, len(cr.workers))
+	r.valid = make([]span.Set, len(cr.workers))
 	return r
 }
 
@@ -165,4 +167,9 @@ func (cr *Cruncher) adopt(c *call) error {
 		c.batch.hold(c.list)
 	}
 	return nil
+}
+
+// splitNames cuts a list of kernel names at blanks, commas, semicolons, hyphens, @ and ends of lines.
+func splitNames(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(" ,;-@\n\r\t", r) })
 }

@@ -97,15 +97,6 @@ func (p *Pipeline) initialize(ctx context.Context) error {
 	return nil
 }
 
-// Cruncher returns what computes a stage, from 0 on, for its statistics and to fetch hidden arrays between pushes. The pipeline
-// closes it.
-func (p *Pipeline) Cruncher(stage int) *Cruncher {
-	if p == nil || stage < 0 || stage >= len(p.stages) {
-		return nil
-	}
-	return p.stages[stage].cr
-}
-
 // joins checks whether outputs of a stage fit the inputs of the next one.
 func joins(out, in []param) error {
 	const op = "NewPipeline"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -334,10 +335,10 @@ func TestPipelineMistakes(t *testing.T) {
 		{"no stage", none(), gpu.ErrInvalid},
 		{"no device", made(func(s *cruncher.Stage) { s.Devices = nil }), cruncher.ErrDevices},
 		{"empty stage", none(a, cruncher.Stage{}), cruncher.ErrDevices},
-		{"no kernel", made(func(s *cruncher.Stage) { s.Kernels = nil }), cruncher.ErrKernel},
+		{"no kernel", made(func(s *cruncher.Stage) { s.Kernels = nil }), kernel.ErrKernel},
 		{"lengths in the chain", none(a, cruncher.Stage{Devices: devices, WGSL: stageKernels, Inputs: list{short}, Kernels: a.Kernels}), cruncher.ErrLength},
-		{"unknown kernel", made(func(s *cruncher.Stage) { s.Kernels = step("nowhere", r) }), cruncher.ErrKernel},
-		{"no name", made(func(s *cruncher.Stage) { s.Kernels = step("", r) }), cruncher.ErrKernel},
+		{"unknown kernel", made(func(s *cruncher.Stage) { s.Kernels = step("nowhere", r) }), kernel.ErrKernel},
+		{"no name", made(func(s *cruncher.Stage) { s.Kernels = step("", r) }), kernel.ErrKernel},
 		{"range", made(func(s *cruncher.Stage) { s.Initializers = step("begin", cruncher.Range{Global: -1}) }), cruncher.ErrRange},
 		{"the same name", made(func(s *cruncher.Stage) { s.Outputs = list{short} }), cruncher.ErrName},
 		{"scalar input", made(func(s *cruncher.Stage) { s.Inputs = list{scalar} }), gpu.ErrInvalid},

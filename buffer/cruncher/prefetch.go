@@ -6,7 +6,7 @@ import (
 	"context"
 	"iter"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -14,7 +14,7 @@ import (
 // host's memory changes at the end only, it waits beside it.
 type prefetched struct {
 	mem []byte // as large as the array
-	has spans.Set
+	has span.Set
 }
 
 // prefetch keeps a result until the batch ends.
@@ -45,8 +45,8 @@ func (e *prefetched) results(r *residency) []result {
 }
 
 // hostSide returns elements of the host's with the memory that they are in.
-func (r *residency) hostSide(s span) iter.Seq2[span, gpu.Host] {
-	return func(yield func(span, gpu.Host) bool) {
+func (r *residency) hostSide(s span.Span) iter.Seq2[span.Span, gpu.Host] {
+	return func(yield func(span.Span, gpu.Host) bool) {
 		size := r.array.t.Size()
 		none := prefetched{}
 		e := r.prefetched
@@ -67,7 +67,7 @@ func (r *residency) hostSide(s span) iter.Seq2[span, gpu.Host] {
 }
 
 // outrun notes which of the elements that have landed later calls wrote over without returning them.
-func (r *residency) outrun(landed *spans.Set) {
+func (r *residency) outrun(landed *span.Set) {
 	for s := range landed.All() {
 		for m := range r.dirty.Overlap(s.Lo, s.Hi) {
 			r.news.Add(m.Lo, m.Hi)

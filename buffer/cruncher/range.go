@@ -5,6 +5,7 @@ package cruncher
 import (
 	"math"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -101,10 +102,10 @@ func (r *Range) checkStrict(l, devices int) error {
 type part struct{ base, count int }
 
 // elements returns the elements of an array that belong to a part.
-func (p part) elements(items, inner, n int) span {
+func (p part) elements(items, inner, n int) span.Span {
 	lo, _ := mul(p.base, inner, items)
 	hi, _ := mul(p.base+p.count, inner, items)
-	return span{Lo: min(lo, n), Hi: min(hi, n)}
+	return span.Span{Lo: min(lo, n), Hi: min(hi, n)}
 }
 
 // checkLength wants an array that moves by parts to have elements for every item.

@@ -15,7 +15,7 @@ type Report struct {
 
 // Share is a part of a call's range that one device computed.
 type Share struct {
-	Device  int     // its number among [Cruncher.Devices]
+	Device  int     // its number among those given to [New]
 	Offset  int     // the first item; in two and three dimensions, of the slowest one
 	Count   int     // how many from there on
 	Seconds float64 // with its transfers and without waiting for others

@@ -11,8 +11,8 @@ import (
 
 // drop gives an array's device memory back.
 func (cr *Cruncher) drop(a *body) {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	_ = cr.evict(a)
 }
 
@@ -44,8 +44,8 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 	if !cr.made() {
 		return fail("Evict", gpu.ErrInvalid, "nil cruncher")
 	}
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	if cr.batch != nil {
 		return fail("Evict", ErrBatch, "")
 	}
@@ -75,7 +75,7 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 	if err := cr.mu.enter(ctx); err != nil {
 		return err
 	}
-	defer cr.mu.Unlock()
+	defer cr.mu.unlock()
 	switch {
 	case cr.closed:
 		return fail(op, gpu.ErrClosed, "the cruncher")

@@ -6,7 +6,7 @@ import (
 	"context"
 	"sync"
 
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -16,7 +16,7 @@ import (
 type result struct {
 	*residency
 	device int
-	span   span
+	span   span.Span
 	mem    []byte // nil until they have come
 }
 
@@ -73,7 +73,7 @@ func first(errs []error) error {
 // want is elements that are wanted from devices.
 type want struct {
 	*residency
-	elements *spans.Set
+	elements *span.Set
 }
 
 // fetch gets the newest values of elements. When a device is lost meanwhile, others may have them.
@@ -161,7 +161,7 @@ func writers(list []result) ([]func([]byte), error) {
 }
 
 // arrived tells other crunchers that the host's side has changed.
-func (r *residency) arrived(s span) {
+func (r *residency) arrived(s span.Span) {
 	a := r.array
 	a.mu.Lock()
 	a.overtake(s)
@@ -210,7 +210,7 @@ func (cr *Cruncher) spill(ctx context.Context, c *call, pieces []*piece) error {
 // unspill brings spilled results back to their devices. What the devices have is noted first, so that windows keep it.
 func (cr *Cruncher) unspill(ctx context.Context, c *call, pieces []*piece) error {
 	c.noteDone(pieces, c.loose)
-	var none spans.Set
+	var none span.Set
 	for _, p := range pieces {
 		for _, r := range p.spill {
 			if err := cr.ensure(ctx, r.residency, r.device, r.span, &none); err != nil {

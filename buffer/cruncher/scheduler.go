@@ -382,8 +382,8 @@ func (p *DevicePool) reassign(d *poolDevice, failed *job) bool {
 
 // keeps reports whether a task reads what only this cruncher's devices have.
 func (cr *Cruncher) keeps(t *Task) bool {
-	cr.mu.Lock()
-	defer cr.mu.Unlock()
+	cr.mu.lock()
+	defer cr.mu.unlock()
 	for i := range t.params.list {
 		p := &t.params.list[i]
 		f := &p.flags

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	spans "github.com/sublet-gpu/sublet/buffer/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -24,7 +24,7 @@ type side struct {
 	down   *gpu.Buffer // and what goes there
 	widen  *gpu.Kernel // up to mem; the worker's
 	narrow *gpu.Kernel // mem to down; the worker's
-	loose  spans.Set   // the elements that kernels may have left wider than they are; see trim
+	loose  span.Set    // the elements that kernels may have left wider than they are; see trim
 	busy   *sync.Mutex // held while down is in use, or mem by the CPU
 }
 
@@ -48,7 +48,7 @@ const windowStep = 4
 
 // ensure makes device memory for the elements of need. Memory that grows or moves keeps what is valid. It does not move away from
 // what is nowhere else, now or when the elements that are leaving have arrived.
-func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span, leaving *spans.Set) error {
+func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span.Span, leaving *span.Set) error {
 	s := &r.sides[d]
 	if s.mem != nil && s.lo <= need.Lo && need.Hi <= s.hi && s.lo%r.grain == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span, 
 	}
 	err = s.close()
 	*s = next
-	for _, gone := range []span{{Lo: 0, Hi: next.lo}, {Lo: next.hi, Hi: r.array.n}} {
+	for _, gone := range []span.Span{{Lo: 0, Hi: next.lo}, {Lo: next.hi, Hi: r.array.n}} {
 		r.valid[d].Remove(gone.Lo, gone.Hi)
 		r.touch(d, gone)
 	}
@@ -75,7 +75,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span, 
 }
 
 // window decides which elements a device is to have memory for.
-func (r *residency) window(s *side, d int, need span, leaving *spans.Set) (lo, hi int, err error) {
+func (r *residency) window(s *side, d int, need span.Span, leaving *span.Set) (lo, hi int, err error) {
 	l := s.dev.Info().Limits
 	most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / r.stored()
 	if r.array.n <= most {
@@ -92,7 +92,7 @@ func (r *residency) window(s *side, d int, need span, leaving *spans.Set) (lo, h
 }
 
 // only reports whether nobody else has some of the newest values.
-func (r *residency) only(d, lo, hi int, leaving *spans.Set) bool {
+func (r *residency) only(d, lo, hi int, leaving *span.Set) bool {
 	for s := range r.dirty.Overlap(lo, hi) {
 		for m, h := range r.owner.Get(s.Lo, s.Hi) {
 			if h == d && !leaving.Contains(m.Lo, m.Hi) {
@@ -162,7 +162,7 @@ func (s *side) close() error {
 }
 
 // put brings elements of the span, which are the host memory's, to device d.
-func (r *residency) put(ctx context.Context, d int, sp span, host gpu.Host) error {
+func (r *residency) put(ctx context.Context, d int, sp span.Span, host gpu.Host) error {
 	s := &r.sides[d]
 	if sp.Lo >= sp.Hi {
 		return nil
@@ -187,7 +187,7 @@ func (r *residency) put(ctx context.Context, d int, sp span, host gpu.Host) erro
 
 // putWords writes elements where they are stored as they come. A span that begins or ends within a word keeps the rest of the
 // word.
-func (r *residency) putWords(ctx context.Context, s *side, sp span, host gpu.Host) error {
+func (r *residency) putWords(ctx context.Context, s *side, sp span.Span, host gpu.Host) error {
 	size := r.array.t.Size()
 	from, to := (sp.Lo-s.lo)*size, (sp.Hi-s.lo)*size
 	if from%4 == 0 && (to%4 == 0 || sp.Hi == r.array.n) {
@@ -210,7 +210,7 @@ func (r *residency) putWords(ctx context.Context, s *side, sp span, host gpu.Hos
 }
 
 // zero makes elements of device d zeros, as far as it has memory for them.
-func (r *residency) zero(ctx context.Context, d int, sp span) error {
+func (r *residency) zero(ctx context.Context, d int, sp span.Span) error {
 	s := &r.sides[d]
 	sp.Lo, sp.Hi = max(sp.Lo, s.lo), min(sp.Hi, s.hi)
 	if s.mem == nil || sp.Lo >= sp.Hi {
@@ -223,7 +223,7 @@ func (r *residency) zero(ctx context.Context, d int, sp span) error {
 			return err
 		}
 	}
-	for _, edge := range []span{{Lo: sp.Lo, Hi: min(s.lo+lo/size, sp.Hi)}, {Lo: max(s.lo+hi/size, sp.Lo), Hi: sp.Hi}} {
+	for _, edge := range []span.Span{{Lo: sp.Lo, Hi: min(s.lo+lo/size, sp.Hi)}, {Lo: max(s.lo+hi/size, sp.Lo), Hi: sp.Hi}} {
 		if edge.Lo < edge.Hi {
 			if err := r.put(ctx, d, edge, gpu.HostBytes(make([]byte, edge.Len()*size))); err != nil {
 				return err
@@ -250,11 +250,11 @@ func local(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) 
 }
 
 // get brings elements from device d to host memory from byte offset at on.
-func (r *residency) get(ctx context.Context, d int, sp span, host gpu.Host, at int) error {
+func (r *residency) get(ctx context.Context, d int, sp span.Span, host gpu.Host, at int) error {
 	return r.getFrom(ctx, &r.sides[d], sp, host, at)
 }
 
-func (r *residency) getFrom(ctx context.Context, s *side, sp span, host gpu.Host, at int) error {
+func (r *residency) getFrom(ctx context.Context, s *side, sp span.Span, host gpu.Host, at int) error {
 	size := r.array.t.Size()
 	n := sp.Len() * size
 	t := gpu.Transfer{Offset: uint64((sp.Lo - s.lo) * size), Host: host, HostOffset: at, Width: n, Pitch: n, Count: 1}
@@ -281,7 +281,7 @@ func (r *residency) getFrom(ctx context.Context, s *side, sp span, host gpu.Host
 }
 
 // convert queues such a kernel.
-func (s *side) convert(k *gpu.Kernel, packed *gpu.Buffer, t dtype.Type, sp span) error {
+func (s *side) convert(k *gpu.Kernel, packed *gpu.Buffer, t dtype.Type, sp span.Span) error {
 	var block [32]byte
 	groups, err := kernel.Convert{Count: sp.Len(), Wide: sp.Lo - s.lo}.Put(block[:], t)
 	if err != nil || groups[0] == 0 {

@@ -80,9 +80,9 @@ func (s *Stage) params(op string) (p stageParams, err error) {
 func steps(op string, source *kernel.Source, list []Step) ([]Step, error) {
 	var joined []Step
 	for _, s := range list {
-		names := kernel.SplitNames(s.Kernels)
+		names := splitNames(s.Kernels)
 		if len(names) == 0 {
-			return nil, fail(op, ErrKernel, "none is named")
+			return nil, fail(op, kernel.ErrKernel, "none is named")
 		}
 		for _, name := range names {
 			if _, err := source.Kernel(name); err != nil {
@@ -184,7 +184,7 @@ func newSegment(ctx context.Context, s *Stage) (*segment, error) {
 		l.runs, err = steps(op, cr.source, s.Kernels)
 	}
 	if err == nil && len(l.runs) == 0 {
-		err = fail(op, ErrKernel, "a stage without kernels")
+		err = fail(op, kernel.ErrKernel, "a stage without kernels")
 	}
 	if err != nil {
 		_ = cr.Close() // the first error says more

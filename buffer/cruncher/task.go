@@ -47,31 +47,19 @@ type Task struct {
 	done    func(error)
 }
 
-// TaskOption is an option of [NewTask].
-type TaskOption func(*Task) error
-
-// WithType says what is special about a task. Types of several options add up.
-func WithType(t TaskType) TaskOption {
-	return func(k *Task) error { k.types |= t; return nil }
-}
-
-// WithCallback has a function called each time that the task has ended, with the error of its computation or nil. In a pool
-// the device has no other task before it returns: it must not wait for the pool. A callback there that panics is [ErrCallback].
-func WithCallback(done func(error)) TaskOption {
-	return func(k *Task) error {
-		if done == nil {
-			return fail("Task", gpu.ErrInvalid, "nil callback")
-		}
-		k.done = done
-		return nil
-	}
+// TaskOptions are what else [NewTask] is told. The zero value is a task with nothing special about it.
+type TaskOptions struct {
+	Type TaskType
+	// Callback is called each time that the task has ended, with the error of its computation or nil. In a pool the device has
+	// no other task before it returns: it must not wait for the pool. A callback there that panics is [ErrCallback].
+	Callback func(error)
 }
 
 // NewTask makes a task of [Cruncher.Compute] with the parameters, of which [Params] joins several.
-func NewTask(id int, kernels string, r Range, p Param, opts ...TaskOption) (*Task, error) {
+func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task, error) {
 	const op = "NewTask"
 	r.Inner = slices.Clone(r.Inner)
-	t := &Task{id: id, kernels: kernels, r: r, params: newGroup(p)}
+	t := &Task{id: id, kernels: kernels, r: r, params: newGroup(p), types: opts.Type, done: opts.Callback}
 	list, err := gather([]Param{t.params})
 	if err != nil {
 		return nil, err
@@ -79,16 +67,8 @@ func NewTask(id int, kernels string, r Range, p Param, opts ...TaskOption) (*Tas
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if len(kernel.SplitNames(kernels)) == 0 {
-		return nil, fail(op, ErrKernel, "none is named")
-	}
-	for _, o := range opts {
-		if o == nil {
-			return nil, fail(op, gpu.ErrInvalid, "nil option")
-		}
-		if err := o(t); err != nil {
-			return nil, err
-		}
+	if len(splitNames(kernels)) == 0 {
+		return nil, fail(op, kernel.ErrKernel, "none is named")
 	}
 	for i := range list {
 		if t.types&Broadcast != 0 && list[i].flags.Write {

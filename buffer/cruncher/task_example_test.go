@@ -45,12 +45,12 @@ fn total(i: u32) { for (var k = 0u; k < arrayLength(&x); k++) { sum[0] += x[k]; 
 	var tasks []*cruncher.Task
 	ok(x.SetFlags(cruncher.Flags{PartialRead: true, Write: true})) // each task moves its own two elements only
 	for at := 0; at < x.Len(); at += 2 {
-		task, err := cruncher.NewTask(1, "square", cruncher.Range{Global: 2, Offset: at}, x)
+		task, err := cruncher.NewTask(1, "square", cruncher.Range{Global: 2, Offset: at}, x, cruncher.TaskOptions{})
 		ok(err)
 		tasks = append(tasks, task)
 	}
 	ok(x.SetFlags(cruncher.Flags{Read: true}))
-	last, err := cruncher.NewTask(2, "total", cruncher.Range{Global: 1}, cruncher.Params(x, sum), cruncher.WithType(cruncher.GlobalSyncFirst))
+	last, err := cruncher.NewTask(2, "total", cruncher.Range{Global: 1}, cruncher.Params(x, sum), cruncher.TaskOptions{Type: cruncher.GlobalSyncFirst})
 	ok(err)
 	tasks = append(tasks, last)
 
@@ -69,9 +69,9 @@ func ExampleTask() {
 	defer cr.Close()
 	x, err := cruncher.Wrap("x", []float32{1, 2, 3, 4})
 	ok(err)
-	task, err := cruncher.NewTask(1, "half", cruncher.Range{Global: 4}, x, cruncher.WithCallback(func(err error) {
+	task, err := cruncher.NewTask(1, "half", cruncher.Range{Global: 4}, x, cruncher.TaskOptions{Callback: func(err error) {
 		fmt.Println("done:", err)
-	}))
+	}})
 	ok(err)
 	for range 2 {
 		ok(task.Compute(context.Background(), cr))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -38,9 +39,27 @@ func words(t testing.TB, name string, n int, value func(i int) uint32) *cruncher
 func ordinal(i int) uint32 { return uint32(i) }
 func zero(int) uint32      { return 0 }
 
-func task(t testing.TB, p cruncher.Param, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) *cruncher.Task {
+func task(t testing.TB, p cruncher.Param, kernels string, r cruncher.Range, opts ...taskOption) *cruncher.Task {
 	t.Helper()
-	return must[*cruncher.Task](t)(cruncher.NewTask(1, kernels, r, p, opts...))
+	return must[*cruncher.Task](t)(cruncher.NewTask(1, kernels, r, p, options(opts)))
+}
+
+// taskOption sets one of the options of a task.
+type taskOption func(*cruncher.TaskOptions)
+
+func withType(types cruncher.TaskType) taskOption {
+	return func(o *cruncher.TaskOptions) { o.Type |= types }
+}
+
+func withCallback(done func(error)) taskOption {
+	return func(o *cruncher.TaskOptions) { o.Callback = done }
+}
+
+func options(list []taskOption) (all cruncher.TaskOptions) {
+	for _, set := range list {
+		set(&all)
+	}
+	return all
 }
 
 func isError(t testing.TB, what string, err, want error) {
@@ -89,7 +108,7 @@ func TestTaskFreezes(t *testing.T) {
 		edit(a).PartialRead(true)
 		inner := []int{4}
 		called := 0
-		k := task(t, a, "square", cruncher.Range{Global: 8, Inner: inner}, cruncher.WithCallback(func(err error) {
+		k := task(t, a, "square", cruncher.Range{Global: 8, Inner: inner}, withCallback(func(err error) {
 			check(t, err)
 			called++
 		}))
@@ -110,7 +129,7 @@ func TestTaskFreezes(t *testing.T) {
 func TestTaskTransferOnly(t *testing.T) {
 	cr := newCruncher(t, 1, poolKernels)
 	x := words(t, "x", 64, ordinal)
-	k := task(t, x, "double", cruncher.Range{Global: 64}, cruncher.WithType(cruncher.TransferOnly))
+	k := task(t, x, "double", cruncher.Range{Global: 64}, withType(cruncher.TransferOnly))
 	check(t, k.Compute(t.Context(), cr))
 	if got := cr.Traffic(); got.Up != 256 || got.Down != 256 || x.Data()[63] != 63 {
 		t.Errorf("%+v, and element 63 is %d", got, x.Data()[63])
@@ -122,8 +141,8 @@ func TestTaskMistakes(t *testing.T) {
 	closed := must[*cruncher.Array[uint32]](t)(cruncher.NewArray[uint32]("x", 64))
 	check(t, closed.Close())
 	r := cruncher.Range{Global: 64}
-	make := func(p cruncher.Param, kernels string, r cruncher.Range, opts ...cruncher.TaskOption) error {
-		_, err := cruncher.NewTask(1, kernels, r, p, opts...)
+	make := func(p cruncher.Param, kernels string, r cruncher.Range, opts ...taskOption) error {
+		_, err := cruncher.NewTask(1, kernels, r, p, options(opts))
 		return err
 	}
 	for _, c := range []struct {
@@ -134,11 +153,9 @@ func TestTaskMistakes(t *testing.T) {
 		{"closed array", make(cruncher.Params(closed), "double", r), gpu.ErrClosed},
 		{"no group", make(nil, "double", r), gpu.ErrInvalid},
 		{"twice", make(cruncher.Params(x, x), "double", r), cruncher.ErrName},
-		{"no kernel", make(cruncher.Params(x), " , ", r), cruncher.ErrKernel},
+		{"no kernel", make(cruncher.Params(x), " , ", r), kernel.ErrKernel},
 		{"range", make(cruncher.Params(x), "double", cruncher.Range{Global: -1}), cruncher.ErrRange},
-		{"nil option", make(cruncher.Params(x), "double", r, nil), gpu.ErrInvalid},
-		{"nil callback", make(cruncher.Params(x), "double", r, cruncher.WithCallback(nil)), gpu.ErrInvalid},
-		{"broadcast that writes", make(cruncher.Params(x), "double", r, cruncher.WithType(cruncher.Broadcast)), gpu.ErrInvalid},
+		{"broadcast that writes", make(cruncher.Params(x), "double", r, withType(cruncher.Broadcast)), gpu.ErrInvalid},
 		{"nil task", (*cruncher.Task)(nil).Compute(t.Context(), nil), gpu.ErrInvalid},
 		{"empty task", new(cruncher.Task).Compute(t.Context(), new(cruncher.Cruncher)), gpu.ErrInvalid},
 	} {

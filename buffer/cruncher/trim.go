@@ -2,7 +2,11 @@
 
 package cruncher
 
-import "context"
+import (
+	"context"
+
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
+)
 
 // Kernels see the elements of widened arrays as words and may store more bits in them than elements have. What comes to the host has
 // lost those, and so has what comes from there or from another device. The next launch must not see whether an element has moved
@@ -13,7 +17,7 @@ func (cr *Cruncher) trim(c *call, p *program, on *piece, b part) error {
 	for i := range p.Arrays {
 		a := c.argument(p.Arrays[i].Name)
 		s := &a.sides[on.worker.index]
-		within := span{Lo: s.lo, Hi: s.hi}
+		within := span.Span{Lo: s.lo, Hi: s.hi}
 		if c.byBlob(a) { // the other blobs have yet to go up
 			within = b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -153,7 +154,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		}
 		own := b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 		for _, m := range p.moves[k] {
-			s := span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
+			s := span.Span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
 			if m.from != fromHost || s.Lo >= s.Hi {
 				continue
 			}

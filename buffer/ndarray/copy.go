@@ -240,8 +240,8 @@ func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	if _, err := a.container(op); err != nil {
 		return nil, err
 	}
-	if !holds(TypeOf[T](), a.t) {
-		return nil, fail(op, ErrType, a.t.String(), " as ", TypeOf[T]().String())
+	if !holds(typeOf[T](), a.t) {
+		return nil, fail(op, ErrType, a.t.String(), " as ", typeOf[T]().String())
 	}
 	data := make([]T, a.elements())
 	raw := bytesOf(data)

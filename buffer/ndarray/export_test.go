@@ -2,8 +2,16 @@
 
 package ndarray
 
-// ByPieces loads as to memory that cannot be mapped.
+import "github.com/sublet-gpu/sublet/buffer/dtype"
+
+// TypeOf returns the element type of T.
+func TypeOf[T Elem]() dtype.Type { return typeOf[T]() }
+
 // Range is the range of an input.
 func (in Input) Range() (int32, bool) { return in.limit() }
 
+// Check holds an input to the limits of graphs.
+func (in Input) Check() error { return in.check() }
+
+// ByPieces loads as to memory that cannot be mapped.
 func ByPieces() LoadOptions { return LoadOptions{byPieces: true} }

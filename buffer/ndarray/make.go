@@ -18,8 +18,8 @@ type Elem interface {
 	dtype.Half | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
 }
 
-// TypeOf returns the element type of T.
-func TypeOf[T Elem]() dtype.Type {
+// typeOf returns the element type of T.
+func typeOf[T Elem]() dtype.Type {
 	var z T
 	switch any(z).(type) {
 	case dtype.Half:
@@ -111,7 +111,7 @@ func FromSlice[T Elem](dev *gpu.Device, data []T, shape ...int) (*Array, error) 
 	if shape == nil {
 		shape = []int{len(data)}
 	}
-	return FromBytes(dev, TypeOf[T](), bytesOf(data), shape...)
+	return FromBytes(dev, typeOf[T](), bytesOf(data), shape...)
 }
 
 // FromBytes is [FromSlice] for any element type: data is the elements' bytes.
@@ -128,7 +128,7 @@ func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array
 // Wrap makes an array of the caller's own slice. Nothing is copied: the device gets the bits when a kernel first needs
 // them, and results reach the slice at [Array.Sync]. Say [Array.Touch] after changing it.
 func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, p Placement) (*Array, error) {
-	return WrapHost(dev, TypeOf[T](), gpu.HostBytes(bytesOf(data)), shape, p)
+	return WrapHost(dev, typeOf[T](), gpu.HostBytes(bytesOf(data)), shape, p)
 }
 
 // WrapHost is [Wrap] for any element type and any host memory: bytes, in the machine's order, which is for practical

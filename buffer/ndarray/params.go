@@ -103,8 +103,8 @@ func (p *Params) Close() error {
 	return cmp.Or(errs...)
 }
 
-// Headers describes the arrays as a file has them, without offsets: what the maker of a [file.Writer] wants.
-func (p *Params) Headers() ([]file.Header, error) {
+// headers describes the arrays as a file has them, without offsets: what the maker of a [file.Writer] wants.
+func (p *Params) headers() ([]file.Header, error) {
 	headers := make([]file.Header, 0, p.Len())
 	for name, a := range p.All() {
 		if _, err := a.container("Save"); err != nil {
@@ -130,7 +130,7 @@ func LoadParams(ctx context.Context, dev *gpu.Device, r io.Reader, opts LoadOpti
 
 // SaveParams writes a parameter dictionary; see [Save].
 func SaveParams(ctx context.Context, w io.Writer, p *Params, opts params.Options) error {
-	headers, err := p.Headers()
+	headers, err := p.headers()
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ type Input struct {
 	Precision int
 }
 
-// Check holds the input to the limits of graphs: 1 to 6 dimensions from 1 to 2^24, at most 2^30 elements, [gpu.ErrLimit]
+// check holds the input to the limits of graphs: 1 to 6 dimensions from 1 to 2^24, at most 2^30 elements, [gpu.ErrLimit]
 // otherwise, and a precision, [gpu.ErrInvalid] otherwise.
-func (in Input) Check() error {
+func (in Input) check() error {
 	const op = "Input"
 	if n := len(in.Shape); n < 1 || n > maxGraphDims {
 		return fail(op, gpu.ErrLimit, in.Name, ": ", itoa(n), " dimensions, a graph takes 1 to 6")
@@ -101,7 +101,7 @@ func (in Input) Param(ctx context.Context, a *Array) (*Quantized, error) {
 
 func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r int32) error) (*Quantized, error) {
 	const op = "Input"
-	if err := in.Check(); err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	if _, err := a.container(op); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -300,7 +301,7 @@ func TestFaults(t *testing.T) {
 	err := g.Finalize()
 	for _, want := range []error{
 		graph.ErrBound, graph.ErrTemplate, graph.ErrCycle, graph.ErrAffinity, graph.ErrName,
-		gpu.ErrInvalid, cruncher.ErrKernel,
+		gpu.ErrInvalid, kernel.ErrKernel,
 	} {
 		isError(t, err, want)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -183,7 +184,7 @@ func (j *job) compute(ctx context.Context, v *tally) error {
 			return err
 		}
 		err := j.cr.Compute(ctx, 1, j.entry, j.rang, ps...)
-		if errors.Is(err, gpu.ErrCompile) || errors.Is(err, cruncher.ErrKernel) {
+		if errors.Is(err, gpu.ErrCompile) || errors.Is(err, kernel.ErrKernel) {
 			return inFile(j.wgsl, err)
 		}
 		if err != nil {

@@ -126,7 +126,7 @@ func (b *builder) wrong(d *Decl) string {
 	case d.Mode == Packed && e.scalar():
 		return "only types of 8 and 16 bits can be packed"
 	case d.Mode == Atomic && e.scalar() && e != i32 && e != u32:
-		return e.String() + " cannot be atomic"
+		return e.name() + " cannot be atomic"
 	case d.Mode == Atomic && d.ReadOnly:
 		return "what is atomic cannot be read-only"
 	}
@@ -272,7 +272,7 @@ func (b *builder) member(kernelName string, t elemType) {
 	b.size = roundUp(b.size, []int{4, 8, 16, 16}[lanes-1])
 	b.p.fields[kernelName] = field{b.size, t}
 	b.size += 4 * lanes
-	b.put("  ", memberName(kernelName), ": ", t.String(), ",\n")
+	b.put("  ", memberName(kernelName), ": ", t.name(), ",\n")
 }
 
 // memberName makes the name of a field differ from all other names.
@@ -313,7 +313,7 @@ func (b *builder) declare() {
 		b.put("@group(0) @binding(", strconv.Itoa(a.Binding), ") var<storage, ", text, "> ", a.Name, ": array<", a.element(), ">;\n")
 	}
 	for _, name := range b.variables() {
-		b.put("var<private> ", name, ": ", p.fields[name].typ.String(), ";\n")
+		b.put("var<private> ", name, ": ", p.fields[name].typ.name(), ";\n")
 	}
 	for i := range p.Arrays {
 		b.access(&p.Arrays[i])
@@ -333,5 +333,5 @@ func (d *Decl) element() string {
 	case d.Mode == Packed || d.elem == rawBytes:
 		return "u32"
 	}
-	return d.elem.wide().String()
+	return d.elem.wide().name()
 }

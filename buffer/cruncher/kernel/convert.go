@@ -54,7 +54,7 @@ func conversion(op string, t dtype.Type, source string) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{
-		Name: op + " " + e.String(), WGSL: text, Entry: "main", ParamBytes: convertParams, Dims: 1, Local: [3]int{convertSize, 1, 1},
+		Name: op + " " + e.name(), WGSL: text, Entry: "main", ParamBytes: convertParams, Dims: 1, Local: [3]int{convertSize, 1, 1},
 		Bindings:  []driver.Access{driver.AccessParams, driver.AccessReadWrite, driver.AccessRead},
 		Reference: func(_ [3]uint32, params []byte, storage [][]byte) { narrow(e, params, storage[0], storage[1]) },
 	}

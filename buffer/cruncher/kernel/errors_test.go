@@ -4,7 +4,6 @@ package kernel_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -296,15 +295,5 @@ fn q(i: u32) {
 		if _, err := src.Build(c.kernel, c.arrays, c.scalars, c.local); !isKernel(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: got %v, want %s", i, err, c.want)
 		}
-	}
-}
-
-func TestSplitNames(t *testing.T) {
-	got := kernel.SplitNames("  a b,c;d-e\nf@g\r\n\th,, ;")
-	if want := []string{"a", "b", "c", "d", "e", "f", "g", "h"}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	if got := kernel.SplitNames(" ;"); len(got) != 0 {
-		t.Errorf("got %q", got)
 	}
 }

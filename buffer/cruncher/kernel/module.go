@@ -169,7 +169,7 @@ func (b *builder) parameter(m member, scalars []Scalar) error {
 		b.p.fields[m.name] = field{m.offset, m.elem}
 		b.p.Scalars = append(b.p.Scalars, scalars[i])
 	case i >= 0:
-		return b.failAt(m.token, "the scalar ", quote(m.name), " is a ", scalars[i].elem.String())
+		return b.failAt(m.token, "the scalar ", quote(m.name), " is a ", scalars[i].elem.name())
 	case !strings.HasPrefix(m.name, "pad"):
 		return b.failAt(m.token, "no scalar is called ", quote(m.name))
 	}

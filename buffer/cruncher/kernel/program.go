@@ -158,7 +158,7 @@ func (p *Program) putScalar(block []byte, name string, bits ...uint32) error {
 	}
 	f := p.fields[name]
 	if len(bits) != f.typ.lanes() {
-		return fail(op, quote(name), " is a ", f.typ.String())
+		return fail(op, quote(name), " is a ", f.typ.name())
 	}
 	for j, b := range bits {
 		binary.LittleEndian.PutUint32(block[f.offset+4*j:], b)

@@ -136,11 +136,6 @@ func (s *Source) kernel(op, name string) (*function, error) {
 	return nil, fail(op, "no kernel ", quote(name))
 }
 
-// SplitNames cuts a list of kernel names at blanks, commas, semicolons, hyphens, @ and ends of lines.
-func SplitNames(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(" ,;-@\n\r\t", r) })
-}
-
 // findKernels sorts out which functions are kernels.
 func (p *parser) findKernels() error {
 	for _, f := range p.functions {

@@ -42,8 +42,8 @@ var elemNames = [elemTypes]string{
 	"u32", "vec2<u32>", "vec3<u32>", "vec4<u32>", "u8", "i8", "u16", "i16", "f16", "bytes",
 }
 
-// String returns WGSL's name of the type, or one like it.
-func (e elemType) String() string {
+// name returns WGSL's name of the type, or one like it.
+func (e elemType) name() string {
 	if e >= elemTypes {
 		return "unknown"
 	}

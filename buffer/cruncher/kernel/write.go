@@ -50,13 +50,13 @@ func (b *builder) access(a *Array) {
 			load = "atomicLoad(&" + at + ")"
 		}
 		b.float = b.float || a.elem == f16
-		b.put("fn ", nameLoad, a.Name, "(sublet_i: u32) -> ", wide.String(), " {\n", shift,
+		b.put("fn ", nameLoad, a.Name, "(sublet_i: u32) -> ", wide.name(), " {\n", shift,
 			"  let sublet_v = (", load, " >> sublet_s) & ", p.mask, ";\n  return ", a.elem.fromBits("sublet_v"), ";\n}\n")
 	}
 	// A stored element belongs to one invocation, so that clearing its bits and setting them need not be one step.
 	if _, used := b.uses[nameStore+a.Name]; used {
 		b.half = b.half || a.elem == f16
-		b.put("fn ", nameStore, a.Name, "(sublet_i: u32, sublet_x: ", wide.String(), ") {\n", shift,
+		b.put("fn ", nameStore, a.Name, "(sublet_i: u32, sublet_x: ", wide.name(), ") {\n", shift,
 			"  atomicAnd(&", at, ", ~(", p.mask, " << sublet_s));\n",
 			"  atomicOr(&", at, ", (", wide.toBits("sublet_x"), " & ", p.mask, ") << sublet_s);\n}\n")
 	}

@@ -260,14 +260,14 @@ func (r *Run) bind(w plan.Window, write, whole bool) (a gpu.Arg, shift int, err 
 		to = min((w.Hi*w.Size+3)/4*4, to)
 		from = min(w.Lo*w.Size, to) // a matrix without elements may begin behind the memory
 	}
+	intent := buffer.Reads
 	switch {
 	case write && whole:
-		mem, base, err = b.WritableRange(from, to, buffer.Replaces)
+		intent = buffer.Replaces
 	case write:
-		mem, base, err = b.WritableRange(from, to, buffer.Writes)
-	default:
-		mem, base, err = b.ReadableRange(from, to)
+		intent = buffer.Writes
 	}
+	mem, base, err = b.Use(b.Device(), buffer.Region{Offset: from, Width: to - from, Pitch: to - from, Count: 1}, intent)
 	if err != nil {
 		return a, 0, err
 	}
