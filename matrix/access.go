@@ -151,7 +151,7 @@ func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) err
 		return err
 	}
 	if fn == nil {
-		return fail(op, ErrInvalid, "nil function")
+		return fail(op, gpu.ErrInvalid, "nil function")
 	}
 	if c.buf == nil || c.Span() == 0 {
 		return fn(nil)

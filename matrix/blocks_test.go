@@ -144,7 +144,7 @@ func TestBlocksInPlace(t *testing.T) {
 		}
 		// What would need a copy as large as the matrix is refused, and nothing has changed.
 		p := newPair(t, small, dev, newRand(3), 64, 64)
-		isError(t, p.small.Assign(matrix.Transpose(p.small)), matrix.ErrLimit)
+		isError(t, p.small.Assign(matrix.Transpose(p.small)), gpu.ErrLimit)
 		want := must[[]float32](t)(p.whole.Read(t.Context()))
 		if got := must[[]float32](t)(p.small.Read(t.Context())); !slices.Equal(got, want) {
 			t.Error("the refused assignment changed the matrix")

@@ -21,18 +21,11 @@ var (
 	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
 	ErrName           = fault.New("ErrName", "unknown name")
 
-	ErrShape       = buffer.ErrShape
-	ErrIndex       = buffer.ErrIndex
-	ErrStride      = buffer.ErrStride
-	ErrNil         = buffer.ErrNil
-	ErrShort       = buffer.ErrShort
-	ErrSize        = buffer.ErrSize
-	ErrClosed      = gpu.ErrClosed
-	ErrForeign     = gpu.ErrForeign
-	ErrInvalid     = gpu.ErrInvalid
-	ErrLimit       = gpu.ErrLimit
-	ErrReadOnly    = gpu.ErrReadOnly
-	ErrUnsupported = gpu.ErrUnsupported
+	ErrShape  = buffer.ErrShape
+	ErrIndex  = buffer.ErrIndex
+	ErrStride = buffer.ErrStride
+	ErrNil    = buffer.ErrNil
+	ErrShort  = buffer.ErrShort
 )
 
 func fail(op string, err error, detail ...string) error {

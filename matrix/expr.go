@@ -5,6 +5,8 @@ package matrix
 import (
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -118,7 +120,7 @@ func scalarNode[T Elem](s T) *node {
 func (e *Expr[T]) DType() DType { return DType(e.expr("DType").Typed(fuse.F32).Type) }
 
 // ConvertTo converts to an element type chosen at run time. Of an expression of another type than [Any] it can only be what
-// that is: [ErrInvalid]; see [Convert].
+// that is: [gpu.ErrInvalid]; see [Convert].
 func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	const op = "ConvertTo"
 	n := e.expr(op)
@@ -126,7 +128,7 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	case n.Err != nil:
 		return e
 	case t > Float16 || !isAny[T]() && t != DType(n.Type):
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, "to ", t.String()))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, "to ", t.String()))}
 	}
 	return &Expr[T]{expr.NewConversion(op, fuse.Type(t), n)}
 }
@@ -146,11 +148,11 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 }
 
 // Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
-// Operands must agree in their types, [ErrInvalid] otherwise.
+// Operands must agree in their types, [gpu.ErrInvalid] otherwise.
 func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 	name := op.String()
 	if op <= fuse.OpCall || op.Arity() != len(args) {
-		return &Expr[T]{errorNode(fail(name, ErrInvalid, itoa(len(args)), " operands"))}
+		return &Expr[T]{errorNode(fail(name, gpu.ErrInvalid, itoa(len(args)), " operands"))}
 	}
 	return &Expr[T]{mapNode(name, op, nodes(name, args)...)}
 }
@@ -186,7 +188,7 @@ const (
 func Reduce[T Elem](what Reduction, along Axis, a Operand[T]) *Expr[T] {
 	const op = "Reduce"
 	if what > reduceProd || along > axisCols {
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, "no such reduction"))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, "no such reduction"))}
 	}
 	return reduced(op, what, along, a)
 }

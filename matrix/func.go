@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -64,7 +65,7 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 		return &Expr[T]{errorNode(err)}
 	}
 	if len(args) != f.arity {
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
 	}
 	return &Expr[T]{expr.NewCall(op, &f.call, nodes(op, args)...)}
 }

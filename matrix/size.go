@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -23,7 +25,7 @@ func (m *core) resize(rows, cols int) error {
 		return err
 	}
 	if m.dev == nil {
-		return fail(op, ErrInvalid, "the matrix has no device")
+		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	}
 	l := expr.Layout{Rows: rows, Cols: cols, Offset: m.Offset, Order: m.Order}
 	if m.buf != nil && rows == m.Rows && cols == m.Cols {
