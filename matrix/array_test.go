@@ -80,8 +80,8 @@ func TestFromArrayShares(t *testing.T) {
 		check(t, err)
 		m, err := matrix.FromArray[float32](a)
 		check(t, err)
-		if !m.External() || m.Mode() != buffer.External || dev.Stats().BytesUp != 0 {
-			t.Errorf("external: %v, %v", m.External(), m.Mode())
+		if !m.External() || m.Buffer().Mode() != buffer.External || dev.Stats().BytesUp != 0 {
+			t.Errorf("external: %v, %v", m.External(), m.Buffer().Mode())
 		}
 		check(t, a.Close())
 		check(t, m.Assign(matrix.Scale(2, m)))

@@ -160,7 +160,7 @@ func TestWindows(t *testing.T) {
 		m := must[*dense](t)(matrix.Wrap(small, 100, 100, data))
 		top, low := m.Slice(0, 8, 0, 100), m.Slice(4, 12, 0, 100)
 		check(t, top.Fill(1))
-		if l := m.Location(); l != buffer.Device {
+		if l := m.Buffer().Location(); l != buffer.Device {
 			t.Errorf("the bits are on %v", l)
 		}
 		check(t, low.Fill(3))
@@ -175,7 +175,7 @@ func TestWindows(t *testing.T) {
 		}
 		check(t, low.Fill(2))
 		check(t, m.Sync(t.Context()))
-		if l := m.Location(); l != buffer.Host {
+		if l := m.Buffer().Location(); l != buffer.Host {
 			t.Errorf("the bits are on %v", l)
 		}
 		up := small.Stats().BytesUp

@@ -52,7 +52,7 @@ func TestMovement(t *testing.T) {
 		if s := dev.Stats(); s.BytesUp != 3*4*n*n {
 			t.Errorf("%d bytes up after Touch, want %d", s.BytesUp, 3*4*n*n)
 		}
-		if l := c.Location(); l != buffer.Both {
+		if l := c.Buffer().Location(); l != buffer.Both {
 			t.Errorf("location after Sync is %v", l)
 		}
 	})
@@ -158,8 +158,8 @@ func TestMapped(t *testing.T) {
 		if s := dev.Stats(); dev.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
 			t.Errorf("mapping in place moved %d bytes up and %d down", s.BytesUp, s.BytesDown)
 		}
-		if m.Mode() != buffer.Mapped {
-			t.Errorf("mode is %v", m.Mode())
+		if m.Buffer().Mode() != buffer.Mapped {
+			t.Errorf("mode is %v", m.Buffer().Mode())
 		}
 		check(t, m.Close())
 	})

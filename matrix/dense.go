@@ -190,22 +190,6 @@ func (m *Dense[T]) External() bool { return m.state().external }
 // was wrapped with.
 func (m *Dense[T]) Capacity() int { return m.core().capacity() }
 
-// Mode tells whose memory the matrix uses.
-func (m *Dense[T]) Mode() buffer.Mode {
-	if b := m.Buffer(); b != nil {
-		return b.Mode()
-	}
-	return buffer.Owned
-}
-
-// Location tells where the current bits are.
-func (m *Dense[T]) Location() buffer.Location {
-	if b := m.Buffer(); b != nil {
-		return b.Location()
-	}
-	return buffer.None
-}
-
 // Err returns the error a view was made with, or nil.
 func (m *Dense[T]) Err() error {
 	if m == nil {

@@ -53,6 +53,6 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 		return true, nil
 	}
 	var no T
-	v, err := (&Expr[T]{reduceNode(op, reduceMin, axisAll, test)}).Value(ctx)
+	v, err := (&Expr[T]{reduceNode(op, fuse.ReduceMin, fuse.AxisAll, test)}).Value(ctx)
 	return err == nil && v != no, err
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
-// buffer that reach the caller have a second name here.
+// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Others are those of
+// package gpu, such as [gpu.ErrInvalid], and [buffer.ErrSize].
 var (
 	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
 	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")

@@ -25,21 +25,15 @@ type Operand[T Elem] interface {
 // node is an operation of an expression.
 type node = expr.Node
 
-// reduction and axis tell what a reduction computes and leaves.
-type (
-	reduction = expr.Reduction
-	axis      = expr.Axis
-)
-
 const (
-	reduceSum  = expr.Sum
-	reduceMax  = expr.Max
-	reduceMin  = expr.Min
-	reduceProd = expr.Prod
+	reduceSum  = fuse.ReduceSum
+	reduceMax  = fuse.ReduceMax
+	reduceMin  = fuse.ReduceMin
+	reduceProd = fuse.ReduceProd
 
-	axisAll  = expr.All
-	axisRows = expr.Rows
-	axisCols = expr.Cols
+	axisAll  = fuse.AxisAll
+	axisRows = fuse.AxisRows
+	axisCols = fuse.AxisCols
 )
 
 func (m *Dense[T]) operand() (t T) { return t }
@@ -92,7 +86,7 @@ func productNode(op string, a, b *node) *node { return expr.NewProduct(op, a, b)
 
 func transpose(op string, a *node) *node { return expr.NewTranspose(op, a) }
 
-func reduceNode(op string, red reduction, ax axis, a *node) *node {
+func reduceNode(op string, red fuse.Reduction, ax fuse.Axis, a *node) *node {
 	return expr.NewReduction(op, red, ax, a)
 }
 
@@ -166,28 +160,10 @@ func nodes[T Elem](op string, args []Operand[T]) []*node {
 	return out
 }
 
-// Reduction names what [Reduce] computes, and Axis along what.
-type (
-	Reduction = expr.Reduction
-	Axis      = expr.Axis
-)
-
-// The reductions and the axes.
-const (
-	ReduceSum  = reduceSum
-	ReduceMax  = reduceMax
-	ReduceMin  = reduceMin
-	ReduceProd = reduceProd
-
-	AxisAll  = axisAll  // one value
-	AxisRows = axisRows // one value per row, a column
-	AxisCols = axisCols // one value per column, a row
-)
-
 // Reduce is a sum or the like, for programs that decode expressions.
-func Reduce[T Elem](what Reduction, along Axis, a Operand[T]) *Expr[T] {
+func Reduce[T Elem](what fuse.Reduction, along fuse.Axis, a Operand[T]) *Expr[T] {
 	const op = "Reduce"
-	if what > reduceProd || along > axisCols {
+	if what > fuse.ReduceProd || along > fuse.AxisCols {
 		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, "no such reduction"))}
 	}
 	return reduced(op, what, along, a)

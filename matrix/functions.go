@@ -84,14 +84,14 @@ func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	return &Expr[T]{expr.NewConversion(op, t, x)}
 }
 
-func reduced[T Elem](op string, r reduction, ax axis, a Operand[T]) *Expr[T] {
+func reduced[T Elem](op string, r fuse.Reduction, ax fuse.Axis, a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode(op, r, ax, from(op, a))}
 }
 
 // mean is a sum, divided by how many elements went into each of its results.
-func mean[T Elem](op string, ax axis, a Operand[T]) *Expr[T] {
+func mean[T Elem](op string, ax fuse.Axis, a Operand[T]) *Expr[T] {
 	x := from(op, a)
-	s := reduceNode(op, reduceSum, ax, x)
+	s := reduceNode(op, fuse.ReduceSum, ax, x)
 	switch {
 	case s.Err != nil:
 		return &Expr[T]{s}

@@ -136,7 +136,7 @@ func TestSizes(t *testing.T) {
 		check(t, x.SetCol(1, []float32{8}))
 		isError(t, x.SetCol(4, []float32{8}), matrix.ErrIndex)
 		isError(t, x.SetCol(0, []float32{8, 8}), matrix.ErrShort)
-		check(t, x.SetRow(0, []float32{4, 3, 2, 1}))
+		check(t, x.Row(0).SetSlice([]float32{4, 3, 2, 1}))
 		wants(t, x, 1, 4, true, 4, 3, 2, 1)
 
 		q := owned(t, dev, 3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9)

@@ -87,7 +87,7 @@ func fromBuffer(op string, dev *gpu.Device, p placement, rows, cols int, src mem
 func copyOf(op string, p placement, get func(in placement) (core, error)) (core, error) {
 	in := p
 	if in.release = nil; in.rowMajorInput {
-		in.order = RowMajorOrder
+		in.order = expr.RowMajorOrder
 	}
 	src, err := get(in)
 	if err != nil {

@@ -82,9 +82,6 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 // SetCol sets column j to as many values as there are rows.
 func (m *Dense[T]) SetCol(j int, values []T) error { return setPart(m.Col(j), values) }
 
-// SetRow sets row i to as many values as there are columns.
-func (m *Dense[T]) SetRow(i int, values []T) error { return setPart(m.Row(i), values) }
-
 func setPart[T Elem](part *Dense[T], values []T) error {
 	err := part.SetSlice(values)
 	return firstError(err, part.Close())

@@ -6,6 +6,8 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -123,7 +125,7 @@ func SparseFrom[T Elem](
 
 // sparse refuses options that only dense matrices have.
 func (p *placement) sparse(op string) error {
-	if p.order != RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput || p.destroy {
+	if p.order != expr.RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput || p.destroy {
 		return fail(op, gpu.ErrInvalid, "an option that places dense matrices")
 	}
 	return nil

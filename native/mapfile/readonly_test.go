@@ -53,7 +53,7 @@ func TestReadOnly(t *testing.T) {
 					t.Errorf("%s: %v, want %v", name, err, gpu.ErrReadOnly)
 				}
 			}
-			if l := m.Location(); l != []buffer.Location{buffer.Host, buffer.Both}[round] {
+			if l := m.Buffer().Location(); l != []buffer.Location{buffer.Host, buffer.Both}[round] {
 				t.Errorf("round %d: the bits are on %v", round, l)
 			}
 			check(t, errors.Join(m.Sync(t.Context()), m.Touch(), m.Sync(t.Context())))
