@@ -260,8 +260,13 @@ func (b *Buffer) Device() *gpu.Device { return b.dev }
 // Size returns the size in bytes.
 func (b *Buffer) Size() int { return b.size }
 
-// Mode tells whose memory it is.
-func (b *Buffer) Mode() Mode { return b.mode }
+// Mode tells whose memory it is. Nobody's is Owned.
+func (b *Buffer) Mode() Mode {
+	if b == nil {
+		return Owned
+	}
+	return b.mode
+}
 
 // HasHost reports whether the memory has a host side: a wrapped slice or typed array, or the host's half of a pair.
 func (b *Buffer) HasHost() bool { return b.host.Bytes != nil || b.host.Foreign != nil }

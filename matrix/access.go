@@ -6,6 +6,8 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -31,7 +33,7 @@ func (m *Dense[T]) Touch() error {
 
 // plain reports whether the elements lie in memory as they are read: row by row and without gaps.
 func (m *core) plain() bool {
-	return m.Contiguous() && (m.Order == RowMajorOrder || m.Rows <= 1 || m.Cols <= 1)
+	return m.Contiguous() && (m.Order == expr.RowMajorOrder || m.Rows <= 1 || m.Cols <= 1)
 }
 
 // bytes is how much memory the elements take.
@@ -64,9 +66,6 @@ func (m *core) read(ctx context.Context, dst gpu.Host) error {
 	}
 	return firstError(c.buf.Read(ctx, c.Region(c.t.Size()), dst, 0), c.close())
 }
-
-// SetHost replaces all elements by those in host memory, row by row. The caller may change it afterwards.
-func (m *Dense[T]) SetHost(src gpu.Host) error { return m.core().set(src) }
 
 func (m *core) set(src gpu.Host) error {
 	const op = "SetSlice"
@@ -151,7 +150,7 @@ func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) err
 		return err
 	}
 	if fn == nil {
-		return fail(op, ErrInvalid, "nil function")
+		return fail(op, gpu.ErrInvalid, "nil function")
 	}
 	if c.buf == nil || c.Span() == 0 {
 		return fn(nil)

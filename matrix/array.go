@@ -5,6 +5,8 @@ package matrix
 import (
 	"slices"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
@@ -16,7 +18,7 @@ import (
 var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32, fuse.U32: dtype.Uint32, fuse.F16: dtype.Float16}
 
 // FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. Nothing is copied,
-// and the memory lives until both are closed. The array's type must be T's ([ErrInvalid]) and its strides those of a matrix
+// and the memory lives until both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix
 // stored by rows or by columns ([ErrStride]). Like a wrapped matrix it is never resized.
 func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	const op = "FromArray"
@@ -25,7 +27,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
 	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
-		return nil, fail(op, ErrInvalid, a.DType().String(), " as a matrix of another type")
+		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
 	l, err := arrayLayout(op, a, t.Size())
 	if err != nil {
@@ -70,7 +72,7 @@ func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
 		return expr.Layout{}, err
 	}
 	if uint64(l.Offset)+uint64(l.Span()) > 1<<32-1 {
-		return expr.Layout{}, fail(op, ErrLimit, "more than 4294967295 elements before the last")
+		return expr.Layout{}, fail(op, gpu.ErrLimit, "more than 4294967295 elements before the last")
 	}
 	return l, nil
 }

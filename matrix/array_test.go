@@ -80,8 +80,8 @@ func TestFromArrayShares(t *testing.T) {
 		check(t, err)
 		m, err := matrix.FromArray[float32](a)
 		check(t, err)
-		if !m.External() || m.Mode() != buffer.External || dev.Stats().BytesUp != 0 {
-			t.Errorf("external: %v, %v", m.External(), m.Mode())
+		if !m.External() || m.Buffer().Mode() != buffer.External || dev.Stats().BytesUp != 0 {
+			t.Errorf("external: %v, %v", m.External(), m.Buffer().Mode())
 		}
 		check(t, a.Close())
 		check(t, m.Assign(matrix.Scale(2, m)))
@@ -144,9 +144,9 @@ func TestFromArrayTypes(t *testing.T) {
 			want error
 		}{
 			"three dimensions": {ints, matrix.ErrShape}, "none": {must(row.Index(0, 0)), matrix.ErrShape},
-			"another type": {u, matrix.ErrInvalid}, "unaligned": {odd, matrix.ErrAlignment}, "backwards": {backwards, matrix.ErrStride},
+			"another type": {u, gpu.ErrInvalid}, "unaligned": {odd, matrix.ErrAlignment}, "backwards": {backwards, matrix.ErrStride},
 			"gaps in rows": {gaps, matrix.ErrStride}, "repeated rows": {again, matrix.ErrStride},
-			"closed": {closed, matrix.ErrClosed}, "nil": {nil, matrix.ErrNil},
+			"closed": {closed, gpu.ErrClosed}, "nil": {nil, matrix.ErrNil},
 		} {
 			_, err := matrix.FromArray[int32](c.a)
 			wantErr(t, name, err, c.want)
@@ -197,7 +197,7 @@ func TestArray(t *testing.T) {
 			t.Errorf("after the matrix was closed: %v", err)
 		}
 		_, err = base.Array()
-		wantErr(t, "closed", err, matrix.ErrClosed)
+		wantErr(t, "closed", err, gpu.ErrClosed)
 		check(t, a.Close())
 	})
 }

@@ -46,14 +46,14 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 		m.t = n.Type
 	}
 	if n = n.Typed(m.t); n.Type != m.t {
-		return fail(op, ErrInvalid, DType(n.Type).String(), " to ", DType(m.t).String())
+		return fail(op, gpu.ErrInvalid, DType(n.Type).String(), " to ", DType(m.t).String())
 	}
 	dev := m.dev
 	if dev == nil {
 		dev = n.Dev
 	}
 	if dev == nil {
-		return fail(op, ErrInvalid, "neither the matrix nor the expression has a device")
+		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device")
 	}
 	if err := dev.Usable(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	}
 	if m.buf != nil && n.Rows == m.Rows && n.Cols == m.Cols {
 		if m.buf.ReadOnly() {
-			return fail(op, ErrReadOnly, "the memory that the matrix wraps")
+			return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 		}
 		return exec.Of(dev).Assign(ctx, m.dense(), n)
 	}

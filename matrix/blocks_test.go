@@ -144,7 +144,7 @@ func TestBlocksInPlace(t *testing.T) {
 		}
 		// What would need a copy as large as the matrix is refused, and nothing has changed.
 		p := newPair(t, small, dev, newRand(3), 64, 64)
-		isError(t, p.small.Assign(matrix.Transpose(p.small)), matrix.ErrLimit)
+		isError(t, p.small.Assign(matrix.Transpose(p.small)), gpu.ErrLimit)
 		want := must[[]float32](t)(p.whole.Read(t.Context()))
 		if got := must[[]float32](t)(p.small.Read(t.Context())); !slices.Equal(got, want) {
 			t.Error("the refused assignment changed the matrix")
@@ -160,7 +160,7 @@ func TestWindows(t *testing.T) {
 		m := must[*dense](t)(matrix.Wrap(small, 100, 100, data))
 		top, low := m.Slice(0, 8, 0, 100), m.Slice(4, 12, 0, 100)
 		check(t, top.Fill(1))
-		if l := m.Location(); l != buffer.Device {
+		if l := m.Buffer().Location(); l != buffer.Device {
 			t.Errorf("the bits are on %v", l)
 		}
 		check(t, low.Fill(3))
@@ -175,7 +175,7 @@ func TestWindows(t *testing.T) {
 		}
 		check(t, low.Fill(2))
 		check(t, m.Sync(t.Context()))
-		if l := m.Location(); l != buffer.Host {
+		if l := m.Buffer().Location(); l != buffer.Host {
 			t.Errorf("the bits are on %v", l)
 		}
 		up := small.Stats().BytesUp

@@ -22,16 +22,16 @@ func TestColumnSlice(t *testing.T) {
 			w := v.ColumnSlice(1, 2) // offsets add
 			wants(t, v, 2, 3, true, 2, 3, 4, 6, 7, 8)
 			wants(t, w, 2, 2, true, 3, 4, 7, 8)
-			if w.Buffer() != m.Buffer() || w.Order() != m.Order() || w.Stride() != m.Stride() || w.Device() != dev || w.Mode() != buffer.External {
+			if w.Buffer() != m.Buffer() || w.Order() != m.Order() || w.Stride() != m.Stride() || w.Device() != dev || w.Buffer().Mode() != buffer.External {
 				t.Error("a slice is not of the same memory")
 			}
 			check(t, m.Sync(background))
-			if v.Location() != m.Location() {
-				t.Errorf("the slice is on %v, the matrix on %v", v.Location(), m.Location())
+			if v.Buffer().Location() != m.Buffer().Location() {
+				t.Errorf("the slice is on %v, the matrix on %v", v.Buffer().Location(), m.Buffer().Location())
 			}
 			check(t, w.Fill(0))
-			if v.Location() != buffer.Device || m.Location() != buffer.Device {
-				t.Errorf("written on %v and %v", v.Location(), m.Location())
+			if v.Buffer().Location() != buffer.Device || m.Buffer().Location() != buffer.Device {
+				t.Errorf("written on %v and %v", v.Buffer().Location(), m.Buffer().Location())
 			}
 			wants(t, m, 2, 4, true, 1, 2, 0, 0, 5, 6, 0, 0)
 			check(t, m.Col(0).Fill(9))

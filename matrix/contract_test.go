@@ -52,7 +52,7 @@ func TestMovement(t *testing.T) {
 		if s := dev.Stats(); s.BytesUp != 3*4*n*n {
 			t.Errorf("%d bytes up after Touch, want %d", s.BytesUp, 3*4*n*n)
 		}
-		if l := c.Location(); l != buffer.Both {
+		if l := c.Buffer().Location(); l != buffer.Both {
 			t.Errorf("location after Sync is %v", l)
 		}
 	})
@@ -158,8 +158,8 @@ func TestMapped(t *testing.T) {
 		if s := dev.Stats(); dev.Info().Features.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
 			t.Errorf("mapping in place moved %d bytes up and %d down", s.BytesUp, s.BytesDown)
 		}
-		if m.Mode() != buffer.Mapped {
-			t.Errorf("mode is %v", m.Mode())
+		if m.Buffer().Mode() != buffer.Mapped {
+			t.Errorf("mode is %v", m.Buffer().Mode())
 		}
 		check(t, m.Close())
 	})
@@ -266,27 +266,27 @@ func TestErrors(t *testing.T) {
 			{"first error wins", matrix.Mul(a, a).Add(closed).Err(), matrix.ErrShape},
 			{"wrapped does not resize", w.Assign(matrix.Mul(a, a.T())), matrix.ErrShape},
 			{"view does not resize", a.Slice(0, 1, 0, 1).Assign(a), matrix.ErrView},
-			{"closed operand", a.Assign(matrix.Add(a, closed)), matrix.ErrClosed},
-			{"closed destination", closed.Assign(a), matrix.ErrClosed},
-			{"closed read", readErr(closed.Read(background)), matrix.ErrClosed},
+			{"closed operand", a.Assign(matrix.Add(a, closed)), gpu.ErrClosed},
+			{"closed destination", closed.Assign(a), gpu.ErrClosed},
+			{"closed read", readErr(closed.Read(background)), gpu.ErrClosed},
 			{"nil operand", a.Assign(matrix.Add(a, null)), matrix.ErrNil},
 			{"nil interface", a.Assign(matrix.Add[float32](a, nil)), matrix.ErrNil},
 			{"nil expression", a.Assign((*expr)(nil)), matrix.ErrNil},
 			{"nil destination", null.Assign(a), matrix.ErrNil},
 			{"nil receiver", null.Sync(background), matrix.ErrNil},
-			{"nil device", makeErr(matrix.New[float32](nil, 1, 1)), matrix.ErrInvalid},
-			{"foreign operands", a.Assign(matrix.Add(a, foreign)), matrix.ErrForeign},
-			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), matrix.ErrSize},
-			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), matrix.ErrLimit},
-			{"more than memory", makeErr(matrix.New[float32](dev, 1<<31, 1<<20)), matrix.ErrLimit},
+			{"nil device", makeErr(matrix.New[float32](nil, 1, 1)), gpu.ErrInvalid},
+			{"foreign operands", a.Assign(matrix.Add(a, foreign)), gpu.ErrForeign},
+			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), buffer.ErrSize},
+			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), gpu.ErrLimit},
+			{"more than memory", makeErr(matrix.New[float32](dev, 1<<31, 1<<20)), gpu.ErrLimit},
 			{"short slice", makeErr(matrix.Wrap(dev, 2, 4, x)), matrix.ErrShort},
 			{"nil slice", makeErr(matrix.Wrap[float32](dev, 2, 3, nil)), matrix.ErrNil},
 			{"short with stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(4))), matrix.ErrShort},
 			{"stride below the row", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(2))), matrix.ErrStride},
 			{"negative stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(-3))), matrix.ErrStride},
 			{"negative offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(-1))), matrix.ErrStride},
-			{"huge offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(math.MaxInt))), matrix.ErrLimit},
-			{"huge stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(math.MaxInt))), matrix.ErrLimit},
+			{"huge offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(math.MaxInt))), gpu.ErrLimit},
+			{"huge stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(math.MaxInt))), gpu.ErrLimit},
 			{"misaligned", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Aligned())), matrix.ErrAlignment},
 			{"slice out of range", a.Slice(0, 3, 0, 1).Err(), matrix.ErrIndex},
 			{"slice backwards", a.Slice(1, 0, 0, 1).Err(), matrix.ErrIndex},
@@ -298,7 +298,7 @@ func TestErrors(t *testing.T) {
 			{"reshape", a.Reshape(4, 2).Err(), matrix.ErrShape},
 			{"reshape with gaps", a.Slice(0, 2, 0, 2).Reshape(4, 1).Err(), matrix.ErrStride},
 			{"fill of another size", matrix.Add(a, matrix.Fill(3, 3, float32(1))).Err(), matrix.ErrShape},
-			{"negative fill", matrix.Fill(-1, 2, float32(1)).Err(), matrix.ErrSize},
+			{"negative fill", matrix.Fill(-1, 2, float32(1)).Err(), buffer.ErrSize},
 			{"set slice", a.SetSlice(x[:5]), matrix.ErrShort},
 			{"set out of range", a.Set(2, 0, 1), matrix.ErrIndex},
 			{"read to short", a.ReadTo(background, make([]float32, 5)), matrix.ErrShort},
@@ -311,9 +311,9 @@ func TestErrors(t *testing.T) {
 				return b.Assign(a.T())
 			}(), matrix.ErrView},
 			{"function without name", a.Assign(matrix.Apply(matrix.NewFunc("let x = 1;"), a)), matrix.ErrSyntax},
-			{"function with wrong arity", matrix.Apply(matrix.NewFunc("fn f(x: f32, y: f32) -> f32 { return x; }"), a).Err(), matrix.ErrInvalid},
+			{"function with wrong arity", matrix.Apply(matrix.NewFunc("fn f(x: f32, y: f32) -> f32 { return x; }"), a).Err(), gpu.ErrInvalid},
 			{"nil function", matrix.Apply(nil, a).Err(), matrix.ErrNil},
-			{"zero value destination", (&dense{}).Assign(matrix.Fill(1, 1, float32(1))), matrix.ErrInvalid},
+			{"zero value destination", (&dense{}).Assign(matrix.Fill(1, 1, float32(1))), gpu.ErrInvalid},
 		}
 		for _, c := range cases {
 			if !errors.Is(c.err, c.want) {
@@ -324,10 +324,10 @@ func TestErrors(t *testing.T) {
 		same(t, "w unchanged", must[[]float32](t)(w.Read(background)), x)
 		check(t, closed.Close())
 		dev.Close()
-		if err := a.Assign(a); !errors.Is(err, matrix.ErrClosed) {
+		if err := a.Assign(a); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("after the device was closed: %v", err)
 		}
-		if _, err := w.Read(background); err != nil && !errors.Is(err, matrix.ErrClosed) {
+		if _, err := w.Read(background); err != nil && !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("read after the device was closed: %v", err)
 		}
 		check(t, w.Close())

@@ -69,7 +69,7 @@ func (s *share) close() error {
 // newCore applies the options and takes the memory from get, which is told the bytes that are needed.
 func newCore(op string, dev *gpu.Device, p *placement, rows, cols int, from *origin, get func(int) (*buffer.Buffer, error)) (core, error) {
 	if dev == nil {
-		return core{}, fail(op, ErrInvalid, "nil device")
+		return core{}, fail(op, gpu.ErrInvalid, "nil device")
 	}
 	l, err := p.layout(op, rows, cols)
 	if err != nil {
@@ -168,14 +168,14 @@ func newImport(dev *gpu.Device, p placement, rows, cols int, handle any) (core, 
 // cannot.
 func newShared(op string, dev *gpu.Device, p placement, rows, cols int, src *buffer.Buffer) (core, error) {
 	if p.release != nil || p.destroy {
-		return core{}, fail(op, ErrInvalid, "Release or Destroy of a buffer that has an owner")
+		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
 	}
 	m, err := newCore(op, dev, &p, rows, cols, new(origin), func(size int) (*buffer.Buffer, error) {
 		switch {
 		case src.Device() != dev:
-			return nil, fail(op, ErrForeign, "a buffer of another device")
+			return nil, fail(op, gpu.ErrForeign, "a buffer of another device")
 		case src.Shares() == 0:
-			return nil, fail(op, ErrClosed, "the buffer")
+			return nil, fail(op, gpu.ErrClosed, "the buffer")
 		case src.Size() < size:
 			return nil, fail(op, ErrShort, itoa(src.Size()), " bytes, the layout needs ", itoa(size))
 		}
@@ -255,7 +255,7 @@ func (m *core) usable(op string) error {
 	case m.err != nil:
 		return m.err
 	case m.closed:
-		return fail(op, ErrClosed, "the matrix")
+		return fail(op, gpu.ErrClosed, "the matrix")
 	case m.view && m.origin != nil && m.origin.generation.Load() != m.generation:
 		return fail(op, ErrView, "the matrix that this is a view of was resized")
 	}

@@ -47,8 +47,8 @@ func TestCustomAssign(t *testing.T) {
 		check(t, a.SetSlice([]float32{1, 2, 3, 4}))
 		check(t, a.Row(1).Zero())
 		s.holds(t, a, 1, 2, 0, 0, 9, 9)
-		if a.Stride() != 2 || a.Capacity() != 4 || a.Mode().String() != "external" {
-			t.Errorf("stride %d, capacity %d, %v", a.Stride(), a.Capacity(), a.Mode())
+		if a.Stride() != 2 || a.Capacity() != 4 || a.Buffer().Mode().String() != "external" {
+			t.Errorf("stride %d, capacity %d, %v", a.Stride(), a.Capacity(), a.Buffer().Mode())
 		}
 		_, err := a.At(background, 2, 0)
 		isError(t, err, matrix.ErrIndex)

@@ -26,7 +26,7 @@ func (m *Dense[T]) core() *core {
 }
 
 // As returns the matrix as one of another element type of Go's: the same matrix, not a copy. Its type must be what T is, or T
-// be [Any]: [ErrInvalid] otherwise.
+// be [Any]: [gpu.ErrInvalid] otherwise.
 func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	const op = "As"
 	c := m.core()
@@ -34,7 +34,7 @@ func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 		return nil, fail(op, ErrNil, "nil matrix")
 	}
 	if t := typeOf[T](); !isAny[T]() && c.typed && c.t != t {
-		return nil, fail(op, ErrInvalid, DType(c.t).String(), " as ", DType(t).String())
+		return nil, fail(op, gpu.ErrInvalid, DType(c.t).String(), " as ", DType(t).String())
 	}
 	return (*Dense[T])(m), nil
 }
@@ -79,19 +79,19 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Option) (*Dense[T], e
 
 // Wrap makes a matrix of the caller's own slice. Nothing is copied now: kernels get the bits when they first need them,
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
-// runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [ErrUnsupported].
+// runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [gpu.ErrUnsupported].
 //
 // The slice may be larger than the device's largest buffer. Kernels then get parts of it, and expressions are computed in
 // blocks.
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option) (*Dense[T], error) {
 	if isAny[T]() {
-		return nil, fail("Wrap", ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+		return nil, fail("Wrap", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	}
 	return WrapHost[T](dev, rows, cols, hostOf(data), opts...)
 }
 
 // WrapHost is [Wrap] for memory that is not a Go slice of T: bytes of a mapped file, or in a page a typed array given as
-// js.Value in mem.Foreign. A matrix of ReadOnly memory is an operand like any other; as a destination it is [ErrReadOnly].
+// js.Value in mem.Foreign. A matrix of ReadOnly memory is an operand like any other; as a destination it is [gpu.ErrReadOnly].
 func WrapHost[T Elem](dev *gpu.Device, rows, cols int, mem gpu.Host, opts ...Option) (*Dense[T], error) {
 	p, err := placementOf[T]("Wrap", opts)
 	if err != nil {
@@ -110,7 +110,7 @@ func WrapHost[T Elem](dev *gpu.Device, rows, cols int, mem gpu.Host, opts ...Opt
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
 // GPUBuffer in a page. Kernels use it in place, nothing is copied. It is never resized, and never destroyed without
 // [Destroy]. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later. A *wgpu.Buffer that was
-// released before is [ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
+// released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Option) (*Dense[T], error) {
 	p, err := placementOf[T]("WrapBuffer", opts)
 	if err != nil {
@@ -189,22 +189,6 @@ func (m *Dense[T]) External() bool { return m.state().external }
 // Capacity returns how many elements the memory has for the matrix: of memory that is not ours, those of the size that it
 // was wrapped with.
 func (m *Dense[T]) Capacity() int { return m.core().capacity() }
-
-// Mode tells whose memory the matrix uses.
-func (m *Dense[T]) Mode() buffer.Mode {
-	if b := m.Buffer(); b != nil {
-		return b.Mode()
-	}
-	return buffer.Owned
-}
-
-// Location tells where the current bits are.
-func (m *Dense[T]) Location() buffer.Location {
-	if b := m.Buffer(); b != nil {
-		return b.Location()
-	}
-	return buffer.None
-}
 
 // Err returns the error a view was made with, or nil.
 func (m *Dense[T]) Err() error {

@@ -50,17 +50,17 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 		got  error
 		want error
 	}{
-		"type":           {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, 200), matrix.ErrInvalid},
-		"flags":          {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.SetValueOnDevice, matrix.Int32), matrix.ErrInvalid},
-		"float16":        {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, matrix.Float16), matrix.ErrUnsupported},
-		"device":         {wrap(nil, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.DontOwnBuffer, matrix.Int32), matrix.ErrInvalid},
+		"type":           {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, 200), gpu.ErrInvalid},
+		"flags":          {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.SetValueOnDevice, matrix.Int32), gpu.ErrInvalid},
+		"float16":        {wrap(dev, 0, 0, gpu.Host{}, nil, []int32{0}, 0, matrix.Float16), gpu.ErrUnsupported},
+		"device":         {wrap(nil, 0, 0, gpu.Host{}, nil, []int32{0}, buffer.DontOwnBuffer, matrix.Int32), gpu.ErrInvalid},
 		"values":         {wrap(dev, 2, 3, gpu.Host{}, []int32{0}, []int32{0, 1, 1, 1}, buffer.DontOwnBuffer, matrix.Int32), matrix.ErrNil},
-		"numbers":        {second(matrix.WrapSparse(dev, matrix.CSC, 0, 0, []number{}, nil, []int32{0})), matrix.ErrUnsupported},
-		"factor type":    {matrix.MulSparse(new(anyOne), s, f32), matrix.ErrInvalid},
+		"numbers":        {second(matrix.WrapSparse(dev, matrix.CSC, 0, 0, []number{}, nil, []int32{0})), gpu.ErrUnsupported},
+		"factor type":    {matrix.MulSparse(new(anyOne), s, f32), gpu.ErrInvalid},
 		"no factor":      {matrix.MulSparse(new(anyOne), s, nil), matrix.ErrNil},
 		"no destination": {matrix.MulSparse(nil, s, x), matrix.ErrNil},
 		"size":           {s.AssignTo(dst.Slice(0, 1, 0, 1)), matrix.ErrView},
-		"result type":    {s.AssignTo(none(matrix.Float32, 2, 3)), matrix.ErrInvalid},
+		"result type":    {s.AssignTo(none(matrix.Float32, 2, 3)), gpu.ErrInvalid},
 		"no dense":       {s.AssignTo(nil), matrix.ErrNil},
 		"nil":            {second(nothing.ToDense()), matrix.ErrNil},
 		"nil product":    {matrix.MulSparse(new(anyOne), nothing, f32), matrix.ErrNil},
@@ -69,8 +69,8 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 		"nil values":     {nothing.Values().Err(), matrix.ErrNil},
 		"nil touch":      {nothing.Touch(), matrix.ErrNil},
 		"nil sync":       {nothing.Sync(ctx), matrix.ErrNil},
-		"nobody":         {second(nobody.ToDense()), matrix.ErrInvalid},
-		"nobody, dst":    {nobody.AssignTo(dst), matrix.ErrInvalid},
+		"nobody":         {second(nobody.ToDense()), gpu.ErrInvalid},
+		"nobody, dst":    {nobody.AssignTo(dst), gpu.ErrInvalid},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.got, c.want)
@@ -88,7 +88,7 @@ func sparseOfAny(t *testing.T, dev *gpu.Device) {
 	if err := x.SetValue(nil); !errors.Is(err, matrix.ErrNil) {
 		t.Errorf("nil value: %v", err)
 	}
-	if err := x.SetValue(f32); !errors.Is(err, matrix.ErrInvalid) {
+	if err := x.SetValue(f32); !errors.Is(err, gpu.ErrInvalid) {
 		t.Errorf("another element type: %v", err)
 	}
 }

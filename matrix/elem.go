@@ -18,9 +18,6 @@ type Half = dtype.Half
 // ToHalf rounds to the nearest Half, ties to even. Beyond 65504, from 65520 on, that is infinite.
 func ToHalf(f float32) Half { return dtype.ToHalf(float64(f)) }
 
-// HalfFromBits returns the Half of these bits.
-func HalfFromBits(bits uint16) Half { return dtype.HalfFromBits(bits) }
-
 // HalfSlice is a slice of bits as Halfs, for [Wrap] and [FromSlice]: of the same memory, nothing is copied. It takes []uint16
 // and slices of types such as Float16 of github.com/x448/float16. The length and the capacity are those of bits; nil stays nil.
 func HalfSlice[B ~uint16](bits []B) []Half {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -22,11 +24,11 @@ func EqualAll[T Elem](ctx context.Context, a, b Operand[T]) (bool, error) {
 //
 //	|a - b| <= epsilon * max(1, |a|, |b|).
 //
-// An epsilon that is negative or not a number is [ErrInvalid]. Blaze compares float32 with 1e-6.
+// An epsilon that is negative or not a number is [gpu.ErrInvalid]. Blaze compares float32 with 1e-6.
 func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operand[T], epsilon float32) (bool, error) {
 	const op = "EqualApprox"
 	if !(epsilon >= 0) {
-		return false, fail(op, ErrInvalid, "epsilon is negative or not a number")
+		return false, fail(op, gpu.ErrInvalid, "epsilon is negative or not a number")
 	}
 	number := func(v float32) *node {
 		return expr.Number(typeOf[T](), 1, 1, math.Float32bits(v))
@@ -51,6 +53,6 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 		return true, nil
 	}
 	var no T
-	v, err := (&Expr[T]{reduceNode(op, reduceMin, axisAll, test)}).Value(ctx)
+	v, err := (&Expr[T]{reduceNode(op, fuse.ReduceMin, fuse.AxisAll, test)}).Value(ctx)
 	return err == nil && v != no, err
 }

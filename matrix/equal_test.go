@@ -91,11 +91,11 @@ func TestEqualErrors(t *testing.T) {
 		}{
 			{"nil", both(a, nil, 1), matrix.ErrNil},
 			{"nil first", both((*dense)(nil), a, 1), matrix.ErrNil},
-			{"closed", both(a, closed, 1), matrix.ErrClosed},
-			{"two devices", both(foreign, a, 1), matrix.ErrForeign},
-			{"no device", both(matrix.Fill[float32](2, 2, 1), matrix.Fill[float32](2, 2, 1), 1), matrix.ErrInvalid},
-			{"epsilon", both(a, a, -1)[1:], matrix.ErrInvalid},
-			{"epsilon NaN", both(a, a, nan)[1:], matrix.ErrInvalid},
+			{"closed", both(a, closed, 1), gpu.ErrClosed},
+			{"two devices", both(foreign, a, 1), gpu.ErrForeign},
+			{"no device", both(matrix.Fill[float32](2, 2, 1), matrix.Fill[float32](2, 2, 1), 1), gpu.ErrInvalid},
+			{"epsilon", both(a, a, -1)[1:], gpu.ErrInvalid},
+			{"epsilon NaN", both(a, a, nan)[1:], gpu.ErrInvalid},
 		} {
 			for _, err := range c.errs {
 				isErrorNamed(t, c.name, err, c.want)
@@ -103,7 +103,7 @@ func TestEqualErrors(t *testing.T) {
 		}
 		check(t, dev.Close())
 		for _, err := range both(a, a, 1) {
-			isErrorNamed(t, "closed device", err, matrix.ErrClosed)
+			isErrorNamed(t, "closed device", err, gpu.ErrClosed)
 		}
 	})
 }

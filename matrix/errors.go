@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Those of packages gpu and
-// buffer that reach the caller have a second name here.
+// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Others are those of
+// package gpu, such as [gpu.ErrInvalid], and [buffer.ErrSize].
 var (
 	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
 	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")
@@ -21,18 +21,11 @@ var (
 	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
 	ErrName           = fault.New("ErrName", "unknown name")
 
-	ErrShape       = buffer.ErrShape
-	ErrIndex       = buffer.ErrIndex
-	ErrStride      = buffer.ErrStride
-	ErrNil         = buffer.ErrNil
-	ErrShort       = buffer.ErrShort
-	ErrSize        = buffer.ErrSize
-	ErrClosed      = gpu.ErrClosed
-	ErrForeign     = gpu.ErrForeign
-	ErrInvalid     = gpu.ErrInvalid
-	ErrLimit       = gpu.ErrLimit
-	ErrReadOnly    = gpu.ErrReadOnly
-	ErrUnsupported = gpu.ErrUnsupported
+	ErrShape  = buffer.ErrShape
+	ErrIndex  = buffer.ErrIndex
+	ErrStride = buffer.ErrStride
+	ErrNil    = buffer.ErrNil
+	ErrShort  = buffer.ErrShort
 )
 
 func fail(op string, err error, detail ...string) error {

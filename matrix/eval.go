@@ -232,7 +232,7 @@ func (e *evaluator[T]) apply(n ast.Node, name string, args []textValue[T]) textV
 			return a
 		}
 		if a.expr == nil && !representable[T](a.number) {
-			return e.fail(n, ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
+			return e.fail(n, gpu.ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
 		}
 	}
 	x := f.call(args)

@@ -5,6 +5,8 @@ package matrix
 import (
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -23,21 +25,15 @@ type Operand[T Elem] interface {
 // node is an operation of an expression.
 type node = expr.Node
 
-// reduction and axis tell what a reduction computes and leaves.
-type (
-	reduction = expr.Reduction
-	axis      = expr.Axis
-)
-
 const (
-	reduceSum  = expr.Sum
-	reduceMax  = expr.Max
-	reduceMin  = expr.Min
-	reduceProd = expr.Prod
+	reduceSum  = fuse.ReduceSum
+	reduceMax  = fuse.ReduceMax
+	reduceMin  = fuse.ReduceMin
+	reduceProd = fuse.ReduceProd
 
-	axisAll  = expr.All
-	axisRows = expr.Rows
-	axisCols = expr.Cols
+	axisAll  = fuse.AxisAll
+	axisRows = fuse.AxisRows
+	axisCols = fuse.AxisCols
 )
 
 func (m *Dense[T]) operand() (t T) { return t }
@@ -90,7 +86,7 @@ func productNode(op string, a, b *node) *node { return expr.NewProduct(op, a, b)
 
 func transpose(op string, a *node) *node { return expr.NewTranspose(op, a) }
 
-func reduceNode(op string, red reduction, ax axis, a *node) *node {
+func reduceNode(op string, red fuse.Reduction, ax fuse.Axis, a *node) *node {
 	return expr.NewReduction(op, red, ax, a)
 }
 
@@ -118,7 +114,7 @@ func scalarNode[T Elem](s T) *node {
 func (e *Expr[T]) DType() DType { return DType(e.expr("DType").Typed(fuse.F32).Type) }
 
 // ConvertTo converts to an element type chosen at run time. Of an expression of another type than [Any] it can only be what
-// that is: [ErrInvalid]; see [Convert].
+// that is: [gpu.ErrInvalid]; see [Convert].
 func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	const op = "ConvertTo"
 	n := e.expr(op)
@@ -126,7 +122,7 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	case n.Err != nil:
 		return e
 	case t > Float16 || !isAny[T]() && t != DType(n.Type):
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, "to ", t.String()))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, "to ", t.String()))}
 	}
 	return &Expr[T]{expr.NewConversion(op, fuse.Type(t), n)}
 }
@@ -146,11 +142,11 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 }
 
 // Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
-// Operands must agree in their types, [ErrInvalid] otherwise.
+// Operands must agree in their types, [gpu.ErrInvalid] otherwise.
 func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 	name := op.String()
 	if op <= fuse.OpCall || op.Arity() != len(args) {
-		return &Expr[T]{errorNode(fail(name, ErrInvalid, itoa(len(args)), " operands"))}
+		return &Expr[T]{errorNode(fail(name, gpu.ErrInvalid, itoa(len(args)), " operands"))}
 	}
 	return &Expr[T]{mapNode(name, op, nodes(name, args)...)}
 }
@@ -164,29 +160,11 @@ func nodes[T Elem](op string, args []Operand[T]) []*node {
 	return out
 }
 
-// Reduction names what [Reduce] computes, and Axis along what.
-type (
-	Reduction = expr.Reduction
-	Axis      = expr.Axis
-)
-
-// The reductions and the axes.
-const (
-	ReduceSum  = reduceSum
-	ReduceMax  = reduceMax
-	ReduceMin  = reduceMin
-	ReduceProd = reduceProd
-
-	AxisAll  = axisAll  // one value
-	AxisRows = axisRows // one value per row, a column
-	AxisCols = axisCols // one value per column, a row
-)
-
 // Reduce is a sum or the like, for programs that decode expressions.
-func Reduce[T Elem](what Reduction, along Axis, a Operand[T]) *Expr[T] {
+func Reduce[T Elem](what fuse.Reduction, along fuse.Axis, a Operand[T]) *Expr[T] {
 	const op = "Reduce"
-	if what > reduceProd || along > axisCols {
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, "no such reduction"))}
+	if what > fuse.ReduceProd || along > fuse.AxisCols {
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, "no such reduction"))}
 	}
 	return reduced(op, what, along, a)
 }

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -21,8 +22,8 @@ const maxArity = 6
 
 // NewFunc reads a function "fn name(x: f32, ...) -> f32 { ... }", or with i32 or u32 for matrices of those. The text may
 // hold further functions, constants and comments; the first function is the one that is called. Its names are its own: other
-// functions may use the same ones. The device compiles it when it is first used, and complaints name the lines of the text;
-// the oracle cannot run it.
+// functions may use the same ones. What is no function is an error when it is applied. The device compiles it when it is first
+// used, and complaints name the lines of the text; the oracle cannot run it.
 func NewFunc(text string) *Func {
 	f := &Func{}
 	f.err = f.read(text)
@@ -49,8 +50,8 @@ func (f *Func) read(text string) error {
 	return nil
 }
 
-// Err returns why the text is not a function, or nil. Errors that only the compiler finds come when it is used.
-func (f *Func) Err() error {
+// problem returns why the text is not a function, or nil.
+func (f *Func) problem() error {
 	if f == nil {
 		return fail("Apply", ErrNil, "nil function")
 	}
@@ -60,14 +61,11 @@ func (f *Func) Err() error {
 // Apply applies a function of the user's element by element. Sizes stretch as for the built-in operations.
 func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	const op = "Apply"
-	if err := f.Err(); err != nil {
+	if err := f.problem(); err != nil {
 		return &Expr[T]{errorNode(err)}
 	}
 	if len(args) != f.arity {
-		return &Expr[T]{errorNode(fail(op, ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
 	}
 	return &Expr[T]{expr.NewCall(op, &f.call, nodes(op, args)...)}
 }
-
-// Apply applies a function of the user's of one argument.
-func (e *Expr[T]) Apply(f *Func) *Expr[T] { return Apply(f, e) }

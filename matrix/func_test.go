@@ -75,7 +75,7 @@ func TestFuncComplaints(t *testing.T) {
 		"fn f(a: f32, b: f32, c: f32, d: f32, e: f32, f: f32, g: f32) -> f32 { return a; }": "1 to 6 parameters",
 		"const x = 1;": "no function",
 	} {
-		if err := matrix.NewFunc(text).Err(); !errors.Is(err, matrix.ErrSyntax) || !strings.Contains(err.Error(), want) {
+		if err := matrix.Apply(matrix.NewFunc(text), matrix.Fill[float32](1, 1, 1)).Err(); !errors.Is(err, matrix.ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

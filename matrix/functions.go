@@ -13,7 +13,7 @@ import (
 
 // Element-wise operations stretch dimensions of 1 to fit, as NumPy does: a matrix plus a row, a column or a 1x1 matrix.
 // Comparisons yield 1 and 0 in the operands' type. Functions of real numbers (Exp, Log, Sqrt, Tanh, ...) need float32 or
-// Half elements; on integers they are [ErrUnsupported].
+// Half elements; on integers they are [gpu.ErrUnsupported].
 
 // ternary builds an element-wise operation of three operands.
 func ternary[T Elem](name string, op fuse.Op, a, b, c Operand[T]) *Expr[T] {
@@ -84,19 +84,19 @@ func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	return &Expr[T]{expr.NewConversion(op, t, x)}
 }
 
-func reduced[T Elem](op string, r reduction, ax axis, a Operand[T]) *Expr[T] {
+func reduced[T Elem](op string, r fuse.Reduction, ax fuse.Axis, a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode(op, r, ax, from(op, a))}
 }
 
 // mean is a sum, divided by how many elements went into each of its results.
-func mean[T Elem](op string, ax axis, a Operand[T]) *Expr[T] {
+func mean[T Elem](op string, ax fuse.Axis, a Operand[T]) *Expr[T] {
 	x := from(op, a)
-	s := reduceNode(op, reduceSum, ax, x)
+	s := reduceNode(op, fuse.ReduceSum, ax, x)
 	switch {
 	case s.Err != nil:
 		return &Expr[T]{s}
 	case s.Type.Compute() != fuse.F32:
-		return &Expr[T]{errorNode(fail(op, ErrUnsupported, "not defined for ", DType(s.Type).String()))}
+		return &Expr[T]{errorNode(fail(op, gpu.ErrUnsupported, "not defined for ", DType(s.Type).String()))}
 	}
 	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
 	return &Expr[T]{mapNode(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, math.Float32bits(1/count)))}
@@ -168,9 +168,9 @@ func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
 	switch {
 	case n.Err != nil:
 	case dev == nil:
-		n.Err = fail("On", ErrInvalid, "nil device")
+		n.Err = fail("On", gpu.ErrInvalid, "nil device")
 	case n.Dev != nil && n.Dev != dev:
-		n.Err = fail("On", ErrForeign, "the expression is on another device")
+		n.Err = fail("On", gpu.ErrForeign, "the expression is on another device")
 	default:
 		n.Dev = dev
 	}

@@ -10,6 +10,8 @@ import (
 	"log"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+
 	"github.com/x448/float16"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -51,7 +53,7 @@ func TestHalfScalars(t *testing.T) {
 			{"Fill", matrix.Add(a, matrix.Fill(1, 3, h(1.5))), halves(0.5, 2, 5.5)},
 			{"Convert", matrix.Convert[matrix.Half](matrix.AddScalar(matrix.Convert[float32](a), 1)), halves(0, 1.5, 5)},
 			{"Eval", matrix.Eval("2*A + 0.5", vars), halves(-1.5, 1.5, 8.5)},
-			{"Eval, rounded once", matrix.Eval("fill(1, 1, 1.000488281250001)", vars).On(dev), []matrix.Half{matrix.HalfFromBits(0x3c01)}},
+			{"Eval, rounded once", matrix.Eval("fill(1, 1, 1.000488281250001)", vars).On(dev), []matrix.Half{dtype.HalfFromBits(0x3c01)}},
 		} {
 			v, err := c.x.Read(background)
 			check(t, err)

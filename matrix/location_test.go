@@ -16,7 +16,7 @@ func TestLocation(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		is := func(what string, m *dense, want buffer.Location) {
 			t.Helper()
-			if l := m.Location(); l != want {
+			if l := m.Buffer().Location(); l != want {
 				t.Errorf("%s: %v, want %v", what, l, want)
 			}
 			if m.Device() != dev && m.Buffer() != nil {

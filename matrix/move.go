@@ -100,7 +100,7 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 		return err
 	}
 	if dev == nil {
-		return fail(op, ErrInvalid, "nil device")
+		return fail(op, gpu.ErrInvalid, "nil device")
 	}
 	if m.a.dev == dev {
 		return nil
@@ -126,7 +126,7 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 // carried computes a node on its device and brings the result to another, row by row.
 func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, error) {
 	if dev == nil {
-		return core{}, fail(op, ErrInvalid, "nil device")
+		return core{}, fail(op, gpu.ErrInvalid, "nil device")
 	}
 	if n = n.Typed(fuse.F32); n.Dev == nil || n.Rows == 0 || n.Cols == 0 {
 		return newOwned(op, dev, placement{t: n.Type}, n.Rows, n.Cols, func(size int) (*buffer.Buffer, error) { return buffer.New(dev, size) })

@@ -5,6 +5,8 @@ package matrix
 import (
 	"slices"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -36,7 +38,7 @@ func ColMajor() Option {
 }
 
 // RowMajorInput says that memory to be copied holds the elements row by row, whatever the order of the matrix. See
-// [FromBuffer]. With [ColMajor] and a constructor that does not turn them it is [ErrInvalid].
+// [FromBuffer]. With [ColMajor] and a constructor that does not turn them it is [gpu.ErrInvalid].
 func RowMajorInput() Option {
 	return func(p *placement) error {
 		p.rowMajorInput = true
@@ -80,7 +82,7 @@ func Padded() Option {
 }
 
 // Release is called once, when the last share of wrapped memory is closed. Of several, all are called, the last one first;
-// nil forgets those before it. Where memory is made or copied there is nothing to release: [ErrInvalid].
+// nil forgets those before it. Where memory is made or copied there is nothing to release: [gpu.ErrInvalid].
 func Release(fn func()) Option {
 	return func(p *placement) error {
 		if before := p.release; before != nil && fn != nil {
@@ -102,11 +104,11 @@ func Destroy() Option {
 }
 
 // OfType chooses the element type of a matrix of type [Any], which is float32 without it. Of another it can only be what T is:
-// [ErrInvalid].
+// [gpu.ErrInvalid].
 func OfType(t DType) Option {
 	return func(p *placement) error {
 		if t > Float16 {
-			return fail("OfType", ErrInvalid, "unknown element type")
+			return fail("OfType", gpu.ErrInvalid, "unknown element type")
 		}
 		p.t, p.hasType = fuse.Type(t), true
 		return nil
@@ -142,7 +144,7 @@ func placementOf[T Elem](op string, opts []Option) (placement, error) {
 	switch {
 	case t == expr.Untyped: // that of the option, or float32
 	case p.hasType && p.t != t:
-		return p, fail(op, ErrInvalid, DType(p.t).String(), " for a matrix of ", DType(t).String())
+		return p, fail(op, gpu.ErrInvalid, DType(p.t).String(), " for a matrix of ", DType(t).String())
 	default:
 		p.t = t
 	}
@@ -152,7 +154,7 @@ func placementOf[T Elem](op string, opts []Option) (placement, error) {
 // unreleased refuses a release function where memory is made or copied.
 func (p *placement) unreleased(op string) error {
 	if p.release != nil {
-		return fail(op, ErrInvalid, "Release of memory that is the library's")
+		return fail(op, gpu.ErrInvalid, "Release of memory that is the library's")
 	}
 	return nil
 }
@@ -164,7 +166,7 @@ func (p *placement) layout(op string, rows, cols int) (expr.Layout, error) {
 		return none, err
 	}
 	if p.rowMajorInput && p.order == ColMajorOrder {
-		return none, fail(op, ErrInvalid, "RowMajorInput with ColMajor, where nothing is turned")
+		return none, fail(op, gpu.ErrInvalid, "RowMajorInput with ColMajor, where nothing is turned")
 	}
 	l := expr.Layout{Rows: rows, Cols: cols, Offset: p.offset, Order: p.order}
 	l.Stride = l.Minor()
@@ -184,7 +186,7 @@ func (p *placement) layout(op string, rows, cols int) (expr.Layout, error) {
 		return none, fail(op, ErrCapacity, "stride ", itoa(l.Stride), " for rows of ", itoa(l.Minor()))
 	}
 	if n, ok := expr.Elements(max(l.Major(), 1), max(l.Stride, 1)); !ok || p.offset > expr.MaxElements-n {
-		return none, fail(op, ErrLimit, "too many elements between the first and the last")
+		return none, fail(op, gpu.ErrLimit, "too many elements between the first and the last")
 	}
 	return l, nil
 }

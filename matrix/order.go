@@ -9,8 +9,5 @@ import (
 // Order tells which index runs fastest in memory: by its String method, "row-major" or "column-major".
 type Order = expr.Order
 
-// The orders. RowMajorOrder is the default.
-const (
-	RowMajorOrder = expr.RowMajorOrder
-	ColMajorOrder = expr.ColMajorOrder
-)
+// ColMajorOrder is the order of columns one after the other. The other one, of rows, is the zero value.
+const ColMajorOrder = expr.ColMajorOrder

@@ -27,8 +27,8 @@ func TestReadOnly(t *testing.T) {
 			"Slice":  m.SetSlice(make([]float32, 8)),
 			"padded": second(matrix.WrapHost[float32](dev, 2, 2, mem, matrix.Stride(4), matrix.Padded())),
 		} {
-			if !errors.Is(err, matrix.ErrReadOnly) {
-				t.Errorf("%s: %v, want %v", name, err, matrix.ErrReadOnly)
+			if !errors.Is(err, gpu.ErrReadOnly) {
+				t.Errorf("%s: %v, want %v", name, err, gpu.ErrReadOnly)
 			}
 		}
 		if s := dev.Stats(); s.Dispatches != before.Dispatches {

@@ -77,8 +77,8 @@ func TestReopenParts(t *testing.T) {
 	if v := must[float32](t)(matrix.Sum(m).Value(background)); v != 5000 {
 		t.Errorf("the sum is %v", v)
 	}
-	if m.Location() != buffer.Host {
-		t.Errorf("the bits are on %v", m.Location())
+	if m.Buffer().Location() != buffer.Host {
+		t.Errorf("the bits are on %v", m.Buffer().Location())
 	}
 	check(t, errors.Join(top.Close(), m.Close(), dev.Close()))
 }

@@ -75,14 +75,14 @@ func TestFromRows(t *testing.T) {
 			wants(t, m, rows, 0, false)
 			check(t, m.Close())
 		}
-		isError(t, second(matrix.FromRows[float32](nil, nil)), matrix.ErrInvalid)
+		isError(t, second(matrix.FromRows[float32](nil, nil)), gpu.ErrInvalid)
 		isError(t, second(matrix.FromRows(dev, list, matrix.Stride(2))), matrix.ErrStride)
 		isError(t, (*dense)(nil).SetRows(nil), matrix.ErrNil)
 		isError(t, (&dense{}).SetRows(list), matrix.ErrShape)
 		check(t, (&dense{}).SetRows(nil))
 		closed := owned(t, dev, 1, 1, 1)
 		check(t, closed.Close())
-		isError(t, closed.SetRows([][]float32{{1}}), matrix.ErrClosed)
+		isError(t, closed.SetRows([][]float32{{1}}), gpu.ErrClosed)
 		nothingLeft(t, dev)
 	})
 }

@@ -62,7 +62,7 @@ func fromBuffer(op string, dev *gpu.Device, p placement, rows, cols int, src mem
 	}
 	switch {
 	case flags == buffer.DontOwnBuffer && src.copied:
-		return core{}, fail(op, ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer && src.isHost:
 		return newWrap(new(wrapped), dev, &p, rows, cols, src.host)
 	case flags == buffer.DontOwnBuffer && src.buf != nil:
@@ -76,18 +76,18 @@ func fromBuffer(op string, dev *gpu.Device, p placement, rows, cols int, src mem
 	case flags == 0 && src.isHost:
 		return copyOf(op, p, func(in placement) (core, error) { return newCopy(op, dev, in, rows, cols, src.host) })
 	case flags == buffer.SetValueOnDevice:
-		return core{}, fail(op, ErrInvalid, "SetValueOnDevice with memory of the CPU")
+		return core{}, fail(op, gpu.ErrInvalid, "SetValueOnDevice with memory of the CPU")
 	case flags == 0:
-		return core{}, fail(op, ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
+		return core{}, fail(op, gpu.ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
 	}
-	return core{}, fail(op, ErrInvalid, "flags that exclude each other")
+	return core{}, fail(op, gpu.ErrInvalid, "flags that exclude each other")
 }
 
 // copyOf makes an owned matrix with the elements of the one that get makes, in the order that the options ask for.
 func copyOf(op string, p placement, get func(in placement) (core, error)) (core, error) {
 	in := p
 	if in.release = nil; in.rowMajorInput {
-		in.order = RowMajorOrder
+		in.order = expr.RowMajorOrder
 	}
 	src, err := get(in)
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 		return err
 	}
 	if c.dev == nil {
-		return fail(op, ErrInvalid, "the matrix has no device")
+		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	}
 	if c.typed {
 		opts = with(opts, sameType(DType(c.t)))
@@ -148,7 +148,7 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 func sameType(t DType) Option {
 	return func(p *placement) error {
 		if p.hasType && p.t != fuse.Type(t) {
-			return fail("OfType", ErrInvalid, DType(p.t).String(), " to ", t.String())
+			return fail("OfType", gpu.ErrInvalid, DType(p.t).String(), " to ", t.String())
 		}
 		return OfType(t)(p)
 	}
@@ -170,7 +170,7 @@ func (m *Dense[T]) SetValue(src *Dense[T]) error {
 		return err
 	}
 	if to.typed && from.typed && to.t != from.t {
-		return fail(op, ErrInvalid, DType(from.t).String(), " to ", DType(to.t).String())
+		return fail(op, gpu.ErrInvalid, DType(from.t).String(), " to ", DType(to.t).String())
 	}
 	return to.setValue(op, from)
 }

@@ -159,16 +159,16 @@ func TestFromBufferErrors(t *testing.T) {
 			{"a nil slice, wrapped", []float32(nil), buffer.DontOwnBuffer, matrix.ErrNil},
 			{"too short", x[:5], buffer.DontOwnBuffer, matrix.ErrShort},
 			{"too short, copied", x[:5], 0, matrix.ErrShort},
-			{"host memory on the device", x, buffer.SetValueOnDevice, matrix.ErrInvalid},
-			{"both flags", x, buffer.SetValueOnDevice | buffer.DontOwnBuffer, matrix.ErrInvalid},
-			{"unknown flags", x, 64, matrix.ErrInvalid},
+			{"host memory on the device", x, buffer.SetValueOnDevice, gpu.ErrInvalid},
+			{"both flags", x, buffer.SetValueOnDevice | buffer.DontOwnBuffer, gpu.ErrInvalid},
+			{"unknown flags", x, 64, gpu.ErrInvalid},
 			{"another type", []float64{1}, buffer.DontOwnBuffer, errHandle},
-			{"a handle without flags", 7, 0, matrix.ErrInvalid},
+			{"a handle without flags", 7, 0, gpu.ErrInvalid},
 		} {
 			if errors.Is(c.want, errHandle) { // the oracle has handles of its own kind
-				c.want = matrix.ErrUnsupported
+				c.want = gpu.ErrUnsupported
 				if !dev.Info().Features.Has(gpu.FeatureWGSL) {
-					c.want = matrix.ErrForeign
+					c.want = gpu.ErrForeign
 				}
 			}
 			m := owned(t, dev, 1, 2, 8, 9)
@@ -190,7 +190,7 @@ func TestFromBufferErrors(t *testing.T) {
 			second(matrix.FromSlice(dev, 2, 3, x, turned...)),
 			m.Rebind(2, 3, x, turned...),
 		} {
-			isError(t, err, matrix.ErrInvalid)
+			isError(t, err, gpu.ErrInvalid)
 		}
 		wants(t, m, 1, 2, false, 8, 9)
 		check(t, m.Close())

@@ -51,12 +51,12 @@ func TestSetValueFromBuffer(t *testing.T) {
 		}{
 			"nil":             {nil, buffer.DontOwnBuffer, nil, matrix.ErrNil},
 			"too short":       {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Offset(1)}, matrix.ErrShort},
-			"another device":  {foreign, buffer.DontOwnBuffer, nil, matrix.ErrForeign},
-			"closed":          {closed, buffer.DontOwnBuffer, nil, matrix.ErrClosed},
-			"no flags":        {a, 0, nil, matrix.ErrInvalid},
-			"release":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Release(func() { t.Error("released") })}, matrix.ErrInvalid},
-			"destroy":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Destroy()}, matrix.ErrInvalid},
-			"copy of foreign": {foreign, buffer.SetValueOnDevice, nil, matrix.ErrForeign},
+			"another device":  {foreign, buffer.DontOwnBuffer, nil, gpu.ErrForeign},
+			"closed":          {closed, buffer.DontOwnBuffer, nil, gpu.ErrClosed},
+			"no flags":        {a, 0, nil, gpu.ErrInvalid},
+			"release":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Release(func() { t.Error("released") })}, gpu.ErrInvalid},
+			"destroy":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Destroy()}, gpu.ErrInvalid},
+			"copy of foreign": {foreign, buffer.SetValueOnDevice, nil, gpu.ErrForeign},
 		} {
 			if err := m.SetValueFrom(2, 3, c.src, c.flags, c.opts...); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -52,8 +52,8 @@ func TestShareBuffer(t *testing.T) {
 			"too small": {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 3, 3) }, matrix.ErrShort},
 			"offset":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Offset(5)) }, matrix.ErrShort},
 			"stride":    {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 2, 2, matrix.Stride(1)) }, matrix.ErrStride},
-			"size":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), -1, 2) }, matrix.ErrSize},
-			"type":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 1, 1, matrix.OfType(9)) }, matrix.ErrInvalid},
+			"size":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), -1, 2) }, buffer.ErrSize},
+			"type":      {func() (*matrix.Dense[matrix.Any], error) { return share(m.Buffer(), 1, 1, matrix.OfType(9)) }, gpu.ErrInvalid},
 			"nil":       {func() (*matrix.Dense[matrix.Any], error) { return share(nil, 1, 1) }, matrix.ErrNil},
 		} {
 			_, err := c.run()
@@ -67,7 +67,7 @@ func TestShareBuffer(t *testing.T) {
 			t.Errorf("%d shares in the end", last.Shares())
 		}
 		_, err = share(last, 1, 1)
-		wantErr(t, "closed", err, matrix.ErrClosed)
+		wantErr(t, "closed", err, gpu.ErrClosed)
 	})
 }
 

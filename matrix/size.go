@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/sublet-gpu/sublet/gpu"
+
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -23,7 +25,7 @@ func (m *core) resize(rows, cols int) error {
 		return err
 	}
 	if m.dev == nil {
-		return fail(op, ErrInvalid, "the matrix has no device")
+		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	}
 	l := expr.Layout{Rows: rows, Cols: cols, Offset: m.Offset, Order: m.Order}
 	if m.buf != nil && rows == m.Rows && cols == m.Cols {
@@ -79,9 +81,6 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 
 // SetCol sets column j to as many values as there are rows.
 func (m *Dense[T]) SetCol(j int, values []T) error { return setPart(m.Col(j), values) }
-
-// SetRow sets row i to as many values as there are columns.
-func (m *Dense[T]) SetRow(i int, values []T) error { return setPart(m.Row(i), values) }
 
 func setPart[T Elem](part *Dense[T], values []T) error {
 	err := part.SetSlice(values)

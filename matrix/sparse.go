@@ -5,6 +5,8 @@ package matrix
 import (
 	"context"
 
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
@@ -45,7 +47,7 @@ func (f Format) String() string {
 // columns.
 //
 // When the device is closed or lost, [Sparse.Read] and [Sparse.Sync] still give what the host has, and [Sparse.Close] still
-// releases the memory; other calls are [ErrClosed] or gpu.ErrDeviceLost. Calls on the zero value are [ErrInvalid].
+// releases the memory; other calls are [gpu.ErrClosed] or gpu.ErrDeviceLost. Calls on the zero value are [gpu.ErrInvalid].
 //
 // A Sparse may be used from several goroutines as long as none appends to it, touches it, moves it or closes it meanwhile.
 type Sparse[T Elem] struct{ s sparseCore }
@@ -90,7 +92,7 @@ func WrapSparse[T Elem](
 ) (*Sparse[T], error) {
 	const op = "WrapSparse"
 	if isAny[T]() {
-		return nil, fail(op, ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	}
 	return SparseFrom[T](dev, format, rows, cols, hostOf(values), indices, pointers, buffer.DontOwnBuffer, opts...)
 }
@@ -113,7 +115,7 @@ func SparseFrom[T Elem](
 	case flags == 0:
 		return newSparse[T](op, dev, p, parts)
 	case flags != buffer.DontOwnBuffer:
-		return nil, fail(op, ErrInvalid, "flags of dense matrices")
+		return nil, fail(op, gpu.ErrInvalid, "flags of dense matrices")
 	}
 	if err := firstError(p.sparse(op), parts.check(op, dev, p.t)); err != nil {
 		return nil, err
@@ -123,8 +125,8 @@ func SparseFrom[T Elem](
 
 // sparse refuses options that only dense matrices have.
 func (p *placement) sparse(op string) error {
-	if p.order != RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput || p.destroy {
-		return fail(op, ErrInvalid, "an option that places dense matrices")
+	if p.order != expr.RowMajorOrder || p.offset != 0 || p.hasStride || p.aligned || p.padded || p.rowMajorInput || p.destroy {
+		return fail(op, gpu.ErrInvalid, "an option that places dense matrices")
 	}
 	return nil
 }
@@ -246,7 +248,7 @@ func (s *Sparse[T]) Alias() *Sparse[T] {
 }
 
 // ColumnSlice returns n columns from start on, 0 of them if you like, as a view: it has the memory of the matrix, nothing is
-// copied, and slices of slices add up. Only [CSC] can be sliced, others are [ErrUnsupported]. A view of a bad range, which is
+// copied, and slices of slices add up. Only [CSC] can be sliced, others are [gpu.ErrUnsupported]. A view of a bad range, which is
 // [ErrIndex], or of a closed matrix carries the error and reports it at its first use; [Sparse.Err] tells earlier. Close it
 // when done.
 func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
@@ -256,7 +258,7 @@ func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
 // Append adds an entry behind all others: column by column and within a column row by row, in [CSR] row by row. Another
 // order, or an entry that is there already, is [ErrOrder]. Entries cannot be appended to external matrices, [ErrExternal],
 // to views, to matrices that have views, aliases or views of their values, [ErrView], or to block columns,
-// [ErrUnsupported].
+// [gpu.ErrUnsupported].
 //
 // An Append takes constant time on the host, on average. The first use of the matrix after a series of them sends the new
 // entries and all pointers to the device, where memory that is too small is replaced by twice as much.
@@ -328,7 +330,7 @@ func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*
 
 // MulSparse queues dst = A B for a sparse A of m x k and a dense B of k x n of any layout. dst takes the size m x n, or must
 // have it, as with [Dense.Assign]; it may be B, or share memory with B or with the values of A. Everything is on one device:
-// [ErrForeign] otherwise.
+// [gpu.ErrForeign] otherwise.
 //
 // The sum of an element is made in an order that depends on A alone, so that results are the same every time, and satisfies
 // |c - exact| <= k * 2^-24 * sum |a||b| with k the entries of the row. Integers wrap.

@@ -99,7 +99,7 @@ func TestSparseAppendRefused(t *testing.T) {
 		samePartsOf(t, "by the last alias", al, []float32{1, 2, 5, 6}, []int32{1, 0, 2, 0}, []int32{0, 0, 1, 3, 4})
 		check(t, al.Close())
 		b := must[*sparse](t)(matrix.NewSparse(dev, matrix.BlockColumn, 2, 2, []float32{}, []int32{}, nil))
-		if err := b.Append(0, 0, 1); !errors.Is(err, matrix.ErrUnsupported) {
+		if err := b.Append(0, 0, 1); !errors.Is(err, gpu.ErrUnsupported) {
 			t.Errorf("block columns: %v", err)
 		}
 		check(t, b.Close())
@@ -131,20 +131,20 @@ func TestSparseErrors(t *testing.T) {
 			err  error
 			want error
 		}{
-			{"nil device", second(p.make(nil)), matrix.ErrInvalid},
-			{"float16", second(matrix.NewSparse(dev, matrix.CSC, 0, 0, []matrix.Half{}, nil, []int32{0})), matrix.ErrUnsupported},
-			{"stride", wrap(matrix.Stride(4)), matrix.ErrInvalid},
-			{"order", wrap(matrix.ColMajor()), matrix.ErrInvalid},
-			{"offset", wrap(matrix.Offset(1)), matrix.ErrInvalid},
-			{"closed assign", closed.AssignTo(b), matrix.ErrClosed},
-			{"closed append", closed.Append(0, 3, 1), matrix.ErrClosed},
-			{"closed slice", closed.ColumnSlice(0, 1).Err(), matrix.ErrClosed},
-			{"closed alias", closed.Alias().Err(), matrix.ErrClosed},
-			{"closed clone", second(closed.Clone()), matrix.ErrClosed},
-			{"closed values", closed.Values().Err(), matrix.ErrClosed},
-			{"closed sync", closed.Sync(background), matrix.ErrClosed},
-			{"closed touch", closed.Touch(), matrix.ErrClosed},
-			{"closed product", matrix.MulSparse(c, closed, b), matrix.ErrClosed},
+			{"nil device", second(p.make(nil)), gpu.ErrInvalid},
+			{"float16", second(matrix.NewSparse(dev, matrix.CSC, 0, 0, []matrix.Half{}, nil, []int32{0})), gpu.ErrUnsupported},
+			{"stride", wrap(matrix.Stride(4)), gpu.ErrInvalid},
+			{"order", wrap(matrix.ColMajor()), gpu.ErrInvalid},
+			{"offset", wrap(matrix.Offset(1)), gpu.ErrInvalid},
+			{"closed assign", closed.AssignTo(b), gpu.ErrClosed},
+			{"closed append", closed.Append(0, 3, 1), gpu.ErrClosed},
+			{"closed slice", closed.ColumnSlice(0, 1).Err(), gpu.ErrClosed},
+			{"closed alias", closed.Alias().Err(), gpu.ErrClosed},
+			{"closed clone", second(closed.Clone()), gpu.ErrClosed},
+			{"closed values", closed.Values().Err(), gpu.ErrClosed},
+			{"closed sync", closed.Sync(background), gpu.ErrClosed},
+			{"closed touch", closed.Touch(), gpu.ErrClosed},
+			{"closed product", matrix.MulSparse(c, closed, b), gpu.ErrClosed},
 			{"nil assign", null.AssignTo(b), matrix.ErrNil},
 			{"nil append", null.Append(0, 0, 1), matrix.ErrNil},
 			{"nil slice", null.ColumnSlice(0, 1).Err(), matrix.ErrNil},
@@ -155,18 +155,18 @@ func TestSparseErrors(t *testing.T) {
 			{"nil touch", null.Touch(), matrix.ErrNil},
 			{"nil err", null.Err(), matrix.ErrNil},
 			{"nil dense", second(null.ToDense()), matrix.ErrNil},
-			{"zero value", (&sparse{}).AssignTo(b), matrix.ErrInvalid},
+			{"zero value", (&sparse{}).AssignTo(b), gpu.ErrInvalid},
 			{"nil destination", s.AssignTo(nothing), matrix.ErrNil},
-			{"foreign destination", s.AssignTo(foreign), matrix.ErrForeign},
+			{"foreign destination", s.AssignTo(foreign), gpu.ErrForeign},
 			{"nil product", matrix.MulSparse(c, null, b), matrix.ErrNil},
 			{"nil factor", matrix.MulSparse(c, s, nothing), matrix.ErrNil},
 			{"nil result", matrix.MulSparse(nothing, s, b), matrix.ErrNil},
-			{"foreign factor", matrix.MulSparse(c, s, foreign), matrix.ErrForeign},
-			{"foreign result", matrix.MulSparse(foreign, s, b), matrix.ErrForeign},
+			{"foreign factor", matrix.MulSparse(c, s, foreign), gpu.ErrForeign},
+			{"foreign result", matrix.MulSparse(foreign, s, b), gpu.ErrForeign},
 			{"product shapes", matrix.MulSparse(c, s, c), matrix.ErrShape},
 			{"compress nil", second(matrix.SparseFromDense(background, nothing, matrix.CSC)), matrix.ErrNil},
-			{"compress nothing", second(matrix.SparseFromDense(background, &dense{}, matrix.CSC)), matrix.ErrInvalid},
-			{"compress to nothing", second(matrix.SparseFromDense(background, b, 3)), matrix.ErrInvalid},
+			{"compress nothing", second(matrix.SparseFromDense(background, &dense{}, matrix.CSC)), gpu.ErrInvalid},
+			{"compress to nothing", second(matrix.SparseFromDense(background, b, 3)), gpu.ErrInvalid},
 		}
 		for _, c := range cases {
 			if !errors.Is(c.err, c.want) {
@@ -179,7 +179,7 @@ func TestSparseErrors(t *testing.T) {
 			t.Error("a nil matrix is something")
 		}
 		half := must[*matrix.Dense[matrix.Half]](t)(matrix.New[matrix.Half](dev, 2, 2))
-		if _, err := matrix.SparseFromDense(background, half, matrix.CSC); !errors.Is(err, matrix.ErrUnsupported) {
+		if _, err := matrix.SparseFromDense(background, half, matrix.CSC); !errors.Is(err, gpu.ErrUnsupported) {
 			t.Errorf("float16: %v", err)
 		}
 		names := map[matrix.Format]string{
@@ -191,16 +191,16 @@ func TestSparseErrors(t *testing.T) {
 			}
 		}
 		dev.Close()
-		if err := s.AssignTo(b); !errors.Is(err, matrix.ErrClosed) {
+		if err := s.AssignTo(b); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed device: %v", err)
 		}
-		if err := s.Append(2, 3, 1); !errors.Is(err, matrix.ErrClosed) {
+		if err := s.Append(2, 3, 1); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed device: %v", err)
 		}
-		if _, err := p.make(dev); !errors.Is(err, matrix.ErrClosed) {
+		if _, err := p.make(dev); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed device: %v", err)
 		}
-		if err := wrap(); !errors.Is(err, matrix.ErrClosed) {
+		if err := wrap(); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed device: %v", err)
 		}
 		check(t, s.Close())

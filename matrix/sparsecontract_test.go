@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer"
+
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -54,12 +56,12 @@ var hostile = []struct {
 	spoil func(p *sparseParts)
 	want  error
 }{
-	{"unknown format", nil, func(p *sparseParts) { p.format = 200 }, matrix.ErrInvalid},
-	{"negative rows", nil, func(p *sparseParts) { p.rows = -1 }, matrix.ErrSize},
-	{"negative columns", nil, func(p *sparseParts) { p.cols = math.MinInt }, matrix.ErrSize},
-	{"too many rows", nil, func(p *sparseParts) { p.rows = math.MaxInt }, matrix.ErrLimit},
-	{"too many columns", nil, func(p *sparseParts) { p.cols = 1 << 31 }, matrix.ErrLimit},
-	{"too many values", []matrix.Format{matrix.BlockColumn}, func(p *sparseParts) { p.rows = math.MaxInt32 }, matrix.ErrLimit},
+	{"unknown format", nil, func(p *sparseParts) { p.format = 200 }, gpu.ErrInvalid},
+	{"negative rows", nil, func(p *sparseParts) { p.rows = -1 }, buffer.ErrSize},
+	{"negative columns", nil, func(p *sparseParts) { p.cols = math.MinInt }, buffer.ErrSize},
+	{"too many rows", nil, func(p *sparseParts) { p.rows = math.MaxInt }, gpu.ErrLimit},
+	{"too many columns", nil, func(p *sparseParts) { p.cols = 1 << 31 }, gpu.ErrLimit},
+	{"too many values", []matrix.Format{matrix.BlockColumn}, func(p *sparseParts) { p.rows = math.MaxInt32 }, gpu.ErrLimit},
 	{"nil values", nil, func(p *sparseParts) { p.values = nil }, matrix.ErrNil},
 	{"nil indices", nil, func(p *sparseParts) { p.indices = nil }, matrix.ErrNil},
 	{"nil pointers", compressed, func(p *sparseParts) { p.pointers = nil }, matrix.ErrNil},
@@ -173,7 +175,7 @@ func TestSparseWrapped(t *testing.T) {
 			slice := s.ColumnSlice(1, 2)
 			if f == matrix.CSC {
 				check(t, slice.Err())
-			} else if err := slice.Err(); !errors.Is(err, matrix.ErrUnsupported) {
+			} else if err := slice.Err(); !errors.Is(err, gpu.ErrUnsupported) {
 				t.Errorf("%v: slice: %v", f, err)
 			}
 			own := must[*sparse](t)(s.Clone())

@@ -25,13 +25,13 @@ func compress(ctx context.Context, a *core, format Format) (*storage, error) {
 	}
 	switch {
 	case a.dev == nil:
-		return nil, fail(op, ErrInvalid, "the matrix has no device")
+		return nil, fail(op, gpu.ErrInvalid, "the matrix has no device")
 	case a.t == fuse.F16:
-		return nil, fail(op, ErrUnsupported, "sparse matrices of float16")
+		return nil, fail(op, gpu.ErrUnsupported, "sparse matrices of float16")
 	case format > BlockColumn:
-		return nil, fail(op, ErrInvalid, "unknown format")
+		return nil, fail(op, gpu.ErrInvalid, "unknown format")
 	case a.Rows > math.MaxInt32 || a.Cols > math.MaxInt32:
-		return nil, fail(op, ErrLimit, a.Shape().String())
+		return nil, fail(op, gpu.ErrLimit, a.Shape().String())
 	}
 	p := parts{format: format, rows: a.Rows, cols: a.Cols}
 	mem := make([]uint32, a.Rows*a.Cols)
@@ -76,7 +76,7 @@ func (p *parts) packEntries(op string, mem []uint32) error {
 			}
 		}
 		if n > math.MaxInt32 {
-			return fail(op, ErrLimit, "more than 2147483647 entries")
+			return fail(op, gpu.ErrLimit, "more than 2147483647 entries")
 		}
 		p.ptr = append(p.ptr, int32(n))
 	}
@@ -97,7 +97,7 @@ func (p *parts) packColumns(op string, mem []uint32) error {
 		n += p.rows
 	}
 	if n > math.MaxInt32 {
-		return fail(op, ErrLimit, "more than 2147483647 values")
+		return fail(op, gpu.ErrLimit, "more than 2147483647 values")
 	}
 	p.values = hostOf(mem[:n])
 	return nil
@@ -115,9 +115,9 @@ func (m *core) into(op string, dev *gpu.Device, t fuse.Type, rows, cols int, com
 	to := gpu.Shape{rows, cols}
 	switch {
 	case m.t != t:
-		return fail(op, ErrInvalid, DType(t).String(), " to ", DType(m.t).String())
+		return fail(op, gpu.ErrInvalid, DType(t).String(), " to ", DType(m.t).String())
 	case m.dev != nil && m.dev != dev:
-		return fail(op, ErrForeign, "the result is on another device")
+		return fail(op, gpu.ErrForeign, "the result is on another device")
 	case m.buf != nil && m.Rows == rows && m.Cols == cols:
 		return compute(m)
 	case m.fixed:

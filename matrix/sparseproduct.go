@@ -145,9 +145,9 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 	st := s.st
 	switch {
 	case y.dev != nil && y.dev != st.dev:
-		return fail(op, ErrForeign, "the factors are on two devices")
+		return fail(op, gpu.ErrForeign, "the factors are on two devices")
 	case y.typed && y.t != st.t:
-		return fail(op, ErrInvalid, DType(st.t).String(), " with ", DType(y.t).String())
+		return fail(op, gpu.ErrInvalid, DType(st.t).String(), " with ", DType(y.t).String())
 	case k != y.Rows:
 		return shapeError(op, s.shape(), y.Shape())
 	}

@@ -53,17 +53,17 @@ func TestSparseStates(t *testing.T) {
 		good := closed.Alias()
 		check(t, closed.Close())
 		refusesAll(t, "nil", nil, matrix.ErrNil)
-		refusesAll(t, "zero value", &sparse{}, matrix.ErrInvalid)
-		refusesAll(t, "closed", closed, matrix.ErrClosed)
+		refusesAll(t, "zero value", &sparse{}, gpu.ErrInvalid)
+		refusesAll(t, "closed", closed, gpu.ErrClosed)
 		refusesAll(t, "bad view", good.ColumnSlice(3, 2), matrix.ErrIndex)
 		isError(t, (*sparse)(nil).Take(good), matrix.ErrNil)
-		isError(t, closed.Take(good), matrix.ErrClosed)
+		isError(t, closed.Take(good), gpu.ErrClosed)
 		isError(t, good.ColumnSlice(3, 2).Take(good), matrix.ErrIndex)
 		isError(t, good.Take(nil), matrix.ErrNil)
-		isError(t, good.Take(closed), matrix.ErrClosed)
+		isError(t, good.Take(closed), gpu.ErrClosed)
 		check(t, good.Close())
 		nothingLeft(t, dev)
-		withoutDevice(t, dev, func() { check(t, dev.Close()) }, matrix.ErrClosed)
+		withoutDevice(t, dev, func() { check(t, dev.Close()) }, gpu.ErrClosed)
 	})
 	t.Run("lost", func(t *testing.T) {
 		dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
@@ -149,10 +149,10 @@ func TestSparseTake(t *testing.T) {
 			if rows, cols := b.Dims(); rows+cols+b.NNZ() != 0 || b.External() || b.Device() != nil {
 				t.Error("the source is something")
 			}
-			isError(t, b.Sync(background), matrix.ErrInvalid)
+			isError(t, b.Sync(background), gpu.ErrInvalid)
 			check(t, a.Take(a))
 			check(t, b.Take(a)) // as good as new
-			isError(t, a.Sync(background), matrix.ErrInvalid)
+			isError(t, a.Sync(background), gpu.ErrInvalid)
 			samePartsOf(t, "taken back", b, p.values, p.indices, p.pointers)
 			check(t, errors.Join(b.Take(al), a.Close(), al.Close()))
 			if released != 0 {

@@ -49,15 +49,15 @@ func (p *parts) clone() parts {
 func (p *parts) check(op string, dev *gpu.Device, t fuse.Type) error {
 	switch {
 	case dev == nil:
-		return fail(op, ErrInvalid, "nil device")
+		return fail(op, gpu.ErrInvalid, "nil device")
 	case t == fuse.F16:
-		return fail(op, ErrUnsupported, "sparse matrices of float16")
+		return fail(op, gpu.ErrUnsupported, "sparse matrices of float16")
 	case p.format > BlockColumn || t > fuse.F16:
-		return fail(op, ErrInvalid, "unknown format or element type")
+		return fail(op, gpu.ErrInvalid, "unknown format or element type")
 	case p.rows < 0 || p.cols < 0:
-		return fail(op, ErrSize, "negative dimensions ", itoa(p.rows), "x", itoa(p.cols))
+		return fail(op, buffer.ErrSize, "negative dimensions ", itoa(p.rows), "x", itoa(p.cols))
 	case p.rows > math.MaxInt32 || p.cols > math.MaxInt32 || len(p.index) > math.MaxInt32:
-		return fail(op, ErrLimit, "more than 2147483647 rows, columns or entries")
+		return fail(op, gpu.ErrLimit, "more than 2147483647 rows, columns or entries")
 	}
 	if err := p.checkLengths(op); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *parts) checkLengths(op string) error {
 	}
 	switch {
 	case n > math.MaxInt32:
-		return fail(op, ErrLimit, "more than 2147483647 values")
+		return fail(op, gpu.ErrLimit, "more than 2147483647 values")
 	case p.values.Bytes == nil && p.values.Foreign == nil && n > 0:
 		return fail(op, ErrNil, "no values")
 	case p.index == nil && have > 0:
@@ -250,7 +250,7 @@ func (st *storage) append(op string, major, minor int, value []byte) error {
 		return fail(op, ErrOrder, itoa(major), ", ", itoa(minor), " after ", itoa(st.begun), ", ", itoa(int(st.index[max(n, 1)-1])))
 	}
 	if n >= math.MaxInt32 {
-		return fail(op, ErrLimit, "more than 2147483647 entries")
+		return fail(op, gpu.ErrLimit, "more than 2147483647 entries")
 	}
 	for c := st.begun + 1; c <= major; c++ {
 		st.ptr[c] = int32(n)

@@ -31,9 +31,9 @@ func (s *sparseCore) usable(op string) error {
 	case s.err != nil:
 		return s.err
 	case s.st == nil:
-		return fail(op, ErrInvalid, "a sparse matrix that nobody made")
+		return fail(op, gpu.ErrInvalid, "a sparse matrix that nobody made")
 	case s.closed:
-		return fail(op, ErrClosed, "the matrix")
+		return fail(op, gpu.ErrClosed, "the matrix")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *sparseCore) columns(start, n int) sparseCore {
 	}
 	switch {
 	case s.st.format != CSC:
-		return sparseCore{err: fail(op, ErrUnsupported, "slices of ", s.st.format.String())}
+		return sparseCore{err: fail(op, gpu.ErrUnsupported, "slices of ", s.st.format.String())}
 	case start < 0 || n < 0 || start > s.count-n:
 		return sparseCore{err: fail(op, ErrIndex, itoa(n), " columns from ", itoa(start), " of ", s.shape().String())}
 	}
@@ -143,7 +143,7 @@ func (s *sparseCore) append(i, j int, value []byte) error {
 	case s.view:
 		return fail(op, ErrView, "nothing can be appended to a slice")
 	case st.format == BlockColumn:
-		return fail(op, ErrUnsupported, "block columns have no single entries")
+		return fail(op, gpu.ErrUnsupported, "block columns have no single entries")
 	case i < 0 || i >= rows || j < 0 || j >= cols:
 		return fail(op, ErrIndex, itoa(i), ", ", itoa(j), " of ", s.shape().String())
 	case st.values.Shares() > 1 || st.indices.Shares() > 1:

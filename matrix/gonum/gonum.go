@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -41,7 +43,7 @@ func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (d *matrix.De
 
 func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Option) (d *matrix.Dense[T], change float64, err error) {
 	if dev == nil {
-		return nil, 0, fail(op, matrix.ErrInvalid, "nil device")
+		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
 	src, err := read[T](op, m, dev.Info().Limits.MaxBufferSize)
 	if err != nil {
@@ -90,9 +92,9 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 		switch p := recover().(type) {
 		case nil:
 		case error:
-			s, err = nil, fail(op, matrix.ErrInvalid, p.Error())
+			s, err = nil, fail(op, gpu.ErrInvalid, p.Error())
 		default:
-			s, err = nil, fail(op, matrix.ErrInvalid, "the matrix panics")
+			s, err = nil, fail(op, gpu.ErrInvalid, "the matrix panics")
 		}
 	}()
 	s = new(source[T])
@@ -108,10 +110,10 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 	}
 	s.rows, s.cols = m.Dims()
 	if s.rows < 0 || s.cols < 0 {
-		return nil, fail(op, matrix.ErrSize, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
+		return nil, fail(op, buffer.ErrSize, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
 	}
 	if over, n := bits.Mul64(uint64(s.rows), uint64(s.cols)); over != 0 || n > limit/uint64(unsafe.Sizeof(*new(T))) {
-		return nil, fail(op, matrix.ErrLimit, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
+		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
 	}
 	s.data = make([]T, s.rows*s.cols)
 	r, dense := m.(mat.RawMatrixer)

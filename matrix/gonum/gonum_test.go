@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -196,10 +198,10 @@ func TestMistakes(t *testing.T) {
 		second := func(_ any, err error) error { return err }
 		for name, c := range map[string]struct{ err, want error }{
 			"nil":               {second(gonum.From[float32](dev, nil)), matrix.ErrNil},
-			"nil pointer":       {second(gonum.From[float32](dev, (*mat.Dense)(nil))), matrix.ErrInvalid},
+			"nil pointer":       {second(gonum.From[float32](dev, (*mat.Dense)(nil))), gpu.ErrInvalid},
 			"transpose of nil":  {second(gonum.From[float32](dev, mat.Transpose{})), matrix.ErrNil},
-			"a panic":           {second(gonum.From[float32](dev, short{})), matrix.ErrInvalid},
-			"nil device":        {second(gonum.From[float32](nil, one)), matrix.ErrInvalid},
+			"a panic":           {second(gonum.From[float32](dev, short{})), gpu.ErrInvalid},
+			"nil device":        {second(gonum.From[float32](nil, one)), gpu.ErrInvalid},
 			"overflow":          {second(gonum.From[float32](dev, value(1e39))), gonum.ErrValue},
 			"overflow of half":  {second(gonum.From[matrix.Half](dev, value(65520))), gonum.ErrValue},
 			"overflow far":      {second(gonum.From[matrix.Half](dev, value(-1e300))), gonum.ErrValue},
@@ -209,11 +211,11 @@ func TestMistakes(t *testing.T) {
 			"NaN":               {second(gonum.From[int32](dev, value(math.NaN()))), gonum.ErrValue},
 			"infinite":          {second(gonum.From[uint32](dev, value(math.Inf(1)))), gonum.ErrValue},
 			"stride":            {second(gonum.From[float32](dev, integers(2, 3), matrix.Stride(2))), matrix.ErrStride},
-			"terabytes":         {second(gonum.From[float32](dev, mat.NewDiagDense(1<<20, nil))), matrix.ErrLimit},
-			"terabytes across":  {second(gonum.From[matrix.Half](dev, mat.NewDiagDense(1<<20, nil).T())), matrix.ErrLimit},
-			"overflowing":       {second(gonum.From[float32](dev, sized{math.MaxInt, math.MaxInt})), matrix.ErrLimit},
+			"terabytes":         {second(gonum.From[float32](dev, mat.NewDiagDense(1<<20, nil))), gpu.ErrLimit},
+			"terabytes across":  {second(gonum.From[matrix.Half](dev, mat.NewDiagDense(1<<20, nil).T())), gpu.ErrLimit},
+			"overflowing":       {second(gonum.From[float32](dev, sized{math.MaxInt, math.MaxInt})), gpu.ErrLimit},
 			"nothing, but wide": {second(gonum.From[float32](dev, sized{0, 1 << 40})), nil},
-			"negative size":     {second(gonum.From[float32](dev, sized{-2, -3})), matrix.ErrSize},
+			"negative size":     {second(gonum.From[float32](dev, sized{-2, -3})), buffer.ErrSize},
 			"nil to gonum":      {second(gonum.ToDense[float32](t.Context(), nil)), matrix.ErrNil},
 		} {
 			if !errors.Is(c.err, c.want) {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
+
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -205,7 +207,7 @@ func TestMistakes(t *testing.T) {
 			{"too large for the file", wrap(dev, f, 4, 2, 5), matrix.ErrShort},
 			{"stride beyond the file", wrap(dev, f, 0, 2, 2, matrix.Stride(9)), matrix.ErrShort},
 			{"bad stride", wrap(dev, f, 0, 2, 2, matrix.Stride(1)), matrix.ErrStride},
-			{"negative dimension", wrap(dev, f, 0, -1, 2), matrix.ErrSize},
+			{"negative dimension", wrap(dev, f, 0, -1, 2), buffer.ErrSize},
 			{"nil device", wrap(nil, f, 0, 1, 1), gpu.ErrInvalid},
 		} {
 			if !errors.Is(c.err, c.want) {

@@ -49,11 +49,11 @@ func TestReadOnly(t *testing.T) {
 		}
 		for round := range 2 { // before and after the matrix is on the device
 			for name, try := range writes {
-				if err := try(); !errors.Is(err, matrix.ErrReadOnly) {
-					t.Errorf("%s: %v, want %v", name, err, matrix.ErrReadOnly)
+				if err := try(); !errors.Is(err, gpu.ErrReadOnly) {
+					t.Errorf("%s: %v, want %v", name, err, gpu.ErrReadOnly)
 				}
 			}
-			if l := m.Location(); l != []buffer.Location{buffer.Host, buffer.Both}[round] {
+			if l := m.Buffer().Location(); l != []buffer.Location{buffer.Host, buffer.Both}[round] {
 				t.Errorf("round %d: the bits are on %v", round, l)
 			}
 			check(t, errors.Join(m.Sync(t.Context()), m.Touch(), m.Sync(t.Context())))

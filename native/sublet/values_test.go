@@ -24,7 +24,7 @@ func TestEvalValues(t *testing.T) {
 		{"A", floats(t, 0, 3), `[]`},
 		{"A", floats(t, 2, 0), `[[],[]]`},
 		{"A", save(t, npy.Header{Type: dtype.Uint32, Shape: []int64{2}}, []uint32{7, math.MaxUint32}), `[[7,4294967295]]`},
-		{"A", save(t, npy.Header{Type: dtype.Float16, Shape: []int64{2}}, []matrix.Half{matrix.ToHalf(1.5), matrix.HalfFromBits(0x7e00)}), `[[1.5,"NaN"]]`},
+		{"A", save(t, npy.Header{Type: dtype.Float16, Shape: []int64{2}}, []matrix.Half{matrix.ToHalf(1.5), dtype.HalfFromBits(0x7e00)}), `[[1.5,"NaN"]]`},
 		{"fill(100, 100, 2) + A", floats(t, 1, 1, 1), "[" + strings.Repeat(","+"["+strings.Repeat(",3", 100)[1:]+"]", 100)[1:] + "]"},
 		{"fill(100, 101, 2) + A", floats(t, 1, 1, 1), ""},
 		{"A", floats(t, 10_001, 0), ""},

@@ -153,16 +153,16 @@ func NewTranspose(op string, a *Node) *Node {
 }
 
 // NewReduction builds a sum or the like.
-func NewReduction(op string, red Reduction, axis Axis, a *Node) *Node {
+func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, a *Node) *Node {
 	n := Join(op, a)
 	if n.Err != nil {
 		return n
 	}
 	n.Kind, n.Red, n.Axis, n.Rows, n.Cols = Reduce, red, axis, a.Rows, a.Cols
-	if axis != Cols {
+	if axis != fuse.AxisCols {
 		n.Cols = 1
 	}
-	if axis != Rows {
+	if axis != fuse.AxisRows {
 		n.Rows = 1
 	}
 	return n

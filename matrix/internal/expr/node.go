@@ -23,37 +23,16 @@ const (
 	Call                  // a function of the user's on Args
 	Transpose             // the transpose of Args[0]
 	Product               // Args[0] times Args[1]
-	Reduce                // Args[0] reduced along Axis
+	Reduce                // Args[0] reduced along fuse.Axis
 	Softmax               // Args[0] normalised along its rows
-)
-
-// Reduction names what a reduction computes.
-type Reduction uint8
-
-// The reductions.
-const (
-	Sum Reduction = iota
-	Max
-	Min
-	Prod
-)
-
-// Axis tells what a reduction leaves.
-type Axis uint8
-
-// The axes.
-const (
-	All  Axis = iota // 1 x 1
-	Rows             // one value per row: rows x 1
-	Cols             // one value per column: 1 x cols
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
 type Node struct {
 	Kind       Kind
 	Op         fuse.Op // Map: in a tree OpAcc is the identity, or a conversion
-	Red        Reduction
-	Axis       Axis
+	Red        fuse.Reduction
+	Axis       fuse.Axis
 	Log        bool // Softmax: the logarithm
 	Type       fuse.Type
 	Rows, Cols int

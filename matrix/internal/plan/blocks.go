@@ -162,7 +162,7 @@ func (p *planner) reduceBlocks(dst Operand, n *expr.Node) error {
 		return tooLarge(n)
 	}
 	two := expr.Node{Type: n.Type, Rows: n.Rows * 2, Cols: n.Cols}
-	if n.Axis == expr.Rows && down || n.Axis == expr.Cols && !down || p.vast(&two) && n.Rows*n.Cols > 1 {
+	if n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || p.vast(&two) && n.Rows*n.Cols > 1 {
 		return p.mapBlocks(dst, n)
 	}
 	return p.reduceHalves(dst, n, parts)
@@ -170,7 +170,7 @@ func (p *planner) reduceBlocks(dst Operand, n *expr.Node) error {
 
 func (p *planner) reduceHalves(dst Operand, n *expr.Node, parts []block) error {
 	rows, cols := dst.Rows, 2
-	if n.Axis == expr.Cols {
+	if n.Axis == fuse.AxisCols {
 		rows, cols = 2, dst.Cols
 	}
 	two, err := p.newTemp(n.Type, rows, cols)
@@ -179,7 +179,7 @@ func (p *planner) reduceHalves(dst Operand, n *expr.Node, parts []block) error {
 	}
 	for i, b := range parts {
 		to := block{0, rows, i, i + 1}
-		if n.Axis == expr.Cols {
+		if n.Axis == fuse.AxisCols {
 			to = block{i, i + 1, 0, cols}
 		}
 		half, _ := p.with(n, func(_ int, a *expr.Node) (*expr.Node, error) { return p.part(a, b), nil })
@@ -290,11 +290,11 @@ func reads(n *expr.Node, i int, b block) block {
 	switch a := n.Args[i]; {
 	case n.Kind == expr.Transpose:
 		return block{b.j, b.l, b.i, b.k}
-	case n.Kind == expr.Reduce && n.Axis == expr.All:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll:
 		return block{0, a.Rows, 0, a.Cols}
-	case n.Kind == expr.Reduce && n.Axis == expr.Rows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax:
 		return block{b.i, b.k, 0, a.Cols}
-	case n.Kind == expr.Reduce && n.Axis == expr.Cols, n.Kind == expr.Product:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisCols, n.Kind == expr.Product:
 		return block{0, a.Rows, b.j, b.l}
 	}
 	return b

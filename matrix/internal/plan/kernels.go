@@ -191,24 +191,24 @@ func flag(b bool) byte {
 }
 
 // identity is the result of folding nothing.
-func identity(red expr.Reduction, t fuse.Type) uint32 {
+func identity(red fuse.Reduction, t fuse.Type) uint32 {
 	float := t == fuse.F32
 	switch {
-	case red == expr.Sum:
+	case red == fuse.ReduceSum:
 		return 0
-	case red == expr.Prod && float:
+	case red == fuse.ReduceProd && float:
 		return math.Float32bits(1)
-	case red == expr.Prod:
+	case red == fuse.ReduceProd:
 		return 1
-	case float && red == expr.Max:
+	case float && red == fuse.ReduceMax:
 		return math.Float32bits(float32(math.Inf(-1)))
 	case float:
 		return math.Float32bits(float32(math.Inf(1)))
-	case t == fuse.I32 && red == expr.Max:
+	case t == fuse.I32 && red == fuse.ReduceMax:
 		return 1 << 31
 	case t == fuse.I32:
 		return math.MaxInt32
-	case red == expr.Min:
+	case red == fuse.ReduceMin:
 		return math.MaxUint32
 	}
 	return 0

@@ -65,8 +65,8 @@ func (w *workbench) plan(d plan.Device, to plan.Operand, n *expr.Node) (*plan.Pl
 
 func binary(op fuse.Op, a, b *expr.Node) *expr.Node { return expr.NewMap("test", op, a, b) }
 func unary(op fuse.Op, a *expr.Node) *expr.Node     { return expr.NewMap("test", op, a) }
-func sumOf(axis expr.Axis, a *expr.Node) *expr.Node {
-	return expr.NewReduction("test", expr.Sum, axis, a)
+func sumOf(axis fuse.Axis, a *expr.Node) *expr.Node {
+	return expr.NewReduction("test", fuse.ReduceSum, axis, a)
 }
 func transposeOf(a *expr.Node) *expr.Node { return expr.NewTranspose("test", a) }
 func product(a, b *expr.Node) *expr.Node  { return expr.NewProduct("test", a, b) }
@@ -95,10 +95,10 @@ var cases = map[string]struct {
 		return binary(fuse.OpAdd, w.leaf(to), transposeOf(w.leaf(to)))
 	}},
 	"sum of all": {1, 1, func(w *workbench, _ plan.Operand) *expr.Node {
-		return sumOf(expr.All, unary(fuse.OpSquare, w.matrix(512, 512)))
+		return sumOf(fuse.AxisAll, unary(fuse.OpSquare, w.matrix(512, 512)))
 	}},
 	"sum of rows of a transpose": {64, 1, func(w *workbench, _ plan.Operand) *expr.Node {
-		return sumOf(expr.Rows, transposeOf(w.matrix(32, 64)))
+		return sumOf(fuse.AxisRows, transposeOf(w.matrix(32, 64)))
 	}},
 	"softmax": {8, 100, func(w *workbench, _ plan.Operand) *expr.Node {
 		return expr.NewSoftmax("test", false, binary(fuse.OpMul, w.matrix(8, 100), w.number(3)))
@@ -175,7 +175,7 @@ func TestBlocks(t *testing.T) {
 	d.Binding = 1 << 12
 	a := w.matrix(64, 64)
 	a.Large = true
-	p, err := w.plan(d, to, sumOf(expr.All, a))
+	p, err := w.plan(d, to, sumOf(fuse.AxisAll, a))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type fold struct {
 	n          *expr.Node  // the head
 	transposed bool
 	op         reduce.Op
-	axis       expr.Axis
+	axis       fuse.Axis
 }
 
 // reduce computes a reduction. Its element-wise head runs in the kernel's own loop.
@@ -37,7 +37,7 @@ func (p *planner) reduce(dst Operand, n *expr.Node, transposed bool) error {
 	}
 	if p.byColumns(task.n, task.transposed) {
 		task.transposed, task.out = !task.transposed, task.out.T()
-		task.axis = [...]expr.Axis{expr.All: expr.All, expr.Rows: expr.Cols, expr.Cols: expr.Rows}[task.axis]
+		task.axis = [...]fuse.Axis{fuse.AxisAll: fuse.AxisAll, fuse.AxisRows: fuse.AxisCols, fuse.AxisCols: fuse.AxisRows}[task.axis]
 	}
 	return p.fold(task)
 }
@@ -80,7 +80,7 @@ func (p *planner) fold(task fold) error {
 	if b.reads() { // partial results would overwrite what others still read
 		return p.foldAside(task)
 	}
-	if task.axis == expr.All {
+	if task.axis == fuse.AxisAll {
 		if b.rows > 1 { // one row is folded as it lies
 			if err := b.bind(p.Device.slots(0)); err != nil {
 				return err
@@ -90,9 +90,9 @@ func (p *planner) fold(task fold) error {
 			}
 			b.flattenLoads()
 		}
-		task.axis = expr.Rows
+		task.axis = fuse.AxisRows
 	}
-	if task.axis == expr.Rows {
+	if task.axis == fuse.AxisRows {
 		return p.foldPass(task, b, reduce.PlanRows(task.op, b.rows, b.cols, p.Device.Software))
 	}
 	return p.foldPass(task, b, reduce.PlanCols(task.op, b.rows, b.cols, p.Device.Software))
@@ -119,7 +119,7 @@ func (p *planner) foldRowsFirst(task fold, rows int) error {
 		return err
 	}
 	first := task
-	first.dst, first.out, first.axis = op, op.Layout, expr.Rows
+	first.dst, first.out, first.axis = op, op.Layout, fuse.AxisRows
 	if err := p.fold(first); err != nil {
 		return err
 	}

@@ -142,6 +142,8 @@ func (b *Bridge) alias(a []uint32) {
 	b.put(a[0], entry{m: v, late: b.matrices[a[1]].late})
 }
 
-func (b *Bridge) location(a []uint32) { b.Settle(a[0], b.matrix(a[1]).Location().String(), nil) }
+func (b *Bridge) location(a []uint32) {
+	b.Settle(a[0], b.matrix(a[1]).Buffer().Location().String(), nil)
+}
 
 func (b *Bridge) touch(a []uint32) { page.Check(b.matrix(a[0]).Touch()) }

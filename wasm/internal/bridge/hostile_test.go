@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -215,8 +217,8 @@ func TestProtocolInStep(t *testing.T) {
 		"FileFlag":    {"Strict": strictly, "LastWins": lastWins, "Scan": scanning},
 		"Op":          bridge.OpNumbers(),
 		"ElementWise": bridge.ElementWiseNumbers(),
-		"Reduction":   {"Sum": int(matrix.ReduceSum), "Max": int(matrix.ReduceMax), "Min": int(matrix.ReduceMin), "Prod": int(matrix.ReduceProd)},
-		"Axis":        {"All": int(matrix.AxisAll), "Rows": int(matrix.AxisRows), "Cols": int(matrix.AxisCols)},
+		"Reduction":   {"Sum": int(fuse.ReduceSum), "Max": int(fuse.ReduceMax), "Min": int(fuse.ReduceMin), "Prod": int(fuse.ReduceProd)},
+		"Axis":        {"All": int(fuse.AxisAll), "Rows": int(fuse.AxisRows), "Cols": int(fuse.AxisCols)},
 	} {
 		got := names[group]
 		for name, n := range want {

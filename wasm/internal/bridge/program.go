@@ -119,7 +119,7 @@ func (p *program) apply(op Op, t matrix.DType, x []anyArg, w []uint32) anyExpr {
 	case OpCall:
 		return p.call(w[0], x)
 	case OpReduce:
-		return matrix.Reduce(matrix.Reduction(min(w[1], 255)), matrix.Axis(min(w[2], 255)), x[0])
+		return matrix.Reduce(fuse.Reduction(min(w[1], 255)), fuse.Axis(min(w[2], 255)), x[0])
 	case OpSoftmax:
 		return matrix.Softmax(x[0])
 	case OpLogSoftmax:
