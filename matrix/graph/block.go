@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -81,7 +82,7 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{t: t, capacity: len(data), size: len(data), external: true, host: data[:len(data):len(data)], release: release}
+	s := &storage{t: t, capacity: len(data), size: len(data), external: true, host: slices.Clip(data), release: release}
 	if data == nil {
 		s.host = []byte{}
 	}

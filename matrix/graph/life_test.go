@@ -248,7 +248,7 @@ func TestSlowConsumer(t *testing.T) {
 
 // each returns the errors that an error joins.
 func each(err error) []error {
-	list, _ := err.(interface{ Unwrap() []error }) //nolint:errorlint // that of errors.Join
+	list, _ := err.(interface{ Unwrap() []error })
 	return list.Unwrap()
 }
 

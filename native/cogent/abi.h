@@ -32,6 +32,7 @@ enum {
 	WGPUSType_InstanceExtras = 0x00030006,
 
 	WGPUInstanceBackend_Vulkan = 1 << 0,
+	WGPUInstanceBackend_GL = 1 << 1,
 	WGPUInstanceBackend_Metal = 1 << 2,
 	WGPUInstanceBackend_DX12 = 1 << 3,
 
@@ -71,6 +72,8 @@ enum {
 	WGPUBackendType_D3D12 = 4,
 	WGPUBackendType_Metal = 5,
 	WGPUBackendType_Vulkan = 6,
+	WGPUBackendType_OpenGL = 7,
+	WGPUBackendType_OpenGLES = 8,
 };
 
 typedef uint32_t WGPUBool;

@@ -10,8 +10,10 @@ import "C"
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -28,20 +30,40 @@ type adapter struct {
 	ordinal int // how many with the same information are listed before it
 }
 
-// eachAdapter shows the adapters of Vulkan, Metal and Direct3D 12 in a new instance. Those of OpenGL are left out: the end
-// of one instance is that of all others there.
+// eachAdapter shows the adapters of Vulkan, Metal and Direct3D 12 in a new instance or, where there are none, those of OpenGL.
 func eachAdapter(visit func(a adapter, ref C.WGPUAdapter)) {
-	var list *C.WGPUAdapter
-	n := C.cog_adapters(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12, &list)
-	defer C.free(unsafe.Pointer(list))
+	refs, release := enumerate(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12), true
+	if len(refs) == 0 {
+		openGLMutex.Lock()
+		defer openGLMutex.Unlock()
+		refs, release = openGL(), false
+	}
 	listed := map[driver.AdapterInfo]int{}
-	for _, ref := range unsafe.Slice(list, n) {
+	for _, ref := range refs {
 		info := describe(ref)
-		visit(adapter{info, listed[info]}, ref)
-		listed[info]++
-		C.wgpuAdapterRelease(ref) // devices keep what they need of it
+		if info.Limits.MaxGroups > 0 { // old OpenGL has no compute shaders
+			visit(adapter{info, listed[info]}, ref)
+			listed[info]++
+		}
+		if release {
+			C.wgpuAdapterRelease(ref) // devices keep what they need of it
+		}
 	}
 }
+
+func enumerate(backends C.uint32_t) []C.WGPUAdapter {
+	var list *C.WGPUAdapter
+	n := C.cog_adapters(backends, &list)
+	defer C.free(unsafe.Pointer(list))
+	return slices.Clone(unsafe.Slice(list, n))
+}
+
+// openGL lists the adapters of OpenGL once. They are never released, nor are their devices: in this library, the end of one
+// instance of OpenGL is that of all others.
+var openGL = sync.OnceValue(func() []C.WGPUAdapter { return enumerate(C.WGPUInstanceBackend_GL) })
+
+// openGLMutex is the lock of all devices of OpenGL, where the library gives up after waiting a second for its context.
+var openGLMutex sync.Mutex
 
 // open looks the adapter up in a new instance and requests a device.
 func (a adapter) open(ctx context.Context) (driver.Device, error) {
@@ -165,9 +187,13 @@ func backend(id uint32) string {
 		return "metal"
 	case C.WGPUBackendType_Vulkan:
 		return "vulkan"
+	case C.WGPUBackendType_OpenGL, C.WGPUBackendType_OpenGLES:
+		return openGLBackend
 	}
 	return "unknown"
 }
+
+const openGLBackend = "opengl"
 
 // kind reads a WGPUAdapterType. The library passes virtual GPUs off as CPUs; they show the vendor of the real one.
 func kind(id, vendorID uint32) driver.Kind {

@@ -61,7 +61,7 @@ void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
 // device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
-void cog_close(cog_device *d);
+void cog_close(cog_device *d, int keep);
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
 void cog_limits(cog_device *d, WGPULimits *limits);

@@ -71,8 +71,8 @@ cog_device *cog_adopt(WGPUDevice device, cog_error *error) {
 }
 
 // cog_close releases everything. Nothing may be running on the device any more: wgpu-native waits for at most five
-// seconds when a device goes and then pulls the memory from under what still runs.
-void cog_close(cog_device *d) {
+// seconds when a device goes and then pulls the memory from under what still runs. keep spares the device itself.
+void cog_close(cog_device *d, int keep) {
 	for (uint32_t i = 0; i < d->nsets; i++) cog_set_free(&d->sets[i]);
 	for (uint32_t i = 0; i < d->nkernels; i++)
 		if (d->kernels[i]) wgpuComputePipelineRelease(d->kernels[i]);
@@ -83,7 +83,7 @@ void cog_close(cog_device *d) {
 	if (d->params) wgpuBufferRelease(d->params);
 	free(d->shown);
 	wgpuQueueRelease(d->queue);
-	wgpuDeviceRelease(d->device);
+	if (!keep) wgpuDeviceRelease(d->device);
 	free(d->sets);
 	free(d->kernels);
 	free(d->layouts);

@@ -25,7 +25,7 @@ import (
 var _ driver.Device = (*device)(nil)
 
 // device is an open or an adopted device. Its lock is held during every call into C except polls, which report no errors,
-// and compilations on devices whose errors find their call by thread.
+// and compilations on devices whose errors find their call by thread. With OpenGL there are no exceptions.
 type device struct {
 	info   driver.AdapterInfo
 	c      *C.cog_device
@@ -38,7 +38,8 @@ type device struct {
 	turn   sync.Mutex   // of those who wait before they submit
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu       sync.Mutex
+	mu       *sync.Mutex // with OpenGL, that of all its devices
+	openGL   bool
 	objects  driver.Objects
 	buffers  map[driver.BufferID]*buffer
 	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
@@ -59,6 +60,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		handle:   handle,
 		own:      handle == nil,
 		blocks:   handle != nil || llvmpipe(info.Name),
+		mu:       new(sync.Mutex),
 		buffers:  map[driver.BufferID]*buffer{},
 		imported: map[C.WGPUBuffer]driver.BufferID{},
 		lost:     make(chan struct{}),
@@ -68,6 +70,9 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	setLimits(&d.info.Limits, &l)
 	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
 	d.objects = driver.NewObjects(d.info)
+	if info.Backend == openGLBackend {
+		d.openGL, d.mu = true, &openGLMutex
+	}
 	d.staging.limit(d.info.Limits.MaxBufferSize)
 	if d.own {
 		d.handle = deviceHandle(C.cog_handle(c))
@@ -194,7 +199,7 @@ func (d *device) release() {
 	defer d.mu.Unlock()
 	d.staging.clear()
 	d.writes.free()
-	C.cog_close(d.c)
+	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)
 }

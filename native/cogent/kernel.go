@@ -94,7 +94,7 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.W
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))
-	if !d.own {
+	if !d.own || d.openGL {
 		if err := d.lock(op); err != nil {
 			return nil, err
 		}

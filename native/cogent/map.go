@@ -121,7 +121,7 @@ const (
 // populate has the system give a software adapter's memory at once, for what is mapped for the first time. Otherwise the
 // library takes it, as it zeroes it, page by page, and the faults take several times as long as the zeroing.
 func (d *device) populate(ctx context.Context, op string, c *claim) error {
-	if d.info.Kind != driver.KindCPU || c.size < populateMin || c.offset+c.size <= c.buf.populated {
+	if d.info.Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
 		return nil
 	}
 	if err := d.mapMode(ctx, op, c, C.WGPUMapMode_Read, 8); err != nil { // so little only tells where the memory is

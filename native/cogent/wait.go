@@ -99,7 +99,7 @@ func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status 
 		if err := d.alive(op); err != nil { // to poll a lost device is fatal
 			return 0, err
 		}
-		if C.cog_wait(d.c, s, &p) != 0 {
+		if d.poll(s, &p) {
 			d.waited.Store(int64(p.spent))
 			return uint32(s.status), nil
 		}
@@ -107,6 +107,20 @@ func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status 
 			return 0, fail(op, err)
 		}
 	}
+}
+
+// poll waits a little and reports whether the signal is raised.
+func (d *device) poll(s *C.cog_signal, p *C.cog_backoff) bool {
+	if !d.openGL {
+		return C.cog_wait(d.c, s, p) != 0
+	}
+	d.mu.Lock()
+	raised := C.cog_poll(d.c, s) != 0
+	d.mu.Unlock()
+	if !raised {
+		C.cog_pause(p)
+	}
+	return raised
 }
 
 const (

@@ -61,7 +61,7 @@ func dims(address uintptr, n int) []int64 {
 // read makes a Tensor of what a foreign library wrote.
 func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 	n := int(f.ndim)
-	if n < 0 || n > MaxRank {
+	if n < 0 || n > maxRank {
 		return nil, fail(op, ErrShape, fmt.Sprintf("%d dimensions", n))
 	}
 	if n > 0 && f.shape < lowest || f.strides != 0 && f.strides < lowest {
@@ -81,7 +81,7 @@ func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !f.device.Host():
+	case !f.device.onHost():
 		t.Handle = f.data
 	case e.elements > 0:
 		t.Data = at(f.data)
@@ -96,13 +96,13 @@ func (f *tensor) read(op string, flags Flags) (*Tensor, error) {
 func (f *tensor) write(t *Tensor, e extent) {
 	switch {
 	case e.elements == 0:
-	case t.Device.Host():
+	case t.Device.onHost():
 		f.data = uintptr(t.Data)
 	default:
 		f.data = t.Handle
 	}
 	f.device, f.byteOffset = t.Device, t.ByteOffset
-	f.code, f.bits, f.lanes = uint8(t.Type.Code), t.Type.Bits, t.Type.Lanes
+	f.code, f.bits, f.lanes = t.Type.Code, t.Type.Bits, t.Type.Lanes
 	f.ndim = int32(len(t.Shape))
 	if f.ndim == 0 {
 		return

@@ -133,7 +133,7 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
 	var a *ndarray.Array
-	if e.elements == 0 || t.Device.Host() {
+	if e.elements == 0 || t.Device.onHost() {
 		mem, first := t.memory(e)
 		a, err = ndarray.WrapHost(dev, t.Type, mem, shape, ndarray.Placement{Strides: strides, Offset: first, Release: t.Release})
 	} else {

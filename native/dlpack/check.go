@@ -24,9 +24,9 @@ func (t *Tensor) check(op string) (extent, error) {
 		return extent{}, fail(op, gpu.ErrInvalid, "nil tensor")
 	case t.gone.Load():
 		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
-	case !t.Device.Host() && t.Data != nil:
+	case !t.Device.onHost() && t.Data != nil:
 		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.String())
-	case t.Device.Host() && t.Handle != 0:
+	case t.Device.onHost() && t.Handle != 0:
 		return extent{}, fail(op, ErrMemory, "a handle as host memory")
 	}
 	return t.judge(op, uintptr(t.Data))
@@ -72,8 +72,8 @@ func badType(t dtype.Type) string {
 
 // span finds where the elements lie.
 func (t *Tensor) span() (e extent, why string) {
-	if len(t.Shape) > MaxRank {
-		return e, fmt.Sprintf("more than %d dimensions", MaxRank)
+	if len(t.Shape) > maxRank {
+		return e, fmt.Sprintf("more than %d dimensions", maxRank)
 	}
 	if t.Strides != nil && len(t.Strides) != len(t.Shape) {
 		return e, "not a stride for each dimension"
@@ -103,7 +103,7 @@ func (t *Tensor) span() (e extent, why string) {
 
 // reach returns the lowest and the highest place of an element, in elements from the first one.
 func reach(shape, strides []int64) (low, high int64, ok bool) {
-	const most = math.MaxInt64 / 2 / MaxRank // so that sums cannot overflow
+	const most = math.MaxInt64 / 2 / maxRank // so that sums cannot overflow
 	for i, d := range shape {
 		steps, s := d-1, strides[i]
 		if steps == 0 || s == 0 {
@@ -126,7 +126,7 @@ func (t *Tensor) badMemory(e extent, data uintptr) string {
 	if t.ByteOffset > math.MaxInt64-uint64(e.high) {
 		return fmt.Sprintf("offset %d", t.ByteOffset)
 	}
-	if !t.Device.Host() {
+	if !t.Device.onHost() {
 		return ""
 	}
 	if data < lowest {

@@ -43,7 +43,7 @@ func TestTypes(t *testing.T) {
 
 func TestShapes(t *testing.T) {
 	const huge = math.MaxInt64
-	long := slices.Repeat([]int64{1}, MaxRank)
+	long := slices.Repeat([]int64{1}, maxRank)
 	for _, c := range []struct {
 		shape, strides []int64
 		offset         uint64
@@ -221,7 +221,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(int32(1), int32(-1), uint8(99), uint8(0), uint16(0), uint64(math.MaxUint64), uint64(1), int64(1<<62), int64(9), int64(1), int64(1), true)
 	f.Add(int32(1), int32(33), uint8(0), uint8(8), uint16(1), uint64(0), uint64(0), int64(0), int64(0), int64(0), int64(0), true)
 	f.Fuzz(func(t *testing.T, device, rank int32, code, bits uint8, lanes uint16, offset, flags uint64, d0, d1, s0, s1 int64, strided bool) {
-		if rank > 2 && rank <= MaxRank {
+		if rank > 2 && rank <= maxRank {
 			rank = 2 // there is memory for two
 		}
 		shape, strides := []int64{d0, d1}, []int64{s0, s1}

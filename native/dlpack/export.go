@@ -17,7 +17,7 @@ import (
 // when there are dimensions, and a tensor without elements has no data. Whoever has no use for the result gives it back by
 // Import and Close.
 //
-// It fails with [ErrType], [ErrShape] (which includes strides and more than [MaxRank] dimensions), [ErrMemory] for
+// It fails with [ErrType], [ErrShape] (which includes strides and more than 32 dimensions), [ErrMemory] for
 // addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, [gpu.ErrNoMemory], and
 // [gpu.ErrUnsupported] without cgo. A tensor that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
@@ -86,7 +86,7 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 //
 // A tensor of another major version fails with [ErrVersion], and nothing but its deleter is looked at. The rest fails with
 // [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
-// missing dimension, more than [MaxRank] of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
+// missing dimension, more than 32 of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
 // [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
 func Import(m *Managed) (*Tensor, error) {
 	const op = "Import"

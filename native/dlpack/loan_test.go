@@ -92,7 +92,7 @@ func TestExport(t *testing.T) {
 			{"backwards", []int64{3}, []int64{-5}, 44, 11 + 6 + 1, 3},
 			{"repeated", []int64{5, 2}, []int64{0, 1}, 0, 5, 2},
 			{"empty", []int64{3, 0}, nil, 0, 0, 0},
-			{"deep", slices.Repeat([]int64{1}, MaxRank), nil, 8, 2, 1},
+			{"deep", slices.Repeat([]int64{1}, maxRank), nil, 8, 2, 1},
 		} {
 			t.Run(k.name+" "+c.name, func(t *testing.T) {
 				v := ramp(12)
@@ -258,7 +258,7 @@ func TestExportRefused(t *testing.T) {
 			want error
 		}{
 			{"type", func(x *Tensor) { x.Type.Bits = 33 }, ErrType},
-			{"rank", func(x *Tensor) { x.Shape = slices.Repeat([]int64{1}, MaxRank+1) }, ErrShape},
+			{"rank", func(x *Tensor) { x.Shape = slices.Repeat([]int64{1}, maxRank+1) }, ErrShape},
 			{"dimension", func(x *Tensor) { x.Shape = []int64{-4} }, ErrShape},
 			{"strides", func(x *Tensor) { x.Strides = []int64{1, 1} }, ErrShape},
 			{"memory", func(x *Tensor) { x.Data = nil }, ErrMemory},

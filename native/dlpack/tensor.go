@@ -40,8 +40,8 @@ var deviceNames = [...]string{
 	12: "ext_dev", 13: "cuda_managed", 14: "oneapi", 15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn",
 }
 
-// Host reports whether the CPU reads and writes the memory at any time: its own, and what CUDA and ROCm call host memory.
-func (d Device) Host() bool { return d.Type == CPU || d.Type == 3 || d.Type == 11 }
+// onHost reports whether the CPU reads and writes the memory at any time: its own, and what CUDA and ROCm call host memory.
+func (d Device) onHost() bool { return d.Type == CPU || d.Type == 3 || d.Type == 11 }
 
 // String reads, for example, "cpu:0", and "device99:0" for a kind without a name.
 func (d Device) String() string {
@@ -76,8 +76,8 @@ const (
 	AsCopy
 )
 
-// MaxRank is how many dimensions a tensor may have.
-const MaxRank = 32
+// maxRank is how many dimensions a tensor may have.
+const maxRank = 32
 
 // Tensor is memory that is lent, by this program with [Export] or to it by [Import], and how its elements lie there. It
 // must not be copied, and methods and Export of one Tensor must not run at the same time, except Close.
@@ -89,7 +89,7 @@ type Tensor struct {
 	Handle uintptr
 	Device Device
 	Type   dtype.Type
-	// Shape has at most [MaxRank] dimensions; none is a single element.
+	// Shape has at most 32 dimensions; none is a single element.
 	Shape []int64
 	// Strides count elements. Nil means row by row without gaps; [Import] always fills them.
 	Strides []int64
@@ -143,7 +143,7 @@ func (t *Tensor) Host() (mem gpu.Host, first int, err error) {
 	if err != nil {
 		return gpu.Host{}, 0, err
 	}
-	if !t.Device.Host() {
+	if !t.Device.onHost() {
 		return gpu.Host{}, 0, fail(op, gpu.ErrUnsupported, t.Device.String())
 	}
 	mem, first = t.memory(e)

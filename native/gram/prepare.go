@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/sublet-gpu/sublet/native/mnist"
+	"github.com/sublet-gpu/sublet/native/internal/mnist"
 )
 
 // prepare writes all images of the archive as one matrix.

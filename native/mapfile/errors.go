@@ -11,14 +11,9 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The errors of this package, beside those of packages gpu and matrix. Errors of the operating system, such as
-// fs.ErrNotExist, are passed on as they are.
-var (
-	ErrEmpty        = fault.New("ErrEmpty", "nothing to map")
-	ErrNotRegular   = fault.New("ErrNotRegular", "not a regular file")
-	ErrRange        = fault.New("ErrRange", "beyond the end")
-	ErrAddressSpace = fault.New("ErrAddressSpace", "no room in the address space")
-)
+// ErrRange is the error for a part of a file that it does not have, or that is empty. The others are those of packages gpu and
+// matrix, and of the operating system, such as fs.ErrNotExist.
+var ErrRange = fault.New("ErrRange", "beyond the end")
 
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("mapfile: "+op, err, detail...)
@@ -28,7 +23,7 @@ func fail(op string, err error, detail ...string) error {
 func mapError(op, path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOMEM):
-		return fail(op, ErrAddressSpace, path, ": ", err.Error())
+		return fail(op, gpu.ErrNoMemory, "no room in the address space: ", path, ": ", err.Error())
 	case errors.Is(err, syscall.ENODEV), errors.Is(err, errors.ErrUnsupported):
 		return fail(op, gpu.ErrUnsupported, path, ": ", err.Error())
 	}

@@ -49,9 +49,9 @@ func Range(offset, length int64) Option {
 // granule is what the start of a mapping is a multiple of: a page, on Windows 64 KiB.
 const granule = 64 << 10
 
-// Open maps a regular file, as long as it is now. Nothing is read yet. It fails with [ErrNotRegular], [ErrEmpty],
-// [ErrRange], [ErrAddressSpace] where the machine cannot address that much, [gpu.ErrInvalid] for a negative range,
-// [gpu.ErrUnsupported] where there are no mappings, or an error of package os.
+// Open maps a regular file, as long as it is now. Nothing is read yet. It fails with [gpu.ErrInvalid] for what is no regular
+// file and for a negative range, [ErrRange] for one that is not in the file and for an empty one, [gpu.ErrNoMemory] where the
+// machine cannot address that much, [gpu.ErrUnsupported] where there are no mappings, or an error of package os.
 func Open(path string, opts ...Option) (*File, error) {
 	const op = "Open"
 	var r request
@@ -88,7 +88,7 @@ func openRegular(op, path string, writable bool) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fail(op, ErrNotRegular, path)
+		return nil, 0, fail(op, gpu.ErrInvalid, path, ": not a regular file")
 	}
 	flag := os.O_RDONLY
 	if writable {
@@ -100,7 +100,7 @@ func openRegular(op, path string, writable bool) (*os.File, int64, error) {
 	}
 	info, err = file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fail(op, ErrNotRegular, path)
+		err = fail(op, gpu.ErrInvalid, path, ": not a regular file")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
@@ -117,12 +117,12 @@ func mapped(op, path string, file *os.File, size int64, r request) (*File, error
 	case r.offset > size || r.length > size-r.offset:
 		return nil, fail(op, ErrRange, path, ": ", num(r.length), " bytes at ", num(r.offset), " of ", num(size))
 	case r.length == 0:
-		return nil, fail(op, ErrEmpty, path)
+		return nil, fail(op, ErrRange, path, ": nothing to map")
 	}
 	step := max(granule, int64(os.Getpagesize()))
 	before := r.offset % step
 	if r.length > math.MaxInt-before {
-		return nil, fail(op, ErrAddressSpace, path, ": ", num(r.length), " bytes")
+		return nil, fail(op, gpu.ErrNoMemory, "no room in the address space: ", path, ": ", num(r.length), " bytes")
 	}
 	prot := mmap.RDONLY
 	if r.writable {

@@ -212,8 +212,8 @@ func TestAddressSpace(t *testing.T) {
 	taken := must[int](t)(strconv.Atoi(strings.Fields(string(statm))[0])) * os.Getpagesize()
 	limit := uint64(taken) + uint64(size)/2
 	check(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}))
-	if _, err := mapfile.Open(path); !errors.Is(err, mapfile.ErrAddressSpace) {
-		t.Errorf("got error %v, want %v", err, mapfile.ErrAddressSpace)
+	if _, err := mapfile.Open(path); !errors.Is(err, gpu.ErrNoMemory) {
+		t.Errorf("got error %v, want %v", err, gpu.ErrNoMemory)
 	}
 	f := must[*mapfile.File](t)(mapfile.Open(path, mapfile.Range(size/2+1, 1<<30)))
 	check(t, f.Close())
@@ -249,13 +249,13 @@ func TestSpecialFiles(t *testing.T) {
 	check(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{pipe, "/dev/zero"} {
 		for _, opts := range [][]mapfile.Option{nil, {mapfile.Writable()}} {
-			if _, err := mapfile.Open(path, opts...); !errors.Is(err, mapfile.ErrNotRegular) {
-				t.Errorf("%s: %v, want %v", path, err, mapfile.ErrNotRegular)
+			if _, err := mapfile.Open(path, opts...); !errors.Is(err, gpu.ErrInvalid) {
+				t.Errorf("%s: %v, want %v", path, err, gpu.ErrInvalid)
 			}
 		}
 	}
-	if _, err := mapfile.Open("/proc/self/maps"); !errors.Is(err, mapfile.ErrEmpty) {
-		t.Errorf("a file without a size: %v, want %v", err, mapfile.ErrEmpty)
+	if _, err := mapfile.Open("/proc/self/maps"); !errors.Is(err, mapfile.ErrRange) {
+		t.Errorf("a file without a size: %v, want %v", err, mapfile.ErrRange)
 	}
 	if _, err := mapfile.Open("/sys/devices/system/cpu/online"); !errors.Is(err, gpu.ErrUnsupported) {
 		t.Errorf("a file that cannot be mapped: %v, want %v", err, gpu.ErrUnsupported)

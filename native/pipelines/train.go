@@ -11,7 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
-	"github.com/sublet-gpu/sublet/native/mnist"
+	"github.com/sublet-gpu/sublet/native/internal/mnist"
 )
 
 const trainHelp = `Train a network of two layers by stochastic gradient descent, each of its nodes' computations being a task, as CNTK

@@ -40,11 +40,9 @@ var formats = []format{
 		return npy.NewZipWriter(w, h, zip.Store)
 	}},
 	{
-		ext:  ".safetensors",
-		open: func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
-		make: func(w io.Writer, h []file.Header, texts map[string]string) (file.Writer, error) {
-			return safetensors.NewWriter(w, h, texts)
-		},
+		ext:   ".safetensors",
+		open:  func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
+		make:  safetensors.NewWriter,
 		texts: true,
 	},
 }

@@ -71,7 +71,7 @@ func invent(spec []byte) []entry {
 		n := min(int(next()%8), len(spec))
 		h := file.Header{Name: string(spec[:n])}
 		spec = spec[n:]
-		h.Type = dtype.Type{Code: uint8(next()), Bits: next(), Lanes: uint16(next())}
+		h.Type = dtype.Type{Code: next(), Bits: next(), Lanes: uint16(next())}
 		for range next() % 40 {
 			h.Shape = append(h.Shape, int64(int8(next()))%6)
 		}

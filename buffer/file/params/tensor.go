@@ -117,7 +117,7 @@ func appendTensor(b []byte, h *file.Header) []byte {
 	b = binary.LittleEndian.AppendUint32(b, cpu)
 	b = binary.LittleEndian.AppendUint32(b, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(h.Shape)))
-	b = append(b, byte(h.Type.Code), h.Type.Bits)
+	b = append(b, h.Type.Code, h.Type.Bits)
 	b = binary.LittleEndian.AppendUint16(b, h.Type.Lanes)
 	for _, d := range h.Shape {
 		b = binary.LittleEndian.AppendUint64(b, uint64(d))

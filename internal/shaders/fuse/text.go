@@ -303,11 +303,11 @@ func Helper(op Op, f *Func) string {
 
 // texts returns the texts of the function's operations.
 func (f *Func) texts() string {
-	text := ""
+	var text strings.Builder
 	for _, c := range f.Code {
-		text += c.Op.text(f.Type)
+		text.WriteString(c.Op.text(f.Type))
 	}
-	return text
+	return text.String()
 }
 
 // store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned binary16 has

@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer e.Graph.Teardown()
+	defer func() { _ = e.Graph.Teardown() }()
 	err = e.Run(ctx, func(n int, frame []byte) (bool, error) {
 		pipelines.Scene(frame, width, height, n)
 		return n < 3, nil

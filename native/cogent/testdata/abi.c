@@ -50,7 +50,7 @@ int main(void) {
 	FIELD(WGPUComputePipelineDescriptor, compute.entryPoint)
 
 	VALUE(WGPUSType_ShaderModuleWGSLDescriptor) VALUE(WGPUSType_InstanceExtras)
-	VALUE(WGPUInstanceBackend_Vulkan) VALUE(WGPUInstanceBackend_Metal)
+	VALUE(WGPUInstanceBackend_Vulkan) VALUE(WGPUInstanceBackend_GL) VALUE(WGPUInstanceBackend_Metal)
 	VALUE(WGPUInstanceBackend_DX12)
 	VALUE(WGPUNativeFeature_MappablePrimaryBuffers)
 	VALUE(WGPUNativeFeature_ShaderF64)
@@ -64,6 +64,6 @@ int main(void) {
 	VALUE(WGPURequestDeviceStatus_Success) VALUE(WGPULogLevel_Off)
 	VALUE(WGPUAdapterType_DiscreteGPU) VALUE(WGPUAdapterType_IntegratedGPU) VALUE(WGPUAdapterType_CPU)
 	VALUE(WGPUBackendType_D3D12) VALUE(WGPUBackendType_Metal) VALUE(WGPUBackendType_Vulkan)
-	
+	VALUE(WGPUBackendType_OpenGL) VALUE(WGPUBackendType_OpenGLES)
 	return 0;
 }

@@ -118,7 +118,7 @@ func description(headers ...file.Header) []byte {
 	var b []byte
 	for _, h := range headers {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(h.Name))), h.Name...)
-		b = append(b, byte(h.Type.Code), h.Type.Bits, byte(h.Type.Lanes), byte(h.Type.Lanes>>8), byte(len(h.Shape)))
+		b = append(b, h.Type.Code, h.Type.Bits, byte(h.Type.Lanes), byte(h.Type.Lanes>>8), byte(len(h.Shape)))
 		for _, d := range h.Shape {
 			b = binary.LittleEndian.AppendUint64(b, uint64(d))
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sublet-gpu/sublet/native/mnist"
+	"github.com/sublet-gpu/sublet/native/internal/mnist"
 )
 
 type file struct{ name, text string }

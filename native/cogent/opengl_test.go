@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && linux
+
+package cogent
+
+import "testing"
+
+// TestOpenGL hides the drivers of Vulkan: OpenGL stands in for them where the machine has it.
+func TestOpenGL(t *testing.T) {
+	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
+		t.Setenv(name, "/nonexistent.json")
+	}
+	for range 2 {
+		list, err := New().Adapters(t.Context())
+		must(t, err)
+		if len(list) == 0 {
+			t.Skip("no OpenGL")
+		}
+		if b := list[0].Info.Backend; b != openGLBackend {
+			t.Fatalf("got an adapter of %s", b)
+		}
+		for range 2 { // also after one was closed
+			d, err := list[0].Open(t.Context())
+			must(t, err)
+			healthy(t, d.(*device), 1)
+			must(t, d.Close())
+		}
+	}
+}
