@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // memory knows where the newest bytes are of one buffer, or of several that wrap overlapping host memory. Their positions
@@ -98,7 +98,7 @@ func (m *memory) each(fn func(*replica)) {
 
 // note appends a write to a list, in place of those that it contains. A list that gets too long is shortened if possible.
 func (m *memory) note(list []write, w write) []write {
-	list = append(slices.DeleteFunc(list, func(o write) bool { return w.contains(o.Region) }), w)
+	list = append(without(list, func(o *write) bool { return w.contains(o.Region) }), w)
 	if len(list) > maxWrites {
 		return m.shorten(list, w.from)
 	}
@@ -107,19 +107,32 @@ func (m *memory) note(list []write, w write) []write {
 
 // shorten makes one write of those in a list whose bytes one replica has, or the host, if what is between them is the newest there, too.
 func (m *memory) shorten(list []write, from *replica) []write {
-	has := func(o write) bool {
+	has := func(o *write) bool {
 		return from == nil && o.from == nil || from != nil && from.lo <= o.Offset && o.end() <= from.hi
 	}
 	lo, hi := math.MaxInt, 0
-	for _, o := range list {
-		if has(o) {
+	for i := range list {
+		if o := &list[i]; has(o) {
 			lo, hi = min(lo, o.Offset), max(hi, o.end())
 		}
 	}
 	if from == nil && m.lacks(between(lo, hi)) || from != nil && len(from.behind) > 0 {
 		return list
 	}
-	return append(slices.DeleteFunc(list, has), write{between(lo, hi), from})
+	return append(without(list, has), write{between(lo, hi), from})
+}
+
+// without removes writes from a list, in place.
+func without(list []write, remove func(*write) bool) []write {
+	n := 0
+	for i := range list {
+		if !remove(&list[i]) {
+			list[n] = list[i]
+			n++
+		}
+	}
+	clear(list[n:])
+	return list[:n]
 }
 
 // wrote notes that a replica was written.
@@ -158,7 +171,7 @@ func (m *memory) hostWrote(w Region) error {
 		_, m.log = divide(m.log, w.Offset, w.end())
 		return nil
 	}
-	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
+	m.log = without(m.log, func(o *write) bool { return w.contains(o.Region) })
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
 			if err := m.update(o.from, w); err != nil {
@@ -234,9 +247,9 @@ func (m *memory) handOver(r *replica) bool {
 
 // giveUp forgets what only a replica has.
 func (m *memory) giveUp(r *replica) {
-	gone := func(w write) bool { return w.from == r }
-	m.log = slices.DeleteFunc(m.log, gone)
-	m.each(func(o *replica) { o.behind = slices.DeleteFunc(o.behind, gone) })
+	gone := func(w *write) bool { return w.from == r }
+	m.log = without(m.log, gone)
+	m.each(func(o *replica) { o.behind = without(o.behind, gone) })
 }
 
 // close gives the device's memory of a buffer back. What only that has is lost.
@@ -247,7 +260,7 @@ func (k *backing) close() error {
 	}
 	m := k.lock()
 	defer m.mu.Unlock()
-	m.backings = slices.DeleteFunc(m.backings, func(o *backing) bool { return o == k })
+	m.backings = pointers.Remove(m.backings, k)
 	var errs []error
 	for _, r := range k.replicas {
 		if len(m.backings) > 0 {

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // replica is memory of a device that stands for bytes lo to hi-1 of a backing. Most backings have one replica, of
@@ -36,7 +36,12 @@ const maxCopies = 4096
 
 // lacks reports whether a replica lacks bytes of a region.
 func (r *replica) lacks(w Region) bool {
-	return slices.ContainsFunc(r.behind, func(o write) bool { return o.overlaps(w) })
+	for i := range r.behind {
+		if r.behind[i].overlaps(w) {
+			return true
+		}
+	}
+	return false
 }
 
 // on finds or makes the replica on a device that a region lies in.
@@ -63,9 +68,9 @@ func (m *memory) on(op string, k *backing, dev *gpu.Device, w Region) (*replica,
 	if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
 		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
 	}
-	for i, r := range slices.Backward(k.replicas) {
-		if r.dev == dev && r.lo <= w.Offset && hi <= r.hi {
-			k.replicas = append(slices.Delete(k.replicas, i, i+1), r) // the last used is dropped last
+	for i := len(k.replicas) - 1; i >= 0; i-- {
+		if r := k.replicas[i]; r.dev == dev && r.lo <= w.Offset && hi <= r.hi {
+			k.replicas = append(pointers.Remove(k.replicas, r), r) // the last used is dropped last
 			return r, nil
 		}
 	}
@@ -95,7 +100,7 @@ func (m *memory) shrink(k *backing, dev *gpu.Device, n int) error {
 
 // drop closes a replica that nothing is needed of.
 func (m *memory) drop(r *replica) error {
-	r.k.replicas = slices.DeleteFunc(r.k.replicas, func(o *replica) bool { return o == r })
+	r.k.replicas = pointers.Remove(r.k.replicas, r)
 	return r.close()
 }
 
@@ -120,10 +125,11 @@ func (m *memory) allocate(r *replica) error {
 	mem, err := r.dev.NewBuffer(uint64(r.hi - r.lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		k, dev := r.k, r.dev
-		rest := slices.DeleteFunc(slices.Clone(k.replicas), func(o *replica) bool { return o == r || o.dev != dev || !m.handOver(o) })
-		for _, o := range rest {
-			if err := m.drop(o); err != nil {
-				return err
+		for i := len(k.replicas) - 1; i >= 0; i-- {
+			if o := k.replicas[i]; o != r && o.dev == dev && m.handOver(o) {
+				if err := m.drop(o); err != nil {
+					return err
+				}
 			}
 		}
 		mem, err = dev.NewBuffer(uint64(r.hi - r.lo))
@@ -177,7 +183,8 @@ func (r *replica) fill() error {
 // catchUp takes over the writes that overlap a region, and before each of them the earlier ones that overlap it.
 func (m *memory) catchUp(r *replica, w Region) error {
 	due := make([]bool, len(r.behind))
-	for i, o := range slices.Backward(r.behind) {
+	for i := len(due) - 1; i >= 0; i-- {
+		o := &r.behind[i]
 		due[i] = o.overlaps(w)
 		for j := i + 1; !due[i] && j < len(due); j++ {
 			due[i] = due[j] && o.overlaps(r.behind[j].Region)

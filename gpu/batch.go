@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // A batch leaves by itself when it holds that many commands or that many bytes of parameters. Large enough to make the
@@ -167,7 +168,7 @@ func (c *setCache) add(l *driver.CommandList, layout driver.Layout, entries []dr
 
 // dropBuffer unbinds every set that names the buffer.
 func (c *setCache) dropBuffer(l *driver.CommandList, id driver.BufferID) {
-	for _, s := range slices.Clone(c.byBuf[id]) {
+	for _, s := range append([]*set(nil), c.byBuf[id]...) {
 		c.drop(l, s)
 	}
 }
@@ -183,7 +184,7 @@ func (c *setCache) drop(l *driver.CommandList, s *set) {
 func (c *setCache) remove(s *set) {
 	delete(c.byKey, s.key)
 	for _, e := range s.entries {
-		list := slices.DeleteFunc(c.byBuf[e.Buffer], func(o *set) bool { return o == s })
+		list := pointers.Remove(c.byBuf[e.Buffer], s)
 		if c.byBuf[e.Buffer] = list; len(list) == 0 {
 			delete(c.byBuf, e.Buffer)
 		}

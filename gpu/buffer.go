@@ -7,7 +7,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -81,7 +80,9 @@ func (p *pool) evict() pooled { return p.remove(p.oldest.Front().Value.(pooled).
 func (p *pool) remove(size uint64, at int) pooled {
 	all := p.bySize[size]
 	b := p.oldest.Remove(all[at]).(pooled)
-	if p.bySize[size] = slices.Delete(all, at, at+1); len(all) == 1 {
+	copy(all[at:], all[at+1:])
+	all[len(all)-1] = nil
+	if p.bySize[size] = all[:len(all)-1]; len(all) == 1 {
 		delete(p.bySize, size) // the size may never come again
 	}
 	p.bytes -= size
