@@ -163,7 +163,7 @@ func (w *waiter) wait() (*gpu.Kernel, error) {
 	return w.k, w.err
 }
 
-func (g gated) Handle() any { return g }
+func (g gated) Handle(driver.BufferID) any { return g }
 
 // TestKernelGivenUp ends the contexts of callers that wait for the compiler: of some, and of all.
 func TestKernelGivenUp(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"unsafe"
 
-
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
