@@ -236,7 +236,7 @@ func FuzzRead(f *testing.F) {
 		if strided {
 			raw.strides = uintptr(unsafe.Pointer(&strides[0]))
 		}
-		x, err := raw.read("test", uint64(flags))
+		x, err := raw.read("test", flags)
 		if err != nil {
 			if !errors.Is(err, ErrType) && !errors.Is(err, ErrShape) && !errors.Is(err, ErrMemory) {
 				t.Errorf("%v", err)
