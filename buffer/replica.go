@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -68,8 +69,8 @@ func (m *memory) on(op string, k *backing, dev *gpu.Device, w Region) (*replica,
 	if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
 		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
 	}
-	for i := len(k.replicas) - 1; i >= 0; i-- {
-		if r := k.replicas[i]; r.dev == dev && r.lo <= w.Offset && hi <= r.hi {
+	for _, r := range slices.Backward(k.replicas) {
+		if r.dev == dev && r.lo <= w.Offset && hi <= r.hi {
 			k.replicas = append(pointers.Remove(k.replicas, r), r) // the last used is dropped last
 			return r, nil
 		}
@@ -125,8 +126,8 @@ func (m *memory) allocate(r *replica) error {
 	mem, err := r.dev.NewBuffer(uint64(r.hi - r.lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		k, dev := r.k, r.dev
-		for i := len(k.replicas) - 1; i >= 0; i-- {
-			if o := k.replicas[i]; o != r && o.dev == dev && m.handOver(o) {
+		for _, o := range slices.Backward(k.replicas) {
+			if o != r && o.dev == dev && m.handOver(o) {
 				if err := m.drop(o); err != nil {
 					return err
 				}
