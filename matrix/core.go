@@ -46,13 +46,18 @@ type origin struct {
 type share struct {
 	buf    *buffer.Buffer // nil: the view must not outlive what it was taken from
 	origin *origin
+	of     *share // the view that the view was taken of
+	alias  bool   // which counts until it is closed
 	lent   atomic.Bool
 	closed atomic.Bool
 }
 
+// lend notes that a view, and the views that it was taken of, stand in an expression.
 func (s *share) lend() {
-	if s.origin != nil && !s.lent.Swap(true) {
-		s.origin.lent.Add(1)
+	for ; s != nil && s.origin != nil && !s.alias; s = s.of {
+		if s.buf != nil && !s.closed.Load() && !s.lent.Swap(true) {
+			s.origin.lent.Add(1)
+		}
 	}
 }
 

@@ -192,6 +192,23 @@ func TestViewsOfResized(t *testing.T) {
 	})
 }
 
+// TestViewsOfViews: a view that only another one was taken of, which stands in an expression, counts no more than that.
+func TestViewsOfViews(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		m := owned(t, dev, 2, 2, 1, 2, 3, 4)
+		if got := must[float32](t)(matrix.Sum(m.Slice(0, 1, 0, 2).T()).Value(background)); got != 3 {
+			t.Errorf("sum %v", got)
+		}
+		check(t, m.Resize(7, 7))
+		a := m.Alias()
+		must[float32](t)(matrix.Sum(a.Row(0).T()).Value(background))
+		isError(t, m.Resize(8, 8), matrix.ErrView) // for the alias
+		check(t, a.Close())
+		check(t, m.Resize(8, 8))
+		check(t, m.Close())
+	})
+}
+
 // TestHeldViews: reading a view and copying it does not make it one of an expression.
 func TestHeldViews(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {

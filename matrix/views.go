@@ -23,7 +23,7 @@ func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)
 	}
 	v := core{
 		t: m.t, typed: m.typed, dev: m.dev, buf: m.buf, fixed: m.fixed, external: m.external, room: m.room, view: true,
-		origin: m.origin, share: &share{origin: m.origin},
+		origin: m.origin, share: &share{origin: m.origin, of: m.share},
 	}
 	if m.origin != nil {
 		v.generation = m.origin.generation.Load()
@@ -83,7 +83,7 @@ func (m *core) reshaped(rows, cols int) core {
 func (m *core) alias() core {
 	v := m.derive("Alias", func(l expr.Layout) (expr.Layout, error) { return l, nil })
 	if v.err == nil {
-		v.view = m.view
+		v.view, v.share.alias = m.view, true
 	}
 	return v
 }
