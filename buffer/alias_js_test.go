@@ -9,14 +9,13 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-// TestAliasesOfPages writes through one of two typed arrays of one ArrayBuffer, and reads through the other.
+// TestAliasesOfPages writes through one of two typed arrays of one ArrayBuffer, and reads through the other. The oracle writes from
+// Go memory only.
 func TestAliasesOfPages(t *testing.T) {
-	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		if dev.Info().Driver == "cpu" {
-			t.Skip("it writes from Go memory only")
-		}
+	devtest.EachGPU(t, func(t *testing.T, dev *gpu.Device) {
 		all := js.Global().Get("Uint8Array").New(64)
 		wrap := func(lo, hi int) *buffer.Buffer {
 			b, err := buffer.Wrap(dev, gpu.Host{Foreign: all.Call("subarray", lo, hi), Size: hi - lo}, nil)

@@ -149,9 +149,6 @@ func TestInterleaved(t *testing.T) {
 // TestMemoryModel does what programs do with many wraps of one slice on several devices, some of which hold it in parts, and
 // compares with plain memory.
 func TestMemoryModel(t *testing.T) {
-	if runtime.GOOS == "js" {
-		t.Skip("a page does not wait in Use")
-	}
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		devs := []*gpu.Device{dev, devtest.Open(t, dev.Info().Driver), devtest.Open(t, dev.Info().Driver, gpu.WithMaxBuffer(1024))}
 		for seed := range uint64(16) {

@@ -19,7 +19,10 @@ func TestKernel(t *testing.T) {
 	chrome.Build(t, "./buffer/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
-func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer", "-test.run=^Test") }
+// TestBuffer leaves out a test in which devices wait for each other within a call, which a page does not.
+func TestBuffer(t *testing.T) {
+	chrome.RunPackage(t, "./buffer", "-test.run=^Test", "-test.skip=MemoryModel")
+}
 
 func TestArrays(t *testing.T) {
 	chrome.Build(t, "./buffer/ndarray").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
