@@ -167,6 +167,7 @@ func TestEveryKernelCompiles(t *testing.T) {
 	t.Run("native", all.compileNatively)
 }
 
+// withoutDigits drops the sizes in names of kernels.
 func withoutDigits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return -1
@@ -174,6 +175,7 @@ func withoutDigits(r rune) rune {
 	return r
 }
 
+// sample returns one kernel of each form, and every tenth of all.
 func (p programs) sample() programs {
 	some, names := programs{}, map[string]bool{}
 	for i, source := range slices.Sorted(maps.Keys(p)) {

@@ -30,6 +30,15 @@ vulkan_driver() {
 	return 1
 }
 
+# A test has OpenGL stand in for Vulkan.
+opengl() {
+	[ "$system" = Linux ] || return 0
+	for f in /usr/lib/libEGL.so.1 /usr/lib/*/libEGL.so.1 /usr/lib64/libEGL.so.1 /usr/local/lib/libEGL.so.1; do
+		[ ! -e "$f" ] || return 0
+	done
+	PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q 'libEGL\.so\.1'
+}
+
 # Package e2e/chrome looks in the same places. Ubuntu's chromium-browser may be a stub, so it has to start.
 browser() {
 	if [ -n "${CHROME:-}" ]; then
@@ -53,6 +62,7 @@ missing() {
 	compiler || echo gcc libc6-dev
 	vulkan_loader || echo libvulkan1
 	vulkan_driver || echo mesa-vulkan-drivers
+	if [ "$what" = test ] && ! opengl; then echo libegl1 libgl1-mesa-dri; fi
 	if [ "$what" = test ] && ! browser; then
 		if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
 	fi
