@@ -45,14 +45,12 @@ type DevicePool struct {
 	wg   sync.WaitGroup // of the devices' goroutines
 
 	mu      sync.Mutex
+	change  *sync.Cond // of what follows
 	devices []*poolDevice
-	queue   []*job // not given to a device yet
-	retries []*job // of lost devices; they go before all others
-	barrier bool   // nothing of the queue before everything given out is complete
+	jobs    []*job // that are not complete, by their numbers
+	count   int    // of jobs so far
+	fence   int    // jobs from now on begin when all with smaller numbers are complete
 	turn    int    // of round robin
-	batches []*jobBatch
-	count   int           // of batches
-	event   chan struct{} // closed at the next change
 	began   time.Time
 	ended   time.Time
 	err     error // the first one since Finish
@@ -71,7 +69,9 @@ func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string) (*DevicePool
 	if _, err := kernel.Parse(wgsl); err != nil {
 		return nil, err
 	}
-	return &DevicePool{mode: mode, wgsl: wgsl, event: make(chan struct{}), life: newLifetime()}, nil
+	p := &DevicePool{mode: mode, wgsl: wgsl, life: newLifetime()}
+	p.change = sync.NewCond(&p.mu)
+	return p, nil
 }
 
 // AddDevice adds a device, which stays the caller's, also while tasks are under way. One may be added several times: its
@@ -91,14 +91,8 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	}
 	d := &poolDevice{dev: dev, generation: dev.Generation(), cr: cr}
 	p.devices = append(p.devices, d)
-	for _, b := range p.batches {
-		for _, j := range b.broadcasts {
-			b.left++
-			d.ready = append(d.ready, j)
-		}
-	}
+	p.repeatBroadcasts()
 	p.wg.Go(func() { p.serve(d) })
-	p.dispatch()
 	return nil
 }
 
@@ -108,8 +102,7 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	if p == nil {
 		return fail(op, gpu.ErrInvalid, "nil pool")
 	}
-	b := &jobBatch{left: len(tasks)}
-	jobs, err := jobsOf(tasks, b)
+	jobs, err := jobsOf(tasks)
 	if err != nil {
 		return err
 	}
@@ -124,11 +117,19 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	if p.began.IsZero() {
 		p.began = time.Now()
 	}
-	p.count++
-	b.number = p.count
-	p.batches = append(p.batches, b)
-	p.queue = append(p.queue, jobs...)
-	p.dispatch()
+	for _, j := range jobs {
+		j.number = p.count
+		p.count++
+		if j.task.types&GlobalSyncFirst != 0 {
+			p.fence = j.number
+		}
+		j.after = p.fence
+		if j.task.types&GlobalSyncLast != 0 {
+			p.fence = p.count
+		}
+	}
+	p.jobs = append(p.jobs, jobs...)
+	p.change.Broadcast()
 	return nil
 }
 
@@ -143,25 +144,23 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := p.count
-	for len(p.batches) > 0 && p.batches[0].number <= last {
-		waiting := p.alive() == 0 && len(p.queue)+len(p.retries) > 0
+	stop := context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		p.change.Broadcast()
+		p.mu.Unlock()
+	})
+	defer stop()
+	for last := p.count; len(p.jobs) > 0 && p.jobs[0].number < last; p.change.Wait() {
+		waiting := p.alive() == 0 && slices.ContainsFunc(p.jobs, func(j *job) bool { return j.running == 0 })
 		switch {
 		case p.life.over():
 			return 0, fail(op, gpu.ErrClosed, "the pool")
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
 		case waiting && len(p.devices) == 0:
 			return 0, fail(op, ErrDevices, "tasks wait for one")
 		case waiting:
 			return 0, fail(op, gpu.ErrDeviceLost, "all devices")
-		}
-		event := p.event
-		p.mu.Unlock()
-		select {
-		case <-event:
-			p.mu.Lock()
-		case <-ctx.Done():
-			p.mu.Lock()
-			return 0, ctx.Err()
 		}
 	}
 	if p.life.over() {
@@ -173,7 +172,7 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	}
 	err := p.err
 	p.began, p.err = time.Time{}, nil
-	if len(p.batches) > 0 { // enqueued meanwhile
+	if len(p.jobs) > 0 { // enqueued meanwhile
 		p.began = time.Now()
 	}
 	return took, err
@@ -201,8 +200,16 @@ func (p *DevicePool) Remaining() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for _, b := range p.batches {
-		n += b.left
+	for _, j := range p.jobs {
+		if left := j.running; j.broadcast() {
+			for _, d := range p.devices {
+				if j.takes(d) {
+					left++
+				}
+			}
+			n += max(left-1, 0)
+		}
+		n++
 	}
 	return n
 }
@@ -214,19 +221,14 @@ func (p *DevicePool) Close() error {
 		return nil
 	}
 	p.mu.Lock()
-	first := p.life.end()
-	var dropped []*job
-	if first {
-		dropped = slices.Concat(p.retries, p.queue)
-		p.retries, p.queue = nil, nil
+	if p.life.end() {
 		for _, d := range p.devices {
-			dropped = append(dropped, d.ready...)
-			d.ready, d.retired = nil, true
+			d.retired = true
 		}
-		p.notify()
+		p.drop(p.jobs, fail("DevicePool", gpu.ErrClosed, "the pool"))
+		p.change.Broadcast()
 	}
 	p.mu.Unlock()
-	p.drop(dropped, fail("DevicePool", gpu.ErrClosed, "the pool"))
 	p.wg.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()

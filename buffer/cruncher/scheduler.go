@@ -9,34 +9,34 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// The scheduler of a [DevicePool]: one queue of jobs, a ready queue for each device, and for each device a goroutine that computes
-// what is in its own.
+// The scheduler of a [DevicePool]: one list of jobs, of which each device's goroutine takes the next one that it may.
 
 // poolDevice is a device of a [DevicePool].
 type poolDevice struct {
 	dev        *gpu.Device
 	generation uint32 // of the device, when it was added
 	cr         *Cruncher
-	ready      []*job // for this device and no other, in order
-	busy       bool   // with a job that is not complete
+	busy       bool // with a job that is not complete
 	done       int
 	retired    bool // it takes no more
 }
 
-// jobBatch is the tasks of one Enqueue.
+func (d *poolDevice) idle() bool { return !d.busy && !d.retired }
+
+// jobBatch is what the jobs of one Enqueue have in common.
 type jobBatch struct {
-	number     int
-	left       int    // jobs that are not complete
-	broadcasts []*job // for devices that come later
-	stopped    bool
+	broadcasts []*job // which devices that come later run, too
 }
 
-// job is a task of a batch. Jobs of a broadcast are one for all devices.
+// job is a task of a batch. A broadcast is one job for all devices.
 type job struct {
 	task    *Task
-	types   TaskType
 	batch   *jobBatch
 	section *section
+	number  int           // in the order of all jobs
+	after   int           // all jobs with smaller numbers are complete before this one begins
+	begun   []*poolDevice // the devices that have begun it; nil is one of them if it was dropped
+	running int           // how many of them are at it
 }
 
 // section is the tasks between a begin and an end.
@@ -47,9 +47,10 @@ type section struct {
 }
 
 // jobsOf makes the jobs of tasks.
-func jobsOf(list []*Task, b *jobBatch) ([]*job, error) {
+func jobsOf(list []*Task) ([]*job, error) {
 	var jobs []*job
 	var open *section
+	b := new(jobBatch)
 	for i, t := range list {
 		if t == nil || t.params == nil {
 			return nil, fail("Enqueue", gpu.ErrInvalid, "nil task")
@@ -63,7 +64,11 @@ func jobsOf(list []*Task, b *jobBatch) ([]*job, error) {
 		}
 		task := *t
 		task.r.Blobs = 1
-		jobs = append(jobs, &job{task: &task, types: t.types, batch: b, section: open})
+		j := &job{task: &task, batch: b, section: open}
+		jobs = append(jobs, j)
+		if j.broadcast() {
+			b.broadcasts = append(b.broadcasts, j)
+		}
 		if end != 0 {
 			if open == nil || end == SelectEnd|SerialEnd || open.serial != (end == SerialEnd) {
 				return nil, fail("Enqueue", gpu.ErrInvalid, "task ", itoa(i), " ends a section that did not begin")
@@ -77,6 +82,13 @@ func jobsOf(list []*Task, b *jobBatch) ([]*job, error) {
 	return jobs, nil
 }
 
+func (j *job) broadcast() bool { return j.task.types&Broadcast != 0 }
+
+// takes reports whether a device has yet to run a broadcast.
+func (j *job) takes(d *poolDevice) bool {
+	return !d.retired && !slices.Contains(j.begun, d) && !slices.Contains(j.begun, nil)
+}
+
 // lost says why a device cannot go on with what it has. One that has come back has nothing of it.
 func (d *poolDevice) lost() error {
 	if err := d.dev.Usable(); err != nil {
@@ -86,20 +98,6 @@ func (d *poolDevice) lost() error {
 		return fail("DevicePool", gpu.ErrDeviceLost, "it has come back without what was on it")
 	}
 	return nil
-}
-
-// load is how much a device has to do.
-func (d *poolDevice) load() int {
-	if d.busy {
-		return 1 + len(d.ready)
-	}
-	return len(d.ready)
-}
-
-// notify wakes the goroutines that wait for a change. The lock is held.
-func (p *DevicePool) notify() {
-	close(p.event)
-	p.event = make(chan struct{})
 }
 
 // alive counts the devices that take tasks. The lock is held.
@@ -113,129 +111,22 @@ func (p *DevicePool) alive() int {
 	return n
 }
 
-// dispatch moves jobs to the ready queues as far as that is possible now. The lock is held.
-func (p *DevicePool) dispatch() {
-	for p.step() {
-	}
-	p.notify()
-}
-
-// step decides about the next job, and reports whether it could.
-func (p *DevicePool) step() bool {
-	if p.alive() == 0 {
-		return false
-	}
-	if len(p.retries) > 0 {
-		return p.place(p.retries[0]) && shift(&p.retries)
-	}
-	if len(p.queue) == 0 {
-		return false
-	}
-	j := p.queue[0]
-	if (p.barrier || j.types&GlobalSyncFirst != 0) && p.busy() {
-		return false
-	}
-	p.barrier = false
-	if !p.place(j) {
-		return false
-	}
-	p.barrier = j.types&GlobalSyncLast != 0
-	return shift(&p.queue)
-}
-
-func shift(list *[]*job) bool {
-	(*list)[0] = nil
-	*list = (*list)[1:]
-	return true
-}
-
-func (p *DevicePool) busy() bool {
-	return slices.ContainsFunc(p.devices, func(d *poolDevice) bool { return d.load() > 0 })
-}
-
-// place gives a job to a device, or to all, and reports whether one was free.
-func (p *DevicePool) place(j *job) bool {
-	if j.types&Broadcast != 0 {
-		j.batch.left += p.alive() - 1
-		j.batch.broadcasts = append(j.batch.broadcasts, j)
-		for _, d := range p.devices {
-			if !d.retired {
-				d.ready = append(d.ready, j)
-			}
-		}
-		return true
-	}
-	d := p.choose(j)
-	if d == nil {
-		return false
-	}
-	d.ready = append(d.ready, j)
-	return true
-}
-
-// choose returns the device for a job, or nil if that is not free. Jobs of a section wait wherever the section is.
-func (p *DevicePool) choose(j *job) *poolDevice {
-	if s := j.section; s != nil {
-		if s.device == nil || s.device.retired {
-			s.device = p.idlest()
-		}
-		return s.device
-	}
-	d := p.idlest()
-	if p.mode&RoundRobin != 0 {
-		for p.turn %= len(p.devices); p.devices[p.turn].retired; p.turn = (p.turn + 1) % len(p.devices) {
-		}
-		d = p.devices[p.turn]
-	}
-	if d.load() > 0 {
-		return nil
-	}
-	p.turn++
-	return d
-}
-
-// idlest returns the device with the least to do. There is one.
-func (p *DevicePool) idlest() *poolDevice {
-	var best *poolDevice
-	for _, d := range p.devices {
-		if !d.retired && (best == nil || d.load() < best.load()) {
-			best = d
-		}
-	}
-	return best
-}
-
-// next waits for a job of a device. It returns nil when the device takes no more.
-func (p *DevicePool) next(d *poolDevice) *job {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for !d.retired {
-		if !d.busy && len(d.ready) > 0 {
-			j := d.ready[0]
-			d.busy = shift(&d.ready)
-			return j
-		}
-		event := p.event
-		p.mu.Unlock()
-		<-event
-		p.mu.Lock()
-	}
-	return nil
-}
-
 // serve is a device's goroutine.
 func (p *DevicePool) serve(d *poolDevice) {
 	for j := p.next(d); j != nil; j = p.next(d) {
 		err := d.lost()
 		if err == nil {
-			err = p.run(d, j)
+			err = j.task.compute(p.life.ctx, d.cr)
+		}
+		if err != nil && p.life.over() {
+			err = fail("DevicePool", gpu.ErrClosed, "the pool")
 		}
 		switch {
-		case err != nil && d.lost() != nil && p.reassign(d, j):
+		case err != nil && d.lost() != nil && p.retire(d, j):
 		case j.task.done == nil:
 			p.complete(d, j, err)
 		default:
-			p.callback(d, j, err)
+			go p.callback(d, j, err) // which may close the pool, or end its goroutine
 		}
 	}
 	err := d.cr.Close()
@@ -244,41 +135,73 @@ func (p *DevicePool) serve(d *poolDevice) {
 	p.mu.Unlock()
 }
 
-// run computes a job.
-func (p *DevicePool) run(d *poolDevice, j *job) error {
+// next waits for a job of a device. It returns nil when the device takes no more.
+func (p *DevicePool) next(d *poolDevice) *job {
 	p.mu.Lock()
-	stopped := j.batch.stopped
-	p.mu.Unlock()
-	if stopped {
-		return fail("DevicePool", ErrStopped)
+	defer p.mu.Unlock()
+	for ; !d.retired; p.change.Wait() {
+		if d.busy {
+			continue
+		}
+		if j := p.choose(d); j != nil {
+			j.begun = append(j.begun, d)
+			j.running++
+			d.busy = true
+			p.change.Broadcast() // it may be another device's turn
+			return j
+		}
 	}
-	err := j.task.compute(p.life.ctx, d.cr)
-	if err != nil && p.life.over() {
-		err = fail("DevicePool", gpu.ErrClosed, "the pool")
-	}
-	return err
+	return nil
 }
 
-// callback makes the callback of a job that has ended, on a goroutine of its own: the callback may end that, or close the pool.
-func (p *DevicePool) callback(d *poolDevice, j *job, err error) (ended chan struct{}) {
-	ended = make(chan struct{})
-	go func() {
-		var panicked error
-		defer func() {
-			if err == nil {
-				err = panicked
+// choose returns the first job that a device may begin, if there is one.
+func (p *DevicePool) choose(d *poolDevice) *job {
+	for _, j := range p.jobs {
+		switch s := j.section; {
+		case j.after > p.jobs[0].number: // and so are all that follow
+			return nil
+		case j.broadcast():
+			if j.takes(d) {
+				return j
 			}
-			p.complete(d, j, err)
-			close(ended)
-		}()
-		panicked = j.task.call(err)
-	}()
-	return ended
+		case len(j.begun) > 0:
+		case s != nil && s.device != nil:
+			if s.device == d {
+				return j
+			}
+		case s != nil || p.mode&RoundRobin == 0:
+			if p.devices[slices.IndexFunc(p.devices, (*poolDevice).idle)] != d {
+				return nil // the one added first takes it
+			}
+			if s != nil {
+				s.device = d
+			}
+			return j
+		default:
+			for p.turn %= len(p.devices); p.devices[p.turn].retired; p.turn = (p.turn + 1) % len(p.devices) {
+			}
+			if p.devices[p.turn] != d {
+				return nil
+			}
+			p.turn++
+			return j
+		}
+	}
+	return nil
+}
+
+// callback makes the callback of a job that has ended, and completes it also if that ends the goroutine.
+func (p *DevicePool) callback(d *poolDevice, j *job, err error) {
+	defer func() { p.complete(d, j, err) }()
+	if panicked := j.task.call(err); err == nil {
+		err = panicked
+	}
 }
 
 // complete notes that a job has ended. d is nil for one that was dropped.
 func (p *DevicePool) complete(d *poolDevice, j *job, err error) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if d != nil {
 		d.busy = false
 		if err == nil {
@@ -288,96 +211,110 @@ func (p *DevicePool) complete(d *poolDevice, j *job, err error) {
 			j.section.begun = true
 		}
 	}
-	p.subtract(j)
-	b := j.batch
-	var dropped []*job
-	if err != nil {
-		if p.err == nil {
-			p.err = err
-		}
-		if p.mode&StopOnError != 0 && !b.stopped {
-			b.stopped = true
-			dropped = p.withdraw(b)
-		}
+	if err != nil && p.err == nil {
+		p.err = err
 	}
-	if p.life.over() {
-		p.notify()
-	} else {
-		p.dispatch()
-	}
-	p.mu.Unlock()
-	p.drop(dropped, fail("DevicePool", ErrStopped))
-}
-
-// subtract counts a job as complete.
-func (p *DevicePool) subtract(j *job) {
-	p.ended = time.Now()
-	if j.batch.left--; j.batch.left == 0 {
-		p.batches = slices.DeleteFunc(p.batches, func(b *jobBatch) bool { return b == j.batch })
-	}
-}
-
-// withdraw takes back the jobs of a batch that no device has begun.
-func (p *DevicePool) withdraw(b *jobBatch) (taken []*job) {
-	others := func(list []*job) []*job {
+	if err != nil && d != nil && p.mode&StopOnError != 0 {
 		var rest []*job
-		for _, j := range list {
-			if j.batch == b {
-				taken = append(taken, j)
-			} else {
-				rest = append(rest, j)
+		for _, o := range p.jobs {
+			if o.batch == j.batch {
+				rest = append(rest, o)
 			}
 		}
-		return rest
+		j.batch.broadcasts = nil
+		p.drop(rest, fail("DevicePool", ErrStopped))
 	}
-	p.retries, p.queue = others(p.retries), others(p.queue)
-	for _, d := range p.devices {
-		d.ready = others(d.ready)
-	}
-	b.broadcasts = nil
-	return taken
+	j.running--
+	p.sweep(slices.Index(p.jobs, j) + 1)
 }
 
-// drop ends jobs that are not to be computed.
+// sweep removes those of the first n jobs that are complete. What is at work is near the front of a list that may be long.
+func (p *DevicePool) sweep(n int) {
+	rest := 0
+	for i := n - 1; i >= 0; i-- {
+		j := p.jobs[i]
+		open := j.running > 0 || len(j.begun) == 0 || j.broadcast() && slices.ContainsFunc(p.devices, j.takes)
+		if open {
+			rest++
+			p.jobs[n-rest] = j
+		}
+	}
+	clear(p.jobs[:n-rest])
+	p.jobs = p.jobs[n-rest:]
+	p.ended = time.Now()
+	p.change.Broadcast()
+}
+
+// drop ends those of some jobs that no device has begun, and has no other device begin the rest.
 func (p *DevicePool) drop(jobs []*job, err error) {
-	if len(jobs) == 0 {
-		return
+	var list []*job
+	for _, j := range jobs {
+		if len(j.begun) == 0 {
+			j.running++
+			list = append(list, j)
+		}
+		j.begun = append(j.begun, nil)
 	}
 	go func() {
-		for _, j := range jobs {
-			<-p.callback(nil, j, err)
+		for _, j := range list {
+			done := make(chan struct{})
+			go func() { // which the callback may end
+				defer close(done)
+				p.callback(nil, j, err)
+			}()
+			<-done
 		}
 	}()
 }
 
-// reassign notes that a device is lost and gives its jobs to others: failed, and all that wait. It reports whether failed is among
-// them.
-func (p *DevicePool) reassign(d *poolDevice, failed *job) bool {
+// retire notes that a device is lost with a job. That and the rest of its sections are for others, but tasks that need what others of
+// their section left on the device. It reports false of a pool that is closed.
+func (p *DevicePool) retire(d *poolDevice, failed *job) bool {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.life.over() {
-		p.mu.Unlock()
 		return false
 	}
-	orphans := append([]*job{failed}, d.ready...)
-	d.retired, d.busy, d.ready = true, false, nil
+	d.retired, d.busy = true, false
+	failed.begun = slices.DeleteFunc(failed.begun, func(o *poolDevice) bool { return o == d })
+	failed.running--
 	var stale []*job
-	for _, o := range orphans {
-		switch {
-		case o.types&Broadcast != 0 && p.alive() > 0: // the others do it anyway
-			p.subtract(o)
-		case o.types&Broadcast != 0:
-			o.batch.broadcasts = slices.DeleteFunc(o.batch.broadcasts, func(x *job) bool { return x == o })
-			p.retries = append(p.retries, o)
-		case o.section != nil && o.section.begun && d.cr.keeps(o.task):
-			stale = append(stale, o)
-		default:
-			p.retries = append(p.retries, o)
+	for _, j := range p.jobs {
+		if s := j.section; s == nil || s.device != d || len(j.begun) > 0 {
+			continue
+		}
+		if j.section.begun && d.cr.keeps(j.task) {
+			stale = append(stale, j)
 		}
 	}
-	p.dispatch()
-	p.mu.Unlock()
+	for _, j := range p.jobs {
+		if j.section != nil && j.section.device == d {
+			j.section.device = nil
+		}
+	}
 	p.drop(stale, fail("DevicePool", ErrStale, "earlier tasks of the section left it on the device"))
+	p.sweep(len(p.jobs))
 	return true
+}
+
+// repeatBroadcasts has broadcasts that are complete begin again for a new device, while other tasks of their batches are not.
+func (p *DevicePool) repeatBroadcasts() {
+	var again []*job
+	var last *jobBatch // which many in a row have in common
+	for _, j := range p.jobs {
+		if j.batch == last {
+			continue
+		}
+		last = j.batch
+		for _, o := range j.batch.broadcasts {
+			if !slices.Contains(p.jobs, o) && !slices.Contains(again, o) {
+				again = append(again, o)
+			}
+		}
+	}
+	p.jobs = append(again, p.jobs...)
+	slices.SortFunc(p.jobs, func(a, b *job) int { return a.number - b.number })
+	p.change.Broadcast()
 }
 
 // keeps reports whether a task reads what only this cruncher's devices have.
