@@ -28,7 +28,7 @@ func kernelWrites(t *testing.T, b *buffer.Buffer, dev *gpu.Device, r buffer.Regi
 		copy(all[at-word:], row)
 		check(t, mem.Write(uint64(word), gpu.HostBytes(all)))
 	}
-	b.WroteOn(dev, r)
+	b.Wrote(dev, r)
 }
 
 // kernelReads returns the rows of a region as a kernel sees them.
@@ -42,7 +42,7 @@ func kernelReads(t *testing.T, b *buffer.Buffer, dev *gpu.Device, r buffer.Regio
 }
 
 func one(offset, n int) buffer.Region {
-	return buffer.Region{Offset: offset, Width: n, Pitch: n, Count: 1}
+	return buffer.Range(offset, n)
 }
 
 // TestAliases writes through one of two wraps that overlap, and reads through the other.
@@ -294,9 +294,9 @@ func TestAliasWithin(t *testing.T) {
 				}
 				return nil
 			}
-			check(t, a.View(t.Context(), one(0, 64), use))
-			check(t, a.Update(t.Context(), 0, 64, use))
-			check(t, a.Access(t.Context(), buffer.Writes, use))
+			check(t, a.Access(t.Context(), one(0, 64), buffer.Reads, use))
+			check(t, a.Access(t.Context(), buffer.Range(0, 64), buffer.Writes, use))
+			check(t, a.Access(t.Context(), buffer.Range(0, a.Size()), buffer.Writes, use))
 		}
 		check(t, errors.Join(a.Close(), b.Close()))
 	})

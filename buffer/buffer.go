@@ -249,6 +249,13 @@ func (b *Buffer) beginWrite(op string) (*memory, error) {
 	return m, err
 }
 
+func (b *Buffer) beginFor(op string, in Intent) (*memory, error) {
+	if in == Reads {
+		return b.begin(op)
+	}
+	return b.beginWrite(op)
+}
+
 func (b *Buffer) end(m *memory) {
 	m.mu.Unlock()
 	b.mu.Unlock()

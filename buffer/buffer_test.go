@@ -22,7 +22,7 @@ var (
 func read(t testing.TB, b *buffer.Buffer) []byte {
 	t.Helper()
 	out := make([]byte, b.Size())
-	check(t, b.Read(t.Context(), buffer.Region{Width: len(out), Pitch: len(out), Count: 1}, gpu.HostBytes(out), 0))
+	check(t, b.Read(t.Context(), buffer.Range(0, len(out)), gpu.HostBytes(out), 0))
 	return out
 }
 
@@ -40,18 +40,18 @@ func TestStates(t *testing.T) {
 		b, err := buffer.Wrap(dev, gpu.HostBytes(host), nil)
 		check(t, err)
 		at(t, b, buffer.Host)
-		mem, err := b.Readable()
+		mem, err := b.Memory(buffer.Reads)
 		check(t, err)
 		at(t, b, buffer.Both)
-		_, err = b.Readable()
+		_, err = b.Memory(buffer.Reads)
 		check(t, err)
 		if n := dev.Stats().BytesUp; n != 16 {
 			t.Errorf("%d bytes up, want 16", n)
 		}
-		_, err = b.Writable(buffer.Writes)
+		_, err = b.Memory(buffer.Writes)
 		check(t, err)
 		check(t, mem.Clear(4, 4))
-		b.Wrote(buffer.Region{Offset: 4, Width: 4, Pitch: 4, Count: 1})
+		b.Wrote(b.Device(), buffer.Range(4, 4))
 		at(t, b, buffer.Device)
 		if string(host) != "abcdefghijklmnop" {
 			t.Error("the caller's memory changed before Sync")
@@ -93,9 +93,9 @@ func TestOwned(t *testing.T) {
 		if got := read(t, b); !bytes.Equal(got, []byte{1, 2, 3, 4, 50, 60, 70}) {
 			t.Errorf("after Write: %v", got)
 		}
-		check(t, b.Access(t.Context(), buffer.Writes, func(m []byte) error { m[1] = 20; return nil }))
+		check(t, b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Writes, func(m []byte) error { m[1] = 20; return nil }))
 		stop := errors.New("stop")
-		if err := b.Access(t.Context(), buffer.Writes, func(m []byte) error { m[2] = 30; return stop }); !errors.Is(err, stop) {
+		if err := b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Writes, func(m []byte) error { m[2] = 30; return stop }); !errors.Is(err, stop) {
 			t.Errorf("Access: %v", err)
 		}
 		if got := read(t, b); !bytes.Equal(got, []byte{1, 20, 3, 4, 50, 60, 70}) {
@@ -119,7 +119,7 @@ func TestRelease(t *testing.T) {
 			for range 8 {
 				s := b.Share()
 				wg.Go(func() {
-					if _, err := s.Readable(); err != nil {
+					if _, err := s.Memory(buffer.Reads); err != nil {
 						t.Error(err)
 					}
 					_ = s.Close()
@@ -145,18 +145,18 @@ func TestMap(t *testing.T) {
 		if b.InPlace() != dev.Info().Features.Has(gpu.FeatureMappable) {
 			t.Errorf("in place: %v", b.InPlace())
 		}
-		check(t, b.Access(t.Context(), buffer.Writes, func(m []byte) error {
+		check(t, b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Writes, func(m []byte) error {
 			if len(m) != 100 {
 				t.Errorf("%d bytes", len(m))
 			}
 			copy(m, "hello")
 			return nil
 		}))
-		mem, err := b.Writable(buffer.Writes)
+		mem, err := b.Memory(buffer.Writes)
 		check(t, err)
 		check(t, mem.Clear(0, 4))
-		b.Wrote(buffer.Region{Width: 4, Pitch: 4, Count: 1})
-		check(t, b.Access(t.Context(), buffer.Reads, func(m []byte) error {
+		b.Wrote(b.Device(), buffer.Range(0, 4))
+		check(t, b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Reads, func(m []byte) error {
 			if string(m[:5]) != "\x00\x00\x00\x00o" {
 				t.Errorf("mapped memory holds %q", m[:5])
 			}
@@ -187,10 +187,10 @@ func TestMistakes(t *testing.T) {
 			{"nil device to wrap on", second(buffer.WrapDevice(nil, 1, nil)), gpu.ErrInvalid},
 			{"write beyond", b.Write(8, gpu.HostBytes(make([]byte, 9))), gpu.ErrInvalid},
 			{"negative write", b.Write(-4, gpu.HostBytes(make([]byte, 4))), gpu.ErrInvalid},
-			{"read beyond", b.Read(t.Context(), buffer.Region{Offset: 8, Width: 9, Pitch: 9, Count: 1}, gpu.HostBytes(make([]byte, 16)), 0), gpu.ErrInvalid},
-			{"read into too little", b.Read(t.Context(), buffer.Region{Width: 16, Pitch: 16, Count: 1}, gpu.HostBytes(make([]byte, 8)), 0), buffer.ErrShort},
-			{"nil function", b.Access(t.Context(), buffer.Reads, nil), gpu.ErrInvalid},
-			{"closed read", second(closed.Readable()), gpu.ErrClosed},
+			{"read beyond", b.Read(t.Context(), buffer.Range(8, 9), gpu.HostBytes(make([]byte, 16)), 0), gpu.ErrInvalid},
+			{"read into too little", b.Read(t.Context(), buffer.Range(0, 16), gpu.HostBytes(make([]byte, 8)), 0), buffer.ErrShort},
+			{"nil function", b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Reads, nil), gpu.ErrInvalid},
+			{"closed read", second(closed.Memory(buffer.Reads)), gpu.ErrClosed},
 			{"closed write", closed.Write(0, gpu.HostBytes(make([]byte, 4))), gpu.ErrClosed},
 			{"closed sync", closed.Sync(t.Context()), gpu.ErrClosed},
 			{"closed touch", closed.Touch(), gpu.ErrClosed},
@@ -218,7 +218,7 @@ func hostOffset(t *testing.T, dev *gpu.Device) {
 	}
 	defer b.Close()
 	got := make([]byte, 20)
-	if err := b.Read(t.Context(), buffer.Region{Offset: 1, Width: 4, Pitch: 4, Count: 1}, gpu.Host{Bytes: got, Offset: 3, Size: 8}, 2); err != nil {
+	if err := b.Read(t.Context(), buffer.Range(1, 4), gpu.Host{Bytes: got, Offset: 3, Size: 8}, 2); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{0, 0, 0, 0, 0, 6, 7, 8, 9, 0}; !bytes.Equal(got[:10], want) {

@@ -27,7 +27,7 @@ func ExampleWrap() {
 	}
 	fmt.Println(b.Mode(), b.Location(), dev.Stats().BytesUp)
 
-	if _, err := b.Readable(); err != nil { // for a kernel
+	if _, err := b.Memory(buffer.Reads); err != nil { // for a kernel
 		log.Fatal(err)
 	}
 	fmt.Println(b.Location(), dev.Stats().BytesUp)
@@ -62,7 +62,7 @@ func ExampleBuffer_Patch() {
 	if err := b.Patch(ctx, 3, []byte{7, 7}); err != nil {
 		log.Fatal(err)
 	}
-	err = b.View(ctx, buffer.Region{Width: 8, Pitch: 8, Count: 1}, func(data []byte) error {
+	err = b.Access(ctx, buffer.Range(0, 8), buffer.Reads, func(data []byte) error {
 		fmt.Printf("%d\n", data)
 		return nil
 	})

@@ -48,7 +48,7 @@ func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([
 
 // fill writes the pieces, the first of which is read already.
 func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) error {
-	mem, err := b.Writable(Replaces)
+	mem, err := b.Memory(Replaces)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,6 @@ func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) e
 			f.queued = 0
 		}
 	}
-	b.Wrote(Region{Width: size, Pitch: size, Count: 1})
+	b.Wrote(b.Device(), Region{Width: size, Pitch: size, Count: 1})
 	return nil
 }

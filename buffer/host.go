@@ -72,7 +72,7 @@ func (b *Buffer) Sync(ctx context.Context) error {
 	if !b.back.hosted {
 		return b.dev.Sync(ctx)
 	}
-	return m.download(ctx, b.back)
+	return m.download(ctx, b.back, b.back.at, b.back.end)
 }
 
 // SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
@@ -88,7 +88,7 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	if !b.back.hosted {
 		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
 	}
-	if err := m.download(ctx, b.back); err != nil {
+	if err := m.download(ctx, b.back, b.back.at, b.back.end); err != nil {
 		return gpu.Host{}, err
 	}
 	return b.host, nil
@@ -152,14 +152,7 @@ func (b *Buffer) gather(ctx context.Context, m *memory) error {
 	if !b.windowed {
 		return nil
 	}
-	return m.download(ctx, b.back)
-}
-
-func (b *Buffer) inside(op string, offset, size int) error {
-	if offset < 0 || size < 0 || offset > b.size || size > b.size-offset {
-		return fail(op, gpu.ErrInvalid, "beyond the buffer")
-	}
-	return nil
+	return m.download(ctx, b.back, b.back.at, b.back.end)
 }
 
 // holds refuses regions that do not lie in the buffer.
@@ -173,24 +166,31 @@ func (b *Buffer) holds(op string, r Region) error {
 	return nil
 }
 
-// View gives the CPU a region to read while fn runs: the bytes from its first to its last, those between its rows
-// undefined. They are the memory itself where the CPU can reach the current bits, else a copy. The slice is dead
-// afterwards, and fn must not use the buffer.
-func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) error {
-	const op = "View"
-	m, err := b.begin(op)
+// Access gives the CPU a region while fn runs: the bytes from its first to its last, those between its rows undefined. They are the
+// memory itself where the CPU can reach it, else a copy; results in a region of one row first come to Go memory that was wrapped. With
+// Writes and Replaces the region has one row, and what fn leaves there is its new content; with Replaces fn does not see what it was.
+// After an error of fn's, memory of the device is as it was. The slice is dead afterwards. fn must not use the buffer.
+func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) error {
+	const op = "Access"
+	m, err := b.beginFor(op, in)
 	if err != nil {
 		return err
 	}
 	defer func() { b.end(m) }()
-	if fn == nil {
-		return fail(op, gpu.ErrInvalid, "nil function")
+	if fn == nil || in != Reads && r.Count != 1 {
+		return fail(op, gpu.ErrInvalid, "nil function, or rows to be written")
 	}
 	if err := b.holds(op, r); err != nil {
 		return err
 	}
 	if err := b.gather(ctx, m); err != nil {
 		return err
+	}
+	w := b.place(r)
+	if b.host.Bytes != nil && in != Replaces && r.Count == 1 {
+		if err := m.download(ctx, b.back, w.Offset, w.end()); err != nil {
+			return err
+		}
 	}
 	end := r.end()
 	switch {
@@ -199,7 +199,13 @@ func (b *Buffer) View(ctx context.Context, r Region, fn func([]byte) error) erro
 	case b.InPlace():
 		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.span()), fn)
 	case b.onHost(m, r):
-		return b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
+		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
+		if in == Reads {
+			return err
+		}
+		return errors.Join(err, m.hostWrote(w))
+	case in != Reads:
+		return b.changeDevice(ctx, &m, w, in == Writes, fn)
 	}
 	mem := make([]byte, r.span())
 	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
@@ -213,55 +219,6 @@ func (b *Buffer) apart(m **memory, fn func() error) error {
 	(*m).mu.Unlock()
 	defer func() { *m = b.back.lock() }()
 	return fn()
-}
-
-// Update gives the CPU size bytes from offset on, to read and to write, while fn runs. Only they move. After an error of fn's memory of
-// the device is as it was. The slice is dead afterwards, and fn must not use the buffer.
-func (b *Buffer) Update(ctx context.Context, offset, size int, fn func([]byte) error) error {
-	return b.change(ctx, "Update", between(offset, offset+size), true, fn)
-}
-
-// Replace is [Buffer.Update] where fn writes all of the bytes, and does not see what they were.
-func (b *Buffer) Replace(ctx context.Context, offset, size int, fn func([]byte) error) error {
-	return b.change(ctx, "Replace", between(offset, offset+size), false, fn)
-}
-
-func (b *Buffer) change(ctx context.Context, op string, r Region, keep bool, fn func([]byte) error) error {
-	m, err := b.beginWrite(op)
-	if err != nil {
-		return err
-	}
-	defer func() { b.end(m) }()
-	if fn == nil {
-		return fail(op, gpu.ErrInvalid, "nil function")
-	}
-	if err := b.inside(op, r.Offset, r.Width); err != nil {
-		return err
-	}
-	if err := b.gather(ctx, m); err != nil {
-		return err
-	}
-	switch end := r.end(); {
-	case r.Width == 0:
-		return fn(nil)
-	case b.InPlace():
-		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.Width), fn)
-	case b.onHost(m, r):
-		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
-		return errors.Join(err, b.follow(m, b.place(r)))
-	}
-	return b.changeDevice(ctx, &m, b.place(r), keep, fn)
-}
-
-// follow notes that a part of Go memory was written, and brings it to the device if that is current otherwise.
-func (b *Buffer) follow(m *memory, w Region) error {
-	r := &b.back.whole
-	current := r.valid && len(r.behind) == 0
-	err := m.hostWrote(w)
-	if current {
-		_ = m.update(r, w) // or the next kernel sees to it, or finds out why not
-	}
-	return err
 }
 
 // changeDevice changes a region of the device's memory by way of a copy.
@@ -299,39 +256,6 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory, w Region, keep bo
 	return err
 }
 
-// Access gives the CPU the buffer's bytes while fn runs: the mapping itself, the host's side, or a copy. If fn writes,
-// what it leaves there is the buffer's new content; an error of fn's then leaves the content of an owned buffer as it
-// was. The slice is dead afterwards. fn must not use the buffer otherwise, nor write into memory that is read-only.
-func (b *Buffer) Access(ctx context.Context, in Intent, fn func([]byte) error) error {
-	begin, write := b.begin, in != Reads
-	if write {
-		begin = b.beginWrite
-	}
-	m, err := begin("Access")
-	if err != nil {
-		return err
-	}
-	if b.host.Bytes == nil {
-		b.end(m)
-		if write {
-			return b.Update(ctx, 0, b.size, fn)
-		}
-		return b.View(ctx, between(0, b.size), fn)
-	}
-	defer func() { b.end(m) }()
-	if fn == nil {
-		return fail("Access", gpu.ErrInvalid, "nil function")
-	}
-	if err := m.download(ctx, b.back); err != nil {
-		return err
-	}
-	err = b.apart(&m, func() error { return fn(b.host.Bytes[:b.size:b.size]) })
-	if write {
-		err = errors.Join(err, m.hostWrote(b.place(between(0, b.size))))
-	}
-	return err
-}
-
 // Patch replaces bytes from offset on, at any offset and of any number. Only they move, to where the current bits are.
 // It waits only for neighbours in the same word of the device's memory.
 func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
@@ -339,14 +263,15 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	if err != nil {
 		return err
 	}
-	inside := b.inside("Patch", offset, len(src)) == nil
-	direct := inside && !b.windowed && !b.onHost(m, between(offset, offset+len(src))) && !b.InPlace() && offset%4 == 0 &&
+	r := Range(offset, len(src))
+	inside := b.holds("Patch", r) == nil
+	direct := inside && !b.windowed && !b.onHost(m, r) && !b.InPlace() && offset%4 == 0 &&
 		(len(src)%4 == 0 || offset+len(src) == b.size)
 	b.end(m)
 	if direct {
 		return b.Write(offset, gpu.HostBytes(src))
 	}
-	return b.Replace(ctx, offset, len(src), func(mem []byte) error { copy(mem, src); return nil })
+	return b.Access(ctx, r, Replaces, func(mem []byte) error { copy(mem, src); return nil })
 }
 
 // Write replaces bytes from offset on, a multiple of 4 unless everything to the end is replaced. The caller may reuse the
@@ -358,7 +283,7 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 		return err
 	}
 	defer b.end(m)
-	if err := b.inside(op, offset, src.Size); err != nil {
+	if err := b.holds(op, Range(offset, src.Size)); err != nil {
 		return err
 	}
 	end := offset + src.Size
@@ -421,7 +346,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	mem, err := c.Writable(Replaces)
+	mem, err := c.Memory(Replaces)
 	if err == nil {
 		err = mem.CopyFrom(0, r.mem, 0, min(mem.Size(), r.mem.Size())/4*4)
 	}
@@ -429,6 +354,6 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	c.Wrote(all)
+	c.Wrote(c.Device(), all)
 	return c, nil
 }

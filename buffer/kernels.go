@@ -16,7 +16,7 @@ const (
 
 // Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
 // The memory begins with byte base of the buffer. Where the device can hold the buffer as a whole that is 0, and the memory is
-// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.WroteOn] once a kernel that writes is queued.
+// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued.
 func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
 	const op = "Use"
 	if dev == nil {
@@ -26,11 +26,7 @@ func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, bas
 }
 
 func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.Buffer, base int, err error) {
-	begin := b.begin
-	if in != Reads {
-		begin = b.beginWrite
-	}
-	m, err := begin(op)
+	m, err := b.beginFor(op, in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -54,25 +50,15 @@ func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.
 	return r.mem, r.lo - k.at, nil
 }
 
-// Readable makes the device's side current and returns it, for kernels that read. The result is the buffer's and valid
-// until it is closed.
-func (b *Buffer) Readable() (*gpu.Buffer, error) {
-	mem, _, err := b.use("Readable", b.dev, between(0, b.size), Reads)
+// Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is
+// the buffer's and valid until that is closed.
+func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
+	mem, _, err := b.use("Memory", b.dev, between(0, b.size), in)
 	return mem, err
 }
 
-// Writable returns the device's side for kernels that write. If they will write every byte that matters, [Replaces] saves
-// bringing it up to date first. Say [Buffer.Wrote] once the kernel is queued.
-func (b *Buffer) Writable(in Intent) (*gpu.Buffer, error) {
-	mem, _, err := b.use("Writable", b.dev, between(0, b.size), max(in, Writes))
-	return mem, err
-}
-
-// Wrote notes that a kernel wrote the region. It must have been queued on what Writable returned last.
-func (b *Buffer) Wrote(r Region) { b.WroteOn(b.dev, r) }
-
-// WroteOn notes that a kernel of a device wrote the region, on what Use returned last for that device.
-func (b *Buffer) WroteOn(dev *gpu.Device, w Region) {
+// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
+func (b *Buffer) Wrote(dev *gpu.Device, w Region) {
 	m, err := b.begin("Wrote")
 	if err != nil {
 		return // nothing was written

@@ -182,14 +182,14 @@ func (m *memory) hostWrote(w Region) error {
 	return nil
 }
 
-// download brings to the host what it lacks of a buffer.
-func (m *memory) download(ctx context.Context, k *backing) error {
+// download brings to the host what it lacks of bytes lo to hi-1 of a buffer.
+func (m *memory) download(ctx context.Context, k *backing, lo, hi int) error {
 	if len(m.log) == 0 {
 		return nil
 	}
 	in, rest := m.log, m.log[:0]
-	if len(m.backings) > 1 {
-		in, rest = divide(m.log, k.at, k.end)
+	if len(m.backings) > 1 || lo > k.at || hi < k.end {
+		in, rest = divide(m.log, lo, hi)
 	}
 	host := k.host
 	host.ReadOnly = false // only another wrap of the same memory can have been written

@@ -28,18 +28,18 @@ func memories(t *testing.T, dev *gpu.Device, content []byte) map[string]*buffer.
 	b, err = buffer.Wrap(dev, gpu.HostBytes(bytes.Clone(content)), nil)
 	keep("wrapped, on the host", b, err)
 	b, err = buffer.Wrap(dev, gpu.HostBytes(bytes.Clone(content)), nil)
-	check(t, second(keep("wrapped, on both", b, err).Readable()))
+	check(t, second(keep("wrapped, on both", b, err).Memory(buffer.Reads)))
 	b, err = buffer.Wrap(dev, gpu.HostBytes(make([]byte, len(content))), nil)
 	check(t, keep("wrapped, on the device", b, err).Write(0, gpu.HostBytes(content)))
 	b, err = buffer.Map(dev, len(content))
-	check(t, keep("mapped", b, err).Access(t.Context(), buffer.Writes, func(m []byte) error { copy(m, content); return nil }))
+	check(t, keep("mapped", b, err).Access(t.Context(), buffer.Range(0, len(content)), buffer.Writes, func(m []byte) error { copy(m, content); return nil }))
 	return made
 }
 
 // device returns what the device's side of a buffer holds.
 func device(t *testing.T, b *buffer.Buffer) []byte {
 	t.Helper()
-	mem, err := b.Readable()
+	mem, err := b.Memory(buffer.Reads)
 	check(t, err)
 	out := make([]byte, b.Size())
 	check(t, mem.Read(t.Context(), gpu.Transfer{Host: gpu.HostBytes(out), Width: len(out), Pitch: len(out), Count: 1}))
@@ -68,9 +68,9 @@ func TestRanges(t *testing.T) {
 						case 0:
 							check(t, b.Patch(t.Context(), offset, part))
 						case 1:
-							check(t, b.Replace(t.Context(), offset, len(part), func(m []byte) error { copy(m, part); return nil }))
+							check(t, b.Access(t.Context(), buffer.Range(offset, len(part)), buffer.Replaces, func(m []byte) error { copy(m, part); return nil }))
 						default:
-							check(t, b.Update(t.Context(), offset, len(part), func(m []byte) error {
+							check(t, b.Access(t.Context(), buffer.Range(offset, len(part)), buffer.Writes, func(m []byte) error {
 								if !bytes.Equal(m, model[offset:end]) {
 									t.Errorf("%s %d:%d: sees %v, want %v", name, offset, end, m, model[offset:end])
 								}
@@ -79,8 +79,8 @@ func TestRanges(t *testing.T) {
 							}))
 						}
 						copy(model[offset:], part)
-						r := buffer.Region{Offset: offset, Width: len(part), Pitch: len(part), Count: 1}
-						check(t, b.View(t.Context(), r, func(m []byte) error {
+						r := buffer.Range(offset, len(part))
+						check(t, b.Access(t.Context(), r, buffer.Reads, func(m []byte) error {
 							if !bytes.Equal(m, part) {
 								t.Errorf("%s %d:%d: %v, want %v", name, offset, end, m, part)
 							}
@@ -112,21 +112,21 @@ func TestRangesOfParts(t *testing.T) {
 			mem, base, err := b.Use(b.Device(), one(lo, hi-lo), buffer.Writes)
 			check(t, err)
 			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
-			b.Wrote(buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1})
+			b.Wrote(b.Device(), buffer.Range(lo, hi-lo))
 		}
 		check(t, b.Patch(t.Context(), 100, bytes.Repeat([]byte{1}, 4000)))
 		touch(512, 1024)
 		if err := second(b.Copy()); !errors.Is(err, buffer.ErrUnsynced) {
 			t.Errorf("a copy of results that were not synced: %v", err)
 		}
-		check(t, b.View(t.Context(), buffer.Region{Offset: 99, Width: 4901, Count: 1}, func(m []byte) error {
+		check(t, b.Access(t.Context(), buffer.Region{Offset: 99, Width: 4901, Count: 1}, buffer.Reads, func(m []byte) error {
 			if m[0] != 0 || m[1] != 1 || m[413] != 0 || m[924] != 0 || m[925] != 1 {
 				t.Errorf("after a kernel: %v", m[:8])
 			}
 			return nil
 		}))
 		touch(512, 1024)
-		check(t, b.Update(t.Context(), 1000, 1000, func(m []byte) error {
+		check(t, b.Access(t.Context(), buffer.Range(1000, 1000), buffer.Writes, func(m []byte) error {
 			if m[0] != 0 || m[24] != 1 {
 				t.Errorf("to update: %v", m[:32])
 			}
@@ -150,7 +150,7 @@ func TestRangesOfParts(t *testing.T) {
 	})
 }
 
-// TestRangeMoves holds Patch and View to moving what they name and nothing else.
+// TestRangeMoves holds Patch and Access to moving what they name and nothing else.
 func TestRangeMoves(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		for name, c := range map[string]struct{ up, down uint64 }{
@@ -159,7 +159,10 @@ func TestRangeMoves(t *testing.T) {
 			b := memories(t, dev, make([]byte, 4096))[name]
 			was, before := b.Location(), dev.Stats()
 			check(t, b.Patch(t.Context(), 1024, []byte("12345678")))
-			check(t, b.View(t.Context(), buffer.Region{Offset: 1024, Width: 4, Pitch: 16, Count: 2}, func([]byte) error { return nil }))
+			check(t, b.Access(t.Context(), buffer.Region{Offset: 1024, Width: 4, Pitch: 16, Count: 2}, buffer.Reads, func([]byte) error { return nil }))
+			if was == buffer.Both { // the device gets it before the next kernel
+				check(t, second(b.Memory(buffer.Reads)))
+			}
 			after := dev.Stats()
 			if up, down := after.BytesUp-before.BytesUp, after.BytesDown-before.BytesDown; up != c.up || down != c.down {
 				t.Errorf("%s: %d bytes up and %d down, want %d and %d", name, up, down, c.up, c.down)
@@ -208,18 +211,18 @@ func TestRangeMistakes(t *testing.T) {
 				{b.Patch(t.Context(), -1, []byte("x")), gpu.ErrInvalid},
 				{b.Patch(t.Context(), 10, []byte("x")), gpu.ErrInvalid},
 				{b.Patch(t.Context(), math.MaxInt, []byte("x")), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, 7, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, -1, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 4, math.MaxInt, nothing), gpu.ErrInvalid},
-				{b.Update(t.Context(), 0, 1, nil), gpu.ErrInvalid},
-				{b.Replace(t.Context(), 2, 3, func([]byte) error { return stop }), stop},
-				{b.View(t.Context(), buffer.Region{Width: 1, Count: 1}, nil), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Width: 11, Count: 1}, nothing), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Width: 1, Pitch: math.MaxInt, Count: 3}, nothing), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Width: 1, Pitch: 1 << 33, Count: 1<<31 + 1}, nothing), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Width: math.MaxInt, Pitch: math.MaxInt, Count: math.MaxInt}, nothing), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Offset: -1, Width: 1, Count: 1}, nothing), gpu.ErrInvalid},
-				{b.View(t.Context(), buffer.Region{Offset: 9, Width: 1, Count: 1}, func([]byte) error { return stop }), stop},
+				{b.Access(t.Context(), buffer.Range(4, 7), buffer.Writes, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Range(4, -1), buffer.Writes, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Range(4, math.MaxInt), buffer.Writes, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Range(0, 1), buffer.Writes, nil), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Range(2, 3), buffer.Replaces, func([]byte) error { return stop }), stop},
+				{b.Access(t.Context(), buffer.Region{Width: 1, Count: 1}, buffer.Reads, nil), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Width: 11, Count: 1}, buffer.Reads, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Width: 1, Pitch: math.MaxInt, Count: 3}, buffer.Reads, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Width: 1, Pitch: 1 << 33, Count: 1<<31 + 1}, buffer.Reads, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Width: math.MaxInt, Pitch: math.MaxInt, Count: math.MaxInt}, buffer.Reads, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Offset: -1, Width: 1, Count: 1}, buffer.Reads, nothing), gpu.ErrInvalid},
+				{b.Access(t.Context(), buffer.Region{Offset: 9, Width: 1, Count: 1}, buffer.Reads, func([]byte) error { return stop }), stop},
 			} {
 				if !errors.Is(c.err, c.want) {
 					t.Errorf("%s, mistake %d: %v, want %v", name, i, c.err, c.want)
@@ -232,7 +235,7 @@ func TestRangeMistakes(t *testing.T) {
 			if err := b.Patch(t.Context(), 0, []byte("x")); !errors.Is(err, gpu.ErrClosed) {
 				t.Errorf("%s closed: %v", name, err)
 			}
-			if err := b.View(t.Context(), buffer.Region{}, nothing); !errors.Is(err, gpu.ErrClosed) {
+			if err := b.Access(t.Context(), buffer.Region{}, buffer.Reads, nothing); !errors.Is(err, gpu.ErrClosed) {
 				t.Errorf("%s closed: %v", name, err)
 			}
 		}

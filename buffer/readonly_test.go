@@ -23,13 +23,13 @@ func TestReadOnly(t *testing.T) {
 		if !b.ReadOnly() || other.ReadOnly() {
 			t.Errorf("read-only: %v and %v", b.ReadOnly(), other.ReadOnly())
 		}
-		whole := buffer.Region{Width: 8, Pitch: 8, Count: 1}
+		whole := buffer.Range(0, 8)
 		for range 2 {
 			for name, err := range map[string]error{
-				"Writable":            second(b.Writable(buffer.Writes)),
-				"Writable whole":      second(b.Writable(buffer.Replaces)),
+				"Writable":            second(b.Memory(buffer.Writes)),
+				"Writable whole":      second(b.Memory(buffer.Replaces)),
 				"Write":               b.Write(0, gpu.HostBytes([]byte("ABCD"))),
-				"Access":              b.Access(t.Context(), buffer.Writes, func([]byte) error { t.Error("called"); return nil }),
+				"Access":              b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Writes, func([]byte) error { t.Error("called"); return nil }),
 				"Read from the host":  b.Read(t.Context(), whole, mem, 0),
 				"Read from elsewhere": other.Read(t.Context(), whole, mem, 0),
 			} {
@@ -41,11 +41,11 @@ func TestReadOnly(t *testing.T) {
 			if got := read(t, b); string(got) != "abcdefgh" || string(host) != "abcdefgh" {
 				t.Errorf("the memory holds %q, the buffer %q", host, got)
 			}
-			check(t, second(b.Readable())) // on both sides from now on
+			check(t, second(b.Memory(buffer.Reads))) // on both sides from now on
 		}
 		check(t, other.Write(0, gpu.HostBytes([]byte("ABCD"))))
 		check(t, errors.Join(b.Close(), other.Close()))
-		if err := second(b.Writable(buffer.Replaces)); !errors.Is(err, gpu.ErrClosed) {
+		if err := second(b.Memory(buffer.Replaces)); !errors.Is(err, gpu.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 	})

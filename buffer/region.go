@@ -10,6 +10,9 @@ import (
 // Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
 type Region struct{ Offset, Width, Pitch, Count int }
 
+// Range returns the region of size bytes from offset on.
+func Range(offset, size int) Region { return Region{offset, size, size, 1} }
+
 // between returns the region of bytes lo to hi-1.
 func between(lo, hi int) Region { return Region{lo, hi - lo, hi - lo, 1} }
 

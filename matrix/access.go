@@ -160,8 +160,7 @@ func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) err
 	if write {
 		in = buffer.Writes
 	}
-	return c.buf.Access(ctx, in, func(b []byte) error {
-		b = b[c.Offset*size:][:c.Span()*size]
+	return c.buf.Access(ctx, buffer.Range(c.Offset*size, c.Span()*size), in, func(b []byte) error {
 		if isAny[T]() {
 			return accessAny(c.t, b, fn)
 		}

@@ -326,18 +326,18 @@ func copyWords(dst, src *buffer.Buffer, offset, size int) error {
 	if size == 0 {
 		return nil
 	}
-	from, err := src.Readable()
+	from, err := src.Memory(buffer.Reads)
 	if err != nil {
 		return err
 	}
-	to, err := dst.Writable(buffer.Replaces)
+	to, err := dst.Memory(buffer.Replaces)
 	if err != nil {
 		return err
 	}
 	if err := to.CopyFrom(0, from, uint64(offset), uint64(size)); err != nil {
 		return err
 	}
-	dst.Wrote(buffer.Region{Width: size, Pitch: size, Count: 1})
+	dst.Wrote(dst.Device(), buffer.Range(0, size))
 	return nil
 }
 

@@ -134,7 +134,7 @@ func (a *Array) fill(ctx context.Context, op string, l layout, value float64) er
 		if !l.contiguous() {
 			w := l.walk()
 			lo, hi, _ := l.span()
-			return b.Update(ctx, lo, hi-lo, func(mem []byte) error {
+			return b.Access(ctx, buffer.Range(lo, hi-lo), buffer.Writes, func(mem []byte) error {
 				w.fill(mem, l.offset-lo, element)
 				return nil
 			})
@@ -146,7 +146,7 @@ func (a *Array) fill(ctx context.Context, op string, l layout, value float64) er
 		}
 		step := fillStep / len(element) * len(element)
 		for done := 0; done < n; done += step {
-			err := b.Replace(ctx, l.offset+done, min(step, n-done), func(mem []byte) error {
+			err := b.Access(ctx, buffer.Range(l.offset+done, min(step, n-done)), buffer.Replaces, func(mem []byte) error {
 				repeat(mem, element)
 				return nil
 			})
@@ -172,7 +172,7 @@ func zero(b *buffer.Buffer, offset, n int) (bool, error) {
 	if onHost(b) || offset%4 != 0 || size%4 != 0 {
 		return false, nil
 	}
-	mem, err := b.Writable(intent(n == b.Size()))
+	mem, err := b.Memory(intent(n == b.Size()))
 	if err != nil {
 		return false, err
 	}
@@ -182,7 +182,7 @@ func zero(b *buffer.Buffer, offset, n int) (bool, error) {
 	if err := mem.Clear(uint64(offset), uint64(size)); err != nil {
 		return false, err
 	}
-	b.Wrote(buffer.Region{Offset: offset, Width: n, Pitch: n, Count: 1})
+	b.Wrote(b.Device(), buffer.Range(offset, n))
 	return true, nil
 }
 

@@ -18,15 +18,15 @@ func readLayout(ctx context.Context, b *buffer.Buffer, l layout, dst []byte) err
 	}
 	if l.contiguous() {
 		n := len(dst)
-		return b.Read(ctx, buffer.Region{Offset: l.offset, Width: n, Pitch: n, Count: 1}, gpu.HostBytes(dst), 0)
+		return b.Read(ctx, buffer.Range(l.offset, n), gpu.HostBytes(dst), 0)
 	}
 	w := l.walk()
 	lo, hi, _ := l.span()
 	r, ok := w.rows(lo)
 	if !ok {
-		r = buffer.Region{Offset: lo, Width: hi - lo, Pitch: hi - lo, Count: 1}
+		r = buffer.Range(lo, hi-lo)
 	}
-	return b.View(ctx, r, func(mem []byte) error {
+	return b.Access(ctx, r, buffer.Reads, func(mem []byte) error {
 		w.gather(dst, mem, l.offset-lo)
 		return nil
 	})
@@ -53,7 +53,7 @@ func writeLayout(ctx context.Context, b *buffer.Buffer, l layout, src []byte) er
 		}
 		return nil
 	}
-	return b.Update(ctx, lo, hi-lo, func(mem []byte) error {
+	return b.Access(ctx, buffer.Range(lo, hi-lo), buffer.Writes, func(mem []byte) error {
 		w.scatter(mem, l.offset-lo, src)
 		return nil
 	})
@@ -174,11 +174,11 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 		return false, nil
 	}
 	whole := l.offset == 0 && end
-	read, err := from.buf.Readable()
+	read, err := from.buf.Memory(buffer.Reads)
 	if err != nil {
 		return false, err
 	}
-	write, err := to.buf.Writable(intent(whole))
+	write, err := to.buf.Memory(intent(whole))
 	if err != nil {
 		return false, err
 	}
@@ -189,7 +189,7 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 	if err := write.CopyFrom(uint64(l.offset), read, uint64(src.offset), n); err != nil {
 		return false, err
 	}
-	to.buf.Wrote(buffer.Region{Offset: l.offset, Width: l.bytes(), Pitch: l.bytes(), Count: 1})
+	to.buf.Wrote(to.buf.Device(), buffer.Range(l.offset, l.bytes()))
 	return true, nil
 }
 

@@ -170,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 		holds(t, "read", src, mine...)
 		buf, err := a.Buffer()
 		check(t, err)
-		is(t, "buffer", second(buf.Writable(buffer.Replaces)), gpu.ErrReadOnly)
+		is(t, "buffer", second(buf.Memory(buffer.Replaces)), gpu.ErrReadOnly)
 		check(t, buf.Close())
 		is(t, "GPU buffer", second(ndarray.WrapBuffer(dev, 1, i32, []int{1}, ndarray.Placement{ReadOnly: true})), gpu.ErrInvalid)
 		same, err := ndarray.Wrap(dev, mine, []int{4, 6}, ndarray.Placement{Strides: []int{0, 1}})

@@ -70,7 +70,7 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	check(t, errors.Join(b.Write(0, gpu.HostBytes(bytes)), b.Close()))
 	theirs, err := raw.Buffer()
 	check(t, err)
-	mem, err := theirs.Readable()
+	mem, err := theirs.Memory(buffer.Reads)
 	check(t, err)
 	made["GPU buffer"] = must(ndarray.WrapBuffer(dev, mem.Handle(), ndarray.TypeOf[T](), shape, ndarray.Placement{Release: func() {
 		if err := errors.Join(theirs.Close(), raw.Close()); err != nil {
@@ -79,7 +79,7 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	}}))
 	mapped, err := buffer.Map(dev, len(bytes))
 	check(t, err)
-	check(t, mapped.Access(t.Context(), buffer.Writes, func(m []byte) error { copy(m, bytes); return nil }))
+	check(t, mapped.Access(t.Context(), buffer.Range(0, mapped.Size()), buffer.Writes, func(m []byte) error { copy(m, bytes); return nil }))
 	made["mapped"] = must(ndarray.New(mapped, ndarray.TypeOf[T](), shape, nil, 0))
 	check(t, mapped.Close())
 	return made

@@ -53,10 +53,10 @@ func TestLargeResults(t *testing.T) {
 		run := func(a *ndarray.Array) { // as a kernel does
 			b, err := a.Buffer()
 			check(t, err)
-			mem, base, err := b.Use(b.Device(), buffer.Region{Offset: 400, Width: 16, Pitch: 16, Count: 1}, buffer.Writes)
+			mem, base, err := b.Use(b.Device(), buffer.Range(400, 16), buffer.Writes)
 			check(t, err)
 			check(t, mem.Write(uint64(400-base), gpu.HostBytes(make([]byte, 16))))
-			b.Wrote(buffer.Region{Offset: 400, Width: 16, Pitch: 16, Count: 1})
+			b.Wrote(b.Device(), buffer.Range(400, 16))
 			check(t, b.Close())
 		}
 		run(a)

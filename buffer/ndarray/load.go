@@ -132,7 +132,7 @@ func unified(dev *gpu.Device) bool {
 // mapped maps so little at a time that it is in the cache, zeroed, when it is read into.
 func (l *loader) mapped(ctx context.Context, b *buffer.Buffer) error {
 	for done := 0; done < b.Size(); done += mappedPiece {
-		err := b.Replace(ctx, done, min(mappedPiece, b.Size()-done), func(mem []byte) error { return l.full(ctx, mem) })
+		err := b.Access(ctx, buffer.Range(done, min(mappedPiece, b.Size()-done)), buffer.Replaces, func(mem []byte) error { return l.full(ctx, mem) })
 		if err != nil {
 			return err
 		}

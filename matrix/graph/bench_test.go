@@ -80,14 +80,14 @@ func sleeper(took time.Duration) graph.Body {
 		if err != nil {
 			return err
 		}
-		mem, err := b.Writable(buffer.Writes)
+		mem, err := b.Memory(buffer.Writes)
 		if err == nil {
 			err = k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: mem})
 		}
 		if err != nil {
 			return err
 		}
-		b.Wrote(buffer.Region{Width: b.Size(), Pitch: b.Size(), Count: 1})
+		b.Wrote(b.Device(), buffer.Range(0, b.Size()))
 		return d.Device().Flush()
 	})
 }

@@ -135,10 +135,10 @@ func (k *program) run(d *Dispatch) error {
 		}
 		var mem *gpu.Buffer
 		if port.writable() {
-			mem, err = b.Writable(buffer.Writes)
+			mem, err = b.Memory(buffer.Writes)
 			wrote = append(wrote, b)
 		} else {
-			mem, err = b.Readable()
+			mem, err = b.Memory(buffer.Reads)
 		}
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (k *program) run(d *Dispatch) error {
 		return err
 	}
 	for _, b := range wrote {
-		b.Wrote(buffer.Region{Width: b.Size(), Pitch: b.Size(), Count: 1})
+		b.Wrote(b.Device(), buffer.Range(0, b.Size()))
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func TestSync(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			mem, err := b.Writable(buffer.Replaces)
+			mem, err := b.Memory(buffer.Replaces)
 			if err != nil {
 				return err
 			}

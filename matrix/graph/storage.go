@@ -223,7 +223,7 @@ func (s *storage) download(ctx context.Context) error {
 	}
 }
 
-func region(size int) buffer.Region { return buffer.Region{Width: size, Pitch: size, Count: 1} }
+func region(size int) buffer.Region { return buffer.Range(0, size) }
 
 // fill writes the initial value to a place of a block that nobody wrote.
 func (s *storage) fill(place int) error {
@@ -245,14 +245,14 @@ func (s *storage) fill(place int) error {
 			return err
 		}
 	default:
-		mem, err := buf.Writable(buffer.Replaces)
+		mem, err := buf.Memory(buffer.Replaces)
 		if err == nil {
 			err = mem.Clear(0, mem.Size()/4*4)
 		}
 		if err != nil {
 			return err
 		}
-		buf.Wrote(region(s.capacity))
+		buf.Wrote(buf.Device(), region(s.capacity))
 	}
 	s.refreshed(place)
 	return nil
@@ -313,18 +313,18 @@ func (s *storage) copyAt(o *storage, place int) error {
 		copy(s.host[:s.size], o.host[:o.size])
 		return nil
 	}
-	from, err := o.replicas[place-1].buf.Readable()
+	from, err := o.replicas[place-1].buf.Memory(buffer.Reads)
 	if err != nil {
 		return err
 	}
-	to, err := s.replicas[place-1].buf.Writable(buffer.Replaces)
+	to, err := s.replicas[place-1].buf.Memory(buffer.Replaces)
 	if err != nil {
 		return err
 	}
 	if err := to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size())); err != nil {
 		return err
 	}
-	s.replicas[place-1].buf.Wrote(region(s.capacity))
+	s.replicas[place-1].buf.Wrote(s.replicas[place-1].buf.Device(), region(s.capacity))
 	return nil
 }
 

@@ -24,7 +24,7 @@ type lent struct {
 
 // ofDevice fills in what the driver has: a WGPUBuffer, or Go memory.
 func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (back func(), err error) {
-	mem, err := b.Readable()
+	mem, err := b.Memory(buffer.Reads)
 	if err == nil {
 		err = b.Sync(ctx)
 	}

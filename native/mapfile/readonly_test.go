@@ -41,7 +41,7 @@ func TestReadOnly(t *testing.T) {
 			"set one":        func() error { return m.Set(1, 1, 1) },
 			"access":         func() error { return m.Access(t.Context(), true, nothing) },
 			"buffer write":   func() error { return m.Buffer().Write(4, gpu.HostBytes(make([]byte, 4))) },
-			"buffer":         func() error { _, err := m.Buffer().Writable(buffer.Replaces); return err },
+			"buffer":         func() error { _, err := m.Buffer().Memory(buffer.Replaces); return err },
 			"read into it":   func() error { return readInto(t, f, owned) },
 			"host to host":   func() error { return readInto(t, f, m) },
 			"transposed":     func() error { return readInto(t, f, owned.T()) },

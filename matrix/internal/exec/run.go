@@ -216,7 +216,7 @@ func (r *Run) dispatch(k *gpu.Kernel, s *plan.Step, groups [3]uint32, shape []by
 	if err := k.Dispatch(groups, r.params, r.args...); err != nil {
 		return err
 	}
-	r.buffers[s.To.Mem].Wrote(s.To.Region(s.To.Type.Size()))
+	r.buffers[s.To.Mem].Wrote(r.buffers[s.To.Mem].Device(), s.To.Region(s.To.Type.Size()))
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (r *Run) bind(w plan.Window, write, whole bool) (a gpu.Arg, shift int, err 
 	case write:
 		intent = buffer.Writes
 	}
-	mem, base, err = b.Use(b.Device(), buffer.Region{Offset: from, Width: to - from, Pitch: to - from, Count: 1}, intent)
+	mem, base, err = b.Use(b.Device(), buffer.Range(from, to-from), intent)
 	if err != nil {
 		return a, 0, err
 	}
@@ -305,7 +305,7 @@ func (r *Run) product(s *plan.Step) error {
 		if err != nil {
 			return err
 		}
-		if own[shaderplan.Scratch].Buffer, err = b.Writable(buffer.Replaces); err != nil {
+		if own[shaderplan.Scratch].Buffer, err = b.Memory(buffer.Replaces); err != nil {
 			return err
 		}
 	}

@@ -141,7 +141,7 @@ func (b *Bridge) wait(a []uint32) {
 
 // buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
 func (b *Bridge) buffer(a []uint32) {
-	mem := page.Must(b.current(a[1]).dense().Buffer().Readable())
+	mem := page.Must(b.current(a[1]).dense().Buffer().Memory(buffer.Reads))
 	page.Check(b.dev.Flush())
 	handle := mem.Handle()
 	if handle == nil || b.Alone {

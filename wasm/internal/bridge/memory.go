@@ -40,15 +40,15 @@ func (b *Bridge) fill(buf *buffer.Buffer, object any, size uint32) {
 		page.Check(fault.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size())))
 	}
 	if size > 0 {
-		page.Check(page.Must(buf.Writable(buffer.Replaces)).Write(0, b.host(object, size)))
-		buf.Wrote(buffer.Region{Width: buf.Size(), Pitch: buf.Size(), Count: 1})
+		page.Check(page.Must(buf.Memory(buffer.Replaces)).Write(0, b.host(object, size)))
+		buf.Wrote(buf.Device(), buffer.Range(0, buf.Size()))
 	}
 }
 
 // read copies bytes of a buffer to the page and settles the ticket. The memory is read without the buffer, which would keep
 // everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
 func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, size uint32) {
-	mem := page.Must(buf.Readable())
+	mem := page.Must(buf.Memory(buffer.Reads))
 	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, size)}
 	b.Queue(ticket, func(ctx context.Context) (any, error) { return nil, mem.Read(ctx, transfer) })
 }
