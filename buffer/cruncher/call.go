@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +24,6 @@ type call struct {
 	inner   int
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
-	whole   bool   // results count when all of them are there, not blob by blob
 	stays   bool   // some results do not come back
 	direct  bool   // one result need not be in memory of the library's
 	batch   *Batch // results come back at its end
@@ -42,27 +40,25 @@ func (c *call) number() uint64 {
 // argument is an array among the parameters.
 type argument struct {
 	*residency
-	name    string // in this call
-	flags   Flags
-	changed bool // kernels of the call may write it
+	name      string // in this call
+	flags     Flags
+	changed   bool // kernels of the call may write it
+	ifChanged bool // it comes back only if they do
 }
 
 // piece is what one device does of a call.
 type piece struct {
 	worker  *worker
 	part    part
-	done    int           // steps that are computed and whose results have left the device
 	took    time.Duration // without waiting for others
 	moving  time.Duration // of that, to get elements from other devices; the balancer reckons with them apart
 	moves   [][]move      // of each array, before its kernels
 	begun   bool          // some of them may have happened
 	results []result
-	spill   []result // that do not come back, while their place is needed
 	err     error
 }
 
-// run computes a call on the devices that are alive. What a device that is lost meanwhile has not brought home is computed by
-// the others.
+// run computes a call on the devices that are alive. If one is lost meanwhile, the others begin again with what the call began with.
 func (cr *Cruncher) run(ctx context.Context, c *call) error {
 	for i := range c.arrays {
 		c.arrays[i].straight = c.r.Blobs == 1
@@ -70,161 +66,54 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 	if err := cr.prefetchPending(ctx, c); err != nil {
 		return err
 	}
-	cr.noteLost()
 	before := cr.Traffic()
-	w := work{todo: []part{{c.r.Offset, c.r.Global}}}
-	for len(w.todo) > 0 {
-		err := cr.next(ctx, c, &w)
-		if err == nil && len(w.todo) == 0 {
-			err = cr.complete(ctx, c, &w)
-		}
-		if err == nil && len(w.todo) > 0 {
-			err = cr.again(ctx, c, &w)
-		}
+	for {
+		cr.noteLost()
+		pieces, err := cr.share(c)
 		if err != nil {
-			cr.undo(c, w.pieces)
 			return err
 		}
-	}
-	c.record(w.pieces)
-	if w.redone {
-		c.forgo(w.pieces) // they may have got again what was before
-	}
-	cr.publish(w.report(), before)
-	return nil
-}
-
-// work is how far a call has come.
-type work struct {
-	todo   []part
-	pieces []*piece
-	first  int  // of the pieces, those of the whole range
-	redone bool // a device was lost
-}
-
-// next shares the next part out and computes it.
-func (cr *Cruncher) next(ctx context.Context, c *call, w *work) error {
-	whole := len(w.pieces) == 0
-	pieces, err := cr.share(c, w.todo[0], whole)
-	if err != nil {
-		return err
-	}
-	w.pieces = append(w.pieces, pieces...)
-	c.direct = c.r.Blobs == 1 && len(w.todo) == 1 && busy(pieces) == 1
-	if err := cr.attempt(ctx, c, pieces); err != nil {
-		return err
-	}
-	if whole {
-		w.first = len(pieces)
-		cr.observe(c, pieces)
-	}
-	w.todo = append(w.unfinished(c), w.todo[1:]...)
-	return nil
-}
-
-func busy(pieces []*piece) int {
-	n := 0
-	for _, p := range pieces {
-		if p.part.count > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// complete has the results land when all are there. If a device is lost that has yet to give them, there is something to do again.
-func (cr *Cruncher) complete(ctx context.Context, c *call, w *work) error {
-	var results []result
-	for _, p := range w.pieces {
-		results = append(results, p.results...)
-	}
-	err := error(nil)
-	if w.redone {
-		err = cr.unspill(ctx, c, w.pieces)
-	}
-	if err == nil {
-		err = cr.land(ctx, results)
-	}
-	if err != nil && cr.newlyLost() {
-		if w.todo = w.unfinished(c); len(w.todo) > 0 {
+		if err = cr.attempt(ctx, c, pieces); err == nil {
+			c.record(pieces)
+			cr.observe(c, pieces)
+			cr.publish(report(pieces), before)
 			return nil
 		}
-	}
-	return err
-}
-
-// unfinished lists what lost devices left. Work of theirs counts if all of its results are in memory.
-func (w *work) unfinished(c *call) []part {
-	var left []part
-	for _, p := range w.pieces {
-		if p.worker.lost() && (c.stays || slices.ContainsFunc(p.results, func(r result) bool { return r.mem == nil })) {
-			p.done = 0
+		again := cr.newlyLost()
+		cr.noteLost()
+		uerr := cr.undo(ctx, c, pieces)
+		if !again {
+			return err
 		}
-		if p.done == 0 {
-			p.results, p.spill = nil, nil
-		}
-		if p.done < p.part.count {
-			left = append(left, part{p.part.base + p.done, p.part.count - p.done})
-			p.part.count = p.done
-		}
-	}
-	return left
-}
-
-// again prepares the devices that live for what lost ones have left.
-func (cr *Cruncher) again(ctx context.Context, c *call, w *work) error {
-	cr.noteLost()
-	w.redone = true
-	if c.batch != nil && slices.ContainsFunc(w.pieces, func(p *piece) bool { return p.done > 0 }) {
-		return fail("Compute", ErrStale, "a device was lost in the middle of a call of a batch") // what they began with is nowhere
-	}
-	if err := cr.spill(ctx, c, w.pieces); err != nil && !cr.newlyLost() {
-		return err
-	}
-	c.noteDone(w.pieces, func(a *argument) bool { return c.remains(a) && !c.loose(a) })
-	c.forgo(w.pieces)
-	return cr.unsync(ctx, c, w.pieces)
-}
-
-// forgo makes devices get the elements anew that they have results of already: others begin with those from before.
-func (c *call) forgo(pieces []*piece) {
-	for _, p := range pieces {
-		for k := range c.arrays {
-			if a := &c.arrays[k]; a.flags.Write {
-				s := a.written(c, part{p.part.base, p.done})
-				a.valid[p.worker.index].Remove(s.Lo, s.Hi)
-			}
+		if uerr != nil {
+			return uerr
 		}
 	}
 }
 
-// share divides a part of the range among the devices that are alive.
-func (cr *Cruncher) share(c *call, all part, first bool) ([]*piece, error) {
+// share divides the range among the devices that are alive.
+func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	alive := make([]bool, len(cr.workers))
-	count := 0
+	any := -1
 	for i, w := range cr.workers {
-		alive[i] = !w.lost() && (c.single < 0 || i == c.single)
-		if alive[i] {
-			count++
+		if alive[i] = !w.lost(); alive[i] && (any < 0 || i == c.single) {
+			any = i
 		}
 	}
-	if count == 0 && c.single >= 0 { // its work is for the next one
-		for i, w := range cr.workers {
-			if !w.lost() {
-				alive[i], count = true, 1
-				break
-			}
-		}
-	}
-	if count == 0 {
+	if any < 0 {
 		return nil, fail("Compute", gpu.ErrDeviceLost, "all devices")
 	}
-	counts, err := cr.counts(c, all.count, alive, first && c.single < 0)
-	if err != nil {
-		return nil, err
+	counts := make([]int, len(alive))
+	if c.single >= 0 {
+		counts[any] = c.r.Global
+	} else {
+		var err error
+		if counts, err = cr.counts(c, alive); err != nil {
+			return nil, err
+		}
 	}
 	var pieces []*piece
-	base := all.base
+	base := c.r.Offset
 	for i, n := range counts {
 		pieces = append(pieces, &piece{worker: cr.workers[i], part: part{base, n}})
 		base += n
@@ -232,10 +121,8 @@ func (cr *Cruncher) share(c *call, all part, first bool) ([]*piece, error) {
 	return pieces, nil
 }
 
-func (cr *Cruncher) counts(c *call, n int, alive []bool, balanced bool) ([]int, error) {
-	if !balanced {
-		return evenly(n, c.step, alive), nil
-	}
+func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
+	n := c.r.Global
 	key := batchKey{c.id, n, c.step}
 	if c.batch != nil {
 		if fixed := c.batch.shares[key]; fixed != nil && allAlive(fixed, alive) {
@@ -263,28 +150,6 @@ func (cr *Cruncher) counts(c *call, n int, alive []bool, balanced bool) ([]int, 
 	return counts, nil
 }
 
-// evenly divides what a lost device has left, or gives everything to the only one.
-func evenly(n, step int, alive []bool) []int {
-	counts := make([]int, len(alive))
-	live := 0
-	for _, a := range alive {
-		if a {
-			live++
-		}
-	}
-	share := (n/live + step - 1) / step * step
-	last := 0
-	for i, a := range alive {
-		if a {
-			counts[i] = min(share, n)
-			n -= counts[i]
-			last = i
-		}
-	}
-	counts[last] += n
-	return counts
-}
-
 func sum(v []int) int {
 	n := 0
 	for _, x := range v {
@@ -305,51 +170,44 @@ func allAlive(counts []int, alive []bool) bool {
 	return true
 }
 
-// attempt moves what the pieces need to their devices, computes them and gets the results. A lost device is no error: its
-// piece is not done.
+// attempt moves what the pieces need to their devices, computes them and brings the results together.
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
 	if err := cr.prepareMoves(ctx, c, pieces); err != nil {
 		for k := range c.arrays {
 			c.arrays[k].miss()
 		}
-		if cr.newlyLost() { // a device that others' elements were to come from
-			return nil
-		}
 		return err
 	}
+	busy := 0
 	for _, p := range pieces {
-		c.overwrites(p)
-	}
-	return cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) })
-}
-
-// overwrites notes which elements of the beginning of a batch a piece's kernels may write over.
-func (c *call) overwrites(p *piece) {
-	if p.part.count == 0 || c.r.TransferOnly {
-		return
-	}
-	for k := range c.arrays {
-		a := &c.arrays[k]
-		if a.flags.ReadOnly {
-			continue
-		}
-		a.touch(p.worker.index, a.written(c, p.part))
-		if c.sync != nil {
-			a.touch(p.worker.index, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n))
+		if p.part.count > 0 {
+			busy++
 		}
 	}
+	c.direct = c.r.Blobs == 1 && busy == 1
+	if err := cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) }); err != nil {
+		return err
+	}
+	var results []result
+	for _, p := range pieces {
+		if c.stays && p.part.count > 0 && p.worker.lost() {
+			return fail("Compute", gpu.ErrDeviceLost, "with results that stay there")
+		}
+		results = append(results, p.results...)
+	}
+	return cr.land(ctx, results)
 }
 
 // record notes what the kernels wrote and the host got or is to get.
 func (c *call) record(pieces []*piece) {
 	for _, p := range pieces {
-		of, d := part{p.part.base, p.done}, p.worker.index
-		if of.count == 0 {
+		d := p.worker.index
+		if p.part.count == 0 {
 			continue
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			s := a.written(c, of)
+			s := a.written(c, p.part)
 			if (a.changed || a.flags.Write) && !c.r.TransferOnly {
 				c.unsynced(a, d, s)
 				a.wrote(d, s)
@@ -389,9 +247,10 @@ func (a *argument) written(c *call, of part) span.Span {
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
-// undo forgets what a call that failed may have done to elements which the host has: they are to be brought anew.
-func (cr *Cruncher) undo(c *call, pieces []*piece) {
-	cr.noteLost()
+// undo forgets what a call that failed may have done: elements that are elsewhere, too, are to be brought anew. Zeros that nobody
+// had are zeros again. It is ErrStale if something was there only.
+func (cr *Cruncher) undo(ctx context.Context, c *call, pieces []*piece) error {
+	var err error
 	for _, p := range pieces {
 		if !p.begun {
 			continue
@@ -406,11 +265,57 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) {
 			for s := range a.synced.All() {
 				a.valid[d].Remove(s.Lo, s.Hi)
 			}
+			if !a.changed || c.r.TransferOnly || p.worker.lost() {
+				continue
+			}
+			spoiled := []span.Span{a.written(c, p.part)}
+			if c.sync != nil {
+				spoiled = append(spoiled, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n))
+			}
+			for _, s := range spoiled {
+				if zerr := cr.spoil(ctx, a.residency, d, s); err == nil {
+					err = zerr
+				}
+			}
 		}
 	}
+	return err
 }
 
-// each runs fn for every piece with work, at the same time, and notes lost devices. Of other errors it returns the first.
+// spoil notes that elements of a device are undefined.
+func (cr *Cruncher) spoil(ctx context.Context, r *residency, d int, s span.Span) (err error) {
+	for gap := range r.owner.Missing(s.Lo, s.Hi) {
+		if err = r.zero(ctx, d, gap); err != nil {
+			return err
+		}
+	}
+	for o, h := range r.owner.Get(s.Lo, s.Hi) {
+		if h != d {
+			r.valid[d].Remove(o.Lo, o.Hi)
+			continue
+		}
+		for m := range r.dirty.Missing(o.Lo, o.Hi) {
+			r.valid[d].Remove(m.Lo, m.Hi)
+		}
+		for m := range r.dirty.Overlap(o.Lo, o.Hi) {
+			r.valid[d].Remove(m.Lo, m.Hi)
+			r.reassign(m)
+			for x, y := range r.owner.Get(m.Lo, m.Hi) {
+				if y != nobody {
+					continue
+				}
+				r.owner.Set(x.Lo, x.Hi, d)
+				r.valid[d].Add(x.Lo, x.Hi)
+				if r.access != writeOnly {
+					err = fail("Compute", ErrStale, "elements ", itoa(x.Lo), " to ", itoa(x.Hi-1), " of ", r.array.name)
+				}
+			}
+		}
+	}
+	return err
+}
+
+// each runs fn for every piece with work, at the same time. Errors of lost devices count for less than others.
 func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) error {
 	var wg sync.WaitGroup
 	var last *piece // needs no goroutine of its own
@@ -428,12 +333,13 @@ func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) error {
 		last.do(fn)
 	}
 	wg.Wait()
+	var err error
 	for _, p := range pieces {
-		if p.err != nil && !p.worker.lost() {
-			return p.err
+		if p.err != nil && (err == nil || !p.worker.lost()) {
+			err = p.err
 		}
 	}
-	return nil
+	return err
 }
 
 func (p *piece) do(fn func(p *piece) error) {
@@ -449,9 +355,7 @@ func (cr *Cruncher) observe(c *call, pieces []*piece) {
 	}
 	samples := make([]balance.Sample, len(cr.workers))
 	for _, p := range pieces {
-		if p.done == p.part.count {
-			samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: cr.seconds(p)}
-		}
+		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: cr.seconds(p)}
 	}
 	cr.balancer.Observe(c.id, samples)
 }

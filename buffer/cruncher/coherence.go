@@ -51,7 +51,6 @@ type residency struct {
 	news       span.Set    // of the dirty ones, those that the array has yet to be told of
 	told       bool        // that it has older elements
 	prefetched *prefetched // elements that a batch has brought already, and that count as the host's
-	start      *snapshot   // of the calls of a stage, nil outside of one
 }
 
 // move says where elements come from: the host, or a device by way of the host.

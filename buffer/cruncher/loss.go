@@ -2,11 +2,7 @@
 
 package cruncher
 
-import (
-	"context"
-
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
-)
+import "github.com/sublet-gpu/sublet/buffer/internal/span"
 
 // nobody is the owner of elements that nothing but a lost device had. Unless they are dirty the host has them.
 const nobody = -2
@@ -60,13 +56,6 @@ func (cr *Cruncher) refresh() {
 	}
 }
 
-// living counts the devices that live.
-func (cr *Cruncher) living() int {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	return cr.alive()
-}
-
 // evictStale gives up arrays of which only a lost device had the newest elements.
 func (cr *Cruncher) evictStale() {
 	cr.mu.lock()
@@ -81,49 +70,6 @@ func (cr *Cruncher) evictStale() {
 			}
 		}
 	}
-}
-
-// hold notes what devices have of arrays, for rewind.
-func (cr *Cruncher) hold(arrays []*Any) {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	for _, a := range arrays {
-		if r := cr.arrays[a.body]; r != nil {
-			r.begin()
-		}
-	}
-}
-
-func (cr *Cruncher) release(arrays []*Any) {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	for _, a := range arrays {
-		if r := cr.arrays[a.body]; r != nil {
-			r.start = nil
-		}
-	}
-}
-
-// rewind makes arrays be what they were when they were held, as far as that is known.
-func (cr *Cruncher) rewind(ctx context.Context, arrays []*Any) error {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	cr.noteLost()
-	for _, a := range arrays {
-		r := cr.arrays[a.body]
-		if r == nil {
-			continue
-		}
-		if r.start == nil { // it was not there
-			_ = cr.evict(a.body)
-			continue
-		}
-		err := r.rewind(ctx, cr.isLost)
-		if cr.tell(r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // forget notes that device d is lost: others that have its elements take over.
@@ -159,72 +105,4 @@ func (r *residency) reassign(s span.Span) {
 			r.owner.Set(o.Lo, o.Hi, x)
 		}
 	}
-}
-
-// snapshot is what devices had of an array before several calls, and what of that was written over since.
-type snapshot struct {
-	valid, touched []span.Set // of each device
-	owner          span.Map
-	synced, dirty  span.Set
-}
-
-// begin notes what the devices have.
-func (r *residency) begin() {
-	r.look(0)
-	b := &snapshot{valid: make([]span.Set, len(r.valid)), touched: make([]span.Set, len(r.valid))}
-	for d := range r.valid {
-		b.valid[d].Assign(&r.valid[d])
-	}
-	b.owner.Assign(&r.owner)
-	b.synced.Assign(&r.synced)
-	b.dirty.Assign(&r.dirty)
-	r.start = b
-}
-
-// touch notes that a device's memory is written to, or goes.
-func (r *residency) touch(d int, s span.Span) {
-	if r.start != nil {
-		r.start.touched[d].Add(s.Lo, s.Hi)
-	}
-}
-
-// rewind makes everything be as it was at the beginning, as far as that is known. Elements that kernels wrote where nobody had any
-// are zeros again.
-func (r *residency) rewind(ctx context.Context, lost func(int) bool) error {
-	b := r.start
-	r.pending.Clear()
-	r.prefetched = nil
-	r.synced.Assign(&b.synced)
-	r.dirty.Assign(&b.dirty)
-	r.news.Assign(&b.dirty)
-	r.owner.Assign(&b.owner)
-	for d := range r.valid {
-		r.valid[d].Clear()
-		if !lost(d) {
-			r.valid[d].Assign(&b.valid[d])
-			r.valid[d].Subtract(&b.touched[d])
-		}
-	}
-	for s, h := range b.owner.All() {
-		if lost(h) {
-			r.reassign(s)
-			continue
-		}
-		for t := range b.touched[h].Overlap(s.Lo, s.Hi) {
-			r.reassign(t)
-		}
-	}
-	for d := range r.sides {
-		if lost(d) {
-			continue
-		}
-		for gap := range b.owner.Missing(0, r.array.n) {
-			for t := range b.touched[d].Overlap(gap.Lo, gap.Hi) {
-				if err := r.zero(ctx, d, t); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -75,7 +75,7 @@ func (cr *Cruncher) makeRoom(d int) bool {
 	var oldest *residency
 	at := 0
 	for _, r := range cr.arrays {
-		if r.used > cr.mark || r.start != nil || oldest != nil && r.used > oldest.used {
+		if r.used > cr.mark || oldest != nil && r.used > oldest.used {
 			continue
 		}
 		for i, w := range cr.workers {

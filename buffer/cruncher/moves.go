@@ -63,9 +63,6 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 				return err
 			}
 			p.moves = append(p.moves, moves)
-			for _, m := range moves {
-				a.touch(p.worker.index, m.span)
-			}
 		}
 	}
 	// What devices have is collected before memory is made, since windows may leave it behind.

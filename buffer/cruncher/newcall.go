@@ -82,6 +82,11 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 			a.changed = a.changed || p.Arrays[i].Written
 		}
 	}
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		a.flags.Write = a.flags.Write && (a.changed || !a.ifChanged)
+		c.stays = c.stays || c.batch == nil && a.changed && !a.flags.Write && !c.r.TransferOnly
+	}
 	c.step = cr.stepOf(c)
 	return nil
 }
@@ -116,12 +121,10 @@ func (cr *Cruncher) reside(c *call) error {
 		case r.mode != p.flags.Mode && p.array.t.Size() < 4 && p.array.t != Bytes:
 			return fail(op, ErrAccess, p.array.name, ", in another mode")
 		}
-		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags})
+		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged})
 		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
-		c.stays = c.stays || c.batch == nil && !p.flags.ReadOnly && !p.flags.Write && !c.r.TransferOnly
-		c.whole = c.whole || p.flags.Write && p.flags.WriteAll // comes once
 	}
 	return nil
 }

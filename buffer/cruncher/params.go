@@ -18,10 +18,11 @@ type Param interface {
 
 // param is an array with the flags it was named with, or a scalar.
 type param struct {
-	array *Any
-	as    string // what the kernels call the array, where it is not its name
-	flags Flags
-	value scalar
+	array     *Any
+	as        string // what the kernels call the array, where it is not its name
+	flags     Flags
+	value     scalar
+	ifChanged bool // it comes back from kernels only that may change it
 }
 
 func (a *Array[T]) params(list []param) ([]param, error) {

@@ -6,8 +6,7 @@ import "slices"
 
 // Report tells what a call did.
 type Report struct {
-	// Shares has one entry for each device, also where that got nothing, in their order. They are followed by those of devices
-	// that did what a lost one had left.
+	// Shares has one entry for each device, also where that got nothing, in their order.
 	Shares []Share
 	// Traffic is what the call moved, in bytes.
 	Traffic Traffic
@@ -34,13 +33,11 @@ func (cr *Cruncher) Last() Report {
 	return Report{slices.Clone(r.Shares), r.Traffic}
 }
 
-// report lists what the devices did. Those that did nothing are left out unless they were to share the whole range.
-func (w *work) report() *Report {
+// report lists what the devices did.
+func report(pieces []*piece) *Report {
 	r := new(Report)
-	for i, p := range w.pieces {
-		if i < w.first || p.done > 0 {
-			r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.done, p.took.Seconds()})
-		}
+	for _, p := range pieces {
+		r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.part.count, p.took.Seconds()})
 	}
 	return r
 }

@@ -69,7 +69,6 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span.S
 	*s = next
 	for _, gone := range []span.Span{{Lo: 0, Hi: next.lo}, {Lo: next.hi, Hi: r.array.n}} {
 		r.valid[d].Remove(gone.Lo, gone.Hi)
-		r.touch(d, gone)
 	}
 	return err
 }

@@ -196,8 +196,8 @@ func newSegment(ctx context.Context, s *Stage) (*segment, error) {
 	return l, nil
 }
 
-// group is the parameters of the stage's kernels. Of several steps none brings outputs back, as long as that is possible.
-func (l *segment) group(in, out *bank, only bool) *group {
+// group is the parameters of the stage's kernels.
+func (l *segment) group(in, out *bank) *group {
 	g := &group{}
 	for i, p := range l.inputs {
 		p.as, p.array = p.name(), in.arrays[i]
@@ -205,48 +205,19 @@ func (l *segment) group(in, out *bank, only bool) *group {
 	}
 	g.list = append(g.list, l.hidden...)
 	for i, p := range l.outputs {
-		p.as, p.array = p.name(), out.arrays[i]
-		p.flags.Write = only || p.flags.WriteAll
+		p.as, p.array, p.ifChanged = p.name(), out.arrays[i], true
 		g.list = append(g.list, p)
 	}
 	return g
 }
 
-// compute runs steps of the stage on banks. If a device is lost with what kernels before the last ones wrote, all of them run
-// again.
+// compute runs steps of the stage on banks. Outputs come back after each step that may change them, so that nothing depends on what
+// only one device has.
 func (l *segment) compute(ctx context.Context, list []Step, in, out *bank) error {
-	whole := slices.ContainsFunc(l.outputs, func(p param) bool { return p.flags.WriteAll }) // comes back each time
-	if len(list) < 2 || whole {
-		return l.attempt(ctx, list, in, out)
-	}
-	kept := slices.Clone(out.arrays)
-	for _, p := range l.hidden {
-		if p.array != nil {
-			kept = append(kept, p.array)
-		}
-	}
-	l.cr.hold(kept)
-	defer l.cr.release(kept)
-	for again := false; ; again = true {
-		var err error
-		alive := l.cr.living()
-		if again {
-			err = l.cr.rewind(ctx, kept)
-		}
-		if err == nil {
-			err = l.attempt(ctx, list, in, out)
-		}
-		if err == nil || l.cr.living() >= alive {
-			return err
-		}
-	}
-}
-
-func (l *segment) attempt(ctx context.Context, list []Step, in, out *bank) error {
 	for id, s := range list {
-		if err := l.cr.Compute(ctx, id, s.Kernels, s.Range, l.group(in, out, len(list) == 1)); err != nil {
+		if err := l.cr.Compute(ctx, id, s.Kernels, s.Range, l.group(in, out)); err != nil {
 			return err
 		}
 	}
-	return l.cr.Fetch(ctx, out.arrays...) // what several wrote comes back at once
+	return nil
 }

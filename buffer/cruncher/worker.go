@@ -215,7 +215,6 @@ func (r *returns) take(ctx context.Context, b part) error {
 	c, p := r.c, r.p
 	last := b.base+b.count == p.part.base+p.part.count
 	if c.batch != nil {
-		p.done += b.count
 		return nil
 	}
 	var list []result
@@ -245,11 +244,5 @@ func (r *returns) take(ctx context.Context, b part) error {
 		}
 	}
 	p.results = append(p.results, list...)
-	switch {
-	case !c.whole:
-		p.done += b.count
-	case last:
-		p.done = p.part.count
-	}
 	return nil
 }
