@@ -55,6 +55,7 @@ type piece struct {
 	moves   [][]move      // of each array, before its kernels
 	begun   bool          // some of them may have happened
 	results []result
+	words   []words // of each array that kernels see unpacked
 	err     error
 }
 
@@ -172,6 +173,13 @@ func allAlive(counts []int, alive []bool) bool {
 
 // attempt moves what the pieces need to their devices, computes them and brings the results together.
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
+	defer func() {
+		for _, p := range pieces {
+			for k := range p.words {
+				_ = p.words[k].mem.Close() // never fails
+			}
+		}
+	}()
 	if err := cr.prepareMoves(ctx, c, pieces); err != nil {
 		for k := range c.arrays {
 			c.arrays[k].miss()
@@ -244,7 +252,7 @@ func (a *argument) written(c *call, of part) span.Span {
 	if a.flags.Write && a.flags.WriteAll {
 		return span.Span{Lo: 0, Hi: a.array.n}
 	}
-	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
+	return a.own(c, of)
 }
 
 // undo forgets what a call that failed may have done: elements that are elsewhere, too, are to be brought anew. Zeros that nobody

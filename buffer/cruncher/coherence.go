@@ -2,10 +2,7 @@
 
 package cruncher
 
-import (
-	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
-)
+import "github.com/sublet-gpu/sublet/buffer/internal/span"
 
 // access is what an array's memory on the devices is for, from its first use in a cruncher on.
 type access uint8
@@ -34,7 +31,6 @@ func (f Flags) access() access {
 type residency struct {
 	array      *body
 	access     access
-	mode       kernel.Mode
 	near       bool   // device memory that the CPU can reach is wanted
 	straight   bool   // and nothing else happens while it reaches there, in this call
 	grain      int    // windows begin at multiples of it

@@ -78,23 +78,23 @@ func (c *converters) close() {
 }
 
 // conversions finds or compiles the kernels for a type. A device's goroutine asks for its own only.
-func (w *worker) conversions(ctx context.Context, t dtype.Type) (widen, narrow *gpu.Kernel, err error) {
+func (w *worker) conversions(ctx context.Context, t dtype.Type) (c *converter, err error) {
 	if c := w.converters[t]; c != nil {
-		return c.widen, c.narrow, nil
+		return c, nil
 	}
-	c := new(converter)
+	c = new(converter)
 	if c.widen, err = compile(ctx, w.dev, kernel.Widen, t); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if c.narrow, err = compile(ctx, w.dev, kernel.Narrow, t); err != nil {
 		_ = c.widen.Close() // never fails
-		return nil, nil, err
+		return nil, err
 	}
 	if w.converters == nil {
 		w.converters = converters{}
 	}
 	w.converters[t] = c
-	return c.widen, c.narrow, nil
+	return c, nil
 }
 
 func compile(ctx context.Context, dev *gpu.Device, program func(dtype.Type) (*kernel.Program, error), t dtype.Type) (*gpu.Kernel, error) {

@@ -21,7 +21,7 @@ type Flags struct {
 	ReadOnly  bool
 	WriteOnly bool // clears Read and PartialRead and keeps them so
 	// ZeroCopy asks for device memory that the CPU can reach, where a device has such: elements are then copied straight into it.
-	// It has no effect on widened arrays and on calls in blobs, and counts when the array is first used in a cruncher.
+	// It has no effect on calls in blobs, and counts when the array is first used in a cruncher.
 	ZeroCopy bool
 	// AutoFetch makes methods that need elements of which only devices have the newest values fetch those first, as
 	// [Cruncher.Fetch] does, from all crunchers that use the array; they wait for the calls of these. It is [ErrBatch] while one of
@@ -36,7 +36,6 @@ type Flags struct {
 	Halo int
 
 	// Mode is what kernels see of 8-bit and 16-bit elements: Widened, Packed or Atomic. Arrays of 32-bit integers can be Atomic, too.
-	// It cannot change for the smaller ones while a cruncher has the array on its devices.
 	Mode kernel.Mode
 	// Struct names the struct of the source that an array of bytes is an array of, instead of words. WGSL must lay it out as
 	// it lies in memory.

@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -123,21 +124,24 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 		}
 	}
 	for _, a := range p.Arrays {
-		r := c.argument(a.Name)
+		k := c.index(a.Name)
+		r := &c.arrays[k]
 		s := &r.sides[on.worker.index]
-		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: s.mem, First: s.lo, Length: r.array.n})
+		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: s.mem, First: s.lo, Length: r.array.n}
+		if w := &on.words[k]; w.mem != nil {
+			arg.Buffer, arg.First = w.mem, w.lo
+		}
+		args = append(args, arg)
 	}
 	return p.Launch(ctx, on.worker.dev, c.items(items), args...)
 }
 
-func (c *call) argument(name string) *argument {
-	for i := range c.arrays {
-		if c.arrays[i].name == name {
-			return &c.arrays[i]
-		}
-	}
-	return nil // kernel.Build refuses programs with arrays that are no parameters
+// index finds an array by its name: kernel.Build refuses programs with arrays that are no parameters.
+func (c *call) index(name string) int {
+	return slices.IndexFunc(c.arrays, func(a argument) bool { return a.name == name })
 }
+
+func (c *call) argument(name string) *argument { return &c.arrays[c.index(name)] }
 
 // items is a part in the dimensions of the range. None of it stands for the items of one workgroup.
 func (c *call) items(of part) kernel.Range {

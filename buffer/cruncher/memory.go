@@ -3,7 +3,6 @@
 package cruncher
 
 import (
-	"context"
 	"errors"
 	"strconv"
 
@@ -23,31 +22,27 @@ func WithMemory(bytes uint64) Option {
 }
 
 // obtain makes the memory of a side of device d, where others leave if need be.
-func (cr *Cruncher) obtain(ctx context.Context, r *residency, d int, s *side) error {
-	s.bytes = r.bytes(s)
-	for {
-		err := cr.permit(r, d, s)
-		if err == nil {
-			err = r.allocate(ctx, cr.workers[d], s)
-		}
-		if err == nil || !errors.Is(err, gpu.ErrNoMemory) || !cr.makeRoom(d) {
+func (cr *Cruncher) obtain(r *residency, d int, s *side) error {
+	s.bytes = uint64(s.hi-s.lo) * uint64(r.array.t.Size())
+	return cr.inRoom(d, func() error {
+		if err := cr.permit(r, d, s); err != nil {
 			return err
 		}
-		_ = s.release() // of what was made before
+		return r.allocate(s)
+	})
+}
+
+// inRoom makes memory on device d, where others leave if need be.
+func (cr *Cruncher) inRoom(d int, allocate func() error) error {
+	for {
+		err := allocate()
+		if !errors.Is(err, gpu.ErrNoMemory) || !cr.makeRoom(d) {
+			return err
+		}
 	}
 }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// bytes is how much memory a side takes.
-func (r *residency) bytes(s *side) uint64 {
-	n := uint64(s.hi - s.lo)
-	size := n * uint64(r.stored())
-	if r.widened() {
-		size += 2 * n * uint64(r.array.t.Size())
-	}
-	return size
-}
 
 // permit is ErrNoMemory if a side is too much beside all others, but the one in whose place it comes.
 func (cr *Cruncher) permit(r *residency, d int, s *side) error {

@@ -17,7 +17,7 @@ func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
 		return host, newest
 	}
 	f, all := &a.flags, span.Span{Lo: 0, Hi: a.array.n}
-	near := widen(p.part.elements(f.ElementsPerItem, c.inner, a.array.n), f.Halo, a.array.n)
+	near := widen(a.own(c, p.part), f.Halo, a.array.n)
 	switch {
 	case f.Read && !f.PartialRead:
 		return all, newest
@@ -40,9 +40,14 @@ func widen(s span.Span, halo, n int) span.Span {
 	return span.Span{Lo: max(s.Lo-halo, 0), Hi: min(s.Hi+halo, n)}
 }
 
+// own returns the elements of an array that belong to a part.
+func (a *argument) own(c *call, of part) span.Span {
+	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
+}
+
 // bound returns the elements of an array that a piece's kernels may touch.
 func (a *argument) bound(c *call, p *piece) span.Span {
-	b := p.part.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
+	b := a.own(c, p.part)
 	host, newest := a.needs(c, p)
 	for _, s := range []span.Span{host, newest} {
 		if s.Lo < s.Hi {
@@ -88,10 +93,18 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 
 // house makes the memory for a piece.
 func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span.Set) error {
+	p.words = make([]words, len(c.arrays))
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if err := cr.ensure(ctx, a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
+		if err := cr.ensure(a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
 			return err
+		}
+	}
+	for k := range c.arrays {
+		if c.arrays[k].widened() && !c.r.TransferOnly {
+			if err := cr.newWords(ctx, c, p, k); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

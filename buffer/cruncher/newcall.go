@@ -118,8 +118,6 @@ func (cr *Cruncher) reside(c *call) error {
 			r = cr.newResidency(p)
 		case r.access != readWrite && r.access != p.flags.access():
 			return fail(op, ErrAccess, p.array.name)
-		case r.mode != p.flags.Mode && p.array.t.Size() < 4 && p.array.t != Bytes:
-			return fail(op, ErrAccess, p.array.name, ", in another mode")
 		}
 		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged})
 		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
@@ -130,7 +128,7 @@ func (cr *Cruncher) reside(c *call) error {
 }
 
 func (cr *Cruncher) newResidency(p *param) *residency {
-	r := &residency{array: p.array.body, access: p.flags.access(), mode: p.flags.Mode, near: p.flags.ZeroCopy, grain: windowStep}
+	r := &residency{array: p.array.body, access: p.flags.access(), near: p.flags.ZeroCopy, grain: windowStep}
 	for _, w := range cr.workers {
 		r.sides = append(r.sides, newSide(w.dev))
 	}

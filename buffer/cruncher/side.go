@@ -7,8 +7,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -20,35 +18,17 @@ type side struct {
 	bytes  uint64      // of all its memory
 	near   bool        // the CPU can reach mem
 	mem    *gpu.Buffer // what kernels bind
-	up     *gpu.Buffer // of widened arrays, what comes from the host
-	down   *gpu.Buffer // and what goes there
-	widen  *gpu.Kernel // up to mem; the worker's
-	narrow *gpu.Kernel // mem to down; the worker's
-	loose  span.Set    // the elements that kernels may have left wider than they are; see trim
-	busy   *sync.Mutex // held while down is in use, or mem by the CPU
+	busy   *sync.Mutex // held while the CPU uses mem
 }
 
 func newSide(dev *gpu.Device) side { return side{dev: dev, busy: new(sync.Mutex)} }
-
-// widened reports whether kernels see a word for each of the array's smaller elements.
-func (r *residency) widened() bool {
-	return r.mode == kernel.Widened && r.array.t.Size() < 4 && r.array.t != Bytes
-}
-
-// stored returns the bytes that an element takes where kernels see it.
-func (r *residency) stored() int {
-	if r.widened() {
-		return 4
-	}
-	return r.array.t.Size()
-}
 
 // windowStep is what windows begin at multiples of, in elements: at words, whatever the type.
 const windowStep = 4
 
 // ensure makes device memory for the elements of need. Memory that grows or moves keeps what is valid. It does not move away from
 // what is nowhere else, now or when the elements that are leaving have arrived.
-func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span.Span, leaving *span.Set) error {
+func (cr *Cruncher) ensure(r *residency, d int, need span.Span, leaving *span.Set) error {
 	s := &r.sides[d]
 	if s.mem != nil && s.lo <= need.Lo && need.Hi <= s.hi && s.lo%r.grain == 0 {
 		return nil
@@ -58,7 +38,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span.S
 	if next.lo, next.hi, err = r.window(s, d, need, leaving); err != nil {
 		return err
 	}
-	if err = cr.obtain(ctx, r, d, &next); err == nil {
+	if err = cr.obtain(r, d, &next); err == nil {
 		err = r.carry(s, &next)
 	}
 	if err != nil {
@@ -76,7 +56,7 @@ func (cr *Cruncher) ensure(ctx context.Context, r *residency, d int, need span.S
 // window decides which elements a device is to have memory for.
 func (r *residency) window(s *side, d int, need span.Span, leaving *span.Set) (lo, hi int, err error) {
 	l := s.dev.Info().Limits
-	most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / r.stored()
+	most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / r.array.t.Size()
 	if r.array.n <= most {
 		return 0, r.array.n, nil
 	}
@@ -103,29 +83,16 @@ func (r *residency) only(d, lo, hi int, leaving *span.Set) bool {
 }
 
 // allocate makes device memory of zeros.
-func (r *residency) allocate(ctx context.Context, w *worker, s *side) (err error) {
-	n := s.hi - s.lo
-	size := uint64(n * r.stored())
-	if s.near = r.near && !r.widened() && s.dev.Info().Features.Has(gpu.FeatureMappable); s.near {
-		s.mem, err = s.dev.NewMappable(size)
+func (r *residency) allocate(s *side) (err error) {
+	if s.near = r.near && s.dev.Info().Features.Has(gpu.FeatureMappable); s.near {
+		s.mem, err = s.dev.NewMappable(s.bytes)
 	} else {
-		s.mem, err = s.dev.NewBuffer(size)
+		s.mem, err = s.dev.NewBuffer(s.bytes)
 	}
 	if err != nil {
 		return err
 	}
-	if err = s.mem.Clear(0, s.mem.Size()); err != nil || !r.widened() {
-		return err
-	}
-	packed := uint64(n * r.array.t.Size())
-	if s.up, err = s.dev.NewBuffer(packed); err != nil {
-		return err
-	}
-	if s.down, err = s.dev.NewBuffer(packed); err != nil {
-		return err
-	}
-	s.widen, s.narrow, err = w.conversions(ctx, r.array.t)
-	return err
+	return s.mem.Clear(0, s.mem.Size())
 }
 
 // carry copies what is in both.
@@ -137,18 +104,15 @@ func (r *residency) carry(from, to *side) error {
 	if lo >= hi {
 		return nil
 	}
-	for sp := range from.loose.Overlap(lo, hi) {
-		to.loose.Add(sp.Lo, sp.Hi)
-	}
-	size := r.stored()
+	size := r.array.t.Size()
 	n := ((hi-lo)*size + 3) / 4 * 4
 	return to.mem.CopyFrom(uint64((lo-to.lo)*size), from.mem, uint64((lo-from.lo)*size), uint64(n))
 }
 
 // release gives the memory back.
 func (s *side) release() error {
-	err := errors.Join(s.mem.Close(), s.up.Close(), s.down.Close())
-	s.mem, s.up, s.down = nil, nil, nil
+	err := s.mem.Close()
+	s.mem = nil
 	return err
 }
 
@@ -166,14 +130,7 @@ func (r *residency) put(ctx context.Context, d int, sp span.Span, host gpu.Host)
 	if sp.Lo >= sp.Hi {
 		return nil
 	}
-	switch {
-	case r.widened():
-		if err := s.up.Write(0, host); err != nil {
-			return err
-		}
-		s.loose.Remove(sp.Lo, sp.Hi)
-		return s.convert(s.widen, s.up, r.array.t, sp)
-	case s.near && r.straight && host.Foreign == nil:
+	if s.near && r.straight && host.Foreign == nil {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 		return s.mem.Map(ctx, 0, s.mem.Size(), func(b []byte) error {
@@ -215,7 +172,7 @@ func (r *residency) zero(ctx context.Context, d int, sp span.Span) error {
 	if s.mem == nil || sp.Lo >= sp.Hi {
 		return nil
 	}
-	size := r.stored()
+	size := r.array.t.Size()
 	lo, hi := ((sp.Lo-s.lo)*size+3)/4*4, (sp.Hi-s.lo)*size/4*4
 	if lo < hi {
 		if err := s.mem.Clear(uint64(lo), uint64(hi-lo)); err != nil {
@@ -260,14 +217,6 @@ func (r *residency) getFrom(ctx context.Context, s *side, sp span.Span, host gpu
 	switch {
 	case n == 0:
 		return nil
-	case r.widened():
-		s.busy.Lock()
-		defer s.busy.Unlock()
-		if err := s.convert(s.narrow, s.down, r.array.t, sp); err != nil {
-			return err
-		}
-		t.Offset = 0
-		return s.down.Read(ctx, t)
 	case s.near && r.straight && host.Foreign == nil:
 		s.busy.Lock()
 		defer s.busy.Unlock()
@@ -277,14 +226,4 @@ func (r *residency) getFrom(ctx context.Context, s *side, sp span.Span, host gpu
 		})
 	}
 	return s.mem.Read(ctx, t)
-}
-
-// convert queues such a kernel.
-func (s *side) convert(k *gpu.Kernel, packed *gpu.Buffer, t dtype.Type, sp span.Span) error {
-	var block [32]byte
-	groups, err := kernel.Convert{Count: sp.Len(), Wide: sp.Lo - s.lo}.Put(block[:], t)
-	if err != nil || groups[0] == 0 {
-		return err
-	}
-	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: packed}, gpu.Arg{Buffer: s.mem})
 }

@@ -58,53 +58,37 @@ func (p part) cut(n, step int) []part {
 // several runs as blobs go up, the last one as they come back, those between over everything: a kernel may read what the ones
 // before it made for other items of the device.
 func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, back *returns) error {
-	last := len(c.kernels) - 1
+	kernels := c.kernels
 	if c.r.TransferOnly {
-		last = -1
+		kernels = nil
 	}
-	single := len(blobs) == 1
-	for _, b := range blobs {
-		if err := cr.uploadBlob(ctx, c, p, b); err != nil {
+	for i, b := range blobs {
+		err := cr.uploadBlob(ctx, c, p, b)
+		switch {
+		case err != nil || len(kernels) == 0:
+		case len(blobs) == 1:
+			err = cr.repeat(ctx, c, p, b)
+		default:
+			err = cr.perform(ctx, c, kernels[0], p, b, i == 0)
+		}
+		if err != nil {
 			return err
 		}
-		if last >= 0 && !single {
-			if err := cr.trim(c, c.kernels[0], p, b); err != nil {
-				return err
-			}
-			if err := cr.launch(ctx, c, c.kernels[0], p, b); err != nil {
-				return err
-			}
-		}
-		if !single && last <= 0 || last < 0 {
-			if !back.give(b) {
-				return nil
-			}
+		if (len(blobs) == 1 || len(kernels) <= 1) && !back.give(b) {
+			return nil
 		}
 	}
-	if last >= 0 && !single {
-		c.loosen(c.kernels[0], p, p.part)
-	}
-	if last < 0 || !single && last == 0 {
+	if len(blobs) == 1 || len(kernels) <= 1 {
 		return nil
 	}
-	if single {
-		if err := cr.repeat(ctx, c, p, blobs[0]); err != nil {
-			return err
-		}
-		back.give(blobs[0])
-		return nil
-	}
-	for _, k := range c.kernels[1:last] {
-		if err := cr.perform(ctx, c, k, p, p.part); err != nil {
+	last := len(kernels) - 1
+	for _, k := range kernels[1:last] {
+		if err := cr.perform(ctx, c, k, p, p.part, true); err != nil {
 			return err
 		}
 	}
-	if err := cr.trim(c, c.kernels[last], p, p.part); err != nil {
-		return err
-	}
-	defer c.loosen(c.kernels[last], p, p.part)
-	for _, b := range blobs {
-		if err := cr.launch(ctx, c, c.kernels[last], p, b); err != nil {
+	for i, b := range blobs {
+		if err := cr.perform(ctx, c, kernels[last], p, b, i == 0); err != nil {
 			return err
 		}
 		if !back.give(b) {
@@ -125,12 +109,12 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 			return err
 		}
 		for _, k := range c.kernels {
-			if err := cr.perform(ctx, c, k, p, all); err != nil {
+			if err := cr.perform(ctx, c, k, p, all, true); err != nil {
 				return err
 			}
 		}
 		if c.sync != nil {
-			if err := cr.perform(ctx, c, c.sync, p, part{}); err != nil {
+			if err := cr.perform(ctx, c, c.sync, p, part{}, true); err != nil {
 				return err
 			}
 		}
@@ -152,7 +136,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if !c.byBlob(a) {
 			continue
 		}
-		own := b.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
+		own := a.own(c, b)
 		for _, m := range p.moves[k] {
 			s := span.Span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
 			if m.from != fromHost || s.Lo >= s.Hi {

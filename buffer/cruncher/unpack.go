@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cruncher
+
+import (
+	"context"
+
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// words is an array of 8-bit or 16-bit elements as kernels see it in mode Widened: a word for each of the elements lo to hi-1. They
+// are unpacked before a kernel and packed after it, so that the next one sees no more bits than elements have.
+type words struct {
+	mem     *gpu.Buffer
+	lo, hi  int
+	fresh   span.Span // what is unpacked
+	changed bool      // by a kernel
+	conv    *converter
+}
+
+// widened reports whether kernels see a word for each of the array's smaller elements.
+func (a *argument) widened() bool {
+	return a.flags.Mode == kernel.Widened && a.array.t.Size() < 4 && a.array.t != Bytes
+}
+
+// newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
+func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err error) {
+	a, w := &c.arrays[k], &p.words[k]
+	if w.conv, err = p.worker.conversions(ctx, a.array.t); err != nil {
+		return err
+	}
+	l := p.worker.dev.Info().Limits
+	w.hi = a.array.n
+	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
+		b := a.bound(c, p)
+		w.lo, w.hi = b.Lo/windowStep*windowStep, b.Hi
+		if w.hi-w.lo > most {
+			return fail("Compute", gpu.ErrLimit, itoa(w.hi-w.lo), " elements of ", a.array.name, " on one device, which allows ", itoa(most))
+		}
+	}
+	return cr.inRoom(p.worker.index, func() error {
+		w.mem, err = p.worker.dev.NewBuffer(4 * uint64(w.hi-w.lo))
+		return err
+	})
+}
+
+// perform queues a kernel for items whose elements the device has. Of a kernel that runs by parts begin says that it is the first.
+func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece, items part, begin bool) error {
+	for i := range p.Arrays {
+		k := c.index(p.Arrays[i].Name)
+		a, w := &c.arrays[k], &on.words[k]
+		need := a.bound(c, on)
+		if c.byBlob(a) { // the other blobs have yet to go up
+			need = a.own(c, items)
+		}
+		if begin && w.changed {
+			w.fresh, w.changed = span.Span{}, false
+		}
+		if w.mem == nil || w.fresh.Lo <= need.Lo && need.Hi <= w.fresh.Hi {
+			continue
+		}
+		w.fresh = need
+		if err := a.convert(w.conv.widen, w, on, need); err != nil {
+			return err
+		}
+	}
+	if err := cr.launch(ctx, c, p, on, items); err != nil {
+		return err
+	}
+	for i := range p.Arrays {
+		k := c.index(p.Arrays[i].Name)
+		a, w := &c.arrays[k], &on.words[k]
+		if w.mem == nil || !p.Arrays[i].Written {
+			continue
+		}
+		own := a.written(c, items)
+		if items.count == 0 { // the kernel between repeats
+			own = part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
+		}
+		w.changed = true
+		if err := a.convert(w.conv.narrow, w, on, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// convert queues a kernel that unpacks or packs elements.
+func (a *argument) convert(k *gpu.Kernel, w *words, on *piece, sp span.Span) error {
+	s := &a.sides[on.worker.index]
+	sp.Lo, sp.Hi = max(sp.Lo, s.lo, w.lo), min(sp.Hi, s.hi, w.hi)
+	if sp.Lo >= sp.Hi {
+		return nil
+	}
+	var block [32]byte
+	groups, err := kernel.Convert{First: sp.Lo - s.lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
+	if err != nil {
+		return err
+	}
+	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: s.mem}, gpu.Arg{Buffer: w.mem})
+}
