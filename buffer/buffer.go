@@ -6,10 +6,17 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
+
+// Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
+type Region = memory.Region
+
+// Range returns the region of size bytes from offset on.
+func Range(offset, size int) Region { return memory.Between(offset, offset+size) }
 
 // Mode tells whose memory a buffer is.
 type Mode uint8
@@ -60,7 +67,7 @@ var (
 	// ErrUnsynced: results are needed on the host or by way of it in a call that does not wait. Sync them before. That is so for a copy
 	// of memory larger than the device's largest buffer; and in a page for what kernels wrote to overlapping memory on
 	// another device, or at a distance that is no multiple of 4 bytes.
-	ErrUnsynced = fault.New("ErrUnsynced", "results overlap that were not synced")
+	ErrUnsynced = memory.ErrUnsynced
 )
 
 func fail(op string, err error, detail ...string) error {
@@ -77,8 +84,8 @@ type Buffer struct {
 
 	mu       sync.Mutex
 	shares   int
-	host     gpu.Host // the host side of external and paired memory
-	back     *backing // where its newest bytes are; nil before its first use
+	host     gpu.Host        // the host side of external and paired memory
+	back     *memory.Backing // where its newest bytes are; nil before its first use
 	cleanup  *cleanup.Cleanup
 	release  func()
 	imported uint32 // what buffers of one imported GPU buffer have in common
@@ -177,7 +184,9 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 		return nil, err
 	}
 	b := &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, release: release, imported: mem.Identity()}
-	b.hold(mem)
+	m := b.memory()
+	m.Hold(b.back, mem)
+	m.Unlock()
 	return b, nil
 }
 
@@ -196,38 +205,30 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.hold(mem)
+	m := b.memory()
+	m.Hold(b.back, mem)
+	m.Unlock()
 	return b, nil
 }
 
-// hold gives a new buffer memory of its device that has its bytes.
-func (b *Buffer) hold(mem *gpu.Buffer) {
-	m := b.memory()
-	defer m.mu.Unlock()
-	k := b.back
-	k.whole = replica{k: k, dev: b.dev, lo: k.at, hi: k.end, mem: mem}
-	k.replicas = append(k.replicas, &k.whole)
-	m.wrote(&k.whole, between(k.at, k.end))
-}
-
 // memory returns the memory, which the caller unlocks. The buffer is locked and not closed.
-func (b *Buffer) memory() *memory {
+func (b *Buffer) memory() *memory.Memory {
 	if b.back == nil {
-		b.back = b.newBacking()
-		b.cleanup = b.back.forgotten()
+		b.back = memory.New(b.dev, b.size, b.host, b.mode == External, b.windowed)
+		b.cleanup = forgotten(b.back)
 	}
-	return b.back.lock()
+	return b.back.Lock()
 }
 
 // forgotten gives back the memory of a buffer that nobody closes.
-func (k *backing) forgotten() *cleanup.Cleanup {
+func forgotten(k *memory.Backing) *cleanup.Cleanup {
 	return cleanup.New(func() {
-		go func() { _ = k.close() }() // may wait for calls
+		go func() { _ = k.Close() }() // may wait for calls
 	})
 }
 
 // begin locks the buffer and its memory for a call, which ends with end.
-func (b *Buffer) begin(op string) (*memory, error) {
+func (b *Buffer) begin(op string) (*memory.Memory, error) {
 	if b == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
 	}
@@ -240,7 +241,7 @@ func (b *Buffer) begin(op string) (*memory, error) {
 }
 
 // beginWrite is begin for calls that write.
-func (b *Buffer) beginWrite(op string) (*memory, error) {
+func (b *Buffer) beginWrite(op string) (*memory.Memory, error) {
 	m, err := b.begin(op)
 	if err == nil && b.host.ReadOnly {
 		b.end(m)
@@ -249,15 +250,15 @@ func (b *Buffer) beginWrite(op string) (*memory, error) {
 	return m, err
 }
 
-func (b *Buffer) beginFor(op string, in Intent) (*memory, error) {
+func (b *Buffer) beginFor(op string, in Intent) (*memory.Memory, error) {
 	if in == Reads {
 		return b.begin(op)
 	}
 	return b.beginWrite(op)
 }
 
-func (b *Buffer) end(m *memory) {
-	m.mu.Unlock()
+func (b *Buffer) end(m *memory.Memory) {
+	m.Unlock()
 	b.mu.Unlock()
 }
 
@@ -297,12 +298,12 @@ func (b *Buffer) Location() Location {
 	}
 	defer b.end(m)
 	k := b.back
-	switch all := between(k.at, k.end); {
-	case !k.hosted && len(m.log) == 0:
+	switch all := memory.Between(k.At, k.End); {
+	case !k.Hosted && !m.Written():
 		return None
-	case !k.hosted, m.lacks(all):
+	case !k.Hosted, m.Lacks(all):
 		return Device
-	case k.whole.valid && len(k.whole.behind) == 0:
+	case k.Whole.Current():
 		return Both
 	}
 	return Host
@@ -385,7 +386,7 @@ func (b *Buffer) Close() error {
 	var err error
 	if b.back != nil {
 		b.cleanup.Stop()
-		err = b.back.close()
+		err = b.back.Close()
 	}
 	release := b.release
 	b.release, b.host, b.back = nil, gpu.Host{}, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -19,18 +20,18 @@ func (b *Buffer) Touch(regions ...Region) error {
 	}
 	defer b.end(m)
 	if len(regions) == 0 {
-		regions = []Region{between(0, b.size)}
+		regions = []Region{memory.Between(0, b.size)}
 	}
 	for _, r := range regions {
 		if err := b.holds(op, r); err != nil {
 			return err
 		}
 	}
-	if !b.back.hosted {
+	if !b.back.Hosted {
 		return nil
 	}
 	for _, r := range regions {
-		if err := m.hostWrote(b.place(r)); err != nil {
+		if err := m.HostWrote(b.place(r)); err != nil {
 			return err
 		}
 	}
@@ -39,8 +40,8 @@ func (b *Buffer) Touch(regions ...Region) error {
 
 // place returns a region of the buffer as its memory counts.
 func (b *Buffer) place(r Region) Region {
-	r.Offset += b.back.at
-	return r.joined()
+	r.Offset += b.back.At
+	return r.Joined()
 }
 
 // ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
@@ -52,13 +53,13 @@ func (b *Buffer) ClearHost(r Region) bool {
 	}
 	defer b.end(m)
 	k := b.back
-	if b.windowed || k.whole.valid || !b.onHost(m, between(0, b.size)) || b.holds("ClearHost", r) != nil {
+	if b.windowed || k.Whole.Valid() || !b.onHost(m, memory.Between(0, b.size)) || b.holds("ClearHost", r) != nil {
 		return false
 	}
 	for i := range r.Count {
 		clear(b.host.Bytes[r.Offset+i*r.Pitch:][:r.Width])
 	}
-	return m.hostWrote(b.place(r)) == nil
+	return m.HostWrote(b.place(r)) == nil
 }
 
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
@@ -69,10 +70,10 @@ func (b *Buffer) Sync(ctx context.Context) error {
 		return err
 	}
 	defer b.end(m)
-	if !b.back.hosted {
+	if !b.back.Hosted {
 		return b.dev.Sync(ctx)
 	}
-	return m.download(ctx, b.back, b.back.at, b.back.end)
+	return m.Download(ctx, b.back, b.back.At, b.back.End)
 }
 
 // SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
@@ -85,10 +86,10 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 		return gpu.Host{}, err
 	}
 	defer b.end(m)
-	if !b.back.hosted {
+	if !b.back.Hosted {
 		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
 	}
-	if err := m.download(ctx, b.back, b.back.at, b.back.end); err != nil {
+	if err := m.Download(ctx, b.back, b.back.At, b.back.End); err != nil {
 		return gpu.Host{}, err
 	}
 	return b.host, nil
@@ -106,14 +107,14 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if err := b.holds(op, r); err != nil {
 		return err
 	}
-	if !dst.Valid() || offset < 0 || r.span() > dst.Size-offset {
+	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
 	}
 	dst = dst.Part(0, dst.Size)
 	if dst.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "the destination")
 	}
-	if r.span() == 0 {
+	if r.Span() == 0 {
 		return nil
 	}
 	if err := b.gather(ctx, m); err != nil {
@@ -130,29 +131,29 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 }
 
 // download reads a region from the device, which is made current first.
-func (b *Buffer) download(ctx context.Context, m *memory, r Region, dst gpu.Host, offset int) error {
+func (b *Buffer) download(ctx context.Context, m *memory.Memory, r Region, dst gpu.Host, offset int) error {
 	w := b.place(r)
-	d, err := m.on("Read", b.back, b.dev, w)
+	d, err := m.On("Read", b.back, b.dev, w)
 	if err == nil {
-		err = m.update(d, w)
+		err = m.Update(d, w)
 	}
 	if err != nil {
 		return err
 	}
-	return d.mem.Read(ctx, d.transfer(w, dst, offset))
+	return d.Mem.Read(ctx, d.Transfer(w, dst, offset))
 }
 
 // onHost reports whether Go memory holds the current bytes of a region.
-func (b *Buffer) onHost(m *memory, r Region) bool {
-	return b.host.Bytes != nil && !m.lacks(b.place(r))
+func (b *Buffer) onHost(m *memory.Memory, r Region) bool {
+	return b.host.Bytes != nil && !m.Lacks(b.place(r))
 }
 
 // gather brings results in parts of memory together on the host, where it is then used.
-func (b *Buffer) gather(ctx context.Context, m *memory) error {
+func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 	if !b.windowed {
 		return nil
 	}
-	return m.download(ctx, b.back, b.back.at, b.back.end)
+	return m.Download(ctx, b.back, b.back.At, b.back.End)
 }
 
 // holds refuses regions that do not lie in the buffer.
@@ -160,7 +161,7 @@ func (b *Buffer) holds(op string, r Region) error {
 	switch {
 	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
 		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
-		r.span() < 0 || r.span() > b.size-r.Offset:
+		r.Span() < 0 || r.Span() > b.size-r.Offset:
 		return fail(op, gpu.ErrInvalid, "a region beyond the buffer")
 	}
 	return nil
@@ -188,26 +189,26 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	}
 	w := b.place(r)
 	if b.host.Bytes != nil && in != Replaces && r.Count == 1 {
-		if err := m.download(ctx, b.back, w.Offset, w.end()); err != nil {
+		if err := m.Download(ctx, b.back, w.Offset, w.End()); err != nil {
 			return err
 		}
 	}
-	end := r.end()
+	end := r.End()
 	switch {
-	case r.span() == 0:
+	case r.Span() == 0:
 		return fn(nil)
 	case b.InPlace():
-		return b.back.whole.mem.Map(ctx, uint64(r.Offset), uint64(r.span()), fn)
+		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
 	case b.onHost(m, r):
 		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
 		if in == Reads {
 			return err
 		}
-		return errors.Join(err, m.hostWrote(w))
+		return errors.Join(err, m.HostWrote(w))
 	case in != Reads:
 		return b.changeDevice(ctx, &m, w, in == Writes, fn)
 	}
-	mem := make([]byte, r.span())
+	mem := make([]byte, r.Span())
 	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
 		return err
 	}
@@ -215,43 +216,43 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 }
 
 // apart calls a function of the caller's, which may use wraps of overlapping memory.
-func (b *Buffer) apart(m **memory, fn func() error) error {
-	(*m).mu.Unlock()
-	defer func() { *m = b.back.lock() }()
+func (b *Buffer) apart(m **memory.Memory, fn func() error) error {
+	(*m).Unlock()
+	defer func() { *m = b.back.Lock() }()
 	return fn()
 }
 
 // changeDevice changes a region of the device's memory by way of a copy.
-func (b *Buffer) changeDevice(ctx context.Context, m **memory, w Region, keep bool, fn func([]byte) error) error {
-	r, err := (*m).on("Update", b.back, b.dev, w)
+func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, keep bool, fn func([]byte) error) error {
+	r, err := (*m).On("Update", b.back, b.dev, w)
 	if err != nil {
 		return err
 	}
-	all := r.words(w)
-	if err := (*m).prepare(r, all, !keep && w.Width == b.size); err != nil {
+	all := r.Words(w)
+	if err := (*m).Prepare(r, all, !keep && w.Width == b.size); err != nil {
 		return err
 	}
 	mem := make([]byte, all.Width)
 	read := func(part Region) {
 		if err == nil && part.Width > 0 {
-			err = r.mem.Read(ctx, r.transfer(part, gpu.HostBytes(mem), part.Offset-all.Offset))
+			err = r.Mem.Read(ctx, r.Transfer(part, gpu.HostBytes(mem), part.Offset-all.Offset))
 		}
 	}
 	if keep {
 		read(all)
 	} else { // neighbours in the same words
-		read(between(all.Offset, w.Offset))
-		read(between(w.end(), all.end()))
+		read(memory.Between(all.Offset, w.Offset))
+		read(memory.Between(w.End(), all.End()))
 	}
 	lo := w.Offset - all.Offset
 	if err == nil {
 		err = b.apart(m, func() error { return fn(mem[lo : lo+w.Width : lo+w.Width]) })
 	}
 	if err == nil {
-		err = r.mem.Write(uint64(all.Offset-r.lo), gpu.HostBytes(mem))
+		err = r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
 	}
 	if err == nil {
-		(*m).wrote(r, w)
+		(*m).Wrote(r, w)
 	}
 	return err
 }
@@ -292,24 +293,24 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 			return fail(op, gpu.ErrInvalid, "not Go memory")
 		}
 		copy(b.host.Bytes[offset:end], src.Mem())
-		return m.hostWrote(b.place(between(offset, end)))
+		return m.HostWrote(b.place(memory.Between(offset, end)))
 	}
 	whole := src.Size == b.size
-	w := b.place(between(offset, end))
-	r, err := m.on(op, b.back, b.dev, w)
+	w := b.place(memory.Between(offset, end))
+	r, err := m.On(op, b.back, b.dev, w)
 	if err != nil {
 		return err
 	}
-	if whole && b.mode == Owned && r.mem.Lost() {
-		m.giveUp(r) // what was lost is no loss
+	if whole && b.mode == Owned && r.Mem.Lost() {
+		m.GiveUp(r) // what was lost is no loss
 	}
-	if err := m.prepare(r, w, whole); err != nil {
+	if err := m.Prepare(r, w, whole); err != nil {
 		return err
 	}
-	if err := r.mem.Write(uint64(offset), src); err != nil {
+	if err := r.Mem.Write(uint64(offset), src); err != nil {
 		return err
 	}
-	m.wrote(r, w)
+	m.Wrote(r, w)
 	return nil
 }
 
@@ -322,9 +323,9 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		return nil, err
 	}
 	defer b.end(m)
-	k, all := b.back, between(0, b.size)
+	k, all := b.back, memory.Between(0, b.size)
 	switch {
-	case !k.hosted && len(m.log) == 0:
+	case !k.Hosted && !m.Written():
 		return New(b.dev, b.size)
 	case b.onHost(m, all):
 		mem := make([]byte, b.size)
@@ -332,12 +333,12 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		return Wrap(b.dev, gpu.HostBytes(mem), nil)
 	case b.windowed:
 		return nil, fail(op, ErrUnsynced, "")
-	case k.hosted && !m.lacks(b.place(all)):
+	case k.Hosted && !m.Lacks(b.place(all)):
 		return FromHost(b.dev, b.host)
 	}
-	r, err := m.on(op, k, b.dev, b.place(all))
+	r, err := m.On(op, k, b.dev, b.place(all))
 	if err == nil {
-		err = m.update(r, b.place(all))
+		err = m.Update(r, b.place(all))
 	}
 	if err != nil {
 		return nil, err
@@ -348,7 +349,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	}
 	mem, err := c.Memory(Replaces)
 	if err == nil {
-		err = mem.CopyFrom(0, r.mem, 0, min(mem.Size(), r.mem.Size())/4*4)
+		err = mem.CopyFrom(0, r.Mem, 0, min(mem.Size(), r.Mem.Size())/4*4)
 	}
 	if err != nil {
 		_ = c.Close()

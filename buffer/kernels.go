@@ -2,7 +2,10 @@
 
 package buffer
 
-import "github.com/sublet-gpu/sublet/gpu"
+import (
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
+	"github.com/sublet-gpu/sublet/gpu"
+)
 
 // Intent tells what a kernel is going to do with the bytes of a region.
 type Intent uint8
@@ -35,25 +38,25 @@ func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.
 		return nil, 0, err
 	}
 	k := b.back
-	w.Offset += k.at
-	r, err := m.on(op, k, dev, w)
+	w.Offset += k.At
+	r, err := m.On(op, k, dev, w)
 	if err != nil {
 		return nil, 0, err
 	}
-	replace := in == Replaces && r.lo == k.at && r.hi == k.end
-	if replace && b.mode == Owned && r.mem.Lost() {
-		m.giveUp(r) // what was lost is no loss
+	replace := in == Replaces && r.All()
+	if replace && b.mode == Owned && r.Mem.Lost() {
+		m.GiveUp(r) // what was lost is no loss
 	}
-	if err := m.prepare(r, w.joined(), replace); err != nil {
+	if err := m.Prepare(r, w.Joined(), replace); err != nil {
 		return nil, 0, err
 	}
-	return r.mem, r.lo - k.at, nil
+	return r.Mem, r.Lo - k.At, nil
 }
 
 // Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is
 // the buffer's and valid until that is closed.
 func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
-	mem, _, err := b.use("Memory", b.dev, between(0, b.size), in)
+	mem, _, err := b.use("Memory", b.dev, memory.Between(0, b.size), in)
 	return mem, err
 }
 
@@ -68,8 +71,8 @@ func (b *Buffer) Wrote(dev *gpu.Device, w Region) {
 	if dev == nil || b.holds("Wrote", w) != nil {
 		return
 	}
-	w.Offset += k.at
-	if r, err := m.on("Wrote", k, dev, w); err == nil && r.mem != nil {
-		m.wrote(r, w)
+	w.Offset += k.At
+	if r, err := m.On("Wrote", k, dev, w); err == nil && r.Mem != nil {
+		m.Wrote(r, w)
 	}
 }

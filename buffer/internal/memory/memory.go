@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package buffer
+// Package memory keeps bytes that are on the host and on devices, and knows where the newest ones are: the buffers of package buffer
+// and the arrays of package cruncher.
+package memory
 
 import (
 	"context"
@@ -13,56 +15,56 @@ import (
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
-// memory knows where the newest bytes are of one buffer, or of several that wrap overlapping host memory. Their positions
+// Memory knows where the newest bytes are of one buffer, or of several that wrap overlapping host memory. Their positions
 // are addresses, or offsets in an ArrayBuffer, so that all of them count alike; those of other buffers begin with 0.
 //
 // A write is noted for each place that lacks it: in the log for the host, and in behind for a replica. Places take writes
 // over in their order, from the replica that made them. That replica may have newer bytes by then, but never older ones:
 // a replica takes what it lacks of a region before the region is written.
-type memory struct {
+type Memory struct {
 	mu       sync.Mutex
-	into     *memory // the memory that this one became a part of
+	into     *Memory // the memory that this one became a part of
 	space    uint64  // of the positions, 0 for Go memory
 	id       int     // in the index; 0 is not there
-	backings []*backing
+	backings []*Backing
 	log      []write // what the host lacks; where there is no host, all writes
-	first    backing // of the buffer that it was made for
+	first    Backing // of the buffer that it was made for
 }
 
-// backing is a buffer as its memory knows it. It does not refer to the buffer, which may be collected.
-type backing struct {
-	m        *memory // or what that became a part of
+// Backing is a buffer as its memory knows it. It does not refer to the buffer, which may be collected.
+type Backing struct {
+	m        *Memory // or what that became a part of
 	dev      *gpu.Device
-	at, end  int
+	At, End  int
 	host     gpu.Host
-	hosted   bool
+	Hosted   bool
 	windowed bool // the device cannot hold all of it
-	replicas []*replica
-	one      [1]*replica // is enough for most
-	whole    replica     // the first
+	replicas []*Replica
+	one      [1]*Replica // is enough for most
+	Whole    Replica     // the first
 }
 
 // maxWrites is how many writes a place may lack before those that one replica has are taken for one of everything between them.
 const maxWrites = 64
 
-// newBacking makes the backing of a buffer, in the memory of those that overlap it if there are any.
-func (b *Buffer) newBacking() *backing {
-	m := new(memory)
+// New makes the backing of a buffer of a device. Wraps of the caller's memory are in one memory with those that overlap it.
+func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing {
+	m := new(Memory)
 	k := &m.first
-	*k = backing{m: m, dev: b.dev, end: b.size, host: b.host, hosted: b.HasHost(), windowed: b.windowed}
+	*k = Backing{m: m, dev: dev, End: size, host: host, Hosted: host.Bytes != nil || host.Foreign != nil, windowed: windowed}
 	k.replicas = k.one[:0]
 	m.backings = append(m.backings, k)
-	if b.mode == External && k.hosted && b.size > 0 {
-		if space, at, ok := gpu.HostPlace(b.host); ok {
-			k.at, k.end = at, at+b.size
+	if wrap && k.Hosted && size > 0 {
+		if space, at, ok := gpu.HostPlace(host); ok {
+			k.At, k.End = at, at+size
 			wraps.join(k, space)
 		}
 	}
 	return k
 }
 
-// lock returns the memory, which the caller unlocks.
-func (k *backing) lock() *memory {
+// Lock returns the memory, which the caller unlocks.
+func (k *Backing) Lock() *Memory {
 	m := k.m
 	for {
 		m.mu.Lock()
@@ -75,8 +77,14 @@ func (k *backing) lock() *memory {
 	}
 }
 
-// lacks reports whether the host lacks bytes of a region.
-func (m *memory) lacks(r Region) bool {
+// Unlock ends what Lock began.
+func (m *Memory) Unlock() { m.mu.Unlock() }
+
+// Written reports whether the host lacks something, or where there is none, whether anything was written.
+func (m *Memory) Written() bool { return len(m.log) > 0 }
+
+// Lacks reports whether the host lacks bytes of a region.
+func (m *Memory) Lacks(r Region) bool {
 	for i := range m.log {
 		if m.log[i].overlaps(r) {
 			return true
@@ -86,7 +94,7 @@ func (m *memory) lacks(r Region) bool {
 }
 
 // each calls fn for every replica that is valid.
-func (m *memory) each(fn func(*replica)) {
+func (m *Memory) each(fn func(*Replica)) {
 	for _, k := range m.backings {
 		for _, r := range k.replicas {
 			if r.valid {
@@ -97,7 +105,7 @@ func (m *memory) each(fn func(*replica)) {
 }
 
 // note appends a write to a list, in place of those that it contains. A list that gets too long is shortened if possible.
-func (m *memory) note(list []write, w write) []write {
+func (m *Memory) note(list []write, w write) []write {
 	list = append(without(list, func(o *write) bool { return w.contains(o.Region) }), w)
 	if len(list) > maxWrites {
 		return m.shorten(list, w.from)
@@ -106,20 +114,20 @@ func (m *memory) note(list []write, w write) []write {
 }
 
 // shorten makes one write of those in a list whose bytes one replica has, or the host, if what is between them is the newest there, too.
-func (m *memory) shorten(list []write, from *replica) []write {
+func (m *Memory) shorten(list []write, from *Replica) []write {
 	has := func(o *write) bool {
-		return from == nil && o.from == nil || from != nil && from.lo <= o.Offset && o.end() <= from.hi
+		return from == nil && o.from == nil || from != nil && from.Lo <= o.Offset && o.End() <= from.hi
 	}
 	lo, hi := math.MaxInt, 0
 	for i := range list {
 		if o := &list[i]; has(o) {
-			lo, hi = min(lo, o.Offset), max(hi, o.end())
+			lo, hi = min(lo, o.Offset), max(hi, o.End())
 		}
 	}
-	if from == nil && m.lacks(between(lo, hi)) || from != nil && len(from.behind) > 0 {
+	if from == nil && m.Lacks(Between(lo, hi)) || from != nil && len(from.behind) > 0 {
 		return list
 	}
-	return append(without(list, has), write{between(lo, hi), from})
+	return append(without(list, has), write{Region: Between(lo, hi), from: from})
 }
 
 // without removes writes from a list, in place.
@@ -135,46 +143,46 @@ func without(list []write, remove func(*write) bool) []write {
 	return list[:n]
 }
 
-// wrote notes that a replica was written.
-func (m *memory) wrote(r *replica, w Region) {
-	w = w.joined()
+// Wrote notes that a replica was written.
+func (m *Memory) Wrote(r *Replica, w Region) {
+	w = w.Joined()
 	if r.replaced || !r.valid {
 		r.valid, r.replaced, r.behind = true, false, r.behind[:0]
 	}
-	if w.span() > 0 {
-		m.each(func(o *replica) {
-			if o != r && o.lo < w.end() && w.Offset < o.hi {
-				o.behind = m.note(o.behind, write{w, r})
+	if w.Span() > 0 {
+		m.each(func(o *Replica) {
+			if o != r && o.Lo < w.End() && w.Offset < o.hi {
+				o.behind = m.note(o.behind, write{Region: w, from: r})
 			}
 		})
 	}
 	switch k := r.k; {
-	case !k.hosted && len(r.behind) == 0 && r.lo == k.at && r.hi == k.end: // all that there is, zeros too
-		m.log = append(m.log[:0], write{between(k.at, k.end), r})
-	case w.span() > 0:
-		m.log = m.note(m.log, write{w, r})
+	case !k.Hosted && len(r.behind) == 0 && r.All(): // all that there is, zeros too
+		m.log = append(m.log[:0], write{Region: Between(k.At, k.End), from: r})
+	case w.Span() > 0:
+		m.log = m.note(m.log, write{Region: w, from: r})
 	}
 }
 
-// hostWrote notes that the host was written: replicas lack that, and what the host lacked there is no longer wanted.
-func (m *memory) hostWrote(w Region) error {
-	w = w.joined()
-	if w.span() == 0 {
+// HostWrote notes that the host was written: replicas lack that, and what the host lacked there is no longer wanted.
+func (m *Memory) HostWrote(w Region) error {
+	w = w.Joined()
+	if w.Span() == 0 {
 		return nil
 	}
-	m.each(func(r *replica) {
-		if r.lo < w.end() && w.Offset < r.hi {
-			r.behind = m.note(r.behind, write{w, nil})
+	m.each(func(r *Replica) {
+		if r.Lo < w.End() && w.Offset < r.hi {
+			r.behind = m.note(r.behind, write{Region: w})
 		}
 	})
 	if w.Count == 1 {
-		_, m.log = divide(m.log, w.Offset, w.end())
+		_, m.log = divide(m.log, w.Offset, w.End())
 		return nil
 	}
 	m.log = without(m.log, func(o *write) bool { return w.contains(o.Region) })
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
-			if err := m.update(o.from, w); err != nil {
+			if err := m.Update(o.from, w); err != nil {
 				return err
 			}
 		}
@@ -182,13 +190,13 @@ func (m *memory) hostWrote(w Region) error {
 	return nil
 }
 
-// download brings to the host what it lacks of bytes lo to hi-1 of a buffer.
-func (m *memory) download(ctx context.Context, k *backing, lo, hi int) error {
+// Download brings to the host what it lacks of bytes lo to hi-1 of a buffer.
+func (m *Memory) Download(ctx context.Context, k *Backing, lo, hi int) error {
 	if len(m.log) == 0 {
 		return nil
 	}
 	in, rest := m.log, m.log[:0]
-	if len(m.backings) > 1 || lo > k.at || hi < k.end {
+	if len(m.backings) > 1 || lo > k.At || hi < k.End {
 		in, rest = divide(m.log, lo, hi)
 	}
 	host := k.host
@@ -196,7 +204,7 @@ func (m *memory) download(ctx context.Context, k *backing, lo, hi int) error {
 	var err error
 	for len(in) > 0 && err == nil {
 		w := in[0]
-		if err = w.from.mem.Read(ctx, w.from.transfer(w.Region, host, w.Offset-k.at)); err == nil {
+		if err = w.from.Mem.Read(ctx, w.from.Transfer(w.Region, host, w.Offset-k.At)); err == nil {
 			in = in[1:]
 		}
 	}
@@ -206,9 +214,9 @@ func (m *memory) download(ctx context.Context, k *backing, lo, hi int) error {
 }
 
 // source returns another replica that has all of a region and lacks nothing of it.
-func (m *memory) source(w Region, but *replica) (found *replica) {
-	m.each(func(r *replica) {
-		if r != but && !r.mem.Lost() && r.lo <= w.Offset && w.end() <= r.hi && !r.lacks(w) {
+func (m *Memory) source(w Region, but *Replica) (found *Replica) {
+	m.each(func(r *Replica) {
+		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.hi && !r.Lacks(w) {
 			found = r
 		}
 	})
@@ -216,7 +224,7 @@ func (m *memory) source(w Region, but *replica) (found *replica) {
 }
 
 // handOver makes others the source of what a replica was the source of, and reports whether nothing is left.
-func (m *memory) handOver(r *replica) bool {
+func (m *Memory) handOver(r *Replica) bool {
 	all := true
 	for i := range m.log {
 		if w := &m.log[i]; w.from == r {
@@ -227,13 +235,13 @@ func (m *memory) handOver(r *replica) bool {
 			}
 		}
 	}
-	m.each(func(o *replica) {
+	m.each(func(o *Replica) {
 		for i := range o.behind {
 			w := &o.behind[i]
 			if w.from != r {
 				continue
 			}
-			if o.k.hosted && !m.lacks(w.Region) {
+			if o.k.Hosted && !m.Lacks(w.Region) {
 				w.from = nil
 			} else if s := m.source(w.Region, r); s != nil {
 				w.from = s
@@ -245,27 +253,27 @@ func (m *memory) handOver(r *replica) bool {
 	return all
 }
 
-// giveUp forgets what only a replica has.
-func (m *memory) giveUp(r *replica) {
+// GiveUp forgets what only a replica has.
+func (m *Memory) GiveUp(r *Replica) {
 	gone := func(w *write) bool { return w.from == r }
 	m.log = without(m.log, gone)
-	m.each(func(o *replica) { o.behind = without(o.behind, gone) })
+	m.each(func(o *Replica) { o.behind = without(o.behind, gone) })
 }
 
-// close gives the device's memory of a buffer back. What only that has is lost.
-func (k *backing) close() error {
+// Close gives the device's memory of a buffer back. What only that has is lost.
+func (k *Backing) Close() error {
 	if k.m.id != 0 {
 		wraps.mu.Lock()
 		defer wraps.mu.Unlock()
 	}
-	m := k.lock()
+	m := k.Lock()
 	defer m.mu.Unlock()
 	m.backings = pointers.Remove(m.backings, k)
 	var errs []error
 	for _, r := range k.replicas {
 		if len(m.backings) > 0 {
 			m.handOver(r)
-			m.giveUp(r)
+			m.GiveUp(r)
 		}
 		errs = append(errs, r.close())
 	}
@@ -278,14 +286,14 @@ func (k *backing) close() error {
 type index struct {
 	mu     sync.Mutex
 	spaces map[uint64]*span.Map // to the numbers of memories
-	byID   map[int]*memory
+	byID   map[int]*Memory
 	last   int
 }
 
-var wraps = index{spaces: map[uint64]*span.Map{}, byID: map[int]*memory{}}
+var wraps = index{spaces: map[uint64]*span.Map{}, byID: map[int]*Memory{}}
 
 // join adds a backing to the memory of those that it overlaps, which becomes one if there are several.
-func (x *index) join(k *backing, space uint64) {
+func (x *index) join(k *Backing, space uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.spaces[space]
@@ -293,8 +301,8 @@ func (x *index) join(k *backing, space uint64) {
 		s = new(span.Map)
 		x.spaces[space] = s
 	}
-	var m *memory
-	for _, id := range s.Get(k.at, k.end) {
+	var m *Memory
+	for _, id := range s.Get(k.At, k.End) {
 		switch o := x.byID[id]; {
 		case m == nil:
 			m = o
@@ -313,17 +321,17 @@ func (x *index) join(k *backing, space uint64) {
 		m.mu.Unlock()
 		k.m = m
 	}
-	s.Set(k.at, k.end, m.id)
+	s.Set(k.At, k.End, m.id)
 }
 
 // merge makes o a part of m.
-func (x *index) merge(m, o *memory, s *span.Map) {
+func (x *index) merge(m, o *Memory, s *span.Map) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, k := range o.backings {
-		s.Set(k.at, k.end, m.id)
+		s.Set(k.At, k.End, m.id)
 	}
 	m.backings = append(m.backings, o.backings...)
 	m.log = append(m.log, o.log...)
@@ -332,14 +340,14 @@ func (x *index) merge(m, o *memory, s *span.Map) {
 }
 
 // leave takes a backing out, which its memory has no more.
-func (x *index) leave(m *memory, k *backing) {
+func (x *index) leave(m *Memory, k *Backing) {
 	s := x.spaces[m.space]
 	if m.id == 0 || s == nil {
 		return
 	}
-	s.Remove(k.at, k.end)
+	s.Remove(k.At, k.End)
 	for _, o := range m.backings {
-		s.Set(max(o.at, k.at), min(o.end, k.end), m.id)
+		s.Set(max(o.At, k.At), min(o.End, k.End), m.id)
 	}
 	if len(m.backings) == 0 {
 		delete(x.byID, m.id)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package buffer
+package memory
 
 import (
 	"context"
@@ -10,21 +10,25 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
-// replica is memory of a device that stands for bytes lo to hi-1 of a backing. Most backings have one replica, of
+// Replica is memory of a device that stands for bytes lo to hi-1 of a backing. Most backings have one replica, of
 // everything. Host memory larger than the device's largest buffer has as many as are in use, which may overlap: kernels
 // ask for ranges.
-type replica struct {
-	k        *backing
+type Replica struct {
+	k        *Backing
 	dev      *gpu.Device
-	lo, hi   int
-	mem      *gpu.Buffer
+	Lo, hi   int
+	Mem      *gpu.Buffer
 	valid    bool    // it has all bytes but what it is behind
 	replaced bool    // kernels are about to replace everything
 	behind   []write // what it lacks
 }
+
+// ErrUnsynced: results are needed on the host or by way of it in a call that does not wait.
+var ErrUnsynced = fault.New("ErrUnsynced", "results overlap that were not synced")
 
 // maxWindows is how many replicas of ranges a device keeps beside those that hold results. A kernel uses three at the most.
 const maxWindows = 4
@@ -35,8 +39,8 @@ const windowStep = 256
 // maxCopies is how many rows are copied one by one on the device, sooner than by way of the host.
 const maxCopies = 4096
 
-// lacks reports whether a replica lacks bytes of a region.
-func (r *replica) lacks(w Region) bool {
+// Lacks reports whether a replica lacks bytes of a region.
+func (r *Replica) Lacks(w Region) bool {
 	for i := range r.behind {
 		if r.behind[i].overlaps(w) {
 			return true
@@ -45,32 +49,32 @@ func (r *replica) lacks(w Region) bool {
 	return false
 }
 
-// on finds or makes the replica on a device that a region lies in.
-func (m *memory) on(op string, k *backing, dev *gpu.Device, w Region) (*replica, error) {
+// On finds or makes the replica on a device that a region lies in.
+func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica, error) {
 	if dev == k.dev && !k.windowed {
-		if k.whole.k == nil {
-			k.whole = replica{k: k, dev: dev, lo: k.at, hi: k.end}
-			k.replicas = append(k.replicas, &k.whole)
+		if k.Whole.k == nil {
+			k.Whole = Replica{k: k, dev: dev, Lo: k.At, hi: k.End}
+			k.replicas = append(k.replicas, &k.Whole)
 		}
-		return &k.whole, nil
+		return &k.Whole, nil
 	}
 	limits := dev.Info().Limits
-	if uint64(k.end-k.at) <= limits.MaxBufferSize {
+	if uint64(k.End-k.At) <= limits.MaxBufferSize {
 		for _, r := range k.replicas {
 			if r.dev == dev {
 				return r, nil
 			}
 		}
-		r := &replica{k: k, dev: dev, lo: k.at, hi: k.end}
+		r := &Replica{k: k, dev: dev, Lo: k.At, hi: k.End}
 		k.replicas = append(k.replicas, r)
 		return r, nil
 	}
-	lo, hi := k.at+(w.Offset-k.at)/windowStep*windowStep, w.end()
+	lo, hi := k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
 	if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
-		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
+		return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
 	}
 	for _, r := range slices.Backward(k.replicas) {
-		if r.dev == dev && r.lo <= w.Offset && hi <= r.hi {
+		if r.dev == dev && r.Lo <= w.Offset && hi <= r.hi {
 			k.replicas = append(pointers.Remove(k.replicas, r), r) // the last used is dropped last
 			return r, nil
 		}
@@ -78,14 +82,14 @@ func (m *memory) on(op string, k *backing, dev *gpu.Device, w Region) (*replica,
 	if err := m.shrink(k, dev, maxWindows-1); err != nil {
 		return nil, err
 	}
-	r := &replica{k: k, dev: dev, lo: lo, hi: hi}
+	r := &Replica{k: k, dev: dev, Lo: lo, hi: hi}
 	k.replicas = append(k.replicas, r)
 	return r, nil
 }
 
 // shrink drops the replicas on a device that were used the longest ago, until n are left without counting those that hold results.
-func (m *memory) shrink(k *backing, dev *gpu.Device, n int) error {
-	var clean []*replica
+func (m *Memory) shrink(k *Backing, dev *gpu.Device, n int) error {
+	var clean []*Replica
 	for _, r := range k.replicas {
 		if r.dev == dev && m.handOver(r) {
 			clean = append(clean, r)
@@ -100,30 +104,46 @@ func (m *memory) shrink(k *backing, dev *gpu.Device, n int) error {
 }
 
 // drop closes a replica that nothing is needed of.
-func (m *memory) drop(r *replica) error {
+func (m *Memory) drop(r *Replica) error {
 	r.k.replicas = pointers.Remove(r.k.replicas, r)
 	return r.close()
 }
 
-func (r *replica) close() error {
-	mem := r.mem
-	*r = replica{}
+// Hold gives a new backing memory of its device that has its bytes.
+func (m *Memory) Hold(k *Backing, mem *gpu.Buffer) {
+	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, hi: k.End, Mem: mem}
+	k.replicas = append(k.replicas, &k.Whole)
+	m.Wrote(&k.Whole, Between(k.At, k.End))
+}
+
+// Valid reports whether a replica has bytes.
+func (r *Replica) Valid() bool { return r.valid }
+
+// Current reports whether a replica has everything and lacks nothing.
+func (r *Replica) Current() bool { return r.valid && len(r.behind) == 0 }
+
+// All reports whether a replica stands for all of its backing.
+func (r *Replica) All() bool { return r.Lo == r.k.At && r.hi == r.k.End }
+
+func (r *Replica) close() error {
+	mem := r.Mem
+	*r = Replica{}
 	return mem.Close()
 }
 
 // allocate makes the device's memory exist. What was lost with the device is made again if others have its bytes.
-func (m *memory) allocate(r *replica) error {
-	if r.mem != nil && r.mem.Lost() {
+func (m *Memory) allocate(r *Replica) error {
+	if r.Mem != nil && r.Mem.Lost() {
 		if !m.handOver(r) {
-			return fail("use", gpu.ErrDeviceLost, "the bits were on the device only")
+			return fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
 		}
-		_ = r.mem.Close() // there is nothing to close any more
-		r.mem, r.valid, r.behind = nil, false, nil
+		_ = r.Mem.Close() // there is nothing to close any more
+		r.Mem, r.valid, r.behind = nil, false, nil
 	}
-	if r.mem != nil {
+	if r.Mem != nil {
 		return nil
 	}
-	mem, err := r.dev.NewBuffer(uint64(r.hi - r.lo))
+	mem, err := r.dev.NewBuffer(uint64(r.hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		k, dev := r.k, r.dev
 		for _, o := range slices.Backward(k.replicas) {
@@ -133,22 +153,22 @@ func (m *memory) allocate(r *replica) error {
 				}
 			}
 		}
-		mem, err = dev.NewBuffer(uint64(r.hi - r.lo))
+		mem, err = dev.NewBuffer(uint64(r.hi - r.Lo))
 	}
-	r.mem = mem
+	r.Mem = mem
 	return err
 }
 
-// prepare makes a replica ready for kernels that use a region of it, or that replace everything.
-func (m *memory) prepare(r *replica, w Region, replace bool) error {
+// Prepare makes a replica ready for kernels that use a region of it, or that replace everything.
+func (m *Memory) Prepare(r *Replica, w Region, replace bool) error {
 	if r.replaced = replace && len(m.backings) == 1; r.replaced {
 		return m.allocate(r)
 	}
-	return m.update(r, w)
+	return m.Update(r, w)
 }
 
-// update brings what a replica lacks of a region.
-func (m *memory) update(r *replica, w Region) error {
+// Update brings what a replica lacks of a region.
+func (m *Memory) Update(r *Replica, w Region) error {
 	if err := m.allocate(r); err != nil {
 		return err
 	}
@@ -158,7 +178,7 @@ func (m *memory) update(r *replica, w Region) error {
 		}
 		r.valid, r.behind = true, r.behind[:0]
 		for _, o := range m.log {
-			if o.Offset < r.hi && r.lo < o.end() {
+			if o.Offset < r.hi && r.Lo < o.End() {
 				r.behind = append(r.behind, o)
 			}
 		}
@@ -170,19 +190,19 @@ func (m *memory) update(r *replica, w Region) error {
 }
 
 // fill brings everything from the host, or makes zeros.
-func (r *replica) fill() error {
-	if !r.k.hosted {
-		return r.mem.Clear(0, r.mem.Size()/4*4)
+func (r *Replica) fill() error {
+	if !r.k.Hosted {
+		return r.Mem.Clear(0, r.Mem.Size()/4*4)
 	}
 	src := r.k.host
-	if r.hi-r.lo < src.Size {
-		src = src.Part(r.lo-r.k.at, r.hi-r.lo)
+	if r.hi-r.Lo < src.Size {
+		src = src.Part(r.Lo-r.k.At, r.hi-r.Lo)
 	}
-	return r.mem.Write(0, src)
+	return r.Mem.Write(0, src)
 }
 
 // catchUp takes over the writes that overlap a region, and before each of them the earlier ones that overlap it.
-func (m *memory) catchUp(r *replica, w Region) error {
+func (m *Memory) catchUp(r *Replica, w Region) error {
 	due := make([]bool, len(r.behind))
 	for i := len(due) - 1; i >= 0; i-- {
 		o := &r.behind[i]
@@ -206,17 +226,17 @@ func (m *memory) catchUp(r *replica, w Region) error {
 }
 
 // take copies a write to a replica.
-func (m *memory) take(r *replica, w write) error {
-	for part := range w.cut(r.lo, r.hi) {
+func (m *Memory) take(r *Replica, w write) error {
+	for _, part := range w.cut(nil, r.Lo, r.hi) {
 		var err error
 		switch {
 		case w.from == nil:
 			err = m.upload(r, part)
-		case w.from.mem.Lost():
-			err = fail("use", gpu.ErrDeviceLost, "the bits were on the device only")
+		case w.from.Mem.Lost():
+			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
 		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
 			err = r.copyRows(part, w.from)
-		case r.k.hosted && !m.lacks(part):
+		case r.k.Hosted && !m.Lacks(part):
 			err = m.upload(r, part)
 		default:
 			err = r.viaHost(part, w.from)
@@ -229,39 +249,39 @@ func (m *memory) take(r *replica, w write) error {
 }
 
 // inWords reports whether the rows are words of the replica's memory. The last word may end beyond the buffer.
-func (r *replica) inWords(w Region) bool {
-	return (w.Offset-r.lo)%4 == 0 && (w.Count == 1 || w.Pitch%4 == 0) && (w.Width%4 == 0 || w.Count == 1 && w.end() == r.k.end)
+func (r *Replica) inWords(w Region) bool {
+	return (w.Offset-r.Lo)%4 == 0 && (w.Count == 1 || w.Pitch%4 == 0) && (w.Width%4 == 0 || w.Count == 1 && w.End() == r.k.End)
 }
 
-func (r *replica) copyRows(w Region, from *replica) error {
+func (r *Replica) copyRows(w Region, from *Replica) error {
 	n := (w.Width + 3) / 4 * 4
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.mem.CopyFrom(uint64(at-r.lo), from.mem, uint64(at-from.lo), uint64(n)); err != nil {
+		if err := r.Mem.CopyFrom(uint64(at-r.Lo), from.Mem, uint64(at-from.Lo), uint64(n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// words returns the words of a replica that a region lies in.
-func (r *replica) words(w Region) Region {
-	lo, hi := r.lo+(w.Offset-r.lo)&^3, w.end()
-	return between(lo, min(hi+(4-(hi-r.lo)%4)%4, r.hi))
+// Words returns the words of a replica that a region lies in.
+func (r *Replica) Words(w Region) Region {
+	lo, hi := r.Lo+(w.Offset-r.Lo)&^3, w.End()
+	return Between(lo, min(hi+(4-(hi-r.Lo)%4)%4, r.hi))
 }
 
 // upload brings a region from the host.
-func (m *memory) upload(r *replica, w Region) error {
+func (m *Memory) upload(r *Replica, w Region) error {
 	k := r.k
-	if all := r.words(w); !m.lacks(all) {
-		return r.mem.Write(uint64(all.Offset-r.lo), k.host.Part(all.Offset-k.at, all.Width))
+	if all := r.Words(w); !m.Lacks(all) {
+		return r.Mem.Write(uint64(all.Offset-r.Lo), k.host.Part(all.Offset-k.At, all.Width))
 	}
 	if !r.inWords(w) {
 		return r.viaHost(w, nil)
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.mem.Write(uint64(at-r.lo), k.host.Part(at-k.at, w.Width)); err != nil {
+		if err := r.Mem.Write(uint64(at-r.Lo), k.host.Part(at-k.At, w.Width)); err != nil {
 			return err
 		}
 	}
@@ -270,34 +290,34 @@ func (m *memory) upload(r *replica, w Region) error {
 
 // viaHost brings a region from a replica of another device, or whose words are others, or from the host to a part of a word.
 // It waits for the devices, which a page cannot do here.
-func (r *replica) viaHost(w Region, from *replica) error {
+func (r *Replica) viaHost(w Region, from *Replica) error {
 	if runtime.GOOS == "js" {
-		return fail("use", ErrUnsynced, "")
+		return fault.Fail("buffer: use", ErrUnsynced, "")
 	}
-	ctx, all := context.Background(), r.words(w)
+	ctx, all := context.Background(), r.Words(w)
 	mem := make([]byte, all.Width)
 	if w.Count > 1 || all != w {
-		if err := r.mem.Read(ctx, r.transfer(all, gpu.HostBytes(mem), 0)); err != nil {
+		if err := r.Mem.Read(ctx, r.Transfer(all, gpu.HostBytes(mem), 0)); err != nil {
 			return err
 		}
 	}
 	if from != nil {
-		if err := from.mem.Read(ctx, from.transfer(w, gpu.HostBytes(mem), w.Offset-all.Offset)); err != nil {
+		if err := from.Mem.Read(ctx, from.Transfer(w, gpu.HostBytes(mem), w.Offset-all.Offset)); err != nil {
 			return err
 		}
 	} else {
 		host := r.k.host.Mem()
 		for i := range w.Count {
 			at := w.Offset + i*w.Pitch
-			copy(mem[at-all.Offset:][:w.Width], host[at-r.k.at:])
+			copy(mem[at-all.Offset:][:w.Width], host[at-r.k.At:])
 		}
 	}
-	return r.mem.Write(uint64(all.Offset-r.lo), gpu.HostBytes(mem))
+	return r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
 }
 
-// transfer describes a copy of a region to host memory.
-func (r *replica) transfer(w Region, dst gpu.Host, offset int) gpu.Transfer {
+// Transfer describes a copy of a region to host memory.
+func (r *Replica) Transfer(w Region, dst gpu.Host, offset int) gpu.Transfer {
 	return gpu.Transfer{
-		Offset: uint64(w.Offset - r.lo), Host: dst, HostOffset: offset, Width: w.Width, Pitch: w.Pitch, Count: w.Count,
+		Offset: uint64(w.Offset - r.Lo), Host: dst, HostOffset: offset, Width: w.Width, Pitch: w.Pitch, Count: w.Count,
 	}
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import "math"
+
+// Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
+type Region struct{ Offset, Width, Pitch, Count int }
+
+// Between returns the region of bytes lo to hi-1.
+func Between(lo, hi int) Region { return Region{lo, hi - lo, hi - lo, 1} }
+
+// Span returns how many bytes lie between the region's first and last byte, both included.
+func (r Region) Span() int {
+	if r.Count <= 0 || r.Width <= 0 {
+		return 0
+	}
+	return (r.Count-1)*r.Pitch + r.Width
+}
+
+// End returns the position behind the last byte.
+func (r Region) End() int { return r.Offset + r.Span() }
+
+// Joined returns the region with rows that touch made one.
+func (r Region) Joined() Region {
+	if r.Count == 1 || r.Pitch == r.Width {
+		return Between(r.Offset, r.End())
+	}
+	return r
+}
+
+// contains reports whether all of o lies in r. It may say no of regions with different pitches.
+func (r Region) contains(o Region) bool {
+	return r == o || r.Count == 1 && r.Offset <= o.Offset && o.End() <= r.End()
+}
+
+// overlaps reports whether the regions have a byte in common. It may say yes of regions with different pitches.
+func (r Region) overlaps(o Region) bool {
+	if r.Span() == 0 || o.Span() == 0 || r.Offset >= o.End() || o.Offset >= r.End() {
+		return false
+	}
+	if r.Count == 1 && o.Count == 1 {
+		return true
+	}
+	pitch := r.Pitch
+	if r.Count == 1 {
+		pitch = o.Pitch
+	}
+	if o.Count != 1 && o.Pitch != pitch {
+		return true
+	}
+	shift := (o.Offset - r.Offset) % pitch // of o's rows against r's
+	if shift < 0 {
+		shift += pitch
+	}
+	return shift < r.Width || shift+o.Width > pitch
+}
+
+// cut appends the parts of the region in bytes lo to hi-1: a part of a row, whole rows, a part of a row.
+func (r Region) cut(list []Region, lo, hi int) []Region {
+	if r.Span() == 0 || lo >= r.End() || hi <= r.Offset {
+		return list
+	}
+	if lo <= r.Offset && r.End() <= hi {
+		return append(list, r)
+	}
+	first, last := 0, r.Count-1
+	if lo > r.Offset && r.Count > 1 {
+		first = (lo - r.Offset) / r.Pitch
+	}
+	if hi < r.End() && r.Count > 1 {
+		last = (hi - r.Offset - 1) / r.Pitch
+	}
+	for _, i := range [2]int{first, last} {
+		at := r.Offset + i*r.Pitch
+		part := Between(max(at, lo), min(at+r.Width, hi))
+		if part.Width == r.Width || i < first || i > last {
+			continue
+		}
+		if part.Width > 0 {
+			list = append(list, part)
+		}
+		if i == first {
+			first++
+		} else {
+			last--
+		}
+	}
+	if first <= last {
+		list = append(list, Region{r.Offset + first*r.Pitch, r.Width, r.Pitch, last - first + 1})
+	}
+	return list
+}
+
+// write is a region that was written, with the replica that has its bytes.
+type write struct {
+	Region
+	from  *Replica // nil: the host, or zeros where there is no host, or only a separate one
+	state State    // of separate memory
+}
+
+// divide separates what of the writes lies in bytes lo to hi-1 from the rest. Both keep their order.
+func divide(list []write, lo, hi int) (in, out []write) {
+	var parts []Region
+	for _, w := range list {
+		parts = w.cut(parts[:0], lo, hi)
+		n := len(parts)
+		parts = w.cut(w.cut(parts, math.MinInt, lo), hi, math.MaxInt)
+		for i, p := range parts {
+			part := write{p, w.from, w.state}
+			if i < n {
+				in = append(in, part)
+			} else {
+				out = append(out, part)
+			}
+		}
+	}
+	return in, out
+}
+
+// State tells how separate memory differs from the host's.
+type State uint8
