@@ -21,15 +21,36 @@ import (
 
 // zipReader reads an archive of arrays, a .npz file, in the order of its directory.
 type zipReader struct {
-	in   *stream.Input
+	in   *input
 	left []member
 	data io.Reader // of the member that Next returned; nil where it failed
 	open io.Closer
 	err  error // of Next
 }
 
-// maxTransposed is how many bytes the elements of an array in Fortran order may take.
-const maxTransposed = 256 << 20
+// input keeps an input's own errors, which the archive's packages may replace, and offsets that no input has from it.
+type input struct {
+	r    io.ReaderAt
+	size int64
+	at   int64 // where the last read began
+	err  error // of r
+}
+
+// ReadAt is an io.ReaderAt's, also where that of r is not quite.
+func (in *input) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > in.size {
+		return 0, io.EOF
+	}
+	in.at = off
+	n, err := in.r.ReadAt(p, off)
+	if n < 0 || n > len(p) || n < len(p) && err == nil {
+		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.err = err
+	}
+	return n, err
+}
 
 // member is an array of an archive.
 type member struct {
@@ -54,7 +75,7 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 	if r == nil || size < 0 {
 		return nil, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "no input")
 	}
-	z := &zipReader{in: &stream.Input{R: r, Size: size}}
+	z := &zipReader{in: &input{r: r, size: size}}
 	directory, err := zip.NewReader(z.in, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, z.noDirectory(err)
@@ -68,7 +89,7 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 		if m.offset, err = f.DataOffset(); err != nil {
 			return nil, z.mapped(m.place(), err)
 		}
-		m.start = z.in.At // DataOffset read the member's header
+		m.start = z.in.at // DataOffset read the member's header
 		if err := m.check(size); err != nil {
 			return nil, err
 		}
@@ -76,7 +97,7 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 			return nil, err
 		}
 		if seen[m.name] {
-			return nil, m.place().fail(0, file.ErrDuplicate, "")
+			return nil, m.place().fail(0, file.ErrDuplicate)
 		}
 		seen[m.name] = true
 		z.left = append(z.left, m)
@@ -89,13 +110,13 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 
 // noDirectory tells an archive that was cut off from something else.
 func (z *zipReader) noDirectory(err error) error {
-	last, start := z.in.At, make([]byte, min(z.in.Size, 4))
+	last, start := z.in.at, make([]byte, min(z.in.size, 4))
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
-	case z.in.Err != nil:
-		return &file.Error{Format: "npz", Err: z.in.Err}
+	case z.in.err != nil:
+		return &file.Error{Format: "npz", Err: z.in.err}
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
-		return &file.Error{Format: "npz", Offset: z.in.Size, Detail: "no directory at its end", Err: file.ErrTruncated}
+		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
 	}
@@ -105,16 +126,16 @@ func (z *zipReader) noDirectory(err error) error {
 // mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.
 func (z *zipReader) mapped(p place, err error) error {
 	switch {
-	case z.in.Err != nil:
-		return p.fail(0, z.in.Err, "")
+	case z.in.err != nil:
+		return p.fail(0, z.in.err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return p.fail(0, file.ErrTruncated, "")
+		return p.fail(0, file.ErrTruncated)
 	}
 	return p.fail(0, file.ErrFormat, err.Error())
 }
 
 func (m *member) place() place {
-	return place{archive: true, member: m.name, base: m.offset, packed: m.Method != zip.Store}
+	return place{member: stream.Quote(m.name), base: m.offset, packed: m.Method != zip.Store}
 }
 
 // Flags of members whose bytes are not what they are compressed from.
@@ -132,7 +153,7 @@ func (m *member) check(size int64) error {
 	case m.Flags&(encrypted|patched|strongly|masked) != 0:
 		return p.fail(0, file.ErrFormat, "encrypted, or a patch")
 	case m.Method != zip.Store && m.Method != zip.Deflate:
-		return p.fail(0, file.ErrFormat, "compression method "+stream.Decimal(int(m.Method)))
+		return p.fail(0, file.ErrFormat, "compression method ", int(m.Method))
 	case m.offset > size || m.CompressedSize64 > uint64(size-m.offset):
 		return p.fail(0, file.ErrTruncated, "beyond the end")
 	case m.UncompressedSize64 > math.MaxInt64, m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
@@ -198,42 +219,35 @@ func (z *zipReader) enter(m *member) (file.Header, error) {
 		return file.Header{}, z.mapped(p, err)
 	}
 	z.open = rc
-	size := int64(m.UncompressedSize64)
 	u := &unpacked{r: rc, z: z, place: p}
 	if m.CRC32 == 0 {
 		u.sum = crc32.NewIEEE()
 	}
-	r, err := newReader(stream.ReaderFunc(u.read), size, p)
+	size := int64(m.UncompressedSize64)
+	r, err := newReader(u, size, p)
 	if err != nil {
 		return file.Header{}, err
 	}
-	h := file.Header{Name: m.name, Type: r.header.Type, Shape: slices.Clone(r.header.Shape), Offset: -1, Size: r.src.Left}
+	h := file.Header{Name: m.name, Type: r.header.Type, Shape: r.header.Shape, Offset: -1, Size: r.left}
 	start, end := r.src.Pos, r.src.Pos+h.Size
-	if end < size {
-		return file.Header{}, p.fail(end, file.ErrFormat, stream.Decimal(size-end)+" bytes after the array")
-	}
-	r.src.Last = func() error { // also when the checksum is compared
-		if ended, err := r.src.Ended(); ended || err != nil {
-			return err
-		}
-		return p.fail(size, file.ErrFormat, "more than its size")
-	}
-	if h.Size == 0 {
-		if err := r.src.CheckLast(); err != nil {
-			return file.Header{}, err
-		}
+	fortran := r.header.Fortran && manyDims(h.Shape)
+	switch {
+	case end < size:
+		return file.Header{}, p.fail(end, file.ErrFormat, size-end, " bytes after the array")
+	case fortran && h.Size > maxTransposed:
+		return file.Header{}, p.fail(0, file.ErrTooLarge, h.Size, " bytes in Fortran order")
+	case h.Size > 0:
+		r.src.Last = r.src.End // which is also when the checksum is compared
+	case r.src.End() != nil:
+		return file.Header{}, r.src.Err
 	}
 	z.data = r
-	switch {
-	case r.header.Fortran && manyDims(h.Shape):
-		if h.Size > maxTransposed {
-			z.data = nil
-			return file.Header{}, p.fail(0, file.ErrTooLarge, stream.Decimal(h.Size)+" bytes in Fortran order")
-		}
-		z.data = stream.ReaderFunc(newTransposed(r).read)
-	case m.Method == zip.Store && r.unit == 0:
+	if fortran {
+		z.data = transposed(r)
+	} else if m.Method == zip.Store && !r.header.BigEndian {
 		h.Offset = m.offset + start
 	}
+	h.Shape = slices.Clone(h.Shape)
 	return h, nil
 }
 
@@ -256,7 +270,7 @@ type unpacked struct {
 	sum   hash.Hash32 // where the checksum is 0, which the archive's package takes for none
 }
 
-func (u *unpacked) read(p []byte) (int, error) {
+func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
 	if u.sum != nil && n > 0 {
 		_, _ = u.sum.Write(p[:n]) // a hash takes everything

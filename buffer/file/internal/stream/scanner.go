@@ -15,14 +15,15 @@ type Scanner struct {
 	Text  []byte
 	Pos   int    // of the next byte
 	Space string // what may be between tokens
+	Comma bool   // there may be a comma after the last of several items
 	Fail  Fail   // offsets are those of the text
 	Err   error
 }
 
 // Stop keeps an error at the next byte, if it is the first one.
-func (s *Scanner) Stop(err error, detail string) {
+func (s *Scanner) Stop(err error, detail ...any) {
 	if s.Err == nil {
-		s.Err = s.Fail(int64(s.Pos), err, detail)
+		s.Err = s.Fail(int64(s.Pos), err, detail...)
 	}
 }
 
@@ -57,12 +58,46 @@ func (s *Scanner) Expect(token string) bool {
 	if s.Pos == len(s.Text) {
 		s.Stop(file.ErrFormat, "the header ends early")
 	}
-	s.Stop(file.ErrFormat, "expected "+token+" before "+s.Rest())
+	s.Stop(file.ErrFormat, "expected ", token, " before ", s.Rest())
 	return false
 }
 
 // Rest returns some of what is left, for errors.
 func (s *Scanner) Rest() string { return Quote(string(s.Text[s.Pos:][:min(len(s.Text)-s.Pos, 50)])) }
+
+// Items calls item for each of the items between two brackets, which commas part.
+func (s *Scanner) Items(brackets string, item func()) {
+	end := brackets[1:]
+	if !s.Expect(brackets[:1]) || s.Accept(end) {
+		return
+	}
+	for s.Err == nil {
+		item()
+		if !s.Accept(",") {
+			s.Expect(end)
+			return
+		}
+		if s.Comma && s.Accept(end) {
+			return
+		}
+	}
+}
+
+// Object calls field for each key of an object, which key reads, to read its value. A key that occurs twice is
+// [file.ErrDuplicate].
+func (s *Scanner) Object(key func() string, field func(key string)) {
+	seen := map[string]bool{}
+	s.Items("{}", func() {
+		k := key()
+		if seen[k] {
+			s.Stop(file.ErrDuplicate, Quote(k))
+		}
+		seen[k] = true
+		if s.Expect(":") {
+			field(k)
+		}
+	})
+}
 
 // Number reads a whole number that is not negative, without zeros in front. What follows it is not checked.
 func (s *Scanner) Number() int64 {
@@ -75,7 +110,7 @@ func (s *Scanner) Number() int64 {
 	}
 	v, err := strconv.ParseInt(string(digits[:n]), 10, 64)
 	if err != nil || n > 1 && digits[0] == '0' {
-		s.Stop(file.ErrFormat, "expected a whole number before "+s.Rest())
+		s.Stop(file.ErrFormat, "expected a whole number before ", s.Rest())
 		return 0
 	}
 	s.Pos += n

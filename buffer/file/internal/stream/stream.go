@@ -4,11 +4,12 @@
 package stream
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -17,11 +18,38 @@ import (
 // MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
 const MaxDims = 64
 
-// Fail makes a format's error at a byte of a file.
-type Fail func(at int64, err error, detail string) error
+// Fail makes a format's error at a byte of a file. The detail is that of [Text].
+type Fail func(at int64, err error, detail ...any) error
+
+// Text joins texts and whole numbers. Package fmt would make a page's program larger.
+func Text(parts ...any) string {
+	var b strings.Builder
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			b.WriteString(p)
+		case int:
+			b.WriteString(strconv.Itoa(p))
+		case int64:
+			b.WriteString(strconv.FormatInt(p, 10))
+		case uint64:
+			b.WriteString(strconv.FormatUint(p, 10))
+		}
+	}
+	return b.String()
+}
+
+// Quote makes a file's bytes fit for a message, and short.
+func Quote(s string) string {
+	const most = 40
+	if len(s) > most {
+		return strconv.QuoteToASCII(s[:most]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}
 
 // Source reads a file and counts its bytes. Read returns the data of one tensor; the other methods return what is
-// between the tensors. Errors are made by Fail, and after one all calls fail.
+// between the tensors. The first error stays: after it nothing is read. The zero value is an empty file.
 type Source struct {
 	Pos  int64        // of the next byte, from where the reader stood at first
 	Size int64        // of the file from there, -1 if it is unknown
@@ -30,34 +58,32 @@ type Source struct {
 	Err  error        // what ended reading
 	Fail Fail
 
-	in    io.Reader
-	ahead *ahead    // in where it reads ahead, else nil
-	seek  io.Seeker // nil where the input cannot seek
+	in   io.Reader
+	seek io.Seeker // nil where the input cannot seek
 }
 
 // NewSource returns a source of a size, or -1.
-func NewSource(r io.Reader, size int64, fail Fail) *Source {
-	return &Source{Size: max(size, -1), Fail: fail, in: guard{r}}
+func NewSource(r io.Reader, size int64, fail Fail) Source {
+	return Source{Size: max(size, -1), Fail: fail, in: r}
 }
 
 // Measure returns a source of the size that r tells by seeking or by a method Len. A pipe refuses to seek; a device seeks
 // and says that nothing is left, as an empty file does: then the size is unknown.
-func Measure(r io.Reader, fail Fail) (*Source, error) {
+func Measure(r io.Reader, fail Fail) Source {
 	s := NewSource(r, -1, fail)
 	switch in := r.(type) {
 	case io.Seeker:
 		at, err := in.Seek(0, io.SeekCurrent)
 		if err != nil {
-			return s, nil //nolint:nilerr // a pipe, for example
+			break // a pipe, for example
 		}
 		end, err := in.Seek(0, io.SeekEnd)
 		if err != nil {
-			return s, nil //nolint:nilerr // it did not move
+			break // it did not move
 		}
 		if _, err := in.Seek(at, io.SeekStart); err != nil {
-			return nil, s.stop(err)
-		}
-		if end > at {
+			_ = s.stop(err)
+		} else if end > at {
 			s.Size, s.seek = end-at, in
 		}
 	case interface{ Len() int }:
@@ -65,64 +91,15 @@ func Measure(r io.Reader, fail Fail) (*Source, error) {
 			s.Size = int64(n)
 		}
 	}
-	return s, nil
+	return s
 }
 
-// ReadAhead makes small reads cheap. The input may be read some way past the last tensor.
-func (s *Source) ReadAhead() {
-	s.ahead = &ahead{r: s.in, mem: make([]byte, 4<<10)}
-	s.in = s.ahead
-}
-
-// ahead reads more than is wanted where that is little. Package bufio would make a page's program larger.
-type ahead struct {
-	r   io.Reader
-	mem []byte
-	buf []byte // what is left of mem
-	err error  // that came with the bytes in mem
-}
-
-func (a *ahead) Read(p []byte) (n int, err error) {
-	if len(a.buf) == 0 && a.err == nil {
-		if len(p) >= len(a.mem) {
-			return a.r.Read(p)
-		}
-		n, a.err = a.r.Read(a.mem)
-		a.buf = a.mem[:n]
+// Stop ends reading with an error at a byte, unless there was one before.
+func (s *Source) Stop(at int64, err error, detail ...any) error {
+	if s.Err == nil {
+		s.Err = s.Fail(at, err, detail...)
 	}
-	if len(a.buf) == 0 {
-		err, a.err = a.err, nil
-		return 0, err
-	}
-	n = copy(p, a.buf)
-	a.buf = a.buf[n:]
-	return n, nil
-}
-
-// guard holds a reader to io.Reader's contract: at least a byte or an error, whatever the reader does.
-type guard struct{ r io.Reader }
-
-func (g guard) Read(p []byte) (int, error) {
-	for range 100 {
-		n, err := g.r.Read(p)
-		switch {
-		case n < 0 || n > len(p):
-			return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
-		case n > 0 || err != nil || len(p) == 0:
-			return n, err
-		}
-	}
-	return 0, io.ErrNoProgress
-}
-
-// some reads at least a byte or returns an error of the input.
-func (s *Source) some(p []byte) (int, error) {
-	n, err := s.in.Read(p)
-	s.Pos += int64(n)
-	if n > 0 && errors.Is(err, io.EOF) { // it comes again
-		err = nil
-	}
-	return n, err
+	return s.Err
 }
 
 // stop ends reading with an error of the input.
@@ -131,11 +108,27 @@ func (s *Source) stop(err error) error {
 	case ours:
 		s.Err = err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		s.Err = s.Fail(s.Pos, file.ErrTruncated, "")
-	default:
-		s.Err = s.Fail(s.Pos, err, "")
+		return s.Stop(s.Pos, file.ErrTruncated)
 	}
-	return s.Err
+	return s.Stop(s.Pos, err)
+}
+
+// some reads at least a byte or returns an error, whatever the input does.
+func (s *Source) some(p []byte) (int, error) {
+	for range 100 {
+		n, err := s.in.Read(p)
+		if n < 0 || n > len(p) {
+			return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
+		}
+		s.Pos += int64(n)
+		switch {
+		case n > 0 && errors.Is(err, io.EOF): // it comes again
+			return n, nil
+		case n > 0 || err != nil:
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // Read reads the data of the tensor. An early end is [file.ErrTruncated].
@@ -153,23 +146,13 @@ func (s *Source) Read(p []byte) (int, error) {
 	if err != nil {
 		_ = s.stop(err)
 	}
-	if s.Left == 0 && s.Err == nil {
-		s.Err = s.CheckLast()
+	if s.Left == 0 && s.Last != nil && s.Err == nil {
+		s.Err = s.Last()
 	}
 	if s.Err != nil && (n == 0 || s.Left == 0) {
 		return 0, s.Err
 	}
 	return n, nil // an error is for the next call
-}
-
-// CheckLast calls Last once.
-func (s *Source) CheckLast() error {
-	if s.Last == nil {
-		return nil
-	}
-	last := s.Last
-	s.Last = nil
-	return last()
 }
 
 // Full fills p.
@@ -182,6 +165,26 @@ func (s *Source) Full(p []byte) error {
 		}
 	}
 	return s.Err
+}
+
+// Number reads a little-endian number of up to 8 bytes. Bytes that do not arrive are 0.
+func (s *Source) Number(bytes int) uint64 {
+	var b [8]byte
+	_ = s.Full(b[:bytes]) // the error stays
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Expect reads a number that must be this one. The error is at the first byte that differs, wherever the file ends, and
+// what makes its detail from the number that is there instead.
+func (s *Source) Expect(bytes int, want uint64, what func(got uint64) string) {
+	at := s.Pos
+	got := s.Number(bytes)
+	for i := range s.Pos - at {
+		if byte(got>>(8*i)) != byte(want>>(8*i)) {
+			s.Err = s.Fail(at+i, file.ErrFormat, what(got))
+			return
+		}
+	}
 }
 
 // Bytes reads n bytes into p, which grows with what arrives.
@@ -204,109 +207,47 @@ func Grow[T any](v []T, n int, fill func([]T) error) ([]T, error) {
 
 // Skip passes over the rest of the tensor's data, by seeking where the input can.
 func (s *Source) Skip() error {
-	if s.Err != nil || s.Left == 0 {
-		return s.Err
-	}
-	ahead := int64(0)
-	if s.ahead != nil {
-		ahead = int64(len(s.ahead.buf))
-	}
 	n := s.Left
-	if s.seek == nil || n <= ahead {
-		if _, err := s.discard(n); err != nil {
+	s.Left = 0
+	if n > 0 && s.seek != nil && s.Err == nil {
+		if _, err := s.seek.Seek(n, io.SeekCurrent); err != nil {
 			return s.stop(err)
-		}
-	} else {
-		if _, err := s.seek.Seek(n-ahead, io.SeekCurrent); err != nil {
-			return s.stop(err)
-		}
-		if s.ahead != nil {
-			s.ahead.buf, s.ahead.err = nil, nil
 		}
 		s.Pos += n
+		return nil
 	}
-	s.Left = 0
-	return nil
+	for b := make([]byte, min(n, 16<<10)); n > 0 && s.Err == nil; n -= int64(len(b)) {
+		b = b[:min(n, int64(len(b)))]
+		_ = s.Full(b) // the error stays
+	}
+	return s.Err
 }
 
-// discard reads n bytes, or fewer and an error of the input. Package io's way would make a page's program larger.
-func (s *Source) discard(n int64) (done int64, err error) {
-	b := make([]byte, min(n, 16<<10))
-	for done < n && err == nil {
-		var part int
-		part, err = s.some(b[:min(n-done, int64(len(b)))])
-		done += int64(part)
-	}
-	return done, err
-}
-
-// Rest returns how many bytes follow. Where the size is unknown they are passed over to the end.
-func (s *Source) Rest() (int64, error) {
+// Rest returns how many bytes follow a place that was read. Where the size is unknown they are passed over to the end.
+func (s *Source) Rest(from int64) (int64, error) {
 	if s.Size >= 0 {
-		return s.Size - s.Pos, nil
+		return s.Size - from, nil
 	}
-	n, err := s.discard(math.MaxInt64 - s.Pos)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, s.stop(err)
+	for b := make([]byte, 16<<10); ; {
+		if _, err := s.some(b); errors.Is(err, io.EOF) {
+			return s.Pos - from, nil
+		} else if err != nil {
+			return 0, s.stop(err)
+		}
 	}
-	return n, nil
 }
 
-// Ended reports whether nothing follows. What does follow is read.
-func (s *Source) Ended() (bool, error) {
+// End is an error if anything follows. It reads a byte to see that.
+func (s *Source) End() error {
+	at := s.Pos
 	n, err := s.some(make([]byte, 1))
 	switch {
+	case n > 0 && s.Size > at:
+		return s.Stop(at, file.ErrFormat, s.Size-at, " bytes after what has to be the last")
 	case n > 0:
-		return false, nil
-	case errors.Is(err, io.EOF):
-		return true, nil
+		return s.Stop(at, file.ErrFormat, "bytes after what has to be the last")
+	case !errors.Is(err, io.EOF):
+		return s.stop(err)
 	}
-	return false, s.stop(err)
+	return nil
 }
-
-// Decimal writes a number.
-func Decimal[N int | int64 | uint64](n N) string {
-	if n < 0 {
-		return strconv.FormatInt(int64(n), 10)
-	}
-	return strconv.FormatUint(uint64(n), 10)
-}
-
-// Quote makes a file's bytes fit for a message, and short.
-func Quote(s string) string {
-	const most = 40
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "..."
-	}
-	return strconv.QuoteToASCII(s)
-}
-
-// Input keeps an input's own errors, which the archive's packages may replace, and offsets that no input has from it.
-type Input struct {
-	R    io.ReaderAt
-	Size int64
-	At   int64 // where the last read began
-	Err  error // of R
-}
-
-// ReadAt is an io.ReaderAt's, also where that of R is not quite.
-func (in *Input) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off > in.Size {
-		return 0, io.EOF
-	}
-	in.At = off
-	n, err := in.R.ReadAt(p, off)
-	if n < 0 || n > len(p) || n < len(p) && err == nil {
-		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		in.Err = err
-	}
-	return n, err
-}
-
-// ReaderFunc is an io.Reader.
-type ReaderFunc func(p []byte) (int, error)
-
-// Read calls f.
-func (f ReaderFunc) Read(p []byte) (int, error) { return f(p) }
