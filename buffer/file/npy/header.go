@@ -84,10 +84,7 @@ func readHeader(src *stream.Source, p place) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
-	parse := &parser{stream.Scanner{Text: text, Space: space, Comma: true, Fail: func(i int64, err error, detail ...any) error {
-		return p.fail(int64(at)+i, err, detail...)
-	}}}
-	return parse.header()
+	return parseHeader(text, func(i int64, err error, detail ...any) error { return p.fail(int64(at)+i, err, detail...) })
 }
 
 // text returns the bytes of a file before the elements, or false for a type that NumPy does not have.
