@@ -9,7 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // Header says what an array holds and how.

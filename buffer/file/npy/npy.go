@@ -11,7 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 

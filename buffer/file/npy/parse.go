@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // entry is a key of the one Python literal that a header is, a dictionary, with its value: a text without escapes, a truth,

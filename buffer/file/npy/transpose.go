@@ -5,7 +5,7 @@ package npy
 import (
 	"io"
 
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // maxTransposed is how many bytes the elements of an array in Fortran order may take.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // metadataKey is the one key of a header that is no tensor's name.
