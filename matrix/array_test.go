@@ -25,7 +25,7 @@ func TestFromArray(t *testing.T) {
 		}
 		cube := must(ndarray.FromSlice(dev, data, 3, 4, 5))
 		part := func(a *ndarray.Array, starts, ends, steps []int) *ndarray.Array {
-			return must(a.Slice(starts, ends, steps))
+			return must(a.Slice(ndarray.Region{Starts: starts, Ends: ends, Steps: steps}))
 		}
 		face := must(cube.Index(1))
 		for name, a := range map[string]*ndarray.Array{
@@ -132,10 +132,10 @@ func TestFromArrayTypes(t *testing.T) {
 		check(t, err)
 		same(t, "uint32", w, []uint32{7})
 		bytes := must(ndarray.Alloc(dev, dtype.Uint8, 17))
-		odd := must(bytes.ViewAt(1, dtype.Int32, 2, 2))
+		odd := must(bytes.View(dtype.Int32, 1, 2, 2))
 		row := must(ints.Index(0))
-		backwards := must(row.Slice([]int{1, 0}, []int{-1, 2}, []int{-1, 1}))
-		gaps := must(must(ndarray.FromSlice(dev, make([]int32, 16), 4, 4)).Slice([]int{0, 0}, []int{4, 4}, []int{2, 2}))
+		backwards := must(row.Slice(ndarray.Region{Starts: []int{1, 0}, Ends: []int{-1, 2}, Steps: []int{-1, 1}}))
+		gaps := must(must(ndarray.FromSlice(dev, make([]int32, 16), 4, 4)).Slice(ndarray.Region{Starts: []int{0, 0}, Ends: []int{4, 4}, Steps: []int{2, 2}}))
 		again := must(ndarray.Wrap(dev, make([]int32, 4), []int{3, 4}, ndarray.Placement{Strides: []int{0, 1}}))
 		closed := must(ndarray.Alloc(dev, dtype.Int32, 1))
 		check(t, closed.Close())

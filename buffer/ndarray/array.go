@@ -27,18 +27,6 @@ type container struct {
 	store *storage
 }
 
-func (c *container) retain() bool {
-	for {
-		n := c.refs.Load()
-		if n == 0 {
-			return false
-		}
-		if c.refs.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
 func (c *container) release() error {
 	for c.refs.Add(-1) == 0 {
 		if c.base == nil {
@@ -49,12 +37,16 @@ func (c *container) release() error {
 	return nil
 }
 
-func newArray(l layout, dev *gpu.Device, base *container, store *storage) *Array {
+func handle(l layout, dev *gpu.Device, c *container) *Array {
 	a := &Array{layout: l, dev: dev}
-	c := &container{base: base, store: store}
-	c.refs.Store(1)
 	a.box.Store(c)
 	return a
+}
+
+func newArray(l layout, dev *gpu.Device, base *container, store *storage) *Array {
+	c := &container{base: base, store: store}
+	c.refs.Store(1)
+	return handle(l, dev, c)
 }
 
 // container returns what the handle counts in, or an error for a nil or closed one.
@@ -68,18 +60,32 @@ func (a *Array) container(op string) (*container, error) {
 	return nil, fail(op, gpu.ErrClosed, "the array")
 }
 
-// derive makes a view: an array of its own that keeps this one's memory.
-func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, error) {
+// retain returns what the handle counts in, counted once more.
+func (a *Array) retain(op string) (*container, error) {
 	c, err := a.container(op)
 	if err != nil {
+		return nil, err
+	}
+	for n := c.refs.Load(); n > 0; n = c.refs.Load() {
+		if c.refs.CompareAndSwap(n, n+1) {
+			return c, nil
+		}
+	}
+	return nil, fail(op, gpu.ErrClosed, "the array")
+}
+
+// derive makes a view: an array of its own that keeps this one's memory.
+func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, error) {
+	if _, err := a.container(op); err != nil {
 		return nil, err
 	}
 	l, err := change(a.layout)
 	if err != nil {
 		return nil, err
 	}
-	if !c.retain() {
-		return nil, fail(op, gpu.ErrClosed, "the array")
+	c, err := a.retain(op)
+	if err != nil {
+		return nil, err
 	}
 	return newArray(l.settled(), a.dev, c, c.store), nil
 }
@@ -87,32 +93,24 @@ func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, 
 // Share returns another handle of the same array: what is written through one is seen through all. Each needs its own
 // Close, so that closing one twice takes nothing from the others.
 func (a *Array) Share() (*Array, error) {
-	const op = "Share"
-	c, err := a.container(op)
+	c, err := a.retain("Share")
 	if err != nil {
 		return nil, err
 	}
-	if !c.retain() {
-		return nil, fail(op, gpu.ErrClosed, "the array")
-	}
-	s := &Array{layout: a.layout, dev: a.dev}
-	s.box.Store(c)
-	return s, nil
+	return handle(a.layout, a.dev, c), nil
 }
 
 // Move returns a handle that takes this one's place; this one is closed.
 func (a *Array) Move() (*Array, error) {
 	const op = "Move"
-	if _, err := a.container(op); err != nil {
+	c, err := a.container(op)
+	if err != nil {
 		return nil, err
 	}
-	c := a.box.Swap(nil)
-	if c == nil {
+	if !a.box.CompareAndSwap(c, nil) {
 		return nil, fail(op, gpu.ErrClosed, "the array")
 	}
-	m := &Array{layout: a.layout, dev: a.dev}
-	m.box.Store(c)
-	return m, nil
+	return handle(a.layout, a.dev, c), nil
 }
 
 // Clone returns an array with the same layout and bits that is written separately. Nothing is copied until one of the two,
@@ -201,18 +199,7 @@ func (a *Array) Buffer() (*buffer.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := c.store
-	var old, lent *buffer.Buffer
-	defer func() { _ = old.Close() }() // of clones, that is: memory of the library's, without a release function
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err = s.usable(op); err == nil && (s.clone || !s.buf.ReadOnly()) {
-		old, err = s.own(op)
-	}
-	if err == nil {
-		lent = s.buf.Share()
-	}
-	return lent, err
+	return c.store.lend(op)
 }
 
 // read calls fn with the memory.
@@ -226,20 +213,18 @@ func (a *Array) read(op string, fn func(*buffer.Buffer) error) error {
 
 // write calls fn with the memory, which no clone uses.
 func (a *Array) write(op string, fn func(*buffer.Buffer) error) error {
-	c, err := a.container(op)
+	c, err := a.writable(op)
 	if err != nil {
-		return err
-	}
-	if err := a.single(op); err != nil {
 		return err
 	}
 	return c.store.write(op, fn)
 }
 
-// single refuses to write arrays whose elements share memory.
-func (l layout) single(op string) error {
-	if l.repeats() {
-		return fail(op, buffer.ErrStride, "elements share memory")
+// writable is container for arrays that are to be written: those whose elements share memory are not.
+func (a *Array) writable(op string) (*container, error) {
+	c, err := a.container(op)
+	if err == nil && a.repeats() {
+		err = fail(op, buffer.ErrStride, "elements share memory")
 	}
-	return nil
+	return c, err
 }

@@ -11,73 +11,27 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// Fill sets all elements to a value: integers of 8 to 64 bits, truncated towards 0 as in C, and floats of 16, 32 and 64,
-// rounded to nearest. [ErrValue] is a number that the integer type does not have, [ErrType] another type.
-func (a *Array) Fill(ctx context.Context, value float64) error {
-	return a.fill(ctx, "Fill", a.at(), value)
-}
-
-// FillSlice is Fill for a part.
-func (a *Array) FillSlice(ctx context.Context, part Region, value float64) error {
-	const op = "FillSlice"
-	l, err := a.part(op, part)
-	if err != nil {
-		return err
-	}
-	return a.fill(ctx, op, l, value)
-}
-
-// part returns where a part of the array lies.
-func (a *Array) part(op string, part Region) (layout, error) {
-	if _, err := a.container(op); err != nil {
-		return layout{}, err
-	}
-	return a.slice(op, part)
-}
-
-// Assign sets all elements to those of src, as [Array.AssignSlice] does for a part.
-func (a *Array) Assign(ctx context.Context, src *Array) error {
-	return a.assign(ctx, "Assign", a.at(), src)
-}
-
-// AssignSlice sets a part's elements to those of src, which must have the same type: [ErrType] otherwise. Dimensions must
+// Assign sets all elements to those of src, which must have the same type: [ErrType] otherwise. Dimensions must
 // agree, those of 1 not counted, or be stretched by NumPy's rules: [buffer.ErrShape] otherwise. The arrays may overlap.
-func (a *Array) AssignSlice(ctx context.Context, part Region, src *Array) error {
-	const op = "AssignSlice"
-	l, err := a.part(op, part)
-	if err != nil {
+func (a *Array) Assign(ctx context.Context, src *Array) error {
+	const op = "Assign"
+	if err := pair(op, a, src); err != nil {
 		return err
 	}
-	return a.assign(ctx, op, l, src)
-}
-
-func (a *Array) assign(ctx context.Context, op string, l layout, src *Array) error {
-	if _, err := a.container(op); err != nil {
-		return err
+	if src.t != a.t {
+		return fail(op, ErrType, src.t.String(), " to ", a.t.String())
 	}
-	if _, err := src.container(op); err != nil {
-		return err
-	}
-	if src.t != l.t {
-		return fail(op, ErrType, src.t.String(), " to ", l.t.String())
-	}
-	if err := a.single(op); err != nil {
-		return err
-	}
-	from, ok := src.stretch(l.shape)
+	from, ok := src.stretch(a.shape)
 	if !ok {
-		from, ok = src.squeeze().stretch(l.squeeze().shape)
+		from, ok = src.squeeze().stretch(a.squeeze().shape)
 	}
 	if !ok {
-		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(l.shape))
+		return fail(op, buffer.ErrShape, text(src.shape), " to ", text(a.shape))
 	}
-	data, err := src.packed(ctx, op, from)
-	if err != nil {
-		return err
-	}
-	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, l, data) })
+	return a.through(ctx, op, src, from)
 }
 
 // stretch repeats dimensions of 1, and what is there as a whole, so that the shape becomes another.
@@ -118,36 +72,34 @@ func (l layout) squeeze() layout {
 // fillStep is how many bytes of the device's memory are filled at a time. It is a multiple of every element's size.
 const fillStep = 4 << 20
 
-func (a *Array) fill(ctx context.Context, op string, l layout, value float64) error {
+// Fill sets all elements to a value: integers of 8 to 64 bits, truncated towards 0 as in C, and floats of 16, 32 and 64,
+// rounded to nearest. [ErrValue] is a number that the integer type does not have, [ErrType] another type.
+func (a *Array) Fill(ctx context.Context, value float64) error {
+	const op = "Fill"
 	if _, err := a.container(op); err != nil {
 		return err
 	}
-	element, err := encode(op, l.t, value)
+	element, err := encode(op, a.t, value)
 	if err != nil {
 		return err
 	}
+	l, n := a.layout, a.bytes()
 	return a.write(op, func(b *buffer.Buffer) error {
-		n := l.bytes()
-		if n == 0 {
-			return nil
-		}
 		if !l.contiguous() {
-			w := l.walk()
-			lo, hi, _ := l.span()
-			return b.Access(ctx, buffer.Range(lo, hi-lo), buffer.Writes, func(mem []byte) error {
-				w.fill(mem, l.offset-lo, element)
-				return nil
-			})
+			return writeLayout(ctx, b, l, slices.Repeat(element, l.elements()))
 		}
-		if none(element) {
-			if done, err := zero(b, l.offset, n); done || err != nil {
+		if !slices.ContainsFunc(element, func(b byte) bool { return b != 0 }) {
+			clear := func(mem *gpu.Buffer, size uint64) error { return mem.Clear(uint64(l.offset), size) }
+			if done, err := onDevice(b, l.offset, n, clear); done || err != nil {
 				return err
 			}
 		}
 		step := fillStep / len(element) * len(element)
 		for done := 0; done < n; done += step {
 			err := b.Access(ctx, buffer.Range(l.offset+done, min(step, n-done)), buffer.Replaces, func(mem []byte) error {
-				repeat(mem, element)
+				for n := copy(mem, element); n < len(mem); n *= 2 {
+					copy(mem[n:], mem[:n])
+				}
 				return nil
 			})
 			if err != nil {
@@ -156,34 +108,6 @@ func (a *Array) fill(ctx context.Context, op string, l layout, value float64) er
 		}
 		return nil
 	})
-}
-
-func none(element []byte) bool {
-	return !slices.ContainsFunc(element, func(b byte) bool { return b != 0 })
-}
-
-// zero has the device clear its memory, if that is where the bits are and they fill whole words, and reports whether it
-// does.
-func zero(b *buffer.Buffer, offset, n int) (bool, error) {
-	size := n
-	if offset+n == b.Size() {
-		size = (n + 3) / 4 * 4 // what follows is nobody's
-	}
-	if onHost(b) || offset%4 != 0 || size%4 != 0 {
-		return false, nil
-	}
-	mem, err := b.Memory(intent(n == b.Size()))
-	if err != nil {
-		return false, err
-	}
-	if uint64(offset)+uint64(size) > mem.Size() {
-		return false, nil
-	}
-	if err := mem.Clear(uint64(offset), uint64(size)); err != nil {
-		return false, err
-	}
-	b.Wrote(b.Device(), buffer.Range(offset, n))
-	return true, nil
 }
 
 // encode returns the bytes of an element, all lanes with the value.

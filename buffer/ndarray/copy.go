@@ -24,7 +24,7 @@ func readLayout(ctx context.Context, b *buffer.Buffer, l layout, dst []byte) err
 	lo, hi, _ := l.span()
 	r, ok := w.rows(lo)
 	if !ok {
-		r = buffer.Range(lo, hi-lo)
+		r = buffer.Range(lo, hi - lo)
 	}
 	return b.Access(ctx, r, buffer.Reads, func(mem []byte) error {
 		w.gather(dst, mem, l.offset-lo)
@@ -119,50 +119,61 @@ func (a *Array) takes(op string, b []byte) error {
 // on different devices. Within a device nothing passes the host if both are contiguous and in words of their own.
 func (a *Array) CopyFrom(ctx context.Context, src *Array) error {
 	const op = "CopyFrom"
-	ca, err := a.container(op)
-	if err != nil {
-		return err
-	}
-	cs, err := src.container(op)
-	if err != nil {
+	if err := pair(op, a, src); err != nil {
 		return err
 	}
 	if a.bytes() != src.bytes() {
 		return fail(op, ErrLength, itoa(src.bytes()), " bytes to ", itoa(a.bytes()))
 	}
-	if err := a.single(op); err != nil {
-		return err
-	}
-	if ca.store != cs.store && a.dev == src.dev && a.contiguous() && src.contiguous() {
-		if done, err := copyOnDevice(op, ca.store, cs.store, a.layout, src.layout); done || err != nil {
+	if a.dev == src.dev && a.contiguous() && src.contiguous() {
+		if done, err := copyOnDevice(op, a, src); done || err != nil {
 			return err
 		}
 	}
-	data, err := src.packed(ctx, op, src.layout)
+	return a.through(ctx, op, src, src.layout)
+}
+
+// pair refuses arrays of which one is nil or closed, and a destination that cannot be written.
+func pair(op string, dst, src *Array) error {
+	_, err := dst.writable(op)
+	if err == nil {
+		_, err = src.container(op)
+	}
+	return err
+}
+
+// through copies elements of src, laid out as from, by way of the host.
+func (a *Array) through(ctx context.Context, op string, src *Array, from layout) error {
+	data, err := src.packed(ctx, op, from)
 	if err != nil {
 		return err
 	}
 	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
 }
 
-// copyOnDevice queues a copy between two storages, if that is possible, and reports whether it is.
-func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
+// copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is.
+func copyOnDevice(op string, a, src *Array) (bool, error) {
+	ca, err := a.container(op)
+	if err != nil {
+		return false, err
+	}
+	cs, err := src.container(op)
+	if err != nil || ca.store == cs.store {
+		return false, err
+	}
+	to, from := ca.store, cs.store
+	first, second := to, from
 	if from.id < to.id {
-		from.mu.Lock()
-		defer from.mu.Unlock()
+		first, second = from, to
 	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	if from.id > to.id {
-		from.mu.Lock()
-		defer from.mu.Unlock()
-	}
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	second.mu.Lock()
+	defer second.mu.Unlock()
 	if err := cmp.Or(to.usable(op), from.usable(op)); err != nil {
 		return false, err
 	}
-	n := uint64(l.bytes())
-	end := l.offset+int(n) == to.buf.Size() // what follows is nobody's
-	if n == 0 || onHost(to.buf) || onHost(from.buf) || l.offset%4 != 0 || src.offset%4 != 0 || n%4 != 0 && !end {
+	if onHost(to.buf) || onHost(from.buf) || src.offset%4 != 0 {
 		return false, nil
 	}
 	old, err := to.own(op)
@@ -173,32 +184,37 @@ func copyOnDevice(op string, to, from *storage, l, src layout) (bool, error) {
 	if to.buf.Same(from.buf) {
 		return false, nil
 	}
-	whole := l.offset == 0 && end
 	read, err := from.buf.Memory(buffer.Reads)
-	if err != nil {
+	if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
 		return false, err
 	}
-	write, err := to.buf.Memory(intent(whole))
-	if err != nil {
-		return false, err
-	}
-	n = (n + 3) / 4 * 4
-	if uint64(l.offset)+n > write.Size() || uint64(src.offset)+n > read.Size() {
-		return false, nil
-	}
-	if err := write.CopyFrom(uint64(l.offset), read, uint64(src.offset), n); err != nil {
-		return false, err
-	}
-	to.buf.Wrote(to.buf.Device(), buffer.Range(l.offset, l.bytes()))
-	return true, nil
+	return onDevice(to.buf, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
+		return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
+	})
 }
 
-// intent is what a kernel does that writes all of a buffer, or not.
-func intent(all bool) buffer.Intent {
-	if all {
-		return buffer.Replaces
+// onDevice has the device write n bytes of its memory from offset on, if that is where the bits are and the bytes are whole
+// words, and reports whether it does.
+func onDevice(b *buffer.Buffer, offset, n int, write func(mem *gpu.Buffer, size uint64) error) (bool, error) {
+	size, in := n, buffer.Writes
+	if offset+n == b.Size() {
+		size = (n + 3) / 4 * 4 // what follows is nobody's
 	}
-	return buffer.Writes
+	if n == 0 || onHost(b) || offset%4 != 0 || size%4 != 0 {
+		return false, nil
+	}
+	if n == b.Size() {
+		in = buffer.Replaces
+	}
+	mem, err := b.Memory(in)
+	if err != nil || uint64(offset)+uint64(size) > mem.Size() {
+		return false, err
+	}
+	if err := write(mem, uint64(size)); err != nil {
+		return false, err
+	}
+	b.Wrote(b.Device(), buffer.Range(offset, n))
+	return true, nil
 }
 
 // onHost reports whether the bits are where the CPU gets at them. Of what the device holds in parts they are brought there.

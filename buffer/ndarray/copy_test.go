@@ -34,7 +34,7 @@ func TestCopyFromTo(t *testing.T) {
 		holds(t, "what that is in memory", src, float32(1), 3, 5, 2, 4, 6)
 		check(t, src.CopyFrom(ctx, src))
 		holds(t, "to itself", src, float32(1), 3, 5, 2, 4, 6)
-		lo, hi := must(bits.ViewAt(0, i32, 5)), must(bits.ViewAt(4, i32, 5))
+		lo, hi := must(bits.View(i32, 0, 5)), must(bits.View(i32, 4, 5))
 		check(t, bits.Assign(ctx, must(ndarray.FromSlice(dev, count(6)))))
 		check(t, hi.CopyFrom(ctx, lo))
 		holds(t, "overlapping upwards", bits, int32(0), 0, 1, 2, 3, 4)
@@ -42,7 +42,7 @@ func TestCopyFromTo(t *testing.T) {
 		holds(t, "overlapping downwards", bits, int32(0), 1, 2, 3, 4, 4)
 		bytes := must(ndarray.FromSlice(dev, []int8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}))
 		to := must(ndarray.Alloc(dev, dtype.Int8, 13))
-		part, three := must(to.ViewAt(2, dtype.Int8, 3)), must(bytes.ViewAt(5, dtype.Int8, 3))
+		part, three := must(to.View(dtype.Int8, 2, 3)), must(bytes.View(dtype.Int8, 5, 3))
 		check(t, part.CopyFrom(ctx, three)) // between words
 		holds(t, "byte offsets", to, int8(0), 0, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0)
 	})
@@ -84,7 +84,7 @@ func TestCopyOnDevice(t *testing.T) {
 		if up := dev.Stats().BytesUp - before.BytesUp; up != 400 {
 			t.Errorf("a row of 400 bytes moved %d", up)
 		}
-		columns := must(b.Slice([]int{0, 4}, []int{10, 8}, nil))
+		columns := must(b.Slice(ndarray.Region{Starts: []int{0, 4}, Ends: []int{10, 8}}))
 		before = dev.Stats()
 		one := must(columns.Index(3))
 		holds(t, "columns", one, int32(-5), -5, -5, -5)
@@ -160,7 +160,7 @@ func TestReadOnly(t *testing.T) {
 		check(t, err)
 		part := ndarray.Region{Starts: []int{0, 0}, Ends: []int{1, 1}}
 		for name, err := range map[string]error{
-			"Fill": a.Fill(ctx, 1), "FillSlice": a.FillSlice(ctx, part, 1), "CopyFrom": a.CopyFrom(ctx, src),
+			"Fill": a.Fill(ctx, 1), "Fill a part": fillPart(t, a, part, 1), "CopyFrom": a.CopyFrom(ctx, src),
 			"CopyFromBytes": a.CopyFromBytes(ctx, make([]byte, 24)), "Assign": a.Assign(ctx, src),
 		} {
 			is(t, name, err, gpu.ErrReadOnly)

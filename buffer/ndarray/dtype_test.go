@@ -45,7 +45,7 @@ func TestTypes(t *testing.T) {
 			{"bits 0, which slips through there", dtype.Type{Code: dtype.Int, Lanes: 1}, false, 0},
 		} {
 			a, err := ndarray.Alloc(dev, c.t, 3)
-			v, verr := base.View(c.t, 3)
+			v, verr := base.View(c.t, 0, 3)
 			if !c.ok {
 				is(t, c.row, err, ndarray.ErrType)
 				is(t, c.row+", view", verr, ndarray.ErrType)

@@ -86,14 +86,15 @@ func ExampleWrap() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	part := ndarray.Region{Starts: []int{0, 1}, Ends: []int{3, 2}}
-	if err := columns.FillSlice(ctx, part, -1); err != nil {
+	second, err := columns.Slice(ndarray.Region{Starts: []int{0, 1}, Ends: []int{3, 2}})
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := columns.Sync(ctx); err != nil {
+	if err := errors.Join(second.Fill(ctx, -1), columns.Sync(ctx)); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(mine)
+	second.Close()
 	columns.Close()
 	// Output:
 	// [1 2 3 -1 -1 -1]
@@ -150,7 +151,7 @@ func ExampleInput_Param() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := ndarray.Data[int32](ctx, q.Array)
+	v, err := ndarray.Data[int32](ctx, q)
 	fmt.Println(v, err)
 	// Output:
 	// parameter conv0_weight at index 2 value:9 exceed of precision 4

@@ -43,6 +43,26 @@ func holds[T ndarray.Elem](t testing.TB, what string, a *ndarray.Array, want ...
 	}
 }
 
+// fillPart fills a part of an array.
+func fillPart(t testing.TB, a *ndarray.Array, part ndarray.Region, value float64) error {
+	t.Helper()
+	v, err := a.Slice(part)
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.Fill(t.Context(), value), v.Close())
+}
+
+// assignPart assigns to a part of an array.
+func assignPart(t testing.TB, a *ndarray.Array, part ndarray.Region, src *ndarray.Array) error {
+	t.Helper()
+	v, err := a.Slice(part)
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.Assign(t.Context(), src), v.Close())
+}
+
 // closed closes arrays and fails unless nothing of the device's is in use then.
 func closed(t testing.TB, dev *gpu.Device, arrays ...*ndarray.Array) {
 	t.Helper()

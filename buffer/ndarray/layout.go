@@ -38,11 +38,7 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 	if offset < 0 {
 		return layout{}, fail(op, buffer.ErrStride, "offset ", itoa(offset))
 	}
-	wide := make([]int64, len(shape))
-	for i, d := range shape {
-		wide[i] = int64(d)
-	}
-	n, size, ok := t.Bytes(wide)
+	n, size, ok := t.Bytes(wide(shape))
 	if !ok || size > math.MaxInt {
 		return layout{}, fail(op, buffer.ErrSize, text(shape), " of ", t.String())
 	}
@@ -58,6 +54,14 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		return layout{}, fail(op, buffer.ErrStride, "strides ", text(strides), ", offset ", itoa(offset), " for ", text(shape))
 	}
 	return l, nil
+}
+
+func wide(shape []int) []int64 {
+	v := make([]int64, len(shape))
+	for i, d := range shape {
+		v[i] = int64(d)
+	}
+	return v
 }
 
 // pack sets the strides to those of C order without gaps.
@@ -243,23 +247,6 @@ func (w walk) scatter(mem []byte, pos int, src []byte) {
 		copyRuns(mem, pos, step, src, done, w.run, n, w.run)
 		done += n * w.run
 	})
-}
-
-// fill writes an element everywhere.
-func (w walk) fill(mem []byte, pos int, element []byte) {
-	w.lines(pos, func(pos, n, step int) {
-		for range n {
-			repeat(mem[pos:pos+w.run], element)
-			pos += step
-		}
-	})
-}
-
-// repeat fills dst, whose length is a multiple of the element's.
-func repeat(dst, element []byte) {
-	for n := copy(dst, element); n < len(dst); n *= 2 {
-		copy(dst[n:], dst[:n])
-	}
 }
 
 // copyRuns copies n runs; single numbers, the usual case of a transpose, without the call that copy would be.

@@ -19,7 +19,7 @@ func TestNothingLeaks(t *testing.T) {
 		released := 0
 		cycle := func() {
 			s, err1 := a.Share()
-			v, err2 := s.Slice([]int{0, 1}, []int{8, 3}, nil)
+			v, err2 := s.Slice(ndarray.Region{Starts: []int{0, 1}, Ends: []int{8, 3}})
 			w, err3 := v.Transpose()
 			c, err4 := w.Clone()
 			x, err5 := ndarray.Wrap(dev, mine[:], []int{4}, ndarray.Placement{Release: func() { released++ }})

@@ -20,36 +20,20 @@ type Elem interface {
 
 // typeOf returns the element type of T.
 func typeOf[T Elem]() dtype.Type {
-	var z T
-	switch any(z).(type) {
-	case dtype.Half:
-		return dtype.Float16
-	case int8:
-		return dtype.Int8
-	case int16:
-		return dtype.Int16
-	case int32:
-		return dtype.Int32
-	case int64:
-		return dtype.Int64
-	case uint8:
-		return dtype.Uint8
-	case uint16:
-		return dtype.Uint16
-	case uint32:
-		return dtype.Uint32
-	case uint64:
-		return dtype.Uint64
-	case float32:
-		return dtype.Float32
-	case float64:
-		return dtype.Float64
+	t := dtype.Type{Bits: uint8(8 * unsafe.Sizeof(*new(T))), Lanes: 1}
+	switch any(*new(T)).(type) {
 	case bool:
 		return dtype.Bool8
-	case complex64:
-		return dtype.Complex64
+	case int8, int16, int32, int64:
+		t.Code = dtype.Int
+	case uint8, uint16, uint32, uint64:
+		t.Code = dtype.UInt
+	case dtype.Half, float32, float64:
+		t.Code = dtype.Float
+	default:
+		t.Code = dtype.Complex64.Code
 	}
-	return dtype.Complex128
+	return t
 }
 
 func bytesOf[T Elem](s []T) []byte {
@@ -93,7 +77,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	if p.Release != nil {
 		buf.SetRelease(p.Release)
 	}
-	return newArray(l, dev, nil, newStorage(buf, ours)), nil
+	return newArray(l, dev, nil, newStorage(buf, ours, false)), nil
 }
 
 // Alloc makes an array of zeros in memory of the device. Any code is accepted as type; bits must be a power of two from 8

@@ -7,12 +7,12 @@ import (
 	"context"
 	"io"
 	"iter"
-	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -103,22 +103,6 @@ func (p *Params) Close() error {
 	return cmp.Or(errs...)
 }
 
-// headers describes the arrays as a file has them, without offsets: what the maker of a [file.Writer] wants.
-func (p *Params) headers() ([]file.Header, error) {
-	headers := make([]file.Header, 0, p.Len())
-	for name, a := range p.All() {
-		if _, err := a.container("Save"); err != nil {
-			return nil, err
-		}
-		h := file.Header{Name: name, Type: a.t, Shape: make([]int64, len(a.shape)), Offset: -1, Size: int64(a.bytes())}
-		for i, d := range a.shape {
-			h.Shape[i] = int64(d)
-		}
-		headers = append(headers, h)
-	}
-	return headers, nil
-}
-
 // LoadParams reads a parameter dictionary of TVM or CVM Runtime; see [Load].
 func LoadParams(ctx context.Context, dev *gpu.Device, r io.Reader, opts LoadOptions) (*Params, error) {
 	reader, err := params.NewReader(r, opts.Format)
@@ -130,62 +114,59 @@ func LoadParams(ctx context.Context, dev *gpu.Device, r io.Reader, opts LoadOpti
 
 // SaveParams writes a parameter dictionary; see [Save].
 func SaveParams(ctx context.Context, w io.Writer, p *Params, opts params.Options) error {
-	headers, err := p.headers()
-	if err != nil {
-		return err
-	}
-	writer, err := params.NewWriter(w, headers, opts)
-	if err != nil {
-		return err
-	}
-	if err := Save(ctx, writer, p); err != nil {
-		return err
-	}
-	return writer.Close()
+	return Save(ctx, p, func(headers []file.Header) (file.Writer, error) { return params.NewWriter(w, headers, opts) })
 }
 
-// Save writes the arrays' data, in C order whatever their strides, to a writer that was made with p's [Params.Headers]. It
-// does not close it. Contiguous arrays pass in pieces; of others a copy is made first.
-func Save(ctx context.Context, w file.Writer, p *Params) error {
+// Save writes the arrays' data, in C order whatever their strides, to the writer that begin makes for their headers, and
+// closes it. Contiguous arrays pass in pieces; of others a copy is made first.
+func Save(ctx context.Context, p *Params, begin func([]file.Header) (file.Writer, error)) error {
 	const op = "Save"
-	if w == nil {
-		return fail(op, buffer.ErrNil, "nil writer")
+	if begin == nil {
+		return fail(op, buffer.ErrNil, "no writer")
 	}
-	var piece []byte
-	for _, a := range p.All() {
-		n := a.Size()
-		if !a.IsContiguous() {
-			data, err := a.packed(ctx, op, a.layout)
-			if err == nil {
-				err = write(w, data)
-			}
-			if err != nil {
-				return err
-			}
-			continue
+	headers := make([]file.Header, 0, p.Len())
+	for name, a := range p.All() {
+		if _, err := a.container(op); err != nil {
+			return err
 		}
-		for done := 0; done < n; {
-			size := min(pieceSize, n-done)
-			piece = slices.Grow(piece[:0], size)[:size]
-			r := buffer.Region{Offset: a.offset + done, Width: size, Pitch: size, Count: 1}
-			err := a.read(op, func(b *buffer.Buffer) error { return b.Read(ctx, r, gpu.HostBytes(piece), 0) })
-			if err == nil {
-				err = write(w, piece)
-			}
-			if err != nil {
-				return err
-			}
-			done += size
+		headers = append(headers, file.Header{Name: name, Type: a.t, Shape: wide(a.shape), Offset: -1, Size: int64(a.bytes())})
+	}
+	w, err := begin(headers)
+	if err == nil && w == nil {
+		err = fail(op, buffer.ErrNil, "no writer")
+	}
+	if err != nil {
+		return err
+	}
+	out, piece := &stream.Counter{W: w}, make([]byte, pieceSize)
+	for _, a := range p.All() {
+		if err := a.save(ctx, op, out, piece); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// save writes the data by way of a piece of memory.
+func (a *Array) save(ctx context.Context, op string, w io.Writer, piece []byte) error {
+	if !a.contiguous() {
+		data, err := a.packed(ctx, op, a.layout)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
+	n := a.bytes()
+	for done := 0; done < n; done += len(piece) {
+		piece = piece[:min(len(piece), n-done)]
+		r := buffer.Region{Offset: a.offset + done, Width: len(piece), Pitch: len(piece), Count: 1}
+		err := a.read(op, func(b *buffer.Buffer) error { return b.Read(ctx, r, gpu.HostBytes(piece), 0) })
+		if err == nil {
+			_, err = w.Write(piece)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// write is w.Write, with an error if that writes less and has none itself.
-func write(w io.Writer, b []byte) error {
-	n, err := w.Write(b)
-	if err == nil && n != len(b) {
-		err = io.ErrShortWrite
-	}
-	return err
 }

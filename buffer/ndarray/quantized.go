@@ -73,16 +73,10 @@ func (e *PrecisionError) Error() string {
 // Unwrap returns [ErrPrecision].
 func (e *PrecisionError) Unwrap() error { return ErrPrecision }
 
-// Quantized is an int32 array whose values were found, or made, to be within an input's precision. What is later written
-// to the array that it was made of does not change it. Close it when done.
-type Quantized struct {
-	Input Input  // what the values were held to
-	Array *Array // whose range is no longer promised once it was written
-}
-
 // Data takes an array for an input with data, as the reference's SetInput does: int8 or int32 ([ErrType]) and of the
-// input's shape ([buffer.ErrShape]). int8 is widened to int32, and values beyond the precision are clamped to it.
-func (in Input) Data(ctx context.Context, a *Array) (*Quantized, error) {
+// input's shape ([buffer.ErrShape]). The result is an int32 array whose values are within the precision: int8 is widened, and
+// values beyond it are clamped. What is later written to a does not change it.
+func (in Input) Data(ctx context.Context, a *Array) (*Array, error) {
 	return in.take(ctx, a, func(i int, v *int32, r int32) error {
 		*v = min(max(*v, -r), r)
 		return nil
@@ -90,7 +84,7 @@ func (in Input) Data(ctx context.Context, a *Array) (*Quantized, error) {
 }
 
 // Param is Data for a parameter: a value beyond the precision is a [PrecisionError].
-func (in Input) Param(ctx context.Context, a *Array) (*Quantized, error) {
+func (in Input) Param(ctx context.Context, a *Array) (*Array, error) {
 	return in.take(ctx, a, func(i int, v *int32, r int32) error {
 		if -r <= *v && *v <= r {
 			return nil
@@ -99,7 +93,7 @@ func (in Input) Param(ctx context.Context, a *Array) (*Quantized, error) {
 	})
 }
 
-func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r int32) error) (*Quantized, error) {
+func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r int32) error) (*Array, error) {
 	const op = "Input"
 	if err := in.check(); err != nil {
 		return nil, err
@@ -127,16 +121,14 @@ func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r
 			same = same && v == values[i]
 		}
 	}
-	if err == nil && !same {
-		_ = own.Close()
-		own, err = FromSlice(a.dev, values, a.shape...)
+	if err == nil && same {
+		return own, nil
 	}
+	_ = own.Close()
 	if err != nil {
-		_ = own.Close()
 		return nil, err
 	}
-	in.Shape = slices.Clone(in.Shape)
-	return &Quantized{in, own}, nil
+	return FromSlice(a.dev, values, a.shape...)
 }
 
 // integers returns int8 or int32 elements as int32, and whether that is what they are.
@@ -151,12 +143,4 @@ func (a *Array) integers(ctx context.Context) ([]int32, bool, error) {
 		v[i] = int32(s)
 	}
 	return v, false, err
-}
-
-// Close closes the array. Later calls do nothing.
-func (q *Quantized) Close() error {
-	if q == nil {
-		return nil
-	}
-	return q.Array.Close()
 }

@@ -4,6 +4,7 @@ package ndarray
 
 import (
 	"cmp"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -12,30 +13,23 @@ import (
 )
 
 // storage is what an array and its views see when they read and write. Several storages, made by Clone, may use one buffer
-// until one of them is written.
-//
-// Locks are taken in this order: storages by id, then a group, then the buffer's own.
+// until one of them is written. Two storages are locked in the order of their ids, and before the buffer's own lock.
 type storage struct {
-	id    uint64
-	group *group // changes under mu
-	clone bool   // made by Clone: of memory that is read-only it takes a copy when it is written
+	id uint64
 
 	mu   sync.Mutex
 	buf  *buffer.Buffer // nil: given back
 	ours bool           // nobody else can write the memory
-}
-
-// group counts the storages that use one buffer. Each has a share of it.
-type group struct {
-	mu sync.Mutex
-	n  int
+	// lazy says that a write first takes a copy, unless the buffer has no other share left. All shares are those of clones,
+	// or the memory is read-only and only clones are lazy.
+	lazy bool
 }
 
 var storages atomic.Uint64
 
 // newStorage takes over the caller's share of the buffer.
-func newStorage(buf *buffer.Buffer, ours bool) *storage {
-	return &storage{id: storages.Add(1), buf: buf, ours: ours, group: &group{n: 1}}
+func newStorage(buf *buffer.Buffer, ours, lazy bool) *storage {
+	return &storage{id: storages.Add(1), buf: buf, ours: ours, lazy: lazy}
 }
 
 func (s *storage) usable(op string) error {
@@ -46,28 +40,23 @@ func (s *storage) usable(op string) error {
 }
 
 // own makes s the only storage that uses its buffer, by a copy if need be, and returns the one that it gave up, for the
-// caller to close once he has unlocked s. He holds s.mu.
+// caller to close after s.mu, which is locked here: its release function may call this package.
 func (s *storage) own(op string) (old *buffer.Buffer, err error) {
 	if err := s.usable(op); err != nil {
 		return nil, err
 	}
 	readOnly := s.buf.ReadOnly()
-	if readOnly && !s.clone {
+	if readOnly && !s.lazy {
 		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
 	}
-	g := s.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.n == 1 && !readOnly {
-		return nil, nil
+	if s.lazy && (readOnly || s.buf.Shares() > 1) {
+		buf, err := s.buf.Copy()
+		if err != nil {
+			return nil, err
+		}
+		old, s.buf, s.ours = s.buf, buf, true
 	}
-	buf, err := s.buf.Copy()
-	if err != nil {
-		return nil, err
-	}
-	g.n--
-	old, s.buf = s.buf, buf
-	s.group, s.ours, s.clone = &group{n: 1}, true, false
+	s.lazy = false
 	return old, nil
 }
 
@@ -79,21 +68,17 @@ func (s *storage) share(op string) (*storage, error) {
 	if err := s.usable(op); err != nil {
 		return nil, err
 	}
-	g := s.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	readOnly := s.buf.ReadOnly()
 	results := s.buf.Windowed() && s.buf.Location() == buffer.Device // which no later copy could wait for
-	if s.buf.ReadOnly() || s.ours && s.buf.Shares() == g.n && !results {
-		g.n++
-		c := newStorage(s.buf.Share(), s.ours)
-		c.group, c.clone = g, true
-		return c, nil
+	if readOnly || s.ours && (s.lazy || s.buf.Shares() == 1) && !results {
+		s.lazy = s.lazy || !readOnly
+		return newStorage(s.buf.Share(), s.ours, true), nil
 	}
 	buf, err := s.buf.Copy()
 	if err != nil {
 		return nil, err
 	}
-	return newStorage(buf, true), nil
+	return newStorage(buf, true, false), nil
 }
 
 // drop gives the share of the buffer back. Its release function may call this package.
@@ -101,11 +86,6 @@ func (s *storage) drop() error {
 	s.mu.Lock()
 	buf := s.buf
 	s.buf = nil
-	if buf != nil {
-		s.group.mu.Lock()
-		s.group.n--
-		s.group.mu.Unlock()
-	}
 	s.mu.Unlock()
 	return buf.Close()
 }
@@ -129,4 +109,16 @@ func (s *storage) write(op string, fn func(*buffer.Buffer) error) error {
 	}
 	s.mu.Unlock()
 	return cmp.Or(err, old.Close())
+}
+
+// lend returns a share of the buffer, which no clone uses unless it is read-only.
+func (s *storage) lend(op string) (lent *buffer.Buffer, err error) {
+	share := func(b *buffer.Buffer) error {
+		lent = b.Share()
+		return nil
+	}
+	if err = s.write(op, share); errors.Is(err, gpu.ErrReadOnly) {
+		err = s.read(op, share)
+	}
+	return lent, err
 }

@@ -12,18 +12,10 @@ import (
 // Views are arrays of their own with the memory of the one they were taken from, which they keep alive. What is written
 // through one is seen through all. Close them when done.
 
-// View returns the array's bytes as elements of a type and shape, from the first byte on and of at most as many bytes. The
-// array must be contiguous ([buffer.ErrStride]) and the view no larger ([buffer.ErrShort]).
-func (a *Array) View(t dtype.Type, shape ...int) (*Array, error) {
-	return a.view("View", 0, t, shape)
-}
-
-// ViewAt is View from a byte of the array on.
-func (a *Array) ViewAt(offset int, t dtype.Type, shape ...int) (*Array, error) {
-	return a.view("ViewAt", offset, t, shape)
-}
-
-func (a *Array) view(op string, offset int, t dtype.Type, shape []int) (*Array, error) {
+// View returns the array's bytes from one on as elements of a type and shape, of at most as many bytes. The array must be
+// contiguous ([buffer.ErrStride]) and the view no larger ([buffer.ErrShort]).
+func (a *Array) View(t dtype.Type, offset int, shape ...int) (*Array, error) {
+	const op = "View"
 	return a.derive(op, func(l layout) (layout, error) {
 		if !l.contiguous() {
 			return l, fail(op, buffer.ErrStride, "the array has gaps")
@@ -54,19 +46,16 @@ func (a *Array) Reshape(shape ...int) (*Array, error) {
 	})
 }
 
-// Slice returns a part: along dimension d the indices starts[d], starts[d]+steps[d] and so on, before ends[d] is reached.
-// Steps of nil are 1. A step may be negative: then the end is below the start, and -1 to include index 0. Bounds do not
-// count from the end when negative, and must lie in the dimension: [buffer.ErrIndex].
-func (a *Array) Slice(starts, ends, steps []int) (*Array, error) {
-	const op = "Slice"
-	return a.derive(op, func(l layout) (layout, error) {
-		return l.slice(op, Region{Starts: starts, Ends: ends, Steps: steps})
-	})
-}
-
-// Region is a part of an array as the reference's C functions take it: starts, ends and steps as in [Array.Slice], and the
-// number of indices that they select in each dimension. Sizes of nil are computed; given, they must agree.
+// Region is a part of an array as the reference's C functions take it: along dimension d the indices Starts[d],
+// Starts[d]+Steps[d] and so on, before Ends[d] is reached. Steps of nil are 1. A step may be negative: then the end is below
+// the start, and -1 to include index 0. Bounds do not count from the end when negative. Sizes are the numbers of indices
+// in each dimension: computed if nil, else they must agree.
 type Region struct{ Starts, Ends, Steps, Sizes []int }
+
+// Slice returns a part, to read, [Array.Fill] or [Array.Assign]. Its bounds must lie in the dimensions: [buffer.ErrIndex].
+func (a *Array) Slice(part Region) (*Array, error) {
+	return a.derive("Slice", func(l layout) (layout, error) { return l.slice("Slice", part) })
+}
 
 func (l layout) slice(op string, r Region) (layout, error) {
 	n := len(l.shape)

@@ -19,36 +19,36 @@ func TestView(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		must := must[*ndarray.Array](t)
 		a := must(ndarray.FromSlice(dev, []float32{1, 2, 3, 4, 5, 6}, 2, 3))
-		smaller := must(a.View(dtype.Float32, 4))
+		smaller := must(a.View(dtype.Float32, 0, 4))
 		holds(t, "smaller", smaller, float32(1), 2, 3, 4)
-		other := must(a.View(dtype.Uint16, 4))
+		other := must(a.View(dtype.Uint16, 0, 4))
 		holds(t, "of another type", other, uint16(0), 0x3f80, 0, 0x4000)
 		if smaller.UseCount() != 1 || a.UseCount() != 3 {
 			t.Errorf("counts %d and %d", smaller.UseCount(), a.UseCount())
 		}
-		is(t, "larger", second(a.View(dtype.Float32, 7)), buffer.ErrShort)
-		is(t, "larger type", second(a.View(dtype.Float64, 4)), buffer.ErrShort)
-		at := must(a.ViewAt(8, dtype.Float32, 2, 2))
+		is(t, "larger", second(a.View(dtype.Float32, 0, 7)), buffer.ErrShort)
+		is(t, "larger type", second(a.View(dtype.Float64, 0, 4)), buffer.ErrShort)
+		at := must(a.View(dtype.Float32, 8, 2, 2))
 		holds(t, "from byte 8", at, float32(3), 4, 5, 6)
-		deeper := must(at.ViewAt(4, dtype.Float32, 3))
+		deeper := must(at.View(dtype.Float32, 4, 3))
 		holds(t, "from byte 4 of that", deeper, float32(4), 5, 6)
-		unaligned := must(a.ViewAt(3, dtype.Int8, 5))
+		unaligned := must(a.View(dtype.Int8, 3, 5))
 		holds(t, "from byte 3", unaligned, int8(0x3f), 0, 0, 0, 0x40)
-		end := must(a.ViewAt(24, dtype.Float32, 0))
-		is(t, "beyond", second(a.ViewAt(12, dtype.Float32, 4)), buffer.ErrShort)
-		is(t, "at a bad byte", second(a.ViewAt(25, dtype.Float32, 0)), buffer.ErrIndex)
-		is(t, "before", second(a.ViewAt(-4, dtype.Float32, 1)), buffer.ErrIndex)
-		is(t, "far beyond", second(a.ViewAt(math.MaxInt, dtype.Float32, 1)), buffer.ErrIndex)
+		end := must(a.View(dtype.Float32, 24, 0))
+		is(t, "beyond", second(a.View(dtype.Float32, 12, 4)), buffer.ErrShort)
+		is(t, "at a bad byte", second(a.View(dtype.Float32, 25, 0)), buffer.ErrIndex)
+		is(t, "before", second(a.View(dtype.Float32, -4, 1)), buffer.ErrIndex)
+		is(t, "far beyond", second(a.View(dtype.Float32, math.MaxInt, 1)), buffer.ErrIndex)
 		turned := must(a.Transpose())
-		is(t, "of what has gaps", second(turned.View(dtype.Float32, 6)), buffer.ErrStride)
+		is(t, "of what has gaps", second(turned.View(dtype.Float32, 0, 6)), buffer.ErrStride)
 		is(t, "reshaped with gaps", second(turned.Reshape(6)), buffer.ErrStride)
 		is(t, "reshaped to more", second(a.Reshape(4, 2)), buffer.ErrShape)
 		tall := must(a.Reshape(3, 1, 2))
 		holds(t, "reshaped", tall, float32(1), 2, 3, 4, 5, 6)
-		column := must(a.Slice([]int{0, 1}, []int{2, 2}, nil))
-		is(t, "of a column", second(column.View(dtype.Float32, 2)), buffer.ErrStride)
-		row := must(a.Slice([]int{1, 0}, []int{2, 3}, nil))
-		view := must(row.View(dtype.Float32, 3))
+		column := must(a.Slice(ndarray.Region{Starts: []int{0, 1}, Ends: []int{2, 2}}))
+		is(t, "of a column", second(column.View(dtype.Float32, 0, 2)), buffer.ErrStride)
+		row := must(a.Slice(ndarray.Region{Starts: []int{1, 0}, Ends: []int{2, 3}}))
+		view := must(row.View(dtype.Float32, 0, 3))
 		holds(t, "of a row", view, float32(4), 5, 6)
 		closed(t, dev, a, smaller, other, at, deeper, unaligned, end, turned, tall, column, row, view)
 	})
@@ -80,7 +80,7 @@ func TestContiguous(t *testing.T) {
 		if got := a.IsContiguous(); got != c.want {
 			t.Errorf("%v by %v: %v", c.shape, c.strides, got)
 		}
-		if _, err := a.View(dtype.Int32, a.Len()); (err == nil) != c.want {
+		if _, err := a.View(dtype.Int32, 0, a.Len()); (err == nil) != c.want {
 			t.Errorf("view of %v by %v: %v", c.shape, c.strides, err)
 		}
 		check(t, a.Close())
@@ -139,7 +139,7 @@ func change(t *testing.T, rng *rand.Rand, a *ndarray.Array, m model) (*ndarray.A
 				shape[d]++
 			}
 		}
-		return must(a.Slice(starts, ends, steps)), m.pick(shape, func(at []int) []int {
+		return must(a.Slice(ndarray.Region{Starts: starts, Ends: ends, Steps: steps})), m.pick(shape, func(at []int) []int {
 			from := make([]int, n)
 			for d := range at {
 				from[d] = starts[d] + at[d]*steps[d]
@@ -236,7 +236,7 @@ func TestViewMistakes(t *testing.T) {
 	dev := open(t, "cpu")
 	a, err := ndarray.FromSlice(dev, count(6), 2, 3)
 	check(t, err)
-	slice := func(s, e, st []int) error { return second(a.Slice(s, e, st)) }
+	slice := func(s, e, st []int) error { return second(a.Slice(ndarray.Region{Starts: s, Ends: e, Steps: st})) }
 	for name, c := range map[string]struct{ err, want error }{
 		"too few bounds":      {slice([]int{0}, []int{1}, nil), buffer.ErrShape},
 		"too few ends":        {slice([]int{0, 0}, []int{1}, nil), buffer.ErrShape},
@@ -263,7 +263,7 @@ func TestViewMistakes(t *testing.T) {
 		if step < 0 {
 			start, end = 2, -1
 		}
-		one, err := a.Slice([]int{0, start}, []int{1, end}, []int{1, step})
+		one, err := a.Slice(ndarray.Region{Starts: []int{0, start}, Ends: []int{1, end}, Steps: []int{1, step}})
 		check(t, err)
 		holds(t, "one", one, int32(start))
 		check(t, one.Close())

@@ -113,10 +113,10 @@ func TestViews(t *testing.T) {
 		views := map[string]*ndarray.Array{
 			"all":       must[*ndarray.Array](t)(a.Share()),
 			"transpose": must[*ndarray.Array](t)(a.Transpose()),
-			"slice":     must[*ndarray.Array](t)(a.Slice([]int{0, 1, 1}, []int{2, 3, 4}, []int{1, 1, 2})),
+			"slice":     must[*ndarray.Array](t)(a.Slice(ndarray.Region{Starts: []int{0, 1, 1}, Ends: []int{2, 3, 4}, Steps: []int{1, 1, 2}})),
 			"backwards": must[*ndarray.Array](t)(ndarray.Wrap(dev, v, []int{3, 2}, ndarray.Placement{Strides: []int{-4, -1}, Offset: 60})),
 			"one":       must[*ndarray.Array](t)(a.Index(1, 2, 3)),
-			"none":      must[*ndarray.Array](t)(a.Slice([]int{0, 3, 0}, []int{2, 3, 4}, []int{1, 1, 1})),
+			"none":      must[*ndarray.Array](t)(a.Slice(ndarray.Region{Starts: []int{0, 3, 0}, Ends: []int{2, 3, 4}, Steps: []int{1, 1, 1}})),
 			"repeated":  must[*ndarray.Array](t)(ndarray.Wrap(dev, v, []int{5, 2}, ndarray.Placement{Strides: []int{0, 1}})),
 		}
 		for name, a := range views {

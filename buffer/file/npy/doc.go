@@ -11,7 +11,7 @@
 // # Hostile files
 //
 // A header is checked whole before anything is allocated for what it claims: negative and overflowing shapes, and unknown
-// or repeated keys are [file.ErrFormat], a length beyond the end of the file [file.ErrTruncated]. Where the size of the
+// keys are [file.ErrFormat], repeated ones [file.ErrDuplicate], a length beyond the end of the file [file.ErrTruncated]. Where the size of the
 // input is unknown, memory grows with what really arrives. Nothing panics and nothing in a file is executed; element types
 // that would need it (Python objects) and those that no array here has (structures, text, dates) are [file.ErrType].
 // Errors are *[file.Error] and tell where: in a compressed member of an archive, where its bytes begin.

@@ -4,12 +4,12 @@ package npy
 
 import (
 	"encoding/binary"
-	"strconv"
+	"fmt"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
-	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // Header says what an array holds and how.
@@ -26,24 +26,6 @@ func (h Header) Len() int64 {
 	return n
 }
 
-// check returns the size in bytes, or what is wrong with a header that is to be written.
-func (h Header) check() (int64, error) {
-	if h.BigEndian {
-		return 0, fault.Fail("npy: NewWriter", fault.ErrInvalid, "a header of big-endian elements")
-	}
-	if _, ok := descrOf(h.Type); !ok {
-		return 0, (place{}).fail(0, file.ErrType, h.Type.String())
-	}
-	if len(h.Shape) > stream.MaxDims {
-		return 0, (place{}).fail(0, file.ErrTooLarge, stream.Decimal(len(h.Shape))+" dimensions")
-	}
-	_, n, ok := h.Type.Bytes(h.Shape)
-	if !ok {
-		return 0, (place{}).fail(0, file.ErrFormat, "impossible shape "+shapeText(h.Shape))
-	}
-	return n, nil
-}
-
 const (
 	magic = "\x93NUMPY"
 	// maxHeader is far beyond any header of an array of numbers. NumPy itself refuses more than 10,000 bytes.
@@ -54,23 +36,22 @@ const (
 
 // place is where an array is, for errors.
 type place struct {
-	archive bool
-	member  string // of the archive
-	base    int64  // of the array's first byte
-	packed  bool   // so that no byte of the file belongs to a byte of the array
+	member string // of an archive, quoted; "" outside of one
+	base   int64  // of the array's first byte
+	packed bool   // so that no byte of the file belongs to a byte of the array
 }
 
-func (p place) fail(at int64, err error, detail string) error {
-	e := &file.Error{Format: "npy", Offset: p.base, Detail: detail, Err: err}
+func (p place) fail(at int64, err error, detail ...any) error {
+	e := &file.Error{Format: "npy", Offset: p.base, Detail: stream.Text(detail...), Err: err}
 	if !p.packed {
 		e.Offset += at
 	}
-	if p.archive {
+	if p.member != "" {
 		e.Format = "npz"
-		e.Detail = stream.Quote(p.member)
-		if detail != "" {
-			e.Detail += ": " + detail
+		if e.Detail != "" {
+			e.Detail = ": " + e.Detail
 		}
+		e.Detail = p.member + e.Detail
 	}
 	return e
 }
@@ -86,7 +67,7 @@ func readHeader(src *stream.Source, p place) (Header, error) {
 		return Header{}, err
 	}
 	if pre[6] < 1 || pre[6] > 3 || pre[7] != 0 {
-		return Header{}, p.fail(6, file.ErrFormat, "unknown version "+stream.Decimal(int(pre[6]))+"."+stream.Decimal(int(pre[7])))
+		return Header{}, p.fail(6, file.ErrFormat, "unknown version ", int(pre[6]), ".", int(pre[7]))
 	}
 	at := 12
 	if pre[6] == 1 {
@@ -97,21 +78,18 @@ func readHeader(src *stream.Source, p place) (Header, error) {
 	}
 	length := int64(binary.LittleEndian.Uint32(pre[8:]))
 	if length > maxHeader {
-		return Header{}, p.fail(8, file.ErrTooLarge, "header of "+stream.Decimal(length)+" bytes")
+		return Header{}, p.fail(8, file.ErrTooLarge, "header of ", length, " bytes")
 	}
 	text, err := src.Bytes(nil, length)
 	if err != nil {
 		return Header{}, err
 	}
-	parse := &parser{stream.Scanner{Text: text, Space: space, Fail: func(i int64, err error, detail string) error {
-		return p.fail(int64(at)+i, err, detail)
-	}}}
-	return parse.header()
+	return parseHeader(text, func(i int64, err error, detail ...any) error { return p.fail(int64(at)+i, err, detail...) })
 }
 
-// text returns the bytes of a file before the elements. The header was checked.
-func (h Header) text() []byte {
-	descr, _ := descrOf(h.Type)
+// text returns the bytes of a file before the elements, or false for a type that NumPy does not have.
+func (h Header) text() ([]byte, bool) {
+	descr, ok := descrOf(h.Type)
 	fortran := "False"
 	if h.Fortran {
 		fortran = "True"
@@ -124,20 +102,14 @@ func (h Header) text() []byte {
 	for len(out) < prefix+n-1 {
 		out = append(out, ' ')
 	}
-	return append(out, '\n')
+	return append(out, '\n'), ok
 }
 
 // shapeText writes a shape as Python does.
 func shapeText(shape []int64) string {
-	b := []byte{'('}
-	for i, d := range shape {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		b = strconv.AppendInt(b, d, 10)
-	}
+	s := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
 	if len(shape) == 1 {
-		b = append(b, ',')
+		s += ","
 	}
-	return string(append(b, ')'))
+	return "(" + s + ")"
 }

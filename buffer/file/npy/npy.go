@@ -3,7 +3,6 @@
 package npy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -25,10 +24,9 @@ type Elem interface {
 // Reader reads one array.
 type Reader struct {
 	header Header
-	src    *stream.Source
-	unit   int    // bytes to reverse, 0 for none
-	block  []byte // elements of the other byte order
-	rest   []byte // what is left of the block
+	src    stream.Source
+	data   io.Reader // of the elements' bytes, little-endian: src, or what turns its bytes
+	left   int64     // bytes that were not read of data
 }
 
 // NewReader reads and checks the header. size is how many bytes r holds, so that a header that claims more is found
@@ -41,21 +39,53 @@ func NewReader(r io.Reader, size int64) (*Reader, error) {
 }
 
 func newReader(in io.Reader, size int64, p place) (*Reader, error) {
-	src := stream.NewSource(in, size, p.fail)
-	h, err := readHeader(src, p)
+	r := &Reader{src: stream.NewSource(in, size, p.fail)}
+	h, err := readHeader(&r.src, p)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{header: h, src: src}
-	_, src.Left, _ = h.Type.Bytes(h.Shape)
-	if size >= 0 && src.Left > size-src.Pos {
-		return nil, p.fail(size, file.ErrTruncated, shapeText(h.Shape)+" of "+h.Type.String()+" needs "+
-			stream.Decimal(src.Left)+" bytes, there are "+stream.Decimal(max(0, size-src.Pos)))
+	_, r.left, _ = h.Type.Bytes(h.Shape)
+	if size >= 0 && r.left > size-r.src.Pos {
+		return nil, p.fail(size, file.ErrTruncated, shapeText(h.Shape), " of ", h.Type.String(), " needs ", r.left,
+			" bytes, there are ", max(0, size-r.src.Pos))
 	}
+	r.header, r.src.Left, r.data = h, r.left, &r.src
 	if h.BigEndian {
-		r.unit, r.block = unit(h.Type), make([]byte, min(src.Left, 32<<10))
+		mem := make([]byte, min(r.left, blockSize))
+		r.data = &blocks{fill: func() ([]byte, error) {
+			block := mem[:min(int64(len(mem)), r.src.Left)]
+			_, err := io.ReadFull(&r.src, block)
+			for part := range slices.Chunk(block, unit(h.Type)) {
+				slices.Reverse(part)
+			}
+			return block, err
+		}}
 	}
 	return r, nil
+}
+
+// blocks reads the blocks that fill returns, until one is empty.
+type blocks struct {
+	fill func() ([]byte, error)
+	rest []byte // what is left of a block
+	err  error
+}
+
+// blockSize is about how many bytes a block has, a multiple of every element's size.
+const blockSize = 32 << 10
+
+func (b *blocks) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 && len(p) > 0 && b.err == nil {
+		if b.rest, b.err = b.fill(); b.err == nil && len(b.rest) == 0 {
+			b.err = io.EOF
+		}
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
 }
 
 // Header describes the array.
@@ -67,25 +97,12 @@ func (r *Reader) Header() Header {
 
 // Read reads the elements' bytes, little-endian, in the order of the file. It returns io.EOF at their end.
 func (r *Reader) Read(p []byte) (int, error) {
-	switch {
-	case r.src == nil:
+	if r.data == nil {
 		return 0, errNoReader
-	case r.unit == 0 || len(r.rest) == 0 && r.src.Left == 0:
-		return r.src.Read(p)
-	case len(p) == 0:
-		return 0, nil
 	}
-	if len(r.rest) == 0 {
-		block := r.block[:min(int64(len(r.block)), r.src.Left)]
-		if _, err := io.ReadFull(r.src, block); err != nil {
-			return 0, err
-		}
-		swap(block, r.unit)
-		r.rest = block
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
+	n, err := r.data.Read(p)
+	r.left -= int64(n)
+	return n, err
 }
 
 var errNoReader = fault.Fail("npy: Read", fault.ErrInvalid, "no reader")
@@ -97,7 +114,7 @@ func Read[T Elem](r *Reader) ([]T, error) {
 		return nil, err
 	}
 	size := int64(unsafe.Sizeof(*new(T)))
-	n := (r.src.Left + int64(len(r.rest))) / size
+	n := r.left / size
 	if n > math.MaxInt {
 		return nil, r.src.Fail(r.src.Pos, file.ErrTooLarge, "more than this machine's memory can be")
 	}
@@ -113,26 +130,20 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 	if err := holds[T](r); err != nil {
 		return err
 	}
-	b := bytesOf(dst)
-	if _, err := io.ReadFull(r, b); err != nil {
-		if _, ok := errors.AsType[*file.Error](err); !ok {
-			return r.src.Fail(r.src.Pos, file.ErrTruncated, "more elements than there are")
-		}
-		return err
+	_, err := io.ReadFull(r, bytesOf(dst))
+	if _, ours := errors.AsType[*file.Error](err); err != nil && !ours {
+		return r.src.Fail(r.src.Pos, file.ErrTruncated, "more elements than there are")
 	}
-	if hostBig {
-		swap(b, unit(r.header.Type))
-	}
-	return nil
+	return err
 }
 
 // holds checks a reader of the caller's and the type of an element.
 func holds[T Elem](r *Reader) error {
-	if r == nil || r.src == nil {
+	if r == nil || r.data == nil {
 		return errNoReader
 	}
 	if name := mismatch[T](r.header.Type); name != "" {
-		return r.src.Fail(0, file.ErrType, r.header.Type.String()+" read as "+name)
+		return r.src.Fail(0, file.ErrType, r.header.Type.String(), " read as ", name)
 	}
 	return nil
 }
@@ -143,7 +154,7 @@ func mismatch[T Elem](t dtype.Type) string {
 		return dtype.Float16.String()
 	}
 	if size := int(unsafe.Sizeof(*new(T))); size != t.Size() {
-		return stream.Decimal(size) + " bytes each"
+		return stream.Text(size, " bytes each")
 	}
 	return ""
 }
@@ -151,54 +162,39 @@ func mismatch[T Elem](t dtype.Type) string {
 // NewWriter writes the header of an array. The elements are written little-endian in the order that the header says; a
 // header of big-endian elements is [fault.ErrInvalid].
 func NewWriter(w io.Writer, h Header) (file.Writer, error) {
-	if w == nil {
-		return nil, fault.Fail("npy: NewWriter", fault.ErrInvalid, "no output")
+	if w == nil || h.BigEndian {
+		return nil, fault.Fail("npy: NewWriter", fault.ErrInvalid, "no output, or a header of big-endian elements")
 	}
-	size, err := h.check()
+	headers, err := stream.Check("npy", []file.Header{{Type: h.Type, Shape: h.Shape}})
 	if err != nil {
 		return nil, err
 	}
-	out := &stream.Writer{Out: stream.Counter{W: w}, Sizes: []int64{size}, Fail: place{}.fail}
-	return out.Begin(h.text())
+	text, ok := h.text()
+	if !ok {
+		return nil, place{}.fail(0, file.ErrType, h.Type.String())
+	}
+	return (&stream.Writer{Out: stream.Counter{W: w}, Headers: headers, Fail: place{}.fail}).Begin(text)
 }
 
 // Write writes an array. v holds the elements in the order that the header says, and T is as for [Read].
 func Write[T Elem](w io.Writer, h Header, v []T) error {
-	if _, err := h.check(); err != nil {
-		return err
+	if name := mismatch[T](h.Type); name != "" {
+		return place{}.fail(0, file.ErrType, name, " written as ", h.Type.String())
 	}
-	switch name := mismatch[T](h.Type); {
-	case name != "":
-		return (place{}).fail(0, file.ErrType, name+" written as "+h.Type.String())
-	case int64(len(v)) != h.Len():
-		return (place{}).fail(0, file.ErrFormat, stream.Decimal(len(v))+" elements for shape "+shapeText(h.Shape))
+	if int64(len(v)) != h.Len() {
+		return place{}.fail(0, file.ErrFormat, len(v), " elements for shape ", shapeText(h.Shape))
 	}
 	out, err := NewWriter(w, h)
 	if err != nil {
 		return err
 	}
-	b := bytesOf(v)
-	if hostBig {
-		b = bytes.Clone(b)
-		swap(b, unit(h.Type))
-	}
-	if _, err := out.Write(b); err != nil {
+	if _, err := out.Write(bytesOf(v)); err != nil {
 		return err
 	}
 	return out.Close()
 }
 
-// hostBig tells whether this machine puts the high byte first.
-var hostBig = func() bool { x := uint16(1); return *(*byte)(unsafe.Pointer(&x)) == 0 }()
-
-// bytesOf returns the memory of v.
+// bytesOf returns the memory of v, in the machine's order, which is little-endian wherever there are WebGPU devices.
 func bytesOf[T Elem](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))
-}
-
-// swap reverses the bytes of every unit.
-func swap(b []byte, unit int) {
-	for i := 0; unit > 1 && i+unit <= len(b); i += unit {
-		slices.Reverse(b[i : i+unit])
-	}
 }

@@ -131,7 +131,7 @@ func TestHostile(t *testing.T) {
 		"bare minus":         {with("(2,)", "(-,)"), file.ErrFormat},
 		"not a boolean":      {with("False", "0"), file.ErrFormat},
 		"unknown key":        {with("shape", "shapes"), file.ErrFormat},
-		"repeated key":       {with("'shape'", "'descr': '<f4', 'shape'"), file.ErrFormat},
+		"repeated key":       {with("'shape'", "'descr': '<f4', 'shape'"), file.ErrDuplicate},
 		"missing key":        {with("'fortran_order': False, ", ""), file.ErrFormat},
 		"code after":         {with("}", "} + f()"), file.ErrFormat},
 		"escape":             {with("<f4", "<f\\x34"), file.ErrFormat},

@@ -4,124 +4,87 @@ package npy
 
 import (
 	"bytes"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
-// parser reads the one Python literal that a header is: a dictionary of a string, a boolean and a tuple of integers.
-type parser struct{ stream.Scanner }
+// entry is a key of the one Python literal that a header is, a dictionary, with its value: a text without escapes, a truth,
+// a tuple of numbers, which Python 2 wrote with an L, or the list that a type of several fields is. Then comes a comma, or
+// the end.
+var entry = regexp.MustCompile(`^\s*(?:'(\w+)'|"(\w+)")\s*:\s*(?:'([^'\\\n]*)'|"([^"\\\n]*)"|(True|False)|\(([\dL,\s]*)\)|(\[.*\]))\s*(,\s*\}|,|\})`)
 
-// space is what Python passes over between tokens.
-const space = " \t\r\n\f"
-
-func (p *parser) header() (h Header, err error) {
-	var seen []string
-	shapeAt := 0
-	p.Expect("{")
-	for p.Err == nil && !p.Accept("}") {
-		key := p.str()
-		if slices.Contains(seen, key) {
-			p.Stop(file.ErrFormat, "the key "+stream.Quote(key)+" appears twice")
+// parseHeader reads the text of a header. Offsets of errors are those of the text.
+func parseHeader(text []byte, fail stream.Fail) (h Header, err error) {
+	rest, _ := bytes.CutPrefix(bytes.TrimLeft(text, " \t\r\n\f"), []byte("{"))
+	stop := func(err error, detail ...any) (Header, error) {
+		return Header{}, fail(int64(len(text)-len(rest)), err, detail...)
+	}
+	seen := map[string]bool{}
+	for end := false; !end; {
+		m := entry.FindSubmatch(rest)
+		if m == nil {
+			return stop(file.ErrFormat, "expected a key and its value before ", stream.Quote(string(rest)))
 		}
-		seen = append(seen, key)
-		p.Expect(":")
-		switch key {
-		case "descr":
-			h.Type, h.BigEndian = p.descr()
-		case "fortran_order":
-			if h.Fortran = p.Accept("True"); !h.Fortran {
-				p.Expect("False")
+		key, value := string(m[1])+string(m[2]), string(m[3])+string(m[4])
+		isText := m[3] != nil || m[4] != nil
+		switch {
+		case seen[key]:
+			return stop(file.ErrDuplicate, stream.Quote(key))
+		case key == "descr" && m[7] != nil:
+			return stop(file.ErrType, "a structure of several fields: ", stream.Quote(string(m[7])))
+		case key == "descr" && isText:
+			var ok bool
+			if h.Type, h.BigEndian, ok = typeOf(value); !ok {
+				return stop(file.ErrType, stream.Quote(value), "; read are bool, int8 to int64, uint8 to uint64, float16 to float64, "+
+					"complex64 and 128, and not bfloat16, which NumPy writes as V2")
 			}
-		case "shape":
-			shapeAt = p.Pos
-			h.Shape = p.tuple()
+		case key == "fortran_order" && m[5] != nil:
+			h.Fortran = string(m[5]) == "True"
+		case key == "shape" && m[6] != nil:
+			var ok bool
+			if h.Shape, ok = tuple(string(m[6])); !ok {
+				return stop(file.ErrFormat, "impossible shape ", stream.Quote(string(m[6])))
+			}
+			if len(h.Shape) > stream.MaxDims {
+				return stop(file.ErrTooLarge, len(h.Shape), " dimensions")
+			}
 		default:
-			p.Stop(file.ErrFormat, "unknown key "+stream.Quote(key))
+			return stop(file.ErrFormat, "unknown key or value ", stream.Quote(string(m[0])))
 		}
-		if !p.Accept(",") {
-			p.Expect("}")
-			break
-		}
+		seen[key] = true
+		rest, end = rest[len(m[0]):], m[8][len(m[8])-1] == '}'
 	}
-	if len(seen) != 3 || !p.Ended() {
-		p.Stop(file.ErrFormat, "a header has the keys descr, fortran_order and shape and nothing after them")
+	if len(seen) != 3 || len(bytes.TrimSpace(rest)) > 0 {
+		return stop(file.ErrFormat, "a header has the keys descr, fortran_order and shape and nothing after them")
 	}
-	if _, _, ok := h.Type.Bytes(h.Shape); !ok && p.Err == nil {
-		p.Pos = shapeAt
-		p.Stop(file.ErrFormat, "impossible shape "+stream.Quote(shapeText(h.Shape)))
-	}
-	if p.Err != nil {
-		return Header{}, p.Err
+	if _, _, ok := h.Type.Bytes(h.Shape); !ok {
+		return stop(file.ErrFormat, "impossible shape ", shapeText(h.Shape))
 	}
 	return h, nil
 }
 
-// str reads a text without escapes.
-func (p *parser) str() string {
-	for _, quote := range []string{"'", `"`} {
-		if !p.Accept(quote) {
-			continue
-		}
-		s, _, ok := bytes.Cut(p.Text[p.Pos:], []byte(quote))
-		if !ok || bytes.ContainsAny(s, "\\\n") {
-			p.Stop(file.ErrFormat, "unfinished or escaped text "+p.Rest())
-			return ""
-		}
-		p.Pos += len(s) + 1
-		return string(s)
-	}
-	p.Stop(file.ErrFormat, "expected text before "+p.Rest())
-	return ""
-}
-
-func (p *parser) tuple() []int64 {
-	shape := []int64{}
-	p.Expect("(")
-	for p.Err == nil && !p.Accept(")") {
-		if len(shape) == stream.MaxDims {
-			p.Stop(file.ErrTooLarge, "more than "+stream.Decimal(stream.MaxDims)+" dimensions")
-		}
-		shape = append(shape, p.Number())
-		p.Accept("L") // as Python 2 wrote it
-		if !p.Accept(",") {
-			if len(shape) == 1 {
-				p.Stop(file.ErrFormat, "a shape of one dimension ends with a comma")
-			}
-			p.Expect(")")
-			break
-		}
-	}
-	return shape
-}
-
-// descr reads NumPy's name of a type, usually such as '<f4'.
-func (p *parser) descr() (t dtype.Type, big bool) {
-	if p.Accept("[") {
-		p.Pos--
-		p.Stop(file.ErrType, "a structure of several fields: "+p.Rest())
-		return dtype.Type{}, false
-	}
-	s := p.str()
-	name := s
-	if s != "" && strings.IndexByte("<|=>", s[0]) >= 0 { // = and | were written on, and for, little-endian machines
-		big = s[0] == '>'
-		name = s[1:]
-	}
-	t, ok := typeOf(name)
-	if !ok && name == s { // NumPy wants no byte order before a name
-		t, ok = typeNamed(name)
-	}
+// tuple reads numbers that commas part. A single one has a comma behind it.
+func tuple(s string) ([]int64, bool) {
+	parts := strings.Split(s, ",")
+	last := len(parts) - 1
 	switch {
-	case ok:
-		return t, big && t.Size() > 1
-	case name == "V2":
-		p.Stop(file.ErrType, stream.Quote(s)+", untyped, is how NumPy writes bfloat16")
-	default:
-		p.Stop(file.ErrType, stream.Quote(s)+"; read are bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and 128")
+	case strings.TrimSpace(parts[last]) == "":
+		parts = parts[:last]
+	case last == 0:
+		return nil, false
 	}
-	return dtype.Type{}, false
+	shape := []int64{}
+	for _, part := range parts {
+		digits := strings.TrimSuffix(strings.TrimSpace(part), "L")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || len(digits) > 1 && digits[0] == '0' {
+			return nil, false
+		}
+		shape = append(shape, n)
+	}
+	return shape, true
 }

@@ -5,21 +5,11 @@ package npy
 import (
 	"io"
 
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
-// transposed reads an array in Fortran order as one in C order. It holds all elements, in memory that grows as they arrive.
-type transposed struct {
-	r       *Reader
-	data    []byte  // nil: not read yet
-	strides []int64 // of the file's order, in bytes
-	index   []int64 // of the next element
-	at      int64   // where it is in data
-	left    int64   // elements
-	block   []byte
-	rest    []byte // what is left of the block
-	err     error
-}
+// maxTransposed is how many bytes the elements of an array in Fortran order may take.
+const maxTransposed = 256 << 20
 
 // manyDims tells whether the order of the elements matters.
 func manyDims(shape []int64) bool {
@@ -35,53 +25,39 @@ func manyDims(shape []int64) bool {
 	return n > 1
 }
 
-func newTransposed(r *Reader) *transposed {
-	t := &transposed{r: r, left: r.header.Len(), index: make([]int64, len(r.header.Shape))}
-	stride := int64(r.header.Type.Size())
-	for _, d := range r.header.Shape {
-		t.strides = append(t.strides, stride)
+// transposed reads an array in Fortran order as one in C order. It holds all elements, in memory that grows as they arrive.
+func transposed(r *Reader) io.Reader {
+	shape, size := r.header.Shape, int64(r.header.Type.Size())
+	strides, index := make([]int64, len(shape)), make([]int64, len(shape)) // in bytes of the file's order; of the next element
+	stride := size
+	for k, d := range shape {
+		strides[k] = stride
 		stride *= d
 	}
-	return t
-}
-
-func (t *transposed) read(p []byte) (int, error) {
-	if t.data == nil && t.err == nil {
-		t.data, t.err = stream.Grow(t.data, int(t.r.src.Left), func(b []byte) error {
-			_, err := io.ReadFull(t.r, b)
-			return err
-		})
-	}
-	if t.err == nil && len(t.rest) == 0 {
-		t.fill()
-	}
-	if t.err != nil {
-		return 0, t.err
-	}
-	n := copy(p, t.rest)
-	t.rest = t.rest[n:]
-	return n, nil
-}
-
-// fill gathers the next elements, the last index first.
-func (t *transposed) fill() {
-	if t.left == 0 {
-		t.data, t.err = nil, io.EOF
-		return
-	}
-	const most = 32 << 10
-	size := int64(t.r.header.Type.Size())
-	for t.block = t.block[:0]; t.left > 0 && len(t.block) < most; t.left-- {
-		t.block = append(t.block, t.data[t.at:][:size]...)
-		for k := len(t.index) - 1; k >= 0; k-- {
-			t.index[k]++
-			t.at += t.strides[k]
-			if t.index[k] < t.r.header.Shape[k] {
-				break
+	var data, block []byte
+	at, left := int64(0), r.header.Len()
+	return &blocks{fill: func() (_ []byte, err error) {
+		if data == nil {
+			data, err = stream.Grow(data, int(r.left), func(b []byte) error {
+				_, err := io.ReadFull(r, b)
+				return err
+			})
+			if err != nil {
+				return nil, err
 			}
-			t.at -= t.strides[k] * t.index[k]
-			t.index[k] = 0
 		}
-	}
-	t.rest = t.block
+		for block = block[:0]; left > 0 && len(block) < blockSize; left-- {
+			block = append(block, data[at:][:size]...)
+			for k := len(shape) - 1; k >= 0; k-- {
+				index[k]++
+				at += strides[k]
+				if index[k] < shape[k] {
+					break
+				}
+				at -= strides[k] * index[k]
+				index[k] = 0
+			}
+		}
+		return block, nil
+	}}
 }

@@ -3,59 +3,49 @@
 package npy
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
-// kinds are NumPy's letters for kinds of numbers, and the sizes in bytes that they have here.
-var kinds = []struct {
-	letter byte
-	code   uint8
-	sizes  string // one byte each
+// types are what NumPy writes for a type after the sign of the byte order, and the type's one letter, which it reads, too.
+// Letters whose size depends on the machine are missing.
+var types = []struct {
+	descr, letter string
+	dtype         dtype.Type
 }{
-	{'b', dtype.Bool8.Code, "\x01"},
-	{'i', dtype.Int, "\x01\x02\x04\x08"},
-	{'u', dtype.UInt, "\x01\x02\x04\x08"},
-	{'f', dtype.Float, "\x02\x04\x08"},
-	{'c', dtype.Complex64.Code, "\x08\x10"},
+	{"b1", "?", dtype.Bool8},
+	{"i1", "b", dtype.Int8},
+	{"i2", "h", dtype.Int16},
+	{"i4", "i", dtype.Int32},
+	{"i8", "q", dtype.Int64},
+	{"u1", "B", dtype.Uint8},
+	{"u2", "H", dtype.Uint16},
+	{"u4", "I", dtype.Uint32},
+	{"u8", "Q", dtype.Uint64},
+	{"f2", "e", dtype.Float16},
+	{"f4", "f", dtype.Float32},
+	{"f8", "d", dtype.Float64},
+	{"c8", "F", dtype.Complex64},
+	{"c16", "D", dtype.Complex128},
 }
 
-// letters are NumPy's types of one letter, and what it writes for them. Those that depend on the machine are missing.
-var letters = map[string]string{
-	"?": "b1", "b": "i1", "B": "u1", "h": "i2", "H": "u2", "i": "i4", "I": "u4", "q": "i8", "Q": "u8",
-	"e": "f2", "f": "f4", "d": "f8", "F": "c8", "D": "c16",
-}
-
-// typeNamed returns the type that has the name in NumPy, for example float32.
-func typeNamed(s string) (dtype.Type, bool) {
-	t, ok := dtype.Parse(s)
-	if _, has := descrOf(t); !has || t == dtype.Bool1 {
-		return dtype.Type{}, false
+// typeOf returns the type that NumPy's text stands for, such as <f4, >f or float32, and whether its bytes are big-endian.
+func typeOf(s string) (t dtype.Type, big, ok bool) {
+	name := s
+	if s != "" && strings.IndexByte("<|=>", s[0]) >= 0 { // = and | were written on, and for, little-endian machines
+		name, big = s[1:], s[0] == '>'
 	}
-	return t, ok
-}
-
-// typeOf returns the type that NumPy writes as, for example, f4 and also knows as f.
-func typeOf(s string) (dtype.Type, bool) {
-	if meant, ok := letters[s]; ok {
-		s = meant
-	}
-	if s == "" {
-		return dtype.Type{}, false
-	}
-	size, err := strconv.ParseUint(s[1:], 10, 8)
-	for _, k := range kinds {
-		if k.letter == s[0] && err == nil && strings.IndexByte(k.sizes, byte(size)) >= 0 {
-			return dtype.Type{Code: k.code, Bits: uint8(8 * size), Lanes: 1}, true
+	for _, known := range types {
+		t := known.dtype
+		if name == known.descr || name == known.letter || s == t.String() { // NumPy wants no byte order before a name
+			return t, big && t.Size() > 1, true
 		}
 	}
-	return dtype.Type{}, false
+	return dtype.Type{}, false, false
 }
 
-// descrOf is the inverse, with the sign of little-endian bytes in front. TVM's bool of one bit, a byte in memory, is
-// NumPy's bool.
+// descrOf is the inverse for little-endian bytes. TVM's bool of one bit, a byte in memory, is NumPy's bool.
 func descrOf(t dtype.Type) (string, bool) {
 	if t == dtype.Bool1 {
 		t = dtype.Bool8
@@ -64,9 +54,9 @@ func descrOf(t dtype.Type) (string, bool) {
 	if t.Size() == 1 {
 		order = "|"
 	}
-	for _, k := range kinds {
-		if k.code == t.Code && t.Lanes == 1 && t.Bits%8 == 0 && strings.IndexByte(k.sizes, t.Bits/8) >= 0 {
-			return order + string(k.letter) + strconv.Itoa(t.Size()), true
+	for _, known := range types {
+		if known.dtype == t {
+			return order + known.descr, true
 		}
 	}
 	return "", false

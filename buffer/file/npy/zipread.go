@@ -15,28 +15,49 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // zipReader reads an archive of arrays, a .npz file, in the order of its directory.
 type zipReader struct {
-	in   *stream.Input
-	left []member
+	in   *input
+	left []*member
 	data io.Reader // of the member that Next returned; nil where it failed
 	open io.Closer
 	err  error // of Next
 }
 
-// maxTransposed is how many bytes the elements of an array in Fortran order may take.
-const maxTransposed = 256 << 20
+// input keeps an input's own errors, which the archive's packages may replace, and offsets that no input has from it.
+type input struct {
+	r    io.ReaderAt
+	size int64
+	at   int64 // where the last read began
+	err  error // of r
+}
+
+// ReadAt is an io.ReaderAt's, also where that of r is not quite.
+func (in *input) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > in.size {
+		return 0, io.EOF
+	}
+	in.at = off
+	n, err := in.r.ReadAt(p, off)
+	if n < 0 || n > len(p) || n < len(p) && err == nil {
+		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.err = err
+	}
+	return n, err
+}
 
 // member is an array of an archive.
 type member struct {
 	*zip.File
-	name   string
-	start  int64 // of its own header in the file
-	offset int64 // of its bytes in the file, compressed or not
+	place // with the place of its bytes in the file, compressed or not
+	name  string
+	start int64 // of its own header in the file
 }
 
 // NewZipReader reads and checks an archive's directory: names that occur twice are [file.ErrDuplicate], and members that
@@ -54,7 +75,7 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 	if r == nil || size < 0 {
 		return nil, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "no input")
 	}
-	z := &zipReader{in: &stream.Input{R: r, Size: size}}
+	z := &zipReader{in: &input{r: r, size: size}}
 	directory, err := zip.NewReader(z.in, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, z.noDirectory(err)
@@ -64,19 +85,12 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 		if strings.HasSuffix(f.Name, "/") && f.UncompressedSize64 == 0 {
 			continue // a folder
 		}
-		m := member{File: f, name: strings.TrimSuffix(f.Name, ".npy")}
-		if m.offset, err = f.DataOffset(); err != nil {
-			return nil, z.mapped(m.place(), err)
-		}
-		m.start = z.in.At // DataOffset read the member's header
-		if err := m.check(size); err != nil {
-			return nil, err
-		}
-		if err := z.sameName(&m); err != nil {
+		m, err := z.member(f)
+		if err != nil {
 			return nil, err
 		}
 		if seen[m.name] {
-			return nil, m.place().fail(0, file.ErrDuplicate, "")
+			return nil, m.fail(0, file.ErrDuplicate)
 		}
 		seen[m.name] = true
 		z.left = append(z.left, m)
@@ -89,13 +103,13 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 
 // noDirectory tells an archive that was cut off from something else.
 func (z *zipReader) noDirectory(err error) error {
-	last, start := z.in.At, make([]byte, min(z.in.Size, 4))
+	last, start := z.in.at, make([]byte, min(z.in.size, 4))
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
-	case z.in.Err != nil:
-		return &file.Error{Format: "npz", Err: z.in.Err}
+	case z.in.err != nil:
+		return &file.Error{Format: "npz", Err: z.in.err}
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
-		return &file.Error{Format: "npz", Offset: z.in.Size, Detail: "no directory at its end", Err: file.ErrTruncated}
+		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
 	}
@@ -105,69 +119,57 @@ func (z *zipReader) noDirectory(err error) error {
 // mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.
 func (z *zipReader) mapped(p place, err error) error {
 	switch {
-	case z.in.Err != nil:
-		return p.fail(0, z.in.Err, "")
+	case z.in.err != nil:
+		return p.fail(0, z.in.err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return p.fail(0, file.ErrTruncated, "")
+		return p.fail(0, file.ErrTruncated)
 	}
 	return p.fail(0, file.ErrFormat, err.Error())
 }
 
-func (m *member) place() place {
-	return place{archive: true, member: m.name, base: m.offset, packed: m.Method != zip.Store}
-}
-
-// Flags of members whose bytes are not what they are compressed from.
-const (
-	encrypted = 1 << 0
-	patched   = 1 << 5
-	strongly  = 1 << 6
-	masked    = 1 << 13
-)
-
-func (m *member) check(size int64) error {
-	p := m.place()
-	p.base = min(p.base, size)
+// member reads and checks what is before the bytes of a member. A reader that takes names from the directory and one that
+// takes them from there would take the same bytes for different arrays, and names have no checksum.
+func (z *zipReader) member(f *zip.File) (*member, error) {
+	const (
+		changed = 1<<0 | 1<<5 | 1<<6 | 1<<13 // flags of bytes that are encrypted or a patch
+		fixed   = 30                         // bytes before the name; the last four are its length and that of more fields
+	)
+	m := &member{File: f, name: strings.TrimSuffix(f.Name, ".npy")}
+	m.place = place{member: stream.Quote(m.name), packed: f.Method != zip.Store}
+	offset, err := f.DataOffset()
+	m.base = min(offset, z.in.size)
+	if err != nil {
+		return nil, z.mapped(m.place, err)
+	}
+	m.start = z.in.at // DataOffset read the member's header
 	switch {
-	case m.Flags&(encrypted|patched|strongly|masked) != 0:
-		return p.fail(0, file.ErrFormat, "encrypted, or a patch")
-	case m.Method != zip.Store && m.Method != zip.Deflate:
-		return p.fail(0, file.ErrFormat, "compression method "+stream.Decimal(int(m.Method)))
-	case m.offset > size || m.CompressedSize64 > uint64(size-m.offset):
-		return p.fail(0, file.ErrTruncated, "beyond the end")
-	case m.UncompressedSize64 > math.MaxInt64, m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
-		return p.fail(0, file.ErrFormat, "impossible size")
+	case f.Flags&changed != 0:
+		return nil, m.fail(0, file.ErrFormat, "encrypted, or a patch")
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return nil, m.fail(0, file.ErrFormat, "compression method ", int(f.Method))
+	case offset > z.in.size || f.CompressedSize64 > uint64(z.in.size-offset):
+		return nil, m.fail(0, file.ErrTruncated, "beyond the end")
+	case f.UncompressedSize64 > math.MaxInt64, f.Method == zip.Store && f.UncompressedSize64 != f.CompressedSize64:
+		return nil, m.fail(0, file.ErrFormat, "impossible size")
 	}
-	return nil
-}
-
-// sameName compares the name in the directory with that in the member's own header. A reader of one and a reader of the
-// other would take the same bytes for different arrays, and names have no checksum.
-func (z *zipReader) sameName(m *member) error {
-	const fixed = 30 // bytes before the name, the last four are its length and that of more fields
-	head := make([]byte, fixed+len(m.Name))
+	head := make([]byte, fixed+len(f.Name))
 	if n, err := z.in.ReadAt(head, m.start); n < len(head) {
-		return z.mapped(m.place(), cmp.Or(err, io.ErrUnexpectedEOF))
+		return nil, z.mapped(m.place, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
-	if int(binary.LittleEndian.Uint16(head[26:])) != len(m.Name) || string(head[fixed:]) != m.Name {
-		p := m.place()
-		p.base, p.packed = m.start, false
-		return p.fail(fixed, file.ErrFormat, "its own header has another name")
+	if int(binary.LittleEndian.Uint16(head[26:])) != len(f.Name) || string(head[fixed:]) != f.Name {
+		return nil, place{member: m.place.member, base: m.start}.fail(fixed, file.ErrFormat, "its own header has another name")
 	}
-	return nil
+	return m, nil
 }
 
 // disjoint refuses members that share bytes, with which a small archive can claim to hold any amount.
-func disjoint(members []member) error {
-	sorted := slices.Clone(members)
-	slices.SortFunc(sorted, func(a, b member) int { return cmp.Compare(a.start, b.start) })
+func disjoint(members []*member) error {
 	end := int64(0)
-	for i := range sorted {
-		m := &sorted[i]
+	for _, m := range slices.SortedFunc(slices.Values(members), func(a, b *member) int { return cmp.Compare(a.start, b.start) }) {
 		if m.start < end {
-			return m.place().fail(0, file.ErrFormat, "it overlaps another member")
+			return m.fail(0, file.ErrFormat, "it overlaps another member")
 		}
-		end = m.offset + int64(m.CompressedSize64)
+		end = m.base + int64(m.CompressedSize64)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (z *zipReader) Next() (file.Header, error) {
 		z.err = io.EOF
 		return file.Header{}, io.EOF
 	}
-	m := &z.left[0]
+	m := z.left[0]
 	z.left = z.left[1:]
 	h, err := z.enter(m)
 	if z.err = err; err != nil {
@@ -191,48 +193,39 @@ func (z *zipReader) Next() (file.Header, error) {
 	return h, nil
 }
 
-func (z *zipReader) enter(m *member) (file.Header, error) {
-	p := m.place()
+func (z *zipReader) enter(m *member) (h file.Header, err error) {
 	rc, err := m.Open()
 	if err != nil {
-		return file.Header{}, z.mapped(p, err)
+		return h, z.mapped(m.place, err)
 	}
 	z.open = rc
-	size := int64(m.UncompressedSize64)
-	u := &unpacked{r: rc, z: z, place: p}
+	u := &unpacked{r: rc, z: z, place: m.place}
 	if m.CRC32 == 0 {
 		u.sum = crc32.NewIEEE()
 	}
-	r, err := newReader(stream.ReaderFunc(u.read), size, p)
+	size := int64(m.UncompressedSize64)
+	r, err := newReader(u, size, m.place)
 	if err != nil {
-		return file.Header{}, err
+		return h, err
 	}
-	h := file.Header{Name: m.name, Type: r.header.Type, Shape: slices.Clone(r.header.Shape), Offset: -1, Size: r.src.Left}
-	start, end := r.src.Pos, r.src.Pos+h.Size
-	if end < size {
-		return file.Header{}, p.fail(end, file.ErrFormat, stream.Decimal(size-end)+" bytes after the array")
-	}
-	r.src.Last = func() error { // also when the checksum is compared
-		if ended, err := r.src.Ended(); ended || err != nil {
-			return err
-		}
-		return p.fail(size, file.ErrFormat, "more than its size")
-	}
-	if h.Size == 0 {
-		if err := r.src.CheckLast(); err != nil {
-			return file.Header{}, err
-		}
-	}
-	z.data = r
+	start, end := r.src.Pos, r.src.Pos+r.left
+	fortran := r.header.Fortran && manyDims(r.header.Shape)
 	switch {
-	case r.header.Fortran && manyDims(h.Shape):
-		if h.Size > maxTransposed {
-			z.data = nil
-			return file.Header{}, p.fail(0, file.ErrTooLarge, stream.Decimal(h.Size)+" bytes in Fortran order")
-		}
-		z.data = stream.ReaderFunc(newTransposed(r).read)
-	case m.Method == zip.Store && r.unit == 0:
-		h.Offset = m.offset + start
+	case end < size:
+		return h, m.fail(end, file.ErrFormat, size-end, " bytes after the array")
+	case fortran && r.left > maxTransposed:
+		return h, m.fail(0, file.ErrTooLarge, r.left, " bytes in Fortran order")
+	case r.left > 0:
+		r.src.Last = r.src.End // which is also when the checksum is compared
+	case r.src.End() != nil:
+		return h, r.src.Err
+	}
+	h = file.Header{Name: m.name, Type: r.header.Type, Shape: slices.Clone(r.header.Shape), Offset: -1, Size: r.left}
+	z.data = r
+	if fortran {
+		z.data = transposed(r)
+	} else if m.Method == zip.Store && !r.header.BigEndian {
+		h.Offset = m.base + start
 	}
 	return h, nil
 }
@@ -256,7 +249,7 @@ type unpacked struct {
 	sum   hash.Hash32 // where the checksum is 0, which the archive's package takes for none
 }
 
-func (u *unpacked) read(p []byte) (int, error) {
+func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
 	if u.sum != nil && n > 0 {
 		_, _ = u.sum.Write(p[:n]) // a hash takes everything

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -21,7 +21,6 @@ type zipWriter struct {
 	out        stream.Writer
 	zip        *zip.Writer
 	method     uint16
-	headers    []Header
 	descriptor int64 // bytes that the archive's writer puts before the next member
 }
 
@@ -37,28 +36,26 @@ func NewZipWriter(w io.Writer, headers []file.Header, method uint16) (file.Write
 	if w == nil || method != zip.Store && method != zip.Deflate {
 		return nil, fault.Fail("npy: NewZipWriter", fault.ErrInvalid, "no output, or neither stored nor deflated")
 	}
-	sizes, err := stream.Check("npz", headers)
+	headers, err := stream.Check("npz", headers)
 	if err != nil {
 		return nil, err
 	}
-	z := &zipWriter{method: method}
-	z.out = stream.Writer{Out: stream.Counter{W: w}, Sizes: sizes, Start: z.start, Fail: func(at int64, err error, detail string) error {
-		return &file.Error{Format: "npz", Offset: at, Detail: detail, Err: err}
-	}}
 	for _, h := range headers {
-		p := place{archive: true, member: h.Name, packed: true}
-		if _, ok := descrOf(h.Type); !ok {
-			return nil, p.fail(0, file.ErrType, h.Type.String())
-		}
+		p := place{member: stream.Quote(h.Name), packed: true}
+		_, known := descrOf(h.Type)
 		switch {
+		case !known:
+			return nil, p.fail(0, file.ErrType, h.Type.String())
 		case strings.Contains(h.Name, "\x00") || leadsOut(h.Name):
 			return nil, p.fail(0, file.ErrFormat, "a name that is no path within a folder")
 		case len(h.Name) > math.MaxUint16-len(".npy"):
 			return nil, p.fail(0, file.ErrTooLarge, "a name of more than 65531 bytes")
 		}
-		z.out.Names = append(z.out.Names, h.Name)
-		z.headers = append(z.headers, Header{Type: h.Type, Shape: slices.Clone(h.Shape)})
 	}
+	z := &zipWriter{method: method}
+	z.out = stream.Writer{Out: stream.Counter{W: w}, Headers: headers, Start: z.start, Fail: func(at int64, err error, detail ...any) error {
+		return &file.Error{Format: "npz", Offset: at, Detail: stream.Text(detail...), Err: err}
+	}}
 	z.zip = zip.NewWriter(&z.out.Out)
 	z.out.End = z.zip.Close
 	return z.out.Begin(nil)
@@ -72,16 +69,17 @@ func leadsOut(name string) bool {
 
 // start begins the member of an array.
 func (z *zipWriter) start(i int) (io.Writer, error) {
+	array := z.out.Headers[i]
+	text, _ := Header{Type: array.Type, Shape: array.Shape}.text()
 	// The date is the first that the archive's format has.
-	h := &zip.FileHeader{Name: z.out.Names[i] + ".npy", Method: z.method, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
-	text := z.headers[i].text()
+	h := &zip.FileHeader{Name: array.Name + ".npy", Method: z.method, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 	if err := z.zip.Flush(); err != nil {
 		return nil, err
 	}
 	if z.method == zip.Store {
 		h.Extra = z.padding(len(h.Name))
 		z.descriptor = 16
-		if z.out.Sizes[i]+int64(len(text)) >= math.MaxUint32 {
+		if array.Size+int64(len(text)) >= math.MaxUint32 {
 			z.descriptor = 24
 		}
 	}

@@ -3,13 +3,12 @@
 package params
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 var _ file.Reader = (*Reader)(nil)
@@ -23,20 +22,21 @@ const (
 	headerCost = 96
 )
 
-// Reader reads a dictionary as a stream. It is not for several goroutines.
+// Reader reads a dictionary as a stream. The zero value is an empty one. It is not for several goroutines.
 type Reader struct {
-	src    *stream.Source
+	src    stream.Source
 	opts   Options
 	memory int64 // what is left of the limit
 	names  []string
 	last   map[string]int // the last index of each name, with LastWins
 	next   int            // index of the tensor that Next goes to
-	passed int64          // bytes after the last tensor that were passed over
+	end    int64          // of the last tensor, once Next has got there
 }
 
 // NewReader reads the list of names. r stands at the dictionary's first byte, and offsets count from there. If r has a
-// method Seek or Len, the claims of the file are checked against its size at once, else as the bytes run out. r may be
-// read some way past the last tensor. Names that take more than 64 MiB of memory are [file.ErrTooLarge].
+// method Seek or Len, the claims of the file are checked against its size at once, else as the bytes run out. Headers are
+// read in small pieces, and nothing behind the last tensor is. Names that take more than 64 MiB of memory are
+// [file.ErrTooLarge].
 func NewReader(r io.Reader, opts Options) (*Reader, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -44,85 +44,62 @@ func NewReader(r io.Reader, opts Options) (*Reader, error) {
 	if r == nil {
 		return nil, invalid("no reader")
 	}
-	src, err := stream.Measure(r, fail)
-	if err != nil {
-		return nil, err
-	}
-	src.ReadAhead()
-	p := &Reader{src: src, opts: opts, memory: memoryLimit}
-	if err := p.readList(); err != nil {
-		return nil, err
+	p := &Reader{src: stream.Measure(r, fail), opts: opts, memory: memoryLimit, last: map[string]int{}}
+	if p.readList(); p.src.Err != nil {
+		return nil, p.src.Err
 	}
 	return p, nil
 }
 
-func (r *Reader) readList() error {
-	err := r.expect(8, listMagic, func(got uint64) string {
+func (r *Reader) readList() {
+	s := &r.src
+	s.Expect(8, listMagic, func(got uint64) string {
 		if got == mxnetMagic {
 			return "this is an MXNet NDArray list, not a dictionary of TVM or CVM"
 		}
 		return "a dictionary starts with b7 9c 04 05 4f 8d e5 f7"
 	})
-	if err != nil {
-		return err
+	s.Number(8) // reserved
+	at := s.Pos
+	count := s.Number(8)
+	switch {
+	case r.lacks(at, count, 8, " names"): // each has at least a length
+	case count > memoryLimit/nameCost:
+		_ = s.Stop(at, file.ErrTooLarge, count, " names")
+	default:
+		r.readNames(int(count))
 	}
-	if _, err := r.number(8); err != nil { // reserved
-		return err
-	}
-	at := r.src.Pos
-	count, err := r.number(8)
-	if err != nil {
-		return err
-	}
-	if count > uint64(r.left())/8 { // each has at least a length
-		return r.lacks(at, count, " names")
-	}
-	if count > memoryLimit/nameCost {
-		return fail(at, file.ErrTooLarge, stream.Decimal(count)+" names")
-	}
-	if err := r.readNames(int(count)); err != nil {
-		return err
-	}
-	return r.expect(8, count, func(got uint64) string {
-		return stream.Decimal(count) + " names, " + stream.Decimal(got) + " tensors"
-	})
+	s.Expect(8, count, func(got uint64) string { return stream.Text(count, " names, ", got, " tensors") })
 }
 
-func (r *Reader) readNames(count int) error {
-	r.last = map[string]int{}
+func (r *Reader) readNames(count int) {
+	s := &r.src
 	var buf []byte
 	for i := range count {
-		at := r.src.Pos
-		length, err := r.number(8)
-		if err != nil {
-			return err
+		at := s.Pos
+		length := s.Number(8)
+		if r.lacks(at, length, 1, " bytes of a name") || !r.charge(at, int64(length)+nameCost) {
+			return
 		}
-		if length > uint64(r.left()) {
-			return r.lacks(at, length, " bytes of a name")
-		}
-		if err := r.charge(at, int64(length)+nameCost); err != nil {
-			return err
-		}
-		if buf, err = r.src.Bytes(buf, int64(length)); err != nil {
-			return err
+		buf, _ = s.Bytes(buf, int64(length)) // the error stays
+		if s.Err != nil {
+			return
 		}
 		name := string(buf)
 		if first, ok := r.last[name]; ok && !r.opts.LastWins {
-			return duplicate(at+8, name, first, i)
+			s.Err = duplicate(at+8, name, first, i)
 		}
 		r.last[name] = i
 		r.names = append(r.names, name)
 	}
-	return nil
 }
 
-// charge takes bytes from the limit of memory.
-func (r *Reader) charge(at, n int64) error {
-	if n < 0 || n > r.memory {
-		return fail(at, file.ErrTooLarge, "names and headers take more than "+stream.Decimal(memoryLimit)+" bytes of memory")
+// charge takes bytes from the limit of memory, or ends reading.
+func (r *Reader) charge(at, n int64) bool {
+	if r.memory -= n; n < 0 || r.memory < 0 {
+		_ = r.src.Stop(at, file.ErrTooLarge, "names and headers take more than ", memoryLimit, " bytes of memory")
 	}
-	r.memory -= n
-	return nil
+	return r.src.Err == nil
 }
 
 // left returns how many bytes there can still be.
@@ -133,33 +110,12 @@ func (r *Reader) left() int64 {
 	return max(r.src.Size-r.src.Pos, 0)
 }
 
-// lacks makes the error for a count, at an offset, of items that cannot all be there.
-func (r *Reader) lacks(at int64, count uint64, of string) error {
-	left := "no file is that long"
-	if r.src.Size >= 0 {
-		left = stream.Decimal(r.left()) + " bytes are left"
+// lacks ends reading where a file claims, at an offset, more items of so many bytes than can be there.
+func (r *Reader) lacks(at int64, count, each uint64, of string) bool {
+	if left := r.left(); count > uint64(left)/each {
+		_ = r.src.Stop(at, file.ErrTruncated, count, of, ", ", left, " bytes at most are left")
 	}
-	return fail(at, file.ErrTruncated, stream.Decimal(count)+of+", "+left)
-}
-
-// number reads a number of so many bytes.
-func (r *Reader) number(bytes int) (uint64, error) {
-	var b [8]byte
-	err := r.src.Full(b[:bytes])
-	return binary.LittleEndian.Uint64(b[:]), err
-}
-
-// expect reads a number that must be this one. The error is at the first byte that differs, and what makes its text from
-// the number that is there instead.
-func (r *Reader) expect(bytes int, want uint64, what func(got uint64) string) error {
-	at := r.src.Pos
-	got, err := r.number(bytes)
-	for i := range r.src.Pos - at {
-		if byte(got>>(8*i)) != byte(want>>(8*i)) {
-			return fail(at+i, file.ErrFormat, what(got))
-		}
-	}
-	return err
+	return r.src.Err != nil
 }
 
 // Names returns the names in the order of the tensors: those that Next returns.
@@ -175,20 +131,14 @@ func (r *Reader) Names() []string {
 
 // Next goes to the next tensor, over what was not read of the last one. It returns io.EOF after the last one. The header's
 // shape is the caller's to keep. After an error every call returns it again.
-func (r *Reader) Next() (h file.Header, err error) {
-	if r.src == nil {
-		return file.Header{}, errNotMade
-	}
-	for r.src.Err == nil {
-		if err = r.src.Skip(); err != nil {
-			break
-		}
+func (r *Reader) Next() (file.Header, error) {
+	for r.src.Skip() == nil {
 		if r.next == len(r.names) {
-			err = r.finish()
-			break
+			return file.Header{}, r.finish()
 		}
 		name := r.names[r.next]
-		if h, err = r.header(name); err != nil {
+		h := r.header(name)
+		if r.src.Err != nil {
 			break
 		}
 		r.src.Left = h.Size
@@ -197,122 +147,76 @@ func (r *Reader) Next() (h file.Header, err error) {
 			return h, nil
 		}
 	}
-	if err != nil {
-		r.src.Err = err
-	}
 	return file.Header{}, r.src.Err
 }
 
 // header reads a tensor's header field by field, so that the error is about the first wrong one.
-func (r *Reader) header(name string) (h file.Header, err error) {
-	base, about := r.src.Pos, "tensor "+stream.Quote(name)+": "
-	err = r.expect(8, tensorMagic, func(uint64) string { return about + "a tensor starts with 3f a1 b4 96 f0 40 5e dd" })
-	if err != nil {
-		return h, err
+func (r *Reader) header(name string) file.Header {
+	s := &r.src
+	h := header{file.Header{Name: name}, s.Pos}
+	s.Expect(8, tensorMagic, func(uint64) string { return h.about() + "a tensor starts with 3f a1 b4 96 f0 40 5e dd" })
+	s.Number(8) // reserved
+	s.Expect(4, cpu, func(got uint64) string { return stream.Text(h.about(), "its device has to be the CPU (1), not ", got) })
+	s.Number(4) // device id
+	dims := int(int32(s.Number(4)))
+	r.hold(h.checkDims(dims))
+	typ := s.Number(4)
+	h.Type = dtype.Type{Code: uint8(typ), Bits: uint8(typ >> 8), Lanes: uint16(typ >> 16)}
+	r.hold(h.checkType())
+	if s.Err != nil {
+		return h.Header
 	}
-	if _, err := r.number(8); err != nil { // reserved
-		return h, err
-	}
-	err = r.expect(4, cpu, func(got uint64) string { return about + "its device has to be the CPU (1), not " + stream.Decimal(got) })
-	if err != nil {
-		return h, err
-	}
-	if _, err := r.number(4); err != nil { // device id
-		return h, err
-	}
-	dims, err := r.number(4)
-	if err == nil {
-		err = checkDims(base, name, int64(int32(dims)))
-	}
-	if err != nil {
-		return h, err
-	}
-	typ, err := r.number(4)
-	t := dtype.Type{Code: uint8(typ), Bits: uint8(typ >> 8), Lanes: uint16(typ >> 16)}
-	if err == nil {
-		err = checkType(base, name, t)
-	}
-	if err != nil {
-		return h, err
-	}
-	h = file.Header{Name: name, Type: r.opts.typeOf(t), Shape: make([]int64, dims)}
+	h.Type, h.Shape = r.opts.typeOf(h.Type), make([]int64, dims)
 	for i := range h.Shape {
-		d, err := r.number(8)
-		if err != nil {
-			return h, err
-		}
-		h.Shape[i] = int64(d)
+		h.Shape[i] = int64(s.Number(8))
 	}
-	return h, r.place(&h, base)
-}
-
-// place checks a tensor's shape against its size, and both against the file.
-func (r *Reader) place(h *file.Header, base int64) error {
-	about := "tensor " + stream.Quote(h.Name) + ": "
-	size, err := checkShape(base, h.Name, h.Type, h.Shape)
-	if err != nil {
-		return err
-	}
-	err = r.expect(8, uint64(size), func(got uint64) string {
-		return about + "its shape takes " + stream.Decimal(size) + " bytes, its data " + stream.Decimal(int64(got))
+	size, err := h.checkShape()
+	r.hold(err)
+	s.Expect(8, uint64(size), func(got uint64) string {
+		return stream.Text(h.about(), "its shape takes ", size, " bytes, its data ", int64(got))
 	})
-	if err != nil {
-		return err
-	}
-	h.Offset, h.Size = r.src.Pos, size
+	h.Offset, h.Size = s.Pos, size
 	switch left := r.left(); {
 	case size <= left:
-		return nil
-	case r.src.Size >= 0:
-		return fail(r.src.Size, file.ErrTruncated, about+stream.Decimal(left)+" of "+stream.Decimal(size)+" bytes are there")
+	case s.Size >= 0:
+		_ = s.Stop(s.Size, file.ErrTruncated, h.about(), left, " of ", size, " bytes are there")
 	default:
-		return fail(h.Offset-8, file.ErrFormat, about+"no file is that long")
+		_ = s.Stop(h.Offset-8, file.ErrFormat, h.about(), "no file is that long")
+	}
+	return h.Header
+}
+
+// hold ends reading with an error, if it is one and the first.
+func (r *Reader) hold(err error) {
+	if r.src.Err == nil {
+		r.src.Err = err
 	}
 }
 
 // finish checks what follows the last tensor.
 func (r *Reader) finish() error {
-	if !r.opts.Strict {
-		return io.EOF
+	if r.end == 0 {
+		r.end = r.src.Pos
+		if r.opts.Strict && r.src.End() != nil {
+			return r.src.Err
+		}
 	}
-	at, left := r.src.Pos, ""
-	if r.src.Size >= 0 {
-		left = stream.Decimal(r.left()) + " "
-	}
-	switch ended, err := r.src.Ended(); {
-	case err != nil:
-		return err
-	case ended:
-		return io.EOF
-	}
-	return fail(at, file.ErrFormat, left+"bytes after the last tensor")
+	return io.EOF
 }
 
 // Read reads the data of the tensor that Next returned. It returns io.EOF at their end, and also before the first Next.
-func (r *Reader) Read(b []byte) (int, error) {
-	if r.src == nil {
-		return 0, errNotMade
-	}
-	return r.src.Read(b)
-}
+func (r *Reader) Read(b []byte) (int, error) { return r.src.Read(b) }
 
 // Trailing returns how many bytes follow the last tensor, once Next has returned io.EOF. Where the size of the file is
 // unknown it reads on to its end.
 func (r *Reader) Trailing() (int64, error) {
 	switch {
-	case r.src == nil:
-		return 0, errNotMade
-	case r.src.Err == nil:
-		return 0, invalid("there are more tensors")
-	case !errors.Is(r.src.Err, io.EOF):
+	case r.src.Err != nil:
 		return 0, r.src.Err
+	case r.end == 0:
+		return 0, invalid("there are more tensors")
 	}
-	n, err := r.src.Rest()
-	if r.src.Size < 0 {
-		r.passed += n
-		n = r.passed
-	}
-	return n, err
+	return r.src.Rest(r.end)
 }
 
 // Info describes a dictionary as a whole.
@@ -335,18 +239,14 @@ func Scan(r io.Reader, opts Options) ([]file.Header, Info, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil {
-			err = p.charge(h.Offset, headerCost+8*int64(len(h.Shape)))
-		}
-		if err != nil {
-			return nil, Info{}, err
+		if err != nil || !p.charge(h.Offset, headerCost+8*int64(len(h.Shape))) {
+			return nil, Info{}, p.src.Err
 		}
 		headers = append(headers, h)
 	}
-	size := p.src.Pos
 	trailing, err := p.Trailing()
 	if err != nil {
 		return nil, Info{}, err
 	}
-	return headers, Info{size, trailing}, nil
+	return headers, Info{p.end, trailing}, nil
 }

@@ -176,11 +176,11 @@ func TestFailingReaders(t *testing.T) {
 	if _, err := params.NewReader(nil, params.Options{}); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
-	var none params.Reader
-	if _, err := none.Next(); !errors.Is(err, fault.ErrInvalid) {
+	var none params.Reader // an empty dictionary
+	if _, err := none.Next(); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err := none.Read(make([]byte, 1)); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := none.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	if _, err := none.Trailing(); !errors.Is(err, fault.ErrInvalid) || len(none.Names()) != 0 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -21,8 +21,8 @@ const (
 	cpu = 1
 	// maxDims is our own limit. The references have none; NumPy's was 32 for long.
 	maxDims = 32
-	// Offsets in a tensor's header.
-	dimsAt, typeAt, shapeAt = 24, 28, 32
+	// Offsets in a tensor's header, and its size without dimensions.
+	dimsAt, typeAt, shapeAt, headSize = 24, 28, 32, 40
 	// noEnd is where a file of unknown size ends at the latest.
 	noEnd = math.MaxInt64
 )
@@ -56,55 +56,58 @@ func (o Options) typeOf(t dtype.Type) dtype.Type {
 
 func isBool(t dtype.Type) bool { return t == dtype.Bool8 || t == dtype.Bool1 }
 
-func fail(offset int64, err error, detail string) error {
-	return &file.Error{Format: "params", Offset: offset, Detail: detail, Err: err}
+func fail(offset int64, err error, detail ...any) error {
+	return &file.Error{Format: "params", Offset: offset, Detail: stream.Text(detail...), Err: err}
 }
 
 func invalid(why string) error { return fault.Fail("params", fault.ErrInvalid, why) }
 
-var errNotMade = invalid("not made by NewReader")
+// header is a tensor's header that begins at a byte of the file.
+type header struct {
+	file.Header
+	base int64
+}
 
-// wrong makes the error about a tensor whose header starts at base, at an offset from there.
-func wrong(base, at int64, name string, err error, detail string) error {
-	return fail(base+at, err, "tensor "+stream.Quote(name)+": "+detail)
+func (h *header) about() string { return "tensor " + stream.Quote(h.Name) + ": " }
+
+// wrong makes the error about the byte at an offset in the header.
+func (h *header) wrong(at int, err error, detail ...any) error {
+	return fail(h.base+int64(at), err, h.about()+stream.Text(detail...))
 }
 
 // checkDims refuses what cannot be a number of dimensions.
-func checkDims(base int64, name string, n int64) error {
+func (h *header) checkDims(n int) error {
 	if n < 0 || n > maxDims {
-		return wrong(base, dimsAt, name, file.ErrFormat, stream.Decimal(n)+" dimensions")
+		return h.wrong(dimsAt, file.ErrFormat, n, " dimensions")
 	}
 	return nil
 }
 
 // checkType refuses the types of which no file can hold whole elements.
-func checkType(base int64, name string, t dtype.Type) error {
-	switch t.Bits {
-	case 8, 16, 32, 64, 128:
-	default:
-		if t.Code != dtype.UInt || t.Bits != 1 {
-			return wrong(base, typeAt+1, name, file.ErrType, t.String()+" has no size that the format knows")
-		}
+func (h *header) checkType() error {
+	t := h.Type
+	power := t.Bits >= 8 && t.Bits <= 128 && t.Bits&(t.Bits-1) == 0
+	if !power && (t.Code != dtype.Bool1.Code || t.Bits != dtype.Bool1.Bits) {
+		return h.wrong(typeAt+1, file.ErrType, t.String(), " has no size that the format knows")
 	}
 	if t.Lanes != 1 {
-		return wrong(base, typeAt+2, name, file.ErrType, t.String()+": of vectors the format holds only the data of one lane")
+		return h.wrong(typeAt+2, file.ErrType, t.String(), ": of vectors the format holds only the data of one lane")
 	}
 	return nil
 }
 
-// checkShape returns the bytes that a shape's elements take.
-func checkShape(base int64, name string, t dtype.Type, shape []int64) (int64, error) {
-	_, size, ok := t.Bytes(shape)
+// checkShape returns the bytes that the shape's elements take.
+func (h *header) checkShape() (int64, error) {
+	_, size, ok := h.Type.Bytes(h.Shape)
 	if ok && size <= math.MaxInt {
 		return size, nil
 	}
-	for i, d := range shape {
-		at := int64(shapeAt + 8*i)
+	for i, d := range h.Shape {
 		if d < 0 {
-			return 0, wrong(base, at, name, file.ErrFormat, "negative dimension "+stream.Decimal(d))
+			return 0, h.wrong(shapeAt+8*i, file.ErrFormat, "negative dimension ", d)
 		}
-		if _, size, ok := t.Bytes(shape[:i+1]); !ok || size > math.MaxInt {
-			return 0, wrong(base, at, name, file.ErrFormat, "the product of the dimensions overflows")
+		if _, size, ok := h.Type.Bytes(h.Shape[:i+1]); !ok || size > math.MaxInt {
+			return 0, h.wrong(shapeAt+8*i, file.ErrFormat, "the product of the dimensions overflows")
 		}
 	}
 	return size, nil // not reached: the whole shape is the last of the parts
@@ -127,5 +130,5 @@ func appendTensor(b []byte, h *file.Header) []byte {
 
 // duplicate makes the error about two names that are the same.
 func duplicate(offset int64, name string, first, second int) error {
-	return fail(offset, file.ErrDuplicate, "names "+stream.Decimal(first)+" and "+stream.Decimal(second)+" are "+stream.Quote(name))
+	return fail(offset, file.ErrDuplicate, "names ", first, " and ", second, " are ", stream.Quote(name))
 }

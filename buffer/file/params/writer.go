@@ -3,19 +3,20 @@
 package params
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // tensor is a header as it is written, with its size.
 type tensor struct {
-	file.Header
+	header
 	hidden bool // by a later one of the same name
 }
 
@@ -38,11 +39,11 @@ func NewWriter(w io.Writer, headers []file.Header, opts Options) (file.Writer, e
 	}
 	out := &stream.Writer{Out: stream.Counter{W: w}, Fail: fail}
 	for _, t := range tensors {
-		out.Names, out.Sizes = append(out.Names, t.Name), append(out.Sizes, t.Size)
+		out.Headers = append(out.Headers, t.Header)
 	}
 	out.Start = func(i int) (io.Writer, error) {
 		if tensors[i].hidden {
-			return nil, nil
+			return io.Discard, nil
 		}
 		_, err := out.Out.Write(appendTensor(nil, &tensors[i].Header))
 		return &out.Out, err
@@ -65,43 +66,35 @@ func list(headers []file.Header, opts Options) ([]tensor, error) {
 		last[h.Name] = i
 		at += 8 + int64(len(h.Name))
 		h.Type, h.Shape = opts.typeOf(h.Type), slices.Clone(h.Shape)
-		tensors = append(tensors, tensor{Header: h})
+		tensors = append(tensors, tensor{header: header{Header: h}})
 	}
 	return tensors, nil
 }
 
 // check checks the tensors and sets their sizes.
 func check(tensors []tensor) error {
-	pos, total := int64(32), int64(0)
-	for _, t := range tensors {
-		if !t.hidden {
-			pos += 8 + int64(len(t.Name))
-		}
-	}
+	pos, total := int64(len(head(tensors))), int64(0)
 	for i := range tensors {
 		t := &tensors[i]
-		if err := checkDims(pos, t.Name, int64(len(t.Shape))); err != nil {
+		t.base = pos
+		if err := cmp.Or(t.checkDims(len(t.Shape)), t.checkType()); err != nil {
 			return err
 		}
-		if err := checkType(pos, t.Name, t.Type); err != nil {
-			return err
-		}
-		size, err := checkShape(pos, t.Name, t.Type, t.Shape)
+		size, err := t.checkShape()
 		if err != nil {
 			return err
 		}
-		header := 40 + 8*int64(len(t.Shape))
+		length := headSize + 8*len(t.Shape)
 		if t.Size != 0 && t.Size != size {
-			return wrong(pos, header-8, t.Name, fault.ErrInvalid,
-				"its shape takes "+stream.Decimal(size)+" bytes, its header says "+stream.Decimal(t.Size))
+			return t.wrong(length-8, fault.ErrInvalid, "its shape takes ", size, " bytes, its header says ", t.Size)
 		}
-		if size > math.MaxInt64-pos-header || size > math.MaxInt64-total {
-			return wrong(pos, header-8, t.Name, file.ErrTooLarge, "no file is that long")
+		if size > math.MaxInt64-pos-int64(length) || size > math.MaxInt64-total {
+			return t.wrong(length-8, file.ErrTooLarge, "no file is that long")
 		}
 		t.Size = size
 		total += size
 		if !t.hidden {
-			pos += header + size
+			pos += int64(length) + size
 		}
 	}
 	return nil

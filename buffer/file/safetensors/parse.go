@@ -3,170 +3,148 @@
 package safetensors
 
 import (
-	"slices"
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 )
 
 // metadataKey is the one key of a header that is no tensor's name.
 const metadataKey = "__metadata__"
 
-// parser walks over a header. It takes the JSON of the format and nothing else, so that it stops at the first byte that is
-// wrong, and sees keys that occur twice. A decoder for all of JSON takes memory for each token.
+// parser walks over the JSON of a header token by token, so that it sees keys that occur twice. The first error stays.
 type parser struct {
-	stream.Scanner
+	text     []byte
+	json     *json.Decoder
 	tensors  []file.Header
 	metadata map[string]string
+	err      error
 }
 
 // parse reads a header. Offsets of the tensors count from the end of the header.
 func parse(text []byte) (*parser, error) {
-	p := &parser{Scanner: stream.Scanner{Text: text, Space: " \t\r\n", Fail: func(at int64, err error, detail string) error {
-		return fail(lengthSize+at, err, detail)
-	}}}
+	p := &parser{text: text, json: json.NewDecoder(bytes.NewReader(text))}
+	p.json.UseNumber()
 	switch {
 	case len(text) == 0 || text[0] != '{':
-		p.Stop(file.ErrFormat, "the header does not begin with {")
+		p.stop(file.ErrFormat, "the header does not begin with {")
 	case !utf8.Valid(text):
-		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[p.Pos:]) {
-			p.Pos += n
+		at := 0
+		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[at:]) {
+			at += n
 		}
-		p.Stop(file.ErrFormat, "the header is not UTF-8")
+		p.err = fail(lengthSize+int64(at), file.ErrFormat, "the header is not UTF-8")
 	}
-	seen := map[string]bool{}
 	p.object(func(key string) {
-		switch {
-		case seen[key]:
-			p.Stop(file.ErrDuplicate, stream.Quote(key))
-		case key == metadataKey:
-			p.texts()
-		default:
+		if key != metadataKey {
 			p.tensor(key)
+			return
 		}
-		seen[key] = true
+		p.metadata = map[string]string{}
+		p.object(func(key string) { p.metadata[key] = p.str() })
 	})
-	if !p.Ended() {
-		p.Stop(file.ErrFormat, "the header goes on after its }")
+	if rest := bytes.TrimLeft(text[p.json.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		p.stop(file.ErrFormat, "the header goes on after its }")
 	}
-	return p, p.Err
+	return p, p.err
 }
 
-// str reads a text.
-func (p *parser) str() string {
-	if !p.Expect(`"`) {
-		return ""
+// stop keeps an error at the end of the last token, if it is the first one.
+func (p *parser) stop(err error, detail ...any) {
+	if p.err == nil {
+		p.err = fail(lengthSize+p.json.InputOffset(), err, detail...)
 	}
-	var out []byte
-	for from := p.Pos; p.Pos < len(p.Text); {
-		switch c := p.Text[p.Pos]; {
-		case c == '"':
-			last := p.Text[from:p.Pos]
-			p.Pos++
-			if out == nil {
-				return string(last)
-			}
-			return string(append(out, last...))
-		case c < ' ':
-			p.Stop(file.ErrFormat, "a control character within a text")
-			return ""
-		case c == '\\':
-			if out = p.escaped(append(out, p.Text[from:p.Pos]...)); p.Err != nil {
-				return ""
-			}
-			from = p.Pos
-		default:
-			p.Pos++
-		}
-	}
-	p.Stop(file.ErrFormat, "the header's JSON ends early")
-	return ""
 }
 
-// escaped appends the character that the escape at the next byte stands for. Half of a surrogate pair is none: were it
-// replaced, two names could become one.
-func (p *parser) escaped(b []byte) []byte {
-	const letters, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	rest := p.Text[p.Pos+1:]
-	if len(rest) > 0 {
-		if i := strings.IndexByte(letters, rest[0]); i >= 0 {
-			p.Pos += 2
-			return append(b, meant[i])
-		}
-	}
-	r, ok := escape(p.Text[p.Pos:])
-	n := 6
-	if ok && utf16.IsSurrogate(r) {
-		second, _ := escape(p.Text[p.Pos+n:])
-		r, n = utf16.DecodeRune(r, second), 12
-		ok = r != utf8.RuneError
-	}
-	if !ok {
-		p.Stop(file.ErrFormat, "an escape that stands for no character")
+// next returns the next token.
+func (p *parser) next() json.Token {
+	if p.err != nil {
 		return nil
 	}
-	p.Pos += n
-	return utf8.AppendRune(b, r)
+	token, err := p.json.Token()
+	if err != nil {
+		p.stop(file.ErrFormat, err.Error())
+	}
+	return token
 }
 
-// escape returns the number of the \u escape that a text begins with.
-func escape(text []byte) (rune, bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
+// each calls item for each of the items between two brackets.
+func (p *parser) each(open, end json.Delim, item func()) {
+	if p.next() != open {
+		p.stop(file.ErrFormat, "another value than the format has here")
 	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(n), err == nil
+	for p.err == nil && p.json.More() {
+		item()
+	}
+	if p.next() != end {
+		p.stop(file.ErrFormat, "another value than the format has here")
+	}
 }
 
 // object calls field for each key of an object, to read its value.
 func (p *parser) object(field func(key string)) {
-	if !p.Expect("{") || p.Accept("}") {
-		return
-	}
-	for p.Err == nil {
+	seen := map[string]bool{}
+	p.each('{', '}', func() {
 		key := p.str()
-		if p.Expect(":") {
-			field(key)
+		if seen[key] {
+			p.stop(file.ErrDuplicate, stream.Quote(key))
 		}
-		if !p.Accept(",") {
-			p.Expect("}")
-			return
-		}
-	}
+		seen[key] = true
+		field(key)
+	})
 }
 
-// texts reads the metadata.
-func (p *parser) texts() {
-	p.metadata = map[string]string{}
-	p.object(func(key string) {
-		if _, ok := p.metadata[key]; ok {
-			p.Stop(file.ErrDuplicate, metadataKey+", "+stream.Quote(key))
+// str reads a text. Half of a surrogate pair is no character: were it replaced, as package json does, two names could become
+// one.
+func (p *parser) str() string {
+	from := p.json.InputOffset()
+	s, ok := p.next().(string)
+	if n := strings.Count(s, "\ufffd"); n > 0 {
+		raw := p.text[from:p.json.InputOffset()]
+		escapes := bytes.ToLower(bytes.ReplaceAll(raw, []byte(`\\`), nil))
+		ok = n == bytes.Count(raw, []byte("\ufffd"))+bytes.Count(escapes, []byte(`\ufffd`))
+	}
+	if !ok {
+		p.stop(file.ErrFormat, "no text, or one with an escape that stands for no character")
+	}
+	return s
+}
+
+// numbers reads an array of whole numbers.
+func (p *parser) numbers(most int) []int64 {
+	v := []int64{}
+	p.each('[', ']', func() {
+		text, _ := p.next().(json.Number)
+		n, err := strconv.ParseInt(text.String(), 10, 64)
+		if err != nil || text[0] == '-' {
+			p.stop(file.ErrFormat, "no whole number")
 		}
-		p.metadata[key] = p.str()
+		if len(v) == most {
+			p.stop(file.ErrTooLarge, "more than ", most, " numbers")
+		}
+		v = append(v, n)
 	})
+	return v
 }
 
 // tensor reads what the header says of one tensor.
 func (p *parser) tensor(name string) {
 	h := file.Header{Name: name}
 	var offsets []int64
-	seen := make([]string, 0, 3)
-	stop := func(err error, detail string) { p.Stop(err, stream.Quote(name)+detail) }
+	keys := 0
+	stop := func(err error, detail ...any) { p.stop(err, stream.Quote(name), stream.Text(detail...)) }
 	p.object(func(key string) {
-		if slices.Contains(seen, key) {
-			stop(file.ErrDuplicate, ", "+stream.Quote(key))
-		}
-		seen = append(seen, key)
+		keys++
 		switch key {
 		case "dtype":
 			s := p.str()
 			t, ok := typeOf(s)
 			if !ok {
-				stop(file.ErrType, ": "+stream.Quote(s))
+				stop(file.ErrType, ": ", stream.Quote(s))
 			}
 			h.Type = t
 		case "shape":
@@ -174,14 +152,13 @@ func (p *parser) tensor(name string) {
 		case "data_offsets":
 			offsets = p.numbers(2)
 		default:
-			stop(file.ErrFormat, ": unknown key "+stream.Quote(key))
+			stop(file.ErrFormat, ": unknown key ", stream.Quote(key))
 		}
 	})
-	if p.Err != nil {
-		return
-	}
-	if len(seen) != 3 || len(offsets) != 2 {
+	if keys != 3 || len(offsets) != 2 {
 		stop(file.ErrFormat, ": a tensor has the keys dtype, shape and data_offsets, which are two")
+	}
+	if p.err != nil {
 		return
 	}
 	_, size, ok := h.Type.Bytes(h.Shape)
@@ -189,28 +166,8 @@ func (p *parser) tensor(name string) {
 	case !ok:
 		stop(file.ErrFormat, ": impossible shape")
 	case offsets[1]-offsets[0] != size:
-		stop(file.ErrFormat, ": "+stream.Decimal(size)+" bytes from "+stream.Decimal(offsets[0])+" to "+stream.Decimal(offsets[1]))
+		stop(file.ErrFormat, ": ", size, " bytes from ", offsets[0], " to ", offsets[1])
 	}
 	h.Offset, h.Size = offsets[0], size
 	p.tensors = append(p.tensors, h)
-}
-
-// numbers reads an array of whole numbers.
-func (p *parser) numbers(most int) []int64 {
-	v := []int64{}
-	if !p.Expect("[") || p.Accept("]") {
-		return v
-	}
-	for p.Err == nil {
-		if len(v) == most {
-			p.Stop(file.ErrTooLarge, "more than "+stream.Decimal(most)+" numbers")
-			return v
-		}
-		v = append(v, p.Number())
-		if !p.Accept(",") {
-			p.Expect("]")
-			break
-		}
-	}
-	return v
 }

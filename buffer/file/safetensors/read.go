@@ -4,14 +4,13 @@ package safetensors
 
 import (
 	"cmp"
-	"encoding/binary"
 	"io"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
-	"github.com/sublet-gpu/sublet/buffer/file/internal/stream"
+	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -22,13 +21,13 @@ const (
 	maxHeader  = 100_000_000
 )
 
-func fail(at int64, err error, detail string) error {
-	return &file.Error{Format: "safetensors", Offset: at, Detail: detail, Err: err}
+func fail(at int64, err error, detail ...any) error {
+	return &file.Error{Format: "safetensors", Offset: at, Detail: stream.Text(detail...), Err: err}
 }
 
-// Reader reads a file's tensors in the order of their data, which is not that of the header.
+// Reader reads a file's tensors in the order of their data, which is not that of the header. The zero value is an empty file.
 type Reader struct {
-	src      *stream.Source
+	src      stream.Source
 	tensors  []file.Header // those to come
 	metadata map[string]string
 }
@@ -40,11 +39,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if r == nil {
 		return nil, fault.Fail("safetensors: NewReader", fault.ErrInvalid, "no input")
 	}
-	src, err := stream.Measure(r, fail)
-	if err != nil {
-		return nil, err
-	}
-	text, err := headerOf(src)
+	s := &Reader{src: stream.Measure(r, fail)}
+	text, err := headerOf(&s.src)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +48,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Reader{src: src, tensors: p.tensors, metadata: p.metadata}
+	s.tensors, s.metadata = p.tensors, p.metadata
 	if err := s.arrange(); err != nil {
 		return nil, err
 	}
@@ -61,16 +57,14 @@ func NewReader(r io.Reader) (*Reader, error) {
 
 // headerOf reads the length and the text of the header.
 func headerOf(src *stream.Source) ([]byte, error) {
-	var length [lengthSize]byte
-	if err := src.Full(length[:]); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint64(length[:])
+	n := src.Number(lengthSize)
 	switch {
+	case src.Err != nil:
+		return nil, src.Err
 	case n > maxHeader:
-		return nil, fail(0, file.ErrTooLarge, "a header of "+stream.Decimal(n)+" bytes")
+		return nil, fail(0, file.ErrTooLarge, "a header of ", n, " bytes")
 	case src.Size >= 0 && int64(n) > src.Size-lengthSize:
-		return nil, fail(src.Size, file.ErrTruncated, "a header of "+stream.Decimal(n)+" bytes")
+		return nil, src.Stop(src.Size, file.ErrTruncated, "a header of ", n, " bytes")
 	}
 	var text []byte
 	if src.Size >= 0 {
@@ -90,8 +84,8 @@ func (s *Reader) arrange() error {
 	for i := range s.tensors {
 		h := &s.tensors[i]
 		if h.Offset != end {
-			return fail(start+min(end, h.Offset), file.ErrFormat, stream.Quote(h.Name)+": its data start at "+
-				stream.Decimal(h.Offset)+", the last ones end at "+stream.Decimal(end))
+			return fail(start+min(end, h.Offset), file.ErrFormat, stream.Quote(h.Name), ": its data start at ", h.Offset,
+				", the last ones end at ", end)
 		}
 		if end > math.MaxInt64-start-h.Size {
 			return fail(start, file.ErrTooLarge, "the sizes do not add up in 64 bits")
@@ -102,9 +96,9 @@ func (s *Reader) arrange() error {
 	end += start
 	switch size := s.src.Size; {
 	case size >= 0 && size < end:
-		return fail(size, file.ErrTruncated, "of "+stream.Decimal(end)+" bytes")
+		return fail(size, file.ErrTruncated, "of ", end, " bytes")
 	case size > end:
-		return fail(end, file.ErrFormat, stream.Decimal(size-end)+" bytes after the last tensor")
+		return fail(end, file.ErrFormat, size-end, " bytes after the last tensor")
 	}
 	return nil
 }
@@ -114,15 +108,14 @@ func (s *Reader) Metadata() map[string]string { return maps.Clone(s.metadata) }
 
 // Next goes to the next tensor. An error of the input stays.
 func (s *Reader) Next() (file.Header, error) {
-	if s.src == nil {
-		return file.Header{}, io.EOF
-	}
 	if err := s.src.Skip(); err != nil {
 		return file.Header{}, err
 	}
 	if len(s.tensors) == 0 {
-		s.src.Err = s.finish()
-		return file.Header{}, s.src.Err
+		if s.src.Size < 0 && s.src.End() != nil {
+			return file.Header{}, s.src.Err
+		}
+		return file.Header{}, io.EOF
 	}
 	h := s.tensors[0]
 	s.tensors = s.tensors[1:]
@@ -130,23 +123,5 @@ func (s *Reader) Next() (file.Header, error) {
 	return h, nil
 }
 
-// finish returns io.EOF if nothing follows the last tensor.
-func (s *Reader) finish() error {
-	if s.src.Size >= 0 {
-		return io.EOF
-	}
-	end := s.src.Pos
-	ended, err := s.src.Ended()
-	if err == nil && !ended {
-		err = fail(end, file.ErrFormat, "bytes after the last tensor")
-	}
-	return cmp.Or(err, io.EOF)
-}
-
 // Read reads the data of the tensor that Next returned.
-func (s *Reader) Read(p []byte) (int, error) {
-	if s.src == nil {
-		return 0, io.EOF
-	}
-	return s.src.Read(p)
-}
+func (s *Reader) Read(p []byte) (int, error) { return s.src.Read(p) }

@@ -5,36 +5,38 @@ package stream
 import (
 	"io"
 	"math"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Check returns how many bytes the data of each tensor take, for a writer. Offset and Size of the headers do not matter.
-func Check(format string, headers []file.Header) (sizes []int64, err error) {
-	seen := make(map[string]int, len(headers))
+// Check returns the headers, with the sizes of their data, for a writer. Offset and Size of those given do not matter.
+func Check(format string, given []file.Header) (headers []file.Header, err error) {
+	seen := make(map[string]int, len(given))
 	total := int64(0)
-	for i, h := range headers {
-		fail := func(err error, detail string) ([]int64, error) {
-			return nil, &file.Error{Format: format, Detail: "tensor " + Decimal(i) + ", " + Quote(h.Name) + ": " + detail, Err: err}
+	for i, h := range given {
+		fail := func(err error, detail ...any) ([]file.Header, error) {
+			return nil, &file.Error{Format: format, Detail: Text("tensor ", i, ", ", Quote(h.Name), ": ", Text(detail...)), Err: err}
 		}
-		if first, ok := seen[h.Name]; ok {
-			return fail(file.ErrDuplicate, "as tensor "+Decimal(first))
-		}
+		first, double := seen[h.Name]
 		seen[h.Name] = i
 		_, size, ok := h.Type.Bytes(h.Shape)
 		switch {
+		case double:
+			return fail(file.ErrDuplicate, "as tensor ", first)
 		case !ok:
 			return fail(file.ErrFormat, "impossible shape")
 		case len(h.Shape) > MaxDims:
-			return fail(file.ErrTooLarge, Decimal(len(h.Shape))+" dimensions")
+			return fail(file.ErrTooLarge, len(h.Shape), " dimensions")
 		case total > math.MaxInt64-size:
 			return fail(file.ErrTooLarge, "the sizes do not add up in 64 bits")
 		}
 		total += size
-		sizes = append(sizes, size)
+		h.Shape, h.Size = slices.Clone(h.Shape), size
+		headers = append(headers, h)
 	}
-	return sizes, nil
+	return headers, nil
 }
 
 // Counter counts what goes through it.
@@ -55,12 +57,10 @@ func (c *Counter) Write(p []byte) (int, error) {
 
 // Writer is the [file.Writer] of all formats.
 type Writer struct {
-	Out   Counter
-	Names []string // of the tensors, for errors; may be nil
-	Sizes []int64  // of their data, which add up in 64 bits
-	Fail  Fail
-	// Start writes what is before the data of a tensor and returns where they go, nil where they are dropped. Without Start
-	// they go to Out.
+	Out     Counter
+	Headers []file.Header // whose sizes add up in 64 bits
+	Fail    Fail
+	// Start writes what is before the data of a tensor and returns where they go. Without Start they go to Out.
 	Start func(i int) (io.Writer, error)
 	// End writes what is after the last tensor; may be nil.
 	End func() error
@@ -76,31 +76,29 @@ type Writer struct {
 // Begin writes what is before the first tensor.
 func (w *Writer) Begin(head []byte) (file.Writer, error) {
 	w.to = &w.Out
-	for _, n := range w.Sizes {
-		w.left += n
+	for _, h := range w.Headers {
+		w.left += h.Size
 	}
-	if len(head) > 0 {
-		if _, err := w.Out.Write(head); err != nil {
-			return nil, w.stop(err)
-		}
+	if _, err := w.Out.Write(head); err != nil {
+		return nil, w.stop(err)
 	}
 	return w, nil
 }
 
 func (w *Writer) stop(err error) error {
-	w.err = w.Fail(w.Out.N, err, "")
+	w.err = w.Fail(w.Out.N, err)
 	return w.err
 }
 
 // start goes on to a tensor that lacks data, over those that have none, or to the end.
 func (w *Writer) start() (err error) {
-	for w.data == 0 && w.next < len(w.Sizes) {
+	for w.data == 0 && w.next < len(w.Headers) {
 		if w.Start != nil {
 			if w.to, err = w.Start(w.next); err != nil {
 				return w.stop(err)
 			}
 		}
-		w.data = w.Sizes[w.next]
+		w.data = w.Headers[w.next].Size
 		w.next++
 	}
 	return nil
@@ -113,9 +111,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	case w.err != nil:
 		return 0, w.err
 	case w.closed:
-		return 0, w.Fail(w.Out.N, fault.ErrClosed, "")
+		return 0, w.Fail(w.Out.N, fault.ErrClosed)
 	case int64(len(p)) > w.left:
-		return 0, w.Fail(w.Out.N, file.ErrFormat, Decimal(len(p))+" bytes of data, "+Decimal(w.left)+" are missing")
+		return 0, w.Fail(w.Out.N, file.ErrFormat, len(p), " bytes of data, ", w.left, " are missing")
 	}
 	done := 0
 	for done < len(p) {
@@ -123,10 +121,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 			return done, err
 		}
 		part := p[done:][:min(int64(len(p)-done), w.data)]
-		n, err := len(part), error(nil)
-		if w.to != nil {
-			n, err = w.to.Write(part)
-		}
+		n, err := w.to.Write(part)
 		done += n
 		w.data -= int64(n)
 		w.left -= int64(n)
@@ -146,14 +141,11 @@ func (w *Writer) Close() error {
 	case w.closed:
 		return nil
 	case w.left > 0:
-		detail := Decimal(w.left) + " bytes of data are missing"
-		if i := w.next; w.Names != nil {
-			if w.data > 0 {
-				i--
-			}
-			detail += ", from tensor " + Quote(w.Names[i]) + " on"
+		i := w.next
+		if w.data > 0 {
+			i--
 		}
-		return w.Fail(w.Out.N, file.ErrTruncated, detail)
+		return w.Fail(w.Out.N, file.ErrTruncated, w.left, " bytes of data are missing, from tensor ", Quote(w.Headers[i].Name), " on")
 	}
 	if err := w.start(); err != nil {
 		return err

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stream reads and writes what the formats of files of tensors have in common.
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/internal/fault"
+)
+
+// MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
+const MaxDims = 64
+
+// Fail makes a format's error at a byte of a file. The detail is that of [Text].
+type Fail func(at int64, err error, detail ...any) error
+
+// Text joins texts and whole numbers. Package fmt would make a page's program larger.
+func Text(parts ...any) string {
+	var b strings.Builder
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			b.WriteString(p)
+		case int:
+			b.WriteString(strconv.Itoa(p))
+		case int64:
+			b.WriteString(strconv.FormatInt(p, 10))
+		case uint64:
+			b.WriteString(strconv.FormatUint(p, 10))
+		}
+	}
+	return b.String()
+}
+
+// Quote makes a file's bytes fit for a message, and short.
+func Quote(s string) string {
+	const most = 40
+	if len(s) > most {
+		return strconv.QuoteToASCII(s[:most]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// Source reads a file and counts its bytes. Read returns the data of one tensor; the other methods return what is
+// between the tensors. The first error stays: after it nothing is read. The zero value is an empty file.
+type Source struct {
+	Pos  int64        // of the next byte, from where the reader stood at first
+	Size int64        // of the file from there, -1 if it is unknown
+	Left int64        // bytes of the tensor's data that were not read yet
+	Last func() error // checks the end of the data before their last bytes are returned; may be nil
+	Err  error        // what ended reading
+	Fail Fail
+
+	in   io.Reader
+	seek io.Seeker // nil where the input cannot seek
+}
+
+// NewSource returns a source of a size, or -1.
+func NewSource(r io.Reader, size int64, fail Fail) Source {
+	return Source{Size: max(size, -1), Fail: fail, in: r}
+}
+
+// Measure returns a source of the size that r tells by seeking or by a method Len. A pipe refuses to seek; a device seeks
+// and says that nothing is left, as an empty file does: then the size is unknown.
+func Measure(r io.Reader, fail Fail) Source {
+	s := NewSource(r, -1, fail)
+	switch in := r.(type) {
+	case io.Seeker:
+		at, err := in.Seek(0, io.SeekCurrent)
+		if err != nil {
+			break // a pipe, for example
+		}
+		end, err := in.Seek(0, io.SeekEnd)
+		if err != nil {
+			break // it did not move
+		}
+		if _, err := in.Seek(at, io.SeekStart); err != nil {
+			_ = s.stop(err)
+		} else if end > at {
+			s.Size, s.seek = end-at, in
+		}
+	case interface{ Len() int }:
+		if n := in.Len(); n > 0 {
+			s.Size = int64(n)
+		}
+	}
+	return s
+}
+
+// Stop ends reading with an error at a byte, unless there was one before.
+func (s *Source) Stop(at int64, err error, detail ...any) error {
+	if s.Err == nil {
+		s.Err = s.Fail(at, err, detail...)
+	}
+	return s.Err
+}
+
+// stop ends reading with an error of the input.
+func (s *Source) stop(err error) error {
+	switch _, ours := errors.AsType[*file.Error](err); {
+	case ours:
+		s.Err = err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return s.Stop(s.Pos, file.ErrTruncated)
+	}
+	return s.Stop(s.Pos, err)
+}
+
+// some reads at least a byte or returns an error, whatever the input does.
+func (s *Source) some(p []byte) (int, error) {
+	for range 100 {
+		n, err := s.in.Read(p)
+		if n < 0 || n > len(p) {
+			return 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
+		}
+		s.Pos += int64(n)
+		switch {
+		case n > 0 && errors.Is(err, io.EOF): // it comes again
+			return n, nil
+		case n > 0 || err != nil:
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// Read reads the data of the tensor. An early end is [file.ErrTruncated].
+func (s *Source) Read(p []byte) (int, error) {
+	switch {
+	case s.Err != nil:
+		return 0, s.Err
+	case s.Left == 0:
+		return 0, io.EOF
+	case len(p) == 0:
+		return 0, nil
+	}
+	n, err := s.some(p[:min(int64(len(p)), s.Left)])
+	s.Left -= int64(n)
+	if err != nil {
+		_ = s.stop(err)
+	}
+	if s.Left == 0 && s.Last != nil && s.Err == nil {
+		s.Err = s.Last()
+	}
+	if s.Err != nil && (n == 0 || s.Left == 0) {
+		return 0, s.Err
+	}
+	return n, nil // an error is for the next call
+}
+
+// Full fills p.
+func (s *Source) Full(p []byte) error {
+	for len(p) > 0 && s.Err == nil {
+		n, err := s.some(p)
+		p = p[n:]
+		if err != nil {
+			return s.stop(err)
+		}
+	}
+	return s.Err
+}
+
+// Number reads a little-endian number of up to 8 bytes. Bytes that do not arrive are 0.
+func (s *Source) Number(bytes int) uint64 {
+	var b [8]byte
+	_ = s.Full(b[:bytes]) // the error stays
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Expect reads a number that must be this one. The error is at the first byte that differs, wherever the file ends, and
+// what makes its detail from the number that is there instead.
+func (s *Source) Expect(bytes int, want uint64, what func(got uint64) string) {
+	at := s.Pos
+	got := s.Number(bytes)
+	for i := range s.Pos - at {
+		if byte(got>>(8*i)) != byte(want>>(8*i)) {
+			s.Err = s.Fail(at+i, file.ErrFormat, what(got))
+			return
+		}
+	}
+}
+
+// Bytes reads n bytes into p, which grows with what arrives.
+func (s *Source) Bytes(p []byte, n int64) ([]byte, error) { return Grow(p, int(n), s.Full) }
+
+// Grow fills a slice of n elements, in the memory of v if that is large enough. It takes no more memory at a time than
+// fill has filled before, so that a claim of many elements costs nothing.
+func Grow[T any](v []T, n int, fill func([]T) error) ([]T, error) {
+	const least = 64 << 10
+	for v = v[:0]; len(v) < n; {
+		at := len(v)
+		part := min(n-at, max(least, at))
+		v = slices.Grow(v, part)[:at+part]
+		if err := fill(v[at:]); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// Skip passes over the rest of the tensor's data, by seeking where the input can.
+func (s *Source) Skip() error {
+	n := s.Left
+	s.Left = 0
+	if n > 0 && s.seek != nil && s.Err == nil {
+		if _, err := s.seek.Seek(n, io.SeekCurrent); err != nil {
+			return s.stop(err)
+		}
+		s.Pos += n
+		return nil
+	}
+	for b := make([]byte, min(n, 16<<10)); n > 0 && s.Err == nil; n -= int64(len(b)) {
+		b = b[:min(n, int64(len(b)))]
+		_ = s.Full(b) // the error stays
+	}
+	return s.Err
+}
+
+// Rest returns how many bytes follow a place that was read. Where the size is unknown they are passed over to the end.
+func (s *Source) Rest(from int64) (int64, error) {
+	if s.Size >= 0 {
+		return s.Size - from, nil
+	}
+	for b := make([]byte, 16<<10); ; {
+		if _, err := s.some(b); errors.Is(err, io.EOF) {
+			return s.Pos - from, nil
+		} else if err != nil {
+			return 0, s.stop(err)
+		}
+	}
+}
+
+// End is an error if anything follows. It reads a byte to see that.
+func (s *Source) End() error {
+	at := s.Pos
+	n, err := s.some(make([]byte, 1))
+	switch {
+	case n > 0 && s.Size > at:
+		return s.Stop(at, file.ErrFormat, s.Size-at, " bytes after what has to be the last")
+	case n > 0:
+		return s.Stop(at, file.ErrFormat, "bytes after what has to be the last")
+	case !errors.Is(err, io.EOF):
+		return s.stop(err)
+	}
+	return nil
+}
