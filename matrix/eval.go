@@ -4,9 +4,6 @@ package matrix
 
 import (
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"math"
 	"strconv"
@@ -14,9 +11,10 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-// Eval reads an expression in Go's syntax. Names stand for the matrices of vars; * is the matrix product and % the
+// Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * is the matrix product and % the
 // element-wise one; + - / and comparisons work element by element, && || and ! on 0 and 1; numbers stand for themselves,
 // and a number times a matrix scales it. T(A) and A.T are the transpose.
 //
@@ -28,21 +26,25 @@ import (
 // A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
 // Err, and name the place in the text.
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
-	e := &evaluator[T]{text: text, vars: vars}
 	if len(text) > maxText {
 		return &Expr[T]{errorNode(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))}
 	}
-	tree, err := parser.ParseExpr(text)
+	scan, err := wgsl.Tokenize(text)
 	if err != nil {
-		msg, _, _ := strings.Cut(err.Error(), "\n")
-		return &Expr[T]{errorNode(fail("Eval", ErrSyntax, msg))}
+		return &Expr[T]{errorNode(fail("Eval", ErrSyntax, err.Error()))}
 	}
-	x := e.eval(tree, 0)
-	if x.expr == nil && x.err == nil {
-		return Fill(1, 1, fromFloat[T](x.number))
+	e := &evaluator[T]{scan: scan, vars: vars}
+	x := e.binary(0, 0)
+	if e.next < len(scan.Tokens) {
+		e.malformed()
 	}
-	if x.err != nil {
+	switch {
+	case e.err != nil: // before what is wrong with the values: they may be those of another text
+		return &Expr[T]{errorNode(e.err)}
+	case x.err != nil:
 		return &Expr[T]{errorNode(x.err)}
+	case x.expr == nil:
+		return Fill(1, 1, fromFloat[T](x.number))
 	}
 	return x.expr
 }
@@ -61,151 +63,210 @@ type textValue[T Elem] struct {
 	err    error
 }
 
+// evaluator computes the values of a text while it reads it, by operator precedence. The tokens are those of WGSL, which has the
+// same words, numbers and brackets.
 type evaluator[T Elem] struct {
-	text string
+	scan *wgsl.Scan
+	next int // the next token
 	vars map[string]*Dense[T]
+	err  error // the first mistake of syntax
 
 	functions map[string]textFunction[T]
 }
 
-func (e *evaluator[T]) fail(n ast.Node, sentinel error, detail ...string) textValue[T] {
-	at := "column " + itoa(int(n.Pos())) + ": " + strings.Join(detail, "")
-	return textValue[T]{err: fail("Eval", sentinel, at)}
+// place names the place of a token in the text.
+func (e *evaluator[T]) place(token int) string { return "column " + itoa(e.scan.Pos(token)+1) + ": " }
+
+func (e *evaluator[T]) fail(token int, sentinel error, detail ...string) textValue[T] {
+	return textValue[T]{err: fail("Eval", sentinel, e.place(token)+strings.Join(detail, ""))}
+}
+
+// malformed notes that the next token cannot be there.
+func (e *evaluator[T]) malformed() textValue[T] {
+	what := "the end of the text"
+	if e.next < len(e.scan.Tokens) {
+		what = strconv.Quote(e.scan.At(e.next))
+	}
+	x := e.fail(e.next, ErrSyntax, "cannot use ", what)
+	if e.err == nil {
+		e.err = x.err
+	}
+	return x
 }
 
 // placed adds the place in the text to an operation's error.
-func placed(n ast.Node, err error) error {
+func (e *evaluator[T]) placed(token int, err error) error {
 	op, ok := errors.AsType[*gpu.OpError](err)
 	if !ok || strings.HasPrefix(op.Op, "matrix: Eval") {
 		return err
 	}
 	at := *op
-	at.Op = "matrix: Eval: column " + itoa(int(n.Pos())) + ": " + strings.TrimPrefix(op.Op, "matrix: ")
+	at.Op = "matrix: Eval: " + e.place(token) + strings.TrimPrefix(op.Op, "matrix: ")
 	return &at
 }
 
-func (e *evaluator[T]) source(n ast.Node) string {
-	from, to := int(n.Pos())-1, int(n.End())-1
-	if from < 0 || to > len(e.text) || from > to {
-		return ""
+// accept passes over the next token if it is that character.
+func (e *evaluator[T]) accept(c byte) bool {
+	if e.scan.Char(e.next) != c {
+		return false
 	}
-	return e.text[from:to]
+	e.next++
+	return true
 }
 
-func (e *evaluator[T]) eval(n ast.Expr, depth int) textValue[T] {
-	if depth > maxNest {
-		return e.fail(n, ErrSyntax, "nested too deeply")
-	}
-	switch n := n.(type) {
-	case *ast.ParenExpr:
-		return e.eval(n.X, depth+1)
-	case *ast.BasicLit:
-		return e.literal(n)
-	case *ast.Ident:
-		if m, ok := e.vars[n.Name]; ok {
-			return textValue[T]{expr: &Expr[T]{m.expr("Eval")}, base: m}
+// textOperators are the binary operators with their precedence, as in Go. Longer ones come before those that they begin with.
+var textOperators = []struct {
+	text, function string
+	precedence     int
+}{
+	{"||", "or", 1},
+	{"&&", "and", 2},
+	{"==", "equal", 3},
+	{"!=", "notequal", 3},
+	{"<=", "lessequal", 3},
+	{">=", "greaterequal", 3},
+	{"<", "less", 3},
+	{">", "greater", 3},
+	{"+", "add", 4},
+	{"-", "subtract", 4},
+	{"*", "matmul", 5},
+	{"/", "divide", 5},
+	{"%", "multiply", 5},
+}
+
+// binary reads operands and the operators between them that bind tighter than a precedence.
+func (e *evaluator[T]) binary(outer, depth int) textValue[T] {
+	start := e.next
+	x := e.unary(depth)
+	for e.err == nil {
+		i := 0
+		for i < len(textOperators) && !strings.HasPrefix(e.scan.Text[e.scan.Pos(e.next):], textOperators[i].text) {
+			i++
 		}
-		return e.fail(n, ErrName, strconv.Quote(n.Name))
-	case *ast.SelectorExpr:
-		if n.Sel.Name == "T" {
-			return e.apply(n, "T", []textValue[T]{e.eval(n.X, depth+1)})
+		if i == len(textOperators) || textOperators[i].precedence <= outer {
+			break
 		}
-	case *ast.UnaryExpr:
-		return e.unary(n, e.eval(n.X, depth+1))
-	case *ast.BinaryExpr:
-		return e.binary(n, e.eval(n.X, depth+1), e.eval(n.Y, depth+1))
-	case *ast.CallExpr:
-		return e.call(n, depth)
+		e.next += len(textOperators[i].text) // each character is a token
+		y := e.binary(textOperators[i].precedence, depth+1)
+		x = e.combine(start, textOperators[i].text, textOperators[i].function, x, y)
+		depth++ // what follows is another operation on top
 	}
-	return e.fail(n, ErrSyntax, "cannot use ", e.source(n))
+	return x
 }
 
-func (e *evaluator[T]) literal(n *ast.BasicLit) textValue[T] {
-	if n.Kind != token.INT && n.Kind != token.FLOAT {
-		return e.fail(n, ErrSyntax, "cannot use ", n.Value)
-	}
-	if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
-		return textValue[T]{number: float64(i)}
-	}
-	v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-	if err != nil {
-		return e.fail(n, ErrSyntax, "cannot read ", n.Value)
-	}
-	return textValue[T]{number: v}
-}
-
-func (e *evaluator[T]) unary(n *ast.UnaryExpr, x textValue[T]) textValue[T] {
-	switch {
-	case x.err != nil:
-		return x
-	case n.Op == token.ADD:
-		return x
-	case n.Op == token.SUB && x.expr == nil:
-		return textValue[T]{number: -x.number}
-	case n.Op == token.SUB:
-		return e.apply(n, "neg", []textValue[T]{x})
-	case n.Op == token.NOT:
-		return e.apply(n, "not", []textValue[T]{x})
-	}
-	return e.fail(n, ErrSyntax, "operator ", n.Op.String())
-}
-
-func (e *evaluator[T]) binary(n *ast.BinaryExpr, x, y textValue[T]) textValue[T] {
+// combine applies a binary operator.
+func (e *evaluator[T]) combine(start int, operator, function string, x, y textValue[T]) textValue[T] {
 	switch {
 	case x.err != nil:
 		return x
 	case y.err != nil:
 		return y
+	case x.expr != nil && y.expr != nil:
+		return e.apply(start, function, []textValue[T]{x, y})
+	case x.expr != nil || y.expr != nil:
+		if function == "matmul" {
+			function = "multiply"
+		}
+		return e.apply(start, function, []textValue[T]{x, y})
 	}
-	if x.expr == nil && y.expr == nil {
-		return e.numbers(n, x.number, y.number)
+	switch operator {
+	case "+":
+		x.number += y.number
+	case "-":
+		x.number -= y.number
+	case "*":
+		x.number *= y.number
+	case "/":
+		x.number /= y.number
+	default:
+		return e.fail(start, ErrSyntax, "operator ", operator, " between numbers")
 	}
-	name, ok := operatorNames[n.Op]
-	if !ok {
-		return e.fail(n, ErrSyntax, "operator ", n.Op.String())
-	}
-	if name == "matmul" && (x.expr == nil || y.expr == nil) {
-		name = "multiply"
-	}
-	return e.apply(n, name, []textValue[T]{x, y})
+	return x
 }
 
-var operatorNames = map[token.Token]string{
-	token.ADD: "add", token.SUB: "subtract", token.MUL: "matmul", token.QUO: "divide", token.REM: "multiply",
-	token.EQL: "equal", token.NEQ: "notequal", token.LSS: "less", token.LEQ: "lessequal",
-	token.GTR: "greater", token.GEQ: "greaterequal", token.LAND: "and", token.LOR: "or",
+// unary reads an operand with the operators before and the transposes after it.
+func (e *evaluator[T]) unary(depth int) textValue[T] {
+	if depth > maxNest {
+		if e.err == nil {
+			e.err = e.fail(e.next, ErrSyntax, "nested too deeply").err
+		}
+		return textValue[T]{err: e.err}
+	}
+	start := e.next
+	switch {
+	case e.accept('+'):
+		return e.unary(depth + 1)
+	case e.accept('!'):
+		return e.apply(start, "not", []textValue[T]{e.unary(depth + 1)})
+	case e.accept('-'):
+		x := e.unary(depth + 1)
+		if x.err != nil || x.expr != nil {
+			return e.apply(start, "neg", []textValue[T]{x})
+		}
+		return textValue[T]{number: -x.number}
+	}
+	x := e.operand(depth)
+	for e.accept('.') {
+		if e.scan.At(e.next) != "T" {
+			return e.malformed()
+		}
+		e.next++
+		x = e.apply(start, "T", []textValue[T]{x})
+	}
+	return x
 }
 
-// numbers computes with two numbers while reading.
-func (e *evaluator[T]) numbers(n *ast.BinaryExpr, x, y float64) textValue[T] {
-	switch n.Op {
-	case token.ADD:
-		return textValue[T]{number: x + y}
-	case token.SUB:
-		return textValue[T]{number: x - y}
-	case token.MUL:
-		return textValue[T]{number: x * y}
-	case token.QUO:
-		return textValue[T]{number: x / y}
+// operand reads a number, a name, a call or an expression in parentheses.
+func (e *evaluator[T]) operand(depth int) textValue[T] {
+	start := e.next
+	text := e.scan.At(start)
+	switch {
+	case e.accept('('):
+		x := e.binary(0, depth+1)
+		if !e.accept(')') {
+			return e.malformed()
+		}
+		return x
+	case e.scan.IsWord(start):
+		e.next++
+		if e.accept('(') {
+			return e.call(start, text, depth)
+		}
+		if m, ok := e.vars[text]; ok {
+			return textValue[T]{expr: &Expr[T]{m.expr("Eval")}, base: m}
+		}
+		return e.fail(start, ErrName, strconv.Quote(text))
+	case e.accept('.'):
+		text += e.scan.At(e.next)
 	}
-	return e.fail(n, ErrSyntax, "operator ", n.Op.String(), " between numbers")
+	if e.next == len(e.scan.Tokens) || e.scan.Tokens[e.next].Kind != wgsl.Number {
+		return e.malformed()
+	}
+	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
+		e.next++
+		return textValue[T]{number: float64(i)}
+	}
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if err != nil {
+		return e.malformed()
+	}
+	e.next++
+	return textValue[T]{number: v}
 }
 
-func (e *evaluator[T]) call(n *ast.CallExpr, depth int) textValue[T] {
-	name, ok := n.Fun.(*ast.Ident)
-	if !ok {
-		return e.fail(n, ErrSyntax, "cannot call ", e.source(n.Fun))
-	}
-	if strings.EqualFold(name.Name, "mul") {
-		return e.fail(n, ErrName, strconv.Quote(name.Name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
-	}
-	args := make([]textValue[T], len(n.Args))
-	for i, a := range n.Args {
-		if args[i] = e.eval(a, depth+1); args[i].err != nil {
-			return args[i]
+// call reads the arguments of a function and applies it.
+func (e *evaluator[T]) call(start int, name string, depth int) textValue[T] {
+	var args []textValue[T]
+	for !e.accept(')') {
+		args = append(args, e.binary(0, depth+1))
+		if !e.accept(',') && e.scan.Char(e.next) != ')' {
+			return e.malformed()
 		}
 	}
-	return e.apply(n, name.Name, args)
+	if strings.EqualFold(name, "mul") {
+		return e.fail(start, ErrName, strconv.Quote(name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
+	}
+	return e.apply(start, name, args)
 }
 
 // function looks a function up. It makes its tables when the first one is called.
@@ -219,28 +280,30 @@ func (e *evaluator[T]) function(name string) (textFunction[T], bool) {
 }
 
 // apply calls a function of the table.
-func (e *evaluator[T]) apply(n ast.Node, name string, args []textValue[T]) textValue[T] {
-	f, ok := e.function(strings.ToLower(name))
-	if !ok {
-		return e.fail(n, ErrName, strconv.Quote(name))
-	}
-	if len(args) != f.arity {
-		return e.fail(n, ErrSyntax, name, " takes ", itoa(f.arity), " arguments")
-	}
+func (e *evaluator[T]) apply(start int, name string, args []textValue[T]) textValue[T] {
 	for _, a := range args {
 		if a.err != nil {
 			return a
 		}
+	}
+	f, ok := e.function(strings.ToLower(name))
+	if !ok {
+		return e.fail(start, ErrName, strconv.Quote(name))
+	}
+	if len(args) != f.arity {
+		return e.fail(start, ErrSyntax, name, " takes ", itoa(f.arity), " arguments")
+	}
+	for _, a := range args {
 		if a.expr == nil && !representable[T](a.number) {
-			return e.fail(n, gpu.ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
+			return e.fail(start, gpu.ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
 		}
 	}
 	x := f.call(args)
 	if x == nil {
-		return e.fail(n, ErrSyntax, name, " does not take such arguments")
+		return e.fail(start, ErrSyntax, name, " does not take such arguments")
 	}
 	if err := x.Err(); err != nil {
-		return textValue[T]{err: placed(n, err)}
+		return textValue[T]{err: e.placed(start, err)}
 	}
 	return textValue[T]{expr: x}
 }

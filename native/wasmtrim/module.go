@@ -11,6 +11,8 @@ import (
 var errModule = errors.New("not a WebAssembly module of Go's")
 
 const (
+	moduleHeader = "\x00asm\x01\x00\x00\x00"
+
 	sectionData = 11
 
 	opI32Const = 0x41
@@ -41,14 +43,14 @@ func (r *reader) take(n uint64) []byte {
 	return head
 }
 
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
+// skip reads the byte that has to be there.
+func (r *reader) skip(want byte) {
+	if b := r.take(1); b != nil && b[0] != want {
+		r.err = errModule
 	}
-	return 0
 }
 
-// uint reads an unsigned LEB128 number.
+// uint reads an unsigned LEB128 number. A signed one that is not negative has the same bytes.
 func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
@@ -58,38 +60,18 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
-// int reads a signed LEB128 number.
-func (r *reader) int() int64 {
-	var v int64
-	for shift := 0; shift < 64; shift += 7 {
-		b := r.byte()
-		v |= int64(b&0x7f) << shift
-		if b < 0x80 {
-			if b&0x40 != 0 && shift < 57 {
-				v |= -1 << (shift + 7)
-			}
-			return v
-		}
-	}
-	r.err = errModule
-	return 0
-}
-
 func parseModule(program []byte) (*module, error) {
-	const header = "\x00asm\x01\x00\x00\x00"
-	if !bytes.HasPrefix(program, []byte(header)) {
+	if !bytes.HasPrefix(program, []byte(moduleHeader)) {
 		return nil, errModule
 	}
 	m := &module{}
-	r := &reader{b: program[len(header):]}
-	for len(r.b) > 0 {
+	r := &reader{b: program[len(moduleHeader):]}
+	for len(r.b) > 0 && r.err == nil {
 		at := len(program) - len(r.b)
-		kind := r.byte()
+		kind := r.b[0]
+		r.skip(kind)
 		content := r.take(r.uint())
-		if r.err != nil {
-			return nil, r.err
-		}
-		if kind != sectionData {
+		if kind != sectionData || r.err != nil {
 			continue
 		}
 		if m.memory != nil {
@@ -101,7 +83,7 @@ func parseModule(program []byte) (*module, error) {
 		}
 		m.before, m.after, m.memory = program[:at], r.b, memory
 	}
-	if m.memory == nil {
+	if m.memory == nil || r.err != nil {
 		return nil, errModule
 	}
 	return m, nil
@@ -112,16 +94,17 @@ func parseData(section []byte) ([]byte, error) {
 	var memory []byte
 	r := &reader{b: section}
 	for n := r.uint(); n > 0 && r.err == nil; n-- {
-		if kind, op := r.byte(), r.byte(); kind != 0 || op != opI32Const {
-			return nil, errModule
-		}
-		at, end := r.int(), r.byte()
+		r.skip(0)
+		r.skip(opI32Const)
+		at := r.uint()
+		r.skip(opEnd)
 		data := r.take(r.uint())
-		if end != opEnd || at < 0 || at+int64(len(data)) > maxMemory {
+		end := at + uint64(len(data))
+		if at > maxMemory || end > maxMemory {
 			return nil, errModule
 		}
-		if need := int(at) + len(data); need > len(memory) {
-			memory = append(memory, make([]byte, need-len(memory))...)
+		if end > uint64(len(memory)) {
+			memory = append(memory, make([]byte, end-uint64(len(memory)))...)
 		}
 		copy(memory[at:], data)
 	}
@@ -140,25 +123,22 @@ const shortGap = 256
 func (m *module) encode() []byte {
 	var segments []byte
 	count := uint64(0)
-	for at := 0; at < len(m.memory); {
-		at += zeros(m.memory[at:])
-		end := at
-		for end < len(m.memory) {
-			gap := zeros(m.memory[end:])
-			if gap > shortGap || end+gap == len(m.memory) {
-				break
-			}
-			end += gap + 1
+	gap := make([]byte, shortGap)
+	for at := zeros(m.memory); at < len(m.memory); count++ {
+		size := bytes.Index(m.memory[at:], gap)
+		if size < 0 {
+			size = len(bytes.TrimRight(m.memory[at:], "\x00"))
 		}
-		if end > at {
-			segments = append(segments, 0, opI32Const)
-			segments = appendInt(segments, int64(at))
-			segments = append(segments, opEnd)
-			segments = binary.AppendUvarint(segments, uint64(end-at))
-			segments = append(segments, m.memory[at:end]...)
-			count++
+		segments = append(segments, 0, opI32Const)
+		segments = binary.AppendUvarint(segments, uint64(at))
+		if last := len(segments) - 1; segments[last]&0x40 != 0 { // would be the sign
+			segments[last] |= 0x80
+			segments = append(segments, 0)
 		}
-		at = max(end, at+1)
+		segments = append(segments, opEnd)
+		segments = binary.AppendUvarint(segments, uint64(size))
+		segments = append(segments, m.memory[at:at+size]...)
+		at += size + zeros(m.memory[at+size:])
 	}
 	section := append(binary.AppendUvarint(nil, count), segments...)
 	out := append(bytes.Clone(m.before), sectionData)
@@ -167,22 +147,4 @@ func (m *module) encode() []byte {
 }
 
 // zeros counts the zeros at the beginning.
-func zeros(b []byte) int {
-	for i, c := range b {
-		if c != 0 {
-			return i
-		}
-	}
-	return len(b)
-}
-
-func appendInt(b []byte, v int64) []byte {
-	for {
-		c := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
-			return append(b, c)
-		}
-		b = append(b, c|0x80)
-	}
-}
+func zeros(b []byte) int { return len(b) - len(bytes.TrimLeft(b, "\x00")) }

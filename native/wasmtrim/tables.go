@@ -31,6 +31,7 @@ const (
 
 // Numbers of pcdata and funcdata that only tracebacks use, and of functions whose name the runtime itself reads.
 const (
+	pcdataUnsafe   = 0 // where a signal may not preempt, and there are no signals
 	pcdataInlTree  = 2
 	pcdataArgLive  = 3
 	inlTree        = 3
@@ -48,19 +49,41 @@ const (
 // tables is memory with the tables of functions in it. Addresses are those of the memory, except where they are called
 // offsets.
 type tables struct {
-	memory     []byte
-	names      span
-	units      span // and, up to pcdata, the files
-	pcdata     span
-	funcs      uint64 // the table of functions, and what its offsets count from
-	count      uint64
-	funcdata   uint64 // what offsets of funcdata count from
-	kept, gone []bool // bytes of pcdata that are needed and that only tracebacks need
+	memory        []byte
+	names, pcdata compacted
+	units         span   // and, up to pcdata, the files
+	funcs         uint64 // the table of functions, and what its offsets count from
+	count         uint64
+	funcdata      uint64 // what offsets of funcdata count from
 }
 
 type span struct{ from, to uint64 }
 
 func (s span) len() uint64 { return s.to - s.from }
+
+// compacted is a table of pieces, of which those that are used are moved together.
+type compacted struct {
+	span
+	kept  []byte            // what the table is to be
+	moved map[uint32]uint32 // offsets in it by former offsets
+}
+
+// move keeps a piece and returns its new offset. Offset 0 stays what it is: nothing.
+func (c *compacted) move(offset uint32, piece []byte) uint32 {
+	to, ok := c.moved[offset]
+	if !ok {
+		to = uint32(len(c.kept))
+		c.kept = append(c.kept, piece...)
+		c.moved[offset] = to
+	}
+	return to
+}
+
+// replace writes the table that was kept in place of the former one.
+func (c *compacted) replace(memory []byte) {
+	clear(memory[c.from:c.to])
+	copy(memory[c.from:], c.kept)
+}
 
 // trimTables takes out of a program's memory what only tracebacks need.
 func trimTables(memory []byte) error {
@@ -68,18 +91,13 @@ func trimTables(memory []byte) error {
 	if err != nil {
 		return err
 	}
-	names := make([]byte, t.names.len())
 	for i := range t.count {
-		if err := t.trimFunc(t.funcs+uint64(t.u32(t.funcs+8*i+4)), names); err != nil {
+		if err := t.trimFunc(t.funcs + uint64(t.u32(t.funcs+8*i+4))); err != nil {
 			return err
 		}
 	}
-	for i, gone := range t.gone {
-		if gone && !t.kept[i] {
-			memory[t.pcdata.from+uint64(i)] = 0
-		}
-	}
-	copy(memory[t.names.from:], names)
+	t.names.replace(memory)
+	t.pcdata.replace(memory)
 	clear(memory[t.units.from:t.units.to])
 	return nil
 }
@@ -93,16 +111,18 @@ func findTables(memory []byte) (*tables, error) {
 	t := &tables{memory: memory}
 	t.count = t.u64(at + 8)
 	offset := func(i uint64) uint64 { return at + t.u64(at+8*(4+i)) }
-	t.names = span{offset(0), offset(1)}
+	table := func(from, to uint64) compacted {
+		return compacted{span{from, to}, []byte{0}, map[uint32]uint32{0: 0}}
+	}
+	t.names = table(offset(0), offset(1))
 	t.units = span{offset(1), offset(3)}
-	t.pcdata = span{offset(3), offset(4)}
+	t.pcdata = table(offset(3), offset(4))
 	t.funcs = offset(4)
 	size := uint64(len(memory))
 	if at >= t.names.from || t.names.from >= t.names.to || t.units.from >= t.units.to || t.pcdata.from >= t.pcdata.to ||
 		t.pcdata.to >= size || t.count >= size/funcSize || t.funcs+8*t.count >= size {
 		return nil, errTables
 	}
-	t.kept, t.gone = make([]bool, t.pcdata.len()), make([]bool, t.pcdata.len())
 	return t, t.findModule(at)
 }
 
@@ -136,8 +156,8 @@ func (t *tables) u64(at uint64) uint64 {
 
 func (t *tables) put32(at uint64, v uint32) { binary.LittleEndian.PutUint32(t.memory[at:], v) }
 
-// trimFunc takes a function's references to what goes, and notes what stays.
-func (t *tables) trimFunc(f uint64, names []byte) error {
+// trimFunc takes a function's references to what goes, and moves what stays.
+func (t *tables) trimFunc(f uint64) error {
 	if f+funcSize > uint64(len(t.memory)) {
 		return errTables
 	}
@@ -146,21 +166,19 @@ func (t *tables) trimFunc(f uint64, names []byte) error {
 	if pcdata > 16 || first+4*funcdata > uint64(len(t.memory)) {
 		return errTables
 	}
-	if err := t.keep(t.u32(f + funcPCSP)); err != nil {
+	if pcdata > pcdataInlTree && funcdata > inlTree {
+		if err := t.dropInlining(f+funcSize+4*pcdataInlTree, first+4*inlTree); err != nil {
+			return err
+		}
+	}
+	if err := t.keep(f + funcPCSP); err != nil {
 		return err
 	}
 	for i := range pcdata {
 		at := f + funcSize + 4*i
-		var err error
-		switch {
-		case i == pcdataInlTree && funcdata > inlTree:
-			err = t.dropInlining(at, first+4*inlTree)
-		case i == pcdataInlTree || i == pcdataArgLive:
-			_, err = t.drop(at)
-		default:
-			err = t.keep(t.u32(at))
-		}
-		if err != nil {
+		if i == pcdataUnsafe || i == pcdataInlTree || i == pcdataArgLive {
+			t.put32(at, 0)
+		} else if err := t.keep(at); err != nil {
 			return err
 		}
 	}
@@ -169,86 +187,74 @@ func (t *tables) trimFunc(f uint64, names []byte) error {
 			t.put32(first+4*i, noFuncData)
 		}
 	}
-	for _, at := range []uint64{f + funcPCFile, f + funcPCLine} {
-		if _, err := t.drop(at); err != nil {
-			return err
-		}
+	for _, field := range []uint64{funcPCFile, funcPCLine, funcUnit, funcStartLine} {
+		t.put32(f+field, 0)
 	}
-	t.put32(f+funcUnit, 0)
-	t.put32(f+funcStartLine, 0)
-	return t.trimName(f, names)
+	return t.trimName(f)
 }
 
 // trimName gives a function the empty name, unless it is one of those whose name the runtime takes apart when a method
 // is called on a nil pointer.
-func (t *tables) trimName(f uint64, names []byte) error {
-	at := uint64(t.u32(f + funcName))
-	if at >= t.names.len() {
+func (t *tables) trimName(f uint64) error {
+	offset := t.u32(f + funcName)
+	if uint64(offset) >= t.names.len() {
 		return errTables
 	}
 	if t.memory[f+funcID] != idWrapper {
 		t.put32(f+funcName, 0)
 		return nil
 	}
-	name := t.memory[t.names.from+at : t.names.to]
+	name := t.memory[t.names.from+uint64(offset) : t.names.to]
 	n := bytes.IndexByte(name, 0)
-	if n < 0 || at == 0 {
+	if n < 0 || offset == 0 {
 		return errTables
 	}
-	copy(names[at:], name[:n])
+	t.put32(f+funcName, t.names.move(offset, name[:n+1]))
 	return nil
 }
 
-// keep notes that a table of pcdata is needed.
-func (t *tables) keep(offset uint32) error {
-	_, err := t.mark(offset, t.kept)
+// keep moves the table of pcdata that is referred to at an address.
+func (t *tables) keep(at uint64) error {
+	table, _, err := t.read(t.u32(at))
+	if err == nil {
+		t.put32(at, t.pcdata.move(t.u32(at), table))
+	}
 	return err
 }
 
-// drop takes the reference to a table of pcdata, and returns the largest value in the table.
-func (t *tables) drop(at uint64) (largest int64, err error) {
-	largest, err = t.mark(t.u32(at), t.gone)
-	t.put32(at, 0)
-	return largest, err
-}
-
-// mark marks the bytes of a table of pcdata: pairs of how much a value and the program counter change, until a value that
-// does not change.
-func (t *tables) mark(offset uint32, marks []bool) (largest int64, err error) {
-	largest = -1
-	if offset == 0 { // there is none
-		return largest, nil
+// read returns a table of pcdata and the largest value in it. It consists of pairs of how much a value and the program counter
+// change, until a value that does not change. At offset 0 there is none.
+func (t *tables) read(offset uint32) (table []byte, largest int64, err error) {
+	if offset == 0 {
+		return nil, -1, nil
 	}
 	if uint64(offset) >= t.pcdata.len() {
-		return 0, errTables
+		return nil, 0, errTables
 	}
-	table := t.memory[t.pcdata.from+uint64(offset) : t.pcdata.to]
+	table = t.memory[t.pcdata.from+uint64(offset) : t.pcdata.to]
 	value, at := int64(-1), 0
+	largest = -1
 	for first := true; ; first = false {
-		change, n := binary.Uvarint(table[at:])
+		change, n := binary.Varint(table[at:])
 		if n <= 0 {
-			return 0, errTables
+			return nil, 0, errTables
 		}
 		at += n
 		if change == 0 && !first {
-			break
+			return table[:at], largest, nil
 		}
-		value += int64(change>>1) ^ -int64(change&1)
+		value += change
 		largest = max(largest, value)
 		if _, n = binary.Uvarint(table[at:]); n <= 0 {
-			return 0, errTables
+			return nil, 0, errTables
 		}
 		at += n
 	}
-	for i := range at {
-		marks[uint64(offset)+uint64(i)] = true
-	}
-	return largest, nil
 }
 
-// dropInlining takes a function's tree of inlined calls and the table that leads there.
+// dropInlining clears a function's tree of inlined calls. The largest value of the pcdata that leads there tells its size.
 func (t *tables) dropInlining(pcdata, funcdata uint64) error {
-	last, err := t.drop(pcdata)
+	_, last, err := t.read(t.u32(pcdata))
 	offset := t.u32(funcdata)
 	if err != nil || offset == noFuncData {
 		return err

@@ -33,6 +33,12 @@ async function goLoader() {
 /** @type {Promise<any> | undefined} */
 let loader;
 
+/**
+ * How much garbage a program of Go's collects before it clears it away, in percent of what is in use. That is little, matrices lie in
+ * the GPU's memory, and each collection holds up the page.
+ */
+const GC_PERCENT = '400';
+
 /** The package's own programs: for WebGPU, for pages without it, and for Gpu.cruncher. */
 const PROGRAM = 'sublet.wasm';
 const CPU_PROGRAM = 'sublet-cpu.wasm';
@@ -139,6 +145,7 @@ export async function load(program, mark, start) {
     import('./glue.js'),
   ]);
   const go = new Go();
+  go.env.GOGC = GC_PERCENT;
   calmTimers(go);
   const instance = await WebAssembly.instantiate(module, go.importObject);
   const exports = /** @type {Record<string, any>} */ (instance.exports), memory = exports.mem;

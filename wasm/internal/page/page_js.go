@@ -7,7 +7,6 @@ package page
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -16,17 +15,12 @@ import (
 // startKey is the symbol under which web/src/loader.mjs leaves what a program needs to start. It is gone as soon as it is read.
 const startKey = "sublet.start"
 
-// gcPercent lets garbage grow to five times what is in use before it is collected. What is in use is little, matrices lie
-// in the GPU's memory, and each collection holds up the page.
-const gcPercent = 400
-
 // host is the JavaScript side, web/src/connection.mjs.
 type host struct{ start, object, settle js.Value }
 
 // Main serves the page that has loaded the program, until the page ends it. begin makes the session, which gets the device that
 // the page asks for.
 func Main(begin func(*gpu.Device, Page) *Session) {
-	debug.SetGCPercent(gcPercent)
 	key := js.Global().Get("Symbol").Call("for", startKey)
 	reflect := js.Global().Get("Reflect")
 	start := reflect.Call("get", js.Global(), key)
