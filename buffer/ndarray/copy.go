@@ -24,7 +24,7 @@ func readLayout(ctx context.Context, b *buffer.Buffer, l layout, dst []byte) err
 	lo, hi, _ := l.span()
 	r, ok := w.rows(lo)
 	if !ok {
-		r = buffer.Range(lo, hi - lo)
+		r = buffer.Range(lo, hi-lo)
 	}
 	return b.Access(ctx, r, buffer.Reads, func(mem []byte) error {
 		w.gather(dst, mem, l.offset-lo)
