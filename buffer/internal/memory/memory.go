@@ -10,7 +10,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
@@ -24,8 +23,9 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	into     *Memory // the memory that this one became a part of
+	indexed  bool    // see wraps
 	space    uint64  // of the positions, 0 for Go memory
-	id       int     // in the index; 0 is not there
+	lo, hi   int     // all backings
 	backings []*Backing
 	log      []write // what the host lacks; where there is no host, all writes
 	first    Backing // of the buffer that it was made for
@@ -262,7 +262,7 @@ func (m *Memory) GiveUp(r *Replica) {
 
 // Close gives the device's memory of a buffer back. What only that has is lost.
 func (k *Backing) Close() error {
-	if k.m.id != 0 {
+	if k.m.indexed {
 		wraps.mu.Lock()
 		defer wraps.mu.Unlock()
 	}
@@ -278,81 +278,8 @@ func (k *Backing) Close() error {
 		errs = append(errs, r.close())
 	}
 	k.replicas, k.host = nil, gpu.Host{}
-	wraps.leave(m, k)
+	if m.indexed {
+		wraps.left(m)
+	}
 	return errors.Join(errs...)
-}
-
-// index finds the wraps that overlap a range of host memory. A wrap is there from its first use until it is closed.
-type index struct {
-	mu     sync.Mutex
-	spaces map[uint64]*span.Map // to the numbers of memories
-	byID   map[int]*Memory
-	last   int
-}
-
-var wraps = index{spaces: map[uint64]*span.Map{}, byID: map[int]*Memory{}}
-
-// join adds a backing to the memory of those that it overlaps, which becomes one if there are several.
-func (x *index) join(k *Backing, space uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s := x.spaces[space]
-	if s == nil {
-		s = new(span.Map)
-		x.spaces[space] = s
-	}
-	var m *Memory
-	for _, id := range s.Get(k.At, k.End) {
-		switch o := x.byID[id]; {
-		case m == nil:
-			m = o
-		case o != m:
-			x.merge(m, o, s)
-		}
-	}
-	if m == nil {
-		m = k.m
-		x.last++
-		m.id, m.space = x.last, space
-		x.byID[m.id] = m
-	} else {
-		m.mu.Lock()
-		m.backings = append(m.backings, k)
-		m.mu.Unlock()
-		k.m = m
-	}
-	s.Set(k.At, k.End, m.id)
-}
-
-// merge makes o a part of m.
-func (x *index) merge(m, o *Memory, s *span.Map) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, k := range o.backings {
-		s.Set(k.At, k.End, m.id)
-	}
-	m.backings = append(m.backings, o.backings...)
-	m.log = append(m.log, o.log...)
-	delete(x.byID, o.id)
-	o.into, o.backings, o.log = m, nil, nil
-}
-
-// leave takes a backing out, which its memory has no more.
-func (x *index) leave(m *Memory, k *Backing) {
-	s := x.spaces[m.space]
-	if m.id == 0 || s == nil {
-		return
-	}
-	s.Remove(k.At, k.End)
-	for _, o := range m.backings {
-		s.Set(max(o.At, k.At), min(o.End, k.End), m.id)
-	}
-	if len(m.backings) == 0 {
-		delete(x.byID, m.id)
-	}
-	if s.Len() == 0 && m.space != 0 {
-		delete(x.spaces, m.space)
-	}
 }
