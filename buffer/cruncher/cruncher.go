@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
@@ -37,8 +38,9 @@ type Cruncher struct {
 
 	room sync.Mutex // of all devices of a call, for arrays that are not part of it
 
-	up, down, migrated atomic.Int64
-	last               atomic.Pointer[Report]
+	account memory.Account
+	down    atomic.Int64
+	last    atomic.Pointer[Report]
 }
 
 // gate is a mutex for calls that wait no longer than their contexts.
@@ -155,6 +157,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 			return nil, err
 		}
 	}
+	cr.account.Limit = cr.conf.memory
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
 		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
@@ -280,7 +283,7 @@ func (cr *Cruncher) Traffic() Traffic {
 	if cr == nil {
 		return Traffic{}
 	}
-	return Traffic{cr.up.Load(), cr.down.Load(), cr.migrated.Load()}
+	return Traffic{cr.account.Up.Load(), cr.down.Load(), cr.account.Moved.Load()}
 }
 
 // Stats returns the shares of the last call of an id and how they came about.

@@ -8,83 +8,63 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// use is what an array knows of a cruncher that has device memory for it.
-type use struct {
-	newer span.Set // the elements that are newer there than on the host and in all other crunchers
-}
-
-// tell has an array know which of its elements only the devices have. Calls do so at their end, so that who looks at the host's side
-// need not wait for others.
+// tell has an array know that elements which only this cruncher's devices have are newer than those of other crunchers. Calls do so at
+// their end, so that who looks at the host's side need not wait for others.
 func (cr *Cruncher) tell(r *residency) {
-	if r.news.Len() == 0 && !r.told {
-		return
-	}
 	a := r.array
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if u := a.users[cr]; u != nil {
-		r.news.Intersect(&r.dirty)
-		for s := range r.news.All() {
-			a.overtake(s)
-			u.newer.Add(s.Lo, s.Hi)
+	if len(a.users) > 1 {
+		for _, s := range r.values.Newest(a.all(), memory.Newer) {
+			a.overtake(s.Region, cr)
 		}
-		u.newer.Intersect(&r.dirty)
-		r.told = u.newer.Len() > 0
 	}
-	r.news.Clear()
 	a.compare()
 }
 
 // compare looks whether anybody has newer elements than the host. The lock is held.
 func (a *body) compare() {
-	for _, u := range a.users {
-		if u.newer.Len() > 0 {
-			a.behind.Store(true)
-			return
-		}
+	newer := false
+	for _, r := range a.users {
+		newer = newer || len(r.values.Newest(a.all(), memory.Newer)) > 0
 	}
-	a.behind.Store(false)
+	a.behind.Store(newer)
 }
 
-// overtake notes that nobody's elements are the newest any more. The lock is held.
-func (a *body) overtake(s span.Span) {
+// overtake notes that nobody's elements but perhaps one cruncher's are the newest any more. The lock is held.
+func (a *body) overtake(w memory.Region, by *Cruncher) {
 	if !a.behind.Load() {
 		return
 	}
-	for _, u := range a.users {
-		u.newer.Remove(s.Lo, s.Hi)
+	for cr, r := range a.users {
+		if cr != by {
+			r.values.Change(w, memory.Newer, memory.Apart)
+		}
 	}
 	a.compare()
 }
 
 // stale lists the crunchers that have newer elements than the host among some, and the first of those elements.
-func (a *body) stale(s span.Span) (list []*Cruncher, first span.Span, auto bool) {
+func (a *body) stale(w memory.Region) (list []*Cruncher, first memory.Region, auto bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for cr, u := range a.users {
-		for o := range u.newer.Overlap(s.Lo, s.Hi) {
-			if list = append(list, cr); len(list) == 1 || o.Lo < first.Lo {
-				first = o
+	for cr, r := range a.users {
+		newer := r.values.Newest(w, memory.Newer)
+		for i, s := range newer {
+			if len(list) == 0 && i == 0 || s.Offset < first.Offset {
+				first = s.Region
 			}
-			break
+		}
+		if len(newer) > 0 {
+			list = append(list, cr)
 		}
 	}
 	return list, first, a.flags.AutoFetch
-}
-
-// newerThere returns what a cruncher's devices have newer than the host.
-func (a *body) newerThere(cr *Cruncher) *span.Set {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	set := new(span.Set)
-	if u := a.users[cr]; u != nil {
-		set.Assign(&u.newer)
-	}
-	return set
 }
 
 // current makes sure that the host has the newest of some elements.
@@ -92,9 +72,9 @@ func (a *Any) current(op string, s span.Span) error {
 	if !a.behind.Load() {
 		return nil
 	}
-	list, first, auto := a.stale(s)
+	list, first, auto := a.stale(a.bytes(s))
 	if len(list) > 0 && !auto {
-		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and Flags.AutoFetch")
+		return fail(op, ErrStale, a.elements(first), " are on devices: see Fetch and Flags.AutoFetch")
 	}
 	for _, cr := range list {
 		err := cr.bringHome(context.Background(), op, a)
@@ -124,7 +104,7 @@ func (a *Any) replaceable(op string, s span.Span) error {
 func (a *Any) replaced(s span.Span) {
 	a.change(func(*Flags) {
 		a.version++
-		a.overtake(s)
+		a.overtake(a.bytes(s), nil)
 	})
 }
 

@@ -125,9 +125,8 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 	}
 	for _, a := range p.Arrays {
 		k := c.index(a.Name)
-		r := &c.arrays[k]
-		s := &r.sides[on.worker.index]
-		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: s.mem, First: s.lo, Length: r.array.n}
+		array, r := c.arrays[k].array, on.replicas[k]
+		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: r.Mem, First: r.Lo / array.t.Size(), Length: array.n}
 		if w := &on.words[k]; w.mem != nil {
 			arg.Buffer, arg.First = w.mem, w.lo
 		}

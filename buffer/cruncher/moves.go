@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
-	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // needs returns the elements of an array that a piece's device has to have before its kernels run: those that come from the
@@ -62,41 +62,63 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		a.look(c.number())
+		if a.access == writeOnly {
+			a.values.Renounce() // what kernels leave out is undefined
+		}
 		for _, p := range pieces {
-			moves, err := cr.moves(c, a, p)
-			if err != nil {
+			if err := cr.present(c, a, p); err != nil {
 				return err
 			}
-			p.moves = append(p.moves, moves)
-		}
-	}
-	// What devices have is collected before memory is made, since windows may leave it behind.
-	leaving, some := leaving(c, pieces)
-	if some {
-		if err := cr.each(pieces, func(p *piece) error { return cr.collect(ctx, c, p) }); err != nil {
-			return err
 		}
 	}
 	// All devices have memory before anything is written over, as this is what may fail.
-	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p, leaving) }); err != nil {
+	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p) }); err != nil {
 		return err
 	}
-	for _, p := range pieces {
-		p.begun = true
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		for _, p := range pieces {
+			host, _ := a.needs(c, p)
+			a.values.Upload(a.array.bytes(host))
+		}
 	}
-	if err := cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) }); err != nil {
-		return err
+	return cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) })
+}
+
+// present makes sure that the newest values that a piece needs are somewhere, and may move.
+func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
+	host, newest := a.needs(c, p)
+	needs := []memory.Region{a.array.bytes(newest)}
+	for _, s := range a.values.Newest(a.array.bytes(host), memory.Pending) {
+		needs = append(needs, s.Region)
 	}
-	cr.settle(c, pieces)
+	for i, need := range needs {
+		_, elsewhere := a.values.Lacking(p.worker.index, need)
+		for _, s := range elsewhere {
+			switch {
+			case s.Lost:
+				return fail("Compute", ErrStale, a.array.elements(s.Region))
+			case i == 0 && cr.conf.coherence == Strict:
+				return fail("Compute", ErrMigration, a.array.name)
+			}
+		}
+	}
 	return nil
 }
 
 // house makes the memory for a piece.
-func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span.Set) error {
+func (cr *Cruncher) house(ctx context.Context, c *call, p *piece) (err error) {
+	p.replicas = make([]*memory.Replica, len(c.arrays))
 	p.words = make([]words, len(c.arrays))
+	dev := p.worker.dev
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if err := cr.ensure(a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
+		err := cr.inRoom(dev, func() error {
+			place := memory.Place{Device: dev, Slot: p.worker.index, Map: c.r.Blobs == 1}
+			p.replicas[k], err = a.values.Use(place, a.array.bytes(a.bound(c, p)), a.step)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -110,97 +132,22 @@ func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span
 	return nil
 }
 
-// moves lists what a piece lacks of an array. What comes from the host's side whatever the devices have is at the end.
-func (cr *Cruncher) moves(c *call, a *argument, p *piece) ([]move, error) {
-	d := p.worker.index
-	host, newest := a.needs(c, p)
-	list, err := a.keep(nil, d, newest, cr.isLost)
-	if err != nil {
-		return nil, err
-	}
-	if cr.conf.coherence == Strict {
-		for _, m := range list {
-			if m.from != fromHost {
-				return nil, fail("Compute", ErrMigration, a.array.name)
-			}
-		}
-	}
-	for s := range a.pending.Overlap(host.Lo, host.Hi) {
-		if list, err = a.keep(list, d, s, cr.isLost); err != nil {
-			return nil, err
-		}
-	}
-	return a.fetch(list, d, host), nil
-}
-
-// collect gets the elements that come from other devices.
-func (cr *Cruncher) collect(ctx context.Context, c *call, p *piece) error {
-	start := time.Now()
-	defer func() { p.moving += time.Since(start) }()
-	for k := range c.arrays {
-		a := &c.arrays[k]
-		for i := range p.moves[k] {
-			m := &p.moves[k][i]
-			if m.from == fromHost {
-				continue
-			}
-			m.mem = make([]byte, m.span.Len()*a.array.t.Size())
-			if err := a.get(ctx, m.from, m.span, gpu.HostBytes(m.mem), 0); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// leaving returns what of each array goes from one device to another, and whether that is anything.
-func leaving(c *call, pieces []*piece) (sets []span.Set, some bool) {
-	sets = make([]span.Set, len(c.arrays))
-	for _, p := range pieces {
-		for k, moves := range p.moves {
-			for _, m := range moves {
-				if m.from != fromHost {
-					sets[k].Add(m.span.Lo, m.span.Hi)
-					some = true
-				}
-			}
-		}
-	}
-	return sets, some
-}
-
-// deliver carries out a piece's moves, except for those that go up blob by blob.
+// deliver brings what a piece needs, except for what goes up blob by blob.
 func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		for i := range p.moves[k] {
-			m := &p.moves[k][i]
-			if m.from == fromHost {
-				if c.byBlob(a) {
-					continue
-				}
-				if err := cr.upload(ctx, a.residency, p.worker.index, m.span); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := a.put(ctx, p.worker.index, m.span, gpu.HostBytes(m.mem)); err != nil {
-				return err
-			}
-			cr.migrated.Add(int64(len(m.mem)))
-			m.mem = nil
-		}
-	}
-	return nil
-}
-
-// upload brings elements of the host's to a device.
-func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span.Span) error {
-	for part, host := range r.hostSide(s) {
-		if err := r.put(ctx, d, part, host); err != nil {
+		host, newest := a.needs(c, p)
+		start := time.Now()
+		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(newest)); err != nil {
 			return err
 		}
-		cr.up.Add(int64(host.Size))
+		p.moving += time.Since(start)
+		if c.byBlob(a) {
+			continue
+		}
+		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(host)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -209,35 +156,6 @@ func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span.Span
 func (c *call) byBlob(a *argument) bool {
 	whole := a.flags.Write && a.flags.WriteAll
 	return c.r.Blobs > 1 && a.flags.PartialRead && a.flags.Halo == 0 && !whole
-}
-
-// settle notes what the devices have now, before their kernels run.
-func (cr *Cruncher) settle(c *call, pieces []*piece) {
-	for k := range c.arrays {
-		a := &c.arrays[k]
-		fetched := make([]span.Span, len(cr.workers))
-		for _, p := range pieces {
-			if p.err == nil {
-				fetched[p.worker.index], _ = a.needs(c, p)
-			}
-		}
-		a.fetched(fetched)
-		for _, p := range pieces {
-			if p.err != nil {
-				continue
-			}
-			host, newest := a.needs(c, p)
-			a.kept(p.worker.index, newest)
-			for s := range a.pending.Overlap(host.Lo, host.Hi) {
-				a.kept(p.worker.index, s)
-			}
-			for _, m := range p.moves[k] {
-				if m.from != fromHost { // whose window may have left them behind
-					a.owner.Set(m.span.Lo, m.span.Hi, p.worker.index)
-				}
-			}
-		}
-	}
 }
 
 // moveRate is how many bytes a second go from one device to another by way of the host, for the balancer's decisions. That they
@@ -263,11 +181,8 @@ func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 			base += n
 			for _, a := range resident {
 				_, need := a.needs(c, p)
-				for gap := range a.valid[d].Missing(need.Lo, need.Hi) {
-					for s := range a.owner.Get(gap.Lo, gap.Hi) {
-						costs[d] += float64(s.Len()*a.array.t.Size()) / moveRate
-					}
-				}
+				bytes, _ := a.values.Lacking(d, a.array.bytes(need))
+				costs[d] += float64(bytes) / moveRate
 			}
 		}
 		return costs

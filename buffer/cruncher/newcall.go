@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -127,15 +126,6 @@ func (cr *Cruncher) reside(c *call) error {
 	return nil
 }
 
-func (cr *Cruncher) newResidency(p *param) *residency {
-	r := &residency{array: p.array.body, access: p.flags.access(), near: p.flags.ZeroCopy, grain: windowStep}
-	for _, w := range cr.workers {
-		r.sides = append(r.sides, newSide(w.dev))
-	}
-	r.valid = make([]span.Set, len(cr.workers))
-	return r
-}
-
 // adopt keeps the residencies and the programs of a call that is going to run.
 func (cr *Cruncher) adopt(c *call) error {
 	if c.batch == nil {
@@ -146,7 +136,7 @@ func (cr *Cruncher) adopt(c *call) error {
 		cr.uses++
 		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
 		if cr.arrays[r.array] == nil {
-			if err := r.array.use(cr); err != nil {
+			if err := r.array.use(cr, r); err != nil {
 				return err
 			}
 			cr.arrays[r.array] = r
@@ -160,7 +150,7 @@ func (cr *Cruncher) adopt(c *call) error {
 		}
 		for i := range p.Arrays {
 			if a := &p.Arrays[i]; a.Struct != "" {
-				c.argument(a.Name).grain = lcm(windowStep, a.Unit)
+				c.argument(a.Name).step = lcm(windowStep, a.Unit)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -35,12 +36,12 @@ func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err
 	w.hi = a.array.n
 	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
 		b := a.bound(c, p)
-		w.lo, w.hi = b.Lo/windowStep*windowStep, b.Hi
+		w.lo, w.hi = b.Lo/4*4, b.Hi
 		if w.hi-w.lo > most {
 			return fail("Compute", gpu.ErrLimit, itoa(w.hi-w.lo), " elements of ", a.array.name, " on one device, which allows ", itoa(most))
 		}
 	}
-	return cr.inRoom(p.worker.index, func() error {
+	return cr.inRoom(p.worker.dev, func() error {
 		w.mem, err = p.worker.dev.NewBuffer(4 * uint64(w.hi-w.lo))
 		return err
 	})
@@ -62,7 +63,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			continue
 		}
 		w.fresh = need
-		if err := a.convert(w.conv.widen, w, on, need); err != nil {
+		if err := a.convert(w.conv.widen, on.replicas[k], w, need); err != nil {
 			return err
 		}
 	}
@@ -77,10 +78,10 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 		}
 		own := a.written(c, items)
 		if items.count == 0 { // the kernel between repeats
-			own = part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
+			own = c.between(a)
 		}
 		w.changed = true
-		if err := a.convert(w.conv.narrow, w, on, own); err != nil {
+		if err := a.convert(w.conv.narrow, on.replicas[k], w, own); err != nil {
 			return err
 		}
 	}
@@ -88,16 +89,16 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 }
 
 // convert queues a kernel that unpacks or packs elements.
-func (a *argument) convert(k *gpu.Kernel, w *words, on *piece, sp span.Span) error {
-	s := &a.sides[on.worker.index]
-	sp.Lo, sp.Hi = max(sp.Lo, s.lo, w.lo), min(sp.Hi, s.hi, w.hi)
+func (a *argument) convert(k *gpu.Kernel, r *memory.Replica, w *words, sp span.Span) error {
+	lo, hi := r.Lo/a.array.t.Size(), r.Hi/a.array.t.Size()
+	sp.Lo, sp.Hi = max(sp.Lo, lo, w.lo), min(sp.Hi, hi, w.hi)
 	if sp.Lo >= sp.Hi {
 		return nil
 	}
 	var block [32]byte
-	groups, err := kernel.Convert{First: sp.Lo - s.lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
+	groups, err := kernel.Convert{First: sp.Lo - lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
 	if err != nil {
 		return err
 	}
-	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: s.mem}, gpu.Arg{Buffer: w.mem})
+	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: r.Mem}, gpu.Arg{Buffer: w.mem})
 }

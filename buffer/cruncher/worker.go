@@ -7,7 +7,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -136,15 +136,13 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if !c.byBlob(a) {
 			continue
 		}
-		own := a.own(c, b)
-		for _, m := range p.moves[k] {
-			s := span.Span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
-			if m.from != fromHost || s.Lo >= s.Hi {
-				continue
-			}
-			if err := cr.upload(ctx, a.residency, p.worker.index, s); err != nil {
-				return err
-			}
+		w := a.array.bytes(a.own(c, b))
+		lo, hi := w.Offset, min((w.End()+3)/4*4, a.array.bytes(a.own(c, p.part)).End())
+		if b.base > p.part.base { // words that blobs share go up before kernels write there
+			lo = (lo + 3) / 4 * 4
+		}
+		if err := a.values.Update(ctx, p.replicas[k], memory.Between(lo, max(lo, hi))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -205,7 +203,8 @@ func (r *returns) take(ctx context.Context, b part) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if a.flags.Write && (last || !a.flags.WriteAll) {
-			list = append(list, result{residency: a.residency, device: p.worker.index, span: a.written(c, b)})
+			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.replicas[k]}
+			list = append(list, result{residency: a.residency, Source: at})
 		}
 	}
 	straight := -1
@@ -217,7 +216,7 @@ func (r *returns) take(ctx context.Context, b part) error {
 		if i == straight {
 			continue
 		}
-		if err := r.cr.bring(ctx, &list[i]); err != nil {
+		if err := list[i].bring(ctx); err != nil {
 			return err
 		}
 		waited = true
