@@ -9,7 +9,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -214,7 +213,7 @@ func (c *call) record(pieces []*piece) {
 			w := a.array.bytes(a.written(c, p.part))
 			if a.changed && !c.r.TransferOnly {
 				a.values.Wrote(p.replicas[k], w, memory.Newer)
-				a.values.Lag(p.replicas[k], a.array.bytes(c.between(a)))
+				a.values.Forget(p.replicas[k], a.array.bytes(c.between(a)))
 			}
 			switch {
 			case !a.flags.Write:
@@ -229,20 +228,20 @@ func (c *call) record(pieces []*piece) {
 }
 
 // between returns the elements that the kernel between repeats may write, on each device.
-func (c *call) between(a *argument) span.Span {
+func (c *call) between(a *argument) span {
 	if c.sync == nil {
-		return span.Span{}
+		return span{}
 	}
 	return part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
 }
 
 // written returns the elements that the kernels of a part may have written.
-func (a *argument) written(c *call, of part) span.Span {
+func (a *argument) written(c *call, of part) span {
 	if of.count == 0 {
-		return span.Span{}
+		return span{}
 	}
 	if a.flags.Write && a.flags.WriteAll {
-		return span.Span{Lo: 0, Hi: a.array.n}
+		return span{0, a.array.n}
 	}
 	return a.own(c, of)
 }
@@ -258,7 +257,7 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 			if !a.changed || c.r.TransferOnly {
 				continue
 			}
-			for _, s := range []span.Span{a.written(c, p.part), c.between(a)} {
+			for _, s := range []span{a.written(c, p.part), c.between(a)} {
 				if !a.values.Forget(p.replicas[k], a.array.bytes(s)) && a.access != writeOnly {
 					err = fail("Compute", ErrStale, a.array.name)
 				}

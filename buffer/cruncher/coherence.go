@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 )
 
 // residency is an array in a cruncher: what its devices have of the array.
@@ -33,8 +32,8 @@ func (cr *Cruncher) newResidency(p *param) *residency {
 }
 
 // bytes returns where elements are.
-func (a *body) bytes(s span.Span) memory.Region {
-	return memory.Between(s.Lo*a.t.Size(), max(s.Lo, s.Hi)*a.t.Size())
+func (a *body) bytes(s span) memory.Region {
+	return memory.Between(s.lo*a.t.Size(), max(s.lo, s.hi)*a.t.Size())
 }
 
 // all is where all elements are.

@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -68,7 +67,7 @@ func (a *body) stale(w memory.Region) (list []*Cruncher, first memory.Region, au
 }
 
 // current makes sure that the host has the newest of some elements.
-func (a *Any) current(op string, s span.Span) error {
+func (a *Any) current(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
 	}
@@ -87,7 +86,7 @@ func (a *Any) current(op string, s span.Span) error {
 
 // replaceable makes sure that elements may be written on the host: that they go up, or that nothing newer is elsewhere, which Fetch
 // would write over them.
-func (a *Any) replaceable(op string, s span.Span) error {
+func (a *Any) replaceable(op string, s span) error {
 	if a.host.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "array ", a.name)
 	}
@@ -101,7 +100,7 @@ func (a *Any) replaceable(op string, s span.Span) error {
 }
 
 // replaced notes that elements were written on the host.
-func (a *Any) replaced(s span.Span) {
+func (a *Any) replaced(s span) {
 	a.change(func(*Flags) {
 		a.version++
 		a.overtake(a.bytes(s), nil)
@@ -130,7 +129,7 @@ func (a *Array[T]) At(i int) (v T, err error) {
 	if err := a.ranged("At", i); err != nil {
 		return v, err
 	}
-	if err := a.current("At", span.Span{Lo: i, Hi: i + 1}); err != nil {
+	if err := a.current("At", span{i, i + 1}); err != nil {
 		return v, err
 	}
 	return a.data()[i], nil
@@ -142,7 +141,7 @@ func (a *Array[T]) Set(i int, v T) error {
 	if err := a.ranged("Set", i); err != nil {
 		return err
 	}
-	s := span.Span{Lo: i, Hi: i + 1}
+	s := span{i, i + 1}
 	if err := a.replaceable("Set", s); err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func (a *Array[T]) ToArray() ([]T, error) {
 	if err := a.usable(op); err != nil {
 		return nil, err
 	}
-	if err := a.current(op, span.Span{Lo: 0, Hi: a.n}); err != nil {
+	if err := a.current(op, span{0, a.n}); err != nil {
 		return nil, err
 	}
 	return slices.Clone(a.data()), nil
@@ -207,10 +206,10 @@ func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
 
 func copyElements[T Elem](op string, dst *Array[T], to int, src *Array[T], from int) error {
 	n := min(dst.n-to, src.n-from)
-	if err := src.current(op, span.Span{Lo: from, Hi: from + n}); err != nil {
+	if err := src.current(op, span{from, from + n}); err != nil {
 		return err
 	}
-	s := span.Span{Lo: to, Hi: to + n}
+	s := span{to, to + n}
 	if err := dst.replaceable(op, s); err != nil {
 		return err
 	}

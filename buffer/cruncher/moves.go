@@ -7,16 +7,15 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 )
 
 // needs returns the elements of an array that a piece's device has to have before its kernels run: those that come from the
 // host's side, whatever the devices have, and those that it must have the newest values of.
-func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
+func (a *argument) needs(c *call, p *piece) (host, newest span) {
 	if p.part.count == 0 {
 		return host, newest
 	}
-	f, all := &a.flags, span.Span{Lo: 0, Hi: a.array.n}
+	f, all := &a.flags, span{0, a.array.n}
 	near := widen(a.own(c, p.part), f.Halo, a.array.n)
 	switch {
 	case f.Read && !f.PartialRead:
@@ -32,26 +31,26 @@ func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
 	return host, newest
 }
 
-func widen(s span.Span, halo, n int) span.Span {
-	if s.Lo >= s.Hi {
+func widen(s span, halo, n int) span {
+	if s.lo >= s.hi {
 		return s
 	}
 	halo = min(halo, n)
-	return span.Span{Lo: max(s.Lo-halo, 0), Hi: min(s.Hi+halo, n)}
+	return span{max(s.lo-halo, 0), min(s.hi+halo, n)}
 }
 
 // own returns the elements of an array that belong to a part.
-func (a *argument) own(c *call, of part) span.Span {
+func (a *argument) own(c *call, of part) span {
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
 // bound returns the elements of an array that a piece's kernels may touch.
-func (a *argument) bound(c *call, p *piece) span.Span {
+func (a *argument) bound(c *call, p *piece) span {
 	b := a.own(c, p.part)
 	host, newest := a.needs(c, p)
-	for _, s := range []span.Span{host, newest} {
-		if s.Lo < s.Hi {
-			b = span.Span{Lo: min(s.Lo, b.Lo), Hi: max(s.Hi, b.Hi)}
+	for _, s := range []span{host, newest} {
+		if s.lo < s.hi {
+			b = span{min(s.lo, b.lo), max(s.hi, b.hi)}
 		}
 	}
 	return b
@@ -62,9 +61,6 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		a.look(c.number())
-		if a.access == writeOnly {
-			a.values.Renounce() // what kernels leave out is undefined
-		}
 		for _, p := range pieces {
 			if err := cr.present(c, a, p); err != nil {
 				return err
@@ -93,12 +89,11 @@ func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
 		needs = append(needs, s.Region)
 	}
 	for i, need := range needs {
-		_, elsewhere := a.values.Lacking(p.worker.index, need)
-		for _, s := range elsewhere {
+		for _, s := range a.values.Lacking(p.worker.index, need) {
 			switch {
-			case s.Lost:
+			case s.Lost && a.access != writeOnly: // else what kernels leave out is undefined
 				return fail("Compute", ErrStale, a.array.elements(s.Region))
-			case i == 0 && cr.conf.coherence == Strict:
+			case i == 0 && s.Replica != nil && cr.conf.coherence == Strict:
 				return fail("Compute", ErrMigration, a.array.name)
 			}
 		}
@@ -166,7 +161,7 @@ const moveRate = 1e9
 func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 	var resident []*argument
 	for i := range c.arrays {
-		if _, newest := c.arrays[i].needs(c, &piece{part: part{0, 1}}); newest.Len() > 0 {
+		if _, newest := c.arrays[i].needs(c, &piece{part: part{0, 1}}); newest.lo < newest.hi {
 			resident = append(resident, &c.arrays[i])
 		}
 	}
@@ -181,8 +176,9 @@ func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 			base += n
 			for _, a := range resident {
 				_, need := a.needs(c, p)
-				bytes, _ := a.values.Lacking(d, a.array.bytes(need))
-				costs[d] += float64(bytes) / moveRate
+				for _, s := range a.values.Lacking(d, a.array.bytes(need)) {
+					costs[d] += float64(s.Width) / moveRate
+				}
 			}
 		}
 		return costs

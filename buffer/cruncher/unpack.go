@@ -7,7 +7,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -16,8 +15,8 @@ import (
 type words struct {
 	mem     *gpu.Buffer
 	lo, hi  int
-	fresh   span.Span // what is unpacked
-	changed bool      // by a kernel
+	fresh   span // what is unpacked
+	changed bool // by a kernel
 	conv    *converter
 }
 
@@ -36,7 +35,7 @@ func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err
 	w.hi = a.array.n
 	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
 		b := a.bound(c, p)
-		w.lo, w.hi = b.Lo/4*4, b.Hi
+		w.lo, w.hi = b.lo/4*4, b.hi
 		if w.hi-w.lo > most {
 			return fail("Compute", gpu.ErrLimit, itoa(w.hi-w.lo), " elements of ", a.array.name, " on one device, which allows ", itoa(most))
 		}
@@ -57,9 +56,9 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			need = a.own(c, items)
 		}
 		if begin && w.changed {
-			w.fresh, w.changed = span.Span{}, false
+			w.fresh, w.changed = span{}, false
 		}
-		if w.mem == nil || w.fresh.Lo <= need.Lo && need.Hi <= w.fresh.Hi {
+		if w.mem == nil || w.fresh.lo <= need.lo && need.hi <= w.fresh.hi {
 			continue
 		}
 		w.fresh = need
@@ -89,14 +88,14 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 }
 
 // convert queues a kernel that unpacks or packs elements.
-func (a *argument) convert(k *gpu.Kernel, r *memory.Replica, w *words, sp span.Span) error {
+func (a *argument) convert(k *gpu.Kernel, r *memory.Replica, w *words, sp span) error {
 	lo, hi := r.Lo/a.array.t.Size(), r.Hi/a.array.t.Size()
-	sp.Lo, sp.Hi = max(sp.Lo, lo, w.lo), min(sp.Hi, hi, w.hi)
-	if sp.Lo >= sp.Hi {
+	sp.lo, sp.hi = max(sp.lo, lo, w.lo), min(sp.hi, hi, w.hi)
+	if sp.lo >= sp.hi {
 		return nil
 	}
 	var block [32]byte
-	groups, err := kernel.Convert{First: sp.Lo - lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
+	groups, err := kernel.Convert{First: sp.lo - lo, Count: sp.hi - sp.lo, Wide: sp.lo - w.lo}.Put(block[:], a.array.t)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -36,42 +34,6 @@ const (
 	Newer
 	Pending
 )
-
-// Place is a device, or one of several that it stands for.
-type Place struct {
-	Device *gpu.Device
-	Slot   int
-	Map    bool // the CPU may reach memory that it can reach, as nothing else does at the time
-}
-
-// Account counts what arrays take on each device, which may be limited, and what they move: from the host, and from replica to replica.
-type Account struct {
-	Limit     uint64
-	Up, Moved atomic.Int64
-
-	mu   sync.Mutex
-	used map[int]uint64 // by slot
-}
-
-func (a *Account) take(slot int, n uint64) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.Limit > 0 && a.used[slot]+n > a.Limit {
-		return fault.Fail("cruncher: Compute", gpu.ErrNoMemory, strconv.FormatUint(a.used[slot]+n, 10),
-			" bytes of arrays on one device, the limit is ", strconv.FormatUint(a.Limit, 10))
-	}
-	if a.used == nil {
-		a.used = map[int]uint64{}
-	}
-	a.used[slot] += n
-	return nil
-}
-
-func (a *Account) give(slot int, n uint64) {
-	a.mu.Lock()
-	a.used[slot] -= n
-	a.mu.Unlock()
-}
 
 // Sources in the log beside replicas.
 var (
@@ -176,7 +138,7 @@ func (v *Values) HostChanged(w Region, state State) {
 func (v *Values) assign(w write, but *Replica) []write {
 	rest := []write{{Region: w.Region}}
 	for _, r := range v.k.replicas {
-		if r == but || !r.valid {
+		if r == but {
 			continue
 		}
 		var left []write
@@ -256,18 +218,6 @@ func (v *Values) Forget(r *Replica, w Region) bool {
 	return len(only) == 0
 }
 
-// Lag says that values of a replica are undefined, but for those of which it is the source.
-func (v *Values) Lag(r *Replica, w Region) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	r.lag(w)
-	for _, o := range v.m.log {
-		if o.from == r {
-			_, r.behind = divide(r.behind, o.Offset, o.End())
-		}
-	}
-}
-
 // Lost gives up what a place had.
 func (v *Values) Lost(slot int) {
 	v.m.mu.Lock()
@@ -283,18 +233,7 @@ func (v *Values) Lost(slot int) {
 	}
 }
 
-// Renounce takes zeros for the values that only lost devices had.
-func (v *Values) Renounce() {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	for i := range v.m.log {
-		if o := &v.m.log[i]; o.from == &gone {
-			o.from, o.state = &zeros, Apart
-		}
-	}
-}
-
-// Source is a region of values with the replica that has them: none for zeros.
+// Source is a region of values with the replica that has them: none for the host, for zeros, and for what a lost device had.
 type Source struct {
 	Region
 	Replica *Replica
@@ -303,11 +242,11 @@ type Source struct {
 }
 
 func (w write) source() Source {
-	s := Source{Region: w.Region, Replica: w.from, Slot: w.from.slot, Lost: w.from == &gone}
-	if w.from == &zeros || s.Lost {
-		s.Replica = nil
+	switch w.from {
+	case nil, &zeros, &gone:
+		return Source{Region: w.Region, Lost: w.from == &gone}
 	}
-	return s
+	return Source{Region: w.Region, Replica: w.from, Slot: w.from.slot}
 }
 
 // Newest lists the values of a region that are in a state, or in one after it.
@@ -323,14 +262,13 @@ func (v *Values) Newest(w Region, state State) (list []Source) {
 	return list
 }
 
-// Lacking returns how many bytes of a region a place would have to get, and of these the ones that are on other devices or on none any
-// more.
-func (v *Values) Lacking(slot int, w Region) (total int, elsewhere []Source) {
+// Lacking lists what a place would have to get of a region, and from where.
+func (v *Values) Lacking(slot int, w Region) (list []Source) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()
 	rest := []write{{Region: w}}
 	for _, r := range v.k.replicas {
-		if r.slot != slot || !r.valid {
+		if r.slot != slot {
 			continue
 		}
 		var left []write
@@ -341,17 +279,19 @@ func (v *Values) Lacking(slot int, w Region) (total int, elsewhere []Source) {
 		rest = left
 	}
 	for _, part := range rest {
-		total += part.Width
-		in, _ := divide(v.m.log, part.Offset, part.End())
-		for _, o := range in {
-			if o.from == &zeros {
-				total -= o.Width
-				continue
+		for _, o := range v.sources(part.Region) {
+			if o.from != &zeros {
+				list = append(list, o.source())
 			}
-			elsewhere = append(elsewhere, o.source())
 		}
 	}
-	return total, elsewhere
+	return list
+}
+
+// sources lists where the values of a region are.
+func (v *Values) sources(w Region) []write {
+	in, _ := divide(v.m.log, w.Offset, w.End())
+	return append(in, missing(v.m.log, w)...)
 }
 
 // Use returns memory of a place for a region, which may have to be updated. Where all is too large to be bound it begins at a multiple
@@ -384,7 +324,7 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.valid, r.near = true, p.Map && r.mappable
+	r.near = p.Map && r.mappable
 	r.lag(Between(lo, hi))
 	for _, o := range v.m.log {
 		if o.from == &zeros {
@@ -509,8 +449,7 @@ func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
 	defer v.m.mu.Unlock()
 	behind, _ := divide(r.behind, w.Offset, w.End())
 	for _, part := range behind {
-		sources, _ := divide(v.m.log, part.Offset, part.End())
-		for _, o := range append(sources, missing(v.m.log, part.Region)...) {
+		for _, o := range v.sources(part.Region) {
 			if err := v.take(ctx, r, o); err != nil {
 				return err
 			}
@@ -525,10 +464,8 @@ func (v *Values) take(ctx context.Context, r *Replica, w write) error {
 	case from == nil:
 		v.account.Up.Add(int64(w.Width))
 		return v.m.upload(ctx, r, w.Region)
-	case from == &zeros:
-		return r.viaHost(ctx, w.Region, func(mem []byte) error { clear(mem); return nil })
-	case from == &gone:
-		return fault.Fail("cruncher: Compute", gpu.ErrDeviceLost, "the values were there only")
+	case from == &zeros, from == &gone:
+		return r.viaHost(ctx, w.Region, func(mem []byte) error { clear(mem[:w.Width]); return nil })
 	case from.dev == r.dev && r.inWords(w.Region) && from.inWords(w.Region):
 		v.moved(r, w)
 		return r.copyRows(w.Region, from)
