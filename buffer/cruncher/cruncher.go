@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,7 +242,7 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for i, w := range cr.workers {
-		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return !p.Ready(w.dev) }) {
+		if w.lost() {
 			continue
 		}
 		wg.Go(func() {

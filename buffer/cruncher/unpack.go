@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -28,7 +29,7 @@ func (a *argument) widened() bool {
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
 func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err error) {
 	a, w := &c.arrays[k], &p.words[k]
-	if w.conv, err = p.worker.conversions(ctx, a.array.t); err != nil {
+	if w.conv, err = p.worker.conversions(a.array.t); err != nil {
 		return err
 	}
 	l := p.worker.dev.Info().Limits
@@ -62,7 +63,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			continue
 		}
 		w.fresh = need
-		if err := a.convert(w.conv.widen, w, on, need); err != nil {
+		if err := a.convert(ctx, w.conv.unpack, 1, w, on, need); err != nil {
 			return err
 		}
 	}
@@ -80,24 +81,28 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			own = part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
 		}
 		w.changed = true
-		if err := a.convert(w.conv.narrow, w, on, own); err != nil {
+		if err := a.convert(ctx, w.conv.pack, 4/a.array.t.Size(), w, on, own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// convert queues a kernel that unpacks or packs elements.
-func (a *argument) convert(k *gpu.Kernel, w *words, on *piece, sp span.Span) error {
+// convert queues a kernel that unpacks or packs elements, and has an item for so many of them as memory has them.
+func (a *argument) convert(ctx context.Context, p *kernel.Program, per int, w *words, on *piece, sp span.Span) error {
 	s := &a.sides[on.worker.index]
 	sp.Lo, sp.Hi = max(sp.Lo, s.lo, w.lo), min(sp.Hi, s.hi, w.hi)
 	if sp.Lo >= sp.Hi {
 		return nil
 	}
-	var block [32]byte
-	groups, err := kernel.Convert{First: sp.Lo - s.lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
-	if err != nil {
-		return err
+	array := func(name string, b *gpu.Buffer) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Buffer: b}
 	}
-	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: s.mem}, gpu.Arg{Buffer: w.mem})
+	number := func(name string, n int) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Bits: []uint32{uint32(n)}}
+	}
+	first := sp.Lo - s.lo
+	items := (first+sp.Len()-1)/per - first/per + 1
+	return p.Launch(ctx, on.worker.dev, kernel.Range{Count: [3]int{items}}, array("packed", s.mem), array("unpacked", w.mem),
+		number("first", first), number("first_unpacked", sp.Lo-w.lo), number("count", sp.Len()))
 }

@@ -32,7 +32,7 @@ func Diagnostics(report, text string) []Diagnostic {
 	return drawn(report, text)
 }
 
-// LineOf returns a line of a text and where it begins.
+// LineOf returns a line of a text, without its end, and where it begins. That is -1 if the text has no such line.
 func LineOf(text string, line int) (string, int) {
 	start := 0
 	for l := range strings.Lines(text) {
@@ -41,7 +41,7 @@ func LineOf(text string, line int) (string, int) {
 		}
 		start += len(l)
 	}
-	return "", start
+	return "", -1
 }
 
 // OffsetOf returns where a column begins.
