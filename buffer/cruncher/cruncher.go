@@ -156,9 +156,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	}
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
-			return nil, err
-		}
+		cr.balancer = balance.New()
 	}
 	if cr.source, err = kernel.Parse(wgsl); err != nil {
 		return nil, err
