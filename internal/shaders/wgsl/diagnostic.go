@@ -58,11 +58,9 @@ func OffsetOf(text string, column int) int {
 func listed(detail string) (list []Diagnostic) {
 	for row := range strings.Lines(detail) {
 		for rest, found := row, !strings.HasPrefix(row, "\t"); found; {
-			if _, rest, found = strings.Cut(rest, "line "); !found {
-				break
-			}
+			_, rest, found = strings.Cut(rest, "line ")
 			position, text, _ := strings.Cut(rest, ": ")
-			if line, column, ok := place(position); ok {
+			if line, column, ok := place(position); found && ok {
 				list = append(list, Diagnostic{line, column, strings.TrimSpace(text)})
 				break
 			}
