@@ -6,17 +6,14 @@
 // Ranges are half open: [lo, hi) is lo to hi-1, and empty where hi is not above lo. Any bounds are allowed; empty ranges
 // change nothing. The zero values of [Set] and [Map] are empty and ready for use. They must not be copied, and not be
 // used by several goroutines at once while one of them changes something. They may be changed while a loop ranges over
-// them; the loop goes on upwards from where it is.
-//
-// Changes and look-ups take a time that grows with the number of spans they touch and, as the logarithm, with that of all
-// of them.
+// them; the loop goes on upwards from where it is. Look-ups take a time that grows as the logarithm of the number of spans; a
+// change moves those behind it.
 package span
 
 import (
 	"iter"
 	"math"
-	"strconv"
-	"strings"
+	"sort"
 )
 
 // Span is the integers from Lo to Hi-1.
@@ -27,104 +24,83 @@ func (s Span) Len() int {
 	if s.Lo >= s.Hi {
 		return 0
 	}
-	return saturate(uint64(s.Hi) - uint64(s.Lo))
+	return int(min(uint64(s.Hi)-uint64(s.Lo), math.MaxInt))
 }
-
-// String formats a span as "[3,7)".
-func (s Span) String() string { return "[" + strconv.Itoa(s.Lo) + "," + strconv.Itoa(s.Hi) + ")" }
-
-func saturate(n uint64) int { return int(min(n, math.MaxInt)) }
-
-// Set is a set of integers.
-type Set struct{ runs runs }
-
-// Add puts [lo, hi) into the set.
-func (s *Set) Add(lo, hi int) { s.runs.set(lo, hi, 0) }
-
-// Remove takes [lo, hi) out of the set.
-func (s *Set) Remove(lo, hi int) { s.runs.remove(lo, hi) }
-
-// Contains reports whether all of [lo, hi) is in the set. Of an empty range that is true.
-func (s *Set) Contains(lo, hi int) bool {
-	if lo >= hi {
-		return true
-	}
-	p := s.runs.seek(func(r run) bool { return r.Hi >= hi })
-	return p.block < len(s.runs.blocks) && s.runs.at(p).Lo <= lo
-}
-
-// Assign makes the set equal to other, and independent of it.
-func (s *Set) Assign(other *Set) { s.runs.assign(&other.runs) }
-
-// Subtract takes out of the set what is in other.
-func (s *Set) Subtract(other *Set) {
-	for o := range other.All() {
-		s.Remove(o.Lo, o.Hi)
-	}
-}
-
-// Intersect takes out of the set what is not in other.
-func (s *Set) Intersect(other *Set) {
-	if s.runs.count == 0 {
-		return
-	}
-	lo, hi := s.runs.bounds()
-	if other == nil {
-		s.Remove(lo, hi)
-		return
-	}
-	for gap := range other.Missing(lo, hi) {
-		s.Remove(gap.Lo, gap.Hi)
-	}
-}
-
-// Overlap returns the parts of [lo, hi) that are in the set, in ascending order.
-func (s *Set) Overlap(lo, hi int) iter.Seq[Span] {
-	return func(yield func(Span) bool) {
-		for r := range s.runs.over(lo, hi) {
-			if !yield(r.Span) {
-				return
-			}
-		}
-	}
-}
-
-// Missing returns the parts of [lo, hi) that are not in the set, in ascending order.
-func (s *Set) Missing(lo, hi int) iter.Seq[Span] { return s.runs.gaps(lo, hi) }
-
-// All returns the spans of the set, in ascending order; no two of them touch.
-func (s *Set) All() iter.Seq[Span] { return s.Overlap(math.MinInt, math.MaxInt) }
-
-// Clear empties the set.
-func (s *Set) Clear() { s.runs.clear() }
-
-// Len returns the number of spans.
-func (s *Set) Len() int { return s.runs.count }
-
-// Total returns the number of integers in the set, at most math.MaxInt.
-func (s *Set) Total() int { return saturate(s.runs.total) }
-
-// String formats a set as "[0,3) [5,7)".
-func (s *Set) String() string { return s.runs.format(false) }
 
 // Map is a map from integers to integers, one value for many keys in a row. Keys without a value are not in it.
-type Map struct{ runs runs }
+type Map struct {
+	runs []run // sorted and disjoint; those that touch have different values
+}
+
+// run is a span that has one value.
+type run struct {
+	Span
+	v int
+}
+
+// seek returns the first run for which is holds, where it holds for all runs behind one for which it does.
+func (m *Map) seek(is func(run) bool) int {
+	return sort.Search(len(m.runs), func(i int) bool { return is(m.runs[i]) })
+}
 
 // Set gives the keys of [lo, hi) the value v.
-func (m *Map) Set(lo, hi, v int) { m.runs.set(lo, hi, v) }
+func (m *Map) Set(lo, hi, v int) {
+	if lo >= hi {
+		return
+	}
+	from := m.seek(func(r run) bool { return r.Hi >= lo })
+	to := m.seek(func(r run) bool { return r.Lo > hi })
+	if from < to { // it joins what it touches, if that has the same value
+		if first := m.runs[from]; first.v == v {
+			lo = min(lo, first.Lo)
+		}
+		if last := m.runs[to-1]; last.v == v {
+			hi = max(hi, last.Hi)
+		}
+	}
+	m.replace(lo, hi, from, to, run{Span{lo, hi}, v})
+}
 
 // Remove takes the keys of [lo, hi) out of the map.
-func (m *Map) Remove(lo, hi int) { m.runs.remove(lo, hi) }
+func (m *Map) Remove(lo, hi int) {
+	if lo < hi {
+		from, to := m.seek(func(r run) bool { return r.Hi > lo }), m.seek(func(r run) bool { return r.Lo >= hi })
+		m.replace(lo, hi, from, to)
+	}
+}
 
-// Assign makes the map equal to other, and independent of it.
-func (m *Map) Assign(other *Map) { m.runs.assign(&other.runs) }
+// replace puts other runs into the place of [lo, hi), which only the runs from one place to another meet.
+func (m *Map) replace(lo, hi, from, to int, with ...run) {
+	list := make([]run, 0, 3)
+	if from < to && m.runs[from].Lo < lo {
+		list = append(list, run{Span{m.runs[from].Lo, lo}, m.runs[from].v})
+	}
+	list = append(list, with...)
+	if from < to && m.runs[to-1].Hi > hi {
+		list = append(list, run{Span{hi, m.runs[to-1].Hi}, m.runs[to-1].v})
+	}
+	// Without slices.Replace, which has several times the code.
+	before, after := len(m.runs), len(m.runs)-(to-from)+len(list)
+	for len(m.runs) < after {
+		m.runs = append(m.runs, run{})
+	}
+	copy(m.runs[from+len(list):], m.runs[to:before])
+	copy(m.runs[from:], list)
+	m.runs = m.runs[:after]
+}
 
 // Get returns the keys of [lo, hi) that are in the map, as spans with one value, in ascending order. Spans that touch
 // have different values.
 func (m *Map) Get(lo, hi int) iter.Seq2[Span, int] {
 	return func(yield func(Span, int) bool) {
-		for r := range m.runs.over(lo, hi) {
-			if !yield(r.Span, r.v) {
+		for lo := lo; lo < hi; {
+			i := m.seek(func(r run) bool { return r.Hi > lo }) // each time, as the loop may have changed the map
+			if i == len(m.runs) || m.runs[i].Lo >= hi {
+				return
+			}
+			r := m.runs[i]
+			s := Span{max(r.Lo, lo), min(r.Hi, hi)}
+			if lo = s.Hi; !yield(s, r.v) {
 				return
 			}
 		}
@@ -132,34 +108,29 @@ func (m *Map) Get(lo, hi int) iter.Seq2[Span, int] {
 }
 
 // Missing returns the keys of [lo, hi) that are not in the map, in ascending order.
-func (m *Map) Missing(lo, hi int) iter.Seq[Span] { return m.runs.gaps(lo, hi) }
+func (m *Map) Missing(lo, hi int) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		lo := lo
+		for s := range m.Get(lo, hi) {
+			if lo < s.Lo && !yield(Span{lo, s.Lo}) {
+				return
+			}
+			lo = s.Hi
+		}
+		if lo < hi {
+			yield(Span{lo, hi})
+		}
+	}
+}
 
 // All returns all of the map, as Get does.
 func (m *Map) All() iter.Seq2[Span, int] { return m.Get(math.MinInt, math.MaxInt) }
 
+// Assign makes the map equal to other, and independent of it.
+func (m *Map) Assign(other *Map) { m.runs = append([]run(nil), other.runs...) }
+
 // Clear empties the map.
-func (m *Map) Clear() { m.runs.clear() }
+func (m *Map) Clear() { m.runs = nil }
 
 // Len returns the number of spans.
-func (m *Map) Len() int { return m.runs.count }
-
-// Total returns the number of keys in the map, at most math.MaxInt.
-func (m *Map) Total() int { return saturate(m.runs.total) }
-
-// String formats a map as "[0,3)=1 [5,7)=0".
-func (m *Map) String() string { return m.runs.format(true) }
-
-func (s *runs) format(values bool) string {
-	var b strings.Builder
-	for r := range s.over(math.MinInt, math.MaxInt) {
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(r.String())
-		if values {
-			b.WriteByte('=')
-			b.WriteString(strconv.Itoa(r.v))
-		}
-	}
-	return b.String()
-}
+func (m *Map) Len() int { return len(m.runs) }
