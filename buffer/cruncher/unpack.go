@@ -27,7 +27,7 @@ func (a *argument) widened() bool {
 }
 
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
-func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err error) {
+func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 	a, w := &c.arrays[k], &p.words[k]
 	if w.conv, err = p.worker.conversions(a.array.t); err != nil {
 		return err
