@@ -36,16 +36,12 @@ func (f *Func) read(text string) error {
 	if err != nil {
 		return fail(op, ErrSyntax, err.Error())
 	}
-	functions := scan.Functions()
-	if len(functions) == 0 {
+	if f.name, f.arity = scan.Function(); f.name == "" {
 		return fail(op, ErrSyntax, "no function \"fn name(x: f32) -> f32\"")
 	}
-	name := functions[0]
-	if n, ok := scan.Params(name); !ok || n == 0 || n > maxArity {
+	if f.arity == 0 || f.arity > maxArity {
 		return fail(op, ErrSyntax, "a function has a name and 1 to ", itoa(maxArity), " parameters")
 	}
-	f.arity, _ = scan.Params(name)
-	f.name = scan.At(name)
 	f.call = fuse.NewCall(scan, f.name, f.arity)
 	return nil
 }

@@ -3,12 +3,10 @@
 package cruncher
 
 import (
-	"context"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // What a cruncher compiles is its own until it is closed: programs as long as they are among those used last, and the
@@ -68,39 +66,29 @@ func (cr *Cruncher) closePrograms() {
 // and arrays come and go.
 type converters map[dtype.Type]*converter
 
-type converter struct{ widen, narrow *gpu.Kernel }
+type converter struct{ unpack, pack *kernel.Program }
 
 func (c *converters) close() {
 	for _, k := range *c {
-		_, _ = k.widen.Close(), k.narrow.Close() // never fails
+		k.unpack.Close()
+		k.pack.Close()
 	}
 	*c = nil
 }
 
-// conversions finds or compiles the kernels for a type. A device's goroutine asks for its own only.
-func (w *worker) conversions(ctx context.Context, t dtype.Type) (c *converter, err error) {
+// conversions finds or makes the kernels for a type. A device's goroutine asks for its own only.
+func (w *worker) conversions(t dtype.Type) (*converter, error) {
 	if c := w.converters[t]; c != nil {
 		return c, nil
 	}
-	c = new(converter)
-	if c.widen, err = compile(ctx, w.dev, kernel.Widen, t); err != nil {
-		return nil, err
-	}
-	if c.narrow, err = compile(ctx, w.dev, kernel.Narrow, t); err != nil {
-		_ = c.widen.Close() // never fails
+	unpack, pack, err := kernel.Conversions(t)
+	if err != nil {
 		return nil, err
 	}
 	if w.converters == nil {
 		w.converters = converters{}
 	}
+	c := &converter{unpack, pack}
 	w.converters[t] = c
 	return c, nil
-}
-
-func compile(ctx context.Context, dev *gpu.Device, program func(dtype.Type) (*kernel.Program, error), t dtype.Type) (*gpu.Kernel, error) {
-	p, err := program(t)
-	if err != nil {
-		return nil, err
-	}
-	return p.Compile(ctx, dev)
 }

@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,9 +159,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	cr.account.Limit = cr.conf.memory
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
-			return nil, err
-		}
+		cr.balancer = balance.New()
 	}
 	if cr.source, err = kernel.Parse(wgsl); err != nil {
 		return nil, err
@@ -246,7 +243,7 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for i, w := range cr.workers {
-		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return !p.Ready(w.dev) }) {
+		if w.lost() {
 			continue
 		}
 		wg.Go(func() {

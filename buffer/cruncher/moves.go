@@ -119,7 +119,7 @@ func (cr *Cruncher) house(ctx context.Context, c *call, p *piece) (err error) {
 	}
 	for k := range c.arrays {
 		if c.arrays[k].widened() && !c.r.TransferOnly {
-			if err := cr.newWords(ctx, c, p, k); err != nil {
+			if err := cr.newWords(c, p, k); err != nil {
 				return err
 			}
 		}

@@ -46,8 +46,8 @@ func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Para
 func (cr *Cruncher) ownLocal(names []string, want, local int) int {
 	own := 0
 	for _, name := range names {
-		if info, err := cr.source.Kernel(name); err == nil && info.Local[0] > 0 {
-			own = lcm(max(own, 1), info.Local[0])
+		if size, err := cr.source.Local(name); err == nil && size[0] > 0 {
+			own = lcm(max(own, 1), size[0])
 		}
 	}
 	if own == 0 || want != 0 {
@@ -71,7 +71,7 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 		}
 	}
 	for _, p := range c.kernels {
-		if !p.Divisible() { // it would not know which part is its own
+		if !p.Divisible { // it would not know which part is its own
 			c.r.Blobs, c.single = 1, max(c.single, 0)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/internal/memory"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -26,9 +26,9 @@ func (a *argument) widened() bool {
 }
 
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
-func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err error) {
+func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 	a, w := &c.arrays[k], &p.words[k]
-	if w.conv, err = p.worker.conversions(ctx, a.array.t); err != nil {
+	if w.conv, err = p.worker.conversions(a.array.t); err != nil {
 		return err
 	}
 	l := p.worker.dev.Info().Limits
@@ -62,7 +62,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			continue
 		}
 		w.fresh = need
-		if err := a.convert(w.conv.widen, on.replicas[k], w, need); err != nil {
+		if err := a.convert(ctx, w.conv.unpack, 1, on, k, need); err != nil {
 			return err
 		}
 	}
@@ -80,24 +80,29 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			own = c.between(a)
 		}
 		w.changed = true
-		if err := a.convert(w.conv.narrow, on.replicas[k], w, own); err != nil {
+		if err := a.convert(ctx, w.conv.pack, 4/a.array.t.Size(), on, k, own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// convert queues a kernel that unpacks or packs elements.
-func (a *argument) convert(k *gpu.Kernel, r *memory.Replica, w *words, sp span) error {
+// convert queues a kernel that unpacks or packs elements of array k, and has an item for so many of them as memory has them.
+func (a *argument) convert(ctx context.Context, p *kernel.Program, per int, on *piece, k int, sp span) error {
+	r, w := on.replicas[k], &on.words[k]
 	lo, hi := r.Lo/a.array.t.Size(), r.Hi/a.array.t.Size()
 	sp.lo, sp.hi = max(sp.lo, lo, w.lo), min(sp.hi, hi, w.hi)
 	if sp.lo >= sp.hi {
 		return nil
 	}
-	var block [32]byte
-	groups, err := kernel.Convert{First: sp.lo - lo, Count: sp.hi - sp.lo, Wide: sp.lo - w.lo}.Put(block[:], a.array.t)
-	if err != nil {
-		return err
+	array := func(name string, b *gpu.Buffer) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Buffer: b}
 	}
-	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: r.Mem}, gpu.Arg{Buffer: w.mem})
+	number := func(name string, n int) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Bits: []uint32{uint32(n)}}
+	}
+	first := sp.lo - lo
+	items := (sp.hi-lo-1)/per - first/per + 1
+	return p.Launch(ctx, on.worker.dev, kernel.Range{Count: [3]int{items}}, array("packed", r.Mem), array("unpacked", w.mem),
+		number("first", first), number("first_unpacked", sp.lo-w.lo), number("count", sp.hi-sp.lo))
 }

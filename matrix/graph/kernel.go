@@ -68,28 +68,20 @@ func (k *program) check(t *Task) []error {
 		return []error{k.err}
 	}
 	var decls []kernel.Decl
-	var scalars []kernel.Scalar
 	for _, p := range t.ports {
 		switch {
 		case p.meta() || p.inPlacePort != nil:
 		case p.scalar():
-			scalars = append(scalars, kernel.Scalar{Name: p.name, Type: elemType(p.tmpl)})
+			decls = append(decls, kernel.Decl{Name: p.name, Type: elemType(p.tmpl), Scalar: true})
 		default:
 			d := kernel.Decl{Name: p.name, Type: elemType(p.tmpl), ReadOnly: !p.writable()}
-			switch d.Type {
-			case dtype.Uint8:
-				d.Mode = kernel.Words
-			case dtype.Float16:
+			if d.Type.Size() < 4 {
 				d.Mode = kernel.Packed
 			}
 			decls = append(decls, d)
 		}
 	}
-	local := [3]int{}
-	if info, err := k.source.Kernel(k.name); err == nil && info.Dims != 0 {
-		local = [3]int{localSize(t.g.devices), 1, 1}
-	}
-	p, err := k.source.Build(k.name, decls, scalars, local)
+	p, err := k.source.Build(k.name, decls, [3]int{localSize(t.g.devices)})
 	if err != nil {
 		return []error{err}
 	}

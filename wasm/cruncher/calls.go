@@ -36,7 +36,7 @@ var coherences = []cruncher.Coherence{cruncher.Migrate, cruncher.Pin, cruncher.S
 // open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence and devices. It reports the
 // kernels and the devices.
 func (s *server) open(r *page.Reader) page.Work {
-	h, wgsl, balancer := r.Word(), r.Text(), page.Must(balance.New(balance.Options{}))
+	h, wgsl, balancer := r.Word(), r.Text(), balance.New()
 	if r.Bool() {
 		balancer = balance.NewLegacy()
 	}
