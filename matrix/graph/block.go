@@ -56,10 +56,7 @@ func (t *Template) failedBlock(err error, s Signals) *Block {
 
 // From makes a block with a copy of the bytes: as many as the template says or, for a stream of records, whole rows.
 func (t *Template) From(data []byte) (*Block, error) {
-	if err := t.usable("From"); err != nil {
-		return nil, err
-	}
-	rows, err := t.rowsOf(len(data))
+	rows, err := t.rowsOf("From", len(data))
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +80,7 @@ func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
 // Wrap makes a block of the caller's own bytes, which tasks read and write where they are. release, which may be nil, is
 // called once, when the last reference is released.
 func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
-	if err := t.usable("Wrap"); err != nil {
-		return nil, err
-	}
-	rows, err := t.rowsOf(len(data))
+	rows, err := t.rowsOf("Wrap", len(data))
 	if err != nil {
 		return nil, err
 	}

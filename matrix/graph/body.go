@@ -5,6 +5,7 @@ package graph
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -98,7 +99,7 @@ func Eval[T matrix.Elem](texts ...string) Body {
 
 func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 	run := func(d *Dispatch) error {
-		for i, p := range d.t.outputs() {
+		for i, p := range d.t.outs {
 			if f := list[i]; f != nil {
 				if err := assign(d, p, f); err != nil {
 					return err
@@ -108,26 +109,13 @@ func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 		return nil
 	}
 	check := func(t *Task) []error {
-		outputs := t.outputs()
-		whole := len(outputs) == len(list)
-		for i := 0; i < len(list) && whole; i++ {
-			whole = list[i] != nil || outputs[i].InPlace != ""
-		}
+		whole := slices.EqualFunc(t.outs, list, func(p *Port, f expression[T]) bool { return f != nil || p.InPlace != "" })
 		if !whole {
-			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(len(outputs)), " outputs"))
+			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(len(t.outs)), " outputs"))
 		}
 		return faults
 	}
 	return Body{kind: "expr", run: run, check: check}
-}
-
-func (t *Task) outputs() (list []*Port) {
-	for _, p := range t.ports {
-		if p.kind == outputPort {
-			list = append(list, p)
-		}
-	}
-	return list
 }
 
 // assign computes an output.

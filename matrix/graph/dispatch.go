@@ -26,7 +26,7 @@ type Dispatch struct {
 	iteration  int
 
 	err     error
-	own     bool // err is the task's, not an input's
+	passed  bool // err is an input's, which the task only passes on
 	again   bool // to be run on another device
 	parcels []parcel
 	over    atomic.Bool
@@ -35,7 +35,7 @@ type Dispatch struct {
 }
 
 // timing is when a dispatch did what, and how long its task had waited.
-type timing struct{ waited, begun, prepared, ended time.Duration }
+type timing struct{ waited, begun, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1
@@ -44,11 +44,8 @@ const none = -1
 func (d *Dispatch) execute() {
 	defer d.finish()
 	d.begun = d.g.conf.clock()
-	d.prepared = d.begun
 	d.protect(d.prepare)
 	if d.err == nil {
-		d.own = true
-		d.prepared = d.g.conf.clock()
 		d.protect(d.run)
 	}
 }
@@ -57,37 +54,29 @@ func (d *Dispatch) execute() {
 func (d *Dispatch) protect(f func() error) {
 	returned := false
 	defer func() {
-		switch r := recover(); {
-		case r != nil:
-			d.own, d.err = true, fail(d.t.name, ErrPanic, panicText(r))
-		case !returned:
-			d.own, d.err = true, fail(d.t.name, ErrPanic, "the task ended its goroutine")
+		if cause := recover(); !returned {
+			text := "panic"
+			if cause == nil {
+				text = "the task ended its goroutine"
+			}
+			guard(func() { // methods of cause may panic, too
+				switch v := cause.(type) {
+				case error:
+					text = v.Error()
+				case string:
+					text = v
+				}
+			})
+			d.err = fail(d.t.name, ErrPanic, text)
 		}
 	}()
 	d.err = f()
 	returned = true
 }
 
-// panicText describes what recover returned.
-func panicText(cause any) (text string) {
-	text = "panic"
-	guard(func() { // methods of cause may panic, too
-		switch v := cause.(type) {
-		case error:
-			text = v.Error()
-		case interface{ String() string }:
-			text = v.String()
-		case string:
-			text = v
-		}
-	})
-	return text
-}
-
 // prepare makes the blocks that no channel brings.
 func (d *Dispatch) prepare() error {
 	if d.worker == none {
-		d.own = true
 		return fail(d.t.name, gpu.ErrDeviceLost, "no device is left that may run the task")
 	}
 	d.blocks = make([]*Block, len(d.inputs))
@@ -99,11 +88,11 @@ func (d *Dispatch) prepare() error {
 			d.inputs[i] = p.tmpl.block(p.tmpl.rows)
 		}
 		if err := d.inputs[i].err; err != nil {
+			d.passed = true
 			return err
 		}
 		d.blocks[i] = d.inputs[i]
 	}
-	d.own = true
 	for i, p := range d.t.ports {
 		if p.kind != describedPort {
 			continue
@@ -114,14 +103,12 @@ func (d *Dispatch) prepare() error {
 		}
 		d.blocks[i] = b
 	}
-	for i, p := range d.t.ports {
-		if p.kind == outputPort {
-			b, err := d.output(p)
-			if err != nil {
-				return err
-			}
-			d.blocks[i] = b
+	for _, p := range d.t.outs {
+		b, err := d.output(p)
+		if err != nil {
+			return err
 		}
+		d.blocks[p.index] = b
 	}
 	return nil
 }
@@ -140,12 +127,9 @@ func (d *Dispatch) output(p *Port) (*Block, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rows, err = p.tmpl.rowsOf(n); err != nil {
+		if rows, err = p.tmpl.rowsOf(d.t.name, n); err != nil {
 			return nil, err
 		}
-	}
-	if !fits(p.tmpl.sizeOf(1), rows) {
-		return nil, fail(d.t.name, ErrTemplate, itoa(rows), " rows for ", p.name)
 	}
 	return p.tmpl.block(rows), nil
 }
@@ -209,31 +193,27 @@ func (d *Dispatch) finish() {
 		d.again = true
 		return
 	}
-	var open []*Port
-	signals := make([]Signals, len(d.inputs))
-	for i, p := range d.t.ports {
-		if p.kind == outputPort {
-			signals[i] = d.outSignals(p)
-			if d.err == nil && d.gateOpen(p) {
-				open = append(open, p)
-			}
-		}
+	outs := d.t.outs
+	signals, open := make([]Signals, len(outs)), make([]bool, len(outs))
+	for i, p := range outs {
+		signals[i] = d.outSignals(p)
+		open[i] = d.err == nil && d.gateOpen(p)
 	}
-	if d.err != nil {
-		for i, p := range d.t.ports {
-			if p.kind == outputPort {
-				d.parcels = append(d.parcels, p.send(p.tmpl.failedBlock(d.err, signals[i]))...)
+	for i, p := range outs {
+		var b *Block
+		switch {
+		case d.err != nil:
+			b = p.tmpl.failedBlock(d.err, signals[i])
+		case !open[i]:
+			continue
+		default:
+			b = d.blocks[p.index]
+			b.signals.Store(uint32(signals[i]))
+			if !d.made(p) {
+				d.inputs[p.inPlacePort.index] = nil
 			}
+			d.blocks[p.index] = nil
 		}
-		return
-	}
-	for _, p := range open {
-		b := d.blocks[p.index]
-		b.signals.Store(uint32(signals[p.index]))
-		if !d.made(p) {
-			d.inputs[p.inPlacePort.index] = nil
-		}
-		d.blocks[p.index] = nil
 		d.parcels = append(d.parcels, p.send(b)...)
 	}
 }

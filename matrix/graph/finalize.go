@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -30,8 +31,12 @@ func (g *Graph) Finalize() error {
 // faults are what is wrong with a graph.
 type faults []error
 
-func (f *faults) add(op string, err error, detail ...string) {
-	*f = append(*f, fail(op, err, detail...))
+// when adds a fault if it is one.
+func (f *faults) when(wrong bool, op string, err error, detail ...string) bool {
+	if wrong {
+		*f = append(*f, fail(op, err, detail...))
+	}
+	return wrong
 }
 
 func (g *Graph) finalize() error {
@@ -46,9 +51,7 @@ func (g *Graph) finalize() error {
 	}
 	for _, t := range g.tasks {
 		for _, p := range t.ports {
-			if !p.bound() {
-				f.add("Finalize", ErrBound, t.name, ".", p.name, " has none")
-			}
+			f.when(!p.bound(), "Finalize", ErrBound, t.name, ".", p.name, " has none")
 		}
 		if err := g.settleMask(t); err != nil {
 			f = append(f, err)
@@ -59,7 +62,8 @@ func (g *Graph) finalize() error {
 		return errors.Join(f...)
 	}
 	if g.state == tornDown {
-		g.renew()
+		g.over = make(chan struct{})
+		g.pooling.Store(true)
 	}
 	g.state = runnable
 	return nil
@@ -69,9 +73,7 @@ func (g *Graph) finalize() error {
 func (g *Graph) wire(f *faults) {
 	names := map[string]bool{"": true}
 	for _, t := range g.tasks {
-		if names[t.name] {
-			f.add("Finalize", ErrName, "a task without a name, or two tasks ", t.name)
-		}
+		f.when(names[t.name], "Finalize", ErrName, "a task without a name, or two tasks ", t.name)
 		names[t.name] = true
 		t.wire(f)
 	}
@@ -81,23 +83,19 @@ func (g *Graph) wire(f *faults) {
 }
 
 func (t *Task) wire(f *faults) {
-	op, before := "Task "+t.name, len(*f)
-	if t.body.run == nil || t.priority < lowestPriority || t.priority > highestPriority || len(t.ports) == 0 {
-		f.add(op, gpu.ErrInvalid, "no body, no ports, or a priority of ", itoa(t.priority))
-	}
-	seen := map[string]bool{"": true}
+	op, before, seen := "Task "+t.name, len(*f), map[string]bool{"": true}
+	f.when(t.body.run == nil || len(t.ports) == 0, op, gpu.ErrInvalid, "no body or no ports")
+	f.when(t.priority < lowestPriority || t.priority > highestPriority, op, gpu.ErrInvalid, "a priority of ", itoa(t.priority))
+	t.outs = nil
 	for _, p := range t.ports {
 		p.wiring = wiring{}
-		if seen[p.name] {
-			f.add(op, ErrName, "port ", p.name)
-		}
+		f.when(seen[p.name], op, ErrName, "port ", p.name)
 		seen[p.name] = true
-		if !t.g.owns(p.tmpl) {
-			f.add(op, ErrTemplate, "port ", p.name, " has none of this graph's")
-		}
+		f.when(!t.g.owns(p.tmpl), op, ErrTemplate, "port ", p.name, " has none of this graph's")
 	}
 	for _, p := range t.ports {
 		if p.kind == outputPort {
+			t.outs = append(t.outs, p)
 			t.wireOutput(p, op, f)
 		} else {
 			t.wireInput(p, op, f)
@@ -113,56 +111,44 @@ func (g *Graph) owns(t *Template) bool { return t.usable("") == nil && t.g == g 
 // find returns another port of the task, an output or an input, or nil after a fault.
 func (t *Task) find(p *Port, name string, output bool, op string, f *faults) *Port {
 	q := t.Port(name)
-	if q == nil || q == p || q.isInput() == output || q.kind == describedPort {
-		f.add(op, ErrName, "port ", p.name, " names ", name)
+	if f.when(q == nil || q == p || q.isInput() == output || q.kind == describedPort, op, ErrName, "port ", p.name, " names ", name) {
 		return nil
 	}
 	return q
 }
 
 func (t *Task) wireInput(p *Port, op string, f *faults) {
-	owned := t.g.owns(p.tmpl)
-	conditional := p.kind == initialPort && p.Of != "" && p.On != 0
-	switch {
-	case p.InPlace != "" || p.OpenedBy != "" || p.ClosedBy != "" || p.SignalsFrom != nil || p.SuppressClones || p.Optional,
-		owned && p.meta() && p.tmpl.dtype.Size() != 4:
-		f.add(op, gpu.ErrInvalid, "input ", p.name, ": options of an output, or no words to read")
-	case p.kind == describedPort && (p.describe == nil || owned && p.tmpl.dtype != dtype.Uint32):
-		f.add(op, gpu.ErrInvalid, "port ", p.name, ": no function, or no template of words")
-	case p.kind != describedPort && !conditional && (p.Of != "" || p.On != 0):
-		f.add(op, gpu.ErrInvalid, "input ", p.name, ": half a condition, or one of another kind of port")
-	}
-	if p.Of != "" || p.kind == describedPort {
-		if q := t.find(p, p.Of, false, op, f); q != nil {
-			if conditional && q.kind == initialPort {
-				f.add(op, gpu.ErrInvalid, "input ", p.name, " looks at another initialiser")
-			} else {
-				p.ofPort = q
-			}
+	owned, described := t.g.owns(p.tmpl), p.kind == describedPort
+	f.when(p.InPlace != "" || p.OpenedBy != "" || p.ClosedBy != "" || p.SignalsFrom != nil || p.SuppressClones || p.Optional,
+		op, gpu.ErrInvalid, "input ", p.name, ": options of an output")
+	f.when(owned && p.meta() && p.tmpl.dtype.Size() != 4 || described && (p.describe == nil || owned && p.tmpl.dtype != dtype.Uint32),
+		op, gpu.ErrInvalid, "input ", p.name, ": no template of words, or no function")
+	half := (p.Of != "") != (p.On != 0) || p.kind != initialPort && p.On != 0
+	f.when(half && !described, op, gpu.ErrInvalid, "input ", p.name, ": half a condition, or one of another kind of port")
+	if p.Of != "" || described {
+		q := t.find(p, p.Of, false, op, f)
+		circular := q != nil && q.kind == initialPort && !described
+		if !f.when(circular, op, gpu.ErrInvalid, "input ", p.name, " looks at another initialiser") {
+			p.ofPort = q
 		}
 	}
 	if p.Sizes != "" {
-		if o := t.find(p, p.Sizes, true, op, f); o != nil && (o.InPlace != "" || t.g.owns(o.tmpl) && !o.tmpl.Records) {
-			f.add(op, ErrName, "port ", p.name, " sizes ", p.Sizes, ", which is no output of records")
-		}
+		o := t.find(p, p.Sizes, true, op, f)
+		f.when(o != nil && (o.InPlace != "" || t.g.owns(o.tmpl) && !o.tmpl.Records),
+			op, ErrName, "port ", p.name, " sizes ", p.Sizes, ", which is no output of records")
 	}
 }
 
 func (t *Task) wireOutput(p *Port, op string, f *faults) {
-	gate := p.OpenedBy + p.ClosedBy
-	if p.meta() || p.Of != "" || p.On != 0 || p.OpenedBy != "" && p.ClosedBy != "" {
-		f.add(op, gpu.ErrInvalid, "output ", p.name, ": options of an input, or two gates")
-	} else if gate != "" {
+	f.when(p.meta() || p.Of != "" || p.On != 0, op, gpu.ErrInvalid, "output ", p.name, ": options of an input")
+	f.when(p.OpenedBy != "" && p.ClosedBy != "", op, gpu.ErrInvalid, "output ", p.name, ": two gates")
+	if gate := cmp.Or(p.OpenedBy, p.ClosedBy); gate != "" {
 		p.gatePort = t.find(p, gate, true, op, f)
 	}
 	if p.InPlace != "" {
 		if q := t.find(p, p.InPlace, false, op, f); q != nil {
-			if q.written {
-				f.add(op, ErrBound, "two outputs in place of ", q.name)
-			}
-			if t.g.owns(p.tmpl) && t.g.owns(q.tmpl) && !p.tmpl.agrees(q.tmpl) {
-				f.add(op, ErrTemplate, p.name, " in place of ", q.name)
-			}
+			f.when(q.written, op, ErrBound, "two outputs in place of ", q.name)
+			f.when(t.g.owns(p.tmpl) && t.g.owns(q.tmpl) && !p.tmpl.agrees(q.tmpl), op, ErrTemplate, p.name, " in place of ", q.name)
 			p.inPlacePort, q.written = q, true
 		}
 	}
@@ -183,23 +169,19 @@ func (t *Task) wireOutput(p *Port, op string, f *faults) {
 // wire checks a channel and attaches it to its ports.
 func (c *channel) wire(f *faults) {
 	const op = "Connect"
-	if c.Capacity < 0 {
-		f.add(op, gpu.ErrInvalid, c.name, ": a capacity of ", itoa(c.Capacity))
-	}
-	if !c.whole() {
-		f.add(op, gpu.ErrInvalid, c.name, ": an end that is no port of the graph's tasks, or none for that")
+	f.when(c.Capacity < 0, op, gpu.ErrInvalid, c.name, ": a capacity of ", itoa(c.Capacity))
+	if f.when(!c.whole(), op, gpu.ErrInvalid, c.name, ": an end that is no port of the graph's tasks, or none for that") {
 		return
 	}
-	if c.from != nil && c.to != nil && c.g.owns(c.from.tmpl) && c.g.owns(c.to.tmpl) && !c.from.tmpl.agrees(c.to.tmpl) {
-		f.add(op, ErrTemplate, c.name, ": ", c.from.tmpl.name, " to ", c.to.tmpl.name)
+	if from, to := c.from, c.to; from != nil && to != nil && c.g.owns(from.tmpl) && c.g.owns(to.tmpl) {
+		f.when(!from.tmpl.agrees(to.tmpl), op, ErrTemplate, c.name, ": ", from.tmpl.name, " to ", to.tmpl.name)
 	}
 	if c.to != nil {
 		end := &c.to.data
 		if c.Control {
 			end = &c.to.control
 		}
-		if *end != nil {
-			f.add(op, ErrBound, c.to.task.name, ".", c.to.name, " has a channel already")
+		if f.when(*end != nil, op, ErrBound, c.to.task.name, ".", c.to.name, " has a channel already") {
 			return
 		}
 		*end = c
@@ -282,8 +264,6 @@ func (g *Graph) cycles(f *faults) {
 		}
 	}
 	for _, t := range g.tasks {
-		if !can[t] {
-			f.add("Finalize", ErrCycle, t.name)
-		}
+		f.when(!can[t], "Finalize", ErrCycle, t.name)
 	}
 }

@@ -25,6 +25,7 @@ type Graph struct {
 	live    atomic.Int64    // blocks with references
 	blocks  atomic.Uint64   // blocks ever
 	clones  atomic.Uint64
+	pooling atomic.Bool // released memory is kept
 	moved   struct{ up, down atomic.Uint64 }
 
 	mu        sync.Mutex
@@ -111,6 +112,7 @@ func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 		devices: slices.Clone(devices), hosts: min(runtime.GOMAXPROCS(0), maxHosts), conf: c, rng: rand.New(rand.NewPCG(c.Seed, 1)),
 		largest: leastHost, lostIn: make([]atomic.Uint64, n), over: make(chan struct{}), work: make([]Work, n+1),
 	}
+	g.pooling.Store(true)
 	if n+g.hosts > maxWorkers {
 		return nil, fail(op, gpu.ErrLimit, itoa(n), " devices")
 	}

@@ -99,7 +99,7 @@ func (d *Dispatch) launch(items func(d *Dispatch) [3]int) error {
 	count := [3]int{}
 	if items != nil {
 		count = items(d)
-	} else if outs := d.t.outputs(); len(outs) > 0 {
+	} else if outs := d.t.outs; len(outs) > 0 {
 		t := outs[0].tmpl
 		count = [3]int{t.sizeOf(d.blocks[outs[0].index].rows) / t.dtype.Size(), 1, 1}
 	}

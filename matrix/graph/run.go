@@ -193,6 +193,7 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	first := g.state < tearingDown
 	if first {
 		g.state, g.cause = tearingDown, cause
+		g.pooling.Store(false)
 		g.epoch++
 		g.end()
 		if g.run != nil {
@@ -232,9 +233,12 @@ func (g *Graph) releaseAll() {
 	dropped := g.dropped
 	g.dropped = nil
 	for _, t := range g.templates {
-		for _, s := range t.closePool() {
+		t.mu.Lock()
+		for _, s := range t.free {
 			dropped = append(dropped, s.close)
 		}
+		t.free = nil
+		t.mu.Unlock()
 	}
 	g.releasing++
 	go g.release(dropped)
@@ -272,12 +276,4 @@ func (g *Graph) unreturned() string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// renew makes a graph that was torn down one that can run.
-func (g *Graph) renew() {
-	g.over = make(chan struct{})
-	for _, t := range g.templates {
-		t.openPool()
-	}
 }

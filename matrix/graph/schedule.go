@@ -280,7 +280,7 @@ func (g *Graph) begin(c choice) *Dispatch {
 			}
 		}
 	}
-	d.ctx, d.worker, d.epoch, d.err, d.own = g.run.ctx, c.worker, g.epoch, nil, false
+	d.ctx, d.worker, d.epoch, d.err, d.passed = g.run.ctx, c.worker, g.epoch, nil, false
 	d.waited = g.now() - t.since
 	g.waits += (d.waited - g.waits) / 16
 	if c.worker != none {

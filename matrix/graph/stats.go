@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Work is what a task has done, or a device. Times are totals. Run is what the body took, transfers that it asked for included:
-// of a device the time for queueing work, unless the graph has [Config].Sync, and of the host, which runs several tasks at
-// once, maybe more than has passed.
+// Work is what a task has done, or a device. Times are totals. Run is what dispatches took, transfers included: of a device
+// the time for queueing work, unless the graph has [Config].Sync, and of the host, which runs several tasks at once, maybe
+// more than has passed.
 type Work struct {
 	Name       string
 	Dispatches uint64
@@ -17,8 +17,7 @@ type Work struct {
 	Retries    uint64        // dispatches that began anew elsewhere when a device was lost
 	Devices    []uint64      // a task's dispatches by device, in the order of New, and at last those of the host
 	Wait       time.Duration // from ready to a worker
-	Bind       time.Duration // making blocks and reading what the graph itself is told
-	Run        time.Duration
+	Run        time.Duration // making blocks and the body
 }
 
 // ChannelStats is what a channel has seen.
@@ -68,7 +67,9 @@ func (g *Graph) Stats() Stats {
 		s.Channels = append(s.Channels, k)
 	}
 	for _, t := range g.templates {
-		s.Pooled += t.pooled()
+		t.mu.Lock()
+		s.Pooled += len(t.free)
+		t.mu.Unlock()
 	}
 	return s
 }
@@ -86,7 +87,7 @@ func (d *Dispatch) record() {
 		d.count(&g.work[where])
 	}
 	if !g.conf.Deterministic { // where the order must not depend on how long anything takes
-		run := d.ended - d.prepared
+		run := d.ended - d.begun
 		t.busy += (run - t.busy) / 8
 		g.works += (run - g.works) / 16
 	}
@@ -97,15 +98,14 @@ func (d *Dispatch) count(w *Work) {
 	switch {
 	case d.again:
 		w.Retries++
-	case d.err != nil && d.own:
+	case d.err != nil && !d.passed:
 		w.Failures++
 		fallthrough
 	default:
 		w.Dispatches++
 	}
 	w.Wait += d.waited
-	w.Bind += d.prepared - d.begun
-	w.Run += d.ended - d.prepared
+	w.Run += d.ended - d.begun
 }
 
 // workerName is what a device, or after the last one the host, is called.

@@ -18,6 +18,7 @@ type Task struct {
 	index    int
 	body     Body
 	ports    []*Port
+	outs     []*Port // those of them that are outputs
 	priority int
 	affinity affinity
 	wanted   *gpu.Device

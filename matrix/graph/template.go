@@ -23,9 +23,8 @@ type Template struct {
 	dtype      dtype.Type
 	fault      error
 
-	mu     sync.Mutex
-	closed bool
-	free   []*storage
+	mu   sync.Mutex
+	free []*storage
 }
 
 // Format is what else a template may say. The zero value is one contiguous matrix of zeros.
@@ -67,10 +66,8 @@ func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ..
 	}
 	known := []dtype.Type{dtype.Float32, dtype.Float16, dtype.Int32, dtype.Uint32, dtype.Uint8}
 	switch {
-	case !slices.Contains(known, elem):
-		t.fault = fail("Template", gpu.ErrInvalid, name, ": elements of ", elem.String())
-	case !fits(t.Planes, max(rows, 1), t.Pitch, elem.Size()) || rows < 0 || t.Pitch < cols:
-		t.fault = fail("Template", gpu.ErrInvalid, name, ": ", itoa(rows), "x", itoa(cols))
+	case !slices.Contains(known, elem), rows < 0, t.Pitch < cols, !fits(t.Planes, max(rows, 1), t.Pitch, elem.Size()):
+		t.fault = fail("Template", gpu.ErrInvalid, name, ": ", itoa(rows), "x", itoa(cols), " of ", elem.String())
 	case t.Initial != nil && len(t.Initial) != t.size():
 		t.fault = fail("Template", ErrTemplate, name, ": ", itoa(len(t.Initial)), " bytes to begin with, blocks have ", itoa(t.size()))
 	}
@@ -98,15 +95,17 @@ func (t *Template) sizeOf(rows int) int { return t.Planes * rows * t.Pitch * t.d
 func (t *Template) size() int { return t.sizeOf(t.rows) }
 
 // rowsOf returns how many rows so many bytes are.
-func (t *Template) rowsOf(size int) (int, error) {
-	row := t.sizeOf(1)
-	switch {
+func (t *Template) rowsOf(op string, size int) (int, error) {
+	if err := t.usable(op); err != nil {
+		return 0, err
+	}
+	switch row := t.sizeOf(1); {
 	case size == t.size():
 		return t.rows, nil
 	case t.Records && row > 0 && size >= 0 && size%row == 0:
 		return size / row, nil
 	}
-	return 0, fail("Template", ErrTemplate, itoa(size), " bytes in a block of ", t.name)
+	return 0, fail(op, ErrTemplate, itoa(size), " bytes in a block of ", t.name)
 }
 
 // agrees reports whether blocks of u may go where those of t do.
@@ -161,7 +160,7 @@ func (t *Template) newStorage(size int) *storage {
 // recycle keeps memory that is not used any more, or releases it.
 func (t *Template) recycle(s *storage) {
 	t.mu.Lock()
-	keep := s.capacity == t.size() && !s.external && !t.closed && len(t.free) < t.Pool
+	keep := s.capacity == t.size() && !s.external && t.g.pooling.Load() && len(t.free) < t.Pool
 	if keep {
 		s.valid.Store(fresh)
 		t.free = append(t.free, s)
@@ -170,25 +169,4 @@ func (t *Template) recycle(s *storage) {
 	if !keep {
 		s.close()
 	}
-}
-
-// closePool returns the memory that was kept. Until openPool none is.
-func (t *Template) closePool() []*storage {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	free := t.free
-	t.free, t.closed = nil, true
-	return free
-}
-
-func (t *Template) openPool() {
-	t.mu.Lock()
-	t.closed = false
-	t.mu.Unlock()
-}
-
-func (t *Template) pooled() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.free)
 }

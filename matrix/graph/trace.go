@@ -4,6 +4,7 @@ package graph
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 		return fail("WriteTrace", gpu.ErrInvalid, "nil argument")
 	}
 	g.lock()
-	events := append(append([]event{}, g.trace.events[g.trace.next:]...), g.trace.events[:g.trace.next]...)
+	events := slices.Concat(g.trace.events[g.trace.next:], g.trace.events[:g.trace.next])
 	g.unlock()
 	var s strings.Builder
 	s.WriteString(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
@@ -64,14 +65,8 @@ func (e *event) write(s *strings.Builder) {
 	if e.err != nil {
 		args += `,"error":` + jsonString(e.err.Error())
 	}
-	part := func(name, cat string, from, to time.Duration) {
-		s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(name) + `,"cat":"` + cat +
-			`","ts":` + micros(from) + `,"dur":` + micros(max(to-from, 0)) + `,"args":` + args + "}},\n")
-	}
-	part(e.t.name, e.t.body.kind, e.begun, e.ended)
-	if e.prepared > e.begun {
-		part("bind", "bind", e.begun, e.prepared)
-	}
+	s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(e.t.name) + `,"cat":"` + e.t.body.kind +
+		`","ts":` + micros(e.begun) + `,"dur":` + micros(max(e.ended-e.begun, 0)) + `,"args":` + args + "}},\n")
 }
 
 func micros(d time.Duration) string {

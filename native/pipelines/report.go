@@ -15,15 +15,15 @@ import (
 func (a *app) report(g *graph.Graph, took time.Duration) error {
 	s := g.Stats()
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TASK\tRUNS\tMEAN ms\tBIND ms\tWAIT ms\tRAN ON")
+	fmt.Fprintln(w, "TASK\tRUNS\tMEAN ms\tWAIT ms\tRAN ON")
 	for _, t := range s.Tasks {
 		mean := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(max(t.Dispatches+t.Retries, 1)) }
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%s\n", t.Name, t.Dispatches, mean(t.Run), mean(t.Bind), mean(t.Wait), places(t.Devices))
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%s\n", t.Name, t.Dispatches, mean(t.Run), mean(t.Wait), places(t.Devices))
 	}
 	fmt.Fprintln(w, "\nDEVICE\tRUNS\tBUSY s\tBUSY %")
 	busy := 0.0
 	for _, d := range s.Devices {
-		seconds := (d.Bind + d.Run).Seconds()
+		seconds := d.Run.Seconds()
 		busy += seconds
 		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.1f\n", d.Name, d.Dispatches, seconds, 100*seconds/took.Seconds())
 	}

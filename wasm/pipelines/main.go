@@ -122,11 +122,11 @@ func (s *server) stats(*page.Reader) any {
 	tasks, lanes := []any{}, []any{}
 	for _, t := range all.Tasks {
 		tasks = append(tasks, page.Object(
-			"name", t.Name, "runs", t.Dispatches, "devices", page.List(t.Devices), "run", ms(t.Run), "bind", ms(t.Bind), "wait", ms(t.Wait),
+			"name", t.Name, "runs", t.Dispatches, "devices", page.List(t.Devices), "run", ms(t.Run), "wait", ms(t.Wait),
 		))
 	}
 	for _, l := range all.Devices {
-		lanes = append(lanes, page.Object("name", l.Name, "runs", l.Dispatches, "busy", ms(l.Bind+l.Run)))
+		lanes = append(lanes, page.Object("name", l.Name, "runs", l.Dispatches, "busy", ms(l.Run)))
 	}
 	return page.Object(
 		"took", ms(took), "tasks", tasks, "lanes", lanes, "blocks", all.Blocks, "clones", all.Clones, "up", all.BytesUp, "down", all.BytesDown,
