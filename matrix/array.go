@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
+	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -19,11 +20,11 @@ var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32,
 
 // FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. Nothing is copied,
 // and the memory lives until both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix
-// stored by rows or by columns ([ErrStride]). Like a wrapped matrix it is never resized.
+// stored by rows or by columns ([buffer.ErrStride]). Like a wrapped matrix it is never resized.
 func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	const op = "FromArray"
 	if a == nil {
-		return nil, fail(op, ErrNil, "nil array")
+		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
 	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
@@ -38,10 +39,11 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 		return nil, err
 	}
 	from := &origin{}
-	return view[T](core{
+	held := &share{buf: buf, origin: from}
+	return &Dense[T]{core{
 		Layout: l, t: t, typed: true, dev: a.Device(), buf: buf, fixed: true, external: buf.Mode() == buffer.External, room: l.Span(),
-		origin: from, share: &share{buf: buf, origin: from},
-	}), nil
+		origin: from, share: held, cleanup: cleanup.New(func() { _ = held.close() }),
+	}}, nil
 }
 
 // arrayLayout finds the layout with the array's strides.
@@ -51,7 +53,7 @@ func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
 		shape, strides = []int{1, shape[0]}, []int{0, strides[0]}
 	}
 	if len(shape) != 2 {
-		return expr.Layout{}, fail(op, ErrShape, itoa(len(shape)), " dimensions")
+		return expr.Layout{}, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
 	}
 	if a.Offset()%size != 0 {
 		return expr.Layout{}, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
@@ -64,9 +66,9 @@ func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
 	case l.Rows > 1 && (along == 1 || l.Cols == 1) && down >= l.Cols:
 		l.Stride = down
 	case l.Cols > 1 && (down == 1 || l.Rows == 1) && along >= l.Rows:
-		l.Order, l.Stride = ColMajorOrder, along
+		l.Order, l.Stride = expr.ColMajorOrder, along
 	default:
-		return expr.Layout{}, fail(op, ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.Shape().String())
+		return expr.Layout{}, fail(op, buffer.ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.Shape().String())
 	}
 	if err := expr.CheckDims(op, l.Rows, l.Cols); err != nil {
 		return expr.Layout{}, err
@@ -85,7 +87,7 @@ func (m *Dense[T]) Array() (*ndarray.Array, error) {
 		return nil, err
 	}
 	if c.buf == nil {
-		return nil, fail(op, ErrNil, "a matrix without memory")
+		return nil, fail(op, buffer.ErrNil, "a matrix without memory")
 	}
 	down, along := c.Steps()
 	return ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
@@ -53,7 +54,7 @@ func (f *Func) read(text string) error {
 // problem returns why the text is not a function, or nil.
 func (f *Func) problem() error {
 	if f == nil {
-		return fail("Apply", ErrNil, "nil function")
+		return fail("Apply", buffer.ErrNil, "nil function")
 	}
 	return f.err
 }
@@ -62,10 +63,10 @@ func (f *Func) problem() error {
 func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	const op = "Apply"
 	if err := f.problem(); err != nil {
-		return &Expr[T]{errorNode(err)}
+		return &Expr[T]{expr.Failed(err)}
 	}
 	if len(args) != f.arity {
-		return &Expr[T]{errorNode(fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
+		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity)))}
 	}
 	return &Expr[T]{expr.NewCall(op, &f.call, nodes(op, args)...)}
 }
