@@ -310,10 +310,7 @@ func launchSum(r *exec.Run, dst, parts exec.Dense, sums *buffer.Buffer) error {
 // launchRows launches the kernel that goes through the rows.
 func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) error {
 	lo, hi := s.span()
-	l := sparse.Rows{Form: sparse.InOrder, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
-	if list.places != nil {
-		l.Form = sparse.Placed
-	}
+	l := sparse.Rows{Placed: list.places != nil, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
 	indices := cmp.Or(list.indices, s.indices)
 	pointers, places := cmp.Or(list.pointers, s.pointers), cmp.Or(list.places, indices)
 	in := r.Input(dst, y.Buf, s.values, indices, pointers, places)
