@@ -10,9 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
-	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // arrayTypes are the names of the element types among arrays.
@@ -30,7 +28,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
 		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
-	l, err := arrayLayout(op, a, t.Size())
+	o, shape, err := arrayOptions(op, a, t)
 	if err != nil {
 		return nil, err
 	}
@@ -38,45 +36,35 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &origin{}
-	held := &share{buf: buf, origin: from}
-	return &Dense[T]{core{
-		Layout: l, t: t, typed: true, dev: a.Device(), buf: buf, fixed: true, external: buf.Mode() == buffer.External, room: l.Span(),
-		origin: from, share: held, cleanup: cleanup.New(func() { _ = held.close() }),
-	}}, nil
+	m, err := newCore(op, a.Device(), &o, shape[0], shape[1], &memory{buf: buf}, new(origin))
+	m.external = buf.Mode() == buffer.External
+	return typed[T](m, firstError(err, buf.Close()))
 }
 
-// arrayLayout finds the layout with the array's strides.
-func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
+// arrayOptions finds the options with the array's strides.
+func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []int, err error) {
 	shape, strides := a.Shape(), a.Strides()
 	if len(shape) == 1 {
 		shape, strides = []int{1, shape[0]}, []int{0, strides[0]}
 	}
-	if len(shape) != 2 {
-		return expr.Layout{}, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
-	}
-	if a.Offset()%size != 0 {
-		return expr.Layout{}, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
-	}
-	l := expr.Layout{Rows: shape[0], Cols: shape[1], Offset: a.Offset() / size}
-	down, along := strides[0], strides[1]
 	switch {
-	case l.Empty() || l.Rows == 1 && (l.Cols == 1 || along == 1):
-		l.Stride = l.Cols
-	case l.Rows > 1 && (along == 1 || l.Cols == 1) && down >= l.Cols:
-		l.Stride = down
-	case l.Cols > 1 && (down == 1 || l.Rows == 1) && along >= l.Rows:
-		l.Order, l.Stride = expr.ColMajorOrder, along
+	case len(shape) != 2:
+		return o, nil, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
+	case a.Offset()%t.Size() != 0:
+		return o, nil, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
+	}
+	rows, cols, down, along := shape[0], shape[1], strides[0], strides[1]
+	o = Options{Type: t, Offset: a.Offset() / t.Size()}
+	switch {
+	case rows == 0 || cols == 0 || rows == 1 && (cols == 1 || along == 1):
+	case rows > 1 && (along == 1 || cols == 1) && down >= cols:
+		o.Stride = down
+	case cols > 1 && (down == 1 || rows == 1) && along >= rows:
+		o.ColMajor, o.Stride = true, along
 	default:
-		return expr.Layout{}, fail(op, buffer.ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.Shape().String())
+		return o, nil, fail(op, buffer.ErrStride, "strides ", itoa(down), " and ", itoa(along))
 	}
-	if err := expr.CheckDims(op, l.Rows, l.Cols); err != nil {
-		return expr.Layout{}, err
-	}
-	if uint64(l.Offset)+uint64(l.Span()) > 1<<32-1 {
-		return expr.Layout{}, fail(op, gpu.ErrLimit, "more than 4294967295 elements before the last")
-	}
-	return l, nil
+	return o, shape, nil
 }
 
 // Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.

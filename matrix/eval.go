@@ -57,13 +57,12 @@ func (e *evaluator) run(text string) *node {
 	if len(text) > maxText {
 		return expr.Failed(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))
 	}
-	scan, err := wgsl.Tokenize(text)
-	if err != nil {
+	var err error
+	if e.scan, err = wgsl.Tokenize(text); err != nil {
 		return expr.Failed(fail("Eval", ErrSyntax, err.Error()))
 	}
-	e.scan = scan
 	x := e.binary(0, 0)
-	if e.next < len(scan.Tokens) {
+	if e.next < len(e.scan.Tokens) {
 		e.malformed()
 	}
 	switch {
@@ -274,42 +273,33 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
-	for _, a := range args {
-		if a.Err != nil {
-			return a
-		}
-	}
 	if e.functions == nil {
 		e.functions = textFunctions()
 	}
 	lower := strings.ToLower(name)
 	f, known := e.functions[lower]
 	arity, form := textForms[lower]
-	if !form {
-		arity = f.arity
-	}
-	switch {
-	case !known && !form:
-		return e.fail(at, ErrName, strconv.Quote(name))
-	case len(args) != arity:
-		return e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments")
-	}
-	typed := make([]*node, len(args))
 	for i, a := range args {
-		typed[i] = a
 		switch {
+		case a.Err != nil:
+			return a
 		case isNumber(a) && !representable(e.t, a.Value):
 			v := strconv.FormatFloat(a.Value, 'g', -1, 64)
 			return e.fail(at, gpu.ErrInvalid, v, " in a computation of ", e.t.String())
-		case isNumber(a):
-			typed[i] = numberNode(e.t, a.Value)
+		case isNumber(a) && !form:
+			args[i] = numberNode(e.t, a.Value)
 		}
 	}
 	var n *node
-	if form {
-		n = formNode(lower, args, typed)
-	} else {
-		n = f.node(typed)
+	switch {
+	case !known && !form:
+		return e.fail(at, ErrName, strconv.Quote(name))
+	case len(args) != max(f.arity, arity):
+		return e.fail(at, ErrSyntax, name, " takes ", itoa(max(f.arity, arity)), " arguments")
+	case form:
+		n = e.form(lower, args)
+	default:
+		n = f.node(args)
 	}
 	switch {
 	case n == nil:
@@ -320,32 +310,29 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	return n
 }
 
-// formNode calls a function of textForms. It returns nil for arguments of the wrong sort.
-func formNode(name string, args, typed []*node) *node {
+// form calls a function of textForms. It returns nil for arguments of the wrong sort.
+func (e *evaluator) form(name string, args []*node) *node {
 	var at [5]int
 	for k, a := range args {
-		if isNumber(a) == (name != "fill" && k == 0) {
+		if k == 0 && name != "fill" {
+			continue
+		}
+		at[k] = int(a.Value)
+		whole := float64(at[k]) == a.Value || name == "fill" && k == 2
+		if !isNumber(a) || !whole {
 			return nil
 		}
-		if index := name != "fill" && k > 0 || k < 2; isNumber(a) && index {
-			if a.Value != math.Trunc(a.Value) || math.Abs(a.Value) > 1<<40 {
-				return nil
-			}
-			at[k] = int(a.Value)
-		}
 	}
-	if name == "fill" {
-		return fillNode(at[0], at[1], typed[2])
-	}
-	m, ok := args[0].Source.(*core)
-	if !ok {
-		return nil
-	}
+	m, _ := args[0].Source.(*core)
 	var v core
-	switch name {
-	case "slice":
+	switch {
+	case name == "fill":
+		return fillNode(at[0], at[1], numberNode(e.t, args[2].Value))
+	case m == nil:
+		return nil
+	case name == "slice":
 		v = m.slice("Slice", at[1], at[2], at[3], at[4])
-	case "row":
+	case name == "row":
 		v = m.rows("Row", at[1], 1)
 	default:
 		v = m.columns("Col", at[1], 1)

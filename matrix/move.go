@@ -89,13 +89,12 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 
 // copied returns an owned copy on another device, in m's order.
 func (m *core) copied(ctx context.Context, op string, dev *gpu.Device) (core, error) {
-	a, err := carried(ctx, op, m.node(), dev)
-	if err != nil || a.Order == m.Order {
-		return a, err
+	if dev == nil {
+		return core{}, fail(op, gpu.ErrInvalid, "nil device")
 	}
-	turned := core{t: a.t, typed: true, dev: a.dev, Layout: expr.Layout{Order: m.Order}}
-	err = turned.assign(ctx, op, a.node())
-	return turned, firstError(err, a.close())
+	c := m.empty()
+	c.dev = dev
+	return c, c.assign(ctx, op, m.node())
 }
 
 // carried computes a node on its device and brings the result to another, row by row.

@@ -85,24 +85,22 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 	if err := firstError(s.ready(op), dst.usable(op)); err != nil {
 		return err
 	}
+	if dst.buf != nil && dst.buf.Overlaps(s.values) {
+		return dst.apart(op, func(c *core) error { return s.assignTo(op, c) })
+	}
 	rows, cols := s.dims()
 	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
 		return s.during(func(r *exec.Run) error { return s.scatter(r, d) })
 	})
 }
 
-// viaTemp has compute write a temporary matrix of dst's size and copies that to dst.
-func viaTemp(r *exec.Run, dst exec.Dense, dev *gpu.Device, compute func(exec.Dense) error) error {
-	l := expr.Layout{Rows: dst.Rows, Cols: dst.Cols, Order: dst.Order}
-	l.Stride = l.Minor()
-	t, err := r.Temp(dst.Type, l)
-	if err != nil {
+// apart has compute write a new matrix, and copies it to m: for results that overlap what they are computed of.
+func (m *core) apart(op string, compute func(*core) error) error {
+	var c core
+	if err := compute(&c); err != nil {
 		return err
 	}
-	if err := compute(t); err != nil {
-		return err
-	}
-	return r.Assign(dst, t.Leaf(dev))
+	return firstError(m.assign(context.Background(), op, c.node()), c.close())
 }
 
 // scatter writes zeros and then the entries. What can fail by itself comes first.
@@ -113,8 +111,6 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 		return nil
 	case lo == hi:
 		return r.Assign(dst, zero(dst))
-	case dst.Buf.Overlaps(s.values):
-		return viaTemp(r, dst, s.dev, func(t exec.Dense) error { return s.scatter(r, t) })
 	}
 	if err := r.Prepare(s.scattering(r, dst)); err != nil {
 		return err
@@ -254,6 +250,8 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
 	case k != y.Rows:
 		return expr.ShapeError(op, s.shape(), y.Shape())
+	case dst.buf != nil && (dst.buf.Overlaps(y.buf) || dst.buf.Overlaps(s.values)):
+		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
 	}
 	return dst.store(op, s.dev, s.t, m, y.Cols, func(d exec.Dense) error {
 		return s.during(func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
@@ -271,8 +269,6 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		return nil
 	case lo == hi:
 		return r.Assign(dst, zero(dst))
-	case dst.Buf.Overlaps(y.Buf) || dst.Buf.Overlaps(s.values):
-		return viaTemp(r, dst, s.dev, func(t exec.Dense) error { return s.multiply(r, op, t, y) })
 	}
 	l, err := s.listed(op)
 	if err != nil {
