@@ -45,9 +45,9 @@ type Sparse[T Elem] struct{ s *sparseCore }
 func (s *Sparse[T]) core() *sparseCore {
 	switch {
 	case s == nil:
-		return &sparseCore{none: buffer.ErrNil}
+		return &sparseCore{err: fail("Sparse", buffer.ErrNil, "nil matrix")}
 	case s.s == nil:
-		return &sparseCore{none: gpu.ErrInvalid}
+		return &sparseCore{err: fail("Sparse", gpu.ErrInvalid, "a sparse matrix that nobody made")}
 	}
 	return s.s
 }
@@ -135,12 +135,7 @@ func (s *Sparse[T]) Device() *gpu.Device { return s.core().dev }
 func (s *Sparse[T]) External() bool { return s.core().external }
 
 // Err returns the error a view was made with, or nil.
-func (s *Sparse[T]) Err() error {
-	if s == nil {
-		return s.core().usable("Err")
-	}
-	return s.core().err
-}
+func (s *Sparse[T]) Err() error { return s.core().err }
 
 // Close drops the matrix's share of its memory; slices, aliases and views of the values keep theirs. Later calls do nothing.
 func (s *Sparse[T]) Close() error { return s.core().close() }

@@ -13,7 +13,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -50,8 +49,7 @@ func newParts(dev *gpu.Device, t fuse.Type, format Format, rows, cols int) *part
 // sparseCore is a Sparse without its element type of Go's.
 type sparseCore struct {
 	parts
-	mu      sync.Mutex // of what the first use brings up to date
-	none    error      // there is no matrix
+	mu      sync.Mutex // of settle
 	err     error      // a view that could not be made
 	closed  bool
 	cleanup *cleanup.Cleanup // drops the shares of a view that nobody closed
@@ -172,11 +170,9 @@ func (p *parts) with(values *buffer.Buffer, put func(*gpu.Device, gpu.Host) (*bu
 	return s, nil
 }
 
-// usable refuses nil and closed matrices, and views that could not be made.
+// usable refuses closed matrices, and those that could not be made.
 func (s *sparseCore) usable(op string) error {
 	switch {
-	case s.none != nil:
-		return fail(op, s.none, "a sparse matrix that nobody made")
 	case s.err != nil:
 		return s.err
 	case s.closed:
@@ -185,22 +181,15 @@ func (s *sparseCore) usable(op string) error {
 	return nil
 }
 
-// ready is usable for calls that need the device too.
+// ready is usable for calls that need the device too, whose memory it brings up to date.
 func (s *sparseCore) ready(op string) error {
 	if err := s.usable(op); err != nil {
 		return err
 	}
-	return s.dev.Usable()
-}
-
-// during is [exec.Executor.During] with the device's memory up to date.
-func (s *sparseCore) during(f func(*exec.Run) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.settle(); err != nil {
+	if err := s.dev.Usable(); err != nil {
 		return err
 	}
-	return exec.Of(s.dev).During(context.Background(), f)
+	return s.settle()
 }
 
 func (s *sparseCore) dims() (rows, cols int) {
@@ -247,7 +236,7 @@ func (s *shares) buffers() []*buffer.Buffer {
 }
 
 func (s *sparseCore) close() error {
-	if s.none != nil || s.err != nil || s.closed {
+	if s.err != nil || s.closed {
 		return nil
 	}
 	s.closed = true
@@ -263,11 +252,6 @@ func (s *shares) drop() error {
 // share makes a matrix of the same memory that has n majors from start on.
 func (s *sparseCore) share(op string, start, n int) *sparseCore {
 	if err := s.ready(op); err != nil {
-		return &sparseCore{err: err}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.settle(); err != nil {
 		return &sparseCore{err: err}
 	}
 	for _, b := range s.buffers() {
@@ -299,7 +283,10 @@ func (s *sparseCore) columns(op string, start, n int) *sparseCore {
 
 // append adds an entry behind all others, on the host.
 func (s *sparseCore) append(op string, i, j int, value []byte) error {
-	if err := s.ready(op); err != nil {
+	if err := s.usable(op); err != nil {
+		return err
+	}
+	if err := s.dev.Usable(); err != nil {
 		return err
 	}
 	major, minor, n := j, i, len(s.index)
@@ -333,60 +320,49 @@ func (s *sparseCore) append(op string, i, j int, value []byte) error {
 	return nil
 }
 
-// settle brings the pointers up to date and sends what was appended to the device. If that fails, nothing has changed.
+// settle brings the pointers up to date and sends what was appended to the device. What it has sent if it fails is beyond what
+// anybody reads.
 func (s *sparseCore) settle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.sent == len(s.index) {
 		return nil
 	}
 	for c := s.begun + 2; c <= s.majors; c++ {
 		s.ptr[c] = int32(len(s.index))
 	}
-	values, err := s.grown(s.values, gpu.HostBytes(s.tail))
-	if err != nil {
-		return err
+	err := s.extend(&s.values, gpu.HostBytes(s.tail))
+	if err == nil {
+		err = s.extend(&s.indices, hostOf(s.index[s.sent:]))
 	}
-	indices, err := s.grown(s.indices, hostOf(s.index[s.sent:]))
 	if err == nil {
 		err = s.pointers.Write(0, hostOf(s.ptr))
 	}
-	if err != nil {
-		return firstError(err, replaced(values, s.values), replaced(indices, s.indices))
+	if err == nil {
+		s.tail, s.sent = s.tail[:0], len(s.index)
 	}
-	err = firstError(replaced(s.values, values), replaced(s.indices, indices))
-	s.values, s.indices = values, indices
-	s.tail, s.sent = s.tail[:0], len(s.index)
 	return err
 }
 
-// grown writes the last entries' to the buffer, or if that is too small for all entries to one of twice the size with what it
-// holds.
-func (s *sparseCore) grown(b *buffer.Buffer, tail gpu.Host) (*buffer.Buffer, error) {
-	used := 4 * s.sent
-	need := used + tail.Size
-	if b.Size() >= need {
-		return b, b.Write(used, tail)
+// extend writes what was appended to a buffer, which is replaced by one of twice the size if it is too small.
+func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
+	old, used := *b, 4*s.sent
+	if need := used + tail.Size; old.Size() < need {
+		most := s.dev.Info().Limits.MaxBufferSize / 4 * 4
+		next, err := buffer.New(s.dev, max(need, int(min(uint64(2*old.Size()), most))))
+		if err != nil {
+			return err
+		}
+		from, to := s.words(old, 0, s.sent), s.words(next, 0, s.sent)
+		if err := to.assign(context.Background(), "Append", from.node()); err != nil {
+			return firstError(err, next.Close())
+		}
+		*b = next
+		if err := old.Close(); err != nil {
+			return err
+		}
 	}
-	most := s.dev.Info().Limits.MaxBufferSize / 4 * 4
-	next, err := buffer.New(s.dev, max(need, int(min(uint64(2*b.Size()), most))))
-	if err != nil {
-		return nil, err
-	}
-	from, to := s.words(b, 0, s.sent), s.words(next, 0, s.sent)
-	if err = to.assign(context.Background(), "Append", from.node()); err == nil {
-		err = next.Write(used, tail)
-	}
-	if err != nil {
-		return nil, firstError(err, next.Close())
-	}
-	return next, nil
-}
-
-// replaced closes a buffer that another one has taken the place of.
-func replaced(old, by *buffer.Buffer) error {
-	if old == by {
-		return nil
-	}
-	return old.Close()
+	return (*b).Write(used, tail)
 }
 
 // words is words lo to hi-1 of a buffer as a matrix of bits, which nothing that copies them changes.
@@ -420,12 +396,10 @@ func (s *sparseCore) recheck(op string) error {
 
 // structure returns which of the values are the matrix's, and copies of the indices and pointers as a matrix of these has them.
 func (s *sparseCore) structure(op string) (lo, n int, index, ptr []int32, err error) {
-	if err := s.usable(op); err != nil {
-		return 0, 0, nil, nil, err
+	if err = s.usable(op); err == nil {
+		err = s.settle()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.settle(); err != nil {
+	if err != nil {
 		return 0, 0, nil, nil, err
 	}
 	lo, hi := s.span()
@@ -462,11 +436,6 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 // valuesView is the stored values as a dense matrix.
 func (s *sparseCore) valuesView(op string) core {
 	if err := s.ready(op); err != nil {
-		return core{err: err}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.settle(); err != nil {
 		return core{err: err}
 	}
 	lo, hi := s.span()

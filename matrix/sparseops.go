@@ -90,7 +90,7 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 	}
 	rows, cols := s.dims()
 	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
-		return s.during(func(r *exec.Run) error { return s.scatter(r, d) })
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.scatter(r, d) })
 	})
 }
 
@@ -254,7 +254,7 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
 	}
 	return dst.store(op, s.dev, s.t, m, y.Cols, func(d exec.Dense) error {
-		return s.during(func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
 	})
 }
 
