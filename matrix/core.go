@@ -27,7 +27,7 @@ type core struct {
 	dev      *gpu.Device
 	buf      *buffer.Buffer // nil: the zero value
 	room     int            // of fixed memory: how many elements there are from the first on
-	err      error          // a view that could not be made
+	err      error          // why there is no matrix: a view that could not be made
 
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
@@ -73,11 +73,9 @@ func (s *share) close() error {
 	return s.buf.Close()
 }
 
-// usable refuses nil and closed matrices, views that could not be made, and views of what was resized since.
+// usable refuses closed matrices, those that could not be made, and views of what was resized since.
 func (m *core) usable(op string) error {
 	switch {
-	case m == nil:
-		return fail(op, buffer.ErrNil, "nil matrix")
 	case m.err != nil:
 		return m.err
 	case m.closed:
@@ -99,10 +97,8 @@ func (m *core) operand(op string) *node {
 	return m.node()
 }
 
-// node is the matrix as an operand that is read at once.
 func (m *core) node() *node { return exec.Leaf(m.dev, m, m.dense()) }
 
-// dense is the matrix as kernels see it.
 func (m *core) dense() exec.Dense { return exec.Dense{Layout: m.Layout, Type: m.t, Buf: m.buf} }
 
 // Current implements [exec.Source].
@@ -111,18 +107,10 @@ func (m *core) Current() (exec.Dense, error) { return m.dense(), m.usable("Assig
 // zero is a matrix of zeros of the size, to be assigned to it.
 func zero(d exec.Dense) *node { return expr.Number(d.Type, d.Rows, d.Cols, 0) }
 
-// dims returns the number of rows and columns.
-func (m *core) dims() (rows, cols int) {
-	if m == nil {
-		return 0, 0
-	}
-	return m.Rows, m.Cols
-}
-
 // capacity is [Dense.Capacity].
 func (m *core) capacity() int {
 	switch {
-	case m == nil || m.buf == nil:
+	case m.buf == nil:
 		return 0
 	case m.view:
 		return m.Rows * m.Cols
@@ -215,6 +203,12 @@ func (m *core) unshared(op string, to gpu.Shape) error {
 	return nil
 }
 
+// resize gives m another size in the memory that it has, without gaps.
+func (m *core) resize(rows, cols int) {
+	m.Rows, m.Cols = rows, cols
+	m.Stride = m.Minor()
+}
+
 // resized makes the views that were taken before errors.
 func (m *core) resized() {
 	if m.origin != nil {
@@ -241,7 +235,7 @@ func (m *core) moved() core {
 
 // close drops the matrix's share of its memory.
 func (m *core) close() error {
-	if m == nil || m.closed {
+	if m.closed {
 		return nil
 	}
 	m.closed = true
@@ -299,15 +293,9 @@ func (m *core) slice(op string, i, k, j, l int) core {
 }
 
 // rows and columns return n of them from start on. Where start + n overflows it is less than start, which slice refuses.
-func (m *core) rows(op string, start, n int) core {
-	_, cols := m.dims()
-	return m.slice(op, start, start+n, 0, cols)
-}
+func (m *core) rows(op string, start, n int) core { return m.slice(op, start, start+n, 0, m.Cols) }
 
-func (m *core) columns(op string, start, n int) core {
-	rows, _ := m.dims()
-	return m.slice(op, 0, rows, start, start+n)
-}
+func (m *core) columns(op string, start, n int) core { return m.slice(op, 0, m.Rows, start, start+n) }
 
 func (m *core) alias() core {
 	v := m.derive("Alias", func(l expr.Layout) (expr.Layout, error) { return l, nil })

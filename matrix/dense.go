@@ -13,10 +13,10 @@ import (
 // when done. A Dense may be used from several goroutines as long as none assigns to it or closes it meanwhile.
 type Dense[T Elem] struct{ a core }
 
-// core returns the matrix without its element type of Go's.
+// core returns the matrix without its element type of Go's, and in place of nil one that says so.
 func (m *Dense[T]) core() *core {
 	if m == nil {
-		return nil
+		m = &Dense[T]{core{err: fail("Dense", buffer.ErrNil, "nil matrix")}}
 	}
 	if t := typeOf[T](); !m.a.typed && t != expr.Untyped {
 		m.a.t, m.a.typed = t, true
@@ -29,10 +29,10 @@ func (m *Dense[T]) core() *core {
 func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	const op = "As"
 	c := m.core()
-	if c == nil {
-		return nil, fail(op, buffer.ErrNil, "nil matrix")
-	}
-	if t := typeOf[T](); !isAny[T]() && c.typed && c.t != t {
+	switch t := typeOf[T](); {
+	case m == nil:
+		return nil, c.err
+	case t != expr.Untyped && c.typed && c.t != t:
 		return nil, fail(op, gpu.ErrInvalid, c.t.String(), " as ", t.String())
 	}
 	return (*Dense[T])(m), nil
@@ -128,59 +128,44 @@ func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Opt
 	return FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
 }
 
-// state returns the matrix, for queries: an empty one in place of nil.
-func (m *Dense[T]) state() *core {
-	if m == nil {
-		return new(core)
-	}
-	return &m.a
-}
-
 // Dims returns the number of rows and columns.
-func (m *Dense[T]) Dims() (rows, cols int) { return m.state().dims() }
+func (m *Dense[T]) Dims() (rows, cols int) {
+	c := m.core()
+	return c.Rows, c.Cols
+}
 
 // IsEmpty reports whether the matrix has no elements: the zero value, what [Dense.Reset] and [Dense.Move] leave, and every
 // matrix without rows or columns.
-func (m *Dense[T]) IsEmpty() bool { return m.state().Empty() }
+func (m *Dense[T]) IsEmpty() bool { return m.core().Empty() }
 
 // DType returns the element type.
-func (m *Dense[T]) DType() DType {
-	if t := typeOf[T](); t != expr.Untyped {
-		return t
-	}
-	return m.state().t
-}
+func (m *Dense[T]) DType() DType { return m.core().t }
 
 // Stride returns the distance in elements between two rows, or columns in column-major order.
-func (m *Dense[T]) Stride() int { return m.state().Stride }
+func (m *Dense[T]) Stride() int { return m.core().Stride }
 
 // ColMajor reports whether columns lie one after the other in memory, not rows.
-func (m *Dense[T]) ColMajor() bool { return m.state().Order == expr.ColMajorOrder }
+func (m *Dense[T]) ColMajor() bool { return m.core().Order == expr.ColMajorOrder }
 
 // Offset returns how many elements of the buffer lie before the first.
-func (m *Dense[T]) Offset() int { return m.state().Offset }
+func (m *Dense[T]) Offset() int { return m.core().Offset }
 
 // Device returns the matrix's device, nil for the zero value.
-func (m *Dense[T]) Device() *gpu.Device { return m.state().dev }
+func (m *Dense[T]) Device() *gpu.Device { return m.core().dev }
 
 // Buffer returns the memory, nil for the zero value. It stays the matrix's.
-func (m *Dense[T]) Buffer() *buffer.Buffer { return m.state().buf }
+func (m *Dense[T]) Buffer() *buffer.Buffer { return m.core().buf }
 
 // External reports whether the matrix uses somebody else's memory. [Dense.SetValueFrom] may change it, the memory staying
 // where it is; who frees the memory is another question, which Release among the options answers.
-func (m *Dense[T]) External() bool { return m.state().external }
+func (m *Dense[T]) External() bool { return m.core().external }
 
 // Capacity returns how many elements the memory has for the matrix: of memory that is not ours, those of the size that it
 // was wrapped with.
 func (m *Dense[T]) Capacity() int { return m.core().capacity() }
 
 // Err returns the error a view was made with, or nil.
-func (m *Dense[T]) Err() error {
-	if m == nil {
-		return fail("Err", buffer.ErrNil, "nil matrix")
-	}
-	return m.a.err
-}
+func (m *Dense[T]) Err() error { return m.core().err }
 
 // Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
 func (m *Dense[T]) Close() error { return m.core().close() }

@@ -45,47 +45,38 @@ func (mem *memory) anew() bool {
 
 // acquire returns a buffer of at least that many bytes.
 func (mem *memory) acquire(op string, dev *gpu.Device, size int) (*buffer.Buffer, error) {
-	have := size
-	switch {
-	case mem.isHost:
-		have = mem.host.Size
-	case mem.buf != nil && mem.buf.Device() != dev:
-		return nil, fail(op, gpu.ErrForeign, "a buffer of another device")
-	case mem.buf != nil && mem.buf.Shares() == 0:
-		return nil, fail(op, gpu.ErrClosed, "the buffer")
-	case mem.buf != nil:
-		have = mem.buf.Size()
-	}
-	if have < size {
-		return nil, shortMemory(op, have, size)
-	}
 	host := mem.host
-	if mem.isHost && host.Foreign == nil {
+	if mem.isHost && host.Foreign == nil && host.Size > size {
 		host = host.Part(0, size) // memory of other sorts stays whole
 	}
+	b, err := mem.buf, error(nil)
 	switch {
+	case mem.isHost && host.Size < size:
+		return nil, fail(op, buffer.ErrShort, itoa(host.Size), " bytes, the layout needs ", itoa(size))
 	case mem.copied:
-		return buffer.FromHost(dev, host)
+		b, err = buffer.FromHost(dev, host)
 	case mem.wrapper != nil:
-		return mem.wrapper, mem.wrapper.InitWrap(dev, host, nil)
+		b, err = mem.wrapper, mem.wrapper.InitWrap(dev, host, nil)
 	case mem.isHost:
-		return buffer.Wrap(dev, host, nil)
-	case mem.buf != nil:
-		return mem.buf.Share(), nil
+		b, err = buffer.Wrap(dev, host, nil)
+	case b != nil && b.Device() != dev:
+		return nil, fail(op, gpu.ErrForeign, "a buffer of another device")
+	case b != nil && b.Shares() == 0:
+		return nil, fail(op, gpu.ErrClosed, "the buffer")
+	case b != nil:
+		b.Share()
 	case mem.handle != nil:
-		b, err := buffer.WrapDevice(dev, mem.handle, nil)
-		if err == nil && b.Size() < size {
-			return nil, firstError(b.Close(), shortMemory(op, b.Size(), size))
-		}
-		return b, err
+		b, err = buffer.WrapDevice(dev, mem.handle, nil)
 	case mem.mapped:
-		return buffer.Map(dev, size)
+		b, err = buffer.Map(dev, size)
+	default:
+		b, err = buffer.New(dev, size)
 	}
-	return buffer.New(dev, size)
-}
-
-func shortMemory(op string, have, need int) error {
-	return fail(op, buffer.ErrShort, itoa(have), " bytes, the layout needs ", itoa(need))
+	if err == nil && b.Size() < size {
+		err = fail(op, buffer.ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size))
+		return nil, firstError(err, b.Close())
+	}
+	return b, err
 }
 
 // newCore makes a matrix. Its release function is called from here on only, and never if there is an error.
@@ -120,17 +111,21 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 		return core{}, firstError(err, m.buf.Close())
 	}
 	if release := o.Release; o.Destroy && mem.handle != nil {
-		handle := mem.handle
-		m.buf.SetRelease(func() {
-			_ = dev.DestroyBuffer(handle) // a closed device has done so
-			if release != nil {
-				release()
-			}
-		})
+		m.buf.SetRelease(destroying(dev, mem.handle, release))
 	} else if release != nil {
 		m.buf.SetRelease(release)
 	}
 	return m, nil
+}
+
+// destroying destroys a GPU buffer before it calls release.
+func destroying(dev *gpu.Device, handle any, release func()) func() {
+	return func() {
+		_ = dev.DestroyBuffer(handle) // a closed device has done so
+		if release != nil {
+			release()
+		}
+	}
 }
 
 // clearPads sets what is between the end of each row (column) and the next to zero, in memory that is new to the library.
@@ -196,11 +191,8 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 	return m, firstError(err, src.close())
 }
 
-// SetValueFrom replaces the matrix's size and elements by those of memory; see [FromBuffer] for what that may be.
-//
-//	buffer.DontOwnBuffer     the matrix drops its memory and uses this one; External is true
-//	buffer.SetValueOnDevice  copies a buffer on its device; External is false
-//	0                        copies the CPU's memory; External is false
+// SetValueFrom replaces the matrix's size and elements by those of memory; memory and flags are those of [FromBuffer]. With
+// buffer.DontOwnBuffer the matrix drops the memory that it has.
 //
 // A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and an
 // external one is left as it was: [ErrExternalResize]. Memory of somebody else's stays theirs after a copy into it, although
@@ -262,25 +254,25 @@ func (m *core) setValue(op string, src *core) error {
 	if err := m.unshared(op, src.Shape()); err != nil {
 		return err
 	}
-	large := src.Rows*src.Cols > m.capacity()
-	if large && m.external {
-		return fail(op, ErrExternalResize, src.Shape().String(), " into room for ", itoa(m.capacity()), " elements")
+	if src.Rows*src.Cols > m.capacity() {
+		if m.external {
+			return fail(op, ErrExternalResize, src.Shape().String(), " into room for ", itoa(m.capacity()), " elements")
+		}
+		next := m.empty()
+		if err := next.assign(ctx, op, src.node()); err != nil {
+			return err
+		}
+		m.resized()
+		return m.become(next)
 	}
-	next := m.empty()
-	if !large {
-		next = *m
-		next.Rows, next.Cols = src.Rows, src.Cols
-		next.Stride = next.Minor()
-	}
-	if large || !next.Empty() {
+	next := *m
+	next.resize(src.Rows, src.Cols)
+	if !next.Empty() {
 		if err := next.assign(ctx, op, src.node()); err != nil {
 			return err
 		}
 	}
+	m.resize(src.Rows, src.Cols)
 	m.resized()
-	if large {
-		return m.become(next)
-	}
-	m.Layout = next.Layout
 	return nil
 }

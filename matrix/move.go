@@ -140,8 +140,7 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	case c.external:
 		return fail(op, ErrExternalResize, c.Shape().String(), " to ", to.String())
 	case c.buf != nil && !c.fixed && rows*cols <= c.capacity():
-		c.Rows, c.Cols = rows, cols
-		c.Layout.Stride = c.Minor()
+		c.resize(rows, cols)
 		c.resized()
 		return nil
 	}
