@@ -30,18 +30,18 @@ func fail(op string, err error, detail ...string) error {
 
 // From makes a matrix with the elements of m, rounded to the nearest T; those of an integer T must be integers already.
 // Options are those of [matrix.New]; without any, the transpose of a matrix becomes one that is stored by columns.
-func From[T matrix.Elem](dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (*matrix.Dense[T], error) {
+func From[T matrix.Elem](dev *gpu.Device, m mat.Matrix, opts ...matrix.Options) (*matrix.Dense[T], error) {
 	d, _, err := convert[T]("From", dev, m, opts)
 	return d, err
 }
 
 // Convert is From for float32, and also returns the largest relative change of a value: |float32(x) - x| / |x|. It is at
 // most 2^-24 unless there are subnormal numbers.
-func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (d *matrix.Dense[float32], change float64, err error) {
+func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Options) (d *matrix.Dense[float32], change float64, err error) {
 	return convert[float32]("Convert", dev, m, opts)
 }
 
-func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Option) (d *matrix.Dense[T], change float64, err error) {
+func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Options) (d *matrix.Dense[T], change float64, err error) {
 	if dev == nil {
 		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
@@ -53,7 +53,7 @@ func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []mat
 	if src.transposed {
 		rows, cols = cols, rows
 		if len(opts) == 0 {
-			opts = []matrix.Option{matrix.ColMajor()}
+			opts = []matrix.Options{{ColMajor: true}}
 		}
 	}
 	if d, err = matrix.New[T](dev, rows, cols, opts...); err != nil {
@@ -106,7 +106,7 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 		m, s.transposed = t.Untranspose(), !s.transposed
 	}
 	if m == nil {
-		return nil, fail(op, matrix.ErrNil, "nil matrix")
+		return nil, fail(op, buffer.ErrNil, "nil matrix")
 	}
 	s.rows, s.cols = m.Dims()
 	if s.rows < 0 || s.cols < 0 {

@@ -298,11 +298,7 @@ func matrixOf[T matrix.Elem](s *storage, place, rows int) (*matrix.Dense[T], err
 		}
 		r.matrix = m
 	}
-	var opts []matrix.Option
-	if t.Pitch != t.cols {
-		opts = append(opts, matrix.Stride(t.Pitch))
-	}
-	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, opts...)
+	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, matrix.Options{Stride: t.Pitch})
 }
 
 func (s *storage) close() {

@@ -152,7 +152,7 @@ func (f *File) Writable() bool { return f != nil && f.writable }
 
 // Share returns the mapped bytes from offset on, counted from the start of the mapping, for functions that wrap memory
 // of the caller's. The memory stays where it is until release is called, even if the File is closed before. Give release
-// to [matrix.Release], or call it when what wraps the memory fails; [Wrap] does both. Calls of it after the first do
+// to [matrix.Options] as Release, or call it when what wraps the memory fails; [Wrap] does both. Calls of it after the first do
 // nothing.
 func (f *File) Share(offset int64) (mem gpu.Host, release func(), err error) {
 	const op = "Share"

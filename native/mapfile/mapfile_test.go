@@ -79,17 +79,17 @@ func TestNumbers(t *testing.T) {
 			file       *mapfile.File
 			offset     int64
 			rows, cols int
-			opts       []matrix.Option
+			opts       matrix.Options
 			want       []float32
 		}{
-			{"rows", whole, header, 2, 3, nil, []float32{0.5, 1.5, 2.5, 3.5, 4.5, 5.5}},
-			{"columns", whole, header, 2, 3, []matrix.Option{matrix.ColMajor()}, []float32{0.5, 2.5, 4.5, 1.5, 3.5, 5.5}},
-			{"stride", whole, header + 4, 2, 3, []matrix.Option{matrix.Stride(10)}, []float32{1.5, 2.5, 3.5, 11.5, 12.5, 13.5}},
-			{"offset", whole, 0, 1, 2, []matrix.Option{matrix.Offset(header/4 + 18)}, []float32{18.5, 19.5}},
-			{"part", part, 3, 3, 4, nil, ramp(14)[2:]},
-			{"nothing", part, 51, 0, 4, nil, nil},
+			{"rows", whole, header, 2, 3, matrix.Options{}, []float32{0.5, 1.5, 2.5, 3.5, 4.5, 5.5}},
+			{"columns", whole, header, 2, 3, matrix.Options{ColMajor: true}, []float32{0.5, 2.5, 4.5, 1.5, 3.5, 5.5}},
+			{"stride", whole, header + 4, 2, 3, matrix.Options{Stride: 10}, []float32{1.5, 2.5, 3.5, 11.5, 12.5, 13.5}},
+			{"offset", whole, 0, 1, 2, matrix.Options{Offset: header/4 + 18}, []float32{18.5, 19.5}},
+			{"part", part, 3, 3, 4, matrix.Options{}, ramp(14)[2:]},
+			{"nothing", part, 51, 0, 4, matrix.Options{}, nil},
 		} {
-			m, err := mapfile.Wrap[float32](dev, c.file, c.offset, c.rows, c.cols, c.opts...)
+			m, err := mapfile.Wrap[float32](dev, c.file, c.offset, c.rows, c.cols, c.opts)
 			check(t, err)
 			t.Run(c.name, func(t *testing.T) {
 				same(t, m, c.want...)
@@ -116,7 +116,7 @@ func TestResults(t *testing.T) {
 		if !f.Writable() {
 			t.Error("not writable")
 		}
-		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 4, 2, 2, matrix.Stride(3)))
+		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 4, 2, 2, matrix.Options{Stride: 3}))
 		check(t, m.Assign(matrix.Scale(10, m)))
 		if now := must[[]byte](t)(os.ReadFile(path)); string(now) != string(before) {
 			t.Error("the file changed before Sync")
@@ -159,7 +159,7 @@ func TestMistakes(t *testing.T) {
 			return err
 		}
 		f := must[*mapfile.File](t)(mapfile.Open(path))
-		wrap := func(dev *gpu.Device, f *mapfile.File, offset int64, rows, cols int, opts ...matrix.Option) error {
+		wrap := func(dev *gpu.Device, f *mapfile.File, offset int64, rows, cols int, opts ...matrix.Options) error {
 			m, err := mapfile.Wrap[float32](dev, f, offset, rows, cols, opts...)
 			if m != nil {
 				check(t, m.Close())
@@ -204,9 +204,9 @@ func TestMistakes(t *testing.T) {
 			{"share behind", share(f, 41), mapfile.ErrRange},
 			{"wrap behind", wrap(dev, f, 44, 1, 1), mapfile.ErrRange},
 			{"misaligned", wrap(dev, f, 2, 1, 1), matrix.ErrAlignment},
-			{"too large for the file", wrap(dev, f, 4, 2, 5), matrix.ErrShort},
-			{"stride beyond the file", wrap(dev, f, 0, 2, 2, matrix.Stride(9)), matrix.ErrShort},
-			{"bad stride", wrap(dev, f, 0, 2, 2, matrix.Stride(1)), matrix.ErrStride},
+			{"too large for the file", wrap(dev, f, 4, 2, 5), buffer.ErrShort},
+			{"stride beyond the file", wrap(dev, f, 0, 2, 2, matrix.Options{Stride: 9}), buffer.ErrShort},
+			{"bad stride", wrap(dev, f, 0, 2, 2, matrix.Options{Stride: 1}), buffer.ErrStride},
 			{"negative dimension", wrap(dev, f, 0, -1, 2), buffer.ErrSize},
 			{"nil device", wrap(nil, f, 0, 1, 1), gpu.ErrInvalid},
 		} {

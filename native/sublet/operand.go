@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -67,11 +68,11 @@ func openOperand(name, path string, p *progress) (*operand, error) {
 func (o *operand) shape() error {
 	s := o.npy.Header().Shape
 	if len(s) > 2 {
-		return fault.Fail(o.path, matrix.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
+		return fault.Fail(o.path, buffer.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
 	}
 	s = append([]int64{1, 1}[len(s):], s...)
 	if max(s[0], s[1]) > math.MaxInt {
-		return fault.Fail(o.path, matrix.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
+		return fault.Fail(o.path, buffer.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
 	}
 	o.rows, o.cols = int(s[0]), int(s[1])
 	return nil
@@ -113,11 +114,7 @@ func load[T matrix.Elem](dev *gpu.Device, o *operand, read func(*npy.Reader) ([]
 	if err != nil {
 		return nil, inFile(o.path, err)
 	}
-	var opts []matrix.Option
-	if o.npy.Header().Fortran {
-		opts = append(opts, matrix.ColMajor())
-	}
-	m, err := matrix.Wrap(dev, o.rows, o.cols, data, opts...)
+	m, err := matrix.Wrap(dev, o.rows, o.cols, data, matrix.Options{ColMajor: o.npy.Header().Fortran})
 	if err != nil {
 		return nil, inFile(o.path, err)
 	}

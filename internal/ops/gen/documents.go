@@ -57,9 +57,11 @@ func helpNames(o *ops.Operation, function string) []string {
 		args = "(A,\u00a0lo,\u00a0hi)"
 	}
 	var list []string
-	for _, n := range textNames(o) {
-		if n.name == function {
-			list = append(list, n.text+args)
+	for _, f := range forms(o) {
+		for _, text := range f.texts {
+			if f.name == function {
+				list = append(list, text+args)
+			}
 		}
 	}
 	return list

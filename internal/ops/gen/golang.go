@@ -78,7 +78,8 @@ func reference(text string) string {
 // functions writes the functions of package matrix, the methods of Expr and those of Dense.
 func functions() string {
 	w := &writer{}
-	w.put("%spackage matrix\n\nimport \"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
+	w.put("%spackage matrix\n\nimport (\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
+	w.put("\"github.com/sublet-gpu/sublet/matrix/internal/expr\"\n)\n")
 	for _, o := range ops.Table {
 		if o.Name == "" {
 			continue
@@ -125,27 +126,46 @@ func signature(o *ops.Operation) (params, args string) {
 	return "a Operand[T]", "a"
 }
 
-// helpers are the functions of package matrix that build an expression with an element-wise operation.
-var helpers = map[ops.Class]string{
-	ops.Unary: "unary", ops.Binary: "binary", ops.Ternary: "ternary", ops.Limits: "limits",
-	ops.ScalarLast: "scalarOp", ops.ScalarFirst: "scalarFirst",
-}
-
 func function(w *writer, o *ops.Operation, f form) {
 	params, args := signature(o)
-	call := o.Call
-	name := strconv.Quote(f.name)
-	switch {
-	case o.Class == ops.Reduction && call != "":
-		call += "(" + name + ", " + f.axis + ", a)"
-	case o.Class == ops.Reduction:
-		call = "reduced(" + name + ", reduce" + o.Name + ", " + f.axis + ", a)"
-	case call == "":
-		call = helpers[o.Class] + "(" + name + ", fuse.Op" + o.CodeName() + ", " + args + ")"
+	operands := strings.Split(args, ", ")
+	for i, a := range operands {
+		if a == "s" || a == "lo" || a == "hi" {
+			operands[i] = "scalar(" + a + ")"
+		} else {
+			operands[i] = "from(" + strconv.Quote(f.name) + ", " + a + ")"
+		}
 	}
 	w.put("\n")
 	w.comment(f.doc)
-	w.put("func %s[T Elem](%s) *Expr[T] { return %s }\n", f.name, params, call)
+	w.put("func %s[T Elem](%s) *Expr[T] {\nreturn &Expr[T]{%s}\n}\n", f.name, params, node(o, f, strings.Join(operands, ", ")))
+}
+
+// node writes the call that makes the node of an operation.
+func node(o *ops.Operation, f form, operands string) string {
+	call := o.Call
+	args := []string{strconv.Quote(f.name)}
+	switch o.Class {
+	case ops.Product:
+		call = "expr.NewProduct"
+	case ops.Transpose:
+		call = "expr.NewTranspose"
+	case ops.RowMap:
+		call = "expr.NewSoftmax"
+		args = append(args, strconv.FormatBool(o.Name == "LogSoftmax"))
+	case ops.Reduction:
+		if call == "" {
+			call = "expr.NewReduction"
+			args = append(args, "reduce"+o.Name)
+		}
+		args = append(args, f.axis)
+	default:
+		if call == "" {
+			call = "expr.NewMap"
+			args = append(args, "fuse.Op"+o.CodeName())
+		}
+	}
+	return call + "(" + strings.Join(append(args, operands), ", ") + ")"
 }
 
 func method(w *writer, o *ops.Operation, f form) {
@@ -172,44 +192,18 @@ func method(w *writer, o *ops.Operation, f form) {
 // textFunctions writes the functions of matrix.Eval.
 func textFunctions() string {
 	w := &writer{}
-	w.put("%spackage matrix\n\n// textFunctions lists the operations by their names in Eval.\n", header)
-	w.put("func textFunctions[T Elem]() map[string]textFunction[T] {\nreturn map[string]textFunction[T]{\n")
+	w.put("%spackage matrix\n\nimport (\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
+	w.put("\"github.com/sublet-gpu/sublet/matrix/internal/expr\"\n)\n")
+	w.put("\n// textFunctions lists the operations by their names in Eval.\n")
+	w.put("func textFunctions() map[string]textFunction {\nreturn map[string]textFunction{\n")
 	for _, o := range ops.Table {
-		for _, n := range textNames(&o) {
-			w.put("%q: %s,\n", n.text, textCall(&o, n.name))
+		for _, f := range forms(&o) {
+			for _, name := range f.texts {
+				operands := strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:o.Arity()], ", ")
+				w.put("%q: {%d, func(a []*node) *node { return %s }},\n", name, o.Arity(), node(&o, f, operands))
+			}
 		}
 	}
 	w.put("}\n}\n")
 	return w.String()
-}
-
-func textCall(o *ops.Operation, name string) string {
-	if o.TextCall != "" {
-		return o.TextCall
-	}
-	switch o.Class {
-	case ops.Binary, ops.Product:
-		return "text2(" + name + "[T])"
-	case ops.Ternary:
-		return "text3(" + name + "[T])"
-	case ops.Limits:
-		return "textLimits(" + name + "[T])"
-	}
-	return "text1(" + name + "[T])"
-}
-
-// textName is a name in matrix.Eval and the function that it stands for.
-type textName struct{ text, name string }
-
-func textNames(o *ops.Operation) []textName {
-	var list []textName
-	for _, text := range o.TextNames() {
-		list = append(list, textName{text, o.EveryName()})
-	}
-	if o.Class == ops.Reduction {
-		for _, f := range forms(o)[1:] {
-			list = append(list, textName{strings.ToLower(f.name), f.name})
-		}
-	}
-	return list
 }

@@ -126,17 +126,18 @@ func sentence(o *ops.Operation, doc string) string {
 type form struct {
 	name, axis string
 	doc        string
+	texts      []string // its names in matrix.Eval
 }
 
 // forms returns the functions of a row in Go.
 func forms(o *ops.Operation) []form {
 	if o.Class != ops.Reduction {
-		return []form{{name: o.Name, doc: sentence(o, o.Name+" "+o.Doc)}}
+		return []form{{o.Name, "", sentence(o, o.Name+" "+o.Doc), o.TextNames()}}
 	}
 	every, rows, cols := o.EveryName(), o.Name+"Rows", o.Name+"Cols"
 	return []form{
-		{every, "axisAll", sentence(o, every+" is the "+o.Doc+" of all elements, a 1x1 matrix")},
-		{rows, "axisRows", rows + " is the " + o.Doc + " of each row, a column."},
-		{cols, "axisCols", cols + " is the " + o.Doc + " of each column, a row."},
+		{every, "axisAll", sentence(o, every+" is the "+o.Doc+" of all elements, a 1x1 matrix"), o.TextNames()},
+		{rows, "axisRows", rows + " is the " + o.Doc + " of each row, a column.", []string{strings.ToLower(rows)}},
+		{cols, "axisCols", cols + " is the " + o.Doc + " of each column, a row.", []string{strings.ToLower(cols)}},
 	}
 }

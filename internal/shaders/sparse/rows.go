@@ -10,31 +10,18 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/plan"
 )
 
-// Form tells where the entries of a row are.
-type Form uint8
-
-// The forms.
-const (
-	InOrder Form = iota // one after the other: CSR
-	Placed              // listed by row, each with the place of its value: CSC
-	Blocks              // one in each block
-)
-
 // Own is how many storage bindings the kernel rows has before those of its function: the values, the indices, the pointers
-// and the places, in this order. A form binds the indices for what it does not read.
+// and the places, in this order. What it does not read may be any.
 const Own = 4
 
 // Rows describes a launch that multiplies. Its function loads the dense factor at (i, j), and stores at (i, j) of the
 // product, or of the parts that "sum" adds.
 type Rows struct {
-	Form       Form
-	Rows, Cols int // of the result, after cutting
-	Inner      int // rows of the dense factor
-	Entries    int // of the structure; blocks
-	Base       int // number of the value that is bound first
-	High       int // Blocks: rows of the sparse factor
-	Parts      int // Blocks: rows that each of them was cut into
-	Chunk      int // Blocks: blocks in each
+	Placed     bool // values are where the places say, not in the order of the entries
+	Rows, Cols int  // of the result, after cutting
+	Inner      int  // rows of the dense factor
+	Entries    int  // of the structure
+	Base       int  // number of the value that is bound first
 }
 
 // Groups returns the workgroup counts.
@@ -43,31 +30,30 @@ func (r *Rows) Groups() [3]uint32 { return groups(r.Rows * shaders.Ceil(r.Cols, 
 // Shape begins the parameter block.
 func (r *Rows) Shape() []uint32 {
 	return []uint32{
-		uint32(r.Rows), uint32(r.Cols), uint32(shaders.Ceil(r.Cols, 4)), uint32(r.Inner), uint32(r.Entries), uint32(r.Base),
-		uint32(r.High), uint32(r.Parts), uint32(r.Chunk), 0, 0, 0,
+		uint32(r.Rows), uint32(r.Cols), uint32(shaders.Ceil(r.Cols, 4)), uint32(r.Inner), uint32(r.Entries), uint32(r.Base), 0, 0,
 	}
 }
 
 // BuildRows writes the text of the kernel rows.
-func BuildRows(form Form, f *fuse.Func) (shaders.Program, error) {
-	return plan.Program("sparse/rows", rowsSource, f.Text(1+Own, false), f, rowsReference{form, f},
-		[]shaders.Access{shaders.Read, shaders.Read, shaders.Read, shaders.Read}, shaders.Uint("FORM", int(form)))
+func BuildRows(placed bool, f *fuse.Func) (shaders.Program, error) {
+	return plan.Program("sparse/rows", rowsSource, f.Text(1+Own, false), f, rowsReference{placed, f},
+		[]shaders.Access{shaders.Read, shaders.Read, shaders.Read, shaders.Read}, shaders.Bool("PLACED", placed))
 }
 
 type rowsReference struct {
-	form Form
-	f    *fuse.Func
+	placed bool
+	f      *fuse.Func
 }
 
 // Run implements [shaders.Reference].
 func (t rowsReference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	switch t.f.Type {
 	case fuse.F32:
-		multiply(t.form, t.f, params, storage, addFloat)
+		multiply(t.placed, t.f, params, storage, addFloat)
 	case fuse.I32:
-		multiply(t.form, t.f, params, storage, addWrapped[int32])
+		multiply(t.placed, t.f, params, storage, addWrapped[int32])
 	default:
-		multiply(t.form, t.f, params, storage, addWrapped[uint32])
+		multiply(t.placed, t.f, params, storage, addWrapped[uint32])
 	}
 }
 
@@ -82,11 +68,10 @@ func addWrapped[N int32 | uint32](sum float64, bits uint32, y N) float64 {
 }
 
 // multiply computes the result row by row.
-func multiply[N fuse.Num](form Form, f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32, N) float64) {
+func multiply[N fuse.Num](placed bool, f *fuse.Func, params []byte, storage [][]byte, add func(float64, uint32, N) float64) {
 	w := decode(params)
-	r := Rows{Form: form, Rows: int(w[0]), Cols: int(w[1]), Inner: int(w[3]), Entries: int(w[4]), Base: int(w[5])}
-	r.High, r.Parts, r.Chunk = int(w[6]), int(w[7]), int(w[8])
-	e, ok := fuse.NewEval[N](f, params[4*len(w):], storage[Own:])
+	r := Rows{Rows: int(w[0]), Cols: int(w[1]), Inner: int(w[3]), Entries: int(w[4]), Base: int(w[5])}
+	e, ok := fuse.NewEval[N](f, params[32:], storage[Own:])
 	if !ok {
 		return
 	}
@@ -94,18 +79,15 @@ func multiply[N fuse.Num](form Form, f *fuse.Func, params []byte, storage [][]by
 	factor, sums := make([]N, r.Cols), make([]float64, r.Cols)
 	for row := range r.Rows {
 		clear(sums)
-		i, first, last := r.span(row, pointers)
+		first, last := min(int(word(pointers, row)), r.Entries), min(int(word(pointers, row+1)), r.Entries)
 		for q := first; q < last; q++ {
 			l := int(word(indices, q))
 			if l >= r.Inner {
 				continue
 			}
 			at := q
-			switch form {
-			case Placed:
+			if placed {
 				at = int(word(places, q))
-			case Blocks:
-				at = q*r.High + i
 			}
 			e.Apply(l, 0, factor)
 			for j, y := range factor {
@@ -117,16 +99,6 @@ func multiply[N fuse.Num](form Form, f *fuse.Func, params []byte, storage [][]by
 		}
 		e.Store(row, 0, factor)
 	}
-}
-
-// span returns the row of the sparse factor that a row of the result belongs to, and its entries.
-func (r *Rows) span(row int, pointers []byte) (i, first, last int) {
-	if r.Form == Blocks {
-		i = row / r.Parts
-		first = (row - i*r.Parts) * r.Chunk
-		return i, first, min(first+r.Chunk, r.Entries)
-	}
-	return row, min(int(word(pointers, row)), r.Entries), min(int(word(pointers, row+1)), r.Entries)
 }
 
 // Sum describes a launch that adds rows of parts.

@@ -23,7 +23,7 @@ var sumSource string
 // groupSize is SIZE of the kernels' files.
 const groupSize = 64
 
-// decode reads the twelve words that begin the parameter blocks of scatter and rows, for the references.
+// decode reads the words that begin the parameter blocks of scatter and rows, for the references.
 func decode(params []byte) (w [12]uint32) {
 	for k := range w {
 		w[k] = word(params, k)

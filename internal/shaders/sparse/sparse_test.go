@@ -129,17 +129,26 @@ func TestRows(t *testing.T) {
 		f := load(typ)
 		run := func(r Rows, values []uint32) []uint32 {
 			r.Cols, r.Inner = n, k
-			p := program(t)(BuildRows(r.Form, f))
+			p := program(t)(BuildRows(r.Placed, f))
 			out := make([]byte, 4*r.Rows*n)
 			params := f.Params(pack(r.Shape()), fuse.Place{Row: n, Col: 1}, []fuse.Place{{Row: n, Col: 1}}, nil)
 			p.Reference.Run(r.Groups(), params, [][]byte{pack(values), pack(indices), pack(pointers), pack(places), out, pack(dense)})
 			return unpack(out)
 		}
+		var parts []uint32 // rows of three entries, or of what is left
+		for i := range m {
+			for part := range uint32(3) {
+				parts = append(parts, pointers[i]+3*part)
+			}
+		}
+		whole := pointers
+		pointers = append(parts, whole[m])
+		cut := run(Rows{Rows: 3 * m, Entries: m * k}, values)
+		pointers = whole
 		for name, got := range map[string][]uint32{
-			"in order": run(Rows{Form: InOrder, Rows: m, Entries: m * k}, values),
-			"placed":   run(Rows{Form: Placed, Rows: m, Entries: m * k, Base: 2}, byColumn[2:]),
-			"blocks":   run(Rows{Form: Blocks, Rows: m, Entries: k, High: m, Parts: 1, Chunk: k}, byColumn),
-			"cut":      sum(t, typ, run(Rows{Form: Blocks, Rows: 3 * m, Entries: k, High: m, Parts: 3, Chunk: 3}, byColumn), m, n),
+			"in order": run(Rows{Rows: m, Entries: m * k}, values),
+			"placed":   run(Rows{Placed: true, Rows: m, Entries: m * k, Base: 2}, byColumn[2:]),
+			"cut":      sum(t, typ, cut, m, n),
 		} {
 			if name == "placed" { // what lies before the binding reads as 0 and differs in column 0 of rows 0 and 1
 				got, want := got[2*n:], want[2*n:]
@@ -154,7 +163,7 @@ func TestRows(t *testing.T) {
 		}
 		// Broken structures: pointers beyond the entries and backwards, indices beyond the dense factor.
 		pointers[1], pointers[2], indices[0], indices[30] = 0xffffffff, 3, 0x80000000, k
-		run(Rows{Form: InOrder, Rows: m, Entries: m * k}, values)
+		run(Rows{Rows: m, Entries: m * k}, values)
 	}
 }
 

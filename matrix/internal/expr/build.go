@@ -7,12 +7,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-// typeNames are NumPy's names of the element types.
-var typeNames = [...]string{fuse.F32: "float32", fuse.I32: "int32", fuse.U32: "uint32", fuse.F16: "float16"}
-
-// TypeName returns NumPy's name of an element type.
-func TypeName(t fuse.Type) string { return typeNames[t&3] }
-
 // Join starts a node of several operands: the first error wins, devices and element types must agree. Numbers without a type
 // take that of the others.
 func Join(op string, args ...*Node) *Node {
@@ -47,7 +41,7 @@ func (n *Node) commonType(op string) error {
 		case n.Type == Untyped:
 			n.Type = a.Type
 		case a.Type != n.Type:
-			return Fail(op, gpu.ErrInvalid, TypeName(n.Type), " with ", TypeName(a.Type))
+			return Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String())
 		}
 	}
 	if n.Type == Untyped {
@@ -94,7 +88,7 @@ func NewMap(name string, op fuse.Op, args ...*Node) *Node {
 	}
 	n.Kind, n.Op = Map, op
 	if !op.Takes(n.Type) {
-		return Failed(Fail(name, gpu.ErrUnsupported, "not defined for ", TypeName(n.Type)))
+		return Failed(Fail(name, gpu.ErrUnsupported, "not defined for ", n.Type.String()))
 	}
 	return n.broadcast(name)
 }
@@ -175,7 +169,7 @@ func NewSoftmax(op string, log bool, a *Node) *Node {
 		return n
 	}
 	if !fuse.OpExp.Takes(n.Type) {
-		return Failed(Fail(op, gpu.ErrUnsupported, "not defined for ", TypeName(n.Type)))
+		return Failed(Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String()))
 	}
 	n.Kind, n.Log, n.Rows, n.Cols = Softmax, log, a.Rows, a.Cols
 	return n

@@ -24,8 +24,8 @@ func Rows(in Input, y Operand, l sparse.Rows, own [sparse.Own]Window) (Step, err
 		b.f.Loads[0].Class = fuse.Column // one element, not four
 	}
 	l.Base = own[0].Shift(in.Memories[own[0].Mem], in.Device.Binding)
-	return b.step(kernel{"sparse rows", []byte{'m', byte(l.Form)}, func(f *fuse.Func) (shaders.Program, error) {
-		return sparse.BuildRows(l.Form, f)
+	return b.step(kernel{"sparse rows", []byte{'m', flag(l.Placed)}, func(f *fuse.Func) (shaders.Program, error) {
+		return sparse.BuildRows(l.Placed, f)
 	}}, l.Groups(), words(l.Shape()), own[:]...), nil
 }
 

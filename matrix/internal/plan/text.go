@@ -49,7 +49,7 @@ func (p *Plan) memory(i int) string {
 
 // operand reads, for example, "m0 2x3 float32 at 4 by 8".
 func (p *Plan) operand(op Operand) string {
-	s := p.memory(op.Mem) + " " + op.Shape().String() + " " + expr.TypeName(op.Type)
+	s := p.memory(op.Mem) + " " + op.Shape().String() + " " + op.Type.String()
 	if op.Order == expr.ColMajorOrder {
 		s += " " + op.Order.String()
 	}

@@ -18,9 +18,9 @@ import (
 
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -111,7 +111,7 @@ func TestTicketsGetErrors(t *testing.T) {
 	r.newMatrix(1, 2, 2, 1, 2, 3, 4)
 	wantError(t, r.ask(page.CmdBuffer, 1), gpu.ErrUnsupported) // the oracle has none
 	_, err := r.read(3, leaf(1))
-	wantError(t, err, matrix.ErrShort)
+	wantError(t, err, buffer.ErrShort)
 }
 
 func TestTooManyValues(t *testing.T) {

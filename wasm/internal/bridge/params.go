@@ -120,8 +120,8 @@ func (b *Bridge) array(handle uint32) *buffer.Buffer {
 }
 
 func (b *Bridge) arrayMatrix(a []uint32) {
-	_, opts := form(a[2])
-	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), b.array(a[1]), buffer.DontOwnBuffer, opts...))
+	o := form(a[2])
+	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), b.array(a[1]), buffer.DontOwnBuffer, o))
 	b.put(a[0], entry{m: m})
 }
 

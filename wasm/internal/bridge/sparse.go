@@ -39,7 +39,7 @@ func (b *Bridge) newSparse(a []uint32) {
 		made, flags = entry{indices: index, pointers: ptr}, buffer.DontOwnBuffer
 	}
 	rows, cols := int(a[2]), int(a[3])
-	made.s = page.Must(matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, mem, index, ptr, flags, matrix.OfType(t)))
+	made.s = page.Must(matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, mem, index, ptr, flags, matrix.Options{Type: t}))
 	b.put(a[0], made)
 }
 
@@ -129,7 +129,7 @@ func (b *Bridge) sparseAssign(a []uint32) {
 // sized stops unless m has a size: what a page assigns to is never resized.
 func sized(m *anyDense, rows, cols int) {
 	if r, c := m.Dims(); r != rows || c != cols {
-		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: matrix.ErrShape})
+		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: buffer.ErrShape})
 	}
 }
 

@@ -38,7 +38,7 @@ func inRows(m *anyDense) bool {
 	if rows == 0 || cols == 0 {
 		return true
 	}
-	if m.Order() == matrix.ColMajorOrder {
+	if m.ColMajor() {
 		return (cols == 1 || m.Stride() == 1) && (rows == 1 || cols == 1)
 	}
 	return rows == 1 || m.Stride() == cols
