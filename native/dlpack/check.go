@@ -25,7 +25,7 @@ func (t *Tensor) check(op string) (extent, error) {
 	case t.gone.Load():
 		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
 	case !t.Device.onHost() && t.Data != nil:
-		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.String())
+		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.text())
 	case t.Device.onHost() && t.Handle != 0:
 		return extent{}, fail(op, ErrMemory, "a handle as host memory")
 	}
@@ -85,18 +85,13 @@ func (t *Tensor) span() (e extent, why string) {
 	if elements == 0 {
 		return e, ""
 	}
-	low, high := int64(0), elements-1
-	if t.Strides != nil {
-		if low, high, ok = reach(t.Shape, t.Strides); !ok {
-			return e, "strides too large"
-		}
-	}
+	low, high, ok := reach(t.Shape, t.strides())
 	width := int64(t.Type.Size()) * 8
-	if t.Packed() {
+	if t.packed() {
 		width = int64(t.Type.Bits) * int64(t.Type.Lanes)
 	}
-	if high >= math.MaxInt64/width || low < -math.MaxInt64/width {
-		return e, "more bytes than can be counted"
+	if !ok || high >= math.MaxInt64/width || low < -math.MaxInt64/width {
+		return e, "strides too large, or more bytes than can be counted"
 	}
 	return extent{elements, (low * width) >> 3, ((high+1)*width + 7) >> 3}, ""
 }

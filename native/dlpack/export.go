@@ -93,13 +93,12 @@ func Import(m *Managed) (*Tensor, error) {
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	l := newLease(m.deleter, uintptr(unsafe.Pointer(m)))
-	if m.version.major != 1 {
-		err := fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", m.version.major, m.version.minor))
-		l()
-		return nil, err
+	release := lease(m.deleter, uintptr(unsafe.Pointer(m)))
+	if v := m.version; v.major != 1 {
+		release()
+		return nil, fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", v.major, v.minor))
 	}
-	return l.take(op, &m.tensor, m.deleter, m.context, m.flags)
+	return take(op, &m.tensor, m.deleter, m.context, m.flags, release)
 }
 
 // ImportLegacy is [Import] for a tensor without version and flags.
@@ -108,7 +107,7 @@ func ImportLegacy(m *Legacy) (*Tensor, error) {
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	return newLease(m.deleter, uintptr(unsafe.Pointer(m))).take(op, &m.tensor, m.deleter, m.context, 0)
+	return take(op, &m.tensor, m.deleter, m.context, 0, lease(m.deleter, uintptr(unsafe.Pointer(m))))
 }
 
 func importable(op string, m unsafe.Pointer) error {
@@ -121,10 +120,8 @@ func importable(op string, m unsafe.Pointer) error {
 // leases counts the tensors that are imported, loans those that are exported.
 var leases, loans atomic.Int64
 
-// lease gives an imported tensor back, once.
-type lease func()
-
-func newLease(deleter, self uintptr) lease {
+// lease returns what gives an imported tensor back, once.
+func lease(deleter, self uintptr) func() {
 	leases.Add(1)
 	return sync.OnceFunc(func() {
 		leases.Add(-1)
@@ -133,12 +130,12 @@ func newLease(deleter, self uintptr) lease {
 }
 
 // take makes a Tensor of what is leased or gives it back.
-func (l lease) take(op string, f *tensor, deleter, context uintptr, flags uint64) (*Tensor, error) {
+func take(op string, f *tensor, deleter, context uintptr, flags uint64, release func()) (*Tensor, error) {
 	t, err := f.read(op, flags)
 	if err != nil {
-		l()
+		release()
 		return nil, err
 	}
-	t.origin, t.Release = originOf(deleter, context), l
+	t.origin, t.Release = originOf(deleter, context), release
 	return t, nil
 }

@@ -15,22 +15,8 @@ import (
 )
 
 // sameLayout is false where Go aligns int64 otherwise than C (32-bit Arm and the like).
-const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) &&
-	C.SUBLET_DL_DATA == unsafe.Offsetof(tensor{}.data) &&
-	C.SUBLET_DL_DEVICE == unsafe.Offsetof(tensor{}.device) &&
-	C.SUBLET_DL_NDIM == unsafe.Offsetof(tensor{}.ndim) &&
-	C.SUBLET_DL_DTYPE == unsafe.Offsetof(tensor{}.code) &&
-	C.SUBLET_DL_SHAPE == unsafe.Offsetof(tensor{}.shape) &&
-	C.SUBLET_DL_STRIDES == unsafe.Offsetof(tensor{}.strides) &&
-	C.SUBLET_DL_BYTE_OFFSET == unsafe.Offsetof(tensor{}.byteOffset) &&
-	C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
-	C.SUBLET_DL_LEGACY_CONTEXT == unsafe.Offsetof(Legacy{}.context) &&
-	C.SUBLET_DL_LEGACY_DELETER == unsafe.Offsetof(Legacy{}.deleter) &&
-	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{}) &&
-	C.SUBLET_DL_CONTEXT == unsafe.Offsetof(Managed{}.context) &&
-	C.SUBLET_DL_DELETER == unsafe.Offsetof(Managed{}.deleter) &&
-	C.SUBLET_DL_FLAGS == unsafe.Offsetof(Managed{}.flags) &&
-	C.SUBLET_DL_TENSOR == unsafe.Offsetof(Managed{}.tensor)
+const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) && C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
+	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{})
 
 func supported(op string) error {
 	if !sameLayout {

@@ -8,7 +8,6 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -25,6 +24,6 @@ func (t *Tensor) ofDevice(context.Context, *buffer.Buffer, Place) (func(), error
 	return nil, supported("FromArray")
 }
 
-func (t *Tensor) onDevice(op string, _ *gpu.Device, _, _ []int, _ int) (*ndarray.Array, error) {
-	return nil, supported(op)
+func (t *Tensor) onDevice(op string, _ *gpu.Device) (*buffer.Buffer, bool, error) {
+	return nil, false, supported(op)
 }
