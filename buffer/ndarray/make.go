@@ -25,11 +25,11 @@ func typeOf[T Elem]() dtype.Type {
 	case bool:
 		return dtype.Bool8
 	case int8, int16, int32, int64:
-		t.Code = dtype.Int
+		t.Code = dtype.Int8.Code
 	case uint8, uint16, uint32, uint64:
-		t.Code = dtype.UInt
+		t.Code = dtype.Uint8.Code
 	case dtype.Half, float32, float64:
-		t.Code = dtype.Float
+		t.Code = dtype.Float32.Code
 	default:
 		t.Code = dtype.Complex64.Code
 	}

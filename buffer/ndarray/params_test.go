@@ -89,7 +89,7 @@ func TestStored(t *testing.T) {
 			}
 			check(t, a.Close())
 		}
-		lanes := must(ndarray.Alloc(dev, dtype.Type{Code: dtype.Int, Bits: 8, Lanes: 4}, 2))
+		lanes := must(ndarray.Alloc(dev, dtype.Type{Code: dtype.Int8.Code, Bits: 8, Lanes: 4}, 2))
 		var out bytes.Buffer
 		if err := ndarray.SaveParams(t.Context(), &out, ndarray.Params{{Name: "x", Array: lanes}}, params.Options{}); err == nil || out.Len() != 0 {
 			t.Errorf("lanes: %v after %d bytes", err, out.Len())

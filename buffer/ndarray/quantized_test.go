@@ -68,7 +68,7 @@ func TestSetInput(t *testing.T) {
 			want error
 		}{
 			"uint8": {dtype.Uint8, ndarray.ErrType}, "int16": {dtype.Int16, ndarray.ErrType}, "float32": {dtype.Float32, ndarray.ErrType},
-			"lanes": {dtype.Type{Code: dtype.Int, Bits: 8, Lanes: 2}, ndarray.ErrType}, "int64": {dtype.Int64, ndarray.ErrType},
+			"lanes": {dtype.Type{Code: dtype.Int8.Code, Bits: 8, Lanes: 2}, ndarray.ErrType}, "int64": {dtype.Int64, ndarray.ErrType},
 		} {
 			a := must(ndarray.Alloc(dev, c.t, 2, 3))
 			is(t, name, second(in.Data(ctx, a)), c.want)

@@ -50,12 +50,13 @@ func (t *Tensor) judge(op string, data uintptr) (extent, error) {
 
 // bitsOf are the bits that the elements of each of DLPack 1.1's type codes can have, one byte each.
 var bitsOf = [...]string{
-	dtype.Int: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80", dtype.UInt: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80",
-	dtype.Float: "\x10\x20\x40\x80",
-	3:           "\x20\x40", 4: "\x10", 5: "\x20\x40\x80", 6: "\x08", // opaque handles, bfloat, complex, bool
-	7: "\x08", 8: "\x08", 9: "\x08", 10: "\x08", 11: "\x08", 12: "\x08", 13: "\x08", 14: "\x08", // floats of a byte
-	15: "\x06", 16: "\x06", 17: "\x04", // floats of less than a byte
+	integers, integers, "\x10\x20\x40\x80", // int, uint, float
+	"\x20\x40", "\x10", "\x20\x40\x80", "\x08", // opaque handles, bfloat, complex, bool
+	"\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", // floats of a byte
+	"\x06", "\x06", "\x04", // floats of less than a byte
 }
+
+const integers = "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80"
 
 // badType says what is wrong with an element type, if anything is.
 func badType(t dtype.Type) string {

@@ -20,8 +20,8 @@ const somewhere = 1 << 20
 
 func TestTypes(t *testing.T) {
 	good := map[uint8][]uint8{
-		dtype.Int: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128}, dtype.UInt: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128},
-		dtype.Float: {16, 32, 64, 128}, 3: {32, 64}, 4: {16}, 5: {32, 64, 128},
+		dtype.Int8.Code: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128}, dtype.Uint8.Code: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128},
+		dtype.Float32.Code: {16, 32, 64, 128}, 3: {32, 64}, 4: {16}, 5: {32, 64, 128},
 		6: {8}, 15: {6}, 16: {6}, 17: {4},
 	}
 	for c := uint8(7); c <= 14; c++ {
@@ -110,11 +110,11 @@ func TestSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	types := []dtype.Type{
 		dtype.Int8, dtype.Float32, dtype.Complex128, dtype.Bool1,
-		{Code: dtype.Int, Bits: 4, Lanes: 1},
-		{Code: dtype.UInt, Bits: 3, Lanes: 1},
+		{Code: dtype.Int8.Code, Bits: 4, Lanes: 1},
+		{Code: dtype.Uint8.Code, Bits: 3, Lanes: 1},
 		{Code: 15, Bits: 6, Lanes: 1},
-		{Code: dtype.Int, Bits: 4, Lanes: 3},
-		{Code: dtype.Float, Bits: 32, Lanes: 4},
+		{Code: dtype.Int8.Code, Bits: 4, Lanes: 3},
+		{Code: dtype.Float32.Code, Bits: 32, Lanes: 4},
 	}
 	for range 20000 {
 		x := &Tensor{Device: Device{CPU, 0}, Type: types[r.IntN(len(types))], Flags: uint64(r.IntN(8))}
