@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -21,17 +23,14 @@ import (
 // nothing to say. While memory is lent, kernels and the consumer must not write what the other uses.
 //
 // It fails with [gpu.ErrInvalid] for a nil context or array and an unknown place, with the errors of array and device, and
-// with [gpu.ErrUnsupported] for memory that cannot be lent where it is, and without cgo.
+// with [gpu.ErrUnsupported] for memory that cannot be lent where it is.
 func FromArray(ctx context.Context, a *ndarray.Array, place Place) (*Tensor, error) {
 	const op = "FromArray"
-	if err := supported(op); err != nil {
-		return nil, err
-	}
 	if ctx == nil || a == nil || place > AsCopy {
 		return nil, fail(op, gpu.ErrInvalid, "nil context or array, or no such place")
 	}
 	t := &Tensor{
-		Device: Device{CPU, 0}, Type: a.DType(), Shape: wide(a.Shape()), Strides: wide(a.Strides()),
+		Device: Device{CPU, 0}, Type: a.DType(), Shape: converted[int64](a.Shape()), Strides: converted[int64](a.Strides()),
 		ByteOffset: uint64(a.Offset()),
 	}
 	if t.Type.Bits%8 != 0 {
@@ -98,9 +97,6 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if dev == nil || t == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil device or tensor")
 	}
-	if err := supported(op); err != nil {
-		return nil, err
-	}
 	e, err := t.check(op)
 	if err == nil {
 		err = dev.Usable()
@@ -116,14 +112,6 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if host {
 		mem, first = t.memory(e)
 	}
-	shape, strides, fits := make([]int, len(t.Shape)), make([]int, len(t.Shape)), host || uint64(first) == t.ByteOffset
-	for i, stride := range t.strides() {
-		shape[i], strides[i] = int(t.Shape[i]), int(stride)
-		fits = fits && int64(shape[i]) == t.Shape[i] && int64(strides[i]) == stride
-	}
-	if !fits {
-		return nil, fail(op, ErrShape, "too large for this machine")
-	}
 	if !t.gone.CompareAndSwap(false, true) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
@@ -136,7 +124,7 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	}
 	var a *ndarray.Array
 	if err == nil {
-		a, err = ndarray.New(b, t.Type, shape, strides, first)
+		a, err = ndarray.New(b, t.Type, converted[int](t.Shape), converted[int](t.strides()), first)
 	}
 	if err == nil && !comesBack {
 		b.SetRelease(t.Release)
@@ -151,10 +139,11 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	return a, err
 }
 
-func wide(v []int) []int64 {
-	w := make([]int64, len(v))
+// converted copies numbers of 64 bits to another type of as many.
+func converted[To, From int | int64](v []From) []To {
+	w := make([]To, len(v))
 	for i, n := range v {
-		w[i] = int64(n)
+		w[i] = To(n)
 	}
 	return w
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -18,8 +20,8 @@ import (
 // Import and Close.
 //
 // It fails with [ErrType], [ErrShape] (which includes strides and more than 32 dimensions), [ErrMemory] for
-// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, [gpu.ErrNoMemory], and
-// [gpu.ErrUnsupported] without cgo. A tensor that could not be exported is the caller's to close.
+// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, and [gpu.ErrNoMemory]. A tensor
+// that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
 	m, e, err := lend[Managed]("Export", t)
 	if err != nil {
@@ -59,10 +61,7 @@ type loan struct {
 
 // lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
 func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) {
-	if err = supported(op); err == nil {
-		e, err = t.check(op)
-	}
-	if err != nil {
+	if e, err = t.check(op); err != nil {
 		return nil, e, err
 	}
 	if !t.gone.CompareAndSwap(false, true) {
@@ -86,8 +85,8 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 //
 // A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. The rest fails with
 // [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
-// missing dimension, more than 32 of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
-// [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
+// missing dimension, more than 32 of them, or a size that cannot be, and [ErrMemory] for an address that cannot be. Missing
+// strides are filled in.
 func Import(m *Managed) (*Tensor, error) {
 	const op = "Import"
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
@@ -114,7 +113,7 @@ func importable(op string, m unsafe.Pointer) error {
 	if m == nil || uintptr(m)%unsafe.Alignof(uintptr(0)) != 0 {
 		return fail(op, gpu.ErrInvalid, fmt.Sprintf("a tensor at %#x", uintptr(m)))
 	}
-	return supported(op)
+	return nil
 }
 
 // leases counts the tensors that are imported, loans those that are exported.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 package dlpack
 
@@ -10,20 +10,14 @@ import "C"
 import (
 	"runtime/cgo"
 	"unsafe"
-
-	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// sameLayout is false where Go aligns int64 otherwise than C (32-bit Arm and the like).
-const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) && C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
-	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{})
-
-func supported(op string) error {
-	if !sameLayout {
-		return fail(op, gpu.ErrUnsupported, "this processor")
-	}
-	return nil
-}
+// Compilation fails where what Go writes is not laid out as in C.
+var (
+	_ [C.sizeof_DLTensor]byte                 = [unsafe.Sizeof(tensor{})]byte{}
+	_ [C.sizeof_DLManagedTensor]byte          = [unsafe.Sizeof(Legacy{})]byte{}
+	_ [C.sizeof_DLManagedTensorVersioned]byte = [unsafe.Sizeof(Managed{})]byte{}
+)
 
 // newManaged makes the structure of a loan in C memory, or returns nil.
 func newManaged[M Managed | Legacy](dims int, l *loan) *M {
