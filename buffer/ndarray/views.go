@@ -90,14 +90,15 @@ func (l layout) slice(op string, r Region) (layout, error) {
 
 // indices counts those from start on in steps before end, or reports bounds outside of the dimension.
 func indices(dim, start, end, step int) (int, bool) {
+	n, by := uint64(end-start), uint64(step)
 	switch {
 	case step > 0 && 0 <= start && start <= end && end <= dim:
-		return (end-start)/step + min((end-start)%step, 1), true
 	case step < 0 && -1 <= end && end <= start && start < dim:
-		n, by := uint64(start-end), magnitude(step)
-		return int(n/by + min(n%by, 1)), true
+		n, by = -n, -by
+	default:
+		return 0, false
 	}
-	return 0, false
+	return int(n/by + min(n%by, 1)), true
 }
 
 // Index returns the part at the given indices of the first dimensions; the others stay.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -18,8 +20,8 @@ import (
 // Import and Close.
 //
 // It fails with [ErrType], [ErrShape] (which includes strides and more than 32 dimensions), [ErrMemory] for
-// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, [gpu.ErrNoMemory], and
-// [gpu.ErrUnsupported] without cgo. A tensor that could not be exported is the caller's to close.
+// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, and [gpu.ErrNoMemory]. A tensor
+// that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
 	m, e, err := lend[Managed]("Export", t)
 	if err != nil {
@@ -59,10 +61,7 @@ type loan struct {
 
 // lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
 func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) {
-	if err = supported(op); err == nil {
-		e, err = t.check(op)
-	}
-	if err != nil {
+	if e, err = t.check(op); err != nil {
 		return nil, e, err
 	}
 	if !t.gone.CompareAndSwap(false, true) {
@@ -86,20 +85,19 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 //
 // A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. The rest fails with
 // [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
-// missing dimension, more than 32 of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
-// [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
+// missing dimension, more than 32 of them, or a size that cannot be, and [ErrMemory] for an address that cannot be. Missing
+// strides are filled in.
 func Import(m *Managed) (*Tensor, error) {
 	const op = "Import"
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	l := newLease(m.deleter, uintptr(unsafe.Pointer(m)))
-	if m.version.major != 1 {
-		err := fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", m.version.major, m.version.minor))
-		l()
-		return nil, err
+	release := lease(m.deleter, uintptr(unsafe.Pointer(m)))
+	if v := m.version; v.major != 1 {
+		release()
+		return nil, fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", v.major, v.minor))
 	}
-	return l.take(op, &m.tensor, m.deleter, m.context, m.flags)
+	return take(op, &m.tensor, m.deleter, m.context, m.flags, release)
 }
 
 // ImportLegacy is [Import] for a tensor without version and flags.
@@ -108,23 +106,21 @@ func ImportLegacy(m *Legacy) (*Tensor, error) {
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	return newLease(m.deleter, uintptr(unsafe.Pointer(m))).take(op, &m.tensor, m.deleter, m.context, 0)
+	return take(op, &m.tensor, m.deleter, m.context, 0, lease(m.deleter, uintptr(unsafe.Pointer(m))))
 }
 
 func importable(op string, m unsafe.Pointer) error {
 	if m == nil || uintptr(m)%unsafe.Alignof(uintptr(0)) != 0 {
 		return fail(op, gpu.ErrInvalid, fmt.Sprintf("a tensor at %#x", uintptr(m)))
 	}
-	return supported(op)
+	return nil
 }
 
 // leases counts the tensors that are imported, loans those that are exported.
 var leases, loans atomic.Int64
 
-// lease gives an imported tensor back, once.
-type lease func()
-
-func newLease(deleter, self uintptr) lease {
+// lease returns what gives an imported tensor back, once.
+func lease(deleter, self uintptr) func() {
 	leases.Add(1)
 	return sync.OnceFunc(func() {
 		leases.Add(-1)
@@ -133,12 +129,12 @@ func newLease(deleter, self uintptr) lease {
 }
 
 // take makes a Tensor of what is leased or gives it back.
-func (l lease) take(op string, f *tensor, deleter, context uintptr, flags uint64) (*Tensor, error) {
+func take(op string, f *tensor, deleter, context uintptr, flags uint64, release func()) (*Tensor, error) {
 	t, err := f.read(op, flags)
 	if err != nil {
-		l()
+		release()
 		return nil, err
 	}
-	t.origin, t.Release = originOf(deleter, context), l
+	t.origin, t.Release = originOf(deleter, context), release
 	return t, nil
 }

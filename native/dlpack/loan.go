@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 package dlpack
 
@@ -10,34 +10,14 @@ import "C"
 import (
 	"runtime/cgo"
 	"unsafe"
-
-	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// sameLayout is false where Go aligns int64 otherwise than C (32-bit Arm and the like).
-const sameLayout = C.sizeof_DLTensor == unsafe.Sizeof(tensor{}) &&
-	C.SUBLET_DL_DATA == unsafe.Offsetof(tensor{}.data) &&
-	C.SUBLET_DL_DEVICE == unsafe.Offsetof(tensor{}.device) &&
-	C.SUBLET_DL_NDIM == unsafe.Offsetof(tensor{}.ndim) &&
-	C.SUBLET_DL_DTYPE == unsafe.Offsetof(tensor{}.code) &&
-	C.SUBLET_DL_SHAPE == unsafe.Offsetof(tensor{}.shape) &&
-	C.SUBLET_DL_STRIDES == unsafe.Offsetof(tensor{}.strides) &&
-	C.SUBLET_DL_BYTE_OFFSET == unsafe.Offsetof(tensor{}.byteOffset) &&
-	C.sizeof_DLManagedTensor == unsafe.Sizeof(Legacy{}) &&
-	C.SUBLET_DL_LEGACY_CONTEXT == unsafe.Offsetof(Legacy{}.context) &&
-	C.SUBLET_DL_LEGACY_DELETER == unsafe.Offsetof(Legacy{}.deleter) &&
-	C.sizeof_DLManagedTensorVersioned == unsafe.Sizeof(Managed{}) &&
-	C.SUBLET_DL_CONTEXT == unsafe.Offsetof(Managed{}.context) &&
-	C.SUBLET_DL_DELETER == unsafe.Offsetof(Managed{}.deleter) &&
-	C.SUBLET_DL_FLAGS == unsafe.Offsetof(Managed{}.flags) &&
-	C.SUBLET_DL_TENSOR == unsafe.Offsetof(Managed{}.tensor)
-
-func supported(op string) error {
-	if !sameLayout {
-		return fail(op, gpu.ErrUnsupported, "this processor")
-	}
-	return nil
-}
+// Compilation fails where what Go writes is not laid out as in C.
+var (
+	_ [C.sizeof_DLTensor]byte                 = [unsafe.Sizeof(tensor{})]byte{}
+	_ [C.sizeof_DLManagedTensor]byte          = [unsafe.Sizeof(Legacy{})]byte{}
+	_ [C.sizeof_DLManagedTensorVersioned]byte = [unsafe.Sizeof(Managed{})]byte{}
+)
 
 // newManaged makes the structure of a loan in C memory, or returns nil.
 func newManaged[M Managed | Legacy](dims int, l *loan) *M {

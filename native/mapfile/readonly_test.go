@@ -82,7 +82,7 @@ func readRegion(t *testing.T, f *mapfile.File, b *buffer.Buffer) error {
 func TestWrittenAccess(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		path := write(t, 0, ramp(4))
-		f := must[*mapfile.File](t)(mapfile.Open(path, mapfile.Writable()))
+		f := must[*mapfile.File](t)(mapfile.OpenWritable(path))
 		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 0, 2, 2))
 		check(t, m.Access(t.Context(), buffer.Writes, func(v []float32) error { v[2] = -1; return nil }))
 		check(t, m.Assign(matrix.Scale(2, m)))

@@ -24,7 +24,7 @@ func Conversions(t dtype.Type) (unpack, pack *Program, err error) {
 		return nil, nil, fail("Conversions", t.String(), " has not 8 or 16 bits")
 	}
 	text, err := shaders.Expand(convertSource, "",
-		shaders.Uint("BITS", int(t.Bits)), shaders.Bool("SIGNED", t.Code == dtype.Int), shaders.Bool("HALF", t.Code == dtype.Float))
+		shaders.Uint("BITS", int(t.Bits)), shaders.Bool("SIGNED", t.Code == dtype.Int32.Code), shaders.Bool("HALF", t.Code == dtype.Float32.Code))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,14 +62,14 @@ func small(t dtype.Type) bool { return t.Bits < 32 }
 // known reports whether an array can have the type.
 func known(t dtype.Type) bool {
 	if small(t) {
-		return t.Lanes == 1 && t.Code <= dtype.Float && (t.Bits == 16 || t.Bits == 8 && t.Code != dtype.Float)
+		return t.Lanes == 1 && t.Code <= dtype.Float32.Code && (t.Bits == 16 || t.Bits == 8 && t.Code != dtype.Float32.Code)
 	}
-	return t.Bits == 32 && t.Code <= dtype.Float && t.Lanes >= 1 && t.Lanes <= 4
+	return t.Bits == 32 && t.Code <= dtype.Float32.Code && t.Lanes >= 1 && t.Lanes <= 4
 }
 
 // wide returns WGSL's name of the type, or of the one of 32 bits that stands for a small one.
 func wide(t dtype.Type) string {
-	name := [...]string{dtype.Int: "i32", dtype.UInt: "u32", dtype.Float: "f32"}[min(t.Code, dtype.Float)]
+	name := [...]string{"i32", "u32", "f32"}[min(t.Code, dtype.Float32.Code)]
 	if t.Lanes > 1 {
 		name = "vec" + strconv.Itoa(int(t.Lanes)) + "<" + name + ">"
 	}

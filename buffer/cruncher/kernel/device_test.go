@@ -242,11 +242,11 @@ func TestVectors(t *testing.T) {
 					used := i/unit >= 65 && i/unit < 75 && i%unit < lanes
 					a.words[i] = uint32(i)
 					want[i] = uint32(i)
-					if typ.Code == dtype.Float {
+					if typ.Code == dtype.Float32.Code {
 						a.words[i], want[i] = f32(float32(i)), f32(float32(i))
 					}
 					switch {
-					case used && typ.Code == dtype.Float:
+					case used && typ.Code == dtype.Float32.Code:
 						want[i] = f32(float32(2 * i))
 					case used:
 						want[i] = uint32(2 * i)

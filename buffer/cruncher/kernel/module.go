@@ -141,7 +141,7 @@ func (b *builder) parameter(m member) error {
 	scalar := b.declared(m.name)
 	switch {
 	case strings.HasPrefix(m.name, prefix):
-		if m.typ.Code != dtype.UInt || m.typ.Lanes == 0 || int(m.typ.Lanes) > told(m.name) {
+		if m.typ.Code != dtype.Uint32.Code || m.typ.Lanes == 0 || int(m.typ.Lanes) > told(m.name) {
 			return b.failAt(m.token, "the library has no ", quote(m.name), " of this type")
 		}
 	case scalar != nil && scalar.Scalar && scalar.Type == m.typ:

@@ -33,7 +33,7 @@ func (b *builder) put(text ...string) {
 // declare writes the parameter block, the bindings and the variables.
 func (b *builder) declare() {
 	p := b.p
-	item := dtype.Type{Code: dtype.UInt, Bits: 32, Lanes: uint16(p.Dims)}
+	item := dtype.Type{Code: dtype.Uint32.Code, Bits: 32, Lanes: uint16(p.Dims)}
 	b.put("struct sublet_Params {\n")
 	for _, name := range []string{nameBase, nameCount, nameTotal, nameTiles} {
 		b.member(name, item)
@@ -117,9 +117,9 @@ func (b *builder) access(d *Decl) {
 		word = "atomicLoad(&" + element + ")"
 	}
 	switch d.Type.Code {
-	case dtype.Int:
+	case dtype.Int32.Code:
 		value, raw = "bitcast<i32>(sublet_v << "+rest+") >> "+rest, "bitcast<u32>(sublet_x)"
-	case dtype.Float:
+	case dtype.Float32.Code:
 		value, raw = "bitcast<f32>(sublet_float(sublet_v))", "sublet_half(bitcast<u32>(sublet_x))"
 	}
 	fill := strings.NewReplacer("NAME", d.Name, "TYPE", wide(d.Type), "PER", per, "BITS", bits, "MASK", "((1u << "+bits+") - 1u)",

@@ -36,7 +36,7 @@ func transposed(r *Reader) io.Reader {
 	}
 	var data, block []byte
 	at, left := int64(0), r.header.Len()
-	return &blocks{fill: func() (_ []byte, err error) {
+	return stream.Blocks(func() (_ []byte, err error) {
 		if data == nil {
 			data, err = stream.Grow(data, int(r.left), func(b []byte) error {
 				_, err := io.ReadFull(r, b)
@@ -59,5 +59,5 @@ func transposed(r *Reader) io.Reader {
 			}
 		}
 		return block, nil
-	}}
+	})
 }
