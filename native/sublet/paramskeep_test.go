@@ -105,7 +105,7 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f, err := (&app{}).openArchive(tensorInput{path: in}, &progress{}, "")
+		f, err := (&app{}).openArchive(t.Context(), tensorInput{path: in}, &progress{})
 		if err != nil {
 			t.Fatal(err)
 		}
