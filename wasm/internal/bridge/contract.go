@@ -19,7 +19,6 @@ const (
 	formColumns = 1 << (8 + iota)
 	formPadded
 	formRowMajorInput
-
 	formEnd
 )
 
@@ -43,7 +42,7 @@ func place(a []uint32) (rows, cols int, o matrix.Options) {
 
 func (b *Bridge) newMatrix(a []uint32) {
 	rows, cols, o := place(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))})
+	b.put(a[0], &entry{value: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))})
 }
 
 // data replaces the elements of a matrix by the page's, which are in its order and without gaps.
@@ -93,16 +92,18 @@ func (b *Bridge) source(a []uint32) (s source) {
 
 func (b *Bridge) from(a []uint32) {
 	s := b.source(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.options))})
+	b.put(a[0], &entry{value: page.Must(matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.options))})
 }
 
 // change gives a new handle the matrix of another one, changed. If run stops the matrix stays where it was.
 func (b *Bridge) change(a []uint32, run func(m *anyDense)) *entry {
-	m, to := b.matrix(a[2]), b.vacant(a[1])
+	m := b.matrix(a[2])
+	b.vacant(a[1])
 	run(m)
-	from := &b.matrices[a[2]]
-	*to, *from = *from, entry{}
-	return to
+	e := b.entries[a[2]]
+	delete(b.entries, a[2])
+	b.entries[a[1]] = e
+	return e
 }
 
 func (b *Bridge) setValue(a []uint32) {
@@ -132,7 +133,7 @@ func (b *Bridge) setShape(a []uint32) {
 func (b *Bridge) alias(a []uint32) {
 	v := b.matrix(a[1]).Alias()
 	page.Check(v.Err())
-	b.put(a[0], entry{m: v, late: b.matrices[a[1]].late})
+	b.put(a[0], &entry{value: v, late: b.entries[a[1]].late})
 }
 
 func (b *Bridge) location(a []uint32) {

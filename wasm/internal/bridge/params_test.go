@@ -444,7 +444,6 @@ func TestFileMessages(t *testing.T) {
 	for name, err := range map[string]error{
 		"load into a matrix": r.await(r.loads(1, 0, -1, -1).done),
 		"flags":              r.await(r.loads(5, 8, -1, -1).done),
-		"huge handle":        r.await(r.loads(none32, 0, -1, -1).done),
 		"pass to none":       r.ask(page.CmdPass, 7, r.page.put(whole), 4),
 		"pass to a matrix":   r.ask(page.CmdPass, 1, r.page.put(whole), 4),
 		"take from a matrix": r.ask(page.CmdTake, 1, 2),

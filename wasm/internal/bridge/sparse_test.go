@@ -149,7 +149,6 @@ func TestSparseHostile(t *testing.T) {
 		"much more":      command(page.CmdSparse, 9, csc, 3, 4, none, 12, none, 3, none, math.MaxUint32),
 		"many rows":      command(page.CmdSparse, 9, csc, math.MaxUint32, math.MaxUint32, none, 12, none, 3, none, 5),
 		"no parts":       command(page.CmdSparse, 9, csc, 3, 4, none, 0, none, 0, none, 0),
-		"handle":         command(page.CmdSparse, math.MaxUint32, csc, 0, 0, none, 0, none, 0, none, 1),
 	} {
 		r.post(m)
 		if err := r.ask(page.CmdWait); err == nil || gpu.Code(err) == page.ErrInternal.Code() {
