@@ -50,7 +50,6 @@ func (a *app) mulCommand() *cobra.Command {
 
 func (a *app) evalCommand() *cobra.Command {
 	t := task{app: a}
-	var inputs []string
 	c := &cobra.Command{
 		Use:   "eval EXPR -i NAME=FILE...",
 		Short: "Evaluate an expression of matrices",
@@ -67,21 +66,18 @@ The operators have names as well: * is matmul, % multiply, + add, - subtract and
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if t.expr = args[0]; t.expr == "" || len(inputs) == 0 {
+			if t.expr = args[0]; t.expr == "" || len(t.inputs) == 0 {
 				return usagef("want an expression, and its matrices by -i NAME=FILE")
-			}
-			seen := map[string]bool{}
-			for _, s := range inputs {
-				in, err := splitNamed("-i", "NAME=FILE", s, seen)
-				if err != nil {
-					return err
-				}
-				t.inputs = append(t.inputs, in)
 			}
 			return t.run(c.Context())
 		},
 	}
-	c.Flags().StringArrayVarP(&inputs, "input", "i", nil, "a matrix of the expression, as `NAME=FILE`")
+	seen := map[string]bool{}
+	c.Flags().FuncP("input", "i", "a matrix of the expression, as `NAME=FILE`", func(s string) error {
+		in, err := splitNamed("NAME=FILE", s, seen)
+		t.inputs = append(t.inputs, in)
+		return err
+	})
 	t.flags(c)
 	return c
 }
@@ -90,15 +86,15 @@ The operators have names as well: * is matmul, % multiply, + add, - subtract and
 type named struct{ name, value string }
 
 // splitNamed splits a flag's value at its first =. Each name is there once.
-func splitNamed(flag, form, s string, seen map[string]bool) (named, error) {
+func splitNamed(form, s string, seen map[string]bool) (named, error) {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
 	case !ok || value == "":
-		return named{}, usagef("%s %s: want %s", flag, s, form)
+		return named{}, usagef("want %s", form)
 	case !token.IsIdentifier(name):
-		return named{}, usagef("%s %s: %q is no name", flag, s, name)
+		return named{}, usagef("%q is no name", name)
 	case seen[name]:
-		return named{}, usagef("%s %s: %s is there already", flag, s, name)
+		return named{}, usagef("%s is there already", name)
 	}
 	seen[name] = true
 	return named{name, value}, nil

@@ -14,23 +14,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// outputFlag adds -o.
+// outputFlag adds -o. No name, such as that of a variable that is not set, is a mistake rather than no flag.
 func outputFlag(c *cobra.Command, path *string, usage string) {
-	c.Flags().VarP((*fileName)(path), "output", "o", usage)
-}
-
-// fileName is a flag's value. None, such as that of a variable that is not set, is a mistake rather than no flag.
-type fileName string
-
-func (f *fileName) String() string { return string(*f) }
-func (f *fileName) Type() string   { return "string" }
-
-func (f *fileName) Set(s string) error {
-	if s == "" {
-		return errors.New("want the name of a file")
-	}
-	*f = fileName(s)
-	return nil
+	c.Flags().FuncP("output", "o", usage, func(s string) error {
+		if *path = s; s == "" {
+			return errors.New("want the name of a file")
+		}
+		return nil
+	})
 }
 
 // standard stands for standard input or output in place of a file's name.

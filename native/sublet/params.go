@@ -34,7 +34,7 @@ standard input; .params and .safetensors are read from a pipe as they come, .npz
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var in tensorInput
+	var f archive
 	var hashes bool
 	c := &cobra.Command{
 		Use:   "list FILE",
@@ -46,10 +46,10 @@ or objects in an archive are left out, which is said on standard error.
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withArchive(c.Context(), in, args[0], func(f *archive) error { return a.list(c.Context(), f, hashes) })
+			return f.with(c.Context(), a, args[0], func() error { return a.list(c.Context(), &f, hashes) })
 		},
 	}
-	in.flags(c)
+	f.flags(c)
 	c.Flags().BoolVar(&hashes, "sha256", false, "add the hash of each tensor's data: row by row, little-endian")
 	return c
 }
@@ -121,7 +121,7 @@ func shownShape(shape []int64) string {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var in tensorInput
+	var f archive
 	c := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a file of tensors from its first to its last byte",
@@ -132,11 +132,11 @@ Bytes after the last tensor of a .params file are counted, since CVM writes some
 allow any.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withArchive(c.Context(), in, args[0], func(f *archive) error { return a.verify(c.Context(), f) })
+			return f.with(c.Context(), a, args[0], func() error { return a.verify(c.Context(), &f) })
 		},
 	}
-	in.flags(c)
-	c.Flags().BoolVar(&in.strict, "strict", false, "refuse bytes after the last tensor")
+	f.flags(c)
+	c.Flags().BoolVar(&f.strict, "strict", false, "refuse bytes after the last tensor")
 	return c
 }
 
@@ -171,7 +171,7 @@ func (a *app) verify(ctx context.Context, f *archive) error {
 }
 
 func (a *app) getCommand() *cobra.Command {
-	var in tensorInput
+	var f archive
 	var out string
 	c := &cobra.Command{
 		Use:   "get FILE NAME",
@@ -182,10 +182,10 @@ A type that NumPy does not have, such as bfloat16, cannot be written; it can be 
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.claim(out)
-			return a.withArchive(c.Context(), in, args[0], func(f *archive) error { return a.get(c.Context(), f, args[1], out) })
+			return f.with(c.Context(), a, args[0], func() error { return a.get(c.Context(), &f, args[1], out) })
 		},
 	}
-	in.flags(c)
+	f.flags(c)
 	outputFlag(c, &out, ".npy `FILE` to write the tensor to; - is standard output")
 	return c
 }

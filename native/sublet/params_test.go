@@ -371,8 +371,8 @@ func TestParamsProgress(t *testing.T) {
 	for _, name := range []string{"a.params", "a.npz", "a.safetensors"} {
 		path := pack(t, name, tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 		p := &progress{}
-		f, err := (&app{}).openArchive(t.Context(), tensorInput{path: path}, p)
-		if err != nil {
+		f := &archive{path: path, source: source{progress: p}}
+		if err := f.open(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		for h, err := range f.tensors(t.Context()) {

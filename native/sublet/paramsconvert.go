@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	in := tensorInput{twice: true}
+	f := archive{twice: true}
 	var to conversion
 	c := &cobra.Command{
 		Use:   "convert IN OUT",
@@ -39,10 +39,10 @@ then the report goes to standard error.`,
 			if err != nil {
 				return err
 			}
-			return a.withArchive(c.Context(), in, args[0], func(f *archive) error { return a.convert(c.Context(), f, kind, to) })
+			return f.with(c.Context(), a, args[0], func() error { return a.convert(c.Context(), &f, kind, to) })
 		},
 	}
-	in.flags(c)
+	f.flags(c)
 	c.Flags().StringVar(&to.format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
 	c.Flags().BoolVar(&to.cast, "cast", false, "convert float64 to float32, and report the largest relative change")
 	return c

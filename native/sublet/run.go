@@ -109,7 +109,7 @@ func (t *runTask) flags(c *cobra.Command) {
 		return err
 	})
 	f.FuncP("output", "o", "an array to write after the last call, as `NAME=FILE.npy`; - is standard output", func(s string) error {
-		o, err := splitNamed("-o", "NAME=FILE.npy", s, map[string]bool{})
+		o, err := splitNamed("NAME=FILE.npy", s, map[string]bool{})
 		t.outputs = append(t.outputs, o)
 		return err
 	})
@@ -200,7 +200,7 @@ func (t *runTask) array(name string) *runArray {
 
 // parseScalar reads what -s says.
 func parseScalar(s string, seen map[string]bool) (cruncher.Param, error) {
-	n, err := splitNamed("-s", "NAME=VALUE:TYPE", s, seen)
+	n, err := splitNamed("NAME=VALUE:TYPE", s, seen)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ var flagWord = regexp.MustCompile(`^(?:read|partial-read|write|write-all|read-on
 
 // parseArray reads what -a says. Of what stands between colons the words at the end are flags, the rest is the file.
 func parseArray(s string, seen map[string]bool) (*runArray, error) {
-	n, err := splitNamed("-a", arrayForm, s, seen)
+	n, err := splitNamed(arrayForm, s, seen)
 	if err != nil {
 		return nil, err
 	}

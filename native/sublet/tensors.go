@@ -37,7 +37,7 @@ var formats = []format{
 	{
 		ext: ".params", doubles: true,
 		open: func(a *archive) (file.Reader, error) {
-			return params.NewReader(a.source, params.Options{Strict: a.strict, LastWins: a.lastWins})
+			return params.NewReader(&a.source, params.Options{Strict: a.strict, LastWins: a.lastWins})
 		},
 		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
 			return params.NewWriter(w, h, params.Options{})
@@ -49,7 +49,7 @@ var formats = []format{
 			if a.size < 0 {
 				return nil, errors.New("an archive has its list of members at its end and cannot be read from a pipe or a device; save it as a file first")
 			}
-			return npy.NewZipReader(a.source, a.size)
+			return npy.NewZipReader(&a.source, a.size)
 		},
 		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
 			return npy.NewZipWriter(w, h, zip.Store)
@@ -57,7 +57,7 @@ var formats = []format{
 	},
 	{
 		ext: ".safetensors", texts: true,
-		open: func(a *archive) (file.Reader, error) { return safetensors.NewReader(a.source) },
+		open: func(a *archive) (file.Reader, error) { return safetensors.NewReader(&a.source) },
 		make: safetensors.NewWriter,
 	},
 }
@@ -79,21 +79,6 @@ func formatOf(path, given, flag string) (*format, error) {
 	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
 }
 
-// tensorInput is what a command is told of the tensors that it reads.
-type tensorInput struct {
-	path     string
-	from     string // the format, in place of the extension
-	strict   bool   // no bytes after the last tensor
-	lastWins bool   // of those with one name
-	twice    bool   // there is a second pass
-}
-
-// flags adds those that every command of tensors has.
-func (in *tensorInput) flags(c *cobra.Command) {
-	c.Flags().StringVar(&in.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
-	c.Flags().BoolVar(&in.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
-}
-
 // source is what tensors are read from. What is read of it moves the bar.
 type source struct {
 	data interface { // a part of a file, or a pipe
@@ -107,16 +92,16 @@ type source struct {
 }
 
 // open opens a file or takes standard input, from where it stands on. For two passes a pipe is copied to a temporary file.
-func (s *source) open(ctx context.Context, in tensorInput, stdin *os.File) (err error) {
+func (s *source) open(ctx context.Context, path string, stdin *os.File, twice bool) (err error) {
 	f := stdin
-	if in.path != standard {
-		if f, err = os.Open(in.path); err != nil {
+	if path != standard {
+		if f, err = os.Open(path); err != nil {
 			return err
 		}
 		s.opened = append(s.opened, f)
 	}
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() && in.twice {
+	if err == nil && !st.Mode().IsRegular() && twice {
 		if f, err = s.keep(ctx, f); err == nil {
 			st, err = f.Stat()
 		}
@@ -173,45 +158,48 @@ func (s *source) close() {
 	}
 }
 
-// archive is an open file of named tensors. It reads the data of the tensor that it is at.
+// archive is a file of named tensors that a command reads.
 type archive struct {
-	tensorInput
-	*source
+	path     string
+	from     string // the format, in place of the extension
+	strict   bool   // no bytes after the last tensor
+	lastWins bool   // of those with one name
+	twice    bool   // there is a second pass
+
+	source // once it is open
 	kind   *format
 	reader file.Reader
 }
 
-// withArchive opens a file for a command, with a bar for its progress.
-func (a *app) withArchive(ctx context.Context, in tensorInput, path string, do func(*archive) error) error {
-	p := newProgress(a.err)
-	defer p.stop()
-	in.path = path
-	f, err := a.openArchive(ctx, in, p)
-	if err != nil {
-		return err
-	}
-	defer f.close()
-	return do(f)
+// flags adds those that every command of tensors has.
+func (a *archive) flags(c *cobra.Command) {
+	c.Flags().StringVar(&a.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
+	c.Flags().BoolVar(&a.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
 }
 
-// openArchive opens a file for one pass over its tensors, which is a stage of the work.
-func (a *app) openArchive(ctx context.Context, in tensorInput, p *progress) (*archive, error) {
-	kind, err := formatOf(in.path, in.from, "--from")
-	if err != nil {
-		return nil, err
+// with opens the file for a command, with a bar for its progress.
+func (a *archive) with(ctx context.Context, app *app, path string, do func() error) error {
+	a.path, a.progress = path, newProgress(app.err)
+	defer a.progress.stop()
+	defer a.close()
+	if err := a.open(ctx, app.in); err != nil {
+		return err
 	}
-	if in.lastWins && !kind.doubles {
-		return nil, usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", kind.ext)
+	return do()
+}
+
+// open opens the file for one pass over its tensors, which is a stage of the work.
+func (a *archive) open(ctx context.Context, stdin *os.File) (err error) {
+	if a.kind, err = formatOf(a.path, a.from, "--from"); err != nil {
+		return err
 	}
-	f := &archive{tensorInput: in, source: &source{progress: p}, kind: kind}
-	if err = f.open(ctx, in, a.in); err == nil {
-		err = f.begin("reading")
+	if a.lastWins && !a.kind.doubles {
+		return usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", a.kind.ext)
 	}
-	if err != nil {
-		f.close()
-		return nil, err
+	if err := a.source.open(ctx, a.path, stdin, a.twice); err != nil {
+		return err
 	}
-	return f, nil
+	return a.begin("reading")
 }
 
 // begin reads what is before the first tensor.
