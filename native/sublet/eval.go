@@ -285,7 +285,7 @@ func perform[T matrix.Elem](ctx context.Context, t *task, typ dtype.Type, out io
 	if out == nil {
 		r.Values = nested(r.Rows, r.Cols, values)
 		t.print = func(w io.Writer) error {
-			return printCells(w, r.Rows, r.Cols, func(i, j int) any { return values[i*r.Cols+j] })
+			return printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil })
 		}
 		return nil
 	}

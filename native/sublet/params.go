@@ -231,24 +231,17 @@ func (a *archive) print(out io.Writer, h file.Header) error {
 		cols = h.Shape[n-1]
 		rows = int64(all) / max(cols, 1)
 	}
-	size := int64(h.Type.Size())
-	cells := map[[2]int]any{}
-	at := int64(0) // of the next byte
+	size, at := int64(h.Type.Size()), int64(0) // of an element, and where the reader is
 	in := a.current()
-	for i := range ends(int(rows)) {
-		for j := range ends(int(cols)) {
-			from := (int64(i)*cols + int64(j)) * size
-			if _, err := io.CopyN(io.Discard, in, from-at); err != nil {
-				return err
-			}
-			b := make([]byte, size)
-			if _, err := io.ReadFull(in, b); err != nil {
-				return err
-			}
-			at = from + size
-			cells[[2]int{i, j}] = element(h.Type, b)
-		}
-	}
 	a.progress.stop()
-	return printCells(out, int(rows), int(cols), func(i, j int) any { return cells[[2]int{i, j}] })
+	return printCells(out, int(rows), int(cols), func(i, j int) (any, error) {
+		from := (int64(i)*cols + int64(j)) * size
+		if _, err := io.CopyN(io.Discard, in, from-at); err != nil {
+			return nil, err
+		}
+		b := make([]byte, size)
+		_, err := io.ReadFull(in, b)
+		at = from + size
+		return element(h.Type, b), err
+	})
 }

@@ -37,52 +37,56 @@ var elemTypes = []dtype.Type{
 	dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16,
 }
 
-const elemWords = "float32, int32, uint32, int8, uint8, int16 and uint16"
-
 const (
+	elemWords = "float32, int32, uint32, int8, uint8, int16 and uint16"
 	arrayForm = "NAME=FILE.npy:FLAGS:e=K"
 	flagWords = "read, partial-read, write, write-all, read-only, write-only, none, packed, atomic, e=K, halo=K"
 )
 
-var flagWord = regexp.MustCompile(`^(?:read|partial-read|write|write-all|read-only|write-only|none|packed|atomic|e=0*[1-9]\d{0,8}|halo=\d{1,9})$`)
+const flagPattern = `(?:read|partial-read|write|write-all|read-only|write-only|none|packed|atomic|e=0*[1-9]\d{0,8}|halo=\d{1,9})`
 
-// parseArray reads what -a says. Of what stands between colons the words at the end are flags, the rest is the file.
+var (
+	flagWord = regexp.MustCompile("^" + flagPattern + "$")
+	// knownSource is where it is clear what is no flag: behind a name that ends with .npy, or behind zeros.
+	knownSource = regexp.MustCompile(`^((?i:.*?\.npy)|[\dx]+x[a-z]\w*)((?::[^:]*)*)$`)
+	otherSource = regexp.MustCompile(`^(.*?)((?::` + flagPattern + `(?:,` + flagPattern + `)*)*)$`)
+)
+
+// contradictions are words that exclude each other.
+var contradictions = map[string]string{
+	"none":       "read partial-read write write-all",
+	"read-only":  "write write-all write-only",
+	"write-only": "read partial-read",
+	"packed":     "atomic",
+}
+
+// parseArray reads what -a says: a file or zeros, and lists of words behind colons, of which the first may be empty.
 func parseArray(s string, seen map[string]bool) (*runArray, error) {
 	n, err := splitNamed(arrayForm, s, seen)
 	if err != nil {
 		return nil, err
 	}
-	a := &runArray{name: n.name, path: n.value, words: map[string]string{}}
-	for {
-		at := strings.LastIndexByte(a.path, ':')
-		if at < 0 {
-			break
-		}
-		known, err := a.add(a.path[:at], a.path[at+1:])
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			break
-		}
-		a.path = a.path[:at]
+	parts := knownSource.FindStringSubmatch(n.value)
+	if parts == nil {
+		parts = otherSource.FindStringSubmatch(n.value)
 	}
-	source := a.path
-	if i := strings.Index(strings.ToLower(source), ".npy:"); i >= 0 {
-		source = source[:i+len(".npy")]
-	} else if before, _, _ := strings.Cut(source, ":"); isZeros(before) {
-		source = before
+	if parts == nil || parts[1] == "" {
+		return nil, usagef("want %s", arrayForm)
 	}
-	if source != a.path {
-		return nil, usagef("%q is no flag; there are: %s", a.path[len(source)+1:], flagWords)
-	}
-	if typ, shape, ok := zeros(source); ok {
+	a := &runArray{name: n.name, path: parts[1], words: map[string]string{}}
+	if typ, shape, ok := zeros(a.path); ok {
 		if !slices.Contains(elemTypes, typ) {
-			return nil, usagef("%q has %w; those are %s", source, errType, elemWords)
+			return nil, usagef("%q has %w; those are %s", a.path, errType, elemWords)
 		}
 		a.path, a.typ, a.shape = "", typ, shape
-	} else if source == "" {
-		return nil, usagef("want %s", arrayForm)
+	}
+	list := strings.TrimPrefix(strings.TrimPrefix(parts[2], ":"), ":")
+	for w := range strings.SplitSeq(strings.ReplaceAll(list, ":", ","), ",") {
+		key, value, number := strings.Cut(w, "=")
+		if list != "" && !flagWord.MatchString(w) || number && a.has(key) {
+			return nil, usagef("%q is no flag, or there twice; there are: %s", w, flagWords)
+		}
+		a.words[key] = value
 	}
 	for word, others := range contradictions {
 		for other := range strings.FieldsSeq(others) {
@@ -94,43 +98,6 @@ func parseArray(s string, seen map[string]bool) (*runArray, error) {
 	return a, nil
 }
 
-// contradictions are words that exclude each other.
-var contradictions = map[string]string{
-	"none":       "read partial-read write write-all",
-	"read-only":  "write write-all write-only",
-	"write-only": "read partial-read",
-	"packed":     "atomic",
-}
-
-// has reports whether one of the words is there.
-func (a *runArray) has(words ...string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { _, ok := a.words[w]; return ok })
-}
-
-// add takes words with commas between, unless one of them is none. No words at all are the flags of what can be told from a file's name.
-func (a *runArray) add(before, list string) (known bool, err error) {
-	if list == "" {
-		return strings.HasSuffix(strings.ToLower(before), ".npy") || isZeros(before), nil
-	}
-	words := strings.Split(list, ",")
-	if slices.ContainsFunc(words, func(w string) bool { return !flagWord.MatchString(w) }) {
-		return false, nil
-	}
-	for _, w := range words {
-		key, value, number := strings.Cut(w, "=")
-		if number && a.has(key) {
-			return false, usagef("%s is there twice", key)
-		}
-		a.words[key] = value
-	}
-	return true, nil
-}
-
-func isZeros(s string) bool {
-	_, _, ok := zeros(s)
-	return ok
-}
-
 // zeros reads the type and shape of an array without a file, such as 640x480xfloat32. The type need not be one of kernels.
 func zeros(s string) (typ dtype.Type, shape []int64, ok bool) {
 	at := strings.LastIndexByte(s, 'x')
@@ -140,6 +107,11 @@ func zeros(s string) (typ dtype.Type, shape []int64, ok bool) {
 	typ, ok = dtype.Parse(s[at+1:])
 	shape, digits := dims(s[:at])
 	return typ, shape, ok && digits
+}
+
+// has reports whether one of the words is there.
+func (a *runArray) has(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { _, ok := a.words[w]; return ok })
 }
 
 // open opens the file. What is wrong with it is found before a device is opened.

@@ -8,10 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"reflect"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -120,36 +118,39 @@ func pour(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
 // shown is how many rows and columns are printed of a larger matrix, half at each end.
 const shown = 10
 
-// printCells writes what at returns in columns. It asks only for what is shown.
-func printCells(w io.Writer, rows, cols int, at func(i, j int) any) error {
+// printCells writes what at returns in columns. It asks only for what is shown, in the order of the elements.
+func printCells(w io.Writer, rows, cols int, at func(i, j int) (any, error)) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for i := range ends(rows) {
-		if i == rows-shown/2 && rows > shown {
-			fmt.Fprintln(tw, strings.Repeat("...\t", min(cols, shown+1)))
-		}
-		for j := range ends(cols) {
-			if j == cols-shown/2 && cols > shown {
-				fmt.Fprint(tw, "...\t")
+	across := indices(cols)
+	for _, i := range indices(rows) {
+		for _, j := range across {
+			var cell any = "..."
+			if i >= 0 && j >= 0 {
+				var err error
+				if cell, err = at(i, j); err != nil {
+					return err
+				}
 			}
-			fmt.Fprintf(tw, "%v\t", at(i, j))
+			fmt.Fprintf(tw, "%v\t", cell)
 		}
 		fmt.Fprintln(tw)
 	}
 	return tw.Flush()
 }
 
-// ends returns the numbers below n, without those in the middle that are not shown.
-func ends(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := 0; i < n; i++ {
-			if i == shown/2 && n > shown {
-				i = n - shown/2
-			}
-			if !yield(i) {
-				return
-			}
+// indices returns the numbers below n, or -1 in place of those in the middle that are not shown.
+func indices(n int) (list []int) {
+	for i := range min(n, shown+1) {
+		if n > shown && i == shown/2 {
+			list = append(list, -1)
+			continue
 		}
+		if n > shown && i > shown/2 {
+			i += n - shown - 1
+		}
+		list = append(list, i)
 	}
+	return list
 }
 
 // maxNested is how many elements, and how many rows, --json prints at most.
