@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -25,8 +24,7 @@ type Batch struct {
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
-	counts  int        // how often counting began anew
-	reached []int      // of each device: so many calls are done, or are not its business
+	reached []int      // of each device: so many calls are done
 }
 
 // batchKey is what has the same shares throughout a batch.
@@ -239,14 +237,6 @@ func (b *Batch) notify() {
 	}
 }
 
-// recount says that nothing is known to be done: a device has come back.
-func (b *Batch) recount() {
-	b.mu.Lock()
-	b.counts++
-	clear(b.reached)
-	b.mu.Unlock()
-}
-
 // watch notes what a device is done with.
 func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	for {
@@ -256,15 +246,13 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 			return
 		}
 		b.mu.Lock()
-		n, counts := b.queued, b.counts
+		n := b.queued
 		b.mu.Unlock()
 		if err := w.dev.Sync(ctx); err != nil {
-			n = math.MaxInt // nothing more is to be expected of it
+			continue
 		}
 		b.mu.Lock()
-		if counts == b.counts {
-			b.reached[i] = max(b.reached[i], n)
-		}
+		b.reached[i] = n
 		b.mu.Unlock()
 	}
 }
@@ -277,8 +265,10 @@ func (b *Batch) Reached() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.queued
-	for _, r := range b.reached {
-		n = min(n, r)
+	for i, r := range b.reached {
+		if b.cr.workers[i].dev.Usable() == nil {
+			n = min(n, r)
+		}
 	}
 	return n
 }

@@ -25,7 +25,7 @@ type call struct {
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	stays   bool   // some results do not come back
-	direct  bool   // one result need not be in memory of the library's
+	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
 }
 
@@ -42,8 +42,9 @@ type argument struct {
 	*residency
 	name      string // in this call
 	flags     Flags
-	changed   bool // kernels of the call may write it
-	ifChanged bool // it comes back only if they do
+	conv      *converter // of an array that kernels see unpacked
+	changed   bool       // kernels of the call may write it
+	ifChanged bool       // it comes back only if they do
 }
 
 // piece is what one device does of a call.
@@ -78,8 +79,7 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 			cr.publish(report(pieces), before)
 			return nil
 		}
-		again := cr.newlyLost()
-		cr.noteLost()
+		again := cr.noteLost()
 		uerr := cr.undo(c, pieces)
 		if !again {
 			return err
@@ -188,7 +188,7 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 			busy++
 		}
 	}
-	c.direct = c.r.Blobs == 1 && busy == 1
+	c.alone = c.r.Blobs == 1 && busy == 1
 	if err := cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) }); err != nil {
 		return err
 	}

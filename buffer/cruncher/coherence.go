@@ -26,9 +26,18 @@ type residency struct {
 // windowStep is what windows begin at multiples of, in bytes: four elements of any type.
 const windowStep = 16
 
-func (cr *Cruncher) newResidency(p *param) *residency {
-	values := memory.NewValues(p.array.host, &cr.account, p.flags.ZeroCopy)
-	return &residency{array: p.array.body, values: values, access: p.flags.access(), step: windowStep}
+// residency finds or makes what a cruncher has of an array.
+func (cr *Cruncher) residency(p *param) (*residency, error) {
+	a := p.array.body
+	if r := cr.arrays[a]; r != nil {
+		return r, nil
+	}
+	r := &residency{array: a, values: memory.NewValues(a.host, &cr.account, p.flags.ZeroCopy), step: windowStep}
+	if err := a.use(cr, r); err != nil {
+		return nil, err
+	}
+	cr.arrays[a] = r
+	return r, nil
 }
 
 // bytes returns where elements are.
