@@ -17,7 +17,6 @@ import (
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
 	cr     *Cruncher
-	number uint64
 	shares map[batchKey][]int
 	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
 	wake   []chan struct{}
@@ -87,8 +86,7 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch != nil {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
-	cr.batches++
-	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
@@ -132,7 +130,7 @@ func (cr *Cruncher) flush(ctx context.Context) error {
 	cr.noteLost()
 	var early []result
 	for _, r := range cr.arrays {
-		if r.batch == cr.batch.number && r.stale() {
+		if r.batch == cr.batch && r.stale() {
 			return fail(op, ErrStale, "a device was lost")
 		}
 		for _, w := range r.landed {
@@ -161,7 +159,7 @@ func (cr *Cruncher) abandon() {
 		for _, w := range r.landed {
 			r.values.HostChanged(w, memory.Newer)
 		}
-		r.shadow, r.landed = nil, nil
+		r.batch, r.shadow, r.landed = nil, nil, nil
 		cr.tell(r)
 	}
 }

@@ -29,14 +29,6 @@ type call struct {
 	batch   *Batch // results come back at its end
 }
 
-// number returns the number of the batch that the call is in, or 0.
-func (c *call) number() uint64 {
-	if c.batch == nil {
-		return 0
-	}
-	return c.batch.number
-}
-
 // argument is an array among the parameters.
 type argument struct {
 	*residency

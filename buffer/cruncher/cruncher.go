@@ -27,7 +27,6 @@ type Cruncher struct {
 	mu       gate // guards what follows
 	closed   bool
 	batch    *Batch // the open one
-	batches  uint64
 	arrays   map[*body]*residency
 	programs recent.Map[string, *program]
 	dropped  []*program // to be closed
