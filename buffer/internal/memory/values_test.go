@@ -119,8 +119,8 @@ func (m *model) step() string {
 		r := m.use(w)
 		if m.values.Forget(r, w) {
 			m.write(r, w, make([]byte, modelBytes))
-			m.follow()
 		}
+		m.follow()
 		return fmt.Sprint("forget ", w)
 	case 6:
 		left := m.values.Leave(m.places[m.rng.IntN(len(m.places))].Device, false)
