@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -18,15 +17,13 @@ import (
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
 	cr     *Cruncher
-	number uint64
 	shares map[batchKey][]int
 	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
 	wake   []chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
-	counts  int        // how often counting began anew
-	reached []int      // of each device: so many calls are done, or are not its business
+	reached []int      // of each device: so many calls are done
 }
 
 // batchKey is what has the same shares throughout a batch.
@@ -89,8 +86,7 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch != nil {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
-	cr.batches++
-	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
@@ -134,7 +130,7 @@ func (cr *Cruncher) flush(ctx context.Context) error {
 	cr.noteLost()
 	var early []result
 	for _, r := range cr.arrays {
-		if r.batch == cr.batch.number && r.stale() {
+		if r.batch == cr.batch && r.stale() {
 			return fail(op, ErrStale, "a device was lost")
 		}
 		for _, w := range r.landed {
@@ -163,7 +159,7 @@ func (cr *Cruncher) abandon() {
 		for _, w := range r.landed {
 			r.values.HostChanged(w, memory.Newer)
 		}
-		r.shadow, r.landed = nil, nil
+		r.batch, r.shadow, r.landed = nil, nil, nil
 		cr.tell(r)
 	}
 }
@@ -239,14 +235,6 @@ func (b *Batch) notify() {
 	}
 }
 
-// recount says that nothing is known to be done: a device has come back.
-func (b *Batch) recount() {
-	b.mu.Lock()
-	b.counts++
-	clear(b.reached)
-	b.mu.Unlock()
-}
-
 // watch notes what a device is done with.
 func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	for {
@@ -256,15 +244,13 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 			return
 		}
 		b.mu.Lock()
-		n, counts := b.queued, b.counts
+		n := b.queued
 		b.mu.Unlock()
 		if err := w.dev.Sync(ctx); err != nil {
-			n = math.MaxInt // nothing more is to be expected of it
+			continue
 		}
 		b.mu.Lock()
-		if counts == b.counts {
-			b.reached[i] = max(b.reached[i], n)
-		}
+		b.reached[i] = n
 		b.mu.Unlock()
 	}
 }
@@ -277,8 +263,10 @@ func (b *Batch) Reached() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.queued
-	for _, r := range b.reached {
-		n = min(n, r)
+	for i, r := range b.reached {
+		if b.cr.workers[i].dev.Usable() == nil {
+			n = min(n, r)
+		}
 	}
 	return n
 }

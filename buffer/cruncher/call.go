@@ -25,16 +25,8 @@ type call struct {
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	stays   bool   // some results do not come back
-	direct  bool   // one result need not be in memory of the library's
+	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
-}
-
-// number returns the number of the batch that the call is in, or 0.
-func (c *call) number() uint64 {
-	if c.batch == nil {
-		return 0
-	}
-	return c.batch.number
 }
 
 // argument is an array among the parameters.
@@ -42,8 +34,9 @@ type argument struct {
 	*residency
 	name      string // in this call
 	flags     Flags
-	changed   bool // kernels of the call may write it
-	ifChanged bool // it comes back only if they do
+	conv      *converter // of an array that kernels see unpacked
+	changed   bool       // kernels of the call may write it
+	ifChanged bool       // it comes back only if they do
 }
 
 // piece is what one device does of a call.
@@ -78,8 +71,7 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 			cr.publish(report(pieces), before)
 			return nil
 		}
-		again := cr.newlyLost()
-		cr.noteLost()
+		again := cr.noteLost()
 		uerr := cr.undo(c, pieces)
 		if !again {
 			return err
@@ -188,7 +180,7 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 			busy++
 		}
 	}
-	c.direct = c.r.Blobs == 1 && busy == 1
+	c.alone = c.r.Blobs == 1 && busy == 1
 	if err := cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) }); err != nil {
 		return err
 	}

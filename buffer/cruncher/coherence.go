@@ -16,7 +16,7 @@ type residency struct {
 	access  access
 	step    int    // windows begin at multiples of so many bytes
 	version uint64 // of the host's side, as last looked at
-	batch   uint64 // in which that was
+	batch   *Batch // in which that was
 	used    uint64 // when, in the order of all uses of arrays
 	goesUp  bool   // what the host has, with the last call
 	shadow  []byte // what stands for the host's side until the batch ends, nil if that does
@@ -26,9 +26,18 @@ type residency struct {
 // windowStep is what windows begin at multiples of, in bytes: four elements of any type.
 const windowStep = 16
 
-func (cr *Cruncher) newResidency(p *param) *residency {
-	values := memory.NewValues(p.array.host, &cr.account, p.flags.ZeroCopy)
-	return &residency{array: p.array.body, values: values, access: p.flags.access(), step: windowStep}
+// residency finds or makes what a cruncher has of an array.
+func (cr *Cruncher) residency(p *param) (*residency, error) {
+	a := p.array.body
+	if r := cr.arrays[a]; r != nil {
+		return r, nil
+	}
+	r := &residency{array: a, values: memory.NewValues(a.host, &cr.account, p.flags.ZeroCopy), step: windowStep}
+	if err := a.use(cr, r); err != nil {
+		return nil, err
+	}
+	cr.arrays[a] = r
+	return r, nil
 }
 
 // bytes returns where elements are.
@@ -44,12 +53,11 @@ func (a *body) elements(r memory.Region) string {
 	return "elements " + itoa(r.Offset/a.t.Size()) + " to " + itoa(r.End()/a.t.Size()-1) + " of " + a.name
 }
 
-// look notes what the caller may have done to the host's side since the last call. Within a batch, which is not 0, he may not do
-// anything but call.
-func (r *residency) look(batch uint64) {
+// look notes what the caller may have done to the host's side since the last call: within a batch nothing.
+func (r *residency) look(batch *Batch) {
 	r.array.mu.Lock()
 	defer r.array.mu.Unlock()
-	same := r.array.tracked || batch != 0 && batch == r.batch
+	same := r.array.tracked || batch != nil && batch == r.batch
 	if !same || r.array.version != r.version {
 		r.version = r.array.version
 		r.values.HostChanged(r.array.all(), memory.Apart)

@@ -57,38 +57,25 @@ func (cr *Cruncher) closePrograms() {
 	cr.eachProgram(func(p *program) { p.Close() })
 	cr.programs.Clear()
 	cr.dropped = nil
-	for _, w := range cr.workers {
-		w.converters.close()
+	for _, c := range cr.converters {
+		c.unpack.Close()
+		c.pack.Close()
 	}
 }
 
-// converters are a device's kernels that turn what came up into what kernels see, and back, by the arrays' types. They are few,
-// and arrays come and go.
-type converters map[dtype.Type]*converter
-
+// converter is the programs that turn what devices have of arrays of a type into what kernels see, and back.
 type converter struct{ unpack, pack *kernel.Program }
 
-func (c *converters) close() {
-	for _, k := range *c {
-		k.unpack.Close()
-		k.pack.Close()
-	}
-	*c = nil
-}
-
-// conversions finds or makes the kernels for a type. A device's goroutine asks for its own only.
-func (w *worker) conversions(t dtype.Type) (*converter, error) {
-	if c := w.converters[t]; c != nil {
+// converter finds or makes the programs for a type. They are few, and arrays come and go.
+func (cr *Cruncher) converter(t dtype.Type) (*converter, error) {
+	if c := cr.converters[t]; c != nil {
 		return c, nil
 	}
 	unpack, pack, err := kernel.Conversions(t)
 	if err != nil {
 		return nil, err
 	}
-	if w.converters == nil {
-		w.converters = converters{}
-	}
 	c := &converter{unpack, pack}
-	w.converters[t] = c
+	cr.converters[t] = c
 	return c, nil
 }

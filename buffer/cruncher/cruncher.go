@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/recent"
@@ -26,11 +27,12 @@ type Cruncher struct {
 	mu       gate // guards what follows
 	closed   bool
 	batch    *Batch // the open one
-	batches  uint64
 	arrays   map[*body]*residency
 	programs recent.Map[string, *program]
 	dropped  []*program // to be closed
-	pinned   recent.Map[int, *[]int]
+
+	converters map[dtype.Type]*converter
+	pinned     recent.Map[int, *[]int]
 
 	uses uint64 // of arrays
 	mark uint64 // those up to it are not of the call or the batch
@@ -135,7 +137,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}, converters: map[dtype.Type]*converter{}}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -227,9 +229,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	if err := cr.compile(ctx, c); err != nil {
 		return err
 	}
-	if err := cr.adopt(c); err != nil {
-		return err
-	}
+	cr.adopt(c)
 	defer func() {
 		for i := range c.arrays {
 			cr.tell(c.arrays[i].residency)

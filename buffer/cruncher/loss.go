@@ -2,27 +2,18 @@
 
 package cruncher
 
-// newlyLost reports whether a device was lost since noteLost was called.
-func (cr *Cruncher) newlyLost() bool {
-	for _, w := range cr.workers {
-		if !w.gone && w.lost() {
-			return true
-		}
-	}
-	return false
-}
-
-// noteLost notes which devices are lost.
-func (cr *Cruncher) noteLost() {
+// noteLost notes which devices are lost, and reports whether there are more of them.
+func (cr *Cruncher) noteLost() (more bool) {
 	for _, w := range cr.workers {
 		if w.gone || !w.lost() {
 			continue
 		}
-		w.gone = true
+		w.gone, more = true, true
 		for _, r := range cr.arrays {
 			r.values.Lost(w.index)
 		}
 	}
+	return more
 }
 
 // refresh notes which devices are lost, and takes in those that were and have come back. They begin with nothing.
@@ -36,11 +27,9 @@ func (cr *Cruncher) refresh() {
 		for _, r := range cr.arrays {
 			r.values.Lost(i) // once more: a call that did not fail may have noted what it had done
 		}
-		w.converters.close()
 		cr.pinned.Clear() // shares are for all devices that live
 		if cr.batch != nil {
 			clear(cr.batch.shares)
-			cr.batch.recount()
 			cr.batch.notify()
 		}
 		w.life, w.gone = life, false

@@ -60,7 +60,7 @@ func (a *argument) bound(c *call, p *piece) span {
 func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		a.look(c.number())
+		a.look(c.batch)
 		for _, p := range pieces {
 			if err := cr.present(c, a, p); err != nil {
 				return err

@@ -111,14 +111,20 @@ func (cr *Cruncher) reside(c *call) error {
 		if p.array.host.ReadOnly && p.flags.Write {
 			return fail(op, gpu.ErrReadOnly, "the memory of ", p.array.name)
 		}
-		r := cr.arrays[p.array.body]
-		switch {
-		case r == nil:
-			r = cr.newResidency(p)
-		case r.access != readWrite && r.access != p.flags.access():
+		r, err := cr.residency(p)
+		if err != nil {
+			return err
+		}
+		if r.used > 0 && r.access != readWrite && r.access != p.flags.access() {
 			return fail(op, ErrAccess, p.array.name)
 		}
-		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged})
+		a := argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged}
+		if a.widened() {
+			if a.conv, err = cr.converter(a.array.t); err != nil {
+				return err
+			}
+		}
+		c.arrays = append(c.arrays, a)
 		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
@@ -126,21 +132,18 @@ func (cr *Cruncher) reside(c *call) error {
 	return nil
 }
 
-// adopt keeps the residencies and the programs of a call that is going to run.
-func (cr *Cruncher) adopt(c *call) error {
+// adopt notes the uses of the arrays and keeps the programs of a call that is going to run.
+func (cr *Cruncher) adopt(c *call) {
 	if c.batch == nil {
 		cr.mark = cr.uses
 	}
 	for i := range c.arrays {
-		r := c.arrays[i].residency
-		cr.uses++
-		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
-		if cr.arrays[r.array] == nil {
-			if err := r.array.use(cr, r); err != nil {
-				return err
-			}
-			cr.arrays[r.array] = r
+		a := &c.arrays[i]
+		if a.used == 0 {
+			a.access = a.flags.access()
 		}
+		cr.uses++
+		a.used, a.goesUp = cr.uses, a.flags.goesUp()
 	}
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
@@ -157,7 +160,6 @@ func (cr *Cruncher) adopt(c *call) error {
 	if c.batch != nil {
 		c.batch.hold(c.list)
 	}
-	return nil
 }
 
 // splitNames cuts a list of kernel names at blanks, commas, semicolons, hyphens, @ and ends of lines.

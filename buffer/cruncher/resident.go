@@ -93,22 +93,18 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 		}
 		wants = append(wants, r)
 	}
-	for {
-		list, err := cr.fetch(ctx, op, wants, memory.Newer)
-		if err != nil {
-			return err
-		}
-		if err = cr.land(ctx, list); err == nil {
-			for i := range list {
-				list[i].values.Returned(list[i].Region)
-			}
-			for _, r := range wants {
-				cr.tell(r)
-			}
-			return nil
-		}
-		if !cr.newlyLost() {
-			return err
-		}
+	list, err := cr.fetch(ctx, op, wants, memory.Newer)
+	if err == nil {
+		err = cr.land(ctx, list)
 	}
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].values.Returned(list[i].Region)
+	}
+	for _, r := range wants {
+		cr.tell(r)
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // result is elements on their way from a device to the host's side of an array. They wait in memory of the library's until
 // everything of a call is there, so that one that fails changes nothing, and devices that take over a lost one's work begin
-// with what it began with. One of all may stay on its device until then: that it comes is then what everything depends on.
+// with what it began with. The only one may stay on its device until then.
 type result struct {
 	*residency
 	memory.Source
@@ -31,26 +31,22 @@ func (r *result) bring(ctx context.Context) error {
 	return nil
 }
 
-// largestForeign returns which of some results may come straight to foreign memory, or -1. To Go memory a copy is cheap.
-func largestForeign(list []result) int {
-	best := -1
-	for i := range list {
-		if list[i].array.host.Foreign != nil && (best < 0 || list[i].Width > list[best].Width) {
-			best = i
-		}
-	}
-	return best
+// straight reports whether there is one result that may come straight to foreign memory. To Go memory a copy is cheap.
+func straight(list []result) bool {
+	return len(list) == 1 && list[0].array.host.Foreign != nil && list[0].Replica != nil && list[0].Width > 0
 }
 
-// stage gets results, from all devices at the same time. One may stay where it is.
+// stage gets results, from all devices at the same time.
 func (cr *Cruncher) stage(ctx context.Context, list []result) error {
-	straight := largestForeign(list)
+	if straight(list) {
+		return nil
+	}
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for d := range cr.workers {
 		wg.Go(func() {
 			for i := range list {
-				if r := &list[i]; r.Slot == d && i != straight && errs[d] == nil {
+				if r := &list[i]; r.Slot == d && errs[d] == nil {
 					errs[d] = r.bring(ctx)
 				}
 			}
@@ -87,7 +83,7 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, st
 				return nil, err
 			}
 		}
-		if err = cr.stage(ctx, list); err == nil || !cr.newlyLost() {
+		if err = cr.stage(ctx, list); err == nil || !cr.noteLost() {
 			return list, err
 		}
 	}
@@ -96,47 +92,29 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, st
 // land puts results where they belong, all or none. Only one that is still on its device, and foreign memory that is no longer
 // there, can make it fail. Nobody calls it off: the devices are done.
 func (cr *Cruncher) land(ctx context.Context, list []result) error {
-	ctx = context.WithoutCancel(ctx)
+	var write []func()
 	for i := range list {
 		r := &list[i]
-		if r.mem != nil || r.Width == 0 {
+		if r.mem == nil { // the only one
+			if err := r.Replica.Read(context.WithoutCancel(ctx), r.Region, r.array.host, r.Offset); err != nil {
+				return err
+			}
 			continue
 		}
-		if _, err := writers(list); err != nil {
+		to, err := gpu.HostWriter(r.array.host.Part(r.Offset, r.Width))
+		if err != nil {
 			return err
 		}
-		if err := r.Replica.Read(ctx, r.Region, r.array.host, r.Offset); err != nil {
-			return err
-		}
+		write = append(write, func() { to(r.mem) })
 	}
-	write, err := writers(list)
-	if err != nil {
-		return err
+	for _, w := range write {
+		w()
 	}
 	for i := range list {
-		if r := &list[i]; r.mem != nil {
-			write[i](r.mem)
-		}
 		cr.down.Add(int64(list[i].Width))
 		cr.arrived(&list[i])
 	}
 	return nil
-}
-
-// writers returns functions that write results to the host.
-func writers(list []result) ([]func([]byte), error) {
-	write := make([]func([]byte), len(list))
-	for i := range list {
-		r := &list[i]
-		if r.mem == nil {
-			continue
-		}
-		var err error
-		if write[i], err = gpu.HostWriter(r.array.host.Part(r.Offset, r.Width)); err != nil {
-			return nil, err
-		}
-	}
-	return write, nil
 }
 
 // arrived tells other crunchers that the host's side has changed.

@@ -17,7 +17,6 @@ type words struct {
 	lo, hi  int
 	fresh   span // what is unpacked
 	changed bool // by a kernel
-	conv    *converter
 }
 
 // widened reports whether kernels see a word for each of the array's smaller elements.
@@ -28,9 +27,6 @@ func (a *argument) widened() bool {
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
 func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 	a, w := &c.arrays[k], &p.words[k]
-	if w.conv, err = p.worker.conversions(a.array.t); err != nil {
-		return err
-	}
 	l := p.worker.dev.Info().Limits
 	w.hi = a.array.n
 	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
@@ -62,7 +58,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			continue
 		}
 		w.fresh = need
-		if err := a.convert(ctx, w.conv.unpack, 1, on, k, need); err != nil {
+		if err := a.convert(ctx, a.conv.unpack, 1, on, k, need); err != nil {
 			return err
 		}
 	}
@@ -80,7 +76,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			own = c.between(a)
 		}
 		w.changed = true
-		if err := a.convert(ctx, w.conv.pack, 4/a.array.t.Size(), on, k, own); err != nil {
+		if err := a.convert(ctx, a.conv.pack, 4/a.array.t.Size(), on, k, own); err != nil {
 			return err
 		}
 	}

@@ -62,27 +62,17 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		return &k.Whole, nil
 	}
 	limits := dev.Info().Limits
-	if uint64(k.End-k.At) <= limits.MaxBufferSize {
-		for _, r := range k.replicas {
-			if r.dev == dev {
-				return r, nil
-			}
+	lo, hi := k.At, k.End
+	if uint64(hi-lo) > limits.MaxBufferSize {
+		lo, hi = k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
+		if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
+			return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
 		}
-		r := &Replica{k: k, dev: dev, Lo: k.At, Hi: k.End}
-		k.replicas = append(k.replicas, r)
+	}
+	if r := k.find(Place{Device: dev}, lo, hi, 1); r != nil {
 		return r, nil
 	}
-	lo, hi := k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
-	if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
-		return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
-	}
-	for _, r := range slices.Backward(k.replicas) {
-		if r.dev == dev && r.Lo <= w.Offset && hi <= r.Hi {
-			k.replicas = append(pointers.Remove(k.replicas, r), r) // the last used is dropped last
-			return r, nil
-		}
-	}
-	if err := m.shrink(k, dev, maxWindows-1); err != nil {
+	if err := k.shrink(Place{Device: dev}, maxWindows-1, m.handOver, m.drop); err != nil {
 		return nil, err
 	}
 	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
@@ -90,18 +80,34 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 	return r, nil
 }
 
-// shrink drops the replicas on a device that were used the longest ago, until n are left without counting those that hold results.
-func (m *Memory) shrink(k *Backing, dev *gpu.Device, n int) error {
-	var clean []*Replica
+// find returns the replica of a place that holds a range, if there is one that begins at a multiple of so many bytes. The last used is
+// dropped last.
+func (k *Backing) find(p Place, lo, hi, step int) *Replica {
+	for _, r := range slices.Backward(k.replicas) {
+		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 {
+			k.replicas = append(pointers.Remove(k.replicas, r), r)
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *Replica) in(p Place) bool { return r.dev == p.Device && r.slot == p.Slot }
+
+// shrink drops the replicas of a place that were used the longest ago, until n are left without counting those that something is needed
+// of.
+func (k *Backing) shrink(p Place, n int, spare func(*Replica) bool, drop func(*Replica) error) error {
+	list := make([]*Replica, 0, len(k.replicas))
 	for _, r := range k.replicas {
-		if r.dev == dev && m.handOver(r) {
-			clean = append(clean, r)
+		if r.in(p) && spare(r) {
+			list = append(list, r)
 		}
 	}
 	var errs []error
-	for len(clean) > n {
-		errs = append(errs, m.drop(clean[0]))
-		clean = clean[1:]
+	for i, r := range list {
+		if i < len(list)-n && spare(r) { // still, now that others are gone
+			errs = append(errs, drop(r))
+		}
 	}
 	return errors.Join(errs...)
 }

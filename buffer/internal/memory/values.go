@@ -308,17 +308,16 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 				strconv.Itoa(most))
 		}
 	}
-	for _, r := range slices.Backward(v.k.replicas) {
-		if r.slot == p.Slot && r.Lo <= lo && hi <= r.Hi && r.Lo%step == 0 {
-			v.k.replicas = append(pointers.Remove(v.k.replicas, r), r) // the last used is dropped last
-			r.near = p.Map && r.mappable
-			return r, nil
-		}
+	if r := v.k.find(p, lo, hi, step); r != nil {
+		r.near = p.Map && r.mappable
+		return r, nil
 	}
-	v.shrink(p.Slot, maxWindows-1)
+	spare := func(r *Replica) bool { return v.spare(r, false) }
+	_ = v.k.shrink(p, maxWindows-1, spare, v.drop) // what matters is whether there is room
 	r := &Replica{k: v.k, dev: p.Device, slot: p.Slot, Lo: lo, Hi: hi}
 	err := v.allocate(r)
-	if errors.Is(err, gpu.ErrNoMemory) && v.shrink(p.Slot, 0) {
+	if errors.Is(err, gpu.ErrNoMemory) {
+		_ = v.k.shrink(p, 0, spare, v.drop)
 		err = v.allocate(r)
 	}
 	if err != nil {
@@ -369,22 +368,6 @@ func (v *Values) drop(r *Replica) error {
 		return nil // everything of the device's is gone
 	}
 	return err
-}
-
-// shrink drops the replicas of a place that were used the longest ago, until n are left without counting those that alone have
-// something. It reports whether there was one.
-func (v *Values) shrink(slot, n int) (some bool) {
-	var spare []*Replica
-	for _, r := range v.k.replicas {
-		if r.slot == slot && v.spare(r, false) {
-			spare = append(spare, r)
-		}
-	}
-	for len(spare) > n {
-		_ = v.drop(spare[0]) // what matters is whether there is room now
-		spare, some = spare[1:], true
-	}
-	return some
 }
 
 // spare reports whether nothing is needed of a replica: others have it, or the host, whose other values may count as well.
