@@ -45,16 +45,7 @@ func (m *Dense[T]) Fill(v T) error {
 func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
-func (m *Dense[T]) Clone() (*Dense[T], error) {
-	if err := m.core().usable("Clone"); err != nil {
-		return nil, err
-	}
-	c := &Dense[T]{core{t: m.a.t, typed: m.a.typed, dev: m.a.dev}}
-	if err := c.Assign(m); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func (m *Dense[T]) Clone() (*Dense[T], error) { return m.Expr().Eval() }
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed.
 func (m *Dense[T]) Sync(ctx context.Context) error {
@@ -129,19 +120,17 @@ func (m *core) set(src gpu.Host) error {
 
 // Read waits for what is queued and returns the elements row by row, whatever the order in memory.
 func (m *Dense[T]) Read(ctx context.Context) ([]T, error) {
-	if err := m.core().usable("Read"); err != nil {
+	rows, cols := m.Dims()
+	out := make([]T, rows*cols)
+	if err := m.ReadTo(ctx, out); err != nil {
 		return nil, err
 	}
-	out := make([]T, m.a.Rows*m.a.Cols)
-	return out, m.ReadTo(ctx, out)
+	return out, nil
 }
 
 // ReadTo is Read into a slice of the caller's with at least rows x cols elements.
 func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error {
 	c := m.core()
-	if err := c.usable("Read"); err != nil {
-		return err
-	}
 	dst = dst[:min(len(dst), c.Rows*c.Cols)]
 	return into(c.t, dst, func(mem gpu.Host) error { return c.read(ctx, mem) })
 }
@@ -169,9 +158,6 @@ func setPart[T Elem](part *Dense[T], values []T) error {
 // SetSlice replaces all elements by data, row by row. The caller may change data afterwards.
 func (m *Dense[T]) SetSlice(data []T) error {
 	c := m.core()
-	if err := c.usable("SetSlice"); err != nil {
-		return err
-	}
 	return c.set(packed(c.t, data))
 }
 

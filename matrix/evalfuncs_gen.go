@@ -5,12 +5,14 @@
 package matrix
 
 import (
+	"sync"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // textFunctions lists the operations by their names in Eval.
-func textFunctions() map[string]textFunction {
+var textFunctions = sync.OnceValue(func() map[string]textFunction {
 	return map[string]textFunction{
 		"neg":          {1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }},
 		"abs":          {1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }},
@@ -70,4 +72,4 @@ func textFunctions() map[string]textFunction {
 		"softmax":      {1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }},
 		"logsoftmax":   {1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }},
 	}
-}
+})

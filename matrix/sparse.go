@@ -68,7 +68,7 @@ func sparseOf[T Elem](s *sparseCore, err error) (*Sparse[T], error) {
 func NewSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	o, err := optionsOf[T]("NewSparse", opts)
+	o, err := parse("NewSparse", typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func SparseFrom[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values gpu.Host, indices, pointers []int32, flags buffer.Flags, opts ...Options,
 ) (*Sparse[T], error) {
 	const op = "SparseFrom"
-	o, err := optionsOf[T](op, opts)
+	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,8 @@ type sparseCore struct {
 	rows    *rowList         // for products
 }
 
-// check refuses whatever is not a sparse matrix with these values. It trusts nothing.
-func (p *parts) check(op string, values gpu.Host) error {
+// checkKind refuses sizes, types and formats that there are no sparse matrices of.
+func (p *parts) checkKind(op string) error {
 	switch {
 	case p.dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
@@ -69,6 +69,14 @@ func (p *parts) check(op string, values gpu.Host) error {
 		return fail(op, buffer.ErrSize, "negative dimensions")
 	case p.majors > math.MaxInt32 || p.minors > math.MaxInt32 || len(p.index) > math.MaxInt32:
 		return fail(op, gpu.ErrLimit, "more than 2147483647 rows, columns or entries")
+	}
+	return nil
+}
+
+// check refuses whatever is not a sparse matrix with these values. It trusts nothing.
+func (p *parts) check(op string, values gpu.Host) error {
+	if err := p.checkKind(op); err != nil {
+		return err
 	}
 	n, have, block := p.nnz(), values.Size/4, p.format == BlockColumn
 	var wrong error
