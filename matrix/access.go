@@ -13,8 +13,8 @@ import (
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
-// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was; one over memory
-// larger than a buffer, which is computed in blocks, can fail after some of them.
+// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, unless memory larger than a buffer is
+// computed in blocks.
 func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.Background(), x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the

@@ -4,7 +4,6 @@ package matrix
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
@@ -338,13 +337,8 @@ func (e *evaluator) form(name string, args []*node) *node {
 
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
-	switch t {
-	case fuse.I32:
-		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-	case fuse.U32:
-		return v == math.Trunc(v) && v >= 0 && v <= math.MaxUint32
-	}
-	return true
+	whole := t == fuse.I32 || t == fuse.U32
+	return !whole || expr.Loaded(t, expr.Stored(t, v)) == v
 }
 
 // textFunction is an operation in Eval.

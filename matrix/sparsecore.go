@@ -130,13 +130,21 @@ func increasing(op string, index []int32, end int) error {
 }
 
 // make checks the parts and makes a matrix of them: with buffer.DontOwnBuffer of that memory itself, otherwise of a copy.
-func (p *parts) make(op string, o *Options, values gpu.Host, flags buffer.Flags) (*sparseCore, error) {
+func (p *parts) make(op string, o *Options, mem memory, flags buffer.Flags) (*sparseCore, error) {
 	p.external = flags == buffer.DontOwnBuffer
 	switch {
+	case !mem.isHost:
+		return nil, fail(op, buffer.ErrNil, "no values in host memory")
+	case p.external && mem.numbers != nil:
+		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags != 0 && !p.external:
 		return nil, fail(op, gpu.ErrInvalid, "flags of dense matrices")
 	case o.ColMajor || o.Offset != 0 || o.Stride != 0 || o.Aligned || o.Padded || o.RowMajorInput || o.Destroy:
 		return nil, fail(op, gpu.ErrInvalid, "an option that places dense matrices")
+	}
+	values := mem.host
+	if mem.numbers != nil {
+		values = packed(p.t, mem.numbers)
 	}
 	if err := p.check(op, values); err != nil {
 		return nil, err

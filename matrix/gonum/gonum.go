@@ -77,9 +77,6 @@ type source[T matrix.Elem] struct {
 	change     float64
 }
 
-// maxTransposes is how many transposes of transposes are looked through.
-const maxTransposes = 64
-
 // read takes transposes off and converts the elements. gonum and its matrices panic where others return an error, for
 // example on a nil pointer in the interface. What would take more bytes than the limit is refused before memory is taken for
 // it: a diagonal of a few megabytes may claim terabytes.
@@ -94,7 +91,7 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 		}
 	}()
 	s = new(source[T])
-	for range maxTransposes {
+	for range 64 { // transposes of transposes
 		t, ok := m.(mat.Untransposer)
 		if !ok {
 			break

@@ -156,7 +156,7 @@ func node(o *ops.Operation, f form, operands string) string {
 	case ops.Reduction:
 		if call == "" {
 			call = "expr.NewReduction"
-			args = append(args, "reduce"+o.Name)
+			args = append(args, "fuse.Reduce"+o.Name)
 		}
 		args = append(args, f.axis)
 	default:
