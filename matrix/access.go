@@ -164,11 +164,7 @@ func (m *Dense[T]) SetSlice(data []T) error {
 // SetRows replaces all elements by those of one slice for each row; what is missing in slices that are shorter than a row
 // becomes 0. Another number of slices, or one longer than a row, is [buffer.ErrShape]. The caller may change them afterwards.
 func (m *Dense[T]) SetRows(rows [][]T) error {
-	const op = "SetRows"
 	c := m.core()
-	if err := c.usable(op); err != nil {
-		return err
-	}
 	data := make([]T, c.Rows*c.Cols)
 	fits := len(rows) == c.Rows
 	for i := 0; fits && i < len(rows); i++ {
@@ -176,7 +172,7 @@ func (m *Dense[T]) SetRows(rows [][]T) error {
 		fits = len(rows[i]) <= c.Cols
 	}
 	if !fits {
-		return fail(op, buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
+		return fail("SetRows", buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
 	}
 	return m.SetSlice(data)
 }

@@ -89,8 +89,6 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	switch {
 	case mem.isHost && mem.host.Foreign == nil && mem.host.Bytes == nil && rows != 0 && cols != 0:
 		return core{}, fail(op, buffer.ErrNil, "for ", itoa(rows), "x", itoa(cols))
-	case dev == nil:
-		return core{}, fail(op, gpu.ErrInvalid, "nil device")
 	case mem.buf != nil && (o.Release != nil || o.Destroy):
 		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
 	}
