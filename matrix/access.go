@@ -13,8 +13,8 @@ import (
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
-// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was; one over memory
-// larger than a buffer, which is computed in blocks, can fail after some of them.
+// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, unless memory larger than a buffer is
+// computed in blocks.
 func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.Background(), x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
@@ -45,16 +45,7 @@ func (m *Dense[T]) Fill(v T) error {
 func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
-func (m *Dense[T]) Clone() (*Dense[T], error) {
-	if err := m.core().usable("Clone"); err != nil {
-		return nil, err
-	}
-	c := &Dense[T]{core{t: m.a.t, typed: m.a.typed, dev: m.a.dev}}
-	if err := c.Assign(m); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func (m *Dense[T]) Clone() (*Dense[T], error) { return m.Expr().Eval() }
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed.
 func (m *Dense[T]) Sync(ctx context.Context) error {
@@ -129,19 +120,17 @@ func (m *core) set(src gpu.Host) error {
 
 // Read waits for what is queued and returns the elements row by row, whatever the order in memory.
 func (m *Dense[T]) Read(ctx context.Context) ([]T, error) {
-	if err := m.core().usable("Read"); err != nil {
+	rows, cols := m.Dims()
+	out := make([]T, rows*cols)
+	if err := m.ReadTo(ctx, out); err != nil {
 		return nil, err
 	}
-	out := make([]T, m.a.Rows*m.a.Cols)
-	return out, m.ReadTo(ctx, out)
+	return out, nil
 }
 
 // ReadTo is Read into a slice of the caller's with at least rows x cols elements.
 func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error {
 	c := m.core()
-	if err := c.usable("Read"); err != nil {
-		return err
-	}
 	dst = dst[:min(len(dst), c.Rows*c.Cols)]
 	return into(c.t, dst, func(mem gpu.Host) error { return c.read(ctx, mem) })
 }
@@ -169,20 +158,13 @@ func setPart[T Elem](part *Dense[T], values []T) error {
 // SetSlice replaces all elements by data, row by row. The caller may change data afterwards.
 func (m *Dense[T]) SetSlice(data []T) error {
 	c := m.core()
-	if err := c.usable("SetSlice"); err != nil {
-		return err
-	}
 	return c.set(packed(c.t, data))
 }
 
 // SetRows replaces all elements by those of one slice for each row; what is missing in slices that are shorter than a row
 // becomes 0. Another number of slices, or one longer than a row, is [buffer.ErrShape]. The caller may change them afterwards.
 func (m *Dense[T]) SetRows(rows [][]T) error {
-	const op = "SetRows"
 	c := m.core()
-	if err := c.usable(op); err != nil {
-		return err
-	}
 	data := make([]T, c.Rows*c.Cols)
 	fits := len(rows) == c.Rows
 	for i := 0; fits && i < len(rows); i++ {
@@ -190,7 +172,7 @@ func (m *Dense[T]) SetRows(rows [][]T) error {
 		fits = len(rows[i]) <= c.Cols
 	}
 	if !fits {
-		return fail(op, buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
+		return fail("SetRows", buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
 	}
 	return m.SetSlice(data)
 }

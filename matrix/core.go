@@ -131,9 +131,6 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	if dev == nil {
 		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device")
 	}
-	if err := dev.Usable(); err != nil {
-		return err
-	}
 	if n.Dev != nil && n.Dev != dev {
 		c, err := carried(ctx, op, n, dev)
 		if err != nil {

@@ -50,7 +50,7 @@ func Map[T Elem](dev *gpu.Device, rows, cols int, opts ...Options) (*Dense[T], e
 }
 
 func construct[T Elem](op string, dev *gpu.Device, rows, cols int, mem memory, opts []Options) (*Dense[T], error) {
-	o, err := optionsOf[T](op, opts)
+	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,9 @@ func typed[T Elem](m core, err error) (*Dense[T], error) {
 // FromSlice makes an owned matrix with a copy of data, which holds rows x cols elements row by row, or as the options say. The
 // caller may change data afterwards.
 func FromSlice[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
-	const op = "FromSlice"
-	o, err := optionsOf[T](op, opts)
-	if err != nil {
-		return nil, err
-	}
-	mem := memory{host: packed(o.Type, data), isHost: true, copied: true}
-	return typed[T](newCore(op, dev, &o, rows, cols, &mem, new(origin)))
+	mem := memoryOf[T](data)
+	mem.copied = true
+	return construct[T]("FromSlice", dev, rows, cols, mem, opts)
 }
 
 // FromRows makes an owned matrix of as many rows as there are slices and as many columns as the longest has elements. What is
@@ -101,7 +97,7 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // blocks. For memory that is no slice of T, such as bytes of a mapped file, there is [FromBuffer].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
 	const op = "Wrap"
-	o, err := optionsOf[T](op, opts)
+	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}

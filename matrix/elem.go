@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -107,13 +108,11 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 	if !ok || numbers == nil {
 		return hostOf(data)
 	}
-	size := t.Size()
-	out := make([]byte, len(numbers)*size)
-	for i, v := range numbers {
-		bits := expr.Stored(t, float64(v))
-		for k := range size {
-			out[i*size+k] = byte(bits >> (8 * k))
-		}
+	out := make([]byte, 0, len(numbers)*t.Size())
+	for _, v := range numbers {
+		var word [4]byte
+		binary.LittleEndian.PutUint32(word[:], expr.Stored(t, float64(v)))
+		out = append(out, word[:t.Size()]...)
 	}
 	return gpu.HostBytes(out)
 }
@@ -130,11 +129,9 @@ func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 		return err
 	}
 	for i := range numbers {
-		var bits uint32
-		for k := range size {
-			bits |= uint32(mem[i*size+k]) << (8 * k)
-		}
-		numbers[i] = Any(expr.Loaded(t, bits))
+		var word [4]byte
+		copy(word[:], mem[i*size:][:size])
+		numbers[i] = Any(expr.Loaded(t, binary.LittleEndian.Uint32(word[:])))
 	}
 	return nil
 }

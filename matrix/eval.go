@@ -4,7 +4,6 @@ package matrix
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
@@ -49,8 +48,6 @@ type evaluator struct {
 	scan   *wgsl.Scan
 	next   int   // the next token
 	err    error // the first mistake of syntax
-
-	functions map[string]textFunction
 }
 
 func (e *evaluator) run(text string) *node {
@@ -81,17 +78,21 @@ func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
 	return expr.Failed(fail("Eval", sentinel, e.place(token)+strings.Join(detail, "")))
 }
 
-// malformed notes that the next token cannot be there.
-func (e *evaluator) malformed() *node {
-	what := "the end of the text"
-	if e.next < len(e.scan.Tokens) {
-		what = strconv.Quote(e.scan.At(e.next))
-	}
-	x := e.fail(e.next, ErrSyntax, "cannot use ", what)
+// stop notes a mistake of syntax at the next token.
+func (e *evaluator) stop(detail ...string) *node {
+	x := e.fail(e.next, ErrSyntax, detail...)
 	if e.err == nil {
 		e.err = x.Err
 	}
 	return x
+}
+
+// malformed notes that the next token cannot be there.
+func (e *evaluator) malformed() *node {
+	if e.next == len(e.scan.Tokens) {
+		return e.stop("cannot use the end of the text")
+	}
+	return e.stop("cannot use ", strconv.Quote(e.scan.At(e.next)))
 }
 
 // placed adds the place in the text to an operation's error.
@@ -186,10 +187,7 @@ func isNumber(n *node) bool {
 // unary reads an operand with the operators before and the transposes after it.
 func (e *evaluator) unary(depth int) *node {
 	if depth > maxNest {
-		if e.err == nil {
-			e.err = e.fail(e.next, ErrSyntax, "nested too deeply").Err
-		}
-		return expr.Failed(e.err)
+		return e.stop("nested too deeply")
 	}
 	start := e.next
 	switch {
@@ -273,11 +271,8 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
-	if e.functions == nil {
-		e.functions = textFunctions()
-	}
 	lower := strings.ToLower(name)
-	f, known := e.functions[lower]
+	f, known := textFunctions()[lower]
 	arity, form := textForms[lower]
 	for i, a := range args {
 		switch {
@@ -342,13 +337,8 @@ func (e *evaluator) form(name string, args []*node) *node {
 
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
-	switch t {
-	case fuse.I32:
-		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-	case fuse.U32:
-		return v == math.Trunc(v) && v >= 0 && v <= math.MaxUint32
-	}
-	return true
+	whole := t == fuse.I32 || t == fuse.U32
+	return !whole || expr.Loaded(t, expr.Stored(t, v)) == v
 }
 
 // textFunction is an operation in Eval.

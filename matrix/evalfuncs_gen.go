@@ -5,12 +5,14 @@
 package matrix
 
 import (
+	"sync"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // textFunctions lists the operations by their names in Eval.
-func textFunctions() map[string]textFunction {
+var textFunctions = sync.OnceValue(func() map[string]textFunction {
 	return map[string]textFunction{
 		"neg":          {1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }},
 		"abs":          {1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }},
@@ -52,22 +54,22 @@ func textFunctions() map[string]textFunction {
 		"matmul":       {2, func(a []*node) *node { return expr.NewProduct("Mul", a[0], a[1]) }},
 		"transpose":    {1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }},
 		"t":            {1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }},
-		"sum":          {1, func(a []*node) *node { return expr.NewReduction("Sum", reduceSum, axisAll, a[0]) }},
-		"sumrows":      {1, func(a []*node) *node { return expr.NewReduction("SumRows", reduceSum, axisRows, a[0]) }},
-		"sumcols":      {1, func(a []*node) *node { return expr.NewReduction("SumCols", reduceSum, axisCols, a[0]) }},
-		"maxall":       {1, func(a []*node) *node { return expr.NewReduction("MaxAll", reduceMax, axisAll, a[0]) }},
-		"maxrows":      {1, func(a []*node) *node { return expr.NewReduction("MaxRows", reduceMax, axisRows, a[0]) }},
-		"maxcols":      {1, func(a []*node) *node { return expr.NewReduction("MaxCols", reduceMax, axisCols, a[0]) }},
-		"minall":       {1, func(a []*node) *node { return expr.NewReduction("MinAll", reduceMin, axisAll, a[0]) }},
-		"minrows":      {1, func(a []*node) *node { return expr.NewReduction("MinRows", reduceMin, axisRows, a[0]) }},
-		"mincols":      {1, func(a []*node) *node { return expr.NewReduction("MinCols", reduceMin, axisCols, a[0]) }},
-		"prod":         {1, func(a []*node) *node { return expr.NewReduction("Prod", reduceProd, axisAll, a[0]) }},
-		"prodrows":     {1, func(a []*node) *node { return expr.NewReduction("ProdRows", reduceProd, axisRows, a[0]) }},
-		"prodcols":     {1, func(a []*node) *node { return expr.NewReduction("ProdCols", reduceProd, axisCols, a[0]) }},
-		"mean":         {1, func(a []*node) *node { return meanNode("Mean", axisAll, a[0]) }},
-		"meanrows":     {1, func(a []*node) *node { return meanNode("MeanRows", axisRows, a[0]) }},
-		"meancols":     {1, func(a []*node) *node { return meanNode("MeanCols", axisCols, a[0]) }},
+		"sum":          {1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }},
+		"sumrows":      {1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }},
+		"sumcols":      {1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }},
+		"maxall":       {1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }},
+		"maxrows":      {1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }},
+		"maxcols":      {1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }},
+		"minall":       {1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }},
+		"minrows":      {1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }},
+		"mincols":      {1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }},
+		"prod":         {1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }},
+		"prodrows":     {1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }},
+		"prodcols":     {1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }},
+		"mean":         {1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }},
+		"meanrows":     {1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }},
+		"meancols":     {1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }},
 		"softmax":      {1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }},
 		"logsoftmax":   {1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }},
 	}
-}
+})

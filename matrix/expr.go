@@ -30,17 +30,6 @@ type Operand[T Elem] interface {
 // node is an operation of an expression.
 type node = expr.Node
 
-const (
-	reduceSum  = fuse.ReduceSum
-	reduceMax  = fuse.ReduceMax
-	reduceMin  = fuse.ReduceMin
-	reduceProd = fuse.ReduceProd
-
-	axisAll  = fuse.AxisAll
-	axisRows = fuse.AxisRows
-	axisCols = fuse.AxisCols
-)
-
 func (m *Dense[T]) operand() (t T) { return t }
 
 func (m *Dense[T]) expr(op string) *node { return m.core().operand(op) }

@@ -14,10 +14,7 @@ import (
 // meanNode is a sum, divided by how many elements went into each of its results.
 func meanNode(op string, ax fuse.Axis, x *node) *node {
 	s := expr.NewReduction(op, fuse.ReduceSum, ax, x)
-	switch {
-	case s.Err != nil:
-		return s
-	case s.Type.Compute() != fuse.F32:
+	if s.Type.Compute() != fuse.F32 {
 		return expr.Failed(fail(op, gpu.ErrUnsupported, "not defined for ", s.Type.String()))
 	}
 	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
@@ -62,12 +59,8 @@ func fillNode(rows, cols int, number *node) *node {
 // Convert is a with another element type, as a conversion in Go does it; floats beyond an integer type's range saturate.
 func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	const op = "Convert"
-	x := from(op, a)
-	t := typeOf[T]()
-	switch {
-	case x.Err != nil:
-		return &Expr[T]{x}
-	case t == expr.Untyped:
+	x, t := from(op, a), typeOf[T]()
+	if t == expr.Untyped {
 		t = x.Typed(fuse.F32).Type // it stays what it is
 	}
 	return &Expr[T]{expr.NewConversion(op, t, x)}

@@ -237,78 +237,78 @@ func Transpose[T Elem](a Operand[T]) *Expr[T] {
 // Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
 // nothing it is 0.
 func Sum[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("Sum", reduceSum, axisAll, from("Sum", a))}
+	return &Expr[T]{expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, from("Sum", a))}
 }
 
 // SumRows is the sum of each row, a column.
 func SumRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("SumRows", reduceSum, axisRows, from("SumRows", a))}
+	return &Expr[T]{expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, from("SumRows", a))}
 }
 
 // SumCols is the sum of each column, a row.
 func SumCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("SumCols", reduceSum, axisCols, from("SumCols", a))}
+	return &Expr[T]{expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, from("SumCols", a))}
 }
 
 // MaxAll is the maximum of all elements, a 1x1 matrix. NaN wins. Of nothing it is minus infinity or the type's smallest
 // value.
 func MaxAll[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxAll", reduceMax, axisAll, from("MaxAll", a))}
+	return &Expr[T]{expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, from("MaxAll", a))}
 }
 
 // MaxRows is the maximum of each row, a column.
 func MaxRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxRows", reduceMax, axisRows, from("MaxRows", a))}
+	return &Expr[T]{expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, from("MaxRows", a))}
 }
 
 // MaxCols is the maximum of each column, a row.
 func MaxCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxCols", reduceMax, axisCols, from("MaxCols", a))}
+	return &Expr[T]{expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, from("MaxCols", a))}
 }
 
 // MinAll is the minimum of all elements, a 1x1 matrix. NaN wins. Of nothing it is infinity or the type's largest value.
 func MinAll[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinAll", reduceMin, axisAll, from("MinAll", a))}
+	return &Expr[T]{expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, from("MinAll", a))}
 }
 
 // MinRows is the minimum of each row, a column.
 func MinRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinRows", reduceMin, axisRows, from("MinRows", a))}
+	return &Expr[T]{expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, from("MinRows", a))}
 }
 
 // MinCols is the minimum of each column, a row.
 func MinCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinCols", reduceMin, axisCols, from("MinCols", a))}
+	return &Expr[T]{expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, from("MinCols", a))}
 }
 
 // Prod is the product of all elements, a 1x1 matrix. Of nothing it is 1.
 func Prod[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("Prod", reduceProd, axisAll, from("Prod", a))}
+	return &Expr[T]{expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, from("Prod", a))}
 }
 
 // ProdRows is the product of each row, a column.
 func ProdRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("ProdRows", reduceProd, axisRows, from("ProdRows", a))}
+	return &Expr[T]{expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, from("ProdRows", a))}
 }
 
 // ProdCols is the product of each column, a row.
 func ProdCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("ProdCols", reduceProd, axisCols, from("ProdCols", a))}
+	return &Expr[T]{expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, from("ProdCols", a))}
 }
 
 // Mean is the mean of all elements, a 1x1 matrix. Of nothing it is NaN.
 func Mean[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("Mean", axisAll, from("Mean", a))}
+	return &Expr[T]{meanNode("Mean", fuse.AxisAll, from("Mean", a))}
 }
 
 // MeanRows is the mean of each row, a column.
 func MeanRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("MeanRows", axisRows, from("MeanRows", a))}
+	return &Expr[T]{meanNode("MeanRows", fuse.AxisRows, from("MeanRows", a))}
 }
 
 // MeanCols is the mean of each column, a row.
 func MeanCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("MeanCols", axisCols, from("MeanCols", a))}
+	return &Expr[T]{meanNode("MeanCols", fuse.AxisCols, from("MeanCols", a))}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -18,7 +17,7 @@ type memory struct {
 	host    gpu.Host
 	isHost  bool
 	copied  bool           // the host memory, to new memory
-	numbers bool           // the host memory is a copy of numbers of type Any
+	numbers []Any          // become the host memory
 	wrapper *buffer.Buffer // becomes the buffer of host memory that is not copied
 
 	buf    *buffer.Buffer // of the library's
@@ -26,10 +25,13 @@ type memory struct {
 }
 
 // memoryOf sorts what a caller calls memory.
-func memoryOf[T Elem](t fuse.Type, src any) memory {
+func memoryOf[T Elem](src any) memory {
 	switch s := src.(type) {
 	case []T:
-		return memory{host: packed(t, s), isHost: true, numbers: isAny[T]()}
+		if numbers, ok := src.([]Any); ok {
+			return memory{numbers: numbers, isHost: true}
+		}
+		return memory{host: hostOf(s), isHost: true}
 	case gpu.Host:
 		return memory{host: s, isHost: true}
 	case *buffer.Buffer:
@@ -81,11 +83,12 @@ func (mem *memory) acquire(op string, dev *gpu.Device, size int) (*buffer.Buffer
 
 // newCore makes a matrix. Its release function is called from here on only, and never if there is an error.
 func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory, from *origin) (core, error) {
+	if mem.numbers != nil {
+		mem.host = packed(o.Type, mem.numbers)
+	}
 	switch {
 	case mem.isHost && mem.host.Foreign == nil && mem.host.Bytes == nil && rows != 0 && cols != 0:
 		return core{}, fail(op, buffer.ErrNil, "for ", itoa(rows), "x", itoa(cols))
-	case dev == nil:
-		return core{}, fail(op, gpu.ErrInvalid, "nil device")
 	case mem.buf != nil && (o.Release != nil || o.Destroy):
 		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
 	}
@@ -150,18 +153,18 @@ func (m *core) clearPads(op string) error {
 // is [gpu.ErrReadOnly].
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Options) (*Dense[T], error) {
 	const op = "FromBuffer"
-	o, err := optionsOf[T](op, opts)
+	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
-	return typed[T](fromBuffer(op, dev, o, rows, cols, memoryOf[T](o.Type, src), flags))
+	return typed[T](fromBuffer(op, dev, o, rows, cols, memoryOf[T](src), flags))
 }
 
 func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memory, flags buffer.Flags) (core, error) {
 	switch {
 	case !mem.isHost && mem.buf == nil && mem.handle == nil:
 		return core{}, fail(op, buffer.ErrNil)
-	case flags == buffer.DontOwnBuffer && mem.numbers:
+	case flags == buffer.DontOwnBuffer && mem.numbers != nil:
 		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer:
 		return newCore(op, dev, &o, rows, cols, &mem, new(origin))
@@ -173,7 +176,8 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 		return core{}, fail(op, gpu.ErrInvalid, "flags that exclude each other")
 	}
 	in := o
-	in.ColMajor, in.RowMajorInput, in.Release = o.ColMajor && !o.RowMajorInput, false, nil
+	turned := o.ColMajor && o.RowMajorInput
+	in.ColMajor, in.RowMajorInput, in.Release = o.ColMajor && !turned, false, nil
 	mem.copied = mem.isHost
 	src, err := newCore(op, dev, &in, rows, cols, &mem, new(origin))
 	if err != nil {
@@ -182,11 +186,13 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 	if err := o.unreleased(op); err != nil {
 		return core{}, firstError(err, src.close())
 	}
-	if !src.fixed && src.Order == o.order() && src.Offset == 0 && src.Contiguous() {
+	if !src.fixed && !turned && src.Offset == 0 && src.Contiguous() {
 		return src, nil
 	}
 	m := src.empty()
-	m.Order = o.order()
+	if turned {
+		m.Order = expr.ColMajorOrder
+	}
 	err = m.assign(context.Background(), op, src.node())
 	return m, firstError(err, src.close())
 }
@@ -204,18 +210,18 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 	if err := c.usable(op); err != nil {
 		return err
 	}
-	o, err := optionsOf[T](op, opts)
-	switch {
-	case c.dev == nil:
+	if c.dev == nil {
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
-	case err != nil:
-		return err
-	case c.typed && o.Type != fuse.F32 && o.Type != c.t:
-		return fail(op, gpu.ErrInvalid, o.Type.String(), " to ", c.t.String())
-	case c.typed:
-		o.Type = c.t
 	}
-	next, err := fromBuffer(op, c.dev, o, rows, cols, memoryOf[T](o.Type, src), flags)
+	t := typeOf[T]()
+	if c.typed {
+		t = c.t
+	}
+	o, err := parse(op, t, opts)
+	if err != nil {
+		return err
+	}
+	next, err := fromBuffer(op, c.dev, o, rows, cols, memoryOf[T](src), flags)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,7 @@ import (
 )
 
 // Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. The matrix drops
-// its share of what it had. Taking from itself does nothing. A view that was left to the garbage collector has to be
-// closed from now on.
+// its share of what it had. Taking from itself does nothing. A view has to be closed from now on.
 func (m *Dense[T]) Take(src *Dense[T]) error {
 	const op = "Take"
 	if err := firstError(m.core().usable(op), src.core().usable(op)); err != nil || m == src {

@@ -35,15 +35,14 @@ type Options struct {
 // alignment is how many elements a vector has.
 const alignment = 4
 
-// optionsOf returns the options of a constructor for elements of type T; their Type is that of the elements.
-func optionsOf[T Elem](op string, opts []Options) (o Options, err error) {
+// parse returns the options of a constructor for elements of type t, which becomes their Type unless it is not known.
+func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
 	if len(opts) > 1 {
 		return o, fail(op, gpu.ErrInvalid, "more than one Options")
 	}
 	if len(opts) == 1 {
 		o = opts[0]
 	}
-	t := typeOf[T]()
 	switch {
 	case o.Type > Float16:
 		return o, fail(op, gpu.ErrInvalid, "unknown element type")
@@ -56,14 +55,6 @@ func optionsOf[T Elem](op string, opts []Options) (o Options, err error) {
 	return o, nil
 }
 
-// order returns the order in memory.
-func (o *Options) order() expr.Order {
-	if o.ColMajor {
-		return expr.ColMajorOrder
-	}
-	return expr.RowMajorOrder
-}
-
 // unreleased refuses a release function where memory is made or copied.
 func (o *Options) unreleased(op string) error {
 	if o.Release != nil {
@@ -74,7 +65,10 @@ func (o *Options) unreleased(op string) error {
 
 // layout applies the options to a rows x cols matrix, in new memory or in memory that there is.
 func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, error) {
-	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset, Order: o.order()}
+	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset}
+	if o.ColMajor {
+		l.Order = expr.ColMajorOrder
+	}
 	if err := expr.CheckDims(op, rows, cols); err != nil {
 		return l, err
 	}

@@ -28,12 +28,9 @@ func (f Format) String() string {
 }
 
 // Sparse is a matrix of which only some elements are stored, its entries. It lies in three buffers: the entries' values, an
-// index for each entry (each block), and pointers to where columns or rows begin, which block columns do without. Make one
-// with [NewSparse], [WrapSparse] or [SparseFromDense] and close it when done. Elements are float32, int32 or uint32; rows,
-// columns and stored values are 2147483647 at most. A stored value may be 0.
-//
-// The structure, indices and pointers, is on the host too: a copy of an owned matrix's, the caller's own slices of an external
-// one.
+// index for each entry (each block), and pointers to where columns or rows begin, which block columns do without. Indices and
+// pointers are on the host too. Make one with [NewSparse], [WrapSparse] or [SparseFromDense] and close it when done. Elements
+// are float32, int32 or uint32; rows, columns and stored values are 2147483647 at most. A stored value may be 0.
 //
 // When the device is closed or lost, [Sparse.Read] and [Sparse.Sync] still give what the host has, and [Sparse.Close] still
 // releases the memory; other calls are [gpu.ErrClosed] or [gpu.ErrDeviceLost]. Calls on the zero value are [gpu.ErrInvalid].
@@ -68,40 +65,32 @@ func sparseOf[T Elem](s *sparseCore, err error) (*Sparse[T], error) {
 func NewSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	o, err := optionsOf[T]("NewSparse", opts)
-	if err != nil {
-		return nil, err
-	}
-	return SparseFrom[T](dev, format, rows, cols, packed(o.Type, values), indices, pointers, 0, o)
+	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, 0, opts...)
 }
 
 // WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Nothing is copied
-// now: kernels get the bits when they first need them. Kernels may write the values, by way of [Sparse.Values], and these
-// come back at [Sparse.Sync]; the structure stays as it is. The slices must not change while a call runs that reads them;
-// after changing them, call [Sparse.Touch]. Release is the only option: it is called once, when the last share of the values is
-// closed.
+// now. Kernels may write the values, by way of [Sparse.Values], and these come back at [Sparse.Sync]; the structure stays as it
+// is. The slices must not change while a call runs that reads them; after changing them, call [Sparse.Touch]. Release is the
+// only option: it is called once, when the last share of the values is closed.
 func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	if isAny[T]() {
-		return nil, fail("WrapSparse", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
-	}
-	return SparseFrom[T](dev, format, rows, cols, hostOf(values), indices, pointers, buffer.DontOwnBuffer, opts...)
+	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, buffer.DontOwnBuffer, opts...)
 }
 
-// SparseFrom is [NewSparse], or with [buffer.DontOwnBuffer] [WrapSparse], for values in memory that is not a Go slice of T: in a
-// page a typed array given as js.Value in values.Foreign.
+// SparseFrom is [NewSparse], or with [buffer.DontOwnBuffer] [WrapSparse], for values in a slice of T or in [gpu.Host] memory: in a
+// page a typed array given as js.Value in its Foreign.
 func SparseFrom[T Elem](
-	dev *gpu.Device, format Format, rows, cols int, values gpu.Host, indices, pointers []int32, flags buffer.Flags, opts ...Options,
+	dev *gpu.Device, format Format, rows, cols int, values any, indices, pointers []int32, flags buffer.Flags, opts ...Options,
 ) (*Sparse[T], error) {
 	const op = "SparseFrom"
-	o, err := optionsOf[T](op, opts)
+	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
 	p := newParts(dev, o.Type, format, rows, cols)
 	p.index, p.ptr = indices, pointers
-	return sparseOf[T](p.make(op, &o, values, flags))
+	return sparseOf[T](p.make(op, &o, memoryOf[T](values), flags))
 }
 
 // SparseFromDense returns an owned sparse matrix with the elements of a that are not 0: those of which a bit is set, so that
@@ -140,9 +129,8 @@ func (s *Sparse[T]) Err() error { return s.core().err }
 // Close drops the matrix's share of its memory; slices, aliases and views of the values keep theirs. Later calls do nothing.
 func (s *Sparse[T]) Close() error { return s.core().close() }
 
-// Take makes the matrix what src is, and src the zero value: move assignment. Nothing is copied. The matrix drops its share of
-// what it had; it may be the zero value itself. Taking from itself does nothing. A view that was left to the garbage collector
-// has to be closed from now on.
+// Take makes the matrix what src is, and src the zero value: move assignment. The matrix drops its share of what it had; it may
+// be the zero value itself. Taking from itself does nothing. A view has to be closed from now on.
 func (s *Sparse[T]) Take(src *Sparse[T]) error {
 	const op = "Take"
 	if s == nil || s.s != nil {
@@ -193,10 +181,9 @@ func (s *Sparse[T]) Alias() *Sparse[T] {
 	return &Sparse[T]{c.share("Alias", 0, c.majors)}
 }
 
-// ColumnSlice returns n columns from start on, 0 of them if you like, as a view: it has the memory of the matrix, nothing is
-// copied, and slices of slices add up. Only [CSC] can be sliced, others are [gpu.ErrUnsupported]. A view of a bad range, which is
-// [buffer.ErrIndex], or of a closed matrix carries the error and reports it at its first use; [Sparse.Err] tells earlier. Close
-// it when done.
+// ColumnSlice returns n columns from start on as a view of the same memory. Only [CSC] can be sliced, others are
+// [gpu.ErrUnsupported]. A view of a bad range, which is [buffer.ErrIndex], or of a closed matrix carries the error and reports it
+// at its first use; [Sparse.Err] tells earlier. Close it when done.
 func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
 	return &Sparse[T]{s.core().columns("ColumnSlice", start, n)}
 }
@@ -207,7 +194,7 @@ func (s *Sparse[T]) ColumnSlice(start, n int) *Sparse[T] {
 // columns, [gpu.ErrUnsupported].
 //
 // An Append takes constant time on the host, on average. The first use of the matrix after a series of them sends the new
-// entries and all pointers to the device, where memory that is too small is replaced by twice as much.
+// entries and all pointers to the device, where memory grows by doubling.
 func (s *Sparse[T]) Append(i, j int, v T) error {
 	c := s.core()
 	return c.append("Append", i, j, packed(c.t, []T{v}).Bytes)

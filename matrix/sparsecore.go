@@ -56,8 +56,8 @@ type sparseCore struct {
 	rows    *rowList         // for products
 }
 
-// check refuses whatever is not a sparse matrix with these values. It trusts nothing.
-func (p *parts) check(op string, values gpu.Host) error {
+// checkKind refuses sizes, types and formats that there are no sparse matrices of.
+func (p *parts) checkKind(op string) error {
 	switch {
 	case p.dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
@@ -69,6 +69,14 @@ func (p *parts) check(op string, values gpu.Host) error {
 		return fail(op, buffer.ErrSize, "negative dimensions")
 	case p.majors > math.MaxInt32 || p.minors > math.MaxInt32 || len(p.index) > math.MaxInt32:
 		return fail(op, gpu.ErrLimit, "more than 2147483647 rows, columns or entries")
+	}
+	return nil
+}
+
+// check refuses whatever is not a sparse matrix with these values. It trusts nothing.
+func (p *parts) check(op string, values gpu.Host) error {
+	if err := p.checkKind(op); err != nil {
+		return err
 	}
 	n, have, block := p.nnz(), values.Size/4, p.format == BlockColumn
 	var wrong error
@@ -122,13 +130,21 @@ func increasing(op string, index []int32, end int) error {
 }
 
 // make checks the parts and makes a matrix of them: with buffer.DontOwnBuffer of that memory itself, otherwise of a copy.
-func (p *parts) make(op string, o *Options, values gpu.Host, flags buffer.Flags) (*sparseCore, error) {
+func (p *parts) make(op string, o *Options, mem memory, flags buffer.Flags) (*sparseCore, error) {
 	p.external = flags == buffer.DontOwnBuffer
 	switch {
+	case !mem.isHost:
+		return nil, fail(op, buffer.ErrNil, "no values in host memory")
+	case p.external && mem.numbers != nil:
+		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags != 0 && !p.external:
 		return nil, fail(op, gpu.ErrInvalid, "flags of dense matrices")
 	case o.ColMajor || o.Offset != 0 || o.Stride != 0 || o.Aligned || o.Padded || o.RowMajorInput || o.Destroy:
 		return nil, fail(op, gpu.ErrInvalid, "an option that places dense matrices")
+	}
+	values := mem.host
+	if mem.numbers != nil {
+		values = packed(p.t, mem.numbers)
 	}
 	if err := p.check(op, values); err != nil {
 		return nil, err

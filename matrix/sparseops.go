@@ -11,7 +11,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -26,15 +25,8 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 		return nil, err
 	}
 	p := newParts(a.dev, a.t, format, a.Rows, a.Cols)
-	switch {
-	case a.dev == nil:
-		return nil, fail(op, gpu.ErrInvalid, "the matrix has no device")
-	case a.t == fuse.F16:
-		return nil, fail(op, gpu.ErrUnsupported, "sparse matrices of float16")
-	case format > BlockColumn:
-		return nil, fail(op, gpu.ErrInvalid, "unknown format")
-	case a.Rows > math.MaxInt32 || a.Cols > math.MaxInt32:
-		return nil, fail(op, gpu.ErrLimit, a.Shape().String())
+	if err := p.checkKind(op); err != nil {
+		return nil, err
 	}
 	by := a.slice(op, 0, a.Rows, 0, a.Cols)
 	if format != CSR {

@@ -20,9 +20,9 @@ func help() string {
 		{"of each element", func(o *ops.Operation, _ form) bool { return o.Class == ops.Unary }},
 		{"of each two elements", func(o *ops.Operation, _ form) bool { return o.Class == ops.Binary }},
 		{"of each element and two others", func(o *ops.Operation, _ form) bool { return o.Class == ops.Ternary || o.Class == ops.Limits }},
-		{"of all elements", func(_ *ops.Operation, f form) bool { return f.axis == "axisAll" }},
-		{"of each row, a column", func(_ *ops.Operation, f form) bool { return f.axis == "axisRows" }},
-		{"of each column, a row", func(_ *ops.Operation, f form) bool { return f.axis == "axisCols" }},
+		{"of all elements", func(_ *ops.Operation, f form) bool { return f.axis == "fuse.AxisAll" }},
+		{"of each row, a column", func(_ *ops.Operation, f form) bool { return f.axis == "fuse.AxisRows" }},
+		{"of each column, a row", func(_ *ops.Operation, f form) bool { return f.axis == "fuse.AxisCols" }},
 		{"of each row, a matrix", func(o *ops.Operation, _ form) bool { return o.Class == ops.RowMap }},
 		{"of whole matrices", func(o *ops.Operation, _ form) bool { return o.Class == ops.Product || o.Class == ops.Transpose }},
 	} {

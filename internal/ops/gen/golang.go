@@ -156,7 +156,7 @@ func node(o *ops.Operation, f form, operands string) string {
 	case ops.Reduction:
 		if call == "" {
 			call = "expr.NewReduction"
-			args = append(args, "reduce"+o.Name)
+			args = append(args, "fuse.Reduce"+o.Name)
 		}
 		args = append(args, f.axis)
 	default:
@@ -192,10 +192,10 @@ func method(w *writer, o *ops.Operation, f form) {
 // textFunctions writes the functions of matrix.Eval.
 func textFunctions() string {
 	w := &writer{}
-	w.put("%spackage matrix\n\nimport (\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
+	w.put("%spackage matrix\n\nimport (\n\"sync\"\n\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
 	w.put("\"github.com/sublet-gpu/sublet/matrix/internal/expr\"\n)\n")
 	w.put("\n// textFunctions lists the operations by their names in Eval.\n")
-	w.put("func textFunctions() map[string]textFunction {\nreturn map[string]textFunction{\n")
+	w.put("var textFunctions = sync.OnceValue(func() map[string]textFunction {\nreturn map[string]textFunction{\n")
 	for _, o := range ops.Table {
 		for _, f := range forms(&o) {
 			for _, name := range f.texts {
@@ -204,6 +204,6 @@ func textFunctions() string {
 			}
 		}
 	}
-	w.put("}\n}\n")
+	w.put("}\n})\n")
 	return w.String()
 }

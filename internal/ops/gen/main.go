@@ -136,8 +136,8 @@ func forms(o *ops.Operation) []form {
 	}
 	every, rows, cols := o.EveryName(), o.Name+"Rows", o.Name+"Cols"
 	return []form{
-		{every, "axisAll", sentence(o, every+" is the "+o.Doc+" of all elements, a 1x1 matrix"), o.TextNames()},
-		{rows, "axisRows", rows + " is the " + o.Doc + " of each row, a column.", []string{strings.ToLower(rows)}},
-		{cols, "axisCols", cols + " is the " + o.Doc + " of each column, a row.", []string{strings.ToLower(cols)}},
+		{every, "fuse.AxisAll", sentence(o, every+" is the "+o.Doc+" of all elements, a 1x1 matrix"), o.TextNames()},
+		{rows, "fuse.AxisRows", rows + " is the " + o.Doc + " of each row, a column.", []string{strings.ToLower(rows)}},
+		{cols, "fuse.AxisCols", cols + " is the " + o.Doc + " of each column, a row.", []string{strings.ToLower(cols)}},
 	}
 }
