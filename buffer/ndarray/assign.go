@@ -45,13 +45,10 @@ func (l layout) stretch(shape []int) (layout, bool) {
 	}
 	strides := make([]int, len(shape))
 	for d, n := range l.shape {
-		switch shape[more+d] {
-		case n:
+		if shape[more+d] == n {
 			strides[more+d] = l.strides[d]
-		default:
-			if n != 1 {
-				return l, false
-			}
+		} else if n != 1 {
+			return l, false
 		}
 	}
 	l.shape, l.strides = shape, strides

@@ -4,14 +4,25 @@
 
 package dlpack
 
+// #include "dlpack.h"
+import "C"
+
 import (
 	"fmt"
 	"runtime"
+	"runtime/cgo"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Compilation fails where what Go writes is not laid out as in C.
+var (
+	_ [C.sizeof_DLTensor]byte                 = [unsafe.Sizeof(tensor{})]byte{}
+	_ [C.sizeof_DLManagedTensor]byte          = [unsafe.Sizeof(Legacy{})]byte{}
+	_ [C.sizeof_DLManagedTensorVersioned]byte = [unsafe.Sizeof(Managed{})]byte{}
 )
 
 // Export lends a tensor: it returns a DLManagedTensorVersioned of DLPack 1.2 for one consumer, which calls its deleter
@@ -23,14 +34,15 @@ import (
 // addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, and [gpu.ErrNoMemory]. A tensor
 // that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
-	m, e, err := lend[Managed]("Export", t)
+	m, e, err := lend("Export", t, func(dims C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new(dims, h) })
 	if err != nil {
 		return nil, err
 	}
-	m.version = version{1, 2}
-	m.flags = t.Flags & known
-	m.tensor.write(t, e)
-	return m, nil
+	managed := (*Managed)(m)
+	managed.version = version{1, 2}
+	managed.flags = t.Flags & known
+	managed.tensor.write(t, e)
+	return managed, nil
 }
 
 // ExportLegacy is [Export] for consumers that know no versions. There are no flags in it, so tensors that are [ReadOnly]
@@ -44,12 +56,13 @@ func ExportLegacy(t *Tensor) (*Legacy, error) {
 	case t.Flags&Padded != 0 && t.Type.Bits%8 != 0:
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " with a byte for each")
 	}
-	m, e, err := lend[Legacy](op, t)
+	m, e, err := lend(op, t, func(dims C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new_legacy(dims, h) })
 	if err != nil {
 		return nil, err
 	}
-	m.tensor.write(t, e)
-	return m, nil
+	legacy := (*Legacy)(m)
+	legacy.tensor.write(t, e)
+	return legacy, nil
 }
 
 // loan is what Go keeps of a tensor that somebody has.
@@ -59,8 +72,8 @@ type loan struct {
 	origin  any
 }
 
-// lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
-func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) {
+// lend has C memory made for the description of a tensor and pins what it lends. On failure t is as it was.
+func lend(op string, t *Tensor, describe func(dims C.int32_t, h C.uintptr_t) C.uintptr_t) (m unsafe.Pointer, e extent, err error) {
 	if e, err = t.check(op); err != nil {
 		return nil, e, err
 	}
@@ -68,7 +81,10 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 		return nil, e, fail(op, gpu.ErrClosed, "the tensor")
 	}
 	l := &loan{release: t.Release, origin: t.origin}
-	if m = newManaged[M](len(t.Shape), l); m == nil {
+	h := cgo.NewHandle(l)
+	address := describe(C.int32_t(len(t.Shape)), C.uintptr_t(h))
+	if address == 0 {
+		h.Delete()
 		t.gone.Store(false)
 		return nil, e, fail(op, gpu.ErrNoMemory, "for the description of a tensor")
 	}
@@ -76,7 +92,21 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 		l.pinner.Pin(t.Data)
 	}
 	loans.Add(1)
-	return m, e, nil
+	return at(uintptr(address)), e, nil
+}
+
+// subletDLPackRelease is what the deleters of both kinds call.
+//
+//export subletDLPackRelease
+func subletDLPackRelease(context C.uintptr_t) {
+	h := cgo.Handle(context)
+	l := h.Value().(*loan)
+	h.Delete()
+	l.pinner.Unpin()
+	loans.Add(-1)
+	if l.release != nil {
+		l.release()
+	}
 }
 
 // Import takes a tensor that another library lends. It consumes m whatever happens: m's deleter, if it has one, is called
@@ -124,17 +154,20 @@ func lease(deleter, self uintptr) func() {
 	leases.Add(1)
 	return sync.OnceFunc(func() {
 		leases.Add(-1)
-		giveBack(deleter, self)
+		C.sublet_dl_delete(C.uintptr_t(deleter), C.uintptr_t(self))
 	})
 }
 
-// take makes a Tensor of what is leased or gives it back.
+// take makes a Tensor of what is leased or gives it back. What was exported here is known by its handle.
 func take(op string, f *tensor, deleter, context uintptr, flags uint64, release func()) (*Tensor, error) {
 	t, err := f.read(op, flags)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	t.origin, t.Release = originOf(deleter, context), release
+	t.Release = release
+	if h := C.sublet_dl_context(C.uintptr_t(deleter), C.uintptr_t(context)); h != 0 {
+		t.origin = cgo.Handle(h).Value().(*loan).origin
+	}
 	return t, nil
 }

@@ -180,7 +180,7 @@ func (z *zipReader) enter(m *member) (h file.Header, err error) {
 		return h, err
 	}
 	start, end := r.src.Pos, r.src.Pos+r.left
-	fortran := r.header.Fortran && manyDims(r.header.Shape)
+	fortran := r.header.Fortran && r.left > 0
 	switch {
 	case end < size:
 		return h, m.fail(end, file.ErrFormat, size-end, " bytes after the array")
