@@ -44,7 +44,6 @@ type device struct {
 	buffers  map[driver.BufferID]*buffer
 	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
 	staging  stagingPool
-	writes   writeTable
 	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
 	closed atomic.Bool   // objects knows it too, but under the lock
@@ -181,7 +180,6 @@ func (d *device) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.staging.clear()
-	d.writes.free()
 	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)
