@@ -102,7 +102,6 @@ func lookUp(list []Decl, name string) *Decl {
 // lines keep their numbers.
 func (b *builder) wrap(local [3]int) error {
 	p := b.p
-	p.Entry = prefix + "main"
 	if err := b.workgroup(local); err != nil {
 		return err
 	}

@@ -113,8 +113,6 @@ func (s *Source) wrong(d *Decl) string {
 		return "begins with two underscores"
 	case strings.HasPrefix(name, prefix):
 		return "begins with " + prefix
-	case reserved[name]:
-		return "is a word of WGSL"
 	case needed[name]:
 		return "is a name that the library needs"
 	case d.Scalar && (!known(d.Type) || small(d.Type)):
@@ -155,17 +153,3 @@ func words(list string) map[string]bool {
 // needed are the predeclared names that the library's text uses.
 var needed = words(`array atomic bitcast f32 i32 u32 vec2 vec3 vec4
 	arrayLength atomicAnd atomicLoad atomicOr firstLeadingBit`)
-
-// reserved are the words of WGSL that cannot be names, the reserved ones included.
-var reserved = words(`alias break case const const_assert continue continuing default diagnostic discard else enable false
-	fn for if let loop override requires return struct switch true var while NULL Self abstract active alignas alignof as asm
-	asm_fragment async attribute auto await become cast catch class co_await co_return co_yield coherent column_major common
-	compile compile_fragment concept const_cast consteval constexpr constinit crate debugger decltype delete demote
-	demote_to_helper do dynamic_cast enum explicit export extends extern external fallthrough filter final finally friend from
-	fxgroup get goto groupshared highp impl implements import inline instanceof interface layout lowp macro macro_rules match
-	mediump meta mod module move mut mutable namespace new nil noexcept noinline nointerpolation non_coherent noncoherent
-	noperspective null nullptr of operator package packoffset partition pass patch pixelfragment precise precision premerge
-	priv protected pub public readonly ref regardless register reinterpret_cast require resource restrict self set shared
-	sizeof smooth snorm static static_assert static_cast std subroutine super target template this thread_local throw trait
-	try type typedef typeid typename typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where
-	with writeonly yield`)

@@ -252,7 +252,6 @@ fn q(i: u32) {
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "a\u2028b" }), nil, [3]int{}, "is no name"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "__a" }), nil, [3]int{}, "underscores"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "sublet_p" }), nil, [3]int{}, "begins with sublet_"},
-		{functions, "k", with(func(d *kernel.Decl) { d.Name = "while" }), nil, [3]int{}, "a word of WGSL"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "vec4" }), nil, [3]int{}, "the library needs"},
 		{functions, "k", with(func(d *kernel.Decl) { d.Name = "helper" }), nil, [3]int{}, "line 3: \"helper\" is declared here"},
 		{functions, "k", []kernel.Decl{arr, arr}, nil, [3]int{}, "declared twice"},

@@ -14,6 +14,7 @@ import (
 type layout struct {
 	size, align int
 	typ         dtype.Type // zero where it is no scalar's
+	each        int        // bytes of an element of an array, which has no size if its length is open
 	members     []member   // of a struct
 }
 
@@ -54,9 +55,13 @@ func (s *Source) layoutAt(from, to, depth int) layout {
 	case inner.size == 0:
 	case name == "atomic" && len(args) == 1:
 		return layout{size: inner.size, align: inner.align}
-	case name == "array" && len(args) == 2:
-		if n := s.constant(args[1][0], args[1][1]); n > 0 && n <= maxLayout/inner.stride() {
-			return layout{size: n * inner.stride(), align: inner.align}
+	case name == "array":
+		t := layout{align: inner.align, each: inner.stride()}
+		if len(args) == 2 {
+			t.size = max(s.constant(args[1][0], args[1][1]), 0) * t.each
+		}
+		if t.size <= maxLayout {
+			return t
 		}
 	case len(args) == 1 && inner.members == nil && inner.size <= 4:
 		return shaped(name, inner)

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"sort"
 	"strconv"
 	"strings"
@@ -86,29 +87,9 @@ func (b *builder) storage(d *decl, slot int) (driver.Access, error) {
 	if access == driver.AccessReadWrite && array.ReadOnly {
 		return 0, b.failAt(d.name, quote(name), " is read-only, and the module may write to it")
 	}
-	array.Binding, array.Unit = slot, b.elementSize(d)
+	array.Binding, array.Unit = slot, cmp.Or(b.layoutAt(d.from, d.to, 0).each, 4)
 	b.p.Arrays = append(b.p.Arrays, *array)
 	return access, nil
-}
-
-// elementSize returns the size of the elements of a variable that is an array, 4 for another one.
-func (b *builder) elementSize(d *decl) int {
-	from, to := d.from, d.to
-	for range maxDepth {
-		alias := b.names[b.At(from)]
-		if to-from != 1 || alias == nil || alias.sort != anAlias {
-			break
-		}
-		from, to = alias.from, alias.to
-	}
-	if b.At(from) == "array" && b.Char(from+1) == '<' {
-		if args := b.Split(from+2, to-1); len(args) > 0 {
-			if t := b.layoutAt(args[0][0], args[0][1], 0); t.size > 0 {
-				return t.stride()
-			}
-		}
-	}
-	return 4
 }
 
 // block finds what the module's parameter block wants to know.

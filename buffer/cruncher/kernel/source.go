@@ -15,7 +15,6 @@ type Source struct {
 	complete bool
 	decls    []*decl          // the declarations of module scope in the order of the source
 	names    map[string]*decl // the same by name
-	kernels  []*decl
 }
 
 // declSort tells declarations of module scope apart.
@@ -43,10 +42,11 @@ type decl struct {
 	layout layout // of a type, once laid is set
 	laid   bool
 
-	refs  []int  // the tokens that name something outside of the function
-	dims  int    // 1 to 3 for fn name(i: u32) and its like
-	entry bool   // an entry point, with a workgroup size
-	local [3]int // the workgroup size
+	refs   []int // the tokens that name something outside of the function
+	kernel bool
+	dims   int    // 1 to 3 for fn name(i: u32) and its like
+	entry  bool   // an entry point, with a workgroup size
+	local  [3]int // the workgroup size
 }
 
 // attr is an attribute: the tokens between its brackets, if any.
@@ -84,7 +84,7 @@ func Parse(src string) (*Source, error) {
 			return nil, err
 		}
 	}
-	if len(p.kernels) == 0 {
+	if len(p.Kernels()) == 0 {
 		return nil, fail("Parse", "no kernels: no function fn name(i: u32) and no @compute entry point")
 	}
 	return p.Source, nil
@@ -95,9 +95,11 @@ func (s *Source) Kernels() []string {
 	if s == nil {
 		return nil
 	}
-	names := make([]string, len(s.kernels))
-	for i, k := range s.kernels {
-		names[i] = s.scan.At(k.name)
+	var names []string
+	for _, d := range s.decls {
+		if d.kernel {
+			names = append(names, s.scan.At(d.name))
+		}
 	}
 	return names
 }
@@ -113,12 +115,8 @@ func (s *Source) Local(kernel string) ([3]int, error) {
 }
 
 func (s *Source) kernel(op, name string) (*decl, error) {
-	if s != nil {
-		for _, k := range s.kernels {
-			if s.scan.At(k.name) == name {
-				return k, nil
-			}
-		}
+	if s != nil && s.names[name] != nil && s.names[name].kernel {
+		return s.names[name], nil
 	}
 	return nil, fail(op, "no kernel ", quote(name))
 }
@@ -139,9 +137,7 @@ func (p *parser) examine(d *decl) error {
 	case aStruct, anAlias:
 		p.named(p.At(d.name), 0)
 	case aFunction:
-		if d.entry || !p.complete && d.dims > 0 {
-			p.kernels = append(p.kernels, d)
-		}
+		d.kernel = d.entry || !p.complete && d.dims > 0
 		return p.references(d)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	_ "embed"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,9 @@ const (
 	nameLoad   = prefix + "load_"
 	nameStore  = prefix + "store_"
 )
+
+//go:embed wrap.wgsl
+var wrapSource string
 
 // put writes text to what follows the user's.
 func (b *builder) put(text ...string) {
@@ -69,7 +73,7 @@ func (b *builder) declare() {
 		}
 	}
 	if half { // WGSL's own functions leave open how they round, and what becomes of what is too large
-		b.put(functionOf("float"), functionOf("half"))
+		b.put("fn ", prefix, functionOf(convertSource, "float"), "fn ", prefix, functionOf(convertSource, "half"))
 	}
 }
 
@@ -86,23 +90,6 @@ func (b *builder) member(name string, t dtype.Type) {
 		b.set.WriteString("  " + name + " = sublet_p.p_" + name + ";\n")
 	}
 }
-
-// Functions that load and store elements of less than a word. A stored element belongs to one invocation, so that clearing its
-// bits and setting them need not be one step.
-const (
-	loadFunction = `fn sublet_load_NAME(sublet_i: u32) -> TYPE {
-  let sublet_s = sublet_i % PER * BITS;
-  let sublet_v = (WORD >> sublet_s) & MASK;
-  return VALUE;
-}
-`
-	storeFunction = `fn sublet_store_NAME(sublet_i: u32, sublet_x: TYPE) {
-  let sublet_s = sublet_i % PER * BITS;
-  atomicAnd(&ELEMENT, ~(MASK << sublet_s));
-  atomicOr(&ELEMENT, (RAW & MASK) << sublet_s);
-}
-`
-)
 
 // access writes the functions for an array's elements that the kernel uses.
 func (b *builder) access(d *Decl) {
@@ -125,56 +112,24 @@ func (b *builder) access(d *Decl) {
 	fill := strings.NewReplacer("NAME", d.Name, "TYPE", wide(d.Type), "PER", per, "BITS", bits, "MASK", "((1u << "+bits+") - 1u)",
 		"WORD", word, "ELEMENT", element, "VALUE", value, "RAW", raw)
 	if b.uses[nameLoad+d.Name] {
-		b.put(fill.Replace(loadFunction))
+		b.put("fn ", fill.Replace(functionOf(wrapSource, nameLoad+"NAME")))
 	}
 	if b.uses[nameStore+d.Name] {
-		b.put(fill.Replace(storeFunction))
+		b.put("fn ", fill.Replace(functionOf(wrapSource, nameStore+"NAME")))
 	}
 }
 
-// functionOf takes a function out of convert.wgsl and puts our prefix in front of its name.
-func functionOf(name string) string {
-	_, text, _ := strings.Cut(convertSource, "\nfn "+name+"(")
+// functionOf takes a function out of a file of WGSL, from its name on.
+func functionOf(source, name string) string {
+	_, text, _ := strings.Cut(source, "\nfn "+name+"(")
 	body, _, _ := strings.Cut(text, "\n}\n")
-	return "fn " + prefix + name + "(" + body + "\n}\n"
+	return name + "(" + body + "\n}\n"
 }
-
-// Entry points for ranges of one to three dimensions. A workgroup finds its place in a grid of tiles, however the launch had to
-// lay the groups out. Items beyond the range do nothing; comparing with what is left of it cannot wrap where a sum could.
-const entryHead = `@compute @workgroup_size(X, Y, Z)
-fn sublet_main(@builtin(workgroup_id) sublet_wg: vec3<u32>, @builtin(local_invocation_id) sublet_li: vec3<u32>) {
-SET  let sublet_b = sublet_p.p_sublet_base;
-  let sublet_n = sublet_p.p_sublet_count;
-  let sublet_g = sublet_p.p_sublet_tiles;
-  let sublet_t = sublet_wg.y * sublet_p.p_sublet_groups + sublet_wg.x;
-`
-
-var entryBodies = [...]string{1: `  if (sublet_t >= sublet_g) { return; }
-  let sublet_s = sublet_t * Xu;
-  if (sublet_li.x >= sublet_n - sublet_s) { return; }
-  KERNEL(sublet_b + sublet_s + sublet_li.x);
-}
-`, 2: `  let sublet_y = sublet_t / sublet_g.x;
-  if (sublet_y >= sublet_g.y) { return; }
-  let sublet_s = vec2<u32>(sublet_t - sublet_y * sublet_g.x, sublet_y) * vec2<u32>(Xu, Yu);
-  let sublet_r = sublet_n - sublet_s;
-  if (sublet_li.x >= sublet_r.x || sublet_li.y >= sublet_r.y) { return; }
-  KERNEL(sublet_b + sublet_s + sublet_li.xy);
-}
-`, 3: `  let sublet_y = sublet_t / sublet_g.x;
-  let sublet_z = sublet_y / sublet_g.y;
-  if (sublet_z >= sublet_g.z) { return; }
-  let sublet_s = vec3<u32>(sublet_t - sublet_y * sublet_g.x, sublet_y - sublet_z * sublet_g.y, sublet_z) * vec3<u32>(Xu, Yu, Zu);
-  let sublet_r = sublet_n - sublet_s;
-  if (sublet_li.x >= sublet_r.x || sublet_li.y >= sublet_r.y || sublet_li.z >= sublet_r.z) { return; }
-  KERNEL(sublet_b + sublet_s + sublet_li);
-}
-`}
 
 // entry writes the entry point.
 func (b *builder) entry() {
-	local := b.p.Local
-	fill := strings.NewReplacer("X", strconv.Itoa(local[0]), "Y", strconv.Itoa(local[1]), "Z", strconv.Itoa(local[2]),
-		"SET", b.set.String(), "KERNEL", b.p.Name)
-	b.put(fill.Replace(entryHead + entryBodies[b.p.Dims]))
+	x, y, z := strconv.Itoa(b.p.Local[0]), strconv.Itoa(b.p.Local[1]), strconv.Itoa(b.p.Local[2])
+	fill := strings.NewReplacer("X", x, "Y", y, "Z", z, "SET", b.set.String(), "KERNEL", b.p.Name)
+	b.p.Entry = prefix + "main" + strconv.Itoa(b.p.Dims)
+	b.put("@compute @workgroup_size(", x, ", ", y, ", ", z, ")\nfn ", fill.Replace(functionOf(wrapSource, b.p.Entry)))
 }
