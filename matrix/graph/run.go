@@ -248,11 +248,10 @@ func (g *Graph) clear() {
 			g.drop(p.kept)
 			p.kept = nil
 		}
-		if t.held != nil {
-			t.held.release()
-			t.held = nil
+		for _, b := range t.held {
+			g.drop(b)
 		}
-		t.queued = false
+		t.held, t.queued = nil, false
 		g.dropKernels(t)
 	}
 	g.ready = readyQueues{}

@@ -248,7 +248,7 @@ func (t *Task) bytesAt(place int) int {
 		}
 		b := p.peek()
 		if t.held != nil {
-			b = t.held.inputs[i]
+			b = t.held[i]
 		}
 		if b != nil && b.s != nil && b.s.current()&bit(place) != 0 {
 			n += b.t.sizeOf(b.rows)
@@ -266,21 +266,14 @@ func (g *Graph) begin(c choice) *Dispatch {
 	t.queued, t.running = false, true
 	g.inflight++
 	g.started++
-	d := t.held
-	t.held = nil
-	if d == nil {
-		d = &Dispatch{g: g, t: t, inputs: make([]*Block, len(t.ports))}
-		from := make([]*channel, len(t.ports))
-		for i, p := range t.ports {
-			from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
-		}
-		for i, p := range t.ports {
-			if d.inputs[i] = p.take(from[i]); d.number == 0 && d.inputs[i] != nil {
-				d.number = d.inputs[i].number
-			}
-		}
+	d := &Dispatch{g: g, t: t, worker: c.worker, ctx: g.run.ctx, epoch: g.epoch, inputs: t.held}
+	if d.inputs == nil {
+		d.inputs = t.take()
 	}
-	d.ctx, d.worker, d.epoch, d.err, d.passed = g.run.ctx, c.worker, g.epoch, nil, false
+	t.held = nil
+	if i := slices.IndexFunc(d.inputs, func(b *Block) bool { return b != nil }); i >= 0 {
+		d.number = d.inputs[i].number
+	}
 	d.waited = g.now() - t.since
 	g.waits += (d.waited - g.waits) / 16
 	if c.worker != none {
