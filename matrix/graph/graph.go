@@ -44,9 +44,9 @@ type Graph struct {
 	stepping bool
 	cause    error     // of the last teardown, nil after a call of Teardown
 	quiet    condition // a dispatch, a run or a teardown has ended
-	ready    readyQueues
-	started  uint64 // dispatches ever
-	orders   uint64 // how often tasks became ready
+	ready    []*Task   // maybe no longer, in the order in which they became ready
+	started  uint64    // dispatches ever
+	orders   uint64    // how often tasks became ready
 	ageing   *time.Timer
 	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run

@@ -94,7 +94,7 @@ func (g *Graph) start(ctx context.Context) {
 		}
 	}
 	now := g.now()
-	for t := range g.ready.all { // it did not wait for a worker while there was none
+	for _, t := range g.ready { // it did not wait for a worker while there was none
 		t.since = now
 	}
 	for _, t := range g.tasks {
@@ -254,7 +254,7 @@ func (g *Graph) clear() {
 		t.held, t.queued = nil, false
 		g.dropKernels(t)
 	}
-	g.ready = readyQueues{}
+	g.ready = nil
 }
 
 // unreturned names the tasks that have not returned.
