@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -24,10 +25,11 @@ type Replica struct {
 	Lo, Hi   int
 	Mem      *gpu.Buffer
 	mappable bool
-	near     bool    // the CPU reaches it now
-	valid    bool    // it has all bytes but what it is behind
-	replaced bool    // kernels are about to replace everything
-	behind   []write // what it lacks
+	near     bool       // the CPU reaches it now
+	busy     sync.Mutex // while it does
+	valid    bool       // it has all bytes but what it is behind
+	replaced bool       // kernels are about to replace everything
+	behind   []write    // what it lacks
 }
 
 // ErrUnsynced: results are needed on the host or by way of it in a call that does not wait.
@@ -240,13 +242,13 @@ func (m *Memory) take(r *Replica, w write) error {
 		var err error
 		switch {
 		case w.from == nil:
-			err = m.upload(noWait, r, part)
+			err = r.upload(noWait, part, !m.Lacks(r.Words(part)))
 		case w.from.Mem.Lost():
 			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
 		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
 			err = r.copyRows(part, w.from)
 		case r.k.Hosted && !m.Lacks(part):
-			err = m.upload(noWait, r, part)
+			err = r.upload(noWait, part, !m.Lacks(r.Words(part)))
 		default:
 			err = r.viaHost(noWait, part, func(mem []byte) error {
 				return w.from.Mem.Read(context.Background(), w.from.Transfer(part, gpu.HostBytes(mem), 0))
@@ -284,10 +286,10 @@ func (r *Replica) Words(w Region) Region {
 // noWait is the context of calls that do not wait in a page.
 var noWait context.Context
 
-// upload brings a region from the host.
-func (m *Memory) upload(ctx context.Context, r *Replica, w Region) error {
+// upload brings a region from the host, which may have more of the words that the region lies in.
+func (r *Replica) upload(ctx context.Context, w Region, words bool) error {
 	k := r.k
-	if all := r.Words(w); !m.Lacks(all) {
+	if all := r.Words(w); words {
 		return r.write(ctx, all.Offset, k.host.Part(all.Offset-k.At, all.Width))
 	}
 	if !r.inWords(w) {
@@ -313,6 +315,8 @@ func (m *Memory) upload(ctx context.Context, r *Replica, w Region) error {
 // write copies host memory to a replica, from a position on.
 func (r *Replica) write(ctx context.Context, at int, host gpu.Host) error {
 	if r.near && host.Foreign == nil {
+		r.busy.Lock()
+		defer r.busy.Unlock()
 		return r.Mem.Map(ctx, uint64(at-r.Lo), uint64(host.Size), func(mem []byte) error { copy(mem, host.Mem()); return nil })
 	}
 	return r.Mem.Write(uint64(at-r.Lo), host)
@@ -351,14 +355,14 @@ func (r *Replica) viaHost(ctx context.Context, w Region, bring func(mem []byte) 
 	all := r.Words(w)
 	mem := make([]byte, all.Width)
 	if w.Count > 1 || r.keeps(Between(all.Offset, w.Offset)) || r.keeps(Between(w.End(), all.End())) {
-		if err := r.Mem.Read(ctx, r.Transfer(all, gpu.HostBytes(mem), 0)); err != nil {
+		if err := r.Read(ctx, all, gpu.HostBytes(mem), 0); err != nil {
 			return err
 		}
 	}
 	if err := bring(mem[w.Offset-all.Offset:]); err != nil {
 		return err
 	}
-	return r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
+	return r.write(ctx, all.Offset, gpu.HostBytes(mem))
 }
 
 // keeps reports whether a replica may have something beside a region, in the same words.

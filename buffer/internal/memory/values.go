@@ -426,18 +426,22 @@ func (v *Values) Close() error {
 	return errors.Join(errs...)
 }
 
-// Update brings what a replica lacks of a region.
+// Update brings what a replica lacks of a region. Others may be updated meanwhile, but nothing else.
 func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
 	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
+	var due []write
 	behind, _ := divide(r.behind, w.Offset, w.End())
 	for _, part := range behind {
-		for _, o := range v.sources(part.Region) {
-			if err := v.take(ctx, r, o); err != nil {
-				return err
-			}
-			_, r.behind = divide(r.behind, o.Offset, o.End())
+		due = append(due, v.sources(part.Region)...)
+	}
+	v.m.mu.Unlock()
+	for _, o := range due {
+		if err := v.take(ctx, r, o); err != nil {
+			return err
 		}
+		v.m.mu.Lock()
+		_, r.behind = divide(r.behind, o.Offset, o.End())
+		v.m.mu.Unlock()
 	}
 	return nil
 }
@@ -446,10 +450,13 @@ func (v *Values) take(ctx context.Context, r *Replica, w write) error {
 	switch from := w.from; {
 	case from == nil:
 		v.account.Up.Add(int64(w.Width))
-		return v.m.upload(ctx, r, w.Region)
+		v.m.mu.Lock()
+		words := !v.m.Lacks(r.Words(w.Region))
+		v.m.mu.Unlock()
+		return r.upload(ctx, w.Region, words)
 	case from == &zeros, from == &gone:
 		return r.viaHost(ctx, w.Region, func(mem []byte) error { clear(mem[:w.Width]); return nil })
-	case from.dev == r.dev && r.inWords(w.Region) && from.inWords(w.Region):
+	case from.dev == r.dev && !from.near && !r.near && r.inWords(w.Region) && from.inWords(w.Region):
 		v.moved(r, w)
 		return r.copyRows(w.Region, from)
 	default:
@@ -467,6 +474,8 @@ func (v *Values) moved(r *Replica, w write) {
 // Read copies a region of a replica into host memory from an offset on.
 func (r *Replica) Read(ctx context.Context, w Region, dst gpu.Host, offset int) error {
 	if r.near && dst.Foreign == nil {
+		r.busy.Lock()
+		defer r.busy.Unlock()
 		return r.Mem.Map(ctx, uint64(w.Offset-r.Lo), uint64(w.Width), func(b []byte) error {
 			copy(dst.Mem()[offset:], b)
 			return nil
