@@ -185,10 +185,11 @@ func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 
 // overshadow makes a copy of the host's side.
 func (cr *Cruncher) overshadow(ctx context.Context, r *residency) (err error) {
-	if host := r.array.host; host.Foreign == nil {
-		r.shadow = slices.Clone(host.Mem())
-	} else if r.shadow, err = memory.Load(ctx, cr.workers[0].dev, host); err != nil {
-		return err
+	if r.shadow = slices.Clone(r.array.host.Mem()); r.array.host.Foreign != nil {
+		i := slices.IndexFunc(cr.workers, func(w *worker) bool { return !w.lost() })
+		if r.shadow, err = memory.Load(ctx, cr.workers[max(i, 0)].dev, r.array.host); err != nil {
+			return err
+		}
 	}
 	r.values.SetHost(gpu.HostBytes(r.shadow))
 	return nil

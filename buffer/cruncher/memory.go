@@ -11,8 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// WithMemory limits how many bytes the arrays have on each device. 0 is no limit but the device's own. A device that is there twice has
-// it twice.
+// WithMemory limits how many bytes the arrays have on each device, beside the words that those of 8 and 16 bits are unpacked to during a
+// call. 0 is no limit but the device's own. A device that is there twice has it twice.
 //
 // Where a call needs more, here or on a device that is out of memory, the arrays used longest ago leave: those that are not part of the
 // call, or of an open batch, if the host or other devices have the same elements. What they need they get again with their next call.
