@@ -3,9 +3,9 @@
 package cruncher
 
 import (
-	"cmp"
 	"errors"
 	"slices"
+	"sort"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -42,7 +42,7 @@ func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 			old = append(old, r)
 		}
 	}
-	slices.SortFunc(old, func(a, b *residency) int { return cmp.Compare(a.used, b.used) })
+	sort.Slice(old, func(i, j int) bool { return old[i].used < old[j].used })
 	return slices.ContainsFunc(old, func(r *residency) bool {
 		r.array.mu.Lock()
 		known := r.array.tracked && r.array.version == r.version
