@@ -250,13 +250,14 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	})
 }
 
-// together calls fn for 0 to n-1 at the same time, and returns the first error.
+// together calls fn for 0 to n-1, at least one number, at the same time, and returns the first error.
 func together(n int, fn func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i := range n {
+	for i := range n - 1 {
 		wg.Go(func() { errs[i] = fn(i) })
 	}
+	errs[n-1] = fn(n - 1) // needs no goroutine of its own
 	wg.Wait()
 	for _, err := range errs {
 		if err != nil {
