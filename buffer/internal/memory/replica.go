@@ -236,23 +236,28 @@ func (m *Memory) catchUp(r *Replica, w Region) error {
 	return err
 }
 
+// waits tells that buffers may wait for devices, which they cannot in a page.
+const waits = runtime.GOOS != "js"
+
 // take copies a write to a replica.
 func (m *Memory) take(r *Replica, w write) error {
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
+		from, words := w.from, !m.Lacks(r.Words(part))
+		onHost := from == nil || r.k.Hosted && !m.Lacks(part)
 		var err error
 		switch {
-		case w.from == nil:
-			err = r.upload(noWait, part, !m.Lacks(r.Words(part)))
-		case w.from.Mem.Lost():
+		case from != nil && from.Mem.Lost():
 			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
-		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
-			err = r.copyRows(part, w.from)
-		case r.k.Hosted && !m.Lacks(part):
-			err = r.upload(noWait, part, !m.Lacks(r.Words(part)))
+		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
+			err = r.copyRows(part, from)
+		case onHost && (words || r.inWords(part)):
+			err = r.upload(part, words)
+		case !waits:
+			err = fault.Fail("buffer: use", ErrUnsynced, "")
+		case onHost:
+			err = r.viaHost(context.Background(), part, nil)
 		default:
-			err = r.viaHost(noWait, part, func(mem []byte) error {
-				return w.from.Mem.Read(context.Background(), w.from.Transfer(part, gpu.HostBytes(mem), 0))
-			})
+			err = r.viaHost(context.Background(), part, from)
 		}
 		if err != nil {
 			return err
@@ -283,29 +288,14 @@ func (r *Replica) Words(w Region) Region {
 	return Between(lo, min(hi+(4-(hi-r.Lo)%4)%4, r.Hi))
 }
 
-// noWait is the context of calls that do not wait in a page.
-var noWait context.Context
-
-// upload brings a region from the host, which may have more of the words that the region lies in.
-func (r *Replica) upload(ctx context.Context, w Region, words bool) error {
-	k := r.k
-	if all := r.Words(w); words {
-		return r.write(ctx, all.Offset, k.host.Part(all.Offset-k.At, all.Width))
-	}
-	if !r.inWords(w) {
-		return r.viaHost(ctx, w, func(mem []byte) error {
-			host, err := r.load(ctx, w)
-			for i := range w.Count {
-				if err == nil {
-					copy(mem[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
-				}
-			}
-			return err
-		})
+// upload brings a region from the host: whole words, or the words that it lies in, of which the host has the rest, too.
+func (r *Replica) upload(w Region, words bool) error {
+	if words {
+		w = r.Words(w)
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.write(ctx, at, k.host.Part(at-k.At, w.Width)); err != nil {
+		if err := r.Mem.Write(uint64(at-r.Lo), r.k.host.Part(at-r.k.At, w.Width)); err != nil {
 			return err
 		}
 	}
@@ -344,14 +334,9 @@ func Load(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) {
 	return mem, errors.Join(err, stage.Close())
 }
 
-// viaHost brings a region from a replica of another device, or whose words are others, or to parts of words. It waits for the devices.
-func (r *Replica) viaHost(ctx context.Context, w Region, bring func(mem []byte) error) error {
-	if ctx == noWait {
-		if runtime.GOOS == "js" {
-			return fault.Fail("buffer: use", ErrUnsynced, "")
-		}
-		ctx = context.Background()
-	}
+// viaHost brings a region from another replica, zeros, or with neither what the host has, by way of Go memory, and keeps what else is in
+// the same words. It waits for the devices.
+func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 	all := r.Words(w)
 	mem := make([]byte, all.Width)
 	if w.Count > 1 || r.keeps(Between(all.Offset, w.Offset)) || r.keeps(Between(w.End(), all.End())) {
@@ -359,7 +344,20 @@ func (r *Replica) viaHost(ctx context.Context, w Region, bring func(mem []byte) 
 			return err
 		}
 	}
-	if err := bring(mem[w.Offset-all.Offset:]); err != nil {
+	var err error
+	switch part := mem[w.Offset-all.Offset:]; from {
+	case nil:
+		var host []byte
+		host, err = r.load(ctx, w)
+		for i := 0; i < w.Count && err == nil; i++ {
+			copy(part[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
+		}
+	case &zeros, &gone:
+		clear(part[:w.Width])
+	default:
+		err = from.Read(ctx, w, gpu.HostBytes(part), 0)
+	}
+	if err != nil {
 		return err
 	}
 	return r.write(ctx, all.Offset, gpu.HostBytes(mem))

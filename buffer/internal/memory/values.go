@@ -447,28 +447,26 @@ func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
 }
 
 func (v *Values) take(ctx context.Context, r *Replica, w write) error {
-	switch from := w.from; {
-	case from == nil:
-		v.account.Up.Add(int64(w.Width))
-		v.m.mu.Lock()
-		words := !v.m.Lacks(r.Words(w.Region))
-		v.m.mu.Unlock()
-		return r.upload(ctx, w.Region, words)
-	case from == &zeros, from == &gone:
-		return r.viaHost(ctx, w.Region, func(mem []byte) error { clear(mem[:w.Width]); return nil })
-	case from.dev == r.dev && !from.near && !r.near && r.inWords(w.Region) && from.inWords(w.Region):
-		v.moved(r, w)
-		return r.copyRows(w.Region, from)
-	default:
-		v.moved(r, w)
-		return r.viaHost(ctx, w.Region, func(mem []byte) error { return from.Read(ctx, w.Region, gpu.HostBytes(mem), 0) })
+	if from := w.from; from != nil {
+		if from.dev != nil && from.slot != r.slot {
+			v.account.Moved.Add(int64(w.Width))
+		}
+		if from.dev == r.dev && !from.near && !r.near && r.inWords(w.Region) && from.inWords(w.Region) {
+			return r.copyRows(w.Region, from)
+		}
+		return r.viaHost(ctx, w.Region, from)
 	}
-}
-
-func (v *Values) moved(r *Replica, w write) {
-	if w.from.slot != r.slot {
-		v.account.Moved.Add(int64(w.Width))
+	v.account.Up.Add(int64(w.Width))
+	v.m.mu.Lock()
+	words := !v.m.Lacks(r.Words(w.Region))
+	v.m.mu.Unlock()
+	switch host := v.k.host; {
+	case r.near && host.Foreign == nil:
+		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
+	case words || r.inWords(w.Region):
+		return r.upload(w.Region, words)
 	}
+	return r.viaHost(ctx, w.Region, nil)
 }
 
 // Read copies a region of a replica into host memory from an offset on.
