@@ -35,8 +35,8 @@ type Format struct {
 	Initial []byte // what new blocks hold instead of zeros: as many bytes as a block has
 	Pool    int    // of how many released blocks the memory is kept; 0 stands for 8, less for none
 
-	// The functions for what a program keeps with blocks, [Block.Context]; each may be nil. Create is called when the context of a
-	// block is first asked for, Clone when the block is cloned, Destroy when it is released.
+	// The functions for what a program keeps with blocks, [Block.Context]; each may be nil. Create is called when a block is made,
+	// Clone when one is cloned, and Destroy when it is released, unless there is nothing to destroy.
 	Create  func(*Block) any
 	Clone   func(any) any
 	Destroy func(any)
