@@ -127,14 +127,9 @@ func (g *Graph) Stop(ctx context.Context) error {
 	default:
 		return g.notNow(op)
 	}
-	r, epoch := g.run, g.epoch
-	err := g.await(ctx, &g.quiet, func() (bool, error) {
-		if g.epoch != epoch {
-			return false, fail(op, g.because(ErrTornDown))
-		}
-		return r.ended || g.idle() && !g.startable(), nil
-	})
-	if g.epoch != epoch || r.ended {
+	r := g.run
+	err := g.await(ctx, op, &g.quiet, func() (bool, error) { return r.ended || g.idle() && !g.startable(), nil })
+	if r.ended {
 		return err
 	}
 	g.state, g.stopped = runnable, true
@@ -207,7 +202,7 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	}
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	err = g.await(late, &g.quiet, func() (bool, error) { return g.idle() && (first || g.state != tearingDown), nil })
+	err = g.await(late, "Teardown", &g.quiet, func() (bool, error) { return g.idle() && (first || g.state != tearingDown), nil })
 	if err != nil {
 		err = fail("Teardown", ErrBusy, g.unreturned())
 	}
