@@ -31,7 +31,9 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 	p := c.admit(b) // may call the program: not with the lock
 	g.lock()
 	defer g.unlock()
+	looks := 0
 	err := g.await(ctx, op, &c.changed, func() (bool, error) {
+		looks++
 		switch {
 		case g.state >= tearingDown:
 			return false, fail(op, g.because(ErrTornDown))
@@ -49,6 +51,9 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 		g.drop(b)
 	}
 	p.deliver()
+	if looks > 1 && c.Hold && !p.open { // the answer is old
+		g.dropped = append(g.dropped, g.Reconsider)
+	}
 	g.schedule()
 	return nil
 }

@@ -24,8 +24,8 @@ const (
 	tornDown
 )
 
-// String returns PTask's name.
-func (p phase) String() string {
+// name returns PTask's name.
+func (p phase) name() string {
 	return [...]string{"INITIALIZING", "RUNNABLE", "RUNNING", "QUIESCING", "TEARINGDOWN", "TEARDOWNCOMPLETE"}[p]
 }
 
@@ -80,7 +80,7 @@ func (g *Graph) notNow(op string) error {
 	if g.state >= tearingDown {
 		err = g.because(err)
 	}
-	return fail(op, err, "the graph is ", g.state.String())
+	return fail(op, err, "the graph is ", g.state.name())
 }
 
 func (g *Graph) start(ctx context.Context) {

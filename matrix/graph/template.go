@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -52,15 +53,7 @@ const maxBlock = math.MaxInt >> 16
 func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ...Format) *Template {
 	t := &Template{Format: last(format), g: g, name: name, rows: rows, cols: cols, dtype: elem}
 	t.Initial = slices.Clone(t.Initial)
-	if t.Planes == 0 {
-		t.Planes = 1
-	}
-	if t.Pitch == 0 {
-		t.Pitch = cols
-	}
-	if t.Pool == 0 {
-		t.Pool = defaultPool
-	}
+	t.Planes, t.Pitch, t.Pool = cmp.Or(t.Planes, 1), cmp.Or(t.Pitch, cols), cmp.Or(t.Pool, defaultPool)
 	if g == nil {
 		return t
 	}
