@@ -42,7 +42,7 @@ func (g *Graph) Phase() string {
 	}
 	g.lock()
 	defer g.unlock()
-	return g.state.String()
+	return g.state.name()
 }
 
 // Len returns how many blocks are in the output's channel.
