@@ -161,21 +161,41 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	if err := m.unshared(op, to); err != nil {
 		return err
 	}
-	next, err := m.another(op, dev, t, rows, cols)
+	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
+}
+
+// renew makes m an owned matrix in its order, once fill has written that.
+func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fill func(*core) error) error {
+	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
+	next, err := newCore(op, dev, &o, rows, cols, new(memory), new(origin))
 	if err != nil {
 		return err
 	}
-	if err := compute(next.dense()); err != nil {
-		return firstError(err, next.buf.Close())
+	if err := fill(&next); err != nil {
+		return firstError(err, next.close())
 	}
 	m.resized()
 	return m.become(next)
 }
 
-// another makes an owned matrix in m's order.
-func (m *core) another(op string, dev *gpu.Device, t fuse.Type, rows, cols int) (core, error) {
-	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
-	return newCore(op, dev, &o, rows, cols, new(memory), new(origin))
+// resize gives m another size, once fill has written a matrix of that size: in the memory that m has if there is room, else in
+// new memory.
+func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
+	if m.buf == nil || rows*cols > m.capacity() {
+		if m.external {
+			return fail(op, ErrExternalResize, gpu.Shape{rows, cols}.String(), " into room for ", itoa(m.capacity()), " elements")
+		}
+		return m.renew(op, m.dev, m.t, rows, cols, fill)
+	}
+	next := *m
+	next.Rows, next.Cols = rows, cols
+	next.Stride = next.Minor()
+	if err := fill(&next); err != nil {
+		return err
+	}
+	m.Layout = next.Layout
+	m.resized()
+	return nil
 }
 
 // empty is a matrix of m's type and order on its device, without memory yet.
@@ -198,12 +218,6 @@ func (m *core) unshared(op string, to gpu.Shape) error {
 		return fail(op, ErrView, "the matrix has views")
 	}
 	return nil
-}
-
-// resize gives m another size in the memory that it has, without gaps.
-func (m *core) resize(rows, cols int) {
-	m.Rows, m.Cols = rows, cols
-	m.Stride = m.Minor()
 }
 
 // resized makes the views that were taken before errors.

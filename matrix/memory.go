@@ -168,12 +168,8 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer:
 		return newCore(op, dev, &o, rows, cols, &mem, new(origin))
-	case flags == buffer.SetValueOnDevice && mem.isHost:
-		return core{}, fail(op, gpu.ErrInvalid, "SetValueOnDevice with memory of the CPU")
-	case flags == 0 && !mem.isHost:
-		return core{}, fail(op, gpu.ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
-	case flags != 0 && flags != buffer.SetValueOnDevice:
-		return core{}, fail(op, gpu.ErrInvalid, "flags that exclude each other")
+	case flags != 0 && flags != buffer.SetValueOnDevice, mem.isHost == (flags == buffer.SetValueOnDevice):
+		return core{}, fail(op, gpu.ErrInvalid, "copies of host memory have no flags, those of a device's SetValueOnDevice")
 	}
 	in := o
 	turned := o.ColMajor && o.RowMajorInput
@@ -260,25 +256,10 @@ func (m *core) setValue(op string, src *core) error {
 	if err := m.unshared(op, src.Shape()); err != nil {
 		return err
 	}
-	if src.Rows*src.Cols > m.capacity() {
-		if m.external {
-			return fail(op, ErrExternalResize, src.Shape().String(), " into room for ", itoa(m.capacity()), " elements")
+	return m.resize(op, src.Rows, src.Cols, func(c *core) error {
+		if c.Empty() {
+			return nil
 		}
-		next := m.empty()
-		if err := next.assign(ctx, op, src.node()); err != nil {
-			return err
-		}
-		m.resized()
-		return m.become(next)
-	}
-	next := *m
-	next.resize(src.Rows, src.Cols)
-	if !next.Empty() {
-		if err := next.assign(ctx, op, src.node()); err != nil {
-			return err
-		}
-	}
-	m.resize(src.Rows, src.Cols)
-	m.resized()
-	return nil
+		return c.assign(ctx, op, src.node())
+	})
 }

@@ -127,8 +127,7 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	if err := expr.CheckDims(op, rows, cols); err != nil {
 		return err
 	}
-	to := gpu.Shape{rows, cols}
-	shared := c.unshared(op, to)
+	shared := c.unshared(op, gpu.Shape{rows, cols})
 	switch {
 	case c.dev == nil:
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
@@ -137,18 +136,9 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	case shared != nil:
 		return shared
 	case c.external:
-		return fail(op, ErrExternalResize, c.Shape().String(), " to ", to.String())
-	case c.buf != nil && !c.fixed && rows*cols <= c.capacity():
-		c.resize(rows, cols)
-		c.resized()
-		return nil
+		return fail(op, ErrExternalResize, c.Shape().String())
 	}
-	next, err := c.another(op, c.dev, c.t, rows, cols)
-	if err != nil {
-		return err
-	}
-	c.resized()
-	return c.become(next)
+	return c.resize(op, rows, cols, func(*core) error { return nil })
 }
 
 // SetShape gives a matrix without gaps another shape of as many elements, which keep their order in memory. Nothing moves.
