@@ -239,11 +239,10 @@ func (e *evaluator) operand(depth int) *node {
 	if e.next == len(e.scan.Tokens) || e.scan.Tokens[e.next].Kind != wgsl.Number {
 		return e.malformed()
 	}
-	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
-		e.next++
-		return numberNode(expr.Untyped, float64(i))
-	}
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if i, whole := strconv.ParseInt(text, 0, 64); whole == nil {
+		v, err = float64(i), nil
+	}
 	if err != nil {
 		return e.malformed()
 	}

@@ -147,7 +147,7 @@ func numberNode(t fuse.Type, v float64) *node {
 	return n.Typed(t)
 }
 
-func scalar[T Elem](v T) *node { return numberNode(typeOf[T](), float(v)) }
+func scalar[T Elem](v T) *node { return numberNode(numberOf(v)) }
 
 // Elementwise applies an operation of the table that a kernel can be made of: what programs that decode expressions use.
 // Operands must agree in their types, [gpu.ErrInvalid] otherwise.

@@ -117,5 +117,5 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 		return true, nil
 	}
 	v, err := (&Expr[T]{expr.NewReduction(op, fuse.ReduceMin, fuse.AxisAll, test)}).Value(ctx)
-	return err == nil && float(v) != 0, err
+	return err == nil && v != *new(T), err
 }

@@ -92,7 +92,8 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	case mem.buf != nil && (o.Release != nil || o.Destroy):
 		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
 	}
-	anew, zeros := mem.anew(), mem.anew() && !mem.copied
+	zeros := !mem.isHost && mem.buf == nil && mem.handle == nil
+	anew := zeros || mem.copied
 	l, err := o.layout(op, rows, cols, zeros)
 	if err != nil {
 		return core{}, err

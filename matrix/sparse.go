@@ -101,7 +101,10 @@ func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*
 }
 
 // Dims returns the number of rows and columns.
-func (s *Sparse[T]) Dims() (rows, cols int) { return s.core().dims() }
+func (s *Sparse[T]) Dims() (rows, cols int) {
+	size := s.core().shape()
+	return size[0], size[1]
+}
 
 // NNZ returns the number of stored values, in block columns every element of them.
 func (s *Sparse[T]) NNZ() int { return s.core().nnz() }
