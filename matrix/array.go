@@ -25,7 +25,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
-	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
+	if t > Float16 || !isAny[T]() && t != typeOf[T]() {
 		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
 	o, shape, err := arrayOptions(op, a, t)

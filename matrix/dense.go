@@ -49,12 +49,24 @@ func Map[T Elem](dev *gpu.Device, rows, cols int, opts ...Options) (*Dense[T], e
 	return construct[T]("Map", dev, rows, cols, memory{mapped: true}, opts)
 }
 
+// construct makes a matrix that is one object with what it needs beside new memory.
 func construct[T Elem](op string, dev *gpu.Device, rows, cols int, mem memory, opts []Options) (*Dense[T], error) {
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
-	return typed[T](newCore(op, dev, &o, rows, cols, &mem, new(origin)))
+	w := new(struct {
+		m      Dense[T]
+		b      buffer.Buffer
+		origin origin
+	})
+	if mem.isHost && !mem.copied {
+		mem.wrapper = &w.b
+	}
+	if w.m.a, err = newCore(op, dev, &o, rows, cols, &mem, &w.origin); err != nil {
+		return nil, err
+	}
+	return &w.m, nil
 }
 
 func typed[T Elem](m core, err error) (*Dense[T], error) {
@@ -96,24 +108,10 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // The slice may be larger than the device's largest buffer. Kernels then get parts of it, and expressions are computed in
 // blocks. For memory that is no slice of T, such as bytes of a mapped file, there is [FromBuffer].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
-	const op = "Wrap"
-	o, err := parse(op, typeOf[T](), opts)
-	if err != nil {
-		return nil, err
-	}
 	if isAny[T]() {
-		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+		return nil, fail("Wrap", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	}
-	w := new(struct { // one allocation
-		m      Dense[T]
-		b      buffer.Buffer
-		origin origin
-	})
-	mem := memory{host: hostOf(data), isHost: true, wrapper: &w.b}
-	if w.m.a, err = newCore(op, dev, &o, rows, cols, &mem, &w.origin); err != nil {
-		return nil, err
-	}
-	return &w.m, nil
+	return construct[T]("Wrap", dev, rows, cols, memory{host: hostOf(data), isHost: true}, opts)
 }
 
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a

@@ -40,11 +40,6 @@ func memoryOf[T Elem](src any) memory {
 	return memory{handle: src}
 }
 
-// anew reports whether the matrix gets memory of its own.
-func (mem *memory) anew() bool {
-	return mem.copied || !mem.isHost && mem.buf == nil && mem.handle == nil
-}
-
 // acquire returns a buffer of at least that many bytes.
 func (mem *memory) acquire(op string, dev *gpu.Device, size int) (*buffer.Buffer, error) {
 	host := mem.host
