@@ -43,8 +43,8 @@ type origin struct {
 
 // share is the share that a view has of its memory. The garbage collector drops it when nobody closed the view.
 //
-// A matrix that has views cannot be resized. A view that stands in an expression is the expression's: mostly nobody has it
-// any more who could close it. Such a view does not count, and is an error once the matrix was resized.
+// A matrix that has views cannot be resized. A view that stands in an expression, which nobody may be able to close any more,
+// does not count, and is an error once the matrix was resized.
 type share struct {
 	buf    *buffer.Buffer // nil: the view must not outlive what it was taken from
 	origin *origin

@@ -278,21 +278,17 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
 		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
 		parts.Stride = parts.Cols
-		if err = s.launchRows(r, l, parts, from); err == nil {
-			err = launchSum(r, to, parts, l.sums)
+		if err = s.launchRows(r, l, parts, from); err != nil {
+			break
+		}
+		var step plan.Step
+		in := r.Input(to, parts.Buf, l.sums)
+		step, err = plan.Sum(in, [2]plan.Window{words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1)})
+		if err == nil {
+			err = r.Launch(step)
 		}
 	}
 	return err
-}
-
-// launchSum adds up the parts of cut rows.
-func launchSum(r *exec.Run, dst, parts exec.Dense, sums *buffer.Buffer) error {
-	in := r.Input(dst, parts.Buf, sums)
-	step, err := plan.Sum(in, [2]plan.Window{words(r, parts.Buf, 0, parts.Span()), words(r, sums, 0, dst.Rows+1)})
-	if err != nil {
-		return err
-	}
-	return r.Launch(step)
 }
 
 // launchRows launches the kernel that goes through the rows.
