@@ -5,11 +5,13 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -289,9 +291,7 @@ func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)
 	return v
 }
 
-func (m *core) transposed(op string) core {
-	return m.derive(op, func(l expr.Layout) (expr.Layout, error) { return l.T(), nil })
-}
+func turned(l expr.Layout) (expr.Layout, error) { return l.T(), nil }
 
 // slice returns rows i to k-1 and columns j to l-1.
 func (m *core) slice(op string, i, k, j, l int) core {
@@ -315,3 +315,24 @@ func (m *core) alias() core {
 	}
 	return v
 }
+
+// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Others are those of packages gpu and
+// buffer, such as [gpu.ErrInvalid], [buffer.ErrShape] and [buffer.ErrNil].
+var (
+	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
+	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")
+	ErrExternalResize = fault.New("ErrExternalResize", "external memory cannot be resized")
+	ErrView           = fault.New("ErrView", "a view cannot be resized")
+	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
+	ErrName           = fault.New("ErrName", "unknown name")
+	ErrSparse         = fault.New("ErrSparse", "broken sparse structure")
+	ErrOrder          = fault.New("ErrOrder", "entry out of storage order")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("matrix: "+op, err, detail...)
+}
+
+func firstError(errs ...error) error { return cmp.Or(errs...) }
+
+func itoa(n int) string { return strconv.Itoa(n) }

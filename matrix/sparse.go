@@ -67,10 +67,9 @@ func NewSparse[T Elem](
 	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, 0, opts...)
 }
 
-// WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Nothing is copied
-// now. Kernels may write the values, by way of [Sparse.Values], and these come back at [Sparse.Sync]; the structure stays as it
-// is. The slices must not change while a call runs that reads them; after changing them, call [Sparse.Touch]. Release is the
-// only option: it is called once, when the last share of the values is closed.
+// WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Kernels may write the
+// values, by way of [Sparse.Values], and these come back at [Sparse.Sync]; the structure stays as it is. The slices must not
+// change while a call runs that reads them; after changing them, call [Sparse.Touch]. Release is the only option.
 func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {

@@ -242,7 +242,7 @@ func (s *sparseCore) span() (lo, hi int) {
 	return lo, max(lo, int(min(s.ptr[s.majors], n)))
 }
 
-// buffers returns those that there are, the values last.
+// buffers returns those that there are.
 func (s *shares) buffers() []*buffer.Buffer {
 	return slices.DeleteFunc([]*buffer.Buffer{s.indices, s.pointers, s.values}, func(b *buffer.Buffer) bool { return b == nil })
 }
