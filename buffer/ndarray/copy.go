@@ -3,7 +3,6 @@
 package ndarray
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -148,46 +147,32 @@ func (a *Array) through(ctx context.Context, op string, src *Array, from layout)
 	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
 }
 
-// copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is.
-func copyOnDevice(op string, a, src *Array) (bool, error) {
-	ca, err := a.container(op)
+// copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is. It does not wait for others
+// that use src, of whom one may copy the other way and wait for a.
+func copyOnDevice(op string, a, src *Array) (done bool, err error) {
+	c, err := src.container(op)
 	if err != nil {
 		return false, err
 	}
-	cs, err := src.container(op)
-	if err != nil || ca.store == cs.store {
-		return false, err
-	}
-	to, from := ca.store, cs.store
-	first, second := to, from
-	if from.id < to.id {
-		first, second = from, to
-	}
-	first.mu.Lock()
-	defer first.mu.Unlock()
-	second.mu.Lock()
-	defer second.mu.Unlock()
-	if err := cmp.Or(to.usable(op), from.usable(op)); err != nil {
-		return false, err
-	}
-	if onHost(to.buf) || onHost(from.buf) || src.offset%4 != 0 {
-		return false, nil
-	}
-	old, err := to.own(op)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = old.Close() }() // of clones, that is: memory of the library's, without a release function
-	if to.buf.Same(from.buf) {
-		return false, nil
-	}
-	read, err := from.buf.Memory(buffer.Reads)
-	if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
-		return false, err
-	}
-	return onDevice(to.buf, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
-		return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
+	from := c.store
+	err = a.write(op, func(to *buffer.Buffer) error {
+		if !from.mu.TryLock() {
+			return nil
+		}
+		defer from.mu.Unlock()
+		if from.buf == nil || onHost(from.buf) || src.offset%4 != 0 || to.Same(from.buf) {
+			return nil
+		}
+		read, err := from.buf.Memory(buffer.Reads)
+		if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
+			return err
+		}
+		done, err = onDevice(to, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
+			return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
+		})
+		return err
 	})
+	return done, err
 }
 
 // onDevice has the device write n bytes of its memory from offset on, if that is where the bits are and the bytes are whole
