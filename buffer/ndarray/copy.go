@@ -69,9 +69,6 @@ func (a *Array) at() layout {
 }
 
 func (a *Array) packed(ctx context.Context, op string, l layout) ([]byte, error) {
-	if _, err := a.container(op); err != nil {
-		return nil, err
-	}
 	dst := make([]byte, l.bytes())
 	err := a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, l, dst) })
 	if err != nil {
@@ -232,7 +229,7 @@ func (a *Array) Touch() error {
 }
 
 // Data waits for what is queued and returns the elements in C order. The array's type must be T's, [ErrType] otherwise;
-// the bits of types that Go does not have can be read as uint16 or uint8. Any bool that is not 0 is true.
+// the bits of types that Go does not have can be read as unsigned integers. Any bool that is not 0 is true.
 func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	const op = "Data"
 	if _, err := a.container(op); err != nil {
@@ -254,17 +251,9 @@ func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	return data, nil
 }
 
-// holds reports whether a slice of Go's type shows elements of t.
+// holds reports whether a slice of Go's type g shows elements of t.
 func holds(g, t dtype.Type) bool {
-	switch {
-	case g == t:
-		return true
-	case t == dtype.Bool1:
-		return g == dtype.Bool8 || g == dtype.Uint8
-	case t == dtype.Bool8, t.Code >= 7 && t.Bits == 8 && t.Lanes == 1:
-		return g == dtype.Uint8
-	case t == dtype.Float16, t == dtype.BFloat16:
-		return g == dtype.Uint16
-	}
-	return false
+	foreign := t.Code > dtype.Float32.Code || t == dtype.Float16 || t == dtype.Bool1
+	unsigned := g.Code == dtype.Uint8.Code && g.Size() == t.Size() && t.Lanes == 1
+	return g == t || foreign && unsigned || t == dtype.Bool1 && g == dtype.Bool8
 }

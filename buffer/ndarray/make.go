@@ -13,7 +13,7 @@ import (
 )
 
 // Elem is the constraint of Go's element types, with [dtype.Half] for float16. Other types that Go does not have, such as
-// bfloat16, are made with a [dtype.Type] and bytes; [Data] reads their bits as uint16 or uint8.
+// bfloat16, are made with a [dtype.Type] and bytes; [Data] reads their bits as unsigned integers.
 type Elem interface {
 	dtype.Half | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
 }
