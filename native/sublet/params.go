@@ -229,7 +229,7 @@ func (a *archive) print(out io.Writer, h file.Header) error {
 	if n := len(h.Shape); n > 0 {
 		all, _, _ := h.Type.Bytes(h.Shape)
 		cols = h.Shape[n-1]
-		rows = int64(all) / max(cols, 1)
+		rows = all / max(cols, 1)
 	}
 	size, at := int64(h.Type.Size()), int64(0) // of an element, and where the reader is
 	in := a.current()
