@@ -85,8 +85,11 @@ func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
 			return err
 		}
 		l := newListed(h)
-		row := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", shownName(h.Name), l.DType, shownShape(l.Shape), l.Offset, l.Nbytes)
-		row = strings.Replace(row, "\t-1\t", "\t-\t", 1)
+		offset := "-"
+		if l.Offset >= 0 {
+			offset = strconv.FormatInt(l.Offset, 10)
+		}
+		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shownName(h.Name), l.DType, shownShape(l.Shape), offset, l.Nbytes)
 		if hashes {
 			sum := sha256.New()
 			if err := f.pour(ctx, sum, h); err != nil {
