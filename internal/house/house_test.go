@@ -145,7 +145,7 @@ func TestProgramsOfPagesAreSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, pkg := range strings.Fields(string(out)) {
+		for pkg := range strings.FieldsSeq(string(out)) {
 			if pkg == "os" || pkg == "fmt" {
 				t.Errorf("%s is in wasm/%s", pkg, program)
 			}

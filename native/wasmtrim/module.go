@@ -61,7 +61,7 @@ func parseModule(program []byte) *module {
 func parseData(r reader) []byte {
 	var memory []byte
 	for n := r.uint(); n > 0; n-- {
-		check(r.byte() == 0 && r.byte() == opI32Const)
+		check(bytes.Equal(r.take(2), []byte{0, opI32Const}))
 		at := r.uint()
 		check(r.byte() == opEnd)
 		data := r.take(r.uint())
