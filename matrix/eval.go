@@ -270,7 +270,7 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	lower := strings.ToLower(name)
-	f, known := textFunctions()[lower]
+	f, known := textFunctionOf(lower)
 	arity, form := textForms[lower]
 	for i, a := range args {
 		switch {

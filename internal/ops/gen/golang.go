@@ -189,21 +189,21 @@ func method(w *writer, o *ops.Operation, f form) {
 	w.put("func (%s *Expr[T]) %s(%s) *Expr[T] { return %s(%s) }\n", receiver, name, params, f.name, args)
 }
 
-// textFunctions writes the functions of matrix.Eval.
+// textFunctions writes the functions of matrix.Eval. A table of them would be in every program, used or not.
 func textFunctions() string {
 	w := &writer{}
-	w.put("%spackage matrix\n\nimport (\n\"sync\"\n\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
+	w.put("%spackage matrix\n\nimport (\n\"github.com/sublet-gpu/sublet/internal/shaders/fuse\"\n", header)
 	w.put("\"github.com/sublet-gpu/sublet/matrix/internal/expr\"\n)\n")
-	w.put("\n// textFunctions lists the operations by their names in Eval.\n")
-	w.put("var textFunctions = sync.OnceValue(func() map[string]textFunction {\nreturn map[string]textFunction{\n")
+	w.put("\n// textFunctionOf returns the operation of a name in Eval.\n")
+	w.put("func textFunctionOf(name string) (f textFunction, known bool) {\nswitch name {\n")
 	for _, o := range ops.Table {
 		for _, f := range forms(&o) {
 			for _, name := range f.texts {
 				operands := strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:o.Arity()], ", ")
-				w.put("%q: {%d, func(a []*node) *node { return %s }},\n", name, o.Arity(), node(&o, f, operands))
+				w.put("case %q:\nreturn textFunction{%d, func(a []*node) *node { return %s }}, true\n", name, o.Arity(), node(&o, f, operands))
 			}
 		}
 	}
-	w.put("}\n})\n")
+	w.put("}\nreturn f, false\n}\n")
 	return w.String()
 }
