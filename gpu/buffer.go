@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/rules"
@@ -58,8 +59,8 @@ type pool struct {
 
 // take removes the newest buffer of the size, if there is one.
 func (p *pool) take(size uint64) *memory {
-	for i := len(p.kept) - 1; i >= 0; i-- {
-		if p.kept[i].size == size {
+	for i, m := range slices.Backward(p.kept) {
+		if m.size == size {
 			return p.remove(i)
 		}
 	}
@@ -68,9 +69,7 @@ func (p *pool) take(size uint64) *memory {
 
 func (p *pool) remove(i int) *memory {
 	m := p.kept[i]
-	copy(p.kept[i:], p.kept[i+1:])
-	p.kept[len(p.kept)-1] = nil
-	p.kept = p.kept[:len(p.kept)-1]
+	p.kept = slices.Delete(p.kept, i, i+1)
 	p.bytes -= m.size
 	return m
 }

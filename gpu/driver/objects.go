@@ -100,6 +100,9 @@ func (o *Objects) LostReason() string {
 
 // SetLost makes every later request fail with fault.ErrDeviceLost and the reason, which is not "". Later calls do nothing.
 func (o *Objects) SetLost(reason string) {
+	if o.lost == nil { // nobody made it with NewObjects
+		o.lost = make(chan struct{})
+	}
 	if o.LostReason() == "" {
 		o.reason = reason
 		close(o.lost)

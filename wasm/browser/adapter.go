@@ -27,14 +27,12 @@ func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fault.Fail(op, err)
 	}
-	seen := map[part]bool{}
 	for _, wish := range wishes {
 		a, err := request(ctx, op, wish)
 		if err != nil {
 			return nil, err
 		}
-		if a != nil && !seen[a.part] {
-			seen[a.part] = true
+		if a != nil && !slices.ContainsFunc(list, func(known driver.Adapter) bool { return known.Info == a.info }) {
 			list = append(list, driver.Adapter{Info: a.info, Open: a.open})
 		}
 	}
@@ -113,7 +111,7 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if again == nil || again.part != a.part {
+	if again == nil || again.info != a.info {
 		return nil, fault.Fail(op, fault.ErrNoAdapter, a.info.Name+" is gone")
 	}
 	v, err := awaitPromise(ctx, op, again.handle.Call("requestDevice", again.descriptor()))
