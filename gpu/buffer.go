@@ -39,37 +39,59 @@ type memory struct {
 	mappable bool
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	epoch    uint64 // the last batch that used it
+	given    uint64 // to the pool: a number that grows
 }
 
 // granule is the step of buffer sizes: a vector of four words.
 const granule = 16
 
-// The most that a device keeps for reuse of closed buffers.
-const (
-	defaultPool = 256 << 20 // bytes
-	mostPooled  = 1024      // buffers
-)
+// defaultPool is how many bytes of closed buffers a device keeps for reuse.
+const defaultPool = 256 << 20
 
-// pool keeps closed buffers, oldest first. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch
-// that used it last, for the batch in progress may still name it.
+// pool keeps closed buffers. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch that used it
+// last, for the batch in progress may still name it.
 type pool struct {
 	limit, bytes uint64
-	kept         []*memory
+	given        uint64               // buffers so far
+	bySize       map[uint64][]*memory // oldest first, and none that are empty
+}
+
+func (p *pool) give(m *memory) {
+	if p.bySize == nil {
+		p.bySize = map[uint64][]*memory{}
+	}
+	p.given++
+	m.given = p.given
+	p.bySize[m.size] = append(p.bySize[m.size], m)
+	p.bytes += m.size
 }
 
 // take removes the newest buffer of the size, if there is one.
 func (p *pool) take(size uint64) *memory {
-	for i, m := range slices.Backward(p.kept) {
-		if m.size == size {
-			return p.remove(i)
-		}
+	if list := p.bySize[size]; len(list) > 0 {
+		return p.remove(list, len(list)-1)
 	}
 	return nil
 }
 
-func (p *pool) remove(i int) *memory {
-	m := p.kept[i]
-	p.kept = slices.Delete(p.kept, i, i+1)
+// evict removes the buffer that has waited longest. There is one.
+func (p *pool) evict() *memory {
+	var oldest []*memory
+	for _, list := range p.bySize {
+		if oldest == nil || list[0].given < oldest[0].given {
+			oldest = list
+		}
+	}
+	return p.remove(oldest, 0)
+}
+
+func (p *pool) remove(list []*memory, i int) *memory {
+	m := list[i]
+	if list = slices.Delete(list, i, i+1); len(list) > 0 {
+		p.bySize[m.size] = list
+	} else {
+		delete(p.bySize, m.size) // the size may never come again
+	}
 	p.bytes -= m.size
 	return m
 }
@@ -129,8 +151,8 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
 func (d *Device) shrinkPool(limit uint64) error {
-	for d.pool.bytes > limit || len(d.pool.kept) > mostPooled {
-		if err := d.destroy(d.pool.remove(0).id); err != nil {
+	for d.pool.bytes > limit {
+		if err := d.destroy(d.pool.evict().id); err != nil {
 			return err
 		}
 	}
@@ -273,8 +295,7 @@ func (b *Buffer) Close() error {
 	if m.mappable || m.size > d.pool.limit {
 		return d.destroy(m.id)
 	}
-	d.pool.kept = append(d.pool.kept, m)
-	d.pool.bytes += m.size
+	d.pool.give(m)
 	return d.shrinkPool(d.pool.limit)
 }
 
