@@ -4,9 +4,9 @@ package gpu
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // flushCommands is how many commands a batch holds when it leaves by itself. Large enough to make the cost of a submission small,
@@ -60,11 +60,13 @@ func (d *Device) flush() error {
 }
 
 // destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
-func (d *Device) destroy(id driver.BufferID) error {
-	d.sets.unbind(&d.batch.list, id)
+func (d *Device) destroy(m *memory) error {
+	for len(m.sets) > 0 {
+		d.sets.drop(&d.batch.list, m.sets[0])
+	}
 	d.batch.after = append(d.batch.after, func() {
-		d.drv.FreeBuffer(id)
-		d.buffers.give(uint32(id))
+		d.drv.FreeBuffer(m.id)
+		d.buffers.give(uint32(m.id))
 	})
 	if d.batch.commands == 0 {
 		return d.flush()
@@ -84,13 +86,19 @@ func (d *Device) forgetSets() {
 		}
 		list.Reset()
 	}
+	for _, s := range d.sets.byKey {
+		for _, m := range s.of {
+			m.sets = nil
+		}
+	}
 	d.sets = setCache{}
 }
 
 // set is a binding set.
 type set struct {
-	id      driver.BindingsID
-	entries []driver.Binding
+	id  driver.BindingsID
+	key string
+	of  []*memory // what it binds
 }
 
 // setCache finds the binding set for a layout and buffers, so that a kernel launched again on the same buffers binds
@@ -116,32 +124,34 @@ func (c *setCache) find(layout driver.Layout, entries []driver.Binding) *set {
 	return c.byKey[string(key)]
 }
 
-// add defines in the list the set that find has just not found.
-func (c *setCache) add(l *driver.CommandList, layout driver.Layout, entries []driver.Binding) *set {
+// add defines in the list the set of these arguments that find has just not found.
+func (c *setCache) add(l *driver.CommandList, layout driver.Layout, entries []driver.Binding, args []Arg) *set {
 	if len(c.byKey) >= maxSets {
-		c.unbind(l, 0)
+		for _, s := range c.byKey {
+			c.drop(l, s)
+		}
 	}
 	if c.byKey == nil {
 		c.byKey = map[string]*set{}
 	}
-	s := &set{driver.BindingsID(c.ids.take()), slices.Clone(entries)}
-	c.byKey[string(c.key)] = s
-	l.Bind(s.id, layout, s.entries)
+	s := &set{id: driver.BindingsID(c.ids.take()), key: string(c.key)}
+	c.byKey[s.key] = s
+	for _, a := range args {
+		s.of = append(s.of, a.Buffer.mem)
+		a.Buffer.mem.sets = append(a.Buffer.mem.sets, s)
+	}
+	l.Bind(s.id, layout, entries)
 	return s
 }
 
-// unbind forgets every set that names the buffer, or all sets for 0.
-func (c *setCache) unbind(l *driver.CommandList, id driver.BufferID) {
-	for key, s := range c.byKey {
-		for _, e := range s.entries {
-			if id == 0 || e.Buffer == id {
-				delete(c.byKey, key)
-				l.Unbind(s.id)
-				c.ids.give(uint32(s.id))
-				break
-			}
-		}
+// drop unbinds a set.
+func (c *setCache) drop(l *driver.CommandList, s *set) {
+	delete(c.byKey, s.key)
+	for _, m := range s.of {
+		m.sets = pointers.Remove(m.sets, s)
 	}
+	l.Unbind(s.id)
+	c.ids.give(uint32(s.id))
 }
 
 // idTable hands out small numbers and takes them back.

@@ -38,6 +38,7 @@ type memory struct {
 	size     uint64
 	mappable bool
 	imported int    // the Buffers of an imported one; 0 for the library's own
+	sets     []*set // that bind it
 	epoch    uint64 // the last batch that used it
 	given    uint64 // to the pool: a number that grows
 }
@@ -152,7 +153,7 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
 func (d *Device) shrinkPool(limit uint64) error {
 	for d.pool.bytes > limit {
-		if err := d.destroy(d.pool.evict().id); err != nil {
+		if err := d.destroy(d.pool.evict()); err != nil {
 			return err
 		}
 	}
@@ -293,7 +294,7 @@ func (b *Buffer) Close() error {
 	}
 	d.stats.LiveBytes -= m.size
 	if m.mappable || m.size > d.pool.limit {
-		return d.destroy(m.id)
+		return d.destroy(m)
 	}
 	d.pool.give(m)
 	return d.shrinkPool(d.pool.limit)
@@ -310,7 +311,7 @@ func (d *Device) closeImport(m *memory) error {
 		return err
 	}
 	delete(d.imports, m.id)
-	return errors.Join(err, d.destroy(m.id), d.flush())
+	return errors.Join(err, d.destroy(m), d.flush())
 }
 
 // Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as

@@ -250,7 +250,7 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 	if err := d.info.Limits.CheckBindings("gpu: Dispatch", layout, bound, sizes[:len(args)]); err != nil {
 		return nil, err
 	}
-	return d.sets.add(&d.batch.list, layout, bound), nil
+	return d.sets.add(&d.batch.list, layout, bound, args), nil
 }
 
 // Close releases the reference: the kernel is [ErrClosed] for this caller, and what it has queued runs. Later calls do

@@ -98,8 +98,8 @@ func TestSetsOfLastingBuffers(t *testing.T) {
 		must(t, b.Close())
 		must(t, dev.Flush())
 	}
-	if s := &dev.sets; len(s.byKey) != 0 || s.ids.last > 2 || len(m.sets) != 0 {
-		t.Errorf("%d sets, ids up to %d, %d in the driver", len(s.byKey), s.ids.last, len(m.sets))
+	if s, of := &dev.sets, lasting.mem.sets; len(s.byKey) != 0 || len(of) != 0 || s.ids.last > 2 || len(m.sets) != 0 {
+		t.Errorf("%d sets, %d of the buffer, ids up to %d, %d in the driver", len(s.byKey), len(of), s.ids.last, len(m.sets))
 	}
 	var sum [1]byte
 	must(t, lasting.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
