@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/elementwise"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -212,7 +213,7 @@ func (p programs) compile(t *testing.T, dev *gpu.Device, source string) {
 	kernel := p[source]
 	desc := gpu.KernelDesc{Label: kernel.Name, Source: source}
 	for _, a := range kernel.Access {
-		desc.Bindings = append(desc.Bindings, [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a])
+		desc.Bindings = append(desc.Bindings, [...]driver.Access{0, driver.AccessRead, driver.AccessReadWrite, driver.AccessParams}[a])
 	}
 	if _, err := dev.Kernel(t.Context(), desc); err != nil {
 		t.Errorf("%s: %v\n%s", kernel.Name, err, source)

@@ -146,7 +146,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 // store has compute write a rows x cols result: in place if m has that size, else to memory that m takes over if compute
 // succeeds.
 func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, compute func(exec.Dense) error) error {
-	to := gpu.Shape{rows, cols}
+	to := fault.Shape{rows, cols}
 	same := m.buf != nil && m.Rows == rows && m.Cols == cols
 	switch {
 	case m.typed && m.t != t:
@@ -206,7 +206,7 @@ func (m *core) empty() core {
 }
 
 // unshared refuses to resize views, and matrices that have views; those that stand in expressions do not count.
-func (m *core) unshared(op string, to gpu.Shape) error {
+func (m *core) unshared(op string, to fault.Shape) error {
 	lent := 0
 	if m.origin != nil {
 		lent = int(m.origin.lent.Load())

@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
@@ -144,7 +145,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 		if err := d.Usable(); err != nil {
 			return nil, err
 		}
-		if !d.Info().Features.Has(gpu.FeatureWGSL) {
+		if !d.Info().Features.Has(driver.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
 		}
 		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Generation()})

@@ -88,7 +88,7 @@ func (cr *Cruncher) land(ctx context.Context, list []result) error {
 			}
 			continue
 		}
-		to, err := gpu.HostWriter(r.array.host.Part(r.Offset, r.Width))
+		to, err := r.array.host.Part(r.Offset, r.Width).Writer()
 		if err != nil {
 			return err
 		}

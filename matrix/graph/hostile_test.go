@@ -18,6 +18,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -362,7 +363,7 @@ func TestBuildAtOnce(t *testing.T) {
 	faults := each(g.Finalize())
 	bound := 0
 	for _, err := range faults {
-		if gpu.Code(err) == "ErrBound" && strings.HasSuffix(err.Error(), "already") {
+		if fault.Code(err) == "ErrBound" && strings.HasSuffix(err.Error(), "already") {
 			bound++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
@@ -341,7 +342,7 @@ func (v *Values) allocate(r *Replica) error {
 		return err
 	}
 	create := r.dev.NewBuffer
-	if r.mappable = v.near && r.dev.Info().Features.Has(gpu.FeatureMappable); r.mappable {
+	if r.mappable = v.near && r.dev.Info().Features.Has(driver.FeatureMappable); r.mappable {
 		create = r.dev.NewMappable
 	}
 	mem, err := create(size)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -87,7 +88,7 @@ func Of(dev *gpu.Device) *Executor {
 // describe is what plans depend on of a device.
 func describe(dev *gpu.Device) plan.Device {
 	i, l := dev.Info(), dev.Info().Limits
-	software := i.Kind == gpu.KindCPU
+	software := i.Kind == driver.KindCPU
 	return plan.Device{
 		Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
 		Device: shaderplan.Device{
@@ -166,9 +167,9 @@ func (x *Executor) compile(ctx context.Context, build func() (shaders.Program, e
 	if err != nil {
 		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
 	}
-	access := make([]gpu.Access, len(p.Access))
+	access := make([]driver.Access, len(p.Access))
 	for i, a := range p.Access {
-		access[i] = [...]gpu.Access{0, gpu.AccessRead, gpu.AccessReadWrite, gpu.AccessParams}[a&3]
+		access[i] = [...]driver.Access{0, driver.AccessRead, driver.AccessReadWrite, driver.AccessParams}[a&3]
 	}
 	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
