@@ -66,7 +66,7 @@ export class Sparse {
   columnSlice(start: number, count: number): Sparse;
   /**
    * Adds an entry behind all others: column by column and within a column row by row, in "csr" row by row. Another order, or
-   * an entry that is there already, is `ErrOrder`. Memory of yours is `ErrExternal`, slices and matrices with slices or a
+   * an entry that is there already, is `ErrOrder`. Memory of yours is `ErrExternalResize`, slices and matrices with slices or a
    * matrix of their values are `ErrView`, block columns `ErrUnsupported`.
    */
   append(i: number, j: number, value: number): this;
