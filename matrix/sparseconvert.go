@@ -10,7 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
@@ -188,7 +188,7 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
 	st := s.st
 	lo, hi := s.span()
-	l := sparse.Scatter{
+	l := kernels.Scatter{
 		Blocks: st.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.count, Minors: st.minors,
 	}
 	l.MinorStep, l.MajorStep = dst.Steps()
@@ -203,7 +203,7 @@ func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
 	} else {
 		own[2] = words(r, st.pointers, s.first, s.first+s.count+1)
 	}
-	return plan.Scatter(in, l, own)
+	return plan.Scatter(in, l, own[:]...)
 }
 
 // words is the window of words lo to hi-1 of a buffer.

@@ -6,7 +6,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders"
-	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
@@ -16,7 +16,7 @@ import (
 type rowPlan struct {
 	changes      uint32 // of the storage when the plan was made
 	generation   uint32 // of the device
-	form         sparse.Form
+	form         kernels.Listing
 	rows         int // after cutting
 	parts, chunk int // of each row, of block columns
 
@@ -44,13 +44,13 @@ func (s *sparseCore) rowPlan(op string) (*rowPlan, error) {
 	var err error
 	switch st.format {
 	case CSR:
-		p.form = sparse.InOrder
+		p.form = kernels.InOrder
 		err = p.cut(st.dev, st.ptr, false)
 	case CSC:
-		p.form = sparse.Placed
+		p.form = kernels.Placed
 		err = p.listRows(s)
 	default:
-		p.form = sparse.Blocks
+		p.form = kernels.Blocks
 		err = p.cutBlocks(st)
 	}
 	if err != nil {
@@ -64,11 +64,11 @@ func (s *sparseCore) rowPlan(op string) (*rowPlan, error) {
 // cut cuts long rows. Pointers that need no cutting are kept only if asked for.
 func (p *rowPlan) cut(dev *gpu.Device, ptr []int32, keep bool) error {
 	p.rows = len(ptr) - 1
-	chunk := sparse.Chunk(sparse.Longest(ptr))
+	chunk := kernels.Chunk(kernels.Longest(ptr))
 	var err error
 	if chunk > 0 {
 		var sums []int32
-		ptr, sums = sparse.Cut(ptr, chunk)
+		ptr, sums = kernels.Cut(ptr, chunk)
 		p.rows = len(ptr) - 1
 		if p.sums, err = upload(dev, sums); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (p *rowPlan) listRows(s *sparseCore) error {
 // cutBlocks cuts all rows, which have an entry in each block, in the same way.
 func (p *rowPlan) cutBlocks(st *storage) error {
 	p.rows, p.parts, p.chunk = st.minors, 1, len(st.index)
-	if chunk := sparse.Chunk(len(st.index)); chunk > 0 {
+	if chunk := kernels.Chunk(len(st.index)); chunk > 0 {
 		p.parts, p.chunk = shaders.Ceil(len(st.index), chunk), chunk
 	}
 	p.rows = st.minors * p.parts
@@ -213,7 +213,7 @@ func (s *sparseCore) strip(r *exec.Run, p *rowPlan, dst, y, parts exec.Dense) er
 		return err
 	}
 	in := r.Input(dst, to.Buf, p.sums)
-	step, err := plan.Sum(in, [2]plan.Window{words(r, to.Buf, 0, to.Span()), words(r, p.sums, 0, dst.Rows+1)})
+	step, err := plan.Sum(in, words(r, to.Buf, 0, to.Span()), words(r, p.sums, 0, dst.Rows+1))
 	if err != nil {
 		return err
 	}
@@ -224,21 +224,21 @@ func (s *sparseCore) strip(r *exec.Run, p *rowPlan, dst, y, parts exec.Dense) er
 func (s *sparseCore) launchRows(r *exec.Run, p *rowPlan, dst, y exec.Dense) error {
 	st := s.st
 	lo, hi := s.span()
-	l := sparse.Rows{
-		Form: p.form, Rows: p.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo, High: st.minors, Parts: p.parts, Chunk: p.chunk,
+	l := kernels.SparseRows{
+		Listing: p.form, Rows: p.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo, High: st.minors, Parts: p.parts, Chunk: p.chunk,
 	}
-	if p.form == sparse.Blocks {
+	if p.form == kernels.Blocks {
 		l.Entries = len(st.index)
 	}
 	indices := either(p.indices, st.indices)
 	pointers, places := either(p.pointers, either(st.pointers, indices)), either(p.places, indices)
 	in := r.Input(dst, y.Buf, st.values, indices, pointers, places)
-	own := [sparse.Own]plan.Window{words(r, st.values, lo, hi)}
-	for k, b := range []*buffer.Buffer{indices, pointers, places} {
-		own[k+1] = words(r, b, 0, b.Size()/4)
+	own := []plan.Window{words(r, st.values, lo, hi)}
+	for _, b := range []*buffer.Buffer{indices, pointers, places} {
+		own = append(own, words(r, b, 0, b.Size()/4))
 	}
 	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
-	step, err := plan.Rows(in, factor, l, own)
+	step, err := plan.Rows(in, factor, l, own...)
 	if err != nil {
 		return err
 	}

@@ -67,3 +67,17 @@ func setParam(line string, set map[string]string) string {
 	delete(set, words[1])
 	return left + "= " + value + ";\n"
 }
+
+// Fill replaces $0 to $9 in a pattern by the arguments.
+func Fill(pattern string, args ...string) string {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(pattern, "$")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		b.WriteString(args[rest[0]-'0'])
+		pattern = rest[1:]
+	}
+}

@@ -99,3 +99,17 @@ func TestFold(t *testing.T) {
 		}
 	}
 }
+
+func TestFill(t *testing.T) {
+	for pattern, want := range map[string]string{"": "", "a": "a", "$1$0 $1": "yx y", "f($0)": "f(x)"} {
+		if got := Fill(pattern, "x", "y"); got != want {
+			t.Errorf("%q: %q", pattern, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	if b := Words([]byte{1}, 0x01020304, 5); string(b) != "\x01\x04\x03\x02\x01\x05\x00\x00\x00" {
+		t.Error(b)
+	}
+}

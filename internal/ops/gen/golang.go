@@ -22,15 +22,15 @@ func fusion() string {
 	w.put("\nopFirst = Op%s\nopEnd Op = %d\n)\n\n", list[0].CodeName(), ops.FirstCode+len(list))
 	w.put("var opTable = [opEnd - opFirst]opInfo{\n")
 	for _, o := range list {
-		w.put("{name: %q, arity: %d, wgsl: %q", strings.ToLower(o.CodeName()), o.Arity(), o.WGSL)
+		w.put("{name: %q, arity: %d, wgsl: %q", strings.ToLower(o.CodeName()), o.Arity(), places.Replace(o.WGSL))
 		if o.Real {
 			w.put(", floats: true")
 		}
 		if o.Ints != "" {
-			w.put(", ints: %q", o.Ints)
+			w.put(", ints: %q", places.Replace(o.Ints))
 		}
 		if o.Uints != "" {
-			w.put(", uints: %q", o.Uints)
+			w.put(", uints: %q", places.Replace(o.Uints))
 		}
 		w.put("},\n")
 	}
@@ -51,6 +51,9 @@ func fusion() string {
 	w.put("}\n}\n")
 	return w.String()
 }
+
+// places turns the operands in a text of WGSL into places to be filled.
+var places = strings.NewReplacer("X", "$0", "Y", "$1", "Z", "$2")
 
 // isReal reports whether an operation's reference takes one operand and computes in float64.
 func isReal(o *ops.Operation) bool {

@@ -31,13 +31,13 @@ func NewEval[N Num](f *Func, params []byte, storage [][]byte) (*Eval[N], bool) {
 		return nil, false
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(params[4*i:]) }
-	place := func(i int) Place { return Place{word(4 * i), word(4*i + 1), word(4*i + 2)} }
+	place := func(i int) Place { return Place{int(word(4 * i)), int(word(4*i + 1)), int(word(4*i + 2))} }
 	e := &Eval[N]{f: f, store: place(0), storage: storage}
 	for i := range f.Loads {
 		e.loads = append(e.loads, place(i+1))
 	}
 	for i := range f.Scalars {
-		e.scalars = append(e.scalars, fromBits[N](word(4*(len(f.Loads)+1)+i)))
+		e.scalars = append(e.scalars, FromBits[N](word(4*(len(f.Loads)+1)+i)))
 	}
 	e.regs = make([][]N, len(f.Code))
 	for i := range e.regs {
@@ -46,7 +46,8 @@ func NewEval[N Num](f *Func, params []byte, storage [][]byte) (*Eval[N], bool) {
 	return e, true
 }
 
-func fromBits[N Num](b uint32) N {
+// FromBits returns the number with these bits.
+func FromBits[N Num](b uint32) N {
 	var n N
 	switch p := any(&n).(type) {
 	case *float32:
@@ -104,7 +105,7 @@ func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.r
 
 func (e *Eval[N]) load(k, i, j int, r []N) {
 	v, p := e.f.Loads[k], e.loads[k]
-	Read(r, v.Type, e.storage[v.Slot], int(p.Offset)+i*int(p.Row)+j*int(p.Col), int(p.Col))
+	Read(r, v.Type, e.storage[v.Slot], p.Offset+i*p.Row+j*p.Col, p.Col)
 }
 
 // Read converts elements of type t, which lie step apart from offset on.
@@ -155,7 +156,7 @@ func convert[N Num](v float64) N {
 // Store writes the values to row i from column j on.
 func (e *Eval[N]) Store(i, j int, values []N) {
 	mem := e.storage[0]
-	o := int(e.store.Offset) + i*int(e.store.Row) + j*int(e.store.Col)
+	o := e.store.Offset + i*e.store.Row + j*e.store.Col
 	for _, v := range values {
 		switch e.f.Store.Type {
 		case F16:
@@ -165,7 +166,7 @@ func (e *Eval[N]) Store(i, j int, values []N) {
 		default:
 			binary.LittleEndian.PutUint32(mem[4*o:], asInt(v, e.f.Store.Type))
 		}
-		o += int(e.store.Col)
+		o += e.store.Col
 	}
 }
 

@@ -33,8 +33,6 @@ func Join(op string, args ...*Node) *Node {
 	}
 	for i, a := range n.Args {
 		n.Args[i] = a.Typed(n.Type)
-		n.Weight = min(n.Weight+a.Weight+1, 1<<20)
-		n.Large = n.Large || a.Large
 	}
 	return n
 }
@@ -135,7 +133,6 @@ func NewProduct(op string, a, b *Node) *Node {
 	if err := CheckDims(op, n.Rows, n.Cols); err != nil {
 		return Failed(err)
 	}
-	n.Large = n.Large || n.Dev != nil && n.Vast(BindingLimit(n.Dev))
 	return n
 }
 
@@ -179,18 +176,4 @@ func NewSoftmax(op string, log bool, a *Node) *Node {
 	}
 	n.Kind, n.Log, n.Rows, n.Cols = Softmax, log, a.Rows, a.Cols
 	return n
-}
-
-// With returns n with other operands. Whether it is large is for the caller to say.
-func (n *Node) With(change func(i int, a *Node) (*Node, error)) (*Node, error) {
-	c := *n
-	c.Args = make([]*Node, 0, len(n.Args))
-	for i, a := range n.Args {
-		b, err := change(i, a)
-		if err != nil {
-			return nil, err
-		}
-		c.Args = append(c.Args, b)
-	}
-	return &c, nil
 }

@@ -43,8 +43,6 @@ type Node struct {
 	Bits       uint32     // Scalar: in the type that is computed in
 	Value      float64    // Scalar, Untyped
 	Call       *fuse.Call // Call
-	Large      bool       // operands have to be used in blocks
-	Weight     int        // nodes below, shared ones counted each time, up to a million
 	Err        error
 }
 
@@ -57,14 +55,6 @@ func Failed(err error) *Node { return &Node{Err: err} }
 // Number is a matrix of one number, whose bits are those in the type that is computed in.
 func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
 	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Bits: bits}
-}
-
-// BindingLimit is how many bytes a kernel can bind at once. Kernels count elements, of two bytes and more, with 32 bits.
-func BindingLimit(dev *gpu.Device) uint64 { return min(dev.Info().Limits.MaxBindingSize, 1<<33) }
-
-// Vast reports whether a result of this size is too large for a temporary of a device that binds so many bytes.
-func (n *Node) Vast(binding uint64) bool {
-	return uint64(n.Rows)*uint64(n.Cols) > binding/uint64(n.Type.Compute().Size())
 }
 
 // Resolve strips transposes. It returns whether what is left is to be read transposed; transposed says that n is.
