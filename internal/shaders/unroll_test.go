@@ -9,7 +9,7 @@ import (
 
 func TestExpand(t *testing.T) {
 	const file = `const N: u32 = 4u; // @param
-alias T = f32; // @param
+const T: bool = false; // @param
 // @fuse
 fn f() {}
 // @end
@@ -22,12 +22,12 @@ fn main() {
   } // @unroll
 }
 `
-	got, err := Expand(file, "fn g() {}\n", Param{"N", "2u"}, Param{"T", "i32"})
+	got, err := Expand(file, "fn g() {}\n", Param{"N", 2}, Param{"T", 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `const N: u32 = 2u;
-alias T = i32;
+const T: bool = true;
 fn g() {}
 fn main() {
 {
@@ -61,7 +61,7 @@ func TestExpandErrors(t *testing.T) {
 		source, fused string
 		params        []Param
 	}{
-		"unknown parameter": {region, "y\n", []Param{{"N", "1u"}}},
+		"unknown parameter": {region, "y\n", []Param{{"N", 1}}},
 		"no region":         {"x\n", "y\n", nil},
 		"nothing to fuse":   {region, "", nil},
 		"open region":       {"// @fuse\nx\n", "y\n", nil},

@@ -42,12 +42,10 @@ func conversion(op string, t dtype.Type, source string) (*Program, error) {
 	}
 	widen := op == "Widen"
 	params := []shaders.Param{
-		{Name: "SIZE", Value: strconv.Itoa(convertSize) + "u"},
-		{Name: "BITS", Value: strconv.Itoa(8*e.size()) + "u"},
-		{Name: "HALF", Value: strconv.FormatBool(e == f16)},
+		{Name: "SIZE", Value: convertSize}, {Name: "BITS", Value: 8 * e.size()}, {Name: "HALF", Value: shaders.Bit(e == f16)},
 	}
 	if widen {
-		params = append(params, shaders.Param{Name: "SIGNED", Value: strconv.FormatBool(e == i8 || e == i16)})
+		params = append(params, shaders.Param{Name: "SIGNED", Value: shaders.Bit(e == i8 || e == i16)})
 	}
 	text, err := shaders.Expand(source, "", params...)
 	if err != nil {

@@ -37,8 +37,8 @@ const (
 // Linear plans a pass over n elements, at least one: operands and a result that are contiguous in one order, as a single row.
 func Linear(n int) Launch {
 	vectors := quads(n)
-	k := Kernel{form: mapLinear, params: []shaders.Param{shaders.Bool("TAIL", n%4 != 0)}}
-	return launch(k, shaders.Ceil(vectors, linearSize), n, vectors)
+	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
+	return k.launch(shaders.Ceil(vectors, linearSize), n, vectors)
 }
 
 // Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
@@ -49,10 +49,8 @@ func Grid(rows, cols int) Launch {
 	}
 	high := gridSize / wide
 	across := shaders.Ceil(cols, 4*wide)
-	k := Kernel{form: mapGrid, params: []shaders.Param{
-		shaders.Uint("WX", wide), shaders.Uint("WY", high), shaders.Bool("TAIL", cols%4 != 0),
-	}}
-	return launch(k, across*shaders.Ceil(rows, high), rows, cols, across)
+	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
+	return k.launch(across*shaders.Ceil(rows, high), rows, cols, across)
 }
 
 // Block plans a pass with operands that are stored the other way round than the result.
@@ -62,16 +60,14 @@ func Block(rows, cols int, software bool) Launch {
 		each = severalBlocks
 	}
 	across := shaders.Ceil(cols, 4*blockSide*each)
-	k := Kernel{form: mapBlock, params: []shaders.Param{
-		shaders.Uint("EACH", each), shaders.Bool("TAIL", rows%4 != 0 || cols%4 != 0),
-	}}
-	return launch(k, across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
+	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
 }
 
 // Words plans a pass with a binary16 result that is not aligned to vectors: rows of stride elements from offset on.
 func Words(rows, cols, offset, stride int) Launch {
 	n := (offset+(rows-1)*stride+cols-1)/2 - offset/2 + 1
-	return launch(Kernel{form: mapWords}, shaders.Ceil(n, wordsSize), rows, cols, n)
+	return Kernel{form: mapWords}.launch(shaders.Ceil(n, wordsSize), rows, cols, n)
 }
 
 // apply is the reference of these kernels.

@@ -25,13 +25,8 @@ func (c Factor) Unit() int {
 	return 1
 }
 
-func (c Factor) key() byte { return byte(c.Type)<<2 | bit(c.AlongK)<<1 | bit(c.Vector) }
-
-func bit(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
+func (c Factor) key() byte {
+	return byte(int(c.Type)<<2 | shaders.Bit(c.AlongK)<<1 | shaders.Bit(c.Vector))
 }
 
 // text writes the binding of a factor called x and the functions that read it. A line is a row of A or a column of B; l

@@ -7,6 +7,8 @@ package kernels
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -45,35 +47,36 @@ const (
 	sparseScatter
 )
 
-// files has of each form its name, its text, how many storage bindings it has before those of the function, and how many words
-// its Shape has.
+// files has of each form its name, its text, its parameters, how many storage bindings it has before those of the function, and how
+// many words its Shape has.
 var files = [...]struct {
 	name       string
 	text       *string
+	params     string
 	own, shape int
 }{
-	mapLinear:     {"elementwise/linear", &linearText, 0, 4},
-	mapGrid:       {"elementwise/grid", &gridText, 0, 4},
-	mapBlock:      {"elementwise/block", &blockText, 0, 4},
-	mapWords:      {"elementwise/words", &wordsText, 0, 4},
-	foldRows:      {"reduce/rows", &foldRowsText, 0, 4},
-	foldTree:      {"reduce/tree", &foldTreeText, 0, 4},
-	foldCols:      {"reduce/cols", &foldColsText, 0, 4},
-	softmaxRows:   {"softmax/rows", &softmaxRowsText, 0, 4},
-	softmaxGroup:  {"softmax/group", &softmaxGroupText, 0, 4},
-	productTile:   {"product/tile", &tileText, 2, 12},
-	productGroup:  {"product/group", &groupText, 2, 12},
-	productRow:    {"product/row", &rowText, 2, 12},
-	productSum:    {"product/sum", &sumText, 1, 4},
-	sparseRows:    {"sparse/rows", &sparseRowsText, 4, 12},
-	sparseSum:     {"sparse/sum", &sparseSumText, 2, 4},
-	sparseScatter: {"sparse/scatter", &scatterText, 3, 12},
+	mapLinear:     {"elementwise/linear", &linearText, "TAIL", 0, 4},
+	mapGrid:       {"elementwise/grid", &gridText, "TAIL WX WY", 0, 4},
+	mapBlock:      {"elementwise/block", &blockText, "TAIL EACH", 0, 4},
+	mapWords:      {"elementwise/words", &wordsText, "", 0, 4},
+	foldRows:      {"reduce/rows", &foldRowsText, "", 0, 4},
+	foldTree:      {"reduce/tree", &foldTreeText, "", 0, 4},
+	foldCols:      {"reduce/cols", &foldColsText, "WIDE", 0, 4},
+	softmaxRows:   {"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4},
+	softmaxGroup:  {"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4},
+	productTile:   {"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12},
+	productGroup:  {"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12},
+	productRow:    {"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12},
+	productSum:    {"product/sum", &sumText, "", 1, 4},
+	sparseRows:    {"sparse/rows", &sparseRowsText, "FORM", 4, 12},
+	sparseSum:     {"sparse/sum", &sparseSumText, "", 2, 4},
+	sparseScatter: {"sparse/scatter", &scatterText, "BLOCKS", 3, 12},
 }
 
 // Kernel is what the text of a kernel depends on beside its function.
 type Kernel struct {
 	form   form
-	params []shaders.Param
+	params []int
 	op     fuse.Reduction // of folds
 	a, b   Factor         // of products
 	lines  int            // of products: rows of A that are loaded at once
@@ -87,18 +90,15 @@ type Launch struct {
 }
 
 // launch completes the description of a launch.
-func launch(k Kernel, groups int, shape ...int) Launch {
+func (k Kernel) launch(groups int, shape ...int) Launch {
 	return Launch{k, shaders.Fold(groups), append(shape, make([]int, files[k.form].shape-len(shape))...)}
 }
-
-// Own is how many storage bindings the kernel reads by itself. They come before those of its function.
-func (k *Kernel) Own() int { return files[k.form].own }
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
 func (k *Kernel) Key(f *fuse.Func) string {
 	b := []byte{byte(k.form), byte(k.op), k.a.key(), k.b.key(), byte(k.lines)}
 	for _, p := range k.params {
-		b = append(append(b, p.Value...), ' ')
+		b = binary.AppendUvarint(b, uint64(p))
 	}
 	if f != nil {
 		b = f.Key(b)
@@ -110,7 +110,7 @@ func (k *Kernel) Key(f *fuse.Func) string {
 func (k *Kernel) Name() string {
 	name := files[k.form].name
 	for _, p := range k.params {
-		name += " " + p.Value
+		name += " " + strconv.Itoa(p)
 	}
 	return name
 }
@@ -127,8 +127,12 @@ func (k *Kernel) Program(f *fuse.Func) (shaders.Program, error) {
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
 	}
+	params := make([]shaders.Param, len(k.params))
+	for i, name := range strings.Fields(file.params) {
+		params[i] = shaders.Param{Name: name, Value: k.params[i]}
+	}
 	var err error
-	p.Source, err = shaders.Expand(*file.text, fused, k.params...)
+	p.Source, err = shaders.Expand(*file.text, fused, params...)
 	return p, err
 }
 
@@ -160,7 +164,7 @@ func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 	params = params[4*len(shape):]
 	switch {
 	case r.k.form == sparseScatter:
-		scatter(shape, r.k.blocks(), storage)
+		scatter(shape, r.k.params[0] == 1, storage)
 	case r.f.Type == fuse.F32:
 		run[float32](r, shape, params, storage)
 	case r.f.Type == fuse.I32:
@@ -171,7 +175,7 @@ func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 }
 
 func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) {
-	own := r.k.Own()
+	own := files[r.k.form].own
 	e, ok := fuse.NewEval[N](r.f, params, storage[own:])
 	if !ok {
 		return

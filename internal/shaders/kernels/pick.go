@@ -84,27 +84,17 @@ func (v *variant) factors(r *Request) (a, b Factor) {
 
 // params are those of the kernel's file. A tile for the general case, k or n no multiple of four, takes longer to compile and a
 // little longer to run.
-func (v *variant) params(a, b Factor, ragged, edge bool) []shaders.Param {
+func (v *variant) params(a, b Factor, ragged, edge bool) []int {
 	tx, ty, rq, cq, kq := int(v.tx), int(v.ty), int(v.rq), int(v.cq), int(v.kq)
+	alongA, alongB := shaders.Bit(a.AlongK), shaders.Bit(b.AlongK)
 	switch v.form {
 	case productTile:
-		return []shaders.Param{
-			shaders.Uint("GROUP", tx), shaders.Uint("RQ", rq), shaders.Uint("RT", int(v.rt)), shaders.Uint("CQ", cq),
-			shaders.Bool("RAGGED", ragged), shaders.Bool("EDGE", edge),
-		}
+		return []int{tx, rq, int(v.rt), cq, shaders.Bit(ragged), shaders.Bit(edge)}
 	case productGroup:
-		return []shaders.Param{
-			shaders.Uint("TX", tx), shaders.Uint("TY", ty), shaders.Uint("THREADS", tx*ty),
-			shaders.Uint("RQ", rq), shaders.Uint("CQ", cq), shaders.Uint("KQ", kq), shaders.Uint("DEPTH", 4*kq),
-			shaders.Uint("AW", ty*rq), shaders.Uint("BW", tx*cq),
-			shaders.Uint("LOADS", shaders.Ceil((ty*rq+tx*cq)*kq, tx*ty)),
-			shaders.Uint("BLOCKS_A", ty*rq*kq), shaders.Uint("BLOCKS", (ty*rq+tx*cq)*kq),
-			shaders.Bool("A_ALONG_K", a.AlongK), shaders.Bool("B_ALONG_K", b.AlongK),
-		}
+		blocks := (ty*rq + tx*cq) * kq
+		return []int{tx, ty, tx * ty, rq, cq, kq, 4 * kq, ty * rq, tx * cq, shaders.Ceil(blocks, tx*ty), ty * rq * kq, blocks, alongA, alongB}
 	}
-	return []shaders.Param{
-		shaders.Uint("LANES", ty), shaders.Uint("COLS", tx), shaders.Uint("THREADS", tx*ty), shaders.Bool("B_ALONG_K", b.AlongK),
-	}
+	return []int{ty, tx, tx * ty, alongB}
 }
 
 // fits tells whether the variant can serve the request.

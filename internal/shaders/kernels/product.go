@@ -135,15 +135,14 @@ func (r *Request) plan(c choice) *Product {
 	}
 	a, b := k.a.Unit(), k.b.Unit()
 	p := &Product{A: k.a, B: k.b, Parts: parts, Width: 4 * quads(r.N)}
-	p.First = launch(k, groups, r.M, r.N, r.K, wide, high, parts, chunk, 0, r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b)
+	p.First = k.launch(groups, r.M, r.N, r.K, wide, high, parts, chunk, 0, r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b)
 	if parts > 1 {
-		sum := Kernel{form: productSum, params: []shaders.Param{shaders.Uint("GROUP", sumGroup)}}
-		p.Sum = launch(sum, shaders.Ceil(r.M*quads(r.N), sumGroup), r.M, r.N, quads(r.N), parts)
+		p.Sum = Kernel{form: productSum}.launch(shaders.Ceil(r.M*quads(r.N), sumGroup), r.M, r.N, quads(r.N), parts)
 	}
 	return p
 }
 
-const sumGroup = 64
+const sumGroup = 64 // GROUP of sum's file
 
 var errSize = errors.New("product: size out of range")
 

@@ -39,14 +39,14 @@ func FoldRows(op fuse.Reduction, rows, cols int, software bool) (l Launch, parts
 	if !software {
 		parts = min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
 		parts = max(parts, shaders.Ceil(vectors, turns*treeSize), 1)
-		return launch(Kernel{form: foldTree, op: op}, rows*parts, rows, cols, parts), parts
+		return Kernel{form: foldTree, op: op}.launch(rows*parts, rows, cols, parts), parts
 	}
 	parts = 1
 	if vectors > alone {
 		parts = min(shaders.Ceil(softwareBusy, max(rows, 1)), shaders.Ceil(vectors, 16))
 	}
 	parts = max(parts, shaders.Ceil(vectors, turns), 1)
-	return launch(Kernel{form: foldRows, op: op}, shaders.Ceil(rows*parts, laneSize), rows, cols, parts), parts
+	return Kernel{form: foldRows, op: op}.launch(shaders.Ceil(rows*parts, laneSize), rows, cols, parts), parts
 }
 
 // FoldCols plans a pass that folds each column to parts partial results, one below the other.
@@ -65,8 +65,8 @@ func FoldCols(op fuse.Reduction, rows, cols int, software bool) (l Launch, parts
 		parts = min(shaders.Ceil(busy, lanes), shaders.Ceil(rows, 8))
 	}
 	parts = max(parts, shaders.Ceil(rows, turns), 1)
-	k := Kernel{form: foldCols, op: op, params: []shaders.Param{shaders.Uint("WIDE", wide)}}
-	return launch(k, shaders.Ceil(lanes*parts, laneSize), rows, cols, parts, across), parts
+	k := Kernel{form: foldCols, op: op, params: []int{wide}}
+	return k.launch(shaders.Ceil(lanes*parts, laneSize), rows, cols, parts, across), parts
 }
 
 // Identity returns the bits of the result of folding nothing, in a type that is computed in.

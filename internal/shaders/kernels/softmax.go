@@ -41,13 +41,13 @@ func Softmax(rows, cols int, log, software bool) Launch {
 	for form == softmaxGroup && size < 256 && 4*heldRow*size < cols {
 		size *= 2
 	}
-	k := Kernel{form: form, params: []shaders.Param{shaders.Uint("SIZE", size), shaders.Bool("LOG", log)}}
-	return launch(k, groups, rows, cols, nan)
+	k := Kernel{form: form, params: []int{shaders.Bit(log), size}}
+	return k.launch(groups, rows, cols, nan)
 }
 
 // softmax is the reference of these kernels.
 func softmax[N fuse.Num](k *Kernel, e *fuse.Eval[N], rows, cols int) {
-	log := k.params[1].Value == "true"
+	log := k.params[0] == 1
 	row := make([]N, cols)
 	for i := range rows {
 		clear(row)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -111,10 +110,7 @@ func TestSoftmaxLaunches(t *testing.T) {
 			if group != (!software || cols > longestRow) {
 				t.Errorf("%d x %d, software %v: %s", n, cols, software, l.Name())
 			}
-			size, err := strconv.Atoi(strings.TrimSuffix(l.params[0].Value, "u"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			size := l.params[1]
 			done := int(l.Groups[0]) * int(l.Groups[1])
 			if !group {
 				done *= size

@@ -51,16 +51,16 @@ const SparseBase = 5
 
 // Launch plans the launch.
 func (r *SparseRows) Launch() Launch {
-	k := Kernel{form: sparseRows, params: []shaders.Param{shaders.Uint("FORM", int(r.Listing))}}
+	k := Kernel{form: sparseRows, params: []int{int(r.Listing)}}
 	wide := quads(r.Cols)
-	return launch(k, shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries, 0, r.High, r.Parts, r.Chunk)
+	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries, 0, r.High, r.Parts, r.Chunk)
 }
 
 // SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the
 // pointers to those of each row.
 func SparseSum(rows, cols int) Launch {
 	wide := quads(cols)
-	return launch(Kernel{form: sparseSum}, shaders.Ceil(rows*wide, sparseSize), rows, cols, wide)
+	return Kernel{form: sparseSum}.launch(shaders.Ceil(rows*wide, sparseSize), rows, cols, wide)
 }
 
 // Scatter describes a launch that writes entries to a dense matrix of zeros. "Major" is what the pointers or block ids
@@ -86,13 +86,10 @@ const (
 
 // Launch plans the launch.
 func (s *Scatter) Launch() Launch {
-	k := Kernel{form: sparseScatter, params: []shaders.Param{shaders.Bool("BLOCKS", s.Blocks)}}
-	return launch(k, shaders.Ceil(s.Count, sparseSize),
+	k := Kernel{form: sparseScatter, params: []int{shaders.Bit(s.Blocks)}}
+	return k.launch(shaders.Ceil(s.Count, sparseSize),
 		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep)
 }
-
-// blocks reports whether a kernel scatters blocks.
-func (k *Kernel) blocks() bool { return k.params[0].Value == "true" }
 
 // scatter is the reference of the kernel of that name.
 func scatter(shape []int, blocks bool, storage [][]byte) {
@@ -131,7 +128,7 @@ func addProduct[N fuse.Num](sum float64, bits uint32, y N) float64 {
 // multiplySparse is the reference of [SparseRows].
 func multiplySparse[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage [][]byte) {
 	rows, cols, inner, entries, base, high, parts, chunk := shape[0], shape[1], shape[3], shape[4], shape[5], shape[6], shape[7], shape[8]
-	listing := Listing(k.params[0].Value[0] - '0')
+	listing := Listing(k.params[0])
 	values, indices, pointers, places := storage[0], storage[1], storage[2], storage[3]
 	factor, sums := make([]N, cols), make([]float64, cols)
 	for row := range rows {

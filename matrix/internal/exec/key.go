@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -76,15 +77,8 @@ func (t *tree) memory(b *buffer.Buffer) int {
 	}
 	t.buffers = append(t.buffers, b)
 	t.memories = append(t.memories, m)
-	t.put(at, m.Size, flag(m.Vectors), flag(m.Windowed))
+	t.put(at, m.Size, shaders.Bit(m.Vectors), shaders.Bit(m.Windowed))
 	return at
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // node appends a node to the key: its number if it was there already.
@@ -111,7 +105,7 @@ func (t *tree) node(n *expr.Node) error {
 		t.put(len(n.Call.Name), len(n.Call.WGSL))
 		t.key = append(append(t.key, n.Call.Name...), n.Call.WGSL...)
 	}
-	t.put(int(n.Op), int(n.Red), int(n.Axis), flag(n.Log), len(n.Args))
+	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log), len(n.Args))
 	for _, a := range n.Args {
 		if err := t.node(a); err != nil {
 			return err
