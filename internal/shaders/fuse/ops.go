@@ -3,6 +3,7 @@
 package fuse
 
 import (
+	_ "embed"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
@@ -69,13 +70,18 @@ func (o Op) Text(t Type, operands ...string) string {
 	return shaders.Fill(pattern, operands...)
 }
 
+//go:embed helpers.wgsl
+var helpers string
+
 // helpersOf returns the helpers that a text calls, each after those that it calls itself.
 func helpersOf(text string) string {
-	var list string
-	for _, h := range helpers {
-		if strings.Contains(text, h.call) {
-			list = h.text + list
-			text += h.text
+	list := ""
+	for _, helper := range strings.Split(helpers, "\n\n")[1:] {
+		_, function, _ := strings.Cut(helper, "fn ")
+		name, _, _ := strings.Cut(function, "(")
+		if strings.Contains(text, name+"(") {
+			list = "fn " + strings.TrimSpace(function) + "\n" + list
+			text += function
 		}
 	}
 	return list

@@ -6,7 +6,10 @@
 package expr
 
 import (
+	"math"
+
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -81,3 +84,50 @@ var (
 	ErrStride = buffer.ErrStride
 	ErrLimit  = gpu.ErrLimit
 )
+
+// typeNames are NumPy's names of the element types.
+var typeNames = [...]string{fuse.F32: "float32", fuse.I32: "int32", fuse.U32: "uint32", fuse.F16: "float16"}
+
+// TypeName returns NumPy's name of an element type.
+func TypeName(t fuse.Type) string { return typeNames[t&3] }
+
+// Untyped is the type of a Scalar that takes the type of the operands it stands beside.
+const Untyped = fuse.Type(0xff)
+
+// Typed returns the node of an untyped number in a type, and any other node as it is.
+func (n *Node) Typed(t fuse.Type) *Node {
+	if n.Type != Untyped || n.Err != nil {
+		return n
+	}
+	return Number(t, n.Rows, n.Cols, Stored(t.Compute(), n.Value))
+}
+
+// Stored returns the bits of a number as an element of type t.
+func Stored(t fuse.Type, v float64) uint32 {
+	whole := v
+	if math.IsNaN(v) {
+		whole = 0
+	}
+	switch t {
+	case fuse.F16:
+		return uint32(dtype.ToHalf(v).Bits())
+	case fuse.I32:
+		return uint32(int32(min(max(whole, math.MinInt32), math.MaxInt32)))
+	case fuse.U32:
+		return uint32(min(max(whole, 0), math.MaxUint32))
+	}
+	return math.Float32bits(float32(v))
+}
+
+// Loaded is the inverse of [Stored].
+func Loaded(t fuse.Type, bits uint32) float64 {
+	switch t {
+	case fuse.F16:
+		return float64(dtype.HalfFromBits(uint16(bits)).Float32())
+	case fuse.I32:
+		return float64(int32(bits))
+	case fuse.U32:
+		return float64(bits)
+	}
+	return float64(math.Float32frombits(bits))
+}
