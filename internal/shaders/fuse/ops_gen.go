@@ -46,7 +46,7 @@ const (
 	OpClamp   Op = 67
 
 	opFirst    = OpCopy
-	opEnd   Op = 68
+	opEnd   Op = opFirst + 36
 )
 
 var opTable = [opEnd - opFirst]opInfo{
