@@ -159,7 +159,7 @@ func (r *Run) step(s *plan.Step) (err error) {
 	if err := k.Dispatch(s.Groups, r.params, r.args...); err != nil {
 		return err
 	}
-	r.buffers[s.To.Mem].Wrote(r.buffers[s.To.Mem].Device(), s.To.Region(s.To.Type.Size()))
+	r.buffers[s.To.Mem].Wrote(r.x.dev, s.To.Region(s.To.Type.Size()))
 	return nil
 }
 

@@ -14,18 +14,14 @@ import (
 )
 
 // launch appends a step to the plan.
-func (b *builder) launch(l kernels.Launch, own ...Binding) error {
-	s, err := b.step(l, own...)
-	if err == nil {
-		b.p.plan.Steps = append(b.p.plan.Steps, s)
-	}
-	return err
+func (b *builder) launch(l kernels.Launch, own ...Binding) {
+	b.p.plan.Steps = append(b.p.plan.Steps, b.step(l, own...))
 }
 
 // step is the launch of a kernel with the builder's function. It chooses how each operand is read and the result written, and
 // which storage binding each uses. Operands in the result's memory share its binding, since WebGPU refuses one buffer bound for
 // reading and for writing. own are the kernel's own bindings.
-func (b *builder) step(l kernels.Launch, own ...Binding) (Step, error) {
+func (b *builder) step(l kernels.Launch, own ...Binding) Step {
 	f := b.f
 	f.Scalars = len(b.numbers)
 	f.Store = fuse.View{Type: b.result.Type, Class: b.storeClass()}
@@ -55,7 +51,7 @@ func (b *builder) step(l kernels.Launch, own ...Binding) (Step, error) {
 		places[k] = b.place(op)
 	}
 	if len(slots) > b.p.Device.slots(len(own)) {
-		return Step{}, expr.Fail("Assign", expr.ErrLimit, strconv.Itoa(len(slots)), " matrices in one element-wise function")
+		b.p.fail(expr.Fail("Assign", expr.ErrLimit, strconv.Itoa(len(slots)), " matrices in one element-wise function"))
 	}
 	word += 4
 	s := Step{Kernel: l.Kernel, Func: f, Key: l.Key(f), Groups: l.Groups, Bindings: append(own, slots...), To: b.result}
@@ -68,7 +64,7 @@ func (b *builder) step(l kernels.Launch, own ...Binding) (Step, error) {
 		}
 	}
 	s.Params = f.Params(shaders.Words(nil, l.Shape...), b.place(b.result), places, bits)
-	return s, nil
+	return s
 }
 
 // slots returns how many storage bindings a function may use in a kernel that has own ones itself.

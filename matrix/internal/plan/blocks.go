@@ -48,21 +48,20 @@ func (p *planner) largeNode(n *expr.Node) bool {
 }
 
 // inBlocks computes n, which or whose result is large, into dst.
-func (p *planner) inBlocks(dst Operand, n *expr.Node) error {
-	n, err := p.inside(n, map[*expr.Node]*expr.Node{})
+func (p *planner) inBlocks(dst Operand, n *expr.Node) {
+	n = p.inside(n, map[*expr.Node]*expr.Node{})
 	switch {
-	case err != nil:
-		return err
 	case !p.largeNode(n) && !p.large(dst):
-		return p.evaluate(dst, n)
+		p.evaluate(dst, n)
 	case p.shares(n, dst, false, true):
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
 	case n.Kind == expr.Reduce:
-		return p.reduceBlocks(dst, n)
+		p.reduceBlocks(dst, n)
 	case n.Kind == expr.Product:
-		return p.productBlocks(dst, n)
+		p.productBlocks(dst, n)
+	default:
+		p.mapBlocks(dst, n)
 	}
-	return p.mapBlocks(dst, n)
 }
 
 // with returns n with other operands.
@@ -74,31 +73,23 @@ func with(n *expr.Node, args ...*expr.Node) *expr.Node {
 
 // inside returns n with the products, reductions and softmaxes below it evaluated, so that what is left has a part for each
 // part of n. Results that are too large for that stay; each block computes its part of them.
-func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) (*expr.Node, error) {
+func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Node {
 	if len(n.Args) == 0 {
-		return n, nil
+		return n
 	}
 	args := make([]*expr.Node, len(n.Args))
 	for i, a := range n.Args {
 		if done[a] == nil {
-			var err error
-			if done[a], err = p.settled(a, done); err != nil {
-				return nil, err
+			folds := a.Kind == expr.Product || a.Kind == expr.Reduce
+			if a.Kind == expr.Softmax || folds && !p.vast(a.Type, a.Rows, a.Cols) {
+				done[a] = p.leaf(p.materialise(a))
+			} else {
+				done[a] = p.inside(a, done)
 			}
 		}
 		args[i] = done[a]
 	}
-	return with(n, args...), nil
-}
-
-// settled is inside for an operand.
-func (p *planner) settled(n *expr.Node, done map[*expr.Node]*expr.Node) (*expr.Node, error) {
-	folds := n.Kind == expr.Product || n.Kind == expr.Reduce
-	if n.Kind != expr.Softmax && (!folds || p.vast(n.Type, n.Rows, n.Cols)) {
-		return p.inside(n, done)
-	}
-	op, err := p.materialise(n)
-	return p.leaf(op), err
+	return with(n, args...)
 }
 
 // shares reports whether a matrix below n shares elements with dst other than one for one: parts of the result would
@@ -117,57 +108,46 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 }
 
 // mapBlocks halves the result until its parts can be computed.
-func (p *planner) mapBlocks(dst Operand, n *expr.Node) error {
+func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
 	softmax := n.Kind == expr.Softmax // whose rows are computed whole
-	parts := halves(n.Rows, n.Cols, softmax || p.downwards(dst, n))
-	if parts == nil || softmax && n.Rows < 2 {
-		return tooLarge(n)
+	if softmax && n.Rows < 2 {
+		p.tooLarge(n)
+		return
 	}
-	for _, b := range parts {
-		if err := p.evaluate(dst.part(b), p.part(n, b)); err != nil {
-			return err
-		}
+	for _, b := range p.halves(n, n.Rows, n.Cols, softmax || p.downwards(dst, n)) {
+		p.evaluate(dst.part(b), p.part(n, b))
 	}
-	return nil
 }
 
 // reduceBlocks halves what is reduced and reduces the two results.
-func (p *planner) reduceBlocks(dst Operand, n *expr.Node) error {
+func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
 	a := n.Args[0]
 	down := p.downwards(dst, a)
-	parts := halves(a.Rows, a.Cols, down)
-	if parts == nil {
-		return tooLarge(n)
-	}
 	vast := p.vast(n.Type, n.Rows*2, n.Cols) && n.Rows*n.Cols > 1
 	if n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || vast {
-		return p.mapBlocks(dst, n)
+		p.mapBlocks(dst, n)
+		return
 	}
 	byCols := n.Axis == fuse.AxisCols
 	rows, cols := dst.Rows, 2
 	if byCols {
 		rows, cols = 2, dst.Cols
 	}
-	two, err := p.newTemp(n.Type, rows, cols)
-	if err != nil {
-		return err
-	}
-	for i, b := range parts {
+	two := p.newTemp(n.Type, rows, cols)
+	for i, b := range p.halves(n, a.Rows, a.Cols, down) {
 		to := block{0, rows, i, i + 1}
 		if byCols {
 			to = block{i, i + 1, 0, cols}
 		}
-		if err := p.evaluate(two.part(to), with(n, p.part(a, b))); err != nil {
-			return err
-		}
+		p.evaluate(two.part(to), with(n, p.part(a, b)))
 	}
-	return p.evaluate(dst, with(n, p.leaf(two)))
+	p.evaluate(dst, with(n, p.leaf(two)))
 }
 
 // productBlocks halves the result, or the dimension that the product sums over.
-func (p *planner) productBlocks(dst Operand, n *expr.Node) error {
+func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 	a, b := n.Args[0], n.Args[1]
 	h := a.Cols / 2
 	big, down := p.largest(a)
@@ -177,32 +157,33 @@ func (p *planner) productBlocks(dst Operand, n *expr.Node) error {
 	}
 	switch {
 	case p.large(dst), outside, h == 0, dst.Type == fuse.F16 && p.vast(n.Type, n.Rows, n.Cols):
-		return p.mapBlocks(dst, n)
+		p.mapBlocks(dst, n)
+		return
 	case dst.Type == fuse.F16: // what is added up is rounded once
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
+		return
 	}
 	half := func(i, k int) *expr.Node {
 		return with(n, p.part(a, block{0, a.Rows, i, k}), p.part(b, block{i, k, 0, b.Cols}))
 	}
-	if err := p.evaluate(dst, half(0, h)); err != nil {
-		return err
-	}
-	return p.evaluate(dst, &expr.Node{
+	p.evaluate(dst, half(0, h))
+	p.evaluate(dst, &expr.Node{
 		Kind: expr.Map, Op: fuse.OpAdd, Type: n.Type, Rows: n.Rows, Cols: n.Cols, Args: []*expr.Node{p.leaf(dst), half(h, a.Cols)},
 	})
 }
 
-func tooLarge(n *expr.Node) error {
-	return expr.Fail("Assign", expr.ErrLimit, "operands of ", n.Shape().String(), " do not fit into the device by parts either")
+func (p *planner) tooLarge(n *expr.Node) {
+	p.fail(expr.Fail("Assign", expr.ErrLimit, "operands of ", n.Shape().String(), " do not fit into the device by parts either"))
 }
 
 // block is rows i to k-1 and columns j to l-1.
 type block struct{ i, k, j, l int }
 
-// halves cuts rows, or columns, in two; the other way where there is only one.
-func halves(rows, cols int, down bool) []block {
+// halves cuts the rows, or the columns, of a part of n in two; the other way where there is only one.
+func (p *planner) halves(n *expr.Node, rows, cols int, down bool) []block {
 	switch {
 	case rows < 2 && cols < 2:
+		p.tooLarge(n)
 		return nil
 	case down && rows > 1 || cols < 2:
 		h := rows / 2

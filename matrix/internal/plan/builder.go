@@ -50,35 +50,32 @@ func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool)
 }
 
 // build compiles the tree.
-func (b *builder) build(n *expr.Node, transposed bool) error {
+func (b *builder) build(n *expr.Node, transposed bool) {
 	b.root, transposed = expr.Resolve(n, transposed)
-	_, err := b.value(b.root, transposed) // the last instruction is the root's
-	return err
+	b.value(b.root, transposed) // the last instruction is the root's
 }
 
 // value emits the code of a node and returns the number of its value.
-func (b *builder) value(n *expr.Node, transposed bool) (uint8, error) {
+func (b *builder) value(n *expr.Node, transposed bool) uint8 {
 	n, transposed = expr.Resolve(n, transposed)
 	s := seen{n, transposed}
 	for _, d := range b.done {
 		if d.seen == s {
-			return d.at, nil
+			return d.at
 		}
 	}
-	at, err := b.emitNode(n, transposed)
-	if err == nil {
-		b.done = append(b.done, value{s, at})
-	}
-	return at, err
+	at := b.emitNode(n, transposed)
+	b.done = append(b.done, value{s, at})
+	return at
 }
 
-func (b *builder) emitNode(n *expr.Node, transposed bool) (uint8, error) {
+func (b *builder) emitNode(n *expr.Node, transposed bool) uint8 {
 	conversion := n.Kind == expr.Map && n.Op == fuse.OpAcc
 	switch {
 	case seen{n, transposed} == b.anchor:
-		return b.emit(fuse.OpAcc, 0, 0), nil
+		return b.emit(fuse.OpAcc, 0, 0, 0)
 	case n.Kind == expr.Scalar:
-		return b.emitNumber(n), nil
+		return b.emitNumber(n)
 	case conversion && n.Type.Compute() == b.f.Type && n.Args[0].Type.Compute() == b.f.Type:
 		return b.value(n.Args[0], transposed)
 	case conversion && n.Type.Compute() == b.f.Type: // reads a matrix of the other type
@@ -86,35 +83,24 @@ func (b *builder) emitNode(n *expr.Node, transposed bool) (uint8, error) {
 	case !conversion && (n.Kind == expr.Map || n.Kind == expr.Call) && (n == b.root || !b.p.cuts[n]):
 		return b.emitOp(n, transposed)
 	}
-	op, err := b.p.materialise(n)
-	if err != nil {
-		return 0, err
-	}
-	return b.emitLoad(op, transposed)
+	return b.emitLoad(b.p.materialise(n), transposed)
 }
 
-func (b *builder) emitOp(n *expr.Node, transposed bool) (uint8, error) {
+func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 	args := make([]uint8, len(n.Args), max(len(n.Args), 3))
 	for i, a := range n.Args {
-		var err error
-		if args[i], err = b.value(a, transposed); err != nil {
-			return 0, err
-		}
+		args[i] = b.value(a, transposed)
 	}
 	if n.Kind == expr.Call {
-		return b.emitCall(n.Call, args), nil
+		return b.emitCall(n.Call, args)
 	}
 	args = args[:3]
-	return b.emit(n.Op, args...), nil
+	return b.emit(n.Op, args[0], args[1], args[2])
 }
 
-// emit appends an instruction of up to three operands.
-func (b *builder) emit(op fuse.Op, args ...uint8) uint8 {
-	i := fuse.Instr{Op: op, X: args[0], Y: args[1]}
-	if len(args) > 2 {
-		i.Z = args[2]
-	}
-	b.f.Code = append(b.f.Code, i)
+// emit appends an instruction.
+func (b *builder) emit(op fuse.Op, x, y, z uint8) uint8 {
+	b.f.Code = append(b.f.Code, fuse.Instr{Op: op, X: x, Y: y, Z: z})
 	return uint8(len(b.f.Code) - 1)
 }
 
@@ -129,7 +115,7 @@ func (b *builder) emitNumber(n *expr.Node) uint8 {
 		at = len(b.numbers)
 		b.numbers = append(b.numbers, s)
 	}
-	return b.emit(fuse.OpScalar, uint8(at), 0)
+	return b.emit(fuse.OpScalar, uint8(at), 0, 0)
 }
 
 // constant is the Source of a scalar that is the plan's own.
@@ -142,15 +128,10 @@ func fill(op Operand, bits uint32) *expr.Node {
 	return n
 }
 
-func (b *builder) emitLoad(op Operand, transposed bool) (uint8, error) {
+func (b *builder) emitLoad(op Operand, transposed bool) uint8 {
 	if op.Type != b.result.Type && op.Mem == b.result.Mem { // a binding has one type
-		c, err := b.p.newTemp(op.Type, op.Rows, op.Cols)
-		if err != nil {
-			return 0, err
-		}
-		if err := b.p.mapped(c, b.p.leaf(op)); err != nil {
-			return 0, err
-		}
+		c := b.p.newTemp(op.Type, op.Rows, op.Cols)
+		b.p.evaluate(c, b.p.leaf(op))
 		op = c
 	}
 	if transposed {
@@ -162,7 +143,7 @@ func (b *builder) emitLoad(op Operand, transposed bool) (uint8, error) {
 		at = len(b.loads)
 		b.loads = append(b.loads, op)
 	}
-	return b.emit(fuse.OpLoad, uint8(at), 0), nil
+	return b.emit(fuse.OpLoad, uint8(at), 0, 0)
 }
 
 // emitCall copies the arguments next to each other, where the generated call looks for them.
@@ -174,7 +155,7 @@ func (b *builder) emitCall(c *fuse.Call, args []uint8) uint8 {
 	}
 	first := uint8(len(b.f.Code))
 	for _, a := range args {
-		b.emit(fuse.OpCopy, a, 0)
+		b.emit(fuse.OpCopy, a, 0, 0)
 	}
-	return b.emit(fuse.OpCall, uint8(at), first)
+	return b.emit(fuse.OpCall, uint8(at), first, 0)
 }

@@ -10,26 +10,25 @@ import (
 )
 
 // mapped computes an element-wise tree in one pass.
-func (p *planner) mapped(dst Operand, n *expr.Node) error {
+func (p *planner) mapped(dst Operand, n *expr.Node) {
 	transposed := seenTransposed(dst)
 	b := p.newBuilder(dst, n.Type, transposed)
-	if err := b.build(n, transposed); err != nil {
-		return err
-	}
+	b.build(n, transposed)
+	b.block = b.transposedLoads()
 	switch {
 	case b.hazard():
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
 	case b.linear():
 		b.flatten()
 		b.result.Layout = flat(b.result.Layout)
-		return b.launch(kernels.Linear(b.cols))
+		b.launch(kernels.Linear(b.cols))
 	case b.unaligned():
-		return b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(b.result).Row))
+		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(b.result).Row))
+	case b.block:
+		b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
+	default:
+		b.launch(kernels.Grid(b.rows, b.cols))
 	}
-	if b.block = b.transposedLoads(); b.block {
-		return b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
-	}
-	return b.launch(kernels.Grid(b.rows, b.cols))
 }
 
 // seenTransposed reports whether kernels see a result transposed: stored by columns, or a single column, whose elements then
@@ -55,76 +54,61 @@ func (b *builder) transposedLoads() bool {
 }
 
 // product computes a matrix product with an element-wise tail.
-func (p *planner) product(dst Operand, n *expr.Node, anchor seen) error {
+func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 	transposed := seenTransposed(dst)
 	b := p.newBuilder(dst, n.Type, transposed)
 	b.anchor = seen{anchor.n, anchor.transposed != transposed}
 	if b.unaligned() {
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
+		return
 	}
 	// Of a transposed product the factors are the transposes in the other order.
 	left, right := b.anchor.n.Args[0], b.anchor.n.Args[1]
 	if b.anchor.transposed {
 		left, right = right, left
 	}
-	x, err := p.factor(left, b.anchor.transposed)
-	if err != nil {
-		return err
-	}
-	y, err := p.factor(right, b.anchor.transposed)
-	if err != nil {
-		return err
-	}
-	if err := b.build(n, transposed); err != nil {
-		return err
-	}
+	x, y := p.factor(left, b.anchor.transposed), p.factor(right, b.anchor.transposed)
+	b.build(n, transposed)
 	if b.hazard() || x.Mem == dst.Mem || y.Mem == dst.Mem {
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
+	} else {
+		p.multiply(b, x, y)
 	}
-	return p.multiply(b, x, y)
 }
 
 // factor resolves a product's operand to a matrix, with the transposes above it applied.
-func (p *planner) factor(n *expr.Node, transposed bool) (Operand, error) {
+func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 	n, transposed = expr.Resolve(n, transposed)
-	op, err := p.materialise(n)
+	op := p.materialise(n)
 	if transposed {
 		op.Layout = op.T()
 	}
-	return op, err
+	return op
 }
 
 // multiply appends the launches of a product.
-func (p *planner) multiply(b *builder, x, y Operand) error {
+func (p *planner) multiply(b *builder, x, y Operand) {
 	request := kernels.Request{M: b.rows, N: b.cols, K: x.Cols, A: p.described(x), B: p.described(y), Device: p.Device.Device}
 	best, err := request.Pick()
 	if err != nil {
-		return expr.Fail("Mul", expr.ErrLimit, err.Error())
+		p.fail(expr.Fail("Mul", expr.ErrLimit, err.Error()))
+		return
 	}
 	first, parts := b, Operand{}
 	if best.Parts > 1 { // left in a temporary
-		if parts, err = p.newTemp(b.f.Type, best.Parts*b.rows, best.Width); err != nil {
-			return err
-		}
+		parts = p.newTemp(b.f.Type, best.Parts*b.rows, best.Width)
 		first = p.newBuilder(parts, parts.Type, false)
-		first.emit(fuse.OpAcc, 0, 0)
+		first.emit(fuse.OpAcc, 0, 0, 0)
 	}
-	s, err := first.factored(best, x, y)
-	if err != nil {
-		return err
-	}
+	s := first.factored(best, x, y)
 	if best.Sooner != nil {
-		sooner, err := first.factored(best.Sooner, x, y)
-		if err != nil {
-			return err
-		}
+		sooner := first.factored(best.Sooner, x, y)
 		s.Sooner = &sooner
 	}
 	p.plan.Steps = append(p.plan.Steps, s)
-	if best.Parts == 1 {
-		return nil
+	if best.Parts > 1 {
+		b.launch(best.Sum, bindingOf(parts, buffer.Reads))
 	}
-	return b.launch(best.Sum, bindingOf(parts, buffer.Reads))
 }
 
 // described describes a factor to those who choose kernels.
@@ -135,34 +119,29 @@ func (p *planner) described(op Operand) kernels.Operand {
 }
 
 // factored is the step that multiplies x and y.
-func (b *builder) factored(c *kernels.Product, x, y Operand) (Step, error) {
+func (b *builder) factored(c *kernels.Product, x, y Operand) Step {
 	own := []Binding{bindingOf(x, buffer.Reads, kernels.ProductA), bindingOf(y, buffer.Reads, kernels.ProductB)}
 	own[0].Unit, own[1].Unit = c.A.Unit(), c.B.Unit()
 	return b.step(c.First, own...)
 }
 
 // softmax computes the softmax of rows.
-func (p *planner) softmax(dst Operand, n *expr.Node) error {
-	child, transposed, err := p.head(n.Args[0])
-	if err != nil {
-		return err
-	}
+func (p *planner) softmax(dst Operand, n *expr.Node) {
+	child := p.head(n.Args[0])
 	b := p.newBuilder(dst, fuse.F32, false)
-	if err := b.build(child, transposed); err != nil {
-		return err
-	}
+	b.build(child.n, child.transposed)
 	if b.hazard() || b.unaligned() {
-		return p.viaTemp(dst, n)
+		p.viaTemp(dst, n)
+	} else {
+		b.launch(kernels.Softmax(b.rows, b.cols, n.Log, p.Device.Software))
 	}
-	return b.launch(kernels.Softmax(b.rows, b.cols, n.Log, p.Device.Software))
 }
 
 // head returns what a reduction or a softmax reads: an element-wise tree, or a matrix with the value of anything else.
-func (p *planner) head(n *expr.Node) (*expr.Node, bool, error) {
+func (p *planner) head(n *expr.Node) seen {
 	n, transposed := expr.Resolve(n, false)
-	if n.Kind == expr.Map || n.Kind == expr.Call || n.Kind == expr.Leaf {
-		return n, transposed, nil
+	if n.Kind != expr.Map && n.Kind != expr.Call && n.Kind != expr.Leaf {
+		n = p.leaf(p.materialise(n))
 	}
-	op, err := p.materialise(n)
-	return p.leaf(op), transposed, err
+	return seen{n, transposed}
 }

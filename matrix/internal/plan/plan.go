@@ -86,10 +86,8 @@ type Input struct {
 func New(in Input) (*Plan, error) {
 	p := newPlanner(in)
 	p.cut(in.Root)
-	if err := p.evaluate(in.To, in.Root); err != nil {
-		return nil, err
-	}
-	return p.plan, nil
+	p.evaluate(in.To, in.Root)
+	return p.plan, p.err
 }
 
 func newPlanner(in Input) *planner {

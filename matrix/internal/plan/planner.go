@@ -11,21 +11,29 @@ import (
 type planner struct {
 	Input
 	plan   *Plan
+	err    error                  // the first one; what is done after it is of no use
 	temps  map[*expr.Node]Operand // values computed before they are used
 	cuts   map[*expr.Node]bool
 	larges map[*expr.Node]bool // that have to be used in blocks
 	budget int                 // nodes that a search may still visit
 }
 
+func (p *planner) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
 // newTemp makes a contiguous temporary for elements of the type that t is computed in.
-func (p *planner) newTemp(t fuse.Type, rows, cols int) (Operand, error) {
+func (p *planner) newTemp(t fuse.Type, rows, cols int) Operand {
 	t = t.Compute()
 	if err := expr.CheckDims("Assign", rows, cols); err != nil {
-		return Operand{}, err
+		p.fail(err)
+		return Operand{}
 	}
 	p.plan.Memories = append(p.plan.Memories, Memory{Size: rows * cols * t.Size(), Vectors: true})
 	l := expr.Layout{Rows: rows, Cols: cols, Stride: cols}
-	return Operand{Layout: l, Type: t, Mem: len(p.plan.Memories) - 1}, nil
+	return Operand{Layout: l, Type: t, Mem: len(p.plan.Memories) - 1}
 }
 
 // leaf is an operand as an expression.
@@ -42,58 +50,53 @@ func (p *planner) operand(n *expr.Node) Operand {
 }
 
 // materialise evaluates a node into a temporary, or returns the matrix it is.
-func (p *planner) materialise(n *expr.Node) (Operand, error) {
+func (p *planner) materialise(n *expr.Node) Operand {
 	if n.Kind == expr.Leaf {
-		return p.operand(n), nil
+		return p.operand(n)
 	}
-	if op, ok := p.temps[n]; ok {
-		return op, nil
+	op, ok := p.temps[n]
+	if !ok {
+		op = p.newTemp(n.Type, n.Rows, n.Cols)
+		p.evaluate(op, n)
+		p.temps[n] = op
 	}
-	op, err := p.newTemp(n.Type, n.Rows, n.Cols)
-	if err == nil {
-		err = p.evaluate(op, n)
-	}
-	p.temps[n] = op
-	return op, err
+	return op
 }
 
 // evaluate computes n into dst.
-func (p *planner) evaluate(dst Operand, n *expr.Node) error {
-	if dst.Empty() {
-		return nil
+func (p *planner) evaluate(dst Operand, n *expr.Node) {
+	if p.err != nil || dst.Empty() {
+		return
 	}
 	n, transposed := expr.Resolve(n, false)
 	if transposed {
 		dst.Layout = dst.T()
 	}
+	p.budget = searchBudget
 	switch {
 	case p.largeNode(n) || p.large(dst):
-		return p.inBlocks(dst, n)
+		p.inBlocks(dst, n)
 	case n.Kind == expr.Reduce:
-		return p.reduce(dst, n)
+		p.reduce(dst, n)
 	case n.Kind == expr.Softmax:
-		return p.softmax(dst, n)
+		p.softmax(dst, n)
+	default:
+		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
+			p.product(dst, n, a)
+		} else {
+			p.mapped(dst, n)
+		}
 	}
-	p.budget = searchBudget
-	if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
-		return p.product(dst, n, a)
-	}
-	return p.mapped(dst, n)
 }
 
 // viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
-func (p *planner) viaTemp(dst Operand, n *expr.Node) error {
-	op, err := p.newTemp(n.Type, dst.Rows, dst.Cols)
-	if err != nil {
-		return err
-	}
+func (p *planner) viaTemp(dst Operand, n *expr.Node) {
+	op := p.newTemp(n.Type, dst.Rows, dst.Cols)
 	if dst.Order == expr.ColMajorOrder {
 		op.Order, op.Stride = expr.ColMajorOrder, dst.Rows
 	}
-	if err := p.evaluate(op, n); err != nil {
-		return err
-	}
-	return p.evaluate(dst, p.leaf(op))
+	p.evaluate(op, n)
+	p.evaluate(dst, p.leaf(op))
 }
 
 // seen is a node, read transposed or not.

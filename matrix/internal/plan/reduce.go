@@ -17,23 +17,21 @@ type fold struct {
 }
 
 // reduce computes a reduction. Its element-wise head runs in the kernel's own loop.
-func (p *planner) reduce(dst Operand, n *expr.Node) error {
-	if dst.Type == fuse.F16 || n.Type.Compute() != dst.Type.Compute() { // kernels fold in the computed type and store it
-		return p.viaTemp(dst, n)
+func (p *planner) reduce(dst Operand, n *expr.Node) {
+	switch {
+	case dst.Type == fuse.F16 || n.Type.Compute() != dst.Type.Compute(): // kernels fold in the computed type and store it
+		p.viaTemp(dst, n)
+		return
+	case n.Args[0].Rows == 0 || n.Args[0].Cols == 0:
+		p.mapped(dst, fill(dst, kernels.Identity(n.Red, n.Type)))
+		return
 	}
-	if n.Args[0].Rows == 0 || n.Args[0].Cols == 0 {
-		return p.mapped(dst, fill(dst, kernels.Identity(n.Red, n.Type)))
-	}
-	child, transposed, err := p.head(n.Args[0])
-	if err != nil {
-		return err
-	}
-	task := fold{dst, seen{child, transposed}, n.Red, n.Axis}
+	task := fold{dst, p.head(n.Args[0]), n.Red, n.Axis}
 	if p.byColumns(task.seen) {
-		task.transposed, task.dst.Layout = !transposed, dst.T()
+		task.transposed, task.dst.Layout = !task.transposed, dst.T()
 		task.axis = [...]fuse.Axis{fuse.AxisAll: fuse.AxisAll, fuse.AxisRows: fuse.AxisCols, fuse.AxisCols: fuse.AxisRows}[n.Axis]
 	}
-	return p.fold(task)
+	p.fold(task)
 }
 
 // byColumns reports whether the largest operand of a tree is stored by columns.
@@ -65,62 +63,53 @@ func (p *planner) biggest(n *expr.Node, transposed bool) (size int, order expr.O
 }
 
 // fold appends passes until the result is final.
-func (p *planner) fold(t fold) error {
+func (p *planner) fold(t fold) {
+	if p.err != nil {
+		return
+	}
 	b := p.newBuilder(t.dst, t.n.Type, false)
 	b.result = t.dst
 	b.rows, b.cols = t.n.Rows, t.n.Cols
 	if t.transposed {
 		b.rows, b.cols = b.cols, b.rows
 	}
-	if err := b.build(t.n, t.transposed); err != nil {
-		return err
-	}
+	b.build(t.n, t.transposed)
 	switch {
 	case b.reads(): // partial results would overwrite what others still read
-		return p.foldVia(t, t.dst.Rows, t.dst.Cols, t.axis, func(op Operand) error { return p.evaluate(t.dst, p.leaf(op)) })
+		p.evaluate(t.dst, p.folded(t, t.dst.Rows, t.dst.Cols, t.axis))
+		return
 	case t.axis == fuse.AxisCols:
 		l, parts := kernels.FoldCols(t.op, b.rows, b.cols, p.Device.Software)
-		return p.foldPass(t, b, l, parts, parts, b.cols)
+		p.foldPass(t, b, l, parts, parts, b.cols)
+		return
 	case t.axis == fuse.AxisAll && b.rows > 1 && !b.linearLoads(): // with gaps: to a column, which is a row then
-		return p.foldVia(t, b.rows, 1, fuse.AxisRows, func(op Operand) error {
-			t.seen = seen{p.leaf(op), true}
-			return p.fold(t)
-		})
+		t.seen = seen{p.folded(t, b.rows, 1, fuse.AxisRows), true}
+		p.fold(t)
+		return
 	case t.axis == fuse.AxisAll && b.rows > 1:
 		b.flatten()
 	}
 	t.axis = fuse.AxisRows
 	l, parts := kernels.FoldRows(t.op, b.rows, b.cols, p.Device.Software)
 	b.single = true
-	return p.foldPass(t, b, l, parts, b.rows, parts)
+	p.foldPass(t, b, l, parts, b.rows, parts)
 }
 
-// foldVia folds along an axis into a temporary, from which then takes it.
-func (p *planner) foldVia(t fold, rows, cols int, axis fuse.Axis, then func(op Operand) error) error {
-	op, err := p.newTemp(t.dst.Type, rows, cols)
-	if err != nil {
-		return err
-	}
-	t.dst, t.axis = op, axis
-	if err := p.fold(t); err != nil {
-		return err
-	}
-	return then(op)
+// folded folds along an axis into a temporary.
+func (p *planner) folded(t fold, rows, cols int, axis fuse.Axis) *expr.Node {
+	t.dst, t.axis = p.newTemp(t.dst.Type, rows, cols), axis
+	p.fold(t)
+	return p.leaf(t.dst)
 }
 
 // foldPass appends one pass, and others over its partial results, rows x cols, if there are several.
-func (p *planner) foldPass(t fold, b *builder, l kernels.Launch, parts, rows, cols int) error {
-	if parts == 1 {
-		return b.launch(l)
+func (p *planner) foldPass(t fold, b *builder, l kernels.Launch, parts, rows, cols int) {
+	if parts > 1 {
+		b.result = p.newTemp(t.dst.Type, rows, cols)
+		t.seen = seen{p.leaf(b.result), false}
 	}
-	op, err := p.newTemp(t.dst.Type, rows, cols)
-	if err != nil {
-		return err
+	b.launch(l)
+	if parts > 1 {
+		p.fold(t)
 	}
-	b.result = op
-	if err := b.launch(l); err != nil {
-		return err
-	}
-	t.seen = seen{p.leaf(op), false}
-	return p.fold(t)
 }

@@ -30,19 +30,17 @@ func read(windows ...Window) []Binding {
 func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (Step, error) {
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
-	if err := b.build(b.p.leaf(y), false); err != nil {
-		return Step{}, err
-	}
+	b.build(b.p.leaf(y), false)
 	bindings := read(own...)
 	bindings[0].Words = []int{kernels.SparseBase}
-	return b.step(r.Launch(), bindings...)
+	return b.step(r.Launch(), bindings...), b.p.err
 }
 
 // Sum plans the launch that adds up the parts of cut rows. own are the windows of the parts and of the pointers to them.
 func Sum(in Input, own ...Window) (Step, error) {
 	b := sparseBuilder(in)
-	b.emit(fuse.OpAcc, 0, 0)
-	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), read(own...)...)
+	b.emit(fuse.OpAcc, 0, 0, 0)
+	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), read(own...)...), b.p.err
 }
 
 // Scatter plans the launch that writes the entries of a sparse matrix to a dense one of zeros. own are the windows of the
