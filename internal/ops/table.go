@@ -192,7 +192,7 @@ var Table = []Operation{
 		Text: []string{"transpose", "t"},
 	},
 
-	// The order of the reductions is that of package reduce.
+	// The order of the reductions is that of fuse.Reduction.
 	{
 		Name: "Sum", Class: Reduction, Group: "reductions", Doc: "sum",
 		Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0.",

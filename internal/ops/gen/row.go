@@ -149,7 +149,7 @@ type form struct {
 // Forms returns the functions of a row in Go.
 func (r row) Forms() []form {
 	if r.Class != ops.Reduction {
-		return []form{{r, r.Name, "", r.sentence(r.Name + " " + r.Operation.Doc)}}
+		return []form{{r, r.Name, "", r.sentence(r.Name + " " + r.Doc)}}
 	}
 	every, rows, cols := r.EveryName(), r.Name+"Rows", r.Name+"Cols"
 	return []form{
@@ -244,13 +244,13 @@ func (t table) Help() []string {
 
 // RealCodes lists the codes of the operations of real numbers in JavaScript.
 func (t table) RealCodes() string {
-	list := ""
+	var list []string
 	for _, r := range t.ElementWise {
 		if r.Real {
-			list += "ElementWise." + r.CodeName() + ", "
+			list = append(list, "ElementWise."+r.CodeName()+",")
 		}
 	}
-	return list
+	return strings.Join(list, " ")
 }
 
 // Reductions lists the reductions with their codes in JavaScript.

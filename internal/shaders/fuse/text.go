@@ -57,24 +57,30 @@ func (f *Func) Text(base int, block bool, more string) string {
 	return w.String()
 }
 
+// repeat writes a pattern for the numbers from 0 to n-1.
+func repeat(n int, pattern string) string {
+	w := &text{}
+	for i := range n {
+		w.put(pattern, num(i))
+	}
+	return w.String()
+}
+
 // fixed writes the parameter block, the struct Fixed and the function that fills it: the places of the result (o) and of the
 // operands (o0, o1, ...), and the scalars.
 func (f *Func) fixed(w *text) {
-	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, $0>,\n", num(len(f.Loads)+1))
-	fields, values := "  o: vec4<u32>,\n", "p.views[0]"
-	for i := range f.Loads {
-		fields += shaders.Fill("  o$0: vec4<u32>,\n", num(i))
-		values += shaders.Fill(", p.views[$0]", num(i+1))
-	}
+	views := len(f.Loads) + 1
+	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, $0>,\n", num(views))
 	if f.Scalars > 0 {
 		w.put("  scalars: array<vec4<u32>, $0>,\n", num(shaders.Ceil(f.Scalars, 4)))
 	}
+	w.WriteString("}\n@group(0) @binding(0) var<uniform> p: Params;\nstruct Fixed {\n  o: vec4<u32>,\n" +
+		repeat(len(f.Loads), "  o$0: vec4<u32>,\n") + repeat(f.Scalars, "  c$0: T,\n") +
+		"}\nfn fixed() -> Fixed {\n  return Fixed(" + repeat(views, "p.views[$0], "))
 	for i := range f.Scalars {
-		fields += shaders.Fill("  c$0: T,\n", num(i))
-		values += shaders.Fill(", $0(p.scalars[$1].$2)", f.Type.FromBits("T"), num(i/4), "xyzw"[i%4:][:1])
+		w.put("$0(p.scalars[$1].$2), ", f.Type.FromBits("T"), num(i/4), "xyzw"[i%4:][:1])
 	}
-	w.put("}\n@group(0) @binding(0) var<uniform> p: Params;\n")
-	w.put("struct Fixed {\n$0}\nfn fixed() -> Fixed {\n  return Fixed($1);\n}\n", fields, values)
+	w.WriteString(");\n}\n")
 }
 
 // FromBits names the function that makes a T or a V of t from u32.
@@ -154,15 +160,13 @@ func (f *Func) function(w *text, more string) {
 	for _, c := range f.Calls {
 		w.WriteString(c.WGSL + "\n")
 	}
-	var args, body string
-	for i := range f.Loads {
-		args += shaders.Fill(", x$0: V", num(i))
-	}
+	body := &text{}
 	for n, c := range f.Code {
-		body += shaders.Fill("  let v$0 = $1;\n", num(n), f.value(c))
+		body.put("  let v$0 = $1;\n", num(n), f.value(c))
 	}
-	w.WriteString(helpersOf(body + more))
-	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n$1  return v$2;\n}\n", args, body, num(len(f.Code)-1))
+	w.WriteString(helpersOf(body.String() + more))
+	args := repeat(len(f.Loads), ", x$0: V")
+	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n$1  return v$2;\n}\n", args, body.String(), num(len(f.Code)-1))
 }
 
 func (f *Func) value(c Instr) string {
@@ -194,25 +198,14 @@ func (f *Func) callText(c Instr) string {
 }
 
 func (f *Func) apply(w *text) {
-	args := ""
-	for i := range f.Loads {
-		args += shaders.Fill(", load$0(f, i, j)", num(i))
-	}
-	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc$0);\n}\n", args)
+	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc$0);\n}\n", repeat(len(f.Loads), ", load$0(f, i, j)"))
 }
 
 func (f *Func) apply4(w *text) {
-	w.put("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n")
-	for i := range f.Loads {
-		w.put("  let x$0 = load4_$0(f, i, j);\n", num(i))
-	}
-	var rows []string
-	for _, row := range []string{".a", ".b", ".c", ".d"} {
-		args := ""
-		for i := range f.Loads {
-			args += ", x" + num(i) + row
-		}
-		rows = append(rows, "fused(f, V()"+args+")")
+	w.WriteString("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n" + repeat(len(f.Loads), "  let x$0 = load4_$0(f, i, j);\n"))
+	rows := make([]string, 4)
+	for i, row := range []string{".a", ".b", ".c", ".d"} {
+		rows[i] = "fused(f, V()" + repeat(len(f.Loads), ", x$0"+row) + ")"
 	}
 	w.put("  return Block($0);\n}\n", strings.Join(rows, ", "))
 }

@@ -39,7 +39,7 @@ func (c Factor) key() byte {
 //	                  With lines 0, a vector of four lines for each of four k (alias Quad).
 //
 // Where lines is less than 4, line i need not be a multiple of 4.
-func (c Factor) text(x string, binding, lines int, compute fuse.Type) string {
+func (c Factor) text(x string, binding, lines int) string {
 	start, deep, wide, vec := "d.x + i * d.y + $1 * l", "$1", "4u * d", "V($0_quad(q))"
 	unit := "1u" // between neighbouring quads
 	if !c.Vector {

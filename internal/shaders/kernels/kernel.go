@@ -108,11 +108,11 @@ func (k *Kernel) Key(f *fuse.Func) string {
 
 // Name is for people.
 func (k *Kernel) Name() string {
-	name := files[k.form].name
+	words := []string{files[k.form].name}
 	for _, p := range k.params {
-		name += " " + strconv.Itoa(p)
+		words = append(words, strconv.Itoa(p))
 	}
-	return name
+	return strings.Join(words, " ")
 }
 
 // Program writes the text.
@@ -144,7 +144,7 @@ func (k *Kernel) part(t fuse.Type) string {
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case productTile, productGroup, productRow:
-		return k.a.text("a", 1, k.lines, t) + k.b.text("b", 2, 0, t)
+		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
 	return ""
 }

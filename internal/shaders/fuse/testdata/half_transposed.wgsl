@@ -10,7 +10,7 @@ struct Fixed {
   o0: vec4<u32>,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0], p.views[1]);
+  return Fixed(p.views[0], p.views[1], );
 }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec2<u32>>;
 fn s0_at(o: u32) -> f32 { return unpack2x16float(s0[o >> 2u][(o >> 1u) & 1u])[o & 1u]; }

@@ -13,7 +13,7 @@ struct Fixed {
   c0: T,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<T>(p.scalars[0].x));
+  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<T>(p.scalars[0].x), );
 }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }

@@ -9,7 +9,7 @@ struct Fixed {
   o: vec4<u32>,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0]);
+  return Fixed(p.views[0], );
 }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }

@@ -11,7 +11,7 @@ struct Fixed {
   o1: vec4<u32>,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0], p.views[1], p.views[2]);
+  return Fixed(p.views[0], p.views[1], p.views[2], );
 }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
