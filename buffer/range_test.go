@@ -269,3 +269,26 @@ func TestResultsOfParts(t *testing.T) {
 		check(t, b.Close())
 	})
 }
+
+// TestResultsInTwoRanges has results in two ranges of memory which overlap. Of both one at least stays until the results are synced,
+// however many other ranges are used.
+func TestResultsInTwoRanges(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small, err := gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(1024))
+		check(t, err)
+		defer small.Close()
+		mem := make([]byte, 16<<10)
+		b, err := buffer.Wrap(small, gpu.HostBytes(mem), nil)
+		check(t, err)
+		defer b.Close()
+		kernelWrites(t, b, small, buffer.Range(0, 256), bytes.Repeat([]byte{7}, 256))
+		kernelReads(t, b, small, buffer.Range(0, 512))
+		for at := 1024; at < len(mem); at += 1024 {
+			kernelReads(t, b, small, buffer.Range(at, 256))
+		}
+		check(t, b.Sync(t.Context()))
+		if !bytes.Equal(mem[:256], bytes.Repeat([]byte{7}, 256)) {
+			t.Errorf("the results are %v...", mem[:8])
+		}
+	})
+}

@@ -64,8 +64,8 @@ func addSparse(t *testing.T, p programs) {
 	}
 	for _, et := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
 		for _, f := range []*fuse.Func{chain(et, fuse.Vector), chain(et, fuse.Gather)} {
-			for listing := kernels.InOrder; listing <= kernels.Blocks; listing++ {
-				r := kernels.SparseRows{Listing: listing, Rows: 1, Cols: 1}
+			for _, placed := range []bool{false, true} {
+				r := kernels.SparseRows{Placed: placed, Rows: 1, Cols: 1}
 				p.launch(t, r.Launch(), f)
 			}
 			p.launch(t, kernels.SparseSum(1, 1), f)

@@ -6,12 +6,46 @@ import (
 	"context"
 	"unsafe"
 
-	"github.com/sublet-gpu/sublet/matrix/internal/expr"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
+
+// Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
+// always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
+// theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, unless memory larger than a buffer is
+// computed in blocks.
+func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.Background(), x) }
+
+// AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
+// device has not seen yet, and the way of an expression on another device to m's.
+func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
+	const op = "Assign"
+	c := m.core()
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if ctx == nil {
+		return fail(op, buffer.ErrNil, "nil context")
+	}
+	n := from(op, x)
+	if err := firstError(ctx.Err(), n.Err); err != nil {
+		return err
+	}
+	return c.assign(ctx, op, n)
+}
+
+// Fill sets every element to v.
+func (m *Dense[T]) Fill(v T) error {
+	r, c := m.Dims()
+	return m.Assign(Fill(r, c, v))
+}
+
+// Zero sets every element to 0.
+func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
+
+// Clone returns a new owned matrix with the same elements.
+func (m *Dense[T]) Clone() (*Dense[T], error) { return m.Expr().Eval() }
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed.
 func (m *Dense[T]) Sync(ctx context.Context) error {
@@ -36,26 +70,25 @@ func (m *core) plain() bool {
 	return m.Contiguous() && (m.Order == expr.RowMajorOrder || m.Rows <= 1 || m.Cols <= 1)
 }
 
-// bytes is how much memory the elements take.
-func (m *core) bytes() int { return m.Rows * m.Cols * m.t.Size() }
-
-// ReadHost waits for what is queued and copies the elements, row by row, to host memory of at least that size. A matrix
-// that lies in memory in another way is first copied on the device.
-func (m *Dense[T]) ReadHost(ctx context.Context, dst gpu.Host) error {
-	return m.core().read(ctx, dst)
+// size checks that host memory can have the elements, and returns how many bytes they take.
+func (m *core) size(op string, mem gpu.Host, exact bool) (int, error) {
+	if err := m.usable(op); err != nil {
+		return 0, err
+	}
+	n := m.Rows * m.Cols * m.t.Size()
+	if mem.Size < n || exact && mem.Size != n {
+		return 0, fail(op, buffer.ErrShort, itoa(mem.Size), " bytes for ", m.Shape().String(), " of ", m.t.String())
+	}
+	return n, nil
 }
 
+// read copies the elements, row by row, to host memory of at least that size. A matrix that lies in memory in another way is
+// first copied on the device.
 func (m *core) read(ctx context.Context, dst gpu.Host) error {
 	const op = "Read"
-	if err := m.usable(op); err != nil {
+	n, err := m.size(op, dst, false)
+	if err != nil || n == 0 {
 		return err
-	}
-	n := m.bytes()
-	if dst.Size < n {
-		return fail(op, ErrShort, itoa(dst.Size), " bytes for ", m.Shape().String(), " of ", DType(m.t).String())
-	}
-	if n == 0 {
-		return nil
 	}
 	if m.plain() {
 		return m.buf.Read(ctx, m.Region(m.t.Size()), dst, 0)
@@ -67,154 +100,109 @@ func (m *core) read(ctx context.Context, dst gpu.Host) error {
 	return firstError(c.buf.Read(ctx, c.Region(c.t.Size()), dst, 0), c.close())
 }
 
+// set replaces the elements by those in host memory, row by row.
 func (m *core) set(src gpu.Host) error {
 	const op = "SetSlice"
-	if err := m.usable(op); err != nil {
+	n, err := m.size(op, src, true)
+	if err != nil || n == 0 {
 		return err
 	}
-	n := m.bytes()
-	if src.Size != n {
-		return fail(op, ErrShort, itoa(src.Size), " bytes for ", m.Shape().String(), " of ", DType(m.t).String())
+	at := m.Offset * m.t.Size()
+	if end := at + n; m.plain() && at%4 == 0 && (end%4 == 0 || end == m.buf.Size()) {
+		return m.buf.Write(at, src)
 	}
-	if n == 0 {
-		return nil
-	}
-	if m.plain() && m.Offset*m.t.Size()%4 == 0 && m.whole() {
-		return m.buf.Write(m.Offset*m.t.Size(), src)
-	}
-	c, err := newCopy(op, m.dev, placement{t: m.t}, m.Rows, m.Cols, src)
+	c, err := newCore(op, m.dev, &Options{Type: m.t}, m.Rows, m.Cols, &memory{host: src, isHost: true, copied: true}, new(origin))
 	if err != nil {
 		return err
 	}
-	err = m.assign(context.Background(), op, c.node())
-	return firstError(err, c.close())
-}
-
-// whole reports whether a write of the matrix's bytes ends at a word's or the buffer's end.
-func (m *core) whole() bool {
-	end := (m.Offset + m.Span()) * m.t.Size()
-	return end%4 == 0 || end == m.buf.Size()
+	return firstError(m.assign(context.Background(), op, c.node()), c.close())
 }
 
 // Read waits for what is queued and returns the elements row by row, whatever the order in memory.
 func (m *Dense[T]) Read(ctx context.Context) ([]T, error) {
-	if err := m.core().usable("Read"); err != nil {
+	rows, cols := m.Dims()
+	out := make([]T, rows*cols)
+	if err := m.ReadTo(ctx, out); err != nil {
 		return nil, err
 	}
-	out := make([]T, m.a.Rows*m.a.Cols)
-	return out, m.ReadTo(ctx, out)
+	return out, nil
 }
 
 // ReadTo is Read into a slice of the caller's with at least rows x cols elements.
 func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error {
 	c := m.core()
-	if err := c.usable("Read"); err != nil {
-		return err
-	}
-	if isAny[T]() && len(dst) > c.Rows*c.Cols {
-		dst = dst[:c.Rows*c.Cols]
-	}
+	dst = dst[:min(len(dst), c.Rows*c.Cols)]
 	return into(c.t, dst, func(mem gpu.Host) error { return c.read(ctx, mem) })
-}
-
-// element checks the place of an element.
-func (m *core) element(op string, i, j int) error {
-	if err := m.usable(op); err != nil {
-		return err
-	}
-	if i < 0 || i >= m.Rows || j < 0 || j >= m.Cols {
-		return fail(op, ErrIndex, itoa(i), ", ", itoa(j), " of ", m.Shape().String())
-	}
-	return nil
 }
 
 // At waits for what is queued and returns one element. Each call is a round trip to the device.
 func (m *Dense[T]) At(ctx context.Context, i, j int) (T, error) {
 	var v [1]T
-	c := m.core()
-	if err := c.element("At", i, j); err != nil {
-		return v[0], err
-	}
-	r := c.Layout.Slice(i, i+1, j, j+1).Region(c.t.Size())
-	err := into(c.t, v[:], func(mem gpu.Host) error { return c.buf.Read(ctx, r, mem, 0) })
-	return v[0], err
+	e := m.core().slice("At", i, i+1, j, j+1)
+	err := into(e.t, v[:], func(mem gpu.Host) error { return e.read(ctx, mem) })
+	return v[0], firstError(err, e.close())
 }
 
-// Access gives the CPU the memory while fn runs: elements of the whole buffer from the matrix's first to its last, rows
-// (columns) at the distance of [Dense.Stride]. With write set, what fn leaves there is the new content. The slice is dead
-// afterwards. Mapped memory is handed over in place where the device allows it, other memory is copied as needed.
-func (m *Dense[T]) Access(ctx context.Context, write bool, fn func(data []T) error) error {
-	const op = "Access"
-	c := m.core()
-	if err := c.usable(op); err != nil {
-		return err
-	}
-	if fn == nil {
-		return fail(op, gpu.ErrInvalid, "nil function")
-	}
-	if c.buf == nil || c.Span() == 0 {
-		return fn(nil)
-	}
-	size := c.t.Size()
-	in := buffer.Reads
-	if write {
-		in = buffer.Writes
-	}
-	return c.buf.Access(ctx, buffer.Range(c.Offset*size, c.Span()*size), in, func(b []byte) error {
-		if isAny[T]() {
-			return accessAny(c.t, b, fn)
-		}
-		return fn(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), c.Span()))
-	})
+// Set changes one element.
+func (m *Dense[T]) Set(i, j int, v T) error {
+	return setPart(&Dense[T]{m.core().slice("Set", i, i+1, j, j+1)}, []T{v})
 }
 
-// accessAny gives fn numbers of type Any for the elements in b, and b what fn leaves there.
-func accessAny[T Elem](t fuse.Type, b []byte, fn func([]T) error) error {
-	data := make([]T, len(b)/t.Size())
-	unpack(any(data).([]Any), t, b)
-	err := fn(data)
-	copy(b, packed(t, data).Bytes)
-	return err
+// SetCol sets column j to as many values as there are rows.
+func (m *Dense[T]) SetCol(j int, values []T) error { return setPart(m.Col(j), values) }
+
+func setPart[T Elem](part *Dense[T], values []T) error {
+	return firstError(part.SetSlice(values), part.Close())
 }
 
 // SetSlice replaces all elements by data, row by row. The caller may change data afterwards.
 func (m *Dense[T]) SetSlice(data []T) error {
 	c := m.core()
-	if err := c.usable("SetSlice"); err != nil {
-		return err
-	}
 	return c.set(packed(c.t, data))
 }
 
 // SetRows replaces all elements by those of one slice for each row; what is missing in slices that are shorter than a row
-// becomes 0. Another number of slices, or one longer than a row, is [ErrShape]. The caller may change them afterwards.
+// becomes 0. Another number of slices, or one longer than a row, is [buffer.ErrShape]. The caller may change them afterwards.
 func (m *Dense[T]) SetRows(rows [][]T) error {
-	const op = "SetRows"
 	c := m.core()
-	if err := c.usable(op); err != nil {
-		return err
-	}
-	if len(rows) != c.Rows {
-		return fail(op, ErrShape, itoa(len(rows)), " slices for ", c.Shape().String())
-	}
-	for i, row := range rows {
-		if len(row) > c.Cols {
-			return fail(op, ErrShape, itoa(len(row)), " elements for row ", itoa(i), " of ", c.Shape().String())
-		}
-	}
 	data := make([]T, c.Rows*c.Cols)
-	for i, row := range rows {
-		copy(data[i*c.Cols:], row)
+	fits := len(rows) == c.Rows
+	for i := 0; fits && i < len(rows); i++ {
+		copy(data[i*c.Cols:], rows[i])
+		fits = len(rows[i]) <= c.Cols
+	}
+	if !fits {
+		return fail("SetRows", buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
 	}
 	return m.SetSlice(data)
 }
 
-// Set changes one element.
-func (m *Dense[T]) Set(i, j int, v T) error {
+// SetColumnSlice copies the first n columns of src to the columns from start on.
+func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
+	to, from := m.ColumnSlice(start, n), src.ColumnSlice(0, n)
+	to.a.fixed = true // so that another number of rows is ErrShape
+	return firstError(to.Assign(from), from.Close(), to.Close())
+}
+
+// Access gives the CPU the memory while fn runs: elements of the whole buffer from the matrix's first to its last, rows
+// (columns) at the distance of [Dense.Stride]. With [buffer.Writes], what fn leaves there is the new content. The slice is dead
+// afterwards. Mapped memory is handed over in place where the device allows it, other memory is copied as needed. Numbers of
+// type [Any] are in no memory, [gpu.ErrUnsupported]; there is [As].
+func (m *Dense[T]) Access(ctx context.Context, in buffer.Intent, fn func(data []T) error) error {
+	const op = "Access"
 	c := m.core()
-	if err := c.element("Set", i, j); err != nil {
+	switch err := c.usable(op); {
+	case err != nil:
 		return err
+	case fn == nil:
+		return fail(op, gpu.ErrInvalid, "nil function")
+	case isAny[T]():
+		return fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+	case c.buf == nil || c.Span() == 0:
+		return fn(nil)
 	}
-	e := c.slice("Set", i, i+1, j, j+1)
-	return firstError(e.set(packed(c.t, []T{v})), e.close())
+	size := c.t.Size()
+	return c.buf.Access(ctx, buffer.Range(c.Offset*size, c.Span()*size), in, func(b []byte) error {
+		return fn(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), c.Span()))
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // arrayTypes are the names of the element types among arrays.
@@ -19,17 +18,17 @@ var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32,
 
 // FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. Nothing is copied,
 // and the memory lives until both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix
-// stored by rows or by columns ([ErrStride]). Like a wrapped matrix it is never resized.
+// stored by rows or by columns ([buffer.ErrStride]). Like a wrapped matrix it is never resized.
 func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	const op = "FromArray"
 	if a == nil {
-		return nil, fail(op, ErrNil, "nil array")
+		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
 	if want := typeOf[T](); int(t) >= len(arrayTypes) || !isAny[T]() && t != want {
 		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
-	l, err := arrayLayout(op, a, t.Size())
+	o, shape, err := arrayOptions(op, a, t)
 	if err != nil {
 		return nil, err
 	}
@@ -37,44 +36,35 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &origin{}
-	return view[T](core{
-		Layout: l, t: t, typed: true, dev: a.Device(), buf: buf, fixed: true, external: buf.Mode() == buffer.External, room: l.Span(),
-		origin: from, share: &share{buf: buf, origin: from},
-	}), nil
+	m, err := newCore(op, a.Device(), &o, shape[0], shape[1], &memory{buf: buf}, new(origin))
+	m.external = buf.Mode() == buffer.External
+	return typed[T](m, firstError(err, buf.Close()))
 }
 
-// arrayLayout finds the layout with the array's strides.
-func arrayLayout(op string, a *ndarray.Array, size int) (expr.Layout, error) {
+// arrayOptions finds the options with the array's strides.
+func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []int, err error) {
 	shape, strides := a.Shape(), a.Strides()
 	if len(shape) == 1 {
 		shape, strides = []int{1, shape[0]}, []int{0, strides[0]}
 	}
-	if len(shape) != 2 {
-		return expr.Layout{}, fail(op, ErrShape, itoa(len(shape)), " dimensions")
-	}
-	if a.Offset()%size != 0 {
-		return expr.Layout{}, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
-	}
-	l := expr.Layout{Rows: shape[0], Cols: shape[1], Offset: a.Offset() / size}
-	down, along := strides[0], strides[1]
 	switch {
-	case l.Empty() || l.Rows == 1 && (l.Cols == 1 || along == 1):
-		l.Stride = l.Cols
-	case l.Rows > 1 && (along == 1 || l.Cols == 1) && down >= l.Cols:
-		l.Stride = down
-	case l.Cols > 1 && (down == 1 || l.Rows == 1) && along >= l.Rows:
-		l.Order, l.Stride = ColMajorOrder, along
+	case len(shape) != 2:
+		return o, nil, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
+	case a.Offset()%t.Size() != 0:
+		return o, nil, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
+	}
+	rows, cols, down, along := shape[0], shape[1], strides[0], strides[1]
+	o = Options{Type: t, Offset: a.Offset() / t.Size()}
+	switch {
+	case rows == 0 || cols == 0 || rows == 1 && (cols == 1 || along == 1):
+	case rows > 1 && (along == 1 || cols == 1) && down >= cols:
+		o.Stride = down
+	case cols > 1 && (down == 1 || rows == 1) && along >= rows:
+		o.ColMajor, o.Stride = true, along
 	default:
-		return expr.Layout{}, fail(op, ErrStride, "strides ", itoa(down), " and ", itoa(along), " for ", l.Shape().String())
+		return o, nil, fail(op, buffer.ErrStride, "strides ", itoa(down), " and ", itoa(along))
 	}
-	if err := expr.CheckDims(op, l.Rows, l.Cols); err != nil {
-		return expr.Layout{}, err
-	}
-	if uint64(l.Offset)+uint64(l.Span()) > 1<<32-1 {
-		return expr.Layout{}, fail(op, gpu.ErrLimit, "more than 4294967295 elements before the last")
-	}
-	return l, nil
+	return o, shape, nil
 }
 
 // Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
@@ -85,7 +75,7 @@ func (m *Dense[T]) Array() (*ndarray.Array, error) {
 		return nil, err
 	}
 	if c.buf == nil {
-		return nil, fail(op, ErrNil, "a matrix without memory")
+		return nil, fail(op, buffer.ErrNil, "a matrix without memory")
 	}
 	down, along := c.Steps()
 	return ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())

@@ -143,17 +143,17 @@ func TestFromArrayTypes(t *testing.T) {
 			a    *ndarray.Array
 			want error
 		}{
-			"three dimensions": {ints, matrix.ErrShape}, "none": {must(row.Index(0, 0)), matrix.ErrShape},
-			"another type": {u, gpu.ErrInvalid}, "unaligned": {odd, matrix.ErrAlignment}, "backwards": {backwards, matrix.ErrStride},
-			"gaps in rows": {gaps, matrix.ErrStride}, "repeated rows": {again, matrix.ErrStride},
-			"closed": {closed, gpu.ErrClosed}, "nil": {nil, matrix.ErrNil},
+			"three dimensions": {ints, buffer.ErrShape}, "none": {must(row.Index(0, 0)), buffer.ErrShape},
+			"another type": {u, gpu.ErrInvalid}, "unaligned": {odd, matrix.ErrAlignment}, "backwards": {backwards, buffer.ErrStride},
+			"gaps in rows": {gaps, buffer.ErrStride}, "repeated rows": {again, buffer.ErrStride},
+			"closed": {closed, gpu.ErrClosed}, "nil": {nil, buffer.ErrNil},
 		} {
 			_, err := matrix.FromArray[int32](c.a)
 			wantErr(t, name, err, c.want)
 		}
 		var zero matrix.Dense[float32]
 		_, err = zero.Array()
-		wantErr(t, "no memory", err, matrix.ErrNil)
+		wantErr(t, "no memory", err, buffer.ErrNil)
 	})
 }
 
@@ -161,9 +161,9 @@ func TestFromArrayTypes(t *testing.T) {
 func TestArray(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		data := random(newRand(3), 20)
-		base := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 4, 5, matrix.Padded()))
+		base := must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 4, 5, matrix.Options{Padded: true}))
 		check(t, base.SetSlice(data))
-		cols := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 4, 5, data, matrix.ColMajor()))
+		cols := must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 4, 5, data, matrix.Options{ColMajor: true}))
 		for name, m := range map[string]*matrix.Dense[float32]{
 			"by rows": base, "transposed": base.T(), "a part": base.Slice(1, 3, 2, 5), "by columns": cols, "a part by columns": cols.Slice(1, 4, 1, 3),
 			"a row": base.Row(2), "a column": base.Col(1), "a row by columns": cols.Row(1), "nothing": base.Slice(1, 1, 0, 3),
@@ -245,8 +245,8 @@ func ExampleFromArray() {
 // TestSameErrors: an array's error is the matrix's of the same name.
 func TestSameErrors(t *testing.T) {
 	for name, pair := range map[string][2]error{
-		"ErrShape": {buffer.ErrShape, matrix.ErrShape}, "ErrIndex": {buffer.ErrIndex, matrix.ErrIndex},
-		"ErrStride": {buffer.ErrStride, matrix.ErrStride}, "ErrShort": {buffer.ErrShort, matrix.ErrShort},
+		"ErrShape": {buffer.ErrShape, buffer.ErrShape}, "ErrIndex": {buffer.ErrIndex, buffer.ErrIndex},
+		"ErrStride": {buffer.ErrStride, buffer.ErrStride}, "ErrShort": {buffer.ErrShort, buffer.ErrShort},
 	} {
 		if !errors.Is(pair[0], pair[1]) || gpu.Code(pair[0]) != name {
 			t.Errorf("%s: %v and %v", name, pair[0], pair[1])

@@ -45,7 +45,7 @@ func (p pair) close(t testing.TB) {
 	check(t, errors.Join(p.small.Close(), p.whole.Close()))
 }
 
-func newPair(t testing.TB, small, dev *gpu.Device, rng *rand.Rand, rows, cols int, opts ...matrix.Option) pair {
+func newPair(t testing.TB, small, dev *gpu.Device, rng *rand.Rand, rows, cols int, opts ...matrix.Options) pair {
 	t.Helper()
 	v := integers(rng, (rows+8)*(cols+8))
 	w := append([]float32(nil), v...)
@@ -76,20 +76,20 @@ var blockExprs = map[string]func(a, b, s *dense) *expr{
 func TestBlocks(t *testing.T) {
 	shapes := []struct {
 		rows, cols int
-		opts       []matrix.Option
+		opts       matrix.Options
 	}{
-		{200, 33, nil},
-		{7, 600, nil},
-		{64, 64, []matrix.Option{matrix.Stride(70), matrix.Offset(5)}},
-		{90, 40, []matrix.Option{matrix.ColMajor()}},
-		{3, 1030, []matrix.Option{matrix.ColMajor(), matrix.Stride(5)}},
-		{1, 5000, nil},
-		{5000, 1, nil},
+		{200, 33, matrix.Options{}},
+		{7, 600, matrix.Options{}},
+		{64, 64, matrix.Options{Stride: 70, Offset: 5}},
+		{90, 40, matrix.Options{ColMajor: true}},
+		{3, 1030, matrix.Options{ColMajor: true, Stride: 5}},
+		{1, 5000, matrix.Options{}},
+		{5000, 1, matrix.Options{}},
 	}
 	onSmall(t, func(t *testing.T, small, dev *gpu.Device) {
 		for i, shape := range shapes {
 			rng := newRand(uint64(i))
-			a := newPair(t, small, dev, rng, shape.rows, shape.cols, shape.opts...)
+			a := newPair(t, small, dev, rng, shape.rows, shape.cols, shape.opts)
 			b := newPair(t, small, dev, rng, shape.rows, shape.cols)
 			s := newPair(t, small, dev, rng, 1, shape.cols)
 			for name, e := range blockExprs {
@@ -208,7 +208,7 @@ func TestWindows(t *testing.T) {
 func TestBlocksWithoutElements(t *testing.T) {
 	onSmall(t, func(t *testing.T, dev, _ *gpu.Device) {
 		mem := make([]float32, 3000)
-		empty := must[*dense](t)(matrix.Wrap(dev, 0, 9, mem, matrix.ColMajor(), matrix.Stride(1), matrix.Offset(len(mem))))
+		empty := must[*dense](t)(matrix.Wrap(dev, 0, 9, mem, matrix.Options{ColMajor: true, Stride: 1, Offset: len(mem)}))
 		view := empty.Slice(0, 0, 1, 9)
 		turned := view.T()
 		c := must[*dense](t)(matrix.FromSlice(dev, 8, 8, make([]float32, 64)))

@@ -118,7 +118,7 @@ func TestNothingLeaks(t *testing.T) {
 		released := 0
 		const rounds = 2000
 		for range rounds {
-			w := must[*dense](t)(matrix.Wrap(dev, 8, 8, x, matrix.Release(func() { released++ })))
+			w := must[*dense](t)(matrix.Wrap(dev, 8, 8, x, matrix.Options{Release: func() { released++ }}))
 			v := w.Slice(1, 5, 2, 6)
 			tr := v.T()
 			al := tr.Alias()
@@ -137,7 +137,7 @@ func TestNothingLeaks(t *testing.T) {
 func TestMapped(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		m := must[*dense](t)(matrix.Map[float32](dev, 3, 5))
-		check(t, m.Access(background, true, func(d []float32) error {
+		check(t, m.Access(background, buffer.Writes, func(d []float32) error {
 			for i := range d {
 				d[i] = float32(i)
 			}
@@ -146,7 +146,7 @@ func TestMapped(t *testing.T) {
 		check(t, m.Assign(matrix.Scale(2, m)))
 		before := dev.Stats()
 		var got []float32
-		check(t, m.Access(background, false, func(d []float32) error {
+		check(t, m.Access(background, buffer.Reads, func(d []float32) error {
 			got = append(got, d...)
 			return nil
 		}))
@@ -195,10 +195,10 @@ func TestOneBufferTwice(t *testing.T) {
 		const n = 8
 		theirs := must[*gpu.Buffer](t)(dev.NewBuffer(4 * 3 * n * n))
 		at := func(offset int) *dense {
-			return must[*dense](t)(matrix.WrapBuffer[float32](dev, n, n, theirs.Handle(), matrix.Offset(offset)))
+			return must[*dense](t)(matrix.WrapBuffer[float32](dev, n, n, theirs.Handle(), matrix.Options{Offset: offset}))
 		}
 		a, b, mid := at(0), at(n*n), at(n*n/2)
-		bits := must[*matrix.Dense[int32]](t)(matrix.WrapBuffer[int32](dev, n, n, theirs.Handle(), matrix.Offset(n*n/2)))
+		bits := must[*matrix.Dense[int32]](t)(matrix.WrapBuffer[int32](dev, n, n, theirs.Handle(), matrix.Options{Offset: n * n / 2}))
 		all := make([]float32, 2*n*n) // what a, b and mid should hold
 		mirror := func(offset int) *dense {
 			return must[*dense](t)(matrix.FromSlice(dev, n, n, all[offset:offset+n*n]))
@@ -261,49 +261,49 @@ func TestErrors(t *testing.T) {
 			err  error
 			want error
 		}{
-			{"add shapes", a.Assign(matrix.Add(a, a.T())), matrix.ErrShape},
-			{"product shapes", a.Assign(matrix.Mul(a, a)), matrix.ErrShape},
-			{"first error wins", matrix.Mul(a, a).Add(closed).Err(), matrix.ErrShape},
-			{"wrapped does not resize", w.Assign(matrix.Mul(a, a.T())), matrix.ErrShape},
+			{"add shapes", a.Assign(matrix.Add(a, a.T())), buffer.ErrShape},
+			{"product shapes", a.Assign(matrix.Mul(a, a)), buffer.ErrShape},
+			{"first error wins", matrix.Mul(a, a).Add(closed).Err(), buffer.ErrShape},
+			{"wrapped does not resize", w.Assign(matrix.Mul(a, a.T())), buffer.ErrShape},
 			{"view does not resize", a.Slice(0, 1, 0, 1).Assign(a), matrix.ErrView},
 			{"closed operand", a.Assign(matrix.Add(a, closed)), gpu.ErrClosed},
 			{"closed destination", closed.Assign(a), gpu.ErrClosed},
 			{"closed read", readErr(closed.Read(background)), gpu.ErrClosed},
-			{"nil operand", a.Assign(matrix.Add(a, null)), matrix.ErrNil},
-			{"nil interface", a.Assign(matrix.Add[float32](a, nil)), matrix.ErrNil},
-			{"nil expression", a.Assign((*expr)(nil)), matrix.ErrNil},
-			{"nil destination", null.Assign(a), matrix.ErrNil},
-			{"nil receiver", null.Sync(background), matrix.ErrNil},
+			{"nil operand", a.Assign(matrix.Add(a, null)), buffer.ErrNil},
+			{"nil interface", a.Assign(matrix.Add[float32](a, nil)), buffer.ErrNil},
+			{"nil expression", a.Assign((*expr)(nil)), buffer.ErrNil},
+			{"nil destination", null.Assign(a), buffer.ErrNil},
+			{"nil receiver", null.Sync(background), buffer.ErrNil},
 			{"nil device", makeErr(matrix.New[float32](nil, 1, 1)), gpu.ErrInvalid},
 			{"foreign operands", a.Assign(matrix.Add(a, foreign)), gpu.ErrForeign},
 			{"negative rows", makeErr(matrix.New[float32](dev, -1, 3)), buffer.ErrSize},
 			{"overflow", makeErr(matrix.New[float32](dev, math.MaxInt, math.MaxInt)), gpu.ErrLimit},
 			{"more than memory", makeErr(matrix.New[float32](dev, 1<<31, 1<<20)), gpu.ErrLimit},
-			{"short slice", makeErr(matrix.Wrap(dev, 2, 4, x)), matrix.ErrShort},
-			{"nil slice", makeErr(matrix.Wrap[float32](dev, 2, 3, nil)), matrix.ErrNil},
-			{"short with stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(4))), matrix.ErrShort},
-			{"stride below the row", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(2))), matrix.ErrStride},
-			{"negative stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(-3))), matrix.ErrStride},
-			{"negative offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(-1))), matrix.ErrStride},
-			{"huge offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Offset(math.MaxInt))), gpu.ErrLimit},
-			{"huge stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Stride(math.MaxInt))), gpu.ErrLimit},
-			{"misaligned", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Aligned())), matrix.ErrAlignment},
-			{"slice out of range", a.Slice(0, 3, 0, 1).Err(), matrix.ErrIndex},
-			{"slice backwards", a.Slice(1, 0, 0, 1).Err(), matrix.ErrIndex},
-			{"bad slice in an expression", a.Assign(matrix.Add(a, a.Slice(0, 9, 0, 3))), matrix.ErrIndex},
-			{"row out of range", a.Row(2).Err(), matrix.ErrIndex},
-			{"column out of range", a.Col(-1).Err(), matrix.ErrIndex},
-			{"column slice", a.ColumnSlice(2, 2).Err(), matrix.ErrIndex},
-			{"column slice overflow", a.ColumnSlice(1, math.MaxInt).Err(), matrix.ErrIndex},
-			{"reshape", a.Reshape(4, 2).Err(), matrix.ErrShape},
-			{"reshape with gaps", a.Slice(0, 2, 0, 2).Reshape(4, 1).Err(), matrix.ErrStride},
-			{"fill of another size", matrix.Add(a, matrix.Fill(3, 3, float32(1))).Err(), matrix.ErrShape},
+			{"short slice", makeErr(matrix.Wrap(dev, 2, 4, x)), buffer.ErrShort},
+			{"nil slice", makeErr(matrix.Wrap[float32](dev, 2, 3, nil)), buffer.ErrNil},
+			{"short with stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Stride: 4})), buffer.ErrShort},
+			{"stride below the row", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Stride: 2})), buffer.ErrStride},
+			{"negative stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Stride: -3})), buffer.ErrStride},
+			{"negative offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Offset: -1})), buffer.ErrStride},
+			{"huge offset", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Offset: math.MaxInt})), gpu.ErrLimit},
+			{"huge stride", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Stride: math.MaxInt})), gpu.ErrLimit},
+			{"misaligned", makeErr(matrix.Wrap(dev, 2, 3, x, matrix.Options{Aligned: true})), matrix.ErrAlignment},
+			{"slice out of range", a.Slice(0, 3, 0, 1).Err(), buffer.ErrIndex},
+			{"slice backwards", a.Slice(1, 0, 0, 1).Err(), buffer.ErrIndex},
+			{"bad slice in an expression", a.Assign(matrix.Add(a, a.Slice(0, 9, 0, 3))), buffer.ErrIndex},
+			{"row out of range", a.Row(2).Err(), buffer.ErrIndex},
+			{"column out of range", a.Col(-1).Err(), buffer.ErrIndex},
+			{"column slice", a.ColumnSlice(2, 2).Err(), buffer.ErrIndex},
+			{"column slice overflow", a.ColumnSlice(1, math.MaxInt).Err(), buffer.ErrIndex},
+			{"reshape", a.Reshape(4, 2).Err(), buffer.ErrShape},
+			{"reshape with gaps", a.Slice(0, 2, 0, 2).Reshape(4, 1).Err(), buffer.ErrStride},
+			{"fill of another size", matrix.Add(a, matrix.Fill(3, 3, float32(1))).Err(), buffer.ErrShape},
 			{"negative fill", matrix.Fill(-1, 2, float32(1)).Err(), buffer.ErrSize},
-			{"set slice", a.SetSlice(x[:5]), matrix.ErrShort},
-			{"set out of range", a.Set(2, 0, 1), matrix.ErrIndex},
-			{"read to short", a.ReadTo(background, make([]float32, 5)), matrix.ErrShort},
-			{"value of a matrix", func() error { _, err := matrix.Add(a, a).Value(background); return err }(), matrix.ErrShape},
-			{"wrap no buffer", makeErr(matrix.WrapBuffer[float32](dev, 1, 1, nil)), matrix.ErrNil},
+			{"set slice", a.SetSlice(x[:5]), buffer.ErrShort},
+			{"set out of range", a.Set(2, 0, 1), buffer.ErrIndex},
+			{"read to short", a.ReadTo(background, make([]float32, 5)), buffer.ErrShort},
+			{"value of a matrix", func() error { _, err := matrix.Add(a, a).Value(background); return err }(), buffer.ErrShape},
+			{"wrap no buffer", makeErr(matrix.WrapBuffer[float32](dev, 1, 1, nil)), buffer.ErrNil},
 			{"resize with views", func() error {
 				b := must[*dense](t)(matrix.FromSlice(dev, 2, 3, x))
 				v := b.Row(0)
@@ -312,7 +312,7 @@ func TestErrors(t *testing.T) {
 			}(), matrix.ErrView},
 			{"function without name", a.Assign(matrix.Apply(matrix.NewFunc("let x = 1;"), a)), matrix.ErrSyntax},
 			{"function with wrong arity", matrix.Apply(matrix.NewFunc("fn f(x: f32, y: f32) -> f32 { return x; }"), a).Err(), gpu.ErrInvalid},
-			{"nil function", matrix.Apply(nil, a).Err(), matrix.ErrNil},
+			{"nil function", matrix.Apply(nil, a).Err(), buffer.ErrNil},
 			{"zero value destination", (&dense{}).Assign(matrix.Fill(1, 1, float32(1))), gpu.ErrInvalid},
 		}
 		for _, c := range cases {
@@ -424,8 +424,8 @@ func TestEval(t *testing.T) {
 			"mul(A, B)":                                                 matrix.ErrName,
 			"A + Mul(2, A)":                                             matrix.ErrName,
 			"mul()":                                                     matrix.ErrName,
-			"A * row(B, 0)":                                             matrix.ErrShape,
-			"row(A, 7)":                                                 matrix.ErrIndex,
+			"A * row(B, 0)":                                             buffer.ErrShape,
+			"row(A, 7)":                                                 buffer.ErrIndex,
 			"A + x.y":                                                   matrix.ErrSyntax,
 		} {
 			if err := matrix.Eval(text, vars).Err(); !errors.Is(err, want) {

@@ -3,6 +3,8 @@
 package matrix
 
 import (
+	"cmp"
+	"context"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -25,7 +27,7 @@ type core struct {
 	dev      *gpu.Device
 	buf      *buffer.Buffer // nil: the zero value
 	room     int            // of fixed memory: how many elements there are from the first on
-	err      error          // a view that could not be made
+	err      error          // why there is no matrix: a view that could not be made
 
 	origin     *origin
 	generation uint32 // of the origin, when a view was taken
@@ -71,192 +73,9 @@ func (s *share) close() error {
 	return s.buf.Close()
 }
 
-// newCore applies the options and takes the memory from get, which is told the bytes that are needed.
-func newCore(op string, dev *gpu.Device, p *placement, rows, cols int, from *origin, get func(int) (*buffer.Buffer, error)) (core, error) {
-	if dev == nil {
-		return core{}, fail(op, gpu.ErrInvalid, "nil device")
-	}
-	l, err := p.layout(op, rows, cols)
-	if err != nil {
-		return core{}, err
-	}
-	room := l.Span()
-	if p.padded {
-		room = l.Major() * l.Stride
-	}
-	buf, err := get((l.Offset + room) * p.t.Size())
-	if err != nil {
-		return core{}, err
-	}
-	m := core{Layout: l, t: p.t, typed: true, dev: dev, buf: buf, room: room, origin: from}
-	if p.padded && !p.ours {
-		if err := m.clearPads(op); err != nil {
-			return core{}, firstError(err, buf.Close())
-		}
-	}
-	return m, nil
-}
-
-// newOwned makes a matrix of memory that make makes for it.
-func newOwned(op string, dev *gpu.Device, p placement, rows, cols int, make func(size int) (*buffer.Buffer, error)) (core, error) {
-	if err := p.unreleased(op); err != nil {
-		return core{}, err
-	}
-	p.ours = true
-	return newCore(op, dev, &p, rows, cols, new(origin), make)
-}
-
-// newCopy makes an owned matrix with a copy of host memory, which holds the elements as the options say.
-func newCopy(op string, dev *gpu.Device, p placement, rows, cols int, mem gpu.Host) (core, error) {
-	if err := checkNil(op, mem, rows, cols); err != nil {
-		return core{}, err
-	}
-	return newCore(op, dev, &p, rows, cols, new(origin), func(size int) (*buffer.Buffer, error) {
-		if err := checkHost(op, mem, size); err != nil {
-			return nil, err
-		}
-		if err := p.unreleased(op); err != nil {
-			return nil, err
-		}
-		return buffer.FromHost(dev, clip(mem, size))
-	})
-}
-
-// wrapped is what a matrix of host memory needs beside itself, to be one object with it.
-type wrapped struct {
-	b      buffer.Buffer
-	origin origin
-}
-
-// newWrap makes an external matrix of host memory.
-func newWrap(w *wrapped, dev *gpu.Device, p *placement, rows, cols int, mem gpu.Host) (core, error) {
-	const op = "Wrap"
-	if err := checkNil(op, mem, rows, cols); err != nil {
-		return core{}, err
-	}
-	m, err := newCore(op, dev, p, rows, cols, &w.origin, func(size int) (*buffer.Buffer, error) {
-		if err := checkHost(op, mem, size); err != nil {
-			return nil, err
-		}
-		return &w.b, w.b.InitWrap(dev, clip(mem, size), nil)
-	})
-	if err == nil {
-		m.fix(p.release)
-	}
-	return m, err
-}
-
-// newImport makes a matrix of a GPU buffer that somebody else made.
-func newImport(dev *gpu.Device, p placement, rows, cols int, handle any) (core, error) {
-	const op = "WrapBuffer"
-	if handle == nil {
-		return core{}, fail(op, ErrNil)
-	}
-	m, err := newCore(op, dev, &p, rows, cols, new(origin), func(size int) (*buffer.Buffer, error) {
-		b, err := buffer.WrapDevice(dev, handle, nil)
-		if err == nil && b.Size() < size {
-			return nil, firstError(b.Close(), fail(op, ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size)))
-		}
-		return b, err
-	})
-	if err != nil {
-		return m, err
-	}
-	if p.destroy {
-		_ = Release(func() { _ = dev.DestroyBuffer(handle) })(&p) // a closed device has done so
-	}
-	m.fix(p.release)
-	return m, nil
-}
-
-// newShared makes a matrix of a buffer that somebody else keeps. Who made the buffer has said who frees it, so the options
-// cannot.
-func newShared(op string, dev *gpu.Device, p placement, rows, cols int, src *buffer.Buffer) (core, error) {
-	if p.release != nil || p.destroy {
-		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
-	}
-	m, err := newCore(op, dev, &p, rows, cols, new(origin), func(size int) (*buffer.Buffer, error) {
-		switch {
-		case src.Device() != dev:
-			return nil, fail(op, gpu.ErrForeign, "a buffer of another device")
-		case src.Shares() == 0:
-			return nil, fail(op, gpu.ErrClosed, "the buffer")
-		case src.Size() < size:
-			return nil, fail(op, ErrShort, itoa(src.Size()), " bytes, the layout needs ", itoa(size))
-		}
-		return src.Share(), nil
-	})
-	m.fixed, m.external = true, true
-	return m, err
-}
-
-// fix makes m one of memory that is never replaced. From here on its release function will be called.
-func (m *core) fix(release func()) {
-	m.fixed, m.external = true, m.buf.Mode() == buffer.External
-	if release != nil {
-		m.buf.SetRelease(release)
-	}
-}
-
-// checkNil comes before all other checks.
-func checkNil(op string, mem gpu.Host, rows, cols int) error {
-	if mem.Foreign == nil && mem.Bytes == nil && rows != 0 && cols != 0 {
-		return fail(op, ErrNil, "for ", itoa(rows), "x", itoa(cols))
-	}
-	return nil
-}
-
-func checkHost(op string, mem gpu.Host, size int) error {
-	if mem.Size < size {
-		return fail(op, ErrShort, itoa(mem.Size), " bytes, the layout needs ", itoa(size))
-	}
-	return nil
-}
-
-// clip leaves out Go memory behind the last element. Memory of other sorts stays whole.
-func clip(mem gpu.Host, size int) gpu.Host {
-	if mem.Foreign == nil {
-		mem = mem.Part(0, size)
-	}
-	return mem
-}
-
-// capacity is [Dense.Capacity].
-func (m *core) capacity() int {
-	switch {
-	case m == nil || m.buf == nil:
-		return 0
-	case m.view:
-		return m.Rows * m.Cols
-	case m.fixed:
-		return m.room
-	}
-	return m.buf.Size()/m.t.Size() - m.Offset
-}
-
-// close drops the matrix's share of its memory.
-func (m *core) close() error {
-	if m == nil || m.closed {
-		return nil
-	}
-	m.closed = true
-	m.cleanup.Stop()
-	return m.drop()
-}
-
-// drop drops the share of the memory.
-func (m *core) drop() error {
-	if m.share != nil {
-		return m.share.close()
-	}
-	return m.buf.Close()
-}
-
-// usable refuses nil and closed matrices, views that could not be made, and views of what was resized since.
+// usable refuses closed matrices, those that could not be made, and views of what was resized since.
 func (m *core) usable(op string) error {
 	switch {
-	case m == nil:
-		return fail(op, ErrNil, "nil matrix")
 	case m.err != nil:
 		return m.err
 	case m.closed:
@@ -267,11 +86,218 @@ func (m *core) usable(op string) error {
 	return nil
 }
 
-// node is the matrix as an operand.
+// operand is the matrix in an expression.
+func (m *core) operand(op string) *node {
+	if err := m.usable(op); err != nil {
+		return expr.Failed(err)
+	}
+	if m.view {
+		m.share.lend()
+	}
+	return m.node()
+}
+
 func (m *core) node() *node { return exec.Leaf(m.dev, m, m.dense()) }
 
-// dense is the matrix as kernels see it.
 func (m *core) dense() exec.Dense { return exec.Dense{Layout: m.Layout, Type: m.t, Buf: m.buf} }
 
 // Current implements [exec.Source].
 func (m *core) Current() (exec.Dense, error) { return m.dense(), m.usable("Assign") }
+
+// zero is a matrix of zeros of the size, to be assigned to it.
+func zero(d exec.Dense) *node { return expr.Number(d.Type, d.Rows, d.Cols, 0) }
+
+// capacity is [Dense.Capacity].
+func (m *core) capacity() int {
+	switch {
+	case m.buf == nil:
+		return 0
+	case m.view:
+		return m.Rows * m.Cols
+	case m.fixed:
+		return m.room
+	}
+	return m.buf.Size()/m.t.Size() - m.Offset
+}
+
+// assign queues the computation of n into m, and copies its result from another device if need be.
+func (m *core) assign(ctx context.Context, op string, n *node) error {
+	t := fuse.F32
+	if m.typed {
+		t = m.t
+	}
+	n = n.Typed(t)
+	dev := cmp.Or(m.dev, n.Dev)
+	if dev == nil {
+		return fail(op, gpu.ErrInvalid, "neither the matrix nor the expression has a device")
+	}
+	if n.Dev != nil && n.Dev != dev {
+		c, err := carried(ctx, op, n, dev)
+		if err != nil {
+			return err
+		}
+		return firstError(m.assign(ctx, op, c.node()), c.close())
+	}
+	return m.store(op, dev, n.Type, n.Rows, n.Cols, func(d exec.Dense) error { return exec.Of(dev).Assign(ctx, d, n) })
+}
+
+// store has compute write a rows x cols result: in place if m has that size, else to memory that m takes over if compute
+// succeeds.
+func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, compute func(exec.Dense) error) error {
+	to := gpu.Shape{rows, cols}
+	same := m.buf != nil && m.Rows == rows && m.Cols == cols
+	switch {
+	case m.typed && m.t != t:
+		return fail(op, gpu.ErrInvalid, t.String(), " to ", m.t.String())
+	case m.dev != nil && m.dev != dev:
+		return fail(op, gpu.ErrForeign, "the result is on another device")
+	case same && m.buf.ReadOnly():
+		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
+	case same:
+		return compute(m.dense())
+	case m.fixed:
+		return expr.ShapeError(op, m.Shape(), to)
+	}
+	if err := m.unshared(op, to); err != nil {
+		return err
+	}
+	next, err := m.another(op, dev, t, rows, cols)
+	if err != nil {
+		return err
+	}
+	if err := compute(next.dense()); err != nil {
+		return firstError(err, next.buf.Close())
+	}
+	m.resized()
+	return m.become(next)
+}
+
+// another makes an owned matrix in m's order.
+func (m *core) another(op string, dev *gpu.Device, t fuse.Type, rows, cols int) (core, error) {
+	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
+	return newCore(op, dev, &o, rows, cols, new(memory), new(origin))
+}
+
+// empty is a matrix of m's type and order on its device, without memory yet.
+func (m *core) empty() core {
+	return core{t: m.t, typed: m.typed, dev: m.dev, Layout: expr.Layout{Order: m.Order}}
+}
+
+// unshared refuses to resize views, and matrices that have views; those that stand in expressions do not count.
+func (m *core) unshared(op string, to gpu.Shape) error {
+	lent := 0
+	if m.origin != nil {
+		lent = int(m.origin.lent.Load())
+	}
+	switch {
+	case m.buf == nil:
+		return nil
+	case m.view:
+		return fail(op, ErrView, m.Shape().String(), " to ", to.String())
+	case m.buf.Shares()-lent > 1:
+		return fail(op, ErrView, "the matrix has views")
+	}
+	return nil
+}
+
+// resize gives m another size in the memory that it has, without gaps.
+func (m *core) resize(rows, cols int) {
+	m.Rows, m.Cols = rows, cols
+	m.Stride = m.Minor()
+}
+
+// resized makes the views that were taken before errors.
+func (m *core) resized() {
+	if m.origin != nil {
+		m.origin.generation.Add(1)
+	}
+}
+
+// become makes m what next is, and drops m's share of its memory.
+func (m *core) become(next core) error {
+	m.cleanup.Stop()
+	old := *m
+	*m = next
+	return old.drop()
+}
+
+// moved returns what m was and empties it.
+func (m *core) moved() core {
+	m.cleanup.Stop()
+	was := *m
+	*m = core{t: was.t, typed: was.typed, dev: was.dev}
+	was.cleanup = nil
+	return was
+}
+
+// close drops the matrix's share of its memory.
+func (m *core) close() error {
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	m.cleanup.Stop()
+	return m.drop()
+}
+
+func (m *core) drop() error {
+	if m.share != nil {
+		return m.share.close()
+	}
+	return m.buf.Close()
+}
+
+// derive makes a view with another layout. It has a share of the memory, unless m has none either.
+func (m *core) derive(op string, change func(expr.Layout) (expr.Layout, error)) core {
+	v := m.lentView(op, change)
+	if v.err == nil && m.buf != nil && (m.share == nil || m.share.buf != nil) {
+		s := v.share
+		s.buf = m.buf.Share()
+		v.cleanup = cleanup.New(func() { _ = s.close() })
+	}
+	return v
+}
+
+// lentView makes a view without a share of the memory.
+func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)) core {
+	if err := m.usable(op); err != nil {
+		return core{err: err}
+	}
+	v := *m
+	v.view, v.cleanup = true, nil
+	if m.origin != nil {
+		v.generation = m.origin.generation.Load()
+	}
+	if v.Layout, v.err = change(m.Layout); v.err != nil {
+		return core{err: v.err, t: m.t, typed: m.typed, Layout: v.Layout}
+	}
+	v.share = &share{origin: m.origin, of: m.share}
+	return v
+}
+
+func (m *core) transposed(op string) core {
+	return m.derive(op, func(l expr.Layout) (expr.Layout, error) { return l.T(), nil })
+}
+
+// slice returns rows i to k-1 and columns j to l-1.
+func (m *core) slice(op string, i, k, j, l int) core {
+	return m.derive(op, func(b expr.Layout) (expr.Layout, error) {
+		if i < 0 || k < i || k > b.Rows || j < 0 || l < j || l > b.Cols {
+			return b, fail(op, buffer.ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", b.Shape().String())
+		}
+		return b.Slice(i, k, j, l), nil
+	})
+}
+
+// rows and columns return n of them from start on. Where start + n overflows it is less than start, which slice refuses.
+func (m *core) rows(op string, start, n int) core { return m.slice(op, start, start+n, 0, m.Cols) }
+
+func (m *core) columns(op string, start, n int) core { return m.slice(op, 0, m.Rows, start, start+n) }
+
+func (m *core) alias() core {
+	v := m.derive("Alias", func(l expr.Layout) (expr.Layout, error) { return l, nil })
+	if v.err == nil {
+		v.view, v.share.alias = m.view, true
+	}
+	return v
+}

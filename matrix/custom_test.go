@@ -38,11 +38,11 @@ func TestCustomAssign(t *testing.T) {
 		for name, x := range map[string]matrix.Operand[float32]{
 			"too many rows": owned(t, dev, 3, 2, 0, 0, 0, 0, 0, 0), "a product of another size": matrix.Mul(b, owned(t, dev, 2, 1, 0, 0)),
 		} {
-			isErrorNamed(t, name, a.Assign(x), matrix.ErrShape)
+			isErrorNamed(t, name, a.Assign(x), buffer.ErrShape)
 		}
-		isError(t, a.Assign(matrix.Mul(a, owned(t, dev, 3, 2, 0, 0, 0, 0, 0, 0))), matrix.ErrShape)
-		isError(t, a.SetSlice([]float32{1, 2, 3}), matrix.ErrShort)
-		isError(t, a.SetSlice([]float32{1, 2, 3, 4, 5}), matrix.ErrShort)
+		isError(t, a.Assign(matrix.Mul(a, owned(t, dev, 3, 2, 0, 0, 0, 0, 0, 0))), buffer.ErrShape)
+		isError(t, a.SetSlice([]float32{1, 2, 3}), buffer.ErrShort)
+		isError(t, a.SetSlice([]float32{1, 2, 3, 4, 5}), buffer.ErrShort)
 		s.holds(t, a, 3, 3, 3, 3, 9, 9)
 		check(t, a.SetSlice([]float32{1, 2, 3, 4}))
 		check(t, a.Row(1).Zero())
@@ -51,9 +51,9 @@ func TestCustomAssign(t *testing.T) {
 			t.Errorf("stride %d, capacity %d, %v", a.Stride(), a.Capacity(), a.Buffer().Mode())
 		}
 		_, err := a.At(background, 2, 0)
-		isError(t, err, matrix.ErrIndex)
+		isError(t, err, buffer.ErrIndex)
 		_, err = a.At(background, 0, -1)
-		isError(t, err, matrix.ErrIndex)
+		isError(t, err, buffer.ErrIndex)
 	})
 }
 
@@ -83,7 +83,7 @@ func TestCustomAliasing(t *testing.T) {
 			})
 		}
 		a := of(t, dev, 1, 2, 3, 4, 5, 6).wrap(t, 2, 3)
-		isError(t, a.Assign(a.T()), matrix.ErrShape)
+		isError(t, a.Assign(a.T()), buffer.ErrShape)
 		wants(t, a, 2, 3, true, 1, 2, 3, 4, 5, 6)
 		v := a.ColumnSlice(1, 2)
 		check(t, v.Assign(v.T())) // a square part in place
@@ -91,7 +91,7 @@ func TestCustomAliasing(t *testing.T) {
 		check(t, v.Assign(a.ColumnSlice(0, 2))) // parts that overlap
 		wants(t, a, 2, 3, true, 1, 1, 2, 4, 4, 3)
 		part := a.Slice(0, 1, 0, 2)
-		isError(t, part.Assign(part.T()), matrix.ErrShape)
+		isError(t, part.Assign(part.T()), buffer.ErrShape)
 		wants(t, a, 2, 3, true, 1, 1, 2, 4, 4, 3)
 	})
 }
@@ -106,13 +106,13 @@ func TestCustomConstruct(t *testing.T) {
 	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
 		s := of(t, dev, make([]float32, 12)...)
 		for _, d := range [][2]int{{0, 0}, {0, 3}, {2, 0}} {
-			for k, opts := range [][]matrix.Option{
-				nil,
-				{matrix.ColMajor()},
-				{matrix.Aligned(), matrix.Padded(), matrix.Stride(4)},
-				{matrix.Aligned(), matrix.Padded(), matrix.Stride(4), matrix.ColMajor()},
+			for k, opts := range []matrix.Options{
+				{},
+				{ColMajor: true},
+				{Aligned: true, Padded: true, Stride: 4},
+				{Aligned: true, Padded: true, Stride: 4, ColMajor: true},
 			} {
-				m := s.wrap(t, d[0], d[1], opts...)
+				m := s.wrap(t, d[0], d[1], opts)
 				wants(t, m, d[0], d[1], true)
 				if !m.IsEmpty() {
 					t.Errorf("%v, options %d: not empty", d, k)
@@ -121,26 +121,26 @@ func TestCustomConstruct(t *testing.T) {
 				check(t, m.Close())
 			}
 		}
-		none := s.wrap(t, 2, 0, matrix.Aligned(), matrix.Padded(), matrix.Stride(0))
+		none := s.wrap(t, 2, 0, matrix.Options{Aligned: true, Padded: true, Stride: 0})
 		wants(t, none, 2, 0, true)
 		check(t, none.Close())
 		released := s.released
 		many := of(t, dev, make([]float32, 64)...)
 		for name, c := range map[string]struct {
 			cols int
-			opts []matrix.Option
+			opts matrix.Options
 			want error
 		}{
-			"20 columns, stride 16":           {20, []matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(16)}, matrix.ErrCapacity},
-			"20 columns, stride 16, unpadded": {20, []matrix.Option{matrix.Stride(16)}, matrix.ErrStride},
-			"3 columns, aligned, no stride":   {3, []matrix.Option{matrix.Aligned()}, matrix.ErrAlignment},
-			"the last row beyond the end":     {20, []matrix.Option{matrix.Stride(45)}, matrix.ErrShort},
-			"the last pad beyond the end":     {20, []matrix.Option{matrix.Padded(), matrix.Stride(33)}, matrix.ErrShort},
+			"20 columns, stride 16":           {20, matrix.Options{Aligned: true, Padded: true, Stride: 16}, matrix.ErrCapacity},
+			"20 columns, stride 16, unpadded": {20, matrix.Options{Stride: 16}, buffer.ErrStride},
+			"3 columns, aligned, no stride":   {3, matrix.Options{Aligned: true}, matrix.ErrAlignment},
+			"the last row beyond the end":     {20, matrix.Options{Stride: 45}, buffer.ErrShort},
+			"the last pad beyond the end":     {20, matrix.Options{Padded: true, Stride: 33}, buffer.ErrShort},
 		} {
-			_, err := matrix.FromBuffer[float32](dev, 2, c.cols, many.source(), buffer.DontOwnBuffer, append(c.opts, many.release())...)
+			_, err := matrix.FromBuffer[float32](dev, 2, c.cols, many.source(), buffer.DontOwnBuffer, many.options(c.opts))
 			isErrorNamed(t, name, err, c.want)
 		}
-		fits := many.wrap(t, 2, 20, matrix.Stride(44)) // the last row needs no gap
+		fits := many.wrap(t, 2, 20, matrix.Options{Stride: 44}) // the last row needs no gap
 		check(t, fits.Close())
 		many.freed(t, 1)
 		s.freed(t, released)
@@ -154,14 +154,14 @@ func TestCustomOthers(t *testing.T) {
 		s := of(t, dev, 0, 0, 0, 0, 0, 0, 9)
 		a := s.wrap(t, 2, 3)
 		before := a.Buffer()
-		ints := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 2, 3, []int32{-1, 2, 3, 4, 5, 6}, matrix.ColMajor()))
+		ints := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 2, 3, []int32{-1, 2, 3, 4, 5, 6}, matrix.Options{ColMajor: true}))
 		check(t, a.Assign(matrix.Convert[float32](ints)))
 		wants(t, a, 2, 3, true, -1, 3, 5, 2, 4, 6)
 		sp := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 2, 3, []float32{5, 6}, []int32{1, 0}, []int32{0, 1, 1, 2}))
 		check(t, sp.AssignTo(a))
 		s.holds(t, a, 0, 0, 6, 5, 0, 0, 9)
 		other := of(t, dev, 1, 2, 3, 4, 5, 6)
-		b := other.wrap(t, 2, 3, matrix.Release(nil)) // nobody is told when it is closed
+		b := other.wrap(t, 2, 3)
 		check(t, a.Assign(b))
 		check(t, b.Close())
 		s.holds(t, a, 1, 2, 3, 4, 5, 6, 9)
@@ -189,21 +189,21 @@ func TestCustomOthers(t *testing.T) {
 func TestCustomQueries(t *testing.T) {
 	onStorages(t, func(t *testing.T, dev *gpu.Device, of storage) {
 		for _, c := range []struct {
-			opts             []matrix.Option
+			opts             matrix.Options
 			stride, capacity int
 			pads             []int
 		}{
-			{nil, 3, 6, nil},
-			{[]matrix.Option{matrix.Stride(5)}, 5, 8, nil}, // without the last gap
-			{[]matrix.Option{matrix.Stride(8), matrix.Padded(), matrix.Aligned()}, 8, 16, []int{3, 4, 5, 6, 7, 11, 12, 13, 14, 15}},
-			{[]matrix.Option{matrix.ColMajor(), matrix.Stride(4), matrix.Padded()}, 4, 12, []int{2, 3, 6, 7, 10, 11}},
+			{matrix.Options{}, 3, 6, nil},
+			{matrix.Options{Stride: 5}, 5, 8, nil}, // without the last gap
+			{matrix.Options{Stride: 8, Padded: true, Aligned: true}, 8, 16, []int{3, 4, 5, 6, 7, 11, 12, 13, 14, 15}},
+			{matrix.Options{ColMajor: true, Stride: 4, Padded: true}, 4, 12, []int{2, 3, 6, 7, 10, 11}},
 		} {
 			x := make([]float32, 20)
 			for i := range x {
 				x[i] = 7
 			}
 			s := of(t, dev, x...)
-			m := s.wrap(t, 2, 3, c.opts...)
+			m := s.wrap(t, 2, 3, c.opts)
 			check(t, m.SetSlice([]float32{1, 2, 0, 0, -3, 0}))
 			if m.Stride() != c.stride || m.Capacity() != c.capacity || m.IsEmpty() || m.Err() != nil {
 				t.Errorf("stride %d, capacity %d, want %d and %d", m.Stride(), m.Capacity(), c.stride, c.capacity)
@@ -218,8 +218,8 @@ func TestCustomQueries(t *testing.T) {
 				t.Errorf("%v elements are not 0", n)
 			}
 			for _, at := range [][2]int{{2, 0}, {0, 3}, {-1, 0}, {0, -1}, {math.MaxInt, math.MinInt}} {
-				isErrorNamed(t, name(at), second(m.At(background, at[0], at[1])), matrix.ErrIndex)
-				isErrorNamed(t, name(at), m.Set(at[0], at[1], 1), matrix.ErrIndex)
+				isErrorNamed(t, name(at), second(m.At(background, at[0], at[1])), buffer.ErrIndex)
+				isErrorNamed(t, name(at), m.Set(at[0], at[1], 1), buffer.ErrIndex)
 			}
 			for _, v := range []struct {
 				m    *dense
@@ -229,8 +229,8 @@ func TestCustomQueries(t *testing.T) {
 					t.Errorf("%d, %d of a view is %v", v.i, v.j, x)
 				}
 				r, c := v.m.Dims()
-				isError(t, second(v.m.At(background, r, 0)), matrix.ErrIndex)
-				isError(t, v.m.Set(0, c, 1), matrix.ErrIndex)
+				isError(t, second(v.m.At(background, r, 0)), buffer.ErrIndex)
+				isError(t, v.m.Set(0, c, 1), buffer.ErrIndex)
 			}
 			wants(t, m, 2, 3, true, 1, 2, 0, 0, -3, 0)
 			check(t, m.Zero())
@@ -266,6 +266,6 @@ func TestCustomOfNothing(t *testing.T) {
 		if v := must[float32](t)(matrix.Sum(q.DiagView()).Value(background)); v != 6 {
 			t.Errorf("trace %v", v)
 		}
-		isError(t, second(matrix.Sum(a.DiagView()).Value(background)), matrix.ErrShape)
+		isError(t, second(matrix.Sum(a.DiagView()).Value(background)), buffer.ErrShape)
 	})
 }

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -30,40 +31,30 @@ func HalfBits[B ~uint16](h []Half) []B {
 }
 
 // Any is the element type of matrices whose type is known at run time only, as those of files are: a Dense[Any] has the type
-// that [OfType] says, and [As] makes a Dense of a type of Go's of it. A number of type Any holds every number of the other
+// that its options say, and [As] makes a Dense of a type of Go's of it. A number of type Any holds every number of the other
 // types exactly. Where it becomes an element it is converted to the matrix's type: rounded to a float, or cut to a whole number, to
 // the nearest one there is. In an expression it has the type that is computed in. An expression of numbers alone is float32.
 type Any float64
 
 // Elem is the constraint of element types.
-type Elem interface{ number | Any }
-
-// number is an element type of Go's.
-type number interface {
-	float32 | int32 | uint32 | Half
+type Elem interface {
+	float32 | int32 | uint32 | Half | Any
 }
 
-// DType names an element type at run time.
-type DType uint8
+// DType names an element type at run time. Its String method returns NumPy's name; its Size is the bytes of one element.
+type DType = fuse.Type
 
 // The element types.
 const (
-	Float32 = DType(fuse.F32)
-	Int32   = DType(fuse.I32)
-	Uint32  = DType(fuse.U32)
-	Float16 = DType(fuse.F16)
+	Float32 = fuse.F32
+	Int32   = fuse.I32
+	Uint32  = fuse.U32
+	Float16 = fuse.F16
 )
-
-// String returns NumPy's name: "float32", "int32", "uint32" or "float16".
-func (t DType) String() string { return expr.TypeName(fuse.Type(t)) }
-
-// Size returns the bytes of one element.
-func (t DType) Size() int { return fuse.Type(t).Size() }
 
 // typeOf returns the element type that T is, [expr.Untyped] for Any.
 func typeOf[T Elem]() fuse.Type {
-	var z T
-	switch any(z).(type) {
+	switch any(*new(T)).(type) {
 	case int32:
 		return fuse.I32
 	case uint32:
@@ -79,29 +70,36 @@ func typeOf[T Elem]() fuse.Type {
 // isAny reports whether T is Any.
 func isAny[T Elem]() bool { return typeOf[T]() == expr.Untyped }
 
-// bytesOf views a slice as its bytes.
-func bytesOf[T any](s []T) []byte {
-	if len(s) == 0 {
-		return nil
+// float returns a number as a float64, which holds it exactly.
+func float[T Elem](v T) float64 {
+	switch v := any(v).(type) {
+	case float32:
+		return float64(v)
+	case Half:
+		return float64(v.Float32())
+	case int32:
+		return float64(v)
+	case uint32:
+		return float64(v)
+	case Any:
+		return float64(v)
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
+	return 0
 }
 
-func hostOf[T any](s []T) gpu.Host {
-	b := bytesOf(s)
-	if b == nil && s != nil {
-		b = []byte{}
-	}
-	return gpu.HostBytes(b)
-}
-
-// Host returns the memory of a slice of elements, for [WrapHost]. Numbers of type [Any] are in no matrix's memory: of them it
-// returns none.
+// Host returns the memory of a slice of elements, and nothing of numbers of type [Any], which are in no matrix's memory.
 func Host[T Elem](data []T) gpu.Host {
 	if isAny[T]() {
 		return gpu.Host{}
 	}
 	return hostOf(data)
+}
+
+func hostOf[T any](data []T) gpu.Host {
+	if data == nil {
+		return gpu.Host{}
+	}
+	return gpu.HostBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(*new(T)))))
 }
 
 // packed returns elements as a matrix of type t has them: the memory of data itself, a copy of numbers of type Any.
@@ -110,39 +108,30 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 	if !ok || numbers == nil {
 		return hostOf(data)
 	}
-	size := t.Size()
-	out := make([]byte, len(numbers)*size)
-	for i, v := range numbers {
-		bits := expr.Stored(t, float64(v))
-		for k := range size {
-			out[i*size+k] = byte(bits >> (8 * k))
-		}
+	out := make([]byte, 0, len(numbers)*t.Size())
+	for _, v := range numbers {
+		var word [4]byte
+		binary.LittleEndian.PutUint32(word[:], expr.Stored(t, float64(v)))
+		out = append(out, word[:t.Size()]...)
 	}
 	return gpu.HostBytes(out)
 }
 
-// unpack stores elements of a matrix of type t, which are numbers of type Any.
-func unpack(data []Any, t fuse.Type, from []byte) {
-	size := t.Size()
-	for i := range data {
-		var bits uint32
-		for k := range size {
-			bits |= uint32(from[i*size+k]) << (8 * k)
-		}
-		data[i] = Any(expr.Loaded(t, bits))
-	}
-}
-
-// into has read fill the memory of data with elements of type t.
+// into has read fill the memory of data with elements of type t, which numbers of type Any are made of.
 func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 	numbers, ok := any(data).([]Any)
 	if !ok {
 		return read(hostOf(data))
 	}
-	mem := make([]byte, len(numbers)*t.Size())
-	err := read(gpu.HostBytes(mem))
-	if err == nil {
-		unpack(numbers, t, mem)
+	size := t.Size()
+	mem := make([]byte, len(numbers)*size)
+	if err := read(gpu.HostBytes(mem)); err != nil {
+		return err
 	}
-	return err
+	for i := range numbers {
+		var word [4]byte
+		copy(word[:], mem[i*size:][:size])
+		numbers[i] = Any(expr.Loaded(t, binary.LittleEndian.Uint32(word[:])))
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -89,8 +90,8 @@ func TestEqualErrors(t *testing.T) {
 			errs []error
 			want error
 		}{
-			{"nil", both(a, nil, 1), matrix.ErrNil},
-			{"nil first", both((*dense)(nil), a, 1), matrix.ErrNil},
+			{"nil", both(a, nil, 1), buffer.ErrNil},
+			{"nil first", both((*dense)(nil), a, 1), buffer.ErrNil},
 			{"closed", both(a, closed, 1), gpu.ErrClosed},
 			{"two devices", both(foreign, a, 1), gpu.ErrForeign},
 			{"no device", both(matrix.Fill[float32](2, 2, 1), matrix.Fill[float32](2, 2, 1), 1), gpu.ErrInvalid},

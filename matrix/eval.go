@@ -4,14 +4,13 @@ package matrix
 
 import (
 	"errors"
-	"maps"
-	"math"
 	"strconv"
 	"strings"
 
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Eval reads an expression with the operators of Go. Names stand for the matrices of vars; * is the matrix product and % the
@@ -26,27 +25,13 @@ import (
 // A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
 // Err, and name the place in the text.
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
-	if len(text) > maxText {
-		return &Expr[T]{errorNode(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))}
-	}
-	scan, err := wgsl.Tokenize(text)
-	if err != nil {
-		return &Expr[T]{errorNode(fail("Eval", ErrSyntax, err.Error()))}
-	}
-	e := &evaluator[T]{scan: scan, vars: vars}
-	x := e.binary(0, 0)
-	if e.next < len(scan.Tokens) {
-		e.malformed()
-	}
-	switch {
-	case e.err != nil: // before what is wrong with the values: they may be those of another text
-		return &Expr[T]{errorNode(e.err)}
-	case x.err != nil:
-		return &Expr[T]{errorNode(x.err)}
-	case x.expr == nil:
-		return Fill(1, 1, fromFloat[T](x.number))
-	}
-	return x.expr
+	e := &evaluator{t: typeOf[T](), matrix: func(name string) *node {
+		if m, ok := vars[name]; ok {
+			return m.expr("Eval")
+		}
+		return nil
+	}}
+	return &Expr[T]{e.run(text)}
 }
 
 // The longest text and the deepest nesting that Eval reads.
@@ -55,47 +40,63 @@ const (
 	maxNest = 1000
 )
 
-// textValue is a number or an expression.
-type textValue[T Elem] struct {
-	number float64
-	expr   *Expr[T]
-	base   *Dense[T] // what a plain name stands for, for slices
-	err    error
+// evaluator makes nodes of a text while it reads it, by operator precedence. The tokens are those of WGSL, which has the same
+// words, numbers and brackets. A number of the text has no type before it is an argument.
+type evaluator struct {
+	t      fuse.Type
+	matrix func(name string) *node // nil if there is none
+	scan   *wgsl.Scan
+	next   int   // the next token
+	err    error // the first mistake of syntax
 }
 
-// evaluator computes the values of a text while it reads it, by operator precedence. The tokens are those of WGSL, which has the
-// same words, numbers and brackets.
-type evaluator[T Elem] struct {
-	scan *wgsl.Scan
-	next int // the next token
-	vars map[string]*Dense[T]
-	err  error // the first mistake of syntax
-
-	functions map[string]textFunction[T]
-}
-
-// place names the place of a token in the text.
-func (e *evaluator[T]) place(token int) string { return "column " + itoa(e.scan.Pos(token)+1) + ": " }
-
-func (e *evaluator[T]) fail(token int, sentinel error, detail ...string) textValue[T] {
-	return textValue[T]{err: fail("Eval", sentinel, e.place(token)+strings.Join(detail, ""))}
-}
-
-// malformed notes that the next token cannot be there.
-func (e *evaluator[T]) malformed() textValue[T] {
-	what := "the end of the text"
-	if e.next < len(e.scan.Tokens) {
-		what = strconv.Quote(e.scan.At(e.next))
+func (e *evaluator) run(text string) *node {
+	if len(text) > maxText {
+		return expr.Failed(fail("Eval", ErrSyntax, "longer than ", itoa(maxText), " bytes"))
 	}
-	x := e.fail(e.next, ErrSyntax, "cannot use ", what)
-	if e.err == nil {
-		e.err = x.err
+	var err error
+	if e.scan, err = wgsl.Tokenize(text); err != nil {
+		return expr.Failed(fail("Eval", ErrSyntax, err.Error()))
+	}
+	x := e.binary(0, 0)
+	if e.next < len(e.scan.Tokens) {
+		e.malformed()
+	}
+	switch {
+	case e.err != nil: // before what is wrong with the values: they may be those of another text
+		return expr.Failed(e.err)
+	case isNumber(x):
+		return numberNode(e.t, x.Value)
 	}
 	return x
 }
 
+// place names the place of a token in the text.
+func (e *evaluator) place(token int) string { return "column " + itoa(e.scan.Pos(token)+1) + ": " }
+
+func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
+	return expr.Failed(fail("Eval", sentinel, e.place(token)+strings.Join(detail, "")))
+}
+
+// stop notes a mistake of syntax at the next token.
+func (e *evaluator) stop(detail ...string) *node {
+	x := e.fail(e.next, ErrSyntax, detail...)
+	if e.err == nil {
+		e.err = x.Err
+	}
+	return x
+}
+
+// malformed notes that the next token cannot be there.
+func (e *evaluator) malformed() *node {
+	if e.next == len(e.scan.Tokens) {
+		return e.stop("cannot use the end of the text")
+	}
+	return e.stop("cannot use ", strconv.Quote(e.scan.At(e.next)))
+}
+
 // placed adds the place in the text to an operation's error.
-func (e *evaluator[T]) placed(token int, err error) error {
+func (e *evaluator) placed(token int, err error) error {
 	op, ok := errors.AsType[*gpu.OpError](err)
 	if !ok || strings.HasPrefix(op.Op, "matrix: Eval") {
 		return err
@@ -106,7 +107,7 @@ func (e *evaluator[T]) placed(token int, err error) error {
 }
 
 // accept passes over the next token if it is that character.
-func (e *evaluator[T]) accept(c byte) bool {
+func (e *evaluator) accept(c byte) bool {
 	if e.scan.Char(e.next) != c {
 		return false
 	}
@@ -135,7 +136,7 @@ var textOperators = []struct {
 }
 
 // binary reads operands and the operators between them that bind tighter than a precedence.
-func (e *evaluator[T]) binary(outer, depth int) textValue[T] {
+func (e *evaluator) binary(outer, depth int) *node {
 	start := e.next
 	x := e.unary(depth)
 	for e.err == nil {
@@ -155,55 +156,51 @@ func (e *evaluator[T]) binary(outer, depth int) textValue[T] {
 }
 
 // combine applies a binary operator.
-func (e *evaluator[T]) combine(start int, operator, function string, x, y textValue[T]) textValue[T] {
-	switch {
-	case x.err != nil:
-		return x
-	case y.err != nil:
-		return y
-	case x.expr != nil && y.expr != nil:
-		return e.apply(start, function, []textValue[T]{x, y})
-	case x.expr != nil || y.expr != nil:
-		if function == "matmul" {
+func (e *evaluator) combine(start int, operator, function string, x, y *node) *node {
+	if !isNumber(x) || !isNumber(y) {
+		if function == "matmul" && (isNumber(x) || isNumber(y)) {
 			function = "multiply"
 		}
-		return e.apply(start, function, []textValue[T]{x, y})
+		return e.apply(start, function, x, y)
 	}
+	v := x.Value
 	switch operator {
 	case "+":
-		x.number += y.number
+		v += y.Value
 	case "-":
-		x.number -= y.number
+		v -= y.Value
 	case "*":
-		x.number *= y.number
+		v *= y.Value
 	case "/":
-		x.number /= y.number
+		v /= y.Value
 	default:
 		return e.fail(start, ErrSyntax, "operator ", operator, " between numbers")
 	}
-	return x
+	return numberNode(expr.Untyped, v)
+}
+
+// isNumber reports whether a node is a number of the text.
+func isNumber(n *node) bool {
+	return n.Err == nil && n.Kind == expr.Scalar && n.Type == expr.Untyped && n.Rows == 1 && n.Cols == 1
 }
 
 // unary reads an operand with the operators before and the transposes after it.
-func (e *evaluator[T]) unary(depth int) textValue[T] {
+func (e *evaluator) unary(depth int) *node {
 	if depth > maxNest {
-		if e.err == nil {
-			e.err = e.fail(e.next, ErrSyntax, "nested too deeply").err
-		}
-		return textValue[T]{err: e.err}
+		return e.stop("nested too deeply")
 	}
 	start := e.next
 	switch {
 	case e.accept('+'):
 		return e.unary(depth + 1)
 	case e.accept('!'):
-		return e.apply(start, "not", []textValue[T]{e.unary(depth + 1)})
+		return e.apply(start, "not", e.unary(depth+1))
 	case e.accept('-'):
 		x := e.unary(depth + 1)
-		if x.err != nil || x.expr != nil {
-			return e.apply(start, "neg", []textValue[T]{x})
+		if isNumber(x) {
+			return numberNode(expr.Untyped, -x.Value)
 		}
-		return textValue[T]{number: -x.number}
+		return e.apply(start, "neg", x)
 	}
 	x := e.operand(depth)
 	for e.accept('.') {
@@ -211,13 +208,13 @@ func (e *evaluator[T]) unary(depth int) textValue[T] {
 			return e.malformed()
 		}
 		e.next++
-		x = e.apply(start, "T", []textValue[T]{x})
+		x = e.apply(start, "T", x)
 	}
 	return x
 }
 
 // operand reads a number, a name, a call or an expression in parentheses.
-func (e *evaluator[T]) operand(depth int) textValue[T] {
+func (e *evaluator) operand(depth int) *node {
 	start := e.next
 	text := e.scan.At(start)
 	switch {
@@ -232,8 +229,8 @@ func (e *evaluator[T]) operand(depth int) textValue[T] {
 		if e.accept('(') {
 			return e.call(start, text, depth)
 		}
-		if m, ok := e.vars[text]; ok {
-			return textValue[T]{expr: &Expr[T]{m.expr("Eval")}, base: m}
+		if m := e.matrix(text); m != nil {
+			return m
 		}
 		return e.fail(start, ErrName, strconv.Quote(text))
 	case e.accept('.'):
@@ -244,19 +241,19 @@ func (e *evaluator[T]) operand(depth int) textValue[T] {
 	}
 	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
 		e.next++
-		return textValue[T]{number: float64(i)}
+		return numberNode(expr.Untyped, float64(i))
 	}
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	if err != nil {
 		return e.malformed()
 	}
 	e.next++
-	return textValue[T]{number: v}
+	return numberNode(expr.Untyped, v)
 }
 
 // call reads the arguments of a function and applies it.
-func (e *evaluator[T]) call(start int, name string, depth int) textValue[T] {
-	var args []textValue[T]
+func (e *evaluator) call(start int, name string, depth int) *node {
+	var args []*node
 	for !e.accept(')') {
 		args = append(args, e.binary(0, depth+1))
 		if !e.accept(',') && e.scan.Char(e.next) != ')' {
@@ -266,72 +263,86 @@ func (e *evaluator[T]) call(start int, name string, depth int) textValue[T] {
 	if strings.EqualFold(name, "mul") {
 		return e.fail(start, ErrName, strconv.Quote(name), ": matmul(A, B) is the matrix product, multiply(A, B) the element-wise one")
 	}
-	return e.apply(start, name, args)
+	return e.apply(start, name, args...)
 }
 
-// function looks a function up. It makes its tables when the first one is called.
-func (e *evaluator[T]) function(name string) (textFunction[T], bool) {
-	if e.functions == nil {
-		e.functions = textFunctions[T]()
-		maps.Copy(e.functions, textForms[T]())
-	}
-	f, ok := e.functions[name]
-	return f, ok
-}
+// textForms are the functions that are no operations, and how many arguments they have.
+var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 
-// apply calls a function of the table.
-func (e *evaluator[T]) apply(start int, name string, args []textValue[T]) textValue[T] {
-	for _, a := range args {
-		if a.err != nil {
+// apply calls a function.
+func (e *evaluator) apply(at int, name string, args ...*node) *node {
+	lower := strings.ToLower(name)
+	f, known := textFunctions()[lower]
+	arity, form := textForms[lower]
+	for i, a := range args {
+		switch {
+		case a.Err != nil:
 			return a
+		case isNumber(a) && !representable(e.t, a.Value):
+			v := strconv.FormatFloat(a.Value, 'g', -1, 64)
+			return e.fail(at, gpu.ErrInvalid, v, " in a computation of ", e.t.String())
+		case isNumber(a) && !form:
+			args[i] = numberNode(e.t, a.Value)
 		}
 	}
-	f, ok := e.function(strings.ToLower(name))
-	if !ok {
-		return e.fail(start, ErrName, strconv.Quote(name))
+	var n *node
+	switch {
+	case !known && !form:
+		return e.fail(at, ErrName, strconv.Quote(name))
+	case len(args) != max(f.arity, arity):
+		return e.fail(at, ErrSyntax, name, " takes ", itoa(max(f.arity, arity)), " arguments")
+	case form:
+		n = e.form(lower, args)
+	default:
+		n = f.node(args)
 	}
-	if len(args) != f.arity {
-		return e.fail(start, ErrSyntax, name, " takes ", itoa(f.arity), " arguments")
+	switch {
+	case n == nil:
+		return e.fail(at, ErrSyntax, name, " does not take such arguments")
+	case n.Err != nil:
+		return expr.Failed(e.placed(at, n.Err))
 	}
-	for _, a := range args {
-		if a.expr == nil && !representable[T](a.number) {
-			return e.fail(start, gpu.ErrInvalid, strconv.FormatFloat(a.number, 'g', -1, 64), " in a computation of ", (&Dense[T]{}).DType().String())
+	return n
+}
+
+// form calls a function of textForms. It returns nil for arguments of the wrong sort.
+func (e *evaluator) form(name string, args []*node) *node {
+	var at [5]int
+	for k, a := range args {
+		if k == 0 && name != "fill" {
+			continue
+		}
+		at[k] = int(a.Value)
+		whole := float64(at[k]) == a.Value || name == "fill" && k == 2
+		if !isNumber(a) || !whole {
+			return nil
 		}
 	}
-	x := f.call(args)
-	if x == nil {
-		return e.fail(start, ErrSyntax, name, " does not take such arguments")
+	m, _ := args[0].Source.(*core)
+	var v core
+	switch {
+	case name == "fill":
+		return fillNode(at[0], at[1], numberNode(e.t, args[2].Value))
+	case m == nil:
+		return nil
+	case name == "slice":
+		v = m.slice("Slice", at[1], at[2], at[3], at[4])
+	case name == "row":
+		v = m.rows("Row", at[1], 1)
+	default:
+		v = m.columns("Col", at[1], 1)
 	}
-	if err := x.Err(); err != nil {
-		return textValue[T]{err: e.placed(start, err)}
-	}
-	return textValue[T]{expr: x}
+	return v.operand("Eval")
 }
 
 // representable refuses fractions in integer arithmetic and numbers out of range.
-func representable[T Elem](v float64) bool {
-	switch typeOf[T]().Compute() {
-	case typeOf[int32]():
-		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-	case typeOf[uint32]():
-		return v == math.Trunc(v) && v >= 0 && v <= math.MaxUint32
-	}
-	return true
+func representable(t fuse.Type, v float64) bool {
+	whole := t == fuse.I32 || t == fuse.U32
+	return !whole || expr.Loaded(t, expr.Stored(t, v)) == v
 }
 
-func fromFloat[T Elem](v float64) T {
-	var t T
-	switch p := any(&t).(type) {
-	case *float32:
-		*p = float32(v)
-	case *Half:
-		*p = dtype.ToHalf(v)
-	case *int32:
-		*p = int32(v)
-	case *uint32:
-		*p = uint32(v)
-	case *Any:
-		*p = Any(v)
-	}
-	return t
+// textFunction is an operation in Eval.
+type textFunction struct {
+	arity int
+	node  func(args []*node) *node
 }

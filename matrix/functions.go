@@ -11,168 +11,111 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Element-wise operations stretch dimensions of 1 to fit, as NumPy does: a matrix plus a row, a column or a 1x1 matrix.
-// Comparisons yield 1 and 0 in the operands' type. Functions of real numbers (Exp, Log, Sqrt, Tanh, ...) need float32 or
-// Half elements; on integers they are [gpu.ErrUnsupported].
-
-// ternary builds an element-wise operation of three operands.
-func ternary[T Elem](name string, op fuse.Op, a, b, c Operand[T]) *Expr[T] {
-	return &Expr[T]{mapNode(name, op, from(name, a), from(name, b), from(name, c))}
-}
-
-// scalarFirst builds an element-wise operation of a number and an operand.
-func scalarFirst[T Elem](name string, op fuse.Op, s T, a Operand[T]) *Expr[T] {
-	return &Expr[T]{mapNode(name, op, scalarNode(s), from(name, a))}
-}
-
-// limits builds an element-wise operation of an operand and two numbers.
-func limits[T Elem](name string, op fuse.Op, a Operand[T], lo, hi T) *Expr[T] {
-	return &Expr[T]{mapNode(name, op, from(name, a), scalarNode(lo), scalarNode(hi))}
-}
-
-func matrixProduct[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{productNode("Mul", from("Mul", a), from("Mul", b))}
-}
-
-func transposed[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{transpose("Transpose", from("Transpose", a))}
-}
-
-// powScalar spells out the powers that need no logarithm.
-func powScalar[T Elem](a Operand[T], s T) *Expr[T] {
-	const op = "PowScalar"
-	x := from(op, a)
-	if x.Err != nil || !fuse.OpPow.Takes(x.Type) {
-		return &Expr[T]{mapNode(op, fuse.OpPow, x, scalarNode(s))}
+// meanNode is a sum, divided by how many elements went into each of its results.
+func meanNode(op string, ax fuse.Axis, x *node) *node {
+	s := expr.NewReduction(op, fuse.ReduceSum, ax, x)
+	if s.Type.Compute() != fuse.F32 {
+		return expr.Failed(fail(op, gpu.ErrUnsupported, "not defined for ", s.Type.String()))
 	}
-	switch math.Float32frombits(scalarBits(s)) {
-	case 0.5:
-		return &Expr[T]{mapNode(op, fuse.OpSqrt, x)}
-	case 1:
-		return &Expr[T]{x}
-	case 2:
-		return &Expr[T]{mapNode(op, fuse.OpSquare, x)}
-	case 3:
-		return &Expr[T]{mapNode(op, fuse.OpMul, mapNode(op, fuse.OpSquare, x), x)}
-	case -1:
-		return &Expr[T]{mapNode(op, fuse.OpRecip, x)}
+	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
+	return expr.NewMap(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, math.Float32bits(1/count)))
+}
+
+// powNode is x to the power s. Some powers need no logarithm.
+func powNode(op string, x, s *node) *node {
+	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpPow.Takes(x.Type) {
+		v := s.Value
+		if s.Type != expr.Untyped {
+			v = float64(math.Float32frombits(s.Bits))
+		}
+		switch v {
+		case 0.5:
+			return expr.NewMap(op, fuse.OpSqrt, x)
+		case 1:
+			return x
+		case 2:
+			return expr.NewMap(op, fuse.OpSquare, x)
+		case 3:
+			return expr.NewMap(op, fuse.OpMul, expr.NewMap(op, fuse.OpSquare, x), x)
+		case -1:
+			return expr.NewMap(op, fuse.OpRecip, x)
+		}
 	}
-	return &Expr[T]{mapNode(op, fuse.OpPow, x, scalarNode(s))}
+	return expr.NewMap(op, fuse.OpPow, x, s)
 }
 
 // Fill is a rows x cols matrix of one value.
-func Fill[T Elem](rows, cols int, v T) *Expr[T] {
+func Fill[T Elem](rows, cols int, v T) *Expr[T] { return &Expr[T]{fillNode(rows, cols, scalar(v))} }
+
+func fillNode(rows, cols int, number *node) *node {
 	if err := expr.CheckVirtual("Fill", rows, cols); err != nil {
-		return &Expr[T]{errorNode(err)}
+		return expr.Failed(err)
 	}
-	n := scalarNode(v)
+	n := *number
 	n.Rows, n.Cols = rows, cols
-	return &Expr[T]{n}
+	return &n
 }
 
 // Convert is a with another element type, as a conversion in Go does it; floats beyond an integer type's range saturate.
 func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 	const op = "Convert"
-	x := from(op, a)
-	if x.Err != nil {
-		return &Expr[T]{x}
-	}
-	t := typeOf[T]()
-	if isAny[T]() {
+	x, t := from(op, a), typeOf[T]()
+	if t == expr.Untyped {
 		t = x.Typed(fuse.F32).Type // it stays what it is
 	}
 	return &Expr[T]{expr.NewConversion(op, t, x)}
 }
 
-func reduced[T Elem](op string, r fuse.Reduction, ax fuse.Axis, a Operand[T]) *Expr[T] {
-	return &Expr[T]{reduceNode(op, r, ax, from(op, a))}
-}
-
-// mean is a sum, divided by how many elements went into each of its results.
-func mean[T Elem](op string, ax fuse.Axis, a Operand[T]) *Expr[T] {
-	x := from(op, a)
-	s := reduceNode(op, fuse.ReduceSum, ax, x)
-	switch {
-	case s.Err != nil:
-		return &Expr[T]{s}
-	case s.Type.Compute() != fuse.F32:
-		return &Expr[T]{errorNode(fail(op, gpu.ErrUnsupported, "not defined for ", DType(s.Type).String()))}
-	}
-	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
-	return &Expr[T]{mapNode(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, math.Float32bits(1/count)))}
-}
-
-func softmaxOf[T Elem](op string, a Operand[T], log bool) *Expr[T] {
-	return &Expr[T]{expr.NewSoftmax(op, log, from(op, a))}
-}
-
-// Value runs an expression of size 1x1 and returns its value.
-func (e *Expr[T]) Value(ctx context.Context) (T, error) {
-	var z T
-	n := e.expr("Value")
-	if n.Err != nil {
-		return z, n.Err
-	}
-	if n.Rows != 1 || n.Cols != 1 {
-		return z, shapeError("Value", n.Shape())
-	}
-	v, err := e.Read(ctx)
-	if err != nil {
-		return z, err
-	}
-	return v[0], nil
-}
-
-// Read runs the expression and returns the result row by row.
-func (e *Expr[T]) Read(ctx context.Context) ([]T, error) {
-	m, err := e.Eval()
-	if err != nil {
-		return nil, err
-	}
-	v, err := m.Read(ctx)
-	if cerr := m.Close(); err == nil {
-		err = cerr
-	}
-	return v, err
-}
-
-// Eval queues the expression and returns the result as a new owned matrix.
-func (e *Expr[T]) Eval() (*Dense[T], error) {
-	m := &Dense[T]{}
-	if err := m.Assign(e); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// scalarBits returns the bits of the number in the type that is computed in.
-func scalarBits[T Elem](v T) uint32 {
-	switch v := any(v).(type) {
-	case float32:
-		return math.Float32bits(v)
-	case Half:
-		return math.Float32bits(v.Float32())
-	case int32:
-		return uint32(v)
-	case uint32:
-		return v
-	case Any:
-		return math.Float32bits(float32(v))
-	}
-	return 0
-}
-
-// On ties an expression without matrices, such as a Fill, to a device.
-func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
-	n := *e.expr("On")
+// ConvertTo converts to an element type chosen at run time. Of an expression of another type than [Any] it can only be what
+// that is: [gpu.ErrInvalid]; see [Convert].
+func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
+	const op = "ConvertTo"
+	n := e.expr(op)
 	switch {
 	case n.Err != nil:
-	case dev == nil:
-		n.Err = fail("On", gpu.ErrInvalid, "nil device")
-	case n.Dev != nil && n.Dev != dev:
-		n.Err = fail("On", gpu.ErrForeign, "the expression is on another device")
-	default:
-		n.Dev = dev
+		return e
+	case t > Float16 || !isAny[T]() && t != n.Type:
+		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, "to another type"))}
 	}
-	return &Expr[T]{&n}
+	return &Expr[T]{expr.NewConversion(op, t, n)}
+}
+
+// EqualAll waits for what is queued and reports whether a and b have the same size and the same elements. Matrices of other
+// sizes are not equal, which is no error; NaN equals nothing. What [Equal] is for each element, this is for whole matrices.
+func EqualAll[T Elem](ctx context.Context, a, b Operand[T]) (bool, error) {
+	const op = "EqualAll"
+	x, y := from(op, a), from(op, b)
+	return holds[T](ctx, op, x, y, expr.NewMap(op, fuse.OpEq, x, y))
+}
+
+// EqualApprox is [EqualAll] with a tolerance: elements a and b are equal if they are the same, or both finite and
+//
+//	|a - b| <= epsilon * max(1, |a|, |b|).
+//
+// An epsilon that is negative or not a number is [gpu.ErrInvalid]. Blaze compares float32 with 1e-6.
+func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operand[T], epsilon float32) (bool, error) {
+	const op = "EqualApprox"
+	if !(epsilon >= 0) {
+		return false, fail(op, gpu.ErrInvalid, "epsilon is negative or not a number")
+	}
+	number := func(v float32) *node { return expr.Number(typeOf[T](), 1, 1, math.Float32bits(v)) }
+	x, y := from(op, a), from(op, b)
+	size := expr.NewMap(op, fuse.OpMax, expr.NewMap(op, fuse.OpAbs, x), expr.NewMap(op, fuse.OpAbs, y))
+	bound := expr.NewMap(op, fuse.OpMul, expr.NewMap(op, fuse.OpMax, size, number(1)), number(epsilon))
+	bound = expr.NewMap(op, fuse.OpMin, bound, number(math.MaxFloat32)) // nothing is near an infinity
+	near := expr.NewMap(op, fuse.OpLe, expr.NewMap(op, fuse.OpAbs, expr.NewMap(op, fuse.OpSub, x, y)), bound)
+	return holds[T](ctx, op, x, y, expr.NewMap(op, fuse.OpOr, expr.NewMap(op, fuse.OpEq, x, y), near))
+}
+
+// holds reports whether x and y have the same size and test, a node that compares them, is 1 everywhere.
+func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, error) {
+	err := expr.Join(op, x, y).Err
+	switch {
+	case err != nil || x.Rows != y.Rows || x.Cols != y.Cols:
+		return false, err
+	case x.Rows == 0 || x.Cols == 0:
+		return true, nil
+	}
+	v, err := (&Expr[T]{expr.NewReduction(op, fuse.ReduceMin, fuse.AxisAll, test)}).Value(ctx)
+	return err == nil && float(v) != 0, err
 }

@@ -4,195 +4,322 @@
 
 package matrix
 
-import "github.com/sublet-gpu/sublet/internal/shaders/fuse"
+import (
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
 
 // Neg is -a.
-func Neg[T Elem](a Operand[T]) *Expr[T] { return unary("Neg", fuse.OpNeg, a) }
+func Neg[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Neg", fuse.OpNeg, from("Neg", a))}
+}
 
 // Abs is the absolute value.
-func Abs[T Elem](a Operand[T]) *Expr[T] { return unary("Abs", fuse.OpAbs, a) }
+func Abs[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Abs", fuse.OpAbs, from("Abs", a))}
+}
 
 // Sign is -1, 0 or 1.
-func Sign[T Elem](a Operand[T]) *Expr[T] { return unary("Sign", fuse.OpSign, a) }
+func Sign[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sign", fuse.OpSign, from("Sign", a))}
+}
 
 // Floor rounds down.
-func Floor[T Elem](a Operand[T]) *Expr[T] { return unary("Floor", fuse.OpFloor, a) }
+func Floor[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Floor", fuse.OpFloor, from("Floor", a))}
+}
 
 // Ceil rounds up.
-func Ceil[T Elem](a Operand[T]) *Expr[T] { return unary("Ceil", fuse.OpCeil, a) }
+func Ceil[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Ceil", fuse.OpCeil, from("Ceil", a))}
+}
 
 // Round rounds to the nearest whole number, halves to even.
-func Round[T Elem](a Operand[T]) *Expr[T] { return unary("Round", fuse.OpRound, a) }
+func Round[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Round", fuse.OpRound, from("Round", a))}
+}
 
 // Trunc rounds towards zero.
-func Trunc[T Elem](a Operand[T]) *Expr[T] { return unary("Trunc", fuse.OpTrunc, a) }
+func Trunc[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Trunc", fuse.OpTrunc, from("Trunc", a))}
+}
 
 // Square is a * a, element by element.
-func Square[T Elem](a Operand[T]) *Expr[T] { return unary("Square", fuse.OpSquare, a) }
+func Square[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Square", fuse.OpSquare, from("Square", a))}
+}
 
 // Sqrt is the square root.
-func Sqrt[T Elem](a Operand[T]) *Expr[T] { return unary("Sqrt", fuse.OpSqrt, a) }
+func Sqrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sqrt", fuse.OpSqrt, from("Sqrt", a))}
+}
 
 // Exp is e to the power a.
-func Exp[T Elem](a Operand[T]) *Expr[T] { return unary("Exp", fuse.OpExp, a) }
+func Exp[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Exp", fuse.OpExp, from("Exp", a))}
+}
 
 // Log is the natural logarithm.
-func Log[T Elem](a Operand[T]) *Expr[T] { return unary("Log", fuse.OpLog, a) }
+func Log[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log", fuse.OpLog, from("Log", a))}
+}
 
 // Sin is the sine.
-func Sin[T Elem](a Operand[T]) *Expr[T] { return unary("Sin", fuse.OpSin, a) }
+func Sin[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sin", fuse.OpSin, from("Sin", a))}
+}
 
 // Cos is the cosine.
-func Cos[T Elem](a Operand[T]) *Expr[T] { return unary("Cos", fuse.OpCos, a) }
+func Cos[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Cos", fuse.OpCos, from("Cos", a))}
+}
 
 // Tanh is the hyperbolic tangent.
-func Tanh[T Elem](a Operand[T]) *Expr[T] { return unary("Tanh", fuse.OpTanh, a) }
+func Tanh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Tanh", fuse.OpTanh, from("Tanh", a))}
+}
 
 // Sigmoid is 1 / (1 + exp(-a)).
-func Sigmoid[T Elem](a Operand[T]) *Expr[T] { return unary("Sigmoid", fuse.OpSigmoid, a) }
+func Sigmoid[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sigmoid", fuse.OpSigmoid, from("Sigmoid", a))}
+}
 
 // Relu is a where it is positive and 0 elsewhere.
-func Relu[T Elem](a Operand[T]) *Expr[T] { return unary("Relu", fuse.OpRelu, a) }
+func Relu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Relu", fuse.OpRelu, from("Relu", a))}
+}
 
 // Recip is 1 / a.
-func Recip[T Elem](a Operand[T]) *Expr[T] { return unary("Recip", fuse.OpRecip, a) }
+func Recip[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Recip", fuse.OpRecip, from("Recip", a))}
+}
 
 // Not is 1 where a is 0.
-func Not[T Elem](a Operand[T]) *Expr[T] { return unary("Not", fuse.OpNot, a) }
+func Not[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Not", fuse.OpNot, from("Not", a))}
+}
 
 // Add is a + b.
-func Add[T Elem](a, b Operand[T]) *Expr[T] { return binary("Add", fuse.OpAdd, a, b) }
+func Add[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Add", fuse.OpAdd, from("Add", a), from("Add", b))}
+}
 
 // Sub is a - b.
-func Sub[T Elem](a, b Operand[T]) *Expr[T] { return binary("Sub", fuse.OpSub, a, b) }
+func Sub[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sub", fuse.OpSub, from("Sub", a), from("Sub", b))}
+}
 
 // MulElem is the element-wise product of a and b.
-func MulElem[T Elem](a, b Operand[T]) *Expr[T] { return binary("MulElem", fuse.OpMul, a, b) }
+func MulElem[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MulElem", fuse.OpMul, from("MulElem", a), from("MulElem", b))}
+}
 
 // DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend.
-func DivElem[T Elem](a, b Operand[T]) *Expr[T] { return binary("DivElem", fuse.OpDiv, a, b) }
+func DivElem[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("DivElem", fuse.OpDiv, from("DivElem", a), from("DivElem", b))}
+}
 
 // Min is the element-wise minimum; NaN wins.
-func Min[T Elem](a, b Operand[T]) *Expr[T] { return binary("Min", fuse.OpMin, a, b) }
+func Min[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Min", fuse.OpMin, from("Min", a), from("Min", b))}
+}
 
 // Max is the element-wise maximum; NaN wins.
-func Max[T Elem](a, b Operand[T]) *Expr[T] { return binary("Max", fuse.OpMax, a, b) }
+func Max[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Max", fuse.OpMax, from("Max", a), from("Max", b))}
+}
 
 // Pow is a to the power b, element by element. A negative base with a whole exponent is real.
-func Pow[T Elem](a, b Operand[T]) *Expr[T] { return binary("Pow", fuse.OpPow, a, b) }
+func Pow[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{powNode("Pow", from("Pow", a), from("Pow", b))}
+}
 
 // Equal is 1 where a == b and 0 elsewhere.
-func Equal[T Elem](a, b Operand[T]) *Expr[T] { return binary("Equal", fuse.OpEq, a, b) }
+func Equal[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Equal", fuse.OpEq, from("Equal", a), from("Equal", b))}
+}
 
 // NotEqual is 1 where a != b and 0 elsewhere.
-func NotEqual[T Elem](a, b Operand[T]) *Expr[T] { return binary("NotEqual", fuse.OpNe, a, b) }
+func NotEqual[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("NotEqual", fuse.OpNe, from("NotEqual", a), from("NotEqual", b))}
+}
 
 // Less is 1 where a < b and 0 elsewhere.
-func Less[T Elem](a, b Operand[T]) *Expr[T] { return binary("Less", fuse.OpLt, a, b) }
+func Less[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Less", fuse.OpLt, from("Less", a), from("Less", b))}
+}
 
 // LessEqual is 1 where a <= b and 0 elsewhere.
-func LessEqual[T Elem](a, b Operand[T]) *Expr[T] { return binary("LessEqual", fuse.OpLe, a, b) }
+func LessEqual[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("LessEqual", fuse.OpLe, from("LessEqual", a), from("LessEqual", b))}
+}
 
 // Greater is 1 where a > b and 0 elsewhere.
-func Greater[T Elem](a, b Operand[T]) *Expr[T] { return binary("Greater", fuse.OpGt, a, b) }
+func Greater[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Greater", fuse.OpGt, from("Greater", a), from("Greater", b))}
+}
 
 // GreaterEqual is 1 where a >= b and 0 elsewhere.
-func GreaterEqual[T Elem](a, b Operand[T]) *Expr[T] { return binary("GreaterEqual", fuse.OpGe, a, b) }
+func GreaterEqual[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("GreaterEqual", fuse.OpGe, from("GreaterEqual", a), from("GreaterEqual", b))}
+}
 
 // And is 1 where both are not 0.
-func And[T Elem](a, b Operand[T]) *Expr[T] { return binary("And", fuse.OpAnd, a, b) }
+func And[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("And", fuse.OpAnd, from("And", a), from("And", b))}
+}
 
 // Or is 1 where one is not 0.
-func Or[T Elem](a, b Operand[T]) *Expr[T] { return binary("Or", fuse.OpOr, a, b) }
+func Or[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Or", fuse.OpOr, from("Or", a), from("Or", b))}
+}
 
 // Where takes a where cond is not 0, and b elsewhere.
-func Where[T Elem](cond, a, b Operand[T]) *Expr[T] { return ternary("Where", fuse.OpWhere, cond, a, b) }
+func Where[T Elem](cond, a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Where", fuse.OpWhere, from("Where", cond), from("Where", a), from("Where", b))}
+}
 
 // Clamp limits a to lo..hi.
-func Clamp[T Elem](a Operand[T], lo, hi T) *Expr[T] { return limits("Clamp", fuse.OpClamp, a, lo, hi) }
+func Clamp[T Elem](a Operand[T], lo, hi T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Clamp", fuse.OpClamp, from("Clamp", a), scalar(lo), scalar(hi))}
+}
 
 // Scale is s * a.
-func Scale[T Elem](s T, a Operand[T]) *Expr[T] { return scalarOp("Scale", fuse.OpMul, a, s) }
+func Scale[T Elem](s T, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Scale", fuse.OpMul, scalar(s), from("Scale", a))}
+}
 
 // AddScalar is a + s.
-func AddScalar[T Elem](a Operand[T], s T) *Expr[T] { return scalarOp("AddScalar", fuse.OpAdd, a, s) }
+func AddScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AddScalar", fuse.OpAdd, from("AddScalar", a), scalar(s))}
+}
 
 // DivScalar is a / s.
-func DivScalar[T Elem](a Operand[T], s T) *Expr[T] { return scalarOp("DivScalar", fuse.OpDiv, a, s) }
+func DivScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("DivScalar", fuse.OpDiv, from("DivScalar", a), scalar(s))}
+}
 
 // ScalarSub is s - a.
-func ScalarSub[T Elem](s T, a Operand[T]) *Expr[T] { return scalarFirst("ScalarSub", fuse.OpSub, s, a) }
+func ScalarSub[T Elem](s T, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ScalarSub", fuse.OpSub, scalar(s), from("ScalarSub", a))}
+}
 
 // ScalarDiv is s / a.
-func ScalarDiv[T Elem](s T, a Operand[T]) *Expr[T] { return scalarFirst("ScalarDiv", fuse.OpDiv, s, a) }
+func ScalarDiv[T Elem](s T, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ScalarDiv", fuse.OpDiv, scalar(s), from("ScalarDiv", a))}
+}
 
 // PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
-func PowScalar[T Elem](a Operand[T], s T) *Expr[T] { return powScalar(a, s) }
+func PowScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{powNode("PowScalar", from("PowScalar", a), scalar(s))}
+}
 
 // MinScalar is the smaller of each element and s.
-func MinScalar[T Elem](a Operand[T], s T) *Expr[T] { return scalarOp("MinScalar", fuse.OpMin, a, s) }
+func MinScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MinScalar", fuse.OpMin, from("MinScalar", a), scalar(s))}
+}
 
 // MaxScalar is the larger of each element and s.
-func MaxScalar[T Elem](a Operand[T], s T) *Expr[T] { return scalarOp("MaxScalar", fuse.OpMax, a, s) }
+func MaxScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MaxScalar", fuse.OpMax, from("MaxScalar", a), scalar(s))}
+}
 
 // Mul is the matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
-func Mul[T Elem](a, b Operand[T]) *Expr[T] { return matrixProduct(a, b) }
+func Mul[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewProduct("Mul", from("Mul", a), from("Mul", b))}
+}
 
 // Transpose is the transpose.
-func Transpose[T Elem](a Operand[T]) *Expr[T] { return transposed(a) }
+func Transpose[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewTranspose("Transpose", from("Transpose", a))}
+}
 
 // Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
 // nothing it is 0.
-func Sum[T Elem](a Operand[T]) *Expr[T] { return reduced("Sum", reduceSum, axisAll, a) }
+func Sum[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, from("Sum", a))}
+}
 
 // SumRows is the sum of each row, a column.
-func SumRows[T Elem](a Operand[T]) *Expr[T] { return reduced("SumRows", reduceSum, axisRows, a) }
+func SumRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, from("SumRows", a))}
+}
 
 // SumCols is the sum of each column, a row.
-func SumCols[T Elem](a Operand[T]) *Expr[T] { return reduced("SumCols", reduceSum, axisCols, a) }
+func SumCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, from("SumCols", a))}
+}
 
 // MaxAll is the maximum of all elements, a 1x1 matrix. NaN wins. Of nothing it is minus infinity or the type's smallest
 // value.
-func MaxAll[T Elem](a Operand[T]) *Expr[T] { return reduced("MaxAll", reduceMax, axisAll, a) }
+func MaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, from("MaxAll", a))}
+}
 
 // MaxRows is the maximum of each row, a column.
-func MaxRows[T Elem](a Operand[T]) *Expr[T] { return reduced("MaxRows", reduceMax, axisRows, a) }
+func MaxRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, from("MaxRows", a))}
+}
 
 // MaxCols is the maximum of each column, a row.
-func MaxCols[T Elem](a Operand[T]) *Expr[T] { return reduced("MaxCols", reduceMax, axisCols, a) }
+func MaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, from("MaxCols", a))}
+}
 
 // MinAll is the minimum of all elements, a 1x1 matrix. NaN wins. Of nothing it is infinity or the type's largest value.
-func MinAll[T Elem](a Operand[T]) *Expr[T] { return reduced("MinAll", reduceMin, axisAll, a) }
+func MinAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, from("MinAll", a))}
+}
 
 // MinRows is the minimum of each row, a column.
-func MinRows[T Elem](a Operand[T]) *Expr[T] { return reduced("MinRows", reduceMin, axisRows, a) }
+func MinRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, from("MinRows", a))}
+}
 
 // MinCols is the minimum of each column, a row.
-func MinCols[T Elem](a Operand[T]) *Expr[T] { return reduced("MinCols", reduceMin, axisCols, a) }
+func MinCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, from("MinCols", a))}
+}
 
 // Prod is the product of all elements, a 1x1 matrix. Of nothing it is 1.
-func Prod[T Elem](a Operand[T]) *Expr[T] { return reduced("Prod", reduceProd, axisAll, a) }
+func Prod[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, from("Prod", a))}
+}
 
 // ProdRows is the product of each row, a column.
-func ProdRows[T Elem](a Operand[T]) *Expr[T] { return reduced("ProdRows", reduceProd, axisRows, a) }
+func ProdRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, from("ProdRows", a))}
+}
 
 // ProdCols is the product of each column, a row.
-func ProdCols[T Elem](a Operand[T]) *Expr[T] { return reduced("ProdCols", reduceProd, axisCols, a) }
+func ProdCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, from("ProdCols", a))}
+}
 
 // Mean is the mean of all elements, a 1x1 matrix. Of nothing it is NaN.
-func Mean[T Elem](a Operand[T]) *Expr[T] { return mean("Mean", axisAll, a) }
+func Mean[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{meanNode("Mean", fuse.AxisAll, from("Mean", a))}
+}
 
 // MeanRows is the mean of each row, a column.
-func MeanRows[T Elem](a Operand[T]) *Expr[T] { return mean("MeanRows", axisRows, a) }
+func MeanRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{meanNode("MeanRows", fuse.AxisRows, from("MeanRows", a))}
+}
 
 // MeanCols is the mean of each column, a row.
-func MeanCols[T Elem](a Operand[T]) *Expr[T] { return mean("MeanCols", axisCols, a) }
+func MeanCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{meanNode("MeanCols", fuse.AxisCols, from("MeanCols", a))}
+}
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
-func Softmax[T Elem](a Operand[T]) *Expr[T] { return softmaxOf("Softmax", a, false) }
+func Softmax[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewSoftmax("Softmax", false, from("Softmax", a))}
+}
 
 // LogSoftmax is the logarithm of Softmax.
-func LogSoftmax[T Elem](a Operand[T]) *Expr[T] { return softmaxOf("LogSoftmax", a, true) }
+func LogSoftmax[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewSoftmax("LogSoftmax", true, from("LogSoftmax", a))}
+}
 
 // The methods of an expression append to it.
 

@@ -89,7 +89,7 @@ func TestHalfSlice(t *testing.T) {
 		bits[0] = 0xc000 // -2
 		check(t, a.Touch())
 		same(t, "touched", must[[]matrix.Half](t)(a.Read(background)), halves(-2, 22, 13, 24))
-		check(t, a.Access(background, true, func(data []matrix.Half) error {
+		check(t, a.Access(background, buffer.Writes, func(data []matrix.Half) error {
 			own := matrix.HalfBits[uint16](data)
 			own[1] |= 0x8000
 			if data[1] != matrix.ToHalf(-22) {
@@ -104,10 +104,10 @@ func TestHalfSlice(t *testing.T) {
 		if _, err := matrix.FromBuffer[matrix.Half](dev, 2, 2, bits, buffer.DontOwnBuffer); err == nil {
 			t.Error("integers were taken for float16")
 		}
-		if _, err := matrix.Wrap(dev, 2, 3, matrix.HalfSlice(bits)); !errors.Is(err, matrix.ErrShort) {
+		if _, err := matrix.Wrap(dev, 2, 3, matrix.HalfSlice(bits)); !errors.Is(err, buffer.ErrShort) {
 			t.Errorf("too short: %v", err)
 		}
-		if _, err := matrix.Wrap(dev, 1, 1, matrix.HalfSlice([]uint16(nil))); !errors.Is(err, matrix.ErrNil) {
+		if _, err := matrix.Wrap(dev, 1, 1, matrix.HalfSlice([]uint16(nil))); !errors.Is(err, buffer.ErrNil) {
 			t.Errorf("nil: %v", err)
 		}
 		check(t, a.Close())

@@ -80,20 +80,20 @@ func same[T comparable](t testing.TB, what string, got, want []T) {
 // form is a way of laying out a matrix in memory.
 type form struct {
 	name string
-	opts func(rows, cols int) []matrix.Option
+	opts func(rows, cols int) matrix.Options
 }
 
 // forms of operands and results: contiguous, with gaps, with an odd offset, by columns, and transposed.
 var forms = []form{
-	{"plain", func(int, int) []matrix.Option { return nil }},
-	{"strided", func(_, c int) []matrix.Option { return []matrix.Option{matrix.Stride(c + 3)} }},
-	{"aligned", func(_, c int) []matrix.Option {
-		return []matrix.Option{matrix.Stride((c + 7) / 4 * 4), matrix.Offset(8), matrix.Aligned()}
+	{"plain", func(int, int) matrix.Options { return matrix.Options{} }},
+	{"strided", func(_, c int) matrix.Options { return matrix.Options{Stride: c + 3} }},
+	{"aligned", func(_, c int) matrix.Options {
+		return matrix.Options{Stride: (c + 7) / 4 * 4, Offset: 8, Aligned: true}
 	}},
-	{"offset", func(_, c int) []matrix.Option { return []matrix.Option{matrix.Offset(5), matrix.Stride(c + 1)} }},
-	{"columns", func(int, int) []matrix.Option { return []matrix.Option{matrix.ColMajor()} }},
-	{"columns-strided", func(r, _ int) []matrix.Option {
-		return []matrix.Option{matrix.ColMajor(), matrix.Stride(r + 5), matrix.Offset(3)}
+	{"offset", func(_, c int) matrix.Options { return matrix.Options{Offset: 5, Stride: c + 1} }},
+	{"columns", func(int, int) matrix.Options { return matrix.Options{ColMajor: true} }},
+	{"columns-strided", func(r, _ int) matrix.Options {
+		return matrix.Options{ColMajor: true, Stride: r + 5, Offset: 3}
 	}},
 }
 
@@ -107,7 +107,7 @@ func wrapped(t testing.TB, dev *gpu.Device, f form, rows, cols int, values []flo
 	for i := range mem {
 		mem[i] = guard
 	}
-	m := must[*matrix.Dense[float32]](t)(matrix.Wrap(dev, rows, cols, mem, f.opts(rows, cols)...))
+	m := must[*matrix.Dense[float32]](t)(matrix.Wrap(dev, rows, cols, mem, f.opts(rows, cols)))
 	for i := range rows {
 		for j := range cols {
 			mem[cell(m, i, j)] = values[i*cols+j]
@@ -117,7 +117,7 @@ func wrapped(t testing.TB, dev *gpu.Device, f form, rows, cols int, values []flo
 }
 
 func cell[T matrix.Elem](m *matrix.Dense[T], i, j int) int {
-	if m.Order() == matrix.ColMajorOrder {
+	if m.ColMajor() {
 		return m.Offset() + j*m.Stride() + i
 	}
 	return m.Offset() + i*m.Stride() + j

@@ -150,7 +150,7 @@ func TestBlocksOfUnalignedHalf(t *testing.T) {
 		const size = 50
 		for offset := range 3 {
 			mem, want := make([]matrix.Half, size*size+offset), make([]matrix.Half, size*size+offset)
-			m := must[*matrix.Dense[matrix.Half]](t)(matrix.Wrap(small, size, size, mem, matrix.Offset(offset)))
+			m := must[*matrix.Dense[matrix.Half]](t)(matrix.Wrap(small, size, size, mem, matrix.Options{Offset: offset}))
 			part := m.Slice(9, 42, 5, 38)
 			for i := range 33 {
 				for j := range 33 {

@@ -3,196 +3,97 @@
 package matrix
 
 import (
-	"slices"
-
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// Option places a matrix in its memory. One that a constructor has no use for is an error, not ignored.
-type Option func(*placement) error
-
-type placement struct {
-	order          Order
-	offset, stride int
-	hasStride      bool
-	aligned        bool
-	padded         bool
-	ours           bool // the memory is made for the matrix, of zeros
-	rowMajorInput  bool
-	release        func()
-	destroy        bool
-	t              fuse.Type
-	hasType        bool
+// Options places a matrix in its memory. Without one, or with the zero value, the matrix begins where the memory does, and its
+// rows lie one after the other without gaps. What a constructor has no use for is [gpu.ErrInvalid], and so are several.
+type Options struct {
+	ColMajor bool // columns lie one after the other, not rows
+	Offset   int  // how many elements of the memory come before the first
+	Stride   int  // the distance in elements of two rows (columns), at least their length, which it is if 0
+	// Aligned demands that the offset is a multiple of 16 bytes and the stride one of 4 elements: [ErrAlignment] otherwise.
+	Aligned bool
+	// Padded demands a stride of at least the next multiple of 4 elements, [ErrCapacity] otherwise, and memory for whole rows
+	// (columns). The elements between the end of a row and the next are set to zero, and stay zero whatever is assigned to the
+	// matrix. New memory has such a stride without Stride.
+	Padded bool
+	// RowMajorInput says that memory which [FromBuffer] copies holds the elements row by row, whatever the order of the matrix.
+	RowMajorInput bool
+	// Type is the element type of a matrix of type [Any]. Of another it can only be what T is.
+	Type DType
+	// Release is called once, when the last share of wrapped memory is closed. Memory that is the library's has none.
+	Release func()
+	// Destroy destroys a wrapped GPU buffer, unmapping it if need be, before Release is called. For host memory it means nothing.
+	Destroy bool
 }
 
-// ColMajor stores columns, not rows, in a row.
-func ColMajor() Option {
-	return func(p *placement) error {
-		p.order = ColMajorOrder
-		return nil
-	}
-}
-
-// RowMajorInput says that memory to be copied holds the elements row by row, whatever the order of the matrix. See
-// [FromBuffer]. With [ColMajor] and a constructor that does not turn them it is [gpu.ErrInvalid].
-func RowMajorInput() Option {
-	return func(p *placement) error {
-		p.rowMajorInput = true
-		return nil
-	}
-}
-
-// Stride sets the distance in elements between two rows (two columns in column-major order). It is at least their length,
-// which it is when the option is absent.
-func Stride(n int) Option {
-	return func(p *placement) error {
-		p.stride, p.hasStride = n, true
-		return nil
-	}
-}
-
-// Offset lets the matrix begin n elements into the memory.
-func Offset(n int) Option {
-	return func(p *placement) error {
-		p.offset = n
-		return nil
-	}
-}
-
-// Aligned demands that the offset is a multiple of 16 bytes and the stride one of 4 elements: [ErrAlignment] otherwise.
-func Aligned() Option {
-	return func(p *placement) error {
-		p.aligned = true
-		return nil
-	}
-}
-
-// Padded demands a stride of at least the next multiple of 4 elements, [ErrCapacity] otherwise, and memory for whole rows
-// (columns). The elements between the end of a row and the next are set to zero, and stay zero whatever is assigned to the
-// matrix. Owned matrices get such a stride by themselves; for other memory, give it with [Stride].
-func Padded() Option {
-	return func(p *placement) error {
-		p.padded = true
-		return nil
-	}
-}
-
-// Release is called once, when the last share of wrapped memory is closed. Of several, all are called, the last one first;
-// nil forgets those before it. Where memory is made or copied there is nothing to release: [gpu.ErrInvalid].
-func Release(fn func()) Option {
-	return func(p *placement) error {
-		if before := p.release; before != nil && fn != nil {
-			p.release = func() { fn(); before() }
-			return nil
-		}
-		p.release = fn
-		return nil
-	}
-}
-
-// Destroy destroys a wrapped GPU buffer, unmapping it if need be, when the last share of it is closed. A function of
-// [Release] is called after that. For host memory it means nothing: that is the garbage collector's.
-func Destroy() Option {
-	return func(p *placement) error {
-		p.destroy = true
-		return nil
-	}
-}
-
-// OfType chooses the element type of a matrix of type [Any], which is float32 without it. Of another it can only be what T is:
-// [gpu.ErrInvalid].
-func OfType(t DType) Option {
-	return func(p *placement) error {
-		if t > Float16 {
-			return fail("OfType", gpu.ErrInvalid, "unknown element type")
-		}
-		p.t, p.hasType = fuse.Type(t), true
-		return nil
-	}
-}
-
-// alignment is how many elements a vector has; see Aligned.
+// alignment is how many elements a vector has.
 const alignment = 4
 
-func newPlacement(opts []Option) (placement, error) {
-	if len(opts) == 0 {
-		return placement{}, nil // on the stack
+// parse returns the options of a constructor for elements of type t, which becomes their Type unless it is not known.
+func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
+	if len(opts) > 1 {
+		return o, fail(op, gpu.ErrInvalid, "more than one Options")
 	}
-	p := new(placement)
-	for _, o := range opts {
-		if o == nil {
-			continue
-		}
-		if err := o(p); err != nil {
-			return placement{}, err
-		}
+	if len(opts) == 1 {
+		o = opts[0]
 	}
-	return *p, nil
-}
-
-// placementOf applies the options of a constructor for elements of type T.
-func placementOf[T Elem](op string, opts []Option) (placement, error) {
-	p, err := newPlacement(opts)
-	if err != nil {
-		return p, err
-	}
-	t := typeOf[T]()
 	switch {
-	case t == expr.Untyped: // that of the option, or float32
-	case p.hasType && p.t != t:
-		return p, fail(op, gpu.ErrInvalid, DType(p.t).String(), " for a matrix of ", DType(t).String())
+	case o.Type > Float16:
+		return o, fail(op, gpu.ErrInvalid, "unknown element type")
+	case t == expr.Untyped:
+	case o.Type != fuse.F32 && o.Type != t:
+		return o, fail(op, gpu.ErrInvalid, o.Type.String(), " for a matrix of ", t.String())
 	default:
-		p.t = t
+		o.Type = t
 	}
-	return p, nil
+	return o, nil
 }
 
 // unreleased refuses a release function where memory is made or copied.
-func (p *placement) unreleased(op string) error {
-	if p.release != nil {
+func (o *Options) unreleased(op string) error {
+	if o.Release != nil {
 		return fail(op, gpu.ErrInvalid, "Release of memory that is the library's")
 	}
 	return nil
 }
 
-// layout applies the options to a rows x cols matrix.
-func (p *placement) layout(op string, rows, cols int) (expr.Layout, error) {
-	var none expr.Layout
+// layout applies the options to a rows x cols matrix, in new memory or in memory that there is.
+func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, error) {
+	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset}
+	if o.ColMajor {
+		l.Order = expr.ColMajorOrder
+	}
 	if err := expr.CheckDims(op, rows, cols); err != nil {
-		return none, err
+		return l, err
 	}
-	if p.rowMajorInput && p.order == ColMajorOrder {
-		return none, fail(op, gpu.ErrInvalid, "RowMajorInput with ColMajor, where nothing is turned")
-	}
-	l := expr.Layout{Rows: rows, Cols: cols, Offset: p.offset, Order: p.order}
 	l.Stride = l.Minor()
-	if p.padded && p.ours {
-		l.Stride = padding(l.Stride)
+	padded := shaders.Ceil(l.Minor(), alignment) * alignment
+	switch {
+	case o.Stride != 0:
+		l.Stride = o.Stride
+	case o.Padded && anew:
+		l.Stride = padded
 	}
-	if p.hasStride {
-		l.Stride = p.stride
+	var wrong error
+	switch n, ok := expr.Elements(max(l.Major(), 1), max(l.Stride, 1)); {
+	case o.RowMajorInput && o.ColMajor: // where nothing is turned
+		wrong = gpu.ErrInvalid
+	case o.Offset < 0 || o.Stride < 0 || l.Stride < l.Minor() && !o.Padded:
+		wrong = buffer.ErrStride
+	case o.Aligned && (o.Offset*o.Type.Size()%16 != 0 || l.Stride%alignment != 0):
+		wrong = ErrAlignment
+	case o.Padded && l.Stride < padded:
+		wrong = ErrCapacity
+	case !ok || o.Offset > expr.MaxElements-n:
+		wrong = gpu.ErrLimit
+	default:
+		return l, nil
 	}
-	if p.offset < 0 || p.stride < 0 || l.Stride < l.Minor() && !p.padded {
-		return none, fail(op, ErrStride, "offset ", itoa(p.offset), ", stride ", itoa(p.stride), " for rows of ", itoa(l.Minor()))
-	}
-	if p.aligned && (p.offset*p.t.Size()%16 != 0 || l.Stride%alignment != 0) {
-		return none, fail(op, ErrAlignment, "offset ", itoa(p.offset), ", stride ", itoa(l.Stride))
-	}
-	if p.padded && l.Stride < padding(l.Minor()) {
-		return none, fail(op, ErrCapacity, "stride ", itoa(l.Stride), " for rows of ", itoa(l.Minor()))
-	}
-	if n, ok := expr.Elements(max(l.Major(), 1), max(l.Stride, 1)); !ok || p.offset > expr.MaxElements-n {
-		return none, fail(op, gpu.ErrLimit, "too many elements between the first and the last")
-	}
-	return l, nil
+	return l, fail(op, wrong, "offset ", itoa(o.Offset), ", stride ", itoa(l.Stride), " for rows of ", itoa(l.Minor()))
 }
-
-// padding is the next multiple of a vector's elements.
-func padding(n int) int { return shaders.Ceil(n, alignment) * alignment }
-
-// with appends an option.
-func with(opts []Option, more ...Option) []Option { return append(slices.Clip(opts), more...) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -27,28 +28,28 @@ func TestPadded(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			n    int
-			opts []matrix.Option
+			opts matrix.Options
 			want []float32
 		}{
 			{
 				"aligned and padded", 16,
-				[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(8)},
+				matrix.Options{Aligned: true, Padded: true, Stride: 8},
 				[]float32{7, 7, 7, 0, 0, 0, 0, 0, 7, 7, 7, 0, 0, 0, 0, 0},
 			},
 			{
 				"by columns", 12,
-				[]matrix.Option{matrix.ColMajor(), matrix.Padded(), matrix.Stride(4)},
+				matrix.Options{ColMajor: true, Padded: true, Stride: 4},
 				[]float32{7, 7, 0, 0, 7, 7, 0, 0, 7, 7, 0, 0},
 			},
 			{
 				"padded at an odd place", 11,
-				[]matrix.Option{matrix.Padded(), matrix.Stride(5), matrix.Offset(1)},
+				matrix.Options{Padded: true, Stride: 5, Offset: 1},
 				[]float32{7, 7, 7, 7, 0, 0, 7, 7, 7, 0, 0},
 			},
-			{"unpadded", 11, []matrix.Option{matrix.Stride(8)}, sevens(11)},
+			{"unpadded", 11, matrix.Options{Stride: 8}, sevens(11)},
 		} {
 			s := of(t, dev, sevens(c.n)...)
-			m := s.wrap(t, 2, 3, c.opts...)
+			m := s.wrap(t, 2, 3, c.opts)
 			s.holds(t, m, c.want...)
 			wants(t, m, 2, 3, true, 7, 7, 7, 7, 7, 7)
 			sum, err := matrix.Sum[float32](m).Read(background)
@@ -61,26 +62,26 @@ func TestPadded(t *testing.T) {
 		}
 		s := of(t, dev, sevens(64)...)
 		for name, c := range map[string]struct {
-			opts []matrix.Option
+			opts matrix.Options
 			want error
 		}{
-			"alignment before capacity": {[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(3)}, matrix.ErrAlignment},
-			"capacity":                  {[]matrix.Option{matrix.Padded(), matrix.Stride(3)}, matrix.ErrCapacity},
-			"capacity, aligned":         {[]matrix.Option{matrix.Aligned(), matrix.Padded(), matrix.Stride(0)}, matrix.ErrCapacity},
-			"no stride given":           {[]matrix.Option{matrix.Padded()}, matrix.ErrCapacity},
-			"offset":                    {[]matrix.Option{matrix.Aligned(), matrix.Stride(4), matrix.Offset(2)}, matrix.ErrAlignment},
-			"rows that overlap":         {[]matrix.Option{matrix.Stride(2)}, matrix.ErrStride},
-			"memory for whole rows":     {[]matrix.Option{matrix.Padded(), matrix.Stride(8), matrix.Offset(49)}, matrix.ErrShort},
+			"alignment before capacity": {matrix.Options{Aligned: true, Padded: true, Stride: 3}, matrix.ErrAlignment},
+			"capacity":                  {matrix.Options{Padded: true, Stride: 3}, matrix.ErrCapacity},
+			"no stride, aligned":        {matrix.Options{Aligned: true, Padded: true}, matrix.ErrAlignment},
+			"no stride given":           {matrix.Options{Padded: true}, matrix.ErrCapacity},
+			"offset":                    {matrix.Options{Aligned: true, Stride: 4, Offset: 2}, matrix.ErrAlignment},
+			"rows that overlap":         {matrix.Options{Stride: 2}, buffer.ErrStride},
+			"memory for whole rows":     {matrix.Options{Padded: true, Stride: 8, Offset: 49}, buffer.ErrShort},
 		} {
-			_, err := matrix.FromBuffer[float32](dev, 2, 3, s.source(), 1, append(slices.Clip(c.opts), s.release())...)
+			_, err := matrix.FromBuffer[float32](dev, 2, 3, s.source(), 1, s.options(c.opts))
 			isErrorNamed(t, name, err, c.want)
-			_, err = matrix.Wrap[float32](dev, 2, 3, nil, append(slices.Clip(c.opts), s.release())...)
-			isErrorNamed(t, name, err, matrix.ErrNil)
+			_, err = matrix.Wrap[float32](dev, 2, 3, nil, s.options(c.opts))
+			isErrorNamed(t, name, err, buffer.ErrNil)
 		}
 		s.freed(t, 0)
 		m := s.wrap(t, 8, 8)
 		s.holds(t, m, sevens(64)...)
-		own := must[*dense](t)(matrix.New[float32](dev, 3, 5, matrix.Padded(), matrix.Aligned()))
+		own := must[*dense](t)(matrix.New[float32](dev, 3, 5, matrix.Options{Padded: true, Aligned: true}))
 		if own.Stride() != 8 {
 			t.Errorf("stride %d", own.Stride())
 		}
@@ -141,26 +142,26 @@ func assignAll[T float32 | int32](t *testing.T, dev *gpu.Device, draw func() T) 
 func laidOut[T float32 | int32](t *testing.T, dev *gpu.Device, rows, cols, kind int, values []T) (*matrix.Dense[T], []T) {
 	t.Helper()
 	minor, major := cols, rows
-	opts := []matrix.Option{}
+	var o matrix.Options
 	if kind&4 != 0 {
 		minor, major = rows, cols
-		opts = append(opts, matrix.ColMajor())
+		o.ColMajor = true
 	}
 	stride, offset := minor+1, 3
 	if kind&1 != 0 {
 		stride = (minor+3)/4*4 + 1
-		opts = append(opts, matrix.Padded())
+		o.Padded = true
 	}
 	if kind&2 != 0 {
 		stride, offset = (stride+3)/4*4, 4
-		opts = append(opts, matrix.Aligned())
+		o.Aligned = true
 	}
 	mem := make([]T, offset+major*stride+8)
 	for i := range mem {
 		mem[i] = guard
 	}
-	opts = append(opts, matrix.Stride(stride), matrix.Offset(offset))
-	m := must[*matrix.Dense[T]](t)(matrix.Wrap(dev, rows, cols, mem, opts...))
+	o.Stride, o.Offset = stride, offset
+	m := must[*matrix.Dense[T]](t)(matrix.Wrap(dev, rows, cols, mem, o))
 	for i := range rows {
 		for j := range cols {
 			mem[cell(m, i, j)] = values[i*cols+j]
@@ -174,7 +175,7 @@ func outside[T float32 | int32](t *testing.T, m *matrix.Dense[T], mem []T, padde
 	t.Helper()
 	rows, cols := m.Dims()
 	major, minor := rows, cols
-	if m.Order() == matrix.ColMajorOrder {
+	if m.ColMajor() {
 		major, minor = cols, rows
 	}
 	for at, v := range mem {
@@ -202,7 +203,7 @@ func TestMillionViews(t *testing.T) {
 		released := 0
 		before, routines := dev.Stats(), runtime.NumGoroutine()
 		for range cycles {
-			m, err := matrix.Wrap(dev, 8, 8, mem, matrix.Release(func() { released++ }))
+			m, err := matrix.Wrap(dev, 8, 8, mem, matrix.Options{Release: func() { released++ }})
 			check(t, err)
 			a := m.Alias()
 			v := a.Slice(1, 3, 1, 3)

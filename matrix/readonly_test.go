@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -18,14 +19,14 @@ func TestReadOnly(t *testing.T) {
 		x := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 		mem := matrix.Host(x)
 		mem.ReadOnly = true
-		m := must[*dense](t)(matrix.WrapHost[float32](dev, 2, 4, mem))
+		m := must[*dense](t)(matrix.FromBuffer[float32](dev, 2, 4, mem, buffer.DontOwnBuffer))
 		before := dev.Stats()
 		for name, err := range map[string]error{
 			"Assign": m.Assign(matrix.Scale(2, m)),
 			"view":   m.Col(1).Fill(0),
 			"Set":    m.Set(0, 0, 9),
 			"Slice":  m.SetSlice(make([]float32, 8)),
-			"padded": second(matrix.WrapHost[float32](dev, 2, 2, mem, matrix.Stride(4), matrix.Padded())),
+			"padded": second(matrix.FromBuffer[float32](dev, 2, 2, mem, buffer.DontOwnBuffer, matrix.Options{Stride: 4, Padded: true})),
 		} {
 			if !errors.Is(err, gpu.ErrReadOnly) {
 				t.Errorf("%s: %v, want %v", name, err, gpu.ErrReadOnly)
@@ -34,8 +35,8 @@ func TestReadOnly(t *testing.T) {
 		if s := dev.Stats(); s.Dispatches != before.Dispatches {
 			t.Errorf("%d kernels ran", s.Dispatches-before.Dispatches)
 		}
-		if err := m.Assign(matrix.Fill[float32](3, 3, 1)); !errors.Is(err, matrix.ErrShape) {
-			t.Errorf("another size: %v, want %v", err, matrix.ErrShape)
+		if err := m.Assign(matrix.Fill[float32](3, 3, 1)); !errors.Is(err, buffer.ErrShape) {
+			t.Errorf("another size: %v, want %v", err, buffer.ErrShape)
 		}
 		check(t, m.Sync(background))
 		if !slices.Equal(x, []float32{1, 2, 3, 4, 5, 6, 7, 8}) {
@@ -47,21 +48,21 @@ func TestReadOnly(t *testing.T) {
 
 func second[V any](_ V, err error) error { return err }
 
-// TestReleases gives several release functions.
+// TestReleases has the last share call the release function.
 func TestReleases(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		var order []int
-		call := func(i int) matrix.Option { return matrix.Release(func() { order = append(order, i) }) }
-		x := make([]float32, 4)
-		m := must[*dense](t)(matrix.Wrap(dev, 2, 2, x, call(0), matrix.Release(nil), call(1), call(2)))
+		released := 0
+		o := matrix.Options{Release: func() { released++ }}
+		m := must[*dense](t)(matrix.Wrap(dev, 2, 2, make([]float32, 4), o))
 		v := m.Row(0)
 		check(t, m.Close())
-		if order != nil {
+		if released != 0 {
 			t.Error("released while there is a view")
 		}
 		check(t, errors.Join(v.Close(), m.Close()))
-		if !slices.Equal(order, []int{2, 1}) {
-			t.Errorf("released %v, want [2 1]", order)
+		if released != 1 {
+			t.Errorf("released %d times", released)
 		}
+		isError(t, second(matrix.Wrap(dev, 2, 2, make([]float32, 4), o, o)), gpu.ErrInvalid)
 	})
 }

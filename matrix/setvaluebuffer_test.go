@@ -22,7 +22,7 @@ func TestSetValueFromBuffer(t *testing.T) {
 		for range 3 {
 			check(t, m.SetValueFrom(2, 3, a, buffer.DontOwnBuffer))
 			wants(t, m, 2, 3, true, 1, 2, 3, 4, 5, 6)
-			check(t, m.SetValueFrom(1, 2, b, buffer.DontOwnBuffer, matrix.Offset(1)))
+			check(t, m.SetValueFrom(1, 2, b, buffer.DontOwnBuffer, matrix.Options{Offset: 1}))
 			wants(t, m, 1, 2, true, 8, 9)
 			if a.Shares() != 1 || b.Shares() != 2 {
 				t.Fatalf("%d and %d shares", a.Shares(), b.Shares())
@@ -46,19 +46,19 @@ func TestSetValueFromBuffer(t *testing.T) {
 		for name, c := range map[string]struct {
 			src   *buffer.Buffer
 			flags buffer.Flags
-			opts  []matrix.Option
+			opts  matrix.Options
 			want  error
 		}{
-			"nil":             {nil, buffer.DontOwnBuffer, nil, matrix.ErrNil},
-			"too short":       {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Offset(1)}, matrix.ErrShort},
-			"another device":  {foreign, buffer.DontOwnBuffer, nil, gpu.ErrForeign},
-			"closed":          {closed, buffer.DontOwnBuffer, nil, gpu.ErrClosed},
-			"no flags":        {a, 0, nil, gpu.ErrInvalid},
-			"release":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Release(func() { t.Error("released") })}, gpu.ErrInvalid},
-			"destroy":         {a, buffer.DontOwnBuffer, []matrix.Option{matrix.Destroy()}, gpu.ErrInvalid},
-			"copy of foreign": {foreign, buffer.SetValueOnDevice, nil, gpu.ErrForeign},
+			"nil":             {nil, buffer.DontOwnBuffer, matrix.Options{}, buffer.ErrNil},
+			"too short":       {a, buffer.DontOwnBuffer, matrix.Options{Offset: 1}, buffer.ErrShort},
+			"another device":  {foreign, buffer.DontOwnBuffer, matrix.Options{}, gpu.ErrForeign},
+			"closed":          {closed, buffer.DontOwnBuffer, matrix.Options{}, gpu.ErrClosed},
+			"no flags":        {a, 0, matrix.Options{}, gpu.ErrInvalid},
+			"release":         {a, buffer.DontOwnBuffer, matrix.Options{Release: func() { t.Error("released") }}, gpu.ErrInvalid},
+			"destroy":         {a, buffer.DontOwnBuffer, matrix.Options{Destroy: true}, gpu.ErrInvalid},
+			"copy of foreign": {foreign, buffer.SetValueOnDevice, matrix.Options{}, gpu.ErrForeign},
 		} {
-			if err := m.SetValueFrom(2, 3, c.src, c.flags, c.opts...); !errors.Is(err, c.want) {
+			if err := m.SetValueFrom(2, 3, c.src, c.flags, c.opts); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -138,7 +139,7 @@ func TestSparseDestinations(t *testing.T) {
 		x := []float32{1, 0, 2, 0, 0, 3}
 		s := must[*sparse](t)(matrix.NewSparse(dev, matrix.CSC, 2, 3, []float32{1, 2, 3}, []int32{0, 0, 1}, []int32{0, 1, 1, 3}))
 		zero, other := &dense{}, must[*dense](t)(matrix.New[float32](dev, 7, 1))
-		column := must[*dense](t)(matrix.FromSlice(dev, 2, 3, make([]float32, 6), matrix.ColMajor()))
+		column := must[*dense](t)(matrix.FromSlice(dev, 2, 3, make([]float32, 6), matrix.Options{ColMajor: true}))
 		for _, d := range []*dense{zero, other, column} {
 			check(t, s.AssignTo(d))
 			same(t, "owned", must[[]float32](t)(d.Read(background)), x)
@@ -154,7 +155,7 @@ func TestSparseDestinations(t *testing.T) {
 			9, 9, 9, 9, 9,
 		})
 		ext := must[*dense](t)(matrix.Wrap(dev, 3, 2, make([]float32, 6)))
-		if err := s.AssignTo(ext); !errors.Is(err, matrix.ErrShape) {
+		if err := s.AssignTo(ext); !errors.Is(err, buffer.ErrShape) {
 			t.Errorf("wrapped memory of another size: %v", err)
 		}
 		if err := s.AssignTo(big.Slice(0, 1, 0, 1)); !errors.Is(err, matrix.ErrView) {
@@ -168,7 +169,7 @@ func TestSparseDestinations(t *testing.T) {
 		check(t, own.Assign(matrix.Scale(2, own)))
 		check(t, row.AssignTo(own))
 		same(t, "own values", must[[]float32](t)(own.Read(background)), []float32{8, 10, 12})
-		if err := s.AssignTo(own); !errors.Is(err, matrix.ErrShape) {
+		if err := s.AssignTo(own); !errors.Is(err, buffer.ErrShape) {
 			t.Errorf("values of another size: %v", err)
 		}
 		check(t, errors.Join(zero.Close(), other.Close(), column.Close(), part.Close(), big.Close(), ext.Close()))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -72,10 +73,10 @@ func TestSparseAppendRefused(t *testing.T) {
 				t.Errorf("%s: %v, want %v", what, err, want)
 			}
 		}
-		refused("row", 3, 3, matrix.ErrIndex)
-		refused("negative row", -1, 3, matrix.ErrIndex)
-		refused("column", 0, 4, matrix.ErrIndex)
-		refused("negative column", 0, math.MinInt, matrix.ErrIndex)
+		refused("row", 3, 3, buffer.ErrIndex)
+		refused("negative row", -1, 3, buffer.ErrIndex)
+		refused("column", 0, 4, buffer.ErrIndex)
+		refused("negative column", 0, math.MinInt, buffer.ErrIndex)
 		refused("earlier column", 2, 1, matrix.ErrOrder)
 		refused("same place", 0, 2, matrix.ErrOrder)
 		al := s.Alias()
@@ -121,7 +122,7 @@ func TestSparseErrors(t *testing.T) {
 		foreign := must[*dense](t)(matrix.New[float32](other, 4, 4))
 		b := must[*dense](t)(matrix.New[float32](dev, 4, 2))
 		c := must[*dense](t)(matrix.FromSlice(dev, 1, 2, []float32{5, 6}))
-		wrap := func(o ...matrix.Option) error {
+		wrap := func(o ...matrix.Options) error {
 			_, err := p.wrap(dev, o...)
 			return err
 		}
@@ -133,9 +134,9 @@ func TestSparseErrors(t *testing.T) {
 		}{
 			{"nil device", second(p.make(nil)), gpu.ErrInvalid},
 			{"float16", second(matrix.NewSparse(dev, matrix.CSC, 0, 0, []matrix.Half{}, nil, []int32{0})), gpu.ErrUnsupported},
-			{"stride", wrap(matrix.Stride(4)), gpu.ErrInvalid},
-			{"order", wrap(matrix.ColMajor()), gpu.ErrInvalid},
-			{"offset", wrap(matrix.Offset(1)), gpu.ErrInvalid},
+			{"stride", wrap(matrix.Options{Stride: 4}), gpu.ErrInvalid},
+			{"order", wrap(matrix.Options{ColMajor: true}), gpu.ErrInvalid},
+			{"offset", wrap(matrix.Options{Offset: 1}), gpu.ErrInvalid},
 			{"closed assign", closed.AssignTo(b), gpu.ErrClosed},
 			{"closed append", closed.Append(0, 3, 1), gpu.ErrClosed},
 			{"closed slice", closed.ColumnSlice(0, 1).Err(), gpu.ErrClosed},
@@ -145,26 +146,26 @@ func TestSparseErrors(t *testing.T) {
 			{"closed sync", closed.Sync(background), gpu.ErrClosed},
 			{"closed touch", closed.Touch(), gpu.ErrClosed},
 			{"closed product", matrix.MulSparse(c, closed, b), gpu.ErrClosed},
-			{"nil assign", null.AssignTo(b), matrix.ErrNil},
-			{"nil append", null.Append(0, 0, 1), matrix.ErrNil},
-			{"nil slice", null.ColumnSlice(0, 1).Err(), matrix.ErrNil},
-			{"nil alias", null.Alias().Err(), matrix.ErrNil},
-			{"nil clone", second(null.Clone()), matrix.ErrNil},
-			{"nil values", null.Values().Err(), matrix.ErrNil},
-			{"nil sync", null.Sync(background), matrix.ErrNil},
-			{"nil touch", null.Touch(), matrix.ErrNil},
-			{"nil err", null.Err(), matrix.ErrNil},
-			{"nil dense", second(null.ToDense()), matrix.ErrNil},
+			{"nil assign", null.AssignTo(b), buffer.ErrNil},
+			{"nil append", null.Append(0, 0, 1), buffer.ErrNil},
+			{"nil slice", null.ColumnSlice(0, 1).Err(), buffer.ErrNil},
+			{"nil alias", null.Alias().Err(), buffer.ErrNil},
+			{"nil clone", second(null.Clone()), buffer.ErrNil},
+			{"nil values", null.Values().Err(), buffer.ErrNil},
+			{"nil sync", null.Sync(background), buffer.ErrNil},
+			{"nil touch", null.Touch(), buffer.ErrNil},
+			{"nil err", null.Err(), buffer.ErrNil},
+			{"nil dense", second(null.ToDense()), buffer.ErrNil},
 			{"zero value", (&sparse{}).AssignTo(b), gpu.ErrInvalid},
-			{"nil destination", s.AssignTo(nothing), matrix.ErrNil},
+			{"nil destination", s.AssignTo(nothing), buffer.ErrNil},
 			{"foreign destination", s.AssignTo(foreign), gpu.ErrForeign},
-			{"nil product", matrix.MulSparse(c, null, b), matrix.ErrNil},
-			{"nil factor", matrix.MulSparse(c, s, nothing), matrix.ErrNil},
-			{"nil result", matrix.MulSparse(nothing, s, b), matrix.ErrNil},
+			{"nil product", matrix.MulSparse(c, null, b), buffer.ErrNil},
+			{"nil factor", matrix.MulSparse(c, s, nothing), buffer.ErrNil},
+			{"nil result", matrix.MulSparse(nothing, s, b), buffer.ErrNil},
 			{"foreign factor", matrix.MulSparse(c, s, foreign), gpu.ErrForeign},
 			{"foreign result", matrix.MulSparse(foreign, s, b), gpu.ErrForeign},
-			{"product shapes", matrix.MulSparse(c, s, c), matrix.ErrShape},
-			{"compress nil", second(matrix.SparseFromDense(background, nothing, matrix.CSC)), matrix.ErrNil},
+			{"product shapes", matrix.MulSparse(c, s, c), buffer.ErrShape},
+			{"compress nil", second(matrix.SparseFromDense(background, nothing, matrix.CSC)), buffer.ErrNil},
 			{"compress nothing", second(matrix.SparseFromDense(background, &dense{}, matrix.CSC)), gpu.ErrInvalid},
 			{"compress to nothing", second(matrix.SparseFromDense(background, b, 3)), gpu.ErrInvalid},
 		}

@@ -28,7 +28,7 @@ func (p sparseParts) make(dev *gpu.Device) (*sparse, error) {
 	return matrix.NewSparse(dev, p.format, p.rows, p.cols, p.values, p.indices, p.pointers)
 }
 
-func (p sparseParts) wrap(dev *gpu.Device, opts ...matrix.Option) (*sparse, error) {
+func (p sparseParts) wrap(dev *gpu.Device, opts ...matrix.Options) (*sparse, error) {
 	return matrix.WrapSparse(dev, p.format, p.rows, p.cols, p.values, p.indices, p.pointers, opts...)
 }
 
@@ -62,19 +62,19 @@ var hostile = []struct {
 	{"too many rows", nil, func(p *sparseParts) { p.rows = math.MaxInt }, gpu.ErrLimit},
 	{"too many columns", nil, func(p *sparseParts) { p.cols = 1 << 31 }, gpu.ErrLimit},
 	{"too many values", []matrix.Format{matrix.BlockColumn}, func(p *sparseParts) { p.rows = math.MaxInt32 }, gpu.ErrLimit},
-	{"nil values", nil, func(p *sparseParts) { p.values = nil }, matrix.ErrNil},
-	{"nil indices", nil, func(p *sparseParts) { p.indices = nil }, matrix.ErrNil},
-	{"nil pointers", compressed, func(p *sparseParts) { p.pointers = nil }, matrix.ErrNil},
-	{"all nil", compressed, func(p *sparseParts) { p.values, p.indices, p.pointers = nil, nil, nil }, matrix.ErrNil},
-	{"no values", nil, func(p *sparseParts) { p.values = []float32{} }, matrix.ErrShort},
-	{"short values", nil, func(p *sparseParts) { p.values = p.values[:4] }, matrix.ErrShort},
-	{"short indices", compressed, func(p *sparseParts) { p.indices = p.indices[:4] }, matrix.ErrShort},
-	{"short ids", blocks, func(p *sparseParts) { p.indices = p.indices[:1] }, matrix.ErrShape},
-	{"half a column", blocks, func(p *sparseParts) { p.values = append(p.values, 7) }, matrix.ErrShape},
-	{"pointers of blocks", blocks, func(p *sparseParts) { p.pointers = []int32{0} }, matrix.ErrShape},
-	{"no pointers", compressed, func(p *sparseParts) { p.pointers = []int32{} }, matrix.ErrShort},
-	{"short pointers", compressed, func(p *sparseParts) { p.pointers = p.pointers[:4] }, matrix.ErrShort},
-	{"long pointers", compressed, func(p *sparseParts) { p.pointers = append(p.pointers, 5) }, matrix.ErrShape},
+	{"nil values", nil, func(p *sparseParts) { p.values = nil }, buffer.ErrNil},
+	{"nil indices", nil, func(p *sparseParts) { p.indices = nil }, buffer.ErrNil},
+	{"nil pointers", compressed, func(p *sparseParts) { p.pointers = nil }, buffer.ErrNil},
+	{"all nil", compressed, func(p *sparseParts) { p.values, p.indices, p.pointers = nil, nil, nil }, buffer.ErrNil},
+	{"no values", nil, func(p *sparseParts) { p.values = []float32{} }, buffer.ErrShort},
+	{"short values", nil, func(p *sparseParts) { p.values = p.values[:4] }, buffer.ErrShort},
+	{"short indices", compressed, func(p *sparseParts) { p.indices = p.indices[:4] }, buffer.ErrShort},
+	{"short ids", blocks, func(p *sparseParts) { p.indices = p.indices[:1] }, buffer.ErrShape},
+	{"half a column", blocks, func(p *sparseParts) { p.values = append(p.values, 7) }, buffer.ErrShape},
+	{"pointers of blocks", blocks, func(p *sparseParts) { p.pointers = []int32{0} }, buffer.ErrShape},
+	{"no pointers", compressed, func(p *sparseParts) { p.pointers = []int32{} }, buffer.ErrShort},
+	{"short pointers", compressed, func(p *sparseParts) { p.pointers = p.pointers[:4] }, buffer.ErrShort},
+	{"long pointers", compressed, func(p *sparseParts) { p.pointers = append(p.pointers, 5) }, buffer.ErrShape},
 	{"first pointer", compressed, func(p *sparseParts) { p.pointers[0] = 1 }, matrix.ErrSparse},
 	{"negative first pointer", compressed, func(p *sparseParts) { p.pointers[0] = math.MinInt32 }, matrix.ErrSparse},
 	{"last pointer short", compressed, func(p *sparseParts) { p.pointers[4] = 4 }, matrix.ErrSparse},
@@ -82,16 +82,16 @@ var hostile = []struct {
 	{"pointer backwards", compressed, func(p *sparseParts) { p.pointers[2] = 1 }, matrix.ErrSparse},
 	{"pointer negative", compressed, func(p *sparseParts) { p.pointers[1] = -1 }, matrix.ErrSparse},
 	{"pointer beyond", compressed, func(p *sparseParts) { p.pointers[3] = math.MaxInt32 }, matrix.ErrSparse},
-	{"index negative", nil, func(p *sparseParts) { p.indices[0] = -1 }, matrix.ErrIndex},
-	{"index beyond", compressed, func(p *sparseParts) { p.indices[1] = 3 }, matrix.ErrIndex},
-	{"id beyond", blocks, func(p *sparseParts) { p.indices[1] = 4 }, matrix.ErrIndex},
-	{"index huge", nil, func(p *sparseParts) { p.indices[1] = math.MaxInt32 }, matrix.ErrIndex},
+	{"index negative", nil, func(p *sparseParts) { p.indices[0] = -1 }, buffer.ErrIndex},
+	{"index beyond", compressed, func(p *sparseParts) { p.indices[1] = 3 }, buffer.ErrIndex},
+	{"id beyond", blocks, func(p *sparseParts) { p.indices[1] = 4 }, buffer.ErrIndex},
+	{"index huge", nil, func(p *sparseParts) { p.indices[1] = math.MaxInt32 }, buffer.ErrIndex},
 	{"index twice", compressed, func(p *sparseParts) { p.indices[1] = 0 }, matrix.ErrSparse},
 	{"index backwards", compressed, func(p *sparseParts) { p.indices[3], p.indices[4] = 2, 0 }, matrix.ErrSparse},
 	{"id twice", blocks, func(p *sparseParts) { p.indices[1] = 1 }, matrix.ErrSparse},
 	{"ids backwards", blocks, func(p *sparseParts) { p.indices[0], p.indices[1] = 3, 1 }, matrix.ErrSparse},
-	{"rows shrink", []matrix.Format{matrix.CSC}, func(p *sparseParts) { p.rows = 0 }, matrix.ErrIndex},
-	{"columns shrink", []matrix.Format{matrix.CSR}, func(p *sparseParts) { p.cols = 0 }, matrix.ErrIndex},
+	{"rows shrink", []matrix.Format{matrix.CSC}, func(p *sparseParts) { p.rows = 0 }, buffer.ErrIndex},
+	{"columns shrink", []matrix.Format{matrix.CSR}, func(p *sparseParts) { p.cols = 0 }, buffer.ErrIndex},
 }
 
 var (
@@ -115,7 +115,7 @@ func TestSparseHostile(t *testing.T) {
 				if a != nil || !errors.Is(err, h.want) {
 					t.Errorf("%v, %s: %v, want %v", f, h.name, err, h.want)
 				}
-				a, err = p.wrap(dev, matrix.Release(func() { released++ }))
+				a, err = p.wrap(dev, matrix.Options{Release: func() { released++ }})
 				if a != nil || !errors.Is(err, h.want) {
 					t.Errorf("%v, %s: wrapped: %v, want %v", f, h.name, err, h.want)
 				}
@@ -141,7 +141,7 @@ func TestSparseWrapped(t *testing.T) {
 			mine := slices.Clone(p.values)
 			released := 0
 			start := dev.Stats()
-			s := must[*sparse](t)(p.with(mine).wrap(dev, nil, matrix.Release(func() { released++ })))
+			s := must[*sparse](t)(p.with(mine).wrap(dev, matrix.Options{Release: func() { released++ }}))
 			if dev.Stats() != start || !s.External() || s.NNZ() != len(mine) || s.DType() != matrix.Float32 {
 				t.Errorf("%v: wrapping did something: %+v", f, dev.Stats())
 			}
@@ -168,7 +168,7 @@ func TestSparseWrapped(t *testing.T) {
 					t.Errorf("%v: value %d is %v", f, k, mine[k])
 				}
 			}
-			if err := s.Append(2, 2, 1); !errors.Is(err, matrix.ErrExternal) {
+			if err := s.Append(2, 2, 1); !errors.Is(err, matrix.ErrExternalResize) {
 				t.Errorf("%v: Append: %v", f, err)
 			}
 			al := s.Alias()
@@ -226,7 +226,7 @@ func TestSparseTouch(t *testing.T) {
 			within(t, "product of an alias after Touch", must[[]float32](t)(c.Read(background)), x, bound)
 
 			p.indices[4] = 77
-			if err := s.Touch(); !errors.Is(err, matrix.ErrIndex) {
+			if err := s.Touch(); !errors.Is(err, buffer.ErrIndex) {
 				t.Errorf("%v: bad index: %v", f, err)
 			}
 			check(t, s.AssignTo(d))
@@ -271,7 +271,7 @@ func TestSparseTornStructure(t *testing.T) {
 				e, mem2 := wrapped(t, dev, forms[(round+1)%len(forms)], rows, 5, make([]float32, rows*5))
 				check(t, m.AssignTo(d))
 				err := matrix.MulSparse(e, m, y)
-				if err != nil && !errors.Is(err, matrix.ErrSparse) && !errors.Is(err, matrix.ErrIndex) {
+				if err != nil && !errors.Is(err, matrix.ErrSparse) && !errors.Is(err, buffer.ErrIndex) {
 					t.Errorf("product: %v", err)
 				}
 				if c, err := m.Clone(); err == nil {
@@ -375,7 +375,7 @@ func TestSparseSlices(t *testing.T) {
 					samePartsOf(t, what, c, pv, pi, pp)
 					check(t, errors.Join(ref.Close(), d.Close(), b.Close(), c.Close()))
 				}
-				if err := v.Append(rows-1, n-1, 1); !errors.Is(err, matrix.ErrExternal) {
+				if err := v.Append(rows-1, n-1, 1); !errors.Is(err, matrix.ErrExternalResize) {
 					t.Errorf("%s: Append: %v", what, err)
 				}
 				check(t, errors.Join(v.Close(), sub.Close()))
@@ -402,10 +402,10 @@ func TestSparseSlices(t *testing.T) {
 			{math.MinInt, math.MaxInt},
 		} {
 			b := s.ColumnSlice(bad[0], bad[1])
-			if err := b.Err(); !errors.Is(err, matrix.ErrIndex) {
+			if err := b.Err(); !errors.Is(err, buffer.ErrIndex) {
 				t.Errorf("slice %v: %v", bad, err)
 			}
-			if err := b.AssignTo(&dense{}); !errors.Is(err, matrix.ErrIndex) {
+			if err := b.AssignTo(&dense{}); !errors.Is(err, buffer.ErrIndex) {
 				t.Errorf("use of slice %v: %v", bad, err)
 			}
 			check(t, b.Close())
@@ -422,7 +422,7 @@ func TestSparseNet(t *testing.T) {
 	released := make(chan bool, 1)
 	p := sound(matrix.CSC)
 	func() {
-		s := must[*sparse](t)(p.wrap(dev, matrix.Release(func() { released <- true })))
+		s := must[*sparse](t)(p.wrap(dev, matrix.Options{Release: func() { released <- true }}))
 		d := must[*dense](t)(s.ColumnSlice(1, 2).Alias().ToDense())
 		check(t, errors.Join(d.Close(), s.Close()))
 	}()

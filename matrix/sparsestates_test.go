@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -52,14 +53,14 @@ func TestSparseStates(t *testing.T) {
 		closed := must[*sparse](t)(sound(matrix.CSC).make(dev))
 		good := closed.Alias()
 		check(t, closed.Close())
-		refusesAll(t, "nil", nil, matrix.ErrNil)
+		refusesAll(t, "nil", nil, buffer.ErrNil)
 		refusesAll(t, "zero value", &sparse{}, gpu.ErrInvalid)
 		refusesAll(t, "closed", closed, gpu.ErrClosed)
-		refusesAll(t, "bad view", good.ColumnSlice(3, 2), matrix.ErrIndex)
-		isError(t, (*sparse)(nil).Take(good), matrix.ErrNil)
+		refusesAll(t, "bad view", good.ColumnSlice(3, 2), buffer.ErrIndex)
+		isError(t, (*sparse)(nil).Take(good), buffer.ErrNil)
 		isError(t, closed.Take(good), gpu.ErrClosed)
-		isError(t, good.ColumnSlice(3, 2).Take(good), matrix.ErrIndex)
-		isError(t, good.Take(nil), matrix.ErrNil)
+		isError(t, good.ColumnSlice(3, 2).Take(good), buffer.ErrIndex)
+		isError(t, good.Take(nil), buffer.ErrNil)
 		isError(t, good.Take(closed), gpu.ErrClosed)
 		check(t, good.Close())
 		nothingLeft(t, dev)
@@ -97,7 +98,7 @@ func withoutDevice(t *testing.T, dev *gpu.Device, end func(), want error) {
 	t.Helper()
 	p := sound(matrix.CSC)
 	released := 0
-	release := matrix.Release(func() { released++ })
+	release := matrix.Options{Release: func() { released++ }}
 	s := must[*sparse](t)(p.make(dev))
 	host := must[*sparse](t)(p.wrap(dev, release))
 	written := must[*sparse](t)(p.with(slices.Clone(p.values)).wrap(dev, release))
@@ -139,7 +140,7 @@ func TestSparseTake(t *testing.T) {
 			released := 0
 			a := must[*sparse](t)(q.make(dev))
 			check(t, matrix.MulSparse(c, a, y)) // has a list of rows, which goes with the rest
-			b := must[*sparse](t)(p.wrap(dev, matrix.Release(func() { released++ })))
+			b := must[*sparse](t)(p.wrap(dev, matrix.Options{Release: func() { released++ }}))
 			al := b.Alias()
 			check(t, a.Take(b))
 			samePartsOf(t, "taken", a, p.values, p.indices, p.pointers)

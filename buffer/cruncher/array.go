@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -71,8 +70,8 @@ type body struct {
 	version uint64 // of the host's side
 	release func()
 	closed  bool
-	users   map[*Cruncher]*use // told when the array is closed
-	behind  atomic.Bool        // one of them has newer elements than the host
+	users   map[*Cruncher]*residency // told when the array is closed
+	behind  atomic.Bool              // one of them has newer elements than the host
 }
 
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
@@ -200,7 +199,7 @@ func (a *Any) MarkDirty() {
 	a.change(func(f *Flags) {
 		a.version++
 		if f.goesUp() {
-			a.overtake(span.Span{Lo: 0, Hi: a.n})
+			a.overtake(a.all(), nil)
 		}
 	})
 }
@@ -242,16 +241,16 @@ func (a *body) leave() {
 }
 
 // use notes that a cruncher has device memory for the array.
-func (a *body) use(cr *Cruncher) error {
+func (a *body) use(cr *Cruncher, r *residency) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return fail("Compute", gpu.ErrClosed, "array ", a.name)
 	}
 	if a.users == nil {
-		a.users = map[*Cruncher]*use{}
+		a.users = map[*Cruncher]*residency{}
 	}
-	a.users[cr] = new(use)
+	a.users[cr] = r
 	return nil
 }
 

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -17,15 +17,13 @@ import (
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
 	cr     *Cruncher
-	number uint64
 	shares map[batchKey][]int
 	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
 	wake   []chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	queued  int        // calls
-	counts  int        // how often counting began anew
-	reached []int      // of each device: so many calls are done, or are not its business
+	reached []int      // of each device: so many calls are done
 }
 
 // batchKey is what has the same shares throughout a batch.
@@ -88,8 +86,7 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch != nil {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
-	cr.batches++
-	b := &Batch{cr: cr, number: cr.batches, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
@@ -118,7 +115,7 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 // flush brings the batch's results to the host, and returns when devices without any are done, too.
 func (cr *Cruncher) flush(ctx context.Context) error {
 	const op = "Batch"
-	list, err := cr.fetch(ctx, op, cr.pendingOf(slices.Collect(maps.Values(cr.arrays))))
+	list, err := cr.fetch(ctx, op, slices.Collect(maps.Values(cr.arrays)), memory.Pending)
 	if err != nil {
 		return err
 	}
@@ -131,95 +128,84 @@ func (cr *Cruncher) flush(ctx context.Context) error {
 		}
 	}
 	cr.noteLost()
-	if cr.stale() {
-		return fail(op, ErrStale, "a device was lost")
-	}
-	pending := len(list)
+	var early []result
 	for _, r := range cr.arrays {
-		if r.prefetched != nil {
-			r.prefetched.has.Subtract(&r.pending)
-			list = append(list, r.prefetched.results(r)...)
+		if r.batch == cr.batch && r.stale() {
+			return fail(op, ErrStale, "a device was lost")
+		}
+		for _, w := range r.landed {
+			early = append(early, result{residency: r, Source: memory.Source{Region: w}, mem: r.shadow[w.Offset:w.End()]})
 		}
 	}
-	if err := cr.land(ctx, list); err != nil {
+	if err := cr.land(ctx, append(early, list...)); err != nil {
 		return err
 	}
-	for i := range list[:pending] {
-		list[i].returned(list[i].span)
+	for i := range list {
+		list[i].values.Returned(list[i].Region)
 	}
 	for _, r := range cr.arrays {
-		if r.prefetched != nil {
-			r.outrun(&r.prefetched.has)
-		}
-		r.prefetched = nil
+		r.landed = nil
 	}
 	return nil
 }
 
-// stale reports whether a lost device had newest elements of the batch's arrays.
-func (cr *Cruncher) stale() bool {
-	for _, r := range cr.arrays {
-		if r.batch != cr.batch.number {
-			continue
-		}
-		for s := range r.dirty.All() {
-			for _, h := range r.owner.Get(s.Lo, s.Hi) {
-				if cr.isLost(h) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// abandon ends a batch. What has not come back is no longer pending.
+// abandon ends a batch. What has not come back is only newer.
 func (cr *Cruncher) abandon() {
 	cr.batch = nil
 	cr.closeDropped()
 	for _, r := range cr.arrays {
-		r.pending.Clear()
-		if r.prefetched != nil {
-			r.dropPrefetched()
+		r.values.Change(r.array.all(), memory.Pending, memory.Newer)
+		r.values.SetHost(r.array.host)
+		for _, w := range r.landed {
+			r.values.HostChanged(w, memory.Newer)
 		}
+		r.batch, r.shadow, r.landed = nil, nil, nil
 		cr.tell(r)
 	}
 }
 
-// pendingOf lists the elements of arrays that the host is to get at the end of the batch.
-func (cr *Cruncher) pendingOf(arrays []*residency) []want {
-	var list []want
-	for _, r := range arrays {
-		list = append(list, want{r, &r.pending})
-	}
-	return list
-}
-
-// prefetchPending brings results of the batch to memory of the library's, before a call writes over them that does not return them.
-// They reach the host at the end of the batch.
-func (cr *Cruncher) prefetchPending(ctx context.Context, c *call) error {
+// bringEarly brings results of the batch to memory of the library's, before a call writes over them that does not return them. That
+// memory stands for the host's until the end of the batch, when the results reach the host.
+func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
 	}
 	var list []*residency
 	for k := range c.arrays {
-		a := &c.arrays[k]
-		if !a.flags.ReadOnly && !a.flags.Write && a.pending.Len() > 0 {
+		if a := &c.arrays[k]; a.changed && !a.flags.Write && len(a.values.Newest(a.array.all(), memory.Pending)) > 0 {
 			list = append(list, a.residency)
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	results, err := cr.fetch(ctx, "Batch", cr.pendingOf(list))
-	if err != nil {
-		return err
-	}
+	results, err := cr.fetch(ctx, "Batch", list, memory.Pending)
 	for i := range results {
-		if err := cr.prefetch(ctx, &results[i]); err != nil {
+		r := &results[i]
+		if err == nil && r.mem == nil {
+			err = r.bring(ctx)
+		}
+		if err == nil && r.shadow == nil {
+			err = cr.overshadow(ctx, r.residency)
+		}
+		if err != nil {
 			return err
 		}
+		copy(r.shadow[r.Offset:], r.mem)
+		r.landed = append(r.landed, r.Region)
+		r.values.Returned(r.Region)
 	}
+	return err
+}
+
+// overshadow makes a copy of the host's side.
+func (cr *Cruncher) overshadow(ctx context.Context, r *residency) (err error) {
+	if host := r.array.host; host.Foreign == nil {
+		r.shadow = slices.Clone(host.Mem())
+	} else if r.shadow, err = memory.Load(ctx, cr.workers[0].dev, host); err != nil {
+		return err
+	}
+	r.values.SetHost(gpu.HostBytes(r.shadow))
 	return nil
 }
 
@@ -249,14 +235,6 @@ func (b *Batch) notify() {
 	}
 }
 
-// recount says that nothing is known to be done: a device has come back.
-func (b *Batch) recount() {
-	b.mu.Lock()
-	b.counts++
-	clear(b.reached)
-	b.mu.Unlock()
-}
-
 // watch notes what a device is done with.
 func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 	for {
@@ -266,15 +244,13 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 			return
 		}
 		b.mu.Lock()
-		n, counts := b.queued, b.counts
+		n := b.queued
 		b.mu.Unlock()
 		if err := w.dev.Sync(ctx); err != nil {
-			n = math.MaxInt // nothing more is to be expected of it
+			continue
 		}
 		b.mu.Lock()
-		if counts == b.counts {
-			b.reached[i] = max(b.reached[i], n)
-		}
+		b.reached[i] = n
 		b.mu.Unlock()
 	}
 }
@@ -287,8 +263,10 @@ func (b *Batch) Reached() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.queued
-	for _, r := range b.reached {
-		n = min(n, r)
+	for i, r := range b.reached {
+		if b.cr.workers[i].dev.Usable() == nil {
+			n = min(n, r)
+		}
 	}
 	return n
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -25,16 +25,8 @@ type call struct {
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	stays   bool   // some results do not come back
-	direct  bool   // one result need not be in memory of the library's
+	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
-}
-
-// number returns the number of the batch that the call is in, or 0.
-func (c *call) number() uint64 {
-	if c.batch == nil {
-		return 0
-	}
-	return c.batch.number
 }
 
 // argument is an array among the parameters.
@@ -42,8 +34,9 @@ type argument struct {
 	*residency
 	name      string // in this call
 	flags     Flags
-	changed   bool // kernels of the call may write it
-	ifChanged bool // it comes back only if they do
+	conv      *converter // of an array that kernels see unpacked
+	changed   bool       // kernels of the call may write it
+	ifChanged bool       // it comes back only if they do
 }
 
 // piece is what one device does of a call.
@@ -52,19 +45,17 @@ type piece struct {
 	part    part
 	took    time.Duration // without waiting for others
 	moving  time.Duration // of that, to get elements from other devices; the balancer reckons with them apart
-	moves   [][]move      // of each array, before its kernels
-	begun   bool          // some of them may have happened
+	begun   bool          // its kernels may have run
 	results []result
-	words   []words // of each array that kernels see unpacked
-	err     error
+
+	replicas []*memory.Replica // of each array
+	words    []words           // of each array that kernels see unpacked
+	err      error
 }
 
 // run computes a call on the devices that are alive. If one is lost meanwhile, the others begin again with what the call began with.
 func (cr *Cruncher) run(ctx context.Context, c *call) error {
-	for i := range c.arrays {
-		c.arrays[i].straight = c.r.Blobs == 1
-	}
-	if err := cr.prefetchPending(ctx, c); err != nil {
+	if err := cr.bringEarly(ctx, c); err != nil {
 		return err
 	}
 	before := cr.Traffic()
@@ -80,9 +71,8 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 			cr.publish(report(pieces), before)
 			return nil
 		}
-		again := cr.newlyLost()
-		cr.noteLost()
-		uerr := cr.undo(ctx, c, pieces)
+		again := cr.noteLost()
+		uerr := cr.undo(c, pieces)
 		if !again {
 			return err
 		}
@@ -181,18 +171,16 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 		}
 	}()
 	if err := cr.prepareMoves(ctx, c, pieces); err != nil {
-		for k := range c.arrays {
-			c.arrays[k].miss()
-		}
 		return err
 	}
 	busy := 0
 	for _, p := range pieces {
+		p.begun = true
 		if p.part.count > 0 {
 			busy++
 		}
 	}
-	c.direct = c.r.Blobs == 1 && busy == 1
+	c.alone = c.r.Blobs == 1 && busy == 1
 	if err := cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) }); err != nil {
 		return err
 	}
@@ -209,113 +197,61 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 // record notes what the kernels wrote and the host got or is to get.
 func (c *call) record(pieces []*piece) {
 	for _, p := range pieces {
-		d := p.worker.index
 		if p.part.count == 0 {
 			continue
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			s := a.written(c, p.part)
-			if (a.changed || a.flags.Write) && !c.r.TransferOnly {
-				c.unsynced(a, d, s)
-				a.wrote(d, s)
+			w := a.array.bytes(a.written(c, p.part))
+			if a.changed && !c.r.TransferOnly {
+				a.values.Wrote(p.replicas[k], w, memory.Newer)
+				a.values.Forget(p.replicas[k], a.array.bytes(c.between(a)))
 			}
 			switch {
 			case !a.flags.Write:
 			case c.batch != nil:
-				a.differs(d, s)
-				for m := range a.dirty.Overlap(s.Lo, s.Hi) {
-					a.pending.Add(m.Lo, m.Hi)
-				}
+				a.values.Change(w, memory.Apart, memory.Pending)
+				a.values.Change(w, memory.Newer, memory.Pending)
 			default:
-				a.returned(s)
+				a.values.Returned(w)
 			}
 		}
 	}
 }
 
-// unsynced notes that the kernel between repeats may have written elements which are not device d's own.
-func (c *call) unsynced(a *argument, d int, own span.Span) {
+// between returns the elements that the kernel between repeats may write, on each device.
+func (c *call) between(a *argument) span {
 	if c.sync == nil {
-		return
+		return span{}
 	}
-	s := part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
-	a.valid[d].Remove(s.Lo, min(s.Hi, own.Lo))
-	a.valid[d].Remove(max(s.Lo, own.Hi), s.Hi)
+	return part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
 }
 
 // written returns the elements that the kernels of a part may have written.
-func (a *argument) written(c *call, of part) span.Span {
+func (a *argument) written(c *call, of part) span {
 	if of.count == 0 {
-		return span.Span{}
+		return span{}
 	}
 	if a.flags.Write && a.flags.WriteAll {
-		return span.Span{Lo: 0, Hi: a.array.n}
+		return span{0, a.array.n}
 	}
 	return a.own(c, of)
 }
 
-// undo forgets what a call that failed may have done: elements that are elsewhere, too, are to be brought anew. Zeros that nobody
-// had are zeros again. It is ErrStale if something was there only.
-func (cr *Cruncher) undo(ctx context.Context, c *call, pieces []*piece) error {
-	var err error
+// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only.
+func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 	for _, p := range pieces {
-		if !p.begun {
+		if !p.begun || p.part.count == 0 || p.worker.lost() {
 			continue
 		}
-		d := p.worker.index
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			host, _ := a.needs(c, p)
-			for s := range a.pending.Missing(host.Lo, host.Hi) {
-				a.valid[d].Remove(s.Lo, s.Hi)
-			}
-			for s := range a.synced.All() {
-				a.valid[d].Remove(s.Lo, s.Hi)
-			}
-			if !a.changed || c.r.TransferOnly || p.worker.lost() {
+			if !a.changed || c.r.TransferOnly {
 				continue
 			}
-			spoiled := []span.Span{a.written(c, p.part)}
-			if c.sync != nil {
-				spoiled = append(spoiled, part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n))
-			}
-			for _, s := range spoiled {
-				if zerr := cr.spoil(ctx, a.residency, d, s); err == nil {
-					err = zerr
-				}
-			}
-		}
-	}
-	return err
-}
-
-// spoil notes that elements of a device are undefined.
-func (cr *Cruncher) spoil(ctx context.Context, r *residency, d int, s span.Span) (err error) {
-	for gap := range r.owner.Missing(s.Lo, s.Hi) {
-		if err = r.zero(ctx, d, gap); err != nil {
-			return err
-		}
-	}
-	for o, h := range r.owner.Get(s.Lo, s.Hi) {
-		if h != d {
-			r.valid[d].Remove(o.Lo, o.Hi)
-			continue
-		}
-		for m := range r.dirty.Missing(o.Lo, o.Hi) {
-			r.valid[d].Remove(m.Lo, m.Hi)
-		}
-		for m := range r.dirty.Overlap(o.Lo, o.Hi) {
-			r.valid[d].Remove(m.Lo, m.Hi)
-			r.reassign(m)
-			for x, y := range r.owner.Get(m.Lo, m.Hi) {
-				if y != nobody {
-					continue
-				}
-				r.owner.Set(x.Lo, x.Hi, d)
-				r.valid[d].Add(x.Lo, x.Hi)
-				if r.access != writeOnly {
-					err = fail("Compute", ErrStale, "elements ", itoa(x.Lo), " to ", itoa(x.Hi-1), " of ", r.array.name)
+			for _, s := range []span{a.written(c, p.part), c.between(a)} {
+				if !a.values.Forget(p.replicas[k], a.array.bytes(s)) && a.access != writeOnly {
+					err = fail("Compute", ErrStale, a.array.name)
 				}
 			}
 		}

@@ -3,12 +3,10 @@
 package cruncher
 
 import (
-	"context"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // What a cruncher compiles is its own until it is closed: programs as long as they are among those used last, and the
@@ -59,48 +57,25 @@ func (cr *Cruncher) closePrograms() {
 	cr.eachProgram(func(p *program) { p.Close() })
 	cr.programs.Clear()
 	cr.dropped = nil
-	for _, w := range cr.workers {
-		w.converters.close()
+	for _, c := range cr.converters {
+		c.unpack.Close()
+		c.pack.Close()
 	}
 }
 
-// converters are a device's kernels that turn what came up into what kernels see, and back, by the arrays' types. They are few,
-// and arrays come and go.
-type converters map[dtype.Type]*converter
+// converter is the programs that turn what devices have of arrays of a type into what kernels see, and back.
+type converter struct{ unpack, pack *kernel.Program }
 
-type converter struct{ widen, narrow *gpu.Kernel }
-
-func (c *converters) close() {
-	for _, k := range *c {
-		_, _ = k.widen.Close(), k.narrow.Close() // never fails
-	}
-	*c = nil
-}
-
-// conversions finds or compiles the kernels for a type. A device's goroutine asks for its own only.
-func (w *worker) conversions(ctx context.Context, t dtype.Type) (c *converter, err error) {
-	if c := w.converters[t]; c != nil {
+// converter finds or makes the programs for a type. They are few, and arrays come and go.
+func (cr *Cruncher) converter(t dtype.Type) (*converter, error) {
+	if c := cr.converters[t]; c != nil {
 		return c, nil
 	}
-	c = new(converter)
-	if c.widen, err = compile(ctx, w.dev, kernel.Widen, t); err != nil {
-		return nil, err
-	}
-	if c.narrow, err = compile(ctx, w.dev, kernel.Narrow, t); err != nil {
-		_ = c.widen.Close() // never fails
-		return nil, err
-	}
-	if w.converters == nil {
-		w.converters = converters{}
-	}
-	w.converters[t] = c
-	return c, nil
-}
-
-func compile(ctx context.Context, dev *gpu.Device, program func(dtype.Type) (*kernel.Program, error), t dtype.Type) (*gpu.Kernel, error) {
-	p, err := program(t)
+	unpack, pack, err := kernel.Conversions(t)
 	if err != nil {
 		return nil, err
 	}
-	return p.Compile(ctx, dev)
+	c := &converter{unpack, pack}
+	cr.converters[t] = c
+	return c, nil
 }

@@ -4,13 +4,14 @@ package cruncher
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
@@ -26,19 +27,21 @@ type Cruncher struct {
 	mu       gate // guards what follows
 	closed   bool
 	batch    *Batch // the open one
-	batches  uint64
 	arrays   map[*body]*residency
 	programs recent.Map[string, *program]
 	dropped  []*program // to be closed
-	pinned   recent.Map[int, *[]int]
+
+	converters map[dtype.Type]*converter
+	pinned     recent.Map[int, *[]int]
 
 	uses uint64 // of arrays
 	mark uint64 // those up to it are not of the call or the batch
 
 	room sync.Mutex // of all devices of a call, for arrays that are not part of it
 
-	up, down, migrated atomic.Int64
-	last               atomic.Pointer[Report]
+	account memory.Account
+	down    atomic.Int64
+	last    atomic.Pointer[Report]
 }
 
 // gate is a mutex for calls that wait no longer than their contexts.
@@ -134,7 +137,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}}
+	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}, converters: map[dtype.Type]*converter{}}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -155,11 +158,10 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 			return nil, err
 		}
 	}
+	cr.account.Limit = cr.conf.memory
 	var err error
 	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		if cr.balancer, err = balance.New(balance.Options{}); err != nil {
-			return nil, err
-		}
+		cr.balancer = balance.New()
 	}
 	if cr.source, err = kernel.Parse(wgsl); err != nil {
 		return nil, err
@@ -227,9 +229,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	if err := cr.compile(ctx, c); err != nil {
 		return err
 	}
-	if err := cr.adopt(c); err != nil {
-		return err
-	}
+	cr.adopt(c)
 	defer func() {
 		for i := range c.arrays {
 			cr.tell(c.arrays[i].residency)
@@ -243,7 +243,7 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for i, w := range cr.workers {
-		if w.lost() || !slices.ContainsFunc(c.programs(), func(p *program) bool { return !p.Ready(w.dev) }) {
+		if w.lost() {
 			continue
 		}
 		wg.Go(func() {
@@ -280,7 +280,7 @@ func (cr *Cruncher) Traffic() Traffic {
 	if cr == nil {
 		return Traffic{}
 	}
-	return Traffic{cr.up.Load(), cr.down.Load(), cr.migrated.Load()}
+	return Traffic{cr.account.Up.Load(), cr.down.Load(), cr.account.Moved.Load()}
 }
 
 // Stats returns the shares of the last call of an id and how they came about.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -163,25 +162,26 @@ func (cr *Cruncher) enqueue(ctx context.Context, id int, kernels string, r Range
 // arrays are queued.
 func (cr *Cruncher) fetcher(arrays []*Any) func(ctx context.Context) error {
 	type copied struct {
-		*residency
-		side side
+		array *body
+		mem   *gpu.Buffer
 	}
 	var list []copied
 	cr.mu.lock()
 	for _, a := range arrays {
 		if r := cr.arrays[a.body]; r != nil { // or nothing was computed
-			list = append(list, copied{r, r.sides[0]})
+			list = append(list, copied{a.body, r.values.Held(0)})
 		}
 	}
 	cr.mu.unlock()
 	return func(ctx context.Context) error {
 		for i := range list {
 			r := &list[i]
-			if r.side.mem == nil {
+			if r.mem == nil {
 				return fail("Feed", ErrStale, r.array.name)
 			}
-			cr.down.Add(int64(r.array.host.Size))
-			if err := r.getFrom(ctx, &r.side, span.Span{Lo: 0, Hi: r.array.n}, r.array.host, 0); err != nil {
+			host := r.array.host
+			cr.down.Add(int64(host.Size))
+			if err := r.mem.Read(ctx, gpu.Transfer{Host: host, Width: host.Size, Pitch: host.Size, Count: 1}); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -180,6 +181,10 @@ func (f *faulty) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
 	fields, arrays := structField.FindAllStringSubmatch(source, -1), storage.FindAllStringSubmatch(source, -1)
 	name := function.FindStringSubmatch(source)
+	run := f.twins[name[1]]
+	if run == nil {
+		run = conversion(name[1], source)
+	}
 	return func(_ [3]uint32, params []byte, bound [][]byte) {
 		m := memory{map[string][]byte{}, map[string]uint32{}, map[string]uint32{}}
 		for i, f := range fields {
@@ -190,7 +195,33 @@ func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
 		}
 		base, count := m.values["sublet_base"], m.values["sublet_count"]
 		for i := base; i < base+count; i++ {
-			f.twins[name[1]](i, m)
+			run(i, m)
+		}
+	}
+}
+
+// conversion is the twin of unpack and of pack in convert.wgsl, for whole numbers.
+func conversion(name, source string) twin {
+	size := uint32(1)
+	if strings.Contains(source, "BITS: u32 = 16u") {
+		size = 2
+	}
+	signed := strings.Contains(source, "SIGNED: bool = true")
+	return func(i uint32, m memory) {
+		packed, first := m.words["packed"], m.values["first"]
+		unpacked := func(e uint32) []byte { return m.words["unpacked"][4*(m.values["first_unpacked"]+e):][:4] }
+		if name == "pack" {
+			for at := (first*size/4 + i) * 4; at < (first*size/4+i)*4+4; at += size {
+				if e := at/size - first; e < m.values["count"] {
+					copy(packed[at:at+size], unpacked(e))
+				}
+			}
+			return
+		}
+		to := unpacked(i)
+		clear(to)
+		if copy(to, packed[(first+i)*size:][:size]); signed && to[size-1] > 127 {
+			copy(to[size:], "\xff\xff\xff")
 		}
 	}
 }

@@ -110,3 +110,22 @@ func (a *Any) change(set func(f *Flags)) {
 		a.mu.Unlock()
 	}
 }
+
+// access is what an array's memory on the devices is for, from its first use in a cruncher on.
+type access uint8
+
+const (
+	readWrite access = iota
+	readOnly
+	writeOnly
+)
+
+func (f Flags) access() access {
+	switch {
+	case f.ReadOnly:
+		return readOnly
+	case f.WriteOnly:
+		return writeOnly
+	}
+	return readWrite
+}

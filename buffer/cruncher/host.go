@@ -8,93 +8,72 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// use is what an array knows of a cruncher that has device memory for it.
-type use struct {
-	newer span.Set // the elements that are newer there than on the host and in all other crunchers
-}
-
-// tell has an array know which of its elements only the devices have. Calls do so at their end, so that who looks at the host's side
-// need not wait for others.
+// tell has an array know that elements which only this cruncher's devices have are newer than those of other crunchers. Calls do so at
+// their end, so that who looks at the host's side need not wait for others.
 func (cr *Cruncher) tell(r *residency) {
-	if r.news.Len() == 0 && !r.told {
-		return
-	}
 	a := r.array
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if u := a.users[cr]; u != nil {
-		r.news.Intersect(&r.dirty)
-		for s := range r.news.All() {
-			a.overtake(s)
-			u.newer.Add(s.Lo, s.Hi)
+	if len(a.users) > 1 {
+		for _, s := range r.values.Newest(a.all(), memory.Newer) {
+			a.overtake(s.Region, cr)
 		}
-		u.newer.Intersect(&r.dirty)
-		r.told = u.newer.Len() > 0
 	}
-	r.news.Clear()
 	a.compare()
 }
 
 // compare looks whether anybody has newer elements than the host. The lock is held.
 func (a *body) compare() {
-	for _, u := range a.users {
-		if u.newer.Len() > 0 {
-			a.behind.Store(true)
-			return
-		}
+	newer := false
+	for _, r := range a.users {
+		newer = newer || len(r.values.Newest(a.all(), memory.Newer)) > 0
 	}
-	a.behind.Store(false)
+	a.behind.Store(newer)
 }
 
-// overtake notes that nobody's elements are the newest any more. The lock is held.
-func (a *body) overtake(s span.Span) {
+// overtake notes that nobody's elements but perhaps one cruncher's are the newest any more. The lock is held.
+func (a *body) overtake(w memory.Region, by *Cruncher) {
 	if !a.behind.Load() {
 		return
 	}
-	for _, u := range a.users {
-		u.newer.Remove(s.Lo, s.Hi)
+	for cr, r := range a.users {
+		if cr != by {
+			r.values.Change(w, memory.Newer, memory.Apart)
+		}
 	}
 	a.compare()
 }
 
 // stale lists the crunchers that have newer elements than the host among some, and the first of those elements.
-func (a *body) stale(s span.Span) (list []*Cruncher, first span.Span, auto bool) {
+func (a *body) stale(w memory.Region) (list []*Cruncher, first memory.Region, auto bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for cr, u := range a.users {
-		for o := range u.newer.Overlap(s.Lo, s.Hi) {
-			if list = append(list, cr); len(list) == 1 || o.Lo < first.Lo {
-				first = o
+	for cr, r := range a.users {
+		newer := r.values.Newest(w, memory.Newer)
+		for i, s := range newer {
+			if len(list) == 0 && i == 0 || s.Offset < first.Offset {
+				first = s.Region
 			}
-			break
+		}
+		if len(newer) > 0 {
+			list = append(list, cr)
 		}
 	}
 	return list, first, a.flags.AutoFetch
 }
 
-// newerThere returns what a cruncher's devices have newer than the host.
-func (a *body) newerThere(cr *Cruncher) *span.Set {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	set := new(span.Set)
-	if u := a.users[cr]; u != nil {
-		set.Assign(&u.newer)
-	}
-	return set
-}
-
 // current makes sure that the host has the newest of some elements.
-func (a *Any) current(op string, s span.Span) error {
+func (a *Any) current(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
 	}
-	list, first, auto := a.stale(s)
+	list, first, auto := a.stale(a.bytes(s))
 	if len(list) > 0 && !auto {
-		return fail(op, ErrStale, "elements ", itoa(first.Lo), " to ", itoa(first.Hi-1), " of ", a.name, " are on devices: see Fetch and Flags.AutoFetch")
+		return fail(op, ErrStale, a.elements(first), " are on devices: see Fetch and Flags.AutoFetch")
 	}
 	for _, cr := range list {
 		err := cr.bringHome(context.Background(), op, a)
@@ -107,7 +86,7 @@ func (a *Any) current(op string, s span.Span) error {
 
 // replaceable makes sure that elements may be written on the host: that they go up, or that nothing newer is elsewhere, which Fetch
 // would write over them.
-func (a *Any) replaceable(op string, s span.Span) error {
+func (a *Any) replaceable(op string, s span) error {
 	if a.host.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "array ", a.name)
 	}
@@ -121,10 +100,10 @@ func (a *Any) replaceable(op string, s span.Span) error {
 }
 
 // replaced notes that elements were written on the host.
-func (a *Any) replaced(s span.Span) {
+func (a *Any) replaced(s span) {
 	a.change(func(*Flags) {
 		a.version++
-		a.overtake(s)
+		a.overtake(a.bytes(s), nil)
 	})
 }
 
@@ -150,7 +129,7 @@ func (a *Array[T]) At(i int) (v T, err error) {
 	if err := a.ranged("At", i); err != nil {
 		return v, err
 	}
-	if err := a.current("At", span.Span{Lo: i, Hi: i + 1}); err != nil {
+	if err := a.current("At", span{i, i + 1}); err != nil {
 		return v, err
 	}
 	return a.data()[i], nil
@@ -162,7 +141,7 @@ func (a *Array[T]) Set(i int, v T) error {
 	if err := a.ranged("Set", i); err != nil {
 		return err
 	}
-	s := span.Span{Lo: i, Hi: i + 1}
+	s := span{i, i + 1}
 	if err := a.replaceable("Set", s); err != nil {
 		return err
 	}
@@ -193,7 +172,7 @@ func (a *Array[T]) ToArray() ([]T, error) {
 	if err := a.usable(op); err != nil {
 		return nil, err
 	}
-	if err := a.current(op, span.Span{Lo: 0, Hi: a.n}); err != nil {
+	if err := a.current(op, span{0, a.n}); err != nil {
 		return nil, err
 	}
 	return slices.Clone(a.data()), nil
@@ -227,10 +206,10 @@ func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
 
 func copyElements[T Elem](op string, dst *Array[T], to int, src *Array[T], from int) error {
 	n := min(dst.n-to, src.n-from)
-	if err := src.current(op, span.Span{Lo: from, Hi: from + n}); err != nil {
+	if err := src.current(op, span{from, from + n}); err != nil {
 		return err
 	}
-	s := span.Span{Lo: to, Hi: to + n}
+	s := span{to, to + n}
 	if err := dst.replaceable(op, s); err != nil {
 		return err
 	}

@@ -21,21 +21,13 @@ func kernelType(t dtype.Type) dtype.Type {
 
 // program makes the program of a kernel for a call's parameters, or finds it.
 func (cr *Cruncher) program(c *call, name string) (*program, error) {
-	info, err := cr.source.Kernel(name)
-	if err != nil {
-		return nil, err
-	}
-	if dims := len(c.r.Inner) + 1; info.Dims != 0 && info.Dims != dims {
-		return nil, fail("Compute", ErrRange, name, " has ", itoa(info.Dims), " dimensions, the range ", itoa(dims))
-	}
 	var decls []kernel.Decl
-	var scalars []kernel.Scalar
 	var id strings.Builder
 	id.WriteString(name + " " + itoa(c.local))
 	for i := range c.list {
 		p := &c.list[i]
 		if p.array == nil {
-			scalars = append(scalars, kernel.Scalar{Name: p.value.name, Type: p.value.t})
+			decls = append(decls, kernel.Decl{Name: p.value.name, Type: p.value.t, Scalar: true})
 			id.WriteString(" " + p.value.name + ":" + p.value.t.String())
 			continue
 		}
@@ -49,24 +41,24 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 			id.WriteByte('w')
 		}
 	}
-	if p := cr.programs.Get(id.String()); p != nil {
-		return p, nil
+	p := cr.programs.Get(id.String())
+	if p == nil {
+		built, err := cr.source.Build(name, decls, [3]int{c.local})
+		if err != nil {
+			return nil, err
+		}
+		p = &program{built, id.String()}
 	}
-	local := [3]int{c.local, 1, 1}
-	if info.Dims == 0 {
-		local = [3]int{}
+	if dims := len(c.r.Inner) + 1; p.Dims != 0 && p.Dims != dims {
+		return nil, fail("Compute", ErrRange, name, " has ", itoa(p.Dims), " dimensions, the range ", itoa(dims))
 	}
-	built, err := cr.source.Build(name, decls, scalars, local)
-	if err != nil {
-		return nil, err
-	}
-	for i := range built.Arrays {
-		a := &built.Arrays[i]
+	for i := range p.Arrays {
+		a := &p.Arrays[i]
 		if r := c.argument(a.Name); a.Struct != "" && r.array.record != 0 && r.array.record != a.Unit {
 			return nil, fail("Compute", kernel.ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name, " have ", itoa(r.array.record))
 		}
 	}
-	return &program{built, id.String()}, nil
+	return p, nil
 }
 
 // decl declares an array to a kernel.
@@ -76,7 +68,7 @@ func (cr *Cruncher) decl(p *param) kernel.Decl {
 	}
 	switch {
 	case p.array.t == Bytes && p.flags.Mode != kernel.Atomic:
-		d.Mode = kernel.Words
+		d.Mode = kernel.Packed
 	case p.array.t.Size() == 4 && (p.flags.Mode != kernel.Atomic || p.array.t == dtype.Float32):
 		d.Mode = kernel.Widened // that is: as it is
 	}
@@ -125,9 +117,8 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 	}
 	for _, a := range p.Arrays {
 		k := c.index(a.Name)
-		r := &c.arrays[k]
-		s := &r.sides[on.worker.index]
-		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: s.mem, First: s.lo, Length: r.array.n}
+		array, r := c.arrays[k].array, on.replicas[k]
+		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: r.Mem, First: r.Lo / array.t.Size(), Length: array.n}
 		if w := &on.words[k]; w.mem != nil {
 			arg.Buffer, arg.First = w.mem, w.lo
 		}

@@ -3,10 +3,11 @@
 package cruncher
 
 import (
+	"cmp"
 	"errors"
-	"strconv"
+	"slices"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -21,100 +22,34 @@ func WithMemory(bytes uint64) Option {
 	return func(c *config) error { c.memory = bytes; return nil }
 }
 
-// obtain makes the memory of a side of device d, where others leave if need be.
-func (cr *Cruncher) obtain(r *residency, d int, s *side) error {
-	s.bytes = uint64(s.hi-s.lo) * uint64(r.array.t.Size())
-	return cr.inRoom(d, func() error {
-		if err := cr.permit(r, d, s); err != nil {
-			return err
-		}
-		return r.allocate(s)
-	})
-}
-
-// inRoom makes memory on device d, where others leave if need be.
-func (cr *Cruncher) inRoom(d int, allocate func() error) error {
+// inRoom makes memory on a device, where others leave if need be.
+func (cr *Cruncher) inRoom(dev *gpu.Device, allocate func() error) error {
 	for {
 		err := allocate()
-		if !errors.Is(err, gpu.ErrNoMemory) || !cr.makeRoom(d) {
+		if !errors.Is(err, gpu.ErrNoMemory) || !cr.makeRoom(dev) {
 			return err
 		}
 	}
 }
 
-func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// permit is ErrNoMemory if a side is too much beside all others, but the one in whose place it comes.
-func (cr *Cruncher) permit(r *residency, d int, s *side) error {
-	if cr.conf.memory == 0 {
-		return nil
-	}
+// makeRoom has the array used longest ago leave a device, and reports whether there was one that may.
+func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 	cr.room.Lock()
 	defer cr.room.Unlock()
-	total := s.bytes
-	for _, o := range cr.arrays {
-		if o != r && o.sides[d].mem != nil {
-			total += o.sides[d].bytes
-		}
-	}
-	if total > cr.conf.memory {
-		return fail("Compute", gpu.ErrNoMemory, utoa(total), " bytes of arrays on one device, the limit is ", utoa(cr.conf.memory))
-	}
-	return nil
-}
-
-// makeRoom has the array used longest ago leave the device of worker d, and reports whether there was one that may.
-func (cr *Cruncher) makeRoom(d int) bool {
-	cr.room.Lock()
-	defer cr.room.Unlock()
-	var oldest *residency
-	at := 0
+	var old []*residency
 	for _, r := range cr.arrays {
-		if r.used > cr.mark || oldest != nil && r.used > oldest.used {
-			continue
-		}
-		for i, w := range cr.workers {
-			if w.dev == cr.workers[d].dev && r.sides[i].mem != nil && r.elsewhere(i, cr.isLost) {
-				oldest, at = r, i
-				break
-			}
+		if r.used <= cr.mark {
+			old = append(old, r)
 		}
 	}
-	if oldest == nil {
-		return false
-	}
-	_ = oldest.sides[at].close() // what matters is whether there is room now
-	oldest.sides[at] = newSide(cr.workers[at].dev)
-	oldest.forget(at)
-	return true
-}
-
-// elsewhere reports whether device d has nothing that counts and neither the host nor other devices have.
-func (r *residency) elsewhere(d int, lost func(int) bool) bool {
-	r.array.mu.Lock()
-	known := r.array.tracked && r.array.version == r.version
-	r.array.mu.Unlock()
-	var rest span.Set
-	for s, h := range r.owner.All() {
-		if h != d {
-			continue
+	slices.SortFunc(old, func(a, b *residency) int { return cmp.Compare(a.used, b.used) })
+	return slices.ContainsFunc(old, func(r *residency) bool {
+		r.array.mu.Lock()
+		known := r.array.tracked && r.array.version == r.version
+		r.array.mu.Unlock()
+		if !known && !r.goesUp {
+			r.values.HostChanged(r.array.all(), memory.Apart)
 		}
-		rest.Clear()
-		rest.Add(s.Lo, s.Hi)
-		switch {
-		case r.goesUp: // then the host's side counts, unless it is older
-			rest.Intersect(&r.dirty)
-		case known:
-			rest.Subtract(&r.synced)
-		}
-		for x := range r.valid {
-			if x != d && !lost(x) {
-				rest.Subtract(&r.valid[x])
-			}
-		}
-		if rest.Len() > 0 {
-			return false
-		}
-	}
-	return true
+		return r.values.Leave(dev, r.goesUp)
+	})
 }

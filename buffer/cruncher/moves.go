@@ -6,17 +6,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
-	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 )
 
 // needs returns the elements of an array that a piece's device has to have before its kernels run: those that come from the
 // host's side, whatever the devices have, and those that it must have the newest values of.
-func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
+func (a *argument) needs(c *call, p *piece) (host, newest span) {
 	if p.part.count == 0 {
 		return host, newest
 	}
-	f, all := &a.flags, span.Span{Lo: 0, Hi: a.array.n}
+	f, all := &a.flags, span{0, a.array.n}
 	near := widen(a.own(c, p.part), f.Halo, a.array.n)
 	switch {
 	case f.Read && !f.PartialRead:
@@ -32,26 +31,26 @@ func (a *argument) needs(c *call, p *piece) (host, newest span.Span) {
 	return host, newest
 }
 
-func widen(s span.Span, halo, n int) span.Span {
-	if s.Lo >= s.Hi {
+func widen(s span, halo, n int) span {
+	if s.lo >= s.hi {
 		return s
 	}
 	halo = min(halo, n)
-	return span.Span{Lo: max(s.Lo-halo, 0), Hi: min(s.Hi+halo, n)}
+	return span{max(s.lo-halo, 0), min(s.hi+halo, n)}
 }
 
 // own returns the elements of an array that belong to a part.
-func (a *argument) own(c *call, of part) span.Span {
+func (a *argument) own(c *call, of part) span {
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
 // bound returns the elements of an array that a piece's kernels may touch.
-func (a *argument) bound(c *call, p *piece) span.Span {
+func (a *argument) bound(c *call, p *piece) span {
 	b := a.own(c, p.part)
 	host, newest := a.needs(c, p)
-	for _, s := range []span.Span{host, newest} {
-		if s.Lo < s.Hi {
-			b = span.Span{Lo: min(s.Lo, b.Lo), Hi: max(s.Hi, b.Hi)}
+	for _, s := range []span{host, newest} {
+		if s.lo < s.hi {
+			b = span{min(s.lo, b.lo), max(s.hi, b.hi)}
 		}
 	}
 	return b
@@ -61,48 +60,66 @@ func (a *argument) bound(c *call, p *piece) span.Span {
 func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		a.look(c.number())
+		a.look(c.batch)
 		for _, p := range pieces {
-			moves, err := cr.moves(c, a, p)
-			if err != nil {
+			if err := cr.present(c, a, p); err != nil {
 				return err
 			}
-			p.moves = append(p.moves, moves)
-		}
-	}
-	// What devices have is collected before memory is made, since windows may leave it behind.
-	leaving, some := leaving(c, pieces)
-	if some {
-		if err := cr.each(pieces, func(p *piece) error { return cr.collect(ctx, c, p) }); err != nil {
-			return err
 		}
 	}
 	// All devices have memory before anything is written over, as this is what may fail.
-	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p, leaving) }); err != nil {
+	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p) }); err != nil {
 		return err
 	}
-	for _, p := range pieces {
-		p.begun = true
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		for _, p := range pieces {
+			host, _ := a.needs(c, p)
+			a.values.Upload(a.array.bytes(host))
+		}
 	}
-	if err := cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) }); err != nil {
-		return err
+	return cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) })
+}
+
+// present makes sure that the newest values that a piece needs are somewhere, and may move.
+func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
+	host, newest := a.needs(c, p)
+	needs := []memory.Region{a.array.bytes(newest)}
+	for _, s := range a.values.Newest(a.array.bytes(host), memory.Pending) {
+		needs = append(needs, s.Region)
 	}
-	cr.settle(c, pieces)
+	for i, need := range needs {
+		for _, s := range a.values.Lacking(p.worker.index, need) {
+			switch {
+			case s.Lost && a.access != writeOnly: // else what kernels leave out is undefined
+				return fail("Compute", ErrStale, a.array.elements(s.Region))
+			case i == 0 && s.Replica != nil && cr.conf.coherence == Strict:
+				return fail("Compute", ErrMigration, a.array.name)
+			}
+		}
+	}
 	return nil
 }
 
 // house makes the memory for a piece.
-func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span.Set) error {
+func (cr *Cruncher) house(ctx context.Context, c *call, p *piece) (err error) {
+	p.replicas = make([]*memory.Replica, len(c.arrays))
 	p.words = make([]words, len(c.arrays))
+	dev := p.worker.dev
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		if err := cr.ensure(a.residency, p.worker.index, a.bound(c, p), &leaving[k]); err != nil {
+		err := cr.inRoom(dev, func() error {
+			place := memory.Place{Device: dev, Slot: p.worker.index, Map: c.r.Blobs == 1}
+			p.replicas[k], err = a.values.Use(place, a.array.bytes(a.bound(c, p)), a.step)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	for k := range c.arrays {
 		if c.arrays[k].widened() && !c.r.TransferOnly {
-			if err := cr.newWords(ctx, c, p, k); err != nil {
+			if err := cr.newWords(c, p, k); err != nil {
 				return err
 			}
 		}
@@ -110,97 +127,22 @@ func (cr *Cruncher) house(ctx context.Context, c *call, p *piece, leaving []span
 	return nil
 }
 
-// moves lists what a piece lacks of an array. What comes from the host's side whatever the devices have is at the end.
-func (cr *Cruncher) moves(c *call, a *argument, p *piece) ([]move, error) {
-	d := p.worker.index
-	host, newest := a.needs(c, p)
-	list, err := a.keep(nil, d, newest, cr.isLost)
-	if err != nil {
-		return nil, err
-	}
-	if cr.conf.coherence == Strict {
-		for _, m := range list {
-			if m.from != fromHost {
-				return nil, fail("Compute", ErrMigration, a.array.name)
-			}
-		}
-	}
-	for s := range a.pending.Overlap(host.Lo, host.Hi) {
-		if list, err = a.keep(list, d, s, cr.isLost); err != nil {
-			return nil, err
-		}
-	}
-	return a.fetch(list, d, host), nil
-}
-
-// collect gets the elements that come from other devices.
-func (cr *Cruncher) collect(ctx context.Context, c *call, p *piece) error {
-	start := time.Now()
-	defer func() { p.moving += time.Since(start) }()
-	for k := range c.arrays {
-		a := &c.arrays[k]
-		for i := range p.moves[k] {
-			m := &p.moves[k][i]
-			if m.from == fromHost {
-				continue
-			}
-			m.mem = make([]byte, m.span.Len()*a.array.t.Size())
-			if err := a.get(ctx, m.from, m.span, gpu.HostBytes(m.mem), 0); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// leaving returns what of each array goes from one device to another, and whether that is anything.
-func leaving(c *call, pieces []*piece) (sets []span.Set, some bool) {
-	sets = make([]span.Set, len(c.arrays))
-	for _, p := range pieces {
-		for k, moves := range p.moves {
-			for _, m := range moves {
-				if m.from != fromHost {
-					sets[k].Add(m.span.Lo, m.span.Hi)
-					some = true
-				}
-			}
-		}
-	}
-	return sets, some
-}
-
-// deliver carries out a piece's moves, except for those that go up blob by blob.
+// deliver brings what a piece needs, except for what goes up blob by blob.
 func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
-		for i := range p.moves[k] {
-			m := &p.moves[k][i]
-			if m.from == fromHost {
-				if c.byBlob(a) {
-					continue
-				}
-				if err := cr.upload(ctx, a.residency, p.worker.index, m.span); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := a.put(ctx, p.worker.index, m.span, gpu.HostBytes(m.mem)); err != nil {
-				return err
-			}
-			cr.migrated.Add(int64(len(m.mem)))
-			m.mem = nil
-		}
-	}
-	return nil
-}
-
-// upload brings elements of the host's to a device.
-func (cr *Cruncher) upload(ctx context.Context, r *residency, d int, s span.Span) error {
-	for part, host := range r.hostSide(s) {
-		if err := r.put(ctx, d, part, host); err != nil {
+		host, newest := a.needs(c, p)
+		start := time.Now()
+		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(newest)); err != nil {
 			return err
 		}
-		cr.up.Add(int64(host.Size))
+		p.moving += time.Since(start)
+		if c.byBlob(a) {
+			continue
+		}
+		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(host)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -211,35 +153,6 @@ func (c *call) byBlob(a *argument) bool {
 	return c.r.Blobs > 1 && a.flags.PartialRead && a.flags.Halo == 0 && !whole
 }
 
-// settle notes what the devices have now, before their kernels run.
-func (cr *Cruncher) settle(c *call, pieces []*piece) {
-	for k := range c.arrays {
-		a := &c.arrays[k]
-		fetched := make([]span.Span, len(cr.workers))
-		for _, p := range pieces {
-			if p.err == nil {
-				fetched[p.worker.index], _ = a.needs(c, p)
-			}
-		}
-		a.fetched(fetched)
-		for _, p := range pieces {
-			if p.err != nil {
-				continue
-			}
-			host, newest := a.needs(c, p)
-			a.kept(p.worker.index, newest)
-			for s := range a.pending.Overlap(host.Lo, host.Hi) {
-				a.kept(p.worker.index, s)
-			}
-			for _, m := range p.moves[k] {
-				if m.from != fromHost { // whose window may have left them behind
-					a.owner.Set(m.span.Lo, m.span.Hi, p.worker.index)
-				}
-			}
-		}
-	}
-}
-
 // moveRate is how many bytes a second go from one device to another by way of the host, for the balancer's decisions. That they
 // are not for nothing is what matters, not how dear they are.
 const moveRate = 1e9
@@ -248,7 +161,7 @@ const moveRate = 1e9
 func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 	var resident []*argument
 	for i := range c.arrays {
-		if _, newest := c.arrays[i].needs(c, &piece{part: part{0, 1}}); newest.Len() > 0 {
+		if _, newest := c.arrays[i].needs(c, &piece{part: part{0, 1}}); newest.lo < newest.hi {
 			resident = append(resident, &c.arrays[i])
 		}
 	}
@@ -263,10 +176,8 @@ func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 			base += n
 			for _, a := range resident {
 				_, need := a.needs(c, p)
-				for gap := range a.valid[d].Missing(need.Lo, need.Hi) {
-					for s := range a.owner.Get(gap.Lo, gap.Hi) {
-						costs[d] += float64(s.Len()*a.array.t.Size()) / moveRate
-					}
+				for _, s := range a.values.Lacking(d, a.array.bytes(need)) {
+					costs[d] += float64(s.Width) / moveRate
 				}
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -47,8 +46,8 @@ func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Para
 func (cr *Cruncher) ownLocal(names []string, want, local int) int {
 	own := 0
 	for _, name := range names {
-		if info, err := cr.source.Kernel(name); err == nil && info.Local[0] > 0 {
-			own = lcm(max(own, 1), info.Local[0])
+		if size, err := cr.source.Local(name); err == nil && size[0] > 0 {
+			own = lcm(max(own, 1), size[0])
 		}
 	}
 	if own == 0 || want != 0 {
@@ -72,7 +71,7 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 		}
 	}
 	for _, p := range c.kernels {
-		if !p.Divisible() { // it would not know which part is its own
+		if !p.Divisible { // it would not know which part is its own
 			c.r.Blobs, c.single = 1, max(c.single, 0)
 		}
 	}
@@ -112,14 +111,20 @@ func (cr *Cruncher) reside(c *call) error {
 		if p.array.host.ReadOnly && p.flags.Write {
 			return fail(op, gpu.ErrReadOnly, "the memory of ", p.array.name)
 		}
-		r := cr.arrays[p.array.body]
-		switch {
-		case r == nil:
-			r = cr.newResidency(p)
-		case r.access != readWrite && r.access != p.flags.access():
+		r, err := cr.residency(p)
+		if err != nil {
+			return err
+		}
+		if r.used > 0 && r.access != readWrite && r.access != p.flags.access() {
 			return fail(op, ErrAccess, p.array.name)
 		}
-		c.arrays = append(c.arrays, argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged})
+		a := argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged}
+		if a.widened() {
+			if a.conv, err = cr.converter(a.array.t); err != nil {
+				return err
+			}
+		}
+		c.arrays = append(c.arrays, a)
 		if p.flags.Write && p.flags.WriteAll && c.single < 0 {
 			c.single = i % len(cr.workers)
 		}
@@ -127,30 +132,18 @@ func (cr *Cruncher) reside(c *call) error {
 	return nil
 }
 
-func (cr *Cruncher) newResidency(p *param) *residency {
-	r := &residency{array: p.array.body, access: p.flags.access(), near: p.flags.ZeroCopy, grain: windowStep}
-	for _, w := range cr.workers {
-		r.sides = append(r.sides, newSide(w.dev))
-	}
-	r.valid = make([]span.Set, len(cr.workers))
-	return r
-}
-
-// adopt keeps the residencies and the programs of a call that is going to run.
-func (cr *Cruncher) adopt(c *call) error {
+// adopt notes the uses of the arrays and keeps the programs of a call that is going to run.
+func (cr *Cruncher) adopt(c *call) {
 	if c.batch == nil {
 		cr.mark = cr.uses
 	}
 	for i := range c.arrays {
-		r := c.arrays[i].residency
-		cr.uses++
-		r.used, r.goesUp = cr.uses, c.arrays[i].flags.goesUp()
-		if cr.arrays[r.array] == nil {
-			if err := r.array.use(cr); err != nil {
-				return err
-			}
-			cr.arrays[r.array] = r
+		a := &c.arrays[i]
+		if a.used == 0 {
+			a.access = a.flags.access()
 		}
+		cr.uses++
+		a.used, a.goesUp = cr.uses, a.flags.goesUp()
 	}
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
@@ -160,14 +153,13 @@ func (cr *Cruncher) adopt(c *call) error {
 		}
 		for i := range p.Arrays {
 			if a := &p.Arrays[i]; a.Struct != "" {
-				c.argument(a.Name).grain = lcm(windowStep, a.Unit)
+				c.argument(a.Name).step = lcm(windowStep, a.Unit)
 			}
 		}
 	}
 	if c.batch != nil {
 		c.batch.hold(c.list)
 	}
-	return nil
 }
 
 // splitNames cuts a list of kernel names at blanks, commas, semicolons, hyphens, @ and ends of lines.

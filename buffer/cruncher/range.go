@@ -5,7 +5,6 @@ package cruncher
 import (
 	"math"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -101,11 +100,14 @@ func (r *Range) checkStrict(l, devices int) error {
 // the offset in it.
 type part struct{ base, count int }
 
+// span is the elements lo to hi-1 of an array.
+type span struct{ lo, hi int }
+
 // elements returns the elements of an array that belong to a part.
-func (p part) elements(items, inner, n int) span.Span {
+func (p part) elements(items, inner, n int) span {
 	lo, _ := mul(p.base, inner, items)
 	hi, _ := mul(p.base+p.count, inner, items)
-	return span.Span{Lo: min(lo, n), Hi: min(hi, n)}
+	return span{min(lo, n), min(hi, n)}
 }
 
 // checkLength wants an array that moves by parts to have elements for every item.

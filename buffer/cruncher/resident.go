@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -23,11 +24,7 @@ func (cr *Cruncher) evict(a *body) error {
 	}
 	delete(cr.arrays, a)
 	a.unuse(cr)
-	var errs []error
-	for i := range r.sides {
-		errs = append(errs, r.sides[i].close())
-	}
-	return errors.Join(errs...)
+	return r.values.Close()
 }
 
 func (cr *Cruncher) evictAll() error {
@@ -82,7 +79,7 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 	case cr.batch != nil:
 		return fail(op, ErrBatch, "")
 	}
-	var wants []want
+	var wants []*residency
 	for _, a := range arrays {
 		if err := a.usable(op); err != nil {
 			return err
@@ -94,25 +91,20 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 		if a.host.ReadOnly {
 			return fail(op, gpu.ErrReadOnly, a.name)
 		}
-		wants = append(wants, want{r, a.newerThere(cr)})
+		wants = append(wants, r)
 	}
-	for {
-		list, err := cr.fetch(ctx, op, wants)
-		if err != nil {
-			return err
-		}
-		if err = cr.land(ctx, list); err == nil {
-			for i := range list {
-				list[i].returned(list[i].span)
-			}
-			for _, w := range wants {
-				w.dirty.Clear() // the rest has been written over on the host
-				cr.tell(w.residency)
-			}
-			return nil
-		}
-		if !cr.newlyLost() {
-			return err
-		}
+	list, err := cr.fetch(ctx, op, wants, memory.Newer)
+	if err == nil {
+		err = cr.land(ctx, list)
 	}
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].values.Returned(list[i].Region)
+	}
+	for _, r := range wants {
+		cr.tell(r)
+	}
+	return nil
 }

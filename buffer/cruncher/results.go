@@ -6,53 +6,48 @@ import (
 	"context"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // result is elements on their way from a device to the host's side of an array. They wait in memory of the library's until
 // everything of a call is there, so that one that fails changes nothing, and devices that take over a lost one's work begin
-// with what it began with. One of all may stay on its device until then: that it comes is then what everything depends on.
+// with what it began with. The only one may stay on its device until then.
 type result struct {
 	*residency
-	device int
-	span   span.Span
-	mem    []byte // nil until they have come
+	memory.Source
+	mem []byte // nil until they have come
 }
 
-func (r *result) size() int { return r.span.Len() * r.array.t.Size() }
-
 // bring gets a result from its device.
-func (cr *Cruncher) bring(ctx context.Context, r *result) error {
-	mem := make([]byte, r.size())
-	if err := r.get(ctx, r.device, r.span, gpu.HostBytes(mem), 0); err != nil {
-		return err
+func (r *result) bring(ctx context.Context) error {
+	mem := make([]byte, r.Width)
+	if r.Replica != nil {
+		if err := r.Replica.Read(ctx, r.Region, gpu.HostBytes(mem), 0); err != nil {
+			return err
+		}
 	}
 	r.mem = mem
 	return nil
 }
 
-// largestForeign returns which of some results may come straight to foreign memory, or -1. To Go memory a copy is cheap.
-func largestForeign(list []result) int {
-	best := -1
-	for i := range list {
-		if list[i].array.host.Foreign != nil && (best < 0 || list[i].span.Len() > list[best].span.Len()) {
-			best = i
-		}
-	}
-	return best
+// straight reports whether there is one result that may come straight to foreign memory. To Go memory a copy is cheap.
+func straight(list []result) bool {
+	return len(list) == 1 && list[0].array.host.Foreign != nil && list[0].Replica != nil && list[0].Width > 0
 }
 
-// stage gets results, from all devices at the same time. One may stay where it is.
+// stage gets results, from all devices at the same time.
 func (cr *Cruncher) stage(ctx context.Context, list []result) error {
-	straight := largestForeign(list)
+	if straight(list) {
+		return nil
+	}
 	errs := make([]error, len(cr.workers))
 	var wg sync.WaitGroup
 	for d := range cr.workers {
 		wg.Go(func() {
 			for i := range list {
-				if r := &list[i]; r.device == d && i != straight && errs[d] == nil {
-					errs[d] = cr.bring(ctx, r)
+				if r := &list[i]; r.Slot == d && errs[d] == nil {
+					errs[d] = r.bring(ctx)
 				}
 			}
 		})
@@ -70,20 +65,17 @@ func first(errs []error) error {
 	return nil
 }
 
-// want is elements that are wanted from devices.
-type want struct {
-	*residency
-	elements *span.Set
-}
-
-// fetch gets the newest values of elements. When a device is lost meanwhile, others may have them.
-func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []result, err error) {
+// fetch gets the newest values of arrays. When a device is lost meanwhile, others may have them.
+func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, state memory.State) (list []result, err error) {
 	for {
 		cr.noteLost()
 		list = list[:0]
-		for _, w := range wants {
-			if list, err = cr.homeward(op, list, w); err != nil {
-				return nil, err
+		for _, r := range wants {
+			for _, s := range r.values.Newest(r.array.all(), state) {
+				if s.Lost {
+					return nil, fail(op, ErrStale, r.array.elements(s.Region))
+				}
+				list = append(list, result{residency: r, Source: s})
 			}
 		}
 		for _, w := range cr.workers {
@@ -91,80 +83,45 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []want) (list []
 				return nil, err
 			}
 		}
-		if err = cr.stage(ctx, list); err == nil || !cr.newlyLost() {
+		if err = cr.stage(ctx, list); err == nil || !cr.noteLost() {
 			return list, err
 		}
 	}
 }
 
-// homeward lists where the newest values of elements are.
-func (cr *Cruncher) homeward(op string, list []result, w want) ([]result, error) {
-	for s := range w.elements.All() {
-		for h, d := range w.owner.Get(s.Lo, s.Hi) {
-			if cr.isLost(d) {
-				return nil, fail(op, ErrStale, "elements ", itoa(h.Lo), " to ", itoa(h.Hi-1), " of ", w.array.name)
-			}
-			list = append(list, result{residency: w.residency, device: d, span: h})
-		}
-	}
-	return list, nil
-}
-
 // land puts results where they belong, all or none. Only one that is still on its device, and foreign memory that is no longer
 // there, can make it fail. Nobody calls it off: the devices are done.
 func (cr *Cruncher) land(ctx context.Context, list []result) error {
-	ctx = context.WithoutCancel(ctx)
+	var write []func()
 	for i := range list {
 		r := &list[i]
-		if r.mem != nil || r.span.Len() == 0 {
+		if r.mem == nil { // the only one
+			if err := r.Replica.Read(context.WithoutCancel(ctx), r.Region, r.array.host, r.Offset); err != nil {
+				return err
+			}
 			continue
 		}
-		if _, err := writers(list); err != nil {
+		to, err := gpu.HostWriter(r.array.host.Part(r.Offset, r.Width))
+		if err != nil {
 			return err
 		}
-		if err := r.get(ctx, r.device, r.span, r.array.host, r.span.Lo*r.array.t.Size()); err != nil {
-			return err
-		}
+		write = append(write, func() { to(r.mem) })
 	}
-	write, err := writers(list)
-	if err != nil {
-		return err
+	for _, w := range write {
+		w()
 	}
-	var wg sync.WaitGroup
 	for i := range list {
-		if r := &list[i]; r.mem != nil {
-			wg.Go(func() { write[i](r.mem) })
-		}
-	}
-	wg.Wait()
-	for i := range list {
-		cr.down.Add(int64(list[i].size()))
-		list[i].arrived(list[i].span)
+		cr.down.Add(int64(list[i].Width))
+		cr.arrived(&list[i])
 	}
 	return nil
 }
 
-// writers returns functions that write results to the host.
-func writers(list []result) ([]func([]byte), error) {
-	write := make([]func([]byte), len(list))
-	for i := range list {
-		r := &list[i]
-		if r.mem == nil {
-			continue
-		}
-		var err error
-		if write[i], err = gpu.HostWriter(r.array.host.Part(r.span.Lo*r.array.t.Size(), r.size())); err != nil {
-			return nil, err
-		}
-	}
-	return write, nil
-}
-
 // arrived tells other crunchers that the host's side has changed.
-func (r *residency) arrived(s span.Span) {
+func (cr *Cruncher) arrived(r *result) {
 	a := r.array
 	a.mu.Lock()
-	a.overtake(s)
+	a.overtake(r.Region, cr)
 	if a.version++; r.version == a.version-1 {
 		r.version = a.version
 	}

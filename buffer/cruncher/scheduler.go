@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -327,7 +328,7 @@ func (cr *Cruncher) keeps(t *Task) bool {
 		if p.array == nil {
 			continue
 		}
-		if r := cr.arrays[p.array.body]; r != nil && !f.Read && !f.PartialRead && !f.WriteOnly && r.dirty.Len() > 0 {
+		if r := cr.arrays[p.array.body]; r != nil && !f.Read && !f.PartialRead && !f.WriteOnly && len(r.values.Newest(r.array.all(), memory.Newer)) > 0 {
 			return true
 		}
 	}

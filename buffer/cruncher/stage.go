@@ -85,7 +85,7 @@ func steps(op string, source *kernel.Source, list []Step) ([]Step, error) {
 			return nil, fail(op, kernel.ErrKernel, "none is named")
 		}
 		for _, name := range names {
-			if _, err := source.Kernel(name); err != nil {
+			if _, err := source.Local(name); err != nil {
 				return nil, err
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -15,9 +15,8 @@ import (
 type words struct {
 	mem     *gpu.Buffer
 	lo, hi  int
-	fresh   span.Span // what is unpacked
-	changed bool      // by a kernel
-	conv    *converter
+	fresh   span // what is unpacked
+	changed bool // by a kernel
 }
 
 // widened reports whether kernels see a word for each of the array's smaller elements.
@@ -26,21 +25,18 @@ func (a *argument) widened() bool {
 }
 
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
-func (cr *Cruncher) newWords(ctx context.Context, c *call, p *piece, k int) (err error) {
+func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 	a, w := &c.arrays[k], &p.words[k]
-	if w.conv, err = p.worker.conversions(ctx, a.array.t); err != nil {
-		return err
-	}
 	l := p.worker.dev.Info().Limits
 	w.hi = a.array.n
 	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
 		b := a.bound(c, p)
-		w.lo, w.hi = b.Lo/windowStep*windowStep, b.Hi
+		w.lo, w.hi = b.lo/4*4, b.hi
 		if w.hi-w.lo > most {
 			return fail("Compute", gpu.ErrLimit, itoa(w.hi-w.lo), " elements of ", a.array.name, " on one device, which allows ", itoa(most))
 		}
 	}
-	return cr.inRoom(p.worker.index, func() error {
+	return cr.inRoom(p.worker.dev, func() error {
 		w.mem, err = p.worker.dev.NewBuffer(4 * uint64(w.hi-w.lo))
 		return err
 	})
@@ -56,13 +52,13 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 			need = a.own(c, items)
 		}
 		if begin && w.changed {
-			w.fresh, w.changed = span.Span{}, false
+			w.fresh, w.changed = span{}, false
 		}
-		if w.mem == nil || w.fresh.Lo <= need.Lo && need.Hi <= w.fresh.Hi {
+		if w.mem == nil || w.fresh.lo <= need.lo && need.hi <= w.fresh.hi {
 			continue
 		}
 		w.fresh = need
-		if err := a.convert(w.conv.widen, w, on, need); err != nil {
+		if err := a.convert(ctx, a.conv.unpack, 1, on, k, need); err != nil {
 			return err
 		}
 	}
@@ -77,27 +73,32 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 		}
 		own := a.written(c, items)
 		if items.count == 0 { // the kernel between repeats
-			own = part{0, c.local}.elements(a.flags.ElementsPerItem, 1, a.array.n)
+			own = c.between(a)
 		}
 		w.changed = true
-		if err := a.convert(w.conv.narrow, w, on, own); err != nil {
+		if err := a.convert(ctx, a.conv.pack, 4/a.array.t.Size(), on, k, own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// convert queues a kernel that unpacks or packs elements.
-func (a *argument) convert(k *gpu.Kernel, w *words, on *piece, sp span.Span) error {
-	s := &a.sides[on.worker.index]
-	sp.Lo, sp.Hi = max(sp.Lo, s.lo, w.lo), min(sp.Hi, s.hi, w.hi)
-	if sp.Lo >= sp.Hi {
+// convert queues a kernel that unpacks or packs elements of array k, and has an item for so many of them as memory has them.
+func (a *argument) convert(ctx context.Context, p *kernel.Program, per int, on *piece, k int, sp span) error {
+	r, w := on.replicas[k], &on.words[k]
+	lo, hi := r.Lo/a.array.t.Size(), r.Hi/a.array.t.Size()
+	sp.lo, sp.hi = max(sp.lo, lo, w.lo), min(sp.hi, hi, w.hi)
+	if sp.lo >= sp.hi {
 		return nil
 	}
-	var block [32]byte
-	groups, err := kernel.Convert{First: sp.Lo - s.lo, Count: sp.Len(), Wide: sp.Lo - w.lo}.Put(block[:], a.array.t)
-	if err != nil {
-		return err
+	array := func(name string, b *gpu.Buffer) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Buffer: b}
 	}
-	return k.Dispatch(groups, block[:], gpu.Arg{Buffer: s.mem}, gpu.Arg{Buffer: w.mem})
+	number := func(name string, n int) kernel.Argument {
+		return kernel.Argument{Name: name, Type: dtype.Uint32, Bits: []uint32{uint32(n)}}
+	}
+	first := sp.lo - lo
+	items := (sp.hi-lo-1)/per - first/per + 1
+	return p.Launch(ctx, on.worker.dev, kernel.Range{Count: [3]int{items}}, array("packed", r.Mem), array("unpacked", w.mem),
+		number("first", first), number("first_unpacked", sp.lo-w.lo), number("count", sp.hi-sp.lo))
 }

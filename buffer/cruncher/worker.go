@@ -7,7 +7,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/span"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -17,8 +17,6 @@ type worker struct {
 	dev   *gpu.Device
 	life  uint32 // of the device, when it joined
 	gone  bool   // it is lost, and that is noted
-
-	converters converters
 }
 
 // lost reports whether what was on the device is gone, also if it has come back meanwhile.
@@ -35,10 +33,21 @@ func (w *worker) lost() bool {
 // one before comes back.
 func (cr *Cruncher) work(ctx context.Context, c *call, p *piece) error {
 	blobs := p.part.cut(c.r.Blobs, c.step)
-	back := newReturns(ctx, cr, c, p, len(blobs))
-	err := cr.feed(ctx, c, p, blobs, back)
-	if rerr := back.wait(); err == nil {
-		err = rerr
+	queued := make(chan part, len(blobs)) // has room for all
+	var back error
+	var done sync.WaitGroup
+	done.Go(func() {
+		for b := range queued {
+			if back == nil {
+				back = p.take(ctx, c, b)
+			}
+		}
+	})
+	err := cr.feed(ctx, c, p, blobs, queued)
+	close(queued)
+	done.Wait()
+	if err == nil {
+		err = back
 	}
 	return err
 }
@@ -57,15 +66,16 @@ func (p part) cut(n, step int) []part {
 // feed queues a piece's uploads and kernels and hands each blob on when its last kernel is queued. The first kernel of
 // several runs as blobs go up, the last one as they come back, those between over everything: a kernel may read what the ones
 // before it made for other items of the device.
-func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, back *returns) error {
+func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, queued chan<- part) error {
 	kernels := c.kernels
 	if c.r.TransferOnly {
 		kernels = nil
 	}
+	last := len(kernels) - 1
 	for i, b := range blobs {
 		err := cr.uploadBlob(ctx, c, p, b)
 		switch {
-		case err != nil || len(kernels) == 0:
+		case err != nil || last < 0:
 		case len(blobs) == 1:
 			err = cr.repeat(ctx, c, p, b)
 		default:
@@ -74,14 +84,13 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 		if err != nil {
 			return err
 		}
-		if (len(blobs) == 1 || len(kernels) <= 1) && !back.give(b) {
-			return nil
+		if len(blobs) == 1 || last <= 0 {
+			queued <- b
 		}
 	}
-	if len(blobs) == 1 || len(kernels) <= 1 {
+	if len(blobs) == 1 || last <= 0 {
 		return nil
 	}
-	last := len(kernels) - 1
 	for _, k := range kernels[1:last] {
 		if err := cr.perform(ctx, c, k, p, p.part, true); err != nil {
 			return err
@@ -91,9 +100,7 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, b
 		if err := cr.perform(ctx, c, kernels[last], p, b, i == 0); err != nil {
 			return err
 		}
-		if !back.give(b) {
-			return nil
-		}
+		queued <- b
 	}
 	return nil
 }
@@ -136,94 +143,38 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if !c.byBlob(a) {
 			continue
 		}
-		own := a.own(c, b)
-		for _, m := range p.moves[k] {
-			s := span.Span{Lo: max(m.span.Lo, own.Lo), Hi: min(m.span.Hi, own.Hi)}
-			if m.from != fromHost || s.Lo >= s.Hi {
-				continue
-			}
-			if err := cr.upload(ctx, a.residency, p.worker.index, s); err != nil {
-				return err
-			}
+		w := a.array.bytes(a.own(c, b))
+		lo, hi := w.Offset, min((w.End()+3)/4*4, a.array.bytes(a.own(c, p.part)).End())
+		if b.base > p.part.base { // words that blobs share go up before kernels write there
+			lo = (lo + 3) / 4 * 4
+		}
+		if err := a.values.Update(ctx, p.replicas[k], memory.Between(lo, max(lo, hi))); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// returns brings blobs back in their order, beside what is queued meanwhile.
-type returns struct {
-	cr    *Cruncher
-	c     *call
-	p     *piece
-	blobs chan part
-	stop  chan struct{}
-	once  sync.Once
-	done  sync.WaitGroup
-	err   error
-}
-
-func newReturns(ctx context.Context, cr *Cruncher, c *call, p *piece, n int) *returns {
-	r := &returns{cr: cr, c: c, p: p, blobs: make(chan part, n), stop: make(chan struct{})}
-	r.done.Go(func() {
-		for b := range r.blobs {
-			if r.err = r.take(ctx, b); r.err != nil {
-				close(r.stop)
-				return
-			}
-		}
-	})
-	return r
-}
-
-// give hands a blob on, and reports whether to go on.
-func (r *returns) give(b part) bool {
-	select {
-	case <-r.stop:
-		return false
-	default:
-		r.blobs <- b // has room for all
-		return true
-	}
-}
-
-// wait returns when all blobs are back.
-func (r *returns) wait() error {
-	r.once.Do(func() { close(r.blobs) })
-	r.done.Wait()
-	return r.err
-}
-
-// take gets a blob's results. If the device is lost meanwhile, none of them count. An array that comes back as a whole does so with
-// the last blob, and before that nothing is done.
-func (r *returns) take(ctx context.Context, b part) error {
-	c, p := r.c, r.p
-	last := b.base+b.count == p.part.base+p.part.count
+// take gets a blob's results, in a batch none. An array that comes back as a whole does so with the last blob.
+func (p *piece) take(ctx context.Context, c *call, b part) error {
 	if c.batch != nil {
 		return nil
 	}
+	last := b.base+b.count == p.part.base+p.part.count
 	var list []result
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if a.flags.Write && (last || !a.flags.WriteAll) {
-			list = append(list, result{residency: a.residency, device: p.worker.index, span: a.written(c, b)})
+			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.replicas[k]}
+			list = append(list, result{residency: a.residency, Source: at})
 		}
 	}
-	straight := -1
-	if c.direct {
-		straight = largestForeign(list)
+	if len(list) == 0 || c.alone && straight(list) { // so that it is known how long it took, and that the device is not lost
+		p.results = append(p.results, list...)
+		return p.worker.dev.Sync(ctx)
 	}
-	waited := false
 	for i := range list {
-		if i == straight {
-			continue
-		}
-		if err := r.cr.bring(ctx, &list[i]); err != nil {
-			return err
-		}
-		waited = true
-	}
-	if !waited { // so that it is known how long it took, and that it is not lost
-		if err := p.worker.dev.Sync(ctx); err != nil {
+		if err := list[i].bring(ctx); err != nil {
 			return err
 		}
 	}

@@ -10,13 +10,6 @@ import (
 	"strings"
 )
 
-// DLPack's codes of the kinds of numbers that have several sizes. It has some more, which [Parse] knows by name.
-const (
-	Int   uint8 = 0
-	UInt  uint8 = 1
-	Float uint8 = 2
-)
-
 // codes are the names of the codes of DLPack 1.1, and the bits of those that have only one size; the name of another type
 // ends with its bits.
 var codes = [...]struct {
@@ -52,23 +45,23 @@ type Type struct {
 
 // The usual types.
 var (
-	Int8       = Type{Int, 8, 1}
-	Int16      = Type{Int, 16, 1}
-	Int32      = Type{Int, 32, 1}
-	Int64      = Type{Int, 64, 1}
-	Uint8      = Type{UInt, 8, 1}
-	Uint16     = Type{UInt, 16, 1}
-	Uint32     = Type{UInt, 32, 1}
-	Uint64     = Type{UInt, 64, 1}
-	Float16    = Type{Float, 16, 1}
-	Float32    = Type{Float, 32, 1}
-	Float64    = Type{Float, 64, 1}
+	Int8       = Type{0, 8, 1}
+	Int16      = Type{0, 16, 1}
+	Int32      = Type{0, 32, 1}
+	Int64      = Type{0, 64, 1}
+	Uint8      = Type{1, 8, 1}
+	Uint16     = Type{1, 16, 1}
+	Uint32     = Type{1, 32, 1}
+	Uint64     = Type{1, 64, 1}
+	Float16    = Type{2, 16, 1}
+	Float32    = Type{2, 32, 1}
+	Float64    = Type{2, 64, 1}
 	BFloat16   = Type{4, 16, 1}
 	Complex64  = Type{5, 64, 1}
 	Complex128 = Type{5, 128, 1}
 	Bool8      = Type{6, 8, 1}
 	// Bool1 is TVM's older bool, which takes a byte per element in memory.
-	Bool1 = Type{UInt, 1, 1}
+	Bool1 = Type{1, 1, 1}
 )
 
 // String returns NumPy's name where there is one ("float32", "bool"), with lanes "float32x4", and "code99_8" for what
@@ -92,38 +85,36 @@ func (t Type) String() string {
 
 // Parse is the inverse of [Type.String].
 func Parse(s string) (Type, bool) {
-	if code, bits, ok := parseBase(s); ok {
-		t := Type{code, bits, 1}
-		return t, t.String() == s
-	}
-	i := strings.LastIndexByte(s, 'x')
-	if i < 0 {
-		return Type{}, false
-	}
-	code, bits, ok := parseBase(s[:i])
-	lanes, err := strconv.ParseUint(s[i+1:], 10, 16)
-	t := Type{code, bits, uint16(lanes)}
-	return t, ok && err == nil && t.String() == s
-}
-
-func parseBase(s string) (code, bits uint8, ok bool) {
-	if rest, ok := strings.CutPrefix(s, "code"); ok {
-		c, b, ok := strings.Cut(rest, "_")
-		code, err1 := strconv.ParseUint(c, 10, 8)
-		bits, err2 := strconv.ParseUint(b, 10, 8)
-		return uint8(code), uint8(bits), ok && err1 == nil && err2 == nil
-	}
-	name := strings.TrimRight(s, "0123456789")
-	n, err := strconv.ParseUint(s[len(name):], 10, 8)
 	for i, c := range codes {
-		switch {
-		case c.bits != 0 && c.name == s:
-			return uint8(i), c.bits, true
-		case c.bits == 0 && c.name == name && err == nil:
-			return uint8(i), uint8(n), true
+		if rest, ok := strings.CutPrefix(s, c.name); ok {
+			if t := sized(uint8(i), c.bits, rest); t.String() == s {
+				return t, true
+			}
 		}
 	}
-	return 0, 0, false
+	if rest, ok := strings.CutPrefix(s, "code"); ok {
+		code, size, _ := strings.Cut(rest, "_")
+		n, _ := strconv.ParseUint(code, 10, 8) // what is no number gives another text
+		if t := sized(uint8(n), 0, size); t.String() == s {
+			return t, true
+		}
+	}
+	return Type{}, false
+}
+
+// sized reads the bits of a code that has several, and the lanes if there are any.
+func sized(code, bits uint8, text string) Type {
+	size, vector, found := strings.Cut(text, "x")
+	t := Type{code, bits, 1}
+	if bits == 0 {
+		n, _ := strconv.ParseUint(size, 10, 8)
+		t.Bits = uint8(n)
+	}
+	if found {
+		n, _ := strconv.ParseUint(vector, 10, 16)
+		t.Lanes = uint16(n)
+	}
+	return t
 }
 
 // Size returns the bytes that one element takes in memory and in files, where those of less than a byte take one. It is

@@ -12,10 +12,10 @@ import (
 func TestNames(t *testing.T) {
 	for want, typ := range map[string]dtype.Type{
 		"int8": dtype.Int8, "uint64": dtype.Uint64, "float16": dtype.Float16, "bfloat16": dtype.BFloat16,
-		"complex64": dtype.Complex64, "bool": dtype.Bool8, "uint1": dtype.Bool1, "float32x4": {dtype.Float, 32, 4},
+		"complex64": dtype.Complex64, "bool": dtype.Bool8, "uint1": dtype.Bool1, "float32x4": {dtype.Float32.Code, 32, 4},
 		"float8_e4m3fn": {10, 8, 1}, "float4_e2m1fn": {17, 4, 1},
 		"float6_e3m2fnx2": {16, 6, 2}, "code99_8": {99, 8, 1}, "handle64": {3, 64, 1},
-		"float32x0": {dtype.Float, 32, 0}, "code6_1": {6, 1, 1},
+		"float32x0": {dtype.Float32.Code, 32, 0}, "code6_1": {6, 1, 1},
 	} {
 		if got := typ.String(); got != want {
 			t.Errorf("%v: %q, want %q", typ, got, want)

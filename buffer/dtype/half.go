@@ -40,16 +40,3 @@ func (h Half) Float32() float32 { return float16.Frombits(h.bits).Float32() }
 
 // String returns the number with as many digits as float32 needs to tell it from others: "0.5", "65504", "-0", "NaN", "+Inf".
 func (h Half) String() string { return strconv.FormatFloat(float64(h.Float32()), 'g', -1, 32) }
-
-// MarshalText returns [Half.String], so that JSON is not empty.
-func (h Half) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText is the inverse of [Half.MarshalText]. It takes what [strconv.ParseFloat] takes, with its errors, and leaves
-// h alone when it fails; numbers beyond all of Half are infinite.
-func (h *Half) UnmarshalText(text []byte) error {
-	x, err := strconv.ParseFloat(string(text), 64)
-	if err == nil {
-		*h = ToHalf(x)
-	}
-	return err
-}

@@ -3,14 +3,11 @@
 package dtype_test
 
 import (
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"math"
-	"slices"
 	"strconv"
 	"testing"
 	"unsafe"
@@ -164,27 +161,5 @@ func TestHalfText(t *testing.T) {
 		if got := dtype.HalfFromBits(bits).String(); got != want {
 			t.Errorf("%04x: %q, want %q", bits, got, want)
 		}
-	}
-	type record struct{ V []dtype.Half }
-	in := record{[]dtype.Half{dtype.ToHalf(1.5), dtype.HalfFromBits(0x7c00)}}
-	b, err := json.Marshal(in)
-	if want := `{"V":["1.5","+Inf"]}`; err != nil || string(b) != want {
-		t.Errorf("%s, %v, want %s", b, err, want)
-	}
-	var out record
-	if err := json.Unmarshal(b, &out); err != nil || !slices.Equal(in.V, out.V) {
-		t.Errorf("%v, %v", out, err)
-	}
-	h := dtype.ToHalf(3)
-	for text, want := range map[string]error{
-		"": strconv.ErrSyntax, "one": strconv.ErrSyntax, "1 ": strconv.ErrSyntax, "1e999": strconv.ErrRange,
-	} {
-		if err := h.UnmarshalText([]byte(text)); !errors.Is(err, want) || h != dtype.ToHalf(3) {
-			t.Errorf("%q: %v, %v", text, h, err)
-		}
-	}
-	// As a float32 it would be the tie, and then 1.
-	if err := h.UnmarshalText([]byte("1.000488281250001")); err != nil || h.Bits() != 0x3c01 {
-		t.Errorf("%v, %v", h, err)
 	}
 }

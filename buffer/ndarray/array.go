@@ -12,7 +12,7 @@ import (
 )
 
 // Array is a handle of an array of any number of dimensions in the memory of a device or of the host. Make one with
-// [Alloc], [FromSlice], [Wrap], [WrapBuffer] or [New], and Close it when done. All methods may be called from
+// [Alloc], [FromSlice], [Wrap] or [New], and Close it when done. All methods may be called from
 // several goroutines.
 type Array struct {
 	layout

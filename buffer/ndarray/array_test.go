@@ -89,7 +89,7 @@ func TestAfterFree(t *testing.T) {
 				"CopyToDevice": second(a.CopyToDevice(ctx, dev)), "Sync": a.Sync(ctx), "Touch": a.Touch(),
 				"Fill": a.Fill(ctx, 1), "Fill a part": fillPart(t, a, part, 1), "Assign": a.Assign(ctx, open), "Assign it": open.Assign(ctx, a),
 				"Assign to a part": assignPart(t, a, part, open), "Assign it to a part": assignPart(t, open, part, a),
-				"Data of an input": second(input.Data(ctx, a)), "Param": second(input.Param(ctx, a)), "Add": new(ndarray.Params).Add("x", a),
+				"Data of an input": second(input.Data(ctx, a)), "Param": second(input.Param(ctx, a)),
 			} {
 				is(t, name, err, want)
 			}
@@ -198,7 +198,6 @@ func TestForeign(t *testing.T) {
 			"negative offset":   {second(ndarray.Wrap(dev, mine, []int{3}, ndarray.Placement{Offset: -4})), buffer.ErrStride},
 			"huge offset":       {second(ndarray.Wrap(dev, mine, []int{3}, ndarray.Placement{Offset: 1<<63 - 1})), buffer.ErrStride},
 			"no memory":         {second(ndarray.Wrap[int32](dev, nil, []int{3}, ndarray.Placement{})), buffer.ErrNil},
-			"no GPU buffer":     {second(ndarray.WrapBuffer(dev, nil, i32, []int{3}, ndarray.Placement{})), buffer.ErrNil},
 			"no device":         {second(ndarray.Wrap(nil, mine, []int{3}, ndarray.Placement{})), gpu.ErrInvalid},
 			"repeated too much": {second(ndarray.Wrap(dev, mine, []int{1 << 40}, ndarray.Placement{Strides: []int{0}})), gpu.ErrLimit},
 			"no buffer":         {second(ndarray.New(nil, i32, []int{3}, nil, 0)), buffer.ErrNil},

@@ -45,13 +45,10 @@ func (l layout) stretch(shape []int) (layout, bool) {
 	}
 	strides := make([]int, len(shape))
 	for d, n := range l.shape {
-		switch shape[more+d] {
-		case n:
+		if shape[more+d] == n {
 			strides[more+d] = l.strides[d]
-		default:
-			if n != 1 {
-				return l, false
-			}
+		} else if n != 1 {
+			return l, false
 		}
 	}
 	l.shape, l.strides = shape, strides
@@ -115,22 +112,22 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 	var bits uint64
 	size := int(t.Bits)
 	switch {
-	case t.Code == dtype.Float && size == 64:
+	case t.Code == dtype.Float32.Code && size == 64:
 		bits = math.Float64bits(v)
-	case t.Code == dtype.Float && size == 32:
+	case t.Code == dtype.Float32.Code && size == 32:
 		bits = uint64(math.Float32bits(float32(v)))
-	case t == dtype.Float16 || t.Code == dtype.Float && size == 16:
+	case t == dtype.Float16 || t.Code == dtype.Float32.Code && size == 16:
 		bits = uint64(dtype.ToHalf(v).Bits())
-	case (t.Code == dtype.Int || t.Code == dtype.UInt) && 8 <= size && size <= 64:
+	case (t.Code == dtype.Int8.Code || t.Code == dtype.Uint8.Code) && 8 <= size && size <= 64:
 		lo, hi := 0.0, math.Ldexp(1, size)
-		if t.Code == dtype.Int {
+		if t.Code == dtype.Int8.Code {
 			lo, hi = -hi/2, hi/2
 		}
 		n := math.Trunc(v)
 		if !(lo <= n && n < hi) { // NaN too
 			return nil, fail(op, ErrValue, strconv.FormatFloat(v, 'g', -1, 64), " as ", t.String())
 		}
-		if t.Code == dtype.Int {
+		if t.Code == dtype.Int8.Code {
 			bits = uint64(int64(n))
 		} else {
 			bits = uint64(n)

@@ -45,8 +45,8 @@ func TestAssignAllScalar(t *testing.T) {
 			{dtype.Bool8, 1, ndarray.ErrType},
 			{dtype.BFloat16, 1, ndarray.ErrType},
 			{dtype.Complex64, 1, ndarray.ErrType},
-			{dtype.Type{Code: dtype.Float, Bits: 8, Lanes: 1}, 1, ndarray.ErrType},
-			{dtype.Type{Code: dtype.Int, Bits: 128, Lanes: 1}, 1, ndarray.ErrType},
+			{dtype.Type{Code: dtype.Float32.Code, Bits: 8, Lanes: 1}, 1, ndarray.ErrType},
+			{dtype.Type{Code: dtype.Int8.Code, Bits: 128, Lanes: 1}, 1, ndarray.ErrType},
 			{dtype.Type{Code: 99, Bits: 32, Lanes: 1}, 1, ndarray.ErrType},
 		} {
 			a, err := ndarray.Alloc(dev, c.t, 2)
@@ -59,7 +59,7 @@ func TestAssignAllScalar(t *testing.T) {
 			}
 			check(t, a.Close())
 		}
-		lanes, err := ndarray.Alloc(dev, dtype.Type{Code: dtype.Int, Bits: 16, Lanes: 3}, 2)
+		lanes, err := ndarray.Alloc(dev, dtype.Type{Code: dtype.Int8.Code, Bits: 16, Lanes: 3}, 2)
 		check(t, err)
 		check(t, lanes.Fill(t.Context(), 258))
 		b, err := lanes.Bytes(t.Context())

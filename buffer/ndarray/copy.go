@@ -16,15 +16,11 @@ func readLayout(ctx context.Context, b *buffer.Buffer, l layout, dst []byte) err
 	if len(dst) == 0 {
 		return nil
 	}
-	if l.contiguous() {
-		n := len(dst)
-		return b.Read(ctx, buffer.Range(l.offset, n), gpu.HostBytes(dst), 0)
-	}
 	w := l.walk()
 	lo, hi, _ := l.span()
-	r, ok := w.rows(lo)
-	if !ok {
-		r = buffer.Range(lo, hi-lo)
+	r, _ := w.region(lo, hi)
+	if l.contiguous() {
+		return b.Read(ctx, r, gpu.HostBytes(dst), 0)
 	}
 	return b.Access(ctx, r, buffer.Reads, func(mem []byte) error {
 		w.gather(dst, mem, l.offset-lo)
@@ -45,18 +41,19 @@ func writeLayout(ctx context.Context, b *buffer.Buffer, l layout, src []byte) er
 	}
 	w := l.walk()
 	lo, hi, _ := l.span()
-	if r, ok := w.rows(lo); ok && r.Count <= fewRows && (r.Offset|r.Width|r.Pitch)%4 == 0 {
-		for i := range r.Count {
-			if err := b.Patch(ctx, lo+i*r.Pitch, src[i*r.Width:][:r.Width]); err != nil {
-				return err
-			}
-		}
-		return nil
+	r, rows := w.region(lo, hi)
+	if !rows || r.Count > fewRows || (r.Offset|r.Width|r.Pitch)%4 != 0 {
+		return b.Access(ctx, buffer.Range(lo, hi-lo), buffer.Writes, func(mem []byte) error {
+			w.scatter(mem, l.offset-lo, src)
+			return nil
+		})
 	}
-	return b.Access(ctx, buffer.Range(lo, hi-lo), buffer.Writes, func(mem []byte) error {
-		w.scatter(mem, l.offset-lo, src)
-		return nil
-	})
+	for i := range r.Count {
+		if err := b.Patch(ctx, lo+i*r.Pitch, src[i*r.Width:][:r.Width]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes waits for what is queued and returns the elements in C order.

@@ -30,19 +30,19 @@ func TestTypes(t *testing.T) {
 			{"float16", dtype.Float16, true, 6},
 			{"uint1 is bool, a byte each", dtype.Bool1, true, 3},
 			{"bool of DLPack", dtype.Bool8, true, 3},
-			{"lanes 4", dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 4}, true, 48},
+			{"lanes 4", dtype.Type{Code: dtype.Float32.Code, Bits: 32, Lanes: 4}, true, 48},
 			{"code 99", dtype.Type{Code: 99, Bits: 8, Lanes: 1}, true, 3},
-			{"lanes 0", dtype.Type{Code: dtype.Int, Bits: 8}, false, 0},
-			{"int1", dtype.Type{Code: dtype.Int, Bits: 1, Lanes: 1}, false, 0},
-			{"float1", dtype.Type{Code: dtype.Float, Bits: 1, Lanes: 1}, false, 0},
-			{"int4", dtype.Type{Code: dtype.Int, Bits: 4, Lanes: 1}, false, 0},
+			{"lanes 0", dtype.Type{Code: dtype.Int8.Code, Bits: 8}, false, 0},
+			{"int1", dtype.Type{Code: dtype.Int8.Code, Bits: 1, Lanes: 1}, false, 0},
+			{"float1", dtype.Type{Code: dtype.Float32.Code, Bits: 1, Lanes: 1}, false, 0},
+			{"int4", dtype.Type{Code: dtype.Int8.Code, Bits: 4, Lanes: 1}, false, 0},
 			{"float4", dtype.Type{Code: 17, Bits: 4, Lanes: 1}, false, 0},
 			{"float6", dtype.Type{Code: 15, Bits: 6, Lanes: 1}, false, 0},
-			{"bits 12", dtype.Type{Code: dtype.Int, Bits: 12, Lanes: 1}, false, 0},
-			{"bits 24", dtype.Type{Code: dtype.Int, Bits: 24, Lanes: 1}, false, 0},
-			{"float of 24 bits", dtype.Type{Code: dtype.Float, Bits: 24, Lanes: 1}, false, 0},
-			{"bits 255", dtype.Type{Code: dtype.UInt, Bits: 255, Lanes: 1}, false, 0},
-			{"bits 0, which slips through there", dtype.Type{Code: dtype.Int, Lanes: 1}, false, 0},
+			{"bits 12", dtype.Type{Code: dtype.Int8.Code, Bits: 12, Lanes: 1}, false, 0},
+			{"bits 24", dtype.Type{Code: dtype.Int8.Code, Bits: 24, Lanes: 1}, false, 0},
+			{"float of 24 bits", dtype.Type{Code: dtype.Float32.Code, Bits: 24, Lanes: 1}, false, 0},
+			{"bits 255", dtype.Type{Code: dtype.Uint8.Code, Bits: 255, Lanes: 1}, false, 0},
+			{"bits 0, which slips through there", dtype.Type{Code: dtype.Int8.Code, Lanes: 1}, false, 0},
 		} {
 			a, err := ndarray.Alloc(dev, c.t, 3)
 			v, verr := base.View(c.t, 0, 3)
@@ -98,7 +98,7 @@ func TestGoTypes(t *testing.T) {
 			{dtype.Float16, reads[int16](t), ndarray.ErrType},
 			{dtype.Uint16, reads[int16](t), ndarray.ErrType},
 			{dtype.Int8, reads[uint8](t), ndarray.ErrType},
-			{dtype.Type{Code: dtype.Int, Bits: 8, Lanes: 2}, reads[int8](t), ndarray.ErrType},
+			{dtype.Type{Code: dtype.Int8.Code, Bits: 8, Lanes: 2}, reads[int8](t), ndarray.ErrType},
 			{dtype.Type{Code: 99, Bits: 8, Lanes: 1}, reads[float32](t), ndarray.ErrType},
 		} {
 			a, err := ndarray.FromBytes(dev, c.t, raw, len(raw)/c.t.Size())

@@ -44,7 +44,7 @@ func text(shape []int) string {
 // for TVM's older bool. Codes are not looked at. Unlike there, a type without bits is refused.
 func verify(op string, t dtype.Type) error {
 	power := t.Bits&(t.Bits-1) == 0 && t.Bits%8 == 0 && t.Bits != 0
-	if t.Lanes >= 1 && (power || t.Bits == 1 && t.Code == dtype.UInt) {
+	if t.Lanes >= 1 && (power || t.Bits == 1 && t.Code == dtype.Uint8.Code) {
 		return nil
 	}
 	return fail(op, ErrType, t.String())

@@ -114,21 +114,18 @@ func ExampleSaveParams() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var p ndarray.Params
-	if err := errors.Join(p.Add("weight", weight), p.Add("bias", bias)); err != nil {
-		log.Fatal(err)
-	}
+	p := ndarray.Params{{Name: "weight", Array: weight}, {Name: "bias", Array: bias}}
 	var file bytes.Buffer
-	if err := ndarray.SaveParams(ctx, &file, &p, params.Options{}); err != nil {
+	if err := ndarray.SaveParams(ctx, &file, p, params.Options{}); err != nil {
 		log.Fatal(err)
 	}
 	back, err := ndarray.LoadParams(ctx, dev, &file, ndarray.LoadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for name, a := range back.All() {
-		v, err := ndarray.Data[float32](ctx, a)
-		fmt.Println(name, a.DType(), a.Shape(), v, err)
+	for _, one := range back {
+		v, err := ndarray.Data[float32](ctx, one.Array)
+		fmt.Println(one.Name, one.Array.DType(), one.Array.Shape(), v, err)
 	}
 	// Output:
 	// weight float32 [2 2] [1 2 3 4] <nil>

@@ -7,9 +7,6 @@ import "github.com/sublet-gpu/sublet/buffer/dtype"
 // TypeOf returns the element type of T.
 func TypeOf[T Elem]() dtype.Type { return typeOf[T]() }
 
-// Range is the range of an input.
-func (in Input) Range() (int32, bool) { return in.limit() }
-
 // Check holds an input to the limits of graphs.
 func (in Input) Check() error { return in.check() }
 

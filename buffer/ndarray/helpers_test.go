@@ -92,11 +92,14 @@ func from[T ndarray.Elem](t testing.TB, dev *gpu.Device, data []T, shape ...int)
 	check(t, err)
 	mem, err := theirs.Memory(buffer.Reads)
 	check(t, err)
-	made["GPU buffer"] = must(ndarray.WrapBuffer(dev, mem.Handle(), ndarray.TypeOf[T](), shape, ndarray.Placement{Release: func() {
+	wrapped, err := buffer.WrapDevice(dev, mem.Handle(), func() {
 		if err := errors.Join(theirs.Close(), raw.Close()); err != nil {
 			t.Error(err)
 		}
-	}}))
+	})
+	check(t, err)
+	made["GPU buffer"] = must(ndarray.New(wrapped, ndarray.TypeOf[T](), shape, nil, 0))
+	check(t, wrapped.Close())
 	mapped, err := buffer.Map(dev, len(bytes))
 	check(t, err)
 	check(t, mapped.Access(t.Context(), buffer.Range(0, mapped.Size()), buffer.Writes, func(m []byte) error { copy(m, bytes); return nil }))

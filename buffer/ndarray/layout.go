@@ -4,7 +4,6 @@ package ndarray
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -43,12 +42,14 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		return layout{}, fail(op, buffer.ErrSize, text(shape), " of ", t.String())
 	}
 	l := layout{t: t, shape: slices.Clone(shape), strides: make([]int, len(shape)), offset: offset}
-	switch {
-	case n == 0:
-	case strides != nil:
+	if n > 0 && strides != nil {
 		copy(l.strides, strides)
-	default:
-		l.pack()
+	} else if n > 0 {
+		step := 1
+		for i, d := range slices.Backward(shape) {
+			l.strides[i] = step
+			step *= d
+		}
 	}
 	if _, _, ok := l.span(); !ok {
 		return layout{}, fail(op, buffer.ErrStride, "strides ", text(strides), ", offset ", itoa(offset), " for ", text(shape))
@@ -62,15 +63,6 @@ func wide(shape []int) []int64 {
 		v[i] = int64(d)
 	}
 	return v
-}
-
-// pack sets the strides to those of C order without gaps.
-func (l *layout) pack() {
-	step := 1
-	for i := len(l.shape) - 1; i >= 0; i-- {
-		l.strides[i] = step
-		step *= l.shape[i]
-	}
 }
 
 // elements returns how many elements there are. newLayout saw that the number fits.
@@ -90,41 +82,24 @@ func (l layout) bytes() int { return l.elements() * l.t.Size() }
 // span returns the bytes that the array covers, from lo up to but not including hi, or false where they overflow or lie
 // before the memory.
 func (l layout) span() (lo, hi int, ok bool) {
-	lo, hi = l.offset, l.offset
 	if l.elements() == 0 {
-		return lo, hi, true
+		return l.offset, l.offset, true
 	}
+	const most = math.MaxInt64 / 2 / maxDims // so that sums cannot overflow
+	size, low, high := int64(l.t.Size()), int64(l.offset), int64(l.offset)
 	for i, d := range l.shape {
-		ext, ok := times(d-1, l.strides[i])
-		if ok {
-			ext, ok = times(ext, l.t.Size())
+		step := int64(l.strides[i])
+		if d == 1 || step == 0 {
+			continue
 		}
-		if ok && ext < 0 {
-			lo, ok = lo+ext, lo+ext >= 0
-		} else if ok {
-			hi, ok = hi+ext, hi <= math.MaxInt-ext
-		}
-		if !ok {
+		if step < -most || step > most || int64(d-1) > most/size/max(step, -step) {
 			return 0, 0, false
 		}
+		low += min(int64(d-1)*step*size, 0)
+		high += max(int64(d-1)*step*size, 0)
 	}
-	return lo, hi + l.t.Size(), hi <= math.MaxInt-l.t.Size()
-}
-
-// times multiplies and reports whether the product fits.
-func times(a, b int) (int, bool) {
-	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
-	if hi != 0 || lo > math.MaxInt {
-		return 0, false
-	}
-	return a * b, true
-}
-
-func magnitude(a int) uint64 {
-	if a < 0 {
-		return -uint64(a)
-	}
-	return uint64(a)
+	high += size
+	return int(low), int(high), low >= 0 && l.offset <= math.MaxInt/2 && high <= math.MaxInt
 }
 
 // within refuses layouts that do not fit into the memory, and those that show it so often that a copy would be larger than
@@ -141,19 +116,7 @@ func (l layout) within(op string, size int, limit uint64) error {
 
 // contiguous reports whether the elements lie in C order without gaps, by DLPack's rules: strides of dimensions of one
 // element mean nothing, and so do those of arrays without elements.
-func (l layout) contiguous() bool {
-	if l.elements() == 0 {
-		return true
-	}
-	step := 1
-	for i, d := range slices.Backward(l.shape) {
-		if d != 1 && l.strides[i] != step {
-			return false
-		}
-		step *= d
-	}
-	return true
-}
+func (l layout) contiguous() bool { return l.elements() == 0 || len(l.walk().counts) == 0 }
 
 // repeats reports whether elements certainly share memory. Such arrays can be read only.
 func (l layout) repeats() bool {
@@ -170,7 +133,7 @@ func (l layout) settled() layout {
 }
 
 // walk is a layout in bytes for going over the elements in C order: runs of bytes without gaps, counts and steps of the
-// dimensions around them, the innermost first.
+// dimensions around them, the innermost first. There are none around a contiguous array.
 type walk struct {
 	run    int
 	counts []int
@@ -195,46 +158,30 @@ func (l layout) walk() walk {
 	return w
 }
 
-// rows returns the walk as rows of a buffer, if it is one.
-func (w walk) rows(lo int) (buffer.Region, bool) {
-	switch {
-	case len(w.counts) == 0:
-		return buffer.Region{Offset: lo, Width: w.run, Pitch: w.run, Count: 1}, true
-	case len(w.counts) == 1 && w.steps[0] >= w.run:
+// region returns what lies from lo to hi, as rows of the runs if it is.
+func (w walk) region(lo, hi int) (r buffer.Region, rows bool) {
+	if len(w.counts) == 1 && w.steps[0] >= w.run {
 		return buffer.Region{Offset: lo, Width: w.run, Pitch: w.steps[0], Count: w.counts[0]}, true
 	}
-	return buffer.Region{}, false
+	return buffer.Range(lo, hi-lo), false
 }
 
-// lines calls fn for each innermost dimension, with the position of its first run, in C order.
-func (w walk) lines(pos int, fn func(pos, n, step int)) {
-	if len(w.counts) == 0 {
-		fn(pos, 1, 0)
+// lines calls fn for each innermost dimension in those up to d, with the position of its first run, in C order.
+func (w walk) lines(d, pos int, fn func(pos, n, step int)) {
+	if d == 0 {
+		fn(pos, w.counts[0], w.steps[0])
 		return
 	}
-	var at [maxDims]int
-	for {
-		fn(pos, w.counts[0], w.steps[0])
-		d := 1
-		for ; d < len(w.counts); d++ {
-			at[d]++
-			pos += w.steps[d]
-			if at[d] < w.counts[d] {
-				break
-			}
-			pos -= w.counts[d] * w.steps[d]
-			at[d] = 0
-		}
-		if d == len(w.counts) {
-			return
-		}
+	for range w.counts[d] {
+		w.lines(d-1, pos, fn)
+		pos += w.steps[d]
 	}
 }
 
 // gather copies the elements in mem, the first at pos, to dst in C order without gaps.
 func (w walk) gather(dst, mem []byte, pos int) {
 	done := 0
-	w.lines(pos, func(pos, n, step int) {
+	w.lines(len(w.counts)-1, pos, func(pos, n, step int) {
 		copyRuns(dst, done, w.run, mem, pos, step, n, w.run)
 		done += n * w.run
 	})
@@ -243,7 +190,7 @@ func (w walk) gather(dst, mem []byte, pos int) {
 // scatter is the way back.
 func (w walk) scatter(mem []byte, pos int, src []byte) {
 	done := 0
-	w.lines(pos, func(pos, n, step int) {
+	w.lines(len(w.counts)-1, pos, func(pos, n, step int) {
 		copyRuns(mem, pos, step, src, done, w.run, n, w.run)
 		done += n * w.run
 	})

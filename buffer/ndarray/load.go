@@ -50,7 +50,7 @@ type loader struct {
 // Load reads all tensors of a file, one after the other, straight to where they stay: beside them it needs some 20 MiB at
 // the most. What fails closes everything that it made. A file that ends early is [file.ErrTruncated], whose data do not
 // fit its shape [file.ErrFormat].
-func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions) (*Params, error) {
+func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions) (Params, error) {
 	const op = "Load"
 	if dev == nil || r == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil device or reader")
@@ -60,14 +60,14 @@ func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions)
 		l.left = math.MaxInt64
 	}
 	l.src = stream.NewSource(r, -1, func(_ int64, err error, detail ...any) error { return fail(op, err, stream.Text(detail...)) })
-	p := new(Params)
+	p, seen := Params{}, map[string]bool{}
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return p, nil
 		}
 		var a *Array
-		if err == nil && p.has(h.Name) {
+		if err == nil && seen[h.Name] {
 			err = fail(op, file.ErrDuplicate, strconv.Quote(h.Name))
 		}
 		if err == nil {
@@ -77,7 +77,8 @@ func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions)
 			_ = p.Close()
 			return nil, err
 		}
-		p.put(h.Name, a)
+		seen[h.Name] = true
+		p = append(p, Param{h.Name, a})
 	}
 }
 

@@ -25,11 +25,11 @@ func typeOf[T Elem]() dtype.Type {
 	case bool:
 		return dtype.Bool8
 	case int8, int16, int32, int64:
-		t.Code = dtype.Int
+		t.Code = dtype.Int8.Code
 	case uint8, uint16, uint32, uint64:
-		t.Code = dtype.UInt
+		t.Code = dtype.Uint8.Code
 	case dtype.Half, float32, float64:
-		t.Code = dtype.Float
+		t.Code = dtype.Float32.Code
 	default:
 		t.Code = dtype.Complex64.Code
 	}
@@ -112,36 +112,19 @@ func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array
 // Wrap makes an array of the caller's own slice. Nothing is copied: the device gets the bits when a kernel first needs
 // them, and results reach the slice at [Array.Sync]. Say [Array.Touch] after changing it.
 func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, p Placement) (*Array, error) {
-	return WrapHost(dev, typeOf[T](), gpu.HostBytes(bytesOf(data)), shape, p)
-}
-
-// WrapHost is [Wrap] for any element type and any host memory: bytes, in the machine's order, which is for practical
-// purposes little-endian, those of a mapped file, or in a page a typed array.
-func WrapHost(dev *gpu.Device, t dtype.Type, mem gpu.Host, shape []int, p Placement) (*Array, error) {
 	const op = "Wrap"
-	mem.ReadOnly = mem.ReadOnly || p.ReadOnly
-	return p.make(op, dev, t, shape, false, func(size int) (*buffer.Buffer, error) {
-		if mem.Foreign == nil && mem.Bytes == nil && !slices.Contains(shape, 0) {
+	return p.make(op, dev, typeOf[T](), shape, false, func(int) (*buffer.Buffer, error) {
+		if data == nil && !slices.Contains(shape, 0) {
 			return nil, fail(op, buffer.ErrNil, "for ", text(shape))
 		}
+		mem := gpu.HostBytes(bytesOf(data))
+		mem.ReadOnly = p.ReadOnly
 		return buffer.Wrap(dev, mem, nil)
 	})
 }
 
-// WrapBuffer makes an array of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
-// GPUBuffer in a page. It is used in place and never destroyed. Such memory cannot be read-only.
-func WrapBuffer(dev *gpu.Device, handle any, t dtype.Type, shape []int, p Placement) (*Array, error) {
-	const op = "WrapBuffer"
-	return p.make(op, dev, t, shape, false, func(int) (*buffer.Buffer, error) {
-		if p.ReadOnly {
-			return nil, fail(op, gpu.ErrInvalid, "a GPU buffer cannot be read-only")
-		}
-		return buffer.WrapDevice(dev, handle, nil)
-	})
-}
-
-// New makes an array of a part of a buffer, of which it takes a share. Strides are in elements, nil for C order without
-// gaps; offset is in bytes.
+// New makes an array of a part of a buffer, of which it takes a share: of any element type in wrapped memory of any kind
+// ([buffer.Wrap], [buffer.WrapDevice]). Strides are in elements, nil for C order without gaps; offset is in bytes.
 func New(buf *buffer.Buffer, t dtype.Type, shape, strides []int, offset int) (*Array, error) {
 	const op = "New"
 	if buf == nil {

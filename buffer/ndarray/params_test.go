@@ -9,7 +9,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -28,11 +27,8 @@ import (
 // saved returns the data that a dictionary with one array holds, and checks that it loads again.
 func saved(t *testing.T, dev *gpu.Device, a *ndarray.Array) []byte {
 	t.Helper()
-	var p ndarray.Params
-	check(t, p.Add("x", a))
 	var out bytes.Buffer
-	check(t, ndarray.SaveParams(t.Context(), &out, &p, params.Options{}))
-	check(t, p.Close())
+	check(t, ndarray.SaveParams(t.Context(), &out, ndarray.Params{{Name: "x", Array: a}}, params.Options{}))
 	r, err := params.NewReader(bytes.NewReader(out.Bytes()), params.Options{})
 	check(t, err)
 	h, err := r.Next()
@@ -93,14 +89,11 @@ func TestStored(t *testing.T) {
 			}
 			check(t, a.Close())
 		}
-		lanes := must(ndarray.Alloc(dev, dtype.Type{Code: dtype.Int, Bits: 8, Lanes: 4}, 2))
-		var p ndarray.Params
-		check(t, p.Add("x", lanes))
+		lanes := must(ndarray.Alloc(dev, dtype.Type{Code: dtype.Int8.Code, Bits: 8, Lanes: 4}, 2))
 		var out bytes.Buffer
-		if err := ndarray.SaveParams(t.Context(), &out, &p, params.Options{}); err == nil || out.Len() != 0 {
+		if err := ndarray.SaveParams(t.Context(), &out, ndarray.Params{{Name: "x", Array: lanes}}, params.Options{}); err == nil || out.Len() != 0 {
 			t.Errorf("lanes: %v after %d bytes", err, out.Len())
 		}
-		check(t, p.Close())
 		closed(t, dev, lanes)
 	})
 }
@@ -113,29 +106,24 @@ func TestNames(t *testing.T) {
 	for i, name := range names {
 		a, err := ndarray.FromSlice(dev, []int32{int32(i)})
 		check(t, err)
-		check(t, p.Add(name, a))
-		is(t, "twice", p.Add(name, a), file.ErrDuplicate)
-		check(t, a.Close())
+		p = append(p, ndarray.Param{Name: name, Array: a})
+		twice := append(p[:i+1:i+1], p[i])
+		is(t, "twice", ndarray.SaveParams(t.Context(), io.Discard, twice, params.Options{}), file.ErrDuplicate)
 	}
 	var out, again bytes.Buffer
-	check(t, ndarray.SaveParams(t.Context(), &out, &p, params.Options{}))
+	check(t, ndarray.SaveParams(t.Context(), &out, p, params.Options{}))
 	back, err := ndarray.LoadParams(t.Context(), dev, bytes.NewReader(out.Bytes()), ndarray.LoadOptions{})
 	check(t, err)
-	if !slices.Equal(namesOf(back), names) || back.Len() != len(names) {
+	if !slices.Equal(namesOf(back), names) {
 		t.Errorf("%q", namesOf(back))
 	}
-	i := int32(0)
-	for name, a := range back.All() {
-		got, err := back.Get(name)
+	for i, one := range back {
+		got, err := back.Get(one.Name)
 		check(t, err)
-		if got != a {
-			t.Errorf("%q is two arrays", name)
+		if got != one.Array {
+			t.Errorf("%q is two arrays", one.Name)
 		}
-		holds(t, name, a, i)
-		i++
-	}
-	for range back.All() {
-		break
+		holds(t, one.Name, got, int32(i))
 	}
 	is(t, "unknown", second(back.Get("q")), ndarray.ErrName)
 	check(t, ndarray.SaveParams(t.Context(), &again, back, params.Options{}))
@@ -150,12 +138,9 @@ func TestNames(t *testing.T) {
 	check(t, back.Close())
 	check(t, back.Close())
 	check(t, p.Close())
-	var none *ndarray.Params
-	is(t, "nil list", none.Add("x", nil), buffer.ErrNil)
-	is(t, "nil list", second(none.Get("x")), ndarray.ErrName)
-	if none.Len() != 0 || len(namesOf(none)) != 0 || none.Close() != nil {
-		t.Error("a nil list holds something")
-	}
+	none := ndarray.Params{{}}
+	is(t, "no array", ndarray.SaveParams(t.Context(), io.Discard, none, params.Options{}), buffer.ErrNil)
+	check(t, none.Close())
 	closed(t, dev)
 }
 
@@ -366,8 +351,8 @@ func TestLoadMemory(t *testing.T) {
 			if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
 				t.Errorf("%s: saving %d bytes took %d", c.name, got.n, used)
 			}
-			if got != want || p.Len() != len(c.sizes) {
-				t.Errorf("%s: loaded and saved %d tensors, %+v, want %d, %+v", c.name, p.Len(), got, len(c.sizes), want)
+			if got != want || len(p) != len(c.sizes) {
+				t.Errorf("%s: loaded and saved %d tensors, %+v, want %d, %+v", c.name, len(p), got, len(c.sizes), want)
 			}
 			check(t, p.Close())
 		}
@@ -456,26 +441,16 @@ func TestSaveMistakes(t *testing.T) {
 	turned, err := a.Transpose()
 	check(t, err)
 	for _, x := range []*ndarray.Array{a, turned} {
-		var p ndarray.Params
-		check(t, p.Add("x", x))
+		p := ndarray.Params{{Name: "x", Array: x}}
 		full := errors.New("full")
-		is(t, "a failing writer", ndarray.Save(t.Context(), &p, to(badWriter{0, full})), full)
-		is(t, "a short write", ndarray.Save(t.Context(), &p, to(badWriter{3, nil})), io.ErrShortWrite)
-		is(t, "no writer", ndarray.Save(t.Context(), &p, nil), buffer.ErrNil)
-		is(t, "no writer made", ndarray.Save(t.Context(), &p, to(nil)), buffer.ErrNil)
-		check(t, p.Close())
+		is(t, "a failing writer", ndarray.Save(t.Context(), p, to(badWriter{0, full})), full)
+		is(t, "a short write", ndarray.Save(t.Context(), p, to(badWriter{3, nil})), io.ErrShortWrite)
+		is(t, "no writer", ndarray.Save(t.Context(), p, nil), buffer.ErrNil)
+		is(t, "no writer made", ndarray.Save(t.Context(), p, to(nil)), buffer.ErrNil)
 	}
 	check(t, ndarray.SaveParams(t.Context(), io.Discard, nil, params.Options{}))
 	closed(t, dev, a, turned)
-	var p ndarray.Params
-	b, err := ndarray.FromSlice(dev, []float64{math.Pi})
-	check(t, err)
-	check(t, p.Add("x", b))
-	x, err := p.Get("x")
-	check(t, err)
-	check(t, x.Close()) // behind the list's back
-	is(t, "a closed array", ndarray.SaveParams(t.Context(), io.Discard, &p, params.Options{}), gpu.ErrClosed)
-	closed(t, dev, b)
+	is(t, "a closed array", ndarray.SaveParams(t.Context(), io.Discard, ndarray.Params{{Name: "x", Array: a}}, params.Options{}), gpu.ErrClosed)
 }
 
 // to saves to a writer whatever the headers are.
@@ -484,10 +459,10 @@ func to(w file.Writer) func([]file.Header) (file.Writer, error) {
 }
 
 // namesOf returns the names in order.
-func namesOf(p *ndarray.Params) []string {
+func namesOf(p ndarray.Params) []string {
 	var names []string
-	for name := range p.All() {
-		names = append(names, name)
+	for _, one := range p {
+		names = append(names, one.Name)
 	}
 	return names
 }

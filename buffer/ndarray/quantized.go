@@ -49,12 +49,12 @@ func (in Input) check() error {
 	return nil
 }
 
-// limit returns r, or false where the precision is not known.
-func (in Input) limit() (r int32, ok bool) {
-	if in.Precision < 1 || in.Precision > 32 {
-		return 0, false
+// limit returns r. No value is beyond a precision that is not known.
+func (in Input) limit() int64 {
+	if in.Precision == -1 {
+		return 1 << 31
 	}
-	return int32(int64(1)<<(in.Precision-1) - 1), true
+	return 1<<(in.Precision-1) - 1
 }
 
 // PrecisionError is a value of a parameter that is beyond its precision. It is [ErrPrecision].
@@ -76,24 +76,12 @@ func (e *PrecisionError) Unwrap() error { return ErrPrecision }
 // Data takes an array for an input with data, as the reference's SetInput does: int8 or int32 ([ErrType]) and of the
 // input's shape ([buffer.ErrShape]). The result is an int32 array whose values are within the precision: int8 is widened, and
 // values beyond it are clamped. What is later written to a does not change it.
-func (in Input) Data(ctx context.Context, a *Array) (*Array, error) {
-	return in.take(ctx, a, func(i int, v *int32, r int32) error {
-		*v = min(max(*v, -r), r)
-		return nil
-	})
-}
+func (in Input) Data(ctx context.Context, a *Array) (*Array, error) { return in.take(ctx, a, true) }
 
 // Param is Data for a parameter: a value beyond the precision is a [PrecisionError].
-func (in Input) Param(ctx context.Context, a *Array) (*Array, error) {
-	return in.take(ctx, a, func(i int, v *int32, r int32) error {
-		if -r <= *v && *v <= r {
-			return nil
-		}
-		return &PrecisionError{in.Name, i, *v, in.Precision}
-	})
-}
+func (in Input) Param(ctx context.Context, a *Array) (*Array, error) { return in.take(ctx, a, false) }
 
-func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r int32) error) (*Array, error) {
+func (in Input) take(ctx context.Context, a *Array, clamp bool) (*Array, error) {
 	const op = "Input"
 	if err := in.check(); err != nil {
 		return nil, err
@@ -112,14 +100,14 @@ func (in Input) take(ctx context.Context, a *Array, mend func(i int, v *int32, r
 		return nil, err
 	}
 	values, same, err := own.integers(ctx)
-	if r, ok := in.limit(); ok && err == nil {
-		for i := range values {
-			v := values[i]
-			if err = mend(i, &values[i], r); err != nil {
-				break
-			}
-			same = same && v == values[i]
+	r := in.limit()
+	for i, v := range values {
+		c := int32(min(max(int64(v), -r), r))
+		if c != v && !clamp {
+			err = &PrecisionError{in.Name, i, v, in.Precision}
+			break
 		}
+		values[i], same = c, same && c == v
 	}
 	if err == nil && same {
 		return own, nil

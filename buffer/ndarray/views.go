@@ -17,15 +17,16 @@ import (
 func (a *Array) View(t dtype.Type, offset int, shape ...int) (*Array, error) {
 	const op = "View"
 	return a.derive(op, func(l layout) (layout, error) {
-		if !l.contiguous() {
-			return l, fail(op, buffer.ErrStride, "the array has gaps")
-		}
-		if offset < 0 || offset > l.bytes() {
+		left := l.bytes() - offset
+		if offset < 0 || left < 0 {
 			return l, fail(op, buffer.ErrIndex, "byte ", itoa(offset), " of ", itoa(l.bytes()))
 		}
 		v, err := newLayout(op, t, shape, nil, l.offset+offset)
-		if err == nil && v.bytes() > l.bytes()-offset {
-			err = fail(op, buffer.ErrShort, itoa(l.bytes()-offset), " bytes, the view needs ", itoa(v.bytes()))
+		switch {
+		case !l.contiguous():
+			err = fail(op, buffer.ErrStride, "the array has gaps")
+		case err == nil && v.bytes() > left:
+			err = fail(op, buffer.ErrShort, itoa(left), " bytes, the view needs ", itoa(v.bytes()))
 		}
 		return v, err
 	})
@@ -35,11 +36,11 @@ func (a *Array) View(t dtype.Type, offset int, shape ...int) (*Array, error) {
 func (a *Array) Reshape(shape ...int) (*Array, error) {
 	const op = "Reshape"
 	return a.derive(op, func(l layout) (layout, error) {
-		if !l.contiguous() {
-			return l, fail(op, buffer.ErrStride, "the array has gaps")
-		}
 		v, err := newLayout(op, l.t, shape, nil, l.offset)
-		if err == nil && v.elements() != l.elements() {
+		switch {
+		case !l.contiguous():
+			err = fail(op, buffer.ErrStride, "the array has gaps")
+		case err == nil && v.elements() != l.elements():
 			err = fail(op, buffer.ErrShape, text(l.shape), " to ", text(shape))
 		}
 		return v, err
@@ -90,14 +91,15 @@ func (l layout) slice(op string, r Region) (layout, error) {
 
 // indices counts those from start on in steps before end, or reports bounds outside of the dimension.
 func indices(dim, start, end, step int) (int, bool) {
+	n, by := uint64(end-start), uint64(step)
 	switch {
 	case step > 0 && 0 <= start && start <= end && end <= dim:
-		return (end-start)/step + min((end-start)%step, 1), true
 	case step < 0 && -1 <= end && end <= start && start < dim:
-		n, by := uint64(start-end), magnitude(step)
-		return int(n/by + min(n%by, 1)), true
+		n, by = -n, -by
+	default:
+		return 0, false
 	}
-	return 0, false
+	return int(n/by + min(n%by, 1)), true
 }
 
 // Index returns the part at the given indices of the first dimensions; the others stay.
@@ -107,14 +109,12 @@ func (a *Array) Index(at ...int) (*Array, error) {
 		if len(at) > len(l.shape) {
 			return l, fail(op, buffer.ErrShape, itoa(len(at)), " indices for ", text(l.shape))
 		}
-		out := layout{t: l.t, shape: slices.Clone(l.shape[len(at):]), strides: slices.Clone(l.strides[len(at):]), offset: l.offset}
+		out := layout{t: l.t, shape: l.shape[len(at):], strides: l.strides[len(at):], offset: l.offset}
 		for d, i := range at {
 			if i < 0 || i >= l.shape[d] {
 				return l, fail(op, buffer.ErrIndex, itoa(i), " of dimension ", itoa(d), " of ", text(l.shape))
 			}
-			if l.shape[d] > 1 {
-				out.offset += i * l.strides[d] * l.t.Size()
-			}
+			out.offset += i * l.strides[d] * l.t.Size()
 		}
 		return out, nil
 	})
@@ -126,7 +126,7 @@ func (a *Array) Transpose(axes ...int) (*Array, error) {
 	const op = "Transpose"
 	return a.derive(op, func(l layout) (layout, error) {
 		n := len(l.shape)
-		order := slices.Clone(axes)
+		order := axes
 		if len(axes) == 0 {
 			for d := range n {
 				order = append(order, n-1-d)
@@ -135,14 +135,14 @@ func (a *Array) Transpose(axes ...int) (*Array, error) {
 		if len(order) != n {
 			return l, fail(op, buffer.ErrShape, itoa(len(axes)), " axes for ", text(l.shape))
 		}
-		out := layout{t: l.t, shape: make([]int, n), strides: make([]int, n), offset: l.offset}
-		var seen [maxDims]bool
-		for d, x := range order {
-			if x < 0 || x >= n || seen[x] {
+		for d, x := range slices.Sorted(slices.Values(order)) {
+			if d != x {
 				return l, fail(op, buffer.ErrIndex, "axes ", text(axes), " of ", text(l.shape))
 			}
-			seen[x] = true
-			out.shape[d], out.strides[d] = l.shape[x], l.strides[x]
+		}
+		out := layout{t: l.t, offset: l.offset}
+		for _, x := range order {
+			out.shape, out.strides = append(out.shape, l.shape[x]), append(out.strides, l.strides[x])
 		}
 		return out, nil
 	})

@@ -78,7 +78,7 @@ export const tests = {
     mine.indices[0] = 7;
     await throws('ErrIndex', 'a broken structure', () => s.touch());
     same(await s.toDense().read(), [0, 0, 0, 3, 0, 0, 0, 0, 1, 2, 0, 0], 'after a touch that failed');
-    await throws('ErrExternal', 'append', () => s.append(2, 3, 1));
+    await throws('ErrExternalResize', 'append', () => s.append(2, 3, 1));
     check(values.external && values.mode === 'external', 'values are the user\'s');
     for (const part of [s, values]) part.close();
     await called(gpu, calls, [], 'a slice has it');

@@ -27,7 +27,7 @@ var floors = [][]string{
 	{"internal"},
 	{"gpu/driver"},
 	{"gpu/cpu", "native/cogent", "wasm/browser"},
-	{"gpu", "buffer/internal/span", "buffer/internal/memory", "buffer/dtype"},
+	{"gpu", "buffer/internal/memory", "buffer/dtype"},
 	{"buffer", "buffer/file"},
 	{"buffer/ndarray", "buffer/cruncher"},
 	{"matrix"},

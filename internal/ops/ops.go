@@ -52,7 +52,6 @@ type Operation struct {
 	JSCall   string   // the function that makes it in JavaScript, where the class alone does not say it
 	NumPy    string   // where it is another name than in JavaScript
 	Text     []string // in matrix.Eval. Name in small letters; "-" for none
-	TextCall string   // what Eval calls, where the class alone does not say it
 	Every    string   // of a reduction: Go's name of the one of all elements. Name
 }
 

@@ -124,7 +124,7 @@ var Table = []Operation{
 	},
 	{
 		Name: "Pow", Class: Binary, Group: "arithmetic", Doc: "is a to the power b, element by element", Real: true,
-		Note: "A negative base with a whole exponent is real.", JSCall: "power", NumPy: "power", TextCall: "textPow[T]()",
+		Note: "A negative base with a whole exponent is real.", JSCall: "power", NumPy: "power", Call: "powNode",
 		WGSL: "pow4(X, Y)", Go: "math.Pow(x, y)", Gradient: []string{"b % pow(a, b - 1)", "y % log(a)"},
 	},
 	{
@@ -170,13 +170,13 @@ var Table = []Operation{
 		Gradient: []string{"(a >= b) && (a <= c)", "min(a, c) < b", "(a > c) && (b <= c)"},
 	},
 
-	{Name: "Scale", Code: "Mul", Class: ScalarFirst, Group: "arithmetic", Doc: "is s * a", Store: true, Call: "scalarOp(\"Scale\", fuse.OpMul, a, s)"},
+	{Name: "Scale", Code: "Mul", Class: ScalarFirst, Group: "arithmetic", Doc: "is s * a", Store: true},
 	{Name: "AddScalar", Code: "Add", Class: ScalarLast, Group: "arithmetic", Doc: "is a + s"},
 	{Name: "DivScalar", Code: "Div", Class: ScalarLast, Group: "arithmetic", Doc: "is a / s"},
 	{Name: "ScalarSub", Code: "Sub", Class: ScalarFirst, Group: "arithmetic", Doc: "is s - a"},
 	{Name: "ScalarDiv", Code: "Div", Class: ScalarFirst, Group: "arithmetic", Doc: "is s / a"},
 	{
-		Name: "PowScalar", Code: "Pow", Class: ScalarLast, Group: "arithmetic", Doc: "is a to the power s", Call: "powScalar(a, s)",
+		Name: "PowScalar", Code: "Pow", Class: ScalarLast, Group: "arithmetic", Doc: "is a to the power s", Call: "powNode",
 		Note: "Small whole and half powers are computed without logarithms.",
 	},
 	{Name: "MinScalar", Code: "Min", Class: ScalarLast, Group: "choice", Doc: "is the smaller of each element and s"},
@@ -185,10 +185,10 @@ var Table = []Operation{
 	{
 		Name: "Mul", Code: "MatMul", Class: Product, Group: "products", Doc: "is the matrix product of a and b", Store: true,
 		Note: "What follows element by element in the expression is computed in the same kernel.",
-		Call: "matrixProduct(a, b)", JS: "matmul", Text: []string{"matmul"},
+		JS:   "matmul", Text: []string{"matmul"},
 	},
 	{
-		Name: "Transpose", Class: Transpose, Group: "layout", Doc: "is the transpose", Call: "transposed(a)", JS: "-",
+		Name: "Transpose", Class: Transpose, Group: "layout", Doc: "is the transpose", JS: "-",
 		Text: []string{"transpose", "t"},
 	},
 
@@ -206,14 +206,13 @@ var Table = []Operation{
 		Note: "NaN wins. Of nothing it is infinity or the type's largest value.",
 	},
 	{Name: "Prod", Class: Reduction, Group: "reductions", Doc: "product", Note: "Of nothing it is 1."},
-	{Name: "Mean", Class: Reduction, Group: "reductions", Doc: "mean", Real: true, Call: "mean", JSCall: "mean", Note: "Of nothing it is NaN."},
+	{Name: "Mean", Class: Reduction, Group: "reductions", Doc: "mean", Real: true, Call: "meanNode", JSCall: "mean", Note: "Of nothing it is NaN."},
 
 	{
 		Name: "Softmax", Class: RowMap, Group: "softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true,
-		Call: "softmaxOf(\"Softmax\", a, false)",
 	},
 	{
 		Name: "LogSoftmax", Class: RowMap, Group: "softmax", Doc: "is the logarithm of Softmax", Real: true,
-		Call: "softmaxOf(\"LogSoftmax\", a, true)", JS: "logSoftmax",
+		JS: "logSoftmax",
 	},
 }

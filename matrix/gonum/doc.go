@@ -8,12 +8,10 @@
 //
 // # Precision
 //
-// GPUs compute in float32 here, which has 24 bits of the 53 that gonum's numbers have. Each value is rounded to the
-// nearest; the relative change of a normal number is at most 2^-24. A value that the element type cannot hold at all is
-// an error.
+// float32 has 24 bits of the 53 that gonum's numbers have. Each value is rounded to the nearest; the relative change of a normal
+// number is at most 2^-24. A value that the element type cannot hold at all is an error.
 //
 // # Layout
 //
-// Rows are taken at the distance that gonum keeps them, and what lies between is not read. A transpose (the result of T) is
-// not carried out: its matrix becomes one that is stored by columns.
+// A transpose (the result of T) is not carried out: its matrix becomes one that is stored by columns.
 package gonum

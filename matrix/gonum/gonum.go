@@ -12,7 +12,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -30,18 +29,18 @@ func fail(op string, err error, detail ...string) error {
 
 // From makes a matrix with the elements of m, rounded to the nearest T; those of an integer T must be integers already.
 // Options are those of [matrix.New]; without any, the transpose of a matrix becomes one that is stored by columns.
-func From[T matrix.Elem](dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (*matrix.Dense[T], error) {
+func From[T matrix.Elem](dev *gpu.Device, m mat.Matrix, opts ...matrix.Options) (*matrix.Dense[T], error) {
 	d, _, err := convert[T]("From", dev, m, opts)
 	return d, err
 }
 
 // Convert is From for float32, and also returns the largest relative change of a value: |float32(x) - x| / |x|. It is at
 // most 2^-24 unless there are subnormal numbers.
-func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Option) (d *matrix.Dense[float32], change float64, err error) {
+func Convert(dev *gpu.Device, m mat.Matrix, opts ...matrix.Options) (d *matrix.Dense[float32], change float64, err error) {
 	return convert[float32]("Convert", dev, m, opts)
 }
 
-func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Option) (d *matrix.Dense[T], change float64, err error) {
+func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []matrix.Options) (d *matrix.Dense[T], change float64, err error) {
 	if dev == nil {
 		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
@@ -53,21 +52,19 @@ func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []mat
 	if src.transposed {
 		rows, cols = cols, rows
 		if len(opts) == 0 {
-			opts = []matrix.Option{matrix.ColMajor()}
+			opts = []matrix.Options{{ColMajor: true}}
 		}
 	}
 	if d, err = matrix.New[T](dev, rows, cols, opts...); err != nil {
 		return nil, 0, err
 	}
+	view := d.Alias
 	if src.transposed {
-		t := d.T()
-		err = errors.Join(t.SetSlice(src.data), t.Close())
-	} else {
-		err = d.SetSlice(src.data)
+		view = d.T
 	}
-	if err != nil {
-		_ = d.Close()
-		return nil, 0, err
+	v := view()
+	if err = errors.Join(v.SetSlice(src.data), v.Close()); err != nil {
+		return nil, 0, errors.Join(err, d.Close())
 	}
 	return d, src.change, nil
 }
@@ -80,13 +77,9 @@ type source[T matrix.Elem] struct {
 	change     float64
 }
 
-// maxTransposes is how many transposes of transposes are looked through.
-const maxTransposes = 64
-
 // read takes transposes off and converts the elements. gonum and its matrices panic where others return an error, for
-// example on a nil pointer in the interface.
-// What would take more bytes than the limit is refused before memory is taken for it: a diagonal of a few megabytes may
-// claim terabytes.
+// example on a nil pointer in the interface. What would take more bytes than the limit is refused before memory is taken for
+// it: a diagonal of a few megabytes may claim terabytes.
 func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -98,7 +91,7 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 		}
 	}()
 	s = new(source[T])
-	for range maxTransposes {
+	for range 64 { // transposes of transposes
 		t, ok := m.(mat.Untransposer)
 		if !ok {
 			break
@@ -106,57 +99,40 @@ func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], e
 		m, s.transposed = t.Untranspose(), !s.transposed
 	}
 	if m == nil {
-		return nil, fail(op, matrix.ErrNil, "nil matrix")
+		return nil, fail(op, buffer.ErrNil, "nil matrix")
 	}
 	s.rows, s.cols = m.Dims()
-	if s.rows < 0 || s.cols < 0 {
+	over, n := bits.Mul64(uint64(s.rows), uint64(s.cols))
+	switch {
+	case s.rows < 0 || s.cols < 0:
 		return nil, fail(op, buffer.ErrSize, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
-	}
-	if over, n := bits.Mul64(uint64(s.rows), uint64(s.cols)); over != 0 || n > limit/uint64(unsafe.Sizeof(*new(T))) {
+	case over != 0 || n > limit/uint64(unsafe.Sizeof(*new(T))):
 		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
 	}
-	s.data = make([]T, s.rows*s.cols)
-	r, dense := m.(mat.RawMatrixer)
-	var line []float64
-	var raw blas64.General
-	if dense {
-		raw = r.RawMatrix()
-	} else if s.rows > 0 {
-		line = make([]float64, s.cols)
+	at := m.At
+	if r, dense := m.(mat.RawMatrixer); dense {
+		raw := r.RawMatrix()
+		at = func(i, j int) float64 { return raw.Data[i*raw.Stride+j] }
 	}
+	s.data = make([]T, n)
 	for i := range s.rows {
-		if dense {
-			line = raw.Data[i*raw.Stride:][:s.cols]
-		} else {
-			for j := range line {
-				line[j] = m.At(i, j)
+		for j := range s.cols {
+			x := at(i, j)
+			y, back, ok := round[T](x)
+			if s.data[i*s.cols+j] = y; !ok {
+				return nil, fail(op, ErrValue, strconv.FormatFloat(x, 'g', -1, 64), " at ", strconv.Itoa(i), ", ", strconv.Itoa(j))
 			}
-		}
-		if j := s.round(s.data[i*s.cols:][:s.cols], line); j >= 0 {
-			return nil, fail(op, ErrValue, strconv.FormatFloat(line[j], 'g', -1, 64), " at ", strconv.Itoa(i), ", ", strconv.Itoa(j))
+			if x != back && x == x {
+				s.change = max(s.change, math.Abs((back-x)/x))
+			}
 		}
 	}
 	return s, nil
 }
 
-// round converts a row. It returns the index of a number that T does not have, or -1.
-func (s *source[T]) round(dst []T, src []float64) int {
-	for j, x := range src {
-		y, back, ok := round[T](x)
-		if !ok {
-			return j
-		}
-		dst[j] = y
-		if x != back && x == x {
-			s.change = max(s.change, math.Abs((back-x)/x))
-		}
-	}
-	return -1
-}
-
 // round returns the nearest T, the number that it is, and whether there is one.
 func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
-	whole := x == math.Trunc(x)
+	whole := false
 	switch p := any(&y).(type) {
 	case *float32:
 		*p = float32(x)
@@ -165,42 +141,32 @@ func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
 		*p = dtype.ToHalf(x)
 		back = float64(p.Float32())
 	case *int32:
-		if !whole || x < math.MinInt32 || x > math.MaxInt32 {
-			return y, 0, false
-		}
-		*p, back = int32(x), x
+		*p, whole = int32(x), true
+		back = float64(*p)
 	case *uint32:
-		if !whole || x < 0 || x > math.MaxUint32 {
-			return y, 0, false
-		}
-		*p, back = uint32(x), x
+		*p, whole = uint32(x), true
+		back = float64(*p)
+	case *matrix.Any:
+		*p, back = matrix.Any(x), x
 	}
-	return y, back, !math.IsInf(back, 0) || math.IsInf(x, 0)
+	return y, back, x == back || !whole && (x != x || !math.IsInf(back, 0))
 }
 
 // ToDense waits for what is queued and returns the elements as a matrix of gonum's. One without rows or columns becomes the
 // empty matrix, since gonum has no 0 x n.
 func ToDense[T matrix.Elem](ctx context.Context, m *matrix.Dense[T]) (*mat.Dense, error) {
-	data, err := m.Read(ctx)
+	numbers, err := matrix.As[matrix.Any](m)
 	if err != nil {
 		return nil, err
 	}
-	rows, cols := m.Dims()
-	if len(data) == 0 {
-		return new(mat.Dense), nil
+	data, err := numbers.Read(ctx)
+	if err != nil || len(data) == 0 {
+		return new(mat.Dense), err
 	}
 	out := make([]float64, len(data))
 	for i, v := range data {
-		switch v := any(v).(type) {
-		case float32:
-			out[i] = float64(v)
-		case matrix.Half:
-			out[i] = float64(v.Float32())
-		case int32:
-			out[i] = float64(v)
-		case uint32:
-			out[i] = float64(v)
-		}
+		out[i] = float64(v)
 	}
+	rows, cols := m.Dims()
 	return mat.NewDense(rows, cols, out), nil
 }

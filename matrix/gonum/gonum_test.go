@@ -64,10 +64,10 @@ func TestRoundTrip(t *testing.T) {
 			"banded": mat.NewBandDense(4, 4, 1, 1, []float64{-1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1}), "diagonal": mat.NewDiagDense(3, []float64{1, 2, 3}),
 			"of another maker": wide{}, "of another maker, transposed": wide{}.T(), "1x1": integers(1, 1),
 		} {
-			for options, opts := range map[string][]matrix.Option{
-				"": nil, " padded": {matrix.Padded()}, " by columns": {matrix.ColMajor()}, " with stride": {matrix.Stride(16), matrix.Offset(3)},
+			for options, opts := range map[string]matrix.Options{
+				"": {}, " padded": {Padded: true}, " by columns": {ColMajor: true}, " with stride": {Stride: 16, Offset: 3},
 			} {
-				d, err := gonum.From[float32](dev, m, opts...)
+				d, err := gonum.From[float32](dev, m, opts)
 				if err != nil {
 					t.Fatalf("%s%s: %v", name, options, err)
 				}
@@ -87,8 +87,8 @@ func TestTransposeStays(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		d, err := gonum.From[float32](dev, integers(3, 5).T())
 		check(t, err)
-		if d.Order() != matrix.ColMajorOrder || dev.Stats().Dispatches != 0 || dev.Stats().BytesUp != 60 {
-			t.Errorf("%v, %d kernels, %d bytes", d.Order(), dev.Stats().Dispatches, dev.Stats().BytesUp)
+		if !d.ColMajor() || dev.Stats().Dispatches != 0 || dev.Stats().BytesUp != 60 {
+			t.Errorf("%v, %d kernels, %d bytes", d.ColMajor(), dev.Stats().Dispatches, dev.Stats().BytesUp)
 		}
 		check(t, d.Close())
 	})
@@ -197,9 +197,9 @@ func TestMistakes(t *testing.T) {
 		value := func(x float64) mat.Matrix { return mat.NewDense(1, 1, []float64{x}) }
 		second := func(_ any, err error) error { return err }
 		for name, c := range map[string]struct{ err, want error }{
-			"nil":               {second(gonum.From[float32](dev, nil)), matrix.ErrNil},
+			"nil":               {second(gonum.From[float32](dev, nil)), buffer.ErrNil},
 			"nil pointer":       {second(gonum.From[float32](dev, (*mat.Dense)(nil))), gpu.ErrInvalid},
-			"transpose of nil":  {second(gonum.From[float32](dev, mat.Transpose{})), matrix.ErrNil},
+			"transpose of nil":  {second(gonum.From[float32](dev, mat.Transpose{})), buffer.ErrNil},
 			"a panic":           {second(gonum.From[float32](dev, short{})), gpu.ErrInvalid},
 			"nil device":        {second(gonum.From[float32](nil, one)), gpu.ErrInvalid},
 			"overflow":          {second(gonum.From[float32](dev, value(1e39))), gonum.ErrValue},
@@ -210,13 +210,13 @@ func TestMistakes(t *testing.T) {
 			"negative":          {second(gonum.From[uint32](dev, value(-1))), gonum.ErrValue},
 			"NaN":               {second(gonum.From[int32](dev, value(math.NaN()))), gonum.ErrValue},
 			"infinite":          {second(gonum.From[uint32](dev, value(math.Inf(1)))), gonum.ErrValue},
-			"stride":            {second(gonum.From[float32](dev, integers(2, 3), matrix.Stride(2))), matrix.ErrStride},
+			"stride":            {second(gonum.From[float32](dev, integers(2, 3), matrix.Options{Stride: 2})), buffer.ErrStride},
 			"terabytes":         {second(gonum.From[float32](dev, mat.NewDiagDense(1<<20, nil))), gpu.ErrLimit},
 			"terabytes across":  {second(gonum.From[matrix.Half](dev, mat.NewDiagDense(1<<20, nil).T())), gpu.ErrLimit},
 			"overflowing":       {second(gonum.From[float32](dev, sized{math.MaxInt, math.MaxInt})), gpu.ErrLimit},
 			"nothing, but wide": {second(gonum.From[float32](dev, sized{0, 1 << 40})), nil},
 			"negative size":     {second(gonum.From[float32](dev, sized{-2, -3})), buffer.ErrSize},
-			"nil to gonum":      {second(gonum.ToDense[float32](t.Context(), nil)), matrix.ErrNil},
+			"nil to gonum":      {second(gonum.ToDense[float32](t.Context(), nil)), buffer.ErrNil},
 		} {
 			if !errors.Is(c.err, c.want) {
 				t.Errorf("%s: %v, want %v", name, c.err, c.want)

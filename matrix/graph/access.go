@@ -47,22 +47,49 @@ func (d *Dispatch) at(op, name string) (*Port, *Block, error) {
 	return p, d.blocks[p.index], nil
 }
 
-// output is at for calls that write.
-func (d *Dispatch) output(op, name string) (*Port, *Block, error) {
-	p, b, err := d.at(op, name)
-	if err == nil && !p.writable() {
-		err = fail(op, gpu.ErrReadOnly, name, " is an input")
-	}
-	return p, b, err
-}
-
-// writable reports whether the task writes the port's block.
-func (p *Port) writable() bool { return p.kind == outputPort || p.written }
-
-// Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain].
+// Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain]. Bodies write the blocks of outputs only.
 func (d *Dispatch) Block(port string) (*Block, error) {
 	_, b, err := d.at("Block", port)
 	return b, err
+}
+
+// View gives fn the bytes of the block at a port. It waits for a device that has them.
+func (d *Dispatch) View(port string, fn func([]byte) error) error {
+	_, b, err := d.at("View", port)
+	if err != nil {
+		return err
+	}
+	return b.View(d.ctx, fn)
+}
+
+// Update gives fn the bytes of an output's block to write.
+func (d *Dispatch) Update(port string, fn func([]byte) error) error {
+	const op = "Update"
+	p, b, err := d.at(op, port)
+	if err != nil {
+		return err
+	}
+	if !p.writable() {
+		return fail(op, gpu.ErrReadOnly, port, " is an input")
+	}
+	return b.Update(d.ctx, fn)
+}
+
+// SetSignals says which signals an output's block has, instead of those of the inputs. [DevNull] makes the block go nowhere.
+func (d *Dispatch) SetSignals(port string, s Signals) error {
+	const op = "SetSignals"
+	p, _, err := d.at(op, port)
+	if err != nil {
+		return err
+	}
+	if p.kind != outputPort || !s.settable() {
+		return fail(op, gpu.ErrInvalid, s.name(), " for ", port)
+	}
+	if d.signals == nil {
+		d.signals = map[*Port]Signals{}
+	}
+	d.signals[p] = s
+	return nil
 }
 
 // Matrix returns the block at a port of a dispatch as a matrix on the task's device: of its own memory there, to read and, for an
@@ -73,77 +100,42 @@ func Matrix[T matrix.Elem](d *Dispatch, port string) (*matrix.Dense[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return matrixAt[T](d, p, b, update)
+	return matrixAt[T](d, b, p.intent())
 }
 
-// matrixAt is Matrix. writes is how the caller writes a new output.
-func matrixAt[T matrix.Elem](d *Dispatch, p *Port, b *Block, writes access) (*matrix.Dense[T], error) {
-	if err := has[T](b.t, "Matrix"); err != nil {
+func matrixAt[T matrix.Elem](d *Dispatch, b *Block, in buffer.Intent) (*matrix.Dense[T], error) {
+	const op = "Matrix"
+	if err := has[T](b.t, op); err != nil {
 		return nil, err
 	}
-	if p.kind != outputPort || p.inPlacePort != nil {
-		writes = p.access()
+	if d.Device() == nil {
+		return nil, fail(op, gpu.ErrUnsupported, "a task of the host has no device")
 	}
-	if _, err := d.buffer("Matrix", b, writes); err != nil {
+	if _, err := b.s.acquire(d.ctx, d.worker+1, in); err != nil {
 		return nil, err
 	}
 	return matrixOf[T](b.s, d.worker+1, b.rows)
 }
 
-// access returns what bodies want with a port's block.
-func (p *Port) access() access {
+// intent returns what bodies want with a port's block.
+func (p *Port) intent() buffer.Intent {
 	if p.writable() {
-		return update
+		return buffer.Writes
 	}
-	return read
+	return buffer.Reads
 }
 
-// buffer makes a block's memory on the task's device ready.
-func (d *Dispatch) buffer(op string, b *Block, a access) (*buffer.Buffer, error) {
-	if d.Device() == nil {
-		return nil, fail(op, gpu.ErrUnsupported, "a task of the host has no device")
-	}
-	return b.s.buffer(d.ctx, d.worker+1, a)
-}
-
-// Buffer returns the memory of the block at a port on the task's device, for kernels of the body; see [Block.UpdateOn]. That of an
-// output begins with the template's initial value.
-func (d *Dispatch) Buffer(port string) (*buffer.Buffer, error) {
-	const op = "Buffer"
-	p, b, err := d.at(op, port)
-	if err != nil {
-		return nil, err
-	}
-	return d.buffer(op, b, p.access())
-}
-
-// View gives fn the bytes of the block at a port. It waits for a device that has them.
-func (d *Dispatch) View(port string, fn func([]byte) error) error {
-	_, b, err := d.at("View", port)
-	if err != nil {
-		return err
-	}
-	return b.access(d.ctx, "View", read, fn)
-}
-
-// Update gives fn the bytes of an output's block to write.
-func (d *Dispatch) Update(port string, fn func([]byte) error) error {
-	_, b, err := d.output("Update", port)
-	if err != nil {
-		return err
-	}
-	return b.access(d.ctx, "Update", update, fn)
-}
-
-// words reads n words of a port's block.
-func (d *Dispatch) words(p *Port, n int) ([]int, error) {
-	out := make([]int, n)
-	err := d.blocks[p.index].View(d.ctx, func(mem []byte) error {
-		if len(mem) < 4*n {
-			return fail(d.t.name, ErrTemplate, p.name, " has fewer words than ", itoa(n))
+// words reads the first words of a block: the larger number of them, or the smaller one where there are fewer.
+func (d *Dispatch) words(p *Port, least, most int) (out []int, err error) {
+	err = d.blocks[p.index].View(d.ctx, func(mem []byte) error {
+		if len(mem) < 4*least {
+			return fail(d.t.name, ErrTemplate, p.name, " has fewer words than ", itoa(least))
 		}
-		for i := range out {
-			out[i] = int(int32(binary.LittleEndian.Uint32(mem[4*i:])))
+		if len(mem) < 4*most {
+			most = least
+		}
+		for i := range most {
+			out = append(out, int(int32(binary.LittleEndian.Uint32(mem[4*i:]))))
 		}
 		return nil
 	})
@@ -152,37 +144,9 @@ func (d *Dispatch) words(p *Port, n int) ([]int, error) {
 
 // word reads the first word of a port's block.
 func (d *Dispatch) word(p *Port) (int, error) {
-	n, err := d.words(p, 1)
-	return n[0], err
-}
-
-// SetSignals says which signals an output's block has, instead of those of the inputs. [DevNull] makes the block go nowhere.
-func (d *Dispatch) SetSignals(port string, s Signals) error {
-	const op = "SetSignals"
-	p, _, err := d.at(op, port)
+	n, err := d.words(p, 1, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if p.kind != outputPort || s&^allSignals != 0 || s.Has(Failed) {
-		return fail(op, gpu.ErrInvalid, s.String(), " for ", port)
-	}
-	if d.signals == nil {
-		d.signals = map[*Port]Signals{}
-	}
-	d.signals[p] = s
-	return nil
-}
-
-// Resize gives an output's block, of a stream of records, another number of rows, before anything is written to it.
-func (d *Dispatch) Resize(port string, rows int) error {
-	const op = "Resize"
-	p, b, err := d.output(op, port)
-	if err != nil {
-		return err
-	}
-	if !fits(p.tmpl.Planes, rows, p.tmpl.Pitch, p.tmpl.elem()) || !p.tmpl.Records || p.kind != outputPort || p.inPlacePort != nil {
-		return fail(op, ErrTemplate, itoa(rows), " rows for ", port)
-	}
-	b.resize(rows)
-	return nil
+	return n[0], nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -14,7 +15,7 @@ import (
 // 5.4 graphcuadd: C = A + B with a sticky scalar, several pushes in order, results in the order of the pushes.
 func TestAdd(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		one := r.Template("one", 1, 1, matrix.Float32)
+		one := r.Template("one", 1, 1, dtype.Float32)
 		add := r.Task("add", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
 			return matrix.MulElem(matrix.Add(in("a"), in("b")), in("scale"))
 		}), graph.In("a", r.m), graph.In("b", r.m), graph.Sticky("scale", one), graph.Out("c", r.m))
@@ -54,7 +55,7 @@ func TestInitialiser(t *testing.T) {
 // An initialiser brings the template's bytes where it has some.
 func TestInitialValue(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		five := r.Template("five", 2, 3, matrix.Float32, graph.Format{Initial: matrix.Host([]float32{5, 5, 5, 5, 5, 5}).Bytes})
+		five := r.Template("five", 2, 3, dtype.Float32, graph.Format{Initial: matrix.Host([]float32{5, 5, 5, 5, 5, 5}).Bytes})
 		k := r.Task("k", add(), graph.Init("x", five), graph.In("y", r.m), graph.Out("c", r.m))
 		in, out := r.Input("y", k.Port("y")), r.Output("c", k.Port("c"))
 		check(r.t, r.Run(r.ctx))
@@ -75,10 +76,9 @@ func TestInPlace(t *testing.T) {
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 5; i++ {
 			b := r.full(i)
-			uid := b.UID()
 			r.push(in, b)
 			c := must[*graph.Block](r.t)(out.Pull(r.ctx))
-			if c.UID() != uid {
+			if c != b {
 				r.t.Error("another block came out")
 			}
 			v := must[[]float32](r.t)(graph.Values[float32](r.ctx, c))
@@ -117,7 +117,7 @@ func TestFanOut(t *testing.T) {
 				tee := r.Task("tee", pass(), graph.In("x", r.m), graph.Out("y", r.m, opts...))
 				in := r.Input("in", tee.Port("x"))
 				var outs []*graph.Output
-				var ids []uint64
+				var blocks []*graph.Block
 				for i := range c.readers {
 					outs = append(outs, r.Output("read"+string(rune('0'+i)), tee.Port("y")))
 				}
@@ -130,7 +130,7 @@ func TestFanOut(t *testing.T) {
 				r.push(in, r.full(1))
 				for i, o := range outs {
 					b := must[*graph.Block](r.t)(o.Pull(r.ctx))
-					ids = append(ids, b.UID())
+					blocks = append(blocks, b)
 					want := float32(1)
 					if i >= c.readers {
 						want += float32(i - c.readers + 1)
@@ -140,10 +140,10 @@ func TestFanOut(t *testing.T) {
 					}
 					b.Release()
 				}
-				for i := range ids {
+				for i := range blocks {
 					for j := range i {
-						if same := ids[i] == ids[j]; same != (i < c.readers || c.suppress) {
-							r.t.Errorf("outputs %d and %d have blocks %d and %d", j, i, ids[j], ids[i])
+						if same := blocks[i] == blocks[j]; same != (i < c.readers || c.suppress) {
+							r.t.Errorf("outputs %d and %d have one block: %v", j, i, same)
 						}
 					}
 				}
@@ -158,20 +158,24 @@ func TestFanOut(t *testing.T) {
 // 5.4 deferredports: a described port has the size of another input's block before the task runs, or another property.
 func TestDescribed(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
+		made := uint32(0)
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true, Create: func(*graph.Block) any {
+			made++
+			return []uint32{made, 0x04030201, 5}
+		}})
 		flag := func(s graph.Signals) func(*graph.Block) []uint32 {
 			return func(b *graph.Block) []uint32 { return []uint32{uint32(b.Signals()&s) / uint32(s)} }
 		}
 		names := map[string]func(*graph.Block) []uint32{
-			"size": func(b *graph.Block) []uint32 { return []uint32{uint32(b.Size())} },
+			"size": func(b *graph.Block) []uint32 { rows, cols := b.Dims(); return []uint32{uint32(4 * rows * cols)} },
 			"dims": func(b *graph.Block) []uint32 { rows, cols := b.Dims(); return []uint32{uint32(rows), uint32(cols)} },
 			"eof":  flag(graph.EOF), "bof": flag(graph.BOF),
 			"code":     func(b *graph.Block) []uint32 { return []uint32{uint32(b.Signals())} },
-			"uid":      func(b *graph.Block) []uint32 { return []uint32{uint32(b.UID()), uint32(b.UID() >> 32)} },
-			"meta":     func(b *graph.Block) []uint32 { return b.Context().([]uint32) },
+			"uid":      func(b *graph.Block) []uint32 { return b.Context().([]uint32)[:1] },
+			"meta":     func(b *graph.Block) []uint32 { return b.Context().([]uint32)[1:] },
 			"template": func(*graph.Block) []uint32 { return []uint32{2, 3, 1} }, // a closure knows the template
 		}
-		words := r.Template("words", 1, 1, matrix.Uint32, graph.Format{Records: true})
+		words := r.Template("words", 1, 1, dtype.Uint32, graph.Format{Records: true})
 		opts := []graph.TaskOption{graph.In("x", rows), graph.Out("y", r.m)}
 		for n, f := range names {
 			opts = append(opts, graph.Described(n, words, "x", f))
@@ -195,13 +199,11 @@ func TestDescribed(t *testing.T) {
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		b := must[*graph.Block](r.t)(graph.FromSlice(rows, make([]float32, 15)))
-		b.SetContext([]uint32{0x04030201, 5})
-		uid := b.UID()
 		r.push(in, b, graph.EOF|graph.EndIteration)
 		r.wants(out, 0)
 		for n, want := range map[string][]uint32{
 			"size": {60}, "dims": {5, 3}, "eof": {1}, "bof": {0}, "code": {uint32(graph.EOF | graph.EndIteration)},
-			"uid": {uint32(uid), 0}, "meta": {0x04030201, 5}, "template": {2, 3, 1},
+			"uid": {1}, "meta": {0x04030201, 5}, "template": {2, 3, 1},
 		} {
 			if len(got[n]) != len(want) {
 				r.t.Fatalf("%s: %v, want %v", n, got[n], want)
@@ -218,8 +220,8 @@ func TestDescribed(t *testing.T) {
 // 5.4 metaports: the allocation size makes the output's block; and the iterators call the body as often as they say.
 func TestMeta(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
-		triple := r.Template("triple", 3, 1, matrix.Uint32)
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true})
+		triple := r.Template("triple", 3, 1, dtype.Uint32)
 		var seen []int
 		k := r.Task("k", graph.Host(func(d *graph.Dispatch) error {
 			seen = append(seen, d.Iteration())
@@ -237,7 +239,7 @@ func TestMeta(t *testing.T) {
 		r.push(size, r.scalar(7*12))
 		r.push(loop, must[*graph.Block](r.t)(graph.FromSlice(triple, []uint32{3, 10, 4})))
 		b := must[*graph.Block](r.t)(out.Pull(r.ctx))
-		if rows, cols := b.Dims(); rows != 7 || cols != 3 || b.Size() != 84 {
+		if rows, cols := b.Dims(); rows != 7 || cols != 3 {
 			r.t.Errorf("%dx%d", rows, cols)
 		}
 		b.Release()
@@ -275,10 +277,9 @@ func TestGates(t *testing.T) {
 			}
 			return errors.Join(put("flag", n), put("y", n+10), put("z", n+20))
 		})
-		k := r.Task("k", words, graph.In("gate", r.word), graph.Out("flag", r.word),
+		k := r.Task("k", words, graph.In("gate", r.word), graph.Out("flag", r.word, graph.PortConfig{Optional: true}),
 			graph.Out("y", r.word, graph.PortConfig{OpenedBy: "flag"}), graph.Out("z", r.word, graph.PortConfig{ClosedBy: "flag"}))
 		in := r.Input("gate", k.Port("gate"))
-		r.Discard(k.Port("flag"))
 		y, z := r.Output("y", k.Port("y")), r.Output("z", k.Port("z"))
 		check(r.t, r.Run(r.ctx))
 		for _, v := range []uint32{0, 1, 0, 2} {
@@ -313,17 +314,17 @@ func TestPredicates(t *testing.T) {
 		want []float32 // which of the signals pass
 	}{
 		{graph.Predicate{}, []float32{0, 1, 2, 3, 4}},
-		{graph.OpenOn(graph.BOF), []float32{1}},
-		{graph.CloseOn(graph.BOF), []float32{0, 2, 3, 4}},
-		{graph.OpenOn(graph.EOF), []float32{2}},
-		{graph.CloseOn(graph.EOF), []float32{0, 1, 3, 4}},
-		{graph.OpenOn(graph.BeginIteration), []float32{3}},
-		{graph.CloseOn(graph.BeginIteration), []float32{0, 1, 2, 4}},
-		{graph.OpenOn(graph.EndIteration), []float32{4}},
-		{graph.CloseOn(graph.EndIteration), []float32{0, 1, 2, 3}},
-		{graph.OpenOn(0), nil},
-		{graph.Ask(func(b *graph.Block) bool { return b.Signals().Has(graph.BOF) || b.Signals().Has(graph.EOF) }), []float32{1, 2}},
-		{graph.Ask(func(*graph.Block) bool { panic("no") }), nil},
+		{graph.Predicate{OpenOn: graph.BOF}, []float32{1}},
+		{graph.Predicate{CloseOn: graph.BOF}, []float32{0, 2, 3, 4}},
+		{graph.Predicate{OpenOn: graph.EOF}, []float32{2}},
+		{graph.Predicate{CloseOn: graph.EOF}, []float32{0, 1, 3, 4}},
+		{graph.Predicate{OpenOn: graph.BeginIteration}, []float32{3}},
+		{graph.Predicate{CloseOn: graph.BeginIteration}, []float32{0, 1, 2, 4}},
+		{graph.Predicate{OpenOn: graph.EndIteration}, []float32{4}},
+		{graph.Predicate{CloseOn: graph.EndIteration}, []float32{0, 1, 2, 3}},
+		{graph.Predicate{OpenOn: graph.DevNull}, nil},
+		{graph.Predicate{Ask: func(b *graph.Block) bool { return b.Signals()&graph.BOF != 0 || b.Signals()&graph.EOF != 0 }}, []float32{1, 2}},
+		{graph.Predicate{Ask: func(*graph.Block) bool { panic("no") }}, nil},
 	} {
 		t.Run(graph.PredicateName(c.p), func(t *testing.T) {
 			for _, end := range []func(graph.Predicate) graph.Channel{
@@ -358,13 +359,13 @@ func TestHold(t *testing.T) {
 		pass := false
 		k := r.Task("k", plus(0), graph.In("x", r.m), graph.Out("y", r.m))
 		in := r.Input("x", k.Port("x"))
-		out := r.Output("y", k.Port("y"), graph.Channel{Pull: graph.Ask(func(*graph.Block) bool {
+		out := r.Output("y", k.Port("y"), graph.Channel{Pull: graph.Predicate{Ask: func(*graph.Block) bool {
 			select {
 			case pass = <-open:
 			default:
 			}
 			return pass
-		}), Hold: true})
+		}}, Hold: true})
 		open <- false
 		check(r.t, r.Run(r.ctx))
 		r.push(in, r.full(1))
@@ -387,14 +388,15 @@ func TestPermanent(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", add(), graph.In("x", r.m), graph.In("y", r.m), graph.Out("z", r.m))
 		w := r.Task("w", plus(1), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
-		in := r.Input("x", k.Port("x")).Also(w.Port("go"))
+		in, start := r.Input("x", k.Port("x")), r.Input("go", w.Port("go"))
 		out, written := r.Output("z", k.Port("z")), r.Output("y", w.Port("y"))
 		b := r.full(7)
-		check(r.t, k.Port("y").SetPermanent(b.Retain()))
-		check(r.t, w.Port("x").SetPermanent(b.Retain()))
+		check(r.t, k.Port("y").Set(b.Retain()))
+		check(r.t, w.Port("x").Set(b.Retain()))
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 6; i++ {
 			r.push(in, r.full(i))
+			r.push(start, r.full(i))
 			r.wants(out, i+7)
 			r.wants(written, 8)
 		}
@@ -405,8 +407,8 @@ func TestPermanent(t *testing.T) {
 		if v := must[[]float32](r.t)(graph.Values[float32](r.ctx, b)); v[0] != 7 {
 			r.t.Errorf("it was written: %v", v)
 		}
-		check(r.t, k.Port("y").SetPermanent(nil))
-		check(r.t, w.Port("x").SetPermanent(nil))
+		check(r.t, k.Port("y").Set(nil))
+		check(r.t, w.Port("x").Set(nil))
 		if b.Refs() != 1 {
 			r.t.Errorf("%d holders", b.Refs())
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -19,8 +19,8 @@ func BenchmarkDispatch(b *testing.B) {
 	for _, tasks := range []int{1, 10, 1000} {
 		for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
 			b.Run(strconv.Itoa(tasks)+"/"+graph.ModeNames[mode], func(b *testing.B) {
-				g := must[*graph.Graph](b)(graph.New(open(b, "cpu"), graph.WithMode(mode)))
-				m := g.Template("m", 1, 1, matrix.Float32)
+				g := must[*graph.Graph](b)(graph.New(open(b, "cpu"), graph.Config{Mode: mode}))
+				m := g.Template("m", 1, 1, dtype.Float32)
 				var in *graph.Input
 				var last *graph.Port
 				for i := range tasks {
@@ -76,7 +76,11 @@ func sleeper(took time.Duration) graph.Body {
 		if err != nil {
 			return err
 		}
-		b, err := d.Buffer("y")
+		y, err := d.Block("y")
+		if err != nil {
+			return err
+		}
+		b, err := y.On(d.Context(), d.Device(), buffer.Writes)
 		if err != nil {
 			return err
 		}
@@ -99,7 +103,7 @@ func BenchmarkPipeline(b *testing.B) {
 	const slowest = 10 * time.Millisecond
 	devs := open(b, "cpu", "cpu")
 	g := must[*graph.Graph](b)(graph.New(devs))
-	m := g.Template("m", 256, 1024, matrix.Float32) // 1 MiB
+	m := g.Template("m", 256, 1024, dtype.Float32) // 1 MiB
 	one := g.Task("one", sleeper(slowest), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[0]))
 	two := g.Task("two", graph.Host(func(d *graph.Dispatch) error {
 		return d.Update("y", func(mem []byte) error { mem[0]++; time.Sleep(slowest * 3 / 4); return nil })

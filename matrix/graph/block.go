@@ -20,7 +20,7 @@ import (
 type Block struct {
 	t       *Template
 	s       *storage // nil for a block that stands for an error
-	uid     uint64
+	number  uint64   // in the graph, for traces
 	rows    int
 	err     error
 	refs    atomic.Int32
@@ -40,7 +40,7 @@ func (t *Template) New() (*Block, error) {
 func (t *Template) block(rows int) *Block { return t.made(rows, t.newStorage(t.sizeOf(rows))) }
 
 func (t *Template) made(rows int, s *storage) *Block {
-	b := &Block{t: t, rows: rows, uid: t.g.uids.Add(1), s: s}
+	b := &Block{t: t, rows: rows, number: t.g.blocks.Add(1), s: s}
 	b.refs.Store(1)
 	t.g.live.Add(1)
 	return b
@@ -56,39 +56,17 @@ func (t *Template) failedBlock(err error, s Signals) *Block {
 
 // From makes a block with a copy of the bytes: as many as the template says or, for a stream of records, whole rows.
 func (t *Template) From(data []byte) (*Block, error) {
-	if err := t.usable("From"); err != nil {
-		return nil, err
-	}
-	rows, err := t.rowsOf(len(data))
+	rows, err := t.rowsOf("From", len(data))
 	if err != nil {
 		return nil, err
 	}
 	b := t.block(rows)
-	if err := b.s.acquire(context.Background(), hostPlace, write); err != nil {
+	if _, err := b.s.acquire(context.Background(), hostPlace, buffer.Replaces); err != nil {
 		b.Release()
 		return nil, err
 	}
 	copy(b.s.host, data)
 	return b, nil
-}
-
-// Wrap makes a block of the caller's own bytes, which tasks read and write where they are. release, which may be nil, is
-// called once, when the last reference is released.
-func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
-	if err := t.usable("Wrap"); err != nil {
-		return nil, err
-	}
-	rows, err := t.rowsOf(len(data))
-	if err != nil {
-		return nil, err
-	}
-	s := &storage{t: t, capacity: len(data), size: len(data), external: true, host: slices.Clip(data), release: release}
-	if data == nil {
-		s.host = []byte{}
-	}
-	s.replicas = make([]replica, len(t.g.devices))
-	s.valid.Store(bit(hostPlace))
-	return t.made(rows, s), nil
 }
 
 // FromSlice makes a block with a copy of elements of the template's type.
@@ -99,27 +77,23 @@ func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
 	return t.From(matrix.Host(data).Bytes)
 }
 
-// has refuses templates whose elements are not of type T.
-func has[T matrix.Elem](t *Template, op string) error {
-	if err := t.usable(op); err != nil {
-		return err
+// Wrap makes a block of the caller's own bytes, which tasks read and write where they are. release, which may be nil, is
+// called once, when the last reference is released.
+func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
+	rows, err := t.rowsOf("Wrap", len(data))
+	if err != nil {
+		return nil, err
 	}
-	if t.raw || t.dtype != dtypeOf[T]() {
-		return fail(op, ErrTemplate, "elements of another type than ", t.name, "'s")
+	host := slices.Clip(data)
+	if host == nil {
+		host = []byte{}
 	}
-	return nil
-}
-
-func dtypeOf[T matrix.Elem]() matrix.DType {
-	switch any(*new(T)).(type) {
-	case int32:
-		return matrix.Int32
-	case uint32:
-		return matrix.Uint32
-	case matrix.Half:
-		return matrix.Float16
+	s := &storage{
+		t: t, capacity: len(data), size: len(data), external: true, host: host, release: release,
+		replicas: make([]replica, len(t.g.devices)),
 	}
-	return matrix.Float32
+	s.valid.Store(bit(hostPlace))
+	return t.made(rows, s), nil
 }
 
 // Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
@@ -168,12 +142,12 @@ func (b *Block) usable(op string) error {
 	return b.err
 }
 
-// exclusive refuses blocks that somebody else has, too, for calls that change the block.
-func (b *Block) exclusive(op string) error {
+// allows refuses accesses that change a block that somebody else has, too.
+func (b *Block) allows(op string, in buffer.Intent) error {
 	if err := b.usable(op); err != nil {
 		return err
 	}
-	if b.shared() {
+	if in != buffer.Reads && b.shared() {
 		return fail(op, ErrShared)
 	}
 	return nil
@@ -187,22 +161,6 @@ func (b *Block) Dims() (rows, cols int) {
 		return 0, 0
 	}
 	return b.rows, b.t.cols
-}
-
-// Size returns the bytes.
-func (b *Block) Size() int {
-	if b == nil || b.t == nil {
-		return 0
-	}
-	return b.t.sizeOf(b.rows)
-}
-
-// UID returns a number that no other block of the graph has or had.
-func (b *Block) UID() uint64 {
-	if b == nil {
-		return 0
-	}
-	return b.uid
 }
 
 // Err returns the error that the block stands for: what the task failed with that this block was to come from. The block has no
@@ -225,42 +183,32 @@ func (b *Block) Signals() Signals {
 // SetSignals replaces the signals of a block that nobody else has. [Failed] cannot be set.
 func (b *Block) SetSignals(s Signals) error {
 	const op = "SetSignals"
-	if err := b.exclusive(op); err != nil {
+	if err := b.allows(op, buffer.Writes); err != nil {
 		return err
 	}
-	if s&^allSignals != 0 || s.Has(Failed) {
-		return fail(op, gpu.ErrInvalid, s.String())
+	if !s.settable() {
+		return fail(op, gpu.ErrInvalid, s.name())
 	}
 	b.signals.Store(uint32(s))
 	return nil
 }
 
-// Context returns what the program keeps with the block: the argument of [Block.SetContext], or the result of [Format].Create.
+// Context returns what the program keeps with the block, which [Format].Create makes when it is first asked for.
 func (b *Block) Context() any {
 	if b.usable("Context") != nil {
 		return nil
 	}
-	made := b.context.Load()
-	if made == nil && b.t.Create != nil {
+	if b.context.Load() == nil && b.t.Create != nil {
 		var v any
 		guard(func() { v = b.t.Create(b) })
-		if b.context.CompareAndSwap(nil, &v) {
-			return v
+		if !b.context.CompareAndSwap(nil, &v) {
+			b.destroy(&v) // somebody else was faster
 		}
-		b.destroy(&v) // somebody else was faster
-		made = b.context.Load()
 	}
-	if made == nil {
-		return nil
+	if made := b.context.Load(); made != nil {
+		return *made
 	}
-	return *made
-}
-
-// SetContext replaces what the program keeps with the block.
-func (b *Block) SetContext(v any) {
-	if b.usable("SetContext") == nil {
-		b.context.Store(&v)
-	}
+	return nil
 }
 
 func (b *Block) destroy(context *any) {
@@ -282,19 +230,16 @@ func (b *Block) State(dev *gpu.Device) string {
 
 // View gives fn the bytes to read, on the host. It waits for a device that has them. The slice is valid while fn runs.
 func (b *Block) View(ctx context.Context, fn func([]byte) error) error {
-	return b.access(ctx, "View", read, fn)
+	return b.access(ctx, "View", buffer.Reads, fn)
 }
 
 // Update gives fn the bytes to change, of a block that nobody else has.
 func (b *Block) Update(ctx context.Context, fn func([]byte) error) error {
-	if err := b.exclusive("Update"); err != nil {
-		return err
-	}
-	return b.access(ctx, "Update", update, fn)
+	return b.access(ctx, "Update", buffer.Writes, fn)
 }
 
-func (b *Block) access(ctx context.Context, op string, a access, fn func([]byte) error) error {
-	if err := b.usable(op); err != nil {
+func (b *Block) access(ctx context.Context, op string, in buffer.Intent, fn func([]byte) error) error {
+	if err := b.allows(op, in); err != nil {
 		return err
 	}
 	if ctx == nil || fn == nil {
@@ -302,14 +247,14 @@ func (b *Block) access(ctx context.Context, op string, a access, fn func([]byte)
 	}
 	b.Retain()
 	defer b.Release()
-	if err := b.s.acquire(ctx, hostPlace, a); err != nil {
+	if _, err := b.s.acquire(ctx, hostPlace, in); err != nil {
 		return err
 	}
-	return fn(b.s.host[:b.s.size:b.s.size])
+	return fn(b.s.bytes())
 }
 
 // Values returns a copy of the elements, which are of type T, with those between rows if the template has a pitch.
-func Values[T matrix.Elem](ctx context.Context, b *Block) ([]T, error) {
+func Values[T matrix.Elem](ctx context.Context, b *Block) (out []T, err error) {
 	const op = "Values"
 	if err := b.usable(op); err != nil {
 		return nil, err
@@ -317,46 +262,29 @@ func Values[T matrix.Elem](ctx context.Context, b *Block) ([]T, error) {
 	if err := has[T](b.t, op); err != nil {
 		return nil, err
 	}
-	var out []T
-	err := b.View(ctx, func(mem []byte) error {
-		out = make([]T, len(mem)/b.t.elem())
+	err = b.View(ctx, func(mem []byte) error {
+		out = make([]T, len(mem)/b.t.dtype.Size())
 		copy(matrix.Host(out).Bytes, mem)
 		return nil
 	})
 	return out, err
 }
 
-// On brings the block to a device and returns its memory there, for kernels that read. It is valid until the block is released.
-func (b *Block) On(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
-	return b.on(ctx, "On", dev, read)
-}
-
-// UpdateOn is [Block.On] for kernels that write a block that nobody else has. They are queued before the block is given on.
-func (b *Block) UpdateOn(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
-	return b.on(ctx, "UpdateOn", dev, update)
-}
-
-// ReplaceOn is [Block.UpdateOn] for kernels that write all of the block: what they find is undefined.
-func (b *Block) ReplaceOn(ctx context.Context, dev *gpu.Device) (*buffer.Buffer, error) {
-	return b.on(ctx, "ReplaceOn", dev, write)
-}
-
-func (b *Block) on(ctx context.Context, op string, dev *gpu.Device, a access) (*buffer.Buffer, error) {
-	check := b.usable
-	if a != read {
-		check = b.exclusive
-	}
-	if err := check(op); err != nil {
+// On brings the block to a device and returns its memory there, which is valid until the block is released. Kernels that write need
+// a block that nobody else has, and are queued before the block is given on. What those that replace find is undefined.
+func (b *Block) On(ctx context.Context, dev *gpu.Device, in buffer.Intent) (*buffer.Buffer, error) {
+	const op = "On"
+	if err := b.allows(op, in); err != nil {
 		return nil, err
 	}
-	if ctx == nil || dev == nil {
-		return nil, fail(op, gpu.ErrInvalid, "no context or no device")
+	if ctx == nil || dev == nil || in > buffer.Replaces {
+		return nil, fail(op, gpu.ErrInvalid, "no context, no device, or no intent")
 	}
 	place, err := b.t.g.place(op, dev)
 	if err != nil {
 		return nil, err
 	}
-	return b.s.buffer(ctx, place, a)
+	return b.s.acquire(ctx, place, in)
 }
 
 // resize gives a new block another number of rows.
@@ -377,17 +305,11 @@ func (b *Block) clone() (*Block, error) {
 	}
 	c.signals.Store(b.signals.Load())
 	if made := b.context.Load(); made != nil && b.t.Clone != nil {
-		guard(func() { c.SetContext(b.t.Clone(*made)) })
+		guard(func() {
+			v := b.t.Clone(*made)
+			c.context.Store(&v)
+		})
 	}
 	b.t.g.clones.Add(1)
 	return c, nil
-}
-
-// cloneOrError makes a clone, or a block that says why there is none.
-func (b *Block) cloneOrError() *Block {
-	c, err := b.clone()
-	if err != nil {
-		return b.t.failedBlock(err, 0)
-	}
-	return c
 }

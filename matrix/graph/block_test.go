@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -31,22 +32,22 @@ func TestStates(t *testing.T) {
 				t.Errorf("%s: %d bytes up and %d down", what, s.BytesUp, s.BytesDown)
 			}
 		}
-		on := func(i int, get func(context.Context, *gpu.Device) (*buffer.Buffer, error)) {
+		on := func(i int, in buffer.Intent) {
 			t.Helper()
-			must[*buffer.Buffer](t)(get(r.ctx, r.devs[i]))
+			must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[i], in))
 		}
 		view := func() { t.Helper(); check(t, b.View(r.ctx, func([]byte) error { return nil })) }
 		wants("new", "EXCLUSIVE", "NO_ENTRY", "NO_ENTRY", 0, 0)
-		on(0, b.On)
+		on(0, buffer.Reads)
 		wants("read on a device", "SHARED", "SHARED", "NO_ENTRY", 1, 0)
-		on(0, b.On)
-		on(1, b.On)
+		on(0, buffer.Reads)
+		on(1, buffer.Reads)
 		wants("read on two", "SHARED", "SHARED", "SHARED", 2, 0)
-		on(1, b.UpdateOn)
+		on(1, buffer.Writes)
 		wants("written", "INVALID", "INVALID", "EXCLUSIVE", 2, 0)
-		on(0, b.On) // by way of the host
+		on(0, buffer.Reads) // by way of the host
 		wants("across", "SHARED", "SHARED", "SHARED", 3, 1)
-		on(0, b.ReplaceOn)
+		on(0, buffer.Replaces)
 		wants("replaced", "INVALID", "EXCLUSIVE", "INVALID", 3, 1)
 		view()
 		wants("seen", "SHARED", "SHARED", "INVALID", 3, 2)
@@ -85,7 +86,7 @@ func TestContexts(t *testing.T) {
 		var mu sync.Mutex
 		count := map[string]int{}
 		note := func(what string) { mu.Lock(); count[what]++; mu.Unlock() }
-		tmpl := r.Template("c", 1, 1, matrix.Float32, graph.Format{
+		tmpl := r.Template("c", 1, 1, dtype.Float32, graph.Format{
 			Create:  func(*graph.Block) any { note("create"); return new(int) },
 			Clone:   func(v any) any { note("clone"); n := *v.(*int) + 1; return &n },
 			Destroy: func(any) { note("destroy"); panic("ignored") },
@@ -122,11 +123,11 @@ func TestContexts(t *testing.T) {
 // 5.1 pools: released memory serves again, up to a limit, and its new owner finds none of the old bytes.
 func TestPool(t *testing.T) {
 	r := newRig(t, []string{"cpu"})
-	tmpl := r.Template("p", 2, 2, matrix.Float32, graph.Format{Pool: 2})
+	tmpl := r.Template("p", 2, 2, dtype.Float32, graph.Format{Pool: 2})
 	var list []*graph.Block
 	for range 4 {
 		b := must[*graph.Block](t)(graph.FromSlice(tmpl, []float32{1, 2, 3, 4}))
-		must[*buffer.Buffer](t)(b.UpdateOn(r.ctx, r.devs[0]))
+		must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0], buffer.Writes))
 		list = append(list, b)
 	}
 	for _, b := range list {
@@ -139,7 +140,7 @@ func TestPool(t *testing.T) {
 	if n := r.Stats().Pooled; n != 1 {
 		t.Errorf("%d pooled", n)
 	}
-	must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0]))
+	must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[0], buffer.Reads))
 	for _, v := range must[[]float32](t)(graph.Values[float32](r.ctx, b)) {
 		if v != 0 {
 			t.Error("somebody else's bytes")
@@ -164,7 +165,7 @@ func TestBlockMistakes(t *testing.T) {
 	fn := func([]byte) error { return nil }
 	second := func(_ any, err error) error { return err }
 	var nowhere context.Context
-	records := r.Template("r", 2, 3, matrix.Float32, graph.Format{Records: true})
+	records := r.Template("r", 2, 3, dtype.Float32, graph.Format{Records: true})
 	for name, c := range map[string]struct{ err, want error }{
 		"view of nil":        {none.View(r.ctx, fn), gpu.ErrInvalid},
 		"view of released":   {closed.View(r.ctx, fn), gpu.ErrClosed},
@@ -172,10 +173,10 @@ func TestBlockMistakes(t *testing.T) {
 		"view without ctx":   {shared.View(nowhere, fn), gpu.ErrInvalid},
 		"update of shared":   {shared.Update(r.ctx, fn), graph.ErrShared},
 		"signals of shared":  {shared.SetSignals(graph.EOF), graph.ErrShared},
-		"write of shared":    {second(shared.ReplaceOn(r.ctx, r.devs[0])), graph.ErrShared},
-		"on no device":       {second(shared.On(r.ctx, nil)), gpu.ErrInvalid},
-		"on another device":  {second(shared.On(r.ctx, other)), gpu.ErrForeign},
-		"update of a shared": {second(shared.UpdateOn(r.ctx, r.devs[0])), graph.ErrShared},
+		"write of shared":    {second(shared.On(r.ctx, r.devs[0], buffer.Replaces)), graph.ErrShared},
+		"on no device":       {second(shared.On(r.ctx, nil, buffer.Reads)), gpu.ErrInvalid},
+		"on another device":  {second(shared.On(r.ctx, other, buffer.Reads)), gpu.ErrForeign},
+		"update of a shared": {second(shared.On(r.ctx, r.devs[0], buffer.Writes)), graph.ErrShared},
 		"values of a type":   {second(graph.Values[int32](r.ctx, shared)), graph.ErrTemplate},
 		"values of nil":      {second(graph.Values[int32](r.ctx, nil)), gpu.ErrInvalid},
 		"slice of a type":    {second(graph.FromSlice(r.m, []uint32{1})), graph.ErrTemplate},
@@ -184,7 +185,7 @@ func TestBlockMistakes(t *testing.T) {
 		"rows of a matrix":   {second(r.m.From(make([]byte, 36))), graph.ErrTemplate},
 		"no template":        {second(noTemplate.New()), graph.ErrTemplate},
 		"no template, from":  {second(graph.FromSlice(noTemplate, []uint32{1})), graph.ErrTemplate},
-		"bad template":       {second(r.Template("bad", -1, 1, matrix.Float32).New()), graph.ErrTemplate},
+		"bad template":       {second(r.Template("bad", -1, 1, dtype.Float32).New()), graph.ErrTemplate},
 		"wrapped":            {second(r.m.Wrap(nil, nil)), graph.ErrTemplate},
 		"error of nil":       {none.Err(), gpu.ErrInvalid},
 		"nil graph":          {(*graph.Graph)(nil).Run(r.ctx), gpu.ErrInvalid},
@@ -195,10 +196,9 @@ func TestBlockMistakes(t *testing.T) {
 		"nil dispatch":       {second((*graph.Dispatch)(nil).Block("x")), graph.ErrState},
 		"no devices":         {second(graph.New([]*gpu.Device{nil})), gpu.ErrInvalid},
 		"twice":              {second(graph.New([]*gpu.Device{r.devs[0], r.devs[0]})), gpu.ErrInvalid},
-		"mode":               {second(graph.New(nil, graph.WithMode(9))), gpu.ErrInvalid},
-		"threshold":          {second(graph.New(nil, graph.WithThreshold(11))), gpu.ErrInvalid},
-		"trace":              {second(graph.New(nil, graph.WithTrace(-1))), gpu.ErrInvalid},
-		"nil option":         {second(graph.New(nil, nil)), gpu.ErrInvalid},
+		"mode":               {second(graph.New(nil, graph.Config{Mode: 9})), gpu.ErrInvalid},
+		"threshold":          {second(graph.New(nil, graph.Config{Threshold: 11})), gpu.ErrInvalid},
+		"trace":              {second(graph.New(nil, graph.Config{Trace: -1})), gpu.ErrInvalid},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -206,8 +206,7 @@ func TestBlockMistakes(t *testing.T) {
 	}
 	none.Release()
 	closed.Release()
-	none.SetContext(1)
-	if none.Retain() != nil || closed.Retain() != nil || none.UID() != 0 || none.Size() != 0 || closed.State(nil) != "NO_ENTRY" {
+	if none.Retain() != nil || closed.Retain() != nil || none.Context() != nil || closed.State(nil) != "NO_ENTRY" {
 		t.Error("a block that is not there")
 	}
 	if v := must[[]float32](t)(graph.Values[float32](r.ctx, shared)); v[0] != 1 || shared.Signals() != 0 {

@@ -5,8 +5,10 @@ package graph
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -19,7 +21,7 @@ type Body struct {
 	host  bool // needs no device
 	needs gpu.Features
 	run   func(*Dispatch) error
-	check func(*Task) []error
+	check func(*Task) []error // of a task whose ports are right
 }
 
 // Func is a Go function that has a device of the graph. It queues work there and returns. What is queued on one device runs in
@@ -54,7 +56,7 @@ func Expr[T matrix.Elem](exprs ...func(in Operands[T]) matrix.Operand[T]) Body {
 		list[i] = func(d *Dispatch) (x matrix.Operand[T], err error) {
 			x = f(func(port string) *matrix.Expr[T] {
 				m, merr := Matrix[T](d, port)
-				if merr != nil && err == nil {
+				if err == nil {
 					err = merr
 				}
 				return matrix.Transpose(matrix.Transpose(m)) // the matrix itself, as an expression
@@ -97,30 +99,19 @@ func Eval[T matrix.Elem](texts ...string) Body {
 
 func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 	run := func(d *Dispatch) error {
-		next := 0
-		for _, p := range d.t.ports {
-			if p.kind != outputPort {
-				continue
-			}
-			if f := list[next]; f != nil {
+		for i, p := range d.t.outs {
+			if f := list[i]; f != nil {
 				if err := assign(d, p, f); err != nil {
 					return err
 				}
 			}
-			next++
 		}
 		return nil
 	}
 	check := func(t *Task) []error {
-		outputs, whole := 0, true
-		for _, p := range t.ports {
-			if p.kind == outputPort {
-				whole = whole && outputs < len(list) && (list[outputs] != nil || p.InPlace != "")
-				outputs++
-			}
-		}
-		if outputs != len(list) || !whole {
-			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(outputs), " outputs"))
+		whole := slices.EqualFunc(t.outs, list, func(p *Port, f expression[T]) bool { return f != nil || p.InPlace != "" })
+		if !whole {
+			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(len(t.outs)), " outputs"))
 		}
 		return faults
 	}
@@ -144,10 +135,13 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 		return err
 	}
 	rows, cols := result.Dims()
-	b, t := d.blocks[p.index], p.tmpl
-	if t.Records && p.inPlacePort == nil && rows != t.Planes*b.rows && t.Planes > 0 && rows%t.Planes == 0 {
-		if err := d.Resize(p.name, rows/t.Planes); err != nil {
-			return err
+	b, t, in := d.blocks[p.index], p.tmpl, buffer.Writes
+	if p.inPlacePort == nil {
+		if t.Pitch == t.cols {
+			in = buffer.Replaces // the kernel writes all that matters
+		}
+		if n := rows / max(t.Planes, 1); t.Records && n != b.rows && fits(t.sizeOf(1), n) {
+			b.resize(n)
 		}
 	}
 	if rows != t.Planes*b.rows || cols != t.cols {
@@ -156,11 +150,7 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 			Shapes: []gpu.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}},
 		}
 	}
-	writes := write // the kernel writes all that matters
-	if t.Pitch != t.cols {
-		writes = update
-	}
-	m, err := matrixAt[T](d, p, b, writes)
+	m, err := matrixAt[T](d, b, in)
 	if err != nil {
 		return err
 	}
@@ -186,7 +176,7 @@ func Cruncher(cr *cruncher.Cruncher, id int, kernels string, items func(d *Dispa
 func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r cruncher.Range, setup func(*cruncher.Any)) (err error) {
 	var params []cruncher.Param
 	for _, p := range d.t.ports {
-		if p.meta() || p.inPlacePort != nil {
+		if !p.operand() {
 			continue
 		}
 		if p.scalar() {
@@ -197,11 +187,14 @@ func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r crunch
 			params = append(params, scalarParam(p, uint32(n)))
 			continue
 		}
-		b := d.blocks[p.index]
-		if err := b.s.acquire(d.ctx, hostPlace, p.access()); err != nil {
+		b, typ := d.blocks[p.index], p.tmpl.dtype
+		if typ == dtype.Float16 {
+			typ = dtype.Uint16
+		}
+		if _, err := b.s.acquire(d.ctx, hostPlace, p.intent()); err != nil {
 			return err
 		}
-		a, err := cruncher.WrapHost(p.name, crunchType(p.tmpl), gpu.HostBytes(b.s.host[:b.s.size:b.s.size]), nil)
+		a, err := cruncher.WrapHost(p.name, typ, gpu.HostBytes(b.s.bytes()), nil)
 		if err != nil {
 			return err
 		}
@@ -221,24 +214,10 @@ func crunch(d *Dispatch, cr *cruncher.Cruncher, id int, kernels string, r crunch
 
 func scalarParam(p *Port, bits uint32) cruncher.Param {
 	switch p.tmpl.dtype {
-	case matrix.Int32:
+	case dtype.Int32:
 		return cruncher.NewScalar(p.name, int32(bits))
-	case matrix.Uint32:
+	case dtype.Uint32:
 		return cruncher.NewScalar(p.name, bits)
 	}
 	return cruncher.NewScalar(p.name, math.Float32frombits(bits))
-}
-
-func crunchType(t *Template) dtype.Type {
-	switch {
-	case t.raw:
-		return dtype.Uint8
-	case t.dtype == matrix.Int32:
-		return dtype.Int32
-	case t.dtype == matrix.Uint32:
-		return dtype.Uint32
-	case t.dtype == matrix.Float16:
-		return dtype.Uint16
-	}
-	return dtype.Float32
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -20,13 +21,13 @@ func TestKernel(t *testing.T) {
 			continue
 		}
 		r := newRig(t, drivers)
-		one := r.Template("one", 1, 1, matrix.Float32)
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
-		half := r.Template("half", 2, 2, matrix.Float16)
-		raw := r.Bytes("raw", 16)
-		pair := r.Template("pair", 1, 2, matrix.Int32)
+		one := r.Template("one", 1, 1, dtype.Float32)
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true})
+		half := r.Template("half", 2, 2, dtype.Float16)
+		raw := r.Template("raw", 16, 1, dtype.Uint8)
+		pair := r.Template("pair", 1, 2, dtype.Int32)
 		k := r.Task("k", graph.Kernel(`fn f(i: u32) { y[i] = x[i] * scale + f32(size) + f32(w[i & 1u]); }`, "f", nil),
-			graph.In("x", rows), graph.Sticky("scale", one), graph.Described("size", r.word, "x", func(b *graph.Block) []uint32 { return []uint32{uint32(b.Size())} }),
+			graph.In("x", rows), graph.Sticky("scale", one), graph.Described("size", r.word, "x", func(b *graph.Block) []uint32 { rows, cols := b.Dims(); return []uint32{uint32(4 * rows * cols)} }),
 			graph.In("w", pair), graph.Out("y", r.m))
 		l := r.Task("l", graph.Kernel(`fn g(i: u32) { if (i == 1u) { x[i] = -x[i]; } }`, "g", func(*graph.Dispatch) [3]int { return [3]int{3} }),
 			graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
@@ -71,8 +72,8 @@ func TestCruncher(t *testing.T) {
 	cr := must[*cruncher.Cruncher](t)(cruncher.New(t.Context(), devs, "fn f(i: u32) { y[i] = x[i] + add; z[i] = z[i] * 2.0; }"))
 	defer cr.Close()
 	r := newRig(t, []string{wgsl})
-	big := r.Template("big", 100, 100, matrix.Float32)
-	one := r.Template("one", 1, 1, matrix.Float32)
+	big := r.Template("big", 100, 100, dtype.Float32)
+	one := r.Template("one", 1, 1, dtype.Float32)
 	var names []string
 	k := r.Task("k", graph.Cruncher(cr, 1, "f", func(*graph.Dispatch) cruncher.Range { return cruncher.Range{Global: 10000} },
 		func(a *cruncher.Any) { names = append(names, a.Name()) }),
@@ -115,7 +116,7 @@ func TestCruncher(t *testing.T) {
 // rows of the block's own header, and never freeing anything.
 func TestShells(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true, Pool: 1})
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true, Pool: 1})
 		type seen struct {
 			m    *matrix.Dense[float32]
 			rows int
@@ -172,19 +173,21 @@ func TestShells(t *testing.T) {
 // An expression's result sizes a stream of records, and one of another size is an error.
 func TestExpressionSizes(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
-		square := r.Template("square", 3, 3, matrix.Float32)
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true})
+		square := r.Template("square", 3, 3, dtype.Float32)
 		turn := func(in graph.Operands[float32]) matrix.Operand[float32] { return in("x").T().Mul(in("x")) }
-		k := r.Task("k", graph.Expr(turn, turn, turn), graph.In("x", rows), graph.Out("a", rows), graph.Out("b", square), graph.Out("c", square))
+		k := r.Task("k", graph.Expr(turn, turn, turn), graph.In("x", rows), graph.Out("a", rows), graph.Out("b", square), graph.Out("c", square, graph.PortConfig{Optional: true}))
 		l := r.Task("l", graph.Expr(turn), graph.In("x", rows), graph.Out("y", r.m))
 		n := r.Task("n", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return in("oops") }), graph.In("x", rows), graph.Out("y", r.m))
-		in := r.Input("x", k.Port("x")).Also(l.Port("x")).Also(n.Port("x"))
+		ins := []*graph.Input{r.Input("k", k.Port("x")), r.Input("l", l.Port("x")), r.Input("n", n.Port("x"))}
 		a, b := r.Output("a", k.Port("a")), r.Output("b", k.Port("b"))
-		r.Discard(k.Port("c"))
 		wrong, missing := r.Output("wrong", l.Port("y")), r.Output("missing", n.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		x := must[*graph.Block](r.t)(graph.FromSlice(rows, []float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}))
-		r.push(in, x)
+		for _, in := range ins {
+			r.push(in, x.Retain())
+		}
+		x.Release()
 		for _, o := range []*graph.Output{a, b} {
 			c := must[*graph.Block](r.t)(o.Pull(r.ctx))
 			check(r.t, c.Err())
@@ -205,7 +208,7 @@ func TestExpressionSizes(t *testing.T) {
 // Planes and pitch reach the shell.
 func TestLayouts(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		wide := r.Template("wide", 2, 3, matrix.Float32, graph.Format{Planes: 2, Pitch: 4})
+		wide := r.Template("wide", 2, 3, dtype.Float32, graph.Format{Planes: 2, Pitch: 4})
 		k := r.Task("k", plus(1), graph.In("x", wide), graph.Out("y", wide))
 		l := r.Task("l", plus(1), graph.In("x", wide), graph.Out("y", wide, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("x", k.Port("x"))
@@ -230,9 +233,9 @@ func TestLayouts(t *testing.T) {
 // What a body may ask for, and what it gets for asking wrongly.
 func TestDispatch(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		rows := r.Template("rows", 2, 3, matrix.Float32, graph.Format{Records: true})
+		rows := r.Template("rows", 2, 3, dtype.Float32, graph.Format{Records: true})
 		var kept *graph.Dispatch
-		raw := r.Bytes("raw", 5)
+		raw := r.Template("raw", 5, 1, dtype.Uint8)
 		errs := map[string]error{}
 		var hostErrs [2]error
 		body := func(d *graph.Dispatch) error {
@@ -240,9 +243,6 @@ func TestDispatch(t *testing.T) {
 			_, errs["name"] = d.Block("none")
 			_, errs["matrix of bytes"] = graph.Matrix[float32](d, "raw")
 			errs["update of an input"] = d.Update("x", func([]byte) error { return nil })
-			errs["resize of an input"] = d.Resize("x", 1)
-			errs["resize of a matrix"] = d.Resize("m", 1)
-			errs["resize"] = d.Resize("y", -1)
 			errs["signals of an input"] = d.SetSignals("x", graph.EOF)
 			errs["failed"] = d.SetSignals("y", graph.Failed)
 			errs["nil"] = d.View("x", nil)
@@ -252,28 +252,24 @@ func TestDispatch(t *testing.T) {
 			if len(v) == 0 || v[0] != 3 || d.Context() == nil {
 				ferr = errors.New("the dispatch is another's")
 			}
-			return errors.Join(err, ferr, d.Resize("y", 4), d.Update("y", func(mem []byte) error {
-				if len(mem) != 48 {
-					return errors.New("not resized")
-				}
-				return nil
-			}))
+			return errors.Join(err, ferr, d.Update("y", func([]byte) error { return nil }))
 		}
 		k := r.Task("k", graph.Func(body), graph.In("x", r.m), graph.In("raw", raw), graph.Out("y", rows), graph.Out("m", r.m))
 		h := r.Task("h", graph.Host(func(d *graph.Dispatch) error {
 			_, hostErrs[0] = graph.Matrix[float32](d, "x")
-			_, hostErrs[1] = d.Buffer("x")
+			_, hostErrs[1] = graph.Matrix[float32](d, "y")
 			if d.Device() != nil {
 				return errors.New("a device")
 			}
 			return nil
 		}), graph.In("x", r.m), graph.Out("y", r.m))
-		x := r.Input("x", k.Port("x")).Also(h.Port("x"))
+		x, hx := r.Input("x", k.Port("x")), r.Input("hx", h.Port("x"))
 		in, y, m := r.Input("raw", k.Port("raw")), r.Output("y", k.Port("y")), r.Output("m", k.Port("m"))
 		hy := r.Output("hy", h.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		held := r.full(3)
 		r.push(x, held.Retain())
+		r.push(hx, held.Retain())
 		r.push(in, must[*graph.Block](r.t)(raw.From([]byte("12345"))))
 		r.wants(y, 0)
 		r.wants(m, 0)
@@ -281,7 +277,6 @@ func TestDispatch(t *testing.T) {
 		held.Release()
 		for what, want := range map[string]error{
 			"name": graph.ErrName, "matrix of bytes": graph.ErrTemplate, "update of an input": gpu.ErrReadOnly,
-			"resize of an input": gpu.ErrReadOnly, "resize of a matrix": graph.ErrTemplate, "resize": graph.ErrTemplate,
 			"signals of an input": gpu.ErrInvalid, "failed": gpu.ErrInvalid, "nil": gpu.ErrInvalid, "signals": graph.ErrShared,
 		} {
 			if !errors.Is(errs[what], want) {
@@ -308,13 +303,12 @@ func TestExprPasses(t *testing.T) {
 		for i := float32(1); i < 4; i++ {
 			r.push(x, r.full(i))
 			b := r.full(10 * i)
-			uid := b.UID()
 			r.push(y, b)
 			r.wants(sum, 11*i)
 			out := must[*graph.Block](r.t)(same.Pull(r.ctx))
 			v := must[[]float32](r.t)(graph.Values[float32](r.ctx, out))
-			if out.UID() != uid || v[0] != 10*i || v[5] != 10*i {
-				r.t.Errorf("block %d of %v, want %d of %v", out.UID(), v, uid, 10*i)
+			if out != b || v[0] != 10*i || v[5] != 10*i {
+				r.t.Errorf("%v, want %v, or another block", v, 10*i)
 			}
 			out.Release()
 		}
@@ -329,26 +323,25 @@ func TestExprPasses(t *testing.T) {
 // Expressions of users have all operations of package matrix, as text and as Go.
 func TestEval(t *testing.T) {
 	everywhere(t, func(r *rig) {
-		square := r.Template("square", 2, 2, matrix.Float32)
-		one := r.Template("one", 1, 1, matrix.Float32)
+		square := r.Template("square", 2, 2, dtype.Float32)
+		one := r.Template("one", 1, 1, dtype.Float32)
 		ports := []graph.TaskOption{
-			graph.In("x", r.m), graph.Sticky("w", r.Template("w", 3, 2, matrix.Float32)), graph.Sticky("b", one),
-			graph.Out("y", square), graph.Out("same", r.m, graph.PortConfig{InPlace: "x"}),
+			graph.In("x", r.m), graph.Sticky("w", r.Template("w", 3, 2, dtype.Float32)), graph.Sticky("b", one),
+			graph.Out("y", square), graph.Out("same", r.m, graph.PortConfig{InPlace: "x", Optional: true}),
 		}
 		text := r.Task("text", graph.Eval[float32]("relu(x*w + b)", ""), ports...)
 		code := r.Task("code", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
 			return in("x").Mul(in("w")).Add(in("b")).Relu()
 		}, nil), ports...)
-		in := r.Input("x", text.Port("x")).Also(code.Port("x"))
+		ins := []*graph.Input{r.Input("text", text.Port("x")), r.Input("code", code.Port("x"))}
 		for _, k := range []*graph.Task{text, code} {
 			check(r.t, graph.SetValues[float32](k.Port("w"), 1, 0, 0, 1, 1, -1))
 			check(r.t, graph.SetValues[float32](k.Port("b"), -1))
-			r.Discard(k.Port("same"))
 		}
 		outs := []*graph.Output{r.Output("text", text.Port("y")), r.Output("code", code.Port("y"))}
 		check(r.t, r.Run(r.ctx))
-		r.push(in, r.block(1, 2, 3, 4, 5, 6))
-		for _, out := range outs {
+		for i, out := range outs {
+			r.push(ins[i], r.block(1, 2, 3, 4, 5, 6))
 			b := must[*graph.Block](r.t)(out.Pull(r.ctx))
 			check(r.t, b.Err())
 			v := must[[]float32](r.t)(graph.Values[float32](r.ctx, b))
@@ -359,7 +352,7 @@ func TestEval(t *testing.T) {
 		}
 	})
 	g := must[*graph.Graph](t)(graph.New(open(t, "cpu")))
-	m := g.Template("m", 1, 1, matrix.Float32)
+	m := g.Template("m", 1, 1, dtype.Float32)
 	k := g.Task("k", graph.Eval[float32]("x +"), graph.In("x", m), graph.Out("y", m))
 	wrong := g.Task("wrong", graph.Eval[float32]("nobody + x"), graph.In("x", m), graph.Out("y", m))
 	g.Input("x", k.Port("x"))

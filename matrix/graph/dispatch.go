@@ -18,16 +18,15 @@ type Dispatch struct {
 	ctx        context.Context // of the run
 	epoch      uint64          // of the graph, when the dispatch began
 	generation uint32          // of the device, when the dispatch began
-	blocks     []*Block        // by port
-	originals  []*Block        // by port: what a clone that is written in place was made of
-	moved      []bool          // by port: the block of an input has become an output's
-	snapshots  []snapshot      // of blocks that are written in place
+	inputs     []*Block        // by port: what came in, with a reference
+	blocks     []*Block        // by port: what the body gets; with a reference what the dispatch has made
+	written    []*storage      // of inputs that are written in place, as they were at their snapshot
 	signals    map[*Port]Signals
-	uid        uint64 // of the first input
+	number     uint64 // of the first input
 	iteration  int
 
 	err     error
-	own     bool // err is the task's, not an input's
+	passed  bool // err is an input's, which the task only passes on
 	again   bool // to be run on another device
 	parcels []parcel
 	over    atomic.Bool
@@ -36,7 +35,7 @@ type Dispatch struct {
 }
 
 // timing is when a dispatch did what, and how long its task had waited.
-type timing struct{ waited, begun, prepared, ended time.Duration }
+type timing struct{ waited, begun, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1
@@ -45,11 +44,8 @@ const none = -1
 func (d *Dispatch) execute() {
 	defer d.finish()
 	d.begun = d.g.conf.clock()
-	d.prepared = d.begun
 	d.protect(d.prepare)
 	if d.err == nil {
-		d.own = true
-		d.prepared = d.g.conf.clock()
 		d.protect(d.run)
 	}
 }
@@ -58,55 +54,47 @@ func (d *Dispatch) execute() {
 func (d *Dispatch) protect(f func() error) {
 	returned := false
 	defer func() {
-		switch r := recover(); {
-		case r != nil:
-			d.own, d.err = true, fail(d.t.name, ErrPanic, panicText(r))
-		case !returned:
-			d.own, d.err = true, fail(d.t.name, ErrPanic, "the task ended its goroutine")
+		if cause := recover(); !returned {
+			text := "panic"
+			if cause == nil {
+				text = "the task ended its goroutine"
+			}
+			guard(func() { // methods of cause may panic, too
+				switch v := cause.(type) {
+				case error:
+					text = v.Error()
+				case string:
+					text = v
+				}
+			})
+			d.err = fail(d.t.name, ErrPanic, text)
 		}
 	}()
 	d.err = f()
 	returned = true
 }
 
-// panicText describes what recover returned.
-func panicText(cause any) (text string) {
-	defer func() {
-		if recover() != nil { // from a method of cause
-			text = "panic"
-		}
-	}()
-	switch v := cause.(type) {
-	case error:
-		return v.Error()
-	case interface{ String() string }:
-		return v.String()
-	case string:
-		return v
-	}
-	return "panic"
-}
-
 // prepare makes the blocks that no channel brings.
 func (d *Dispatch) prepare() error {
 	if d.worker == none {
-		d.own = true
 		return fail(d.t.name, gpu.ErrDeviceLost, "no device is left that may run the task")
 	}
+	d.blocks = make([]*Block, len(d.inputs))
 	for i, p := range d.t.ports {
-		if p.kind != inputPort {
+		if !p.isInput() {
 			continue
 		}
-		if d.blocks[i] == nil {
-			d.blocks[i] = p.tmpl.block(p.tmpl.rows)
+		if d.inputs[i] == nil {
+			d.inputs[i] = p.tmpl.block(p.tmpl.rows)
 		}
-		if err := d.blocks[i].err; err != nil {
+		if err := d.inputs[i].err; err != nil {
+			d.passed = true
 			return err
 		}
+		d.blocks[i] = d.inputs[i]
 	}
-	d.own = true
 	for i, p := range d.t.ports {
-		if p.kind != describedPort || d.blocks[i] != nil {
+		if p.kind != describedPort {
 			continue
 		}
 		b, err := FromSlice(p.tmpl, p.describe(d.blocks[p.ofPort.index]))
@@ -115,20 +103,20 @@ func (d *Dispatch) prepare() error {
 		}
 		d.blocks[i] = b
 	}
-	for i, p := range d.t.ports {
-		if p.kind == outputPort && d.blocks[i] == nil {
-			if err := d.makeOutput(i, p); err != nil {
-				return err
-			}
+	for _, p := range d.t.outs {
+		b, err := d.output(p)
+		if err != nil {
+			return err
 		}
+		d.blocks[p.index] = b
 	}
 	return nil
 }
 
-// makeOutput finds or makes an output's block.
-func (d *Dispatch) makeOutput(i int, p *Port) error {
+// output finds or makes an output's block.
+func (d *Dispatch) output(p *Port) (*Block, error) {
 	if p.inPlacePort != nil {
-		return d.reuseInput(i, p.inPlacePort.index)
+		return d.reuse(p.inPlacePort.index)
 	}
 	rows := p.tmpl.rows
 	for _, q := range d.t.ports {
@@ -137,36 +125,32 @@ func (d *Dispatch) makeOutput(i int, p *Port) error {
 		}
 		n, err := d.word(q)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if rows, err = p.tmpl.rowsOf(n); err != nil {
-			return err
+		if rows, err = p.tmpl.rowsOf(d.t.name, n); err != nil {
+			return nil, err
 		}
 	}
-	if !fits(p.tmpl.sizeOf(1), rows) {
-		return fail(d.t.name, ErrTemplate, itoa(rows), " rows for ", p.name)
-	}
-	d.blocks[i] = p.tmpl.block(rows)
-	return nil
+	return p.tmpl.block(rows), nil
 }
 
-// reuseInput makes an input's block an output's, or a clone of the block if somebody else has it, too.
-func (d *Dispatch) reuseInput(out, in int) error {
-	if d.moved == nil {
-		d.moved, d.originals = make([]bool, len(d.blocks)), make([]*Block, len(d.blocks))
-	}
-	b := d.blocks[in]
-	if b.shared() {
-		c, err := b.clone()
-		if err != nil {
-			return err
-		}
-		d.originals[in], d.blocks[in] = b, c
+// reuse makes an input's block an output's, or a clone of the block if somebody else has it, too.
+func (d *Dispatch) reuse(in int) (b *Block, err error) {
+	if b = d.inputs[in]; b.shared() {
+		b, err = b.clone()
 	} else {
-		d.snapshots = append(d.snapshots, b.s.snapshot())
+		b.s.snapshot()
+		d.written = append(d.written, b.s)
 	}
-	d.blocks[out], d.moved[in] = d.blocks[in], true
-	return nil
+	if err == nil {
+		d.blocks[in] = b
+	}
+	return b, err
+}
+
+// made reports whether the dispatch has made the block at a port, and not got it from an input.
+func (d *Dispatch) made(p *Port) bool {
+	return !p.isInput() && (p.inPlacePort == nil || d.blocks[p.index] != d.inputs[p.inPlacePort.index])
 }
 
 // run calls the body, as often as the task's iterator says.
@@ -176,12 +160,11 @@ func (d *Dispatch) run() error {
 		if !p.Iterates {
 			continue
 		}
-		general := d.blocks[p.index].Size() >= 12
-		n, err := d.words(p, map[bool]int{false: 1, true: 3}[general])
+		n, err := d.words(p, 1, 3)
 		if err != nil {
 			return err
 		}
-		if bound = n[0]; general {
+		if bound = n[0]; len(n) == 3 {
 			first, bound, step = n[0], n[1], n[2]
 		}
 	}
@@ -196,7 +179,7 @@ func (d *Dispatch) run() error {
 			return err
 		}
 	}
-	if dev := d.Device(); dev != nil && d.g.conf.sync {
+	if dev := d.Device(); dev != nil && d.g.conf.Sync {
 		return dev.Sync(d.ctx)
 	}
 	return nil
@@ -210,65 +193,50 @@ func (d *Dispatch) finish() {
 		d.again = true
 		return
 	}
-	var open []*Port
-	signals := make([]Signals, len(d.blocks))
-	for i, p := range d.t.ports {
-		if p.kind == outputPort {
-			signals[i] = d.outSignals(p)
-			if d.err == nil && d.gateOpen(p) {
-				open = append(open, p)
+	outs := d.t.outs
+	signals, open := make([]Signals, len(outs)), make([]bool, len(outs))
+	for i, p := range outs {
+		signals[i] = d.outSignals(p)
+		open[i] = d.err == nil && d.gateOpen(p)
+	}
+	for i, p := range outs {
+		var b *Block
+		switch {
+		case d.err != nil:
+			b = p.tmpl.failedBlock(d.err, signals[i])
+		case !open[i]:
+			continue
+		default:
+			b = d.blocks[p.index]
+			b.signals.Store(uint32(signals[i]))
+			if !d.made(p) {
+				d.inputs[p.inPlacePort.index] = nil
 			}
+			d.blocks[p.index] = nil
 		}
+		d.parcels = append(d.parcels, p.send(b)...)
 	}
-	if d.err != nil {
-		for i, p := range d.t.ports {
-			if p.kind == outputPort {
-				d.send(p, p.tmpl.failedBlock(d.err, signals[i]))
-			}
-		}
-		return
-	}
-	for _, p := range open {
-		b := d.blocks[p.index]
-		b.signals.Store(uint32(signals[p.index]))
-		d.blocks[p.index] = nil
-		if p.inPlacePort != nil {
-			d.blocks[p.inPlacePort.index] = nil
-		}
-		d.send(p, b)
-	}
-}
-
-// send hands a block to the channels of an output, with the caller's reference.
-func (d *Dispatch) send(p *Port, b *Block) {
-	list := p.out.admit(b)
-	if !p.out.share(b, list) {
-		b.Release()
-	}
-	d.parcels = append(d.parcels, list...)
 }
 
 // outSignals returns the signals of an output's block: those of the inputs, unless the body set others.
-func (d *Dispatch) outSignals(p *Port) Signals {
+func (d *Dispatch) outSignals(p *Port) (s Signals) {
 	if s, ok := d.signals[p]; ok {
 		return s
 	}
-	var s Signals
-	for _, q := range p.fromPorts {
-		s |= d.blocks[q.index].Signals()
+	for _, q := range p.signalPorts {
+		s |= d.inputs[q.index].Signals()
 	}
 	return s &^ (Failed | DevNull)
 }
 
 // gateOpen reports whether an output's block may leave.
 func (d *Dispatch) gateOpen(p *Port) bool {
-	c := p.gatePort
-	if c == nil {
+	if p.gatePort == nil {
 		return true
 	}
-	set := d.outSignals(c).Has(EOF)
+	set := d.outSignals(p.gatePort)&EOF != 0
 	if !set {
-		n, err := d.word(c)
+		n, err := d.word(p.gatePort)
 		if err != nil {
 			d.err = err
 			return false
@@ -284,28 +252,20 @@ func (d *Dispatch) retry() bool {
 	if d.Device() == nil || !d.g.lostSince(d.worker, d.generation) || d.g.tornDownSince(d.epoch) {
 		return false
 	}
+	for _, s := range d.written {
+		s.restore()
+	}
 	ok := true
-	for _, m := range d.snapshots {
-		ok = m.restore() && ok
-	}
-	for i, b := range d.originals {
-		if b != nil {
-			d.blocks[i].Release()
-			d.blocks[i] = b
-		}
-	}
 	for i, p := range d.t.ports {
-		switch b := d.blocks[i]; {
-		case p.kind == outputPort:
-			if p.inPlacePort == nil {
-				b.Release()
-			}
-			d.blocks[i] = nil
-		case b != nil && b.s != nil && b.s.isLost():
+		if b := d.inputs[i]; b != nil && b.s != nil && b.s.current() == 0 {
 			ok = false
 		}
+		if d.made(p) {
+			d.blocks[i].Release()
+			d.blocks[i] = nil
+		}
 	}
-	d.snapshots, d.originals, d.moved, d.signals = nil, nil, nil, nil
+	d.written, d.signals = nil, nil
 	return ok
 }
 
@@ -342,7 +302,9 @@ func (d *Dispatch) settle() {
 		d.over.Store(false)
 		t.held = d
 	default:
-		deliver(d.parcels)
+		for _, p := range d.parcels {
+			p.deliver()
+		}
 		d.release()
 	}
 	g.update(t)
@@ -352,13 +314,13 @@ func (d *Dispatch) settle() {
 
 // release drops all that the dispatch has.
 func (d *Dispatch) release() {
-	for i, b := range d.blocks {
-		if d.moved == nil || !d.moved[i] {
-			d.g.drop(b)
+	for i, p := range d.t.ports {
+		if d.blocks != nil && d.made(p) {
+			d.g.drop(d.blocks[i])
 		}
 	}
-	for _, b := range d.originals {
+	for _, b := range d.inputs {
 		d.g.drop(b)
 	}
-	d.blocks, d.originals, d.parcels = nil, nil, nil
+	d.inputs, d.blocks, d.parcels = nil, nil, nil
 }

@@ -5,7 +5,7 @@
 // Manage GPUs as Compute Devices", SOSP 2011), the use that CNTK's matrices with external buffers were made for.
 //
 //	g, err := graph.New([]*gpu.Device{a, b})
-//	m := g.Template("m", 64, 64, matrix.Float32)
+//	m := g.Template("m", 64, 64, dtype.Float32)
 //	layer := g.Task("layer", graph.Eval[float32]("relu(x*w)"), graph.In("x", m), graph.Sticky("w", m), graph.Out("y", m))
 //	in, out := g.Input("x", layer.Port("x")), g.Output("y", layer.Port("y"))
 //	err = layer.Port("w").Set(weights)
@@ -15,9 +15,10 @@
 //	result.Release()
 //	err = g.Teardown()
 //
-// # Building
+// // # Building
 //
-// Calls that build return no errors. What is wrong is collected, and [Graph.Finalize] returns all of it.
+// Calls that build return no errors. What is wrong is collected, and [Graph.Finalize] returns all of it. Of several configurations that
+// a call is given the last one counts.
 //
 // # Blocks
 //
@@ -38,8 +39,7 @@
 //
 // A task is ready when every input has a block and every output has capacity. [Mode] says which of the ready tasks is next, and
 // where it runs. Each device runs one task at a time: the body queues work and returns, so that transfers, work on other devices and
-// what the host does overlap. A graph in which nothing is ready uses no processor time. To see how long devices work, and not
-// only how long queueing takes, there is [WithSync]. With [Deterministic] no task runs in a goroutine of the graph.
+// what the host does overlap. A graph in which nothing is ready uses no processor time.
 //
 // In a page it is the same scheduler. All goroutines share the page's thread there, so a graph that always has something to do
 // rests every few milliseconds until timers, events and frames had their turn.

@@ -28,37 +28,21 @@ func (g *Graph) dot() string {
 		t.dot(&s)
 	}
 	for i, c := range g.channels {
-		from, to := "", ""
-		switch {
-		case c.from.port != nil:
-			from = node(c.from.port)
-		default:
-			from = "in" + itoa(i)
-			s.WriteString("\t" + from + " [shape=cds, label=\"" + quoted(strings.TrimSuffix(c.name, "-"+c.to.label())) + "\"];\n")
+		if !c.whole() {
+			continue
 		}
-		if c.to != nil {
-			to = node(c.to)
-		} else {
-			to = "out" + itoa(i)
-			s.WriteString("\t" + to + " [shape=cds, label=\"" + quoted(c.name) + "\"];\n")
+		outside := "outside" + itoa(i)
+		if c.kind != plainChannel {
+			s.WriteString("\t" + outside + " [shape=cds, label=\"" + quoter.Replace(c.name) + "\"];\n")
 		}
-		s.WriteString("\t" + from + " -> " + to + " [label=\"" + c.label() + "\"" + channelStyles[c.kind] + "];\n")
+		s.WriteString("\t" + node(c.from, outside) + " -> " + node(c.to, outside) + " [label=\"" + c.label() + "\"];\n")
 	}
 	s.WriteString("}\n")
 	return s.String()
 }
 
-// How DOT shows kinds of channels.
-var (
-	channelKinds  = [...]string{initialChannel: "initializer", nullChannel: "devnull"}
-	channelStyles = [...]string{initialChannel: ", style=dashed", nullChannel: ", style=dotted"}
-)
-
 func (c *channel) label() string {
 	parts := []string{itoa(len(c.queue)) + "/" + itoa(c.Capacity)}
-	if kind := channelKinds[c.kind]; kind != "" {
-		parts[0] = kind
-	}
 	for _, p := range [...]Predicate{c.Push, c.Pull} {
 		if name := p.name(); name != "" {
 			parts = append(parts, name)
@@ -73,24 +57,29 @@ func (c *channel) label() string {
 func (t *Task) dot(s *strings.Builder) {
 	var in, out []string
 	for _, p := range t.ports {
-		label := "<p" + itoa(p.index) + "> " + recordQuoted(p.name)
-		if p.kind == outputPort {
+		label := "<p" + itoa(p.index) + "> " + recordQuoter.Replace(p.name)
+		switch {
+		case p.kind == outputPort:
 			out = append(out, label)
-		} else {
+		case p.kind == initialPort:
+			in = append(in, label+" (initializer)")
+		default:
 			in = append(in, label)
 		}
 	}
-	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + recordQuoted(t.name) + "\\n" + t.body.kind +
-		"|{" + strings.Join(out, "|") + "}}\"];\n")
+	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + recordQuoter.Replace(t.name) + "\\n" +
+		t.body.kind + "|{" + strings.Join(out, "|") + "}}\"];\n")
 }
 
-func node(p *Port) string { return "task" + itoa(p.task.index) + ":p" + itoa(p.index) }
+func node(p *Port, outside string) string {
+	if p == nil {
+		return outside
+	}
+	return "task" + itoa(p.task.index) + ":p" + itoa(p.index)
+}
 
 var (
 	quoter       = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "")
 	recordQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "",
 		"{", `\{`, "}", `\}`, "|", `\|`, "<", `\<`, ">", `\>`)
 )
-
-func quoted(s string) string       { return quoter.Replace(s) }
-func recordQuoted(s string) string { return recordQuoter.Replace(s) }

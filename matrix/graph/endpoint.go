@@ -9,161 +9,83 @@ import (
 )
 
 // Input is where blocks enter the graph from outside.
-type Input struct {
-	g    *Graph
-	name string
-	src  source
-	busy bool // a caller pushes
-}
+type Input struct{ c *channel }
 
-// Input makes an input of the graph for a port. More ports are added by [Input.Also].
+// Input makes an input of the graph for a port.
 func (g *Graph) Input(name string, to *Port, config ...Channel) *Input {
-	in := &Input{g: g, name: name}
-	if g != nil {
-		_ = g.change(func() { g.inputs = append(g.inputs, in) }) // the error is a fault already
-	}
-	return in.Also(to, config...)
+	return &Input{g.channel(inputChannel, name, nil, to, config)}
 }
 
-// Also lets the input's blocks go to another port, too. It returns the input.
-func (in *Input) Also(to *Port, config ...Channel) *Input {
-	if in == nil || in.g == nil {
-		return in
-	}
-	g := in.g
-	c := g.channel(plainChannel, in.name+"-"+to.label(), config)
-	if g.enters(c, to) {
-		if list := in.channels(); len(list) > 0 {
-			g.agree(c, list[0].to.tmpl, to.tmpl)
-		}
-		g.attach(c, &in.src, to)
-	}
-	return in
-}
-
-// channels returns the channels as they are now.
-func (in *Input) channels() []*channel {
-	in.g.lock()
-	defer in.g.unlock()
-	return in.src.channels
-}
-
-// Push sends a block in. It waits until all channels of the input have capacity. The graph takes over the caller's reference. After
+// Push sends a block in. It waits until the input has capacity. The graph takes over the caller's reference. After
 // an error the caller still has it. If ctx has ended already, what needs no waiting happens all the same. A graph that was
 // stopped takes no blocks until it runs again.
 func (in *Input) Push(ctx context.Context, b *Block) error {
 	const op = "Push"
-	if in == nil || in.g == nil || ctx == nil {
-		return fail(op, gpu.ErrInvalid, "nil argument")
+	if in == nil || in.c == nil || in.c.g == nil || in.c.to == nil || ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil argument, or an input that leads nowhere")
 	}
-	if err := b.usable(op); err != nil {
+	c, g := in.c, in.c.g
+	if err := c.to.accepts(op, b); err != nil {
 		return err
 	}
-	for _, c := range in.channels() {
-		if err := c.to.accepts(op, b); err != nil {
-			return err
-		}
-	}
-	return in.push(ctx, b)
-}
-
-func (in *Input) push(ctx context.Context, b *Block) error {
-	g := in.g
+	p := c.admit(b) // may call the program: not with the lock
 	g.lock()
 	defer g.unlock()
 	epoch := g.epoch
-	err := g.await(ctx, &in.src.changed, func() (bool, error) {
-		return !in.busy && in.src.hasCapacity(), g.accepts(epoch)
+	err := g.await(ctx, &c.changed, func() (bool, error) {
+		switch {
+		case g.epoch != epoch || g.state >= tearingDown:
+			return false, fail(op, g.because(ErrTornDown))
+		case g.state == building:
+			return false, fail(op, ErrState, "the graph is not finalized")
+		case g.stopped || g.state == quiescing:
+			return false, fail(op, ErrStopped)
+		}
+		return !p.in || len(c.queue) < c.Capacity, nil
 	})
 	if err != nil {
 		return err
 	}
-	in.busy = true
-	list, given := in.share(b)
-	if err := g.accepts(epoch); err != nil {
-		for _, p := range list {
-			if p.b != b || !given {
-				g.drop(p.b)
-			}
-			given = given && p.b != b // the caller's reference is the caller's again
-		}
-		return err
-	}
-	deliver(list)
-	if !given {
+	if p.b = b; !p.in {
 		g.drop(b)
 	}
+	p.deliver()
 	g.schedule()
 	return nil
 }
 
-// share is source.share for a caller that has the lock, which it gives up while predicates are asked and clones made.
-func (in *Input) share(b *Block) (list []parcel, given bool) {
-	src := source{suppress: in.src.suppress, channels: in.src.channels}
-	in.g.unlock()
-	defer func() { // also if a predicate ends the goroutine
-		in.g.lock()
-		in.busy = false
-		in.src.changed.broadcast()
-	}()
-	list = src.admit(b)
-	return list, src.share(b, list)
-}
-
-// accepts tells why blocks cannot come in.
-func (g *Graph) accepts(epoch uint64) error {
-	switch {
-	case g.epoch != epoch || g.state >= tearingDown:
-		return fail("Push", g.because(ErrTornDown))
-	case g.state == building:
-		return fail("Push", ErrState, "the graph is not finalized")
-	case g.stopped || g.state == quiescing:
-		return fail("Push", ErrStopped)
-	}
-	return nil
-}
-
 // Output is where blocks leave the graph.
-type Output struct {
-	g *Graph
-	c *channel
-}
+type Output struct{ c *channel }
 
 // Output makes an output of the graph from a port.
 func (g *Graph) Output(name string, from *Port, config ...Channel) *Output {
-	c := g.channel(outputChannel, name, config)
-	if g.leaves(c, from) {
-		g.attach(c, &from.out, nil)
-	}
-	return &Output{g, c}
+	return &Output{g.channel(outputChannel, name, from, nil, config)}
 }
 
 // Pull takes the next block out and waits for it. The caller gets a reference. A block that stands for an error is one,
 // too: see [Block.Err]. Once the graph is stopped and the output empty, it is [ErrStopped].
 func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	const op = "Pull"
-	if o == nil || o.g == nil || ctx == nil {
+	if o == nil || o.c == nil || o.c.g == nil || ctx == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil argument")
 	}
-	g := o.g
+	c, g := o.c, o.c.g
 	g.lock()
 	defer g.unlock()
 	epoch := g.epoch
-	err := g.await(ctx, &o.c.arrived, func() (bool, error) {
+	err := g.await(ctx, &c.changed, func() (bool, error) {
 		switch {
 		case g.epoch != epoch || g.state >= tearingDown:
 			return false, fail(op, g.because(ErrTornDown))
-		case o.c.ready():
-			return true, nil
-		case g.stopped:
+		case !c.ready() && g.stopped:
 			return false, fail(op, ErrStopped)
 		}
-		return false, nil
+		return c.ready(), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	b := o.c.pop()
+	b := c.pop()
 	g.schedule()
 	return b, nil
 }
@@ -183,7 +105,7 @@ func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, erro
 		}
 		changed, over := c.wait(), g.over
 		var other <-chan struct{}
-		if g.conf.single {
+		if g.conf.Deterministic {
 			other = g.quiet.wait() // the goroutine that runs tasks may leave the rest to this one
 		}
 		g.unlock()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -30,7 +31,7 @@ func Example() {
 		return
 	}
 	defer func() { _ = g.Teardown() }()
-	m := g.Template("2x2", 2, 2, matrix.Float32)
+	m := g.Template("2x2", 2, 2, dtype.Float32)
 	mul := g.Task("mul", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] { return in("x").Mul(in("weights")) }),
 		graph.In("x", m), graph.Sticky("weights", m), graph.Out("y", m), graph.WaitFor(devices[0]))
 	double := g.Task("double", graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
@@ -84,8 +85,8 @@ func ExampleGraph_Finalize() {
 		fmt.Println(err)
 		return
 	}
-	m := g.Template("m", 2, 2, matrix.Float32)
-	n := g.Template("n", 3, 3, matrix.Float32)
+	m := g.Template("m", 2, 2, dtype.Float32)
+	n := g.Template("n", 3, 3, dtype.Float32)
 	idle := graph.Host(func(*graph.Dispatch) error { return nil })
 	a := g.Task("a", idle, graph.In("x", m), graph.Out("y", m))
 	b := g.Task("b", idle, graph.In("x", n), graph.Out("y", n))

@@ -8,19 +8,24 @@ import "time"
 const Grace = grace
 
 // WithClock gives a graph another clock.
-func WithClock(clock func() time.Duration) Option {
-	return func(c *config) error { c.clock = clock; return nil }
+func WithClock(clock func() time.Duration) func(*Config) {
+	return func(c *Config) { c.clock = clock }
 }
 
 // Look schedules again, as a timer would.
 func (g *Graph) Look() { g.reschedule() }
+
+// Made returns how many blocks there ever were.
+func (g *Graph) Made() uint64 { return g.blocks.Load() }
 
 // Waiting returns how many tasks are ready and have no worker.
 func (g *Graph) Waiting() int {
 	g.lock()
 	defer g.unlock()
 	n := 0
-	g.each(func(*Task) bool { n++; return true })
+	for range g.ready.all {
+		n++
+	}
 	return n
 }
 
@@ -46,11 +51,11 @@ func (g *Graph) Phase() string {
 
 // Len returns how many blocks are in the output's channel.
 func (o *Output) Len() int {
-	if o == nil || o.c == nil {
+	if o == nil || o.c == nil || o.c.g == nil {
 		return 0
 	}
-	o.g.lock()
-	defer o.g.unlock()
+	o.c.g.lock()
+	defer o.c.g.unlock()
 	return len(o.c.queue)
 }
 
@@ -73,5 +78,6 @@ func (d *Dispatch) Name() string {
 // Names of what users meet in texts.
 var (
 	PredicateName = Predicate.name
+	SignalNames   = Signals.name
 	ModeNames     = map[Mode]string{FirstAvailable: "COOPERATIVE", PriorityFirst: "PRIORITY", DataAware: "DATADRIVEN", FIFO: "FIFO"}
 )

@@ -38,16 +38,16 @@ func TestFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			everywhere(t, func(r *rig) {
 				k := r.Task("k", graph.Func(func(d *graph.Dispatch) error {
-					if signals(d, "x").Has(graph.BOF) {
+					if signals(d, "x")&graph.BOF != 0 {
 						return c.fail()
 					}
 					return nil
 				}), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}), graph.Out("z", r.m))
 				l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m))
 				in := r.Input("in", k.Port("x"))
-				r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Push: graph.CloseOn(graph.EOF), Pull: graph.Predicate{}})
-				out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.CloseOn(graph.BOF)})
-				z := r.Output("z", k.Port("z"), graph.Channel{Pull: graph.CloseOn(graph.BOF)})
+				r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}, Pull: graph.Predicate{}})
+				out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.Predicate{CloseOn: graph.BOF}})
+				z := r.Output("z", k.Port("z"), graph.Channel{Pull: graph.Predicate{CloseOn: graph.BOF}})
 				_ = z
 				check(r.t, r.Run(r.ctx))
 				r.push(in, r.full(1))
@@ -79,8 +79,8 @@ func TestFailurePropagates(t *testing.T) {
 		l := r.Task("l", plus(1), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("in", k.Port("x"))
 		r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Control: true})
-		r.Connect(l.Port("y"), l.Port("x"), graph.Channel{Push: graph.CloseOn(graph.EndIteration)})
-		out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.OpenOn(graph.EndIteration)})
+		r.Connect(l.Port("y"), l.Port("x"), graph.Channel{Push: graph.Predicate{CloseOn: graph.EndIteration}})
+		out := r.Output("out", l.Port("y"), graph.Channel{Push: graph.Predicate{OpenOn: graph.EndIteration}})
 		check(r.t, r.Run(r.ctx))
 		r.push(in, r.full(1))
 		r.fails(out, errTask)
@@ -97,7 +97,7 @@ func TestGoexit(t *testing.T) {
 	for _, host := range []bool{false, true} {
 		r := newRig(t, []string{"cpu"})
 		f := func(d *graph.Dispatch) error {
-			if signals(d, "x").Has(graph.BOF) {
+			if signals(d, "x")&graph.BOF != 0 {
 				runtime.Goexit()
 			}
 			return nil
@@ -120,7 +120,7 @@ func TestGoexit(t *testing.T) {
 
 // In the deterministic mode the goroutine is the caller's; the graph survives its end.
 func TestGoexitDeterministic(t *testing.T) {
-	r := newRig(t, []string{"cpu"}, graph.Deterministic(1))
+	r := newRig(t, []string{"cpu"}, deterministic(1))
 	k := r.Task("k", graph.Func(func(*graph.Dispatch) error { runtime.Goexit(); return nil }), graph.In("x", r.m), graph.Out("y", r.m))
 	in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 	check(t, r.Run(r.ctx))
@@ -155,9 +155,9 @@ func lose(t *testing.T, dev *gpu.Device) {
 func TestLoss(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		for _, inPlace := range []bool{false, true} {
-			opts := []graph.Option{}
+			opts := []option{}
 			if single {
-				opts = append(opts, graph.Deterministic(3))
+				opts = append(opts, deterministic(3))
 			}
 			r := newRig(t, []string{"cpu", "cpu"}, opts...)
 			losing := true
@@ -216,7 +216,7 @@ func TestLossOfClone(t *testing.T) {
 		return nil
 	}), graph.In("x", r.m), graph.In("go", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 	in, out := r.Input("go", k.Port("go")), r.Output("y", k.Port("y"))
-	check(t, k.Port("x").SetPermanent(r.full(4)))
+	check(t, k.Port("x").Set(r.full(4)))
 	check(t, r.Run(r.ctx))
 	r.push(in, r.full(0))
 	r.wants(out, 4)
@@ -229,8 +229,8 @@ func TestLossOfBlocks(t *testing.T) {
 	in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 	check(t, r.Run(r.ctx))
 	only, both := r.full(1), r.full(2)
-	must[*buffer.Buffer](t)(only.UpdateOn(r.ctx, r.devs[1]))
-	must[*buffer.Buffer](t)(both.UpdateOn(r.ctx, r.devs[1]))
+	must[*buffer.Buffer](t)(only.On(r.ctx, r.devs[1], buffer.Writes))
+	must[*buffer.Buffer](t)(both.On(r.ctx, r.devs[1], buffer.Writes))
 	check(t, both.View(r.ctx, func([]byte) error { return nil }))
 	if a, b := only.State(r.devs[1]), both.State(r.devs[1]); a != "EXCLUSIVE" || b != "SHARED" {
 		t.Errorf("%v, %v", a, b)
@@ -248,9 +248,9 @@ func TestLossOfBlocks(t *testing.T) {
 // A task that may run on no device that is left fails, and does not wait for ever.
 func TestNoDeviceLeft(t *testing.T) {
 	for _, single := range []bool{false, true} {
-		opts := []graph.Option{}
+		opts := []option{}
 		if single {
-			opts = append(opts, graph.Deterministic(3))
+			opts = append(opts, deterministic(3))
 		}
 		r := newRig(t, []string{"cpu", "cpu"}, opts...)
 		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.Require(r.devs[1]))

@@ -5,6 +5,7 @@ package graph_test
 import (
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -22,27 +23,24 @@ func TestLoop(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			n := 1
-			if m, ok := b.Context().(int); ok {
-				n = m + 1
+			n, s := b.Context().(*int), graph.Signals(0)
+			if *n++; *n == 10 {
+				*n, s = 0, graph.EndIteration
 			}
-			s := graph.Signals(0)
-			if n == 10 {
-				n, s = 0, graph.EndIteration
-			}
-			b.SetContext(n)
 			if err := d.SetSignals("y", s); err != nil {
 				return err
 			}
 			return x.Assign(matrix.Add(x, matrix.Fill[float32](2, 3, 1)))
 		})
-		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
+		counted := r.Template("counted", 2, 3, dtype.Float32, graph.Format{Create: func(*graph.Block) any { return new(int) }})
+		k := r.Task("k", body, graph.In("x", counted), graph.Out("y", counted, graph.PortConfig{InPlace: "x"}))
 		in := r.Input("x", k.Port("x"))
-		r.Connect(k.Port("y"), k.Port("x"), graph.Channel{Control: true, Push: graph.CloseOn(graph.EndIteration)})
-		out := r.Output("y", k.Port("y"), graph.Channel{Push: graph.OpenOn(graph.EndIteration)})
+		r.Connect(k.Port("y"), k.Port("x"), graph.Channel{Control: true, Push: graph.Predicate{CloseOn: graph.EndIteration}})
+		out := r.Output("y", k.Port("y"), graph.Channel{Push: graph.Predicate{OpenOn: graph.EndIteration}})
 		check(r.t, r.Run(r.ctx))
 		for i := float32(0); i < 3; i++ {
-			r.push(in, r.full(100*i))
+			v := 100 * i
+			r.push(in, must[*graph.Block](r.t)(graph.FromSlice(counted, []float32{v, v, v, v, v, v})))
 		}
 		r.wants(out, 10, 110, 210)
 		check(r.t, r.Stop(r.ctx))
@@ -60,10 +58,9 @@ func TestMaintainedValue(t *testing.T) {
 		k := r.Task("k", graph.Expr(
 			func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("state")) },
 			func(in graph.Operands[float32]) matrix.Operand[float32] { return matrix.Add(in("x"), in("state")) },
-		), graph.In("x", r.m), graph.In("state", r.m), graph.Out("sum", r.m), graph.Out("next", r.m))
+		), graph.In("x", r.m), graph.Init("state", r.m, graph.PortConfig{Of: "x", On: graph.BOF}), graph.Out("sum", r.m), graph.Out("next", r.m))
 		in, out := r.Input("x", k.Port("x")), r.Output("sum", k.Port("sum"))
-		r.Initialize(k.Port("state"), graph.Channel{Control: true, Pull: graph.OpenOn(graph.BOF), ControlledBy: k.Port("x")})
-		r.Connect(k.Port("next"), k.Port("state"), graph.Channel{Push: graph.CloseOn(graph.EOF)})
+		r.Connect(k.Port("next"), k.Port("state"), graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}})
 		check(r.t, r.Run(r.ctx))
 		for range 2 {
 			r.push(in, r.full(1), graph.BOF)
@@ -107,11 +104,11 @@ func TestMaintainedValueAhead(t *testing.T) {
 		var ins []*graph.Input
 		var outs []*graph.Output
 		for _, p := range [][2]string{{"x", "y"}, {"y", "x"}} {
-			k := r.Task("state in "+p[1], graph.Expr(sum, sum), graph.In("x", r.m), graph.In("y", r.m), graph.Out("sum", r.m), graph.Out("next", r.m))
+			ports := map[string]graph.TaskOption{p[0]: graph.In(p[0], r.m), p[1]: graph.Init(p[1], r.m, graph.PortConfig{Of: p[0], On: graph.BOF})}
+			k := r.Task("state in "+p[1], graph.Expr(sum, sum), ports["x"], ports["y"], graph.Out("sum", r.m), graph.Out("next", r.m))
 			stream, state := k.Port(p[0]), k.Port(p[1])
 			ins, outs = append(ins, r.Input("stream", stream)), append(outs, r.Output("sum", k.Port("sum")))
-			r.Initialize(state, graph.Channel{Control: true, Pull: graph.OpenOn(graph.BOF), ControlledBy: stream})
-			r.Connect(k.Port("next"), state, graph.Channel{Push: graph.CloseOn(graph.EOF)})
+			r.Connect(k.Port("next"), state, graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}})
 		}
 		check(r.t, r.Finalize())
 		for _, in := range ins {

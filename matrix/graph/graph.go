@@ -16,26 +16,25 @@ import (
 // Graph is tasks, the channels between them, and what runs them. Make one with [New], add tasks, [Graph.Connect] their ports,
 // and Run it. Its methods may be called from several goroutines.
 type Graph struct {
-	devices   []*gpu.Device
-	hosts     int // how many tasks of the host run at once
-	conf      config
-	rng       *rand.Rand
-	largest   uint64          // bytes of a block on the host: more than Go can have ends a program
-	lostIn    []atomic.Uint64 // by device: one more than the generation in which it was last found lost
-	live      atomic.Int64    // blocks with references
-	uids      atomic.Uint64
-	clones    atomic.Uint64
-	releasing atomic.Int32 // goroutines that release blocks
-	watched   atomic.Bool  // somebody waits for that
-	moved     struct{ up, down atomic.Uint64 }
+	devices []*gpu.Device
+	hosts   int // how many tasks of the host run at once
+	conf    Config
+	rng     *rand.Rand
+	largest uint64          // bytes of a block on the host: more than Go can have ends a program
+	lostIn  []atomic.Uint64 // by device: one more than the generation in which it was last found lost
+	live    atomic.Int64    // blocks with references
+	blocks  atomic.Uint64   // blocks ever
+	clones  atomic.Uint64
+	pooling atomic.Bool // released memory is kept
+	moved   struct{ up, down atomic.Uint64 }
 
 	mu        sync.Mutex
 	dropped   []func() // releases of blocks and kernels, for the next unlock
+	releasing int      // goroutines that release blocks
 	state     phase
-	faults    []error
+	faults    []error // of calls that came while the graph ran
 	templates []*Template
 	tasks     []*Task
-	inputs    []*Input
 	channels  []*channel
 
 	run      *run   // the last one
@@ -54,78 +53,69 @@ type Graph struct {
 	waits    time.Duration // decaying averages of how long tasks wait and run
 	works    time.Duration
 	trace    tracer
-	stats    []DeviceStats
+	work     []Work // by device, and at last the host's
 }
 
-// Option is an option of [New].
-type Option func(*config) error
+// Config says how a graph runs. The zero value is what most want.
+type Config struct {
+	Mode Mode // how the next task is chosen
 
-type config struct {
-	mode      Mode
-	threshold int
-	single    bool
-	sync      bool
-	seed      uint64
-	events    int
-	clock     func() time.Duration
+	// Threshold is the effective priority above which a task no longer waits for the device that has its data. 0 stands for 6; 10
+	// makes tasks wait for ever.
+	Threshold int
+
+	// Trace is how many dispatches are kept for [Graph.WriteTrace], the last ones.
+	Trace int
+
+	// Sync makes each dispatch on a device last until the device has done its work. Without it a body queues work and returns.
+	// Traces and times are then those of the work, but a device idles while the host prepares its next task.
+	Sync bool
+
+	// Deterministic makes everything run in the goroutines that call Run, Push, Pull and Stop, one task at a time, in an order
+	// that Seed decides: the same calls give the same order.
+	Deterministic bool
+	Seed          uint64
+
+	clock func() time.Duration // that of tests
 }
 
-// WithMode sets how the next task is chosen. [DataAware] is the default.
-func WithMode(m Mode) Option {
-	return option("mode", int(m), int(FIFO), func(c *config) { c.mode = m })
-}
-
-// WithThreshold sets the effective priority above which a task no longer waits for the device that has its data. 6 is the
-// default; 10 makes tasks wait for ever.
-func WithThreshold(n int) Option {
-	return option("threshold", n, highestPriority, func(c *config) { c.threshold = n })
-}
-
-// WithTrace keeps the last n dispatches for [Graph.WriteTrace].
-func WithTrace(n int) Option {
-	return option("trace", n, maxEvents, func(c *config) { c.events = n })
-}
-
-// Deterministic makes everything run in the goroutines that call Run, Push, Pull and Stop, one task at a time, in an order
-// that the seed decides: the same calls give the same order.
-func Deterministic(seed uint64) Option {
-	return func(c *config) error { c.single, c.seed = true, seed; return nil }
-}
-
-// WithSync makes each dispatch on a device last until the device has done its work. Without it a body queues work and
-// returns. Traces and times are then those of the work; what it costs is that a device idles while the host prepares its next task.
-func WithSync() Option {
-	return func(c *config) error { c.sync = true; return nil }
-}
-
-// option sets a number between 0 and a limit.
-func option(name string, n, most int, set func(*config)) Option {
-	return func(c *config) error {
-		if n < 0 || n > most {
-			return fail("New", gpu.ErrInvalid, "a ", name, " of ", itoa(n))
-		}
-		set(c)
-		return nil
-	}
-}
-
-// maxEvents bounds the memory of a trace.
-const maxEvents = 1 << 24
-
-// maxWorkers is how many devices and workers of the host a graph can have, maxHosts how many of them are the host's.
 const (
-	maxWorkers = 60
-	maxHosts   = 16
+	defaultThreshold = 6
+	maxTrace         = 1 << 24 // bounds the memory of a trace
+	maxWorkers       = 60      // devices and workers of the host
+	maxHosts         = 16      // workers of the host
+	leastHost        = 1 << 30 // bytes of a block on the host where no device has larger buffers
 )
-
-// leastHost is how large blocks can be on the host where no device has larger buffers.
-const leastHost = 1 << 30
 
 // New makes a graph on the devices, which stay the caller's and may be of one adapter. Without any it runs only tasks of the host,
 // of which as many run at once as Go uses processors.
-func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
+func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 	const op = "New"
-	g := &Graph{conf: config{mode: DataAware, threshold: 6}, hosts: min(runtime.GOMAXPROCS(0), maxHosts), over: make(chan struct{})}
+	c := last(config)
+	switch {
+	case c.Mode > FIFO:
+		return nil, fail(op, gpu.ErrInvalid, "mode ", itoa(int(c.Mode)))
+	case c.Threshold < 0 || c.Threshold > highestPriority:
+		return nil, fail(op, gpu.ErrInvalid, "a threshold of ", itoa(c.Threshold))
+	case c.Trace < 0 || c.Trace > maxTrace:
+		return nil, fail(op, gpu.ErrInvalid, "a trace of ", itoa(c.Trace))
+	}
+	if c.Threshold == 0 {
+		c.Threshold = defaultThreshold
+	}
+	if c.clock == nil {
+		begin := time.Now()
+		c.clock = func() time.Duration { return time.Since(begin) }
+	}
+	n := len(devices)
+	g := &Graph{
+		devices: slices.Clone(devices), hosts: min(runtime.GOMAXPROCS(0), maxHosts), conf: c, rng: rand.New(rand.NewPCG(c.Seed, 1)),
+		largest: leastHost, lostIn: make([]atomic.Uint64, n), over: make(chan struct{}), work: make([]Work, n+1),
+	}
+	g.pooling.Store(true)
+	if n+g.hosts > maxWorkers {
+		return nil, fail(op, gpu.ErrLimit, itoa(n), " devices")
+	}
 	for i, d := range devices {
 		if d == nil || slices.Contains(devices[:i], d) {
 			return nil, fail(op, gpu.ErrInvalid, "a device that is nil or there twice")
@@ -133,32 +123,17 @@ func New(devices []*gpu.Device, opts ...Option) (*Graph, error) {
 		if err := d.Usable(); err != nil {
 			return nil, err
 		}
-		g.devices = append(g.devices, d)
-	}
-	for _, o := range opts {
-		if o == nil {
-			return nil, fail(op, gpu.ErrInvalid, "nil option")
-		}
-		if err := o(&g.conf); err != nil {
-			return nil, err
-		}
-	}
-	if len(devices)+g.hosts > maxWorkers {
-		return nil, fail(op, gpu.ErrLimit, itoa(len(devices)), " devices")
-	}
-	g.largest = leastHost
-	for _, d := range devices {
 		g.largest = max(g.largest, d.Info().Limits.MaxBufferSize)
 	}
-	g.lostIn = make([]atomic.Uint64, len(devices))
-	g.rng = rand.New(rand.NewPCG(g.conf.seed, 1))
-	if g.conf.clock == nil {
-		begin := time.Now()
-		g.conf.clock = func() time.Duration { return time.Since(begin) }
-	}
-	g.trace.limit = g.conf.events
-	g.stats = make([]DeviceStats, len(devices)+1)
 	return g, nil
+}
+
+// last returns the last of some configurations, or the zero value.
+func last[T any](list []T) (v T) {
+	if n := len(list); n > 0 {
+		v = list[n-1]
+	}
+	return v
 }
 
 // unmade reports whether New did not make the graph.
@@ -166,7 +141,7 @@ func (g *Graph) unmade() bool { return g == nil || g.rng == nil }
 
 // now is the time for decisions. In the deterministic mode it passes by the dispatch.
 func (g *Graph) now() time.Duration {
-	if g.conf.single {
+	if g.conf.Deterministic {
 		return time.Duration(g.started) * time.Millisecond
 	}
 	return g.conf.clock()
@@ -177,14 +152,23 @@ func (g *Graph) lock() { g.mu.Lock() }
 // unlock also releases blocks that were dropped: that may call functions of the program.
 func (g *Graph) unlock() {
 	dropped := g.dropped
-	if len(dropped) == 0 {
+	if g.dropped = nil; len(dropped) == 0 {
 		g.mu.Unlock()
 		return
 	}
-	g.dropped = nil
-	g.releasing.Add(1)
+	g.releasing++
 	g.mu.Unlock()
-	defer g.released()
+	g.release(dropped)
+}
+
+// release calls functions that g.releasing counts as one.
+func (g *Graph) release(dropped []func()) {
+	defer func() {
+		g.mu.Lock()
+		g.releasing--
+		g.quiet.broadcast()
+		g.mu.Unlock()
+	}()
 	for _, release := range dropped {
 		release()
 	}
@@ -197,24 +181,16 @@ func (g *Graph) drop(b *Block) {
 	}
 }
 
-func (g *Graph) fault(err error) {
-	g.mu.Lock()
-	g.faults = append(g.faults, err)
-	g.mu.Unlock()
-}
-
-// change changes the structure, which must not be in use.
-func (g *Graph) change(fn func()) error {
+// change changes the structure. While that is in use it makes a fault instead.
+func (g *Graph) change(fn func()) {
 	g.lock()
 	defer g.unlock()
 	if g.state > runnable || g.inflight > 0 {
-		err := fail("build", ErrState, "the graph is ", g.state.String(), ", or a task has not returned")
-		g.faults = append(g.faults, err)
-		return err
+		g.faults = append(g.faults, fail("build", ErrState, "the graph is ", g.state.String(), ", or a task has not returned"))
+		return
 	}
 	g.state = building
 	fn()
-	return nil
 }
 
 // place returns the number of a device's place, or with nil that of the host.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -25,6 +26,21 @@ func isError(t testing.TB, err, want error) {
 	if !errors.Is(err, want) {
 		t.Fatalf("%v, want %v", err, want)
 	}
+}
+
+// option changes the configuration of a graph under test.
+type option = func(*graph.Config)
+
+func withMode(m graph.Mode) option { return func(c *graph.Config) { c.Mode = m } }
+
+func withThreshold(n int) option { return func(c *graph.Config) { c.Threshold = n } }
+
+func withTrace(n int) option { return func(c *graph.Config) { c.Trace = n } }
+
+func withSync(c *graph.Config) { c.Sync = true }
+
+func deterministic(seed uint64) option {
+	return func(c *graph.Config) { c.Deterministic, c.Seed = true, seed }
 }
 
 // setup is what a test runs on.
@@ -83,7 +99,7 @@ type rig struct {
 	word *graph.Template // 1x1 uint32
 }
 
-func newRig(t *testing.T, drivers []string, opts ...graph.Option) *rig {
+func newRig(t *testing.T, drivers []string, opts ...option) *rig {
 	t.Helper()
 	devs := open(t, drivers...)
 	before := make([]int, len(devs))
@@ -91,10 +107,14 @@ func newRig(t *testing.T, drivers []string, opts ...graph.Option) *rig {
 		before[i] = d.Stats().Buffers
 	}
 	goroutines := runtime.NumGoroutine()
-	g := must[*graph.Graph](t)(graph.New(devs, opts...))
+	var c graph.Config
+	for _, o := range opts {
+		o(&c)
+	}
+	g := must[*graph.Graph](t)(graph.New(devs, c))
 	r := &rig{t: t, Graph: g, devs: devs, ctx: t.Context()}
-	r.m = g.Template("m", 2, 3, matrix.Float32)
-	r.word = g.Template("word", 1, 1, matrix.Uint32)
+	r.m = g.Template("m", 2, 3, dtype.Float32)
+	r.word = g.Template("word", 1, 1, dtype.Uint32)
 	t.Cleanup(func() {
 		check(t, g.Teardown())
 		if n := g.Stats().Blocks; n != 0 {
@@ -127,7 +147,7 @@ func settled(t testing.TB, most int) {
 }
 
 // everywhere runs a test on all setups.
-func everywhere(t *testing.T, test func(r *rig), opts ...graph.Option) {
+func everywhere(t *testing.T, test func(r *rig), opts ...option) {
 	t.Helper()
 	for _, s := range setups {
 		if _, ok := possible(s.drivers...); !ok {
@@ -136,7 +156,7 @@ func everywhere(t *testing.T, test func(r *rig), opts ...graph.Option) {
 		t.Run(s.name, func(t *testing.T) {
 			all := opts
 			if s.single {
-				all = append(all, graph.Deterministic(7))
+				all = append(all, deterministic(7))
 			}
 			test(newRig(t, s.drivers, all...))
 		})
@@ -194,7 +214,7 @@ func (r *rig) fails(out *graph.Output, want error) {
 	b := must[*graph.Block](r.t)(out.Pull(r.ctx))
 	defer b.Release()
 	isError(r.t, b.Err(), want)
-	if !b.Signals().Has(graph.Failed) {
+	if b.Signals()&graph.Failed == 0 {
 		r.t.Errorf("signals %v", b.Signals())
 	}
 	isError(r.t, b.View(r.ctx, func([]byte) error { return nil }), want)

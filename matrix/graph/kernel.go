@@ -7,9 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // Kernel runs a kernel of WGSL source on blocks where they are on the task's device. The source is that of
@@ -20,17 +18,21 @@ import (
 // A task with a kernel needs a device that compiles WGSL. A mistake that the text shows is a fault; one that the compiler finds
 // goes to the outputs.
 func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
-	k := &program{name: name, items: items}
-	k.source, k.err = kernel.Parse(wgsl)
-	return Body{kind: "kernel", needs: gpu.FeatureWGSL, run: k.run, check: k.check}
-}
-
-// program is a kernel's source. What is made of it is the task's.
-type program struct {
-	name   string
-	source *kernel.Source
-	err    error
-	items  func(d *Dispatch) [3]int
+	source, err := kernel.Parse(wgsl)
+	return Body{
+		kind: "kernel", needs: gpu.FeatureWGSL,
+		run: func(d *Dispatch) error { return d.launch(items) },
+		check: func(t *Task) []error {
+			err := err
+			if t.program == nil && err == nil {
+				t.program, err = t.build(source, name)
+			}
+			if err != nil {
+				return []error{err}
+			}
+			return nil
+		},
+	}
 }
 
 // dropKernels drops a task's kernels at a Teardown, which leaves nothing on the devices. A task that has not returned may be about
@@ -41,61 +43,32 @@ func (g *Graph) dropKernels(t *Task) {
 	}
 }
 
+// operand reports whether kernels see a port's block.
+func (p *Port) operand() bool { return !p.meta() && p.inPlacePort == nil }
+
 // scalar reports whether kernels see a port as a number.
 func (p *Port) scalar() bool {
 	t := p.tmpl
-	return p.kind != outputPort && (p.sticky || p.kind == describedPort) && t != nil && !t.raw && !t.Records &&
-		t.dtype != matrix.Float16 && t.Planes == 1 && t.rows == 1 && t.cols == 1
+	return (p.kind == stickyPort || p.kind == describedPort) && !t.Records && t.dtype.Size() == 4 && t.Planes*t.rows*t.cols == 1
 }
 
-func elemType(t *Template) dtype.Type {
-	switch {
-	case t.raw:
-		return dtype.Uint8
-	case t.dtype == matrix.Int32:
-		return dtype.Int32
-	case t.dtype == matrix.Uint32:
-		return dtype.Uint32
-	case t.dtype == matrix.Float16:
-		return dtype.Float16
-	}
-	return dtype.Float32
-}
-
-// check declares the ports to the source.
-func (k *program) check(t *Task) []error {
-	if k.err != nil {
-		return []error{k.err}
-	}
+// build declares the ports to the source.
+func (t *Task) build(source *kernel.Source, name string) (*kernel.Program, error) {
 	var decls []kernel.Decl
-	var scalars []kernel.Scalar
 	for _, p := range t.ports {
 		switch {
-		case p.meta() || p.inPlacePort != nil:
+		case !p.operand():
 		case p.scalar():
-			scalars = append(scalars, kernel.Scalar{Name: p.name, Type: elemType(p.tmpl)})
+			decls = append(decls, kernel.Decl{Name: p.name, Type: p.tmpl.dtype, Scalar: true})
 		default:
-			d := kernel.Decl{Name: p.name, Type: elemType(p.tmpl), ReadOnly: !p.writable()}
-			switch d.Type {
-			case dtype.Uint8:
-				d.Mode = kernel.Words
-			case dtype.Float16:
+			d := kernel.Decl{Name: p.name, Type: p.tmpl.dtype, ReadOnly: !p.writable()}
+			if d.Type.Size() < 4 {
 				d.Mode = kernel.Packed
 			}
 			decls = append(decls, d)
 		}
 	}
-	local := [3]int{}
-	if info, err := k.source.Kernel(k.name); err == nil && info.Dims != 0 {
-		local = [3]int{localSize(t.g.devices), 1, 1}
-	}
-	p, err := k.source.Build(k.name, decls, scalars, local)
-	if err != nil {
-		return []error{err}
-	}
-	t.program.Close()
-	t.program = p
-	return nil
+	return source.Build(name, decls, [3]int{localSize(t.g.devices)})
 }
 
 // localSize is a workgroup that all devices allow.
@@ -108,13 +81,19 @@ func localSize(devices []*gpu.Device) int {
 	return max(n, 1)
 }
 
-func (k *program) run(d *Dispatch) error {
-	p := d.t.program // check has made it
+// launch runs the task's kernel.
+func (d *Dispatch) launch(items func(d *Dispatch) [3]int) error {
+	p := d.t.program
 	if _, err := p.Compile(d.ctx, d.Device()); err != nil {
 		return err
 	}
-	count := k.count(d)
-	r := kernel.Range{Count: count, Total: count}
+	count := [3]int{}
+	if items != nil {
+		count = items(d)
+	} else if outs := d.t.outs; len(outs) > 0 {
+		t := outs[0].tmpl
+		count = [3]int{t.sizeOf(d.blocks[outs[0].index].rows) / t.dtype.Size(), 1, 1}
+	}
 	if slices.Contains(count[:max(p.Dims, 1)], 0) {
 		return nil
 	}
@@ -126,44 +105,28 @@ func (k *program) run(d *Dispatch) error {
 		}
 		args = append(args, kernel.Argument{Name: s.Name, Type: s.Type, Bits: []uint32{uint32(n)}})
 	}
-	var wrote []*buffer.Buffer
+	var results []*buffer.Buffer
 	for _, a := range p.Arrays {
 		port := d.t.Port(a.Name)
-		b, err := d.Buffer(a.Name)
+		s, in := d.blocks[port.index].s, port.intent()
+		b, err := s.acquire(d.ctx, d.worker+1, in)
 		if err != nil {
 			return err
 		}
-		var mem *gpu.Buffer
-		if port.writable() {
-			mem, err = b.Memory(buffer.Writes)
-			wrote = append(wrote, b)
-		} else {
-			mem, err = b.Memory(buffer.Reads)
-		}
+		mem, err := b.Memory(in)
 		if err != nil {
 			return err
 		}
-		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: mem, Length: d.blocks[port.index].Size() / a.Type.Size()})
+		if in != buffer.Reads {
+			results = append(results, b)
+		}
+		args = append(args, kernel.Argument{Name: a.Name, Type: a.Type, Buffer: mem, Length: s.size / a.Type.Size()})
 	}
-	if err := p.Launch(d.ctx, d.Device(), r, args...); err != nil {
+	if err := p.Launch(d.ctx, d.Device(), kernel.Range{Count: count, Total: count}, args...); err != nil {
 		return err
 	}
-	for _, b := range wrote {
-		b.Wrote(b.Device(), buffer.Range(0, b.Size()))
+	for _, b := range results {
+		wrote(b)
 	}
 	return nil
-}
-
-// count is the number of work items.
-func (k *program) count(d *Dispatch) [3]int {
-	if k.items != nil {
-		return k.items(d)
-	}
-	for i, p := range d.t.ports {
-		if p.kind == outputPort {
-			b := d.blocks[i]
-			return [3]int{p.tmpl.Planes * b.rows * p.tmpl.Pitch, 1, 1}
-		}
-	}
-	return [3]int{}
 }

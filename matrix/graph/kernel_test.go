@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -18,7 +18,7 @@ func kernelRigs(t *testing.T, test func(r *rig)) {
 		if _, ok := possible(drivers...); !ok {
 			continue // no such driver is linked
 		}
-		for _, opts := range [][]graph.Option{nil, {graph.Deterministic(3)}} {
+		for _, opts := range [][]option{nil, {deterministic(3)}} {
 			test(newRig(t, drivers, opts...))
 		}
 	}
@@ -46,7 +46,7 @@ func TestKernelsGo(t *testing.T) {
 		r.Connect(a.Port("y"), b.Port("x"))
 		in, out := r.Input("x", a.Port("x")), r.Output("y", b.Port("y"))
 
-		m := h.Template("m", 2, 3, matrix.Float32)
+		m := h.Template("m", 2, 3, dtype.Float32)
 		c := h.Task("c", body, graph.In("x", m), graph.Out("y", m))
 		cin, cout := h.Input("x", c.Port("x")), h.Output("y", c.Port("y"))
 		check(t, h.Run(r.ctx))

@@ -12,8 +12,8 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -258,14 +258,14 @@ func TestFaults(t *testing.T) {
 	devs := open(t, "cpu", "cpu")
 	g := must[*graph.Graph](t)(graph.New(devs[:1]))
 	h := must[*graph.Graph](t)(graph.New(devs[:1]))
-	m := g.Template("m", 2, 3, matrix.Float32)
-	other := g.Template("other", 3, 2, matrix.Float32)
-	foreign := h.Template("foreign", 2, 3, matrix.Float32)
-	g.Template("bad", -1, 3, matrix.Float32)
-	g.Template("huge", 1<<40, 1<<40, matrix.Float32)
-	g.Template("type", 1, 1, matrix.DType(77))
-	g.Template("initial", 1, 1, matrix.Float32, graph.Format{Initial: []byte{1}})
-	g.Template("pitch", 1, 4, matrix.Float32, graph.Format{Pitch: 3})
+	m := g.Template("m", 2, 3, dtype.Float32)
+	other := g.Template("other", 3, 2, dtype.Float32)
+	foreign := h.Template("foreign", 2, 3, dtype.Float32)
+	g.Template("bad", -1, 3, dtype.Float32)
+	g.Template("huge", 1<<40, 1<<40, dtype.Float32)
+	g.Template("type", 1, 1, dtype.Float64)
+	g.Template("initial", 1, 1, dtype.Float32, graph.Format{Initial: []byte{1}})
+	g.Template("pitch", 1, 4, dtype.Float32, graph.Format{Pitch: 3})
 
 	g.Task("unbound", pass(), graph.In("x", m), graph.Out("y", m))
 	g.Task("unset", add(), graph.Init("x", m), graph.Sticky("y", m), graph.Out("z", m))
@@ -293,10 +293,8 @@ func TestFaults(t *testing.T) {
 	g.Connect(a.Port("x"), b.Port("y"))
 	c := g.Task("c", graph.Host(func(*graph.Dispatch) error { return nil }), graph.In("x", other))
 	g.Connect(a.Port("y"), c.Port("x"), graph.Channel{Capacity: 0})
-	g.Discard(nil)
 	g.Input("nothing", nil)
 	g.Output("nothing", nil)
-	g.Initialize(c.Port("none"))
 
 	err := g.Finalize()
 	for _, want := range []error{
@@ -339,7 +337,7 @@ func TestAffinityFaults(t *testing.T) {
 		{"none", nil, pass(), nil, []string{"the graph has no devices"}},
 	} {
 		g := must[*graph.Graph](t)(graph.New(c.devs))
-		m := g.Template("m", 2, 3, matrix.Float32)
+		m := g.Template("m", 2, 3, dtype.Float32)
 		k := g.Task(c.name, c.body, append(c.opts, graph.In("x", m), graph.Out("y", m))...)
 		g.Input("in", k.Port("x"))
 		g.Output("out", k.Port("y"))
@@ -442,6 +440,6 @@ func TestSetAfterTeardown(t *testing.T) {
 			check(r.t, r.Teardown())
 			isError(r.t, r.Run(r.ctx), graph.ErrBound)
 		}
-		check(r.t, k.Port("y").SetPermanent(r.full(5)))
+		check(r.t, k.Port("y").Set(r.full(5)))
 	})
 }

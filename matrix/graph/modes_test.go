@@ -68,7 +68,7 @@ func TestOrder(t *testing.T) {
 		graph.PriorityFirst: "high middle low low2", graph.DataAware: "high middle low low2",
 	} {
 		t.Run(graph.ModeNames[mode], func(t *testing.T) {
-			r := newRig(t, []string{"cpu"}, graph.WithMode(mode), graph.WithClock(func() time.Duration { return 0 }))
+			r := newRig(t, []string{"cpu"}, withMode(mode), graph.WithClock(func() time.Duration { return 0 }))
 			g := newGated(r)
 			ins := []*graph.Input{
 				g.noted("low", graph.Priority(0)), g.noted("middle", graph.Priority(4)), g.noted("high", graph.Priority(9)), g.noted("low2", graph.Priority(0)),
@@ -91,7 +91,7 @@ func TestOrder(t *testing.T) {
 // 5.2 effective priority: a task that waits longer than others gets ahead of those that are more important.
 func TestAgeing(t *testing.T) {
 	var now atomic.Int64
-	r := newRig(t, []string{"cpu"}, graph.WithMode(graph.PriorityFirst), graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
+	r := newRig(t, []string{"cpu"}, withMode(graph.PriorityFirst), graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
 	g := newGated(r)
 	old, young := g.noted("old", graph.Priority(0)), g.noted("young", graph.Priority(9))
 	check(t, r.Run(r.ctx))
@@ -138,7 +138,7 @@ func TestAgeingAfterStop(t *testing.T) {
 // 5.2 effective priority: a task that runs longer than others comes after its equals.
 func TestLongRunners(t *testing.T) {
 	var now atomic.Int64
-	r := newRig(t, []string{"cpu"}, graph.WithMode(graph.PriorityFirst), graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
+	r := newRig(t, []string{"cpu"}, withMode(graph.PriorityFirst), graph.WithClock(func() time.Duration { return time.Duration(now.Load()) }))
 	g := newGated(r)
 	k := r.Task("long", graph.Func(func(d *graph.Dispatch) error {
 		g.note(d)
@@ -179,7 +179,7 @@ func TestStrongest(t *testing.T) {
 		return
 	}
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
-		r := newRig(t, []string{"cpu", wgsl}, graph.WithMode(mode))
+		r := newRig(t, []string{"cpu", wgsl}, withMode(mode))
 		g := newGated(r, graph.Require(r.devs[1]))
 		in := g.noted("task")
 		check(t, r.Run(r.ctx))
@@ -203,7 +203,7 @@ func TestDataAware(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		priority int
-		opts     []graph.Option
+		opts     []option
 		ages     time.Duration
 		elsewhere,
 		later bool
@@ -211,8 +211,8 @@ func TestDataAware(t *testing.T) {
 		{"waits", 5, nil, 0, false, false},
 		{"important", 8, nil, 0, true, false},
 		{"aged", 5, nil, time.Hour, false, true},
-		{"never", 9, []graph.Option{graph.WithThreshold(10)}, time.Hour, false, false},
-		{"another mode", 5, []graph.Option{graph.WithMode(graph.PriorityFirst)}, 0, true, false},
+		{"never", 9, []option{withThreshold(10)}, time.Hour, false, false},
+		{"another mode", 5, []option{withMode(graph.PriorityFirst)}, 0, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var now atomic.Int64
@@ -224,7 +224,7 @@ func TestDataAware(t *testing.T) {
 			check(t, r.Run(r.ctx))
 			local := func(dev *gpu.Device) *graph.Block {
 				b := r.full(1)
-				must[*buffer.Buffer](t)(b.UpdateOn(r.ctx, dev))
+				must[*buffer.Buffer](t)(b.On(r.ctx, dev, buffer.Writes))
 				if s := b.State(dev); s != "EXCLUSIVE" {
 					t.Fatal(s)
 				}
@@ -289,7 +289,7 @@ func TestAffinity(t *testing.T) {
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
 		for a, affinity := range []func(*gpu.Device) graph.TaskOption{graph.Prefer, graph.WaitFor, graph.Require} {
 			waits := a > 0
-			r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(mode), graph.WithClock(func() time.Duration { return 0 }))
+			r := newRig(t, []string{"cpu", "cpu"}, withMode(mode), graph.WithClock(func() time.Duration { return 0 }))
 			g := newGated(r, graph.Require(r.devs[1]))
 			in := g.noted("task", affinity(r.devs[1]))
 			r.WithoutTimer()
@@ -320,7 +320,7 @@ func TestAffinity(t *testing.T) {
 
 // FIFO: no task overtakes one that waits for the same device; one for another device does.
 func TestFIFOWaits(t *testing.T) {
-	r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(graph.FIFO))
+	r := newRig(t, []string{"cpu", "cpu"}, withMode(graph.FIFO))
 	g := newGated(r, graph.Require(r.devs[1]))
 	first := g.noted("first", graph.Require(r.devs[1]))
 	second := g.noted("second", graph.Require(r.devs[1]))
@@ -342,7 +342,7 @@ func TestFIFOWaits(t *testing.T) {
 // 5.5.9: the deterministic mode gives the same order for the same seed, and others for others, in all modes.
 func TestDeterministic(t *testing.T) {
 	order := func(mode graph.Mode, seed uint64) string {
-		r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(mode), graph.Deterministic(seed))
+		r := newRig(t, []string{"cpu", "cpu"}, withMode(mode), deterministic(seed))
 		var j journal
 		var ins []*graph.Input
 		for _, n := range []string{"a", "b", "c", "d", "e"} {

@@ -3,6 +3,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -10,48 +12,53 @@ import (
 type portKind uint8
 
 const (
-	inputPort portKind = iota
+	inputPort     portKind = iota
+	stickyPort             // an input that keeps its last block
+	initialPort            // an input that makes blocks
+	describedPort          // gets words about an input's block
 	outputPort
-	describedPort // has words about another port's block
 )
 
 // Port is where blocks enter or leave a task. [Task.Port] finds one by its name.
 type Port struct {
 	PortConfig
-	task  *Task
-	index int
-	name  string
-	kind  portKind
-	tmpl  *Template
+	task     *Task
+	index    int
+	name     string
+	kind     portKind
+	tmpl     *Template
+	describe func(*Block) []uint32
 
-	// Inputs.
-	control, data *channel
-	sticky        bool
-	last, pinned  *Block
-	of            string
+	wiring
+	kept *Block // see [Port.Set]
+}
+
+// wiring is what Finalize makes of names and channels.
+type wiring struct {
+	control, data *channel   // of inputs
+	outs          []*channel // of outputs
+	written       bool       // an output is made in place of the input
 	ofPort        *Port
-	describe      func(*Block) []uint32
-	written       bool // some output is made in place of it
-
-	// Outputs.
-	out         source
-	inPlacePort *Port
-	gatePort    *Port
-	fromPorts   []*Port // whose signals the output's blocks get
+	inPlacePort   *Port
+	gatePort      *Port
+	signalPorts   []*Port // whose signals the output's blocks get
 }
 
 // PortConfig says what is special about a port. Names are those of other ports of the task.
 type PortConfig struct {
-	// Of inputs. The graph reads their blocks; templates have words.
+	// Of inputs. The graph reads the blocks of the first two; templates have words.
 
 	Sizes    string // the first word is how many bytes the block of this output has, a stream of records
 	Iterates bool   // the body is called as often as the word says; or from the first of three words to the second in steps of the third
+	Of       string // the input that decides whether an [Init] port makes a block: it does if the next block there has one of
+	On       Signals
 
 	// Of outputs.
 
 	InPlace        string   // the block is that of this input, which the task changes where it is
 	SignalsFrom    []string // inputs whose signals the blocks get; nil stands for all that are not sticky
 	SuppressClones bool     // tasks that write the block share it, too, and see each other's changes
+	Optional       bool     // no channel has to take the blocks
 
 	// OpenedBy and ClosedBy name another output. Its block opens, or closes, this output for the dispatch if it is the end of the
 	// stream or begins with a word other than 0. Otherwise it is the opposite.
@@ -61,61 +68,46 @@ type PortConfig struct {
 // TaskOption is a port or another property of a task.
 type TaskOption func(*Task)
 
-func port(name string, t *Template, kind portKind, config []PortConfig, change func(*Port)) TaskOption {
+func port(name string, t *Template, kind portKind, c PortConfig, describe func(*Block) []uint32) TaskOption {
 	return func(k *Task) {
-		p := &Port{task: k, index: len(k.ports), name: name, kind: kind, tmpl: t}
-		if len(config) > 0 {
-			p.PortConfig = config[0]
-		}
-		if len(config) > 1 {
-			k.fault(gpu.ErrInvalid, "port ", name, " has two configurations")
-		}
-		p.out.port, p.out.suppress = p, p.SuppressClones
-		if change != nil {
-			change(p)
-		}
-		k.ports = append(k.ports, p)
+		k.ports = append(k.ports, &Port{PortConfig: c, task: k, index: len(k.ports), name: name, kind: kind, tmpl: t, describe: describe})
 	}
 }
 
 // In is an input.
 func In(name string, t *Template, config ...PortConfig) TaskOption {
-	return port(name, t, inputPort, config, nil)
+	return port(name, t, inputPort, last(config), nil)
 }
 
 // Out is an output: each dispatch gets a new block for it, of undefined content until the task writes it.
 func Out(name string, t *Template, config ...PortConfig) TaskOption {
-	return port(name, t, outputPort, config, nil)
+	return port(name, t, outputPort, last(config), nil)
 }
 
 // Sticky is an input that keeps its last block and is ready from then on: [Port.Set] gives it one, or a channel.
 func Sticky(name string, t *Template, config ...PortConfig) TaskOption {
-	return port(name, t, inputPort, config, func(p *Port) { p.sticky = true })
+	return port(name, t, stickyPort, last(config), nil)
 }
 
-// Init is an input that has a new block with the template's initial value for each dispatch.
+// Init is an input that has a new block with the template's initial value for each dispatch; with [PortConfig].Of for some of them,
+// the others take theirs from a channel.
 func Init(name string, t *Template, config ...PortConfig) TaskOption {
-	return port(name, t, inputPort, config, func(p *Port) {
-		p.data = &channel{g: p.task.g, name: name, kind: initialChannel, from: &source{}, to: p}
-	})
+	return port(name, t, initialPort, last(config), nil)
 }
 
 // Described is an input without a channel: before the task runs it gets a block with words about the block of another input, such
-// as its size, its signals or its number. A template of one word makes it a scalar for kernels.
+// as its size, its signals or what the program keeps with it. A template of one word makes it a scalar for kernels.
 func Described(name string, t *Template, of string, words func(*Block) []uint32) TaskOption {
-	return port(name, t, describedPort, nil, func(p *Port) { p.of, p.describe = of, words })
+	return port(name, t, describedPort, PortConfig{Of: of}, words)
 }
+
+func (p *Port) isInput() bool { return p.kind < describedPort }
 
 // meta reports whether the graph reads the port's blocks, and not the task's body.
 func (p *Port) meta() bool { return p.Sizes != "" || p.Iterates }
 
-// gate returns the name of the output that opens or closes this one.
-func (p *Port) gate() string {
-	if p.OpenedBy != "" {
-		return p.OpenedBy
-	}
-	return p.ClosedBy
-}
+// writable reports whether the task writes the port's block.
+func (p *Port) writable() bool { return p.kind == outputPort || p.written }
 
 func (p *Port) label() string {
 	if p == nil {
@@ -124,29 +116,15 @@ func (p *Port) label() string {
 	return p.name
 }
 
-// Set gives a sticky input the block that it keeps, or another one. The port takes over the caller's reference. It may be called
-// at any time but during a Teardown.
+// Set gives an input a block to keep, nil for none. A sticky input keeps it until the next one comes, from Set or a channel. Another
+// input has it in every dispatch, PTask's permanent block, and takes none from channels. The port takes over the caller's
+// reference. It may be called at any time but during a Teardown, which releases the block.
 func (p *Port) Set(b *Block) error {
-	if p == nil || !p.sticky {
-		return fail("Set", gpu.ErrInvalid, p.label(), " is no sticky input")
+	const op = "Set"
+	if p == nil || p.task == nil || p.task.g == nil || !p.isInput() {
+		return fail(op, gpu.ErrInvalid, p.label(), " is no input of a graph")
 	}
-	return p.setBlock("Set", &p.last, b)
-}
-
-// SetPermanent pins a block on an input: every dispatch gets it, and no consumer releases it. nil unpins. The port takes over
-// the caller's reference.
-func (p *Port) SetPermanent(b *Block) error {
-	if p == nil {
-		return fail("SetPermanent", gpu.ErrInvalid, "nil port")
-	}
-	return p.setBlock("SetPermanent", &p.pinned, b)
-}
-
-func (p *Port) setBlock(op string, at **Block, b *Block) error {
-	if p.task == nil || p.task.g == nil || p.kind != inputPort {
-		return fail(op, gpu.ErrInvalid, p.name, " is no input of a graph")
-	}
-	if b != nil || at == &p.last {
+	if b != nil {
 		if err := p.accepts(op, b); err != nil {
 			return err
 		}
@@ -157,14 +135,14 @@ func (p *Port) setBlock(op string, at **Block, b *Block) error {
 	if g.state == tearingDown {
 		return fail(op, g.because(ErrTornDown))
 	}
-	g.drop(*at)
-	*at = b
+	g.drop(p.kept)
+	p.kept = b
 	g.update(p.task)
 	g.schedule()
 	return nil
 }
 
-// SetValues gives a sticky input a block of elements; see [FromSlice] and [Port.Set].
+// SetValues gives an input a block of elements; see [FromSlice] and [Port.Set].
 func SetValues[T matrix.Elem](p *Port, values ...T) error {
 	if p == nil {
 		return fail("SetValues", gpu.ErrInvalid, "nil port")
@@ -193,71 +171,63 @@ func (p *Port) accepts(op string, b *Block) error {
 	return nil
 }
 
-// next returns the channel that the port's next block comes from: the control channel before the other.
-func (p *Port) next() *channel {
-	for _, c := range [...]*channel{p.control, p.data} {
-		if c != nil && c.ready() {
-			return c
-		}
+// source returns the channel that the port's next block comes from, nil if the port has the block or the dispatch makes it, and
+// whether there is one.
+func (p *Port) source() (c *channel, ok bool) {
+	switch {
+	case !p.isInput(), p.kept != nil && p.kind != stickyPort, p.kind == initialPort && p.initializes():
+		return nil, true
+	case p.control != nil && p.control.ready():
+		return p.control, true
+	case p.data != nil && p.data.ready():
+		return p.data, true
 	}
-	return nil
+	return nil, p.kept != nil
 }
 
-// sticking returns the block that a sticky input keeps.
-func (p *Port) sticking() *Block {
-	if p.sticky {
-		return p.last
+// initializes reports whether an initialiser makes the next block.
+func (p *Port) initializes() bool {
+	if p.ofPort == nil {
+		return true
 	}
-	return nil
+	b := p.ofPort.peek()
+	return b != nil && b.Signals().meets(p.On)
 }
 
-// available reports whether a dispatch would find a block.
-func (p *Port) available() bool {
-	return p.kind != inputPort || p.pinned != nil || p.sticking() != nil || p.next() != nil
+// peek returns the block that a dispatch would find, nil if there is none or the dispatch makes it.
+func (p *Port) peek() *Block {
+	if c, _ := p.source(); c != nil {
+		return c.queue[0].b
+	}
+	return p.kept
+}
+
+// take takes the next block off the port, from the channel that source returned, with a reference for the dispatch. It is nil if
+// the dispatch makes the block.
+func (p *Port) take(c *channel) *Block {
+	if c == nil {
+		return p.kept.Retain()
+	}
+	b := c.pop()
+	if p.kind == stickyPort {
+		p.task.g.drop(p.kept)
+		p.kept = b.Retain()
+	}
+	return b
 }
 
 // bound reports whether there is something that can bring blocks, or take them.
 func (p *Port) bound() bool {
 	switch p.kind {
-	case inputPort:
-		return p.control != nil || p.data != nil || p.pinned != nil || p.last != nil
 	case outputPort:
-		return len(p.out.channels) > 0
+		return p.Optional || len(p.outs) > 0
+	case inputPort, stickyPort:
+		return p.control != nil || p.data != nil || p.kept != nil
 	}
 	return true
 }
 
-// peek returns the block that a dispatch would find, nil if an initialiser makes it.
-func (p *Port) peek() *Block {
-	if p.pinned != nil {
-		return p.pinned
-	}
-	switch c := p.next(); {
-	case c == nil:
-		return p.last
-	case c.kind == initialChannel:
-		return nil
-	default:
-		return c.queue[0].b
-	}
-}
-
-// pull takes the next block off the port, from the channel that next returned, with a reference for the dispatch. It is nil if
-// the dispatch makes the block.
-func (p *Port) pull(c *channel) *Block {
-	switch {
-	case p.kind != inputPort:
-		return nil
-	case p.pinned != nil:
-		return p.pinned.Retain()
-	}
-	if c != nil {
-		b := c.pop()
-		if !p.sticky || b == nil {
-			return b
-		}
-		p.task.g.drop(p.last)
-		p.last = b
-	}
-	return p.last.Retain()
+// hasCapacity reports whether all channels of an output take one more block.
+func (p *Port) hasCapacity() bool {
+	return !slices.ContainsFunc(p.outs, func(c *channel) bool { return len(c.queue) >= c.Capacity })
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // lossy runs a test on the setups whose devices can be lost.
-func lossy(t *testing.T, test func(r *rig), opts ...graph.Option) {
+func lossy(t *testing.T, test func(r *rig), opts ...option) {
 	t.Helper()
 	for _, s := range setups {
 		names, ok := possible(s.drivers...)
@@ -24,7 +24,7 @@ func lossy(t *testing.T, test func(r *rig), opts ...graph.Option) {
 		t.Run(s.name, func(t *testing.T) {
 			all := slices.Clone(opts)
 			if s.single {
-				all = append(all, graph.Deterministic(7))
+				all = append(all, deterministic(7))
 			}
 			test(newRig(t, s.drivers, all...))
 		})
@@ -47,8 +47,8 @@ func TestReopen(t *testing.T) {
 			r.push(in, r.full(1))
 			r.wants(out, 2)
 			only, both := r.full(10), r.full(20)
-			must[*buffer.Buffer](r.t)(only.UpdateOn(r.ctx, dev))
-			must[*buffer.Buffer](r.t)(both.On(r.ctx, dev))
+			must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, buffer.Writes))
+			must[*buffer.Buffer](r.t)(both.On(r.ctx, dev, buffer.Reads))
 			lose(r.t, dev)
 			r.push(in, both.Retain())
 			r.fails(out, gpu.ErrDeviceLost) // no other device may run it
@@ -63,7 +63,7 @@ func TestReopen(t *testing.T) {
 			r.wants(out, 21)
 			for range 2 {
 				isError(r.t, only.View(r.ctx, func([]byte) error { return nil }), gpu.ErrDeviceLost)
-				_, err := only.On(r.ctx, dev)
+				_, err := only.On(r.ctx, dev, buffer.Reads)
 				isError(r.t, err, gpu.ErrDeviceLost)
 			}
 			r.push(in, only.Retain())
@@ -71,7 +71,7 @@ func TestReopen(t *testing.T) {
 			for only.Refs() > 1 { // the dispatch is about to let go of it
 				runtime.Gosched()
 			}
-			check(r.t, must[*buffer.Buffer](r.t)(only.ReplaceOn(r.ctx, dev)).Write(0, gpu.HostBytes(make([]byte, 24)))) // all of it is new
+			check(r.t, must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, buffer.Replaces)).Write(0, gpu.HostBytes(make([]byte, 24)))) // all of it is new
 			r.push(in, only)
 			r.wants(out, 1)
 			if s := r.Stats().Tasks[0]; s.Devices[len(r.devs)-1] != uint64(4*(round+1))+s.Retries {
@@ -88,8 +88,8 @@ func TestReopenUnnoticed(t *testing.T) {
 		k := r.Task("k", plus(1), graph.In("x", r.m), graph.Out("y", r.m), graph.Require(dev))
 		in, out := r.Input("x", k.Port("x")), r.Output("y", k.Port("y"))
 		only, both := r.full(1), r.full(2)
-		must[*buffer.Buffer](r.t)(only.UpdateOn(r.ctx, dev))
-		must[*buffer.Buffer](r.t)(both.On(r.ctx, dev))
+		must[*buffer.Buffer](r.t)(only.On(r.ctx, dev, buffer.Writes))
+		must[*buffer.Buffer](r.t)(both.On(r.ctx, dev, buffer.Reads))
 		lose(r.t, dev)
 		check(r.t, dev.Reopen(r.ctx))
 		check(r.t, r.Run(r.ctx))
@@ -130,7 +130,7 @@ func TestReopenWithin(t *testing.T) {
 			check(r.t, r.Run(r.ctx))
 			b := r.full(4)
 			if only {
-				must[*buffer.Buffer](r.t)(b.UpdateOn(r.ctx, dev))
+				must[*buffer.Buffer](r.t)(b.On(r.ctx, dev, buffer.Writes))
 			}
 			r.push(in, b)
 			if !only {
@@ -152,7 +152,7 @@ func TestReopenWithin(t *testing.T) {
 // Tasks that wait for a busy device go to one that comes back, at once and without anything else happening.
 func TestReopenWakes(t *testing.T) {
 	for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
-		r := newRig(t, []string{"cpu", "cpu"}, graph.WithMode(mode))
+		r := newRig(t, []string{"cpu", "cpu"}, withMode(mode))
 		g := newGated(r, graph.Require(r.devs[0]))
 		in := g.noted("task")
 		r.WithoutTimer()

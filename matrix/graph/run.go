@@ -47,7 +47,7 @@ type insideKey struct{}
 
 // Run starts the graph and returns. When ctx ends, the graph is torn down: Push, Pull and Stop then return ctx's error beside
 // their own. In the deterministic mode it runs what there is to run before it returns. A graph that was stopped goes on where it
-// was. One that was torn down starts afresh, and sticky and permanent blocks have to be set again.
+// was. One that was torn down starts afresh, and blocks that inputs keep have to be set again.
 func (g *Graph) Run(ctx context.Context) error {
 	const op = "Run"
 	if g.unmade() || ctx == nil {
@@ -76,10 +76,11 @@ func (g *Graph) Run(ctx context.Context) error {
 
 // notNow refuses a call in a phase.
 func (g *Graph) notNow(op string) error {
+	var err error = ErrState
 	if g.state >= tearingDown {
-		return fail(op, g.because(ErrState), "the graph is ", g.state.String())
+		err = g.because(err)
 	}
-	return fail(op, ErrState, "the graph is ", g.state.String())
+	return fail(op, err, "the graph is ", g.state.String())
 }
 
 func (g *Graph) start(ctx context.Context) {
@@ -88,15 +89,14 @@ func (g *Graph) start(ctx context.Context) {
 	g.run = r
 	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r, ctx.Err()) })
 	for i := range g.devices {
-		if !g.conf.single {
+		if !g.conf.Deterministic {
 			go g.watch(i, r.quit)
 		}
 	}
 	now := g.now()
-	g.each(func(t *Task) bool { // it did not wait for a worker while there was none
+	for t := range g.ready.all { // it did not wait for a worker while there was none
 		t.since = now
-		return true
-	})
+	}
 	for _, t := range g.tasks {
 		g.update(t)
 	}
@@ -119,7 +119,6 @@ func (g *Graph) Stop(ctx context.Context) error {
 	switch g.state {
 	case running:
 		g.state = quiescing
-		g.watched.Store(true)
 		g.wakeCallers()
 		g.schedule()
 	case quiescing:
@@ -139,20 +138,18 @@ func (g *Graph) Stop(ctx context.Context) error {
 		return err
 	}
 	g.state, g.stopped = runnable, true
-	g.watched.Store(false)
 	g.end()
 	g.wakeCallers()
 	return err
 }
 
 // idle reports whether no dispatch runs, and nothing is released.
-func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing.Load() == 0 }
+func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing == 0 }
 
 // wakeCallers lets those who wait in Push and Pull look at the graph's state.
 func (g *Graph) wakeCallers() {
 	for _, c := range g.channels {
-		c.arrived.broadcast()
-		c.from.changed.broadcast()
+		c.changed.broadcast()
 	}
 }
 
@@ -187,7 +184,7 @@ func (g *Graph) Teardown() error {
 }
 
 // teardown ends everything, or only if the given run goes on.
-func (g *Graph) teardown(only *run, cause error) error {
+func (g *Graph) teardown(only *run, cause error) (err error) {
 	g.lock()
 	defer g.unlock()
 	if only != nil && only.ended {
@@ -196,7 +193,7 @@ func (g *Graph) teardown(only *run, cause error) error {
 	first := g.state < tearingDown
 	if first {
 		g.state, g.cause = tearingDown, cause
-		g.watched.Store(true)
+		g.pooling.Store(false)
 		g.epoch++
 		g.end()
 		if g.run != nil {
@@ -210,15 +207,22 @@ func (g *Graph) teardown(only *run, cause error) error {
 	}
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	var err error
-	if !g.waitUntil(late, g.idle) {
-		err = fail("Teardown", ErrBusy, g.unreturned())
+	for !g.idle() || !first && g.state == tearingDown {
+		if late.Err() != nil {
+			err = fail("Teardown", ErrBusy, g.unreturned())
+			break
+		}
+		changed := g.quiet.wait()
+		g.unlock()
+		select {
+		case <-changed:
+		case <-late.Done():
+		}
+		g.lock()
 	}
 	if first {
 		g.state = tornDown
 		g.quiet.broadcast()
-	} else if !g.waitUntil(late, func() bool { return g.state != tearingDown }) {
-		err = fail("Teardown", ErrBusy)
 	}
 	return err
 }
@@ -229,59 +233,29 @@ func (g *Graph) releaseAll() {
 	dropped := g.dropped
 	g.dropped = nil
 	for _, t := range g.templates {
-		for _, s := range t.closePool() {
+		t.mu.Lock()
+		for _, s := range t.free {
 			dropped = append(dropped, s.close)
 		}
+		t.free = nil
+		t.mu.Unlock()
 	}
-	if len(dropped) == 0 {
-		return
-	}
-	g.releasing.Add(1)
-	go func() {
-		defer g.released()
-		for _, release := range dropped {
-			release()
-		}
-	}()
-}
-
-// released ends what g.releasing counts.
-func (g *Graph) released() {
-	g.releasing.Add(-1)
-	if g.watched.Load() {
-		g.mu.Lock()
-		g.quiet.broadcast()
-		g.mu.Unlock()
-	}
-}
-
-// waitUntil waits, with the lock held before and after, until done says so, and reports whether it did before the context ended.
-func (g *Graph) waitUntil(ctx context.Context, done func() bool) bool {
-	for !done() {
-		if ctx.Err() != nil {
-			return false
-		}
-		changed := g.quiet.wait()
-		g.unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		g.lock()
-	}
-	return true
+	g.releasing++
+	go g.release(dropped)
 }
 
 // clear empties everything that has blocks.
 func (g *Graph) clear() {
 	for _, c := range g.channels {
-		c.empty()
+		for _, i := range c.queue {
+			g.drop(i.b)
+		}
+		c.queue = nil
 	}
 	for _, t := range g.tasks {
 		for _, p := range t.ports {
-			g.drop(p.last)
-			g.drop(p.pinned)
-			p.last, p.pinned = nil, nil
+			g.drop(p.kept)
+			p.kept = nil
 		}
 		if t.held != nil {
 			t.held.release()
@@ -302,13 +276,4 @@ func (g *Graph) unreturned() string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// renew makes a graph that was torn down one that can run.
-func (g *Graph) renew() {
-	g.watched.Store(false)
-	g.over = make(chan struct{})
-	for _, t := range g.templates {
-		t.openPool()
-	}
 }

@@ -12,16 +12,16 @@ import (
 // Mode is how the graph chooses, of the tasks that are ready, the next one and its device.
 type Mode uint8
 
-// The modes, with PTask's numbers.
+// The modes.
 const (
+	// DataAware takes the task with the highest effective priority, and runs it on the device that has most of its inputs. If that
+	// is busy the task waits for it until its effective priority is above [Config].Threshold.
+	DataAware Mode = iota
 	// FirstAvailable is PTask's cooperative mode: a device that is free takes the first task that may run on it.
-	FirstAvailable Mode = iota
+	FirstAvailable
 	// PriorityFirst takes the task with the highest effective priority: its own, more the longer it waits compared with
 	// others, less if it runs much longer than others.
 	PriorityFirst
-	// DataAware takes the task with the highest effective priority, and runs it on the device that has most of its inputs. If that
-	// is busy the task waits for it until its effective priority is above the threshold of [WithThreshold].
-	DataAware
 	// FIFO takes tasks in the order in which they became ready. No task overtakes another one that waits for the same device.
 	FIFO
 )
@@ -30,32 +30,25 @@ const (
 // for them and schedule, with the graph locked. That starts the task that the mode chooses for each worker that is free. A
 // worker is a device, or one of those of the host.
 
-// readyQueues hold tasks that are ready, those that became ready first in front: of devices and of the host, and by priority
-// where that counts.
-type readyQueues [2][highestPriority + 1][]*Task
+// readyQueues hold tasks that are ready, those that became ready first in front: by priority where that counts.
+type readyQueues [highestPriority + 1][]*Task
 
 func (g *Graph) queue(t *Task) *[]*Task {
-	class, level := 0, 0
-	if t.body.host {
-		class = 1
-	}
 	if g.ranked() {
-		level = t.priority
+		return &g.ready[t.priority]
 	}
-	return &g.ready[class][level]
+	return &g.ready[0]
 }
 
 // ranked reports whether priorities count.
-func (g *Graph) ranked() bool { return g.conf.mode == PriorityFirst || g.conf.mode == DataAware }
+func (g *Graph) ranked() bool { return g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware }
 
-// each calls fn for every task that is ready until it returns false.
-func (g *Graph) each(fn func(*Task) bool) {
-	for class := range g.ready {
-		for _, queue := range g.ready[class] {
-			for _, t := range queue {
-				if !fn(t) {
-					return
-				}
+// all iterates over the tasks that are ready.
+func (r *readyQueues) all(yield func(*Task) bool) {
+	for _, queue := range r {
+		for _, t := range queue {
+			if !yield(t) {
+				return
 			}
 		}
 	}
@@ -71,7 +64,7 @@ func (g *Graph) update(t *Task) {
 	}
 	g.orders++
 	t.queued, t.since, t.order = true, g.now(), g.orders
-	if g.conf.single && g.conf.mode != FIFO {
+	if g.conf.Deterministic && g.conf.Mode != FIFO {
 		t.order += g.rng.Uint64N(jitter)
 	}
 	q := g.queue(t)
@@ -83,17 +76,18 @@ func (g *Graph) update(t *Task) {
 }
 
 // startable reports whether some task could run.
-func (g *Graph) startable() (yes bool) {
-	g.each(func(t *Task) bool {
-		yes = t.ready() && (g.state != quiescing || t.feeds())
-		return !yes
-	})
-	return yes
+func (g *Graph) startable() bool {
+	for t := range g.ready.all {
+		if t.ready() && (g.state != quiescing || t.feeds()) {
+			return true
+		}
+	}
+	return false
 }
 
 // schedule starts tasks on workers that are free.
 func (g *Graph) schedule() {
-	if g.conf.single {
+	if g.conf.Deterministic {
 		g.quiet.broadcast() // a goroutine may wait for something to run
 		return
 	}
@@ -115,7 +109,7 @@ func (g *Graph) reschedule() {
 
 // step runs one task in the deterministic mode, and reports whether there was one.
 func (g *Graph) step(ctx context.Context) bool {
-	if !g.conf.single || g.stepping && ctx.Value(insideKey{}) != g {
+	if !g.conf.Deterministic || g.stepping && ctx.Value(insideKey{}) != g {
 		return false
 	}
 	if g.startable() && g.page.due(g) { // before pick, so that the order does not depend on it
@@ -158,13 +152,39 @@ func (g *Graph) pick() (best choice, ok bool) {
 	if g.state != running && g.state != quiescing {
 		return best, false
 	}
-	waits, alive := false, g.workers()
-	for class, mine := range [...]uint64{g.deviceWorkers(), g.hostWorkers()} {
-		free := g.run.free & mine
-		for level := highestPriority; level >= 0 && free != 0; level-- {
-			c, w := g.pickFrom(&g.ready[class][level], free, alive)
-			if waits = waits || w; c.t != nil && c.better(best) {
+	waits, free, alive, now, age := false, g.run.free, g.workers(), g.now(), g.age()
+	for level := highestPriority; level >= 0; level-- {
+		queue := &g.ready[level]
+		for i := 0; i < len(*queue) && free != 0; i++ {
+			t := (*queue)[i]
+			can := t.mask & alive
+			c, long, found := choice{}, false, false
+			if can == 0 || can&free != 0 {
+				if !t.ready() { // no longer
+					t.queued = false
+					*queue = slices.Delete(*queue, i, i+1)
+					i--
+					continue
+				}
+				if g.state == quiescing && !t.feeds() {
+					continue
+				}
+				c, long = choice{t: t}, g.works > 0 && t.busy > 2*g.works
+				priority := t.effective(now, age, long)
+				if g.ranked() {
+					c.rank = priority
+				}
+				c.worker, found = g.workerFor(t, priority, can, free&can)
+				waits = waits || !found
+			}
+			switch {
+			case found && c.better(best):
 				best = c
+			case !found && g.conf.Mode == FIFO:
+				free &^= t.mask // no task behind it gets there first
+			}
+			if found && !(long && g.ranked()) {
+				break // those behind it became ready later, and have no higher rank
 			}
 		}
 	}
@@ -174,48 +194,13 @@ func (g *Graph) pick() (best choice, ok bool) {
 	return best, best.t != nil
 }
 
-// pickFrom chooses from a queue. waits tells that a task there waits for a device that is not free.
-func (g *Graph) pickFrom(queue *[]*Task, free, alive uint64) (best choice, waits bool) {
-	now, age := g.now(), g.age()
-	for i := 0; i < len(*queue); i++ {
-		t := (*queue)[i]
-		can := t.mask & alive
-		if can != 0 && can&free == 0 {
-			if g.conf.mode == FIFO {
-				free &^= t.mask // no task behind it gets there first
-			}
-			continue
-		}
-		if !t.ready() { // no longer
-			t.queued = false
-			*queue = slices.Delete(*queue, i, i+1)
-			i--
-			continue
-		}
-		if g.state == quiescing && !t.feeds() {
-			continue
-		}
-		priority, long := t.effective(now, age, g.works)
-		worker, found := g.workerFor(t, priority, can, free&can)
-		if !found {
-			waits = true
-			if g.conf.mode == FIFO {
-				free &^= t.mask
-			}
-			continue
-		}
-		c := choice{t, 0, worker}
-		if g.ranked() {
-			c.rank = priority
-		}
-		if c.better(best) {
-			best = c
-		}
-		if !long || !g.ranked() {
-			break // those behind it became ready later, and have no higher rank
-		}
+// effective is a task's priority now: higher if it has waited, lower if it runs longer than others.
+func (t *Task) effective(now, age time.Duration, long bool) int {
+	p := t.priority + int(min((now-t.since)/age, 2*highestPriority))
+	if long {
+		p--
 	}
-	return best, waits
+	return min(max(p, lowestPriority), highestPriority)
 }
 
 // workerFor chooses a task's worker, of those that can run it, among those of them that are free. It is none if none is left
@@ -226,29 +211,28 @@ func (g *Graph) workerFor(t *Task, priority int, can, free uint64) (worker int, 
 	}
 	if want := g.wanted(t, can); want&free != 0 {
 		free &= want
-	} else if want != 0 && priority <= g.conf.threshold {
+	} else if want != 0 && priority <= g.conf.Threshold {
 		return none, false
 	}
 	return g.strongest(t, free), true
 }
 
 // wanted returns the workers that a task had better wait for.
-func (g *Graph) wanted(t *Task, can uint64) uint64 {
+func (g *Graph) wanted(t *Task, can uint64) (want uint64) {
 	if t.affinity >= strong && t.preferred&can != 0 {
 		return t.preferred
 	}
-	if g.conf.mode != DataAware || t.body.host || can&(can-1) == 0 {
+	if g.conf.Mode != DataAware || t.body.host || can&(can-1) == 0 {
 		return 0
 	}
-	var most int
-	var want uint64
+	most := 1
 	for m := can; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
 		n := t.bytesAt(i + 1)
 		if n > most {
 			most, want = n, 0
 		}
-		if n == most && n > 0 {
+		if n == most {
 			want |= 1 << i
 		}
 	}
@@ -259,27 +243,18 @@ func (g *Graph) wanted(t *Task, can uint64) uint64 {
 func (t *Task) bytesAt(place int) int {
 	n := 0
 	for i, p := range t.ports {
-		if p.kind != inputPort {
+		if !p.isInput() {
 			continue
 		}
 		b := p.peek()
 		if t.held != nil {
-			b = t.held.blocks[i]
+			b = t.held.inputs[i]
 		}
 		if b != nil && b.s != nil && b.s.current()&bit(place) != 0 {
-			n += b.Size()
+			n += b.t.sizeOf(b.rows)
 		}
 	}
 	return n
-}
-
-// effective is a task's priority now. long tells that it is lower because the task runs longer than others.
-func (t *Task) effective(now, age, works time.Duration) (p int, long bool) {
-	p = t.priority + int(min((now-t.since)/age, 2*highestPriority))
-	if long = works > 0 && t.busy > 2*works; long {
-		p--
-	}
-	return min(max(p, lowestPriority), highestPriority), long
 }
 
 // begin takes a task's inputs. From here on it runs.
@@ -294,19 +269,18 @@ func (g *Graph) begin(c choice) *Dispatch {
 	d := t.held
 	t.held = nil
 	if d == nil {
-		d = &Dispatch{g: g, t: t, blocks: make([]*Block, len(t.ports))}
-		from := make([]*channel, 0, 8)
-		for _, p := range t.ports {
-			from = append(from, p.next()) // before any block is taken: initialisers look at those of other inputs
+		d = &Dispatch{g: g, t: t, inputs: make([]*Block, len(t.ports))}
+		from := make([]*channel, len(t.ports))
+		for i, p := range t.ports {
+			from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
 		}
 		for i, p := range t.ports {
-			d.blocks[i] = p.pull(from[i])
-			if d.uid == 0 {
-				d.uid = d.blocks[i].UID()
+			if d.inputs[i] = p.take(from[i]); d.number == 0 && d.inputs[i] != nil {
+				d.number = d.inputs[i].number
 			}
 		}
 	}
-	d.ctx, d.worker, d.epoch, d.err, d.own = g.run.ctx, c.worker, g.epoch, nil, false
+	d.ctx, d.worker, d.epoch, d.err, d.passed = g.run.ctx, c.worker, g.epoch, nil, false
 	d.waited = g.now() - t.since
 	g.waits += (d.waited - g.waits) / 16
 	if c.worker != none {
@@ -326,7 +300,7 @@ func (g *Graph) age() time.Duration { return max(g.waits, minWait) }
 
 // remind schedules again when tasks that wait for a busy device have waited longer.
 func (g *Graph) remind() {
-	if g.ageing != nil || g.conf.single {
+	if g.ageing != nil || g.conf.Deterministic {
 		return
 	}
 	g.ageing = time.AfterFunc(g.age(), func() {

@@ -22,18 +22,16 @@ func (broken) Write([]byte) (int, error) { return 0, errTask }
 // 5.5.9: DOT has every task, port and channel, and survives any name.
 func TestDOT(t *testing.T) {
 	r := newRig(t, []string{"cpu"})
-	k := r.Task(`odd "name" {a|b}`+"\n", pass(), graph.In("x", r.m), graph.Out("y", r.m), graph.Out("z<>", r.m))
-	l := r.Task("l", pass(), graph.In("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
+	k := r.Task(`odd "name" {a|b}`+"\n", pass(), graph.In("x", r.m), graph.Out("y", r.m), graph.Out("z<>", r.m, graph.PortConfig{Optional: true}))
+	l := r.Task("l", pass(), graph.Init("x", r.m), graph.Out("y", r.m, graph.PortConfig{InPlace: "x"}))
 	r.Input("in", k.Port("x"))
-	r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Capacity: 7, Push: graph.CloseOn(graph.EOF), Control: true})
-	r.Initialize(l.Port("x"))
-	r.Discard(k.Port("z<>"))
+	r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Capacity: 7, Push: graph.Predicate{CloseOn: graph.EOF}, Control: true})
 	r.Output("out", l.Port("y"))
 	var s strings.Builder
 	check(t, r.WriteDOT(&s))
 	for _, want := range []string{
 		"digraph graph_ {", `task0 [label="{{<p0> x}|odd \"name\" \{a\|b\}\n\nexpr|{<p1> y|<p2> z\<\>}}"];`,
-		`task0:p1 -> task1:p0 [label="0/7 CLOSE_ON_EOF control"];`, `[label="initializer", style=dashed]`, `[label="devnull", style=dotted]`,
+		`task0:p1 -> task1:p0 [label="0/7 CLOSE_ON_EOF control"];`, `[label="{{<p0> x (initializer)}|l\nexpr|{<p1> y}}"];`,
 		`[shape=cds, label="in"]`, `[shape=cds, label="out"]`, "}\n",
 	} {
 		if !strings.Contains(s.String(), want) {
@@ -51,7 +49,7 @@ func TestTrace(t *testing.T) {
 	clock := func() time.Duration { return time.Duration(now.Add(int64(time.Microsecond))) }
 	everywhere(t, func(r *rig) {
 		k := r.Task("odd \"name\"\x01\xff", graph.Func(func(d *graph.Dispatch) error {
-			if signals(d, "x").Has(graph.EOF) {
+			if signals(d, "x")&graph.EOF != 0 {
 				return errors.New("fin\"ish")
 			}
 			return nil
@@ -105,14 +103,14 @@ func TestTrace(t *testing.T) {
 		if k0.Dispatches != 8 || total != 8 || k0.Failures != 1 || k0.Run <= 0 || k0.Name != "odd \"name\"\x01\xff" {
 			r.t.Errorf("%+v", k0)
 		}
-	}, graph.WithTrace(5), graph.WithClock(clock))
+	}, withTrace(5), graph.WithClock(clock))
 }
 
 func TestNames(t *testing.T) {
 	for want, got := range map[string]string{
-		"NONE": graph.Signals(0).String(), "BOF|DEVNULL": (graph.BOF | graph.DevNull).String(),
-		"OPEN_ON_BOF": graph.PredicateName(graph.OpenOn(graph.BOF)), "CLOSE_ON_EOF": graph.PredicateName(graph.CloseOn(graph.EOF)),
-		"DEVNULL": graph.PredicateName(graph.OpenOn(0)), "": graph.PredicateName(graph.CloseOn(0)),
+		"BOF|DEVNULL": graph.SignalNames(graph.BOF | graph.DevNull),
+		"OPEN_ON_BOF": graph.PredicateName(graph.Predicate{OpenOn: graph.BOF}), "CLOSE_ON_EOF": graph.PredicateName(graph.Predicate{CloseOn: graph.EOF}),
+		"OPEN_ON_DEVNULL": graph.PredicateName(graph.Predicate{OpenOn: graph.DevNull}), "": graph.PredicateName(graph.Predicate{}),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -122,14 +120,11 @@ func TestNames(t *testing.T) {
 	if graph.BOF != 1 || graph.EOF != 2 || graph.BeginIteration != 4 || graph.EndIteration != 8 || graph.Failed != 16 || graph.DevNull != 32 {
 		t.Error("signals")
 	}
-	if graph.FirstAvailable != 0 || graph.PriorityFirst != 1 || graph.DataAware != 2 || graph.FIFO != 3 {
-		t.Error("modes")
-	}
 }
 
 // WithSync makes a dispatch last until its device has done the work, and the lanes tell what each was busy with.
 func TestSync(t *testing.T) {
-	for _, opts := range [][]graph.Option{{graph.WithSync()}, {graph.WithSync(), graph.Deterministic(1)}} {
+	for _, opts := range [][]option{{withSync}, {withSync, deterministic(1)}} {
 		r := newRig(t, []string{"cpu", "cpu"}, opts...)
 		var done atomic.Int32
 		const took = time.Millisecond
@@ -143,7 +138,11 @@ func TestSync(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b, err := d.Buffer("y")
+			y, err := d.Block("y")
+			if err != nil {
+				return err
+			}
+			b, err := y.On(d.Context(), d.Device(), buffer.Writes)
 			if err != nil {
 				return err
 			}
@@ -171,8 +170,8 @@ func TestSync(t *testing.T) {
 			b.Release()
 		}
 		lanes := r.Stats().Devices
-		if len(lanes) != 3 || lanes[0].Dispatches+lanes[1].Dispatches != 5 || lanes[0].Busy+lanes[1].Busy < 5*took ||
-			lanes[2].Dispatches != 5 || lanes[2].Busy <= 0 || lanes[2].Name != "host" || !strings.HasPrefix(lanes[1].Name, "device 1: ") {
+		if len(lanes) != 3 || lanes[0].Dispatches+lanes[1].Dispatches != 5 || lanes[0].Run+lanes[1].Run < 5*took ||
+			lanes[2].Dispatches != 5 || lanes[2].Run <= 0 || lanes[2].Name != "host" || !strings.HasPrefix(lanes[1].Name, "device 1: ") {
 			t.Errorf("%+v", lanes)
 		}
 	}
@@ -183,12 +182,12 @@ func TestDroppedOnce(t *testing.T) {
 	everywhere(t, func(r *rig) {
 		k := r.Task("k", pass(), graph.In("x", r.m), graph.Out("y", r.m))
 		asked := 0
-		in := r.Input("x", k.Port("x"), graph.Channel{Push: graph.Ask(func(*graph.Block) bool {
+		in := r.Input("x", k.Port("x"), graph.Channel{Push: graph.Predicate{Ask: func(*graph.Block) bool {
 			if asked++; asked == 1 {
 				check(r.t, r.Stop(r.ctx))
 			}
 			return false
-		})})
+		}}})
 		r.Output("y", k.Port("y"))
 		check(r.t, r.Run(r.ctx))
 		b := r.full(1)

@@ -21,73 +21,65 @@ const allSignals = BOF | EOF | BeginIteration | EndIteration | Failed | DevNull
 
 var signalNames = [...]string{"BOF", "EOF", "BEGINITERATION", "ENDITERATION", "ERR", "DEVNULL"}
 
-// Has reports whether all of the given signals are set.
-func (s Signals) Has(all Signals) bool { return s&all == all }
+// settable reports whether a program may give blocks these signals.
+func (s Signals) settable() bool { return s&^(allSignals&^Failed) == 0 }
 
-// String returns PTask's names, joined by |.
-func (s Signals) String() string {
+// meets reports whether one of some signals is set. A block that stands for an error counts as one with all of them.
+func (s Signals) meets(some Signals) bool {
+	if s&Failed != 0 {
+		s = allSignals
+	}
+	return s&some != 0
+}
+
+// name returns PTask's names, joined by |.
+func (s Signals) name() string {
 	var names []string
 	for i, n := range signalNames {
 		if s&(1<<i) != 0 {
 			names = append(names, n)
 		}
 	}
-	if names == nil {
-		return "NONE"
-	}
 	return strings.Join(names, "|")
 }
 
-// Predicate tells which blocks pass an end of a channel; see [OpenOn], [CloseOn] and [Ask]. The zero value lets all pass.
+// Predicate tells which blocks pass an end of a channel: those that no field refuses. The zero value lets all pass.
 //
 // A predicate on signals treats a block that stands for an error as one with all signals, so that it leaves loops. At an output
 // of the graph such a block always passes.
 type Predicate struct {
-	opens bool // on the signals; else it closes
-	on    Signals
-	asks  bool
-	ask   func(*Block) bool
+	OpenOn  Signals // blocks that have none of these do not pass; with [DevNull] only errors pass
+	CloseOn Signals // blocks that have one of these do not pass
+
+	// Ask may look at the block while it runs. It is called when a block enters the channel, and by [Graph.Reconsider]. If it
+	// panics the block does not pass.
+	Ask func(b *Block) bool
 }
-
-// OpenOn lets blocks pass that have one of the signals, and no others. OpenOn(0) lets nothing pass, as PTask's DEVNULL.
-func OpenOn(s Signals) Predicate { return Predicate{opens: true, on: s} }
-
-// CloseOn lets blocks pass that have none of the signals.
-func CloseOn(s Signals) Predicate { return Predicate{on: s} }
-
-// Ask is a predicate of the caller's. The function may look at the block while it runs. It is called when a block enters the
-// channel, and by [Graph.Reconsider]. If it panics the block does not pass.
-func Ask(passes func(b *Block) bool) Predicate { return Predicate{asks: true, ask: passes} }
 
 func (p Predicate) name() string {
-	switch {
-	case p.asks:
-		return "ASK"
-	case p.opens && p.on == 0:
-		return "DEVNULL"
-	case p.opens:
-		return "OPEN_ON_" + p.on.String()
-	case p.on == 0:
-		return ""
+	var names []string
+	if p.OpenOn != 0 {
+		names = append(names, "OPEN_ON_"+p.OpenOn.name())
 	}
-	return "CLOSE_ON_" + p.on.String()
+	if p.CloseOn != 0 {
+		names = append(names, "CLOSE_ON_"+p.CloseOn.name())
+	}
+	if p.Ask != nil {
+		names = append(names, "ASK")
+	}
+	return strings.Join(names, " ")
 }
 
-func (p Predicate) passes(b *Block) (ok bool) {
-	if !p.asks {
-		return p.open(b.Signals())
-	}
-	if p.ask != nil {
-		guard(func() { ok = p.ask(b) })
+func (p Predicate) passes(b *Block) bool {
+	s := b.Signals()
+	ok := (p.OpenOn == 0 || s.meets(p.OpenOn)) && !s.meets(p.CloseOn)
+	if ok && p.Ask != nil {
+		guard(func() {
+			ok = false
+			ok = p.Ask(b)
+		})
 	}
 	return ok
-}
-
-func (p Predicate) open(s Signals) bool {
-	if s.Has(Failed) {
-		s = allSignals
-	}
-	return (s&p.on != 0) == p.opens
 }
 
 // condition wakes goroutines that wait for a change. The graph's lock guards it.

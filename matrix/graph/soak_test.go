@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
-	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -22,21 +23,21 @@ func TestSoak(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			opts := []graph.Option{}
+			opts := []option{}
 			if s.single {
-				opts = append(opts, graph.Deterministic(1))
+				opts = append(opts, deterministic(1))
 			}
 			r := newRig(t, s.drivers, opts...)
 			var ran atomic.Int64
 			touch := func(d *graph.Dispatch) error {
 				if n := ran.Add(1); d.Device() != nil && n%10 == 0 {
-					_, err := d.Buffer("y")
+					_, err := graph.Matrix[float32](d, "y")
 					return err
 				}
 				return nil
 			}
 			ins, outs := make([]*graph.Input, lanes), make([]*graph.Output, lanes)
-			small := r.Template("small", 1, 1, matrix.Float32)
+			small := r.Template("small", 1, 1, dtype.Float32)
 			for i := range lanes {
 				var last *graph.Port
 				for j := range depth {
@@ -111,7 +112,7 @@ func TestSoak(t *testing.T) {
 			if devtest.Long() {
 				blocks = 100_000
 			}
-			if n := last.UID(); n < blocks {
+			if n := r.Made(); n < blocks {
 				t.Errorf("%d blocks", n)
 			}
 			last.Release()
@@ -161,7 +162,7 @@ func TestTeardownAnywhere(t *testing.T) {
 						if err != nil {
 							return
 						}
-						if _, err := b.On(r.ctx, r.devs[0]); err != nil {
+						if _, err := b.On(r.ctx, r.devs[0], buffer.Reads); err != nil {
 							r.t.Error(err)
 						}
 						b.Release()

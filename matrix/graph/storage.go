@@ -15,18 +15,18 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// storage is the memory of a block in every place that ever used it. Place 0 is the host, place i+1 device i of the graph. valid
-// has a bit for each place that is current. None is set before the first write: the block then reads as the template's initial
-// value. A device's memory is lost with the device's generation. If it was the only current one, the bit lost is all that is left.
+// storage is the memory of a block in every place that ever used it. Place 0 is the host, place i+1 device i of the graph. Which
+// places are current can be read without the lock: the scheduler must not wait for a transfer. A device's memory is lost with the
+// device's generation; a block that is current nowhere is lost.
 type storage struct {
 	t        *Template
 	capacity int  // bytes in each place
 	external bool // the host memory is the caller's
 
 	mu       sync.Mutex
-	size     int // bytes in use
-	valid    atomic.Uint64
-	previous uint64 // places that still have what they had at the last snapshot
+	size     int           // bytes in use
+	valid    atomic.Uint64 // a bit for each place that is current, and fresh
+	previous uint64        // those that still have what they had at the last snapshot
 	host     []byte
 	release  func() // of external memory
 	replicas []replica
@@ -41,24 +41,16 @@ type replica struct {
 
 const (
 	hostPlace = 0
-	lost      = 1 << 63 // see storage; no place, since maxWorkers is lower
+	fresh     = 1 << 63 // nobody has written the block: everywhere it reads as the template's initial value
 )
 
 func bit(place int) uint64 { return 1 << place }
 
-// access is what a caller wants with a block's memory.
-type access uint8
-
-const (
-	read   access = iota
-	write         // what the caller finds is undefined
-	update        // read and write
-)
-
+// state returns PTask's word for a place.
 func (s *storage) state(place int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch current := s.current(); {
+	switch current := s.current() &^ fresh; {
 	case place == hostPlace && s.host == nil, place != hostPlace && !s.exists(place):
 		return "NO_ENTRY"
 	case current&bit(place) == 0:
@@ -69,10 +61,10 @@ func (s *storage) state(place int) string {
 	return "SHARED"
 }
 
-// current returns the places that are current and not lost.
+// current returns valid without the places that are lost.
 func (s *storage) current() uint64 {
-	g, current := s.t.g, s.valid.Load()&^lost
-	for m := current &^ bit(hostPlace); m != 0; m &= m - 1 {
+	g, current := s.t.g, s.valid.Load()
+	for m := current &^ (fresh | bit(hostPlace)); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m) - 1
 		if s.replicas[i].generation.Load() != g.devices[i].Generation() || !g.alive(i) {
 			current &^= bit(i + 1)
@@ -87,39 +79,31 @@ func (s *storage) exists(place int) bool {
 	return r.buf != nil && r.generation.Load() == s.t.g.devices[place-1].Generation()
 }
 
-// isLost reports whether all current copies were on devices that are lost.
-func (s *storage) isLost() bool { return s.valid.Load() != 0 && s.current() == 0 }
-
-// acquire makes a place ready for an access, and copies the current bytes there if the access needs them.
-func (s *storage) acquire(ctx context.Context, place int, a access) error {
+// acquire makes a place ready for an access, and copies the current bytes there if the access needs them. It returns the memory of
+// a device; that of the host is s.host.
+func (s *storage) acquire(ctx context.Context, place int, in buffer.Intent) (*buffer.Buffer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.locked(ctx, place, a)
-}
-
-// buffer is acquire for a device. It returns the memory there.
-func (s *storage) buffer(ctx context.Context, place int, a access) (*buffer.Buffer, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.locked(ctx, place, a)
-	return s.replicas[place-1].buf, err
-}
-
-func (s *storage) locked(ctx context.Context, place int, a access) error {
 	if err := s.allocate(place); err != nil {
-		return err
+		return nil, err
 	}
-	if a != write && s.current()&bit(place) == 0 {
+	if in != buffer.Replaces && s.current()&bit(place) == 0 {
 		if err := s.refresh(ctx, place); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if a != read {
+	if in != buffer.Reads {
 		s.valid.Store(bit(place))
 		s.previous &^= bit(place)
 	}
-	return nil
+	if place == hostPlace {
+		return nil, nil
+	}
+	return s.replicas[place-1].buf, nil
 }
+
+// bytes are those in use on the host.
+func (s *storage) bytes() []byte { return s.host[:s.size:s.size] }
 
 // allocate makes the memory of a place.
 func (s *storage) allocate(place int) error {
@@ -139,11 +123,7 @@ func (s *storage) allocate(place int) error {
 	}
 	r.close() // that of an earlier generation
 	s.previous &^= bit(place)
-	if v := s.valid.Load(); v == bit(place) {
-		s.valid.Store(lost)
-	} else {
-		s.valid.Store(v &^ bit(place))
-	}
+	s.valid.And(^bit(place))
 	generation := dev.Generation() // before the memory is made, which may then be of a later one but not of an earlier one
 	b, err := buffer.New(dev, s.capacity)
 	if err != nil {
@@ -163,31 +143,26 @@ func (r *replica) close() {
 	r.matrix, r.buf = nil, nil
 }
 
-// refresh copies the current bytes to a place, from one device to another by way of the host.
+// refresh makes a place current, from another device by way of the host.
 func (s *storage) refresh(ctx context.Context, place int) error {
-	if s.isLost() {
-		return s.lostError()
-	}
-	if s.valid.Load() == 0 {
+	current := s.current()
+	if current&fresh != 0 {
 		return s.fill(place)
 	}
-	if s.current()&bit(hostPlace) == 0 {
+	if current&bit(hostPlace) == 0 {
 		if err := s.download(ctx); err != nil {
 			return err
 		}
 	}
-	if place != hostPlace && s.size > 0 {
-		if err := s.replicas[place-1].buf.Write(0, gpu.HostBytes(s.host[:s.size])); err != nil {
-			return err
-		}
-		s.t.g.moved.up.Add(uint64(s.size))
+	if place == hostPlace {
+		return nil
 	}
+	if err := s.replicas[place-1].buf.Write(0, gpu.HostBytes(s.bytes())); err != nil {
+		return err
+	}
+	s.t.g.moved.up.Add(uint64(s.size))
 	s.refreshed(place)
 	return nil
-}
-
-func (s *storage) lostError() error {
-	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
 }
 
 func (s *storage) refreshed(place int) {
@@ -200,18 +175,11 @@ func (s *storage) download(ctx context.Context) error {
 	if err := s.allocate(hostPlace); err != nil {
 		return err
 	}
-	for {
-		current := s.current() &^ bit(hostPlace)
-		if current == 0 {
-			return s.lostError()
-		}
+	for current := s.current(); current != 0; current = s.current() {
 		i := bits.TrailingZeros64(current) - 1
 		r := &s.replicas[i]
 		generation := r.generation.Load()
-		var err error
-		if s.size > 0 {
-			err = r.buf.Read(ctx, region(s.size), gpu.HostBytes(s.host[:s.size]), 0)
-		}
+		err := r.buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(s.bytes()), 0)
 		if err == nil {
 			s.t.g.moved.down.Add(uint64(s.size))
 			s.refreshed(hostPlace)
@@ -221,76 +189,67 @@ func (s *storage) download(ctx context.Context) error {
 			return err
 		}
 	}
+	return s.lostError()
 }
 
-func region(size int) buffer.Region { return buffer.Range(0, size) }
+func (s *storage) lostError() error {
+	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
+}
+
+// wrote notes that all of a device's memory was written.
+func wrote(b *buffer.Buffer) { b.Wrote(b.Device(), buffer.Range(0, b.Size())) }
 
 // fill writes the initial value to a place of a block that nobody wrote.
 func (s *storage) fill(place int) error {
-	initial := s.t.Initial
-	if initial != nil && s.size != len(initial) { // a stream of records
-		initial = make([]byte, s.size)
-		copy(initial, s.t.Initial)
-	}
-	if place == hostPlace {
-		clear(s.host[copy(s.host[:s.size], initial):s.size])
-		s.refreshed(place)
-		return nil
-	}
-	buf := s.replicas[place-1].buf
-	switch {
-	case s.size == 0:
+	var err error
+	switch initial := s.t.Initial; {
+	case place == hostPlace:
+		mem := s.bytes()
+		clear(mem[copy(mem, initial):])
 	case initial != nil:
-		if err := buf.Write(0, gpu.HostBytes(initial)); err != nil {
-			return err
-		}
+		mem := make([]byte, s.size) // of a stream of records it may be another one
+		copy(mem, initial)
+		err = s.replicas[place-1].buf.Write(0, gpu.HostBytes(mem))
 	default:
-		mem, err := buf.Memory(buffer.Replaces)
-		if err == nil {
+		buf := s.replicas[place-1].buf
+		var mem *gpu.Buffer
+		if mem, err = buf.Memory(buffer.Replaces); err == nil {
 			err = mem.Clear(0, mem.Size()/4*4)
+			wrote(buf)
 		}
-		if err != nil {
-			return err
-		}
-		buf.Wrote(buf.Device(), region(s.capacity))
 	}
-	s.refreshed(place)
-	return nil
+	if err == nil {
+		s.refreshed(place)
+	}
+	return err
 }
 
-// snapshot is the state of a block before a task writes it, for the case that the task's device is lost.
-type snapshot struct {
-	s   *storage
-	new bool // nobody had written the block
-}
-
-func (s *storage) snapshot() snapshot {
+// snapshot notes which places have the block before a task writes it, for the case that the task's device is lost.
+func (s *storage) snapshot() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.previous = s.valid.Load()
-	return snapshot{s, s.previous == 0}
+	s.mu.Unlock()
 }
 
-// restore makes the copies current again that were when the snapshot was taken. It reports whether any is left.
-func (m snapshot) restore() bool {
-	m.s.mu.Lock()
-	defer m.s.mu.Unlock()
-	if m.s.valid.Store(m.s.previous); m.s.previous == 0 && !m.new {
-		m.s.valid.Store(lost)
-	}
-	return m.new || m.s.current() != 0
+// restore makes the copies current again that still have what they had at the snapshot, if there are any.
+func (s *storage) restore() {
+	s.mu.Lock()
+	s.valid.Store(s.previous)
+	s.mu.Unlock()
 }
 
-// copyFrom makes s a copy of o in a place where o is current: on a device if possible, so that nothing moves to the host.
+// copyFrom makes s, which is fresh, a copy of o in a place where o is current: on a device if possible, so that nothing moves to
+// the host.
 func (s *storage) copyFrom(o *storage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.valid.Load() == 0 {
+	current := o.current()
+	if current&fresh != 0 {
 		return nil
 	}
-	for current := o.current(); current != 0; {
+	for current != 0 {
 		place := bits.Len64(current) - 1 // the host's is the lowest
 		err := s.copyAt(o, place)
 		if err == nil {
@@ -306,26 +265,24 @@ func (s *storage) copyFrom(o *storage) error {
 }
 
 func (s *storage) copyAt(o *storage, place int) error {
-	if err := s.allocate(place); err != nil || s.size == 0 {
+	if err := s.allocate(place); err != nil {
 		return err
 	}
 	if place == hostPlace {
-		copy(s.host[:s.size], o.host[:o.size])
+		copy(s.bytes(), o.bytes())
 		return nil
 	}
 	from, err := o.replicas[place-1].buf.Memory(buffer.Reads)
 	if err != nil {
 		return err
 	}
-	to, err := s.replicas[place-1].buf.Memory(buffer.Replaces)
+	buf := s.replicas[place-1].buf
+	to, err := buf.Memory(buffer.Replaces)
 	if err != nil {
 		return err
 	}
-	if err := to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size())); err != nil {
-		return err
-	}
-	s.replicas[place-1].buf.Wrote(s.replicas[place-1].buf.Device(), region(s.capacity))
-	return nil
+	wrote(buf)
+	return to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size()))
 }
 
 // matrixOf points the matrix of a replica at its memory. There is one for each block and device.
@@ -341,11 +298,7 @@ func matrixOf[T matrix.Elem](s *storage, place, rows int) (*matrix.Dense[T], err
 		}
 		r.matrix = m
 	}
-	var opts []matrix.Option
-	if t.Pitch != t.cols {
-		opts = append(opts, matrix.Stride(t.Pitch))
-	}
-	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, opts...)
+	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, matrix.Options{Stride: t.Pitch})
 }
 
 func (s *storage) close() {

@@ -7,24 +7,24 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // Template says what blocks are like: planes of matrices of one element type, or bytes. The two ends of a channel must agree: in
 // everything, or in everything but the rows if one of them is a stream of records. It keeps the memory of released blocks, on all
-// devices, for new ones. Make one with [Graph.Template] or [Graph.Bytes].
+// devices, for new ones. Make one with [Graph.Template].
 type Template struct {
 	Format
 	g          *Graph
 	name       string
 	rows, cols int
-	dtype      matrix.DType
-	raw, whole bool
+	dtype      dtype.Type
+	fault      error
 
-	mu     sync.Mutex
-	closed bool
-	free   []*storage
+	mu   sync.Mutex
+	free []*storage
 }
 
 // Format is what else a template may say. The zero value is one contiguous matrix of zeros.
@@ -47,47 +47,33 @@ const defaultPool = 8
 // maxBlock keeps products of sizes from overflowing.
 const maxBlock = math.MaxInt >> 16
 
-// Template makes a template of rows x cols matrices, stored by rows. Mistakes are faults of the graph.
-func (g *Graph) Template(name string, rows, cols int, t matrix.DType, format ...Format) *Template {
-	return g.template(&Template{name: name, rows: rows, cols: cols, dtype: t}, format)
-}
-
-// Bytes makes a template of blocks of bytes, which have no matrix. With [Format.Records] each block has a number of its own.
-func (g *Graph) Bytes(name string, size int, format ...Format) *Template {
-	return g.template(&Template{name: name, rows: size, cols: 1, raw: true}, format)
-}
-
-func (g *Graph) template(t *Template, format []Format) *Template {
-	t.g = g
-	if len(format) > 0 {
-		t.Format = format[0]
-		t.Initial = slices.Clone(t.Initial)
-	}
+// Template makes a template of rows x cols matrices, stored by rows: of dtype.Float32, Float16, Int32 or Uint32, or of bytes,
+// dtype.Uint8, which are no matrix. Mistakes are faults of the graph.
+func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ...Format) *Template {
+	t := &Template{Format: last(format), g: g, name: name, rows: rows, cols: cols, dtype: elem}
+	t.Initial = slices.Clone(t.Initial)
 	if t.Planes == 0 {
 		t.Planes = 1
 	}
 	if t.Pitch == 0 {
-		t.Pitch = t.cols
+		t.Pitch = cols
 	}
 	if t.Pool == 0 {
 		t.Pool = defaultPool
 	}
-	const op = "Template"
-	ok := fits(t.Planes, max(t.rows, 1), t.Pitch, t.elem())
-	switch {
-	case g == nil:
-	case t.dtype > matrix.Float16 || len(format) > 1:
-		g.fault(fail(op, gpu.ErrInvalid, t.name, ": unknown element type, or two formats"))
-	case !ok || t.rows < 0 || t.Pitch < t.cols:
-		g.fault(fail(op, gpu.ErrInvalid, t.name, ": ", itoa(t.rows), "x", itoa(t.cols)))
-	case t.Initial != nil && len(t.Initial) != t.size():
-		g.fault(fail(op, ErrTemplate, t.name, ": ", itoa(len(t.Initial)), " bytes to begin with, blocks have ", itoa(t.size())))
-	default:
-		t.whole = true
-		g.mu.Lock()
-		g.templates = append(g.templates, t)
-		g.mu.Unlock()
+	if g == nil {
+		return t
 	}
+	known := []dtype.Type{dtype.Float32, dtype.Float16, dtype.Int32, dtype.Uint32, dtype.Uint8}
+	switch {
+	case !slices.Contains(known, elem), rows < 0, t.Pitch < cols, !fits(t.Planes, max(rows, 1), t.Pitch, elem.Size()):
+		t.fault = fail("Template", gpu.ErrInvalid, name, ": ", itoa(rows), "x", itoa(cols), " of ", elem.String())
+	case t.Initial != nil && len(t.Initial) != t.size():
+		t.fault = fail("Template", ErrTemplate, name, ": ", itoa(len(t.Initial)), " bytes to begin with, blocks have ", itoa(t.size()))
+	}
+	g.lock()
+	g.templates = append(g.templates, t)
+	g.unlock()
 	return t
 }
 
@@ -103,40 +89,55 @@ func fits(factors ...int) bool {
 	return true
 }
 
-func (t *Template) elem() int {
-	if t == nil || t.raw {
-		return 1
-	}
-	return t.dtype.Size()
-}
-
-func (t *Template) sizeOf(rows int) int { return t.Planes * rows * t.Pitch * t.elem() }
+func (t *Template) sizeOf(rows int) int { return t.Planes * rows * t.Pitch * t.dtype.Size() }
 
 // size returns the bytes of a block with the template's rows.
 func (t *Template) size() int { return t.sizeOf(t.rows) }
 
 // rowsOf returns how many rows so many bytes are.
-func (t *Template) rowsOf(size int) (int, error) {
-	row := t.sizeOf(1)
-	switch {
+func (t *Template) rowsOf(op string, size int) (int, error) {
+	if err := t.usable(op); err != nil {
+		return 0, err
+	}
+	switch row := t.sizeOf(1); {
 	case size == t.size():
 		return t.rows, nil
 	case t.Records && row > 0 && size >= 0 && size%row == 0:
 		return size / row, nil
 	}
-	return 0, fail("Template", ErrTemplate, itoa(size), " bytes in a block of ", t.name)
+	return 0, fail(op, ErrTemplate, itoa(size), " bytes in a block of ", t.name)
 }
 
 // agrees reports whether blocks of u may go where those of t do.
 func (t *Template) agrees(u *Template) bool {
 	return t == u || t.g == u.g && t.cols == u.cols && t.Planes == u.Planes && t.Pitch == u.Pitch && t.dtype == u.dtype &&
-		t.raw == u.raw && (t.rows == u.rows || t.Records || u.Records)
+		(t.rows == u.rows || t.Records || u.Records)
 }
 
 // usable refuses templates that a graph did not make, or only with a fault.
 func (t *Template) usable(op string) error {
-	if t == nil || !t.whole {
-		return fail(op, ErrTemplate, "not a template of a graph")
+	if t == nil || t.g == nil || t.fault != nil {
+		return fail(op, ErrTemplate, "not a usable template of a graph")
+	}
+	return nil
+}
+
+// has refuses templates whose elements are not of type T.
+func has[T matrix.Elem](t *Template, op string) error {
+	if err := t.usable(op); err != nil {
+		return err
+	}
+	want := dtype.Float32
+	switch any(*new(T)).(type) {
+	case int32:
+		want = dtype.Int32
+	case uint32:
+		want = dtype.Uint32
+	case matrix.Half:
+		want = dtype.Float16
+	}
+	if t.dtype != want {
+		return fail(op, ErrTemplate, t.name, " has elements of ", t.dtype.String())
 	}
 	return nil
 }
@@ -151,40 +152,21 @@ func (t *Template) newStorage(size int) *storage {
 		s.size = size
 		return s
 	}
-	return &storage{t: t, capacity: max(size, t.size()), size: size, replicas: make([]replica, len(t.g.devices))}
+	s := &storage{t: t, capacity: max(size, t.size()), size: size, replicas: make([]replica, len(t.g.devices))}
+	s.valid.Store(fresh)
+	return s
 }
 
 // recycle keeps memory that is not used any more, or releases it.
 func (t *Template) recycle(s *storage) {
 	t.mu.Lock()
-	keep := s.capacity == t.size() && !s.external && !t.closed && len(t.free) < t.Pool
+	keep := s.capacity == t.size() && !s.external && t.g.pooling.Load() && len(t.free) < t.Pool
 	if keep {
-		s.valid.Store(0)
+		s.valid.Store(fresh)
 		t.free = append(t.free, s)
 	}
 	t.mu.Unlock()
 	if !keep {
 		s.close()
 	}
-}
-
-// closePool returns the memory that was kept. From then on none is.
-func (t *Template) closePool() []*storage {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	free := t.free
-	t.free, t.closed = nil, true
-	return free
-}
-
-func (t *Template) openPool() {
-	t.mu.Lock()
-	t.closed = false
-	t.mu.Unlock()
-}
-
-func (t *Template) pooled() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.free)
 }

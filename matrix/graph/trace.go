@@ -4,6 +4,7 @@ package graph
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,36 +14,29 @@ import (
 
 // tracer keeps the last dispatches.
 type tracer struct {
-	limit  int
 	events []event
 	next   int
 }
 
 type event struct {
-	t     *Task
-	where int
-	uid   uint64 // of the first input
-	err   string
+	t      *Task
+	where  int
+	number uint64 // of the first input
+	err    error
 	timing
 }
 
 func (r *tracer) add(d *Dispatch, where int) {
-	if r.limit == 0 {
-		return
-	}
-	e := event{t: d.t, where: where, uid: d.uid, timing: d.timing}
-	if d.err != nil {
-		e.err = d.err.Error()
-	}
-	if len(r.events) < r.limit {
+	e := event{t: d.t, where: where, number: d.number, err: d.err, timing: d.timing}
+	if limit := d.g.conf.Trace; len(r.events) < limit {
 		r.events = append(r.events, e)
-		return
+	} else if limit > 0 {
+		r.events[r.next] = e
+		r.next = (r.next + 1) % limit
 	}
-	r.events[r.next] = e
-	r.next = (r.next + 1) % r.limit
 }
 
-// WriteTrace writes the dispatches that [WithTrace] kept in Chrome's trace-event format, which Perfetto and
+// WriteTrace writes the dispatches that [Config].Trace asks for in Chrome's trace-event format, which Perfetto and
 // chrome://tracing open: a row for each device and one for the host.
 //
 // The format is that of Google's document "Trace Event Format".
@@ -51,7 +45,7 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 		return fail("WriteTrace", gpu.ErrInvalid, "nil argument")
 	}
 	g.lock()
-	events := append(append([]event{}, g.trace.events[g.trace.next:]...), g.trace.events[:g.trace.next]...)
+	events := slices.Concat(g.trace.events[g.trace.next:], g.trace.events[:g.trace.next])
 	g.unlock()
 	var s strings.Builder
 	s.WriteString(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
@@ -67,18 +61,12 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 }
 
 func (e *event) write(s *strings.Builder) {
-	args := `{"block":` + strconv.FormatUint(e.uid, 10) + `,"waited_us":` + micros(e.waited)
-	if e.err != "" {
-		args += `,"error":` + jsonString(e.err)
+	args := `{"block":` + strconv.FormatUint(e.number, 10) + `,"waited_us":` + micros(e.waited)
+	if e.err != nil {
+		args += `,"error":` + jsonString(e.err.Error())
 	}
-	part := func(name, cat string, from, to time.Duration) {
-		s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(name) + `,"cat":"` + cat +
-			`","ts":` + micros(from) + `,"dur":` + micros(max(to-from, 0)) + `,"args":` + args + "}},\n")
-	}
-	part(e.t.name, e.t.body.kind, e.begun, e.ended)
-	if e.prepared > e.begun {
-		part("bind", "bind", e.begun, e.prepared)
-	}
+	s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(e.t.name) + `,"cat":"` + e.t.body.kind +
+		`","ts":` + micros(e.begun) + `,"dur":` + micros(max(e.ended-e.begun, 0)) + `,"args":` + args + "}},\n")
 }
 
 func micros(d time.Duration) string {
@@ -87,22 +75,17 @@ func micros(d time.Duration) string {
 
 // jsonString quotes text. strconv.Quote writes escapes that JSON does not have.
 func jsonString(s string) string {
-	const hex = "0123456789abcdef"
-	var b strings.Builder
-	b.WriteByte('"')
+	b := []byte{'"'}
 	for _, r := range s { // bytes that are not UTF-8 become U+FFFD
 		switch {
 		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
+			b = append(b, '\\', byte(r))
 		case r < 0x20:
-			b.WriteString(`\u00`)
-			b.WriteByte(hex[r>>4])
-			b.WriteByte(hex[r&15])
+			b = append(b, `\u00`...)
+			b = append(b, "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
 		default:
-			b.WriteRune(r)
+			b = append(b, string(r)...)
 		}
 	}
-	b.WriteByte('"')
-	return b.String()
+	return string(append(b, '"'))
 }

@@ -9,6 +9,7 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -87,30 +88,20 @@ func (a adapter) open(ctx context.Context) (driver.Device, error) {
 	return newDevice(c, a.info, nil), nil
 }
 
-// rank orders adapters: discrete, integrated, virtual, software, and those of unknown kind before software.
-func rank(k driver.Kind) int {
-	switch k {
-	case driver.KindDiscrete, driver.KindIntegrated, driver.KindVirtual:
-		return int(k)
-	case driver.KindUnknown:
-		return int(driver.KindVirtual)
-	}
-	return int(driver.KindCPU)
-}
+// order is that of adapters in the list.
+var order = []driver.Kind{driver.KindDiscrete, driver.KindIntegrated, driver.KindVirtual, driver.KindUnknown, driver.KindCPU}
 
 func describe(ref C.WGPUAdapter) driver.AdapterInfo {
 	var raw C.WGPUAdapterInfo
 	C.wgpuAdapterGetInfo(ref, &raw)
 	defer C.wgpuAdapterInfoFreeMembers(raw)
 	info := driver.AdapterInfo{
-		Driver:  name,
-		Name:    C.GoString(raw.description), // the other strings are numbers in hexadecimal
-		Vendor:  vendor(uint32(raw.vendorID)),
-		Backend: backend(uint32(raw.backendType)),
-		Kind:    kind(uint32(raw.adapterType), uint32(raw.vendorID)),
-		Features: features(func(f C.uint32_t) bool {
-			return C.wgpuAdapterHasFeature(ref, f) != 0
-		}),
+		Driver:   name,
+		Name:     C.GoString(raw.description), // the other strings are numbers in hexadecimal
+		Vendor:   cmp.Or(vendors[uint32(raw.vendorID)], "0x"+strconv.FormatUint(uint64(raw.vendorID), 16)),
+		Backend:  cmp.Or(backends[uint32(raw.backendType)], "unknown"),
+		Kind:     kind(uint32(raw.adapterType), uint32(raw.vendorID)),
+		Features: features(func(f C.uint32_t) bool { return C.wgpuAdapterHasFeature(ref, f) != 0 }),
 	}
 	if llvmpipe(info.Name) {
 		info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
@@ -147,13 +138,11 @@ func setLimits(to *driver.Limits, l *C.WGPULimits) {
 // features leaves out half: the adapter may have it, but the compiler of this wgpu-native does not parse it.
 func features(has func(C.uint32_t) bool) driver.Features {
 	f := driver.FeatureWGSL
-	for raw, feature := range map[C.uint32_t]driver.Features{
-		C.WGPUNativeFeature_MappablePrimaryBuffers: driver.FeatureMappable,
-		C.WGPUNativeFeature_ShaderF64:              driver.FeatureDouble,
-	} {
-		if has(raw) {
-			f |= feature
-		}
+	if has(C.WGPUNativeFeature_MappablePrimaryBuffers) {
+		f |= driver.FeatureMappable
+	}
+	if has(C.WGPUNativeFeature_ShaderF64) {
+		f |= driver.FeatureDouble
 	}
 	return f
 }
@@ -171,26 +160,10 @@ const (
 	vendorGoogle    = 0x1ae0
 )
 
-func vendor(id uint32) string {
-	if v, ok := vendors[id]; ok {
-		return v
-	}
-	return "0x" + strconv.FormatUint(uint64(id), 16)
-}
-
-// backend names a WGPUBackendType.
-func backend(id uint32) string {
-	switch id {
-	case C.WGPUBackendType_D3D12:
-		return "d3d12"
-	case C.WGPUBackendType_Metal:
-		return "metal"
-	case C.WGPUBackendType_Vulkan:
-		return "vulkan"
-	case C.WGPUBackendType_OpenGL, C.WGPUBackendType_OpenGLES:
-		return openGLBackend
-	}
-	return "unknown"
+// backends names each WGPUBackendType.
+var backends = map[uint32]string{
+	C.WGPUBackendType_D3D12: "d3d12", C.WGPUBackendType_Metal: "metal", C.WGPUBackendType_Vulkan: "vulkan",
+	C.WGPUBackendType_OpenGL: openGLBackend, C.WGPUBackendType_OpenGLES: openGLBackend,
 }
 
 const openGLBackend = "opengl"

@@ -22,8 +22,6 @@ type buffer struct {
 	own    bool
 	ref    C.WGPUBuffer
 	claim  *claim // of the call of Map that maps it or has mapped it
-
-	populated uint64 // of the bytes before it, those that were mapped are in memory
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
@@ -55,38 +53,30 @@ func cBool(b bool) C.int {
 
 // ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
 // is refused but unmapped by the attempt: the library offers no other way to find out.
-func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err error) {
 	const op = "ImportBuffer"
-	b, ok := handle.(*wgpu.Buffer)
-	if !ok {
-		return 0, fail(op, fault.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
-	}
-	if err := d.lock(op); err != nil {
-		return 0, err
-	}
-	defer d.mu.Unlock()
-	release, err := d.borrow(op, b)
+	err = d.borrow(op, handle, func(b *wgpu.Buffer, ref C.WGPUBuffer) error {
+		const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
+		if C.wgpuBufferGetUsage(ref)&need != need {
+			return fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
+		}
+		size = uint64(C.wgpuBufferGetSize(ref))
+		if err := d.objects.AddBuffer(id, size, false, true); err != nil {
+			return err
+		}
+		var e C.cog_error
+		C.cog_buffer_import(d.c, C.uint32_t(id), ref, &e)
+		if err := take(op, &e, fault.ErrInvalid); err != nil {
+			d.objects.DropBuffer(id)
+			return err
+		}
+		d.buffers[id] = &buffer{size: size, handle: b, ref: ref}
+		d.imported[ref] = id
+		return nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer release()
-	raw := (*bufferStruct)(unsafe.Pointer(b))
-	const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
-	if C.wgpuBufferGetUsage(raw.ref)&need != need {
-		return 0, fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
-	}
-	size := uint64(C.wgpuBufferGetSize(raw.ref))
-	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
-		return 0, err
-	}
-	var e C.cog_error
-	C.cog_buffer_import(d.c, C.uint32_t(id), raw.ref, &e)
-	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		d.objects.DropBuffer(id)
-		return 0, err
-	}
-	d.buffers[id] = &buffer{size: size, handle: b, ref: raw.ref}
-	d.imported[raw.ref] = id
 	return size, nil
 }
 
@@ -104,6 +94,15 @@ func (d *device) Imported(handle any) (driver.BufferID, bool) {
 // DestroyBuffer destroys a *wgpu.Buffer. The object itself stays the caller's, to be released.
 func (d *device) DestroyBuffer(handle any) error {
 	const op = "DestroyBuffer"
+	return d.borrow(op, handle, func(_ *wgpu.Buffer, ref C.WGPUBuffer) error {
+		var e C.cog_error
+		C.cog_buffer_destroy(d.c, ref, &e)
+		return take(op, &e, fault.ErrInvalid)
+	})
+}
+
+// borrow calls use under the lock with a buffer of the user's, which is this device's and alive meanwhile.
+func (d *device) borrow(op string, handle any, use func(*wgpu.Buffer, C.WGPUBuffer) error) error {
 	b, ok := handle.(*wgpu.Buffer)
 	if !ok {
 		return fail(op, fault.ErrUnsupported, "not a *wgpu.Buffer of github.com/cogentcore/webgpu")
@@ -112,32 +111,18 @@ func (d *device) DestroyBuffer(handle any) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	release, err := d.borrow(op, b)
-	if err != nil {
-		return err
-	}
-	defer release()
-	var e C.cog_error
-	C.cog_buffer_destroy(d.c, (*bufferStruct)(unsafe.Pointer(b)).ref, &e)
-	return take(op, &e, fault.ErrInvalid)
-}
-
-// borrow checks that a buffer is this device's and alive, and keeps it so until release is called.
-func (d *device) borrow(op string, b *wgpu.Buffer) (release func(), err error) {
-	if b == nil {
-		return nil, fail(op, fault.ErrInvalid, "nil buffer")
-	}
 	raw := (*bufferStruct)(unsafe.Pointer(b))
-	if raw.ref == nil || raw.device == nil {
-		return nil, fail(op, fault.ErrInvalid, "nil buffer")
+	switch {
+	case raw == nil || raw.ref == nil || raw.device == nil:
+		return fail(op, fault.ErrInvalid, "nil buffer")
+	case raw.device != C.cog_handle(d.c):
+		return fail(op, fault.ErrForeign)
+	case C.cog_take_buffer(raw.ref) == 0:
+		return fail(op, fault.ErrClosed, "the buffer was released")
 	}
-	if raw.device != C.cog_handle(d.c) {
-		return nil, fail(op, fault.ErrForeign)
-	}
-	if C.cog_take_buffer(raw.ref) == 0 {
-		return nil, fail(op, fault.ErrClosed, "the buffer was released")
-	}
-	return func() { C.wgpuBufferRelease(raw.ref) }, nil
+	ref := raw.ref
+	defer C.wgpuBufferRelease(ref)
+	return use(b, ref)
 }
 
 // Handle returns a *wgpu.Buffer, borrowed unless it was imported, or the *wgpu.Device.

@@ -44,10 +44,10 @@ type device struct {
 	buffers  map[driver.BufferID]*buffer
 	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
 	staging  stagingPool
-	writes   writeTable
 	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
-	closed atomic.Bool // objects knows it too, but under the lock
+	closed atomic.Bool   // objects knows it too, but under the lock
+	last   *C.cog_signal // of a closed device, the end of what was submitted before
 	lost   chan struct{}
 }
 
@@ -126,39 +126,28 @@ func (d *device) Close() error {
 	if !first {
 		return nil
 	}
-	r := reaper{d: d}
-	if !r.reap(patience) {
-		go r.reap(0)
+	if !d.reap(time.Millisecond) {
+		go d.reap(0)
 	}
 	return nil
 }
 
-// reaper releases a closed device.
-type reaper struct {
-	d    *device
-	last *C.cog_signal // the end of what was submitted before
-}
-
-// patience is how long Close itself tries to release the device.
-const patience = time.Millisecond
-
-// reap releases the device once nobody uses it and its work is done, and reports whether it did. It tries for so long,
+// reap releases a closed device once nobody uses it and its work is done, and reports whether it did. It tries for so long,
 // or with 0 forever.
-func (r *reaper) reap(patience time.Duration) bool {
-	p := r.d.backoff()
-	for !r.idle() {
+func (d *device) reap(patience time.Duration) bool {
+	p := d.backoff()
+	for !d.idle() {
 		if patience > 0 && time.Duration(p.spent) >= patience {
 			return false
 		}
 		C.cog_pause(&p)
 	}
-	r.d.release()
+	d.release()
 	return true
 }
 
-// idle reports whether the device can go.
-func (r *reaper) idle() bool {
-	d := r.d
+// idle reports whether a closed device can go.
+func (d *device) idle() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.users.Load() > 0 {
@@ -167,17 +156,17 @@ func (r *reaper) idle() bool {
 	if d.isLost() {
 		return true
 	}
-	if r.last == nil {
+	if d.last == nil {
 		var e C.cog_error
-		r.last = C.cog_queue_done(d.c, &e)
+		d.last = C.cog_queue_done(d.c, &e)
 		_ = take("Close", &e, fault.ErrInvalid) // out of memory: again later
 		return false
 	}
-	if C.cog_poll(d.c, r.last) == 0 {
+	if C.cog_poll(d.c, d.last) == 0 {
 		return false
 	}
-	C.cog_signal_free(r.last)
-	r.last = nil
+	C.cog_signal_free(d.last)
+	d.last = nil
 	if C.cog_flush(d.c) != 0 { // a device whose writes were never submitted would never be freed
 		return false
 	}
@@ -191,7 +180,6 @@ func (d *device) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.staging.clear()
-	d.writes.free()
 	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)

@@ -10,7 +10,6 @@ package cogent
 import "C"
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"unsafe"
@@ -35,7 +34,9 @@ func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 	eachAdapter(func(a adapter, _ C.WGPUAdapter) {
 		list = append(list, driver.Adapter{Info: a.info, Open: a.open})
 	})
-	slices.SortStableFunc(list, func(a, b driver.Adapter) int { return cmp.Compare(rank(a.Info.Kind), rank(b.Info.Kind)) })
+	slices.SortStableFunc(list, func(a, b driver.Adapter) int {
+		return slices.Index(order, a.Info.Kind) - slices.Index(order, b.Info.Kind)
+	})
 	return list, nil
 }
 

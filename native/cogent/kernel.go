@@ -37,23 +37,28 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if err != nil {
 		return err
 	}
-	if err := d.lock(op); err != nil {
+	if err = d.keep(op, id, k, pipeline); err != nil {
 		C.wgpuComputePipelineRelease(pipeline)
+	}
+	return err
+}
+
+// keep notes a kernel that is compiled.
+func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline C.WGPUComputePipeline) error {
+	if err := d.lock(op); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
 	if err := d.objects.AddKernel(id, k); err != nil { // somebody took the id
-		C.wgpuComputePipelineRelease(pipeline)
 		return err
 	}
 	var e C.cog_error
 	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, &e)
-	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		C.wgpuComputePipelineRelease(pipeline)
+	err := take(op, &e, fault.ErrInvalid)
+	if err != nil {
 		d.objects.DropKernel(id)
-		return err
 	}
-	return nil
+	return err
 }
 
 // admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user.
@@ -66,8 +71,12 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 		return nil, err
 	}
 	d.objects.DropKernel(id)
-	if err := wellFormed(op, k); err != nil {
-		return nil, err
+	why := unsafeSource(k.Source)
+	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
+		why = "an entry point that is not UTF-8, or with a zero byte"
+	}
+	if why != "" { // the library would end the process
+		return nil, fail(op, fault.ErrCompile, k.Label, ": ", why)
 	}
 	var e C.cog_error
 	layout := C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
@@ -76,17 +85,6 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 	}
 	d.users.Add(1)
 	return layout, nil
-}
-
-// wellFormed refuses texts on which wgpu-native would end the process.
-func wellFormed(op string, k *driver.Kernel) error {
-	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
-		return fail(op, fault.ErrCompile, k.Label, ": an entry point that is not UTF-8, or with a zero byte")
-	}
-	if why := unsafeSource(k.Source); why != "" {
-		return fail(op, fault.ErrCompile, k.Label, ": ", why)
-	}
-	return nil
 }
 
 func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.WGPUComputePipeline, error) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -191,7 +192,7 @@ func TestAdapters(t *testing.T) {
 		if !info.Features.Has(driver.FeatureWGSL) {
 			t.Errorf("%s does not compile", info.Name)
 		}
-		if r := rank(info.Kind); r < last {
+		if r := slices.Index(order, info.Kind); r < last {
 			t.Errorf("%s stands behind lesser adapters", info.Name)
 		} else {
 			last = r

@@ -11,22 +11,29 @@ import "github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 // what is fatal on a stack of eight megabytes.
 const (
 	maxNesting      = 127  // brackets within brackets
-	maxOperators    = 512  // in a row, without a bracket, comma or semicolon around
-	maxMembers      = 512  // likewise, a.b.c
-	maxElse         = 256  // branches of one if
 	maxDeclarations = 1024 // of const and alias, which may refer to each other
 )
 
-// nesting measures a source.
-type nesting struct {
-	depth        int
-	level        [maxNesting + 1]nestingLevel
-	declarations int
+// What is counted within a pair of brackets.
+const (
+	operators = iota // in a row, without a bracket, comma or semicolon around
+	members          // likewise, a.b.c
+	branches         // of one if
+)
+
+var limits = [...]struct {
+	most   int
+	excess string
+}{
+	operators: {512, "an expression has too many operators"},
+	members:   {512, "a chain of members is too long"},
+	branches:  {256, "an if has too many branches"},
 }
 
+// nestingLevel is what was counted within a pair of brackets.
 type nestingLevel struct {
-	operators, members, branches int
-	closed                       bool // the last token was a block's end
+	count  [len(limits)]int
+	closed bool // the last token was a block's end
 }
 
 // unsafeSource says why wgpu-native must not get a WGSL source, or "". A source that only has brackets without partners is
@@ -36,68 +43,45 @@ func unsafeSource(source string) string {
 	if s == nil {
 		return err.Error()
 	}
-	var n nesting
+	var levels [maxNesting + 1]nestingLevel
+	depth, declarations := 0, 0
 	for i := range s.Tokens {
-		tooMuch := ""
-		if c := s.Char(i); c != 0 {
-			tooMuch = n.character(c)
-		} else {
-			tooMuch = n.word(s.At(i))
+		l, of := &levels[depth], -1
+		closed := l.closed
+		l.closed = false
+		switch text := s.At(i); text {
+		case "(", "[", "{":
+			if depth++; depth > maxNesting {
+				return "brackets are nested too deeply"
+			}
+			levels[depth] = nestingLevel{}
+		case ")", "]", "}":
+			depth = max(depth-1, 0)
+			if l = &levels[depth]; text == "}" {
+				l.closed, l.count[operators], l.count[members] = true, 0, 0
+			}
+		case ";", ",":
+			*l = nestingLevel{}
+		case ".":
+			of = members
+		case "else":
+			of = branches
+		case "const", "alias":
+			if declarations++; declarations > maxDeclarations {
+				return "there are too many declarations of constants and types"
+			}
+		default:
+			if s.Char(i) != 0 {
+				of = operators
+			} else if closed {
+				l.count[branches] = 0
+			}
 		}
-		if tooMuch != "" {
-			return tooMuch
-		}
-	}
-	return ""
-}
-
-// character counts a token of one character.
-func (n *nesting) character(c byte) (tooMuch string) {
-	l := &n.level[n.depth]
-	l.closed = false
-	switch c {
-	case '(', '[', '{':
-		if n.depth == maxNesting {
-			return "brackets are nested too deeply"
-		}
-		n.depth++
-		n.level[n.depth] = nestingLevel{}
-	case ')', ']', '}':
-		n.depth = max(n.depth-1, 0)
-		if l = &n.level[n.depth]; c == '}' {
-			l.closed, l.operators, l.members = true, 0, 0
-		}
-	case ';', ',':
-		*l = nestingLevel{}
-	case '.':
-		if l.members++; l.members > maxMembers {
-			return "a chain of members is too long"
-		}
-	default:
-		if l.operators++; l.operators > maxOperators {
-			return "an expression has too many operators"
+		if of >= 0 {
+			if l.count[of]++; l.count[of] > limits[of].most {
+				return limits[of].excess
+			}
 		}
 	}
-	return ""
-}
-
-// word counts an identifier, a keyword or a number.
-func (n *nesting) word(word string) (tooMuch string) {
-	l := &n.level[n.depth]
-	switch word {
-	case "else":
-		if l.branches++; l.branches > maxElse {
-			return "an if has too many branches"
-		}
-	case "const", "alias":
-		if n.declarations++; n.declarations > maxDeclarations {
-			return "there are too many declarations of constants and types"
-		}
-	default:
-		if l.closed {
-			l.branches = 0
-		}
-	}
-	l.closed = false
 	return ""
 }

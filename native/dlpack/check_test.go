@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
@@ -20,8 +22,8 @@ const somewhere = 1 << 20
 
 func TestTypes(t *testing.T) {
 	good := map[uint8][]uint8{
-		dtype.Int: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128}, dtype.UInt: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128},
-		dtype.Float: {16, 32, 64, 128}, 3: {32, 64}, 4: {16}, 5: {32, 64, 128},
+		dtype.Int8.Code: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128}, dtype.Uint8.Code: {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128},
+		dtype.Float32.Code: {16, 32, 64, 128}, 3: {32, 64}, 4: {16}, 5: {32, 64, 128},
 		6: {8}, 15: {6}, 16: {6}, 17: {4},
 	}
 	for c := uint8(7); c <= 14; c++ {
@@ -110,11 +112,11 @@ func TestSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	types := []dtype.Type{
 		dtype.Int8, dtype.Float32, dtype.Complex128, dtype.Bool1,
-		{Code: dtype.Int, Bits: 4, Lanes: 1},
-		{Code: dtype.UInt, Bits: 3, Lanes: 1},
+		{Code: dtype.Int8.Code, Bits: 4, Lanes: 1},
+		{Code: dtype.Uint8.Code, Bits: 3, Lanes: 1},
 		{Code: 15, Bits: 6, Lanes: 1},
-		{Code: dtype.Int, Bits: 4, Lanes: 3},
-		{Code: dtype.Float, Bits: 32, Lanes: 4},
+		{Code: dtype.Int8.Code, Bits: 4, Lanes: 3},
+		{Code: dtype.Float32.Code, Bits: 32, Lanes: 4},
 	}
 	for range 20000 {
 		x := &Tensor{Device: Device{CPU, 0}, Type: types[r.IntN(len(types))], Flags: uint64(r.IntN(8))}
@@ -135,12 +137,10 @@ func TestSpan(t *testing.T) {
 		}
 		var n int64
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
-		places := []int64{}
 		every(x.Shape, strides, func(at int64) {
 			n++
 			low = min(low, int64(math.Floor(float64(at*width)/8)))
 			high = max(high, int64(math.Ceil(float64((at+1)*width)/8)))
-			places = append(places, at)
 		})
 		if n == 0 {
 			low, high = 0, 0
@@ -148,13 +148,6 @@ func TestSpan(t *testing.T) {
 		e, err := x.judge("test", somewhere)
 		if err != nil || e != (extent{n, low, high}) {
 			t.Fatalf("%v %v, strides %v, flags %d: %+v, %v; want %+v", x.Type, x.Shape, x.Strides, x.Flags, e, err, extent{n, low, high})
-		}
-		row := true
-		for i, at := range places {
-			row = row && at == int64(i)
-		}
-		if x.Contiguous() != row {
-			t.Fatalf("%v, strides %v: contiguous: %v", x.Shape, x.Strides, x.Contiguous())
 		}
 	}
 }
@@ -195,22 +188,12 @@ func TestMemory(t *testing.T) {
 		t.Errorf("closed: %v", err)
 	}
 	var none *Tensor
-	if none.Close() != nil || none.Contiguous() || none.Packed() {
+	if none.Close() != nil {
 		t.Error("a nil tensor is something")
 	}
 	empty := &Tensor{Device: Device{CPU, 0}, Type: dtype.Float32, Shape: []int64{0, 3}}
 	if mem, first, err := empty.Host(); err != nil || mem.Bytes == nil || mem.Size != 0 || first != 0 {
 		t.Errorf("empty: %+v, %d, %v", mem, first, err)
-	}
-}
-
-func TestNames(t *testing.T) {
-	for d, want := range map[Device]string{
-		{CPU, 0}: "cpu:0", {WebGPU, 1}: "webgpu:1", {18, 0}: "trn:0", {99, -1}: "device99:-1", {5, 0}: "device5:0",
-	} {
-		if d.String() != want {
-			t.Errorf("%v, want %s", d, want)
-		}
 	}
 }
 
@@ -250,6 +233,5 @@ func FuzzRead(f *testing.F) {
 		if err != nil || e.low > 0 || e.high < e.low || e.elements > 0 && e.high <= 0 {
 			t.Errorf("%v, strides %v: %+v, %v", x.Shape, x.Strides, e, err)
 		}
-		x.Contiguous()
 	})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 package dlpack
 
@@ -11,7 +11,6 @@ import (
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/native/cogent"
 )
@@ -47,25 +46,21 @@ func (t *Tensor) ofDevice(ctx context.Context, b *buffer.Buffer, place Place) (b
 	return nil, fail("FromArray", gpu.ErrUnsupported, "the memory of "+b.Device().Info().Driver)
 }
 
-// onDevice makes an array of a WGPUBuffer of the device. One that comes back is still the buffer that was lent: the array
-// takes a share of that, and the loan is over.
-func (t *Tensor) onDevice(op string, dev *gpu.Device, shape, strides []int, offset int) (*ndarray.Array, error) {
+// onDevice returns a share of a WGPUBuffer of the device, and whether that is a buffer that was lent and comes back.
+func (t *Tensor) onDevice(op string, dev *gpu.Device) (b *buffer.Buffer, comesBack bool, err error) {
 	switch {
 	case t.Device.Type != WebGPU:
-		return nil, fail(op, gpu.ErrUnsupported, t.Device.String())
+		return nil, false, fail(op, gpu.ErrUnsupported, t.Device.text())
 	case t.Flags&ReadOnly != 0:
-		return nil, fail(op, gpu.ErrReadOnly, "a WGPUBuffer")
+		return nil, false, fail(op, gpu.ErrReadOnly, "a WGPUBuffer")
 	}
 	if o, ok := t.origin.(lent); ok && o.handle == t.Handle && o.buf.Device() == dev {
-		a, err := ndarray.New(o.buf, t.Type, shape, strides, offset)
-		if err == nil && t.Release != nil {
-			t.Release()
-		}
-		return a, err
+		return o.buf.Share(), true, nil
 	}
 	d, ok := dev.Handle().(*wgpu.Device)
 	if !ok || t.origin != any(dev) {
-		return nil, fail(op, gpu.ErrForeign, "not known to be of this device")
+		return nil, false, fail(op, gpu.ErrForeign, "not known to be of this device")
 	}
-	return ndarray.WrapBuffer(dev, cogent.FromRaw(d, at(t.Handle)), t.Type, shape, ndarray.Placement{Strides: strides, Offset: offset, Release: t.Release})
+	b, err = buffer.WrapDevice(dev, cogent.FromRaw(d, at(t.Handle)), nil)
+	return b, false, err
 }

@@ -18,21 +18,4 @@ void sublet_dl_delete(uintptr_t deleter, uintptr_t self);
 // sublet_dl_context returns the context of a managed tensor of ours, 0 for others.
 uintptr_t sublet_dl_context(uintptr_t deleter, uintptr_t context);
 
-// Where fields are, for Go.
-enum {
-	SUBLET_DL_DATA = offsetof(DLTensor, data),
-	SUBLET_DL_DEVICE = offsetof(DLTensor, device),
-	SUBLET_DL_NDIM = offsetof(DLTensor, ndim),
-	SUBLET_DL_DTYPE = offsetof(DLTensor, dtype),
-	SUBLET_DL_SHAPE = offsetof(DLTensor, shape),
-	SUBLET_DL_STRIDES = offsetof(DLTensor, strides),
-	SUBLET_DL_BYTE_OFFSET = offsetof(DLTensor, byte_offset),
-	SUBLET_DL_LEGACY_CONTEXT = offsetof(DLManagedTensor, manager_ctx),
-	SUBLET_DL_LEGACY_DELETER = offsetof(DLManagedTensor, deleter),
-	SUBLET_DL_CONTEXT = offsetof(DLManagedTensorVersioned, manager_ctx),
-	SUBLET_DL_DELETER = offsetof(DLManagedTensorVersioned, deleter),
-	SUBLET_DL_FLAGS = offsetof(DLManagedTensorVersioned, flags),
-	SUBLET_DL_TENSOR = offsetof(DLManagedTensorVersioned, dl_tensor),
-};
-
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dlpack lends tensors to other libraries in the process and borrows theirs, without copies, natively: NumPy,
-// PyTorch, JAX, TVM and others exchange memory in the structures of DLPack 1. It needs cgo; without it every call is
-// [gpu.ErrUnsupported].
+// PyTorch, JAX, TVM and others exchange memory in the structures of DLPack 1. It needs cgo, and a
+// processor of 64 bits that Sublet's drivers know.
 //
 //	t, err := dlpack.FromArray(ctx, a, dlpack.InPlace) // or a dlpack.Tensor of any memory
 //	m, err := dlpack.Export(t)                         // unsafe.Pointer(m) is a DLManagedTensorVersioned *

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
+
+// #include "dlpack.h"
+import "C"
 
 import (
 	"fmt"
 	"runtime"
+	"runtime/cgo"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Compilation fails where what Go writes is not laid out as in C.
+var (
+	_ [C.sizeof_DLTensor]byte                 = [unsafe.Sizeof(tensor{})]byte{}
+	_ [C.sizeof_DLManagedTensor]byte          = [unsafe.Sizeof(Legacy{})]byte{}
+	_ [C.sizeof_DLManagedTensorVersioned]byte = [unsafe.Sizeof(Managed{})]byte{}
 )
 
 // Export lends a tensor: it returns a DLManagedTensorVersioned of DLPack 1.2 for one consumer, which calls its deleter
@@ -18,17 +31,18 @@ import (
 // Import and Close.
 //
 // It fails with [ErrType], [ErrShape] (which includes strides and more than 32 dimensions), [ErrMemory] for
-// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, [gpu.ErrNoMemory], and
-// [gpu.ErrUnsupported] without cgo. A tensor that could not be exported is the caller's to close.
+// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, and [gpu.ErrNoMemory]. A tensor
+// that could not be exported is the caller's to close.
 func Export(t *Tensor) (*Managed, error) {
-	m, e, err := lend[Managed]("Export", t)
+	m, e, err := lend("Export", t, func(dims C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new(dims, h) })
 	if err != nil {
 		return nil, err
 	}
-	m.version = version{1, 2}
-	m.flags = t.Flags & known
-	m.tensor.write(t, e)
-	return m, nil
+	managed := (*Managed)(m)
+	managed.version = version{1, 2}
+	managed.flags = t.Flags & known
+	managed.tensor.write(t, e)
+	return managed, nil
 }
 
 // ExportLegacy is [Export] for consumers that know no versions. There are no flags in it, so tensors that are [ReadOnly]
@@ -42,12 +56,13 @@ func ExportLegacy(t *Tensor) (*Legacy, error) {
 	case t.Flags&Padded != 0 && t.Type.Bits%8 != 0:
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " with a byte for each")
 	}
-	m, e, err := lend[Legacy](op, t)
+	m, e, err := lend(op, t, func(dims C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new_legacy(dims, h) })
 	if err != nil {
 		return nil, err
 	}
-	m.tensor.write(t, e)
-	return m, nil
+	legacy := (*Legacy)(m)
+	legacy.tensor.write(t, e)
+	return legacy, nil
 }
 
 // loan is what Go keeps of a tensor that somebody has.
@@ -57,19 +72,19 @@ type loan struct {
 	origin  any
 }
 
-// lend makes C memory for a tensor and pins what it lends. On failure t is as it was.
-func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) {
-	if err = supported(op); err == nil {
-		e, err = t.check(op)
-	}
-	if err != nil {
+// lend has C memory made for the description of a tensor and pins what it lends. On failure t is as it was.
+func lend(op string, t *Tensor, describe func(dims C.int32_t, h C.uintptr_t) C.uintptr_t) (m unsafe.Pointer, e extent, err error) {
+	if e, err = t.check(op); err != nil {
 		return nil, e, err
 	}
 	if !t.gone.CompareAndSwap(false, true) {
 		return nil, e, fail(op, gpu.ErrClosed, "the tensor")
 	}
 	l := &loan{release: t.Release, origin: t.origin}
-	if m = newManaged[M](len(t.Shape), l); m == nil {
+	h := cgo.NewHandle(l)
+	address := describe(C.int32_t(len(t.Shape)), C.uintptr_t(h))
+	if address == 0 {
+		h.Delete()
 		t.gone.Store(false)
 		return nil, e, fail(op, gpu.ErrNoMemory, "for the description of a tensor")
 	}
@@ -77,7 +92,21 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 		l.pinner.Pin(t.Data)
 	}
 	loans.Add(1)
-	return m, e, nil
+	return at(uintptr(address)), e, nil
+}
+
+// subletDLPackRelease is what the deleters of both kinds call.
+//
+//export subletDLPackRelease
+func subletDLPackRelease(context C.uintptr_t) {
+	h := cgo.Handle(context)
+	l := h.Value().(*loan)
+	h.Delete()
+	l.pinner.Unpin()
+	loans.Add(-1)
+	if l.release != nil {
+		l.release()
+	}
 }
 
 // Import takes a tensor that another library lends. It consumes m whatever happens: m's deleter, if it has one, is called
@@ -86,20 +115,19 @@ func lend[M Managed | Legacy](op string, t *Tensor) (m *M, e extent, err error) 
 //
 // A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. The rest fails with
 // [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
-// missing dimension, more than 32 of them, or a size that cannot be, [ErrMemory] for an address that cannot be, and
-// [gpu.ErrUnsupported] without cgo, where nothing can be given back. Missing strides are filled in.
+// missing dimension, more than 32 of them, or a size that cannot be, and [ErrMemory] for an address that cannot be. Missing
+// strides are filled in.
 func Import(m *Managed) (*Tensor, error) {
 	const op = "Import"
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	l := newLease(m.deleter, uintptr(unsafe.Pointer(m)))
-	if m.version.major != 1 {
-		err := fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", m.version.major, m.version.minor))
-		l()
-		return nil, err
+	release := lease(m.deleter, uintptr(unsafe.Pointer(m)))
+	if v := m.version; v.major != 1 {
+		release()
+		return nil, fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", v.major, v.minor))
 	}
-	return l.take(op, &m.tensor, m.deleter, m.context, m.flags)
+	return take(op, &m.tensor, m.deleter, m.context, m.flags, release)
 }
 
 // ImportLegacy is [Import] for a tensor without version and flags.
@@ -108,37 +136,38 @@ func ImportLegacy(m *Legacy) (*Tensor, error) {
 	if err := importable(op, unsafe.Pointer(m)); err != nil {
 		return nil, err
 	}
-	return newLease(m.deleter, uintptr(unsafe.Pointer(m))).take(op, &m.tensor, m.deleter, m.context, 0)
+	return take(op, &m.tensor, m.deleter, m.context, 0, lease(m.deleter, uintptr(unsafe.Pointer(m))))
 }
 
 func importable(op string, m unsafe.Pointer) error {
 	if m == nil || uintptr(m)%unsafe.Alignof(uintptr(0)) != 0 {
 		return fail(op, gpu.ErrInvalid, fmt.Sprintf("a tensor at %#x", uintptr(m)))
 	}
-	return supported(op)
+	return nil
 }
 
 // leases counts the tensors that are imported, loans those that are exported.
 var leases, loans atomic.Int64
 
-// lease gives an imported tensor back, once.
-type lease func()
-
-func newLease(deleter, self uintptr) lease {
+// lease returns what gives an imported tensor back, once.
+func lease(deleter, self uintptr) func() {
 	leases.Add(1)
 	return sync.OnceFunc(func() {
 		leases.Add(-1)
-		giveBack(deleter, self)
+		C.sublet_dl_delete(C.uintptr_t(deleter), C.uintptr_t(self))
 	})
 }
 
-// take makes a Tensor of what is leased or gives it back.
-func (l lease) take(op string, f *tensor, deleter, context uintptr, flags uint64) (*Tensor, error) {
+// take makes a Tensor of what is leased or gives it back. What was exported here is known by its handle.
+func take(op string, f *tensor, deleter, context uintptr, flags uint64, release func()) (*Tensor, error) {
 	t, err := f.read(op, flags)
 	if err != nil {
-		l()
+		release()
 		return nil, err
 	}
-	t.origin, t.Release = originOf(deleter, context), l
+	t.Release = release
+	if h := C.sublet_dl_context(C.uintptr_t(deleter), C.uintptr_t(context)); h != 0 {
+		t.origin = cgo.Handle(h).Value().(*loan).origin
+	}
 	return t, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 package dlpack
 
@@ -238,8 +238,8 @@ func TestSubByte(t *testing.T) {
 		x, err := Import((*Managed)(s.Make(false, tally)))
 		check(t, err)
 		mem, _, err := x.Host()
-		if err != nil || len(mem.Bytes) != c.n || x.Packed() != (c.packed == 1) {
-			t.Errorf("code %d, %d bits, flags %d: %d bytes, packed %v, %v", c.code, c.bits, c.flags, len(mem.Bytes), x.Packed(), err)
+		if err != nil || len(mem.Bytes) != c.n || x.packed() != (c.packed == 1) {
+			t.Errorf("code %d, %d bits, flags %d: %d bytes, packed %v, %v", c.code, c.bits, c.flags, len(mem.Bytes), x.packed(), err)
 		}
 		check(t, x.Close())
 		deletedAfter(t, tally, 1)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo && (amd64 || arm64)
+
 package dlpack
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,22 +34,10 @@ const (
 	WebGPU int32 = 15
 )
 
-// deviceNames are the usual names of DLPack 1.1's kinds of devices. 5 and 6 are nothing any more.
-var deviceNames = [...]string{
-	1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi", 10: "rocm", 11: "rocm_host",
-	12: "ext_dev", 13: "cuda_managed", 14: "oneapi", 15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn",
-}
-
 // onHost reports whether the CPU reads and writes the memory at any time: its own, and what CUDA and ROCm call host memory.
 func (d Device) onHost() bool { return d.Type == CPU || d.Type == 3 || d.Type == 11 }
 
-// String reads, for example, "cpu:0", and "device99:0" for a kind without a name.
-func (d Device) String() string {
-	if d.Type > 0 && int(d.Type) < len(deviceNames) && deviceNames[d.Type] != "" {
-		return fmt.Sprintf("%s:%d", deviceNames[d.Type], d.ID)
-	}
-	return fmt.Sprintf("device%d:%d", d.Type, d.ID)
-}
+func (d Device) text() string { return fmt.Sprintf("device %d of type %d", d.ID, d.Type) }
 
 // The flags of DLPack 1.1, which tell a consumer more about a tensor. Others are not passed on, and [Legacy] has none.
 const (
@@ -109,26 +98,6 @@ func (t *Tensor) Close() error {
 	return nil
 }
 
-// Contiguous reports whether the elements lie row by row without gaps. Tensors without elements do, and the strides of
-// dimensions of size 1, which lead nowhere, do not matter.
-func (t *Tensor) Contiguous() bool {
-	if t == nil {
-		return false
-	}
-	if t.Strides == nil || slices.Contains(t.Shape, 0) {
-		return true
-	}
-	if len(t.Strides) != len(t.Shape) {
-		return false
-	}
-	for i, want := range compact(t.Shape) {
-		if t.Shape[i] != 1 && t.Strides[i] != want {
-			return false
-		}
-	}
-	return true
-}
-
 // Host returns the memory of a tensor that the CPU reads, from its lowest element to its highest, and the byte of it at
 // which the first element begins: 0 unless strides are negative. It fails with [gpu.ErrClosed], with [gpu.ErrUnsupported]
 // for memory of other devices, or with what [Export] refuses. The memory is dead once the tensor is closed; it must not
@@ -140,7 +109,7 @@ func (t *Tensor) Host() (mem gpu.Host, first int, err error) {
 		return gpu.Host{}, 0, err
 	}
 	if !t.Device.onHost() {
-		return gpu.Host{}, 0, fail(op, gpu.ErrUnsupported, t.Device.String())
+		return gpu.Host{}, 0, fail(op, gpu.ErrUnsupported, t.Device.text())
 	}
 	mem, first = t.memory(e)
 	return mem, first, nil
@@ -165,5 +134,13 @@ func (t *Tensor) Trust(dev *gpu.Device) {
 	}
 }
 
-// Packed reports whether elements share bytes.
-func (t *Tensor) Packed() bool { return t != nil && t.Flags&Padded == 0 && t.Type.Bits%8 != 0 }
+// packed reports whether elements share bytes.
+func (t *Tensor) packed() bool { return t.Flags&Padded == 0 && t.Type.Bits%8 != 0 }
+
+// strides returns the strides, also where they are missing.
+func (t *Tensor) strides() []int64 {
+	if t.Strides == nil {
+		return compact(t.Shape)
+	}
+	return t.Strides
+}

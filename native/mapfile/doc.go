@@ -9,15 +9,8 @@
 //	defer f.Close()
 //	w, err := mapfile.Wrap[float32](dev, f, 128, 4096, 4096) // from byte 128 on
 //
-// A file is mapped read-only unless [Writable] is given. Numbers in it are in the byte order of the machine, for practical
-// purposes little-endian.
-//
-// # Life
-//
-// A mapping has users: the [File] until it is closed, and every matrix made of it until the last view of that is closed.
-// The file is unmapped when the last of them is done, so that the order in which they are closed does not matter.
-//
-// # Results
+// [Open] maps for reading, [OpenWritable] for writing too. Numbers are in the byte order of the machine, for practical
+// purposes little-endian. The file is unmapped once the [File] and all matrices made of it are closed, in whatever order.
 //
 // Results reach a writable mapping at [matrix.Dense.Sync], like any wrapped memory; from then on everybody who reads the
 // file sees them. [File.Flush] returns once they are on the disk. A matrix of a read-only mapping is
@@ -26,10 +19,9 @@
 //
 // # Files that change
 //
-// A mapped file must not become shorter. Where it does, the pages behind its new end are gone, and the operating system
-// stops a program that touches them (SIGBUS), as with any mapping; on Windows such a file cannot be shortened. Sublet
-// touches them when a matrix is read, first used by a kernel, or synced. [runtime/debug.SetPanicOnFault] makes a panic of it
-// where Go code does so, but not in a driver. The same happens where results reach a hole of a sparse file and the disk is
-// full. What others write into the file meanwhile may be seen or not: a matrix is told with [matrix.Dense.Touch]. This
-// package itself touches no mapped memory.
+// A mapped file must not become shorter: the operating system stops a program that touches the pages behind its new end
+// (SIGBUS); on Windows such a file cannot be shortened. Sublet touches them when a matrix is read, first used by a kernel, or
+// synced. [runtime/debug.SetPanicOnFault] makes a panic of it where Go code does so, but not in a driver. The same happens
+// where results reach a hole of a sparse file and the disk is full. What others write into the file meanwhile may be seen or
+// not: a matrix is told with [matrix.Dense.Touch].
 package mapfile

@@ -41,7 +41,7 @@ func double(ctx context.Context, path string) (err error) {
 	}
 	defer dev.Close()
 
-	f, err := mapfile.Open(path, mapfile.Writable())
+	f, err := mapfile.OpenWritable(path)
 	if err != nil {
 		return err
 	}

@@ -8,154 +8,97 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/edsrzf/mmap-go"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// File is a file, or a part of one, in memory. Make one with [Open] and Close it when done. Methods may be called from
-// several goroutines.
+// ErrRange is the error for a part of a file that it does not have, and for an empty file. The others are those of packages
+// gpu and matrix, and of the operating system, such as fs.ErrNotExist.
+var ErrRange = fault.New("ErrRange", "beyond the end")
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("mapfile: "+op, err, detail...)
+}
+
+// File is a file in memory. Make one with [Open] or [OpenWritable] and Close it when done. Methods may be called from several
+// goroutines.
 type File struct {
-	size     int64
-	start    int64 // where in the file the memory begins
 	writable bool
+	file     *os.File
 
 	mu    sync.Mutex
 	open  bool
 	users int // shares, and the File itself while it is open
-	all   mmap.MMap
-	mem   []byte   // the part of all that was asked for
-	file  *os.File // of a writable mapping: flushing needs it on some systems
+	mem   mmap.MMap
 }
 
-// Option says how to map a file.
-type Option func(*request)
+// Open maps a regular file, as long as it is now, for reading. Nothing is read yet. It fails with [gpu.ErrInvalid] for what is
+// no regular file, [ErrRange] for an empty one, [gpu.ErrNoMemory] where the machine cannot address that much,
+// [gpu.ErrUnsupported] where there are no mappings, or an error of package os.
+func Open(path string) (*File, error) { return open("Open", path, os.O_RDONLY, mmap.RDONLY) }
 
-type request struct {
-	writable, part bool
-	offset, length int64
+// OpenWritable is [Open] for reading and writing: what is written reaches the file.
+func OpenWritable(path string) (*File, error) {
+	return open("OpenWritable", path, os.O_RDWR, mmap.RDWR)
 }
 
-// Writable maps the file for reading and writing: what is written reaches the file.
-func Writable() Option { return func(r *request) { r.writable = true } }
-
-// Range maps length bytes from offset on, which may be any. They must be in the file: [ErrRange] otherwise. Without it
-// the whole file is mapped.
-func Range(offset, length int64) Option {
-	return func(r *request) { r.part, r.offset, r.length = true, offset, length }
-}
-
-// granule is what the start of a mapping is a multiple of: a page, on Windows 64 KiB.
-const granule = 64 << 10
-
-// Open maps a regular file, as long as it is now. Nothing is read yet. It fails with [gpu.ErrInvalid] for what is no regular
-// file and for a negative range, [ErrRange] for one that is not in the file and for an empty one, [gpu.ErrNoMemory] where the
-// machine cannot address that much, [gpu.ErrUnsupported] where there are no mappings, or an error of package os.
-func Open(path string, opts ...Option) (*File, error) {
-	const op = "Open"
-	var r request
-	for _, o := range opts {
-		if o != nil {
-			o(&r)
-		}
-	}
-	if r.offset < 0 || r.length < 0 {
-		return nil, fail(op, gpu.ErrInvalid, path, ": ", num(r.length), " bytes at ", num(r.offset))
-	}
-	file, size, err := openRegular(op, path, r.writable)
+func open(op, path string, flag, prot int) (*File, error) {
+	info, err := os.Stat(path) // before it is opened, since opening a pipe waits for its other end
 	if err != nil {
 		return nil, err
-	}
-	f, err := mapped(op, path, file, size, r)
-	if err != nil || !r.writable {
-		// What is mapped for reading stays so without the file.
-		if cerr := file.Close(); err == nil && cerr != nil {
-			err = errors.Join(cerr, f.all.Unmap())
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// openRegular looks before it opens, since opening a pipe waits for its other end, and then again, since the path may
-// lead elsewhere by then.
-func openRegular(op, path string, writable bool) (*os.File, int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fail(op, gpu.ErrInvalid, path, ": not a regular file")
-	}
-	flag := os.O_RDONLY
-	if writable {
-		flag = os.O_RDWR
+		return nil, fail(op, gpu.ErrInvalid, path, ": not a regular file")
 	}
 	file, err := os.OpenFile(path, flag, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	info, err = file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fail(op, gpu.ErrInvalid, path, ": not a regular file")
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
-}
-
-// mapped maps the part of the file that is asked for, from the last possible place before it on.
-func mapped(op, path string, file *os.File, size int64, r request) (*File, error) {
-	if !r.part {
-		r.length = size
-	}
-	switch {
-	case r.offset > size || r.length > size-r.offset:
-		return nil, fail(op, ErrRange, path, ": ", num(r.length), " bytes at ", num(r.offset), " of ", num(size))
-	case r.length == 0:
-		return nil, fail(op, ErrRange, path, ": nothing to map")
-	}
-	step := max(granule, int64(os.Getpagesize()))
-	before := r.offset % step
-	if r.length > math.MaxInt-before {
-		return nil, fail(op, gpu.ErrNoMemory, "no room in the address space: ", path, ": ", num(r.length), " bytes")
-	}
-	prot := mmap.RDONLY
-	if r.writable {
-		prot = mmap.RDWR
-	}
-	all, err := mmap.MapRegion(file, int(before+r.length), prot, 0, r.offset-before)
-	if err != nil {
-		return nil, mapError(op, path, err)
-	}
-	f := &File{size: r.length, start: r.offset, writable: r.writable, open: true, users: 1, all: all, mem: all[before:]}
-	if r.writable {
-		f.file = file
+	f := &File{writable: prot == mmap.RDWR, file: file, open: true, users: 1}
+	if err := f.mapped(op, prot); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return f, nil
 }
 
-// Size returns how many bytes are mapped.
-func (f *File) Size() int64 {
-	if f == nil {
-		return 0
+// mapped maps the file that is open, which may be another one by now than the path led to before.
+func (f *File) mapped(op string, prot int) error {
+	path := f.file.Name()
+	info, err := f.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fail(op, gpu.ErrInvalid, path, ": not a regular file")
+	case info.Size() == 0:
+		return fail(op, ErrRange, path, ": nothing to map")
+	case info.Size() > math.MaxInt:
+		return fail(op, gpu.ErrNoMemory, "no room in the address space: ", path)
 	}
-	return f.size
+	f.mem, err = mmap.MapRegion(f.file, int(info.Size()), prot, 0, 0)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOMEM):
+		return fail(op, gpu.ErrNoMemory, "no room in the address space: ", path, ": ", err.Error())
+	case errors.Is(err, syscall.ENODEV), errors.Is(err, errors.ErrUnsupported):
+		return fail(op, gpu.ErrUnsupported, path, ": ", err.Error())
+	}
+	return &os.PathError{Op: "mmap", Path: path, Err: err}
 }
 
-// Writable reports whether results can be written to the file.
-func (f *File) Writable() bool { return f != nil && f.writable }
-
-// Share returns the mapped bytes from offset on, counted from the start of the mapping, for functions that wrap memory
-// of the caller's. The memory stays where it is until release is called, even if the File is closed before. Give release
-// to [matrix.Release], or call it when what wraps the memory fails; [Wrap] does both. Calls of it after the first do
-// nothing.
+// Share returns the mapped bytes from offset on, for functions that wrap memory of the caller's. The memory stays where it is
+// until release is called, even if the File is closed before. Give release to [matrix.Options] as Release, or call it when what wraps
+// the memory fails; [Wrap] does both. Calls of it after the first do nothing.
 func (f *File) Share(offset int64) (mem gpu.Host, release func(), err error) {
-	const op = "Share"
+	return f.share("Share", offset)
+}
+
+func (f *File) share(op string, offset int64) (mem gpu.Host, release func(), err error) {
 	if f == nil {
 		return gpu.Host{}, nil, fail(op, gpu.ErrInvalid, "nil file")
 	}
@@ -166,8 +109,8 @@ func (f *File) Share(offset int64) (mem gpu.Host, release func(), err error) {
 		return gpu.Host{}, nil, fail(op, gpu.ErrClosed, "the file")
 	case offset < 0:
 		return gpu.Host{}, nil, fail(op, gpu.ErrInvalid, "offset ", num(offset))
-	case offset > f.size:
-		return gpu.Host{}, nil, fail(op, ErrRange, "offset ", num(offset), " of ", num(f.size), " bytes")
+	case offset > int64(len(f.mem)):
+		return gpu.Host{}, nil, fail(op, ErrRange, "offset ", num(offset), " of ", num(int64(len(f.mem))), " bytes")
 	}
 	f.users++
 	mem = gpu.HostBytes(f.mem[offset:len(f.mem):len(f.mem)])
@@ -182,23 +125,15 @@ func (f *File) Share(offset int64) (mem gpu.Host, release func(), err error) {
 // Flush returns when everything that was written to the mapping is on the disk. For a read-only mapping there is nothing
 // to do.
 func (f *File) Flush() error {
-	_, release, err := f.Share(0) // it must not be unmapped meanwhile
+	_, release, err := f.share("Flush", 0) // it must not be unmapped meanwhile
 	if err != nil {
-		return renamed("Flush", err)
+		return err
 	}
 	defer release()
 	if !f.writable {
 		return nil
 	}
-	return f.all.Flush()
-}
-
-// renamed says which method failed where another one noticed.
-func renamed(op string, err error) error {
-	if e, ok := errors.AsType[*gpu.OpError](err); ok {
-		return fail(op, e.Err, e.Detail)
-	}
-	return err
+	return f.mem.Flush()
 }
 
 // Close ends the use of the File. What has been wrapped stays usable; the file is unmapped when that is closed, too.
@@ -221,12 +156,7 @@ func (f *File) leave() error {
 	if f.users--; f.users > 0 {
 		return nil
 	}
-	err := f.all.Unmap()
-	if f.file != nil {
-		err = errors.Join(err, f.file.Close())
-	}
-	f.mem, f.file = nil, nil
-	return err
+	return errors.Join(f.mem.Unmap(), f.file.Close())
 }
 
 func num(n int64) string { return strconv.FormatInt(n, 10) }

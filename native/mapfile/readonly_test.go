@@ -39,12 +39,9 @@ func TestReadOnly(t *testing.T) {
 			"alias":          func() error { return m.Alias().Zero() },
 			"set all":        func() error { return m.SetSlice(make([]float32, 16)) },
 			"set one":        func() error { return m.Set(1, 1, 1) },
-			"access":         func() error { return m.Access(t.Context(), true, nothing) },
+			"access":         func() error { return m.Access(t.Context(), buffer.Writes, nothing) },
 			"buffer write":   func() error { return m.Buffer().Write(4, gpu.HostBytes(make([]byte, 4))) },
 			"buffer":         func() error { _, err := m.Buffer().Memory(buffer.Replaces); return err },
-			"read into it":   func() error { return readInto(t, f, owned) },
-			"host to host":   func() error { return readInto(t, f, m) },
-			"transposed":     func() error { return readInto(t, f, owned.T()) },
 			"read by region": func() error { return readRegion(t, f, m.Buffer()) },
 		}
 		for round := range 2 { // before and after the matrix is on the device
@@ -60,7 +57,7 @@ func TestReadOnly(t *testing.T) {
 			same(t, m, ramp(16)...)
 			check(t, owned.Assign(matrix.Scale(1, m)))
 			same(t, owned, ramp(16)...)
-			check(t, m.Access(t.Context(), false, func(v []float32) error {
+			check(t, m.Access(t.Context(), buffer.Reads, func(v []float32) error {
 				if v[3] != 3.5 {
 					t.Errorf("access to %v", v)
 				}
@@ -74,13 +71,6 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-func readInto(t *testing.T, f *mapfile.File, m *dense) error {
-	mem, release, err := f.Share(0)
-	check(t, err)
-	defer release()
-	return m.ReadHost(t.Context(), mem)
-}
-
 func readRegion(t *testing.T, f *mapfile.File, b *buffer.Buffer) error {
 	mem, release, err := f.Share(0)
 	check(t, err)
@@ -92,9 +82,9 @@ func readRegion(t *testing.T, f *mapfile.File, b *buffer.Buffer) error {
 func TestWrittenAccess(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		path := write(t, 0, ramp(4))
-		f := must[*mapfile.File](t)(mapfile.Open(path, mapfile.Writable()))
+		f := must[*mapfile.File](t)(mapfile.OpenWritable(path))
 		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 0, 2, 2))
-		check(t, m.Access(t.Context(), true, func(v []float32) error { v[2] = -1; return nil }))
+		check(t, m.Access(t.Context(), buffer.Writes, func(v []float32) error { v[2] = -1; return nil }))
 		check(t, m.Assign(matrix.Scale(2, m)))
 		check(t, errors.Join(m.Sync(t.Context()), f.Flush(), m.Close(), f.Close()))
 		if now := must[[]byte](t)(os.ReadFile(path)); string(now) != string(bytesOf([]float32{1, 3, -2, 7})) {
@@ -109,7 +99,7 @@ func TestRelease(t *testing.T) {
 		path := write(t, 0, ramp(4))
 		f := must[*mapfile.File](t)(mapfile.Open(path))
 		released := 0
-		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 0, 2, 2, matrix.Release(func() { released++ })))
+		m := must[*dense](t)(mapfile.Wrap[float32](dev, f, 0, 2, 2, matrix.Options{Release: func() { released++ }}))
 		check(t, errors.Join(f.Close(), m.Close(), m.Close()))
 		if released != 1 {
 			t.Errorf("released %d times", released)

@@ -6,15 +6,19 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/draw"
+	_ "image/jpeg" // a format that image.Decode knows
 	"image/png"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
 
@@ -24,6 +28,7 @@ one size. --out gets the edges as .png files.`
 
 // edgesJob is what pipelines edges was told.
 type edgesJob struct {
+	*app
 	frames      int
 	size        string
 	in, out     string
@@ -31,14 +36,14 @@ type edgesJob struct {
 }
 
 func (a *app) edgesCommand() *cobra.Command {
-	var j edgesJob
+	j := edgesJob{app: a}
 	c := &cobra.Command{
 		Use:     "edges",
 		Short:   "Blur images, find their edges, and count those",
 		Long:    edgesHelp,
 		Example: "  pipelines edges --frames 60 --size 640x480 --devices 2 --trace trace.json",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.edges(c.Context(), j) },
+		RunE:    func(c *cobra.Command, _ []string) error { return j.run(c.Context()) },
 	}
 	f := c.Flags()
 	f.IntVar(&j.frames, "frames", 0, "how many frames (default: 60 of the scene, all of a folder)")
@@ -52,11 +57,11 @@ func (a *app) edgesCommand() *cobra.Command {
 
 // frames are where images come from. read fills in number n and reports whether there is one.
 type frames struct {
-	width, height int
-	read          func(n int, pixels []byte) (bool, error)
+	image.Point
+	read func(n int, pixels []byte) (bool, error)
 }
 
-func (a *app) edges(ctx context.Context, j edgesJob) error {
+func (j *edgesJob) run(ctx context.Context) error {
 	src, err := j.source()
 	if err != nil {
 		return err
@@ -66,14 +71,14 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 			return err
 		}
 	}
-	devices, opts, closeAll, err := a.open(ctx, true)
+	devices, closeAll, err := j.open(ctx, true)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	e, err := pipelines.NewEdges(devices, pipelines.EdgesConfig{
-		Width: src.width, Height: src.height, Sigma: j.sigma, Gain: j.gain, InFlight: a.flight,
-	}, opts...)
+		Width: src.X, Height: src.Y, Sigma: j.sigma, Gain: j.gain, InFlight: j.flight,
+	}, j.config)
 	if err != nil {
 		return err
 	}
@@ -92,22 +97,22 @@ func (a *app) edges(ctx context.Context, j edgesJob) error {
 	if shown == 0 {
 		return fmt.Errorf("%w: no frames", gpu.ErrInvalid)
 	}
-	fmt.Fprintf(a.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, src.width, src.height, took.Seconds(), float64(shown)/took.Seconds())
-	fmt.Fprintf(a.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f\n\n", last.Mean, 100*last.Share, last.Threshold)
-	return a.report(e.Graph, took)
+	fmt.Fprintf(j.app.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, src.X, src.Y, took.Seconds(), float64(shown)/took.Seconds())
+	fmt.Fprintf(j.app.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f\n\n", last.Mean, 100*last.Share, last.Threshold)
+	return j.report(e.Graph, took)
 }
 
 // save writes the edges of a frame.
-func (j edgesJob) save(src *frames, f *pipelines.EdgesFrame) error {
+func (j *edgesJob) save(src *frames, f *pipelines.EdgesFrame) error {
 	if j.out == "" {
 		return nil
 	}
-	m := &image.NRGBA{Pix: f.Edges, Stride: 4 * src.width, Rect: image.Rect(0, 0, src.width, src.height)}
+	m := &image.NRGBA{Pix: f.Edges, Stride: 4 * src.X, Rect: image.Rectangle{Max: src.Point}}
 	return write(filepath.Join(j.out, fmt.Sprintf("edges-%04d.png", f.Number)), func(w io.Writer) error { return png.Encode(w, m) })
 }
 
 // source finds the frames.
-func (j edgesJob) source() (*frames, error) {
+func (j *edgesJob) source() (*frames, error) {
 	if j.frames < 0 {
 		return nil, fmt.Errorf("--frames %d: %w", j.frames, gpu.ErrInvalid)
 	}
@@ -116,7 +121,7 @@ func (j edgesJob) source() (*frames, error) {
 	}
 	var s frames
 	var rest string
-	if n, _ := fmt.Sscanf(j.size+" ", "%dx%d%s", &s.width, &s.height, &rest); n != 2 || s.width < 1 || s.height < 1 {
+	if n, _ := fmt.Sscanf(j.size+" ", "%dx%d%s", &s.X, &s.Y, &rest); n != 2 || s.X < 1 || s.Y < 1 {
 		return nil, fmt.Errorf("--size %s: %w: want WxH", j.size, gpu.ErrInvalid)
 	}
 	count := j.frames
@@ -124,8 +129,62 @@ func (j edgesJob) source() (*frames, error) {
 		count = 60
 	}
 	s.read = func(n int, pixels []byte) (bool, error) {
-		pipelines.Scene(pixels, s.width, s.height, n)
+		samples.Scene(pixels, s.X, s.Y, n)
 		return n < count, nil
 	}
 	return &s, nil
+}
+
+// folder finds the images of a folder. The first one says how large all are.
+func (j *edgesJob) folder() (*frames, error) {
+	entries, err := os.ReadDir(j.in) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		switch strings.ToLower(filepath.Ext(e.Name())) {
+		case ".png", ".jpg", ".jpeg":
+			paths = append(paths, filepath.Join(j.in, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: %w: no .png or .jpg files", j.in, gpu.ErrInvalid)
+	}
+	if j.frames > 0 {
+		paths = paths[:min(j.frames, len(paths))]
+	}
+	first, err := load(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	size := first.Bounds().Size()
+	return &frames{size, func(n int, pixels []byte) (bool, error) {
+		if n >= len(paths) {
+			return false, nil
+		}
+		m, err := load(paths[n])
+		if err != nil {
+			return false, err
+		}
+		if got := m.Bounds().Size(); got != size {
+			return false, fmt.Errorf("%s: %w: %dx%d, %s has %dx%d", paths[n], gpu.ErrInvalid, got.X, got.Y, paths[0], size.X, size.Y)
+		}
+		into := &image.RGBA{Pix: pixels, Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}
+		draw.Draw(into, into.Rect, m, m.Bounds().Min, draw.Src) // on black where it is not opaque
+		return true, nil
+	}}, nil
+}
+
+func load(path string) (image.Image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	m, _, err := image.Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }

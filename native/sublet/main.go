@@ -13,16 +13,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
@@ -36,10 +35,13 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if _, ok := errors.AsType[*cli.UsageError](err); ok {
-		err = usage(err)
+	if _, ok := errors.AsType[*cli.UsageError](err); ok { // it may not have come to --json
+		if i := slices.Index(args, "--"); i >= 0 {
+			args = args[:i]
+		}
+		a.json = a.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+		err = usageError{err}
 	}
-	a.json = a.json || asksJSON(args)
 	a.fail(err)
 	return 1
 }
@@ -101,11 +103,6 @@ func refuseWords(root *cobra.Command) {
 			}
 		}
 	}
-}
-
-// open opens the device that the flags choose.
-func (a *app) open(ctx context.Context) (*gpu.Device, error) {
-	return gpu.Open(ctx, gpu.WithDriver(a.driver), gpu.WithAdapter(a.adapter))
 }
 
 // version says what was built and with what.

@@ -12,26 +12,16 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
-// outputFlag adds -o.
+// outputFlag adds -o. No name, such as that of a variable that is not set, is a mistake rather than no flag.
 func outputFlag(c *cobra.Command, path *string, usage string) {
-	c.Flags().VarP((*fileName)(path), "output", "o", usage)
-}
-
-// fileName is a flag's value. None, such as that of a variable that is not set, is a mistake rather than no flag.
-type fileName string
-
-func (f *fileName) String() string { return string(*f) }
-func (f *fileName) Type() string   { return "string" }
-
-func (f *fileName) Set(s string) error {
-	if s == "" {
-		return errors.New("want the name of a file")
-	}
-	*f = fileName(s)
-	return nil
+	c.Flags().FuncP("output", "o", usage, func(s string) error {
+		if *path = s; s == "" {
+			return errors.New("want the name of a file")
+		}
+		return nil
+	})
 }
 
 // standard stands for standard input or output in place of a file's name.
@@ -56,7 +46,7 @@ func (a *app) claim(path string) {
 // was claimed before.
 func (a *app) createOutput(path string) (*output, error) {
 	if path == standard {
-		if f, ok := a.data.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if isTerminal(a.data) {
 			return nil, usagef("standard output is a terminal, and the result is no text")
 		}
 		return &output{Writer: a.data}, nil
@@ -64,27 +54,22 @@ func (a *app) createOutput(path string) (*output, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // write through a link rather than replace it
 	}
-	st, err := os.Stat(path)
+	// A rename could replace what the user may not write.
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
-		// A rename could replace what the user may not write.
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		if !st.Mode().IsRegular() {
-			return &output{f, f, path, ""}, nil
+		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+			return &output{f, f, path, ""}, err
 		}
 		_ = f.Close()
-	}
-	temp := filepath.Join(filepath.Dir(path), ".sublet-"+strconv.FormatUint(rand.Uint64(), 36))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			pe.Path = path // the name that the user knows
-		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return &output{f, f, path, temp}, nil
+	temp := filepath.Join(filepath.Dir(path), ".sublet-"+strconv.FormatUint(rand.Uint64(), 36))
+	f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		pe.Path = path // the name that the user knows
+	}
+	return &output{f, f, path, temp}, err
 }
 
 // write writes a file.
@@ -105,11 +90,9 @@ func (o *output) commit() error {
 	if o.file == nil {
 		return nil
 	}
-	if err := o.file.Close(); err != nil {
+	err := o.file.Close()
+	if err != nil || o.temp == "" {
 		return err
-	}
-	if o.temp == "" {
-		return nil
 	}
 	if st, err := os.Stat(o.path); err == nil {
 		_ = os.Chmod(o.temp, st.Mode().Perm()) // as the file it replaces; its own mode does as well

@@ -11,12 +11,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
+	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
 func (a *app) paramsCommand() *cobra.Command {
@@ -34,7 +34,7 @@ standard input; .params and .safetensors are read from a pipe as they come, .npz
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var in tensorInput
+	var f archive
 	var hashes bool
 	c := &cobra.Command{
 		Use:   "list FILE",
@@ -46,10 +46,10 @@ or objects in an archive are left out, which is said on standard error.
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.list(c.Context(), f, hashes) })
+			return f.with(c.Context(), a, args[0], func() error { return a.list(c.Context(), &f, hashes) })
 		},
 	}
-	in.flags(c)
+	f.flags(c)
 	c.Flags().BoolVar(&hashes, "sha256", false, "add the hash of each tensor's data: row by row, little-endian")
 	return c
 }
@@ -74,52 +74,34 @@ func newListed(h file.Header) listed {
 }
 
 func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
-	entries := []listed{}
-	var headers []file.Header
+	entries, rows := []listed{}, []string{"NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES"}
 	var unreadable []error
-	f.pass = func(err error) { unreadable = append(unreadable, err) }
-	err := f.each(ctx, func(h file.Header) error {
+	for h, err := range f.tensors(ctx) {
+		if err != nil && h.Name != "" {
+			unreadable = append(unreadable, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
 		l := newListed(h)
+		row := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", shownName(h.Name), l.DType, shownShape(l.Shape), l.Offset, l.Nbytes)
+		row = strings.Replace(row, "\t-1\t", "\t-\t", 1)
 		if hashes {
 			sum := sha256.New()
 			if err := f.pour(ctx, sum, h); err != nil {
 				return err
 			}
 			l.SHA256 = hex.EncodeToString(sum.Sum(nil))
+			rows[0], row = "NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES\tSHA256", row+"\t"+l.SHA256
 		}
-		headers = append(headers, h)
-		entries = append(entries, l)
-		return nil
-	})
-	if err != nil {
-		return err
+		entries, rows = append(entries, l), append(rows, row)
 	}
-	f.source.p.stop()
+	f.progress.stop()
 	for _, err := range unreadable {
 		fmt.Fprintln(a.err, "sublet: left out:", err)
 	}
-	return a.report(entries, func(w io.Writer) error { return printList(w, headers, entries) })
-}
-
-func printList(out io.Writer, headers []file.Header, entries []listed) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES")
-	if len(entries) > 0 && entries[0].SHA256 != "" {
-		fmt.Fprint(w, "\tSHA256")
-	}
-	fmt.Fprintln(w)
-	for i, l := range entries {
-		offset := "-"
-		if l.Offset >= 0 {
-			offset = strconv.FormatInt(l.Offset, 10)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d", shownName(headers[i].Name), l.DType, shownShape(l.Shape), offset, l.Nbytes)
-		if l.SHA256 != "" {
-			fmt.Fprint(w, "\t"+l.SHA256)
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
+	return a.report(entries, func(w io.Writer) error { return printTable(w, rows) })
 }
 
 // shownName quotes a name that would not be read as it is: a file must not write what it likes to a terminal.
@@ -135,15 +117,11 @@ func shownShape(shape []int64) string {
 	if len(shape) == 0 {
 		return "scalar"
 	}
-	dims := make([]string, len(shape))
-	for i, d := range shape {
-		dims[i] = strconv.FormatInt(d, 10)
-	}
-	return strings.Join(dims, "x")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", "x")
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var in tensorInput
+	var f archive
 	c := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a file of tensors from its first to its last byte",
@@ -154,11 +132,11 @@ Bytes after the last tensor of a .params file are counted, since CVM writes some
 allow any.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.verify(c.Context(), f) })
+			return f.with(c.Context(), a, args[0], func() error { return a.verify(c.Context(), &f) })
 		},
 	}
-	in.flags(c)
-	c.Flags().BoolVar(&in.strict, "strict", false, "refuse bytes after the last tensor")
+	f.flags(c)
+	c.Flags().BoolVar(&f.strict, "strict", false, "refuse bytes after the last tensor")
 	return c
 }
 
@@ -171,20 +149,99 @@ type verified struct {
 
 func (a *app) verify(ctx context.Context, f *archive) error {
 	var v verified
-	err := f.each(ctx, func(h file.Header) error {
+	for h, err := range f.tensors(ctx) {
+		if err == nil {
+			err = f.pour(ctx, io.Discard, h)
+		}
+		if err != nil {
+			return err
+		}
 		v.Tensors++
 		v.Nbytes += h.Size
-		return f.pour(ctx, io.Discard, h)
-	})
-	if err != nil {
-		return err
 	}
+	var err error
 	if v.Trailing, err = f.trailing(); err != nil {
 		return err
 	}
-	f.source.p.stop()
+	f.progress.stop()
 	return a.report(v, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "tensors: %d, bytes of data: %d, bytes after the last tensor: %d\n", v.Tensors, v.Nbytes, v.Trailing)
 		return err
+	})
+}
+
+func (a *app) getCommand() *cobra.Command {
+	var f archive
+	var out string
+	c := &cobra.Command{
+		Use:   "get FILE NAME",
+		Short: "Take one tensor out of a file",
+		Long: `Take one tensor out of a file. Without -o it is printed as a matrix, its last dimension across and all others down.
+A type that NumPy does not have, such as bfloat16, cannot be written; it can be printed.`,
+		Example: "  sublet params get model.params layer1.weight -o weight.npy",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			a.claim(out)
+			return f.with(c.Context(), a, args[0], func() error { return a.get(c.Context(), &f, args[1], out) })
+		},
+	}
+	f.flags(c)
+	outputFlag(c, &out, ".npy `FILE` to write the tensor to; - is standard output")
+	return c
+}
+
+func (a *app) get(ctx context.Context, f *archive, name, out string) error {
+	h, err := f.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := a.write(out, func(w io.Writer) error { return f.save(ctx, w, h) }); err != nil {
+			return err
+		}
+	}
+	return a.report(newListed(h), func(w io.Writer) error {
+		if out == "" {
+			if err := f.print(w, h); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(w, "%s: %s %s, %d bytes\n", shownName(name), shownShape(h.Shape), h.Type, h.Size)
+		return err
+	})
+}
+
+// save writes the tensor that the reader is at as a .npy file.
+func (a *archive) save(ctx context.Context, out io.Writer, h file.Header) error {
+	w, err := npy.NewWriter(out, npy.Header{Type: h.Type, Shape: h.Shape})
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", h.Name, err)
+	}
+	if err := a.pour(ctx, w, h); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// print prints the tensor that the reader is at. It keeps only the elements that are shown.
+func (a *archive) print(out io.Writer, h file.Header) error {
+	rows, cols := int64(1), int64(1)
+	if n := len(h.Shape); n > 0 {
+		all, _, _ := h.Type.Bytes(h.Shape)
+		cols = h.Shape[n-1]
+		rows = int64(all) / max(cols, 1)
+	}
+	size, at := int64(h.Type.Size()), int64(0) // of an element, and where the reader is
+	in := a.current()
+	a.progress.stop()
+	return printCells(out, int(rows), int(cols), func(i, j int) (any, error) {
+		from := (int64(i)*cols + int64(j)) * size
+		if _, err := io.CopyN(io.Discard, in, from-at); err != nil {
+			return nil, err
+		}
+		b := make([]byte, size)
+		_, err := io.ReadFull(in, b)
+		at = from + size
+		return element(h.Type, b), err
 	})
 }

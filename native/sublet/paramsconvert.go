@@ -4,13 +4,10 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +16,7 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	in := tensorInput{twice: true}
+	f := archive{twice: true}
 	var to conversion
 	c := &cobra.Command{
 		Use:   "convert IN OUT",
@@ -42,10 +39,10 @@ then the report goes to standard error.`,
 			if err != nil {
 				return err
 			}
-			return a.withArchive(in.at(args[0]), func(f *archive) error { return a.convert(c.Context(), f, kind, to) })
+			return f.with(c.Context(), a, args[0], func() error { return a.convert(c.Context(), &f, kind, to) })
 		},
 	}
-	in.flags(c)
+	f.flags(c)
 	c.Flags().StringVar(&to.format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
 	c.Flags().BoolVar(&to.cast, "cast", false, "convert float64 to float32, and report the largest relative change")
 	return c
@@ -108,7 +105,7 @@ func (a *app) convert(ctx context.Context, f *archive, kind *format, to conversi
 	if err != nil {
 		return err
 	}
-	f.source.p.stop()
+	f.progress.stop()
 	if res.Trailing = trailing; !kind.texts {
 		res.Texts = len(texts)
 	}
@@ -120,14 +117,12 @@ func (a *app) convert(ctx context.Context, f *archive, kind *format, to conversi
 
 // headers reads the headers of all tensors, and counts the bytes after them.
 func (a *archive) headers(ctx context.Context) (headers []file.Header, trailing int64, err error) {
-	err = a.each(ctx, func(h file.Header) error {
+	for h, err := range a.tensors(ctx) {
+		if err != nil {
+			return nil, 0, err
+		}
 		headers = append(headers, h)
-		return nil
-	})
-	if err != nil {
-		return nil, 0, err
 	}
-	a.source.keep = false // what follows is not needed again, and may be endless
 	trailing, err = a.trailing()
 	return headers, trailing, err
 }
@@ -148,58 +143,38 @@ func castHeaders(headers []file.Header, cast bool) []file.Header {
 // copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file.
 func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
 	res := &converted{}
-	err := a.each(ctx, func(h file.Header) error {
+	for h, err := range a.tensors(ctx) {
+		if err != nil {
+			return nil, err
+		}
 		if res.Tensors == len(headers) || !sameHeader(h, headers[res.Tensors]) {
-			return a.wrap(errChanged)
+			return nil, a.wrap(errChanged)
 		}
 		res.Tensors++
 		if !cast || h.Type != dtype.Float64 {
 			res.Nbytes += h.Size
-			return a.pour(ctx, w, h)
-		}
-		n := &castWriter{w: w}
-		if err := a.pour(ctx, n, h); err != nil {
-			if errors.Is(err, errOverflow) {
-				return a.wrap(fmt.Errorf("tensor %s: %w", strconv.Quote(h.Name), err))
+			err = a.pour(ctx, w, h)
+		} else {
+			c := &castWriter{w: w, from: h.Type}
+			if err = a.pour(ctx, c, h); errors.Is(err, errOverflow) {
+				err = a.wrap(fmt.Errorf("tensor %q: %w", h.Name, err))
 			}
-			return err
+			res.Nbytes += h.Size / 2
+			res.Cast++
+			res.Change = max(res.Change, c.change)
 		}
-		res.Nbytes += h.Size / 2
-		res.Cast++
-		res.Change = max(res.Change, n.change)
-		return nil
-	})
-	if err == nil && res.Tensors < len(headers) {
-		err = a.wrap(errChanged)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return res, err
+	if res.Tensors < len(headers) {
+		return nil, a.wrap(errChanged)
+	}
+	return res, nil
 }
 
 var errChanged = errors.New("somebody changed it meanwhile")
 
 func sameHeader(a, b file.Header) bool {
 	return a.Name == b.Name && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
-}
-
-// castWriter writes float64 as float32, in blocks of whole numbers. It remembers the largest relative change.
-type castWriter struct {
-	w      io.Writer
-	buf    []byte
-	change float64
-}
-
-func (n *castWriter) Write(b []byte) (int, error) {
-	n.buf = n.buf[:0]
-	for i := 0; i < len(b); i += 8 {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
-		f := float32(v)
-		c, err := changeOf(f, v)
-		if err != nil {
-			return 0, err
-		}
-		n.change = max(n.change, c)
-		n.buf = binary.LittleEndian.AppendUint32(n.buf, math.Float32bits(f))
-	}
-	_, err := n.w.Write(n.buf)
-	return len(b), err
 }

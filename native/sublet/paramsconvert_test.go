@@ -126,7 +126,8 @@ func TestParamsCast(t *testing.T) {
 // TestParamsChanged finds out that a file is not what its headers were read from.
 func TestParamsChanged(t *testing.T) {
 	path := pack(t, "in.params", some...)
-	f, err := (&app{}).openArchive(tensorInput{path: path}, &progress{}, "")
+	f := &archive{path: path, source: source{progress: &progress{}}}
+	err := f.open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,8 @@ func TestParamsChanged(t *testing.T) {
 func TestParamsInterrupted(t *testing.T) {
 	path := pack(t, "in.params", tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := (&app{}).openArchive(tensorInput{path: path}, &progress{}, "")
+	f := &archive{path: path, source: source{progress: &progress{}}}
+	err := f.open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,8 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f, err := (&app{}).openArchive(tensorInput{path: in}, &progress{}, "")
+		f := &archive{path: in, source: source{progress: &progress{}}}
+		err := f.open(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,39 +3,42 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
 // barDelay is how long work may take before there is a bar.
 const barDelay = time.Second
 
-// progress draws a bar for each stage of the work. Work that ends within the delay, or without a terminal to draw on,
-// draws nothing.
-type progress struct {
-	mu         sync.Mutex
-	now        stage
-	quit, gone chan struct{}
-}
+// clearLine empties the terminal's line.
+const clearLine = "\r\x1b[K"
 
-// stage is a part of the work: so many bytes to read or write, or a negative total where nobody knows.
-type stage struct {
-	name        string
-	done, total int64
+// progress shows how far each stage of the work is, in a line of a terminal. Work that ends within the delay shows nothing. What is
+// written to it is only counted.
+type progress struct {
+	mu          sync.Mutex
+	stage       string
+	done, total int64 // bytes or calls; a total of 0 or less is not known
+	quit, gone  chan struct{}
 }
 
 // newProgress draws to w if it is a terminal.
 func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progress{}
+	if isTerminal(w) {
+		return startProgress(w, barDelay)
 	}
-	return startProgress(w, barDelay)
+	return &progress{}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func startProgress(w io.Writer, delay time.Duration) *progress {
@@ -51,113 +54,60 @@ func (p *progress) draw(w io.Writer, delay time.Duration) {
 		return
 	case <-time.After(delay):
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	bar, name := newBar(w, stage{}), ""
-	defer func() { _ = bar.Clear() }()
 	for {
-		now := p.stage()
-		if now.name != name {
-			_ = bar.Clear()
-			bar, name = newBar(w, now), now.name
-		}
-		if now.total < 0 {
-			_ = bar.RenderBlank()
-		} else {
-			bar.ChangeMax64(max(now.total, now.done+1)) // a full bar would end itself
-			_ = bar.Set64(now.done)
-		}
+		fmt.Fprint(w, clearLine, p)
 		select {
 		case <-p.quit:
+			fmt.Fprint(w, clearLine)
 			return
-		case <-tick.C:
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// newBar makes a bar that leaves nothing behind and starts no goroutine.
-func newBar(w io.Writer, s stage) *progressbar.ProgressBar {
-	length := int64(-1)
-	if s.total >= 0 {
-		length = s.total + 1
-	}
-	return progressbar.NewOptions64(length,
-		progressbar.OptionSetDescription(s.name),
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSpinnerType(14),
-		progressbar.OptionSetSpinnerChangeInterval(0),
-		progressbar.OptionClearOnFinish(),
-	)
-}
-
-func (p *progress) stage() stage {
+// String is the bar.
+func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.now
+	if p.total <= 0 {
+		return p.stage + " ..."
+	}
+	const width = 30
+	share := float64(min(p.done, p.total)) / float64(p.total)
+	return fmt.Sprintf("%s %3.0f%% |%-*s|", p.stage, 100*share, width, strings.Repeat("#", int(width*share)))
 }
 
 // enter begins the next stage.
-func (p *progress) enter(name string, total int64) {
+func (p *progress) enter(stage string, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = stage{name, 0, total}
+	p.stage, p.done, p.total = stage, 0, total
 }
 
-// expect adds bytes to come in this stage.
+// expect adds to the total of the stage.
 func (p *progress) expect(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.total += n
+	p.total += n
 }
 
-func (p *progress) add(n int) {
+func (p *progress) add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.done += int64(n)
+	p.done += n
+}
+
+// Write counts bytes.
+func (p *progress) Write(b []byte) (int, error) {
+	p.add(int64(len(b)))
+	return len(b), nil
 }
 
 // stop removes the bar. Nothing is drawn after it returns.
 func (p *progress) stop() {
-	if p.quit == nil {
-		return
-	}
-	close(p.quit)
-	<-p.gone
-	p.quit = nil
-}
-
-// reader counts what is read through it.
-func (p *progress) reader(r io.Reader) io.Reader { return counter{p, r, nil} }
-
-// writer counts what is written through it.
-func (p *progress) writer(w io.Writer) io.Writer { return counter{p, nil, w} }
-
-type counter struct {
-	p *progress
-	r io.Reader
-	w io.Writer
-}
-
-func (c counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.p.add(n)
-	return n, err
-}
-
-// Write passes large blocks on in parts, so that the bar moves.
-func (c counter) Write(b []byte) (int, error) {
-	const part = 1 << 20
-	total := 0
-	for {
-		n, err := c.w.Write(b[:min(len(b), part)])
-		c.p.add(n)
-		total += n
-		b = b[n:]
-		if err != nil || len(b) == 0 {
-			return total, err
-		}
+	if p.quit != nil {
+		close(p.quit)
+		<-p.gone
+		p.quit = nil
 	}
 }

@@ -3,17 +3,20 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 const runHelp = `Run kernels of one's own on several devices at once, each on a part of the range. A kernel is a WGSL function of the item
@@ -50,9 +53,21 @@ With --json, a call's shares name a device by its place in --devices, which is i
 
 The table printed is about the last call; its seconds are with transfers, those of a first call also with the compilation.`
 
-// runCommand is sublet run.
+// runTask is what sublet run is to do.
+type runTask struct {
+	app         *app
+	file, entry string
+	rang        cruncher.Range
+	calls       int
+	devices     []int // nil: all
+	arrays      []*runArray
+	scalars     []cruncher.Param
+	outputs     []named
+	watch       bool
+}
+
 func (a *app) runCommand() *cobra.Command {
-	var o runOptions
+	t := runTask{app: a}
 	c := &cobra.Command{
 		Use:   "run FILE.wgsl -g RANGE -a NAME=FILE:FLAGS...",
 		Short: "Run WGSL kernels on several devices at once",
@@ -61,70 +76,185 @@ func (a *app) runCommand() *cobra.Command {
   sublet run blur.wgsl --entry "across down" -g 640x480 -a image=image.npy -a out=640x480xfloat32 -s radius=3 -o out=out.npy`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			t, err := o.parse(args[0])
-			if err != nil {
+			t.file = args[0]
+			if err := t.check(); err != nil {
 				return err
 			}
-			return a.crunch(c.Context(), t)
+			return t.run(c.Context())
 		},
 	}
-	o.flags(c)
+	t.flags(c)
 	return c
 }
 
-// runOptions are the flags as they were given.
-type runOptions struct {
-	entry, grid, devices, sync   string
-	local, offset, calls, repeat int
-	blobs                        int
-	arrays, scalars, outputs     []string
-	watch                        bool
+func (t *runTask) flags(c *cobra.Command) {
+	f, seen := c.Flags(), map[string]bool{}
+	f.StringVar(&t.entry, "entry", "", "`KERNELS` to run, with blanks or commas between (default: the only one)")
+	f.FuncP("global", "g", "`RANGE` of items: N, WxH or WxHxD", t.addGlobal)
+	f.IntVarP(&t.rang.Local, "local", "l", 0, "items of a workgroup; devices get multiples of it (default: 256, or what they allow)")
+	f.IntVar(&t.rang.Offset, "offset", 0, "number of the first item")
+	f.IntVar(&t.calls, "calls", 1, "how often to do all of it")
+	f.IntVar(&t.rang.Repeat, "repeat", 1, "how often a call runs the kernels without copies between")
+	f.StringVar(&t.rang.SyncKernel, "sync-kernel", "", "`KERNEL` to run after each repeat, on every device, in one workgroup")
+	f.IntVar(&t.rang.Blobs, "pipeline", 1, "copy and compute at the same time, in so many `PIECES`")
+	f.Func("devices", "`NUMBERS` of devices with commas between, or all (default: all)", t.addDevices)
+	f.FuncP("array", "a", "an array, as `NAME=FILE.npy:FLAGS:e=K`", func(s string) error {
+		a, err := parseArray(s, seen)
+		t.arrays = append(t.arrays, a)
+		return err
+	})
+	f.FuncP("scalar", "s", "a number, as `NAME=VALUE:TYPE`", func(s string) error {
+		p, err := parseScalar(s, seen)
+		t.scalars = append(t.scalars, p)
+		return err
+	})
+	f.FuncP("output", "o", "an array to write after the last call, as `NAME=FILE.npy`; - is standard output", func(s string) error {
+		o, err := splitNamed("NAME=FILE.npy", s, map[string]bool{})
+		t.outputs = append(t.outputs, o)
+		return err
+	})
+	f.BoolVar(&t.watch, "watch", false, "print the devices' shares on standard error after each call")
 }
 
-func (o *runOptions) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.entry, "entry", "", "`KERNELS` to run, with blanks or commas between (default: the only one)")
-	f.StringVarP(&o.grid, "global", "g", "", "`RANGE` of items: N, WxH or WxHxD")
-	f.IntVarP(&o.local, "local", "l", 0, "items of a workgroup; devices get multiples of it (default: 256, or what they allow)")
-	f.IntVar(&o.offset, "offset", 0, "number of the first item")
-	f.IntVar(&o.calls, "calls", 1, "how often to do all of it")
-	f.IntVar(&o.repeat, "repeat", 1, "how often a call runs the kernels without copies between")
-	f.StringVar(&o.sync, "sync-kernel", "", "`KERNEL` to run after each repeat, on every device, in one workgroup")
-	f.IntVar(&o.blobs, "pipeline", 1, "copy and compute at the same time, in so many `PIECES`")
-	f.StringVar(&o.devices, "devices", "all", "`NUMBERS` of devices with commas between, or all")
-	f.StringArrayVarP(&o.arrays, "array", "a", nil, "an array, as `NAME=FILE.npy:FLAGS:e=K`")
-	f.StringArrayVarP(&o.scalars, "scalar", "s", nil, "a number, as `NAME=VALUE:TYPE`")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "an array to write after the last call, as `NAME=FILE.npy`; - is standard output")
-	f.BoolVar(&o.watch, "watch", false, "print the devices' shares on standard error after each call")
+func (t *runTask) addGlobal(s string) error {
+	grid, ok := dims(s)
+	if !ok || len(grid) > 3 || slices.Contains(grid, 0) {
+		return usagef("want N, WxH or WxHxD")
+	}
+	last := len(grid) - 1
+	t.rang.Global, t.rang.Inner = int(grid[last]), nil
+	for _, n := range grid[:last] {
+		t.rang.Inner = append(t.rang.Inner, int(n))
+	}
+	return nil
 }
 
-// selection is what --devices counts: the adapters that fit the flags and compile WGSL.
-func (a *app) selection(ctx context.Context) gpu.Selection {
-	s, _ := cli.Select(ctx, a.driver, a.adapter)
-	return s.Kernels()
+// dims reads numbers with an x between.
+func dims(s string) (list []int64, ok bool) {
+	for part := range strings.SplitSeq(s, "x") {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, int64(n))
+	}
+	return list, true
+}
+
+// maxDevices is what balancers take.
+const maxDevices = 1024
+
+func (t *runTask) addDevices(s string) error {
+	t.devices = nil
+	if s == "all" {
+		return nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil || len(t.devices) == maxDevices {
+			return usagef("want all, or up to %d numbers with commas between", maxDevices)
+		}
+		t.devices = append(t.devices, int(n))
+	}
+	return nil
+}
+
+// check finds what is wrong with the flags as a whole.
+func (t *runTask) check() error {
+	for _, n := range []struct {
+		flag    string
+		v, from int
+	}{
+		{"-l", t.rang.Local, 0},
+		{"--offset", t.rang.Offset, 0},
+		{"--calls", t.calls, 1},
+		{"--repeat", t.rang.Repeat, 1},
+		{"--pipeline", t.rang.Blobs, 1},
+		{"-g", t.rang.Global, 1},
+		{"as many -a", len(t.arrays), 1},
+	} {
+		if n.v < n.from {
+			return usagef("%s %d: want %d or more", n.flag, n.v, n.from)
+		}
+	}
+	for i, o := range t.outputs {
+		if t.array(o.name) == nil {
+			return usagef("-o %s: there is no such array", o.name)
+		}
+		if slices.ContainsFunc(t.outputs[:i], func(p named) bool { return filepath.Clean(p.value) == filepath.Clean(o.value) }) {
+			return usagef("-o %s: %s is there already", o.name, o.value)
+		}
+	}
+	return nil
+}
+
+// array returns the array of a name, or nil.
+func (t *runTask) array(name string) *runArray {
+	for _, a := range t.arrays {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// parseScalar reads what -s says.
+func parseScalar(s string, seen map[string]bool) (cruncher.Param, error) {
+	n, err := splitNamed("NAME=VALUE:TYPE", s, seen)
+	if err != nil {
+		return nil, err
+	}
+	value, typ, given := strings.Cut(n.value, ":")
+	if !given {
+		typ = "float32"
+		if _, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			typ = "int32"
+		}
+	}
+	switch typ {
+	case "float32":
+		if v, err := strconv.ParseFloat(value, 32); err == nil {
+			return cruncher.NewScalar(n.name, float32(v)), nil
+		}
+	case "int32":
+		if v, err := strconv.ParseInt(value, 10, 32); err == nil {
+			return cruncher.NewScalar(n.name, int32(v)), nil
+		}
+	case "uint32":
+		if v, err := strconv.ParseUint(value, 10, 32); err == nil {
+			return cruncher.NewScalar(n.name, uint32(v)), nil
+		}
+	default:
+		return nil, usagef("want float32, int32 or uint32 as the type")
+	}
+	return nil, usagef("%q is no %s", value, typ)
 }
 
 // maxSource keeps what is no text from filling the memory.
 const maxSource = 16 << 20
 
-// readSource reads a file of kernels.
-func readSource(path string) (string, *kernel.Source, error) {
+// readSource reads a file of kernels. Without a name it wants one kernel, and returns its name.
+func readSource(path, entry string) (text, kernels string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, err
+		return "", "", err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(f, maxSource+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxSource+1))
 	if err != nil {
-		return "", nil, err
+		return "", "", err
 	}
-	if n > maxSource {
-		return "", nil, fault.Fail(path, gpu.ErrLimit, "more than 16 MiB are no source")
+	if len(b) > maxSource {
+		return "", "", fault.Fail(path, gpu.ErrLimit, "more than 16 MiB are no source")
 	}
-	parsed, err := kernel.Parse(b.String())
+	parsed, err := kernel.Parse(string(b))
 	if err != nil {
-		return "", nil, inFile(path, err)
+		return "", "", inFile(path, err)
 	}
-	return b.String(), parsed, nil
+	if all := parsed.Kernels(); entry == "" {
+		if entry = all[0]; len(all) > 1 {
+			return "", "", usagef("%s has several kernels: name some with --entry: %s", path, strings.Join(all, ", "))
+		}
+	}
+	return string(b), entry, nil
 }

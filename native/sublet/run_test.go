@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
@@ -374,15 +375,19 @@ func TestRunStencil(t *testing.T) {
 // TestRunStops ends with the context, and leaves no file.
 func TestRunStops(t *testing.T) {
 	dir := t.TempDir()
-	o := runOptions{grid: "64", calls: 1, repeat: 1, blobs: 1, devices: "all", arrays: []string{"arr=64xuint32"}, outputs: []string{"arr=" + filepath.Join(dir, "out.npy")}}
-	task, err := o.parse(stream)
+	var text bytes.Buffer
+	task := runTask{
+		app: &app{out: &text, err: &text}, file: stream, calls: 1, rang: cruncher.Range{Global: 64, Repeat: 1, Blobs: 1},
+		outputs: []named{{"arr", filepath.Join(dir, "out.npy")}},
+	}
+	arr, err := parseArray("arr=64xuint32", map[string]bool{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	task.arrays = append(task.arrays, arr)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var text bytes.Buffer
-	if err := (&app{out: &text, err: &text}).crunch(ctx, task); !errors.Is(err, context.Canceled) || text.Len() > 0 {
+	if err := task.run(ctx); !errors.Is(err, context.Canceled) || text.Len() > 0 {
 		t.Errorf("%v, printed %q", err, text.String())
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -3,217 +3,188 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
-	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
-// job is a run whose files are open.
-type job struct {
-	*runTask
-	source   string
-	progress *progress
-	arrays   []*runArray
-	outs     []*output
-	devices  []*gpu.Device
-	cr       *cruncher.Cruncher
+// runReport is what --json prints for a run.
+type runReport struct {
+	Calls   []callReport   `json:"calls"`
+	Devices []deviceReport `json:"devices"`
+	Seconds float64        `json:"seconds"` // of all calls
 }
 
-// runArray is an array of a run.
-type runArray struct {
-	arraySpec
-	file   *os.File // nil: zeros
-	npy    *npy.Reader
-	memory []byte
-	*cruncher.Any
+type deviceReport struct {
+	Index  int    `json:"index"` // its place in --devices
+	Name   string `json:"name"`
+	Driver string `json:"driver"`
+	Kind   string `json:"kind"`
 }
 
-// crunch does a task of sublet run and reports on it.
-func (a *app) crunch(ctx context.Context, t *runTask) error {
-	j := &job{runTask: t, progress: newProgress(a.err)}
-	defer j.close()
+type callReport struct {
+	Shares    []shareReport `json:"shares"`
+	BytesUp   int64         `json:"bytes_up"`
+	BytesDown int64         `json:"bytes_down"`
+}
+
+type shareReport struct {
+	Device  int     `json:"device"` // its place in --devices
+	Offset  int     `json:"offset"`
+	Count   int     `json:"count"`
+	Seconds float64 `json:"seconds"`
+}
+
+// run does the task and reports on it.
+func (t *runTask) run(ctx context.Context) error {
+	p := newProgress(t.app.err)
+	defer p.stop()
 	for _, o := range t.outputs {
-		a.claim(o.path)
+		t.app.claim(o.value)
 	}
-	if err := j.open(a); err != nil {
-		return err
-	}
-	var err error
-	s := a.selection(ctx)
-	if t.devices != nil {
-		s = s.At(t.devices...)
-	}
-	if j.devices, err = s.Open(ctx); err != nil {
-		return err
-	}
-	if j.cr, err = cruncher.New(ctx, j.devices, j.source); err != nil {
-		return err
-	}
-	for _, r := range j.arrays {
-		if err := r.load(j.devices); err != nil {
-			return err
-		}
-	}
-	v := newTally(a, j)
-	if err := j.compute(ctx, v); err != nil {
-		return err
-	}
-	if err := j.save(ctx); err != nil {
-		return err
-	}
-	j.progress.stop()
-	return v.print()
-}
-
-// open opens the files. What is wrong with them is found before a device is opened.
-func (j *job) open(a *app) error {
-	source, parsed, err := readSource(j.wgsl)
+	source, entry, err := readSource(t.file, t.entry)
 	if err != nil {
 		return err
 	}
-	if j.source = source; j.entry == "" {
-		kernels := parsed.Kernels()
-		if len(kernels) != 1 {
-			return usagef("%s has several kernels: name some with --entry: %s", j.wgsl, strings.Join(kernels, ", "))
-		}
-		j.entry = kernels[0]
-	}
-	j.progress.enter("reading", 0)
-	for _, spec := range j.runTask.arrays {
-		r := &runArray{arraySpec: spec}
-		j.arrays = append(j.arrays, r)
-		if err := r.open(j.progress); err != nil {
-			return err
-		}
-	}
-	for _, o := range j.outputs {
-		out, err := a.createOutput(o.path)
+	p.enter("reading", 0)
+	for _, a := range t.arrays {
+		err := a.open(p)
+		defer a.file.close()
 		if err != nil {
 			return err
 		}
-		j.outs = append(j.outs, out)
 	}
-	return nil
-}
-
-func (r *runArray) open(p *progress) (err error) {
-	if r.path == "" {
-		return nil
+	var outs []*output
+	for _, o := range t.outputs {
+		out, err := t.app.createOutput(o.value)
+		if err != nil {
+			return err
+		}
+		defer out.discard()
+		outs = append(outs, out)
 	}
-	if r.file, r.npy, err = openNpy(r.path, p); err != nil {
+	devices, err := t.open(ctx)
+	if err != nil {
 		return err
 	}
-	h := r.npy.Header()
-	if !slices.Contains(elemTypes, h.Type) {
-		advice := ""
-		if len(h.Shape) <= 2 && h.Type.Code != dtype.Complex64.Code {
-			advice = "; sublet eval A -i A=" + r.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
-		}
-		return fault.Fail(r.path, errType, "the file is ", h.Type.String(), "; those are ", elemWords, advice)
-	}
-	r.typ, r.shape = h.Type, h.Shape
-	return nil
-}
-
-// load reads the elements, or makes zeros that the devices together could hold.
-func (r *runArray) load(devices []*gpu.Device) error {
-	n, ok := r.elements()
-	size := n * r.typ.Size()
-	if r.file == nil {
-		room := uint64(0)
+	defer func() {
 		for _, d := range devices {
-			room += d.Info().Limits.MaxBufferSize
+			_ = d.Close() // the results are here
 		}
-		if !ok || uint64(size) > room {
-			return fault.Fail("array "+r.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", r.shape, r.typ, room))
-		}
-		r.memory = make([]byte, size)
-	} else if err := r.read(size); err != nil {
-		return inFile(r.path, err)
-	}
-	var err error
-	if r.Any, err = cruncher.WrapHost(r.name, r.typ, gpu.HostBytes(r.memory), nil); err != nil {
+	}()
+	cr, err := cruncher.New(ctx, devices, source)
+	if err != nil {
 		return err
 	}
-	return r.set(r.Any)
+	defer func() { _ = cr.Close() }()
+	return t.crunch(ctx, &crunch{cr, entry, devices, p}, outs)
 }
 
-func (r *runArray) read(size int) error {
-	var b bytes.Buffer
-	if st, err := r.file.Stat(); err == nil && st.Mode().IsRegular() {
-		b.Grow(size + bytes.MinRead) // the header was checked against the file
+// open opens the devices. What --devices counts are the adapters that fit the flags and compile WGSL.
+func (t *runTask) open(ctx context.Context) ([]*gpu.Device, error) {
+	s, _ := cli.Select(ctx, t.app.driver, t.app.adapter)
+	if s = s.Kernels(); t.devices != nil {
+		s = s.At(t.devices...)
 	}
-	if _, err := b.ReadFrom(r.npy); err != nil {
+	return s.Open(ctx)
+}
+
+// crunch is what a run works with.
+type crunch struct {
+	*cruncher.Cruncher
+	entry    string
+	devices  []*gpu.Device
+	progress *progress
+}
+
+// crunch loads the arrays, calls the kernels, writes the outputs and reports.
+func (t *runTask) crunch(ctx context.Context, c *crunch, outs []*output) error {
+	params := t.scalars
+	for _, a := range t.arrays {
+		err := a.load(ctx, c.devices)
+		defer a.Close()
+		if err != nil {
+			return err
+		}
+		params = append(params, a.Any)
+	}
+	r := &runReport{}
+	for i, d := range c.devices {
+		info := d.Info()
+		r.Devices = append(r.Devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
+	}
+	if err := t.call(ctx, c, params, r); err != nil {
 		return err
 	}
-	r.memory = b.Bytes()
-	return nil
+	traffic := c.Traffic()
+	if err := t.save(ctx, c, outs); err != nil {
+		return err
+	}
+	c.progress.stop()
+	return t.app.report(r, func(w io.Writer) error { return t.print(w, c, r, traffic) })
 }
 
-// compute makes the calls.
-func (j *job) compute(ctx context.Context, v *tally) error {
-	total := int64(j.calls)
+// call makes the calls.
+func (t *runTask) call(ctx context.Context, c *crunch, params []cruncher.Param, r *runReport) error {
+	if t.watch {
+		c.progress.stop()
+	}
+	total := int64(t.calls)
 	if total == 1 {
-		total = -1 // nobody knows how far one is
+		total = 0 // nobody knows how far one is
 	}
-	if v.watch == nil {
-		j.progress.enter("computing", total)
-	} else {
-		j.progress.stop()
-	}
-	var ps []cruncher.Param
-	for _, r := range j.arrays {
-		ps = append(ps, r.Any)
-	}
-	ps = append(ps, j.scalars...)
+	c.progress.enter("computing", total)
 	start := time.Now()
-	for range j.calls {
+	for n := range t.calls {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := j.cr.Compute(ctx, 1, j.entry, j.rang, ps...)
+		err := c.Compute(ctx, 1, c.entry, t.rang, params...)
 		if errors.Is(err, gpu.ErrCompile) || errors.Is(err, kernel.ErrKernel) {
-			return inFile(j.wgsl, err)
+			return inFile(t.file, err)
 		}
 		if err != nil {
 			return err
 		}
-		v.add(j.cr.Last())
-		j.progress.add(1)
+		c.progress.add(1)
+		last := c.Last()
+		if t.watch {
+			t.printShares(n+1, last, len(c.devices))
+		}
+		if t.app.json {
+			call := callReport{[]shareReport{}, last.Traffic.Up, last.Traffic.Down}
+			for _, s := range last.Shares {
+				call.Shares = append(call.Shares, shareReport(s))
+			}
+			r.Calls = append(r.Calls, call)
+		}
 	}
-	v.seconds = time.Since(start).Seconds()
+	r.Seconds = time.Since(start).Seconds()
 	return nil
 }
 
 // save writes the outputs. None gets its name before all are written.
-func (j *job) save(ctx context.Context) error {
-	if len(j.outs) == 0 {
-		return nil
-	}
-	j.progress.enter("writing", 0)
-	for i, o := range j.outputs {
-		r := j.array(o.name)
-		if err := j.cr.Fetch(ctx, r.Any); err != nil { // what no flag brought back
+func (t *runTask) save(ctx context.Context, c *crunch, outs []*output) error {
+	c.progress.enter("writing", 0)
+	for i, o := range t.outputs {
+		a := t.array(o.name)
+		if err := c.Fetch(ctx, a.Any); err != nil { // what no flag brought back
 			return err
 		}
-		j.progress.expect(int64(len(r.memory)))
-		if err := r.write(j.outs[i], j.progress); err != nil {
-			return inFile(o.path, err)
+		c.progress.expect(int64(len(a.memory)))
+		if err := a.write(io.MultiWriter(outs[i], c.progress)); err != nil {
+			return inFile(o.value, err)
 		}
 	}
-	for _, out := range j.outs {
+	for _, out := range outs {
 		if err := out.commit(); err != nil {
 			return err
 		}
@@ -221,45 +192,41 @@ func (j *job) save(ctx context.Context) error {
 	return nil
 }
 
-func (j *job) array(name string) *runArray {
-	for _, r := range j.arrays {
-		if r.name == name {
-			return r
-		}
+// print prints what the last call did, and sums of all.
+func (t *runTask) print(out io.Writer, c *crunch, r *runReport, sum cruncher.Traffic) error {
+	last := c.Last()
+	rows := []string{"DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS"}
+	for _, s := range last.Shares {
+		rows = append(rows, fmt.Sprintf("%d\t%s\t%d\t%d\t%.1f%%\t%.6f",
+			s.Device, r.Devices[s.Device].Name, s.Offset, s.Count, percent(s.Count, last), s.Seconds))
 	}
-	return nil // the parser wants the name to be there
-}
-
-// write writes the array as it is in memory: in the order of the file that it came from.
-func (r *runArray) write(out *output, p *progress) error {
-	h := npy.Header{Type: r.typ, Shape: r.shape}
-	if r.npy != nil {
-		h.Fortran = r.npy.Header().Fortran
-	}
-	w, err := npy.NewWriter(p.writer(out), h)
-	if err != nil {
+	if err := printTable(out, rows); err != nil {
 		return err
 	}
-	if _, err := w.Write(r.memory); err != nil {
-		return err
-	}
-	return w.Close()
+	_, err := fmt.Fprintf(out, "calls: %d, seconds: %.3f, bytes up: %d, bytes down: %d, bytes between devices: %d\n",
+		t.calls, r.Seconds, sum.Up, sum.Down, sum.Migrated)
+	return err
 }
 
-// close gives everything back. What matters was committed by then.
-func (j *job) close() {
-	j.progress.stop()
-	_ = j.cr.Close()
-	for _, r := range j.arrays {
-		_ = r.Close()
-		if r.file != nil {
-			_ = r.file.Close()
-		}
+// percent returns how much of a call's items some are.
+func percent(n int, r cruncher.Report) float64 {
+	all := 0
+	for _, s := range r.Shares {
+		all += s.Count
 	}
-	for _, d := range j.devices {
-		_ = d.Close()
+	return 100 * float64(n) / float64(max(all, 1))
+}
+
+// printShares prints a line with the share of every device in a call.
+func (t *runTask) printShares(call int, r cruncher.Report, devices int) {
+	all := make([]cruncher.Share, devices)
+	for _, s := range r.Shares {
+		all[s.Device].Count += s.Count
+		all[s.Device].Seconds += s.Seconds
 	}
-	for _, out := range j.outs {
-		out.discard()
+	var parts []string
+	for i, s := range all {
+		parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", i, percent(s.Count, r), s.Seconds*1000))
 	}
+	fmt.Fprintf(t.app.err, "call %d: %s\n", call, strings.Join(parts, ", "))
 }

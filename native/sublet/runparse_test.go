@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -147,14 +148,14 @@ func TestParseArray(t *testing.T) {
 			continue
 		}
 		var words []string
-		for _, w := range flagWords {
-			if got.words[w] {
+		for _, w := range []string{"read", "partial-read", "write", "none", "packed"} {
+			if got.has(w) {
 				words = append(words, w)
 			}
 		}
 		shape := ""
 		for _, n := range got.shape {
-			shape += itoa(int(n)) + "x"
+			shape += strconv.FormatInt(n, 10) + "x"
 		}
 		if got.path != c.path || strings.Join(words, " ") != strings.TrimSpace(c.words) || shape != c.shape {
 			t.Errorf("%s: %+v", c.s, got)

@@ -265,6 +265,7 @@ func TestInfo(t *testing.T) {
 			t.Errorf("%s does not find %q: %q", d, a.Name, one)
 		}
 	}
+	fails(t, map[string]failing{"no such driver": {"ErrNoAdapter", []string{"info", "--driver", "abacus"}}})
 	if o := sublet("info", "--adapter", "no such adapter"); o.status != 0 || !strings.Contains(o.stderr, "no adapter fits") {
 		t.Errorf("%+v", o)
 	}
@@ -452,17 +453,15 @@ func TestProgress(t *testing.T) {
 	p = startProgress(&slow, 0)
 	p.enter("reading", 0)
 	p.expect(10)
-	if _, err := p.reader(strings.NewReader("12345")).Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	slow.wait(t, "reading  50%")
-	p.enter("computing", -1)
-	slow.wait(t, "computing")
-	p.enter("writing", 4)
-	if n, err := p.writer(&bytes.Buffer{}).Write(make([]byte, 3)); n != 3 || err != nil {
+	if n, err := p.Write([]byte("12345")); n != 5 || err != nil {
 		t.Fatal(n, err)
 	}
-	slow.wait(t, "writing  75%")
+	slow.wait(t, "reading  50%")
+	p.enter("computing", 0)
+	slow.wait(t, "computing")
+	p.enter("writing", 4)
+	p.add(3)
+	slow.wait(t, "writing  75% |######################        |")
 	p.stop()
 	p.stop()
 	drawn := slow.len()

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
@@ -23,124 +26,198 @@ import (
 
 // format is a kind of file of named tensors.
 type format struct {
-	ext  string
-	open func(s *source, size int64, in tensorInput) (file.Reader, error)
-	make func(w io.Writer, headers []file.Header, texts map[string]string) (file.Writer, error)
-	// texts says whether make writes the texts that a file has beside its tensors.
-	texts bool
-	// doubles says whether open reads names that occur twice, with --last-wins.
-	doubles bool
+	ext     string
+	open    func(a *archive) (file.Reader, error)
+	make    func(w io.Writer, headers []file.Header, texts map[string]string) (file.Writer, error)
+	texts   bool // make writes the texts that a file has beside its tensors
+	doubles bool // open reads names that occur twice, with --last-wins
 }
 
 var formats = []format{
-	{ext: ".params", doubles: true, open: openParams, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
-		return params.NewWriter(w, h, params.Options{})
-	}},
-	{ext: ".npz", open: openZip, make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
-		return npy.NewZipWriter(w, h, zip.Store)
-	}},
 	{
-		ext:   ".safetensors",
-		open:  func(s *source, _ int64, _ tensorInput) (file.Reader, error) { return safetensors.NewReader(s) },
-		make:  safetensors.NewWriter,
-		texts: true,
+		ext: ".params", doubles: true,
+		open: func(a *archive) (file.Reader, error) {
+			return params.NewReader(&a.source, params.Options{Strict: a.strict, LastWins: a.lastWins})
+		},
+		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
+			return params.NewWriter(w, h, params.Options{})
+		},
 	},
-}
-
-func openParams(s *source, _ int64, in tensorInput) (file.Reader, error) {
-	return params.NewReader(s, params.Options{Strict: in.strict, LastWins: in.lastWins})
-}
-
-func openZip(s *source, size int64, _ tensorInput) (file.Reader, error) {
-	if size < 0 {
-		return nil, errors.New("an archive has its list of members at its end and cannot be read from a pipe or a device; save it as a file first")
-	}
-	return npy.NewZipReader(s, size)
+	{
+		ext: ".npz",
+		open: func(a *archive) (file.Reader, error) {
+			if a.size < 0 {
+				return nil, errors.New("an archive has its list of members at its end and cannot be read from a pipe or a device; save it as a file first")
+			}
+			return npy.NewZipReader(&a.source, a.size)
+		},
+		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
+			return npy.NewZipWriter(w, h, zip.Store)
+		},
+	},
+	{
+		ext: ".safetensors", texts: true,
+		open: func(a *archive) (file.Reader, error) { return safetensors.NewReader(&a.source) },
+		make: safetensors.NewWriter,
+	},
 }
 
 // formatOf chooses by what a flag says, or else by the extension.
 func formatOf(path, given, flag string) (*format, error) {
-	ext := given
+	name := given
 	if given == "" {
-		ext = filepath.Ext(path)
+		name = filepath.Ext(path)
 	}
-	ext = "." + strings.TrimPrefix(strings.ToLower(ext), ".")
 	for i := range formats {
-		if formats[i].ext == ext {
+		if strings.EqualFold(strings.TrimPrefix(name, "."), formats[i].ext[1:]) {
 			return &formats[i], nil
 		}
 	}
-	switch {
-	case given != "":
+	if given != "" {
 		return nil, usagef("%s %s: want params, npz or safetensors", flag, given)
-	case path == standard:
-		return nil, usagef("-: say with %s whether it is params, npz or safetensors", flag)
 	}
 	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
 }
 
-// archive is an open file of named tensors.
-type archive struct {
-	input  tensorInput
-	kind   *format
-	size   int64 // -1: unknown
-	source *source
-	reader file.Reader
-	buf    []byte // for pour
-	// pass, if there is one, hears of tensors that cannot be read, such as an archive's arrays of texts, in place of each's caller.
-	pass func(error)
+// source is what tensors are read from. What is read of it moves the bar.
+type source struct {
+	data interface { // a part of a file, or a pipe
+		io.ReadSeeker
+		io.ReaderAt
+	}
+	size     int64 // -1: unknown
+	progress *progress
+	opened   []*os.File // to be closed; standard input is not
+	temp     string     // to be removed
 }
 
-// withArchive opens a file for a command, with a bar for its progress.
-func (a *app) withArchive(in tensorInput, do func(*archive) error) error {
-	p := newProgress(a.err)
-	defer p.stop()
-	f, err := a.openArchive(in, p, "reading")
-	if err != nil {
+// open opens a file or takes standard input, from where it stands on. For two passes a pipe is copied to a temporary file.
+func (s *source) open(ctx context.Context, path string, stdin *os.File, twice bool) (err error) {
+	f := stdin
+	if path != standard {
+		if f, err = os.Open(path); err != nil {
+			return err
+		}
+		s.opened = append(s.opened, f)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() && twice {
+		if f, err = s.keep(ctx, f); err == nil {
+			st, err = f.Stat()
+		}
+	}
+	if s.data, s.size = f, -1; err != nil || !st.Mode().IsRegular() {
 		return err
 	}
-	defer f.close()
-	return do(f)
+	base, err := f.Seek(0, io.SeekCurrent)
+	s.size = max(st.Size()-base, 0)
+	s.data = io.NewSectionReader(f, base, s.size)
+	return err
 }
 
-// openArchive opens a file for one pass over its tensors, which is a stage of the work; [archive.again] begins another.
-func (a *app) openArchive(in tensorInput, p *progress, stage string) (*archive, error) {
-	kind, err := formatOf(in.path, in.from, "--from")
+// keep copies what comes from a pipe to a temporary file.
+func (s *source) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
+	f, err := os.CreateTemp("", "sublet-")
 	if err != nil {
 		return nil, err
 	}
-	if in.lastWins && !kind.doubles {
-		return nil, usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", kind.ext)
+	s.opened, s.temp = append(s.opened, f), f.Name()
+	s.progress.enter("reading", 0)
+	for err == nil {
+		if _, err = io.CopyN(f, pipe, 1<<20); err == nil {
+			err = ctx.Err()
+		}
 	}
-	f := &archive{input: in, kind: kind}
-	if f.source, f.size, err = a.openSource(in, p); err != nil {
-		return nil, err
+	if errors.Is(err, io.EOF) {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	if err := f.begin(stage); err != nil {
-		f.close()
-		return nil, err
+	return f, err
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.data.Read(b)
+	s.progress.add(int64(n))
+	return n, err
+}
+
+func (s *source) ReadAt(b []byte, off int64) (int, error) {
+	n, err := s.data.ReadAt(b, off)
+	s.progress.add(int64(n))
+	return n, err
+}
+
+func (s *source) Seek(offset int64, whence int) (int64, error) { return s.data.Seek(offset, whence) }
+
+// close closes what was only read, and removes what was kept.
+func (s *source) close() {
+	for _, f := range s.opened {
+		_ = f.Close()
 	}
-	return f, nil
+	if s.temp != "" {
+		_ = os.Remove(s.temp)
+	}
+}
+
+// archive is a file of named tensors that a command reads.
+type archive struct {
+	path     string
+	from     string // the format, in place of the extension
+	strict   bool   // no bytes after the last tensor
+	lastWins bool   // of those with one name
+	twice    bool   // there is a second pass
+
+	source // once it is open
+	kind   *format
+	reader file.Reader
+}
+
+// flags adds those that every command of tensors has.
+func (a *archive) flags(c *cobra.Command) {
+	c.Flags().StringVar(&a.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
+	c.Flags().BoolVar(&a.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
+}
+
+// with opens the file for a command, with a bar for its progress.
+func (a *archive) with(ctx context.Context, app *app, path string, do func() error) error {
+	a.path, a.progress = path, newProgress(app.err)
+	defer a.progress.stop()
+	defer a.close()
+	if err := a.open(ctx, app.in); err != nil {
+		return err
+	}
+	return do()
+}
+
+// open opens the file for one pass over its tensors, which is a stage of the work.
+func (a *archive) open(ctx context.Context, stdin *os.File) (err error) {
+	if a.kind, err = formatOf(a.path, a.from, "--from"); err != nil {
+		return err
+	}
+	if a.lastWins && !a.kind.doubles {
+		return usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", a.kind.ext)
+	}
+	if err := a.source.open(ctx, a.path, stdin, a.twice); err != nil {
+		return err
+	}
+	return a.begin("reading")
 }
 
 // begin reads what is before the first tensor.
 func (a *archive) begin(stage string) (err error) {
-	a.source.p.enter(stage, a.size)
-	a.reader, err = a.kind.open(a.source, a.size, a.input)
+	a.progress.enter(stage, a.size)
+	a.reader, err = a.kind.open(a)
 	return a.wrap(err)
 }
 
 // again goes back to the first tensor.
 func (a *archive) again(stage string) error {
-	if err := a.source.rewind(); err != nil {
+	if _, err := a.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	return a.begin(stage)
 }
 
-// close closes what was only read.
-func (a *archive) close() { a.source.close() }
-
+// wrap says which file an error is about.
 func (a *archive) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -148,51 +225,43 @@ func (a *archive) wrap(err error) error {
 	if _, ok := errors.AsType[*os.PathError](err); ok {
 		return err // it names the file already
 	}
+	name := a.path
+	if name == standard {
+		name = "standard input"
+	}
 	if errors.Is(err, file.ErrDuplicate) && a.kind.doubles {
-		return fmt.Errorf("%s: %w; --last-wins takes the last one", a.input.name(), err)
+		return fmt.Errorf("%s: %w; --last-wins takes the last one", name, err)
 	}
-	return inFile(a.input.name(), err)
+	return inFile(name, err)
 }
 
-// each calls do for each tensor. Its errors are those of the file, or do's with the tensor's name.
-func (a *archive) each(ctx context.Context, do func(file.Header) error) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h, err := a.reader.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil && a.pass != nil && h.Name != "" {
-			a.pass(a.wrap(err))
-			continue
-		}
-		if err != nil {
-			return a.wrap(err)
-		}
-		if err := do(h); err != nil {
-			return err
+// tensors goes through the tensors. One that cannot be read, such as an archive's array of texts, comes with its name and an error,
+// and others may follow; what is wrong with the file comes without a name and ends it.
+func (a *archive) tensors(ctx context.Context) iter.Seq2[file.Header, error] {
+	return func(yield func(file.Header, error) bool) {
+		for {
+			h, err := a.reader.Next()
+			switch {
+			case ctx.Err() != nil:
+				yield(file.Header{}, ctx.Err())
+				return
+			case errors.Is(err, io.EOF):
+				return
+			case !yield(h, a.wrap(err)) || err != nil && h.Name == "":
+				return
+			}
 		}
 	}
 }
 
-// find goes to the tensor of that name. One that cannot be read, such as an archive's array of texts, does not hide others.
+// find goes to the tensor of that name. One that cannot be read does not hide others.
 func (a *archive) find(ctx context.Context, name string) (file.Header, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return file.Header{}, err
-		}
-		h, err := a.reader.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return h, fault.Fail(a.input.name(), matrix.ErrName, strconv.Quote(name))
-		case err != nil && (h.Name == "" || h.Name == name):
-			return h, a.wrap(err)
-		case err == nil && h.Name == name:
-			return h, nil
+	for h, err := range a.tensors(ctx) {
+		if h.Name == name || err != nil && h.Name == "" {
+			return h, err
 		}
 	}
+	return file.Header{}, a.wrap(fault.Fail("params", matrix.ErrName, strconv.Quote(name)))
 }
 
 // texts returns what the file has beside its tensors.
@@ -213,23 +282,20 @@ func (a *archive) trailing() (int64, error) {
 	return n, a.wrap(err)
 }
 
-// pour copies the data of the tensor that the reader is at.
+// current reads the tensor that the archive is at.
+func (a *archive) current() io.Reader { return currentTensor{a} }
+
+type currentTensor struct{ a *archive }
+
+func (c currentTensor) Read(b []byte) (int, error) {
+	n, err := c.a.reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = c.a.wrap(err)
+	}
+	return n, err
+}
+
+// pour copies the data of the tensor that the archive is at.
 func (a *archive) pour(ctx context.Context, dst io.Writer, h file.Header) error {
-	if a.buf == nil {
-		a.buf = make([]byte, 1<<20) // whole elements of any type
-	}
-	for left := h.Size; left > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := a.buf[:min(int64(len(a.buf)), left)]
-		if _, err := io.ReadFull(a.reader, part); err != nil {
-			return a.wrap(err)
-		}
-		if _, err := dst.Write(part); err != nil {
-			return err
-		}
-		left -= int64(len(part))
-	}
-	return nil
+	return pour(ctx, dst, a.current(), h.Size)
 }

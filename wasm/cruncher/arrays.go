@@ -5,9 +5,7 @@
 package main
 
 import (
-	"context"
 	"math"
-	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -16,33 +14,30 @@ import (
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
-// The element types and the modes of arrays, in the order of web/src/crunch-array.mjs.
-var (
-	types = []dtype.Type{
-		dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, cruncher.Bytes,
-	}
-	modes = []kernel.Mode{kernel.Widened, kernel.Packed, kernel.Atomic}
-)
-
-// fields returns the flags of an array in the order of web/src/crunch-array.mjs.
-func fields(f *cruncher.Flags) []any {
-	return []any{
-		&f.Read, &f.PartialRead, &f.Write, &f.WriteAll, &f.ReadOnly, &f.WriteOnly, &f.ZeroCopy, &f.ElementsPerItem, &f.Halo, &f.Mode, &f.Struct,
-	}
+// types are the element types in the order of web/src/crunch-array.mjs.
+var types = []dtype.Type{
+	dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, cruncher.Bytes,
 }
 
-// change reads a flag and its value and sets it, as far as others let it be changed. After the flags comes whether to track the
-// array.
+// property reads which flag is meant, in the order of web/src/crunch-array.mjs. It is nil for the one after the flags, which says
+// whether to track the array.
+func property(f *cruncher.Flags, r *page.Reader) any {
+	list := []any{
+		&f.Read, &f.PartialRead, &f.Write, &f.WriteAll, &f.ReadOnly, &f.WriteOnly, &f.ZeroCopy, &f.ElementsPerItem, &f.Halo, &f.Mode, &f.Struct, nil,
+	}
+	return list[r.Index(len(list))]
+}
+
+// change reads a flag and its value and sets it, as far as others let it be changed.
 func change(x *cruncher.Any, r *page.Reader) {
 	f := x.Flags()
-	all := append(fields(&f), nil)
-	switch p := all[r.Index(len(all))].(type) {
+	switch p := property(&f, r).(type) {
 	case *bool:
 		*p = r.Int() != 0
 	case *int:
 		*p = r.Int()
 	case *kernel.Mode:
-		*p = modes[r.Index(len(modes))]
+		*p = kernel.Mode(r.Index(int(kernel.Atomic) + 1))
 		r.Word()
 	case *string:
 		*p = r.Text()
@@ -51,7 +46,6 @@ func change(x *cruncher.Any, r *page.Reader) {
 		if r.Int() != 0 {
 			x.Track()
 		}
-		return
 	}
 	page.Check(x.SetFlags(f))
 }
@@ -78,44 +72,22 @@ func (s *server) arrayOf(r *page.Reader) *cruncher.Any { return page.Handle(r, "
 // get returns a flag of an array.
 func (s *server) get(r *page.Reader) any {
 	f := s.arrayOf(r).Flags()
-	all := fields(&f)
-	switch p := all[r.Index(len(all))].(type) {
+	switch p := property(&f, r).(type) {
 	case *bool:
 		return *p
 	case *int:
 		return *p
 	case *kernel.Mode:
-		return slices.Index(modes, *p)
+		return int(*p)
 	case *string:
 		return *p
 	}
 	return nil
 }
 
-// set changes a flag.
-func (s *server) set(r *page.Reader) any {
-	change(s.arrayOf(r), r)
-	return nil
-}
-
-// dirty says that the page wrote into the memory of an array.
-func (s *server) dirty(r *page.Reader) any {
-	s.arrayOf(r).MarkDirty()
-	return nil
-}
-
-// closeArray waits for calls that use it.
-func (s *server) closeArray(r *page.Reader) page.Work {
-	h := r.Word()
-	x := s.arrays[h]
-	delete(s.arrays, h)
-	return func(context.Context) (any, error) { return nil, x.Close() }
-}
-
 // params reads parameters. A word says what each is: 0 an array, whose handle follows, or 1 + the element type of a scalar,
 // whose name and bits follow.
-func (s *server) params(r *page.Reader) cruncher.Param {
-	var list []cruncher.Param
+func (s *server) params(r *page.Reader) (list []cruncher.Param) {
 	for r.Left() {
 		kind := r.Word()
 		if kind == 0 {
@@ -131,5 +103,5 @@ func (s *server) params(r *page.Reader) cruncher.Param {
 			list = append(list, cruncher.NewScalar(name, bits))
 		}
 	}
-	return cruncher.Params(list...)
+	return list
 }

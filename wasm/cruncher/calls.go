@@ -21,8 +21,12 @@ type crunch struct {
 	opened []*gpu.Device
 }
 
-func (c *crunch) closeDevices() error {
-	var errs []error
+// Close waits for calls that are under way.
+func (c *crunch) Close() error {
+	if c == nil {
+		return nil
+	}
+	errs := []error{c.Cruncher.Close()}
 	for _, d := range c.opened {
 		errs = append(errs, d.Close())
 	}
@@ -30,17 +34,14 @@ func (c *crunch) closeDevices() error {
 	return errors.Join(errs...)
 }
 
-// coherences stand in the order of web/src/cruncher.mjs.
-var coherences = []cruncher.Coherence{cruncher.Migrate, cruncher.Pin, cruncher.Strict}
-
 // open makes a cruncher of WGSL, a balancer, 0 for the usual one and 1 for the legacy one, a coherence and devices. It reports the
 // kernels and the devices.
 func (s *server) open(r *page.Reader) page.Work {
-	h, wgsl, balancer := r.Word(), r.Text(), page.Must(balance.New(balance.Options{}))
+	h, wgsl, balancer := r.Word(), r.Text(), balance.New()
 	if r.Bool() {
 		balancer = balance.NewLegacy()
 	}
-	coherence := coherences[r.Index(len(coherences))]
+	coherence := cruncher.Coherence(r.Index(int(cruncher.Strict) + 1))
 	var wanted []any
 	for r.Left() {
 		d := any(r.Word())
@@ -53,14 +54,17 @@ func (s *server) open(r *page.Reader) page.Work {
 		c := &crunch{}
 		var infos []any
 		err := page.Guard(func() {
-			devices := s.devices(ctx, c, wanted)
-			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence)))
-			for _, d := range devices {
-				infos = append(infos, page.Information(d.Info()))
+			var devices []*gpu.Device
+			for _, w := range wanted {
+				if d := s.device(ctx, c, w); d != nil {
+					devices = append(devices, d)
+					infos = append(infos, page.Information(d.Info()))
+				}
 			}
+			c.Cruncher = page.Must(cruncher.New(ctx, devices, wgsl, cruncher.WithBalancer(balancer), cruncher.WithCoherence(coherence)))
 		})
 		if err != nil {
-			return nil, errors.Join(err, c.closeDevices())
+			return nil, errors.Join(err, c.Close())
 		}
 		s.crunchers[h] = c
 		return []any{page.List(c.Kernels()), infos}, nil
@@ -77,42 +81,27 @@ const (
 	adopted
 )
 
-// devices opens what is wanted, a device for each mention.
-func (s *server) devices(ctx context.Context, c *crunch, wanted []any) (list []*gpu.Device) {
-	for _, w := range wanted {
-		var d *gpu.Device
-		switch w {
-		case uint32(own):
-			d = s.dev
-		case uint32(other):
-			if d = s.other(ctx); d == nil {
-				continue
+// device opens what is wanted, or returns nil. A GPUDevice is the same device for each mention.
+func (s *server) device(ctx context.Context, c *crunch, wanted any) (d *gpu.Device) {
+	switch wanted {
+	case uint32(own):
+		return s.dev
+	case uint32(other):
+		if d = s.other(ctx); d == nil {
+			return nil
+		}
+	case uint32(highPerformance):
+		d = page.Must(gpu.Open(ctx))
+	case uint32(lowPower):
+		d = page.Must(gpu.Open(ctx, gpu.WithLowPower()))
+	default:
+		for _, d := range c.opened {
+			if v, ok := d.Handle().(js.Value); ok && v.Equal(js.ValueOf(wanted)) {
+				return d
 			}
-			c.opened = append(c.opened, d)
-		case uint32(highPerformance):
-			d = c.open(ctx)
-		case uint32(lowPower):
-			d = c.open(ctx, gpu.WithLowPower())
-		default:
-			d = c.adopt(ctx, w)
 		}
-		list = append(list, d)
+		d = page.Must(gpu.Open(ctx, gpu.WithDevice(wanted)))
 	}
-	return list
-}
-
-// adopt returns the device of a GPUDevice, the same one for each mention.
-func (c *crunch) adopt(ctx context.Context, w any) *gpu.Device {
-	for _, d := range c.opened {
-		if v, ok := d.Handle().(js.Value); ok && v.Equal(js.ValueOf(w)) {
-			return d
-		}
-	}
-	return c.open(ctx, gpu.WithDevice(w))
-}
-
-func (c *crunch) open(ctx context.Context, opts ...gpu.Option) *gpu.Device {
-	d := page.Must(gpu.Open(ctx, opts...))
 	c.opened = append(c.opened, d)
 	return d
 }
@@ -135,45 +124,21 @@ func (s *server) other(ctx context.Context) *gpu.Device {
 	return nil
 }
 
-// close waits for calls that are under way.
-func (s *server) close(r *page.Reader) page.Work {
-	h := r.Word()
-	c := s.crunchers[h]
-	delete(s.crunchers, h)
-	return func(context.Context) (any, error) {
-		if c == nil {
-			return nil, nil
-		}
-		return nil, errors.Join(c.Close(), c.closeDevices())
-	}
-}
-
-// order is what a call computes.
-type order struct {
-	id      int
-	kernels string
-	r       cruncher.Range
-	params  cruncher.Param
-}
-
-// order reads an id, the kernels, the range in the order of its fields, and parameters.
-func (s *server) order(r *page.Reader) order {
-	o := order{id: r.Int(), kernels: r.Text()}
-	o.r = cruncher.Range{
+// order reads what a call computes: an id, the kernels, the range in the order of its fields, and parameters, whose flags are those
+// of now.
+func (s *server) order(
+	r *page.Reader, compute func(context.Context, int, string, cruncher.Range, ...cruncher.Param) error,
+) page.Work {
+	id, kernels := r.Int(), r.Text()
+	rng := cruncher.Range{
 		Global: r.Int(), Local: r.Int(), Offset: r.Int(), Strict: r.Bool(),
 		Blobs: r.Int(), Repeat: r.Int(), SyncKernel: r.Text(), TransferOnly: r.Bool(),
 	}
 	for n := r.Word(); n > 0 && r.Left(); n-- {
-		o.r.Inner = append(o.r.Inner, r.Int())
+		rng.Inner = append(rng.Inner, r.Int())
 	}
-	o.params = s.params(r)
-	return o
-}
-
-// compute is Cruncher.Compute. Flags are those of now, as in Params.
-func (s *server) compute(r *page.Reader) page.Work {
-	c, o := s.cruncherOf(r), s.order(r)
-	return func(ctx context.Context) (any, error) { return nil, c.Compute(ctx, o.id, o.kernels, o.r, o.params) }
+	params := cruncher.Params(s.params(r)...)
+	return func(ctx context.Context) (any, error) { return nil, compute(ctx, id, kernels, rng, params) }
 }
 
 // moved reads a cruncher and arrays.
@@ -223,8 +188,6 @@ func (s *server) report(r *page.Reader) any {
 	report["shares"] = shares
 	return report
 }
-
-func (s *server) traffic(r *page.Reader) any { return traffic(s.cruncherOf(r).Traffic()) }
 
 func traffic(t cruncher.Traffic) map[string]any {
 	return page.Object("bytesUp", t.Up, "bytesDown", t.Down, "bytesMigrated", t.Migrated)

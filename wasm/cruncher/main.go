@@ -43,25 +43,39 @@ func serve(dev *gpu.Device, p page.Page) *page.Session {
 }
 
 var commands = []page.Spec[*server]{
-	page.CmdEnd:          {Run: (*server).end},
-	page.CmdOpen:         {Later: (*server).open},
-	page.CmdCloseOpened:  {Later: (*server).close},
-	page.CmdCompute:      {Later: (*server).compute},
-	page.CmdFetch:        {Later: (*server).fetch},
-	page.CmdEvict:        {Later: (*server).evict},
-	page.CmdStats:        {Now: (*server).stats},
-	page.CmdReport:       {Now: (*server).report},
-	page.CmdTraffic:      {Now: (*server).traffic},
-	page.CmdArray:        {Now: (*server).array},
-	page.CmdGet:          {Now: (*server).get},
-	page.CmdSet:          {Now: (*server).set},
-	page.CmdDirty:        {Now: (*server).dirty},
-	page.CmdCloseArray:   {Later: (*server).closeArray},
+	page.CmdEnd:         {Run: (*server).end},
+	page.CmdOpen:        {Later: (*server).open},
+	page.CmdCloseOpened: {Later: func(s *server, r *page.Reader) page.Work { return drop(s.crunchers, r) }},
+	page.CmdCompute:     {Later: func(s *server, r *page.Reader) page.Work { return s.order(r, s.cruncherOf(r).Compute) }},
+	page.CmdFetch:       {Later: (*server).fetch},
+	page.CmdEvict:       {Later: (*server).evict},
+	page.CmdStats:       {Now: (*server).stats},
+	page.CmdReport:      {Now: (*server).report},
+	page.CmdTraffic:     {Now: func(s *server, r *page.Reader) any { return traffic(s.cruncherOf(r).Traffic()) }},
+	page.CmdArray:       {Now: (*server).array},
+	page.CmdGet:         {Now: (*server).get},
+	page.CmdSet: {Now: func(s *server, r *page.Reader) any {
+		change(s.arrayOf(r), r)
+		return nil
+	}},
+	page.CmdDirty: {Now: func(s *server, r *page.Reader) any { // the page wrote into the memory of an array
+		s.arrayOf(r).MarkDirty()
+		return nil
+	}},
+	page.CmdCloseArray:   {Later: func(s *server, r *page.Reader) page.Work { return drop(s.arrays, r) }},
 	page.CmdBatch:        {Later: (*server).batch},
-	page.CmdBatchCompute: {Later: (*server).computeInBatch},
-	page.CmdBatchEnd:     {Later: (*server).endBatch},
-	page.CmdReached:      {Now: (*server).reached},
-	page.CmdRemaining:    {Now: (*server).remaining},
+	page.CmdBatchCompute: {Later: func(s *server, r *page.Reader) page.Work { return s.order(r, s.batchOf(r).Compute) }},
+	page.CmdBatchEnd:     {Later: func(s *server, r *page.Reader) page.Work { return drop(s.batches, r) }},
+	page.CmdReached:      {Now: func(s *server, r *page.Reader) any { return s.batchOf(r).Reached() }},
+	page.CmdRemaining:    {Now: func(s *server, r *page.Reader) any { return s.batchOf(r).Remaining() }},
+}
+
+// drop takes what has a handle out of a table and closes it.
+func drop[T interface{ Close() error }](table map[uint32]T, r *page.Reader) page.Work {
+	h := r.Word()
+	x := table[h]
+	delete(table, h)
+	return func(context.Context) (any, error) { return nil, x.Close() }
 }
 
 // end leaves nothing of what was made on the page's GPUDevice.
@@ -69,7 +83,9 @@ func (s *server) end([]uint32) {
 	s.End()
 	s.over.Cancel()
 	for _, c := range s.crunchers {
-		_ = c.closeDevices()
+		for _, d := range c.opened {
+			_ = d.Close()
+		}
 	}
 	page.Check(s.dev.Close())
 }
@@ -77,26 +93,21 @@ func (s *server) end([]uint32) {
 // batch is an open batch. It is open until the page ends it.
 type batch struct {
 	*cruncher.Batch
-	handle uint32
-	end    chan struct{} // closed by the page
-	over   chan struct{} // closed when everything has come back
-	err    error
+	end  context.CancelFunc // by the page
+	over chan error         // gets its error when everything has come back
 }
 
 func (s *server) batch(r *page.Reader) page.Work {
 	h, c := r.Word(), s.cruncherOf(r)
 	return func(context.Context) (any, error) {
-		b, began := &batch{handle: h, end: make(chan struct{}), over: make(chan struct{})}, make(chan struct{})
+		open, end := context.WithCancel(s.over)
+		b, began := &batch{end: end, over: make(chan error, 1)}, make(chan struct{})
 		go func() {
-			defer close(b.over)
-			b.err = page.Guard(func() {
-				page.Check(c.Batch(s.over, func(open *cruncher.Batch) error {
-					b.Batch = open
+			b.over <- page.Guard(func() {
+				page.Check(c.Batch(s.over, func(of *cruncher.Batch) error {
+					b.Batch = of
 					close(began)
-					select {
-					case <-b.end:
-					case <-s.over.Done():
-					}
+					<-open.Done()
 					return nil
 				}))
 			})
@@ -105,30 +116,19 @@ func (s *server) batch(r *page.Reader) page.Work {
 		case <-began:
 			s.batches[h] = b
 			return nil, nil
-		case <-b.over:
-			return nil, b.err
+		case err := <-b.over:
+			return nil, err
 		}
 	}
 }
 
 func (s *server) batchOf(r *page.Reader) *batch { return page.Handle(r, "the batch", s.batches) }
 
-func (s *server) computeInBatch(r *page.Reader) page.Work {
-	b, o := s.batchOf(r), s.order(r)
-	return func(ctx context.Context) (any, error) { return nil, b.Compute(ctx, o.id, o.kernels, o.r, o.params) }
-}
-
-// endBatch waits until everything has come back.
-func (s *server) endBatch(r *page.Reader) page.Work {
-	b := s.batchOf(r)
-	delete(s.batches, b.handle)
-	return func(context.Context) (any, error) {
-		close(b.end)
-		<-b.over
-		return nil, b.err
+// Close waits until everything has come back.
+func (b *batch) Close() error {
+	if b == nil {
+		return nil
 	}
+	b.end()
+	return <-b.over
 }
-
-func (s *server) reached(r *page.Reader) any { return s.batchOf(r).Reached() }
-
-func (s *server) remaining(r *page.Reader) any { return s.batchOf(r).Remaining() }

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -20,7 +21,7 @@ func (s *server) edges(r *page.Reader) page.Work {
 	c := pipelines.EdgesConfig{Width: r.Int(), Height: r.Int(), Sigma: r.Float(), Gain: r.Float(), InFlight: set.inFlight}
 	frame, show := js.ValueOf(r.Object()), r.Object()
 	return func(ctx context.Context) (any, error) {
-		e := page.Must(pipelines.NewEdges(s.open(ctx, set.devices), c, set.opts...))
+		e := page.Must(pipelines.NewEdges(s.open(ctx, set.devices), c, set.config))
 		b := newBoard(4*c.Width*c.Height, c.InFlight)
 		next := func(n int, pixels []byte) (bool, error) {
 			if frame.Type() == js.TypeFunction {
@@ -32,7 +33,7 @@ func (s *server) edges(r *page.Reader) page.Work {
 					return false, err
 				}
 			} else {
-				pipelines.Scene(pixels, c.Width, c.Height, n)
+				samples.Scene(pixels, c.Width, c.Height, n)
 			}
 			js.CopyBytesToJS(b.inputs[n%len(b.inputs)], pixels)
 			return !s.stopped, nil

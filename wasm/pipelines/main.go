@@ -68,16 +68,12 @@ const traced = 2000
 type setup struct {
 	devices  int
 	inFlight int
-	opts     []graph.Option
+	config   graph.Config
 }
 
 // setup reads how many devices there are to be, the mode, whether to wait after each dispatch, and how many runs are in flight.
 func (s *server) setup(r *page.Reader) setup {
-	c := setup{devices: r.Int(), opts: []graph.Option{graph.WithTrace(traced), graph.WithMode(graph.Mode(r.Word()))}}
-	if r.Bool() {
-		c.opts = append(c.opts, graph.WithSync())
-	}
-	c.inFlight = r.Int()
+	c := setup{devices: r.Int(), config: graph.Config{Trace: traced, Mode: graph.Mode(r.Word()), Sync: r.Bool()}, inFlight: r.Int()}
 	if c.devices < 1 || c.devices > maxDevices {
 		page.Invalid("1 to 4 devices")
 	}
@@ -126,11 +122,11 @@ func (s *server) stats(*page.Reader) any {
 	tasks, lanes := []any{}, []any{}
 	for _, t := range all.Tasks {
 		tasks = append(tasks, page.Object(
-			"name", t.Name, "runs", t.Dispatches, "devices", page.List(t.Devices), "run", ms(t.Run), "bind", ms(t.Bind), "wait", ms(t.Wait),
+			"name", t.Name, "runs", t.Dispatches, "devices", page.List(t.Devices), "run", ms(t.Run), "wait", ms(t.Wait),
 		))
 	}
 	for _, l := range all.Devices {
-		lanes = append(lanes, page.Object("name", l.Name, "runs", l.Dispatches, "busy", ms(l.Busy)))
+		lanes = append(lanes, page.Object("name", l.Name, "runs", l.Dispatches, "busy", ms(l.Run)))
 	}
 	return page.Object(
 		"took", ms(took), "tasks", tasks, "lanes", lanes, "blocks", all.Blocks, "clones", all.Clones, "up", all.BytesUp, "down", all.BytesDown,

@@ -8,6 +8,7 @@ import (
 	"context"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -31,9 +32,9 @@ func (s *server) train(r *page.Reader) page.Work {
 	c.SaveEvery = r.Int()
 	shown, step, picture := r.Object(), r.Object(), r.Object()
 	return func(ctx context.Context) (any, error) {
-		data := page.Must(pipelines.Points(name, points, 1))
-		c.Data = data
-		t := page.Must(pipelines.NewTrain(s.open(ctx, set.devices), c, set.opts...))
+		data := page.Must(samples.Points(name, points, 1))
+		c.Features, c.Labels, c.Classes = data.Features, data.Labels, data.Classes
+		t := page.Must(pipelines.NewTrain(s.open(ctx, set.devices), c, set.config))
 		list := []any{}
 		for i, l := range data.Labels {
 			list = append(list, data.Features[2*i], data.Features[2*i+1], l)
@@ -59,9 +60,9 @@ func (s *server) train(r *page.Reader) page.Work {
 }
 
 // paint gives the page what the network decides at each point of the picture.
-func paint(picture any, w *pipelines.Weights, grid []float32, data *pipelines.Data) error {
+func paint(picture any, w [][]float32, grid []float32, data *samples.Data) error {
 	return page.Guard(func() {
-		classes, wrong := page.Must(w.Predict(grid)), page.Must(w.Errors(data))
+		classes, wrong := samples.Predict(w, grid), data.Errors(w)
 		array := js.Global().Get("Uint8Array").New(len(classes))
 		js.CopyBytesToJS(array, classes)
 		page.Must(call(picture, array, side, wrong))

@@ -290,7 +290,7 @@ export class Sparse {
   append(i, j, value) {
     const where = 'append', held = this.#held;
     held.use(where);
-    if (this.external) throw failure('ErrExternal', where, 'nothing can be appended');
+    if (this.external) throw failure('ErrExternalResize', where, 'nothing can be appended');
     if (this.#view) throw failure('ErrView', where, 'nothing can be appended to a slice');
     if (this.#structure.format === BLOCKS) throw failure('ErrUnsupported', where, 'block columns have no single entries');
     if (!Number.isInteger(i) || !Number.isInteger(j) || i < 0 || i >= this.rows || j < 0 || j >= this.cols) {

@@ -113,7 +113,7 @@ test('entries are appended in order', () => {
   fails('ErrOrder', () => csr.append(1, 0, 1));
   fails('ErrUnsupported', () => csr.columnSlice(0, 1));
   fails('ErrUnsupported', () => gpu.sparse(3, 4, parts.blockColumn).append(0, 0, 1));
-  fails('ErrExternal', () => gpu.wrapSparse(3, 4, arrays(parts.csc)).append(0, 3, 1));
+  fails('ErrExternalResize', () => gpu.wrapSparse(3, 4, arrays(parts.csc)).append(0, 3, 1));
 });
 
 test('the values are a matrix that is never resized', () => {

@@ -3,13 +3,10 @@
 package balance
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // split makes a split that has to succeed.
@@ -36,12 +33,9 @@ func TestPlaceIsGreedy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 3000 {
 		n := 1 + rng.IntN(7)
-		offset, pace := make([]float64, n), make([]float64, n)
+		pace := make([]float64, n)
 		for i := range n {
 			pace[i] = math.Exp(6 * rng.Float64())
-			if rng.IntN(3) == 0 {
-				offset[i] = 1000 * rng.Float64()
-			}
 			if i > 0 && rng.IntN(5) == 0 {
 				pace[i] = math.Inf(1)
 			}
@@ -51,20 +45,20 @@ func TestPlaceIsGreedy(t *testing.T) {
 		for range steps {
 			best := 0
 			for i := range n {
-				if offset[i]+float64(want[i]+1)*pace[i] < offset[best]+float64(want[best]+1)*pace[best] {
+				if float64(want[i]+1)*pace[i] < float64(want[best]+1)*pace[best] {
 					best = i
 				}
 			}
 			want[best]++
 		}
-		if got := place(offset, pace, steps); !slices.Equal(got, want) {
-			t.Fatalf("%d steps at %v from %v: %v, want %v", steps, pace, offset, got, want)
+		if got := place(pace, steps); !slices.Equal(got, want) {
+			t.Fatalf("%d steps at %v: %v, want %v", steps, pace, got, want)
 		}
 	}
 }
 
 func TestExactOnSecondCall(t *testing.T) {
-	got := linear(t, adapt(t), 1<<20, 256, 2, 3, constant(1, 3))
+	got := linear(t, New(), 1<<20, 256, 2, 3, constant(1, 3))
 	for k, want := range [][]int{{524288, 524288}, {262144, 786432}, {262144, 786432}} {
 		if !slices.Equal(got[k], want) {
 			t.Errorf("call %d: %v, want %v", k+1, got[k], want)
@@ -76,7 +70,7 @@ func TestExactOnSecondCall(t *testing.T) {
 func TestSpeedsSwap(t *testing.T) {
 	for _, fast := range []float64{2, 9} {
 		const step, global = 64, 1 << 16
-		got := linear(t, adapt(t), global, step, 2, 28, func(k, i int) float64 {
+		got := linear(t, New(), global, step, 2, 28, func(k, i int) float64 {
 			if (k <= 20) == (i == 0) {
 				return 1
 			}
@@ -90,25 +84,8 @@ func TestSpeedsSwap(t *testing.T) {
 	}
 }
 
-func TestFixedCost(t *testing.T) {
-	for _, opts := range [][]Options{{Options{FixedCost: []float64{0.01}}}, {Options{FixedCost: []float64{0.01, 0.01}}}} {
-		b := adapt(t, opts...)
-		r := Request{Global: 1100, Step: 1, Devices: 2}
-		counts := split(t, b, r)
-		// 10 ms, and 1 or 10 ms for each item.
-		b.Observe(0, []Sample{{counts[0], 0.01 + 0.001*float64(counts[0])}, {counts[1], 0.01 + 0.01*float64(counts[1])}})
-		if got := split(t, b, r); !slices.Equal(got, []int{1000, 100}) {
-			t.Error(got)
-		}
-		// What one device alone does sooner than the other begins is not divided.
-		if got := split(t, b, Request{Global: 10, Step: 1, Devices: 2}); !slices.Equal(got, []int{10, 0}) {
-			t.Error(got)
-		}
-	}
-}
-
 func TestOutliers(t *testing.T) {
-	b := adapt(t)
+	b := New()
 	r := Request{Global: 1 << 20, Step: 256, Devices: 2}
 	want := linear(t, b, r.Global, r.Step, 2, 10, constant(1, 3))[9]
 	for _, factor := range []float64{50, 1.0 / 50} {
@@ -150,20 +127,20 @@ func TestOutlierOfOtherCount(t *testing.T) {
 	} {
 		var d rate
 		for range 4 {
-			d.observe(c.before, 0, 0.25)
+			d.observe(c.before)
 		}
-		if used := d.observe(c.now, 0, 0.25); used != c.used {
+		if used := d.observe(c.now); used != c.used {
 			t.Errorf("%v after %v: %v", c.now, c.before, used)
 		}
 	}
 }
 
-// A clock that is too coarse says nothing, and a fixed cost above the time does not make work free.
+// A clock that is too coarse says nothing.
 func TestTimesTooShort(t *testing.T) {
-	b := adapt(t, Options{FixedCost: []float64{1}})
+	b := New()
 	counts := split(t, b, Request{Global: 1000, Step: 1, Devices: 2})
 	b.Observe(0, []Sample{{counts[0], 0}, {counts[1], 0.5}})
-	if got := b.Stats(0).Throughput; !slices.Equal(got, []float64{0, 500 * 8 / 0.5}) {
+	if got := b.Stats(0).Throughput; !slices.Equal(got, []float64{0, 500 / 0.5}) {
 		t.Error(got)
 	}
 }
@@ -171,7 +148,7 @@ func TestTimesTooShort(t *testing.T) {
 // A device whose overhead prevails takes as long for fewer items; that is no outlier.
 func TestOverheadIsNoOutlier(t *testing.T) {
 	f := fleet{1 << 16, 64, []float64{1e6, 50e6}, 0.002, 0}
-	b := adapt(t)
+	b := New()
 	f.efficiencies(t, b, 30, 1)
 	if s := b.Stats(0); s.Dropped != 0 {
 		t.Errorf("%d samples dropped, ranges %v", s.Dropped, s.History)
@@ -179,12 +156,12 @@ func TestOverheadIsNoOutlier(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	const every = 8
-	b := adapt(t, Options{Probe: every})
+	const every = probeEvery
+	b := New()
 	r := Request{Global: 64 * 100, Step: 64, Devices: 2}
 	speeds := []float64{1, 1e4} // device 0 needs 64 s for a step, 100 times what device 1 needs for all
 	var given []int
-	for k := range 1500 {
+	for k := range 5000 {
 		counts := split(t, b, r)
 		if k > 0 && counts[0] > 0 {
 			if counts[0] != 64 {
@@ -218,7 +195,7 @@ func TestProbe(t *testing.T) {
 
 // Where there are fewer steps than devices, all devices are tried in turn.
 func TestProbeOfUntried(t *testing.T) {
-	b := adapt(t)
+	b := New()
 	r := Request{Global: 100, Step: 128, Devices: 4}
 	tried := make([]int, 4)
 	for range 4 {
@@ -236,10 +213,10 @@ func TestProbeOfUntried(t *testing.T) {
 
 // Idle devices take turns.
 func TestProbesTakeTurns(t *testing.T) {
-	b := adapt(t, Options{Probe: 1})
+	b := New()
 	r := Request{Global: 2000, Step: 10, Devices: 5}
 	probed := make([]int, 5)
-	for k := range 42 {
+	for k := range 10*(4+probeEvery) + 2 {
 		counts := split(t, b, r)
 		for i, n := range counts {
 			if k > 0 && i > 0 && n > 0 {
@@ -256,7 +233,7 @@ func TestProbesTakeTurns(t *testing.T) {
 
 // A device that comes back is looked at soon, also when it had nothing before.
 func TestProbeOfReturned(t *testing.T) {
-	b := adapt(t, Options{Probe: 1000})
+	b := New()
 	r := Request{Global: 2000, Step: 10, Devices: 2}
 	for range 20 {
 		done(b, 0, split(t, b, r), 1000, 4)
@@ -280,7 +257,7 @@ func TestMoves(t *testing.T) {
 		return []float64{price * math.Max(d, 0), price * math.Max(-d, 0)}
 	}
 	run := func(perItem float64, slow float64) []int {
-		b := adapt(t, Options{Horizon: 10})
+		b := New()
 		r := Request{Global: 1000, Step: 10, Devices: 2, Moves: moves}
 		have, price = []int{500, 500}, perItem
 		have = split(t, b, r)
@@ -304,20 +281,9 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A device that has to fetch something first gets less.
-func TestMovesInTheSplit(t *testing.T) {
-	b := adapt(t, Options{Horizon: 1})
-	r := Request{Global: 1000, Step: 1, Devices: 2}
-	done(b, 0, split(t, b, r), 1000, 1000)
-	r.Moves = func(counts []int) []float64 { return []float64{0.5, 0} }
-	if got := split(t, b, r); !slices.Equal(got, []int{250, 750}) {
-		t.Error(got)
-	}
-}
-
 // Moves is not asked about devices that are not alive.
 func TestMovesOfTheLiving(t *testing.T) {
-	b := adapt(t)
+	b := New()
 	r := Request{Global: 1000, Step: 1, Devices: 2, Moves: func(counts []int) []float64 { return nil }}
 	done(b, 0, split(t, b, r), 1000, 1000)
 	r.Alive = []bool{true, false}
@@ -335,7 +301,7 @@ func TestMovesOfTheLiving(t *testing.T) {
 // What an answer of Moves should not hold counts as free.
 func TestMovesThatMakeNoSense(t *testing.T) {
 	for _, answer := range [][]float64{nil, {1}, {math.NaN(), math.NaN()}, {math.Inf(1), -1}, {-1e300, 1e300}} {
-		b := adapt(t)
+		b := New()
 		r := Request{Global: 1 << 20, Step: 256, Devices: 2, Moves: func(counts []int) []float64 {
 			clear(counts)
 			b.Stats(0) // may be used
@@ -349,7 +315,7 @@ func TestMovesThatMakeNoSense(t *testing.T) {
 }
 
 func TestDeviceGoesAndComesBack(t *testing.T) {
-	b := adapt(t)
+	b := New()
 	r := Request{Global: 8000, Step: 10, Devices: 3}
 	step := func(want ...int) {
 		t.Helper()
@@ -376,7 +342,7 @@ func TestDeviceGoesAndComesBack(t *testing.T) {
 
 // A device that was not there at the first call is taken to be as slow as the slowest.
 func TestLateDevice(t *testing.T) {
-	b := adapt(t)
+	b := New()
 	r := Request{Global: 7000, Step: 10, Devices: 3, Alive: []bool{true, true, false}}
 	done(b, 0, split(t, b, r), 1e3, 5e3, 1)
 	r.Alive = nil
@@ -385,52 +351,22 @@ func TestLateDevice(t *testing.T) {
 	}
 }
 
+// A quarter of a change from 1 to 2 is in the estimate after one sample.
 func TestSmoothing(t *testing.T) {
-	// How much of a change from 1 to 2 is in the estimate after one sample.
-	part := func(n int) float64 {
-		b := adapt(t, Options{Smoothing: n})
-		for range 30 {
-			done(b, 0, split(t, b, Request{Global: 1000, Step: 1, Devices: 1}), 1000)
-		}
-		done(b, 0, split(t, b, Request{Global: 1000, Step: 1, Devices: 1}), 2000)
-		return b.Stats(0).Throughput[0]/1000 - 1
+	b := New()
+	for range 30 {
+		done(b, 0, split(t, b, Request{Global: 1000, Step: 1, Devices: 1}), 1000)
 	}
-	for _, n := range []int{1, 2, 4, 10} {
-		if got := part(n); math.Abs(got-1/float64(n)) > 1e-9 {
-			t.Errorf("smoothing %d: %v", n, got)
-		}
-	}
-}
-
-func TestOptionsThatMakeNoSense(t *testing.T) {
-	for i, o := range []Options{
-		{Smoothing: -1},
-		{Probe: -1},
-		{Horizon: math.MinInt},
-		{FixedCost: []float64{-1}},
-		{FixedCost: []float64{0, math.NaN()}},
-		{FixedCost: []float64{math.Inf(1)}},
-	} {
-		if b, err := New(o); b != nil || !errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("option %d: %v", i, err)
-		}
-	}
-	if _, err := New(Options{Probe: math.MaxInt, Horizon: math.MaxInt, Smoothing: math.MaxInt}); err != nil {
-		t.Error(err)
-	}
-	b := adapt(t, Options{FixedCost: []float64{1, 2}})
-	if _, err := b.Split(Request{Global: 9, Step: 1, Devices: 3}); !errors.Is(err, fault.ErrInvalid) {
-		t.Error(err)
+	done(b, 0, split(t, b, Request{Global: 1000, Step: 1, Devices: 1}), 2000)
+	if got := b.Stats(0).Throughput[0]; math.Abs(got-1250) > 1e-6 {
+		t.Error(got)
 	}
 }
 
 func BenchmarkSplit(b *testing.B) {
 	for name, n := range map[string]int{"2 devices": 2, "8 devices": 8, "1024 devices": 1024} {
 		b.Run(name, func(b *testing.B) {
-			bal, err := New(Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			bal := New()
 			r := Request{Global: 1e6 * 64, Step: 64, Devices: n}
 			speeds := make([]float64, n)
 			for i := range speeds {

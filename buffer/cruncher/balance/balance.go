@@ -16,8 +16,10 @@ package balance
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
 // ErrNoDevice says that no device of a request is alive.
@@ -88,15 +90,9 @@ type Balancer interface {
 // check returns the devices that are alive.
 func (r *Request) check() ([]int, error) {
 	const op = "balance: Split"
-	switch {
-	case r.Global < 0 || uint64(r.Global) > maxGlobal:
-		return nil, fault.Fail(op, fault.ErrInvalid, "a range that is negative or above 2^53")
-	case r.Step < 1:
-		return nil, fault.Fail(op, fault.ErrInvalid, "a step below 1")
-	case r.Devices < 1 || r.Devices > maxDevices:
-		return nil, fault.Fail(op, fault.ErrInvalid, "not 1 to 1024 devices")
-	case r.Alive != nil && len(r.Alive) != r.Devices:
-		return nil, fault.Fail(op, fault.ErrInvalid, "Alive has not one element for each device")
+	if r.Global < 0 || uint64(r.Global) > maxGlobal || r.Step < 1 || r.Devices < 1 || r.Devices > maxDevices ||
+		r.Alive != nil && len(r.Alive) != r.Devices {
+		return nil, fault.Fail(op, fault.ErrInvalid, "a range has 0 to 2^53 items in steps of 1 or more, for 1 to 1024 devices that are alive or not")
 	}
 	alive := make([]int, 0, r.Devices)
 	for i := range r.Devices {
@@ -119,42 +115,102 @@ func (r *Request) extent() extent {
 	return extent{r.Global / step, step, r.Global % step}
 }
 
-// giveRest adds the rest to the last count that is not zero.
-func giveRest(counts []int, rest int) {
+// items makes items of steps. The rest goes to the last device that has any.
+func (e extent) items(counts []int) []int {
+	rest := e.rest
 	for i, n := range slices.Backward(counts) {
-		if n > 0 {
+		if counts[i] *= e.step; n > 0 {
 			counts[i] += rest
-			return
+			rest = 0
 		}
 	}
+	return counts
 }
 
 // duration reports whether s is a time to be believed. It is false for NaN.
 func duration(s float64) bool { return s >= 0 && s <= maxSeconds }
 
-// record is the part of Stats that both balancers keep in the same way.
-type record struct {
-	calls   int
-	history [][]int
-}
-
-// add keeps counts, which nobody changes afterwards.
-func (c *record) add(counts []int) {
-	c.calls++
-	if len(c.history) == depth {
-		c.history = slices.Delete(c.history, 0, 1)
+// keep adds to a list that goes back no further than depth.
+func keep[E any](list []E, e E, depth int) []E {
+	if len(list) == depth {
+		list = slices.Delete(list, 0, 1)
 	}
-	c.history = append(c.history, counts)
+	return append(list, e)
 }
 
-func (c *record) stats() Stats {
-	s := Stats{Calls: c.calls}
-	for _, counts := range c.history {
+// policy is how the devices of an id share its ranges.
+type policy interface {
+	// prepare returns what decides on a split. That may call Request.Moves, so it runs without the lock.
+	prepare(r *Request, alive []int, of extent) func() plan
+	// made notes a split.
+	made(p plan)
+	observe(samples []Sample)
+	// stats adds what the policy knows to Stats.
+	stats(s *Stats)
+}
+
+// balancer keeps the state of each id.
+type balancer struct {
+	policy func(devices int) policy
+	mu     sync.Mutex
+	loads  recent.Map[int, *load]
+}
+
+// load is the state of an id.
+type load struct {
+	policy
+	devices, calls int
+	history        [][]int // nobody changes the counts
+}
+
+// Split calls r.Moves without the lock, so that it may use the balancer.
+func (b *balancer) Split(r Request) ([]int, error) {
+	alive, err := r.check()
+	if err != nil {
+		return nil, err
+	}
+	of := r.extent()
+	if of.steps == 0 {
+		return make([]int, r.Devices), nil
+	}
+	b.mu.Lock()
+	l := b.loads.Get(r.ID)
+	if l == nil || l.devices != r.Devices {
+		l = &load{policy: b.policy(r.Devices), devices: r.Devices}
+		b.loads.Put(r.ID, l)
+	}
+	decide := l.prepare(&r, alive, of)
+	b.mu.Unlock()
+	next := decide()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.made(next)
+	l.calls++
+	l.history = keep(l.history, next.counts, depth)
+	return slices.Clone(next.counts), nil
+}
+
+func (b *balancer) Observe(id int, samples []Sample) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l := b.loads.Peek(id); l != nil && len(samples) == l.devices {
+		l.observe(samples)
+	}
+}
+
+func (b *balancer) Stats(id int) Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.loads.Peek(id)
+	if l == nil {
+		return Stats{}
+	}
+	s := Stats{Calls: l.calls}
+	for _, counts := range l.history {
 		s.History = append(s.History, slices.Clone(counts))
 	}
 	if len(s.History) > 0 {
-		last := s.History[len(s.History)-1]
-		var sum float64
+		last, sum := s.History[len(s.History)-1], 0.0
 		for _, n := range last {
 			sum += float64(n)
 		}
@@ -162,5 +218,6 @@ func (c *record) stats() Stats {
 			s.Shares = append(s.Shares, float64(n)/sum)
 		}
 	}
+	l.stats(&s)
 	return s
 }

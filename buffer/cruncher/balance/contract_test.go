@@ -16,7 +16,7 @@ import (
 // both runs a test on every balancer.
 func both(t *testing.T, f func(t *testing.T, b Balancer)) {
 	t.Helper()
-	t.Run("adaptive", func(t *testing.T) { f(t, adapt(t)) })
+	t.Run("adaptive", func(t *testing.T) { f(t, New()) })
 	t.Run("legacy", func(t *testing.T) { f(t, NewLegacyRaw()) })
 	t.Run("smooth", func(t *testing.T) { f(t, NewLegacy()) })
 }
@@ -296,15 +296,10 @@ func TestAnything(t *testing.T) {
 }
 
 func FuzzSplit(f *testing.F) {
-	f.Add(uint64(1), uint64(2), 3, 1, 1, 1)
-	f.Add(uint64(5), uint64(8), math.MaxInt, math.MinInt, 0, 9)
-	f.Fuzz(func(t *testing.T, seed, stream uint64, global, step, devices, option int) {
-		opt := []Options{{Smoothing: option}, {Probe: option}, {Horizon: option}, {FixedCost: []float64{float64(option)}}}
-		balancers := []Balancer{NewLegacyRaw(), NewLegacy(), adapt(t)}
-		if b, err := New(opt[seed%4]); err == nil {
-			balancers = append(balancers, b)
-		}
-		for _, b := range balancers {
+	f.Add(uint64(1), uint64(2), 3, 1, 1)
+	f.Add(uint64(5), uint64(8), math.MaxInt, math.MinInt, 0)
+	f.Fuzz(func(t *testing.T, seed, stream uint64, global, step, devices int) {
+		for _, b := range []Balancer{NewLegacyRaw(), NewLegacy(), New()} {
 			anything(t, b, rand.New(rand.NewPCG(seed, stream)), 50)
 			r := Request{Global: global, Step: step, Devices: devices}
 			if counts, err := b.Split(r); err == nil {

@@ -9,11 +9,7 @@ import (
 )
 
 func Example() {
-	b, err := balance.New(balance.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	b := balance.New()
 	for range 2 {
 		counts, err := b.Split(balance.Request{ID: 1, Global: 1 << 20, Step: 256, Devices: 2})
 		if err != nil {

@@ -4,9 +4,7 @@ package balance
 
 import (
 	"slices"
-	"sync"
-
-	"github.com/sublet-gpu/sublet/internal/recent"
+	"sort"
 )
 
 // NewLegacy returns the balancer of the Cekirdekler API (github.com/tugrul512bit/Cekirdekler), which gives the sequences
@@ -15,63 +13,46 @@ import (
 //
 // It reacts slowly and stops 1.67 steps short of the optimum; [New] does neither. It takes no account of Request.Moves.
 // The original knows no devices that fail: when other devices are alive than before, it starts again among them.
-func NewLegacy() Balancer { return &legacy{smooth: true} }
+func NewLegacy() Balancer { return newLegacy(true) }
 
 // NewLegacyRaw is [NewLegacy] without the mean of ten calls: the original with smoothLoadBalancer cleared.
-func NewLegacyRaw() Balancer { return new(legacy) }
+func NewLegacyRaw() Balancer { return newLegacy(false) }
 
+// legacy is the policy of [NewLegacy]. Its slices have an element per device that is alive.
 type legacy struct {
 	smooth bool
-	mu     sync.Mutex
-	loads  recent.Map[int, *legacyLoad]
+	alive  []int
+	ranges []int64 // without the rest
+	ms     []float64
+	rates  []float64
+	shares [][]float64 // of the last calls
 }
 
-// legacyLoad is the state of an id. Its slices, but for history, have an element per device that is alive.
-type legacyLoad struct {
-	record
-	devices int
-	alive   []int
-	ranges  []int64 // without the rest
-	ms      []float64
-	rates   []float64
-	shares  [][]float64 // of the last calls
+func newLegacy(smooth bool) Balancer {
+	return &balancer{policy: func(int) policy { return &legacy{smooth: smooth} }}
 }
 
 // firstMs is what the first call takes each device to need; only that it is the same for all matters.
 const firstMs = 10
 
-func (b *legacy) Split(r Request) ([]int, error) {
-	alive, err := r.check()
-	if err != nil {
-		return nil, err
-	}
-	counts := make([]int, r.Devices)
-	of := r.extent()
-	if of.steps == 0 {
-		return counts, nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l := b.loads.Get(r.ID)
-	if l == nil || l.devices != r.Devices {
-		l = &legacyLoad{devices: r.Devices}
-		b.loads.Put(r.ID, l)
-	}
+func (l *legacy) prepare(r *Request, alive []int, of extent) func() plan {
 	global := int64(of.steps * of.step)
 	if !slices.Equal(l.alive, alive) {
 		l.start(alive, global)
 	}
-	l.update(global, int64(of.step), b.smooth)
+	l.update(global, int64(of.step))
+	p := plan{counts: make([]int, r.Devices)}
 	for k, i := range alive {
-		counts[i] = int(l.ranges[k])
+		p.counts[i] = int(l.ranges[k]) / of.step
 	}
-	giveRest(counts, of.rest)
-	l.add(slices.Clone(counts))
-	return counts, nil
+	of.items(p.counts)
+	return func() plan { return p }
 }
 
+func (l *legacy) made(plan) {}
+
 // start splits evenly.
-func (l *legacyLoad) start(alive []int, global int64) {
+func (l *legacy) start(alive []int, global int64) {
 	n := len(alive)
 	l.alive, l.shares = alive, nil
 	l.ranges, l.ms, l.rates = make([]int64, n), make([]float64, n), make([]float64, n)
@@ -82,7 +63,7 @@ func (l *legacyLoad) start(alive []int, global int64) {
 }
 
 // update moves the ranges towards those that would have taken all devices the same time.
-func (l *legacyLoad) update(global, step int64, smooth bool) {
+func (l *legacy) update(global, step int64) {
 	const grain = 0.01 // ms; keeps devices that did nothing from dividing by 0
 	total := grain * float64(len(l.ms))
 	for _, ms := range l.ms {
@@ -98,7 +79,7 @@ func (l *legacyLoad) update(global, step int64, smooth bool) {
 		raw[k] /= sum
 	}
 	want := raw
-	if smooth {
+	if l.smooth {
 		want = l.mean(raw)
 	}
 	var given int64
@@ -118,18 +99,15 @@ func (l *legacyLoad) update(global, step int64, smooth bool) {
 	}
 	if given > global {
 		takeLargest(l.ranges, (given-global)/step, step)
-	} else {
-		largest := slices.Index(l.ranges, slices.Max(l.ranges))
-		l.ranges[largest] += global - given
+		return
 	}
+	largest := slices.Index(l.ranges, slices.Max(l.ranges))
+	l.ranges[largest] += global - given
 }
 
 // mean adds shares to the history and returns its mean, once it is full.
-func (l *legacyLoad) mean(shares []float64) []float64 {
-	if len(l.shares) == depth {
-		l.shares = slices.Delete(l.shares, 0, 1)
-	}
-	l.shares = append(l.shares, shares)
+func (l *legacy) mean(shares []float64) []float64 {
+	l.shares = keep(l.shares, shares, depth)
 	if len(l.shares) < depth {
 		return shares
 	}
@@ -145,45 +123,28 @@ func (l *legacyLoad) mean(shares []float64) []float64 {
 	return mean
 }
 
-// takeLargest does this n times: take a step from the largest range, the first of those that are equal. It takes whole
-// levels at once, since n may be in the millions when an id is used for a much smaller range. The ranges are multiples of
-// step and hold n steps.
+// takeLargest does this n times: take a step from the largest range, the first of those that are equal. It seeks the level that
+// this ends at, since n may be in the millions when an id is used for a much smaller range. The ranges are multiples of step and
+// hold n steps.
 func takeLargest(ranges []int64, n, step int64) {
-	for n > 0 {
-		top := slices.Max(ranges)
-		var count, below int64
+	above := func(level int64) (steps int64) {
 		for _, r := range ranges {
-			if r == top {
-				count++
-			} else {
-				below = max(below, r)
-			}
+			steps += max(r/step-level, 0)
 		}
-		each, more := n/count, n%count
-		if height := (top - below) / step; each >= height {
-			each, more = height, 0
-		}
-		n -= each*count + more
-		for k, r := range ranges {
-			if r != top {
-				continue
-			}
-			ranges[k] -= each * step
-			if more > 0 {
-				ranges[k] -= step
-				more--
-			}
+		return steps
+	}
+	level := int64(sort.Search(int(slices.Max(ranges)/step), func(level int) bool { return above(int64(level)) <= n }))
+	n -= above(level)
+	for k, r := range ranges {
+		ranges[k] = min(r, level*step)
+		if n > 0 && r >= level*step {
+			ranges[k] -= step
+			n--
 		}
 	}
 }
 
-func (b *legacy) Observe(id int, samples []Sample) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l := b.loads.Peek(id)
-	if l == nil || len(samples) != l.devices {
-		return
-	}
+func (l *legacy) observe(samples []Sample) {
 	for k, i := range l.alive {
 		switch s := samples[i]; {
 		case l.ranges[k] == 0:
@@ -197,17 +158,9 @@ func (b *legacy) Observe(id int, samples []Sample) {
 	}
 }
 
-func (b *legacy) Stats(id int) Stats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l := b.loads.Peek(id)
-	if l == nil {
-		return Stats{}
-	}
-	s := l.stats()
-	s.Throughput = make([]float64, l.devices)
+func (l *legacy) stats(s *Stats) {
+	s.Throughput = make([]float64, len(s.Shares))
 	for k, i := range l.alive {
 		s.Throughput[i] = l.rates[k]
 	}
-	return s
 }

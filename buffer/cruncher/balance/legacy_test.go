@@ -51,7 +51,7 @@ func TestLegacyFirstCall(t *testing.T) {
 		{1024, 64, []int{128, 128, 128, 128, 128, 128, 128, 128}},
 	} {
 		for _, smooth := range []bool{false, true} {
-			got, err := (&legacy{smooth: smooth}).Split(Request{Global: c.global, Step: c.step, Devices: len(c.want)})
+			got, err := newLegacy(smooth).Split(Request{Global: c.global, Step: c.step, Devices: len(c.want)})
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%d by %d: %v, %v, want %v", c.global, c.step, got, err, c.want)
 			}
@@ -83,7 +83,7 @@ func TestLegacySequences(t *testing.T) {
 		}},
 	} {
 		for _, smooth := range c.smooth {
-			got := linear(t, (&legacy{smooth: smooth}), c.global, c.step, len(c.speeds), 60, constant(c.speeds...))
+			got := linear(t, newLegacy(smooth), c.global, c.step, len(c.speeds), 60, constant(c.speeds...))
 			for k, want := range c.want {
 				if !slices.Equal(got[k-1], want) {
 					t.Errorf("%s, smooth %v, call %d: %v, want %v", c.name, smooth, k, got[k-1], want)
@@ -105,7 +105,7 @@ func TestLegacySpeedsSwap(t *testing.T) {
 		true:  {16448, 17408, 19072, 26432, 41728, 48896, 49088},
 		false: {16448, 26240, 33088, 43648, 48256, 49088, 49088},
 	} {
-		got := linear(t, (&legacy{smooth: smooth}), 1<<16, 64, 2, 60, speed)
+		got := linear(t, newLegacy(smooth), 1<<16, 64, 2, 60, speed)
 		for j, k := range calls {
 			if got[k-1][0] != want[j] {
 				t.Errorf("smooth %v, after update %d: %d, want %d", smooth, k, got[k-1][0], want[j])
@@ -116,10 +116,10 @@ func TestLegacySpeedsSwap(t *testing.T) {
 
 // A range that was balanced for 1:3 doubles: the largest device takes the whole difference.
 func TestLegacyOtherRange(t *testing.T) {
-	b := NewLegacy().(*legacy)
-	b.loads.Put(7, &legacyLoad{
-		devices: 2, alive: []int{0, 1}, ranges: []int64{256, 768}, ms: []float64{5, 5}, rates: make([]float64, 2),
-	})
+	b := NewLegacy().(*balancer)
+	b.loads.Put(7, &load{devices: 2, policy: &legacy{
+		smooth: true, alive: []int{0, 1}, ranges: []int64{256, 768}, ms: []float64{5, 5}, rates: make([]float64, 2),
+	}})
 	if got, err := b.Split(Request{ID: 7, Global: 2048, Step: 64, Devices: 2}); err != nil || !slices.Equal(got, []int{320, 1728}) {
 		t.Error(got, err)
 	}
@@ -129,10 +129,10 @@ func TestLegacyOtherRange(t *testing.T) {
 func TestLegacyZeroRange(t *testing.T) {
 	const global = 1 << 20
 	for ms, want := range map[float64]int{1: 0, 10: 1024, 100: 9984} {
-		b := NewLegacyRaw().(*legacy)
-		b.loads.Put(0, &legacyLoad{
-			devices: 2, alive: []int{0, 1}, ranges: []int64{0, global}, ms: []float64{3, 3}, rates: make([]float64, 2),
-		})
+		b := NewLegacyRaw().(*balancer)
+		b.loads.Put(0, &load{devices: 2, policy: &legacy{
+			alive: []int{0, 1}, ranges: []int64{0, global}, ms: []float64{3, 3}, rates: make([]float64, 2),
+		}})
 		b.Observe(0, []Sample{{}, {global, ms / 1000}})
 		got, err := b.Split(Request{Global: global, Step: 256, Devices: 2})
 		if err != nil || !slices.Equal(got, []int{want, global - want}) {

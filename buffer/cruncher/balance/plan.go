@@ -13,59 +13,41 @@ type plan struct {
 	counts []int
 	first  float64 // seconds of the next call, with its transfers
 	total  float64 // of all calls up to the horizon
+	probed int     // the device that has a step only to see how fast it is, -1: none
 }
 
 // planner finds the split for one call. Times are in seconds, paces in seconds per item.
 type planner struct {
 	of          extent
-	fixed, pace []float64 // a pace of +Inf: not alive
+	pace        []float64 // +Inf: not alive
 	moves       func([]int) []float64
-	horizon     float64
 	last        plan
 	probe, idle int // the device to be probed, -1: none, and for how many calls it had nothing
 }
 
-// best compares three splits: the last one, the one that is best once its transfers are done, and one that takes account
-// of them. The first one that is not beaten wins, so nothing moves for nothing.
-func (p *planner) best() plan {
-	target := p.rated(p.placed(p.fixed, p.of.steps))
-	best := target
+// choose takes the last split again unless the best one is better up to the horizon, transfers included, so nothing moves for
+// nothing. Then the device to be probed may get a step.
+func (p *planner) choose() plan {
+	best := p.rated(p.of.items(place(p.pace, p.of.steps)))
 	if p.repeats() {
-		if stay := p.rated(p.last.counts); stay.total <= target.total {
+		if stay := p.rated(p.last.counts); stay.total <= best.total {
 			best = stay
 		}
 	}
-	if p.moves != nil {
-		offset := p.transfers(target.counts)
-		for i := range offset {
-			offset[i] = p.fixed[i] + offset[i]/p.horizon
-		}
-		if wary := p.rated(p.placed(offset, p.of.steps)); wary.total < best.total {
-			best = wary
-		}
-	}
-	return best
-}
-
-// probed returns the split with a step for the device to be probed, unless it would have one anyhow or the delay is not
-// due yet: after idle calls a delay of idle/every calls is.
-func (p *planner) probed(best plan, every float64) (plan, bool) {
-	if best.counts[p.probe] > 0 {
-		return best, false
+	if p.probe < 0 || best.counts[p.probe] > 0 {
+		return best
 	}
 	pace := p.pace[p.probe]
 	p.pace[p.probe] = math.Inf(1)
-	counts := make([]int, len(p.pace))
-	if p.of.steps > 1 {
-		counts = p.placedSteps(p.fixed, p.of.steps-1)
-	}
+	steps := place(p.pace, p.of.steps-1)
 	p.pace[p.probe] = pace
-	counts[p.probe] = 1
-	try := p.rated(p.items(counts))
-	if (try.first-best.first)*every <= float64(p.idle)*best.first {
-		return try, true
+	steps[p.probe] = 1
+	try := p.rated(p.of.items(steps))
+	if (try.first-best.first)*probeEvery > float64(p.idle)*best.first {
+		return best // the delay is not due yet
 	}
-	return best, false
+	try.probed = p.probe
+	return try
 }
 
 // repeats reports whether the last split fits this call: the same range, and nobody in it who is not alive any more.
@@ -78,62 +60,57 @@ func (p *planner) repeats() bool {
 	return p.last.of == p.of
 }
 
-// placed returns the counts, in items, that are done first.
-func (p *planner) placed(offset []float64, steps int) []int {
-	return p.items(p.placedSteps(offset, steps))
-}
-
-func (p *planner) placedSteps(offset []float64, steps int) []int {
-	pace := slices.Clone(p.pace)
-	for i := range pace {
-		pace[i] *= float64(p.of.step)
-	}
-	return place(offset, pace, steps)
-}
-
-// items makes items of steps.
-func (p *planner) items(counts []int) []int {
-	for i := range counts {
-		counts[i] *= p.of.step
-	}
-	giveRest(counts, p.of.rest)
-	return counts
-}
-
 // rated predicts what a split costs.
 func (p *planner) rated(counts []int) plan {
-	later := makespan(counts, p.fixed, p.pace)
-	first := later
+	transfers := make([]float64, len(counts))
+	later := p.makespan(counts, transfers)
 	if p.moves != nil {
-		offset := p.transfers(counts)
-		for i := range offset {
-			offset[i] += p.fixed[i]
-		}
-		first = makespan(counts, offset, p.pace)
-	}
-	return plan{of: p.of, counts: counts, first: first, total: first + (p.horizon-1)*later}
-}
-
-// transfers asks the caller, and believes what makes sense.
-func (p *planner) transfers(counts []int) []float64 {
-	seconds := make([]float64, len(counts))
-	if got := p.moves(slices.Clone(counts)); len(got) == len(counts) {
-		for i, s := range got {
-			if duration(s) {
-				seconds[i] = s
+		if got := p.moves(slices.Clone(counts)); len(got) == len(counts) {
+			for i, s := range got {
+				if duration(s) {
+					transfers[i] = s
+				}
 			}
 		}
 	}
-	return seconds
+	first := p.makespan(counts, transfers)
+	return plan{of: p.of, counts: counts, first: first, total: first + (horizon-1)*later, probed: -1}
 }
 
 // makespan returns when the last of the devices is done that have anything to do.
-func makespan(counts []int, offset, pace []float64) float64 {
+func (p *planner) makespan(counts []int, offset []float64) float64 {
 	var m float64
 	for i, n := range counts {
 		if n > 0 {
-			m = math.Max(m, offset[i]+float64(n)*pace[i])
+			m = math.Max(m, offset[i]+float64(n)*p.pace[i])
 		}
 	}
 	return m
+}
+
+// place hands out n steps, each to the device that would be done with it first, where device i needs pace[i] for each; a pace of
+// +Inf keeps a device out. Ties go to the lower number. The result is the one of the greedy loop over all steps, but only the
+// last few are handed out singly: if work could be divided at will, all devices would be done at the same time, and the greedy
+// loop ends less than a step before or after it.
+func place(pace []float64, n int) []int {
+	speed := 0.0
+	for _, p := range pace {
+		speed += 1 / p
+	}
+	counts := make([]int, len(pace))
+	left := n
+	for i, p := range pace {
+		counts[i] = min(int(float64(n)/speed/p), left)
+		left -= counts[i]
+	}
+	for range left {
+		best := 0
+		for i, p := range pace {
+			if float64(counts[i]+1)*p < float64(counts[best]+1)*pace[best] {
+				best = i
+			}
+		}
+		counts[best]++
+	}
+	return counts
 }

@@ -64,15 +64,6 @@ func (f fleet) mean(t *testing.T, make func() Balancer) (early, late float64) {
 	return early, late
 }
 
-func adapt(t *testing.T, opts ...Options) Balancer {
-	t.Helper()
-	b, err := New(append(opts, Options{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 var table = []struct {
 	name                    string
 	fleet                   fleet
@@ -89,7 +80,7 @@ var table = []struct {
 
 func TestEfficiency(t *testing.T) {
 	for _, c := range table {
-		early, late := c.fleet.mean(t, func() Balancer { return adapt(t) })
+		early, late := c.fleet.mean(t, func() Balancer { return New() })
 		t.Logf("%s: %.3f %.3f", c.name, early, late)
 		if early < c.early-0.02 || late < c.late-0.02 {
 			t.Errorf("%s: efficiency %.3f and %.3f, want %.3f and %.3f", c.name, early, late, c.early, c.late)
@@ -123,7 +114,7 @@ func TestSteadyEfficiency(t *testing.T) {
 		}
 		// The slowest device has 64 steps.
 		f.global = f.step * int(math.Ceil(64*sum/slowest))
-		if e := mean(f.efficiencies(t, adapt(t), 60, 9)[20:]); e < 0.95 {
+		if e := mean(f.efficiencies(t, New(), 60, 9)[20:]); e < 0.95 {
 			t.Errorf("%v: %.3f", f, e)
 		}
 	}

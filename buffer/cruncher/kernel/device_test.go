@@ -111,7 +111,7 @@ func TestScalars(t *testing.T) {
 			kernel.U32, kernel.Vec(kernel.F32, 3), kernel.I32, kernel.Vec(kernel.U32, 4), kernel.F32, kernel.Vec(kernel.I32, 2), kernel.Vec(kernel.U32, 3), kernel.Vec(kernel.I32, 3),
 			kernel.Vec(kernel.F32, 4), kernel.Vec(kernel.U32, 2), kernel.Vec(kernel.F32, 2), kernel.Vec(kernel.I32, 4),
 		} {
-			s := scalar{Scalar: kernel.Scalar{Name: fmt.Sprint("v", i), Type: typ}}
+			s := scalar{Decl: kernel.Decl{Name: fmt.Sprint("v", i), Type: typ}}
 			for lane := range int(typ.Lanes) {
 				part := ""
 				if typ.Lanes > 1 {
@@ -187,7 +187,7 @@ fn sgn(i: u32) { let j = i32(i); out[j] = 5u; out[ j + 1 ] = in_[out[j] + 60u]; 
 			index.words[i] = uint32(164 - i)
 		}
 		item := window("item", kernel.U8, 256, make([]uint32, 400))
-		item.Mode = kernel.Words
+		item.Mode = kernel.Packed
 		item.Struct = "Item"
 		for i := range 100 {
 			item.words[4*i+2] = f32(float32(i))
@@ -242,11 +242,11 @@ func TestVectors(t *testing.T) {
 					used := i/unit >= 65 && i/unit < 75 && i%unit < lanes
 					a.words[i] = uint32(i)
 					want[i] = uint32(i)
-					if typ.Code == dtype.Float {
+					if typ.Code == dtype.Float32.Code {
 						a.words[i], want[i] = f32(float32(i)), f32(float32(i))
 					}
 					switch {
-					case used && typ.Code == dtype.Float:
+					case used && typ.Code == dtype.Float32.Code:
 						want[i] = f32(float32(2 * i))
 					case used:
 						want[i] = uint32(2 * i)
@@ -289,7 +289,7 @@ fn plain(@builtin(global_invocation_id) i: vec3<u32>) { y[i.x + 4u * i.y] += u32
 		x.ReadOnly, y.Window, y.from = true, true, 64
 		l := launch{
 			source: source, kernel: "scale", rng: line(70, n-75, n), arrays: []*array{y, x},
-			scalars: []scalar{{kernel.Scalar{Name: "k", Type: kernel.Vec(kernel.F32, 2)}, []uint32{f32(1), f32(3)}}},
+			scalars: []scalar{{kernel.Decl{Name: "k", Type: kernel.Vec(kernel.F32, 2)}, []uint32{f32(1), f32(3)}}},
 		}
 		p := l.build(t)
 		if want := []gpu.Access{gpu.AccessRead, gpu.AccessParams, 0, gpu.AccessReadWrite}; !slices.Equal(p.Bindings, want) || p.Local != [3]int{4, 1, 1} {

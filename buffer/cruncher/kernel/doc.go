@@ -5,8 +5,7 @@
 //
 //	src, err := kernel.Parse("fn add3(i: u32) { arr[i] = arr[i] + step; }")
 //	p, err := src.Build("add3",
-//		[]kernel.Decl{{Name: "arr", Type: dtype.Float32}},
-//		[]kernel.Scalar{{Name: "step", Type: dtype.Float32}},
+//		[]kernel.Decl{{Name: "arr", Type: dtype.Float32}, {Name: "step", Type: dtype.Float32, Scalar: true}},
 //		[3]int{256})
 //	err = p.Launch(ctx, dev, kernel.Range{Count: [3]int{n}, Total: [3]int{n}},
 //		kernel.Argument{Name: "arr", Type: dtype.Float32, Buffer: buf, Length: n},
@@ -47,7 +46,7 @@
 // # Elements of 8 and 16 bits
 //
 // WGSL has no such types. By declaration a kernel sees such an array widened to 32 bits, packed in words, or as atomic words;
-// see [Mode]. [Widen] and [Narrow] are the kernels that convert on the device.
+// see [Mode]. [Conversions] are the kernels that convert on the device.
 //
 // # Errors
 //

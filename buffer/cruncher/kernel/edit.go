@@ -44,21 +44,23 @@ func before(edits []edit, pos int) int {
 }
 
 // rewrite makes the user's text count windows from the beginnings of arrays, gives it the true lengths of arrays, and leaves
-// out the functions that the kernel does not need.
+// out the functions that the kernel does not need. Names of the library's that do not exist are refused, so that its inner ones
+// stay inner.
 func (b *builder) rewrite() error {
-	for _, f := range b.reach {
-		for _, r := range f.refs {
-			if i, ok := b.p.entries[r.name]; ok {
-				if err := b.rewriteArray(&b.p.Arrays[i], r.token); err != nil {
-					return err
-				}
+	for _, token := range b.refs {
+		name := b.At(token)
+		if strings.HasPrefix(name, prefix) && !b.provides(name) {
+			return b.failAt(token, "the library has no ", quote(name), " here")
+		}
+		if d := lookUp(b.p.Arrays, name); d != nil {
+			if err := b.rewriteArray(d, token); err != nil {
+				return err
 			}
 		}
 	}
-	s := b.source.scan
-	for _, d := range b.source.decls {
-		if d.fn != nil && !b.inReach[d.fn] {
-			b.replace(s.Pos(d.fn.start), int(s.Tokens[d.fn.end-1].End), "")
+	for _, d := range b.Source.decls {
+		if d.sort == aFunction && !b.uses[b.At(d.name)] {
+			b.replace(b.Pos(d.start), b.end(d.to-1), "")
 		}
 	}
 	e := b.p.edits // by sort.Slice: of slices.SortFunc each type has a copy, together 16 KB of a page's program
@@ -66,50 +68,63 @@ func (b *builder) rewrite() error {
 	return nil
 }
 
+// provides reports whether a kernel of a source of functions can use a name of the library's.
+func (b *builder) provides(name string) bool {
+	if name == nameBase || name == nameCount || name == nameTotal {
+		return true
+	}
+	array, load := strings.CutPrefix(name, nameLoad)
+	array, store := strings.CutPrefix(array, nameStore)
+	d := lookUp(b.p.Arrays, array)
+	return d != nil && d.loads() && load != store && (load || d.Mode == Atomic)
+}
+
+// end returns where a token ends.
+func (b *builder) end(token int) int { return int(b.Tokens[token].End) }
+
 // replace adds an edit.
 func (b *builder) replace(pos, end int, text string) {
-	text += strings.Repeat("\n", strings.Count(b.source.scan.Text[pos:end], "\n"))
+	text += strings.Repeat("\n", strings.Count(b.Text[pos:end], "\n"))
 	b.p.edits = append(b.p.edits, edit{pos, end, text})
 }
 
 // rewriteArray changes one use of an array.
-func (b *builder) rewriteArray(a *Array, token int) error {
-	s := b.source.scan
+func (b *builder) rewriteArray(d *Decl, token int) error {
 	if from, to := b.lengthCall(token); to > 0 {
-		name := nameLength + a.Name
-		b.lengths[name] = true
-		b.replace(s.Pos(from), int(s.Tokens[to].End), name)
+		name := nameLength + d.Name
+		b.uses[name] = true
+		b.replace(b.Pos(from), b.end(to), name)
 		return nil
 	}
-	if !a.Window {
+	if !d.Window {
 		return nil
 	}
 	open := token + 1
-	if s.Char(open) != '[' {
-		return b.failAt(token, quote(a.Name), " has a window, so that it can only be used with an index and in arrayLength")
+	if b.Char(open) != '[' {
+		return b.failAt(token, quote(d.Name), " has a window, so that it can only be used with an index and in arrayLength")
 	}
-	b.replace(int(s.Tokens[open].End), int(s.Tokens[open].End), "u32(")
-	shut := s.Pos(int(s.Match[open]))
-	b.replace(shut, shut, ") - "+nameOffset+a.Name)
+	b.replace(b.end(open), b.end(open), "u32(")
+	shut := b.Pos(int(b.Match[open]))
+	b.replace(shut, shut, ") - "+nameOffset+d.Name)
 	return nil
+}
+
+// unwrap returns the tokens next to a range of them and to the brackets around it, but for those of a call's arguments.
+func (b *builder) unwrap(l, r int) (int, int) {
+	for b.Char(l) == '(' && int(b.Match[l]) == r && !b.IsWord(l-1) {
+		l, r = l-1, r+1
+	}
+	return l, r
 }
 
 // lengthCall finds the arrayLength(&name) around a name: its first and its last token, or zeros.
 func (b *builder) lengthCall(token int) (from, to int) {
-	s := b.source.scan
-	l, r := token-1, token+1
-	around := func() bool { return s.Char(l) == '(' && int(s.Match[l]) == r }
-	for around() && !s.IsWord(l-1) {
-		l, r = l-1, r+1
-	}
-	if s.Char(l) != '&' {
+	l, r := b.unwrap(token-1, token+1)
+	if b.Char(l) != '&' {
 		return 0, 0
 	}
-	l--
-	for around() && !s.IsWord(l-1) {
-		l, r = l-1, r+1
-	}
-	if around() && s.At(l-1) == "arrayLength" {
+	l, r = b.unwrap(l-1, r)
+	if b.Char(l) == '(' && int(b.Match[l]) == r && b.At(l-1) == "arrayLength" {
 		return l - 1, r
 	}
 	return 0, 0

@@ -18,8 +18,12 @@ fn zero(i: u32) { z[i] = 0.0; }`)
 		return
 	}
 	p, err := src.Build("saxpy",
-		[]kernel.Decl{{Name: "x", Type: kernel.F32, ReadOnly: true}, {Name: "y", Type: kernel.F32}, {Name: "z", Type: kernel.F32}},
-		[]kernel.Scalar{{Name: "factor", Type: kernel.F32}},
+		[]kernel.Decl{
+			{Name: "x", Type: kernel.F32, ReadOnly: true},
+			{Name: "y", Type: kernel.F32},
+			{Name: "z", Type: kernel.F32},
+			{Name: "factor", Type: kernel.F32, Scalar: true},
+		},
 		[3]int{64})
 	if err != nil {
 		fmt.Println(err)
@@ -29,14 +33,10 @@ fn zero(i: u32) { z[i] = 0.0; }`)
 	for _, a := range p.Arrays {
 		fmt.Println(a.Binding, a.Name)
 	}
-	block := make([]byte, p.ParamBytes)
-	groups, err := p.PutRange(block, kernel.Range{Base: [3]int{1000}, Count: [3]int{300}, Total: [3]int{2000}})
-	fmt.Println(groups, err)
 	// Output:
 	// [saxpy zero] binds
 	// 1 x
 	// 2 y
-	// [5 1 1] <nil>
 }
 
 func ExampleParse() {

@@ -3,8 +3,9 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/buffer/dtype"
-	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // The element types by WGSL's names.
@@ -25,16 +26,22 @@ func Vec(t dtype.Type, lanes uint16) dtype.Type {
 	return t
 }
 
-func (p *Program) PutRange(block []byte, r Range) ([3]uint32, error) { return p.putRange(block, r) }
-
-func (p *Program) PutScalar(block []byte, name string, bits ...uint32) error {
-	return p.putScalar(block, name, bits...)
+// Groups returns the workgroups of a launch, which are zero where there is nothing to do.
+func (p *Program) Groups(r Range) (groups [3]uint32, fits bool, err error) {
+	tiles, err := p.tiles(&r)
+	if err != nil || slices.Contains(tiles[:], 0) {
+		return groups, true, err
+	}
+	groups, fits = p.groups(tiles)
+	return groups, fits, nil
 }
 
-func (p *Program) PutArray(block []byte, name string, offset, length int) error {
-	return p.putArray(block, name, offset, length)
-}
+func (p *Program) Translate(err error) error { return p.translate(err) }
 
-func (p *Program) Translate(err error) error               { return p.translate(err) }
-func (p *Program) Diagnostics(err error) []wgsl.Diagnostic { return p.diagnostics(err) }
-func (p *Program) LineOf(line int) int                     { return p.lineOf(line) }
+// Scalars declares values.
+func Scalars(list ...Decl) []Decl {
+	for i := range list {
+		list[i].Scalar = true
+	}
+	return list
+}

@@ -4,10 +4,13 @@ package kernel
 
 import (
 	"context"
+	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
 // Argument is what a launch gives a kernel under a name: a buffer for an array, or the bits of a scalar.
@@ -22,72 +25,17 @@ type Argument struct {
 	Bits []uint32 // of the components of a scalar
 }
 
-// compiled is a program on a device, until that is lost.
-type compiled struct {
-	kernel     *gpu.Kernel
-	generation uint32 // of the device
-}
-
-// Divisible reports whether the kernel can compute a part of a range. An entry point can if it takes sublet_base.
-func (p *Program) Divisible() bool { return p != nil && (p.Dims > 0 || p.has(nameBase)) }
-
-// Ready reports whether the program is compiled for a device.
-func (p *Program) Ready(dev *gpu.Device) bool { return p != nil && dev != nil && p.find(dev) != nil }
-
-func (p *Program) find(dev *gpu.Device) *gpu.Kernel {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c := p.compiled[dev]; c.generation == dev.Generation() {
-		return c.kernel
-	}
-	return nil
-}
-
-// Compile returns the kernel of a device, which it compiles if it has not done so before. The errors of compilers are about the
-// lines of the source. [Program.Close] closes the kernel.
-func (p *Program) Compile(ctx context.Context, dev *gpu.Device) (*gpu.Kernel, error) {
-	if p == nil || dev == nil {
-		return nil, fail("Compile", "no program or no device")
-	}
-	if k := p.find(dev); k != nil {
-		return k, nil
-	}
-	generation := dev.Generation()
-	k, err := dev.Kernel(ctx, gpu.KernelDesc{Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference})
-	if err != nil {
-		return nil, p.translate(err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	old := p.compiled[dev]
-	if old.kernel != nil && old.generation == generation { // another goroutine was faster
-		_ = k.Close() // never fails
-		return old.kernel, nil
-	}
-	_ = old.kernel.Close() // went with its device
-	if p.compiled == nil {
-		p.compiled = map[*gpu.Device]compiled{}
-	}
-	p.compiled[dev] = compiled{k, generation}
-	return k, nil
-}
-
-// Close gives the kernels of all devices back. A program that is used again compiles them anew.
-func (p *Program) Close() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.compiled {
-		_ = c.kernel.Close() // never fails
-	}
-	p.compiled = nil
+// Range says which items of a range a launch computes. For a kernel of one dimension only the first numbers count, the
+// others may be 0 or 1.
+type Range struct {
+	Base  [3]int // the first item
+	Count [3]int // how many items from there on
+	Total [3]int // how many items the whole range has
 }
 
 // Launch queues the kernel on a device. Arguments that the kernel does not use are passed over. A range of more workgroups than
-// one dispatch can have is divided, if the kernel is [Program.Divisible]. It is [ErrKernel] for arguments that are missing or
-// not of the types declared, and for ranges that are negative, beyond 2^32 items, or that the kernel cannot be told of.
+// one dispatch of an entry point can have is divided if the program is Divisible. It is [ErrKernel] for arguments that are
+// missing or not of the types declared, and for ranges that are negative, beyond 2^32 items, or that the kernel cannot be told of.
 func (p *Program) Launch(ctx context.Context, dev *gpu.Device, r Range, arguments ...Argument) error {
 	k, err := p.Compile(ctx, dev)
 	if err != nil {
@@ -104,93 +52,132 @@ func (p *Program) Launch(ctx context.Context, dev *gpu.Device, r Range, argument
 // bind writes the arguments into a parameter block and returns the buffers in the order of the bindings.
 func (p *Program) bind(block []byte, arguments []Argument) ([]gpu.Arg, error) {
 	const op = "Launch"
-	find := func(name string, t dtype.Type) (*Argument, error) {
-		i := slices.IndexFunc(arguments, func(a Argument) bool { return a.Name == name })
+	find := func(d *Decl) (a Argument, err error) {
+		i := slices.IndexFunc(arguments, func(a Argument) bool { return a.Name == d.Name })
 		if i < 0 {
-			return nil, fail(op, "no argument ", quote(name))
+			return a, fail(op, "no argument ", quote(d.Name))
 		}
-		if arguments[i].Type != t {
-			return nil, fail(op, quote(name), " is declared as ", t.String(), ", the argument is ", arguments[i].Type.String())
+		if a = arguments[i]; a.Type != d.Type {
+			err = fail(op, quote(d.Name), " is declared as ", d.Type.String(), ", the argument is ", a.Type.String())
 		}
-		return &arguments[i], nil
+		return a, err
 	}
-	for _, s := range p.Scalars {
-		a, err := find(s.Name, s.Type)
-		if err == nil {
-			err = p.putScalar(block, s.Name, a.Bits...)
-		}
+	for i := range p.Scalars {
+		d := &p.Scalars[i]
+		a, err := find(d)
 		if err != nil {
 			return nil, err
+		}
+		if len(a.Bits) != int(d.Type.Lanes) {
+			return nil, fail(op, quote(d.Name), " is a ", wide(d.Type))
+		}
+		for j, bits := range a.Bits {
+			binary.LittleEndian.PutUint32(block[p.fields[d.Name].offset+4*j:], bits)
 		}
 	}
 	buffers := make([]gpu.Arg, len(p.Arrays))
 	for i := range p.Arrays {
-		array := &p.Arrays[i]
-		a, err := find(array.Name, array.Type)
+		d := &p.Arrays[i]
+		a, err := find(d)
 		if err != nil {
 			return nil, err
 		}
-		if a.Buffer == nil {
-			return nil, fail(op, "no buffer for ", quote(a.Name))
+		per := max(d.Unit/d.stored(), 1) // elements that an index counts
+		switch {
+		case a.Buffer == nil:
+			return nil, fail(op, "no buffer for ", quote(d.Name))
+		case a.First < 0 || a.Length < a.First || int64(a.Length/per) > math.MaxUint32:
+			return nil, fail(op, quote(d.Name), " cannot begin at its first element, or has too many")
+		case a.First >= per && !d.Window:
+			return nil, fail(op, quote(d.Name), " is not declared with a window")
 		}
-		per := max(array.Unit/array.stored(), 1) // elements that an index counts
-		if err := p.putArray(block, array.Name, a.First/per, a.Length/per); err != nil {
-			return nil, err
-		}
+		p.put(block, nameOffset+d.Name, [3]int{a.First / per})
+		p.put(block, nameLength+d.Name, [3]int{a.Length / per})
 		buffers[i] = gpu.Arg{Buffer: a.Buffer}
 	}
 	return buffers, nil
 }
 
-// stored returns how many bytes an element has where the kernel sees it.
-func (d *Decl) stored() int {
-	if d.Mode == Widened && d.elem.narrow() {
-		return 4
-	}
-	return d.elem.size()
-}
-
-// dispatch queues a range, in halves as long as it has too many workgroups.
+// dispatch queues a range, in halves as long as an entry point has too many workgroups.
 func (p *Program) dispatch(k *gpu.Kernel, block []byte, r Range, buffers []gpu.Arg) error {
-	if low, high, ok := p.halves(r); ok {
+	tiles, err := p.tiles(&r)
+	if err != nil || slices.Contains(tiles[:], 0) {
+		return err
+	}
+	groups, fits := p.groups(tiles)
+	if !fits {
+		longest := 0
+		for d := range p.fields[nameBase].lanes {
+			if tiles[d] > tiles[longest] {
+				longest = d
+			}
+		}
+		if p.Dims > 0 || !p.Divisible || tiles[longest] < 2 {
+			return fail("Launch", "more workgroups than one dispatch can have")
+		}
+		low, high, half := r, r, tiles[longest]/2*p.Local[longest]
+		low.Count[longest] = half
+		high.Base[longest] += half
+		high.Count[longest] -= half
 		if err := p.dispatch(k, block, low, buffers); err != nil {
 			return err
 		}
 		return p.dispatch(k, block, high, buffers)
 	}
-	groups, err := p.putRange(block, r)
-	if err != nil || groups[0] == 0 {
-		return err
-	}
+	p.put(block, nameBase, r.Base)
+	p.put(block, nameCount, r.Count)
+	p.put(block, nameTotal, r.Total)
+	p.put(block, nameTiles, tiles)
+	p.put(block, nameGroups, [3]int{int(groups[0])})
 	return k.Dispatch(groups, block, buffers...)
 }
 
-// halves divides a range of too many workgroups along its longest dimension that the kernel is told the beginning of.
-func (p *Program) halves(r Range) (low, high Range, ok bool) {
-	dims := p.Dims
-	if dims == 0 && p.has(nameBase) {
-		dims = p.fields[nameBase].typ.lanes()
-	}
-	tiles, longest := [3]uint32{1, 1, 1}, 0
+// tiles checks a range, makes its dimensions those of the kernel, and returns how many workgroups it takes in each.
+func (p *Program) tiles(r *Range) (tiles [3]int, err error) {
+	const (
+		op   = "Launch"
+		most = math.MaxUint32
+	)
 	for d := range tiles {
-		n := (int64(r.Count[d]) + int64(p.Local[d]) - 1) / int64(p.Local[d])
-		if n < 0 || n > 1<<32-1 {
-			return r, r, false // putRange says what is wrong
+		base, count, total := r.Base[d], &r.Count[d], &r.Total[d]
+		if beyond := p.Dims > 0 && d >= p.Dims; beyond && (base != 0 || min(*count, *total) < 0 || max(*count, *total) > 1) {
+			return tiles, fail(op, "a range of more dimensions than the kernel has")
+		} else if beyond || p.Dims == 0 && d > 0 && *count == 0 && *total == 0 { // an entry point may have fewer than three
+			*count, *total = 1, 1
 		}
-		if d < max(p.Dims, 1) || r.Count[d] > 0 {
-			tiles[d] = uint32(n)
+		if base < 0 || *count < 0 || *total < 0 || int64(*count) > most || int64(*total) > most || int64(base) > most+1-int64(*count) {
+			return tiles, fail(op, "a range with negative numbers or beyond 2^32 items")
 		}
-		if d < dims && tiles[d] > tiles[longest] {
-			longest = d
+		if base != 0 && !p.Divisible {
+			return tiles, fail(op, "the entry point ", p.Name, " does not take sublet_base, so that its range begins at 0")
 		}
+		tiles[d] = (*count + p.Local[d] - 1) / p.Local[d]
 	}
-	if _, fits := p.groups(tiles); fits || dims == 0 || tiles[longest] < 2 {
-		return r, r, false
+	return tiles, nil
+}
+
+// groups lays workgroups out so that no dimension has more than devices allow, and reports whether that is possible.
+func (p *Program) groups(tiles [3]int) (groups [3]uint32, fits bool) {
+	if p.Dims == 0 && (tiles[1] != 1 || tiles[2] != 1 || !p.has(nameGroups)) {
+		return [3]uint32{uint32(tiles[0]), uint32(tiles[1]), uint32(tiles[2])}, slices.Max(tiles[:]) <= shaders.MaxGroups
 	}
-	half := int(tiles[longest]/2) * p.Local[longest]
-	low, high = r, r
-	low.Count[longest] = half
-	high.Base[longest] += half
-	high.Count[longest] -= half
-	return low, high, true
+	const most = shaders.MaxGroups * shaders.MaxGroups
+	n := uint64(tiles[0]) * uint64(tiles[1]) // below 2^64
+	if n > most || n*uint64(tiles[2]) > most {
+		return groups, false
+	}
+	return shaders.Fold(int(n * uint64(tiles[2]))), true
+}
+
+func (p *Program) has(name string) bool {
+	_, ok := p.fields[name]
+	return ok
+}
+
+// put writes as many numbers as a field of that name takes, if there is one.
+func (p *Program) put(block []byte, name string, v [3]int) {
+	f := p.fields[name]
+	for i := range f.lanes {
+		binary.LittleEndian.PutUint32(block[f.offset+4*i:], uint32(v[i]))
+	}
 }

@@ -13,15 +13,14 @@ import (
 func TestLaunch(t *testing.T) {
 	src, err := kernel.Parse("fn k(i: u32) { y[i] = x[i] + step; }")
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "x", Type: kernel.U32, ReadOnly: true}, {Name: "y", Type: kernel.U32}, {Name: "z", Type: kernel.F32}},
-		[]kernel.Scalar{{Name: "step", Type: kernel.U32}}, [3]int{64})
+	p, err := src.Build("k", []kernel.Decl{{Name: "x", Type: kernel.U32, ReadOnly: true}, {Name: "y", Type: kernel.U32}, {Name: "z", Type: kernel.F32}, {Name: "step", Type: kernel.U32, Scalar: true}}, [3]int{64})
 	check(t, err)
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		x, y := upload(t, dev, count(100)), upload(t, dev, make([]uint32, 100))
 		in := kernel.Argument{Name: "x", Type: kernel.U32, Buffer: x, Length: 100}
 		out := kernel.Argument{Name: "y", Type: kernel.U32, Buffer: y, Length: 100}
 		step := kernel.Argument{Name: "step", Type: kernel.U32, Bits: []uint32{5}}
-		if p.Ready(dev) {
+		if dev.Stats().Kernels != 0 {
 			t.Error("compiled before the first launch")
 		}
 		check(t, p.Launch(t.Context(), dev, line(10, 50, 100), out, step, in, kernel.Argument{Name: "other"}))
@@ -30,7 +29,7 @@ func TestLaunch(t *testing.T) {
 			want[i] = uint32(i) + 5
 		}
 		equal(t, "y", download(t, y, 100), want)
-		if !p.Ready(dev) || dev.Stats().Kernels != 1 {
+		if dev.Stats().Kernels != 1 {
 			t.Error("not compiled once")
 		}
 		with := func(a kernel.Argument, change func(a *kernel.Argument)) kernel.Argument { change(&a); return a }
@@ -48,17 +47,20 @@ func TestLaunch(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
+		if err := p.Launch(t.Context(), dev, line(-1, 100, 100), in, out, step); !isKernel(err) {
+			t.Error(err)
+		}
 		if err := p.Launch(t.Context(), nil, line(0, 1, 1)); !isKernel(err) {
 			t.Error(err)
 		}
 		p.Close()
-		if p.Ready(dev) || dev.Stats().Kernels != 0 {
+		if dev.Stats().Kernels != 0 {
 			t.Error("compiled after Close")
 		}
 	})
 	var none *kernel.Program
 	none.Close()
-	if _, err := none.Compile(t.Context(), nil); !isKernel(err) || none.Divisible() || none.Ready(nil) {
+	if _, err := none.Compile(t.Context(), nil); !isKernel(err) {
 		t.Error("no program:", err)
 	}
 }
@@ -72,7 +74,7 @@ func TestLaunchMany(t *testing.T) {
   if (id.x < p.sublet_count) { y[p.sublet_base + id.x] += 1u; }
 }`)
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "y", Type: kernel.U32}}, nil, [3]int{})
+	p, err := src.Build("k", []kernel.Decl{{Name: "y", Type: kernel.U32}}, [3]int{})
 	check(t, err)
 	defer p.Close()
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {

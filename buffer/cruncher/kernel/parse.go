@@ -13,9 +13,7 @@ import (
 type parser struct {
 	*Source
 	*wgsl.Scan
-	functions []*function
-	order     []*decl // as in the source
-	next      int     // token
+	next int // token
 }
 
 // fail reports what is wrong at a token.
@@ -86,17 +84,25 @@ func (p *parser) semicolon(from int) (int, error) {
 	return 0, p.fail(from, "no ; after a declaration")
 }
 
+// find returns the first of the tokens that is the character, or to.
+func (p *parser) find(c byte, from, to int) int {
+	for from < to && p.Char(from) != c {
+		from++
+	}
+	return from
+}
+
 // declare notes a name of module scope.
 func (p *parser) declare(d *decl) error {
 	name := p.At(d.name)
 	if !p.IsWord(d.name) || name == "_" {
 		return p.fail(d.name, "a declaration without a name")
 	}
-	if old := p.decls[name]; old != nil {
+	if old := p.names[name]; old != nil {
 		return p.fail(d.name, quote(name), " is declared already, in line ", strconv.Itoa(p.Line(old.name)))
 	}
-	p.decls[name] = d
-	p.order = append(p.order, d)
+	p.names[name] = d
+	p.decls = append(p.decls, d)
 	return nil
 }
 
@@ -107,50 +113,30 @@ func (p *parser) value(s declSort) error {
 	if err != nil {
 		return err
 	}
-	d.from, d.to = end, end
-	for i := d.name; i < end; i++ {
-		if p.Char(i) == '=' {
-			d.from = i + 1
-			break
-		}
-	}
+	d.from, d.to = min(p.find('=', d.name, end)+1, end), end
 	return p.declare(d)
 }
 
 // variable takes var<space, access> name: type = value;
 func (p *parser) variable(attrs []attr) error {
-	v := &variable{}
-	start := p.next
-	i := start + 1
-	if p.Char(i) == '<' {
-		v.space, i = p.At(i+1), i+2
-		if p.Char(i) == ',' {
-			v.access, i = p.At(i+1), i+2
+	d := &decl{sort: aVariable, name: p.next + 1, attrs: attrs}
+	if p.Char(d.name) == '<' {
+		words := []*string{&d.space, &d.access}
+		end := min(p.find('>', d.name, len(p.Tokens)), d.name+5) // a comma may trail
+		if p.Char(end) != '>' {
+			return p.fail(p.next, "a var whose address space does not end")
 		}
-		if p.Char(i) == ',' { // a comma may trail
-			i++
+		for i, part := range p.Split(d.name+1, end) {
+			*words[min(i, 1)] = p.At(part[0])
 		}
-		if p.Char(i) != '>' {
-			return p.fail(start, "a var whose address space does not end")
-		}
-		i++
+		d.name = end + 1
 	}
-	end, err := p.semicolon(start)
+	end, err := p.semicolon(p.next)
 	if err != nil {
 		return err
 	}
-	d := &decl{sort: aVariable, name: i, attrs: attrs, variable: v, from: end, to: end}
-	v.from, v.to = end, end
-	if p.Char(i+1) == ':' {
-		v.from = i + 2
-	}
-	for j := i + 1; j < end; j++ {
-		if p.Char(j) == '=' {
-			d.from, v.to = j+1, j
-			v.from = min(v.from, j)
-			break
-		}
-	}
+	d.to = p.find('=', d.name, end)
+	d.from = min(d.name+2, d.to)
 	return p.declare(d)
 }
 
@@ -166,64 +152,38 @@ func (p *parser) structure() error {
 
 // function takes fn name(params) -> result { body }.
 func (p *parser) function(start int, attrs []attr) error {
-	f := &function{name: p.At(p.next + 1), attrs: attrs, start: start, token: p.next + 1}
+	d := &decl{sort: aFunction, name: p.next + 1, attrs: attrs, start: start, from: p.next + 2}
 	for _, a := range attrs {
-		f.compute = f.compute || a.name == "compute"
+		d.entry = d.entry || a.name == "compute"
 	}
-	open := p.next + 2
-	if p.Char(open) != '(' {
+	if p.Char(d.from) != '(' {
 		return p.fail(p.next, "a function without parameters")
 	}
-	shut := int(p.Match[open])
-	for _, part := range p.Split(open+1, shut) {
-		if err := p.param(f, part[0], part[1]); err != nil {
-			return err
+	shut := int(p.Match[d.from])
+	params := p.Split(d.from+1, shut)
+	for _, param := range params {
+		p.next = param[0]
+		p.attributes()
+		if !p.IsWord(p.next) || p.Char(p.next+1) != ':' || p.next+2 >= param[1] {
+			return p.fail(p.next, "a parameter that is not a name and a type")
 		}
 	}
-	p.next = shut + 1
-	if p.Char(p.next) == '-' && p.Char(p.next+1) == '>' {
-		f.result = true
-		p.next += 2
+	if len(params) == 1 && len(attrs) == 0 {
+		d.dims = dimsOf[p.Join(p.next+2, params[0][1])]
+	}
+	if p.next = shut + 1; p.Char(p.next) == '-' {
+		d.dims = 0
 		for p.next < len(p.Tokens) && !strings.ContainsAny(p.At(p.next), "{};") {
 			p.next++
 		}
 	}
 	if p.Char(p.next) != '{' {
-		return p.fail(f.token, "a function without a body")
+		return p.fail(d.name, "a function without a body")
 	}
-	f.open = p.next
-	f.end = int(p.Match[f.open]) + 1
-	p.next = f.end
-	f.dims = p.dims(f)
-	p.references(f)
-	p.functions = append(p.functions, f)
-	return p.declare(&decl{sort: aFunction, name: f.token, fn: f})
+	d.to = int(p.Match[p.next]) + 1
+	p.next = d.to
+	return p.declare(d)
 }
 
-func (p *parser) param(f *function, from, to int) error {
-	resume := p.next
-	p.next = from
-	p.attributes()
-	from, p.next = p.next, resume
-	if !p.IsWord(from) || p.Char(from+1) != ':' || from+2 >= to {
-		return p.fail(from, "a parameter that is not a name and a type")
-	}
-	f.params = append(f.params, param{name: from, from: from + 2, to: to})
-	return nil
-}
-
-// dims says for ranges of how many dimensions a function is a kernel; 0 is none.
-func (p *parser) dims(f *function) int {
-	if f.result || len(f.params) != 1 || len(f.attrs) > 0 {
-		return 0
-	}
-	switch p.Join(f.params[0].from, f.params[0].to) {
-	case "u32":
-		return 1
-	case "vec2<u32>", "vec2u":
-		return 2
-	case "vec3<u32>", "vec3u":
-		return 3
-	}
-	return 0
-}
+// dimsOf says for ranges of how many dimensions a function with a parameter of the type is a kernel.
+var dimsOf = map[string]int{"u32": 1, "vec2<u32>": 2, "vec2u": 2, "vec3<u32>": 3, "vec3u": 3}

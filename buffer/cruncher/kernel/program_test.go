@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		name, source, kernel string
 		arrays               []kernel.Decl
-		scalars              []kernel.Scalar
+		scalars              []kernel.Decl
 		local                [3]int
 	}{
 		{
@@ -38,13 +38,13 @@ func TestGolden(t *testing.T) {
 		{
 			"window", "// a\nfn blur(i: u32) { // b\n  out[i] = in_[min(i + 1u, arrayLength(&in_) - 1u)] * weight;\n}\nfn unused(i: u32) {\n  nothing();\n}", "blur",
 			[]kernel.Decl{{Name: "in_", Type: kernel.F32, ReadOnly: true, Window: true}, {Name: "out", Type: kernel.F32, Window: true}, {Name: "more", Type: kernel.F32}},
-			[]kernel.Scalar{{Name: "weight", Type: kernel.F32}, {Name: "shift", Type: kernel.Vec(kernel.I32, 3)}},
+			kernel.Scalars(kernel.Decl{Name: "weight", Type: kernel.F32}, kernel.Decl{Name: "shift", Type: kernel.Vec(kernel.I32, 3)}),
 			[3]int{256},
 		},
 		{
 			"grid", "fn plus(i: vec3u) { c[sublet_total.x * i.y + i.x] = v.y; }", "plus",
 			[]kernel.Decl{{Name: "c", Type: kernel.Vec(kernel.F32, 2)}},
-			[]kernel.Scalar{{Name: "v", Type: kernel.Vec(kernel.F32, 2)}},
+			kernel.Scalars(kernel.Decl{Name: "v", Type: kernel.Vec(kernel.F32, 2)}),
 			[3]int{8, 4, 2},
 		},
 		{
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	} {
 		src, err := kernel.Parse(c.source)
 		check(t, err)
-		p, err := src.Build(c.kernel, c.arrays, c.scalars, c.local)
+		p, err := src.Build(c.kernel, append(c.arrays, c.scalars...), c.local)
 		check(t, err)
 		if *update {
 			check(t, os.WriteFile(filepath.Join("testdata", c.name+".wgsl.golden"), []byte(p.WGSL), 0o644))
@@ -86,10 +86,10 @@ fn words(i: u32) { a[i] = 1u; }`
 		fn   string
 		want int
 	}{
-		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Inner"}, "k", 16},
-		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Outer"}, "k", 256},
-		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words, Struct: "Small"}, "k", 16},
-		{kernel.Decl{Type: kernel.U8, Mode: kernel.Words}, "words", 4},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Packed, Struct: "Inner"}, "k", 16},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Packed, Struct: "Outer"}, "k", 256},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Packed, Struct: "Small"}, "k", 16},
+		{kernel.Decl{Type: kernel.U8, Mode: kernel.Packed}, "words", 4},
 		{kernel.Decl{Type: kernel.U8, Mode: kernel.Atomic}, "words", 4},
 		{kernel.Decl{Type: kernel.U8}, "words", 4},
 		{kernel.Decl{Type: kernel.F16, Mode: kernel.Packed}, "words", 4},
@@ -97,7 +97,7 @@ fn words(i: u32) { a[i] = 1u; }`
 		{kernel.Decl{Type: kernel.Vec(kernel.I32, 2)}, "words", 8},
 	} {
 		c.decl.Name = "a"
-		p, err := src.Build(c.fn, []kernel.Decl{c.decl}, nil, [3]int{})
+		p, err := src.Build(c.fn, []kernel.Decl{c.decl}, [3]int{})
 		check(t, err)
 		if p.Arrays[0].Unit != c.want {
 			t.Errorf("%+v: got %d, want %d", c.decl, p.Arrays[0].Unit, c.want)
@@ -108,7 +108,7 @@ fn words(i: u32) { a[i] = 1u; }`
 // TestBytes runs kernels over words, atomic words and 32-bit atomics.
 func TestBytes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		words := &array{Decl: kernel.Decl{Name: "w", Type: kernel.U8, Mode: kernel.Words}, words: count(32)}
+		words := &array{Decl: kernel.Decl{Name: "w", Type: kernel.U8, Mode: kernel.Packed}, words: count(32)}
 		bits := &array{Decl: kernel.Decl{Name: "b", Type: kernel.U8, Mode: kernel.Atomic}, words: make([]uint32, 4)}
 		sum := &array{Decl: kernel.Decl{Name: "sum", Type: kernel.I32, Mode: kernel.Atomic}, words: make([]uint32, 4)}
 		l := launch{
@@ -144,74 +144,61 @@ func TestTop(t *testing.T) {
 	})
 }
 
-func TestPutErrors(t *testing.T) {
-	src, err := kernel.Parse("fn k(i: u32) { arr[i] = x.y; }\nfn g(i: vec2u) {}")
+// TestLayouts lays out workgroups, and refuses what no launch can compute.
+func TestLayouts(t *testing.T) {
+	src, err := kernel.Parse("fn k(i: u32) {}\nfn g(i: vec2u) {}")
 	check(t, err)
-	p, err := src.Build("k", []kernel.Decl{{Name: "arr", Type: kernel.F32}}, []kernel.Scalar{{Name: "x", Type: kernel.Vec(kernel.F32, 2)}}, [3]int{64})
+	p, err := src.Build("k", nil, [3]int{64})
 	check(t, err)
-	grid, err := src.Build("g", nil, nil, [3]int{1, 1})
+	grid, err := src.Build("g", nil, [3]int{1, 1})
 	check(t, err)
 	mod, err := kernel.Parse("@group(0) @binding(0) var<uniform> sublet_count: u32;\n@compute @workgroup_size(1) fn m() { _ = sublet_count; }\n@compute @workgroup_size(4) fn n() {}")
 	check(t, err)
-	m, err := mod.Build("m", nil, nil, [3]int{})
+	m, err := mod.Build("m", nil, [3]int{})
 	check(t, err)
-	n, err := mod.Build("n", nil, nil, [3]int{4, 1, 1})
+	n, err := mod.Build("n", nil, [3]int{})
 	check(t, err)
-	block := make([]byte, p.ParamBytes)
-	for i, err := range []error{
-		second(p.PutRange(block[1:], line(0, 1, 1))),
-		second(p.PutRange(block, line(-1, 1, 1))),
-		second(p.PutRange(block, line(0, -1, 1))),
-		second(p.PutRange(block, line(0, 1, -1))),
-		second(p.PutRange(block, line(math.MaxInt, math.MaxInt, 1))),
-		second(p.PutRange(block, line(math.MaxUint32, 2, 1))),
-		second(p.PutRange(block, line(0, math.MaxUint32+1, 1))),
-		second(p.PutRange(block, line(0, 1, math.MaxUint32+1))),
-		second(p.PutRange(block, kernel.Range{Count: [3]int{1, 2}})),
-		second(p.PutRange(block, kernel.Range{Base: [3]int{0, 1}, Count: [3]int{1}})),
-		second(grid.PutRange(make([]byte, grid.ParamBytes), kernel.Range{Count: [3]int{math.MaxUint32, math.MaxUint32}})),
-		second(grid.PutRange(make([]byte, grid.ParamBytes), kernel.Range{Count: [3]int{1 << 17, 1 << 16}})),
-		second(m.PutRange(make([]byte, m.ParamBytes), line(1, 1, 2))),
-		second(m.PutRange(make([]byte, m.ParamBytes), line(0, 65536, 65536))),
-		p.PutScalar(block, "x", 1),
-		p.PutScalar(block, "x", 1, 2, 3),
-		p.PutScalar(nil, "x", 1, 2),
-		p.PutArray(nil, "arr", 0, 1),
-		p.PutArray(block, "arr", 1, 2),
-		p.PutArray(block, "arr", -1, 2),
-		p.PutArray(block, "arr", 0, -1),
-		p.PutArray(block, "arr", 0, math.MaxInt),
-		(*kernel.Program)(nil).PutArray(nil, "arr", 0, 1),
+	for i, c := range []struct {
+		p   *kernel.Program
+		rng kernel.Range
+	}{
+		{p, line(-1, 1, 1)},
+		{p, line(0, -1, 1)},
+		{p, line(0, 1, -1)},
+		{p, line(math.MaxInt, math.MaxInt, 1)},
+		{p, line(math.MaxUint32, 2, 1)},
+		{p, line(0, math.MaxUint32+1, 1)},
+		{p, line(0, 1, math.MaxUint32+1)},
+		{p, kernel.Range{Count: [3]int{1, 2}}},
+		{p, kernel.Range{Base: [3]int{0, 1}, Count: [3]int{1}}},
+		{m, line(1, 1, 2)},
 	} {
-		if !isKernel(err) {
+		if _, _, err := c.p.Groups(c.rng); !isKernel(err) {
 			t.Errorf("%d: got %v", i, err)
 		}
 	}
-	if slices.ContainsFunc(block, func(b byte) bool { return b != 0 }) {
-		t.Error("a failed call wrote to the block")
-	}
-	check(t, p.PutScalar(block, "other", 1))
-	check(t, p.PutArray(block, "other", 5, 1))
 	for _, c := range []struct {
 		p    *kernel.Program
 		rng  kernel.Range
 		want [3]uint32
+		fits bool
 	}{
-		{p, line(0, 0, 0), [3]uint32{}},
-		{p, line(5, 64*65535, 0), [3]uint32{65535, 1, 1}},
-		{p, line(5, 64*65535+1, 0), [3]uint32{32768, 2, 1}},
-		{grid, kernel.Range{Count: [3]int{65535, 65535}}, [3]uint32{65535, 65535, 1}},
-		{m, kernel.Range{Count: [3]int{5, 6, 7}}, [3]uint32{5, 6, 7}},
-		{n, line(0, 9, 9), [3]uint32{3, 1, 1}},
-		{n, kernel.Range{Count: [3]int{9, 0}, Total: [3]int{9, 3}}, [3]uint32{}},
+		{p, line(0, 0, 0), [3]uint32{}, true},
+		{p, line(5, 64*65535, 0), [3]uint32{65535, 1, 1}, true},
+		{p, line(5, 64*65535+1, 0), [3]uint32{32768, 2, 1}, true},
+		{grid, kernel.Range{Count: [3]int{65535, 65535}}, [3]uint32{65535, 65535, 1}, true},
+		{grid, kernel.Range{Count: [3]int{math.MaxUint32, math.MaxUint32}}, [3]uint32{}, false},
+		{grid, kernel.Range{Count: [3]int{1 << 17, 1 << 16}}, [3]uint32{}, false},
+		{m, kernel.Range{Count: [3]int{5, 6, 7}}, [3]uint32{5, 6, 7}, true},
+		{m, line(0, 65536, 65536), [3]uint32{65536, 1, 1}, false},
+		{n, line(0, 9, 9), [3]uint32{3, 1, 1}, true},
+		{n, kernel.Range{Count: [3]int{9, 0}, Total: [3]int{9, 3}}, [3]uint32{}, true},
 	} {
-		if got, err := c.p.PutRange(make([]byte, c.p.ParamBytes), c.rng); err != nil || got != c.want {
-			t.Errorf("%s %v: got %v, %v", c.p.Name, c.rng, got, err)
+		if got, fits, err := c.p.Groups(c.rng); err != nil || got != c.want || fits != c.fits {
+			t.Errorf("%s %v: got %v, %v, %v", c.p.Name, c.rng, got, fits, err)
 		}
 	}
 }
-
-func second(_ [3]uint32, err error) error { return err }
 
 // hostile are sources that want too much of a parser.
 func hostile() []string {
@@ -266,18 +253,15 @@ func abuse(source string) {
 	if err != nil {
 		return
 	}
-	decls := []kernel.Decl{{Name: "arr", Type: kernel.F32, Window: true}, {Name: "b", Type: kernel.U8, Mode: kernel.Atomic, Window: true}, {Name: "S", Type: kernel.U8, Mode: kernel.Words, Struct: "AA"}}
-	scalars := []kernel.Scalar{{Name: "x", Type: kernel.Vec(kernel.F32, 3)}}
+	decls := []kernel.Decl{{Name: "arr", Type: kernel.F32, Window: true}, {Name: "b", Type: kernel.U8, Mode: kernel.Atomic, Window: true}, {Name: "S", Type: kernel.U8, Mode: kernel.Packed, Struct: "AA"}}
+	scalars := kernel.Scalars(kernel.Decl{Name: "x", Type: kernel.Vec(kernel.F32, 3)})
 	for _, name := range src.Kernels()[:min(len(src.Kernels()), 3)] {
 		for n := range len(decls) + 1 {
-			p, err := src.Build(name, decls[:n], scalars, [3]int{})
+			p, err := src.Build(name, slices.Concat(decls[:n], scalars), [3]int{})
 			if err != nil {
 				continue
 			}
-			block := make([]byte, p.ParamBytes)
-			_, _ = p.PutRange(block, line(1, 100, 200))
-			_ = p.PutScalar(block, "x", 1, 2, 3)
-			_ = p.PutArray(block, "arr", 3, 9)
+			_, _, _ = p.Groups(line(1, 100, 200))
 			for _, text := range []string{"line 1:99: x", "Shader 'x' parsing error: x\n  ┌─ wgsl:1:30\n  │\n1 │ " + source + "\n  │  ^"} {
 				_ = p.Translate(&gpu.OpError{Err: gpu.ErrCompile, Detail: text})
 			}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -40,13 +39,12 @@ func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 type array struct {
 	kernel.Decl
 	words []uint32
-	from  int // the first word bound, for windows; a multiple of 64
-	units int // its length in units, the words where 0
+	from  int // the first word bound, for windows
 }
 
 // scalar is a scalar of a launch.
 type scalar struct {
-	kernel.Scalar
+	kernel.Decl
 	bits []uint32
 }
 
@@ -83,14 +81,13 @@ func (l *launch) build(t *testing.T) *kernel.Program {
 	src, err := kernel.Parse(l.source)
 	check(t, err)
 	var decls []kernel.Decl
-	var scalars []kernel.Scalar
 	for _, a := range l.arrays {
 		decls = append(decls, a.Decl)
 	}
 	for _, s := range l.scalars {
-		scalars = append(scalars, s.Scalar)
+		decls = append(decls, kernel.Scalars(s.Decl)...)
 	}
-	p, err := src.Build(l.kernel, decls, scalars, l.local)
+	p, err := src.Build(l.kernel, decls, l.local)
 	check(t, err)
 	return p
 }
@@ -99,42 +96,29 @@ func (l *launch) build(t *testing.T) *kernel.Program {
 func (l *launch) run(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	p := l.build(t)
-	block := make([]byte, p.ParamBytes)
-	groups, err := p.PutRange(block, l.rng)
-	check(t, err)
+	defer p.Close()
+	var args []kernel.Argument
 	for _, s := range l.scalars {
-		check(t, p.PutScalar(block, s.Name, s.bits...))
+		args = append(args, kernel.Argument{Name: s.Name, Type: s.Type, Bits: s.bits})
 	}
-	var args []gpu.Arg
-	for _, used := range p.Arrays {
-		i := slices.IndexFunc(l.arrays, func(a *array) bool { return a.Name == used.Name })
-		a := l.arrays[i]
-		units := a.units
-		if units == 0 {
-			units = 4 * len(a.words) / used.Unit
+	for _, a := range l.arrays {
+		bytes := a.Type.Size() // of an element where the kernel sees it
+		switch {
+		case a.Type.Lanes == 3:
+			bytes = 16
+		case bytes < 4 && a.Mode == kernel.Widened:
+			bytes = 4
 		}
-		check(t, p.PutArray(block, a.Name, 4*a.from/used.Unit, units))
-		args = append(args, gpu.Arg{Buffer: upload(t, dev, a.words), Offset: uint64(4 * a.from), Size: uint64(4 * (len(a.words) - a.from))})
+		args = append(args, kernel.Argument{
+			Name: a.Name, Type: a.Type, Buffer: upload(t, dev, a.words[a.from:]), First: 4 * a.from / bytes, Length: 4 * len(a.words) / bytes,
+		})
 	}
-	dispatch(t, dev, p, groups, block, args...)
-	for i, used := range p.Arrays {
-		for _, a := range l.arrays {
-			if a.Name == used.Name {
-				a.words = download(t, args[i].Buffer, len(a.words))
-			}
-		}
+	if err := p.Launch(t.Context(), dev, l.rng, args...); err != nil {
+		t.Fatalf("%v\n%s", err, p.WGSL)
 	}
-}
-
-func dispatch(t *testing.T, dev *gpu.Device, p *kernel.Program, groups [3]uint32, block []byte, args ...gpu.Arg) {
-	t.Helper()
-	k, err := dev.Kernel(t.Context(), gpu.KernelDesc{
-		Label: p.Name, Source: p.WGSL, Entry: p.Entry, Bindings: p.Bindings, Reference: p.Reference,
-	})
-	if err != nil {
-		t.Fatalf("%v\n%s", p.Translate(err), p.WGSL)
+	for i, a := range l.arrays {
+		copy(a.words[a.from:], download(t, args[len(l.scalars)+i].Buffer, len(a.words)-a.from))
 	}
-	check(t, k.Dispatch(groups, block, args...))
 }
 
 func upload(t *testing.T, dev *gpu.Device, words []uint32) *gpu.Buffer {

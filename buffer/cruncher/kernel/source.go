@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
@@ -12,8 +13,8 @@ import (
 type Source struct {
 	scan     *wgsl.Scan
 	complete bool
-	kernels  []*function
-	decls    map[string]*decl // what stands at module scope
+	decls    []*decl          // the declarations of module scope in the order of the source
+	names    map[string]*decl // the same by name
 }
 
 // declSort tells declarations of module scope apart.
@@ -27,14 +28,25 @@ const (
 	aVariable
 )
 
-// decl is a declaration of module scope. Indices are those of tokens.
+// decl is a declaration of module scope. Its places are numbers of tokens.
 type decl struct {
-	sort     declSort
-	name     int
-	attrs    []attr
-	from, to int // of what follows the name: a struct's members, an alias's type, a constant's value
-	fn       *function
-	variable *variable
+	sort  declSort
+	name  int
+	attrs []attr
+	// from and to enclose a struct's members, an alias's or a variable's type, a constant's value, or a function from its
+	// parameters to its end. A function's attributes begin at start.
+	start, from, to int
+
+	space, access string // of a variable; no space for a texture or a sampler
+
+	layout layout // of a type, once laid is set
+	laid   bool
+
+	refs   []int // the tokens that name something outside of the function
+	kernel bool
+	dims   int    // 1 to 3 for fn name(i: u32) and its like
+	entry  bool   // an entry point, with a workgroup size
+	local  [3]int // the workgroup size
 }
 
 // attr is an attribute: the tokens between its brackets, if any.
@@ -43,40 +55,9 @@ type attr struct {
 	from, to int
 }
 
-// function is a function of the source. A kernel has dims.
-type function struct {
-	name       string
-	attrs      []attr
-	start, end int // tokens of the whole declaration, attributes included
-	token      int // the name
-	params     []param
-	result     bool
-	open       int // the bracket of its body
-	refs       []ref
-	bad        int    // a local name that begins with prefix, or -1
-	dims       int    // 1 to 3 for fn name(i: u32) and its like
-	compute    bool   // an entry point
-	local      [3]int // of an entry point
-}
-
-type param struct{ name, from, to int } // a token, and those of the type
-
-// variable is a var of module scope.
-type variable struct {
-	space    string // address space, "" for a texture or a sampler
-	access   string
-	from, to int // the type
-}
-
-// Info describes a kernel.
-type Info struct {
-	Name string
-	Line int // of its declaration
-	// Dims is how many dimensions its ranges have: 1 for fn name(i: u32), 2 and 3 for vectors. It is 0 for an entry point,
-	// which says itself what it does with the workgroups.
-	Dims int
-	// Local is an entry point's workgroup size. It is zero for other kernels, which take any.
-	Local [3]int
+// bound reports whether a declaration is a variable that a launch must bind.
+func (d *decl) bound() bool {
+	return d.sort == aVariable && d.space != "private" && d.space != "workgroup"
 }
 
 // Parse finds the kernels of a source, which is of one of two kinds.
@@ -93,15 +74,20 @@ func Parse(src string) (*Source, error) {
 	if err != nil {
 		return nil, fail("Parse", err.Error())
 	}
-	s := &Source{scan: scan, decls: map[string]*decl{}}
-	p := parser{Source: s, Scan: scan}
+	p := &parser{Source: &Source{scan: scan, names: map[string]*decl{}}, Scan: scan}
 	if err := p.module(); err != nil {
 		return nil, err
 	}
-	if err := p.findKernels(); err != nil {
-		return nil, err
+	p.complete = slices.ContainsFunc(p.decls, func(d *decl) bool { return d.entry })
+	for _, d := range p.decls {
+		if err := p.examine(d); err != nil {
+			return nil, err
+		}
 	}
-	return s, nil
+	if len(p.Kernels()) == 0 {
+		return nil, fail("Parse", "no kernels: no function fn name(i: u32) and no @compute entry point")
+	}
+	return p.Source, nil
 }
 
 // Kernels lists the kernels in the order of the source.
@@ -109,100 +95,82 @@ func (s *Source) Kernels() []string {
 	if s == nil {
 		return nil
 	}
-	names := make([]string, len(s.kernels))
-	for i, k := range s.kernels {
-		names[i] = k.name
+	var names []string
+	for _, d := range s.decls {
+		if d.kernel {
+			names = append(names, s.scan.At(d.name))
+		}
 	}
 	return names
 }
 
-// Kernel describes a kernel, or returns [ErrKernel] where there is none of this name.
-func (s *Source) Kernel(name string) (Info, error) {
-	k, err := s.kernel("Kernel", name)
+// Local returns the workgroup size of an entry point. It is zero for other kernels, which take any. The error is [ErrKernel]
+// if there is no kernel of this name.
+func (s *Source) Local(kernel string) ([3]int, error) {
+	k, err := s.kernel("Local", kernel)
 	if err != nil {
-		return Info{}, err
+		return [3]int{}, err
 	}
-	return Info{Name: k.name, Line: s.scan.Line(k.token), Dims: k.dims, Local: k.local}, nil
+	return k.local, nil
 }
 
-func (s *Source) kernel(op, name string) (*function, error) {
-	if s != nil {
-		for _, k := range s.kernels {
-			if k.name == name {
-				return k, nil
-			}
-		}
+func (s *Source) kernel(op, name string) (*decl, error) {
+	if s != nil && s.names[name] != nil && s.names[name].kernel {
+		return s.names[name], nil
 	}
 	return nil, fail(op, "no kernel ", quote(name))
 }
 
-// findKernels sorts out which functions are kernels.
-func (p *parser) findKernels() error {
-	for _, f := range p.functions {
-		if f.compute {
-			p.complete = true
-			if err := p.entryPoint(f); err != nil {
-				return err
-			}
-			p.kernels = append(p.kernels, f)
-		}
+// examine completes a declaration once it is known what kind of source it is in.
+func (p *parser) examine(d *decl) error {
+	var err error
+	switch {
+	case d.entry:
+		err = p.entryPoint(d)
+	case !p.complete:
+		err = p.onlyOurs(d)
 	}
-	if p.complete {
-		for _, f := range p.functions {
-			f.dims = 0
-		}
-		return nil
-	}
-	if err := p.onlyOurs(); err != nil {
+	if err != nil {
 		return err
 	}
-	for _, f := range p.functions {
-		if f.dims > 0 {
-			p.kernels = append(p.kernels, f)
-		}
-	}
-	if len(p.kernels) == 0 {
-		return fail("Parse", "no kernels: no function fn name(i: u32) and no @compute entry point")
+	switch d.sort {
+	case aStruct, anAlias:
+		p.named(p.At(d.name), 0)
+	case aFunction:
+		d.kernel = d.entry || !p.complete && d.dims > 0
+		return p.references(d)
 	}
 	return nil
 }
 
 // entryPoint evaluates the workgroup size.
-func (p *parser) entryPoint(f *function) error {
-	f.local = [3]int{1, 1, 1}
-	for _, a := range f.attrs {
+func (p *parser) entryPoint(d *decl) error {
+	d.local = [3]int{1, 1, 1}
+	for _, a := range d.attrs {
 		if a.name != "workgroup_size" {
 			continue
 		}
 		for i, n := range p.Split(a.from, a.to) {
-			v, ok := p.constant(n[0], n[1])
-			if i > 2 || !ok || v < 1 || v > maxLocal {
-				return p.fail(f.token, "a workgroup size that is not made of one to three numbers or constants")
+			v := p.constant(n[0], n[1])
+			if i > 2 || v < 1 || v > maxLocal {
+				return p.fail(d.name, "a workgroup size that is not made of one to three numbers or constants")
 			}
-			f.local[i] = int(v)
+			d.local[i] = v
 		}
 		return nil
 	}
-	return p.fail(f.token, "an entry point without a workgroup size")
+	return p.fail(d.name, "an entry point without a workgroup size")
 }
 
 // onlyOurs refuses what a source of functions may not declare, because the library does.
-func (p *parser) onlyOurs() error {
-	for _, d := range p.order {
-		name := p.At(d.name)
-		switch {
-		case strings.HasPrefix(name, prefix):
-			return p.fail(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
-		case needed[name]:
-			return p.fail(d.name, "the library needs the name ", quote(name), " itself")
-		case d.variable != nil && d.variable.space != "private" && d.variable.space != "workgroup":
-			return p.fail(d.name, "a binding needs a complete module, with a @compute entry point: ", quote(name))
-		}
-	}
-	for _, f := range p.functions {
-		if f.bad >= 0 {
-			return p.fail(f.bad, "names that begin with ", prefix, " are the library's: ", quote(p.At(f.bad)))
-		}
+func (p *parser) onlyOurs(d *decl) error {
+	switch name := p.At(d.name); {
+	case strings.HasPrefix(name, prefix):
+		return p.fail(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
+	case needed[name]:
+		return p.fail(d.name, "the library needs the name ", quote(name), " itself")
+	case d.bound():
+		return p.fail(d.name, "a binding needs a complete module, with a @compute entry point: ", quote(name))
 	}
 	return nil
 }

@@ -3,143 +3,133 @@
 package kernel
 
 import (
-	"maps"
-	"slices"
+	_ "embed"
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// variables lists which fields the user's text, or what it was changed to, reads. Each becomes a variable of the
-// invocation: software adapters would read the block anew at each use.
-func (b *builder) variables() []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(b.p.fields)) {
-		_, used := b.uses[name]
-		if used || b.lengths[name] || strings.HasPrefix(name, nameOffset) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// Names of what the library tells a kernel. Some are followed by the name of an array.
+const (
+	nameBase   = prefix + "base"
+	nameCount  = prefix + "count"
+	nameTotal  = prefix + "total"
+	nameGroups = prefix + "groups"
+	nameTiles  = prefix + "tiles"
+	nameOffset = prefix + "off_"
+	nameLength = prefix + "len_"
+	nameLoad   = prefix + "load_"
+	nameStore  = prefix + "store_"
+)
 
-// packing says how elements lie in words.
-type packing struct{ shift, low, bits, mask string }
+//go:embed wrap.wgsl
+var wrapSource string
 
-func (e elemType) packing() packing {
-	if e.size() == 1 {
-		return packing{"2u", "3u", "8u", "0xffu"}
-	}
-	return packing{"1u", "1u", "16u", "0xffffu"}
-}
-
-// access writes the functions that load and store elements of less than a word.
-func (b *builder) access(a *Array) {
-	if !a.elem.narrow() || a.Mode == Widened {
-		return
-	}
-	p := a.elem.packing()
-	wide := a.elem.wide()
-	at := a.Name + "[sublet_i >> " + p.shift + "]"
-	if a.Window {
-		at = a.Name + "[(sublet_i >> " + p.shift + ") - " + nameOffset + a.Name + "]"
-	}
-	shift := "  let sublet_s = (sublet_i & " + p.low + ") * " + p.bits + ";\n"
-	if _, used := b.uses[nameLoad+a.Name]; used {
-		load := at
-		if a.Mode == Atomic {
-			load = "atomicLoad(&" + at + ")"
-		}
-		b.float = b.float || a.elem == f16
-		b.put("fn ", nameLoad, a.Name, "(sublet_i: u32) -> ", wide.name(), " {\n", shift,
-			"  let sublet_v = (", load, " >> sublet_s) & ", p.mask, ";\n  return ", a.elem.fromBits("sublet_v"), ";\n}\n")
-	}
-	// A stored element belongs to one invocation, so that clearing its bits and setting them need not be one step.
-	if _, used := b.uses[nameStore+a.Name]; used {
-		b.half = b.half || a.elem == f16
-		b.put("fn ", nameStore, a.Name, "(sublet_i: u32, sublet_x: ", wide.name(), ") {\n", shift,
-			"  atomicAnd(&", at, ", ~(", p.mask, " << sublet_s));\n",
-			"  atomicOr(&", at, ", (", wide.toBits("sublet_x"), " & ", p.mask, ") << sublet_s);\n}\n")
+// put writes text to what follows the user's.
+func (b *builder) put(text ...string) {
+	for _, t := range text {
+		b.out.WriteString(t)
 	}
 }
 
-// halves writes the functions that convert to and from binary16, where they are needed. WGSL's own leave open how they
-// round, and what becomes of what is too large.
-func (b *builder) halves() {
-	if b.float {
-		b.put(functionOf(widenSource, "float", nameFloat))
-	}
-	if b.half {
-		b.put(functionOf(narrowSource, "half", nameHalf))
-	}
-}
-
-// functionOf takes a function out of a kernel's file, under another name.
-func functionOf(source, name, newName string) string {
-	_, text, _ := strings.Cut(source, "fn "+name+"(")
-	body, _, _ := strings.Cut(text, "\n}\n")
-	return "fn " + newName + "(" + body + "\n}\n"
-}
-
-// fromBits is the expression for the value of an element of which x has the bits.
-func (e elemType) fromBits(x string) string {
-	switch e {
-	case i8:
-		return "bitcast<i32>(" + x + " << 24u) >> 24u"
-	case i16:
-		return "bitcast<i32>(" + x + " << 16u) >> 16u"
-	case f16:
-		return "bitcast<f32>(" + nameFloat + "(" + x + "))"
-	}
-	return x
-}
-
-// toBits is the expression for the lowest bits of a value of 32 bits. Floats become binary16.
-func (e elemType) toBits(x string) string {
-	switch e {
-	case i32:
-		return "bitcast<u32>(" + x + ")"
-	case f32:
-		return nameHalf + "(bitcast<u32>(" + x + "))"
-	}
-	return x
-}
-
-// entry writes the entry point. A workgroup finds its place in a grid of tiles, however the launch had to lay the groups
-// out. Items beyond the range do nothing; comparing with what is left of it cannot wrap where a sum could.
-func (b *builder) entry() {
+// declare writes the parameter block, the bindings and the variables.
+func (b *builder) declare() {
 	p := b.p
-	size := [3]string{}
-	for d := range size {
-		size[d] = strconv.Itoa(p.Local[d])
+	item := dtype.Type{Code: dtype.Uint32.Code, Bits: 32, Lanes: uint16(p.Dims)}
+	b.put("struct sublet_Params {\n")
+	for _, name := range []string{nameBase, nameCount, nameTotal, nameTiles} {
+		b.member(name, item)
 	}
-	b.put("@compute @workgroup_size(", size[0], ", ", size[1], ", ", size[2], ")\nfn ", p.Entry,
-		"(@builtin(workgroup_id) sublet_wg: vec3<u32>, @builtin(local_invocation_id) sublet_li: vec3<u32>) {\n")
-	for _, name := range b.variables() {
-		b.put("  ", name, " = ", inBlock(name), ";\n")
+	b.member(nameGroups, dtype.Uint32)
+	for _, d := range p.Arrays {
+		if d.Window {
+			b.member(nameOffset+d.Name, dtype.Uint32)
+		}
+		b.member(nameLength+d.Name, dtype.Uint32)
 	}
-	b.put("  let sublet_b = ", inBlock(nameBase), ";\n  let sublet_n = ", inBlock(nameCount), ";\n  let sublet_g = ", inBlock(nameTiles),
-		";\n  let sublet_t = sublet_wg.y * ", inBlock(nameGroups), " + sublet_wg.x;\n")
-	switch p.Dims {
-	case 1:
-		b.put("  if (sublet_t >= sublet_g) { return; }\n",
-			"  let sublet_s = sublet_t * ", size[0], "u;\n",
-			"  if (sublet_li.x >= sublet_n - sublet_s) { return; }\n",
-			"  ", p.Name, "(sublet_b + sublet_s + sublet_li.x);\n}\n")
-	case 2:
-		b.put("  let sublet_y = sublet_t / sublet_g.x;\n",
-			"  if (sublet_y >= sublet_g.y) { return; }\n",
-			"  let sublet_s = vec2<u32>(sublet_t - sublet_y * sublet_g.x, sublet_y) * vec2<u32>(", size[0], "u, ", size[1], "u);\n",
-			"  let sublet_r = sublet_n - sublet_s;\n",
-			"  if (sublet_li.x >= sublet_r.x || sublet_li.y >= sublet_r.y) { return; }\n",
-			"  ", p.Name, "(sublet_b + sublet_s + sublet_li.xy);\n}\n")
-	case 3:
-		b.put("  let sublet_y = sublet_t / sublet_g.x;\n",
-			"  let sublet_z = sublet_y / sublet_g.y;\n",
-			"  if (sublet_z >= sublet_g.z) { return; }\n",
-			"  let sublet_s = vec3<u32>(sublet_t - sublet_y * sublet_g.x, sublet_y - sublet_z * sublet_g.y, sublet_z) * vec3<u32>(",
-			size[0], "u, ", size[1], "u, ", size[2], "u);\n",
-			"  let sublet_r = sublet_n - sublet_s;\n",
-			"  if (sublet_li.x >= sublet_r.x || sublet_li.y >= sublet_r.y || sublet_li.z >= sublet_r.z) { return; }\n",
-			"  ", p.Name, "(sublet_b + sublet_s + sublet_li);\n}\n")
+	for _, d := range p.Scalars {
+		b.member(d.Name, d.Type)
 	}
+	p.ParamBytes = roundUp(p.ParamBytes, 16)
+	b.put("}\n@group(0) @binding(0) var<uniform> sublet_p: sublet_Params;\n")
+	p.Bindings = []driver.Access{driver.AccessParams}
+	for _, d := range p.Arrays {
+		access, text := driver.AccessReadWrite, "read_write"
+		if d.ReadOnly {
+			access, text = driver.AccessRead, "read"
+		}
+		p.Bindings = append(p.Bindings, access)
+		b.put("@group(0) @binding(", strconv.Itoa(d.Binding), ") var<storage, ", text, "> ", d.Name, ": array<", d.element(), ">;\n")
+	}
+	b.put(b.private.String())
+	half := false
+	for i := range p.Arrays {
+		d := &p.Arrays[i]
+		if d.loads() {
+			b.access(d)
+			half = half || d.Type == dtype.Float16
+		}
+	}
+	if half { // WGSL's own functions leave open how they round, and what becomes of what is too large
+		b.put("fn ", prefix, functionOf(convertSource, "float"), "fn ", prefix, functionOf(convertSource, "half"))
+	}
+}
+
+// member adds a field to the parameter block. Where the kernel's text reads it, it becomes a variable of each invocation, since
+// software adapters would read the block anew at each use.
+func (b *builder) member(name string, t dtype.Type) {
+	lanes := int(t.Lanes)
+	offset := roundUp(b.p.ParamBytes, vector(layout{size: 4}, lanes).align)
+	b.p.fields[name] = field{offset, lanes}
+	b.p.ParamBytes = offset + 4*lanes
+	b.put("  p_", name, ": ", wide(t), ",\n") // the prefix makes it differ from all other names
+	if b.uses[name] {
+		b.private.WriteString("var<private> " + name + ": " + wide(t) + ";\n")
+		b.set.WriteString("  " + name + " = sublet_p.p_" + name + ";\n")
+	}
+}
+
+// access writes the functions for an array's elements that the kernel uses.
+func (b *builder) access(d *Decl) {
+	n := int(d.Type.Bits)
+	bits, per, rest := strconv.Itoa(n)+"u", strconv.Itoa(32/n)+"u", strconv.Itoa(32-n)+"u"
+	element, value, raw := d.Name+"[sublet_i / "+per+"]", "sublet_v", "sublet_x"
+	if d.Window {
+		element = d.Name + "[sublet_i / " + per + " - " + nameOffset + d.Name + "]"
+	}
+	word := element
+	if d.Mode == Atomic {
+		word = "atomicLoad(&" + element + ")"
+	}
+	switch d.Type.Code {
+	case dtype.Int32.Code:
+		value, raw = "bitcast<i32>(sublet_v << "+rest+") >> "+rest, "bitcast<u32>(sublet_x)"
+	case dtype.Float32.Code:
+		value, raw = "bitcast<f32>(sublet_float(sublet_v))", "sublet_half(bitcast<u32>(sublet_x))"
+	}
+	fill := strings.NewReplacer("NAME", d.Name, "TYPE", wide(d.Type), "PER", per, "BITS", bits, "MASK", "((1u << "+bits+") - 1u)",
+		"WORD", word, "ELEMENT", element, "VALUE", value, "RAW", raw)
+	if b.uses[nameLoad+d.Name] {
+		b.put("fn ", fill.Replace(functionOf(wrapSource, nameLoad+"NAME")))
+	}
+	if b.uses[nameStore+d.Name] {
+		b.put("fn ", fill.Replace(functionOf(wrapSource, nameStore+"NAME")))
+	}
+}
+
+// functionOf takes a function out of a file of WGSL, from its name on.
+func functionOf(source, name string) string {
+	_, text, _ := strings.Cut(source, "\nfn "+name+"(")
+	body, _, _ := strings.Cut(text, "\n}\n")
+	return name + "(" + body + "\n}\n"
+}
+
+// entry writes the entry point.
+func (b *builder) entry() {
+	x, y, z := strconv.Itoa(b.p.Local[0]), strconv.Itoa(b.p.Local[1]), strconv.Itoa(b.p.Local[2])
+	fill := strings.NewReplacer("X", x, "Y", y, "Z", z, "SET", b.set.String(), "KERNEL", b.p.Name)
+	b.p.Entry = prefix + "main" + strconv.Itoa(b.p.Dims)
+	b.put("@compute @workgroup_size(", x, ", ", y, ", ", z, ")\nfn ", fill.Replace(functionOf(wrapSource, b.p.Entry)))
 }

@@ -12,7 +12,7 @@ import (
 func TestWritten(t *testing.T) {
 	arrays := []kernel.Decl{
 		{Name: "a", Type: kernel.U32},
-		{Name: "s", Type: kernel.U8, Mode: kernel.Words, Struct: "S"},
+		{Name: "s", Type: kernel.U8, Mode: kernel.Packed, Struct: "S"},
 		{Name: "n", Type: kernel.U8, Mode: kernel.Atomic},
 		{Name: "w", Type: kernel.I32, Mode: kernel.Atomic},
 	}
@@ -66,7 +66,7 @@ fn outer(i: u32) { inner(i); }
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := s.Build("k", arrays, nil, [3]int{})
+		p, err := s.Build("k", arrays, [3]int{})
 		if err != nil {
 			t.Errorf("%s: %v", c.statement, err)
 			continue
@@ -90,7 +90,7 @@ fn atomicLoad(p: ptr<storage, atomic<i32>, read_write>) { atomicStore(p, 1); }
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Build("k", []kernel.Decl{{Name: "w", Type: kernel.I32, Mode: kernel.Atomic}}, nil, [3]int{})
+	p, err := s.Build("k", []kernel.Decl{{Name: "w", Type: kernel.I32, Mode: kernel.Atomic}}, [3]int{})
 	if err != nil || !p.Arrays[0].Written {
 		t.Errorf("not written, %v", err)
 	}
@@ -106,7 +106,7 @@ func TestWrittenModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Build("main", []kernel.Decl{{Name: "x", Type: kernel.U32}, {Name: "y", Type: kernel.U32}, {Name: "z", Type: kernel.U32}}, nil, [3]int{})
+	p, err := s.Build("main", []kernel.Decl{{Name: "x", Type: kernel.U32}, {Name: "y", Type: kernel.U32}, {Name: "z", Type: kernel.U32}}, [3]int{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ type Reader struct {
 	left   int64     // bytes that were not read of data
 }
 
+// blockSize is about how many bytes are turned at a time, a multiple of every element's size.
+const blockSize = 32 << 10
+
 // NewReader reads and checks the header. size is how many bytes r holds, so that a header that claims more is found
 // out at once; a negative size means unknown. What follows the array is not read.
 func NewReader(r io.Reader, size int64) (*Reader, error) {
@@ -52,40 +55,16 @@ func newReader(in io.Reader, size int64, p place) (*Reader, error) {
 	r.header, r.src.Left, r.data = h, r.left, &r.src
 	if h.BigEndian {
 		mem := make([]byte, min(r.left, blockSize))
-		r.data = &blocks{fill: func() ([]byte, error) {
+		r.data = stream.Blocks(func() ([]byte, error) {
 			block := mem[:min(int64(len(mem)), r.src.Left)]
 			_, err := io.ReadFull(&r.src, block)
 			for part := range slices.Chunk(block, unit(h.Type)) {
 				slices.Reverse(part)
 			}
 			return block, err
-		}}
+		})
 	}
 	return r, nil
-}
-
-// blocks reads the blocks that fill returns, until one is empty.
-type blocks struct {
-	fill func() ([]byte, error)
-	rest []byte // what is left of a block
-	err  error
-}
-
-// blockSize is about how many bytes a block has, a multiple of every element's size.
-const blockSize = 32 << 10
-
-func (b *blocks) Read(p []byte) (int, error) {
-	if len(b.rest) == 0 && len(p) > 0 && b.err == nil {
-		if b.rest, b.err = b.fill(); b.err == nil && len(b.rest) == 0 {
-			b.err = io.EOF
-		}
-	}
-	if b.err != nil {
-		return 0, b.err
-	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
 }
 
 // Header describes the array.

@@ -11,53 +11,33 @@ import (
 // maxTransposed is how many bytes the elements of an array in Fortran order may take.
 const maxTransposed = 256 << 20
 
-// manyDims tells whether the order of the elements matters.
-func manyDims(shape []int64) bool {
-	n := 0
-	for _, d := range shape {
-		if d == 0 {
-			return false
-		}
-		if d > 1 {
-			n++
-		}
-	}
-	return n > 1
-}
-
 // transposed reads an array in Fortran order as one in C order. It holds all elements, in memory that grows as they arrive.
 func transposed(r *Reader) io.Reader {
-	shape, size := r.header.Shape, int64(r.header.Type.Size())
-	strides, index := make([]int64, len(shape)), make([]int64, len(shape)) // in bytes of the file's order; of the next element
-	stride := size
-	for k, d := range shape {
-		strides[k] = stride
+	size := int64(r.header.Type.Size())
+	strides, stride := []int64{}, size
+	for _, d := range r.header.Shape {
+		strides = append(strides, stride)
 		stride *= d
 	}
-	var data, block []byte
-	at, left := int64(0), r.header.Len()
-	return &blocks{fill: func() (_ []byte, err error) {
-		if data == nil {
-			data, err = stream.Grow(data, int(r.left), func(b []byte) error {
-				_, err := io.ReadFull(r, b)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
+	return stream.Blocks(func() ([]byte, error) {
+		data, err := stream.Grow(nil, int(r.left), func(b []byte) error {
+			_, err := io.ReadFull(r, b)
+			return err
+		})
+		return gather(make([]byte, 0, len(data)), data, r.header.Shape, strides, size), err
+	})
+}
+
+// gather appends the elements in data, row by row. Distances along the dimensions are in bytes.
+func gather(out, data []byte, shape, strides []int64, size int64) []byte {
+	switch {
+	case len(data) == 0:
+	case len(shape) == 0:
+		return append(out, data[:size]...)
+	default:
+		for i := range shape[0] {
+			out = gather(out, data[i*strides[0]:], shape[1:], strides[1:], size)
 		}
-		for block = block[:0]; left > 0 && len(block) < blockSize; left-- {
-			block = append(block, data[at:][:size]...)
-			for k := len(shape) - 1; k >= 0; k-- {
-				index[k]++
-				at += strides[k]
-				if index[k] < shape[k] {
-					break
-				}
-				at -= strides[k] * index[k]
-				index[k] = 0
-			}
-		}
-		return block, nil
-	}}
+	}
+	return out
 }

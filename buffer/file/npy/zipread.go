@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"hash"
 	"hash/crc32"
 	"io"
 	"math"
@@ -21,35 +20,11 @@ import (
 
 // zipReader reads an archive of arrays, a .npz file, in the order of its directory.
 type zipReader struct {
-	in   *input
+	in   *stream.Input
 	left []*member
 	data io.Reader // of the member that Next returned; nil where it failed
 	open io.Closer
 	err  error // of Next
-}
-
-// input keeps an input's own errors, which the archive's packages may replace, and offsets that no input has from it.
-type input struct {
-	r    io.ReaderAt
-	size int64
-	at   int64 // where the last read began
-	err  error // of r
-}
-
-// ReadAt is an io.ReaderAt's, also where that of r is not quite.
-func (in *input) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off > in.size {
-		return 0, io.EOF
-	}
-	in.at = off
-	n, err := in.r.ReadAt(p, off)
-	if n < 0 || n > len(p) || n < len(p) && err == nil {
-		n, err = 0, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "the input returned an impossible count")
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		in.err = err
-	}
-	return n, err
 }
 
 // member is an array of an archive.
@@ -75,7 +50,7 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 	if r == nil || size < 0 {
 		return nil, fault.Fail("npy: NewZipReader", fault.ErrInvalid, "no input")
 	}
-	z := &zipReader{in: &input{r: r, size: size}}
+	z := &zipReader{in: &stream.Input{R: r, Size: size}}
 	directory, err := zip.NewReader(z.in, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, z.noDirectory(err)
@@ -103,13 +78,13 @@ func NewZipReader(r io.ReaderAt, size int64) (file.Reader, error) {
 
 // noDirectory tells an archive that was cut off from something else.
 func (z *zipReader) noDirectory(err error) error {
-	last, start := z.in.at, make([]byte, min(z.in.size, 4))
+	last, start := z.in.At, make([]byte, min(z.in.Size, 4))
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
-	case z.in.err != nil:
-		return &file.Error{Format: "npz", Err: z.in.err}
+	case z.in.Err != nil:
+		return &file.Error{Format: "npz", Err: z.in.Err}
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
-		return &file.Error{Format: "npz", Offset: z.in.size, Detail: "no directory at its end", Err: file.ErrTruncated}
+		return &file.Error{Format: "npz", Offset: z.in.Size, Detail: "no directory at its end", Err: file.ErrTruncated}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
 	}
@@ -119,8 +94,8 @@ func (z *zipReader) noDirectory(err error) error {
 // mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.
 func (z *zipReader) mapped(p place, err error) error {
 	switch {
-	case z.in.err != nil:
-		return p.fail(0, z.in.err)
+	case z.in.Err != nil:
+		return p.fail(0, z.in.Err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return p.fail(0, file.ErrTruncated)
 	}
@@ -137,17 +112,17 @@ func (z *zipReader) member(f *zip.File) (*member, error) {
 	m := &member{File: f, name: strings.TrimSuffix(f.Name, ".npy")}
 	m.place = place{member: stream.Quote(m.name), packed: f.Method != zip.Store}
 	offset, err := f.DataOffset()
-	m.base = min(offset, z.in.size)
+	m.base = min(offset, z.in.Size)
 	if err != nil {
 		return nil, z.mapped(m.place, err)
 	}
-	m.start = z.in.at // DataOffset read the member's header
+	m.start = z.in.At // DataOffset read the member's header
 	switch {
 	case f.Flags&changed != 0:
 		return nil, m.fail(0, file.ErrFormat, "encrypted, or a patch")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
 		return nil, m.fail(0, file.ErrFormat, "compression method ", int(f.Method))
-	case offset > z.in.size || f.CompressedSize64 > uint64(z.in.size-offset):
+	case offset > z.in.Size || f.CompressedSize64 > uint64(z.in.Size-offset):
 		return nil, m.fail(0, file.ErrTruncated, "beyond the end")
 	case f.UncompressedSize64 > math.MaxInt64, f.Method == zip.Store && f.UncompressedSize64 != f.CompressedSize64:
 		return nil, m.fail(0, file.ErrFormat, "impossible size")
@@ -199,17 +174,13 @@ func (z *zipReader) enter(m *member) (h file.Header, err error) {
 		return h, z.mapped(m.place, err)
 	}
 	z.open = rc
-	u := &unpacked{r: rc, z: z, place: m.place}
-	if m.CRC32 == 0 {
-		u.sum = crc32.NewIEEE()
-	}
 	size := int64(m.UncompressedSize64)
-	r, err := newReader(u, size, m.place)
+	r, err := newReader(z.unpacked(m, rc), size, m.place)
 	if err != nil {
 		return h, err
 	}
 	start, end := r.src.Pos, r.src.Pos+r.left
-	fortran := r.header.Fortran && manyDims(r.header.Shape)
+	fortran := r.header.Fortran && r.left > 0
 	switch {
 	case end < size:
 		return h, m.fail(end, file.ErrFormat, size-end, " bytes after the array")
@@ -241,24 +212,20 @@ func (z *zipReader) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// unpacked reads a member and makes our errors of those of the archive's packages.
-type unpacked struct {
-	r     io.Reader
-	z     *zipReader
-	place place
-	sum   hash.Hash32 // where the checksum is 0, which the archive's package takes for none
-}
-
-func (u *unpacked) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	if u.sum != nil && n > 0 {
-		_, _ = u.sum.Write(p[:n]) // a hash takes everything
-	}
-	if err == io.EOF && u.sum != nil && u.sum.Sum32() != 0 { //nolint:errorlint // a wrapped EOF is no end
-		err = zip.ErrChecksum
-	}
-	if err != nil && err != io.EOF { //nolint:errorlint // as above
-		err = u.z.mapped(u.place, err)
-	}
-	return n, err
+// unpacked reads a member and makes our errors of those of the archive's packages, which take a checksum of 0 for none.
+func (z *zipReader) unpacked(m *member, r io.Reader) io.Reader {
+	sum := crc32.NewIEEE()
+	return stream.ReaderFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		if m.CRC32 == 0 {
+			_, _ = sum.Write(p[:n]) // a hash takes everything
+		}
+		if err == io.EOF && sum.Sum32() != 0 { //nolint:errorlint // a wrapped EOF is no end
+			err = zip.ErrChecksum
+		}
+		if err != nil && err != io.EOF { //nolint:errorlint // as above
+			err = z.mapped(m.place, err)
+		}
+		return n, err
+	})
 }

@@ -34,8 +34,8 @@ func TestEmpty(t *testing.T) {
 		t.Fatal("the smallest file has 32 bytes")
 	}
 	r, err := params.NewReader(strings.NewReader(list()), params.Options{Strict: true})
-	if err != nil || len(r.Names()) != 0 {
-		t.Fatal(err, r.Names())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for range 2 {
 		if _, err := r.Next(); !errors.Is(err, io.EOF) {
@@ -125,16 +125,15 @@ func TestNames(t *testing.T) {
 	names := []string{"z", "", "n\x00l", "\xff\xfe", "a", "ä"}
 	s := list(names...) + strings.Repeat(tensor(int8Code, "?"), len(names))
 	r, err := params.NewReader(strings.NewReader(s), params.Options{})
-	if err != nil || !slices.Equal(r.Names(), names) {
-		t.Fatalf("%q, %v", r.Names(), err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.Names()[0] = "changed"
 	all, err := filetest.ReadAll(r)
 	if err != nil || len(all) != len(names) {
 		t.Fatal(all, err)
 	}
 	for i, e := range all {
-		if e.Name != names[i] || r.Names()[i] != names[i] {
+		if e.Name != names[i] {
 			t.Errorf("%d: %q", i, e.Name)
 		}
 	}
@@ -152,10 +151,6 @@ func TestLastWins(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "names 0 and 2") {
 			t.Errorf("no indices in %v", err)
 		}
-	}
-	r, err := params.NewReader(strings.NewReader(s), params.Options{LastWins: true})
-	if err != nil || !slices.Equal(r.Names(), []string{"b", "a"}) {
-		t.Error(r.Names(), err)
 	}
 	headers, _, err := params.Scan(strings.NewReader(s), params.Options{LastWins: true})
 	if err != nil || len(headers) != 2 {

@@ -118,17 +118,6 @@ func (r *Reader) lacks(at int64, count, each uint64, of string) bool {
 	return r.src.Err != nil
 }
 
-// Names returns the names in the order of the tensors: those that Next returns.
-func (r *Reader) Names() []string {
-	names := make([]string, 0, len(r.names))
-	for i, name := range r.names {
-		if r.last[name] == i {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // Next goes to the next tensor, over what was not read of the last one. It returns io.EOF after the last one. The header's
 // shape is the caller's to keep. After an error every call returns it again.
 func (r *Reader) Next() (file.Header, error) {

@@ -183,7 +183,7 @@ func TestFailingReaders(t *testing.T) {
 	if _, err := none.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err := none.Trailing(); !errors.Is(err, fault.ErrInvalid) || len(none.Names()) != 0 {
+	if _, err := none.Trailing(); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

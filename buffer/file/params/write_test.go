@@ -99,10 +99,10 @@ func TestNotWritten(t *testing.T) {
 		err     error
 		offset  int64
 	}{
-		"vectors":       {x(dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 4}, 1), file.ErrType, at + 30},
-		"no lanes":      {x(dtype.Type{Code: dtype.Float, Bits: 32}, 1), file.ErrType, at + 30},
+		"vectors":       {x(dtype.Type{Code: dtype.Float32.Code, Bits: 32, Lanes: 4}, 1), file.ErrType, at + 30},
+		"no lanes":      {x(dtype.Type{Code: dtype.Float32.Code, Bits: 32}, 1), file.ErrType, at + 30},
 		"no type":       {x(dtype.Type{}, 1), file.ErrType, at + 29},
-		"int4":          {x(dtype.Type{Code: dtype.Int, Bits: 4, Lanes: 1}), file.ErrType, at + 29},
+		"int4":          {x(dtype.Type{Code: dtype.Int8.Code, Bits: 4, Lanes: 1}), file.ErrType, at + 29},
 		"33 dimensions": {x(dtype.Int8, make([]int64, 33)...), file.ErrFormat, at + 24},
 		"negative":      {x(dtype.Int8, 1, -1), file.ErrFormat, at + 40},
 		"overflow":      {x(dtype.Float64, 1<<40, 1<<40, 2), file.ErrFormat, at + 40},

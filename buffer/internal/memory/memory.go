@@ -39,6 +39,7 @@ type Backing struct {
 	host     gpu.Host
 	Hosted   bool
 	windowed bool // the device cannot hold all of it
+	separate bool // it is that of Values
 	replicas []*Replica
 	one      [1]*Replica // is enough for most
 	Whole    Replica     // the first
@@ -116,7 +117,7 @@ func (m *Memory) note(list []write, w write) []write {
 // shorten makes one write of those in a list whose bytes one replica has, or the host, if what is between them is the newest there, too.
 func (m *Memory) shorten(list []write, from *Replica) []write {
 	has := func(o *write) bool {
-		return from == nil && o.from == nil || from != nil && from.Lo <= o.Offset && o.End() <= from.hi
+		return from == nil && o.from == nil || from != nil && from.Lo <= o.Offset && o.End() <= from.Hi
 	}
 	lo, hi := math.MaxInt, 0
 	for i := range list {
@@ -151,7 +152,7 @@ func (m *Memory) Wrote(r *Replica, w Region) {
 	}
 	if w.Span() > 0 {
 		m.each(func(o *Replica) {
-			if o != r && o.Lo < w.End() && w.Offset < o.hi {
+			if o != r && o.Lo < w.End() && w.Offset < o.Hi {
 				o.behind = m.note(o.behind, write{Region: w, from: r})
 			}
 		})
@@ -171,7 +172,7 @@ func (m *Memory) HostWrote(w Region) error {
 		return nil
 	}
 	m.each(func(r *Replica) {
-		if r.Lo < w.End() && w.Offset < r.hi {
+		if r.Lo < w.End() && w.Offset < r.Hi {
 			r.behind = m.note(r.behind, write{Region: w})
 		}
 	})
@@ -216,7 +217,7 @@ func (m *Memory) Download(ctx context.Context, k *Backing, lo, hi int) error {
 // source returns another replica that has all of a region and lacks nothing of it.
 func (m *Memory) source(w Region, but *Replica) (found *Replica) {
 	m.each(func(r *Replica) {
-		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.hi && !r.Lacks(w) {
+		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.Hi && !r.Lacks(w) {
 			found = r
 		}
 	})

@@ -117,6 +117,3 @@ func divide(list []write, lo, hi int) (in, out []write) {
 	}
 	return in, out
 }
-
-// State tells how separate memory differs from the host's.
-type State uint8

@@ -20,8 +20,11 @@ import (
 type Replica struct {
 	k        *Backing
 	dev      *gpu.Device
-	Lo, hi   int
+	slot     int // of several on one device
+	Lo, Hi   int
 	Mem      *gpu.Buffer
+	mappable bool
+	near     bool    // the CPU reaches it now
 	valid    bool    // it has all bytes but what it is behind
 	replaced bool    // kernels are about to replace everything
 	behind   []write // what it lacks
@@ -53,52 +56,58 @@ func (r *Replica) Lacks(w Region) bool {
 func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica, error) {
 	if dev == k.dev && !k.windowed {
 		if k.Whole.k == nil {
-			k.Whole = Replica{k: k, dev: dev, Lo: k.At, hi: k.End}
+			k.Whole = Replica{k: k, dev: dev, Lo: k.At, Hi: k.End}
 			k.replicas = append(k.replicas, &k.Whole)
 		}
 		return &k.Whole, nil
 	}
 	limits := dev.Info().Limits
-	if uint64(k.End-k.At) <= limits.MaxBufferSize {
-		for _, r := range k.replicas {
-			if r.dev == dev {
-				return r, nil
-			}
+	lo, hi := k.At, k.End
+	if uint64(hi-lo) > limits.MaxBufferSize {
+		lo, hi = k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
+		if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
+			return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
 		}
-		r := &Replica{k: k, dev: dev, Lo: k.At, hi: k.End}
-		k.replicas = append(k.replicas, r)
+	}
+	if r := k.find(Place{Device: dev}, lo, hi, 1); r != nil {
 		return r, nil
 	}
-	lo, hi := k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
-	if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
-		return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
-	}
-	for _, r := range slices.Backward(k.replicas) {
-		if r.dev == dev && r.Lo <= w.Offset && hi <= r.hi {
-			k.replicas = append(pointers.Remove(k.replicas, r), r) // the last used is dropped last
-			return r, nil
-		}
-	}
-	if err := m.shrink(k, dev, maxWindows-1); err != nil {
+	if err := k.shrink(Place{Device: dev}, maxWindows-1, m.handOver, m.drop); err != nil {
 		return nil, err
 	}
-	r := &Replica{k: k, dev: dev, Lo: lo, hi: hi}
+	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
 	k.replicas = append(k.replicas, r)
 	return r, nil
 }
 
-// shrink drops the replicas on a device that were used the longest ago, until n are left without counting those that hold results.
-func (m *Memory) shrink(k *Backing, dev *gpu.Device, n int) error {
-	var clean []*Replica
+// find returns the replica of a place that holds a range, if there is one that begins at a multiple of so many bytes. The last used is
+// dropped last.
+func (k *Backing) find(p Place, lo, hi, step int) *Replica {
+	for _, r := range slices.Backward(k.replicas) {
+		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 {
+			k.replicas = append(pointers.Remove(k.replicas, r), r)
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *Replica) in(p Place) bool { return r.dev == p.Device && r.slot == p.Slot }
+
+// shrink drops the replicas of a place that were used the longest ago, until n are left without counting those that something is needed
+// of.
+func (k *Backing) shrink(p Place, n int, spare func(*Replica) bool, drop func(*Replica) error) error {
+	list := make([]*Replica, 0, len(k.replicas))
 	for _, r := range k.replicas {
-		if r.dev == dev && m.handOver(r) {
-			clean = append(clean, r)
+		if r.in(p) && spare(r) {
+			list = append(list, r)
 		}
 	}
 	var errs []error
-	for len(clean) > n {
-		errs = append(errs, m.drop(clean[0]))
-		clean = clean[1:]
+	for i, r := range list {
+		if i < len(list)-n && spare(r) { // still, now that others are gone
+			errs = append(errs, drop(r))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -111,7 +120,7 @@ func (m *Memory) drop(r *Replica) error {
 
 // Hold gives a new backing memory of its device that has its bytes.
 func (m *Memory) Hold(k *Backing, mem *gpu.Buffer) {
-	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, hi: k.End, Mem: mem}
+	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem}
 	k.replicas = append(k.replicas, &k.Whole)
 	m.Wrote(&k.Whole, Between(k.At, k.End))
 }
@@ -123,7 +132,7 @@ func (r *Replica) Valid() bool { return r.valid }
 func (r *Replica) Current() bool { return r.valid && len(r.behind) == 0 }
 
 // All reports whether a replica stands for all of its backing.
-func (r *Replica) All() bool { return r.Lo == r.k.At && r.hi == r.k.End }
+func (r *Replica) All() bool { return r.Lo == r.k.At && r.Hi == r.k.End }
 
 func (r *Replica) close() error {
 	mem := r.Mem
@@ -143,7 +152,7 @@ func (m *Memory) allocate(r *Replica) error {
 	if r.Mem != nil {
 		return nil
 	}
-	mem, err := r.dev.NewBuffer(uint64(r.hi - r.Lo))
+	mem, err := r.dev.NewBuffer(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		k, dev := r.k, r.dev
 		for _, o := range slices.Backward(k.replicas) {
@@ -153,7 +162,7 @@ func (m *Memory) allocate(r *Replica) error {
 				}
 			}
 		}
-		mem, err = dev.NewBuffer(uint64(r.hi - r.Lo))
+		mem, err = dev.NewBuffer(uint64(r.Hi - r.Lo))
 	}
 	r.Mem = mem
 	return err
@@ -178,7 +187,7 @@ func (m *Memory) Update(r *Replica, w Region) error {
 		}
 		r.valid, r.behind = true, r.behind[:0]
 		for _, o := range m.log {
-			if o.Offset < r.hi && r.Lo < o.End() {
+			if o.Offset < r.Hi && r.Lo < o.End() {
 				r.behind = append(r.behind, o)
 			}
 		}
@@ -195,8 +204,8 @@ func (r *Replica) fill() error {
 		return r.Mem.Clear(0, r.Mem.Size()/4*4)
 	}
 	src := r.k.host
-	if r.hi-r.Lo < src.Size {
-		src = src.Part(r.Lo-r.k.At, r.hi-r.Lo)
+	if r.Hi-r.Lo < src.Size {
+		src = src.Part(r.Lo-r.k.At, r.Hi-r.Lo)
 	}
 	return r.Mem.Write(0, src)
 }
@@ -227,19 +236,21 @@ func (m *Memory) catchUp(r *Replica, w Region) error {
 
 // take copies a write to a replica.
 func (m *Memory) take(r *Replica, w write) error {
-	for _, part := range w.cut(nil, r.Lo, r.hi) {
+	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		var err error
 		switch {
 		case w.from == nil:
-			err = m.upload(r, part)
+			err = m.upload(noWait, r, part)
 		case w.from.Mem.Lost():
 			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
 		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
 			err = r.copyRows(part, w.from)
 		case r.k.Hosted && !m.Lacks(part):
-			err = m.upload(r, part)
+			err = m.upload(noWait, r, part)
 		default:
-			err = r.viaHost(part, w.from)
+			err = r.viaHost(noWait, part, func(mem []byte) error {
+				return w.from.Mem.Read(context.Background(), w.from.Transfer(part, gpu.HostBytes(mem), 0))
+			})
 		}
 		if err != nil {
 			return err
@@ -267,52 +278,92 @@ func (r *Replica) copyRows(w Region, from *Replica) error {
 // Words returns the words of a replica that a region lies in.
 func (r *Replica) Words(w Region) Region {
 	lo, hi := r.Lo+(w.Offset-r.Lo)&^3, w.End()
-	return Between(lo, min(hi+(4-(hi-r.Lo)%4)%4, r.hi))
+	return Between(lo, min(hi+(4-(hi-r.Lo)%4)%4, r.Hi))
 }
 
+// noWait is the context of calls that do not wait in a page.
+var noWait context.Context
+
 // upload brings a region from the host.
-func (m *Memory) upload(r *Replica, w Region) error {
+func (m *Memory) upload(ctx context.Context, r *Replica, w Region) error {
 	k := r.k
 	if all := r.Words(w); !m.Lacks(all) {
-		return r.Mem.Write(uint64(all.Offset-r.Lo), k.host.Part(all.Offset-k.At, all.Width))
+		return r.write(ctx, all.Offset, k.host.Part(all.Offset-k.At, all.Width))
 	}
 	if !r.inWords(w) {
-		return r.viaHost(w, nil)
+		return r.viaHost(ctx, w, func(mem []byte) error {
+			host, err := r.load(ctx, w)
+			for i := range w.Count {
+				if err == nil {
+					copy(mem[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
+				}
+			}
+			return err
+		})
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.Mem.Write(uint64(at-r.Lo), k.host.Part(at-k.At, w.Width)); err != nil {
+		if err := r.write(ctx, at, k.host.Part(at-k.At, w.Width)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// viaHost brings a region from a replica of another device, or whose words are others, or from the host to a part of a word.
-// It waits for the devices, which a page cannot do here.
-func (r *Replica) viaHost(w Region, from *Replica) error {
-	if runtime.GOOS == "js" {
-		return fault.Fail("buffer: use", ErrUnsynced, "")
+// write copies host memory to a replica, from a position on.
+func (r *Replica) write(ctx context.Context, at int, host gpu.Host) error {
+	if r.near && host.Foreign == nil {
+		return r.Mem.Map(ctx, uint64(at-r.Lo), uint64(host.Size), func(mem []byte) error { copy(mem, host.Mem()); return nil })
 	}
-	ctx, all := context.Background(), r.Words(w)
+	return r.Mem.Write(uint64(at-r.Lo), host)
+}
+
+// load returns the host's bytes of a region. Foreign memory takes the way over the device, as there is no other.
+func (r *Replica) load(ctx context.Context, w Region) ([]byte, error) {
+	host := r.k.host.Part(w.Offset-r.k.At, w.Span())
+	if host.Foreign == nil {
+		return host.Mem(), nil
+	}
+	return Load(ctx, r.dev, host)
+}
+
+// Load copies foreign memory by way of a device.
+func Load(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) {
+	stage, err := dev.NewBuffer(uint64(host.Size))
+	if err != nil {
+		return nil, err
+	}
+	mem := make([]byte, host.Size)
+	if err = stage.Write(0, host); err == nil {
+		err = stage.Read(ctx, gpu.Transfer{Host: gpu.HostBytes(mem), Width: host.Size, Pitch: host.Size, Count: 1})
+	}
+	return mem, errors.Join(err, stage.Close())
+}
+
+// viaHost brings a region from a replica of another device, or whose words are others, or to parts of words. It waits for the devices.
+func (r *Replica) viaHost(ctx context.Context, w Region, bring func(mem []byte) error) error {
+	if ctx == noWait {
+		if runtime.GOOS == "js" {
+			return fault.Fail("buffer: use", ErrUnsynced, "")
+		}
+		ctx = context.Background()
+	}
+	all := r.Words(w)
 	mem := make([]byte, all.Width)
-	if w.Count > 1 || all != w {
+	if w.Count > 1 || r.keeps(Between(all.Offset, w.Offset)) || r.keeps(Between(w.End(), all.End())) {
 		if err := r.Mem.Read(ctx, r.Transfer(all, gpu.HostBytes(mem), 0)); err != nil {
 			return err
 		}
 	}
-	if from != nil {
-		if err := from.Mem.Read(ctx, from.Transfer(w, gpu.HostBytes(mem), w.Offset-all.Offset)); err != nil {
-			return err
-		}
-	} else {
-		host := r.k.host.Mem()
-		for i := range w.Count {
-			at := w.Offset + i*w.Pitch
-			copy(mem[at-all.Offset:][:w.Width], host[at-r.k.At:])
-		}
+	if err := bring(mem[w.Offset-all.Offset:]); err != nil {
+		return err
 	}
 	return r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
+}
+
+// keeps reports whether a replica may have something beside a region, in the same words.
+func (r *Replica) keeps(beside Region) bool {
+	return beside.Width > 0 && (!r.k.separate || len(missing(r.behind, beside)) > 0)
 }
 
 // Transfer describes a copy of a region to host memory.

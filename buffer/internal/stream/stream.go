@@ -251,3 +251,52 @@ func (s *Source) End() error {
 	}
 	return nil
 }
+
+// ReaderFunc is an io.Reader.
+type ReaderFunc func(p []byte) (int, error)
+
+// Read calls f.
+func (f ReaderFunc) Read(p []byte) (int, error) { return f(p) }
+
+// Blocks reads the blocks that fill returns, until one is empty. An error stays.
+func Blocks(fill func() ([]byte, error)) io.Reader {
+	var rest []byte
+	var end error
+	return ReaderFunc(func(p []byte) (int, error) {
+		if len(rest) == 0 && len(p) > 0 && end == nil {
+			if rest, end = fill(); end == nil && len(rest) == 0 {
+				end = io.EOF
+			}
+		}
+		if end != nil {
+			return 0, end
+		}
+		n := copy(p, rest)
+		rest = rest[n:]
+		return n, nil
+	})
+}
+
+// Input keeps an input's own errors, which the archive's packages may replace, and offsets that no input has from it.
+type Input struct {
+	R    io.ReaderAt
+	Size int64
+	At   int64 // where the last read began
+	Err  error // of R
+}
+
+// ReadAt is an io.ReaderAt's, also where that of R is not quite.
+func (in *Input) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > in.Size {
+		return 0, io.EOF
+	}
+	in.At = off
+	n, err := in.R.ReadAt(p, off)
+	if n < 0 || n > len(p) || n < len(p) && err == nil {
+		n, err = 0, fault.Fail("Read", fault.ErrInvalid, "the reader returned an impossible count")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.Err = err
+	}
+	return n, err
+}

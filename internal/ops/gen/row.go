@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,8 +17,7 @@ import (
 type face struct {
 	Params, Args   string // of a function in Go
 	Receiver, Rest string // of a method in Go: its receiver and the other parameters
-	Make           string // the function of package matrix that makes an expression of an element-wise operation
-	InText         string // the one that makes a function of matrix.Eval
+	Make           string // the function in Go that makes the node
 	First, Names   string // JavaScript's parameters: the first and the others
 	Types          string // of the others, in comments
 	FirstType      string // of the first in a declaration
@@ -27,39 +27,39 @@ type face struct {
 }
 
 // faceOfOne is that of an operation of one matrix.
-func faceOfOne() face {
+func faceOfOne(maker string) face {
 	return face{
-		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: "unary", InText: "text1", First: "a", FirstType: "a: Expr", Maker: "unary",
+		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: maker, First: "a", FirstType: "a: Expr", Maker: "unary",
 	}
 }
 
 // faces are those of the classes.
 var faces = map[ops.Class]face{
-	ops.Unary: faceOfOne(), ops.Transpose: faceOfOne(), ops.RowMap: faceOfOne(),
+	ops.Unary: faceOfOne("expr.NewMap"), ops.Transpose: faceOfOne("expr.NewTranspose"), ops.RowMap: faceOfOne("expr.NewSoftmax"),
 	ops.Reduction: {
-		Params: "a Operand[T]", Args: "a", Receiver: "a", InText: "text1", First: "a", FirstType: "a: Expr", Maker: "reduce",
+		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: "expr.NewReduction", First: "a", FirstType: "a: Expr", Maker: "reduce",
 		Names: "options", Types: "@param {{axis?: unknown}} [options]", NameTypes: "options?: ReduceOptions",
 	},
 	ops.Binary: {
-		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "binary", InText: "text2",
+		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
 		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Operand", NameTypes: "b: Operand", Maker: "binary",
 	},
 	ops.Product: {
-		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", InText: "text2",
+		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
 		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Expr", NameTypes: "b: Expr", Maker: "product",
 	},
 	ops.Ternary: {
-		Params: "cond, a, b Operand[T]", Args: "cond, a, b", Receiver: "cond", Rest: "a, b Operand[T]", Make: "ternary", InText: "text3",
+		Params: "cond, a, b Operand[T]", Args: "cond, a, b", Receiver: "cond", Rest: "a, b Operand[T]", Make: "expr.NewMap",
 		First: "cond", Names: "a, b", Types: "@param {unknown} a @param {unknown} b", FirstType: "cond: Operand",
 		NameTypes: "a: Operand, b: Operand", Maker: "ternary", Help: "(C,\u00a0A,\u00a0B)",
 	},
 	ops.Limits: {
-		Params: "a Operand[T], lo, hi T", Args: "a, lo, hi", Receiver: "a", Rest: "lo, hi T", Make: "limits", InText: "textLimits",
+		Params: "a Operand[T], lo, hi T", Args: "a, lo, hi", Receiver: "a", Rest: "lo, hi T", Make: "expr.NewMap",
 		First: "a", Names: "low, high", Types: "@param {unknown} low @param {unknown} high", FirstType: "a: Expr",
 		NameTypes: "low: Operand, high: Operand", Maker: "limits", Help: "(A,\u00a0lo,\u00a0hi)",
 	},
-	ops.ScalarLast:  {Params: "a Operand[T], s T", Args: "a, s", Receiver: "a", Rest: "s T", Make: "scalarOp"},
-	ops.ScalarFirst: {Params: "s T, a Operand[T]", Args: "s, a", Receiver: "a", Rest: "s T", Make: "scalarFirst"},
+	ops.ScalarLast:  {Params: "a Operand[T], s T", Args: "a, s", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.ScalarFirst: {Params: "s T, a Operand[T]", Args: "s, a", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
 }
 
 // row is an operation with its face.
@@ -153,24 +153,45 @@ func (r row) Forms() []form {
 	}
 	every, rows, cols := r.EveryName(), r.Name+"Rows", r.Name+"Cols"
 	return []form{
-		{r, every, "axisAll", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
-		{r, rows, "axisRows", rows + " is the " + r.Doc + " of each row, a column."},
-		{r, cols, "axisCols", cols + " is the " + r.Doc + " of each column, a row."},
+		{r, every, "fuse.AxisAll", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
+		{r, rows, "fuse.AxisRows", rows + " is the " + r.Doc + " of each row, a column."},
+		{r, cols, "fuse.AxisCols", cols + " is the " + r.Doc + " of each column, a row."},
 	}
 }
 
-// Body is the call that makes the expression in Go.
-func (f form) Body() string {
-	name := strconv.Quote(f.Func)
-	switch {
-	case f.Class == ops.Reduction && f.Call != "":
-		return f.Call + "(" + name + ", " + f.Axis + ", a)"
-	case f.Class == ops.Reduction:
-		return "reduced(" + name + ", reduce" + f.Name + ", " + f.Axis + ", a)"
-	case f.Call != "":
-		return f.Call
+// Operands are the arguments of a function in Go as nodes.
+func (f form) Operands() string {
+	operands := strings.Split(f.Args, ", ")
+	for i, a := range operands {
+		if a == "s" || a == "lo" || a == "hi" {
+			operands[i] = "scalar(" + a + ")"
+		} else {
+			operands[i] = "from(" + strconv.Quote(f.Func) + ", " + a + ")"
+		}
 	}
-	return f.Make + "(" + name + ", fuse.Op" + f.CodeName() + ", " + f.Args + ")"
+	return strings.Join(operands, ", ")
+}
+
+// Listed are the operands in a list called a.
+func (f form) Listed() string {
+	return strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:f.Arity()], ", ")
+}
+
+// Node is the call that makes the node of the operation.
+func (f form) Node(operands string) string {
+	args := []string{strconv.Quote(f.Func)}
+	switch {
+	case f.Class == ops.RowMap:
+		args = append(args, strconv.FormatBool(f.Name == "LogSoftmax"))
+	case f.HasKernel():
+		args = append(args, "fuse.Reduce"+f.Name)
+	case f.Make == "expr.NewMap" && f.Call == "":
+		args = append(args, "fuse.Op"+f.CodeName())
+	}
+	if f.Axis != "" {
+		args = append(args, f.Axis)
+	}
+	return cmp.Or(f.Call, f.Make) + "(" + strings.Join(append(args, operands), ", ") + ")"
 }
 
 // Method is the name of the method in Go.
@@ -186,7 +207,7 @@ func (f form) MethodDoc() string { return f.Method() + strings.TrimPrefix(f.Doc,
 
 // Texts returns the names in matrix.Eval.
 func (f form) Texts() []string {
-	if f.Axis == "axisRows" || f.Axis == "axisCols" {
+	if f.Axis == "fuse.AxisRows" || f.Axis == "fuse.AxisCols" {
 		return []string{strings.ToLower(f.Func)}
 	}
 	return f.TextNames()
@@ -215,9 +236,9 @@ func (t table) Help() []string {
 		{"of each element", "", []ops.Class{ops.Unary}},
 		{"of each two elements", "", []ops.Class{ops.Binary}},
 		{"of each element and two others", "", []ops.Class{ops.Ternary, ops.Limits}},
-		{"of all elements", "axisAll", []ops.Class{ops.Reduction}},
-		{"of each row, a column", "axisRows", []ops.Class{ops.Reduction}},
-		{"of each column, a row", "axisCols", []ops.Class{ops.Reduction}},
+		{"of all elements", "fuse.AxisAll", []ops.Class{ops.Reduction}},
+		{"of each row, a column", "fuse.AxisRows", []ops.Class{ops.Reduction}},
+		{"of each column, a row", "fuse.AxisCols", []ops.Class{ops.Reduction}},
 		{"of each row, a matrix", "", []ops.Class{ops.RowMap}},
 		{"of whole matrices", "", []ops.Class{ops.Product, ops.Transpose}},
 	} {

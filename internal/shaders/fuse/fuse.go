@@ -32,6 +32,9 @@ func (t Type) Compute() Type {
 	return t
 }
 
+// String returns NumPy's name: "float32", "int32", "uint32" or "float16".
+func (t Type) String() string { return [...]string{"float32", "int32", "uint32", "float16"}[t&3] }
+
 // Size returns the bytes of one element.
 func (t Type) Size() int {
 	if t == F16 {

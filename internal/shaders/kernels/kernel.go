@@ -68,7 +68,7 @@ var files = [...]struct {
 	productGroup:  {"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12},
 	productRow:    {"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12},
 	productSum:    {"product/sum", &sumText, "", 1, 4},
-	sparseRows:    {"sparse/rows", &sparseRowsText, "FORM", 4, 12},
+	sparseRows:    {"sparse/rows", &sparseRowsText, "PLACED", 4, 8},
 	sparseSum:     {"sparse/sum", &sparseSumText, "", 2, 4},
 	sparseScatter: {"sparse/scatter", &scatterText, "BLOCKS", 3, 12},
 }

@@ -23,37 +23,24 @@ var scatterText string
 // sparseSize is SIZE of the kernels' files.
 const sparseSize = 64
 
-// Listing tells where the entries of a row are.
-type Listing uint8
-
-// The listings.
-const (
-	InOrder Listing = iota // one after the other: CSR
-	Placed                 // listed by row, each with the place of its value: CSC
-	Blocks                 // one in each block
-)
-
 // SparseRows describes a launch that multiplies a sparse matrix by a dense one. Its function loads the dense factor at (i, j),
 // and stores at (i, j) of the product, or of the parts that [SparseSum] adds. The kernel's own storage bindings are the values,
-// the indices, the pointers and the places, in this order; those that a listing does not read may be any.
+// the indices, the pointers and the places, in this order; what it does not read may be any.
 type SparseRows struct {
-	Listing    Listing
-	Rows, Cols int // of the result, after cutting
-	Inner      int // rows of the dense factor
-	Entries    int // of the structure; blocks
-	High       int // Blocks: rows of the sparse factor
-	Parts      int // Blocks: rows that each of them was cut into
-	Chunk      int // Blocks: blocks in each
+	Placed     bool // values are where the places say, not in the order of the entries
+	Rows, Cols int  // of the result, after cutting
+	Inner      int  // rows of the dense factor
+	Entries    int  // of the structure
 }
 
-// SparseBase is the word of Shape that says where the values' first element is bound.
+// SparseBase is the word of Shape that says where the first of the values is bound.
 const SparseBase = 5
 
 // Launch plans the launch.
 func (r *SparseRows) Launch() Launch {
-	k := Kernel{form: sparseRows, params: []int{int(r.Listing)}}
+	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed)}}
 	wide := quads(r.Cols)
-	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries, 0, r.High, r.Parts, r.Chunk)
+	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries)
 }
 
 // SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the
@@ -127,28 +114,19 @@ func addProduct[N fuse.Num](sum float64, bits uint32, y N) float64 {
 
 // multiplySparse is the reference of [SparseRows].
 func multiplySparse[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage [][]byte) {
-	rows, cols, inner, entries, base, high, parts, chunk := shape[0], shape[1], shape[3], shape[4], shape[5], shape[6], shape[7], shape[8]
-	listing := Listing(k.params[0])
+	rows, cols, inner, entries, base := shape[0], shape[1], shape[3], shape[4], shape[5]
 	values, indices, pointers, places := storage[0], storage[1], storage[2], storage[3]
 	factor, sums := make([]N, cols), make([]float64, cols)
 	for row := range rows {
 		clear(sums)
-		i, first, last := row, min(int(word(pointers, row)), entries), min(int(word(pointers, row+1)), entries)
-		if listing == Blocks {
-			i = row / parts
-			first = (row - i*parts) * chunk
-			last = min(first+chunk, entries)
-		}
+		first, last := min(int(word(pointers, row)), entries), min(int(word(pointers, row+1)), entries)
 		for q := first; q < last; q++ {
 			l, at := int(word(indices, q)), q
 			if l >= inner {
 				continue
 			}
-			switch listing {
-			case Placed:
+			if k.params[0] == 1 {
 				at = int(word(places, q))
-			case Blocks:
-				at = q*high + i
 			}
 			e.Apply(l, 0, factor)
 			for j, y := range factor {

@@ -32,7 +32,7 @@ func Diagnostics(report, text string) []Diagnostic {
 	return drawn(report, text)
 }
 
-// LineOf returns a line of a text and where it begins.
+// LineOf returns a line of a text, without its end, and where it begins. That is -1 if the text has no such line.
 func LineOf(text string, line int) (string, int) {
 	start := 0
 	for l := range strings.Lines(text) {
@@ -41,7 +41,7 @@ func LineOf(text string, line int) (string, int) {
 		}
 		start += len(l)
 	}
-	return "", start
+	return "", -1
 }
 
 // OffsetOf returns where a column begins.
@@ -58,11 +58,9 @@ func OffsetOf(text string, column int) int {
 func listed(detail string) (list []Diagnostic) {
 	for row := range strings.Lines(detail) {
 		for rest, found := row, !strings.HasPrefix(row, "\t"); found; {
-			if _, rest, found = strings.Cut(rest, "line "); !found {
-				break
-			}
+			_, rest, found = strings.Cut(rest, "line ")
 			position, text, _ := strings.Cut(rest, ": ")
-			if line, column, ok := place(position); ok {
+			if line, column, ok := place(position); found && ok {
 				list = append(list, Diagnostic{line, column, strings.TrimSpace(text)})
 				break
 			}

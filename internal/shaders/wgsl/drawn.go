@@ -3,6 +3,7 @@
 package wgsl
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -72,38 +73,28 @@ func (d *drawing) take(row string) {
 	if n, err := strconv.Atoi(strings.TrimSpace(margin)); err == nil {
 		text, _ := LineOf(d.source, n)
 		d.line = n
-		d.indent = utf8.RuneCountInString(right) - drawnWidth(strings.TrimRight(text, " \t"))
+		_, width := measure(strings.TrimRight(text, " \t"), math.MaxInt)
+		d.indent = utf8.RuneCountInString(right) - width
 		return
 	}
 	left, _, mark := strings.Cut(right, "^")
-	if !mark || d.marked > 0 || strings.Contains(left, "╰") {
-		return
+	if mark && d.marked == 0 && !strings.Contains(left, "╰") {
+		text, _ := LineOf(d.source, d.line)
+		d.marked = d.line
+		d.column, _ = measure(text, utf8.RuneCountInString(left)-d.indent)
 	}
-	d.marked = d.line
-	text, _ := LineOf(d.source, d.line)
-	width := utf8.RuneCountInString(left) - d.indent
-	at := 0
+}
+
+// measure returns which character of a text is the one drawn at a place or behind it, and how wide the text is drawn up to there.
+// A tab reaches to the next multiple of four.
+func measure(text string, until int) (column, width int) {
 	for _, r := range text {
-		if d.column++; at >= width {
+		if column++; width >= until {
 			break
 		}
-		at = drawnTo(at, r)
+		if width++; r == '\t' {
+			width = (width + 3) / 4 * 4
+		}
 	}
-}
-
-// drawnWidth is how wide a text is drawn.
-func drawnWidth(text string) int {
-	width := 0
-	for _, r := range text {
-		width = drawnTo(width, r)
-	}
-	return width
-}
-
-// drawnTo returns where a character ends that begins at a column. A tab reaches to the next multiple of four.
-func drawnTo(column int, r rune) int {
-	if r == '\t' {
-		return column/4*4 + 4
-	}
-	return column + 1
+	return column, width
 }

@@ -4,37 +4,37 @@ package wgsl
 
 import "strings"
 
-// Functions lists the tokens of the names of the functions, in the order of the text.
-func (s *Scan) Functions() []int {
-	var list []int
-	s.declared(func(keyword string, name int) {
-		if keyword == "fn" {
-			list = append(list, name)
+// Function returns the name of the first function and how many parameters it has, "" and 0 for what is missing.
+func (s *Scan) Function() (name string, params int) {
+	s.declared(func(keyword string, token int) {
+		if keyword != "fn" || name != "" {
+			return
+		}
+		if name = s.At(token); s.Char(token+1) == '(' {
+			params = len(s.Split(token+2, int(s.Match[token+1])))
 		}
 	})
-	return list
-}
-
-// Params returns how many parameters the function with this name has, and whether it has a list of them at all.
-func (s *Scan) Params(name int) (n int, ok bool) {
-	open := name + 1
-	if s.Char(open) != '(' {
-		return 0, false
-	}
-	return len(s.Split(open+1, int(s.Match[open]))), true
+	return name, params
 }
 
 // Qualify returns the text with a suffix behind every name that it declares outside of functions, so that it can stand in one
 // module with other texts. What has such a name inside of functions is renamed along with it.
 func (s *Scan) Qualify(suffix string) string {
-	names := map[string]bool{}
-	s.declared(func(_ string, name int) { names[s.At(name)] = true })
-	member := s.members()
+	names, members := map[string]bool{}, map[int]bool{}
+	s.declared(func(keyword string, name int) {
+		names[s.At(name)] = true
+		if keyword != "struct" || s.Char(name+1) != '{' {
+			return
+		}
+		for i := name + 2; i < int(s.Match[name+1]); i++ {
+			members[i] = s.Char(i+1) == ':'
+		}
+	})
 	var b strings.Builder
 	at := 0
 	for i, t := range s.Tokens {
 		// Members of structs, swizzles and attributes have names of their own.
-		if t.Kind == Word && !member[i] && s.Char(i-1) != '.' && s.Char(i-1) != '@' && names[s.At(i)] {
+		if t.Kind == Word && !members[i] && s.Char(i-1) != '.' && s.Char(i-1) != '@' && names[s.At(i)] {
 			b.WriteString(s.Text[at:t.End])
 			b.WriteString(suffix)
 			at = int(t.End)
@@ -67,25 +67,4 @@ func (s *Scan) declared(visit func(keyword string, name int)) {
 			}
 		}
 	}
-}
-
-// members finds the names of members in the declarations of structs.
-func (s *Scan) members() map[int]bool {
-	found := map[int]bool{}
-	s.declared(func(keyword string, name int) {
-		if keyword != "struct" || s.Char(name+1) != '{' {
-			return
-		}
-		for _, part := range s.Split(name+2, int(s.Match[name+1])) {
-			for i := part[0]; i < part[1]; i++ {
-				if s.Char(i) == '(' {
-					i = int(s.Match[i])
-				} else if s.IsWord(i) && s.Char(i+1) == ':' {
-					found[i] = true
-					break
-				}
-			}
-		}
-	})
-	return found
 }

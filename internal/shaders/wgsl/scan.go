@@ -4,7 +4,6 @@ package wgsl
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,7 +33,6 @@ type Scan struct {
 	Text   string
 	Tokens []Token
 	Match  []int32 // of a bracket, the index of its partner
-	Starts []int32 // where lines begin
 }
 
 // Tokenize cuts WGSL into tokens and pairs its brackets. Errors name the line.
@@ -42,46 +40,54 @@ func Tokenize(text string) (*Scan, error) {
 	if len(text) > maxSource {
 		return nil, errors.New("a source of more than 16 MiB")
 	}
-	s := &Scan{Text: text, Starts: []int32{0}}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			s.Starts = append(s.Starts, int32(i+1))
-		}
-	}
 	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("a source that is not UTF-8, or with a zero byte")
 	}
+	s := &Scan{Text: text}
 	if open := s.cut(); open >= 0 {
-		return nil, at(s.LineAt(open), "a comment that does not end")
+		return nil, s.fail(open, "a comment that does not end")
 	}
 	return s, s.pair()
 }
+
+// The characters that end a line, and all that are blank.
+const (
+	lineEnds = "\n\v\f\r\u0085\u2028\u2029"
+	blanks   = " \t\u200e\u200f" + lineEnds
+)
 
 // cut makes the tokens. It returns the position of a comment that does not end, or -1.
 func (s *Scan) cut() int {
 	text := s.Text
 	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case blankLen(text[i:]) > 0:
-			i += blankLen(text[i:])
-		case c == '/' && strings.HasPrefix(text[i+1:], "/"):
-			i = lineCommentEnd(text, i)
-		case c == '/' && strings.HasPrefix(text[i+1:], "*"):
+		switch r, size := utf8.DecodeRuneInString(text[i:]); {
+		case strings.ContainsRune(blanks, r):
+			i += size
+		case strings.HasPrefix(text[i:], "//"):
+			i = past(text, i, strings.IndexAny(text[i:], lineEnds))
+		case strings.HasPrefix(text[i:], "/*"):
 			end := blockCommentEnd(text, i)
 			if end < 0 {
 				return i
 			}
 			i = end
-		case '0' <= c && c <= '9':
+		case '0' <= r && r <= '9':
 			i = s.add(Number, i, numberEnd(text, i))
-		case wordByte(c):
+		case isWord(r):
 			i = s.add(Word, i, WordEnd(text, i))
 		default:
-			i = s.add(Punct, i, i+1)
+			i = s.add(Punct, i, i+size)
 		}
 	}
 	return -1
+}
+
+// past returns the position n behind i, or the end of the text for a negative one.
+func past(text string, i, n int) int {
+	if n < 0 {
+		return len(text)
+	}
+	return i + n
 }
 
 func (s *Scan) add(k Kind, pos, end int) int {
@@ -92,36 +98,36 @@ func (s *Scan) add(k Kind, pos, end int) int {
 // pair finds the partner of each bracket. Angle brackets are no brackets here: only a compiler's grammar can tell them
 // from comparisons.
 func (s *Scan) pair() error {
+	const brackets = "()[]{}"
 	s.Match = make([]int32, len(s.Tokens))
-	var open []int32
+	var open []int
 	for i := range s.Tokens {
-		switch c := s.Char(i); c {
-		case '(', '[', '{':
-			open = append(open, int32(i))
-		case ')', ']', '}':
-			if len(open) == 0 || s.Char(int(open[len(open)-1])) != partner(c) {
-				return at(s.Line(i), "a "+strconv.Quote(string(c))+" without its partner")
-			}
+		kind := strings.IndexByte(brackets, s.Char(i))
+		switch {
+		case kind < 0:
+		case kind%2 == 0:
+			open = append(open, i)
+		case len(open) == 0 || s.Char(open[len(open)-1]) != brackets[kind-1]:
+			return s.alone(i)
+		default:
 			last := open[len(open)-1]
 			open = open[:len(open)-1]
-			s.Match[i], s.Match[last] = last, int32(i)
+			s.Match[i], s.Match[last] = int32(last), int32(i)
 		}
 	}
 	if len(open) > 0 {
-		i := int(open[len(open)-1])
-		return at(s.Line(i), "a "+strconv.Quote(s.At(i))+" without its partner")
+		return s.alone(open[len(open)-1])
 	}
 	return nil
 }
 
-func partner(closing byte) byte {
-	switch closing {
-	case ')':
-		return '('
-	case ']':
-		return '['
-	}
-	return '{'
+func (s *Scan) alone(i int) error {
+	return s.fail(s.Pos(i), "a "+strconv.Quote(s.At(i))+" without its partner")
+}
+
+// fail is an error about the line of a position.
+func (s *Scan) fail(pos int, what string) error {
+	return errors.New("line " + strconv.Itoa(s.line(pos)) + ": " + what)
 }
 
 // At returns the text of a token, or "" beyond the last one.
@@ -152,34 +158,12 @@ func (s *Scan) Pos(i int) int {
 }
 
 // Line returns the line of a token, from 1 on.
-func (s *Scan) Line(i int) int { return s.LineAt(s.Pos(i)) }
+func (s *Scan) Line(i int) int { return s.line(s.Pos(i)) }
 
-// LineAt returns the line of a position, from 1 on.
-func (s *Scan) LineAt(pos int) int {
-	i, found := slices.BinarySearch(s.Starts, int32(pos))
-	if found {
-		i++
-	}
-	return i
-}
-
-// LineText returns a line without its end.
-func (s *Scan) LineText(line int) string {
-	if line < 1 || line > len(s.Starts) {
-		return ""
-	}
-	end := len(s.Text)
-	if line < len(s.Starts) {
-		end = int(s.Starts[line]) - 1
-	}
-	return strings.TrimSuffix(s.Text[s.Starts[line-1]:end], "\r")
-}
+func (s *Scan) line(pos int) int { return 1 + strings.Count(s.Text[:pos], "\n") }
 
 // Join writes tokens without anything between them: the normal form of types.
 func (s *Scan) Join(from, to int) string {
-	if to-from == 1 {
-		return s.At(from)
-	}
 	var b strings.Builder
 	for i := from; i < to; i++ {
 		b.WriteString(s.At(i))
@@ -212,32 +196,6 @@ func (s *Scan) Split(from, to int) (parts [][2]int) {
 	return parts
 }
 
-// blankLen returns the length of the blank character that text begins with, or 0. WGSL has eleven.
-func blankLen(text string) int {
-	switch c := text[0]; {
-	case c == ' ' || '\t' <= c && c <= '\r':
-		return 1
-	case strings.HasPrefix(text, "\u0085"):
-		return 2
-	case strings.HasPrefix(text, "\u200e"), strings.HasPrefix(text, "\u200f"),
-		strings.HasPrefix(text, "\u2028"), strings.HasPrefix(text, "\u2029"):
-		return 3
-	}
-	return 0
-}
-
-// lineCommentEnd returns where a comment begun at i ends: before any of the characters that end a line.
-func lineCommentEnd(text string, i int) int {
-	for ; i < len(text); i++ {
-		switch c := text[i]; {
-		case '\n' <= c && c <= '\r', strings.HasPrefix(text[i:], "\u0085"),
-			strings.HasPrefix(text[i:], "\u2028"), strings.HasPrefix(text[i:], "\u2029"):
-			return i
-		}
-	}
-	return i
-}
-
 // blockCommentEnd returns where a comment begun at i ends, or -1. Such comments nest.
 func blockCommentEnd(text string, i int) int {
 	for depth := 0; i+1 < len(text); {
@@ -257,17 +215,15 @@ func blockCommentEnd(text string, i int) int {
 	return -1
 }
 
-// wordByte reports whether c may stand in an identifier. All of what is not ASCII counts; compilers are stricter.
-func wordByte(c byte) bool {
-	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+// isWord reports whether a character may stand in an identifier. All of what is not ASCII counts, but for blanks; compilers are
+// stricter.
+func isWord(r rune) bool {
+	return r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z' || r >= 0x80 && !strings.ContainsRune(blanks, r)
 }
 
 // WordEnd returns where a word begun at i ends.
 func WordEnd(text string, i int) int {
-	for i < len(text) && wordByte(text[i]) && (text[i] < 0x80 || blankLen(text[i:]) == 0) {
-		i++
-	}
-	return i
+	return past(text, i, strings.IndexFunc(text[i:], func(r rune) bool { return !isWord(r) }))
 }
 
 // numberEnd returns where a number begun at i ends. The sign of an exponent belongs to it.
@@ -279,12 +235,9 @@ func numberEnd(text string, i int) int {
 	for ; i < len(text); i++ {
 		c := text[i]
 		signed := (c == '+' || c == '-') && text[i-1]|0x20 == exponent
-		if c != '.' && !signed && (c >= 0x80 || !wordByte(c)) {
+		if c != '.' && !signed && (c >= 0x80 || !isWord(rune(c))) {
 			break
 		}
 	}
 	return i
 }
-
-// at is an error about a line.
-func at(line int, what string) error { return errors.New("line " + strconv.Itoa(line) + ": " + what) }

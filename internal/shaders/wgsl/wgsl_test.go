@@ -66,15 +66,8 @@ fn g_z(N_z: F_z) -> F_z { return N_z; }
 	if got := s.Qualify("_z"); got != want {
 		t.Error(got)
 	}
-	var names []string
-	for _, i := range s.Functions() {
-		names = append(names, s.At(i))
-		if n, ok := s.Params(i); n != 1 || !ok {
-			t.Errorf("%s has %d parameters", s.At(i), n)
-		}
-	}
-	if !slices.Equal(names, []string{"f", "g"}) {
-		t.Error(names)
+	if name, params := s.Function(); name != "f" || params != 1 {
+		t.Errorf("%s with %d parameters", name, params)
 	}
 }
 
@@ -88,13 +81,12 @@ func FuzzQualify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s.Functions()
+		s.Function()
 		q, err := Tokenize(s.Qualify("_z"))
 		if err != nil || len(q.Tokens) != len(s.Tokens) {
 			t.Fatalf("%d tokens became others: %v", len(s.Tokens), err)
 		}
 		for i := range s.Tokens {
-			s.Params(i)
 			if old := s.At(i); q.At(i) != old && q.At(i) != old+"_z" {
 				t.Fatalf("%q became %q", old, q.At(i))
 			}

@@ -4,7 +4,7 @@
 // histogram, [Train] trains a network of two layers as CNTK mapped it onto PTask. The command native/pipelines and a page
 // of web/demo run them.
 //
-//	e, err := pipelines.NewEdges(devices, pipelines.EdgesConfig{Width: 640, Height: 480}, graph.WithTrace(1000))
+//	e, err := pipelines.NewEdges(devices, pipelines.EdgesConfig{Width: 640, Height: 480}, graph.Config{Trace: 1000})
 //	err = e.Run(ctx, next, show)     // next gives frames, show gets the results
 //	err = e.Graph.WriteTrace(file)   // for Perfetto
 //	err = e.Graph.Teardown()
@@ -20,6 +20,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -38,14 +39,16 @@ const (
 // pipeline is what both have in common.
 type pipeline struct {
 	Graph     *graph.Graph // for its statistics, its trace and its end, [graph.Graph.Teardown]
-	constants func() error // sets the sticky inputs, whose blocks a Teardown releases
+	in        *graph.Input
+	inFlight  int
+	constants func() error // sets the inputs that keep blocks, which a Teardown releases
 	busy      atomic.Bool
 }
 
 // init makes the graph with the tasks that build adds.
-func (p *pipeline) init(devices []*gpu.Device, opts []graph.Option, build func()) error {
+func (p *pipeline) init(devices []*gpu.Device, config []graph.Config, build func()) error {
 	var err error
-	if p.Graph, err = graph.New(devices, opts...); err != nil {
+	if p.Graph, err = graph.New(devices, config...); err != nil {
 		return err
 	}
 	build()
@@ -58,27 +61,31 @@ func (p *pipeline) init(devices []*gpu.Device, opts []graph.Option, build func()
 	return err
 }
 
-// claim keeps others from running the pipeline.
-func (p *pipeline) claim() error {
+// claim keeps others from running the pipeline until release is called.
+func (p *pipeline) claim() (release func(), err error) {
 	if !p.busy.CompareAndSwap(false, true) {
-		return fail("Run", graph.ErrBusy)
+		return nil, fail("Run", graph.ErrBusy)
 	}
-	return nil
+	return func() { p.busy.Store(false) }, nil
 }
 
-// stream runs the graph: it sends items and takes what comes of them, so that never more than ahead are on their way, and stops
+// item is a block to send, or none, and whether more follow.
+type item struct {
+	b    *graph.Block
+	more bool
+}
+
+// stream runs the graph: it sends items and takes what comes of them, so that never more than inFlight are on their way, and stops
 // the graph at the end. send is told to come to an end once take has had enough. After an error the graph is torn down. If somebody
 // else stops the graph the stream ends.
-func (p *pipeline) stream(
-	ctx context.Context, ahead int, send func(n int, stop bool) (sent, more bool, err error), take func(n int) (more bool, err error),
-) error {
+func (p *pipeline) stream(ctx context.Context, send func(n int, stop bool) (item, error), take func(n int) (more bool, err error)) error {
 	if err := p.constants(); err != nil {
 		return err
 	}
 	if err := p.Graph.Run(ctx); err != nil {
 		return err
 	}
-	err := pump(ahead, send, take)
+	err := p.pump(ctx, send, take)
 	if errors.Is(err, graph.ErrStopped) {
 		err = nil
 	}
@@ -91,26 +98,32 @@ func (p *pipeline) stream(
 	return err
 }
 
-func pump(ahead int, send func(int, bool) (bool, bool, error), take func(int) (bool, error)) error {
+func (p *pipeline) pump(ctx context.Context, send func(int, bool) (item, error), take func(int) (bool, error)) error {
 	sent, more, stop := 0, true, false
 	for taken := 0; ; taken++ {
-		for more && sent-taken < ahead {
-			ok, next, err := send(sent, stop)
-			if err != nil && !errors.Is(err, graph.ErrStopped) {
-				return err
-			}
-			if more = next && err == nil; ok {
+		for more && sent-taken < p.inFlight {
+			next, err := send(sent, stop)
+			if more = next.more; err == nil && next.b != nil {
 				sent++
+				if err = p.in.Push(ctx, next.b); err != nil {
+					next.b.Release()
+					sent--
+				}
+			}
+			if errors.Is(err, graph.ErrStopped) {
+				more = false
+			} else if err != nil {
+				return err
 			}
 		}
 		if taken == sent {
 			return nil
 		}
-		next, err := take(taken)
+		wanted, err := take(taken)
 		if err != nil {
 			return err
 		}
-		stop = stop || !next
+		stop = stop || !wanted
 	}
 }
 
@@ -124,14 +137,16 @@ func pull(ctx context.Context, out *graph.Output, into []byte) error {
 	return b.View(ctx, func(mem []byte) error { copy(into, mem); return nil })
 }
 
-// push sends a block in, or releases it.
-func push(ctx context.Context, in *graph.Input, b *graph.Block, s graph.Signals) error {
-	err := b.SetSignals(s)
-	if err == nil {
-		err = in.Push(ctx, b)
-	}
+// words returns the elements of the block at a port.
+func words(d *graph.Dispatch, port string) ([]uint32, error) {
+	b, err := d.Block(port)
 	if err != nil {
-		b.Release()
+		return nil, err
 	}
-	return err
+	return graph.Values[uint32](d.Context(), b)
+}
+
+// update writes the elements of an output.
+func update(d *graph.Dispatch, port string, elements []float32) error {
+	return d.Update(port, func(mem []byte) error { copy(mem, matrix.Host(elements).Bytes); return nil })
 }

@@ -3,12 +3,14 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the kernels
-	"encoding/binary"
 	"errors"
 	"math"
+	"strconv"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -20,14 +22,11 @@ var edgesWGSL string
 //go:embed histogram.wgsl
 var histogramWGSL string
 
-// levels is how many levels of brightness a histogram has.
-const levels = 256
-
-// Frames have at most so many pixels, so that no buffer is beyond what devices commonly allow.
-const maxPixels = 1 << 25
-
-// maxSigma keeps kernels short.
-const maxSigma = 16
+const (
+	levels    = 256     // of brightness, in a histogram
+	maxPixels = 1 << 25 // of a frame, so that no buffer is beyond what devices commonly allow
+	maxSigma  = 16      // keeps kernels short
+)
 
 // EdgesConfig says what [Edges] works on.
 type EdgesConfig struct {
@@ -47,13 +46,9 @@ type EdgesConfig struct {
 // once, on all devices.
 type Edges struct {
 	pipeline
-	c       EdgesConfig
-	weights []float32 // of the blur
-	frame   *graph.Template
-	in      *graph.Input
-	outs    [4]*graph.Output // blurred, edges, histogram, report
-	result  EdgesFrame
-	report  [3]float32
+	frame  *graph.Template
+	outs   [4]*graph.Output // blurred, edges, histogram, report
+	result EdgesFrame
 }
 
 // EdgesFrame is what came of one frame. Its slices serve again once the function that got it has returned.
@@ -69,41 +64,26 @@ type EdgesFrame struct {
 
 // NewEdges makes the pipeline on the devices, which stay the caller's. A size or a number that makes no sense is
 // [gpu.ErrInvalid]; without a device that compiles WGSL it is [graph.ErrAffinity].
-func NewEdges(devices []*gpu.Device, c EdgesConfig, opts ...graph.Option) (*Edges, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
+func NewEdges(devices []*gpu.Device, c EdgesConfig, config ...graph.Config) (*Edges, error) {
+	const op = "NewEdges"
+	c.Sigma, c.Gain, c.InFlight = cmp.Or(c.Sigma, 1.5), cmp.Or(c.Gain, 0.7), cmp.Or(c.InFlight, defaultInFlight)
+	switch {
+	case c.Width < 1 || c.Height < 1 || c.Width > maxPixels || c.Height > maxPixels/c.Width:
+		return nil, fail(op, gpu.ErrInvalid, "frames of ", itoa(c.Width), "x", itoa(c.Height))
+	case !(c.Sigma > 0 && c.Sigma <= maxSigma):
+		return nil, fail(op, gpu.ErrInvalid, "a blur of less than nothing, or of more than 16 pixels")
+	case !(c.Gain > 0 && c.Gain <= math.MaxFloat32):
+		return nil, fail(op, gpu.ErrInvalid, "a gain that is not positive")
+	case c.InFlight < 1 || c.InFlight > maxInFlight:
+		return nil, fail(op, gpu.ErrInvalid, itoa(c.InFlight), " frames in flight")
 	}
 	n := c.Width * c.Height
-	e := &Edges{c: c, weights: gaussian(float64(c.Sigma))}
-	e.result = EdgesFrame{Blurred: make([]byte, 4*n), Edges: make([]byte, 4*n), Histogram: make([]uint32, levels)}
-	if err := e.init(devices, opts, e.build); err != nil {
+	e := &Edges{result: EdgesFrame{Blurred: make([]byte, 4*n), Edges: make([]byte, 4*n), Histogram: make([]uint32, levels)}}
+	e.inFlight = c.InFlight
+	if err := e.init(devices, config, func() { e.build(c) }); err != nil {
 		return nil, err
 	}
 	return e, nil
-}
-
-func (c *EdgesConfig) complete() error {
-	const op = "NewEdges"
-	if c.Sigma == 0 {
-		c.Sigma = 1.5
-	}
-	if c.Gain == 0 {
-		c.Gain = 0.7
-	}
-	if c.InFlight == 0 {
-		c.InFlight = defaultInFlight
-	}
-	switch {
-	case c.Width < 1 || c.Height < 1 || c.Width > maxPixels || c.Height > maxPixels/c.Width:
-		return fail(op, gpu.ErrInvalid, "frames of ", itoa(c.Width), "x", itoa(c.Height))
-	case !(c.Sigma > 0 && c.Sigma <= maxSigma):
-		return fail(op, gpu.ErrInvalid, "a blur of less than nothing, or of more than 16 pixels")
-	case !(c.Gain > 0 && c.Gain <= math.MaxFloat32):
-		return fail(op, gpu.ErrInvalid, "a gain that is not positive")
-	case c.InFlight < 1 || c.InFlight > maxInFlight:
-		return fail(op, gpu.ErrInvalid, itoa(c.InFlight), " frames in flight")
-	}
-	return nil
 }
 
 // gaussian returns the weights of a blur, which sum up to one. Beyond three standard deviations there is next to nothing.
@@ -112,49 +92,45 @@ func gaussian(sigma float64) []float32 {
 		return []float32{0, 1, 0} // one weight alone would be a number, not an array
 	}
 	radius := int(math.Ceil(3 * sigma))
-	weights, sum := make([]float64, 2*radius+1), 0.0
-	for i := range weights {
-		d := float64(i-radius) / sigma
-		weights[i] = math.Exp(-d * d / 2)
-		sum += weights[i]
+	out, sum := make([]float32, 2*radius+1), 0.0
+	weight := func(i int) float64 { d := float64(i-radius) / sigma; return math.Exp(-d * d / 2) }
+	for i := range out {
+		sum += weight(i)
 	}
-	out := make([]float32, len(weights))
-	for i, w := range weights {
-		out[i] = float32(w / sum)
+	for i := range out {
+		out[i] = float32(weight(i) / sum)
 	}
 	return out
 }
 
 // build adds the tasks.
-func (e *Edges) build() {
-	g, c := e.Graph, e.c
-	e.frame = g.Template("frame", c.Height, c.Width, matrix.Uint32, graph.Format{Pool: 2 * c.InFlight})
-	image := g.Template("image", c.Height, c.Width, matrix.Float32, graph.Format{Pool: 4 * c.InFlight})
-	counts := g.Template("counts", 1, levels, matrix.Uint32)
-	report := g.Template("report", 1, len(e.report), matrix.Float32)
-	word, number := g.Template("word", 1, 1, matrix.Uint32), g.Template("number", 1, 1, matrix.Float32)
+func (e *Edges) build(c EdgesConfig) {
+	g, weights := e.Graph, gaussian(float64(c.Sigma))
+	e.frame = g.Template("frame", c.Height, c.Width, dtype.Uint32, graph.Format{Pool: 2 * c.InFlight})
+	image := g.Template("image", c.Height, c.Width, dtype.Float32, graph.Format{Pool: 4 * c.InFlight})
+	counts := g.Template("counts", 1, levels, dtype.Uint32)
+	filter := g.Template("weights", 1, len(weights), dtype.Float32)
 
-	all := func(*graph.Dispatch) [3]int { return [3]int{c.Width, c.Height, 1} }
-	width, height := graph.Sticky("width", word), graph.Sticky("height", word)
+	source := "const width = " + itoa(c.Width) + "u; const height = " + itoa(c.Height) + "u; const taps = " + itoa(len(weights)) +
+		"u; const gain = f32(" + strconv.FormatFloat(float64(c.Gain), 'e', -1, 32) + ");\n" + edgesWGSL
 	kernel := func(name, function string, ports ...graph.TaskOption) *graph.Task {
-		return g.Task(name, graph.Kernel(edgesWGSL, function, all), ports...)
+		return g.Task(name, graph.Kernel(source, function, func(*graph.Dispatch) [3]int { return [3]int{c.Width, c.Height, 1} }), ports...)
 	}
 	blur := func(name, function string) *graph.Task {
-		weights := graph.Sticky("weights", g.Template("weights", 1, len(e.weights), matrix.Float32))
-		return kernel(name, function, graph.In("image", image), width, height, weights, graph.Sticky("taps", word), graph.Out("blurred", image))
+		return kernel(name, function, graph.In("image", image), graph.Sticky("weights", filter), graph.Out("blurred", image))
 	}
 	paint := func(name string) *graph.Task {
-		return g.Task(name, graph.Kernel(edgesWGSL, "paint", nil), graph.In("image", image), graph.Out("pixels", e.frame))
+		return g.Task(name, graph.Kernel(source, "paint", nil), graph.In("image", image), graph.Out("pixels", e.frame))
 	}
-	brightness := kernel("Brightness", "brightness", graph.In("frame", e.frame), width, graph.Out("grey", image))
+	brightness := kernel("Brightness", "brightness", graph.In("frame", e.frame), graph.Out("grey", image))
 	across, down := blur("BlurAcross", "blur_across"), blur("BlurDown", "blur_down")
-	sobel := kernel("Sobel", "sobel", graph.In("image", image), width, height, graph.Sticky("gain", number), graph.Out("edges", image))
+	sobel := kernel("Sobel", "sobel", graph.In("image", image), graph.Out("edges", image))
 	paintBlur, paintEdges := paint("PaintBlur"), paint("PaintEdges")
 	groups := (c.Width*c.Height + levels*16 - 1) / (levels * 16)
 	histogram := g.Task("Histogram", graph.Kernel(histogramWGSL, "histogram", func(*graph.Dispatch) [3]int {
 		return [3]int{groups * levels, 1, 1}
 	}), graph.In("pixels", e.frame), graph.Out("counts", counts))
-	measure := g.Task("Measure", graph.Host(measure), graph.In("counts", counts), graph.Out("report", report))
+	measure := g.Task("Measure", graph.Host(measure), graph.In("counts", counts), graph.Out("report", g.Template("report", 1, 3, dtype.Float32)))
 
 	flight := graph.Channel{Capacity: c.InFlight}
 	e.in = g.Input("frame", brightness.Port("frame"), flight)
@@ -166,60 +142,27 @@ func (e *Edges) build() {
 	g.Connect(paintEdges.Port("pixels"), histogram.Port("pixels"))
 	g.Connect(histogram.Port("counts"), measure.Port("counts"))
 	e.outs = [...]*graph.Output{
-		g.Output("blurred", paintBlur.Port("pixels"), flight),
-		g.Output("edges", paintEdges.Port("pixels"), flight),
-		g.Output("histogram", histogram.Port("counts"), flight),
-		g.Output("report", measure.Port("report"), flight),
+		g.Output("blurred", paintBlur.Port("pixels"), flight), g.Output("edges", paintEdges.Port("pixels"), flight),
+		g.Output("histogram", histogram.Port("counts"), flight), g.Output("report", measure.Port("report"), flight),
 	}
-	e.constants = func() error { return e.set(brightness, across, down, sobel) }
+	e.constants = func() error {
+		return errors.Join(graph.SetValues(across.Port("weights"), weights...), graph.SetValues(down.Port("weights"), weights...))
+	}
 }
 
-// set sets the sticky inputs of tasks.
-func (e *Edges) set(tasks ...*graph.Task) error {
-	var errs []error
-	for _, t := range tasks {
-		for name, v := range map[string]int{"width": e.c.Width, "height": e.c.Height, "taps": len(e.weights)} {
-			if p := t.Port(name); p != nil {
-				errs = append(errs, graph.SetValues(p, uint32(v)))
-			}
-		}
-		for name, v := range map[string][]float32{"weights": e.weights, "gain": {e.c.Gain}} {
-			if p := t.Port(name); p != nil {
-				errs = append(errs, graph.SetValues(p, v...))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// measure is the task that looks at the histogram on the host.
+// measure is the task that looks at the histogram on the host. It finds the level for which the variance between the pixels above it
+// and the others is largest.
 func measure(d *graph.Dispatch) error {
-	var counts [levels]uint32
-	err := d.View("counts", func(mem []byte) error {
-		for i := range counts {
-			counts[i] = binary.LittleEndian.Uint32(mem[4*i:])
-		}
-		return nil
-	})
+	counts, err := words(d, "counts")
 	if err != nil {
 		return err
 	}
-	mean, threshold, share := divide(&counts)
-	return d.Update("report", func(mem []byte) error {
-		for i, v := range [...]float32{mean, threshold, share} {
-			binary.LittleEndian.PutUint32(mem[4*i:], math.Float32bits(v))
-		}
-		return nil
-	})
-}
-
-// divide finds the level for which the variance between the pixels above it and the others is largest.
-func divide(counts *[levels]uint32) (mean, threshold, share float32) {
 	var total, sum float64
 	for level, n := range counts {
 		total += float64(n)
 		sum += float64(level) * float64(n)
 	}
+	report := []float32{float32(sum / total), 0, 0}
 	var below, belowSum, best float64
 	for level, n := range counts {
 		below += float64(n)
@@ -228,12 +171,12 @@ func divide(counts *[levels]uint32) (mean, threshold, share float32) {
 		if below == 0 || above == 0 {
 			continue
 		}
-		d := belowSum/below - (sum-belowSum)/above
-		if between := below * above * d * d; between > best {
-			best, threshold, share = between, float32(level), float32(above/total)
+		difference := belowSum/below - (sum-belowSum)/above
+		if between := below * above * difference * difference; between > best {
+			best, report[1], report[2] = between, float32(level), float32(above/total)
 		}
 	}
-	return float32(sum / total), threshold, share
+	return update(d, "report", report)
 }
 
 // Run sends frames through the pipeline until next has no more or show has seen enough, and then stops the graph. next fills in
@@ -244,17 +187,29 @@ func (e *Edges) Run(ctx context.Context, next func(n int, frame []byte) (bool, e
 	if e == nil || e.Graph == nil || ctx == nil || next == nil || show == nil {
 		return fail("Run", gpu.ErrInvalid, "nil argument")
 	}
-	if err := e.claim(); err != nil {
+	release, err := e.claim()
+	if err != nil {
 		return err
 	}
-	defer e.busy.Store(false)
-	send := func(n int, stop bool) (sent, more bool, err error) {
+	defer release()
+	send := func(n int, stop bool) (out item, err error) {
 		if stop {
-			return false, false, nil
+			return item{}, nil
 		}
-		return e.send(ctx, n, next)
+		if out.b, err = e.frame.New(); err != nil {
+			return item{}, err
+		}
+		err = out.b.Update(ctx, func(mem []byte) error {
+			out.more, err = next(n, mem)
+			return err
+		})
+		if err != nil || !out.more {
+			out.b.Release()
+			return item{}, err
+		}
+		return out, nil
 	}
-	return e.stream(ctx, e.c.InFlight, send, func(n int) (bool, error) {
+	return e.stream(ctx, send, func(n int) (bool, error) {
 		if err := e.take(ctx, n); err != nil {
 			return false, err
 		}
@@ -262,33 +217,14 @@ func (e *Edges) Run(ctx context.Context, next func(n int, frame []byte) (bool, e
 	})
 }
 
-func (e *Edges) send(ctx context.Context, n int, next func(int, []byte) (bool, error)) (sent, more bool, err error) {
-	b, err := e.frame.New()
-	if err != nil {
-		return false, false, err
-	}
-	err = b.Update(ctx, func(mem []byte) error {
-		sent, err = next(n, mem)
-		return err
-	})
-	if err != nil || !sent {
-		b.Release()
-		return false, false, err
-	}
-	if err := push(ctx, e.in, b, 0); err != nil {
-		return false, false, err
-	}
-	return true, true, nil
-}
-
 // take waits for what comes of the next frame.
 func (e *Edges) take(ctx context.Context, n int) error {
-	r := &e.result
-	for i, into := range [...][]byte{r.Blurred, r.Edges, matrix.Host(r.Histogram).Bytes, matrix.Host(e.report[:]).Bytes} {
+	r, report := &e.result, [3]float32{}
+	for i, into := range [...][]byte{r.Blurred, r.Edges, matrix.Host(r.Histogram).Bytes, matrix.Host(report[:]).Bytes} {
 		if err := pull(ctx, e.outs[i], into); err != nil {
 			return err
 		}
 	}
-	r.Number, r.Mean, r.Threshold, r.Share = n, e.report[0], e.report[1], e.report[2]
+	r.Number, r.Mean, r.Threshold, r.Share = n, report[0], report[1], report[2]
 	return nil
 }

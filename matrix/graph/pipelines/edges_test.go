@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
@@ -97,7 +98,7 @@ func TestEdges(t *testing.T) {
 			devices := open(t, s.Drivers...)
 			goroutines := runtime.NumGoroutine()
 			c := pipelines.EdgesConfig{Width: 61, Height: 43, Sigma: 1.2, Gain: 0.9, InFlight: 3}
-			e, err := pipelines.NewEdges(devices, c, s.Opts...)
+			e, err := pipelines.NewEdges(devices, c, s.Config)
 			check(t, err)
 			defer closes(t, e.Graph, goroutines)
 			sent, seen := 0, 0
@@ -113,7 +114,7 @@ func TestEdges(t *testing.T) {
 					if len(frame) != 4*c.Width*c.Height {
 						t.Errorf("%d bytes", len(frame))
 					}
-					pipelines.Scene(frame, c.Width, c.Height, 5*sent)
+					samples.Scene(frame, c.Width, c.Height, 5*sent)
 					sent++
 					return true, nil
 				}, func(f *pipelines.EdgesFrame) (bool, error) {
@@ -121,7 +122,7 @@ func TestEdges(t *testing.T) {
 						t.Errorf("frame %d after %d, %d were sent", f.Number, seen, sent)
 					}
 					frame := make([]byte, 4*c.Width*c.Height)
-					pipelines.Scene(frame, c.Width, c.Height, 5*seen)
+					samples.Scene(frame, c.Width, c.Height, 5*seen)
 					seen++
 					blurred, edges := reference(frame, c.Width, c.Height, float64(c.Sigma), float64(c.Gain))
 					painted(t, "blurred", f.Blurred, blurred)
@@ -267,7 +268,7 @@ func TestEdgesErrors(t *testing.T) {
 	isError(t, err, graph.ErrAffinity)
 	_, err = pipelines.NewEdges(nil, good)
 	isError(t, err, graph.ErrAffinity)
-	_, err = pipelines.NewEdges(device, good, nil)
+	_, err = pipelines.NewEdges(device, good, graph.Config{Trace: -1})
 	isError(t, err, gpu.ErrInvalid)
 	e, err := pipelines.NewEdges(device, good)
 	check(t, err)
@@ -276,14 +277,11 @@ func TestEdgesErrors(t *testing.T) {
 	isError(t, none.Run(t.Context(), nil, nil), gpu.ErrInvalid)
 	isError(t, new(pipelines.Edges).Run(t.Context(), func(int, []byte) (bool, error) { return false, nil }, func(*pipelines.EdgesFrame) (bool, error) { return false, nil }), gpu.ErrInvalid)
 	check(t, e.Graph.Teardown())
-	for _, size := range [][3]int{{0, 1, 1}, {100, 1000, 1}, {100, -5, 9}, {399, 10, 10}, {4000, 10, 10}} { // no panic
-		pipelines.Scene(make([]byte, size[0]), size[1], size[2], -3)
-	}
 }
 
 // The graph is as its picture says, and its trace has every task.
 func TestEdgesSeen(t *testing.T) {
-	e, err := pipelines.NewEdges(open(t, compiles(t)), pipelines.EdgesConfig{Width: 8, Height: 8}, graph.WithTrace(100), graph.WithSync())
+	e, err := pipelines.NewEdges(open(t, compiles(t)), pipelines.EdgesConfig{Width: 8, Height: 8}, graph.Config{Trace: 100, Sync: true})
 	check(t, err)
 	check(t, e.Run(t.Context(), func(n int, _ []byte) (bool, error) { return n < 2, nil }, func(*pipelines.EdgesFrame) (bool, error) { return true, nil }))
 	var trace, dot strings.Builder
@@ -295,7 +293,7 @@ func TestEdgesSeen(t *testing.T) {
 		}
 	}
 	lanes := e.Graph.Stats().Devices
-	if len(lanes) != 2 || lanes[0].Dispatches != 14 || lanes[1].Dispatches != 2 || lanes[0].Busy <= 0 || lanes[1].Name != "host" {
+	if len(lanes) != 2 || lanes[0].Dispatches != 14 || lanes[1].Dispatches != 2 || lanes[0].Run <= 0 || lanes[1].Name != "host" {
 		t.Errorf("%+v", lanes)
 	}
 	check(t, e.Graph.Teardown())

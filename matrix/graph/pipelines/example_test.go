@@ -21,13 +21,17 @@ func Example() {
 	defer dev.Close()
 
 	const width, height = 64, 48
-	e, err := pipelines.NewEdges([]*gpu.Device{dev}, pipelines.EdgesConfig{Width: width, Height: height}, graph.WithTrace(1000))
+	e, err := pipelines.NewEdges([]*gpu.Device{dev}, pipelines.EdgesConfig{Width: width, Height: height}, graph.Config{Trace: 1000})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = e.Graph.Teardown() }()
 	err = e.Run(ctx, func(n int, frame []byte) (bool, error) {
-		pipelines.Scene(frame, width, height, n)
+		for i := range frame { // a square on black
+			if x, y := i/4%width, i/4/width; x/16 == 1 && y/16 == 1 {
+				frame[i] = 255
+			}
+		}
 		return n < 3, nil
 	}, func(f *pipelines.EdgesFrame) (bool, error) {
 		fmt.Println("frame", f.Number, f.Share > 0)

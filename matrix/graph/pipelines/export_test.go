@@ -13,5 +13,5 @@ func Deal(examples, batch, steps int, seed uint64) [][]uint32 {
 	return out
 }
 
-// RandomWeights makes the weights that a training begins with.
-var RandomWeights = randomWeights
+// First returns the weights that a training begins with.
+func (t *Train) First() [][]float32 { return t.c.Weights }

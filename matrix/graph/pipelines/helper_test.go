@@ -76,20 +76,20 @@ func closes(t testing.TB, g *graph.Graph, goroutines int) {
 // setups are one device, two, the deterministic mode, and every mode of the scheduler.
 func setups(drivers ...string) map[string]struct {
 	Drivers []string
-	Opts    []graph.Option
+	Config  graph.Config
 } {
 	type setup = struct {
 		Drivers []string
-		Opts    []graph.Option
+		Config  graph.Config
 	}
 	two := append(drivers, drivers...)
 	return map[string]setup{
-		"one":           {drivers, nil},
-		"two":           {two, nil},
-		"waiting":       {two, []graph.Option{graph.WithSync(), graph.WithTrace(5000)}},
-		"deterministic": {two, []graph.Option{graph.Deterministic(3)}},
-		"fifo":          {two, []graph.Option{graph.WithMode(graph.FIFO)}},
-		"first":         {two, []graph.Option{graph.WithMode(graph.FirstAvailable)}},
-		"priority":      {two, []graph.Option{graph.WithMode(graph.PriorityFirst)}},
+		"one":           {drivers, graph.Config{}},
+		"two":           {two, graph.Config{}},
+		"waiting":       {two, graph.Config{Sync: true, Trace: 5000}},
+		"deterministic": {two, graph.Config{Deterministic: true, Seed: 3}},
+		"fifo":          {two, graph.Config{Mode: graph.FIFO}},
+		"first":         {two, graph.Config{Mode: graph.FirstAvailable}},
+		"priority":      {two, graph.Config{Mode: graph.PriorityFirst}},
 	}
 }

@@ -5,6 +5,7 @@ package pipelines
 import (
 	"slices"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -25,16 +26,16 @@ type templates struct {
 var partNames = [...]string{"W1", "b1", "W2", "b2"}
 
 func (t *Train) templates() templates {
-	c, in, out := t.c, t.c.Data.Inputs, t.c.Data.Classes
+	c := t.c
 	m := func(name string, rows, cols int, format ...graph.Format) *graph.Template {
-		return t.Graph.Template(name, rows, cols, matrix.Float32, format...)
+		return t.Graph.Template(name, rows, cols, dtype.Float32, format...)
 	}
 	s := templates{
-		x: m("x", c.Batch, in), labels: m("labels", c.Batch, out), h: m("h", c.Batch, c.Hidden),
-		z: m("z", c.Batch, out), one: m("one", 1, 1, graph.Format{Pool: 4 * c.InFlight}),
+		x: m("x", c.Batch, t.sizes[0][0]), labels: m("labels", c.Batch, c.Classes), h: m("h", c.Batch, c.Hidden),
+		z: m("z", c.Batch, c.Classes), one: m("one", 1, 1, graph.Format{Pool: 4 * c.InFlight}),
 	}
-	for i, size := range [...][2]int{{in, c.Hidden}, {1, c.Hidden}, {c.Hidden, out}, {1, out}} {
-		s.weights[i] = m(partNames[i], size[0], size[1], graph.Format{Initial: matrix.Host(c.Weights.parts()[i]).Bytes})
+	for i, size := range t.sizes {
+		s.weights[i] = m(partNames[i], size[0], size[1], graph.Format{Initial: matrix.Host(c.Weights[i]).Bytes})
 		s.gradients[i] = m("g"+partNames[i], size[0], size[1])
 	}
 	return s
@@ -50,6 +51,13 @@ func weights(name string, t *graph.Template, step string) ports {
 	return ports{graph.In(name, t), graph.Out(name+"'", t, graph.PortConfig{InPlace: name, SignalsFrom: []string{step}})}
 }
 
+// firstWeights are those of the task that reads the weights first, which begins a stream with their first value.
+func firstWeights(name string, t *graph.Template, step string) ports {
+	p := weights(name, t, step)
+	p[0] = graph.Init(name, t, graph.PortConfig{Of: step, On: graph.BOF})
+	return p
+}
+
 // node adds a task of expressions, one for each output. Those of weights that are passed on are nil.
 func (t *Train) node(name string, exprs []body, options ...ports) *graph.Task {
 	return t.Graph.Task(name, graph.Expr(exprs...), slices.Concat(options...)...)
@@ -58,7 +66,7 @@ func (t *Train) node(name string, exprs []body, options ...ports) *graph.Task {
 // build adds the tasks.
 func (t *Train) build() {
 	g, s := t.Graph, t.templates()
-	t.order = g.Template("order", t.c.Batch, 1, matrix.Uint32)
+	t.order = g.Template("order", t.c.Batch, 1, dtype.Uint32)
 	read := g.Task("Read", graph.Host(t.read), graph.In("order", t.order), graph.Out("x", s.x), graph.Out("labels", s.labels))
 	hidden, output, loss := t.forward(s)
 	backLoss := t.node("BackpropLoss", []body{
@@ -85,8 +93,7 @@ func (t *Train) build() {
 	connect(hidden.Port("h"), "h", output, backHidden, outputW)
 	connect(backLoss.Port("dz"), "dz", backHidden, outputW, outputB)
 	connect(backHidden.Port("dh"), "dz", hiddenW, hiddenB)
-	t.loss, t.errors = g.Output("loss", loss.Port("loss"), flight), g.Output("errors", loss.Port("errors"), flight)
-	g.Discard(loss.Port("probabilities")) // what the network is for; nobody asks while it learns
+	t.outs = []*graph.Output{g.Output("loss", loss.Port("loss"), flight), g.Output("errors", loss.Port("errors"), flight)}
 	t.round(0, s, hiddenW, hidden)
 	t.round(1, s, hiddenB, hidden)
 	t.round(2, s, outputW, output, backHidden)
@@ -99,10 +106,10 @@ func (t *Train) share() float32 { return 1 / float32(t.c.Batch) }
 func (t *Train) forward(s templates) (hidden, output, loss *graph.Task) {
 	hidden = t.node("ForwardHidden", []body{
 		func(in with) operand { return in("x").Mul(in("W1")).Add(in("b1")).Tanh() }, nil, nil,
-	}, ports{graph.In("x", s.x), out("h", s.h, "x")}, weights("W1", s.weights[0], "x"), weights("b1", s.weights[1], "x"))
+	}, ports{graph.In("x", s.x), out("h", s.h, "x")}, firstWeights("W1", s.weights[0], "x"), firstWeights("b1", s.weights[1], "x"))
 	output = t.node("ForwardOutput", []body{
 		func(in with) operand { return in("h").Mul(in("W2")).Add(in("b2")) }, nil, nil,
-	}, ports{graph.In("h", s.h), out("z", s.z, "h")}, weights("W2", s.weights[2], "h"), weights("b2", s.weights[3], "h"))
+	}, ports{graph.In("h", s.h), out("z", s.z, "h")}, firstWeights("W2", s.weights[2], "h"), firstWeights("b2", s.weights[3], "h"))
 	loss = t.node("ForwardLoss", []body{
 		func(in with) operand { return in("labels").MulElem(matrix.LogSoftmax(in("z"))).Sum().Scale(-t.share()) },
 		func(in with) operand { // another class has a higher score
@@ -112,7 +119,8 @@ func (t *Train) forward(s templates) (hidden, output, loss *graph.Task) {
 		func(in with) operand { return in("z").Softmax() },
 	}, ports{
 		graph.In("z", s.z), graph.In("labels", s.labels),
-		graph.Out("loss", s.one), graph.Out("errors", s.one), graph.Out("probabilities", s.z),
+		graph.Out("loss", s.one), graph.Out("errors", s.one),
+		graph.Out("probabilities", s.z, graph.PortConfig{Optional: true}), // what the network is for; nobody asks while it learns
 	})
 	return hidden, output, loss
 }
@@ -141,14 +149,8 @@ func (t *Train) round(i int, s templates, gradient *graph.Task, users ...*graph.
 	for k, to := range users[1:] {
 		g.Connect(users[k].Port(name+"'"), to.Port(name))
 	}
-	first := users[0]
-	step := first.Port("x")
-	if step == nil {
-		step = first.Port("h")
-	}
-	g.Initialize(first.Port(name), graph.Channel{Control: true, Pull: graph.OpenOn(graph.BOF), ControlledBy: step})
-	g.Connect(update.Port(name+"'"), first.Port(name), graph.Channel{Push: graph.CloseOn(graph.EOF)})
-	t.saved[i] = g.Output(name, update.Port(name+"'"), graph.Channel{
-		Capacity: t.c.InFlight, Push: graph.OpenOn(graph.EOF | graph.EndIteration),
-	})
+	g.Connect(update.Port(name+"'"), users[0].Port(name), graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}})
+	t.outs = append(t.outs, g.Output(name, update.Port(name+"'"), graph.Channel{
+		Capacity: t.c.InFlight, Push: graph.Predicate{OpenOn: graph.EOF | graph.EndIteration},
+	}))
 }

@@ -3,26 +3,30 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
-// TrainConfig says what [Train] learns, and how.
+// TrainConfig says what [Train] learns, and how. The examples must not change while they are in use.
 type TrainConfig struct {
-	Data      *Data    // it must not change while it is in use
-	Hidden    int      // units of the hidden layer; 0 stands for 64
-	Batch     int      // examples of a step; 0 stands for 64, or all if there are fewer
-	Rate      float32  // the learning rate; 0 stands for 0.1
-	Seed      uint64   // of the order of the examples, and of the weights
-	Weights   *Weights // to begin with; random ones without
-	SaveEvery int      // steps after which the weights are given out; 0 stands for the last one only
-	InFlight  int      // how many steps are on their way at once, up to 64; 0 stands for 4
+	Features  []float32   // of the examples, as many for each, example by example
+	Labels    []uint8     // of each example, below Classes
+	Classes   int         // from 2 to 256
+	Hidden    int         // units of the hidden layer; 0 stands for 64
+	Batch     int         // examples of a step; 0 stands for 64, or all if there are fewer
+	Rate      float32     // the learning rate; 0 stands for 0.1
+	Seed      uint64      // of the order of the examples, and of the weights
+	Weights   [][]float32 // to begin with, as in [Step]; random ones without
+	SaveEvery int         // steps after which the weights are given out; 0 stands for the last one only
+	InFlight  int         // how many steps are on their way at once, up to 64; 0 stands for 4
 }
 
 // Train trains a network of two layers by stochastic gradient descent, as CNTK's builder for PTask maps a network: a task for each
@@ -40,77 +44,89 @@ type TrainConfig struct {
 // end of one, or where [TrainConfig].SaveEvery says, the updated blocks leave for the caller. The learning rate is sticky.
 type Train struct {
 	pipeline
-	Epoch  int // how many steps see all examples once
-	c      TrainConfig
-	in     *graph.Input
-	order  *graph.Template
-	rates  []*graph.Port
-	loss   *graph.Output
-	errors *graph.Output
-	saved  [4]*graph.Output
-	open   bool // a stream has begun and not ended
+	Epoch int // how many steps see all examples once
+	c     TrainConfig
+	sizes [4][2]int // of the weights
+	order *graph.Template
+	rates []*graph.Port
+	outs  []*graph.Output // loss, errors and the four matrices of weights
+	open  bool            // a stream has begun and not ended
 }
 
 // Step is what came of a step.
 type Step struct {
-	Number  int
-	Loss    float32  // cross entropy, the mean of the step's examples before the update
-	Errors  float32  // the share of them whose class was not found
-	Weights *Weights // after the update, if it was one whose weights are saved; they are the caller's
+	Number int
+	Loss   float32 // cross entropy, the mean of the step's examples before the update
+	Errors float32 // the share of them whose class was not found
+
+	// Weights are those after the update, if they were to be given out, and the caller's: W1, inputs x hidden, B1, 1 x hidden, W2,
+	// hidden x classes, and B2, 1 x classes, row by row. Scores are tanh(x*W1 + B1)*W2 + B2.
+	Weights [][]float32
 }
+
+// maxUnits bounds the sizes of the layers.
+const maxUnits = 1 << 14
 
 // NewTrain makes the pipeline on the devices, which stay the caller's. What does not fit together, or makes no sense, is
 // [gpu.ErrInvalid].
-func NewTrain(devices []*gpu.Device, c TrainConfig, opts ...graph.Option) (*Train, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
+func NewTrain(devices []*gpu.Device, c TrainConfig, config ...graph.Config) (*Train, error) {
+	const op = "NewTrain"
+	examples := len(c.Labels)
+	c.Hidden, c.Batch = cmp.Or(c.Hidden, 64), cmp.Or(c.Batch, min(64, examples))
+	c.Rate, c.InFlight = cmp.Or(c.Rate, 0.1), cmp.Or(c.InFlight, defaultInFlight)
+	if len(c.Weights) == 4 {
+		c.Hidden = len(c.Weights[1])
 	}
-	t := &Train{c: c, Epoch: len(c.Data.Labels) / c.Batch}
+	inputs := len(c.Features) / max(examples, 1)
+	switch {
+	case inputs < 1 || len(c.Features) != inputs*examples || c.Classes < 2 || c.Classes > 256:
+		return nil, fail(op, gpu.ErrInvalid, itoa(len(c.Features)), " features for ", itoa(examples), " labels of ", itoa(c.Classes), " classes")
+	case int(slices.Max(c.Labels)) >= c.Classes:
+		return nil, fail(op, gpu.ErrInvalid, "a label that is no class")
+	case c.Batch < 1 || c.Batch > examples:
+		return nil, fail(op, gpu.ErrInvalid, "batches of ", itoa(c.Batch), " of ", itoa(examples), " examples")
+	case !(c.Rate > 0 && c.Rate <= math.MaxFloat32):
+		return nil, fail(op, gpu.ErrInvalid, "a rate that is not positive")
+	case c.SaveEvery < 0 || c.InFlight < 1 || c.InFlight > maxInFlight:
+		return nil, fail(op, gpu.ErrInvalid, itoa(c.InFlight), " steps in flight, weights every ", itoa(c.SaveEvery))
+	case inputs > maxUnits || c.Hidden < 1 || c.Hidden > maxUnits:
+		return nil, fail(op, gpu.ErrInvalid, itoa(inputs), " inputs and ", itoa(c.Hidden), " hidden units")
+	}
+	t := &Train{c: c, Epoch: examples / c.Batch, sizes: [...][2]int{{inputs, c.Hidden}, {1, c.Hidden}, {c.Hidden, c.Classes}, {1, c.Classes}}}
+	if c.Weights == nil {
+		t.c.Weights = t.randomWeights()
+	}
+	fits := func(a []float32, size [2]int) bool { return len(a) == size[0]*size[1] }
+	if len(t.c.Weights) != len(t.sizes) || !slices.EqualFunc(t.c.Weights, t.sizes[:], fits) {
+		return nil, fail(op, gpu.ErrInvalid, "weights that do not fit")
+	}
+	t.inFlight = c.InFlight
 	t.constants = t.setRates
-	if err := t.init(devices, opts, t.build); err != nil {
+	if err := t.init(devices, config, t.build); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-func (c *TrainConfig) complete() error {
-	const op = "NewTrain"
-	if err := c.Data.check(op); err != nil {
-		return err
+// newWeights makes weights that are zero.
+func (t *Train) newWeights() (w [][]float32) {
+	for _, size := range t.sizes {
+		w = append(w, make([]float32, size[0]*size[1]))
 	}
-	if c.Hidden == 0 {
-		c.Hidden = 64
+	return w
+}
+
+// randomWeights makes random weights: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+// AISTATS 2010. The same seed gives the same.
+func (t *Train) randomWeights() [][]float32 {
+	r, w := rand.New(rand.NewPCG(t.c.Seed, 3)), t.newWeights()
+	for _, i := range [...]int{0, 2} {
+		limit := math.Sqrt(6 / float64(t.sizes[i][0]+t.sizes[i][1]))
+		for k := range w[i] {
+			w[i][k] = float32(limit * (2*r.Float64() - 1))
+		}
 	}
-	if c.Batch == 0 {
-		c.Batch = min(64, len(c.Data.Labels))
-	}
-	if c.Rate == 0 {
-		c.Rate = 0.1
-	}
-	if c.InFlight == 0 {
-		c.InFlight = defaultInFlight
-	}
-	switch {
-	case c.Batch < 1 || c.Batch > len(c.Data.Labels):
-		return fail(op, gpu.ErrInvalid, "batches of ", itoa(c.Batch), " of ", itoa(len(c.Data.Labels)), " examples")
-	case !(c.Rate > 0 && c.Rate <= math.MaxFloat32):
-		return fail(op, gpu.ErrInvalid, "a rate that is not positive")
-	case c.SaveEvery < 0 || c.InFlight < 1 || c.InFlight > maxInFlight:
-		return fail(op, gpu.ErrInvalid, itoa(c.InFlight), " steps in flight, weights every ", itoa(c.SaveEvery))
-	}
-	if c.Weights == nil {
-		w, err := randomWeights(c.Data.Inputs, c.Hidden, c.Data.Classes, c.Seed)
-		c.Weights = w
-		return err
-	}
-	if err := c.Weights.check(op); err != nil {
-		return err
-	}
-	c.Hidden = c.Weights.Hidden
-	if c.Weights.Inputs != c.Data.Inputs || c.Weights.Classes != c.Data.Classes {
-		return fail(op, gpu.ErrInvalid, "weights for other data")
-	}
-	return nil
+	return w
 }
 
 // setRates gives the updates their learning rate.
@@ -124,33 +140,43 @@ func (t *Train) setRates() error {
 
 // read is the task that gathers the examples of a step.
 func (t *Train) read(d *graph.Dispatch) error {
-	data, order := t.c.Data, make([]int, t.c.Batch)
-	err := d.View("order", func(mem []byte) error {
-		for i := range order {
-			order[i] = int(binary.LittleEndian.Uint32(mem[4*i:]))
-		}
-		return nil
-	})
+	order, err := words(d, "order")
 	if err != nil {
 		return err
 	}
-	row := 4 * data.Inputs
-	err = d.Update("x", func(mem []byte) error {
-		for i, n := range order {
-			copy(mem[i*row:], matrix.Host(data.Features[n*data.Inputs:(n+1)*data.Inputs]).Bytes)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	inputs := t.sizes[0][0]
+	x, labels := make([]float32, 0, len(order)*inputs), make([]float32, len(order)*t.c.Classes)
+	for i, n := range order {
+		x = append(x, t.c.Features[int(n)*inputs:int(n+1)*inputs]...)
+		labels[i*t.c.Classes+int(t.c.Labels[n])] = 1
 	}
-	return d.Update("labels", func(mem []byte) error {
-		clear(mem)
-		for i, n := range order {
-			binary.LittleEndian.PutUint32(mem[4*(i*data.Classes+int(data.Labels[n])):], math.Float32bits(1))
-		}
-		return nil
-	})
+	return errors.Join(update(d, "x", x), update(d, "labels", labels))
+}
+
+// deck deals the numbers of examples in batches. Each epoch has all of them in another order, but for those that make no
+// whole batch.
+type deck struct {
+	order []uint32
+	at    int
+	rng   *rand.Rand
+}
+
+func newDeck(n int, seed uint64) *deck {
+	d := &deck{order: make([]uint32, n), at: n, rng: rand.New(rand.NewPCG(seed, 2))}
+	for i := range d.order {
+		d.order[i] = uint32(i)
+	}
+	return d
+}
+
+// deal returns the next batch, which is valid until the next call.
+func (d *deck) deal(n int) []uint32 {
+	if d.at+n > len(d.order) {
+		d.rng.Shuffle(len(d.order), func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
+		d.at = 0
+	}
+	d.at += n
+	return d.order[d.at-n : d.at]
 }
 
 // Run trains for so many steps, or until show has seen enough, and then stops the graph. Each Run is a stream of its own, which
@@ -161,44 +187,44 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 	if t == nil || t.Graph == nil || ctx == nil || show == nil || steps < 1 {
 		return fail("Run", gpu.ErrInvalid, "no argument may be nil, no step is none")
 	}
-	if err := t.claim(); err != nil {
+	release, err := t.claim()
+	if err != nil {
 		return err
 	}
-	defer t.busy.Store(false)
+	defer release()
 	if t.open { // somebody stopped the graph, and weights are still on their way round
 		if err := t.Graph.Teardown(); err != nil {
 			return err
 		}
 	}
-	cards := newDeck(len(t.c.Data.Labels), t.c.Seed)
-	saves := make([]bool, 0, t.c.InFlight) // of the steps that are on their way
-	send := func(n int, stop bool) (sent, more bool, err error) {
-		s, last := graph.Signals(0), stop || n == steps-1
+	cards, last := newDeck(len(t.c.Labels), t.c.Seed), -1
+	var saves []bool // of the steps that are on their way
+	send := func(n int, stop bool) (item, error) {
+		var s graph.Signals
 		if n == 0 {
 			s |= graph.BOF
 		}
-		if last {
+		if stop || n == steps-1 {
 			s |= graph.EOF
+			last = n
 		}
 		if t.c.SaveEvery > 0 && (n+1)%t.c.SaveEvery == 0 {
 			s |= graph.EndIteration
 		}
 		b, err := graph.FromSlice(t.order, cards.deal(t.c.Batch))
-		if err == nil {
-			err = push(ctx, t.in, b, s)
-		}
 		if err != nil {
-			return false, false, err
+			return item{}, err
 		}
-		t.open = !last
-		saves = append(saves, last || s.Has(graph.EndIteration))
-		return true, !last, nil
+		t.open = true
+		saves = append(saves, s&(graph.EOF|graph.EndIteration) != 0)
+		return item{b, last < 0}, b.SetSignals(s)
 	}
-	return t.stream(ctx, t.c.InFlight, send, func(n int) (bool, error) {
+	return t.stream(ctx, send, func(n int) (bool, error) {
 		step, err := t.take(ctx, n, saves[0])
 		if err != nil {
 			return false, err
 		}
+		t.open = n != last
 		saves = append(saves[:0], saves[1:]...)
 		return show(step)
 	})
@@ -206,22 +232,17 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 
 // take waits for what comes of the next step.
 func (t *Train) take(ctx context.Context, n int, saved bool) (Step, error) {
-	step := Step{Number: n}
-	var v [2]float32
-	for i, out := range [...]*graph.Output{t.loss, t.errors} {
-		if err := pull(ctx, out, matrix.Host(v[i:i+1]).Bytes); err != nil {
-			return step, err
+	step, numbers := Step{Number: n}, make([]float32, 2)
+	parts := [][]float32{numbers[:1], numbers[1:]}
+	if saved {
+		step.Weights = t.newWeights()
+		parts = append(parts, step.Weights...)
+	}
+	for i, part := range parts {
+		if err := pull(ctx, t.outs[i], matrix.Host(part).Bytes); err != nil {
+			return Step{}, err
 		}
 	}
-	step.Loss, step.Errors = v[0], v[1]
-	if !saved {
-		return step, nil
-	}
-	step.Weights = newWeights(t.c.Data.Inputs, t.c.Hidden, t.c.Data.Classes)
-	for i, part := range step.Weights.parts() {
-		if err := pull(ctx, t.saved[i], matrix.Host(part).Bytes); err != nil {
-			return step, err
-		}
-	}
+	step.Loss, step.Errors = numbers[0], numbers[1]
 	return step, nil
 }

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/samples"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 )
@@ -32,8 +33,9 @@ func dense(rows, cols int, v []float32) *mat.Dense {
 	return d
 }
 
-func newModel(w *pipelines.Weights) *model {
-	return &model{dense(w.Inputs, w.Hidden, w.W1), dense(1, w.Hidden, w.B1), dense(w.Hidden, w.Classes, w.W2), dense(1, w.Classes, w.B2)}
+func newModel(w [][]float32) *model {
+	hidden, classes := len(w[1]), len(w[3])
+	return &model{dense(len(w[0])/hidden, hidden, w[0]), dense(1, hidden, w[1]), dense(hidden, classes, w[2]), dense(1, classes, w[3])}
 }
 
 func product(a, b mat.Matrix) *mat.Dense {
@@ -87,10 +89,10 @@ func (m *model) step(x *mat.Dense, labels []int, rate float64) (loss, errors flo
 }
 
 // batch returns the examples of a step.
-func batch(d *pipelines.Data, order []uint32) (*mat.Dense, []int) {
-	x, labels := mat.NewDense(len(order), d.Inputs, nil), make([]int, len(order))
+func batch(d *samples.Data, order []uint32) (*mat.Dense, []int) {
+	x, labels := mat.NewDense(len(order), 2, nil), make([]int, len(order))
 	for i, n := range order {
-		for j, v := range d.Features[int(n)*d.Inputs : int(n+1)*d.Inputs] {
+		for j, v := range d.Features[2*n : 2*n+2] {
 			x.Set(i, j, float64(v))
 		}
 		labels[i] = int(d.Labels[n])
@@ -99,7 +101,7 @@ func batch(d *pipelines.Data, order []uint32) (*mat.Dense, []int) {
 }
 
 // same fails unless weights are those of the model within a tolerance, relative to the largest of them.
-func (m *model) same(t *testing.T, w *pipelines.Weights, tolerance float64) {
+func (m *model) same(t *testing.T, w [][]float32, tolerance float64) {
 	t.Helper()
 	got := newModel(w)
 	for i, pair := range [][2]*mat.Dense{{got.w1, m.w1}, {got.b1, m.b1}, {got.w2, m.w2}, {got.b2, m.b2}} {
@@ -111,11 +113,15 @@ func (m *model) same(t *testing.T, w *pipelines.Weights, tolerance float64) {
 	}
 }
 
-func spirals(t testing.TB, n int) *pipelines.Data {
+func spirals(t testing.TB, n int) *samples.Data {
 	t.Helper()
-	d, err := pipelines.Points("spirals", n, 1)
+	d, err := samples.Points("spirals", n, 1)
 	check(t, err)
 	return d
+}
+
+func config(d *samples.Data) pipelines.TrainConfig {
+	return pipelines.TrainConfig{Features: d.Features, Labels: d.Labels, Classes: d.Classes}
 }
 
 // Each step's loss and errors, and the weights wherever they are given out, are those of the reference in float64: the losses to
@@ -123,19 +129,18 @@ func spirals(t testing.TB, n int) *pipelines.Data {
 func TestTrain(t *testing.T) {
 	const steps = 30
 	data := spirals(t, 110)
-	c := pipelines.TrainConfig{Data: data, Hidden: 20, Batch: 25, Rate: 0.5, Seed: 9, SaveEvery: 7, InFlight: 3}
-	first, err := pipelines.RandomWeights(2, 20, 3, 9)
-	check(t, err)
+	c := config(data)
+	c.Hidden, c.Batch, c.Rate, c.Seed, c.SaveEvery, c.InFlight = 20, 25, 0.5, 9, 7, 3
 	for _, driver := range []string{"cpu", compiles(t)} {
 		for name, s := range setups(driver) {
 			t.Run(driver+"/"+name, func(t *testing.T) {
 				devices := open(t, s.Drivers...)
 				goroutines := runtime.NumGoroutine()
-				train, err := pipelines.NewTrain(devices, c, s.Opts...)
+				train, err := pipelines.NewTrain(devices, c, s.Config)
 				check(t, err)
 				defer closes(t, train.Graph, goroutines)
 				for range 2 { // each stream begins with the first weights
-					m, seen := newModel(first), 0
+					m, seen := newModel(train.First()), 0
 					order := pipelines.Deal(len(data.Labels), c.Batch, steps, c.Seed)
 					check(t, train.Run(t.Context(), steps, func(s pipelines.Step) (bool, error) {
 						x, labels := batch(data, order[seen])
@@ -164,7 +169,8 @@ func TestTrain(t *testing.T) {
 // It learns: the loss goes down, the classes are found, and learning goes on from weights that were given out.
 func TestTrainLearns(t *testing.T) {
 	data, rest := spirals(t, 600).Split(6)
-	c := pipelines.TrainConfig{Data: data, Hidden: 32, Batch: 25, Rate: 0.5}
+	c := config(data)
+	c.Hidden, c.Batch, c.Rate = 32, 25, 0.5
 	var losses []float32
 	for round := range 2 {
 		train, err := pipelines.NewTrain(open(t, "cpu"), c)
@@ -178,9 +184,7 @@ func TestTrainLearns(t *testing.T) {
 			return true, nil
 		}))
 		check(t, train.Graph.Teardown())
-		wrong, err := c.Weights.Errors(rest)
-		check(t, err)
-		t.Logf("round %d: loss %v, errors %v", round, losses[len(losses)-1], wrong)
+		t.Logf("round %d: loss %v, errors %v", round, losses[len(losses)-1], rest.Errors(c.Weights))
 	}
 	mean := func(v []float32) (m float32) {
 		for _, x := range v {
@@ -189,8 +193,7 @@ func TestTrainLearns(t *testing.T) {
 		return m
 	}
 	begin, middle, end := mean(losses[:50]), mean(losses[575:625]), mean(losses[1150:])
-	wrong, err := c.Weights.Errors(rest)
-	check(t, err)
+	wrong := rest.Errors(c.Weights)
 	if !(middle < begin/2) || !(end < middle) || wrong > 0.05 {
 		t.Errorf("losses %v, %v, %v; %v wrong", begin, middle, end, wrong)
 	}
@@ -199,7 +202,9 @@ func TestTrainLearns(t *testing.T) {
 // Whatever ends a run, it can run again, beginning with the first weights, and nothing is left.
 func TestTrainEnds(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
-	train, err := pipelines.NewTrain(open(t, "cpu"), pipelines.TrainConfig{Data: spirals(t, 90), Hidden: 5, Batch: 30})
+	c := config(spirals(t, 90))
+	c.Hidden, c.Batch = 5, 30
+	train, err := pipelines.NewTrain(open(t, "cpu"), c)
 	check(t, err)
 	defer closes(t, train.Graph, goroutines)
 	losses := func(steps int, enough int) (list []float32) {
@@ -258,73 +263,51 @@ func TestTrainErrors(t *testing.T) {
 	device := open(t, "cpu")
 	good := spirals(t, 30)
 	inf := float32(math.Inf(1))
-	small, err := pipelines.RandomWeights(3, 3, 3, 1)
-	check(t, err)
-	broken := *small
-	broken.W1 = nil
-	for i, c := range []pipelines.TrainConfig{
-		{},
-		{Data: &pipelines.Data{}},
-		{Data: &pipelines.Data{Inputs: 1, Classes: 1}},
-		{Data: &pipelines.Data{Inputs: 1, Classes: 2}},
-		{Data: &pipelines.Data{Inputs: 2, Classes: 2, Features: make([]float32, 5), Labels: make([]uint8, 2)}},
-		{Data: &pipelines.Data{Inputs: 1, Classes: 2, Features: make([]float32, 1), Labels: []uint8{2}}},
-		{Data: &pipelines.Data{Inputs: math.MaxInt, Classes: 2, Labels: []uint8{0}}},
-		{Data: good, Batch: 31},
-		{Data: good, Batch: -1},
-		{Data: good, Hidden: -1},
-		{Data: good, Hidden: 1 << 30},
-		{Data: good, Rate: -1},
-		{Data: good, Rate: inf},
-		{Data: good, Rate: inf - inf},
-		{Data: good, SaveEvery: -1},
-		{Data: good, InFlight: 65},
-		{Data: good, InFlight: -1},
-		{Data: good, Weights: small},
-		{Data: good, Weights: &broken},
-		{Data: good, Weights: &pipelines.Weights{}},
+	small := [][]float32{make([]float32, 9), make([]float32, 3), make([]float32, 9), make([]float32, 3)}
+	for i, change := range []func(c *pipelines.TrainConfig){
+		func(c *pipelines.TrainConfig) { *c = pipelines.TrainConfig{} },
+		func(c *pipelines.TrainConfig) { c.Classes = 1 },
+		func(c *pipelines.TrainConfig) { c.Classes = 257 },
+		func(c *pipelines.TrainConfig) { c.Labels = nil },
+		func(c *pipelines.TrainConfig) { c.Features = nil },
+		func(c *pipelines.TrainConfig) { c.Features = c.Features[1:] },
+		func(c *pipelines.TrainConfig) { c.Labels = []uint8{2}; c.Classes = 2 },
+		func(c *pipelines.TrainConfig) { c.Batch = 31 },
+		func(c *pipelines.TrainConfig) { c.Batch = -1 },
+		func(c *pipelines.TrainConfig) { c.Hidden = -1 },
+		func(c *pipelines.TrainConfig) { c.Hidden = 1 << 30 },
+		func(c *pipelines.TrainConfig) { c.Rate = -1 },
+		func(c *pipelines.TrainConfig) { c.Rate = inf },
+		func(c *pipelines.TrainConfig) { c.Rate = inf - inf },
+		func(c *pipelines.TrainConfig) { c.SaveEvery = -1 },
+		func(c *pipelines.TrainConfig) { c.InFlight = 65 },
+		func(c *pipelines.TrainConfig) { c.InFlight = -1 },
+		func(c *pipelines.TrainConfig) { c.Weights = small },
+		func(c *pipelines.TrainConfig) { c.Weights = small[:3] },
+		func(c *pipelines.TrainConfig) { c.Weights = make([][]float32, 4) },
 	} {
+		c := config(good)
+		change(&c)
 		if _, err := pipelines.NewTrain(device, c); err == nil {
 			t.Errorf("%d: no error", i)
 		} else {
 			isError(t, err, gpu.ErrInvalid)
 		}
 	}
-	_, err = pipelines.NewTrain(nil, pipelines.TrainConfig{Data: good})
+	_, err := pipelines.NewTrain(nil, config(good))
 	isError(t, err, graph.ErrAffinity)
-	_, err = pipelines.NewTrain(device, pipelines.TrainConfig{Data: good}, nil)
+	_, err = pipelines.NewTrain(device, config(good), graph.Config{Trace: -1})
 	isError(t, err, gpu.ErrInvalid)
 	var none *pipelines.Train
 	isError(t, none.Run(t.Context(), 1, nil), gpu.ErrInvalid)
 	isError(t, new(pipelines.Train).Run(t.Context(), 1, func(pipelines.Step) (bool, error) { return false, nil }), gpu.ErrInvalid)
-	for _, n := range []int{0, -1, math.MaxInt} {
-		for _, kind := range []string{"spirals", "clusters"} {
-			_, err := pipelines.Points(kind, n, 1)
-			isError(t, err, gpu.ErrInvalid)
-		}
-	}
-	_, err = pipelines.Points("squares", 5, 1)
+	_, err = samples.Points("squares", 5, 1)
 	isError(t, err, gpu.ErrInvalid)
-	_, err = pipelines.RandomWeights(1, 0, 1, 1)
-	isError(t, err, gpu.ErrInvalid)
-	_, err = small.Predict(make([]float32, 4))
-	isError(t, err, gpu.ErrInvalid)
-	_, err = broken.Predict(nil)
-	isError(t, err, gpu.ErrInvalid)
-	_, err = (*pipelines.Weights)(nil).Predict(nil)
-	isError(t, err, gpu.ErrInvalid)
-	_, err = small.Errors(good)
-	isError(t, err, gpu.ErrInvalid)
-	_, err = small.Errors(nil)
-	isError(t, err, gpu.ErrInvalid)
-	if a, b := (*pipelines.Data)(nil).Split(3); a != nil || b != nil {
-		t.Error("nil data")
-	}
 }
 
 // The graph is as its picture says, with every kind of channel that CNTK's builder uses, and its trace has every task.
 func TestTrainSeen(t *testing.T) {
-	train, err := pipelines.NewTrain(open(t, "cpu"), pipelines.TrainConfig{Data: spirals(t, 30), Hidden: 3}, graph.WithTrace(100))
+	train, err := pipelines.NewTrain(open(t, "cpu"), config(spirals(t, 30)), graph.Config{Trace: 100})
 	check(t, err)
 	check(t, train.Run(t.Context(), 2, func(pipelines.Step) (bool, error) { return true, nil }))
 	var trace, dot strings.Builder
@@ -338,7 +321,7 @@ func TestTrainSeen(t *testing.T) {
 			t.Errorf("%s is not in\n%s\n%s", task, trace.String(), dot.String())
 		}
 	}
-	for want, n := range map[string]int{"OPEN_ON_BOF": 4, "CLOSE_ON_EOF": 4, "devnull": 1, "initializer": 4} {
+	for want, n := range map[string]int{"CLOSE_ON_EOF": 4, "initializer": 4} {
 		if got := strings.Count(dot.String(), want); got != n {
 			t.Errorf("%d times %s, want %d", got, want, n)
 		}
@@ -350,9 +333,9 @@ func TestTrainSeen(t *testing.T) {
 }
 
 func BenchmarkTrain(b *testing.B) {
-	data, err := pipelines.Points("spirals", 300, 1)
+	data, err := samples.Points("spirals", 300, 1)
 	check(b, err)
-	train, err := pipelines.NewTrain(open(b, compiles(b)), pipelines.TrainConfig{Data: data})
+	train, err := pipelines.NewTrain(open(b, compiles(b)), config(data))
 	check(b, err)
 	check(b, train.Run(b.Context(), b.N, func(pipelines.Step) (bool, error) { return true, nil }))
 	check(b, train.Graph.Teardown())

@@ -27,7 +27,7 @@ func (n *Node) join(op string, args []*Node) *Node {
 		case n.Type == Untyped:
 			n.Type = a.Type
 		case a.Type != Untyped && a.Type != n.Type:
-			return Failed(Fail(op, gpu.ErrInvalid, TypeName(n.Type), " with ", TypeName(a.Type)))
+			return Failed(Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String()))
 		}
 	}
 	if n.Type == Untyped {
@@ -67,7 +67,7 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		}
 	}
 	if err == nil && n.Kind != Call && !n.Op.Takes(n.Type) {
-		err = Fail(op, gpu.ErrUnsupported, "not defined for ", TypeName(n.Type))
+		err = Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
 	}
 	if err != nil {
 		return Failed(err)

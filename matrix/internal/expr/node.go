@@ -85,12 +85,6 @@ var (
 	ErrLimit  = gpu.ErrLimit
 )
 
-// typeNames are NumPy's names of the element types.
-var typeNames = [...]string{fuse.F32: "float32", fuse.I32: "int32", fuse.U32: "uint32", fuse.F16: "float16"}
-
-// TypeName returns NumPy's name of an element type.
-func TypeName(t fuse.Type) string { return typeNames[t&3] }
-
 // Untyped is the type of a Scalar that takes the type of the operands it stands beside.
 const Untyped = fuse.Type(0xff)
 

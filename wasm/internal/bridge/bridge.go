@@ -15,11 +15,10 @@
 package bridge
 
 import (
+	"math"
 	"strconv"
 
-	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -30,66 +29,58 @@ type Bridge struct {
 	dev *gpu.Device
 
 	// Of the goroutine that executes.
-	matrices []entry
-	funcs    []*matrix.Func
-	program  program
+	entries map[uint32]*entry
+	funcs   map[uint32]*matrix.Func
+	program program
 }
 
 // New makes a bridge. The device becomes its own.
 func New(dev *gpu.Device, p page.Page) *Bridge {
-	b := &Bridge{dev: dev}
+	b := &Bridge{dev: dev, entries: map[uint32]*entry{}, funcs: map[uint32]*matrix.Func{}}
 	b.Session = page.New(p, b, commands)
 	b.Keep, b.After, b.Alone = b.keep, b.program.release, dev.Handle() == nil
 	b.program.bridge = b
 	return b
 }
 
-// entry is what a handle stands for: a dense or a sparse matrix, an array, or a file on its way. With err set it stands for
-// nothing.
+// Matrices of a page have their element types at run time.
+type (
+	anyDense  = matrix.Dense[matrix.Any]
+	anyExpr   = *matrix.Expr[matrix.Any]
+	anySparse = matrix.Sparse[matrix.Any]
+	anyArg    = matrix.Operand[matrix.Any]
+)
+
+// entry is what a handle stands for.
 type entry struct {
-	m    *anyDense
-	s    *anySparse
-	a    *buffer.Buffer // of an array, of which only JavaScript knows more
-	flow *flow
-	err  *page.Failure // why there is no matrix
-	late *page.Failure // why the last assignment failed; in force until somebody was told
+	// value is a dense or a sparse matrix, an array, of which only JavaScript knows more than its memory, or a file on its way.
+	value interface{ Close() error }
+	err   *page.Failure // why there is no value
+	late  *page.Failure // why the last assignment failed; in force until somebody was told
 
 	indices, pointers []int32 // copies of the structure of a wrapped sparse matrix
 }
 
-func (e *entry) empty() bool { return e.m == nil && e.s == nil && e.a == nil && e.flow == nil }
-
-// dense returns the dense matrix that the handle stands for.
-func (e *entry) dense() *anyDense {
-	if e.m == nil {
-		page.Invalid("something else in place of a dense matrix")
+// as returns an entry's value, which has to be of that type.
+func as[T any](e *entry) T {
+	v, ok := e.value.(T)
+	if !ok {
+		page.Invalid("a handle of something else")
 	}
-	return e.m
-}
-
-func (e *entry) close() error {
-	switch {
-	case e.s != nil:
-		return e.s.Close()
-	case e.m != nil:
-		return e.m.Close()
-	case e.flow != nil:
-		e.flow.close()
-	}
-	return e.a.Close() // of none too
+	return v
 }
 
 // keep leaves an error with a handle that stands for nothing.
 func (b *Bridge) keep(handle uint32, f *page.Failure) {
-	if handle < maxHandle && b.slot(handle).empty() {
-		b.slot(handle).err = f
+	if e := b.entries[handle]; e == nil || e.value == nil {
+		b.entries[handle] = &entry{err: f}
 	}
 }
 
 // write runs what writes to a matrix, and leaves the outcome with its handle.
 func (b *Bridge) write(handle uint32, run func()) {
 	err := page.Guard(run)
-	e := &b.matrices[handle]
+	e := b.entries[handle]
 	e.late = nil
 	if err != nil {
 		e.late = b.Note(err)
@@ -97,29 +88,12 @@ func (b *Bridge) write(handle uint32, run func()) {
 	}
 }
 
-// Limits of what JavaScript may send.
-const (
-	maxHandle = 1 << 22 // matrices, and functions, at a time
-	maxValues = 1 << 16 // of one expression
-)
-
-// slot returns the entry of a handle, making room for it.
-func (b *Bridge) slot(handle uint32) *entry {
-	if handle >= maxHandle {
-		page.Check(fault.Fail("bridge", fault.ErrLimit, "more than "+itoa(maxHandle)+" matrices"))
-	}
-	for uint64(handle) >= uint64(len(b.matrices)) {
-		b.matrices = append(b.matrices, make([]entry, max(64, len(b.matrices)))...)
-	}
-	return &b.matrices[handle]
-}
-
 // entry returns what a handle stands for, whatever became of the last assignment to it.
 func (b *Bridge) entry(handle uint32) *entry {
-	if uint64(handle) >= uint64(len(b.matrices)) || b.matrices[handle].err == nil && b.matrices[handle].empty() {
+	e := b.entries[handle]
+	if e == nil {
 		page.Invalid("no matrix " + itoa(int(handle)))
 	}
-	e := &b.matrices[handle]
 	if e.err != nil {
 		page.Check(e.err)
 	}
@@ -127,7 +101,7 @@ func (b *Bridge) entry(handle uint32) *entry {
 }
 
 // matrix returns the dense matrix of a handle, whatever became of the last assignment to it.
-func (b *Bridge) matrix(handle uint32) *anyDense { return b.entry(handle).dense() }
+func (b *Bridge) matrix(handle uint32) *anyDense { return as[*anyDense](b.entry(handle)) }
 
 // current returns what a handle stands for to somebody who wants the elements. If they are not what they should be because
 // the last assignment failed, nobody may miss that.
@@ -140,21 +114,31 @@ func (b *Bridge) current(handle uint32) *entry {
 	return e
 }
 
-// vacant returns the entry of a handle that stands for nothing yet.
-func (b *Bridge) vacant(handle uint32) *entry {
-	e := b.slot(handle)
-	if !e.empty() || e.err != nil {
+// vacant stops unless a handle stands for nothing yet.
+func (b *Bridge) vacant(handle uint32) {
+	if b.entries[handle] != nil {
 		page.Invalid("matrix " + itoa(int(handle)) + " exists")
 	}
-	return e
 }
 
 // put gives a handle what it stands for.
-func (b *Bridge) put(handle uint32, made entry) {
-	if err := page.Guard(func() { *b.vacant(handle) = made }); err != nil {
-		_ = made.close()
+func (b *Bridge) put(handle uint32, made *entry) {
+	if err := page.Guard(func() { b.vacant(handle) }); err != nil {
+		_ = made.value.Close()
 		page.Check(err)
 	}
+	b.entries[handle] = made
+}
+
+// decoded is the number with the bits: of a float32 for float16.
+func decoded(t matrix.DType, bits uint32) matrix.Any {
+	switch t {
+	case matrix.Int32:
+		return matrix.Any(int32(bits))
+	case matrix.Uint32:
+		return matrix.Any(bits)
+	}
+	return matrix.Any(math.Float32frombits(bits))
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -272,19 +272,19 @@ func TestErrorsStayWithTheResult(t *testing.T) {
 	r.post(command(page.CmdEval, join([]uint32{2}, product)...))
 	r.post(command(page.CmdEval, join([]uint32{3}, leaf(2), instruction(bridge.OpUnary, f32, 0))...))
 	_, err := r.read(6, leaf(3))
-	wantError(t, err, matrix.ErrShape)
+	wantError(t, err, buffer.ErrShape)
 	_, err = r.read(6, leaf(2))
-	wantError(t, err, matrix.ErrShape)
+	wantError(t, err, buffer.ErrShape)
 	if err := r.ask(page.CmdWait); err != nil {
 		t.Errorf("an error that was told is reported again: %v", err)
 	}
 	r.post(command(page.CmdEval, join([]uint32{4}, product)...))
-	wantError(t, r.ask(page.CmdWait), matrix.ErrShape)
+	wantError(t, r.ask(page.CmdWait), buffer.ErrShape)
 	if err := r.ask(page.CmdWait); err != nil {
 		t.Errorf("reported twice: %v", err)
 	}
 	_, err = r.read(6, leaf(4))
-	wantError(t, err, matrix.ErrShape)
+	wantError(t, err, buffer.ErrShape)
 }
 
 // TestFailedAssignment: the old elements are not taken for the new ones until somebody knows.
@@ -294,13 +294,13 @@ func TestFailedAssignment(t *testing.T) {
 	r.newMatrix(2, 2, 1, 3, 4)
 	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...))
 	_, err := r.read(2, leaf(2), leaf(1), instruction(bridge.OpMatMul, f32, 0, 1))
-	wantError(t, err, matrix.ErrShape)
+	wantError(t, err, buffer.ErrShape)
 	r.wantRead([]float32{1, 2}, leaf(1))
 	// A later assignment that works makes up for it.
 	r.post(command(page.CmdAssign, join([]uint32{0}, leaf(1), leaf(1), leaf(1), instruction(bridge.OpMatMul, f32, 1, 2))...),
 		command(page.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, math.Float32bits(5), 1, 2))...))
 	r.wantRead([]float32{5, 5}, leaf(1))
-	wantError(t, r.ask(page.CmdWait), matrix.ErrShape)
+	wantError(t, r.ask(page.CmdWait), buffer.ErrShape)
 }
 
 func TestDeepExpression(t *testing.T) {

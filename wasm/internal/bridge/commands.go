@@ -57,7 +57,7 @@ var commands = []page.Spec[*Bridge]{
 }
 
 func (b *Bridge) eval(a []uint32) {
-	b.put(a[0], entry{m: page.Must(b.program.run(a[1:]).Eval())})
+	b.put(a[0], &entry{value: page.Must(b.program.run(a[1:]).Eval())})
 }
 
 // assign evaluates into the matrix or view that is the value number a[0], the first leaf of the expression.
@@ -88,44 +88,30 @@ func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
 	return m, x
 }
 
+// synced is a dense or a sparse matrix.
+type synced interface {
+	Sync(ctx context.Context) error
+}
+
 func (b *Bridge) sync(a []uint32) {
-	e := *b.current(a[1])
-	if e.s == nil {
-		e.dense()
-	}
-	b.Queue(a[0], func(ctx context.Context) (any, error) {
-		if e.s != nil {
-			return nil, e.s.Sync(ctx)
-		}
-		return nil, e.m.Sync(ctx)
-	})
+	m := as[synced](b.current(a[1]))
+	b.Queue(a[0], func(ctx context.Context) (any, error) { return nil, m.Sync(ctx) })
 }
 
 func (b *Bridge) closeMatrix(a []uint32) {
-	if uint64(a[1]) < uint64(len(b.matrices)) {
-		e := b.matrices[a[1]]
-		b.matrices[a[1]] = entry{}
-		page.Check(e.close())
+	e := b.entries[a[1]]
+	delete(b.entries, a[1])
+	if e != nil && e.value != nil {
+		page.Check(e.value.Close())
 	}
 	b.Settle(a[0], nil, nil)
 }
 
 func (b *Bridge) newFunc(a []uint32) {
-	text := b.Text(a[1])
-	if a[0] >= maxHandle {
-		page.Check(fault.Fail("bridge", fault.ErrLimit, "more than "+itoa(maxHandle)+" functions"))
-	}
-	for uint64(a[0]) >= uint64(len(b.funcs)) {
-		b.funcs = append(b.funcs, make([]*matrix.Func, max(16, len(b.funcs)))...)
-	}
-	b.funcs[a[0]] = matrix.NewFunc(text) // its error comes when it is used
+	b.funcs[a[0]] = matrix.NewFunc(b.Text(a[1])) // its error comes when it is used
 }
 
-func (b *Bridge) forgetFunc(a []uint32) {
-	if uint64(a[0]) < uint64(len(b.funcs)) {
-		b.funcs[a[0]] = nil
-	}
-}
+func (b *Bridge) forgetFunc(a []uint32) { delete(b.funcs, a[0]) }
 
 func (b *Bridge) flush([]uint32) { page.Check(b.dev.Flush()) }
 
@@ -141,7 +127,7 @@ func (b *Bridge) wait(a []uint32) {
 
 // buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
 func (b *Bridge) buffer(a []uint32) {
-	mem := page.Must(b.current(a[1]).dense().Buffer().Memory(buffer.Reads))
+	mem := page.Must(as[*anyDense](b.current(a[1])).Buffer().Memory(buffer.Reads))
 	page.Check(b.dev.Flush())
 	handle := mem.Handle()
 	if handle == nil || b.Alone {
@@ -164,9 +150,9 @@ func (b *Bridge) reopen(a []uint32) {
 
 func (b *Bridge) end([]uint32) {
 	defer b.End()
-	for _, e := range b.matrices {
-		if e.flow != nil {
-			e.flow.close()
+	for _, e := range b.entries {
+		if f, ok := e.value.(*flow); ok {
+			_ = f.Close()
 		}
 	}
 	page.Check(b.dev.Close())
@@ -176,17 +162,8 @@ func (b *Bridge) end([]uint32) {
 // one after the other.
 func (b *Bridge) readValue(a []uint32) {
 	object := b.Object(a[1])
-	x := b.program.run(a[3:])
-	rows, cols := x.Dims()
-	element := x.DType().Size()
-	size := rows * cols * element
-	if int64(a[2]) < int64(size) {
-		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[2])), " bytes for ", gpu.Shape{rows, cols}.String()))
-	}
-	if size == 0 {
-		b.Settle(a[0], nil, nil)
-		return
-	}
-	m := b.program.rows(x)
-	b.read(a[0], m.Buffer(), m.Offset()*element, size, object, a[2])
+	m := b.program.rows(b.program.run(a[3:]))
+	rows, cols := m.Dims()
+	element := m.DType().Size()
+	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2])
 }

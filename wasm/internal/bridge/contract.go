@@ -19,37 +19,30 @@ const (
 	formColumns = 1 << (8 + iota)
 	formPadded
 	formRowMajorInput
-
 	formEnd
 )
 
 // form is a matrix's element type and the options that are yes or no.
-func form(word uint32) (matrix.DType, []matrix.Option) {
+func form(word uint32) matrix.Options {
 	if word&0xff > uint32(matrix.Float16) || word >= formEnd {
 		page.Invalid("form " + itoa(int(word)))
 	}
-	opts := []matrix.Option{matrix.OfType(matrix.DType(word & 0xff))}
-	if word&formColumns != 0 {
-		opts = append(opts, matrix.ColMajor())
+	return matrix.Options{
+		Type: matrix.DType(word & 0xff), ColMajor: word&formColumns != 0, Padded: word&formPadded != 0,
+		RowMajorInput: word&formRowMajorInput != 0,
 	}
-	if word&formPadded != 0 {
-		opts = append(opts, matrix.Padded())
-	}
-	if word&formRowMajorInput != 0 {
-		opts = append(opts, matrix.RowMajorInput())
-	}
-	return matrix.DType(word & 0xff), opts
 }
 
 // place is form with the offset and the stride, of the words form rows cols offset stride.
-func place(a []uint32) (t matrix.DType, rows, cols int, opts []matrix.Option) {
-	t, opts = form(a[0])
-	return t, int(a[1]), int(a[2]), append(opts, matrix.Offset(int(a[3])), matrix.Stride(int(a[4])))
+func place(a []uint32) (rows, cols int, o matrix.Options) {
+	o = form(a[0])
+	o.Offset, o.Stride = int(a[3]), int(a[4])
+	return int(a[1]), int(a[2]), o
 }
 
 func (b *Bridge) newMatrix(a []uint32) {
-	_, rows, cols, opts := place(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, opts...))})
+	rows, cols, o := place(a[1:])
+	b.put(a[0], &entry{value: page.Must(matrix.New[matrix.Any](b.dev, rows, cols, o))})
 }
 
 // data replaces the elements of a matrix by the page's, which are in its order and without gaps.
@@ -62,15 +55,15 @@ func (b *Bridge) data(a []uint32) {
 func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 	rows, cols := m.Dims()
 	minor := cols
-	var order matrix.Option
-	if m.Order() == matrix.ColMajorOrder {
-		minor, order = rows, matrix.ColMajor()
+	o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
+	if o.ColMajor {
+		minor = rows
 	}
 	if m.Offset() == 0 && m.Stride() == minor && rows*cols*m.DType().Size() == m.Buffer().Size() { // it is all of its memory
 		b.fill(m.Buffer(), object, size)
 		return
 	}
-	c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, matrix.OfType(m.DType()), order))
+	c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, o))
 	page.Check(cmp.Or(m.Expr().Matrix().Assign(c), c.Close()))
 }
 
@@ -82,16 +75,15 @@ const sourceHandle = 1 << 8
 
 // source is memory that a matrix is made from.
 type source struct {
-	t          matrix.DType
 	rows, cols int
 	memory     any // gpu.Host or the handle of a GPU buffer
 	flags      buffer.Flags
-	opts       []matrix.Option
+	options    matrix.Options
 }
 
 func (b *Bridge) source(a []uint32) (s source) {
 	s.flags, s.memory = buffer.Flags(a[0]), b.Object(a[6])
-	s.t, s.rows, s.cols, s.opts = place(a[1:])
+	s.rows, s.cols, s.options = place(a[1:])
 	if a[0]&sourceHandle == 0 {
 		s.memory = b.host(s.memory, a[7])
 	}
@@ -100,16 +92,18 @@ func (b *Bridge) source(a []uint32) (s source) {
 
 func (b *Bridge) from(a []uint32) {
 	s := b.source(a[1:])
-	b.put(a[0], entry{m: page.Must(matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.opts...))})
+	b.put(a[0], &entry{value: page.Must(matrix.FromBuffer[matrix.Any](b.dev, s.rows, s.cols, s.memory, s.flags, s.options))})
 }
 
 // change gives a new handle the matrix of another one, changed. If run stops the matrix stays where it was.
 func (b *Bridge) change(a []uint32, run func(m *anyDense)) *entry {
-	m, to := b.matrix(a[2]), b.vacant(a[1])
+	m := b.matrix(a[2])
+	b.vacant(a[1])
 	run(m)
-	from := &b.matrices[a[2]]
-	*to, *from = *from, entry{}
-	return to
+	e := b.entries[a[2]]
+	delete(b.entries, a[2])
+	b.entries[a[1]] = e
+	return e
 }
 
 func (b *Bridge) setValue(a []uint32) {
@@ -120,10 +114,10 @@ func (b *Bridge) setValue(a []uint32) {
 func (b *Bridge) setFrom(a []uint32) {
 	s := b.source(a[3:])
 	b.change(a, func(m *anyDense) {
-		if m.DType() != s.t {
-			page.Check(fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.t.String(), " to ", m.DType().String()))
+		if m.DType() != s.options.Type {
+			page.Check(fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.options.Type.String(), " to ", m.DType().String()))
 		}
-		page.Check(m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.opts...))
+		page.Check(m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.options))
 	}).late = nil
 }
 
@@ -139,7 +133,7 @@ func (b *Bridge) setShape(a []uint32) {
 func (b *Bridge) alias(a []uint32) {
 	v := b.matrix(a[1]).Alias()
 	page.Check(v.Err())
-	b.put(a[0], entry{m: v, late: b.matrices[a[1]].late})
+	b.put(a[0], &entry{value: v, late: b.entries[a[1]].late})
 }
 
 func (b *Bridge) location(a []uint32) {

@@ -48,7 +48,8 @@ type piece struct {
 // begin gives a handle a flow and runs a function that reads or writes it. The ticket hears of the function's end.
 func (b *Bridge) begin(ticket, handle uint32, size int64, run func(f *flow) any) {
 	f := &flow{b: b, ctx: page.NewCall(), size: size, pieces: make(chan piece, 1)}
-	b.vacant(handle).flow = f
+	b.vacant(handle)
+	b.entries[handle] = &entry{value: f}
 	b.Count(1)
 	b.Go(0, func(context.Context) (any, error) {
 		var value any
@@ -84,10 +85,11 @@ func (f *flow) finish(ticket uint32, value any, err error) {
 	}
 }
 
-// close gives the flow up.
-func (f *flow) close() {
+// Close gives the flow up.
+func (f *flow) Close() error {
 	f.ctx.Cancel()
 	f.drop()
+	return nil
 }
 
 // drop closes what nobody has taken. Before the goroutine is done, it is finish that will.

@@ -45,11 +45,18 @@ func (b *Bridge) fill(buf *buffer.Buffer, object any, size uint32) {
 	}
 }
 
-// read copies bytes of a buffer to the page and settles the ticket. The memory is read without the buffer, which would keep
-// everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
-func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, size uint32) {
+// read copies bytes of a buffer to the page, which has room for so many, and settles the ticket. The memory is read without the
+// buffer, which would keep everybody else from it meanwhile. What is queued here comes before whatever happens to the buffer later.
+func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, object any, room uint32) {
+	if int64(room) < int64(width) {
+		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(room)), " bytes for ", itoa(width)))
+	}
+	if width == 0 {
+		b.Settle(ticket, nil, nil)
+		return
+	}
 	mem := page.Must(buf.Memory(buffer.Reads))
-	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, size)}
+	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, room)}
 	b.Queue(ticket, func(ctx context.Context) (any, error) { return nil, mem.Read(ctx, transfer) })
 }
 

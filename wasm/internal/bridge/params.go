@@ -12,7 +12,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -78,23 +77,14 @@ func (f *flow) fill(scan bool, limit int64, opts params.Options) []byte {
 	}
 }
 
-// flowOf returns the flow of a handle.
-func (b *Bridge) flowOf(handle uint32) *flow {
-	f := b.entry(handle).flow
-	if f == nil {
-		page.Invalid("no file")
-	}
-	return f
-}
-
 func (b *Bridge) pass(a []uint32) {
 	object := b.Object(a[2])
-	b.flowOf(a[1]).pass(piece{a[0], object, int(a[3])})
+	as[*flow](b.entry(a[1])).pass(piece{a[0], object, int(a[3])})
 }
 
 // take gives the arrays to handles. If that fails, those that did not get one are closed.
 func (b *Bridge) take(a []uint32) {
-	f := b.flowOf(a[1])
+	f := as[*flow](b.entry(a[1]))
 	f.mu.Lock()
 	whole := f.over && len(f.arrays) == len(a)-2
 	f.mu.Unlock()
@@ -105,36 +95,20 @@ func (b *Bridge) take(a []uint32) {
 	for _, h := range a[2:] {
 		buf := f.arrays[0]
 		f.arrays = f.arrays[1:]
-		b.put(h, entry{a: buf})
+		b.put(h, &entry{value: buf})
 	}
 	b.Settle(a[0], nil, nil)
 }
 
-// array returns the memory of an array.
-func (b *Bridge) array(handle uint32) *buffer.Buffer {
-	buf := b.entry(handle).a
-	if buf == nil {
-		page.Invalid("no array")
-	}
-	return buf
-}
-
 func (b *Bridge) arrayMatrix(a []uint32) {
-	_, opts := form(a[2])
-	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), b.array(a[1]), buffer.DontOwnBuffer, opts...))
-	b.put(a[0], entry{m: m})
+	o := form(a[2])
+	m := page.Must(matrix.FromBuffer[matrix.Any](b.dev, int(a[3]), int(a[4]), as[*buffer.Buffer](b.entry(a[1])), buffer.DontOwnBuffer, o))
+	b.put(a[0], &entry{value: m})
 }
 
 func (b *Bridge) readArray(a []uint32) {
-	object, buf := b.Object(a[2]), b.array(a[1])
-	switch {
-	case int64(a[3]) < int64(buf.Size()):
-		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[3])), " bytes for ", itoa(buf.Size())))
-	case buf.Size() == 0:
-		b.Settle(a[0], nil, nil)
-	default:
-		b.read(a[0], buf, 0, buf.Size(), object, a[3])
-	}
+	object, buf := b.Object(a[2]), as[*buffer.Buffer](b.entry(a[1]))
+	b.read(a[0], buf, 0, buf.Size(), object, a[3])
 }
 
 // tensor is what a save writes: a part of a buffer, of which it has a share, or memory of the page's.
@@ -187,9 +161,9 @@ func (b *Bridge) save(a []uint32) {
 // share takes a share of the memory of an array, or of a matrix without gaps.
 func (b *Bridge) share(t *tensor, handle uint32, typ dtype.Type) {
 	e := b.current(handle)
-	buf := e.a
-	if buf == nil {
-		m := e.dense()
+	buf, ok := e.value.(*buffer.Buffer)
+	if !ok {
+		m := as[*anyDense](e)
 		buf, t.at = m.Buffer(), m.Offset()*typ.Size()
 	}
 	t.buf = buf.Share()

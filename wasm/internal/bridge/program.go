@@ -8,34 +8,36 @@ import (
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
+// Op is an instruction of an expression.
+type Op uint8
+
+// The instructions and the words after their header: x and y are numbers of values. The other instructions are the
+// element-wise operations by their codes in package fuse, which begin at 32; their operands follow.
+const (
+	OpLeaf       Op = 1 + iota // handle
+	OpScalar                   // bits of the number, in the type that is computed in
+	OpFill                     // bits rows cols: a matrix of one number
+	OpTranspose                // x
+	OpSlice                    // x i k j l: rows i to k-1, columns j to l-1
+	OpReshape                  // x rows cols
+	OpCast                     // x: to the instruction's element type
+	OpMatMul                   // x y
+	OpCall                     // function x...
+	OpReduce                   // x what axis: numbers of matrix.Reduction and matrix.Axis
+	OpSoftmax                  // x
+	OpLogSoftmax               // x
+)
+
 // program decodes expressions.
 type program struct {
-	bridge *Bridge
-	values []anyExpr
-	depths []int       // operations on top of each other that each value is
-	temps  []*anyDense // to be closed when the command is over
-	args   []anyArg
-	target int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
-}
-
-// words says how many words follow the header of an instruction and how many of them, the first ones, are operands.
-func (op Op) words() (all, operands int) {
-	switch op {
-	case OpLeaf, OpScalar:
-		return 1, 0
-	case OpFill:
-		return 3, 0
-	case OpSlice:
-		return 5, 1
-	case OpReshape, OpReduce:
-		return 3, 1
-	case OpMatMul:
-		return 2, 2
-	case OpTranspose, OpCast, OpSoftmax, OpLogSoftmax:
-		return 1, 1
-	}
-	n := fuse.Op(op).Arity()
-	return n, n
+	*page.Reader // of the instruction at hand
+	bridge       *Bridge
+	values       []anyExpr
+	depths       []int       // operations on top of each other that each value is
+	depth        int         // of the value at hand
+	temps        []*anyDense // to be closed when the command is over
+	args         []anyArg
+	target       int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
 // run decodes an expression and returns its value.
@@ -45,39 +47,27 @@ func (p *program) run(words []uint32) anyExpr {
 		if n < 2 || n > len(words) || t > matrix.Float16 || len(p.values) >= maxValues {
 			page.Invalid("instruction " + itoa(len(p.values)) + " of an expression")
 		}
-		p.add(op, t, words[1:n])
+		p.Reader, p.depth = p.bridge.Read(words[1:n]), 0
+		v := p.apply(op, t)
+		if p.Left() {
+			page.Invalid("operation " + itoa(int(op)) + " with " + itoa(n-1) + " words")
+		}
+		page.Check(v.Err())
+		if p.depth >= maxDepth {
+			v, p.depth = p.evaluate(v).Expr(), 0
+		}
+		p.values, p.depths = append(p.values, v), append(p.depths, p.depth)
 		words = words[n:]
 	}
 	return p.value(uint32(len(p.values) - 1))
 }
 
-// maxDepth is how deep an expression may be. Package matrix works through expressions by recursion, which WebAssembly
-// does on JavaScript's stack. A deeper one is evaluated in parts; no kernel holds that many operations anyway.
-const maxDepth = 256
-
-// add appends the value of an instruction.
-func (p *program) add(op Op, t matrix.DType, w []uint32) {
-	all, operands := op.words()
-	first := 0
-	if op == OpCall { // the function comes first
-		all, operands, first = len(w), len(w)-1, 1
-	}
-	if len(w) != all {
-		page.Invalid("operation " + itoa(int(op)) + " with " + itoa(len(w)) + " words")
-	}
-	p.args = p.args[:0]
-	depth := 0
-	for _, i := range w[first : first+operands] {
-		p.args = append(p.args, p.value(i))
-		depth = max(depth, p.depths[i]+1)
-	}
-	v := p.apply(op, t, p.args, w)
-	page.Check(v.Err())
-	if depth >= maxDepth {
-		v, depth = p.evaluate(v).Expr(), 0
-	}
-	p.values, p.depths = append(p.values, v), append(p.depths, depth)
-}
+// Limits of an expression. Package matrix works through expressions by recursion, which WebAssembly does on JavaScript's stack, so a
+// deeper one is evaluated in parts; no kernel holds that many operations anyway.
+const (
+	maxValues = 1 << 16
+	maxDepth  = 256
+)
 
 // release forgets the values, for the next command.
 func (p *program) release() {
@@ -97,35 +87,63 @@ func (p *program) value(i uint32) anyExpr {
 	return p.values[i]
 }
 
-// apply builds a value. w are all words of the instruction.
-func (p *program) apply(op Op, t matrix.DType, x []anyArg, w []uint32) anyExpr {
+// operand reads the number of an earlier value and returns that.
+func (p *program) operand() anyExpr {
+	i := p.Word()
+	x := p.value(i)
+	p.depth = max(p.depth, p.depths[i]+1)
+	return x
+}
+
+// operands reads so many of them, or all that are left.
+func (p *program) operands(n int) []anyArg {
+	p.args = p.args[:0]
+	for n < 0 && p.Left() || len(p.args) < n {
+		p.args = append(p.args, p.operand())
+	}
+	return p.args
+}
+
+// index reads a number of 32 bits.
+func (p *program) index() int { return int(p.Word()) }
+
+// apply builds the value of an instruction.
+func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	switch op {
 	case OpLeaf:
-		return p.leaf(w[0])
+		return p.leaf(p.Word())
 	case OpScalar:
-		return constant(t, w[0], 1, 1)
+		return matrix.Fill(1, 1, decoded(t, p.Word())).ConvertTo(t)
 	case OpFill:
-		return constant(t, w[0], int(w[1]), int(w[2]))
+		v := decoded(t, p.Word())
+		return matrix.Fill(p.index(), p.index(), v).ConvertTo(t)
 	case OpTranspose:
-		return matrix.Transpose(x[0])
+		return matrix.Transpose(p.operand())
 	case OpSlice:
-		return p.view(p.part(p.values[w[0]]).Slice(int(w[1]), int(w[2]), int(w[3]), int(w[4])))
+		m := p.part(p.operand())
+		return p.view(m.Slice(p.index(), p.index(), p.index(), p.index()))
 	case OpReshape: // reads the elements row by row, as NumPy does: a view where they lie in memory like that, a copy elsewhere
-		return p.view(p.rows(p.values[w[0]]).Reshape(int(w[1]), int(w[2])))
+		m := p.rows(p.operand())
+		return p.view(m.Reshape(p.index(), p.index()))
 	case OpCast:
-		return p.values[w[0]].ConvertTo(t)
+		return p.operand().ConvertTo(t)
 	case OpMatMul:
-		return matrix.Mul(x[0], x[1])
+		return matrix.Mul(p.operand(), p.operand())
 	case OpCall:
-		return p.call(w[0], x)
+		f := p.bridge.funcs[p.Word()]
+		if f == nil {
+			page.Invalid("no such function")
+		}
+		return matrix.Apply(f, p.operands(-1)...)
 	case OpReduce:
-		return matrix.Reduce(fuse.Reduction(min(w[1], 255)), fuse.Axis(min(w[2], 255)), x[0])
+		x := p.operand()
+		return matrix.Reduce(fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255)), x)
 	case OpSoftmax:
-		return matrix.Softmax(x[0])
+		return matrix.Softmax(p.operand())
 	case OpLogSoftmax:
-		return matrix.LogSoftmax(x[0])
+		return matrix.LogSoftmax(p.operand())
 	}
-	return matrix.Elementwise(fuse.Op(op), x...)
+	return matrix.Elementwise(fuse.Op(op), p.operands(fuse.Op(op).Arity())...)
 }
 
 // leaf is a matrix. One that is to be written may be what it was before an assignment that failed.
@@ -133,7 +151,7 @@ func (p *program) leaf(handle uint32) anyExpr {
 	if p.target == len(p.values)+1 {
 		return p.bridge.matrix(handle).Expr()
 	}
-	return p.bridge.current(handle).dense().Expr()
+	return as[*anyDense](p.bridge.current(handle)).Expr()
 }
 
 // part returns a matrix of which parts can be taken: an expression has none until it is evaluated.
@@ -164,10 +182,14 @@ func (p *program) evaluate(x anyExpr) *anyDense {
 	return m
 }
 
-func (p *program) call(function uint32, x []anyArg) anyExpr {
-	funcs := p.bridge.funcs
-	if uint64(function) >= uint64(len(funcs)) || funcs[function] == nil {
-		page.Invalid("no function " + itoa(int(function)))
+// inRows reports whether the elements of a matrix lie row by row without gaps.
+func inRows(m *anyDense) bool {
+	rows, cols := m.Dims()
+	switch {
+	case rows == 0 || cols == 0:
+		return true
+	case m.ColMajor():
+		return cols == 1 || m.Stride() == 1 && rows == 1
 	}
-	return matrix.Apply(funcs[function], x...)
+	return rows == 1 || m.Stride() == cols
 }

@@ -33,13 +33,13 @@ func (b *Bridge) newSparse(a []uint32) {
 	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), b.host(values, a[5])
 	b.loadWords(indices, index)
 	b.loadWords(pointers, ptr)
-	var made entry
+	made := &entry{}
 	var flags buffer.Flags
 	if a[1]&sparseWrapped != 0 {
-		made, flags = entry{indices: index, pointers: ptr}, buffer.DontOwnBuffer
+		made.indices, made.pointers, flags = index, ptr, buffer.DontOwnBuffer
 	}
 	rows, cols := int(a[2]), int(a[3])
-	made.s = page.Must(matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, mem, index, ptr, flags, matrix.OfType(t)))
+	made.value = page.Must(matrix.SparseFrom[matrix.Any](b.dev, f, rows, cols, mem, index, ptr, flags, matrix.Options{Type: t}))
 	b.put(a[0], made)
 }
 
@@ -56,7 +56,7 @@ func (b *Bridge) touchSparse(a []uint32) {
 	b.loadWords(indices, e.indices)
 	b.loadWords(pointers, e.pointers)
 	b.write(a[0], func() {
-		if err := e.s.Touch(); err != nil {
+		if err := as[*anySparse](e).Touch(); err != nil {
 			copy(e.indices, oldIndices)
 			copy(e.pointers, oldPointers)
 			page.Check(err)
@@ -65,32 +65,23 @@ func (b *Bridge) touchSparse(a []uint32) {
 }
 
 // sparse returns the sparse matrix of a handle to somebody who wants its elements.
-func (b *Bridge) sparse(handle uint32) *anySparse {
-	s := b.current(handle).s
-	if s == nil {
-		page.Invalid("something else in place of a sparse matrix")
-	}
-	return s
-}
+func (b *Bridge) sparse(handle uint32) *anySparse { return as[*anySparse](b.current(handle)) }
 
 func (b *Bridge) columns(a []uint32) {
 	v := b.sparse(a[1]).ColumnSlice(int(a[2]), int(a[3]))
 	page.Check(v.Err())
-	of := b.matrices[a[1]]
-	b.put(a[0], entry{s: v, indices: of.indices, pointers: of.pointers})
+	of := b.entries[a[1]]
+	b.put(a[0], &entry{value: v, indices: of.indices, pointers: of.pointers})
 }
 
 func (b *Bridge) values(a []uint32) {
 	v := b.sparse(a[1]).Values()
 	page.Check(v.Err())
-	b.put(a[0], entry{m: v})
+	b.put(a[0], &entry{value: v})
 }
 
 func (b *Bridge) append(a []uint32) {
-	s := b.entry(a[0]).s
-	if s == nil {
-		page.Invalid("an entry for a dense matrix")
-	}
+	s := as[*anySparse](b.entry(a[0]))
 	if err := s.Append(int(a[1]), int(a[2]), decoded(s.DType(), a[3])); err != nil {
 		b.write(a[0], func() { page.Check(err) })
 	}
@@ -100,12 +91,12 @@ func (b *Bridge) append(a []uint32) {
 func (b *Bridge) sparseEval(a []uint32) {
 	s := b.sparse(a[1])
 	if len(a) == 2 {
-		b.put(a[0], entry{m: page.Must(s.ToDense())})
+		b.put(a[0], &entry{value: page.Must(s.ToDense())})
 		return
 	}
 	m := new(anyDense)
 	page.Check(matrix.MulSparse(m, s, b.program.part(b.program.run(a[2:]))))
-	b.put(a[0], entry{m: m})
+	b.put(a[0], &entry{value: m})
 }
 
 // sparseAssign is sparseEval into a matrix or a part of one.
@@ -129,7 +120,7 @@ func (b *Bridge) sparseAssign(a []uint32) {
 // sized stops unless m has a size: what a page assigns to is never resized.
 func sized(m *anyDense, rows, cols int) {
 	if r, c := m.Dims(); r != rows || c != cols {
-		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: matrix.ErrShape})
+		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: buffer.ErrShape})
 	}
 }
 
@@ -149,9 +140,5 @@ func (b *Bridge) readSparse(a []uint32) {
 	}
 	b.storeWords(indices, index)
 	b.storeWords(pointers, ptr)
-	if size == 0 {
-		b.Settle(a[0], nil, nil)
-		return
-	}
 	b.read(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3])
 }

@@ -3,6 +3,8 @@
 package bridge
 
 import (
+	"encoding/binary"
+
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
@@ -17,22 +19,14 @@ import (
 
 // describe appends the description of a tensor.
 func describe(b []byte, h file.Header) []byte {
-	b = append(number(b, 4, uint64(len(h.Name))), h.Name...)
-	b = number(b, 4, uint64(h.Type.Code)|uint64(h.Type.Bits)<<8|uint64(h.Type.Lanes)<<16)
-	b = number(b, 1, uint64(len(h.Shape)))
+	le := binary.LittleEndian
+	b = append(le.AppendUint32(b, uint32(len(h.Name))), h.Name...)
+	b = le.AppendUint16(append(b, h.Type.Code, h.Type.Bits), h.Type.Lanes)
+	b = append(b, byte(len(h.Shape)))
 	for _, d := range h.Shape {
-		b = number(b, 8, uint64(d))
+		b = le.AppendUint64(b, uint64(d))
 	}
-	return number(number(b, 8, uint64(h.Offset)), 8, uint64(h.Size))
-}
-
-// number appends so many bytes of a number.
-func number(b []byte, size int, n uint64) []byte {
-	for range size {
-		b = append(b, byte(n))
-		n >>= 8
-	}
-	return b
+	return le.AppendUint64(le.AppendUint64(b, uint64(h.Offset)), uint64(h.Size))
 }
 
 // cursor reads descriptions. Once they have ended early, rest is nil.
@@ -58,8 +52,7 @@ func (c *cursor) number(size uint64) (n uint64) {
 // header reads the description of a tensor.
 func (c *cursor) header() (h file.Header) {
 	h.Name = string(c.take(c.number(4)))
-	t := c.number(4)
-	h.Type = dtype.Type{Code: uint8(t), Bits: uint8(t >> 8), Lanes: uint16(t >> 16)}
+	h.Type = dtype.Type{Code: uint8(c.number(1)), Bits: uint8(c.number(1)), Lanes: uint16(c.number(2))}
 	for range c.number(1) {
 		h.Shape = append(h.Shape, int64(c.number(8)))
 	}

@@ -52,9 +52,8 @@ type Session struct {
 
 	mu     sync.Mutex
 	queue  [][]uint32
-	spare  [][]uint32 // memory of finished messages, for reuse
-	open   int        // messages that are not finished
-	busy   int        // goroutines at work of which no event of the page's may wake
+	open   int // messages that are not finished
+	busy   int // goroutines at work of which no event of the page's may wake
 	untold *Failure
 	calls  map[uint32]*Call // by ticket
 }
@@ -116,46 +115,32 @@ func (s *Session) Post(message []uint32) (unfinished int) {
 func (s *Session) push(message []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var memory []uint32
-	if n := len(s.spare); n > 0 {
-		memory, s.spare = s.spare[n-1], s.spare[:n-1]
-	}
-	s.queue = append(s.queue, append(memory[:0], message...))
+	s.queue = append(s.queue, append([]uint32{}, message...))
 	s.open++
 }
 
-func (s *Session) pop() (message []uint32, ok bool) {
+// pop returns the next message, or nil.
+func (s *Session) pop() (message []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		return nil, false
+	if len(s.queue) > 0 {
+		message, s.queue = s.queue[0], s.queue[1:]
 	}
-	message = s.queue[0]
-	s.queue = append(s.queue[:0], s.queue[1:]...)
-	return message, true
+	return message
 }
 
-// Memory for finished messages: enough for a burst of small ones, and not the largest ever seen.
-const (
-	maxSpare      = 8
-	maxSpareWords = 1 << 16
-)
-
-func (s *Session) finish(message []uint32) {
+func (s *Session) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-	if len(s.spare) < maxSpare && cap(message) <= maxSpareWords {
-		s.spare = append(s.spare, message)
-	}
 }
 
 // Run executes messages until one of them ends the session, and waits for what is under way.
 func (s *Session) Run() {
 	for range s.wake {
-		for message, ok := s.pop(); ok; message, ok = s.pop() {
+		for message := s.pop(); message != nil; message = s.pop() {
 			s.execute(message)
-			s.finish(message)
+			s.finish()
 		}
 		if s.ended {
 			break

@@ -112,7 +112,7 @@ func Refuses(t testing.TB, format Maker, want error, headers ...file.Header) {
 func RefusesAll(t testing.TB, format Maker) {
 	t.Helper()
 	a := func(typ dtype.Type, shape ...int64) file.Header { return New("a", typ, nil, shape...).Header }
-	Refuses(t, format, file.ErrType, a(dtype.Type{Code: dtype.Float, Bits: 32, Lanes: 2}))
+	Refuses(t, format, file.ErrType, a(dtype.Type{Code: dtype.Float32.Code, Bits: 32, Lanes: 2}))
 	Refuses(t, format, file.ErrType, a(dtype.Type{}))
 	Refuses(t, format, file.ErrFormat, a(dtype.Int8, -1))
 	Refuses(t, format, file.ErrFormat, a(dtype.Int8, math.MaxInt64, 2))

@@ -1,10 +1,7 @@
 // rows: C = A B for a sparse A, by the rows of A. One invocation computes four neighbours of a row of C: it walks along the
 // row's entries and adds what each takes from the row of B that it names. apply(f, i, j) loads B. Sums are made in blocks,
-// which keeps the error of long rows small; their order never varies. FORM tells where the entries of a row are:
-//
-//   0  one after the other, from pointers[i] to pointers[i + 1]: CSR
-//   1  likewise, but the value of entry q is number places[q]: CSC, whose rows were listed on the host
-//   2  one in each block: value q * high + i is that of block q in row i
+// which keeps the error of long rows small; their order never varies. The entries of row i are those from pointers[i] to
+// pointers[i + 1]: CSR. If PLACED the value of entry q is number places[q]: of columns, whose rows were listed on the host.
 //
 // A row of more than a chunk of entries was cut on the host into several rows, which the kernel "sum" adds up. The structure
 // may be memory of the caller's who changed it: pointers are cut to the entries that there are, entries that name no row of
@@ -12,7 +9,7 @@
 // Reference: multiplySparse in sparse.go.
 
 const SIZE: u32 = 64u; // @param
-const FORM: u32 = 0u; // @param
+const PLACED: bool = false; // @param
 const BLOCK: u32 = 32u;
 const LIMIT: u32 = 58000u; // and a turn for each block of them: below 60000 together
 
@@ -21,14 +18,10 @@ struct Shape {
   cols: u32,
   quads: u32, // vectors in a row of C
   inner: u32, // rows of B
-  entries: u32, // of the structure; blocks in form 2
+  entries: u32, // of the structure
   base: u32, // where value 0 is bound: before the binding, as a number modulo 2^32, if that begins later
-  high: u32, // form 2: rows of A
-  parts: u32, // form 2: rows that each row of A was cut into
-  chunk: u32, // form 2: blocks in each of them
   pad0: u32,
   pad1: u32,
-  pad2: u32,
 }
 @group(0) @binding(1) var<storage, read> values: array<T>;
 @group(0) @binding(2) var<storage, read> indices: array<u32>;
@@ -48,10 +41,9 @@ fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return s1[i * p.shape.quads + 
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.quads + (j >> 2u)] = r; }
 // @end
 
-// place returns the number of the value of entry q of row i.
-fn place(q: u32, i: u32, high: u32) -> u32 {
-  if (FORM == 1u) { return places[q]; }
-  if (FORM == 2u) { return q * high + i; }
+// place returns the number of the value of entry q.
+fn place(q: u32) -> u32 {
+  if (PLACED) { return places[q]; }
   return q;
 }
 
@@ -62,18 +54,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = t / s.quads;
   let j = 4u * (t - row * s.quads);
   if (row >= s.rows) { return; }
-  var i = row;
-  var first = 0u;
-  var last = 0u;
-  if (FORM == 2u) {
-    i = row / s.parts;
-    first = (row - i * s.parts) * s.chunk;
-    last = min(first + s.chunk, s.entries);
-  } else {
-    first = min(pointers[row], s.entries);
-    last = min(pointers[row + 1u], s.entries);
-  }
-  last = min(last, first + LIMIT);
+  let first = min(pointers[row], s.entries);
+  let last = min(min(pointers[row + 1u], s.entries), first + LIMIT);
   let f = fixed();
   var held = V();
   for (var block = first; block < last; block += BLOCK) {
@@ -81,7 +63,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let end = min(block + BLOCK, last);
     for (var q = block; q < end; q++) {
       let l = indices[q];
-      if (l < s.inner) { acc += V(values[place(q, i, s.high) + s.base]) * apply(f, l, j, V()); }
+      if (l < s.inner) { acc += V(values[place(q) + s.base]) * apply(f, l, j, V()); }
     }
     held += acc;
   }

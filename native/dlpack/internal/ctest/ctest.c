@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo && !js
+//go:build cgo && (amd64 || arm64)
 
 #include "ctest.h"
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
-var narrow = []dtype.Type{kernel.U8, kernel.I8, kernel.U16, kernel.I16, kernel.F16}
+var small = []dtype.Type{kernel.U8, kernel.I8, kernel.U16, kernel.I16, kernel.F16}
 
 // values returns the words that hold all values of a type, several times over.
 func values(e dtype.Type) []uint32 {
@@ -70,53 +70,47 @@ func halfToFloat(v uint32) uint32 {
 	return math.Float32bits(fuse.HalfToFloat(uint16(v)))
 }
 
-// onAll runs a test on every driver, the oracle included.
-func onAll(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
+// conversion says which elements to convert.
+type conversion struct{ first, count, unpacked int }
+
+// run runs one of the conversions. It has an item for each element or, with pack, for each word.
+func (c conversion) run(t *testing.T, dev *gpu.Device, p *kernel.Program, e dtype.Type, packed, unpacked []uint32) (newPacked, newUnpacked []uint32) {
 	t.Helper()
-	for _, name := range gpu.Drivers() {
-		t.Run(name, func(t *testing.T) {
-			dev, err := gpu.Open(t.Context(), gpu.WithDriver(name))
-			check(t, err)
-			defer dev.Close()
-			test(t, dev)
-		})
+	a, b, items := upload(t, dev, packed), upload(t, dev, unpacked), c.count
+	if per := 4 / e.Size(); p.Name == "pack" && items > 0 {
+		items = (c.first+c.count-1)/per - c.first/per + 1
 	}
+	scalar := func(name string, v int) kernel.Argument {
+		return kernel.Argument{Name: name, Type: kernel.U32, Bits: []uint32{uint32(v)}}
+	}
+	check(t, p.Launch(t.Context(), dev, line(0, items, items),
+		kernel.Argument{Name: "packed", Type: kernel.U32, Buffer: a}, kernel.Argument{Name: "unpacked", Type: kernel.U32, Buffer: b},
+		scalar("first", c.first), scalar("first_unpacked", c.unpacked), scalar("count", c.count)))
+	p.Close()
+	return download(t, a, len(packed)), download(t, b, len(unpacked))
 }
 
-// convert runs one of the conversions.
-func convert(t *testing.T, dev *gpu.Device, p *kernel.Program, c kernel.Convert, e dtype.Type, packed, wide []uint32) (newPacked, newWide []uint32) {
-	t.Helper()
-	block := make([]byte, p.ParamBytes)
-	groups, err := c.Put(block, e)
-	check(t, err)
-	a, b := upload(t, dev, packed), upload(t, dev, wide)
-	dispatch(t, dev, p, groups, block, gpu.Arg{Buffer: a}, gpu.Arg{Buffer: b})
-	return download(t, a, len(packed)), download(t, b, len(wide))
-}
-
-// TestConversions widens and narrows all values, from any element to any other, and leaves the neighbours alone.
+// TestConversions unpacks and packs all values, from any element to any other, and leaves the neighbours alone.
 func TestConversions(t *testing.T) {
-	onAll(t, func(t *testing.T, dev *gpu.Device) {
-		for _, e := range narrow {
-			widen, err := kernel.Widen(e)
-			check(t, err)
-			back, err := kernel.Narrow(e)
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for _, e := range small {
+			unpack, pack, err := kernel.Conversions(e)
 			check(t, err)
 			packed := values(e)
 			n := len(packed) * 4 / e.Size()
-			for _, c := range []kernel.Convert{
+			for _, c := range []conversion{
 				{0, n, 0}, {1, n - 1, 3}, {3, n - 7, 0}, {2, 1, 5}, {5, 2, 1}, {4, 4, 0}, {3, 5, 7}, {n - 1, 1, n - 1}, {6, 0, 0},
 			} {
 				before := make([]uint32, n+8)
 				for i := range before {
 					before[i] = 0xa5a50000 + uint32(i)
 				}
-				_, got := convert(t, dev, widen, c, e, packed, before)
+				_, got := c.run(t, dev, unpack, e, packed, before)
 				want := append([]uint32(nil), before...)
-				for i := range c.Count {
-					want[c.Wide+i] = wide(e, element(packed, e, c.First+i))
+				for i := range c.count {
+					want[c.unpacked+i] = wide(e, element(packed, e, c.first+i))
 				}
-				equal(t, "widened "+e.String(), got, want)
+				equal(t, "unpacked "+e.String(), got, want)
 
 				for i := range got {
 					if e != kernel.F16 {
@@ -127,23 +121,23 @@ func TestConversions(t *testing.T) {
 				for i := range ones {
 					ones[i] = 0xffffffff
 				}
-				gotPacked, _ := convert(t, dev, back, c, e, ones, got)
-				for i := range c.Count {
-					v := element(packed, e, c.First+i)
+				gotPacked, _ := c.run(t, dev, pack, e, ones, got)
+				for i := range c.count {
+					v := element(packed, e, c.first+i)
 					if e != kernel.F16 {
 						v ^= 0x12345678
 					} else if v&0x7fff > 0x7c00 {
 						v |= 0x200 // NaNs are quiet ones afterwards
 					}
-					setElement(ones, e, c.First+i, v)
+					setElement(ones, e, c.first+i, v)
 				}
-				equal(t, "narrowed "+e.String(), gotPacked, ones)
+				equal(t, "packed "+e.String(), gotPacked, ones)
 			}
 		}
 	})
 }
 
-// TestRounding narrows floats around every half, and others.
+// TestRounding packs floats around every half, and others.
 func TestRounding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var floats []uint32
@@ -160,10 +154,10 @@ func TestRounding(t *testing.T) {
 	}
 	floats = append(floats, 0, 0x80000000, 1, 0x80000001, 0x33000000, 0x33000001, 0x32ffffff, 0x477fefff, 0x477ff000, 0x477fffff,
 		0x47800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x387fffff, 0x38800000, 0x7f800001, 0xffc00000)
-	onAll(t, func(t *testing.T, dev *gpu.Device) {
-		p, err := kernel.Narrow(kernel.F16)
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		_, pack, err := kernel.Conversions(kernel.F16)
 		check(t, err)
-		got, _ := convert(t, dev, p, kernel.Convert{Count: len(floats)}, kernel.F16, make([]uint32, len(floats)/2+1), floats)
+		got, _ := conversion{0, len(floats), 0}.run(t, dev, pack, kernel.F16, make([]uint32, len(floats)/2+1), floats)
 		for i, f := range floats {
 			h := element(got, kernel.F16, i)
 			want := uint32(fuse.FloatToHalf(math.Float32frombits(f)))
@@ -178,37 +172,19 @@ func TestRounding(t *testing.T) {
 	})
 }
 
-// TestConvertLimits refuses what the kernels cannot count.
-func TestConvertLimits(t *testing.T) {
+// TestConversionsOfOthers refuses types that have nothing to unpack.
+func TestConversionsOfOthers(t *testing.T) {
 	for _, e := range []dtype.Type{kernel.F32, dtype.Bool8, {}, {Code: 99, Bits: 8, Lanes: 1}} {
-		if _, err := kernel.Widen(e); !isKernel(err) {
-			t.Errorf("Widen(%v): %v", e, err)
+		if _, _, err := kernel.Conversions(e); !isKernel(err) {
+			t.Errorf("%v: %v", e, err)
 		}
-		if _, err := kernel.Narrow(e); !isKernel(err) {
-			t.Errorf("Narrow(%v): %v", e, err)
-		}
-		if _, err := (kernel.Convert{Count: 1}).Put(make([]byte, 32), e); !isKernel(err) {
-			t.Errorf("Put(%v): %v", e, err)
-		}
-	}
-	for _, c := range []kernel.Convert{{-1, 1, 0}, {0, -1, 0}, {0, 1, -1}, {math.MaxInt, math.MaxInt, 0}, {math.MaxUint32 - 4, 1, 0}, {0, 2, math.MaxUint32 - 5}} {
-		if _, err := c.Put(make([]byte, 32), kernel.U8); !isKernel(err) {
-			t.Errorf("Put(%v): %v", c, err)
-		}
-	}
-	if _, err := (kernel.Convert{Count: 1}).Put(nil, kernel.U8); !isKernel(err) {
-		t.Errorf("Put(nil): %v", err)
-	}
-	groups, err := kernel.Convert{Count: math.MaxUint32 - 4}.Put(make([]byte, 32), kernel.U8)
-	if n := uint64(groups[0]) * uint64(groups[1]) * 64; err != nil || n < (math.MaxUint32-4)/4 || groups[0] > 65535 || groups[1] > 65535 {
-		t.Errorf("the most elements: %v, %v", groups, err)
 	}
 }
 
 // TestModes computes with every element type in each of the modes.
 func TestModes(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		for _, e := range narrow {
+		for _, e := range small {
 			for _, window := range []bool{false, true} {
 				t.Run(e.String(), func(t *testing.T) {
 					widened(t, dev, e)
@@ -253,22 +229,21 @@ func wanted(e dtype.Type, words []uint32, from, to int) []uint32 {
 	return want
 }
 
-// widened goes the whole way: the bytes are widened, computed with, and narrowed again.
+// widened goes the whole way: elements are unpacked, computed with, and packed again.
 func widened(t *testing.T, dev *gpu.Device, e dtype.Type) {
 	words := tame(e, values(e))
 	from, n := 5, len(words)*4/e.Size()-11
 	a := &array{Decl: kernel.Decl{Name: "arr", Type: e}, words: make([]uint32, n)}
-	widen, err := kernel.Widen(e)
+	unpack, pack, err := kernel.Conversions(e)
 	check(t, err)
-	back, err := kernel.Narrow(e)
-	check(t, err)
-	_, a.words = convert(t, dev, widen, kernel.Convert{First: from, Count: n}, e, words, a.words)
+	c := conversion{from, n, 0}
+	_, a.words = c.run(t, dev, unpack, e, words, a.words)
 	l := launch{
 		source: "fn add3(i: u32) { arr[i] = arr[i] + " + three(e) + "; }",
 		kernel: "add3", local: [3]int{64}, rng: line(0, n, n), arrays: []*array{a},
 	}
 	l.run(t, dev)
-	got, _ := convert(t, dev, back, kernel.Convert{First: from, Count: n}, e, words, a.words)
+	got, _ := c.run(t, dev, pack, e, words, a.words)
 	equal(t, "widened", got, wanted(e, words, from, from+n))
 }
 

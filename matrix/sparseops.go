@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
+)
+
+// compress makes a sparse matrix of what is not zero in a dense one. This is the host's work: the matrix is read major by
+// major, in one piece.
+func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) {
+	const op = "SparseFromDense"
+	if err := a.usable(op); err != nil {
+		return nil, err
+	}
+	p := newParts(a.dev, a.t, format, a.Rows, a.Cols)
+	if err := p.checkKind(op); err != nil {
+		return nil, err
+	}
+	by := a.slice(op, 0, a.Rows, 0, a.Cols)
+	if format != CSR {
+		by.Layout = by.Layout.T()
+	}
+	mem := make([]uint32, a.Rows*a.Cols)
+	if err := firstError(by.read(ctx, hostOf(mem)), by.close()); err != nil {
+		return nil, err
+	}
+	n := p.pack(mem)
+	if n > math.MaxInt32 {
+		return nil, fail(op, gpu.ErrLimit, "more than 2147483647 values")
+	}
+	values, err := buffer.FromHost(a.dev, hostOf(mem[:n]))
+	if err != nil {
+		return nil, err
+	}
+	return p.with(values, buffer.FromHost)
+}
+
+// pack moves what is to be stored to the front of mem, and lists where it was. It returns how much that is.
+func (p *parts) pack(mem []uint32) (n int) {
+	if p.format != BlockColumn {
+		p.ptr = make([]int32, 1, p.majors+1)
+	}
+	for c := range p.majors {
+		major := mem[c*p.minors:][:p.minors]
+		if p.format == BlockColumn {
+			if slices.ContainsFunc(major, func(v uint32) bool { return v != 0 }) {
+				p.index = append(p.index, int32(c))
+				n += copy(mem[n:], major)
+			}
+			continue
+		}
+		for i, bits := range major {
+			if bits != 0 {
+				mem[n] = bits
+				p.index = append(p.index, int32(i))
+				n++
+			}
+		}
+		p.ptr = append(p.ptr, int32(n))
+	}
+	return n
+}
+
+func (s *sparseCore) assignTo(op string, dst *core) error {
+	if err := firstError(s.ready(op), dst.usable(op)); err != nil {
+		return err
+	}
+	if dst.buf != nil && dst.buf.Overlaps(s.values) {
+		return dst.apart(op, func(c *core) error { return s.assignTo(op, c) })
+	}
+	rows, cols := s.dims()
+	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.scatter(r, d) })
+	})
+}
+
+// apart has compute write a new matrix, and copies it to m: for results that overlap what they are computed of.
+func (m *core) apart(op string, compute func(*core) error) error {
+	var c core
+	if err := compute(&c); err != nil {
+		return err
+	}
+	return firstError(m.assign(context.Background(), op, c.node()), c.close())
+}
+
+// scatter writes zeros and then the entries. What can fail by itself comes first.
+func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
+	lo, hi := s.span()
+	switch {
+	case dst.Empty():
+		return nil
+	case lo == hi:
+		return r.Assign(dst, zero(dst))
+	}
+	if err := r.Prepare(s.scattering(r, dst)); err != nil {
+		return err
+	}
+	if err := r.Assign(dst, zero(dst)); err != nil {
+		return err
+	}
+	return r.Launch(s.scattering(r, dst))
+}
+
+// scattering plans the launch of scatter.
+func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
+	lo, hi := s.span()
+	l := kernels.Scatter{
+		Blocks: s.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.majors, Minors: s.minors,
+	}
+	l.MinorStep, l.MajorStep = dst.Steps()
+	if s.format == CSR {
+		l.MinorStep, l.MajorStep = l.MajorStep, l.MinorStep
+	}
+	in := r.Input(dst, s.buffers()...)
+	own := [3]plan.Window{words(r, s.values, lo, hi), words(r, s.indices, lo, hi)}
+	if l.Blocks {
+		own[1] = words(r, s.indices, 0, len(s.index))
+		own[2] = own[1]
+	} else {
+		own[2] = words(r, s.pointers, s.first, s.first+s.majors+1)
+	}
+	return plan.Scatter(in, l, own[:]...)
+}
+
+// words is the window of words lo to hi-1 of a buffer.
+func words(r *exec.Run, b *buffer.Buffer, lo, hi int) plan.Window {
+	return plan.Window{Mem: r.Memory(b), Lo: lo, Hi: hi, Size: 4}
+}
+
+// rowList tells how products go through the rows of a matrix. Buffers that are nil are the matrix's own.
+type rowList struct {
+	changes, generation uint32 // of the matrix and of the device, when the list was made
+	rows                int    // after cutting
+
+	indices, pointers, places *buffer.Buffer // places: of the values, where these are not in order
+	sums                      *buffer.Buffer // points to the parts of each row; nil where no row was cut
+}
+
+func (l *rowList) close() error {
+	if l == nil {
+		return nil
+	}
+	return firstError(l.indices.Close(), l.pointers.Close(), l.places.Close(), l.sums.Close())
+}
+
+// listed returns the list of rows, made anew if the structure changed.
+func (s *sparseCore) listed(op string) (*rowList, error) {
+	now := rowList{changes: s.changes.Load(), generation: s.dev.Generation()}
+	if s.rows != nil && s.rows.changes == now.changes && s.rows.generation == now.generation {
+		return s.rows, nil
+	}
+	if err := s.recheck(op); err != nil {
+		return nil, err
+	}
+	ptr := s.ptr
+	var columns, places []int32
+	if s.format != CSR {
+		ptr, columns, places = s.byRows()
+	}
+	var err error
+	upload := func(b **buffer.Buffer, v []int32) {
+		if err == nil {
+			*b, err = buffer.FromHost(s.dev, hostOf(v))
+		}
+	}
+	if chunk := kernels.Chunk(kernels.Longest(ptr)); chunk > 0 {
+		var sums []int32
+		ptr, sums = kernels.Cut(ptr, chunk)
+		upload(&now.sums, sums)
+	}
+	if now.sums != nil || s.format != CSR {
+		upload(&now.pointers, ptr)
+	}
+	if s.format != CSR {
+		upload(&now.indices, columns)
+		upload(&now.places, places)
+	}
+	if err != nil {
+		return nil, firstError(err, now.close())
+	}
+	old := s.rows
+	now.rows, s.rows = len(ptr)-1, &now
+	return s.rows, old.close()
+}
+
+// byRows lists the values of columns row by row, each with its column and its place.
+func (s *sparseCore) byRows() (ptr, columns, places []int32) {
+	ptr = make([]int32, s.minors+1)
+	s.eachValue(func(_, row, _ int) { ptr[row+1]++ })
+	for i := range s.minors {
+		ptr[i+1] += ptr[i]
+	}
+	next := slices.Clone(ptr)
+	columns, places = make([]int32, ptr[s.minors]), make([]int32, ptr[s.minors])
+	s.eachValue(func(column, row, place int) {
+		at := next[row]
+		columns[at], places[at] = int32(column), int32(place)
+		next[row]++
+	})
+	return ptr, columns, places
+}
+
+// eachValue goes through the values of columns in the order in which they are stored.
+func (s *sparseCore) eachValue(visit func(column, row, place int)) {
+	if s.format == BlockColumn {
+		for k, column := range s.index {
+			for row := range s.minors {
+				visit(int(column), row, k*s.minors+row)
+			}
+		}
+		return
+	}
+	for column := range s.majors {
+		for q := s.ptr[column]; q < s.ptr[column+1]; q++ {
+			visit(column, int(s.index[q]), int(q))
+		}
+	}
+}
+
+// mul checks the operands of a product and computes it.
+func (s *sparseCore) mul(op string, dst, y *core) error {
+	if err := firstError(s.ready(op), y.usable(op), dst.usable(op)); err != nil {
+		return err
+	}
+	m, k := s.dims()
+	switch {
+	case y.dev != nil && y.dev != s.dev:
+		return fail(op, gpu.ErrForeign, "the factors are on two devices")
+	case y.typed && y.t != s.t:
+		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
+	case k != y.Rows:
+		return expr.ShapeError(op, s.shape(), y.Shape())
+	case dst.buf != nil && (dst.buf.Overlaps(y.buf) || dst.buf.Overlaps(s.values)):
+		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
+	}
+	return dst.store(op, s.dev, s.t, m, y.Cols, func(d exec.Dense) error {
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
+	})
+}
+
+// maxScratch is how many bytes of parts there may be at a time: more columns are computed in strips.
+var maxScratch = 64 << 20
+
+// multiply computes dst = s * y.
+func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
+	lo, hi := s.span()
+	switch {
+	case dst.Empty():
+		return nil
+	case lo == hi:
+		return r.Assign(dst, zero(dst))
+	}
+	l, err := s.listed(op)
+	if err != nil {
+		return err
+	}
+	if l.sums == nil {
+		return s.launchRows(r, l, dst, y)
+	}
+	width := min(max(maxScratch/(16*l.rows)*4, 4), dst.Cols) // of a strip: a multiple of 4 unless it is all
+	stride := 4 * shaders.Ceil(width, 4)
+	scratch, err := r.Temp(dst.Type, expr.Layout{Rows: l.rows, Cols: stride, Stride: stride})
+	for j := 0; err == nil && j < dst.Cols; j += width {
+		end := min(j+width, dst.Cols)
+		to, from, parts := dst, y, scratch
+		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
+		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
+		parts.Stride = parts.Cols
+		if err = s.launchRows(r, l, parts, from); err == nil {
+			err = launchSum(r, to, parts, l.sums)
+		}
+	}
+	return err
+}
+
+// launchSum adds up the parts of cut rows.
+func launchSum(r *exec.Run, dst, parts exec.Dense, sums *buffer.Buffer) error {
+	in := r.Input(dst, parts.Buf, sums)
+	step, err := plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, sums, 0, dst.Rows+1))
+	if err != nil {
+		return err
+	}
+	return r.Launch(step)
+}
+
+// launchRows launches the kernel that goes through the rows.
+func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) error {
+	lo, hi := s.span()
+	l := kernels.SparseRows{Placed: list.places != nil, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
+	indices := cmp.Or(list.indices, s.indices)
+	pointers, places := cmp.Or(list.pointers, s.pointers), cmp.Or(list.places, indices)
+	in := r.Input(dst, y.Buf, s.values, indices, pointers, places)
+	own := []plan.Window{words(r, s.values, lo, hi)}
+	for _, b := range []*buffer.Buffer{indices, pointers, places} {
+		own = append(own, words(r, b, 0, b.Size()/4))
+	}
+	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
+	step, err := plan.Rows(in, factor, l, own...)
+	if err != nil {
+		return err
+	}
+	return r.Launch(step)
+}
