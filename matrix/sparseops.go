@@ -114,7 +114,7 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 }
 
 // scattering plans the launch of scatter.
-func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
+func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
 	lo, hi := s.span()
 	l := kernels.Scatter{
 		Blocks: s.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.majors, Minors: s.minors,

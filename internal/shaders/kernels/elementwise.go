@@ -35,14 +35,14 @@ const (
 )
 
 // Linear plans a pass over n elements, at least one: operands and a result that are contiguous in one order, as a single row.
-func Linear(n int) Launch {
+func Linear(n int) *Launch {
 	vectors := quads(n)
 	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
 	return k.launch(shaders.Ceil(vectors, linearSize), n, vectors)
 }
 
 // Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
-func Grid(rows, cols int) Launch {
+func Grid(rows, cols int) *Launch {
 	wide := 1
 	for wide < gridSize && wide < quads(cols) {
 		wide *= 2
@@ -54,7 +54,7 @@ func Grid(rows, cols int) Launch {
 }
 
 // Block plans a pass with operands that are stored the other way round than the result.
-func Block(rows, cols int, software bool) Launch {
+func Block(rows, cols int, software bool) *Launch {
 	each := 1
 	if software && rows*cols >= manyBlocks*16 {
 		each = severalBlocks
@@ -65,7 +65,7 @@ func Block(rows, cols int, software bool) Launch {
 }
 
 // Words plans a pass with a binary16 result that is not aligned to vectors: rows of stride elements from offset on.
-func Words(rows, cols, offset, stride int) Launch {
+func Words(rows, cols, offset, stride int) *Launch {
 	n := (offset+(rows-1)*stride+cols-1)/2 - offset/2 + 1
 	return Kernel{form: mapWords}.launch(shaders.Ceil(n, wordsSize), rows, cols, n)
 }

@@ -90,8 +90,8 @@ type Launch struct {
 }
 
 // launch completes the description of a launch.
-func (k Kernel) launch(groups int, shape ...int) Launch {
-	return Launch{k, shaders.Fold(groups), append(shape, make([]int, files[k.form].shape-len(shape))...)}
+func (k Kernel) launch(groups int, shape ...int) *Launch {
+	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, files[k.form].shape-len(shape))...)}
 }
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.

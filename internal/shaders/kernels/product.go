@@ -65,11 +65,11 @@ func (r *Request) factors() (a, b Factor) {
 
 // Product is how a product is computed.
 type Product struct {
-	First  Launch
-	A, B   Factor // as First reads them
-	Parts  int    // First leaves so many matrices of m rows, one below the other
-	Width  int    // of partial results, a multiple of four
-	Sum    Launch // of the parts, if there are several
+	First  *Launch
+	A, B   Factor  // as First reads them
+	Parts  int     // First leaves so many matrices of m rows, one below the other
+	Width  int     // of partial results, a multiple of four
+	Sum    *Launch // of the parts, nil if there is but one
 	Sooner *Product
 }
 

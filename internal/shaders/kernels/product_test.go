@@ -83,7 +83,7 @@ func put(rng *rand.Rand, typ fuse.Type, b []byte) float64 {
 func execute(t *testing.T, p *Product, f *fuse.Func, a, b memory, m, n int, numbers ...uint32) []byte {
 	t.Helper()
 	result, place := make([]byte, m*n*f.Store.Type.Size()), fuse.Place{Row: n, Col: 1}
-	run := func(l Launch, f *fuse.Func, place fuse.Place, numbers []uint32, storage ...[]byte) {
+	run := func(l *Launch, f *fuse.Func, place fuse.Place, numbers []uint32, storage ...[]byte) {
 		t.Helper()
 		program, err := l.Program(f)
 		if err != nil {
@@ -319,7 +319,7 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 	if tile && chunk > shaders.LoopLimit {
 		t.Errorf("%s: %d turns", name, chunk)
 	}
-	if (p.Sum.Shape != nil) != (parts > 1) || p.Width < r.N || p.Width%4 != 0 {
+	if (p.Sum != nil) != (parts > 1) || p.Width < r.N || p.Width%4 != 0 {
 		t.Errorf("%s: %d parts of width %d, then %+v", name, parts, p.Width, p.Sum)
 	}
 }

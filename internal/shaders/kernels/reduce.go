@@ -34,7 +34,7 @@ const (
 
 // FoldRows plans a pass that folds each row of rows x cols elements to parts partial results, side by side; of one part they are
 // final. software avoids workgroup memory.
-func FoldRows(op fuse.Reduction, rows, cols int, software bool) (l Launch, parts int) {
+func FoldRows(op fuse.Reduction, rows, cols int, software bool) (l *Launch, parts int) {
 	vectors := max(quads(cols), 1)
 	if !software {
 		parts = min(shaders.Ceil(hardwareBusy/treeSize, max(rows, 1)), shaders.Ceil(vectors, 4*treeSize))
@@ -50,7 +50,7 @@ func FoldRows(op fuse.Reduction, rows, cols int, software bool) (l Launch, parts
 }
 
 // FoldCols plans a pass that folds each column to parts partial results, one below the other.
-func FoldCols(op fuse.Reduction, rows, cols int, software bool) (l Launch, parts int) {
+func FoldCols(op fuse.Reduction, rows, cols int, software bool) (l *Launch, parts int) {
 	across := max(quads(cols), 1)
 	busy, wide := hardwareBusy, 1
 	if software {

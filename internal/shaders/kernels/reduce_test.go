@@ -99,7 +99,7 @@ func perform(t *testing.T, op fuse.Reduction, m matrix, columns, software bool) 
 	return m
 }
 
-func checkPass(t *testing.T, l Launch, parts int) {
+func checkPass(t *testing.T, l *Launch, parts int) {
 	t.Helper()
 	if parts < 1 || l.Groups[0] < 1 || l.Groups[0] > shaders.MaxGroups || l.Groups[1] > shaders.MaxGroups || l.Shape[2] != parts {
 		t.Errorf("not a launch: %+v", l)

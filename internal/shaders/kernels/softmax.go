@@ -29,7 +29,7 @@ const (
 
 // Softmax plans the softmax of rows x cols elements, at least one, or its logarithm: exp(x - max) divided by its sum, row by
 // row. software avoids workgroup memory unless rows are very long.
-func Softmax(rows, cols int, log, software bool) Launch {
+func Softmax(rows, cols int, log, software bool) *Launch {
 	form, size, groups := softmaxGroup, 32, rows
 	if software && cols <= longestRow {
 		form, size = softmaxRows, rowsSize

@@ -32,7 +32,7 @@ func (r *softRows) set(i, j int, v float64) {
 }
 
 // normalise computes the softmax in place.
-func normalise(t *testing.T, r *softRows, l Launch) {
+func normalise(t *testing.T, r *softRows, l *Launch) {
 	t.Helper()
 	view := fuse.View{Type: fuse.F32, Class: fuse.Gather}
 	f := &fuse.Func{Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{view}, Store: view, Slots: []fuse.Slot{{}}}

@@ -37,7 +37,7 @@ type SparseRows struct {
 const SparseBase = 5
 
 // Launch plans the launch.
-func (r *SparseRows) Launch() Launch {
+func (r *SparseRows) Launch() *Launch {
 	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed)}}
 	wide := quads(r.Cols)
 	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries)
@@ -45,7 +45,7 @@ func (r *SparseRows) Launch() Launch {
 
 // SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the
 // pointers to those of each row.
-func SparseSum(rows, cols int) Launch {
+func SparseSum(rows, cols int) *Launch {
 	wide := quads(cols)
 	return Kernel{form: sparseSum}.launch(shaders.Ceil(rows*wide, sparseSize), rows, cols, wide)
 }
@@ -72,7 +72,7 @@ const (
 )
 
 // Launch plans the launch.
-func (s *Scatter) Launch() Launch {
+func (s *Scatter) Launch() *Launch {
 	k := Kernel{form: sparseScatter, params: []int{shaders.Bit(s.Blocks)}}
 	return k.launch(shaders.Ceil(s.Count, sparseSize),
 		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep)

@@ -151,7 +151,7 @@ func (x *Executor) kernel(ctx context.Context, s *plan.Step) (*gpu.Kernel, error
 }
 
 func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.Kernel, error) {
-	p, err := s.Kernel.Program(s.Func)
+	p, err := s.Program(s.Func)
 	if err != nil {
 		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
 	}

@@ -40,8 +40,8 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
 	}
-	for i := range p.Steps {
-		if err := r.step(&p.Steps[i]); err != nil {
+	for _, s := range p.Steps {
+		if err := r.step(s); err != nil {
 			return err
 		}
 	}
@@ -122,14 +122,14 @@ func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
 func (r *Run) Memory(b *buffer.Buffer) int { return r.memory(b) }
 
 // Launch queues a step over the memories of the last [Run.Input].
-func (r *Run) Launch(s plan.Step) error {
+func (r *Run) Launch(s *plan.Step) error {
 	r.known = r.memories
-	return r.step(&s)
+	return r.step(s)
 }
 
 // Prepare compiles the kernel of a step.
-func (r *Run) Prepare(s plan.Step) error {
-	_, err := r.x.kernel(r.ctx, &s)
+func (r *Run) Prepare(s *plan.Step) error {
+	_, err := r.x.kernel(r.ctx, s)
 	return err
 }
 
@@ -139,7 +139,7 @@ func (r *Run) step(s *plan.Step) (err error) {
 		s = s.Sooner
 	}
 	var k *gpu.Kernel
-	if s.Key != "" {
+	if s.Launch != nil {
 		if k, err = r.x.kernel(r.ctx, s); err != nil {
 			return err
 		}

@@ -14,14 +14,14 @@ import (
 )
 
 // launch appends a step to the plan.
-func (b *builder) launch(l kernels.Launch, own ...Binding) {
+func (b *builder) launch(l *kernels.Launch, own ...Binding) {
 	b.p.plan.Steps = append(b.p.plan.Steps, b.step(l, own...))
 }
 
 // step is the launch of a kernel with the builder's function. It chooses how each operand is read and the result written, and
 // which storage binding each uses. Operands in the result's memory share its binding, since WebGPU refuses one buffer bound for
 // reading and for writing. own are the kernel's own bindings.
-func (b *builder) step(l kernels.Launch, own ...Binding) Step {
+func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 	f := b.f
 	f.Scalars = len(b.numbers)
 	f.Store = fuse.View{Type: b.result.Type, Class: b.storeClass()}
@@ -54,7 +54,7 @@ func (b *builder) step(l kernels.Launch, own ...Binding) Step {
 		b.p.fail(expr.Fail("Assign", expr.ErrLimit, strconv.Itoa(len(slots)), " matrices in one element-wise function"))
 	}
 	word += 4
-	s := Step{Kernel: l.Kernel, Func: f, Key: l.Key(f), Groups: l.Groups, Bindings: append(own, slots...), To: b.result}
+	s := &Step{Launch: l, Func: f, Key: l.Key(f), Bindings: append(own, slots...), To: b.result}
 	bits := make([]uint32, len(b.numbers))
 	for k, n := range b.numbers {
 		bits[k] = n.bits

@@ -264,7 +264,7 @@ func (p *planner) downwards(dst Operand, n *expr.Node) bool {
 // reserve makes one window of a result that needs several no longer, for its parts may lie between each other.
 func (p *planner) reserve(op Operand) {
 	if p.plan.Memories[op.Mem].Windowed && !p.large(op) {
-		p.plan.Steps = append(p.plan.Steps, Step{To: op, Bindings: []Binding{bindingOf(op, buffer.Writes)}})
+		p.plan.Steps = append(p.plan.Steps, &Step{To: op, Bindings: []Binding{bindingOf(op, buffer.Writes)}})
 	}
 }
 

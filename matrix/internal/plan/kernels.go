@@ -102,8 +102,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 	}
 	s := first.factored(best, x, y)
 	if best.Sooner != nil {
-		sooner := first.factored(best.Sooner, x, y)
-		s.Sooner = &sooner
+		s.Sooner = first.factored(best.Sooner, x, y)
 	}
 	p.plan.Steps = append(p.plan.Steps, s)
 	if best.Parts > 1 {
@@ -119,7 +118,7 @@ func (p *planner) described(op Operand) kernels.Operand {
 }
 
 // factored is the step that multiplies x and y.
-func (b *builder) factored(c *kernels.Product, x, y Operand) Step {
+func (b *builder) factored(c *kernels.Product, x, y Operand) *Step {
 	own := []Binding{bindingOf(x, buffer.Reads, kernels.ProductA), bindingOf(y, buffer.Reads, kernels.ProductB)}
 	own[0].Unit, own[1].Unit = c.A.Unit(), c.B.Unit()
 	return b.step(c.First, own...)

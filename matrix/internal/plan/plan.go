@@ -41,20 +41,19 @@ type Operand struct {
 // temporaries, each of which is written before it is read.
 type Plan struct {
 	Memories []Memory
-	Steps    []Step
+	Steps    []*Step
 }
 
 // Step is one launch.
 type Step struct {
-	Kernel   kernels.Kernel
-	Func     *fuse.Func // nil: the kernel has none
-	Key      string     // identifies the kernel with the function; "": only bind, since parts of the result are written later
-	Groups   [3]uint32
-	Params   []byte // the parameter block, for bindings that begin where their memories do and without the numbers
-	Numbers  []Number
-	Bindings []Binding // the kernel writes one of them
-	To       Operand   // what is written
-	Sooner   *Step     // to be launched as long as this one's kernel is not compiled; nil: it is worth waiting for
+	*kernels.Launch            // nil: only bind, since parts of the result are written later
+	Func            *fuse.Func // nil: the kernel has none
+	Key             string     // identifies the kernel with the function
+	Params          []byte     // the parameter block, for bindings that begin where their memories do and without the numbers
+	Numbers         []Number
+	Bindings        []Binding // the kernel writes one of them
+	To              Operand   // what is written
+	Sooner          *Step     // to be launched as long as this one's kernel is not compiled; nil: it is worth waiting for
 }
 
 // Window is the part of a memory that a binding needs: elements Lo to Hi-1 of Size bytes.
@@ -105,11 +104,13 @@ func (op Operand) window() Window {
 // link too: the executor is held in an interface.
 func (p *Plan) Text() string {
 	var b strings.Builder
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		words := []string{s.name(), "in"}
-		for _, g := range s.Groups {
-			words = append(words, strconv.Itoa(int(g)))
+	for _, s := range p.Steps {
+		words := []string{"reserve"}
+		if s.Launch != nil {
+			words = []string{s.Name(), "in"}
+			for _, g := range s.Groups {
+				words = append(words, strconv.Itoa(int(g)))
+			}
 		}
 		for _, w := range s.Bindings {
 			words = append(words, [...]string{"reads", "writes", "replaces"}[w.Intent%3], w.text())
@@ -117,13 +118,6 @@ func (p *Plan) Text() string {
 		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")
 	}
 	return b.String()
-}
-
-func (s *Step) name() string {
-	if s.Key == "" {
-		return "reserve"
-	}
-	return s.Kernel.Name()
 }
 
 // text reads, for example, "m0[0:6]x4".
@@ -134,8 +128,8 @@ func (w Window) text() string {
 // Read returns how many bytes the steps read, counting what several read for each of them.
 func (p *Plan) Read() int {
 	n := 0
-	for i := range p.Steps {
-		for _, w := range p.Steps[i].Bindings {
+	for _, s := range p.Steps {
+		for _, w := range s.Bindings {
 			if w.Intent == buffer.Reads {
 				n += (w.Hi - w.Lo) * w.Size
 			}

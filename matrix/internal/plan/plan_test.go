@@ -124,8 +124,8 @@ func text(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(p.Text())
-	for i := range p.Steps {
-		k, err := p.Steps[i].Kernel.Program(p.Steps[i].Func)
+	for _, s := range p.Steps {
+		k, err := s.Program(s.Func)
 		if err != nil {
 			t.Fatal(err)
 		}

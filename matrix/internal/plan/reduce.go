@@ -103,7 +103,7 @@ func (p *planner) folded(t fold, rows, cols int, axis fuse.Axis) *expr.Node {
 }
 
 // foldPass appends one pass, and others over its partial results, rows x cols, if there are several.
-func (p *planner) foldPass(t fold, b *builder, l kernels.Launch, parts, rows, cols int) {
+func (p *planner) foldPass(t fold, b *builder, l *kernels.Launch, parts, rows, cols int) {
 	if parts > 1 {
 		b.result = p.newTemp(t.dst.Type, rows, cols)
 		t.seen = seen{p.leaf(b.result), false}

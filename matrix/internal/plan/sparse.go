@@ -27,7 +27,7 @@ func read(windows ...Window) []Binding {
 
 // Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the windows of the values, the indices,
 // the pointers and the places.
-func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (Step, error) {
+func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Step, error) {
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
 	b.build(b.p.leaf(y), false)
@@ -37,7 +37,7 @@ func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (Step, error
 }
 
 // Sum plans the launch that adds up the parts of cut rows. own are the windows of the parts and of the pointers to them.
-func Sum(in Input, own ...Window) (Step, error) {
+func Sum(in Input, own ...Window) (*Step, error) {
 	b := sparseBuilder(in)
 	b.emit(fuse.OpAcc, 0, 0, 0)
 	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), read(own...)...), b.p.err
@@ -45,13 +45,13 @@ func Sum(in Input, own ...Window) (Step, error) {
 
 // Scatter plans the launch that writes the entries of a sparse matrix to a dense one of zeros. own are the windows of the
 // values, the indices and the pointers.
-func Scatter(in Input, s kernels.Scatter, own ...Window) Step {
+func Scatter(in Input, s kernels.Scatter, own ...Window) *Step {
 	s.Offset = in.To.Offset
 	l := s.Launch()
 	bindings := read(own...)
 	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
-	return Step{
-		Kernel: l.Kernel, Key: l.Key(nil), Groups: l.Groups, Params: shaders.Words(nil, l.Shape...), To: in.To,
+	return &Step{
+		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
 		Bindings: append(bindings, bindingOf(in.To, buffer.Writes, kernels.ScatterOffset)),
 	}
 }
