@@ -78,13 +78,6 @@ func ShapeError(op string, shapes ...gpu.Shape) error {
 	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: buffer.ErrShape}
 }
 
-// The errors that nodes and layouts carry, which package matrix re-exports.
-var (
-	ErrSize   = buffer.ErrSize
-	ErrStride = buffer.ErrStride
-	ErrLimit  = gpu.ErrLimit
-)
-
 // Untyped is the type of a Scalar that takes the type of the operands it stands beside.
 const Untyped = fuse.Type(0xff)
 

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -33,9 +32,11 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 	places := make([]fuse.Place, len(b.loads))
 	for k, op := range b.loads {
 		word += 4
-		at := slices.IndexFunc(slots, func(s Binding) bool { return s.Mem == op.Mem && s.Type == op.Type })
-		if at < 0 {
-			at = len(slots)
+		at := 0
+		for at < len(slots) && (slots[at].Mem != op.Mem || slots[at].Type != op.Type) {
+			at++
+		}
+		if at == len(slots) {
 			f.Slots = append(f.Slots, fuse.Slot{Type: op.Type})
 			slots = append(slots, bindingOf(op, buffer.Reads))
 		}
@@ -51,7 +52,7 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 		places[k] = b.place(op)
 	}
 	if len(slots) > b.p.Device.slots(len(own)) {
-		b.p.fail(expr.Fail("Assign", expr.ErrLimit, strconv.Itoa(len(slots)), " matrices in one element-wise function"))
+		b.p.tooMuch("Assign", strconv.Itoa(len(slots)), " matrices in one element-wise function")
 	}
 	word += 4
 	s := &Step{Launch: l, Func: f, Key: l.Key(f), Bindings: append(own, slots...), To: b.result}

@@ -173,7 +173,7 @@ func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 }
 
 func (p *planner) tooLarge(n *expr.Node) {
-	p.fail(expr.Fail("Assign", expr.ErrLimit, "operands of ", n.Shape().String(), " do not fit into the device by parts either"))
+	p.tooMuch("Assign", "operands of ", n.Shape().String(), " do not fit into the device by parts either")
 }
 
 // block is rows i to k-1 and columns j to l-1.

@@ -91,7 +91,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 	request := kernels.Request{M: b.rows, N: b.cols, K: x.Cols, A: p.described(x), B: p.described(y), Device: p.Device.Device}
 	best, err := request.Pick()
 	if err != nil {
-		p.fail(expr.Fail("Mul", expr.ErrLimit, err.Error()))
+		p.tooMuch("Mul", err.Error())
 		return
 	}
 	first, parts := b, Operand{}

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -22,6 +23,11 @@ func (p *planner) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
+}
+
+// tooMuch fails a plan that is beyond a limit of the device.
+func (p *planner) tooMuch(op string, detail ...string) {
+	p.fail(expr.Fail(op, gpu.ErrLimit, detail...))
 }
 
 // newTemp makes a contiguous temporary for elements of the type that t is computed in.
