@@ -103,7 +103,7 @@ func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, erro
 		if g.step(ctx) {
 			continue
 		}
-		changed, over := c.wait(), g.over
+		changed := c.wait()
 		var other <-chan struct{}
 		if g.conf.Deterministic {
 			other = g.quiet.wait() // the goroutine that runs tasks may leave the rest to this one
@@ -112,7 +112,6 @@ func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, erro
 		select {
 		case <-changed:
 		case <-other:
-		case <-over:
 		case <-ctx.Done():
 		}
 		g.lock()

@@ -84,7 +84,7 @@ func (g *Graph) notNow(op string) error {
 }
 
 func (g *Graph) start(ctx context.Context) {
-	r := &run{quit: make(chan struct{}), free: g.deviceWorkers() | g.hostWorkers()}
+	r := &run{quit: make(chan struct{}), free: 1<<(len(g.devices)+g.hosts) - 1}
 	r.ctx, r.cancel = context.WithCancel(context.WithValue(ctx, insideKey{}, g))
 	g.run = r
 	r.forget = context.AfterFunc(ctx, func() { _ = g.teardown(r, ctx.Err()) })
@@ -94,7 +94,7 @@ func (g *Graph) start(ctx context.Context) {
 		}
 	}
 	now := g.now()
-	for t := range g.ready.all { // it did not wait for a worker while there was none
+	for _, t := range g.ready { // it did not wait for a worker while there was none
 		t.since = now
 	}
 	for _, t := range g.tasks {
@@ -139,15 +139,15 @@ func (g *Graph) Stop(ctx context.Context) error {
 	}
 	g.state, g.stopped = runnable, true
 	g.end()
-	g.wakeCallers()
 	return err
 }
 
 // idle reports whether no dispatch runs, and nothing is released.
 func (g *Graph) idle() bool { return g.inflight == 0 && g.releasing == 0 }
 
-// wakeCallers lets those who wait in Push and Pull look at the graph's state.
+// wakeCallers lets those who wait in Push, Pull, Stop and Teardown look at the graph's state.
 func (g *Graph) wakeCallers() {
+	g.quiet.broadcast()
 	for _, c := range g.channels {
 		c.changed.broadcast()
 	}
@@ -169,7 +169,7 @@ func (g *Graph) end() {
 		g.ageing.Stop()
 		g.ageing = nil
 	}
-	g.quiet.broadcast()
+	g.wakeCallers()
 }
 
 // Teardown ends the graph from any phase: callers that wait in Push, Pull or Stop get [ErrTornDown], the context of running tasks
@@ -199,7 +199,7 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 		if g.run != nil {
 			g.run.cancel()
 		}
-		close(g.over)
+		g.wakeCallers()
 	}
 	if first || g.state == tornDown { // where blocks may have been set for another run
 		g.clear()
@@ -207,18 +207,9 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	}
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	for !g.idle() || !first && g.state == tearingDown {
-		if late.Err() != nil {
-			err = fail("Teardown", ErrBusy, g.unreturned())
-			break
-		}
-		changed := g.quiet.wait()
-		g.unlock()
-		select {
-		case <-changed:
-		case <-late.Done():
-		}
-		g.lock()
+	err = g.await(late, &g.quiet, func() (bool, error) { return g.idle() && (first || g.state != tearingDown), nil })
+	if err != nil {
+		err = fail("Teardown", ErrBusy, g.unreturned())
 	}
 	if first {
 		g.state = tornDown
@@ -257,14 +248,13 @@ func (g *Graph) clear() {
 			g.drop(p.kept)
 			p.kept = nil
 		}
-		if t.held != nil {
-			t.held.release()
-			t.held = nil
+		for _, b := range t.held {
+			g.drop(b)
 		}
-		t.queued = false
+		t.held, t.queued = nil, false
 		g.dropKernels(t)
 	}
-	g.ready = readyQueues{}
+	g.ready = nil
 }
 
 // unreturned names the tasks that have not returned.
