@@ -76,7 +76,7 @@ var files = [...]struct {
 // Kernel is what the text of a kernel depends on beside its function.
 type Kernel struct {
 	form   form
-	params []int
+	params []int          // the values of those of its file
 	op     fuse.Reduction // of folds
 	a, b   Factor         // of products
 	lines  int            // of products: rows of A that are loaded at once
