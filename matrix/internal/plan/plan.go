@@ -124,16 +124,3 @@ func (p *Plan) Text() string {
 func (w Window) text() string {
 	return "m" + strconv.Itoa(w.Mem) + "[" + strconv.Itoa(w.Lo) + ":" + strconv.Itoa(w.Hi) + "]x" + strconv.Itoa(w.Size)
 }
-
-// Read returns how many bytes the steps read, counting what several read for each of them.
-func (p *Plan) Read() int {
-	n := 0
-	for _, s := range p.Steps {
-		for _, w := range s.Bindings {
-			if w.Intent == buffer.Reads {
-				n += (w.Hi - w.Lo) * w.Size
-			}
-		}
-	}
-	return n
-}
