@@ -69,7 +69,7 @@ run: setup-run build .cache/mnist.npy ## Multiply two real matrices on the GPU a
 
 .PHONY: test
 test: setup-test web-build ## Run the tests natively, in Node and in Chromium: some 6 minutes on two cores.
-	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver
+	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./internal/host
 	node --test web/test/
 	go test -race -timeout 20m $(race)
 	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -197,7 +198,7 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 		return nil, err
 	}
 	b.mode = Mapped
-	if !dev.Info().Features.Has(gpu.FeatureMappable) {
+	if !dev.Info().Features.Has(driver.FeatureMappable) {
 		b.host = gpu.HostBytes(make([]byte, size))
 		return b, nil
 	}
@@ -342,7 +343,7 @@ func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
 	if b.mode != External {
 		return 0, 0, false
 	}
-	return gpu.HostPlace(host)
+	return host.Place()
 }
 
 // Share adds a share: one more Close is needed. It returns b.

@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var (
@@ -142,7 +143,7 @@ func TestMap(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		b, err := buffer.Map(dev, 100)
 		check(t, err)
-		if b.InPlace() != dev.Info().Features.Has(gpu.FeatureMappable) {
+		if b.InPlace() != dev.Info().Features.Has(driver.FeatureMappable) {
 			t.Errorf("in place: %v", b.InPlace())
 		}
 		check(t, b.Access(t.Context(), buffer.Range(0, b.Size()), buffer.Writes, func(m []byte) error {

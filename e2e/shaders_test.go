@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/e2e/chrome"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -207,10 +208,10 @@ func (p programs) compileNatively(t *testing.T) {
 func (p programs) compile(t *testing.T, dev *gpu.Device, source string) {
 	t.Helper()
 	kernel := p[source]
-	desc := gpu.KernelDesc{Label: kernel.Name, Source: source, Bindings: []gpu.Access{gpu.AccessParams}}
-	desc.Bindings = append(desc.Bindings, slices.Repeat([]gpu.Access{gpu.AccessRead}, kernel.Own)...)
-	desc.Bindings = append(desc.Bindings, gpu.AccessReadWrite)
-	desc.Bindings = append(desc.Bindings, slices.Repeat([]gpu.Access{gpu.AccessRead}, kernel.Inputs)...)
+	desc := gpu.KernelDesc{Label: kernel.Name, Source: source, Bindings: []driver.Access{driver.AccessParams}}
+	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Own)...)
+	desc.Bindings = append(desc.Bindings, driver.AccessReadWrite)
+	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Inputs)...)
 	if _, err := dev.Kernel(t.Context(), desc); err != nil {
 		t.Errorf("%s: %v\n%s", kernel.Name, err, source)
 	}

@@ -4,10 +4,9 @@ package gpu
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
-	"strconv"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/rules"
@@ -28,14 +27,20 @@ func HostBytes(b []byte) Host { return driver.HostBytes(b) }
 // Buffer is memory of a device: untyped bytes that kernels read and write. Close gives it back.
 type Buffer struct {
 	dev        *Device
-	id         driver.BufferID
-	size       uint64 // usable
-	real       uint64 // allocated; 0 for an imported buffer
-	mappable   bool
-	closed     bool
+	mem        *memory
 	generation uint32 // of the device
-	epoch      uint64 // the last batch that used it
-	imported   *imported
+	closed     bool
+}
+
+// memory is a buffer of the driver's. The Buffers of an imported one share it.
+type memory struct {
+	id       driver.BufferID
+	size     uint64
+	mappable bool
+	imported int    // the Buffers of an imported one; 0 for the library's own
+	sets     []*set // that bind it
+	epoch    uint64 // the last batch that used it
+	given    uint64 // to the pool: a number that grows
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -44,56 +49,59 @@ const granule = 16
 // defaultPool is how many bytes of closed buffers a device keeps for reuse.
 const defaultPool = 256 << 20
 
-// pool keeps closed buffers by size. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch
-// that used it last, for the batch in progress may still name it.
+// pool keeps closed buffers. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch that used it
+// last, for the batch in progress may still name it.
 type pool struct {
-	limit  uint64
-	bytes  uint64
-	oldest list.List                  // of pooled
-	bySize map[uint64][]*list.Element // oldest first
+	limit, bytes uint64
+	given        uint64               // buffers so far
+	bySize       map[uint64][]*memory // oldest first, and none that are empty
 }
 
-type pooled struct {
-	size, epoch uint64
-	id          driver.BufferID
-}
-
-// take removes the newest buffer of the size.
-func (p *pool) take(size uint64) (b pooled, ok bool) {
-	if all := p.bySize[size]; len(all) > 0 {
-		return p.remove(size, len(all)-1), true
-	}
-	return pooled{}, false
-}
-
-func (p *pool) give(b pooled) {
+func (p *pool) give(m *memory) {
 	if p.bySize == nil {
-		p.bySize = map[uint64][]*list.Element{}
+		p.bySize = map[uint64][]*memory{}
 	}
-	p.bySize[b.size] = append(p.bySize[b.size], p.oldest.PushBack(b))
-	p.bytes += b.size
+	p.given++
+	m.given = p.given
+	p.bySize[m.size] = append(p.bySize[m.size], m)
+	p.bytes += m.size
+}
+
+// take removes the newest buffer of the size, if there is one.
+func (p *pool) take(size uint64) *memory {
+	if list := p.bySize[size]; len(list) > 0 {
+		return p.remove(list, len(list)-1)
+	}
+	return nil
 }
 
 // evict removes the buffer that has waited longest. There is one.
-func (p *pool) evict() pooled { return p.remove(p.oldest.Front().Value.(pooled).size, 0) }
-
-func (p *pool) remove(size uint64, at int) pooled {
-	all := p.bySize[size]
-	b := p.oldest.Remove(all[at]).(pooled)
-	copy(all[at:], all[at+1:])
-	all[len(all)-1] = nil
-	if p.bySize[size] = all[:len(all)-1]; len(all) == 1 {
-		delete(p.bySize, size) // the size may never come again
+func (p *pool) evict() *memory {
+	var oldest []*memory
+	for _, list := range p.bySize {
+		if oldest == nil || list[0].given < oldest[0].given {
+			oldest = list
+		}
 	}
-	p.bytes -= size
-	return b
+	return p.remove(oldest, 0)
+}
+
+func (p *pool) remove(list []*memory, i int) *memory {
+	m := list[i]
+	if list = slices.Delete(list, i, i+1); len(list) > 0 {
+		p.bySize[m.size] = list
+	} else {
+		delete(p.bySize, m.size) // the size may never come again
+	}
+	p.bytes -= m.size
+	return m
 }
 
 // NewBuffer makes a buffer of at least size bytes; size 0 is allowed and has nothing behind it but a few bytes. What it
 // holds is undefined: use [Buffer.Clear] for zeros.
 func (d *Device) NewBuffer(size uint64) (*Buffer, error) { return d.newBuffer(size, false) }
 
-// NewMappable makes a buffer that the CPU can map in place. It needs FeatureMappable.
+// NewMappable makes a buffer that the CPU can map in place. It needs driver.FeatureMappable.
 func (d *Device) NewMappable(size uint64) (*Buffer, error) { return d.newBuffer(size, true) }
 
 func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
@@ -102,103 +110,87 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	if size > d.info.Limits.MaxBufferSize {
-		return nil, fail(op, ErrLimit, num(size), " bytes, the largest buffer has ", num(d.info.Limits.MaxBufferSize))
+	if most := d.info.Limits.MaxBufferSize; size > most {
+		return nil, fail(op, ErrLimit, size, " bytes, the largest buffer has ", most)
 	}
-	real := max(size+granule-1, granule) / granule * granule
-	if d.conf.memory > 0 && d.stats.LiveBytes+real > d.conf.memory {
-		return nil, fail(op, ErrNoMemory, num(size), " bytes over the limit of ", num(d.conf.memory))
+	size = max(size+granule-1, granule) / granule * granule
+	live := d.stats.LiveBytes + size
+	if most := d.conf.memory; most > 0 && live > most {
+		return nil, fail(op, ErrNoMemory, size, " bytes over the limit of ", most)
 	}
-	mem, err := d.allocate(real, mappable)
+	mem, err := d.allocate(size, mappable)
 	if err != nil {
 		return nil, err
 	}
-	d.stats.Buffers++
-	d.stats.LiveBytes += real
-	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.LiveBytes)
-	return &Buffer{
-		dev: d, id: mem.id, size: real, real: real, mappable: mappable, generation: d.generation.Load(), epoch: mem.epoch,
-	}, nil
+	d.stats.LiveBytes, d.stats.PeakBytes = live, max(d.stats.PeakBytes, live)
+	return d.newHandle(mem), nil
 }
 
-func (d *Device) allocate(real uint64, mappable bool) (mem pooled, err error) {
+// newHandle makes a Buffer of memory.
+func (d *Device) newHandle(m *memory) *Buffer {
+	d.stats.Buffers++
+	return &Buffer{dev: d, mem: m, generation: d.generation.Load()}
+}
+
+func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	if !mappable {
-		if mem, ok := d.pool.take(real); ok {
-			d.stats.PooledBytes = d.pool.bytes
-			return mem, nil
+		if m := d.pool.take(size); m != nil {
+			return m, nil
 		}
 	}
-	id := d.buffers.take()
-	err = d.drv.NewBuffer(id, real, mappable)
+	id := driver.BufferID(d.buffers.take())
+	err := d.drv.NewBuffer(id, size, mappable)
 	if err != nil && d.pool.bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
-		err = d.drv.NewBuffer(id, real, mappable)
+		err = d.drv.NewBuffer(id, size, mappable)
 	}
 	if err != nil {
-		d.buffers.give(id)
+		d.buffers.give(uint32(id))
+		return nil, err
 	}
-	return pooled{size: real, id: id}, err
+	return &memory{id: id, size: size, mappable: mappable}, nil
+}
+
+// shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
+func (d *Device) shrinkPool(limit uint64) error {
+	for d.pool.bytes > limit {
+		if err := d.destroy(d.pool.evict()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
 // page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
 func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
-	const op = "ImportBuffer"
-	if handle == nil {
-		return nil, fail(op, ErrInvalid, "nil buffer")
-	}
-	if err := d.lock(op); err != nil {
+	if err := d.lockFor("ImportBuffer", handle); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	id, shared, err := d.share(handle)
+	id := driver.BufferID(d.buffers.take())
+	known, size, err := d.drv.ImportBuffer(id, handle)
+	if known != id || err != nil {
+		d.buffers.give(uint32(id))
+	}
 	if err != nil {
 		return nil, err
 	}
-	shared.users++
-	d.stats.Buffers++
-	return &Buffer{dev: d, id: id, size: shared.size, imported: shared, generation: d.generation.Load()}, nil
-}
-
-// share finds what the Buffers of an imported buffer have in common.
-func (d *Device) share(handle any) (driver.BufferID, *imported, error) {
-	if id, ok := d.drv.Imported(handle); ok {
-		if shared := d.imports[id]; shared != nil {
-			return id, shared, nil
+	m := d.imports[known]
+	if m == nil {
+		m = &memory{id: known, size: size}
+		if d.imports == nil {
+			d.imports = map[driver.BufferID]*memory{}
 		}
-		if err := d.flush(); err != nil { // the last of them was closed, and id goes with the batch
-			return 0, nil, err
-		}
+		d.imports[known] = m
 	}
-	id := d.buffers.take()
-	size, err := d.drv.ImportBuffer(id, handle)
-	if err != nil {
-		d.buffers.give(id)
-		return 0, nil, err
-	}
-	if d.imports == nil {
-		d.imports = map[driver.BufferID]*imported{}
-	}
-	d.imports[id] = &imported{size: size}
-	return id, d.imports[id], nil
-}
-
-// Identity returns a number that the Buffers of one imported buffer have in common and no others of the device have, or
-// 0 for a buffer of the library's own. Kernels must not bind a buffer for writing beside another of the same identity.
-func (b *Buffer) Identity() uint32 {
-	if b == nil || b.real != 0 {
-		return 0
-	}
-	return uint32(b.id)
+	m.imported++
+	return d.newHandle(m), nil
 }
 
 // DestroyBuffer destroys a buffer that somebody else made on this very device, unmapping it if need be. What was queued
 // before still sees it.
 func (d *Device) DestroyBuffer(handle any) error {
-	const op = "DestroyBuffer"
-	if handle == nil {
-		return fail(op, ErrInvalid, "nil buffer")
-	}
-	if err := d.lock(op); err != nil {
+	if err := d.lockFor("DestroyBuffer", handle); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -206,6 +198,23 @@ func (d *Device) DestroyBuffer(handle any) error {
 		return err
 	}
 	return d.drv.DestroyBuffer(handle)
+}
+
+// lockFor locks the device for a call on a buffer of the caller's.
+func (d *Device) lockFor(op string, handle any) error {
+	if handle == nil {
+		return fail(op, ErrInvalid, "nil buffer")
+	}
+	return d.lock(op)
+}
+
+// Identity returns a number that the Buffers of one imported buffer have in common and no others of the device have, or
+// 0 for a buffer of the library's own. Kernels must not bind a buffer for writing beside another of the same identity.
+func (b *Buffer) Identity() uint32 {
+	if b == nil || b.mem == nil || b.mem.imported == 0 {
+		return 0
+	}
+	return uint32(b.mem.id)
 }
 
 // Device returns the device the buffer belongs to.
@@ -218,10 +227,10 @@ func (b *Buffer) Device() *Device {
 
 // Size returns how many bytes kernels may use: the size asked for rounded up to 16, or an imported buffer's own.
 func (b *Buffer) Size() uint64 {
-	if b == nil {
+	if b == nil || b.mem == nil {
 		return 0
 	}
-	return b.size
+	return b.mem.size
 }
 
 // Handle returns the platform's buffer: a *wgpu.Buffer, a GPUBuffer as js.Value, or nil. It belongs to Sublet; flush
@@ -231,7 +240,7 @@ func (b *Buffer) Handle() any {
 		return nil
 	}
 	defer b.dev.mu.Unlock()
-	return b.dev.drv.Handle(b.id)
+	return b.dev.drv.Handle(b.mem.id)
 }
 
 // lock locks the device of a buffer that can be used, or says why it cannot.
@@ -254,7 +263,7 @@ func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.generation != b.dev.generation.Load() {
+	if b.Lost() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
 	}
 	return nil
@@ -271,70 +280,44 @@ func (b *Buffer) Close() error {
 	if b == nil || b.dev == nil {
 		return nil
 	}
-	d := b.dev
+	d, m := b.dev, b.mem
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b.closed || d.closed || b.generation != d.generation.Load() {
-		b.closed = true
+	closed := b.closed || d.closed || b.Lost()
+	b.closed = true
+	if closed {
 		return nil
 	}
-	b.closed = true
 	d.stats.Buffers--
-	d.stats.LiveBytes -= b.real
-	if b.real == 0 {
-		return d.closeImport(b)
+	if m.imported > 0 {
+		return d.closeImport(m)
 	}
-	if b.mappable || b.real > d.pool.limit {
-		return d.destroy(b.id)
+	d.stats.LiveBytes -= m.size
+	if m.mappable || m.size > d.pool.limit {
+		return d.destroy(m)
 	}
-	d.pool.give(pooled{b.real, b.epoch, b.id})
+	d.pool.give(m)
 	return d.shrinkPool(d.pool.limit)
 }
 
-func (d *Device) shrinkPool(limit uint64) error {
-	for d.pool.bytes > limit {
-		if err := d.destroy(d.pool.evict().id); err != nil {
-			return err
-		}
-	}
-	d.stats.PooledBytes = d.pool.bytes
-	return nil
-}
-
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
-func (d *Device) closeImport(b *Buffer) error {
-	b.imported.users--
-	last := b.imported.users == 0
+func (d *Device) closeImport(m *memory) error {
 	var err error
-	if d.queued(b) {
+	if d.queued(m) {
 		err = d.flush()
 	}
-	if last {
-		delete(d.imports, b.id)
-		err = errors.Join(err, d.destroy(b.id))
+	if m.imported > 1 {
+		m.imported--
+		return err
 	}
-	return err
-}
-
-// imported is a buffer of the caller's.
-type imported struct {
-	size  uint64
-	users int
-	epoch uint64 // the last batch that used it
-}
-
-// destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
-func (d *Device) destroy(id driver.BufferID) error {
-	d.sets.dropBuffer(&d.batch.list, id)
-	d.batch.freed = append(d.batch.freed, id)
-	if d.batch.commands == 0 {
-		return d.flush()
-	}
-	return nil
+	delete(d.imports, m.id)
+	return errors.Join(err, d.destroy(m), d.flush())
 }
 
 // Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as
 // Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
+//
+// It goes ahead of the batch in progress where that does not use the buffer, else with it.
 func (b *Buffer) Write(offset uint64, src Host) error {
 	const op = "Write"
 	if err := b.lock(op); err != nil {
@@ -345,21 +328,34 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if !src.Valid() {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
-	src = src.Part(0, src.Size)
-	if offset%4 != 0 || offset > b.size || uint64(src.Size) > b.size-offset {
-		return fail(op, ErrInvalid, num(uint64(src.Size)), " bytes at ", num(offset), " of ", num(b.size))
-	}
 	tail := src.Size % 4
+	if err := rules.Range("gpu: Write", offset, uint64(src.Size-tail), b.mem.size); err != nil || src.Size == 0 {
+		return err
+	}
+	if uint64(src.Size) > b.mem.size-offset {
+		return fail(op, ErrInvalid, "beyond the end of the buffer")
+	}
 	if src.Foreign != nil {
 		tail = 0 // the driver fills it up
 	}
-	whole := src.Part(0, src.Size-tail)
-	if err := d.write(b, offset, whole); err != nil || tail == 0 {
-		return err
+	list := &d.batch.single
+	if d.queued(b.mem) {
+		list = &d.batch.list
 	}
-	var last [4]byte
-	copy(last[:], src.Bytes[whole.Size:])
-	return d.write(b, offset+uint64(whole.Size), HostBytes(last[:]))
+	whole := src.Part(0, src.Size-tail)
+	list.Write(b.mem.id, offset, whole)
+	if tail > 0 {
+		last := make([]byte, 4)
+		copy(last, src.Part(whole.Size, tail).Bytes)
+		list.Write(b.mem.id, offset+uint64(whole.Size), HostBytes(last))
+	}
+	d.stats.BytesUp += uint64(src.Size)
+	if list == &d.batch.list {
+		return d.flush()
+	}
+	err := d.drv.Submit(list)
+	list.Reset()
+	return err
 }
 
 // Clear queues zeros for size bytes from offset on, both multiples of 4.
@@ -369,11 +365,11 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	}
 	d := b.dev
 	defer d.mu.Unlock()
-	if err := rules.Range("gpu: Clear", offset, size, b.size); err != nil || size == 0 {
+	if err := rules.Range("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
 		return err
 	}
-	d.use(b)
-	d.batch.list.Clear(b.id, offset, size)
+	d.use(b.mem)
+	d.batch.list.Clear(b.mem.id, offset, size)
 	return d.added()
 }
 
@@ -391,16 +387,17 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	if err := src.present(op); err != nil {
 		return err
 	}
-	if src == b {
+	if src.mem == b.mem {
 		return fail(op, ErrInvalid, "within one buffer")
 	}
-	err := cmp.Or(rules.Range("gpu: CopyFrom", offset, size, b.size), rules.Range("gpu: CopyFrom", srcOffset, size, src.size))
+	to, from := b.mem, src.mem
+	err := cmp.Or(rules.Range("gpu: CopyFrom", offset, size, to.size), rules.Range("gpu: CopyFrom", srcOffset, size, from.size))
 	if err != nil || size == 0 {
 		return err
 	}
-	d.use(b)
-	d.use(src)
-	d.batch.list.Copy(b.id, offset, src.id, srcOffset, size)
+	d.use(to)
+	d.use(from)
+	d.batch.list.Copy(to.id, offset, from.id, srcOffset, size)
 	return d.added()
 }
 
@@ -419,8 +416,41 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 	if err != nil {
 		return err
 	}
-	t.Buffer = b.id
+	t.Buffer = b.mem.id
 	return drv.Read(ctx, t)
 }
 
-func num(v uint64) string { return strconv.FormatUint(v, 10) }
+// Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
+// takes them back. It needs a buffer of [Device.NewMappable]. On devices that take memory when it is first used, only that
+// of the range is taken. The slice is dead afterwards.
+func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
+	const op = "Map"
+	if err := b.lock(op); err != nil {
+		return err
+	}
+	m, drv := b.mem, b.dev.drv
+	switch {
+	case !m.mappable:
+		err = fail(op, ErrUnsupported, "the buffer is not mappable")
+	case access == nil:
+		err = fail(op, ErrInvalid, "nil function")
+	case offset > m.size || size > m.size-offset:
+		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
+	case size > 0:
+		err = b.dev.flush()
+	}
+	b.dev.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		return access(nil)
+	}
+	skip := offset % 8
+	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, drv.Unmap(m.id)) }()
+	return access(mem[skip : skip+size : skip+size])
+}

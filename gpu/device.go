@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -26,16 +27,18 @@ type Device struct {
 	pool       pool
 	sets       setCache
 	kernels    kernelCache
-	buffers    idTable[driver.BufferID]
-	imports    map[driver.BufferID]*imported
+	buffers    idTable
+	imports    map[driver.BufferID]*memory
 
 	attached sync.Map
 }
 
 func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.Device, error)) *Device {
-	d := &Device{drv: drv, info: c.lower(drv.Info()), conf: *c, open: open}
-	d.pool.limit = defaultPool
-	return d
+	info := drv.Info()
+	if l := &info.Limits; c.largest > 0 {
+		l.MaxBufferSize, l.MaxBindingSize = min(l.MaxBufferSize, c.largest), min(l.MaxBindingSize, c.largest)
+	}
+	return &Device{drv: drv, info: info, conf: *c, open: open, pool: pool{limit: defaultPool}, batch: batch{epoch: 1}}
 }
 
 // driver returns the driver's device for calls that are not made under the lock.
@@ -107,7 +110,7 @@ func (d *Device) Close() error {
 	}
 	err := d.flush()
 	d.closed = true
-	d.stats.LiveBytes, d.stats.PooledBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0, 0
+	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
 	d.pool = pool{}
 	d.mu.Unlock()
 	if cerr := d.driver().Close(); err == nil {
@@ -133,21 +136,11 @@ func (d *Device) usable(op string) error {
 	if d.gone() {
 		return fail(op, ErrClosed, "the device")
 	}
-	if d.lost() {
-		return fail(op, ErrDeviceLost, d.drv.LostReason())
-	}
-	return nil
-}
-
-func (d *Device) lost() bool {
-	if d.gone() {
-		return false
-	}
 	select {
 	case <-d.drv.Lost():
-		return true
+		return fail(op, ErrDeviceLost, d.drv.LostReason())
 	default:
-		return false
+		return nil
 	}
 }
 
@@ -161,24 +154,6 @@ func (d *Device) Usable() error {
 	return err
 }
 
-// idTable hands out small numbers and takes them back.
-type idTable[ID ~uint32] struct {
-	next ID
-	free []ID
-}
-
-func (t *idTable[ID]) take() ID {
-	if n := len(t.free); n > 0 {
-		id := t.free[n-1]
-		t.free = t.free[:n-1]
-		return id
-	}
-	t.next++
-	return t.next
-}
-
-func (t *idTable[ID]) give(id ID) { t.free = append(t.free, id) }
-
 // Attach returns the value that a layer above keeps with the device under the key, made by make at the first call. Such
 // values live as long as the device.
 func (d *Device) Attach(key any, make func() any) any {
@@ -187,4 +162,114 @@ func (d *Device) Attach(key any, make func() any) any {
 		v, _ = d.attached.LoadOrStore(key, make())
 	}
 	return v
+}
+
+// Reopen brings a lost device back: it opens the adapter again. A device that the caller made needs [WithDevice] with its
+// successor; other options have no effect. Where the device is not lost there is nothing to do.
+//
+// Its buffers and kernels are gone, and say so: [ErrDeviceLost]. What the host has comes back by itself when it is next used:
+// wrapped memory, and matrices of it, whose results were synced. What only the device had is an error until all of it is
+// replaced, or the caller of wrapped memory says Touch.
+func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
+	const op = "Reopen"
+	c, err := newConfig(opts)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	open, usable, generation := d.open, d.usable(op), d.generation.Load()
+	d.mu.Unlock()
+	switch {
+	case !errors.Is(usable, ErrDeviceLost):
+		return usable
+	case c.handle != nil:
+		open = func(ctx context.Context) (driver.Device, error) { return adopt(ctx, d.info.Driver, c.handle) }
+	case open == nil:
+		return fail(op, ErrInvalid, "the device is the caller's: WithDevice names its successor")
+	}
+	drv, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	if !d.fills(drv.Info()) {
+		return errors.Join(fail(op, ErrLimit, "the successor has lower limits, or lacks a feature"), drv.Close())
+	}
+	return d.revive(drv, generation)
+}
+
+// fills reports whether a device grants what this one was said to.
+func (d *Device) fills(i AdapterInfo) bool {
+	was, is := d.info.Limits, i.Limits
+	return is.MaxBufferSize >= was.MaxBufferSize && is.MaxBindingSize >= was.MaxBindingSize &&
+		is.MaxStorageBuffers >= was.MaxStorageBuffers && is.MaxGroups >= was.MaxGroups &&
+		is.MaxInvocations >= was.MaxInvocations && is.MaxWorkgroupMemory >= was.MaxWorkgroupMemory &&
+		i.Features.Has(d.info.Features)
+}
+
+// revive goes on with another device of the driver's, unless somebody else was faster.
+func (d *Device) revive(drv driver.Device, generation uint32) error {
+	d.mu.Lock()
+	if d.closed || d.generation.Load() != generation {
+		closed := d.closed
+		d.mu.Unlock()
+		err := drv.Close()
+		if closed {
+			return fail("Reopen", ErrClosed, "the device")
+		}
+		return err
+	}
+	old := d.drv
+	d.drv = drv
+	d.generation.Add(1)
+	d.batch = batch{epoch: 1}
+	d.pool = pool{limit: d.pool.limit}
+	d.sets, d.kernels = setCache{}, kernelCache{}
+	d.buffers, d.imports = idTable{}, nil
+	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
+	if d.back != nil {
+		close(d.back)
+		d.back = nil
+	}
+	d.mu.Unlock()
+	return old.Close()
+}
+
+// Reopened returns a channel that is closed when the device comes back the next time. To miss no loss, ask for it before
+// [Device.Lost].
+func (d *Device) Reopened() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.back == nil {
+		d.back = make(chan struct{})
+	}
+	return d.back
+}
+
+// Generation counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
+func (d *Device) Generation() uint32 { return d.generation.Load() }
+
+// Stats counts what a device has done since it was opened, and what it holds. Bytes are those of the data, not of the
+// driver's own bookkeeping.
+type Stats struct {
+	BytesUp      uint64 // host to device
+	BytesDown    uint64 // device to host
+	Submissions  uint64 // lists handed to the driver
+	Dispatches   uint64 // kernels run
+	Compilations uint64 // kernels compiled because they were needed
+	Prepared     uint64 // kernels compiled ahead of need
+	CacheHits    uint64 // kernels found compiled
+	LiveBytes    uint64 // of buffers in use now, external ones not counted
+	PeakBytes    uint64 // the most LiveBytes ever was
+	PooledBytes  uint64 // of closed buffers kept for reuse
+	Buffers      int    // in use now, external ones counted
+	Kernels      int    // compiled and held now
+}
+
+// Stats returns the counters as they are now.
+func (d *Device) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.stats
+	s.PooledBytes = d.pool.bytes
+	return s
 }

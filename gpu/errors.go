@@ -2,17 +2,10 @@
 
 package gpu
 
-import (
-	"github.com/sublet-gpu/sublet/internal/fault"
-)
+import "github.com/sublet-gpu/sublet/internal/fault"
 
-// Types shared with the drivers.
-type (
-	// OpError says which operation failed, on what, and why.
-	OpError = fault.OpError
-	// Shape is the rows and columns of an operand in an OpError.
-	Shape = fault.Shape
-)
+// OpError says which operation failed, on what, and why.
+type OpError = fault.OpError
 
 // The errors of this package and of the drivers.
 var (
@@ -29,9 +22,6 @@ var (
 	ErrUnsupported = fault.ErrUnsupported // the device cannot do that
 )
 
-// Code returns the name of the outermost sentinel in err's chain, for example "ErrLimit", or "Error".
-func Code(err error) string { return fault.Code(err) }
-
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("gpu: "+op, err, detail...)
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail("gpu: "+op, err, fault.Text(detail...))
 }

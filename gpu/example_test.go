@@ -10,6 +10,7 @@ import (
 	"log"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // A kernel of one's own: bytes go up, the kernel runs, bytes come back. [cruncher] does this on several devices at once.
@@ -30,7 +31,7 @@ func Example() {
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < p.count) { data[id.x] += p.step * id.x; }
 }`,
-		Bindings: []gpu.Access{gpu.AccessParams, gpu.AccessReadWrite},
+		Bindings: []driver.Access{driver.AccessParams, driver.AccessReadWrite},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -61,13 +62,13 @@ func Example() {
 func ExampleSelect() {
 	ctx := context.Background()
 	usable := gpu.Select(ctx).Kernels()
-	best := usable.Kind(gpu.KindDiscrete).Plus(usable.ByMemory()).Best(1)
+	best := usable.ByMemory().Best(1)
 	devices, err := best.Open(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, dev := range devices {
-		fmt.Println(dev.Info().Features.Has(gpu.FeatureWGSL), dev.Close())
+		fmt.Println(dev.Info().Features.Has(driver.FeatureWGSL), dev.Close())
 	}
 	_, err = usable.Name("Voodoo 2").Open(ctx)
 	fmt.Println(errors.Is(err, gpu.ErrNoAdapter))

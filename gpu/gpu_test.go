@@ -14,6 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var (
@@ -31,7 +32,7 @@ func addKernel() gpu.KernelDesc {
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < p.count) { data[id.x] += p.add; }
 }`,
-		Bindings: []gpu.Access{gpu.AccessParams, gpu.AccessReadWrite},
+		Bindings: []driver.Access{driver.AccessParams, driver.AccessReadWrite},
 		Reference: func(_ [3]uint32, params []byte, storage [][]byte) {
 			add, n := binary.LittleEndian.Uint32(params), binary.LittleEndian.Uint32(params[4:])
 			for i := range int(n) {
@@ -273,7 +274,7 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
 			}
 		}
-		if dev.Info().Features.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(driver.FeatureWGSL) {
 			bad := addKernel()
 			bad.Source = strings.Replace(bad.Source, "p.add", "p.nothing", 1)
 			if _, err := dev.Kernel(t.Context(), bad); !errors.Is(err, gpu.ErrCompile) || !strings.Contains(err.Error(), "nothing") {
@@ -336,7 +337,7 @@ func TestSharedByGoroutines(t *testing.T) {
 // TestMapRange writes ranges of all kinds through mappings, and refuses those that are not ranges of the buffer.
 func TestMapRange(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
-		if !dev.Info().Features.Has(gpu.FeatureMappable) {
+		if !dev.Info().Features.Has(driver.FeatureMappable) {
 			if _, err := dev.NewMappable(64); !errors.Is(err, gpu.ErrUnsupported) {
 				t.Errorf("%v, want %v", err, gpu.ErrUnsupported)
 			}

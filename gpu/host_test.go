@@ -3,7 +3,6 @@
 package gpu_test
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 
@@ -11,28 +10,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
-
-func TestHostWriter(t *testing.T) {
-	mem := []byte("abcdefgh")
-	write, err := gpu.HostWriter(gpu.HostBytes(mem).Part(2, 4))
-	check(t, err)
-	write([]byte("123"))
-	write([]byte("45678")) // there is no room for all of that
-	if !bytes.Equal(mem, []byte("ab4567gh")) {
-		t.Errorf("%s", mem)
-	}
-	for want, h := range map[error]gpu.Host{
-		gpu.ErrInvalid:  {Bytes: mem, Size: 9},
-		gpu.ErrReadOnly: {Bytes: mem, Size: 8, ReadOnly: true},
-	} {
-		if _, err := gpu.HostWriter(h); !errors.Is(err, want) {
-			t.Errorf("%+v: %v", h, err)
-		}
-	}
-	if _, err := gpu.HostWriter(gpu.Host{Foreign: 3, Size: 1}); !errors.Is(err, gpu.ErrUnsupported) && !errors.Is(err, gpu.ErrInvalid) {
-		t.Errorf("foreign memory: %v", err)
-	}
-}
 
 // losable is a device of the caller's own driver.
 type losable struct {

@@ -13,27 +13,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
-// Types of the seam that users meet.
-type (
-	// AdapterInfo describes an adapter or a device.
-	AdapterInfo = driver.AdapterInfo
-	// Features are optional abilities.
-	Features = driver.Features
-)
-
-// The kinds of adapter that are known.
-const (
-	KindDiscrete   = driver.KindDiscrete
-	KindIntegrated = driver.KindIntegrated
-	KindVirtual    = driver.KindVirtual
-	KindCPU        = driver.KindCPU
-)
-
-// The features that the library itself asks for. Those that only kernels of the caller's use are in package driver.
-const (
-	FeatureMappable = driver.FeatureMappable
-	FeatureWGSL     = driver.FeatureWGSL
-)
+// AdapterInfo describes an adapter or a device.
+type AdapterInfo = driver.AdapterInfo
 
 // Adapter is a processor that can be opened with [Adapter.Open], any number of times.
 type Adapter struct {
@@ -50,10 +31,6 @@ func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.openWith(ctx, c)
-}
-
-func (a *Adapter) openWith(ctx context.Context, c *config) (*Device, error) {
 	d, err := a.open(ctx)
 	if err != nil {
 		return nil, err
@@ -113,20 +90,11 @@ func WithMemory(bytes uint64) Option {
 func WithMaxBuffer(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes%256 != 0 {
-			return fail("Open", ErrInvalid, num(bytes), " bytes")
+			return fail("Open", ErrInvalid, bytes, " bytes")
 		}
 		c.largest = bytes
 		return nil
 	}
-}
-
-// lower applies the limits of the options.
-func (c *config) lower(i AdapterInfo) AdapterInfo {
-	if l := &i.Limits; c.largest > 0 {
-		l.MaxBufferSize = min(l.MaxBufferSize, c.largest)
-		l.MaxBindingSize = min(l.MaxBindingSize, c.largest)
-	}
-	return i
 }
 
 func newConfig(opts []Option) (*config, error) {
@@ -183,24 +151,19 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		}
 		return newDevice(d, c, nil), nil
 	}
-	if c.driver == "" {
-		c.driver = getenv("SUBLET_DRIVER")
-	}
-	if c.adapter == "" {
-		c.adapter = getenv("SUBLET_ADAPTER")
-	}
 	s := Select(ctx)
-	if c.driver != "" {
-		s = s.Driver(c.driver)
+	if name := cmp.Or(c.driver, getenv("SUBLET_DRIVER")); name != "" {
+		s = s.Driver(name)
 	}
-	if c.adapter != "" {
-		s = s.Name(c.adapter)
+	if name := cmp.Or(c.adapter, getenv("SUBLET_ADAPTER")); name != "" {
+		s = s.Name(name)
 	}
 	list, err := s.Adapters()
 	if err != nil {
 		return nil, err
 	}
-	return slices.MaxFunc(list, func(a, b *Adapter) int { return cmp.Compare(c.rank(a.Info), c.rank(b.Info)) }).openWith(ctx, c)
+	best := slices.MaxFunc(list, func(a, b *Adapter) int { return cmp.Compare(c.rank(a.Info), c.rank(b.Info)) })
+	return best.Open(ctx, opts...)
 }
 
 // adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.
@@ -219,15 +182,17 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
 }
 
+var worstFirst = []driver.Kind{driver.KindCPU, driver.KindUnknown, driver.KindVirtual, driver.KindIntegrated, driver.KindDiscrete}
+
 // rank orders adapters by preference. The oracle is the last resort.
 func (c *config) rank(i AdapterInfo) int {
 	switch {
-	case !i.Features.Has(FeatureWGSL):
+	case !i.Features.Has(driver.FeatureWGSL):
 		return 0
-	case c.frugal && i.Kind == KindIntegrated:
-		return 6
+	case c.frugal && i.Kind == driver.KindIntegrated:
+		return 1 + len(worstFirst)
 	}
-	return map[driver.Kind]int{KindCPU: 1, driver.KindUnknown: 2, KindVirtual: 3, KindIntegrated: 4, KindDiscrete: 5}[i.Kind]
+	return 1 + slices.Index(worstFirst, i.Kind)
 }
 
 // getenv is os.Getenv without package os, which would be a tenth of the program in a page.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // fakeDevice does nothing but count how many there are.
@@ -26,13 +27,12 @@ func (d fakeDevice) Close() error      { *d.opened--; return nil }
 // fakes is a selection of five adapters, of which so many devices are open.
 func fakes() (s Selection, opened *int) {
 	opened = new(int)
-	s.found = new(findings)
 	for _, i := range []AdapterInfo{
-		{Driver: "x", Name: "Big One", Vendor: "NVIDIA", Kind: KindDiscrete, Features: FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 8 << 30}},
-		{Driver: "x", Name: "Small", Vendor: "intel", Kind: KindIntegrated, Features: FeatureWGSL | driver.FeatureHalf, Limits: driver.Limits{MaxBufferSize: 2 << 30}},
-		{Driver: "x", Name: "Broken", Vendor: "intel", Kind: KindVirtual, Features: FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 1 << 30}},
-		{Driver: "x", Name: "llvmpipe", Vendor: "mesa", Kind: KindCPU, Features: FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 2 << 30}},
-		{Driver: "oracle", Name: "Go", Kind: KindCPU, Limits: driver.Limits{MaxBufferSize: 16 << 30}},
+		{Driver: "x", Name: "Big One", Vendor: "NVIDIA", Kind: driver.KindDiscrete, Features: driver.FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 8 << 30}},
+		{Driver: "x", Name: "Small", Vendor: "intel", Kind: driver.KindIntegrated, Features: driver.FeatureWGSL | driver.FeatureHalf, Limits: driver.Limits{MaxBufferSize: 2 << 30}},
+		{Driver: "x", Name: "Broken", Vendor: "intel", Kind: driver.KindVirtual, Features: driver.FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 1 << 30}},
+		{Driver: "x", Name: "llvmpipe", Vendor: "mesa", Kind: driver.KindCPU, Features: driver.FeatureWGSL, Limits: driver.Limits{MaxBufferSize: 2 << 30}},
+		{Driver: "oracle", Name: "Go", Kind: driver.KindCPU, Limits: driver.Limits{MaxBufferSize: 16 << 30}},
 	} {
 		s.list = append(s.list, &Adapter{i, func(context.Context) (driver.Device, error) {
 			if i.Name == "Broken" {
@@ -41,15 +41,15 @@ func fakes() (s Selection, opened *int) {
 			*opened++
 			return fakeDevice{info: i, opened: opened}, nil
 		}})
-		s.found.names = append(s.found.names, i.Name)
 	}
+	s.all = s.list
 	return s, opened
 }
 
 func names(s Selection) string {
 	list, err := s.Adapters()
 	if err != nil {
-		return Code(err)
+		return fault.Code(err)
 	}
 	var n []string
 	for _, a := range list {
@@ -60,7 +60,10 @@ func names(s Selection) string {
 
 func TestSelections(t *testing.T) {
 	s, _ := fakes()
-	none := s.Kind()
+	none := s.Best(0)
+	kind := func(kinds ...driver.Kind) Selection {
+		return s.Where(func(i AdapterInfo) bool { return slices.Contains(kinds, i.Kind) })
+	}
 	wrong := s.Best(-1)
 	for _, c := range []struct {
 		what string
@@ -69,11 +72,10 @@ func TestSelections(t *testing.T) {
 	}{
 		{"all", s, "Big One,Small,Broken,llvmpipe,Go"},
 		{"Kernels", s.Kernels(), "Big One,Small,Broken,llvmpipe"},
-		{"Has", s.Has(driver.FeatureHalf | FeatureWGSL), "Small"},
-		{"Kind", s.Kind(KindDiscrete, KindCPU), "Big One,llvmpipe,Go"},
-		{"Kind unknown", s.Kind(driver.KindUnknown), "ErrNoAdapter"},
-		{"Kind of none", none, "ErrNoAdapter"},
-		{"Vendor", s.Vendor("INTEL"), "Small,Broken"},
+		{"features", s.Where(func(i AdapterInfo) bool { return i.Features.Has(driver.FeatureHalf | driver.FeatureWGSL) }), "Small"},
+		{"kinds", kind(driver.KindDiscrete, driver.KindCPU), "Big One,llvmpipe,Go"},
+		{"kind unknown", kind(driver.KindUnknown), "ErrNoAdapter"},
+		{"vendor", s.Where(func(i AdapterInfo) bool { return i.Vendor == "intel" }), "Small,Broken"},
 		{"Name", s.Name("b"), "Big One,Broken"},
 		{"Name of all", s.Name(""), "Big One,Small,Broken,llvmpipe,Go"},
 		{"Driver", s.Driver("oracle"), "Go"},
@@ -88,7 +90,7 @@ func TestSelections(t *testing.T) {
 		{"At nothing", s.At(), "ErrNoAdapter"},
 		{"At -1", s.At(0, -1), "ErrNoAdapter"},
 		{"At 5", s.At(5), "ErrNoAdapter"},
-		{"Plus", s.Kind(KindDiscrete).Plus(s.Best(2)), "Big One,Big One,Small"},
+		{"Plus", kind(driver.KindDiscrete).Plus(s.Best(2)), "Big One,Big One,Small"},
 		{"Plus nothing", none.Plus(s.Best(1)), "Big One"},
 		{"nothing plus nothing", none.Plus(none), "ErrNoAdapter"},
 		{"Plus zero", s.Best(1).Plus(Selection{}), "Big One"},
@@ -96,7 +98,7 @@ func TestSelections(t *testing.T) {
 		{"zero", Selection{}.Kernels().ByMemory().Best(1), "ErrNoAdapter"},
 		{"after a mistake", wrong.Kernels().Plus(s).At(0).Best(1), "ErrInvalid"},
 		{"mistake at the right", s.Plus(wrong), "ErrInvalid"},
-		{"chain", s.Kernels().Kind(KindDiscrete, KindIntegrated).At(1, 0).Best(1), "Small"},
+		{"chain", s.Kernels().Best(2).At(1, 0).Best(1), "Small"},
 	} {
 		if got := names(c.got); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
@@ -105,11 +107,8 @@ func TestSelections(t *testing.T) {
 	if got := names(s); got != "Big One,Small,Broken,llvmpipe,Go" {
 		t.Errorf("the first selection is now %s", got)
 	}
-	_, err := s.Kind(KindVirtual).Name("small").Adapters()
-	for _, part := range []string{"Kind(virtual)", `Name("small")`, "llvmpipe"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v says nothing of %s", err, part)
-		}
+	if _, err := kind(driver.KindVirtual).Name("small").Adapters(); err == nil || !strings.Contains(err.Error(), "llvmpipe") {
+		t.Errorf("%v does not say what there is", err)
 	}
 }
 
@@ -163,8 +162,8 @@ func TestRank(t *testing.T) {
 	if _, err := s.Rank(t.Context(), fails).Adapters(); !errors.Is(err, ErrNoAdapter) || !strings.Contains(err.Error(), "too slow") {
 		t.Errorf("%v", err)
 	}
-	if len(s.found.errs) != 0 {
-		t.Errorf("the first selection has now %v", s.found.errs)
+	if len(s.errs) != 0 {
+		t.Errorf("the first selection has now %v", s.errs)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stops := func(context.Context, *Device) (float64, error) { cancel(); return 1, nil }
@@ -177,7 +176,7 @@ func TestRank(t *testing.T) {
 	if got := names(Selection{}.Rank(t.Context(), nil)); got != "ErrNoAdapter" {
 		t.Errorf("%s", got)
 	}
-	if !slices.Equal(s.found.names, []string{"Big One", "Small", "Broken", "llvmpipe", "Go"}) {
-		t.Errorf("%v", s.found.names)
+	if got := names(s); got != "Big One,Small,Broken,llvmpipe,Go" {
+		t.Errorf("the first selection is now %s", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 func openAll(t *testing.T, s gpu.Selection) []*gpu.Device {
@@ -59,7 +60,7 @@ func TestNBody(t *testing.T) {
 	ctx := t.Context()
 	for _, d := range openAll(t, gpu.Select(ctx)) {
 		v, err := gpu.NBody(ctx, d)
-		if d.Info().Features.Has(gpu.FeatureWGSL) == (err != nil) || err != nil && !errors.Is(err, gpu.ErrUnsupported) || err == nil && v <= 0 {
+		if d.Info().Features.Has(driver.FeatureWGSL) == (err != nil) || err != nil && !errors.Is(err, gpu.ErrUnsupported) || err == nil && v <= 0 {
 			t.Errorf("%s: %g, %v", d.Info().Name, v, err)
 		}
 		if s := d.Stats(); s.Buffers != 0 {

@@ -53,7 +53,7 @@ func (m *moody) Submit(l *driver.CommandList) error {
 // sums adds the first bytes of its second buffer to those of its first.
 var sums = KernelDesc{
 	Source:    "-",
-	Bindings:  []Access{AccessReadWrite, AccessReadWrite},
+	Bindings:  []driver.Access{driver.AccessReadWrite, driver.AccessReadWrite},
 	Reference: func(_ [3]uint32, _ []byte, s [][]byte) { s[0][0] += s[1][0] },
 }
 
@@ -88,13 +88,6 @@ func filled(t *testing.T, dev *Device, b byte) *Buffer {
 	return buf
 }
 
-func (c *setCache) named() (n int) {
-	for _, list := range c.byBuf {
-		n += len(list)
-	}
-	return n
-}
-
 // TestSetsOfLastingBuffers uses one buffer with very many others. It must not keep what was bound with those.
 func TestSetsOfLastingBuffers(t *testing.T) {
 	dev, m, k := openMoody(t)
@@ -105,8 +98,8 @@ func TestSetsOfLastingBuffers(t *testing.T) {
 		must(t, b.Close())
 		must(t, dev.Flush())
 	}
-	if s := &dev.sets; len(s.byKey) != 0 || s.named() != 0 || s.ids.next > 2 || len(m.sets) != 0 {
-		t.Errorf("%d sets, %d named by buffers, ids up to %d, %d in the driver", len(s.byKey), s.named(), s.ids.next, len(m.sets))
+	if s, of := &dev.sets, lasting.mem.sets; len(s.byKey) != 0 || len(of) != 0 || s.ids.last > 2 || len(m.sets) != 0 {
+		t.Errorf("%d sets, %d of the buffer, ids up to %d, %d in the driver", len(s.byKey), len(of), s.ids.last, len(m.sets))
 	}
 	var sum [1]byte
 	must(t, lasting.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -140,8 +133,8 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				}
 				must(t, c.Close())
 			}
-			if s := &dev.sets; len(s.byKey) != 1 || s.ids.next > 4 || len(m.sets) != 1 {
-				t.Errorf("%d sets, ids up to %d, %d in the driver", len(s.byKey), s.ids.next, len(m.sets))
+			if s := &dev.sets; len(s.byKey) > 1 || s.ids.last > 4 || len(m.sets) != len(s.byKey) {
+				t.Errorf("%d sets, ids up to %d, %d in the driver", len(s.byKey), s.ids.last, len(m.sets))
 			}
 			var sum [1]byte
 			must(t, a.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -162,8 +155,13 @@ func TestPoolOfManySizes(t *testing.T) {
 		must(t, err)
 		must(t, b.Close())
 	}
-	if n, kept := len(dev.pool.bySize), dev.pool.oldest.Len(); n > kept || kept == 0 {
-		t.Errorf("%d sizes for %d buffers", n, kept)
+	var bytes, kept uint64
+	for size, list := range dev.pool.bySize {
+		kept += uint64(len(list))
+		bytes += size * uint64(len(list))
+	}
+	if n := uint64(len(dev.pool.bySize)); n > kept || kept == 0 || bytes != dev.pool.bytes || bytes > dev.pool.limit {
+		t.Errorf("%d sizes for %d buffers, of %d bytes where %d are counted", n, kept, bytes, dev.pool.bytes)
 	}
 	must(t, dev.Close())
 }

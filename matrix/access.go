@@ -184,10 +184,9 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 	return firstError(to.Assign(from), from.Close(), to.Close())
 }
 
-// Access gives the CPU the memory while fn runs: elements of the whole buffer from the matrix's first to its last, rows
-// (columns) at the distance of [Dense.Stride]. With [buffer.Writes], what fn leaves there is the new content. The slice is dead
-// afterwards. Mapped memory is handed over in place where the device allows it, other memory is copied as needed. Numbers of
-// type [Any] are in no memory, [gpu.ErrUnsupported]; there is [As].
+// Access gives the CPU the memory while fn runs: from the matrix's first element to its last, rows (columns) at the distance of
+// [Dense.Stride]. With [buffer.Writes], what fn leaves there is the new content. Mapped memory is handed over in place where the
+// device allows it, other memory is copied as needed. Numbers of type [Any] are in no memory, [gpu.ErrUnsupported]; see [As].
 func (m *Dense[T]) Access(ctx context.Context, in buffer.Intent, fn func(data []T) error) error {
 	const op = "Access"
 	c := m.core()

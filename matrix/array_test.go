@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -248,7 +249,7 @@ func TestSameErrors(t *testing.T) {
 		"ErrShape": {buffer.ErrShape, buffer.ErrShape}, "ErrIndex": {buffer.ErrIndex, buffer.ErrIndex},
 		"ErrStride": {buffer.ErrStride, buffer.ErrStride}, "ErrShort": {buffer.ErrShort, buffer.ErrShort},
 	} {
-		if !errors.Is(pair[0], pair[1]) || gpu.Code(pair[0]) != name {
+		if !errors.Is(pair[0], pair[1]) || fault.Code(pair[0]) != name {
 			t.Errorf("%s: %v and %v", name, pair[0], pair[1])
 		}
 	}

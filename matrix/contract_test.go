@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -155,7 +156,7 @@ func TestMapped(t *testing.T) {
 				t.Fatalf("element %d is %v", i, v)
 			}
 		}
-		if s := dev.Stats(); dev.Info().Features.Has(gpu.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
+		if s := dev.Stats(); dev.Info().Features.Has(driver.FeatureMappable) && (s.BytesDown != before.BytesDown || s.BytesUp != 0) {
 			t.Errorf("mapping in place moved %d bytes up and %d down", s.BytesUp, s.BytesDown)
 		}
 		if m.Buffer().Mode() != buffer.Mapped {

@@ -5,11 +5,13 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -43,8 +45,8 @@ type origin struct {
 
 // share is the share that a view has of its memory. The garbage collector drops it when nobody closed the view.
 //
-// A matrix that has views cannot be resized. A view that stands in an expression is the expression's: mostly nobody has it
-// any more who could close it. Such a view does not count, and is an error once the matrix was resized.
+// A matrix that has views cannot be resized. A view that stands in an expression, which nobody may be able to close any more,
+// does not count, and is an error once the matrix was resized.
 type share struct {
 	buf    *buffer.Buffer // nil: the view must not outlive what it was taken from
 	origin *origin
@@ -144,7 +146,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 // store has compute write a rows x cols result: in place if m has that size, else to memory that m takes over if compute
 // succeeds.
 func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, compute func(exec.Dense) error) error {
-	to := gpu.Shape{rows, cols}
+	to := fault.Shape{rows, cols}
 	same := m.buf != nil && m.Rows == rows && m.Cols == cols
 	switch {
 	case m.typed && m.t != t:
@@ -161,21 +163,41 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	if err := m.unshared(op, to); err != nil {
 		return err
 	}
-	next, err := m.another(op, dev, t, rows, cols)
+	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
+}
+
+// renew makes m an owned matrix in its order, once fill has written that.
+func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fill func(*core) error) error {
+	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
+	next, err := newCore(op, dev, &o, rows, cols, new(memory), new(origin))
 	if err != nil {
 		return err
 	}
-	if err := compute(next.dense()); err != nil {
-		return firstError(err, next.buf.Close())
+	if err := fill(&next); err != nil {
+		return firstError(err, next.close())
 	}
 	m.resized()
 	return m.become(next)
 }
 
-// another makes an owned matrix in m's order.
-func (m *core) another(op string, dev *gpu.Device, t fuse.Type, rows, cols int) (core, error) {
-	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
-	return newCore(op, dev, &o, rows, cols, new(memory), new(origin))
+// resize gives m another size, once fill has written a matrix of that size: in the memory that m has if there is room, else in
+// new memory.
+func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
+	if m.buf == nil || rows*cols > m.capacity() {
+		if m.external {
+			return fail(op, ErrExternalResize, fault.Shape{rows, cols}.String(), " into room for ", itoa(m.capacity()), " elements")
+		}
+		return m.renew(op, m.dev, m.t, rows, cols, fill)
+	}
+	next := *m
+	next.Rows, next.Cols = rows, cols
+	next.Stride = next.Minor()
+	if err := fill(&next); err != nil {
+		return err
+	}
+	m.Layout = next.Layout
+	m.resized()
+	return nil
 }
 
 // empty is a matrix of m's type and order on its device, without memory yet.
@@ -184,7 +206,7 @@ func (m *core) empty() core {
 }
 
 // unshared refuses to resize views, and matrices that have views; those that stand in expressions do not count.
-func (m *core) unshared(op string, to gpu.Shape) error {
+func (m *core) unshared(op string, to fault.Shape) error {
 	lent := 0
 	if m.origin != nil {
 		lent = int(m.origin.lent.Load())
@@ -198,12 +220,6 @@ func (m *core) unshared(op string, to gpu.Shape) error {
 		return fail(op, ErrView, "the matrix has views")
 	}
 	return nil
-}
-
-// resize gives m another size in the memory that it has, without gaps.
-func (m *core) resize(rows, cols int) {
-	m.Rows, m.Cols = rows, cols
-	m.Stride = m.Minor()
 }
 
 // resized makes the views that were taken before errors.
@@ -275,9 +291,7 @@ func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)
 	return v
 }
 
-func (m *core) transposed(op string) core {
-	return m.derive(op, func(l expr.Layout) (expr.Layout, error) { return l.T(), nil })
-}
+func turned(l expr.Layout) (expr.Layout, error) { return l.T(), nil }
 
 // slice returns rows i to k-1 and columns j to l-1.
 func (m *core) slice(op string, i, k, j, l int) core {
@@ -301,3 +315,24 @@ func (m *core) alias() core {
 	}
 	return v
 }
+
+// The errors of this package. Compare with errors.Is; all come wrapped in a [gpu.OpError]. Others are those of packages gpu and
+// buffer, such as [gpu.ErrInvalid], [buffer.ErrShape] and [buffer.ErrNil].
+var (
+	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
+	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")
+	ErrExternalResize = fault.New("ErrExternalResize", "external memory cannot be resized")
+	ErrView           = fault.New("ErrView", "a view cannot be resized")
+	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
+	ErrName           = fault.New("ErrName", "unknown name")
+	ErrSparse         = fault.New("ErrSparse", "broken sparse structure")
+	ErrOrder          = fault.New("ErrOrder", "entry out of storage order")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("matrix: "+op, err, detail...)
+}
+
+func firstError(errs ...error) error { return cmp.Or(errs...) }
+
+func itoa(n int) string { return strconv.Itoa(n) }

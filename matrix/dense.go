@@ -3,8 +3,12 @@
 package matrix
 
 import (
+	"context"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -49,12 +53,24 @@ func Map[T Elem](dev *gpu.Device, rows, cols int, opts ...Options) (*Dense[T], e
 	return construct[T]("Map", dev, rows, cols, memory{mapped: true}, opts)
 }
 
+// construct makes a matrix that is one object with what it needs beside new memory.
 func construct[T Elem](op string, dev *gpu.Device, rows, cols int, mem memory, opts []Options) (*Dense[T], error) {
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
 	}
-	return typed[T](newCore(op, dev, &o, rows, cols, &mem, new(origin)))
+	w := new(struct {
+		m      Dense[T]
+		b      buffer.Buffer
+		origin origin
+	})
+	if mem.isHost && !mem.copied {
+		mem.wrapper = &w.b
+	}
+	if w.m.a, err = newCore(op, dev, &o, rows, cols, &mem, &w.origin); err != nil {
+		return nil, err
+	}
+	return &w.m, nil
 }
 
 func typed[T Elem](m core, err error) (*Dense[T], error) {
@@ -93,27 +109,12 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [gpu.ErrUnsupported].
 //
-// The slice may be larger than the device's largest buffer. Kernels then get parts of it, and expressions are computed in
-// blocks. For memory that is no slice of T, such as bytes of a mapped file, there is [FromBuffer].
+// The slice may be larger than the device's largest buffer. For memory that is no slice of T there is [FromBuffer].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
-	const op = "Wrap"
-	o, err := parse(op, typeOf[T](), opts)
-	if err != nil {
-		return nil, err
-	}
 	if isAny[T]() {
-		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
+		return nil, fail("Wrap", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	}
-	w := new(struct { // one allocation
-		m      Dense[T]
-		b      buffer.Buffer
-		origin origin
-	})
-	mem := memory{host: hostOf(data), isHost: true, wrapper: &w.b}
-	if w.m.a, err = newCore(op, dev, &o, rows, cols, &mem, &w.origin); err != nil {
-		return nil, err
-	}
-	return &w.m, nil
+	return construct[T]("Wrap", dev, rows, cols, memory{host: hostOf(data), isHost: true}, opts)
 }
 
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
@@ -166,13 +167,12 @@ func (m *Dense[T]) Err() error { return m.core().err }
 // Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
 func (m *Dense[T]) Close() error { return m.core().close() }
 
-// Views share memory with the matrix they were taken from and keep it alive; what is written through one is seen through
-// all. A matrix cannot be resized while it has views: close them when done. Those that stand inside an expression need not be
-// closed and do not count; once the matrix was resized they are [ErrView]. A view of a bad range or of a closed matrix carries
-// the error and reports it at its first use, so that views can stand inside expressions; [Dense.Err] tells earlier.
+// Views share memory with the matrix they were taken from and keep it alive. A matrix cannot be resized while it has views:
+// close them when done. Those inside an expression need not be closed and do not count; once the matrix was resized they are
+// [ErrView]. A view of a bad range or of a closed matrix reports the error at its first use; [Dense.Err] tells earlier.
 
 // T returns the transpose. Nothing moves.
-func (m *Dense[T]) T() *Dense[T] { return &Dense[T]{m.core().transposed("T")} }
+func (m *Dense[T]) T() *Dense[T] { return &Dense[T]{m.core().derive("T", turned)} }
 
 // Slice returns rows i to k-1 and columns j to l-1, in the order (i, k, j, l) of gonum.
 func (m *Dense[T]) Slice(i, k, j, l int) *Dense[T] {
@@ -213,3 +213,147 @@ func (m *Dense[T]) DiagView() *Dense[T] {
 
 // Alias returns another matrix of the same memory and layout. It has to be closed before either can be resized.
 func (m *Dense[T]) Alias() *Dense[T] { return &Dense[T]{m.core().alias()} }
+
+// Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. The matrix drops
+// its share of what it had. Taking from itself does nothing. A view has to be closed from now on.
+func (m *Dense[T]) Take(src *Dense[T]) error {
+	const op = "Take"
+	if err := firstError(m.core().usable(op), src.core().usable(op)); err != nil || m == src {
+		return err
+	}
+	return m.a.become(src.a.moved())
+}
+
+// Move returns a matrix that is what m was, memory, size and flags. m is empty afterwards: the move constructor.
+func (m *Dense[T]) Move() (*Dense[T], error) {
+	if err := m.core().usable("Move"); err != nil {
+		return nil, err
+	}
+	return &Dense[T]{m.a.moved()}, nil
+}
+
+// Swap exchanges two matrices, memory, size and flags. Nothing moves.
+func Swap[T Elem](a, b *Dense[T]) error {
+	const op = "Swap"
+	if err := firstError(a.core().usable(op), b.core().usable(op)); err != nil || a == b {
+		return err
+	}
+	x := a.a.moved()
+	a.a, b.a = b.a.moved(), x
+	return nil
+}
+
+// Reset empties the matrix: it drops its share of the memory and is ready for the first expression assigned to it, of
+// whatever size. It is Blaze's clear; to set the elements to zero is [Dense.Zero].
+func (m *Dense[T]) Reset() error {
+	if err := m.core().usable("Reset"); err != nil {
+		return err
+	}
+	return m.a.become(m.a.empty())
+}
+
+// CopyTo returns an owned copy of the matrix on another device. The elements go by way of the host.
+func (m *Dense[T]) CopyTo(ctx context.Context, dev *gpu.Device) (*Dense[T], error) {
+	const op = "CopyTo"
+	if err := m.core().usable(op); err != nil {
+		return nil, err
+	}
+	return typed[T](m.a.copied(ctx, op, dev))
+}
+
+// MoveTo moves an owned matrix to another device. A view, a matrix with views and an external one stay where they are:
+// [ErrView], [ErrExternalResize]; copy those.
+func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
+	const op = "MoveTo"
+	if err := m.core().usable(op); err != nil {
+		return err
+	}
+	shared := m.a.unshared(op, m.a.Shape())
+	switch {
+	case dev == nil:
+		return fail(op, gpu.ErrInvalid, "nil device")
+	case m.a.dev == dev:
+		return nil
+	case shared != nil:
+		return shared
+	case m.a.fixed:
+		return fail(op, ErrExternalResize, "to another device")
+	case m.a.buf == nil:
+		m.a.dev = dev
+		return nil
+	}
+	next, err := m.a.copied(ctx, op, dev)
+	if err != nil {
+		return err
+	}
+	m.a.resized()
+	return m.a.become(next)
+}
+
+// copied returns an owned copy on another device, in m's order.
+func (m *core) copied(ctx context.Context, op string, dev *gpu.Device) (core, error) {
+	if dev == nil {
+		return core{}, fail(op, gpu.ErrInvalid, "nil device")
+	}
+	c := m.empty()
+	c.dev = dev
+	return c, c.assign(ctx, op, m.node())
+}
+
+// carried computes a node on its device and brings the result to another, row by row.
+func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, error) {
+	n = n.Typed(fuse.F32)
+	mem := memory{}
+	if n.Dev != nil && n.Rows != 0 && n.Cols != 0 {
+		src := core{t: n.Type, typed: true, dev: n.Dev}
+		if n.Kind == expr.Leaf {
+			src = n.Source.(*core).alias()
+		} else if err := src.assign(ctx, op, n); err != nil {
+			return core{}, err
+		}
+		mem = memory{host: gpu.HostBytes(make([]byte, n.Rows*n.Cols*n.Type.Size())), isHost: true, copied: true}
+		if err := firstError(src.read(ctx, mem.host), src.close()); err != nil {
+			return core{}, err
+		}
+	}
+	return newCore(op, dev, &Options{Type: n.Type}, n.Rows, n.Cols, &mem, new(origin))
+}
+
+// Resize gives an owned matrix another size, with undefined elements unless it is what it was. Memory that is large enough is
+// kept. External matrices keep their size, [ErrExternalResize], and so do views and matrices that have views: [ErrView].
+func (m *Dense[T]) Resize(rows, cols int) error {
+	const op = "Resize"
+	c := m.core()
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	if err := expr.CheckDims(op, rows, cols); err != nil {
+		return err
+	}
+	shared := c.unshared(op, fault.Shape{rows, cols})
+	switch {
+	case c.dev == nil:
+		return fail(op, gpu.ErrInvalid, "the matrix has no device")
+	case c.buf != nil && rows == c.Rows && cols == c.Cols:
+		return nil
+	case shared != nil:
+		return shared
+	case c.external:
+		return fail(op, ErrExternalResize, c.Shape().String())
+	}
+	return c.resize(op, rows, cols, func(*core) error { return nil })
+}
+
+// SetShape gives a matrix without gaps, an external one or a view too, another shape of as many elements. Nothing moves.
+func (m *Dense[T]) SetShape(rows, cols int) error {
+	const op = "SetShape"
+	c := m.core()
+	if err := c.usable(op); err != nil {
+		return err
+	}
+	l, err := c.Reshape(op, rows, cols)
+	if err == nil {
+		c.Layout = l
+	}
+	return err
+}

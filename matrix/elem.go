@@ -52,40 +52,28 @@ const (
 	Float16 = fuse.F16
 )
 
-// typeOf returns the element type that T is, [expr.Untyped] for Any.
-func typeOf[T Elem]() fuse.Type {
-	switch any(*new(T)).(type) {
+// numberOf returns the element type that T is, [expr.Untyped] for Any, and the number as a float64, which holds it exactly.
+func numberOf[T Elem](v T) (fuse.Type, float64) {
+	switch v := any(v).(type) {
+	case float32:
+		return fuse.F32, float64(v)
 	case int32:
-		return fuse.I32
+		return fuse.I32, float64(v)
 	case uint32:
-		return fuse.U32
+		return fuse.U32, float64(v)
 	case Half:
-		return fuse.F16
-	case Any:
-		return expr.Untyped
+		return fuse.F16, float64(v.Float32())
 	}
-	return fuse.F32
+	return expr.Untyped, float64(any(v).(Any))
+}
+
+func typeOf[T Elem]() fuse.Type {
+	t, _ := numberOf(*new(T))
+	return t
 }
 
 // isAny reports whether T is Any.
 func isAny[T Elem]() bool { return typeOf[T]() == expr.Untyped }
-
-// float returns a number as a float64, which holds it exactly.
-func float[T Elem](v T) float64 {
-	switch v := any(v).(type) {
-	case float32:
-		return float64(v)
-	case Half:
-		return float64(v.Float32())
-	case int32:
-		return float64(v)
-	case uint32:
-		return float64(v)
-	case Any:
-		return float64(v)
-	}
-	return 0
-}
 
 // Host returns the memory of a slice of elements, and nothing of numbers of type [Any], which are in no matrix's memory.
 func Host[T Elem](data []T) gpu.Host {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -232,7 +233,7 @@ func TestIntegers(t *testing.T) {
 		same(t, "chain", must[[]int32](t)(matrix.Abs(a).Add(b).Neg().Read(background)), []int32{-9, -9, -math.MaxInt32, -5, -3})
 		u := must[*matrix.Dense[uint32]](t)(matrix.FromSlice(dev, 1, 3, []uint32{1, 2, 4000000000}))
 		same(t, "unsigned", must[[]uint32](t)(matrix.Add(u, u).AddScalar(1).Read(background)), []uint32{3, 5, 3705032705})
-		if err := matrix.Exp(a).Err(); gpu.Code(err) != "ErrUnsupported" {
+		if err := matrix.Exp(a).Err(); fault.Code(err) != "ErrUnsupported" {
 			t.Errorf("exp of integers: %v", err)
 		}
 		f := must[[]float32](t)(matrix.Convert[float32](a).Scale(.5).Read(background))
@@ -391,7 +392,7 @@ func TestUserFunction(t *testing.T) {
 		bad := matrix.NewFunc("fn broken(x: f32) -> f32 { return y; }")
 		before := dev.Stats()
 		err := a.Assign(matrix.Apply(bad, a))
-		if gpu.Code(err) != "ErrCompile" {
+		if fault.Code(err) != "ErrCompile" {
 			t.Fatalf("broken function: %v", err)
 		}
 		same(t, "unchanged", must[[]float32](t)(a.Read(background)), []float32{-4, -1, 0, 1, 4})

@@ -22,8 +22,7 @@ import (
 // there are fill(rows, cols, v), slice(A, i, k, j, l), row(A, i) and col(A, j). The case of a function's name does not matter.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
-// A malformed text is [ErrSyntax], a name that is neither is [ErrName]; both come when the expression is assigned, or from
-// Err, and name the place in the text.
+// A malformed text is [ErrSyntax], an unknown name [ErrName]; errors name the place in the text.
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
 	e := &evaluator{t: typeOf[T](), matrix: func(name string) *node {
 		if m, ok := vars[name]; ok {
@@ -40,8 +39,8 @@ const (
 	maxNest = 1000
 )
 
-// evaluator makes nodes of a text while it reads it, by operator precedence. The tokens are those of WGSL, which has the same
-// words, numbers and brackets. A number of the text has no type before it is an argument.
+// evaluator makes nodes of a text while it reads it, by operator precedence. The tokens are those of WGSL. A number of the text
+// has no type before it is an argument.
 type evaluator struct {
 	t      fuse.Type
 	matrix func(name string) *node // nil if there is none
@@ -239,11 +238,10 @@ func (e *evaluator) operand(depth int) *node {
 	if e.next == len(e.scan.Tokens) || e.scan.Tokens[e.next].Kind != wgsl.Number {
 		return e.malformed()
 	}
-	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
-		e.next++
-		return numberNode(expr.Untyped, float64(i))
-	}
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if i, whole := strconv.ParseInt(text, 0, 64); whole == nil {
+		v, err = float64(i), nil
+	}
 	if err != nil {
 		return e.malformed()
 	}
@@ -272,7 +270,7 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	lower := strings.ToLower(name)
-	f, known := textFunctions()[lower]
+	f, known := textFunctionOf(lower)
 	arity, form := textForms[lower]
 	for i, a := range args {
 		switch {

@@ -5,71 +5,127 @@
 package matrix
 
 import (
-	"sync"
-
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// textFunctions lists the operations by their names in Eval.
-var textFunctions = sync.OnceValue(func() map[string]textFunction {
-	return map[string]textFunction{
-		"neg":          {1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }},
-		"abs":          {1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }},
-		"sign":         {1, func(a []*node) *node { return expr.NewMap("Sign", fuse.OpSign, a[0]) }},
-		"floor":        {1, func(a []*node) *node { return expr.NewMap("Floor", fuse.OpFloor, a[0]) }},
-		"ceil":         {1, func(a []*node) *node { return expr.NewMap("Ceil", fuse.OpCeil, a[0]) }},
-		"round":        {1, func(a []*node) *node { return expr.NewMap("Round", fuse.OpRound, a[0]) }},
-		"trunc":        {1, func(a []*node) *node { return expr.NewMap("Trunc", fuse.OpTrunc, a[0]) }},
-		"square":       {1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }},
-		"sqrt":         {1, func(a []*node) *node { return expr.NewMap("Sqrt", fuse.OpSqrt, a[0]) }},
-		"exp":          {1, func(a []*node) *node { return expr.NewMap("Exp", fuse.OpExp, a[0]) }},
-		"log":          {1, func(a []*node) *node { return expr.NewMap("Log", fuse.OpLog, a[0]) }},
-		"sin":          {1, func(a []*node) *node { return expr.NewMap("Sin", fuse.OpSin, a[0]) }},
-		"cos":          {1, func(a []*node) *node { return expr.NewMap("Cos", fuse.OpCos, a[0]) }},
-		"tanh":         {1, func(a []*node) *node { return expr.NewMap("Tanh", fuse.OpTanh, a[0]) }},
-		"sigmoid":      {1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }},
-		"relu":         {1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }},
-		"recip":        {1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }},
-		"not":          {1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }},
-		"add":          {2, func(a []*node) *node { return expr.NewMap("Add", fuse.OpAdd, a[0], a[1]) }},
-		"subtract":     {2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }},
-		"sub":          {2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }},
-		"multiply":     {2, func(a []*node) *node { return expr.NewMap("MulElem", fuse.OpMul, a[0], a[1]) }},
-		"divide":       {2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }},
-		"div":          {2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }},
-		"min":          {2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }},
-		"max":          {2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }},
-		"pow":          {2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }},
-		"equal":        {2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }},
-		"notequal":     {2, func(a []*node) *node { return expr.NewMap("NotEqual", fuse.OpNe, a[0], a[1]) }},
-		"less":         {2, func(a []*node) *node { return expr.NewMap("Less", fuse.OpLt, a[0], a[1]) }},
-		"lessequal":    {2, func(a []*node) *node { return expr.NewMap("LessEqual", fuse.OpLe, a[0], a[1]) }},
-		"greater":      {2, func(a []*node) *node { return expr.NewMap("Greater", fuse.OpGt, a[0], a[1]) }},
-		"greaterequal": {2, func(a []*node) *node { return expr.NewMap("GreaterEqual", fuse.OpGe, a[0], a[1]) }},
-		"and":          {2, func(a []*node) *node { return expr.NewMap("And", fuse.OpAnd, a[0], a[1]) }},
-		"or":           {2, func(a []*node) *node { return expr.NewMap("Or", fuse.OpOr, a[0], a[1]) }},
-		"where":        {3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }},
-		"clamp":        {3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }},
-		"matmul":       {2, func(a []*node) *node { return expr.NewProduct("Mul", a[0], a[1]) }},
-		"transpose":    {1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }},
-		"t":            {1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }},
-		"sum":          {1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }},
-		"sumrows":      {1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }},
-		"sumcols":      {1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }},
-		"maxall":       {1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }},
-		"maxrows":      {1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }},
-		"maxcols":      {1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }},
-		"minall":       {1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }},
-		"minrows":      {1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }},
-		"mincols":      {1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }},
-		"prod":         {1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }},
-		"prodrows":     {1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }},
-		"prodcols":     {1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }},
-		"mean":         {1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }},
-		"meanrows":     {1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }},
-		"meancols":     {1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }},
-		"softmax":      {1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }},
-		"logsoftmax":   {1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }},
+// textFunctionOf returns the operation of a name in Eval.
+func textFunctionOf(name string) (f textFunction, known bool) {
+	switch name {
+	case "neg":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }}, true
+	case "abs":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }}, true
+	case "sign":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sign", fuse.OpSign, a[0]) }}, true
+	case "floor":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Floor", fuse.OpFloor, a[0]) }}, true
+	case "ceil":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Ceil", fuse.OpCeil, a[0]) }}, true
+	case "round":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Round", fuse.OpRound, a[0]) }}, true
+	case "trunc":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Trunc", fuse.OpTrunc, a[0]) }}, true
+	case "square":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }}, true
+	case "sqrt":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sqrt", fuse.OpSqrt, a[0]) }}, true
+	case "exp":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Exp", fuse.OpExp, a[0]) }}, true
+	case "log":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Log", fuse.OpLog, a[0]) }}, true
+	case "sin":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sin", fuse.OpSin, a[0]) }}, true
+	case "cos":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Cos", fuse.OpCos, a[0]) }}, true
+	case "tanh":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Tanh", fuse.OpTanh, a[0]) }}, true
+	case "sigmoid":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }}, true
+	case "relu":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }}, true
+	case "recip":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }}, true
+	case "not":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }}, true
+	case "add":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Add", fuse.OpAdd, a[0], a[1]) }}, true
+	case "subtract":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }}, true
+	case "sub":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }}, true
+	case "multiply":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("MulElem", fuse.OpMul, a[0], a[1]) }}, true
+	case "divide":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
+	case "div":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
+	case "min":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }}, true
+	case "max":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }}, true
+	case "pow":
+		return textFunction{2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }}, true
+	case "equal":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }}, true
+	case "notequal":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("NotEqual", fuse.OpNe, a[0], a[1]) }}, true
+	case "less":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Less", fuse.OpLt, a[0], a[1]) }}, true
+	case "lessequal":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("LessEqual", fuse.OpLe, a[0], a[1]) }}, true
+	case "greater":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Greater", fuse.OpGt, a[0], a[1]) }}, true
+	case "greaterequal":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("GreaterEqual", fuse.OpGe, a[0], a[1]) }}, true
+	case "and":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("And", fuse.OpAnd, a[0], a[1]) }}, true
+	case "or":
+		return textFunction{2, func(a []*node) *node { return expr.NewMap("Or", fuse.OpOr, a[0], a[1]) }}, true
+	case "where":
+		return textFunction{3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }}, true
+	case "clamp":
+		return textFunction{3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }}, true
+	case "matmul":
+		return textFunction{2, func(a []*node) *node { return expr.NewProduct("Mul", a[0], a[1]) }}, true
+	case "transpose":
+		return textFunction{1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }}, true
+	case "t":
+		return textFunction{1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }}, true
+	case "sum":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }}, true
+	case "sumrows":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }}, true
+	case "sumcols":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }}, true
+	case "maxall":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }}, true
+	case "maxrows":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }}, true
+	case "maxcols":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }}, true
+	case "minall":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }}, true
+	case "minrows":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }}, true
+	case "mincols":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }}, true
+	case "prod":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }}, true
+	case "prodrows":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }}, true
+	case "prodcols":
+		return textFunction{1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }}, true
+	case "mean":
+		return textFunction{1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }}, true
+	case "meanrows":
+		return textFunction{1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }}, true
+	case "meancols":
+		return textFunction{1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }}, true
+	case "softmax":
+		return textFunction{1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }}, true
+	case "logsoftmax":
+		return textFunction{1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }}, true
 	}
-})
+	return f, false
+}

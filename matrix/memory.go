@@ -4,11 +4,104 @@ package matrix
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/ndarray"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
+
+// Options places a matrix in its memory. Without one, or with the zero value, the matrix begins where the memory does, and its
+// rows lie one after the other without gaps. What a constructor has no use for is [gpu.ErrInvalid], and so are several.
+type Options struct {
+	ColMajor bool // columns lie one after the other, not rows
+	Offset   int  // how many elements of the memory come before the first
+	Stride   int  // the distance in elements of two rows (columns), at least their length, which it is if 0
+	// Aligned demands that the offset is a multiple of 16 bytes and the stride one of 4 elements: [ErrAlignment] otherwise.
+	Aligned bool
+	// Padded demands a stride of at least the next multiple of 4 elements, [ErrCapacity] otherwise, and memory for whole rows
+	// (columns). The elements between the end of a row and the next are set to zero, and stay zero whatever is assigned to the
+	// matrix. New memory has such a stride without Stride.
+	Padded bool
+	// RowMajorInput says that memory which [FromBuffer] copies holds the elements row by row, whatever the order of the matrix.
+	RowMajorInput bool
+	// Type is the element type of a matrix of type [Any]. Of another it can only be what T is.
+	Type DType
+	// Release is called once, when the last share of wrapped memory is closed. Memory that is the library's has none.
+	Release func()
+	// Destroy destroys a wrapped GPU buffer, unmapping it if need be, before Release is called. For host memory it means nothing.
+	Destroy bool
+}
+
+// alignment is how many elements a vector has.
+const alignment = 4
+
+// parse returns the options of a constructor for elements of type t, which becomes their Type unless it is not known.
+func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
+	if len(opts) > 1 {
+		return o, fail(op, gpu.ErrInvalid, "more than one Options")
+	}
+	if len(opts) == 1 {
+		o = opts[0]
+	}
+	switch {
+	case o.Type > Float16:
+		return o, fail(op, gpu.ErrInvalid, "unknown element type")
+	case t == expr.Untyped:
+	case o.Type != fuse.F32 && o.Type != t:
+		return o, fail(op, gpu.ErrInvalid, o.Type.String(), " for a matrix of ", t.String())
+	default:
+		o.Type = t
+	}
+	return o, nil
+}
+
+// unreleased refuses a release function where memory is made or copied.
+func (o *Options) unreleased(op string) error {
+	if o.Release != nil {
+		return fail(op, gpu.ErrInvalid, "Release of memory that is the library's")
+	}
+	return nil
+}
+
+// layout applies the options to a rows x cols matrix, in new memory or in memory that there is.
+func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, error) {
+	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset}
+	if o.ColMajor {
+		l.Order = expr.ColMajorOrder
+	}
+	if err := expr.CheckDims(op, rows, cols); err != nil {
+		return l, err
+	}
+	l.Stride = l.Minor()
+	padded := shaders.Ceil(l.Minor(), alignment) * alignment
+	switch {
+	case o.Stride != 0:
+		l.Stride = o.Stride
+	case o.Padded && anew:
+		l.Stride = padded
+	}
+	var wrong error
+	switch n, ok := expr.Elements(max(l.Major(), 1), max(l.Stride, 1)); {
+	case o.RowMajorInput && o.ColMajor: // where nothing is turned
+		wrong = gpu.ErrInvalid
+	case o.Offset < 0 || o.Stride < 0 || l.Stride < l.Minor() && !o.Padded:
+		wrong = buffer.ErrStride
+	case o.Aligned && (o.Offset*o.Type.Size()%16 != 0 || l.Stride%alignment != 0):
+		wrong = ErrAlignment
+	case o.Padded && l.Stride < padded:
+		wrong = ErrCapacity
+	case !ok || o.Offset > expr.MaxElements-n:
+		wrong = gpu.ErrLimit
+	default:
+		return l, nil
+	}
+	return l, fail(op, wrong, "offset ", itoa(o.Offset), ", stride ", itoa(l.Stride), " for rows of ", itoa(l.Minor()))
+}
 
 // memory is what a matrix is made of: new memory of zeros if nothing is set.
 type memory struct {
@@ -38,11 +131,6 @@ func memoryOf[T Elem](src any) memory {
 		return memory{buf: s}
 	}
 	return memory{handle: src}
-}
-
-// anew reports whether the matrix gets memory of its own.
-func (mem *memory) anew() bool {
-	return mem.copied || !mem.isHost && mem.buf == nil && mem.handle == nil
 }
 
 // acquire returns a buffer of at least that many bytes.
@@ -92,7 +180,8 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	case mem.buf != nil && (o.Release != nil || o.Destroy):
 		return core{}, fail(op, gpu.ErrInvalid, "Release or Destroy of a buffer that has an owner")
 	}
-	anew, zeros := mem.anew(), mem.anew() && !mem.copied
+	zeros := !mem.isHost && mem.buf == nil && mem.handle == nil
+	anew := zeros || mem.copied
 	l, err := o.layout(op, rows, cols, zeros)
 	if err != nil {
 		return core{}, err
@@ -149,8 +238,7 @@ func (m *core) clearPads(op string) error {
 //	0                        copies the CPU's memory to the device; External is false
 //
 // A copy is contiguous, in the order of the options; RowMajorInput says that only the matrix is column-major. Memory used
-// itself is like that of [Wrap] and [WrapBuffer]. Memory that is ReadOnly makes an operand like any other; as a destination it
-// is [gpu.ErrReadOnly].
+// itself is like that of [Wrap] and [WrapBuffer]; as a destination, memory that is ReadOnly is [gpu.ErrReadOnly].
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Options) (*Dense[T], error) {
 	const op = "FromBuffer"
 	o, err := parse(op, typeOf[T](), opts)
@@ -168,12 +256,8 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer:
 		return newCore(op, dev, &o, rows, cols, &mem, new(origin))
-	case flags == buffer.SetValueOnDevice && mem.isHost:
-		return core{}, fail(op, gpu.ErrInvalid, "SetValueOnDevice with memory of the CPU")
-	case flags == 0 && !mem.isHost:
-		return core{}, fail(op, gpu.ErrInvalid, "memory of the device without SetValueOnDevice or DontOwnBuffer")
-	case flags != 0 && flags != buffer.SetValueOnDevice:
-		return core{}, fail(op, gpu.ErrInvalid, "flags that exclude each other")
+	case flags != 0 && flags != buffer.SetValueOnDevice, mem.isHost == (flags == buffer.SetValueOnDevice):
+		return core{}, fail(op, gpu.ErrInvalid, "copies of host memory have no flags, those of a device's SetValueOnDevice")
 	}
 	in := o
 	turned := o.ColMajor && o.RowMajorInput
@@ -260,25 +344,78 @@ func (m *core) setValue(op string, src *core) error {
 	if err := m.unshared(op, src.Shape()); err != nil {
 		return err
 	}
-	if src.Rows*src.Cols > m.capacity() {
-		if m.external {
-			return fail(op, ErrExternalResize, src.Shape().String(), " into room for ", itoa(m.capacity()), " elements")
+	return m.resize(op, src.Rows, src.Cols, func(c *core) error {
+		if c.Empty() {
+			return nil
 		}
-		next := m.empty()
-		if err := next.assign(ctx, op, src.node()); err != nil {
-			return err
-		}
-		m.resized()
-		return m.become(next)
+		return c.assign(ctx, op, src.node())
+	})
+}
+
+// arrayTypes are the names of the element types among arrays.
+var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32, fuse.U32: dtype.Uint32, fuse.F16: dtype.Float16}
+
+// FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. The memory lives until
+// both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix stored by rows or by
+// columns ([buffer.ErrStride]). Like a wrapped matrix it is never resized.
+func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
+	const op = "FromArray"
+	if a == nil {
+		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
-	next := *m
-	next.resize(src.Rows, src.Cols)
-	if !next.Empty() {
-		if err := next.assign(ctx, op, src.node()); err != nil {
-			return err
-		}
+	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
+	if t > Float16 || !isAny[T]() && t != typeOf[T]() {
+		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
 	}
-	m.resize(src.Rows, src.Cols)
-	m.resized()
-	return nil
+	o, shape, err := arrayOptions(op, a, t)
+	if err != nil {
+		return nil, err
+	}
+	buf, err := a.Buffer()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newCore(op, a.Device(), &o, shape[0], shape[1], &memory{buf: buf}, new(origin))
+	m.external = buf.Mode() == buffer.External
+	return typed[T](m, firstError(err, buf.Close()))
+}
+
+// arrayOptions finds the options with the array's strides.
+func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []int, err error) {
+	shape, strides := a.Shape(), a.Strides()
+	if len(shape) == 1 {
+		shape, strides = []int{1, shape[0]}, []int{0, strides[0]}
+	}
+	switch {
+	case len(shape) != 2:
+		return o, nil, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions")
+	case a.Offset()%t.Size() != 0:
+		return o, nil, fail(op, ErrAlignment, "byte offset ", itoa(a.Offset()))
+	}
+	rows, cols, down, along := shape[0], shape[1], strides[0], strides[1]
+	o = Options{Type: t, Offset: a.Offset() / t.Size()}
+	switch {
+	case rows == 0 || cols == 0 || rows == 1 && (cols == 1 || along == 1):
+	case rows > 1 && (along == 1 || cols == 1) && down >= cols:
+		o.Stride = down
+	case cols > 1 && (down == 1 || rows == 1) && along >= rows:
+		o.ColMajor, o.Stride = true, along
+	default:
+		return o, nil, fail(op, buffer.ErrStride, "strides ", itoa(down), " and ", itoa(along))
+	}
+	return o, shape, nil
+}
+
+// Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
+func (m *Dense[T]) Array() (*ndarray.Array, error) {
+	const op = "Array"
+	c := m.core()
+	if err := c.usable(op); err != nil {
+		return nil, err
+	}
+	if c.buf == nil {
+		return nil, fail(op, buffer.ErrNil, "a matrix without memory")
+	}
+	down, along := c.Steps()
+	return ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -175,7 +176,7 @@ func TestFromBufferErrors(t *testing.T) {
 		} {
 			if errors.Is(c.want, errHandle) { // the oracle has handles of its own kind
 				c.want = gpu.ErrUnsupported
-				if !dev.Info().Features.Has(gpu.FeatureWGSL) {
+				if !dev.Info().Features.Has(driver.FeatureWGSL) {
 					c.want = gpu.ErrForeign
 				}
 			}

@@ -60,18 +60,16 @@ func sparseOf[T Elem](s *sparseCore, err error) (*Sparse[T], error) {
 // NewSparse makes an owned matrix with a copy of its parts. There are as many values as indices; a block column has a value
 // for each row, and no pointers. The parts are checked before any memory is taken: parts that are too short are
 // [buffer.ErrShort], missing ones [buffer.ErrNil], superfluous ones [buffer.ErrShape], indices beyond the dimensions
-// [buffer.ErrIndex], and pointers or indices that do not increase as they should [ErrSparse]. A matrix without entries has
-// pointers that are all 0.
+// [buffer.ErrIndex], and pointers or indices that do not increase as they should [ErrSparse].
 func NewSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
 	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, 0, opts...)
 }
 
-// WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Nothing is copied
-// now. Kernels may write the values, by way of [Sparse.Values], and these come back at [Sparse.Sync]; the structure stays as it
-// is. The slices must not change while a call runs that reads them; after changing them, call [Sparse.Touch]. Release is the
-// only option: it is called once, when the last share of the values is closed.
+// WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Kernels may write the
+// values, by way of [Sparse.Values], and these come back at [Sparse.Sync]; the structure stays as it is. The slices must not
+// change while a call runs that reads them; after changing them, call [Sparse.Touch]. Release is the only option.
 func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
@@ -94,14 +92,16 @@ func SparseFrom[T Elem](
 }
 
 // SparseFromDense returns an owned sparse matrix with the elements of a that are not 0: those of which a bit is set, so that
-// -0 and NaN survive. Block columns are the columns of a that have such an element. It waits for what is queued, reads a,
-// goes through it once on the host, and sends the result back.
+// -0 and NaN survive. Block columns are the columns of a that have such an element. It waits for a, and works on the host.
 func SparseFromDense[T Elem](ctx context.Context, a *Dense[T], format Format) (*Sparse[T], error) {
 	return sparseOf[T](compress(ctx, a.core(), format))
 }
 
 // Dims returns the number of rows and columns.
-func (s *Sparse[T]) Dims() (rows, cols int) { return s.core().dims() }
+func (s *Sparse[T]) Dims() (rows, cols int) {
+	size := s.core().shape()
+	return size[0], size[1]
+}
 
 // NNZ returns the number of stored values, in block columns every element of them.
 func (s *Sparse[T]) NNZ() int { return s.core().nnz() }
@@ -256,8 +256,7 @@ func (s *Sparse[T]) AssignTo(dst *Dense[T]) error { return s.core().assignTo("As
 //
 // Kernels go row by row. At its first product a matrix that is not [CSR] has its rows listed on the host, in time and memory
 // proportional to its values; the list, 8 bytes for each value on the device, is kept until the matrix changes or is
-// closed. Rows of more than 1024 entries are computed in parts that are added up, with temporary memory of up to 64 MiB, or of
-// 16 bytes for each part and each other row where that is more.
+// closed. Rows of more than 1024 entries are computed in parts that are added up, with up to 64 MiB of temporary memory.
 func MulSparse[T Elem](dst *Dense[T], a *Sparse[T], b *Dense[T]) error {
 	return a.core().mul("MulSparse", dst.core(), b.core())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -208,16 +209,12 @@ func (s *sparseCore) ready(op string) error {
 	return s.settle()
 }
 
-func (s *sparseCore) dims() (rows, cols int) {
+// shape returns the number of rows and columns.
+func (s *sparseCore) shape() fault.Shape {
 	if s.format == CSR {
-		return s.majors, s.minors
+		return fault.Shape{s.majors, s.minors}
 	}
-	return s.minors, s.majors
-}
-
-func (s *sparseCore) shape() gpu.Shape {
-	rows, cols := s.dims()
-	return gpu.Shape{rows, cols}
+	return fault.Shape{s.minors, s.majors}
 }
 
 // nnz returns the number of stored values, of a slice those of all columns.
@@ -246,7 +243,7 @@ func (s *sparseCore) span() (lo, hi int) {
 	return lo, max(lo, int(min(s.ptr[s.majors], n)))
 }
 
-// buffers returns those that there are, the values last.
+// buffers returns those that there are.
 func (s *shares) buffers() []*buffer.Buffer {
 	return slices.DeleteFunc([]*buffer.Buffer{s.indices, s.pointers, s.values}, func(b *buffer.Buffer) bool { return b == nil })
 }
@@ -392,7 +389,7 @@ func (s *sparseCore) touch(op string) error {
 	if err != nil || !s.external {
 		return err
 	}
-	if err := s.recheck(op); err != nil {
+	if err := s.checkStructure(op); err != nil {
 		return err
 	}
 	for _, b := range s.buffers() {
@@ -443,8 +440,8 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err := values.assign(context.Background(), op, from.node()); err != nil {
 		return nil, err
 	}
-	rows, cols := s.dims()
-	p := newParts(s.dev, s.t, s.format, rows, cols)
+	size := s.shape()
+	p := newParts(s.dev, s.t, s.format, size[0], size[1])
 	p.index, p.ptr = index, ptr
 	return p.with(values.buf, buffer.FromHost)
 }

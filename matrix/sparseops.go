@@ -80,8 +80,8 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 	if dst.buf != nil && dst.buf.Overlaps(s.values) {
 		return dst.apart(op, func(c *core) error { return s.assignTo(op, c) })
 	}
-	rows, cols := s.dims()
-	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
+	size := s.shape()
+	return dst.store(op, s.dev, s.t, size[0], size[1], func(d exec.Dense) error {
 		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.scatter(r, d) })
 	})
 }
@@ -234,18 +234,18 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 	if err := firstError(s.ready(op), y.usable(op), dst.usable(op)); err != nil {
 		return err
 	}
-	m, k := s.dims()
+	size := s.shape()
 	switch {
 	case y.dev != nil && y.dev != s.dev:
 		return fail(op, gpu.ErrForeign, "the factors are on two devices")
 	case y.typed && y.t != s.t:
 		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
-	case k != y.Rows:
-		return expr.ShapeError(op, s.shape(), y.Shape())
+	case size[1] != y.Rows:
+		return expr.ShapeError(op, size, y.Shape())
 	case dst.buf != nil && (dst.buf.Overlaps(y.buf) || dst.buf.Overlaps(s.values)):
 		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
 	}
-	return dst.store(op, s.dev, s.t, m, y.Cols, func(d exec.Dense) error {
+	return dst.store(op, s.dev, s.t, size[0], y.Cols, func(d exec.Dense) error {
 		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
 	})
 }
@@ -278,21 +278,17 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
 		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
 		parts.Stride = parts.Cols
-		if err = s.launchRows(r, l, parts, from); err == nil {
-			err = launchSum(r, to, parts, l.sums)
+		if err = s.launchRows(r, l, parts, from); err != nil {
+			break
+		}
+		var step *plan.Step
+		in := r.Input(to, parts.Buf, l.sums)
+		step, err = plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1))
+		if err == nil {
+			err = r.Launch(step)
 		}
 	}
 	return err
-}
-
-// launchSum adds up the parts of cut rows.
-func launchSum(r *exec.Run, dst, parts exec.Dense, sums *buffer.Buffer) error {
-	in := r.Input(dst, parts.Buf, sums)
-	step, err := plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, sums, 0, dst.Rows+1))
-	if err != nil {
-		return err
-	}
-	return r.Launch(step)
 }
 
 // launchRows launches the kernel that goes through the rows.

@@ -18,7 +18,7 @@ import (
 type Batch struct {
 	cr     *Cruncher
 	shares map[batchKey][]int
-	held   map[*Any]bool // the arrays, which are not to be lost before their results come back
+	held   map[*Any]bool // the arrays, which the program must not lose before their results come back
 	wake   []chan struct{}
 
 	mu      sync.Mutex // guards what follows
@@ -94,27 +94,13 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	return b, nil
 }
 
-// hold keeps arrays until the batch ends, whatever the program does with them.
-func (b *Batch) hold(list []param) {
-	for i := range list {
-		if a := list[i].array; a != nil {
-			b.held[a] = true
-		}
-	}
-}
-
-// finish brings back what a batch's calls wrote.
+// finish brings the batch's results to the host, and returns when devices without any are done, too.
 func (cr *Cruncher) finish(ctx context.Context) error {
+	const op = "Batch"
 	defer cr.abandon()
 	if cr.closed {
-		return fail("Batch", gpu.ErrClosed, "the cruncher")
+		return fail(op, gpu.ErrClosed, "the cruncher")
 	}
-	return cr.flush(ctx)
-}
-
-// flush brings the batch's results to the host, and returns when devices without any are done, too.
-func (cr *Cruncher) flush(ctx context.Context) error {
-	const op = "Batch"
 	list, err := cr.fetch(ctx, op, slices.Collect(maps.Values(cr.arrays)), memory.Pending)
 	if err != nil {
 		return err
@@ -152,7 +138,6 @@ func (cr *Cruncher) flush(ctx context.Context) error {
 // abandon ends a batch. What has not come back is only newer.
 func (cr *Cruncher) abandon() {
 	cr.batch = nil
-	cr.closeDropped()
 	for _, r := range cr.arrays {
 		r.values.Change(r.array.all(), memory.Pending, memory.Newer)
 		r.values.SetHost(r.array.host)
@@ -200,10 +185,11 @@ func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 
 // overshadow makes a copy of the host's side.
 func (cr *Cruncher) overshadow(ctx context.Context, r *residency) (err error) {
-	if host := r.array.host; host.Foreign == nil {
-		r.shadow = slices.Clone(host.Mem())
-	} else if r.shadow, err = memory.Load(ctx, cr.workers[0].dev, host); err != nil {
-		return err
+	if r.shadow = slices.Clone(r.array.host.Mem()); r.array.host.Foreign != nil {
+		i := slices.IndexFunc(cr.workers, func(w *worker) bool { return !w.lost() })
+		if r.shadow, err = memory.Load(ctx, cr.workers[max(i, 0)].dev, r.array.host); err != nil {
+			return err
+		}
 	}
 	r.values.SetHost(gpu.HostBytes(r.shadow))
 	return nil

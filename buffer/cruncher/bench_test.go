@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // heavySource computes for a while and moves little.
@@ -52,7 +53,7 @@ func (h *heavy) run(b *testing.B, cr *cruncher.Cruncher) time.Duration {
 func BenchmarkEfficiency(b *testing.B) {
 	var devices []*gpu.Device
 	for a, err := range gpu.Adapters(b.Context()) {
-		if err != nil || !a.Info.Features.Has(gpu.FeatureWGSL) {
+		if err != nil || !a.Info.Features.Has(driver.FeatureWGSL) {
 			continue
 		}
 		d := must[*gpu.Device](b)(a.Open(b.Context()))
@@ -139,7 +140,7 @@ func newPlain(b *testing.B, d *gpu.Device, items, turns int) *plain {
 	p := &plain{groups: uint32(items / heavyLocal), params: make([]byte, 16), host: make([]byte, 4*items)}
 	p.params[0], p.params[1], p.params[2] = byte(turns), byte(turns>>8), byte(turns>>16)
 	p.kernel = must[*gpu.Kernel](b)(d.Kernel(b.Context(), gpu.KernelDesc{
-		Bindings: []gpu.Access{gpu.AccessParams, gpu.AccessReadWrite},
+		Bindings: []driver.Access{driver.AccessParams, driver.AccessReadWrite},
 		Source: `struct P { turns: u32 }
 @group(0) @binding(0) var<uniform> p: P;
 @group(0) @binding(1) var<storage, read_write> out: array<f32>;

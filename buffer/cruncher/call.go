@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
@@ -260,36 +259,21 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 }
 
 // each runs fn for every piece with work, at the same time. Errors of lost devices count for less than others.
-func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) error {
-	var wg sync.WaitGroup
-	var last *piece // needs no goroutine of its own
-	for _, p := range pieces {
-		if p.part.count == 0 || p.err != nil {
-			continue
+func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) (err error) {
+	_ = together(len(pieces), func(i int) error {
+		if p := pieces[i]; p.part.count > 0 {
+			start := time.Now()
+			p.err = fn(p)
+			p.took += time.Since(start)
 		}
-		if last != nil {
-			p := last
-			wg.Go(func() { p.do(fn) })
-		}
-		last = p
-	}
-	if last != nil {
-		last.do(fn)
-	}
-	wg.Wait()
-	var err error
+		return nil
+	})
 	for _, p := range pieces {
 		if p.err != nil && (err == nil || !p.worker.lost()) {
 			err = p.err
 		}
 	}
 	return err
-}
-
-func (p *piece) do(fn func(p *piece) error) {
-	start := time.Now()
-	p.err = fn(p)
-	p.took += time.Since(start)
 }
 
 // observe tells the balancer how long the devices took.

@@ -26,37 +26,19 @@ func (c *call) programs() []*program {
 	return append(slices.Clip(c.kernels), c.sync)
 }
 
-// tidy sees to it that programs are closed that are not kept: those of a call that came to nothing, and those that others
-// displaced.
+// tidy closes the programs of a call that are not kept: it came to nothing, or others displaced them.
 func (cr *Cruncher) tidy(c *call) {
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
-			cr.dropped = append(cr.dropped, p)
+			p.Close()
 		}
-	}
-	cr.closeDropped()
-}
-
-func (cr *Cruncher) closeDropped() {
-	for _, p := range cr.dropped {
-		p.Close()
-	}
-	cr.dropped = nil
-}
-
-// eachProgram calls fn for all programs that may run again.
-func (cr *Cruncher) eachProgram(fn func(*program)) {
-	cr.programs.Each(fn)
-	for _, p := range cr.dropped {
-		fn(p)
 	}
 }
 
 // closePrograms closes everything that was compiled.
 func (cr *Cruncher) closePrograms() {
-	cr.eachProgram(func(p *program) { p.Close() })
+	cr.programs.Each(func(p *program) { p.Close() })
 	cr.programs.Clear()
-	cr.dropped = nil
 	for _, c := range cr.converters {
 		c.unpack.Close()
 		c.pack.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
@@ -29,7 +30,6 @@ type Cruncher struct {
 	batch    *Batch // the open one
 	arrays   map[*body]*residency
 	programs recent.Map[string, *program]
-	dropped  []*program // to be closed
 
 	converters map[dtype.Type]*converter
 	pinned     recent.Map[int, *[]int]
@@ -145,7 +145,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 		if err := d.Usable(); err != nil {
 			return nil, err
 		}
-		if !d.Info().Features.Has(gpu.FeatureWGSL) {
+		if !d.Info().Features.Has(driver.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
 		}
 		cr.workers = append(cr.workers, &worker{index: i, dev: d, life: d.Generation()})
@@ -240,23 +240,32 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 
 // compile has the kernels of a call compiled on all devices. It is not part of the time that the balancer is told.
 func (cr *Cruncher) compile(ctx context.Context, c *call) error {
-	errs := make([]error, len(cr.workers))
-	var wg sync.WaitGroup
-	for i, w := range cr.workers {
-		if w.lost() {
-			continue
-		}
-		wg.Go(func() {
-			for _, p := range c.programs() {
-				if _, err := p.Compile(ctx, w.dev); err != nil && !w.lost() {
-					errs[i] = err
-					return
-				}
+	return together(len(cr.workers), func(i int) error {
+		w := cr.workers[i]
+		for _, p := range c.programs() {
+			if _, err := p.Compile(ctx, w.dev); err != nil && !w.lost() {
+				return err
 			}
-		})
+		}
+		return nil
+	})
+}
+
+// together calls fn for 0 to n-1, at least one number, at the same time, and returns the first error.
+func together(n int, fn func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n - 1 {
+		wg.Go(func() { errs[i] = fn(i) })
 	}
+	errs[n-1] = fn(n - 1) // needs no goroutine of its own
 	wg.Wait()
-	return first(errs)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays

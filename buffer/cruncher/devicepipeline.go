@@ -311,7 +311,7 @@ func (p *DevicePipeline) FeedEnd(ctx context.Context) (bool, error) {
 	}
 	writes := make([]func([]byte), len(f.reads))
 	for i, a := range f.reads {
-		if writes[i], err = gpu.HostWriter(a.slot.array.host); err != nil {
+		if writes[i], err = a.slot.array.host.Writer(); err != nil {
 			return false, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 const piece = 16 // items of a task
@@ -249,7 +250,7 @@ func TestPoolErrors(t *testing.T) {
 		list := pieces(t, x, withCallback(func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			codes[gpu.Code(err)]++
+			codes[fault.Code(err)]++
 		}))
 		list[1] = task(t, x, "bad", cruncher.Range{Global: piece, Offset: piece})
 		enqueue(t, p, list...)

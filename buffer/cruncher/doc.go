@@ -40,15 +40,15 @@
 // bring them. What the caller writes to host memory is noticed where it goes through the array's methods or [Any.MarkDirty]; arrays
 // of [Wrap] are taken to change between any two calls unless [Any.Track] is called.
 //
-// What a device that is lost in the middle of a call has not brought back, the others compute from what it began with. Only if an
-// element was nowhere else the error is [ErrStale], and [gpu.ErrDeviceLost] if no device is left. A [Batch] is stale if a lost device
-// had what one of its calls computed, and nobody else has it. Results come
-// to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
+// If a device is lost in the middle of a call, the others begin again with what the call began with. Only if an element that the
+// call needs is nowhere any more, as one device had it and was lost or has computed over it, the error is [ErrStale], and
+// [gpu.ErrDeviceLost] if no device is left. A [Batch] is stale if a lost device had what one of its calls computed, and nobody else has
+// it. Results come to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
 // on, without what was on it. [Cruncher.Evict] frees the device memory of arrays that are stale; they begin anew.
 //
 // # Large arrays
 //
-// An array larger than a device can bind has a window there, as large as its part, if it moves by parts: with PartialRead, or
+// An array larger than a device can bind has windows there, as large as its parts, if it moves by parts: with PartialRead, or
 // without Read. Otherwise it is [gpu.ErrLimit].
 //
 // # Device memory

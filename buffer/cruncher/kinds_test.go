@@ -11,6 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // TestDimensions computes ranges of two and three dimensions, which are cut along the slowest one.
@@ -323,7 +324,7 @@ func TestZeroCopy(t *testing.T) {
 	if s.Data()[1000] != 6 {
 		t.Errorf("resident: %d", s.Data()[1000])
 	}
-	if !devices[0].Info().Features.Has(gpu.FeatureMappable) {
+	if !devices[0].Info().Features.Has(driver.FeatureMappable) {
 		return
 	}
 	before := devices[0].Stats()

@@ -3,16 +3,16 @@
 package cruncher
 
 import (
-	"cmp"
 	"errors"
 	"slices"
+	"sort"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// WithMemory limits how many bytes the arrays have on each device. 0 is no limit but the device's own. A device that is there twice has
-// it twice.
+// WithMemory limits how many bytes the arrays have on each device, beside the words that those of 8 and 16 bits are unpacked to during a
+// call. 0 is no limit but the device's own. A device that is there twice has it twice.
 //
 // Where a call needs more, here or on a device that is out of memory, the arrays used longest ago leave: those that are not part of the
 // call, or of an open batch, if the host or other devices have the same elements. What they need they get again with their next call.
@@ -42,7 +42,7 @@ func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 			old = append(old, r)
 		}
 	}
-	slices.SortFunc(old, func(a, b *residency) int { return cmp.Compare(a.used, b.used) })
+	sort.Slice(old, func(i, j int) bool { return old[i].used < old[j].used })
 	return slices.ContainsFunc(old, func(r *residency) bool {
 		r.array.mu.Lock()
 		known := r.array.tracked && r.array.version == r.version

@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -147,8 +148,8 @@ func (cr *Cruncher) adopt(c *call) {
 	}
 	for _, p := range c.programs() {
 		if cr.programs.Peek(p.id) != p {
-			if old, gone := cr.programs.Put(p.id, p); gone {
-				cr.dropped = append(cr.dropped, old)
+			if old, gone := cr.programs.Put(p.id, p); gone && !slices.Contains(c.programs(), old) {
+				old.Close()
 			}
 		}
 		for i := range p.Arrays {
@@ -157,8 +158,10 @@ func (cr *Cruncher) adopt(c *call) {
 			}
 		}
 	}
-	if c.batch != nil {
-		c.batch.hold(c.list)
+	for i := range c.list {
+		if c.batch != nil && c.list[i].array != nil {
+			c.batch.held[c.list[i].array] = true
+		}
 	}
 }
 

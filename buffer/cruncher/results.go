@@ -4,7 +4,6 @@ package cruncher
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -41,28 +40,16 @@ func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 	if straight(list) {
 		return nil
 	}
-	errs := make([]error, len(cr.workers))
-	var wg sync.WaitGroup
-	for d := range cr.workers {
-		wg.Go(func() {
-			for i := range list {
-				if r := &list[i]; r.Slot == d && errs[d] == nil {
-					errs[d] = r.bring(ctx)
+	return together(len(cr.workers), func(d int) error {
+		for i := range list {
+			if list[i].Slot == d {
+				if err := list[i].bring(ctx); err != nil {
+					return err
 				}
 			}
-		})
-	}
-	wg.Wait()
-	return first(errs)
-}
-
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // fetch gets the newest values of arrays. When a device is lost meanwhile, others may have them.
@@ -101,7 +88,7 @@ func (cr *Cruncher) land(ctx context.Context, list []result) error {
 			}
 			continue
 		}
-		to, err := gpu.HostWriter(r.array.host.Part(r.Offset, r.Width))
+		to, err := r.array.host.Part(r.Offset, r.Width).Writer()
 		if err != nil {
 			return err
 		}

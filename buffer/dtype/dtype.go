@@ -6,6 +6,7 @@ package dtype
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -124,20 +125,15 @@ func (t Type) Size() int { return (int(t.Bits)*int(t.Lanes) + 7) / 8 }
 // Bytes returns how many elements a shape has and how many bytes they take, or false when a dimension is negative or the
 // product is too large for an int64. A shape without dimensions has one element.
 func (t Type) Bytes(shape []int64) (elements, bytes int64, ok bool) {
-	elements = 1
-	zero := false
-	for _, d := range shape {
-		if d < 0 {
-			return 0, 0, false
-		}
-		zero = zero || d == 0
+	if slices.ContainsFunc(shape, func(d int64) bool { return d < 0 }) {
+		return 0, 0, false
 	}
-	if zero {
+	if slices.Contains(shape, 0) {
 		return 0, 0, true
 	}
-	size := max(int64(t.Size()), 1)
+	elements = 1
 	for _, d := range shape {
-		if elements > math.MaxInt64/size/d {
+		if elements > math.MaxInt64/max(int64(t.Size()), 1)/d {
 			return 0, 0, false
 		}
 		elements *= d

@@ -66,7 +66,7 @@ func (l layout) squeeze() layout {
 	return out
 }
 
-// fillStep is how many bytes of the device's memory are filled at a time. It is a multiple of every element's size.
+// fillStep is about how many bytes are filled at a time.
 const fillStep = 4 << 20
 
 // Fill sets all elements to a value: integers of 8 to 64 bits, truncated towards 0 as in C, and floats of 16, 32 and 64,
@@ -91,15 +91,9 @@ func (a *Array) Fill(ctx context.Context, value float64) error {
 				return err
 			}
 		}
-		step := fillStep / len(element) * len(element)
-		for done := 0; done < n; done += step {
-			err := b.Access(ctx, buffer.Range(l.offset+done, min(step, n-done)), buffer.Replaces, func(mem []byte) error {
-				for n := copy(mem, element); n < len(mem); n *= 2 {
-					copy(mem[n:], mem[:n])
-				}
-				return nil
-			})
-			if err != nil {
+		pattern := slices.Repeat(element, min(n, fillStep)/len(element))
+		for done := 0; done < n; done += len(pattern) {
+			if err := b.Patch(ctx, l.offset+done, pattern[:min(len(pattern), n-done)]); err != nil {
 				return err
 			}
 		}
@@ -116,7 +110,7 @@ func encode(op string, t dtype.Type, v float64) ([]byte, error) {
 		bits = math.Float64bits(v)
 	case t.Code == dtype.Float32.Code && size == 32:
 		bits = uint64(math.Float32bits(float32(v)))
-	case t == dtype.Float16 || t.Code == dtype.Float32.Code && size == 16:
+	case t.Code == dtype.Float32.Code && size == 16:
 		bits = uint64(dtype.ToHalf(v).Bits())
 	case (t.Code == dtype.Int8.Code || t.Code == dtype.Uint8.Code) && 8 <= size && size <= 64:
 		lo, hi := 0.0, math.Ldexp(1, size)

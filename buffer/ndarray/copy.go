@@ -3,7 +3,6 @@
 package ndarray
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -70,9 +69,6 @@ func (a *Array) at() layout {
 }
 
 func (a *Array) packed(ctx context.Context, op string, l layout) ([]byte, error) {
-	if _, err := a.container(op); err != nil {
-		return nil, err
-	}
 	dst := make([]byte, l.bytes())
 	err := a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, l, dst) })
 	if err != nil {
@@ -148,46 +144,32 @@ func (a *Array) through(ctx context.Context, op string, src *Array, from layout)
 	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
 }
 
-// copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is.
-func copyOnDevice(op string, a, src *Array) (bool, error) {
-	ca, err := a.container(op)
+// copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is. It does not wait for others
+// that use src, of whom one may copy the other way and wait for a.
+func copyOnDevice(op string, a, src *Array) (done bool, err error) {
+	c, err := src.container(op)
 	if err != nil {
 		return false, err
 	}
-	cs, err := src.container(op)
-	if err != nil || ca.store == cs.store {
-		return false, err
-	}
-	to, from := ca.store, cs.store
-	first, second := to, from
-	if from.id < to.id {
-		first, second = from, to
-	}
-	first.mu.Lock()
-	defer first.mu.Unlock()
-	second.mu.Lock()
-	defer second.mu.Unlock()
-	if err := cmp.Or(to.usable(op), from.usable(op)); err != nil {
-		return false, err
-	}
-	if onHost(to.buf) || onHost(from.buf) || src.offset%4 != 0 {
-		return false, nil
-	}
-	old, err := to.own(op)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = old.Close() }() // of clones, that is: memory of the library's, without a release function
-	if to.buf.Same(from.buf) {
-		return false, nil
-	}
-	read, err := from.buf.Memory(buffer.Reads)
-	if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
-		return false, err
-	}
-	return onDevice(to.buf, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
-		return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
+	from := c.store
+	err = a.write(op, func(to *buffer.Buffer) error {
+		if !from.mu.TryLock() {
+			return nil
+		}
+		defer from.mu.Unlock()
+		if from.buf == nil || onHost(from.buf) || src.offset%4 != 0 || to.Same(from.buf) {
+			return nil
+		}
+		read, err := from.buf.Memory(buffer.Reads)
+		if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
+			return err
+		}
+		done, err = onDevice(to, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
+			return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
+		})
+		return err
 	})
+	return done, err
 }
 
 // onDevice has the device write n bytes of its memory from offset on, if that is where the bits are and the bytes are whole
@@ -247,7 +229,7 @@ func (a *Array) Touch() error {
 }
 
 // Data waits for what is queued and returns the elements in C order. The array's type must be T's, [ErrType] otherwise;
-// the bits of types that Go does not have can be read as uint16 or uint8. Any bool that is not 0 is true.
+// the bits of types that Go does not have can be read as unsigned integers. Any bool that is not 0 is true.
 func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	const op = "Data"
 	if _, err := a.container(op); err != nil {
@@ -269,17 +251,9 @@ func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	return data, nil
 }
 
-// holds reports whether a slice of Go's type shows elements of t.
+// holds reports whether a slice of Go's type g shows elements of t.
 func holds(g, t dtype.Type) bool {
-	switch {
-	case g == t:
-		return true
-	case t == dtype.Bool1:
-		return g == dtype.Bool8 || g == dtype.Uint8
-	case t == dtype.Bool8, t.Code >= 7 && t.Bits == 8 && t.Lanes == 1:
-		return g == dtype.Uint8
-	case t == dtype.Float16, t == dtype.BFloat16:
-		return g == dtype.Uint16
-	}
-	return false
+	foreign := t.Code > dtype.Float32.Code || t == dtype.Float16 || t == dtype.Bool1
+	unsigned := g.Code == dtype.Uint8.Code && g.Size() == t.Size() && t.Lanes == 1
+	return g == t || foreign && unsigned || t == dtype.Bool1 && g == dtype.Bool8
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // LoadOptions are choices of [Load] and [LoadParams].
@@ -138,7 +139,7 @@ func (l *loader) memory(ctx context.Context, size int) (b *buffer.Buffer, err er
 // where they compute fast.
 func unified(dev *gpu.Device) bool {
 	info := dev.Info()
-	return info.Features.Has(gpu.FeatureMappable) && (info.Kind == gpu.KindIntegrated || info.Kind == gpu.KindCPU)
+	return info.Features.Has(driver.FeatureMappable) && (info.Kind == driver.KindIntegrated || info.Kind == driver.KindCPU)
 }
 
 // full fills b from the tensor's data.

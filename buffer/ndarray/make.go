@@ -13,7 +13,7 @@ import (
 )
 
 // Elem is the constraint of Go's element types, with [dtype.Half] for float16. Other types that Go does not have, such as
-// bfloat16, are made with a [dtype.Type] and bytes; [Data] reads their bits as uint16 or uint8.
+// bfloat16, are made with a [dtype.Type] and bytes; [Data] reads their bits as unsigned integers.
 type Elem interface {
 	dtype.Half | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
 }
@@ -77,7 +77,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	if p.Release != nil {
 		buf.SetRelease(p.Release)
 	}
-	return newArray(l, dev, nil, newStorage(buf, ours, false)), nil
+	return newArray(l, dev, nil, &storage{buf: buf, ours: ours}), nil
 }
 
 // Alloc makes an array of zeros in memory of the device. Any code is accepted as type; bits must be a power of two from 8

@@ -6,30 +6,20 @@ import (
 	"cmp"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // storage is what an array and its views see when they read and write. Several storages, made by Clone, may use one buffer
-// until one of them is written. Two storages are locked in the order of their ids, and before the buffer's own lock.
+// until one of them is written.
 type storage struct {
-	id uint64
-
 	mu   sync.Mutex
 	buf  *buffer.Buffer // nil: given back
 	ours bool           // nobody else can write the memory
 	// lazy says that a write first takes a copy, unless the buffer has no other share left. All shares are those of clones,
 	// or the memory is read-only and only clones are lazy.
 	lazy bool
-}
-
-var storages atomic.Uint64
-
-// newStorage takes over the caller's share of the buffer.
-func newStorage(buf *buffer.Buffer, ours, lazy bool) *storage {
-	return &storage{id: storages.Add(1), buf: buf, ours: ours, lazy: lazy}
 }
 
 func (s *storage) usable(op string) error {
@@ -72,13 +62,13 @@ func (s *storage) share(op string) (*storage, error) {
 	results := s.buf.Windowed() && s.buf.Location() == buffer.Device // which no later copy could wait for
 	if readOnly || s.ours && (s.lazy || s.buf.Shares() == 1) && !results {
 		s.lazy = s.lazy || !readOnly
-		return newStorage(s.buf.Share(), s.ours, true), nil
+		return &storage{buf: s.buf.Share(), ours: s.ours, lazy: true}, nil
 	}
 	buf, err := s.buf.Copy()
 	if err != nil {
 		return nil, err
 	}
-	return newStorage(buf, true, false), nil
+	return &storage{buf: buf, ours: true}, nil
 }
 
 // drop gives the share of the buffer back. Its release function may call this package.

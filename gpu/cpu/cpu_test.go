@@ -137,7 +137,7 @@ func TestMemory(t *testing.T) {
 	must(t, dev.NewBuffer(1, 512, false))
 	must(t, dev.NewBuffer(2, 512, true))
 	want(t, dev.NewBuffer(3, 4, false), fault.ErrNoMemory)
-	_, err := dev.ImportBuffer(3, make([]byte, 4096)) // the caller's memory does not count
+	_, _, err := dev.ImportBuffer(3, make([]byte, 4096)) // the caller's memory does not count
 	must(t, err)
 	dev.FreeBuffer(3)
 	want(t, dev.NewBuffer(3, 4, false), fault.ErrNoMemory)
@@ -165,7 +165,7 @@ func TestMemoryOfLists(t *testing.T) {
 func TestImport(t *testing.T) {
 	dev := open(t, 0)
 	mem := []byte("0123456789abcdef.")
-	size, err := dev.ImportBuffer(1, mem)
+	_, size, err := dev.ImportBuffer(1, mem)
 	must(t, err)
 	if size != 17 {
 		t.Errorf("the import has %d bytes, want 17", size)
@@ -216,12 +216,12 @@ func TestImportRefused(t *testing.T) {
 		{"misaligned", mem[1:], fault.ErrInvalid},
 		{"misaligned by 2", mem[2:], fault.ErrInvalid},
 	} {
-		_, err := dev.ImportBuffer(1, c.handle)
+		_, _, err := dev.ImportBuffer(1, c.handle)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got error %v, want %v", c.name, err, c.want)
 		}
 	}
-	_, err := dev.ImportBuffer(1, mem[4:])
+	_, _, err := dev.ImportBuffer(1, mem[4:])
 	must(t, err)
 }
 

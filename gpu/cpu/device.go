@@ -5,7 +5,6 @@ package cpu
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"sync"
 	"unsafe"
 
@@ -16,11 +15,10 @@ import (
 // device keeps the tables that ids point into as the next list will see them. What is queued holds the memory and the
 // kernels themselves, so an id may be freed and given away while earlier work still runs.
 type device struct {
-	info driver.AdapterInfo
-	lost chan struct{}
+	driver.Objects
+	limit uint64 // on the bytes of own buffers
 
 	mu      sync.Mutex
-	objects driver.Objects
 	buffers map[driver.BufferID]buffer
 	kernels map[driver.KernelID]*driver.Kernel
 	sets    map[driver.BindingsID][]driver.Binding
@@ -35,9 +33,8 @@ type buffer struct {
 
 func newDevice(info driver.AdapterInfo) *device {
 	d := &device{
-		info:    info,
-		lost:    make(chan struct{}),
-		objects: driver.Objects{Info: info},
+		Objects: driver.NewObjects(info),
+		limit:   info.Limits.MaxBufferSize,
 		buffers: map[driver.BufferID]buffer{},
 		kernels: map[driver.KernelID]*driver.Kernel{},
 		sets:    map[driver.BindingsID][]driver.Binding{},
@@ -46,22 +43,20 @@ func newDevice(info driver.AdapterInfo) *device {
 	return d
 }
 
-func (d *device) Info() driver.AdapterInfo { return d.info }
-
-// ready is Objects.Usable for calls that may wait. A context that has ended fails them whatever there is to wait for.
+// ready reports why a call that may wait should not begin. A context that has ended fails it whatever there is to wait for.
 func (d *device) ready(ctx context.Context, op string) error {
-	return cmp.Or(d.objects.Usable(op), alive(ctx, op))
+	return cmp.Or(d.Usable("cpu: "+op), alive(ctx, op))
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
+	if err := d.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
-	if limit := d.info.Limits.MaxBufferSize; size > limit-d.used {
-		d.objects.DropBuffer(id)
-		return fail("NewBuffer", fault.ErrNoMemory, num(size)+" bytes beside the "+num(d.used)+" in use, the budget is "+num(limit))
+	if size > d.limit-d.used {
+		d.DropBuffer(id)
+		return fail("NewBuffer", fault.ErrNoMemory, size, " bytes beside the ", d.used, " in use, the budget is ", d.limit)
 	}
 	d.used += size
 	d.buffers[id] = buffer{bytes: allocate(size)}
@@ -77,56 +72,48 @@ func allocate(size uint64) []byte {
 // importAlign is the alignment of the smallest element type of WGSL.
 const importAlign = 4
 
-func (d *device) ImportBuffer(id driver.BufferID, handle any) (uint64, error) {
+// imported returns the bytes that a caller's handle stands for.
+func (d *device) imported(op string, handle any) ([]byte, error) {
+	if err := d.Usable("cpu: " + op); err != nil {
+		return nil, err
+	}
+	b, ok := handle.([]byte)
+	if !ok {
+		return nil, fail(op, fault.ErrForeign, "the Go oracle takes a []byte")
+	}
+	return b, nil
+}
+
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (driver.BufferID, uint64, error) {
 	const op = "ImportBuffer"
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.objects.Usable(op); err != nil {
-		return 0, err
-	}
-	b, ok := handle.([]byte)
-	if !ok {
-		return 0, fail(op, fault.ErrForeign, "the Go oracle takes a []byte")
-	}
-	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%importAlign != 0 {
-		return 0, fail(op, fault.ErrInvalid, "the bytes do not begin at a multiple of 4")
+	b, err := d.imported(op, handle)
+	if err != nil {
+		return 0, 0, err
 	}
 	size := uint64(len(b))
-	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
-		return 0, err
-	}
-	d.buffers[id] = buffer{b[:size:size], true}
-	return size, nil
-}
-
-// Imported looks for the very bytes.
-func (d *device) Imported(handle any) (driver.BufferID, bool) {
-	b, ok := handle.([]byte)
-	if !ok {
-		return 0, false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, o := range d.buffers {
+	for known, o := range d.buffers {
 		if o.imported && len(o.bytes) == len(b) && unsafe.SliceData(o.bytes) == unsafe.SliceData(b) {
-			return id, true
+			return known, size, nil
 		}
 	}
-	return 0, false
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%importAlign != 0 {
+		return 0, 0, fail(op, fault.ErrInvalid, "the bytes do not begin at a multiple of 4")
+	}
+	if err := d.AddBuffer(id, size, false, true); err != nil {
+		return 0, 0, err
+	}
+	d.buffers[id] = buffer{b[:size:size], true}
+	return id, size, nil
 }
 
 // DestroyBuffer leaves the bytes to the garbage collector.
 func (d *device) DestroyBuffer(handle any) error {
-	const op = "DestroyBuffer"
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.objects.Usable(op); err != nil {
-		return err
-	}
-	if _, ok := handle.([]byte); !ok {
-		return fail(op, fault.ErrForeign, "the Go oracle takes a []byte")
-	}
-	return nil
+	_, err := d.imported("DestroyBuffer", handle)
+	return err
 }
 
 // Handle returns the bytes of a buffer. There is no object behind the device.
@@ -142,7 +129,7 @@ func (d *device) Handle(id driver.BufferID) any {
 func (d *device) FreeBuffer(id driver.BufferID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.objects.DropBuffer(id) {
+	if !d.DropBuffer(id) {
 		return
 	}
 	if b := d.buffers[id]; !b.imported {
@@ -161,7 +148,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if k != nil && k.Reference == nil {
 		return fail(op, fault.ErrUnsupported, "the Go oracle runs the library's own kernels only; open a device with FeatureWGSL")
 	}
-	if err := d.objects.AddKernel(id, k); err != nil {
+	if err := d.AddKernel(id, k); err != nil {
 		return err
 	}
 	own := *k
@@ -172,7 +159,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 func (d *device) FreeKernel(id driver.KernelID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.objects.DropKernel(id) {
+	if d.DropKernel(id) {
 		delete(d.kernels, id)
 	}
 }
@@ -180,109 +167,77 @@ func (d *device) FreeKernel(id driver.KernelID) {
 func (d *device) Submit(l *driver.CommandList) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := cmp.Or(d.objects.Usable("Submit"), d.stageable("Submit", l)); err != nil {
+	if err := cmp.Or(d.Usable("cpu: Submit"), d.stageable(l)); err != nil {
 		return err
 	}
-	if err := d.objects.Check(l); err != nil {
+	if err := d.Check(l); err != nil {
 		return err
 	}
-	d.push(d.record(l))
+	d.record(l)
 	d.throttle()
 	return nil
 }
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
-	return d.run(ctx, "Read", func(j *job) error {
+	return d.run(ctx, "Read", func() (func(), error) {
 		foreign, ok := t.Host.Foreign.(copier)
 		if t.Host.Foreign != nil && !ok {
-			return fail("Read", fault.ErrUnsupported, "the Go oracle reads into Go memory only")
+			return nil, fail("Read", fault.ErrUnsupported, "the Go oracle reads into Go memory only")
 		}
-		if err := d.objects.CheckRead(t); err != nil {
-			return err
+		if err := d.CheckRead(t); err != nil || t.Span() == 0 {
+			return nothing, err
 		}
-		if n := t.Span(); n > 0 {
-			src := d.span(t.Buffer, t.Offset, uint64(n))
-			store := func(at int, row []byte) { copy(t.Host.Mem()[at:], row) }
-			if ok {
-				store = func(at int, row []byte) { foreign.Store(t.Host.Offset+at, row) }
+		src := d.span(uint32(t.Buffer), t.Offset, uint64(t.Span()))
+		return func() {
+			for i := range t.Count {
+				at := t.HostOffset + i*t.Pitch
+				row := src[i*t.Pitch:][:t.Width]
+				if ok {
+					foreign.Store(t.Host.Offset+at, row)
+				} else {
+					copy(t.Host.Mem()[at:], row)
+				}
 			}
-			j.steps = []step{{do: func() { copyRows(store, src, t) }}}
-		}
-		return nil
+		}, nil
 	})
 }
 
-func copyRows(store func(at int, row []byte), src []byte, t driver.Transfer) {
-	for i := range t.Count {
-		at := i * t.Pitch
-		store(t.HostOffset+at, src[at:at+t.Width])
-	}
-}
-
 func (d *device) Wait(ctx context.Context) error {
-	return d.run(ctx, "Wait", func(*job) error { return nil })
-}
-
-// run queues a job that prepare completes under the lock, and waits for it.
-func (d *device) run(ctx context.Context, op string, prepare func(*job) error) error {
-	j := new(job)
-	d.mu.Lock()
-	err := d.ready(ctx, op)
-	if err == nil {
-		err = prepare(j)
-	}
-	if err == nil {
-		d.push(j)
-	}
-	d.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return d.await(ctx, op, j)
+	return d.run(ctx, "Wait", func() (func(), error) { return nothing, nil })
 }
 
 // Map notes the mapping before it waits, so that no list that names the buffer can slip in between.
 func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
-	var b []byte
-	noted := false
-	err := d.run(ctx, op, func(*job) error {
-		if err := d.objects.Map(id, offset, size); err != nil {
-			return err
+	var mem []byte // of the buffer, once the mapping is noted
+	err := d.run(ctx, op, func() (func(), error) {
+		err := d.Objects.Map(id, offset, size)
+		if err == nil {
+			mem = d.buffers[id].bytes
 		}
-		b, noted = d.buffers[id].bytes, true
-		return nil
+		return nothing, err
 	})
-	if !noted {
+	if mem == nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	same := unsafe.SliceData(d.buffers[id].bytes) == unsafe.SliceData(b)
-	if err == nil && !same {
-		return nil, fail(op, fault.ErrClosed, "the buffer was freed meanwhile")
+	switch same := unsafe.SliceData(d.buffers[id].bytes) == unsafe.SliceData(mem); {
+	case err == nil && !same:
+		err = fail(op, fault.ErrClosed, "the buffer was freed meanwhile")
+	case err != nil && same:
+		_ = d.Objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
 	}
 	if err != nil {
-		if same {
-			_ = d.objects.Unmap(id) // fails only where a mapping no longer matters: the device is closed or lost
-		}
 		return nil, err
 	}
-	return b[offset:][:size:size], nil
+	return mem[offset:][:size:size], nil
 }
 
 func (d *device) Unmap(id driver.BufferID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.objects.Unmap(id)
-}
-
-func (d *device) Lost() <-chan struct{} { return d.lost }
-
-func (d *device) LostReason() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.objects.Reason()
+	return d.Objects.Unmap(id)
 }
 
 // Close drops what has not run yet and waits for the command that is running: after it nothing touches imported bytes
@@ -290,11 +245,9 @@ func (d *device) LostReason() string {
 func (d *device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.objects.Close() {
-		d.settle(fault.ErrClosed)
+	if d.Objects.Close() {
+		d.settle()
 		d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
 	}
 	return nil
 }
-
-func num(v uint64) string { return strconv.FormatUint(v, 10) }

@@ -72,15 +72,15 @@ func describe(memory uint64) driver.AdapterInfo {
 }
 
 func alive(ctx context.Context, op string) error {
-	if ctx == nil {
+	switch {
+	case ctx == nil:
 		return fail(op, fault.ErrInvalid, "nil context")
-	}
-	if err := ctx.Err(); err != nil {
-		return fail(op, err, "")
+	case ctx.Err() != nil:
+		return fail(op, ctx.Err())
 	}
 	return nil
 }
 
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("cpu: "+op, err, detail...)
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail("cpu: "+op, err, fault.Text(detail...))
 }

@@ -7,35 +7,27 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // queue holds what a device has yet to do. Its fields are guarded by the device's lock; steps run without it.
 type queue struct {
-	jobs    []*job
-	staged  uint64    // bytes of host data that wait in jobs
+	steps   []*step
+	staged  uint64    // bytes of host data that wait in steps
 	most    uint64    // how many there may be before Submit waits
-	working bool      // there is a goroutine that runs the jobs
-	busy    bool      // it is in the middle of a step
-	turn    sync.Cond // a step or a job has ended
+	working bool      // there is a goroutine that runs the steps
+	busy    bool      // it is in the middle of one
+	turn    sync.Cond // a step has ended
 	// slice is how long the goroutine may hold the thread; 0 where it has one of its own.
 	slice time.Duration
 }
 
-// job is a submitted list, or a fence: a caller who waits for everything before it.
-type job struct {
-	steps  []step
-	at     int // the next step
-	staged uint64
-	done   chan struct{} // closed at the end, after err is set
-	err    error         // why it ended early: ErrClosed or ErrDeviceLost
-}
-
-// step is one command with its operands. A step of a kernel has its label.
+// step is one command with its operands, or what somebody waits for.
 type step struct {
-	label string
-	do    func()
+	label  string // of a kernel
+	staged uint64 // bytes of host data
+	do     func()
+	begun  bool
+	done   chan error // of what somebody waits for: holds the outcome
 }
 
 const (
@@ -52,12 +44,11 @@ func (q *queue) init(lock sync.Locker) {
 	}
 }
 
-// push queues a job and sees to it that somebody runs it.
-func (d *device) push(j *job) {
-	j.done = make(chan struct{})
+// push queues a step and sees to it that somebody runs it.
+func (d *device) push(s *step) {
 	q := &d.queue
-	q.jobs = append(q.jobs, j)
-	q.staged += j.staged
+	q.steps = append(q.steps, s)
+	q.staged += s.staged
 	if !q.working {
 		q.working = true
 		go d.work()
@@ -84,26 +75,27 @@ func (d *device) throttle() {
 // work runs steps until there are none. A step that does not return, because its reference panicked or ended the goroutine,
 // loses the device.
 func (d *device) work() {
-	var s step
-	clean := false
+	var s *step
 	defer func() {
-		if clean {
+		if s == nil {
 			return
 		}
 		cause := panicText(recover())
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.queue.busy, d.queue.working = false, false
-		d.lose("kernel " + s.label + ": " + cause)
+		d.SetLost("kernel " + s.label + ": " + cause)
+		d.settle()
 	}()
 	breath := time.Now()
 	for {
-		var ok bool
-		if s, ok = d.next(); !ok {
-			clean = true
+		if s = d.next(s); s == nil {
 			return
 		}
 		s.do()
+		if s.done != nil {
+			s.done <- nil
+		}
 		if limit := d.queue.slice; limit > 0 && time.Since(breath) > limit {
 			d.rest()
 			breath = time.Now()
@@ -112,27 +104,24 @@ func (d *device) work() {
 }
 
 // next ends the step before, and begins the next one if there is any.
-func (d *device) next() (step, bool) {
+func (d *device) next(last *step) *step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := &d.queue
-	q.busy = false
-	defer q.turn.Broadcast()
-	for len(q.jobs) > 0 {
-		j := q.jobs[0]
-		if j.at < len(j.steps) {
-			s := j.steps[j.at]
-			j.steps[j.at] = step{} // releases its memory
-			j.at++
-			q.busy = true
-			return s, true
-		}
-		q.jobs[0] = nil
-		q.jobs = q.jobs[1:]
-		q.end(j, nil)
+	if last != nil {
+		q.staged -= last.staged
 	}
-	q.jobs, q.working = nil, false
-	return step{}, false
+	q.busy = len(q.steps) > 0
+	q.turn.Broadcast()
+	if !q.busy {
+		q.steps, q.working = nil, false
+		return nil
+	}
+	s := q.steps[0]
+	q.steps[0] = nil // releases its memory when it has run
+	q.steps = q.steps[1:]
+	s.begun = true
+	return s
 }
 
 // rest lets the page run. Only a wait for a timer does that.
@@ -144,65 +133,57 @@ func (d *device) rest() {
 	time.Sleep(time.Nanosecond)
 }
 
-func (q *queue) end(j *job, err error) {
-	q.staged -= j.staged
-	j.err = err
-	close(j.done)
-}
-
-// settle lets the running step finish and ends all jobs that are left with err.
-func (d *device) settle(err error) {
+// settle lets the running step finish and drops all others, because the device is closed or lost.
+func (d *device) settle() {
 	q := &d.queue
-	left := q.jobs
-	q.jobs = nil // the worker finds nothing more to do
+	left := q.steps
+	q.steps = nil // the worker finds nothing more to do
 	for q.busy {
 		q.turn.Wait()
 	}
-	for _, j := range left {
-		if j.at == len(j.steps) && j.at > 0 {
-			q.end(j, nil) // its last step was the one that was running
-			continue
+	for _, s := range left {
+		q.staged -= s.staged
+		if s.done != nil {
+			s.done <- d.Usable("cpu: queued work")
 		}
-		q.end(j, err)
 	}
 	q.turn.Broadcast()
 }
 
-// lose ends the device.
-func (d *device) lose(reason string) {
-	d.objects.SetLost(reason)
-	d.settle(fault.ErrDeviceLost)
-	close(d.lost)
-}
-
-// await waits for a job. A job that has not begun when ctx ends never will; one that has is quickly done, and until it
-// is, the caller's memory is in use.
-func (d *device) await(ctx context.Context, op string, j *job) error {
+// run queues a step that prepare makes under the lock, and waits for it. A step that has not begun when ctx ends never will; one
+// that has is quickly done, and until it is, the caller's memory is in use.
+func (d *device) run(ctx context.Context, op string, prepare func() (do func(), err error)) error {
+	s := &step{done: make(chan error, 1)}
+	d.mu.Lock()
+	err := d.ready(ctx, op)
+	if err == nil {
+		s.do, err = prepare()
+	}
+	if err == nil {
+		d.push(s)
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	select {
-	case <-j.done:
-		return d.outcome(op, j)
+	case err := <-s.done:
+		return err
 	case <-ctx.Done():
 	}
 	d.mu.Lock()
-	begun := j.at > 0
+	begun := s.begun
 	if !begun {
-		j.steps = nil
+		s.do = nothing
 	}
 	d.mu.Unlock()
 	if !begun {
-		return fail(op, ctx.Err(), "")
+		return fail(op, ctx.Err())
 	}
-	<-j.done
-	return d.outcome(op, j)
+	return <-s.done
 }
 
-// outcome is the error of a job that is done. The reason of a loss no longer changes then.
-func (d *device) outcome(op string, j *job) error {
-	if j.err == nil {
-		return nil
-	}
-	return fail(op, j.err, d.objects.Reason())
-}
+func nothing() {}
 
 // panicText puts what recover returned into words.
 func panicText(cause any) (text string) {
@@ -216,8 +197,6 @@ func panicText(cause any) (text string) {
 		return "the reference ended its goroutine"
 	case error:
 		return "panic: " + v.Error()
-	case interface{ String() string }:
-		return "panic: " + v.String()
 	case string:
 		return "panic: " + v
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // Drivers are the names of the drivers that tests run on.
@@ -50,7 +51,7 @@ func Each(t *testing.T, test func(t *testing.T, dev *gpu.Device), opts ...gpu.Op
 func EachGPU(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	t.Helper()
 	Each(t, func(t *testing.T, dev *gpu.Device) {
-		if dev.Info().Features.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(driver.FeatureWGSL) {
 			test(t, dev)
 		}
 	})

@@ -54,61 +54,46 @@ func (l *CommandList) Reset() {
 	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
 }
 
-func (l *CommandList) begin(op Op, words int) {
-	l.Words = append(l.Words, uint32(words+1)<<8|uint32(op))
+// add appends a command of these words.
+func (l *CommandList) add(op Op, words ...uint32) {
+	l.Words = append(l.Words, uint32(len(words)+1)<<8|uint32(op))
+	l.Words = append(l.Words, words...)
 }
 
-func (l *CommandList) put64(v uint64) { l.Words = append(l.Words, uint32(v), uint32(v>>32)) }
+func low(v uint64) uint32  { return uint32(v) }
+func high(v uint64) uint32 { return uint32(v >> 32) }
 
 // Write copies host memory into a buffer.
 func (l *CommandList) Write(dst BufferID, offset uint64, src Host) {
-	l.begin(OpWrite, 4)
-	l.Words = append(l.Words, uint32(dst))
-	l.put64(offset)
-	l.Words = append(l.Words, uint32(len(l.Data)))
+	l.add(OpWrite, uint32(dst), low(offset), high(offset), uint32(len(l.Data)))
 	l.Data = append(l.Data, src)
 }
 
 // Copy copies between two different buffers.
 func (l *CommandList) Copy(dst BufferID, dstOffset uint64, src BufferID, srcOffset, size uint64) {
-	l.begin(OpCopy, 8)
-	l.Words = append(l.Words, uint32(dst))
-	l.put64(dstOffset)
-	l.Words = append(l.Words, uint32(src))
-	l.put64(srcOffset)
-	l.put64(size)
+	l.add(OpCopy, uint32(dst), low(dstOffset), high(dstOffset), uint32(src), low(srcOffset), high(srcOffset), low(size), high(size))
 }
 
 // Clear writes zeros.
 func (l *CommandList) Clear(dst BufferID, offset, size uint64) {
-	l.begin(OpClear, 5)
-	l.Words = append(l.Words, uint32(dst))
-	l.put64(offset)
-	l.put64(size)
+	l.add(OpClear, uint32(dst), low(offset), high(offset), low(size), high(size))
 }
 
 // Bind defines a binding set for kernels of the layout. The id must be free.
 func (l *CommandList) Bind(id BindingsID, layout Layout, entries []Binding) {
-	l.begin(OpBind, 3+5*len(entries))
-	l.Words = append(l.Words, uint32(id))
-	l.put64(uint64(layout))
+	words := []uint32{uint32(id), low(uint64(layout)), high(uint64(layout))}
 	for _, e := range entries {
-		l.Words = append(l.Words, uint32(e.Buffer))
-		l.put64(e.Offset)
-		l.put64(e.Size)
+		words = append(words, uint32(e.Buffer), low(e.Offset), high(e.Offset), low(e.Size), high(e.Size))
 	}
+	l.add(OpBind, words...)
 }
 
 // Unbind forgets a binding set.
-func (l *CommandList) Unbind(id BindingsID) {
-	l.begin(OpUnbind, 1)
-	l.Words = append(l.Words, uint32(id))
-}
+func (l *CommandList) Unbind(id BindingsID) { l.add(OpUnbind, uint32(id)) }
 
 // Dispatch runs a kernel. params is copied; a block equal to the one before is stored once.
 func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, params []byte) {
-	l.begin(OpDispatch, 6)
-	l.Words = append(l.Words, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
+	l.add(OpDispatch, uint32(k), uint32(b), groups[0], groups[1], groups[2], l.block(params))
 }
 
 var padding [paramsAlign]byte

@@ -5,6 +5,8 @@ package driver
 import (
 	"context"
 	"math/bits"
+
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // Driver finds adapters of one kind of platform interface.
@@ -33,11 +35,10 @@ type Device interface {
 	// storage and copied from and to; a mappable one also by the CPU, where the device has FeatureMappable.
 	NewBuffer(id BufferID, size uint64, mappable bool) error
 	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
-	// this very device and usable as storage and for copies. It returns its size. FreeBuffer only forgets it.
-	ImportBuffer(id BufferID, handle any) (size uint64, err error)
-	// Imported returns the id under which the caller's buffer was imported, if it was and is not freed. Layers above
-	// import it only once: a platform refuses a buffer in two roles, and so it has to be known that it is the same.
-	Imported(handle any) (id BufferID, ok bool)
+	// this very device and usable as storage and for copies. It returns that id and the size. A buffer that was imported and
+	// is not freed keeps the id that it has, which is returned instead: a platform refuses a buffer in two roles, so it has to
+	// be known that it is the same. FreeBuffer only forgets it.
+	ImportBuffer(id BufferID, handle any) (known BufferID, size uint64, err error)
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
 	// needs it. No id names it any more.
 	DestroyBuffer(handle any) error
@@ -114,22 +115,16 @@ func (l Layout) At(i int) Access {
 	return Access(l>>(2*i)) & 3
 }
 
+// lowBits are the low ones of the two bits of each binding. Storage has one of the two, the parameter block both.
+const lowBits = 0x5555555555555555
+
 // Storage counts the storage bindings.
-func (l Layout) Storage() int {
-	n := 0
-	for i := range MaxBindings {
-		if a := l.At(i); a == AccessRead || a == AccessReadWrite {
-			n++
-		}
-	}
-	return n
-}
+func (l Layout) Storage() int { return bits.OnesCount64(uint64(l^l>>1) & lowBits) }
 
 // HasParams reports whether one of the bindings is the parameter block.
 func (l Layout) HasParams() bool { return l.params() > 0 }
 
-// params counts the bindings that are AccessParams, the only access with both bits set.
-func (l Layout) params() int { return bits.OnesCount64(uint64(l & (l >> 1) & 0x5555555555555555)) }
+func (l Layout) params() int { return bits.OnesCount64(uint64(l&(l>>1)) & lowBits) }
 
 // Kernel is a compute shader and, for the library's own, its reference implementation in Go.
 type Kernel struct {
@@ -144,45 +139,10 @@ type Kernel struct {
 
 // Host is memory of the CPU: Go bytes, or something of the platform's such as a JavaScript Uint8Array, which only
 // that platform's driver can read.
-type Host struct {
-	Bytes    []byte
-	Foreign  any
-	Offset   int  // where the memory begins in Bytes or Foreign, in bytes
-	Size     int  // bytes from there on
-	ReadOnly bool // nothing may be written there; to try may end the process
-}
+type Host = host.Memory
 
 // HostBytes makes a Host of Go memory.
-func HostBytes(b []byte) Host { return Host{Bytes: b, Size: len(b)} }
-
-// Valid reports whether the memory is there. Of foreign memory only the platform's driver knows how much there is.
-func (h Host) Valid() bool {
-	return h.Offset >= 0 && h.Size >= 0 && (h.Foreign != nil || h.Offset <= len(h.Bytes) && h.Size <= len(h.Bytes)-h.Offset)
-}
-
-// Mem returns Go memory as such. It is nil for foreign memory and for what is not [Host.Valid].
-func (h Host) Mem() []byte {
-	if h.Foreign != nil || !h.Valid() {
-		return nil
-	}
-	return h.Bytes[h.Offset:][:h.Size:h.Size]
-}
-
-// Part returns size bytes of the memory from offset on. Of Go memory the result has Offset 0. It is not [Host.Valid] where h
-// has not as much, or is not itself.
-func (h Host) Part(offset, size int) Host {
-	if !h.Valid() || offset < 0 || size < 0 || offset > h.Size || size > h.Size-offset {
-		h.Size = -1
-		return h
-	}
-	if h.Foreign == nil {
-		h.Bytes, h.Offset = h.Mem()[offset:][:size:size], 0
-	} else {
-		h.Offset += offset
-	}
-	h.Size = size
-	return h
-}
+func HostBytes(b []byte) Host { return host.Bytes(b) }
 
 // Transfer describes a copy from a buffer into host memory: Count rows of Width bytes each, Pitch bytes apart on both
 // sides. Bytes of the host between the rows are left alone. A plain copy has Count 1.

@@ -6,86 +6,108 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
-// mistakes with the same errors and none reaches the platform. It is not safe for concurrent use: a driver calls it
-// under its own lock.
+// mistakes with the same errors and none reaches the platform. A driver embeds it and calls it under its own lock; only Info, Lost
+// and LostReason need none.
 type Objects struct {
-	Info    AdapterInfo   // of the device
-	buffers []bufferState // by id
-	kernels []kernelState
-	sets    []setState
+	info    AdapterInfo
+	buffers table     // of *bufferState
+	kernels table     // of Layout
+	sets    table     // of *setState
 	undo    []undoSet // what the list at hand has replaced
-	lost    bool
 	closed  bool
-	reason  string // of the loss
+	lost    chan struct{}
+	reason  string // of the loss; not written after lost is closed
 }
 
 type bufferState struct {
-	size     uint64 // 0: there is none
-	age      uint32 // tells a buffer from an earlier one with the same id
+	size     uint64
 	mappable bool
 	mapped   bool
 }
 
-type kernelState struct {
-	layout Layout
-	live   bool
-}
-
 type setState struct {
 	layout  Layout
-	live    bool
 	entries []Binding
-	ages    []uint32 // of the entries' buffers
+	buffers []*bufferState // those of the entries, which others of their ids may have followed
 }
 
 type undoSet struct {
-	id  BindingsID
-	old setState
+	id  uint32
+	old any
 }
 
 // maxID keeps a wrong id from growing the tables, which are indexed by id, beyond some tens of megabytes.
 const maxID = 1 << 20
 
+// table has what an id stands for, nil for nothing. One type for all is a kilobyte less in pages than a generic one.
+type table []any
+
+func (t table) at(id uint32) any {
+	if uint64(id) < uint64(len(t)) { // as an int, an id of 1<<31 and more would be negative on 32-bit machines
+		return t[id]
+	}
+	return nil
+}
+
+func (t *table) put(id uint32, v any) {
+	if n := len(*t); int(id) >= n {
+		*t = append(*t, make(table, max(16, n, int(id)-n+1))...)
+	}
+	(*t)[id] = v
+}
+
+// remove forgets what there is, and reports whether there was anything.
+func (t table) remove(id uint32) bool {
+	if t.at(id) == nil {
+		return false
+	}
+	t[id] = nil
+	return true
+}
+
 // free wants an id that names nothing and may name something.
-func free[ID ~uint32](op string, id ID, used bool) error {
-	if id == 0 || uint32(id) >= maxID || used {
-		return fault.Fail(op, fault.ErrInvalid, "id ", num(uint64(id)), " is not free")
+func (t table) free(op string, id uint32) error {
+	if id == 0 || id >= maxID || t.at(id) != nil {
+		return fail(op, fault.ErrInvalid, "id ", id, " is not free")
 	}
 	return nil
 }
 
-func num(v uint64) string { return strconv.FormatUint(v, 10) }
+// NewObjects makes the Objects of a device.
+func NewObjects(info AdapterInfo) Objects { return Objects{info: info, lost: make(chan struct{})} }
 
-// Usable reports why nothing can be done any more: closed or lost.
-func (o *Objects) Usable(op string) error {
-	if !o.closed && !o.lost {
-		return nil
+// Info describes the device.
+func (o *Objects) Info() AdapterInfo { return o.info }
+
+// Lost returns a channel that the first call of [Objects.SetLost] closes.
+func (o *Objects) Lost() <-chan struct{} { return o.lost }
+
+// LostReason returns the reason of the loss, or "".
+func (o *Objects) LostReason() string {
+	select {
+	case <-o.lost:
+		return o.reason
+	default:
+		return ""
 	}
-	return o.usable("driver: " + op)
 }
 
-func (o *Objects) usable(op string) error {
-	switch {
-	case o.closed:
-		return fault.Fail(op, fault.ErrClosed)
-	case o.lost:
-		return fault.Fail(op, fault.ErrDeviceLost, o.reason)
+// SetLost makes every later request fail with fault.ErrDeviceLost and the reason, which is not "". Later calls do nothing.
+func (o *Objects) SetLost(reason string) {
+	if o.lost == nil { // nobody made it with NewObjects
+		o.lost = make(chan struct{})
 	}
-	return nil
+	if o.LostReason() == "" {
+		o.reason = reason
+		close(o.lost)
+	}
 }
-
-// SetLost makes every later request fail with fault.ErrDeviceLost and the reason.
-func (o *Objects) SetLost(reason string) { o.lost, o.reason = true, reason }
-
-// Reason returns the reason of the loss, or "".
-func (o *Objects) Reason() string { return o.reason }
 
 // Close makes every later request fail with fault.ErrClosed. It reports whether this was the first call.
 func (o *Objects) Close() bool {
@@ -94,49 +116,42 @@ func (o *Objects) Close() bool {
 	return first
 }
 
-// within reports whether id indexes s. As an int, an id of 1<<31 and more would be negative on 32-bit machines.
-func within[ID ~uint32, T any](id ID, s []T) bool { return uint64(id) < uint64(len(s)) }
-
-func grow[T any](s []T, id uint32) []T {
-	for uint64(len(s)) <= uint64(id) {
-		s = append(s, make([]T, max(16, len(s)))...)
+// Usable reports why nothing can be done any more: closed or lost.
+func (o *Objects) Usable(op string) error {
+	switch {
+	case o.closed:
+		return fail(op, fault.ErrClosed)
+	case o.LostReason() != "":
+		return fail(op, fault.ErrDeviceLost, o.reason)
 	}
-	return s
+	return nil
 }
 
 // AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
 func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
 	const op = "driver: NewBuffer"
-	if err := cmp.Or(o.usable(op), free(op, id, o.BufferSize(id) != 0)); err != nil {
+	if err := cmp.Or(o.Usable(op), o.buffers.free(op, uint32(id))); err != nil {
 		return err
 	}
 	switch {
 	case size == 0 || (size%4 != 0 && !imported):
-		return fault.Fail(op, fault.ErrInvalid, "size "+num(size)+" is not a positive multiple of 4")
-	case size > o.Info.Limits.MaxBufferSize && !imported:
-		return fault.Fail(op, fault.ErrLimit, num(size)+" bytes, the largest buffer has "+num(o.Info.Limits.MaxBufferSize))
-	case mappable && !o.Info.Features.Has(FeatureMappable):
-		return fault.Fail(op, fault.ErrUnsupported, "mappable storage")
+		return fail(op, fault.ErrInvalid, "size ", size, " is not a positive multiple of 4")
+	case size > o.info.Limits.MaxBufferSize && !imported:
+		return fail(op, fault.ErrLimit, size, " bytes, the largest buffer has ", o.info.Limits.MaxBufferSize)
+	case mappable && !o.info.Features.Has(FeatureMappable):
+		return fail(op, fault.ErrUnsupported, "mappable storage")
 	}
-	o.buffers = grow(o.buffers, uint32(id))
-	b := &o.buffers[id]
-	*b = bufferState{size: size, age: b.age + 1, mappable: mappable}
+	o.buffers.put(uint32(id), &bufferState{size: size, mappable: mappable})
 	return nil
 }
 
 // DropBuffer forgets a buffer. It reports whether there was one.
-func (o *Objects) DropBuffer(id BufferID) bool {
-	if o.BufferSize(id) == 0 {
-		return false
-	}
-	o.buffers[id] = bufferState{age: o.buffers[id].age}
-	return true
-}
+func (o *Objects) DropBuffer(id BufferID) bool { return o.buffers.remove(uint32(id)) }
 
 // BufferSize returns the size of a live buffer, or 0.
 func (o *Objects) BufferSize(id BufferID) uint64 {
-	if within(id, o.buffers) {
-		return o.buffers[id].size
+	if b, ok := o.buffers.at(uint32(id)).(*bufferState); ok {
+		return b.size
 	}
 	return 0
 }
@@ -144,53 +159,42 @@ func (o *Objects) BufferSize(id BufferID) uint64 {
 // AddKernel checks and notes a kernel.
 func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 	const op = "driver: NewKernel"
-	if err := o.usable(op); err != nil {
+	if err := o.Usable(op); err != nil {
 		return err
 	}
 	if k == nil {
-		return fault.Fail(op, fault.ErrInvalid, "nil kernel")
+		return fail(op, fault.ErrInvalid, "nil kernel")
 	}
-	if err := free(op, id, within(id, o.kernels) && o.kernels[id].live); err != nil {
+	if err := o.kernels.free(op, uint32(id)); err != nil {
 		return err
 	}
 	switch {
 	case k.Source == "" || k.Entry == "":
-		return fault.Fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
+		return fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:
-		return fault.Fail(op, fault.ErrInvalid, "more than one parameter block")
-	case k.Layout.Storage() > int(o.Info.Limits.MaxStorageBuffers):
-		return fault.Fail(op, fault.ErrLimit,
-			num(uint64(k.Layout.Storage())), " storage bindings, the device has ", num(uint64(o.Info.Limits.MaxStorageBuffers)))
+		return fail(op, fault.ErrInvalid, "more than one parameter block")
+	case k.Layout.Storage() > int(o.info.Limits.MaxStorageBuffers):
+		return fail(op, fault.ErrLimit, k.Layout.Storage(), " storage bindings, the device has ", o.info.Limits.MaxStorageBuffers)
 	}
-	o.kernels = grow(o.kernels, uint32(id))
-	o.kernels[id] = kernelState{k.Layout, true}
+	o.kernels.put(uint32(id), k.Layout)
 	return nil
 }
 
 // DropKernel forgets a kernel. It reports whether there was one.
-func (o *Objects) DropKernel(id KernelID) bool {
-	if !within(id, o.kernels) || !o.kernels[id].live {
-		return false
-	}
-	o.kernels[id] = kernelState{}
-	return true
-}
+func (o *Objects) DropKernel(id KernelID) bool { return o.kernels.remove(uint32(id)) }
 
 // Map checks a mapping and notes it.
 func (o *Objects) Map(id BufferID, offset, size uint64) error {
 	const op = "driver: Map"
-	if err := o.usable(op); err != nil {
+	b, err := o.buffer(op, uint32(id))
+	if err := cmp.Or(o.Usable(op), err); err != nil {
 		return err
 	}
-	b, err := o.buffer(op, id)
-	if err != nil {
-		return err
-	}
-	if !b.mappable {
-		return fault.Fail(op, fault.ErrUnsupported, "the buffer is not mappable")
-	}
-	if size == 0 || size%4 != 0 || offset%8 != 0 || offset > b.size || size > b.size-offset {
-		return fault.Fail(op, fault.ErrInvalid, num(size)+" bytes at "+num(offset)+" of "+num(b.size))
+	switch {
+	case !b.mappable:
+		return fail(op, fault.ErrUnsupported, "the buffer is not mappable")
+	case size == 0 || size%4 != 0 || offset%8 != 0 || offset > b.size || size > b.size-offset:
+		return fail(op, fault.ErrInvalid, size, " bytes at ", offset, " of ", b.size)
 	}
 	b.mapped = true
 	return nil
@@ -198,23 +202,26 @@ func (o *Objects) Map(id BufferID, offset, size uint64) error {
 
 // Unmap checks and notes the end of a mapping.
 func (o *Objects) Unmap(id BufferID) error {
-	if err := o.usable("driver: Unmap"); err != nil {
+	const op = "driver: Unmap"
+	if err := o.Usable(op); err != nil {
 		return err
 	}
-	if !within(id, o.buffers) || !o.buffers[id].mapped {
-		return fault.Fail("driver: Unmap", fault.ErrInvalid, "the buffer is not mapped")
+	b, ok := o.buffers.at(uint32(id)).(*bufferState)
+	if !ok || !b.mapped {
+		return fail(op, fault.ErrInvalid, "the buffer is not mapped")
 	}
-	o.buffers[id].mapped = false
+	b.mapped = false
 	return nil
 }
 
-func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
-	if o.BufferSize(id) == 0 {
-		return nil, fault.Fail(op, fault.ErrClosed, "buffer "+num(uint64(id)))
-	}
-	b := &o.buffers[id]
-	if b.mapped {
-		return nil, fault.Fail(op, fault.ErrMapped, "buffer "+num(uint64(id)))
+// buffer finds a buffer that the device may use.
+func (o *Objects) buffer(op string, id uint32) (*bufferState, error) {
+	b, ok := o.buffers.at(id).(*bufferState)
+	switch {
+	case !ok:
+		return nil, fail(op, fault.ErrClosed, "buffer ", id)
+	case b.mapped:
+		return nil, fail(op, fault.ErrMapped, "buffer ", id)
 	}
 	return b, nil
 }
@@ -222,51 +229,47 @@ func (o *Objects) buffer(op string, id BufferID) (*bufferState, error) {
 // CheckRead checks a transfer to the host.
 func (o *Objects) CheckRead(t Transfer) error {
 	const op = "driver: Read"
-	if err := o.usable(op); err != nil {
-		return err
-	}
-	b, err := o.buffer(op, t.Buffer)
-	if err != nil {
+	b, err := o.buffer(op, uint32(t.Buffer))
+	if err := cmp.Or(o.Usable(op), err); err != nil {
 		return err
 	}
 	n := uint64(t.Span())
 	switch {
 	case t.Count < 0 || t.Width < 0 || t.HostOffset < 0 || t.Count > 1 && t.Pitch < t.Width:
-		return fault.Fail(op, fault.ErrInvalid, "negative or overlapping rows")
+		return fail(op, fault.ErrInvalid, "negative or overlapping rows")
 	case t.Count > 1 && t.Pitch > math.MaxInt/t.Count:
-		return fault.Fail(op, fault.ErrInvalid, "overflow")
+		return fail(op, fault.ErrInvalid, "overflow")
 	case t.Offset > b.size || n > b.size-t.Offset:
-		return fault.Fail(op, fault.ErrInvalid, "beyond the end of the buffer")
-	case t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
-		return fault.Fail(op, fault.ErrInvalid, "host memory too short")
-	case !t.Host.Valid():
-		return fault.Fail(op, fault.ErrInvalid, "host memory shorter than it says")
+		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
+	case !t.Host.Valid() || t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
+		return fail(op, fault.ErrInvalid, "host memory too short")
 	case t.Host.ReadOnly:
-		return fault.Fail(op, fault.ErrReadOnly, "the destination")
+		return fail(op, fault.ErrReadOnly, "the destination")
 	}
 	return nil
 }
 
 // Check checks a whole list and, if it is right, notes the binding sets that it defines and forgets.
 func (o *Objects) Check(l *CommandList) error {
-	if err := o.usable("driver: Submit"); err != nil {
+	const op = "driver: Submit"
+	if err := o.Usable(op); err != nil {
 		return err
 	}
 	if l == nil {
-		return fault.Fail("driver: Submit", fault.ErrInvalid, "nil command list")
+		return fail(op, fault.ErrInvalid, "nil command list")
 	}
+	var err error
 	for c := range l.All() {
-		if err := o.check(l, c); err != nil {
+		if err = o.check(l, c); err != nil {
 			for _, u := range slices.Backward(o.undo) {
 				o.sets[u.id] = u.old
 			}
-			o.undo = o.undo[:0]
-			return err
+			break
 		}
 	}
 	clear(o.undo)
 	o.undo = o.undo[:0]
-	return nil
+	return err
 }
 
 func (o *Objects) check(l *CommandList, c Command) error {
@@ -275,51 +278,45 @@ func (o *Objects) check(l *CommandList, c Command) error {
 		return o.checkWrite(l, c)
 	case OpCopy:
 		if w[0] == w[3] {
-			return fault.Fail("driver: Copy", fault.ErrInvalid, "within one buffer")
+			return fail("driver: Copy", fault.ErrInvalid, "within one buffer")
 		}
-		if err := o.checkRange("driver: Copy", BufferID(w[0]), c.U64(1), c.U64(6)); err != nil {
-			return err
-		}
-		return o.checkRange("driver: Copy", BufferID(w[3]), c.U64(4), c.U64(6))
+		return cmp.Or(o.checkRange("driver: Copy", w[0], c.U64(1), c.U64(6)), o.checkRange("driver: Copy", w[3], c.U64(4), c.U64(6)))
 	case OpClear:
-		return o.checkRange("driver: Clear", BufferID(w[0]), c.U64(1), c.U64(3))
+		return o.checkRange("driver: Clear", w[0], c.U64(1), c.U64(3))
 	case OpBind:
 		return o.checkBind(c)
 	case OpUnbind:
-		if !within(w[0], o.sets) || !o.sets[w[0]].live {
-			return fault.Fail("driver: Unbind", fault.ErrInvalid, "no such binding set")
+		if o.sets.at(w[0]) == nil {
+			return fail("driver: Unbind", fault.ErrInvalid, "no such binding set")
 		}
-		o.replace(BindingsID(w[0]), setState{})
+		o.replace(w[0], nil)
 		return nil
 	case OpDispatch:
 		return o.checkDispatch(l, w)
 	}
-	return fault.Fail("driver: Submit", fault.ErrInvalid, "malformed command list")
+	return fail("driver: Submit", fault.ErrInvalid, "malformed command list")
 }
 
-func (o *Objects) replace(id BindingsID, s setState) {
-	o.undo = append(o.undo, undoSet{id, o.sets[id]})
-	o.sets[id] = s
+func (o *Objects) replace(id uint32, s any) {
+	o.undo = append(o.undo, undoSet{id, o.sets.at(id)})
+	o.sets.put(id, s)
 }
 
 func (o *Objects) checkWrite(l *CommandList, c Command) error {
-	i := c.Words[3]
-	if uint64(i) >= uint64(len(l.Data)) {
-		return fault.Fail("driver: Write", fault.ErrInvalid, "no such host data")
+	const op = "driver: Write"
+	i := int(c.Words[3])
+	if i < 0 || i >= len(l.Data) || !l.Data[i].Valid() {
+		return fail(op, fault.ErrInvalid, "no such host data, or less than it says")
 	}
-	h := l.Data[i]
-	if !h.Valid() {
-		return fault.Fail("driver: Write", fault.ErrInvalid, "host memory shorter than it says")
-	}
-	size := uint64(h.Size)
-	if h.Foreign != nil {
+	size := uint64(l.Data[i].Size)
+	if l.Data[i].Foreign != nil {
 		size = (size + 3) &^ 3 // nobody above the driver can fill it up
 	}
-	return o.checkRange("driver: Write", BufferID(c.Words[0]), c.U64(1), size)
+	return o.checkRange(op, c.Words[0], c.U64(1), size)
 }
 
 // checkRange wants a live, unmapped buffer that has the range.
-func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error {
+func (o *Objects) checkRange(op string, id uint32, offset, size uint64) error {
 	b, err := o.buffer(op, id)
 	if err != nil {
 		return err
@@ -329,58 +326,53 @@ func (o *Objects) checkRange(op string, id BufferID, offset, size uint64) error 
 
 func (o *Objects) checkBind(c Command) error {
 	const op = "driver: Bind"
-	id, entries := BindingsID(c.Words[0]), c.Bindings()
-	if err := free(op, id, within(id, o.sets) && o.sets[id].live); err != nil {
+	id, entries := c.Words[0], c.Bindings()
+	if err := o.sets.free(op, id); err != nil {
 		return err
 	}
 	n := len(entries)
 	if n > MaxBindings || len(c.Words) != 3+5*n {
-		return fault.Fail(op, fault.ErrInvalid, "malformed entries")
+		return fail(op, fault.ErrInvalid, "malformed entries")
 	}
-	s := setState{layout: Layout(c.U64(1)), live: true, entries: entries, ages: make([]uint32, n)}
+	s := &setState{layout: Layout(c.U64(1)), entries: entries, buffers: make([]*bufferState, n)}
 	var sizes [MaxBindings]uint64
 	for i, e := range entries {
-		b, err := o.buffer(op, e.Buffer)
+		b, err := o.buffer(op, uint32(e.Buffer))
 		if err != nil {
 			return err
 		}
-		s.ages[i], sizes[i] = b.age, b.size
+		s.buffers[i], sizes[i] = b, b.size
 	}
-	if err := o.Info.Limits.CheckBindings(op, s.layout, s.entries, sizes[:n]); err != nil {
+	if err := o.info.Limits.CheckBindings(op, s.layout, entries, sizes[:n]); err != nil {
 		return err
 	}
-	o.sets = grow(o.sets, uint32(id))
 	o.replace(id, s)
 	return nil
 }
 
 func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 	const op = "driver: Dispatch"
-	k, id, groups, params := w[0], w[1], [3]uint32(w[2:5]), w[5]
-	if !within(k, o.kernels) || !o.kernels[k].live {
-		return fault.Fail(op, fault.ErrClosed, "kernel "+num(uint64(k)))
-	}
-	if !within(id, o.sets) || !o.sets[id].live {
-		return fault.Fail(op, fault.ErrInvalid, "no binding set "+num(uint64(id)))
-	}
-	s := &o.sets[id]
-	if s.layout != o.kernels[k].layout {
-		return fault.Fail(op, fault.ErrInvalid, "the binding set has another layout than the kernel")
+	kernel, compiled := o.kernels.at(w[0]).(Layout)
+	s, bound := o.sets.at(w[1]).(*setState)
+	params := w[5]
+	switch {
+	case !compiled:
+		return fail(op, fault.ErrClosed, "kernel ", w[0])
+	case !bound:
+		return fail(op, fault.ErrInvalid, "no binding set ", w[1])
+	case s.layout != kernel:
+		return fail(op, fault.ErrInvalid, "the binding set has another layout than the kernel")
+	case s.layout.HasParams() && (params%paramsAlign != 0 || uint64(params) >= uint64(len(l.Params))):
+		return fail(op, fault.ErrInvalid, "no parameter block at ", params)
 	}
 	for i, e := range s.entries {
-		b, err := o.buffer(op, e.Buffer)
+		b, err := o.buffer(op, uint32(e.Buffer))
 		if err != nil {
 			return err
 		}
-		if b.age != s.ages[i] {
-			return fault.Fail(op, fault.ErrClosed, "buffer "+num(uint64(e.Buffer))+" was replaced")
+		if b != s.buffers[i] {
+			return fail(op, fault.ErrClosed, "buffer ", uint32(e.Buffer), " was replaced")
 		}
 	}
-	if err := rules.Groups(op, groups, o.Info.Limits.MaxGroups); err != nil {
-		return err
-	}
-	if s.layout.HasParams() && (params%paramsAlign != 0 || !within(params, l.Params)) {
-		return fault.Fail(op, fault.ErrInvalid, "no parameter block at "+num(uint64(params)))
-	}
-	return nil
+	return rules.Groups(op, [3]uint32(w[2:5]), o.info.Limits.MaxGroups)
 }

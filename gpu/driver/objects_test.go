@@ -28,7 +28,7 @@ var testKernel = Kernel{Source: "-", Entry: "main", Layout: NewLayout(AccessRead
 // newTestObjects has buffers 1 and 2, kernel 1 and binding set 1 of buffer 1.
 func newTestObjects(t testing.TB) *Objects {
 	t.Helper()
-	o := Objects{Info: testInfo()}
+	o := NewObjects(testInfo())
 	for _, err := range []error{
 		o.AddBuffer(1, 4096, false, false),
 		o.AddBuffer(2, 1024, true, false),
@@ -58,7 +58,7 @@ func TestCheckRollsBack(t *testing.T) {
 	o := newTestObjects(t)
 	live := func() (ids []int) {
 		for i, s := range o.sets {
-			if s.live {
+			if s != nil {
 				ids = append(ids, i)
 			}
 		}

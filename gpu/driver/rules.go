@@ -4,6 +4,10 @@ package driver
 
 import "github.com/sublet-gpu/sublet/internal/fault"
 
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail(op, err, fault.Text(detail...))
+}
+
 // CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes. Package gpu calls it when a launch is
 // recorded, [Objects] when the list is submitted. op begins the error's text.
 //
@@ -12,25 +16,25 @@ import "github.com/sublet-gpu/sublet/internal/fault"
 func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, sizes []uint64) error {
 	switch {
 	case len(entries) != layout.Storage():
-		return fault.Fail(op, fault.ErrInvalid, num(uint64(len(entries))), " entries for ", num(uint64(layout.Storage())), " storage bindings")
+		return fail(op, fault.ErrInvalid, len(entries), " entries for ", layout.Storage(), " storage bindings")
 	case layout.params() > 1:
-		return fault.Fail(op, fault.ErrInvalid, "more than one parameter block")
+		return fail(op, fault.ErrInvalid, "more than one parameter block")
 	case len(entries) > int(l.MaxStorageBuffers):
-		return fault.Fail(op, fault.ErrLimit, num(uint64(len(entries))), " storage bindings")
+		return fail(op, fault.ErrLimit, len(entries), " storage bindings")
 	}
-	var access [MaxBindings]Access
+	var writes [MaxBindings]bool
 	binding := -1
 	for i, e := range entries {
-		for binding++; layout.At(binding) != AccessRead && layout.At(binding) != AccessReadWrite; binding++ {
+		for binding++; layout.At(binding) == AccessNone || layout.At(binding) == AccessParams; binding++ {
 		}
-		access[i] = layout.At(binding)
+		writes[i] = layout.At(binding) == AccessReadWrite
 		if err := l.checkBinding(op, e, sizes[i]); err != nil {
 			return err
 		}
 		for j, f := range entries[:i] {
-			if f.Buffer == e.Buffer && (access[i] != access[j] ||
-				access[i] == AccessReadWrite && e.Offset < f.Offset+f.Size && f.Offset < e.Offset+e.Size) {
-				return fault.Fail(op, fault.ErrInvalid, "one buffer bound for reading and for writing")
+			overlap := e.Offset < f.Offset+f.Size && f.Offset < e.Offset+e.Size
+			if f.Buffer == e.Buffer && (writes[i] != writes[j] || writes[i] && overlap) {
+				return fail(op, fault.ErrInvalid, "one buffer bound for reading and for writing")
 			}
 		}
 	}
@@ -40,13 +44,13 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 func (l *Limits) checkBinding(op string, e Binding, buffer uint64) error {
 	switch {
 	case e.Size == 0 || e.Size%4 != 0:
-		return fault.Fail(op, fault.ErrInvalid, "size ", num(e.Size), " is not a positive multiple of 4")
+		return fail(op, fault.ErrInvalid, "size ", e.Size, " is not a positive multiple of 4")
 	case l.BindingOffsetAlign > 0 && e.Offset%uint64(l.BindingOffsetAlign) != 0:
-		return fault.Fail(op, fault.ErrInvalid, "offset ", num(e.Offset), " is not a multiple of ", num(uint64(l.BindingOffsetAlign)))
+		return fail(op, fault.ErrInvalid, "offset ", e.Offset, " is not a multiple of ", l.BindingOffsetAlign)
 	case e.Offset > buffer || e.Size > buffer-e.Offset:
-		return fault.Fail(op, fault.ErrInvalid, "beyond the end of the buffer")
+		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
 	case e.Size > l.MaxBindingSize:
-		return fault.Fail(op, fault.ErrLimit, num(e.Size), " bytes, the largest binding has ", num(l.MaxBindingSize))
+		return fail(op, fault.ErrLimit, e.Size, " bytes, the largest binding has ", l.MaxBindingSize)
 	}
 	return nil
 }

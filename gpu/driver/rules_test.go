@@ -109,7 +109,7 @@ func TestKernelRules(t *testing.T) {
 
 func TestBufferRules(t *testing.T) {
 	o := newTestObjects(t)
-	o.Info.Features = 0
+	o.info.Features = 0
 	for _, c := range []struct {
 		name     string
 		id       BufferID

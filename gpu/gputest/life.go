@@ -38,7 +38,7 @@ func closeRefuses(r *rig) {
 	r.refused("Read", read(r.ctx, s.dev, id, 0, make([]byte, 4)), fault.ErrClosed)
 	r.refused("NewBuffer", s.dev.NewBuffer(free, 4, false), fault.ErrClosed)
 	if handle != nil {
-		_, err = s.dev.ImportBuffer(free, handle)
+		_, _, err = s.dev.ImportBuffer(free, handle)
 		r.refused("ImportBuffer", err, fault.ErrClosed)
 	}
 	r.refused("NewKernel", s.dev.NewKernel(r.ctx, k+1, program), fault.ErrClosed)
@@ -51,9 +51,8 @@ func closeRefuses(r *rig) {
 	s.dev.FreeBuffer(id)
 	s.dev.FreeKernel(k)
 	s.dev.Handle(0)
-	s.dev.LostReason()
-	if s.dev.Lost() == nil {
-		r.Error("a closed device has no channel for its loss")
+	if reason := s.dev.LostReason(); reason != "" || s.dev.Lost() == nil {
+		r.Errorf("a closed device is lost: %q", reason)
 	}
 	if got := s.dev.Info(); got != info {
 		r.Errorf("closing changed the description to %+v", got)

@@ -78,7 +78,7 @@ const (
 func newRandomRig(r *rig, seed uint64) *randomRig {
 	g := &randomRig{rig: r, Rand: rand.New(rand.NewPCG(seed, 1))}
 	g.model = model{
-		driver.Objects{Info: r.info},
+		driver.NewObjects(r.info),
 		map[driver.BufferID][]byte{},
 		map[driver.KernelID]program{},
 		map[driver.BindingsID][]driver.Binding{},

@@ -86,3 +86,21 @@ func (e *OpError) Unwrap() error { return e.Err }
 func Fail(op string, err error, detail ...string) error {
 	return &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
 }
+
+// Text joins strings and numbers for the detail of an error: package fmt would be a tenth of a page's program.
+func Text(parts ...any) string {
+	var b []byte
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			b = append(b, p...)
+		case int:
+			b = strconv.AppendInt(b, int64(p), 10)
+		case uint32:
+			b = strconv.AppendUint(b, uint64(p), 10)
+		case uint64:
+			b = strconv.AppendUint(b, p, 10)
+		}
+	}
+	return string(b)
+}

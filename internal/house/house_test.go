@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -129,6 +130,24 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 			}
 			if n := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
 				t.Errorf("%s: %s has %d lines, the most are %d", f.path, fn.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+}
+
+// TestProgramsOfPagesAreSmall wants nothing of package os, and so of fmt, in the programs that pages load: with it they take 20 KB
+// more, compressed, used or not.
+func TestProgramsOfPagesAreSmall(t *testing.T) {
+	for _, program := range []string{"sublet", "cruncher"} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "sublet_page", module+"wasm/"+program)
+		cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pkg := range strings.FieldsSeq(string(out)) {
+			if pkg == "os" || pkg == "fmt" {
+				t.Errorf("%s is in wasm/%s", pkg, program)
 			}
 		}
 	}

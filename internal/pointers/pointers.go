@@ -4,11 +4,11 @@
 // once for all pointers.
 package pointers
 
-// Remove removes all p from a list, in place.
-func Remove[P comparable](list []P, p P) []P {
+// Remove removes all p from a list, in place. P is a pointer; the compiler shares functions of pointers where they are of any type.
+func Remove[P any](list []P, p P) []P {
 	n := 0
 	for _, q := range list {
-		if q != p {
+		if any(q) != any(p) {
 			list[n] = q
 			n++
 		}

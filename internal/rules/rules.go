@@ -6,21 +6,15 @@
 // [driver.Objects]: https://pkg.go.dev/github.com/sublet-gpu/sublet/gpu/driver#Objects
 package rules
 
-import (
-	"strconv"
-
-	"github.com/sublet-gpu/sublet/internal/fault"
-)
-
-func num(v uint64) string { return strconv.FormatUint(v, 10) }
+import "github.com/sublet-gpu/sublet/internal/fault"
 
 // Range wants an offset and a size in multiples of 4 within a buffer of so many bytes.
 func Range(op string, offset, size, buffer uint64) error {
 	if offset%4 != 0 || size%4 != 0 {
-		return fault.Fail(op, fault.ErrInvalid, "offset ", num(offset), " or size ", num(size), " is not a multiple of 4")
+		return fault.Fail(op, fault.ErrInvalid, fault.Text("offset ", offset, " or size ", size, " is not a multiple of 4"))
 	}
 	if offset > buffer || size > buffer-offset {
-		return fault.Fail(op, fault.ErrInvalid, num(size), " bytes at ", num(offset), " of ", num(buffer))
+		return fault.Fail(op, fault.ErrInvalid, fault.Text(size, " bytes at ", offset, " of ", buffer))
 	}
 	return nil
 }
@@ -29,7 +23,7 @@ func Range(op string, offset, size, buffer uint64) error {
 func Groups(op string, groups [3]uint32, most uint32) error {
 	for _, g := range groups {
 		if g > most {
-			return fault.Fail(op, fault.ErrLimit, num(uint64(g)), " workgroups, the most per dimension are ", num(uint64(most)))
+			return fault.Fail(op, fault.ErrLimit, fault.Text(g, " workgroups, the most per dimension are ", most))
 		}
 	}
 	return nil

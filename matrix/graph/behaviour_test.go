@@ -5,6 +5,8 @@ package graph_test
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -380,6 +382,29 @@ func TestHold(t *testing.T) {
 		r.Reconsider()
 		r.wants(out, 1, 2)
 	})
+}
+
+// A push that has waited does not go by what a predicate said before: a block is not held for a reason that is gone.
+func TestHoldAfterWait(t *testing.T) {
+	r := newRig(t, []string{"cpu"})
+	var open atomic.Bool
+	k := r.Task("k", pass(), graph.In("x", r.m), graph.Out("y", r.m))
+	in := r.Input("x", k.Port("x"), graph.Channel{
+		Capacity: 1, Pull: graph.Predicate{Ask: func(*graph.Block) bool { return open.Load() }}, Hold: true,
+	})
+	out := r.Output("y", k.Port("y"))
+	check(t, r.Run(r.ctx))
+	r.push(in, r.full(1)) // held, so that the channel is full
+	pushed := make(chan error)
+	b := r.full(2)
+	go func() { pushed <- in.Push(r.ctx, b) }()
+	for range 100 {
+		runtime.Gosched()
+	}
+	open.Store(true)
+	r.Reconsider()
+	check(t, <-pushed)
+	r.wants(out, 1, 2)
 }
 
 // 5.4 permanentblocks: a block that is pinned once serves in all dispatches, and nobody releases it. A task that would write

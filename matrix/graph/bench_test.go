@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -68,7 +69,7 @@ func BenchmarkDispatch(b *testing.B) {
 func sleeper(took time.Duration) graph.Body {
 	desc := gpu.KernelDesc{
 		Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; } // " + took.String(),
-		Bindings:  []gpu.Access{gpu.AccessReadWrite},
+		Bindings:  []driver.Access{driver.AccessReadWrite},
 		Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took) },
 	}
 	return graph.Func(func(d *graph.Dispatch) error {

@@ -26,7 +26,7 @@ type Block struct {
 	refs    atomic.Int32
 	signals atomic.Uint32
 	open    atomic.Bool // writers share it: [PortConfig.SuppressClones]
-	context atomic.Pointer[any]
+	context any
 }
 
 // New makes a block with the template's initial value.
@@ -37,7 +37,17 @@ func (t *Template) New() (*Block, error) {
 	return t.block(t.rows), nil
 }
 
-func (t *Template) block(rows int) *Block { return t.made(rows, t.newStorage(t.sizeOf(rows))) }
+func (t *Template) block(rows int) *Block {
+	return t.made(rows, t.newStorage(t.sizeOf(rows))).create()
+}
+
+// create makes the context of a new block.
+func (b *Block) create() *Block {
+	if b.t.Create != nil {
+		guard(func() { b.context = b.t.Create(b) })
+	}
+	return b
+}
 
 func (t *Template) made(rows int, s *storage) *Block {
 	b := &Block{t: t, rows: rows, number: t.g.blocks.Add(1), s: s}
@@ -84,15 +94,16 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data == nil {
-		data = []byte{}
+	host := slices.Clip(data)
+	if host == nil {
+		host = []byte{}
 	}
 	s := &storage{
-		t: t, capacity: len(data), size: len(data), external: true, host: slices.Clip(data), release: release,
+		t: t, capacity: len(data), size: len(data), external: true, host: host, release: release,
 		replicas: make([]replica, len(t.g.devices)),
 	}
 	s.valid.Store(bit(hostPlace))
-	return t.made(rows, s), nil
+	return t.made(rows, s).create(), nil
 }
 
 // Retain adds a reference: one more Release is needed. It returns b, or nil if there is no reference any more.
@@ -109,7 +120,9 @@ func (b *Block) Release() {
 		return
 	}
 	b.t.g.live.Add(-1)
-	b.destroy(b.context.Load())
+	if b.context != nil && b.t.Destroy != nil {
+		guard(func() { b.t.Destroy(b.context) })
+	}
 	if b.s != nil {
 		b.t.recycle(b.s)
 	}
@@ -192,28 +205,12 @@ func (b *Block) SetSignals(s Signals) error {
 	return nil
 }
 
-// Context returns what the program keeps with the block, which [Format].Create makes when it is first asked for.
+// Context returns what the program keeps with the block: the result of [Format].Create or Clone.
 func (b *Block) Context() any {
 	if b.usable("Context") != nil {
 		return nil
 	}
-	if b.context.Load() == nil && b.t.Create != nil {
-		var v any
-		guard(func() { v = b.t.Create(b) })
-		if !b.context.CompareAndSwap(nil, &v) {
-			b.destroy(&v) // somebody else was faster
-		}
-	}
-	if made := b.context.Load(); made != nil {
-		return *made
-	}
-	return nil
-}
-
-func (b *Block) destroy(context *any) {
-	if context != nil && b.t.Destroy != nil {
-		guard(func() { b.t.Destroy(*context) })
-	}
+	return b.context
 }
 
 // State returns PTask's word for the block's copy on a device, or with nil on the host: NO_ENTRY without memory there, INVALID if
@@ -297,17 +294,14 @@ func (b *Block) clone() (*Block, error) {
 	if b.err != nil {
 		return b.t.failedBlock(b.err, b.Signals()), nil
 	}
-	c := b.t.block(b.rows)
+	c := b.t.made(b.rows, b.t.newStorage(b.t.sizeOf(b.rows)))
 	if err := c.s.copyFrom(b.s); err != nil {
 		c.Release()
 		return nil, err
 	}
 	c.signals.Store(b.signals.Load())
-	if made := b.context.Load(); made != nil && b.t.Clone != nil {
-		guard(func() {
-			v := b.t.Clone(*made)
-			c.context.Store(&v)
-		})
+	if b.context != nil && b.t.Clone != nil {
+		guard(func() { c.context = b.t.Clone(b.context) })
 	}
 	b.t.g.clones.Add(1)
 	return c, nil

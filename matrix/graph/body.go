@@ -12,6 +12,8 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -19,7 +21,7 @@ import (
 type Body struct {
 	kind  string
 	host  bool // needs no device
-	needs gpu.Features
+	needs driver.Features
 	run   func(*Dispatch) error
 	check func(*Task) []error // of a task whose ports are right
 }
@@ -147,7 +149,7 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 	if rows != t.Planes*b.rows || cols != t.cols {
 		return &gpu.OpError{
 			Op: "graph: " + d.t.name, Err: ErrTemplate, Detail: "the expression for " + p.name,
-			Shapes: []gpu.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}},
+			Shapes: []fault.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}},
 		}
 	}
 	m, err := matrixAt[T](d, b, in)

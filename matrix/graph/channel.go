@@ -2,7 +2,10 @@
 
 package graph
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 type channelKind uint8
 
@@ -54,9 +57,7 @@ func (g *Graph) Connect(from, to *Port, config ...Channel) {
 
 func (g *Graph) channel(kind channelKind, name string, from, to *Port, config []Channel) *channel {
 	c := &channel{Channel: last(config), g: g, name: name, kind: kind, from: from, to: to}
-	if c.Capacity == 0 {
-		c.Capacity = defaultCapacity
-	}
+	c.Capacity = cmp.Or(c.Capacity, defaultCapacity)
 	if g != nil {
 		g.change(func() { g.channels = append(g.channels, c) })
 	}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // A device that is lost is out of the graph until it is reopened. Nothing has to be undone then: a loss is that of one of the
@@ -15,15 +16,20 @@ import (
 // watch schedules when a device is lost, and when it comes back.
 func (g *Graph) watch(i int, quit <-chan struct{}) {
 	dev := g.devices[i]
-	back, lost := dev.Reopened(), dev.Lost() // in this order: see gpu.Device.Reopened
 	for {
+		back := dev.Reopened() // before Lost: see gpu.Device.Reopened
+		lost := dev.Lost()
 		g.reschedule()
 		select {
-		case <-lost: // tasks that wait for the device can run elsewhere
+		case <-lost:
 			g.noteLost(i)
-			lost = nil
+			g.reschedule() // the task that waits for the device can run elsewhere
+			select {
+			case <-back:
+			case <-quit:
+				return
+			}
 		case <-back:
-			back, lost = dev.Reopened(), dev.Lost()
 		case <-quit:
 			return
 		}
@@ -62,6 +68,9 @@ func (g *Graph) device(worker int) *gpu.Device {
 	return g.devices[worker]
 }
 
+// deviceWorkers returns the bits of the devices.
+func (g *Graph) deviceWorkers() uint64 { return 1<<len(g.devices) - 1 }
+
 // hostWorkers returns the bits of the workers that run tasks of the host.
 func (g *Graph) hostWorkers() uint64 { return (1<<g.hosts - 1) << len(g.devices) }
 
@@ -93,17 +102,17 @@ func (g *Graph) strongest(t *Task, of uint64) int {
 
 // speed orders processors. A device that compiles no WGSL is the reference implementation.
 func speed(d *gpu.Device) int {
-	if d == nil || !d.Info().Features.Has(gpu.FeatureWGSL) {
+	if d == nil || !d.Info().Features.Has(driver.FeatureWGSL) {
 		return 0
 	}
 	switch d.Info().Kind {
-	case gpu.KindDiscrete:
+	case driver.KindDiscrete:
 		return 5
-	case gpu.KindIntegrated:
+	case driver.KindIntegrated:
 		return 4
-	case gpu.KindVirtual:
+	case driver.KindVirtual:
 		return 3
-	case gpu.KindCPU:
+	case driver.KindCPU:
 		return 1
 	}
 	return 2

@@ -15,14 +15,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	if g == nil || w == nil {
 		return fail("WriteDOT", gpu.ErrInvalid, "nil argument")
 	}
-	_, err := io.WriteString(w, g.dot())
-	return err
-}
-
-func (g *Graph) dot() string {
 	var s strings.Builder
 	g.lock()
-	defer g.unlock()
 	s.WriteString("digraph graph_ {\n\trankdir=LR;\n\tnode [shape=record];\n")
 	for _, t := range g.tasks {
 		t.dot(&s)
@@ -37,8 +31,9 @@ func (g *Graph) dot() string {
 		}
 		s.WriteString("\t" + node(c.from, outside) + " -> " + node(c.to, outside) + " [label=\"" + c.label() + "\"];\n")
 	}
-	s.WriteString("}\n")
-	return s.String()
+	g.unlock()
+	_, err := io.WriteString(w, s.String()+"}\n")
+	return err
 }
 
 func (c *channel) label() string {
@@ -57,7 +52,7 @@ func (c *channel) label() string {
 func (t *Task) dot(s *strings.Builder) {
 	var in, out []string
 	for _, p := range t.ports {
-		label := "<p" + itoa(p.index) + "> " + recordQuoter.Replace(p.name)
+		label := "<p" + itoa(p.index) + "> " + quoter.Replace(p.name)
 		switch {
 		case p.kind == outputPort:
 			out = append(out, label)
@@ -67,7 +62,7 @@ func (t *Task) dot(s *strings.Builder) {
 			in = append(in, label)
 		}
 	}
-	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + recordQuoter.Replace(t.name) + "\\n" +
+	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + quoter.Replace(t.name) + "\\n" +
 		t.body.kind + "|{" + strings.Join(out, "|") + "}}\"];\n")
 }
 
@@ -78,8 +73,6 @@ func node(p *Port, outside string) string {
 	return "task" + itoa(p.task.index) + ":p" + itoa(p.index)
 }
 
-var (
-	quoter       = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "")
-	recordQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "",
-		"{", `\{`, "}", `\}`, "|", `\|`, "<", `\<`, ">", `\>`)
-)
+// quoter quotes text in labels, those of records too.
+var quoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "",
+	"{", `\{`, "}", `\}`, "|", `\|`, "<", `\<`, ">", `\>`)

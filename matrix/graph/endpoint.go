@@ -31,10 +31,11 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 	p := c.admit(b) // may call the program: not with the lock
 	g.lock()
 	defer g.unlock()
-	epoch := g.epoch
-	err := g.await(ctx, &c.changed, func() (bool, error) {
+	looks := 0
+	err := g.await(ctx, op, &c.changed, func() (bool, error) {
+		looks++
 		switch {
-		case g.epoch != epoch || g.state >= tearingDown:
+		case g.state >= tearingDown:
 			return false, fail(op, g.because(ErrTornDown))
 		case g.state == building:
 			return false, fail(op, ErrState, "the graph is not finalized")
@@ -50,6 +51,9 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 		g.drop(b)
 	}
 	p.deliver()
+	if looks > 1 && c.Hold && !p.open { // the answer is old
+		g.dropped = append(g.dropped, g.Reconsider)
+	}
 	g.schedule()
 	return nil
 }
@@ -72,10 +76,9 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	c, g := o.c, o.c.g
 	g.lock()
 	defer g.unlock()
-	epoch := g.epoch
-	err := g.await(ctx, &c.changed, func() (bool, error) {
+	err := g.await(ctx, op, &c.changed, func() (bool, error) {
 		switch {
-		case g.epoch != epoch || g.state >= tearingDown:
+		case g.state >= tearingDown:
 			return false, fail(op, g.because(ErrTornDown))
 		case !c.ready() && g.stopped:
 			return false, fail(op, ErrStopped)
@@ -90,10 +93,13 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 	return b, nil
 }
 
-// await waits, with the lock held before and after, until done says so. The condition tells when that may have changed. In the
-// deterministic mode tasks run meanwhile.
-func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, error)) error {
-	for {
+// await waits, with the lock held before and after, until done says so or the graph is torn down. The condition tells when that may
+// have changed. In the deterministic mode tasks run meanwhile.
+func (g *Graph) await(ctx context.Context, op string, c *condition, done func() (bool, error)) error {
+	for epoch := g.epoch; ; {
+		if g.epoch != epoch {
+			return fail(op, g.because(ErrTornDown))
+		}
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
@@ -103,7 +109,7 @@ func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, erro
 		if g.step(ctx) {
 			continue
 		}
-		changed := c.wait()
+		changed, over := c.wait(), g.over
 		var other <-chan struct{}
 		if g.conf.Deterministic {
 			other = g.quiet.wait() // the goroutine that runs tasks may leave the rest to this one
@@ -112,6 +118,7 @@ func (g *Graph) await(ctx context.Context, c *condition, done func() (bool, erro
 		select {
 		case <-changed:
 		case <-other:
+		case <-over:
 		case <-ctx.Done():
 		}
 		g.lock()

@@ -22,7 +22,11 @@ func (g *Graph) Made() uint64 { return g.blocks.Load() }
 func (g *Graph) Waiting() int {
 	g.lock()
 	defer g.unlock()
-	return len(g.ready)
+	n := 0
+	for range g.ready.all {
+		n++
+	}
+	return n
 }
 
 // WithoutTimer makes a graph never look again by itself.
@@ -42,7 +46,7 @@ func (g *Graph) Phase() string {
 	}
 	g.lock()
 	defer g.unlock()
-	return g.state.String()
+	return g.state.name()
 }
 
 // Len returns how many blocks are in the output's channel.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -138,7 +139,7 @@ func TestGoexitDeterministic(t *testing.T) {
 // lose loses a device: one of the oracle by a kernel that panics, others as their driver's own tests do it.
 func lose(t *testing.T, dev *gpu.Device) {
 	t.Helper()
-	if dev.Info().Features.Has(gpu.FeatureWGSL) {
+	if dev.Info().Features.Has(driver.FeatureWGSL) {
 		destroy(t, dev)
 	} else {
 		k := must[*gpu.Kernel](t)(dev.Kernel(t.Context(), gpu.KernelDesc{

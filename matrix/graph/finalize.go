@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is wrong, as
@@ -62,6 +63,7 @@ func (g *Graph) finalize() error {
 		return errors.Join(f...)
 	}
 	if g.state == tornDown {
+		g.over = make(chan struct{})
 		g.pooling.Store(true)
 	}
 	g.state = runnable
@@ -236,7 +238,7 @@ func (g *Graph) settleMask(t *Task) error {
 func (t *Task) refuses(d *gpu.Device) string {
 	missing := t.body.needs &^ d.Info().Features
 	switch {
-	case missing.Has(gpu.FeatureWGSL):
+	case missing.Has(driver.FeatureWGSL):
 		return "does not compile WGSL"
 	case missing != 0:
 		return "lacks " + strings.Join(missing.Names(), ", ")

@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -29,7 +30,7 @@ type Graph struct {
 	moved   struct{ up, down atomic.Uint64 }
 
 	mu        sync.Mutex
-	dropped   []func() // releases of blocks and kernels, for the next unlock
+	dropped   []func() // calls for the next unlock: releases of blocks and kernels, and Reconsider
 	releasing int      // goroutines that release blocks
 	state     phase
 	faults    []error // of calls that came while the graph ran
@@ -42,11 +43,12 @@ type Graph struct {
 	inflight int    // dispatches
 	stopped  bool
 	stepping bool
-	cause    error     // of the last teardown, nil after a call of Teardown
-	quiet    condition // a dispatch, a run or a teardown has ended
-	ready    []*Task   // maybe no longer, in the order in which they became ready
-	started  uint64    // dispatches ever
-	orders   uint64    // how often tasks became ready
+	over     chan struct{} // closed by Teardown
+	cause    error         // of the last teardown, nil after a call of Teardown
+	quiet    condition     // a dispatch, a run or a teardown has ended
+	ready    readyQueues
+	started  uint64 // dispatches ever
+	orders   uint64 // how often tasks became ready
 	ageing   *time.Timer
 	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run
@@ -91,17 +93,10 @@ const (
 func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 	const op = "New"
 	c := last(config)
-	switch {
-	case c.Mode > FIFO:
-		return nil, fail(op, gpu.ErrInvalid, "mode ", itoa(int(c.Mode)))
-	case c.Threshold < 0 || c.Threshold > highestPriority:
-		return nil, fail(op, gpu.ErrInvalid, "a threshold of ", itoa(c.Threshold))
-	case c.Trace < 0 || c.Trace > maxTrace:
-		return nil, fail(op, gpu.ErrInvalid, "a trace of ", itoa(c.Trace))
+	if c.Mode > FIFO || c.Threshold < 0 || c.Threshold > highestPriority || c.Trace < 0 || c.Trace > maxTrace {
+		return nil, fail(op, gpu.ErrInvalid, "mode ", itoa(int(c.Mode)), ", a threshold of ", itoa(c.Threshold), ", a trace of ", itoa(c.Trace))
 	}
-	if c.Threshold == 0 {
-		c.Threshold = defaultThreshold
-	}
+	c.Threshold = cmp.Or(c.Threshold, defaultThreshold)
 	if c.clock == nil {
 		begin := time.Now()
 		c.clock = func() time.Duration { return time.Since(begin) }
@@ -109,7 +104,7 @@ func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 	n := len(devices)
 	g := &Graph{
 		devices: slices.Clone(devices), hosts: min(runtime.GOMAXPROCS(0), maxHosts), conf: c, rng: rand.New(rand.NewPCG(c.Seed, 1)),
-		largest: leastHost, lostIn: make([]atomic.Uint64, n), work: make([]Work, n+1),
+		largest: leastHost, lostIn: make([]atomic.Uint64, n), over: make(chan struct{}), work: make([]Work, n+1),
 	}
 	g.pooling.Store(true)
 	if n+g.hosts > maxWorkers {
@@ -185,7 +180,7 @@ func (g *Graph) change(fn func()) {
 	g.lock()
 	defer g.unlock()
 	if g.state > runnable || g.inflight > 0 {
-		g.faults = append(g.faults, fail("build", ErrState, "the graph is ", g.state.String(), ", or a task has not returned"))
+		g.faults = append(g.faults, fail("build", ErrState, "the graph is ", g.state.name(), ", or a task has not returned"))
 		return
 	}
 	g.state = building

@@ -18,6 +18,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -211,7 +212,6 @@ func TestTeardownOfTheSlow(t *testing.T) {
 	r.Input("never", k.Port("never"))
 	check(t, r.Run(r.ctx))
 	b := must[*graph.Block](t)(slow.New())
-	_ = b.Context()
 	r.push(in, b)
 	r.push(in, must[*graph.Block](t)(slow.Wrap(make([]byte, 24), func() { panic("mine") })))
 	begin := time.Now()
@@ -344,37 +344,6 @@ func TestEndedContexts(t *testing.T) {
 	})
 }
 
-// What a program keeps with a block is one thing, also if two ask at once, and what was too much is destroyed.
-func TestContextsAtOnce(t *testing.T) {
-	r := newRig(t, []string{"cpu"})
-	var made, ended atomic.Int64
-	meet := make(chan bool)
-	m := r.Template("contexts", 1, 1, dtype.Float32, graph.Format{
-		Create: func(*graph.Block) any {
-			select { // until the other one is here, too
-			case meet <- true:
-			case <-meet:
-			}
-			return made.Add(1)
-		},
-		Destroy: func(any) { ended.Add(1) },
-	})
-	b := must[*graph.Block](t)(m.New())
-	var got [2]any
-	var wg sync.WaitGroup
-	for i := range got {
-		wg.Go(func() { got[i] = b.Context() })
-	}
-	wg.Wait()
-	if got[0] != got[1] || b.Context() != got[0] {
-		t.Errorf("%v", got)
-	}
-	b.Release()
-	if made.Load() != 2 || ended.Load() != 2 {
-		t.Errorf("%d made, %d ended", made.Load(), ended.Load())
-	}
-}
-
 // Building from several goroutines binds each port once.
 func TestBuildAtOnce(t *testing.T) {
 	g := must[*graph.Graph](t)(graph.New(open(t, "cpu")))
@@ -394,7 +363,7 @@ func TestBuildAtOnce(t *testing.T) {
 	faults := each(g.Finalize())
 	bound := 0
 	for _, err := range faults {
-		if gpu.Code(err) == "ErrBound" && strings.HasSuffix(err.Error(), "already") {
+		if fault.Code(err) == "ErrBound" && strings.HasSuffix(err.Error(), "already") {
 			bound++
 		}
 	}

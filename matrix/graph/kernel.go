@@ -8,6 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // Kernel runs a kernel of WGSL source on blocks where they are on the task's device. The source is that of
@@ -20,7 +21,7 @@ import (
 func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	source, err := kernel.Parse(wgsl)
 	return Body{
-		kind: "kernel", needs: gpu.FeatureWGSL,
+		kind: "kernel", needs: driver.FeatureWGSL,
 		run: func(d *Dispatch) error { return d.launch(items) },
 		check: func(t *Task) []error {
 			err := err

@@ -3,7 +3,6 @@
 package graph
 
 import (
-	"sync"
 	"syscall/js"
 	"time"
 )
@@ -16,9 +15,8 @@ const breath = 8 * time.Millisecond
 
 var loaded = time.Now()
 
-// turns calls functions when the page has had its turn.
+// turns calls functions when the page has had its turn. There is one thread.
 var turns struct {
-	mu    sync.Mutex
 	port  js.Value // of a channel whose messages take their turn as all events do, and are not delayed as timers are
 	after []func()
 }
@@ -26,15 +24,11 @@ var turns struct {
 // afterTurn calls f when the page has had its turn.
 func afterTurn(f func()) {
 	t := &turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.port.IsUndefined() {
 		channel := js.Global().Get("MessageChannel").New()
 		channel.Get("port1").Set("onmessage", js.FuncOf(func(js.Value, []js.Value) any {
-			t.mu.Lock()
 			after := t.after
 			t.after = nil
-			t.mu.Unlock()
 			for _, f := range after {
 				f()
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
@@ -37,7 +38,7 @@ func TestReopen(t *testing.T) {
 	lossy(t, func(r *rig) {
 		dev := r.devs[len(r.devs)-1]
 		body := plus(1)
-		if dev.Info().Features.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(driver.FeatureWGSL) {
 			body = graph.Kernel("fn f(i: u32) { y[i] = x[i] + 1.0; }", "f", nil)
 		}
 		k := r.Task("k", body, graph.In("x", r.m), graph.Out("y", r.m), graph.Require(dev))

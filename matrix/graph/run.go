@@ -24,8 +24,8 @@ const (
 	tornDown
 )
 
-// String returns PTask's name.
-func (p phase) String() string {
+// name returns PTask's name.
+func (p phase) name() string {
 	return [...]string{"INITIALIZING", "RUNNABLE", "RUNNING", "QUIESCING", "TEARINGDOWN", "TEARDOWNCOMPLETE"}[p]
 }
 
@@ -80,7 +80,7 @@ func (g *Graph) notNow(op string) error {
 	if g.state >= tearingDown {
 		err = g.because(err)
 	}
-	return fail(op, err, "the graph is ", g.state.String())
+	return fail(op, err, "the graph is ", g.state.name())
 }
 
 func (g *Graph) start(ctx context.Context) {
@@ -127,14 +127,9 @@ func (g *Graph) Stop(ctx context.Context) error {
 	default:
 		return g.notNow(op)
 	}
-	r, epoch := g.run, g.epoch
-	err := g.await(ctx, &g.quiet, func() (bool, error) {
-		if g.epoch != epoch {
-			return false, fail(op, g.because(ErrTornDown))
-		}
-		return r.ended || g.idle() && !g.startable(), nil
-	})
-	if g.epoch != epoch || r.ended {
+	r := g.run
+	err := g.await(ctx, op, &g.quiet, func() (bool, error) { return r.ended || g.idle() && !g.startable(), nil })
+	if r.ended {
 		return err
 	}
 	g.state, g.stopped = runnable, true
@@ -207,7 +202,7 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	}
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	err = g.await(late, &g.quiet, func() (bool, error) { return g.idle() && (first || g.state != tearingDown), nil })
+	err = g.await(late, "Teardown", &g.quiet, func() (bool, error) { return g.idle() && (first || g.state != tearingDown), nil })
 	if err != nil {
 		err = fail("Teardown", ErrBusy, g.unreturned())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -130,7 +131,7 @@ func TestSync(t *testing.T) {
 		const took = time.Millisecond
 		desc := gpu.KernelDesc{
 			Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; }",
-			Bindings:  []gpu.Access{gpu.AccessReadWrite},
+			Bindings:  []driver.Access{driver.AccessReadWrite},
 			Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took); done.Add(1) },
 		}
 		work := r.Task("work", graph.Func(func(d *graph.Dispatch) error {

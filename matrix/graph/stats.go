@@ -95,14 +95,10 @@ func (d *Dispatch) record() {
 }
 
 func (d *Dispatch) count(w *Work) {
-	switch {
-	case d.again:
+	if d.again {
 		w.Retries++
-	case d.err != nil && !d.passed:
+	} else if w.Dispatches++; d.err != nil && !d.passed {
 		w.Failures++
-		fallthrough
-	default:
-		w.Dispatches++
 	}
 	w.Wait += d.waited
 	w.Run += d.ended - d.begun

@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -35,8 +36,8 @@ type Format struct {
 	Initial []byte // what new blocks hold instead of zeros: as many bytes as a block has
 	Pool    int    // of how many released blocks the memory is kept; 0 stands for 8, less for none
 
-	// The functions for what a program keeps with blocks, [Block.Context]; each may be nil. Create is called when the context of a
-	// block is first asked for, Clone when the block is cloned, Destroy when it is released.
+	// The functions for what a program keeps with blocks, [Block.Context]; each may be nil. Create is called when a block is made,
+	// Clone when one is cloned, and Destroy when it is released, unless there is nothing to destroy.
 	Create  func(*Block) any
 	Clone   func(any) any
 	Destroy func(any)
@@ -52,15 +53,7 @@ const maxBlock = math.MaxInt >> 16
 func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ...Format) *Template {
 	t := &Template{Format: last(format), g: g, name: name, rows: rows, cols: cols, dtype: elem}
 	t.Initial = slices.Clone(t.Initial)
-	if t.Planes == 0 {
-		t.Planes = 1
-	}
-	if t.Pitch == 0 {
-		t.Pitch = cols
-	}
-	if t.Pool == 0 {
-		t.Pool = defaultPool
-	}
+	t.Planes, t.Pitch, t.Pool = cmp.Or(t.Planes, 1), cmp.Or(t.Pitch, cols), cmp.Or(t.Pool, defaultPool)
 	if g == nil {
 		return t
 	}

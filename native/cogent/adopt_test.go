@@ -104,7 +104,7 @@ func TestImport(t *testing.T) {
 			})
 			must(t, err)
 			must(t, queue.WriteBuffer(b, 0, bytesOf(ramp(n, 7))))
-			size, err := d.ImportBuffer(1, b)
+			_, size, err := d.ImportBuffer(1, b)
 			must(t, err)
 			if size != 4*n {
 				t.Errorf("the buffer has %d bytes, want %d", size, 4*n)
@@ -205,7 +205,7 @@ func TestDestroyBuffer(t *testing.T) {
 	must(t, err)
 	must(t, d.DestroyBuffer(b))
 	must(t, d.DestroyBuffer(b)) // there is nothing more to do
-	if _, err := d.ImportBuffer(1, b); err == nil {
+	if _, _, err := d.ImportBuffer(1, b); err == nil {
 		t.Error("a destroyed buffer was imported")
 	}
 	b.Release()

@@ -52,15 +52,20 @@ func cBool(b bool) C.int {
 }
 
 // ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
-// is refused but unmapped by the attempt: the library offers no other way to find out.
-func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err error) {
+// is refused but unmapped by the attempt: the library offers no other way to find out. What is known goes by wgpu-native's object,
+// which several *wgpu.Buffer may name.
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.BufferID, size uint64, err error) {
 	const op = "ImportBuffer"
 	err = d.borrow(op, handle, func(b *wgpu.Buffer, ref C.WGPUBuffer) error {
+		size = uint64(C.wgpuBufferGetSize(ref))
+		if other, ok := d.imported[ref]; ok {
+			known = other
+			return nil
+		}
 		const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
 		if C.wgpuBufferGetUsage(ref)&need != need {
 			return fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
 		}
-		size = uint64(C.wgpuBufferGetSize(ref))
 		if err := d.objects.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
@@ -72,23 +77,10 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err 
 		}
 		d.buffers[id] = &buffer{size: size, handle: b, ref: ref}
 		d.imported[ref] = id
+		known = id
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return size, nil
-}
-
-// Imported goes by wgpu-native's object, which several *wgpu.Buffer may name.
-func (d *device) Imported(handle any) (driver.BufferID, bool) {
-	b, ok := handle.(*wgpu.Buffer)
-	if !ok || b == nil || d.lock("Imported") != nil {
-		return 0, false
-	}
-	defer d.mu.Unlock()
-	id, ok := d.imported[(*bufferStruct)(unsafe.Pointer(b)).ref]
-	return id, ok
+	return known, size, err
 }
 
 // DestroyBuffer destroys a *wgpu.Buffer. The object itself stays the caller's, to be released.

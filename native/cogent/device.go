@@ -48,7 +48,6 @@ type device struct {
 
 	closed atomic.Bool   // objects knows it too, but under the lock
 	last   *C.cog_signal // of a closed device, the end of what was submitted before
-	lost   chan struct{}
 }
 
 // newDevice takes over c. handle is nil for a device of our own.
@@ -63,13 +62,12 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		mu:       new(sync.Mutex),
 		buffers:  map[driver.BufferID]*buffer{},
 		imported: map[C.WGPUBuffer]driver.BufferID{},
-		lost:     make(chan struct{}),
 	}
 	var l C.WGPULimits
 	C.cog_limits(c, &l)
 	setLimits(&d.info.Limits, &l)
 	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
-	d.objects = driver.Objects{Info: d.info}
+	d.objects = driver.NewObjects(d.info)
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex
 	}
@@ -84,20 +82,15 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 
 func (d *device) Info() driver.AdapterInfo { return d.info }
 
-func (d *device) Lost() <-chan struct{} { return d.lost }
+func (d *device) Lost() <-chan struct{} { return d.objects.Lost() }
 
-func (d *device) LostReason() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.noticeLoss()
-	return d.objects.Reason()
-}
+func (d *device) LostReason() string { return d.objects.LostReason() }
 
 // lock locks the device for an operation, or says why it cannot go on.
 func (d *device) lock(op string) error {
 	d.mu.Lock()
 	d.noticeLoss()
-	if err := d.objects.Usable(op); err != nil {
+	if err := d.objects.Usable("cogent: " + op); err != nil {
 		d.mu.Unlock()
 		return err
 	}
@@ -106,9 +99,8 @@ func (d *device) lock(op string) error {
 
 // noticeLoss looks, under the lock, whether a C call has found the device lost.
 func (d *device) noticeLoss() {
-	if d.isLost() && d.objects.Reason() == "" {
+	if d.isLost() {
 		d.objects.SetLost(cmp.Or(C.GoString(d.watch.reason), "lost"))
-		close(d.lost)
 	}
 }
 

@@ -30,19 +30,31 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		return nil
 	}
 	host := t.Host.Mem()[t.HostOffset:]
-	if packable(t, d.staging.chunk) {
-		return d.readRows(ctx, op, t, host)
-	}
 	start, end := t.Offset&^3, alignUp(t.Offset+uint64(t.Span()))
-	for base := start; base < end; base += d.staging.chunk {
-		n := min(d.staging.chunk, end-base)
-		err := d.fetch(ctx, op, t.Buffer, base, n, 0, 1, func(b []byte) { scatter(host, t, base, b) })
+	// There are count parts of a size, pitch apart, most of them at once: chunks, or rows.
+	size, most := d.staging.chunk, uint64(1)
+	pitch, count := size, (end-start+size-1)/size
+	if row := alignUp(t.Offset%4 + uint64(t.Width)); t.Count > 1 && t.Pitch%4 == 0 && t.Pitch-t.Width >= rowGap && row <= size {
+		pitch, count, size, most = uint64(t.Pitch), uint64(t.Count), row, size/row
+	}
+	for ; count > 0; start += most * pitch {
+		n, part := min(most, count), min(size, end-start)
+		span := C.cog_span{C.uint32_t(t.Buffer), C.uint64_t(start), C.uint64_t(part), C.uint64_t(pitch), C.uint64_t(n)}
+		err := d.fetch(ctx, op, span, func(b []byte) {
+			for i := range n {
+				scatter(host, t, start+i*pitch, b[i*part:][:part])
+			}
+		})
 		if err != nil {
 			return err
 		}
+		count -= n
 	}
 	return nil
 }
+
+// rowGap is the least gap between rows that costs more to copy than a command for the next row.
+const rowGap = 8 << 10
 
 // beginRead checks a transfer and counts a user.
 func (d *device) beginRead(op string, t driver.Transfer) error {
@@ -65,34 +77,6 @@ func (d *device) beginRead(op string, t driver.Transfer) error {
 
 func alignUp(n uint64) uint64 { return (n + 3) &^ 3 }
 
-// rowGap is the least gap between rows that costs more to copy than a command for the next row.
-const rowGap = 8 << 10
-
-func packable(t driver.Transfer, chunk uint64) bool {
-	return t.Count > 1 && t.Pitch%4 == 0 && t.Pitch-t.Width >= rowGap && rowBytes(t) <= chunk
-}
-
-// rowBytes is what has to be copied for a row, as copies begin and end at multiples of 4.
-func rowBytes(t driver.Transfer) uint64 { return alignUp(t.Offset%4 + uint64(t.Width)) }
-
-func (d *device) readRows(ctx context.Context, op string, t driver.Transfer, host []byte) error {
-	row, skip := rowBytes(t), t.Offset%4
-	most := int(d.staging.chunk / row)
-	for first := 0; first < t.Count; first += most {
-		n := min(most, t.Count-first)
-		start := t.Offset - skip + uint64(first)*uint64(t.Pitch)
-		err := d.fetch(ctx, op, t.Buffer, start, row, uint64(t.Pitch), uint64(n), func(b []byte) {
-			for i := range n {
-				copy(host[(first+i)*t.Pitch:][:t.Width], b[uint64(i)*row+skip:])
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // scatter copies what rows of t lie in b, which holds the buffer's bytes from base on.
 func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 	end := base + uint64(len(b))
@@ -112,10 +96,8 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 	}
 }
 
-// fetch reads count parts of size bytes, pitch apart, and shows them to use one behind the other.
-func (d *device) fetch(
-	ctx context.Context, op string, id driver.BufferID, offset, size, pitch, count uint64, use func([]byte),
-) error {
+// fetch reads parts of a buffer and shows them to use one behind the other.
+func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
 	if err := d.drain(ctx, op); err != nil {
 		return err
 	}
@@ -123,10 +105,10 @@ func (d *device) fetch(
 		return err
 	}
 	var e C.cog_error
-	staging := d.staging.get(d.c, size*count, &e)
+	size := uint64(span.size * span.count)
+	staging := d.staging.get(d.c, size, &e)
 	var s *C.cog_signal
 	if staging.ref != nil {
-		span := C.cog_span{C.uint32_t(id), C.uint64_t(offset), C.uint64_t(size), C.uint64_t(pitch), C.uint64_t(count)}
 		if s = C.cog_read(d.c, &span, staging.ref, &e); s == nil {
 			staging.release()
 		}
@@ -144,7 +126,7 @@ func (d *device) fetch(
 		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request
 		return err
 	}
-	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size*count))), size*count))
+	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size))), size))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	C.cog_unmap(d.c, staging.ref)

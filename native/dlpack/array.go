@@ -15,12 +15,11 @@ import (
 )
 
 // FromArray makes a tensor of an array, for [Export] or [ExportLegacy]. Everything that was called on the device before is
-// done when it returns.
+// done when it returns. The tensor keeps a share of the memory, so the array may be closed meanwhile; the device may not if
+// the memory is the GPU's. Memory that the library must not write is lent [ReadOnly], elements of less than a byte [Padded].
 //
-// The tensor keeps a share of the memory, so the array may be closed meanwhile; the device may not if the memory is the
-// GPU's. Memory that the library must not write is lent [ReadOnly], elements of less than a byte [Padded]. After a consumer
-// has written into host memory say Touch of the array; one that uses a WGPUBuffer submits to the same queue, and there is
-// nothing to say. While memory is lent, kernels and the consumer must not write what the other uses.
+// After a consumer has written into host memory say Touch of the array; one that uses a WGPUBuffer submits to the same queue,
+// and there is nothing to say. While memory is lent, kernels and the consumer must not write what the other uses.
 //
 // It fails with [gpu.ErrInvalid] for a nil context or array and an unknown place, with the errors of array and device, and
 // with [gpu.ErrUnsupported] for memory that cannot be lent where it is.
@@ -84,14 +83,13 @@ func (t *Tensor) ofBuffer(ctx context.Context, a *ndarray.Array, place Place) er
 
 // ToArray makes an array of a tensor in the tensor's memory: host memory becomes the host's side of an array of the
 // device, which is written back at Sync, and a WGPUBuffer of this very device is used where it is. The tensor is the
-// array's from then on: it is given back when the last user of that memory is closed, and its Close does nothing. What is
-// [ReadOnly] stays so. A WGPUBuffer that comes back to where it was lent shares the memory of the array that it was made
-// of, and is given back at once.
+// array's from then on: it is given back when the last user of that memory is closed. A WGPUBuffer that comes back to where
+// it was lent shares the memory of the array that it was made of, and is given back at once.
 //
 // It fails with [gpu.ErrInvalid] for a nil device or tensor, [gpu.ErrClosed], [gpu.ErrForeign] for a WGPUBuffer that is
-// not known to be the device's (see [Tensor.Trust]), [gpu.ErrReadOnly] for one that must not be written, since nothing
-// could keep kernels from it, [gpu.ErrUnsupported] for other devices and for elements that share bytes, what [Export]
-// refuses, and the errors of package ndarray. The tensor is the caller's to close then.
+// not known to be the device's (see [Tensor.Trust]), [gpu.ErrReadOnly] for one that must not be written, [gpu.ErrUnsupported]
+// for other devices and for elements that share bytes, what [Export] refuses, and the errors of packages buffer and ndarray.
+// The tensor is the caller's to close then.
 func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	const op = "ToArray"
 	if dev == nil || t == nil {

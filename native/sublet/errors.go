@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"text/tabwriter"
 
-	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
@@ -50,7 +49,7 @@ func (a *app) fail(err error) {
 		return
 	}
 	var f failure
-	f.Error.Message, f.Error.Code = message, gpu.Code(err)
+	f.Error.Message, f.Error.Code = message, fault.Code(err)
 	for known, name := range map[error]string{
 		fs.ErrNotExist: "ErrNotExist", fs.ErrPermission: "ErrPermission", context.Canceled: "Canceled",
 	} {

@@ -85,8 +85,11 @@ func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
 			return err
 		}
 		l := newListed(h)
-		row := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", shownName(h.Name), l.DType, shownShape(l.Shape), l.Offset, l.Nbytes)
-		row = strings.Replace(row, "\t-1\t", "\t-\t", 1)
+		offset := "-"
+		if l.Offset >= 0 {
+			offset = strconv.FormatInt(l.Offset, 10)
+		}
+		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shownName(h.Name), l.DType, shownShape(l.Shape), offset, l.Nbytes)
 		if hashes {
 			sum := sha256.New()
 			if err := f.pour(ctx, sum, h); err != nil {
@@ -229,7 +232,7 @@ func (a *archive) print(out io.Writer, h file.Header) error {
 	if n := len(h.Shape); n > 0 {
 		all, _, _ := h.Type.Bytes(h.Shape)
 		cols = h.Shape[n-1]
-		rows = int64(all) / max(cols, 1)
+		rows = all / max(cols, 1)
 	}
 	size, at := int64(h.Type.Size()), int64(0) // of an element, and where the reader is
 	in := a.current()

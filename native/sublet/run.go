@@ -64,6 +64,11 @@ type runTask struct {
 	scalars     []cruncher.Param
 	outputs     []named
 	watch       bool
+
+	progress *progress
+	opened   []*gpu.Device
+	cr       *cruncher.Cruncher
+	outs     []*output
 }
 
 func (a *app) runCommand() *cobra.Command {

@@ -43,10 +43,10 @@ type shareReport struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// run does the task and reports on it.
+// run does the task and reports on it. What is wrong with files is found before a device is opened.
 func (t *runTask) run(ctx context.Context) error {
-	p := newProgress(t.app.err)
-	defer p.stop()
+	defer t.close()
+	t.progress = newProgress(t.app.err)
 	for _, o := range t.outputs {
 		t.app.claim(o.value)
 	}
@@ -54,110 +54,102 @@ func (t *runTask) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.enter("reading", 0)
+	t.entry = entry
+	t.progress.enter("reading", 0)
 	for _, a := range t.arrays {
-		err := a.open(p)
-		defer a.file.close()
-		if err != nil {
+		if err := a.open(t.progress); err != nil {
 			return err
 		}
 	}
-	var outs []*output
 	for _, o := range t.outputs {
 		out, err := t.app.createOutput(o.value)
 		if err != nil {
 			return err
 		}
-		defer out.discard()
-		outs = append(outs, out)
+		t.outs = append(t.outs, out)
 	}
-	devices, err := t.open(ctx)
-	if err != nil {
+	if err := t.open(ctx, source); err != nil {
 		return err
 	}
-	defer func() {
-		for _, d := range devices {
-			_ = d.Close() // the results are here
+	for _, a := range t.arrays {
+		if err := a.load(ctx, t.opened); err != nil {
+			return err
 		}
-	}()
-	cr, err := cruncher.New(ctx, devices, source)
+	}
+	r, err := t.call(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = cr.Close() }()
-	return t.crunch(ctx, &crunch{cr, entry, devices, p}, outs)
+	traffic := t.cr.Traffic()
+	if err := t.save(ctx); err != nil {
+		return err
+	}
+	t.progress.stop()
+	return t.app.report(r, func(w io.Writer) error { return t.print(w, r, traffic) })
 }
 
 // open opens the devices. What --devices counts are the adapters that fit the flags and compile WGSL.
-func (t *runTask) open(ctx context.Context) ([]*gpu.Device, error) {
+func (t *runTask) open(ctx context.Context, source string) (err error) {
 	s, _ := cli.Select(ctx, t.app.driver, t.app.adapter)
 	if s = s.Kernels(); t.devices != nil {
 		s = s.At(t.devices...)
 	}
-	return s.Open(ctx)
+	if t.opened, err = s.Open(ctx); err == nil {
+		t.cr, err = cruncher.New(ctx, t.opened, source)
+	}
+	return err
 }
 
-// crunch is what a run works with.
-type crunch struct {
-	*cruncher.Cruncher
-	entry    string
-	devices  []*gpu.Device
-	progress *progress
-}
-
-// crunch loads the arrays, calls the kernels, writes the outputs and reports.
-func (t *runTask) crunch(ctx context.Context, c *crunch, outs []*output) error {
-	params := t.scalars
+// close gives everything back. What matters was committed by then.
+func (t *runTask) close() {
+	t.progress.stop()
+	_ = t.cr.Close()
 	for _, a := range t.arrays {
-		err := a.load(ctx, c.devices)
-		defer a.Close()
-		if err != nil {
-			return err
-		}
-		params = append(params, a.Any)
+		_ = a.Close()
+		a.file.close()
 	}
-	r := &runReport{}
-	for i, d := range c.devices {
-		info := d.Info()
-		r.Devices = append(r.Devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
+	for _, d := range t.opened {
+		_ = d.Close()
 	}
-	if err := t.call(ctx, c, params, r); err != nil {
-		return err
+	for _, out := range t.outs {
+		out.discard()
 	}
-	traffic := c.Traffic()
-	if err := t.save(ctx, c, outs); err != nil {
-		return err
-	}
-	c.progress.stop()
-	return t.app.report(r, func(w io.Writer) error { return t.print(w, c, r, traffic) })
 }
 
 // call makes the calls.
-func (t *runTask) call(ctx context.Context, c *crunch, params []cruncher.Param, r *runReport) error {
+func (t *runTask) call(ctx context.Context) (*runReport, error) {
+	r, params := &runReport{}, t.scalars
+	for i, d := range t.opened {
+		info := d.Info()
+		r.Devices = append(r.Devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
+	}
+	for _, a := range t.arrays {
+		params = append(params, a.Any)
+	}
 	if t.watch {
-		c.progress.stop()
+		t.progress.stop()
 	}
 	total := int64(t.calls)
 	if total == 1 {
 		total = 0 // nobody knows how far one is
 	}
-	c.progress.enter("computing", total)
+	t.progress.enter("computing", total)
 	start := time.Now()
 	for n := range t.calls {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
-		err := c.Compute(ctx, 1, c.entry, t.rang, params...)
+		err := t.cr.Compute(ctx, 1, t.entry, t.rang, params...)
 		if errors.Is(err, gpu.ErrCompile) || errors.Is(err, kernel.ErrKernel) {
-			return inFile(t.file, err)
+			return nil, inFile(t.file, err)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.progress.add(1)
-		last := c.Last()
+		t.progress.add(1)
+		last := t.cr.Last()
 		if t.watch {
-			t.printShares(n+1, last, len(c.devices))
+			t.printShares(n+1, last, len(t.opened))
 		}
 		if t.app.json {
 			call := callReport{[]shareReport{}, last.Traffic.Up, last.Traffic.Down}
@@ -168,23 +160,23 @@ func (t *runTask) call(ctx context.Context, c *crunch, params []cruncher.Param, 
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
-	return nil
+	return r, nil
 }
 
 // save writes the outputs. None gets its name before all are written.
-func (t *runTask) save(ctx context.Context, c *crunch, outs []*output) error {
-	c.progress.enter("writing", 0)
+func (t *runTask) save(ctx context.Context) error {
+	t.progress.enter("writing", 0)
 	for i, o := range t.outputs {
 		a := t.array(o.name)
-		if err := c.Fetch(ctx, a.Any); err != nil { // what no flag brought back
+		if err := t.cr.Fetch(ctx, a.Any); err != nil { // what no flag brought back
 			return err
 		}
-		c.progress.expect(int64(len(a.memory)))
-		if err := a.write(io.MultiWriter(outs[i], c.progress)); err != nil {
+		t.progress.expect(int64(len(a.memory)))
+		if err := a.write(io.MultiWriter(t.outs[i], t.progress)); err != nil {
 			return inFile(o.value, err)
 		}
 	}
-	for _, out := range outs {
+	for _, out := range t.outs {
 		if err := out.commit(); err != nil {
 			return err
 		}
@@ -193,8 +185,8 @@ func (t *runTask) save(ctx context.Context, c *crunch, outs []*output) error {
 }
 
 // print prints what the last call did, and sums of all.
-func (t *runTask) print(out io.Writer, c *crunch, r *runReport, sum cruncher.Traffic) error {
-	last := c.Last()
+func (t *runTask) print(out io.Writer, r *runReport, sum cruncher.Traffic) error {
+	last := t.cr.Last()
 	rows := []string{"DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS"}
 	for _, s := range last.Shares {
 		rows = append(rows, fmt.Sprintf("%d\t%s\t%d\t%d\t%.1f%%\t%.6f",

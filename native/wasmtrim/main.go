@@ -11,6 +11,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
@@ -38,14 +39,24 @@ func trimFile(path string) error {
 	return os.WriteFile(path, small, 0o644)
 }
 
-// trim returns a smaller program that does the same.
-func trim(program []byte) ([]byte, error) {
-	m, err := parseModule(program)
-	if err != nil {
-		return nil, err
-	}
-	if err := trimTables(m.memory); err != nil {
-		return nil, err
-	}
+// trim returns a smaller program that does the same. Whatever does not look as expected ends in a panic: of [check], or because it
+// leads outside of the program.
+func trim(program []byte) (small []byte, err error) {
+	defer func() {
+		if recover() != nil {
+			small, err = nil, errProgram
+		}
+	}()
+	m := parseModule(program)
+	trimTables(m.memory)
 	return m.encode(), nil
+}
+
+var errProgram = errors.New("not a WebAssembly program of Go's, or its tables of functions do not look as those of Go 1.26 do")
+
+// check panics unless all is as expected.
+func check(ok bool) {
+	if !ok {
+		panic(errProgram)
+	}
 }

@@ -5,10 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 )
-
-var errModule = errors.New("not a WebAssembly module of Go's")
 
 const (
 	moduleHeader = "\x00asm\x01\x00\x00\x00"
@@ -27,91 +24,56 @@ type module struct {
 	memory        []byte
 }
 
-// reader reads a module. Reading beyond the end sets err.
-type reader struct {
-	b   []byte
-	err error
-}
+// reader reads a module.
+type reader []byte
 
 func (r *reader) take(n uint64) []byte {
-	if r.err != nil || n > uint64(len(r.b)) {
-		r.err = errModule
-		return nil
-	}
-	head := r.b[:n]
-	r.b = r.b[n:]
+	head := (*r)[:n]
+	*r = (*r)[n:]
 	return head
 }
 
-// skip reads the byte that has to be there.
-func (r *reader) skip(want byte) {
-	if b := r.take(1); b != nil && b[0] != want {
-		r.err = errModule
-	}
-}
+func (r *reader) byte() byte { return r.take(1)[0] }
 
 // uint reads an unsigned LEB128 number. A signed one that is not negative has the same bytes.
 func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.err = errModule
-	}
-	r.take(uint64(max(n, 0)))
+	v, n := binary.Uvarint(*r)
+	r.take(uint64(n))
 	return v
 }
 
-func parseModule(program []byte) (*module, error) {
-	if !bytes.HasPrefix(program, []byte(moduleHeader)) {
-		return nil, errModule
-	}
+func parseModule(program []byte) *module {
+	check(bytes.HasPrefix(program, []byte(moduleHeader)))
 	m := &module{}
-	r := &reader{b: program[len(moduleHeader):]}
-	for len(r.b) > 0 && r.err == nil {
-		at := len(program) - len(r.b)
-		kind := r.b[0]
-		r.skip(kind)
-		content := r.take(r.uint())
-		if kind != sectionData || r.err != nil {
-			continue
+	for r := reader(program[len(moduleHeader):]); len(r) > 0; {
+		at := len(program) - len(r)
+		kind, content := r.byte(), reader(r.take(r.uint()))
+		if kind == sectionData {
+			check(m.memory == nil)
+			m.before, m.after, m.memory = program[:at], r, parseData(content)
 		}
-		if m.memory != nil {
-			return nil, errModule
-		}
-		memory, err := parseData(content)
-		if err != nil {
-			return nil, err
-		}
-		m.before, m.after, m.memory = program[:at], r.b, memory
 	}
-	if m.memory == nil || r.err != nil {
-		return nil, errModule
-	}
-	return m, nil
+	check(m.memory != nil)
+	return m
 }
 
 // parseData lays out the memory that the data segments make up.
-func parseData(section []byte) ([]byte, error) {
+func parseData(r reader) []byte {
 	var memory []byte
-	r := &reader{b: section}
-	for n := r.uint(); n > 0 && r.err == nil; n-- {
-		r.skip(0)
-		r.skip(opI32Const)
+	for n := r.uint(); n > 0; n-- {
+		check(bytes.Equal(r.take(2), []byte{0, opI32Const}))
 		at := r.uint()
-		r.skip(opEnd)
+		check(r.byte() == opEnd)
 		data := r.take(r.uint())
 		end := at + uint64(len(data))
-		if at > maxMemory || end > maxMemory {
-			return nil, errModule
-		}
+		check(at <= maxMemory && end <= maxMemory)
 		if end > uint64(len(memory)) {
 			memory = append(memory, make([]byte, end-uint64(len(memory)))...)
 		}
 		copy(memory[at:], data)
 	}
-	if r.err != nil || len(r.b) > 0 {
-		return nil, errModule
-	}
-	return memory, nil
+	check(len(r) == 0)
+	return memory
 }
 
 // shortGap is how many zeros in a row cost less in a segment than another segment does, once the program is compressed: zeros then

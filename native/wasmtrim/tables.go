@@ -5,10 +5,8 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
+	"slices"
 )
-
-var errTables = errors.New("the tables of functions do not look as those of Go 1.26 do")
 
 // What follows mirrors runtime/symtab.go, runtime/runtime2.go and internal/abi/symtab.go of Go 1.26.
 
@@ -86,28 +84,18 @@ func (c *compacted) replace(memory []byte) {
 }
 
 // trimTables takes out of a program's memory what only tracebacks need.
-func trimTables(memory []byte) error {
-	t, err := findTables(memory)
-	if err != nil {
-		return err
-	}
+func trimTables(memory []byte) {
+	t := findTables(memory)
 	for i := range t.count {
-		if err := t.trimFunc(t.funcs + uint64(t.u32(t.funcs+8*i+4))); err != nil {
-			return err
-		}
+		t.trimFunc(t.funcs + uint64(t.u32(t.funcs+8*i+4)))
 	}
 	t.names.replace(memory)
 	t.pcdata.replace(memory)
 	clear(memory[t.units.from:t.units.to])
-	return nil
 }
 
-func findTables(memory []byte) (*tables, error) {
-	header := bytes.Index(memory, tablesHeader)
-	if header < 0 || bytes.Contains(memory[header+1:], tablesHeader) {
-		return nil, errTables
-	}
-	at := uint64(header)
+func findTables(memory []byte) *tables {
+	at := only(memory, tablesHeader)
 	t := &tables{memory: memory}
 	t.count = t.u64(at + 8)
 	offset := func(i uint64) uint64 { return at + t.u64(at+8*(4+i)) }
@@ -118,68 +106,48 @@ func findTables(memory []byte) (*tables, error) {
 	t.units = span{offset(1), offset(3)}
 	t.pcdata = table(offset(3), offset(4))
 	t.funcs = offset(4)
-	size := uint64(len(memory))
-	if at >= t.names.from || t.names.from >= t.names.to || t.units.from >= t.units.to || t.pcdata.from >= t.pcdata.to ||
-		t.pcdata.to >= size || t.count >= size/funcSize || t.funcs+8*t.count >= size {
-		return nil, errTables
-	}
-	return t, t.findModule(at)
+	check(at < t.names.from && t.names.from < t.names.to && t.units.from < t.units.to && t.pcdata.from < t.pcdata.to)
+	t.findModule(at)
+	return t
+}
+
+// only returns where a pattern is that memory has once.
+func only(memory, pattern []byte) uint64 {
+	at := bytes.Index(memory, pattern)
+	check(at >= 0 && !bytes.Contains(memory[at+1:], pattern))
+	return uint64(at)
 }
 
 // findModule finds runtime.firstmoduledata, which begins with the addresses of the header and of the names.
-func (t *tables) findModule(header uint64) error {
+func (t *tables) findModule(header uint64) {
 	pattern := binary.LittleEndian.AppendUint64(nil, header)
-	pattern = binary.LittleEndian.AppendUint64(pattern, t.names.from)
-	at := bytes.Index(t.memory, pattern)
-	if at < 0 || bytes.Contains(t.memory[at+1:], pattern) {
-		return errTables
-	}
-	t.funcdata = t.u64(uint64(at) + 8*moduleFuncData)
-	end := t.u64(uint64(at) + 8*(moduleFuncData+1)) // of all tables
-	if t.u64(uint64(at)+8*(moduleNames+1)) != t.names.len() || t.funcdata <= t.funcs || t.funcdata >= end || end > uint64(len(t.memory)) {
-		return errTables
-	}
-	return nil
+	at := only(t.memory, binary.LittleEndian.AppendUint64(pattern, t.names.from))
+	t.funcdata = t.u64(at + 8*moduleFuncData)
+	end := t.u64(at + 8*(moduleFuncData+1)) // of all tables
+	check(t.u64(at+8*(moduleNames+1)) == t.names.len() && t.funcs < t.funcdata && t.funcdata < end && end <= uint64(len(t.memory)))
 }
 
-// u32 and u64 read numbers; what is not there reads as 0, which no check lets pass.
-func (t *tables) u32(at uint64) uint32 {
-	if at > uint64(len(t.memory))-4 {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(t.memory[at:])
-}
+func (t *tables) u32(at uint64) uint32 { return binary.LittleEndian.Uint32(t.memory[at:]) }
 
-func (t *tables) u64(at uint64) uint64 {
-	return uint64(t.u32(at)) | uint64(t.u32(at+4))<<32
-}
+func (t *tables) u64(at uint64) uint64 { return binary.LittleEndian.Uint64(t.memory[at:]) }
 
 func (t *tables) put32(at uint64, v uint32) { binary.LittleEndian.PutUint32(t.memory[at:], v) }
 
 // trimFunc takes a function's references to what goes, and moves what stays.
-func (t *tables) trimFunc(f uint64) error {
-	if f+funcSize > uint64(len(t.memory)) {
-		return errTables
-	}
+func (t *tables) trimFunc(f uint64) {
 	pcdata, funcdata := uint64(t.u32(f+funcPCData)), uint64(t.memory[f+funcFuncData])
+	check(pcdata <= 16)
 	first := f + funcSize + 4*pcdata // of the funcdata
-	if pcdata > 16 || first+4*funcdata > uint64(len(t.memory)) {
-		return errTables
-	}
 	if pcdata > pcdataInlTree && funcdata > inlTree {
-		if err := t.dropInlining(f+funcSize+4*pcdataInlTree, first+4*inlTree); err != nil {
-			return err
-		}
+		t.dropInlining(f+funcSize+4*pcdataInlTree, first+4*inlTree)
 	}
-	if err := t.keep(f + funcPCSP); err != nil {
-		return err
-	}
+	t.keep(f + funcPCSP)
 	for i := range pcdata {
 		at := f + funcSize + 4*i
 		if i == pcdataUnsafe || i == pcdataInlTree || i == pcdataArgLive {
 			t.put32(at, 0)
-		} else if err := t.keep(at); err != nil {
-			return err
+		} else {
+			t.keep(at)
 		}
 	}
 	for _, i := range []uint64{argInfo, argLive} {
@@ -190,86 +158,64 @@ func (t *tables) trimFunc(f uint64) error {
 	for _, field := range []uint64{funcPCFile, funcPCLine, funcUnit, funcStartLine} {
 		t.put32(f+field, 0)
 	}
-	return t.trimName(f)
+	t.trimName(f)
 }
 
 // trimName gives a function the empty name, unless it is one of those whose name the runtime takes apart when a method
 // is called on a nil pointer.
-func (t *tables) trimName(f uint64) error {
+func (t *tables) trimName(f uint64) {
 	offset := t.u32(f + funcName)
-	if uint64(offset) >= t.names.len() {
-		return errTables
-	}
+	check(uint64(offset) < t.names.len())
 	if t.memory[f+funcID] != idWrapper {
 		t.put32(f+funcName, 0)
-		return nil
+		return
 	}
 	name := t.memory[t.names.from+uint64(offset) : t.names.to]
-	n := bytes.IndexByte(name, 0)
-	if n < 0 || offset == 0 {
-		return errTables
-	}
-	t.put32(f+funcName, t.names.move(offset, name[:n+1]))
-	return nil
+	check(offset != 0)
+	t.put32(f+funcName, t.names.move(offset, name[:bytes.IndexByte(name, 0)+1]))
 }
 
 // keep moves the table of pcdata that is referred to at an address.
-func (t *tables) keep(at uint64) error {
-	table, _, err := t.read(t.u32(at))
-	if err == nil {
-		t.put32(at, t.pcdata.move(t.u32(at), table))
-	}
-	return err
+func (t *tables) keep(at uint64) {
+	table, _ := t.read(t.u32(at))
+	t.put32(at, t.pcdata.move(t.u32(at), table))
 }
 
 // read returns a table of pcdata and the largest value in it. It consists of pairs of how much a value and the program counter
 // change, until a value that does not change. At offset 0 there is none.
-func (t *tables) read(offset uint32) (table []byte, largest int64, err error) {
+func (t *tables) read(offset uint32) (table []byte, largest int64) {
 	if offset == 0 {
-		return nil, -1, nil
-	}
-	if uint64(offset) >= t.pcdata.len() {
-		return nil, 0, errTables
+		return nil, -1
 	}
 	table = t.memory[t.pcdata.from+uint64(offset) : t.pcdata.to]
 	value, at := int64(-1), 0
 	largest = -1
-	for first := true; ; first = false {
+	for {
 		change, n := binary.Varint(table[at:])
-		if n <= 0 {
-			return nil, 0, errTables
-		}
-		at += n
-		if change == 0 && !first {
-			return table[:at], largest, nil
+		check(n > 0)
+		if at += n; change == 0 && at > n {
+			return table[:at], largest
 		}
 		value += change
 		largest = max(largest, value)
-		if _, n = binary.Uvarint(table[at:]); n <= 0 {
-			return nil, 0, errTables
-		}
+		_, n = binary.Uvarint(table[at:])
+		check(n > 0)
 		at += n
 	}
 }
 
 // dropInlining clears a function's tree of inlined calls. The largest value of the pcdata that leads there tells its size.
-func (t *tables) dropInlining(pcdata, funcdata uint64) error {
-	_, last, err := t.read(t.u32(pcdata))
+func (t *tables) dropInlining(pcdata, funcdata uint64) {
 	offset := t.u32(funcdata)
-	if err != nil || offset == noFuncData {
-		return err
+	if offset == noFuncData {
+		return
 	}
+	_, last := t.read(t.u32(pcdata))
 	t.put32(funcdata, noFuncData)
-	tree := t.funcdata + uint64(offset)
-	size := inlinedSize * uint64(last+1)
-	if last >= maxInlined || tree+size > uint64(len(t.memory)) {
-		return errTables
+	check(last < maxInlined)
+	tree := t.memory[t.funcdata+uint64(offset):][:inlinedSize*(last+1)]
+	for entry := range slices.Chunk(tree, inlinedSize) {
+		check(uint64(binary.LittleEndian.Uint32(entry[inlinedName:])) < t.names.len())
 	}
-	for at := tree; at < tree+size; at += inlinedSize {
-		if uint64(t.u32(at+inlinedName)) >= t.names.len() {
-			return errTables
-		}
-	}
-	clear(t.memory[tree : tree+size])
-	return nil
+	clear(tree)
 }

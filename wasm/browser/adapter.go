@@ -5,13 +5,69 @@
 package browser
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
+
+// New returns the driver.
+func New() driver.Driver {
+	return driver.Driver{Name: "browser", Adapters: listAdapters, Adopt: adoptDevice}
+}
+
+// listAdapters lists what the wishes bring. A page without WebGPU, such as one that was not loaded over HTTPS, has none.
+func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
+	const op = "browser: Adapters"
+	defer rescue(op, &err)
+	if err := ctx.Err(); err != nil {
+		return nil, fault.Fail(op, err)
+	}
+	for _, wish := range wishes {
+		a, err := request(ctx, op, wish)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil && !slices.ContainsFunc(list, func(known driver.Adapter) bool { return known.Info == a.info }) {
+			list = append(list, driver.Adapter{Info: a.info, Open: a.open})
+		}
+	}
+	return list, nil
+}
+
+// adoptDevice takes a GPUDevice.
+func adoptDevice(ctx context.Context, handle any) (d driver.Device, err error) {
+	const op = "browser: Adopt"
+	defer rescue(op, &err)
+	v, ok := value(handle, "GPUDevice")
+	if !ok {
+		return nil, fault.Fail(op, fault.ErrUnsupported, "not a GPUDevice")
+	}
+	helper, err := helperObject(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newDevice(v, false, describe(partOf(v.Get("adapterInfo")), v), helper), nil
+}
+
+// gpu returns navigator.gpu, or undefined.
+func gpu() js.Value {
+	if navigator := js.Global().Get("navigator"); navigator.Type() == js.TypeObject {
+		return navigator.Get("gpu")
+	}
+	return js.Undefined()
+}
+
+// awaitPromise waits for a promise that belongs to no device.
+func awaitPromise(ctx context.Context, op string, promise js.Value) (js.Value, error) {
+	p := newPromises(func(js.Value) {})
+	defer p.close() // frees the callback, at once or when the promise is settled
+	return p.result(ctx, op, promise)
+}
 
 // wishes are the options of requestAdapter that may bring different adapters, best first.
 var wishes = []map[string]any{
@@ -55,7 +111,7 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if again == nil || again.part != a.part {
+	if again == nil || again.info != a.info {
 		return nil, fault.Fail(op, fault.ErrNoAdapter, a.info.Name+" is gone")
 	}
 	v, err := awaitPromise(ctx, op, again.handle.Call("requestDevice", again.descriptor()))
@@ -79,13 +135,7 @@ var limitNames = []string{
 }
 
 // features by WebGPU's names.
-var features = []struct {
-	name    string
-	feature driver.Features
-}{
-	{"shader-f16", driver.FeatureHalf},
-	{"subgroups", driver.FeatureSubgroups},
-}
+var features = map[string]driver.Features{"shader-f16": driver.FeatureHalf, "subgroups": driver.FeatureSubgroups}
 
 // descriptor asks for everything that the library makes use of and the adapter has.
 func (a *adapter) descriptor() map[string]any {
@@ -96,9 +146,9 @@ func (a *adapter) descriptor() map[string]any {
 			limits[name] = v
 		}
 	}
-	for _, f := range features {
-		if a.info.Features.Has(f.feature) {
-			wanted = append(wanted, f.name)
+	for name, f := range features {
+		if a.info.Features.Has(f) {
+			wanted = append(wanted, name)
 		}
 	}
 	return map[string]any{"label": "sublet", "requiredLimits": limits, "requiredFeatures": wanted}
@@ -108,17 +158,17 @@ func (a *adapter) descriptor() map[string]any {
 func describe(p part, v js.Value) driver.AdapterInfo {
 	info := driver.AdapterInfo{
 		Driver:   "browser",
-		Name:     p.name(),
+		Name:     p.name,
 		Vendor:   p.vendor,
 		Backend:  "webgpu",
 		Kind:     p.kind(),
 		Limits:   limitsOf(v.Get("limits")),
 		Features: driver.FeatureWGSL,
 	}
-	has := method(v.Get("features"), "has")
-	for _, f := range features {
-		if has.Invoke(f.name).Bool() {
-			info.Features |= f.feature
+	has := v.Get("features")
+	for name, f := range features {
+		if has.Call("has", name).Bool() {
+			info.Features |= f
 		}
 	}
 	if info.Kind == driver.KindCPU && !p.mentions("swiftshader") {
@@ -148,46 +198,29 @@ func limitsOf(v js.Value) driver.Limits {
 	}
 }
 
-// part is what a browser tells about a processor. The texts may be empty.
+// part is what a browser tells about a processor.
 type part struct {
-	vendor, architecture, device, description string
-	software                                  bool
+	name, vendor string
+	words        string // all texts, in lower case
+	software     bool
 }
 
 // partOf reads a GPUAdapterInfo, which older browsers lack.
 func partOf(info js.Value) part {
-	if info.Type() != js.TypeObject {
-		return part{}
+	p := part{name: "WebGPU adapter"}
+	if info.Type() == js.TypeObject {
+		architecture, device, description := text(info, "architecture"), text(info, "device"), text(info, "description")
+		p.vendor = text(info, "vendor")
+		family := strings.TrimSpace(p.vendor + " " + architecture)
+		p.name = cmp.Or(description, device, family, p.name)
+		p.words = strings.ToLower(family + " " + device + " " + description)
+		p.software = info.Get("isFallbackAdapter").Truthy()
 	}
-	return part{
-		vendor:       text(info, "vendor"),
-		architecture: text(info, "architecture"),
-		device:       text(info, "device"),
-		description:  text(info, "description"),
-		software:     info.Get("isFallbackAdapter").Truthy(),
-	}
-}
-
-func (p part) name() string {
-	switch {
-	case p.description != "":
-		return p.description
-	case p.device != "":
-		return p.device
-	case p.vendor != "" || p.architecture != "":
-		return strings.TrimSpace(p.vendor + " " + p.architecture)
-	}
-	return "WebGPU adapter"
+	return p
 }
 
 func (p part) mentions(words ...string) bool {
-	all := strings.ToLower(p.vendor + " " + p.architecture + " " + p.device + " " + p.description)
-	for _, w := range words {
-		if strings.Contains(all, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(p.words, w) })
 }
 
 // kind guesses: WebGPU does not say. The architectures are Dawn's, which other browsers have taken over.

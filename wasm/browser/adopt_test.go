@@ -13,6 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // newGPUDevice makes a device as a page would, without the driver.
@@ -65,20 +66,23 @@ func TestAdopt(t *testing.T) {
 	own := d.Handle(1).(js.Value)
 	foreign := gpuBuffer(handle, 32, usageOwn)
 	handle.Get("queue").Call("writeBuffer", foreign, 0, js.Global().Get("Float32Array").Call("of", 1, 2, 3, 4, 5, 6, 7, 8))
-	size, err := d.ImportBuffer(2, foreign)
+	_, size, err := d.ImportBuffer(2, foreign)
 	if err != nil || size != 32 || !d.Handle(2).(js.Value).Equal(foreign) {
 		t.Fatalf("size %d, error %v", size, err)
 	}
-	if _, err := d.ImportBuffer(3, foreign); err != nil { // a buffer may have two numbers
+	if known, _, err := d.ImportBuffer(3, foreign); err != nil || known != 2 {
+		t.Fatalf("known as %d, error %v", known, err)
+	}
+	if _, _, err := d.ImportBuffer(3, own); err != nil { // a buffer of the driver's own may have two numbers
 		t.Fatal(err)
 	}
 	newKernel(t, d, 1, &scale)
 	submit(t, d, func(l *driver.CommandList) {
 		l.Bind(1, scale.Layout, []driver.Binding{{Buffer: 2, Size: 32}})
 		l.Dispatch(1, 1, [3]uint32{1, 1, 1}, scaleParams(10, 8))
-		l.Write(3, 4, driver.HostBytes(floats(-1))) // must not overtake the dispatch
+		l.Write(2, 4, driver.HostBytes(floats(-1))) // must not overtake the dispatch
 	})
-	if got, want := readFloats(t, d, 3, 8), []float32{10, -1, 30, 40, 50, 60, 70, 80}; !slices.Equal(got, want) {
+	if got, want := readFloats(t, d, 2, 8), []float32{10, -1, 30, 40, 50, 60, 70, 80}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	d.FreeBuffer(2)
@@ -87,13 +91,13 @@ func TestAdopt(t *testing.T) {
 	}
 	// The caller's device and buffer live on, ours is gone.
 	other := adopt(t, handle)
-	if _, err := other.ImportBuffer(1, foreign); err != nil {
+	if _, _, err := other.ImportBuffer(1, foreign); err != nil {
 		t.Error(err)
 	}
 	if got := readFloats(t, other, 1, 1); got[0] != 10 {
 		t.Errorf("the caller's buffer holds %v", got)
 	}
-	if _, err := other.ImportBuffer(2, own); err != nil {
+	if _, _, err := other.ImportBuffer(2, own); err != nil {
 		t.Error(err)
 	}
 	host := make([]byte, 16)
@@ -115,14 +119,14 @@ func TestImportMistakes(t *testing.T) {
 		"usage":     {gpuBuffer(handle, 16, usageStorage|usageCopyDst), fault.ErrInvalid},
 		"mapped":    {handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true}), fault.ErrMapped},
 	} {
-		if _, err := d.ImportBuffer(1, c.handle); err == nil {
+		if _, _, err := d.ImportBuffer(1, c.handle); err == nil {
 			t.Errorf("imported %s", name)
 		} else {
 			wantError(t, err, c.want)
 		}
 	}
 	other := newGPUDevice(t)
-	if _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
+	if _, _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, d.Wait(t.Context()), fault.ErrForeign)
@@ -135,7 +139,7 @@ func TestImportMistakes(t *testing.T) {
 // TestOddSize reads what can be read of a buffer whose size is no multiple of 4.
 func TestOddSize(t *testing.T) {
 	d := openDevice(t)
-	if _, err := d.ImportBuffer(1, gpuBuffer(d.Handle(0).(js.Value), 6, usageOwn)); err != nil {
+	if _, _, err := d.ImportBuffer(1, gpuBuffer(d.Handle(0).(js.Value), 6, usageOwn)); err != nil {
 		t.Fatal(err)
 	}
 	host := driver.HostBytes(make([]byte, 6))
@@ -158,8 +162,8 @@ func TestUsersErrors(t *testing.T) {
 		t.Errorf("the page's error became ours: %v", err)
 	}
 	e, err := awaitPromise(t.Context(), "test", handle.Call("popErrorScope"))
-	if err != nil || tag(e) != "GPUValidationError" {
-		t.Errorf("the page's error scope has got %s, %v", tag(e), err)
+	if err != nil || host.Tag(e) != "GPUValidationError" {
+		t.Errorf("the page's error scope has got %s, %v", host.Tag(e), err)
 	}
 }
 

@@ -183,15 +183,15 @@ func TestKind(t *testing.T) {
 		part
 		want driver.Kind
 	}{
-		{part{vendor: "google", architecture: "swiftshader"}, driver.KindCPU},
+		{part{words: "google swiftshader"}, driver.KindCPU},
 		{part{software: true}, driver.KindCPU},
-		{part{description: "llvmpipe (LLVM 15.0.6, 256 bits)"}, driver.KindCPU},
-		{part{vendor: "nvidia", architecture: "ampere"}, driver.KindDiscrete},
-		{part{vendor: "intel", architecture: "gen-12lp"}, driver.KindIntegrated},
-		{part{vendor: "intel", architecture: "xe-2hpg"}, driver.KindDiscrete},
-		{part{vendor: "apple", architecture: "metal-3"}, driver.KindIntegrated},
-		{part{vendor: "amd", architecture: "rdna-3"}, driver.KindUnknown},
-		{part{description: "VirtIO-GPU Venus"}, driver.KindVirtual},
+		{part{words: "llvmpipe (llvm 15.0.6, 256 bits)"}, driver.KindCPU},
+		{part{words: "nvidia ampere"}, driver.KindDiscrete},
+		{part{words: "intel gen-12lp"}, driver.KindIntegrated},
+		{part{words: "intel xe-2hpg"}, driver.KindDiscrete},
+		{part{words: "apple metal-3"}, driver.KindIntegrated},
+		{part{words: "amd rdna-3"}, driver.KindUnknown},
+		{part{words: "virtio-gpu venus"}, driver.KindVirtual},
 		{part{}, driver.KindUnknown},
 	} {
 		if got := c.kind(); got != c.want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // Numbers of the WebGPU specification: what buffers are for.
@@ -24,29 +25,51 @@ const (
 	usageOwn = usageStorage | usageCopySrc | usageCopyDst
 )
 
+// engine executes what a device has checked: with the helper, or without it. Calls are made under the device's lock,
+// except close, and none waits: what takes time settles a ticket of the device's promises.
+type engine interface {
+	newBuffer(id driver.BufferID, size uint64)
+	// importBuffer takes a buffer of the page's, and passes on later that it is not this device's.
+	importBuffer(id driver.BufferID, buffer js.Value)
+	buffer(id driver.BufferID) js.Value
+	freeBuffer(id driver.BufferID)
+
+	// compile settles the ticket with the pipeline, or why there is none.
+	compile(ticket int, k *driver.Kernel) (module js.Value)
+	addKernel(id driver.KernelID, pipeline js.Value)
+	freeKernel(id driver.KernelID)
+
+	submit(l *driver.CommandList) error
+	// read holds bytes of a buffer under the ticket until drop. Offset and size are multiples of 4.
+	read(ticket int, id driver.BufferID, offset, size uint64)
+	// take copies the rows of a transfer, which begin skip bytes into what was read, into host memory.
+	take(ticket, skip int, t driver.Transfer)
+	drop(ticket int)
+
+	// idle settles the ticket when all work is done, lost when the device is lost, with the reason.
+	idle(ticket int)
+	lost(ticket int)
+	close()
+}
+
 var _ driver.Device = (*device)(nil)
 
 // device is a GPUDevice: its own or an adopted one.
 type device struct {
+	driver.Objects
 	handle   js.Value
 	owned    bool
-	info     driver.AdapterInfo
 	promises *promises
-	lost     chan struct{}
 
-	mu      sync.Mutex // guards what follows; never held while waiting
+	mu      sync.Mutex // guards what follows, and Objects; never held while waiting
 	engine  engine
-	objects driver.Objects
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
 }
 
 // newDevice wraps a GPUDevice.
 func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Value) *device {
-	d := &device{
-		handle: handle, owned: owned, info: info, lost: make(chan struct{}),
-		objects: driver.Objects{Info: info}, imports: map[driver.BufferID]js.Value{},
-	}
+	d := &device{Objects: driver.NewObjects(info), handle: handle, owned: owned, imports: map[driver.BufferID]js.Value{}}
 	d.promises = newPromises(d.noteFault)
 	if glue.IsUndefined() {
 		d.engine = without(handle, d.promises)
@@ -55,6 +78,14 @@ func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Val
 	}
 	d.engine.lost(d.promises.expect(d.noteLoss))
 	return d
+}
+
+// locked runs f under the lock. What JavaScript throws meanwhile is an error.
+func (d *device) locked(op string, f func() error) (err error) {
+	defer rescue(op, &err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return f()
 }
 
 // noteFault keeps the first error until somebody can be told; those that follow are mostly its consequences.
@@ -69,20 +100,19 @@ func (d *device) noteFault(reason js.Value) {
 func (d *device) noteLoss(o outcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.objects.Usable("") != nil { // closed: the device was destroyed by us
+	if d.Usable("") != nil { // closed: the device was destroyed by us
 		return
 	}
-	reason := ""
+	reason := "lost"
 	if o.value.Type() == js.TypeObject {
 		reason = strings.TrimSuffix(text(o.value, "reason")+": "+text(o.value, "message"), ": ")
 	}
-	d.objects.SetLost(reason)
-	close(d.lost)
+	d.SetLost(reason)
 }
 
 // usable reports why the device cannot be used, or what went wrong since somebody asked last.
 func (d *device) usable(op string) error {
-	if err := d.objects.Usable(op); err != nil {
+	if err := d.Usable(op); err != nil {
 		return err
 	}
 	err := d.fault
@@ -90,115 +120,80 @@ func (d *device) usable(op string) error {
 	return err
 }
 
-func (d *device) Info() driver.AdapterInfo { return d.info }
+func (d *device) closed() bool { return errors.Is(d.Usable(""), fault.ErrClosed) }
 
-func (d *device) Lost() <-chan struct{} { return d.lost }
-
-func (d *device) LostReason() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.objects.Reason()
-}
-
-func (d *device) Close() (err error) {
-	defer rescue("browser: Close", &err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.objects.Close() {
-		return nil
-	}
-	d.promises.close()
-	d.engine.close()
-	if d.owned {
-		d.handle.Call("destroy")
-	}
-	return nil
-}
-
-func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) (err error) {
-	defer rescue("browser: NewBuffer", &err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
-		return err
-	}
-	d.engine.newBuffer(id, size)
-	return nil
-}
-
-func (d *device) ImportBuffer(id driver.BufferID, handle any) (size uint64, err error) {
-	const op = "browser: ImportBuffer"
-	defer rescue(op, &err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.Usable(op); err != nil {
-		return 0, err
-	}
-	v, ok := value(handle, "GPUBuffer")
-	if !ok {
-		return 0, fault.Fail(op, fault.ErrUnsupported, "not a GPUBuffer")
-	}
-	if usage := number(v, "usage"); usage&usageOwn != usageOwn {
-		return 0, fault.Fail(op, fault.ErrInvalid, "the buffer needs the usages STORAGE, COPY_SRC and COPY_DST")
-	}
-	if state := text(v, "mapState"); state != "unmapped" {
-		return 0, fault.Fail(op, fault.ErrMapped, "the buffer's mapState is "+state)
-	}
-	size = number(v, "size")
-	if err := d.objects.AddBuffer(id, size, false, true); err != nil {
-		return 0, err
-	}
-	d.engine.importBuffer(id, v)
-	d.imports[id] = v
-	d.checkOwner(v)
-	return size, nil
-}
-
-// Imported looks for the very object.
-func (d *device) Imported(handle any) (driver.BufferID, bool) {
-	v, ok := handle.(js.Value)
-	if !ok {
-		return 0, false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, o := range d.imports {
-		if o.Equal(v) {
-			return id, true
+func (d *device) Close() error {
+	return d.locked("browser: Close", func() error {
+		if !d.Objects.Close() {
+			return nil
 		}
-	}
-	return 0, false
+		d.promises.close()
+		d.engine.close()
+		if d.owned {
+			d.handle.Call("destroy")
+		}
+		return nil
+	})
+}
+
+func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
+	return d.locked("browser: NewBuffer", func() error {
+		if err := d.AddBuffer(id, size, mappable, false); err != nil {
+			return err
+		}
+		d.engine.newBuffer(id, size)
+		return nil
+	})
+}
+
+// ImportBuffer takes a GPUBuffer and knows the very object again.
+func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.BufferID, size uint64, err error) {
+	const op = "browser: ImportBuffer"
+	err = d.lockedFor(op, handle, func(v js.Value) error {
+		size = number(v, "size")
+		for other, o := range d.imports {
+			if o.Equal(v) {
+				known = other
+				return nil
+			}
+		}
+		if number(v, "usage")&usageOwn != usageOwn {
+			return fault.Fail(op, fault.ErrInvalid, "the buffer needs the usages STORAGE, COPY_SRC and COPY_DST")
+		}
+		if state := text(v, "mapState"); state != "unmapped" {
+			return fault.Fail(op, fault.ErrMapped, "the buffer's mapState is "+state)
+		}
+		if err := d.AddBuffer(id, size, false, true); err != nil {
+			return err
+		}
+		d.engine.importBuffer(id, v)
+		d.imports[id] = v
+		known = id
+		return nil
+	})
+	return known, size, err
 }
 
 // DestroyBuffer destroys a GPUBuffer, which unmaps it.
-func (d *device) DestroyBuffer(handle any) (err error) {
-	const op = "browser: DestroyBuffer"
-	defer rescue(op, &err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.Usable(op); err != nil {
-		return err
-	}
-	v, ok := value(handle, "GPUBuffer")
-	if !ok {
-		return fault.Fail(op, fault.ErrUnsupported, "not a GPUBuffer")
-	}
-	v.Call("destroy")
-	return nil
+func (d *device) DestroyBuffer(handle any) error {
+	return d.lockedFor("browser: DestroyBuffer", handle, func(v js.Value) error {
+		v.Call("destroy")
+		return nil
+	})
 }
 
-// checkOwner checks that a buffer is this device's. WebGPU does not say whose it is, but refuses to record commands on
-// another's, so the answer comes later.
-func (d *device) checkOwner(buffer js.Value) {
-	d.handle.Call("pushErrorScope", "validation")
-	encoder := d.handle.Call("createCommandEncoder")
-	encoder.Call("clearBuffer", buffer, 0, 0)
-	encoder.Call("finish")
-	d.promises.follow(d.handle.Call("popErrorScope"), d.promises.expect(func(o outcome) {
-		if o.fulfilled && o.value.Type() == js.TypeObject {
-			d.noteFault(newError("ErrForeign", text(o.value, "message")))
+// lockedFor is locked for a call on a GPUBuffer of the caller's.
+func (d *device) lockedFor(op string, handle any, f func(js.Value) error) error {
+	return d.locked(op, func() error {
+		if err := d.Usable(op); err != nil {
+			return err
 		}
-	}))
+		v, ok := value(handle, "GPUBuffer")
+		if !ok {
+			return fault.Fail(op, fault.ErrUnsupported, "not a GPUBuffer")
+		}
+		return f(v)
+	})
 }
 
 func (d *device) Handle(id driver.BufferID) any {
@@ -207,46 +202,118 @@ func (d *device) Handle(id driver.BufferID) any {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.objects.Usable("") != nil || d.objects.BufferSize(id) == 0 {
+	if d.Usable("") != nil || d.BufferSize(id) == 0 {
 		return nil
 	}
 	return d.engine.buffer(id)
 }
 
 func (d *device) FreeBuffer(id driver.BufferID) {
-	var err error
-	defer rescue("browser: FreeBuffer", &err) // nothing of WebGPU's throws here
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.imports, id)
-	if d.objects.DropBuffer(id) && !d.closed() { // what is closed has freed everything
-		d.engine.freeBuffer(id)
-	}
+	_ = d.locked("browser: FreeBuffer", func() error { // nothing of WebGPU's throws here
+		delete(d.imports, id)
+		if d.DropBuffer(id) && !d.closed() { // what is closed has freed everything
+			d.engine.freeBuffer(id)
+		}
+		return nil
+	})
 }
 
-func (d *device) Submit(list *driver.CommandList) (err error) {
+func (d *device) FreeKernel(id driver.KernelID) {
+	_ = d.locked("browser: FreeKernel", func() error { // nor here
+		if d.DropKernel(id) {
+			d.engine.freeKernel(id)
+		}
+		return nil
+	})
+}
+
+func (d *device) Submit(list *driver.CommandList) error {
 	const op = "browser: Submit"
-	defer rescue(op, &err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.Usable(op); err != nil {
-		return err
-	}
-	if list == nil {
-		return fault.Fail(op, fault.ErrInvalid, "no command list")
-	}
-	for _, h := range list.Data {
-		if err := checkHost(op, h); err != nil {
+	return d.locked(op, func() error {
+		if list != nil {
+			for _, h := range list.Data {
+				if err := checkHost(op, h); err != nil {
+					return err
+				}
+			}
+		}
+		if err := d.usable(op); err != nil {
 			return err
 		}
+		if err := d.Check(list); err != nil || len(list.Words) == 0 {
+			return err
+		}
+		return d.engine.submit(list)
+	})
+}
+
+// checkHost checks host memory that lives in JavaScript, which package driver cannot.
+func checkHost(op string, h host.Memory) error {
+	if h.Foreign == nil {
+		return nil
 	}
-	if err := d.usable(op); err != nil {
+	_, _, err := h.Buffer(op)
+	return err
+}
+
+// Read implements [driver.Device]. Several reads may be under way at once; each has a staging buffer of its own. Copies on the GPU
+// go by words, so what is not aligned is read with the bytes around it.
+func (d *device) Read(ctx context.Context, t driver.Transfer) error {
+	const op = "browser: Read"
+	from := t.Offset &^ 3
+	var w *wait
+	err := d.locked(op, func() error {
+		if err := d.CheckRead(t); err != nil {
+			return err
+		}
+		if err := checkHost(op, t.Host); err != nil {
+			return err
+		}
+		to := (t.Offset + uint64(t.Span()) + 3) &^ 3
+		if to > d.BufferSize(t.Buffer) {
+			return fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
+		}
+		if err := d.usable(op); err != nil || t.Span() == 0 {
+			return err
+		}
+		w = d.promises.wait()
+		d.engine.read(w.ticket, t.Buffer, from, to-from)
+		return nil
+	})
+	if err != nil || w == nil {
 		return err
 	}
-	if err := d.objects.Check(list); err != nil || len(list.Words) == 0 {
+	_, err = d.promises.await(ctx, op, w)
+	return d.locked(op, func() error {
+		defer d.discard(w.ticket)
+		if err := d.outcome(op, err); err != nil {
+			return err
+		}
+		if err := checkHost(op, t.Host); err != nil { // JavaScript's memory may have been detached meanwhile
+			return err
+		}
+		d.engine.take(w.ticket, int(t.Offset-from), t)
+		return nil
+	})
+}
+
+// Wait implements [driver.Device].
+func (d *device) Wait(ctx context.Context) error {
+	const op = "browser: Wait"
+	var w *wait
+	err := d.locked(op, func() error {
+		if err := d.usable(op); err != nil {
+			return err
+		}
+		w = d.promises.wait()
+		d.engine.idle(w.ticket)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	return d.engine.submit(list)
+	_, err = d.promises.await(ctx, op, w)
+	return d.locked(op, func() error { return d.outcome(op, err) })
 }
 
 // outcome is what a wait has come to: its own error, unless the device or the queued work explains it.
@@ -264,20 +331,15 @@ func (d *device) discard(ticket int) {
 	}
 }
 
-func (d *device) closed() bool { return errors.Is(d.objects.Usable(""), fault.ErrClosed) }
-
 // Map implements [driver.Device]. WebGPU in browsers has no buffers that are both storage and mappable.
 func (d *device) Map(_ context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.objects.Map(id, offset, size); err != nil {
-		return nil, err
-	}
-	return nil, fault.Fail("browser: Map", fault.ErrUnsupported, "mappable storage")
+	return nil, d.Objects.Map(id, offset, size)
 }
 
 func (d *device) Unmap(id driver.BufferID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.objects.Unmap(id)
+	return d.Objects.Unmap(id)
 }

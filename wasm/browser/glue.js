@@ -10,8 +10,8 @@
 (() => {
   'use strict';
 
-  /** Go refuses a helper of another version. Keep in step with glueVersion in install.go. */
-  const VERSION = 3;
+  /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
+  const VERSION = 4;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
@@ -164,19 +164,19 @@
       if (!(event.error instanceof GPUValidationError)) this.#fault(event.error);
     };
 
-    /** Tells Go of an error of the device timeline. */
-    #fault = (/** @type {GPUError | null} */ error) => {
+    /** Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} validation what a validation error is */
+    #fault(error, validation = 'ErrInvalid') {
       if (!error || this.#closed) return;
-      const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : 'ErrInvalid';
+      const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation;
       this.#settle(FAULT, false, failure(name, error.message));
-    };
+    }
 
-    /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. */
-    #popScope() { this.#device.popErrorScope().then(this.#fault, () => {}); }
+    /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. @param {string} [validation] as in #fault */
+    #popScope(validation) { this.#device.popErrorScope().then((error) => this.#fault(error, validation), () => {}); }
 
     /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
     #await(ticket, promise) {
-      promise.then(() => this.#settle(ticket, true), (error) => this.#settle(ticket, false, error));
+      promise.then((value) => this.#settle(ticket, true, value), (error) => this.#settle(ticket, false, error));
     }
 
     /** Settles the ticket when the device is lost. @param {number} ticket */
@@ -191,8 +191,22 @@
     /** @param {number} id @returns {Buffer} */
     #at(id) { return /** @type {Buffer} */ (this.#buffers[id]); }
 
-    /** @param {number} id @param {GPUBuffer} gpu */
+    /**
+     * Takes a buffer of the page's. WebGPU does not say whose it is, but refuses to record commands on another device's, so the answer
+     * comes later.
+     * @param {number} id @param {GPUBuffer} gpu
+     */
     importBuffer(id, gpu) {
+      this.#register(id, gpu);
+      this.#device.pushErrorScope('validation');
+      const encoder = this.#device.createCommandEncoder();
+      encoder.clearBuffer(gpu, 0, 0);
+      encoder.finish();
+      this.#popScope('ErrForeign');
+    }
+
+    /** @param {number} id @param {GPUBuffer} gpu */
+    #register(id, gpu) {
       const buffer = this.#known.get(gpu) ?? {gpu, used: 0};
       this.#known.set(gpu, buffer);
       this.#buffers[id] = buffer;
@@ -201,7 +215,7 @@
     /** @param {number} id @param {number} size */
     newBuffer(id, size) {
       this.#device.pushErrorScope('out-of-memory');
-      this.importBuffer(id, this.#device.createBuffer({size, usage: STORAGE | COPY_SRC | COPY_DST}));
+      this.#register(id, this.#device.createBuffer({size, usage: STORAGE | COPY_SRC | COPY_DST}));
       this.#popScope();
       this.#owned.add(id);
     }
@@ -239,8 +253,20 @@
       return layout;
     }
 
-    /** Makes the layout of a kernel. @param {number} low @param {number} high */
-    pipelineLayout(low, high) { return this.#layout(low, high).pipeline; }
+    /**
+     * Compiles a kernel, settles the ticket with its pipeline, and returns the shader module. The pipeline's promise tells of all
+     * errors; the error scope keeps the page's console clean.
+     * @param {number} ticket @param {number} low @param {number} high words of the layout
+     * @param {string} label @param {string} code @param {string} entryPoint
+     */
+    compile(ticket, low, high, label, code, entryPoint) {
+      const layout = this.#layout(low, high).pipeline;
+      this.#device.pushErrorScope('validation');
+      const module = this.#device.createShaderModule({label, code});
+      this.#await(ticket, this.#device.createComputePipelineAsync({label, layout, compute: {module, entryPoint}}));
+      this.#device.popErrorScope().catch(() => {});
+      return module;
+    }
 
     /** @param {number} id @param {GPUComputePipeline} pipeline */
     addKernel(id, pipeline) { this.#kernels[id] = pipeline; }

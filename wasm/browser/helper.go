@@ -32,7 +32,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 3
+const glueVersion = 4
 
 // helperObject returns the helper, or undefined where the page forbids it.
 func helperObject(ctx context.Context) (js.Value, error) {
@@ -85,8 +85,8 @@ func (h *helper) buffer(id driver.BufferID) js.Value { return h.session.Call("bu
 
 func (h *helper) freeBuffer(id driver.BufferID) { h.session.Call("freeBuffer", uint32(id)) }
 
-func (h *helper) pipelineLayout(l driver.Layout) js.Value {
-	return h.session.Call("pipelineLayout", uint32(l), uint32(l>>32))
+func (h *helper) compile(ticket int, k *driver.Kernel) (module js.Value) {
+	return h.session.Call("compile", ticket, uint32(k.Layout), uint32(k.Layout>>32), k.Label, k.Source, k.Entry)
 }
 
 func (h *helper) addKernel(id driver.KernelID, pipeline js.Value) {
@@ -116,21 +116,32 @@ func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
 func (h *helper) submit(l *driver.CommandList) error {
 	h.tabulate(l.Data)
 	defer clear(h.args) // JavaScript's memory must not be kept alive
-	if h.shared {
-		defer runtime.KeepAlive(l)
-		return h.execute(address(l.Words), len(l.Words), address(l.Params), len(l.Params), address(h.table))
+	words, params, table := address(l.Words), address(l.Params), address(h.table)
+	if !h.shared {
+		words, params, table = h.pack(l)
 	}
+	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4] = words, len(l.Words), params, len(l.Params), table
+	failed := h.run.Invoke(h.args...)
+	runtime.KeepAlive(l)
+	if !failed.IsNull() {
+		return failure("browser: Submit", failed)
+	}
+	return nil
+}
+
+// pack copies a list and its table to the helper's scratch, and returns where the parts begin there.
+func (h *helper) pack(l *driver.CommandList) (words, params, table uint) {
 	h.frame = append(h.frame[:0], raw(l.Words)...)
-	tableAt := uint(len(h.frame))
+	table = uint(len(h.frame))
 	h.frame = append(h.frame, raw(h.table)...)
-	paramsAt := uint(len(h.frame))
+	params = uint(len(h.frame))
 	h.frame = append(h.frame, l.Params...)
 	if len(h.frame) > h.size {
 		h.scratch = h.session.Call("scratch", len(h.frame))
 		h.size = h.scratch.Length()
 	}
 	js.CopyBytesToJS(h.scratch, h.frame)
-	return h.execute(0, len(l.Words), paramsAt, len(l.Params), tableAt)
+	return 0, params, table
 }
 
 // tabulate fills the table of host data; see submit in glue.js. Foreign memory, and a copy of Go's where the helper does not
@@ -152,15 +163,6 @@ func (h *helper) tabulate(data []driver.Host) {
 		}
 		h.table = append(h.table, argument, uint32(at), uint32(at>>32), uint32(d.Size), uint32(uint64(d.Size)>>32))
 	}
-}
-
-// execute makes the one call that executes a list.
-func (h *helper) execute(words uint, wordCount int, params uint, paramsSize int, table uint) error {
-	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4] = words, wordCount, params, paramsSize, table
-	if failed := h.run.Invoke(h.args...); !failed.IsNull() {
-		return failure("browser: Submit", failed)
-	}
-	return nil
 }
 
 func (h *helper) take(ticket, skip int, t driver.Transfer) {

@@ -16,9 +16,6 @@ import (
 //go:embed glue.js
 var glueText string
 
-// without is the engine that does without the helper.
-func without(device js.Value, p *promises) engine { return newDirect(device, p) }
-
 // glue is the helper of this realm, installed when it is first wanted. Whether that works depends on the page alone, so
 // it is tried once: every refusal by a Content-Security-Policy is reported to the page's owner.
 var glue struct {
@@ -74,29 +71,21 @@ func inlineScript(context.Context) (err error) {
 
 // blobScript loads the helper as a script from a blob: address.
 func blobScript(ctx context.Context) (err error) {
-	defer rescue("browser: blob script", &err)
+	const op = "browser: blob script"
+	defer rescue(op, &err)
 	url, revoke := blobURL()
 	defer revoke()
-	over := make(chan struct{}, 2)
-	done := js.FuncOf(func(js.Value, []js.Value) any {
-		over <- struct{}{}
-		return nil
-	})
-	defer done.Release()
+	p := newPromises(func(js.Value) {})
+	defer p.close()
+	w := p.wait()
 	script := scriptElement()
-	script.Call("addEventListener", "load", done)
-	script.Call("addEventListener", "error", done)
+	script.Call("addEventListener", "load", p.settled.Call("bind", nil, w.ticket, true))
+	script.Call("addEventListener", "error", p.settled.Call("bind", nil, w.ticket, false))
 	script.Set("src", url)
 	js.Global().Get("document").Get("documentElement").Call("append", script)
 	defer script.Call("remove")
-	select {
-	case <-over:
-	case <-ctx.Done():
-		// Neither event may call what is released.
-		script.Call("removeEventListener", "load", done)
-		script.Call("removeEventListener", "error", done)
-	}
-	return nil
+	_, err = p.await(ctx, op, w)
+	return err
 }
 
 // importScript loads the helper in a classic worker. A module worker has no importScripts that works.

@@ -7,7 +7,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"syscall/js"
 
@@ -17,13 +16,19 @@ import (
 
 // NewKernel implements [driver.Device]. The id is taken only when the kernel is compiled, so that nothing can dispatch
 // it before.
-func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) (err error) {
+func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "browser: NewKernel"
-	defer rescue(op, &err)
-	if k == nil {
-		return fault.Fail(op, fault.ErrInvalid, "no kernel")
-	}
-	module, w, err := d.startKernel(id, k)
+	var module js.Value
+	var w *wait
+	err := d.locked(op, func() error {
+		if err := d.AddKernel(id, k); err != nil {
+			return err
+		}
+		d.DropKernel(id)
+		w = d.promises.wait()
+		module = d.engine.compile(w.ticket, k)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -34,43 +39,21 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.AddKernel(id, k); err != nil {
+	return d.locked(op, func() error {
+		err := d.AddKernel(id, k)
+		if err == nil {
+			d.engine.addKernel(id, pipeline)
+		}
 		return err
-	}
-	d.engine.addKernel(id, pipeline)
-	return nil
-}
-
-func (d *device) startKernel(id driver.KernelID, k *driver.Kernel) (module js.Value, w *wait, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.objects.AddKernel(id, k); err != nil {
-		return js.Undefined(), nil, err
-	}
-	d.objects.DropKernel(id)
-	// The error scope keeps the page's console clean: the pipeline's promise tells of all errors.
-	d.handle.Call("pushErrorScope", "validation")
-	module = d.handle.Call("createShaderModule", map[string]any{"label": k.Label, "code": k.Source})
-	made := d.handle.Call("createComputePipelineAsync", map[string]any{
-		"label":   k.Label,
-		"layout":  d.engine.pipelineLayout(k.Layout),
-		"compute": map[string]any{"module": module, "entryPoint": k.Entry},
 	})
-	d.promises.follow(d.handle.Call("popErrorScope"), d.promises.expect(func(outcome) {}))
-	w = d.promises.wait()
-	d.promises.follow(made, w.ticket)
-	return module, w, nil
 }
 
 // compileError adds to a compiler's error which kernel it is about and which lines are to blame.
-func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) error {
+func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) (all error) {
+	defer rescue(op, &all)
 	e, _ := errors.AsType[*fault.OpError](err)
 	detail := e.Detail
-	w := d.promises.wait()
-	d.promises.follow(module.Call("getCompilationInfo"), w.ticket)
-	if info, err := d.promises.await(ctx, op, w); err == nil {
+	if info, err := d.promises.result(ctx, op, module.Call("getCompilationInfo")); err == nil {
 		if lines := diagnostics(info.Get("messages"), k.Source); lines != "" {
 			detail = lines
 		}
@@ -90,22 +73,12 @@ func diagnostics(messages js.Value, source string) string {
 		if text(m, "type") != "error" {
 			continue
 		}
-		line, column := int(number(m, "lineNum")), int(number(m, "linePos"))
-		s := "line " + strconv.Itoa(line) + ":" + strconv.Itoa(column) + ": " + text(m, "message")
+		line := int(number(m, "lineNum"))
+		s := fault.Text("line ", line, ":", number(m, "linePos"), ": ", text(m, "message"))
 		if line >= 1 && line <= len(lines) {
 			s += "\n\t" + strings.TrimSpace(lines[line-1])
 		}
 		list = append(list, s)
 	}
 	return strings.Join(list, "\n")
-}
-
-func (d *device) FreeKernel(id driver.KernelID) {
-	var err error
-	defer rescue("browser: FreeKernel", &err) // nothing of WebGPU's throws here
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.objects.DropKernel(id) {
-		d.engine.freeKernel(id)
-	}
 }

@@ -146,7 +146,10 @@ func jsMemory(b []byte) map[string]js.Value {
 }
 
 func bytesOf(v js.Value, n int) []byte {
-	memory, at := memoryOf(v)
+	memory, at, err := driver.Host{Foreign: v}.Buffer("test")
+	if err != nil {
+		panic(err)
+	}
 	b := make([]byte, n)
 	plain := uint8s.New(memory, at, n).Call("slice")
 	js.CopyBytesToGo(b, plain)

@@ -49,24 +49,19 @@ func (p *promises) callback(_ js.Value, args []js.Value) any {
 	if len(args) > 2 { // a promise may have no value
 		o.value = args[2]
 	}
-	if ticket := args[0].Int(); ticket == faultTicket {
+	ticket := args[0].Int()
+	if ticket == faultTicket {
 		p.fault(o.value)
-	} else {
-		p.settle(ticket, o)
+		return nil
 	}
-	return nil
-}
-
-// settle hands an outcome to whoever expects it.
-func (p *promises) settle(ticket int, o outcome) {
 	p.mu.Lock()
 	then := p.pending[ticket]
-	delete(p.pending, ticket)
 	p.mu.Unlock()
 	if then != nil {
 		then(o)
 	}
-	p.release()
+	p.forget(ticket)
+	return nil
 }
 
 // expect returns a ticket for a promise. When it is settled, then is called; it must not block.
@@ -86,28 +81,21 @@ func (p *promises) follow(promise js.Value, ticket int) {
 // close calls off all waits.
 func (p *promises) close() {
 	close(p.closing)
-	p.release()
+	p.forget(faultTicket)
 }
 
-// forget says that a ticket will not be settled any more.
+// forget says that a ticket will not be settled any more. The last one frees the callback of a closed register: JavaScript must
+// not call a freed one.
 func (p *promises) forget(ticket int) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	delete(p.pending, ticket)
-	p.mu.Unlock()
-	p.release()
-}
-
-// release frees the callback once it is closed and nothing can call it: JavaScript must not call a freed one.
-func (p *promises) release() {
 	select {
 	case <-p.closing:
+		if len(p.pending) == 0 {
+			p.settled.Release()
+		}
 	default:
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.pending) == 0 {
-		p.settled.Release()
 	}
 }
 
@@ -122,6 +110,13 @@ func (p *promises) wait() *wait {
 	w := &wait{done: make(chan outcome, 1)}
 	w.ticket = p.expect(func(o outcome) { w.done <- o })
 	return w
+}
+
+// result waits for a promise.
+func (p *promises) result(ctx context.Context, op string, promise js.Value) (js.Value, error) {
+	w := p.wait()
+	p.follow(promise, w.ticket)
+	return p.await(ctx, op, w)
 }
 
 // await blocks the goroutine until the promise is settled, the device is closed or the context is done.

@@ -98,7 +98,7 @@ func TestNoMemory(t *testing.T) {
 	d := openDevice(t)
 	var failed error
 	for id := driver.BufferID(1); id <= 64 && failed == nil; id++ {
-		newBuffer(t, d, id, d.info.Limits.MaxBufferSize)
+		newBuffer(t, d, id, d.Info().Limits.MaxBufferSize)
 		failed = d.Wait(t.Context())
 	}
 	wantError(t, failed, fault.ErrNoMemory)
@@ -109,7 +109,7 @@ func TestNoMemory(t *testing.T) {
 	if got := readFloats(t, d, 1, 4); got[3] != 0 {
 		t.Errorf("read %v", got)
 	}
-	wantError(t, d.NewBuffer(2, d.info.Limits.MaxBufferSize+4, false), fault.ErrLimit)
+	wantError(t, d.NewBuffer(2, d.Info().Limits.MaxBufferSize+4, false), fault.ErrLimit)
 	wantError(t, d.NewBuffer(2, 16, true), fault.ErrUnsupported)
 	_, err := d.Map(t.Context(), 1, 0, 4)
 	wantError(t, err, fault.ErrUnsupported)
@@ -138,7 +138,7 @@ func TestClose(t *testing.T) {
 	wantError(t, d.Submit(&driver.CommandList{}), fault.ErrClosed)
 	wantError(t, d.Wait(t.Context()), fault.ErrClosed)
 	wantError(t, d.NewKernel(t.Context(), 1, &scale), fault.ErrClosed)
-	_, err := d.ImportBuffer(3, js.Undefined())
+	_, _, err := d.ImportBuffer(3, js.Undefined())
 	wantError(t, err, fault.ErrClosed)
 	d.FreeBuffer(1)
 	d.FreeKernel(1)

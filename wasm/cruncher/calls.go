@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
@@ -114,7 +115,7 @@ func (s *server) other(ctx context.Context) *gpu.Device {
 		return nil
 	}
 	for a, err := range gpu.Adapters(ctx) {
-		if err != nil || a.Info.Kind == gpu.KindCPU || a.Info.Name == own.Name && a.Info.Vendor == own.Vendor {
+		if err != nil || a.Info.Kind == driver.KindCPU || a.Info.Name == own.Name && a.Info.Vendor == own.Vendor {
 			continue
 		}
 		if d, err := a.Open(ctx); err == nil {

@@ -6,10 +6,10 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/internal/samples"
+	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -22,58 +22,39 @@ func (s *server) edges(r *page.Reader) page.Work {
 	frame, show := js.ValueOf(r.Object()), r.Object()
 	return func(ctx context.Context) (any, error) {
 		e := page.Must(pipelines.NewEdges(s.open(ctx, set.devices), c, set.config))
-		b := newBoard(4*c.Width*c.Height, c.InFlight)
-		next := func(n int, pixels []byte) (bool, error) {
+		array := func(kind string, size int) js.Value { return js.Global().Get(kind).New(size) }
+		pixels := func() js.Value { return array("Uint8ClampedArray", 4*c.Width*c.Height) }
+		blurred, edges, histogram := pixels(), pixels(), array("Uint8Array", 4*256)
+		inputs := []js.Value{pixels()}
+		for range max(c.InFlight, 1) { // the page is shown frames that are on their way, too
+			inputs = append(inputs, pixels())
+		}
+		next := func(n int, into []byte) (bool, error) {
 			if frame.Type() == js.TypeFunction {
 				v, err := call(frame, n)
 				if err == nil && v.Truthy() {
-					err = page.Guard(func() { s.Load(v, 0, pixels) })
+					err = page.Guard(func() { s.Load(v, 0, into) })
 				}
 				if err != nil || !v.Truthy() {
 					return false, err
 				}
 			} else {
-				samples.Scene(pixels, c.Width, c.Height, n)
+				samples.Scene(into, c.Width, c.Height, n)
 			}
-			js.CopyBytesToJS(b.inputs[n%len(b.inputs)], pixels)
+			js.CopyBytesToJS(inputs[n%len(inputs)], into)
 			return !s.stopped, nil
 		}
 		return s.run(e.Graph, func() error {
 			return e.Run(ctx, next, func(f *pipelines.EdgesFrame) (bool, error) {
-				_, err := call(show, b.fill(f))
+				js.CopyBytesToJS(blurred, f.Blurred)
+				js.CopyBytesToJS(edges, f.Edges)
+				js.CopyBytesToJS(histogram, matrix.Host(f.Histogram).Bytes)
+				_, err := call(show, page.Object(
+					"number", f.Number, "input", inputs[f.Number%len(inputs)], "blurred", blurred, "edges", edges,
+					"histogram", histogram, "mean", f.Mean, "threshold", f.Threshold, "share", f.Share,
+				))
 				return !s.stopped, err
 			})
 		})
 	}
-}
-
-// board is what the page is shown: arrays for the images, those of frames that are on their way included.
-type board struct {
-	inputs         []js.Value
-	blurred, edges js.Value
-	histogram      js.Value
-	counts         [4 * 256]byte
-}
-
-func newBoard(size, inFlight int) *board {
-	pixels := func() js.Value { return js.Global().Get("Uint8ClampedArray").New(size) }
-	b := &board{blurred: pixels(), edges: pixels()}
-	for range max(inFlight, 1) + 1 {
-		b.inputs = append(b.inputs, pixels())
-	}
-	b.histogram = js.Global().Get("Uint8Array").New(len(b.counts))
-	return b
-}
-
-func (b *board) fill(f *pipelines.EdgesFrame) map[string]any {
-	js.CopyBytesToJS(b.blurred, f.Blurred)
-	js.CopyBytesToJS(b.edges, f.Edges)
-	for i, n := range f.Histogram {
-		binary.LittleEndian.PutUint32(b.counts[4*i:], n)
-	}
-	js.CopyBytesToJS(b.histogram, b.counts[:])
-	return page.Object(
-		"number", f.Number, "input", b.inputs[f.Number%len(b.inputs)], "blurred", b.blurred, "edges", b.edges,
-		"histogram", b.histogram, "mean", f.Mean, "threshold", f.Threshold, "share", f.Share,
-	)
 }

@@ -66,9 +66,8 @@ const traced = 2000
 
 // setup is what both runs are asked for.
 type setup struct {
-	devices  int
-	inFlight int
-	config   graph.Config
+	devices, inFlight int
+	config            graph.Config
 }
 
 // setup reads how many devices there are to be, the mode, whether to wait after each dispatch, and how many runs are in flight.

@@ -22,7 +22,7 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Source: s, Scan: s.scan, kernel: k, uses: s.reach(k), p: &Program{
+	b := &builder{Source: s, Scan: s.scan, uses: s.reach(k), p: &Program{
 		Name: kernel, Dims: k.dims, Local: k.local, source: s, fields: map[string]field{},
 	}}
 	for _, d := range s.decls {
@@ -51,9 +51,8 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 type builder struct {
 	*Source
 	*wgsl.Scan
-	kernel *decl
-	decls  []Decl
-	p      *Program
+	decls []Decl
+	p     *Program
 
 	uses map[string]bool // the names that the kernel uses, and those of the library's variables that its text does
 	refs []int           // the tokens that do

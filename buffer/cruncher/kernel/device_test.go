@@ -11,6 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 // TestRanges runs ranges of one dimension: with a base, cut anywhere, empty, and of more workgroups than a dimension holds.
@@ -292,7 +293,7 @@ fn plain(@builtin(global_invocation_id) i: vec3<u32>) { y[i.x + 4u * i.y] += u32
 			scalars: []scalar{{kernel.Decl{Name: "k", Type: kernel.Vec(kernel.F32, 2)}, []uint32{f32(1), f32(3)}}},
 		}
 		p := l.build(t)
-		if want := []gpu.Access{gpu.AccessRead, gpu.AccessParams, 0, gpu.AccessReadWrite}; !slices.Equal(p.Bindings, want) || p.Local != [3]int{4, 1, 1} {
+		if want := []driver.Access{driver.AccessRead, driver.AccessParams, 0, driver.AccessReadWrite}; !slices.Equal(p.Bindings, want) || p.Local != [3]int{4, 1, 1} {
 			t.Fatalf("bindings %v, local %v", p.Bindings, p.Local)
 		}
 		l.run(t, dev)

@@ -11,6 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
 var check = devtest.Check
@@ -24,7 +25,7 @@ func onDevices(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 		if err != nil {
 			t.Fatalf("driver %s: %v", name, err)
 		}
-		if dev.Info().Features.Has(gpu.FeatureWGSL) {
+		if dev.Info().Features.Has(driver.FeatureWGSL) {
 			ran++
 			t.Run(name, func(t *testing.T) { test(t, dev) })
 		}

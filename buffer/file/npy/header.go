@@ -98,11 +98,7 @@ func (h Header) text() ([]byte, bool) {
 	const prefix = len(magic) + 4
 	n := (prefix+len(s)+1+align-1)/align*align - prefix
 	out := append([]byte(magic), 1, 0, byte(n), byte(n>>8))
-	out = append(out, s...)
-	for len(out) < prefix+n-1 {
-		out = append(out, ' ')
-	}
-	return append(out, '\n'), ok
+	return fmt.Appendf(out, "%-*s\n", n-1, s), ok
 }
 
 // shapeText writes a shape as Python does.

@@ -67,7 +67,7 @@ func (p *parser) next() json.Token {
 	}
 	token, err := p.json.Token()
 	if err != nil {
-		p.stop(file.ErrFormat, err.Error())
+		p.stop(file.ErrFormat, "the header's JSON: ", err.Error())
 	}
 	return token
 }

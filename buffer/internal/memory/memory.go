@@ -56,7 +56,7 @@ func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing
 	k.replicas = k.one[:0]
 	m.backings = append(m.backings, k)
 	if wrap && k.Hosted && size > 0 {
-		if space, at, ok := gpu.HostPlace(host); ok {
+		if space, at, ok := host.Place(); ok {
 			k.At, k.End = at, at+size
 			wraps.join(k, space)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -24,10 +25,11 @@ type Replica struct {
 	Lo, Hi   int
 	Mem      *gpu.Buffer
 	mappable bool
-	near     bool    // the CPU reaches it now
-	valid    bool    // it has all bytes but what it is behind
-	replaced bool    // kernels are about to replace everything
-	behind   []write // what it lacks
+	near     bool       // the CPU reaches it now
+	busy     sync.Mutex // while it does
+	valid    bool       // it has all bytes but what it is behind
+	replaced bool       // kernels are about to replace everything
+	behind   []write    // what it lacks
 }
 
 // ErrUnsynced: results are needed on the host or by way of it in a call that does not wait.
@@ -234,23 +236,28 @@ func (m *Memory) catchUp(r *Replica, w Region) error {
 	return err
 }
 
+// waits tells that buffers may wait for devices, which they cannot in a page.
+const waits = runtime.GOOS != "js"
+
 // take copies a write to a replica.
 func (m *Memory) take(r *Replica, w write) error {
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
+		from, words := w.from, !m.Lacks(r.Words(part))
+		onHost := from == nil || r.k.Hosted && !m.Lacks(part)
 		var err error
 		switch {
-		case w.from == nil:
-			err = m.upload(noWait, r, part)
-		case w.from.Mem.Lost():
+		case from != nil && from.Mem.Lost():
 			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
-		case w.from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && w.from.inWords(part):
-			err = r.copyRows(part, w.from)
-		case r.k.Hosted && !m.Lacks(part):
-			err = m.upload(noWait, r, part)
+		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
+			err = r.copyRows(part, from)
+		case onHost && (words || r.inWords(part)):
+			err = r.upload(part, words)
+		case !waits:
+			err = fault.Fail("buffer: use", ErrUnsynced, "")
+		case onHost:
+			err = r.viaHost(context.Background(), part, nil)
 		default:
-			err = r.viaHost(noWait, part, func(mem []byte) error {
-				return w.from.Mem.Read(context.Background(), w.from.Transfer(part, gpu.HostBytes(mem), 0))
-			})
+			err = r.viaHost(context.Background(), part, from)
 		}
 		if err != nil {
 			return err
@@ -281,29 +288,14 @@ func (r *Replica) Words(w Region) Region {
 	return Between(lo, min(hi+(4-(hi-r.Lo)%4)%4, r.Hi))
 }
 
-// noWait is the context of calls that do not wait in a page.
-var noWait context.Context
-
-// upload brings a region from the host.
-func (m *Memory) upload(ctx context.Context, r *Replica, w Region) error {
-	k := r.k
-	if all := r.Words(w); !m.Lacks(all) {
-		return r.write(ctx, all.Offset, k.host.Part(all.Offset-k.At, all.Width))
-	}
-	if !r.inWords(w) {
-		return r.viaHost(ctx, w, func(mem []byte) error {
-			host, err := r.load(ctx, w)
-			for i := range w.Count {
-				if err == nil {
-					copy(mem[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
-				}
-			}
-			return err
-		})
+// upload brings a region from the host: whole words, or the words that it lies in, of which the host has the rest, too.
+func (r *Replica) upload(w Region, words bool) error {
+	if words {
+		w = r.Words(w)
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.write(ctx, at, k.host.Part(at-k.At, w.Width)); err != nil {
+		if err := r.Mem.Write(uint64(at-r.Lo), r.k.host.Part(at-r.k.At, w.Width)); err != nil {
 			return err
 		}
 	}
@@ -313,6 +305,8 @@ func (m *Memory) upload(ctx context.Context, r *Replica, w Region) error {
 // write copies host memory to a replica, from a position on.
 func (r *Replica) write(ctx context.Context, at int, host gpu.Host) error {
 	if r.near && host.Foreign == nil {
+		r.busy.Lock()
+		defer r.busy.Unlock()
 		return r.Mem.Map(ctx, uint64(at-r.Lo), uint64(host.Size), func(mem []byte) error { copy(mem, host.Mem()); return nil })
 	}
 	return r.Mem.Write(uint64(at-r.Lo), host)
@@ -340,25 +334,33 @@ func Load(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) {
 	return mem, errors.Join(err, stage.Close())
 }
 
-// viaHost brings a region from a replica of another device, or whose words are others, or to parts of words. It waits for the devices.
-func (r *Replica) viaHost(ctx context.Context, w Region, bring func(mem []byte) error) error {
-	if ctx == noWait {
-		if runtime.GOOS == "js" {
-			return fault.Fail("buffer: use", ErrUnsynced, "")
-		}
-		ctx = context.Background()
-	}
+// viaHost brings a region from another replica, zeros, or with neither what the host has, by way of Go memory, and keeps what else is in
+// the same words. It waits for the devices.
+func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 	all := r.Words(w)
 	mem := make([]byte, all.Width)
 	if w.Count > 1 || r.keeps(Between(all.Offset, w.Offset)) || r.keeps(Between(w.End(), all.End())) {
-		if err := r.Mem.Read(ctx, r.Transfer(all, gpu.HostBytes(mem), 0)); err != nil {
+		if err := r.Read(ctx, all, gpu.HostBytes(mem), 0); err != nil {
 			return err
 		}
 	}
-	if err := bring(mem[w.Offset-all.Offset:]); err != nil {
+	var err error
+	switch part := mem[w.Offset-all.Offset:]; from {
+	case nil:
+		var host []byte
+		host, err = r.load(ctx, w)
+		for i := 0; i < w.Count && err == nil; i++ {
+			copy(part[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
+		}
+	case &zeros, &gone:
+		clear(part[:w.Width])
+	default:
+		err = from.Read(ctx, w, gpu.HostBytes(part), 0)
+	}
+	if err != nil {
 		return err
 	}
-	return r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
+	return r.write(ctx, all.Offset, gpu.HostBytes(mem))
 }
 
 // keeps reports whether a replica may have something beside a region, in the same words.

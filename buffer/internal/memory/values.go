@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
@@ -341,7 +342,7 @@ func (v *Values) allocate(r *Replica) error {
 		return err
 	}
 	create := r.dev.NewBuffer
-	if r.mappable = v.near && r.dev.Info().Features.Has(gpu.FeatureMappable); r.mappable {
+	if r.mappable = v.near && r.dev.Info().Features.Has(driver.FeatureMappable); r.mappable {
 		create = r.dev.NewMappable
 	}
 	mem, err := create(size)
@@ -426,47 +427,54 @@ func (v *Values) Close() error {
 	return errors.Join(errs...)
 }
 
-// Update brings what a replica lacks of a region.
+// Update brings what a replica lacks of a region. Others may be updated meanwhile, but nothing else.
 func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
 	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
+	var due []write
 	behind, _ := divide(r.behind, w.Offset, w.End())
 	for _, part := range behind {
-		for _, o := range v.sources(part.Region) {
-			if err := v.take(ctx, r, o); err != nil {
-				return err
-			}
-			_, r.behind = divide(r.behind, o.Offset, o.End())
+		due = append(due, v.sources(part.Region)...)
+	}
+	v.m.mu.Unlock()
+	for _, o := range due {
+		if err := v.take(ctx, r, o); err != nil {
+			return err
 		}
+		v.m.mu.Lock()
+		_, r.behind = divide(r.behind, o.Offset, o.End())
+		v.m.mu.Unlock()
 	}
 	return nil
 }
 
 func (v *Values) take(ctx context.Context, r *Replica, w write) error {
-	switch from := w.from; {
-	case from == nil:
-		v.account.Up.Add(int64(w.Width))
-		return v.m.upload(ctx, r, w.Region)
-	case from == &zeros, from == &gone:
-		return r.viaHost(ctx, w.Region, func(mem []byte) error { clear(mem[:w.Width]); return nil })
-	case from.dev == r.dev && r.inWords(w.Region) && from.inWords(w.Region):
-		v.moved(r, w)
-		return r.copyRows(w.Region, from)
-	default:
-		v.moved(r, w)
-		return r.viaHost(ctx, w.Region, func(mem []byte) error { return from.Read(ctx, w.Region, gpu.HostBytes(mem), 0) })
+	if from := w.from; from != nil {
+		if from.dev != nil && from.slot != r.slot {
+			v.account.Moved.Add(int64(w.Width))
+		}
+		if from.dev == r.dev && !from.near && !r.near && r.inWords(w.Region) && from.inWords(w.Region) {
+			return r.copyRows(w.Region, from)
+		}
+		return r.viaHost(ctx, w.Region, from)
 	}
-}
-
-func (v *Values) moved(r *Replica, w write) {
-	if w.from.slot != r.slot {
-		v.account.Moved.Add(int64(w.Width))
+	v.account.Up.Add(int64(w.Width))
+	v.m.mu.Lock()
+	words := !v.m.Lacks(r.Words(w.Region))
+	v.m.mu.Unlock()
+	switch host := v.k.host; {
+	case r.near && host.Foreign == nil:
+		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
+	case words || r.inWords(w.Region):
+		return r.upload(w.Region, words)
 	}
+	return r.viaHost(ctx, w.Region, nil)
 }
 
 // Read copies a region of a replica into host memory from an offset on.
 func (r *Replica) Read(ctx context.Context, w Region, dst gpu.Host, offset int) error {
 	if r.near && dst.Foreign == nil {
+		r.busy.Lock()
+		defer r.busy.Unlock()
 		return r.Mem.Map(ctx, uint64(w.Offset-r.Lo), uint64(w.Width), func(b []byte) error {
 			copy(dst.Mem()[offset:], b)
 			return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -76,7 +77,7 @@ func Of(dev *gpu.Device) *Executor {
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
 func describe(dev *gpu.Device) plan.Device {
 	i, l := dev.Info(), dev.Info().Limits
-	software := i.Kind == gpu.KindCPU
+	software := i.Kind == driver.KindCPU
 	return plan.Device{
 		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
 		Device: kernels.Device{
@@ -155,13 +156,13 @@ func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.
 	if err != nil {
 		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
 	}
-	bindings := []gpu.Access{gpu.AccessParams}
+	bindings := []driver.Access{driver.AccessParams}
 	for range p.Own {
-		bindings = append(bindings, gpu.AccessRead)
+		bindings = append(bindings, driver.AccessRead)
 	}
-	bindings = append(bindings, gpu.AccessReadWrite)
+	bindings = append(bindings, driver.AccessReadWrite)
 	for range p.Inputs {
-		bindings = append(bindings, gpu.AccessRead)
+		bindings = append(bindings, driver.AccessRead)
 	}
 	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Order tells which index runs fastest in memory.
@@ -87,7 +87,7 @@ func (l Layout) Normal() Layout {
 }
 
 // Shape returns the dimensions, for errors.
-func (l Layout) Shape() gpu.Shape { return gpu.Shape{l.Rows, l.Cols} }
+func (l Layout) Shape() fault.Shape { return fault.Shape{l.Rows, l.Cols} }
 
 // Slice returns rows i to k-1 and columns j to l-1, which the caller has checked.
 func (l Layout) Slice(i, k, j, m int) Layout {
@@ -103,7 +103,7 @@ func (l Layout) Reshape(op string, rows, cols int) (Layout, error) {
 		return l, err
 	}
 	if rows*cols != l.Rows*l.Cols {
-		return l, ShapeError(op, l.Shape(), gpu.Shape{rows, cols})
+		return l, ShapeError(op, l.Shape(), fault.Shape{rows, cols})
 	}
 	if !l.Contiguous() {
 		return l, Fail(op, buffer.ErrStride, "the matrix has gaps")
@@ -162,10 +162,10 @@ func Elements(rows, cols int) (n int, ok bool) {
 // CheckDims refuses negative dimensions and those too large to count.
 func CheckDims(op string, rows, cols int) error {
 	if rows < 0 || cols < 0 {
-		return Fail(op, buffer.ErrSize, "negative dimensions ", gpu.Shape{rows, cols}.String())
+		return Fail(op, buffer.ErrSize, "negative dimensions ", fault.Shape{rows, cols}.String())
 	}
 	if _, ok := Elements(rows, cols); !ok {
-		return Fail(op, gpu.ErrLimit, gpu.Shape{rows, cols}.String(), " has too many elements")
+		return Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has too many elements")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func CheckVirtual(op string, rows, cols int, args ...*Node) error {
 		most = max(most, a.Rows*a.Cols)
 	}
 	if rows*cols > most {
-		return Fail(op, gpu.ErrLimit, gpu.Shape{rows, cols}.String(), " has more than ", strconv.Itoa(most), " elements")
+		return Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has more than ", strconv.Itoa(most), " elements")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type Node struct {
 }
 
 // Shape returns the dimensions of the result, for errors.
-func (n *Node) Shape() gpu.Shape { return gpu.Shape{n.Rows, n.Cols} }
+func (n *Node) Shape() fault.Shape { return fault.Shape{n.Rows, n.Cols} }
 
 // Failed is a node that could not be built.
 func Failed(err error) *Node { return &Node{Err: err} }
@@ -74,7 +74,7 @@ func Fail(op string, err error, detail ...string) error {
 }
 
 // ShapeError says that dimensions do not match.
-func ShapeError(op string, shapes ...gpu.Shape) error {
+func ShapeError(op string, shapes ...fault.Shape) error {
 	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: buffer.ErrShape}
 }
 

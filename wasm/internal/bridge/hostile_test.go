@@ -89,7 +89,7 @@ func TestMalformedMessages(t *testing.T) {
 			r := newRig(t)
 			r.newMatrix(1, 2, 2, 1, 2, 3, 4)
 			r.post(message)
-			if err := r.ask(page.CmdWait); gpu.Code(err) == "Error" || gpu.Code(err) == page.ErrInternal.Code() {
+			if err := r.ask(page.CmdWait); fault.Code(err) == "Error" || fault.Code(err) == page.ErrInternal.Code() {
 				t.Errorf("error %v", err)
 			}
 			_, err := r.read(4, leaf(1)) // tells of an assignment that failed
@@ -163,7 +163,7 @@ func FuzzMessage(f *testing.F) {
 			r.post(command(page.CmdWait, ticket))
 			select {
 			case err := <-done:
-				if gpu.Code(err) == page.ErrInternal.Code() {
+				if fault.Code(err) == page.ErrInternal.Code() {
 					t.Error(err)
 				}
 			case <-r.over:

@@ -60,20 +60,6 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 	b.Queue(ticket, func(ctx context.Context) (any, error) { return nil, mem.Read(ctx, transfer) })
 }
 
-// loadWords copies numbers from the page.
-func (b *Bridge) loadWords(object any, into []int32) {
-	if len(into) > 0 {
-		b.Load(object, 0, wordBytes(into))
-	}
-}
-
-// storeWords copies numbers to the page.
-func (b *Bridge) storeWords(object any, from []int32) {
-	if len(from) > 0 {
-		b.Store(object, 0, wordBytes(from))
-	}
-}
-
 // wordBytes views numbers as their bytes.
 func wordBytes(w []int32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*len(w))

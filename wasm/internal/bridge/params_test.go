@@ -452,7 +452,7 @@ func TestFileMessages(t *testing.T) {
 		"save of half":       r.ask(page.CmdSave, 5, 0, r.page.put([]byte{}), 0, 1, 0),
 		"save of much":       r.ask(page.CmdSave, 5, 0, r.page.put([]byte{}), none32),
 	} {
-		if code := gpu.Code(err); code != "ErrInvalid" && code != "ErrLimit" {
+		if code := fault.Code(err); code != "ErrInvalid" && code != "ErrLimit" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

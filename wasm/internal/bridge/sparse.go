@@ -31,8 +31,8 @@ func (b *Bridge) newSparse(a []uint32) {
 		page.Check(fault.Fail("bridge", fault.ErrNoMemory, "a structure of more than "+itoa(maxStructure)+" numbers"))
 	}
 	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), b.host(values, a[5])
-	b.loadWords(indices, index)
-	b.loadWords(pointers, ptr)
+	b.Load(indices, 0, wordBytes(index))
+	b.Load(pointers, 0, wordBytes(ptr))
 	made := &entry{}
 	var flags buffer.Flags
 	if a[1]&sparseWrapped != 0 {
@@ -53,8 +53,8 @@ func (b *Bridge) touchSparse(a []uint32) {
 		page.Invalid("a touch with " + itoa(int(a[2])) + " indices")
 	}
 	oldIndices, oldPointers := slices.Clone(e.indices), slices.Clone(e.pointers)
-	b.loadWords(indices, e.indices)
-	b.loadWords(pointers, e.pointers)
+	b.Load(indices, 0, wordBytes(e.indices))
+	b.Load(pointers, 0, wordBytes(e.pointers))
 	b.write(a[0], func() {
 		if err := as[*anySparse](e).Touch(); err != nil {
 			copy(e.indices, oldIndices)
@@ -120,7 +120,7 @@ func (b *Bridge) sparseAssign(a []uint32) {
 // sized stops unless m has a size: what a page assigns to is never resized.
 func sized(m *anyDense, rows, cols int) {
 	if r, c := m.Dims(); r != rows || c != cols {
-		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []gpu.Shape{{r, c}, {rows, cols}}, Err: buffer.ErrShape})
+		page.Check(&gpu.OpError{Op: "bridge: Assign", Shapes: []fault.Shape{{r, c}, {rows, cols}}, Err: buffer.ErrShape})
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *Bridge) readSparse(a []uint32) {
 	if int64(a[3]) < int64(size) || uint64(a[5]) != uint64(len(index)) || uint64(a[7]) != uint64(len(ptr)) {
 		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[5])), " places for ", itoa(len(index)), " entries"))
 	}
-	b.storeWords(indices, index)
-	b.storeWords(pointers, ptr)
+	b.Store(indices, 0, wordBytes(index))
+	b.Store(pointers, 0, wordBytes(ptr))
 	b.read(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3])
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/bridge"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
@@ -151,7 +152,7 @@ func TestSparseHostile(t *testing.T) {
 		"no parts":       command(page.CmdSparse, 9, csc, 3, 4, none, 0, none, 0, none, 0),
 	} {
 		r.post(m)
-		if err := r.ask(page.CmdWait); err == nil || gpu.Code(err) == page.ErrInternal.Code() {
+		if err := r.ask(page.CmdWait); err == nil || fault.Code(err) == page.ErrInternal.Code() {
 			t.Errorf("%s: error %v", name, err)
 		}
 		r.post(command(page.CmdClose, 0, 9))

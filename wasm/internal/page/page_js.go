@@ -10,6 +10,7 @@ import (
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // startKey is the symbol under which web/src/loader.mjs leaves what a program needs to start. It is gone as soon as it is read.
@@ -31,7 +32,7 @@ func Main(begin func(*gpu.Device, Page) *Session) {
 	}
 	dev, err := gpu.Open(context.Background(), options(start)...)
 	if err != nil {
-		start.Get("failed").Invoke(gpu.Code(err), err.Error())
+		start.Get("failed").Invoke(fault.Code(err), err.Error())
 		return
 	}
 	session := begin(dev, &host{start, start.Get("object"), start.Get("settle")})
@@ -88,7 +89,7 @@ func from(object any, at int) (v js.Value, ok bool) {
 // Settle implements [Page].
 func (h *host) Settle(ticket uint32, value any, err error) {
 	if err != nil {
-		outcome := []any{ticket, nil, gpu.Code(err), err.Error()}
+		outcome := []any{ticket, nil, fault.Code(err), err.Error()}
 		if e, ok := errors.AsType[*FileError](err); ok {
 			outcome = append(outcome, e.Offset)
 		}

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gpu_test
+package host_test
 
 import (
 	"syscall/js"
 	"testing"
 
-	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
-// TestHostPlaceOfPages tells views of one ArrayBuffer from those of others.
-func TestHostPlaceOfPages(t *testing.T) {
+// TestPlaceOfPages tells views of one ArrayBuffer from those of others.
+func TestPlaceOfPages(t *testing.T) {
 	make := func(class string, args ...any) js.Value { return js.Global().Get(class).New(args...) }
 	buf := make("ArrayBuffer", 64)
 	place := func(v js.Value, offset, size int) (space uint64, at int, ok bool) {
-		return gpu.HostPlace(gpu.Host{Foreign: v, Offset: offset, Size: size})
+		return host.Memory{Foreign: v, Offset: offset, Size: size}.Place()
 	}
 	space, at, ok := place(buf, 8, 8)
 	if space == 0 || at != 8 || !ok {
