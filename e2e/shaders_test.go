@@ -14,25 +14,12 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders"
-	"github.com/sublet-gpu/sublet/internal/shaders/elementwise"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/internal/shaders/plan"
-	"github.com/sublet-gpu/sublet/internal/shaders/product"
-	"github.com/sublet-gpu/sublet/internal/shaders/reduce"
-	"github.com/sublet-gpu/sublet/internal/shaders/softmax"
-	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 )
 
 // programs collects kernels by their text.
 type programs map[string]shaders.Program
-
-func (p programs) add(t *testing.T, kernel shaders.Program, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p[kernel.Source] = kernel
-}
 
 var types = []fuse.Type{fuse.F32, fuse.I32, fuse.U32, fuse.F16}
 
@@ -59,21 +46,30 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	return f
 }
 
+// launch adds the kernel of a launch with a function, which is nil for a kernel that has none.
+func (p programs) launch(t *testing.T, l *kernels.Launch, f *fuse.Func) {
+	t.Helper()
+	k, err := l.Program(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p[k.Source] = k
+}
+
 // addSparse adds the kernels of sparse matrices, which know no binary16.
 func addSparse(t *testing.T, p programs) {
 	t.Helper()
 	for _, blocks := range []bool{false, true} {
-		k, err := sparse.BuildScatter(blocks)
-		p.add(t, k, err)
+		s := kernels.Scatter{Blocks: blocks, Count: 1}
+		p.launch(t, s.Launch(), nil)
 	}
 	for _, et := range []fuse.Type{fuse.F32, fuse.I32, fuse.U32} {
 		for _, f := range []*fuse.Func{chain(et, fuse.Vector), chain(et, fuse.Gather)} {
 			for _, placed := range []bool{false, true} {
-				k, err := sparse.BuildRows(placed, f)
-				p.add(t, k, err)
+				r := kernels.SparseRows{Placed: placed, Rows: 1, Cols: 1}
+				p.launch(t, r.Launch(), f)
 			}
-			k, err := sparse.BuildSum(f)
-			p.add(t, k, err)
+			p.launch(t, kernels.SparseSum(1, 1), f)
 		}
 	}
 }
@@ -84,51 +80,50 @@ func allPrograms(t *testing.T) programs {
 	for _, et := range types {
 		vec := chain(et, fuse.Vector)
 		for _, f := range []*fuse.Func{vec, chain(et, fuse.Gather)} {
-			for _, s := range []elementwise.Spec{
-				{Form: elementwise.Linear},
-				{Form: elementwise.Linear, Tail: true},
-				{Form: elementwise.Grid, WX: 16, WY: 4},
-				{Form: elementwise.Grid, WX: 16, WY: 4, Tail: true},
-				{Form: elementwise.Block},
-				{Form: elementwise.Block, Each: 4, Tail: true},
-			} {
-				if et != fuse.F16 || f == vec {
-					k, err := elementwise.Build(s, f)
-					p.add(t, k, err)
-				}
+			if et == fuse.F16 && f != vec {
+				continue
 			}
-			for _, form := range []reduce.Form{reduce.Rows, reduce.Tree, reduce.Cols} {
-				for op := reduce.Sum; op <= reduce.Prod; op++ {
-					if et != fuse.F16 {
-						k, err := reduce.Build(reduce.Spec{Form: form, Op: op, Wide: 4}, f)
-						p.add(t, k, err)
-					}
+			for _, odd := range []int{0, 1} {
+				p.launch(t, kernels.Linear(64+odd), f)
+				p.launch(t, kernels.Grid(4, 64+odd), f)
+				p.launch(t, kernels.Block(8, 64+odd, false), f)
+				p.launch(t, kernels.Block(800, 640+odd, true), f)
+			}
+			for op := fuse.ReduceSum; op <= fuse.ReduceProd && et != fuse.F16; op++ {
+				for _, software := range []bool{false, true} {
+					rows, _ := kernels.FoldRows(op, 9, 300, software)
+					p.launch(t, rows, f)
+					cols, _ := kernels.FoldCols(op, 9, 300, software)
+					p.launch(t, cols, f)
 				}
 			}
 		}
 		if et == fuse.F16 {
-			k, err := elementwise.Build(elementwise.Spec{Form: elementwise.Words}, chain(et, fuse.Gather))
-			p.add(t, k, err)
+			p.launch(t, kernels.Words(3, 5, 1, 7), chain(et, fuse.Gather))
 		}
 		addProducts(t, p, et, vec)
 	}
-	for _, s := range []softmax.Spec{{Size: 16}, {Size: 16, Log: true}, {Group: true, Size: 64}, {Group: true, Size: 256, Log: true}} {
-		k, err := softmax.Build(s, chain(fuse.F32, fuse.Vector))
-		p.add(t, k, err)
+	for _, log := range []bool{false, true} {
+		for _, software := range []bool{false, true} {
+			for _, cols := range []int{200, 2000} {
+				p.launch(t, kernels.Softmax(5, cols, log, software), chain(fuse.F32, fuse.Vector))
+			}
+		}
 	}
 	return p
 }
 
 // addProducts adds every variant of a product for every way in which its factors can lie in memory.
 func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
-	portable, software := plan.Portable, plan.Portable
+	part := fuse.Identity(fuse.View{Type: et.Compute()})
+	portable, software := kernels.Portable, kernels.Portable
 	software.Software = true
 	narrow := software
 	narrow.SwiftShader = true
-	for _, d := range []plan.Device{portable, software, narrow} {
+	for _, d := range []kernels.Device{portable, software, narrow} {
 		for way := range 16 {
-			factor := func(col, odd bool) product.Operand {
-				o := product.Operand{Type: et, ColMajor: col, Stride: 4096}
+			factor := func(col, odd bool) kernels.Operand {
+				o := kernels.Operand{Type: et, ColMajor: col, Stride: 4096, Vectors: true}
 				if odd {
 					o.Stride++
 				}
@@ -136,18 +131,20 @@ func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
 			}
 			for _, rows := range []int{1, 2, 100} {
 				odd := rows % 2 // products of one row have odd sizes
-				plans, err := product.Candidates(&product.Request{
-					M: rows, N: 100 + odd, K: 4000 + odd, Compute: et.Compute(), Device: d,
+				r := kernels.Request{
+					M: rows, N: 100 + odd, K: 4000 + odd, Device: d,
 					A: factor(way&1 != 0, way&2 != 0), B: factor(way&4 != 0, way&8 != 0),
-				})
+				}
+				plans, err := r.Candidates()
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i := range plans {
-					for _, pass := range plans[i].Passes {
-						f := pass.Func(tail, tail.Type)
-						k, err := product.Build(pass.Spec, f)
-						p.add(t, k, err)
+				for _, c := range plans {
+					if c.Parts == 1 {
+						p.launch(t, c.First, tail)
+					} else {
+						p.launch(t, c.First, part)
+						p.launch(t, c.Sum, tail)
 					}
 				}
 			}
@@ -211,10 +208,10 @@ func (p programs) compileNatively(t *testing.T) {
 func (p programs) compile(t *testing.T, dev *gpu.Device, source string) {
 	t.Helper()
 	kernel := p[source]
-	desc := gpu.KernelDesc{Label: kernel.Name, Source: source}
-	for _, a := range kernel.Access {
-		desc.Bindings = append(desc.Bindings, [...]driver.Access{0, driver.AccessRead, driver.AccessReadWrite, driver.AccessParams}[a])
-	}
+	desc := gpu.KernelDesc{Label: kernel.Name, Source: source, Bindings: []driver.Access{driver.AccessParams}}
+	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Own)...)
+	desc.Bindings = append(desc.Bindings, driver.AccessReadWrite)
+	desc.Bindings = append(desc.Bindings, slices.Repeat([]driver.Access{driver.AccessRead}, kernel.Inputs)...)
 	if _, err := dev.Kernel(t.Context(), desc); err != nil {
 		t.Errorf("%s: %v\n%s", kernel.Name, err, source)
 	}

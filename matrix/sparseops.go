@@ -11,7 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/shaders"
-	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
@@ -114,9 +114,9 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 }
 
 // scattering plans the launch of scatter.
-func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
+func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
 	lo, hi := s.span()
-	l := sparse.Scatter{
+	l := kernels.Scatter{
 		Blocks: s.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.majors, Minors: s.minors,
 	}
 	l.MinorStep, l.MajorStep = dst.Steps()
@@ -131,7 +131,7 @@ func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) plan.Step {
 	} else {
 		own[2] = words(r, s.pointers, s.first, s.first+s.majors+1)
 	}
-	return plan.Scatter(in, l, own)
+	return plan.Scatter(in, l, own[:]...)
 }
 
 // words is the window of words lo to hi-1 of a buffer.
@@ -175,9 +175,9 @@ func (s *sparseCore) listed(op string) (*rowList, error) {
 			*b, err = buffer.FromHost(s.dev, hostOf(v))
 		}
 	}
-	if chunk := sparse.Chunk(sparse.Longest(ptr)); chunk > 0 {
+	if chunk := kernels.Chunk(kernels.Longest(ptr)); chunk > 0 {
 		var sums []int32
-		ptr, sums = sparse.Cut(ptr, chunk)
+		ptr, sums = kernels.Cut(ptr, chunk)
 		upload(&now.sums, sums)
 	}
 	if now.sums != nil || s.format != CSR {
@@ -281,9 +281,9 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		if err = s.launchRows(r, l, parts, from); err != nil {
 			break
 		}
-		var step plan.Step
+		var step *plan.Step
 		in := r.Input(to, parts.Buf, l.sums)
-		step, err = plan.Sum(in, [2]plan.Window{words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1)})
+		step, err = plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1))
 		if err == nil {
 			err = r.Launch(step)
 		}
@@ -294,16 +294,16 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 // launchRows launches the kernel that goes through the rows.
 func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) error {
 	lo, hi := s.span()
-	l := sparse.Rows{Placed: list.places != nil, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
+	l := kernels.SparseRows{Placed: list.places != nil, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
 	indices := cmp.Or(list.indices, s.indices)
 	pointers, places := cmp.Or(list.pointers, s.pointers), cmp.Or(list.places, indices)
 	in := r.Input(dst, y.Buf, s.values, indices, pointers, places)
-	own := [sparse.Own]plan.Window{words(r, s.values, lo, hi)}
-	for k, b := range []*buffer.Buffer{indices, pointers, places} {
-		own[k+1] = words(r, b, 0, b.Size()/4)
+	own := []plan.Window{words(r, s.values, lo, hi)}
+	for _, b := range []*buffer.Buffer{indices, pointers, places} {
+		own = append(own, words(r, b, 0, b.Size()/4))
 	}
 	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
-	step, err := plan.Rows(in, factor, l, own)
+	step, err := plan.Rows(in, factor, l, own...)
 	if err != nil {
 		return err
 	}

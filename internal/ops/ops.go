@@ -38,14 +38,13 @@ type Operation struct {
 	Class Class
 	Group string // in FEATURES.md
 
-	Real     bool   // float32 and float16 only; otherwise all element types
-	WGSL     string // of vectors X, Y and Z; V is the vector type, T the scalar type. Helpers are in package fuse
-	Ints     string // for int32. WGSL
-	Uints    string // for uint32. WGSL
-	Go       string // the reference, of elements x, y and z. What uses package math computes in float64
-	Call     string // of Go's function, where the class alone does not say it
-	Store    bool   // whether a *Dense has a method that stores the result
-	Args     []string
+	Real     bool     // float32 and float16 only; otherwise all element types
+	WGSL     string   // of vectors X, Y and Z; V is the vector type, T the scalar type. Helpers are in package fuse
+	Ints     string   // for int32. WGSL
+	Uints    string   // for uint32. WGSL
+	Go       string   // the reference, of elements x, y and z. What uses package math computes in float64
+	Call     string   // of Go's function, where the class alone does not say it
+	Store    bool     // whether a *Dense has a method that stores the result
 	Gradient []string // the derivative by each operand, "" for none, as a text of matrix.Eval: of a, b, c and the result y
 	Doc      string   // follows the name: "is a + b". Of a reduction, the noun
 	Note     string   // further sentences

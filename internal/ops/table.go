@@ -161,7 +161,7 @@ var Table = []Operation{
 	},
 
 	{
-		Name: "Where", Class: Ternary, Group: "choice", Doc: "takes a where cond is not 0, and b elsewhere", Args: []string{"cond", "a", "b"},
+		Name: "Where", Class: Ternary, Group: "choice", Doc: "takes a where cond is not 0, and b elsewhere",
 		WGSL: "select(Y, Z, X == V())", Go: "pick(x != 0, y, z)", Gradient: []string{"", "a != 0", "a == 0"},
 	},
 	{
@@ -192,7 +192,7 @@ var Table = []Operation{
 		Text: []string{"transpose", "t"},
 	},
 
-	// The order of the reductions is that of package reduce.
+	// The order of the reductions is that of fuse.Reduction.
 	{
 		Name: "Sum", Class: Reduction, Group: "reductions", Doc: "sum",
 		Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0.",

@@ -2,17 +2,10 @@
 
 // Package shaders holds the compute kernels: text and numbers in, text and numbers out. It knows no device.
 //
-// Each family is a folder with WGSL files and, beside each, its reference implementation in Go of the same name: the parameter block, the
-// bindings, the dispatch arithmetic and the same computation on the CPU, which is what the oracle runs and what the tests
-// compare with.
-//
-//	elementwise   one pass over a result of any layout
-//	product       matrix products and matrix-vector products
-//	reduce        sums, maxima and minima over rows, columns or everything
-//	softmax       normalised exponentials of rows
-//	sparse        sparse matrices: to dense ones, and times dense ones
-//	fuse          element-wise functions as WGSL and Go, which all the others take in
-//	plan          computations that take several launches
+//	fuse      element-wise functions as WGSL and Go, which kernels take in
+//	kernels   the kernels of matrices, a folder of WGSL files for each family; beside them in Go the parameter block, the
+//	          dispatch arithmetic, and the same computation on the CPU, which the oracle runs and tests compare with
+//	wgsl      what is read of texts of the user's
 //
 // # Kernel files
 //
@@ -20,21 +13,14 @@
 // line that ends in "// @param", the region between "// @fuse" and "// @end", and loops marked "// @unroll".
 package shaders
 
-// Access tells what a kernel does with a binding.
-type Access uint8
+import "encoding/binary"
 
-// The kinds of binding, as the device layer knows them.
-const (
-	Read Access = 1 + iota
-	ReadWrite
-	Params
-)
-
-// Program is a kernel ready to be compiled. All its bindings are in group 0, numbered as in Access.
+// Program is a kernel ready to be compiled. All its bindings are in group 0: the parameter block, Own storage bindings that are
+// read, the one that is written, and Inputs others that are read.
 type Program struct {
-	Name   string // for people: the family, the kernel and its variant
-	Source string
-	Access []Access
+	Name        string // for people: the family, the kernel and its variant
+	Source      string
+	Own, Inputs int
 	// Reference does the same in Go. It is nil where the program holds WGSL of the user's, which Go cannot run.
 	Reference Reference
 }
@@ -64,3 +50,19 @@ func Fold(n int) [3]uint32 {
 // LoopLimit is how many turns all loops of one invocation may take together. Mesa's llvmpipe ends an invocation silently
 // at 65535; kernels split their work to stay below this.
 const LoopLimit = 60000
+
+// Words appends numbers to a parameter block.
+func Words(b []byte, v ...int) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, uint32(x))
+	}
+	return b
+}
+
+// Bit is 1 for true and 0 for false.
+func Bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

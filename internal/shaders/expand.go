@@ -8,62 +8,80 @@ import (
 	"strings"
 )
 
-// Param sets the right-hand side of one "// @param" line: a const, an alias, or an override of either.
-type Param struct{ Name, Value string }
-
-// Uint makes a parameter of type u32.
-func Uint(name string, v int) Param { return Param{name, strconv.Itoa(v) + "u"} }
-
-// Bool makes a parameter of type bool.
-func Bool(name string, v bool) Param { return Param{name, strconv.FormatBool(v)} }
+// Param sets the right-hand side of one "// @param" line, a const of type u32 or, with 0 and 1, bool.
+type Param struct {
+	Name  string
+	Value int
+}
 
 // Expand specialises a kernel file. Every parameter given must stand in the file; those not given keep the file's value.
 // fused replaces the region between "// @fuse" and "// @end"; it is "" for a file without one.
 func Expand(source, fused string, params ...Param) (string, error) {
-	set := map[string]string{}
-	for _, p := range params {
-		set[p.Name] = p.Value
-	}
-	var b strings.Builder
-	b.Grow(len(source) + len(fused))
-	inFuse, sawFuse := false, false
-	for line := range strings.Lines(source) {
+	u := unroller{values: map[string]int{}}
+	set, inFuse, sawFuse := 0, false, false
+	for len(source) > 0 {
+		line := source[:strings.IndexByte(source+"\n", '\n')]
+		source = source[min(len(line)+1, len(source)):]
 		switch mark := strings.TrimSpace(line); {
 		case mark == "// @fuse":
 			inFuse, sawFuse = true, true
-			b.WriteString(fused)
+			u.lines = append(u.lines, fused)
 		case mark == "// @end":
 			inFuse = false
 		case inFuse:
 		case strings.HasSuffix(mark, "// @param"):
-			b.WriteString(setParam(line, set))
+			line, ok := u.param(line, params)
+			if ok {
+				set++
+			}
+			u.lines = append(u.lines, line+"\n")
 		default:
-			b.WriteString(line)
+			u.lines = append(u.lines, line+"\n")
 		}
 	}
-	for name := range set {
-		return "", errors.New("shaders: no parameter " + name)
+	if set < len(params) {
+		return "", errors.New("shaders: a parameter that the file does not have")
 	}
 	if inFuse || sawFuse != (fused != "") {
 		return "", errors.New("shaders: fused region missing or not ended")
 	}
-	return unroll(b.String())
+	return u.block(false)
 }
 
-// setParam rewrites "const NAME: type = value; // @param" and removes the parameter from set.
-func setParam(line string, set map[string]string) string {
-	left, _, ok := strings.Cut(line, "=")
-	if !ok {
-		return line
+// param rewrites "const NAME: type = value; // @param" if the parameter is given. It notes the value.
+func (u *unroller) param(line string, params []Param) (rewritten string, given bool) {
+	left, right, _ := strings.Cut(line, "=")
+	name, kind, _ := strings.Cut(strings.TrimPrefix(left, "const "), ": ")
+	for _, p := range params {
+		if p.Name != name {
+			continue
+		}
+		u.values[name] = p.Value
+		value := strconv.Itoa(p.Value) + "u"
+		if strings.TrimSpace(kind) == "bool" {
+			value = strconv.FormatBool(p.Value != 0)
+		}
+		return left + "= " + value + ";", true
 	}
-	words := strings.FieldsFunc(left, func(r rune) bool { return r == ' ' || r == ':' })
-	if len(words) < 2 {
-		return line
+	if v, err := number(strings.TrimSpace(right[:strings.IndexByte(right+";", ';')])); err == nil {
+		u.values[name] = v
 	}
-	value, ok := set[words[1]]
-	if !ok {
-		return line
+	return line, false
+}
+
+// number reads a literal of type u32.
+func number(text string) (int, error) { return strconv.Atoi(strings.TrimSuffix(text, "u")) }
+
+// Fill replaces $0 to $9 in a pattern by the arguments.
+func Fill(pattern string, args ...string) string {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(pattern, "$")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		b.WriteString(args[rest[0]-'0'])
+		pattern = rest[1:]
 	}
-	delete(set, words[1])
-	return left + "= " + value + ";\n"
 }

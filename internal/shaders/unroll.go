@@ -10,21 +10,17 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-// unroll replaces each loop
+// unroller replaces each loop
 //
 //	for (var q = 0u; q < 4u; q++) { // @unroll
 //	  ... q ...
 //	} // @unroll
 //
-// by its body once for every value of q, written as a literal, each a block of its own. The limit may be a const of the file. Software adapters
+// by its body once for every value of q, written as a literal, each a block of its own. The limit may be a parameter of the file. Software adapters
 // keep arrays with computed indices in memory; with literals they stay in registers. Loops may be nested.
-func unroll(source string) (string, error) {
-	lines := strings.SplitAfter(source, "\n")
-	out, rest, err := unrollBlock(lines, consts(lines), false)
-	if err == nil && len(rest) > 0 {
-		err = errors.New("shaders: \"} // @unroll\" without a loop")
-	}
-	return out, err
+type unroller struct {
+	lines  []string       // still to do
+	values map[string]int // of parameters
 }
 
 const (
@@ -32,44 +28,29 @@ const (
 	maxUnroll  = 256
 )
 
-// consts collects the values of the file's "const NAME: u32 = 4u;" lines.
-func consts(lines []string) map[string]int {
-	values := map[string]int{}
-	for _, l := range lines {
-		f := strings.FieldsFunc(l, func(r rune) bool { return strings.ContainsRune(" :=;\n", r) })
-		if len(f) >= 4 && f[0] == "const" && f[2] == "u32" {
-			if n, err := strconv.Atoi(strings.TrimSuffix(f[3], "u")); err == nil {
-				values[f[1]] = n
-			}
-		}
-	}
-	return values
-}
-
-// unrollBlock expands up to the end of the block and returns what follows its closing line.
-func unrollBlock(lines []string, values map[string]int, inside bool) (out string, rest []string, err error) {
+// block expands lines up to the closing one of a loop or, if inside is not set, to the end.
+func (u *unroller) block(inside bool) (string, error) {
 	var b strings.Builder
-	for len(lines) > 0 {
-		line := lines[0]
-		lines = lines[1:]
+	for len(u.lines) > 0 {
+		line := u.lines[0]
+		u.lines = u.lines[1:]
 		mark := strings.TrimSpace(line)
-		if !strings.HasSuffix(mark, unrollMark) {
+		switch {
+		case !strings.HasSuffix(mark, unrollMark):
 			b.WriteString(line)
 			continue
+		case strings.HasPrefix(mark, "}") && inside:
+			return b.String(), nil
+		case strings.HasPrefix(mark, "}"):
+			return "", errors.New("shaders: \"} // @unroll\" without a loop")
 		}
-		if strings.HasPrefix(mark, "}") {
-			if !inside {
-				return "", []string{line}, nil
-			}
-			return b.String(), lines, nil
+		name, n, ok := u.head(mark)
+		if !ok || n > maxUnroll {
+			return "", errors.New("shaders: cannot unroll: " + mark)
 		}
-		name, n, err := loopHead(mark, values)
+		body, err := u.block(true)
 		if err != nil {
-			return "", nil, err
-		}
-		var body string
-		if body, lines, err = unrollBlock(lines, values, true); err != nil {
-			return "", nil, err
+			return "", err
 		}
 		parts := splitWord(body, name)
 		for i := range n {
@@ -77,27 +58,24 @@ func unrollBlock(lines []string, values map[string]int, inside bool) (out string
 		}
 	}
 	if inside {
-		return "", nil, errors.New("shaders: unrolled loop without an end")
+		return "", errors.New("shaders: unrolled loop without an end")
 	}
-	return b.String(), nil, nil
+	return b.String(), nil
 }
 
-// loopHead reads "for (var q = 0u; q < LIMIT; q++) {".
-func loopHead(line string, values map[string]int) (name string, n int, err error) {
-	f := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" (=;)", r) })
-	if len(f) < 7 || f[0] != "for" || f[1] != "var" || f[4] != f[2] || f[5] != "<" {
-		return "", 0, errors.New("shaders: cannot unroll: " + line)
+// head reads "for (var q = 0u; q < LIMIT; q++) {".
+func (u *unroller) head(line string) (name string, n int, ok bool) {
+	name, rest, ok := strings.Cut(strings.TrimPrefix(line, "for (var "), " = 0u; ")
+	rest, from := strings.CutPrefix(rest, name+" < ")
+	limit, _, to := strings.Cut(rest, ";")
+	if !ok || !from || !to {
+		return "", 0, false
 	}
-	n, ok := values[f[6]]
-	if !ok {
-		if n, err = strconv.Atoi(strings.TrimSuffix(f[6], "u")); err != nil {
-			return "", 0, errors.New("shaders: cannot unroll: " + line)
-		}
+	if n, ok = u.values[limit]; ok {
+		return name, n, true
 	}
-	if n > maxUnroll {
-		return "", 0, errors.New("shaders: too long to unroll: " + line)
-	}
-	return f[2], n, nil
+	n, err := number(limit)
+	return name, n, err == nil
 }
 
 // splitWord cuts a text at the places where an identifier stands.

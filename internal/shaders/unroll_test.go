@@ -9,7 +9,7 @@ import (
 
 func TestExpand(t *testing.T) {
 	const file = `const N: u32 = 4u; // @param
-alias T = f32; // @param
+const T: bool = false; // @param
 // @fuse
 fn f() {}
 // @end
@@ -22,12 +22,12 @@ fn main() {
   } // @unroll
 }
 `
-	got, err := Expand(file, "fn g() {}\n", Param{"N", "2u"}, Param{"T", "i32"})
+	got, err := Expand(file, "fn g() {}\n", Param{"N", 2}, Param{"T", 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `const N: u32 = 2u;
-alias T = i32;
+const T: bool = true;
 fn g() {}
 fn main() {
 {
@@ -61,7 +61,7 @@ func TestExpandErrors(t *testing.T) {
 		source, fused string
 		params        []Param
 	}{
-		"unknown parameter": {region, "y\n", []Param{{"N", "1u"}}},
+		"unknown parameter": {region, "y\n", []Param{{"N", 1}}},
 		"no region":         {"x\n", "y\n", nil},
 		"nothing to fuse":   {region, "", nil},
 		"open region":       {"// @fuse\nx\n", "y\n", nil},
@@ -97,5 +97,19 @@ func TestFold(t *testing.T) {
 		if int(g[0])*int(g[1]) < n || g[0] > MaxGroups || g[1] > MaxGroups || g[2] != 1 {
 			t.Errorf("%d workgroups folded to %v", n, g)
 		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	for pattern, want := range map[string]string{"": "", "a": "a", "$1$0 $1": "yx y", "f($0)": "f(x)"} {
+		if got := Fill(pattern, "x", "y"); got != want {
+			t.Errorf("%q: %q", pattern, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	if b := Words([]byte{1}, 0x01020304, 5); string(b) != "\x01\x04\x03\x02\x01\x05\x00\x00\x00" {
+		t.Error(b)
 	}
 }

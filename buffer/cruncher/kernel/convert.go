@@ -24,7 +24,9 @@ func Conversions(t dtype.Type) (unpack, pack *Program, err error) {
 		return nil, nil, fail("Conversions", t.String(), " has not 8 or 16 bits")
 	}
 	text, err := shaders.Expand(convertSource, "",
-		shaders.Uint("BITS", int(t.Bits)), shaders.Bool("SIGNED", t.Code == dtype.Int32.Code), shaders.Bool("HALF", t.Code == dtype.Float32.Code))
+		shaders.Param{Name: "BITS", Value: int(t.Bits)},
+		shaders.Param{Name: "SIGNED", Value: shaders.Bit(t.Code == dtype.Int32.Code)},
+		shaders.Param{Name: "HALF", Value: shaders.Bit(t.Code == dtype.Float32.Code)})
 	if err != nil {
 		return nil, nil, err
 	}

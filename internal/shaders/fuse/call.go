@@ -35,39 +35,16 @@ func NewCall(scan *wgsl.Scan, name string, arity int) Call {
 // Complaints turns a compiler's report about the text of a kernel into one about the user's text, where it is to blame: it
 // names the lines and shows them. It returns "" where it is not.
 func Complaints(report, source string) string {
-	var b strings.Builder
+	var list []string
 	for _, c := range wgsl.Diagnostics(report, source) {
-		line, suffix := userLine(source, c.Line)
-		if line == 0 {
+		shown, at := wgsl.LineOf(source, c.Line)
+		begin := strings.LastIndex(source[:at], userBegin)
+		if begin < 0 || strings.Contains(source[begin:at]+shown, userEnd) {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		shown, _ := wgsl.LineOf(source, c.Line)
-		c.Line, c.Column = line, 0 // columns are not those of the user
-		b.WriteString(strings.ReplaceAll(c.Show(shown), suffix, ""))
+		suffix, above, _ := strings.Cut(source[begin+len(userBegin):at], "\n")
+		c.Line, c.Column = strings.Count(above, "\n")+1, 0 // columns are not those of the user
+		list = append(list, strings.ReplaceAll(c.Show(shown), suffix, ""))
 	}
-	return b.String()
-}
-
-// userLine returns which line of the user's text a line of a kernel is, from 1 on, and the suffix of its names, or 0.
-func userLine(source string, line int) (n int, suffix string) {
-	begin := 0
-	for row := range strings.Lines(source) {
-		line--
-		if rest, ok := strings.CutPrefix(row, userBegin); ok {
-			begin, suffix = line, strings.TrimSpace(rest)
-		}
-		if strings.HasPrefix(row, userEnd) {
-			suffix = ""
-		}
-		if line == 0 {
-			break
-		}
-	}
-	if suffix == "" || line != 0 {
-		return 0, ""
-	}
-	return begin - line, suffix
+	return strings.Join(list, "\n")
 }

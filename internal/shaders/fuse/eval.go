@@ -31,44 +31,19 @@ func NewEval[N Num](f *Func, params []byte, storage [][]byte) (*Eval[N], bool) {
 		return nil, false
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(params[4*i:]) }
-	place := func(i int) Place { return Place{word(4 * i), word(4*i + 1), word(4*i + 2)} }
+	place := func(i int) Place { return Place{int(word(4 * i)), int(word(4*i + 1)), int(word(4*i + 2))} }
 	e := &Eval[N]{f: f, store: place(0), storage: storage}
 	for i := range f.Loads {
 		e.loads = append(e.loads, place(i+1))
 	}
 	for i := range f.Scalars {
-		e.scalars = append(e.scalars, fromBits[N](word(4*(len(f.Loads)+1)+i)))
+		e.scalars = append(e.scalars, FromBits[N](word(4*(len(f.Loads)+1)+i)))
 	}
 	e.regs = make([][]N, len(f.Code))
 	for i := range e.regs {
 		e.regs[i] = make([]N, evalChunk)
 	}
 	return e, true
-}
-
-func fromBits[N Num](b uint32) N {
-	var n N
-	switch p := any(&n).(type) {
-	case *float32:
-		*p = math.Float32frombits(b)
-	case *int32:
-		*p = int32(b)
-	case *uint32:
-		*p = b
-	}
-	return n
-}
-
-func toBits[N Num](n N) uint32 {
-	switch v := any(n).(type) {
-	case float32:
-		return math.Float32bits(v)
-	case int32:
-		return uint32(v)
-	case uint32:
-		return v
-	}
-	return 0
 }
 
 // Apply computes the function for row i, columns j to j+len(acc)-1. acc holds the kernel's own values and then the
@@ -88,7 +63,8 @@ func (e *Eval[N]) chunk(i, j int, acc []N) {
 		case OpAcc:
 			copy(r, acc)
 		case OpLoad:
-			e.load(int(c.X), i, j, r)
+			v, p := e.f.Loads[c.X], e.loads[c.X]
+			Read(r, v.Type, e.storage[v.Slot], p.Offset+i*p.Row+j*p.Col, p.Col)
 		case OpScalar:
 			for l := range r {
 				r[l] = e.scalars[c.X]
@@ -102,80 +78,78 @@ func (e *Eval[N]) chunk(i, j int, acc []N) {
 
 func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.regs)-1)][:size] }
 
-func (e *Eval[N]) load(k, i, j int, r []N) {
-	v, p := e.f.Loads[k], e.loads[k]
-	Read(r, v.Type, e.storage[v.Slot], int(p.Offset)+i*int(p.Row)+j*int(p.Col), int(p.Col))
+// Store writes the values to row i from column j on.
+func (e *Eval[N]) Store(i, j int, values []N) {
+	o := e.store.Offset + i*e.store.Row + j*e.store.Col
+	for _, v := range values {
+		if e.f.Store.Type == F16 {
+			binary.LittleEndian.PutUint16(e.storage[0][2*o:], FloatToHalf(float32(v)))
+		} else {
+			binary.LittleEndian.PutUint32(e.storage[0][4*o:], bits(v, e.f.Store.Type))
+		}
+		o += e.store.Col
+	}
 }
 
 // Read converts elements of type t, which lie step apart from offset on.
 func Read[N Num](dst []N, t Type, mem []byte, offset, step int) {
 	for l := range dst {
-		dst[l] = loadAs[N](t, mem, offset)
+		dst[l] = element[N](t, mem, offset)
 		offset += step
 	}
 }
 
-// loadAs reads element o of type t and converts it.
-func loadAs[N Num](t Type, mem []byte, o int) N {
+// element reads element o of type t and converts it: integers by their bits, as in WGSL, and to the nearest float.
+func element[N Num](t Type, mem []byte, o int) N {
 	switch t {
 	case F16:
 		return convert[N](float64(HalfToFloat(binary.LittleEndian.Uint16(mem[2*o:]))))
+	case F32:
+		return convert[N](float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*o:]))))
 	case I32:
-		return N(int32(binary.LittleEndian.Uint32(mem[4*o:]))) // integers by their bits, as in WGSL, and to the nearest float
-	case U32:
-		return N(binary.LittleEndian.Uint32(mem[4*o:]))
+		return N(int32(binary.LittleEndian.Uint32(mem[4*o:])))
 	}
-	bits := binary.LittleEndian.Uint32(mem[4*o:])
-	var n N
-	if p, ok := any(&n).(*float32); ok {
-		*p = math.Float32frombits(bits)
-		return n
-	}
-	return convert[N](float64(math.Float32frombits(bits)))
+	return N(binary.LittleEndian.Uint32(mem[4*o:]))
 }
 
 // convert saturates and truncates where N is an integer; NaN becomes 0.
 func convert[N Num](v float64) N {
-	var n N
-	switch p := any(&n).(type) {
-	case *float32:
-		*p = float32(v)
-	case *int32:
-		if v == v {
-			*p = int32(min(max(v, math.MinInt32), math.MaxInt32))
-		}
-	case *uint32:
-		if v == v {
-			*p = uint32(min(max(v, 0), math.MaxUint32))
-		}
+	switch any(N(0)).(type) {
+	case int32:
+		v = min(max(v, math.MinInt32), math.MaxInt32)
+	case uint32:
+		v = min(max(v, 0), math.MaxUint32)
+	default:
+		return N(v)
 	}
-	return n
+	if math.IsNaN(v) {
+		return 0
+	}
+	return N(v)
 }
 
-// Store writes the values to row i from column j on.
-func (e *Eval[N]) Store(i, j int, values []N) {
-	mem := e.storage[0]
-	o := int(e.store.Offset) + i*int(e.store.Row) + j*int(e.store.Col)
-	for _, v := range values {
-		switch e.f.Store.Type {
-		case F16:
-			binary.LittleEndian.PutUint16(mem[2*o:], FloatToHalf(float32(v)))
-		case F32:
-			binary.LittleEndian.PutUint32(mem[4*o:], math.Float32bits(float32(v)))
-		default:
-			binary.LittleEndian.PutUint32(mem[4*o:], asInt(v, e.f.Store.Type))
-		}
-		o += int(e.store.Col)
+// FromBits returns the number with these bits.
+func FromBits[N Num](b uint32) N {
+	if isFloat[N]() {
+		return N(math.Float32frombits(b))
 	}
+	return N(b)
 }
 
-func asInt[N Num](v N, t Type) uint32 {
-	f, ok := any(v).(float32)
+// bits returns those of a number as an element of a type of 32 bits.
+func bits[N Num](v N, t Type) uint32 {
 	switch {
-	case !ok:
-		return toBits(v)
+	case t == F32:
+		return math.Float32bits(float32(v))
+	case !isFloat[N]():
+		return uint32(v)
 	case t == I32:
-		return uint32(convert[int32](float64(f)))
+		return uint32(convert[int32](float64(v)))
 	}
-	return convert[uint32](float64(f))
+	return convert[uint32](float64(v))
+}
+
+func isFloat[N Num]() bool {
+	_, ok := any(N(0)).(float32)
+	return ok
 }

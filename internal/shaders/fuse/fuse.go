@@ -11,6 +11,8 @@
 // the result's contiguous dimension runs along j. A matrix stored by columns is handed over transposed.
 package fuse
 
+import "github.com/sublet-gpu/sublet/internal/shaders"
+
 // Type is an element type.
 type Type uint8
 
@@ -135,26 +137,17 @@ func (f *Func) Key(b []byte) []byte {
 func (v View) key(b []byte) []byte { return append(b, byte(v.Type), byte(v.Class), v.Slot) }
 
 // Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements.
-type Place struct{ Offset, Row, Col uint32 }
+type Place struct{ Offset, Row, Col int }
 
 // Params appends the views and scalars of the parameter block, after the kernel's own Shape: the result's place, the
 // operands' places, and the scalars' bits.
 func (f *Func) Params(b []byte, store Place, loads []Place, scalars []uint32) []byte {
-	put := func(v ...uint32) {
-		for _, x := range v {
-			b = append(b, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
-		}
-	}
-	put(store.Offset, store.Row, store.Col, 0)
+	b = shaders.Words(b, store.Offset, store.Row, store.Col, 0)
 	for _, p := range loads {
-		put(p.Offset, p.Row, p.Col, 0)
+		b = shaders.Words(b, p.Offset, p.Row, p.Col, 0)
 	}
-	put(scalars...)
-	for n := len(scalars); n%4 != 0; n++ {
-		put(0)
+	for _, bits := range scalars {
+		b = shaders.Words(b, int(bits))
 	}
-	return b
+	return append(b, make([]byte, (-len(scalars)&3)*4)...)
 }
-
-// vectors of four words that the scalars take
-func (f *Func) scalarVecs() int { return (f.Scalars + 3) / 4 }

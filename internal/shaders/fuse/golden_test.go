@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 			g.f.Calls = []fuse.Call{fuse.NewCall(scan, "f", 2)}
 		}
 		path := filepath.Join("testdata", g.name+".wgsl")
-		got := g.f.Text(1, g.block)
+		got := g.f.Text(1, g.block, "")
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
 				t.Fatal(err)

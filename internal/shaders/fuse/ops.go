@@ -2,7 +2,12 @@
 
 package fuse
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+)
 
 // Op is an operation of a Func: an instruction that is listed here, or an element-wise operation of the table in
 // internal/ops. Comparisons and logic yield 1 or 0 in the type of the computation; any value but 0 is true.
@@ -16,7 +21,7 @@ const (
 	OpCall             // user's function X of values Y, Y+1, ...
 )
 
-// opInfo describes an operation. In its texts X, Y and Z stand for the operands, T for the scalar type and V for the vector
+// opInfo describes an operation. In its texts $0, $1 and $2 stand for the operands, T for the scalar type and V for the vector
 // type.
 type opInfo struct {
 	name   string
@@ -52,27 +57,53 @@ func (o Op) Arity() int { return o.info().arity }
 // Takes reports whether the operation is defined for a type.
 func (o Op) Takes(t Type) bool { return o < opEnd && (t.Compute() == F32 || !o.info().floats) }
 
-// text returns the expression's pattern for a type.
-func (o Op) text(t Type) string {
+// Text returns the operation's expression for a type and operands.
+func (o Op) Text(t Type, operands ...string) string {
 	i := o.info()
+	pattern := i.wgsl
 	switch {
 	case t == I32 && i.ints != "":
-		return i.ints
+		pattern = i.ints
 	case t == U32 && i.uints != "":
-		return i.uints
+		pattern = i.uints
 	}
-	return i.wgsl
+	return shaders.Fill(pattern, operands...)
 }
 
-// helpersOf returns the helpers that a text calls, each after those that it calls itself, except for those that another text
-// calls.
-func helpersOf(text, other string) string {
-	var list string
-	for _, h := range helpers {
-		if strings.Contains(text, h.call) && !strings.Contains(other, h.call) {
-			list = h.text + list
-			text += h.text
+//go:embed helpers.wgsl
+var helpers string
+
+// helpersOf returns the helpers that a text calls, each after those that it calls itself.
+func helpersOf(text string) string {
+	list := ""
+	for _, helper := range strings.Split(helpers, "\n\n")[1:] {
+		_, function, _ := strings.Cut(helper, "fn ")
+		name, _, _ := strings.Cut(function, "(")
+		if strings.Contains(text, name+"(") {
+			list = "fn " + strings.TrimSpace(function) + "\n" + list
+			text += function
 		}
 	}
 	return list
 }
+
+// Reduction names what a reduction computes.
+type Reduction uint8
+
+// The reductions.
+const (
+	ReduceSum Reduction = iota
+	ReduceMax
+	ReduceMin
+	ReduceProd
+)
+
+// Axis tells what a reduction leaves.
+type Axis uint8
+
+// The axes.
+const (
+	AxisAll  Axis = iota // 1 x 1
+	AxisRows             // one value per row: rows x 1
+	AxisCols             // one value per column: 1 x cols
+)

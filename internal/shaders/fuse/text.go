@@ -9,37 +9,16 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
-// writer collects WGSL.
-type writer struct{ strings.Builder }
+// text collects WGSL.
+type text struct{ strings.Builder }
 
-// put writes its parts, numbers in decimal.
-func (w *writer) put(parts ...any) {
-	for _, p := range parts {
-		switch p := p.(type) {
-		case string:
-			w.WriteString(p)
-		case int:
-			w.WriteString(strconv.Itoa(p))
-		}
-	}
-}
+// put writes a pattern with its arguments; see [shaders.Fill].
+func (w *text) put(pattern string, args ...string) { w.WriteString(shaders.Fill(pattern, args...)) }
 
-// Access lists the bindings of a kernel: the parameter block, the kernel's own storage, which it reads, and the function's
-// slots, of which it writes the first.
-func (f *Func) Access(own ...shaders.Access) []shaders.Access {
-	a := append([]shaders.Access{shaders.Params}, own...)
-	for i := range f.Slots {
-		if i == 0 {
-			a = append(a, shaders.ReadWrite)
-		} else {
-			a = append(a, shaders.Read)
-		}
-	}
-	return a
-}
+func num[N int | uint8](n N) string { return strconv.Itoa(int(n)) }
 
 // Text returns the region: the parameter struct, the storage bindings numbered from base on, the functions apply, store
-// and, if block is set, apply4.
+// and, if block is set, apply4, and at its end more, the kernel's own part, with the helpers that it calls.
 //
 //	fn fixed() -> Fixed                                 the places and scalars, to be asked for once
 //	fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V     the value at row i, columns j..j+3; j is a multiple of 4
@@ -48,15 +27,19 @@ func (f *Func) Access(own ...shaders.Access) []shaders.Access {
 //
 // V is the vector of four of the computed type, T its scalar. The kernel declares struct Shape and reads p.shape. Software
 // adapters read the parameter block anew wherever the text does, in every turn of a loop, and check the bounds each time.
-func (f *Func) Text(base int, block bool) string {
-	w := &writer{}
-	f.head(w, base)
-	if t, ok := f.saturated(); ok {
-		w.put(saturate(t))
-	}
+func (f *Func) Text(base int, block bool, more string) string {
+	w := &text{}
+	w.put("alias T = $0;\nalias V = vec4<$0>;\n", f.Type.WGSL())
 	f.fixed(w)
 	for i, s := range f.Slots {
-		s.accessors(w, i)
+		mode := "read"
+		if i == 0 {
+			mode = "read_write"
+		}
+		w.WriteString(s.Text("s"+num(i), base+i, mode))
+	}
+	if t, ok := f.saturated(); ok {
+		saturate(w, t)
 	}
 	for i, v := range f.Loads {
 		f.loader(w, i, v)
@@ -64,54 +47,67 @@ func (f *Func) Text(base int, block bool) string {
 			f.loader4(w, i, v)
 		}
 	}
-	f.function(w)
+	f.function(w, more)
 	f.apply(w)
 	if block {
 		f.apply4(w)
 	}
 	f.store(w)
+	w.WriteString(more)
 	return w.String()
 }
 
-func (f *Func) head(w *writer, base int) {
-	t := f.Type.WGSL()
-	w.put("alias T = ", t, ";\nalias V = vec4<", t, ">;\n")
-	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, ", len(f.Loads)+1, ">,\n")
-	if n := f.scalarVecs(); n > 0 {
-		w.put("  scalars: array<vec4<u32>, ", n, ">,\n")
+// repeat writes a pattern for the numbers from 0 to n-1.
+func repeat(n int, pattern string) string {
+	w := &text{}
+	for i := range n {
+		w.put(pattern, num(i))
 	}
-	w.put("}\n@group(0) @binding(0) var<uniform> p: Params;\n")
-	for i, s := range f.Slots {
-		mode := "read"
-		if i == 0 {
-			mode = "read_write"
-		}
-		w.put("@group(0) @binding(", base+i, ") var<storage, ", mode, "> s", i, ": array<", s.element(), ">;\n")
-	}
+	return w.String()
 }
 
-// fixed writes the struct Fixed and the function that fills it: the places of the result (o) and of the operands (o0, o1,
-// ...), and the scalars.
-func (f *Func) fixed(w *writer) {
-	names := []string{"o"}
-	for i := range f.Loads {
-		names = append(names, "o"+strconv.Itoa(i))
+// fixed writes the parameter block, the struct Fixed and the function that fills it: the places of the result (o) and of the
+// operands (o0, o1, ...), and the scalars.
+func (f *Func) fixed(w *text) {
+	views := len(f.Loads) + 1
+	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, $0>,\n", num(views))
+	if f.Scalars > 0 {
+		w.put("  scalars: array<vec4<u32>, $0>,\n", num(shaders.Ceil(f.Scalars, 4)))
 	}
-	w.put("struct Fixed {\n")
-	for _, n := range names {
-		w.put("  ", n, ": vec4<u32>,\n")
-	}
+	w.WriteString("}\n@group(0) @binding(0) var<uniform> p: Params;\nstruct Fixed {\n  o: vec4<u32>,\n" +
+		repeat(len(f.Loads), "  o$0: vec4<u32>,\n") + repeat(f.Scalars, "  c$0: T,\n") +
+		"}\nfn fixed() -> Fixed {\n  return Fixed(" + repeat(views, "p.views[$0], "))
 	for i := range f.Scalars {
-		w.put("  c", i, ": ", f.Type.WGSL(), ",\n")
+		w.put("$0(p.scalars[$1].$2), ", f.Type.FromBits("T"), num(i/4), "xyzw"[i%4:][:1])
 	}
-	w.put("}\nfn fixed() -> Fixed {\n  return Fixed(")
-	for i := range names {
-		w.put("p.views[", i, "], ")
+	w.WriteString(");\n}\n")
+}
+
+// FromBits names the function that makes a T or a V of t from u32.
+func (t Type) FromBits(result string) string {
+	if t == U32 {
+		return result
 	}
-	for i := range f.Scalars {
-		w.put(f.scalar(i), ", ")
+	return "bitcast<" + result + ">"
+}
+
+// Text declares a storage binding and its accessors: NAME_at reads an element, NAME_quad an aligned vector of four.
+func (s Slot) Text(name string, binding int, mode string) string {
+	element, at := s.Type.word(), "$0[o]"
+	quad := "vec4<$1>($0[4u * q], $0[4u * q + 1u], $0[4u * q + 2u], $0[4u * q + 3u])"
+	switch {
+	case s.Type == F16 && s.Vec:
+		element, at = "vec2<u32>", "unpack2x16float($0[o >> 2u][(o >> 1u) & 1u])[o & 1u]"
+		quad = "vec4<f32>(unpack2x16float($0[q].x), unpack2x16float($0[q].y))"
+	case s.Type == F16:
+		at = "unpack2x16float($0[o >> 1u])[o & 1u]"
+		quad = "vec4<f32>(unpack2x16float($0[2u * q]), unpack2x16float($0[2u * q + 1u]))"
+	case s.Vec:
+		element, at, quad = "vec4<"+element+">", "$0[o >> 2u][o & 3u]", "$0[q]"
 	}
-	w.put(");\n}\n")
+	return shaders.Fill("@group(0) @binding($2) var<storage, $3> $0: array<$4>;\n"+
+		"fn $0_at(o: u32) -> $1 { return "+at+"; }\n"+
+		"fn $0_quad(q: u32) -> vec4<$1> { return "+quad+"; }\n", name, s.Type.WGSL(), num(binding), mode, element)
 }
 
 // base begins the sum that is an element's address.
@@ -122,115 +118,58 @@ func (f *Func) base() string {
 	return "v.x + "
 }
 
-// scalar reads a scalar from the parameter block.
-func (f *Func) scalar(n int) string {
-	word := "p.scalars[" + strconv.Itoa(n/4) + "]." + "xyzw"[n%4:n%4+1]
-	if f.Type == U32 {
-		return word
+// converter names the function that makes the computed type of vectors of type t.
+func (f *Func) converter(t Type) string {
+	if f.Type != F32 && t.Compute() == F32 {
+		return "whole4"
 	}
-	return "bitcast<" + f.Type.WGSL() + ">(" + word + ")"
+	return "V"
 }
 
-func (s Slot) element() string {
-	switch {
-	case !s.Vec:
-		return s.Type.word()
-	case s.Type == F16:
-		return "vec2<u32>"
-	}
-	return "vec4<" + s.Type.word() + ">"
-}
-
-// accessors writes at (one element) and quad (an aligned vector) for a slot.
-func (s Slot) accessors(w *writer, n int) {
-	t := s.Type.WGSL()
-	var at, vec string
-	switch {
-	case s.Type == F16 && s.Vec:
-		at = "unpack2x16float(sN[o >> 2u][(o >> 1u) & 1u])[o & 1u]"
-		vec = "vec4<f32>(unpack2x16float(sN[q].x), unpack2x16float(sN[q].y))"
-	case s.Type == F16:
-		at = "unpack2x16float(sN[o >> 1u])[o & 1u]"
-		vec = "vec4<f32>(unpack2x16float(sN[2u * q]), unpack2x16float(sN[2u * q + 1u]))"
-	case s.Vec:
-		at, vec = "sN[o >> 2u][o & 3u]", "sN[q]"
-	default:
-		at, vec = "sN[o]", "vec4<"+t+">(sN[4u * q], sN[4u * q + 1u], sN[4u * q + 2u], sN[4u * q + 3u])"
-	}
-	name := "s" + strconv.Itoa(n)
-	w.put("fn at", n, "(o: u32) -> ", t, " { return ", strings.ReplaceAll(at, "sN", name), "; }\n")
-	w.put("fn quad", n, "(q: u32) -> vec4<", t, "> { return ", strings.ReplaceAll(vec, "sN", name), "; }\n")
-}
-
-// convert wraps a vector of type t into the computed type.
-func (f *Func) convert(t Type, expr string) string {
-	switch {
-	case t.Compute() == f.Type:
-		return expr
-	case t.Compute() == F32:
-		return "whole4(" + expr + ")"
-	}
-	return "V(" + expr + ")"
-}
-
-func (f *Func) loader(w *writer, n int, v View) {
-	s := int(v.Slot)
-	w.put("fn load", n, "(f: Fixed, i: u32, j: u32) -> V {\n  let v = f.o", n, ";\n")
-	raw := "vec4<" + v.Type.WGSL() + ">"
-	at := "at" + strconv.Itoa(s)
+func (f *Func) loader(w *text, n int, v View) {
+	read := "  let o = $3i * v.y + j * v.z;\n  return $1(vec4<$4>($2_at(o), $2_at(o + v.z), $2_at(o + 2u * v.z), $2_at(o + 3u * v.z)));\n"
 	switch v.Class {
 	case Vector:
-		w.put("  return ", f.convert(v.Type, "quad"+strconv.Itoa(s)+"(("+f.base()+"i * v.y + j) >> 2u)"), ";\n")
+		read = "  return $1($2_quad(($3i * v.y + j) >> 2u));\n"
 	case Column:
-		w.put("  return ", f.convert(v.Type, raw+"("+at+"("+f.base()+"i * v.y))"), ";\n")
-	default:
-		w.put("  let o = ", f.base(), "i * v.y + j * v.z;\n")
-		w.put("  return ", f.convert(v.Type, raw+"("+at+"(o), "+at+"(o + v.z), "+at+"(o + 2u * v.z), "+at+"(o + 3u * v.z))"), ";\n")
+		read = "  return $1(vec4<$4>($2_at($3i * v.y)));\n"
 	}
-	w.put("}\n")
+	w.put("fn load$0(f: Fixed, i: u32, j: u32) -> V {\n  let v = f.o$0;\n"+read+"}\n",
+		num(n), f.converter(v.Type), "s"+num(v.Slot), f.base(), v.Type.WGSL())
 }
 
 // loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
-func (f *Func) loader4(w *writer, n int, v View) {
-	w.put("fn load4_", n, "(f: Fixed, i: u32, j: u32) -> Block {\n")
-	if v.Class != Crossed {
-		w.put("  return Block(load", n, "(f, i, j), load", n, "(f, i + 1u, j), load", n, "(f, i + 2u, j), load", n, "(f, i + 3u, j));\n}\n")
-		return
+func (f *Func) loader4(w *text, n int, v View) {
+	read := "  return Block(load$0(f, i, j), load$0(f, i + 1u, j), load$0(f, i + 2u, j), load$0(f, i + 3u, j));\n"
+	if v.Class == Crossed {
+		read = `  let v = f.o$0;
+  let o = ($3i + j * v.z) >> 2u;
+  let d = v.z >> 2u;
+  let c0 = $1($2_quad(o));
+  let c1 = $1($2_quad(o + d));
+  let c2 = $1($2_quad(o + 2u * d));
+  let c3 = $1($2_quad(o + 3u * d));
+  return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
+`
 	}
-	w.put("  let v = f.o", n, ";\n  let o = (", f.base(), "i + j * v.z) >> 2u;\n  let d = v.z >> 2u;\n")
-	for l := range 4 {
-		w.put("  let c", l, " = ", f.convert(v.Type, "quad"+strconv.Itoa(int(v.Slot))+"(o + "+strconv.Itoa(l)+"u * d)"), ";\n")
-	}
-	w.put("  return Block(")
-	for q, c := range "xyzw" {
-		if q > 0 {
-			w.put(", ")
-		}
-		m := string(c)
-		w.put("V(c0.", m, ", c1.", m, ", c2.", m, ", c3.", m, ")")
-	}
-	w.put(");\n}\n")
+	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block {\n"+read+"}\n", num(n), f.converter(v.Type), "s"+num(v.Slot), f.base())
 }
 
 // function writes the user's functions, the helpers and the code as one function of the loaded values.
-func (f *Func) function(w *writer) {
+func (f *Func) function(w *text, more string) {
 	for _, c := range f.Calls {
-		w.put(c.WGSL, "\n")
+		w.WriteString(c.WGSL + "\n")
 	}
-	w.put(helpersOf(f.texts(), ""))
-	w.put("fn fused(f: Fixed, acc: V")
-	for i := range f.Loads {
-		w.put(", x", i, ": V")
-	}
-	w.put(") -> V {\n")
+	body := &text{}
 	for n, c := range f.Code {
-		w.put("  let v", n, " = ", f.value(c), ";\n")
+		body.put("  let v$0 = $1;\n", num(n), f.value(c))
 	}
-	w.put("  return v", len(f.Code)-1, ";\n}\n")
+	w.WriteString(helpersOf(body.String() + more))
+	args := repeat(len(f.Loads), ", x$0: V")
+	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n$1  return v$2;\n}\n", args, body.String(), num(len(f.Code)-1))
 }
 
 func (f *Func) value(c Instr) string {
-	num := func(x uint8) string { return strconv.Itoa(int(x)) }
 	switch c.Op {
 	case OpAcc:
 		return "acc"
@@ -241,108 +180,65 @@ func (f *Func) value(c Instr) string {
 	case OpCall:
 		return f.callText(c)
 	}
-	arg := func(x uint8) string { return "v" + num(x) }
-	return substitute(c.Op.text(f.Type), [3]string{arg(c.X), arg(c.Y), arg(c.Z)})
+	return c.Op.Text(f.Type, "v"+num(c.X), "v"+num(c.Y), "v"+num(c.Z))
 }
 
 // callText calls a scalar function for each of the four components.
 func (f *Func) callText(c Instr) string {
 	call := f.Calls[c.X]
-	w := &writer{}
-	w.put("V(")
-	for l, component := range "xyzw" {
-		if l > 0 {
-			w.put(", ")
+	var parts []string
+	for _, component := range []string{".x", ".y", ".z", ".w"} {
+		args := make([]string, call.Arity)
+		for a := range args {
+			args[a] = "v" + num(int(c.Y)+a) + component
 		}
-		w.put(call.Name, "(")
-		for a := range call.Arity {
-			if a > 0 {
-				w.put(", ")
-			}
-			w.put("v", int(c.Y)+a, ".", string(component))
-		}
-		w.put(")")
+		parts = append(parts, call.Name+"("+strings.Join(args, ", ")+")")
 	}
-	w.put(")")
-	return w.String()
+	return "V(" + strings.Join(parts, ", ") + ")"
 }
 
-func (f *Func) apply(w *writer) {
-	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc")
-	for i := range f.Loads {
-		w.put(", load", i, "(f, i, j)")
-	}
-	w.put(");\n}\n")
+func (f *Func) apply(w *text) {
+	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc$0);\n}\n", repeat(len(f.Loads), ", load$0(f, i, j)"))
 }
 
-func (f *Func) apply4(w *writer) {
-	w.put("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n")
-	for i := range f.Loads {
-		w.put("  let x", i, " = load4_", i, "(f, i, j);\n")
+func (f *Func) apply4(w *text) {
+	w.WriteString("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n" + repeat(len(f.Loads), "  let x$0 = load4_$0(f, i, j);\n"))
+	rows := make([]string, 4)
+	for i, row := range []string{".a", ".b", ".c", ".d"} {
+		rows[i] = "fused(f, V()" + repeat(len(f.Loads), ", x$0"+row) + ")"
 	}
-	w.put("  return Block(")
-	for q, m := range []string{"a", "b", "c", "d"} {
-		if q > 0 {
-			w.put(", ")
-		}
-		w.put("fused(f, V()")
-		for i := range f.Loads {
-			w.put(", x", i, ".", m)
-		}
-		w.put(")")
-	}
-	w.put(");\n}\n")
-}
-
-// Helper returns the functions that an operation's text calls, except for those that the function's own text has: for
-// kernels that use the operation themselves.
-func Helper(op Op, f *Func) string {
-	own := f.texts()
-	return helpersOf(op.text(f.Type), own+helpersOf(own, ""))
-}
-
-// texts returns the texts of the function's operations.
-func (f *Func) texts() string {
-	var text strings.Builder
-	for _, c := range f.Code {
-		text.WriteString(c.Op.text(f.Type))
-	}
-	return text.String()
+	w.put("  return Block($0);\n}\n", strings.Join(rows, ", "))
 }
 
 // store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned binary16 has
 // none: two rows may share a word there, and the kernel "words" writes whole words by itself.
-func (f *Func) store(w *writer) {
+func (f *Func) store(w *text) {
 	t := f.Store.Type
-	if t == F16 && f.Store.Class != Vector {
+	convert, vector, body := "vec4<"+t.WGSL()+">", "d", ""
+	if f.Type == F32 && t.Compute() != F32 {
+		convert = "whole4"
+	}
+	if t == F16 {
+		vector = "vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw))"
+	}
+	switch {
+	case f.Store.Class == Vector:
+		body = `  let o = ($0i * v.y + j) >> 2u;
+  var d = c;
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  s0[o] = $2;
+`
+	case t == F16:
 		return
-	}
-	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n")
-	c := "r"
-	switch {
-	case t.Compute() == f.Type:
-	case f.Type == F32:
-		c = "whole4(r)"
 	default:
-		c = "vec4<" + t.WGSL() + ">(r)"
+		body = `  let o = $0i * v.y + j * v.z;
+  s0[o] = c.x;
+  if (n > 1u) { s0[o + v.z] = c.y; }
+  if (n > 2u) { s0[o + 2u * v.z] = c.z; }
+  if (n > 3u) { s0[o + 3u * v.z] = c.w; }
+`
 	}
-	w.put("  let c = ", c, ";\n")
-	switch {
-	case f.Store.Class != Vector:
-		w.put("  let o = ", f.base(), "i * v.y + j * v.z;\n  s0[o] = c.x;\n")
-		for l, m := range []string{"y", "z", "w"} {
-			w.put("  if (n > ", l+1, "u) { s0[o + ", l+1, "u * v.z] = c.", m, "; }\n")
-		}
-	default:
-		w.put("  let o = (", f.base(), "i * v.y + j) >> 2u;\n  var d = c;\n")
-		w.put("  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }\n")
-		if t == F16 {
-			w.put("  s0[o] = vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw));\n")
-		} else {
-			w.put("  s0[o] = d;\n")
-		}
-	}
-	w.put("}\n")
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), convert, vector)
 }
 
 // saturated returns the integer type that floats are converted to: the computed one of loaded floats, or the stored one of
@@ -361,27 +257,15 @@ func (f *Func) saturated() (Type, bool) {
 
 // saturate writes whole4, the conversion of floats to integers of type t: WGSL's own saturates, but not every compiler's. The
 // bounds are the outermost floats that the type has; NaN becomes 0.
-func saturate(t Type) string {
+func saturate(w *text, t Type) {
 	lo, hi, over, most := "-2147483648.0", "2147483520.0", "2147483648.0", "2147483647"
 	if t == U32 {
 		lo, hi, over, most = "0.0", "4294967040.0", "4294967296.0", "4294967295u"
 	}
-	v := "vec4<" + t.WGSL() + ">"
-	return "fn whole4(x: vec4<f32>) -> " + v + " {\n" +
-		"  let c = " + v + "(clamp(x, vec4<f32>(" + lo + "), vec4<f32>(" + hi + ")));\n" +
-		"  let s = select(c, " + v + "(" + most + "), x >= vec4<f32>(" + over + "));\n" +
-		"  return select(s, " + v + "(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));\n}\n"
+	w.put(`fn whole4(x: vec4<f32>) -> $0 {
+  let c = $0(clamp(x, vec4<f32>($1), vec4<f32>($2)));
+  let s = select(c, $0($3), x >= vec4<f32>($4));
+  return select(s, $0(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }
-
-// substitute replaces the letters X, Y and Z.
-func substitute(pattern string, by [3]string) string {
-	var b strings.Builder
-	for i := range len(pattern) {
-		if c := pattern[i]; c >= 'X' && c <= 'Z' {
-			b.WriteString(by[c-'X'])
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+`, "vec4<"+t.WGSL()+">", lo, hi, most, over)
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/recent"
-	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	shaderplan "github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -42,17 +41,7 @@ func (d Dense) Leaf(dev *gpu.Device) *expr.Node { return Leaf(dev, d, d) }
 
 // Leaf is a source as an expression. d is the matrix that it is now.
 func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
-	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s, Large: large(dev, d)}
-}
-
-// large reports whether a matrix has to be used in blocks.
-func large(dev *gpu.Device, d Dense) bool {
-	if d.Buf == nil {
-		return false
-	}
-	l := dev.Info().Limits
-	limits := plan.Device{Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize}
-	return limits.Large(plan.Memory{Size: d.Buf.Size(), Windowed: d.Buf.Windowed()}, d.Layout, d.Type)
+	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s}
 }
 
 // Executor evaluates expressions on one device.
@@ -85,13 +74,13 @@ func Of(dev *gpu.Device) *Executor {
 	}).(*Executor)
 }
 
-// describe is what plans depend on of a device.
+// describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
 func describe(dev *gpu.Device) plan.Device {
 	i, l := dev.Info(), dev.Info().Limits
 	software := i.Kind == driver.KindCPU
 	return plan.Device{
-		Binding: expr.BindingLimit(dev), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
-		Device: shaderplan.Device{
+		Binding: min(l.MaxBindingSize, 1<<33), Buffer: l.MaxBufferSize, Storage: int(l.MaxStorageBuffers),
+		Device: kernels.Device{
 			Software: software, SwiftShader: software && strings.Contains(strings.ToLower(i.Vendor+" "+i.Name), "swiftshader"),
 			MaxInvocations: int(l.MaxInvocations), MaxMemory: int(l.MaxWorkgroupMemory),
 		},
@@ -148,30 +137,34 @@ func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
 	return err
 }
 
-// kernel finds the kernel with the key, or builds and compiles it.
-func (x *Executor) kernel(ctx context.Context, key string, build func() (shaders.Program, error)) (*gpu.Kernel, error) {
-	if k := x.kernels.Get(key); k != nil {
+// kernel finds the kernel of a step, or builds and compiles it.
+func (x *Executor) kernel(ctx context.Context, s *plan.Step) (*gpu.Kernel, error) {
+	if k := x.kernels.Get(s.Key); k != nil {
 		k.CountHit()
 		return k, nil
 	}
-	k, err := x.compile(ctx, build, false)
+	k, err := x.compile(ctx, s, false)
 	if err != nil {
 		return nil, err
 	}
-	x.keep(key, k)
+	x.keep(s.Key, k)
 	return k, nil
 }
 
-func (x *Executor) compile(ctx context.Context, build func() (shaders.Program, error), ahead bool) (*gpu.Kernel, error) {
-	p, err := build()
+func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.Kernel, error) {
+	p, err := s.Program(s.Func)
 	if err != nil {
 		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
 	}
-	access := make([]driver.Access, len(p.Access))
-	for i, a := range p.Access {
-		access[i] = [...]driver.Access{0, driver.AccessRead, driver.AccessReadWrite, driver.AccessParams}[a&3]
+	bindings := []driver.Access{driver.AccessParams}
+	for range p.Own {
+		bindings = append(bindings, driver.AccessRead)
 	}
-	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: access, Ahead: ahead}
+	bindings = append(bindings, driver.AccessReadWrite)
+	for range p.Inputs {
+		bindings = append(bindings, driver.AccessRead)
+	}
+	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
 		desc.Reference = p.Reference.Run
 	}
@@ -198,26 +191,29 @@ func (x *Executor) keep(key string, k *gpu.Kernel) {
 	}
 }
 
-// wanted reports whether the kernel with the key, which is not there, is asked for the second time.
-func (x *Executor) wanted(key []byte) bool {
+// ready reports whether the kernel of a step is compiled. One that is not is compiled in the background when it is asked for the
+// second time; if that fails, those who want it go on with another one and ask again.
+func (x *Executor) ready(s *plan.Step) bool {
+	if x.kernels.Peek(s.Key) != nil {
+		return true
+	}
 	if x.asked == nil || len(x.asked) >= maxKernels {
 		x.asked = map[string]int{}
 	}
-	x.asked[string(key)]++
-	return x.asked[string(key)] == 2
+	if x.asked[s.Key]++; x.asked[s.Key] == 2 {
+		go x.prepare(s)
+	}
+	return false
 }
 
-// prepare compiles a kernel in the background. If that fails, those who want it go on with another one and ask again.
-func (x *Executor) prepare(key string, build func() (shaders.Program, error)) {
-	go func() {
-		k, err := x.compile(context.Background(), build, true)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		delete(x.asked, key)
-		if err == nil && x.kernels.Peek(key) == nil && x.generation == x.dev.Generation() {
-			x.keep(key, k)
-		} else {
-			_ = k.Close() // never fails
-		}
-	}()
+func (x *Executor) prepare(s *plan.Step) {
+	k, err := x.compile(context.Background(), s, true)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.asked, s.Key)
+	if err == nil && x.kernels.Peek(s.Key) == nil && x.generation == x.dev.Generation() {
+		x.keep(s.Key, k)
+	} else {
+		_ = k.Close() // never fails
+	}
 }

@@ -9,8 +9,10 @@ import (
 
 // Join starts a node of several operands: the first error wins, devices and element types must agree. Numbers without a type
 // take that of the others.
-func Join(op string, args ...*Node) *Node {
-	n := &Node{Type: Untyped}
+func Join(op string, args ...*Node) *Node { return new(Node).join(op, args) }
+
+func (n *Node) join(op string, args []*Node) *Node {
+	n.Type = Untyped
 	n.Args = append(n.argv[:0], args...)
 	for _, a := range args {
 		switch {
@@ -21,53 +23,69 @@ func Join(op string, args ...*Node) *Node {
 		case a.Dev != nil && a.Dev != n.Dev:
 			return Failed(Fail(op, gpu.ErrForeign, "operands on two devices"))
 		}
-	}
-	if err := n.commonType(op); err != nil {
-		return Failed(err)
-	}
-	for i, a := range n.Args {
-		n.Args[i] = a.Typed(n.Type)
-		n.Weight = min(n.Weight+a.Weight+1, 1<<20)
-		n.Large = n.Large || a.Large
-	}
-	return n
-}
-
-// commonType gives n the element type of its operands.
-func (n *Node) commonType(op string) error {
-	for _, a := range n.Args {
 		switch {
-		case a.Type == Untyped:
 		case n.Type == Untyped:
 			n.Type = a.Type
-		case a.Type != n.Type:
-			return Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String())
+		case a.Type != Untyped && a.Type != n.Type:
+			return Failed(Fail(op, gpu.ErrInvalid, n.Type.String(), " with ", a.Type.String()))
 		}
 	}
 	if n.Type == Untyped {
 		n.Type = fuse.F32
 	}
-	return nil
+	for i, a := range n.Args {
+		n.Args[i] = a.Typed(n.Type)
+	}
+	return n
+}
+
+// build completes a node, whose kind and parameters are set: it joins the operands and finds the size.
+func (n *Node) build(op string, args ...*Node) *Node {
+	if n = n.join(op, args); n.Err != nil {
+		return n
+	}
+	a := n.Args[0]
+	n.Rows, n.Cols = a.Rows, a.Cols
+	var err error
+	switch n.Kind {
+	case Map, Call:
+		err = n.broadcast(op)
+	case Product:
+		b := n.Args[1]
+		if n.Cols = b.Cols; a.Cols != b.Rows {
+			return Failed(ShapeError(op, a.Shape(), b.Shape()))
+		}
+		err = CheckDims(op, n.Rows, n.Cols)
+	case Transpose:
+		n.Rows, n.Cols = a.Cols, a.Rows
+	case Reduce:
+		if n.Axis != fuse.AxisCols {
+			n.Cols = 1
+		}
+		if n.Axis != fuse.AxisRows {
+			n.Rows = 1
+		}
+	}
+	if err == nil && n.Kind != Call && !n.Op.Takes(n.Type) {
+		err = Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
+	}
+	if err != nil {
+		return Failed(err)
+	}
+	return n
 }
 
 // broadcast gives n the common size of its operands: dimensions of 1 stretch, as in NumPy.
-func (n *Node) broadcast(op string) *Node {
-	if n.Err != nil {
-		return n
-	}
-	n.Rows, n.Cols = n.Args[0].Rows, n.Args[0].Cols
+func (n *Node) broadcast(op string) error {
 	for _, a := range n.Args[1:] {
 		rows, ok := stretch(n.Rows, a.Rows)
 		cols, fits := stretch(n.Cols, a.Cols)
 		if !ok || !fits {
-			return Failed(ShapeError(op, n.Shape(), a.Shape()))
+			return ShapeError(op, n.Shape(), a.Shape())
 		}
 		n.Rows, n.Cols = rows, cols
 	}
-	if err := CheckVirtual(op, n.Rows, n.Cols, n.Args...); err != nil {
-		return Failed(err)
-	}
-	return n
+	return CheckVirtual(op, n.Rows, n.Cols, n.Args...)
 }
 
 func stretch(a, b int) (int, bool) {
@@ -82,15 +100,7 @@ func stretch(a, b int) (int, bool) {
 
 // NewMap builds an element-wise node. name is that of the function for errors.
 func NewMap(name string, op fuse.Op, args ...*Node) *Node {
-	n := Join(name, args...)
-	if n.Err != nil {
-		return n
-	}
-	n.Kind, n.Op = Map, op
-	if !op.Takes(n.Type) {
-		return Failed(Fail(name, gpu.ErrUnsupported, "not defined for ", n.Type.String()))
-	}
-	return n.broadcast(name)
+	return (&Node{Kind: Map, Op: op}).build(name, args...)
 }
 
 // NewConversion builds a node that converts to another element type.
@@ -98,93 +108,33 @@ func NewConversion(op string, t fuse.Type, a *Node) *Node {
 	if a.Type == Untyped {
 		return a.Typed(t)
 	}
-	n := Join(op, a)
-	if n.Err != nil {
-		return n
-	}
-	n.Kind, n.Op, n.Type = Map, fuse.OpAcc, t
-	return n.broadcast(op)
+	n := (&Node{Kind: Map, Op: fuse.OpAcc}).build(op, a)
+	n.Type = t
+	return n
 }
 
 // NewCall builds the node of a function of the user's.
 func NewCall(op string, call *fuse.Call, args ...*Node) *Node {
-	n := Join(op, args...)
-	if n.Err != nil {
-		return n
-	}
-	n.Kind, n.Call, n.Op = Call, call, fuse.OpCall
-	return n.broadcast(op)
+	return (&Node{Kind: Call, Op: fuse.OpCall, Call: call}).build(op, args...)
 }
 
 // NewProduct builds a matrix product.
-func NewProduct(op string, a, b *Node) *Node {
-	n := Join(op, a, b)
-	if n.Err != nil {
-		return n
-	}
-	if a.Cols != b.Rows {
-		return Failed(ShapeError(op, a.Shape(), b.Shape()))
-	}
-	n.Kind, n.Rows, n.Cols = Product, a.Rows, b.Cols
-	if err := CheckDims(op, n.Rows, n.Cols); err != nil {
-		return Failed(err)
-	}
-	n.Large = n.Large || n.Dev != nil && n.Vast(BindingLimit(n.Dev))
-	return n
-}
+func NewProduct(op string, a, b *Node) *Node { return (&Node{Kind: Product}).build(op, a, b) }
 
 // NewTranspose builds a transpose; that of a transpose is what it was of.
 func NewTranspose(op string, a *Node) *Node {
-	n := Join(op, a)
-	if n.Err != nil {
-		return n
-	}
 	if a.Kind == Transpose {
 		return a.Args[0]
 	}
-	n.Kind, n.Rows, n.Cols = Transpose, a.Cols, a.Rows
-	return n
+	return (&Node{Kind: Transpose}).build(op, a)
 }
 
 // NewReduction builds a sum or the like.
 func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, a *Node) *Node {
-	n := Join(op, a)
-	if n.Err != nil {
-		return n
-	}
-	n.Kind, n.Red, n.Axis, n.Rows, n.Cols = Reduce, red, axis, a.Rows, a.Cols
-	if axis != fuse.AxisCols {
-		n.Cols = 1
-	}
-	if axis != fuse.AxisRows {
-		n.Rows = 1
-	}
-	return n
+	return (&Node{Kind: Reduce, Red: red, Axis: axis}).build(op, a)
 }
 
 // NewSoftmax builds a softmax of rows, or with log set its logarithm.
 func NewSoftmax(op string, log bool, a *Node) *Node {
-	n := Join(op, a)
-	if n.Err != nil {
-		return n
-	}
-	if !fuse.OpExp.Takes(n.Type) {
-		return Failed(Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String()))
-	}
-	n.Kind, n.Log, n.Rows, n.Cols = Softmax, log, a.Rows, a.Cols
-	return n
-}
-
-// With returns n with other operands. Whether it is large is for the caller to say.
-func (n *Node) With(change func(i int, a *Node) (*Node, error)) (*Node, error) {
-	c := *n
-	c.Args = make([]*Node, 0, len(n.Args))
-	for i, a := range n.Args {
-		b, err := change(i, a)
-		if err != nil {
-			return nil, err
-		}
-		c.Args = append(c.Args, b)
-	}
-	return &c, nil
+	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log}).build(op, a)
 }

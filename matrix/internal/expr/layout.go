@@ -106,7 +106,7 @@ func (l Layout) Reshape(op string, rows, cols int) (Layout, error) {
 		return l, ShapeError(op, l.Shape(), fault.Shape{rows, cols})
 	}
 	if !l.Contiguous() {
-		return l, Fail(op, ErrStride, "the matrix has gaps")
+		return l, Fail(op, buffer.ErrStride, "the matrix has gaps")
 	}
 	l.Rows, l.Cols = rows, cols
 	l.Stride = l.Minor()
@@ -162,10 +162,10 @@ func Elements(rows, cols int) (n int, ok bool) {
 // CheckDims refuses negative dimensions and those too large to count.
 func CheckDims(op string, rows, cols int) error {
 	if rows < 0 || cols < 0 {
-		return Fail(op, ErrSize, "negative dimensions ", strconv.Itoa(rows), "x", strconv.Itoa(cols))
+		return Fail(op, buffer.ErrSize, "negative dimensions ", fault.Shape{rows, cols}.String())
 	}
 	if _, ok := Elements(rows, cols); !ok {
-		return Fail(op, ErrLimit, strconv.Itoa(rows), "x", strconv.Itoa(cols), " has too many elements")
+		return Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has too many elements")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func CheckVirtual(op string, rows, cols int, args ...*Node) error {
 		most = max(most, a.Rows*a.Cols)
 	}
 	if rows*cols > most {
-		return Fail(op, ErrLimit, strconv.Itoa(rows), "x", strconv.Itoa(cols), " has more than ", strconv.Itoa(most), " elements")
+		return Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has more than ", strconv.Itoa(most), " elements")
 	}
 	return nil
 }

@@ -6,7 +6,10 @@
 package expr
 
 import (
+	"math"
+
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -43,8 +46,6 @@ type Node struct {
 	Bits       uint32     // Scalar: in the type that is computed in
 	Value      float64    // Scalar, Untyped
 	Call       *fuse.Call // Call
-	Large      bool       // operands have to be used in blocks
-	Weight     int        // nodes below, shared ones counted each time, up to a million
 	Err        error
 }
 
@@ -57,14 +58,6 @@ func Failed(err error) *Node { return &Node{Err: err} }
 // Number is a matrix of one number, whose bits are those in the type that is computed in.
 func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
 	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Bits: bits}
-}
-
-// BindingLimit is how many bytes a kernel can bind at once. Kernels count elements, of two bytes and more, with 32 bits.
-func BindingLimit(dev *gpu.Device) uint64 { return min(dev.Info().Limits.MaxBindingSize, 1<<33) }
-
-// Vast reports whether a result of this size is too large for a temporary of a device that binds so many bytes.
-func (n *Node) Vast(binding uint64) bool {
-	return uint64(n.Rows)*uint64(n.Cols) > binding/uint64(n.Type.Compute().Size())
 }
 
 // Resolve strips transposes. It returns whether what is left is to be read transposed; transposed says that n is.
@@ -85,9 +78,43 @@ func ShapeError(op string, shapes ...fault.Shape) error {
 	return &gpu.OpError{Op: "matrix: " + op, Shapes: shapes, Err: buffer.ErrShape}
 }
 
-// The errors that nodes and layouts carry, which package matrix re-exports.
-var (
-	ErrSize   = buffer.ErrSize
-	ErrStride = buffer.ErrStride
-	ErrLimit  = gpu.ErrLimit
-)
+// Untyped is the type of a Scalar that takes the type of the operands it stands beside.
+const Untyped = fuse.Type(0xff)
+
+// Typed returns the node of an untyped number in a type, and any other node as it is.
+func (n *Node) Typed(t fuse.Type) *Node {
+	if n.Type != Untyped || n.Err != nil {
+		return n
+	}
+	return Number(t, n.Rows, n.Cols, Stored(t.Compute(), n.Value))
+}
+
+// Stored returns the bits of a number as an element of type t.
+func Stored(t fuse.Type, v float64) uint32 {
+	whole := v
+	if math.IsNaN(v) {
+		whole = 0
+	}
+	switch t {
+	case fuse.F16:
+		return uint32(dtype.ToHalf(v).Bits())
+	case fuse.I32:
+		return uint32(int32(min(max(whole, math.MinInt32), math.MaxInt32)))
+	case fuse.U32:
+		return uint32(min(max(whole, 0), math.MaxUint32))
+	}
+	return math.Float32bits(float32(v))
+}
+
+// Loaded is the inverse of [Stored].
+func Loaded(t fuse.Type, bits uint32) float64 {
+	switch t {
+	case fuse.F16:
+		return float64(dtype.HalfFromBits(uint16(bits)).Float32())
+	case fuse.I32:
+		return float64(int32(bits))
+	case fuse.U32:
+		return float64(bits)
+	}
+	return float64(math.Float32frombits(bits))
+}

@@ -5,62 +5,117 @@ package plan
 import (
 	"strconv"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// bind chooses how each operand is read and the result written, and which storage binding each uses. Operands in the
-// result's memory share its binding, since WebGPU refuses one buffer bound for reading and for writing.
-func (b *builder) bind(maxSlots int) error {
+// launch appends a step to the plan.
+func (b *builder) launch(l *kernels.Launch, own ...Binding) {
+	b.p.plan.Steps = append(b.p.plan.Steps, b.step(l, own...))
+}
+
+// step is the launch of a kernel with the builder's function. It chooses how each operand is read and the result written, and
+// which storage binding each uses. Operands in the result's memory share its binding, since WebGPU refuses one buffer bound for
+// reading and for writing. own are the kernel's own bindings.
+func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 	f := b.f
 	f.Scalars = len(b.numbers)
-	f.Loads = f.Loads[:0]
 	f.Store = fuse.View{Type: b.result.Type, Class: b.storeClass()}
-	f.Slots = append(f.Slots[:0], fuse.Slot{Type: b.result.Type, Vec: f.Store.Class == fuse.Vector})
-	b.slots = append(b.slots[:0], b.result)
-	f.Flat = b.store.Offset == 0
-	for _, op := range b.loads {
-		slot := -1
-		for s, o := range b.slots {
-			if o.Mem == op.Mem && o.Type == op.Type {
-				slot = s
-			}
+	f.Slots = []fuse.Slot{{Type: b.result.Type, Vec: f.Store.Class == fuse.Vector}}
+	f.Loads = nil
+	f.Flat = b.result.Offset == 0
+	word := len(l.Shape)
+	slots := []Binding{bindingOf(b.result, b.intent(), word)}
+	places := make([]fuse.Place, len(b.loads))
+	for k, op := range b.loads {
+		word += 4
+		at := 0
+		for at < len(slots) && (slots[at].Mem != op.Mem || slots[at].Type != op.Type) {
+			at++
 		}
-		if slot < 0 {
-			slot = len(b.slots)
-			b.slots = append(b.slots, op)
+		if at == len(slots) {
 			f.Slots = append(f.Slots, fuse.Slot{Type: op.Type})
+			slots = append(slots, bindingOf(op, buffer.Reads))
 		}
-		v := fuse.View{Type: op.Type, Class: b.loadClass(op), Slot: uint8(slot)}
-		if slot > 0 && (v.Class == fuse.Vector || v.Class == fuse.Crossed) {
-			f.Slots[slot].Vec = true
+		s := &slots[at]
+		s.Lo, s.Hi = min(s.Lo, op.Offset), max(s.Hi, op.Offset+op.Span())
+		s.Words = append(s.Words, word)
+		class := b.loadClass(op)
+		f.Loads = append(f.Loads, fuse.View{Type: op.Type, Class: class, Slot: uint8(at)})
+		if at > 0 && (class == fuse.Vector || class == fuse.Crossed) {
+			f.Slots[at].Vec = true
 		}
-		f.Loads = append(f.Loads, v)
 		f.Flat = f.Flat && op.Offset == 0
+		places[k] = b.place(op)
 	}
-	if len(b.slots) > maxSlots {
-		return expr.Fail("Assign", expr.ErrLimit, strconv.Itoa(len(b.slots)), " matrices in one element-wise function")
+	if len(slots) > b.p.Device.slots(len(own)) {
+		b.p.tooMuch("Assign", strconv.Itoa(len(slots)), " matrices in one element-wise function")
 	}
-	return nil
+	word += 4
+	s := &Step{Launch: l, Func: f, Key: l.Key(f), Bindings: append(own, slots...), To: b.result}
+	bits := make([]uint32, len(b.numbers))
+	for k, n := range b.numbers {
+		bits[k] = n.bits
+		if n.index >= 0 {
+			bits[k] = 0
+			s.Numbers = append(s.Numbers, Number{word + k, n.index})
+		}
+	}
+	s.Params = f.Params(shaders.Words(nil, l.Shape...), b.place(b.result), places, bits)
+	return s
+}
+
+// slots returns how many storage bindings a function may use in a kernel that has own ones itself.
+func (d *Device) slots(own int) int { return min(d.Storage-own, fuse.MaxSlots+1) }
+
+// bindingOf binds an operand. The words count elements from where the binding begins.
+func bindingOf(op Operand, intent buffer.Intent, words ...int) Binding {
+	return Binding{Window: op.window(), Type: op.Type, Intent: intent, Words: words, Unit: 1}
+}
+
+// intent is what the kernel does with the result's memory: it replaces all of it, or writes to it.
+func (b *builder) intent() buffer.Intent {
+	l := b.result
+	if l.Offset == 0 && l.Contiguous() && l.Rows*l.Cols*l.Type.Size() == b.p.plan.Memories[l.Mem].Size && !b.reads() {
+		return buffer.Replaces
+	}
+	return buffer.Writes
 }
 
 // vectors reports whether the operand's memory can be bound in vectors.
 func (p *planner) vectors(op Operand) bool { return p.plan.Memories[op.Mem].Vectors }
 
+// place returns where an operand lies as the kernel sees it: its steps are 0 where it is stretched.
+func (b *builder) place(op Operand) fuse.Place {
+	row, col := op.Steps()
+	if op.Rows == 1 && b.rows != 1 {
+		row = 0
+	}
+	if op.Cols == 1 && b.cols != 1 {
+		col = 0
+	}
+	return fuse.Place{Offset: op.Offset, Row: row, Col: col}
+}
+
 func (b *builder) storeClass() fuse.Class {
-	l := b.store
-	if !b.single && l.Order == expr.RowMajorOrder && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(b.result) {
+	l := b.result
+	if !b.single && l.Order == expr.RowMajorOrder && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
 		return fuse.Vector
 	}
 	return fuse.Gather
 }
 
+// unaligned reports whether the result is binary16 that shares words with others.
+func (b *builder) unaligned() bool { return b.result.Type == fuse.F16 && b.storeClass() != fuse.Vector }
+
 func (b *builder) loadClass(op Operand) fuse.Class {
-	at := place(op.Layout, b.rows, b.cols)
-	vec := b.p.vectors(op) && !b.words() // which would have to begin at multiples of four
+	at := b.place(op)
+	vec := b.p.vectors(op) && !b.unaligned() // whose vectors would have to begin at multiples of four
 	switch {
-	case at.Col == 0 && b.cols > 1, b.cols == 1 && at.Row == 0:
+	case at.Col == 0 && b.cols > 1, b.cols == 1 && (at.Row == 0 || b.single):
 		return fuse.Column
 	case vec && at.Col == 1 && at.Offset%4 == 0 && (at.Row%4 == 0 || b.rows == 1):
 		return fuse.Vector
@@ -70,20 +125,15 @@ func (b *builder) loadClass(op Operand) fuse.Class {
 	return fuse.Gather
 }
 
-// linear reports whether the kernel can run over everything as one row: result and operands contiguous in one order.
+// linear reports whether the kernel can run over everything as one row: result and operands contiguous in one order, in whole
+// vectors.
 func (b *builder) linear() bool {
-	if !oneRow(b.store) || b.f.Store.Class != fuse.Vector && b.store.Stride != b.store.Cols {
-		return false
-	}
-	if b.store.Offset%4 != 0 || !b.p.vectors(b.result) {
-		return false
-	}
 	for _, op := range b.loads {
 		if !b.stretched(op) && (op.Offset%4 != 0 || !b.p.vectors(op)) {
 			return false
 		}
 	}
-	return b.linearLoads()
+	return oneRow(b.result.Layout) && b.result.Offset%4 == 0 && b.p.vectors(b.result) && b.linearLoads()
 }
 
 // linearLoads reports whether all operands can be read as one row.
@@ -98,7 +148,7 @@ func (b *builder) linearLoads() bool {
 
 // stretched reports whether an operand is a single element for the whole result.
 func (b *builder) stretched(op Operand) bool {
-	at := place(op.Layout, b.rows, b.cols)
+	at := b.place(op)
 	return at.Row == 0 && at.Col == 0
 }
 
@@ -106,13 +156,8 @@ func oneRow(l expr.Layout) bool {
 	return l.Order == expr.RowMajorOrder && (l.Rows == 1 || l.Stride == l.Cols)
 }
 
-// flatten turns the result and the operands into one row; linear said that this is the same.
+// flatten turns the operands into one row; linearLoads said that this is the same.
 func (b *builder) flatten() {
-	b.flattenLoads()
-	b.store = flat(b.store)
-}
-
-func (b *builder) flattenLoads() {
 	for k, op := range b.loads {
 		if !b.stretched(op) {
 			b.loads[k].Layout = flat(op.Layout)
@@ -128,7 +173,7 @@ func flat(l expr.Layout) expr.Layout {
 // hazard reports whether an operand shares elements with the result other than one for one.
 func (b *builder) hazard() bool {
 	for _, op := range b.loads {
-		if op.Mem == b.result.Mem && op.Layout != b.store && op.Overlaps(b.store) {
+		if op.Mem == b.result.Mem && op.Layout != b.result.Layout && op.Overlaps(b.result.Layout) {
 			return true
 		}
 	}
@@ -143,71 +188,4 @@ func (b *builder) reads() bool {
 		}
 	}
 	return false
-}
-
-// covers reports whether the kernel writes all of the result's memory.
-func (b *builder) covers() bool {
-	l := b.result
-	return l.Offset == 0 && l.Contiguous() && l.Rows*l.Cols*l.Type.Size() == b.p.plan.Memories[l.Mem].Size
-}
-
-// kernel is how the text of a kernel is found or made.
-type kernel struct {
-	name  string
-	key   []byte // family and spec; the function's key follows
-	build func(f *fuse.Func) (shaders.Program, error)
-}
-
-// step is the launch of a kernel with the builder's function.
-func (b *builder) step(k kernel, groups [3]uint32, shape []byte, own ...Window) Step {
-	f := b.f
-	s := Step{
-		Name: k.name, Groups: groups, Shape: shape, Own: own, Func: f, Numbers: b.numbers,
-		Store: place(b.store, b.rows, b.cols), To: b.result, Whole: b.covers() && !b.reads(),
-	}
-	if k.build != nil {
-		s.Key = string(f.Key(k.key))
-		s.Build = func() (shaders.Program, error) { return k.build(f) }
-	}
-	for slot, o := range b.slots {
-		s.Slots = append(s.Slots, b.window(slot, o))
-	}
-	for _, op := range b.loads {
-		s.Loads = append(s.Loads, place(op.Layout, b.rows, b.cols))
-	}
-	return s
-}
-
-// window is what the views of a slot need of its memory.
-func (b *builder) window(slot int, o Operand) Window {
-	w := Window{Mem: o.Mem, Lo: -1, Size: o.Type.Size()}
-	grow := func(l expr.Layout) {
-		if w.Lo < 0 || l.Offset < w.Lo {
-			w.Lo = l.Offset
-		}
-		w.Hi = max(w.Hi, l.Offset+l.Span())
-	}
-	if slot == 0 {
-		grow(b.store)
-	}
-	for k, v := range b.f.Loads {
-		if int(v.Slot) == slot {
-			grow(b.loads[k].Layout)
-		}
-	}
-	return w
-}
-
-// launch appends a step to the plan.
-func (b *builder) launch(k kernel, groups [3]uint32, shape []byte) {
-	b.p.plan.Steps = append(b.p.plan.Steps, b.step(k, groups, shape))
-}
-
-// words is a kernel's shape as bytes.
-func words(shape []uint32) []byte {
-	out := make([]byte, 0, 4*len(shape))
-	for _, w := range shape {
-		out = append(out, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
-	}
-	return out
 }

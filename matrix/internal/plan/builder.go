@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -10,71 +12,70 @@ import (
 // builder turns the element-wise part of an expression into one fuse.Func: the tail of a product, the head of a
 // reduction, or a whole map. Everything else it meets is evaluated first, into temporaries that it reads.
 //
-// Kernels see their result row by row. Where the result is stored by columns the expression is read transposed; the transposed of
-// a node counts the transposes above it.
+// Kernels see their result row by row. Where the result is stored by columns the expression is read transposed.
 type builder struct {
 	p          *planner
 	f          *fuse.Func
-	rows, cols int // as the kernel sees the result
+	result     Operand // as the kernel sees it
+	rows, cols int     // what the kernel goes over
 	root       *expr.Node
-	anchor     anchor    // the node whose value the kernel itself computes: OpAcc
+	anchor     seen      // the node whose value the kernel itself computes: OpAcc
 	loads      []Operand // as the kernel sees them
-	numbers    []Number
-	done       []doneNode  // values computed already: shared nodes are computed once
-	single     bool        // results are stored one by one
-	block      bool        // operands stored the other way round may be read as blocks
-	store      expr.Layout // of the result, as the kernel sees it
-	result     Operand
-	slots      []Operand // of each slot one operand in its memory
+	numbers    []scalar
+	done       []value // computed already: shared nodes are computed once
+	single     bool    // results are stored one by one
+	block      bool    // operands stored the other way round may be read as blocks
 }
 
-type doneNode struct {
-	n          *expr.Node
-	transposed bool
-	at         uint8
+// scalar is one of the expression's numbers or, with Index -1, a constant of the plan's.
+type scalar struct {
+	index int
+	bits  uint32
 }
 
-// newBuilder starts the function of a kernel with the given result. compute is the type it is computed in.
+// value is the number of a node's value in the function.
+type value struct {
+	seen
+	at uint8
+}
+
+// newBuilder starts the function of a kernel with the given result. compute is the type it is computed in; transposed says that
+// the kernel sees the result so.
 func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool) *builder {
-	b := &builder{p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, store: result.Layout}
 	if transposed {
-		b.store = b.store.T()
+		result.Layout = result.T()
 	}
-	b.store = b.store.Normal()
-	b.rows, b.cols = b.store.Rows, b.store.Cols
-	return b
+	result.Layout = result.Normal()
+	return &builder{p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, rows: result.Rows, cols: result.Cols}
 }
 
-// build compiles the tree. On success b.f, b.loads and b.numbers describe the function except for classes and slots,
-// which [builder.bind] chooses.
-func (b *builder) build(n *expr.Node, transposed bool) error {
+// build compiles the tree.
+func (b *builder) build(n *expr.Node, transposed bool) {
 	b.root, transposed = expr.Resolve(n, transposed)
-	_, err := b.value(b.root, transposed) // the last instruction is the root's
-	return err
+	b.value(b.root, transposed) // the last instruction is the root's
 }
 
 // value emits the code of a node and returns the number of its value.
-func (b *builder) value(n *expr.Node, transposed bool) (uint8, error) {
+func (b *builder) value(n *expr.Node, transposed bool) uint8 {
 	n, transposed = expr.Resolve(n, transposed)
+	s := seen{n, transposed}
 	for _, d := range b.done {
-		if d.n == n && d.transposed == transposed {
-			return d.at, nil
+		if d.seen == s {
+			return d.at
 		}
 	}
-	at, err := b.emitNode(n, transposed)
-	if err == nil {
-		b.done = append(b.done, doneNode{n, transposed, at})
-	}
-	return at, err
+	at := b.emitNode(n, transposed)
+	b.done = append(b.done, value{s, at})
+	return at
 }
 
-func (b *builder) emitNode(n *expr.Node, transposed bool) (uint8, error) {
+func (b *builder) emitNode(n *expr.Node, transposed bool) uint8 {
 	conversion := n.Kind == expr.Map && n.Op == fuse.OpAcc
 	switch {
-	case n == b.anchor.n && transposed == b.anchor.transposed:
-		return b.emit(fuse.Instr{Op: fuse.OpAcc}), nil
+	case seen{n, transposed} == b.anchor:
+		return b.emit(fuse.OpAcc, 0, 0, 0)
 	case n.Kind == expr.Scalar:
-		return b.emitNumber(n), nil
+		return b.emitNumber(n)
 	case conversion && n.Type.Compute() == b.f.Type && n.Args[0].Type.Compute() == b.f.Type:
 		return b.value(n.Args[0], transposed)
 	case conversion && n.Type.Compute() == b.f.Type: // reads a matrix of the other type
@@ -82,55 +83,39 @@ func (b *builder) emitNode(n *expr.Node, transposed bool) (uint8, error) {
 	case !conversion && (n.Kind == expr.Map || n.Kind == expr.Call) && (n == b.root || !b.p.cuts[n]):
 		return b.emitOp(n, transposed)
 	}
-	op, err := b.p.materialise(n)
-	if err != nil {
-		return 0, err
-	}
-	return b.emitLoad(op, transposed)
+	return b.emitLoad(b.p.materialise(n), transposed)
 }
 
-func (b *builder) emitOp(n *expr.Node, transposed bool) (uint8, error) {
-	var vals [8]uint8
-	args := vals[:0]
-	for _, a := range n.Args {
-		v, err := b.value(a, transposed)
-		if err != nil {
-			return 0, err
-		}
-		args = append(args, v)
+func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
+	args := make([]uint8, len(n.Args), max(len(n.Args), 3))
+	for i, a := range n.Args {
+		args[i] = b.value(a, transposed)
 	}
 	if n.Kind == expr.Call {
-		return b.emitCall(n.Call, args), nil
+		return b.emitCall(n.Call, args)
 	}
-	i := fuse.Instr{Op: n.Op}
-	for k, to := range []*uint8{&i.X, &i.Y, &i.Z} {
-		if k < len(args) {
-			*to = args[k]
-		}
-	}
-	return b.emit(i), nil
+	args = args[:3]
+	return b.emit(n.Op, args[0], args[1], args[2])
 }
 
-func (b *builder) emit(i fuse.Instr) uint8 {
-	b.f.Code = append(b.f.Code, i)
+// emit appends an instruction.
+func (b *builder) emit(op fuse.Op, x, y, z uint8) uint8 {
+	b.f.Code = append(b.f.Code, fuse.Instr{Op: op, X: x, Y: y, Z: z})
 	return uint8(len(b.f.Code) - 1)
 }
 
 // emitNumber reads a scalar. Those of a plan itself are constants, the expression's may be others the next time.
 func (b *builder) emitNumber(n *expr.Node) uint8 {
-	number := Number{Index: -1, Bits: n.Bits}
+	s := scalar{-1, n.Bits}
 	if n.Source == nil {
-		if at, ok := b.p.Number(n.Bits); ok {
-			number = Number{Index: at}
-		}
+		s.index = slices.Index(b.p.Numbers, n.Bits)
 	}
-	for k, s := range b.numbers {
-		if s == number {
-			return b.emit(fuse.Instr{Op: fuse.OpScalar, X: uint8(k)})
-		}
+	at := slices.Index(b.numbers, s)
+	if at < 0 {
+		at = len(b.numbers)
+		b.numbers = append(b.numbers, s)
 	}
-	b.numbers = append(b.numbers, number)
-	return b.emit(fuse.Instr{Op: fuse.OpScalar, X: uint8(len(b.numbers) - 1)})
+	return b.emit(fuse.OpScalar, uint8(at), 0, 0)
 }
 
 // constant is the Source of a scalar that is the plan's own.
@@ -143,50 +128,34 @@ func fill(op Operand, bits uint32) *expr.Node {
 	return n
 }
 
-func (b *builder) emitLoad(op Operand, transposed bool) (uint8, error) {
+func (b *builder) emitLoad(op Operand, transposed bool) uint8 {
 	if op.Type != b.result.Type && op.Mem == b.result.Mem { // a binding has one type
-		var err error
-		if op, err = b.p.copied(op); err != nil {
-			return 0, err
-		}
+		c := b.p.newTemp(op.Type, op.Rows, op.Cols)
+		b.p.evaluate(c, b.p.leaf(op))
+		op = c
 	}
 	if transposed {
 		op.Layout = op.T()
 	}
 	op.Layout = op.Normal()
-	for k, o := range b.loads {
-		if o == op {
-			return b.emit(fuse.Instr{Op: fuse.OpLoad, X: uint8(k)}), nil
-		}
+	at := slices.Index(b.loads, op)
+	if at < 0 {
+		at = len(b.loads)
+		b.loads = append(b.loads, op)
 	}
-	b.loads = append(b.loads, op)
-	return b.emit(fuse.Instr{Op: fuse.OpLoad, X: uint8(len(b.loads) - 1)}), nil
-}
-
-// copied makes a temporary copy.
-func (p *planner) copied(op Operand) (Operand, error) {
-	c, err := p.newTemp(op.Type, op.Rows, op.Cols)
-	if err != nil {
-		return c, err
-	}
-	return c, p.mapped(c, p.leaf(op), false)
+	return b.emit(fuse.OpLoad, uint8(at), 0, 0)
 }
 
 // emitCall copies the arguments next to each other, where the generated call looks for them.
 func (b *builder) emitCall(c *fuse.Call, args []uint8) uint8 {
-	k := -1
-	for i, d := range b.f.Calls {
-		if d.WGSL == c.WGSL {
-			k = i
-		}
-	}
-	if k < 0 {
-		k = len(b.f.Calls)
+	at := slices.IndexFunc(b.f.Calls, func(d fuse.Call) bool { return d.WGSL == c.WGSL })
+	if at < 0 {
+		at = len(b.f.Calls)
 		b.f.Calls = append(b.f.Calls, *c)
 	}
 	first := uint8(len(b.f.Code))
 	for _, a := range args {
-		b.emit(fuse.Instr{Op: fuse.OpCopy, X: a})
+		b.emit(fuse.OpCopy, a, 0, 0)
 	}
-	return b.emit(fuse.Instr{Op: fuse.OpCall, X: uint8(k), Y: first})
+	return b.emit(fuse.OpCall, uint8(at), first, 0)
 }

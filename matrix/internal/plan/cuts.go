@@ -12,9 +12,8 @@ import (
 // What one kernel may hold before a part of the tree is evaluated by itself. Above these a kernel gains nothing any more,
 // and compiling it becomes slow.
 const (
-	cutWeight = 40 // trees below are not measured at all
-	cutCode   = 120
-	cutLoads  = fuse.MaxLoads - 2
+	cutCode  = 120
+	cutLoads = fuse.MaxLoads - 2
 )
 
 // measure is what a subtree would put into a kernel.
@@ -29,33 +28,7 @@ type source struct {
 	mem int
 }
 
-// cut decides which nodes of a large tree are evaluated by themselves, so that every kernel stays within the limits. A
-// small tree with few operands needs none.
-func (p *planner) cut(root *expr.Node) map[*expr.Node]bool {
-	c := cutter{p: p, memo: map[*expr.Node]measure{}, cuts: map[*expr.Node]bool{}, slots: p.Device.slots(0) - 3}
-	if root.Weight < cutWeight && leaves(root) <= c.slots {
-		return nil
-	}
-	c.measure(root)
-	delete(c.cuts, root)
-	return c.cuts
-}
-
-// leaves counts operands, up to the size of a small tree.
-func leaves(n *expr.Node) int {
-	if n.Kind == expr.Leaf {
-		return 1
-	}
-	if n.Weight >= cutWeight {
-		return cutWeight
-	}
-	sum := 0
-	for _, a := range n.Args {
-		sum += leaves(a)
-	}
-	return sum
-}
-
+// cutter decides which nodes of a tree are evaluated by themselves, so that every kernel stays within the limits.
 type cutter struct {
 	p     *planner
 	memo  map[*expr.Node]measure
@@ -63,13 +36,21 @@ type cutter struct {
 	slots int
 }
 
+// cut finds the nodes of a tree that are evaluated by themselves.
+func (p *planner) cut(root *expr.Node) {
+	c := cutter{p: p, memo: map[*expr.Node]measure{}, cuts: map[*expr.Node]bool{}, slots: min(p.Device.slots(0)-3, cutLoads)}
+	c.measure(root)
+	delete(c.cuts, root)
+	p.cuts = c.cuts
+}
+
 func (c *cutter) measure(n *expr.Node) measure {
 	n, _ = expr.Resolve(n, false)
-	if m, ok := c.memo[n]; ok {
-		return m
+	m, ok := c.memo[n]
+	if !ok {
+		m = c.fresh(n)
+		c.memo[n] = m
 	}
-	m := c.fresh(n)
-	c.memo[n] = m
 	return m
 }
 
@@ -90,28 +71,25 @@ func (c *cutter) fresh(n *expr.Node) measure {
 	for {
 		m := sum(parts)
 		m.code += 1 + len(n.Args)
-		if m.code <= cutCode && m.numbers <= fuse.MaxScalars && len(m.loads) <= c.slots && len(m.loads) <= cutLoads {
+		heaviest := 0
+		for i := range parts {
+			if parts[i].heavier(&parts[heaviest]) {
+				heaviest = i
+			}
+		}
+		fits := m.code <= cutCode && m.numbers <= fuse.MaxScalars && len(m.loads) <= c.slots
+		if fits || parts[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
 			return m
 		}
-		i := heaviest(parts)
-		if parts[i].code <= 1 {
-			return m // nothing left to cut; a call of very many matrices
-		}
-		a, _ := expr.Resolve(n.Args[i], false)
+		a, _ := expr.Resolve(n.Args[heaviest], false)
 		c.cuts[a] = true
-		parts[i] = measure{code: 1, loads: []source{{n: a}}}
-		c.memo[a] = parts[i]
+		parts[heaviest] = measure{code: 1, loads: []source{{n: a}}}
+		c.memo[a] = parts[heaviest]
 	}
 }
 
-func heaviest(parts []measure) int {
-	at := 0
-	for i, m := range parts {
-		if m.code > parts[at].code || m.code == parts[at].code && len(m.loads) > len(parts[at].loads) {
-			at = i
-		}
-	}
-	return at
+func (m *measure) heavier(o *measure) bool {
+	return m.code > o.code || m.code == o.code && len(m.loads) > len(o.loads)
 }
 
 func sum(parts []measure) measure {

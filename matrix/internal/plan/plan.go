@@ -6,10 +6,12 @@
 package plan
 
 import (
-	"github.com/sublet-gpu/sublet/internal/shaders"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/internal/shaders/plan"
-	"github.com/sublet-gpu/sublet/internal/shaders/product"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -18,11 +20,8 @@ type Device struct {
 	Binding uint64 // bytes that a kernel can bind at once
 	Buffer  uint64 // bytes of the largest buffer
 	Storage int    // storage bindings of a kernel
-	plan.Device
+	kernels.Device
 }
-
-// slots returns how many storage bindings a function may use in a kernel that has own ones itself.
-func (d *Device) slots(own int) int { return min(d.Storage-own, fuse.MaxSlots+1) }
 
 // Memory is memory that operands lie in. Operands are in the same memory where kernels would bind the same buffer.
 type Memory struct {
@@ -42,115 +41,86 @@ type Operand struct {
 // temporaries, each of which is written before it is read.
 type Plan struct {
 	Memories []Memory
-	Given    int // how many memories are the operands'
-	Steps    []Step
+	Steps    []*Step
+}
+
+// Step is one launch.
+type Step struct {
+	*kernels.Launch            // nil: only bind, since parts of the result are written later
+	Func            *fuse.Func // nil: the kernel has none
+	Key             string     // identifies the kernel with the function
+	Params          []byte     // the parameter block, for bindings that begin where their memories do and without the numbers
+	Numbers         []Number
+	Bindings        []Binding // the kernel writes one of them
+	To              Operand   // what is written
+	Sooner          *Step     // to be launched as long as this one's kernel is not compiled; nil: it is worth waiting for
 }
 
 // Window is the part of a memory that a binding needs: elements Lo to Hi-1 of Size bytes.
 type Window struct{ Mem, Lo, Hi, Size int }
 
-// Place is where an operand lies: distances in elements along the result's rows and columns, 0 where it is stretched.
-type Place struct{ Offset, Row, Col int }
-
-// Number is a scalar of a function: one of the expression's, or a constant of the plan's.
-type Number struct {
-	Index int // among the distinct numbers of the expression; -1 for a constant
-	Bits  uint32
+// Binding is a storage binding. Some words of the parameter block count from where it begins, by so many elements.
+type Binding struct {
+	Window
+	Type   fuse.Type
+	Intent buffer.Intent
+	Words  []int
+	Unit   int
 }
 
-// Step is one launch, or the launches of a product.
-type Step struct {
-	Name   string
-	Key    string // identifies the kernel; not of products
-	Build  func() (shaders.Program, error)
-	Groups [3]uint32
-	Shape  []byte   // begins the parameter block; the function's places and numbers follow
-	Own    []Window // the kernel's own bindings, which it reads; they come before those of the function
+// Number is a scalar of the expression: the word of the parameter block that holds it.
+type Number struct{ Word, Index int }
 
-	Func    *fuse.Func // nil: the kernel has none, and writes To as its last binding
-	Slots   []Window   // the bindings of the function, of which the kernel writes the first
-	Store   Place
-	Loads   []Place
-	Numbers []Number
-
-	To    Operand // what is written
-	Whole bool    // that is all of its memory, and nothing there is read
-
-	Product *Product // in place of Key, Build, Groups and Shape
-	Reserve bool     // only binds To for writing: parts of it are written later
+// Input is what a plan is made from.
+type Input struct {
+	Device   Device
+	Root     *expr.Node
+	To       Operand                  // takes the result, which has its size
+	Memories []Memory                 // of the result and the operands
+	Numbers  []uint32                 // the distinct scalars of the expression
+	Operand  func(*expr.Node) Operand // finds the matrix of a leaf
 }
 
-// Product is the part of a step that only products have. Own has the two factors.
-type Product struct {
-	Request product.Request
-	Best    product.Plan
+// New plans the computation of an expression.
+func New(in Input) (*Plan, error) {
+	p := newPlanner(in)
+	p.cut(in.Root)
+	p.evaluate(in.To, in.Root)
+	return p.plan, p.err
 }
 
-// PassKey identifies the kernel of a pass of a product.
-func (s *Step) PassKey(b []byte, p *product.Pass) []byte {
-	return p.Func(s.Func, s.Func.Type).Key(p.Spec.Key(append(b, 'p')))
-}
-
-// BuildPass writes the kernel of a pass of a product.
-func (s *Step) BuildPass(p *product.Pass) (shaders.Program, error) {
-	return product.Build(p.Spec, p.Func(s.Func, s.Func.Type))
-}
-
-// Shift returns how many elements lie before a binding of the window, of memory that is not windowed: the whole of it is
-// bound, or if that is more than a kernel can bind a part that begins at a multiple of 256 bytes.
-func (w Window) Shift(m Memory, binding uint64) int {
-	if uint64(m.Size) <= binding {
-		return 0
+func newPlanner(in Input) *planner {
+	return &planner{
+		Input: in, plan: &Plan{Memories: in.Memories}, temps: map[*expr.Node]Operand{}, larges: map[*expr.Node]bool{},
 	}
-	return w.Lo * w.Size / 256 * 256 / w.Size
 }
 
-// place returns where a layout lies as a kernel with a result of rows x cols sees it.
-func place(l expr.Layout, rows, cols int) Place {
-	r, c := l.Steps()
-	if l.Rows == 1 && rows != 1 {
-		r = 0
-	}
-	if l.Cols == 1 && cols != 1 {
-		c = 0
-	}
-	return Place{l.Offset, r, c}
+// window is the memory from the operand's first element to its last.
+func (op Operand) window() Window {
+	return Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
 }
 
-// At returns the place as a parameter of a kernel whose binding begins so many elements later.
-func (p Place) At(shift int) fuse.Place {
-	return fuse.Place{Offset: uint32(p.Offset - shift), Row: uint32(p.Row), Col: uint32(p.Col)}
-}
-
-// Read and Written return how many bytes the steps read and write, counting what several read for each of them.
-func (p *Plan) Read() int {
-	n := 0
-	for i := range p.Steps {
-		n += p.Steps[i].read()
-	}
-	return n
-}
-
-// Written returns how many bytes the steps write.
-func (p *Plan) Written() int {
-	n := 0
-	for i := range p.Steps {
-		if s := &p.Steps[i]; !s.Reserve {
-			n += s.To.Rows * s.To.Cols * s.To.Type.Size()
+// Text lists the launches, a line for each with what it binds. It is not named String, which programs that print no plans would
+// link too: the executor is held in an interface.
+func (p *Plan) Text() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		words := []string{"reserve"}
+		if s.Launch != nil {
+			words = []string{s.Name(), "in"}
+			for _, g := range s.Groups {
+				words = append(words, strconv.Itoa(int(g)))
+			}
 		}
+		for _, w := range s.Bindings {
+			words = append(words, [...]string{"reads", "writes", "replaces"}[w.Intent%3], w.text())
+		}
+		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")
 	}
-	return n
+	return b.String()
 }
 
-func (s *Step) read() int {
-	n := 0
-	for _, w := range s.Own {
-		n += (w.Hi - w.Lo) * w.Size
-	}
-	for k, w := range s.Slots {
-		if k > 0 {
-			n += (w.Hi - w.Lo) * w.Size
-		}
-	}
-	return n
+// text reads, for example, "m0[0:6]x4".
+func (w Window) text() string {
+	return "m" + strconv.Itoa(w.Mem) + "[" + strconv.Itoa(w.Lo) + ":" + strconv.Itoa(w.Hi) + "]x" + strconv.Itoa(w.Size)
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	shaderplan "github.com/sublet-gpu/sublet/internal/shaders/plan"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -42,7 +43,7 @@ func (w *workbench) number(v float64) *expr.Node {
 }
 
 var hardware = plan.Device{
-	Binding: 1 << 27, Buffer: 1 << 28, Storage: 8, Device: shaderplan.Portable,
+	Binding: 1 << 27, Buffer: 1 << 28, Storage: 8, Device: kernels.Portable,
 }
 
 func (w *workbench) plan(d plan.Device, to plan.Operand, n *expr.Node) (*plan.Plan, error) {
@@ -51,15 +52,7 @@ func (w *workbench) plan(d plan.Device, to plan.Operand, n *expr.Node) (*plan.Pl
 	}
 	return plan.New(plan.Input{
 		Device: d, Root: n, To: to, Memories: w.memories,
-		Operand: func(source any) plan.Operand { return source.(plan.Operand) },
-		Number: func(bits uint32) (int, bool) {
-			for i, b := range w.numbers {
-				if b == bits {
-					return i, true
-				}
-			}
-			return 0, false
-		},
+		Operand: func(n *expr.Node) plan.Operand { return n.Source.(plan.Operand) }, Numbers: w.numbers,
 	})
 }
 
@@ -132,17 +125,15 @@ func text(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(p.Text())
-	for i := range p.Steps {
-		programs, err := p.Steps[i].Programs()
+	for _, s := range p.Steps {
+		k, err := s.Program(s.Func)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range programs {
-			b.WriteString("\n// " + k.Name + "\n")
-			for line := range strings.Lines(k.Source) {
-				if !strings.HasPrefix(strings.TrimSpace(line), "//") && strings.TrimSpace(line) != "" {
-					b.WriteString(line)
-				}
+		b.WriteString("\n// " + k.Name + "\n")
+		for line := range strings.Lines(k.Source) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") && strings.TrimSpace(line) != "" {
+				b.WriteString(line)
 			}
 		}
 	}
@@ -174,20 +165,24 @@ func TestBlocks(t *testing.T) {
 	d := hardware
 	d.Binding = 1 << 12
 	a := w.matrix(64, 64)
-	a.Large = true
 	p, err := w.plan(d, to, sumOf(fuse.AxisAll, a))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Steps) < 5 || p.Read() < 64*64*4 {
-		t.Error(p.Text())
-	}
+	read := 0
 	for _, s := range p.Steps {
-		for _, b := range s.Slots {
-			if (b.Hi-b.Lo)*b.Size > 1<<12 {
+		for _, b := range s.Bindings {
+			bytes := (b.Hi - b.Lo) * b.Size
+			if bytes > 1<<12 {
 				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, p.Text())
 			}
+			if b.Intent == buffer.Reads {
+				read += bytes
+			}
 		}
+	}
+	if len(p.Steps) < 5 || read < 64*64*4 {
+		t.Error(p.Text())
 	}
 }
 

@@ -3,57 +3,55 @@
 package plan
 
 import (
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
-	"github.com/sublet-gpu/sublet/internal/shaders/sparse"
+	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 )
+
+// sparseBuilder starts the function of a kernel of sparse matrices, which writes in.To.
+func sparseBuilder(in Input) *builder {
+	b := newPlanner(in).newBuilder(in.To, in.To.Type, false)
+	b.single = in.To.Cols == 1
+	return b
+}
+
+// read binds windows for reading.
+func read(windows ...Window) []Binding {
+	list := make([]Binding, len(windows))
+	for i, w := range windows {
+		list[i] = Binding{Window: w, Intent: buffer.Reads, Unit: 1}
+	}
+	return list
+}
 
 // Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the windows of the values, the indices,
 // the pointers and the places.
-func Rows(in Input, y Operand, l sparse.Rows, own [sparse.Own]Window) (Step, error) {
-	p := &planner{Input: in, plan: &Plan{Memories: in.Memories}}
-	b := p.newBuilder(in.To, in.To.Type, false)
-	b.rows, b.cols, b.single = y.Rows, y.Cols, y.Cols == 1
-	if err := b.build(p.leaf(y), false); err != nil {
-		return Step{}, err
-	}
-	if err := b.bind(in.Device.slots(sparse.Own)); err != nil {
-		return Step{}, err
-	}
-	if b.single {
-		b.f.Loads[0].Class = fuse.Column // one element, not four
-	}
-	l.Base = own[0].Shift(in.Memories[own[0].Mem], in.Device.Binding)
-	return b.step(kernel{"sparse rows", []byte{'m', flag(l.Placed)}, func(f *fuse.Func) (shaders.Program, error) {
-		return sparse.BuildRows(l.Placed, f)
-	}}, l.Groups(), words(l.Shape()), own[:]...), nil
+func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Step, error) {
+	b := sparseBuilder(in)
+	b.rows, b.cols = y.Rows, y.Cols
+	b.build(b.p.leaf(y), false)
+	bindings := read(own...)
+	bindings[0].Words = []int{kernels.SparseBase}
+	return b.step(r.Launch(), bindings...), b.p.err
 }
 
 // Sum plans the launch that adds up the parts of cut rows. own are the windows of the parts and of the pointers to them.
-func Sum(in Input, own [2]Window) (Step, error) {
-	p := &planner{Input: in, plan: &Plan{Memories: in.Memories}}
-	b := p.newBuilder(in.To, in.To.Type, false)
-	b.single = in.To.Cols == 1
-	b.emit(fuse.Instr{Op: fuse.OpAcc})
-	if err := b.bind(in.Device.slots(2)); err != nil {
-		return Step{}, err
-	}
-	l := sparse.Sum{Rows: in.To.Rows, Cols: in.To.Cols}
-	return b.step(kernel{"sparse sum", []byte{'a'}, sparse.BuildSum}, l.Groups(), words(l.Shape()), own[:]...), nil
+func Sum(in Input, own ...Window) (*Step, error) {
+	b := sparseBuilder(in)
+	b.emit(fuse.OpAcc, 0, 0, 0)
+	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), read(own...)...), b.p.err
 }
 
 // Scatter plans the launch that writes the entries of a sparse matrix to a dense one of zeros. own are the windows of the
-// values, the indices and the pointers; l counts from the beginning of each.
-func Scatter(in Input, l sparse.Scatter, own [3]Window) Step {
-	shift := func(w Window) int { return w.Shift(in.Memories[w.Mem], in.Device.Binding) }
-	l.Base = shift(own[0])
-	if !l.Blocks {
-		l.Base = l.Begin - l.Base
-		l.First -= shift(own[2])
-	}
-	l.Offset = in.To.Offset - shift(in.To.window())
-	return Step{
-		Name: "sparse scatter", Key: string([]byte{'c', flag(l.Blocks)}), Groups: l.Groups(), Shape: words(l.Shape()),
-		Build: func() (shaders.Program, error) { return sparse.BuildScatter(l.Blocks) }, Own: own[:], To: in.To,
+// values, the indices and the pointers.
+func Scatter(in Input, s kernels.Scatter, own ...Window) *Step {
+	s.Offset = in.To.Offset
+	l := s.Launch()
+	bindings := read(own...)
+	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
+	return &Step{
+		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
+		Bindings: append(bindings, bindingOf(in.To, buffer.Writes, kernels.ScatterOffset)),
 	}
 }

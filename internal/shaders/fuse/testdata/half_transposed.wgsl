@@ -5,8 +5,6 @@ struct Params {
   views: array<vec4<u32>, 2>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> s0: array<vec2<u32>>;
-@group(0) @binding(2) var<storage, read> s1: array<vec2<u32>>;
 struct Fixed {
   o: vec4<u32>,
   o0: vec4<u32>,
@@ -14,23 +12,25 @@ struct Fixed {
 fn fixed() -> Fixed {
   return Fixed(p.views[0], p.views[1], );
 }
-fn at0(o: u32) -> f32 { return unpack2x16float(s0[o >> 2u][(o >> 1u) & 1u])[o & 1u]; }
-fn quad0(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s0[q].x), unpack2x16float(s0[q].y)); }
-fn at1(o: u32) -> f32 { return unpack2x16float(s1[o >> 2u][(o >> 1u) & 1u])[o & 1u]; }
-fn quad1(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s1[q].x), unpack2x16float(s1[q].y)); }
+@group(0) @binding(1) var<storage, read_write> s0: array<vec2<u32>>;
+fn s0_at(o: u32) -> f32 { return unpack2x16float(s0[o >> 2u][(o >> 1u) & 1u])[o & 1u]; }
+fn s0_quad(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s0[q].x), unpack2x16float(s0[q].y)); }
+@group(0) @binding(2) var<storage, read> s1: array<vec2<u32>>;
+fn s1_at(o: u32) -> f32 { return unpack2x16float(s1[o >> 2u][(o >> 1u) & 1u])[o & 1u]; }
+fn s1_quad(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s1[q].x), unpack2x16float(s1[q].y)); }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
   let o = v.x + i * v.y + j * v.z;
-  return vec4<f32>(at1(o), at1(o + v.z), at1(o + 2u * v.z), at1(o + 3u * v.z));
+  return V(vec4<f32>(s1_at(o), s1_at(o + v.z), s1_at(o + 2u * v.z), s1_at(o + 3u * v.z)));
 }
 fn load4_0(f: Fixed, i: u32, j: u32) -> Block {
   let v = f.o0;
   let o = (v.x + i + j * v.z) >> 2u;
   let d = v.z >> 2u;
-  let c0 = quad1(o + 0u * d);
-  let c1 = quad1(o + 1u * d);
-  let c2 = quad1(o + 2u * d);
-  let c3 = quad1(o + 3u * d);
+  let c0 = V(s1_quad(o));
+  let c1 = V(s1_quad(o + d));
+  let c2 = V(s1_quad(o + 2u * d));
+  let c3 = V(s1_quad(o + 3u * d));
   return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
 }
 fn fused(f: Fixed, acc: V, x0: V) -> V {
@@ -47,9 +47,9 @@ fn apply4(f: Fixed, i: u32, j: u32) -> Block {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = r;
+  let c = vec4<f32>(r);
   let o = (v.x + i * v.y + j) >> 2u;
   var d = c;
-  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw));
 }

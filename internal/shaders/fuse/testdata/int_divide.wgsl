@@ -5,14 +5,6 @@ struct Params {
   views: array<vec4<u32>, 3>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> s0: array<i32>;
-@group(0) @binding(2) var<storage, read> s1: array<i32>;
-@group(0) @binding(3) var<storage, read> s2: array<vec4<f32>>;
-fn whole4(x: vec4<f32>) -> vec4<i32> {
-  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
-  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
-  return select(s, vec4<i32>(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
 struct Fixed {
   o: vec4<u32>,
   o0: vec4<u32>,
@@ -21,19 +13,27 @@ struct Fixed {
 fn fixed() -> Fixed {
   return Fixed(p.views[0], p.views[1], p.views[2], );
 }
-fn at0(o: u32) -> i32 { return s0[o]; }
-fn quad0(q: u32) -> vec4<i32> { return vec4<i32>(s0[4u * q], s0[4u * q + 1u], s0[4u * q + 2u], s0[4u * q + 3u]); }
-fn at1(o: u32) -> i32 { return s1[o]; }
-fn quad1(q: u32) -> vec4<i32> { return vec4<i32>(s1[4u * q], s1[4u * q + 1u], s1[4u * q + 2u], s1[4u * q + 3u]); }
-fn at2(o: u32) -> f32 { return s2[o >> 2u][o & 3u]; }
-fn quad2(q: u32) -> vec4<f32> { return s2[q]; }
+@group(0) @binding(1) var<storage, read_write> s0: array<i32>;
+fn s0_at(o: u32) -> i32 { return s0[o]; }
+fn s0_quad(q: u32) -> vec4<i32> { return vec4<i32>(s0[4u * q], s0[4u * q + 1u], s0[4u * q + 2u], s0[4u * q + 3u]); }
+@group(0) @binding(2) var<storage, read> s1: array<i32>;
+fn s1_at(o: u32) -> i32 { return s1[o]; }
+fn s1_quad(q: u32) -> vec4<i32> { return vec4<i32>(s1[4u * q], s1[4u * q + 1u], s1[4u * q + 2u], s1[4u * q + 3u]); }
+@group(0) @binding(3) var<storage, read> s2: array<vec4<f32>>;
+fn s2_at(o: u32) -> f32 { return s2[o >> 2u][o & 3u]; }
+fn s2_quad(q: u32) -> vec4<f32> { return s2[q]; }
+fn whole4(x: vec4<f32>) -> vec4<i32> {
+  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
+  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
+  return select(s, vec4<i32>(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return vec4<i32>(at1(v.x + i * v.y));
+  return V(vec4<i32>(s1_at(v.x + i * v.y)));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
-  return whole4(quad2((v.x + i * v.y + j) >> 2u));
+  return whole4(s2_quad((v.x + i * v.y + j) >> 2u));
 }
 fn divide4(x: V, y: V) -> V {
   return x / select(y, V(T(1)), y == V());
@@ -50,10 +50,10 @@ fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = r;
+  let c = vec4<i32>(r);
   let o = v.x + i * v.y + j * v.z;
   s0[o] = c.x;
-  if (n > 1u) { s0[o + 1u * v.z] = c.y; }
+  if (n > 1u) { s0[o + v.z] = c.y; }
   if (n > 2u) { s0[o + 2u * v.z] = c.z; }
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
 }

@@ -6,32 +6,32 @@ struct Params {
   scalars: array<vec4<u32>, 1>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> s1: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> s2: array<f32>;
 struct Fixed {
   o: vec4<u32>,
   o0: vec4<u32>,
   o1: vec4<u32>,
-  c0: f32,
+  c0: T,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<f32>(p.scalars[0].x), );
+  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<T>(p.scalars[0].x), );
 }
-fn at0(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
-fn quad0(q: u32) -> vec4<f32> { return s0[q]; }
-fn at1(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
-fn quad1(q: u32) -> vec4<f32> { return s1[q]; }
-fn at2(o: u32) -> f32 { return s2[o]; }
-fn quad2(q: u32) -> vec4<f32> { return vec4<f32>(s2[4u * q], s2[4u * q + 1u], s2[4u * q + 2u], s2[4u * q + 3u]); }
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
+fn s0_quad(q: u32) -> vec4<f32> { return s0[q]; }
+@group(0) @binding(2) var<storage, read> s1: array<vec4<f32>>;
+fn s1_at(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
+fn s1_quad(q: u32) -> vec4<f32> { return s1[q]; }
+@group(0) @binding(3) var<storage, read> s2: array<f32>;
+fn s2_at(o: u32) -> f32 { return s2[o]; }
+fn s2_quad(q: u32) -> vec4<f32> { return vec4<f32>(s2[4u * q], s2[4u * q + 1u], s2[4u * q + 2u], s2[4u * q + 3u]); }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return quad1((i * v.y + j) >> 2u);
+  return V(s1_quad((i * v.y + j) >> 2u));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
   let o = i * v.y + j * v.z;
-  return vec4<f32>(at2(o), at2(o + v.z), at2(o + 2u * v.z), at2(o + 3u * v.z));
+  return V(vec4<f32>(s2_at(o), s2_at(o + v.z), s2_at(o + 2u * v.z), s2_at(o + 3u * v.z)));
 }
 fn exp4(x: vec4<f32>) -> vec4<f32> {
   let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
@@ -58,9 +58,9 @@ fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = r;
+  let c = vec4<f32>(r);
   let o = (i * v.y + j) >> 2u;
   var d = c;
-  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
 }

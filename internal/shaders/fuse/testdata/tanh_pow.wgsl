@@ -5,15 +5,15 @@ struct Params {
   views: array<vec4<u32>, 1>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 struct Fixed {
   o: vec4<u32>,
 }
 fn fixed() -> Fixed {
   return Fixed(p.views[0], );
 }
-fn at0(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
-fn quad0(q: u32) -> vec4<f32> { return s0[q]; }
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
+fn s0_quad(q: u32) -> vec4<f32> { return s0[q]; }
 fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }
@@ -60,9 +60,9 @@ fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = r;
+  let c = vec4<f32>(r);
   let o = (v.x + i * v.y + j) >> 2u;
   var d = c;
-  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
 }

@@ -5,8 +5,6 @@ struct Params {
   views: array<vec4<u32>, 3>,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> s1: array<vec4<f32>>;
 struct Fixed {
   o: vec4<u32>,
   o0: vec4<u32>,
@@ -15,17 +13,19 @@ struct Fixed {
 fn fixed() -> Fixed {
   return Fixed(p.views[0], p.views[1], p.views[2], );
 }
-fn at0(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
-fn quad0(q: u32) -> vec4<f32> { return s0[q]; }
-fn at1(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
-fn quad1(q: u32) -> vec4<f32> { return s1[q]; }
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
+fn s0_quad(q: u32) -> vec4<f32> { return s0[q]; }
+@group(0) @binding(2) var<storage, read> s1: array<vec4<f32>>;
+fn s1_at(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
+fn s1_quad(q: u32) -> vec4<f32> { return s1[q]; }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return quad1((v.x + i * v.y + j) >> 2u);
+  return V(s1_quad((v.x + i * v.y + j) >> 2u));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
-  return quad0((v.x + i * v.y + j) >> 2u);
+  return V(s0_quad((v.x + i * v.y + j) >> 2u));
 }
 // The user's, whose names end with _1jr7duf
 fn f_1jr7duf(x: f32, y: f32) -> f32 { return half_1jr7duf * (x + y); }
@@ -44,9 +44,9 @@ fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
-  let c = r;
+  let c = vec4<f32>(r);
   let o = (v.x + i * v.y + j) >> 2u;
   var d = c;
-  if (n < 4u) { d = select(quad0(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
 }

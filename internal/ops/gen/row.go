@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/ops"
+)
+
+// face is how operations of a class are called.
+type face struct {
+	Params, Args   string // of a function in Go
+	Receiver, Rest string // of a method in Go: its receiver and the other parameters
+	Make           string // the function in Go that makes the node
+	First, Names   string // JavaScript's parameters: the first and the others
+	Types          string // of the others, in comments
+	FirstType      string // of the first in a declaration
+	NameTypes      string // of the others
+	Maker          string // the function in JavaScript that makes an expression
+	Help           string // arguments in the help of `sublet eval`
+}
+
+// faceOfOne is that of an operation of one matrix.
+func faceOfOne(maker string) face {
+	return face{
+		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: maker, First: "a", FirstType: "a: Expr", Maker: "unary",
+	}
+}
+
+// faces are those of the classes.
+var faces = map[ops.Class]face{
+	ops.Unary: faceOfOne("expr.NewMap"), ops.Transpose: faceOfOne("expr.NewTranspose"), ops.RowMap: faceOfOne("expr.NewSoftmax"),
+	ops.Reduction: {
+		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: "expr.NewReduction", First: "a", FirstType: "a: Expr", Maker: "reduce",
+		Names: "options", Types: "@param {{axis?: unknown}} [options]", NameTypes: "options?: ReduceOptions",
+	},
+	ops.Binary: {
+		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
+		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Operand", NameTypes: "b: Operand", Maker: "binary",
+	},
+	ops.Product: {
+		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
+		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Expr", NameTypes: "b: Expr", Maker: "product",
+	},
+	ops.Ternary: {
+		Params: "cond, a, b Operand[T]", Args: "cond, a, b", Receiver: "cond", Rest: "a, b Operand[T]", Make: "expr.NewMap",
+		First: "cond", Names: "a, b", Types: "@param {unknown} a @param {unknown} b", FirstType: "cond: Operand",
+		NameTypes: "a: Operand, b: Operand", Maker: "ternary", Help: "(C,\u00a0A,\u00a0B)",
+	},
+	ops.Limits: {
+		Params: "a Operand[T], lo, hi T", Args: "a, lo, hi", Receiver: "a", Rest: "lo, hi T", Make: "expr.NewMap",
+		First: "a", Names: "low, high", Types: "@param {unknown} low @param {unknown} high", FirstType: "a: Expr",
+		NameTypes: "low: Operand, high: Operand", Maker: "limits", Help: "(A,\u00a0lo,\u00a0hi)",
+	},
+	ops.ScalarLast:  {Params: "a Operand[T], s T", Args: "a, s", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.ScalarFirst: {Params: "s T, a Operand[T]", Args: "s, a", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+}
+
+// row is an operation with its face.
+type row struct {
+	*ops.Operation
+	face
+	Number int // of an element-wise operation
+}
+
+// IsReal reports whether the reference takes one operand and computes in float64.
+func (r row) IsReal() bool {
+	return r.Class == ops.Unary && (r.Real || strings.Contains(r.Go, "math."))
+}
+
+// RealFunction makes a function of the text of a reference.
+func (r row) RealFunction() string {
+	if name, ok := strings.CutSuffix(r.Go, "(x)"); ok && !strings.Contains(name, " ") {
+		return name
+	}
+	return "func(x float64) float64 { return " + r.Go + " }"
+}
+
+var operand = regexp.MustCompile(`\b[xyz]\b`)
+
+// Reference makes a statement's right side of the text of a reference.
+func (r row) Reference() string {
+	if strings.Contains(r.Go, "math.") {
+		return "N(" + operand.ReplaceAllString(r.Go, "float64($0[i])") + ")"
+	}
+	return operand.ReplaceAllString(r.Go, "$0[i]")
+}
+
+// HasKernel reports whether an operation is a reduction that a kernel computes.
+func (r row) HasKernel() bool { return r.Class == ops.Reduction && r.Call == "" }
+
+// Function is the function in JavaScript that makes an expression, and Code what it is told beside the operands.
+func (r row) Function() string {
+	if r.JSCall != "" {
+		return r.JSCall
+	}
+	return r.Maker
+}
+
+// Code is the number of the operation in a program of JavaScript.
+func (r row) Code() string {
+	switch {
+	case r.HasKernel():
+		return "Reduction." + r.Name
+	case r.Class == ops.Product || r.Class == ops.Reduction:
+		return ""
+	}
+	return "Op." + r.CodeName()
+}
+
+// IsTernary and IsBinary tell how JavaScript's function calls: others call the method of their first operand.
+func (r row) IsTernary() bool { return r.Class == ops.Ternary }
+
+// IsBinary reports whether the operation has two operands, either of which may be a number.
+func (r row) IsBinary() bool { return r.Class == ops.Binary }
+
+// ScriptDoc returns an operation's sentence for JavaScript.
+func (r row) ScriptDoc() string {
+	doc := strings.TrimPrefix(r.Doc, "is ")
+	if formula := doc[1] == ' ' || strings.HasPrefix(doc, "exp("); !formula {
+		doc = strings.ToUpper(doc[:1]) + doc[1:]
+	}
+	if r.Class == ops.Reduction {
+		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
+	}
+	doc = r.sentence(doc)
+	if r.NumPy != "" {
+		doc += " NumPy's " + r.NumPy + "."
+	}
+	return strings.ReplaceAll(doc, "lo..hi", "low..high")
+}
+
+// sentence makes a sentence of what the row says about a name.
+func (r row) sentence(doc string) string { return strings.TrimSpace(doc + ". " + r.Note) }
+
+// form is a function that follows from a row: one for most, three for a reduction.
+type form struct {
+	row
+	Func, Axis string
+	Doc        string
+}
+
+// Forms returns the functions of a row in Go.
+func (r row) Forms() []form {
+	if r.Class != ops.Reduction {
+		return []form{{r, r.Name, "", r.sentence(r.Name + " " + r.Doc)}}
+	}
+	every, rows, cols := r.EveryName(), r.Name+"Rows", r.Name+"Cols"
+	return []form{
+		{r, every, "fuse.AxisAll", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
+		{r, rows, "fuse.AxisRows", rows + " is the " + r.Doc + " of each row, a column."},
+		{r, cols, "fuse.AxisCols", cols + " is the " + r.Doc + " of each column, a row."},
+	}
+}
+
+// Operands are the arguments of a function in Go as nodes.
+func (f form) Operands() string {
+	operands := strings.Split(f.Args, ", ")
+	for i, a := range operands {
+		if a == "s" || a == "lo" || a == "hi" {
+			operands[i] = "scalar(" + a + ")"
+		} else {
+			operands[i] = "from(" + strconv.Quote(f.Func) + ", " + a + ")"
+		}
+	}
+	return strings.Join(operands, ", ")
+}
+
+// Listed are the operands in a list called a.
+func (f form) Listed() string {
+	return strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:f.Arity()], ", ")
+}
+
+// Node is the call that makes the node of the operation.
+func (f form) Node(operands string) string {
+	args := []string{strconv.Quote(f.Func)}
+	switch {
+	case f.Class == ops.RowMap:
+		args = append(args, strconv.FormatBool(f.Name == "LogSoftmax"))
+	case f.HasKernel():
+		args = append(args, "fuse.Reduce"+f.Name)
+	case f.Make == "expr.NewMap" && f.Call == "":
+		args = append(args, "fuse.Op"+f.CodeName())
+	}
+	if f.Axis != "" {
+		args = append(args, f.Axis)
+	}
+	return cmp.Or(f.Call, f.Make) + "(" + strings.Join(append(args, operands), ", ") + ")"
+}
+
+// Method is the name of the method in Go.
+func (f form) Method() string {
+	if f.Class == ops.Transpose {
+		return "T"
+	}
+	return f.Func
+}
+
+// MethodDoc is the method's documentation.
+func (f form) MethodDoc() string { return f.Method() + strings.TrimPrefix(f.Doc, f.Func) }
+
+// Texts returns the names in matrix.Eval.
+func (f form) Texts() []string {
+	if f.Axis == "fuse.AxisRows" || f.Axis == "fuse.AxisCols" {
+		return []string{strings.ToLower(f.Func)}
+	}
+	return f.TextNames()
+}
+
+// Names returns the names of a group's functions.
+func (t table) Names(g ops.Group) string {
+	var names []string
+	for _, r := range t.Rows {
+		for _, f := range r.Forms() {
+			if r.Group == g.Title {
+				names = append(names, f.Func)
+			}
+		}
+	}
+	return strings.Replace(g.Names, "*", strings.Join(names, " "), 1)
+}
+
+// Help lists the functions of matrix.Eval, in lines.
+func (t table) Help() []string {
+	var list []string
+	for _, part := range []struct {
+		title, axis string
+		classes     []ops.Class
+	}{
+		{"of each element", "", []ops.Class{ops.Unary}},
+		{"of each two elements", "", []ops.Class{ops.Binary}},
+		{"of each element and two others", "", []ops.Class{ops.Ternary, ops.Limits}},
+		{"of all elements", "fuse.AxisAll", []ops.Class{ops.Reduction}},
+		{"of each row, a column", "fuse.AxisRows", []ops.Class{ops.Reduction}},
+		{"of each column, a row", "fuse.AxisCols", []ops.Class{ops.Reduction}},
+		{"of each row, a matrix", "", []ops.Class{ops.RowMap}},
+		{"of whole matrices", "", []ops.Class{ops.Product, ops.Transpose}},
+	} {
+		var names []string
+		for _, r := range t.Rows {
+			for _, f := range r.Forms() {
+				for _, text := range f.Texts() {
+					if f.Axis == part.axis && slices.Contains(part.classes, r.Class) {
+						names = append(names, text+r.Help)
+					}
+				}
+			}
+		}
+		lines := wrap(strings.Join(names, " "), 60)
+		last := len(lines) - 1
+		for i := range lines {
+			lines[i] = strings.ReplaceAll(lines[i], "\u00a0", " ")
+		}
+		lines[last] = fmt.Sprintf("%-60s    %s", lines[last], part.title)
+		list = append(list, lines...)
+	}
+	return list
+}
+
+// RealCodes lists the codes of the operations of real numbers in JavaScript.
+func (t table) RealCodes() string {
+	var list []string
+	for _, r := range t.ElementWise {
+		if r.Real {
+			list = append(list, "ElementWise."+r.CodeName()+",")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// Reductions lists the reductions with their codes in JavaScript.
+func (t table) Reductions() []string {
+	var list []string
+	for _, r := range t.Rows {
+		if r.HasKernel() {
+			list = append(list, r.Name+": "+strconv.Itoa(len(list)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	_ "embed"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+//go:embed elementwise/linear.wgsl
+var linearText string
+
+//go:embed elementwise/grid.wgsl
+var gridText string
+
+//go:embed elementwise/block.wgsl
+var blockText string
+
+//go:embed elementwise/words.wgsl
+var wordsText string
+
+// Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's.
+const (
+	linearSize = 256
+	wordsSize  = 64
+	gridSize   = 64
+	blockSide  = 8
+
+	// An invocation of a software adapter computes several blocks where there are many: a good part of its time goes into
+	// reading the parameters.
+	severalBlocks = 4
+	manyBlocks    = 1024
+)
+
+// Linear plans a pass over n elements, at least one: operands and a result that are contiguous in one order, as a single row.
+func Linear(n int) *Launch {
+	vectors := quads(n)
+	k := Kernel{form: mapLinear, params: []int{shaders.Bit(n%4 != 0)}}
+	return k.launch(shaders.Ceil(vectors, linearSize), n, vectors)
+}
+
+// Grid plans a pass over a result of any layout, with at least one element. A workgroup is as wide as the rows are.
+func Grid(rows, cols int) *Launch {
+	wide := 1
+	for wide < gridSize && wide < quads(cols) {
+		wide *= 2
+	}
+	high := gridSize / wide
+	across := shaders.Ceil(cols, 4*wide)
+	k := Kernel{form: mapGrid, params: []int{shaders.Bit(cols%4 != 0), wide, high}}
+	return k.launch(across*shaders.Ceil(rows, high), rows, cols, across)
+}
+
+// Block plans a pass with operands that are stored the other way round than the result.
+func Block(rows, cols int, software bool) *Launch {
+	each := 1
+	if software && rows*cols >= manyBlocks*16 {
+		each = severalBlocks
+	}
+	across := shaders.Ceil(cols, 4*blockSide*each)
+	k := Kernel{form: mapBlock, params: []int{shaders.Bit(rows%4 != 0 || cols%4 != 0), each}}
+	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
+}
+
+// Words plans a pass with a binary16 result that is not aligned to vectors: rows of stride elements from offset on.
+func Words(rows, cols, offset, stride int) *Launch {
+	n := (offset+(rows-1)*stride+cols-1)/2 - offset/2 + 1
+	return Kernel{form: mapWords}.launch(shaders.Ceil(n, wordsSize), rows, cols, n)
+}
+
+// apply is the reference of these kernels.
+func apply[N fuse.Num](e *fuse.Eval[N], rows, cols int) {
+	const step = 1024
+	row := make([]N, min(cols, step))
+	for i := range rows {
+		for j := 0; j < cols; j += step {
+			part := row[:min(step, cols-j)]
+			clear(part)
+			e.Apply(i, j, part)
+			e.Store(i, j, part)
+		}
+	}
+}

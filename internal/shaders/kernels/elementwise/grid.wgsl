@@ -1,0 +1,37 @@
+// grid: applies a function to a matrix of any layout. One invocation computes four neighbours of a row. A workgroup covers
+// WX vectors of WY rows; workgroups are folded over x and y. TAIL is set when rows end within a vector.
+// Reference: apply in elementwise.go.
+
+const WX: u32 = 16u; // @param
+const WY: u32 = 16u; // @param
+const TAIL: bool = true; // @param
+
+struct Shape {
+  rows: u32,
+  cols: u32,
+  across: u32, // workgroups along a row
+  pad0: u32,
+}
+
+// @fuse
+alias V = vec4<f32>;
+struct Params { shape: Shape }
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.cols + j) >> 2u] = r; }
+// @end
+
+@compute @workgroup_size(WX, WY)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+  let g = group.x + group.y * groups.x;
+  let i = (g / p.shape.across) * WY + local.y;
+  let j = ((g % p.shape.across) * WX + local.x) << 2u;
+  if (i >= p.shape.rows || j >= p.shape.cols) { return; }
+  let f = fixed();
+  var n = 4u;
+  if (TAIL) { n = min(p.shape.cols - j, 4u); }
+  store(f, i, j, n, apply(f, i, j, V()));
+}

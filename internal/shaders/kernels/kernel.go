@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kernels has the compute kernels of matrices: element-wise passes, reductions, softmax, products, and those of sparse
+// matrices. Functions plan launches of them: which kernel in which size, how many workgroups, with which parameters. Most
+// families have kernels for hardware and others for software adapters, which pay dearly for workgroup memory and barriers.
+package kernels
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+// Device is what the choice of a kernel depends on.
+type Device struct {
+	Software       bool // it runs on the CPU
+	SwiftShader    bool // software with vectors of four and few registers, where large tiles take long to compile
+	MaxInvocations int  // of one workgroup
+	MaxMemory      int  // bytes of workgroup memory of one kernel
+}
+
+// Portable is the device that every WebGPU implementation is at least.
+var Portable = Device{MaxInvocations: 256, MaxMemory: 16384}
+
+// form is a file of a kernel.
+type form uint8
+
+const (
+	mapLinear form = iota
+	mapGrid
+	mapBlock
+	mapWords
+	foldRows
+	foldTree
+	foldCols
+	softmaxRows
+	softmaxGroup
+	productTile
+	productGroup
+	productRow
+	productSum
+	sparseRows
+	sparseSum
+	sparseScatter
+)
+
+// files has of each form its name, its text, its parameters, how many storage bindings it has before those of the function, and how
+// many words its Shape has.
+var files = [...]struct {
+	name       string
+	text       *string
+	params     string
+	own, shape int
+}{
+	mapLinear:     {"elementwise/linear", &linearText, "TAIL", 0, 4},
+	mapGrid:       {"elementwise/grid", &gridText, "TAIL WX WY", 0, 4},
+	mapBlock:      {"elementwise/block", &blockText, "TAIL EACH", 0, 4},
+	mapWords:      {"elementwise/words", &wordsText, "", 0, 4},
+	foldRows:      {"reduce/rows", &foldRowsText, "", 0, 4},
+	foldTree:      {"reduce/tree", &foldTreeText, "", 0, 4},
+	foldCols:      {"reduce/cols", &foldColsText, "WIDE", 0, 4},
+	softmaxRows:   {"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4},
+	softmaxGroup:  {"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4},
+	productTile:   {"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12},
+	productGroup:  {"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12},
+	productRow:    {"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12},
+	productSum:    {"product/sum", &sumText, "", 1, 4},
+	sparseRows:    {"sparse/rows", &sparseRowsText, "PLACED", 4, 8},
+	sparseSum:     {"sparse/sum", &sparseSumText, "", 2, 4},
+	sparseScatter: {"sparse/scatter", &scatterText, "BLOCKS", 3, 12},
+}
+
+// Kernel is what the text of a kernel depends on beside its function.
+type Kernel struct {
+	form   form
+	params []int          // the values of those of its file
+	op     fuse.Reduction // of folds
+	a, b   Factor         // of products
+	lines  int            // of products: rows of A that are loaded at once
+}
+
+// Launch is one launch of a kernel.
+type Launch struct {
+	Kernel
+	Groups [3]uint32
+	Shape  []int // begins the parameter block
+}
+
+// launch completes the description of a launch.
+func (k Kernel) launch(groups int, shape ...int) *Launch {
+	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, files[k.form].shape-len(shape))...)}
+}
+
+// Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
+func (k *Kernel) Key(f *fuse.Func) string {
+	b := []byte{byte(k.form), byte(k.op), k.a.key(), k.b.key(), byte(k.lines)}
+	for _, p := range k.params {
+		b = binary.AppendUvarint(b, uint64(p))
+	}
+	if f != nil {
+		b = f.Key(b)
+	}
+	return string(b)
+}
+
+// Name is for people.
+func (k *Kernel) Name() string {
+	words := []string{files[k.form].name}
+	for _, p := range k.params {
+		words = append(words, strconv.Itoa(p))
+	}
+	return strings.Join(words, " ")
+}
+
+// Program writes the text.
+func (k *Kernel) Program(f *fuse.Func) (shaders.Program, error) {
+	file := &files[k.form]
+	p := shaders.Program{Name: k.Name(), Own: file.own}
+	fused := ""
+	if f != nil {
+		fused = f.Text(1+file.own, k.form == mapBlock, k.part(f.Type))
+		p.Inputs = len(f.Slots) - 1
+	}
+	if f == nil || len(f.Calls) == 0 {
+		p.Reference = reference{k, f}
+	}
+	params := make([]shaders.Param, len(k.params))
+	for i, name := range strings.Fields(file.params) {
+		params[i] = shaders.Param{Name: name, Value: k.params[i]}
+	}
+	var err error
+	p.Source, err = shaders.Expand(*file.text, fused, params...)
+	return p, err
+}
+
+// part is what the kernel itself has in the fused region.
+func (k *Kernel) part(t fuse.Type) string {
+	switch k.form {
+	case foldRows, foldTree, foldCols:
+		return foldText(k.op, t)
+	case softmaxRows, softmaxGroup:
+		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
+	case productTile, productGroup, productRow:
+		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
+	}
+	return ""
+}
+
+// reference does what a kernel does, in Go. Kernels of one family differ only in which invocation computes what.
+type reference struct {
+	k *Kernel
+	f *fuse.Func
+}
+
+// Run implements [shaders.Reference].
+func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
+	shape := make([]int, files[r.k.form].shape)
+	for i := range shape {
+		shape[i] = int(word(params, i))
+	}
+	params = params[4*len(shape):]
+	switch {
+	case r.k.form == sparseScatter:
+		scatter(shape, r.k.params[0] == 1, storage)
+	case r.f.Type == fuse.F32:
+		run[float32](r, shape, params, storage)
+	case r.f.Type == fuse.I32:
+		run[int32](r, shape, params, storage)
+	default:
+		run[uint32](r, shape, params, storage)
+	}
+}
+
+func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) {
+	own := files[r.k.form].own
+	e, ok := fuse.NewEval[N](r.f, params, storage[own:])
+	if !ok {
+		return
+	}
+	storage = storage[:own]
+	switch r.k.form {
+	case mapLinear:
+		apply(e, 1, shape[0])
+	case mapGrid, mapBlock, mapWords:
+		apply(e, shape[0], shape[1])
+	case foldRows, foldTree, foldCols:
+		fold(r, e, shape[0], shape[1], shape[2])
+	case softmaxRows, softmaxGroup:
+		softmax(r.k, e, shape[0], shape[1])
+	case productTile, productGroup, productRow:
+		multiply(r.k, e, shape, storage)
+	case productSum:
+		addParts(e, r.f.Type, shape, storage[0])
+	case sparseRows:
+		multiplySparse(r.k, e, shape, storage)
+	case sparseSum:
+		addSparse(e, shape, storage)
+	}
+}
+
+// word returns number k of some memory, and 0 beyond its end.
+func word(mem []byte, k int) uint32 {
+	if k < 0 || k >= len(mem)/4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(mem[4*k:])
+}
+
+// quads is how many vectors of four hold n elements.
+func quads(n int) int { return shaders.Ceil(n, 4) }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	_ "embed"
+	"errors"
+	"math"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+//go:embed product/tile.wgsl
+var tileText string
+
+//go:embed product/group.wgsl
+var groupText string
+
+//go:embed product/row.wgsl
+var rowText string
+
+//go:embed product/sum.wgsl
+var sumText string
+
+// Request is a product C = A B to be planned, with an element-wise function of each element of C behind it: A has M rows and K
+// columns, B has K rows and N columns.
+//
+// Tile computes tiles of C in registers and serves software adapters; with tiles of one row it is also their product of a row
+// and a matrix. Group and Row go through workgroup memory and serve hardware. Sum adds the parts where k was cut: to keep more
+// of the device busy, or because no invocation may loop so often. A product with a column, C = A b, is a product with a row:
+// hand over its transpose, and the function's operands with it. So is any product whose result is stored by columns. A result
+// in binary16 must be stored in vectors.
+type Request struct {
+	M, N, K int
+	A, B    Operand
+	Device  Device
+}
+
+// Operand is a factor and where it lies. Offset and Stride are in elements; the stride is that of its rows, or of its
+// columns where ColMajor is set.
+type Operand struct {
+	Type           fuse.Type
+	ColMajor       bool
+	Offset, Stride int
+	Vectors        bool // its memory can be bound in vectors
+}
+
+// factor tells how to read the operand, of which lines lie apart.
+func (o *Operand) factor(alongK bool, lines int) Factor {
+	return Factor{Type: o.Type, AlongK: alongK, Vector: o.Vectors && o.Offset%4 == 0 && (o.Stride%4 == 0 || lines <= 1)}
+}
+
+// factors tells how to read A and B.
+func (r *Request) factors() (a, b Factor) {
+	linesA, linesB := r.M, r.K
+	if r.A.ColMajor {
+		linesA = r.K
+	}
+	if r.B.ColMajor {
+		linesB = r.N
+	}
+	return r.A.factor(!r.A.ColMajor, linesA), r.B.factor(r.B.ColMajor, linesB)
+}
+
+// Product is how a product is computed.
+type Product struct {
+	First  *Launch
+	A, B   Factor  // as First reads them
+	Parts  int     // First leaves so many matrices of m rows, one below the other
+	Width  int     // of partial results, a multiple of four
+	Sum    *Launch // of the parts, nil if there is but one
+	Sooner *Product
+}
+
+// The words of First's Shape that say where A and B are bound.
+const (
+	ProductA = 8
+	ProductB = 10
+)
+
+// maxSize keeps element numbers within 32 bits.
+const maxSize = math.MaxInt32
+
+// Pick plans a product that is not empty by the variant that promises to be the fastest. Sooner is the one with as many parts
+// that gives its result before it, where both would have to be compiled, or nil: software adapters take a third of a second for
+// those that run the fastest.
+func (r *Request) Pick() (*Product, error) {
+	all, err := r.choices()
+	if err != nil {
+		return nil, err
+	}
+	best := all[0]
+	for _, c := range all {
+		if c.cost < best.cost {
+			best = c
+		}
+	}
+	sooner, soonest := best, best.cost+best.compiling(r)
+	for _, c := range all {
+		if cost := c.cost + c.compiling(r); c.parts == best.parts && cost < soonest {
+			sooner, soonest = c, cost
+		}
+	}
+	p := r.plan(best)
+	if sooner.variant != best.variant {
+		p.Sooner = r.plan(sooner)
+	}
+	return p, nil
+}
+
+// Candidates returns all plans that serve the request.
+func (r *Request) Candidates() ([]*Product, error) {
+	all, err := r.choices()
+	plans := make([]*Product, len(all))
+	for i, c := range all {
+		plans[i] = r.plan(c)
+	}
+	return plans, err
+}
+
+// plan lists the launches of a product.
+func (r *Request) plan(c choice) *Product {
+	v := c.variant
+	k := Kernel{form: v.form, lines: int(v.rt)}
+	k.a, k.b = v.factors(r)
+	k.params = v.params(k.a, k.b, r.K%4 != 0, r.N%4 != 0)
+	step := max(int(v.kq), 1) // Group takes whole steps
+	chunk := max(shaders.Ceil(quads(r.K), c.parts*step)*step, 1)
+	parts := max(shaders.Ceil(quads(r.K), chunk), 1)
+	wide, high := shaders.Ceil(r.N, v.cols()), shaders.Ceil(r.M, v.rows())
+	groups := wide * high * parts
+	if v.form == productTile {
+		groups = shaders.Ceil(groups, v.threads())
+	}
+	a, b := k.a.Unit(), k.b.Unit()
+	p := &Product{A: k.a, B: k.b, Parts: parts, Width: 4 * quads(r.N)}
+	p.First = k.launch(groups, r.M, r.N, r.K, wide, high, parts, chunk, 0, r.A.Offset/a, r.A.Stride/a, r.B.Offset/b, r.B.Stride/b)
+	if parts > 1 {
+		p.Sum = Kernel{form: productSum}.launch(shaders.Ceil(r.M*quads(r.N), sumGroup), r.M, r.N, quads(r.N), parts)
+	}
+	return p
+}
+
+const sumGroup = 64 // GROUP of sum's file
+
+var errSize = errors.New("product: size out of range")
+
+// elements reads elements of A or B: line is a row of A or a column of B.
+type elements struct {
+	t               fuse.Type
+	mem             []byte
+	offset, line, k int // where it begins, and the steps from a line to the next and along k
+}
+
+func newElements(c Factor, mem []byte, offset, stride int) elements {
+	o := elements{c.Type, mem, offset * c.Unit(), stride * c.Unit(), 1}
+	if !c.AlongK {
+		o.line, o.k = o.k, o.line
+	}
+	return o
+}
+
+// multiply is the reference of tile, group and row: it computes every part of the product.
+func multiply[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage [][]byte) {
+	m, n, depth, parts, chunk := shape[0], shape[1], shape[2], shape[5], shape[6]
+	a := newElements(k.a, storage[0], shape[ProductA], shape[ProductA+1])
+	b := newElements(k.b, storage[1], shape[ProductB], shape[ProductB+1])
+	right := make([]N, depth*n)
+	for l := range depth {
+		fuse.Read(right[l*n:][:n], b.t, b.mem, b.offset+l*b.k, b.line)
+	}
+	left, acc := make([]N, depth), make([]N, n)
+	for i := range m {
+		fuse.Read(left, a.t, a.mem, a.offset+i*a.line, a.k)
+		for x := range parts {
+			first := min(4*x*chunk, depth)
+			last := min(first+4*chunk, depth)
+			clear(acc)
+			addRows(acc, left[first:last], right[first*n:last*n])
+			e.Apply(i, 0, acc)
+			e.Store(x*m+i, 0, acc)
+		}
+	}
+}
+
+// addRows adds the rows of y, each times its element of x, to acc.
+func addRows[N fuse.Num](acc, x, y []N) {
+	n := len(acc)
+	for len(x) >= 4 {
+		y0, y1, y2, y3 := y[:n], y[n:][:n], y[2*n:][:n], y[3*n:][:n]
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		for j := range acc {
+			acc[j] += x0*y0[j] + x1*y1[j] + x2*y2[j] + x3*y3[j]
+		}
+		x, y = x[4:], y[4*n:]
+	}
+	for l, v := range x {
+		for j, w := range y[l*n:][:n] {
+			acc[j] += v * w
+		}
+	}
+}
+
+// addParts is the reference of sum: it adds the parts that lie one below the other.
+func addParts[N fuse.Num](e *fuse.Eval[N], t fuse.Type, shape []int, mem []byte) {
+	m, n, wide, parts := shape[0], shape[1], shape[2], shape[3]
+	acc, part := make([]N, n), make([]N, n)
+	for i := range m {
+		clear(acc)
+		for x := range parts {
+			fuse.Read(part, t, mem, 4*wide*(x*m+i), 1)
+			for j, v := range part {
+				acc[j] += v
+			}
+		}
+		e.Apply(i, 0, acc)
+		e.Store(i, 0, acc)
+	}
+}

@@ -1,0 +1,39 @@
+// sum: finishes a product whose k was cut into parts. One invocation adds the parts of one vector of C and applies the
+// function. Workgroups are folded over x and y.
+// Reference: addParts in product.go.
+
+const GROUP: u32 = 64u; // @param
+
+struct Shape {
+  m: u32,
+  n: u32,
+  quads: u32, // vectors in a row of the parts
+  parts: u32,
+}
+@group(0) @binding(1) var<storage, read> a: array<V>;
+
+// @fuse
+alias V = vec4<f32>;
+struct Params { shape: Shape }
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read_write> s0: array<vec4<f32>>;
+struct Fixed { at: u32 }
+fn fixed() -> Fixed { return Fixed(0u); }
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[(i * p.shape.n + j) >> 2u] = r; }
+// @end
+
+@compute @workgroup_size(GROUP)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+  let s = p.shape;
+  let t = id.x + id.y * groups.x * GROUP;
+  let i = t / s.quads;
+  let j = 4u * (t % s.quads);
+  if (i >= s.m) { return; }
+  var acc = V();
+  for (var x = 0u; x < s.parts; x++) {
+    acc += a[t + x * s.m * s.quads];
+  }
+  let f = fixed();
+  store(f, i, j, min(s.n - j, 4u), apply(f, i, j, acc));
+}

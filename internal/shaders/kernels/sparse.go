@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+)
+
+//go:embed sparse/rows.wgsl
+var sparseRowsText string
+
+//go:embed sparse/sum.wgsl
+var sparseSumText string
+
+//go:embed sparse/scatter.wgsl
+var scatterText string
+
+// sparseSize is SIZE of the kernels' files.
+const sparseSize = 64
+
+// SparseRows describes a launch that multiplies a sparse matrix by a dense one. Its function loads the dense factor at (i, j),
+// and stores at (i, j) of the product, or of the parts that [SparseSum] adds. The kernel's own storage bindings are the values,
+// the indices, the pointers and the places, in this order; what it does not read may be any.
+type SparseRows struct {
+	Placed     bool // values are where the places say, not in the order of the entries
+	Rows, Cols int  // of the result, after cutting
+	Inner      int  // rows of the dense factor
+	Entries    int  // of the structure
+}
+
+// SparseBase is the word of Shape that says where the first of the values is bound.
+const SparseBase = 5
+
+// Launch plans the launch.
+func (r *SparseRows) Launch() *Launch {
+	k := Kernel{form: sparseRows, params: []int{shaders.Bit(r.Placed)}}
+	wide := quads(r.Cols)
+	return k.launch(shaders.Ceil(r.Rows*wide, sparseSize), r.Rows, r.Cols, wide, r.Inner, r.Entries)
+}
+
+// SparseSum plans a launch that adds rows of parts. Its own storage bindings are the parts, rows of whole vectors, and the
+// pointers to those of each row.
+func SparseSum(rows, cols int) *Launch {
+	wide := quads(cols)
+	return Kernel{form: sparseSum}.launch(shaders.Ceil(rows*wide, sparseSize), rows, cols, wide)
+}
+
+// Scatter describes a launch that writes entries to a dense matrix of zeros. "Major" is what the pointers or block ids
+// count: columns, or the rows of CSR. Its storage bindings are the values, the indices or block ids, the pointers (which
+// blocks do not read), and the dense matrix. It has no function.
+type Scatter struct {
+	Blocks bool // entries are whole columns
+	Count  int  // entries
+	Begin  int  // number of the first of them
+	First  int  // number of the first major's pointer
+
+	Majors, Minors       int
+	Offset               int // of the dense matrix
+	MajorStep, MinorStep int
+}
+
+// The words of Shape that say where the first entry, the first pointer and the dense matrix are bound.
+const (
+	ScatterBase   = 2
+	ScatterFirst  = 3
+	ScatterOffset = 6
+)
+
+// Launch plans the launch.
+func (s *Scatter) Launch() *Launch {
+	k := Kernel{form: sparseScatter, params: []int{shaders.Bit(s.Blocks)}}
+	return k.launch(shaders.Ceil(s.Count, sparseSize),
+		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep)
+}
+
+// scatter is the reference of the kernel of that name.
+func scatter(shape []int, blocks bool, storage [][]byte) {
+	begin, base, first, majors, minors := shape[1], shape[2], shape[3], shape[4], shape[5]
+	values, indices, pointers, dense := storage[0], storage[1], storage[2], storage[3]
+	for t := range shape[0] {
+		major, minor := 0, 0
+		if blocks {
+			major, minor = int(word(indices, t/minors)), t%minors
+		} else { // the last of the majors that begins at the entry or before it
+			for hi := majors; hi-major > 1; {
+				mid := (major + hi) / 2
+				if int(word(pointers, first+mid)) <= begin+t {
+					major = mid
+				} else {
+					hi = mid
+				}
+			}
+			minor = int(word(indices, base+t))
+		}
+		if major < majors && minor < minors {
+			binary.LittleEndian.PutUint32(dense[4*(shape[6]+major*shape[7]+minor*shape[8]):], word(values, base+t))
+		}
+	}
+}
+
+// addProduct adds the product of an element in bits and another to a sum: of floats in float64, to be a reference; integers wrap
+// as 32 bits do, which float64 holds exactly.
+func addProduct[N fuse.Num](sum float64, bits uint32, y N) float64 {
+	if f, ok := any(y).(float32); ok {
+		return sum + float64(math.Float32frombits(bits))*float64(f)
+	}
+	return float64(N(sum) + N(bits)*y)
+}
+
+// multiplySparse is the reference of [SparseRows].
+func multiplySparse[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage [][]byte) {
+	rows, cols, inner, entries, base := shape[0], shape[1], shape[3], shape[4], shape[5]
+	values, indices, pointers, places := storage[0], storage[1], storage[2], storage[3]
+	factor, sums := make([]N, cols), make([]float64, cols)
+	for row := range rows {
+		clear(sums)
+		first, last := min(int(word(pointers, row)), entries), min(int(word(pointers, row+1)), entries)
+		for q := first; q < last; q++ {
+			l, at := int(word(indices, q)), q
+			if l >= inner {
+				continue
+			}
+			if k.params[0] == 1 {
+				at = int(word(places, q))
+			}
+			e.Apply(l, 0, factor)
+			for j, y := range factor {
+				sums[j] = addProduct(sums[j], word(values, int(int32(at+base))), y)
+			}
+		}
+		for j, s := range sums {
+			factor[j] = N(s)
+		}
+		e.Store(row, 0, factor)
+	}
+}
+
+// addSparse is the reference of [SparseSum].
+func addSparse[N fuse.Num](e *fuse.Eval[N], shape []int, storage [][]byte) {
+	rows, cols, stride := shape[0], shape[1], 4*shape[2]
+	out := make([]N, cols)
+	for i := range rows {
+		for j := range out {
+			sum := 0.0
+			for r := int(word(storage[1], i)); r < int(word(storage[1], i+1)); r++ {
+				sum = addProduct(sum, word(storage[0], r*stride+j), N(1))
+			}
+			out[j] = N(sum)
+		}
+		e.Apply(i, 0, out)
+		e.Store(i, 0, out)
+	}
+}
+
+// Rows of up to shortRow entries are summed by one invocation for each vector of the result. Longer ones are cut, into
+// maxCuts parts at most, so that neither an invocation of "rows" nor one of "sum" comes near [shaders.LoopLimit]: a part
+// of the longest row there can be, 2^31 entries, has 42950.
+//
+// A launch is done when its longest row is, so rows far below that limit are cut too. Of 256, 1024, 2048, 4096 and 16384
+// entries, BenchmarkSparseRows of package matrix has 1024 on llvmpipe with two cores: a single row of 100,000 takes 0.44 ms
+// (4096: 0.63, 16384: 0.75), one of a million 3.3 ms (3.0, 6.4), 50,000 short rows with a long one among them 5.1 ms (6.0,
+// 6.4). Rows that are long but many, 200 of 10,000, gain nothing there and take a fifth to a third more time for being added
+// up, whatever the cut. 256 is hardly faster and needs four times the memory for parts.
+const (
+	shortRow = 1024
+	maxCuts  = 50000
+)
+
+// Chunk returns how many entries a part has where the longest row has that many, or 0 if no row need be cut.
+func Chunk(longest int) int {
+	if longest <= shortRow {
+		return 0
+	}
+	return max(shortRow, shaders.Ceil(longest, maxCuts))
+}
+
+// Longest returns the number of entries of the longest row.
+func Longest(pointers []int32) int {
+	most := int32(0)
+	for i := 1; i < len(pointers); i++ {
+		most = max(most, pointers[i]-pointers[i-1])
+	}
+	return int(most)
+}
+
+// Cut cuts rows into parts of up to chunk entries. parts points to the entries of each part as pointers did to those of each
+// row, and rows to the parts of each row, of which there is one at least.
+func Cut(pointers []int32, chunk int) (parts, rows []int32) {
+	rows = make([]int32, 1, len(pointers))
+	parts = make([]int32, 1, len(pointers))
+	for i := 1; i < len(pointers); i++ {
+		for at := int(pointers[i-1]) + chunk; at < int(pointers[i]); at += chunk {
+			parts = append(parts, int32(at))
+		}
+		parts = append(parts, pointers[i])
+		rows = append(rows, int32(len(parts)-1))
+	}
+	return parts, rows
+}
