@@ -111,10 +111,21 @@ func matrixAt[T matrix.Elem](d *Dispatch, b *Block, in buffer.Intent) (*matrix.D
 	if d.Device() == nil {
 		return nil, fail(op, gpu.ErrUnsupported, "a task of the host has no device")
 	}
-	if _, err := b.s.acquire(d.ctx, d.worker+1, in); err != nil {
+	buf, err := b.s.acquire(d.ctx, d.worker+1, in)
+	if err != nil {
 		return nil, err
 	}
-	return matrixOf[T](b.s, d.worker+1, b.rows)
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	t, r := b.t, &b.s.replicas[d.worker]
+	m, ok := r.matrix.(*matrix.Dense[T])
+	if !ok {
+		if m, err = matrix.New[T](d.Device(), 0, 0); err != nil {
+			return nil, err
+		}
+		r.matrix = m
+	}
+	return m, m.SetValueFrom(t.Planes*b.rows, t.cols, buf, buffer.DontOwnBuffer, matrix.Options{Stride: t.Pitch})
 }
 
 // intent returns what bodies want with a port's block.

@@ -94,12 +94,11 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := slices.Clip(data)
-	if host == nil {
-		host = []byte{}
+	if data == nil {
+		data = []byte{}
 	}
 	s := &storage{
-		t: t, capacity: len(data), size: len(data), external: true, host: host, release: release,
+		t: t, capacity: len(data), size: len(data), external: true, host: slices.Clip(data), release: release,
 		replicas: make([]replica, len(t.g.devices)),
 	}
 	s.valid.Store(bit(hostPlace))

@@ -16,20 +16,15 @@ import (
 // watch schedules when a device is lost, and when it comes back.
 func (g *Graph) watch(i int, quit <-chan struct{}) {
 	dev := g.devices[i]
+	back, lost := dev.Reopened(), dev.Lost() // in this order: see gpu.Device.Reopened
 	for {
-		back := dev.Reopened() // before Lost: see gpu.Device.Reopened
-		lost := dev.Lost()
 		g.reschedule()
 		select {
-		case <-lost:
+		case <-lost: // tasks that wait for the device can run elsewhere
 			g.noteLost(i)
-			g.reschedule() // the task that waits for the device can run elsewhere
-			select {
-			case <-back:
-			case <-quit:
-				return
-			}
+			lost = nil
 		case <-back:
+			back, lost = dev.Reopened(), dev.Lost()
 		case <-quit:
 			return
 		}
@@ -67,9 +62,6 @@ func (g *Graph) device(worker int) *gpu.Device {
 	}
 	return g.devices[worker]
 }
-
-// deviceWorkers returns the bits of the devices.
-func (g *Graph) deviceWorkers() uint64 { return 1<<len(g.devices) - 1 }
 
 // hostWorkers returns the bits of the workers that run tasks of the host.
 func (g *Graph) hostWorkers() uint64 { return (1<<g.hosts - 1) << len(g.devices) }

@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -75,7 +76,7 @@ func (d *Dispatch) protect(f func() error) {
 }
 
 // prepare makes the blocks that no channel brings.
-func (d *Dispatch) prepare() error {
+func (d *Dispatch) prepare() (err error) {
 	if d.worker == none {
 		return fail(d.t.name, gpu.ErrDeviceLost, "no device is left that may run the task")
 	}
@@ -97,18 +98,14 @@ func (d *Dispatch) prepare() error {
 		if p.kind != describedPort {
 			continue
 		}
-		b, err := FromSlice(p.tmpl, p.describe(d.blocks[p.ofPort.index]))
-		if err != nil {
+		if d.blocks[i], err = FromSlice(p.tmpl, p.describe(d.blocks[p.ofPort.index])); err != nil {
 			return err
 		}
-		d.blocks[i] = b
 	}
 	for _, p := range d.t.outs {
-		b, err := d.output(p)
-		if err != nil {
+		if d.blocks[p.index], err = d.output(p); err != nil {
 			return err
 		}
-		d.blocks[p.index] = b
 	}
 	return nil
 }
@@ -150,7 +147,7 @@ func (d *Dispatch) reuse(in int) (b *Block, err error) {
 
 // made reports whether the dispatch has made the block at a port, and not got it from an input.
 func (d *Dispatch) made(p *Port) bool {
-	return !p.isInput() && (p.inPlacePort == nil || d.blocks[p.index] != d.inputs[p.inPlacePort.index])
+	return d.blocks != nil && !p.isInput() && (p.inPlacePort == nil || d.blocks[p.index] != d.inputs[p.inPlacePort.index])
 }
 
 // run calls the body, as often as the task's iterator says.
@@ -189,8 +186,7 @@ func (d *Dispatch) run() error {
 func (d *Dispatch) finish() {
 	defer d.settle()
 	d.ended = d.g.conf.clock()
-	if d.err != nil && d.retry() {
-		d.again = true
+	if d.again = d.err != nil && d.retry(); d.again {
 		return
 	}
 	outs := d.t.outs
@@ -249,30 +245,13 @@ func (d *Dispatch) gateOpen(p *Port) bool {
 // retry reports whether the dispatch failed because its device is lost, and another one could still run it. Inputs are then
 // what they were.
 func (d *Dispatch) retry() bool {
-	if d.Device() == nil || !d.g.lostSince(d.worker, d.generation) || d.g.tornDownSince(d.epoch) {
+	if d.Device() == nil || !d.g.lostSince(d.worker, d.generation) || d.ctx.Err() != nil {
 		return false
 	}
 	for _, s := range d.written {
 		s.restore()
 	}
-	ok := true
-	for i, p := range d.t.ports {
-		if b := d.inputs[i]; b != nil && b.s != nil && b.s.current() == 0 {
-			ok = false
-		}
-		if d.made(p) {
-			d.blocks[i].Release()
-			d.blocks[i] = nil
-		}
-	}
-	d.written, d.signals = nil, nil
-	return ok
-}
-
-func (g *Graph) tornDownSince(epoch uint64) bool {
-	g.lock()
-	defer g.unlock()
-	return g.epoch != epoch
+	return !slices.ContainsFunc(d.inputs, func(b *Block) bool { return b != nil && b.s != nil && b.s.current() == 0 })
 }
 
 // settle ends a dispatch: what it made goes where it belongs, and what it used is released.
@@ -290,37 +269,31 @@ func (d *Dispatch) settle() {
 		g.run.cancel()
 	}
 	d.record()
-	switch {
-	case d.epoch != g.epoch:
-		for _, p := range d.parcels {
+	for i, p := range t.ports {
+		if d.made(p) {
+			g.drop(d.blocks[i])
+		}
+	}
+	current := d.epoch == g.epoch
+	if d.again && current {
+		t.held = d.inputs
+	} else {
+		for _, b := range d.inputs {
+			g.drop(b)
+		}
+	}
+	for _, p := range d.parcels {
+		if current {
+			p.deliver()
+		} else {
 			g.drop(p.b)
 		}
-		d.release()
+	}
+	d.inputs, d.blocks, d.parcels = nil, nil, nil
+	if !current {
 		g.dropKernels(t)
-	case d.again:
-		d.again = false
-		d.over.Store(false)
-		t.held = d
-	default:
-		for _, p := range d.parcels {
-			p.deliver()
-		}
-		d.release()
 	}
 	g.update(t)
 	g.schedule()
 	g.quiet.broadcast()
-}
-
-// release drops all that the dispatch has.
-func (d *Dispatch) release() {
-	for i, p := range d.t.ports {
-		if d.blocks != nil && d.made(p) {
-			d.g.drop(d.blocks[i])
-		}
-	}
-	for _, b := range d.inputs {
-		d.g.drop(b)
-	}
-	d.inputs, d.blocks, d.parcels = nil, nil, nil
 }

@@ -109,7 +109,7 @@ func (g *Graph) await(ctx context.Context, op string, c *condition, done func() 
 		if g.step(ctx) {
 			continue
 		}
-		changed, over := c.wait(), g.over
+		changed := c.wait()
 		var other <-chan struct{}
 		if g.conf.Deterministic {
 			other = g.quiet.wait() // the goroutine that runs tasks may leave the rest to this one
@@ -118,7 +118,6 @@ func (g *Graph) await(ctx context.Context, op string, c *condition, done func() 
 		select {
 		case <-changed:
 		case <-other:
-		case <-over:
 		case <-ctx.Done():
 		}
 		g.lock()

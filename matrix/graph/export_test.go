@@ -22,11 +22,7 @@ func (g *Graph) Made() uint64 { return g.blocks.Load() }
 func (g *Graph) Waiting() int {
 	g.lock()
 	defer g.unlock()
-	n := 0
-	for range g.ready.all {
-		n++
-	}
-	return n
+	return len(g.ready)
 }
 
 // WithoutTimer makes a graph never look again by itself.

@@ -63,7 +63,6 @@ func (g *Graph) finalize() error {
 		return errors.Join(f...)
 	}
 	if g.state == tornDown {
-		g.over = make(chan struct{})
 		g.pooling.Store(true)
 	}
 	g.state = runnable

@@ -43,12 +43,11 @@ type Graph struct {
 	inflight int    // dispatches
 	stopped  bool
 	stepping bool
-	over     chan struct{} // closed by Teardown
-	cause    error         // of the last teardown, nil after a call of Teardown
-	quiet    condition     // a dispatch, a run or a teardown has ended
-	ready    readyQueues
-	started  uint64 // dispatches ever
-	orders   uint64 // how often tasks became ready
+	cause    error     // of the last teardown, nil after a call of Teardown
+	quiet    condition // a dispatch, a run or a teardown has ended
+	ready    []*Task   // maybe no longer, in the order in which they became ready
+	started  uint64    // dispatches ever
+	orders   uint64    // how often tasks became ready
 	ageing   *time.Timer
 	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run
@@ -104,7 +103,7 @@ func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 	n := len(devices)
 	g := &Graph{
 		devices: slices.Clone(devices), hosts: min(runtime.GOMAXPROCS(0), maxHosts), conf: c, rng: rand.New(rand.NewPCG(c.Seed, 1)),
-		largest: leastHost, lostIn: make([]atomic.Uint64, n), over: make(chan struct{}), work: make([]Work, n+1),
+		largest: leastHost, lostIn: make([]atomic.Uint64, n), work: make([]Work, n+1),
 	}
 	g.pooling.Store(true)
 	if n+g.hosts > maxWorkers {

@@ -30,30 +30,6 @@ const (
 // for them and schedule, with the graph locked. That starts the task that the mode chooses for each worker that is free. A
 // worker is a device, or one of those of the host.
 
-// readyQueues hold tasks that are ready, those that became ready first in front: by priority where that counts.
-type readyQueues [highestPriority + 1][]*Task
-
-func (g *Graph) queue(t *Task) *[]*Task {
-	if g.ranked() {
-		return &g.ready[t.priority]
-	}
-	return &g.ready[0]
-}
-
-// ranked reports whether priorities count.
-func (g *Graph) ranked() bool { return g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware }
-
-// all iterates over the tasks that are ready.
-func (r *readyQueues) all(yield func(*Task) bool) {
-	for _, queue := range r {
-		for _, t := range queue {
-			if !yield(t) {
-				return
-			}
-		}
-	}
-}
-
 // jitter is how many tasks may overtake one in the deterministic mode.
 const jitter = 16
 
@@ -67,22 +43,16 @@ func (g *Graph) update(t *Task) {
 	if g.conf.Deterministic && g.conf.Mode != FIFO {
 		t.order += g.rng.Uint64N(jitter)
 	}
-	q := g.queue(t)
-	at := len(*q)
-	for at > 0 && (*q)[at-1].order > t.order {
+	at := len(g.ready)
+	for at > 0 && g.ready[at-1].order > t.order {
 		at--
 	}
-	*q = slices.Insert(*q, at, t)
+	g.ready = slices.Insert(g.ready, at, t)
 }
 
 // startable reports whether some task could run.
 func (g *Graph) startable() bool {
-	for t := range g.ready.all {
-		if t.ready() && (g.state != quiescing || t.feeds()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.ready, func(t *Task) bool { return t.ready() && (g.state != quiescing || t.feeds()) })
 }
 
 // schedule starts tasks on workers that are free.
@@ -152,63 +122,62 @@ func (g *Graph) pick() (best choice, ok bool) {
 	if g.state != running && g.state != quiescing {
 		return best, false
 	}
-	waits, free, alive, now, age := false, g.run.free, g.workers(), g.now(), g.age()
-	for level := highestPriority; level >= 0; level-- {
-		queue := &g.ready[level]
-		for i := 0; i < len(*queue) && free != 0; i++ {
-			t := (*queue)[i]
-			can := t.mask & alive
-			c, long, found := choice{}, false, false
-			if can == 0 || can&free != 0 {
-				if !t.ready() { // no longer
-					t.queued = false
-					*queue = slices.Delete(*queue, i, i+1)
-					i--
-					continue
-				}
-				if g.state == quiescing && !t.feeds() {
-					continue
-				}
-				c, long = choice{t: t}, g.works > 0 && t.busy > 2*g.works
-				priority := t.effective(now, age, long)
-				if g.ranked() {
-					c.rank = priority
-				}
-				c.worker, found = g.workerFor(t, priority, can, free&can)
-				waits = waits || !found
+	ranked := g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware
+	waits, free, alive, now, age := false, g.run.free, g.workers(), g.now(), max(g.waits, minWait)
+	var passed [highestPriority + 1]bool
+	for _, t := range g.ready {
+		if passed[t.priority] {
+			continue
+		}
+		can, priority := t.mask&alive, t.effective(now, age, g.works)
+		c := choice{t: t, worker: none}
+		if ranked {
+			c.rank = priority
+		}
+		if can != 0 && can&free == 0 || !c.better(best) || !t.ready() || g.state == quiescing && !t.feeds() {
+			continue
+		}
+		found := true
+		if can != 0 {
+			c.worker, found = g.workerFor(t, priority, can, free&can)
+		}
+		if found {
+			best = c
+			passed[t.priority] = !t.long(g.works) // the others became ready later, and have no higher rank
+			if !ranked {
+				break
 			}
-			switch {
-			case found && c.better(best):
-				best = c
-			case !found && g.conf.Mode == FIFO:
-				free &^= t.mask // no task behind it gets there first
-			}
-			if found && !(long && g.ranked()) {
-				break // those behind it became ready later, and have no higher rank
-			}
+			continue
+		}
+		waits = true
+		if g.conf.Mode == FIFO {
+			free &^= t.mask // no task behind it gets there first
 		}
 	}
 	if best.t == nil && waits {
-		g.remind()
+		g.remind(age)
 	}
 	return best, best.t != nil
 }
 
-// effective is a task's priority now: higher if it has waited, lower if it runs longer than others.
-func (t *Task) effective(now, age time.Duration, long bool) int {
+// minWait is the shortest wait that raises a task's priority.
+const minWait = time.Millisecond
+
+// effective is a task's priority now: higher the longer it has waited compared with others, lower if it runs longer than others.
+func (t *Task) effective(now, age, works time.Duration) int {
 	p := t.priority + int(min((now-t.since)/age, 2*highestPriority))
-	if long {
+	if t.long(works) {
 		p--
 	}
 	return min(max(p, lowestPriority), highestPriority)
 }
 
-// workerFor chooses a task's worker, of those that can run it, among those of them that are free. It is none if none is left
-// that can. found is false if the task had better wait for one that is not free.
+// long reports whether a task runs much longer than others.
+func (t *Task) long(works time.Duration) bool { return works > 0 && t.busy > 2*works }
+
+// workerFor chooses a task's worker, of those that can run it, among those of them that are free. found is false if the task had
+// better wait for one that is not free.
 func (g *Graph) workerFor(t *Task, priority int, can, free uint64) (worker int, found bool) {
-	if can == 0 {
-		return none, true
-	}
 	if want := g.wanted(t, can); want&free != 0 {
 		free &= want
 	} else if want != 0 && priority <= g.conf.Threshold {
@@ -248,7 +217,7 @@ func (t *Task) bytesAt(place int) int {
 		}
 		b := p.peek()
 		if t.held != nil {
-			b = t.held.inputs[i]
+			b = t.held[i]
 		}
 		if b != nil && b.s != nil && b.s.current()&bit(place) != 0 {
 			n += b.t.sizeOf(b.rows)
@@ -260,27 +229,19 @@ func (t *Task) bytesAt(place int) int {
 // begin takes a task's inputs. From here on it runs.
 func (g *Graph) begin(c choice) *Dispatch {
 	t := c.t
-	q := g.queue(t)
-	i := slices.Index(*q, t)
-	*q = slices.Delete(*q, i, i+1)
+	i := slices.Index(g.ready, t)
+	g.ready = slices.Delete(g.ready, i, i+1)
 	t.queued, t.running = false, true
 	g.inflight++
 	g.started++
-	d := t.held
-	t.held = nil
-	if d == nil {
-		d = &Dispatch{g: g, t: t, inputs: make([]*Block, len(t.ports))}
-		from := make([]*channel, len(t.ports))
-		for i, p := range t.ports {
-			from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
-		}
-		for i, p := range t.ports {
-			if d.inputs[i] = p.take(from[i]); d.number == 0 && d.inputs[i] != nil {
-				d.number = d.inputs[i].number
-			}
-		}
+	d := &Dispatch{g: g, t: t, worker: c.worker, ctx: g.run.ctx, epoch: g.epoch, inputs: t.held}
+	if d.inputs == nil {
+		d.inputs = t.take()
 	}
-	d.ctx, d.worker, d.epoch, d.err, d.passed = g.run.ctx, c.worker, g.epoch, nil, false
+	t.held = nil
+	if i := slices.IndexFunc(d.inputs, func(b *Block) bool { return b != nil }); i >= 0 {
+		d.number = d.inputs[i].number
+	}
 	d.waited = g.now() - t.since
 	g.waits += (d.waited - g.waits) / 16
 	if c.worker != none {
@@ -292,21 +253,15 @@ func (g *Graph) begin(c choice) *Dispatch {
 	return d
 }
 
-// minWait is the shortest wait that raises a task's priority.
-const minWait = time.Millisecond
-
-// age is how long a task waits for its priority to rise by one: as long as others wait on average.
-func (g *Graph) age() time.Duration { return max(g.waits, minWait) }
-
 // remind schedules again when tasks that wait for a busy device have waited longer.
-func (g *Graph) remind() {
+func (g *Graph) remind(after time.Duration) {
 	if g.ageing != nil || g.conf.Deterministic {
 		return
 	}
-	g.ageing = time.AfterFunc(g.age(), func() {
+	g.ageing = time.AfterFunc(after, func() {
 		g.lock()
 		g.ageing = nil
+		g.schedule()
 		g.unlock()
-		g.reschedule()
 	})
 }

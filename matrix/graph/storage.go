@@ -12,7 +12,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // storage is the memory of a block in every place that ever used it. Place 0 is the host, place i+1 device i of the graph. Which
@@ -146,8 +145,17 @@ func (r *replica) close() {
 // refresh makes a place current, from another device by way of the host.
 func (s *storage) refresh(ctx context.Context, place int) error {
 	current := s.current()
-	if current&fresh != 0 {
-		return s.fill(place)
+	if place != hostPlace && current&fresh != 0 && s.t.Initial == nil {
+		buf := s.replicas[place-1].buf
+		mem, err := buf.Memory(buffer.Replaces)
+		if err == nil {
+			err = mem.Clear(0, mem.Size()/4*4)
+		}
+		if err == nil {
+			wrote(buf)
+			s.refreshed(place)
+		}
+		return err
 	}
 	if current&bit(hostPlace) == 0 {
 		if err := s.download(ctx); err != nil {
@@ -170,16 +178,24 @@ func (s *storage) refreshed(place int) {
 	s.previous &^= bit(place)
 }
 
-// download copies the bytes of a device that is current to the host. If the device is lost meanwhile, it tries another one.
+// wrote notes that all of a device's memory was written.
+func wrote(b *buffer.Buffer) { b.Wrote(b.Device(), buffer.Range(0, b.Size())) }
+
+// download makes the host current, from a device or of a fresh block. If the device is lost meanwhile, it tries another one.
 func (s *storage) download(ctx context.Context) error {
 	if err := s.allocate(hostPlace); err != nil {
 		return err
 	}
+	mem := s.bytes()
 	for current := s.current(); current != 0; current = s.current() {
+		if current&fresh != 0 {
+			clear(mem[copy(mem, s.t.Initial):])
+			s.refreshed(hostPlace)
+			return nil
+		}
 		i := bits.TrailingZeros64(current) - 1
-		r := &s.replicas[i]
-		generation := r.generation.Load()
-		err := r.buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(s.bytes()), 0)
+		generation := s.replicas[i].generation.Load()
+		err := s.replicas[i].buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(mem), 0)
 		if err == nil {
 			s.t.g.moved.down.Add(uint64(s.size))
 			s.refreshed(hostPlace)
@@ -194,34 +210,6 @@ func (s *storage) download(ctx context.Context) error {
 
 func (s *storage) lostError() error {
 	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
-}
-
-// wrote notes that all of a device's memory was written.
-func wrote(b *buffer.Buffer) { b.Wrote(b.Device(), buffer.Range(0, b.Size())) }
-
-// fill writes the initial value to a place of a block that nobody wrote.
-func (s *storage) fill(place int) error {
-	var err error
-	switch initial := s.t.Initial; {
-	case place == hostPlace:
-		mem := s.bytes()
-		clear(mem[copy(mem, initial):])
-	case initial != nil:
-		mem := make([]byte, s.size) // of a stream of records it may be another one
-		copy(mem, initial)
-		err = s.replicas[place-1].buf.Write(0, gpu.HostBytes(mem))
-	default:
-		buf := s.replicas[place-1].buf
-		var mem *gpu.Buffer
-		if mem, err = buf.Memory(buffer.Replaces); err == nil {
-			err = mem.Clear(0, mem.Size()/4*4)
-			wrote(buf)
-		}
-	}
-	if err == nil {
-		s.refreshed(place)
-	}
-	return err
 }
 
 // snapshot notes which places have the block before a task writes it, for the case that the task's device is lost.
@@ -245,11 +233,10 @@ func (s *storage) copyFrom(o *storage) error {
 	defer o.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current := o.current()
-	if current&fresh != 0 {
-		return nil
-	}
-	for current != 0 {
+	for current := o.current(); current&fresh == 0; current = o.current() {
+		if current == 0 {
+			return s.lostError()
+		}
 		place := bits.Len64(current) - 1 // the host's is the lowest
 		err := s.copyAt(o, place)
 		if err == nil {
@@ -259,9 +246,8 @@ func (s *storage) copyFrom(o *storage) error {
 		if place == hostPlace || !s.t.g.lostSince(place-1, o.replicas[place-1].generation.Load()) {
 			return err
 		}
-		current &^= bit(place)
 	}
-	return s.lostError()
+	return nil
 }
 
 func (s *storage) copyAt(o *storage, place int) error {
@@ -285,31 +271,12 @@ func (s *storage) copyAt(o *storage, place int) error {
 	return to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size()))
 }
 
-// matrixOf points the matrix of a replica at its memory. There is one for each block and device.
-func matrixOf[T matrix.Elem](s *storage, place, rows int) (*matrix.Dense[T], error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, r := s.t, &s.replicas[place-1]
-	m, ok := r.matrix.(*matrix.Dense[T])
-	if !ok {
-		var err error
-		if m, err = matrix.New[T](t.g.devices[place-1], 0, 0); err != nil {
-			return nil, err
-		}
-		r.matrix = m
-	}
-	return m, m.SetValueFrom(t.Planes*rows, t.cols, r.buf, buffer.DontOwnBuffer, matrix.Options{Stride: t.Pitch})
-}
-
+// close gives the memory back, which nobody uses any more.
 func (s *storage) close() {
-	s.mu.Lock()
-	replicas, release := s.replicas, s.release
-	s.replicas, s.host, s.release = nil, nil, nil
-	s.mu.Unlock()
-	for i := range replicas {
-		replicas[i].close()
+	for i := range s.replicas {
+		s.replicas[i].close()
 	}
-	if release != nil {
-		guard(release)
+	if s.host = nil; s.release != nil {
+		guard(s.release)
 	}
 }

@@ -30,8 +30,8 @@ type Task struct {
 	running bool
 	queued  bool // in the graph's queues of those that are ready
 	since   time.Duration
-	order   uint64    // in which it became ready
-	held    *Dispatch // of a device that was lost: to be run elsewhere
+	order   uint64   // in which it became ready
+	held    []*Block // by port: the inputs of a dispatch whose device was lost, for the next one
 	work    Work
 	busy    time.Duration // decaying average of its dispatches
 }
@@ -108,6 +108,18 @@ func (t *Task) ready() bool {
 		}
 	}
 	return true
+}
+
+// take takes the task's next inputs.
+func (t *Task) take() []*Block {
+	from, blocks := make([]*channel, len(t.ports)), make([]*Block, len(t.ports))
+	for i, p := range t.ports {
+		from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
+	}
+	for i, p := range t.ports {
+		blocks[i] = p.take(from[i])
+	}
+	return blocks
 }
 
 // feeds reports whether the task takes blocks that somebody sent, so that it ends when nobody does.
