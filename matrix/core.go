@@ -185,7 +185,7 @@ func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fi
 func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
 	if m.buf == nil || rows*cols > m.capacity() {
 		if m.external {
-			return fail(op, ErrExternalResize, gpu.Shape{rows, cols}.String(), " into room for ", itoa(m.capacity()), " elements")
+			return fail(op, ErrExternalResize, fault.Shape{rows, cols}.String(), " into room for ", itoa(m.capacity()), " elements")
 		}
 		return m.renew(op, m.dev, m.t, rows, cols, fill)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -329,7 +330,7 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	if err := expr.CheckDims(op, rows, cols); err != nil {
 		return err
 	}
-	shared := c.unshared(op, gpu.Shape{rows, cols})
+	shared := c.unshared(op, fault.Shape{rows, cols})
 	switch {
 	case c.dev == nil:
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")

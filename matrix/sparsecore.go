@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -209,11 +210,11 @@ func (s *sparseCore) ready(op string) error {
 }
 
 // shape returns the number of rows and columns.
-func (s *sparseCore) shape() gpu.Shape {
+func (s *sparseCore) shape() fault.Shape {
 	if s.format == CSR {
-		return gpu.Shape{s.majors, s.minors}
+		return fault.Shape{s.majors, s.minors}
 	}
-	return gpu.Shape{s.minors, s.majors}
+	return fault.Shape{s.minors, s.majors}
 }
 
 // nnz returns the number of stored values, of a slice those of all columns.
