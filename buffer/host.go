@@ -188,7 +188,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		return err
 	}
 	w := b.place(r)
-	if b.host.Bytes != nil && in != Replaces && r.Count == 1 {
+	if b.host.Bytes != nil && r.Count == 1 && r.Width > 0 && (in != Replaces || b.onHost(m, r)) {
 		if err := m.Download(ctx, b.back, w.Offset, w.End()); err != nil {
 			return err
 		}

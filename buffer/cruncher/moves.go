@@ -68,7 +68,7 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 		}
 	}
 	// All devices have memory before anything is written over, as this is what may fail.
-	if err := cr.each(pieces, func(p *piece) error { return cr.house(ctx, c, p) }); err != nil {
+	if err := cr.each(pieces, func(p *piece) error { return cr.house(c, p) }); err != nil {
 		return err
 	}
 	for k := range c.arrays {
@@ -102,7 +102,7 @@ func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
 }
 
 // house makes the memory for a piece.
-func (cr *Cruncher) house(ctx context.Context, c *call, p *piece) (err error) {
+func (cr *Cruncher) house(c *call, p *piece) (err error) {
 	p.replicas = make([]*memory.Replica, len(c.arrays))
 	p.words = make([]words, len(c.arrays))
 	dev := p.worker.dev

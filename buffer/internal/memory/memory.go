@@ -191,11 +191,14 @@ func (m *Memory) HostWrote(w Region) error {
 	return nil
 }
 
-// Download brings to the host what it lacks of bytes lo to hi-1 of a buffer.
+// Download brings to the host what it lacks of bytes lo to hi-1 of a buffer, and of the words that they are in, so that these can come
+// from there if the bytes are written.
 func (m *Memory) Download(ctx context.Context, k *Backing, lo, hi int) error {
 	if len(m.log) == 0 {
 		return nil
 	}
+	lo -= (lo - k.At) % 4
+	hi = min(hi+(4-(hi-k.At)%4)%4, k.End)
 	in, rest := m.log, m.log[:0]
 	if len(m.backings) > 1 || lo > k.At || hi < k.End {
 		in, rest = divide(m.log, lo, hi)

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"slices"
 	"sort"
 	"sync"
 )
@@ -39,9 +40,7 @@ func (x *index) join(k *Backing, space uint64) {
 		m.absorb(o)
 	}
 	k.m = m
-	rest := append(list[:from+1], list[to:]...)
-	clear(list[len(rest):])
-	x.spaces[space] = rest
+	x.spaces[space] = slices.Delete(list, from+1, to)
 }
 
 // absorb makes o a part of m.
@@ -67,8 +66,7 @@ func (x *index) left(m *Memory) {
 	}
 	list := x.spaces[m.space]
 	i := sort.Search(len(list), func(i int) bool { return list[i].hi >= m.hi })
-	rest := append(list[:i], list[i+1:]...)
-	clear(list[len(rest):])
+	rest := slices.Delete(list, i, i+1)
 	if x.spaces[m.space] = rest; len(rest) == 0 {
 		delete(x.spaces, m.space)
 	}
