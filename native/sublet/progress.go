@@ -3,21 +3,17 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
 // barDelay is how long work may take before there is a bar.
 const barDelay = time.Second
-
-// clearLine empties the terminal's line.
-const clearLine = "\r\x1b[K"
 
 // progress shows how far each stage of the work is, in a line of a terminal. Work that ends within the delay shows nothing. What is
 // written to it is only counted.
@@ -49,32 +45,35 @@ func startProgress(w io.Writer, delay time.Duration) *progress {
 
 func (p *progress) draw(w io.Writer, delay time.Duration) {
 	defer close(p.gone)
-	select {
-	case <-p.quit:
-		return
-	case <-time.After(delay):
-	}
-	for {
-		fmt.Fprint(w, clearLine, p)
+	var bar *progressbar.ProgressBar
+	var shown string
+	for wait := delay; ; wait = 100 * time.Millisecond {
 		select {
 		case <-p.quit:
-			fmt.Fprint(w, clearLine)
+			if bar != nil {
+				_ = bar.Clear()
+			}
 			return
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(wait):
 		}
+		p.mu.Lock()
+		stage, done, total := p.stage, p.done, max(p.total, 0)
+		p.mu.Unlock()
+		if bar == nil || stage != shown {
+			if bar != nil {
+				_ = bar.Clear()
+			}
+			bar, shown = newBar(w, stage), stage
+		}
+		bar.ChangeMax64(max(total, done+1)) // a full bar would end itself
+		_ = bar.Set64(done)
 	}
 }
 
-// String is the bar.
-func (p *progress) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.total <= 0 {
-		return p.stage + " ..."
-	}
-	const width = 30
-	share := float64(min(p.done, p.total)) / float64(p.total)
-	return fmt.Sprintf("%s %3.0f%% |%-*s|", p.stage, 100*share, width, strings.Repeat("#", int(width*share)))
+// newBar makes a bar that leaves nothing behind.
+func newBar(w io.Writer, stage string) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(1, progressbar.OptionSetDescription(stage), progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish())
 }
 
 // enter begins the next stage.

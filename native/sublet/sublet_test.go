@@ -461,7 +461,7 @@ func TestProgress(t *testing.T) {
 	slow.wait(t, "computing")
 	p.enter("writing", 4)
 	p.add(3)
-	slow.wait(t, "writing  75% |######################        |")
+	slow.wait(t, "writing  75%")
 	p.stop()
 	p.stop()
 	drawn := slow.len()
