@@ -6,6 +6,11 @@
 
 #include "state.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error) {
 	WGPUBufferDescriptor descriptor = {.usage = usage, .size = size};
 	cog_error *outer = cog_enter(d, error);
@@ -128,6 +133,18 @@ cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t of
 // cog_mapped returns the memory of a buffer whose mapping of just these bytes has succeeded. Asking otherwise is fatal.
 void *cog_mapped(WGPUBuffer buffer, uint64_t offset, uint64_t size) {
 	return wgpuBufferGetMappedRange(buffer, offset, size);
+}
+
+// cog_populate asks for the pages of memory. It is a favour that the system may refuse: Linux does it from 5.14 on.
+void cog_populate(void *memory, uint64_t offset, uint64_t size) {
+#ifdef __linux__
+	enum { POPULATE_WRITE = 23 }; // MADV_POPULATE_WRITE, which older headers lack
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory + offset;
+	uintptr_t start = from & ~(page - 1), end = (from + size) & ~(page - 1);
+	madvise((void *)start, end - start, POPULATE_WRITE);
+#else
+	(void)memory, (void)offset, (void)size;
+#endif
 }
 
 // cog_unmap ends a mapping or the wait for one. To unmap what is not mapped is an error of no interest.

@@ -22,6 +22,8 @@ type buffer struct {
 	own    bool
 	ref    C.WGPUBuffer
 	claim  *claim // of the call of Map that maps it or has mapped it
+
+	populated uint64 // of the bytes before it, those that were mapped are in memory
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {

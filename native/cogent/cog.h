@@ -102,6 +102,7 @@ WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error);
 cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error);
 cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t offset, uint64_t size, cog_error *error);
 void *cog_mapped(WGPUBuffer buffer, uint64_t offset, uint64_t size);
+void cog_populate(void *memory, uint64_t offset, uint64_t size);
 void cog_unmap(cog_device *d, WGPUBuffer buffer);
 
 // kernel.c

@@ -75,8 +75,11 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 	if err := d.finish(ctx, op); err != nil {
 		return nil, err
 	}
+	if err := d.populate(ctx, op, c); err != nil {
+		return nil, err
+	}
 	for _, mode := range []C.uint32_t{C.WGPUMapMode_Read, C.WGPUMapMode_Write} {
-		if err := d.mapMode(ctx, op, c, mode); err != nil {
+		if err := d.mapMode(ctx, op, c, mode, c.size); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +91,8 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 	return unsafe.Slice((*byte)(p), c.size), nil
 }
 
-// mapMode maps what is claimed, in place of what was mapped before.
-func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t) error {
+// mapMode maps the first size bytes of what is claimed, in place of what was mapped before.
+func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t, size uint64) error {
 	if err := d.lockClaimed(op, c); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32
 		C.cog_unmap(d.c, c.buf.ref)
 	}
 	c.mapped = true
-	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.offset), C.uint64_t(c.size), &e)
+	s := C.cog_map(d.c, c.buf.ref, mode, C.uint64_t(c.offset), C.uint64_t(size), &e)
 	d.mu.Unlock()
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		return err
@@ -108,6 +111,39 @@ func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32
 		err = fail(op, fault.ErrInvalid, "the mapping was given up")
 	}
 	return err
+}
+
+const (
+	populateMin  = 64 << 10 // less is left to page faults
+	populateStep = 16 << 20 // for how much at a time others may wait
+)
+
+// populate has the system give a software adapter's memory at once, for what is mapped for the first time. Otherwise the
+// library takes it, as it zeroes it, page by page, and the faults take several times as long as the zeroing.
+func (d *device) populate(ctx context.Context, op string, c *claim) error {
+	if d.info.Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
+		return nil
+	}
+	if err := d.mapMode(ctx, op, c, C.WGPUMapMode_Read, 8); err != nil { // so little only tells where the memory is
+		return err
+	}
+	var p unsafe.Pointer
+	for done := uint64(0); done < c.size; done += populateStep {
+		if err := ready(ctx, op); err != nil {
+			return err
+		}
+		if err := d.lockClaimed(op, c); err != nil {
+			return err
+		}
+		if p == nil {
+			p = C.cog_mapped(c.buf.ref, C.uint64_t(c.offset), 8)
+		}
+		n := min(populateStep, c.size-done)
+		C.cog_populate(p, C.uint64_t(done), C.uint64_t(n))
+		c.buf.populated = max(c.buf.populated, c.offset+done+n)
+		d.mu.Unlock()
+	}
+	return nil
 }
 
 // lockClaimed locks the device if the buffer is still this call's.
