@@ -27,9 +27,8 @@ js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
 go-files  = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
-# What a page may have to load, in bytes. It was 900 KiB until the memory of several replicas and the planner came, which wait for
-# their diet.
-wasm-limit := 950000
+# What a page may have to load, in bytes.
+wasm-limit := 880000
 # The npm package brings the JavaScript helper itself, so that its program does without a copy; see package wasm/browser.
 # What computes on the CPU is in a second program, which only pages without WebGPU load, and the number cruncher in a third,
 # for pages that call it.
