@@ -30,7 +30,7 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	}
 	by := a.slice(op, 0, a.Rows, 0, a.Cols)
 	if format != CSR {
-		by.Layout = by.Layout.T()
+		by.Layout = by.T()
 	}
 	mem := make([]uint32, a.Rows*a.Cols)
 	if err := firstError(by.read(ctx, hostOf(mem)), by.close()); err != nil {

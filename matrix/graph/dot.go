@@ -53,10 +53,10 @@ func (t *Task) dot(s *strings.Builder) {
 	var in, out []string
 	for _, p := range t.ports {
 		label := "<p" + itoa(p.index) + "> " + quoter.Replace(p.name)
-		switch {
-		case p.kind == outputPort:
+		switch p.kind {
+		case outputPort:
 			out = append(out, label)
-		case p.kind == initialPort:
+		case initialPort:
 			in = append(in, label+" (initializer)")
 		default:
 			in = append(in, label)

@@ -101,7 +101,7 @@ func TestInitialiserFaults(t *testing.T) {
 
 	g = must[*graph.Graph](t)(graph.New(nil))
 	m = g.Template("m", 1, 1, dtype.Uint32)
-	k = g.Task("k", graph.Host(func(*graph.Dispatch) error { return nil }), graph.Init("x", m, graph.PortConfig{On: graph.BOF}))
+	g.Task("k", graph.Host(func(*graph.Dispatch) error { return nil }), graph.Init("x", m, graph.PortConfig{On: graph.BOF}))
 	isError(t, g.Finalize(), gpu.ErrInvalid)
 	check(t, g.Teardown())
 }
