@@ -73,7 +73,8 @@ func (p *progress) draw(w io.Writer, delay time.Duration) {
 // newBar makes a bar that leaves nothing behind.
 func newBar(w io.Writer, stage string) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(1, progressbar.OptionSetDescription(stage), progressbar.OptionSetWriter(w),
-		progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetRenderBlankState(true))
 }
 
 // enter begins the next stage.
