@@ -200,7 +200,7 @@ func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
 	}
 }
 
-// conversion is the twin of unpack and of pack in convert.wgsl, for whole numbers.
+// conversion is the reference implementation of unpack and of pack in convert.wgsl, for whole numbers.
 func conversion(name, source string) twin {
 	size := uint32(1)
 	if strings.Contains(source, "BITS: u32 = 16u") {
