@@ -202,21 +202,19 @@ func (b *balancer) Stats(id int) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.loads.Peek(id)
-	if l == nil {
+	if l == nil || l.calls == 0 { // or its first split is being decided
 		return Stats{}
 	}
 	s := Stats{Calls: l.calls}
 	for _, counts := range l.history {
 		s.History = append(s.History, slices.Clone(counts))
 	}
-	if len(s.History) > 0 {
-		last, sum := s.History[len(s.History)-1], 0.0
-		for _, n := range last {
-			sum += float64(n)
-		}
-		for _, n := range last {
-			s.Shares = append(s.Shares, float64(n)/sum)
-		}
+	last, sum := s.History[len(s.History)-1], 0.0
+	for _, n := range last {
+		sum += float64(n)
+	}
+	for _, n := range last {
+		s.Shares = append(s.Shares, float64(n)/sum)
 	}
 	l.stats(&s)
 	return s

@@ -221,6 +221,38 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
+// slow is a policy during whose decisions something else happens.
+type slow struct {
+	policy
+	during func()
+}
+
+func (s slow) prepare(r *Request, alive []int, of extent) func() plan {
+	decide := s.policy.prepare(r, alive, of)
+	return func() plan { s.during(); return decide() }
+}
+
+func TestStatsDuringTheFirstSplit(t *testing.T) {
+	both(t, func(t *testing.T, b Balancer) {
+		balancer := b.(*balancer)
+		fresh, calls := balancer.policy, 0
+		balancer.policy = func(devices int) policy {
+			return slow{fresh(devices), func() {
+				if s := b.Stats(1); s.Calls != calls || calls == 0 && s.Shares != nil {
+					t.Errorf("%d calls: %+v", calls, s)
+				}
+				calls++
+			}}
+		}
+		for range 3 {
+			split(t, b, Request{ID: 1, Global: 100, Step: 10, Devices: 2})
+		}
+		if calls != 3 {
+			t.Errorf("%d decisions", calls)
+		}
+	})
+}
+
 // anything makes calls of every kind, with times from everywhere, and checks what is promised of each split.
 func anything(t *testing.T, b Balancer, rng *rand.Rand, calls int) {
 	t.Helper()
