@@ -13,66 +13,54 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 )
 
-// arrayFile is an open .npy file.
-type arrayFile struct {
+// array is what a .npy file holds.
+type array struct {
 	path string
-	file *os.File
-	npy  *npy.Reader
 	npy.Header
-	size int64 // of the data, in bytes
-	grow bool  // there is a file of that size, so that the header's claim can be trusted
+	data   []byte  // little-endian, in the order of the file
+	change float64 // the largest relative change of an element by a cast
 }
 
-// openArray opens a file and checks its header. The elements count as progress when they are read.
-func openArray(path string, p *progress) (*arrayFile, error) {
+// readArray reads a file whose header passes a check. With cast its elements become float32.
+func (a *app) readArray(ctx context.Context, path string, cast bool, check func(*array) error) (*array, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = f.Close() }() // it was only read
 	st, err := f.Stat()
 	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
 	size := int64(-1)
 	if st.Mode().IsRegular() {
 		size = st.Size()
-		p.expect(size)
 	}
-	r, err := npy.NewReader(io.TeeReader(f, p), size)
+	a.progress.enter("reading", size)
+	r, err := npy.NewReader(f, size)
 	if err != nil {
-		_ = f.Close()
 		if _, known := formatOf(path, "", ""); known == nil {
 			return nil, fmt.Errorf("%w; sublet params get takes an array out of a file of several", inFile(path, err))
 		}
 		return nil, inFile(path, err)
 	}
-	a := &arrayFile{path: path, file: f, npy: r, Header: r.Header(), grow: size >= 0}
-	_, a.size, _ = a.Type.Bytes(a.Shape)
-	return a, nil
-}
-
-// read returns the elements, little-endian, in the file's order. With cast they become float32, and the largest relative change of
-// one is returned.
-func (a *arrayFile) read(ctx context.Context, cast bool) (data []byte, change float64, err error) {
+	x := &array{path: path, Header: r.Header()}
+	if err := check(x); err != nil {
+		return nil, err
+	}
 	var all bytes.Buffer
-	if a.grow {
-		all.Grow(int(a.size))
+	_, n, _ := x.Type.Bytes(x.Shape)
+	if size >= 0 { // the header's claim can be trusted
+		all.Grow(int(n))
 	}
-	c := &castWriter{w: &all, from: a.Type}
+	c := &castWriter{w: &all, from: x.Type}
 	var to io.Writer = &all
-	if cast && a.Type != dtype.Float32 {
-		to = c
+	if cast && x.Type != dtype.Float32 {
+		to, x.Type = c, dtype.Float32
 	}
-	if err := pour(ctx, to, a.npy, a.size); err != nil {
-		return nil, 0, inFile(a.path, err)
+	if err := a.progress.pour(ctx, to, r, n); err != nil {
+		return nil, inFile(path, err)
 	}
-	return all.Bytes(), c.change, nil
-}
-
-// close closes what was only read.
-func (a *arrayFile) close() {
-	if a != nil {
-		_ = a.file.Close()
-	}
+	x.data, x.change, x.BigEndian = all.Bytes(), c.change, false
+	return x, nil
 }

@@ -17,19 +17,11 @@ import (
 
 // The errors of the command itself.
 var (
-	errUsage    = fault.New("ErrUsage", "wrong usage")
 	errType     = fault.New("ErrType", "not an element type of arrays of kernels")
 	errElem     = fault.New("ErrType", "not an element type of matrices")
 	errMixed    = fault.New("ErrType", "element types that differ")
 	errOverflow = fault.New("ErrOverflow", "value out of range")
 )
-
-// usageError is about the way in which the command was called.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() []error { return []error{e.error, errUsage} }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func inFile(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
 
@@ -60,8 +52,14 @@ func (a *app) fail(err error) {
 	_ = writeJSON(a.out, f) // the line above is all that is left to say
 }
 
-// report prints the result of a command: as JSON where that was asked for, or by text.
+// report ends a command: its outputs get their names, and its result is printed, as JSON where that was asked for, or by text.
 func (a *app) report(result any, text func(io.Writer) error) error {
+	a.progress.stop()
+	for _, out := range a.outputs {
+		if err := out.commit(); err != nil {
+			return err
+		}
+	}
 	if a.json {
 		return writeJSON(a.out, result)
 	}

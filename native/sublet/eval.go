@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 const typesHelp = `
@@ -67,7 +69,7 @@ The operators have names as well: * is matmul, % multiply, + add, - subtract and
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if t.expr = args[0]; t.expr == "" || len(t.inputs) == 0 {
-				return usagef("want an expression, and its matrices by -i NAME=FILE")
+				return cli.Usagef("want an expression, and its matrices by -i NAME=FILE")
 			}
 			return t.run(c.Context())
 		},
@@ -90,11 +92,11 @@ func splitNamed(form, s string, seen map[string]bool) (named, error) {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
 	case !ok || value == "":
-		return named{}, usagef("want %s", form)
+		return named{}, cli.Usagef("want %s", form)
 	case !token.IsIdentifier(name):
-		return named{}, usagef("%q is no name", name)
+		return named{}, cli.Usagef("%q is no name", name)
 	case seen[name]:
-		return named{}, usagef("%s is there already", name)
+		return named{}, cli.Usagef("%s is there already", name)
 	}
 	seen[name] = true
 	return named{name, value}, nil
@@ -102,23 +104,14 @@ func splitNamed(form, s string, seen map[string]bool) (named, error) {
 
 // task is an expression over files.
 type task struct {
-	app    *app
+	*app
 	expr   string
 	inputs []named
 	output string // "" prints the result
 	cast   bool
 
-	operands []operand
-	progress *progress
-	result   result
-	print    func(io.Writer) error // prints the elements, where no file gets them
-}
-
-// operand is a file of a matrix.
-type operand struct {
-	*arrayFile
-	name       string
-	rows, cols int
+	dev      *gpu.Device
+	operands []*array // of the inputs
 }
 
 // result is what --json prints for an evaluation.
@@ -139,157 +132,135 @@ type result struct {
 
 // flags adds the flags that every evaluation has.
 func (t *task) flags(c *cobra.Command) {
-	outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
+	t.outputFlag(c, &t.output, "`FILE` to write the result to; - is standard output")
 	c.Flags().BoolVar(&t.cast, "cast", false, "convert the elements of all files to float32")
 }
 
 // run does the task and reports on it.
 func (t *task) run(ctx context.Context) error {
-	t.app.claim(t.output)
-	t.progress = newProgress(t.app.err)
-	defer t.progress.stop()
-	t.progress.enter("reading", 0)
-	defer func() {
-		for _, o := range t.operands {
-			o.close()
+	var out io.Writer
+	var err error
+	if t.output != "" {
+		if out, err = t.create(t.output); err != nil {
+			return err
 		}
-	}()
+	}
+	defer func() { _ = t.dev.Close() }() // the result is on the host by then
 	for _, in := range t.inputs {
-		f, err := openArray(in.value, t.progress)
+		x, err := t.readArray(ctx, in.value, t.cast, func(x *array) error { return t.check(ctx, x) })
 		if err != nil {
 			return err
 		}
-		t.operands = append(t.operands, operand{arrayFile: f, name: in.name})
-		if err := t.operands[len(t.operands)-1].setSize(); err != nil {
-			return err
-		}
+		t.operands = append(t.operands, x)
 	}
-	typ, err := t.elementType()
-	if err != nil {
-		return err
-	}
-	t.result.DType = typ.String()
-	evaluate := perform[float32]
-	switch typ {
+	switch t.operands[0].Type {
 	case dtype.Float16:
-		evaluate = perform[matrix.Half]
+		return perform[matrix.Half](ctx, t, out)
 	case dtype.Int32:
-		evaluate = perform[int32]
+		return perform[int32](ctx, t, out)
 	case dtype.Uint32:
-		evaluate = perform[uint32]
+		return perform[uint32](ctx, t, out)
+	default:
+		return perform[float32](ctx, t, out)
 	}
-	if t.output == "" {
-		err = evaluate(ctx, t, typ, nil)
-	} else {
-		err = t.app.write(t.output, func(out io.Writer) error { return evaluate(ctx, t, typ, out) })
-	}
-	if err != nil {
-		return err
-	}
-	t.progress.stop()
-	return t.app.report(&t.result, t.report)
 }
 
-// report prints the result, where no file got it, and a line about the work.
-func (t *task) report(w io.Writer) error {
-	r, cast := &t.result, ""
-	if r.Change != nil {
-		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
+// check judges a file by its header, and opens the device for the first one that is right.
+func (t *task) check(ctx context.Context, x *array) (err error) {
+	const advice = "; --cast converts to float32 and reports the largest relative change"
+	if _, _, err := x.dims(); err != nil {
+		return err
 	}
-	if t.print != nil {
-		if err := t.print(w); err != nil {
+	is, typ := "the file is "+x.Type.String(), x.Type
+	switch {
+	case typ.Code == dtype.Complex64.Code:
+		return fault.Fail(x.path, errElem, is)
+	case t.cast:
+		typ = dtype.Float32
+	case typ != dtype.Float32 && typ != dtype.Float16 && typ != dtype.Int32 && typ != dtype.Uint32:
+		return fault.Fail(x.path, errElem, is, "; those are float32, float16, int32 and uint32", advice)
+	case len(t.operands) > 0 && typ != t.operands[0].Type:
+		first := t.operands[0]
+		return fault.Fail(x.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
+	}
+	if t.dev == nil {
+		if t.dev, err = gpu.Open(ctx, gpu.WithDriver(t.driver), gpu.WithAdapter(t.adapter)); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
-		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
-	return err
-}
-
-func (o *operand) setSize() error {
-	s := o.Shape
-	if len(s) > 2 {
-		return fault.Fail(o.path, buffer.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
+	if largest := t.dev.Info().Limits.MaxBufferSize; uint64(x.Len()) > largest/uint64(typ.Size()) {
+		return fault.Fail(x.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", x.Len(), typ, largest))
 	}
-	s = append([]int64{1, 1}[len(s):], s...)
-	if max(s[0], s[1]) > math.MaxInt {
-		return fault.Fail(o.path, buffer.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
-	}
-	o.rows, o.cols = int(s[0]), int(s[1])
 	return nil
 }
 
-// elementType returns the type to compute in, which is that of all operands, or float32 when they are cast to it.
-func (t *task) elementType() (dtype.Type, error) {
-	const advice = "; --cast converts to float32 and reports the largest relative change"
-	first := t.operands[0]
-	for _, o := range t.operands {
-		switch is := "the file is " + o.Type.String(); {
-		case o.Type.Code == dtype.Complex64.Code:
-			return o.Type, fault.Fail(o.path, errElem, is)
-		case t.cast:
-		case o.Type != dtype.Float32 && o.Type != dtype.Float16 && o.Type != dtype.Int32 && o.Type != dtype.Uint32:
-			return o.Type, fault.Fail(o.path, errElem, is, "; those are float32, float16, int32 and uint32", advice)
-		case o.Type != first.Type:
-			return o.Type, fault.Fail(o.path, errMixed, is, ", and ", first.path, " is ", first.Type.String(), advice)
-		}
+// dims returns the size of the matrix that an array is.
+func (x *array) dims() (rows, cols int, err error) {
+	s := x.Shape
+	if len(s) > 2 {
+		return 0, 0, fault.Fail(x.path, buffer.ErrShape, fmt.Sprintf("an array of %d dimensions is no matrix", len(s)))
 	}
-	if t.cast {
-		return dtype.Float32, nil
+	s = append([]int64{1, 1}[len(s):], s...)
+	if max(s[0], s[1]) > math.MaxInt {
+		return 0, 0, fault.Fail(x.path, buffer.ErrShape, fmt.Sprintf("%d by %d elements are too many", s[0], s[1]))
 	}
-	return first.Type, nil
+	return int(s[0]), int(s[1]), nil
 }
 
-// perform does a task with elements of one type, and writes the result where somebody wants it.
-func perform[T matrix.Elem](ctx context.Context, t *task, typ dtype.Type, out io.Writer) error {
-	dev, err := gpu.Open(ctx, gpu.WithDriver(t.app.driver), gpu.WithAdapter(t.app.adapter))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dev.Close() }() // the result is on the host by then
+// perform does a task with elements of one type, and writes the result to out or, where that is nil, prints it.
+func perform[T matrix.Elem](ctx context.Context, t *task, out io.Writer) error {
 	vars := map[string]*matrix.Dense[T]{}
+	r := result{DType: t.operands[0].Type.String()}
 	if t.cast {
-		t.result.Change = new(float64)
+		r.Change = new(float64)
 	}
-	for _, o := range t.operands {
-		if largest := dev.Info().Limits.MaxBufferSize; uint64(o.Len()) > largest/uint64(typ.Size()) {
-			return fault.Fail(o.path, gpu.ErrLimit, fmt.Sprintf("%d elements of %v, the largest buffer has %d bytes", o.Len(), typ, largest))
+	for i, x := range t.operands {
+		rows, cols, err := x.dims()
+		if err == nil {
+			layout := matrix.Options{ColMajor: x.Fortran}
+			vars[t.inputs[i].name], err = matrix.FromBuffer[T](t.dev, rows, cols, gpu.HostBytes(x.data), buffer.DontOwnBuffer, layout)
 		}
-	}
-	for _, o := range t.operands {
-		data, change, err := o.read(ctx, t.cast)
 		if err != nil {
-			return err
+			return inFile(x.path, err)
 		}
 		if t.cast {
-			*t.result.Change = max(*t.result.Change, change)
-		}
-		layout := matrix.Options{ColMajor: o.Fortran}
-		if vars[o.name], err = matrix.FromBuffer[T](dev, o.rows, o.cols, gpu.HostBytes(data), buffer.DontOwnBuffer, layout); err != nil {
-			return inFile(o.path, err)
+			*r.Change = max(*r.Change, x.change)
 		}
 	}
 	t.progress.enter("computing", 0)
 	start := time.Now()
-	x := matrix.Eval(t.expr, vars)
-	values, err := x.Read(ctx) // row by row
+	y := matrix.Eval(t.expr, vars)
+	values, err := y.Read(ctx) // row by row
 	if err != nil {
 		return err
 	}
-	r := &t.result
 	r.Seconds = time.Since(start).Seconds()
-	r.Rows, r.Cols = x.Dims()
-	stats, info := dev.Stats(), dev.Info()
+	r.Rows, r.Cols = y.Dims()
+	stats, info := t.dev.Stats(), t.dev.Info()
 	r.Adapter, r.Driver = info.Name, info.Driver
 	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
-	if out == nil {
-		r.Values = nested(r.Rows, r.Cols, values)
-		t.print = func(w io.Writer) error {
-			return printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil })
+	if out != nil {
+		t.progress.enter("writing", 0)
+		h := npy.Header{Type: t.operands[0].Type, Shape: []int64{int64(r.Rows), int64(r.Cols)}}
+		if err := npy.Write(out, h, values); err != nil {
+			return err
 		}
-		return nil
+		return t.report(r, r.print)
 	}
-	t.progress.enter("writing", int64(len(values)*typ.Size()))
-	h := npy.Header{Type: typ, Shape: []int64{int64(r.Rows), int64(r.Cols)}}
-	return npy.Write(io.MultiWriter(out, t.progress), h, values)
+	r.Values = nested(r.Rows, r.Cols, values)
+	return t.report(r, func(w io.Writer) error {
+		err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil })
+		return errors.Join(err, r.print(w))
+	})
+}
+
+// print prints a line about the work.
+func (r result) print(w io.Writer) error {
+	cast := ""
+	if r.Change != nil {
+		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
+	}
+	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
+		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
+	return err
 }

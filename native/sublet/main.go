@@ -31,17 +31,18 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // run is main without the process around it.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	quietDrivers()
-	a := &app{in: stdin, out: stdout, err: stderr}
+	a := &app{in: stdin, out: stdout, err: stderr, progress: newProgress(stderr)}
+	defer a.close()
 	err := cli.Execute(a.root(), args, stdout, stderr)
+	a.progress.stop()
 	if err == nil {
 		return 0
 	}
-	if _, ok := errors.AsType[*cli.UsageError](err); ok { // it may not have come to --json
+	if errors.Is(err, cli.ErrUsage) { // the parser may not have come to --json
 		if i := slices.Index(args, "--"); i >= 0 {
 			args = args[:i]
 		}
 		a.json = a.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
-		err = usageError{err}
 	}
 	a.fail(err)
 	return 1
@@ -63,6 +64,15 @@ type app struct {
 	data            io.Writer // standard output where a result goes there, and out is standard error; else nil
 	json            bool
 	driver, adapter string
+	progress        *progress
+	outputs         []output
+}
+
+// close discards what was not committed.
+func (a *app) close() {
+	for _, out := range a.outputs {
+		out.discard()
+	}
 }
 
 func (a *app) root() *cobra.Command {
@@ -98,7 +108,7 @@ func refuseWords(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return usagef("no such command: %s", strings.Join(args, " "))
+					return cli.Usagef("no such command: %s", strings.Join(args, " "))
 				}
 				return nil
 			}

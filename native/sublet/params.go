@@ -34,9 +34,9 @@ standard input; .params and .safetensors are read from a pipe as they come, .npz
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var f archive
+	f := archive{app: a}
 	var hashes bool
-	c := &cobra.Command{
+	c := f.command(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List the tensors of a file",
 		Long: `List the tensors of a file: name, element type, shape, the offset of the data in the file (none where they are
@@ -45,11 +45,7 @@ or objects in an archive are left out, which is said on standard error.
 
 With --json an array is printed. A name that is not UTF-8 is in name_base64 as it is.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return f.with(c.Context(), a, args[0], func() error { return a.list(c.Context(), &f, hashes) })
-		},
-	}
-	f.flags(c)
+	}, func(ctx context.Context, _ []string) error { return f.list(ctx, hashes) })
 	c.Flags().BoolVar(&hashes, "sha256", false, "add the hash of each tensor's data: row by row, little-endian")
 	return c
 }
@@ -73,7 +69,7 @@ func newListed(h file.Header) listed {
 	return l
 }
 
-func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
+func (f *archive) list(ctx context.Context, hashes bool) error {
 	entries, rows := []listed{}, []string{"NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES"}
 	var unreadable []error
 	for h, err := range f.tensors(ctx) {
@@ -102,9 +98,9 @@ func (a *app) list(ctx context.Context, f *archive, hashes bool) error {
 	}
 	f.progress.stop()
 	for _, err := range unreadable {
-		fmt.Fprintln(a.err, "sublet: left out:", err)
+		fmt.Fprintln(f.err, "sublet: left out:", err)
 	}
-	return a.report(entries, func(w io.Writer) error { return printTable(w, rows) })
+	return f.report(entries, func(w io.Writer) error { return printTable(w, rows) })
 }
 
 // shownName quotes a name that would not be read as it is: a file must not write what it likes to a terminal.
@@ -124,8 +120,8 @@ func shownShape(shape []int64) string {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var f archive
-	c := &cobra.Command{
+	f := archive{app: a}
+	c := f.command(&cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a file of tensors from its first to its last byte",
 		Long: `Check a file of tensors from its first to its last byte: every header, that all data are there, and the checksums
@@ -134,11 +130,7 @@ of an archive. What is wrong is reported with the offset of its first byte.
 Bytes after the last tensor of a .params file are counted, since CVM writes some now and then; the other formats do not
 allow any.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return f.with(c.Context(), a, args[0], func() error { return a.verify(c.Context(), &f) })
-		},
-	}
-	f.flags(c)
+	}, func(ctx context.Context, _ []string) error { return f.verify(ctx) })
 	c.Flags().BoolVar(&f.strict, "strict", false, "refuse bytes after the last tensor")
 	return c
 }
@@ -150,7 +142,7 @@ type verified struct {
 	Trailing int64 `json:"trailing"`
 }
 
-func (a *app) verify(ctx context.Context, f *archive) error {
+func (f *archive) verify(ctx context.Context) error {
 	var v verified
 	for h, err := range f.tensors(ctx) {
 		if err == nil {
@@ -166,46 +158,40 @@ func (a *app) verify(ctx context.Context, f *archive) error {
 	if v.Trailing, err = f.trailing(); err != nil {
 		return err
 	}
-	f.progress.stop()
-	return a.report(v, func(w io.Writer) error {
+	return f.report(v, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "tensors: %d, bytes of data: %d, bytes after the last tensor: %d\n", v.Tensors, v.Nbytes, v.Trailing)
 		return err
 	})
 }
 
 func (a *app) getCommand() *cobra.Command {
-	var f archive
+	f := archive{app: a}
 	var out string
-	c := &cobra.Command{
+	c := f.command(&cobra.Command{
 		Use:   "get FILE NAME",
 		Short: "Take one tensor out of a file",
 		Long: `Take one tensor out of a file. Without -o it is printed as a matrix, its last dimension across and all others down.
 A type that NumPy does not have, such as bfloat16, cannot be written; it can be printed.`,
 		Example: "  sublet params get model.params layer1.weight -o weight.npy",
 		Args:    cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			a.claim(out)
-			return f.with(c.Context(), a, args[0], func() error { return a.get(c.Context(), &f, args[1], out) })
-		},
-	}
-	f.flags(c)
-	outputFlag(c, &out, ".npy `FILE` to write the tensor to; - is standard output")
+	}, func(ctx context.Context, args []string) error { return f.get(ctx, args[1], out) })
+	a.outputFlag(c, &out, ".npy `FILE` to write the tensor to; - is standard output")
 	return c
 }
 
-func (a *app) get(ctx context.Context, f *archive, name, out string) error {
+func (f *archive) get(ctx context.Context, name, out string) error {
 	h, err := f.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	if out != "" {
-		if err := a.write(out, func(w io.Writer) error { return f.save(ctx, w, h) }); err != nil {
+		if err := f.save(ctx, out, h); err != nil {
 			return err
 		}
 	}
-	return a.report(newListed(h), func(w io.Writer) error {
+	return f.report(newListed(h), func(w io.Writer) error {
 		if out == "" {
-			if err := f.print(w, h); err != nil {
+			if err := f.wrap(f.print(w, h)); err != nil {
 				return err
 			}
 		}
@@ -215,36 +201,37 @@ func (a *app) get(ctx context.Context, f *archive, name, out string) error {
 }
 
 // save writes the tensor that the reader is at as a .npy file.
-func (a *archive) save(ctx context.Context, out io.Writer, h file.Header) error {
+func (f *archive) save(ctx context.Context, path string, h file.Header) error {
+	out, err := f.create(path)
+	if err != nil {
+		return err
+	}
 	w, err := npy.NewWriter(out, npy.Header{Type: h.Type, Shape: h.Shape})
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", h.Name, err)
 	}
-	if err := a.pour(ctx, w, h); err != nil {
+	if err := f.pour(ctx, w, h); err != nil {
 		return err
 	}
 	return w.Close()
 }
 
 // print prints the tensor that the reader is at. It keeps only the elements that are shown.
-func (a *archive) print(out io.Writer, h file.Header) error {
+func (f *archive) print(out io.Writer, h file.Header) error {
 	rows, cols := int64(1), int64(1)
 	if n := len(h.Shape); n > 0 {
 		all, _, _ := h.Type.Bytes(h.Shape)
 		cols = h.Shape[n-1]
 		rows = all / max(cols, 1)
 	}
-	size, at := int64(h.Type.Size()), int64(0) // of an element, and where the reader is
-	in := a.current()
-	a.progress.stop()
+	b, at := make([]byte, h.Type.Size()), int64(0) // an element, and the number of the one that the reader is at
 	return printCells(out, int(rows), int(cols), func(i, j int) (any, error) {
-		from := (int64(i)*cols + int64(j)) * size
-		if _, err := io.CopyN(io.Discard, in, from-at); err != nil {
+		n := int64(i)*cols + int64(j)
+		if _, err := io.CopyN(io.Discard, f.reader, (n-at)*int64(len(b))); err != nil {
 			return nil, err
 		}
-		b := make([]byte, size)
-		_, err := io.ReadFull(in, b)
-		at = from + size
+		at = n + 1
+		_, err := io.ReadFull(f.reader, b)
 		return element(h.Type, b), err
 	})
 }

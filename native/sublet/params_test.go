@@ -370,9 +370,9 @@ func zipped(t *testing.T, name, data string) []byte {
 func TestParamsProgress(t *testing.T) {
 	for _, name := range []string{"a.params", "a.npz", "a.safetensors"} {
 		path := pack(t, name, tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
-		p := &progress{}
-		f := &archive{path: path, source: source{progress: p}}
-		if err := f.open(t.Context(), nil); err != nil {
+		var drawn lockedBuffer
+		f := &archive{app: &app{progress: startProgress(&drawn, 0)}, path: path}
+		if err := f.open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for h, err := range f.tensors(t.Context()) {
@@ -384,8 +384,8 @@ func TestParamsProgress(t *testing.T) {
 			}
 		}
 		f.close()
-		if p.stage != "reading" || p.total != f.size || p.done < 3<<20 || p.done > 2*p.total {
-			t.Errorf("%s: %d of %d in stage %s, want %d", name, p.done, p.total, p.stage, f.size)
-		}
+		drawn.wait(t, "reading  33%")
+		drawn.wait(t, "reading  66%")
+		f.progress.stop()
 	}
 }

@@ -16,9 +16,10 @@ import (
 )
 
 func (a *app) convertCommand() *cobra.Command {
-	f := archive{twice: true}
-	var to conversion
-	c := &cobra.Command{
+	f := archive{app: a, twice: true}
+	var format string
+	var cast bool
+	c := f.command(&cobra.Command{
 		Use:   "convert IN OUT",
 		Short: "Write the tensors of a file to one of another format",
 		Long: `Write the tensors of a file, in its order, to one of another format, which the extensions or --from and --to tell.
@@ -31,27 +32,18 @@ The input is read twice; what comes from a pipe is kept in a temporary file mean
 then the report goes to standard error.`,
 		Example: `  sublet params convert model.npz model.params --cast
   zcat model.params.gz | sublet params convert - model.safetensors --from params`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			to.path = args[1]
-			a.claim(to.path)
-			kind, err := formatOf(to.path, to.format, "--to")
-			if err != nil {
-				return err
-			}
-			return f.with(c.Context(), a, args[0], func() error { return a.convert(c.Context(), &f, kind, to) })
-		},
-	}
-	f.flags(c)
-	c.Flags().StringVar(&to.format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
-	c.Flags().BoolVar(&to.cast, "cast", false, "convert float64 to float32, and report the largest relative change")
+		Args:   cobra.ExactArgs(2),
+		PreRun: func(_ *cobra.Command, args []string) { a.claim(args[1]) },
+	}, func(ctx context.Context, args []string) error {
+		kind, err := formatOf(args[1], format, "--to")
+		if err != nil {
+			return err
+		}
+		return f.convert(ctx, args[1], kind, cast)
+	})
+	c.Flags().StringVar(&format, "to", "", "`FORMAT` of the output, whatever its name: params, npz or safetensors")
+	c.Flags().BoolVar(&cast, "cast", false, "convert float64 to float32, and report the largest relative change")
 	return c
-}
-
-// conversion is what is to become of a file of tensors.
-type conversion struct {
-	path, format string
-	cast         bool
 }
 
 // converted is what --json prints for a conversion.
@@ -79,51 +71,48 @@ func (c *converted) text(cast bool) string {
 	return s
 }
 
-func (a *app) convert(ctx context.Context, f *archive, kind *format, to conversion) error {
+func (f *archive) convert(ctx context.Context, path string, kind *format, cast bool) error {
 	headers, trailing, err := f.headers(ctx)
 	if err != nil {
 		return err
 	}
 	texts := f.texts()
-	var res *converted
-	err = a.write(to.path, func(out io.Writer) error {
-		w, err := kind.make(out, castHeaders(headers, to.cast), texts)
-		if err != nil {
-			return inFile(to.path, err)
-		}
-		if err := f.again("converting"); err != nil {
-			return err
-		}
-		if res, err = f.copyTo(ctx, w, headers, to.cast); err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
-			return inFile(to.path, err)
-		}
-		return nil
-	})
+	out, err := f.create(path)
 	if err != nil {
 		return err
 	}
-	f.progress.stop()
+	w, err := kind.make(out, castHeaders(headers, cast), texts)
+	if err != nil {
+		return inFile(path, err)
+	}
+	if err := f.again("converting"); err != nil {
+		return err
+	}
+	res, err := f.copyTo(ctx, w, headers, cast)
+	if err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return inFile(path, err)
+	}
 	if res.Trailing = trailing; !kind.texts {
 		res.Texts = len(texts)
 	}
-	return a.report(res, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, res.text(to.cast))
+	return f.report(res, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, res.text(cast))
 		return err
 	})
 }
 
 // headers reads the headers of all tensors, and counts the bytes after them.
-func (a *archive) headers(ctx context.Context) (headers []file.Header, trailing int64, err error) {
-	for h, err := range a.tensors(ctx) {
+func (f *archive) headers(ctx context.Context) (headers []file.Header, trailing int64, err error) {
+	for h, err := range f.tensors(ctx) {
 		if err != nil {
 			return nil, 0, err
 		}
 		headers = append(headers, h)
 	}
-	trailing, err = a.trailing()
+	trailing, err = f.trailing()
 	return headers, trailing, err
 }
 
@@ -141,23 +130,23 @@ func castHeaders(headers []file.Header, cast bool) []file.Header {
 }
 
 // copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file.
-func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
+func (f *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
 	res := &converted{}
-	for h, err := range a.tensors(ctx) {
+	for h, err := range f.tensors(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		if res.Tensors == len(headers) || !sameHeader(h, headers[res.Tensors]) {
-			return nil, a.wrap(errChanged)
+			return nil, f.wrap(errChanged)
 		}
 		res.Tensors++
 		if !cast || h.Type != dtype.Float64 {
 			res.Nbytes += h.Size
-			err = a.pour(ctx, w, h)
+			err = f.pour(ctx, w, h)
 		} else {
 			c := &castWriter{w: w, from: h.Type}
-			if err = a.pour(ctx, c, h); errors.Is(err, errOverflow) {
-				err = a.wrap(fmt.Errorf("tensor %q: %w", h.Name, err))
+			if err = f.pour(ctx, c, h); errors.Is(err, errOverflow) {
+				err = fmt.Errorf("tensor %q: %w", h.Name, err)
 			}
 			res.Nbytes += h.Size / 2
 			res.Cast++
@@ -168,7 +157,7 @@ func (a *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 		}
 	}
 	if res.Tensors < len(headers) {
-		return nil, a.wrap(errChanged)
+		return nil, f.wrap(errChanged)
 	}
 	return res, nil
 }

@@ -126,8 +126,8 @@ func TestParamsCast(t *testing.T) {
 // TestParamsChanged finds out that a file is not what its headers were read from.
 func TestParamsChanged(t *testing.T) {
 	path := pack(t, "in.params", some...)
-	f := &archive{path: path, source: source{progress: &progress{}}}
-	err := f.open(t.Context(), nil)
+	f := &archive{app: &app{progress: &progress{}}, path: path}
+	err := f.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func TestParamsChanged(t *testing.T) {
 func TestParamsInterrupted(t *testing.T) {
 	path := pack(t, "in.params", tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &archive{path: path, source: source{progress: &progress{}}}
-	err := f.open(t.Context(), nil)
+	f := &archive{app: &app{progress: &progress{}}, path: path}
+	err := f.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,8 +105,8 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f := &archive{path: in, source: source{progress: &progress{}}}
-		err := f.open(t.Context(), nil)
+		f := &archive{app: &app{progress: &progress{}}, path: in}
+		err := f.open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,9 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -15,13 +15,10 @@ import (
 // barDelay is how long work may take before there is a bar.
 const barDelay = time.Second
 
-// progress shows how far each stage of the work is, in a line of a terminal. Work that ends within the delay shows nothing. What is
-// written to it is only counted.
+// progress shows how far each stage of the work is, in a line of a terminal. Work that ends within the delay shows nothing.
 type progress struct {
-	mu          sync.Mutex
-	stage       string
-	done, total int64 // bytes or calls; a total of 0 or less is not known
-	quit, gone  chan struct{}
+	out io.Writer // nil: nothing is drawn, or no more
+	bar *progressbar.ProgressBar
 }
 
 // newProgress draws to w if it is a terminal.
@@ -38,76 +35,71 @@ func isTerminal(w io.Writer) bool {
 }
 
 func startProgress(w io.Writer, delay time.Duration) *progress {
-	p := &progress{quit: make(chan struct{}), gone: make(chan struct{})}
-	go p.draw(w, delay)
-	return p
+	return &progress{out: delayed{w, time.Now().Add(delay)}}
 }
 
-func (p *progress) draw(w io.Writer, delay time.Duration) {
-	defer close(p.gone)
-	var bar *progressbar.ProgressBar
-	var shown string
-	for wait := delay; ; wait = 100 * time.Millisecond {
-		select {
-		case <-p.quit:
-			if bar != nil {
-				_ = bar.Clear()
-			}
-			return
-		case <-time.After(wait):
-		}
-		p.mu.Lock()
-		stage, done, total := p.stage, p.done, max(p.total, 0)
-		p.mu.Unlock()
-		if bar == nil || stage != shown {
-			if bar != nil {
-				_ = bar.Clear()
-			}
-			bar, shown = newBar(w, stage), stage
-		}
-		bar.ChangeMax64(max(total, done+1)) // a full bar would end itself
-		_ = bar.Set64(done)
+// delayed drops what is written before a time.
+type delayed struct {
+	io.Writer
+	from time.Time
+}
+
+func (d delayed) Write(b []byte) (int, error) {
+	if time.Now().Before(d.from) {
+		return len(b), nil
 	}
+	return d.Writer.Write(b)
 }
 
-// newBar makes a bar that leaves nothing behind.
-func newBar(w io.Writer, stage string) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(1, progressbar.OptionSetDescription(stage), progressbar.OptionSetWriter(w),
+// enter begins the next stage. The total is of bytes or calls; one of 0 or less is not known.
+func (p *progress) enter(stage string, total int64) {
+	p.clear()
+	if p.out == nil {
+		return
+	}
+	if total <= 0 {
+		total = -1 // the bar turns by itself
+	}
+	p.bar = progressbar.NewOptions64(total, progressbar.OptionSetDescription(stage), progressbar.OptionSetWriter(p.out),
 		progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetRenderBlankState(true))
 }
 
-// enter begins the next stage.
-func (p *progress) enter(stage string, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stage, p.done, p.total = stage, 0, total
-}
-
-// expect adds to the total of the stage.
-func (p *progress) expect(n int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.total += n
-}
-
 func (p *progress) add(n int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done += n
+	if p.bar != nil {
+		_ = p.bar.Add64(n)
+	}
 }
 
-// Write counts bytes.
-func (p *progress) Write(b []byte) (int, error) {
-	p.add(int64(len(b)))
-	return len(b), nil
+// clear removes the bar.
+func (p *progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		p.bar = nil
+	}
 }
 
 // stop removes the bar. Nothing is drawn after it returns.
 func (p *progress) stop() {
-	if p.quit != nil {
-		close(p.quit)
-		<-p.gone
-		p.quit = nil
+	p.clear()
+	p.out = nil
+}
+
+// pour copies data in blocks of whole elements of any type, until the context ends.
+func (p *progress) pour(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
+	block := make([]byte, min(size, 1<<20))
+	for ; size > 0; size -= int64(len(block)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		block = block[:min(int64(len(block)), size)]
+		if _, err := io.ReadFull(src, block); err != nil {
+			return err
+		}
+		if _, err := dst.Write(block); err != nil {
+			return err
+		}
+		p.add(int64(len(block)))
 	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 const runHelp = `Run kernels of one's own on several devices at once, each on a part of the range. A kernel is a WGSL function of the item
@@ -55,20 +56,18 @@ The table printed is about the last call; its seconds are with transfers, those 
 
 // runTask is what sublet run is to do.
 type runTask struct {
-	app         *app
+	*app
 	file, entry string
 	rang        cruncher.Range
 	calls       int
 	devices     []int // nil: all
 	arrays      []*runArray
 	scalars     []cruncher.Param
-	outputs     []named
+	results     []named
 	watch       bool
 
-	progress *progress
-	opened   []*gpu.Device
-	cr       *cruncher.Cruncher
-	outs     []*output
+	opened []*gpu.Device
+	cr     *cruncher.Cruncher
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -115,33 +114,31 @@ func (t *runTask) flags(c *cobra.Command) {
 	})
 	f.FuncP("output", "o", "an array to write after the last call, as `NAME=FILE.npy`; - is standard output", func(s string) error {
 		o, err := splitNamed("NAME=FILE.npy", s, map[string]bool{})
-		t.outputs = append(t.outputs, o)
+		t.results = append(t.results, o)
+		t.claim(o.value)
 		return err
 	})
 	f.BoolVar(&t.watch, "watch", false, "print the devices' shares on standard error after each call")
 }
 
 func (t *runTask) addGlobal(s string) error {
-	grid, ok := dims(s)
+	grid, ok := numbers(s, "x")
 	if !ok || len(grid) > 3 || slices.Contains(grid, 0) {
-		return usagef("want N, WxH or WxHxD")
+		return cli.Usagef("want N, WxH or WxHxD")
 	}
 	last := len(grid) - 1
-	t.rang.Global, t.rang.Inner = int(grid[last]), nil
-	for _, n := range grid[:last] {
-		t.rang.Inner = append(t.rang.Inner, int(n))
-	}
+	t.rang.Global, t.rang.Inner = grid[last], grid[:last]
 	return nil
 }
 
-// dims reads numbers with an x between.
-func dims(s string) (list []int64, ok bool) {
-	for part := range strings.SplitSeq(s, "x") {
+// numbers reads numbers with a separator between.
+func numbers(s, separator string) (list []int, ok bool) {
+	for part := range strings.SplitSeq(s, separator) {
 		n, err := strconv.ParseUint(part, 10, 31)
 		if err != nil {
 			return nil, false
 		}
-		list = append(list, int64(n))
+		list = append(list, int(n))
 	}
 	return list, true
 }
@@ -150,17 +147,11 @@ func dims(s string) (list []int64, ok bool) {
 const maxDevices = 1024
 
 func (t *runTask) addDevices(s string) error {
-	t.devices = nil
-	if s == "all" {
-		return nil
+	list, ok := numbers(s, ",")
+	if s != "all" && !ok || len(list) > maxDevices {
+		return cli.Usagef("want all, or up to %d numbers with commas between", maxDevices)
 	}
-	for part := range strings.SplitSeq(s, ",") {
-		n, err := strconv.ParseUint(part, 10, 31)
-		if err != nil || len(t.devices) == maxDevices {
-			return usagef("want all, or up to %d numbers with commas between", maxDevices)
-		}
-		t.devices = append(t.devices, int(n))
-	}
+	t.devices = list // nil: all
 	return nil
 }
 
@@ -179,15 +170,15 @@ func (t *runTask) check() error {
 		{"as many -a", len(t.arrays), 1},
 	} {
 		if n.v < n.from {
-			return usagef("%s %d: want %d or more", n.flag, n.v, n.from)
+			return cli.Usagef("%s %d: want %d or more", n.flag, n.v, n.from)
 		}
 	}
-	for i, o := range t.outputs {
+	for i, o := range t.results {
 		if t.array(o.name) == nil {
-			return usagef("-o %s: there is no such array", o.name)
+			return cli.Usagef("-o %s: there is no such array", o.name)
 		}
-		if slices.ContainsFunc(t.outputs[:i], func(p named) bool { return filepath.Clean(p.value) == filepath.Clean(o.value) }) {
-			return usagef("-o %s: %s is there already", o.name, o.value)
+		if slices.ContainsFunc(t.results[:i], func(p named) bool { return filepath.Clean(p.value) == filepath.Clean(o.value) }) {
+			return cli.Usagef("-o %s: %s is there already", o.name, o.value)
 		}
 	}
 	return nil
@@ -204,62 +195,63 @@ func (t *runTask) array(name string) *runArray {
 }
 
 // parseScalar reads what -s says.
-func parseScalar(s string, seen map[string]bool) (cruncher.Param, error) {
+func parseScalar(s string, seen map[string]bool) (p cruncher.Param, err error) {
 	n, err := splitNamed("NAME=VALUE:TYPE", s, seen)
 	if err != nil {
 		return nil, err
 	}
 	value, typ, given := strings.Cut(n.value, ":")
+	i, noInt := strconv.ParseInt(value, 10, 64)
 	if !given {
 		typ = "float32"
-		if _, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		if noInt == nil || errors.Is(noInt, strconv.ErrRange) {
 			typ = "int32"
 		}
 	}
+	fits := noInt == nil
 	switch typ {
 	case "float32":
-		if v, err := strconv.ParseFloat(value, 32); err == nil {
-			return cruncher.NewScalar(n.name, float32(v)), nil
-		}
+		var f float64
+		f, err = strconv.ParseFloat(value, 32)
+		p, fits = cruncher.NewScalar(n.name, float32(f)), err == nil
 	case "int32":
-		if v, err := strconv.ParseInt(value, 10, 32); err == nil {
-			return cruncher.NewScalar(n.name, int32(v)), nil
-		}
+		p, fits = cruncher.NewScalar(n.name, int32(i)), fits && i == int64(int32(i))
 	case "uint32":
-		if v, err := strconv.ParseUint(value, 10, 32); err == nil {
-			return cruncher.NewScalar(n.name, uint32(v)), nil
-		}
+		p, fits = cruncher.NewScalar(n.name, uint32(i)), fits && i == int64(uint32(i))
 	default:
-		return nil, usagef("want float32, int32 or uint32 as the type")
+		return nil, cli.Usagef("want float32, int32 or uint32 as the type")
 	}
-	return nil, usagef("%q is no %s", value, typ)
+	if !fits {
+		return nil, cli.Usagef("%q is no %s", value, typ)
+	}
+	return p, nil
 }
 
 // maxSource keeps what is no text from filling the memory.
 const maxSource = 16 << 20
 
-// readSource reads a file of kernels. Without a name it wants one kernel, and returns its name.
-func readSource(path, entry string) (text, kernels string, err error) {
-	f, err := os.Open(path)
+// readSource reads the file of kernels. Without a name it wants one kernel, and takes its name.
+func (t *runTask) readSource() (string, error) {
+	f, err := os.Open(t.file)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxSource+1))
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	if len(b) > maxSource {
-		return "", "", fault.Fail(path, gpu.ErrLimit, "more than 16 MiB are no source")
+		return "", fault.Fail(t.file, gpu.ErrLimit, "more than 16 MiB are no source")
 	}
 	parsed, err := kernel.Parse(string(b))
 	if err != nil {
-		return "", "", inFile(path, err)
+		return "", inFile(t.file, err)
 	}
-	if all := parsed.Kernels(); entry == "" {
-		if entry = all[0]; len(all) > 1 {
-			return "", "", usagef("%s has several kernels: name some with --entry: %s", path, strings.Join(all, ", "))
+	if all := parsed.Kernels(); t.entry == "" {
+		if t.entry = all[0]; len(all) > 1 {
+			return "", cli.Usagef("%s has several kernels: name some with --entry: %s", t.file, strings.Join(all, ", "))
 		}
 	}
-	return string(b), entry, nil
+	return string(b), nil
 }

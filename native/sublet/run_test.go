@@ -377,8 +377,8 @@ func TestRunStops(t *testing.T) {
 	dir := t.TempDir()
 	var text bytes.Buffer
 	task := runTask{
-		app: &app{out: &text, err: &text}, file: stream, calls: 1, rang: cruncher.Range{Global: 64, Repeat: 1, Blobs: 1},
-		outputs: []named{{"arr", filepath.Join(dir, "out.npy")}},
+		app: &app{out: &text, err: &text, progress: &progress{}}, file: stream, calls: 1, rang: cruncher.Range{Global: 64, Repeat: 1, Blobs: 1},
+		results: []named{{"arr", filepath.Join(dir, "out.npy")}},
 	}
 	arr, err := parseArray("arr=64xuint32", map[string]bool{})
 	if err != nil {
@@ -390,6 +390,7 @@ func TestRunStops(t *testing.T) {
 	if err := task.run(ctx); !errors.Is(err, context.Canceled) || text.Len() > 0 {
 		t.Errorf("%v, printed %q", err, text.String())
 	}
+	task.app.close()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -18,18 +17,15 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/npy"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 // runArray is an array of a run.
 type runArray struct {
-	name, path string            // without a path, zeros
-	words      map[string]string // the flags, and the numbers of e and halo
-	typ        dtype.Type
-	shape      []int64
-
-	file   *arrayFile // nil: zeros
-	memory []byte
-	*cruncher.Any
+	name   string
+	words  map[string]string // the flags, and the numbers of e and halo
+	*array                   // without a path, zeros
+	param  *cruncher.Any
 }
 
 // elemTypes are what arrays can hold.
@@ -47,9 +43,8 @@ const flagPattern = `(?:read|partial-read|write|write-all|read-only|write-only|n
 
 var (
 	flagWord = regexp.MustCompile("^" + flagPattern + "$")
-	// knownSource is where it is clear what is no flag: behind a name that ends with .npy, or behind zeros.
-	knownSource = regexp.MustCompile(`^((?i:.*?\.npy)|[\dx]+x[a-z]\w*)((?::[^:]*)*)$`)
-	otherSource = regexp.MustCompile(`^(.*?)((?::` + flagPattern + `(?:,` + flagPattern + `)*)*)$`)
+	// source is a file or zeros, and lists of flags. Behind a name that ends with .npy, and behind zeros, it is clear what is no name.
+	source = regexp.MustCompile(`(?s)^(?:((?i:.*?\.npy)|[\dx]+x[a-z]\w*)((?::[^:]*)*)|(.*?)((?::` + flagPattern + `(?:,` + flagPattern + `)*)*))$`)
 )
 
 // contradictions are words that exclude each other.
@@ -66,32 +61,29 @@ func parseArray(s string, seen map[string]bool) (*runArray, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := knownSource.FindStringSubmatch(n.value)
-	if parts == nil {
-		parts = otherSource.FindStringSubmatch(n.value)
+	parts := source.FindStringSubmatch(n.value)
+	a := &runArray{name: n.name, words: map[string]string{}, array: &array{path: parts[1] + parts[3]}}
+	if a.path == "" {
+		return nil, cli.Usagef("want %s", arrayForm)
 	}
-	if parts == nil || parts[1] == "" {
-		return nil, usagef("want %s", arrayForm)
-	}
-	a := &runArray{name: n.name, path: parts[1], words: map[string]string{}}
 	if typ, shape, ok := zeros(a.path); ok {
 		if !slices.Contains(elemTypes, typ) {
-			return nil, usagef("%q has %w; those are %s", a.path, errType, elemWords)
+			return nil, cli.Usagef("%q has %w; those are %s", a.path, errType, elemWords)
 		}
-		a.path, a.typ, a.shape = "", typ, shape
+		a.path, a.Header = "", npy.Header{Type: typ, Shape: shape}
 	}
-	list := strings.TrimPrefix(strings.TrimPrefix(parts[2], ":"), ":")
+	list := strings.TrimPrefix(strings.TrimPrefix(parts[2]+parts[4], ":"), ":")
 	for w := range strings.SplitSeq(strings.ReplaceAll(list, ":", ","), ",") {
 		key, value, number := strings.Cut(w, "=")
 		if list != "" && !flagWord.MatchString(w) || number && a.has(key) {
-			return nil, usagef("%q is no flag, or there twice; there are: %s", w, flagWords)
+			return nil, cli.Usagef("%q is no flag, or there twice; there are: %s", w, flagWords)
 		}
 		a.words[key] = value
 	}
 	for word, others := range contradictions {
 		for other := range strings.FieldsSeq(others) {
 			if a.has(word) && a.has(other) {
-				return nil, usagef("%s and %s exclude each other", word, other)
+				return nil, cli.Usagef("%s and %s exclude each other", word, other)
 			}
 		}
 	}
@@ -105,7 +97,10 @@ func zeros(s string) (typ dtype.Type, shape []int64, ok bool) {
 		return typ, nil, false
 	}
 	typ, ok = dtype.Parse(s[at+1:])
-	shape, digits := dims(s[:at])
+	dims, digits := numbers(s[:at], "x")
+	for _, n := range dims {
+		shape = append(shape, int64(n))
+	}
 	return typ, shape, ok && digits
 }
 
@@ -114,46 +109,35 @@ func (a *runArray) has(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { _, ok := a.words[w]; return ok })
 }
 
-// open opens the file. What is wrong with it is found before a device is opened.
-func (a *runArray) open(p *progress) (err error) {
-	if a.path == "" {
-		return nil
-	}
-	if a.file, err = openArray(a.path, p); err != nil {
-		return err
-	}
-	a.typ, a.shape = a.file.Type, a.file.Shape
-	if slices.Contains(elemTypes, a.typ) {
+// check judges a file by its header.
+func (a *runArray) check(x *array) error {
+	if slices.Contains(elemTypes, x.Type) {
 		return nil
 	}
 	advice := ""
-	if len(a.shape) <= 2 && a.typ.Code != dtype.Complex64.Code {
-		advice = "; sublet eval A -i A=" + a.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
+	if len(x.Shape) <= 2 && x.Type.Code != dtype.Complex64.Code {
+		advice = "; sublet eval A -i A=" + x.path + " --cast -o OUT.npy converts to float32 and reports the largest relative change"
 	}
-	return fault.Fail(a.path, errType, "the file is ", a.typ.String(), "; those are ", elemWords, advice)
+	return fault.Fail(x.path, errType, "the file is ", x.Type.String(), "; those are ", elemWords, advice)
 }
 
-// load reads the elements, or makes zeros that the devices together could hold.
-func (a *runArray) load(ctx context.Context, devices []*gpu.Device) (err error) {
-	if a.file != nil {
-		if a.memory, _, err = a.file.read(ctx, false); err != nil {
-			return err
-		}
-	} else {
-		room := uint64(0)
+// wrap makes an array of kernels, of zeros if there was no file: as many as the devices together could hold.
+func (a *runArray) wrap(devices []*gpu.Device) (err error) {
+	if a.path == "" {
+		capacity := uint64(0)
 		for _, d := range devices {
-			room += d.Info().Limits.MaxBufferSize
+			capacity += d.Info().Limits.MaxBufferSize
 		}
-		_, size, ok := a.typ.Bytes(a.shape)
-		if !ok || uint64(size) > min(room, math.MaxInt) {
-			return fault.Fail("array "+a.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", a.shape, a.typ, room))
+		_, size, ok := a.Type.Bytes(a.Shape)
+		if !ok || uint64(size) > min(capacity, math.MaxInt) {
+			return fault.Fail("array "+a.name, gpu.ErrLimit, fmt.Sprintf("%v of %v; the devices hold %d bytes", a.Shape, a.Type, capacity))
 		}
-		a.memory = make([]byte, size)
+		a.data = make([]byte, size)
 	}
-	if a.Any, err = cruncher.WrapHost(a.name, a.typ, gpu.HostBytes(a.memory), nil); err != nil {
+	if a.param, err = cruncher.WrapHost(a.name, a.Type, gpu.HostBytes(a.data), nil); err != nil {
 		return err
 	}
-	f := a.Flags()
+	f := a.param.Flags()
 	if a.has("read", "partial-read", "write", "write-all", "none") {
 		f.Read, f.PartialRead, f.Write, f.WriteAll = a.has("read"), a.has("partial-read"), a.has("write", "write-all"), a.has("write-all")
 	}
@@ -167,16 +151,16 @@ func (a *runArray) load(ctx context.Context, devices []*gpu.Device) (err error) 
 		f.ElementsPerItem, _ = strconv.Atoi(a.words["e"]) // the pattern of flags has digits
 	}
 	f.Halo, _ = strconv.Atoi(a.words["halo"]) // 0 without one
-	return a.SetFlags(f)
+	return a.param.SetFlags(f)
 }
 
 // write writes the array as it is in memory: in the order of the file that it came from.
 func (a *runArray) write(out io.Writer) error {
-	w, err := npy.NewWriter(out, npy.Header{Type: a.typ, Shape: a.shape, Fortran: a.file != nil && a.file.Fortran})
+	w, err := npy.NewWriter(out, a.Header)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(a.memory); err != nil {
+	if _, err := w.Write(a.data); err != nil {
 		return err
 	}
 	return w.Close()

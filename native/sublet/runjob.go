@@ -46,33 +46,29 @@ type shareReport struct {
 // run does the task and reports on it. What is wrong with files is found before a device is opened.
 func (t *runTask) run(ctx context.Context) error {
 	defer t.close()
-	t.progress = newProgress(t.app.err)
-	for _, o := range t.outputs {
-		t.app.claim(o.value)
-	}
-	source, entry, err := readSource(t.file, t.entry)
+	source, err := t.readSource()
 	if err != nil {
 		return err
 	}
-	t.entry = entry
-	t.progress.enter("reading", 0)
-	for _, a := range t.arrays {
-		if err := a.open(t.progress); err != nil {
+	outs := make([]io.Writer, len(t.results))
+	for i, o := range t.results {
+		if outs[i], err = t.create(o.value); err != nil {
 			return err
 		}
 	}
-	for _, o := range t.outputs {
-		out, err := t.app.createOutput(o.value)
-		if err != nil {
+	for _, a := range t.arrays {
+		if a.path == "" {
+			continue
+		}
+		if a.array, err = t.readArray(ctx, a.path, false, a.check); err != nil {
 			return err
 		}
-		t.outs = append(t.outs, out)
 	}
 	if err := t.open(ctx, source); err != nil {
 		return err
 	}
 	for _, a := range t.arrays {
-		if err := a.load(ctx, t.opened); err != nil {
+		if err := a.wrap(t.opened); err != nil {
 			return err
 		}
 	}
@@ -81,16 +77,22 @@ func (t *runTask) run(ctx context.Context) error {
 		return err
 	}
 	traffic := t.cr.Traffic()
-	if err := t.save(ctx); err != nil {
-		return err
+	t.progress.enter("writing", 0)
+	for i, o := range t.results {
+		a := t.array(o.name)
+		if err := t.cr.Fetch(ctx, a.param); err != nil { // what no flag brought back
+			return err
+		}
+		if err := a.write(outs[i]); err != nil {
+			return inFile(o.value, err)
+		}
 	}
-	t.progress.stop()
-	return t.app.report(r, func(w io.Writer) error { return t.print(w, r, traffic) })
+	return t.report(r, func(w io.Writer) error { return t.print(w, r, traffic) })
 }
 
 // open opens the devices. What --devices counts are the adapters that fit the flags and compile WGSL.
 func (t *runTask) open(ctx context.Context, source string) (err error) {
-	s, _ := cli.Select(ctx, t.app.driver, t.app.adapter)
+	s, _ := cli.Select(ctx, t.driver, t.adapter)
 	if s = s.Kernels(); t.devices != nil {
 		s = s.At(t.devices...)
 	}
@@ -100,19 +102,14 @@ func (t *runTask) open(ctx context.Context, source string) (err error) {
 	return err
 }
 
-// close gives everything back. What matters was committed by then.
+// close gives back the memory of devices.
 func (t *runTask) close() {
-	t.progress.stop()
 	_ = t.cr.Close()
 	for _, a := range t.arrays {
-		_ = a.Close()
-		a.file.close()
+		_ = a.param.Close()
 	}
 	for _, d := range t.opened {
 		_ = d.Close()
-	}
-	for _, out := range t.outs {
-		out.discard()
 	}
 }
 
@@ -124,7 +121,7 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 		r.Devices = append(r.Devices, deviceReport{i, info.Name, info.Driver, info.Kind.String()})
 	}
 	for _, a := range t.arrays {
-		params = append(params, a.Any)
+		params = append(params, a.param)
 	}
 	if t.watch {
 		t.progress.stop()
@@ -151,7 +148,7 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 		if t.watch {
 			t.printShares(n+1, last, len(t.opened))
 		}
-		if t.app.json {
+		if t.json {
 			call := callReport{[]shareReport{}, last.Traffic.Up, last.Traffic.Down}
 			for _, s := range last.Shares {
 				call.Shares = append(call.Shares, shareReport(s))
@@ -161,27 +158,6 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-// save writes the outputs. None gets its name before all are written.
-func (t *runTask) save(ctx context.Context) error {
-	t.progress.enter("writing", 0)
-	for i, o := range t.outputs {
-		a := t.array(o.name)
-		if err := t.cr.Fetch(ctx, a.Any); err != nil { // what no flag brought back
-			return err
-		}
-		t.progress.expect(int64(len(a.memory)))
-		if err := a.write(io.MultiWriter(t.outs[i], t.progress)); err != nil {
-			return inFile(o.value, err)
-		}
-	}
-	for _, out := range t.outs {
-		if err := out.commit(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // print prints what the last call did, and sums of all.
@@ -220,5 +196,5 @@ func (t *runTask) printShares(call int, r cruncher.Report, devices int) {
 	for i, s := range all {
 		parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", i, percent(s.Count, r), s.Seconds*1000))
 	}
-	fmt.Fprintf(t.app.err, "call %d: %s\n", call, strings.Join(parts, ", "))
+	fmt.Fprintf(t.err, "call %d: %s\n", call, strings.Join(parts, ", "))
 }

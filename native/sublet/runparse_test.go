@@ -154,7 +154,7 @@ func TestParseArray(t *testing.T) {
 			}
 		}
 		shape := ""
-		for _, n := range got.shape {
+		for _, n := range got.Shape {
 			shape += strconv.FormatInt(n, 10) + "x"
 		}
 		if got.path != c.path || strings.Join(words, " ") != strings.TrimSpace(c.words) || shape != c.shape {

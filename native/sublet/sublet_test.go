@@ -451,11 +451,8 @@ func TestProgress(t *testing.T) {
 	}
 	var slow lockedBuffer
 	p = startProgress(&slow, 0)
-	p.enter("reading", 0)
-	p.expect(10)
-	if n, err := p.Write([]byte("12345")); n != 5 || err != nil {
-		t.Fatal(n, err)
-	}
+	p.enter("reading", 10)
+	p.add(5)
 	slow.wait(t, "reading  50%")
 	p.enter("computing", 0)
 	slow.wait(t, "computing")

@@ -22,12 +22,13 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/safetensors"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
+	"github.com/sublet-gpu/sublet/native/internal/cli"
 )
 
 // format is a kind of file of named tensors.
 type format struct {
 	ext     string
-	open    func(a *archive) (file.Reader, error)
+	open    func(f *archive) (file.Reader, error)
 	make    func(w io.Writer, headers []file.Header, texts map[string]string) (file.Writer, error)
 	texts   bool // make writes the texts that a file has beside its tensors
 	doubles bool // open reads names that occur twice, with --last-wins
@@ -36,8 +37,8 @@ type format struct {
 var formats = []format{
 	{
 		ext: ".params", doubles: true,
-		open: func(a *archive) (file.Reader, error) {
-			return params.NewReader(&a.source, params.Options{Strict: a.strict, LastWins: a.lastWins})
+		open: func(f *archive) (file.Reader, error) {
+			return params.NewReader(f.data, params.Options{Strict: f.strict, LastWins: f.lastWins})
 		},
 		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
 			return params.NewWriter(w, h, params.Options{})
@@ -45,11 +46,11 @@ var formats = []format{
 	},
 	{
 		ext: ".npz",
-		open: func(a *archive) (file.Reader, error) {
-			if a.size < 0 {
+		open: func(f *archive) (file.Reader, error) {
+			if f.size < 0 {
 				return nil, errors.New("an archive has its list of members at its end and cannot be read from a pipe or a device; save it as a file first")
 			}
-			return npy.NewZipReader(&a.source, a.size)
+			return npy.NewZipReader(f.data, f.size)
 		},
 		make: func(w io.Writer, h []file.Header, _ map[string]string) (file.Writer, error) {
 			return npy.NewZipWriter(w, h, zip.Store)
@@ -57,7 +58,7 @@ var formats = []format{
 	},
 	{
 		ext: ".safetensors", texts: true,
-		open: func(a *archive) (file.Reader, error) { return safetensors.NewReader(&a.source) },
+		open: func(f *archive) (file.Reader, error) { return safetensors.NewReader(f.data) },
 		make: safetensors.NewWriter,
 	},
 }
@@ -74,162 +75,139 @@ func formatOf(path, given, flag string) (*format, error) {
 		}
 	}
 	if given != "" {
-		return nil, usagef("%s %s: want params, npz or safetensors", flag, given)
+		return nil, cli.Usagef("%s %s: want params, npz or safetensors", flag, given)
 	}
-	return nil, usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
-}
-
-// source is what tensors are read from. What is read of it moves the bar.
-type source struct {
-	data interface { // a part of a file, or a pipe
-		io.ReadSeeker
-		io.ReaderAt
-	}
-	size     int64 // -1: unknown
-	progress *progress
-	opened   []*os.File // to be closed; standard input is not
-	temp     string     // to be removed
-}
-
-// open opens a file or takes standard input, from where it stands on. For two passes a pipe is copied to a temporary file.
-func (s *source) open(ctx context.Context, path string, stdin *os.File, twice bool) (err error) {
-	f := stdin
-	if path != standard {
-		if f, err = os.Open(path); err != nil {
-			return err
-		}
-		s.opened = append(s.opened, f)
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() && twice {
-		if f, err = s.keep(ctx, f); err == nil {
-			st, err = f.Stat()
-		}
-	}
-	if s.data, s.size = f, -1; err != nil || !st.Mode().IsRegular() {
-		return err
-	}
-	base, err := f.Seek(0, io.SeekCurrent)
-	s.size = max(st.Size()-base, 0)
-	s.data = io.NewSectionReader(f, base, s.size)
-	return err
-}
-
-// keep copies what comes from a pipe to a temporary file.
-func (s *source) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
-	f, err := os.CreateTemp("", "sublet-")
-	if err != nil {
-		return nil, err
-	}
-	s.opened, s.temp = append(s.opened, f), f.Name()
-	s.progress.enter("reading", 0)
-	for err == nil {
-		if _, err = io.CopyN(f, pipe, 1<<20); err == nil {
-			err = ctx.Err()
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	return f, err
-}
-
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.data.Read(b)
-	s.progress.add(int64(n))
-	return n, err
-}
-
-func (s *source) ReadAt(b []byte, off int64) (int, error) {
-	n, err := s.data.ReadAt(b, off)
-	s.progress.add(int64(n))
-	return n, err
-}
-
-func (s *source) Seek(offset int64, whence int) (int64, error) { return s.data.Seek(offset, whence) }
-
-// close closes what was only read, and removes what was kept.
-func (s *source) close() {
-	for _, f := range s.opened {
-		_ = f.Close()
-	}
-	if s.temp != "" {
-		_ = os.Remove(s.temp)
-	}
+	return nil, cli.Usagef("%s: the name has to end with .params, .npz or .safetensors, or %s says which it is", path, flag)
 }
 
 // archive is a file of named tensors that a command reads.
 type archive struct {
+	*app
 	path     string
 	from     string // the format, in place of the extension
 	strict   bool   // no bytes after the last tensor
 	lastWins bool   // of those with one name
 	twice    bool   // there is a second pass
 
-	source // once it is open
+	data interface { // a part of a file, or a pipe
+		io.ReadSeeker
+		io.ReaderAt
+	}
+	size   int64 // -1: unknown
 	kind   *format
 	reader file.Reader
+	opened []*os.File // to be closed; standard input is not
+	temp   string     // to be removed
 }
 
-// flags adds those that every command of tensors has.
-func (a *archive) flags(c *cobra.Command) {
-	c.Flags().StringVar(&a.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
-	c.Flags().BoolVar(&a.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
+// command completes a command of an archive, its first argument, which is open while the command does its work.
+func (f *archive) command(c *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	c.Flags().StringVar(&f.from, "from", "", "`FORMAT` of the input, whatever its name: params, npz or safetensors")
+	c.Flags().BoolVar(&f.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f.path = args[0]
+		defer f.close()
+		if err := f.open(c.Context()); err != nil {
+			return err
+		}
+		return do(c.Context(), args)
+	}
+	return c
 }
 
-// with opens the file for a command, with a bar for its progress.
-func (a *archive) with(ctx context.Context, app *app, path string, do func() error) error {
-	a.path, a.progress = path, newProgress(app.err)
-	defer a.progress.stop()
-	defer a.close()
-	if err := a.open(ctx, app.in); err != nil {
+// open opens the file, or takes standard input from where it stands on, for one pass over its tensors, which is a stage of the work.
+// For two passes a pipe is copied to a temporary file.
+func (f *archive) open(ctx context.Context) (err error) {
+	if f.kind, err = formatOf(f.path, f.from, "--from"); err != nil {
 		return err
 	}
-	return do()
+	if f.lastWins && !f.kind.doubles {
+		return cli.Usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", f.kind.ext)
+	}
+	in := f.in
+	if f.path != standard {
+		if in, err = os.Open(f.path); err != nil {
+			return err
+		}
+		f.opened = append(f.opened, in)
+	}
+	st, err := in.Stat()
+	if err == nil && !st.Mode().IsRegular() && f.twice {
+		if in, err = f.keep(ctx, in); err == nil {
+			st, err = in.Stat()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if f.data, f.size = in, -1; st.Mode().IsRegular() {
+		base, err := in.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		f.size = max(st.Size()-base, 0)
+		f.data = io.NewSectionReader(in, base, f.size)
+	}
+	return f.begin("reading")
 }
 
-// open opens the file for one pass over its tensors, which is a stage of the work.
-func (a *archive) open(ctx context.Context, stdin *os.File) (err error) {
-	if a.kind, err = formatOf(a.path, a.from, "--from"); err != nil {
-		return err
+// keep copies what comes from a pipe to a temporary file.
+func (f *archive) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
+	temp, err := os.CreateTemp("", "sublet-")
+	if err != nil {
+		return nil, err
 	}
-	if a.lastWins && !a.kind.doubles {
-		return usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", a.kind.ext)
+	f.opened, f.temp = append(f.opened, temp), temp.Name()
+	f.progress.enter("reading", 0)
+	for err == nil {
+		if _, err = io.CopyN(temp, pipe, 1<<20); err == nil {
+			err = ctx.Err()
+		}
 	}
-	if err := a.source.open(ctx, a.path, stdin, a.twice); err != nil {
-		return err
+	if errors.Is(err, io.EOF) {
+		_, err = temp.Seek(0, io.SeekStart)
 	}
-	return a.begin("reading")
+	return temp, err
+}
+
+// close closes what was only read, and removes what was kept.
+func (f *archive) close() {
+	for _, in := range f.opened {
+		_ = in.Close()
+	}
+	if f.temp != "" {
+		_ = os.Remove(f.temp)
+	}
 }
 
 // begin reads what is before the first tensor.
-func (a *archive) begin(stage string) (err error) {
-	a.progress.enter(stage, a.size)
-	a.reader, err = a.kind.open(a)
-	return a.wrap(err)
+func (f *archive) begin(stage string) (err error) {
+	f.progress.enter(stage, f.size)
+	f.reader, err = f.kind.open(f)
+	return f.wrap(err)
 }
 
 // again goes back to the first tensor.
-func (a *archive) again(stage string) error {
-	if _, err := a.Seek(0, io.SeekStart); err != nil {
+func (f *archive) again(stage string) error {
+	if _, err := f.data.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return a.begin(stage)
+	return f.begin(stage)
 }
 
 // wrap says which file an error is about.
-func (a *archive) wrap(err error) error {
+func (f *archive) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*os.PathError](err); ok {
-		return err // it names the file already
+	if _, ok := errors.AsType[*os.PathError](err); ok || errors.Is(err, context.Canceled) {
+		return err // it names a file already, or is about none
 	}
-	name := a.path
+	name := f.path
 	if name == standard {
 		name = "standard input"
 	}
-	if errors.Is(err, file.ErrDuplicate) && a.kind.doubles {
+	if errors.Is(err, file.ErrDuplicate) && f.kind.doubles {
 		return fmt.Errorf("%s: %w; --last-wins takes the last one", name, err)
 	}
 	return inFile(name, err)
@@ -237,17 +215,17 @@ func (a *archive) wrap(err error) error {
 
 // tensors goes through the tensors. One that cannot be read, such as an archive's array of texts, comes with its name and an error,
 // and others may follow; what is wrong with the file comes without a name and ends it.
-func (a *archive) tensors(ctx context.Context) iter.Seq2[file.Header, error] {
+func (f *archive) tensors(ctx context.Context) iter.Seq2[file.Header, error] {
 	return func(yield func(file.Header, error) bool) {
 		for {
-			h, err := a.reader.Next()
+			h, err := f.reader.Next()
 			switch {
 			case ctx.Err() != nil:
 				yield(file.Header{}, ctx.Err())
 				return
 			case errors.Is(err, io.EOF):
 				return
-			case !yield(h, a.wrap(err)) || err != nil && h.Name == "":
+			case !yield(h, f.wrap(err)) || err != nil && h.Name == "":
 				return
 			}
 		}
@@ -255,47 +233,34 @@ func (a *archive) tensors(ctx context.Context) iter.Seq2[file.Header, error] {
 }
 
 // find goes to the tensor of that name. One that cannot be read does not hide others.
-func (a *archive) find(ctx context.Context, name string) (file.Header, error) {
-	for h, err := range a.tensors(ctx) {
+func (f *archive) find(ctx context.Context, name string) (file.Header, error) {
+	for h, err := range f.tensors(ctx) {
 		if h.Name == name || err != nil && h.Name == "" {
 			return h, err
 		}
 	}
-	return file.Header{}, a.wrap(fault.Fail("params", matrix.ErrName, strconv.Quote(name)))
+	return file.Header{}, f.wrap(fault.Fail("params", matrix.ErrName, strconv.Quote(name)))
 }
 
 // texts returns what the file has beside its tensors.
-func (a *archive) texts() map[string]string {
-	if r, ok := a.reader.(*safetensors.Reader); ok {
+func (f *archive) texts() map[string]string {
+	if r, ok := f.reader.(*safetensors.Reader); ok {
 		return r.Metadata()
 	}
 	return nil
 }
 
 // trailing counts the bytes after the last tensor, once that was read.
-func (a *archive) trailing() (int64, error) {
-	r, ok := a.reader.(*params.Reader)
+func (f *archive) trailing() (int64, error) {
+	r, ok := f.reader.(*params.Reader)
 	if !ok {
 		return 0, nil // the other formats do not allow any
 	}
 	n, err := r.Trailing()
-	return n, a.wrap(err)
-}
-
-// current reads the tensor that the archive is at.
-func (a *archive) current() io.Reader { return currentTensor{a} }
-
-type currentTensor struct{ a *archive }
-
-func (c currentTensor) Read(b []byte) (int, error) {
-	n, err := c.a.reader.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = c.a.wrap(err)
-	}
-	return n, err
+	return n, f.wrap(err)
 }
 
 // pour copies the data of the tensor that the archive is at.
-func (a *archive) pour(ctx context.Context, dst io.Writer, h file.Header) error {
-	return pour(ctx, dst, a.current(), h.Size)
+func (f *archive) pour(ctx context.Context, dst io.Writer, h file.Header) error {
+	return f.wrap(f.progress.pour(ctx, dst, f.reader, h.Size))
 }

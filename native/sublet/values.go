@@ -3,13 +3,13 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -17,44 +17,29 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// element returns a number that a file holds little-endian.
+// elements decode a number of each type, which a file holds little-endian.
+var elements = map[dtype.Type]func([]byte) any{
+	dtype.Bool8: decode[bool], dtype.Bool1: decode[bool],
+	dtype.Int8: decode[int8], dtype.Int16: decode[int16], dtype.Int32: decode[int32], dtype.Int64: decode[int64],
+	dtype.Uint8: decode[uint8], dtype.Uint16: decode[uint16], dtype.Uint32: decode[uint32], dtype.Uint64: decode[uint64],
+	dtype.Float16:  func(b []byte) any { return dtype.HalfFromBits(binary.LittleEndian.Uint16(b)).Float32() },
+	dtype.BFloat16: func(b []byte) any { return decode[float32]([]byte{0, 0, b[0], b[1]}) },
+	dtype.Float32:  decode[float32], dtype.Float64: decode[float64],
+	dtype.Complex64: decode[complex64], dtype.Complex128: decode[complex128],
+}
+
+func decode[T any](b []byte) any {
+	var v T
+	_, _ = binary.Decode(b, binary.LittleEndian, &v) // b has its size
+	return v
+}
+
+// element returns a number, or the bytes of one of an unknown type.
 func element(t dtype.Type, b []byte) any {
-	le := binary.LittleEndian
-	float32At := func(i int) float32 { return math.Float32frombits(le.Uint32(b[i:])) }
-	float64At := func(i int) float64 { return math.Float64frombits(le.Uint64(b[i:])) }
-	switch t {
-	case dtype.Bool8, dtype.Bool1:
-		return b[0] != 0
-	case dtype.Int8:
-		return int8(b[0])
-	case dtype.Uint8:
-		return b[0]
-	case dtype.Int16:
-		return int16(le.Uint16(b))
-	case dtype.Uint16:
-		return le.Uint16(b)
-	case dtype.Int32:
-		return int32(le.Uint32(b))
-	case dtype.Uint32:
-		return le.Uint32(b)
-	case dtype.Int64:
-		return int64(le.Uint64(b))
-	case dtype.Uint64:
-		return le.Uint64(b)
-	case dtype.Float16:
-		return dtype.HalfFromBits(le.Uint16(b)).Float32()
-	case dtype.BFloat16:
-		return math.Float32frombits(uint32(le.Uint16(b)) << 16)
-	case dtype.Float32:
-		return float32At(0)
-	case dtype.Float64:
-		return float64At(0)
-	case dtype.Complex64:
-		return complex(float32At(0), float32At(4))
-	case dtype.Complex128:
-		return complex(float64At(0), float64At(8))
+	if decode := elements[t]; decode != nil {
+		return decode(b[:t.Size()])
 	}
-	return "0x" + hex.EncodeToString(b) // the bytes as the file has them
+	return "0x" + hex.EncodeToString(b)
 }
 
 // single returns a number as float32, and as it was.
@@ -95,24 +80,6 @@ func (c *castWriter) Write(b []byte) (int, error) {
 	}
 	_, err := c.w.Write(c.buf)
 	return len(b), err
-}
-
-// pour copies data in blocks of whole elements of any type, until the context ends.
-func pour(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
-	block := make([]byte, min(size, 1<<20))
-	for ; size > 0; size -= int64(len(block)) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		block = block[:min(int64(len(block)), size)]
-		if _, err := io.ReadFull(src, block); err != nil {
-			return err
-		}
-		if _, err := dst.Write(block); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // shown is how many rows and columns are printed of a larger matrix, half at each end.
@@ -173,17 +140,14 @@ func nested[T matrix.Elem](rows, cols int, values []T) [][]any {
 }
 
 func jsonNumber(v any) any {
-	if h, ok := v.(matrix.Half); ok {
-		v = h.Float32()
+	switch text := fmt.Sprint(v); text {
+	case "NaN":
+		return text
+	case "+Inf", "-Inf":
+		return strings.TrimPrefix(text, "+") + "inity"
 	}
-	f, ok := v.(float32)
-	switch x := float64(f); {
-	case ok && math.IsNaN(x):
-		return "NaN"
-	case ok && math.IsInf(x, 1):
-		return "Infinity"
-	case ok && math.IsInf(x, -1):
-		return "-Infinity"
+	if h, ok := v.(matrix.Half); ok {
+		return h.Float32()
 	}
 	return v
 }

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -14,10 +15,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
+// ErrUsage is the error for a command that is called in a wrong way.
+var ErrUsage = fault.New("ErrUsage", "wrong usage")
+
+type usageError struct{ error }
+
+func (e usageError) Unwrap() []error { return []error{e.error, ErrUsage} }
+
+// Usagef formats an error that is an [ErrUsage], too.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
 // Execute runs a command. Its context ends with an interrupt; a second one ends the process at once. Arguments that no command
-// takes are a [UsageError].
+// takes are an [ErrUsage], whose second line says how the command wants to be called.
 func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -28,29 +40,14 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	c, err := root.ExecuteContextC(ctx)
-	if err != nil && !started {
-		err = &UsageError{err, c}
+	switch {
+	case err == nil || started:
+		return err
+	case c.HasAvailableSubCommands():
+		return Usagef("%w\nsee %s --help", err, c.CommandPath())
 	}
-	return err
+	return Usagef("%w\nusage: %s", err, c.UseLine())
 }
-
-// UsageError is about the way in which a command was called.
-type UsageError struct {
-	err     error
-	command *cobra.Command
-}
-
-// Error tells what is wrong, and in a second line how the command wants to be called.
-func (e *UsageError) Error() string {
-	text := strings.TrimSpace(e.err.Error())
-	if e.command.HasAvailableSubCommands() {
-		return text + "\nsee " + e.command.CommandPath() + " --help"
-	}
-	return text + "\nusage: " + e.command.UseLine()
-}
-
-// Unwrap returns the argument parser's error.
-func (e *UsageError) Unwrap() error { return e.err }
 
 // Select selects the adapters of a driver whose names contain a text. For what is "" the variables SUBLET_DRIVER and
 // SUBLET_ADAPTER stand in, as they do in [gpu.Open]. named is whether there is a driver's name then.
