@@ -68,8 +68,9 @@ type castWriter struct {
 
 func (c *castWriter) Write(b []byte) (int, error) {
 	c.buf = c.buf[:0]
-	for i := 0; i < len(b); i += c.from.Size() {
-		f, v := single(element(c.from, b[i:]))
+	decode, size := elements[c.from], c.from.Size()
+	for i := 0; i < len(b); i += size {
+		f, v := single(decode(b[i : i+size]))
 		if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
 			return 0, fault.Fail("cast", errOverflow, fmt.Sprintf("%v does not fit float32", v))
 		}
