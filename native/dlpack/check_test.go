@@ -129,7 +129,7 @@ func TestSpan(t *testing.T) {
 		}
 		strides := x.Strides
 		if strides == nil {
-			strides = compact(x.Shape)
+			strides = x.strides()
 		}
 		width := int64(x.Type.Bits) * int64(x.Type.Lanes)
 		if x.Flags&Padded != 0 || width%8 == 0 {

@@ -30,22 +30,23 @@ static void place(DLTensor *t, int64_t *dims, int32_t ndim) {
 	t->strides = dims + ndim;
 }
 
-uintptr_t sublet_dl_new(int32_t ndim, uintptr_t context) {
-	DLManagedTensorVersioned *m = calloc(1, sizeof *m + 2 * (size_t)ndim * sizeof(int64_t));
-	if (!m) return 0;
-	place(&m->dl_tensor, (int64_t *)(m + 1), ndim);
-	m->manager_ctx = (void *)context;
-	m->deleter = delete_versioned;
-	return (uintptr_t)m;
-}
-
-uintptr_t sublet_dl_new_legacy(int32_t ndim, uintptr_t context) {
-	DLManagedTensor *m = calloc(1, sizeof *m + 2 * (size_t)ndim * sizeof(int64_t));
-	if (!m) return 0;
-	place(&m->dl_tensor, (int64_t *)(m + 1), ndim);
-	m->manager_ctx = (void *)context;
-	m->deleter = delete_legacy;
-	return (uintptr_t)m;
+uintptr_t sublet_dl_new(int legacy, int32_t ndim, uintptr_t context) {
+	size_t size = legacy ? sizeof(DLManagedTensor) : sizeof(DLManagedTensorVersioned);
+	char *memory = calloc(1, size + 2 * (size_t)ndim * sizeof(int64_t));
+	if (!memory) return 0;
+	int64_t *dims = (int64_t *)(memory + size);
+	if (legacy) {
+		DLManagedTensor *m = (DLManagedTensor *)memory;
+		place(&m->dl_tensor, dims, ndim);
+		m->manager_ctx = (void *)context;
+		m->deleter = delete_legacy;
+	} else {
+		DLManagedTensorVersioned *m = (DLManagedTensorVersioned *)memory;
+		place(&m->dl_tensor, dims, ndim);
+		m->manager_ctx = (void *)context;
+		m->deleter = delete_versioned;
+	}
+	return (uintptr_t)memory;
 }
 
 void sublet_dl_delete(uintptr_t deleter, uintptr_t self) {

@@ -7,10 +7,9 @@
 
 #include "dlpack_abi.h"
 
-// sublet_dl_new and its legacy twin return zeroed memory for the structure, its shape and its strides, in which addresses
-// and deleter are set, or 0. The deleter gives the context to Go, once, and frees everything.
-uintptr_t sublet_dl_new(int32_t ndim, uintptr_t context);
-uintptr_t sublet_dl_new_legacy(int32_t ndim, uintptr_t context);
+// sublet_dl_new returns zeroed memory for the structure, its shape and its strides, in which addresses and deleter are set, or 0.
+// The deleter gives the context to Go, once, and frees everything.
+uintptr_t sublet_dl_new(int legacy, int32_t ndim, uintptr_t context);
 
 // sublet_dl_delete calls a deleter that is not NULL. Both kinds of managed tensor have the same kind.
 void sublet_dl_delete(uintptr_t deleter, uintptr_t self);

@@ -210,7 +210,7 @@ func TestImportNothing(t *testing.T) {
 			t.Errorf("nil: %v", err)
 		}
 	}
-	if err := importable("test", unsafe.Add(cMemory(t), 1)); !errors.Is(err, gpu.ErrInvalid) {
+	if _, err := take("test", unsafe.Add(cMemory(t), 1), false); !errors.Is(err, gpu.ErrInvalid) {
 		t.Errorf("misaligned: %v", err)
 	}
 }

@@ -6,6 +6,9 @@ package dlpack
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -137,10 +140,107 @@ func (t *Tensor) Trust(dev *gpu.Device) {
 // packed reports whether elements share bytes.
 func (t *Tensor) packed() bool { return t.Flags&Padded == 0 && t.Type.Bits%8 != 0 }
 
-// strides returns the strides, also where they are missing.
+// strides returns the strides, also where they are missing: those of rows without gaps.
 func (t *Tensor) strides() []int64 {
-	if t.Strides == nil {
-		return compact(t.Shape)
+	if t.Strides != nil {
+		return t.Strides
 	}
-	return t.Strides
+	strides := make([]int64, len(t.Shape))
+	step := int64(1)
+	for i, d := range slices.Backward(t.Shape) {
+		strides[i] = step
+		if d > 1 && step <= math.MaxInt64/d { // it does not fit only where a dimension is 0, and then does not matter
+			step *= d
+		}
+	}
+	return strides
+}
+
+// extent is what the elements of a tensor span: bytes low to high, counted from the first element.
+type extent struct {
+	elements, low, high int64
+}
+
+// check judges a tensor of this program.
+func (t *Tensor) check(op string) (extent, error) {
+	switch {
+	case t == nil:
+		return extent{}, fail(op, gpu.ErrInvalid, "nil tensor")
+	case t.gone.Load():
+		return extent{}, fail(op, gpu.ErrClosed, "the tensor")
+	case !t.Device.onHost() && t.Data != nil, t.Device.onHost() && t.Handle != 0:
+		return extent{}, fail(op, ErrMemory, "Data is for host memory, Handle for other devices: ", t.Device.text())
+	}
+	return t.judge(op, uintptr(t.Data))
+}
+
+// bitsOf are the bits that the elements of each of DLPack 1.1's type codes can have, one byte each.
+var bitsOf = [...]string{
+	integers, integers, "\x10\x20\x40\x80", // int, uint, float
+	"\x20\x40", "\x10", "\x20\x40\x80", "\x08", // opaque handles, bfloat, complex, bool
+	"\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", "\x08", // floats of a byte
+	"\x06", "\x06", "\x04", // floats of less than a byte
+}
+
+const integers = "\x01\x02\x03\x04\x05\x06\x07\x08\x10\x20\x40\x80"
+
+// judge is the one judge of tensors, of those that are lent out and those that come in. The latter have no Data yet: what
+// a foreign library gives as an address becomes a pointer only when the rest is in order.
+func (t *Tensor) judge(op string, data uintptr) (extent, error) {
+	if c := int(t.Type.Code); c >= len(bitsOf) || strings.IndexByte(bitsOf[c], t.Type.Bits) < 0 || t.Type.Lanes == 0 {
+		return extent{}, fail(op, ErrType, t.Type.String())
+	}
+	e, ok := t.span()
+	if !ok {
+		return extent{}, fail(op, ErrShape, fmt.Sprintf("%v, strides %v, of %v", t.Shape, t.Strides, t.Type))
+	}
+	if !t.addressed(e, data) {
+		return extent{}, fail(op, ErrMemory, fmt.Sprintf("bytes %d to %d around offset %d of %#x", e.low, e.high, t.ByteOffset, data))
+	}
+	return e, nil
+}
+
+// span finds where the elements lie. It fails for shapes and strides that cannot be, and where bytes cannot be counted.
+func (t *Tensor) span() (e extent, ok bool) {
+	elements, _, ok := t.Type.Bytes(t.Shape)
+	if !ok || len(t.Shape) > maxRank || t.Strides != nil && len(t.Strides) != len(t.Shape) {
+		return extent{}, false
+	}
+	if elements == 0 {
+		return extent{}, true
+	}
+	const most = math.MaxInt64 / 2 / maxRank // so that sums cannot overflow
+	var low, high int64                      // places of elements
+	for i, s := range t.strides() {
+		steps := t.Shape[i] - 1
+		if steps == 0 || s == 0 {
+			continue
+		}
+		if s < -most || s > most || steps > most/max(s, -s) {
+			return extent{}, false
+		}
+		low += min(steps*s, 0)
+		high += max(steps*s, 0)
+	}
+	bits := int64(t.Type.Size()) * 8
+	if t.packed() {
+		bits = int64(t.Type.Bits) * int64(t.Type.Lanes)
+	}
+	if high >= math.MaxInt64/bits || low < -math.MaxInt64/bits {
+		return extent{}, false
+	}
+	return extent{elements, (low * bits) >> 3, ((high+1)*bits + 7) >> 3}, true
+}
+
+// addressed reports whether a tensor can lie where it says, as far as can be seen. Handles can be anything.
+func (t *Tensor) addressed(e extent, data uintptr) bool {
+	if e.elements == 0 {
+		return true
+	}
+	if t.ByteOffset > math.MaxInt64-uint64(e.high) {
+		return false
+	}
+	begin, end := int64(t.ByteOffset)+e.low, int64(t.ByteOffset)+e.high
+	return !t.Device.onHost() || data >= lowest && (begin >= 0 || uint64(-begin) <= uint64(data-lowest)) &&
+		(end <= 0 || uint64(end) <= uint64(^uintptr(0)-data)) && end-begin <= math.MaxInt
 }
