@@ -1,19 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package mapfile lets matrices use the bytes of a file where they lie, natively: the file is mapped into memory, and
+// the operating system fetches its pages when they are needed and lets go of them when memory is short. So a file may be
+// larger than the machine's memory. A matrix larger than a buffer of the device is used in parts, and expressions of it are
+// computed block by block.
+//
+//	f, err := mapfile.Open("weights.bin")
+//	defer f.Close()
+//	w, err := mapfile.Wrap[float32](dev, f, 128, 4096, 4096) // from byte 128 on
+//
+// [Open] maps for reading, [OpenWritable] for writing too. Numbers are in the byte order of the machine, for practical
+// purposes little-endian. The file is unmapped once the [File] and all matrices made of it are closed, in whatever order.
+//
+// Results reach a writable mapping at [matrix.Dense.Sync], like any wrapped memory; from then on everybody who reads the
+// file sees them. [File.Flush] returns once they are on the disk. A matrix of a read-only mapping is
+// no destination: [gpu.ErrReadOnly]. Where [matrix.Dense.Access] shows it, nothing must be written: the operating system
+// stops a program that does.
+//
+// # Files that change
+//
+// A mapped file must not become shorter: the operating system stops a program that touches the pages behind its new end
+// (SIGBUS); on Windows such a file cannot be shortened. Sublet touches them when a matrix is read, first used by a kernel, or
+// synced. [runtime/debug.SetPanicOnFault] makes a panic of it where Go code does so, but not in a driver. The same happens
+// where results reach a hole of a sparse file and the disk is full. What others write into the file meanwhile may be seen or
+// not: a matrix is told with [matrix.Dense.Touch].
 package mapfile
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 
 	"github.com/edsrzf/mmap-go"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/matrix"
 )
 
 // ErrRange is the error for a part of a file that it does not have, and for an empty file. The others are those of packages
@@ -48,57 +74,38 @@ func OpenWritable(path string) (*File, error) {
 
 func open(op, path string, flag, prot int) (*File, error) {
 	info, err := os.Stat(path) // before it is opened, since opening a pipe waits for its other end
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fail(op, gpu.ErrInvalid, path, ": not a regular file")
-	}
-	file, err := os.OpenFile(path, flag, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{writable: prot == mmap.RDWR, file: file, open: true, users: 1}
-	if err := f.mapped(op, prot); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return f, nil
-}
-
-// mapped maps the file that is open, which may be another one by now than the path led to before.
-func (f *File) mapped(op string, prot int) error {
-	path := f.file.Name()
-	info, err := f.file.Stat()
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case !info.Mode().IsRegular():
-		return fail(op, gpu.ErrInvalid, path, ": not a regular file")
+		return nil, fail(op, gpu.ErrInvalid, path, ": not a regular file")
 	case info.Size() == 0:
-		return fail(op, ErrRange, path, ": nothing to map")
+		return nil, fail(op, ErrRange, path, ": nothing to map")
 	case info.Size() > math.MaxInt:
-		return fail(op, gpu.ErrNoMemory, "no room in the address space: ", path)
+		return nil, fail(op, gpu.ErrNoMemory, "no room in the address space: ", path)
 	}
-	f.mem, err = mmap.MapRegion(f.file, int(info.Size()), prot, 0, 0)
+	f := &File{writable: prot == mmap.RDWR, open: true, users: 1}
+	if f.file, err = os.OpenFile(path, flag, 0); err != nil {
+		return nil, err
+	}
+	if f.mem, err = mmap.Map(f.file, prot, 0); err == nil {
+		return f, nil
+	}
+	_ = f.file.Close() // nothing was written
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, syscall.ENOMEM):
-		return fail(op, gpu.ErrNoMemory, "no room in the address space: ", path, ": ", err.Error())
+		return nil, fail(op, gpu.ErrNoMemory, "no room in the address space: ", path)
 	case errors.Is(err, syscall.ENODEV), errors.Is(err, errors.ErrUnsupported):
-		return fail(op, gpu.ErrUnsupported, path, ": ", err.Error())
+		return nil, fail(op, gpu.ErrUnsupported, path, ": ", err.Error())
 	}
-	return &os.PathError{Op: "mmap", Path: path, Err: err}
+	return nil, &os.PathError{Op: "mmap", Path: path, Err: err}
 }
 
 // Share returns the mapped bytes from offset on, for functions that wrap memory of the caller's. The memory stays where it is
 // until release is called, even if the File is closed before. Give release to [matrix.Options] as Release, or call it when what wraps
 // the memory fails; [Wrap] does both. Calls of it after the first do nothing.
 func (f *File) Share(offset int64) (mem gpu.Host, release func(), err error) {
-	return f.share("Share", offset)
-}
-
-func (f *File) share(op string, offset int64) (mem gpu.Host, release func(), err error) {
+	const op = "Share"
 	if f == nil {
 		return gpu.Host{}, nil, fail(op, gpu.ErrInvalid, "nil file")
 	}
@@ -108,9 +115,9 @@ func (f *File) share(op string, offset int64) (mem gpu.Host, release func(), err
 	case !f.open:
 		return gpu.Host{}, nil, fail(op, gpu.ErrClosed, "the file")
 	case offset < 0:
-		return gpu.Host{}, nil, fail(op, gpu.ErrInvalid, "offset ", num(offset))
+		return gpu.Host{}, nil, fail(op, gpu.ErrInvalid, fmt.Sprintf("offset %d", offset))
 	case offset > int64(len(f.mem)):
-		return gpu.Host{}, nil, fail(op, ErrRange, "offset ", num(offset), " of ", num(int64(len(f.mem))), " bytes")
+		return gpu.Host{}, nil, fail(op, ErrRange, fmt.Sprintf("offset %d of %d bytes", offset, len(f.mem)))
 	}
 	f.users++
 	mem = gpu.HostBytes(f.mem[offset:len(f.mem):len(f.mem)])
@@ -125,7 +132,7 @@ func (f *File) share(op string, offset int64) (mem gpu.Host, release func(), err
 // Flush returns when everything that was written to the mapping is on the disk. For a read-only mapping there is nothing
 // to do.
 func (f *File) Flush() error {
-	_, release, err := f.share("Flush", 0) // it must not be unmapped meanwhile
+	_, release, err := f.Share(0) // it must not be unmapped meanwhile
 	if err != nil {
 		return err
 	}
@@ -159,4 +166,39 @@ func (f *File) leave() error {
 	return errors.Join(f.mem.Unmap(), f.file.Close())
 }
 
-func num(n int64) string { return strconv.FormatInt(n, 10) }
+// Wrap makes a matrix of rows x cols elements of the file: those from byte offset on, placed as the
+// options say. Nothing is read now; kernels get the bits when they first need them. The matrix keeps the file mapped
+// until it and its views are closed; Release among the options is called, too.
+//
+// A matrix that fits into a buffer of the device goes there as a whole, with what Offset among the options skips, so offset is the way
+// to a small part far behind the start. It must be a multiple of the element's size: [matrix.ErrAlignment] otherwise. A matrix that
+// reaches beyond the file is [buffer.ErrShort].
+func Wrap[T matrix.Elem](
+	dev *gpu.Device, f *File, offset int64, rows, cols int, opts ...matrix.Options,
+) (*matrix.Dense[T], error) {
+	mem, release, err := f.Share(offset)
+	if err != nil {
+		return nil, err
+	}
+	if t := (*matrix.Dense[T])(nil).DType(); offset%int64(t.Size()) != 0 {
+		release()
+		return nil, fail("Wrap", matrix.ErrAlignment, fmt.Sprintf("%v at byte %d of the file", t, offset))
+	}
+	o := matrix.Options{}
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	theirs := o.Release
+	o.Release = func() {
+		release()
+		if theirs != nil {
+			theirs()
+		}
+	}
+	m, err := matrix.FromBuffer[T](dev, rows, cols, mem, buffer.DontOwnBuffer, o)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return m, nil
+}
