@@ -57,20 +57,6 @@ type converted struct {
 	Trailing int64 `json:"trailing_left_out"`
 }
 
-func (c *converted) text(cast bool) string {
-	s := fmt.Sprintf("tensors: %d, bytes of data: %d", c.Tensors, c.Nbytes)
-	if cast {
-		s += fmt.Sprintf(", cast to float32: %d, largest relative change: %.3g", c.Cast, c.Change)
-	}
-	if c.Texts > 0 {
-		s += fmt.Sprintf(", texts left out: %d", c.Texts)
-	}
-	if c.Trailing > 0 {
-		s += fmt.Sprintf(", bytes after the last tensor left out: %d", c.Trailing)
-	}
-	return s
-}
-
 func (f *archive) convert(ctx context.Context, path string, kind *format, cast bool) error {
 	headers, trailing, err := f.headers(ctx)
 	if err != nil {
@@ -81,14 +67,15 @@ func (f *archive) convert(ctx context.Context, path string, kind *format, cast b
 	if err != nil {
 		return err
 	}
-	w, err := kind.make(out, castHeaders(headers, cast), texts)
+	as := castHeaders(headers, cast)
+	w, err := kind.make(out, as, texts)
 	if err != nil {
 		return inFile(path, err)
 	}
-	if err := f.again("converting"); err != nil {
+	if err := f.begin("converting"); err != nil {
 		return err
 	}
-	res, err := f.copyTo(ctx, w, headers, cast)
+	res, err := f.copyTo(ctx, w, headers, as)
 	if err != nil {
 		return err
 	}
@@ -99,7 +86,17 @@ func (f *archive) convert(ctx context.Context, path string, kind *format, cast b
 		res.Texts = len(texts)
 	}
 	return f.report(res, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, res.text(cast))
+		line := fmt.Sprintf("tensors: %d, bytes of data: %d", res.Tensors, res.Nbytes)
+		if cast {
+			line += fmt.Sprintf(", cast to float32: %d, largest relative change: %.3g", res.Cast, res.Change)
+		}
+		if res.Texts > 0 {
+			line += fmt.Sprintf(", texts left out: %d", res.Texts)
+		}
+		if trailing > 0 {
+			line += fmt.Sprintf(", bytes after the last tensor left out: %d", trailing)
+		}
+		_, err := fmt.Fprintln(w, line)
 		return err
 	})
 }
@@ -129,8 +126,8 @@ func castHeaders(headers []file.Header, cast bool) []file.Header {
 	return out
 }
 
-// copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file.
-func (f *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
+// copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file, as those of other headers.
+func (f *archive) copyTo(ctx context.Context, w io.Writer, headers, as []file.Header) (*converted, error) {
 	res := &converted{}
 	for h, err := range f.tensors(ctx) {
 		if err != nil {
@@ -139,22 +136,17 @@ func (f *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header
 		if res.Tensors == len(headers) || !sameHeader(h, headers[res.Tensors]) {
 			return nil, f.wrap(errChanged)
 		}
-		res.Tensors++
-		if !cast || h.Type != dtype.Float64 {
-			res.Nbytes += h.Size
-			err = f.pour(ctx, w, h)
-		} else {
-			c := &castWriter{w: w, from: h.Type}
-			if err = f.pour(ctx, c, h); errors.Is(err, errOverflow) {
-				err = fmt.Errorf("tensor %q: %w", h.Name, err)
-			}
-			res.Nbytes += h.Size / 2
+		to, c := w, &castWriter{w: w, from: h.Type}
+		if as[res.Tensors].Type != h.Type {
+			to = c
 			res.Cast++
-			res.Change = max(res.Change, c.change)
 		}
-		if err != nil {
+		if err := f.pour(ctx, to, h); err != nil {
 			return nil, err
 		}
+		res.Nbytes += as[res.Tensors].Size
+		res.Change = max(res.Change, c.change)
+		res.Tensors++
 	}
 	if res.Tensors < len(headers) {
 		return nil, f.wrap(errChanged)

@@ -140,10 +140,10 @@ func TestParamsChanged(t *testing.T) {
 	other := slices.Clone(headers)
 	other[2].Type = dtype.Uint8
 	for name, h := range map[string][]file.Header{"fewer": headers[:4], "more": more, "another": other} {
-		if err := f.again(""); err != nil {
+		if err := f.begin(""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.copyTo(t.Context(), &bytes.Buffer{}, h, false); !errors.Is(err, errChanged) {
+		if _, err := f.copyTo(t.Context(), &bytes.Buffer{}, h, h); !errors.Is(err, errChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

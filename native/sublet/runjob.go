@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -146,7 +147,11 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 		t.progress.add(1)
 		last := t.cr.Last()
 		if t.watch {
-			t.printShares(n+1, last, len(t.opened))
+			var parts []string
+			for s, percent := range shares(last) {
+				parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", s.Device, percent, s.Seconds*1000))
+			}
+			fmt.Fprintf(t.err, "call %d: %s\n", n+1, strings.Join(parts, ", "))
 		}
 		if t.json {
 			call := callReport{[]shareReport{}, last.Traffic.Up, last.Traffic.Down}
@@ -162,11 +167,10 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 
 // print prints what the last call did, and sums of all.
 func (t *runTask) print(out io.Writer, r *runReport, sum cruncher.Traffic) error {
-	last := t.cr.Last()
 	rows := []string{"DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS"}
-	for _, s := range last.Shares {
+	for s, percent := range shares(t.cr.Last()) {
 		rows = append(rows, fmt.Sprintf("%d\t%s\t%d\t%d\t%.1f%%\t%.6f",
-			s.Device, r.Devices[s.Device].Name, s.Offset, s.Count, percent(s.Count, last), s.Seconds))
+			s.Device, r.Devices[s.Device].Name, s.Offset, s.Count, percent, s.Seconds))
 	}
 	if err := printTable(out, rows); err != nil {
 		return err
@@ -176,25 +180,17 @@ func (t *runTask) print(out io.Writer, r *runReport, sum cruncher.Traffic) error
 	return err
 }
 
-// percent returns how much of a call's items some are.
-func percent(n int, r cruncher.Report) float64 {
+// shares goes through the shares of a call, one for each device, and how many percent of its items they are.
+func shares(r cruncher.Report) iter.Seq2[cruncher.Share, float64] {
 	all := 0
 	for _, s := range r.Shares {
 		all += s.Count
 	}
-	return 100 * float64(n) / float64(max(all, 1))
-}
-
-// printShares prints a line with the share of every device in a call.
-func (t *runTask) printShares(call int, r cruncher.Report, devices int) {
-	all := make([]cruncher.Share, devices)
-	for _, s := range r.Shares {
-		all[s.Device].Count += s.Count
-		all[s.Device].Seconds += s.Seconds
+	return func(yield func(cruncher.Share, float64) bool) {
+		for _, s := range r.Shares {
+			if !yield(s, 100*float64(s.Count)/float64(max(all, 1))) {
+				return
+			}
+		}
 	}
-	var parts []string
-	for i, s := range all {
-		parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", i, percent(s.Count, r), s.Seconds*1000))
-	}
-	fmt.Fprintf(t.err, "call %d: %s\n", call, strings.Join(parts, ", "))
 }

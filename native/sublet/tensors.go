@@ -180,19 +180,16 @@ func (f *archive) close() {
 	}
 }
 
-// begin reads what is before the first tensor.
+// begin goes to the first tensor, for another pass if there was one.
 func (f *archive) begin(stage string) (err error) {
 	f.progress.enter(stage, f.size)
-	f.reader, err = f.kind.open(f)
-	return f.wrap(err)
-}
-
-// again goes back to the first tensor.
-func (f *archive) again(stage string) error {
-	if _, err := f.data.Seek(0, io.SeekStart); err != nil {
-		return err
+	if f.reader != nil {
+		_, err = f.data.Seek(0, io.SeekStart)
 	}
-	return f.begin(stage)
+	if err == nil {
+		f.reader, err = f.kind.open(f)
+	}
+	return f.wrap(err)
 }
 
 // wrap says which file an error is about.
@@ -262,5 +259,8 @@ func (f *archive) trailing() (int64, error) {
 
 // pour copies the data of the tensor that the archive is at.
 func (f *archive) pour(ctx context.Context, dst io.Writer, h file.Header) error {
-	return f.wrap(f.progress.pour(ctx, dst, f.reader, h.Size))
+	if err := f.progress.pour(ctx, dst, f.reader, h.Size); err != nil {
+		return f.wrap(fmt.Errorf("tensor %q: %w", h.Name, err))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,16 +54,10 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error
 // SUBLET_ADAPTER stand in, as they do in [gpu.Open]. named is whether there is a driver's name then.
 func Select(ctx context.Context, driver, adapter string) (s gpu.Selection, named bool) {
 	s = gpu.Select(ctx)
-	if driver == "" {
-		driver = os.Getenv("SUBLET_DRIVER")
-	}
-	if driver != "" {
+	if driver = cmp.Or(driver, os.Getenv("SUBLET_DRIVER")); driver != "" {
 		s = s.Driver(driver)
 	}
-	if adapter == "" {
-		adapter = os.Getenv("SUBLET_ADAPTER")
-	}
-	if adapter != "" {
+	if adapter = cmp.Or(adapter, os.Getenv("SUBLET_ADAPTER")); adapter != "" {
 		s = s.Name(adapter)
 	}
 	return s, driver != ""
