@@ -44,7 +44,8 @@ const flagPattern = `(?:read|partial-read|write|write-all|read-only|write-only|n
 var (
 	flagWord = regexp.MustCompile("^" + flagPattern + "$")
 	// source is a file or zeros, and lists of flags. Behind a name that ends with .npy, and behind zeros, it is clear what is no name.
-	source = regexp.MustCompile(`(?s)^(?:((?i:.*?\.npy)|[\dx]+x[a-z]\w*)((?::[^:]*)*)|(.*?)((?::` + flagPattern + `(?:,` + flagPattern + `)*)*))$`)
+	source = regexp.MustCompile(`(?s)^(?:((?i:.*?\.npy)|[\dx]+x[a-z]\w*)((?::[^:]*)*)|` +
+		`(.*?)((?::` + flagPattern + `(?:,` + flagPattern + `)*)*))$`)
 )
 
 // contradictions are words that exclude each other.
