@@ -108,22 +108,22 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if t.packed() {
 		return nil, fail(op, gpu.ErrUnsupported, t.Type.String(), " without a byte for each")
 	}
-	host := e.elements == 0 || t.Device.onHost()
-	mem, first := gpu.Host{}, int(t.ByteOffset)
-	if host {
-		mem, first = t.memory(e)
-	}
 	if !t.gone.CompareAndSwap(false, true) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
-	var b *buffer.Buffer
-	comesBack := false
-	if host {
+	var (
+		a         *ndarray.Array
+		b         *buffer.Buffer
+		first     = int(t.ByteOffset)
+		comesBack bool
+	)
+	if e.elements == 0 || t.Device.onHost() {
+		var mem gpu.Host
+		mem, first = t.memory(e)
 		b, err = buffer.Wrap(dev, mem, nil)
 	} else {
 		b, comesBack, err = t.onDevice(op, dev)
 	}
-	var a *ndarray.Array
 	if err == nil {
 		a, err = ndarray.New(b, t.Type, converted[int](t.Shape), converted[int](t.strides()), first)
 	}

@@ -79,7 +79,7 @@ func (s *sublet) Case(it peer.Item, in peer.Inputs) (*peer.Case, error) {
 	case "upload":
 		return c.transferIn(in.A)
 	case "download":
-		return c.transferOut(c.upload(1, n, in.A))
+		return c.transferOut(in.A)
 	}
 	return nil, peer.NA("not offered")
 }
@@ -104,84 +104,57 @@ func (c *item) upload(rows, cols int, values []float32) *dense {
 
 // compute is an expression, built and computed by every run.
 func (c *item) compute(f func() *expr) (*peer.Case, error) {
-	return c.run(func() error {
-		if err := c.y.Assign(f()); err != nil {
-			return err
-		}
-		return c.dev.Sync(c.ctx)
-	})
+	return c.run(c.result, func() error { return c.wait(c.y.Assign(f())) })
 }
 
 // tiny adds b to a many times, one operation after the other.
 func (c *item) tiny(ops int, a, b *dense) (*peer.Case, error) {
-	return c.run(func() error {
-		if err := c.y.Add(a, b); err != nil {
-			return err
+	return c.run(c.result, func() error {
+		err := c.y.Add(a, b)
+		for i := 1; i < ops && err == nil; i++ {
+			err = c.y.Add(&c.y, b)
 		}
-		for range ops - 1 {
-			if err := c.y.Add(&c.y, b); err != nil {
-				return err
-			}
-		}
-		return c.dev.Sync(c.ctx)
+		return c.wait(err)
 	})
 }
 
 // latency has the sum in a Go slice.
 func (c *item) latency(a, b *dense) (*peer.Case, error) {
 	var sum []float32
-	p, err := c.run(func() error {
-		if err := c.y.Add(a, b); err != nil {
-			return err
+	return c.run(func() ([]float32, error) { return sum, nil }, func() error {
+		err := c.y.Add(a, b)
+		if err == nil {
+			sum, err = c.y.Read(c.ctx)
 		}
-		var err error
-		sum, err = c.y.Read(c.ctx)
 		return err
 	})
-	if err == nil {
-		p.Read = func() ([]float32, error) { return sum, nil }
-	}
-	return p, err
 }
 
 func (c *item) transferIn(values []float32) (*peer.Case, error) {
 	y := c.upload(1, len(values), values)
-	p, err := c.run(func() error {
-		if err := y.SetSlice(values); err != nil {
-			return err
-		}
-		return c.dev.Sync(c.ctx)
-	})
-	if err == nil {
-		p.Read = func() ([]float32, error) { return y.Read(c.ctx) }
-	}
+	return c.run(func() ([]float32, error) { return y.Read(c.ctx) }, func() error { return c.wait(y.SetSlice(values)) })
+}
+
+func (c *item) transferOut(values []float32) (*peer.Case, error) {
+	a, out := c.upload(1, len(values), values), make([]float32, len(values))
+	p, err := c.run(func() ([]float32, error) { return out, nil }, func() error { return c.y.ReadTo(c.ctx, out) })
+	p.Before = func() error { return c.wait(c.y.Add(a, a)) }
 	return p, err
 }
 
-func (c *item) transferOut(a *dense) (*peer.Case, error) {
-	var out []float32
-	p, err := c.run(func() error { return c.y.ReadTo(c.ctx, out) })
+// result reads what a computation left on the device.
+func (c *item) result() ([]float32, error) { return c.y.Read(c.ctx) }
+
+// wait returns once the device is done with an operation that began without an error.
+func (c *item) wait(err error) error {
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, n := a.Dims()
-	out = make([]float32, n)
-	p.Before = func() error {
-		if err := c.y.Add(a, a); err != nil {
-			return err
-		}
-		return c.dev.Sync(c.ctx)
-	}
-	p.Read = func() ([]float32, error) { return out, nil }
-	return p, nil
+	return c.dev.Sync(c.ctx)
 }
 
-func (c *item) run(f func() error) (*peer.Case, error) {
-	return &peer.Case{
-		Run:   f,
-		Read:  func() ([]float32, error) { return c.y.Read(c.ctx) },
-		Close: c.close,
-	}, c.err
+func (c *item) run(read func() ([]float32, error), f func() error) (*peer.Case, error) {
+	return &peer.Case{Run: f, Read: read, Close: c.close}, c.err
 }
 
 func (c *item) close() {
