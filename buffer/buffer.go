@@ -229,7 +229,7 @@ func forgotten(k *memory.Backing) *cleanup.Cleanup {
 }
 
 // begin locks the buffer and its memory for a call, which ends with end.
-func (b *Buffer) begin(op string) (*memory.Memory, error) {
+func (b *Buffer) begin(op string, in Intent) (*memory.Memory, error) {
 	if b == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
 	}
@@ -238,24 +238,34 @@ func (b *Buffer) begin(op string) (*memory.Memory, error) {
 		b.mu.Unlock()
 		return nil, fail(op, gpu.ErrClosed, "the buffer")
 	}
+	if in != Reads && b.host.ReadOnly {
+		b.mu.Unlock()
+		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
+	}
 	return b.memory(), nil
 }
 
-// beginWrite is begin for calls that write.
-func (b *Buffer) beginWrite(op string) (*memory.Memory, error) {
-	m, err := b.begin(op)
-	if err == nil && b.host.ReadOnly {
-		b.end(m)
-		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
+// beginIn is begin for a region, which it returns as [Buffer.place] does.
+func (b *Buffer) beginIn(op string, in Intent, r Region) (m *memory.Memory, w Region, err error) {
+	if m, err = b.begin(op, in); err != nil {
+		return nil, w, err
 	}
-	return m, err
+	if w, err = b.place(op, r); err != nil {
+		b.end(m)
+	}
+	return m, w, err
 }
 
-func (b *Buffer) beginFor(op string, in Intent) (*memory.Memory, error) {
-	if in == Reads {
-		return b.begin(op)
+// place returns a region, which has to lie in the buffer, as its memory counts.
+func (b *Buffer) place(op string, r Region) (Region, error) {
+	switch {
+	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
+		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
+		r.Span() < 0 || r.Span() > b.size-r.Offset:
+		return r, fail(op, gpu.ErrInvalid, "a region beyond the buffer")
 	}
-	return b.beginWrite(op)
+	r.Offset += b.back.At
+	return r.Joined(), nil
 }
 
 func (b *Buffer) end(m *memory.Memory) {
@@ -293,16 +303,16 @@ func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
 // Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
 // results that the host has not.
 func (b *Buffer) Location() Location {
-	m, err := b.begin("Location")
+	m, err := b.begin("Location", Reads)
 	if err != nil {
 		return None
 	}
 	defer b.end(m)
 	k := b.back
-	switch all := memory.Between(k.At, k.End); {
+	switch {
 	case !k.Hosted && !m.Written():
 		return None
-	case !k.Hosted, m.Lacks(all):
+	case !k.Hosted, m.Lacks(k.All()):
 		return Device
 	case k.Whole.Current():
 		return Both
@@ -321,28 +331,22 @@ func (b *Buffer) Same(o *Buffer) bool {
 
 // Overlaps reports whether what is written to one buffer changes the other: they are the same, or wrap host memory that overlaps.
 func (b *Buffer) Overlaps(o *Buffer) bool {
-	if b == o || b.Same(o) {
+	if b.Same(o) {
 		return true
 	}
-	if b == nil || o == nil {
-		return false
-	}
 	space, at, ok := b.hostPlace()
-	if !ok {
-		return false
-	}
-	other, from, ok := o.hostPlace()
-	return ok && space == other && at < from+o.size && from < at+b.size
+	other, from, too := o.hostPlace()
+	return ok && too && space == other && at < from+o.size && from < at+b.size
 }
 
 // hostPlace tells where wrapped host memory lies.
 func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
+	if b.Mode() != External {
+		return 0, 0, false
+	}
 	b.mu.Lock()
 	host := b.host
 	b.mu.Unlock()
-	if b.mode != External {
-		return 0, 0, false
-	}
 	return host.Place()
 }
 
@@ -375,12 +379,9 @@ func (b *Buffer) Close() error {
 		return nil
 	}
 	b.mu.Lock()
-	if b.shares == 0 {
-		b.mu.Unlock()
-		return nil
-	}
-	b.shares--
-	if b.shares > 0 {
+	last := b.shares == 1
+	b.shares = max(b.shares-1, 0)
+	if !last {
 		b.mu.Unlock()
 		return nil
 	}

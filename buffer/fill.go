@@ -24,17 +24,6 @@ type Filler struct {
 // memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
 // and then: beside the buffer, memory for some 20 MiB is all that it needs.
 func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
-	if dev == nil || size < 0 || uint64(size) > dev.Info().Limits.MaxBufferSize {
-		return New(dev, size) // which says what is wrong
-	}
-	if n := min(size, pieceSize); len(f.piece) < n {
-		f.piece = make([]byte, n)
-	}
-	if size > 0 {
-		if err := read(f.piece[:min(pieceSize, size)]); err != nil {
-			return nil, err
-		}
-	}
 	b, err := New(dev, size)
 	if err != nil {
 		return nil, err
@@ -46,30 +35,27 @@ func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([
 	return b, nil
 }
 
-// fill writes the pieces, the first of which is read already.
 func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) error {
-	mem, err := b.Memory(Replaces)
-	if err != nil {
-		return err
+	if n := min(b.size, pieceSize); len(f.piece) < n {
+		f.piece = make([]byte, n)
 	}
-	size := b.Size()
-	for done := 0; done < size; done += pieceSize {
-		piece := f.piece[:min(pieceSize, size-done)]
-		if done > 0 {
-			if err := read(piece); err != nil {
-				return err
-			}
+	var mem *gpu.Buffer
+	for done := 0; done < b.size; done += pieceSize {
+		piece := f.piece[:min(pieceSize, b.size-done)]
+		err := read(piece)
+		if err == nil && mem == nil {
+			mem, err = b.Memory(Replaces)
 		}
-		if err := mem.Write(uint64(done), gpu.HostBytes(piece)); err != nil { // the last one also zeroes the rest of its word
+		if err == nil {
+			err = mem.Write(uint64(done), gpu.HostBytes(piece)) // the last one also zeroes the rest of its word
+		}
+		if f.queued += len(piece); err == nil && f.queued >= queuedMax {
+			err, f.queued = b.dev.Sync(ctx), 0
+		}
+		if err != nil {
 			return err
 		}
-		if f.queued += len(piece); f.queued >= queuedMax {
-			if err := b.dev.Sync(ctx); err != nil {
-				return err
-			}
-			f.queued = 0
-		}
 	}
-	b.Wrote(b.Device(), Region{Width: size, Pitch: size, Count: 1})
+	b.Wrote(b.dev, Range(0, b.size))
 	return nil
 }

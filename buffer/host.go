@@ -14,16 +14,16 @@ import (
 // and the device's side is not. Results that were not synced are given up there. It has no effect on memory without a host side.
 func (b *Buffer) Touch(regions ...Region) error {
 	const op = "Touch"
-	m, err := b.begin(op)
+	m, err := b.begin(op, Reads)
 	if err != nil {
 		return err
 	}
 	defer b.end(m)
 	if len(regions) == 0 {
-		regions = []Region{memory.Between(0, b.size)}
+		regions = []Region{Range(0, b.size)}
 	}
 	for _, r := range regions {
-		if err := b.holds(op, r); err != nil {
+		if _, err := b.place(op, r); err != nil {
 			return err
 		}
 	}
@@ -31,41 +31,35 @@ func (b *Buffer) Touch(regions ...Region) error {
 		return nil
 	}
 	for _, r := range regions {
-		if err := m.HostWrote(b.place(r)); err != nil {
+		w, _ := b.place(op, r) // as above
+		if err := m.HostWrote(w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// place returns a region of the buffer as its memory counts.
-func (b *Buffer) place(r Region) Region {
-	r.Offset += b.back.At
-	return r.Joined()
-}
-
 // ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
 // read-only, and reports whether it is.
 func (b *Buffer) ClearHost(r Region) bool {
-	m, err := b.beginWrite("ClearHost")
+	m, w, err := b.beginIn("ClearHost", Writes, r)
 	if err != nil {
 		return false
 	}
 	defer b.end(m)
-	k := b.back
-	if b.windowed || k.Whole.Valid() || !b.onHost(m, memory.Between(0, b.size)) || b.holds("ClearHost", r) != nil {
+	if b.windowed || b.back.Whole.Valid() || !b.onHost(m, b.back.All()) {
 		return false
 	}
 	for i := range r.Count {
 		clear(b.host.Bytes[r.Offset+i*r.Pitch:][:r.Width])
 	}
-	return m.HostWrote(b.place(r)) == nil
+	return m.HostWrote(w) == nil
 }
 
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
 // memory. Where there is no host memory it only waits.
 func (b *Buffer) Sync(ctx context.Context) error {
-	m, err := b.begin("Sync")
+	m, err := b.begin("Sync", Reads)
 	if err != nil {
 		return err
 	}
@@ -73,7 +67,7 @@ func (b *Buffer) Sync(ctx context.Context) error {
 	if !b.back.Hosted {
 		return b.dev.Sync(ctx)
 	}
-	return m.Download(ctx, b.back, b.back.At, b.back.End)
+	return m.Download(ctx, b.back, b.back.All())
 }
 
 // SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
@@ -81,7 +75,7 @@ func (b *Buffer) Sync(ctx context.Context) error {
 // say [Buffer.Touch]. A buffer without a host side is [gpu.ErrUnsupported].
 func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	const op = "SyncHost"
-	m, err := b.begin(op)
+	m, err := b.begin(op, Reads)
 	if err != nil {
 		return gpu.Host{}, err
 	}
@@ -89,7 +83,7 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	if !b.back.Hosted {
 		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
 	}
-	if err := m.Download(ctx, b.back, b.back.At, b.back.End); err != nil {
+	if err := m.Download(ctx, b.back, b.back.All()); err != nil {
 		return gpu.Host{}, err
 	}
 	return b.host, nil
@@ -99,14 +93,11 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 // offset.
 func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) error {
 	const op = "Read"
-	m, err := b.begin(op)
+	m, w, err := b.beginIn(op, Reads, r)
 	if err != nil {
 		return err
 	}
 	defer b.end(m)
-	if err := b.holds(op, r); err != nil {
-		return err
-	}
 	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, "the destination")
 	}
@@ -120,19 +111,18 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	if err := b.gather(ctx, m); err != nil {
 		return err
 	}
-	if dst.Foreign == nil && b.onHost(m, r) {
+	if dst.Foreign == nil && b.onHost(m, w) {
 		for i := range r.Count {
 			o := i * r.Pitch
 			copy(dst.Bytes[offset+o:offset+o+r.Width], b.host.Bytes[r.Offset+o:])
 		}
 		return nil
 	}
-	return b.download(ctx, m, r, dst, offset)
+	return b.download(ctx, m, w, dst, offset)
 }
 
 // download reads a region from the device, which is made current first.
-func (b *Buffer) download(ctx context.Context, m *memory.Memory, r Region, dst gpu.Host, offset int) error {
-	w := b.place(r)
+func (b *Buffer) download(ctx context.Context, m *memory.Memory, w Region, dst gpu.Host, offset int) error {
 	d, err := m.On("Read", b.back, b.dev, w)
 	if err == nil {
 		err = m.Update(d, w)
@@ -144,8 +134,8 @@ func (b *Buffer) download(ctx context.Context, m *memory.Memory, r Region, dst g
 }
 
 // onHost reports whether Go memory holds the current bytes of a region.
-func (b *Buffer) onHost(m *memory.Memory, r Region) bool {
-	return b.host.Bytes != nil && !m.Lacks(b.place(r))
+func (b *Buffer) onHost(m *memory.Memory, w Region) bool {
+	return b.host.Bytes != nil && !m.Lacks(w)
 }
 
 // gather brings results in parts of memory together on the host, where it is then used.
@@ -153,18 +143,7 @@ func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 	if !b.windowed {
 		return nil
 	}
-	return m.Download(ctx, b.back, b.back.At, b.back.End)
-}
-
-// holds refuses regions that do not lie in the buffer.
-func (b *Buffer) holds(op string, r Region) error {
-	switch {
-	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
-		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
-		r.Span() < 0 || r.Span() > b.size-r.Offset:
-		return fail(op, gpu.ErrInvalid, "a region beyond the buffer")
-	}
-	return nil
+	return m.Download(ctx, b.back, b.back.All())
 }
 
 // Access gives the CPU a region while fn runs: the bytes from its first to its last, those between its rows undefined. They are the
@@ -173,7 +152,7 @@ func (b *Buffer) holds(op string, r Region) error {
 // After an error of fn's, memory of the device is as it was. The slice is dead afterwards. fn must not use the buffer.
 func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) error {
 	const op = "Access"
-	m, err := b.beginFor(op, in)
+	m, w, err := b.beginIn(op, in, r)
 	if err != nil {
 		return err
 	}
@@ -181,15 +160,11 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	if fn == nil || in != Reads && r.Count != 1 {
 		return fail(op, gpu.ErrInvalid, "nil function, or rows to be written")
 	}
-	if err := b.holds(op, r); err != nil {
-		return err
-	}
 	if err := b.gather(ctx, m); err != nil {
 		return err
 	}
-	w := b.place(r)
-	if b.host.Bytes != nil && r.Count == 1 && r.Width > 0 && (in != Replaces || b.onHost(m, r)) {
-		if err := m.Download(ctx, b.back, w.Offset, w.End()); err != nil {
+	if b.host.Bytes != nil && r.Count == 1 && r.Width > 0 && (in != Replaces || b.onHost(m, w)) {
+		if err := m.Download(ctx, b.back, w); err != nil {
 			return err
 		}
 	}
@@ -199,7 +174,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		return fn(nil)
 	case b.InPlace():
 		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
-	case b.onHost(m, r):
+	case b.onHost(m, w):
 		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
 		if in == Reads {
 			return err
@@ -209,7 +184,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		return b.changeDevice(ctx, &m, w, in == Writes, fn)
 	}
 	mem := make([]byte, r.Span())
-	if err := b.download(ctx, m, r, gpu.HostBytes(mem), 0); err != nil {
+	if err := b.download(ctx, m, w, gpu.HostBytes(mem), 0); err != nil {
 		return err
 	}
 	return b.apart(&m, func() error { return fn(mem) })
@@ -260,14 +235,12 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 // Patch replaces bytes from offset on, at any offset and of any number. Only they move, to where the current bits are.
 // It waits only for neighbours in the same word of the device's memory.
 func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
-	m, err := b.begin("Patch")
+	r := Range(offset, len(src))
+	m, w, err := b.beginIn("Patch", Writes, r)
 	if err != nil {
 		return err
 	}
-	r := Range(offset, len(src))
-	inside := b.holds("Patch", r) == nil
-	direct := inside && !b.windowed && !b.onHost(m, r) && !b.InPlace() && offset%4 == 0 &&
-		(len(src)%4 == 0 || offset+len(src) == b.size)
+	direct := !b.windowed && !b.onHost(m, w) && !b.InPlace() && offset%4 == 0 && (len(src)%4 == 0 || offset+len(src) == b.size)
 	b.end(m)
 	if direct {
 		return b.Write(offset, gpu.HostBytes(src))
@@ -279,32 +252,20 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 // memory at once.
 func (b *Buffer) Write(offset int, src gpu.Host) error {
 	const op = "Write"
-	m, err := b.beginWrite(op)
+	m, w, err := b.beginIn(op, Writes, Range(offset, src.Size))
 	if err != nil {
 		return err
 	}
 	defer b.end(m)
-	if err := b.holds(op, Range(offset, src.Size)); err != nil {
-		return err
-	}
-	end := offset + src.Size
 	if b.windowed {
 		if src.Foreign != nil || !src.Valid() {
 			return fail(op, gpu.ErrInvalid, "not Go memory")
 		}
-		copy(b.host.Bytes[offset:end], src.Mem())
-		return m.HostWrote(b.place(memory.Between(offset, end)))
+		copy(b.host.Bytes[offset:], src.Mem())
+		return m.HostWrote(w)
 	}
-	whole := src.Size == b.size
-	w := b.place(memory.Between(offset, end))
-	r, err := m.On(op, b.back, b.dev, w)
+	r, err := b.prepare(op, m, b.dev, w, src.Size == b.size)
 	if err != nil {
-		return err
-	}
-	if whole && b.mode == Owned && r.Mem.Lost() {
-		m.GiveUp(r) // what was lost is no loss
-	}
-	if err := m.Prepare(r, w, whole); err != nil {
 		return err
 	}
 	if err := r.Mem.Write(uint64(offset), src); err != nil {
@@ -318,12 +279,12 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 // device. It waits for nothing; results in memory that the device holds in parts must be synced before ([ErrUnsynced]).
 func (b *Buffer) Copy() (*Buffer, error) {
 	const op = "Copy"
-	m, err := b.begin(op)
+	m, err := b.begin(op, Reads)
 	if err != nil {
 		return nil, err
 	}
 	defer b.end(m)
-	k, all := b.back, memory.Between(0, b.size)
+	k, all := b.back, b.back.All()
 	switch {
 	case !k.Hosted && !m.Written():
 		return New(b.dev, b.size)
@@ -333,13 +294,10 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		return Wrap(b.dev, gpu.HostBytes(mem), nil)
 	case b.windowed:
 		return nil, fail(op, ErrUnsynced, "")
-	case k.Hosted && !m.Lacks(b.place(all)):
+	case k.Hosted && !m.Lacks(all):
 		return FromHost(b.dev, b.host)
 	}
-	r, err := m.On(op, k, b.dev, b.place(all))
-	if err == nil {
-		err = m.Update(r, b.place(all))
-	}
+	r, err := b.prepare(op, m, b.dev, all, false)
 	if err != nil {
 		return nil, err
 	}
@@ -355,6 +313,6 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	c.Wrote(c.Device(), all)
+	c.Wrote(c.dev, Range(0, c.size))
 	return c, nil
 }

@@ -22,57 +22,56 @@ const (
 // valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued.
 func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
 	const op = "Use"
-	if dev == nil {
-		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
-	}
-	return b.use(op, dev, r, in)
-}
-
-func (b *Buffer) use(op string, dev *gpu.Device, w Region, in Intent) (mem *gpu.Buffer, base int, err error) {
-	m, err := b.beginFor(op, in)
+	m, w, err := b.beginIn(op, in, r)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer b.end(m)
-	if err := b.holds(op, w); err != nil {
-		return nil, 0, err
+	if dev == nil {
+		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
-	k := b.back
-	w.Offset += k.At
-	r, err := m.On(op, k, dev, w)
+	d, err := b.prepare(op, m, dev, w, in == Replaces)
 	if err != nil {
 		return nil, 0, err
 	}
-	replace := in == Replaces && r.All()
-	if replace && b.mode == Owned && r.Mem.Lost() {
-		m.GiveUp(r) // what was lost is no loss
+	return d.Mem, d.Lo - b.back.At, nil
+}
+
+// prepare returns a device's replica that is current in a region, or about to be replaced.
+func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool) (*memory.Replica, error) {
+	d, err := m.On(op, b.back, dev, w)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.Prepare(r, w.Joined(), replace); err != nil {
-		return nil, 0, err
+	replace = replace && d.All()
+	if replace && b.mode == Owned && d.Mem.Lost() {
+		m.GiveUp(d) // what was lost is no loss
 	}
-	return r.Mem, r.Lo - k.At, nil
+	return d, m.Prepare(d, w, replace)
 }
 
 // Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is
 // the buffer's and valid until that is closed.
 func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
-	mem, _, err := b.use("Memory", b.dev, memory.Between(0, b.size), in)
+	if b == nil {
+		return nil, fail("Memory", gpu.ErrInvalid, "nil buffer")
+	}
+	mem, _, err := b.Use(b.dev, Range(0, b.size), in)
 	return mem, err
 }
 
 // Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
-func (b *Buffer) Wrote(dev *gpu.Device, w Region) {
-	m, err := b.begin("Wrote")
+func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
+	const op = "Wrote"
+	m, w, err := b.beginIn(op, Reads, r)
 	if err != nil {
 		return // nothing was written
 	}
 	defer b.end(m)
-	k := b.back
-	if dev == nil || b.holds("Wrote", w) != nil {
+	if dev == nil {
 		return
 	}
-	w.Offset += k.At
-	if r, err := m.On("Wrote", k, dev, w); err == nil && r.Mem != nil {
-		m.Wrote(r, w)
+	if d, err := m.On(op, b.back, dev, w); err == nil && d.Mem != nil {
+		m.Wrote(d, w)
 	}
 }

@@ -130,10 +130,8 @@ func TestNames(t *testing.T) {
 	if !bytes.Equal(out.Bytes(), again.Bytes()) {
 		t.Error("saved again the file differs")
 	}
-	headers, _, err := params.Scan(bytes.NewReader(out.Bytes()), params.Options{})
-	check(t, err)
-	if len(headers) != 5 || headers[2].Name != "a\x00b" || headers[2].Size != 4 || headers[2].Type != i32 {
-		t.Errorf("%v", headers)
+	if len(back) != 5 || back[2].Name != "a\x00b" || back[2].Array.Size() != 4 || back[2].Array.DType() != i32 {
+		t.Errorf("%v", back)
 	}
 	check(t, back.Close())
 	check(t, back.Close())

@@ -14,7 +14,7 @@
 //	}
 //
 // A dictionary is read as a stream: the list of names comes first and is held in memory, tensors pass through one after
-// the other. What can seek is not read where data are passed over, so that [Scan] reads only the headers.
+// the other. What can seek is not read where data are passed over, so that a loop of Next reads only the headers.
 //
 // # The format
 //

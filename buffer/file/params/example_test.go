@@ -16,26 +16,31 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file/params"
 )
 
-func ExampleScan() {
+// Of a file, which can seek, only the headers are read.
+func ExampleReader_Next() {
 	f, err := os.Open("testdata/dlr_4in2out_v2.params")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	headers, info, err := params.Scan(f, params.Options{})
-	if err != nil {
+	r, err := params.NewReader(f, params.Options{})
+	for err == nil {
+		var h file.Header
+		if h, err = r.Next(); err == nil {
+			fmt.Println(h.Name, h.Type, h.Shape, "at", h.Offset)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
 		log.Fatal(err)
 	}
-	for _, h := range headers {
-		fmt.Println(h.Name, h.Type, h.Shape, "at", h.Offset)
-	}
-	fmt.Println(info.Size, "bytes, then", info.Trailing)
+	trailing, err := r.Trailing()
+	fmt.Println(trailing, "bytes after the last tensor", err)
 	// Output:
 	// data4 float32 [3] at 132
 	// data1 float32 [2] at 192
 	// data3 float32 [3] at 248
 	// data2 float32 [2] at 308
-	// 316 bytes, then 0
+	// 0 bytes after the last tensor <nil>
 }
 
 func ExampleNewReader() {
@@ -85,7 +90,6 @@ func ExampleNewWriter() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	headers, _, err := params.Scan(strings.NewReader(out.String()), params.Options{})
-	fmt.Println(out.Len(), headers, err)
-	// Output: 164 [{weight int8 [2 3] 114 6} {bias int32 [] 160 4}] <nil>
+	fmt.Println(out.Len(), "bytes")
+	// Output: 164 bytes
 }

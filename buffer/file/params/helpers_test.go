@@ -111,6 +111,29 @@ func readStream(s string, opts ...params.Options) ([]entry, error) {
 	return filetest.ReadAll(r)
 }
 
+// extent is the size of a dictionary, and what follows it.
+type extent struct{ Size, Trailing int64 }
+
+// scan passes over the data of all tensors.
+func scan(r io.Reader, opts params.Options) (headers []file.Header, _ extent, err error) {
+	p, err := params.NewReader(r, opts)
+	for err == nil {
+		var h file.Header
+		if h, err = p.Next(); err == nil {
+			headers = append(headers, h)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, extent{}, err
+	}
+	i := extent{Size: int64(len(list()))}
+	if n := len(headers); n > 0 {
+		i.Size = headers[n-1].Offset + headers[n-1].Size
+	}
+	i.Trailing, err = p.Trailing()
+	return headers, i, err
+}
+
 func mustRead(t testing.TB, s string, opts ...params.Options) []entry {
 	t.Helper()
 	all, err := readString(s, opts...)

@@ -19,12 +19,12 @@ func try(t testing.TB, s string) ([]entry, bool) {
 	t.Helper()
 	var all []entry
 	var headers []file.Header
-	var info params.Info
+	var info extent
 	var err, errStream, errScan error
 	filetest.Frugal(t, func() {
 		all, err = readString(s)
 		_, errStream = readStream(s)
-		headers, info, errScan = params.Scan(strings.NewReader(s), params.Options{})
+		headers, info, errScan = scan(strings.NewReader(s), params.Options{})
 	})
 	if (err == nil) != (errStream == nil) || (err == nil) != (errScan == nil) {
 		t.Errorf("whole: %v, stream: %v, scan: %v", err, errStream, errScan)

@@ -64,8 +64,8 @@ func TestRealFiles(t *testing.T) {
 	if !sameEntries(got, want) {
 		t.Errorf("%+v", got)
 	}
-	headers, info, err := params.Scan(strings.NewReader(all["dlr_4in2out_v2.params"]), params.Options{})
-	if err != nil || info != (params.Info{Size: 316}) {
+	headers, info, err := scan(strings.NewReader(all["dlr_4in2out_v2.params"]), params.Options{})
+	if err != nil || info != (extent{Size: 316}) {
 		t.Fatal(info, err)
 	}
 	for i, want := range []file.Header{
@@ -152,7 +152,7 @@ func TestLastWins(t *testing.T) {
 			t.Errorf("no indices in %v", err)
 		}
 	}
-	headers, _, err := params.Scan(strings.NewReader(s), params.Options{LastWins: true})
+	headers, _, err := scan(strings.NewReader(s), params.Options{LastWins: true})
 	if err != nil || len(headers) != 2 {
 		t.Error(headers, err)
 	}
@@ -183,11 +183,11 @@ func TestTrailing(t *testing.T) {
 					t.Errorf("%s: %d, %v, want %d", how, n, err, len(tail))
 				}
 			}
-			_, info, err := params.Scan(open(), params.Options{})
-			if info != (params.Info{Size: 85, Trailing: int64(len(tail))}) || err != nil {
+			_, info, err := scan(open(), params.Options{})
+			if info != (extent{Size: 85, Trailing: int64(len(tail))}) || err != nil {
 				t.Errorf("%s: %+v, %v", how, info, err)
 			}
-			_, _, err = params.Scan(open(), params.Options{Strict: true})
+			_, _, err = scan(open(), params.Options{Strict: true})
 			if tail == "" {
 				if err != nil {
 					t.Error(err)
@@ -197,27 +197,8 @@ func TestTrailing(t *testing.T) {
 			wantError(t, err, file.ErrFormat, 85)
 		}
 		// An end with the dictionary hides what follows.
-		if _, info, err := params.Scan(io.NewSectionReader(strings.NewReader(s), 0, 85), params.Options{Strict: true}); info.Trailing != 0 || err != nil {
+		if _, info, err := scan(io.NewSectionReader(strings.NewReader(s), 0, 85), params.Options{Strict: true}); info.Trailing != 0 || err != nil {
 			t.Error(info, err)
-		}
-	}
-}
-
-func TestBoolAs(t *testing.T) {
-	s := samples(t)["bool"]
-	for _, want := range []dtype.Type{dtype.Bool8, dtype.Bool1} {
-		for _, e := range mustRead(t, s, params.Options{Bool: want}) {
-			if e.Type != want {
-				t.Errorf("%v: %v", want, e.Type)
-			}
-		}
-	}
-	for _, typ := range []dtype.Type{dtype.Int8, {Code: 6}} {
-		if _, err := readString(s, params.Options{Bool: typ}); !errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("BoolAs(%v): %v", typ, err)
-		}
-		if _, err := write(nil, params.Options{Bool: typ}); !errors.Is(err, fault.ErrInvalid) {
-			t.Errorf("BoolAs(%v): %v", typ, err)
 		}
 	}
 }
@@ -283,7 +264,7 @@ func TestStartedLater(t *testing.T) {
 	if _, err := src.Seek(16, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	headers, info, err := params.Scan(src, params.Options{Strict: true})
+	headers, info, err := scan(src, params.Options{Strict: true})
 	if err != nil || len(headers) != 1 || headers[0].Offset != 81 || info.Size != 85 {
 		t.Errorf("%+v, %+v, %v", headers, info, err)
 	}

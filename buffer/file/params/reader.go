@@ -3,8 +3,8 @@
 package params
 
 import (
-	"errors"
 	"io"
+	"math"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
@@ -13,24 +13,19 @@ import (
 
 var _ file.Reader = (*Reader)(nil)
 
-// memoryLimit is how many bytes names, and with [Scan] headers, may take. It is enough for some 400,000 names.
-const memoryLimit = 64 << 20
-
-// nameCost and headerCost are about what a name and a header take in memory beside their bytes and shape.
 const (
-	nameCost   = 80
-	headerCost = 96
+	memoryLimit = 64 << 20 // what names may take in memory: enough for some 400,000
+	nameCost    = 80       // what a name takes beside its bytes, about
 )
 
 // Reader reads a dictionary as a stream. The zero value is an empty one. It is not for several goroutines.
 type Reader struct {
-	src    stream.Source
-	opts   Options
-	memory int64 // what is left of the limit
-	names  []string
-	last   map[string]int // the last index of each name, with LastWins
-	next   int            // index of the tensor that Next goes to
-	end    int64          // of the last tensor, once Next has got there
+	src   stream.Source
+	opts  Options
+	names []string
+	last  map[string]int // the last index of each name, with LastWins
+	next  int            // index of the tensor that Next goes to
+	end   int64          // of the last tensor, once Next has got there
 }
 
 // NewReader reads the list of names. r stands at the dictionary's first byte, and offsets count from there. If r has a
@@ -38,13 +33,10 @@ type Reader struct {
 // read in small pieces, and nothing behind the last tensor is. Names that take more than 64 MiB of memory are
 // [file.ErrTooLarge].
 func NewReader(r io.Reader, opts Options) (*Reader, error) {
-	if err := opts.check(); err != nil {
-		return nil, err
-	}
 	if r == nil {
 		return nil, invalid("no reader")
 	}
-	p := &Reader{src: stream.Measure(r, fail), opts: opts, memory: memoryLimit, last: map[string]int{}}
+	p := &Reader{src: stream.Measure(r, fail), opts: opts, last: map[string]int{}}
 	if p.readList(); p.src.Err != nil {
 		return nil, p.src.Err
 	}
@@ -75,14 +67,18 @@ func (r *Reader) readList() {
 func (r *Reader) readNames(count int) {
 	s := &r.src
 	var buf []byte
+	memory := uint64(0)
 	for i := range count {
 		at := s.Pos
 		length := s.Number(8)
-		if r.lacks(at, length, 1, " bytes of a name") || !r.charge(at, int64(length)+nameCost) {
+		if r.lacks(at, length, 1, " bytes of a name") {
 			return
 		}
-		buf, _ = s.Bytes(buf, int64(length)) // the error stays
-		if s.Err != nil {
+		if memory += length + nameCost; memory > memoryLimit {
+			_ = s.Stop(at, file.ErrTooLarge, "names take more than ", memoryLimit, " bytes of memory")
+			return
+		}
+		if buf, _ = s.Bytes(buf, int64(length)); s.Err != nil {
 			return
 		}
 		name := string(buf)
@@ -94,18 +90,10 @@ func (r *Reader) readNames(count int) {
 	}
 }
 
-// charge takes bytes from the limit of memory, or ends reading.
-func (r *Reader) charge(at, n int64) bool {
-	if r.memory -= n; n < 0 || r.memory < 0 {
-		_ = r.src.Stop(at, file.ErrTooLarge, "names and headers take more than ", memoryLimit, " bytes of memory")
-	}
-	return r.src.Err == nil
-}
-
 // left returns how many bytes there can still be.
 func (r *Reader) left() int64 {
 	if r.src.Size < 0 {
-		return noEnd - r.src.Pos
+		return math.MaxInt64 - r.src.Pos
 	}
 	return max(r.src.Size-r.src.Pos, 0)
 }
@@ -155,7 +143,7 @@ func (r *Reader) header(name string) file.Header {
 	if s.Err != nil {
 		return h.Header
 	}
-	h.Type, h.Shape = r.opts.typeOf(h.Type), make([]int64, dims)
+	h.Shape = make([]int64, dims)
 	for i := range h.Shape {
 		h.Shape[i] = int64(s.Number(8))
 	}
@@ -206,36 +194,4 @@ func (r *Reader) Trailing() (int64, error) {
 		return 0, invalid("there are more tensors")
 	}
 	return r.src.Rest(r.end)
-}
-
-// Info describes a dictionary as a whole.
-type Info struct {
-	Size     int64 // of the dictionary in bytes
-	Trailing int64 // bytes after it
-}
-
-// Scan reads the headers of all tensors. Their data are passed over by seeking where r can do that (an [io.SectionReader]
-// makes such a reader of any io.ReaderAt), and read where it cannot. Names and headers that take more than 64 MiB of memory
-// are [file.ErrTooLarge].
-func Scan(r io.Reader, opts Options) ([]file.Header, Info, error) {
-	p, err := NewReader(r, opts)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	var headers []file.Header
-	for {
-		h, err := p.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil || !p.charge(h.Offset, headerCost+8*int64(len(h.Shape))) {
-			return nil, Info{}, p.src.Err
-		}
-		headers = append(headers, h)
-	}
-	trailing, err := p.Trailing()
-	if err != nil {
-		return nil, Info{}, err
-	}
-	return headers, Info{p.end, trailing}, nil
 }

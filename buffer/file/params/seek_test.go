@@ -55,7 +55,7 @@ func TestSeek(t *testing.T) {
 		size    int64
 	}{{8, 1 << 30}, {128, 8 << 30}, {1, 1 << 40}} {
 		s, r := newSparse(c.tensors, c.size)
-		headers, info, err := params.Scan(r, params.Options{Strict: true})
+		headers, info, err := scan(r, params.Options{Strict: true})
 		if err != nil || len(headers) != c.tensors || info.Size != r.Size() {
 			t.Fatalf("%d headers, %+v, %v", len(headers), info, err)
 		}
@@ -70,7 +70,7 @@ func TestSeek(t *testing.T) {
 	// A file that ends a byte early is found out although its data are not read.
 	_, r := newSparse(8, 1<<30)
 	short := io.NewSectionReader(r, 0, r.Size()-1)
-	_, _, err := params.Scan(short, params.Options{})
+	_, _, err := scan(short, params.Options{})
 	wantError(t, err, file.ErrTruncated, short.Size())
 }
 
@@ -87,8 +87,8 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	headers, info, err := params.Scan(f, params.Options{})
-	if err != nil || len(headers) != 2 || info != (params.Info{Size: int64(len(s)), Trailing: 4}) {
+	headers, info, err := scan(f, params.Options{})
+	if err != nil || len(headers) != 2 || info != (extent{Size: int64(len(s)), Trailing: 4}) {
 		t.Errorf("%+v, %+v, %v", headers, info, err)
 	}
 	pr, pw, err := os.Pipe()
@@ -108,7 +108,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%d, %v", len(all), err)
 	}
 	if null, err := os.Open(os.DevNull); err == nil {
-		_, _, err := params.Scan(null, params.Options{})
+		_, _, err := scan(null, params.Options{})
 		wantError(t, err, file.ErrTruncated, 0)
 		_ = null.Close()
 	}
@@ -133,12 +133,12 @@ func (l *lame) Seek(offset int64, whence int) (int64, error) {
 func TestFailingSeek(t *testing.T) {
 	s := list("a", "b") + strings.Repeat(tensor(int8Code, strings.Repeat("x", 10_000), 10_000), 2)
 	for calls := range 2 {
-		if _, info, err := params.Scan(&lame{strings.NewReader(s), calls}, params.Options{}); err != nil || info.Size != int64(len(s)) {
+		if _, info, err := scan(&lame{strings.NewReader(s), calls}, params.Options{}); err != nil || info.Size != int64(len(s)) {
 			t.Error(calls, info, err)
 		}
 	}
-	_, _, err := params.Scan(&lame{strings.NewReader(s), 2}, params.Options{}) // it cannot go back
+	_, _, err := scan(&lame{strings.NewReader(s), 2}, params.Options{}) // it cannot go back
 	wantError(t, err, errLame, 0)
-	_, _, err = params.Scan(&lame{strings.NewReader(s), 3}, params.Options{})
+	_, _, err = scan(&lame{strings.NewReader(s), 3}, params.Options{})
 	wantError(t, err, errLame, int64(len(list("a", "b"))+48))
 }

@@ -23,38 +23,16 @@ const (
 	maxDims = 32
 	// Offsets in a tensor's header, and its size without dimensions.
 	dimsAt, typeAt, shapeAt, headSize = 24, 28, 32, 40
-	// noEnd is where a file of unknown size ends at the latest.
-	noEnd = math.MaxInt64
 )
 
-// Options are choices of [NewReader], [Scan] and [NewWriter].
+// Options are choices of [NewReader] and [NewWriter].
 type Options struct {
 	// Strict refuses bytes after the last tensor. A writer never writes any.
 	Strict bool
 	// LastWins accepts names that occur more than once: only the last tensor of a name is read or written. Without it they
 	// are [file.ErrDuplicate]. A writer still takes the data of all.
 	LastWins bool
-	// Bool is the type that every boolean tensor gets: [dtype.Bool8], which TVM uses from version 0.23 on, or [dtype.Bool1],
-	// which it used before. Both take a byte per element. With the zero value each keeps its own.
-	Bool dtype.Type
 }
-
-func (o Options) check() error {
-	if o.Bool != (dtype.Type{}) && !isBool(o.Bool) {
-		return invalid("Bool is " + o.Bool.String() + ": want bool or uint1")
-	}
-	return nil
-}
-
-// typeOf returns t, or what the options say of it.
-func (o Options) typeOf(t dtype.Type) dtype.Type {
-	if isBool(o.Bool) && isBool(t) {
-		return o.Bool
-	}
-	return t
-}
-
-func isBool(t dtype.Type) bool { return t == dtype.Bool8 || t == dtype.Bool1 }
 
 func fail(offset int64, err error, detail ...any) error {
 	return &file.Error{Format: "params", Offset: offset, Detail: stream.Text(detail...), Err: err}

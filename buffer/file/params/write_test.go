@@ -37,11 +37,15 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// TestWriteBool writes either bool as the header says.
 func TestWriteBool(t *testing.T) {
 	all := mustRead(t, samples(t)["bool"])
 	for typ, code := range map[dtype.Type]string{dtype.Bool8: "\x06\x08\x01\x00", dtype.Bool1: "\x01\x01\x01\x00"} {
+		for i := range all {
+			all[i].Type = typ
+		}
 		want := list("old", "new") + tensor(code, "\x00\x01\x01", 3) + tensor(code, "\x01", 1)
-		if got, err := write(all, params.Options{Bool: typ}); err != nil || got != want {
+		if got, err := write(all); err != nil || got != want {
 			t.Errorf("%v: %v, %x", typ, err, got)
 		}
 	}

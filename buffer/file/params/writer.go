@@ -24,9 +24,6 @@ type tensor struct {
 // of the shape or 0, which leaves it to the writer. What no [Reader] would accept is refused with the reader's errors;
 // their offsets are where the byte would have stood in the file.
 func NewWriter(w io.Writer, headers []file.Header, opts Options) (file.Writer, error) {
-	if err := opts.check(); err != nil {
-		return nil, err
-	}
 	if w == nil {
 		return nil, invalid("no writer")
 	}
@@ -65,7 +62,7 @@ func list(headers []file.Header, opts Options) ([]tensor, error) {
 		}
 		last[h.Name] = i
 		at += 8 + int64(len(h.Name))
-		h.Type, h.Shape = opts.typeOf(h.Type), slices.Clone(h.Shape)
+		h.Shape = slices.Clone(h.Shape)
 		tensors = append(tensors, tensor{header: header{Header: h}})
 	}
 	return tensors, nil

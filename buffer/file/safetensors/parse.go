@@ -3,11 +3,12 @@
 package safetensors
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
@@ -16,25 +17,20 @@ import (
 // metadataKey is the one key of a header that is no tensor's name.
 const metadataKey = "__metadata__"
 
-// parser walks over a header. It takes the JSON of the format and nothing else, so that it stops at the first byte that is
-// wrong, and sees keys that occur twice. A decoder for all of JSON takes memory for each token.
+// parser walks over a header token by token, so that it stops at the first one that is wrong, and sees keys that occur twice.
+// After an error nothing more is read.
 type parser struct {
-	scanner
+	in       *jsontext.Decoder
 	tensors  []file.Header
 	metadata map[string]string
+	err      error
 }
 
 // parse reads a header. Offsets of the tensors count from the end of the header.
 func parse(text []byte) (*parser, error) {
-	p := &parser{scanner: scanner{text: text}}
-	switch {
-	case len(text) == 0 || text[0] != '{':
+	p := &parser{in: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
+	if len(text) == 0 || text[0] != '{' {
 		p.stop(file.ErrFormat, "the header does not begin with {")
-	case !utf8.Valid(text):
-		for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(text[p.pos:]) {
-			p.pos += n
-		}
-		p.stop(file.ErrFormat, "the header is not UTF-8")
 	}
 	seen := map[string]bool{}
 	p.object(func(key string) {
@@ -48,93 +44,44 @@ func parse(text []byte) (*parser, error) {
 		}
 		seen[key] = true
 	})
-	if !p.ended() {
+	if rest := text[p.in.InputOffset():]; len(bytes.Trim(rest, " \t\r\n")) > 0 {
 		p.stop(file.ErrFormat, "the header goes on after its }")
 	}
 	return p, p.err
 }
 
-// str reads a text.
-func (p *parser) str() string {
-	if !p.expect(`"`) {
+// stop keeps an error after the last token, if it is the first one.
+func (p *parser) stop(err error, detail ...any) {
+	if p.err == nil {
+		p.err = fail(lengthSize+p.in.InputOffset(), err, detail...)
+	}
+}
+
+// next reads a token of a kind and returns its text.
+func (p *parser) next(kind jsontext.Kind) string {
+	if p.err != nil {
 		return ""
 	}
-	var out []byte
-	for from := p.pos; p.pos < len(p.text); {
-		switch c := p.text[p.pos]; {
-		case c == '"':
-			last := p.text[from:p.pos]
-			p.pos++
-			if out == nil {
-				return string(last)
-			}
-			return string(append(out, last...))
-		case c < ' ':
-			p.stop(file.ErrFormat, "a control character within a text")
-			return ""
-		case c == '\\':
-			if out = p.escaped(append(out, p.text[from:p.pos]...)); p.err != nil {
-				return ""
-			}
-			from = p.pos
-		default:
-			p.pos++
-		}
+	t, err := p.in.ReadToken()
+	if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		p.err = fail(lengthSize+wrong.ByteOffset, file.ErrFormat, wrong.Err.Error())
 	}
-	p.stop(file.ErrFormat, "the header's JSON ends early")
-	return ""
-}
-
-// escaped appends the character that the escape at the next byte stands for. Half of a surrogate pair is none: were it
-// replaced, two names could become one.
-func (p *parser) escaped(b []byte) []byte {
-	const letters, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	rest := p.text[p.pos+1:]
-	if len(rest) > 0 {
-		if i := strings.IndexByte(letters, rest[0]); i >= 0 {
-			p.pos += 2
-			return append(b, meant[i])
-		}
+	if err != nil || t.Kind() != kind {
+		p.stop(file.ErrFormat, "expected a ", kind.String())
+		return ""
 	}
-	r, ok := escape(p.text[p.pos:])
-	n := 6
-	if ok && utf16.IsSurrogate(r) {
-		second, _ := escape(p.text[p.pos+n:])
-		r, n = utf16.DecodeRune(r, second), 12
-		ok = r != utf8.RuneError
-	}
-	if !ok {
-		p.stop(file.ErrFormat, "an escape that stands for no character")
-		return nil
-	}
-	p.pos += n
-	return utf8.AppendRune(b, r)
-}
-
-// escape returns the number of the \u escape that a text begins with.
-func escape(text []byte) (rune, bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(n), err == nil
+	return t.String()
 }
 
 // object calls field for each key of an object, to read its value.
 func (p *parser) object(field func(key string)) {
-	if !p.expect("{") || p.accept("}") {
-		return
-	}
-	for p.err == nil {
-		key := p.str()
-		if p.expect(":") {
+	p.next('{')
+	for p.err == nil && p.in.PeekKind() != '}' {
+		if key := p.next('"'); p.err == nil {
 			field(key)
 		}
-		if !p.accept(",") {
-			p.expect("}")
-			return
-		}
 	}
+	p.next('}')
 }
 
 // texts reads the metadata.
@@ -144,7 +91,7 @@ func (p *parser) texts() {
 		if _, ok := p.metadata[key]; ok {
 			p.stop(file.ErrDuplicate, metadataKey+", "+stream.Quote(key))
 		}
-		p.metadata[key] = p.str()
+		p.metadata[key] = p.next('"')
 	})
 }
 
@@ -161,7 +108,7 @@ func (p *parser) tensor(name string) {
 		seen = append(seen, key)
 		switch key {
 		case "dtype":
-			s := p.str()
+			s := p.next('"')
 			t, ok := typeOf(s)
 			if !ok {
 				stop(file.ErrType, ": "+stream.Quote(s))
@@ -175,40 +122,35 @@ func (p *parser) tensor(name string) {
 			stop(file.ErrFormat, ": unknown key "+stream.Quote(key))
 		}
 	})
-	if p.err != nil {
-		return
-	}
-	if len(seen) != 3 || len(offsets) != 2 {
-		stop(file.ErrFormat, ": a tensor has the keys dtype, shape and data_offsets, which are two")
-		return
-	}
 	_, size, ok := h.Type.Bytes(h.Shape)
 	switch {
+	case len(seen) != 3 || len(offsets) != 2:
+		stop(file.ErrFormat, ": a tensor has the keys dtype, shape and data_offsets, which are two")
 	case !ok:
 		stop(file.ErrFormat, ": impossible shape")
 	case offsets[1]-offsets[0] != size:
 		stop(file.ErrFormat, ": ", size, " bytes from ", offsets[0], " to ", offsets[1])
+	default:
+		h.Offset, h.Size = offsets[0], size
+		p.tensors = append(p.tensors, h)
 	}
-	h.Offset, h.Size = offsets[0], size
-	p.tensors = append(p.tensors, h)
 }
 
-// numbers reads an array of whole numbers.
+// numbers reads an array of whole numbers that are not negative.
 func (p *parser) numbers(most int) []int64 {
 	v := []int64{}
-	if !p.expect("[") || p.accept("]") {
-		return v
-	}
-	for p.err == nil {
-		if len(v) == most {
+	p.next('[')
+	for p.err == nil && p.in.PeekKind() != ']' {
+		s := p.next('0')
+		n, err := strconv.ParseUint(s, 10, 63)
+		switch {
+		case err != nil:
+			p.stop(file.ErrFormat, "no whole number: ", stream.Quote(s))
+		case len(v) == most:
 			p.stop(file.ErrTooLarge, "more than ", most, " numbers")
-			return v
 		}
-		v = append(v, p.number())
-		if !p.accept(",") {
-			p.expect("]")
-			break
-		}
+		v = append(v, int64(n))
 	}
+	p.next(']')
 	return v
 }

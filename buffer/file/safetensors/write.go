@@ -9,7 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
@@ -43,30 +44,34 @@ func headerText(headers []file.Header, metadata map[string]string) ([]byte, erro
 	if metadata != nil {
 		b = append(b, `"`+metadataKey+`":{`...)
 		for i, key := range slices.Sorted(maps.Keys(metadata)) {
-			if !utf8.ValidString(key) || !utf8.ValidString(metadata[key]) {
-				return nil, fail(0, file.ErrFormat, "metadata, ", stream.Quote(key), ": not UTF-8")
-			}
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendText(append(appendText(b, key), ':'), metadata[key])
+			var errKey, errText error
+			b, errKey = jsontext.AppendQuote(b, key)
+			b, errText = jsontext.AppendQuote(append(b, ':'), metadata[key])
+			if errKey != nil || errText != nil {
+				return nil, fail(0, file.ErrFormat, "metadata, ", stream.Quote(key), ": not UTF-8")
+			}
 		}
 		b = append(b, '}')
 	}
 	at := int64(0)
 	for _, h := range headers {
-		t := rank(h.Type)
-		switch {
-		case t < 0:
-			return nil, fail(0, file.ErrType, stream.Quote(h.Name), ": ", h.Type.String())
-		case h.Name == metadataKey || !utf8.ValidString(h.Name):
-			return nil, fail(0, file.ErrFormat, stream.Quote(h.Name), " can be no name")
-		}
 		if len(b) > lengthSize+1 {
 			b = append(b, ',')
 		}
+		t := rank(h.Type)
+		var err error
+		b, err = jsontext.AppendQuote(b, h.Name)
+		switch {
+		case t < 0:
+			return nil, fail(0, file.ErrType, stream.Quote(h.Name), ": ", h.Type.String())
+		case h.Name == metadataKey || err != nil:
+			return nil, fail(0, file.ErrFormat, stream.Quote(h.Name), " can be no name")
+		}
 		shape := strings.ReplaceAll(fmt.Sprint(h.Shape), " ", ",")
-		b = fmt.Appendf(appendText(b, h.Name), `:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, types[t].name, shape, at, at+h.Size)
+		b = fmt.Appendf(b, `:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, types[t].name, shape, at, at+h.Size)
 		at += h.Size
 	}
 	b = append(b, '}')
@@ -79,22 +84,4 @@ func headerText(headers []file.Header, metadata map[string]string) ([]byte, erro
 	}
 	binary.LittleEndian.PutUint64(b, uint64(n))
 	return b, nil
-}
-
-// appendText appends a JSON string as the reference implementation writes it.
-func appendText(b []byte, s string) []byte {
-	const letters, meant, hex = `"\bfnrt`, "\"\\\b\f\n\r\t", "0123456789abcdef"
-	b = append(b, '"')
-	for i := range len(s) {
-		c := s[i]
-		switch k := strings.IndexByte(meant, c); {
-		case k >= 0:
-			b = append(b, '\\', letters[k])
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			b = append(b, c)
-		}
-	}
-	return append(b, '"')
 }

@@ -64,6 +64,9 @@ func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing
 	return k
 }
 
+// All is the region of everything.
+func (k *Backing) All() Region { return Between(k.At, k.End) }
+
 // Lock returns the memory, which the caller unlocks.
 func (k *Backing) Lock() *Memory {
 	m := k.m
@@ -159,7 +162,7 @@ func (m *Memory) Wrote(r *Replica, w Region) {
 	}
 	switch k := r.k; {
 	case !k.Hosted && len(r.behind) == 0 && r.All(): // all that there is, zeros too
-		m.log = append(m.log[:0], write{Region: Between(k.At, k.End), from: r})
+		m.log = append(m.log[:0], write{Region: k.All(), from: r})
 	case w.Span() > 0:
 		m.log = m.note(m.log, write{Region: w, from: r})
 	}
@@ -191,14 +194,14 @@ func (m *Memory) HostWrote(w Region) error {
 	return nil
 }
 
-// Download brings to the host what it lacks of bytes lo to hi-1 of a buffer, and of the words that they are in, so that these can come
+// Download brings to the host what it lacks of a region of a buffer, from its first byte to its last, and of the words that they are in, so that these can come
 // from there if the bytes are written.
-func (m *Memory) Download(ctx context.Context, k *Backing, lo, hi int) error {
+func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	if len(m.log) == 0 {
 		return nil
 	}
-	lo -= (lo - k.At) % 4
-	hi = min(hi+(4-(hi-k.At)%4)%4, k.End)
+	lo := r.Offset - (r.Offset-k.At)%4
+	hi := min(r.End()+(4-(r.End()-k.At)%4)%4, k.End)
 	in, rest := m.log, m.log[:0]
 	if len(m.backings) > 1 || lo > k.At || hi < k.End {
 		in, rest = divide(m.log, lo, hi)

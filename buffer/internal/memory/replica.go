@@ -124,7 +124,7 @@ func (m *Memory) drop(r *Replica) error {
 func (m *Memory) Hold(k *Backing, mem *gpu.Buffer) {
 	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem}
 	k.replicas = append(k.replicas, &k.Whole)
-	m.Wrote(&k.Whole, Between(k.At, k.End))
+	m.Wrote(&k.Whole, k.All())
 }
 
 // Valid reports whether a replica has bytes.

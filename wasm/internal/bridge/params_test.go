@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -338,8 +339,15 @@ func TestSaveParams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		headers, _, err := params.Scan(bytes.NewReader(whole), params.Options{})
-		if err != nil {
+		var headers []file.Header
+		reader, err := params.NewReader(bytes.NewReader(whole), params.Options{})
+		for err == nil {
+			var h file.Header
+			if h, err = reader.Next(); err == nil {
+				headers = append(headers, h)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		for _, piece := range []int{1, 33, 1 << 16} {
