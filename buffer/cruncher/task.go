@@ -104,14 +104,12 @@ func (t *Task) call(result error) (err error) {
 		return nil
 	}
 	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case error:
-			err = fail("Task", ErrCallback, v.Error())
-		case string:
-			err = fail("Task", ErrCallback, v)
-		default:
-			err = fail("Task", ErrCallback)
+		if v := recover(); v != nil {
+			text, _ := v.(string)
+			if e, ok := v.(error); ok {
+				text = e.Error()
+			}
+			err = fail("Task", ErrCallback, text)
 		}
 	}()
 	t.done(result)
