@@ -13,15 +13,13 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// PoolMode says which device gets the next task, and what becomes of the others when a task fails. StopOnError is joined to one of
-// the others by |.
+// PoolMode says which device gets the next task.
 type PoolMode uint8
 
-// The modes. The first two are Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN, which does nothing there.
+// The modes are Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN, which does nothing there.
 const (
-	Greedy      PoolMode = 0 // whichever has the least to do
-	RoundRobin  PoolMode = 1 // the next one in the order in which they were added
-	StopOnError PoolMode = 2 // drops the rest of what one Enqueue brought when one of its tasks fails; the callbacks get [ErrStopped]
+	Greedy     PoolMode = iota // whichever has the least to do
+	RoundRobin                 // the next one in the order in which they were added
 )
 
 // DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of
@@ -63,7 +61,7 @@ func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string) (*DevicePool
 	if err := begun(ctx, op); err != nil {
 		return nil, err
 	}
-	if mode > RoundRobin|StopOnError {
+	if mode > RoundRobin {
 		return nil, fail(op, gpu.ErrInvalid, "unknown mode")
 	}
 	if _, err := kernel.Parse(wgsl); err != nil {

@@ -180,7 +180,7 @@ func (p *DevicePool) choose(d *poolDevice) *job {
 			if s.device == d {
 				return j
 			}
-		case s != nil || p.mode&RoundRobin == 0:
+		case s != nil || p.mode == Greedy:
 			if p.devices[slices.IndexFunc(p.devices, func(o *poolDevice) bool { return !o.busy && !o.retired })] != d {
 				return nil // the one added first takes it
 			}
@@ -228,9 +228,6 @@ func (p *DevicePool) complete(d *poolDevice, j *job, err error) {
 	if err != nil && p.err == nil {
 		p.err = err
 	}
-	if err != nil && d != nil && p.mode&StopOnError != 0 {
-		p.drop(j.batch.jobs, fail("DevicePool", ErrStopped))
-	}
 	j.running--
 	p.sweep(j.batch)
 }
@@ -261,10 +258,10 @@ func (p *DevicePool) drop(jobs []*job, err error) {
 	go p.callbacks(list, err)
 }
 
-// callbacks makes the callbacks of jobs that were dropped one after the other, also if one ends the goroutine.
+// callbacks makes the callbacks of jobs that were dropped, one after the other, on goroutines of their own, which they may end.
 func (p *DevicePool) callbacks(list []*job, err error) {
 	if len(list) > 0 {
-		defer p.callbacks(list[1:], err)
+		defer func() { go p.callbacks(list[1:], err) }()
 		p.callback(nil, list[0], err)
 	}
 }

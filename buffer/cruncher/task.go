@@ -11,11 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The errors of tasks in pools.
-var (
-	ErrCallback = fault.New("ErrCallback", "the callback panicked")
-	ErrStopped  = fault.New("ErrStopped", "an earlier task failed")
-)
+// ErrCallback is the error of a task in a pool.
+var ErrCallback = fault.New("ErrCallback", "the callback panicked")
 
 // TaskType says what is special about a task in a [DevicePool]. Types are joined by |, and have the values of Cekirdekler's
 // ClTaskType. Outside of a pool only TransferOnly has an effect.
