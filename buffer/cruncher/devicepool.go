@@ -120,11 +120,11 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	for _, j := range b.jobs {
 		j.number = p.count
 		p.count++
-		if j.task.types&GlobalSyncFirst != 0 {
+		if j.task.opts.Type&GlobalSyncFirst != 0 {
 			p.fence = j.number
 		}
 		j.after = p.fence
-		if j.task.types&GlobalSyncLast != 0 {
+		if j.task.opts.Type&GlobalSyncLast != 0 {
 			p.fence = p.count
 		}
 	}

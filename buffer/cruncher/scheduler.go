@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -53,7 +52,7 @@ func newBatch(list []*Task) (*jobBatch, error) {
 		if t == nil || t.params == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil task")
 		}
-		if begin := t.types & (SelectBegin | SerialBegin); begin != 0 {
+		if begin := t.opts.Type & (SelectBegin | SerialBegin); begin != 0 {
 			if open != nil || begin == SelectBegin|SerialBegin {
 				return nil, fail(op, gpu.ErrInvalid, "task ", itoa(i), " begins a section within another")
 			}
@@ -62,7 +61,7 @@ func newBatch(list []*Task) (*jobBatch, error) {
 		task := *t
 		task.r.Blobs = 1
 		b.jobs = append(b.jobs, &job{task: &task, batch: b, section: open})
-		if end := t.types & (SelectEnd | SerialEnd); end != 0 {
+		if end := t.opts.Type & (SelectEnd | SerialEnd); end != 0 {
 			if open == nil || end != kind<<1 {
 				return nil, fail(op, gpu.ErrInvalid, "task ", itoa(i), " ends a section that did not begin")
 			}
@@ -75,7 +74,7 @@ func newBatch(list []*Task) (*jobBatch, error) {
 	return b, nil
 }
 
-func (j *job) broadcast() bool { return j.task.types&Broadcast != 0 }
+func (j *job) broadcast() bool { return j.task.opts.Type&Broadcast != 0 }
 
 // takes reports whether a device has yet to run a broadcast.
 func (j *job) takes(d *poolDevice) bool {
@@ -201,14 +200,23 @@ func (p *DevicePool) choose(d *poolDevice) *job {
 	return nil
 }
 
-// callback makes the callback of a job that has ended, and completes it also if that ends the goroutine.
+// callback makes the callback of a job that has ended, and completes it also if that panics or ends the goroutine.
 func (p *DevicePool) callback(d *poolDevice, j *job, err error) {
 	if err != nil && d != nil && p.life.over() {
 		err = fail("DevicePool", gpu.ErrClosed, "the pool")
 	}
-	defer func() { p.complete(d, j, err) }()
-	if panicked := j.task.call(err); err == nil {
-		err = panicked
+	defer func() {
+		if v := recover(); v != nil && err == nil {
+			text, _ := v.(string)
+			if e, ok := v.(error); ok {
+				text = e.Error()
+			}
+			err = fail("Task", ErrCallback, text)
+		}
+		p.complete(d, j, err)
+	}()
+	if j.task.opts.Callback != nil {
+		j.task.opts.Callback(err)
 	}
 }
 
@@ -279,7 +287,7 @@ func (p *DevicePool) retire(d *poolDevice, failed *job) bool {
 	failed.running--
 	var stale []*job
 	for j := range p.open {
-		if s := j.section; s != nil && s.device == d && s.begun && len(j.begun) == 0 && d.cr.keeps(j.task) {
+		if s := j.section; s != nil && s.device == d && s.begun && len(j.begun) == 0 && j.task.needs(d.cr) {
 			stale = append(stale, j)
 		}
 	}
@@ -288,20 +296,4 @@ func (p *DevicePool) retire(d *poolDevice, failed *job) bool {
 		p.sweep(b)
 	}
 	return true
-}
-
-// keeps reports whether a task reads what only this cruncher's devices had.
-func (cr *Cruncher) keeps(t *Task) bool {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	for i := range t.params.list {
-		p := &t.params.list[i]
-		if p.array == nil || p.flags.goesUp() || p.flags.WriteOnly {
-			continue
-		}
-		if r := cr.arrays[p.array.body]; r != nil && len(r.values.Newest(r.array.all(), memory.Newer)) > 0 {
-			return true
-		}
-	}
-	return false
 }
