@@ -27,7 +27,6 @@ type DevicePipeline struct {
 	batch  *Batch // which does not end
 	life   lifetime
 	stages []*stage
-	inputs bank // what goes up
 
 	mu     sync.Mutex
 	serial bool
@@ -88,11 +87,9 @@ func (p *DevicePipeline) build(stages []Stage) (err error) {
 	return err
 }
 
-// connect gives the stages arrays over the memory of theirs: one for an input, which goes up whole, and two for an output, so that one
-// comes back whole while kernels write the other. A transition neither goes up nor comes back: the stage that reads it has the same
-// two.
+// connect makes two arrays of each output over its memory, so that one comes back whole while kernels write the other. A transition
+// does not come back: the stage that reads it has the same two. Other inputs are the caller's arrays and go up whole.
 func (p *DevicePipeline) connect() {
-	shared := map[*body]*Any{} // inputs, which several stages may have
 	before := new(stage)
 	for _, l := range p.stages {
 		for k := range l.in {
@@ -104,15 +101,10 @@ func (p *DevicePipeline) connect() {
 		}
 		for i := range l.inputs {
 			in := &l.inputs[i]
-			key := in.array.body
-			at := slices.IndexFunc(before.outputs, func(out param) bool { return out.array.body == key })
+			at := slices.IndexFunc(before.outputs, func(out param) bool { return out.array.body == in.array.body })
 			in.flags.Read, in.flags.PartialRead = at < 0, false
-			if at < 0 && shared[key] == nil {
-				shared[key] = in.array.over(in.array.host)
-				p.inputs.arrays = append(p.inputs.arrays, shared[key])
-			}
 			for k, b := range l.in {
-				a := shared[key]
+				a := in.array
 				if at >= 0 {
 					a = before.out[k].arrays[at]
 				}
@@ -151,19 +143,14 @@ func (p *DevicePipeline) checkOwners(op string) error {
 	return nil
 }
 
-// enter runs a method.
-func (p *DevicePipeline) enter(ctx context.Context, op string, run func(ctx context.Context) error) error {
+// enter runs a method, which needs a feed that has begun, or none.
+func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run func(ctx context.Context) error) error {
 	if p == nil || ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil pipeline or context")
 	}
-	return p.life.during(ctx, &p.mu, op, run)
-}
-
-// idle runs a method that cannot be called while a feed is under way.
-func (p *DevicePipeline) idle(ctx context.Context, op string, run func(ctx context.Context) error) error {
-	return p.enter(ctx, op, func(ctx context.Context) error {
-		if p.feed != nil {
-			return fail(op, gpu.ErrInvalid, "FeedEnd is missing")
+	return p.life.during(ctx, &p.mu, op, func(ctx context.Context) error {
+		if begun != (p.feed != nil) {
+			return fail(op, gpu.ErrInvalid, "FeedBegin or FeedEnd is missing")
 		}
 		return run(ctx)
 	})
@@ -177,7 +164,7 @@ func (p *DevicePipeline) Serial() error { return p.restart("Serial", true) }
 func (p *DevicePipeline) Parallel() error { return p.restart("Parallel", false) }
 
 func (p *DevicePipeline) restart(op string, serial bool) error {
-	return p.idle(context.Background(), op, func(context.Context) error {
+	return p.enter(context.Background(), op, false, func(context.Context) error {
 		p.serial = serial
 		p.count, p.queued, p.step = 0, 0, 0
 		p.cr.evictStale()
@@ -189,7 +176,7 @@ func (p *DevicePipeline) restart(op string, serial bool) error {
 // the next feed on. The data of all other stages are moved again: of all of them where none is named.
 func (p *DevicePipeline) StopTransmission(stages ...int) error {
 	const op = "StopTransmission"
-	return p.idle(context.Background(), op, func(context.Context) error {
+	return p.enter(context.Background(), op, false, func(context.Context) error {
 		for _, s := range stages {
 			if s < 0 || s >= len(p.stages) {
 				return fail(op, gpu.ErrInvalid, "no such stage")
@@ -214,7 +201,7 @@ func (p *DevicePipeline) Feed(ctx context.Context) (bool, error) {
 // FeedBegin begins a feed and returns while the device is at work. The inputs have been copied. [DevicePipeline.FeedEnd] ends it.
 func (p *DevicePipeline) FeedBegin(ctx context.Context) error {
 	const op = "FeedBegin"
-	return p.idle(ctx, op, func(ctx context.Context) error {
+	return p.enter(ctx, op, false, func(ctx context.Context) error {
 		for _, l := range p.stages {
 			if err := l.usable(op); err != nil {
 				return err
@@ -249,8 +236,12 @@ func (f *feeding) end() error {
 // enqueue queues the stages that have data.
 func (p *DevicePipeline) enqueue(ctx context.Context) error {
 	now, before := p.turns()
-	if p.queued == 0 {
-		p.inputs.touch()
+	for _, l := range p.stages {
+		for _, in := range l.inputs {
+			if in.flags.Read && p.queued == 0 {
+				in.array.MarkDirty()
+			}
+		}
 	}
 	for ; p.queued < len(p.stages); p.queued++ {
 		if !p.serial && p.queued > p.count {
@@ -311,12 +302,8 @@ func (p *DevicePipeline) read() *feeding {
 // FeedEnd ends a feed: it returns when the device has done everything. It reports whether the outputs of the last stage hold
 // results. If it fails no output was written, and the next feed goes on where this one stopped.
 func (p *DevicePipeline) FeedEnd(ctx context.Context) (came bool, err error) {
-	const op = "FeedEnd"
-	err = p.enter(ctx, op, func(ctx context.Context) error {
+	err = p.enter(ctx, "FeedEnd", true, func(ctx context.Context) error {
 		f := p.feed
-		if f == nil {
-			return fail(op, gpu.ErrInvalid, "FeedBegin is missing")
-		}
 		p.feed = nil
 		defer f.stop()
 		defer context.AfterFunc(ctx, f.stop)()
