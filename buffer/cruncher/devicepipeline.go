@@ -93,7 +93,7 @@ func (p *DevicePipeline) connect() {
 	before := new(stage)
 	for _, l := range p.stages {
 		for k := range l.in {
-			l.in[k], l.out[k] = new(bank), newBank(l.outputs, sameHost)
+			l.in[k], l.out[k] = new(bank), newBank(l.outputs, false)
 		}
 		for i := range l.outputs {
 			f := &l.outputs[i].flags

@@ -58,10 +58,10 @@ func (p *Pipeline) build(ctx context.Context, stages []Stage) error {
 			}
 		}
 		for k := range l.in {
-			l.in[k], l.out[k] = newBank(l.inputs, newHost), newBank(l.outputs, newHost)
+			l.in[k], l.out[k] = newBank(l.inputs, true), newBank(l.outputs, true)
 		}
 	}
-	p.own = newBank(p.stages[0].inputs, sameHost)
+	p.own = newBank(p.stages[0].inputs, false)
 	p.own.full = true
 	for i, l := range p.stages {
 		in := l.in[0]

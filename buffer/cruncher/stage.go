@@ -130,29 +130,18 @@ type bank struct {
 	full   bool // of data, or of results
 }
 
-// newBank makes a bank of arrays over the host memory that is returned for each.
-func newBank(list []param, memory func(a *Any) gpu.Host) *bank {
+// newBank makes a bank of arrays like those of a list: over the same host memory, or over zeros of their own.
+func newBank(list []param, own bool) *bank {
 	b := new(bank)
 	for i := range list {
-		b.arrays = append(b.arrays, list[i].array.over(memory(list[i].array)))
+		a := list[i].array
+		host := a.host
+		if own {
+			host = gpu.HostBytes(make([]byte, (host.Size+7)/8*8)[:host.Size])
+		}
+		b.arrays = append(b.arrays, &Any{&body{name: a.name, t: a.t, n: a.n, host: host, record: a.record, tracked: true, version: 1}})
 	}
 	return b
-}
-
-// sameHost is the memory of the array itself.
-func sameHost(a *Any) gpu.Host { return a.host }
-
-// newHost is new memory.
-func newHost(a *Any) gpu.Host {
-	size := a.n * a.t.Size()
-	return gpu.HostBytes(make([]byte, (size+7)/8*8)[:size])
-}
-
-// over makes an array like a over other host memory.
-func (a *Any) over(host gpu.Host) *Any {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return &Any{&body{name: a.name, t: a.t, n: a.n, host: host, record: a.record, flags: a.flags, tracked: true, version: 1}}
 }
 
 // touch says that the memory of the arrays has changed.
