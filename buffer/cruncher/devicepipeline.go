@@ -145,8 +145,8 @@ func (p *DevicePipeline) checkOwners(op string) error {
 
 // enter runs a method, which needs a feed that has begun, or none.
 func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run func(ctx context.Context) error) error {
-	if p == nil || ctx == nil {
-		return fail(op, gpu.ErrInvalid, "nil pipeline or context")
+	if p == nil {
+		return fail(op, gpu.ErrInvalid, "nil pipeline")
 	}
 	return p.life.during(ctx, &p.mu, op, func(ctx context.Context) error {
 		if begun != (p.feed != nil) {

@@ -34,6 +34,9 @@ func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 // during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
 // the end is ErrClosed.
 func (l lifetime) during(ctx context.Context, mu *sync.Mutex, op string, run func(ctx context.Context) error) error {
+	if ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil context")
+	}
 	closed := fail(op, gpu.ErrClosed, "the pipeline")
 	mu.Lock()
 	defer mu.Unlock()

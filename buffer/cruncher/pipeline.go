@@ -109,14 +109,10 @@ func matches(op string, a, b *Any) error {
 // for in take the place of those of the push that failed, so that it may be repeated. But kernels that failed may have written
 // hidden arrays. If arguments are wrong nothing has happened.
 func (p *Pipeline) Push(ctx context.Context, in, out Param) (came bool, err error) {
-	const op = "Push"
 	if p == nil {
-		return false, fail(op, gpu.ErrClosed, "no pipeline")
+		return false, fail("Push", gpu.ErrClosed, "no pipeline")
 	}
-	if ctx == nil {
-		return false, fail(op, gpu.ErrInvalid, "nil context")
-	}
-	err = p.life.during(ctx, &p.mu, op, func(ctx context.Context) (err error) {
+	err = p.life.during(ctx, &p.mu, "Push", func(ctx context.Context) (err error) {
 		came, err = p.push(ctx, in, out)
 		return err
 	})
