@@ -67,7 +67,7 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 		if err = cr.attempt(ctx, c, pieces); err == nil {
 			c.record(pieces)
 			cr.observe(c, pieces)
-			cr.publish(report(pieces), before)
+			cr.publish(pieces, before)
 			return nil
 		}
 		again := cr.noteLost()

@@ -99,20 +99,20 @@ const (
 
 func manyName(k int) string { return "f" + string(rune('a'+k%manyNames)) }
 
-func many() (source string, twins map[string]twin) {
-	twins = map[string]twin{}
+func many() (source string, references map[string]reference) {
+	references = map[string]reference{}
 	var text strings.Builder
 	for k := range manyNames {
-		twins[manyName(k)] = func(i uint32, m memory) { m.set("x", i, m.at("x", i)*3+1) }
+		references[manyName(k)] = func(i uint32, m memory) { m.set("x", i, m.at("x", i)*3+1) }
 		text.WriteString("fn " + manyName(k) + "(i: u32) { x[i] = x[i] * 3u + 1u; }\n")
 	}
-	return text.String(), twins
+	return text.String(), references
 }
 
 // TestKernelsDisplaced runs more programs than a cruncher keeps, one by one and within a batch, where the device is lost in the end.
 func TestKernelsDisplaced(t *testing.T) {
-	source, twins := many()
-	devices, drivers := openFaulty(t, twins, []failure{never})
+	source, references := many()
+	devices, drivers := openFaulty(t, references, []failure{never})
 	cr := onDevices(t, devices, 1, source)
 	x := wrap(t, "x", make([]uint32, 4))
 	want := uint32(0)
@@ -137,7 +137,7 @@ func TestKernelsDisplaced(t *testing.T) {
 			}
 			if lost {
 				drivers[0].lose()
-				drivers[0] = reopen(t, devices[0], twins, never)
+				drivers[0] = reopen(t, devices[0], references, never)
 			}
 			return nil
 		})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -23,9 +24,9 @@ import (
 type DevicePipeline struct {
 	dev    *gpu.Device
 	cr     *Cruncher
+	batch  *Batch // which does not end
 	life   lifetime
-	stages []*deviceStage
-	slots  []*slot
+	stages []*stage
 
 	mu     sync.Mutex
 	serial bool
@@ -35,89 +36,124 @@ type DevicePipeline struct {
 	feed   *feeding
 }
 
-// deviceStage is a stage with its arrays.
-type deviceStage struct {
-	steps   []Step
-	bound   []binding
-	stopped bool
-}
-
 // feeding is a feed that has begun.
 type feeding struct {
-	stop  context.CancelFunc
-	reads []arrival
-	done  chan struct{} // closed when all have come back
-	err   error
-}
-
-// arrival is an output that comes back.
-type arrival struct {
-	slot   *slot
-	parity int
+	stop    context.CancelFunc
+	arrays  []*Any // that results come back to
+	results []result
+	back    chan error // gets the error of their coming
 }
 
 // NewDevicePipeline makes a pipeline of stages on a device, which stays the caller's, for kernels of the source. Stages name no devices
 // of their own and have no initializers; Blobs of their ranges have no effect. An array is hidden in one stage, or an output of
 // one; a transition belongs to two. The context is as for [New].
 func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages ...Stage) (*DevicePipeline, error) {
-	const op = "NewDevicePipeline"
 	cr, err := New(ctx, []*gpu.Device{dev}, wgsl)
 	if err != nil {
 		return nil, err
 	}
 	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime()}
-	if len(stages) == 0 {
-		err = fail(op, kernel.ErrKernel, "no stage")
-	}
-	var params []stageParams
-	for i := range stages {
-		var of stageParams
-		if err == nil {
-			of, err = p.add(&stages[i])
-		}
-		params = append(params, of)
-	}
-	for i := range stages {
-		if err == nil {
-			err = p.bind(i, params)
-		}
-	}
-	if err != nil {
+	if err := p.build(stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
 	}
 	return p, nil
 }
 
-// add checks a stage and puts it at the end.
-func (p *DevicePipeline) add(s *Stage) (stageParams, error) {
+func (p *DevicePipeline) build(stages []Stage) (err error) {
 	const op = "NewDevicePipeline"
-	if len(s.Devices)+len(s.Options)+len(s.Initializers) > 0 || s.WGSL != "" {
-		return stageParams{}, fail(op, gpu.ErrInvalid, "a stage with devices, a source, options or initializers of its own")
+	if len(stages) == 0 {
+		return fail(op, kernel.ErrKernel, "no stage")
 	}
-	list, err := steps(op, p.cr.source, s.Kernels)
-	if err != nil {
-		return stageParams{}, err
+	for i := range stages {
+		s := &stages[i]
+		if len(s.Devices)+len(s.Options)+len(s.Initializers) > 0 || s.WGSL != "" {
+			return fail(op, gpu.ErrInvalid, "a stage with devices, a source, options or initializers of its own")
+		}
+		l, err := newStage(op, p.cr, s)
+		if err != nil {
+			return err
+		}
+		for k := range l.runs {
+			l.runs[k].Range.Blobs = 1 // what is resident or whole does not move by pieces
+		}
+		p.stages = append(p.stages, l)
 	}
-	if len(list) == 0 {
-		return stageParams{}, fail(op, kernel.ErrKernel, "a stage without kernels")
+	p.connect()
+	if err := p.checkOwners(op); err != nil {
+		return err
 	}
-	for i := range list {
-		list[i].Range.Blobs = 1 // what is resident or whole does not move by pieces
-	}
-	p.stages = append(p.stages, &deviceStage{steps: list})
-	return s.params(op)
+	p.batch, err = p.cr.open(op)
+	return err
 }
 
-// idle refuses what cannot be done while a feed is under way.
-func (p *DevicePipeline) idle(op string) error {
-	if p.life.over() {
-		return fail(op, gpu.ErrClosed, "the pipeline")
+// connect makes two arrays of each output over its memory, so that one comes back whole while kernels write the other. A transition
+// does not come back: the stage that reads it has the same two. Other inputs are the caller's arrays and go up whole.
+func (p *DevicePipeline) connect() {
+	before := new(stage)
+	for _, l := range p.stages {
+		for k := range l.in {
+			l.in[k], l.out[k] = new(bank), newBank(l.outputs, false)
+		}
+		for i := range l.outputs {
+			f := &l.outputs[i].flags
+			f.WriteAll, f.WriteOnly = true, true
+		}
+		for i := range l.inputs {
+			in := &l.inputs[i]
+			at := slices.IndexFunc(before.outputs, func(out param) bool { return out.array.body == in.array.body })
+			in.flags.Read, in.flags.PartialRead = at < 0, false
+			for k, b := range l.in {
+				a := in.array
+				if at >= 0 {
+					a = before.out[k].arrays[at]
+				}
+				b.arrays = append(b.arrays, a)
+			}
+			if at >= 0 {
+				f := &before.outputs[at].flags
+				f.Write, f.WriteAll, f.WriteOnly = false, false, false
+			}
+		}
+		before = l
 	}
-	if p.feed != nil {
-		return fail(op, gpu.ErrInvalid, "FeedEnd is missing")
+}
+
+// checkOwners refuses arrays that several stages have, but for inputs and transitions.
+func (p *DevicePipeline) checkOwners(op string) error {
+	owned := map[*body]bool{} // and whether it comes back
+	for _, l := range p.stages {
+		for _, q := range slices.Concat(l.hidden, l.outputs) {
+			if q.array == nil {
+				continue
+			}
+			if _, twice := owned[q.array.body]; twice {
+				return fail(op, gpu.ErrInvalid, q.name(), " belongs to other stages")
+			}
+			owned[q.array.body] = q.flags.Write
+		}
+	}
+	for _, l := range p.stages {
+		for _, q := range l.inputs {
+			if back, any := owned[q.array.body]; any && !back && q.flags.Read {
+				return fail(op, gpu.ErrInvalid, q.name(), " belongs to other stages")
+			}
+		}
 	}
 	return nil
+}
+
+// enter runs a method, which needs a feed that has begun, or none.
+func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run func(ctx context.Context) error) error {
+	if p == nil {
+		return fail(op, gpu.ErrInvalid, "nil pipeline")
+	}
+	return p.life.during(ctx, &p.mu, op, func(ctx context.Context) error {
+		if begun != (p.feed != nil) {
+			return fail(op, gpu.ErrInvalid, "FeedBegin or FeedEnd is missing")
+		}
+		return run(ctx)
+	})
 }
 
 // Serial chooses serial mode. Data on their way are lost, and with a device that was lost and came back, see [gpu.Device.Reopen],
@@ -128,41 +164,29 @@ func (p *DevicePipeline) Serial() error { return p.restart("Serial", true) }
 func (p *DevicePipeline) Parallel() error { return p.restart("Parallel", false) }
 
 func (p *DevicePipeline) restart(op string, serial bool) error {
-	if p == nil {
-		return fail(op, gpu.ErrInvalid, "nil pipeline")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.idle(op); err != nil {
-		return err
-	}
-	p.serial = serial
-	p.count, p.queued, p.step = 0, 0, 0
-	p.cr.evictStale()
-	return nil
+	return p.enter(context.Background(), op, false, func(context.Context) error {
+		p.serial = serial
+		p.count, p.queued, p.step = 0, 0, 0
+		p.cr.evictStale()
+		return nil
+	})
 }
 
 // StopTransmission makes the inputs of stages, counted from 0, stay what they are on the device and their outputs stay there, from
 // the next feed on. The data of all other stages are moved again: of all of them where none is named.
 func (p *DevicePipeline) StopTransmission(stages ...int) error {
 	const op = "StopTransmission"
-	if p == nil {
-		return fail(op, gpu.ErrInvalid, "nil pipeline")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range stages {
-		if s < 0 || s >= len(p.stages) {
-			return fail(op, gpu.ErrInvalid, "no such stage")
+	return p.enter(context.Background(), op, false, func(context.Context) error {
+		for _, s := range stages {
+			if s < 0 || s >= len(p.stages) {
+				return fail(op, gpu.ErrInvalid, "no such stage")
+			}
 		}
-	}
-	if err := p.idle(op); err != nil {
-		return err
-	}
-	for i := range p.stages {
-		p.stages[i].stopped = slices.Contains(stages, i)
-	}
-	return nil
+		for i, l := range p.stages {
+			l.stopped = slices.Contains(stages, i)
+		}
+		return nil
+	})
 }
 
 // Feed does everything for the data that the input arrays hold now, and reports whether the outputs of the last stage hold
@@ -177,58 +201,45 @@ func (p *DevicePipeline) Feed(ctx context.Context) (bool, error) {
 // FeedBegin begins a feed and returns while the device is at work. The inputs have been copied. [DevicePipeline.FeedEnd] ends it.
 func (p *DevicePipeline) FeedBegin(ctx context.Context) error {
 	const op = "FeedBegin"
-	if p == nil || ctx == nil {
-		return fail(op, gpu.ErrInvalid, "nil pipeline or context")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.idle(op); err != nil {
-		return err
-	}
-	for _, s := range p.slots {
-		if err := s.array.usable(op); err != nil {
+	return p.enter(ctx, op, false, func(ctx context.Context) error {
+		for _, l := range p.stages {
+			if err := l.usable(op); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	f := &feeding{done: make(chan struct{})}
-	var reading context.Context
-	reading, f.stop = context.WithCancel(p.life.ctx)
-	ctx, free := p.life.within(ctx)
-	defer free()
-	if !p.serial { // ahead of the kernels, so that they need not be waited for
-		p.read(reading, f)
-	}
-	err := p.enqueue(ctx)
-	if err != nil {
-		f.stop()
-		if !p.serial {
-			<-f.done
+		var f *feeding
+		if !p.serial { // ahead of the kernels, so that they need not be waited for
+			f = p.read()
 		}
-		return p.closed(op, err)
-	}
-	if p.serial {
-		p.read(reading, f)
-	}
-	p.feed = f
-	return nil
+		err := p.enqueue(ctx)
+		switch {
+		case err == nil && f == nil:
+			f = p.read()
+		case err != nil && f != nil:
+			_ = f.end() // the first error says more
+			f = nil
+		}
+		p.feed = f
+		return err
+	})
 }
 
-func (p *DevicePipeline) closed(op string, err error) error {
-	if p.life.over() {
-		return fail(op, gpu.ErrClosed, "the pipeline")
-	}
-	return err
+// end stops what comes back and waits for it.
+func (f *feeding) end() error {
+	f.stop()
+	return <-f.back
 }
 
 // enqueue queues the stages that have data.
 func (p *DevicePipeline) enqueue(ctx context.Context) error {
-	if p.queued == 0 {
-		for _, s := range p.slots {
-			if s.kind == inputSlot {
-				s.replicas[0].MarkDirty()
+	now, before := p.turns()
+	for _, l := range p.stages {
+		for _, in := range l.inputs {
+			if in.flags.Read && p.queued == 0 {
+				in.array.MarkDirty()
 			}
 		}
 	}
@@ -236,8 +247,9 @@ func (p *DevicePipeline) enqueue(ctx context.Context) error {
 		if !p.serial && p.queued > p.count {
 			continue
 		}
-		for list := p.stages[p.queued].steps; p.step < len(list); p.step++ {
-			if err := p.cr.enqueue(ctx, p.queued, list[p.step].Kernels, list[p.step].Range, p.group(p.queued)); err != nil {
+		for l := p.stages[p.queued]; p.step < len(l.runs); p.step++ {
+			s := &l.runs[p.step]
+			if err := p.batch.Compute(ctx, p.queued, s.Kernels, s.Range, l.group(l.in[before], l.out[now])); err != nil {
 				return err
 			}
 		}
@@ -246,83 +258,77 @@ func (p *DevicePipeline) enqueue(ctx context.Context) error {
 	return p.dev.Flush()
 }
 
-// read brings outputs back on a goroutine: what was computed at the feed before, in serial mode at this one.
-func (p *DevicePipeline) read(ctx context.Context, f *feeding) {
-	parity := 0
-	if !p.serial {
-		parity = (p.count + 1) % 2
+// turns tells which of two arrays the kernels of this feed write, and which they wrote at the feed before: in serial mode only one is
+// used.
+func (p *DevicePipeline) turns() (now, before int) {
+	if p.serial {
+		return 0, 0
 	}
-	for i, s := range p.stages {
-		if s.stopped || !p.serial && i >= p.count {
+	return p.count % 2, (p.count + 1) % 2
+}
+
+// read brings outputs back on a goroutine: what was computed at the feed before, in serial mode at this one.
+func (p *DevicePipeline) read() *feeding {
+	f := &feeding{back: make(chan error, 1)}
+	ctx, stop := context.WithCancel(p.life.ctx)
+	f.stop = stop
+	_, before := p.turns()
+	var list []*residency
+	p.cr.mu.lock()
+	for i, l := range p.stages {
+		if l.stopped || !p.serial && i >= p.count {
 			continue
 		}
-		for _, b := range s.bound {
-			if b.slot != nil && b.slot.kind == outputSlot {
-				f.reads = append(f.reads, arrival{b.slot, parity})
+		for k, q := range l.outputs {
+			if r := p.cr.arrays[l.out[before].arrays[k].body]; r != nil && q.flags.Write {
+				list, f.arrays = append(list, r), append(f.arrays, q.array)
 			}
 		}
 	}
-	var list []*Any
-	for _, a := range f.reads {
-		list = append(list, a.slot.replicas[a.parity])
-	}
-	fetch := p.cr.fetcher(list)
+	results, err := newest("Feed", list, memory.Pending)
+	p.cr.mu.unlock()
+	f.results = results
 	go func() {
-		defer close(f.done)
-		f.err = fetch(ctx)
+		for i := range results {
+			if err == nil {
+				err = results[i].bring(ctx)
+			}
+		}
+		f.back <- err
 	}()
+	return f
 }
 
 // FeedEnd ends a feed: it returns when the device has done everything. It reports whether the outputs of the last stage hold
 // results. If it fails no output was written, and the next feed goes on where this one stopped.
-func (p *DevicePipeline) FeedEnd(ctx context.Context) (bool, error) {
-	const op = "FeedEnd"
-	if p == nil || ctx == nil {
-		return false, fail(op, gpu.ErrInvalid, "nil pipeline or context")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.feed
-	if p.life.over() {
-		return false, fail(op, gpu.ErrClosed, "the pipeline")
-	}
-	if f == nil {
-		return false, fail(op, gpu.ErrInvalid, "FeedBegin is missing")
-	}
-	p.feed = nil
-	ctx, free := p.life.within(ctx)
-	defer free()
-	err := ctx.Err()
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	f.stop()
-	<-f.done // soon
-	if err == nil {
-		err = f.err
-	}
-	if err == nil {
-		err = p.dev.Sync(ctx)
-	}
-	if err != nil {
-		return false, p.closed(op, err)
-	}
-	writes := make([]func([]byte), len(f.reads))
-	for i, a := range f.reads {
-		if writes[i], err = a.slot.array.host.Writer(); err != nil {
-			return false, err
+func (p *DevicePipeline) FeedEnd(ctx context.Context) (came bool, err error) {
+	err = p.enter(ctx, "FeedEnd", true, func(ctx context.Context) error {
+		f := p.feed
+		p.feed = nil
+		defer f.stop()
+		defer context.AfterFunc(ctx, f.stop)()
+		err := <-f.back
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-	}
-	for i, a := range f.reads {
-		writes[i](a.slot.replicas[a.parity].host.Bytes)
-		a.slot.array.MarkDirty()
-	}
-	came := !p.stages[len(p.stages)-1].stopped && (p.serial || p.count >= len(p.stages))
-	p.count++
-	p.queued = 0
-	return came, nil
+		if err == nil {
+			err = p.dev.Sync(ctx)
+		}
+		if err == nil {
+			err = p.cr.land(ctx, f.results)
+		}
+		if err != nil {
+			return err
+		}
+		for _, a := range f.arrays {
+			a.MarkDirty() // for other crunchers
+		}
+		came = !p.stages[len(p.stages)-1].stopped && (p.serial || p.count >= len(p.stages))
+		p.count++
+		p.queued = 0
+		return nil
+	})
+	return came, err
 }
 
 // Close stops what is under way and gives the device memory of the arrays back. The arrays and the device stay. Later calls do
@@ -335,8 +341,7 @@ func (p *DevicePipeline) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.feed != nil {
-		<-p.feed.done // soon: it was cancelled with the pipeline
-		p.feed.stop()
+		_ = p.feed.end() // it was cancelled with the pipeline
 		p.feed = nil
 	}
 	return p.cr.Close()

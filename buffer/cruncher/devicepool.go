@@ -13,15 +13,13 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// PoolMode says which device gets the next task, and what becomes of the others when a task fails. StopOnError is joined to one of
-// the others by |.
+// PoolMode says which device gets the next task.
 type PoolMode uint8
 
-// The modes. The first two are Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN, which does nothing there.
+// The modes are Cekirdekler's DEVICE_COMPUTE_AT_WILL and DEVICE_ROUND_ROBIN, which does nothing there.
 const (
-	Greedy      PoolMode = 0 // whichever has the least to do
-	RoundRobin  PoolMode = 1 // the next one in the order in which they were added
-	StopOnError PoolMode = 2 // drops the rest of what one Enqueue brought when one of its tasks fails; the callbacks get [ErrStopped]
+	Greedy     PoolMode = iota // whichever has the least to do
+	RoundRobin                 // the next one in the order in which they were added
 )
 
 // DevicePool computes whole tasks, each on one of several devices. Tasks are given out in the order of
@@ -47,10 +45,10 @@ type DevicePool struct {
 	mu      sync.Mutex
 	change  *sync.Cond // of what follows
 	devices []*poolDevice
-	jobs    []*job // that are not complete, by their numbers
-	count   int    // of jobs so far
-	fence   int    // jobs from now on begin when all with smaller numbers are complete
-	turn    int    // of round robin
+	batches []*jobBatch // that are not complete, in their order
+	count   int         // of jobs so far
+	fence   int         // jobs from now on begin when all with smaller numbers are complete
+	turn    int         // of round robin
 	began   time.Time
 	ended   time.Time
 	err     error // the first one since Finish
@@ -63,7 +61,7 @@ func NewDevicePool(ctx context.Context, mode PoolMode, wgsl string) (*DevicePool
 	if err := begun(ctx, op); err != nil {
 		return nil, err
 	}
-	if mode > RoundRobin|StopOnError {
+	if mode > RoundRobin {
 		return nil, fail(op, gpu.ErrInvalid, "unknown mode")
 	}
 	if _, err := kernel.Parse(wgsl); err != nil {
@@ -89,9 +87,11 @@ func (p *DevicePool) AddDevice(dev *gpu.Device) error {
 	if p.life.over() {
 		return fail("AddDevice", gpu.ErrClosed, "the pool")
 	}
-	d := &poolDevice{dev: dev, generation: dev.Generation(), cr: cr}
+	d := &poolDevice{cr: cr}
 	p.devices = append(p.devices, d)
-	p.repeatBroadcasts()
+	for _, b := range p.batches {
+		b.done = 0 // broadcasts begin again
+	}
 	p.wg.Go(func() { p.serve(d) })
 	return nil
 }
@@ -102,7 +102,7 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	if p == nil {
 		return fail(op, gpu.ErrInvalid, "nil pool")
 	}
-	jobs, err := jobsOf(tasks)
+	b, err := newBatch(tasks)
 	if err != nil {
 		return err
 	}
@@ -111,24 +111,24 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 	if p.life.over() {
 		return fail(op, gpu.ErrClosed, "the pool")
 	}
-	if len(jobs) == 0 {
+	if len(b.jobs) == 0 {
 		return nil
 	}
 	if p.began.IsZero() {
 		p.began = time.Now()
 	}
-	for _, j := range jobs {
+	for _, j := range b.jobs {
 		j.number = p.count
 		p.count++
-		if j.task.types&GlobalSyncFirst != 0 {
+		if j.task.opts.Type&GlobalSyncFirst != 0 {
 			p.fence = j.number
 		}
 		j.after = p.fence
-		if j.task.types&GlobalSyncLast != 0 {
+		if j.task.opts.Type&GlobalSyncLast != 0 {
 			p.fence = p.count
 		}
 	}
-	p.jobs = append(p.jobs, jobs...)
+	p.batches = append(p.batches, b)
 	p.change.Broadcast()
 	return nil
 }
@@ -150,16 +150,14 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 		p.mu.Unlock()
 	})
 	defer stop()
-	for last := p.count; len(p.jobs) > 0 && p.jobs[0].number < last; p.change.Wait() {
-		waiting := p.alive() == 0 && slices.ContainsFunc(p.jobs, func(j *job) bool { return j.running == 0 })
+	for last := p.count; !p.life.over() && len(p.batches) > 0 && p.batches[0].jobs[0].number < last; p.change.Wait() {
 		switch {
-		case p.life.over():
-			return 0, fail(op, gpu.ErrClosed, "the pool")
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
-		case waiting && len(p.devices) == 0:
+		case !p.stuck():
+		case len(p.devices) == 0:
 			return 0, fail(op, ErrDevices, "tasks wait for one")
-		case waiting:
+		default:
 			return 0, fail(op, gpu.ErrDeviceLost, "all devices")
 		}
 	}
@@ -172,7 +170,7 @@ func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	}
 	err := p.err
 	p.began, p.err = time.Time{}, nil
-	if len(p.jobs) > 0 { // enqueued meanwhile
+	if len(p.batches) > 0 { // enqueued meanwhile
 		p.began = time.Now()
 	}
 	return took, err
@@ -200,16 +198,8 @@ func (p *DevicePool) Remaining() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for _, j := range p.jobs {
-		if left := j.running; j.broadcast() {
-			for _, d := range p.devices {
-				if j.takes(d) {
-					left++
-				}
-			}
-			n += max(left-1, 0)
-		}
-		n++
+	for j := range p.open {
+		n += p.left(j)
 	}
 	return n
 }
@@ -225,7 +215,7 @@ func (p *DevicePool) Close() error {
 		for _, d := range p.devices {
 			d.retired = true
 		}
-		p.drop(p.jobs, fail("DevicePool", gpu.ErrClosed, "the pool"))
+		p.drop(slices.Collect(p.open), fail("DevicePool", gpu.ErrClosed, "the pool"))
 		p.change.Broadcast()
 	}
 	p.mu.Unlock()

@@ -4,14 +4,12 @@ package cruncher_test
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 const piece = 16 // items of a task
@@ -238,33 +236,26 @@ func TestPoolSections(t *testing.T) {
 
 // TestPoolErrors has one task of many fail.
 func TestPoolErrors(t *testing.T) {
-	for _, stop := range []bool{false, true} {
-		mode := cruncher.RoundRobin
-		if stop {
-			mode |= cruncher.StopOnError
+	p := newPool(t, cruncher.RoundRobin, openDevices(t, 2))
+	x := words(t, "x", 40*piece, ordinal)
+	var failed atomic.Int32
+	list := pieces(t, x, withCallback(func(err error) {
+		if err != nil {
+			failed.Add(1)
 		}
-		p := newPool(t, mode, openDevices(t, 2))
-		x := words(t, "x", 40*piece, ordinal)
-		var mu sync.Mutex
-		codes := map[string]int{}
-		list := pieces(t, x, withCallback(func(err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			codes[fault.Code(err)]++
-		}))
-		list[1] = task(t, x, "bad", cruncher.Range{Global: piece, Offset: piece})
-		enqueue(t, p, list...)
-		_, err := p.Finish(t.Context())
-		isError(t, "the error", err, gpu.ErrCompile)
-		if codes["Error"]+codes["ErrStopped"] != 39 || stop != (codes["ErrStopped"] > 0) {
-			t.Errorf("stop %v: the others: %v", stop, codes)
-		}
-		y := words(t, "x", piece, ordinal)
-		enqueue(t, p, pieces(t, y)...)
-		finish(t, p) // the error was told
-		if y.Data()[1] != 2 {
-			t.Error("the pool is of no use after an error")
-		}
+	}))
+	list[1] = task(t, x, "bad", cruncher.Range{Global: piece, Offset: piece})
+	enqueue(t, p, list...)
+	_, err := p.Finish(t.Context())
+	isError(t, "the error", err, gpu.ErrCompile)
+	if failed.Load() != 0 || x.Data()[x.Len()-1] != uint32(2*(x.Len()-1)) {
+		t.Errorf("%d of the others failed", failed.Load())
+	}
+	y := words(t, "x", piece, ordinal)
+	enqueue(t, p, pieces(t, y)...)
+	finish(t, p) // the error was told
+	if y.Data()[1] != 2 {
+		t.Error("the pool is of no use after an error")
 	}
 }
 

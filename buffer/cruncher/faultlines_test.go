@@ -24,7 +24,7 @@ fn late(i: u32) { to[i] = mid[i] + 1u; }
 fn front(i: u32) { to[i] = src[i] + to[i]; }
 fn back(i: u32) { to[i] = to[i] * 5u; }`
 
-var lineTwins = map[string]twin{
+var lineReferences = map[string]reference{
 	"double": func(i uint32, m memory) { m.set("x", i, m.at("x", i)*2) },
 	"grow":   func(i uint32, m memory) { m.set("acc", i, m.at("acc", i)+m.values["by"]) },
 	"tell":   func(i uint32, m memory) { m.set("x", i, m.at("acc", i)) },
@@ -55,7 +55,7 @@ func TestPoolFaults(t *testing.T) {
 	const tasks = 6
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
-			devices, drivers := openFaulty(t, lineTwins, plans)
+			devices, drivers := openFaulty(t, lineReferences, plans)
 			p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), mode, lineSource))
 			x, y := wrap(t, "x", count(tasks*piece, uint32(1))), wrap(t, "x", make([]uint32, piece))
 			acc := newArray[uint32](t, "acc", piece)
@@ -96,7 +96,7 @@ func TestPoolFaults(t *testing.T) {
 
 // TestPoolReopen wants a device that came back to be out of the pool until it is added again.
 func TestPoolReopen(t *testing.T) {
-	devices, drivers := openFaulty(t, lineTwins, []failure{never})
+	devices, drivers := openFaulty(t, lineReferences, []failure{never})
 	p := must[*cruncher.DevicePool](t)(cruncher.NewDevicePool(t.Context(), cruncher.Greedy, lineSource))
 	t.Cleanup(func() { check(t, p.Close()) })
 	check(t, p.AddDevice(devices[0]))
@@ -105,7 +105,7 @@ func TestPoolReopen(t *testing.T) {
 	_, err := p.Finish(soon(t))
 	check(t, err)
 	drivers[0].lose()
-	reopen(t, devices[0], lineTwins, never)
+	reopen(t, devices[0], lineReferences, never)
 	enqueue(t, p, pieces(t, x)...)
 	_, err = p.Finish(soon(t))
 	refused(t, "what came back", err, gpu.ErrDeviceLost)
@@ -147,7 +147,7 @@ func TestFeedFaults(t *testing.T) {
 	const feeds = 5
 	for _, serial := range []bool{true, false} {
 		everyFault(t, 1, true, func(t *testing.T, _ int, plans []failure) bool {
-			devices, drivers := openFaulty(t, lineTwins, plans)
+			devices, drivers := openFaulty(t, lineReferences, plans)
 			p, from, to := newLine(t, devices[0], serial)
 			feed := func(n int) (came bool, err error) {
 				for i := range from.Data() {
@@ -176,7 +176,7 @@ func TestFeedFaults(t *testing.T) {
 			}
 			fired := drivers[0].hasFired()
 			if fired {
-				reopen(t, devices[0], lineTwins, never)
+				reopen(t, devices[0], lineReferences, never)
 				before := slices.Clone(to.Data())
 				if _, err := feed(0); err != nil { // what was on its way is gone
 					if !errors.Is(err, cruncher.ErrStale) {
@@ -206,7 +206,7 @@ func TestFeedFaults(t *testing.T) {
 // TestPushFaults loses a device of a pipeline over several. The others do its part.
 func TestPushFaults(t *testing.T) {
 	everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
-		devices, drivers := openFaulty(t, lineTwins, plans)
+		devices, drivers := openFaulty(t, lineReferences, plans)
 		var stages []cruncher.Stage
 		for range 2 {
 			stages = append(stages, cruncher.Stage{

@@ -14,7 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// faultSource has functions that the twins do as well.
+// faultSource has functions that have reference implementations.
 const faultSource = `
 fn inc(i: u32) { x[i] = x[i] + by; }
 fn mix(i: u32) { y[i] = y[i] * 3u + x[(i * 7u) % 60u]; }
@@ -26,7 +26,7 @@ fn own(i: u32) { z[i] = z[i] + 2u; }`
 
 const faultItems = 60
 
-var faultTwins = map[string]twin{
+var faultReferences = map[string]reference{
 	"inc":   func(i uint32, m memory) { m.set("x", i, m.at("x", i)+m.values["by"]) },
 	"mix":   func(i uint32, m memory) { m.set("y", i, m.at("y", i)*3+m.at("x", i*7%faultItems)) },
 	"keep":  func(i uint32, m memory) { m.set("z", i, m.at("z", i)+m.at("x", i)+1) },
@@ -99,7 +99,7 @@ func (s *stuff) batched(ctx context.Context, compute computing) error {
 // a loss, on the host and on the devices; or the batch is stale, nothing has changed on the host, and the same calls give the
 // same results once more.
 func TestBatchFaults(t *testing.T) {
-	devices, _ := openFaulty(t, faultTwins, []failure{never})
+	devices, _ := openFaulty(t, faultReferences, []failure{never})
 	ref := newStuff(t, devices)
 	check(t, ref.cr.Batch(t.Context(), func(b *cruncher.Batch) error { return ref.batched(t.Context(), b.Compute) }))
 	check(t, ref.cr.Fetch(t.Context(), ref.x.Any, ref.y.Any, ref.z.Any, ref.b.Any))
@@ -109,7 +109,7 @@ func TestBatchFaults(t *testing.T) {
 	same(t, "a batch and its calls", ref.values(), one.values())
 	for n, opt := range map[int]cruncher.Option{2: even(), 3: shifting()} {
 		everyFault(t, n, false, func(t *testing.T, victim int, plans []failure) bool {
-			devices, drivers := openFaulty(t, faultTwins, plans)
+			devices, drivers := openFaulty(t, faultReferences, plans)
 			s := newStuff(t, devices, opt)
 			before := s.values()
 			batch := func() (queued, err error) {
@@ -172,14 +172,14 @@ func TestBatchBeginnings(t *testing.T) {
 	begin := func(s *stuff) {
 		check(t, s.cr.Compute(t.Context(), 9, "own", faultRange, flagged(s.z.Any, false, false, false)))
 	}
-	devices, _ := openFaulty(t, faultTwins, []failure{never})
+	devices, _ := openFaulty(t, faultReferences, []failure{never})
 	ref := newStuff(t, devices)
 	begin(ref)
 	check(t, errors.Join(compute(ref)))
 	for _, n := range []int{2, 3} {
 		stale := 0
 		everyFault(t, n, false, func(t *testing.T, victim int, plans []failure) bool {
-			devices, drivers := openFaulty(t, faultTwins, plans)
+			devices, drivers := openFaulty(t, faultReferences, plans)
 			s := newStuff(t, devices, shifting())
 			begin(s)
 			before := s.values()
@@ -207,7 +207,7 @@ func TestBatchBeginnings(t *testing.T) {
 // TestBatchElsewhere loses a device before the calls of a batch, which does not need what was there alone, and another batch after its
 // calls.
 func TestBatchElsewhere(t *testing.T) {
-	devices, drivers := openFaulty(t, faultTwins, []failure{never, never})
+	devices, drivers := openFaulty(t, faultReferences, []failure{never, never})
 	s := newStuff(t, devices, even())
 	z, x := flagged(s.z.Any, false, false, false), flagged(s.x.Any, true, false, true)
 	check(t, s.cr.Compute(t.Context(), 1, "own", faultRange, z))
@@ -224,7 +224,7 @@ func TestBatchElsewhere(t *testing.T) {
 	check(t, batch(func() { drivers[1].lose() }, func() {}))
 	same(t, "x", s.x.Data(), count(faultItems, uint32(5)))
 	refused(t, "the other half", s.cr.Fetch(t.Context(), s.z.Any), cruncher.ErrStale)
-	drivers[1] = reopen(t, devices[1], faultTwins, never)
+	drivers[1] = reopen(t, devices[1], faultReferences, never)
 	refused(t, "the batch", batch(func() {}, func() { drivers[1].lose() }), cruncher.ErrStale)
 	same(t, "x", s.x.Data(), count(faultItems, uint32(5)))
 }
@@ -300,7 +300,7 @@ func TestCallFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const calls = 2
 			var want [calls + 1][]uint32
-			devices, _ := openFaulty(t, faultTwins, []failure{never})
+			devices, _ := openFaulty(t, faultReferences, []failure{never})
 			ref := newStuff(t, devices)
 			for k := range want {
 				if k == calls {
@@ -312,7 +312,7 @@ func TestCallFaults(t *testing.T) {
 				want[k] = ref.values()
 			}
 			everyFault(t, 3, true, func(t *testing.T, victim int, plans []failure) bool {
-				devices, drivers := openFaulty(t, faultTwins, plans)
+				devices, drivers := openFaulty(t, faultReferences, plans)
 				s := newStuff(t, devices, shifting())
 				firedIn := calls + 1
 				for k := range want {
@@ -351,7 +351,7 @@ func TestAllFaults(t *testing.T) {
 		for at := range 40 {
 			for _, apart := range []int{0, 3} {
 				plans := []failure{{at: at, waits: !batch}, {at: at + apart, waits: !batch}}
-				devices, drivers := openFaulty(t, faultTwins, plans)
+				devices, drivers := openFaulty(t, faultReferences, plans)
 				s := newStuff(t, devices, even())
 				before := s.values()
 				compute := func() error { return s.batched(t.Context(), s.cr.Compute) }
@@ -394,7 +394,7 @@ func TestWindowFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyFault(t, 3, true, func(t *testing.T, victim int, plans []failure) bool {
-				devices, drivers := openFaulty(t, faultTwins, plans, gpu.WithMaxBuffer(most))
+				devices, drivers := openFaulty(t, faultReferences, plans, gpu.WithMaxBuffer(most))
 				cr := onDevices(t, devices, 3, faultSource, cruncher.WithBalancer(&plan{split: func(call int, r balance.Request) []int {
 					if slices.Contains(r.Alive, false) {
 						return thirds(r, 0)

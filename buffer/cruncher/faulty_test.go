@@ -17,10 +17,10 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// faulty is a device of the oracle that is lost at an operation of one's choice, and that takes WGSL whose twins are known.
+// faulty is a device of the oracle that is lost at an operation of one's choice, and that takes WGSL whose reference implementations are known.
 type faulty struct {
 	driver.Device
-	twins map[string]twin
+	references map[string]reference
 
 	mu    sync.Mutex
 	plan  failure
@@ -38,8 +38,8 @@ type failure struct {
 
 var never = failure{at: -1}
 
-// twin is what a kernel does for an item.
-type twin func(i uint32, m memory)
+// reference is the reference implementation of a kernel for an item.
+type reference func(i uint32, m memory)
 
 // memory is arrays of words and scalars, by their names.
 type memory struct {
@@ -56,19 +56,19 @@ func (m memory) set(name string, i, v uint32) {
 	binary.LittleEndian.PutUint32(m.words[name][4*(i-m.offsets[name]):], v)
 }
 
-func newFaulty(t testing.TB, twins map[string]twin, plan failure) *faulty {
+func newFaulty(t testing.TB, references map[string]reference, plan failure) *faulty {
 	t.Helper()
 	as := must[[]driver.Adapter](t)(cpu.New().Adapters(t.Context()))
-	return &faulty{Device: must[driver.Device](t)(as[0].Open(t.Context())), twins: twins, plan: plan, lost: make(chan struct{})}
+	return &faulty{Device: must[driver.Device](t)(as[0].Open(t.Context())), references: references, plan: plan, lost: make(chan struct{})}
 }
 
 // openFaulty opens devices that are lost as planned.
-func openFaulty(t testing.TB, twins map[string]twin, plans []failure, opts ...gpu.Option) ([]*gpu.Device, []*faulty) {
+func openFaulty(t testing.TB, references map[string]reference, plans []failure, opts ...gpu.Option) ([]*gpu.Device, []*faulty) {
 	t.Helper()
 	var devices []*gpu.Device
 	var drivers []*faulty
 	for _, p := range plans {
-		f := newFaulty(t, twins, p)
+		f := newFaulty(t, references, p)
 		d := must[*gpu.Device](t)(gpu.Open(t.Context(), append(opts, gpu.WithDevice(f))...))
 		t.Cleanup(func() { _ = d.Close() }) // fails where something was queued before the loss
 		devices, drivers = append(devices, d), append(drivers, f)
@@ -169,19 +169,19 @@ var (
 	function    = regexp.MustCompile(`\n  (\w+)\(sublet_b`)
 )
 
-// NewKernel gives kernels of one dimension their twins.
+// NewKernel gives kernels of one dimension their reference implementations.
 func (f *faulty) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	known := *k
 	if k.Reference == nil {
-		known.Reference = f.twin(k.Source)
+		known.Reference = f.reference(k.Source)
 	}
 	return f.do("NewKernel", func() error { return f.Device.NewKernel(ctx, id, &known) })
 }
 
-func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
+func (f *faulty) reference(source string) func([3]uint32, []byte, [][]byte) {
 	fields, arrays := structField.FindAllStringSubmatch(source, -1), storage.FindAllStringSubmatch(source, -1)
 	name := function.FindStringSubmatch(source)
-	run := f.twins[name[1]]
+	run := f.references[name[1]]
 	if run == nil {
 		run = conversion(name[1], source)
 	}
@@ -201,7 +201,7 @@ func (f *faulty) twin(source string) func([3]uint32, []byte, [][]byte) {
 }
 
 // conversion is the reference implementation of unpack and of pack in convert.wgsl, for whole numbers.
-func conversion(name, source string) twin {
+func conversion(name, source string) reference {
 	size := uint32(1)
 	if strings.Contains(source, "BITS: u32 = 16u") {
 		size = 2

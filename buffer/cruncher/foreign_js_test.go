@@ -100,7 +100,7 @@ func TestForeignFaults(t *testing.T) {
 		for _, kernels := range []string{"inc", "mix inc"} { // one array is written, or two
 			for _, how := range []string{"call", "blobs", "batch", "fetch"} {
 				everyFault(t, n, how != "batch", func(t *testing.T, victim int, plans []failure) bool {
-					devices, drivers := openFaulty(t, faultTwins, plans)
+					devices, drivers := openFaulty(t, faultReferences, plans)
 					cr := onDevices(t, devices, n, faultSource, even())
 					x, xs := foreignWords(t, "x", count(faultItems, uint32(1)))
 					y, ys := foreignWords(t, "y", make([]uint32, faultItems))
@@ -151,7 +151,7 @@ func TestForeignFaults(t *testing.T) {
 
 // TestForeignGone has memory that is transferred away before results come, in the middle of the call.
 func TestForeignGone(t *testing.T) {
-	devices, _ := openFaulty(t, faultTwins, []failure{never, never})
+	devices, _ := openFaulty(t, faultReferences, []failure{never, never})
 	cr := onDevices(t, devices, 2, faultSource, even())
 	x, xs := foreignWords(t, "x", count(faultItems, uint32(1)))
 	y, ys := foreignWords(t, "y", make([]uint32, faultItems))

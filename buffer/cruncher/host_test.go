@@ -15,7 +15,7 @@ import (
 // atHome makes a cruncher on devices of the oracle and an array of zeros that its kernels leave there.
 func atHome(t *testing.T, devices int) (*cruncher.Cruncher, *cruncher.Array[uint32]) {
 	t.Helper()
-	list, _ := openFaulty(t, roomTwins, neverFault[:devices])
+	list, _ := openFaulty(t, roomReferences, neverFault[:devices])
 	a := newArray[uint32](t, "a", roomItems)
 	edit(a).Read(false).Write(false)
 	return onDevices(t, list, devices, roomSource, even()), a
@@ -188,7 +188,7 @@ func TestStaleTwice(t *testing.T) {
 
 // TestStaleLost loses the device that has the elements.
 func TestStaleLost(t *testing.T) {
-	list, drivers := openFaulty(t, roomTwins, neverFault[:2])
+	list, drivers := openFaulty(t, roomReferences, neverFault[:2])
 	cr := onDevices(t, list, 2, roomSource, even())
 	a := newArray[uint32](t, "a", roomItems)
 	edit(a).Read(false).Write(false).AutoFetch(true)
@@ -204,7 +204,7 @@ func TestStaleLost(t *testing.T) {
 
 // TestContext refuses contexts that are nil or have ended wherever kernels are given.
 func TestContext(t *testing.T) {
-	list, _ := openFaulty(t, roomTwins, neverFault[:1])
+	list, _ := openFaulty(t, roomReferences, neverFault[:1])
 	var none context.Context
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -235,7 +235,7 @@ func TestContext(t *testing.T) {
 // TestPinForgets calls with more ids than are remembered.
 func TestPinForgets(t *testing.T) {
 	const ids = 1025
-	list, _ := openFaulty(t, roomTwins, neverFault[:2])
+	list, _ := openFaulty(t, roomReferences, neverFault[:2])
 	cr := onDevices(t, list, 2, roomSource, cruncher.WithCoherence(cruncher.Pin),
 		fixed(append(slices.Repeat([][]int{{64, 0}}, ids), []int{0, 64}, []int{0, 64})))
 	a := newArray[uint32](t, "a", roomItems)

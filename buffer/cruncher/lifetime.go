@@ -5,6 +5,8 @@ package cruncher
 import (
 	"context"
 	"sync"
+
+	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // lifetime is how long something with a Close method lasts: what it does is cancelled when it is closed.
@@ -29,9 +31,24 @@ func (l lifetime) end() (first bool) {
 
 func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
-// within returns a context that is cancelled with ctx and with the lifetime; the function frees it.
-func (l lifetime) within(ctx context.Context) (context.Context, func()) {
+// during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
+// the end is ErrClosed.
+func (l lifetime) during(ctx context.Context, mu *sync.Mutex, op string, run func(ctx context.Context) error) error {
+	if ctx == nil {
+		return fail(op, gpu.ErrInvalid, "nil context")
+	}
+	closed := fail(op, gpu.ErrClosed, "the pipeline")
+	mu.Lock()
+	defer mu.Unlock()
+	if l.over() {
+		return closed
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(l.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	err := run(ctx)
+	if err != nil && l.over() {
+		return closed
+	}
+	return err
 }

@@ -22,7 +22,7 @@ fn peek(i: u32) { b[i] = b[i] + a[i]; }
 	roomBytes = 4 * roomItems
 )
 
-var roomTwins = map[string]twin{
+var roomReferences = map[string]reference{
 	"inc":  func(i uint32, m memory) { m.set("a", i, m.at("a", i)*3+1) },
 	"mix":  func(i uint32, m memory) { m.set("a", i, m.at("a", i)^(m.at("b", i)+1)) },
 	"peek": func(i uint32, m memory) { m.set("b", i, m.at("b", i)+m.at("a", i)) },
@@ -38,11 +38,11 @@ func inRoom(t *testing.T, devices, arrays int, run func(t *testing.T, cr *crunch
 	t.Helper()
 	limit := uint64(arrays * roomBytes)
 	t.Run("device", func(t *testing.T) {
-		list, _ := openFaulty(t, roomTwins, neverFault[:devices], gpu.WithMemory(limit))
+		list, _ := openFaulty(t, roomReferences, neverFault[:devices], gpu.WithMemory(limit))
 		run(t, onDevices(t, list, devices, roomSource, opts...), list)
 	})
 	t.Run("cruncher", func(t *testing.T) {
-		list, _ := openFaulty(t, roomTwins, neverFault[:devices])
+		list, _ := openFaulty(t, roomReferences, neverFault[:devices])
 		run(t, onDevices(t, list, devices, roomSource, append(opts, cruncher.WithMemory(limit))...), list)
 	})
 }
@@ -151,10 +151,10 @@ func TestElsewhere(t *testing.T) {
 // TestWidenedRoom has arrays of bytes, which take three buffers each, meet limits of all sizes.
 func TestWidenedRoom(t *testing.T) {
 	const source = `fn inc(i: u32) { a[i] = a[i] + 1u; }`
-	twins := map[string]twin{"inc": func(i uint32, m memory) { m.set("a", i, m.at("a", i)+1) }}
+	references := map[string]reference{"inc": func(i uint32, m memory) { m.set("a", i, m.at("a", i)+1) }}
 	fits := false
 	for limit := uint64(64); !fits; limit += 64 {
-		devices, _ := openFaulty(t, twins, []failure{never}, gpu.WithMemory(limit))
+		devices, _ := openFaulty(t, references, []failure{never}, gpu.WithMemory(limit))
 		cr := onDevices(t, devices, 1, source)
 		x, y := newArray[uint8](t, "a", 64), newArray[uint8](t, "a", 64)
 		fits = true
@@ -190,7 +190,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T, devices int, opts ...cruncher.Option) *crowd {
-	list, _ := openFaulty(t, roomTwins, neverFault[:devices])
+	list, _ := openFaulty(t, roomReferences, neverFault[:devices])
 	c := &crowd{cr: onDevices(t, list, devices, roomSource, opts...)}
 	for i := range 4 {
 		c.a = append(c.a, newArray[uint32](t, "a", roomItems))

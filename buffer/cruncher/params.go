@@ -122,15 +122,6 @@ func (g *group) params(list []param) ([]param, error) {
 	return append(list, g.list...), g.err
 }
 
-// arrays lists the arrays of a group that holds nothing else.
-func (g *group) arrays() []*Any {
-	var list []*Any
-	for i := range g.list {
-		list = append(list, g.list[i].array)
-	}
-	return list
-}
-
 // Compute is [Cruncher.Compute] with the array alone.
 func (a *Any) Compute(ctx context.Context, cr *Cruncher, id int, kernels string, r Range) error {
 	return cr.Compute(ctx, id, kernels, r, a)

@@ -17,8 +17,8 @@ import (
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
-// worldTwins do what randomKernels do.
-var worldTwins = map[string]twin{
+// worldReferences do what randomKernels do.
+var worldReferences = map[string]reference{
 	"scale": func(i uint32, m memory) {
 		for k := i * 2; k < i*2+2; k++ {
 			m.set("x", k, m.at("x", k)*3+1)
@@ -37,9 +37,9 @@ var worldTwins = map[string]twin{
 }
 
 // reopen brings a device back, to be lost as planned.
-func reopen(t *testing.T, d *gpu.Device, twins map[string]twin, plan failure) *faulty {
+func reopen(t *testing.T, d *gpu.Device, references map[string]reference, plan failure) *faulty {
 	t.Helper()
-	f := newFaulty(t, twins, plan)
+	f := newFaulty(t, references, plan)
 	check(t, d.Reopen(t.Context(), gpu.WithDevice(f)))
 	return f
 }
@@ -49,8 +49,8 @@ func reopen(t *testing.T, d *gpu.Device, twins map[string]twin, plan failure) *f
 func TestRandomFaults(t *testing.T) {
 	for seed := range uint64(devtest.Times(1)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		sure, _ := openFaulty(t, worldTwins, []failure{never})
-		devices, drivers := openFaulty(t, worldTwins, []failure{never, never, never})
+		sure, _ := openFaulty(t, worldReferences, []failure{never})
+		devices, drivers := openFaulty(t, worldReferences, []failure{never, never, never})
 		one, many := newWorldOn(t, sure, rand.New(rand.NewPCG(1, 1))), newWorldOn(t, devices, rand.New(rand.NewPCG(seed, 2)))
 		one.still, many.still = true, true
 		x, y := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 3))
@@ -58,7 +58,7 @@ func TestRandomFaults(t *testing.T) {
 		for round := range 150 {
 			for i, d := range devices {
 				if d.Usable() != nil && rng.IntN(2) == 0 {
-					drivers[i] = reopen(t, d, worldTwins, never)
+					drivers[i] = reopen(t, d, worldReferences, never)
 					losses++
 				}
 				if rng.IntN(3) == 0 {
@@ -144,7 +144,7 @@ func TestReopened(t *testing.T) {
 		"pinned":   {cruncher.WithCoherence(cruncher.Pin)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			devices, drivers := openFaulty(t, faultTwins, []failure{never, never, never})
+			devices, drivers := openFaulty(t, faultReferences, []failure{never, never, never})
 			clock := cruncher.WithClock(func(device, count int, _ time.Duration) float64 { return float64(count) / speed / float64(device+1) })
 			cr := onDevices(t, devices, 3, faultSource, append(opts, clock)...)
 			x, by := newArray[uint32](t, "x", items), cruncher.NewScalar("by", uint32(1))
@@ -164,7 +164,7 @@ func TestReopened(t *testing.T) {
 			if s := cr.Stats(1).Shares; s[2] != 0 {
 				t.Errorf("a lost device has a share: %v", s)
 			}
-			drivers[2] = reopen(t, devices[2], faultTwins, never)
+			drivers[2] = reopen(t, devices[2], faultReferences, never)
 			run(1)
 			if n := cr.Last().Shares[2].Count; n == 0 || cr.Stats(1).Shares[2] == 0 {
 				t.Errorf("the device that came back has %d items", n)
@@ -182,7 +182,7 @@ func TestReopened(t *testing.T) {
 
 // TestReopenedResident has arrays on devices when one is lost and comes back, between two calls: it has nothing of them.
 func TestReopenedResident(t *testing.T) {
-	devices, drivers := openFaulty(t, faultTwins, []failure{never, never})
+	devices, drivers := openFaulty(t, faultReferences, []failure{never, never})
 	s := newStuff(t, devices, even())
 	half := cruncher.Range{Global: faultItems / 2, Local: 1}
 	z, by := flagged(s.z.Any, false, false, false), cruncher.NewScalar("by", uint32(1))
@@ -192,7 +192,7 @@ func TestReopenedResident(t *testing.T) {
 	s.x.Track()
 	check(t, s.cr.Compute(t.Context(), 2, "inc", faultRange, x, by))
 	drivers[1].lose()
-	drivers[1] = reopen(t, devices[1], faultTwins, never)
+	drivers[1] = reopen(t, devices[1], faultReferences, never)
 	check(t, s.cr.Compute(t.Context(), 2, "inc", faultRange, flagged(s.x.Any, false, false, true), by)) // what the host has is there
 	same(t, "x", s.x.Data(), count(faultItems, uint32(4)))
 	refused(t, "what the device had", s.cr.Compute(t.Context(), 1, "own", half, z), cruncher.ErrStale)
@@ -208,14 +208,14 @@ func TestReopenedResident(t *testing.T) {
 
 // TestReopenedInBatch loses the only device within a batch and brings it back there.
 func TestReopenedInBatch(t *testing.T) {
-	devices, drivers := openFaulty(t, faultTwins, []failure{never})
+	devices, drivers := openFaulty(t, faultReferences, []failure{never})
 	s := newStuff(t, devices)
 	by, x := cruncher.NewScalar("by", uint32(1)), flagged(s.x.Any, true, false, true)
 	refused(t, "the batch", s.cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 		check(t, b.Compute(t.Context(), 1, "inc", faultRange, x, by))
 		drivers[0].lose()
 		refused(t, "without a device", b.Compute(t.Context(), 1, "inc", faultRange, x, by), gpu.ErrDeviceLost)
-		drivers[0] = reopen(t, devices[0], faultTwins, never)
+		drivers[0] = reopen(t, devices[0], faultReferences, never)
 		refused(t, "what was there", b.Compute(t.Context(), 1, "inc", faultRange, x, by), cruncher.ErrStale)
 		for b.Remaining() > 0 { // ends, or the test does
 			check(t, t.Context().Err())

@@ -33,18 +33,12 @@ func (cr *Cruncher) Last() Report {
 	return Report{slices.Clone(r.Shares), r.Traffic}
 }
 
-// report lists what the devices did.
-func report(pieces []*piece) *Report {
-	r := new(Report)
+// publish reports on a call that began with so much traffic.
+func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
+	now := cr.Traffic()
+	r := &Report{Traffic: Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated}}
 	for _, p := range pieces {
 		r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.part.count, p.took.Seconds()})
 	}
-	return r
-}
-
-// publish ends a report of a call that began with so much traffic.
-func (cr *Cruncher) publish(r *Report, before Traffic) {
-	now := cr.Traffic()
-	r.Traffic = Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated}
 	cr.last.Store(r)
 }

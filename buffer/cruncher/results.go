@@ -52,18 +52,25 @@ func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 	})
 }
 
+// newest lists the elements of arrays that are in a state, or in one after it. It is ErrStale if a lost device had some of them.
+func newest(op string, wants []*residency, state memory.State) (list []result, err error) {
+	for _, r := range wants {
+		for _, s := range r.values.Newest(r.array.all(), state) {
+			if s.Lost {
+				return nil, fail(op, ErrStale, r.array.elements(s.Region))
+			}
+			list = append(list, result{residency: r, Source: s})
+		}
+	}
+	return list, nil
+}
+
 // fetch gets the newest values of arrays. When a device is lost meanwhile, others may have them.
 func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, state memory.State) (list []result, err error) {
 	for {
 		cr.noteLost()
-		list = list[:0]
-		for _, r := range wants {
-			for _, s := range r.values.Newest(r.array.all(), state) {
-				if s.Lost {
-					return nil, fail(op, ErrStale, r.array.elements(s.Region))
-				}
-				list = append(list, result{residency: r, Source: s})
-			}
+		if list, err = newest(op, wants, state); err != nil {
+			return nil, err
 		}
 		for _, w := range cr.workers {
 			if err := w.dev.Flush(); err != nil && !w.lost() {

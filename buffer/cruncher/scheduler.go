@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -14,19 +13,16 @@ import (
 
 // poolDevice is a device of a [DevicePool].
 type poolDevice struct {
-	dev        *gpu.Device
-	generation uint32 // of the device, when it was added
-	cr         *Cruncher
-	busy       bool // with a job that is not complete
-	done       int
-	retired    bool // it takes no more
+	cr      *Cruncher
+	busy    bool // with a job that is not complete
+	done    int
+	retired bool // it takes no more
 }
 
-func (d *poolDevice) idle() bool { return !d.busy && !d.retired }
-
-// jobBatch is what the jobs of one Enqueue have in common.
+// jobBatch is the jobs of one Enqueue.
 type jobBatch struct {
-	broadcasts []*job // which devices that come later run, too
+	jobs []*job
+	done int // so many of the first ones are complete
 }
 
 // job is a task of a batch. A broadcast is one job for all devices.
@@ -42,91 +38,100 @@ type job struct {
 
 // section is the tasks between a begin and an end.
 type section struct {
-	serial bool
 	device *poolDevice
 	begun  bool // one of the tasks has ended
 }
 
-// jobsOf makes the jobs of tasks.
-func jobsOf(list []*Task) ([]*job, error) {
-	var jobs []*job
+// newBatch makes the jobs of tasks.
+func newBatch(list []*Task) (*jobBatch, error) {
+	const op = "Enqueue"
 	var open *section
+	var kind TaskType // of begin that the section has
 	b := new(jobBatch)
 	for i, t := range list {
 		if t == nil || t.params == nil {
-			return nil, fail("Enqueue", gpu.ErrInvalid, "nil task")
+			return nil, fail(op, gpu.ErrInvalid, "nil task")
 		}
-		begin, end := t.types&(SelectBegin|SerialBegin), t.types&(SelectEnd|SerialEnd)
-		if begin != 0 {
+		if begin := t.opts.Type & (SelectBegin | SerialBegin); begin != 0 {
 			if open != nil || begin == SelectBegin|SerialBegin {
-				return nil, fail("Enqueue", gpu.ErrInvalid, "task ", itoa(i), " begins a section within another")
+				return nil, fail(op, gpu.ErrInvalid, "task ", itoa(i), " begins a section within another")
 			}
-			open = &section{serial: begin == SerialBegin}
+			open, kind = new(section), begin
 		}
 		task := *t
 		task.r.Blobs = 1
-		j := &job{task: &task, batch: b, section: open}
-		jobs = append(jobs, j)
-		if j.broadcast() {
-			b.broadcasts = append(b.broadcasts, j)
-		}
-		if end != 0 {
-			if open == nil || end == SelectEnd|SerialEnd || open.serial != (end == SerialEnd) {
-				return nil, fail("Enqueue", gpu.ErrInvalid, "task ", itoa(i), " ends a section that did not begin")
+		b.jobs = append(b.jobs, &job{task: &task, batch: b, section: open})
+		if end := t.opts.Type & (SelectEnd | SerialEnd); end != 0 {
+			if open == nil || end != kind<<1 {
+				return nil, fail(op, gpu.ErrInvalid, "task ", itoa(i), " ends a section that did not begin")
 			}
 			open = nil
 		}
 	}
 	if open != nil {
-		return nil, fail("Enqueue", gpu.ErrInvalid, "a section does not end")
+		return nil, fail(op, gpu.ErrInvalid, "a section does not end")
 	}
-	return jobs, nil
+	return b, nil
 }
 
-func (j *job) broadcast() bool { return j.task.types&Broadcast != 0 }
+func (j *job) broadcast() bool { return j.task.opts.Type&Broadcast != 0 }
 
 // takes reports whether a device has yet to run a broadcast.
 func (j *job) takes(d *poolDevice) bool {
 	return !d.retired && !slices.Contains(j.begun, d) && !slices.Contains(j.begun, nil)
 }
 
-// lost says why a device cannot go on with what it has. One that has come back has nothing of it.
-func (d *poolDevice) lost() error {
-	if err := d.dev.Usable(); err != nil {
-		return err
-	}
-	if d.dev.Generation() != d.generation {
-		return fail("DevicePool", gpu.ErrDeviceLost, "it has come back without what was on it")
-	}
-	return nil
-}
-
-// alive counts the devices that take tasks. The lock is held.
-func (p *DevicePool) alive() int {
-	n := 0
-	for _, d := range p.devices {
-		if !d.retired {
-			n++
+// left is how many devices have yet to complete a job.
+func (p *DevicePool) left(j *job) int {
+	n := j.running
+	if j.broadcast() {
+		for _, d := range p.devices {
+			if j.takes(d) {
+				n++
+			}
 		}
+	}
+	if len(j.begun) == 0 {
+		n = max(n, 1)
 	}
 	return n
 }
 
+// open yields the jobs that are not complete, in their order.
+func (p *DevicePool) open(yield func(*job) bool) {
+	for _, b := range p.batches {
+		for _, j := range b.jobs[b.done:] {
+			if p.left(j) > 0 && !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// stuck reports whether a job waits and no device is left for it.
+func (p *DevicePool) stuck() bool {
+	for _, d := range p.devices {
+		if !d.retired {
+			return false
+		}
+	}
+	for j := range p.open {
+		if j.running == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // serve is a device's goroutine.
 func (p *DevicePool) serve(d *poolDevice) {
+	device := d.cr.workers[0]
 	for j := p.next(d); j != nil; j = p.next(d) {
-		err := d.lost()
-		if err == nil {
+		err := fail("DevicePool", gpu.ErrDeviceLost, "or it has come back without what was on it")
+		if !device.lost() {
 			err = j.task.compute(p.life.ctx, d.cr)
 		}
-		if err != nil && p.life.over() {
-			err = fail("DevicePool", gpu.ErrClosed, "the pool")
-		}
-		switch {
-		case err != nil && d.lost() != nil && p.retire(d, j):
-		case j.task.done == nil:
-			p.complete(d, j, err)
-		default:
+		if err == nil || !device.lost() || !p.retire(d, j) {
 			go p.callback(d, j, err) // which may close the pool, or end its goroutine
 		}
 	}
@@ -157,21 +162,25 @@ func (p *DevicePool) next(d *poolDevice) *job {
 
 // choose returns the first job that a device may begin, if there is one.
 func (p *DevicePool) choose(d *poolDevice) *job {
-	for _, j := range p.jobs {
+	first := -1 // the number of the first job that is not complete
+	for j := range p.open {
+		if first < 0 {
+			first = j.number
+		}
 		switch s := j.section; {
-		case j.after > p.jobs[0].number: // and so are all that follow
+		case j.after > first: // and so are all that follow
 			return nil
 		case j.broadcast():
 			if j.takes(d) {
 				return j
 			}
 		case len(j.begun) > 0:
-		case s != nil && s.device != nil:
+		case s != nil && s.device != nil && !s.device.retired:
 			if s.device == d {
 				return j
 			}
-		case s != nil || p.mode&RoundRobin == 0:
-			if p.devices[slices.IndexFunc(p.devices, (*poolDevice).idle)] != d {
+		case s != nil || p.mode == Greedy:
+			if p.devices[slices.IndexFunc(p.devices, func(o *poolDevice) bool { return !o.busy && !o.retired })] != d {
 				return nil // the one added first takes it
 			}
 			if s != nil {
@@ -191,11 +200,23 @@ func (p *DevicePool) choose(d *poolDevice) *job {
 	return nil
 }
 
-// callback makes the callback of a job that has ended, and completes it also if that ends the goroutine.
+// callback makes the callback of a job that has ended, and completes it also if that panics or ends the goroutine.
 func (p *DevicePool) callback(d *poolDevice, j *job, err error) {
-	defer func() { p.complete(d, j, err) }()
-	if panicked := j.task.call(err); err == nil {
-		err = panicked
+	if err != nil && d != nil && p.life.over() {
+		err = fail("DevicePool", gpu.ErrClosed, "the pool")
+	}
+	defer func() {
+		if v := recover(); v != nil && err == nil {
+			text, _ := v.(string)
+			if e, ok := v.(error); ok {
+				text = e.Error()
+			}
+			err = fail("Task", ErrCallback, text)
+		}
+		p.complete(d, j, err)
+	}()
+	if j.task.opts.Callback != nil {
+		j.task.opts.Callback(err)
 	}
 }
 
@@ -215,38 +236,24 @@ func (p *DevicePool) complete(d *poolDevice, j *job, err error) {
 	if err != nil && p.err == nil {
 		p.err = err
 	}
-	if err != nil && d != nil && p.mode&StopOnError != 0 {
-		var rest []*job
-		for _, o := range p.jobs {
-			if o.batch == j.batch {
-				rest = append(rest, o)
-			}
-		}
-		j.batch.broadcasts = nil
-		p.drop(rest, fail("DevicePool", ErrStopped))
-	}
 	j.running--
-	p.sweep(slices.Index(p.jobs, j) + 1)
+	p.sweep(j.batch)
 }
 
-// sweep removes those of the first n jobs that are complete. What is at work is near the front of a list that may be long.
-func (p *DevicePool) sweep(n int) {
-	rest := 0
-	for i := n - 1; i >= 0; i-- {
-		j := p.jobs[i]
-		open := j.running > 0 || len(j.begun) == 0 || j.broadcast() && slices.ContainsFunc(p.devices, j.takes)
-		if open {
-			rest++
-			p.jobs[n-rest] = j
-		}
+// sweep removes a batch that is complete. It is near the front of a list that may be long.
+func (p *DevicePool) sweep(b *jobBatch) {
+	for b.done < len(b.jobs) && p.left(b.jobs[b.done]) == 0 {
+		b.done++
 	}
-	clear(p.jobs[:n-rest])
-	p.jobs = p.jobs[n-rest:]
+	if b.done == len(b.jobs) {
+		at := slices.Index(p.batches, b)
+		p.batches = slices.Delete(p.batches, at, at+1)
+	}
 	p.ended = time.Now()
 	p.change.Broadcast()
 }
 
-// drop ends those of some jobs that no device has begun, and has no other device begin the rest.
+// drop has no other device begin some jobs. Those that none has begun end.
 func (p *DevicePool) drop(jobs []*job, err error) {
 	var list []*job
 	for _, j := range jobs {
@@ -256,16 +263,15 @@ func (p *DevicePool) drop(jobs []*job, err error) {
 		}
 		j.begun = append(j.begun, nil)
 	}
-	go func() {
-		for _, j := range list {
-			done := make(chan struct{})
-			go func() { // which the callback may end
-				defer close(done)
-				p.callback(nil, j, err)
-			}()
-			<-done
-		}
-	}()
+	go p.callbacks(list, err)
+}
+
+// callbacks makes the callbacks of jobs that were dropped, one after the other, on goroutines of their own, which they may end.
+func (p *DevicePool) callbacks(list []*job, err error) {
+	if len(list) > 0 {
+		defer func() { go p.callbacks(list[1:], err) }()
+		p.callback(nil, list[0], err)
+	}
 }
 
 // retire notes that a device is lost with a job. That and the rest of its sections are for others, but tasks that need what others of
@@ -280,57 +286,14 @@ func (p *DevicePool) retire(d *poolDevice, failed *job) bool {
 	failed.begun = slices.DeleteFunc(failed.begun, func(o *poolDevice) bool { return o == d })
 	failed.running--
 	var stale []*job
-	for _, j := range p.jobs {
-		if s := j.section; s == nil || s.device != d || len(j.begun) > 0 {
-			continue
-		}
-		if j.section.begun && d.cr.keeps(j.task) {
+	for j := range p.open {
+		if s := j.section; s != nil && s.device == d && s.begun && len(j.begun) == 0 && j.task.needs(d.cr) {
 			stale = append(stale, j)
 		}
 	}
-	for _, j := range p.jobs {
-		if j.section != nil && j.section.device == d {
-			j.section.device = nil
-		}
-	}
 	p.drop(stale, fail("DevicePool", ErrStale, "earlier tasks of the section left it on the device"))
-	p.sweep(len(p.jobs))
+	for _, b := range slices.Clone(p.batches) {
+		p.sweep(b)
+	}
 	return true
-}
-
-// repeatBroadcasts has broadcasts that are complete begin again for a new device, while other tasks of their batches are not.
-func (p *DevicePool) repeatBroadcasts() {
-	var again []*job
-	var last *jobBatch // which many in a row have in common
-	for _, j := range p.jobs {
-		if j.batch == last {
-			continue
-		}
-		last = j.batch
-		for _, o := range j.batch.broadcasts {
-			if !slices.Contains(p.jobs, o) && !slices.Contains(again, o) {
-				again = append(again, o)
-			}
-		}
-	}
-	p.jobs = append(again, p.jobs...)
-	slices.SortFunc(p.jobs, func(a, b *job) int { return a.number - b.number })
-	p.change.Broadcast()
-}
-
-// keeps reports whether a task reads what only this cruncher's devices have.
-func (cr *Cruncher) keeps(t *Task) bool {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	for i := range t.params.list {
-		p := &t.params.list[i]
-		f := &p.flags
-		if p.array == nil {
-			continue
-		}
-		if r := cr.arrays[p.array.body]; r != nil && !f.Read && !f.PartialRead && !f.WriteOnly && len(r.values.Newest(r.array.all(), memory.Newer)) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -37,49 +37,63 @@ type Step struct {
 	Range   Range
 }
 
-// stageParams are the parameters of a stage's kernels, with the flags that follow from what they are there.
-type stageParams struct {
-	inputs, hidden, outputs []param
+// stage is a stage of a pipeline with its double buffers: of two banks it works on one while the other moves.
+type stage struct {
+	cr                      *Cruncher
+	inits, runs             []Step
+	inputs, hidden, outputs []param // with the flags that follow from what they are
+	in, out                 [2]*bank
+	stopped                 bool // inputs do not go up
 }
 
-func (s *Stage) params(op string) (p stageParams, err error) {
+// newStage checks a stage that a cruncher is to compute.
+func newStage(op string, cr *Cruncher, s *Stage) (*stage, error) {
 	if _, err := gather(slices.Concat(s.Inputs, s.Hidden, s.Outputs)); err != nil {
-		return p, err
+		return nil, err
 	}
-	p.inputs, _ = gather(s.Inputs)
-	p.hidden, _ = gather(s.Hidden)
-	p.outputs, _ = gather(s.Outputs)
-	for i := range p.inputs {
-		in := &p.inputs[i]
+	l := &stage{cr: cr}
+	l.inputs, _ = gather(s.Inputs)
+	l.hidden, _ = gather(s.Hidden)
+	l.outputs, _ = gather(s.Outputs)
+	for i := range l.inputs {
+		in := &l.inputs[i]
 		if in.array == nil || in.flags.WriteOnly {
-			return p, fail(op, gpu.ErrInvalid, in.name(), " is a scalar, or write-only")
+			return nil, fail(op, gpu.ErrInvalid, in.name(), " is a scalar, or write-only")
 		}
 		in.flags.Read, in.flags.ReadOnly = !in.flags.PartialRead, true
 		in.flags.lock(in.flags)
 	}
-	for i := range p.hidden {
-		f := &p.hidden[i].flags
+	for i := range l.hidden {
+		f := &l.hidden[i].flags
 		f.Read, f.PartialRead, f.Write, f.WriteAll = false, false, false, false
 	}
-	for i := range p.outputs {
-		out := &p.outputs[i]
+	for i := range l.outputs {
+		out := &l.outputs[i]
 		switch {
 		case out.array == nil:
-			return p, fail(op, gpu.ErrInvalid, out.name(), " is a scalar")
+			return nil, fail(op, gpu.ErrInvalid, out.name(), " is a scalar")
 		case out.array.host.ReadOnly:
-			return p, fail(op, gpu.ErrReadOnly, out.name())
+			return nil, fail(op, gpu.ErrReadOnly, out.name())
 		case out.flags.ReadOnly:
-			return p, fail(op, gpu.ErrInvalid, out.name(), " is read-only")
+			return nil, fail(op, gpu.ErrInvalid, out.name(), " is read-only")
 		}
 		out.flags.Read, out.flags.PartialRead, out.flags.Write = false, false, true
 	}
-	return p, nil
+	var err error
+	if l.inits, err = steps(op, cr.source, s.Initializers); err != nil {
+		return nil, err
+	}
+	if l.runs, err = steps(op, cr.source, s.Kernels); err == nil && len(l.runs) == 0 {
+		err = fail(op, kernel.ErrKernel, "a stage without kernels")
+	}
+	return l, err
 }
 
-// steps checks steps against a source and joins those over the same range: what moves for them does so once.
+// steps checks steps against a source and copies them.
 func steps(op string, source *kernel.Source, list []Step) ([]Step, error) {
-	var joined []Step
-	for _, s := range list {
+	list = slices.Clone(list)
+	for i := range list {
+		s := &list[i]
 		names := splitNames(s.Kernels)
 		if len(names) == 0 {
 			return nil, fail(op, kernel.ErrKernel, "none is named")
@@ -90,23 +104,24 @@ func steps(op string, source *kernel.Source, list []Step) ([]Step, error) {
 			}
 		}
 		s.Range.Inner = slices.Clone(s.Range.Inner)
-		checked := s.Range
-		if err := checked.check(); err != nil {
+		if err := s.Range.check(); err != nil {
 			return nil, err
 		}
-		if n := len(joined); n > 0 && sameRange(joined[n-1].Range, s.Range) {
-			joined[n-1].Kernels += " " + s.Kernels
-		} else {
-			joined = append(joined, s)
-		}
 	}
-	return joined, nil
+	return list, nil
 }
 
-func sameRange(a, b Range) bool {
-	same := slices.Equal(a.Inner, b.Inner) && a.Repeat <= 1 && b.Repeat <= 1 && a.SyncKernel == "" && b.SyncKernel == ""
-	return same && a.Global == b.Global && a.Local == b.Local && a.Offset == b.Offset &&
-		a.Strict == b.Strict && a.Blobs == b.Blobs && a.TransferOnly == b.TransferOnly
+// usable checks that no array of a stage is closed.
+func (l *stage) usable(op string) error {
+	for _, p := range slices.Concat(l.inputs, l.hidden, l.outputs) {
+		if p.array == nil {
+			continue
+		}
+		if err := p.array.usable(op); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bank is the inputs or the outputs of a stage, once.
@@ -115,34 +130,18 @@ type bank struct {
 	full   bool // of data, or of results
 }
 
-// over makes a bank over the arrays' own memory.
-func over(list []param) *bank {
+// newBank makes a bank of arrays like those of a list: over the same host memory, or over zeros of their own.
+func newBank(list []param, own bool) *bank {
 	b := new(bank)
 	for i := range list {
-		b.arrays = append(b.arrays, list[i].array.over(list[i].array.host))
+		a := list[i].array
+		host := a.host
+		if own {
+			host = gpu.HostBytes(make([]byte, (host.Size+7)/8*8)[:host.Size])
+		}
+		b.arrays = append(b.arrays, &Any{&body{name: a.name, t: a.t, n: a.n, host: host, record: a.record, tracked: true, version: 1}})
 	}
 	return b
-}
-
-// buffers makes a bank over new memory.
-func buffers(list []param) *bank {
-	b := new(bank)
-	for i := range list {
-		b.arrays = append(b.arrays, list[i].array.over(newHost(list[i].array)))
-	}
-	return b
-}
-
-func newHost(a *Any) gpu.Host {
-	size := a.n * a.t.Size()
-	return gpu.HostBytes(make([]byte, (size+7)/8*8)[:size])
-}
-
-// over makes an array like a over other host memory.
-func (a *Any) over(host gpu.Host) *Any {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return &Any{&body{name: a.name, t: a.t, n: a.n, host: host, record: a.record, flags: a.flags, tracked: true, version: 1}}
 }
 
 // touch says that the memory of the arrays has changed.
@@ -161,46 +160,28 @@ func (b *bank) receive(from []*Any) {
 	b.full = true
 }
 
-// segment is a stage of a pipeline with its double buffers: what it works on, and what moves meanwhile.
-type segment struct {
-	stageParams
-	cr          *Cruncher
-	runs, inits []Step
-	in, out     [2]*bank // front, back
-	ran, sent   bool     // in this step
-}
-
-func newSegment(ctx context.Context, s *Stage) (*segment, error) {
-	const op = "NewPipeline"
-	cr, err := New(ctx, s.Devices, s.WGSL, s.Options...)
-	if err != nil {
-		return nil, err
+// deliver copies results to arrays: to all or to none.
+func (b *bank) deliver(to []*Any) (err error) {
+	write := make([]func([]byte), len(to))
+	for i, a := range to {
+		if write[i], err = a.host.Writer(); err != nil {
+			return err
+		}
 	}
-	l := &segment{cr: cr}
-	if l.stageParams, err = s.params(op); err == nil {
-		l.inits, err = steps(op, cr.source, s.Initializers)
+	for i, a := range to {
+		write[i](b.arrays[i].host.Bytes)
+		a.MarkDirty() // for other crunchers
 	}
-	if err == nil {
-		l.runs, err = steps(op, cr.source, s.Kernels)
-	}
-	if err == nil && len(l.runs) == 0 {
-		err = fail(op, kernel.ErrKernel, "a stage without kernels")
-	}
-	if err != nil {
-		_ = cr.Close() // the first error says more
-		return nil, err
-	}
-	for i := range l.in {
-		l.in[i], l.out[i] = buffers(l.inputs), buffers(l.outputs)
-	}
-	return l, nil
+	b.full = false
+	return nil
 }
 
 // group is the parameters of the stage's kernels.
-func (l *segment) group(in, out *bank) *group {
+func (l *stage) group(in, out *bank) *group {
 	g := &group{}
 	for i, p := range l.inputs {
 		p.as, p.array = p.name(), in.arrays[i]
+		p.flags.Read = p.flags.Read && !l.stopped
 		g.list = append(g.list, p)
 	}
 	g.list = append(g.list, l.hidden...)
@@ -213,7 +194,7 @@ func (l *segment) group(in, out *bank) *group {
 
 // compute runs steps of the stage on banks. Outputs come back after each step that may change them, so that nothing depends on what
 // only one device has.
-func (l *segment) compute(ctx context.Context, list []Step, in, out *bank) error {
+func (l *stage) compute(ctx context.Context, list []Step, in, out *bank) error {
 	for id, s := range list {
 		if err := l.cr.Compute(ctx, id, s.Kernels, s.Range, l.group(in, out)); err != nil {
 			return err

@@ -11,11 +11,8 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The errors of tasks in pools.
-var (
-	ErrCallback = fault.New("ErrCallback", "the callback panicked")
-	ErrStopped  = fault.New("ErrStopped", "an earlier task failed")
-)
+// ErrCallback is the error of a task in a pool.
+var ErrCallback = fault.New("ErrCallback", "the callback panicked")
 
 // TaskType says what is special about a task in a [DevicePool]. Types are joined by |, and have the values of Cekirdekler's
 // ClTaskType. Outside of a pool only TransferOnly has an effect.
@@ -43,8 +40,7 @@ type Task struct {
 	kernels string
 	r       Range
 	params  *group
-	types   TaskType
-	done    func(error)
+	opts    TaskOptions
 }
 
 // TaskOptions are what else [NewTask] is told. The zero value is a task with nothing special about it.
@@ -59,7 +55,7 @@ type TaskOptions struct {
 func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task, error) {
 	const op = "NewTask"
 	r.Inner = slices.Clone(r.Inner)
-	t := &Task{id: id, kernels: kernels, r: r, params: newGroup(p), types: opts.Type, done: opts.Callback}
+	t := &Task{id: id, kernels: kernels, r: r, params: newGroup(p), opts: opts}
 	list, err := gather([]Param{t.params})
 	if err != nil {
 		return nil, err
@@ -71,11 +67,11 @@ func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task,
 		return nil, fail(op, kernel.ErrKernel, "none is named")
 	}
 	for i := range list {
-		if t.types&Broadcast != 0 && list[i].flags.Write {
+		if opts.Type&Broadcast != 0 && list[i].flags.Write {
 			return nil, fail(op, gpu.ErrInvalid, "a task for all devices would write ", list[i].name())
 		}
 	}
-	t.r.TransferOnly = t.r.TransferOnly || t.types&TransferOnly != 0
+	t.r.TransferOnly = t.r.TransferOnly || opts.Type&TransferOnly != 0
 	return t, nil
 }
 
@@ -85,8 +81,8 @@ func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
 		return fail("Task", gpu.ErrInvalid, "no task, no cruncher, or nil context")
 	}
 	err := t.compute(ctx, cr)
-	if t.done != nil {
-		t.done(err)
+	if t.opts.Callback != nil {
+		t.opts.Callback(err)
 	}
 	return err
 }
@@ -98,22 +94,13 @@ func (t *Task) compute(ctx context.Context, cr *Cruncher) error {
 	return cr.Compute(ctx, t.id, t.kernels, t.r, t.params)
 }
 
-// call makes the callback where nobody could recover from its panic.
-func (t *Task) call(result error) (err error) {
-	if t.done == nil {
-		return nil
-	}
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case error:
-			err = fail("Task", ErrCallback, v.Error())
-		case string:
-			err = fail("Task", ErrCallback, v)
-		default:
-			err = fail("Task", ErrCallback)
+// needs reports whether the task reads what only a cruncher's devices have.
+func (t *Task) needs(cr *Cruncher) bool {
+	return slices.ContainsFunc(t.params.list, func(p param) bool {
+		if p.array == nil || p.flags.goesUp() || p.flags.WriteOnly {
+			return false
 		}
-	}()
-	t.done(result)
-	return nil
+		holders, _, _ := p.array.stale(p.array.all())
+		return slices.Contains(holders, cr)
+	})
 }

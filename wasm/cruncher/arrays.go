@@ -29,21 +29,20 @@ func property(f *cruncher.Flags, r *page.Reader) any {
 }
 
 // change reads a flag and its value and sets it, as far as others let it be changed.
-func change(x *cruncher.Any, r *page.Reader) {
+func (s *server) change(x *cruncher.Any, r *page.Reader) {
 	f := x.Flags()
-	switch p := property(&f, r).(type) {
+	flag, value := property(&f, r), r.Int()
+	switch p := flag.(type) {
 	case *bool:
-		*p = r.Int() != 0
+		*p = value != 0
 	case *int:
-		*p = r.Int()
+		*p = value
 	case *kernel.Mode:
-		*p = kernel.Mode(r.Index(int(kernel.Atomic) + 1))
-		r.Word()
+		*p = kernel.Mode(value)
 	case *string:
-		*p = r.Text()
-		r.Word()
+		*p = s.Text(uint32(value))
 	default:
-		if r.Int() != 0 {
+		if value != 0 {
 			x.Track()
 		}
 	}
@@ -56,7 +55,7 @@ func (s *server) array(r *page.Reader) any {
 	x := page.Must(cruncher.WrapHost(name, t, gpu.Host{Foreign: r.Object(), Size: int(r.Word())}, nil))
 	err := page.Guard(func() {
 		for r.Left() {
-			change(x, r)
+			s.change(x, r)
 		}
 	})
 	if err != nil {

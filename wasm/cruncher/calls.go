@@ -142,23 +142,22 @@ func (s *server) order(
 	return func(ctx context.Context) (any, error) { return nil, compute(ctx, id, kernels, rng, params) }
 }
 
-// moved reads a cruncher and arrays.
-func (s *server) moved(r *page.Reader) (c *crunch, list []*cruncher.Any) {
-	c = s.cruncherOf(r)
+// moved reads a cruncher and arrays that something is to be done with.
+func (s *server) moved(r *page.Reader, do func(ctx context.Context, c *crunch, list []*cruncher.Any) error) page.Work {
+	c := s.cruncherOf(r)
+	var list []*cruncher.Any
 	for r.Left() {
 		list = append(list, s.arrayOf(r))
 	}
-	return c, list
+	return func(ctx context.Context) (any, error) { return nil, do(ctx, c, list) }
 }
 
 func (s *server) fetch(r *page.Reader) page.Work {
-	c, list := s.moved(r)
-	return func(ctx context.Context) (any, error) { return nil, c.Fetch(ctx, list...) }
+	return s.moved(r, func(ctx context.Context, c *crunch, list []*cruncher.Any) error { return c.Fetch(ctx, list...) })
 }
 
 func (s *server) evict(r *page.Reader) page.Work {
-	c, list := s.moved(r)
-	return func(context.Context) (any, error) { return nil, c.Evict(list...) }
+	return s.moved(r, func(_ context.Context, c *crunch, list []*cruncher.Any) error { return c.Evict(list...) })
 }
 
 func (s *server) cruncherOf(r *page.Reader) *crunch {

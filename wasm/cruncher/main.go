@@ -55,7 +55,7 @@ var commands = []page.Spec[*server]{
 	page.CmdArray:       {Now: (*server).array},
 	page.CmdGet:         {Now: (*server).get},
 	page.CmdSet: {Now: func(s *server, r *page.Reader) any {
-		change(s.arrayOf(r), r)
+		s.change(s.arrayOf(r), r)
 		return nil
 	}},
 	page.CmdDirty: {Now: func(s *server, r *page.Reader) any { // the page wrote into the memory of an array

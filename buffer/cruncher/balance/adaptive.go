@@ -36,16 +36,38 @@ type adaptive struct {
 	dropped, probes int
 }
 
-type device struct {
-	rate
-	alive bool
-	idle  int // calls since it last had work
+// split makes the last split again unless the best one is better up to the horizon, transfers included, so nothing moves for nothing.
+// Then the device to be probed may get a step.
+func (a *adaptive) split(r *Request, alive []int, of extent) []int {
+	p := planner{of: of, moves: r.Moves, pace: slices.Repeat([]float64{math.Inf(1)}, r.Devices)}
+	probe, idle := a.prepare(p.pace, alive)
+	next := p.rated(of.items(place(p.pace, of.steps)))
+	if p.fits(a.last) {
+		if stay := p.rated(a.last.counts); stay.total <= next.total {
+			next = stay
+		}
+	}
+	if probe >= 0 && next.counts[probe] == 0 {
+		try := p.probing(probe)
+		if (try.first-next.first)*probeEvery <= float64(idle)*next.first { // or else the delay is not due yet
+			next = try
+			a.probes++
+			a.devices[probe].forgive() // what it did long ago makes no outlier of what it does now
+		}
+	}
+	for i := range a.devices {
+		d := &a.devices[i]
+		if d.idle = min(d.idle+1, math.MaxInt32); next.counts[i] > 0 {
+			d.idle = 0
+		}
+	}
+	a.last = next
+	return next.counts
 }
 
-// prepare notes who is alive and gathers what the next split depends on. A device that comes back may be probed at once, and one
-// that is new is, whatever it costs.
-func (a *adaptive) prepare(r *Request, alive []int, of extent) func() plan {
-	p := &planner{of: of, moves: r.Moves, last: a.last, probe: -1, pace: slices.Repeat([]float64{math.Inf(1)}, r.Devices)}
+// prepare notes who is alive and sets their paces. It returns the device to be probed, -1 for none, and for how many calls it had
+// nothing. A device that comes back may be probed at once, and one that is new is, whatever it costs.
+func (a *adaptive) prepare(pace []float64, alive []int) (probe, idle int) {
 	slowest := math.Inf(1)
 	for i := range a.devices {
 		d := &a.devices[i]
@@ -63,37 +85,23 @@ func (a *adaptive) prepare(r *Request, alive []int, of extent) func() plan {
 			slowest = min(slowest, d.perSecond)
 		}
 	}
+	probe = -1
 	known := !math.IsInf(slowest, 1)
 	for _, i := range alive {
 		d := &a.devices[i]
 		switch {
 		case d.perSecond > 0:
-			p.pace[i] = 1 / d.perSecond
+			pace[i] = 1 / d.perSecond
 		case known:
-			p.pace[i] = 1 / slowest
+			pace[i] = 1 / slowest
 		default:
-			p.pace[i] = 1
+			pace[i] = 1
 		}
-		if known && d.idle >= probeEvery && (p.probe < 0 || d.idle > p.idle) {
-			p.probe, p.idle = i, d.idle
-		}
-	}
-	return p.choose
-}
-
-func (a *adaptive) made(p plan) {
-	a.last = p
-	for i := range a.devices {
-		if d := &a.devices[i]; p.counts[i] > 0 {
-			d.idle = 0
-		} else {
-			d.idle = min(d.idle+1, math.MaxInt32)
+		if known && d.idle >= probeEvery && d.idle > idle {
+			probe, idle = i, d.idle
 		}
 	}
-	if p.probed >= 0 {
-		a.probes++
-		a.devices[p.probed].forgive() // what it did long ago makes no outlier of what it does now
-	}
+	return probe, idle
 }
 
 func (a *adaptive) observe(samples []Sample) {
@@ -121,18 +129,20 @@ const window = 5
 // outlier is the factor to the median beyond which a sample is left out.
 const outlier = 3
 
-// rate is the estimate of one device's throughput.
-type rate struct {
+// device is what is known of a device: the estimate of its throughput above all.
+type device struct {
 	perSecond float64 // items; 0: unknown
 	samples   int     // that made it
 	recent    []Sample
+	alive     bool
+	idle      int // calls since it last had work
 }
 
 // observe takes a sample in and reports whether it was used. It weighs 1/k when it is the k-th, and never less than newest.
 //
 // Outliers are left out: one slow call, because a device was busy otherwise, says nothing of the next. When most of the
 // recent samples are as different, the device has changed, and the estimate starts again.
-func (d *rate) observe(s Sample) bool {
+func (d *device) observe(s Sample) bool {
 	d.recent = keep(d.recent, s, window)
 	if d.outlier(s) {
 		return false
@@ -148,7 +158,7 @@ func (d *rate) observe(s Sample) bool {
 
 // outlier compares s, which is the last of d.recent, with what the recent samples make expect for its count. Times grow
 // with the count, in proportion at the most and not at all where overhead prevails; only what is outside of both counts.
-func (d *rate) outlier(s Sample) bool {
+func (d *device) outlier(s Sample) bool {
 	var low, high [window]float64
 	for i, o := range d.recent {
 		scaled := o.Seconds * (float64(s.Count) / float64(o.Count))
@@ -165,4 +175,4 @@ func median(x []float64) float64 {
 }
 
 // forgive keeps the estimate of a device that was gone as a first guess.
-func (d *rate) forgive() { d.samples, d.recent = 0, d.recent[:0] }
+func (d *device) forgive() { d.samples, d.recent = 0, d.recent[:0] }

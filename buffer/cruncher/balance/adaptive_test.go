@@ -125,7 +125,7 @@ func TestOutlierOfOtherCount(t *testing.T) {
 		{Sample{10, 1}, Sample{10000, 3100}, false}, // more than in proportion
 		{Sample{10, 1}, Sample{10000, 0.32}, false}, // less than for less work
 	} {
-		var d rate
+		var d device
 		for range 4 {
 			d.observe(c.before)
 		}

@@ -140,10 +140,7 @@ func keep[E any](list []E, e E, depth int) []E {
 
 // policy is how the devices of an id share its ranges.
 type policy interface {
-	// prepare returns what decides on a split. That may call Request.Moves, so it runs without the lock.
-	prepare(r *Request, alive []int, of extent) func() plan
-	// made notes a split.
-	made(p plan)
+	split(r *Request, alive []int, of extent) []int
 	observe(samples []Sample)
 	// stats adds what the policy knows to Stats.
 	stats(s *Stats)
@@ -163,7 +160,6 @@ type load struct {
 	history        [][]int // nobody changes the counts
 }
 
-// Split calls r.Moves without the lock, so that it may use the balancer.
 func (b *balancer) Split(r Request) ([]int, error) {
 	alive, err := r.check()
 	if err != nil {
@@ -174,20 +170,23 @@ func (b *balancer) Split(r Request) ([]int, error) {
 		return make([]int, r.Devices), nil
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if moves := r.Moves; moves != nil { // which may use the balancer
+		r.Moves = func(counts []int) []float64 {
+			b.mu.Unlock()
+			defer b.mu.Lock()
+			return moves(counts)
+		}
+	}
 	l := b.loads.Get(r.ID)
 	if l == nil || l.devices != r.Devices {
 		l = &load{policy: b.policy(r.Devices), devices: r.Devices}
 		b.loads.Put(r.ID, l)
 	}
-	decide := l.prepare(&r, alive, of)
-	b.mu.Unlock()
-	next := decide()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l.made(next)
+	counts := l.split(&r, alive, of)
 	l.calls++
-	l.history = keep(l.history, next.counts, depth)
-	return slices.Clone(next.counts), nil
+	l.history = keep(l.history, counts, depth)
+	return slices.Clone(counts), nil
 }
 
 func (b *balancer) Observe(id int, samples []Sample) {

@@ -221,36 +221,24 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// slow is a policy during whose decisions something else happens.
-type slow struct {
-	policy
-	during func()
-}
-
-func (s slow) prepare(r *Request, alive []int, of extent) func() plan {
-	decide := s.policy.prepare(r, alive, of)
-	return func() plan { s.during(); return decide() }
-}
-
-func TestStatsDuringTheFirstSplit(t *testing.T) {
-	both(t, func(t *testing.T, b Balancer) {
-		balancer := b.(*balancer)
-		fresh, calls := balancer.policy, 0
-		balancer.policy = func(devices int) policy {
-			return slow{fresh(devices), func() {
-				if s := b.Stats(1); s.Calls != calls || calls == 0 && s.Shares != nil {
-					t.Errorf("%d calls: %+v", calls, s)
-				}
-				calls++
-			}}
+// TestMovesUseTheBalancer asks for statistics, also while the first split is being decided, and makes other splits.
+func TestMovesUseTheBalancer(t *testing.T) {
+	b := New()
+	for call := range 3 {
+		asked := 0
+		split(t, b, Request{ID: 1, Global: 100, Step: 10, Devices: 2, Moves: func([]int) []float64 {
+			asked++
+			if s := b.Stats(1); s.Calls != call || call == 0 && s.Shares != nil {
+				t.Errorf("%d calls: %+v", call, s)
+			}
+			counts := split(t, b, Request{ID: 2, Global: 100, Step: 10, Devices: 2})
+			b.Observe(2, []Sample{{counts[0], 1}, {counts[1], 1}})
+			return nil
+		}})
+		if asked == 0 {
+			t.Error("the transfers were not asked for")
 		}
-		for range 3 {
-			split(t, b, Request{ID: 1, Global: 100, Step: 10, Devices: 2})
-		}
-		if calls != 3 {
-			t.Errorf("%d decisions", calls)
-		}
-	})
+	}
 }
 
 // anything makes calls of every kind, with times from everywhere, and checks what is promised of each split.

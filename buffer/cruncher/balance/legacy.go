@@ -35,21 +35,18 @@ func newLegacy(smooth bool) Balancer {
 // firstMs is what the first call takes each device to need; only that it is the same for all matters.
 const firstMs = 10
 
-func (l *legacy) prepare(r *Request, alive []int, of extent) func() plan {
+func (l *legacy) split(r *Request, alive []int, of extent) []int {
 	global := int64(of.steps * of.step)
 	if !slices.Equal(l.alive, alive) {
 		l.start(alive, global)
 	}
 	l.update(global, int64(of.step))
-	p := plan{counts: make([]int, r.Devices)}
+	counts := make([]int, r.Devices)
 	for k, i := range alive {
-		p.counts[i] = int(l.ranges[k]) / of.step
+		counts[i] = int(l.ranges[k]) / of.step
 	}
-	of.items(p.counts)
-	return func() plan { return p }
+	return of.items(counts)
 }
-
-func (l *legacy) made(plan) {}
 
 // start splits evenly.
 func (l *legacy) start(alive []int, global int64) {

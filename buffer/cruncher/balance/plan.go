@@ -13,79 +13,53 @@ type plan struct {
 	counts []int
 	first  float64 // seconds of the next call, with its transfers
 	total  float64 // of all calls up to the horizon
-	probed int     // the device that has a step only to see how fast it is, -1: none
 }
 
-// planner finds the split for one call. Times are in seconds, paces in seconds per item.
+// planner makes the plans for one call. Times are in seconds, paces in seconds per item.
 type planner struct {
-	of          extent
-	pace        []float64 // +Inf: not alive
-	moves       func([]int) []float64
-	last        plan
-	probe, idle int // the device to be probed, -1: none, and for how many calls it had nothing
+	of    extent
+	pace  []float64 // +Inf: not alive
+	moves func([]int) []float64
 }
 
-// choose takes the last split again unless the best one is better up to the horizon, transfers included, so nothing moves for
-// nothing. Then the device to be probed may get a step.
-func (p *planner) choose() plan {
-	best := p.rated(p.of.items(place(p.pace, p.of.steps)))
-	if p.repeats() {
-		if stay := p.rated(p.last.counts); stay.total <= best.total {
-			best = stay
-		}
-	}
-	if p.probe < 0 || best.counts[p.probe] > 0 {
-		return best
-	}
-	pace := p.pace[p.probe]
-	p.pace[p.probe] = math.Inf(1)
-	steps := place(p.pace, p.of.steps-1)
-	p.pace[p.probe] = pace
-	steps[p.probe] = 1
-	try := p.rated(p.of.items(steps))
-	if (try.first-best.first)*probeEvery > float64(p.idle)*best.first {
-		return best // the delay is not due yet
-	}
-	try.probed = p.probe
-	return try
-}
-
-// repeats reports whether the last split fits this call: the same range, and nobody in it who is not alive any more.
-func (p *planner) repeats() bool {
-	for i, n := range p.last.counts {
+// fits reports whether a split fits this call: the same range, and nobody in it who is not alive any more.
+func (p *planner) fits(last plan) bool {
+	for i, n := range last.counts {
 		if n > 0 && math.IsInf(p.pace[i], 1) {
 			return false
 		}
 	}
-	return p.last.of == p.of
+	return last.of == p.of
 }
 
-// rated predicts what a split costs.
+// probing makes the best split that gives a device one step.
+func (p *planner) probing(probe int) plan {
+	pace := slices.Clone(p.pace)
+	pace[probe] = math.Inf(1)
+	steps := place(pace, p.of.steps-1)
+	steps[probe] = 1
+	return p.rated(p.of.items(steps))
+}
+
+// rated predicts what a split costs: when the last of the devices is done that have anything to do.
 func (p *planner) rated(counts []int) plan {
-	transfers := make([]float64, len(counts))
-	later := p.makespan(counts, transfers)
+	var moves []float64
 	if p.moves != nil {
-		if got := p.moves(slices.Clone(counts)); len(got) == len(counts) {
-			for i, s := range got {
-				if duration(s) {
-					transfers[i] = s
-				}
-			}
-		}
+		moves = p.moves(slices.Clone(counts))
 	}
-	first := p.makespan(counts, transfers)
-	return plan{of: p.of, counts: counts, first: first, total: first + (horizon-1)*later, probed: -1}
-}
-
-// makespan returns when the last of the devices is done that have anything to do.
-func (p *planner) makespan(counts []int, offset []float64) float64 {
-	var m float64
+	var first, later float64
 	for i, n := range counts {
-		if n > 0 {
-			m = math.Max(m, offset[i]+float64(n)*p.pace[i])
+		if n == 0 {
+			continue
 		}
+		t := float64(n) * p.pace[i]
+		later = max(later, t)
+		if len(moves) == len(counts) && duration(moves[i]) {
+			t += moves[i]
+		}
+		first = max(first, t)
 	}
-	return m
+	return plan{of: p.of, counts: counts, first: first, total: first + (horizon-1)*later}
 }
 
 // place hands out n steps, each to the device that would be done with it first, where device i needs pace[i] for each; a pace of

@@ -404,18 +404,6 @@ func (v *Values) Leave(dev *gpu.Device, hostCounts bool) bool {
 	return false
 }
 
-// Held returns the memory of a place, if it has such for everything.
-func (v *Values) Held(slot int) *gpu.Buffer {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	for _, r := range v.k.replicas {
-		if r.slot == slot && r.All() {
-			return r.Mem
-		}
-	}
-	return nil
-}
-
 // Close gives all memory of devices back.
 func (v *Values) Close() error {
 	v.m.mu.Lock()
