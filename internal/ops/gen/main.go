@@ -30,6 +30,7 @@ var templates embed.FS
 var outputs = map[string]string{
 	"fuse.go":         "internal/shaders/fuse/ops_gen.go",
 	"functions.go":    "matrix/functions_gen.go",
+	"methods.go":      "matrix/methods_gen.go",
 	"eval.go":         "matrix/evalfuncs_gen.go",
 	"help.go":         "native/sublet/functions_gen.go",
 	"codes.mjs":       "web/src/codes.mjs",
