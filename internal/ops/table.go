@@ -2,7 +2,10 @@
 
 package ops
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Groups are the rows of FEATURES.md, by the Group of the operations.
 var Groups = []Group{
@@ -97,30 +100,15 @@ var Table = slices.Concat(
 			Name: "Max", Doc: "is the element-wise maximum; NaN wins", JS: "maximum", WGSL: "select(Y, X, (X > Y) | nan4(X))",
 			Ints: "max(X, Y)", Uints: "max(X, Y)", Go: "pick(x > y || x != x, x, y)", Gradient: "a >= b; a < b",
 		},
-		{
-			Name: "Equal", Code: "Eq", Doc: "is 1 where a == b and 0 elsewhere", WGSL: "select(V(), V(T(1)), X == Y)",
-			Go: "truth[N](x == y)",
-		},
+		{Name: "Equal", Code: "Eq", Doc: "is 1 where a == b and 0 elsewhere", True: "X == Y"},
 		{
 			Name: "NotEqual", Code: "Ne", Doc: "is 1 where a != b and 0 elsewhere", NumPy: "not_equal",
 			WGSL: "select(V(T(1)), V(), X == Y)", Go: "truth[N](x != y)",
 		},
-		{
-			Name: "Less", Code: "Lt", Doc: "is 1 where a < b and 0 elsewhere", WGSL: "select(V(), V(T(1)), X < Y)",
-			Go: "truth[N](x < y)",
-		},
-		{
-			Name: "LessEqual", Code: "Le", Doc: "is 1 where a <= b and 0 elsewhere", NumPy: "less_equal",
-			WGSL: "select(V(), V(T(1)), X <= Y)", Go: "truth[N](x <= y)",
-		},
-		{
-			Name: "Greater", Code: "Gt", Doc: "is 1 where a > b and 0 elsewhere", WGSL: "select(V(), V(T(1)), X > Y)",
-			Go: "truth[N](x > y)",
-		},
-		{
-			Name: "GreaterEqual", Code: "Ge", Doc: "is 1 where a >= b and 0 elsewhere", NumPy: "greater_equal",
-			WGSL: "select(V(), V(T(1)), X >= Y)", Go: "truth[N](x >= y)",
-		},
+		{Name: "Less", Code: "Lt", Doc: "is 1 where a < b and 0 elsewhere", True: "X < Y"},
+		{Name: "LessEqual", Code: "Le", Doc: "is 1 where a <= b and 0 elsewhere", NumPy: "less_equal", True: "X <= Y"},
+		{Name: "Greater", Code: "Gt", Doc: "is 1 where a > b and 0 elsewhere", True: "X > Y"},
+		{Name: "GreaterEqual", Code: "Ge", Doc: "is 1 where a >= b and 0 elsewhere", NumPy: "greater_equal", True: "X >= Y"},
 		{
 			Name: "And", Doc: "is 1 where both are not 0", JS: "logicalAnd", NumPy: "logical_and",
 			WGSL: "select(V(T(1)), V(), (X == V()) | (Y == V()))", Go: "truth[N](x != 0 && y != 0)",
@@ -187,10 +175,14 @@ var Table = slices.Concat(
 	}),
 )
 
-// section gives rows their class and group.
+// section gives rows their class and group, and the texts that follow from their conditions.
 func section(class Class, group string, rows []Operation) []Operation {
 	for i := range rows {
-		rows[i].Class, rows[i].Group = class, group
+		r := &rows[i]
+		r.Class, r.Group = class, group
+		if r.True != "" {
+			r.WGSL, r.Go = "select(V(), V(T(1)), "+r.True+")", "truth[N]("+strings.ToLower(r.True)+")"
+		}
 	}
 	return rows
 }

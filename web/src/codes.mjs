@@ -43,9 +43,21 @@ export const ElementWise = Object.freeze({
 
 /** The element-wise operations of real numbers. */
 export const REAL = [
-  ElementWise.Recip, ElementWise.Sqrt, ElementWise.Exp, ElementWise.Log, ElementWise.Sin, ElementWise.Cos,
-  ElementWise.Tanh, ElementWise.Sigmoid, ElementWise.Pow,
+  ElementWise.Recip,
+  ElementWise.Sqrt,
+  ElementWise.Exp,
+  ElementWise.Log,
+  ElementWise.Sin,
+  ElementWise.Cos,
+  ElementWise.Tanh,
+  ElementWise.Sigmoid,
+  ElementWise.Pow,
 ];
 
 /** What Op.Reduce computes. */
-export const Reduction = Object.freeze({Sum: 0, Max: 1, Min: 2, Prod: 3});
+export const Reduction = Object.freeze({
+  Sum: 0,
+  Max: 1,
+  Min: 2,
+  Prod: 3,
+});

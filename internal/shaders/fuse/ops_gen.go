@@ -88,24 +88,8 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
 }
 
-// realTable holds the references of one operand that compute in float64.
-var realTable = [opEnd - opFirst]func(x float64) float64{
-	OpRecip - opFirst:   func(x float64) float64 { return 1 / x },
-	OpFloor - opFirst:   math.Floor,
-	OpCeil - opFirst:    math.Ceil,
-	OpRound - opFirst:   math.RoundToEven,
-	OpTrunc - opFirst:   math.Trunc,
-	OpSqrt - opFirst:    math.Sqrt,
-	OpExp - opFirst:     math.Exp,
-	OpLog - opFirst:     math.Log,
-	OpSin - opFirst:     math.Sin,
-	OpCos - opFirst:     math.Cos,
-	OpTanh - opFirst:    math.Tanh,
-	OpSigmoid - opFirst: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-}
-
-// compute is the reference of the other operations: it sets r, element by element, to the result for x, y and z.
-func compute[N number](op Op, r, x, y, z []N) {
+// Compute is the reference of the operations: it sets r, element by element, to the result for x, y and z.
+func Compute[N number](op Op, r, x, y, z []N) {
 	switch op {
 	case OpCopy:
 		for i := range r {
@@ -126,6 +110,54 @@ func compute[N number](op Op, r, x, y, z []N) {
 	case OpSquare:
 		for i := range r {
 			r[i] = x[i] * x[i]
+		}
+	case OpRecip:
+		for i := range r {
+			r[i] = 1 / x[i]
+		}
+	case OpFloor:
+		for i := range r {
+			r[i] = N(math.Floor(float64(x[i])))
+		}
+	case OpCeil:
+		for i := range r {
+			r[i] = N(math.Ceil(float64(x[i])))
+		}
+	case OpRound:
+		for i := range r {
+			r[i] = N(math.RoundToEven(float64(x[i])))
+		}
+	case OpTrunc:
+		for i := range r {
+			r[i] = N(math.Trunc(float64(x[i])))
+		}
+	case OpSqrt:
+		for i := range r {
+			r[i] = N(math.Sqrt(float64(x[i])))
+		}
+	case OpExp:
+		for i := range r {
+			r[i] = N(math.Exp(float64(x[i])))
+		}
+	case OpLog:
+		for i := range r {
+			r[i] = N(math.Log(float64(x[i])))
+		}
+	case OpSin:
+		for i := range r {
+			r[i] = N(math.Sin(float64(x[i])))
+		}
+	case OpCos:
+		for i := range r {
+			r[i] = N(math.Cos(float64(x[i])))
+		}
+	case OpTanh:
+		for i := range r {
+			r[i] = N(math.Tanh(float64(x[i])))
+		}
+	case OpSigmoid:
+		for i := range r {
+			r[i] = N(1 / (1 + math.Exp(-float64(x[i]))))
 		}
 	case OpRelu:
 		for i := range r {
