@@ -119,7 +119,7 @@ func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 	for i := range numbers {
 		var word [4]byte
 		copy(word[:], mem[i*size:][:size])
-		numbers[i] = Any(expr.Loaded(t, binary.LittleEndian.Uint32(word[:])))
+		numbers[i] = Any(t.Load(binary.LittleEndian.Uint32(word[:])))
 	}
 	return nil
 }

@@ -11,7 +11,13 @@
 // the result's contiguous dimension runs along j. A matrix stored by columns is handed over transposed.
 package fuse
 
-import "github.com/sublet-gpu/sublet/internal/shaders"
+import (
+	"math"
+
+	"github.com/x448/float16"
+
+	"github.com/sublet-gpu/sublet/internal/shaders"
+)
 
 // Type is an element type.
 type Type uint8
@@ -24,30 +30,60 @@ const (
 	F16
 )
 
-// Compute returns the type that arithmetic on t is done in.
-func (t Type) Compute() Type {
-	if t == F16 {
-		return F32
-	}
-	return t
+// types describes the element types: NumPy's name, the bytes of an element, the type that arithmetic is done in, its name in
+// WGSL, and the type in which a storage binding holds elements.
+var types = [...]struct {
+	name       string
+	size       int
+	compute    Type
+	wgsl, word string
+}{
+	F32: {"float32", 4, F32, "f32", "f32"},
+	I32: {"int32", 4, I32, "i32", "i32"},
+	U32: {"uint32", 4, U32, "u32", "u32"},
+	F16: {"float16", 2, F32, "f32", "u32"},
 }
 
 // String returns NumPy's name: "float32", "int32", "uint32" or "float16".
-func (t Type) String() string { return [...]string{"float32", "int32", "uint32", "float16"}[t&3] }
+func (t Type) String() string { return types[t&3].name }
 
 // Size returns the bytes of one element.
-func (t Type) Size() int {
-	if t == F16 {
-		return 2
-	}
-	return 4
-}
+func (t Type) Size() int { return types[t&3].size }
+
+// Compute returns the type that arithmetic on t is done in.
+func (t Type) Compute() Type { return types[t&3].compute }
 
 // WGSL returns the scalar type that arithmetic on t is done in: "f32", "i32" or "u32".
-func (t Type) WGSL() string { return [...]string{"f32", "i32", "u32", "f32"}[t&3] }
+func (t Type) WGSL() string { return types[t&3].wgsl }
 
-// word returns the type in which a storage binding holds t.
-func (t Type) word() string { return [...]string{"f32", "i32", "u32", "u32"}[t&3] }
+// Load returns the number that an element's bits are.
+func (t Type) Load(bits uint32) float64 {
+	switch t {
+	case F16:
+		return float64(float16.Frombits(uint16(bits)).Float32())
+	case I32:
+		return float64(int32(bits))
+	case U32:
+		return float64(bits)
+	}
+	return float64(math.Float32frombits(bits))
+}
+
+// Store returns the bits of the element that a number becomes: the nearest float, of a float32 for F16, or a whole number, which is
+// cut and saturates; NaN becomes 0 then.
+func (t Type) Store(v float64) uint32 {
+	switch {
+	case t == F16:
+		return uint32(float16.Fromfloat32(float32(v)).Bits())
+	case t.Compute() == F32:
+		return math.Float32bits(float32(v))
+	case v != v:
+		return 0
+	case t == I32:
+		return uint32(int32(min(max(v, math.MinInt32), math.MaxInt32)))
+	}
+	return uint32(min(max(v, 0), math.MaxUint32))
+}
 
 // Class tells how an operand is read, or the result written, relative to (i, j).
 type Class uint8

@@ -6,8 +6,6 @@
 package expr
 
 import (
-	"math"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -89,32 +87,10 @@ func (n *Node) Typed(t fuse.Type) *Node {
 	return Number(t, n.Rows, n.Cols, Stored(t.Compute(), n.Value))
 }
 
-// Stored returns the bits of a number as an element of type t.
+// Stored returns the bits of a number as an element of type t, rounded once.
 func Stored(t fuse.Type, v float64) uint32 {
-	whole := v
-	if math.IsNaN(v) {
-		whole = 0
-	}
-	switch t {
-	case fuse.F16:
+	if t == fuse.F16 {
 		return uint32(dtype.ToHalf(v).Bits())
-	case fuse.I32:
-		return uint32(int32(min(max(whole, math.MinInt32), math.MaxInt32)))
-	case fuse.U32:
-		return uint32(min(max(whole, 0), math.MaxUint32))
 	}
-	return math.Float32bits(float32(v))
-}
-
-// Loaded is the inverse of [Stored].
-func Loaded(t fuse.Type, bits uint32) float64 {
-	switch t {
-	case fuse.F16:
-		return float64(dtype.HalfFromBits(uint16(bits)).Float32())
-	case fuse.I32:
-		return float64(int32(bits))
-	case fuse.U32:
-		return float64(bits)
-	}
-	return float64(math.Float32frombits(bits))
+	return t.Store(v)
 }
