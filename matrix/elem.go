@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -83,12 +84,7 @@ func Host[T Elem](data []T) gpu.Host {
 	return hostOf(data)
 }
 
-func hostOf[T any](data []T) gpu.Host {
-	if data == nil {
-		return gpu.Host{}
-	}
-	return gpu.HostBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(*new(T)))))
-}
+func hostOf[T any](data []T) gpu.Host { return gpu.HostBytes(host.BytesOf(data)) }
 
 // packed returns elements as a matrix of type t has them: the memory of data itself, a copy of numbers of type Any.
 func packed[T Elem](t fuse.Type, data []T) gpu.Host {

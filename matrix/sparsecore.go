@@ -454,7 +454,7 @@ func (s *sparseCore) valuesView(op string) core {
 	lo, hi := s.span()
 	v := s.words(s.values, lo, hi)
 	if s.format == BlockColumn {
-		v.Layout = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, Order: expr.ColMajorOrder}
+		v.Layout = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, ColMajor: true}
 	}
 	held := &share{buf: s.values.Share()}
 	v.t, v.external, v.room, v.view, v.share = s.t, s.external, hi-lo, true, held

@@ -56,7 +56,7 @@ func (t *tree) put(v ...int) {
 // operand appends a matrix to the key.
 func (t *tree) operand(d Dense) plan.Operand {
 	mem := t.memory(d.Buf)
-	t.put(int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, int(d.Order))
+	t.put(int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, shaders.Bit(d.ColMajor))
 	return plan.Operand{Layout: d.Layout, Type: d.Type, Mem: mem}
 }
 

@@ -102,7 +102,7 @@ func (b *builder) place(op Operand) fuse.Place {
 
 func (b *builder) storeClass() fuse.Class {
 	l := b.result
-	if !b.single && l.Order == expr.RowMajorOrder && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
+	if !b.single && !l.ColMajor && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
 		return fuse.Vector
 	}
 	return fuse.Gather
@@ -153,7 +153,7 @@ func (b *builder) stretched(op Operand) bool {
 }
 
 func oneRow(l expr.Layout) bool {
-	return l.Order == expr.RowMajorOrder && (l.Rows == 1 || l.Stride == l.Cols)
+	return !l.ColMajor && (l.Rows == 1 || l.Stride == l.Cols)
 }
 
 // flatten turns the operands into one row; linearLoads said that this is the same.
@@ -167,7 +167,7 @@ func (b *builder) flatten() {
 }
 
 func flat(l expr.Layout) expr.Layout {
-	return expr.Layout{Rows: 1, Cols: l.Rows * l.Cols, Offset: l.Offset, Stride: l.Rows * l.Cols, Order: expr.RowMajorOrder}
+	return expr.Layout{Rows: 1, Cols: l.Rows * l.Cols, Offset: l.Offset, Stride: l.Rows * l.Cols}
 }
 
 // hazard reports whether an operand shares elements with the result other than one for one.

@@ -42,9 +42,7 @@ type value struct {
 // newBuilder starts the function of a kernel with the given result. compute is the type it is computed in; transposed says that
 // the kernel sees the result so.
 func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool) *builder {
-	if transposed {
-		result.Layout = result.T()
-	}
+	result = result.read(transposed)
 	result.Layout = result.Normal()
 	return &builder{p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, rows: result.Rows, cols: result.Cols}
 }
@@ -134,9 +132,7 @@ func (b *builder) emitLoad(op Operand, transposed bool) uint8 {
 		b.p.evaluate(c, b.p.leaf(op))
 		op = c
 	}
-	if transposed {
-		op.Layout = op.T()
-	}
+	op = op.read(transposed)
 	op.Layout = op.Normal()
 	at := slices.Index(b.loads, op)
 	if at < 0 {

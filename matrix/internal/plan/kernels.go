@@ -35,9 +35,9 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 // lie side by side in vectors. Binary16 results need neighbours in memory to be neighbours in a row.
 func seenTransposed(op Operand) bool {
 	if op.Type == fuse.F16 {
-		return op.Order == expr.ColMajorOrder || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
+		return op.ColMajor || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
 	}
-	return op.Rows > 1 && (op.Order == expr.ColMajorOrder || op.Cols == 1)
+	return op.Rows > 1 && (op.ColMajor || op.Cols == 1)
 }
 
 // transposedLoads reports whether operands stored the other way round are worth reading in blocks.
@@ -79,11 +79,7 @@ func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 // factor resolves a product's operand to a matrix, with the transposes above it applied.
 func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 	n, transposed = expr.Resolve(n, transposed)
-	op := p.materialise(n)
-	if transposed {
-		op.Layout = op.T()
-	}
-	return op
+	return p.materialise(n).read(transposed)
 }
 
 // multiply appends the launches of a product.
@@ -113,7 +109,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 // described describes a factor to those who choose kernels.
 func (p *planner) described(op Operand) kernels.Operand {
 	return kernels.Operand{
-		Type: op.Type, ColMajor: op.Order == expr.ColMajorOrder, Offset: op.Offset, Stride: op.Stride, Vectors: p.vectors(op),
+		Type: op.Type, ColMajor: op.ColMajor, Offset: op.Offset, Stride: op.Stride, Vectors: p.vectors(op),
 	}
 }
 

@@ -100,6 +100,14 @@ func (op Operand) window() Window {
 	return Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
 }
 
+// read is the operand, read transposed or not.
+func (op Operand) read(transposed bool) Operand {
+	if transposed {
+		op.Layout = op.T()
+	}
+	return op
+}
+
 // Text lists the launches, a line for each with what it binds. It is not named String, which programs that print no plans would
 // link too: the executor is held in an interface.
 func (p *Plan) Text() string {
