@@ -36,9 +36,6 @@ type Source interface {
 // Current implements [Source].
 func (d Dense) Current() (Dense, error) { return d, nil }
 
-// Leaf is a matrix of the device as an expression.
-func (d Dense) Leaf(dev *gpu.Device) *expr.Node { return Leaf(dev, d, d) }
-
 // Leaf is a source as an expression. d is the matrix that it is now.
 func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
 	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s}
@@ -51,27 +48,17 @@ type Executor struct {
 	info       plan.Device
 	generation uint32 // of the device, that the kernels are for
 	kernels    recent.Map[string, *gpu.Kernel]
-	asked      map[string]int // how often kernels that are not there were asked for
+	asked      recent.Map[string, int] // how often kernels that are not there were asked for
 	plans      recent.Map[string, *plan.Plan]
 	planned    int // plans made
 	run        Run
 }
 
-// How many kernels and plans are kept, for programs that run long and keep making new expressions.
-const (
-	maxKernels = 512
-	maxPlans   = 512
-)
-
 type executorKey struct{}
 
 // Of returns the executor of a device.
 func Of(dev *gpu.Device) *Executor {
-	return dev.Attach(executorKey{}, func() any {
-		x := &Executor{dev: dev, info: describe(dev)}
-		x.kernels.Most, x.plans.Most = maxKernels, maxPlans
-		return x
-	}).(*Executor)
+	return dev.Attach(executorKey{}, func() any { return &Executor{dev: dev, info: describe(dev)} }).(*Executor)
 }
 
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
@@ -87,26 +74,14 @@ func describe(dev *gpu.Device) plan.Device {
 	}
 }
 
-// Pretend makes the executor take the kernels meant for other adapters, for tests.
-func (x *Executor) Pretend(software, swiftShader bool) {
+// Tune shows tests what kernels are chosen for, how many are kept, and how many plans were made.
+func (x *Executor) Tune(fn func(info *plan.Device, kept *int, planned int)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.info.Software, x.info.SwiftShader = software, swiftShader
-	x.plans.Clear()
-}
-
-// KeepKernels makes the executor keep n kernels, for tests.
-func (x *Executor) KeepKernels(n int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.kernels.Most = n
-}
-
-// Planned returns how many plans were made, for tests.
-func (x *Executor) Planned() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.planned
+	old := x.info
+	if fn(&x.info, &x.kernels.Most, x.planned); x.info != old {
+		x.plans.Clear()
+	}
 }
 
 // Assign queues the computation of n into dst, whose size is n's. Kernels are compiled under the context.
@@ -121,7 +96,8 @@ func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
 	if generation := x.dev.Generation(); generation != x.generation { // it came back without kernels, but for those compiled since
 		x.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
 		x.kernels.Clear()
-		x.asked, x.generation = nil, generation
+		x.asked.Clear()
+		x.generation = generation
 	}
 	r := &x.run
 	r.x, r.ctx = x, ctx
@@ -197,10 +173,9 @@ func (x *Executor) ready(s *plan.Step) bool {
 	if x.kernels.Peek(s.Key) != nil {
 		return true
 	}
-	if x.asked == nil || len(x.asked) >= maxKernels {
-		x.asked = map[string]int{}
-	}
-	if x.asked[s.Key]++; x.asked[s.Key] == 2 {
+	times := x.asked.Get(s.Key) + 1
+	x.asked.Put(s.Key, times)
+	if times == 2 {
 		go x.prepare(s)
 	}
 	return false
@@ -210,7 +185,7 @@ func (x *Executor) prepare(s *plan.Step) {
 	k, err := x.compile(context.Background(), s, true)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.asked, s.Key)
+	x.asked.Delete(s.Key)
 	if err == nil && x.kernels.Peek(s.Key) == nil && x.generation == x.dev.Generation() {
 		x.keep(s.Key, k)
 	} else {

@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -42,15 +44,10 @@ func seenTransposed(op Operand) bool {
 
 // transposedLoads reports whether operands stored the other way round are worth reading in blocks.
 func (b *builder) transposedLoads() bool {
-	if b.rows < 4 || b.cols < 4 {
-		return false
-	}
-	for _, op := range b.loads {
-		if at := b.place(op); at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op) {
-			return true
-		}
-	}
-	return false
+	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op Operand) bool {
+		at := b.place(op)
+		return at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op)
+	})
 }
 
 // product computes a matrix product with an element-wise tail.
