@@ -95,7 +95,7 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 	out := make([]byte, 0, len(numbers)*t.Size())
 	for _, v := range numbers {
 		var word [4]byte
-		binary.LittleEndian.PutUint32(word[:], expr.Stored(t, float64(v)))
+		binary.LittleEndian.PutUint32(word[:], t.Store(float64(v)))
 		out = append(out, word[:t.Size()]...)
 	}
 	return gpu.HostBytes(out)

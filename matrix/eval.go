@@ -336,7 +336,7 @@ func (e *evaluator) form(name string, args []*node) *node {
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
 	whole := t == fuse.I32 || t == fuse.U32
-	return !whole || t.Load(expr.Stored(t, v)) == v
+	return !whole || t.Load(t.Store(v)) == v
 }
 
 // textFunction is an operation in Eval.

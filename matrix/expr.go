@@ -144,7 +144,7 @@ func numberNode(t fuse.Type, v float64) *node {
 	case expr.Untyped:
 		return n
 	case fuse.F16:
-		n.Value = t.Load(expr.Stored(t, v))
+		n.Value = t.Load(t.Store(v))
 	}
 	return n.Typed(t)
 }

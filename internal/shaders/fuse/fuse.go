@@ -14,8 +14,7 @@ package fuse
 import (
 	"math"
 
-	"github.com/x448/float16"
-
+	"github.com/sublet-gpu/sublet/internal/half"
 	"github.com/sublet-gpu/sublet/internal/shaders"
 )
 
@@ -60,7 +59,7 @@ func (t Type) WGSL() string { return types[t&3].wgsl }
 func (t Type) Load(bits uint32) float64 {
 	switch t {
 	case F16:
-		return float64(float16.Frombits(uint16(bits)).Float32())
+		return float64(half.Float32(uint16(bits)))
 	case I32:
 		return float64(int32(bits))
 	case U32:
@@ -69,12 +68,12 @@ func (t Type) Load(bits uint32) float64 {
 	return float64(math.Float32frombits(bits))
 }
 
-// Store returns the bits of the element that a number becomes: the nearest float, of a float32 for F16, or a whole number, which is
-// cut and saturates; NaN becomes 0 then.
+// Store returns the bits of the element that a number becomes: the nearest float, or the whole number that it is cut to, which
+// saturates; NaN becomes 0 then.
 func (t Type) Store(v float64) uint32 {
 	switch {
 	case t == F16:
-		return uint32(float16.Fromfloat32(float32(v)).Bits())
+		return uint32(half.Bits(v))
 	case t.Compute() == F32:
 		return math.Float32bits(float32(v))
 	case v != v:

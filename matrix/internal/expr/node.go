@@ -7,7 +7,6 @@ package expr
 
 import (
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -84,13 +83,5 @@ func (n *Node) Typed(t fuse.Type) *Node {
 	if n.Type != Untyped || n.Err != nil {
 		return n
 	}
-	return Number(t, n.Rows, n.Cols, Stored(t.Compute(), n.Value))
-}
-
-// Stored returns the bits of a number as an element of type t, rounded once.
-func Stored(t fuse.Type, v float64) uint32 {
-	if t == fuse.F16 {
-		return uint32(dtype.ToHalf(v).Bits())
-	}
-	return t.Store(v)
+	return Number(t, n.Rows, n.Cols, t.Compute().Store(n.Value))
 }
