@@ -94,10 +94,11 @@ func (t *tree) node(n *expr.Node) error {
 	case expr.Leaf:
 		return t.leaf(n)
 	case expr.Scalar:
-		k := slices.Index(t.numbers, n.Bits)
+		bits := n.Bits()
+		k := slices.Index(t.numbers, bits)
 		if k < 0 {
 			k = len(t.numbers)
-			t.numbers = append(t.numbers, n.Bits)
+			t.numbers = append(t.numbers, bits)
 		}
 		t.put(n.Rows, n.Cols, k)
 		return nil

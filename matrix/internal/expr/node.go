@@ -40,8 +40,7 @@ type Node struct {
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
 	Source     any        // Leaf: the matrix
-	Bits       uint32     // Scalar: in the type that is computed in
-	Value      float64    // Scalar, Untyped
+	Value      float64    // Scalar
 	Call       *fuse.Call // Call
 	Err        error
 }
@@ -52,10 +51,13 @@ func (n *Node) Shape() fault.Shape { return fault.Shape{n.Rows, n.Cols} }
 // Failed is a node that could not be built.
 func Failed(err error) *Node { return &Node{Err: err} }
 
-// Number is a matrix of one number, whose bits are those in the type that is computed in.
-func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
-	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Bits: bits}
+// Number is a matrix of one number.
+func Number(t fuse.Type, rows, cols int, v float64) *Node {
+	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Value: v}
 }
+
+// Bits returns those of a Scalar in the type that is computed in.
+func (n *Node) Bits() uint32 { return n.Type.Compute().Store(n.Value) }
 
 // Resolve strips transposes. It returns whether what is left is to be read transposed; transposed says that n is.
 func Resolve(n *Node, transposed bool) (*Node, bool) {
@@ -83,5 +85,7 @@ func (n *Node) Typed(t fuse.Type) *Node {
 	if n.Type != Untyped || n.Err != nil {
 		return n
 	}
-	return Number(t, n.Rows, n.Cols, t.Compute().Store(n.Value))
+	typed := *n
+	typed.Type = t
+	return &typed
 }

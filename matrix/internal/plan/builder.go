@@ -97,9 +97,9 @@ func (b *builder) emit(op fuse.Op, x, y, z uint8) uint8 {
 
 // emitNumber reads a scalar. Those of a plan itself are constants, the expression's may be others the next time.
 func (b *builder) emitNumber(n *expr.Node) uint8 {
-	s := scalar{-1, n.Bits}
+	s := scalar{-1, n.Bits()}
 	if n.Source == nil {
-		s.index = slices.Index(b.p.Numbers, n.Bits)
+		s.index = slices.Index(b.p.Numbers, s.bits)
 	}
 	at := slices.Index(b.numbers, s)
 	if at < 0 {
@@ -113,8 +113,8 @@ func (b *builder) emitNumber(n *expr.Node) uint8 {
 type constant struct{}
 
 // fill is a matrix of one number of the plan's own.
-func fill(op Operand, bits uint32) *expr.Node {
-	n := expr.Number(op.Type, op.Rows, op.Cols, bits)
+func fill(op Operand, v float64) *expr.Node {
+	n := expr.Number(op.Type, op.Rows, op.Cols, v)
 	n.Source = constant{}
 	return n
 }

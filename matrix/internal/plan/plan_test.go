@@ -38,9 +38,8 @@ func (w *workbench) leaf(op plan.Operand) *expr.Node {
 func (w *workbench) matrix(rows, cols int) *expr.Node { return w.leaf(w.operand(fuse.F32, rows, cols)) }
 
 func (w *workbench) number(v float64) *expr.Node {
-	n := &expr.Node{Kind: expr.Scalar, Type: expr.Untyped, Rows: 1, Cols: 1, Value: v}
-	n = n.Typed(fuse.F32)
-	w.numbers = append(w.numbers, n.Bits)
+	n := expr.Number(fuse.F32, 1, 1, v)
+	w.numbers = append(w.numbers, n.Bits())
 	return n
 }
 

@@ -23,7 +23,7 @@ func (p *planner) reduce(dst Operand, n *expr.Node) {
 		p.viaTemp(dst, n)
 		return
 	case n.Args[0].Rows == 0 || n.Args[0].Cols == 0:
-		p.mapped(dst, fill(dst, kernels.Identity(n.Red, n.Type)))
+		p.mapped(dst, fill(dst, n.Type.Compute().Load(kernels.Identity(n.Red, n.Type))))
 		return
 	}
 	task := fold{dst, p.head(n.Args[0]), n.Red, n.Axis}
