@@ -48,7 +48,7 @@ type Executor struct {
 	info       plan.Device
 	generation uint32 // of the device, that the kernels are for
 	kernels    recent.Map[string, *gpu.Kernel]
-	asked      recent.Map[string, int] // how often kernels that are not there were asked for
+	asked      map[string]int // how often kernels that are not there were asked for
 	plans      recent.Map[string, *plan.Plan]
 	planned    int // plans made
 	run        Run
@@ -96,8 +96,7 @@ func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
 	if generation := x.dev.Generation(); generation != x.generation { // it came back without kernels, but for those compiled since
 		x.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
 		x.kernels.Clear()
-		x.asked.Clear()
-		x.generation = generation
+		x.asked, x.generation = nil, generation
 	}
 	r := &x.run
 	r.x, r.ctx = x, ctx
@@ -173,9 +172,10 @@ func (x *Executor) ready(s *plan.Step) bool {
 	if x.kernels.Peek(s.Key) != nil {
 		return true
 	}
-	times := x.asked.Get(s.Key) + 1
-	x.asked.Put(s.Key, times)
-	if times == 2 {
+	if x.asked == nil || len(x.asked) >= recent.Most {
+		x.asked = map[string]int{}
+	}
+	if x.asked[s.Key]++; x.asked[s.Key] == 2 {
 		go x.prepare(s)
 	}
 	return false
@@ -185,7 +185,7 @@ func (x *Executor) prepare(s *plan.Step) {
 	k, err := x.compile(context.Background(), s, true)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.asked.Delete(s.Key)
+	delete(x.asked, s.Key)
 	if err == nil && x.kernels.Peek(s.Key) == nil && x.generation == x.dev.Generation() {
 		x.keep(s.Key, k)
 	} else {
