@@ -62,10 +62,7 @@ func names(params string) string { return types.ReplaceAllString(params, "") }
 
 // jsparams are the types of parameters in a comment of JavaScript.
 func jsparams(params string) string {
-	switch params {
-	case "":
-		return ""
-	case "options?: ReduceOptions":
+	if params == "options?: ReduceOptions" {
 		return "@param {{axis?: unknown}} [options]"
 	}
 	return "@param {unknown} " + strings.ReplaceAll(names(params), ", ", " @param {unknown} ")

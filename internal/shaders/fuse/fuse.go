@@ -143,33 +143,23 @@ func Identity(store View) *Func {
 
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
-	kind := byte(f.Type)
-	if f.Flat {
-		kind |= 1 << 7
-	}
-	b = append(b, kind, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
+	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)))
+	b = append(b, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
 	for _, c := range f.Code {
 		b = append(b, byte(c.Op), c.X, c.Y, c.Z)
 	}
-	b = f.Store.key(b)
+	b = append(b, byte(f.Store.Type), byte(f.Store.Class))
 	for _, v := range f.Loads {
-		b = v.key(b)
+		b = append(b, byte(v.Type), byte(v.Class), v.Slot)
 	}
 	for _, s := range f.Slots {
-		vec := byte(0)
-		if s.Vec {
-			vec = 1
-		}
-		b = append(b, byte(s.Type), vec)
+		b = append(b, byte(s.Type), byte(shaders.Bit(s.Vec)))
 	}
 	for _, c := range f.Calls {
-		b = append(append(append(b, c.Name...), 0), c.WGSL...)
-		b = append(b, 0)
+		b = append(b, c.Name+"\x00"+c.WGSL+"\x00"...)
 	}
 	return b
 }
-
-func (v View) key(b []byte) []byte { return append(b, byte(v.Type), byte(v.Class), v.Slot) }
 
 // Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements.
 type Place struct{ Offset, Row, Col int }

@@ -103,11 +103,7 @@ func (l Layout) Region(size int) buffer.Region {
 	if l.Empty() {
 		return buffer.Region{}
 	}
-	if l.Contiguous() {
-		n := l.Rows * l.Cols * size
-		return buffer.Region{Offset: l.Offset * size, Width: n, Pitch: n, Count: 1}
-	}
-	return buffer.Region{Offset: l.Offset * size, Width: l.Minor() * size, Pitch: l.Stride * size, Count: l.Major()}
+	return buffer.Region{Offset: l.Offset * size, Width: l.Minor() * size, Pitch: l.Stride * size, Count: l.Major()}.Joined()
 }
 
 // Overlaps reports whether two layouts of one buffer share an element. It may say so of two that interleave in a way
