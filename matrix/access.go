@@ -8,7 +8,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
@@ -67,7 +66,7 @@ func (m *Dense[T]) Touch() error {
 
 // plain reports whether the elements lie in memory as they are read: row by row and without gaps.
 func (m *core) plain() bool {
-	return m.Contiguous() && (m.Order == expr.RowMajorOrder || m.Rows <= 1 || m.Cols <= 1)
+	return m.Contiguous() && (!m.ColMajor || m.Rows <= 1 || m.Cols <= 1)
 }
 
 // size checks that host memory can have the elements, and returns how many bytes they take.

@@ -168,7 +168,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 
 // renew makes m an owned matrix in its order, once fill has written that.
 func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fill func(*core) error) error {
-	o := Options{Type: t, ColMajor: m.Order == expr.ColMajorOrder}
+	o := Options{Type: t, ColMajor: m.ColMajor}
 	next, err := newCore(op, dev, &o, rows, cols, new(memory), new(origin))
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
 
 // empty is a matrix of m's type and order on its device, without memory yet.
 func (m *core) empty() core {
-	return core{t: m.t, typed: m.typed, dev: m.dev, Layout: expr.Layout{Order: m.Order}}
+	return core{t: m.t, typed: m.typed, dev: m.dev, Layout: expr.Layout{ColMajor: m.ColMajor}}
 }
 
 // unshared refuses to resize views, and matrices that have views; those that stand in expressions do not count.

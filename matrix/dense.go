@@ -142,7 +142,7 @@ func (m *Dense[T]) DType() DType { return m.core().t }
 func (m *Dense[T]) Stride() int { return m.core().Stride }
 
 // ColMajor reports whether columns lie one after the other in memory, not rows.
-func (m *Dense[T]) ColMajor() bool { return m.core().Order == expr.ColMajorOrder }
+func (m *Dense[T]) ColMajor() bool { return m.core().ColMajor }
 
 // Offset returns how many elements of the buffer lie before the first.
 func (m *Dense[T]) Offset() int { return m.core().Offset }
@@ -207,7 +207,7 @@ func (m *Dense[T]) DiagView() *Dense[T] {
 		if l.Rows != l.Cols {
 			return l, expr.ShapeError("DiagView", l.Shape())
 		}
-		return expr.Layout{Rows: 1, Cols: l.Cols, Offset: l.Offset, Stride: l.Stride + 1, Order: expr.ColMajorOrder}, nil
+		return expr.Layout{Rows: 1, Cols: l.Cols, Offset: l.Offset, Stride: l.Stride + 1, ColMajor: true}, nil
 	})}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -83,12 +84,7 @@ func Host[T Elem](data []T) gpu.Host {
 	return hostOf(data)
 }
 
-func hostOf[T any](data []T) gpu.Host {
-	if data == nil {
-		return gpu.Host{}
-	}
-	return gpu.HostBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(*new(T)))))
-}
+func hostOf[T any](data []T) gpu.Host { return gpu.HostBytes(host.BytesOf(data)) }
 
 // packed returns elements as a matrix of type t has them: the memory of data itself, a copy of numbers of type Any.
 func packed[T Elem](t fuse.Type, data []T) gpu.Host {
@@ -99,7 +95,7 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 	out := make([]byte, 0, len(numbers)*t.Size())
 	for _, v := range numbers {
 		var word [4]byte
-		binary.LittleEndian.PutUint32(word[:], expr.Stored(t, float64(v)))
+		binary.LittleEndian.PutUint32(word[:], t.Store(float64(v)))
 		out = append(out, word[:t.Size()]...)
 	}
 	return gpu.HostBytes(out)
@@ -119,7 +115,7 @@ func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 	for i := range numbers {
 		var word [4]byte
 		copy(word[:], mem[i*size:][:size])
-		numbers[i] = Any(expr.Loaded(t, binary.LittleEndian.Uint32(word[:])))
+		numbers[i] = Any(t.Load(binary.LittleEndian.Uint32(word[:])))
 	}
 	return nil
 }

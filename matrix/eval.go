@@ -77,21 +77,20 @@ func (e *evaluator) fail(token int, sentinel error, detail ...string) *node {
 	return expr.Failed(fail("Eval", sentinel, e.place(token)+strings.Join(detail, "")))
 }
 
-// stop notes a mistake of syntax at the next token.
-func (e *evaluator) stop(detail ...string) *node {
+// malformed notes a mistake of syntax, the first one: what is wrong at the next token, which cannot be there if nothing else is said.
+func (e *evaluator) malformed(detail ...string) *node {
+	switch {
+	case e.err != nil:
+		return expr.Failed(e.err)
+	case len(detail) > 0:
+	case e.next == len(e.scan.Tokens):
+		detail = []string{"cannot use the end of the text"}
+	default:
+		detail = []string{"cannot use ", strconv.Quote(e.scan.At(e.next))}
+	}
 	x := e.fail(e.next, ErrSyntax, detail...)
-	if e.err == nil {
-		e.err = x.Err
-	}
+	e.err = x.Err
 	return x
-}
-
-// malformed notes that the next token cannot be there.
-func (e *evaluator) malformed() *node {
-	if e.next == len(e.scan.Tokens) {
-		return e.stop("cannot use the end of the text")
-	}
-	return e.stop("cannot use ", strconv.Quote(e.scan.At(e.next)))
 }
 
 // placed adds the place in the text to an operation's error.
@@ -186,7 +185,7 @@ func isNumber(n *node) bool {
 // unary reads an operand with the operators before and the transposes after it.
 func (e *evaluator) unary(depth int) *node {
 	if depth > maxNest {
-		return e.stop("nested too deeply")
+		return e.malformed("nested too deeply")
 	}
 	start := e.next
 	switch {
@@ -336,7 +335,7 @@ func (e *evaluator) form(name string, args []*node) *node {
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
 	whole := t == fuse.I32 || t == fuse.U32
-	return !whole || expr.Loaded(t, expr.Stored(t, v)) == v
+	return !whole || t.Load(t.Store(v)) == v
 }
 
 // textFunction is an operation in Eval.

@@ -18,6 +18,10 @@ func textFunctionOf(name string) (f textFunction, known bool) {
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }}, true
 	case "sign":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sign", fuse.OpSign, a[0]) }}, true
+	case "square":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }}, true
+	case "recip":
+		return textFunction{1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }}, true
 	case "floor":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Floor", fuse.OpFloor, a[0]) }}, true
 	case "ceil":
@@ -26,8 +30,6 @@ func textFunctionOf(name string) (f textFunction, known bool) {
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Round", fuse.OpRound, a[0]) }}, true
 	case "trunc":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Trunc", fuse.OpTrunc, a[0]) }}, true
-	case "square":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }}, true
 	case "sqrt":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sqrt", fuse.OpSqrt, a[0]) }}, true
 	case "exp":
@@ -44,8 +46,6 @@ func textFunctionOf(name string) (f textFunction, known bool) {
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }}, true
 	case "relu":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }}, true
-	case "recip":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }}, true
 	case "not":
 		return textFunction{1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }}, true
 	case "add":
@@ -60,12 +60,12 @@ func textFunctionOf(name string) (f textFunction, known bool) {
 		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
 	case "div":
 		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
+	case "pow":
+		return textFunction{2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }}, true
 	case "min":
 		return textFunction{2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }}, true
 	case "max":
 		return textFunction{2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }}, true
-	case "pow":
-		return textFunction{2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }}, true
 	case "equal":
 		return textFunction{2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }}, true
 	case "notequal":

@@ -5,17 +5,27 @@ package matrix
 import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/matrix/internal/exec"
+	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
 
 // UseHardwareKernels makes expressions on the device take the kernels meant for hardware, with workgroup memory and
 // barriers, whatever the adapter is.
-func UseHardwareKernels(dev *gpu.Device) { exec.Of(dev).Pretend(false, false) }
+func UseHardwareKernels(dev *gpu.Device) { pretend(dev, false) }
 
 // UseNarrowKernels makes expressions on the device take the kernels meant for SwiftShader.
-func UseNarrowKernels(dev *gpu.Device) { exec.Of(dev).Pretend(true, true) }
+func UseNarrowKernels(dev *gpu.Device) { pretend(dev, true) }
+
+func pretend(dev *gpu.Device, swiftShader bool) {
+	exec.Of(dev).Tune(func(info *plan.Device, _ *int, _ int) { info.Software, info.SwiftShader = swiftShader, swiftShader })
+}
 
 // KeepKernels makes expressions on the device keep n kernels.
-func KeepKernels(dev *gpu.Device, n int) { exec.Of(dev).KeepKernels(n) }
+func KeepKernels(dev *gpu.Device, n int) {
+	exec.Of(dev).Tune(func(_ *plan.Device, kept *int, _ int) { *kept = n })
+}
 
 // Planned returns how many plans were made for expressions on the device.
-func Planned(dev *gpu.Device) int { return exec.Of(dev).Planned() }
+func Planned(dev *gpu.Device) (n int) {
+	exec.Of(dev).Tune(func(_ *plan.Device, _ *int, planned int) { n = planned })
+	return n
+}

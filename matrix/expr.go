@@ -139,14 +139,10 @@ func (e *Expr[T]) Matrix() *Dense[T] {
 
 // numberNode is a number in the type that is computed in: rounded as an element is, but of type Any not yet.
 func numberNode(t fuse.Type, v float64) *node {
-	n := &node{Kind: expr.Scalar, Type: expr.Untyped, Rows: 1, Cols: 1, Value: v}
-	switch t {
-	case expr.Untyped:
-		return n
-	case fuse.F16:
-		n.Value = expr.Loaded(t, expr.Stored(t, v))
+	if t == fuse.F16 {
+		v = t.Load(t.Store(v))
 	}
-	return n.Typed(t)
+	return expr.Number(t, 1, 1, v)
 }
 
 func scalar[T Elem](v T) *node { return numberNode(numberOf(v)) }
@@ -177,17 +173,13 @@ func meanNode(op string, ax fuse.Axis, x *node) *node {
 		return expr.Failed(fail(op, gpu.ErrUnsupported, "not defined for ", s.Type.String()))
 	}
 	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
-	return expr.NewMap(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, math.Float32bits(1/count)))
+	return expr.NewMap(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, float64(1/count)))
 }
 
 // powNode is x to the power s. Some powers need no logarithm.
 func powNode(op string, x, s *node) *node {
 	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpPow.Takes(x.Type) {
-		v := s.Value
-		if s.Type != expr.Untyped {
-			v = float64(math.Float32frombits(s.Bits))
-		}
-		switch v {
+		switch s.Value {
 		case 0.5:
 			return expr.NewMap(op, fuse.OpSqrt, x)
 		case 1:
@@ -257,7 +249,7 @@ func EqualApprox[T interface{ float32 | Half }](ctx context.Context, a, b Operan
 	if !(epsilon >= 0) {
 		return false, fail(op, gpu.ErrInvalid, "epsilon is negative or not a number")
 	}
-	number := func(v float32) *node { return expr.Number(typeOf[T](), 1, 1, math.Float32bits(v)) }
+	number := func(v float32) *node { return expr.Number(typeOf[T](), 1, 1, float64(v)) }
 	x, y := from(op, a), from(op, b)
 	size := expr.NewMap(op, fuse.OpMax, expr.NewMap(op, fuse.OpAbs, x), expr.NewMap(op, fuse.OpAbs, y))
 	bound := expr.NewMap(op, fuse.OpMul, expr.NewMap(op, fuse.OpMax, size, number(1)), number(epsilon))

@@ -24,6 +24,16 @@ func Sign[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sign", fuse.OpSign, from("Sign", a))}
 }
 
+// Square is a * a, element by element.
+func Square[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Square", fuse.OpSquare, from("Square", a))}
+}
+
+// Recip is 1 / a.
+func Recip[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Recip", fuse.OpRecip, from("Recip", a))}
+}
+
 // Floor rounds down.
 func Floor[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Floor", fuse.OpFloor, from("Floor", a))}
@@ -42,11 +52,6 @@ func Round[T Elem](a Operand[T]) *Expr[T] {
 // Trunc rounds towards zero.
 func Trunc[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Trunc", fuse.OpTrunc, from("Trunc", a))}
-}
-
-// Square is a * a, element by element.
-func Square[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewMap("Square", fuse.OpSquare, from("Square", a))}
 }
 
 // Sqrt is the square root.
@@ -89,11 +94,6 @@ func Relu[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Relu", fuse.OpRelu, from("Relu", a))}
 }
 
-// Recip is 1 / a.
-func Recip[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewMap("Recip", fuse.OpRecip, from("Recip", a))}
-}
-
 // Not is 1 where a is 0.
 func Not[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Not", fuse.OpNot, from("Not", a))}
@@ -119,6 +119,11 @@ func DivElem[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("DivElem", fuse.OpDiv, from("DivElem", a), from("DivElem", b))}
 }
 
+// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
+func Pow[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{powNode("Pow", from("Pow", a), from("Pow", b))}
+}
+
 // Min is the element-wise minimum; NaN wins.
 func Min[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Min", fuse.OpMin, from("Min", a), from("Min", b))}
@@ -127,11 +132,6 @@ func Min[T Elem](a, b Operand[T]) *Expr[T] {
 // Max is the element-wise maximum; NaN wins.
 func Max[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Max", fuse.OpMax, from("Max", a), from("Max", b))}
-}
-
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
-func Pow[T Elem](a, b Operand[T]) *Expr[T] {
-	return &Expr[T]{powNode("Pow", from("Pow", a), from("Pow", b))}
 }
 
 // Equal is 1 where a == b and 0 elsewhere.
@@ -189,16 +189,6 @@ func Scale[T Elem](s T, a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Scale", fuse.OpMul, scalar(s), from("Scale", a))}
 }
 
-// AddScalar is a + s.
-func AddScalar[T Elem](a Operand[T], s T) *Expr[T] {
-	return &Expr[T]{expr.NewMap("AddScalar", fuse.OpAdd, from("AddScalar", a), scalar(s))}
-}
-
-// DivScalar is a / s.
-func DivScalar[T Elem](a Operand[T], s T) *Expr[T] {
-	return &Expr[T]{expr.NewMap("DivScalar", fuse.OpDiv, from("DivScalar", a), scalar(s))}
-}
-
 // ScalarSub is s - a.
 func ScalarSub[T Elem](s T, a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("ScalarSub", fuse.OpSub, scalar(s), from("ScalarSub", a))}
@@ -207,6 +197,16 @@ func ScalarSub[T Elem](s T, a Operand[T]) *Expr[T] {
 // ScalarDiv is s / a.
 func ScalarDiv[T Elem](s T, a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("ScalarDiv", fuse.OpDiv, scalar(s), from("ScalarDiv", a))}
+}
+
+// AddScalar is a + s.
+func AddScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AddScalar", fuse.OpAdd, from("AddScalar", a), scalar(s))}
+}
+
+// DivScalar is a / s.
+func DivScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("DivScalar", fuse.OpDiv, from("DivScalar", a), scalar(s))}
 }
 
 // PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
@@ -320,213 +320,3 @@ func Softmax[T Elem](a Operand[T]) *Expr[T] {
 func LogSoftmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewSoftmax("LogSoftmax", true, from("LogSoftmax", a))}
 }
-
-// The methods of an expression append to it.
-
-// Neg is -a.
-func (a *Expr[T]) Neg() *Expr[T] { return Neg(a) }
-
-// Abs is the absolute value.
-func (a *Expr[T]) Abs() *Expr[T] { return Abs(a) }
-
-// Sign is -1, 0 or 1.
-func (a *Expr[T]) Sign() *Expr[T] { return Sign(a) }
-
-// Floor rounds down.
-func (a *Expr[T]) Floor() *Expr[T] { return Floor(a) }
-
-// Ceil rounds up.
-func (a *Expr[T]) Ceil() *Expr[T] { return Ceil(a) }
-
-// Round rounds to the nearest whole number, halves to even.
-func (a *Expr[T]) Round() *Expr[T] { return Round(a) }
-
-// Trunc rounds towards zero.
-func (a *Expr[T]) Trunc() *Expr[T] { return Trunc(a) }
-
-// Square is a * a, element by element.
-func (a *Expr[T]) Square() *Expr[T] { return Square(a) }
-
-// Sqrt is the square root.
-func (a *Expr[T]) Sqrt() *Expr[T] { return Sqrt(a) }
-
-// Exp is e to the power a.
-func (a *Expr[T]) Exp() *Expr[T] { return Exp(a) }
-
-// Log is the natural logarithm.
-func (a *Expr[T]) Log() *Expr[T] { return Log(a) }
-
-// Sin is the sine.
-func (a *Expr[T]) Sin() *Expr[T] { return Sin(a) }
-
-// Cos is the cosine.
-func (a *Expr[T]) Cos() *Expr[T] { return Cos(a) }
-
-// Tanh is the hyperbolic tangent.
-func (a *Expr[T]) Tanh() *Expr[T] { return Tanh(a) }
-
-// Sigmoid is 1 / (1 + exp(-a)).
-func (a *Expr[T]) Sigmoid() *Expr[T] { return Sigmoid(a) }
-
-// Relu is a where it is positive and 0 elsewhere.
-func (a *Expr[T]) Relu() *Expr[T] { return Relu(a) }
-
-// Recip is 1 / a.
-func (a *Expr[T]) Recip() *Expr[T] { return Recip(a) }
-
-// Not is 1 where a is 0.
-func (a *Expr[T]) Not() *Expr[T] { return Not(a) }
-
-// Add is a + b.
-func (a *Expr[T]) Add(b Operand[T]) *Expr[T] { return Add(a, b) }
-
-// Sub is a - b.
-func (a *Expr[T]) Sub(b Operand[T]) *Expr[T] { return Sub(a, b) }
-
-// MulElem is the element-wise product of a and b.
-func (a *Expr[T]) MulElem(b Operand[T]) *Expr[T] { return MulElem(a, b) }
-
-// DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend.
-func (a *Expr[T]) DivElem(b Operand[T]) *Expr[T] { return DivElem(a, b) }
-
-// Min is the element-wise minimum; NaN wins.
-func (a *Expr[T]) Min(b Operand[T]) *Expr[T] { return Min(a, b) }
-
-// Max is the element-wise maximum; NaN wins.
-func (a *Expr[T]) Max(b Operand[T]) *Expr[T] { return Max(a, b) }
-
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
-func (a *Expr[T]) Pow(b Operand[T]) *Expr[T] { return Pow(a, b) }
-
-// Equal is 1 where a == b and 0 elsewhere.
-func (a *Expr[T]) Equal(b Operand[T]) *Expr[T] { return Equal(a, b) }
-
-// NotEqual is 1 where a != b and 0 elsewhere.
-func (a *Expr[T]) NotEqual(b Operand[T]) *Expr[T] { return NotEqual(a, b) }
-
-// Less is 1 where a < b and 0 elsewhere.
-func (a *Expr[T]) Less(b Operand[T]) *Expr[T] { return Less(a, b) }
-
-// LessEqual is 1 where a <= b and 0 elsewhere.
-func (a *Expr[T]) LessEqual(b Operand[T]) *Expr[T] { return LessEqual(a, b) }
-
-// Greater is 1 where a > b and 0 elsewhere.
-func (a *Expr[T]) Greater(b Operand[T]) *Expr[T] { return Greater(a, b) }
-
-// GreaterEqual is 1 where a >= b and 0 elsewhere.
-func (a *Expr[T]) GreaterEqual(b Operand[T]) *Expr[T] { return GreaterEqual(a, b) }
-
-// And is 1 where both are not 0.
-func (a *Expr[T]) And(b Operand[T]) *Expr[T] { return And(a, b) }
-
-// Or is 1 where one is not 0.
-func (a *Expr[T]) Or(b Operand[T]) *Expr[T] { return Or(a, b) }
-
-// Where takes a where cond is not 0, and b elsewhere.
-func (cond *Expr[T]) Where(a, b Operand[T]) *Expr[T] { return Where(cond, a, b) }
-
-// Clamp limits a to lo..hi.
-func (a *Expr[T]) Clamp(lo, hi T) *Expr[T] { return Clamp(a, lo, hi) }
-
-// Scale is s * a.
-func (a *Expr[T]) Scale(s T) *Expr[T] { return Scale(s, a) }
-
-// AddScalar is a + s.
-func (a *Expr[T]) AddScalar(s T) *Expr[T] { return AddScalar(a, s) }
-
-// DivScalar is a / s.
-func (a *Expr[T]) DivScalar(s T) *Expr[T] { return DivScalar(a, s) }
-
-// ScalarSub is s - a.
-func (a *Expr[T]) ScalarSub(s T) *Expr[T] { return ScalarSub(s, a) }
-
-// ScalarDiv is s / a.
-func (a *Expr[T]) ScalarDiv(s T) *Expr[T] { return ScalarDiv(s, a) }
-
-// PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
-func (a *Expr[T]) PowScalar(s T) *Expr[T] { return PowScalar(a, s) }
-
-// MinScalar is the smaller of each element and s.
-func (a *Expr[T]) MinScalar(s T) *Expr[T] { return MinScalar(a, s) }
-
-// MaxScalar is the larger of each element and s.
-func (a *Expr[T]) MaxScalar(s T) *Expr[T] { return MaxScalar(a, s) }
-
-// Mul is the matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
-func (a *Expr[T]) Mul(b Operand[T]) *Expr[T] { return Mul(a, b) }
-
-// T is the transpose.
-func (a *Expr[T]) T() *Expr[T] { return Transpose(a) }
-
-// Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
-// nothing it is 0.
-func (a *Expr[T]) Sum() *Expr[T] { return Sum(a) }
-
-// SumRows is the sum of each row, a column.
-func (a *Expr[T]) SumRows() *Expr[T] { return SumRows(a) }
-
-// SumCols is the sum of each column, a row.
-func (a *Expr[T]) SumCols() *Expr[T] { return SumCols(a) }
-
-// MaxAll is the maximum of all elements, a 1x1 matrix. NaN wins. Of nothing it is minus infinity or the type's smallest
-// value.
-func (a *Expr[T]) MaxAll() *Expr[T] { return MaxAll(a) }
-
-// MaxRows is the maximum of each row, a column.
-func (a *Expr[T]) MaxRows() *Expr[T] { return MaxRows(a) }
-
-// MaxCols is the maximum of each column, a row.
-func (a *Expr[T]) MaxCols() *Expr[T] { return MaxCols(a) }
-
-// MinAll is the minimum of all elements, a 1x1 matrix. NaN wins. Of nothing it is infinity or the type's largest value.
-func (a *Expr[T]) MinAll() *Expr[T] { return MinAll(a) }
-
-// MinRows is the minimum of each row, a column.
-func (a *Expr[T]) MinRows() *Expr[T] { return MinRows(a) }
-
-// MinCols is the minimum of each column, a row.
-func (a *Expr[T]) MinCols() *Expr[T] { return MinCols(a) }
-
-// Prod is the product of all elements, a 1x1 matrix. Of nothing it is 1.
-func (a *Expr[T]) Prod() *Expr[T] { return Prod(a) }
-
-// ProdRows is the product of each row, a column.
-func (a *Expr[T]) ProdRows() *Expr[T] { return ProdRows(a) }
-
-// ProdCols is the product of each column, a row.
-func (a *Expr[T]) ProdCols() *Expr[T] { return ProdCols(a) }
-
-// Mean is the mean of all elements, a 1x1 matrix. Of nothing it is NaN.
-func (a *Expr[T]) Mean() *Expr[T] { return Mean(a) }
-
-// MeanRows is the mean of each row, a column.
-func (a *Expr[T]) MeanRows() *Expr[T] { return MeanRows(a) }
-
-// MeanCols is the mean of each column, a row.
-func (a *Expr[T]) MeanCols() *Expr[T] { return MeanCols(a) }
-
-// Softmax is exp(a) divided by its sum, row by row, computed without overflow.
-func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
-
-// LogSoftmax is the logarithm of Softmax.
-func (a *Expr[T]) LogSoftmax() *Expr[T] { return LogSoftmax(a) }
-
-// The methods of a matrix store a result in it: they are short for Assign.
-
-// Add stores a + b.
-func (m *Dense[T]) Add(a, b Operand[T]) error { return m.Assign(Add(a, b)) }
-
-// Sub stores a - b.
-func (m *Dense[T]) Sub(a, b Operand[T]) error { return m.Assign(Sub(a, b)) }
-
-// MulElem stores the element-wise product of a and b.
-func (m *Dense[T]) MulElem(a, b Operand[T]) error { return m.Assign(MulElem(a, b)) }
-
-// DivElem stores the element-wise quotient of a and b.
-func (m *Dense[T]) DivElem(a, b Operand[T]) error { return m.Assign(DivElem(a, b)) }
-
-// Scale stores s * a.
-func (m *Dense[T]) Scale(s T, a Operand[T]) error { return m.Assign(Scale(s, a)) }
-
-// Mul stores the matrix product of a and b.
-func (m *Dense[T]) Mul(a, b Operand[T]) error { return m.Assign(Mul(a, b)) }

@@ -70,10 +70,7 @@ func (o *Options) unreleased(op string) error {
 
 // layout applies the options to a rows x cols matrix, in new memory or in memory that there is.
 func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, error) {
-	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset}
-	if o.ColMajor {
-		l.Order = expr.ColMajorOrder
-	}
+	l := expr.Layout{Rows: rows, Cols: cols, Offset: o.Offset, ColMajor: o.ColMajor}
 	if err := expr.CheckDims(op, rows, cols); err != nil {
 		return l, err
 	}
@@ -274,9 +271,7 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 		return src, nil
 	}
 	m := src.empty()
-	if turned {
-		m.Order = expr.ColMajorOrder
-	}
+	m.ColMajor = o.ColMajor
 	err = m.assign(context.Background(), op, src.node())
 	return m, firstError(err, src.close())
 }

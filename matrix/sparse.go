@@ -86,9 +86,9 @@ func SparseFrom[T Elem](
 	if err != nil {
 		return nil, err
 	}
-	p := newParts(dev, o.Type, format, rows, cols)
-	p.index, p.ptr = indices, pointers
-	return sparseOf[T](p.make(op, &o, memoryOf[T](values), flags))
+	s := newSparse(dev, o.Type, format, rows, cols)
+	s.index, s.ptr = indices, pointers
+	return sparseOf[T](s.make(op, &o, memoryOf[T](values), flags))
 }
 
 // SparseFromDense returns an owned sparse matrix with the elements of a that are not 0: those of which a bit is set, so that

@@ -17,9 +17,9 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// parts is what a sparse matrix is made of, and what its aliases copy. Majors are what the pointers or ids count, columns or the
-// rows of CSR; minors are the other dimension.
-type parts struct {
+// sparseCore is a Sparse without its element type of Go's. Majors are what the pointers or ids count, columns or the rows of CSR;
+// minors are the other dimension.
+type sparseCore struct {
 	dev            *gpu.Device
 	t              fuse.Type
 	format         Format
@@ -27,90 +27,86 @@ type parts struct {
 	index, ptr     []int32 // the caller's if external; of a slice the pointers of its columns and all indices
 	first          int     // which of the pointers on the device is ptr[0]
 	external, view bool
-
-	*shares
-	changes *atomic.Uint32 // of the structure, or of what the caller says of it
+	shares
+	changes *atomic.Uint32 // of the structure, or of what the caller says of it; aliases have the same
 
 	// Owned matrices grow by Append. What it added is on the host until somebody needs it.
-	begun int    // the last major with entries; pointers from begun+2 on are behind until settle
-	tail  []byte // values the device does not have
-	sent  int    // indices it has
-}
+	mu    sync.Mutex // of settle
+	begun int        // the last major with entries; pointers from begun+2 on are behind until settle
+	tail  []byte     // values the device does not have
+	sent  int        // indices it has
 
-// shares are a matrix's shares of its memory.
-type shares struct{ values, indices, pointers *buffer.Buffer } // of block columns the pointers are nil
-
-func newParts(dev *gpu.Device, t fuse.Type, format Format, rows, cols int) *parts {
-	if format == CSR {
-		return &parts{dev: dev, t: t, format: format, majors: rows, minors: cols}
-	}
-	return &parts{dev: dev, t: t, format: format, majors: cols, minors: rows}
-}
-
-// sparseCore is a Sparse without its element type of Go's.
-type sparseCore struct {
-	parts
-	mu      sync.Mutex // of settle
-	err     error      // a view that could not be made
+	err     error // a view that could not be made
 	closed  bool
 	cleanup *cleanup.Cleanup // drops the shares of a view that nobody closed
 	rows    *rowList         // for products
 }
 
+// shares are a matrix's shares of its memory.
+type shares struct{ values, indices, pointers *buffer.Buffer } // of block columns the pointers are nil
+
+func newSparse(dev *gpu.Device, t fuse.Type, format Format, rows, cols int) *sparseCore {
+	s := &sparseCore{dev: dev, t: t, format: format, majors: cols, minors: rows, changes: new(atomic.Uint32)}
+	if format == CSR {
+		s.majors, s.minors = rows, cols
+	}
+	return s
+}
+
 // checkKind refuses sizes, types and formats that there are no sparse matrices of.
-func (p *parts) checkKind(op string) error {
+func (s *sparseCore) checkKind(op string) error {
 	switch {
-	case p.dev == nil:
+	case s.dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
-	case p.t == fuse.F16:
+	case s.t == fuse.F16:
 		return fail(op, gpu.ErrUnsupported, "sparse matrices of float16")
-	case p.format > BlockColumn:
+	case s.format > BlockColumn:
 		return fail(op, gpu.ErrInvalid, "unknown format")
-	case p.majors < 0 || p.minors < 0:
+	case s.majors < 0 || s.minors < 0:
 		return fail(op, buffer.ErrSize, "negative dimensions")
-	case p.majors > math.MaxInt32 || p.minors > math.MaxInt32 || len(p.index) > math.MaxInt32:
+	case s.majors > math.MaxInt32 || s.minors > math.MaxInt32 || len(s.index) > math.MaxInt32:
 		return fail(op, gpu.ErrLimit, "more than 2147483647 rows, columns or entries")
 	}
 	return nil
 }
 
 // check refuses whatever is not a sparse matrix with these values. It trusts nothing.
-func (p *parts) check(op string, values gpu.Host) error {
-	if err := p.checkKind(op); err != nil {
+func (s *sparseCore) check(op string, values gpu.Host) error {
+	if err := s.checkKind(op); err != nil {
 		return err
 	}
-	n, have, block := p.nnz(), values.Size/4, p.format == BlockColumn
+	n, have, block := s.stored(), values.Size/4, s.format == BlockColumn
 	var wrong error
 	switch {
 	case n > math.MaxInt32:
 		wrong = gpu.ErrLimit
-	case values.Bytes == nil && values.Foreign == nil && n > 0, p.index == nil && have > 0, !block && p.ptr == nil:
+	case values.Bytes == nil && values.Foreign == nil && n > 0, s.index == nil && have > 0, !block && s.ptr == nil:
 		wrong = buffer.ErrNil
-	case have < n, !block && (have > n || len(p.ptr) < p.majors+1):
+	case have < n, !block && (have > n || len(s.ptr) < s.majors+1):
 		wrong = buffer.ErrShort
-	case have > n, block && len(p.ptr) > 0, !block && len(p.ptr) > p.majors+1:
+	case have > n, block && len(s.ptr) > 0, !block && len(s.ptr) > s.majors+1:
 		wrong = buffer.ErrShape
 	default:
-		return p.checkStructure(op)
+		return s.checkStructure(op)
 	}
-	return fail(op, wrong, itoa(have), " values, ", itoa(len(p.index)), " indices and ", itoa(len(p.ptr)), " pointers for ",
-		p.format.String(), " with ", itoa(p.majors), " columns (rows)")
+	return fail(op, wrong, itoa(have), " values, ", itoa(len(s.index)), " indices and ", itoa(len(s.ptr)), " pointers for ",
+		s.format.String(), " with ", itoa(s.majors), " columns (rows)")
 }
 
 // checkStructure checks indices and pointers, whose numbers are right; of a slice those of its columns.
-func (p *parts) checkStructure(op string) error {
-	if p.format == BlockColumn {
-		return increasing(op, p.index, p.majors)
+func (s *sparseCore) checkStructure(op string) error {
+	if s.format == BlockColumn {
+		return increasing(op, s.index, s.majors)
 	}
-	n := len(p.ptr)
-	if first, last := int(p.ptr[0]), int(p.ptr[n-1]); first < 0 || !p.view && (first != 0 || last != len(p.index)) {
-		return fail(op, ErrSparse, "pointers from ", itoa(first), " to ", itoa(last), " for ", itoa(len(p.index)), " entries")
+	n := len(s.ptr)
+	if first, last := int(s.ptr[0]), int(s.ptr[n-1]); first < 0 || !s.view && (first != 0 || last != len(s.index)) {
+		return fail(op, ErrSparse, "pointers from ", itoa(first), " to ", itoa(last), " for ", itoa(len(s.index)), " entries")
 	}
 	for c := 1; c < n; c++ {
-		if p.ptr[c] < p.ptr[c-1] || int(p.ptr[c]) > len(p.index) {
-			return fail(op, ErrSparse, "pointer ", itoa(c), " is ", itoa(int(p.ptr[c])), " after ", itoa(int(p.ptr[c-1])))
+		if s.ptr[c] < s.ptr[c-1] || int(s.ptr[c]) > len(s.index) {
+			return fail(op, ErrSparse, "pointer ", itoa(c), " is ", itoa(int(s.ptr[c])), " after ", itoa(int(s.ptr[c-1])))
 		}
-		if err := increasing(op, p.index[p.ptr[c-1]:p.ptr[c]], p.minors); err != nil {
+		if err := increasing(op, s.index[s.ptr[c-1]:s.ptr[c]], s.minors); err != nil {
 			return err
 		}
 	}
@@ -131,53 +127,52 @@ func increasing(op string, index []int32, end int) error {
 }
 
 // make checks the parts and makes a matrix of them: with buffer.DontOwnBuffer of that memory itself, otherwise of a copy.
-func (p *parts) make(op string, o *Options, mem memory, flags buffer.Flags) (*sparseCore, error) {
-	p.external = flags == buffer.DontOwnBuffer
+func (s *sparseCore) make(op string, o *Options, mem memory, flags buffer.Flags) (*sparseCore, error) {
+	s.external = flags == buffer.DontOwnBuffer
 	switch {
 	case !mem.isHost:
 		return nil, fail(op, buffer.ErrNil, "no values in host memory")
-	case p.external && mem.numbers != nil:
+	case s.external && mem.numbers != nil:
 		return nil, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
-	case flags != 0 && !p.external:
+	case flags != 0 && !s.external:
 		return nil, fail(op, gpu.ErrInvalid, "flags of dense matrices")
 	case o.ColMajor || o.Offset != 0 || o.Stride != 0 || o.Aligned || o.Padded || o.RowMajorInput || o.Destroy:
 		return nil, fail(op, gpu.ErrInvalid, "an option that places dense matrices")
 	}
 	values := mem.host
 	if mem.numbers != nil {
-		values = packed(p.t, mem.numbers)
+		values = packed(s.t, mem.numbers)
 	}
-	if err := p.check(op, values); err != nil {
+	if err := s.check(op, values); err != nil {
 		return nil, err
 	}
 	put := buffer.FromHost
-	if p.external {
+	if s.external {
 		put = func(dev *gpu.Device, mem gpu.Host) (*buffer.Buffer, error) { return buffer.Wrap(dev, mem, nil) }
 	} else if err := o.unreleased(op); err != nil {
 		return nil, err
 	} else {
-		p.index, p.ptr = slices.Clone(p.index), slices.Clone(p.ptr)
+		s.index, s.ptr = slices.Clone(s.index), slices.Clone(s.ptr)
 	}
-	b, err := put(p.dev, values)
+	b, err := put(s.dev, values)
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.with(b, put)
+	made, err := s.with(b, put)
 	if err == nil && o.Release != nil {
 		b.SetRelease(o.Release)
 	}
-	return s, err
+	return made, err
 }
 
-// with makes a matrix of the parts, which are right, and a buffer of values that becomes the matrix's.
-func (p *parts) with(values *buffer.Buffer, put func(*gpu.Device, gpu.Host) (*buffer.Buffer, error)) (*sparseCore, error) {
-	s := &sparseCore{parts: *p}
-	s.shares, s.changes, s.sent = &shares{values: values}, new(atomic.Uint32), len(p.index)
+// with completes a matrix whose structure is right by a buffer of values that becomes its own.
+func (s *sparseCore) with(values *buffer.Buffer, put func(*gpu.Device, gpu.Host) (*buffer.Buffer, error)) (*sparseCore, error) {
 	var err error
-	s.indices, err = put(p.dev, hostOf(p.index))
-	if err == nil && p.format != BlockColumn {
-		s.pointers, err = put(p.dev, hostOf(p.ptr))
-		for s.begun = max(p.majors-1, 0); s.begun > 0 && p.ptr[s.begun] == p.ptr[s.begun+1]; {
+	s.values, s.sent = values, len(s.index)
+	s.indices, err = put(s.dev, hostOf(s.index))
+	if err == nil && s.format != BlockColumn {
+		s.pointers, err = put(s.dev, hostOf(s.ptr))
+		for s.begun = max(s.majors-1, 0); s.begun > 0 && s.ptr[s.begun] == s.ptr[s.begun+1]; {
 			s.begun--
 		}
 	}
@@ -198,12 +193,16 @@ func (s *sparseCore) usable(op string) error {
 	return nil
 }
 
-// ready is usable for calls that need the device too, whose memory it brings up to date.
-func (s *sparseCore) ready(op string) error {
+// alive is usable for calls that need the device too, and ready for those that need its memory to be up to date.
+func (s *sparseCore) alive(op string) error {
 	if err := s.usable(op); err != nil {
 		return err
 	}
-	if err := s.dev.Usable(); err != nil {
+	return s.dev.Usable()
+}
+
+func (s *sparseCore) ready(op string) error {
+	if err := s.alive(op); err != nil {
 		return err
 	}
 	return s.settle()
@@ -217,12 +216,12 @@ func (s *sparseCore) shape() fault.Shape {
 	return fault.Shape{s.minors, s.majors}
 }
 
-// nnz returns the number of stored values, of a slice those of all columns.
-func (p *parts) nnz() int {
-	if p.format == BlockColumn {
-		return len(p.index) * p.minors
+// stored returns the number of stored values, of a slice those of all columns.
+func (s *sparseCore) stored() int {
+	if s.format == BlockColumn {
+		return len(s.index) * s.minors
 	}
-	return len(p.index)
+	return len(s.index)
 }
 
 func (s *sparseCore) nnz() int {
@@ -236,7 +235,7 @@ func (s *sparseCore) nnz() int {
 // span returns which of the stored values are the matrix's. The caller of an external one may have written anything there.
 func (s *sparseCore) span() (lo, hi int) {
 	if !s.view {
-		return 0, s.parts.nnz()
+		return 0, s.stored()
 	}
 	n := int32(len(s.index))
 	lo = int(min(max(s.ptr[0], 0), n))
@@ -267,14 +266,16 @@ func (s *sparseCore) share(op string, start, n int) *sparseCore {
 	if err := s.ready(op); err != nil {
 		return &sparseCore{err: err}
 	}
-	for _, b := range s.buffers() {
+	held := s.shares
+	for _, b := range held.buffers() {
 		b.Share()
 	}
-	held := *s.shares
-	v := &sparseCore{parts: s.parts}
-	v.shares = &held
-	v.cleanup = cleanup.New(func() { _ = held.drop() })
-	if v.majors, v.first = n, s.first+start; s.format != BlockColumn {
+	v := &sparseCore{
+		dev: s.dev, t: s.t, format: s.format, majors: n, minors: s.minors, index: s.index, first: s.first + start,
+		external: s.external, view: s.view, shares: held, changes: s.changes, begun: s.begun, sent: s.sent,
+		cleanup: cleanup.New(func() { _ = held.drop() }),
+	}
+	if s.format != BlockColumn {
 		v.ptr = s.ptr[start:][: n+1 : n+1]
 	}
 	return v
@@ -296,10 +297,7 @@ func (s *sparseCore) columns(op string, start, n int) *sparseCore {
 
 // append adds an entry behind all others, on the host.
 func (s *sparseCore) append(op string, i, j int, value []byte) error {
-	if err := s.usable(op); err != nil {
-		return err
-	}
-	if err := s.dev.Usable(); err != nil {
+	if err := s.alive(op); err != nil {
 		return err
 	}
 	major, minor, n := j, i, len(s.index)
@@ -426,10 +424,7 @@ func (s *sparseCore) structure(op string) (lo, n int, index, ptr []int32, err er
 }
 
 func (s *sparseCore) clone(op string) (*sparseCore, error) {
-	if err := s.ready(op); err != nil {
-		return nil, err
-	}
-	if err := s.recheck(op); err != nil {
+	if err := firstError(s.ready(op), s.recheck(op)); err != nil {
 		return nil, err
 	}
 	lo, n, index, ptr, err := s.structure(op)
@@ -440,10 +435,9 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err := values.assign(context.Background(), op, from.node()); err != nil {
 		return nil, err
 	}
-	size := s.shape()
-	p := newParts(s.dev, s.t, s.format, size[0], size[1])
-	p.index, p.ptr = index, ptr
-	return p.with(values.buf, buffer.FromHost)
+	c := &sparseCore{dev: s.dev, t: s.t, format: s.format, majors: s.majors, minors: s.minors, changes: new(atomic.Uint32)}
+	c.index, c.ptr = index, ptr
+	return c.with(values.buf, buffer.FromHost)
 }
 
 // valuesView is the stored values as a dense matrix.
@@ -454,7 +448,7 @@ func (s *sparseCore) valuesView(op string) core {
 	lo, hi := s.span()
 	v := s.words(s.values, lo, hi)
 	if s.format == BlockColumn {
-		v.Layout = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, Order: expr.ColMajorOrder}
+		v.Layout = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, ColMajor: true}
 	}
 	held := &share{buf: s.values.Share()}
 	v.t, v.external, v.room, v.view, v.share = s.t, s.external, hi-lo, true, held

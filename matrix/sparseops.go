@@ -24,8 +24,8 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	if err := a.usable(op); err != nil {
 		return nil, err
 	}
-	p := newParts(a.dev, a.t, format, a.Rows, a.Cols)
-	if err := p.checkKind(op); err != nil {
+	s := newSparse(a.dev, a.t, format, a.Rows, a.Cols)
+	if err := s.checkKind(op); err != nil {
 		return nil, err
 	}
 	by := a.slice(op, 0, a.Rows, 0, a.Cols)
@@ -36,7 +36,7 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	if err := firstError(by.read(ctx, hostOf(mem)), by.close()); err != nil {
 		return nil, err
 	}
-	n := p.pack(mem)
+	n := s.pack(mem)
 	if n > math.MaxInt32 {
 		return nil, fail(op, gpu.ErrLimit, "more than 2147483647 values")
 	}
@@ -44,19 +44,19 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	if err != nil {
 		return nil, err
 	}
-	return p.with(values, buffer.FromHost)
+	return s.with(values, buffer.FromHost)
 }
 
 // pack moves what is to be stored to the front of mem, and lists where it was. It returns how much that is.
-func (p *parts) pack(mem []uint32) (n int) {
-	if p.format != BlockColumn {
-		p.ptr = make([]int32, 1, p.majors+1)
+func (s *sparseCore) pack(mem []uint32) (n int) {
+	if s.format != BlockColumn {
+		s.ptr = make([]int32, 1, s.majors+1)
 	}
-	for c := range p.majors {
-		major := mem[c*p.minors:][:p.minors]
-		if p.format == BlockColumn {
+	for c := range s.majors {
+		major := mem[c*s.minors:][:s.minors]
+		if s.format == BlockColumn {
 			if slices.ContainsFunc(major, func(v uint32) bool { return v != 0 }) {
-				p.index = append(p.index, int32(c))
+				s.index = append(s.index, int32(c))
 				n += copy(mem[n:], major)
 			}
 			continue
@@ -64,11 +64,11 @@ func (p *parts) pack(mem []uint32) (n int) {
 		for i, bits := range major {
 			if bits != 0 {
 				mem[n] = bits
-				p.index = append(p.index, int32(i))
+				s.index = append(s.index, int32(i))
 				n++
 			}
 		}
-		p.ptr = append(p.ptr, int32(n))
+		s.ptr = append(s.ptr, int32(n))
 	}
 	return n
 }

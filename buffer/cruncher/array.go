@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // Elem is the constraint of element types. WGSL has no 8-bit and 16-bit numbers; [Flags] say what kernels see
@@ -94,7 +95,7 @@ func NewArray[T Elem](name string, n int) (*Array[T], error) {
 // Wrap makes an array of the caller's own slice, which kernels' results are written to. The caller may write it between
 // calls; what is read is uploaded by each call anew, unless [Any.Track] promises to tell.
 func Wrap[T Elem](name string, data []T) (*Array[T], error) {
-	a, err := newAny("Wrap", name, typeOf[T](), gpu.HostBytes(bytesOf(data)))
+	a, err := newAny("Wrap", name, typeOf[T](), gpu.HostBytes(host.BytesOf(data)))
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +110,7 @@ func WrapStructs[S any](name string, data []S) (*Any, error) {
 	if size == 0 || size%4 != 0 {
 		return nil, fail("WrapStructs", ErrRange, "structures of ", itoa(size), " bytes")
 	}
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*size)
-	a, err := newAny("WrapStructs", name, Bytes, gpu.HostBytes(mem))
+	a, err := newAny("WrapStructs", name, Bytes, gpu.HostBytes(host.BytesOf(data)))
 	if err != nil {
 		return nil, err
 	}
@@ -166,11 +166,6 @@ func identifier(s string) bool {
 		}
 	}
 	return s != "" && s != "_" && !strings.HasPrefix(s, "__") && len(s) <= 64
-}
-
-func bytesOf[T Elem](s []T) []byte {
-	var z T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(z)))
 }
 
 // Name returns what kernels call the array.

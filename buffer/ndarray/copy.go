@@ -8,6 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // readLayout copies elements to dst in C order.
@@ -239,7 +240,7 @@ func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 		return nil, fail(op, ErrType, a.t.String(), " as ", typeOf[T]().String())
 	}
 	data := make([]T, a.elements())
-	raw := bytesOf(data)
+	raw := host.BytesOf(data)
 	if err := a.CopyToBytes(ctx, raw); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // Elem is the constraint of Go's element types, with [dtype.Half] for float16. Other types that Go does not have, such as
@@ -34,13 +35,6 @@ func typeOf[T Elem]() dtype.Type {
 		t.Code = dtype.Complex64.Code
 	}
 	return t
-}
-
-func bytesOf[T Elem](s []T) []byte {
-	if s == nil {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
 // Placement says where in memory of the caller's an array lies, and whose the memory is. The zero value is the whole of
@@ -95,7 +89,7 @@ func FromSlice[T Elem](dev *gpu.Device, data []T, shape ...int) (*Array, error) 
 	if shape == nil {
 		shape = []int{len(data)}
 	}
-	return FromBytes(dev, typeOf[T](), bytesOf(data), shape...)
+	return FromBytes(dev, typeOf[T](), host.BytesOf(data), shape...)
 }
 
 // FromBytes is [FromSlice] for any element type: data is the elements' bytes.
@@ -117,7 +111,7 @@ func Wrap[T Elem](dev *gpu.Device, data []T, shape []int, p Placement) (*Array, 
 		if data == nil && !slices.Contains(shape, 0) {
 			return nil, fail(op, buffer.ErrNil, "for ", text(shape))
 		}
-		mem := gpu.HostBytes(bytesOf(data))
+		mem := gpu.HostBytes(host.BytesOf(data))
 		mem.ReadOnly = p.ReadOnly
 		return buffer.Wrap(dev, mem, nil)
 	})

@@ -22,6 +22,12 @@ type Memory struct {
 // Bytes makes a Memory of Go bytes.
 func Bytes(b []byte) Memory { return Memory{Bytes: b, Size: len(b)} }
 
+// BytesOf returns the memory of a slice, in the machine's order, which is little-endian wherever there are WebGPU devices. That
+// of nil is nil.
+func BytesOf[T any](v []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))
+}
+
 // Valid reports whether the memory is there. Of foreign memory only the platform's driver knows how much there is.
 func (m Memory) Valid() bool {
 	return m.Offset >= 0 && m.Size >= 0 && (m.Foreign != nil || m.Offset <= len(m.Bytes) && m.Size <= len(m.Bytes)-m.Offset)

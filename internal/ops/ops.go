@@ -43,9 +43,10 @@ type Operation struct {
 	Ints     string   // for int32. WGSL
 	Uints    string   // for uint32. WGSL
 	Go       string   // the reference, of elements x, y and z. What uses package math computes in float64
+	True     string   // in place of both, of an operation that yields 1 and 0: when it is 1, of X and Y
 	Call     string   // of Go's function, where the class alone does not say it
+	Gradient string   // the derivatives by the operands, separated by "; ", as texts of matrix.Eval: of a, b, c and the result y
 	Store    bool     // whether a *Dense has a method that stores the result
-	Gradient []string // the derivative by each operand, "" for none, as a text of matrix.Eval: of a, b, c and the result y
 	Doc      string   // follows the name: "is a + b". Of a reduction, the noun
 	Note     string   // further sentences
 	JS       string   // Name with a small first letter; "-" for none

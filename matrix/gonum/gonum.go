@@ -6,15 +6,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/bits"
 	"strconv"
-	"unsafe"
-
-	"github.com/sublet-gpu/sublet/buffer"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -44,112 +40,91 @@ func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []mat
 	if dev == nil {
 		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
-	src, err := read[T](op, m, dev.Info().Limits.MaxBufferSize)
-	if err != nil {
-		return nil, 0, err
-	}
-	rows, cols := src.rows, src.cols
-	if src.transposed {
-		rows, cols = cols, rows
-		if len(opts) == 0 {
-			opts = []matrix.Options{{ColMajor: true}}
+	err = safely(op, func() error {
+		rows, cols, transposed, err := untransposed(op, &m)
+		if err != nil {
+			return err
 		}
-	}
-	if d, err = matrix.New[T](dev, rows, cols, opts...); err != nil {
-		return nil, 0, err
-	}
-	view := d.Alias
-	if src.transposed {
-		view = d.T
-	}
-	v := view()
-	if err = errors.Join(v.SetSlice(src.data), v.Close()); err != nil {
+		height, width := rows, cols
+		if transposed {
+			height, width = cols, rows
+			if len(opts) == 0 {
+				opts = []matrix.Options{{ColMajor: true}}
+			}
+		}
+		if d, err = matrix.New[T](dev, height, width, opts...); err != nil {
+			return err
+		}
+		var data []matrix.Any
+		if data, change, err = read(op, m, rows, cols, d.DType()); err != nil {
+			return err
+		}
+		view := d.Alias
+		if transposed {
+			view = d.T
+		}
+		v, err := matrix.As[matrix.Any](view())
+		return errors.Join(err, v.SetSlice(data), v.Close())
+	})
+	if err != nil && d != nil {
 		return nil, 0, errors.Join(err, d.Close())
 	}
-	return d, src.change, nil
+	return d, change, err
 }
 
-// source is what a matrix holds, or the one that it is the transpose of.
-type source[T matrix.Elem] struct {
-	rows, cols int
-	data       []T // row by row
-	transposed bool
-	change     float64
-}
-
-// read takes transposes off and converts the elements. gonum and its matrices panic where others return an error, for
-// example on a nil pointer in the interface. What would take more bytes than the limit is refused before memory is taken for
-// it: a diagonal of a few megabytes may claim terabytes.
-func read[T matrix.Elem](op string, m mat.Matrix, limit uint64) (s *source[T], err error) {
+// safely has a matrix of gonum's used. They panic where others return an error, for example on a nil pointer in the interface.
+func safely(op string, use func() error) (err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case error:
-			s, err = nil, fail(op, gpu.ErrInvalid, p.Error())
+			err = fail(op, gpu.ErrInvalid, p.Error())
 		default:
-			s, err = nil, fail(op, gpu.ErrInvalid, "the matrix panics")
+			err = fail(op, gpu.ErrInvalid, "the matrix panics")
 		}
 	}()
-	s = new(source[T])
+	return use()
+}
+
+// untransposed takes transposes off a matrix, and returns the size of what is left.
+func untransposed(op string, m *mat.Matrix) (rows, cols int, transposed bool, err error) {
 	for range 64 { // transposes of transposes
-		t, ok := m.(mat.Untransposer)
+		t, ok := (*m).(mat.Untransposer)
 		if !ok {
 			break
 		}
-		m, s.transposed = t.Untranspose(), !s.transposed
+		*m, transposed = t.Untranspose(), !transposed
 	}
-	if m == nil {
-		return nil, fail(op, buffer.ErrNil, "nil matrix")
+	if *m == nil {
+		return 0, 0, false, fail(op, buffer.ErrNil, "nil matrix")
 	}
-	s.rows, s.cols = m.Dims()
-	over, n := bits.Mul64(uint64(s.rows), uint64(s.cols))
-	switch {
-	case s.rows < 0 || s.cols < 0:
-		return nil, fail(op, buffer.ErrSize, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
-	case over != 0 || n > limit/uint64(unsafe.Sizeof(*new(T))):
-		return nil, fail(op, gpu.ErrLimit, strconv.Itoa(s.rows), "x", strconv.Itoa(s.cols))
-	}
+	rows, cols = (*m).Dims()
+	return rows, cols, transposed, nil
+}
+
+// read returns the elements of a matrix, row by row, and the largest relative change of one that becomes a t.
+func read(op string, m mat.Matrix, rows, cols int, t matrix.DType) (data []matrix.Any, change float64, err error) {
 	at := m.At
 	if r, dense := m.(mat.RawMatrixer); dense {
 		raw := r.RawMatrix()
 		at = func(i, j int) float64 { return raw.Data[i*raw.Stride+j] }
 	}
-	s.data = make([]T, n)
-	for i := range s.rows {
-		for j := range s.cols {
+	whole := t == matrix.Int32 || t == matrix.Uint32
+	data = make([]matrix.Any, rows*cols)
+	for i := range rows {
+		for j := range cols {
 			x := at(i, j)
-			y, back, ok := round[T](x)
-			if s.data[i*s.cols+j] = y; !ok {
-				return nil, fail(op, ErrValue, strconv.FormatFloat(x, 'g', -1, 64), " at ", strconv.Itoa(i), ", ", strconv.Itoa(j))
-			}
-			if x != back && x == x {
-				s.change = max(s.change, math.Abs((back-x)/x))
+			data[i*cols+j] = matrix.Any(x)
+			switch y := t.Load(t.Store(x)); {
+			case x == y, x != x && !whole:
+			case whole || math.IsInf(y, 0):
+				return nil, 0, fail(op, ErrValue, strconv.FormatFloat(x, 'g', -1, 64), " at ", strconv.Itoa(i), ", ", strconv.Itoa(j))
+			default:
+				change = max(change, math.Abs((y-x)/x))
 			}
 		}
 	}
-	return s, nil
-}
-
-// round returns the nearest T, the number that it is, and whether there is one.
-func round[T matrix.Elem](x float64) (y T, back float64, ok bool) {
-	whole := false
-	switch p := any(&y).(type) {
-	case *float32:
-		*p = float32(x)
-		back = float64(*p)
-	case *matrix.Half:
-		*p = dtype.ToHalf(x)
-		back = float64(p.Float32())
-	case *int32:
-		*p, whole = int32(x), true
-		back = float64(*p)
-	case *uint32:
-		*p, whole = uint32(x), true
-		back = float64(*p)
-	case *matrix.Any:
-		*p, back = matrix.Any(x), x
-	}
-	return y, back, x == back || !whole && (x != x || !math.IsInf(back, 0))
+	return data, change, nil
 }
 
 // ToDense waits for what is queued and returns the elements as a matrix of gonum's. One without rows or columns becomes the

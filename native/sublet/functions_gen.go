@@ -5,9 +5,9 @@
 package main
 
 // functionsHelp lists the functions of an expression.
-const functionsHelp = `  neg abs sign floor ceil round trunc square sqrt exp log sin
-  cos tanh sigmoid relu recip not                                 of each element
-  add subtract sub multiply divide div min max pow equal
+const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt exp
+  log sin cos tanh sigmoid relu not                               of each element
+  add subtract sub multiply divide div pow min max equal
   notequal less lessequal greater greaterequal and or             of each two elements
   where(C, A, B) clamp(A, lo, hi)                                 of each element and two others
   sum maxall minall prod mean                                     of all elements

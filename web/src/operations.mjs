@@ -22,11 +22,12 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
+  square() { return unary(this, 'square', Op.Square); }
+  reciprocal() { return unary(this, 'reciprocal', Op.Recip); }
   floor() { return unary(this, 'floor', Op.Floor); }
   ceil() { return unary(this, 'ceil', Op.Ceil); }
   round() { return unary(this, 'round', Op.Round); }
   trunc() { return unary(this, 'trunc', Op.Trunc); }
-  square() { return unary(this, 'square', Op.Square); }
   sqrt() { return unary(this, 'sqrt', Op.Sqrt); }
   exp() { return unary(this, 'exp', Op.Exp); }
   log() { return unary(this, 'log', Op.Log); }
@@ -35,7 +36,6 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   tanh() { return unary(this, 'tanh', Op.Tanh); }
   sigmoid() { return unary(this, 'sigmoid', Op.Sigmoid); }
   relu() { return unary(this, 'relu', Op.Relu); }
-  reciprocal() { return unary(this, 'reciprocal', Op.Recip); }
   logicalNot() { return unary(this, 'logicalNot', Op.Not); }
   /** @param {unknown} b */
   add(b) { return binary(this, 'add', Op.Add, b); }
@@ -46,11 +46,11 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   /** @param {unknown} b */
   div(b) { return binary(this, 'div', Op.Div, b); }
   /** @param {unknown} b */
+  pow(b) { return power(this, 'pow', Op.Pow, b); }
+  /** @param {unknown} b */
   minimum(b) { return binary(this, 'minimum', Op.Min, b); }
   /** @param {unknown} b */
   maximum(b) { return binary(this, 'maximum', Op.Max, b); }
-  /** @param {unknown} b */
-  pow(b) { return power(this, 'pow', Op.Pow, b); }
   /** @param {unknown} b */
   equal(b) { return binary(this, 'equal', Op.Eq, b); }
   /** @param {unknown} b */
@@ -102,6 +102,10 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a */
   sign(a) { return of(this, 'sign', a).sign(); }
   /** @param {unknown} a */
+  square(a) { return of(this, 'square', a).square(); }
+  /** @param {unknown} a */
+  reciprocal(a) { return of(this, 'reciprocal', a).reciprocal(); }
+  /** @param {unknown} a */
   floor(a) { return of(this, 'floor', a).floor(); }
   /** @param {unknown} a */
   ceil(a) { return of(this, 'ceil', a).ceil(); }
@@ -109,8 +113,6 @@ export const functions = ({of, binary, power, ternary}) => class {
   round(a) { return of(this, 'round', a).round(); }
   /** @param {unknown} a */
   trunc(a) { return of(this, 'trunc', a).trunc(); }
-  /** @param {unknown} a */
-  square(a) { return of(this, 'square', a).square(); }
   /** @param {unknown} a */
   sqrt(a) { return of(this, 'sqrt', a).sqrt(); }
   /** @param {unknown} a */
@@ -128,8 +130,6 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a */
   relu(a) { return of(this, 'relu', a).relu(); }
   /** @param {unknown} a */
-  reciprocal(a) { return of(this, 'reciprocal', a).reciprocal(); }
-  /** @param {unknown} a */
   logicalNot(a) { return of(this, 'logicalNot', a).logicalNot(); }
   /** @param {unknown} a @param {unknown} b */
   add(a, b) { return binary(this, 'add', Op.Add, a, b); }
@@ -140,11 +140,11 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a @param {unknown} b */
   div(a, b) { return binary(this, 'div', Op.Div, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  pow(a, b) { return power(this, 'pow', Op.Pow, a, b); }
+  /** @param {unknown} a @param {unknown} b */
   minimum(a, b) { return binary(this, 'minimum', Op.Min, a, b); }
   /** @param {unknown} a @param {unknown} b */
   maximum(a, b) { return binary(this, 'maximum', Op.Max, a, b); }
-  /** @param {unknown} a @param {unknown} b */
-  pow(a, b) { return power(this, 'pow', Op.Pow, a, b); }
   /** @param {unknown} a @param {unknown} b */
   equal(a, b) { return binary(this, 'equal', Op.Eq, a, b); }
   /** @param {unknown} a @param {unknown} b */

@@ -15,6 +15,10 @@ export interface ExprOperations {
   abs(): Expr;
   /** -1, 0 or 1. */
   sign(): Expr;
+  /** a * a, element by element. */
+  square(): Expr;
+  /** 1 / a. */
+  reciprocal(): Expr;
   /** Rounds down. */
   floor(): Expr;
   /** Rounds up. */
@@ -23,8 +27,6 @@ export interface ExprOperations {
   round(): Expr;
   /** Rounds towards zero. */
   trunc(): Expr;
-  /** a * a, element by element. */
-  square(): Expr;
   /** The square root. */
   sqrt(): Expr;
   /** e to the power a. */
@@ -41,8 +43,6 @@ export interface ExprOperations {
   sigmoid(): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(): Expr;
-  /** 1 / a. */
-  reciprocal(): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(): Expr;
   /** a + b. */
@@ -53,12 +53,12 @@ export interface ExprOperations {
   mul(b: Operand): Expr;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
   div(b: Operand): Expr;
+  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  pow(b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
   maximum(b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
-  pow(b: Operand): Expr;
   /** 1 where a == b and 0 elsewhere. */
   equal(b: Operand): Expr;
   /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
@@ -112,6 +112,10 @@ export interface GpuOperations {
   abs(a: Expr): Expr;
   /** -1, 0 or 1. */
   sign(a: Expr): Expr;
+  /** a * a, element by element. */
+  square(a: Expr): Expr;
+  /** 1 / a. */
+  reciprocal(a: Expr): Expr;
   /** Rounds down. */
   floor(a: Expr): Expr;
   /** Rounds up. */
@@ -120,8 +124,6 @@ export interface GpuOperations {
   round(a: Expr): Expr;
   /** Rounds towards zero. */
   trunc(a: Expr): Expr;
-  /** a * a, element by element. */
-  square(a: Expr): Expr;
   /** The square root. */
   sqrt(a: Expr): Expr;
   /** e to the power a. */
@@ -138,8 +140,6 @@ export interface GpuOperations {
   sigmoid(a: Expr): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(a: Expr): Expr;
-  /** 1 / a. */
-  reciprocal(a: Expr): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(a: Expr): Expr;
   /** a + b. */
@@ -150,12 +150,12 @@ export interface GpuOperations {
   mul(a: Operand, b: Operand): Expr;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
   div(a: Operand, b: Operand): Expr;
+  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  pow(a: Operand, b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(a: Operand, b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
   maximum(a: Operand, b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
-  pow(a: Operand, b: Operand): Expr;
   /** 1 where a == b and 0 elsewhere. */
   equal(a: Operand, b: Operand): Expr;
   /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */

@@ -67,7 +67,7 @@ func halfToFloat(v uint32) uint32 {
 	if v&0x7fff > 0x7c00 {
 		return v&0x8000<<16 | 0x7f800000 | v&0x3ff<<13
 	}
-	return math.Float32bits(fuse.HalfToFloat(uint16(v)))
+	return math.Float32bits(float32(fuse.F16.Load(v)))
 }
 
 // conversion says which elements to convert.
@@ -160,7 +160,7 @@ func TestRounding(t *testing.T) {
 		got, _ := conversion{0, len(floats), 0}.run(t, dev, pack, kernel.F16, make([]uint32, len(floats)/2+1), floats)
 		for i, f := range floats {
 			h := element(got, kernel.F16, i)
-			want := uint32(fuse.FloatToHalf(math.Float32frombits(f)))
+			want := fuse.F16.Store(float64(math.Float32frombits(f)))
 			if f&0x7fffffff > 0x7f800000 {
 				if h&0x7fff <= 0x7c00 || h>>15 != f>>31 {
 					t.Fatalf("NaN %#x became %#x", f, h)
@@ -201,7 +201,7 @@ func addThree(e dtype.Type, v uint32) uint32 {
 	if e != kernel.F16 {
 		return (v + 3) & (1<<(8*e.Size()) - 1)
 	}
-	return uint32(fuse.FloatToHalf(fuse.HalfToFloat(uint16(v)) + 3))
+	return fuse.F16.Store(fuse.F16.Load(v) + 3)
 }
 
 // three is the number 3 in WGSL.

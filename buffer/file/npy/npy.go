@@ -13,6 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // Elem are the Go types that elements can be read into and written from. A float16 is a [dtype.Half], or a uint16 of its
@@ -109,7 +110,7 @@ func ReadInto[T Elem](r *Reader, dst []T) error {
 	if err := holds[T](r); err != nil {
 		return err
 	}
-	_, err := io.ReadFull(r, bytesOf(dst))
+	_, err := io.ReadFull(r, host.BytesOf(dst))
 	if _, ours := errors.AsType[*file.Error](err); err != nil && !ours {
 		return r.src.Fail(r.src.Pos, file.ErrTruncated, "more elements than there are")
 	}
@@ -167,13 +168,8 @@ func Write[T Elem](w io.Writer, h Header, v []T) error {
 	if err != nil {
 		return err
 	}
-	if _, err := out.Write(bytesOf(v)); err != nil {
+	if _, err := out.Write(host.BytesOf(v)); err != nil {
 		return err
 	}
 	return out.Close()
-}
-
-// bytesOf returns the memory of v, in the machine's order, which is little-endian wherever there are WebGPU devices.
-func bytesOf[T Elem](v []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))
 }

@@ -30,6 +30,7 @@ var templates embed.FS
 var outputs = map[string]string{
 	"fuse.go":         "internal/shaders/fuse/ops_gen.go",
 	"functions.go":    "matrix/functions_gen.go",
+	"methods.go":      "matrix/methods_gen.go",
 	"eval.go":         "matrix/evalfuncs_gen.go",
 	"help.go":         "native/sublet/functions_gen.go",
 	"codes.mjs":       "web/src/codes.mjs",
@@ -54,7 +55,7 @@ func main() {
 // generate returns the files by their paths.
 func generate(root string) (map[string][]byte, error) {
 	all, err := template.New("").Delims("<<", ">>").Funcs(template.FuncMap{
-		"lower": strings.ToLower, "wrap": wrap, "comment": comment, "jsdoc": jsdoc, "places": places, "join": strings.Join,
+		"lower": strings.ToLower, "names": names, "jsparams": jsparams, "wrap": wrap, "comment": comment, "jsdoc": jsdoc, "places": places,
 	}).ParseFS(templates, "templates/*")
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ type table struct {
 
 func newTable() table {
 	t := table{Groups: ops.Groups}
-	code := ops.FirstCode
+	code, reductions := ops.FirstCode, 0
 	for i := range ops.Table {
 		o := &ops.Table[i]
 		r := row{Operation: o, face: faces[o.Class]}
@@ -144,6 +145,10 @@ func newTable() table {
 			r.Number = code
 			code++
 			t.ElementWise = append(t.ElementWise, r)
+		}
+		if r.HasKernel() {
+			r.Number = reductions
+			reductions++
 		}
 		if o.Name != "" {
 			t.Rows = append(t.Rows, r)

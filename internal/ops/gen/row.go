@@ -15,71 +15,64 @@ import (
 
 // face is how operations of a class are called.
 type face struct {
-	Params, Args   string // of a function in Go
-	Receiver, Rest string // of a method in Go: its receiver and the other parameters
+	Params         string // of the function in Go
+	Receiver, Rest string // of the method in Go: its receiver and the other parameters
 	Make           string // the function in Go that makes the node
-	First, Names   string // JavaScript's parameters: the first and the others
-	Types          string // of the others, in comments
-	FirstType      string // of the first in a declaration
-	NameTypes      string // of the others
+	First, Others  string // JavaScript's parameters, as in a declaration
 	Maker          string // the function in JavaScript that makes an expression
 	Help           string // arguments in the help of `sublet eval`
 }
 
 // faceOfOne is that of an operation of one matrix.
-func faceOfOne(maker string) face {
-	return face{
-		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: maker, First: "a", FirstType: "a: Expr", Maker: "unary",
-	}
+func faceOfOne(node string) face {
+	return face{Params: "a Operand[T]", Receiver: "a", Make: node, First: "a: Expr", Maker: "unary"}
 }
 
 // faces are those of the classes.
 var faces = map[ops.Class]face{
 	ops.Unary: faceOfOne("expr.NewMap"), ops.Transpose: faceOfOne("expr.NewTranspose"), ops.RowMap: faceOfOne("expr.NewSoftmax"),
 	ops.Reduction: {
-		Params: "a Operand[T]", Args: "a", Receiver: "a", Make: "expr.NewReduction", First: "a", FirstType: "a: Expr", Maker: "reduce",
-		Names: "options", Types: "@param {{axis?: unknown}} [options]", NameTypes: "options?: ReduceOptions",
+		Params: "a Operand[T]", Receiver: "a", Make: "expr.NewReduction",
+		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "reduce",
 	},
 	ops.Binary: {
-		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
-		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Operand", NameTypes: "b: Operand", Maker: "binary",
+		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
+		First: "a: Operand", Others: "b: Operand", Maker: "binary",
 	},
 	ops.Product: {
-		Params: "a, b Operand[T]", Args: "a, b", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
-		First: "a", Names: "b", Types: "@param {unknown} b", FirstType: "a: Expr", NameTypes: "b: Expr", Maker: "product",
+		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
+		First: "a: Expr", Others: "b: Expr", Maker: "product",
 	},
 	ops.Ternary: {
-		Params: "cond, a, b Operand[T]", Args: "cond, a, b", Receiver: "cond", Rest: "a, b Operand[T]", Make: "expr.NewMap",
-		First: "cond", Names: "a, b", Types: "@param {unknown} a @param {unknown} b", FirstType: "cond: Operand",
-		NameTypes: "a: Operand, b: Operand", Maker: "ternary", Help: "(C,\u00a0A,\u00a0B)",
+		Params: "cond, a, b Operand[T]", Receiver: "cond", Rest: "a, b Operand[T]", Make: "expr.NewMap",
+		First: "cond: Operand", Others: "a: Operand, b: Operand", Maker: "ternary", Help: "(C,\u00a0A,\u00a0B)",
 	},
 	ops.Limits: {
-		Params: "a Operand[T], lo, hi T", Args: "a, lo, hi", Receiver: "a", Rest: "lo, hi T", Make: "expr.NewMap",
-		First: "a", Names: "low, high", Types: "@param {unknown} low @param {unknown} high", FirstType: "a: Expr",
-		NameTypes: "low: Operand, high: Operand", Maker: "limits", Help: "(A,\u00a0lo,\u00a0hi)",
+		Params: "a Operand[T], lo, hi T", Receiver: "a", Rest: "lo, hi T", Make: "expr.NewMap",
+		First: "a: Expr", Others: "low: Operand, high: Operand", Maker: "limits", Help: "(A,\u00a0lo,\u00a0hi)",
 	},
-	ops.ScalarLast:  {Params: "a Operand[T], s T", Args: "a, s", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
-	ops.ScalarFirst: {Params: "s T, a Operand[T]", Args: "s, a", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.ScalarLast:  {Params: "a Operand[T], s T", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+}
+
+var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b`)
+
+// names leaves the types out of parameters.
+func names(params string) string { return types.ReplaceAllString(params, "") }
+
+// jsparams are the types of parameters in a comment of JavaScript.
+func jsparams(params string) string {
+	if params == "options?: ReduceOptions" {
+		return "@param {{axis?: unknown}} [options]"
+	}
+	return "@param {unknown} " + strings.ReplaceAll(names(params), ", ", " @param {unknown} ")
 }
 
 // row is an operation with its face.
 type row struct {
 	*ops.Operation
 	face
-	Number int // of an element-wise operation
-}
-
-// IsReal reports whether the reference takes one operand and computes in float64.
-func (r row) IsReal() bool {
-	return r.Class == ops.Unary && (r.Real || strings.Contains(r.Go, "math."))
-}
-
-// RealFunction makes a function of the text of a reference.
-func (r row) RealFunction() string {
-	if name, ok := strings.CutSuffix(r.Go, "(x)"); ok && !strings.Contains(name, " ") {
-		return name
-	}
-	return "func(x float64) float64 { return " + r.Go + " }"
+	Number int // the code of an element-wise operation, or of a reduction
 }
 
 var operand = regexp.MustCompile(`\b[xyz]\b`)
@@ -95,14 +88,6 @@ func (r row) Reference() string {
 // HasKernel reports whether an operation is a reduction that a kernel computes.
 func (r row) HasKernel() bool { return r.Class == ops.Reduction && r.Call == "" }
 
-// Function is the function in JavaScript that makes an expression, and Code what it is told beside the operands.
-func (r row) Function() string {
-	if r.JSCall != "" {
-		return r.JSCall
-	}
-	return r.Maker
-}
-
 // Code is the number of the operation in a program of JavaScript.
 func (r row) Code() string {
 	switch {
@@ -113,12 +98,6 @@ func (r row) Code() string {
 	}
 	return "Op." + r.CodeName()
 }
-
-// IsTernary and IsBinary tell how JavaScript's function calls: others call the method of their first operand.
-func (r row) IsTernary() bool { return r.Class == ops.Ternary }
-
-// IsBinary reports whether the operation has two operands, either of which may be a number.
-func (r row) IsBinary() bool { return r.Class == ops.Binary }
 
 // ScriptDoc returns an operation's sentence for JavaScript.
 func (r row) ScriptDoc() string {
@@ -161,7 +140,7 @@ func (r row) Forms() []form {
 
 // Operands are the arguments of a function in Go as nodes.
 func (f form) Operands() string {
-	operands := strings.Split(f.Args, ", ")
+	operands := strings.Split(names(f.Params), ", ")
 	for i, a := range operands {
 		if a == "s" || a == "lo" || a == "hi" {
 			operands[i] = "scalar(" + a + ")"
@@ -215,15 +194,15 @@ func (f form) Texts() []string {
 
 // Names returns the names of a group's functions.
 func (t table) Names(g ops.Group) string {
-	var names []string
+	var list []string
 	for _, r := range t.Rows {
 		for _, f := range r.Forms() {
 			if r.Group == g.Title {
-				names = append(names, f.Func)
+				list = append(list, f.Func)
 			}
 		}
 	}
-	return strings.Replace(g.Names, "*", strings.Join(names, " "), 1)
+	return strings.Replace(g.Names, "*", strings.Join(list, " "), 1)
 }
 
 // Help lists the functions of matrix.Eval, in lines.
@@ -259,28 +238,6 @@ func (t table) Help() []string {
 		}
 		lines[last] = fmt.Sprintf("%-60s    %s", lines[last], part.title)
 		list = append(list, lines...)
-	}
-	return list
-}
-
-// RealCodes lists the codes of the operations of real numbers in JavaScript.
-func (t table) RealCodes() string {
-	var list []string
-	for _, r := range t.ElementWise {
-		if r.Real {
-			list = append(list, "ElementWise."+r.CodeName()+",")
-		}
-	}
-	return strings.Join(list, " ")
-}
-
-// Reductions lists the reductions with their codes in JavaScript.
-func (t table) Reductions() []string {
-	var list []string
-	for _, r := range t.Rows {
-		if r.HasKernel() {
-			list = append(list, r.Name+": "+strconv.Itoa(len(list)))
-		}
 	}
 	return list
 }

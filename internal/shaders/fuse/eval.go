@@ -80,76 +80,58 @@ func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.r
 
 // Store writes the values to row i from column j on.
 func (e *Eval[N]) Store(i, j int, values []N) {
+	t := e.f.Store.Type
+	whole := t.Compute() != F32 && typeOf[N]() != F32 // integers are stored by their bits
 	o := e.store.Offset + i*e.store.Row + j*e.store.Col
 	for _, v := range values {
-		if e.f.Store.Type == F16 {
-			binary.LittleEndian.PutUint16(e.storage[0][2*o:], FloatToHalf(float32(v)))
+		var word uint32
+		if whole {
+			word = uint32(v)
 		} else {
-			binary.LittleEndian.PutUint32(e.storage[0][4*o:], bits(v, e.f.Store.Type))
+			word = t.Store(float64(v))
+		}
+		if t.Size() == 2 {
+			binary.LittleEndian.PutUint16(e.storage[0][2*o:], uint16(word))
+		} else {
+			binary.LittleEndian.PutUint32(e.storage[0][4*o:], word)
 		}
 		o += e.store.Col
 	}
 }
 
-// Read converts elements of type t, which lie step apart from offset on.
+// Read converts elements of type t, which lie step apart from offset on: integers by their bits, as in WGSL.
 func Read[N Num](dst []N, t Type, mem []byte, offset, step int) {
+	own := typeOf[N]()
+	whole := t.Compute() != F32 && own != F32
 	for l := range dst {
-		dst[l] = element[N](t, mem, offset)
+		var word uint32
+		if t.Size() == 2 {
+			word = uint32(binary.LittleEndian.Uint16(mem[2*offset:]))
+		} else {
+			word = binary.LittleEndian.Uint32(mem[4*offset:])
+		}
+		if !whole && t != own {
+			word = own.Store(t.Load(word))
+		}
+		dst[l] = FromBits[N](word)
 		offset += step
 	}
 }
 
-// element reads element o of type t and converts it: integers by their bits, as in WGSL, and to the nearest float.
-func element[N Num](t Type, mem []byte, o int) N {
-	switch t {
-	case F16:
-		return convert[N](float64(HalfToFloat(binary.LittleEndian.Uint16(mem[2*o:]))))
-	case F32:
-		return convert[N](float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*o:]))))
-	case I32:
-		return N(int32(binary.LittleEndian.Uint32(mem[4*o:])))
-	}
-	return N(binary.LittleEndian.Uint32(mem[4*o:]))
-}
-
-// convert saturates and truncates where N is an integer; NaN becomes 0.
-func convert[N Num](v float64) N {
-	switch any(N(0)).(type) {
-	case int32:
-		v = min(max(v, math.MinInt32), math.MaxInt32)
-	case uint32:
-		v = min(max(v, 0), math.MaxUint32)
-	default:
-		return N(v)
-	}
-	if math.IsNaN(v) {
-		return 0
-	}
-	return N(v)
-}
-
 // FromBits returns the number with these bits.
 func FromBits[N Num](b uint32) N {
-	if isFloat[N]() {
+	if typeOf[N]() == F32 {
 		return N(math.Float32frombits(b))
 	}
 	return N(b)
 }
 
-// bits returns those of a number as an element of a type of 32 bits.
-func bits[N Num](v N, t Type) uint32 {
-	switch {
-	case t == F32:
-		return math.Float32bits(float32(v))
-	case !isFloat[N]():
-		return uint32(v)
-	case t == I32:
-		return uint32(convert[int32](float64(v)))
+func typeOf[N Num]() Type {
+	switch any(N(0)).(type) {
+	case int32:
+		return I32
+	case uint32:
+		return U32
 	}
-	return convert[uint32](float64(v))
-}
-
-func isFloat[N Num]() bool {
-	_, ok := any(N(0)).(float32)
-	return ok
+	return F32
 }

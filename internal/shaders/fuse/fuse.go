@@ -11,7 +11,12 @@
 // the result's contiguous dimension runs along j. A matrix stored by columns is handed over transposed.
 package fuse
 
-import "github.com/sublet-gpu/sublet/internal/shaders"
+import (
+	"math"
+
+	"github.com/sublet-gpu/sublet/internal/half"
+	"github.com/sublet-gpu/sublet/internal/shaders"
+)
 
 // Type is an element type.
 type Type uint8
@@ -24,30 +29,60 @@ const (
 	F16
 )
 
-// Compute returns the type that arithmetic on t is done in.
-func (t Type) Compute() Type {
-	if t == F16 {
-		return F32
-	}
-	return t
+// types describes the element types: NumPy's name, the bytes of an element, the type that arithmetic is done in, its name in
+// WGSL, and the type in which a storage binding holds elements.
+var types = [...]struct {
+	name       string
+	size       int
+	compute    Type
+	wgsl, word string
+}{
+	F32: {"float32", 4, F32, "f32", "f32"},
+	I32: {"int32", 4, I32, "i32", "i32"},
+	U32: {"uint32", 4, U32, "u32", "u32"},
+	F16: {"float16", 2, F32, "f32", "u32"},
 }
 
 // String returns NumPy's name: "float32", "int32", "uint32" or "float16".
-func (t Type) String() string { return [...]string{"float32", "int32", "uint32", "float16"}[t&3] }
+func (t Type) String() string { return types[t&3].name }
 
 // Size returns the bytes of one element.
-func (t Type) Size() int {
-	if t == F16 {
-		return 2
-	}
-	return 4
-}
+func (t Type) Size() int { return types[t&3].size }
+
+// Compute returns the type that arithmetic on t is done in.
+func (t Type) Compute() Type { return types[t&3].compute }
 
 // WGSL returns the scalar type that arithmetic on t is done in: "f32", "i32" or "u32".
-func (t Type) WGSL() string { return [...]string{"f32", "i32", "u32", "f32"}[t&3] }
+func (t Type) WGSL() string { return types[t&3].wgsl }
 
-// word returns the type in which a storage binding holds t.
-func (t Type) word() string { return [...]string{"f32", "i32", "u32", "u32"}[t&3] }
+// Load returns the number that an element's bits are.
+func (t Type) Load(bits uint32) float64 {
+	switch t {
+	case F16:
+		return float64(half.Float32(uint16(bits)))
+	case I32:
+		return float64(int32(bits))
+	case U32:
+		return float64(bits)
+	}
+	return float64(math.Float32frombits(bits))
+}
+
+// Store returns the bits of the element that a number becomes: the nearest float, or the whole number that it is cut to, which
+// saturates; NaN becomes 0 then.
+func (t Type) Store(v float64) uint32 {
+	switch {
+	case t == F16:
+		return uint32(half.Bits(v))
+	case t.Compute() == F32:
+		return math.Float32bits(float32(v))
+	case v != v:
+		return 0
+	case t == I32:
+		return uint32(int32(min(max(v, math.MinInt32), math.MaxInt32)))
+	}
+	return uint32(min(max(v, 0), math.MaxUint32))
+}
 
 // Class tells how an operand is read, or the result written, relative to (i, j).
 type Class uint8
@@ -108,33 +143,23 @@ func Identity(store View) *Func {
 
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
-	kind := byte(f.Type)
-	if f.Flat {
-		kind |= 1 << 7
-	}
-	b = append(b, kind, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
+	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)))
+	b = append(b, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
 	for _, c := range f.Code {
 		b = append(b, byte(c.Op), c.X, c.Y, c.Z)
 	}
-	b = f.Store.key(b)
+	b = append(b, byte(f.Store.Type), byte(f.Store.Class))
 	for _, v := range f.Loads {
-		b = v.key(b)
+		b = append(b, byte(v.Type), byte(v.Class), v.Slot)
 	}
 	for _, s := range f.Slots {
-		vec := byte(0)
-		if s.Vec {
-			vec = 1
-		}
-		b = append(b, byte(s.Type), vec)
+		b = append(b, byte(s.Type), byte(shaders.Bit(s.Vec)))
 	}
 	for _, c := range f.Calls {
-		b = append(append(append(b, c.Name...), 0), c.WGSL...)
-		b = append(b, 0)
+		b = append(b, c.Name+"\x00"+c.WGSL+"\x00"...)
 	}
 	return b
 }
-
-func (v View) key(b []byte) []byte { return append(b, byte(v.Type), byte(v.Class), v.Slot) }
 
 // Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements.
 type Place struct{ Offset, Row, Col int }

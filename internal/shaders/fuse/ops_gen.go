@@ -12,28 +12,28 @@ const (
 	OpNeg     Op = 33
 	OpAbs     Op = 34
 	OpSign    Op = 35
-	OpFloor   Op = 36
-	OpCeil    Op = 37
-	OpRound   Op = 38
-	OpTrunc   Op = 39
-	OpSquare  Op = 40
-	OpSqrt    Op = 41
-	OpExp     Op = 42
-	OpLog     Op = 43
-	OpSin     Op = 44
-	OpCos     Op = 45
-	OpTanh    Op = 46
-	OpSigmoid Op = 47
-	OpRelu    Op = 48
-	OpRecip   Op = 49
+	OpSquare  Op = 36
+	OpRecip   Op = 37
+	OpFloor   Op = 38
+	OpCeil    Op = 39
+	OpRound   Op = 40
+	OpTrunc   Op = 41
+	OpSqrt    Op = 42
+	OpExp     Op = 43
+	OpLog     Op = 44
+	OpSin     Op = 45
+	OpCos     Op = 46
+	OpTanh    Op = 47
+	OpSigmoid Op = 48
+	OpRelu    Op = 49
 	OpNot     Op = 50
 	OpAdd     Op = 51
 	OpSub     Op = 52
 	OpMul     Op = 53
 	OpDiv     Op = 54
-	OpMin     Op = 55
-	OpMax     Op = 56
-	OpPow     Op = 57
+	OpPow     Op = 55
+	OpMin     Op = 56
+	OpMax     Op = 57
 	OpEq      Op = 58
 	OpNe      Op = 59
 	OpLt      Op = 60
@@ -54,11 +54,12 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "neg", arity: 1, wgsl: "-$0", uints: "V() - $0"},
 	{name: "abs", arity: 1, wgsl: "abs($0)", uints: "$0"},
 	{name: "sign", arity: 1, wgsl: "sign($0)", ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
+	{name: "square", arity: 1, wgsl: "$0 * $0"},
+	{name: "recip", arity: 1, wgsl: "V(1.0) / $0", floats: true},
 	{name: "floor", arity: 1, wgsl: "floor($0)", ints: "$0", uints: "$0"},
 	{name: "ceil", arity: 1, wgsl: "ceil($0)", ints: "$0", uints: "$0"},
 	{name: "round", arity: 1, wgsl: "round($0)", ints: "$0", uints: "$0"},
 	{name: "trunc", arity: 1, wgsl: "trunc($0)", ints: "$0", uints: "$0"},
-	{name: "square", arity: 1, wgsl: "$0 * $0"},
 	{name: "sqrt", arity: 1, wgsl: "sqrt($0)", floats: true},
 	{name: "exp", arity: 1, wgsl: "exp4($0)", floats: true},
 	{name: "log", arity: 1, wgsl: "log4($0)", floats: true},
@@ -67,15 +68,14 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "tanh", arity: 1, wgsl: "tanh4($0)", floats: true},
 	{name: "sigmoid", arity: 1, wgsl: "V(1.0) / (V(1.0) + exp4(-$0))", floats: true},
 	{name: "relu", arity: 1, wgsl: "select($0, V(), $0 < V())", uints: "$0"},
-	{name: "recip", arity: 1, wgsl: "V(1.0) / $0", floats: true},
 	{name: "not", arity: 1, wgsl: "select(V(), V(T(1)), $0 == V())"},
 	{name: "add", arity: 2, wgsl: "$0 + $1"},
 	{name: "sub", arity: 2, wgsl: "$0 - $1"},
 	{name: "mul", arity: 2, wgsl: "$0 * $1"},
 	{name: "div", arity: 2, wgsl: "$0 / $1", ints: "divide4($0, $1)", uints: "divide4($0, $1)"},
+	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", floats: true},
 	{name: "min", arity: 2, wgsl: "select($1, $0, ($0 < $1) | nan4($0))", ints: "min($0, $1)", uints: "min($0, $1)"},
 	{name: "max", arity: 2, wgsl: "select($1, $0, ($0 > $1) | nan4($0))", ints: "max($0, $1)", uints: "max($0, $1)"},
-	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", floats: true},
 	{name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), $0 == $1)"},
 	{name: "ne", arity: 2, wgsl: "select(V(T(1)), V(), $0 == $1)"},
 	{name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), $0 < $1)"},
@@ -88,24 +88,8 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
 }
 
-// realTable holds the references of one operand that compute in float64.
-var realTable = [opEnd - opFirst]func(x float64) float64{
-	OpFloor - opFirst:   math.Floor,
-	OpCeil - opFirst:    math.Ceil,
-	OpRound - opFirst:   math.RoundToEven,
-	OpTrunc - opFirst:   math.Trunc,
-	OpSqrt - opFirst:    math.Sqrt,
-	OpExp - opFirst:     math.Exp,
-	OpLog - opFirst:     math.Log,
-	OpSin - opFirst:     math.Sin,
-	OpCos - opFirst:     math.Cos,
-	OpTanh - opFirst:    math.Tanh,
-	OpSigmoid - opFirst: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-	OpRecip - opFirst:   func(x float64) float64 { return 1 / x },
-}
-
-// compute is the reference of the other operations: it sets r, element by element, to the result for x, y and z.
-func compute[N number](op Op, r, x, y, z []N) {
+// Compute is the reference of the operations: it sets r, element by element, to the result for x, y and z.
+func Compute[N number](op Op, r, x, y, z []N) {
 	switch op {
 	case OpCopy:
 		for i := range r {
@@ -126,6 +110,54 @@ func compute[N number](op Op, r, x, y, z []N) {
 	case OpSquare:
 		for i := range r {
 			r[i] = x[i] * x[i]
+		}
+	case OpRecip:
+		for i := range r {
+			r[i] = 1 / x[i]
+		}
+	case OpFloor:
+		for i := range r {
+			r[i] = N(math.Floor(float64(x[i])))
+		}
+	case OpCeil:
+		for i := range r {
+			r[i] = N(math.Ceil(float64(x[i])))
+		}
+	case OpRound:
+		for i := range r {
+			r[i] = N(math.RoundToEven(float64(x[i])))
+		}
+	case OpTrunc:
+		for i := range r {
+			r[i] = N(math.Trunc(float64(x[i])))
+		}
+	case OpSqrt:
+		for i := range r {
+			r[i] = N(math.Sqrt(float64(x[i])))
+		}
+	case OpExp:
+		for i := range r {
+			r[i] = N(math.Exp(float64(x[i])))
+		}
+	case OpLog:
+		for i := range r {
+			r[i] = N(math.Log(float64(x[i])))
+		}
+	case OpSin:
+		for i := range r {
+			r[i] = N(math.Sin(float64(x[i])))
+		}
+	case OpCos:
+		for i := range r {
+			r[i] = N(math.Cos(float64(x[i])))
+		}
+	case OpTanh:
+		for i := range r {
+			r[i] = N(math.Tanh(float64(x[i])))
+		}
+	case OpSigmoid:
+		for i := range r {
+			r[i] = N(1 / (1 + math.Exp(-float64(x[i]))))
 		}
 	case OpRelu:
 		for i := range r {
@@ -151,6 +183,10 @@ func compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = divide(x[i], y[i])
 		}
+	case OpPow:
+		for i := range r {
+			r[i] = N(math.Pow(float64(x[i]), float64(y[i])))
+		}
 	case OpMin:
 		for i := range r {
 			r[i] = pick(x[i] < y[i] || x[i] != x[i], x[i], y[i])
@@ -158,10 +194,6 @@ func compute[N number](op Op, r, x, y, z []N) {
 	case OpMax:
 		for i := range r {
 			r[i] = pick(x[i] > y[i] || x[i] != x[i], x[i], y[i])
-		}
-	case OpPow:
-		for i := range r {
-			r[i] = N(math.Pow(float64(x[i]), float64(y[i])))
 		}
 	case OpEq:
 		for i := range r {

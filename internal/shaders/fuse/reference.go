@@ -7,21 +7,6 @@ type number interface {
 	~float32 | ~float64 | ~int32 | ~uint32
 }
 
-// Compute is the reference of the operations: it sets r, element by element, to the result for x, y and z.
-func Compute[N number](op Op, r, x, y, z []N) {
-	if op < opFirst || op >= opEnd {
-		return
-	}
-	f := realTable[op-opFirst]
-	if f == nil {
-		compute(op, r, x, y, z)
-		return
-	}
-	for i := range r {
-		r[i] = N(f(float64(x[i])))
-	}
-}
-
 // The following are what the references of operations call; see the column Go of the table in internal/ops.
 
 func truth[N number](b bool) N {

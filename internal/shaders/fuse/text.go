@@ -93,7 +93,7 @@ func (t Type) FromBits(result string) string {
 
 // Text declares a storage binding and its accessors: NAME_at reads an element, NAME_quad an aligned vector of four.
 func (s Slot) Text(name string, binding int, mode string) string {
-	element, at := s.Type.word(), "$0[o]"
+	element, at := types[s.Type].word, "$0[o]"
 	quad := "vec4<$1>($0[4u * q], $0[4u * q + 1u], $0[4u * q + 2u], $0[4u * q + 3u])"
 	switch {
 	case s.Type == F16 && s.Vec:

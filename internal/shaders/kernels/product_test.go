@@ -63,9 +63,9 @@ func newMemory(rng *rand.Rand, typ fuse.Type, rows, cols int, colMajor, aligned 
 func put(rng *rand.Rand, typ fuse.Type, b []byte) float64 {
 	switch typ {
 	case fuse.F16:
-		h := fuse.FloatToHalf(rng.Float32()*2 - 1)
+		h := uint16(fuse.F16.Store(rng.Float64()*2 - 1))
 		binary.LittleEndian.PutUint16(b, h)
-		return float64(fuse.HalfToFloat(h))
+		return fuse.F16.Load(uint32(h))
 	case fuse.F32:
 		f := rng.Float32()*2 - 1
 		binary.LittleEndian.PutUint32(b, math.Float32bits(f))
@@ -119,7 +119,7 @@ func compare(t *testing.T, got []byte, typ fuse.Type, a, b memory, m, n, k int) 
 			var v, slack float64
 			switch typ {
 			case fuse.F16:
-				v, slack = float64(fuse.HalfToFloat(binary.LittleEndian.Uint16(at))), math.Abs(want)/1024
+				v, slack = fuse.F16.Load(uint32(binary.LittleEndian.Uint16(at))), math.Abs(want)/1024
 			case fuse.F32:
 				v = float64(math.Float32frombits(binary.LittleEndian.Uint32(at)))
 			case fuse.I32:

@@ -36,7 +36,7 @@ func (m *matrix) get(i, j int) float64 {
 	b := m.at(i, j)
 	switch m.typ {
 	case fuse.F16:
-		return float64(fuse.HalfToFloat(binary.LittleEndian.Uint16(b)))
+		return fuse.F16.Load(uint32(binary.LittleEndian.Uint16(b)))
 	case fuse.F32:
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	case fuse.I32:
@@ -52,7 +52,7 @@ func (m *matrix) fill(rng *rand.Rand) {
 			v := 1 + rng.Float32()/64
 			switch m.typ {
 			case fuse.F16:
-				binary.LittleEndian.PutUint16(m.at(i, j), fuse.FloatToHalf(v))
+				binary.LittleEndian.PutUint16(m.at(i, j), uint16(fuse.F16.Store(float64(v))))
 			case fuse.F32:
 				binary.LittleEndian.PutUint32(m.at(i, j), math.Float32bits(v))
 			case fuse.I32:

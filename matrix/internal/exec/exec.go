@@ -36,9 +36,6 @@ type Source interface {
 // Current implements [Source].
 func (d Dense) Current() (Dense, error) { return d, nil }
 
-// Leaf is a matrix of the device as an expression.
-func (d Dense) Leaf(dev *gpu.Device) *expr.Node { return Leaf(dev, d, d) }
-
 // Leaf is a source as an expression. d is the matrix that it is now.
 func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
 	return &expr.Node{Kind: expr.Leaf, Type: d.Type, Rows: d.Rows, Cols: d.Cols, Dev: dev, Source: s}
@@ -57,21 +54,11 @@ type Executor struct {
 	run        Run
 }
 
-// How many kernels and plans are kept, for programs that run long and keep making new expressions.
-const (
-	maxKernels = 512
-	maxPlans   = 512
-)
-
 type executorKey struct{}
 
 // Of returns the executor of a device.
 func Of(dev *gpu.Device) *Executor {
-	return dev.Attach(executorKey{}, func() any {
-		x := &Executor{dev: dev, info: describe(dev)}
-		x.kernels.Most, x.plans.Most = maxKernels, maxPlans
-		return x
-	}).(*Executor)
+	return dev.Attach(executorKey{}, func() any { return &Executor{dev: dev, info: describe(dev)} }).(*Executor)
 }
 
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
@@ -87,26 +74,14 @@ func describe(dev *gpu.Device) plan.Device {
 	}
 }
 
-// Pretend makes the executor take the kernels meant for other adapters, for tests.
-func (x *Executor) Pretend(software, swiftShader bool) {
+// Tune shows tests what kernels are chosen for, how many are kept, and how many plans were made.
+func (x *Executor) Tune(fn func(info *plan.Device, kept *int, planned int)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.info.Software, x.info.SwiftShader = software, swiftShader
-	x.plans.Clear()
-}
-
-// KeepKernels makes the executor keep n kernels, for tests.
-func (x *Executor) KeepKernels(n int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.kernels.Most = n
-}
-
-// Planned returns how many plans were made, for tests.
-func (x *Executor) Planned() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.planned
+	old := x.info
+	if fn(&x.info, &x.kernels.Most, x.planned); x.info != old {
+		x.plans.Clear()
+	}
 }
 
 // Assign queues the computation of n into dst, whose size is n's. Kernels are compiled under the context.
@@ -197,7 +172,7 @@ func (x *Executor) ready(s *plan.Step) bool {
 	if x.kernels.Peek(s.Key) != nil {
 		return true
 	}
-	if x.asked == nil || len(x.asked) >= maxKernels {
+	if x.asked == nil || len(x.asked) >= recent.Most {
 		x.asked = map[string]int{}
 	}
 	if x.asked[s.Key]++; x.asked[s.Key] == 2 {

@@ -56,7 +56,7 @@ func (t *tree) put(v ...int) {
 // operand appends a matrix to the key.
 func (t *tree) operand(d Dense) plan.Operand {
 	mem := t.memory(d.Buf)
-	t.put(int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, int(d.Order))
+	t.put(int(d.Type), d.Rows, d.Cols, d.Offset, d.Stride, shaders.Bit(d.ColMajor))
 	return plan.Operand{Layout: d.Layout, Type: d.Type, Mem: mem}
 }
 
@@ -94,10 +94,11 @@ func (t *tree) node(n *expr.Node) error {
 	case expr.Leaf:
 		return t.leaf(n)
 	case expr.Scalar:
-		k := slices.Index(t.numbers, n.Bits)
+		bits := n.Bits()
+		k := slices.Index(t.numbers, bits)
 		if k < 0 {
 			k = len(t.numbers)
-			t.numbers = append(t.numbers, n.Bits)
+			t.numbers = append(t.numbers, bits)
 		}
 		t.put(n.Rows, n.Cols, k)
 		return nil

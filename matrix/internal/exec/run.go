@@ -63,7 +63,7 @@ func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
 	if err := r.Assign(temp, n); err != nil {
 		return err
 	}
-	return r.Assign(dst, temp.Leaf(r.x.dev))
+	return r.Assign(dst, Leaf(r.x.dev, temp, temp))
 }
 
 // planned reads an expression and finds its plan, or makes one.

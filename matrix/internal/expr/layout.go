@@ -11,32 +11,17 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Order tells which index runs fastest in memory.
-type Order uint8
-
-// The orders. RowMajorOrder is the default.
-const (
-	RowMajorOrder Order = iota
-	ColMajorOrder
-)
-
-// String returns "row-major" or "column-major".
-func (o Order) String() string { return [...]string{"row-major", "column-major"}[o&1] }
-
-// Other returns the other order.
-func (o Order) Other() Order { return o ^ 1 }
-
 // Layout places a matrix in a buffer. Offset and Stride are in elements; Stride is the distance of two rows (of two
 // columns in column-major order).
 type Layout struct {
 	Rows, Cols     int
 	Offset, Stride int
-	Order          Order
+	ColMajor       bool // columns lie one after the other, not rows
 }
 
 // Major is how many rows, in column-major order columns, lie one after the other in memory.
 func (l Layout) Major() int {
-	if l.Order == ColMajorOrder {
+	if l.ColMajor {
 		return l.Cols
 	}
 	return l.Rows
@@ -44,7 +29,7 @@ func (l Layout) Major() int {
 
 // Minor is the length of what lies together in memory: of a row, in column-major order of a column.
 func (l Layout) Minor() int {
-	if l.Order == ColMajorOrder {
+	if l.ColMajor {
 		return l.Rows
 	}
 	return l.Cols
@@ -66,13 +51,13 @@ func (l Layout) Contiguous() bool { return l.Major() <= 1 || l.Stride == l.Minor
 
 // T is the transpose: the same memory read the other way round.
 func (l Layout) T() Layout {
-	l.Rows, l.Cols, l.Order = l.Cols, l.Rows, l.Order.Other()
+	l.Rows, l.Cols, l.ColMajor = l.Cols, l.Rows, !l.ColMajor
 	return l
 }
 
 // Steps returns the distance in memory of two rows and of two columns.
 func (l Layout) Steps() (row, col int) {
-	if l.Order == ColMajorOrder {
+	if l.ColMajor {
 		return 1, l.Stride
 	}
 	return l.Stride, 1
@@ -80,8 +65,8 @@ func (l Layout) Steps() (row, col int) {
 
 // Normal writes a single row of neighbours in the one way kernels look for: row-major, without a gap.
 func (l Layout) Normal() Layout {
-	if l.Rows == 1 && (l.Order == RowMajorOrder || l.Stride == 1) {
-		l.Order, l.Stride = RowMajorOrder, l.Cols
+	if l.Rows == 1 && (!l.ColMajor || l.Stride == 1) {
+		l.ColMajor, l.Stride = false, l.Cols
 	}
 	return l
 }
@@ -118,11 +103,7 @@ func (l Layout) Region(size int) buffer.Region {
 	if l.Empty() {
 		return buffer.Region{}
 	}
-	if l.Contiguous() {
-		n := l.Rows * l.Cols * size
-		return buffer.Region{Offset: l.Offset * size, Width: n, Pitch: n, Count: 1}
-	}
-	return buffer.Region{Offset: l.Offset * size, Width: l.Minor() * size, Pitch: l.Stride * size, Count: l.Major()}
+	return buffer.Region{Offset: l.Offset * size, Width: l.Minor() * size, Pitch: l.Stride * size, Count: l.Major()}.Joined()
 }
 
 // Overlaps reports whether two layouts of one buffer share an element. It may say so of two that interleave in a way
@@ -134,7 +115,7 @@ func (l Layout) Overlaps(m Layout) bool {
 	if l.Offset+l.Span() <= m.Offset || m.Offset+m.Span() <= l.Offset {
 		return false
 	}
-	if l.Order != m.Order || l.Stride != m.Stride || l.Stride == 0 {
+	if l.ColMajor != m.ColMajor || l.Stride != m.Stride || l.Stride == 0 {
 		return true
 	}
 	// Both lie on one grid of rows of the stride: compare where in a row they begin and end.

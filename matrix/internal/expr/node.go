@@ -6,10 +6,7 @@
 package expr
 
 import (
-	"math"
-
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -43,8 +40,7 @@ type Node struct {
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
 	Source     any        // Leaf: the matrix
-	Bits       uint32     // Scalar: in the type that is computed in
-	Value      float64    // Scalar, Untyped
+	Value      float64    // Scalar
 	Call       *fuse.Call // Call
 	Err        error
 }
@@ -55,10 +51,13 @@ func (n *Node) Shape() fault.Shape { return fault.Shape{n.Rows, n.Cols} }
 // Failed is a node that could not be built.
 func Failed(err error) *Node { return &Node{Err: err} }
 
-// Number is a matrix of one number, whose bits are those in the type that is computed in.
-func Number(t fuse.Type, rows, cols int, bits uint32) *Node {
-	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Bits: bits}
+// Number is a matrix of one number.
+func Number(t fuse.Type, rows, cols int, v float64) *Node {
+	return &Node{Kind: Scalar, Type: t, Rows: rows, Cols: cols, Value: v}
 }
+
+// Bits returns those of a Scalar in the type that is computed in.
+func (n *Node) Bits() uint32 { return n.Type.Compute().Store(n.Value) }
 
 // Resolve strips transposes. It returns whether what is left is to be read transposed; transposed says that n is.
 func Resolve(n *Node, transposed bool) (*Node, bool) {
@@ -86,35 +85,7 @@ func (n *Node) Typed(t fuse.Type) *Node {
 	if n.Type != Untyped || n.Err != nil {
 		return n
 	}
-	return Number(t, n.Rows, n.Cols, Stored(t.Compute(), n.Value))
-}
-
-// Stored returns the bits of a number as an element of type t.
-func Stored(t fuse.Type, v float64) uint32 {
-	whole := v
-	if math.IsNaN(v) {
-		whole = 0
-	}
-	switch t {
-	case fuse.F16:
-		return uint32(dtype.ToHalf(v).Bits())
-	case fuse.I32:
-		return uint32(int32(min(max(whole, math.MinInt32), math.MaxInt32)))
-	case fuse.U32:
-		return uint32(min(max(whole, 0), math.MaxUint32))
-	}
-	return math.Float32bits(float32(v))
-}
-
-// Loaded is the inverse of [Stored].
-func Loaded(t fuse.Type, bits uint32) float64 {
-	switch t {
-	case fuse.F16:
-		return float64(dtype.HalfFromBits(uint16(bits)).Float32())
-	case fuse.I32:
-		return float64(int32(bits))
-	case fuse.U32:
-		return float64(bits)
-	}
-	return float64(math.Float32frombits(bits))
+	typed := *n
+	typed.Type = t
+	return &typed
 }

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -32,11 +33,9 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 	places := make([]fuse.Place, len(b.loads))
 	for k, op := range b.loads {
 		word += 4
-		at := 0
-		for at < len(slots) && (slots[at].Mem != op.Mem || slots[at].Type != op.Type) {
-			at++
-		}
-		if at == len(slots) {
+		at := slices.IndexFunc(slots, func(s Binding) bool { return s.Mem == op.Mem && s.Type == op.Type })
+		if at < 0 {
+			at = len(slots)
 			f.Slots = append(f.Slots, fuse.Slot{Type: op.Type})
 			slots = append(slots, bindingOf(op, buffer.Reads))
 		}
@@ -102,7 +101,7 @@ func (b *builder) place(op Operand) fuse.Place {
 
 func (b *builder) storeClass() fuse.Class {
 	l := b.result
-	if !b.single && l.Order == expr.RowMajorOrder && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
+	if !b.single && !l.ColMajor && l.Offset%4 == 0 && (l.Stride%4 == 0 || l.Rows == 1) && b.p.vectors(l) {
 		return fuse.Vector
 	}
 	return fuse.Gather
@@ -128,22 +127,16 @@ func (b *builder) loadClass(op Operand) fuse.Class {
 // linear reports whether the kernel can run over everything as one row: result and operands contiguous in one order, in whole
 // vectors.
 func (b *builder) linear() bool {
-	for _, op := range b.loads {
-		if !b.stretched(op) && (op.Offset%4 != 0 || !b.p.vectors(op)) {
-			return false
-		}
-	}
-	return oneRow(b.result.Layout) && b.result.Offset%4 == 0 && b.p.vectors(b.result) && b.linearLoads()
+	whole := func(op Operand) bool { return op.Offset%4 == 0 && b.p.vectors(op) }
+	return oneRow(b.result.Layout) && whole(b.result) && b.linearLoads() &&
+		!slices.ContainsFunc(b.loads, func(op Operand) bool { return !b.stretched(op) && !whole(op) })
 }
 
 // linearLoads reports whether all operands can be read as one row.
 func (b *builder) linearLoads() bool {
-	for _, op := range b.loads {
-		if !b.stretched(op) && (op.Rows != b.rows || op.Cols != b.cols || !oneRow(op.Layout)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.loads, func(op Operand) bool {
+		return !b.stretched(op) && (op.Rows != b.rows || op.Cols != b.cols || !oneRow(op.Layout))
+	})
 }
 
 // stretched reports whether an operand is a single element for the whole result.
@@ -153,7 +146,7 @@ func (b *builder) stretched(op Operand) bool {
 }
 
 func oneRow(l expr.Layout) bool {
-	return l.Order == expr.RowMajorOrder && (l.Rows == 1 || l.Stride == l.Cols)
+	return !l.ColMajor && (l.Rows == 1 || l.Stride == l.Cols)
 }
 
 // flatten turns the operands into one row; linearLoads said that this is the same.
@@ -167,25 +160,17 @@ func (b *builder) flatten() {
 }
 
 func flat(l expr.Layout) expr.Layout {
-	return expr.Layout{Rows: 1, Cols: l.Rows * l.Cols, Offset: l.Offset, Stride: l.Rows * l.Cols, Order: expr.RowMajorOrder}
+	return expr.Layout{Rows: 1, Cols: l.Rows * l.Cols, Offset: l.Offset, Stride: l.Rows * l.Cols}
 }
 
 // hazard reports whether an operand shares elements with the result other than one for one.
 func (b *builder) hazard() bool {
-	for _, op := range b.loads {
-		if op.Mem == b.result.Mem && op.Layout != b.result.Layout && op.Overlaps(b.result.Layout) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.loads, func(op Operand) bool {
+		return op.Mem == b.result.Mem && op.Layout != b.result.Layout && op.Overlaps(b.result.Layout)
+	})
 }
 
 // reads reports whether an operand lies in the result's memory.
 func (b *builder) reads() bool {
-	for _, op := range b.loads {
-		if op.Mem == b.result.Mem {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.loads, func(op Operand) bool { return op.Mem == b.result.Mem })
 }

@@ -96,10 +96,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 // overwrite what later parts read. aligned says that parts of n read the same parts of it.
 func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bool {
 	if n.Kind == expr.Leaf {
-		op := p.operand(n)
-		if transposed {
-			op.Layout = op.T()
-		}
+		op := p.operand(n).read(transposed)
 		return op.Mem == dst.Mem && (!aligned || op.Layout != dst.Layout && op.Overlaps(dst.Layout))
 	}
 	transposed = transposed != (n.Kind == expr.Transpose)
@@ -150,10 +147,10 @@ func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
 func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 	a, b := n.Args[0], n.Args[1]
 	h := a.Cols / 2
-	big, down := p.largest(a)
-	outside := big.Span() == 0 || down && a.Rows > 1 // the larger factor is cut where the result is
-	if other, d := p.largest(b); other.Span() > big.Span() {
-		outside = !d && b.Cols > 1
+	big, other := p.largestLarge(a), p.largestLarge(b)
+	outside := big.Span() == 0 || big.steep() && a.Rows > 1 // the larger factor is cut where the result is
+	if other.Span() > big.Span() {
+		outside = !other.steep() && b.Cols > 1
 	}
 	switch {
 	case p.large(dst), outside, h == 0, dst.Type == fuse.F16 && p.vast(n.Type, n.Rows, n.Cols):
@@ -257,8 +254,8 @@ func (p *planner) downwards(dst Operand, n *expr.Node) bool {
 	if p.large(dst) {
 		return dst.steep()
 	}
-	big, down := p.largest(n)
-	return big.Span() == 0 || down
+	big := p.largestLarge(n)
+	return big.Span() == 0 || big.steep()
 }
 
 // reserve makes one window of a result that needs several no longer, for its parts may lie between each other.
@@ -270,26 +267,12 @@ func (p *planner) reserve(op Operand) {
 
 // steep reports whether parts of the rows lie together in memory.
 func (op Operand) steep() bool {
-	if op.Order == expr.RowMajorOrder {
-		return op.Rows > 1
+	if op.ColMajor {
+		return op.Cols <= 1
 	}
-	return op.Cols <= 1
+	return op.Rows > 1
 }
 
-// largest returns the largest of the large matrices in an expression, an empty one if there are none, and which way parts
-// of it lie together in memory as the expression's result has it: by rows or, if not, by columns.
-func (p *planner) largest(n *expr.Node) (big Operand, down bool) {
-	if !p.largeNode(n) {
-		return big, false
-	}
-	if n.Kind == expr.Leaf {
-		op := p.operand(n)
-		return op, op.steep()
-	}
-	for _, a := range n.Args {
-		if op, d := p.largest(a); op.Span() > big.Span() {
-			big, down = op, d
-		}
-	}
-	return big, down != (n.Kind == expr.Transpose)
-}
+// largestLarge returns the largest of the large matrices in an expression, as the expression's result has it; an empty one if
+// there are none.
+func (p *planner) largestLarge(n *expr.Node) Operand { return p.largest(seen{n, false}, p.largeNode) }

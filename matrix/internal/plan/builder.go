@@ -22,9 +22,9 @@ type builder struct {
 	anchor     seen      // the node whose value the kernel itself computes: OpAcc
 	loads      []Operand // as the kernel sees them
 	numbers    []scalar
-	done       []value // computed already: shared nodes are computed once
-	single     bool    // results are stored one by one
-	block      bool    // operands stored the other way round may be read as blocks
+	done       map[seen]uint8 // the values of nodes that are computed: shared ones are computed once
+	single     bool           // results are stored one by one
+	block      bool           // operands stored the other way round may be read as blocks
 }
 
 // scalar is one of the expression's numbers or, with Index -1, a constant of the plan's.
@@ -33,20 +33,14 @@ type scalar struct {
 	bits  uint32
 }
 
-// value is the number of a node's value in the function.
-type value struct {
-	seen
-	at uint8
-}
-
 // newBuilder starts the function of a kernel with the given result. compute is the type it is computed in; transposed says that
 // the kernel sees the result so.
 func (p *planner) newBuilder(result Operand, compute fuse.Type, transposed bool) *builder {
-	if transposed {
-		result.Layout = result.T()
-	}
+	result = result.read(transposed)
 	result.Layout = result.Normal()
-	return &builder{p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, rows: result.Rows, cols: result.Cols}
+	return &builder{
+		p: p, f: &fuse.Func{Type: compute.Compute()}, result: result, rows: result.Rows, cols: result.Cols, done: map[seen]uint8{},
+	}
 }
 
 // build compiles the tree.
@@ -58,14 +52,11 @@ func (b *builder) build(n *expr.Node, transposed bool) {
 // value emits the code of a node and returns the number of its value.
 func (b *builder) value(n *expr.Node, transposed bool) uint8 {
 	n, transposed = expr.Resolve(n, transposed)
-	s := seen{n, transposed}
-	for _, d := range b.done {
-		if d.seen == s {
-			return d.at
-		}
+	at, ok := b.done[seen{n, transposed}]
+	if !ok {
+		at = b.emitNode(n, transposed)
+		b.done[seen{n, transposed}] = at
 	}
-	at := b.emitNode(n, transposed)
-	b.done = append(b.done, value{s, at})
 	return at
 }
 
@@ -106,9 +97,9 @@ func (b *builder) emit(op fuse.Op, x, y, z uint8) uint8 {
 
 // emitNumber reads a scalar. Those of a plan itself are constants, the expression's may be others the next time.
 func (b *builder) emitNumber(n *expr.Node) uint8 {
-	s := scalar{-1, n.Bits}
+	s := scalar{-1, n.Bits()}
 	if n.Source == nil {
-		s.index = slices.Index(b.p.Numbers, n.Bits)
+		s.index = slices.Index(b.p.Numbers, s.bits)
 	}
 	at := slices.Index(b.numbers, s)
 	if at < 0 {
@@ -122,8 +113,8 @@ func (b *builder) emitNumber(n *expr.Node) uint8 {
 type constant struct{}
 
 // fill is a matrix of one number of the plan's own.
-func fill(op Operand, bits uint32) *expr.Node {
-	n := expr.Number(op.Type, op.Rows, op.Cols, bits)
+func fill(op Operand, v float64) *expr.Node {
+	n := expr.Number(op.Type, op.Rows, op.Cols, v)
 	n.Source = constant{}
 	return n
 }
@@ -134,9 +125,7 @@ func (b *builder) emitLoad(op Operand, transposed bool) uint8 {
 		b.p.evaluate(c, b.p.leaf(op))
 		op = c
 	}
-	if transposed {
-		op.Layout = op.T()
-	}
+	op = op.read(transposed)
 	op.Layout = op.Normal()
 	at := slices.Index(b.loads, op)
 	if at < 0 {

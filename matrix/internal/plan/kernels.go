@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -35,22 +37,17 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 // lie side by side in vectors. Binary16 results need neighbours in memory to be neighbours in a row.
 func seenTransposed(op Operand) bool {
 	if op.Type == fuse.F16 {
-		return op.Order == expr.ColMajorOrder || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
+		return op.ColMajor || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
 	}
-	return op.Rows > 1 && (op.Order == expr.ColMajorOrder || op.Cols == 1)
+	return op.Rows > 1 && (op.ColMajor || op.Cols == 1)
 }
 
 // transposedLoads reports whether operands stored the other way round are worth reading in blocks.
 func (b *builder) transposedLoads() bool {
-	if b.rows < 4 || b.cols < 4 {
-		return false
-	}
-	for _, op := range b.loads {
-		if at := b.place(op); at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op) {
-			return true
-		}
-	}
-	return false
+	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op Operand) bool {
+		at := b.place(op)
+		return at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op)
+	})
 }
 
 // product computes a matrix product with an element-wise tail.
@@ -79,11 +76,7 @@ func (p *planner) product(dst Operand, n *expr.Node, anchor seen) {
 // factor resolves a product's operand to a matrix, with the transposes above it applied.
 func (p *planner) factor(n *expr.Node, transposed bool) Operand {
 	n, transposed = expr.Resolve(n, transposed)
-	op := p.materialise(n)
-	if transposed {
-		op.Layout = op.T()
-	}
-	return op
+	return p.materialise(n).read(transposed)
 }
 
 // multiply appends the launches of a product.
@@ -113,7 +106,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 // described describes a factor to those who choose kernels.
 func (p *planner) described(op Operand) kernels.Operand {
 	return kernels.Operand{
-		Type: op.Type, ColMajor: op.Order == expr.ColMajorOrder, Offset: op.Offset, Stride: op.Stride, Vectors: p.vectors(op),
+		Type: op.Type, ColMajor: op.ColMajor, Offset: op.Offset, Stride: op.Stride, Vectors: p.vectors(op),
 	}
 }
 

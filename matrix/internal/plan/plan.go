@@ -6,9 +6,6 @@
 package plan
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
@@ -100,27 +97,10 @@ func (op Operand) window() Window {
 	return Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
 }
 
-// Text lists the launches, a line for each with what it binds. It is not named String, which programs that print no plans would
-// link too: the executor is held in an interface.
-func (p *Plan) Text() string {
-	var b strings.Builder
-	for _, s := range p.Steps {
-		words := []string{"reserve"}
-		if s.Launch != nil {
-			words = []string{s.Name(), "in"}
-			for _, g := range s.Groups {
-				words = append(words, strconv.Itoa(int(g)))
-			}
-		}
-		for _, w := range s.Bindings {
-			words = append(words, [...]string{"reads", "writes", "replaces"}[w.Intent%3], w.text())
-		}
-		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")
+// read is the operand, read transposed or not.
+func (op Operand) read(transposed bool) Operand {
+	if transposed {
+		op.Layout = op.T()
 	}
-	return b.String()
-}
-
-// text reads, for example, "m0[0:6]x4".
-func (w Window) text() string {
-	return "m" + strconv.Itoa(w.Mem) + "[" + strconv.Itoa(w.Lo) + ":" + strconv.Itoa(w.Hi) + "]x" + strconv.Itoa(w.Size)
+	return op
 }

@@ -4,8 +4,10 @@ package plan_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,9 +38,8 @@ func (w *workbench) leaf(op plan.Operand) *expr.Node {
 func (w *workbench) matrix(rows, cols int) *expr.Node { return w.leaf(w.operand(fuse.F32, rows, cols)) }
 
 func (w *workbench) number(v float64) *expr.Node {
-	n := &expr.Node{Kind: expr.Scalar, Type: expr.Untyped, Rows: 1, Cols: 1, Value: v}
-	n = n.Typed(fuse.F32)
-	w.numbers = append(w.numbers, n.Bits)
+	n := expr.Number(fuse.F32, 1, 1, v)
+	w.numbers = append(w.numbers, n.Bits())
 	return n
 }
 
@@ -124,7 +125,7 @@ func TestGolden(t *testing.T) {
 func text(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(p.Text())
+	b.WriteString(launches(p))
 	for _, s := range p.Steps {
 		k, err := s.Program(s.Func)
 		if err != nil {
@@ -174,7 +175,7 @@ func TestBlocks(t *testing.T) {
 		for _, b := range s.Bindings {
 			bytes := (b.Hi - b.Lo) * b.Size
 			if bytes > 1<<12 {
-				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, p.Text())
+				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, launches(p))
 			}
 			if b.Intent == buffer.Reads {
 				read += bytes
@@ -182,7 +183,7 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	if len(p.Steps) < 5 || read < 64*64*4 {
-		t.Error(p.Text())
+		t.Error(launches(p))
 	}
 }
 
@@ -216,4 +217,24 @@ func TestTooMany(t *testing.T) {
 	if _, err := w.plan(d, to, expr.NewCall("test", call, args...)); err == nil {
 		t.Error("no error")
 	}
+}
+
+// launches lists the launches of a plan, a line for each with what it binds.
+func launches(p *plan.Plan) string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		words := []string{"reserve"}
+		if s.Launch != nil {
+			words = []string{s.Name(), "in"}
+			for _, g := range s.Groups {
+				words = append(words, strconv.Itoa(int(g)))
+			}
+		}
+		for _, w := range s.Bindings {
+			window := fmt.Sprintf("m%d[%d:%d]x%d", w.Mem, w.Lo, w.Hi, w.Size)
+			words = append(words, [...]string{"reads", "writes", "replaces"}[w.Intent%3], window)
+		}
+		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")
+	}
+	return b.String()
 }

@@ -75,9 +75,7 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		return
 	}
 	n, transposed := expr.Resolve(n, false)
-	if transposed {
-		dst.Layout = dst.T()
-	}
+	dst = dst.read(transposed)
 	p.budget = searchBudget
 	switch {
 	case p.largeNode(n) || p.large(dst):
@@ -98,8 +96,8 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 // viaTemp computes n into a temporary and copies it to dst: for results that share elements with their operands.
 func (p *planner) viaTemp(dst Operand, n *expr.Node) {
 	op := p.newTemp(n.Type, dst.Rows, dst.Cols)
-	if dst.Order == expr.ColMajorOrder {
-		op.Order, op.Stride = expr.ColMajorOrder, dst.Rows
+	if dst.ColMajor {
+		op.ColMajor, op.Stride = true, dst.Rows
 	}
 	p.evaluate(op, n)
 	p.evaluate(dst, p.leaf(op))
@@ -142,4 +140,28 @@ func (p *planner) findAnchor(n *expr.Node, transposed bool, rows, cols int) (a s
 		}
 	}
 	return a, false
+}
+
+// largest returns the largest operand of an expression, as the expression's result has it, and an empty one if there is none. It
+// looks only below nodes that count.
+func (p *planner) largest(s seen, counts func(*expr.Node) bool) Operand {
+	p.budget = searchBudget
+	return p.largestBelow(s.n, s.transposed, counts)
+}
+
+func (p *planner) largestBelow(n *expr.Node, transposed bool, counts func(*expr.Node) bool) (big Operand) {
+	n, transposed = expr.Resolve(n, transposed)
+	p.budget--
+	if p.budget < 0 || !counts(n) {
+		return big
+	}
+	if n.Kind == expr.Leaf {
+		return p.operand(n).read(transposed)
+	}
+	for _, a := range n.Args {
+		if op := p.largestBelow(a, transposed, counts); op.Span() > big.Span() {
+			big = op
+		}
+	}
+	return big
 }

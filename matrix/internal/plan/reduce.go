@@ -23,43 +23,15 @@ func (p *planner) reduce(dst Operand, n *expr.Node) {
 		p.viaTemp(dst, n)
 		return
 	case n.Args[0].Rows == 0 || n.Args[0].Cols == 0:
-		p.mapped(dst, fill(dst, kernels.Identity(n.Red, n.Type)))
+		p.mapped(dst, fill(dst, n.Type.Compute().Load(kernels.Identity(n.Red, n.Type))))
 		return
 	}
 	task := fold{dst, p.head(n.Args[0]), n.Red, n.Axis}
-	if p.byColumns(task.seen) {
+	if p.largest(task.seen, func(*expr.Node) bool { return true }).ColMajor {
 		task.transposed, task.dst.Layout = !task.transposed, dst.T()
 		task.axis = [...]fuse.Axis{fuse.AxisAll: fuse.AxisAll, fuse.AxisRows: fuse.AxisCols, fuse.AxisCols: fuse.AxisRows}[n.Axis]
 	}
 	p.fold(task)
-}
-
-// byColumns reports whether the largest operand of a tree is stored by columns.
-func (p *planner) byColumns(s seen) bool {
-	p.budget = searchBudget
-	_, order := p.biggest(s.n, s.transposed)
-	return order == expr.ColMajorOrder
-}
-
-// biggest returns the number of elements and the order of the largest operand.
-func (p *planner) biggest(n *expr.Node, transposed bool) (size int, order expr.Order) {
-	n, transposed = expr.Resolve(n, transposed)
-	if p.budget--; p.budget < 0 {
-		return 0, order
-	}
-	if n.Kind == expr.Leaf {
-		order = p.operand(n).Order
-		if transposed {
-			order = order.Other()
-		}
-		return n.Rows * n.Cols, order
-	}
-	for _, a := range n.Args {
-		if s, o := p.biggest(a, transposed); s > size {
-			size, order = s, o
-		}
-	}
-	return size, order
 }
 
 // fold appends passes until the result is final.

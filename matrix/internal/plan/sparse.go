@@ -16,8 +16,8 @@ func sparseBuilder(in Input) *builder {
 	return b
 }
 
-// read binds windows for reading.
-func read(windows ...Window) []Binding {
+// reads binds windows for reading.
+func reads(windows ...Window) []Binding {
 	list := make([]Binding, len(windows))
 	for i, w := range windows {
 		list[i] = Binding{Window: w, Intent: buffer.Reads, Unit: 1}
@@ -31,7 +31,7 @@ func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Step, erro
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
 	b.build(b.p.leaf(y), false)
-	bindings := read(own...)
+	bindings := reads(own...)
 	bindings[0].Words = []int{kernels.SparseBase}
 	return b.step(r.Launch(), bindings...), b.p.err
 }
@@ -40,7 +40,7 @@ func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Step, erro
 func Sum(in Input, own ...Window) (*Step, error) {
 	b := sparseBuilder(in)
 	b.emit(fuse.OpAcc, 0, 0, 0)
-	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), read(own...)...), b.p.err
+	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own...)...), b.p.err
 }
 
 // Scatter plans the launch that writes the entries of a sparse matrix to a dense one of zeros. own are the windows of the
@@ -48,7 +48,7 @@ func Sum(in Input, own ...Window) (*Step, error) {
 func Scatter(in Input, s kernels.Scatter, own ...Window) *Step {
 	s.Offset = in.To.Offset
 	l := s.Launch()
-	bindings := read(own...)
+	bindings := reads(own...)
 	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
 	return &Step{
 		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
