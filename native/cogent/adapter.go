@@ -15,75 +15,116 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// adapter is a processor as it was listed. Nothing of the library is kept for it: each device gets an instance of its own.
-//
-// Within an instance, the library takes the numbers of a device and of its queue for the same, which they are until one of a
-// closed device's two outlives the other because somebody still has an object of it. A submission on any later device of
-// the instance would then end the process.
+// adapter is a processor as it was listed.
 type adapter struct {
 	info    driver.AdapterInfo
 	ordinal int // how many with the same information are listed before it
 }
 
-// eachAdapter shows the adapters of Vulkan, Metal and Direct3D 12 in a new instance or, where there are none, those of OpenGL.
-func eachAdapter(visit func(a adapter, ref C.WGPUAdapter)) {
-	refs, release := enumerate(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12), true
-	if len(refs) == 0 {
-		openGLMutex.Lock()
-		defer openGLMutex.Unlock()
-		refs, release = openGL(), false
-	}
-	listed := map[driver.AdapterInfo]int{}
-	for _, ref := range refs {
-		info := describe(ref)
-		if info.Limits.MaxGroups > 0 { // old OpenGL has no compute shaders
-			visit(adapter{info, listed[info]}, ref)
-			listed[info]++
-		}
-		if release {
-			C.wgpuAdapterRelease(ref) // devices keep what they need of it
-		}
-	}
+// listing is the adapters of one instance of the library. It opens one device.
+//
+// Within an instance, the library takes the numbers of a device and of its queue for the same, which they are until one of a
+// closed device's two outlives the other because somebody still has an object of it. A submission on any later device of
+// the instance would then end the process.
+type listing struct {
+	adapters []adapter
+	refs     []C.WGPUAdapter
+	openGL   bool
 }
 
-func enumerate(backends C.uint32_t) []C.WGPUAdapter {
+// newest is the last listing until it opens a device, to which it saves a listing of its own. Older ones are released: each takes
+// a megabyte, of which the garbage collector knows nothing.
+var newest atomic.Pointer[listing]
+
+// list lists the adapters of Vulkan, Metal and Direct3D 12 in a new instance or, where there are none, those of OpenGL.
+func list() *listing {
+	l := enumerate(C.WGPUInstanceBackend_Vulkan | C.WGPUInstanceBackend_Metal | C.WGPUInstanceBackend_DX12)
+	if len(l.refs) > 0 {
+		return l
+	}
+	openGLMutex.Lock()
+	defer openGLMutex.Unlock()
+	return openGL()
+}
+
+func enumerate(backends C.uint32_t) *listing {
 	var list *C.WGPUAdapter
 	n := C.cog_adapters(backends, &list)
 	defer C.free(unsafe.Pointer(list))
-	return slices.Clone(unsafe.Slice(list, n))
+	l := new(listing)
+	listed := map[driver.AdapterInfo]int{}
+	for _, ref := range unsafe.Slice(list, n) {
+		info := describe(ref)
+		if info.Limits.MaxGroups == 0 { // old OpenGL has no compute shaders
+			C.wgpuAdapterRelease(ref)
+			continue
+		}
+		l.adapters, l.refs = append(l.adapters, adapter{info, listed[info]}), append(l.refs, ref)
+		listed[info]++
+	}
+	return l
 }
 
 // openGL lists the adapters of OpenGL once. They are never released, nor are their devices: in this library, the end of one
 // instance of OpenGL is that of all others.
-var openGL = sync.OnceValue(func() []C.WGPUAdapter { return enumerate(C.WGPUInstanceBackend_GL) })
+var openGL = sync.OnceValue(func() *listing {
+	l := enumerate(C.WGPUInstanceBackend_GL)
+	l.openGL = true
+	return l
+})
 
 // openGLMutex is the lock of all devices of OpenGL, where the library gives up after waiting a second for its context.
 var openGLMutex sync.Mutex
 
-// open looks the adapter up in a new instance and requests a device.
+// index returns the adapter's place in the listing, if there is one, or -1.
+func (l *listing) index(a adapter) int {
+	if l == nil {
+		return -1
+	}
+	return slices.Index(l.adapters, a)
+}
+
+func (l *listing) release() {
+	if l == nil || l.openGL {
+		return
+	}
+	for _, ref := range l.refs {
+		C.wgpuAdapterRelease(ref) // devices keep what they need of it
+	}
+}
+
+// open requests a device, in a new instance unless the newest has made none.
 func (a adapter) open(ctx context.Context) (driver.Device, error) {
 	const op = "Open"
 	if err := ready(ctx, op); err != nil {
 		return nil, err
 	}
+	l := newest.Swap(nil)
+	i := l.index(a)
+	if i < 0 {
+		l.release()
+		l = list()
+		i = l.index(a)
+	}
+	defer l.release()
+	if i < 0 {
+		return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
+	}
+	if l.openGL {
+		openGLMutex.Lock()
+		defer openGLMutex.Unlock()
+	}
 	var e C.cog_error
-	var c *C.cog_device
-	eachAdapter(func(b adapter, ref C.WGPUAdapter) {
-		if a == b {
-			c = C.cog_open(ref, &e)
-		}
-	})
+	c := C.cog_open(l.refs[i], &e)
 	if err := take(op, &e, fault.ErrNoAdapter); err != nil {
 		return nil, err
-	}
-	if c == nil {
-		return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
 	}
 	return newDevice(c, a.info, nil), nil
 }

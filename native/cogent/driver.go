@@ -30,14 +30,16 @@ func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 	if err := ready(ctx, "Adapters"); err != nil {
 		return nil, err
 	}
-	var list []driver.Adapter
-	eachAdapter(func(a adapter, _ C.WGPUAdapter) {
-		list = append(list, driver.Adapter{Info: a.info, Open: a.open})
-	})
-	slices.SortStableFunc(list, func(a, b driver.Adapter) int {
+	l := list()
+	newest.Swap(l).release()
+	var adapters []driver.Adapter
+	for _, a := range l.adapters {
+		adapters = append(adapters, driver.Adapter{Info: a.info, Open: a.open})
+	}
+	slices.SortStableFunc(adapters, func(a, b driver.Adapter) int {
 		return slices.Index(order, a.Info.Kind) - slices.Index(order, b.Info.Kind)
 	})
-	return list, nil
+	return adapters, nil
 }
 
 // adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
