@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"cmp"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/pool"
 )
 
 var _ driver.Device = (*device)(nil)
@@ -43,7 +45,8 @@ type device struct {
 	objects  driver.Objects
 	buffers  map[driver.BufferID]*buffer
 	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
-	staging  stagingPool
+	staging  pool.Pool[staging]
+	chunk    uint64       // the largest size of a staging buffer
 	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
 	closed atomic.Bool   // objects knows it too, but under the lock
@@ -71,7 +74,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex
 	}
-	d.staging.limit(d.info.Limits.MaxBufferSize)
+	d.chunk = 1 << (bits.Len64(max(minStaging, min(maxStaging, d.info.Limits.MaxBufferSize))) - 1)
 	if d.own {
 		d.handle = deviceHandle(C.cog_handle(c))
 	} else { // only this device knows the address
@@ -171,7 +174,7 @@ func (d *device) release() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.staging.clear()
+	d.trimStaging(0)
 	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)
