@@ -196,7 +196,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 		return err
 	}
 	d.mu.Lock()
-	open, usable, generation := d.open, d.usable(op), d.generation.Load()
+	open, usable := d.open, d.usable(op)
 	d.mu.Unlock()
 	switch {
 	case !errors.Is(usable, ErrDeviceLost):
@@ -213,29 +213,10 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	if !d.fills(drv.Info()) {
 		return errors.Join(fail(op, ErrLimit, "the successor has lower limits, or lacks a feature"), drv.Close())
 	}
-	return d.revive(drv, generation)
-}
-
-// fills reports whether a device grants what this one was said to.
-func (d *Device) fills(i AdapterInfo) bool {
-	was, is := d.info.Limits, i.Limits
-	return is.MaxBufferSize >= was.MaxBufferSize && is.MaxBindingSize >= was.MaxBindingSize &&
-		is.MaxStorageBuffers >= was.MaxStorageBuffers && is.MaxGroups >= was.MaxGroups &&
-		is.MaxInvocations >= was.MaxInvocations && is.MaxWorkgroupMemory >= was.MaxWorkgroupMemory &&
-		i.Features.Has(d.info.Features)
-}
-
-// revive goes on with another device of the driver's, unless somebody else was faster.
-func (d *Device) revive(drv driver.Device, generation uint32) error {
 	d.mu.Lock()
-	if d.closed || d.generation.Load() != generation {
-		closed := d.closed
+	if usable = d.usable(op); !errors.Is(usable, ErrDeviceLost) { // somebody else was faster, or closed the device
 		d.mu.Unlock()
-		err := drv.Close()
-		if closed {
-			return fail("Reopen", ErrClosed, "the device")
-		}
-		return err
+		return errors.Join(usable, drv.Close())
 	}
 	old := d.drv
 	d.start(drv)
@@ -246,6 +227,15 @@ func (d *Device) revive(drv driver.Device, generation uint32) error {
 	}
 	d.mu.Unlock()
 	return old.Close()
+}
+
+// fills reports whether a device grants what this one was said to.
+func (d *Device) fills(i AdapterInfo) bool {
+	was, is := d.info.Limits, i.Limits
+	return is.MaxBufferSize >= was.MaxBufferSize && is.MaxBindingSize >= was.MaxBindingSize &&
+		is.MaxStorageBuffers >= was.MaxStorageBuffers && is.MaxGroups >= was.MaxGroups &&
+		is.MaxInvocations >= was.MaxInvocations && is.MaxWorkgroupMemory >= was.MaxWorkgroupMemory &&
+		i.Features.Has(d.info.Features)
 }
 
 // Reopened returns a channel that is closed when the device comes back the next time. To miss no loss, ask for it before

@@ -46,7 +46,7 @@ func newDevice(info driver.AdapterInfo) *device {
 
 // ready reports why a call that may wait should not begin. A context that has ended fails it whatever there is to wait for.
 func (d *device) ready(ctx context.Context, op string) error {
-	return cmp.Or(d.Usable("cpu: "+op), alive(ctx, op))
+	return cmp.Or(d.Usable("cpu: "+op), fault.Ended(ctx, "cpu: "+op))
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {

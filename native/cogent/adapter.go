@@ -103,7 +103,7 @@ func (l *listing) release() {
 // open requests a device, in a new instance unless the newest has made none.
 func (a adapter) open(ctx context.Context) (driver.Device, error) {
 	const op = "Open"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return nil, err
 	}
 	l := newest.Swap(nil)

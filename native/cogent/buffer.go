@@ -32,13 +32,13 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
+	if err := d.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
 	var e C.cog_error
 	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), cBool(mappable), &e)
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		d.objects.DropBuffer(id)
+		d.DropBuffer(id)
 		d.noticeLoss()
 		return err
 	}
@@ -68,13 +68,13 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 		if C.wgpuBufferGetUsage(ref)&need != need {
 			return fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
 		}
-		if err := d.objects.AddBuffer(id, size, false, true); err != nil {
+		if err := d.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
 		var e C.cog_error
 		C.cog_buffer_import(d.c, C.uint32_t(id), ref, &e)
 		if err := take(op, &e, fault.ErrInvalid); err != nil {
-			d.objects.DropBuffer(id)
+			d.DropBuffer(id)
 			return err
 		}
 		d.buffers[id] = &buffer{size: size, handle: b, ref: ref}
@@ -150,7 +150,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 	if b == nil {
 		return
 	}
-	d.objects.DropBuffer(id)
+	d.DropBuffer(id)
 	if d.imported[b.ref] == id {
 		delete(d.imported, b.ref)
 	}

@@ -27,7 +27,7 @@ const name = "cogent"
 
 // listAdapters lists the adapters as they are now: what the environment selects may have changed.
 func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
-	if err := ready(ctx, "Adapters"); err != nil {
+	if err := fault.Ended(ctx, "cogent: Adapters"); err != nil {
 		return nil, err
 	}
 	l := list()
@@ -46,7 +46,7 @@ func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
 // little, and the limit of loop turns is the lowest there is.
 func adopt(ctx context.Context, handle any) (driver.Device, error) {
 	const op = "Adopt"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return nil, err
 	}
 	dev, ok := handle.(*wgpu.Device)

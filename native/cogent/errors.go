@@ -9,7 +9,6 @@ package cogent
 import "C"
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unsafe"
@@ -19,17 +18,6 @@ import (
 
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("cogent: "+op, err, detail...)
-}
-
-// ready reports why a call that may wait should not begin.
-func ready(ctx context.Context, op string) error {
-	if ctx == nil {
-		return fail(op, fault.ErrInvalid, "no context")
-	}
-	if err := ctx.Err(); err != nil {
-		return fail(op, err)
-	}
-	return nil
 }
 
 // take turns the error of a C call into one of Go and frees it. invalid is what a validation error means here.

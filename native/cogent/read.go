@@ -19,7 +19,7 @@ import (
 // Read copies through staging buffers, in chunks if need be. Rows with wide gaps between them are fetched one by one.
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	const op = "Read"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
 	if err := d.beginRead(op, t); err != nil {
@@ -62,13 +62,13 @@ func (d *device) beginRead(op string, t driver.Transfer) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.CheckRead(t); err != nil {
+	if err := d.CheckRead(t); err != nil {
 		return err
 	}
 	if t.Host.Foreign != nil {
 		return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 	}
-	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.objects.BufferSize(t.Buffer) {
+	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.BufferSize(t.Buffer) {
 		return fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 	}
 	d.users.Add(1)

@@ -41,7 +41,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
-	if err := d.objects.Check(list); err != nil {
+	if err := d.Check(list); err != nil {
 		return err
 	}
 	if len(list.Words) == 0 {

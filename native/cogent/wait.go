@@ -29,7 +29,7 @@ func (d *device) alive(op string) error {
 
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
 	return d.finish(ctx, op)
@@ -59,7 +59,7 @@ func (d *device) Drain(ctx context.Context) error {
 	if !d.own || !d.blocks {
 		return nil
 	}
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
 	return d.drain(ctx, op)
@@ -132,7 +132,7 @@ const (
 // well be followed by another one, sleep takes the place of the spin.
 func (d *device) backoff() C.cog_backoff {
 	switch {
-	case d.info.Kind != driver.KindCPU:
+	case d.Info().Kind != driver.KindCPU:
 		return C.cog_backoff{spin: C.int64_t(longSpin)}
 	case d.waited.Load() > int64(2*shortSpin):
 		return C.cog_backoff{first: C.int64_t(shortSpin)}
