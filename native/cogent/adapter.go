@@ -139,7 +139,7 @@ func describe(ref C.WGPUAdapter) driver.AdapterInfo {
 	info := driver.AdapterInfo{
 		Driver:   name,
 		Name:     C.GoString(raw.description), // the other strings are numbers in hexadecimal
-		Vendor:   cmp.Or(vendors[uint32(raw.vendorID)], "0x"+strconv.FormatUint(uint64(raw.vendorID), 16)),
+		Vendor:   cmp.Or(vendors[uint32(raw.vendorID)], software[uint32(raw.vendorID)], "0x"+strconv.FormatUint(uint64(raw.vendorID), 16)),
 		Backend:  cmp.Or(backends[uint32(raw.backendType)], "unknown"),
 		Kind:     kind(uint32(raw.adapterType), uint32(raw.vendorID)),
 		Features: features(func(f C.uint32_t) bool { return C.wgpuAdapterHasFeature(ref, f) != 0 }),
@@ -147,9 +147,7 @@ func describe(ref C.WGPUAdapter) driver.AdapterInfo {
 	if llvmpipe(info.Name) {
 		info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
 	}
-	var l C.WGPULimits
-	C.cog_adapter_limits(ref, &l)
-	setLimits(&info.Limits, &l)
+	setLimits(&info.Limits, C.cog_adapter_limits(ref))
 	return info
 }
 
@@ -159,10 +157,7 @@ func llvmpipe(name string) bool { return strings.Contains(strings.ToLower(name),
 // llvmpipeLoops is how many turns the loops of one invocation make together before Mesa's llvmpipe silently ends them.
 const llvmpipeLoops = 65535
 
-// bindingAlign is what the offset of a binding is a multiple of. Many adapters allow less, but not everywhere.
-const bindingAlign = 256
-
-func setLimits(to *driver.Limits, l *C.WGPULimits) {
+func setLimits(to *driver.Limits, l C.WGPULimits) {
 	const word = 3 // sizes of buffers and bindings are multiples of 4
 	to.MaxBufferSize = uint64(l.maxBufferSize) &^ word
 	to.MaxBindingSize = min(uint64(l.maxStorageBufferBindingSize), uint64(l.maxBufferSize)) &^ word
@@ -173,7 +168,7 @@ func setLimits(to *driver.Limits, l *C.WGPULimits) {
 		uint32(l.maxComputeWorkgroupSizeX), uint32(l.maxComputeWorkgroupSizeY), uint32(l.maxComputeWorkgroupSizeZ),
 	}
 	to.MaxWorkgroupMemory = uint32(l.maxComputeWorkgroupStorageSize)
-	to.BindingOffsetAlign = bindingAlign
+	to.BindingOffsetAlign = 256 // many adapters allow less, but not everywhere
 }
 
 // features leaves out half: the adapter may have it, but the compiler of this wgpu-native does not parse it.
@@ -188,18 +183,14 @@ func features(has func(C.uint32_t) bool) driver.Features {
 	return f
 }
 
+// vendors names the makers of GPUs.
 var vendors = map[uint32]string{
 	0x1002: "amd", 0x1010: "imagination", 0x106b: "apple", 0x10de: "nvidia", 0x13b5: "arm", 0x14e4: "broadcom",
 	0x5143: "qualcomm", 0x8086: "intel",
-	vendorMicrosoft: "microsoft", vendorMesa: "mesa", vendorGoogle: "google",
 }
 
-// The makers of software adapters.
-const (
-	vendorMicrosoft = 0x1414
-	vendorMesa      = 0x10005
-	vendorGoogle    = 0x1ae0
-)
+// software names the makers of software adapters.
+var software = map[uint32]string{0x1414: "microsoft", 0x10005: "mesa", 0x1ae0: "google"}
 
 // backends names each WGPUBackendType.
 var backends = map[uint32]string{
@@ -217,8 +208,7 @@ func kind(id, vendorID uint32) driver.Kind {
 	case C.WGPUAdapterType_IntegratedGPU:
 		return driver.KindIntegrated
 	case C.WGPUAdapterType_CPU:
-		_, known := vendors[vendorID]
-		if known && vendorID != vendorMicrosoft && vendorID != vendorMesa && vendorID != vendorGoogle {
+		if vendors[vendorID] != "" {
 			return driver.KindVirtual
 		}
 		return driver.KindCPU

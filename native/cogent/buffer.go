@@ -17,7 +17,6 @@ import (
 )
 
 type buffer struct {
-	size   uint64
 	handle *wgpu.Buffer // what Handle returns: the user's if it was imported
 	own    bool
 	ref    C.WGPUBuffer
@@ -42,7 +41,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		d.noticeLoss()
 		return err
 	}
-	d.buffers[id] = &buffer{size: size, own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
+	d.buffers[id] = &buffer{own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
 	return nil
 }
 
@@ -60,9 +59,11 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 	const op = "ImportBuffer"
 	err = d.borrow(op, handle, func(b *wgpu.Buffer, ref C.WGPUBuffer) error {
 		size = uint64(C.wgpuBufferGetSize(ref))
-		if other, ok := d.imported[ref]; ok {
-			known = other
-			return nil
+		for other, o := range d.buffers {
+			if o.ref == ref && !o.own {
+				known = other
+				return nil
+			}
 		}
 		const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
 		if C.wgpuBufferGetUsage(ref)&need != need {
@@ -77,8 +78,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 			d.DropBuffer(id)
 			return err
 		}
-		d.buffers[id] = &buffer{size: size, handle: b, ref: ref}
-		d.imported[ref] = id
+		d.buffers[id] = &buffer{handle: b, ref: ref}
 		known = id
 		return nil
 	})
@@ -151,9 +151,6 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		return
 	}
 	d.DropBuffer(id)
-	if d.imported[b.ref] == id {
-		delete(d.imported, b.ref)
-	}
 	if b.claim != nil {
 		C.cog_unmap(d.c, b.ref)
 	}

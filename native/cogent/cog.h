@@ -56,7 +56,7 @@ typedef struct {
 
 // adapter.c
 size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
-void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
+WGPULimits cog_adapter_limits(WGPUAdapter adapter);
 
 // device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
@@ -64,7 +64,7 @@ cog_device *cog_adopt(WGPUDevice device, cog_error *error);
 void cog_close(cog_device *d, int keep);
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
-void cog_limits(cog_device *d, WGPULimits *limits);
+WGPULimits cog_limits(cog_device *d);
 int cog_has_feature(cog_device *d, uint32_t feature);
 
 // wait.c

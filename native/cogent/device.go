@@ -40,13 +40,12 @@ type device struct {
 	turn   sync.Mutex   // of those who wait before they submit
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu       *sync.Mutex // with OpenGL, that of all its devices
-	openGL   bool
-	buffers  map[driver.BufferID]*buffer
-	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
-	staging  pool.Pool[staging]
-	chunk    uint64       // the largest size of a staging buffer
-	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
+	mu      *sync.Mutex // with OpenGL, that of all its devices
+	openGL  bool
+	buffers map[driver.BufferID]*buffer
+	staging pool.Pool[staging]
+	chunk   uint64       // the largest size of a staging buffer
+	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
 	closed atomic.Bool   // Objects knows it too, but under the lock
 	last   *C.cog_signal // of a closed device, the end of what was submitted before
@@ -54,21 +53,18 @@ type device struct {
 
 // newDevice takes over c. handle is nil for a device of our own.
 func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
-	var l C.WGPULimits
-	C.cog_limits(c, &l)
-	setLimits(&info.Limits, &l)
+	setLimits(&info.Limits, C.cog_limits(c))
 	info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
 	d := &device{
-		Objects:  driver.NewObjects(info),
-		c:        c,
-		watch:    C.cog_watch_of(c),
-		handle:   handle,
-		own:      handle == nil,
-		blocks:   handle != nil || llvmpipe(info.Name),
-		mu:       new(sync.Mutex),
-		buffers:  map[driver.BufferID]*buffer{},
-		imported: map[C.WGPUBuffer]driver.BufferID{},
-		chunk:    1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
+		Objects: driver.NewObjects(info),
+		c:       c,
+		watch:   C.cog_watch_of(c),
+		handle:  handle,
+		own:     handle == nil,
+		blocks:  handle != nil || llvmpipe(info.Name),
+		mu:      new(sync.Mutex),
+		buffers: map[driver.BufferID]*buffer{},
+		chunk:   1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
 	}
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex

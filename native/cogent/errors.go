@@ -9,6 +9,7 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -32,16 +33,11 @@ func take(op string, e *C.cog_error, invalid error) error {
 	}
 	kind := e._type
 	*e = C.cog_error{}
-	switch kind {
-	case C.COG_MEMORY:
-		return fail(op, fault.ErrNoMemory, text)
-	case C.COG_MAPPED:
-		return fail(op, fault.ErrMapped, text)
-	case C.COG_LOST:
-		return fail(op, fault.ErrDeviceLost, text)
-	}
-	return fail(op, invalid, text)
+	return fail(op, cmp.Or(kinds[kind], invalid), text)
 }
+
+// kinds are the errors that mean the same in every call.
+var kinds = map[C.uint32_t]error{C.COG_MEMORY: fault.ErrNoMemory, C.COG_MAPPED: fault.ErrMapped, C.COG_LOST: fault.ErrDeviceLost}
 
 // tidy strips what every message of wgpu-native begins with and says twice. What is left is a chain of causes, a line
 // each, and for a kernel that does not compile the lines of its source.

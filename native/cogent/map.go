@@ -39,9 +39,8 @@ func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint6
 	bytes, err := d.mapClaimed(ctx, op, c)
 	if err != nil {
 		d.disclaim(c)
-		return nil, err
 	}
-	return bytes, nil
+	return bytes, err
 }
 
 // claim notes the mapping, so that from now on no list may name the buffer.
