@@ -86,12 +86,12 @@ func (d *Device) forgetSets() {
 		}
 		list.Reset()
 	}
-	d.sets.Each(func(s *set) {
+	for _, s := range d.sets {
 		for _, m := range s.of {
 			m.sets = nil
 		}
-	})
-	d.sets.Clear()
+	}
+	clear(d.sets)
 	d.setIDs = idTable{}
 }
 
@@ -102,7 +102,7 @@ type set struct {
 	of  []*memory // what it binds
 }
 
-// maxSets is how many binding sets are kept.
+// maxSets is how many binding sets are kept. Beyond it all are forgotten, and made again as needed.
 const maxSets = 4096
 
 // setKey returns the key of the set of a layout and these entries.
@@ -119,20 +119,23 @@ func (d *Device) setKey(layout driver.Layout, entries []driver.Binding) []byte {
 
 // addSet defines the set of these arguments, which is not there yet.
 func (d *Device) addSet(key []byte, layout driver.Layout, entries []driver.Binding, args []Arg) *set {
+	if len(d.sets) >= maxSets {
+		for _, s := range d.sets {
+			d.dropSet(s)
+		}
+	}
 	s := &set{id: driver.BindingsID(d.setIDs.take()), key: string(key)}
+	d.sets[s.key] = s
 	for _, a := range args {
 		s.of = append(s.of, a.Buffer.mem)
 		a.Buffer.mem.sets = append(a.Buffer.mem.sets, s)
 	}
 	d.batch.list.Bind(s.id, layout, entries)
-	if old, full := d.sets.Put(s.key, s); full {
-		d.dropSet(old)
-	}
 	return s
 }
 
 func (d *Device) dropSet(s *set) {
-	d.sets.Delete(s.key)
+	delete(d.sets, s.key)
 	for _, m := range s.of {
 		m.sets = pointers.Remove(m.sets, s)
 	}

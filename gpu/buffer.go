@@ -85,7 +85,7 @@ func (d *Device) newHandle(m *memory) *Buffer {
 
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	if !mappable {
-		if m, ok := d.pool.Take(size); ok {
+		if m, ok := d.pool.Take(size).(*memory); ok {
 			return m, nil
 		}
 	}
@@ -103,8 +103,8 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
 func (d *Device) shrinkPool(limit uint64) error {
-	for m, ok := d.pool.Evict(limit); ok; m, ok = d.pool.Evict(limit) {
-		if err := d.destroy(m); err != nil {
+	for m := d.pool.Evict(limit); m != nil; m = d.pool.Evict(limit) {
+		if err := d.destroy(m.(*memory)); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/pool"
-	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
 // Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
@@ -35,10 +34,10 @@ type Device struct {
 type state struct {
 	drv       driver.Device
 	batch     batch
-	pool      pool.Pool[*memory]
+	pool      pool.Pool // of *memory
 	buffers   idTable
 	imports   map[driver.BufferID]*memory
-	sets      recent.Map[string, *set]
+	sets      map[string]*set
 	setIDs    idTable
 	key       []byte                  // of the set that was looked up last
 	kernels   map[string]*kernelEntry // by source, those with references
@@ -49,7 +48,7 @@ type state struct {
 func (d *Device) start(drv driver.Device) {
 	d.state = state{
 		drv: drv, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
-		sets: recent.Map[string, *set]{Most: maxSets}, kernels: map[string]*kernelEntry{},
+		sets: map[string]*set{}, kernels: map[string]*kernelEntry{},
 	}
 	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
@@ -236,7 +235,7 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 	}
 	bound := entries[:len(args)]
 	key := d.setKey(layout, bound)
-	if s := recent.Find(&d.sets, key); s != nil {
+	if s := d.sets[string(key)]; s != nil {
 		return s, nil
 	}
 	if err := d.info.Limits.CheckBindings("gpu: Dispatch", layout, bound, sizes[:len(args)]); err != nil {

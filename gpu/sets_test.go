@@ -98,7 +98,7 @@ func TestSetsOfLastingBuffers(t *testing.T) {
 		must(t, b.Close())
 		must(t, dev.Flush())
 	}
-	if n, of := count(dev), lasting.mem.sets; n != 0 || len(of) != 0 || dev.setIDs.last > 2 || len(m.sets) != 0 {
+	if n, of := len(dev.sets), lasting.mem.sets; n != 0 || len(of) != 0 || dev.setIDs.last > 2 || len(m.sets) != 0 {
 		t.Errorf("%d sets, %d of the buffer, ids up to %d, %d in the driver", n, len(of), dev.setIDs.last, len(m.sets))
 	}
 	var sum [1]byte
@@ -133,7 +133,7 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				}
 				must(t, c.Close())
 			}
-			if n := count(dev); n > 1 || dev.setIDs.last > 4 || len(m.sets) != n {
+			if n := len(dev.sets); n > 1 || dev.setIDs.last > 4 || len(m.sets) != n {
 				t.Errorf("%d sets, ids up to %d, %d in the driver", n, dev.setIDs.last, len(m.sets))
 			}
 			var sum [1]byte
@@ -143,12 +143,6 @@ func TestSetsOfRefusedLists(t *testing.T) {
 			}
 		})
 	}
-}
-
-// count tells how many binding sets are kept.
-func count(dev *Device) (n int) {
-	dev.sets.Each(func(*set) { n++ })
-	return n
 }
 
 // TestPoolOfManySizes has buffers of ever new sizes pass through the pool, which must not remember them all.

@@ -3,14 +3,15 @@
 // Package pool keeps buffers that nobody needs just now, to be used again.
 package pool
 
-// Pool keeps values of T, of which it knows how many bytes each has. The zero value is empty. It is for one goroutine at a time.
-type Pool[T any] struct {
+// Pool keeps values, all of one type, of which it knows how many bytes each has. It is not generic because that would be a kilobyte
+// more in pages. The zero value is empty. It is for one goroutine at a time.
+type Pool struct {
 	Bytes uint64 // of what is kept
-	items []item[T]
+	items []item // oldest first
 }
 
-type item[T any] struct {
-	value T
+type item struct {
+	value any
 	size  uint64
 }
 
@@ -18,33 +19,33 @@ type item[T any] struct {
 const most = 4096
 
 // Put adds a value, which is then the newest.
-func (p *Pool[T]) Put(v T, size uint64) {
-	p.items = append(p.items, item[T]{v, size})
+func (p *Pool) Put(v any, size uint64) {
+	p.items = append(p.items, item{v, size})
 	p.Bytes += size
 }
 
-// Take removes the newest value of the size, if there is one.
-func (p *Pool[T]) Take(size uint64) (v T, ok bool) {
+// Take removes the newest value of the size, or returns nil.
+func (p *Pool) Take(size uint64) any {
 	for i := len(p.items) - 1; i >= 0; i-- {
 		if p.items[i].size == size {
-			return p.remove(i), true
+			return p.remove(i)
 		}
 	}
-	return v, false
+	return nil
 }
 
-// Evict removes the oldest value while the pool keeps more than limit bytes, or too many values.
-func (p *Pool[T]) Evict(limit uint64) (v T, ok bool) {
+// Evict removes the oldest value if the pool keeps more than limit bytes, or too many values. Otherwise it returns nil.
+func (p *Pool) Evict(limit uint64) any {
 	if len(p.items) > most || p.Bytes > limit {
-		return p.remove(0), true
+		return p.remove(0)
 	}
-	return v, false
+	return nil
 }
 
-func (p *Pool[T]) remove(i int) T {
+func (p *Pool) remove(i int) any {
 	it, last := p.items[i], len(p.items)-1
 	copy(p.items[i:], p.items[i+1:])
-	p.items[last] = item[T]{} // must not be kept alive
+	p.items[last] = item{} // must not be kept alive
 	p.items = p.items[:last]
 	p.Bytes -= it.size
 	return it.value

@@ -42,7 +42,7 @@ typedef struct {
 typedef struct cog_layout cog_layout;
 typedef struct cog_device cog_device;
 
-// cog_data is host memory of a write: pinned Go memory, as an integer so that no write barrier sees it.
+// cog_data is host memory of a write: pinned Go memory, as an integer so that cgo lets a slice of them pass.
 typedef struct {
 	uintptr_t bytes;
 	uint64_t size;
@@ -82,7 +82,6 @@ void cog_pause(cog_backoff *p);
 int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p);
 
 // queue.c
-int cog_pending(cog_device *d);
 int cog_flush(cog_device *d);
 cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 

@@ -43,7 +43,7 @@ type device struct {
 	mu      *sync.Mutex // with OpenGL, that of all its devices
 	openGL  bool
 	buffers map[driver.BufferID]*buffer
-	staging pool.Pool[staging]
+	staging pool.Pool    // of *staging
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 

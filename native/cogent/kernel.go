@@ -25,9 +25,6 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
-	if k == nil {
-		return fail(op, fault.ErrInvalid, "no kernel")
-	}
 	layout, err := d.admit(op, id, k)
 	if err != nil {
 		return err

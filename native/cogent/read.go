@@ -98,7 +98,7 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 
 // fetch reads parts of a buffer and shows them to use one behind the other.
 func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
-	if err := d.drain(ctx, op); err != nil {
+	if err := d.Drain(ctx); err != nil {
 		return err
 	}
 	if err := d.lock(op); err != nil {
@@ -148,19 +148,19 @@ type staging struct {
 }
 
 // newStaging finds or makes a staging buffer of at least size bytes. It is called under the lock.
-func (d *device) newStaging(size uint64, e *C.cog_error) staging {
+func (d *device) newStaging(size uint64, e *C.cog_error) *staging {
 	size = max(minStaging, uint64(1)<<bits.Len64(size-1))
-	if s, ok := d.staging.Take(size); ok {
+	if s, ok := d.staging.Take(size).(*staging); ok {
 		return s
 	}
-	return staging{C.cog_staging_new(d.c, C.uint64_t(size), e), size}
+	return &staging{C.cog_staging_new(d.c, C.uint64_t(size), e), size}
 }
 
 // trimStaging releases staging buffers until those that are kept have at most limit bytes.
 func (d *device) trimStaging(limit uint64) {
-	for s, ok := d.staging.Evict(limit); ok; s, ok = d.staging.Evict(limit) {
-		s.release()
+	for s := d.staging.Evict(limit); s != nil; s = d.staging.Evict(limit) {
+		s.(*staging).release()
 	}
 }
 
-func (s staging) release() { C.wgpuBufferRelease(s.ref) }
+func (s *staging) release() { C.wgpuBufferRelease(s.ref) }

@@ -37,38 +37,24 @@ func (d *device) Wait(ctx context.Context) error {
 
 // finish submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) finish(ctx context.Context, op string) error {
-	if err := d.lock(op); err != nil {
+	if err := d.Drain(ctx); err != nil {
 		return err
 	}
-	if d.blocks && C.cog_pending(d.c) != 0 {
-		d.mu.Unlock()
-		if err := d.drain(ctx, op); err != nil {
-			return err
-		}
-		if err := d.lock(op); err != nil {
-			return err
-		}
+	if err := d.lock(op); err != nil {
+		return err
 	}
 	C.cog_flush(d.c)
 	return d.awaitQueue(ctx, op)
 }
 
-// Drain returns when Submit would not wait, or with the context's error.
+// Drain returns when a submission would neither block nor keep others from polling.
 func (d *device) Drain(ctx context.Context) error {
 	const op = "Wait"
-	if !d.own || !d.blocks {
+	if !d.blocks {
 		return nil
 	}
 	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
-	}
-	return d.drain(ctx, op)
-}
-
-// drain is called before a submission that should neither block nor keep others from polling.
-func (d *device) drain(ctx context.Context, op string) error {
-	if !d.blocks {
-		return nil
 	}
 	if err := d.lock(op); err != nil {
 		return err
