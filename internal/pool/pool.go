@@ -3,6 +3,8 @@
 // Package pool keeps buffers that nobody needs just now, to be used again.
 package pool
 
+import "slices"
+
 // Pool keeps values, all of one type, of which it knows how many bytes each has. It is not generic because that would be a kilobyte
 // more in pages. The zero value is empty. It is for one goroutine at a time.
 type Pool struct {
@@ -26,8 +28,8 @@ func (p *Pool) Put(v any, size uint64) {
 
 // Take removes the newest value of the size, or returns nil.
 func (p *Pool) Take(size uint64) any {
-	for i := len(p.items) - 1; i >= 0; i-- {
-		if p.items[i].size == size {
+	for i, it := range slices.Backward(p.items) {
+		if it.size == size {
 			return p.remove(i)
 		}
 	}
