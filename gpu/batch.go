@@ -62,7 +62,7 @@ func (d *Device) flush() error {
 // destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
 func (d *Device) destroy(m *memory) error {
 	for len(m.sets) > 0 {
-		d.sets.drop(&d.batch.list, m.sets[0])
+		d.dropSet(m.sets[0])
 	}
 	d.batch.after = append(d.batch.after, func() {
 		d.drv.FreeBuffer(m.id)
@@ -79,79 +79,68 @@ func (d *Device) destroy(m *memory) error {
 // report an error of earlier work at any submission; the second try is then the one that forgets.
 func (d *Device) forgetSets() {
 	list := &d.batch.single
-	for last := range d.sets.ids.last {
+	for last := range d.setIDs.last {
 		list.Unbind(driver.BindingsID(last + 1))
 		if d.drv.Submit(list) != nil {
 			_ = d.drv.Submit(list) // the caller gets the error of the refused list
 		}
 		list.Reset()
 	}
-	for _, s := range d.sets.byKey {
+	for _, s := range d.sets {
 		for _, m := range s.of {
 			m.sets = nil
 		}
 	}
-	d.sets = setCache{}
+	clear(d.sets)
+	d.setIDs = idTable{}
 }
 
-// set is a binding set.
+// set is a binding set, kept for kernels that are launched again on the same buffers.
 type set struct {
 	id  driver.BindingsID
 	key string
 	of  []*memory // what it binds
 }
 
-// setCache finds the binding set for a layout and buffers, so that a kernel launched again on the same buffers binds
-// nothing anew.
-type setCache struct {
-	byKey map[string]*set
-	ids   idTable
-	key   []byte // of the last find
-}
-
-// maxSets bounds the cache; beyond it everything is forgotten and made again as needed.
+// maxSets is how many binding sets are kept. Beyond it all are forgotten, and made again as needed.
 const maxSets = 4096
 
-// find returns the set with these entries, or nil.
-func (c *setCache) find(layout driver.Layout, entries []driver.Binding) *set {
-	key := binary.LittleEndian.AppendUint64(c.key[:0], uint64(layout))
+// setKey returns the key of the set of a layout and these entries.
+func (d *Device) setKey(layout driver.Layout, entries []driver.Binding) []byte {
+	key := binary.LittleEndian.AppendUint64(d.key[:0], uint64(layout))
 	for _, e := range entries {
 		key = binary.LittleEndian.AppendUint32(key, uint32(e.Buffer))
 		key = binary.LittleEndian.AppendUint64(key, e.Offset)
 		key = binary.LittleEndian.AppendUint64(key, e.Size)
 	}
-	c.key = key
-	return c.byKey[string(key)]
+	d.key = key
+	return key
 }
 
-// add defines in the list the set of these arguments that find has just not found.
-func (c *setCache) add(l *driver.CommandList, layout driver.Layout, entries []driver.Binding, args []Arg) *set {
-	if len(c.byKey) >= maxSets {
-		for _, s := range c.byKey {
-			c.drop(l, s)
+// addSet defines the set of these arguments, which is not there yet.
+func (d *Device) addSet(key []byte, layout driver.Layout, entries []driver.Binding, args []Arg) *set {
+	if len(d.sets) >= maxSets {
+		for _, s := range d.sets {
+			d.dropSet(s)
 		}
 	}
-	if c.byKey == nil {
-		c.byKey = map[string]*set{}
-	}
-	s := &set{id: driver.BindingsID(c.ids.take()), key: string(c.key)}
-	c.byKey[s.key] = s
+	s := &set{id: driver.BindingsID(d.setIDs.take()), key: string(key)}
+	d.sets[s.key] = s
 	for _, a := range args {
 		s.of = append(s.of, a.Buffer.mem)
 		a.Buffer.mem.sets = append(a.Buffer.mem.sets, s)
 	}
-	l.Bind(s.id, layout, entries)
+	d.batch.list.Bind(s.id, layout, entries)
 	return s
 }
 
-// drop unbinds a set.
-func (c *setCache) drop(l *driver.CommandList, s *set) {
-	delete(c.byKey, s.key)
+func (d *Device) dropSet(s *set) {
+	delete(d.sets, s.key)
 	for _, m := range s.of {
 		m.sets = pointers.Remove(m.sets, s)
 	}
-	l.Unbind(s.id)
-	c.ids.give(uint32(s.id))
+	d.batch.list.Unbind(s.id)
+	d.setIDs.give(uint32(s.id))
 }
 
 // idTable hands out small numbers and takes them back.

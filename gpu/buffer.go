@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/rules"
@@ -40,62 +39,14 @@ type memory struct {
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	sets     []*set // that bind it
 	epoch    uint64 // the last batch that used it
-	given    uint64 // to the pool: a number that grows
 }
 
 // granule is the step of buffer sizes: a vector of four words.
 const granule = 16
 
-// defaultPool is how many bytes of closed buffers a device keeps for reuse.
+// defaultPool is how many bytes of closed buffers a device keeps. Reuse needs no waiting, commands run in order; but a buffer comes
+// back with the batch that used it last, for the batch in progress may still name it.
 const defaultPool = 256 << 20
-
-// pool keeps closed buffers. Reuse needs no waiting, commands run in order; but a buffer comes back with the batch that used it
-// last, for the batch in progress may still name it.
-type pool struct {
-	limit, bytes uint64
-	given        uint64               // buffers so far
-	bySize       map[uint64][]*memory // oldest first, and none that are empty
-}
-
-func (p *pool) give(m *memory) {
-	if p.bySize == nil {
-		p.bySize = map[uint64][]*memory{}
-	}
-	p.given++
-	m.given = p.given
-	p.bySize[m.size] = append(p.bySize[m.size], m)
-	p.bytes += m.size
-}
-
-// take removes the newest buffer of the size, if there is one.
-func (p *pool) take(size uint64) *memory {
-	if list := p.bySize[size]; len(list) > 0 {
-		return p.remove(list, len(list)-1)
-	}
-	return nil
-}
-
-// evict removes the buffer that has waited longest. There is one.
-func (p *pool) evict() *memory {
-	var oldest []*memory
-	for _, list := range p.bySize {
-		if oldest == nil || list[0].given < oldest[0].given {
-			oldest = list
-		}
-	}
-	return p.remove(oldest, 0)
-}
-
-func (p *pool) remove(list []*memory, i int) *memory {
-	m := list[i]
-	if list = slices.Delete(list, i, i+1); len(list) > 0 {
-		p.bySize[m.size] = list
-	} else {
-		delete(p.bySize, m.size) // the size may never come again
-	}
-	p.bytes -= m.size
-	return m
-}
 
 // NewBuffer makes a buffer of at least size bytes; size 0 is allowed and has nothing behind it but a few bytes. What it
 // holds is undefined: use [Buffer.Clear] for zeros.
@@ -134,13 +85,13 @@ func (d *Device) newHandle(m *memory) *Buffer {
 
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	if !mappable {
-		if m := d.pool.take(size); m != nil {
+		if m, ok := d.pool.Take(size).(*memory); ok {
 			return m, nil
 		}
 	}
 	id := driver.BufferID(d.buffers.take())
 	err := d.drv.NewBuffer(id, size, mappable)
-	if err != nil && d.pool.bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
+	if err != nil && d.pool.Bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
 		err = d.drv.NewBuffer(id, size, mappable)
 	}
 	if err != nil {
@@ -152,8 +103,8 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
 func (d *Device) shrinkPool(limit uint64) error {
-	for d.pool.bytes > limit {
-		if err := d.destroy(d.pool.evict()); err != nil {
+	for m := d.pool.Evict(limit); m != nil; m = d.pool.Evict(limit) {
+		if err := d.destroy(m.(*memory)); err != nil {
 			return err
 		}
 	}
@@ -178,9 +129,6 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	m := d.imports[known]
 	if m == nil {
 		m = &memory{id: known, size: size}
-		if d.imports == nil {
-			d.imports = map[driver.BufferID]*memory{}
-		}
 		d.imports[known] = m
 	}
 	m.imported++
@@ -293,11 +241,11 @@ func (b *Buffer) Close() error {
 		return d.closeImport(m)
 	}
 	d.stats.LiveBytes -= m.size
-	if m.mappable || m.size > d.pool.limit {
+	if m.mappable || m.size > d.poolLimit {
 		return d.destroy(m)
 	}
-	d.pool.give(m)
-	return d.shrinkPool(d.pool.limit)
+	d.pool.Put(m, m.size)
+	return d.shrinkPool(d.poolLimit)
 }
 
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.

@@ -3,12 +3,14 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/pool"
 )
 
 // Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
@@ -18,19 +20,37 @@ type Device struct {
 	open func(context.Context) (driver.Device, error) // nil for a device that the caller made
 
 	mu         sync.Mutex
-	drv        driver.Device
 	generation atomic.Uint32 // how often it came back after a loss; written under the lock
 	back       chan struct{} // closed when it comes back again; nil while nobody asks
 	closed     bool
 	stats      Stats
-	batch      batch
-	pool       pool
-	sets       setCache
-	kernels    kernelCache
-	buffers    idTable
-	imports    map[driver.BufferID]*memory
+	poolLimit  uint64
+	state
 
 	attached sync.Map
+}
+
+// state is what belongs to one generation of a device, which is a device of the driver's.
+type state struct {
+	drv       driver.Device
+	batch     batch
+	pool      pool.Pool // of *memory
+	buffers   idTable
+	imports   map[driver.BufferID]*memory
+	sets      map[string]*set
+	setIDs    idTable
+	key       []byte                  // of the set that was looked up last
+	kernels   map[string]*kernelEntry // by source, those with references
+	kernelIDs idTable
+}
+
+// start begins a generation. Nothing is left of the one before.
+func (d *Device) start(drv driver.Device) {
+	d.state = state{
+		drv: drv, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
+		sets: map[string]*set{}, kernels: map[string]*kernelEntry{},
+	}
+	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
 }
 
 func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.Device, error)) *Device {
@@ -38,7 +58,9 @@ func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.
 	if l := &info.Limits; c.largest > 0 {
 		l.MaxBufferSize, l.MaxBindingSize = min(l.MaxBufferSize, c.largest), min(l.MaxBindingSize, c.largest)
 	}
-	return &Device{drv: drv, info: info, conf: *c, open: open, pool: pool{limit: defaultPool}, batch: batch{epoch: 1}}
+	d := &Device{info: info, conf: *c, open: open, poolLimit: defaultPool}
+	d.start(drv)
+	return d
 }
 
 // driver returns the driver's device for calls that are not made under the lock.
@@ -110,13 +132,9 @@ func (d *Device) Close() error {
 	}
 	err := d.flush()
 	d.closed = true
-	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
-	d.pool = pool{}
+	d.start(d.drv)
 	d.mu.Unlock()
-	if cerr := d.driver().Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, d.driver().Close())
 }
 
 // gone reports whether Close was called, or the device was never opened.
@@ -177,7 +195,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 		return err
 	}
 	d.mu.Lock()
-	open, usable, generation := d.open, d.usable(op), d.generation.Load()
+	open, usable := d.open, d.usable(op)
 	d.mu.Unlock()
 	switch {
 	case !errors.Is(usable, ErrDeviceLost):
@@ -194,7 +212,20 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	if !d.fills(drv.Info()) {
 		return errors.Join(fail(op, ErrLimit, "the successor has lower limits, or lacks a feature"), drv.Close())
 	}
-	return d.revive(drv, generation)
+	d.mu.Lock()
+	if usable = d.usable(op); !errors.Is(usable, ErrDeviceLost) { // somebody else was faster, or closed the device
+		d.mu.Unlock()
+		return errors.Join(usable, drv.Close())
+	}
+	old := d.drv
+	d.start(drv)
+	d.generation.Add(1)
+	if d.back != nil {
+		close(d.back)
+		d.back = nil
+	}
+	d.mu.Unlock()
+	return old.Close()
 }
 
 // fills reports whether a device grants what this one was said to.
@@ -204,34 +235,6 @@ func (d *Device) fills(i AdapterInfo) bool {
 		is.MaxStorageBuffers >= was.MaxStorageBuffers && is.MaxGroups >= was.MaxGroups &&
 		is.MaxInvocations >= was.MaxInvocations && is.MaxWorkgroupMemory >= was.MaxWorkgroupMemory &&
 		i.Features.Has(d.info.Features)
-}
-
-// revive goes on with another device of the driver's, unless somebody else was faster.
-func (d *Device) revive(drv driver.Device, generation uint32) error {
-	d.mu.Lock()
-	if d.closed || d.generation.Load() != generation {
-		closed := d.closed
-		d.mu.Unlock()
-		err := drv.Close()
-		if closed {
-			return fail("Reopen", ErrClosed, "the device")
-		}
-		return err
-	}
-	old := d.drv
-	d.drv = drv
-	d.generation.Add(1)
-	d.batch = batch{epoch: 1}
-	d.pool = pool{limit: d.pool.limit}
-	d.sets, d.kernels = setCache{}, kernelCache{}
-	d.buffers, d.imports = idTable{}, nil
-	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
-	if d.back != nil {
-		close(d.back)
-		d.back = nil
-	}
-	d.mu.Unlock()
-	return old.Close()
 }
 
 // Reopened returns a channel that is closed when the device comes back the next time. To miss no loss, ask for it before
@@ -270,6 +273,6 @@ func (d *Device) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.stats
-	s.PooledBytes = d.pool.bytes
+	s.PooledBytes = d.pool.Bytes
 	return s
 }

@@ -6,4 +6,4 @@ package gpu
 var NBody = nbody
 
 // LimitPool sets how many bytes of closed buffers a device keeps.
-func LimitPool(d *Device, bytes uint64) { d.pool.limit = bytes }
+func LimitPool(d *Device, bytes uint64) { d.poolLimit = bytes }

@@ -39,13 +39,7 @@ type Arg struct {
 	Offset, Size uint64
 }
 
-// kernelCache finds compiled kernels by source, so that the same text compiles once, also when several goroutines ask at
-// the same time. It keeps none that has no references.
-type kernelCache struct {
-	byKey map[string]*kernelEntry
-	ids   idTable
-}
-
+// kernelEntry is a shader of a device, so that the same text compiles once, also when several goroutines ask at the same time.
 type kernelEntry struct {
 	key        string
 	id         driver.KernelID
@@ -100,10 +94,9 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 
 // reference finds the cache's entry for a shader, or makes one and has it compiled.
 func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, error) {
-	c, layout := &d.kernels, driver.NewLayout(desc.Bindings...)
+	layout := driver.NewLayout(desc.Bindings...)
 	key := fault.Text(desc.Entry, "\x00", uint64(layout), "\x00", desc.Source)
-	e := c.byKey[key]
-	if e != nil {
+	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
 		return e, nil
@@ -111,14 +104,11 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e = &kernelEntry{
-		key: key, id: driver.KernelID(c.ids.take()), layout: layout, generation: d.generation.Load(), drv: d.drv,
+	e := &kernelEntry{
+		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, generation: d.generation.Load(), drv: d.drv,
 		references: 1, done: make(chan struct{}),
 	}
-	if c.byKey == nil {
-		c.byKey = map[string]*kernelEntry{}
-	}
-	c.byKey[key] = e
+	d.kernels[key] = e
 	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
 	return e, nil
 }
@@ -135,8 +125,8 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	case d.closed:
 		err = fail("Kernel", ErrClosed, "the device")
 	case err != nil:
-		delete(d.kernels.byKey, e.key)
-		d.kernels.ids.give(uint32(e.id))
+		delete(d.kernels, e.key)
+		d.kernelIDs.give(uint32(e.id))
 	default:
 		if desc.Ahead {
 			d.stats.Prepared++
@@ -166,11 +156,11 @@ func (d *Device) destroyUnused(e *kernelEntry) {
 		return
 	}
 	e.live = false
-	delete(d.kernels.byKey, e.key)
+	delete(d.kernels, e.key)
 	d.stats.Kernels--
 	d.batch.after = append(d.batch.after, func() {
 		d.drv.FreeKernel(e.id)
-		d.kernels.ids.give(uint32(e.id))
+		d.kernelIDs.give(uint32(e.id))
 	})
 	if len(d.batch.list.Words) == 0 {
 		_ = d.flush() // submits nothing, and so does not fail
@@ -244,13 +234,14 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 		entries[i], sizes[i] = driver.Binding{Buffer: m.id, Offset: a.Offset, Size: a.Size}, m.size
 	}
 	bound := entries[:len(args)]
-	if s := d.sets.find(layout, bound); s != nil {
+	key := d.setKey(layout, bound)
+	if s := d.sets[string(key)]; s != nil {
 		return s, nil
 	}
 	if err := d.info.Limits.CheckBindings("gpu: Dispatch", layout, bound, sizes[:len(args)]); err != nil {
 		return nil, err
 	}
-	return d.sets.add(&d.batch.list, layout, bound, args), nil
+	return d.addSet(key, layout, bound, args), nil
 }
 
 // Close releases the reference: the kernel is [ErrClosed] for this caller, and what it has queued runs. Later calls do

@@ -80,12 +80,6 @@ const (
 // nbody measures how many interactions of bodies by gravity the device computes in a second. A device that compiles no WGSL
 // is [ErrUnsupported].
 func nbody(ctx context.Context, dev *Device) (float64, error) {
-	if err := dev.Usable(); err != nil {
-		return 0, err
-	}
-	if !dev.info.Features.Has(driver.FeatureWGSL) {
-		return 0, fail("Rank", ErrUnsupported, dev.info.Name, " compiles no WGSL")
-	}
 	k, err := dev.Kernel(ctx, KernelDesc{Label: "nbody", Source: nbodySource, Bindings: []driver.Access{driver.AccessRead, driver.AccessReadWrite}})
 	if err != nil {
 		return 0, err

@@ -66,7 +66,7 @@ func openMoody(t *testing.T) (*Device, *moody, *Kernel) {
 	m := &moody{Device: drv, sets: map[driver.BindingsID]bool{}}
 	dev, err := Open(t.Context(), WithDevice(m))
 	must(t, err)
-	dev.pool.limit = 0 // so that every buffer is a new one
+	dev.poolLimit = 0 // so that every buffer is a new one
 	t.Cleanup(func() { must(t, errors.Join(dev.Close(), drv.Close())) })
 	k, err := dev.Kernel(t.Context(), sums)
 	must(t, err)
@@ -98,8 +98,8 @@ func TestSetsOfLastingBuffers(t *testing.T) {
 		must(t, b.Close())
 		must(t, dev.Flush())
 	}
-	if s, of := &dev.sets, lasting.mem.sets; len(s.byKey) != 0 || len(of) != 0 || s.ids.last > 2 || len(m.sets) != 0 {
-		t.Errorf("%d sets, %d of the buffer, ids up to %d, %d in the driver", len(s.byKey), len(of), s.ids.last, len(m.sets))
+	if n, of := len(dev.sets), lasting.mem.sets; n != 0 || len(of) != 0 || dev.setIDs.last > 2 || len(m.sets) != 0 {
+		t.Errorf("%d sets, %d of the buffer, ids up to %d, %d in the driver", n, len(of), dev.setIDs.last, len(m.sets))
 	}
 	var sum [1]byte
 	must(t, lasting.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -133,8 +133,8 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				}
 				must(t, c.Close())
 			}
-			if s := &dev.sets; len(s.byKey) > 1 || s.ids.last > 4 || len(m.sets) != len(s.byKey) {
-				t.Errorf("%d sets, ids up to %d, %d in the driver", len(s.byKey), s.ids.last, len(m.sets))
+			if n := len(dev.sets); n > 1 || dev.setIDs.last > 4 || len(m.sets) != n {
+				t.Errorf("%d sets, ids up to %d, %d in the driver", n, dev.setIDs.last, len(m.sets))
 			}
 			var sum [1]byte
 			must(t, a.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
@@ -149,19 +149,15 @@ func TestSetsOfRefusedLists(t *testing.T) {
 func TestPoolOfManySizes(t *testing.T) {
 	dev, err := Open(t.Context(), WithDriver("cpu"))
 	must(t, err)
-	dev.pool.limit = 1 << 20
+	dev.poolLimit = 1 << 20
 	for i := range 3000 {
 		b, err := dev.NewBuffer(uint64(16 * (i + 1)))
 		must(t, err)
 		must(t, b.Close())
 	}
-	var bytes, kept uint64
-	for size, list := range dev.pool.bySize {
-		kept += uint64(len(list))
-		bytes += size * uint64(len(list))
-	}
-	if n := uint64(len(dev.pool.bySize)); n > kept || kept == 0 || bytes != dev.pool.bytes || bytes > dev.pool.limit {
-		t.Errorf("%d sizes for %d buffers, of %d bytes where %d are counted", n, kept, bytes, dev.pool.bytes)
+	ids := int(dev.buffers.last) - len(dev.buffers.free)
+	if n := dev.Stats().PooledBytes; n == 0 || n > dev.poolLimit || ids > 100 {
+		t.Errorf("%d bytes are kept in %d buffers", n, ids)
 	}
 	must(t, dev.Close())
 }

@@ -5,6 +5,7 @@ package cpu
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// device keeps the tables that ids point into as the next list will see them. What is queued holds the memory and the
+// device keeps the tables that ids point into as the next list will see them. What is queued refers to the memory and the
 // kernels themselves, so an id may be freed and given away while earlier work still runs.
 type device struct {
 	driver.Objects
@@ -21,7 +22,7 @@ type device struct {
 	mu      sync.Mutex
 	buffers map[driver.BufferID]buffer
 	kernels map[driver.KernelID]*driver.Kernel
-	sets    map[driver.BindingsID][]driver.Binding
+	sets    map[driver.BindingsID][][]byte
 	used    uint64 // bytes of own buffers
 	queue   queue
 }
@@ -37,15 +38,15 @@ func newDevice(info driver.AdapterInfo) *device {
 		limit:   info.Limits.MaxBufferSize,
 		buffers: map[driver.BufferID]buffer{},
 		kernels: map[driver.KernelID]*driver.Kernel{},
-		sets:    map[driver.BindingsID][]driver.Binding{},
+		sets:    map[driver.BindingsID][][]byte{},
 	}
-	d.queue.init(&d.mu)
+	d.queue.init()
 	return d
 }
 
 // ready reports why a call that may wait should not begin. A context that has ended fails it whatever there is to wait for.
 func (d *device) ready(ctx context.Context, op string) error {
-	return cmp.Or(d.Usable("cpu: "+op), alive(ctx, op))
+	return cmp.Or(d.Usable("cpu: "+op), fault.Ended(ctx, "cpu: "+op))
 }
 
 func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
@@ -68,9 +69,6 @@ func allocate(size uint64) []byte {
 	words := make([]uint64, (size+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), int(size))
 }
-
-// importAlign is the alignment of the smallest element type of WGSL.
-const importAlign = 4
 
 // imported returns the bytes that a caller's handle stands for.
 func (d *device) imported(op string, handle any) ([]byte, error) {
@@ -98,7 +96,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (driver.BufferID, 
 			return known, size, nil
 		}
 	}
-	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%importAlign != 0 {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 != 0 { // the alignment of WGSL's smallest element type
 		return 0, 0, fail(op, fault.ErrInvalid, "the bytes do not begin at a multiple of 4")
 	}
 	if err := d.AddBuffer(id, size, false, true); err != nil {
@@ -165,17 +163,31 @@ func (d *device) FreeKernel(id driver.KernelID) {
 }
 
 func (d *device) Submit(l *driver.CommandList) error {
+	w, crowded, err := d.take(l)
+	switch {
+	case err != nil:
+		return err
+	case crowded && d.queue.slice > 0:
+		runtime.Gosched() // to wait with a single thread might be to wait for the page, which waits for this
+	case crowded:
+		<-w.done
+	}
+	return nil
+}
+
+// take enqueues a list. It reports whether too much host data now waits.
+func (d *device) take(l *driver.CommandList) (w *work, crowded bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := cmp.Or(d.Usable("cpu: Submit"), d.stageable(l)); err != nil {
-		return err
+		return nil, false, err
 	}
 	if err := d.Check(l); err != nil {
-		return err
+		return nil, false, err
 	}
-	d.record(l)
-	d.throttle()
-	return nil
+	w = d.record(l)
+	d.enqueue(w)
+	return w, d.queue.staged > d.queue.most, nil
 }
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
@@ -244,10 +256,12 @@ func (d *device) Unmap(id driver.BufferID) error {
 // or the destination of a Read any more.
 func (d *device) Close() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Objects.Close() {
-		d.settle()
-		d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
+	first := d.Objects.Close()
+	d.buffers, d.kernels, d.sets, d.used = nil, nil, nil, 0
+	d.mu.Unlock()
+	if first {
+		d.queue.running <- struct{}{}
+		<-d.queue.running
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func New() driver.Driver {
 func newWithin(memory uint64) driver.Driver {
 	info := describe(min(memory, math.MaxInt-7)) // -7 leaves room to round up
 	adapter := driver.Adapter{Info: info, Open: func(ctx context.Context) (driver.Device, error) {
-		if err := alive(ctx, "Open"); err != nil {
+		if err := fault.Ended(ctx, "cpu: Open"); err != nil {
 			return nil, err
 		}
 		return newDevice(info), nil
@@ -69,16 +69,6 @@ func describe(memory uint64) driver.AdapterInfo {
 		},
 		Features: driver.FeatureMappable,
 	}
-}
-
-func alive(ctx context.Context, op string) error {
-	switch {
-	case ctx == nil:
-		return fail(op, fault.ErrInvalid, "nil context")
-	case ctx.Err() != nil:
-		return fail(op, ctx.Err())
-	}
-	return nil
 }
 
 func fail(op string, err error, detail ...any) error {

@@ -3,31 +3,36 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
-	"runtime"
-	"sync"
 	"time"
 )
 
-// queue holds what a device has yet to do. Its fields are guarded by the device's lock; steps run without it.
+// queue runs works one after another, each on a goroutine that waits for the one before.
 type queue struct {
-	steps   []*step
-	staged  uint64    // bytes of host data that wait in steps
-	most    uint64    // how many there may be before Submit waits
-	working bool      // there is a goroutine that runs the steps
-	busy    bool      // it is in the middle of one
-	turn    sync.Cond // a step has ended
-	// slice is how long the goroutine may hold the thread; 0 where it has one of its own.
+	last    chan struct{} // done of the last work
+	staged  uint64        // bytes of host data that wait in works
+	most    uint64        // how many there may be before Submit waits
+	running chan struct{} // full while a command runs
+
+	// slice is how long works may keep the thread, begun when they began to; 0 where they have one of their own.
 	slice time.Duration
+	begun time.Time
 }
 
-// step is one command with its operands, or what somebody waits for.
-type step struct {
-	label  string // of a kernel
-	staged uint64 // bytes of host data
-	do     func()
-	begun  bool
-	done   chan error // of what somebody waits for: holds the outcome
+// work is what one call has the device do.
+type work struct {
+	commands []command
+	staged   uint64        // bytes of host data
+	begun    bool          // the first command; guarded by the device's lock, as is err
+	err      error         // why not all commands ran, or must not
+	done     chan struct{} // closed when no more commands will run
+}
+
+// command is one command with its operands.
+type command struct {
+	label string // of a kernel
+	do    func()
 }
 
 const (
@@ -37,150 +42,104 @@ const (
 	pageSlice = 50 * time.Millisecond
 )
 
-func (q *queue) init(lock sync.Locker) {
-	q.turn.L, q.most = lock, defaultStaged
+func (q *queue) init() {
+	q.last, q.running, q.most = make(chan struct{}), make(chan struct{}, 1), defaultStaged
+	close(q.last)
 	if wasm {
 		q.slice = pageSlice
 	}
 }
 
-// push queues a step and sees to it that somebody runs it.
-func (d *device) push(s *step) {
+// enqueue has the work done after what was enqueued before.
+func (d *device) enqueue(w *work) {
 	q := &d.queue
-	q.steps = append(q.steps, s)
-	q.staged += s.staged
-	if !q.working {
-		q.working = true
-		go d.work()
+	before := q.last
+	select {
+	case <-before:
+		q.begun = time.Now()
+	default:
 	}
-}
-
-// throttle holds a caller who submits data faster than it is taken in. With a single thread nobody may wait for the
-// worker, which may itself be waiting for the page, so the caller only gives it a chance to run.
-func (d *device) throttle() {
-	q := &d.queue
-	if q.slice > 0 {
-		if q.staged > q.most {
-			d.mu.Unlock()
-			runtime.Gosched()
-			d.mu.Lock()
-		}
-		return
-	}
-	for q.staged > q.most {
-		q.turn.Wait()
-	}
-}
-
-// work runs steps until there are none. A step that does not return, because its reference panicked or ended the goroutine,
-// loses the device.
-func (d *device) work() {
-	var s *step
-	defer func() {
-		if s == nil {
-			return
-		}
-		cause := panicText(recover())
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.queue.busy, d.queue.working = false, false
-		d.SetLost("kernel " + s.label + ": " + cause)
-		d.settle()
+	w.done = make(chan struct{})
+	q.last = w.done
+	q.staged += w.staged
+	go func() {
+		<-before
+		d.perform(w)
 	}()
-	breath := time.Now()
-	for {
-		if s = d.next(s); s == nil {
-			return
-		}
-		s.do()
-		if s.done != nil {
-			s.done <- nil
-		}
-		if limit := d.queue.slice; limit > 0 && time.Since(breath) > limit {
-			d.rest()
-			breath = time.Now()
-		}
-	}
 }
 
-// next ends the step before, and begins the next one if there is any.
-func (d *device) next(last *step) *step {
+// perform runs the commands of a work. One that does not return, because its reference panicked or ended the goroutine, loses
+// the device.
+func (d *device) perform(w *work) {
+	var c command
+	returned := false
+	defer func() {
+		cause := recover()
+		d.mu.Lock()
+		if !returned {
+			d.SetLost("kernel " + c.label + ": " + panicText(cause))
+			w.err = d.Usable("cpu: queued work")
+			<-d.queue.running
+		}
+		d.queue.staged -= w.staged
+		d.mu.Unlock()
+		close(w.done)
+	}()
+	for _, c = range w.commands {
+		if !d.begin(w) {
+			break
+		}
+		c.do()
+		<-d.queue.running
+		if limit := d.queue.slice; limit > 0 && time.Since(d.queue.begun) > limit {
+			time.Sleep(time.Nanosecond) // only a wait for a timer lets the page run
+			d.queue.begun = time.Now()
+		}
+	}
+	returned = true
+}
+
+// begin locks the queue for a command, or notes why it must not run.
+func (d *device) begin(w *work) bool {
+	d.queue.running <- struct{}{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	q := &d.queue
-	if last != nil {
-		q.staged -= last.staged
+	if w.err = cmp.Or(w.err, d.Usable("cpu: queued work")); w.err != nil {
+		<-d.queue.running
+		return false
 	}
-	q.busy = len(q.steps) > 0
-	q.turn.Broadcast()
-	if !q.busy {
-		q.steps, q.working = nil, false
-		return nil
-	}
-	s := q.steps[0]
-	q.steps[0] = nil // releases its memory when it has run
-	q.steps = q.steps[1:]
-	s.begun = true
-	return s
+	w.begun = true
+	return true
 }
 
-// rest lets the page run. Only a wait for a timer does that.
-func (d *device) rest() {
-	d.mu.Lock()
-	d.queue.busy = false
-	d.queue.turn.Broadcast()
-	d.mu.Unlock()
-	time.Sleep(time.Nanosecond)
-}
-
-// settle lets the running step finish and drops all others, because the device is closed or lost.
-func (d *device) settle() {
-	q := &d.queue
-	left := q.steps
-	q.steps = nil // the worker finds nothing more to do
-	for q.busy {
-		q.turn.Wait()
-	}
-	for _, s := range left {
-		q.staged -= s.staged
-		if s.done != nil {
-			s.done <- d.Usable("cpu: queued work")
-		}
-	}
-	q.turn.Broadcast()
-}
-
-// run queues a step that prepare makes under the lock, and waits for it. A step that has not begun when ctx ends never will; one
-// that has is quickly done, and until it is, the caller's memory is in use.
+// run enqueues a function that prepare makes under the lock, and waits for it. One that has not begun when ctx ends never will;
+// one that has is quickly done, and until it is, the caller's memory is in use.
 func (d *device) run(ctx context.Context, op string, prepare func() (do func(), err error)) error {
-	s := &step{done: make(chan error, 1)}
 	d.mu.Lock()
-	err := d.ready(ctx, op)
-	if err == nil {
-		s.do, err = prepare()
+	defer d.mu.Unlock()
+	if err := d.ready(ctx, op); err != nil {
+		return err
 	}
-	if err == nil {
-		d.push(s)
-	}
-	d.mu.Unlock()
+	do, err := prepare()
 	if err != nil {
 		return err
 	}
+	w := &work{commands: []command{{do: do}}}
+	d.enqueue(w)
+	d.mu.Unlock()
 	select {
-	case err := <-s.done:
-		return err
+	case <-w.done:
 	case <-ctx.Done():
 	}
 	d.mu.Lock()
-	begun := s.begun
-	if !begun {
-		s.do = nothing
+	if !w.begun && w.err == nil {
+		w.err = fail(op, ctx.Err())
+	} else {
+		d.mu.Unlock()
+		<-w.done
+		d.mu.Lock()
 	}
-	d.mu.Unlock()
-	if !begun {
-		return fail(op, ctx.Err())
-	}
-	return <-s.done
+	return w.err
 }
 
 func nothing() {}

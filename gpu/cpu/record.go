@@ -21,73 +21,77 @@ func (d *device) stageable(l *driver.CommandList) error {
 	if l == nil {
 		return nil // Objects says what is wrong with it
 	}
-	left := d.limit
+	size := uint64(0)
 	for _, h := range l.Data {
 		if _, copies := h.Foreign.(copier); h.Foreign != nil && !copies {
 			return fail("Submit", fault.ErrUnsupported, "the Go oracle writes from Go memory only")
 		}
-		n := uint64(len(h.Mem()))
-		if h.Foreign != nil {
-			n = uint64(max(h.Size, 0))
+		if h.Valid() { // Objects refuses others
+			size += uint64(h.Size)
 		}
-		if n > left {
+		if size > d.limit {
 			return fail("Submit", fault.ErrNoMemory, "the host data of one list exceeds ", d.limit, " bytes")
 		}
-		left -= n
 	}
 	return nil
 }
 
-// record queues a checked list as steps with their operands, so that neither the caller's list nor the tables are needed
-// any more.
-func (d *device) record(l *driver.CommandList) {
-	data := make([][]byte, len(l.Data))
-	for i, h := range l.Data {
-		data[i] = slices.Clone(h.Mem())
-		if m, ok := h.Foreign.(copier); ok {
-			data[i] = make([]byte, (h.Size+3)&^3)
-			m.Load(h.Offset, data[i][:h.Size])
-		}
-	}
+// record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
+func (d *device) record(l *driver.CommandList) *work {
+	w := new(work)
+	add := func(do func()) { w.commands = append(w.commands, command{do: do}) }
 	params := slices.Clone(l.Params)
 	for c := range l.All() {
-		switch w := c.Words; c.Op {
+		switch v := c.Words; c.Op {
 		case driver.OpWrite:
-			src := data[w[3]]
-			dst := d.span(w[0], c.U64(1), uint64(len(src)))
-			d.push(&step{staged: uint64(len(src)), do: func() { copy(dst, src) }})
+			src := stage(l.Data[v[3]])
+			dst := d.span(v[0], c.U64(1), uint64(len(src)))
+			w.staged += uint64(len(src))
+			add(func() { copy(dst, src) })
 		case driver.OpCopy:
-			dst, src := d.span(w[0], c.U64(1), c.U64(6)), d.span(w[3], c.U64(4), c.U64(6))
-			d.push(&step{do: func() { copy(dst, src) }})
+			dst, src := d.span(v[0], c.U64(1), c.U64(6)), d.span(v[3], c.U64(4), c.U64(6))
+			add(func() { copy(dst, src) })
 		case driver.OpClear:
-			dst := d.span(w[0], c.U64(1), c.U64(3))
-			d.push(&step{do: func() { clear(dst) }})
+			dst := d.span(v[0], c.U64(1), c.U64(3))
+			add(func() { clear(dst) })
 		case driver.OpBind:
-			d.sets[driver.BindingsID(w[0])] = c.Bindings()
+			storage := [][]byte{}
+			for _, b := range c.Bindings() {
+				storage = append(storage, d.span(uint32(b.Buffer), b.Offset, b.Size))
+			}
+			d.sets[driver.BindingsID(v[0])] = storage
 		case driver.OpUnbind:
-			delete(d.sets, driver.BindingsID(w[0]))
+			delete(d.sets, driver.BindingsID(v[0]))
 		case driver.OpDispatch:
-			d.dispatch(w, params)
+			if v[2] > 0 && v[3] > 0 && v[4] > 0 {
+				w.commands = append(w.commands, d.dispatch(v, params))
+			}
 		}
 	}
+	return w
 }
 
-func (d *device) dispatch(w []uint32, blocks []byte) {
-	groups, at := [3]uint32(w[2:5]), uint64(w[5])
-	if groups[0] == 0 || groups[1] == 0 || groups[2] == 0 {
-		return
+// stage copies host data, with zeros up to a multiple of 4.
+func stage(h driver.Host) []byte {
+	m, ok := h.Foreign.(copier)
+	if !ok {
+		return slices.Clone(h.Mem())
 	}
-	k, set := d.kernels[driver.KernelID(w[0])], d.sets[driver.BindingsID(w[1])]
+	data := make([]byte, (h.Size+3)&^3)
+	m.Load(h.Offset, data[:h.Size])
+	return data
+}
+
+func (d *device) dispatch(w []uint32, blocks []byte) command {
+	k, storage := d.kernels[driver.KernelID(w[0])], slices.Clone(d.sets[driver.BindingsID(w[1])])
 	var params []byte
 	if k.Layout.HasParams() {
-		end := min(at+driver.MaxParams, uint64(len(blocks)))
+		at := int(w[5])
+		end := min(at+driver.MaxParams, len(blocks))
 		params = blocks[at:end:end]
 	}
-	storage := make([][]byte, len(set))
-	for i, b := range set {
-		storage[i] = d.span(uint32(b.Buffer), b.Offset, b.Size)
-	}
-	d.push(&step{label: k.Label + " (" + k.Entry + ")", do: func() { k.Reference(groups, params, storage) }})
+	groups := [3]uint32(w[2:5])
+	return command{k.Label + " (" + k.Entry + ")", func() { k.Reference(groups, params, storage) }}
 }
 
 // span returns a part of a buffer, clipped so that nothing after it can be reached.

@@ -159,16 +159,12 @@ func (o *Objects) BufferSize(id BufferID) uint64 {
 // AddKernel checks and notes a kernel.
 func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 	const op = "driver: NewKernel"
-	if err := o.Usable(op); err != nil {
-		return err
-	}
-	if k == nil {
-		return fail(op, fault.ErrInvalid, "nil kernel")
-	}
-	if err := o.kernels.free(op, uint32(id)); err != nil {
+	if err := cmp.Or(o.Usable(op), o.kernels.free(op, uint32(id))); err != nil {
 		return err
 	}
 	switch {
+	case k == nil:
+		return fail(op, fault.ErrInvalid, "nil kernel")
 	case k.Source == "" || k.Entry == "":
 		return fail(op, fault.ErrInvalid, "a kernel needs a source and an entry point")
 	case k.Layout.params() > 1:

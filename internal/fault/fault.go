@@ -5,6 +5,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -85,6 +86,17 @@ func (e *OpError) Unwrap() error { return e.Err }
 // Fail is the usual way to make an [OpError] without shapes.
 func Fail(op string, err error, detail ...string) error {
 	return &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
+}
+
+// Ended reports why a call that may wait should not begin: it has no context, or one that has ended.
+func Ended(ctx context.Context, op string) error {
+	switch {
+	case ctx == nil:
+		return Fail(op, ErrInvalid, "nil context")
+	case ctx.Err() != nil:
+		return Fail(op, ctx.Err())
+	}
+	return nil
 }
 
 // Text joins strings and numbers for the detail of an error: package fmt would be a tenth of a page's program.

@@ -28,8 +28,8 @@ size_t cog_adapters(uint32_t backends, WGPUAdapter **list) {
 	return n;
 }
 
-void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits) {
+WGPULimits cog_adapter_limits(WGPUAdapter adapter) {
 	WGPUSupportedLimits s = {0};
 	wgpuAdapterGetLimits(adapter, &s);
-	*limits = s.limits;
+	return s.limits;
 }

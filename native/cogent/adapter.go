@@ -15,75 +15,116 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// adapter is a processor as it was listed. Nothing of the library is kept for it: each device gets an instance of its own.
-//
-// Within an instance, the library takes the numbers of a device and of its queue for the same, which they are until one of a
-// closed device's two outlives the other because somebody still has an object of it. A submission on any later device of
-// the instance would then end the process.
+// adapter is a processor as it was listed.
 type adapter struct {
 	info    driver.AdapterInfo
 	ordinal int // how many with the same information are listed before it
 }
 
-// eachAdapter shows the adapters of Vulkan, Metal and Direct3D 12 in a new instance or, where there are none, those of OpenGL.
-func eachAdapter(visit func(a adapter, ref C.WGPUAdapter)) {
-	refs, release := enumerate(C.WGPUInstanceBackend_Vulkan|C.WGPUInstanceBackend_Metal|C.WGPUInstanceBackend_DX12), true
-	if len(refs) == 0 {
-		openGLMutex.Lock()
-		defer openGLMutex.Unlock()
-		refs, release = openGL(), false
-	}
-	listed := map[driver.AdapterInfo]int{}
-	for _, ref := range refs {
-		info := describe(ref)
-		if info.Limits.MaxGroups > 0 { // old OpenGL has no compute shaders
-			visit(adapter{info, listed[info]}, ref)
-			listed[info]++
-		}
-		if release {
-			C.wgpuAdapterRelease(ref) // devices keep what they need of it
-		}
-	}
+// listing is the adapters of one instance of the library. It opens one device.
+//
+// Within an instance, the library takes the numbers of a device and of its queue for the same, which they are until one of a
+// closed device's two outlives the other because somebody still has an object of it. A submission on any later device of
+// the instance would then end the process.
+type listing struct {
+	adapters []adapter
+	refs     []C.WGPUAdapter
+	openGL   bool
 }
 
-func enumerate(backends C.uint32_t) []C.WGPUAdapter {
+// newest is the last listing until it opens a device, to which it saves a listing of its own. Older ones are released: each takes
+// a megabyte, of which the garbage collector knows nothing.
+var newest atomic.Pointer[listing]
+
+// list lists the adapters of Vulkan, Metal and Direct3D 12 in a new instance or, where there are none, those of OpenGL.
+func list() *listing {
+	l := enumerate(C.WGPUInstanceBackend_Vulkan | C.WGPUInstanceBackend_Metal | C.WGPUInstanceBackend_DX12)
+	if len(l.refs) > 0 {
+		return l
+	}
+	openGLMutex.Lock()
+	defer openGLMutex.Unlock()
+	return openGL()
+}
+
+func enumerate(backends C.uint32_t) *listing {
 	var list *C.WGPUAdapter
 	n := C.cog_adapters(backends, &list)
 	defer C.free(unsafe.Pointer(list))
-	return slices.Clone(unsafe.Slice(list, n))
+	l := new(listing)
+	listed := map[driver.AdapterInfo]int{}
+	for _, ref := range unsafe.Slice(list, n) {
+		info := describe(ref)
+		if info.Limits.MaxGroups == 0 { // old OpenGL has no compute shaders
+			C.wgpuAdapterRelease(ref)
+			continue
+		}
+		l.adapters, l.refs = append(l.adapters, adapter{info, listed[info]}), append(l.refs, ref)
+		listed[info]++
+	}
+	return l
 }
 
 // openGL lists the adapters of OpenGL once. They are never released, nor are their devices: in this library, the end of one
 // instance of OpenGL is that of all others.
-var openGL = sync.OnceValue(func() []C.WGPUAdapter { return enumerate(C.WGPUInstanceBackend_GL) })
+var openGL = sync.OnceValue(func() *listing {
+	l := enumerate(C.WGPUInstanceBackend_GL)
+	l.openGL = true
+	return l
+})
 
 // openGLMutex is the lock of all devices of OpenGL, where the library gives up after waiting a second for its context.
 var openGLMutex sync.Mutex
 
-// open looks the adapter up in a new instance and requests a device.
+// index returns the adapter's place in the listing, if there is one, or -1.
+func (l *listing) index(a adapter) int {
+	if l == nil {
+		return -1
+	}
+	return slices.Index(l.adapters, a)
+}
+
+func (l *listing) release() {
+	if l == nil || l.openGL {
+		return
+	}
+	for _, ref := range l.refs {
+		C.wgpuAdapterRelease(ref) // devices keep what they need of it
+	}
+}
+
+// open requests a device, in a new instance unless the newest has made none.
 func (a adapter) open(ctx context.Context) (driver.Device, error) {
 	const op = "Open"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return nil, err
+	}
+	l := newest.Swap(nil)
+	i := l.index(a)
+	if i < 0 {
+		l.release()
+		l = list()
+		i = l.index(a)
+	}
+	defer l.release()
+	if i < 0 {
+		return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
+	}
+	if l.openGL {
+		openGLMutex.Lock()
+		defer openGLMutex.Unlock()
 	}
 	var e C.cog_error
-	var c *C.cog_device
-	eachAdapter(func(b adapter, ref C.WGPUAdapter) {
-		if a == b {
-			c = C.cog_open(ref, &e)
-		}
-	})
+	c := C.cog_open(l.refs[i], &e)
 	if err := take(op, &e, fault.ErrNoAdapter); err != nil {
 		return nil, err
-	}
-	if c == nil {
-		return nil, fail(op, fault.ErrNoAdapter, a.info.Name, " is not there any more")
 	}
 	return newDevice(c, a.info, nil), nil
 }
@@ -98,7 +139,7 @@ func describe(ref C.WGPUAdapter) driver.AdapterInfo {
 	info := driver.AdapterInfo{
 		Driver:   name,
 		Name:     C.GoString(raw.description), // the other strings are numbers in hexadecimal
-		Vendor:   cmp.Or(vendors[uint32(raw.vendorID)], "0x"+strconv.FormatUint(uint64(raw.vendorID), 16)),
+		Vendor:   cmp.Or(vendors[uint32(raw.vendorID)], software[uint32(raw.vendorID)], "0x"+strconv.FormatUint(uint64(raw.vendorID), 16)),
 		Backend:  cmp.Or(backends[uint32(raw.backendType)], "unknown"),
 		Kind:     kind(uint32(raw.adapterType), uint32(raw.vendorID)),
 		Features: features(func(f C.uint32_t) bool { return C.wgpuAdapterHasFeature(ref, f) != 0 }),
@@ -106,9 +147,7 @@ func describe(ref C.WGPUAdapter) driver.AdapterInfo {
 	if llvmpipe(info.Name) {
 		info.Limits.MaxLoopsPerInvoking = llvmpipeLoops
 	}
-	var l C.WGPULimits
-	C.cog_adapter_limits(ref, &l)
-	setLimits(&info.Limits, &l)
+	setLimits(&info.Limits, C.cog_adapter_limits(ref))
 	return info
 }
 
@@ -118,10 +157,7 @@ func llvmpipe(name string) bool { return strings.Contains(strings.ToLower(name),
 // llvmpipeLoops is how many turns the loops of one invocation make together before Mesa's llvmpipe silently ends them.
 const llvmpipeLoops = 65535
 
-// bindingAlign is what the offset of a binding is a multiple of. Many adapters allow less, but not everywhere.
-const bindingAlign = 256
-
-func setLimits(to *driver.Limits, l *C.WGPULimits) {
+func setLimits(to *driver.Limits, l C.WGPULimits) {
 	const word = 3 // sizes of buffers and bindings are multiples of 4
 	to.MaxBufferSize = uint64(l.maxBufferSize) &^ word
 	to.MaxBindingSize = min(uint64(l.maxStorageBufferBindingSize), uint64(l.maxBufferSize)) &^ word
@@ -132,7 +168,7 @@ func setLimits(to *driver.Limits, l *C.WGPULimits) {
 		uint32(l.maxComputeWorkgroupSizeX), uint32(l.maxComputeWorkgroupSizeY), uint32(l.maxComputeWorkgroupSizeZ),
 	}
 	to.MaxWorkgroupMemory = uint32(l.maxComputeWorkgroupStorageSize)
-	to.BindingOffsetAlign = bindingAlign
+	to.BindingOffsetAlign = 256 // many adapters allow less, but not everywhere
 }
 
 // features leaves out half: the adapter may have it, but the compiler of this wgpu-native does not parse it.
@@ -147,18 +183,14 @@ func features(has func(C.uint32_t) bool) driver.Features {
 	return f
 }
 
+// vendors names the makers of GPUs.
 var vendors = map[uint32]string{
 	0x1002: "amd", 0x1010: "imagination", 0x106b: "apple", 0x10de: "nvidia", 0x13b5: "arm", 0x14e4: "broadcom",
 	0x5143: "qualcomm", 0x8086: "intel",
-	vendorMicrosoft: "microsoft", vendorMesa: "mesa", vendorGoogle: "google",
 }
 
-// The makers of software adapters.
-const (
-	vendorMicrosoft = 0x1414
-	vendorMesa      = 0x10005
-	vendorGoogle    = 0x1ae0
-)
+// software names the makers of software adapters.
+var software = map[uint32]string{0x1414: "microsoft", 0x10005: "mesa", 0x1ae0: "google"}
 
 // backends names each WGPUBackendType.
 var backends = map[uint32]string{
@@ -176,8 +208,7 @@ func kind(id, vendorID uint32) driver.Kind {
 	case C.WGPUAdapterType_IntegratedGPU:
 		return driver.KindIntegrated
 	case C.WGPUAdapterType_CPU:
-		_, known := vendors[vendorID]
-		if known && vendorID != vendorMicrosoft && vendorID != vendorMesa && vendorID != vendorGoogle {
+		if vendors[vendorID] != "" {
 			return driver.KindVirtual
 		}
 		return driver.KindCPU

@@ -17,7 +17,6 @@ import (
 )
 
 type buffer struct {
-	size   uint64
 	handle *wgpu.Buffer // what Handle returns: the user's if it was imported
 	own    bool
 	ref    C.WGPUBuffer
@@ -32,17 +31,17 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.AddBuffer(id, size, mappable, false); err != nil {
+	if err := d.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
 	var e C.cog_error
 	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), cBool(mappable), &e)
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		d.objects.DropBuffer(id)
+		d.DropBuffer(id)
 		d.noticeLoss()
 		return err
 	}
-	d.buffers[id] = &buffer{size: size, own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
+	d.buffers[id] = &buffer{own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
 	return nil
 }
 
@@ -60,25 +59,26 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 	const op = "ImportBuffer"
 	err = d.borrow(op, handle, func(b *wgpu.Buffer, ref C.WGPUBuffer) error {
 		size = uint64(C.wgpuBufferGetSize(ref))
-		if other, ok := d.imported[ref]; ok {
-			known = other
-			return nil
+		for other, o := range d.buffers {
+			if o.ref == ref && !o.own {
+				known = other
+				return nil
+			}
 		}
 		const need = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
 		if C.wgpuBufferGetUsage(ref)&need != need {
 			return fail(op, fault.ErrInvalid, "the buffer needs the usages Storage, CopySrc and CopyDst")
 		}
-		if err := d.objects.AddBuffer(id, size, false, true); err != nil {
+		if err := d.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
 		var e C.cog_error
 		C.cog_buffer_import(d.c, C.uint32_t(id), ref, &e)
 		if err := take(op, &e, fault.ErrInvalid); err != nil {
-			d.objects.DropBuffer(id)
+			d.DropBuffer(id)
 			return err
 		}
-		d.buffers[id] = &buffer{size: size, handle: b, ref: ref}
-		d.imported[ref] = id
+		d.buffers[id] = &buffer{handle: b, ref: ref}
 		known = id
 		return nil
 	})
@@ -150,10 +150,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 	if b == nil {
 		return
 	}
-	d.objects.DropBuffer(id)
-	if d.imported[b.ref] == id {
-		delete(d.imported, b.ref)
-	}
+	d.DropBuffer(id)
 	if b.claim != nil {
 		C.cog_unmap(d.c, b.ref)
 	}

@@ -42,7 +42,7 @@ typedef struct {
 typedef struct cog_layout cog_layout;
 typedef struct cog_device cog_device;
 
-// cog_data is host memory of a write: pinned Go memory, as an integer so that no write barrier sees it.
+// cog_data is host memory of a write: pinned Go memory, as an integer so that cgo lets a slice of them pass.
 typedef struct {
 	uintptr_t bytes;
 	uint64_t size;
@@ -56,7 +56,7 @@ typedef struct {
 
 // adapter.c
 size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
-void cog_adapter_limits(WGPUAdapter adapter, WGPULimits *limits);
+WGPULimits cog_adapter_limits(WGPUAdapter adapter);
 
 // device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
@@ -64,7 +64,7 @@ cog_device *cog_adopt(WGPUDevice device, cog_error *error);
 void cog_close(cog_device *d, int keep);
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
-void cog_limits(cog_device *d, WGPULimits *limits);
+WGPULimits cog_limits(cog_device *d);
 int cog_has_feature(cog_device *d, uint32_t feature);
 
 // wait.c
@@ -82,7 +82,6 @@ void cog_pause(cog_backoff *p);
 int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p);
 
 // queue.c
-int cog_pending(cog_device *d);
 int cog_flush(cog_device *d);
 cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 

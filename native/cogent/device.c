@@ -97,10 +97,10 @@ WGPUDevice cog_handle(cog_device *d) { return d->device; }
 
 cog_watch *cog_watch_of(cog_device *d) { return d->watch; }
 
-void cog_limits(cog_device *d, WGPULimits *limits) {
+WGPULimits cog_limits(cog_device *d) {
 	WGPUSupportedLimits s = {0};
 	wgpuDeviceGetLimits(d->device, &s);
-	*limits = s.limits;
+	return s.limits;
 }
 
 int cog_has_feature(cog_device *d, uint32_t feature) { return wgpuDeviceHasFeature(d->device, feature) != 0; }

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"cmp"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/pool"
 )
 
 var _ driver.Device = (*device)(nil)
@@ -27,7 +29,7 @@ var _ driver.Device = (*device)(nil)
 // device is an open or an adopted device. Its lock is held during every call into C except polls, which report no errors,
 // and compilations on devices whose errors find their call by thread. With OpenGL there are no exceptions.
 type device struct {
-	info   driver.AdapterInfo
+	driver.Objects
 	c      *C.cog_device
 	watch  *C.cog_watch
 	handle *wgpu.Device // the user's, if adopted
@@ -38,40 +40,35 @@ type device struct {
 	turn   sync.Mutex   // of those who wait before they submit
 	waited atomic.Int64 // the last wait, in nanoseconds
 
-	mu       *sync.Mutex // with OpenGL, that of all its devices
-	openGL   bool
-	objects  driver.Objects
-	buffers  map[driver.BufferID]*buffer
-	imported map[C.WGPUBuffer]driver.BufferID // those of the caller's, the last id of each
-	staging  stagingPool
-	users    atomic.Int32 // calls under way that use c outside of the lock; they come under it
+	mu      *sync.Mutex // with OpenGL, that of all its devices
+	openGL  bool
+	buffers map[driver.BufferID]*buffer
+	staging pool.Pool    // of *staging
+	chunk   uint64       // the largest size of a staging buffer
+	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
-	closed atomic.Bool   // objects knows it too, but under the lock
+	closed atomic.Bool   // Objects knows it too, but under the lock
 	last   *C.cog_signal // of a closed device, the end of what was submitted before
 }
 
 // newDevice takes over c. handle is nil for a device of our own.
 func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *device {
+	setLimits(&info.Limits, C.cog_limits(c))
+	info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
 	d := &device{
-		info:     info,
-		c:        c,
-		watch:    C.cog_watch_of(c),
-		handle:   handle,
-		own:      handle == nil,
-		blocks:   handle != nil || llvmpipe(info.Name),
-		mu:       new(sync.Mutex),
-		buffers:  map[driver.BufferID]*buffer{},
-		imported: map[C.WGPUBuffer]driver.BufferID{},
+		Objects: driver.NewObjects(info),
+		c:       c,
+		watch:   C.cog_watch_of(c),
+		handle:  handle,
+		own:     handle == nil,
+		blocks:  handle != nil || llvmpipe(info.Name),
+		mu:      new(sync.Mutex),
+		buffers: map[driver.BufferID]*buffer{},
+		chunk:   1 << (bits.Len64(max(minStaging, min(maxStaging, info.Limits.MaxBufferSize))) - 1),
 	}
-	var l C.WGPULimits
-	C.cog_limits(c, &l)
-	setLimits(&d.info.Limits, &l)
-	d.info.Features = features(func(f C.uint32_t) bool { return C.cog_has_feature(c, f) != 0 })
-	d.objects = driver.NewObjects(d.info)
 	if info.Backend == openGLBackend {
 		d.openGL, d.mu = true, &openGLMutex
 	}
-	d.staging.limit(d.info.Limits.MaxBufferSize)
 	if d.own {
 		d.handle = deviceHandle(C.cog_handle(c))
 	} else { // only this device knows the address
@@ -80,17 +77,11 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 	return d
 }
 
-func (d *device) Info() driver.AdapterInfo { return d.info }
-
-func (d *device) Lost() <-chan struct{} { return d.objects.Lost() }
-
-func (d *device) LostReason() string { return d.objects.LostReason() }
-
 // lock locks the device for an operation, or says why it cannot go on.
 func (d *device) lock(op string) error {
 	d.mu.Lock()
 	d.noticeLoss()
-	if err := d.objects.Usable("cogent: " + op); err != nil {
+	if err := d.Usable("cogent: " + op); err != nil {
 		d.mu.Unlock()
 		return err
 	}
@@ -100,7 +91,7 @@ func (d *device) lock(op string) error {
 // noticeLoss looks, under the lock, whether a C call has found the device lost.
 func (d *device) noticeLoss() {
 	if d.isLost() {
-		d.objects.SetLost(cmp.Or(C.GoString(d.watch.reason), "lost"))
+		d.SetLost(cmp.Or(C.GoString(d.watch.reason), "lost"))
 	}
 }
 
@@ -112,7 +103,7 @@ func (d *device) isLost() bool {
 func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
-	first := d.objects.Close()
+	first := d.Objects.Close()
 	d.closed.Store(true)
 	d.mu.Unlock()
 	if !first {
@@ -171,7 +162,7 @@ func (d *device) release() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.staging.clear()
+	d.trimStaging(0)
 	C.cog_close(d.c, cBool(d.openGL))
 	d.c = nil
 	clear(d.buffers)

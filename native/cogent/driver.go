@@ -27,24 +27,26 @@ const name = "cogent"
 
 // listAdapters lists the adapters as they are now: what the environment selects may have changed.
 func listAdapters(ctx context.Context) ([]driver.Adapter, error) {
-	if err := ready(ctx, "Adapters"); err != nil {
+	if err := fault.Ended(ctx, "cogent: Adapters"); err != nil {
 		return nil, err
 	}
-	var list []driver.Adapter
-	eachAdapter(func(a adapter, _ C.WGPUAdapter) {
-		list = append(list, driver.Adapter{Info: a.info, Open: a.open})
-	})
-	slices.SortStableFunc(list, func(a, b driver.Adapter) int {
+	l := list()
+	newest.Swap(l).release()
+	var adapters []driver.Adapter
+	for _, a := range l.adapters {
+		adapters = append(adapters, driver.Adapter{Info: a.info, Open: a.open})
+	}
+	slices.SortStableFunc(adapters, func(a, b driver.Adapter) int {
 		return slices.Index(order, a.Info.Kind) - slices.Index(order, b.Info.Kind)
 	})
-	return list, nil
+	return adapters, nil
 }
 
 // adopt takes a *wgpu.Device. What its adapter was is not to be found out any more, so the information about it says
 // little, and the limit of loop turns is the lowest there is.
 func adopt(ctx context.Context, handle any) (driver.Device, error) {
 	const op = "Adopt"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return nil, err
 	}
 	dev, ok := handle.(*wgpu.Device)

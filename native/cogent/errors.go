@@ -9,7 +9,7 @@ package cogent
 import "C"
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -19,17 +19,6 @@ import (
 
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("cogent: "+op, err, detail...)
-}
-
-// ready reports why a call that may wait should not begin.
-func ready(ctx context.Context, op string) error {
-	if ctx == nil {
-		return fail(op, fault.ErrInvalid, "no context")
-	}
-	if err := ctx.Err(); err != nil {
-		return fail(op, err)
-	}
-	return nil
 }
 
 // take turns the error of a C call into one of Go and frees it. invalid is what a validation error means here.
@@ -44,16 +33,11 @@ func take(op string, e *C.cog_error, invalid error) error {
 	}
 	kind := e._type
 	*e = C.cog_error{}
-	switch kind {
-	case C.COG_MEMORY:
-		return fail(op, fault.ErrNoMemory, text)
-	case C.COG_MAPPED:
-		return fail(op, fault.ErrMapped, text)
-	case C.COG_LOST:
-		return fail(op, fault.ErrDeviceLost, text)
-	}
-	return fail(op, invalid, text)
+	return fail(op, cmp.Or(kinds[kind], invalid), text)
 }
+
+// kinds are the errors that mean the same in every call.
+var kinds = map[C.uint32_t]error{C.COG_MEMORY: fault.ErrNoMemory, C.COG_MAPPED: fault.ErrMapped, C.COG_LOST: fault.ErrDeviceLost}
 
 // tidy strips what every message of wgpu-native begins with and says twice. What is left is a chain of causes, a line
 // each, and for a kernel that does not compile the lines of its source.

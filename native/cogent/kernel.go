@@ -22,11 +22,8 @@ import (
 // has begun is not interrupted.
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "NewKernel"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
-	}
-	if k == nil {
-		return fail(op, fault.ErrInvalid, "no kernel")
 	}
 	layout, err := d.admit(op, id, k)
 	if err != nil {
@@ -49,14 +46,14 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.AddKernel(id, k); err != nil { // somebody took the id
+	if err := d.AddKernel(id, k); err != nil { // somebody took the id
 		return err
 	}
 	var e C.cog_error
 	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, &e)
 	err := take(op, &e, fault.ErrInvalid)
 	if err != nil {
-		d.objects.DropKernel(id)
+		d.DropKernel(id)
 	}
 	return err
 }
@@ -67,10 +64,10 @@ func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.AddKernel(id, k); err != nil {
+	if err := d.AddKernel(id, k); err != nil {
 		return nil, err
 	}
-	d.objects.DropKernel(id)
+	d.DropKernel(id)
 	why := unsafeSource(k.Source)
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		why = "an entry point that is not UTF-8, or with a zero byte"
@@ -108,7 +105,7 @@ func (d *device) FreeKernel(id driver.KernelID) {
 		return
 	}
 	defer d.mu.Unlock()
-	if d.objects.DropKernel(id) {
+	if d.DropKernel(id) {
 		var e C.cog_error
 		C.cog_kernel_put(d.c, C.uint32_t(id), nil, &e) // the table is long enough
 	}

@@ -28,7 +28,7 @@ type claim struct {
 // wrote where caches are not coherent, and the second is the one whose writes are seen by kernels.
 func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return nil, err
 	}
 	c, err := d.claim(op, id, offset, size)
@@ -39,9 +39,8 @@ func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint6
 	bytes, err := d.mapClaimed(ctx, op, c)
 	if err != nil {
 		d.disclaim(c)
-		return nil, err
 	}
-	return bytes, nil
+	return bytes, err
 }
 
 // claim notes the mapping, so that from now on no list may name the buffer.
@@ -50,7 +49,7 @@ func (d *device) claim(op string, id driver.BufferID, offset, size uint64) (*cla
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.Map(id, offset, size); err != nil {
+	if err := d.Objects.Map(id, offset, size); err != nil {
 		return nil, err
 	}
 	d.users.Add(1)
@@ -66,7 +65,7 @@ func (d *device) disclaim(c *claim) {
 	if d.buffers[c.id] == c.buf && c.buf.claim == c {
 		c.buf.claim = nil
 		C.cog_unmap(d.c, c.buf.ref)
-		_ = d.objects.Unmap(c.id) // it was mapped: the claim says so
+		_ = d.Objects.Unmap(c.id) // it was mapped: the claim says so
 	}
 }
 
@@ -121,7 +120,7 @@ const (
 // populate has the system give a software adapter's memory at once, for what is mapped for the first time. Otherwise the
 // library takes it, as it zeroes it, page by page, and the faults take several times as long as the zeroing.
 func (d *device) populate(ctx context.Context, op string, c *claim) error {
-	if d.info.Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
+	if d.Info().Kind != driver.KindCPU || d.openGL || c.size < populateMin || c.offset+c.size <= c.buf.populated {
 		return nil
 	}
 	if err := d.mapMode(ctx, op, c, C.WGPUMapMode_Read, 8); err != nil { // so little only tells where the memory is
@@ -129,7 +128,7 @@ func (d *device) populate(ctx context.Context, op string, c *claim) error {
 	}
 	var p unsafe.Pointer
 	for done := uint64(0); done < c.size; done += populateStep {
-		if err := ready(ctx, op); err != nil {
+		if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 			return err
 		}
 		if err := d.lockClaimed(op, c); err != nil {
@@ -163,7 +162,7 @@ func (d *device) Unmap(id driver.BufferID) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.Unmap(id); err != nil {
+	if err := d.Objects.Unmap(id); err != nil {
 		return err
 	}
 	b := d.buffers[id]

@@ -6,10 +6,7 @@
 
 #include "state.h"
 
-// cog_pending reports whether there are writes that wait for a submission.
-int cog_pending(cog_device *d) { return d->pending > 0; }
-
-// cog_flush submits them. It reports whether there were any.
+// cog_flush submits the writes that wait for it. It reports whether there were any.
 int cog_flush(cog_device *d) {
 	if (!d->pending) return 0;
 	wgpuQueueSubmit(d->queue, 0, NULL);

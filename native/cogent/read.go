@@ -19,7 +19,7 @@ import (
 // Read copies through staging buffers, in chunks if need be. Rows with wide gaps between them are fetched one by one.
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	const op = "Read"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
 	if err := d.beginRead(op, t); err != nil {
@@ -32,7 +32,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	host := t.Host.Mem()[t.HostOffset:]
 	start, end := t.Offset&^3, alignUp(t.Offset+uint64(t.Span()))
 	// There are count parts of a size, pitch apart, most of them at once: chunks, or rows.
-	size, most := d.staging.chunk, uint64(1)
+	size, most := d.chunk, uint64(1)
 	pitch, count := size, (end-start+size-1)/size
 	if row := alignUp(t.Offset%4 + uint64(t.Width)); t.Count > 1 && t.Pitch%4 == 0 && t.Pitch-t.Width >= rowGap && row <= size {
 		pitch, count, size, most = uint64(t.Pitch), uint64(t.Count), row, size/row
@@ -62,13 +62,13 @@ func (d *device) beginRead(op string, t driver.Transfer) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.objects.CheckRead(t); err != nil {
+	if err := d.CheckRead(t); err != nil {
 		return err
 	}
 	if t.Host.Foreign != nil {
 		return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 	}
-	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.objects.BufferSize(t.Buffer) {
+	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.BufferSize(t.Buffer) {
 		return fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 	}
 	d.users.Add(1)
@@ -98,7 +98,7 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 
 // fetch reads parts of a buffer and shows them to use one behind the other.
 func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
-	if err := d.drain(ctx, op); err != nil {
+	if err := d.Drain(ctx); err != nil {
 		return err
 	}
 	if err := d.lock(op); err != nil {
@@ -106,7 +106,7 @@ func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func
 	}
 	var e C.cog_error
 	size := uint64(span.size * span.count)
-	staging := d.staging.get(d.c, size, &e)
+	staging := d.newStaging(size, &e)
 	var s *C.cog_signal
 	if staging.ref != nil {
 		if s = C.cog_read(d.c, &span, staging.ref, &e); s == nil {
@@ -130,61 +130,37 @@ func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	C.cog_unmap(d.c, staging.ref)
-	d.staging.put(staging)
+	d.staging.Put(staging, staging.size)
+	d.trimStaging(stagingKept)
 	return nil
 }
 
-// stagingPool keeps buffers to read through, by size.
-type stagingPool struct {
-	free  [stagingClasses][]staging
-	kept  uint64
-	chunk uint64 // the largest it makes
-}
-
-// staging is a buffer of 1 << class bytes.
-type staging struct {
-	ref   C.WGPUBuffer
-	class int
-}
-
 const (
-	minStaging     = 12      // log2 of the smallest
-	maxStaging     = 28      // log2 of the largest
-	stagingKept    = 1 << 28 // bytes kept for later
-	stagingClasses = maxStaging + 1
+	minStaging  = 1 << 12 // bytes of the smallest staging buffer
+	maxStaging  = 1 << 28 // of the largest
+	stagingKept = 1 << 28 // of all that are kept for later
 )
 
-// limit fits the pool to the largest buffer of the device.
-func (p *stagingPool) limit(maxBuffer uint64) {
-	p.chunk = 1 << min(maxStaging, max(minStaging, bits.Len64(maxBuffer)-1))
+// staging is a buffer to read through, whose size is a power of two.
+type staging struct {
+	ref  C.WGPUBuffer
+	size uint64
 }
 
-func (p *stagingPool) get(d *C.cog_device, size uint64, e *C.cog_error) staging {
-	class := max(minStaging, bits.Len64(size-1))
-	if list := p.free[class]; len(list) > 0 {
-		p.free[class] = list[:len(list)-1]
-		p.kept -= 1 << class
-		return list[len(list)-1]
+// newStaging finds or makes a staging buffer of at least size bytes. It is called under the lock.
+func (d *device) newStaging(size uint64, e *C.cog_error) *staging {
+	size = max(minStaging, uint64(1)<<bits.Len64(size-1))
+	if s, ok := d.staging.Take(size).(*staging); ok {
+		return s
 	}
-	return staging{C.cog_staging_new(d, 1<<class, e), class}
+	return &staging{C.cog_staging_new(d.c, C.uint64_t(size), e), size}
 }
 
-func (p *stagingPool) put(s staging) {
-	if p.kept+1<<s.class > stagingKept {
-		s.release()
-		return
+// trimStaging releases staging buffers until those that are kept have at most limit bytes.
+func (d *device) trimStaging(limit uint64) {
+	for s := d.staging.Evict(limit); s != nil; s = d.staging.Evict(limit) {
+		s.(*staging).release()
 	}
-	p.free[s.class] = append(p.free[s.class], s)
-	p.kept += 1 << s.class
 }
 
-func (p *stagingPool) clear() {
-	for _, list := range p.free {
-		for _, s := range list {
-			s.release()
-		}
-	}
-	p.free, p.kept = [stagingClasses][]staging{}, 0
-}
-
-func (s staging) release() { C.wgpuBufferRelease(s.ref) }
+func (s *staging) release() { C.wgpuBufferRelease(s.ref) }

@@ -5,7 +5,6 @@
 package cogent
 
 // #include "cog.h"
-// #include <stdlib.h>
 import "C"
 
 import (
@@ -28,7 +27,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if d.own && d.blocks {
 		d.turn.Lock()
 		defer d.turn.Unlock()
-		if err := d.drain(context.Background(), op); err != nil {
+		if err := d.Drain(context.Background()); err != nil {
 			return err
 		}
 	}
@@ -41,21 +40,16 @@ func (d *device) Submit(list *driver.CommandList) error {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
-	if err := d.objects.Check(list); err != nil {
+	if err := d.Check(list); err != nil {
 		return err
 	}
 	if len(list.Words) == 0 {
 		return nil
 	}
-	// C sees the writes' memory as addresses, in C memory, of bytes that are pinned meanwhile.
-	table := C.calloc(C.size_t(len(list.Data)+1), C.sizeof_cog_data)
-	if table == nil {
-		return fail(op, fault.ErrNoMemory, "out of host memory")
-	}
-	defer C.free(table)
+	// C sees the writes' memory as addresses of bytes that are pinned meanwhile.
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
-	writes := unsafe.Slice((*C.cog_data)(table), len(list.Data)+1)
+	writes := make([]C.cog_data, len(list.Data))
 	for i := range list.Data {
 		if size := list.Data[i].Size; size > 0 {
 			p := unsafe.SliceData(list.Data[i].Mem())
@@ -70,7 +64,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	var e C.cog_error
 	C.cog_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), &writes[0], &e)
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e)
 	d.noticeLoss()
 	return take(op, &e, fault.ErrInvalid)
 }

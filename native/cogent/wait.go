@@ -29,7 +29,7 @@ func (d *device) alive(op string) error {
 
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
-	if err := ready(ctx, op); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
 	return d.finish(ctx, op)
@@ -37,38 +37,24 @@ func (d *device) Wait(ctx context.Context) error {
 
 // finish submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) finish(ctx context.Context, op string) error {
-	if err := d.lock(op); err != nil {
+	if err := d.Drain(ctx); err != nil {
 		return err
 	}
-	if d.blocks && C.cog_pending(d.c) != 0 {
-		d.mu.Unlock()
-		if err := d.drain(ctx, op); err != nil {
-			return err
-		}
-		if err := d.lock(op); err != nil {
-			return err
-		}
+	if err := d.lock(op); err != nil {
+		return err
 	}
 	C.cog_flush(d.c)
 	return d.awaitQueue(ctx, op)
 }
 
-// Drain returns when Submit would not wait, or with the context's error.
+// Drain returns when a submission would neither block nor keep others from polling.
 func (d *device) Drain(ctx context.Context) error {
 	const op = "Wait"
-	if !d.own || !d.blocks {
-		return nil
-	}
-	if err := ready(ctx, op); err != nil {
-		return err
-	}
-	return d.drain(ctx, op)
-}
-
-// drain is called before a submission that should neither block nor keep others from polling.
-func (d *device) drain(ctx context.Context, op string) error {
 	if !d.blocks {
 		return nil
+	}
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
+		return err
 	}
 	if err := d.lock(op); err != nil {
 		return err
@@ -132,7 +118,7 @@ const (
 // well be followed by another one, sleep takes the place of the spin.
 func (d *device) backoff() C.cog_backoff {
 	switch {
-	case d.info.Kind != driver.KindCPU:
+	case d.Info().Kind != driver.KindCPU:
 		return C.cog_backoff{spin: C.int64_t(longSpin)}
 	case d.waited.Load() > int64(2*shortSpin):
 		return C.cog_backoff{first: C.int64_t(shortSpin)}
