@@ -62,13 +62,6 @@ func gpu() js.Value {
 	return js.Undefined()
 }
 
-// awaitPromise waits for a promise that belongs to no device.
-func awaitPromise(ctx context.Context, op string, promise js.Value) (js.Value, error) {
-	p := newPromises(func(js.Value) {})
-	defer p.close() // frees the callback, at once or when the promise is settled
-	return p.result(ctx, op, promise)
-}
-
 // wishes are the options of requestAdapter that may bring different adapters, best first.
 var wishes = []map[string]any{
 	{"powerPreference": "high-performance"},

@@ -19,22 +19,16 @@ import (
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "browser: NewKernel"
 	var module js.Value
-	var w *wait
-	err := d.locked(op, func() error {
+	pipeline, err := d.await(ctx, op, func(ticket int) error {
 		if err := d.AddKernel(id, k); err != nil {
 			return err
 		}
 		d.DropKernel(id)
-		w = d.promises.wait()
-		module = d.engine.compile(w.ticket, k)
+		module = d.engine.compile(ticket, k)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	pipeline, err := d.promises.await(ctx, op, w)
-	if errors.Is(err, fault.ErrCompile) {
-		return d.compileError(ctx, op, k, module, err)
+	if errors.Is(err, fault.ErrCompile) && !module.IsUndefined() {
+		return compileError(ctx, op, k, module, err)
 	}
 	if err != nil {
 		return err
@@ -49,11 +43,11 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 }
 
 // compileError adds to a compiler's error which kernel it is about and which lines are to blame.
-func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) (all error) {
+func compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) (all error) {
 	defer rescue(op, &all)
 	e, _ := errors.AsType[*fault.OpError](err)
 	detail := e.Detail
-	if info, err := d.promises.result(ctx, op, module.Call("getCompilationInfo")); err == nil {
+	if info, err := awaitPromise(ctx, op, module.Call("getCompilationInfo")); err == nil {
 		if lines := diagnostics(info.Get("messages"), k.Source); lines != "" {
 			detail = lines
 		}
