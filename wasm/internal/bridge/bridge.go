@@ -123,10 +123,10 @@ func (b *Bridge) vacant(handle uint32) {
 
 // put gives a handle what it stands for.
 func (b *Bridge) put(handle uint32, made *entry) {
-	if err := page.Guard(func() { b.vacant(handle) }); err != nil {
+	if b.entries[handle] != nil {
 		_ = made.value.Close()
-		page.Check(err)
 	}
+	b.vacant(handle)
 	b.entries[handle] = made
 }
 

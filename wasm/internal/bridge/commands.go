@@ -73,14 +73,13 @@ func (b *Bridge) firstLeaf(expr []uint32) (handle uint32) {
 	if len(expr) < 2 || Op(expr[0]) != OpLeaf || expr[0]>>16 != 2 {
 		page.Invalid("an assignment to what is no matrix")
 	}
-	b.matrix(expr[1])
+	b.program.push(b.matrix(expr[1]).Expr()) // which may be what it was before an assignment that failed
 	return expr[1]
 }
 
-// target decodes an expression of which the first leaf, or a part of it that is the value number `to`, is to be written.
+// target decodes what follows the first leaf of an expression. That, or a part of it that is the value number `to`, is to be written.
 func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
-	b.program.target = 1 // the first value
-	x := b.program.run(expr)
+	x := b.program.run(expr[2:])
 	m := b.program.value(to).Matrix()
 	if m == nil {
 		page.Invalid("an assignment to what is no matrix")

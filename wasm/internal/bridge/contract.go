@@ -54,15 +54,11 @@ func (b *Bridge) data(a []uint32) {
 
 func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 	rows, cols := m.Dims()
-	minor := cols
-	o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
-	if o.ColMajor {
-		minor = rows
-	}
-	if m.Offset() == 0 && m.Stride() == minor && rows*cols*m.DType().Size() == m.Buffer().Size() { // it is all of its memory
+	if rows*cols*m.DType().Size() == m.Buffer().Size() { // it is all of its memory
 		b.fill(m.Buffer(), object, size)
 		return
 	}
+	o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
 	c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, o))
 	page.Check(cmp.Or(m.Expr().Matrix().Assign(c), c.Close()))
 }

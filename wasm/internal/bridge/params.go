@@ -135,8 +135,8 @@ func (b *Bridge) save(a []uint32) {
 	if a[4] > maxText || len(list)%savedWords != 0 {
 		page.Invalid("a save of " + itoa(len(list)) + " words")
 	}
-	c := cursor{make([]byte, a[4])}
-	c.rest = c.rest[:b.Load(text, 0, c.rest)]
+	c := make(cursor, a[4])
+	c = c[:b.Load(text, 0, c)]
 	headers := make([]file.Header, len(tensors))
 	err := page.Guard(func() {
 		for i := range tensors {
