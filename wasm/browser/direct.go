@@ -185,7 +185,7 @@ func (d *direct) submit(l *driver.CommandList) (err error) {
 			case driver.OpClear:
 				d.open().Call("clearBuffer", d.buffers[driver.BufferID(w[0])], c.U64(1), c.U64(3))
 			case driver.OpWrite:
-				d.flush() // a write overtakes the open encoder
+				d.flush()                                                                            // a write overtakes the open encoder
 				err = cmp.Or(err, d.write(d.buffers[driver.BufferID(w[0])], c.U64(1), l.Data[w[3]])) // the rest of the list still runs
 			}
 		}
