@@ -135,5 +135,3 @@ func (b *Bridge) alias(a []uint32) {
 func (b *Bridge) location(a []uint32) {
 	b.Settle(a[0], b.matrix(a[1]).Buffer().Location().String(), nil)
 }
-
-func (b *Bridge) touch(a []uint32) { page.Check(b.matrix(a[0]).Touch()) }

@@ -225,26 +225,19 @@ func (s *Session) Settle(ticket uint32, value any, err error) {
 	s.Page.Settle(ticket, value, err)
 }
 
-// Go runs what may wait in a goroutine of its own, which then settles the ticket.
-func (s *Session) Go(ticket uint32, run Work) { s.start(ticket, NewCall(), run) }
-
 // Queue is Go for what waits for a device. It returns when run has begun to wait: what run has queued is then ahead of everything
 // that comes later.
-func (s *Session) Queue(ticket uint32, run Work) {
-	c := NewCall()
-	s.start(ticket, c, run)
-	<-c.began
-}
+func (s *Session) Queue(ticket uint32, run Work) { <-s.Go(ticket, run).began }
 
-// start counts a goroutine if the program is alone, and has it settle the ticket.
-func (s *Session) start(ticket uint32, c *Call, run Work) {
-	busy := 0
+// Go runs what may wait in a goroutine of its own, which then settles the ticket. It returns the goroutine's context.
+func (s *Session) Go(ticket uint32, run Work) *Call {
+	c, busy := NewCall(), 0
 	if s.Alone {
 		busy = 1
 	}
-	s.Count(busy)
 	s.mu.Lock()
 	s.calls[ticket] = c
+	s.working += busy
 	s.mu.Unlock()
 	s.waiting.Go(func() {
 		var value any
@@ -255,10 +248,11 @@ func (s *Session) start(ticket uint32, c *Call, run Work) {
 		}
 		s.mu.Lock()
 		delete(s.calls, ticket)
+		s.working -= busy
 		s.mu.Unlock()
-		s.Count(-busy)
 		s.Settle(ticket, value, err)
 	})
+	return c
 }
 
 // Count counts goroutines at work that no event of the page's may wake. It returns how many they are, with the messages that are
