@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // NewKernel implements [driver.Device]. The id is taken only when the kernel is compiled, so that nothing can dispatch
@@ -60,19 +61,13 @@ func compileError(ctx context.Context, op string, k *driver.Kernel, module js.Va
 
 // diagnostics lists the errors among the messages of a compiler, each with the line that it is about.
 func diagnostics(messages js.Value, source string) string {
-	lines := strings.Split(source, "\n")
 	var list []string
 	for i := range messages.Length() {
-		m := messages.Index(i)
-		if text(m, "type") != "error" {
-			continue
+		if m := messages.Index(i); text(m, "type") == "error" {
+			d := wgsl.Diagnostic{Line: int(number(m, "lineNum")), Column: int(number(m, "linePos")), Text: text(m, "message")}
+			line, _ := wgsl.LineOf(source, d.Line)
+			list = append(list, d.Show(line))
 		}
-		line := int(number(m, "lineNum"))
-		s := fault.Text("line ", line, ":", number(m, "linePos"), ": ", text(m, "message"))
-		if line >= 1 && line <= len(lines) {
-			s += "\n\t" + strings.TrimSpace(lines[line-1])
-		}
-		list = append(list, s)
 	}
 	return strings.Join(list, "\n")
 }
