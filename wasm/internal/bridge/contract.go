@@ -104,7 +104,7 @@ func (b *Bridge) change(a []uint32, run func(m *anyDense)) *entry {
 
 func (b *Bridge) setValue(a []uint32) {
 	part := b.program.part(b.program.run(a[3:]))
-	b.change(a, func(m *anyDense) { page.Check(m.SetValue(part)) }).late = nil
+	b.change(a, func(m *anyDense) { page.Check(m.SetValue(part)) }).err = nil
 }
 
 func (b *Bridge) setFrom(a []uint32) {
@@ -114,7 +114,7 @@ func (b *Bridge) setFrom(a []uint32) {
 			page.Check(fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.options.Type.String(), " to ", m.DType().String()))
 		}
 		page.Check(m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.options))
-	}).late = nil
+	}).err = nil
 }
 
 func (b *Bridge) resize(a []uint32) {
@@ -129,7 +129,7 @@ func (b *Bridge) setShape(a []uint32) {
 func (b *Bridge) alias(a []uint32) {
 	v := b.matrix(a[1]).Alias()
 	page.Check(v.Err())
-	b.put(a[0], &entry{value: v, late: b.entries[a[1]].late})
+	b.put(a[0], &entry{value: v, err: b.entries[a[1]].err})
 }
 
 func (b *Bridge) location(a []uint32) {
