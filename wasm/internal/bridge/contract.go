@@ -6,8 +6,6 @@ import (
 	"cmp"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -110,9 +108,6 @@ func (b *Bridge) setValue(a []uint32) {
 func (b *Bridge) setFrom(a []uint32) {
 	s := b.source(a[3:])
 	b.change(a, func(m *anyDense) {
-		if m.DType() != s.options.Type {
-			page.Check(fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.options.Type.String(), " to ", m.DType().String()))
-		}
 		page.Check(m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.options))
 	}).err = nil
 }
