@@ -53,7 +53,7 @@ type directSet struct {
 	params  js.Value // the parameter buffer that the group shows
 }
 
-// newDirect is the engine that does without the helper.
+// newDirect is the engine that does without the helper. An adopted device that outlives it keeps the callback, which the helper's does not.
 func newDirect(d *device) engine {
 	follow(d.handle.Get("lost"), d.lost)
 	return &direct{
