@@ -3,9 +3,9 @@
 // Command wasmtrim makes a WebAssembly program of Go's smaller by the tables that the Go runtime only prints tracebacks
 // with: file names, line numbers, function names, what was inlined where, and where arguments lie. Compressed, a program
 // loses about a sixth. Panics still print their message, and each function of a traceback as "???". Garbage collection,
-// recover and stack growth use other tables, which stay.
+// recover and stack growth use other tables, which stay. Comments of the shaders that are named go too.
 //
-//	wasmtrim program.wasm   # in place
+//	wasmtrim program.wasm [shader.wgsl ...]   # in place
 //
 // It knows the layout of one version of Go's tables, checks all that it relies on, and changes nothing otherwise.
 package main
@@ -17,22 +17,28 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: wasmtrim program.wasm")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: wasmtrim program.wasm [shader.wgsl ...]")
 		os.Exit(2)
 	}
-	if err := trimFile(os.Args[1]); err != nil {
+	if err := trimFile(os.Args[1], os.Args[2:]...); err != nil {
 		fmt.Fprintln(os.Stderr, "wasmtrim:", err)
 		os.Exit(1)
 	}
 }
 
-func trimFile(path string) error {
+func trimFile(path string, shaders ...string) error {
 	program, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	small, err := trim(program)
+	texts := make([][]byte, len(shaders))
+	for i, shader := range shaders {
+		if texts[i], err = os.ReadFile(shader); err != nil {
+			return err
+		}
+	}
+	small, err := trim(program, texts...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -41,7 +47,7 @@ func trimFile(path string) error {
 
 // trim returns a smaller program that does the same. Whatever does not look as expected ends in a panic: of [check], or because it
 // leads outside of the program.
-func trim(program []byte) (small []byte, err error) {
+func trim(program []byte, shaders ...[]byte) (small []byte, err error) {
 	defer func() {
 		if recover() != nil {
 			small, err = nil, errProgram
@@ -49,6 +55,7 @@ func trim(program []byte) (small []byte, err error) {
 	}()
 	m := parseModule(program)
 	trimTables(m.memory)
+	blankComments(m.memory, shaders...)
 	return m.encode(), nil
 }
 

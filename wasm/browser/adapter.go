@@ -62,13 +62,6 @@ func gpu() js.Value {
 	return js.Undefined()
 }
 
-// awaitPromise waits for a promise that belongs to no device.
-func awaitPromise(ctx context.Context, op string, promise js.Value) (js.Value, error) {
-	p := newPromises(func(js.Value) {})
-	defer p.close() // frees the callback, at once or when the promise is settled
-	return p.result(ctx, op, promise)
-}
-
 // wishes are the options of requestAdapter that may bring different adapters, best first.
 var wishes = []map[string]any{
 	{"powerPreference": "high-performance"},
@@ -121,31 +114,13 @@ func (a *adapter) open(ctx context.Context) (d driver.Device, err error) {
 	return newDevice(v, true, describe(again.part, v), helper), nil
 }
 
-// limitNames are the limits that a device is asked for, all as high as the adapter has them.
-var limitNames = []string{
-	"maxBufferSize",
-	"maxStorageBufferBindingSize",
-	"maxStorageBuffersPerShaderStage",
-	"maxComputeWorkgroupsPerDimension",
-	"maxComputeInvocationsPerWorkgroup",
-	"maxComputeWorkgroupSizeX",
-	"maxComputeWorkgroupSizeY",
-	"maxComputeWorkgroupSizeZ",
-	"maxComputeWorkgroupStorageSize",
-}
-
 // features by WebGPU's names.
 var features = map[string]driver.Features{"shader-f16": driver.FeatureHalf, "subgroups": driver.FeatureSubgroups}
 
 // descriptor asks for everything that the library makes use of and the adapter has.
 func (a *adapter) descriptor() map[string]any {
-	limits, wanted := map[string]any{}, []any{}
-	has := a.handle.Get("limits")
-	for _, name := range limitNames {
-		if v := has.Get(name); v.Type() == js.TypeNumber {
-			limits[name] = v
-		}
-	}
+	_, limits := limitsOf(a.handle.Get("limits"))
+	wanted := []any{}
 	for name, f := range features {
 		if a.info.Features.Has(f) {
 			wanted = append(wanted, name)
@@ -156,13 +131,14 @@ func (a *adapter) descriptor() map[string]any {
 
 // describe describes an adapter or a device.
 func describe(p part, v js.Value) driver.AdapterInfo {
+	limits, _ := limitsOf(v.Get("limits"))
 	info := driver.AdapterInfo{
 		Driver:   "browser",
 		Name:     p.name,
 		Vendor:   p.vendor,
 		Backend:  "webgpu",
 		Kind:     p.kind(),
-		Limits:   limitsOf(v.Get("limits")),
+		Limits:   limits,
 		Features: driver.FeatureWGSL,
 	}
 	has := v.Get("features")
@@ -184,18 +160,26 @@ const llvmpipeLoops = 65535
 // bindingAlign is the alignment that every device accepts.
 const bindingAlign = 256
 
-func limitsOf(v js.Value) driver.Limits {
-	small := func(name string) uint32 { return uint32(min(number(v, name), 1<<32-1)) }
+// limitsOf reads those limits that the library makes use of. What a device is asked for is all of them, as high as the adapter has them.
+func limitsOf(has js.Value) (limits driver.Limits, asked map[string]any) {
+	asked = map[string]any{}
+	wide := func(name string) uint64 {
+		if v := has.Get(name); v.Type() == js.TypeNumber {
+			asked[name] = v
+		}
+		return number(has, name)
+	}
+	small := func(name string) uint32 { return uint32(min(wide(name), 1<<32-1)) }
 	return driver.Limits{
-		MaxBufferSize:      number(v, "maxBufferSize") &^ 3,
-		MaxBindingSize:     number(v, "maxStorageBufferBindingSize") &^ 3,
+		MaxBufferSize:      wide("maxBufferSize") &^ 3,
+		MaxBindingSize:     wide("maxStorageBufferBindingSize") &^ 3,
 		MaxStorageBuffers:  small("maxStorageBuffersPerShaderStage"),
 		MaxGroups:          small("maxComputeWorkgroupsPerDimension"),
 		MaxInvocations:     small("maxComputeInvocationsPerWorkgroup"),
 		MaxGroupSize:       [3]uint32{small("maxComputeWorkgroupSizeX"), small("maxComputeWorkgroupSizeY"), small("maxComputeWorkgroupSizeZ")},
 		MaxWorkgroupMemory: small("maxComputeWorkgroupStorageSize"),
 		BindingOffsetAlign: bindingAlign,
-	}
+	}, asked
 }
 
 // part is what a browser tells about a processor.

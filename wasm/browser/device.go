@@ -5,6 +5,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -26,7 +27,7 @@ const (
 )
 
 // engine executes what a device has checked: with the helper, or without it. Calls are made under the device's lock,
-// except close, and none waits: what takes time settles a ticket of the device's promises.
+// except close, and none waits: what takes time settles a ticket.
 type engine interface {
 	newBuffer(id driver.BufferID, size uint64)
 	// importBuffer takes a buffer of the page's, and passes on later that it is not this device's.
@@ -46,9 +47,8 @@ type engine interface {
 	take(ticket, skip int, t driver.Transfer)
 	drop(ticket int)
 
-	// idle settles the ticket when all work is done, lost when the device is lost, with the reason.
+	// idle settles the ticket when all work is done.
 	idle(ticket int)
-	lost(ticket int)
 	close()
 }
 
@@ -57,9 +57,10 @@ var _ driver.Device = (*device)(nil)
 // device is a GPUDevice: its own or an adopted one.
 type device struct {
 	driver.Objects
-	handle   js.Value
-	owned    bool
-	promises *promises
+	handle       js.Value
+	owned        bool
+	faults, lost int           // tickets for the errors of queued work, and for the loss of the device
+	closing      chan struct{} // closed by Close, for the goroutines that wait
 
 	mu      sync.Mutex // guards what follows, and Objects; never held while waiting
 	engine  engine
@@ -69,14 +70,17 @@ type device struct {
 
 // newDevice wraps a GPUDevice.
 func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Value) *device {
-	d := &device{Objects: driver.NewObjects(info), handle: handle, owned: owned, imports: map[driver.BufferID]js.Value{}}
-	d.promises = newPromises(d.noteFault)
-	if glue.IsUndefined() {
-		d.engine = without(handle, d.promises)
-	} else {
-		d.engine = newHelper(glue, handle, owned, d.promises)
+	d := &device{
+		Objects: driver.NewObjects(info), handle: handle, owned: owned, closing: make(chan struct{}),
+		imports: map[driver.BufferID]js.Value{},
 	}
-	d.engine.lost(d.promises.expect(d.noteLoss))
+	d.faults = expect(func(o outcome) { d.noteFault(failure(queued, o.value)) })
+	d.lost = expect(d.noteLoss)
+	if glue.IsUndefined() {
+		d.engine = newDirect(d)
+	} else {
+		d.engine = newHelper(glue, d)
+	}
 	return d
 }
 
@@ -88,12 +92,15 @@ func (d *device) locked(op string, f func() error) (err error) {
 	return f()
 }
 
+// queued is where the errors that arrive later come from.
+const queued = "browser: queued work"
+
 // noteFault keeps the first error until somebody can be told; those that follow are mostly its consequences.
-func (d *device) noteFault(reason js.Value) {
+func (d *device) noteFault(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fault == nil {
-		d.fault = failure("browser: queued work", reason)
+		d.fault = err
 	}
 }
 
@@ -127,7 +134,9 @@ func (d *device) Close() error {
 		if !d.Objects.Close() {
 			return nil
 		}
-		d.promises.close()
+		close(d.closing)
+		forget(d.faults)
+		forget(d.lost)
 		d.engine.close()
 		if d.owned {
 			d.handle.Call("destroy")
@@ -256,63 +265,69 @@ func checkHost(op string, h host.Memory) error {
 	return err
 }
 
+// await runs start under the lock and waits until its ticket is settled or the device is closed.
+func (d *device) await(ctx context.Context, op string, start func(ticket int) error) (js.Value, error) {
+	return await(ctx, op, d.closing, func(ticket int) error {
+		return d.locked(op, func() error { return start(ticket) })
+	})
+}
+
 // Read implements [driver.Device]. Several reads may be under way at once; each has a staging buffer of its own. Copies on the GPU
 // go by words, so what is not aligned is read with the bytes around it.
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	const op = "browser: Read"
-	from := t.Offset &^ 3
-	var w *wait
-	err := d.locked(op, func() error {
-		if err := d.CheckRead(t); err != nil {
+	if t.Span() == 0 {
+		return d.locked(op, func() error { return d.checkRead(op, t) })
+	}
+	from, to := t.Offset&^3, (t.Offset+uint64(t.Span())+3)&^3
+	reading := 0
+	_, err := d.await(ctx, op, func(ticket int) error {
+		if err := d.checkRead(op, t); err != nil {
 			return err
 		}
-		if err := checkHost(op, t.Host); err != nil {
-			return err
-		}
-		to := (t.Offset + uint64(t.Span()) + 3) &^ 3
 		if to > d.BufferSize(t.Buffer) {
 			return fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 		}
-		if err := d.usable(op); err != nil || t.Span() == 0 {
-			return err
-		}
-		w = d.promises.wait()
-		d.engine.read(w.ticket, t.Buffer, from, to-from)
+		reading = ticket
+		d.engine.read(ticket, t.Buffer, from, to-from)
 		return nil
 	})
-	if err != nil || w == nil {
+	if reading == 0 {
 		return err
 	}
-	_, err = d.promises.await(ctx, op, w)
 	return d.locked(op, func() error {
-		defer d.discard(w.ticket)
+		if d.closed() { // which has dropped what was read
+			return d.Usable(op)
+		}
+		defer d.engine.drop(reading)
 		if err := d.outcome(op, err); err != nil {
 			return err
 		}
 		if err := checkHost(op, t.Host); err != nil { // JavaScript's memory may have been detached meanwhile
 			return err
 		}
-		d.engine.take(w.ticket, int(t.Offset-from), t)
+		d.engine.take(reading, int(t.Offset-from), t)
 		return nil
 	})
+}
+
+func (d *device) checkRead(op string, t driver.Transfer) error {
+	if err := cmp.Or(d.CheckRead(t), checkHost(op, t.Host)); err != nil {
+		return err
+	}
+	return d.usable(op)
 }
 
 // Wait implements [driver.Device].
 func (d *device) Wait(ctx context.Context) error {
 	const op = "browser: Wait"
-	var w *wait
-	err := d.locked(op, func() error {
-		if err := d.usable(op); err != nil {
-			return err
+	_, err := d.await(ctx, op, func(ticket int) error {
+		err := d.usable(op)
+		if err == nil {
+			d.engine.idle(ticket)
 		}
-		w = d.promises.wait()
-		d.engine.idle(w.ticket)
-		return nil
-	})
-	if err != nil {
 		return err
-	}
-	_, err = d.promises.await(ctx, op, w)
+	})
 	return d.locked(op, func() error { return d.outcome(op, err) })
 }
 
@@ -322,13 +337,6 @@ func (d *device) outcome(op string, err error) error {
 		return first
 	}
 	return err
-}
-
-// discard frees what is held under a ticket.
-func (d *device) discard(ticket int) {
-	if !d.closed() {
-		d.engine.drop(ticket)
-	}
 }
 
 // Map implements [driver.Device]. WebGPU in browsers has no buffers that are both storage and mappable.

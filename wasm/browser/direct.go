@@ -5,10 +5,13 @@
 package browser
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 	"syscall/js"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Numbers of the WebGPU specification that nothing else needs.
@@ -22,10 +25,8 @@ const (
 // direct is the engine for pages that forbid the helper. It does the same call by call, with fewer short cuts; the comments on why
 // stand in glue.js.
 type direct struct {
-	promises *promises
-	device   js.Value
-	queue    js.Value
-	stop     js.Value // ends the wait for the loss of the device
+	device, queue js.Value
+	noteFault     func(error)
 
 	buffers map[driver.BufferID]js.Value
 	owned   map[driver.BufferID]bool // ours to destroy
@@ -36,13 +37,8 @@ type direct struct {
 
 	params        js.Value // the parameter buffer
 	paramsSize    int
-	offset        js.Value // a Uint32Array of one element
-	scratch       js.Value // a Uint8Array of directScratch bytes
 	encoder, pass js.Value // the open ones of the list
-	err           error    // of the list
 }
-
-const directScratch = 1 << 20
 
 type directLayout struct {
 	group, pipeline js.Value
@@ -57,63 +53,62 @@ type directSet struct {
 	params  js.Value // the parameter buffer that the group shows
 }
 
-// without is the engine that does without the helper.
-func without(device js.Value, p *promises) engine {
+// newDirect is the engine that does without the helper. An adopted device that outlives it keeps the callback, which the helper's does not.
+func newDirect(d *device) engine {
+	follow(d.handle.Get("lost"), d.lost)
 	return &direct{
-		promises: p,
-		device:   device,
-		queue:    device.Get("queue"),
-		buffers:  map[driver.BufferID]js.Value{},
-		owned:    map[driver.BufferID]bool{},
-		kernels:  map[driver.KernelID]js.Value{},
-		sets:     map[driver.BindingsID]*directSet{},
-		layouts:  map[driver.Layout]*directLayout{},
-		staging:  map[int]js.Value{},
-		offset:   js.Global().Get("Uint32Array").New(1),
-		scratch:  uint8s.New(directScratch),
+		device:    d.handle,
+		queue:     d.handle.Get("queue"),
+		noteFault: d.noteFault,
+		buffers:   map[driver.BufferID]js.Value{},
+		owned:     map[driver.BufferID]bool{},
+		kernels:   map[driver.KernelID]js.Value{},
+		sets:      map[driver.BindingsID]*directSet{},
+		layouts:   map[driver.Layout]*directLayout{},
+		staging:   map[int]js.Value{},
 	}
 }
 
-// scoped runs f in an error scope and passes what goes wrong to the device.
-func (d *direct) scoped(filter string, f func()) { d.scopedWith(filter, d.promises.fault, f) }
-
-// scopedWith runs f in an error scope and passes what goes wrong to fault. The scope ends also where f throws: what is pushed must
-// be popped, or the errors of later calls are lost in it.
-func (d *direct) scopedWith(filter string, fault func(js.Value), f func()) {
-	d.device.Call("pushErrorScope", filter)
-	defer func() {
-		d.promises.follow(d.device.Call("popErrorScope"), d.promises.expect(func(o outcome) {
-			if o.fulfilled && !o.value.IsNull() {
-				fault(o.value)
-			}
-		}))
-	}()
-	f()
+// guarded runs f in an error scope. What goes wrong is a fault of the device.
+func (d *direct) guarded(filter string, f func()) {
+	d.scope(filter, f, func(e js.Value) { d.noteFault(failure(queued, e)) })
 }
 
-func (d *direct) newBuffer(id driver.BufferID, size uint64) {
-	d.scoped("out-of-memory", func() {
-		d.buffers[id] = d.makeBuffer(size, usageOwn)
-		d.owned[id] = true
-	})
+// scope runs f in an error scope and calls failed with what went wrong. The scope ends also where f throws: what is pushed must be
+// popped, or the errors of later calls are lost in it.
+func (d *direct) scope(filter string, f func(), failed func(js.Value)) {
+	d.device.Call("pushErrorScope", filter)
+	defer func() {
+		var ticket int
+		ticket = expect(func(o outcome) {
+			forget(ticket)
+			if o.fulfilled && !o.value.IsNull() {
+				failed(o.value)
+			}
+		})
+		follow(d.device.Call("popErrorScope"), ticket)
+	}()
+	f()
 }
 
 func (d *direct) makeBuffer(size uint64, usage int) js.Value {
 	return d.device.Call("createBuffer", map[string]any{"size": size, "usage": usage})
 }
 
+func (d *direct) newBuffer(id driver.BufferID, size uint64) {
+	d.guarded("out-of-memory", func() {
+		d.buffers[id] = d.makeBuffer(size, usageOwn)
+		d.owned[id] = true
+	})
+}
+
 func (d *direct) importBuffer(id driver.BufferID, gpu js.Value) {
 	d.buffers[id] = gpu
-	foreign := func(e js.Value) {
-		named := js.Global().Get("Error").New(text(e, "message"))
-		named.Set("name", "ErrForeign")
-		d.promises.fault(named)
-	}
-	d.scopedWith("validation", foreign, func() {
+	d.scope("validation", func() {
 		encoder := d.device.Call("createCommandEncoder")
 		encoder.Call("clearBuffer", gpu, 0, 0)
 		encoder.Call("finish")
-	})
+	}, func(e js.Value) { d.noteFault(fault.Fail(queued, fault.ErrForeign, text(e, "message"))) })
 }
 
 func (d *direct) buffer(id driver.BufferID) js.Value { return d.buffers[id] }
@@ -161,19 +156,21 @@ func (d *direct) layout(l driver.Layout) *directLayout {
 
 func (d *direct) compile(ticket int, k *driver.Kernel) (module js.Value) {
 	layout := d.layout(k.Layout).pipeline
-	d.scopedWith("validation", func(js.Value) {}, func() {
+	d.scope("validation", func() {
 		module = d.device.Call("createShaderModule", map[string]any{"label": k.Label, "code": k.Source})
-		d.promises.follow(d.device.Call("createComputePipelineAsync", map[string]any{
+		follow(d.device.Call("createComputePipelineAsync", map[string]any{
 			"label": k.Label, "layout": layout, "compute": map[string]any{"module": module, "entryPoint": k.Entry},
 		}), ticket)
-	})
+	}, func(js.Value) {})
 	return module
 }
 
-func (d *direct) submit(l *driver.CommandList) error {
-	d.encoder, d.pass, d.err = js.Undefined(), js.Undefined(), nil
-	d.scoped("validation", func() {
-		d.setParams(l.Params)
+func (d *direct) submit(l *driver.CommandList) (err error) {
+	d.encoder, d.pass = js.Undefined(), js.Undefined()
+	d.guarded("validation", func() {
+		if len(l.Params) > 0 {
+			d.setParams(l.Params)
+		}
 		for c := range l.All() {
 			switch w := c.Words; c.Op {
 			case driver.OpDispatch:
@@ -188,13 +185,13 @@ func (d *direct) submit(l *driver.CommandList) error {
 			case driver.OpClear:
 				d.open().Call("clearBuffer", d.buffers[driver.BufferID(w[0])], c.U64(1), c.U64(3))
 			case driver.OpWrite:
-				d.flush() // a write overtakes the open encoder
-				d.write(d.buffers[driver.BufferID(w[0])], c.U64(1), l.Data[w[3]])
+				d.flush()                                                                            // a write overtakes the open encoder
+				err = cmp.Or(err, d.write(d.buffers[driver.BufferID(w[0])], c.U64(1), l.Data[w[3]])) // the rest of the list still runs
 			}
 		}
 		d.flush()
 	})
-	return d.err
+	return err
 }
 
 // open returns an encoder with no open pass.
@@ -227,7 +224,7 @@ func (d *direct) setParams(blocks []byte) {
 		d.paramsSize = max(1<<16, 1<<bits.Len(uint(need-1)))
 		d.params = d.makeBuffer(uint64(d.paramsSize), usageUniform|usageCopyDst)
 	}
-	d.writeBytes(d.params, 0, blocks)
+	d.queue.Call("writeBuffer", d.params, 0, copied(blocks))
 }
 
 func (d *direct) dispatch(w []uint32) {
@@ -245,76 +242,64 @@ func (d *direct) dispatch(w []uint32) {
 func (d *direct) makeSet(c driver.Command) *directSet {
 	set := &directSet{layout: d.layout(driver.Layout(c.U64(1)))}
 	for i, e := range c.Bindings() {
-		set.add(set.layout.storage[i], d.buffers[e.Buffer], e.Offset, e.Size)
+		set.entries = append(set.entries, entry(set.layout.storage[i], d.buffers[e.Buffer], e.Offset, e.Size))
 	}
 	return set
 }
 
-func (s *directSet) add(binding int, buffer js.Value, offset, size uint64) {
-	resource := map[string]any{"buffer": buffer, "offset": offset, "size": size}
-	s.entries = append(s.entries, map[string]any{"binding": binding, "resource": resource})
+// entry describes a binding of a bind group.
+func entry(binding int, buffer js.Value, offset, size uint64) map[string]any {
+	return map[string]any{"binding": binding, "resource": map[string]any{"buffer": buffer, "offset": offset, "size": size}}
 }
 
 // setGroup sets the bind group of a set, which is made anew when the parameter buffer has been.
 func (d *direct) setGroup(set *directSet, params uint32) {
-	hasParams := set.layout.params >= 0
+	hasParams, offsets := set.layout.params >= 0, []any{}
 	if set.group.IsUndefined() || hasParams && !set.params.Equal(d.params) {
-		whole := *set
+		entries := set.entries
 		if hasParams {
-			set.params = d.params
-			whole.add(set.layout.params, d.params, 0, driver.MaxParams)
+			entries = append(slices.Clip(entries), entry(set.layout.params, d.params, 0, driver.MaxParams))
 		}
-		set.group = d.device.Call("createBindGroup", map[string]any{"layout": set.layout.group, "entries": whole.entries})
+		set.group, set.params = d.device.Call("createBindGroup", map[string]any{"layout": set.layout.group, "entries": entries}), d.params
 	}
 	if hasParams {
-		d.offset.SetIndex(0, params)
-		d.pass.Call("setBindGroup", 0, set.group, d.offset, 0, 1)
-	} else {
-		d.pass.Call("setBindGroup", 0, set.group)
+		offsets = append(offsets, params)
 	}
+	d.pass.Call("setBindGroup", 0, set.group, offsets)
 }
 
 // write writes host data.
-func (d *direct) write(buffer js.Value, offset uint64, src driver.Host) {
+func (d *direct) write(buffer js.Value, offset uint64, src driver.Host) (err error) {
+	const op = "browser: Submit"
+	defer rescue(op, &err)
 	if src.Foreign == nil {
-		d.writeBytes(buffer, offset, src.Mem())
-		return
+		src = driver.Host{Foreign: copied(src.Mem()), Size: src.Size}
 	}
-	defer rescue("browser: Submit", &d.err) // the rest of the list still runs
-	memory, at, err := src.Buffer("browser: Submit")
+	memory, at, err := src.Buffer(op)
 	if err != nil {
-		d.err = err
-		return
+		return err
 	}
 	size := (src.Size + 3) &^ 3
 	if size != src.Size || memory.Get("resizable").Truthy() || memory.Get("growable").Truthy() { // WebGPU refuses both
-		copied := uint8s.New(size)
-		copied.Call("set", uint8s.New(memory, at, src.Size))
-		memory, at = copied.Get("buffer"), 0
+		whole := uint8s.New(size)
+		whole.Call("set", uint8s.New(memory, at, src.Size))
+		memory, at = whole.Get("buffer"), 0
 	}
 	d.queue.Call("writeBuffer", buffer, offset, memory, at, size)
-}
-
-// writeBytes writes Go memory by way of the scratch.
-func (d *direct) writeBytes(buffer js.Value, offset uint64, data []byte) {
-	for len(data) > 0 {
-		n := js.CopyBytesToJS(d.scratch, data)
-		d.queue.Call("writeBuffer", buffer, offset, d.scratch, 0, n)
-		data, offset = data[n:], offset+uint64(n)
-	}
+	return nil
 }
 
 // read makes a staging buffer for every readback.
 func (d *direct) read(ticket int, id driver.BufferID, offset, size uint64) {
-	d.scoped("out-of-memory", func() {
-		d.scoped("validation", func() {
+	d.guarded("out-of-memory", func() {
+		d.guarded("validation", func() {
 			d.staging[ticket] = d.makeBuffer(size, usageMapRead|usageCopyDst)
 			encoder := d.device.Call("createCommandEncoder")
 			encoder.Call("copyBufferToBuffer", d.buffers[id], offset, d.staging[ticket], 0, size)
 			d.queue.Call("submit", []any{encoder.Call("finish")})
 		})
 	})
-	d.promises.follow(d.staging[ticket].Call("mapAsync", mapModeRead), ticket)
+	follow(d.staging[ticket].Call("mapAsync", mapModeRead), ticket)
 }
 
 func (d *direct) take(ticket, skip int, t driver.Transfer) {
@@ -324,10 +309,10 @@ func (d *direct) take(ticket, skip int, t driver.Transfer) {
 		return
 	}
 	memory, at, _ := t.Host.Buffer("") // it was checked just now
+	to := uint8s.New(memory, at+t.HostOffset, t.Span())
 	for i := range t.Count {
 		row := i * t.Pitch
-		to := uint8s.New(memory, at+t.HostOffset+row, t.Width)
-		to.Call("set", from.Call("subarray", skip+row, skip+row+t.Width))
+		to.Call("set", from.Call("subarray", skip+row, skip+row+t.Width), row)
 	}
 }
 
@@ -338,23 +323,7 @@ func (d *direct) drop(ticket int) {
 	}
 }
 
-// idle takes as many turns of the event loop as lost does, so that a loss that ends the work is known first.
-func (d *direct) idle(ticket int) {
-	done := d.queue.Call("onSubmittedWorkDone")
-	d.promises.follow(promise.Call("all", []any{done}), ticket)
-}
-
-// lost follows a race between the loss of the device and close, because the device may be the caller's and outlive this
-// engine, whose callback it would keep.
-func (d *direct) lost(ticket int) {
-	executor := js.FuncOf(func(_ js.Value, args []js.Value) any {
-		d.stop = args[0]
-		return nil
-	})
-	closing := promise.New(executor) // calls the executor at once
-	executor.Release()
-	d.promises.follow(promise.Call("race", []any{d.device.Get("lost"), closing}), ticket)
-}
+func (d *direct) idle(ticket int) { follow(d.queue.Call("onSubmittedWorkDone"), ticket) }
 
 func (d *direct) close() {
 	for id := range d.owned {
@@ -366,5 +335,4 @@ func (d *direct) close() {
 	if d.paramsSize > 0 {
 		d.params.Call("destroy")
 	}
-	d.stop.Invoke()
 }

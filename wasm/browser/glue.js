@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
-  const VERSION = 4;
+  const VERSION = 5;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
@@ -21,8 +21,6 @@
   const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
 
-  /** The ticket under which Go hears of errors that belong to no call. */
-  const FAULT = 0;
   /** Larger writes go in pieces of this size, because browsers stage them in shared memory. Above 2 MiB Chromium allocates
    * that anew each time, which still is twice as fast as pieces that fit its ring buffer. */
   const WRITE_CHUNK = 64 << 20;
@@ -103,6 +101,7 @@
     #device;
     #queue;
     #settle;
+    #faults;
     #memory;
     #staging;
     #closed = false;
@@ -137,15 +136,21 @@
     #set = 0;
     #offset = 0;
 
-    /** @param {GPUDevice} device @param {boolean} owned @param {Settle} settle @param {WebAssembly.Memory | undefined} memory */
-    constructor(device, owned, settle, memory) {
+    /**
+     * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle
+     * @param {number} faults the ticket for errors that belong to no call @param {number} lost that for the loss of the device
+     * @param {WebAssembly.Memory | undefined} memory
+     */
+    constructor(device, owned, settle, faults, lost, memory) {
       this.#device = device;
       this.#queue = device.queue;
       this.#settle = settle;
+      this.#faults = faults;
       this.#memory = memory;
       this.#staging = new Staging(device);
       // Error scopes catch what our calls do wrong. What remains can only be blamed on us where the device is ours.
       if (owned) device.addEventListener('uncapturederror', this.#uncaptured);
+      (sessions.get(device) ?? awaitLoss(device)).set(this.#self, lost);
     }
 
     /** Frees what it made, and tells Go of nothing but the promises that are pending. The device itself is Go's business. */
@@ -168,7 +173,7 @@
     #fault(error, validation = 'ErrInvalid') {
       if (!error || this.#closed) return;
       const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation;
-      this.#settle(FAULT, false, failure(name, error.message));
+      this.#settle(this.#faults, false, failure(name, error.message));
     }
 
     /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. @param {string} [validation] as in #fault */
@@ -178,9 +183,6 @@
     #await(ticket, promise) {
       promise.then((value) => this.#settle(ticket, true, value), (error) => this.#settle(ticket, false, error));
     }
-
-    /** Settles the ticket when the device is lost. @param {number} ticket */
-    lost(ticket) { (sessions.get(this.#device) ?? awaitLoss(this.#device)).set(this.#self, ticket); }
 
     /** Settles a ticket, unless the session is closed. @param {number} ticket @param {unknown} value */
     tell(ticket, value) { if (!this.#closed) this.#settle(ticket, true, value); }
@@ -507,14 +509,15 @@
     /**
      * Starts a session. The proof is four words that the calling program has just put at an address of its memory: they
      * tell which memory is its own, if that was handed over at all.
-     * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle @param {number} at @param {number[]} proof
+     * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle @param {number} faults @param {number} lost
+     * @param {number} at @param {number[]} proof
      */
-    open(device, owned, settle, at, ...proof) {
+    open(device, owned, settle, faults, lost, at, ...proof) {
       const holdsProof = (/** @type {WebAssembly.Memory | undefined} */ memory) => memory && at + 16 <= memory.buffer.byteLength &&
         new Uint32Array(memory.buffer, at, 4).every((word, i) => word === proof[i]);
       for (const ref of memories) if (!ref.deref()) memories.delete(ref);
       const memory = [...memories].map((ref) => ref.deref()).find(holdsProof);
-      return {session: new Session(device, owned, settle, memory), shared: memory !== undefined};
+      return {session: new Session(device, owned, settle, faults, lost, memory), shared: memory !== undefined};
     },
   });
   Reflect.set(globalThis, Symbol.for('sublet.glue'), glue);

@@ -75,16 +75,15 @@ func blobScript(ctx context.Context) (err error) {
 	defer rescue(op, &err)
 	url, revoke := blobURL()
 	defer revoke()
-	p := newPromises(func(js.Value) {})
-	defer p.close()
-	w := p.wait()
 	script := scriptElement()
-	script.Call("addEventListener", "load", p.settled.Call("bind", nil, w.ticket, true))
-	script.Call("addEventListener", "error", p.settled.Call("bind", nil, w.ticket, false))
 	script.Set("src", url)
-	js.Global().Get("document").Get("documentElement").Call("append", script)
 	defer script.Call("remove")
-	_, err = p.await(ctx, op, w)
+	_, err = await(ctx, op, nil, func(ticket int) error {
+		script.Call("addEventListener", "load", settler(ticket, true))
+		script.Call("addEventListener", "error", settler(ticket, false))
+		js.Global().Get("document").Get("documentElement").Call("append", script)
+		return nil
+	})
 	return err
 }
 

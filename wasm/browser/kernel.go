@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // NewKernel implements [driver.Device]. The id is taken only when the kernel is compiled, so that nothing can dispatch
@@ -19,22 +20,16 @@ import (
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "browser: NewKernel"
 	var module js.Value
-	var w *wait
-	err := d.locked(op, func() error {
+	pipeline, err := d.await(ctx, op, func(ticket int) error {
 		if err := d.AddKernel(id, k); err != nil {
 			return err
 		}
 		d.DropKernel(id)
-		w = d.promises.wait()
-		module = d.engine.compile(w.ticket, k)
+		module = d.engine.compile(ticket, k)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	pipeline, err := d.promises.await(ctx, op, w)
-	if errors.Is(err, fault.ErrCompile) {
-		return d.compileError(ctx, op, k, module, err)
+	if errors.Is(err, fault.ErrCompile) && !module.IsUndefined() {
+		return compileError(ctx, op, k, module, err)
 	}
 	if err != nil {
 		return err
@@ -49,11 +44,11 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 }
 
 // compileError adds to a compiler's error which kernel it is about and which lines are to blame.
-func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) (all error) {
+func compileError(ctx context.Context, op string, k *driver.Kernel, module js.Value, err error) (all error) {
 	defer rescue(op, &all)
 	e, _ := errors.AsType[*fault.OpError](err)
 	detail := e.Detail
-	if info, err := d.promises.result(ctx, op, module.Call("getCompilationInfo")); err == nil {
+	if info, err := awaitPromise(ctx, op, module.Call("getCompilationInfo")); err == nil {
 		if lines := diagnostics(info.Get("messages"), k.Source); lines != "" {
 			detail = lines
 		}
@@ -66,19 +61,13 @@ func (d *device) compileError(ctx context.Context, op string, k *driver.Kernel, 
 
 // diagnostics lists the errors among the messages of a compiler, each with the line that it is about.
 func diagnostics(messages js.Value, source string) string {
-	lines := strings.Split(source, "\n")
 	var list []string
 	for i := range messages.Length() {
-		m := messages.Index(i)
-		if text(m, "type") != "error" {
-			continue
+		if m := messages.Index(i); text(m, "type") == "error" {
+			d := wgsl.Diagnostic{Line: int(number(m, "lineNum")), Column: int(number(m, "linePos")), Text: text(m, "message")}
+			line, _ := wgsl.LineOf(source, d.Line)
+			list = append(list, d.Show(line))
 		}
-		line := int(number(m, "lineNum"))
-		s := fault.Text("line ", line, ":", number(m, "linePos"), ": ", text(m, "message"))
-		if line >= 1 && line <= len(lines) {
-			s += "\n\t" + strings.TrimSpace(lines[line-1])
-		}
-		list = append(list, s)
 	}
 	return strings.Join(list, "\n")
 }

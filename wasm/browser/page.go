@@ -18,4 +18,4 @@ func provideHelper(context.Context) (js.Value, error) {
 	return js.Undefined(), fault.Fail("browser: Open", fault.ErrUnsupported, "the page has not loaded glue.js of this version")
 }
 
-func without(js.Value, *promises) engine { return nil }
+func newDirect(*device) engine { return nil }

@@ -11,14 +11,14 @@ import (
 	"github.com/sublet-gpu/sublet/internal/host"
 )
 
-var (
-	uint8s  = js.Global().Get("Uint8Array")
-	promise = js.Global().Get("Promise")
-)
+var uint8s = js.Global().Get("Uint8Array")
 
-// method binds a method to its object, once, because calling a bound function is several times cheaper than calling a
-// method by name.
-func method(v js.Value, name string) js.Value { return v.Get(name).Call("bind", v) }
+// copied makes a Uint8Array with a copy of Go's memory.
+func copied(b []byte) js.Value {
+	array := uint8s.New(len(b))
+	js.CopyBytesToJS(array, b)
+	return array
+}
 
 // value returns a handle as a js.Value of the class.
 func value(handle any, class string) (js.Value, bool) {

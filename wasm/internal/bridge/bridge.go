@@ -55,8 +55,7 @@ type (
 type entry struct {
 	// value is a dense or a sparse matrix, an array, of which only JavaScript knows more than its memory, or a file on its way.
 	value interface{ Close() error }
-	err   *page.Failure // why there is no value
-	late  *page.Failure // why the last assignment failed; in force until somebody was told
+	err   *page.Failure // why there is no value, or why the last assignment failed, in force until somebody was told
 
 	indices, pointers []int32 // copies of the structure of a wrapped sparse matrix
 }
@@ -81,10 +80,10 @@ func (b *Bridge) keep(handle uint32, f *page.Failure) {
 func (b *Bridge) write(handle uint32, run func()) {
 	err := page.Guard(run)
 	e := b.entries[handle]
-	e.late = nil
+	e.err = nil
 	if err != nil {
-		e.late = b.Note(err)
-		page.Check(e.late)
+		e.err = b.Note(err)
+		page.Check(e.err)
 	}
 }
 
@@ -94,7 +93,7 @@ func (b *Bridge) entry(handle uint32) *entry {
 	if e == nil {
 		page.Invalid("no matrix " + itoa(int(handle)))
 	}
-	if e.err != nil {
+	if e.value == nil {
 		page.Check(e.err)
 	}
 	return e
@@ -107,10 +106,10 @@ func (b *Bridge) matrix(handle uint32) *anyDense { return as[*anyDense](b.entry(
 // the last assignment failed, nobody may miss that.
 func (b *Bridge) current(handle uint32) *entry {
 	e := b.entry(handle)
-	if e.late != nil && !e.late.Told() {
-		page.Check(e.late)
+	if e.err != nil && !e.err.Told() {
+		page.Check(e.err)
 	}
-	e.late = nil
+	e.err = nil
 	return e
 }
 
@@ -123,10 +122,10 @@ func (b *Bridge) vacant(handle uint32) {
 
 // put gives a handle what it stands for.
 func (b *Bridge) put(handle uint32, made *entry) {
-	if err := page.Guard(func() { b.vacant(handle) }); err != nil {
+	if b.entries[handle] != nil {
 		_ = made.value.Close()
-		page.Check(err)
 	}
+	b.vacant(handle)
 	b.entries[handle] = made
 }
 

@@ -22,11 +22,13 @@ var commands = []page.Spec[*Bridge]{
 	page.CmdAssign: {Run: (*Bridge).assign, Words: 1, Flags: page.More},
 	page.CmdRead:   {Run: (*Bridge).readValue, Words: 3, Flags: page.More | page.Ticket},
 	page.CmdSync:   {Run: (*Bridge).sync, Words: 2, Flags: page.Ticket},
-	page.CmdTouch:  {Run: (*Bridge).touch, Words: 1},
+	page.CmdTouch:  {Run: func(b *Bridge, a []uint32) { page.Check(b.matrix(a[0]).Touch()) }, Words: 1},
 	page.CmdClose:  {Run: (*Bridge).closeMatrix, Words: 2, Flags: page.Ticket},
-	page.CmdFunc:   {Run: (*Bridge).newFunc, Words: 2},
-	page.CmdForget: {Run: (*Bridge).forgetFunc, Words: 1},
-	page.CmdFlush:  {Run: (*Bridge).flush},
+	page.CmdFunc: { // whose error comes when it is used
+		Run: func(b *Bridge, a []uint32) { b.funcs[a[0]] = matrix.NewFunc(b.Text(a[1])) }, Words: 2,
+	},
+	page.CmdForget: {Run: func(b *Bridge, a []uint32) { delete(b.funcs, a[0]) }, Words: 1},
+	page.CmdFlush:  {Run: func(b *Bridge, _ []uint32) { page.Check(b.dev.Flush()) }},
 	page.CmdWait:   {Run: (*Bridge).wait, Words: 1, Flags: page.Ticket},
 	page.CmdBuffer: {Run: (*Bridge).buffer, Words: 2, Flags: page.Ticket},
 	page.CmdEnd:    {Run: (*Bridge).end},
@@ -73,14 +75,13 @@ func (b *Bridge) firstLeaf(expr []uint32) (handle uint32) {
 	if len(expr) < 2 || Op(expr[0]) != OpLeaf || expr[0]>>16 != 2 {
 		page.Invalid("an assignment to what is no matrix")
 	}
-	b.matrix(expr[1])
+	b.program.push(b.matrix(expr[1]).Expr()) // which may be what it was before an assignment that failed
 	return expr[1]
 }
 
-// target decodes an expression of which the first leaf, or a part of it that is the value number `to`, is to be written.
+// target decodes what follows the first leaf of an expression. That, or a part of it that is the value number `to`, is to be written.
 func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
-	b.program.target = 1 // the first value
-	x := b.program.run(expr)
+	x := b.program.run(expr[2:])
 	m := b.program.value(to).Matrix()
 	if m == nil {
 		page.Invalid("an assignment to what is no matrix")
@@ -88,13 +89,8 @@ func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
 	return m, x
 }
 
-// synced is a dense or a sparse matrix.
-type synced interface {
-	Sync(ctx context.Context) error
-}
-
 func (b *Bridge) sync(a []uint32) {
-	m := as[synced](b.current(a[1]))
+	m := as[interface{ Sync(context.Context) error }](b.current(a[1])) // dense or sparse
 	b.Queue(a[0], func(ctx context.Context) (any, error) { return nil, m.Sync(ctx) })
 }
 
@@ -106,14 +102,6 @@ func (b *Bridge) closeMatrix(a []uint32) {
 	}
 	b.Settle(a[0], nil, nil)
 }
-
-func (b *Bridge) newFunc(a []uint32) {
-	b.funcs[a[0]] = matrix.NewFunc(b.Text(a[1])) // its error comes when it is used
-}
-
-func (b *Bridge) forgetFunc(a []uint32) { delete(b.funcs, a[0]) }
-
-func (b *Bridge) flush([]uint32) { page.Check(b.dev.Flush()) }
 
 func (b *Bridge) wait(a []uint32) {
 	f := b.Untold()

@@ -6,8 +6,6 @@ import (
 	"cmp"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -54,15 +52,11 @@ func (b *Bridge) data(a []uint32) {
 
 func (b *Bridge) setData(m *anyDense, object any, size uint32) {
 	rows, cols := m.Dims()
-	minor := cols
-	o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
-	if o.ColMajor {
-		minor = rows
-	}
-	if m.Offset() == 0 && m.Stride() == minor && rows*cols*m.DType().Size() == m.Buffer().Size() { // it is all of its memory
+	if rows*cols*m.DType().Size() == m.Buffer().Size() { // it is all of its memory
 		b.fill(m.Buffer(), object, size)
 		return
 	}
+	o := matrix.Options{Type: m.DType(), ColMajor: m.ColMajor()}
 	c := page.Must(matrix.FromBuffer[matrix.Any](b.dev, rows, cols, b.host(object, size), 0, o))
 	page.Check(cmp.Or(m.Expr().Matrix().Assign(c), c.Close()))
 }
@@ -108,17 +102,14 @@ func (b *Bridge) change(a []uint32, run func(m *anyDense)) *entry {
 
 func (b *Bridge) setValue(a []uint32) {
 	part := b.program.part(b.program.run(a[3:]))
-	b.change(a, func(m *anyDense) { page.Check(m.SetValue(part)) }).late = nil
+	b.change(a, func(m *anyDense) { page.Check(m.SetValue(part)) }).err = nil
 }
 
 func (b *Bridge) setFrom(a []uint32) {
 	s := b.source(a[3:])
 	b.change(a, func(m *anyDense) {
-		if m.DType() != s.options.Type {
-			page.Check(fault.Fail("bridge: SetValueFrom", gpu.ErrInvalid, s.options.Type.String(), " to ", m.DType().String()))
-		}
 		page.Check(m.SetValueFrom(s.rows, s.cols, s.memory, s.flags, s.options))
-	}).late = nil
+	}).err = nil
 }
 
 func (b *Bridge) resize(a []uint32) {
@@ -133,11 +124,9 @@ func (b *Bridge) setShape(a []uint32) {
 func (b *Bridge) alias(a []uint32) {
 	v := b.matrix(a[1]).Alias()
 	page.Check(v.Err())
-	b.put(a[0], &entry{value: v, late: b.entries[a[1]].late})
+	b.put(a[0], &entry{value: v, err: b.entries[a[1]].err})
 }
 
 func (b *Bridge) location(a []uint32) {
 	b.Settle(a[0], b.matrix(a[1]).Buffer().Location().String(), nil)
 }
-
-func (b *Bridge) touch(a []uint32) { page.Check(b.matrix(a[0]).Touch()) }

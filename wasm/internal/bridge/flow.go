@@ -3,13 +3,12 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
-	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -22,20 +21,17 @@ import (
 type flow struct {
 	b      *Bridge
 	ctx    *page.Call // ends when the handle is closed
-	pieces chan piece
+	pieces chan *piece
 
 	mu     sync.Mutex
-	full   bool             // there is a piece
 	over   bool             // the goroutine is done
-	arrays []*buffer.Buffer // what was loaded and nobody has taken yet
+	arrays []*buffer.Buffer // what was loaded and nobody has taken yet; the goroutine's until it is done
 
 	// Of the goroutine.
-	size int64 // of a file that is read; -1 where it is not known, and pieces come one after the other
-	pos  int64 // in it
-	have bool
-	now  piece // in use, if there is one
-	at   int64 // where the piece begins in the file
-	n    int   // bytes that are written into it
+	size int64  // of a file that is read; -1 where it is not known, and pieces come one after the other
+	pos  int64  // in it
+	now  *piece // in use, if there is one
+	at   int64  // where the piece begins in the file
 }
 
 // piece is memory of the page's for a part of a file.
@@ -43,46 +39,44 @@ type piece struct {
 	ticket uint32
 	object any
 	size   int
+	n      int // bytes that are written into it
 }
 
-// begin gives a handle a flow and runs a function that reads or writes it. The ticket hears of the function's end.
+// begin gives a handle a flow and runs a function that reads or writes it. The ticket hears of the function's end, and then whoever
+// has passed a piece that was not used up.
 func (b *Bridge) begin(ticket, handle uint32, size int64, run func(f *flow) any) {
-	f := &flow{b: b, ctx: page.NewCall(), size: size, pieces: make(chan piece, 1)}
+	f := &flow{b: b, ctx: page.NewCall(), size: size, pieces: make(chan *piece, 1)}
 	b.vacant(handle)
 	b.entries[handle] = &entry{value: f}
 	b.Count(1)
 	b.Go(0, func(context.Context) (any, error) {
 		var value any
 		err := page.Guard(func() { value = run(f) })
-		f.finish(ticket, value, err)
+		f.end()
+		if gone := f.gone(); gone != nil || err != nil {
+			f.drop()
+			if err != nil {
+				err = cmp.Or(gone, err)
+			}
+		}
+		b.Count(-1)
+		b.Settle(ticket, value, err)
+		if f.now != nil {
+			f.used(0)
+		}
+		for p := range f.pieces {
+			b.Settle(p.ticket, 0.0, nil)
+		}
 		return nil, nil
 	})
 }
 
-// finish reports the end, first of the flow and then of a piece that was not used up.
-func (f *flow) finish(ticket uint32, value any, err error) {
+// end lets no more pieces in.
+func (f *flow) end() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.over = true
-	full := f.full
-	f.mu.Unlock()
-	gone := f.gone()
-	if gone != nil || err != nil {
-		f.drop()
-	}
-	if gone != nil && err != nil {
-		err = gone
-	}
-	if e, ok := errors.AsType[*file.Error](err); ok {
-		err = page.AtOffset(err, e.Offset)
-	}
-	f.b.Count(-1)
-	f.b.Settle(ticket, value, err)
-	if full {
-		if !f.have {
-			f.now = <-f.pieces
-		}
-		f.b.Settle(f.now.ticket, 0.0, nil)
-	}
+	close(f.pieces)
 }
 
 // Close gives the flow up.
@@ -92,7 +86,7 @@ func (f *flow) Close() error {
 	return nil
 }
 
-// drop closes what nobody has taken. Before the goroutine is done, it is finish that will.
+// drop closes what nobody has taken. Before the goroutine is done, that is left to it.
 func (f *flow) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,17 +107,17 @@ func (f *flow) gone() error {
 }
 
 // pass takes a piece from the page. Once the flow is over it is not used.
-func (f *flow) pass(p piece) {
+func (f *flow) pass(p *piece) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.full:
-		page.Invalid("a piece of a file before the last one was used up")
-	case f.over:
+	if f.over {
 		f.b.Settle(p.ticket, 0.0, nil)
+		return
+	}
+	select {
+	case f.pieces <- p:
 	default:
-		f.full = true
-		f.pieces <- p
+		page.Invalid("a piece of a file before the last one was used up")
 	}
 }
 
@@ -131,7 +125,6 @@ func (f *flow) pass(p piece) {
 func (f *flow) next() error {
 	select {
 	case f.now = <-f.pieces:
-		f.have, f.n = true, 0
 	case <-f.ctx.Done():
 	}
 	return f.gone()
@@ -139,25 +132,24 @@ func (f *flow) next() error {
 
 // used gives the piece back with a number for the page.
 func (f *flow) used(n int64) {
-	f.mu.Lock()
-	f.full, f.have = false, false
-	f.mu.Unlock()
 	f.b.Settle(f.now.ticket, float64(n), nil)
+	f.now = nil
 }
 
 // Read reads the file. The number for the page is where the next piece is to begin; an empty one is the end. The first
 // piece is the beginning.
 func (f *flow) Read(b []byte) (int, error) {
 	for {
-		off := f.pos - f.at
-		switch {
-		case f.have && off >= 0 && off < int64(f.now.size):
-			b = b[:min(int64(len(b)), int64(f.now.size)-off)]
-			f.pos += int64(len(b))
-			return len(b), f.load(f.now.object, int(off), b)
-		case f.have && off >= 0 && f.now.size == 0:
-			return 0, io.EOF
-		case f.have:
+		if f.now != nil {
+			off := f.pos - f.at
+			switch {
+			case off >= 0 && off < int64(f.now.size):
+				b = b[:min(int64(len(b)), int64(f.now.size)-off)]
+				f.pos += int64(len(b))
+				return len(b), f.load(f.now.object, int(off), b)
+			case off >= 0 && f.now.size == 0:
+				return 0, io.EOF
+			}
 			f.at = f.pos
 			f.used(f.pos)
 		}
@@ -193,16 +185,16 @@ func (f *flow) Seek(offset int64, whence int) (int64, error) {
 // Write writes the file. The number for the page is how many bytes of the piece are written; none mean the end.
 func (f *flow) Write(b []byte) (int, error) {
 	for done := 0; done < len(b); {
-		if !f.have {
+		if f.now == nil {
 			if err := f.next(); err != nil {
 				return done, err
 			}
 		}
-		part := b[done:][:min(len(b)-done, f.now.size-f.n)]
-		f.b.Store(f.now.object, f.n, part)
+		part := b[done:][:min(len(b)-done, f.now.size-f.now.n)]
+		f.b.Store(f.now.object, f.now.n, part)
 		done += len(part)
-		if f.n += len(part); f.n == f.now.size {
-			f.used(int64(f.n))
+		if f.now.n += len(part); f.now.n == f.now.size {
+			f.used(int64(f.now.n))
 		}
 	}
 	return len(b), nil

@@ -40,8 +40,7 @@ func (b *Bridge) fill(buf *buffer.Buffer, object any, size uint32) {
 		page.Check(fault.Fail("bridge: Write", buffer.ErrShort, itoa(int(size)), " bytes for ", itoa(buf.Size())))
 	}
 	if size > 0 {
-		page.Check(page.Must(buf.Memory(buffer.Replaces)).Write(0, b.host(object, size)))
-		buf.Wrote(buf.Device(), buffer.Range(0, buf.Size()))
+		page.Check(buf.Write(0, b.host(object, uint32(buf.Size()))))
 	}
 }
 

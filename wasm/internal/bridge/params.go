@@ -78,8 +78,8 @@ func (f *flow) fill(scan bool, limit int64, opts params.Options) []byte {
 }
 
 func (b *Bridge) pass(a []uint32) {
-	object := b.Object(a[2])
-	as[*flow](b.entry(a[1])).pass(piece{a[0], object, int(a[3])})
+	p := &piece{ticket: a[0], object: b.Object(a[2]), size: int(a[3])}
+	as[*flow](b.entry(a[1])).pass(p)
 }
 
 // take gives the arrays to handles. If that fails, those that did not get one are closed.
@@ -135,8 +135,8 @@ func (b *Bridge) save(a []uint32) {
 	if a[4] > maxText || len(list)%savedWords != 0 {
 		page.Invalid("a save of " + itoa(len(list)) + " words")
 	}
-	c := cursor{make([]byte, a[4])}
-	c.rest = c.rest[:b.Load(text, 0, c.rest)]
+	c := make(cursor, a[4])
+	c = c[:b.Load(text, 0, c)]
 	headers := make([]file.Header, len(tensors))
 	err := page.Guard(func() {
 		for i := range tensors {
@@ -195,7 +195,7 @@ func (f *flow) save(headers []file.Header, tensors []tensor, opts params.Options
 		}
 	}
 	page.Check(w.Close())
-	if f.have {
-		f.used(int64(f.n))
+	if f.now != nil {
+		f.used(int64(f.now.n))
 	}
 }

@@ -37,7 +37,6 @@ type program struct {
 	depth        int         // of the value at hand
 	temps        []*anyDense // to be closed when the command is over
 	args         []anyArg
-	target       int // the value at which a leaf is memory to be written: 1 for the first, 0 for none
 }
 
 // run decodes an expression and returns its value.
@@ -56,10 +55,15 @@ func (p *program) run(words []uint32) anyExpr {
 		if p.depth >= maxDepth {
 			v, p.depth = p.evaluate(v).Expr(), 0
 		}
-		p.values, p.depths = append(p.values, v), append(p.depths, p.depth)
+		p.push(v)
 		words = words[n:]
 	}
 	return p.value(uint32(len(p.values) - 1))
+}
+
+// push adds a value.
+func (p *program) push(v anyExpr) {
+	p.values, p.depths = append(p.values, v), append(p.depths, p.depth)
 }
 
 // Limits of an expression. Package matrix works through expressions by recursion, which WebAssembly does on JavaScript's stack, so a
@@ -77,7 +81,7 @@ func (p *program) release() {
 	clear(p.temps)
 	clear(p.values)
 	clear(p.args)
-	p.temps, p.values, p.depths, p.args, p.target = p.temps[:0], p.values[:0], p.depths[:0], p.args[:0], 0
+	p.temps, p.values, p.depths, p.depth, p.args = p.temps[:0], p.values[:0], p.depths[:0], 0, p.args[:0]
 }
 
 func (p *program) value(i uint32) anyExpr {
@@ -95,10 +99,10 @@ func (p *program) operand() anyExpr {
 	return x
 }
 
-// operands reads so many of them, or all that are left.
-func (p *program) operands(n int) []anyArg {
+// operands reads those that are left.
+func (p *program) operands() []anyArg {
 	p.args = p.args[:0]
-	for n < 0 && p.Left() || len(p.args) < n {
+	for p.Left() {
 		p.args = append(p.args, p.operand())
 	}
 	return p.args
@@ -111,7 +115,7 @@ func (p *program) index() int { return int(p.Word()) }
 func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	switch op {
 	case OpLeaf:
-		return p.leaf(p.Word())
+		return as[*anyDense](p.bridge.current(p.Word())).Expr()
 	case OpScalar:
 		return matrix.Fill(1, 1, decoded(t, p.Word())).ConvertTo(t)
 	case OpFill:
@@ -130,11 +134,7 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	case OpMatMul:
 		return matrix.Mul(p.operand(), p.operand())
 	case OpCall:
-		f := p.bridge.funcs[p.Word()]
-		if f == nil {
-			page.Invalid("no such function")
-		}
-		return matrix.Apply(f, p.operands(-1)...)
+		return matrix.Apply(p.bridge.funcs[p.Word()], p.operands()...)
 	case OpReduce:
 		x := p.operand()
 		return matrix.Reduce(fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255)), x)
@@ -143,15 +143,7 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 	case OpLogSoftmax:
 		return matrix.LogSoftmax(p.operand())
 	}
-	return matrix.Elementwise(fuse.Op(op), p.operands(fuse.Op(op).Arity())...)
-}
-
-// leaf is a matrix. One that is to be written may be what it was before an assignment that failed.
-func (p *program) leaf(handle uint32) anyExpr {
-	if p.target == len(p.values)+1 {
-		return p.bridge.matrix(handle).Expr()
-	}
-	return as[*anyDense](p.bridge.current(handle)).Expr()
+	return matrix.Elementwise(fuse.Op(op), p.operands()...)
 }
 
 // part returns a matrix of which parts can be taken: an expression has none until it is evaluated.

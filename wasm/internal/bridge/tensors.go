@@ -29,15 +29,15 @@ func describe(b []byte, h file.Header) []byte {
 	return le.AppendUint64(le.AppendUint64(b, uint64(h.Offset)), uint64(h.Size))
 }
 
-// cursor reads descriptions. Once they have ended early, rest is nil.
-type cursor struct{ rest []byte }
+// cursor reads descriptions.
+type cursor []byte
 
-func (c *cursor) take(n uint64) (b []byte) {
-	if n > uint64(len(c.rest)) {
-		c.rest = nil
-	} else {
-		b, c.rest = c.rest[:n], c.rest[n:]
+func (c *cursor) take(n uint64) []byte {
+	if n > uint64(len(*c)) {
+		page.Invalid("a description that ends early")
 	}
+	b := (*c)[:n]
+	*c = (*c)[n:]
 	return b
 }
 
@@ -55,9 +55,6 @@ func (c *cursor) header() (h file.Header) {
 	h.Type = dtype.Type{Code: uint8(c.number(1)), Bits: uint8(c.number(1)), Lanes: uint16(c.number(2))}
 	for range c.number(1) {
 		h.Shape = append(h.Shape, int64(c.number(8)))
-	}
-	if c.rest == nil {
-		page.Invalid("a description that ends early")
 	}
 	return h
 }

@@ -73,17 +73,6 @@ func (f *Failure) Unwrap() error { return f.err }
 // Told reports whether the page knows.
 func (f *Failure) Told() bool { return f.told.Load() }
 
-// FileError is an error with the place in a file that the page is told.
-type FileError struct {
-	error
-	Offset int64
-}
-
-// AtOffset adds a place to an error.
-func AtOffset(err error, offset int64) error { return &FileError{err, offset} }
-
-func (e *FileError) Unwrap() error { return e.error }
-
 // Check stops the command at hand with an error, unless that is nil. Only what [Guard] runs may call it.
 func Check(err error) {
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"syscall/js"
 
+	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
@@ -59,38 +60,37 @@ func (h *host) Object(number uint32) any { return h.object.Invoke(number) }
 func (h *host) Text(number uint32) string { return h.object.Invoke(number).String() }
 
 // Load implements [Page] for a Uint8Array.
-func (h *host) Load(object any, at int, into []byte) int {
-	v, ok := from(object, at)
-	if !ok {
-		return 0
+func (h *host) Load(object any, at int, into []byte) (n int) {
+	if v := from(object, at); v.Type() == js.TypeObject {
+		n = js.CopyBytesToGo(into, v)
 	}
-	return js.CopyBytesToGo(into, v)
+	return n
 }
 
 // Store implements [Page] for a Uint8Array.
 func (h *host) Store(object any, at int, data []byte) {
-	if v, ok := from(object, at); ok {
+	if v := from(object, at); v.Type() == js.TypeObject {
 		js.CopyBytesToJS(v, data)
 	}
 }
 
-// from returns a Uint8Array from a byte on. One that was detached has none.
-func from(object any, at int) (v js.Value, ok bool) {
-	v, ok = object.(js.Value)
-	if !ok || v.Type() != js.TypeObject || at > 0 && at >= v.Length() {
-		return v, false
+// from returns a Uint8Array from a byte on, or undefined. One that was detached has none.
+func from(object any, at int) js.Value {
+	v, _ := object.(js.Value)
+	switch {
+	case v.Type() != js.TypeObject || at > 0 && at >= v.Length():
+		return js.Undefined()
+	case at > 0:
+		return v.Call("subarray", at)
 	}
-	if at > 0 {
-		v = v.Call("subarray", at)
-	}
-	return v, true
+	return v
 }
 
 // Settle implements [Page].
 func (h *host) Settle(ticket uint32, value any, err error) {
 	if err != nil {
 		outcome := []any{ticket, nil, fault.Code(err), err.Error()}
-		if e, ok := errors.AsType[*FileError](err); ok {
+		if e, ok := errors.AsType[*file.Error](err); ok {
 			outcome = append(outcome, e.Offset)
 		}
 		h.settle.Invoke(outcome...)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -50,12 +51,11 @@ type Session struct {
 	waiting sync.WaitGroup // goroutines that will settle a ticket
 	ended   bool           // written by the goroutine that executes
 
-	mu     sync.Mutex
-	queue  [][]uint32
-	open   int // messages that are not finished
-	busy   int // goroutines at work of which no event of the page's may wake
-	untold *Failure
-	calls  map[uint32]*Call // by ticket
+	mu      sync.Mutex
+	queue   [][]uint32
+	working int // messages that are not finished, and goroutines at work of which no event of the page's may wake
+	untold  *Failure
+	calls   map[uint32]*Call // by ticket
 }
 
 // New makes a session of a program whose commands are in a table. The session itself executes [CmdCancel].
@@ -95,52 +95,40 @@ const patience = 3
 // many messages are not finished and how many goroutines are at work that no event of the page's may wake. It never waits
 // itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post.
 func (s *Session) Post(message []uint32) (unfinished int) {
-	s.push(message)
+	s.mu.Lock()
+	s.queue = append(s.queue, slices.Clone(message))
+	s.working++
+	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default: // it is awake
 	}
 	for range patience {
 		runtime.Gosched()
-		s.mu.Lock()
-		unfinished = s.open + s.busy
-		s.mu.Unlock()
-		if unfinished == 0 {
+		if unfinished = s.Count(0); unfinished == 0 {
 			break
 		}
 	}
 	return unfinished
 }
 
-func (s *Session) push(message []uint32) {
+// next takes a message from the queue, if there is one.
+func (s *Session) next() (message []uint32, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = append(s.queue, append([]uint32{}, message...))
-	s.open++
-}
-
-// pop returns the next message, or nil.
-func (s *Session) pop() (message []uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) > 0 {
-		message, s.queue = s.queue[0], s.queue[1:]
+	if len(s.queue) == 0 {
+		return nil, false
 	}
-	return message
-}
-
-func (s *Session) finish() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
+	message, s.queue = s.queue[0], s.queue[1:]
+	return message, true
 }
 
 // Run executes messages until one of them ends the session, and waits for what is under way.
 func (s *Session) Run() {
 	for range s.wake {
-		for message := s.pop(); message != nil; message = s.pop() {
+		for message, ok := s.next(); ok; message, ok = s.next() {
 			s.execute(message)
-			s.finish()
+			s.Count(-1)
 		}
 		if s.ended {
 			break
@@ -237,26 +225,19 @@ func (s *Session) Settle(ticket uint32, value any, err error) {
 	s.Page.Settle(ticket, value, err)
 }
 
-// Go runs what may wait in a goroutine of its own, which then settles the ticket.
-func (s *Session) Go(ticket uint32, run Work) { s.start(ticket, NewCall(), run) }
-
 // Queue is Go for what waits for a device. It returns when run has begun to wait: what run has queued is then ahead of everything
 // that comes later.
-func (s *Session) Queue(ticket uint32, run Work) {
-	c := NewCall()
-	s.start(ticket, c, run)
-	<-c.began
-}
+func (s *Session) Queue(ticket uint32, run Work) { <-s.Go(ticket, run).began }
 
-// start counts a goroutine if the program is alone, and has it settle the ticket.
-func (s *Session) start(ticket uint32, c *Call, run Work) {
-	busy := 0
+// Go runs what may wait in a goroutine of its own, which then settles the ticket. It returns the goroutine's context.
+func (s *Session) Go(ticket uint32, run Work) *Call {
+	c, busy := NewCall(), 0
 	if s.Alone {
 		busy = 1
 	}
-	s.Count(busy)
 	s.mu.Lock()
 	s.calls[ticket] = c
+	s.working += busy
 	s.mu.Unlock()
 	s.waiting.Go(func() {
 		var value any
@@ -267,17 +248,20 @@ func (s *Session) start(ticket uint32, c *Call, run Work) {
 		}
 		s.mu.Lock()
 		delete(s.calls, ticket)
+		s.working -= busy
 		s.mu.Unlock()
-		s.Count(-busy)
 		s.Settle(ticket, value, err)
 	})
+	return c
 }
 
-// Count counts goroutines at work that no event of the page's may wake.
-func (s *Session) Count(n int) {
+// Count counts goroutines at work that no event of the page's may wake. It returns how many they are, with the messages that are
+// not finished.
+func (s *Session) Count(n int) (unfinished int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy += n
+	s.working += n
+	return s.working
 }
 
 func (s *Session) cancel(ticket uint32) {
@@ -291,20 +275,18 @@ func (s *Session) cancel(ticket uint32) {
 // Call is the context of what runs on behalf of the page. Those of package context would make the program 16 KB larger.
 type Call struct {
 	context.Context
-	begun, over sync.Once
+	Cancel      func() // ends the context
+	begin       func() // notes that somebody waits or is done
 	began, done chan struct{}
 }
 
 // NewCall makes a context.
 func NewCall() *Call {
-	return &Call{Context: context.Background(), began: make(chan struct{}), done: make(chan struct{})}
+	began, done := make(chan struct{}), make(chan struct{})
+	return &Call{
+		context.Background(), sync.OnceFunc(func() { close(done) }), sync.OnceFunc(func() { close(began) }), began, done,
+	}
 }
-
-// Cancel ends the context.
-func (c *Call) Cancel() { c.over.Do(func() { close(c.done) }) }
-
-// begin notes that somebody waits or is done.
-func (c *Call) begin() { c.begun.Do(func() { close(c.began) }) }
 
 // Done implements [context.Context]. Whoever asks for it begins to wait.
 func (c *Call) Done() <-chan struct{} {
