@@ -202,7 +202,7 @@ func (c *call) record(pieces []*piece) {
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			w := a.array.bytes(a.written(c, p.part))
-			if a.changed && !c.r.TransferOnly {
+			if a.changed {
 				a.values.Wrote(p.replicas[k], w, memory.Newer)
 				a.values.Forget(p.replicas[k], a.array.bytes(c.between(a)))
 			}
@@ -245,7 +245,7 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			if !a.changed || c.r.TransferOnly {
+			if !a.changed {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {

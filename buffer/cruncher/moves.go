@@ -118,7 +118,7 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 		}
 	}
 	for k := range c.arrays {
-		if c.arrays[k].widened() && !c.r.TransferOnly {
+		if c.arrays[k].widened() && len(c.kernels) > 0 {
 			if err := cr.newWords(c, p, k); err != nil {
 				return err
 			}

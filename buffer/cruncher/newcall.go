@@ -85,7 +85,8 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		a.flags.Write = a.flags.Write && (a.changed || !a.ifChanged)
-		c.stays = c.stays || c.batch == nil && a.changed && !a.flags.Write && !c.r.TransferOnly
+		a.changed = a.changed && !c.r.TransferOnly
+		c.stays = c.stays || c.batch == nil && a.changed && !a.flags.Write
 	}
 	c.step = cr.stepOf(c)
 	return nil
@@ -162,6 +163,9 @@ func (cr *Cruncher) adopt(c *call) {
 		if c.batch != nil && c.list[i].array != nil {
 			c.batch.held[c.list[i].array] = true
 		}
+	}
+	if c.r.TransferOnly {
+		c.kernels, c.sync, c.r.Repeat = nil, nil, 1
 	}
 }
 
