@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -16,18 +17,12 @@ import (
 // Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
-	cr     *Cruncher
-	shares map[batchKey][]int
-	held   map[*Any]bool // the arrays, which the program must not lose before their results come back
-	wake   []chan struct{}
-
-	mu      sync.Mutex // guards what follows
-	queued  int        // calls
-	reached []int      // of each device: so many calls are done
+	cr      *Cruncher
+	held    map[*Any]bool   // the arrays, which the program must not lose before their results come back
+	wake    []chan struct{} // of each device
+	reached []atomic.Int64  // of each device: so many calls are done
+	queued  atomic.Int64    // calls
 }
-
-// batchKey is what has the same shares throughout a batch.
-type batchKey struct{ id, global, step int }
 
 // Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
 // results are those of the same calls of [Cruncher.Compute]. Until it returns, the host memory of the arrays must not be used,
@@ -86,11 +81,13 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch != nil {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
-	b := &Batch{cr: cr, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, held: map[*Any]bool{}, reached: make([]atomic.Int64, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
-	cr.batch, cr.mark = b, cr.uses
+	if cr.batch, cr.mark = b, cr.uses; cr.conf.coherence != Pin {
+		cr.fixed.Clear()
+	}
 	return b, nil
 }
 
@@ -204,9 +201,7 @@ func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps
 	if err := b.cr.compute(ctx, b, id, kernels, r, ps); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	b.queued++
-	b.mu.Unlock()
+	b.queued.Add(1)
 	b.notify()
 	return nil
 }
@@ -229,15 +224,10 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 		case <-ctx.Done():
 			return
 		}
-		b.mu.Lock()
-		n := b.queued
-		b.mu.Unlock()
-		if err := w.dev.Sync(ctx); err != nil {
-			continue
+		n := b.queued.Load()
+		if w.dev.Sync(ctx) == nil {
+			b.reached[i].Store(n)
 		}
-		b.mu.Lock()
-		b.reached[i] = n
-		b.mu.Unlock()
 	}
 }
 
@@ -246,15 +236,13 @@ func (b *Batch) Reached() int {
 	if b == nil {
 		return 0
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := b.queued
-	for i, r := range b.reached {
+	n := b.queued.Load()
+	for i := range b.reached {
 		if b.cr.workers[i].dev.Usable() == nil {
-			n = min(n, r)
+			n = min(n, b.reached[i].Load())
 		}
 	}
-	return n
+	return int(n)
 }
 
 // Remaining returns how many of the calls queued so far are not done yet.
@@ -262,8 +250,6 @@ func (b *Batch) Remaining() int {
 	if b == nil {
 		return 0
 	}
-	b.mu.Lock()
-	queued := b.queued
-	b.mu.Unlock()
+	queued := int(b.queued.Load())
 	return max(queued-b.Reached(), 0)
 }

@@ -19,13 +19,15 @@ type call struct {
 	arrays  []argument
 	kernels []*program
 	sync    *program
-	local   int
+	local   int // items of a workgroup
 	inner   int
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	stays   bool   // some results do not come back
 	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
+
+	displaced []*program // to be closed when it is over
 }
 
 // argument is an array among the parameters.
@@ -111,15 +113,14 @@ func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	return pieces, nil
 }
 
+// shareKey is what has the same shares throughout a batch, or as long as the cruncher lives.
+type shareKey struct{ id, global, step int }
+
 func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	n := c.r.Global
-	key := batchKey{c.id, n, c.step}
-	if c.batch != nil {
-		if fixed := c.batch.shares[key]; fixed != nil && allAlive(fixed, alive) {
-			return fixed, nil
-		}
-	}
-	if fixed := cr.pinned.Get(c.id); fixed != nil && sum(*fixed) == n && allAlive(*fixed, alive) {
+	key := shareKey{c.id, n, c.step}
+	keep := c.batch != nil || cr.conf.coherence == Pin
+	if fixed := cr.fixed.Get(key); keep && fixed != nil && allAlive(*fixed, alive) {
 		return *fixed, nil
 	}
 	counts, err := cr.balancer.Split(balance.Request{
@@ -131,11 +132,8 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if len(counts) != len(alive) || sum(counts) != n || !allAlive(counts, alive) {
 		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
 	}
-	if cr.conf.coherence == Pin {
-		cr.pinned.Put(c.id, &counts)
-	}
-	if c.batch != nil {
-		c.batch.shares[key] = counts
+	if keep {
+		cr.fixed.Put(key, &counts)
 	}
 	return counts, nil
 }

@@ -48,6 +48,7 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 			return nil, err
 		}
 		p = &program{built, id.String()}
+		cr.keep(c, p)
 	}
 	if dims := len(c.r.Inner) + 1; p.Dims != 0 && p.Dims != dims {
 		return nil, fail("Compute", ErrRange, name, " has ", itoa(p.Dims), " dimensions, the range ", itoa(dims))

@@ -203,9 +203,8 @@ func (cr *Cruncher) refresh() {
 		for _, r := range cr.arrays {
 			r.values.Lost(i) // once more: a call that did not fail may have noted what it had done
 		}
-		cr.pinned.Clear() // shares are for all devices that live
+		cr.fixed.Clear() // shares are for all devices that live
 		if cr.batch != nil {
-			clear(cr.batch.shares)
 			cr.batch.notify()
 		}
 		w.life, w.gone = life, false
