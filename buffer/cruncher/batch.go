@@ -22,6 +22,7 @@ type Batch struct {
 	wake    []chan struct{} // of each device
 	reached []atomic.Int64  // of each device: so many calls are done
 	queued  atomic.Int64    // calls
+	before  []result        // what was on the host where results came early
 }
 
 // Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
@@ -111,85 +112,67 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 		}
 	}
 	cr.noteLost()
-	var early []result
 	for _, r := range cr.arrays {
 		if r.batch == cr.batch && r.stale() {
 			return fail(op, ErrStale, "a device was lost")
 		}
-		for _, w := range r.landed {
-			early = append(early, result{residency: r, Source: memory.Source{Region: w}, mem: r.shadow[w.Offset:w.End()]})
-		}
 	}
-	if err := cr.land(ctx, append(early, list...)); err != nil {
+	if err := cr.settle(ctx, list); err != nil {
 		return err
 	}
-	for i := range list {
-		list[i].values.Returned(list[i].Region)
-	}
-	for _, r := range cr.arrays {
-		r.landed = nil
-	}
+	cr.batch.before = nil
 	return nil
 }
 
-// abandon ends a batch. What has not come back is only newer.
+// abandon ends a batch. What has not come back is only newer, and what has is taken back.
 func (cr *Cruncher) abandon() {
+	before := cr.batch.before
 	cr.batch = nil
+	for i := len(before) - 1; i >= 0; i-- {
+		r := &before[i]
+		if to, err := r.array.host.Part(r.Offset, r.Width).Writer(); err == nil && cr.arrays[r.array] == r.residency {
+			to(r.mem)
+			r.values.HostChanged(r.Region, memory.Newer)
+			cr.arrived(r)
+		}
+	}
 	for _, r := range cr.arrays {
 		r.values.Change(r.array.all(), memory.Pending, memory.Newer)
-		r.values.SetHost(r.array.host)
-		for _, w := range r.landed {
-			r.values.HostChanged(w, memory.Newer)
-		}
-		r.batch, r.shadow, r.landed = nil, nil, nil
+		r.batch = nil
 		cr.tell(r)
 	}
 }
 
-// bringEarly brings results of the batch to memory of the library's, before a call writes over them that does not return them. That
-// memory stands for the host's until the end of the batch, when the results reach the host.
+// bringEarly brings results of the batch to the host before a call writes over them that does not return them. What they replace there is
+// kept until the batch has succeeded.
 func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
 	}
 	var list []*residency
 	for k := range c.arrays {
-		if a := &c.arrays[k]; a.changed && !a.flags.Write && len(a.values.Newest(a.array.all(), memory.Pending)) > 0 {
+		if a := &c.arrays[k]; a.changed && !a.flags.Write {
 			list = append(list, a.residency)
 		}
 	}
-	if len(list) == 0 {
-		return nil
-	}
 	results, err := cr.fetch(ctx, "Batch", list, memory.Pending)
-	for i := range results {
-		r := &results[i]
-		if err == nil && r.mem == nil {
-			err = r.bring(ctx)
-		}
-		if err == nil && r.shadow == nil {
-			err = cr.overshadow(ctx, r.residency)
-		}
-		if err != nil {
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	before := slices.Clone(results)
+	for i := range before {
+		r := &before[i]
+		host := r.array.host.Part(r.Offset, r.Width)
+		if host.Foreign == nil {
+			r.mem = slices.Clone(host.Mem())
+		} else if r.mem, err = memory.Load(ctx, cr.workers[r.Slot].dev, host); err != nil {
 			return err
 		}
-		copy(r.shadow[r.Offset:], r.mem)
-		r.landed = append(r.landed, r.Region)
-		r.values.Returned(r.Region)
+	}
+	if err = cr.settle(ctx, results); err == nil {
+		c.batch.before = append(c.batch.before, before...)
 	}
 	return err
-}
-
-// overshadow makes a copy of the host's side.
-func (cr *Cruncher) overshadow(ctx context.Context, r *residency) (err error) {
-	if r.shadow = slices.Clone(r.array.host.Mem()); r.array.host.Foreign != nil {
-		i := slices.IndexFunc(cr.workers, func(w *worker) bool { return !w.lost() })
-		if r.shadow, err = memory.Load(ctx, cr.workers[max(i, 0)].dev, r.array.host); err != nil {
-			return err
-		}
-	}
-	r.values.SetHost(gpu.HostBytes(r.shadow))
-	return nil
 }
 
 // Compute queues what [Cruncher.Compute] computes. Its errors are those that show at once. After the end of the batch it is
