@@ -66,6 +66,13 @@ type body struct {
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
 type Array[T Elem] struct{ *Any }
 
+func (a *Array[T]) any() *Any {
+	if a == nil {
+		return nil
+	}
+	return a.Any
+}
+
 // NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
 func NewArray[T Elem](name string, n int) (*Array[T], error) {
 	t := typeOf[T]()

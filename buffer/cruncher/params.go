@@ -25,12 +25,7 @@ type param struct {
 	ifChanged bool // it comes back from kernels only that may change it
 }
 
-func (a *Array[T]) params(list []param) ([]param, error) {
-	if a == nil {
-		return nil, fail("Params", gpu.ErrInvalid, "nil array")
-	}
-	return a.Any.params(list)
-}
+func (a *Array[T]) params(list []param) ([]param, error) { return a.any().params(list) }
 
 func (a *Any) params(list []param) ([]param, error) {
 	if err := a.usable("Params"); err != nil {
