@@ -49,9 +49,16 @@ type piece struct {
 	begun   bool          // its kernels may have run
 	results []result
 
-	replicas []*memory.Replica // of each array
-	words    []words           // of each array that kernels see unpacked
-	err      error
+	has []holding // of each array
+	err error
+}
+
+// holding is what a piece's device has of an array.
+type holding struct {
+	*memory.Replica
+	words             // of one that kernels see unpacked
+	host, newest span // what comes from the host before the kernels run, and what they must have the newest values of
+	bound        span // what they may touch
 }
 
 // run computes a call on the devices that are alive. If one is lost meanwhile, the others begin again with what the call began with.
@@ -107,7 +114,11 @@ func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	var pieces []*piece
 	base := c.r.Offset
 	for i, n := range counts {
-		pieces = append(pieces, &piece{worker: cr.workers[i], part: part{base, n}})
+		p := &piece{worker: cr.workers[i], part: part{base, n}, has: make([]holding, len(c.arrays))}
+		for k := range c.arrays {
+			p.has[k].need(c, &c.arrays[k], p.part)
+		}
+		pieces = append(pieces, p)
 		base += n
 	}
 	return pieces, nil
@@ -162,8 +173,8 @@ func allAlive(counts []int, alive []bool) bool {
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
 	defer func() {
 		for _, p := range pieces {
-			for k := range p.words {
-				_ = p.words[k].mem.Close() // never fails
+			for k := range p.has {
+				_ = p.has[k].mem.Close() // never fails
 			}
 		}
 	}()
@@ -201,8 +212,8 @@ func (c *call) record(pieces []*piece) {
 			a := &c.arrays[k]
 			w := a.array.bytes(a.written(c, p.part))
 			if a.changed {
-				a.values.Wrote(p.replicas[k], w, memory.Newer)
-				a.values.Forget(p.replicas[k], a.array.bytes(c.between(a)))
+				a.values.Wrote(p.has[k].Replica, w, memory.Newer)
+				a.values.Forget(p.has[k].Replica, a.array.bytes(c.between(a)))
 			}
 			switch {
 			case !a.flags.Write:
@@ -247,7 +258,7 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.replicas[k], a.array.bytes(s)) && a.access != writeOnly {
+				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && a.access != writeOnly {
 					err = fail("Compute", ErrStale, a.array.name)
 				}
 			}

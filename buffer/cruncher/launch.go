@@ -104,10 +104,10 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 	}
 	for _, a := range p.Arrays {
 		k := c.index(a.Name)
-		array, r := c.arrays[k].array, on.replicas[k]
+		array, r := c.arrays[k].array, &on.has[k]
 		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: r.Mem, First: r.Lo / array.t.Size(), Length: array.n}
-		if w := &on.words[k]; w.mem != nil {
-			arg.Buffer, arg.First = w.mem, w.lo
+		if r.mem != nil {
+			arg.Buffer, arg.First = r.mem, r.lo
 		}
 		args = append(args, arg)
 	}

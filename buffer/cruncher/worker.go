@@ -157,7 +157,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if b.base > p.part.base { // words that blobs share go up before kernels write there
 			lo = (lo + 3) / 4 * 4
 		}
-		if err := a.values.Update(ctx, p.replicas[k], memory.Between(lo, max(lo, hi))); err != nil {
+		if err := a.values.Update(ctx, p.has[k].Replica, memory.Between(lo, max(lo, hi))); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (p *piece) take(ctx context.Context, c *call, b part) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if a.flags.Write && (last || !a.flags.WriteAll) {
-			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.replicas[k]}
+			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.has[k].Replica}
 			list = append(list, result{residency: a.residency, Source: at})
 		}
 	}
