@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,32 +25,19 @@ type Elem interface {
 // Bytes is the element type of structures, which kernels see as words: opaque data by the codes of DLPack.
 var Bytes = dtype.Type{Code: 3, Bits: 8, Lanes: 1}
 
-// known reports whether arrays have the element type.
-func known(t dtype.Type) bool {
-	switch t {
-	case dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, Bytes:
-		return true
-	}
-	return false
-}
+// types are those of elements.
+var types = []dtype.Type{dtype.Float32, dtype.Int32, dtype.Uint32, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, Bytes}
 
 func typeOf[T Elem]() dtype.Type {
 	var z T
+	t := dtype.Type{Code: dtype.Uint32.Code, Bits: 8 * uint8(unsafe.Sizeof(z)), Lanes: 1}
 	switch any(z).(type) {
-	case int32:
-		return dtype.Int32
-	case uint32:
-		return dtype.Uint32
-	case int8:
-		return dtype.Int8
-	case uint8:
-		return dtype.Uint8
-	case int16:
-		return dtype.Int16
-	case uint16:
-		return dtype.Uint16
+	case float32:
+		t.Code = dtype.Float32.Code
+	case int8, int16, int32:
+		t.Code = dtype.Int32.Code
 	}
-	return dtype.Float32
+	return t
 }
 
 // Any is an array whose element type is known at run time. It has a side on the host, which is the caller's memory or the
@@ -77,6 +65,13 @@ type body struct {
 
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
 type Array[T Elem] struct{ *Any }
+
+func (a *Array[T]) any() *Any {
+	if a == nil {
+		return nil
+	}
+	return a.Any
+}
 
 // NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
 func NewArray[T Elem](name string, n int) (*Array[T], error) {
@@ -122,7 +117,7 @@ func WrapStructs[S any](name string, data []S) (*Any, error) {
 // once when the array is closed.
 func WrapHost(name string, t dtype.Type, mem gpu.Host, release func()) (*Any, error) {
 	const op = "WrapHost"
-	if !known(t) {
+	if !slices.Contains(types, t) {
 		return nil, fail(op, gpu.ErrInvalid, "unknown element type")
 	}
 	if !mem.Valid() || mem.Size > maxBytes {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -16,18 +17,13 @@ import (
 // Batch is calls that are queued one after the other without anybody waiting for results, which come back together at the
 // end; see [Cruncher.Batch]. It is Cekirdekler's enqueueMode, for any number of devices.
 type Batch struct {
-	cr     *Cruncher
-	shares map[batchKey][]int
-	held   map[*Any]bool // the arrays, which the program must not lose before their results come back
-	wake   []chan struct{}
-
-	mu      sync.Mutex // guards what follows
-	queued  int        // calls
-	reached []int      // of each device: so many calls are done
+	cr      *Cruncher
+	held    map[*Any]bool   // the arrays, which the program must not lose before their results come back
+	wake    []chan struct{} // of each device
+	reached []atomic.Int64  // of each device: so many calls are done
+	queued  atomic.Int64    // calls
+	before  []result        // what was on the host where results came early
 }
-
-// batchKey is what has the same shares throughout a batch.
-type batchKey struct{ id, global, step int }
 
 // Batch runs queue, whose calls of [Batch.Compute] only queue, then waits for all of them and brings back what they wrote. The
 // results are those of the same calls of [Cruncher.Compute]. Until it returns, the host memory of the arrays must not be used,
@@ -86,11 +82,13 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch != nil {
 		return nil, fail(op, ErrBatch, "one in another")
 	}
-	b := &Batch{cr: cr, shares: map[batchKey][]int{}, held: map[*Any]bool{}, reached: make([]int, len(cr.workers))}
+	b := &Batch{cr: cr, held: map[*Any]bool{}, reached: make([]atomic.Int64, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
 	}
-	cr.batch, cr.mark = b, cr.uses
+	if cr.batch, cr.mark = b, cr.uses; cr.conf.coherence != Pin {
+		cr.fixed.Clear()
+	}
 	return b, nil
 }
 
@@ -114,85 +112,67 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 		}
 	}
 	cr.noteLost()
-	var early []result
 	for _, r := range cr.arrays {
 		if r.batch == cr.batch && r.stale() {
 			return fail(op, ErrStale, "a device was lost")
 		}
-		for _, w := range r.landed {
-			early = append(early, result{residency: r, Source: memory.Source{Region: w}, mem: r.shadow[w.Offset:w.End()]})
-		}
 	}
-	if err := cr.land(ctx, append(early, list...)); err != nil {
+	if err := cr.settle(ctx, list); err != nil {
 		return err
 	}
-	for i := range list {
-		list[i].values.Returned(list[i].Region)
-	}
-	for _, r := range cr.arrays {
-		r.landed = nil
-	}
+	cr.batch.before = nil
 	return nil
 }
 
-// abandon ends a batch. What has not come back is only newer.
+// abandon ends a batch. What has not come back is only newer, and what has is taken back.
 func (cr *Cruncher) abandon() {
+	before := cr.batch.before
 	cr.batch = nil
+	for i := len(before) - 1; i >= 0; i-- {
+		r := &before[i]
+		if to, err := r.array.host.Part(r.Offset, r.Width).Writer(); err == nil && cr.arrays[r.array] == r.residency {
+			to(r.mem)
+			r.values.HostChanged(r.Region, memory.Newer)
+			cr.arrived(r)
+		}
+	}
 	for _, r := range cr.arrays {
 		r.values.Change(r.array.all(), memory.Pending, memory.Newer)
-		r.values.SetHost(r.array.host)
-		for _, w := range r.landed {
-			r.values.HostChanged(w, memory.Newer)
-		}
-		r.batch, r.shadow, r.landed = nil, nil, nil
+		r.batch = nil
 		cr.tell(r)
 	}
 }
 
-// bringEarly brings results of the batch to memory of the library's, before a call writes over them that does not return them. That
-// memory stands for the host's until the end of the batch, when the results reach the host.
+// bringEarly brings results of the batch to the host before a call writes over them that does not return them. What they replace there is
+// kept until the batch has succeeded.
 func (cr *Cruncher) bringEarly(ctx context.Context, c *call) error {
 	if c.batch == nil {
 		return nil
 	}
 	var list []*residency
 	for k := range c.arrays {
-		if a := &c.arrays[k]; a.changed && !a.flags.Write && len(a.values.Newest(a.array.all(), memory.Pending)) > 0 {
+		if a := &c.arrays[k]; a.changed && !a.flags.Write {
 			list = append(list, a.residency)
 		}
 	}
-	if len(list) == 0 {
-		return nil
-	}
 	results, err := cr.fetch(ctx, "Batch", list, memory.Pending)
-	for i := range results {
-		r := &results[i]
-		if err == nil && r.mem == nil {
-			err = r.bring(ctx)
-		}
-		if err == nil && r.shadow == nil {
-			err = cr.overshadow(ctx, r.residency)
-		}
-		if err != nil {
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	before := slices.Clone(results)
+	for i := range before {
+		r := &before[i]
+		host := r.array.host.Part(r.Offset, r.Width)
+		if host.Foreign == nil {
+			r.mem = slices.Clone(host.Mem())
+		} else if r.mem, err = memory.Load(ctx, cr.workers[r.Slot].dev, host); err != nil {
 			return err
 		}
-		copy(r.shadow[r.Offset:], r.mem)
-		r.landed = append(r.landed, r.Region)
-		r.values.Returned(r.Region)
+	}
+	if err = cr.settle(ctx, results); err == nil {
+		c.batch.before = append(c.batch.before, before...)
 	}
 	return err
-}
-
-// overshadow makes a copy of the host's side.
-func (cr *Cruncher) overshadow(ctx context.Context, r *residency) (err error) {
-	if r.shadow = slices.Clone(r.array.host.Mem()); r.array.host.Foreign != nil {
-		i := slices.IndexFunc(cr.workers, func(w *worker) bool { return !w.lost() })
-		if r.shadow, err = memory.Load(ctx, cr.workers[max(i, 0)].dev, r.array.host); err != nil {
-			return err
-		}
-	}
-	r.values.SetHost(gpu.HostBytes(r.shadow))
-	return nil
 }
 
 // Compute queues what [Cruncher.Compute] computes. Its errors are those that show at once. After the end of the batch it is
@@ -204,9 +184,7 @@ func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps
 	if err := b.cr.compute(ctx, b, id, kernels, r, ps); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	b.queued++
-	b.mu.Unlock()
+	b.queued.Add(1)
 	b.notify()
 	return nil
 }
@@ -229,15 +207,10 @@ func (b *Batch) watch(ctx context.Context, i int, w *worker) {
 		case <-ctx.Done():
 			return
 		}
-		b.mu.Lock()
-		n := b.queued
-		b.mu.Unlock()
-		if err := w.dev.Sync(ctx); err != nil {
-			continue
+		n := b.queued.Load()
+		if w.dev.Sync(ctx) == nil {
+			b.reached[i].Store(n)
 		}
-		b.mu.Lock()
-		b.reached[i] = n
-		b.mu.Unlock()
 	}
 }
 
@@ -246,15 +219,13 @@ func (b *Batch) Reached() int {
 	if b == nil {
 		return 0
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := b.queued
-	for i, r := range b.reached {
+	n := b.queued.Load()
+	for i := range b.reached {
 		if b.cr.workers[i].dev.Usable() == nil {
-			n = min(n, r)
+			n = min(n, b.reached[i].Load())
 		}
 	}
-	return n
+	return int(n)
 }
 
 // Remaining returns how many of the calls queued so far are not done yet.
@@ -262,8 +233,6 @@ func (b *Batch) Remaining() int {
 	if b == nil {
 		return 0
 	}
-	b.mu.Lock()
-	queued := b.queued
-	b.mu.Unlock()
+	queued := int(b.queued.Load())
 	return max(queued-b.Reached(), 0)
 }

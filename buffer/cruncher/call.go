@@ -19,13 +19,15 @@ type call struct {
 	arrays  []argument
 	kernels []*program
 	sync    *program
-	local   int
+	local   int // items of a workgroup
 	inner   int
 	step    int    // shares are multiples of it, but for the rest
 	single  int    // the device that does everything, or -1
 	stays   bool   // some results do not come back
 	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
+
+	displaced []*program // to be closed when it is over
 }
 
 // argument is an array among the parameters.
@@ -47,9 +49,16 @@ type piece struct {
 	begun   bool          // its kernels may have run
 	results []result
 
-	replicas []*memory.Replica // of each array
-	words    []words           // of each array that kernels see unpacked
-	err      error
+	has []holding // of each array
+	err error
+}
+
+// holding is what a piece's device has of an array.
+type holding struct {
+	*memory.Replica
+	words             // of one that kernels see unpacked
+	host, newest span // what comes from the host before the kernels run, and what they must have the newest values of
+	bound        span // what they may touch
 }
 
 // run computes a call on the devices that are alive. If one is lost meanwhile, the others begin again with what the call began with.
@@ -105,21 +114,24 @@ func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	var pieces []*piece
 	base := c.r.Offset
 	for i, n := range counts {
-		pieces = append(pieces, &piece{worker: cr.workers[i], part: part{base, n}})
+		p := &piece{worker: cr.workers[i], part: part{base, n}, has: make([]holding, len(c.arrays))}
+		for k := range c.arrays {
+			p.has[k].need(c, &c.arrays[k], p.part)
+		}
+		pieces = append(pieces, p)
 		base += n
 	}
 	return pieces, nil
 }
 
+// shareKey is what has the same shares throughout a batch, or as long as the cruncher lives.
+type shareKey struct{ id, global, step int }
+
 func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	n := c.r.Global
-	key := batchKey{c.id, n, c.step}
-	if c.batch != nil {
-		if fixed := c.batch.shares[key]; fixed != nil && allAlive(fixed, alive) {
-			return fixed, nil
-		}
-	}
-	if fixed := cr.pinned.Get(c.id); fixed != nil && sum(*fixed) == n && allAlive(*fixed, alive) {
+	key := shareKey{c.id, n, c.step}
+	keep := c.batch != nil || cr.conf.coherence == Pin
+	if fixed := cr.fixed.Get(key); keep && fixed != nil && allAlive(*fixed, alive) {
 		return *fixed, nil
 	}
 	counts, err := cr.balancer.Split(balance.Request{
@@ -131,11 +143,8 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if len(counts) != len(alive) || sum(counts) != n || !allAlive(counts, alive) {
 		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
 	}
-	if cr.conf.coherence == Pin {
-		cr.pinned.Put(c.id, &counts)
-	}
-	if c.batch != nil {
-		c.batch.shares[key] = counts
+	if keep {
+		cr.fixed.Put(key, &counts)
 	}
 	return counts, nil
 }
@@ -164,8 +173,8 @@ func allAlive(counts []int, alive []bool) bool {
 func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error {
 	defer func() {
 		for _, p := range pieces {
-			for k := range p.words {
-				_ = p.words[k].mem.Close() // never fails
+			for k := range p.has {
+				_ = p.has[k].mem.Close() // never fails
 			}
 		}
 	}()
@@ -202,9 +211,9 @@ func (c *call) record(pieces []*piece) {
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			w := a.array.bytes(a.written(c, p.part))
-			if a.changed && !c.r.TransferOnly {
-				a.values.Wrote(p.replicas[k], w, memory.Newer)
-				a.values.Forget(p.replicas[k], a.array.bytes(c.between(a)))
+			if a.changed {
+				a.values.Wrote(p.has[k].Replica, w, memory.Newer)
+				a.values.Forget(p.has[k].Replica, a.array.bytes(c.between(a)))
 			}
 			switch {
 			case !a.flags.Write:
@@ -245,11 +254,11 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			if !a.changed || c.r.TransferOnly {
+			if !a.changed {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.replicas[k], a.array.bytes(s)) && a.access != writeOnly {
+				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && a.access != writeOnly {
 					err = fail("Compute", ErrStale, a.array.name)
 				}
 			}

@@ -26,12 +26,24 @@ func (c *call) programs() []*program {
 	return append(slices.Clip(c.kernels), c.sync)
 }
 
-// tidy closes the programs of a call that are not kept: it came to nothing, or others displaced them.
-func (cr *Cruncher) tidy(c *call) {
+// keep keeps a program for later calls. What that displaces is closed when the call is over, which may use it.
+func (cr *Cruncher) keep(c *call, p *program) {
+	if old, gone := cr.programs.Put(p.id, p); gone {
+		c.displaced = append(c.displaced, old)
+	}
+}
+
+func (c *call) closeDisplaced() {
+	for _, p := range c.displaced {
+		p.Close()
+	}
+}
+
+// discard closes the programs of a call that do not compile, all of them.
+func (cr *Cruncher) discard(c *call) {
 	for _, p := range c.programs() {
-		if cr.programs.Peek(p.id) != p {
-			p.Close()
-		}
+		cr.programs.Delete(p.id)
+		p.Close()
 	}
 }
 

@@ -32,7 +32,7 @@ type Cruncher struct {
 	programs recent.Map[string, *program]
 
 	converters map[dtype.Type]*converter
-	pinned     recent.Map[int, *[]int]
+	fixed      recent.Map[shareKey, *[]int]
 
 	uses uint64 // of arrays
 	mark uint64 // those up to it are not of the call or the batch
@@ -180,18 +180,6 @@ func (cr *Cruncher) Kernels() []string {
 // made reports whether New has made the cruncher.
 func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
 
-// devices returns the devices.
-func (cr *Cruncher) devices() []*gpu.Device {
-	if cr == nil {
-		return nil
-	}
-	var list []*gpu.Device
-	for _, w := range cr.workers {
-		list = append(list, w.dev)
-	}
-	return list
-}
-
 // Compute runs kernels, named in one text and separated by blanks or commas, one after the other over the range: each device
 // its share of all of them. It returns when the results are in the host memory of the arrays. id names what is computed: each
 // has shares of its own, which get better from call to call. Ids that are not among the 1,024 used last begin anew.
@@ -221,12 +209,13 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 		return fail(op, ErrBatch, "calls belong into it")
 	}
 	cr.refresh()
-	c, err := cr.newCall(b, id, kernels, r, ps)
-	if err != nil || c.r.Global == 0 {
+	c := &call{id: id, r: r, single: -1, batch: b}
+	defer c.closeDisplaced()
+	if err := cr.plan(c, kernels, ps); err != nil || c.r.Global == 0 {
 		return err
 	}
-	defer cr.tidy(c)
 	if err := cr.compile(ctx, c); err != nil {
+		cr.discard(c)
 		return err
 	}
 	cr.adopt(c)

@@ -8,7 +8,15 @@ import "github.com/sublet-gpu/sublet/gpu"
 var WithClock = withClock
 
 // Devices lists the devices of a cruncher.
-func (cr *Cruncher) Devices() []*gpu.Device { return cr.devices() }
+func (cr *Cruncher) Devices() (list []*gpu.Device) {
+	if cr == nil {
+		return nil
+	}
+	for _, w := range cr.workers {
+		list = append(list, w.dev)
+	}
+	return list
+}
 
 // Traffic returns what moved between the arrays of a pipeline and its device.
 func (p *DevicePipeline) Traffic() Traffic {

@@ -48,22 +48,16 @@ func (a *body) overtake(w memory.Region, by *Cruncher) {
 	a.compare()
 }
 
-// stale lists the crunchers that have newer elements than the host among some, and the first of those elements.
-func (a *body) stale(w memory.Region) (list []*Cruncher, first memory.Region, auto bool) {
+// stale lists the crunchers that have newer elements than the host among some.
+func (a *body) stale(w memory.Region) (list []*Cruncher, auto bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for cr, r := range a.users {
-		newer := r.values.Newest(w, memory.Newer)
-		for i, s := range newer {
-			if len(list) == 0 && i == 0 || s.Offset < first.Offset {
-				first = s.Region
-			}
-		}
-		if len(newer) > 0 {
+		if len(r.values.Newest(w, memory.Newer)) > 0 {
 			list = append(list, cr)
 		}
 	}
-	return list, first, a.flags.AutoFetch
+	return list, a.flags.AutoFetch
 }
 
 // current makes sure that the host has the newest of some elements.
@@ -71,9 +65,9 @@ func (a *Any) current(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
 	}
-	list, first, auto := a.stale(a.bytes(s))
+	list, auto := a.stale(a.bytes(s))
 	if len(list) > 0 && !auto {
-		return fail(op, ErrStale, a.elements(first), " are on devices: see Fetch and Flags.AutoFetch")
+		return fail(op, ErrStale, "of array ", a.name, ", see Fetch and Flags.AutoFetch")
 	}
 	for _, cr := range list {
 		err := cr.bringHome(context.Background(), op, a)
@@ -93,10 +87,10 @@ func (a *Any) replaceable(op string, s span) error {
 	if !a.behind.Load() {
 		return nil
 	}
-	if f := a.Flags(); f.goesUp() {
-		return nil
+	if f := a.Flags(); !f.goesUp() {
+		return a.current(op, s)
 	}
-	return a.current(op, s)
+	return nil
 }
 
 // replaced notes that elements were written on the host.
@@ -114,7 +108,7 @@ func (a *Any) Stale() bool { return !a.none() && a.behind.Load() }
 // Data returns the elements of the host's side itself, whatever [Any.Stale] says. Call [Any.MarkDirty] after writing to those of a
 // tracked array. It is nil of an array that is closed.
 func (a *Array[T]) Data() []T {
-	if a == nil || a.usable("Data") != nil {
+	if a.any().usable("Data") != nil {
 		return nil
 	}
 	return a.data()
@@ -151,10 +145,7 @@ func (a *Array[T]) Set(i int, v T) error {
 }
 
 func (a *Array[T]) ranged(op string, i int) error {
-	if a == nil {
-		return fail(op, gpu.ErrInvalid, "nil array")
-	}
-	if err := a.usable(op); err != nil {
+	if err := a.any().usable(op); err != nil {
 		return err
 	}
 	if i < 0 || i >= a.n {
@@ -166,10 +157,7 @@ func (a *Array[T]) ranged(op string, i int) error {
 // ToArray returns a copy of the elements. Stale ones are as for [Array.At].
 func (a *Array[T]) ToArray() ([]T, error) {
 	const op = "ToArray"
-	if a == nil {
-		return nil, fail(op, gpu.ErrInvalid, "nil array")
-	}
-	if err := a.usable(op); err != nil {
+	if err := a.any().usable(op); err != nil {
 		return nil, err
 	}
 	if err := a.current(op, span{0, a.n}); err != nil {
@@ -181,30 +169,22 @@ func (a *Array[T]) ToArray() ([]T, error) {
 // CopyTo copies the elements to dst from element k on: dst[k+j] = a[j], as many as there are on both sides. That there are
 // none is [ErrRange]. Stale ones are as for [Array.At] and, where they are written, [Array.Set].
 func (a *Array[T]) CopyTo(dst *Array[T], k int) error {
-	const op = "CopyTo"
-	if err := dst.ranged(op, k); err != nil {
-		return err
-	}
-	if err := a.ranged(op, 0); err != nil {
-		return err
-	}
-	return copyElements(op, dst, k, a, 0)
+	return copyElements("CopyTo", dst, k, a, 0)
 }
 
 // CopyFrom copies elements of src from element k on: a[j] = src[k+j], as many as there are on both sides. Otherwise it is
 // [Array.CopyTo].
 func (a *Array[T]) CopyFrom(src *Array[T], k int) error {
-	const op = "CopyFrom"
-	if err := src.ranged(op, k); err != nil {
-		return err
-	}
-	if err := a.ranged(op, 0); err != nil {
-		return err
-	}
-	return copyElements(op, a, 0, src, k)
+	return copyElements("CopyFrom", a, 0, src, k)
 }
 
 func copyElements[T Elem](op string, dst *Array[T], to int, src *Array[T], from int) error {
+	if err := dst.ranged(op, to); err != nil {
+		return err
+	}
+	if err := src.ranged(op, from); err != nil {
+		return err
+	}
 	n := min(dst.n-to, src.n-from)
 	if err := src.current(op, span{from, from + n}); err != nil {
 		return err

@@ -5,40 +5,24 @@ package cruncher
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
-// kernelType is the type as kernels declare it.
-func kernelType(t dtype.Type) dtype.Type {
-	if t == Bytes {
-		return dtype.Uint8
-	}
-	return t
-}
-
 // program makes the program of a kernel for a call's parameters, or finds it.
 func (cr *Cruncher) program(c *call, name string) (*program, error) {
-	var decls []kernel.Decl
+	decls := make([]kernel.Decl, len(c.list))
 	var id strings.Builder
 	id.WriteString(name + " " + itoa(c.local))
 	for i := range c.list {
-		p := &c.list[i]
-		if p.array == nil {
-			decls = append(decls, kernel.Decl{Name: p.value.name, Type: p.value.t, Scalar: true})
-			id.WriteString(" " + p.value.name + ":" + p.value.t.String())
-			continue
-		}
-		d := cr.decl(p)
-		decls = append(decls, d)
-		id.WriteString(" " + d.Name + ":" + p.array.t.String() + d.Struct + itoa(int(d.Mode)))
-		if d.ReadOnly {
-			id.WriteByte('r')
-		}
-		if d.Window {
-			id.WriteByte('w')
+		d := cr.decl(&c.list[i])
+		decls[i] = d
+		id.WriteString(" " + d.Name + ":" + d.Type.String() + d.Struct + itoa(int(d.Mode)))
+		for _, set := range []bool{d.Scalar, d.ReadOnly, d.Window} {
+			id.WriteString(strconv.FormatBool(set))
 		}
 	}
 	p := cr.programs.Get(id.String())
@@ -48,6 +32,7 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 			return nil, err
 		}
 		p = &program{built, id.String()}
+		cr.keep(c, p)
 	}
 	if dims := len(c.r.Inner) + 1; p.Dims != 0 && p.Dims != dims {
 		return nil, fail("Compute", ErrRange, name, " has ", itoa(p.Dims), " dimensions, the range ", itoa(dims))
@@ -61,19 +46,21 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 	return p, nil
 }
 
-// decl declares an array to a kernel.
+// decl declares a parameter to a kernel.
 func (cr *Cruncher) decl(p *param) kernel.Decl {
-	d := kernel.Decl{
-		Name: p.name(), Type: kernelType(p.array.t), Mode: p.flags.Mode, Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
+	if p.array == nil {
+		return kernel.Decl{Name: p.value.name, Type: p.value.t, Scalar: true}
 	}
-	switch {
-	case p.array.t == Bytes && p.flags.Mode != kernel.Atomic:
-		d.Mode = kernel.Packed
-	case p.array.t.Size() == 4 && (p.flags.Mode != kernel.Atomic || p.array.t == dtype.Float32):
-		d.Mode = kernel.Widened // that is: as it is
+	d := kernel.Decl{
+		Name: p.name(), Type: p.array.t, Mode: p.flags.Mode, Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
 	}
 	size := p.array.t.Size()
-	if size < 4 && p.array.t != Bytes && p.flags.Mode == kernel.Widened {
+	switch {
+	case p.array.t == Bytes:
+		d.Type, d.Mode = dtype.Uint8, max(d.Mode, kernel.Packed)
+	case size == 4 && (d.Mode != kernel.Atomic || d.Type == dtype.Float32):
+		d.Mode = kernel.Widened // that is: as it is
+	case d.Mode == kernel.Widened:
 		size = 4
 	}
 	for _, w := range cr.workers {
@@ -117,10 +104,10 @@ func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, 
 	}
 	for _, a := range p.Arrays {
 		k := c.index(a.Name)
-		array, r := c.arrays[k].array, on.replicas[k]
+		array, r := c.arrays[k].array, &on.has[k]
 		arg := kernel.Argument{Name: a.Name, Type: a.Type, Buffer: r.Mem, First: r.Lo / array.t.Size(), Length: array.n}
-		if w := &on.words[k]; w.mem != nil {
-			arg.Buffer, arg.First = w.mem, w.lo
+		if r.mem != nil {
+			arg.Buffer, arg.First = r.mem, r.lo
 		}
 		args = append(args, arg)
 	}

@@ -9,26 +9,26 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 )
 
-// needs returns the elements of an array that a piece's device has to have before its kernels run: those that come from the
-// host's side, whatever the devices have, and those that it must have the newest values of.
-func (a *argument) needs(c *call, p *piece) (host, newest span) {
-	if p.part.count == 0 {
-		return host, newest
+// need finds out which elements of an array a device has to have before it computes a part.
+func (h *holding) need(c *call, a *argument, of part) {
+	if of.count == 0 {
+		return
 	}
-	f, all := &a.flags, span{0, a.array.n}
-	near := widen(a.own(c, p.part), f.Halo, a.array.n)
+	f, all, own := &a.flags, span{0, a.array.n}, a.own(c, of)
+	near := widen(own, f.Halo, a.array.n)
+	h.bound = near
 	switch {
 	case f.Read && !f.PartialRead:
-		return all, newest
+		h.host, h.bound = all, all
+		return
 	case f.PartialRead:
-		host = near
+		h.host = near
 	default: // of what is write-only, too: a kernel may leave elements as they are
-		newest = near
+		h.newest = near
 	}
 	if f.Write && f.WriteAll {
-		newest = all
+		h.newest, h.bound = all, all
 	}
-	return host, newest
 }
 
 func widen(s span, halo, n int) span {
@@ -44,25 +44,13 @@ func (a *argument) own(c *call, of part) span {
 	return of.elements(a.flags.ElementsPerItem, c.inner, a.array.n)
 }
 
-// bound returns the elements of an array that a piece's kernels may touch.
-func (a *argument) bound(c *call, p *piece) span {
-	b := a.own(c, p.part)
-	host, newest := a.needs(c, p)
-	for _, s := range []span{host, newest} {
-		if s.lo < s.hi {
-			b = span{min(s.lo, b.lo), max(s.hi, b.hi)}
-		}
-	}
-	return b
-}
-
 // prepareMoves makes the devices' memory and brings there what the pieces need, except for what goes up blob by blob.
 func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		a.look(c.batch)
 		for _, p := range pieces {
-			if err := cr.present(c, a, p); err != nil {
+			if err := cr.present(a, p.worker.index, &p.has[k]); err != nil {
 				return err
 			}
 		}
@@ -74,22 +62,20 @@ func (cr *Cruncher) prepareMoves(ctx context.Context, c *call, pieces []*piece) 
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		for _, p := range pieces {
-			host, _ := a.needs(c, p)
-			a.values.Upload(a.array.bytes(host))
+			a.values.Upload(a.array.bytes(p.has[k].host))
 		}
 	}
 	return cr.each(pieces, func(p *piece) error { return cr.deliver(ctx, c, p) })
 }
 
-// present makes sure that the newest values that a piece needs are somewhere, and may move.
-func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
-	host, newest := a.needs(c, p)
-	needs := []memory.Region{a.array.bytes(newest)}
-	for _, s := range a.values.Newest(a.array.bytes(host), memory.Pending) {
+// present makes sure that the newest values that a device needs are somewhere, and may move.
+func (cr *Cruncher) present(a *argument, device int, h *holding) error {
+	needs := []memory.Region{a.array.bytes(h.newest)}
+	for _, s := range a.values.Newest(a.array.bytes(h.host), memory.Pending) {
 		needs = append(needs, s.Region)
 	}
 	for i, need := range needs {
-		for _, s := range a.values.Lacking(p.worker.index, need) {
+		for _, s := range a.values.Lacking(device, need) {
 			switch {
 			case s.Lost && a.access != writeOnly: // else what kernels leave out is undefined
 				return fail("Compute", ErrStale, a.array.elements(s.Region))
@@ -103,14 +89,12 @@ func (cr *Cruncher) present(c *call, a *argument, p *piece) error {
 
 // house makes the memory for a piece.
 func (cr *Cruncher) house(c *call, p *piece) (err error) {
-	p.replicas = make([]*memory.Replica, len(c.arrays))
-	p.words = make([]words, len(c.arrays))
 	dev := p.worker.dev
 	for k := range c.arrays {
-		a := &c.arrays[k]
+		a, h := &c.arrays[k], &p.has[k]
 		err := cr.inRoom(dev, func() error {
 			place := memory.Place{Device: dev, Slot: p.worker.index, Map: c.r.Blobs == 1}
-			p.replicas[k], err = a.values.Use(place, a.array.bytes(a.bound(c, p)), a.step)
+			h.Replica, err = a.values.Use(place, a.array.bytes(h.bound), a.step)
 			return err
 		})
 		if err != nil {
@@ -118,7 +102,7 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 		}
 	}
 	for k := range c.arrays {
-		if c.arrays[k].widened() && !c.r.TransferOnly {
+		if c.arrays[k].widened() && len(c.kernels) > 0 {
 			if err := cr.newWords(c, p, k); err != nil {
 				return err
 			}
@@ -130,17 +114,16 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 // deliver brings what a piece needs, except for what goes up blob by blob.
 func (cr *Cruncher) deliver(ctx context.Context, c *call, p *piece) error {
 	for k := range c.arrays {
-		a := &c.arrays[k]
-		host, newest := a.needs(c, p)
+		a, h := &c.arrays[k], &p.has[k]
 		start := time.Now()
-		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(newest)); err != nil {
+		if err := a.values.Update(ctx, h.Replica, a.array.bytes(h.newest)); err != nil {
 			return err
 		}
 		p.moving += time.Since(start)
 		if c.byBlob(a) {
 			continue
 		}
-		if err := a.values.Update(ctx, p.replicas[k], a.array.bytes(host)); err != nil {
+		if err := a.values.Update(ctx, h.Replica, a.array.bytes(h.host)); err != nil {
 			return err
 		}
 	}
@@ -161,7 +144,8 @@ const moveRate = 1e9
 func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 	var resident []*argument
 	for i := range c.arrays {
-		if _, newest := c.arrays[i].needs(c, &piece{part: part{0, 1}}); newest.lo < newest.hi {
+		var h holding
+		if h.need(c, &c.arrays[i], part{0, 1}); h.newest.lo < h.newest.hi {
 			resident = append(resident, &c.arrays[i])
 		}
 	}
@@ -172,14 +156,14 @@ func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
 		costs := make([]float64, len(counts))
 		base := c.r.Offset
 		for d, n := range counts {
-			p := &piece{worker: cr.workers[d], part: part{base, n}}
-			base += n
 			for _, a := range resident {
-				_, need := a.needs(c, p)
-				for _, s := range a.values.Lacking(d, a.array.bytes(need)) {
+				var h holding
+				h.need(c, a, part{base, n})
+				for _, s := range a.values.Lacking(d, a.array.bytes(h.newest)) {
 					costs[d] += float64(s.Width) / moveRate
 				}
 			}
+			base += n
 		}
 		return costs
 	}

@@ -3,58 +3,61 @@
 package cruncher
 
 import (
-	"slices"
+	"cmp"
+	"math"
 	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// newCall checks everything that can be checked before something moves, and changes nothing.
-func (cr *Cruncher) newCall(b *Batch, id int, kernels string, r Range, ps []Param) (*call, error) {
-	c := &call{id: id, single: -1, batch: b}
-	if err := r.check(); err != nil {
-		return nil, err
+// plan checks everything that can be checked before something moves.
+func (cr *Cruncher) plan(c *call, kernels string, ps []Param) (err error) {
+	if err := c.r.check(); err != nil {
+		return err
 	}
-	var err error
 	names := splitNames(kernels)
-	if c.local, err = r.local(cr.devices()); err != nil {
-		return nil, err
+	if c.local, err = cr.local(names, c.r.Local); err != nil {
+		return err
 	}
-	c.local = cr.ownLocal(names, r.Local, c.local)
-	if err := r.checkStrict(c.local, cr.alive()); err != nil {
-		return nil, err
+	if err := c.r.checkStrict(c.local, cr.alive()); err != nil {
+		return err
 	}
-	c.r, c.inner = r, r.inner()
+	c.inner = c.r.inner()
 	if c.list, err = gather(ps); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range c.list {
-		if err := checkLength(&c.list[i], &r); err != nil {
-			return nil, err
+		if err := checkLength(&c.list[i], &c.r); err != nil {
+			return err
 		}
 	}
 	if len(names) == 0 {
-		return nil, fail("Compute", kernel.ErrKernel, "none is named")
+		return fail("Compute", kernel.ErrKernel, "none is named")
 	}
 	if err := cr.reside(c); err != nil {
-		return nil, err
+		return err
 	}
-	return c, cr.choose(c, names)
+	return cr.choose(c, names)
 }
 
-// ownLocal returns the workgroup size that the entry points of a complete module have in common, where the range names none.
-func (cr *Cruncher) ownLocal(names []string, want, local int) int {
+// local returns the workgroup size that is wanted, or else the one that the entry points of a complete module have in common.
+func (cr *Cruncher) local(names []string, want int) (int, error) {
+	limit := math.MaxInt
+	for _, w := range cr.workers {
+		l := w.dev.Info().Limits
+		limit = min(limit, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
+	}
+	if want > limit {
+		return 0, fail("Compute", gpu.ErrLimit, "a local range of ", itoa(want), ", the devices allow ", itoa(limit))
+	}
 	own := 0
 	for _, name := range names {
 		if size, err := cr.source.Local(name); err == nil && size[0] > 0 {
 			own = lcm(max(own, 1), size[0])
 		}
 	}
-	if own == 0 || want != 0 {
-		return local
-	}
-	return own
+	return cmp.Or(want, own, min(256, limit)), nil
 }
 
 // choose finds the programs of a call.
@@ -85,7 +88,8 @@ func (cr *Cruncher) choose(c *call, names []string) (err error) {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		a.flags.Write = a.flags.Write && (a.changed || !a.ifChanged)
-		c.stays = c.stays || c.batch == nil && a.changed && !a.flags.Write && !c.r.TransferOnly
+		a.changed = a.changed && !c.r.TransferOnly
+		c.stays = c.stays || c.batch == nil && a.changed && !a.flags.Write
 	}
 	c.step = cr.stepOf(c)
 	return nil
@@ -133,7 +137,7 @@ func (cr *Cruncher) reside(c *call) error {
 	return nil
 }
 
-// adopt notes the uses of the arrays and keeps the programs of a call that is going to run.
+// adopt notes what a call that is going to run uses.
 func (cr *Cruncher) adopt(c *call) {
 	if c.batch == nil {
 		cr.mark = cr.uses
@@ -147,11 +151,6 @@ func (cr *Cruncher) adopt(c *call) {
 		a.used, a.goesUp = cr.uses, a.flags.goesUp()
 	}
 	for _, p := range c.programs() {
-		if cr.programs.Peek(p.id) != p {
-			if old, gone := cr.programs.Put(p.id, p); gone && !slices.Contains(c.programs(), old) {
-				old.Close()
-			}
-		}
 		for i := range p.Arrays {
 			if a := &p.Arrays[i]; a.Struct != "" {
 				c.argument(a.Name).step = lcm(windowStep, a.Unit)
@@ -162,6 +161,9 @@ func (cr *Cruncher) adopt(c *call) {
 		if c.batch != nil && c.list[i].array != nil {
 			c.batch.held[c.list[i].array] = true
 		}
+	}
+	if c.r.TransferOnly {
+		c.kernels, c.sync, c.r.Repeat = nil, nil, 1
 	}
 }
 

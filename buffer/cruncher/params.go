@@ -25,12 +25,7 @@ type param struct {
 	ifChanged bool // it comes back from kernels only that may change it
 }
 
-func (a *Array[T]) params(list []param) ([]param, error) {
-	if a == nil {
-		return nil, fail("Params", gpu.ErrInvalid, "nil array")
-	}
-	return a.Any.params(list)
-}
+func (a *Array[T]) params(list []param) ([]param, error) { return a.any().params(list) }
 
 func (a *Any) params(list []param) ([]param, error) {
 	if err := a.usable("Params"); err != nil {
@@ -71,6 +66,9 @@ type scalar struct {
 
 // NewScalar makes a number that kernels know under a name. It goes to the devices with each call.
 func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
+	if !identifier(name) {
+		return &group{err: fail("NewScalar", ErrName, name)}
+	}
 	s := scalar{name: name, t: typeOf[T]()}
 	switch v := any(v).(type) {
 	case float32:
@@ -80,14 +78,7 @@ func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
 	case uint32:
 		s.bits = v
 	}
-	return s
-}
-
-func (s scalar) params(list []param) ([]param, error) {
-	if !identifier(s.name) {
-		return nil, fail("Params", ErrName, s.name)
-	}
-	return append(list, param{value: s}), nil
+	return &group{list: []param{{value: s}}}
 }
 
 // group is a list of parameters.
@@ -105,15 +96,11 @@ func newGroup(ps ...Param) *group {
 	g := new(group)
 	for _, p := range ps {
 		if p == nil {
-			g.err = fail("Params", gpu.ErrInvalid, "nil parameter")
+			return &group{err: fail("Params", gpu.ErrInvalid, "nil parameter")}
+		}
+		if g.list, g.err = p.params(g.list); g.err != nil {
 			return g
 		}
-		list, err := p.params(g.list)
-		if err != nil {
-			g.err = err
-			return g
-		}
-		g.list = list
 	}
 	return g
 }

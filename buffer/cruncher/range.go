@@ -2,11 +2,7 @@
 
 package cruncher
 
-import (
-	"math"
-
-	"github.com/sublet-gpu/sublet/gpu"
-)
+import "math"
 
 // Range says what a call computes, and how.
 type Range struct {
@@ -136,20 +132,4 @@ func mul(v ...int) (n int, ok bool) {
 		n *= f
 	}
 	return n, ok
-}
-
-// local returns the local range for devices with the given limits.
-func (r *Range) local(devices []*gpu.Device) (int, error) {
-	limit := math.MaxInt
-	for _, d := range devices {
-		l := d.Info().Limits
-		limit = min(limit, int(l.MaxInvocations), int(l.MaxGroupSize[0]))
-	}
-	if r.Local > limit {
-		return 0, fail("Compute", gpu.ErrLimit, "a local range of ", itoa(r.Local), ", the devices allow ", itoa(limit))
-	}
-	if r.Local == 0 {
-		return min(256, limit), nil
-	}
-	return r.Local, nil
 }

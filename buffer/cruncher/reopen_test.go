@@ -106,7 +106,7 @@ func (w *world) several(t *testing.T, rng *rand.Rand, n int, batch bool) error {
 		for range n {
 			_, err := w.try(t, rng, compute)
 			errs = append(errs, err)
-			if err != nil && !w.equal(before) {
+			if err != nil && !batch && !w.equal(before) { // within a batch results may come early
 				t.Errorf("a failed call has changed something: %v", err)
 			}
 			if !batch {

@@ -23,8 +23,6 @@ type residency struct {
 	batch   *Batch // in which that was
 	used    uint64 // when, in the order of all uses of arrays
 	goesUp  bool   // what the host has, with the last call
-	shadow  []byte // what stands for the host's side until the batch ends, nil if that does
-	landed  []memory.Region
 }
 
 // windowStep is what windows begin at multiples of, in bytes: four elements of any type.
@@ -164,16 +162,24 @@ func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) er
 	}
 	list, err := cr.fetch(ctx, op, wants, memory.Newer)
 	if err == nil {
-		err = cr.land(ctx, list)
+		err = cr.settle(ctx, list)
 	}
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		list[i].values.Returned(list[i].Region)
-	}
 	for _, r := range wants {
 		cr.tell(r)
+	}
+	return nil
+}
+
+// settle puts results that were fetched where they belong: the host has the newest values then.
+func (cr *Cruncher) settle(ctx context.Context, list []result) error {
+	if err := cr.land(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].values.Returned(list[i].Region)
 	}
 	return nil
 }
@@ -203,9 +209,8 @@ func (cr *Cruncher) refresh() {
 		for _, r := range cr.arrays {
 			r.values.Lost(i) // once more: a call that did not fail may have noted what it had done
 		}
-		cr.pinned.Clear() // shares are for all devices that live
+		cr.fixed.Clear() // shares are for all devices that live
 		if cr.batch != nil {
-			clear(cr.batch.shares)
 			cr.batch.notify()
 		}
 		w.life, w.gone = life, false

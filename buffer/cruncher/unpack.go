@@ -26,12 +26,11 @@ func (a *argument) widened() bool {
 
 // newWords makes the words of array k for a piece: of all elements unless they are more than the device can bind.
 func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
-	a, w := &c.arrays[k], &p.words[k]
+	a, w := &c.arrays[k], &p.has[k]
 	l := p.worker.dev.Info().Limits
 	w.hi = a.array.n
 	if most := int(min(l.MaxBufferSize, l.MaxBindingSize)) / 4; w.hi > most {
-		b := a.bound(c, p)
-		w.lo, w.hi = b.lo/4*4, b.hi
+		w.lo, w.hi = w.bound.lo/4*4, w.bound.hi
 		if w.hi-w.lo > most {
 			return fail("Compute", gpu.ErrLimit, itoa(w.hi-w.lo), " elements of ", a.array.name, " on one device, which allows ", itoa(most))
 		}
@@ -46,8 +45,8 @@ func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece, items part, begin bool) error {
 	for i := range p.Arrays {
 		k := c.index(p.Arrays[i].Name)
-		a, w := &c.arrays[k], &on.words[k]
-		need := a.bound(c, on)
+		a, w := &c.arrays[k], &on.has[k]
+		need := w.bound
 		if c.byBlob(a) { // the other blobs have yet to go up
 			need = a.own(c, items)
 		}
@@ -67,7 +66,7 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 	}
 	for i := range p.Arrays {
 		k := c.index(p.Arrays[i].Name)
-		a, w := &c.arrays[k], &on.words[k]
+		a, w := &c.arrays[k], &on.has[k]
 		if w.mem == nil || !p.Arrays[i].Written {
 			continue
 		}
@@ -85,8 +84,8 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece,
 
 // convert queues a kernel that unpacks or packs elements of array k, and has an item for so many of them as memory has them.
 func (a *argument) convert(ctx context.Context, p *kernel.Program, per int, on *piece, k int, sp span) error {
-	r, w := on.replicas[k], &on.words[k]
-	lo, hi := r.Lo/a.array.t.Size(), r.Hi/a.array.t.Size()
+	w := &on.has[k]
+	lo, hi := w.Lo/a.array.t.Size(), w.Hi/a.array.t.Size()
 	sp.lo, sp.hi = max(sp.lo, lo, w.lo), min(sp.hi, hi, w.hi)
 	if sp.lo >= sp.hi {
 		return nil
@@ -99,6 +98,6 @@ func (a *argument) convert(ctx context.Context, p *kernel.Program, per int, on *
 	}
 	first := sp.lo - lo
 	items := (sp.hi-lo-1)/per - first/per + 1
-	return p.Launch(ctx, on.worker.dev, kernel.Range{Count: [3]int{items}}, array("packed", r.Mem), array("unpacked", w.mem),
+	return p.Launch(ctx, on.worker.dev, kernel.Range{Count: [3]int{items}}, array("packed", w.Mem), array("unpacked", w.mem),
 		number("first", first), number("first_unpacked", sp.lo-w.lo), number("count", sp.hi-sp.lo))
 }

@@ -3,9 +3,11 @@
 package cruncher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -46,10 +48,7 @@ func (cr *Cruncher) work(ctx context.Context, c *call, p *piece) error {
 	err := cr.feed(ctx, c, p, blobs, queued)
 	close(queued)
 	done.Wait()
-	if err == nil {
-		err = back
-	}
-	return err
+	return cmp.Or(err, back)
 }
 
 // cut divides a part into at most n pieces, which are multiples of step but for the last.
@@ -63,41 +62,38 @@ func (p part) cut(n, step int) []part {
 	return blobs
 }
 
-// feed queues a piece's uploads and kernels and hands each blob on when its last kernel is queued. The first kernel of
+// feed queues the uploads and kernels of blobs and hands each blob on when its last kernel is queued. The first kernel of
 // several runs as blobs go up, the last one as they come back, those between over everything: a kernel may read what the ones
 // before it made for other items of the device.
 func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, queued chan<- part) error {
-	kernels := c.kernels
-	if c.r.TransferOnly {
-		kernels = nil
-	}
-	last := len(kernels) - 1
+	last := len(c.kernels) - 1
+	whole := len(blobs) == 1
 	for i, b := range blobs {
 		err := cr.uploadBlob(ctx, c, p, b)
 		switch {
-		case err != nil || last < 0:
-		case len(blobs) == 1:
-			err = cr.repeat(ctx, c, p, b)
-		default:
-			err = cr.perform(ctx, c, kernels[0], p, b, i == 0)
+		case err != nil:
+		case whole:
+			err = cr.repeat(ctx, c, p)
+		case last >= 0:
+			err = cr.perform(ctx, c, c.kernels[0], p, b, i == 0)
 		}
 		if err != nil {
 			return err
 		}
-		if len(blobs) == 1 || last <= 0 {
+		if whole || last <= 0 {
 			queued <- b
 		}
 	}
-	if len(blobs) == 1 || last <= 0 {
+	if whole || last <= 0 {
 		return nil
 	}
-	for _, k := range kernels[1:last] {
+	for _, k := range c.kernels[1:last] {
 		if err := cr.perform(ctx, c, k, p, p.part, true); err != nil {
 			return err
 		}
 	}
 	for i, b := range blobs {
-		if err := cr.perform(ctx, c, kernels[last], p, b, i == 0); err != nil {
+		if err := cr.perform(ctx, c, c.kernels[last], p, b, i == 0); err != nil {
 			return err
 		}
 		queued <- b
@@ -105,18 +101,26 @@ func (cr *Cruncher) feed(ctx context.Context, c *call, p *piece, blobs []part, q
 	return nil
 }
 
-// batchRepeats is how many repeats count as one in a batch.
-const batchRepeats = 1024
+// How many repeats are queued between two waits: what is queued cannot be taken back, and a call that is cancelled ends only when the
+// device has done it.
+const (
+	firstChunk = 4
+	batchChunk = 4096                  // nobody waits for a batch, but who queues for ever has to hear that it is given up
+	longChunk  = 50 * time.Millisecond // a chunk that took longer is halved, another one doubled
+)
 
 // repeat queues all kernels, as often as the range says, with the kernel between repeats.
-func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) error {
-	limit := newThrottle()
+func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece) error {
+	chunk, queued, since := firstChunk, 0, time.Now()
+	if c.batch != nil {
+		chunk = batchChunk
+	}
 	for i := range c.r.Repeat {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		for _, k := range c.kernels {
-			if err := cr.perform(ctx, c, k, p, all, true); err != nil {
+			if err := cr.perform(ctx, c, k, p, p.part, true); err != nil {
 				return err
 			}
 		}
@@ -125,13 +129,18 @@ func (cr *Cruncher) repeat(ctx context.Context, c *call, p *piece, all part) err
 				return err
 			}
 		}
-		// After the last one the results are waited for. Batches only queue, but who queues for ever has to hear that it is given up.
-		if i+1 == c.r.Repeat || c.batch != nil && (i+1)%batchRepeats != 0 {
+		if queued++; queued < chunk || i+1 == c.r.Repeat { // after the last one the results are waited for
 			continue
 		}
-		if err := limit.wait(ctx, p.worker.dev); err != nil {
+		if err := p.worker.dev.Sync(ctx); err != nil {
 			return err
 		}
+		if time.Since(since) < longChunk {
+			chunk *= 2
+		} else {
+			chunk = max(chunk/2, 1)
+		}
+		queued, since = 0, time.Now()
 	}
 	return nil
 }
@@ -148,7 +157,7 @@ func (cr *Cruncher) uploadBlob(ctx context.Context, c *call, p *piece, b part) e
 		if b.base > p.part.base { // words that blobs share go up before kernels write there
 			lo = (lo + 3) / 4 * 4
 		}
-		if err := a.values.Update(ctx, p.replicas[k], memory.Between(lo, max(lo, hi))); err != nil {
+		if err := a.values.Update(ctx, p.has[k].Replica, memory.Between(lo, max(lo, hi))); err != nil {
 			return err
 		}
 	}
@@ -165,7 +174,7 @@ func (p *piece) take(ctx context.Context, c *call, b part) error {
 	for k := range c.arrays {
 		a := &c.arrays[k]
 		if a.flags.Write && (last || !a.flags.WriteAll) {
-			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.replicas[k]}
+			at := memory.Source{Region: a.array.bytes(a.written(c, b)), Replica: p.has[k].Replica}
 			list = append(list, result{residency: a.residency, Source: at})
 		}
 	}

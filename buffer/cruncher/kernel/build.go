@@ -63,9 +63,8 @@ type builder struct {
 
 func (b *builder) fail(detail ...string) error { return fail("Build", detail...) }
 
-// failAt blames a token of the source.
 func (b *builder) failAt(token int, detail ...string) error {
-	return fail("Build", append([]string{at(b.Line(token))}, detail...)...)
+	return failAt("Build", b.Scan, token, detail...)
 }
 
 // check looks at the declarations as such.

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,7 +114,7 @@ func (s *Source) wrong(d *Decl) string {
 		return "begins with two underscores"
 	case strings.HasPrefix(name, prefix):
 		return "begins with " + prefix
-	case needed[name]:
+	case slices.Contains(needed, name):
 		return "is a name that the library needs"
 	case d.Scalar && (!known(d.Type) || small(d.Type)):
 		return "is a scalar, which cannot be of type " + d.Type.String()
@@ -141,15 +142,6 @@ const (
 	maxLocal = 1 << 16   // invocations of a workgroup; devices allow fewer
 )
 
-// words makes a set of words.
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		set[w] = true
-	}
-	return set
-}
-
 // needed are the predeclared names that the library's text uses.
-var needed = words(`array atomic bitcast f32 i32 u32 vec2 vec3 vec4
+var needed = strings.Fields(`array atomic bitcast f32 i32 u32 vec2 vec3 vec4
 	arrayLength atomicAnd atomicLoad atomicOr firstLeadingBit`)

@@ -4,8 +4,10 @@ package kernel
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // ErrKernel is a source, a name or a declaration that no program can be made of. The message names the line of the
@@ -16,8 +18,10 @@ func fail(op string, detail ...string) error {
 	return fault.Fail("kernel: "+op, ErrKernel, detail...)
 }
 
-// at begins a message about a line.
-func at(line int) string { return "line " + strconv.Itoa(line) + ": " }
+// failAt blames a token of the source.
+func failAt(op string, s *wgsl.Scan, token int, detail ...string) error {
+	return fail(op, "line "+strconv.Itoa(s.Line(token))+": "+strings.Join(detail, ""))
+}
 
 // quote shortens what a hostile source may have made long.
 func quote(s string) string {

@@ -16,9 +16,8 @@ type parser struct {
 	next int // token
 }
 
-// fail reports what is wrong at a token.
 func (p *parser) fail(token int, detail ...string) error {
-	return fail("Parse", append([]string{at(p.Line(token))}, detail...)...)
+	return failAt("Parse", p.Scan, token, detail...)
 }
 
 func (p *parser) module() error {

@@ -167,7 +167,7 @@ func (p *parser) onlyOurs(d *decl) error {
 	switch name := p.At(d.name); {
 	case strings.HasPrefix(name, prefix):
 		return p.fail(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
-	case needed[name]:
+	case slices.Contains(needed, name):
 		return p.fail(d.name, "the library needs the name ", quote(name), " itself")
 	case d.bound():
 		return p.fail(d.name, "a binding needs a complete module, with a @compute entry point: ", quote(name))

@@ -52,13 +52,6 @@ func NewValues(host gpu.Host, a *Account, near bool) *Values {
 	return v
 }
 
-// SetHost makes other memory with the same values the host's.
-func (v *Values) SetHost(host gpu.Host) {
-	v.m.mu.Lock()
-	v.k.host = host
-	v.m.mu.Unlock()
-}
-
 // add puts a row into a list of rows, in place of what overlaps it, and joins it with those like it that it touches.
 func add(list []write, w write) []write {
 	if w.Span() == 0 {
