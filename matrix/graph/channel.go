@@ -39,7 +39,7 @@ type channel struct {
 	kind     channelKind
 	from, to *Port // nil at the end outside
 
-	queue   []item
+	queue   queue[item]
 	stats   ChannelStats
 	changed condition // a block came or left, or may leave now
 }
@@ -65,21 +65,19 @@ func (g *Graph) channel(kind channelKind, name string, from, to *Port, config []
 }
 
 // ready reports whether a block could be taken.
-func (c *channel) ready() bool { return len(c.queue) > 0 && c.queue[0].open }
+func (c *channel) ready() bool { return c.queue.len() > 0 && c.queue.all()[0].open }
 
 // put adds a block; there is capacity.
 func (c *channel) put(i item) {
-	c.queue = append(c.queue, i)
+	c.queue.push(i)
 	c.stats.Pushed++
-	c.stats.Peak = max(c.stats.Peak, len(c.queue))
+	c.stats.Peak = max(c.stats.Peak, c.queue.len())
 	c.notify(c.to)
 }
 
 // pop takes the first block.
 func (c *channel) pop() *Block {
-	b := c.queue[0].b
-	c.queue[0] = item{}
-	c.queue = c.queue[1:]
+	b := c.queue.pop().b
 	c.notify(c.from)
 	return b
 }
@@ -166,7 +164,7 @@ func (g *Graph) Reconsider() {
 	var held []parcel
 	g.lock()
 	for _, c := range g.channels {
-		for _, i := range c.queue {
+		for _, i := range c.queue.all() {
 			if !i.open {
 				held = append(held, parcel{c: c, item: item{b: i.b.Retain()}})
 			}
@@ -179,8 +177,9 @@ func (g *Graph) Reconsider() {
 	g.lock()
 	defer g.unlock()
 	for _, h := range held {
-		if i := slices.Index(h.c.queue, item{b: h.b}); i >= 0 && h.open {
-			h.c.queue[i].open = true
+		list := h.c.queue.all()
+		if i := slices.Index(list, item{b: h.b}); i >= 0 && h.open {
+			list[i].open = true
 			h.c.notify(h.c.to)
 		}
 		g.drop(h.b)

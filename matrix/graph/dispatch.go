@@ -31,6 +31,7 @@ type Dispatch struct {
 	again   bool // to be run on another device
 	parcels []parcel
 	over    atomic.Bool
+	next    *Dispatch // what its goroutine goes on with
 
 	timing
 }
@@ -40,6 +41,20 @@ type timing struct{ waited, begun, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1
+
+// work executes a dispatch, and then those that become possible by its end, as long as there are any. A new goroutine for each one
+// would have to grow its stack again.
+func (d *Dispatch) work() {
+	defer func() {
+		if d != nil { // the task has ended the goroutine
+			go d.next.work()
+		}
+	}()
+	for d != nil {
+		d.execute()
+		d, d.next = d.next, nil
+	}
+}
 
 // execute runs the task. Whatever happens to the goroutine, the dispatch ends in order.
 func (d *Dispatch) execute() {
@@ -294,6 +309,13 @@ func (d *Dispatch) settle() {
 		g.dropKernels(t)
 	}
 	g.update(t)
-	g.schedule()
+	for n := g.next(); n != nil; n = g.next() {
+		if d.next == nil || n.worker == d.worker {
+			d.next, n = n, d.next
+		}
+		if n != nil {
+			go n.work()
+		}
+	}
 	g.quiet.broadcast()
 }

@@ -63,7 +63,7 @@ func (g *Graph) Stats() Stats {
 	}
 	for _, c := range g.channels {
 		k := c.stats
-		k.Name, k.Capacity, k.Len = c.name, c.Capacity, len(c.queue)
+		k.Name, k.Capacity, k.Len = c.name, c.Capacity, c.queue.len()
 		s.Channels = append(s.Channels, k)
 	}
 	for _, t := range g.templates {

@@ -28,9 +28,10 @@ type Task struct {
 	program   *kernel.Program // of a body that is a kernel
 
 	running bool
-	queued  bool // in the graph's queues of those that are ready
+	queued  bool // in a line of tasks that are ready
 	since   time.Duration
 	order   uint64   // in which it became ready
+	level   int      // its priority then, less if it runs much longer than others
 	held    []*Block // by port: the inputs of a dispatch whose device was lost, for the next one
 	work    Work
 	busy    time.Duration // decaying average of its dispatches
