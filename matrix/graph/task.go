@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -87,28 +88,18 @@ func (t *Task) Port(name string) *Port {
 	if t == nil {
 		return nil
 	}
-	for _, p := range t.ports {
-		if p.name == name {
-			return p
-		}
+	if i := slices.IndexFunc(t.ports, func(p *Port) bool { return p.name == name }); i >= 0 {
+		return t.ports[i]
 	}
 	return nil
 }
 
 // ready reports whether the task may run: every input has a block and every output has capacity.
 func (t *Task) ready() bool {
-	if t.running {
-		return false
-	}
-	for _, p := range t.ports {
-		if !p.hasCapacity() {
-			return false
-		}
-		if _, ok := p.source(); !ok && t.held == nil {
-			return false
-		}
-	}
-	return true
+	return !t.running && !slices.ContainsFunc(t.ports, func(p *Port) bool {
+		_, ok := p.source()
+		return !ok && t.held == nil || !p.hasCapacity()
+	})
 }
 
 // take takes the task's next inputs.
@@ -125,13 +116,8 @@ func (t *Task) take() []*Block {
 
 // feeds reports whether the task takes blocks that somebody sent, so that it ends when nobody does.
 func (t *Task) feeds() bool {
-	if t.held != nil {
-		return true
-	}
-	for _, p := range t.ports {
-		if c, _ := p.source(); c != nil {
-			return true
-		}
-	}
-	return false
+	return t.held != nil || slices.ContainsFunc(t.ports, func(p *Port) bool {
+		c, _ := p.source()
+		return c != nil
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -77,14 +78,10 @@ func micros(d time.Duration) string {
 func jsonString(s string) string {
 	b := []byte{'"'}
 	for _, r := range s { // bytes that are not UTF-8 become U+FFFD
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < 0x20:
-			b = append(b, `\u00`...)
-			b = append(b, "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
-		default:
-			b = append(b, string(r)...)
+		if r >= ' ' && r != '"' && r != '\\' {
+			b = utf8.AppendRune(b, r)
+		} else {
+			b = append(b, '\\', 'u', '0', '0', "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
 		}
 	}
 	return string(append(b, '"'))
