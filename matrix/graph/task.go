@@ -104,9 +104,10 @@ func (t *Task) ready() bool {
 
 // take takes the task's next inputs.
 func (t *Task) take() []*Block {
-	from, blocks := make([]*channel, len(t.ports)), make([]*Block, len(t.ports))
-	for i, p := range t.ports {
-		from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
+	from, blocks := make([]*channel, 0, 8), make([]*Block, len(t.ports))
+	for _, p := range t.ports {
+		c, _ := p.source() // before any block is taken: initialisers look at those of other inputs
+		from = append(from, c)
 	}
 	for i, p := range t.ports {
 		blocks[i] = p.take(from[i])
