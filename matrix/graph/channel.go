@@ -115,17 +115,19 @@ func (c *channel) admit(b *Block) parcel {
 func (c *channel) writes() bool { return c.to != nil && c.to.written }
 
 // send gives each channel of an output that admits a block what it gets: readers the block itself, writers clones. If nobody reads
-// it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block.
-func (p *Port) send(b *Block) []parcel {
-	list, reader, given := make([]parcel, len(p.outs)), false, false
-	for i, c := range p.outs {
-		list[i] = c.admit(b)
-		reader = reader || list[i].in && !c.writes()
+// it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block. Parcels are appended
+// to those that were sent before.
+func (p *Port) send(b *Block, sent []parcel) []parcel {
+	reader, given, list := false, false, sent
+	for _, c := range p.outs {
+		q := c.admit(b)
+		list = append(list, q)
+		reader = reader || q.in && !c.writes()
 	}
 	if p.SuppressClones {
 		b.open.Store(true)
 	}
-	for i := range list {
+	for i := len(sent); i < len(list); i++ {
 		q := &list[i]
 		switch {
 		case !q.in:

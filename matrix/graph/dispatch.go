@@ -219,7 +219,7 @@ func (d *Dispatch) finish() {
 			}
 			d.blocks[p.index] = nil
 		}
-		d.parcels = append(d.parcels, p.send(b)...)
+		d.parcels = p.send(b, d.parcels)
 	}
 }
 
