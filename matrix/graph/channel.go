@@ -39,7 +39,7 @@ type channel struct {
 	kind     channelKind
 	from, to *Port // nil at the end outside
 
-	queue   []item
+	queue   queue[item]
 	stats   ChannelStats
 	changed condition // a block came or left, or may leave now
 }
@@ -65,21 +65,19 @@ func (g *Graph) channel(kind channelKind, name string, from, to *Port, config []
 }
 
 // ready reports whether a block could be taken.
-func (c *channel) ready() bool { return len(c.queue) > 0 && c.queue[0].open }
+func (c *channel) ready() bool { return c.queue.len() > 0 && c.queue.all()[0].open }
 
 // put adds a block; there is capacity.
 func (c *channel) put(i item) {
-	c.queue = append(c.queue, i)
+	c.queue.push(i)
 	c.stats.Pushed++
-	c.stats.Peak = max(c.stats.Peak, len(c.queue))
+	c.stats.Peak = max(c.stats.Peak, c.queue.len())
 	c.notify(c.to)
 }
 
 // pop takes the first block.
 func (c *channel) pop() *Block {
-	b := c.queue[0].b
-	c.queue[0] = item{}
-	c.queue = c.queue[1:]
+	b := c.queue.pop().b
 	c.notify(c.from)
 	return b
 }
@@ -117,17 +115,19 @@ func (c *channel) admit(b *Block) parcel {
 func (c *channel) writes() bool { return c.to != nil && c.to.written }
 
 // send gives each channel of an output that admits a block what it gets: readers the block itself, writers clones. If nobody reads
-// it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block.
-func (p *Port) send(b *Block) []parcel {
-	list, reader, given := make([]parcel, len(p.outs)), false, false
-	for i, c := range p.outs {
-		list[i] = c.admit(b)
-		reader = reader || list[i].in && !c.writes()
+// it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block. Parcels are appended
+// to those that were sent before.
+func (p *Port) send(b *Block, sent []parcel) []parcel {
+	reader, given, list := false, false, sent
+	for _, c := range p.outs {
+		q := c.admit(b)
+		list = append(list, q)
+		reader = reader || q.in && !c.writes()
 	}
 	if p.SuppressClones {
 		b.open.Store(true)
 	}
-	for i := range list {
+	for i := len(sent); i < len(list); i++ {
 		q := &list[i]
 		switch {
 		case !q.in:
@@ -166,7 +166,7 @@ func (g *Graph) Reconsider() {
 	var held []parcel
 	g.lock()
 	for _, c := range g.channels {
-		for _, i := range c.queue {
+		for _, i := range c.queue.all() {
 			if !i.open {
 				held = append(held, parcel{c: c, item: item{b: i.b.Retain()}})
 			}
@@ -179,8 +179,9 @@ func (g *Graph) Reconsider() {
 	g.lock()
 	defer g.unlock()
 	for _, h := range held {
-		if i := slices.Index(h.c.queue, item{b: h.b}); i >= 0 && h.open {
-			h.c.queue[i].open = true
+		list := h.c.queue.all()
+		if i := slices.Index(list, item{b: h.b}); i >= 0 && h.open {
+			list[i].open = true
 			h.c.notify(h.c.to)
 		}
 		g.drop(h.b)

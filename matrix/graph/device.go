@@ -5,6 +5,7 @@ package graph
 import (
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -82,7 +83,7 @@ func (g *Graph) strongest(t *Task, of uint64) int {
 	if t.preferred&of != 0 {
 		return bits.TrailingZeros64(t.preferred)
 	}
-	best, fastest := none, -1
+	best, fastest := none, -2
 	for m := of; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
 		if r := speed(g.device(i)); r > fastest {
@@ -92,20 +93,13 @@ func (g *Graph) strongest(t *Task, of uint64) int {
 	return best
 }
 
-// speed orders processors. A device that compiles no WGSL is the reference implementation.
+// slowestFirst orders processors.
+var slowestFirst = []driver.Kind{driver.KindCPU, driver.KindUnknown, driver.KindVirtual, driver.KindIntegrated, driver.KindDiscrete}
+
+// speed is a processor's place in that order. A device that compiles no WGSL is the reference implementation.
 func speed(d *gpu.Device) int {
 	if d == nil || !d.Info().Features.Has(driver.FeatureWGSL) {
-		return 0
+		return -1
 	}
-	switch d.Info().Kind {
-	case driver.KindDiscrete:
-		return 5
-	case driver.KindIntegrated:
-		return 4
-	case driver.KindVirtual:
-		return 3
-	case driver.KindCPU:
-		return 1
-	}
-	return 2
+	return slices.Index(slowestFirst, d.Info().Kind)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Dispatch is one run of a task, with a block at each of its ports. It is the task's until its body returns.
@@ -31,47 +32,55 @@ type Dispatch struct {
 	again   bool // to be run on another device
 	parcels []parcel
 	over    atomic.Bool
+	next    *Dispatch // what its goroutine goes on with
 
-	timing
+	waited, begun, ended time.Duration
 }
-
-// timing is when a dispatch did what, and how long its task had waited.
-type timing struct{ waited, begun, ended time.Duration }
 
 // none is the worker of a dispatch that no device is left for.
 const none = -1
 
-// execute runs the task. Whatever happens to the goroutine, the dispatch ends in order.
-func (d *Dispatch) execute() {
-	defer d.finish()
-	d.begun = d.g.conf.clock()
-	d.protect(d.prepare)
-	if d.err == nil {
-		d.protect(d.run)
+// where is the dispatch's device by number, or that of the host, one more than the last one's.
+func (d *Dispatch) where() int {
+	if n := len(d.g.devices); d.worker == none || d.worker > n {
+		return n
+	}
+	return d.worker
+}
+
+// work executes a dispatch, and then those that become possible by its end, as long as there are any. A new goroutine for each one
+// would have to grow its stack again.
+func (d *Dispatch) work() {
+	defer func() {
+		if d != nil { // the task has ended the goroutine
+			go d.next.work()
+		}
+	}()
+	for d != nil {
+		d.execute()
+		d, d.next = d.next, nil
 	}
 }
 
-// protect calls a function that may call the program's. A panic is an error, as is the end of the goroutine.
-func (d *Dispatch) protect(f func() error) {
+// execute runs the task. A panic is an error, as is the end of the goroutine: the dispatch ends in order.
+func (d *Dispatch) execute() {
+	defer d.finish()
 	returned := false
 	defer func() {
 		if cause := recover(); !returned {
-			text := "panic"
-			if cause == nil {
+			text := fault.Text(cause)
+			if err, ok := cause.(error); ok {
+				guard(func() { text = err.Error() })
+			} else if cause == nil {
 				text = "the task ended its goroutine"
 			}
-			guard(func() { // methods of cause may panic, too
-				switch v := cause.(type) {
-				case error:
-					text = v.Error()
-				case string:
-					text = v
-				}
-			})
 			d.err = fail(d.t.name, ErrPanic, text)
 		}
 	}()
-	d.err = f()
+	d.begun = d.g.conf.clock()
+	if d.err = d.prepare(); d.err == nil {
+		d.err = d.run()
+	}
 	returned = true
 }
 
@@ -190,10 +199,10 @@ func (d *Dispatch) finish() {
 		return
 	}
 	outs := d.t.outs
-	signals, open := make([]Signals, len(outs)), make([]bool, len(outs))
-	for i, p := range outs {
-		signals[i] = d.outSignals(p)
-		open[i] = d.err == nil && d.gateOpen(p)
+	signals, open := make([]Signals, 0, 8), make([]bool, 0, 8)
+	for _, p := range outs {
+		signals = append(signals, d.outSignals(p))
+		open = append(open, d.err == nil && d.gateOpen(p))
 	}
 	for i, p := range outs {
 		var b *Block
@@ -210,7 +219,7 @@ func (d *Dispatch) finish() {
 			}
 			d.blocks[p.index] = nil
 		}
-		d.parcels = append(d.parcels, p.send(b)...)
+		d.parcels = p.send(b, d.parcels)
 	}
 }
 
@@ -289,11 +298,18 @@ func (d *Dispatch) settle() {
 			g.drop(p.b)
 		}
 	}
-	d.inputs, d.blocks, d.parcels = nil, nil, nil
+	d.inputs, d.blocks, d.parcels, d.signals = nil, nil, nil, nil
 	if !current {
 		g.dropKernels(t)
 	}
 	g.update(t)
-	g.schedule()
+	for n := g.next(); n != nil; n = g.next() {
+		if d.next == nil || n.worker == d.worker {
+			d.next, n = n, d.next
+		}
+		if n != nil {
+			go n.work()
+		}
+	}
 	g.quiet.broadcast()
 }

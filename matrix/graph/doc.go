@@ -15,17 +15,16 @@
 //	result.Release()
 //	err = g.Teardown()
 //
-// // # Building
+// # Building
 //
-// Calls that build return no errors. What is wrong is collected, and [Graph.Finalize] returns all of it. Of several configurations that
-// a call is given the last one counts.
+// Calls that build return no errors: [Graph.Finalize] returns all that is wrong. Of several configurations that a call is given the last
+// one counts.
 //
 // # Blocks
 //
 // A [Block] has a place on the host and one on each device that ever used it, with PTask's states: no entry, invalid, shared,
-// exclusive. A task that reads it brings the current bytes to its device, if they are not there. A task that writes it makes all
-// other places invalid. Bytes move from one device to another by way of the host. Blocks are reference-counted, and their memory on
-// all devices serves again; see [Format].
+// exclusive. A task that reads it brings the current bytes to its device, by way of the host, if they are not there. A task that writes
+// it makes all other places invalid. Blocks are reference-counted, and their memory serves again; see [Format].
 //
 // A block that goes to several tasks is shared by those that read it. Tasks that write it, with an output in place of the input,
 // get clones, so that no task sees another one's changes.
@@ -39,10 +38,8 @@
 //
 // A task is ready when every input has a block and every output has capacity. [Mode] says which of the ready tasks is next, and
 // where it runs. Each device runs one task at a time: the body queues work and returns, so that transfers, work on other devices and
-// what the host does overlap. A graph in which nothing is ready uses no processor time.
-//
-// In a page it is the same scheduler. All goroutines share the page's thread there, so a graph that always has something to do
-// rests every few milliseconds until timers, events and frames had their turn.
+// what the host does overlap. A graph in which nothing is ready uses no processor time. In a page it rests every few milliseconds until
+// timers, events and frames had their turn.
 //
 // # Errors
 //

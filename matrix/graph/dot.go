@@ -37,7 +37,7 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 }
 
 func (c *channel) label() string {
-	parts := []string{itoa(len(c.queue)) + "/" + itoa(c.Capacity)}
+	parts := []string{itoa(c.queue.len()) + "/" + itoa(c.Capacity)}
 	for _, p := range [...]Predicate{c.Push, c.Pull} {
 		if name := p.name(); name != "" {
 			parts = append(parts, name)

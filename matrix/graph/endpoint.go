@@ -42,7 +42,7 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 		case g.stopped || g.state == quiescing:
 			return false, fail(op, ErrStopped)
 		}
-		return !p.in || len(c.queue) < c.Capacity, nil
+		return !p.in || c.queue.len() < c.Capacity, nil
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,11 @@ func (g *Graph) Made() uint64 { return g.blocks.Load() }
 func (g *Graph) Waiting() int {
 	g.lock()
 	defer g.unlock()
-	return len(g.ready)
+	n := 0
+	for _, l := range g.ready {
+		n += l.tasks.len()
+	}
+	return n
 }
 
 // WithoutTimer makes a graph never look again by itself.
@@ -52,7 +56,7 @@ func (o *Output) Len() int {
 	}
 	o.c.g.lock()
 	defer o.c.g.unlock()
-	return len(o.c.queue)
+	return o.c.queue.len()
 }
 
 // Refs returns how many references there are.

@@ -45,7 +45,8 @@ type Graph struct {
 	stepping bool
 	cause    error     // of the last teardown, nil after a call of Teardown
 	quiet    condition // a dispatch, a run or a teardown has ended
-	ready    []*Task   // maybe no longer, in the order in which they became ready
+	ready    []*line   // of tasks that are ready, or were
+	choices  []choice  // memory of candidates
 	started  uint64    // dispatches ever
 	orders   uint64    // how often tasks became ready
 	ageing   *time.Timer

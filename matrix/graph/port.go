@@ -197,7 +197,7 @@ func (p *Port) initializes() bool {
 // peek returns the block that a dispatch would find, nil if there is none or the dispatch makes it.
 func (p *Port) peek() *Block {
 	if c, _ := p.source(); c != nil {
-		return c.queue[0].b
+		return c.queue.all()[0].b
 	}
 	return p.kept
 }
@@ -229,5 +229,5 @@ func (p *Port) bound() bool {
 
 // hasCapacity reports whether all channels of an output take one more block.
 func (p *Port) hasCapacity() bool {
-	return !slices.ContainsFunc(p.outs, func(c *channel) bool { return len(c.queue) >= c.Capacity })
+	return !slices.ContainsFunc(p.outs, func(c *channel) bool { return c.queue.len() >= c.Capacity })
 }

@@ -93,11 +93,8 @@ func (g *Graph) start(ctx context.Context) {
 			go g.watch(i, r.quit)
 		}
 	}
-	now := g.now()
-	for _, t := range g.ready { // it did not wait for a worker while there was none
-		t.since = now
-	}
 	for _, t := range g.tasks {
+		t.since = g.now() // it did not wait for a worker while there was none
 		g.update(t)
 	}
 	g.schedule()
@@ -233,10 +230,10 @@ func (g *Graph) releaseAll() {
 // clear empties everything that has blocks.
 func (g *Graph) clear() {
 	for _, c := range g.channels {
-		for _, i := range c.queue {
+		for _, i := range c.queue.all() {
 			g.drop(i.b)
 		}
-		c.queue = nil
+		c.queue = queue[item]{}
 	}
 	for _, t := range g.tasks {
 		for _, p := range t.ports {

@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"slices"
@@ -30,44 +31,88 @@ const (
 // for them and schedule, with the graph locked. That starts the task that the mode chooses for each worker that is free. A
 // worker is a device, or one of those of the host.
 
+// line is tasks that are ready and equal but for how long they wait, which the first does longest: the same workers may run them,
+// they want the same ones of these, and their priorities are the same. So the scheduler looks at the first of each line only.
+type line struct {
+	mask, want uint64
+	priority   int
+	tasks      queue[*Task]
+}
+
 // jitter is how many tasks may overtake one in the deterministic mode.
 const jitter = 16
 
 // update queues a task that has become ready. In the deterministic mode the seed changes the order a little.
 func (g *Graph) update(t *Task) {
-	if t.queued || !t.ready() {
+	if t.queued || !g.mayRun(t) {
 		return
 	}
 	g.orders++
-	t.queued, t.since, t.order = true, g.now(), g.orders
+	t.queued, t.since, t.order, t.level = true, g.now(), g.orders, t.priority
+	if g.works > 0 && t.busy > 2*g.works { // it runs much longer than others
+		t.level--
+	}
 	if g.conf.Deterministic && g.conf.Mode != FIFO {
 		t.order += g.rng.Uint64N(jitter)
 	}
-	at := len(g.ready)
-	for at > 0 && g.ready[at-1].order > t.order {
-		at--
+	l := g.line(t)
+	l.tasks.push(t)
+	for list, i := l.tasks.all(), l.tasks.len()-1; i > 0 && list[i-1].order > t.order; i-- {
+		list[i-1], list[i] = t, list[i-1]
 	}
-	g.ready = slices.Insert(g.ready, at, t)
+}
+
+// line returns the line in which a task waits.
+func (g *Graph) line(t *Task) *line {
+	want := g.wanted(t, t.mask)
+	for _, l := range g.ready {
+		if l.mask == t.mask && l.want == want && l.priority == t.level {
+			return l
+		}
+	}
+	l := &line{mask: t.mask, want: want, priority: t.level}
+	g.ready = append(g.ready, l)
+	return l
+}
+
+// mayRun reports whether a task is ready. Nothing new begins while the graph is stopped.
+func (g *Graph) mayRun(t *Task) bool { return t.ready() && (g.state != quiescing || t.feeds()) }
+
+// first returns the first task of a line, nil if there is none. Those that are not ready any more leave it.
+func (g *Graph) first(l *line) *Task {
+	for l.tasks.len() > 0 {
+		t := l.tasks.all()[0]
+		if g.mayRun(t) {
+			return t
+		}
+		l.tasks.pop().queued = false
+	}
+	return nil
 }
 
 // startable reports whether some task could run.
 func (g *Graph) startable() bool {
-	return slices.ContainsFunc(g.ready, func(t *Task) bool { return t.ready() && (g.state != quiescing || t.feeds()) })
+	return slices.ContainsFunc(g.ready, func(l *line) bool { return g.first(l) != nil })
 }
 
 // schedule starts tasks on workers that are free.
 func (g *Graph) schedule() {
+	for d := g.next(); d != nil; d = g.next() {
+		go d.work()
+	}
+}
+
+// next begins the next dispatch, if there is one.
+func (g *Graph) next() *Dispatch {
 	if g.conf.Deterministic {
 		g.quiet.broadcast() // a goroutine may wait for something to run
-		return
+		return nil
 	}
-	for {
-		c, ok := g.pick()
-		if !ok || g.page.due(g) {
-			return
-		}
-		go g.begin(c).execute()
+	c, ok := g.pick()
+	if !ok || g.page.due(g) {
+		return nil
 	}
+	return g.begin(c)
 }
 
 // reschedule schedules for a caller that does not have the lock.
@@ -82,7 +127,7 @@ func (g *Graph) step(ctx context.Context) bool {
 	if !g.conf.Deterministic || g.stepping && ctx.Value(insideKey{}) != g {
 		return false
 	}
-	if g.startable() && g.page.due(g) { // before pick, so that the order does not depend on it
+	if g.page.due(g) && g.startable() { // before pick, so that the order does not depend on it
 		changed := g.quiet.wait()
 		g.unlock()
 		<-changed
@@ -105,75 +150,72 @@ func (g *Graph) step(ctx context.Context) bool {
 	return true
 }
 
-// choice is a task that is to run, with its rank and its worker: none if no device is left that may run it.
+// choice is a task that is to run, with its effective priority and its worker: none if no device is left that may run it.
 type choice struct {
-	t      *Task
-	rank   int
-	worker int
-}
-
-// better reports whether a choice comes before another one: by rank, and of equals the task that has waited longer.
-func (c choice) better(than choice) bool {
-	return than.t == nil || c.rank > than.rank || c.rank == than.rank && c.t.order < than.t.order
+	t        *Task
+	line     *line
+	priority int
+	worker   int
 }
 
 // pick chooses the next task.
-func (g *Graph) pick() (best choice, ok bool) {
+func (g *Graph) pick() (c choice, ok bool) {
 	if g.state != running && g.state != quiescing {
-		return best, false
+		return c, false
 	}
-	ranked := g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware
-	waits, free, alive, now, age := false, g.run.free, g.workers(), g.now(), max(g.waits, minWait)
-	var passed [highestPriority + 1]bool
-	for _, t := range g.ready {
-		if passed[t.priority] {
+	waits, free, alive, age := false, g.run.free, g.workers(), max(g.waits, minWait)
+	for _, c := range g.candidates(free, alive, age) {
+		can := c.t.mask & alive
+		if can == 0 {
+			c.worker = none
+			return c, true
+		}
+		if can&free == 0 {
 			continue
 		}
-		can, priority := t.mask&alive, t.effective(now, age, g.works)
-		c := choice{t: t, worker: none}
-		if ranked {
-			c.rank = priority
-		}
-		if can != 0 && can&free == 0 || !c.better(best) || !t.ready() || g.state == quiescing && !t.feeds() {
-			continue
-		}
-		found := true
-		if can != 0 {
-			c.worker, found = g.workerFor(t, priority, can, free&can)
-		}
-		if found {
-			best = c
-			passed[t.priority] = !t.long(g.works) // the others became ready later, and have no higher rank
-			if !ranked {
-				break
-			}
-			continue
+		if c.worker, ok = g.workerFor(c.t, c.priority, can, free&can); ok {
+			return c, true
 		}
 		waits = true
 		if g.conf.Mode == FIFO {
-			free &^= t.mask // no task behind it gets there first
+			free &^= c.t.mask // no task behind it gets there first
 		}
 	}
-	if best.t == nil && waits {
+	if waits {
 		g.remind(age)
 	}
-	return best, best.t != nil
+	return c, false
+}
+
+// candidates returns the first task of each line that has a worker free or none left, in the order of the mode.
+func (g *Graph) candidates(free, alive uint64, age time.Duration) []choice {
+	now, list := g.now(), g.choices[:0]
+	for _, l := range g.ready {
+		if can := l.mask & alive; can != 0 && can&free == 0 {
+			continue
+		}
+		if t := g.first(l); t != nil {
+			list = append(list, choice{t: t, line: l, priority: t.effective(now, age)})
+		}
+	}
+	g.choices = list
+	ranked := g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware
+	slices.SortFunc(list, func(a, b choice) int {
+		if ranked && a.priority != b.priority {
+			return b.priority - a.priority
+		}
+		return cmp.Compare(a.t.order, b.t.order)
+	})
+	return list
 }
 
 // minWait is the shortest wait that raises a task's priority.
 const minWait = time.Millisecond
 
-// effective is a task's priority now: higher the longer it has waited compared with others, lower if it runs longer than others.
-func (t *Task) effective(now, age, works time.Duration) int {
-	p := t.priority + int(min((now-t.since)/age, 2*highestPriority))
-	if t.long(works) {
-		p--
-	}
-	return min(max(p, lowestPriority), highestPriority)
+// effective is a task's priority now: higher the longer it has waited compared with others.
+func (t *Task) effective(now, age time.Duration) int {
+	return min(max(t.level+int(min((now-t.since)/age, 2*highestPriority)), lowestPriority), highestPriority)
 }
-
-// long reports whether a task runs much longer than others.
-func (t *Task) long(works time.Duration) bool { return works > 0 && t.busy > 2*works }
 
 // workerFor chooses a task's worker, of those that can run it, among those of them that are free. found is false if the task had
 // better wait for one that is not free.
@@ -228,9 +270,7 @@ func (t *Task) bytesAt(place int) int {
 
 // begin takes a task's inputs. From here on it runs.
 func (g *Graph) begin(c choice) *Dispatch {
-	t := c.t
-	i := slices.Index(g.ready, t)
-	g.ready = slices.Delete(g.ready, i, i+1)
+	t := c.line.tasks.pop()
 	t.queued, t.running = false, true
 	g.inflight++
 	g.started++

@@ -63,7 +63,7 @@ func (g *Graph) Stats() Stats {
 	}
 	for _, c := range g.channels {
 		k := c.stats
-		k.Name, k.Capacity, k.Len = c.name, c.Capacity, len(c.queue)
+		k.Name, k.Capacity, k.Len = c.name, c.Capacity, c.queue.len()
 		s.Channels = append(s.Channels, k)
 	}
 	for _, t := range g.templates {
@@ -76,22 +76,21 @@ func (g *Graph) Stats() Stats {
 
 // record counts a dispatch that has ended.
 func (d *Dispatch) record() {
-	g, t, where := d.g, d.t, len(d.g.devices)
+	g, t := d.g, d.t
 	if t.work.Devices == nil {
-		t.work.Devices = make([]uint64, where+1)
+		t.work.Devices = make([]uint64, len(g.work))
 	}
 	d.count(&t.work)
 	if d.worker != none {
-		where = min(d.worker, where)
-		t.work.Devices[where]++
-		d.count(&g.work[where])
+		t.work.Devices[d.where()]++
+		d.count(&g.work[d.where()])
 	}
 	if !g.conf.Deterministic { // where the order must not depend on how long anything takes
 		run := d.ended - d.begun
 		t.busy += (run - t.busy) / 8
 		g.works += (run - g.works) / 16
 	}
-	g.trace.add(d, where)
+	g.trace.add(d)
 }
 
 func (d *Dispatch) count(w *Work) {

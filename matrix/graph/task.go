@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -28,9 +29,10 @@ type Task struct {
 	program   *kernel.Program // of a body that is a kernel
 
 	running bool
-	queued  bool // in the graph's queues of those that are ready
+	queued  bool // in a line of tasks that are ready
 	since   time.Duration
 	order   uint64   // in which it became ready
+	level   int      // its priority then, less if it runs much longer than others
 	held    []*Block // by port: the inputs of a dispatch whose device was lost, for the next one
 	work    Work
 	busy    time.Duration // decaying average of its dispatches
@@ -86,35 +88,26 @@ func (t *Task) Port(name string) *Port {
 	if t == nil {
 		return nil
 	}
-	for _, p := range t.ports {
-		if p.name == name {
-			return p
-		}
+	if i := slices.IndexFunc(t.ports, func(p *Port) bool { return p.name == name }); i >= 0 {
+		return t.ports[i]
 	}
 	return nil
 }
 
 // ready reports whether the task may run: every input has a block and every output has capacity.
 func (t *Task) ready() bool {
-	if t.running {
-		return false
-	}
-	for _, p := range t.ports {
-		if !p.hasCapacity() {
-			return false
-		}
-		if _, ok := p.source(); !ok && t.held == nil {
-			return false
-		}
-	}
-	return true
+	return !t.running && !slices.ContainsFunc(t.ports, func(p *Port) bool {
+		_, ok := p.source()
+		return !ok && t.held == nil || !p.hasCapacity()
+	})
 }
 
 // take takes the task's next inputs.
 func (t *Task) take() []*Block {
-	from, blocks := make([]*channel, len(t.ports)), make([]*Block, len(t.ports))
-	for i, p := range t.ports {
-		from[i], _ = p.source() // before any block is taken: initialisers look at those of other inputs
+	from, blocks := make([]*channel, 0, 8), make([]*Block, len(t.ports))
+	for _, p := range t.ports {
+		c, _ := p.source() // before any block is taken: initialisers look at those of other inputs
+		from = append(from, c)
 	}
 	for i, p := range t.ports {
 		blocks[i] = p.take(from[i])
@@ -124,13 +117,8 @@ func (t *Task) take() []*Block {
 
 // feeds reports whether the task takes blocks that somebody sent, so that it ends when nobody does.
 func (t *Task) feeds() bool {
-	if t.held != nil {
-		return true
-	}
-	for _, p := range t.ports {
-		if c, _ := p.source(); c != nil {
-			return true
-		}
-	}
-	return false
+	return t.held != nil || slices.ContainsFunc(t.ports, func(p *Port) bool {
+		c, _ := p.source()
+		return c != nil
+	})
 }

@@ -8,30 +8,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
 // tracer keeps the last dispatches.
 type tracer struct {
-	events []event
+	events []*Dispatch
 	next   int
 }
 
-type event struct {
-	t      *Task
-	where  int
-	number uint64 // of the first input
-	err    error
-	timing
-}
-
-func (r *tracer) add(d *Dispatch, where int) {
-	e := event{t: d.t, where: where, number: d.number, err: d.err, timing: d.timing}
+func (r *tracer) add(d *Dispatch) {
 	if limit := d.g.conf.Trace; len(r.events) < limit {
-		r.events = append(r.events, e)
+		r.events = append(r.events, d)
 	} else if limit > 0 {
-		r.events[r.next] = e
+		r.events[r.next] = d
 		r.next = (r.next + 1) % limit
 	}
 }
@@ -52,21 +44,21 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 	for i := range len(g.devices) + 1 {
 		s.WriteString(`{"ph":"M","pid":1,"tid":` + itoa(i) + `,"name":"thread_name","args":{"name":` + jsonString(g.workerName(i)) + "}},\n")
 	}
-	for i := range events {
-		events[i].write(&s)
+	for _, d := range events {
+		d.trace(&s)
 	}
 	s.WriteString(`{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"graph"}}` + "\n]}\n")
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
-func (e *event) write(s *strings.Builder) {
-	args := `{"block":` + strconv.FormatUint(e.number, 10) + `,"waited_us":` + micros(e.waited)
-	if e.err != nil {
-		args += `,"error":` + jsonString(e.err.Error())
+func (d *Dispatch) trace(s *strings.Builder) {
+	args := `{"block":` + strconv.FormatUint(d.number, 10) + `,"waited_us":` + micros(d.waited)
+	if d.err != nil {
+		args += `,"error":` + jsonString(d.err.Error())
 	}
-	s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(e.where) + `,"name":` + jsonString(e.t.name) + `,"cat":"` + e.t.body.kind +
-		`","ts":` + micros(e.begun) + `,"dur":` + micros(max(e.ended-e.begun, 0)) + `,"args":` + args + "}},\n")
+	s.WriteString(`{"ph":"X","pid":1,"tid":` + itoa(d.where()) + `,"name":` + jsonString(d.t.name) + `,"cat":"` + d.t.body.kind +
+		`","ts":` + micros(d.begun) + `,"dur":` + micros(max(d.ended-d.begun, 0)) + `,"args":` + args + "}},\n")
 }
 
 func micros(d time.Duration) string {
@@ -77,14 +69,10 @@ func micros(d time.Duration) string {
 func jsonString(s string) string {
 	b := []byte{'"'}
 	for _, r := range s { // bytes that are not UTF-8 become U+FFFD
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < 0x20:
-			b = append(b, `\u00`...)
-			b = append(b, "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
-		default:
-			b = append(b, string(r)...)
+		if r >= ' ' && r != '"' && r != '\\' {
+			b = utf8.AppendRune(b, r)
+		} else {
+			b = append(b, '\\', 'u', '0', '0', "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
 		}
 	}
 	return string(append(b, '"'))

@@ -105,20 +105,16 @@ func (a *app) open(ctx context.Context, wgsl bool) (devices []*gpu.Device, close
 	if err != nil {
 		return nil, nil, err
 	}
-	closeAll = func() {
+	numbers := make([]int, a.devices)
+	for i := range numbers {
+		numbers[i] = i % len(adapters)
+	}
+	devices, err = s.At(numbers...).Open(ctx)
+	return devices, func() {
 		for _, d := range devices {
 			_ = d.Close() // all results are here
 		}
-	}
-	for i := range a.devices {
-		d, err := adapters[i%len(adapters)].Open(ctx)
-		if err != nil {
-			closeAll()
-			return nil, nil, err
-		}
-		devices = append(devices, d)
-	}
-	return devices, closeAll, nil
+	}, err
 }
 
 // write makes a file.

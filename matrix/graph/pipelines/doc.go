@@ -38,11 +38,11 @@ const (
 
 // pipeline is what both have in common.
 type pipeline struct {
-	Graph     *graph.Graph // for its statistics, its trace and its end, [graph.Graph.Teardown]
-	in        *graph.Input
-	inFlight  int
-	constants func() error // sets the inputs that keep blocks, which a Teardown releases
-	busy      atomic.Bool
+	Graph    *graph.Graph // for its statistics, its trace and its end, [graph.Graph.Teardown]
+	in       *graph.Input
+	inFlight int
+	prepare  func() error // sets the inputs that keep blocks, which a Teardown releases
+	busy     atomic.Bool
 }
 
 // init makes the graph with the tasks that build adds.
@@ -52,7 +52,7 @@ func (p *pipeline) init(devices []*gpu.Device, config []graph.Config, build func
 		return err
 	}
 	build()
-	if err = p.constants(); err == nil {
+	if err = p.prepare(); err == nil {
 		err = p.Graph.Finalize()
 	}
 	if err != nil {
@@ -61,35 +61,25 @@ func (p *pipeline) init(devices []*gpu.Device, config []graph.Config, build func
 	return err
 }
 
-// claim keeps others from running the pipeline until release is called.
-func (p *pipeline) claim() (release func(), err error) {
+// sender makes the n-th block to send, none at the end, and reports whether more follow. stop tells it to come to an end.
+type sender func(n int, stop bool) (b *graph.Block, more bool, err error)
+
+// stream runs the graph: it sends blocks and takes what comes of them, so that never more than inFlight are on their way, and stops
+// the graph at the end, which send is told of once take has had enough. After an error the graph is torn down. If somebody else stops
+// the graph the stream ends.
+func (p *pipeline) stream(ctx context.Context, send sender, take func(n int) (more bool, err error)) error {
 	if !p.busy.CompareAndSwap(false, true) {
-		return nil, fail("Run", graph.ErrBusy)
+		return fail("Run", graph.ErrBusy)
 	}
-	return func() { p.busy.Store(false) }, nil
-}
-
-// item is a block to send, or none, and whether more follow.
-type item struct {
-	b    *graph.Block
-	more bool
-}
-
-// stream runs the graph: it sends items and takes what comes of them, so that never more than inFlight are on their way, and stops
-// the graph at the end. send is told to come to an end once take has had enough. After an error the graph is torn down. If somebody
-// else stops the graph the stream ends.
-func (p *pipeline) stream(ctx context.Context, send func(n int, stop bool) (item, error), take func(n int) (more bool, err error)) error {
-	if err := p.constants(); err != nil {
+	defer p.busy.Store(false)
+	if err := p.prepare(); err != nil {
 		return err
 	}
 	if err := p.Graph.Run(ctx); err != nil {
 		return err
 	}
 	err := p.pump(ctx, send, take)
-	if errors.Is(err, graph.ErrStopped) {
-		err = nil
-	}
-	if err == nil {
+	if err == nil || errors.Is(err, graph.ErrStopped) {
 		err = p.Graph.Stop(ctx)
 	}
 	if err != nil {
@@ -98,16 +88,16 @@ func (p *pipeline) stream(ctx context.Context, send func(n int, stop bool) (item
 	return err
 }
 
-func (p *pipeline) pump(ctx context.Context, send func(int, bool) (item, error), take func(int) (bool, error)) error {
+func (p *pipeline) pump(ctx context.Context, send sender, take func(int) (bool, error)) error {
 	sent, more, stop := 0, true, false
 	for taken := 0; ; taken++ {
 		for more && sent-taken < p.inFlight {
-			next, err := send(sent, stop)
-			if more = next.more; err == nil && next.b != nil {
-				sent++
-				if err = p.in.Push(ctx, next.b); err != nil {
-					next.b.Release()
-					sent--
+			b, follow, err := send(sent, stop)
+			if more = follow; err == nil && b != nil {
+				if err = p.in.Push(ctx, b); err != nil {
+					b.Release()
+				} else {
+					sent++
 				}
 			}
 			if errors.Is(err, graph.ErrStopped) {

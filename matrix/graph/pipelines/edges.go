@@ -145,7 +145,7 @@ func (e *Edges) build(c EdgesConfig) {
 		g.Output("blurred", paintBlur.Port("pixels"), flight), g.Output("edges", paintEdges.Port("pixels"), flight),
 		g.Output("histogram", histogram.Port("counts"), flight), g.Output("report", measure.Port("report"), flight),
 	}
-	e.constants = func() error {
+	e.prepare = func() error {
 		return errors.Join(graph.SetValues(across.Port("weights"), weights...), graph.SetValues(down.Port("weights"), weights...))
 	}
 }
@@ -187,44 +187,31 @@ func (e *Edges) Run(ctx context.Context, next func(n int, frame []byte) (bool, e
 	if e == nil || e.Graph == nil || ctx == nil || next == nil || show == nil {
 		return fail("Run", gpu.ErrInvalid, "nil argument")
 	}
-	release, err := e.claim()
-	if err != nil {
-		return err
-	}
-	defer release()
-	send := func(n int, stop bool) (out item, err error) {
+	send := func(n int, stop bool) (b *graph.Block, more bool, err error) {
 		if stop {
-			return item{}, nil
+			return nil, false, nil
 		}
-		if out.b, err = e.frame.New(); err != nil {
-			return item{}, err
+		if b, err = e.frame.New(); err != nil {
+			return nil, false, err
 		}
-		err = out.b.Update(ctx, func(mem []byte) error {
-			out.more, err = next(n, mem)
+		err = b.Update(ctx, func(mem []byte) error {
+			more, err = next(n, mem)
 			return err
 		})
-		if err != nil || !out.more {
-			out.b.Release()
-			return item{}, err
+		if err != nil || !more {
+			b.Release()
+			return nil, false, err
 		}
-		return out, nil
+		return b, true, nil
 	}
 	return e.stream(ctx, send, func(n int) (bool, error) {
-		if err := e.take(ctx, n); err != nil {
-			return false, err
+		r, report := &e.result, [3]float32{}
+		for i, into := range [...][]byte{r.Blurred, r.Edges, matrix.Host(r.Histogram).Bytes, matrix.Host(report[:]).Bytes} {
+			if err := pull(ctx, e.outs[i], into); err != nil {
+				return false, err
+			}
 		}
-		return show(&e.result)
+		r.Number, r.Mean, r.Threshold, r.Share = n, report[0], report[1], report[2]
+		return show(r)
 	})
-}
-
-// take waits for what comes of the next frame.
-func (e *Edges) take(ctx context.Context, n int) error {
-	r, report := &e.result, [3]float32{}
-	for i, into := range [...][]byte{r.Blurred, r.Edges, matrix.Host(r.Histogram).Bytes, matrix.Host(report[:]).Bytes} {
-		if err := pull(ctx, e.outs[i], into); err != nil {
-			return err
-		}
-	}
-	r.Number, r.Mean, r.Threshold, r.Share = n, report[0], report[1], report[2]
-	return nil
 }

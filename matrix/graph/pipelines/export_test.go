@@ -6,9 +6,9 @@ import "slices"
 
 // Deal returns the examples of the first steps of a training.
 func Deal(examples, batch, steps int, seed uint64) [][]uint32 {
-	d, out := newDeck(examples, seed), [][]uint32{}
+	deal, out := dealer(examples, seed), [][]uint32{}
 	for range steps {
-		out = append(out, slices.Clone(d.deal(batch)))
+		out = append(out, slices.Clone(deal(batch)))
 	}
 	return out
 }

@@ -101,7 +101,7 @@ func NewTrain(devices []*gpu.Device, c TrainConfig, config ...graph.Config) (*Tr
 		return nil, fail(op, gpu.ErrInvalid, "weights that do not fit")
 	}
 	t.inFlight = c.InFlight
-	t.constants = t.setRates
+	t.prepare = t.restart
 	if err := t.init(devices, config, t.build); err != nil {
 		return nil, err
 	}
@@ -129,9 +129,12 @@ func (t *Train) randomWeights() [][]float32 {
 	return w
 }
 
-// setRates gives the updates their learning rate.
-func (t *Train) setRates() error {
+// restart ends a stream that somebody stopped, whose weights are still on their way round, and gives the updates their learning rate.
+func (t *Train) restart() error {
 	var errs []error
+	if t.open {
+		errs = append(errs, t.Graph.Teardown())
+	}
 	for _, p := range t.rates {
 		errs = append(errs, graph.SetValues(p, t.c.Rate))
 	}
@@ -153,30 +156,22 @@ func (t *Train) read(d *graph.Dispatch) error {
 	return errors.Join(update(d, "x", x), update(d, "labels", labels))
 }
 
-// deck deals the numbers of examples in batches. Each epoch has all of them in another order, but for those that make no
-// whole batch.
-type deck struct {
-	order []uint32
-	at    int
-	rng   *rand.Rand
-}
-
-func newDeck(n int, seed uint64) *deck {
-	d := &deck{order: make([]uint32, n), at: n, rng: rand.New(rand.NewPCG(seed, 2))}
-	for i := range d.order {
-		d.order[i] = uint32(i)
+// dealer deals the numbers of examples in batches, which are valid until the next one. Each epoch has all of them in another order, but
+// for those that make no whole batch.
+func dealer(examples int, seed uint64) func(batch int) []uint32 {
+	order, rng := make([]uint32, examples), rand.New(rand.NewPCG(seed, 2))
+	for i := range order {
+		order[i] = uint32(i)
 	}
-	return d
-}
-
-// deal returns the next batch, which is valid until the next call.
-func (d *deck) deal(n int) []uint32 {
-	if d.at+n > len(d.order) {
-		d.rng.Shuffle(len(d.order), func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
-		d.at = 0
+	at := examples
+	return func(batch int) []uint32 {
+		if at+batch > examples {
+			rng.Shuffle(examples, func(i, j int) { order[i], order[j] = order[j], order[i] })
+			at = 0
+		}
+		at += batch
+		return order[at-batch : at]
 	}
-	d.at += n
-	return d.order[d.at-n : d.at]
 }
 
 // Run trains for so many steps, or until show has seen enough, and then stops the graph. Each Run is a stream of its own, which
@@ -187,19 +182,9 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 	if t == nil || t.Graph == nil || ctx == nil || show == nil || steps < 1 {
 		return fail("Run", gpu.ErrInvalid, "no argument may be nil, no step is none")
 	}
-	release, err := t.claim()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if t.open { // somebody stopped the graph, and weights are still on their way round
-		if err := t.Graph.Teardown(); err != nil {
-			return err
-		}
-	}
-	cards, last := newDeck(len(t.c.Labels), t.c.Seed), -1
+	deal, last := dealer(len(t.c.Labels), t.c.Seed), -1
 	var saves []bool // of the steps that are on their way
-	send := func(n int, stop bool) (item, error) {
+	send := func(n int, stop bool) (*graph.Block, bool, error) {
 		var s graph.Signals
 		if n == 0 {
 			s |= graph.BOF
@@ -211,13 +196,13 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 		if t.c.SaveEvery > 0 && (n+1)%t.c.SaveEvery == 0 {
 			s |= graph.EndIteration
 		}
-		b, err := graph.FromSlice(t.order, cards.deal(t.c.Batch))
+		b, err := graph.FromSlice(t.order, deal(t.c.Batch))
 		if err != nil {
-			return item{}, err
+			return nil, false, err
 		}
 		t.open = true
 		saves = append(saves, s&(graph.EOF|graph.EndIteration) != 0)
-		return item{b, last < 0}, b.SetSignals(s)
+		return b, last < 0, b.SetSignals(s)
 	}
 	return t.stream(ctx, send, func(n int) (bool, error) {
 		step, err := t.take(ctx, n, saves[0])
