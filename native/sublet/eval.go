@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"go/token"
 	"io"
@@ -239,28 +238,27 @@ func perform[T matrix.Elem](ctx context.Context, t *task, out io.Writer) error {
 	stats, info := t.dev.Stats(), t.dev.Info()
 	r.Adapter, r.Driver = info.Name, info.Driver
 	r.Dispatches, r.BytesUp, r.BytesDown = stats.Dispatches, stats.BytesUp, stats.BytesDown
-	if out != nil {
+	if out == nil {
+		r.Values = nested(r.Rows, r.Cols, values)
+	} else {
 		t.progress.enter("writing", 0)
 		h := npy.Header{Type: t.operands[0].Type, Shape: []int64{int64(r.Rows), int64(r.Cols)}}
 		if err := npy.Write(out, h, values); err != nil {
 			return err
 		}
-		return t.report(r, r.print)
 	}
-	r.Values = nested(r.Rows, r.Cols, values)
 	return t.report(r, func(w io.Writer) error {
-		err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil })
-		return errors.Join(err, r.print(w))
+		if out == nil {
+			if err := printCells(w, r.Rows, r.Cols, func(i, j int) (any, error) { return values[i*r.Cols+j], nil }); err != nil {
+				return err
+			}
+		}
+		cast := ""
+		if t.cast {
+			cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
+		}
+		_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
+			r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
+		return err
 	})
-}
-
-// print prints a line about the work.
-func (r result) print(w io.Writer) error {
-	cast := ""
-	if r.Change != nil {
-		cast = fmt.Sprintf(", largest relative change by --cast: %.3g", *r.Change)
-	}
-	_, err := fmt.Fprintf(w, "%dx%d %s in %.3f s on %s (%s); dispatches: %d, bytes up: %d, bytes down: %d%s\n",
-		r.Rows, r.Cols, r.DType, r.Seconds, r.Adapter, r.Driver, r.Dispatches, r.BytesUp, r.BytesDown, cast)
-	return err
 }

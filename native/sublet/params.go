@@ -71,10 +71,10 @@ func newListed(h file.Header) listed {
 
 func (f *archive) list(ctx context.Context, hashes bool) error {
 	entries, rows := []listed{}, []string{"NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES"}
-	var unreadable []error
 	for h, err := range f.tensors(ctx) {
 		if err != nil && h.Name != "" {
-			unreadable = append(unreadable, err)
+			f.progress.stop()
+			fmt.Fprintln(f.err, "sublet: left out:", err)
 			continue
 		}
 		if err != nil {
@@ -95,10 +95,6 @@ func (f *archive) list(ctx context.Context, hashes bool) error {
 			rows[0], row = "NAME\tDTYPE\tSHAPE\tOFFSET\tBYTES\tSHA256", row+"\t"+l.SHA256
 		}
 		entries, rows = append(entries, l), append(rows, row)
-	}
-	f.progress.stop()
-	for _, err := range unreadable {
-		fmt.Fprintln(f.err, "sublet: left out:", err)
 	}
 	return f.report(entries, func(w io.Writer) error { return printTable(w, rows) })
 }
