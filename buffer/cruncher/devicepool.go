@@ -211,7 +211,8 @@ func (p *DevicePool) Close() error {
 		return nil
 	}
 	p.mu.Lock()
-	if p.life.end() {
+	if !p.life.over() {
+		p.life.end()
 		for _, d := range p.devices {
 			d.retired = true
 		}

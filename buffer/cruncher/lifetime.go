@@ -11,22 +11,13 @@ import (
 
 // lifetime is how long something with a Close method lasts: what it does is cancelled when it is closed.
 type lifetime struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	once   *sync.Once
+	ctx context.Context
+	end context.CancelFunc
 }
 
-func newLifetime() lifetime {
-	l := lifetime{once: new(sync.Once)}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+func newLifetime() (l lifetime) {
+	l.ctx, l.end = context.WithCancel(context.Background())
 	return l
-}
-
-// end ends it, and reports whether this was the first time.
-func (l lifetime) end() (first bool) {
-	l.once.Do(func() { first = true })
-	l.cancel()
-	return first
 }
 
 func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }

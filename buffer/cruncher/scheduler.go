@@ -110,13 +110,9 @@ func (p *DevicePool) open(yield func(*job) bool) {
 
 // stuck reports whether a job waits and no device is left for it.
 func (p *DevicePool) stuck() bool {
-	for _, d := range p.devices {
-		if !d.retired {
-			return false
-		}
-	}
+	alive := slices.ContainsFunc(p.devices, func(d *poolDevice) bool { return !d.retired })
 	for j := range p.open {
-		if j.running == 0 {
+		if !alive && j.running == 0 {
 			return true
 		}
 	}

@@ -77,8 +77,8 @@ func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task,
 
 // Compute makes the call, on all devices of the cruncher, then the task's callback.
 func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
-	if t == nil || cr == nil || t.params == nil || ctx == nil {
-		return fail("Task", gpu.ErrInvalid, "no task, no cruncher, or nil context")
+	if t == nil || t.params == nil {
+		return fail("Task", gpu.ErrInvalid, "no task")
 	}
 	err := t.compute(ctx, cr)
 	if t.opts.Callback != nil {
@@ -88,9 +88,6 @@ func (t *Task) Compute(ctx context.Context, cr *Cruncher) error {
 }
 
 func (t *Task) compute(ctx context.Context, cr *Cruncher) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	return cr.Compute(ctx, t.id, t.kernels, t.r, t.params)
 }
 
