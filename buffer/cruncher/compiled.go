@@ -39,10 +39,9 @@ func (c *call) closeDisplaced() {
 	}
 }
 
-// discard closes the programs of a call that do not compile, all of them.
-func (cr *Cruncher) discard(c *call) {
+// discard closes what was compiled for a call that does not compile as a whole.
+func (c *call) discard() {
 	for _, p := range c.programs() {
-		cr.programs.Delete(p.id)
 		p.Close()
 	}
 }

@@ -215,7 +215,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 		return err
 	}
 	if err := cr.compile(ctx, c); err != nil {
-		cr.discard(c)
+		c.discard()
 		return err
 	}
 	cr.adopt(c)
