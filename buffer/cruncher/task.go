@@ -100,7 +100,7 @@ func (t *Task) needs(cr *Cruncher) bool {
 		if p.array == nil || p.flags.goesUp() || p.flags.WriteOnly {
 			return false
 		}
-		holders, _, _ := p.array.stale(p.array.all())
+		holders, _ := p.array.stale(p.array.all())
 		return slices.Contains(holders, cr)
 	})
 }
