@@ -29,7 +29,7 @@ type Cruncher struct {
 	closed   bool
 	batch    *Batch // the open one
 	arrays   map[*body]*residency
-	programs recent.Map[string, *program]
+	programs recent.Map[string, *kernel.Program]
 
 	converters map[dtype.Type]*converter
 	fixed      recent.Map[shareKey, *[]int]
@@ -210,12 +210,12 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 	}
 	cr.refresh()
 	c := &call{id: id, r: r, single: -1, batch: b}
-	defer c.closeDisplaced()
+	defer func() { closeAll(c.displaced) }()
 	if err := cr.plan(c, kernels, ps); err != nil || c.r.Global == 0 {
 		return err
 	}
 	if err := cr.compile(ctx, c); err != nil {
-		c.discard()
+		closeAll(c.programs())
 		return err
 	}
 	cr.adopt(c)
