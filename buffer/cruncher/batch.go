@@ -39,20 +39,15 @@ type Batch struct {
 // the batch, which then changes nothing on the host's side. The same calls may be queued again, in another batch.
 func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error {
 	const op = "Batch"
-	if cr == nil || queue == nil {
-		return fail(op, gpu.ErrInvalid, "nil cruncher or function")
+	if queue == nil {
+		return fail(op, gpu.ErrInvalid, "nil function")
 	}
-	if err := cr.mu.enter(ctx); err != nil {
+	if err := cr.begin(ctx, op, nil); err != nil {
 		return err
 	}
-	b, err := cr.open(op)
-	if err == nil {
-		cr.refresh()
-	}
+	b := cr.open()
+	cr.refresh()
 	cr.mu.unlock()
-	if err != nil {
-		return err
-	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	for i, w := range cr.workers {
@@ -68,20 +63,14 @@ func (cr *Cruncher) Batch(ctx context.Context, queue func(b *Batch) error) error
 			cr.mu.unlock()
 		}
 	}()
-	err = queue(b)
+	err := queue(b)
 	cr.mu.lock()
 	defer cr.mu.unlock()
 	ended = true
 	return errors.Join(err, cr.finish(ctx))
 }
 
-func (cr *Cruncher) open(op string) (*Batch, error) {
-	if cr.closed {
-		return nil, fail(op, gpu.ErrClosed, "the cruncher")
-	}
-	if cr.batch != nil {
-		return nil, fail(op, ErrBatch, "one in another")
-	}
+func (cr *Cruncher) open() *Batch {
 	b := &Batch{cr: cr, held: map[*Any]bool{}, reached: make([]atomic.Int64, len(cr.workers))}
 	for range cr.workers {
 		b.wake = append(b.wake, make(chan struct{}, 1))
@@ -89,7 +78,7 @@ func (cr *Cruncher) open(op string) (*Batch, error) {
 	if cr.batch, cr.mark = b, cr.uses; cr.conf.coherence != Pin {
 		cr.fixed.Clear()
 	}
-	return b, nil
+	return b
 }
 
 // finish brings the batch's results to the host, and returns when devices without any are done, too.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -17,8 +18,8 @@ type call struct {
 	r       Range
 	list    []param
 	arrays  []argument
-	kernels []*program
-	sync    *program
+	kernels []*kernel.Program
+	sync    *kernel.Program
 	local   int // items of a workgroup
 	inner   int
 	step    int    // shares are multiples of it, but for the rest
@@ -27,7 +28,7 @@ type call struct {
 	alone   bool   // one device computes it, at once
 	batch   *Batch // results come back at its end
 
-	displaced []*program // to be closed when it is over
+	displaced []*kernel.Program // by those of the call, which may use them: closed at its end
 }
 
 // argument is an array among the parameters.
@@ -131,7 +132,7 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	n := c.r.Global
 	key := shareKey{c.id, n, c.step}
 	keep := c.batch != nil || cr.conf.coherence == Pin
-	if fixed := cr.fixed.Get(key); keep && fixed != nil && allAlive(*fixed, alive) {
+	if fixed := cr.fixed.Get(key); keep && fixed != nil && divides(*fixed, n, alive) {
 		return *fixed, nil
 	}
 	counts, err := cr.balancer.Split(balance.Request{
@@ -140,7 +141,7 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(counts) != len(alive) || sum(counts) != n || !allAlive(counts, alive) {
+	if !divides(counts, n, alive) {
 		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
 	}
 	if keep {
@@ -149,24 +150,18 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	return counts, nil
 }
 
-func sum(v []int) int {
-	n := 0
-	for _, x := range v {
-		if x < 0 || n > maxItems-x {
-			return -1
-		}
-		n += x
+// divides reports whether counts are shares of n, and those of devices that are not alive are nothing.
+func divides(counts []int, n int, alive []bool) bool {
+	if len(counts) != len(alive) {
+		return false
 	}
-	return n
-}
-
-func allAlive(counts []int, alive []bool) bool {
-	for i, n := range counts {
-		if n > 0 && !alive[i] {
+	for i, c := range counts {
+		if c < 0 || c > n || c > 0 && !alive[i] {
 			return false
 		}
+		n -= c
 	}
-	return true
+	return n == 0
 }
 
 // attempt moves what the pieces need to their devices, computes them and brings the results together.
@@ -285,22 +280,19 @@ func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) (err error) {
 	return err
 }
 
-// observe tells the balancer how long the devices took.
+// observe tells the balancer how long the devices took, as the clock of the options has it, without moves between devices.
 func (cr *Cruncher) observe(c *call, pieces []*piece) {
 	if c.single >= 0 || c.batch != nil || c.r.TransferOnly {
 		return
 	}
 	samples := make([]balance.Sample, len(cr.workers))
 	for _, p := range pieces {
-		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: cr.seconds(p)}
+		took := p.took - p.moving
+		seconds := took.Seconds()
+		if cr.conf.clock != nil {
+			seconds = cr.conf.clock(p.worker.index, p.part.count, took)
+		}
+		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: seconds}
 	}
 	cr.balancer.Observe(c.id, samples)
-}
-
-// seconds is how long a piece took, as the clock of the options has it, without moves between devices.
-func (cr *Cruncher) seconds(p *piece) float64 {
-	if cr.conf.clock != nil {
-		return cr.conf.clock(p.worker.index, p.part.count, p.took-p.moving)
-	}
-	return (p.took - p.moving).Seconds()
 }

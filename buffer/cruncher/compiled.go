@@ -12,44 +12,24 @@ import (
 // What a cruncher compiles is its own until it is closed: programs as long as they are among those used last, and the
 // conversions of widened arrays.
 
-// program is a kernel for arrays and scalars of certain types. It is compiled for each device when that first runs it.
-type program struct {
-	*kernel.Program
-	id string
-}
-
 // programs lists the programs of a call.
-func (c *call) programs() []*program {
+func (c *call) programs() []*kernel.Program {
 	if c.sync == nil {
 		return c.kernels
 	}
 	return append(slices.Clip(c.kernels), c.sync)
 }
 
-// keep keeps a program for later calls. What that displaces is closed when the call is over, which may use it.
-func (cr *Cruncher) keep(c *call, p *program) {
-	if old, gone := cr.programs.Put(p.id, p); gone {
-		c.displaced = append(c.displaced, old)
-	}
-}
-
-func (c *call) closeDisplaced() {
-	for _, p := range c.displaced {
-		p.Close()
-	}
-}
-
-// discard closes the programs of a call that do not compile, all of them.
-func (cr *Cruncher) discard(c *call) {
-	for _, p := range c.programs() {
-		cr.programs.Delete(p.id)
+// closeAll closes programs. Those that are used again are compiled anew.
+func closeAll(list []*kernel.Program) {
+	for _, p := range list {
 		p.Close()
 	}
 }
 
 // closePrograms closes everything that was compiled.
 func (cr *Cruncher) closePrograms() {
-	cr.programs.Each(func(p *program) { p.Close() })
+	cr.programs.Each((*kernel.Program).Close)
 	cr.programs.Clear()
 	for _, c := range cr.converters {
 		c.unpack.Close()

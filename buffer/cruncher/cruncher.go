@@ -29,7 +29,7 @@ type Cruncher struct {
 	closed   bool
 	batch    *Batch // the open one
 	arrays   map[*body]*residency
-	programs recent.Map[string, *program]
+	programs recent.Map[string, *kernel.Program]
 
 	converters map[dtype.Type]*converter
 	fixed      recent.Map[shareKey, *[]int]
@@ -58,19 +58,32 @@ func begun(ctx context.Context, op string) error {
 	return ctx.Err()
 }
 
-func (g gate) enter(ctx context.Context) error {
-	if g == nil || ctx == nil {
-		return fail("Cruncher", gpu.ErrInvalid, "nil context, or a cruncher that New did not make")
+// begin locks a cruncher for what is part of the open batch, or of none.
+func (cr *Cruncher) begin(ctx context.Context, op string, b *Batch) error {
+	if !cr.made() {
+		return fail(op, gpu.ErrInvalid, "a cruncher that New did not make")
 	}
-	if err := ctx.Err(); err != nil {
+	err := begun(ctx, op)
+	if err != nil {
 		return err
 	}
 	select {
-	case g <- struct{}{}:
-		return nil
+	case cr.mu <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	switch {
+	case cr.closed:
+		err = fail(op, gpu.ErrClosed, "the cruncher")
+	case cr.batch == b:
+		return nil
+	case b != nil:
+		err = fail(op, gpu.ErrClosed, "the batch has ended")
+	default:
+		err = fail(op, ErrBatch, "")
+	}
+	cr.mu.unlock()
+	return err
 }
 
 // Coherence tells what becomes of elements that stay on the devices when shares change.
@@ -192,30 +205,18 @@ func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range
 
 // compute is Compute, in a batch or not.
 func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels string, r Range, ps []Param) error {
-	const op = "Compute"
-	if cr == nil {
-		return fail(op, gpu.ErrInvalid, "nil cruncher")
-	}
-	if err := cr.mu.enter(ctx); err != nil {
+	if err := cr.begin(ctx, "Compute", b); err != nil {
 		return err
 	}
 	defer cr.mu.unlock()
-	switch {
-	case cr.closed:
-		return fail(op, gpu.ErrClosed, "the cruncher")
-	case b != nil && cr.batch != b:
-		return fail(op, gpu.ErrClosed, "the batch has ended")
-	case b == nil && cr.batch != nil:
-		return fail(op, ErrBatch, "calls belong into it")
-	}
 	cr.refresh()
 	c := &call{id: id, r: r, single: -1, batch: b}
-	defer c.closeDisplaced()
+	defer func() { closeAll(c.displaced) }()
 	if err := cr.plan(c, kernels, ps); err != nil || c.r.Global == 0 {
 		return err
 	}
 	if err := cr.compile(ctx, c); err != nil {
-		cr.discard(c)
+		closeAll(c.programs())
 		return err
 	}
 	cr.adopt(c)
@@ -267,7 +268,7 @@ func (cr *Cruncher) Close() error {
 	defer cr.mu.unlock()
 	cr.closed = true
 	cr.closePrograms()
-	return cr.evictAll()
+	return cr.evictIf(func(*residency) bool { return true })
 }
 
 // Traffic is how many bytes moved between the host memory of arrays and the devices, and between devices.

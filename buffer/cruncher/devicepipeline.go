@@ -83,8 +83,8 @@ func (p *DevicePipeline) build(stages []Stage) (err error) {
 	if err := p.checkOwners(op); err != nil {
 		return err
 	}
-	p.batch, err = p.cr.open(op)
-	return err
+	p.batch = p.cr.open()
+	return nil
 }
 
 // connect makes two arrays of each output over its memory, so that one comes back whole while kernels write the other. A transition

@@ -70,7 +70,10 @@ func TestPoolFaults(t *testing.T) {
 			for _, d := range devices {
 				check(t, p.AddDevice(d))
 			}
-			enqueue(t, p, slices.Concat(list, section)...)
+			quiet := newArray[uint32](t, "acc", piece)
+			edit(quiet).Write(false)
+			everywhere := task(t, cruncher.Params(quiet, by), "grow", cruncher.Range{Global: piece}, withType(cruncher.Broadcast))
+			enqueue(t, p, slices.Concat(list, section, []*cruncher.Task{everywhere})...) // a fast device may leave nothing else to others
 			_, err := p.Finish(soon(t))
 			fired := drivers[victim].hasFired()
 			switch {

@@ -13,7 +13,7 @@ import (
 )
 
 // program makes the program of a kernel for a call's parameters, or finds it.
-func (cr *Cruncher) program(c *call, name string) (*program, error) {
+func (cr *Cruncher) program(c *call, name string) (*kernel.Program, error) {
 	decls := make([]kernel.Decl, len(c.list))
 	var id strings.Builder
 	id.WriteString(name + " " + itoa(c.local))
@@ -27,12 +27,13 @@ func (cr *Cruncher) program(c *call, name string) (*program, error) {
 	}
 	p := cr.programs.Get(id.String())
 	if p == nil {
-		built, err := cr.source.Build(name, decls, [3]int{c.local})
-		if err != nil {
+		var err error
+		if p, err = cr.source.Build(name, decls, [3]int{c.local}); err != nil {
 			return nil, err
 		}
-		p = &program{built, id.String()}
-		cr.keep(c, p)
+		if old, gone := cr.programs.Put(id.String(), p); gone {
+			c.displaced = append(c.displaced, old)
+		}
 	}
 	if dims := len(c.r.Inner) + 1; p.Dims != 0 && p.Dims != dims {
 		return nil, fail("Compute", ErrRange, name, " has ", itoa(p.Dims), " dimensions, the range ", itoa(dims))
@@ -95,7 +96,7 @@ func gcd(a, b int) int {
 func lcm(a, b int) int { return a / gcd(a, b) * b }
 
 // launch queues a kernel over a part of a piece, or with the items of one workgroup.
-func (cr *Cruncher) launch(ctx context.Context, c *call, p *program, on *piece, items part) error {
+func (cr *Cruncher) launch(ctx context.Context, c *call, p *kernel.Program, on *piece, items part) error {
 	args := make([]kernel.Argument, 0, len(c.list))
 	for i := range c.list {
 		if v := &c.list[i].value; c.list[i].array == nil {

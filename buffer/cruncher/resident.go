@@ -5,6 +5,7 @@ package cruncher
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -69,12 +70,8 @@ func (r *residency) look(batch *Batch) {
 
 // stale reports whether a lost device had newest elements.
 func (r *residency) stale() bool {
-	for _, s := range r.values.Newest(r.array.all(), memory.Newer) {
-		if s.Lost {
-			return true
-		}
-	}
-	return false
+	newer := r.values.Newest(r.array.all(), memory.Newer)
+	return slices.ContainsFunc(newer, func(s memory.Source) bool { return s.Lost })
 }
 
 // drop gives an array's device memory back.
@@ -94,10 +91,12 @@ func (cr *Cruncher) evict(a *body) error {
 	return r.values.Close()
 }
 
-func (cr *Cruncher) evictAll() error {
+func (cr *Cruncher) evictIf(which func(r *residency) bool) error {
 	var errs []error
-	for a := range cr.arrays {
-		errs = append(errs, cr.evict(a))
+	for a, r := range cr.arrays {
+		if which(r) {
+			errs = append(errs, cr.evict(a))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -113,16 +112,9 @@ func (cr *Cruncher) Evict(arrays ...*Any) error {
 	if cr.batch != nil {
 		return fail("Evict", ErrBatch, "")
 	}
-	if len(arrays) == 0 {
-		return cr.evictAll()
-	}
-	var errs []error
-	for _, a := range arrays {
-		if !a.none() {
-			errs = append(errs, cr.evict(a.body))
-		}
-	}
-	return errors.Join(errs...)
+	return cr.evictIf(func(r *residency) bool {
+		return len(arrays) == 0 || slices.ContainsFunc(arrays, func(a *Any) bool { return !a.none() && a.body == r.array })
+	})
 }
 
 // Fetch brings to the host's sides of arrays what only the devices have. If that is not possible, none of them is changed. It is
@@ -133,19 +125,10 @@ func (cr *Cruncher) Fetch(ctx context.Context, arrays ...*Any) error {
 
 // bringHome brings to the host's sides what is newer on the devices, as the arrays know it.
 func (cr *Cruncher) bringHome(ctx context.Context, op string, arrays ...*Any) error {
-	if cr == nil {
-		return fail(op, gpu.ErrInvalid, "nil cruncher")
-	}
-	if err := cr.mu.enter(ctx); err != nil {
+	if err := cr.begin(ctx, op, nil); err != nil {
 		return err
 	}
 	defer cr.mu.unlock()
-	switch {
-	case cr.closed:
-		return fail(op, gpu.ErrClosed, "the cruncher")
-	case cr.batch != nil:
-		return fail(op, ErrBatch, "")
-	}
 	var wants []*residency
 	for _, a := range arrays {
 		if err := a.usable(op); err != nil {
@@ -222,9 +205,5 @@ func (cr *Cruncher) evictStale() {
 	cr.mu.lock()
 	defer cr.mu.unlock()
 	cr.noteLost()
-	for a, r := range cr.arrays {
-		if r.stale() {
-			_ = cr.evict(a)
-		}
-	}
+	_ = cr.evictIf((*residency).stale)
 }

@@ -42,7 +42,7 @@ func (cr *Cruncher) newWords(c *call, p *piece, k int) (err error) {
 }
 
 // perform queues a kernel for items whose elements the device has. Of a kernel that runs by parts begin says that it is the first.
-func (cr *Cruncher) perform(ctx context.Context, c *call, p *program, on *piece, items part, begin bool) error {
+func (cr *Cruncher) perform(ctx context.Context, c *call, p *kernel.Program, on *piece, items part, begin bool) error {
 	for i := range p.Arrays {
 		k := c.index(p.Arrays[i].Name)
 		a, w := &c.arrays[k], &on.has[k]
