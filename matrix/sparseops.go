@@ -95,27 +95,12 @@ func (m *core) apart(op string, compute func(*core) error) error {
 	return firstError(m.assign(context.Background(), op, c.node()), c.close())
 }
 
-// scatter writes zeros and then the entries. What can fail by itself comes first.
+// scatter writes zeros and then the entries.
 func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 	lo, hi := s.span()
-	switch {
-	case dst.Empty():
-		return nil
-	case lo == hi:
+	if dst.Empty() || lo == hi {
 		return r.Assign(dst, zero(dst))
 	}
-	if err := r.Prepare(s.scattering(r, dst)); err != nil {
-		return err
-	}
-	if err := r.Assign(dst, zero(dst)); err != nil {
-		return err
-	}
-	return r.Launch(s.scattering(r, dst))
-}
-
-// scattering plans the launch of scatter.
-func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
-	lo, hi := s.span()
 	l := kernels.Scatter{
 		Blocks: s.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.majors, Minors: s.minors,
 	}
@@ -124,14 +109,12 @@ func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
 		l.MinorStep, l.MajorStep = l.MajorStep, l.MinorStep
 	}
 	in := r.Input(dst, s.buffers()...)
-	own := [3]plan.Window{words(r, s.values, lo, hi), words(r, s.indices, lo, hi)}
+	values, indices := words(r, s.values, lo, hi), words(r, s.indices, lo, hi)
 	if l.Blocks {
-		own[1] = words(r, s.indices, 0, len(s.index))
-		own[2] = own[1]
-	} else {
-		own[2] = words(r, s.pointers, s.first, s.first+s.majors+1)
+		indices = words(r, s.indices, 0, len(s.index))
+		return r.Execute(plan.Scatter(in, l, values, indices, indices))
 	}
-	return plan.Scatter(in, l, own[:]...)
+	return r.Execute(plan.Scatter(in, l, values, indices, words(r, s.pointers, s.first, s.first+s.majors+1)))
 }
 
 // words is the window of words lo to hi-1 of a buffer.
@@ -256,10 +239,7 @@ var maxScratch = 64 << 20
 // multiply computes dst = s * y.
 func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 	lo, hi := s.span()
-	switch {
-	case dst.Empty():
-		return nil
-	case lo == hi:
+	if dst.Empty() || lo == hi {
 		return r.Assign(dst, zero(dst))
 	}
 	l, err := s.listed(op)
@@ -278,14 +258,9 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
 		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
 		parts.Stride = parts.Cols
-		if err = s.launchRows(r, l, parts, from); err != nil {
-			break
-		}
-		var step *plan.Step
-		in := r.Input(to, parts.Buf, l.sums)
-		step, err = plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1))
-		if err == nil {
-			err = r.Launch(step)
+		if err = s.launchRows(r, l, parts, from); err == nil {
+			in := r.Input(to, parts.Buf, l.sums)
+			err = r.Execute(plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1)))
 		}
 	}
 	return err
@@ -303,9 +278,5 @@ func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) e
 		own = append(own, words(r, b, 0, b.Size()/4))
 	}
 	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
-	step, err := plan.Rows(in, factor, l, own...)
-	if err != nil {
-		return err
-	}
-	return r.Launch(step)
+	return r.Execute(plan.Rows(in, factor, l, own...))
 }

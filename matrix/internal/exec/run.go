@@ -36,6 +36,11 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 	if len(p.Steps) > 1 && r.overlapped() {
 		return r.assignByTemp(dst, n)
 	}
+	return r.execute(p)
+}
+
+// execute queues the steps of a plan.
+func (r *Run) execute(p *plan.Plan) error {
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
@@ -106,8 +111,8 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
-// Input begins the input of a plan that package plan makes for sparse matrices, of one step: the result and the other
-// buffers are its memories, in this order.
+// Input begins the input of a plan that package plan makes for sparse matrices: the result and the other buffers are its
+// memories, in this order.
 func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
 	r.forget()
 	in := plan.Input{Device: r.x.info, To: r.operand(to)}
@@ -121,16 +126,16 @@ func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
 // Memory returns the number of a buffer among those of the last [Run.Input].
 func (r *Run) Memory(b *buffer.Buffer) int { return r.memory(b) }
 
-// Launch queues a step over the memories of the last [Run.Input].
-func (r *Run) Launch(s *plan.Step) error {
-	r.known = r.memories
-	return r.step(s)
-}
-
-// Prepare compiles the kernel of a step.
-func (r *Run) Prepare(s *plan.Step) error {
-	_, err := r.x.kernel(r.ctx, s)
-	return err
+// Execute queues the plan, if there is one, over the memories of the last [Run.Input]. If its last kernel cannot be compiled, nothing
+// is changed.
+func (r *Run) Execute(p *plan.Plan, err error) error {
+	if err == nil && len(p.Steps) > 1 {
+		_, err = r.x.kernel(r.ctx, p.Steps[len(p.Steps)-1])
+	}
+	if err != nil {
+		return err
+	}
+	return r.execute(p)
 }
 
 // step queues a step of a plan and marks what it writes.

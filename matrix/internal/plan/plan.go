@@ -89,6 +89,7 @@ func New(in Input) (*Plan, error) {
 func newPlanner(in Input) *planner {
 	return &planner{
 		Input: in, plan: &Plan{Memories: in.Memories}, temps: map[*expr.Node]Operand{}, larges: map[*expr.Node]bool{},
+		cuts: map[*expr.Node]bool{}, measures: map[*expr.Node]measure{},
 	}
 }
 
