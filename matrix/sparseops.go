@@ -77,22 +77,20 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 	if err := firstError(s.ready(op), dst.usable(op)); err != nil {
 		return err
 	}
-	if dst.buf != nil && dst.buf.Overlaps(s.values) {
-		return dst.apart(op, func(c *core) error { return s.assignTo(op, c) })
-	}
 	size := s.shape()
-	return dst.store(op, s.dev, s.t, size[0], size[1], func(d exec.Dense) error {
-		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.scatter(r, d) })
-	})
+	return s.write(op, dst, size[0], size[1], s.values, s.scatter)
 }
 
-// apart has compute write a new matrix, and copies it to m: for results that overlap what they are computed of.
-func (m *core) apart(op string, compute func(*core) error) error {
-	var c core
-	if err := compute(&c); err != nil {
-		return err
-	}
-	return firstError(m.assign(context.Background(), op, c.node()), c.close())
+// write has compute write a rows x cols result of the matrix and of another operand to dst, which may overlap them.
+func (s *sparseCore) write(
+	op string, dst *core, rows, cols int, operand *buffer.Buffer, compute func(*exec.Run, exec.Dense) error,
+) error {
+	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error {
+			overlaps := d.Buf.Overlaps(s.values) || d.Buf.Overlaps(operand)
+			return r.Apart(d, overlaps, func(d exec.Dense) error { return compute(r, d) })
+		})
+	})
 }
 
 // scatter writes zeros and then the entries.
@@ -225,12 +223,8 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
 	case size[1] != y.Rows:
 		return expr.ShapeError(op, size, y.Shape())
-	case dst.buf != nil && (dst.buf.Overlaps(y.buf) || dst.buf.Overlaps(s.values)):
-		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
 	}
-	return dst.store(op, s.dev, s.t, size[0], y.Cols, func(d exec.Dense) error {
-		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
-	})
+	return s.write(op, dst, size[0], y.Cols, y.buf, func(r *exec.Run, d exec.Dense) error { return s.multiply(r, op, d, y.dense()) })
 }
 
 // maxScratch is how many bytes of parts there may be at a time: more columns are computed in strips.

@@ -34,7 +34,7 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		return err
 	}
 	if len(p.Steps) > 1 && r.overlapped() {
-		return r.assignByTemp(dst, n)
+		return r.Apart(dst, true, func(temp Dense) error { return r.Assign(temp, n) })
 	}
 	return r.execute(p)
 }
@@ -59,13 +59,16 @@ func (r *Run) overlapped() bool {
 	return slices.ContainsFunc(r.buffers[1:], func(b *buffer.Buffer) bool { return !b.Same(r.buffers[0]) && b.Overlaps(r.buffers[0]) })
 }
 
-// assignByTemp is Assign by way of memory that overlaps nothing.
-func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
+// Apart has compute write dst, or a temporary that is then copied to dst where that overlaps what is computed of.
+func (r *Run) Apart(dst Dense, overlaps bool, compute func(Dense) error) error {
+	if !overlaps {
+		return compute(dst)
+	}
 	temp, err := r.Temp(dst.Type, dst.Layout)
 	if err != nil {
 		return err
 	}
-	if err := r.Assign(temp, n); err != nil {
+	if err := compute(temp); err != nil {
 		return err
 	}
 	return r.Assign(dst, Leaf(r.x.dev, temp, temp))
