@@ -76,7 +76,9 @@ func (r *Run) Apart(dst Dense, overlaps bool, compute func(Dense) error) error {
 
 // planned reads an expression and finds its plan, or makes one.
 func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
-	if err := r.read(dst, n); err != nil {
+	r.forget()
+	to := r.operand(dst)
+	if err := r.node(n); err != nil {
 		return nil, err
 	}
 	if p := recent.Find(&r.x.plans, r.key); p != nil {
@@ -84,7 +86,7 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	}
 	r.x.planned++
 	p, err := plan.New(plan.Input{
-		Device: r.x.info, Root: n, To: plan.Operand{Layout: dst.Layout, Type: dst.Type},
+		Device: r.x.info, Root: n, To: to,
 		Memories: slices.Clone(r.memories), Numbers: r.numbers,
 		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
 	})

@@ -93,11 +93,6 @@ func newPlanner(in Input) *planner {
 	}
 }
 
-// window is the memory from the operand's first element to its last.
-func (op Operand) window() Window {
-	return Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
-}
-
 // read is the operand, read transposed or not.
 func (op Operand) read(transposed bool) Operand {
 	if transposed {
