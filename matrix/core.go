@@ -49,16 +49,15 @@ type origin struct {
 // does not count, and is an error once the matrix was resized.
 type share struct {
 	buf    *buffer.Buffer // nil: the view must not outlive what it was taken from
-	origin *origin
-	of     *share // the view that the view was taken of
-	alias  bool   // which counts until it is closed
+	origin *origin        // nil: it counts until it is closed, as an alias does
+	of     *share         // the view that the view was taken of
 	lent   atomic.Bool
 	closed atomic.Bool
 }
 
 // lend notes that a view, and the views that it was taken of, stand in an expression.
 func (s *share) lend() {
-	for ; s != nil && s.origin != nil && !s.alias; s = s.of {
+	for ; s != nil && s.origin != nil; s = s.of {
 		if s.buf != nil && !s.closed.Load() && !s.lent.Swap(true) {
 			s.origin.lent.Add(1)
 		}
@@ -311,7 +310,7 @@ func (m *core) columns(op string, start, n int) core { return m.slice(op, 0, m.R
 func (m *core) alias() core {
 	v := m.derive("Alias", func(l expr.Layout) (expr.Layout, error) { return l, nil })
 	if v.err == nil {
-		v.view, v.share.alias = m.view, true
+		v.view, v.share.origin = m.view, nil
 	}
 	return v
 }

@@ -269,8 +269,11 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	lower := strings.ToLower(name)
-	f, known := textFunctionOf(lower)
-	arity, form := textForms[lower]
+	arity, operation := textFunction(lower)
+	form := operation == nil
+	if form {
+		arity = textForms[lower]
+	}
 	for i, a := range args {
 		switch {
 		case a.Err != nil:
@@ -284,14 +287,14 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	}
 	var n *node
 	switch {
-	case !known && !form:
+	case arity == 0:
 		return e.fail(at, ErrName, strconv.Quote(name))
-	case len(args) != max(f.arity, arity):
-		return e.fail(at, ErrSyntax, name, " takes ", itoa(max(f.arity, arity)), " arguments")
+	case len(args) != arity:
+		return e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments")
 	case form:
 		n = e.form(lower, args)
 	default:
-		n = f.node(args)
+		n = operation(args)
 	}
 	switch {
 	case n == nil:
@@ -336,10 +339,4 @@ func (e *evaluator) form(name string, args []*node) *node {
 func representable(t fuse.Type, v float64) bool {
 	whole := t == fuse.I32 || t == fuse.U32
 	return !whole || t.Load(t.Store(v)) == v
-}
-
-// textFunction is an operation in Eval.
-type textFunction struct {
-	arity int
-	node  func(args []*node) *node
 }

@@ -9,123 +9,123 @@ import (
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
-// textFunctionOf returns the operation of a name in Eval.
-func textFunctionOf(name string) (f textFunction, known bool) {
+// textFunction returns the operation of a name in Eval and how many arguments it has, 0 where there is none.
+func textFunction(name string) (arity int, apply func(args []*node) *node) {
 	switch name {
 	case "neg":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Neg", fuse.OpNeg, a[0]) }
 	case "abs":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Abs", fuse.OpAbs, a[0]) }
 	case "sign":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sign", fuse.OpSign, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Sign", fuse.OpSign, a[0]) }
 	case "square":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Square", fuse.OpSquare, a[0]) }
 	case "recip":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Recip", fuse.OpRecip, a[0]) }
 	case "floor":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Floor", fuse.OpFloor, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Floor", fuse.OpFloor, a[0]) }
 	case "ceil":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Ceil", fuse.OpCeil, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Ceil", fuse.OpCeil, a[0]) }
 	case "round":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Round", fuse.OpRound, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Round", fuse.OpRound, a[0]) }
 	case "trunc":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Trunc", fuse.OpTrunc, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Trunc", fuse.OpTrunc, a[0]) }
 	case "sqrt":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sqrt", fuse.OpSqrt, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Sqrt", fuse.OpSqrt, a[0]) }
 	case "exp":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Exp", fuse.OpExp, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Exp", fuse.OpExp, a[0]) }
 	case "log":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Log", fuse.OpLog, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Log", fuse.OpLog, a[0]) }
 	case "sin":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sin", fuse.OpSin, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Sin", fuse.OpSin, a[0]) }
 	case "cos":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Cos", fuse.OpCos, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Cos", fuse.OpCos, a[0]) }
 	case "tanh":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Tanh", fuse.OpTanh, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Tanh", fuse.OpTanh, a[0]) }
 	case "sigmoid":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }
 	case "relu":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }
 	case "not":
-		return textFunction{1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }
 	case "add":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Add", fuse.OpAdd, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Add", fuse.OpAdd, a[0], a[1]) }
 	case "subtract":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }
 	case "sub":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Sub", fuse.OpSub, a[0], a[1]) }
 	case "multiply":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("MulElem", fuse.OpMul, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("MulElem", fuse.OpMul, a[0], a[1]) }
 	case "divide":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }
 	case "div":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }
 	case "pow":
-		return textFunction{2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }
 	case "min":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }
 	case "max":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }
 	case "equal":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }
 	case "notequal":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("NotEqual", fuse.OpNe, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("NotEqual", fuse.OpNe, a[0], a[1]) }
 	case "less":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Less", fuse.OpLt, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Less", fuse.OpLt, a[0], a[1]) }
 	case "lessequal":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("LessEqual", fuse.OpLe, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("LessEqual", fuse.OpLe, a[0], a[1]) }
 	case "greater":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Greater", fuse.OpGt, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Greater", fuse.OpGt, a[0], a[1]) }
 	case "greaterequal":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("GreaterEqual", fuse.OpGe, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("GreaterEqual", fuse.OpGe, a[0], a[1]) }
 	case "and":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("And", fuse.OpAnd, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("And", fuse.OpAnd, a[0], a[1]) }
 	case "or":
-		return textFunction{2, func(a []*node) *node { return expr.NewMap("Or", fuse.OpOr, a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewMap("Or", fuse.OpOr, a[0], a[1]) }
 	case "where":
-		return textFunction{3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }}, true
+		return 3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }
 	case "clamp":
-		return textFunction{3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }}, true
+		return 3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }
 	case "matmul":
-		return textFunction{2, func(a []*node) *node { return expr.NewProduct("Mul", a[0], a[1]) }}, true
+		return 2, func(a []*node) *node { return expr.NewProduct("Mul", a[0], a[1]) }
 	case "transpose":
-		return textFunction{1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }
 	case "t":
-		return textFunction{1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }
 	case "sum":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }
 	case "sumrows":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }
 	case "sumcols":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }
 	case "maxall":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }
 	case "maxrows":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }
 	case "maxcols":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }
 	case "minall":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }
 	case "minrows":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }
 	case "mincols":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }
 	case "prod":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }
 	case "prodrows":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }
 	case "prodcols":
-		return textFunction{1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }
 	case "mean":
-		return textFunction{1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }}, true
+		return 1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }
 	case "meanrows":
-		return textFunction{1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }}, true
+		return 1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }
 	case "meancols":
-		return textFunction{1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }}, true
+		return 1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }
 	case "softmax":
-		return textFunction{1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }
 	case "logsoftmax":
-		return textFunction{1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }}, true
+		return 1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }
 	}
-	return f, false
+	return 0, nil
 }

@@ -273,10 +273,9 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 
 // Func is an element-wise function of the user's, in WGSL. It is fused like a built-in one.
 type Func struct {
-	name  string
-	arity int
-	call  fuse.Call
-	err   error
+	name string
+	call fuse.Call
+	err  error
 }
 
 // maxArity is how many arguments a Func may take.
@@ -298,7 +297,7 @@ func NewFunc(text string) *Func {
 	case n == 0 || n > maxArity:
 		return &Func{err: fail(op, ErrSyntax, "a function has a name and 1 to ", itoa(maxArity), " parameters")}
 	}
-	return &Func{name: name, arity: n, call: fuse.NewCall(scan, name, n)}
+	return &Func{name: name, call: fuse.NewCall(scan, name, n)}
 }
 
 // Apply applies a function of the user's element by element. Sizes stretch as for the built-in operations.
@@ -310,8 +309,8 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 		err = fail(op, buffer.ErrNil, "nil function")
 	case f.err != nil:
 		err = f.err
-	case len(args) != f.arity:
-		err = fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.arity))
+	case len(args) != f.call.Arity:
+		err = fail(op, gpu.ErrInvalid, itoa(len(args)), " arguments for ", f.name, ", which takes ", itoa(f.call.Arity))
 	default:
 		return &Expr[T]{expr.NewCall(op, &f.call, nodes(op, args)...)}
 	}

@@ -77,45 +77,28 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 	if err := firstError(s.ready(op), dst.usable(op)); err != nil {
 		return err
 	}
-	if dst.buf != nil && dst.buf.Overlaps(s.values) {
-		return dst.apart(op, func(c *core) error { return s.assignTo(op, c) })
-	}
 	size := s.shape()
-	return dst.store(op, s.dev, s.t, size[0], size[1], func(d exec.Dense) error {
-		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.scatter(r, d) })
+	return s.write(op, dst, size[0], size[1], s.values, s.scatter)
+}
+
+// write has compute write a rows x cols result of the matrix and of another operand to dst, which may overlap them.
+func (s *sparseCore) write(
+	op string, dst *core, rows, cols int, operand *buffer.Buffer, compute func(*exec.Run, exec.Dense) error,
+) error {
+	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
+		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error {
+			overlaps := d.Buf.Overlaps(s.values) || d.Buf.Overlaps(operand)
+			return r.Apart(d, overlaps, func(d exec.Dense) error { return compute(r, d) })
+		})
 	})
 }
 
-// apart has compute write a new matrix, and copies it to m: for results that overlap what they are computed of.
-func (m *core) apart(op string, compute func(*core) error) error {
-	var c core
-	if err := compute(&c); err != nil {
-		return err
-	}
-	return firstError(m.assign(context.Background(), op, c.node()), c.close())
-}
-
-// scatter writes zeros and then the entries. What can fail by itself comes first.
+// scatter writes zeros and then the entries.
 func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 	lo, hi := s.span()
-	switch {
-	case dst.Empty():
-		return nil
-	case lo == hi:
+	if dst.Empty() || lo == hi {
 		return r.Assign(dst, zero(dst))
 	}
-	if err := r.Prepare(s.scattering(r, dst)); err != nil {
-		return err
-	}
-	if err := r.Assign(dst, zero(dst)); err != nil {
-		return err
-	}
-	return r.Launch(s.scattering(r, dst))
-}
-
-// scattering plans the launch of scatter.
-func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
-	lo, hi := s.span()
 	l := kernels.Scatter{
 		Blocks: s.format == BlockColumn, Count: hi - lo, Begin: lo, First: s.first, Majors: s.majors, Minors: s.minors,
 	}
@@ -124,14 +107,12 @@ func (s *sparseCore) scattering(r *exec.Run, dst exec.Dense) *plan.Step {
 		l.MinorStep, l.MajorStep = l.MajorStep, l.MinorStep
 	}
 	in := r.Input(dst, s.buffers()...)
-	own := [3]plan.Window{words(r, s.values, lo, hi), words(r, s.indices, lo, hi)}
+	values, indices := words(r, s.values, lo, hi), words(r, s.indices, lo, hi)
 	if l.Blocks {
-		own[1] = words(r, s.indices, 0, len(s.index))
-		own[2] = own[1]
-	} else {
-		own[2] = words(r, s.pointers, s.first, s.first+s.majors+1)
+		indices = words(r, s.indices, 0, len(s.index))
+		return r.Execute(plan.Scatter(in, l, values, indices, indices))
 	}
-	return plan.Scatter(in, l, own[:]...)
+	return r.Execute(plan.Scatter(in, l, values, indices, words(r, s.pointers, s.first, s.first+s.majors+1)))
 }
 
 // words is the window of words lo to hi-1 of a buffer.
@@ -242,12 +223,8 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
 	case size[1] != y.Rows:
 		return expr.ShapeError(op, size, y.Shape())
-	case dst.buf != nil && (dst.buf.Overlaps(y.buf) || dst.buf.Overlaps(s.values)):
-		return dst.apart(op, func(c *core) error { return s.mul(op, c, y) })
 	}
-	return dst.store(op, s.dev, s.t, size[0], y.Cols, func(d exec.Dense) error {
-		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error { return s.multiply(r, op, d, y.dense()) })
-	})
+	return s.write(op, dst, size[0], y.Cols, y.buf, func(r *exec.Run, d exec.Dense) error { return s.multiply(r, op, d, y.dense()) })
 }
 
 // maxScratch is how many bytes of parts there may be at a time: more columns are computed in strips.
@@ -256,10 +233,7 @@ var maxScratch = 64 << 20
 // multiply computes dst = s * y.
 func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 	lo, hi := s.span()
-	switch {
-	case dst.Empty():
-		return nil
-	case lo == hi:
+	if dst.Empty() || lo == hi {
 		return r.Assign(dst, zero(dst))
 	}
 	l, err := s.listed(op)
@@ -278,14 +252,9 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		to.Layout, from.Layout = dst.Slice(0, dst.Rows, j, end), y.Slice(0, y.Rows, j, end)
 		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
 		parts.Stride = parts.Cols
-		if err = s.launchRows(r, l, parts, from); err != nil {
-			break
-		}
-		var step *plan.Step
-		in := r.Input(to, parts.Buf, l.sums)
-		step, err = plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1))
-		if err == nil {
-			err = r.Launch(step)
+		if err = s.launchRows(r, l, parts, from); err == nil {
+			in := r.Input(to, parts.Buf, l.sums)
+			err = r.Execute(plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1)))
 		}
 	}
 	return err
@@ -303,9 +272,5 @@ func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) e
 		own = append(own, words(r, b, 0, b.Size()/4))
 	}
 	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
-	step, err := plan.Rows(in, factor, l, own...)
-	if err != nil {
-		return err
-	}
-	return r.Launch(step)
+	return r.Execute(plan.Rows(in, factor, l, own...))
 }

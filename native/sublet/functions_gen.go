@@ -10,9 +10,9 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   add subtract sub multiply divide div pow min max equal
   notequal less lessequal greater greaterequal and or             of each two elements
   where(C, A, B) clamp(A, lo, hi)                                 of each element and two others
+  matmul transpose t                                              of whole matrices
   sum maxall minall prod mean                                     of all elements
   sumrows maxrows minrows prodrows meanrows                       of each row, a column
   sumcols maxcols mincols prodcols meancols                       of each column, a row
   softmax logsoftmax                                              of each row, a matrix
-  matmul transpose t                                              of whole matrices
 `

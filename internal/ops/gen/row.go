@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,36 +19,40 @@ type face struct {
 	Make           string // the function in Go that makes the node
 	First, Others  string // JavaScript's parameters, as in a declaration
 	Maker          string // the function in JavaScript that makes an expression
-	Help           string // arguments in the help of `sublet eval`
+	Title, Help    string // in the help of `sublet eval`: what the function is of, and its arguments
 }
 
 // faceOfOne is that of an operation of one matrix.
-func faceOfOne(node string) face {
-	return face{Params: "a Operand[T]", Receiver: "a", Make: node, First: "a: Expr", Maker: "unary"}
+func faceOfOne(node, title string) face {
+	return face{Params: "a Operand[T]", Receiver: "a", Make: node, First: "a: Expr", Maker: "unary", Title: title}
 }
 
 // faces are those of the classes.
 var faces = map[ops.Class]face{
-	ops.Unary: faceOfOne("expr.NewMap"), ops.Transpose: faceOfOne("expr.NewTranspose"), ops.RowMap: faceOfOne("expr.NewSoftmax"),
+	ops.Unary:     faceOfOne("expr.NewMap", "of each element"),
+	ops.Transpose: faceOfOne("expr.NewTranspose", "of whole matrices"),
+	ops.RowMap:    faceOfOne("expr.NewSoftmax", "of each row, a matrix"),
 	ops.Reduction: {
 		Params: "a Operand[T]", Receiver: "a", Make: "expr.NewReduction",
 		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "reduce",
 	},
 	ops.Binary: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
-		First: "a: Operand", Others: "b: Operand", Maker: "binary",
+		First: "a: Operand", Others: "b: Operand", Maker: "binary", Title: "of each two elements",
 	},
 	ops.Product: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
-		First: "a: Expr", Others: "b: Expr", Maker: "product",
+		First: "a: Expr", Others: "b: Expr", Maker: "product", Title: "of whole matrices",
 	},
 	ops.Ternary: {
 		Params: "cond, a, b Operand[T]", Receiver: "cond", Rest: "a, b Operand[T]", Make: "expr.NewMap",
-		First: "cond: Operand", Others: "a: Operand, b: Operand", Maker: "ternary", Help: "(C,\u00a0A,\u00a0B)",
+		First: "cond: Operand", Others: "a: Operand, b: Operand", Maker: "ternary",
+		Title: "of each element and two others", Help: "(C,\u00a0A,\u00a0B)",
 	},
 	ops.Limits: {
 		Params: "a Operand[T], lo, hi T", Receiver: "a", Rest: "lo, hi T", Make: "expr.NewMap",
-		First: "a: Expr", Others: "low: Operand, high: Operand", Maker: "limits", Help: "(A,\u00a0lo,\u00a0hi)",
+		First: "a: Expr", Others: "low: Operand, high: Operand", Maker: "limits",
+		Title: "of each element and two others", Help: "(A,\u00a0lo,\u00a0hi)",
 	},
 	ops.ScalarLast:  {Params: "a Operand[T], s T", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
 	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
@@ -121,20 +124,20 @@ func (r row) sentence(doc string) string { return strings.TrimSpace(doc + ". " +
 // form is a function that follows from a row: one for most, three for a reduction.
 type form struct {
 	row
-	Func, Axis string
-	Doc        string
+	Func, Axis, Title string
+	Doc               string
 }
 
 // Forms returns the functions of a row in Go.
 func (r row) Forms() []form {
 	if r.Class != ops.Reduction {
-		return []form{{r, r.Name, "", r.sentence(r.Name + " " + r.Doc)}}
+		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
 	every, rows, cols := r.EveryName(), r.Name+"Rows", r.Name+"Cols"
 	return []form{
-		{r, every, "fuse.AxisAll", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
-		{r, rows, "fuse.AxisRows", rows + " is the " + r.Doc + " of each row, a column."},
-		{r, cols, "fuse.AxisCols", cols + " is the " + r.Doc + " of each column, a row."},
+		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
+		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column."},
+		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.Doc + " of each column, a row."},
 	}
 }
 
@@ -207,37 +210,25 @@ func (t table) Names(g ops.Group) string {
 
 // Help lists the functions of matrix.Eval, in lines.
 func (t table) Help() []string {
-	var list []string
-	for _, part := range []struct {
-		title, axis string
-		classes     []ops.Class
-	}{
-		{"of each element", "", []ops.Class{ops.Unary}},
-		{"of each two elements", "", []ops.Class{ops.Binary}},
-		{"of each element and two others", "", []ops.Class{ops.Ternary, ops.Limits}},
-		{"of all elements", "fuse.AxisAll", []ops.Class{ops.Reduction}},
-		{"of each row, a column", "fuse.AxisRows", []ops.Class{ops.Reduction}},
-		{"of each column, a row", "fuse.AxisCols", []ops.Class{ops.Reduction}},
-		{"of each row, a matrix", "", []ops.Class{ops.RowMap}},
-		{"of whole matrices", "", []ops.Class{ops.Product, ops.Transpose}},
-	} {
-		var names []string
-		for _, r := range t.Rows {
-			for _, f := range r.Forms() {
-				for _, text := range f.Texts() {
-					if f.Axis == part.axis && slices.Contains(part.classes, r.Class) {
-						names = append(names, text+r.Help)
-					}
+	var titles, list []string
+	texts := map[string][]string{}
+	for _, r := range t.Rows {
+		for _, f := range r.Forms() {
+			for _, text := range f.Texts() {
+				if texts[f.Title] == nil {
+					titles = append(titles, f.Title)
 				}
+				texts[f.Title] = append(texts[f.Title], text+r.Help)
 			}
 		}
-		lines := wrap(strings.Join(names, " "), 60)
+	}
+	for _, title := range titles {
+		lines := wrap(strings.Join(texts[title], " "), 60)
 		last := len(lines) - 1
-		for i := range lines {
-			lines[i] = strings.ReplaceAll(lines[i], "\u00a0", " ")
+		lines[last] = fmt.Sprintf("%-60s    %s", lines[last], title)
+		for _, line := range lines {
+			list = append(list, strings.ReplaceAll(line, "\u00a0", " "))
 		}
-		lines[last] = fmt.Sprintf("%-60s    %s", lines[last], part.title)
-		list = append(list, lines...)
 	}
 	return list
 }

@@ -40,13 +40,6 @@ func (t *tree) forget() {
 	clear(t.nodes)
 }
 
-// read reads the expression n and the matrix that takes its result.
-func (t *tree) read(dst Dense, n *expr.Node) error {
-	t.forget()
-	t.operand(dst)
-	return t.node(n)
-}
-
 func (t *tree) put(v ...int) {
 	for _, x := range v {
 		t.key = binary.AppendUvarint(t.key, uint64(x))

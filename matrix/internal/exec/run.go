@@ -34,8 +34,13 @@ func (r *Run) Assign(dst Dense, n *expr.Node) error {
 		return err
 	}
 	if len(p.Steps) > 1 && r.overlapped() {
-		return r.assignByTemp(dst, n)
+		return r.Apart(dst, true, func(temp Dense) error { return r.Assign(temp, n) })
 	}
+	return r.execute(p)
+}
+
+// execute queues the steps of a plan.
+func (r *Run) execute(p *plan.Plan) error {
 	r.known = p.Memories
 	for len(r.buffers) < len(p.Memories) {
 		r.buffers = append(r.buffers, nil) // made when it is first used
@@ -54,13 +59,16 @@ func (r *Run) overlapped() bool {
 	return slices.ContainsFunc(r.buffers[1:], func(b *buffer.Buffer) bool { return !b.Same(r.buffers[0]) && b.Overlaps(r.buffers[0]) })
 }
 
-// assignByTemp is Assign by way of memory that overlaps nothing.
-func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
+// Apart has compute write dst, or a temporary that is then copied to dst where that overlaps what is computed of.
+func (r *Run) Apart(dst Dense, overlaps bool, compute func(Dense) error) error {
+	if !overlaps {
+		return compute(dst)
+	}
 	temp, err := r.Temp(dst.Type, dst.Layout)
 	if err != nil {
 		return err
 	}
-	if err := r.Assign(temp, n); err != nil {
+	if err := compute(temp); err != nil {
 		return err
 	}
 	return r.Assign(dst, Leaf(r.x.dev, temp, temp))
@@ -68,7 +76,9 @@ func (r *Run) assignByTemp(dst Dense, n *expr.Node) error {
 
 // planned reads an expression and finds its plan, or makes one.
 func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
-	if err := r.read(dst, n); err != nil {
+	r.forget()
+	to := r.operand(dst)
+	if err := r.node(n); err != nil {
 		return nil, err
 	}
 	if p := recent.Find(&r.x.plans, r.key); p != nil {
@@ -76,7 +86,7 @@ func (r *Run) planned(dst Dense, n *expr.Node) (*plan.Plan, error) {
 	}
 	r.x.planned++
 	p, err := plan.New(plan.Input{
-		Device: r.x.info, Root: n, To: plan.Operand{Layout: dst.Layout, Type: dst.Type},
+		Device: r.x.info, Root: n, To: to,
 		Memories: slices.Clone(r.memories), Numbers: r.numbers,
 		Operand: func(n *expr.Node) plan.Operand { return r.operands[r.nodes[n]] },
 	})
@@ -106,8 +116,8 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
-// Input begins the input of a plan that package plan makes for sparse matrices, of one step: the result and the other
-// buffers are its memories, in this order.
+// Input begins the input of a plan that package plan makes for sparse matrices: the result and the other buffers are its
+// memories, in this order.
 func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
 	r.forget()
 	in := plan.Input{Device: r.x.info, To: r.operand(to)}
@@ -121,16 +131,16 @@ func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
 // Memory returns the number of a buffer among those of the last [Run.Input].
 func (r *Run) Memory(b *buffer.Buffer) int { return r.memory(b) }
 
-// Launch queues a step over the memories of the last [Run.Input].
-func (r *Run) Launch(s *plan.Step) error {
-	r.known = r.memories
-	return r.step(s)
-}
-
-// Prepare compiles the kernel of a step.
-func (r *Run) Prepare(s *plan.Step) error {
-	_, err := r.x.kernel(r.ctx, s)
-	return err
+// Execute queues the plan, if there is one, over the memories of the last [Run.Input]. If its last kernel cannot be compiled, nothing
+// is changed.
+func (r *Run) Execute(p *plan.Plan, err error) error {
+	if err == nil && len(p.Steps) > 1 {
+		_, err = r.x.kernel(r.ctx, p.Steps[len(p.Steps)-1])
+	}
+	if err != nil {
+		return err
+	}
+	return r.execute(p)
 }
 
 // step queues a step of a plan and marks what it writes.

@@ -28,42 +28,32 @@ type source struct {
 	mem int
 }
 
-// cutter decides which nodes of a tree are evaluated by themselves, so that every kernel stays within the limits.
-type cutter struct {
-	p     *planner
-	memo  map[*expr.Node]measure
-	cuts  map[*expr.Node]bool
-	slots int
-}
-
-// cut finds the nodes of a tree that are evaluated by themselves.
+// cut finds the nodes of a tree that are evaluated by themselves, so that every kernel stays within the limits.
 func (p *planner) cut(root *expr.Node) {
-	c := cutter{p: p, memo: map[*expr.Node]measure{}, cuts: map[*expr.Node]bool{}, slots: min(p.Device.slots(0)-3, cutLoads)}
-	c.measure(root)
-	delete(c.cuts, root)
-	p.cuts = c.cuts
+	p.measure(root)
+	delete(p.cuts, root)
 }
 
-func (c *cutter) measure(n *expr.Node) measure {
+func (p *planner) measure(n *expr.Node) measure {
 	n, _ = expr.Resolve(n, false)
-	m, ok := c.memo[n]
+	m, ok := p.measures[n]
 	if !ok {
-		m = c.fresh(n)
-		c.memo[n] = m
+		m = p.measureAnew(n)
+		p.measures[n] = m
 	}
 	return m
 }
 
-func (c *cutter) fresh(n *expr.Node) measure {
+func (p *planner) measureAnew(n *expr.Node) measure {
 	switch n.Kind {
 	case expr.Scalar:
 		return measure{code: 1, numbers: 1}
 	case expr.Leaf:
-		return measure{code: 1, loads: []source{{mem: c.p.operand(n).Mem}}}
+		return measure{code: 1, loads: []source{{mem: p.operand(n).Mem}}}
 	}
 	parts := make([]measure, len(n.Args))
 	for i, a := range n.Args {
-		parts[i] = c.measure(a)
+		parts[i] = p.measure(a)
 	}
 	if n.Kind != expr.Map && n.Kind != expr.Call { // its own kernel, with its own limits; here it is an operand
 		return measure{code: 1, loads: []source{{n: n}}}
@@ -77,14 +67,14 @@ func (c *cutter) fresh(n *expr.Node) measure {
 				heaviest = i
 			}
 		}
-		fits := m.code <= cutCode && m.numbers <= fuse.MaxScalars && len(m.loads) <= c.slots
+		fits := m.code <= cutCode && m.numbers <= fuse.MaxScalars && len(m.loads) <= min(p.Device.slots(0)-3, cutLoads)
 		if fits || parts[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
 			return m
 		}
 		a, _ := expr.Resolve(n.Args[heaviest], false)
-		c.cuts[a] = true
+		p.cuts[a] = true
 		parts[heaviest] = measure{code: 1, loads: []source{{n: a}}}
-		c.memo[a] = parts[heaviest]
+		p.measures[a] = parts[heaviest]
 	}
 }
 

@@ -89,12 +89,8 @@ func New(in Input) (*Plan, error) {
 func newPlanner(in Input) *planner {
 	return &planner{
 		Input: in, plan: &Plan{Memories: in.Memories}, temps: map[*expr.Node]Operand{}, larges: map[*expr.Node]bool{},
+		cuts: map[*expr.Node]bool{}, measures: map[*expr.Node]measure{},
 	}
-}
-
-// window is the memory from the operand's first element to its last.
-func (op Operand) window() Window {
-	return Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
 }
 
 // read is the operand, read transposed or not.

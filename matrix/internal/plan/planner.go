@@ -14,9 +14,11 @@ type planner struct {
 	plan   *Plan
 	err    error                  // the first one; what is done after it is of no use
 	temps  map[*expr.Node]Operand // values computed before they are used
-	cuts   map[*expr.Node]bool
-	larges map[*expr.Node]bool // that have to be used in blocks
-	budget int                 // nodes that a search may still visit
+	cuts   map[*expr.Node]bool    // evaluated by themselves
+	larges map[*expr.Node]bool    // that have to be used in blocks
+	budget int                    // nodes that a search may still visit
+
+	measures map[*expr.Node]measure
 }
 
 func (p *planner) fail(err error) {

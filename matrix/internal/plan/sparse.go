@@ -27,31 +27,36 @@ func reads(windows ...Window) []Binding {
 
 // Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the windows of the values, the indices,
 // the pointers and the places.
-func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Step, error) {
+func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Plan, error) {
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
 	b.build(b.p.leaf(y), false)
 	bindings := reads(own...)
 	bindings[0].Words = []int{kernels.SparseBase}
-	return b.step(r.Launch(), bindings...), b.p.err
+	b.launch(r.Launch(), bindings...)
+	return b.p.plan, b.p.err
 }
 
 // Sum plans the launch that adds up the parts of cut rows. own are the windows of the parts and of the pointers to them.
-func Sum(in Input, own ...Window) (*Step, error) {
+func Sum(in Input, own ...Window) (*Plan, error) {
 	b := sparseBuilder(in)
 	b.emit(fuse.OpAcc, 0, 0, 0)
-	return b.step(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own...)...), b.p.err
+	b.launch(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own...)...)
+	return b.p.plan, b.p.err
 }
 
-// Scatter plans the launch that writes the entries of a sparse matrix to a dense one of zeros. own are the windows of the
+// Scatter plans the launches that write a sparse matrix to a dense one: zeros, and then the entries. own are the windows of the
 // values, the indices and the pointers.
-func Scatter(in Input, s kernels.Scatter, own ...Window) *Step {
+func Scatter(in Input, s kernels.Scatter, own ...Window) (*Plan, error) {
+	p := newPlanner(in)
+	p.evaluate(in.To, fill(in.To, 0))
 	s.Offset = in.To.Offset
 	l := s.Launch()
 	bindings := reads(own...)
 	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
-	return &Step{
+	p.plan.Steps = append(p.plan.Steps, &Step{
 		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
 		Bindings: append(bindings, bindingOf(in.To, buffer.Writes, kernels.ScatterOffset)),
-	}
+	})
+	return p.plan, p.err
 }
