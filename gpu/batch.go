@@ -59,19 +59,24 @@ func (d *Device) flush() error {
 	return err
 }
 
-// destroy releases a buffer for good once the batch in progress has left, and unbinds what names it.
-func (d *Device) destroy(m *memory) error {
-	for len(m.sets) > 0 {
-		d.dropSet(m.sets[0])
-	}
-	d.batch.after = append(d.batch.after, func() {
-		d.drv.FreeBuffer(m.id)
-		d.buffers.give(uint32(m.id))
-	})
+// afterBatch calls free once the batch in progress, which may name what that frees, has left.
+func (d *Device) afterBatch(free func()) error {
+	d.batch.after = append(d.batch.after, free)
 	if d.batch.commands == 0 {
 		return d.flush()
 	}
 	return nil
+}
+
+// destroy releases a buffer for good, and unbinds what names it.
+func (d *Device) destroy(m *memory) error {
+	for len(m.sets) > 0 {
+		d.dropSet(m.sets[0])
+	}
+	return d.afterBatch(func() {
+		d.drv.FreeBuffer(m.id)
+		d.buffers.give(uint32(m.id))
+	})
 }
 
 // forgetSets has the driver and the cache forget all binding sets, because a list was refused. Whether the driver got as far as

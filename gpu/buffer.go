@@ -250,16 +250,12 @@ func (b *Buffer) Close() error {
 
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
 func (d *Device) closeImport(m *memory) error {
-	var err error
-	if d.queued(m) {
-		err = d.flush()
-	}
-	if m.imported > 1 {
-		m.imported--
+	err := d.flush()
+	if m.imported--; m.imported > 0 {
 		return err
 	}
 	delete(d.imports, m.id)
-	return errors.Join(err, d.destroy(m), d.flush())
+	return errors.Join(err, d.destroy(m))
 }
 
 // Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as

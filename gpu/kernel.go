@@ -150,7 +150,7 @@ func (d *Device) release(e *kernelEntry) {
 	}
 }
 
-// destroyUnused frees a compiled kernel without references once the batch in progress, which may name it, has left.
+// destroyUnused frees a compiled kernel without references.
 func (d *Device) destroyUnused(e *kernelEntry) {
 	if !e.live || e.references > 0 {
 		return
@@ -158,13 +158,10 @@ func (d *Device) destroyUnused(e *kernelEntry) {
 	e.live = false
 	delete(d.kernels, e.key)
 	d.stats.Kernels--
-	d.batch.after = append(d.batch.after, func() {
+	_ = d.afterBatch(func() { // where that submits anything, it is what forgets binding sets
 		d.drv.FreeKernel(e.id)
 		d.kernelIDs.give(uint32(e.id))
 	})
-	if len(d.batch.list.Words) == 0 {
-		_ = d.flush() // submits nothing, and so does not fail
-	}
 }
 
 // CountHit notes that a caller's own cache found a compiled kernel, so that [Stats] shows it.

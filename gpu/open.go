@@ -155,10 +155,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if name := cmp.Or(c.driver, getenv("SUBLET_DRIVER")); name != "" {
 		s = s.Driver(name)
 	}
-	if name := cmp.Or(c.adapter, getenv("SUBLET_ADAPTER")); name != "" {
-		s = s.Name(name)
-	}
-	list, err := s.Adapters()
+	list, err := s.Name(cmp.Or(c.adapter, getenv("SUBLET_ADAPTER"))).Adapters()
 	if err != nil {
 		return nil, err
 	}

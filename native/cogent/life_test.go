@@ -217,6 +217,24 @@ func TestAdaptersAgain(t *testing.T) {
 	}
 }
 
+// The first device after a listing is made from what was listed, the next one from a listing of its own.
+func TestOpenAfterListing(t *testing.T) {
+	list, err := New().Adapters(t.Context())
+	must(t, err)
+	if newest.Load() == nil {
+		t.Error("nothing is kept of the listing")
+	}
+	for range 2 {
+		d, err := list[0].Open(t.Context())
+		must(t, err)
+		healthy(t, d.(*device), 1)
+		if newest.Load() != nil {
+			t.Error("the listing is still there for another device")
+		}
+		must(t, d.Close())
+	}
+}
+
 func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		kind, vendor uint32
