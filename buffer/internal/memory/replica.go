@@ -63,13 +63,9 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		}
 		return &k.Whole, nil
 	}
-	limits := dev.Info().Limits
-	lo, hi := k.At, k.End
-	if uint64(hi-lo) > limits.MaxBufferSize {
-		lo, hi = k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
-		if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
-			return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
-		}
+	lo, hi, err := k.window("buffer: "+op, dev, w, dev.Info().Limits.MaxBufferSize, windowStep)
+	if err != nil {
+		return nil, err
 	}
 	if r := k.find(Place{Device: dev}, lo, hi, 1); r != nil {
 		return r, nil
@@ -80,6 +76,25 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
 	k.replicas = append(k.replicas, r)
 	return r, nil
+}
+
+// window returns the range that a device has for a region: everything unless that is more than largest, else one that begins at a
+// multiple of so many bytes.
+func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, step int) (lo, hi int, err error) {
+	if uint64(k.End-k.At) <= largest {
+		return k.At, k.End, nil
+	}
+	lo, hi = k.At+(w.Offset-k.At)/step*step, w.End()
+	if most := bindable(dev); uint64(hi-lo) > most {
+		return 0, 0, fault.Fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.FormatUint(most, 10))
+	}
+	return lo, hi, nil
+}
+
+// bindable is how many bytes a kernel of a device can use.
+func bindable(dev *gpu.Device) uint64 {
+	limits := dev.Info().Limits
+	return min(limits.MaxBufferSize, limits.MaxBindingSize)
 }
 
 // find returns the replica of a place that holds a range, if there is one that begins at a multiple of so many bytes. The last used is

@@ -5,13 +5,10 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
@@ -130,16 +127,23 @@ func (v *Values) HostChanged(w Region, state State) {
 
 // assign makes replicas but one the sources of values, as far as they have them, and returns the rest.
 func (v *Values) assign(w write, but *Replica) []write {
-	rest := []write{{Region: w.Region}}
+	return v.share(w.Region, func(r *Replica) bool { return r != but }, func(r *Replica, has Region) {
+		v.m.log = add(v.m.log, write{has, r, w.state})
+	})
+}
+
+// share tells what of a region each of some replicas has that those before it have not, and returns what none has.
+func (v *Values) share(w Region, some func(*Replica) bool, tell func(r *Replica, has Region)) []write {
+	rest := []write{{Region: w}}
 	for _, r := range v.k.replicas {
-		if r == but {
+		if !some(r) {
 			continue
 		}
 		var left []write
 		for _, part := range rest {
 			has, lacks := r.split(part.Region)
 			for _, h := range has {
-				v.m.log = add(v.m.log, write{h.Region, r, w.state})
+				tell(r, h.Region)
 			}
 			left = append(left, lacks...)
 		}
@@ -260,18 +264,7 @@ func (v *Values) Newest(w Region, state State) (list []Source) {
 func (v *Values) Lacking(slot int, w Region) (list []Source) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()
-	rest := []write{{Region: w}}
-	for _, r := range v.k.replicas {
-		if r.slot != slot {
-			continue
-		}
-		var left []write
-		for _, part := range rest {
-			_, lacks := r.split(part.Region)
-			left = append(left, lacks...)
-		}
-		rest = left
-	}
+	rest := v.share(w, func(r *Replica) bool { return r.slot == slot }, func(*Replica, Region) {})
 	for _, part := range rest {
 		for _, o := range v.sources(part.Region) {
 			if o.from != &zeros {
@@ -293,14 +286,9 @@ func (v *Values) sources(w Region) []write {
 func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()
-	limits := p.Device.Info().Limits
-	lo, hi := 0, v.k.End
-	most := int(min(limits.MaxBufferSize, limits.MaxBindingSize, math.MaxInt))
-	if hi > most {
-		if lo, hi = w.Offset/step*step, w.End(); hi-lo > most {
-			return nil, fault.Fail("cruncher: Compute", gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes of an array on one device, which allows ",
-				strconv.Itoa(most))
-		}
+	lo, hi, err := v.k.window("cruncher: Compute", p.Device, w, bindable(p.Device), step)
+	if err != nil {
+		return nil, err
 	}
 	if r := v.k.find(p, lo, hi, step); r != nil {
 		r.near = p.Map && r.mappable
@@ -309,7 +297,7 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	spare := func(r *Replica) bool { return v.spare(r, false) }
 	_ = v.k.shrink(p, maxWindows-1, spare, v.drop) // what matters is whether there is room
 	r := &Replica{k: v.k, dev: p.Device, slot: p.Slot, Lo: lo, Hi: hi}
-	err := v.allocate(r)
+	err = v.allocate(r)
 	if errors.Is(err, gpu.ErrNoMemory) {
 		_ = v.k.shrink(p, 0, spare, v.drop)
 		err = v.allocate(r)
