@@ -21,6 +21,13 @@ const MaxDims = 64
 // Fail makes a format's error at a byte of a file. The detail is that of [Text].
 type Fail func(at int64, err error, detail ...any) error
 
+// Errors makes the errors of a format.
+func Errors(format string) Fail {
+	return func(at int64, err error, detail ...any) error {
+		return &file.Error{Format: format, Offset: at, Detail: Text(detail...), Err: err}
+	}
+}
+
 // Text joins texts and whole numbers. Package fmt would make a page's program larger.
 func Text(parts ...any) string {
 	var b strings.Builder
