@@ -171,15 +171,11 @@ func (m *Memory) allocate(r *Replica) error {
 	}
 	mem, err := r.dev.NewBuffer(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
-		k, dev := r.k, r.dev
-		for _, o := range slices.Backward(k.replicas) {
-			if o != r && o.dev == dev && m.handOver(o) {
-				if err := m.drop(o); err != nil {
-					return err
-				}
-			}
+		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
+		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
+			return err
 		}
-		mem, err = dev.NewBuffer(uint64(r.Hi - r.Lo))
+		mem, err = r.dev.NewBuffer(uint64(r.Hi - r.Lo))
 	}
 	r.Mem = mem
 	return err
