@@ -87,8 +87,7 @@ func (r Region) cut(list []Region, lo, hi int) []Region {
 // write is a region that was written, with the replica that has its bytes.
 type write struct {
 	Region
-	from  *Replica // nil: the host, or zeros where there is no host, or only a separate one
-	state State    // of separate memory
+	from *Replica // nil: the host, or zeros where there is no host
 }
 
 // divide separates what of the writes lies in bytes lo to hi-1 from the rest. Both keep their order.
@@ -99,7 +98,7 @@ func divide(list []write, lo, hi int) (in, out []write) {
 		n := len(parts)
 		parts = w.cut(w.cut(parts, math.MinInt, lo), hi, math.MaxInt)
 		for i, p := range parts {
-			part := write{p, w.from, w.state}
+			part := write{p, w.from}
 			if i < n {
 				in = append(in, part)
 			} else {

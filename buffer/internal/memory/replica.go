@@ -363,7 +363,7 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 		for i := 0; i < w.Count && err == nil; i++ {
 			copy(part[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
 		}
-	case &zeros, &gone:
+	case &zeros:
 		clear(part[:w.Width])
 	default:
 		err = from.Read(ctx, w, gpu.HostBytes(part), 0)
@@ -376,7 +376,7 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 
 // keeps reports whether a replica may have something beside a region, in the same words.
 func (r *Replica) keeps(beside Region) bool {
-	return beside.Width > 0 && (!r.k.separate || len(missing(r.behind, beside)) > 0)
+	return beside.Width > 0 && (r.k.values == nil || r.k.values.keeps(r, beside))
 }
 
 // Transfer describes a copy of a region to host memory.
