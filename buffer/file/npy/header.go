@@ -41,19 +41,21 @@ type place struct {
 	packed bool   // so that no byte of the file belongs to a byte of the array
 }
 
+// failArchive makes the errors that are about no member, or about all.
+var failArchive = stream.Errors("npz")
+
 func (p place) fail(at int64, err error, detail ...any) error {
-	e := &file.Error{Format: "npy", Offset: p.base, Detail: stream.Text(detail...), Err: err}
-	if !p.packed {
-		e.Offset += at
+	if p.packed {
+		at = 0
 	}
-	if p.member != "" {
-		e.Format = "npz"
-		if e.Detail != "" {
-			e.Detail = ": " + e.Detail
-		}
-		e.Detail = p.member + e.Detail
+	text := stream.Text(detail...)
+	if p.member == "" {
+		return stream.Errors("npy")(p.base+at, err, text)
 	}
-	return e
+	if text != "" {
+		text = ": " + text
+	}
+	return failArchive(p.base+at, err, p.member, text)
 }
 
 // readHeader reads what is before the elements.

@@ -3,7 +3,6 @@
 package npy
 
 import (
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -87,11 +86,14 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 var errNoReader = fault.Fail("npy: Read", fault.ErrInvalid, "no reader")
 
-// Read returns all elements in the order of the file. T has the size of the file's type, and is a [dtype.Half] only
-// where that is float16: [file.ErrType] otherwise.
+// Read returns the elements that were not read yet, in the order of the file. T has the size of the file's type, and is a
+// [dtype.Half] only where that is float16: [file.ErrType] otherwise.
 func Read[T Elem](r *Reader) ([]T, error) {
-	if err := holds[T](r); err != nil {
-		return nil, err
+	if r == nil || r.data == nil {
+		return nil, errNoReader
+	}
+	if name := mismatch[T](r.header.Type); name != "" {
+		return nil, r.src.Fail(0, file.ErrType, r.header.Type.String(), " read as ", name)
 	}
 	size := int64(unsafe.Sizeof(*new(T)))
 	n := r.left / size
@@ -102,30 +104,10 @@ func Read[T Elem](r *Reader) ([]T, error) {
 	if r.src.Size >= 0 {
 		v = make([]T, 0, min(n, 1<<30/size)) // the caller's word for the size may be wrong
 	}
-	return stream.Grow(v, int(n), func(part []T) error { return ReadInto(r, part) })
-}
-
-// ReadInto reads the next len(dst) elements. When it fails, what dst holds is undefined.
-func ReadInto[T Elem](r *Reader, dst []T) error {
-	if err := holds[T](r); err != nil {
+	return stream.Grow(v, int(n), func(part []T) error {
+		_, err := io.ReadFull(r, host.BytesOf(part))
 		return err
-	}
-	_, err := io.ReadFull(r, host.BytesOf(dst))
-	if _, ours := errors.AsType[*file.Error](err); err != nil && !ours {
-		return r.src.Fail(r.src.Pos, file.ErrTruncated, "more elements than there are")
-	}
-	return err
-}
-
-// holds checks a reader of the caller's and the type of an element.
-func holds[T Elem](r *Reader) error {
-	if r == nil || r.data == nil {
-		return errNoReader
-	}
-	if name := mismatch[T](r.header.Type); name != "" {
-		return r.src.Fail(0, file.ErrType, r.header.Type.String(), " read as ", name)
-	}
-	return nil
+	})
 }
 
 // mismatch describes T if elements of type t do not go into it: it must be of their size, and a Half is nothing else.
@@ -145,7 +127,7 @@ func NewWriter(w io.Writer, h Header) (file.Writer, error) {
 	if w == nil || h.BigEndian {
 		return nil, fault.Fail("npy: NewWriter", fault.ErrInvalid, "no output, or a header of big-endian elements")
 	}
-	headers, err := stream.Check("npy", []file.Header{{Type: h.Type, Shape: h.Shape}})
+	headers, err := stream.Check(place{}.fail, []file.Header{{Type: h.Type, Shape: h.Shape}})
 	if err != nil {
 		return nil, err
 	}

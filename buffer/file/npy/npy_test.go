@@ -242,9 +242,6 @@ func TestHalfIsFloat16(t *testing.T) {
 		if _, err := npy.Read[dtype.Half](r); !errors.Is(err, file.ErrType) {
 			t.Errorf("Read of %v: %v", typ, err)
 		}
-		if err := npy.ReadInto(r, make([]dtype.Half, 2)); !errors.Is(err, file.ErrType) {
-			t.Errorf("ReadInto of %v: %v", typ, err)
-		}
 		if v, err := npy.Read[uint16](r); err != nil || !slices.Equal(v, []uint16{1, 2}) {
 			t.Errorf("after the refusals: %v, %v", v, err)
 		}
@@ -343,8 +340,7 @@ func TestArguments(t *testing.T) {
 		"no output":     second(npy.NewZipWriter(nil, nil, zip.Store)),
 		"Write":         npy.Write(nil, npy.Header{Type: dtype.Uint8, Shape: []int64{0}}, []uint8{}),
 		"Read":          second(npy.Read[uint8](nil)),
-		"ReadInto":      npy.ReadInto(nil, []uint8{1}),
-		"zero Reader":   npy.ReadInto(&npy.Reader{}, []uint8{1}),
+		"zero Reader":   second(npy.Read[uint8](&npy.Reader{})),
 	} {
 		if !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)

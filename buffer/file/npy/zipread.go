@@ -82,13 +82,13 @@ func (z *zipReader) noDirectory(err error) error {
 	n, _ := z.in.ReadAt(start, 0)
 	switch {
 	case z.in.Err != nil:
-		return &file.Error{Format: "npz", Err: z.in.Err}
+		return failArchive(0, z.in.Err)
 	case string(start[:n]) == "PK\x03\x04"[:n] && errors.Is(err, zip.ErrFormat):
-		return &file.Error{Format: "npz", Offset: z.in.Size, Detail: "no directory at its end", Err: file.ErrTruncated}
+		return failArchive(z.in.Size, file.ErrTruncated, "no directory at its end")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &file.Error{Format: "npz", Offset: last, Detail: "its directory ends early, or counts more members than it has", Err: file.ErrFormat}
+		return failArchive(last, file.ErrFormat, "its directory ends early, or counts more members than it has")
 	}
-	return &file.Error{Format: "npz", Detail: err.Error(), Err: file.ErrFormat}
+	return failArchive(0, file.ErrFormat, err.Error())
 }
 
 // mapped makes our errors of those of the archive's packages, and leaves those of the input what they are.

@@ -36,7 +36,7 @@ func NewZipWriter(w io.Writer, headers []file.Header, method uint16) (file.Write
 	if w == nil || method != zip.Store && method != zip.Deflate {
 		return nil, fault.Fail("npy: NewZipWriter", fault.ErrInvalid, "no output, or neither stored nor deflated")
 	}
-	headers, err := stream.Check("npz", headers)
+	headers, err := stream.Check(failArchive, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,7 @@ func NewZipWriter(w io.Writer, headers []file.Header, method uint16) (file.Write
 		}
 	}
 	z := &zipWriter{method: method}
-	z.out = stream.Writer{Out: stream.Counter{W: w}, Headers: headers, Start: z.start, Fail: func(at int64, err error, detail ...any) error {
-		return &file.Error{Format: "npz", Offset: at, Detail: stream.Text(detail...), Err: err}
-	}}
+	z.out = stream.Writer{Out: stream.Counter{W: w}, Headers: headers, Start: z.start, Fail: failArchive}
 	z.zip = zip.NewWriter(&z.out.Out)
 	z.out.End = z.zip.Close
 	return z.out.Begin(nil)

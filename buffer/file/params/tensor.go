@@ -34,9 +34,7 @@ type Options struct {
 	LastWins bool
 }
 
-func fail(offset int64, err error, detail ...any) error {
-	return &file.Error{Format: "params", Offset: offset, Detail: stream.Text(detail...), Err: err}
-}
+var fail = stream.Errors("params")
 
 func invalid(why string) error { return fault.Fail("params", fault.ErrInvalid, why) }
 

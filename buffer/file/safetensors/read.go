@@ -21,9 +21,7 @@ const (
 	maxHeader  = 100_000_000
 )
 
-func fail(at int64, err error, detail ...any) error {
-	return &file.Error{Format: "safetensors", Offset: at, Detail: stream.Text(detail...), Err: err}
-}
+var fail = stream.Errors("safetensors")
 
 // Reader reads a file's tensors in the order of their data, which is not that of the header. The zero value is an empty file.
 type Reader struct {

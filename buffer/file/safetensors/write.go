@@ -27,7 +27,7 @@ func NewWriter(w io.Writer, headers []file.Header, metadata map[string]string) (
 	if w == nil {
 		return nil, fault.Fail("safetensors: NewWriter", fault.ErrInvalid, "no output")
 	}
-	headers, err := stream.Check("safetensors", headers)
+	headers, err := stream.Check(fail, headers)
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,8 @@ type Backing struct {
 	At, End  int
 	host     gpu.Host
 	Hosted   bool
-	windowed bool // the device cannot hold all of it
-	separate bool // it is that of Values
+	windowed bool    // the device cannot hold all of it
+	values   *Values // whose backing it is, if it is
 	replicas []*Replica
 	one      [1]*Replica // is enough for most
 	Whole    Replica     // the first

@@ -56,35 +56,27 @@ func (r Region) overlaps(o Region) bool {
 	return shift < r.Width || shift+o.Width > pitch
 }
 
-// cut appends the parts of the region in bytes lo to hi-1: a part of a row, whole rows, a part of a row.
+// cut appends the parts of the region in bytes lo to hi-1: a part of a row at either end, and the whole rows between them.
 func (r Region) cut(list []Region, lo, hi int) []Region {
-	if r.Span() == 0 || lo >= r.End() || hi <= r.Offset {
+	lo, hi = max(lo, r.Offset), min(hi, r.End())
+	if lo >= hi {
 		return list
 	}
-	if lo <= r.Offset && r.End() <= hi {
-		return append(list, r)
+	if r.Count == 1 {
+		return append(list, Between(lo, hi))
 	}
-	first, last := 0, r.Count-1
-	if lo > r.Offset && r.Count > 1 {
-		first = (lo - r.Offset) / r.Pitch
+	row := func(i int) Region { return Between(r.Offset+i*r.Pitch, r.Offset+i*r.Pitch+r.Width) }
+	first, last := (lo-r.Offset)/r.Pitch, (hi-1-r.Offset)/r.Pitch
+	if first == last {
+		return row(first).cut(list, lo, hi)
 	}
-	if hi < r.End() && r.Count > 1 {
-		last = (hi - r.Offset - 1) / r.Pitch
+	if lo > row(first).Offset {
+		list = row(first).cut(list, lo, hi)
+		first++
 	}
-	for _, i := range [2]int{first, last} {
-		at := r.Offset + i*r.Pitch
-		part := Between(max(at, lo), min(at+r.Width, hi))
-		if part.Width == r.Width || i < first || i > last {
-			continue
-		}
-		if part.Width > 0 {
-			list = append(list, part)
-		}
-		if i == first {
-			first++
-		} else {
-			last--
-		}
+	if hi < row(last).End() {
+		list = row(last).cut(list, lo, hi)
+		last--
 	}
 	if first <= last {
 		list = append(list, Region{r.Offset + first*r.Pitch, r.Width, r.Pitch, last - first + 1})
@@ -95,8 +87,7 @@ func (r Region) cut(list []Region, lo, hi int) []Region {
 // write is a region that was written, with the replica that has its bytes.
 type write struct {
 	Region
-	from  *Replica // nil: the host, or zeros where there is no host, or only a separate one
-	state State    // of separate memory
+	from *Replica // nil: the host, or zeros where there is no host
 }
 
 // divide separates what of the writes lies in bytes lo to hi-1 from the rest. Both keep their order.
@@ -107,7 +98,7 @@ func divide(list []write, lo, hi int) (in, out []write) {
 		n := len(parts)
 		parts = w.cut(w.cut(parts, math.MinInt, lo), hi, math.MaxInt)
 		for i, p := range parts {
-			part := write{p, w.from, w.state}
+			part := write{p, w.from}
 			if i < n {
 				in = append(in, part)
 			} else {

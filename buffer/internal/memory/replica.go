@@ -63,13 +63,9 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 		}
 		return &k.Whole, nil
 	}
-	limits := dev.Info().Limits
-	lo, hi := k.At, k.End
-	if uint64(hi-lo) > limits.MaxBufferSize {
-		lo, hi = k.At+(w.Offset-k.At)/windowStep*windowStep, w.End()
-		if most := int(min(limits.MaxBufferSize, limits.MaxBindingSize)); hi-lo > most {
-			return nil, fault.Fail("buffer: "+op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.Itoa(most))
-		}
+	lo, hi, err := k.window("buffer: "+op, dev, w, dev.Info().Limits.MaxBufferSize, windowStep)
+	if err != nil {
+		return nil, err
 	}
 	if r := k.find(Place{Device: dev}, lo, hi, 1); r != nil {
 		return r, nil
@@ -80,6 +76,25 @@ func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica,
 	r := &Replica{k: k, dev: dev, Lo: lo, Hi: hi}
 	k.replicas = append(k.replicas, r)
 	return r, nil
+}
+
+// window returns the range that a device has for a region: everything unless that is more than largest, else one that begins at a
+// multiple of so many bytes.
+func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, step int) (lo, hi int, err error) {
+	if uint64(k.End-k.At) <= largest {
+		return k.At, k.End, nil
+	}
+	lo, hi = k.At+(w.Offset-k.At)/step*step, w.End()
+	if most := bindable(dev); uint64(hi-lo) > most {
+		return 0, 0, fault.Fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.FormatUint(most, 10))
+	}
+	return lo, hi, nil
+}
+
+// bindable is how many bytes a kernel of a device can use.
+func bindable(dev *gpu.Device) uint64 {
+	limits := dev.Info().Limits
+	return min(limits.MaxBufferSize, limits.MaxBindingSize)
 }
 
 // find returns the replica of a place that holds a range, if there is one that begins at a multiple of so many bytes. The last used is
@@ -156,15 +171,11 @@ func (m *Memory) allocate(r *Replica) error {
 	}
 	mem, err := r.dev.NewBuffer(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
-		k, dev := r.k, r.dev
-		for _, o := range slices.Backward(k.replicas) {
-			if o != r && o.dev == dev && m.handOver(o) {
-				if err := m.drop(o); err != nil {
-					return err
-				}
-			}
+		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
+		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
+			return err
 		}
-		mem, err = dev.NewBuffer(uint64(r.Hi - r.Lo))
+		mem, err = r.dev.NewBuffer(uint64(r.Hi - r.Lo))
 	}
 	r.Mem = mem
 	return err
@@ -352,7 +363,7 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 		for i := 0; i < w.Count && err == nil; i++ {
 			copy(part[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
 		}
-	case &zeros, &gone:
+	case &zeros:
 		clear(part[:w.Width])
 	default:
 		err = from.Read(ctx, w, gpu.HostBytes(part), 0)
@@ -365,7 +376,7 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 
 // keeps reports whether a replica may have something beside a region, in the same words.
 func (r *Replica) keeps(beside Region) bool {
-	return beside.Width > 0 && (!r.k.separate || len(missing(r.behind, beside)) > 0)
+	return beside.Width > 0 && (r.k.values == nil || r.k.values.keeps(r, beside))
 }
 
 // Transfer describes a copy of a region to host memory.

@@ -5,225 +5,205 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"strconv"
+	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // Values is what devices have of an array, as a single device would have it: zeros at first. The host has values of its own, which
 // come to the devices by Upload, and to which those of the devices are returned by the caller, who says so. Regions have one row.
-//
-// The log has what is not known to be the same on the host.
 type Values struct {
-	m       Memory
-	k       *Backing
+	mu      sync.Mutex
+	k       Backing
+	parts   []part // of everything, in order
 	account *Account
 	near    bool // memory that the CPU can reach is wanted
 }
 
-// State tells how values in the log differ from the host's.
+// part is a range of bytes whose values are in the same places.
+type part struct {
+	lo, hi int
+	state  State
+	have   []*Replica // those that have the values; never changed in place
+	zero   bool       // nobody has written the values
+	lost   bool       // a lost device had them
+}
+
+// State tells how the devices' values differ from the host's.
 type State uint8
 
-// The states: they are other ones, newer ones, newer ones that the host is to get.
+// The states: they are the host's, other ones, newer ones, newer ones that the host is to get.
 const (
-	Apart State = iota
+	same State = iota
+	Apart
 	Newer
 	Pending
 )
 
-// Sources in the log beside replicas.
-var (
-	zeros Replica // nobody has written the values
-	gone  Replica // a lost device had them
-)
+// zeros is what values come from that are nowhere.
+var zeros Replica
 
 // NewValues makes the memory of an array of the host's.
 func NewValues(host gpu.Host, a *Account, near bool) *Values {
-	v := &Values{account: a, near: near}
-	v.k = &v.m.first
-	*v.k = Backing{m: &v.m, End: host.Size, host: host, Hosted: true, separate: true}
-	v.m.backings = []*Backing{v.k}
-	v.m.log = add(nil, write{Between(0, host.Size), &zeros, Apart})
+	v := &Values{account: a, near: near, parts: []part{{hi: host.Size, state: Apart, zero: true}}}
+	v.k = Backing{End: host.Size, host: host, values: v}
 	return v
 }
 
-// add puts a row into a list of rows, in place of what overlaps it, and joins it with those like it that it touches.
-func add(list []write, w write) []write {
-	if w.Span() == 0 {
-		return list
-	}
-	_, list = divide(list, w.Offset, w.End())
-	lo, hi := w.Offset, w.End()
-	list = without(list, func(o *write) bool {
-		like := o.from == w.from && o.state == w.state && lo <= o.End() && o.Offset <= hi
-		if like {
-			lo, hi = min(lo, o.Offset), max(hi, o.End())
-		}
-		return like
-	})
-	return append(list, write{Between(lo, hi), w.from, w.state})
+// SetHost makes other memory with the same values the host's.
+func (v *Values) SetHost(host gpu.Host) {
+	v.mu.Lock()
+	v.k.host = host
+	v.mu.Unlock()
 }
 
-// missing returns what of a region is not in a list.
-func missing(list []write, w Region) []write {
-	if w.Span() == 0 {
-		return nil
-	}
-	rest := []write{{Region: w}}
-	for i := range list {
-		if list[i].overlaps(w) {
-			_, rest = divide(rest, list[i].Offset, list[i].End())
+// within lists what lies in a region.
+func (v *Values) within(w Region) (list []part) {
+	for _, p := range v.parts {
+		if p.lo, p.hi = max(p.lo, w.Offset), min(p.hi, w.End()); p.lo < p.hi {
+			list = append(list, p)
 		}
 	}
-	return rest
+	return list
 }
 
-// lag notes that a replica lacks a region.
-func (r *Replica) lag(w Region) {
-	for _, part := range w.cut(nil, r.Lo, r.Hi) {
-		r.behind = add(r.behind, write{Region: part})
+// change calls fn for what lies in a region, and then makes one part of neighbours that are alike.
+func (v *Values) change(w Region, fn func(*part)) {
+	old := v.parts
+	v.parts = make([]part, 0, len(old)+2)
+	for _, p := range old {
+		lo, hi := min(max(p.lo, w.Offset), p.hi), max(min(p.hi, w.End()), p.lo)
+		if lo >= hi {
+			v.add(p)
+			continue
+		}
+		before, inside, after := p, p, p
+		before.hi, inside.lo, inside.hi, after.lo = lo, lo, hi, hi
+		fn(&inside)
+		v.add(before)
+		v.add(inside)
+		v.add(after)
 	}
 }
 
-// split separates what a replica has of a region from what it has not.
-func (r *Replica) split(w Region) (has, lacks []write) {
-	inside, lacks := divide([]write{{Region: w}}, r.Lo, r.Hi)
-	for _, part := range inside {
-		has = append(has, missing(r.behind, part.Region)...)
-		behind, _ := divide(r.behind, part.Offset, part.End())
-		lacks = append(lacks, behind...)
+// add puts a part behind the last one, or makes it longer.
+func (v *Values) add(p part) {
+	if p.lo == p.hi {
+		return
 	}
-	return has, lacks
+	if n := len(v.parts); n > 0 {
+		last := &v.parts[n-1]
+		if last.state == p.state && last.zero == p.zero && last.lost == p.lost && slices.Equal(last.have, p.have) {
+			last.hi = p.hi
+			return
+		}
+	}
+	v.parts = append(v.parts, p)
+}
+
+func (p *part) region() Region { return Between(p.lo, p.hi) }
+
+func (p *part) has(r *Replica) bool { return slices.Contains(p.have, r) }
+
+// take adds a replica to those that have the part.
+func (p *part) take(r *Replica) {
+	if !p.has(r) {
+		p.have = append(slices.Clip(p.have), r)
+	}
+}
+
+// onlyIn reports whether a replica has values that are nowhere else.
+func (p *part) onlyIn(r *Replica) bool {
+	return p.state != same && !p.zero && !p.lost && len(p.have) == 1 && p.have[0] == r
+}
+
+// leave removes a replica. Values that were only there are the host's if those are no newer, and lost otherwise.
+func (p *part) leave(r *Replica) {
+	if p.onlyIn(r) {
+		p.lost = p.state != Apart
+		if !p.lost {
+			p.state = same
+		}
+	}
+	if p.has(r) {
+		p.have = pointers.Remove(slices.Clone(p.have), r)
+	}
 }
 
 // Upload says that the devices' values of a region are the host's from now on, but for pending ones. Replicas get them when they are
 // updated.
 func (v *Values) Upload(w Region) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	in, rest := divide(v.m.log, w.Offset, w.End())
-	for _, o := range in {
-		if o.state == Pending {
-			rest = append(rest, o)
-			continue
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, func(p *part) {
+		if p.state == Apart || p.state == Newer {
+			*p = part{lo: p.lo, hi: p.hi}
 		}
-		for _, r := range v.k.replicas {
-			r.lag(o.Region)
-		}
-	}
-	v.m.log = rest
+	})
 }
 
 // HostChanged says that the host's values of a region may be others: those that replicas have are in a state now.
 func (v *Values) HostChanged(w Region, state State) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	for _, same := range missing(v.m.log, w) {
-		_ = v.assign(write{same.Region, nil, state}, nil)
-	}
-}
-
-// assign makes replicas but one the sources of values, as far as they have them, and returns the rest.
-func (v *Values) assign(w write, but *Replica) []write {
-	rest := []write{{Region: w.Region}}
-	for _, r := range v.k.replicas {
-		if r == but {
-			continue
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, func(p *part) {
+		if p.state == same && len(p.have) > 0 {
+			p.state = state
 		}
-		var left []write
-		for _, part := range rest {
-			has, lacks := r.split(part.Region)
-			for _, h := range has {
-				v.m.log = add(v.m.log, write{h.Region, r, w.state})
-			}
-			left = append(left, lacks...)
-		}
-		rest = left
-	}
-	return rest
-}
-
-// handDown makes others the sources of what a replica is the source of in a region. What no other has is the host's if it is no newer
-// there, and is else returned.
-func (v *Values) handDown(r *Replica, w Region) (only []write) {
-	in, _ := divide(v.m.log, w.Offset, w.End())
-	for _, o := range in {
-		if o.from != r {
-			continue
-		}
-		for _, part := range v.assign(o, r) {
-			_, v.m.log = divide(v.m.log, part.Offset, part.End())
-			if o.state != Apart {
-				only = append(only, write{part.Region, r, o.state})
-			}
-		}
-	}
-	return only
+	})
 }
 
 // Wrote says that kernels wrote a region of a replica.
 func (v *Values) Wrote(r *Replica, w Region, state State) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	for _, o := range v.k.replicas {
-		if o != r {
-			o.lag(w)
-		}
-	}
-	_, r.behind = divide(r.behind, w.Offset, w.End())
-	v.m.log = add(v.m.log, write{w, r, state})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, func(p *part) { *p = part{lo: p.lo, hi: p.hi, state: state, have: []*Replica{r}} })
 }
 
 // Returned says that the host has the values of a region.
 func (v *Values) Returned(w Region) {
-	v.m.mu.Lock()
-	_, v.m.log = divide(v.m.log, w.Offset, w.End())
-	v.m.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, func(p *part) { p.state, p.zero, p.lost = same, false, false })
 }
 
 // Change makes values of a region that are in one state be in another one.
 func (v *Values) Change(w Region, from, to State) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	in, _ := divide(v.m.log, w.Offset, w.End())
-	for _, o := range in {
-		if o.state == from {
-			o.state = to
-			v.m.log = add(v.m.log, o)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, func(p *part) {
+		if p.state == from {
+			p.state = to
 		}
-	}
+	})
 }
 
 // Forget says that values of a replica are undefined. It reports whether they are elsewhere; where they are not it has them still.
 func (v *Values) Forget(r *Replica, w Region) bool {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	only := v.handDown(r, w)
-	r.lag(w)
-	for _, o := range only {
-		v.m.log = add(v.m.log, o)
-		_, r.behind = divide(r.behind, o.Offset, o.End())
-	}
-	return len(only) == 0
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	elsewhere := true
+	v.change(w, func(p *part) {
+		if p.onlyIn(r) && p.state != Apart {
+			elsewhere = false
+		} else {
+			p.leave(r)
+		}
+	})
+	return elsewhere
 }
 
 // Lost gives up what a place had.
 func (v *Values) Lost(slot int) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, r := range slices.Clone(v.k.replicas) {
-		if r.slot != slot {
-			continue
+		if r.slot == slot {
+			_ = v.drop(r) // there is nothing to give back
 		}
-		for _, o := range v.handDown(r, Between(0, v.k.End)) {
-			v.m.log = add(v.m.log, write{o.Region, &gone, o.state})
-		}
-		_ = v.drop(r) // there is nothing to give back
 	}
 }
 
@@ -235,22 +215,21 @@ type Source struct {
 	Lost    bool
 }
 
-func (w write) source() Source {
-	switch w.from {
-	case nil, &zeros, &gone:
-		return Source{Region: w.Region, Lost: w.from == &gone}
+func (p *part) source() Source {
+	s := Source{Region: p.region(), Lost: p.lost}
+	if p.state != same && !p.zero && !p.lost {
+		s.Replica, s.Slot = p.have[0], p.have[0].slot
 	}
-	return Source{Region: w.Region, Replica: w.from, Slot: w.from.slot}
+	return s
 }
 
 // Newest lists the values of a region that are in a state, or in one after it.
 func (v *Values) Newest(w Region, state State) (list []Source) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	in, _ := divide(v.m.log, w.Offset, w.End())
-	for _, o := range in {
-		if o.state >= state {
-			list = append(list, o.source())
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range v.within(w) {
+		if p.state >= state {
+			list = append(list, p.source())
 		}
 	}
 	return list
@@ -258,49 +237,24 @@ func (v *Values) Newest(w Region, state State) (list []Source) {
 
 // Lacking lists what a place would have to get of a region, and from where.
 func (v *Values) Lacking(slot int, w Region) (list []Source) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	rest := []write{{Region: w}}
-	for _, r := range v.k.replicas {
-		if r.slot != slot {
-			continue
-		}
-		var left []write
-		for _, part := range rest {
-			_, lacks := r.split(part.Region)
-			left = append(left, lacks...)
-		}
-		rest = left
-	}
-	for _, part := range rest {
-		for _, o := range v.sources(part.Region) {
-			if o.from != &zeros {
-				list = append(list, o.source())
-			}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range v.within(w) {
+		if !p.zero && !slices.ContainsFunc(p.have, func(r *Replica) bool { return r.slot == slot }) {
+			list = append(list, p.source())
 		}
 	}
 	return list
 }
 
-// sources lists where the values of a region are.
-func (v *Values) sources(w Region) []write {
-	in, _ := divide(v.m.log, w.Offset, w.End())
-	return append(in, missing(v.m.log, w)...)
-}
-
 // Use returns memory of a place for a region, which may have to be updated. Where all is too large to be bound it begins at a multiple
 // of so many bytes.
 func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	limits := p.Device.Info().Limits
-	lo, hi := 0, v.k.End
-	most := int(min(limits.MaxBufferSize, limits.MaxBindingSize, math.MaxInt))
-	if hi > most {
-		if lo, hi = w.Offset/step*step, w.End(); hi-lo > most {
-			return nil, fault.Fail("cruncher: Compute", gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes of an array on one device, which allows ",
-				strconv.Itoa(most))
-		}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	lo, hi, err := v.k.window("cruncher: Compute", p.Device, w, bindable(p.Device), step)
+	if err != nil {
+		return nil, err
 	}
 	if r := v.k.find(p, lo, hi, step); r != nil {
 		r.near = p.Map && r.mappable
@@ -308,8 +262,8 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	}
 	spare := func(r *Replica) bool { return v.spare(r, false) }
 	_ = v.k.shrink(p, maxWindows-1, spare, v.drop) // what matters is whether there is room
-	r := &Replica{k: v.k, dev: p.Device, slot: p.Slot, Lo: lo, Hi: hi}
-	err := v.allocate(r)
+	r := &Replica{k: &v.k, dev: p.Device, slot: p.Slot, Lo: lo, Hi: hi}
+	err = v.allocate(r)
 	if errors.Is(err, gpu.ErrNoMemory) {
 		_ = v.k.shrink(p, 0, spare, v.drop)
 		err = v.allocate(r)
@@ -318,12 +272,11 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 		return nil, err
 	}
 	r.near = p.Map && r.mappable
-	r.lag(Between(lo, hi))
-	for _, o := range v.m.log {
-		if o.from == &zeros {
-			_, r.behind = divide(r.behind, o.Offset, o.End())
+	v.change(Between(lo, hi), func(p *part) {
+		if p.zero {
+			p.take(r)
 		}
-	}
+	})
 	v.k.replicas = append(v.k.replicas, r)
 	return r, nil
 }
@@ -354,6 +307,7 @@ func (v *Values) allocate(r *Replica) error {
 
 // drop gives a replica's memory back.
 func (v *Values) drop(r *Replica) error {
+	v.change(v.k.All(), func(p *part) { p.leave(r) })
 	v.k.replicas = pointers.Remove(v.k.replicas, r)
 	v.account.give(r.slot, uint64(r.Hi-r.Lo))
 	dev := r.dev
@@ -366,28 +320,14 @@ func (v *Values) drop(r *Replica) error {
 
 // spare reports whether nothing is needed of a replica: others have it, or the host, whose other values may count as well.
 func (v *Values) spare(r *Replica, hostCounts bool) bool {
-	var only []write
-	for _, o := range slices.Clone(v.m.log) {
-		if o.from != r {
-			continue
-		}
-		rest := v.assign(o, r)
-		if len(rest) > 0 && (o.state != Apart || !hostCounts) {
-			return false
-		}
-		only = append(only, rest...)
-	}
-	for _, o := range only {
-		_, v.m.log = divide(v.m.log, o.Offset, o.End())
-	}
-	return true
+	return !slices.ContainsFunc(v.parts, func(p part) bool { return p.onlyIn(r) && (p.state != Apart || !hostCounts) })
 }
 
 // Leave drops a replica from a device, if one is there of which nothing is needed. If hostCounts the host's values are as good as others
 // that are not newer.
 func (v *Values) Leave(dev *gpu.Device, hostCounts bool) bool {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, r := range v.k.replicas {
 		if r.dev == dev && v.spare(r, hostCounts) {
 			_ = v.drop(r) // what matters is whether there is room now
@@ -397,10 +337,22 @@ func (v *Values) Leave(dev *gpu.Device, hostCounts bool) bool {
 	return false
 }
 
+// Held returns the memory of a place, if it has such for everything.
+func (v *Values) Held(slot int) *gpu.Buffer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, r := range v.k.replicas {
+		if r.slot == slot && r.All() {
+			return r.Mem
+		}
+	}
+	return nil
+}
+
 // Close gives all memory of devices back.
 func (v *Values) Close() error {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	var errs []error
 	for len(v.k.replicas) > 0 {
 		errs = append(errs, v.drop(v.k.replicas[0]))
@@ -410,45 +362,56 @@ func (v *Values) Close() error {
 
 // Update brings what a replica lacks of a region. Others may be updated meanwhile, but nothing else.
 func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
-	v.m.mu.Lock()
-	var due []write
-	behind, _ := divide(r.behind, w.Offset, w.End())
-	for _, part := range behind {
-		due = append(due, v.sources(part.Region)...)
-	}
-	v.m.mu.Unlock()
-	for _, o := range due {
-		if err := v.take(ctx, r, o); err != nil {
+	v.mu.Lock()
+	due := v.within(Between(max(w.Offset, r.Lo), min(w.End(), r.Hi)))
+	v.mu.Unlock()
+	for _, p := range due {
+		if p.has(r) {
+			continue
+		}
+		if err := v.bring(ctx, r, p); err != nil {
 			return err
 		}
-		v.m.mu.Lock()
-		_, r.behind = divide(r.behind, o.Offset, o.End())
-		v.m.mu.Unlock()
+		v.mu.Lock()
+		v.change(p.region(), func(p *part) { p.take(r) })
+		v.mu.Unlock()
 	}
 	return nil
 }
 
-func (v *Values) take(ctx context.Context, r *Replica, w write) error {
-	if from := w.from; from != nil {
-		if from.dev != nil && from.slot != r.slot {
+// bring copies a part to a replica.
+func (v *Values) bring(ctx context.Context, r *Replica, p part) error {
+	w, from := p.region(), p.source().Replica
+	switch {
+	case p.state != same && from == nil:
+		return r.viaHost(ctx, w, &zeros)
+	case from != nil:
+		if from.slot != r.slot {
 			v.account.Moved.Add(int64(w.Width))
 		}
-		if from.dev == r.dev && !from.near && !r.near && r.inWords(w.Region) && from.inWords(w.Region) {
-			return r.copyRows(w.Region, from)
+		if from.dev == r.dev && !from.near && !r.near && r.inWords(w) && from.inWords(w) {
+			return r.copyRows(w, from)
 		}
-		return r.viaHost(ctx, w.Region, from)
+		return r.viaHost(ctx, w, from)
 	}
 	v.account.Up.Add(int64(w.Width))
-	v.m.mu.Lock()
-	words := !v.m.Lacks(r.Words(w.Region))
-	v.m.mu.Unlock()
+	v.mu.Lock()
+	words := !slices.ContainsFunc(v.within(r.Words(w)), func(p part) bool { return p.state != same })
+	v.mu.Unlock()
 	switch host := v.k.host; {
 	case r.near && host.Foreign == nil:
 		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
-	case words || r.inWords(w.Region):
-		return r.upload(w.Region, words)
+	case words || r.inWords(w):
+		return r.upload(w, words)
 	}
-	return r.viaHost(ctx, w.Region, nil)
+	return r.viaHost(ctx, w, nil)
+}
+
+// keeps reports whether a replica has values of a region.
+func (v *Values) keeps(r *Replica, w Region) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.within(w), func(p part) bool { return p.has(r) })
 }
 
 // Read copies a region of a replica into host memory from an offset on.

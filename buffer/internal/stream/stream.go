@@ -21,6 +21,13 @@ const MaxDims = 64
 // Fail makes a format's error at a byte of a file. The detail is that of [Text].
 type Fail func(at int64, err error, detail ...any) error
 
+// Errors makes the errors of a format.
+func Errors(format string) Fail {
+	return func(at int64, err error, detail ...any) error {
+		return &file.Error{Format: format, Offset: at, Detail: Text(detail...), Err: err}
+	}
+}
+
 // Text joins texts and whole numbers. Package fmt would make a page's program larger.
 func Text(parts ...any) string {
 	var b strings.Builder
@@ -102,9 +109,11 @@ func (s *Source) Stop(at int64, err error, detail ...any) error {
 	return s.Err
 }
 
-// stop ends reading with an error of the input.
+// stop ends reading with an error of the input, if it is one.
 func (s *Source) stop(err error) error {
 	switch _, ours := errors.AsType[*file.Error](err); {
+	case err == nil:
+		return nil
 	case ours:
 		s.Err = err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -113,8 +122,11 @@ func (s *Source) stop(err error) error {
 	return s.Stop(s.Pos, err)
 }
 
-// some reads at least a byte or returns an error, whatever the input does.
-func (s *Source) some(p []byte) (int, error) {
+// input is a source's reader, which counts. It reads at least a byte or returns an error, whatever the reader does.
+type input Source
+
+// Read is an io.Reader's.
+func (s *input) Read(p []byte) (int, error) {
 	for range 100 {
 		n, err := s.in.Read(p)
 		if n < 0 || n > len(p) {
@@ -141,11 +153,9 @@ func (s *Source) Read(p []byte) (int, error) {
 	case len(p) == 0:
 		return 0, nil
 	}
-	n, err := s.some(p[:min(int64(len(p)), s.Left)])
+	n, err := (*input)(s).Read(p[:min(int64(len(p)), s.Left)])
 	s.Left -= int64(n)
-	if err != nil {
-		_ = s.stop(err)
-	}
+	_ = s.stop(err) // it stays
 	if s.Left == 0 && s.Last != nil && s.Err == nil {
 		s.Err = s.Last()
 	}
@@ -157,14 +167,11 @@ func (s *Source) Read(p []byte) (int, error) {
 
 // Full fills p.
 func (s *Source) Full(p []byte) error {
-	for len(p) > 0 && s.Err == nil {
-		n, err := s.some(p)
-		p = p[n:]
-		if err != nil {
-			return s.stop(err)
-		}
+	if s.Err != nil {
+		return s.Err
 	}
-	return s.Err
+	_, err := io.ReadFull((*input)(s), p)
+	return s.stop(err)
 }
 
 // Number reads a little-endian number of up to 8 bytes. Bytes that do not arrive are 0.
@@ -209,18 +216,18 @@ func Grow[T any](v []T, n int, fill func([]T) error) ([]T, error) {
 func (s *Source) Skip() error {
 	n := s.Left
 	s.Left = 0
-	if n > 0 && s.seek != nil && s.Err == nil {
-		if _, err := s.seek.Seek(n, io.SeekCurrent); err != nil {
-			return s.stop(err)
+	var err error
+	switch {
+	case n == 0 || s.Err != nil:
+		return s.Err
+	case s.seek == nil:
+		_, err = io.CopyN(io.Discard, (*input)(s), n)
+	default:
+		if _, err = s.seek.Seek(n, io.SeekCurrent); err == nil {
+			s.Pos += n
 		}
-		s.Pos += n
-		return nil
 	}
-	for b := make([]byte, min(n, 16<<10)); n > 0 && s.Err == nil; n -= int64(len(b)) {
-		b = b[:min(n, int64(len(b)))]
-		_ = s.Full(b) // the error stays
-	}
-	return s.Err
+	return s.stop(err)
 }
 
 // Rest returns how many bytes follow a place that was read. Where the size is unknown they are passed over to the end.
@@ -228,28 +235,23 @@ func (s *Source) Rest(from int64) (int64, error) {
 	if s.Size >= 0 {
 		return s.Size - from, nil
 	}
-	for b := make([]byte, 16<<10); ; {
-		if _, err := s.some(b); errors.Is(err, io.EOF) {
-			return s.Pos - from, nil
-		} else if err != nil {
-			return 0, s.stop(err)
-		}
-	}
+	_, err := io.Copy(io.Discard, (*input)(s))
+	return s.Pos - from, s.stop(err)
 }
 
 // End is an error if anything follows. It reads a byte to see that.
 func (s *Source) End() error {
 	at := s.Pos
-	n, err := s.some(make([]byte, 1))
+	n, err := (*input)(s).Read(make([]byte, 1))
 	switch {
 	case n > 0 && s.Size > at:
 		return s.Stop(at, file.ErrFormat, s.Size-at, " bytes after what has to be the last")
 	case n > 0:
 		return s.Stop(at, file.ErrFormat, "bytes after what has to be the last")
-	case !errors.Is(err, io.EOF):
-		return s.stop(err)
+	case errors.Is(err, io.EOF):
+		return nil
 	}
-	return nil
+	return s.stop(err)
 }
 
 // ReaderFunc is an io.Reader.

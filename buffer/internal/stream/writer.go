@@ -12,25 +12,25 @@ import (
 )
 
 // Check returns the headers, with the sizes of their data, for a writer. Offset and Size of those given do not matter.
-func Check(format string, given []file.Header) (headers []file.Header, err error) {
+func Check(fail Fail, given []file.Header) (headers []file.Header, err error) {
 	seen := make(map[string]int, len(given))
 	total := int64(0)
 	for i, h := range given {
-		fail := func(err error, detail ...any) ([]file.Header, error) {
-			return nil, &file.Error{Format: format, Detail: Text("tensor ", i, ", ", Quote(h.Name), ": ", Text(detail...)), Err: err}
+		wrong := func(err error, detail ...any) ([]file.Header, error) {
+			return nil, fail(0, err, "tensor ", i, ", ", Quote(h.Name), ": ", Text(detail...))
 		}
 		first, double := seen[h.Name]
 		seen[h.Name] = i
 		_, size, ok := h.Type.Bytes(h.Shape)
 		switch {
 		case double:
-			return fail(file.ErrDuplicate, "as tensor ", first)
+			return wrong(file.ErrDuplicate, "as tensor ", first)
 		case !ok:
-			return fail(file.ErrFormat, "impossible shape")
+			return wrong(file.ErrFormat, "impossible shape")
 		case len(h.Shape) > MaxDims:
-			return fail(file.ErrTooLarge, len(h.Shape), " dimensions")
+			return wrong(file.ErrTooLarge, len(h.Shape), " dimensions")
 		case total > math.MaxInt64-size:
-			return fail(file.ErrTooLarge, "the sizes do not add up in 64 bits")
+			return wrong(file.ErrTooLarge, "the sizes do not add up in 64 bits")
 		}
 		total += size
 		h.Shape, h.Size = slices.Clone(h.Shape), size
