@@ -129,7 +129,7 @@ func (g *Graph) step(ctx context.Context) bool {
 	if !g.conf.Deterministic || g.stepping && ctx.Value(insideKey{}) != g {
 		return false
 	}
-	if g.page.due(g) && g.startable() { // before pick, so that the order does not depend on it
+	if g.startable() && g.page.due(g) { // before pick, so that the order does not depend on it
 		changed := g.quiet.wait()
 		g.unlock()
 		<-changed
