@@ -193,7 +193,7 @@ func (g *Graph) place(op string, dev *gpu.Device) (int, error) {
 		return hostPlace, nil
 	}
 	if i := slices.Index(g.devices, dev); i >= 0 {
-		return i + 1, nil
+		return i, nil
 	}
 	return 0, fail(op, gpu.ErrForeign, "a device that is not the graph's")
 }

@@ -241,7 +241,7 @@ func (g *Graph) wanted(t *Task, can uint64) (want uint64) {
 	most := 1
 	for m := can; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
-		n := t.bytesAt(i + 1)
+		n := t.bytesAt(i)
 		if n > most {
 			most, want = n, 0
 		}
