@@ -53,8 +53,8 @@ type Graph struct {
 	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run
 	works    time.Duration
-	trace    tracer
-	work     []Work // by device, and at last the host's
+	trace    queue[*Dispatch] // the last ones
+	work     []Work           // by device, and at last the host's
 }
 
 // Config says how a graph runs. The zero value is what most want.
