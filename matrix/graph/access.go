@@ -111,7 +111,7 @@ func matrixAt[T matrix.Elem](d *Dispatch, b *Block, in buffer.Intent) (*matrix.D
 	if d.Device() == nil {
 		return nil, fail(op, gpu.ErrUnsupported, "a task of the host has no device")
 	}
-	buf, err := b.s.acquire(d.ctx, d.worker+1, in)
+	buf, err := b.s.acquire(d.ctx, d.worker, in)
 	if err != nil {
 		return nil, err
 	}

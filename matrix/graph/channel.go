@@ -186,5 +186,5 @@ func (g *Graph) Reconsider() {
 		}
 		g.drop(h.b)
 	}
-	g.schedule()
+	g.schedule(nil)
 }

@@ -303,13 +303,6 @@ func (d *Dispatch) settle() {
 		g.dropKernels(t)
 	}
 	g.update(t)
-	for n := g.next(); n != nil; n = g.next() {
-		if d.next == nil || n.worker == d.worker {
-			d.next, n = n, d.next
-		}
-		if n != nil {
-			go n.work()
-		}
-	}
+	g.schedule(d)
 	g.quiet.broadcast()
 }

@@ -54,7 +54,7 @@ func (in *Input) Push(ctx context.Context, b *Block) error {
 	if looks > 1 && c.Hold && !p.open { // the answer is old
 		g.dropped = append(g.dropped, g.Reconsider)
 	}
-	g.schedule()
+	g.schedule(nil)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (o *Output) Pull(ctx context.Context) (*Block, error) {
 		return nil, err
 	}
 	b := c.pop()
-	g.schedule()
+	g.schedule(nil)
 	return b, nil
 }
 

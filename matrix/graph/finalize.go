@@ -208,29 +208,29 @@ func (g *Graph) settleMask(t *Task) error {
 		}
 		return nil
 	}
-	why, all := []string{t.name}, []string{}
+	var list []string
 	for i, d := range g.devices {
 		if d == t.wanted {
 			t.preferred = 1 << i
 		}
-		label := "device " + itoa(i) + ", " + d.Info().Driver + " " + d.Info().Name // two may be of one adapter
-		all = append(all, label)
-		if refusal := t.refuses(d); refusal != "" {
-			why = append(why, label+": "+refusal)
-		} else {
+		label, refusal := "device "+itoa(i)+", "+d.Info().Driver+" "+d.Info().Name, t.refuses(d) // two may be of one adapter
+		if refusal == "" {
 			t.mask |= 1 << i
+		} else {
+			label += ": " + refusal
 		}
+		list = append(list, label)
 	}
-	if len(all) == 0 {
-		why, all = append(why, "the graph has no devices"), []string{"it has none"}
+	if len(list) == 0 {
+		list = []string{"the graph has no devices"}
 	}
+	why := ": "
 	if t.affinity != 0 && t.preferred == 0 {
-		return fail("Finalize", ErrAffinity, t.name, " wants a device that is not the graph's: ", strings.Join(all, "; "))
+		why = " wants a device that is not the graph's: "
+	} else if t.mask != 0 {
+		return nil
 	}
-	if t.mask == 0 {
-		return fail("Finalize", ErrAffinity, strings.Join(why, "; "))
-	}
-	return nil
+	return fail("Finalize", ErrAffinity, t.name, why, strings.Join(list, "; "))
 }
 
 // refuses tells why a task may not run on a device, with "" if it may.

@@ -53,8 +53,8 @@ type Graph struct {
 	page     pageTurn
 	waits    time.Duration // decaying averages of how long tasks wait and run
 	works    time.Duration
-	trace    tracer
-	work     []Work // by device, and at last the host's
+	trace    queue[*Dispatch] // the last ones
+	work     []Work           // by device, and at last the host's
 }
 
 // Config says how a graph runs. The zero value is what most want.
@@ -193,7 +193,7 @@ func (g *Graph) place(op string, dev *gpu.Device) (int, error) {
 		return hostPlace, nil
 	}
 	if i := slices.Index(g.devices, dev); i >= 0 {
-		return i + 1, nil
+		return i, nil
 	}
 	return 0, fail(op, gpu.ErrForeign, "a device that is not the graph's")
 }

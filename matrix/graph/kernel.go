@@ -110,7 +110,7 @@ func (d *Dispatch) launch(items func(d *Dispatch) [3]int) error {
 	for _, a := range p.Arrays {
 		port := d.t.Port(a.Name)
 		s, in := d.blocks[port.index].s, port.intent()
-		b, err := s.acquire(d.ctx, d.worker+1, in)
+		b, err := s.acquire(d.ctx, d.worker, in)
 		if err != nil {
 			return err
 		}

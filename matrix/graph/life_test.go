@@ -333,7 +333,7 @@ func TestAffinityFaults(t *testing.T) {
 		{"foreign", devs[:2], pass(), []graph.TaskOption{graph.Prefer(devs[2])}, []string{
 			"wants a device that is not the graph's: ", "device 0, " + oracle + "; ", "device 1, " + oracle,
 		}},
-		{"nil", nil, pass(), []graph.TaskOption{graph.WaitFor(nil)}, []string{"wants a device", "it has none"}},
+		{"nil", nil, pass(), []graph.TaskOption{graph.WaitFor(nil)}, []string{"wants a device", "the graph has no devices"}},
 		{"none", nil, pass(), nil, []string{"the graph has no devices"}},
 	} {
 		g := must[*graph.Graph](t)(graph.New(c.devs))

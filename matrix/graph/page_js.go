@@ -55,7 +55,7 @@ func (p *pageTurn) due(g *Graph) bool {
 		afterTurn(func() {
 			g.lock()
 			p.asked = false
-			g.schedule()
+			g.schedule(nil)
 			g.unlock()
 		})
 	}

@@ -138,7 +138,7 @@ func (p *Port) Set(b *Block) error {
 	g.drop(p.kept)
 	p.kept = b
 	g.update(p.task)
-	g.schedule()
+	g.schedule(nil)
 	return nil
 }
 

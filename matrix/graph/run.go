@@ -97,7 +97,7 @@ func (g *Graph) start(ctx context.Context) {
 		t.since = g.now() // it did not wait for a worker while there was none
 		g.update(t)
 	}
-	g.schedule()
+	g.schedule(nil)
 }
 
 // Stop drains the graph: no more blocks come in, tasks run as long as there is something for them and their outputs have
@@ -117,7 +117,7 @@ func (g *Graph) Stop(ctx context.Context) error {
 	case running:
 		g.state = quiescing
 		g.wakeCallers()
-		g.schedule()
+		g.schedule(nil)
 	case quiescing:
 	case runnable:
 		return nil
@@ -195,7 +195,6 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	}
 	if first || g.state == tornDown { // where blocks may have been set for another run
 		g.clear()
-		g.releaseAll()
 	}
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
@@ -210,24 +209,8 @@ func (g *Graph) teardown(only *run, cause error) (err error) {
 	return err
 }
 
-// releaseAll releases what was dropped, and the memory that was kept for new blocks. That may take time: functions of the program
-// are called, and devices may be at work.
-func (g *Graph) releaseAll() {
-	dropped := g.dropped
-	g.dropped = nil
-	for _, t := range g.templates {
-		t.mu.Lock()
-		for _, s := range t.free {
-			dropped = append(dropped, s.close)
-		}
-		t.free = nil
-		t.mu.Unlock()
-	}
-	g.releasing++
-	go g.release(dropped)
-}
-
-// clear empties everything that has blocks.
+// clear empties everything that has blocks, and releases these, what was dropped, and the memory that was kept for new blocks. That may
+// take time: functions of the program are called, and devices may be at work.
 func (g *Graph) clear() {
 	for _, c := range g.channels {
 		for _, i := range c.queue.all() {
@@ -246,7 +229,18 @@ func (g *Graph) clear() {
 		t.held, t.queued = nil, false
 		g.dropKernels(t)
 	}
-	g.ready = nil
+	dropped := g.dropped
+	g.ready, g.dropped = nil, nil
+	for _, t := range g.templates {
+		t.mu.Lock()
+		for _, s := range t.free {
+			dropped = append(dropped, s.close)
+		}
+		t.free = nil
+		t.mu.Unlock()
+	}
+	g.releasing++
+	go g.release(dropped)
 }
 
 // unreturned names the tasks that have not returned.

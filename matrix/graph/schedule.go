@@ -95,30 +95,32 @@ func (g *Graph) startable() bool {
 	return slices.ContainsFunc(g.ready, func(l *line) bool { return g.first(l) != nil })
 }
 
-// schedule starts tasks on workers that are free.
-func (g *Graph) schedule() {
-	for d := g.next(); d != nil; d = g.next() {
-		go d.work()
-	}
-}
-
-// next begins the next dispatch, if there is one.
-func (g *Graph) next() *Dispatch {
+// schedule starts tasks on workers that are free. The goroutine of a dispatch that has ended goes on with one of them, with its own
+// worker's if it can: what that queues is then ahead of the work that others queue because it began.
+func (g *Graph) schedule(ended *Dispatch) {
 	if g.conf.Deterministic {
 		g.quiet.broadcast() // a goroutine may wait for something to run
-		return nil
+		return
 	}
-	c, ok := g.pick()
-	if !ok || g.page.due(g) {
-		return nil
+	for {
+		c, ok := g.pick()
+		if !ok || g.page.due(g) {
+			return
+		}
+		d := g.begin(c)
+		if ended != nil && (ended.next == nil || d.worker == ended.worker) {
+			ended.next, d = d, ended.next
+		}
+		if d != nil {
+			go d.work()
+		}
 	}
-	return g.begin(c)
 }
 
 // reschedule schedules for a caller that does not have the lock.
 func (g *Graph) reschedule() {
 	g.lock()
-	g.schedule()
+	g.schedule(nil)
 	g.unlock()
 }
 
@@ -127,7 +129,7 @@ func (g *Graph) step(ctx context.Context) bool {
 	if !g.conf.Deterministic || g.stepping && ctx.Value(insideKey{}) != g {
 		return false
 	}
-	if g.page.due(g) && g.startable() { // before pick, so that the order does not depend on it
+	if g.startable() && g.page.due(g) { // before pick, so that the order does not depend on it
 		changed := g.quiet.wait()
 		g.unlock()
 		<-changed
@@ -239,7 +241,7 @@ func (g *Graph) wanted(t *Task, can uint64) (want uint64) {
 	most := 1
 	for m := can; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
-		n := t.bytesAt(i + 1)
+		n := t.bytesAt(i)
 		if n > most {
 			most, want = n, 0
 		}
@@ -301,7 +303,7 @@ func (g *Graph) remind(after time.Duration) {
 	g.ageing = time.AfterFunc(after, func() {
 		g.lock()
 		g.ageing = nil
-		g.schedule()
+		g.schedule(nil)
 		g.unlock()
 	})
 }

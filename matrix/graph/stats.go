@@ -90,7 +90,9 @@ func (d *Dispatch) record() {
 		t.busy += (run - t.busy) / 8
 		g.works += (run - g.works) / 16
 	}
-	g.trace.add(d)
+	if g.trace.push(d); g.trace.len() > g.conf.Trace {
+		g.trace.pop()
+	}
 }
 
 func (d *Dispatch) count(w *Work) {

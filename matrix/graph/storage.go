@@ -14,9 +14,9 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// storage is the memory of a block in every place that ever used it. Place 0 is the host, place i+1 device i of the graph. Which
-// places are current can be read without the lock: the scheduler must not wait for a transfer. A device's memory is lost with the
-// device's generation; a block that is current nowhere is lost.
+// storage is the memory of a block in every place that ever used it: a device, by its number in the graph, or the host. Which places are
+// current can be read without the lock: the scheduler must not wait for a transfer. A device's memory is lost with the device's
+// generation; a block that is current nowhere is lost.
 type storage struct {
 	t        *Template
 	capacity int  // bytes in each place
@@ -39,7 +39,7 @@ type replica struct {
 }
 
 const (
-	hostPlace = 0
+	hostPlace = 62      // beyond all devices
 	fresh     = 1 << 63 // nobody has written the block: everywhere it reads as the template's initial value
 )
 
@@ -64,9 +64,9 @@ func (s *storage) state(place int) string {
 func (s *storage) current() uint64 {
 	g, current := s.t.g, s.valid.Load()
 	for m := current &^ (fresh | bit(hostPlace)); m != 0; m &= m - 1 {
-		i := bits.TrailingZeros64(m) - 1
+		i := bits.TrailingZeros64(m)
 		if s.replicas[i].generation.Load() != g.devices[i].Generation() || !g.alive(i) {
-			current &^= bit(i + 1)
+			current &^= bit(i)
 		}
 	}
 	return current
@@ -74,8 +74,8 @@ func (s *storage) current() uint64 {
 
 // exists reports whether there is memory on a device, of the device's present generation.
 func (s *storage) exists(place int) bool {
-	r := &s.replicas[place-1]
-	return r.buf != nil && r.generation.Load() == s.t.g.devices[place-1].Generation()
+	r := &s.replicas[place]
+	return r.buf != nil && r.generation.Load() == s.t.g.devices[place].Generation()
 }
 
 // acquire makes a place ready for an access, and copies the current bytes there if the access needs them. It returns the memory of
@@ -98,7 +98,7 @@ func (s *storage) acquire(ctx context.Context, place int, in buffer.Intent) (*bu
 	if place == hostPlace {
 		return nil, nil
 	}
-	return s.replicas[place-1].buf, nil
+	return s.replicas[place].buf, nil
 }
 
 // bytes are those in use on the host.
@@ -116,7 +116,7 @@ func (s *storage) allocate(place int) error {
 		}
 		return nil
 	}
-	r, dev := &s.replicas[place-1], s.t.g.devices[place-1]
+	r, dev := &s.replicas[place], s.t.g.devices[place]
 	if s.exists(place) {
 		return dev.Usable()
 	}
@@ -146,7 +146,7 @@ func (r *replica) close() {
 func (s *storage) refresh(ctx context.Context, place int) error {
 	current := s.current()
 	if place != hostPlace && current&fresh != 0 && s.t.Initial == nil {
-		buf := s.replicas[place-1].buf
+		buf := s.replicas[place].buf
 		mem, err := buf.Memory(buffer.Replaces)
 		if err == nil {
 			err = mem.Clear(0, mem.Size()/4*4)
@@ -165,7 +165,7 @@ func (s *storage) refresh(ctx context.Context, place int) error {
 	if place == hostPlace {
 		return nil
 	}
-	if err := s.replicas[place-1].buf.Write(0, gpu.HostBytes(s.bytes())); err != nil {
+	if err := s.replicas[place].buf.Write(0, gpu.HostBytes(s.bytes())); err != nil {
 		return err
 	}
 	s.t.g.moved.up.Add(uint64(s.size))
@@ -181,34 +181,39 @@ func (s *storage) refreshed(place int) {
 // wrote notes that all of a device's memory was written.
 func wrote(b *buffer.Buffer) { b.Wrote(b.Device(), buffer.Range(0, b.Size())) }
 
-// download makes the host current, from a device or of a fresh block. If the device is lost meanwhile, it tries another one.
+// download makes the host current, from a device or of a fresh block.
 func (s *storage) download(ctx context.Context) error {
 	if err := s.allocate(hostPlace); err != nil {
 		return err
 	}
 	mem := s.bytes()
-	for current := s.current(); current != 0; current = s.current() {
-		if current&fresh != 0 {
-			clear(mem[copy(mem, s.t.Initial):])
-			s.refreshed(hostPlace)
-			return nil
-		}
-		i := bits.TrailingZeros64(current) - 1
-		generation := s.replicas[i].generation.Load()
-		err := s.replicas[i].buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(mem), 0)
+	if s.current()&fresh != 0 {
+		clear(mem[copy(mem, s.t.Initial):])
+		s.refreshed(hostPlace)
+		return nil
+	}
+	return s.source(func(place int) error {
+		err := s.replicas[place].buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(mem), 0)
 		if err == nil {
 			s.t.g.moved.down.Add(uint64(s.size))
 			s.refreshed(hostPlace)
-			return nil
 		}
-		if !s.t.g.lostSince(i, generation) {
+		return err
+	})
+}
+
+// source calls a function with a place that is current, a device if there is one, and with another one if that is lost meanwhile.
+func (s *storage) source(from func(place int) error) error {
+	for current := s.current(); current != 0; current = s.current() {
+		place := bits.TrailingZeros64(current)
+		if place == hostPlace {
+			return from(place)
+		}
+		generation := s.replicas[place].generation.Load()
+		if err := from(place); err == nil || !s.t.g.lostSince(place, generation) {
 			return err
 		}
 	}
-	return s.lostError()
-}
-
-func (s *storage) lostError() error {
 	return fail("block", gpu.ErrDeviceLost, "the only copy of a block of ", s.t.name, " was there")
 }
 
@@ -233,21 +238,16 @@ func (s *storage) copyFrom(o *storage) error {
 	defer o.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for current := o.current(); current&fresh == 0; current = o.current() {
-		if current == 0 {
-			return s.lostError()
-		}
-		place := bits.Len64(current) - 1 // the host's is the lowest
+	if o.current()&fresh != 0 {
+		return nil
+	}
+	return o.source(func(place int) error {
 		err := s.copyAt(o, place)
 		if err == nil {
 			s.valid.Store(bit(place))
-			return nil
 		}
-		if place == hostPlace || !s.t.g.lostSince(place-1, o.replicas[place-1].generation.Load()) {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (s *storage) copyAt(o *storage, place int) error {
@@ -258,11 +258,11 @@ func (s *storage) copyAt(o *storage, place int) error {
 		copy(s.bytes(), o.bytes())
 		return nil
 	}
-	from, err := o.replicas[place-1].buf.Memory(buffer.Reads)
+	from, err := o.replicas[place].buf.Memory(buffer.Reads)
 	if err != nil {
 		return err
 	}
-	buf := s.replicas[place-1].buf
+	buf := s.replicas[place].buf
 	to, err := buf.Memory(buffer.Replaces)
 	if err != nil {
 		return err

@@ -13,21 +13,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// tracer keeps the last dispatches.
-type tracer struct {
-	events []*Dispatch
-	next   int
-}
-
-func (r *tracer) add(d *Dispatch) {
-	if limit := d.g.conf.Trace; len(r.events) < limit {
-		r.events = append(r.events, d)
-	} else if limit > 0 {
-		r.events[r.next] = d
-		r.next = (r.next + 1) % limit
-	}
-}
-
 // WriteTrace writes the dispatches that [Config].Trace asks for in Chrome's trace-event format, which Perfetto and
 // chrome://tracing open: a row for each device and one for the host.
 //
@@ -37,7 +22,7 @@ func (g *Graph) WriteTrace(w io.Writer) error {
 		return fail("WriteTrace", gpu.ErrInvalid, "nil argument")
 	}
 	g.lock()
-	events := slices.Concat(g.trace.events[g.trace.next:], g.trace.events[:g.trace.next])
+	events := slices.Clone(g.trace.all())
 	g.unlock()
 	var s strings.Builder
 	s.WriteString(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
