@@ -285,13 +285,20 @@ func (p *DevicePipeline) read() *feeding {
 			}
 		}
 	}
-	results, err := newest("Feed", list, memory.Pending)
+	var err error
+	f.results, err = newest("Feed", list, memory.Pending)
+	var reads []func() error // of what is there now: calls that are queued meanwhile may give it up
+	for i := range f.results {
+		r := &f.results[i]
+		r.mem = make([]byte, r.Width)
+		from, what := r.Replica.Mem, r.Replica.Transfer(r.Region, gpu.HostBytes(r.mem), 0)
+		reads = append(reads, func() error { return from.Read(ctx, what) })
+	}
 	p.cr.mu.unlock()
-	f.results = results
 	go func() {
-		for i := range results {
+		for _, read := range reads {
 			if err == nil {
-				err = results[i].bring(ctx)
+				err = read()
 			}
 		}
 		f.back <- err
