@@ -199,15 +199,8 @@ func (a *Any) Close() error {
 	if a.none() {
 		return nil
 	}
-	a.mu.Lock()
-	if a.closed {
-		a.mu.Unlock()
-		return nil
-	}
-	a.closed = true
-	release := a.release
-	a.release = nil
-	a.mu.Unlock()
+	var release func()
+	a.change(func(*Flags) { release, a.release, a.closed = a.release, nil, true })
 	a.leave()
 	if release != nil {
 		release()

@@ -62,13 +62,9 @@ func (f *Flags) lock(before Flags) {
 }
 
 // Flags returns the flags. Without an array they are zero.
-func (a *Any) Flags() Flags {
-	if a.none() {
-		return Flags{}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.flags
+func (a *Any) Flags() (f Flags) {
+	a.change(func(now *Flags) { f = *now })
+	return f
 }
 
 // SetFlags changes the flags. Calls in progress and groups keep those that they had. As in Cekirdekler ReadOnly and WriteOnly

@@ -41,7 +41,8 @@ func (cr *Cruncher) program(c *call, name string) (*kernel.Program, error) {
 	for i := range p.Arrays {
 		a := &p.Arrays[i]
 		if r := c.argument(a.Name); a.Struct != "" && r.array.record != 0 && r.array.record != a.Unit {
-			return nil, fail("Compute", kernel.ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name, " have ", itoa(r.array.record))
+			return nil, fail("Compute", kernel.ErrKernel, a.Struct, " has ", itoa(a.Unit), " bytes in WGSL, those of ", a.Name,
+				" have ", itoa(r.array.record))
 		}
 	}
 	return p, nil

@@ -31,9 +31,7 @@ func (a *Any) params(list []param) ([]param, error) {
 	if err := a.usable("Params"); err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append(list, param{array: a, flags: a.flags}), nil
+	return append(list, param{array: a, flags: a.Flags()}), nil
 }
 
 // As is the array under another name, for calls that exchange arrays:

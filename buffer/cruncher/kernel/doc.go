@@ -13,8 +13,8 @@
 //
 // # Sources of functions
 //
-// A kernel is a function of one parameter, the item it is called for: u32, or vec2<u32> and vec3<u32> for ranges of two and
-// three dimensions. It uses arrays and scalars by the names they are declared with; bindings, the entry point, and the check
+// A kernel is a function without a result and with one parameter, the item it is called for: u32, or vec2<u32> and vec3<u32> for
+// ranges of two and three dimensions. It uses arrays and scalars by the names they are declared with; bindings, the entry point, and the check
 // that an item is in the range are the library's. Functions, structs, constants, and variables of the address spaces private
 // and workgroup may stand beside kernels. Names that begin with sublet_ are the library's. A kernel can use
 //

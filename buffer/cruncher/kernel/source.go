@@ -60,11 +60,7 @@ func (d *decl) bound() bool {
 	return d.sort == aVariable && d.space != "private" && d.space != "workgroup"
 }
 
-// Parse finds the kernels of a source, which is of one of two kinds.
-//
-// In a source of functions each function of the form fn name(i: u32), fn name(i: vec2<u32>) or fn name(i: vec3<u32>)
-// without a result is a kernel. It names arrays and scalars that it does not declare. In a complete module, one with a
-// @compute entry point, the entry points are the kernels and everything is declared.
+// Parse finds the kernels of a source of functions or of a complete module, as the package's documentation tells them apart.
 //
 // The error is [ErrKernel] for a source without kernels, with a name declared twice, with brackets that do not match, or
 // whose declarations are not of WGSL's form, and in a source of functions for bindings and for names that begin with

@@ -310,9 +310,8 @@ func (v *Values) drop(r *Replica) error {
 	v.change(v.k.All(), func(p *part) { p.leave(r) })
 	v.k.replicas = pointers.Remove(v.k.replicas, r)
 	v.account.give(r.slot, uint64(r.Hi-r.Lo))
-	dev := r.dev
-	err := r.close()
-	if dev.Usable() != nil {
+	err := r.Mem.Close() // no more than that: a pipeline may be reading it
+	if r.dev.Usable() != nil {
 		return nil // everything of the device's is gone
 	}
 	return err
