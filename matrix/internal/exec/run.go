@@ -116,20 +116,16 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
-// Input begins the input of a plan that package plan makes for sparse matrices: the result and the other buffers are its
-// memories, in this order.
-func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
+// Input is the input of a plan that package plan makes for sparse matrices, with the operands of its result.
+func (r *Run) Input(to Dense, operands ...Dense) (in plan.Input, own []plan.Operand) {
 	r.forget()
-	in := plan.Input{Device: r.x.info, To: r.operand(to)}
-	for _, b := range buffers {
-		r.memory(b)
+	in = plan.Input{Device: r.x.info, To: r.operand(to)}
+	for _, d := range operands {
+		own = append(own, r.operand(d))
 	}
 	in.Memories = r.memories
-	return in
+	return in, own
 }
-
-// Memory returns the number of a buffer among those of the last [Run.Input].
-func (r *Run) Memory(b *buffer.Buffer) int { return r.memory(b) }
 
 // Execute queues the plan, if there is one, over the memories of the last [Run.Input]. If its last kernel cannot be compiled, nothing
 // is changed.
