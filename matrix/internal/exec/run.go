@@ -179,10 +179,11 @@ func (r *Run) bind(w *plan.Binding) error {
 		}
 		r.buffers[w.Mem] = b
 	}
+	size := w.Type.Size()
 	lo, hi := 0, b.Size()
 	if r.known[w.Mem].Windowed {
-		hi = min((w.Hi*w.Size+3)/4*4, hi)
-		lo = min(w.Lo*w.Size, hi) // a matrix without elements may begin behind the memory
+		hi = min((w.Hi*size+3)/4*4, hi)
+		lo = min(w.Lo*size, hi) // a matrix without elements may begin behind the memory
 	}
 	mem, base, err := b.Use(b.Device(), buffer.Range(lo, hi-lo), w.Intent)
 	if err != nil {
@@ -190,8 +191,8 @@ func (r *Run) bind(w *plan.Binding) error {
 	}
 	a := gpu.Arg{Buffer: mem}
 	if limit := r.x.info.Binding; mem.Size() > limit {
-		base = w.Lo * w.Size / 256 * 256
-		end := min((w.Hi*w.Size+15)/16*16, int(mem.Size()))
+		base = w.Lo * size / 256 * 256
+		end := min((w.Hi*size+15)/16*16, int(mem.Size()))
 		if a.Offset, a.Size = uint64(base), uint64(end-base); a.Size > limit {
 			detail := strconv.Itoa(end-base) + " bytes bound at once, the device allows " + strconv.Itoa(int(limit))
 			return expr.Fail("Assign", gpu.ErrLimit, detail)
@@ -200,7 +201,7 @@ func (r *Run) bind(w *plan.Binding) error {
 	r.args = append(r.args, a)
 	for _, k := range w.Words {
 		word := r.params[4*k:]
-		binary.LittleEndian.PutUint32(word, binary.LittleEndian.Uint32(word)-uint32(base/w.Size/w.Unit))
+		binary.LittleEndian.PutUint32(word, binary.LittleEndian.Uint32(word)-uint32(base/size/w.Unit))
 	}
 	return nil
 }
