@@ -14,6 +14,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/cleanup"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
+	"github.com/sublet-gpu/sublet/matrix/internal/exec"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
 
@@ -364,8 +365,8 @@ func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
 		if err != nil {
 			return err
 		}
-		from, to := s.words(old, 0, s.sent), s.words(next, 0, s.sent)
-		if err := to.assign(context.Background(), "Append", from.node()); err != nil {
+		from, to := words(old, 0, s.sent), words(next, 0, s.sent)
+		if err := exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from)); err != nil {
 			return firstError(err, next.Close())
 		}
 		*b = next
@@ -377,9 +378,8 @@ func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
 }
 
 // words is words lo to hi-1 of a buffer as a matrix of bits, which nothing that copies them changes.
-func (s *sparseCore) words(b *buffer.Buffer, lo, hi int) core {
-	l := expr.Layout{Rows: 1, Cols: hi - lo, Offset: lo, Stride: hi - lo}
-	return core{Layout: l, t: fuse.U32, typed: true, dev: s.dev, buf: b, fixed: true}
+func words(b *buffer.Buffer, lo, hi int) exec.Dense {
+	return exec.Dense{Layout: expr.Layout{Rows: 1, Cols: hi - lo, Offset: lo, Stride: hi - lo}, Type: fuse.U32, Buf: b}
 }
 
 func (s *sparseCore) touch(op string) error {
@@ -431,8 +431,8 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, values := s.words(s.values, lo, lo+n), core{t: fuse.U32, typed: true, dev: s.dev}
-	if err := values.assign(context.Background(), op, from.node()); err != nil {
+	from, values := words(s.values, lo, lo+n), core{t: fuse.U32, typed: true, dev: s.dev}
+	if err := values.assign(context.Background(), op, exec.Leaf(s.dev, from, from)); err != nil {
 		return nil, err
 	}
 	c := &sparseCore{dev: s.dev, t: s.t, format: s.format, majors: s.majors, minors: s.minors, changes: new(atomic.Uint32)}
@@ -446,12 +446,13 @@ func (s *sparseCore) valuesView(op string) core {
 		return core{err: err}
 	}
 	lo, hi := s.span()
-	v := s.words(s.values, lo, hi)
+	l := words(s.values, lo, hi).Layout
 	if s.format == BlockColumn {
-		v.Layout = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, ColMajor: true}
+		l = expr.Layout{Rows: s.minors, Cols: len(s.index), Stride: s.minors, ColMajor: true}
 	}
 	held := &share{buf: s.values.Share()}
-	v.t, v.external, v.room, v.view, v.share = s.t, s.external, hi-lo, true, held
-	v.cleanup = cleanup.New(func() { _ = held.close() })
-	return v
+	return core{
+		Layout: l, t: s.t, typed: true, dev: s.dev, buf: s.values, fixed: true, external: s.external, view: true, share: held,
+		cleanup: cleanup.New(func() { _ = held.close() }),
+	}
 }

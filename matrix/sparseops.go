@@ -106,18 +106,13 @@ func (s *sparseCore) scatter(r *exec.Run, dst exec.Dense) error {
 	if s.format == CSR {
 		l.MinorStep, l.MajorStep = l.MajorStep, l.MinorStep
 	}
-	in := r.Input(dst, s.buffers()...)
-	values, indices := words(r, s.values, lo, hi), words(r, s.indices, lo, hi)
+	indices, pointers := words(s.indices, lo, hi), words(s.pointers, s.first, s.first+s.majors+1)
 	if l.Blocks {
-		indices = words(r, s.indices, 0, len(s.index))
-		return r.Execute(plan.Scatter(in, l, values, indices, indices))
+		indices = words(s.indices, 0, len(s.index))
+		pointers = indices
 	}
-	return r.Execute(plan.Scatter(in, l, values, indices, words(r, s.pointers, s.first, s.first+s.majors+1)))
-}
-
-// words is the window of words lo to hi-1 of a buffer.
-func words(r *exec.Run, b *buffer.Buffer, lo, hi int) plan.Window {
-	return plan.Window{Mem: r.Memory(b), Lo: lo, Hi: hi, Size: 4}
+	in, own := r.Input(dst, words(s.values, lo, hi), indices, pointers)
+	return r.Execute(plan.Scatter(in, l, own...))
 }
 
 // rowList tells how products go through the rows of a matrix. Buffers that are nil are the matrix's own.
@@ -253,8 +248,8 @@ func (s *sparseCore) multiply(r *exec.Run, op string, dst, y exec.Dense) error {
 		parts.Cols = 4 * shaders.Ceil(to.Cols, 4)
 		parts.Stride = parts.Cols
 		if err = s.launchRows(r, l, parts, from); err == nil {
-			in := r.Input(to, parts.Buf, l.sums)
-			err = r.Execute(plan.Sum(in, words(r, parts.Buf, 0, parts.Span()), words(r, l.sums, 0, to.Rows+1)))
+			in, own := r.Input(to, words(parts.Buf, 0, parts.Span()), words(l.sums, 0, to.Rows+1))
+			err = r.Execute(plan.Sum(in, own...))
 		}
 	}
 	return err
@@ -266,11 +261,7 @@ func (s *sparseCore) launchRows(r *exec.Run, list *rowList, dst, y exec.Dense) e
 	l := kernels.SparseRows{Placed: list.places != nil, Rows: list.rows, Cols: y.Cols, Inner: y.Rows, Entries: hi - lo}
 	indices := cmp.Or(list.indices, s.indices)
 	pointers, places := cmp.Or(list.pointers, s.pointers), cmp.Or(list.places, indices)
-	in := r.Input(dst, y.Buf, s.values, indices, pointers, places)
-	own := []plan.Window{words(r, s.values, lo, hi)}
-	for _, b := range []*buffer.Buffer{indices, pointers, places} {
-		own = append(own, words(r, b, 0, b.Size()/4))
-	}
-	factor := plan.Operand{Layout: y.Layout, Type: y.Type, Mem: r.Memory(y.Buf)}
-	return r.Execute(plan.Rows(in, factor, l, own...))
+	all := func(b *buffer.Buffer) exec.Dense { return words(b, 0, b.Size()/4) }
+	in, own := r.Input(dst, y, words(s.values, lo, hi), all(indices), all(pointers), all(places))
+	return r.Execute(plan.Rows(in, l, own[0], own[1:]...))
 }

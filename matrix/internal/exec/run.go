@@ -116,20 +116,16 @@ func (r *Run) temp(size int) (b *buffer.Buffer, err error) {
 	return b, err
 }
 
-// Input begins the input of a plan that package plan makes for sparse matrices: the result and the other buffers are its
-// memories, in this order.
-func (r *Run) Input(to Dense, buffers ...*buffer.Buffer) plan.Input {
+// Input is the input of a plan that package plan makes for sparse matrices, with the operands of its result.
+func (r *Run) Input(to Dense, operands ...Dense) (in plan.Input, own []plan.Operand) {
 	r.forget()
-	in := plan.Input{Device: r.x.info, To: r.operand(to)}
-	for _, b := range buffers {
-		r.memory(b)
+	in = plan.Input{Device: r.x.info, To: r.operand(to)}
+	for _, d := range operands {
+		own = append(own, r.operand(d))
 	}
 	in.Memories = r.memories
-	return in
+	return in, own
 }
-
-// Memory returns the number of a buffer among those of the last [Run.Input].
-func (r *Run) Memory(b *buffer.Buffer) int { return r.memory(b) }
 
 // Execute queues the plan, if there is one, over the memories of the last [Run.Input]. If its last kernel cannot be compiled, nothing
 // is changed.
@@ -183,10 +179,11 @@ func (r *Run) bind(w *plan.Binding) error {
 		}
 		r.buffers[w.Mem] = b
 	}
+	size := w.Type.Size()
 	lo, hi := 0, b.Size()
 	if r.known[w.Mem].Windowed {
-		hi = min((w.Hi*w.Size+3)/4*4, hi)
-		lo = min(w.Lo*w.Size, hi) // a matrix without elements may begin behind the memory
+		hi = min((w.Hi*size+3)/4*4, hi)
+		lo = min(w.Lo*size, hi) // a matrix without elements may begin behind the memory
 	}
 	mem, base, err := b.Use(b.Device(), buffer.Range(lo, hi-lo), w.Intent)
 	if err != nil {
@@ -194,8 +191,8 @@ func (r *Run) bind(w *plan.Binding) error {
 	}
 	a := gpu.Arg{Buffer: mem}
 	if limit := r.x.info.Binding; mem.Size() > limit {
-		base = w.Lo * w.Size / 256 * 256
-		end := min((w.Hi*w.Size+15)/16*16, int(mem.Size()))
+		base = w.Lo * size / 256 * 256
+		end := min((w.Hi*size+15)/16*16, int(mem.Size()))
 		if a.Offset, a.Size = uint64(base), uint64(end-base); a.Size > limit {
 			detail := strconv.Itoa(end-base) + " bytes bound at once, the device allows " + strconv.Itoa(int(limit))
 			return expr.Fail("Assign", gpu.ErrLimit, detail)
@@ -204,7 +201,7 @@ func (r *Run) bind(w *plan.Binding) error {
 	r.args = append(r.args, a)
 	for _, k := range w.Words {
 		word := r.params[4*k:]
-		binary.LittleEndian.PutUint32(word, binary.LittleEndian.Uint32(word)-uint32(base/w.Size/w.Unit))
+		binary.LittleEndian.PutUint32(word, binary.LittleEndian.Uint32(word)-uint32(base/size/w.Unit))
 	}
 	return nil
 }

@@ -72,8 +72,7 @@ func (d *Device) slots(own int) int { return min(d.Storage-own, fuse.MaxSlots+1)
 
 // bindingOf binds an operand. The words count elements from where the binding begins.
 func bindingOf(op Operand, intent buffer.Intent, words ...int) Binding {
-	w := Window{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Size: op.Type.Size()}
-	return Binding{Window: w, Type: op.Type, Intent: intent, Words: words, Unit: 1}
+	return Binding{Mem: op.Mem, Lo: op.Offset, Hi: op.Offset + op.Span(), Type: op.Type, Intent: intent, Words: words, Unit: 1}
 }
 
 // intent is what the kernel does with the result's memory: it replaces all of it, or writes to it.

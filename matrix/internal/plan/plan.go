@@ -53,12 +53,10 @@ type Step struct {
 	Sooner          *Step     // to be launched as long as this one's kernel is not compiled; nil: it is worth waiting for
 }
 
-// Window is the part of a memory that a binding needs: elements Lo to Hi-1 of Size bytes.
-type Window struct{ Mem, Lo, Hi, Size int }
-
 // Binding is a storage binding. Some words of the parameter block count from where it begins, by so many elements.
 type Binding struct {
-	Window
+	Mem    int
+	Lo, Hi int // elements Lo to Hi-1 of the memory are needed
 	Type   fuse.Type
 	Intent buffer.Intent
 	Words  []int

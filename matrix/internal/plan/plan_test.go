@@ -173,7 +173,7 @@ func TestBlocks(t *testing.T) {
 	read := 0
 	for _, s := range p.Steps {
 		for _, b := range s.Bindings {
-			bytes := (b.Hi - b.Lo) * b.Size
+			bytes := (b.Hi - b.Lo) * b.Type.Size()
 			if bytes > 1<<12 {
 				t.Errorf("a step binds elements %d to %d:\n%s", b.Lo, b.Hi, launches(p))
 			}
@@ -231,7 +231,7 @@ func launches(p *plan.Plan) string {
 			}
 		}
 		for _, w := range s.Bindings {
-			window := fmt.Sprintf("m%d[%d:%d]x%d", w.Mem, w.Lo, w.Hi, w.Size)
+			window := fmt.Sprintf("m%d[%d:%d]x%d", w.Mem, w.Lo, w.Hi, w.Type.Size())
 			words = append(words, [...]string{"reads", "writes", "replaces"}[w.Intent%3], window)
 		}
 		b.WriteString(strings.Join(words, " ") + ", " + strconv.Itoa(len(s.Numbers)) + " numbers\n")

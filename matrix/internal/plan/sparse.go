@@ -16,43 +16,43 @@ func sparseBuilder(in Input) *builder {
 	return b
 }
 
-// reads binds windows for reading.
-func reads(windows ...Window) []Binding {
-	list := make([]Binding, len(windows))
-	for i, w := range windows {
-		list[i] = Binding{Window: w, Intent: buffer.Reads, Unit: 1}
+// reads binds operands for reading.
+func reads(own []Operand) []Binding {
+	list := make([]Binding, len(own))
+	for i, op := range own {
+		list[i] = bindingOf(op, buffer.Reads)
 	}
 	return list
 }
 
-// Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the windows of the values, the indices,
-// the pointers and the places.
-func Rows(in Input, y Operand, r kernels.SparseRows, own ...Window) (*Plan, error) {
+// Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the values, the indices, the pointers and the
+// places.
+func Rows(in Input, r kernels.SparseRows, y Operand, own ...Operand) (*Plan, error) {
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
 	b.build(b.p.leaf(y), false)
-	bindings := reads(own...)
+	bindings := reads(own)
 	bindings[0].Words = []int{kernels.SparseBase}
 	b.launch(r.Launch(), bindings...)
 	return b.p.plan, b.p.err
 }
 
-// Sum plans the launch that adds up the parts of cut rows. own are the windows of the parts and of the pointers to them.
-func Sum(in Input, own ...Window) (*Plan, error) {
+// Sum plans the launch that adds up the parts of cut rows. own are the parts and the pointers to them.
+func Sum(in Input, own ...Operand) (*Plan, error) {
 	b := sparseBuilder(in)
 	b.emit(fuse.OpAcc, 0, 0, 0)
-	b.launch(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own...)...)
+	b.launch(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own)...)
 	return b.p.plan, b.p.err
 }
 
-// Scatter plans the launches that write a sparse matrix to a dense one: zeros, and then the entries. own are the windows of the
-// values, the indices and the pointers.
-func Scatter(in Input, s kernels.Scatter, own ...Window) (*Plan, error) {
+// Scatter plans the launches that write a sparse matrix to a dense one: zeros, and then the entries. own are the values, the
+// indices and the pointers.
+func Scatter(in Input, s kernels.Scatter, own ...Operand) (*Plan, error) {
 	p := newPlanner(in)
 	p.evaluate(in.To, fill(in.To, 0))
 	s.Offset = in.To.Offset
 	l := s.Launch()
-	bindings := reads(own...)
+	bindings := reads(own)
 	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
 	p.plan.Steps = append(p.plan.Steps, &Step{
 		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,

@@ -15,7 +15,6 @@
 package bridge
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -130,14 +129,6 @@ func (b *Bridge) put(handle uint32, made *entry) {
 }
 
 // decoded is the number with the bits: of a float32 for float16.
-func decoded(t matrix.DType, bits uint32) matrix.Any {
-	switch t {
-	case matrix.Int32:
-		return matrix.Any(int32(bits))
-	case matrix.Uint32:
-		return matrix.Any(bits)
-	}
-	return matrix.Any(math.Float32frombits(bits))
-}
+func decoded(t matrix.DType, bits uint32) matrix.Any { return matrix.Any(t.Compute().Load(bits)) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
