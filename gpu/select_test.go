@@ -54,6 +54,10 @@ func TestSelect(t *testing.T) {
 	if _, err := gpu.Select(ctx).Plus(all).Adapters(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
+	var none context.Context
+	if _, err := gpu.Open(none); !errors.Is(err, gpu.ErrInvalid) {
+		t.Errorf("nil context: %v", err)
+	}
 }
 
 func TestNBody(t *testing.T) {

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -86,6 +87,14 @@ func (d *device) lock(op string) error {
 		return err
 	}
 	return nil
+}
+
+// enter is lock for a call that may wait.
+func (d *device) enter(ctx context.Context, op string) error {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
+		return err
+	}
+	return d.lock(op)
 }
 
 // noticeLoss looks, under the lock, whether a C call has found the device lost.

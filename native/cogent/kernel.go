@@ -22,10 +22,7 @@ import (
 // has begun is not interrupted.
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "NewKernel"
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-		return err
-	}
-	layout, err := d.admit(op, id, k)
+	layout, err := d.admit(ctx, op, id, k)
 	if err != nil {
 		return err
 	}
@@ -59,8 +56,8 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 }
 
 // admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user.
-func (d *device) admit(op string, id driver.KernelID, k *driver.Kernel) (*C.cog_layout, error) {
-	if err := d.lock(op); err != nil {
+func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (*C.cog_layout, error) {
+	if err := d.enter(ctx, op); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()

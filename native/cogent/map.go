@@ -28,10 +28,7 @@ type claim struct {
 // wrote where caches are not coherent, and the second is the one whose writes are seen by kernels.
 func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint64) ([]byte, error) {
 	const op = "Map"
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-		return nil, err
-	}
-	c, err := d.claim(op, id, offset, size)
+	c, err := d.claim(ctx, op, id, offset, size)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +41,8 @@ func (d *device) Map(ctx context.Context, id driver.BufferID, offset, size uint6
 }
 
 // claim notes the mapping, so that from now on no list may name the buffer.
-func (d *device) claim(op string, id driver.BufferID, offset, size uint64) (*claim, error) {
-	if err := d.lock(op); err != nil {
+func (d *device) claim(ctx context.Context, op string, id driver.BufferID, offset, size uint64) (*claim, error) {
+	if err := d.enter(ctx, op); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
@@ -71,7 +68,7 @@ func (d *device) disclaim(c *claim) {
 
 func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, error) {
 	// Only an idle buffer is asked for: a request that is cancelled while work runs would fulfil a later one too early.
-	if err := d.finish(ctx, op); err != nil {
+	if err := d.Wait(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.populate(ctx, op, c); err != nil {
@@ -82,7 +79,7 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 			return nil, err
 		}
 	}
-	if err := d.lockClaimed(op, c); err != nil {
+	if err := d.lockClaimed(ctx, op, c); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
@@ -92,7 +89,7 @@ func (d *device) mapClaimed(ctx context.Context, op string, c *claim) ([]byte, e
 
 // mapMode maps the first size bytes of what is claimed, in place of what was mapped before.
 func (d *device) mapMode(ctx context.Context, op string, c *claim, mode C.uint32_t, size uint64) error {
-	if err := d.lockClaimed(op, c); err != nil {
+	if err := d.lockClaimed(ctx, op, c); err != nil {
 		return err
 	}
 	var e C.cog_error
@@ -128,10 +125,7 @@ func (d *device) populate(ctx context.Context, op string, c *claim) error {
 	}
 	var p unsafe.Pointer
 	for done := uint64(0); done < c.size; done += populateStep {
-		if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-			return err
-		}
-		if err := d.lockClaimed(op, c); err != nil {
+		if err := d.lockClaimed(ctx, op, c); err != nil {
 			return err
 		}
 		if p == nil {
@@ -146,8 +140,8 @@ func (d *device) populate(ctx context.Context, op string, c *claim) error {
 }
 
 // lockClaimed locks the device if the buffer is still this call's.
-func (d *device) lockClaimed(op string, c *claim) error {
-	if err := d.lock(op); err != nil {
+func (d *device) lockClaimed(ctx context.Context, op string, c *claim) error {
+	if err := d.enter(ctx, op); err != nil {
 		return err
 	}
 	if d.buffers[c.id] == c.buf && c.buf.claim == c {

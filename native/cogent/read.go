@@ -19,10 +19,7 @@ import (
 // Read copies through staging buffers, in chunks if need be. Rows with wide gaps between them are fetched one by one.
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	const op = "Read"
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-		return err
-	}
-	if err := d.beginRead(op, t); err != nil {
+	if err := d.beginRead(ctx, op, t); err != nil {
 		return err
 	}
 	defer d.users.Add(-1)
@@ -57,8 +54,8 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 const rowGap = 8 << 10
 
 // beginRead checks a transfer and counts a user.
-func (d *device) beginRead(op string, t driver.Transfer) error {
-	if err := d.lock(op); err != nil {
+func (d *device) beginRead(ctx context.Context, op string, t driver.Transfer) error {
+	if err := d.enter(ctx, op); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()

@@ -27,20 +27,13 @@ func (d *device) alive(op string) error {
 	return nil
 }
 
+// Wait submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-		return err
-	}
-	return d.finish(ctx, op)
-}
-
-// finish submits the writes that wait for it and returns when everything submitted so far is done.
-func (d *device) finish(ctx context.Context, op string) error {
 	if err := d.Drain(ctx); err != nil {
 		return err
 	}
-	if err := d.lock(op); err != nil {
+	if err := d.enter(ctx, op); err != nil {
 		return err
 	}
 	C.cog_flush(d.c)
@@ -53,10 +46,7 @@ func (d *device) Drain(ctx context.Context) error {
 	if !d.blocks {
 		return nil
 	}
-	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
-		return err
-	}
-	if err := d.lock(op); err != nil {
+	if err := d.enter(ctx, op); err != nil {
 		return err
 	}
 	return d.awaitQueue(ctx, op)
