@@ -44,16 +44,6 @@ const windowStep = 256
 // maxCopies is how many rows are copied one by one on the device, sooner than by way of the host.
 const maxCopies = 4096
 
-// Lacks reports whether a replica lacks bytes of a region.
-func (r *Replica) Lacks(w Region) bool {
-	for i := range r.behind {
-		if r.behind[i].overlaps(w) {
-			return true
-		}
-	}
-	return false
-}
-
 // On finds or makes the replica on a device that a region lies in.
 func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica, error) {
 	if dev == k.dev && !k.windowed {
