@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -88,13 +89,11 @@ func (m *Memory) Unlock() { m.mu.Unlock() }
 func (m *Memory) Written() bool { return len(m.log) > 0 }
 
 // Lacks reports whether the host lacks bytes of a region.
-func (m *Memory) Lacks(r Region) bool {
-	for i := range m.log {
-		if m.log[i].overlaps(r) {
-			return true
-		}
-	}
-	return false
+func (m *Memory) Lacks(r Region) bool { return touches(m.log, r) }
+
+// touches reports whether one of the writes overlaps a region.
+func touches(list []write, r Region) bool {
+	return slices.ContainsFunc(list, func(w write) bool { return w.overlaps(r) })
 }
 
 // each calls fn for every replica that is valid.
@@ -110,7 +109,7 @@ func (m *Memory) each(fn func(*Replica)) {
 
 // note appends a write to a list, in place of those that it contains. A list that gets too long is shortened if possible.
 func (m *Memory) note(list []write, w write) []write {
-	list = append(without(list, func(o *write) bool { return w.contains(o.Region) }), w)
+	list = append(slices.DeleteFunc(list, func(o write) bool { return w.contains(o.Region) }), w)
 	if len(list) > maxWrites {
 		return m.shorten(list, w.from)
 	}
@@ -119,32 +118,19 @@ func (m *Memory) note(list []write, w write) []write {
 
 // shorten makes one write of those in a list whose bytes one replica has, or the host, if what is between them is the newest there, too.
 func (m *Memory) shorten(list []write, from *Replica) []write {
-	has := func(o *write) bool {
+	has := func(o write) bool {
 		return from == nil && o.from == nil || from != nil && from.Lo <= o.Offset && o.End() <= from.Hi
 	}
 	lo, hi := math.MaxInt, 0
-	for i := range list {
-		if o := &list[i]; has(o) {
+	for _, o := range list {
+		if has(o) {
 			lo, hi = min(lo, o.Offset), max(hi, o.End())
 		}
 	}
 	if from == nil && m.Lacks(Between(lo, hi)) || from != nil && len(from.behind) > 0 {
 		return list
 	}
-	return append(without(list, has), write{Region: Between(lo, hi), from: from})
-}
-
-// without removes writes from a list, in place.
-func without(list []write, remove func(*write) bool) []write {
-	n := 0
-	for i := range list {
-		if !remove(&list[i]) {
-			list[n] = list[i]
-			n++
-		}
-	}
-	clear(list[n:])
-	return list[:n]
+	return append(slices.DeleteFunc(list, has), write{Region: Between(lo, hi), from: from})
 }
 
 // Wrote notes that a replica was written.
@@ -154,11 +140,7 @@ func (m *Memory) Wrote(r *Replica, w Region) {
 		r.valid, r.replaced, r.behind = true, false, r.behind[:0]
 	}
 	if w.Span() > 0 {
-		m.each(func(o *Replica) {
-			if o != r && o.Lo < w.End() && w.Offset < o.Hi {
-				o.behind = m.note(o.behind, write{Region: w, from: r})
-			}
-		})
+		m.spread(write{Region: w, from: r})
 	}
 	switch k := r.k; {
 	case !k.Hosted && len(r.behind) == 0 && r.All(): // all that there is, zeros too
@@ -168,22 +150,27 @@ func (m *Memory) Wrote(r *Replica, w Region) {
 	}
 }
 
+// spread notes a write for the other replicas.
+func (m *Memory) spread(w write) {
+	m.each(func(r *Replica) {
+		if r != w.from && r.Lo < w.End() && w.Offset < r.Hi {
+			r.behind = m.note(r.behind, w)
+		}
+	})
+}
+
 // HostWrote notes that the host was written: replicas lack that, and what the host lacked there is no longer wanted.
 func (m *Memory) HostWrote(w Region) error {
 	w = w.Joined()
 	if w.Span() == 0 {
 		return nil
 	}
-	m.each(func(r *Replica) {
-		if r.Lo < w.End() && w.Offset < r.Hi {
-			r.behind = m.note(r.behind, write{Region: w})
-		}
-	})
+	m.spread(write{Region: w})
 	if w.Count == 1 {
 		_, m.log = divide(m.log, w.Offset, w.End())
 		return nil
 	}
-	m.log = without(m.log, func(o *write) bool { return w.contains(o.Region) })
+	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
 			if err := m.Update(o.from, w); err != nil {
@@ -223,7 +210,7 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 // source returns another replica that has all of a region and lacks nothing of it.
 func (m *Memory) source(w Region, but *Replica) (found *Replica) {
 	m.each(func(r *Replica) {
-		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.Hi && !r.Lacks(w) {
+		if r != but && !r.Mem.Lost() && r.Lo <= w.Offset && w.End() <= r.Hi && !touches(r.behind, w) {
 			found = r
 		}
 	})
@@ -233,22 +220,13 @@ func (m *Memory) source(w Region, but *Replica) (found *Replica) {
 // handOver makes others the source of what a replica was the source of, and reports whether nothing is left.
 func (m *Memory) handOver(r *Replica) bool {
 	all := true
-	for i := range m.log {
-		if w := &m.log[i]; w.from == r {
-			if o := m.source(w.Region, r); o != nil {
-				w.from = o
-			} else {
-				all = false
-			}
-		}
-	}
-	m.each(func(o *Replica) {
-		for i := range o.behind {
-			w := &o.behind[i]
+	m.lists(func(list []write) []write {
+		for i := range list {
+			w := &list[i]
 			if w.from != r {
 				continue
 			}
-			if o.k.Hosted && !m.Lacks(w.Region) {
+			if r.k.Hosted && !m.Lacks(w.Region) {
 				w.from = nil
 			} else if s := m.source(w.Region, r); s != nil {
 				w.from = s
@@ -256,15 +234,22 @@ func (m *Memory) handOver(r *Replica) bool {
 				all = false
 			}
 		}
+		return list
 	})
 	return all
 }
 
+// lists changes what the host lacks and what each replica lacks.
+func (m *Memory) lists(change func([]write) []write) {
+	m.log = change(m.log)
+	m.each(func(r *Replica) { r.behind = change(r.behind) })
+}
+
 // GiveUp forgets what only a replica has.
 func (m *Memory) GiveUp(r *Replica) {
-	gone := func(w *write) bool { return w.from == r }
-	m.log = without(m.log, gone)
-	m.each(func(o *Replica) { o.behind = without(o.behind, gone) })
+	m.lists(func(list []write) []write {
+		return slices.DeleteFunc(list, func(w write) bool { return w.from == r })
+	})
 }
 
 // Close gives the device's memory of a buffer back. What only that has is lost.

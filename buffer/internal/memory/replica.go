@@ -44,16 +44,6 @@ const windowStep = 256
 // maxCopies is how many rows are copied one by one on the device, sooner than by way of the host.
 const maxCopies = 4096
 
-// Lacks reports whether a replica lacks bytes of a region.
-func (r *Replica) Lacks(w Region) bool {
-	for i := range r.behind {
-		if r.behind[i].overlaps(w) {
-			return true
-		}
-	}
-	return false
-}
-
 // On finds or makes the replica on a device that a region lies in.
 func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica, error) {
 	if dev == k.dev && !k.windowed {
@@ -252,6 +242,7 @@ const waits = runtime.GOOS != "js"
 
 // take copies a write to a replica.
 func (m *Memory) take(r *Replica, w write) error {
+	ctx := context.Background()
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		from, words := w.from, !m.Lacks(r.Words(part))
 		onHost := from == nil || r.k.Hosted && !m.Lacks(part)
@@ -262,13 +253,13 @@ func (m *Memory) take(r *Replica, w write) error {
 		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
 			err = r.copyRows(part, from)
 		case onHost && (words || r.inWords(part)):
-			err = r.upload(part, words)
+			err = r.upload(ctx, part, words)
 		case !waits:
 			err = fault.Fail("buffer: use", ErrUnsynced, "")
 		case onHost:
-			err = r.viaHost(context.Background(), part, nil)
+			err = r.viaHost(ctx, part, nil)
 		default:
-			err = r.viaHost(context.Background(), part, from)
+			err = r.viaHost(ctx, part, from)
 		}
 		if err != nil {
 			return err
@@ -300,13 +291,13 @@ func (r *Replica) Words(w Region) Region {
 }
 
 // upload brings a region from the host: whole words, or the words that it lies in, of which the host has the rest, too.
-func (r *Replica) upload(w Region, words bool) error {
+func (r *Replica) upload(ctx context.Context, w Region, words bool) error {
 	if words {
 		w = r.Words(w)
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.Mem.Write(uint64(at-r.Lo), r.k.host.Part(at-r.k.At, w.Width)); err != nil {
+		if err := r.write(ctx, at, r.k.host.Part(at-r.k.At, w.Width)); err != nil {
 			return err
 		}
 	}

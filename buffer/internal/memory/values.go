@@ -397,11 +397,8 @@ func (v *Values) bring(ctx context.Context, r *Replica, p part) error {
 	v.mu.Lock()
 	words := !slices.ContainsFunc(v.within(r.Words(w)), func(p part) bool { return p.state != same })
 	v.mu.Unlock()
-	switch host := v.k.host; {
-	case r.near && host.Foreign == nil:
-		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
-	case words || r.inWords(w):
-		return r.upload(w, words)
+	if words || r.inWords(w) || r.near && v.k.host.Foreign == nil {
+		return r.upload(ctx, w, words)
 	}
 	return r.viaHost(ctx, w, nil)
 }
