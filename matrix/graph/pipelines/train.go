@@ -205,29 +205,19 @@ func (t *Train) Run(ctx context.Context, steps int, show func(Step) (bool, error
 		return b, last < 0, b.SetSignals(s)
 	}
 	return t.stream(ctx, send, func(n int) (bool, error) {
-		step, err := t.take(ctx, n, saves[0])
-		if err != nil {
-			return false, err
+		step, numbers := Step{Number: n}, make([]float32, 2)
+		parts := [][]float32{numbers[:1], numbers[1:]}
+		if saves[0] {
+			step.Weights = t.newWeights()
+			parts = append(parts, step.Weights...)
 		}
-		t.open = n != last
-		saves = append(saves[:0], saves[1:]...)
+		for i, part := range parts {
+			if err := pull(ctx, t.outs[i], matrix.Host(part).Bytes); err != nil {
+				return false, err
+			}
+		}
+		step.Loss, step.Errors = numbers[0], numbers[1]
+		t.open, saves = n != last, saves[1:]
 		return show(step)
 	})
-}
-
-// take waits for what comes of the next step.
-func (t *Train) take(ctx context.Context, n int, saved bool) (Step, error) {
-	step, numbers := Step{Number: n}, make([]float32, 2)
-	parts := [][]float32{numbers[:1], numbers[1:]}
-	if saved {
-		step.Weights = t.newWeights()
-		parts = append(parts, step.Weights...)
-	}
-	for i, part := range parts {
-		if err := pull(ctx, t.outs[i], matrix.Host(part).Bytes); err != nil {
-			return Step{}, err
-		}
-	}
-	step.Loss, step.Errors = numbers[0], numbers[1]
-	return step, nil
 }
