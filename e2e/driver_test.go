@@ -14,16 +14,23 @@ import (
 // strict is a Content-Security-Policy that keeps a program from installing scripts: no inline ones, no blob: and no eval.
 const strict = "script-src 'self' 'wasm-unsafe-eval'"
 
-// TestBrowserDriver runs the tests of the browser driver, among them the conformance suite, on each of the three ways in
-// which it can execute command lists.
+// TestBrowserDriver runs the tests of the browser driver, among them the conformance suite, with a helper that sees Go's memory and
+// one that does not.
 func TestBrowserDriver(t *testing.T) {
 	tests := chrome.Build(t, "./wasm/browser")
 	for engine, o := range map[string]chrome.Options{
 		"embedded": {},
 		"supplied": withHelper(t, chrome.Options{}),
-		"direct":   {CSP: strict},
 	} {
 		t.Run(engine, func(t *testing.T) { tests.Run(t, expect(engine, o)) })
+	}
+}
+
+// TestBrowserDriverRefused opens no device where a policy keeps the helper out.
+func TestBrowserDriverRefused(t *testing.T) {
+	tests := chrome.Build(t, "./wasm/browser")
+	for _, worker := range []bool{false, true} {
+		tests.Run(t, expect("none", chrome.Options{CSP: strict, Worker: worker, Args: []string{"-test.run=^TestEngine$"}}))
 	}
 }
 
@@ -38,7 +45,6 @@ func TestBrowserDriverPages(t *testing.T) {
 		"policy with blob":        {"embedded", chrome.Options{CSP: strict + " blob:"}},
 		"policy with nonce":       {"embedded", chrome.Options{CSP: strict + " 'nonce-gotest'"}},
 		"policy, supplied helper": {"supplied", withHelper(t, chrome.Options{CSP: strict})},
-		"policy, worker":          {"direct", chrome.Options{CSP: strict, Worker: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.Args = []string{"-test.skip=Conformance"}

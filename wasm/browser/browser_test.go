@@ -121,17 +121,22 @@ func scaleParams(factor float32, n uint32) []byte {
 	return gputest.PutU32(gputest.PutF32(nil, factor), n)
 }
 
-// TestEngine checks that the page got the engine that the runner meant it to.
+// TestEngine checks that the page got the helper that the runner meant it to, or an error where it lets no program install one.
 func TestEngine(t *testing.T) {
-	d := openDevice(t)
-	got := "direct"
-	if h, ok := d.engine.(*helper); ok {
-		got = "embedded"
-		if h.shared {
-			got = "supplied"
+	want := os.Getenv("SUBLET_TEST_ENGINE")
+	if want == "none" {
+		for range 2 {
+			_, err := New().Adopt(t.Context(), newGPUDevice(t))
+			wantError(t, err, fault.ErrUnsupported)
 		}
+		return
 	}
-	if want := os.Getenv("SUBLET_TEST_ENGINE"); got != want {
+	d := openDevice(t)
+	got := "embedded"
+	if d.helper.shared {
+		got = "supplied"
+	}
+	if got != want {
 		t.Errorf("the engine is %s, want %s", got, want)
 	}
 	i := d.Info()

@@ -26,32 +26,6 @@ const (
 	usageOwn = usageStorage | usageCopySrc | usageCopyDst
 )
 
-// engine executes what a device has checked: with the helper, or without it. Calls are made under the device's lock,
-// except close, and none waits: what takes time settles a ticket.
-type engine interface {
-	newBuffer(id driver.BufferID, size uint64)
-	// importBuffer takes a buffer of the page's, and passes on later that it is not this device's.
-	importBuffer(id driver.BufferID, buffer js.Value)
-	buffer(id driver.BufferID) js.Value
-	freeBuffer(id driver.BufferID)
-
-	// compile settles the ticket with the pipeline, or why there is none.
-	compile(ticket int, k *driver.Kernel) (module js.Value)
-	addKernel(id driver.KernelID, pipeline js.Value)
-	freeKernel(id driver.KernelID)
-
-	submit(l *driver.CommandList) error
-	// read holds bytes of a buffer under the ticket until drop. Offset and size are multiples of 4.
-	read(ticket int, id driver.BufferID, offset, size uint64)
-	// take copies the rows of a transfer, which begin skip bytes into what was read, into host memory.
-	take(ticket, skip int, t driver.Transfer)
-	drop(ticket int)
-
-	// idle settles the ticket when all work is done.
-	idle(ticket int)
-	close()
-}
-
 var _ driver.Device = (*device)(nil)
 
 // device is a GPUDevice: its own or an adopted one.
@@ -63,7 +37,7 @@ type device struct {
 	closing      chan struct{} // closed by Close, for the goroutines that wait
 
 	mu      sync.Mutex // guards what follows, and Objects; never held while waiting
-	engine  engine
+	helper  *helper
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
 }
@@ -76,11 +50,7 @@ func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Val
 	}
 	d.faults = expect(func(o outcome) { d.noteFault(failure(queued, o.value)) })
 	d.lost = expect(d.noteLoss)
-	if glue.IsUndefined() {
-		d.engine = newDirect(d)
-	} else {
-		d.engine = newHelper(glue, d)
-	}
+	d.helper = newHelper(glue, d)
 	return d
 }
 
@@ -137,7 +107,7 @@ func (d *device) Close() error {
 		close(d.closing)
 		forget(d.faults)
 		forget(d.lost)
-		d.engine.close()
+		d.helper.call("close")
 		if d.owned {
 			d.handle.Call("destroy")
 		}
@@ -150,7 +120,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		if err := d.AddBuffer(id, size, mappable, false); err != nil {
 			return err
 		}
-		d.engine.newBuffer(id, size)
+		d.helper.call("newBuffer", uint32(id), size)
 		return nil
 	})
 }
@@ -175,7 +145,7 @@ func (d *device) ImportBuffer(id driver.BufferID, handle any) (known driver.Buff
 		if err := d.AddBuffer(id, size, false, true); err != nil {
 			return err
 		}
-		d.engine.importBuffer(id, v)
+		d.helper.call("importBuffer", uint32(id), v)
 		d.imports[id] = v
 		known = id
 		return nil
@@ -214,14 +184,14 @@ func (d *device) Handle(id driver.BufferID) any {
 	if d.Usable("") != nil || d.BufferSize(id) == 0 {
 		return nil
 	}
-	return d.engine.buffer(id)
+	return d.helper.call("buffer", uint32(id))
 }
 
 func (d *device) FreeBuffer(id driver.BufferID) {
 	_ = d.locked("browser: FreeBuffer", func() error { // nothing of WebGPU's throws here
 		delete(d.imports, id)
 		if d.DropBuffer(id) && !d.closed() { // what is closed has freed everything
-			d.engine.freeBuffer(id)
+			d.helper.call("freeBuffer", uint32(id))
 		}
 		return nil
 	})
@@ -230,7 +200,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 func (d *device) FreeKernel(id driver.KernelID) {
 	_ = d.locked("browser: FreeKernel", func() error { // nor here
 		if d.DropKernel(id) {
-			d.engine.freeKernel(id)
+			d.helper.call("freeKernel", uint32(id))
 		}
 		return nil
 	})
@@ -252,7 +222,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 		if err := d.Check(list); err != nil || len(list.Words) == 0 {
 			return err
 		}
-		return d.engine.submit(list)
+		return d.helper.submit(list)
 	})
 }
 
@@ -289,7 +259,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 			return fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
 		}
 		reading = ticket
-		d.engine.read(ticket, t.Buffer, from, to-from)
+		d.helper.call("read", ticket, uint32(t.Buffer), from, to-from)
 		return nil
 	})
 	if reading == 0 {
@@ -299,14 +269,14 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		if d.closed() { // which has dropped what was read
 			return d.Usable(op)
 		}
-		defer d.engine.drop(reading)
+		defer d.helper.call("drop", reading)
 		if err := d.outcome(op, err); err != nil {
 			return err
 		}
 		if err := checkHost(op, t.Host); err != nil { // JavaScript's memory may have been detached meanwhile
 			return err
 		}
-		d.engine.take(reading, int(t.Offset-from), t)
+		d.helper.take(reading, int(t.Offset-from), t)
 		return nil
 	})
 }
@@ -324,7 +294,7 @@ func (d *device) Wait(ctx context.Context) error {
 	_, err := d.await(ctx, op, func(ticket int) error {
 		err := d.usable(op)
 		if err == nil {
-			d.engine.idle(ticket)
+			d.helper.call("idle", ticket)
 		}
 		return err
 	})

@@ -7,15 +7,16 @@
 // # The helper
 //
 // A call from WebAssembly into JavaScript costs about a microsecond, so the driver hands a whole command list to a
-// JavaScript helper, glue.js, in one call. Opening the first device finds the helper in one of three ways:
+// JavaScript helper, glue.js, in one call. Opening the first device finds the helper in one of two ways:
 //
 //   - The page has loaded it already, as the npm package does. A loader that also passes the program's memory to the
 //     helper's setMemory makes uploads and readbacks go straight to and from Go's memory.
 //   - The driver installs the copy that is embedded in the program: as a script element in a page, by importScripts in a
 //     classic worker. This uses no eval. A page with a Content-Security-Policy must allow a blob: script or an inline
 //     one, or mark its own scripts with a nonce, which the driver then reuses.
-//   - Otherwise, for example under a policy of script-src 'self' 'wasm-unsafe-eval', or in a module worker, the driver
-//     executes command lists by itself, call by call. That is correct and several times slower.
+//
+// Otherwise, for example under a policy of script-src 'self' 'wasm-unsafe-eval', or in a module worker, opening a device is
+// fault.ErrUnsupported: the page or worker has to load glue.js itself, before the program.
 //
 // # Handles
 //

@@ -12,9 +12,10 @@ import (
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// helper is the engine that lets JavaScript execute command lists; see glue.js.
+// helper is the JavaScript half of a device, which executes command lists; see the class Session of glue.js.
 type helper struct {
 	shared  bool // the helper sees Go's memory
 	session js.Value
@@ -31,12 +32,19 @@ type helper struct {
 // glueVersion is the version of the helper that this driver talks to.
 const glueVersion = 5
 
-// helperObject returns the helper, or undefined where the page forbids it.
+// helperObject returns the helper: the page's own, or the one that the program brings.
 func helperObject(ctx context.Context) (js.Value, error) {
-	if present := presentHelper(); !present.IsUndefined() {
-		return present, nil
+	if presentHelper().IsUndefined() {
+		provideHelper(ctx)
 	}
-	return provideHelper(ctx)
+	present := presentHelper()
+	switch err := ctx.Err(); {
+	case !present.IsUndefined():
+		return present, nil
+	case err != nil:
+		return present, fault.Fail("browser: Open", err)
+	}
+	return present, fault.Fail("browser: Open", fault.ErrUnsupported, "the page has to load glue.js of this version, as its policy lets no program do so")
 }
 
 // presentHelper returns the helper if it is there and speaks our version.
@@ -68,37 +76,8 @@ func raw(words []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
 }
 
-func (h *helper) newBuffer(id driver.BufferID, size uint64) {
-	h.session.Call("newBuffer", uint32(id), size)
-}
-
-func (h *helper) importBuffer(id driver.BufferID, b js.Value) {
-	h.session.Call("importBuffer", uint32(id), b)
-}
-
-func (h *helper) buffer(id driver.BufferID) js.Value { return h.session.Call("buffer", uint32(id)) }
-
-func (h *helper) freeBuffer(id driver.BufferID) { h.session.Call("freeBuffer", uint32(id)) }
-
-func (h *helper) compile(ticket int, k *driver.Kernel) (module js.Value) {
-	return h.session.Call("compile", ticket, uint32(k.Layout), uint32(k.Layout>>32), k.Label, k.Source, k.Entry)
-}
-
-func (h *helper) addKernel(id driver.KernelID, pipeline js.Value) {
-	h.session.Call("addKernel", uint32(id), pipeline)
-}
-
-func (h *helper) freeKernel(id driver.KernelID) { h.session.Call("freeKernel", uint32(id)) }
-
-func (h *helper) idle(ticket int) { h.session.Call("idle", ticket) }
-
-func (h *helper) drop(ticket int) { h.session.Call("drop", ticket) }
-
-func (h *helper) close() { h.session.Call("close") }
-
-func (h *helper) read(ticket int, id driver.BufferID, offset, size uint64) {
-	h.session.Call("read", ticket, uint32(id), offset, size)
-}
+// call calls a method of the session.
+func (h *helper) call(method string, args ...any) js.Value { return h.session.Call(method, args...) }
 
 func (h *helper) submit(l *driver.CommandList) error {
 	h.tabulate(l.Data)

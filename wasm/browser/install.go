@@ -23,12 +23,12 @@ var glue struct {
 	tried bool
 }
 
-// provideHelper returns the helper, or undefined where the page forbids it.
-func provideHelper(ctx context.Context) (js.Value, error) {
+// provideHelper installs the helper, where the page allows it.
+func provideHelper(ctx context.Context) {
 	glue.mu.Lock()
 	defer glue.mu.Unlock()
 	if glue.tried {
-		return js.Undefined(), nil
+		return
 	}
 	installers := []func(context.Context) error{inlineScript, blobScript}
 	if js.Global().Get("document").Type() != js.TypeObject {
@@ -36,16 +36,11 @@ func provideHelper(ctx context.Context) (js.Value, error) {
 	}
 	for _, install := range installers {
 		// A way that fails says so by exceptions, by events or not at all; what counts is whether the helper is there.
-		_ = install(ctx)
-		if present := presentHelper(); !present.IsUndefined() {
-			return present, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return js.Undefined(), fault.Fail("browser: Open", err)
+		if _ = install(ctx); ctx.Err() != nil || !presentHelper().IsUndefined() {
+			return
 		}
 	}
 	glue.tried = true
-	return js.Undefined(), nil
 }
 
 // scriptElement makes a script element that carries the nonce of the page's own scripts, if they have one: with it a

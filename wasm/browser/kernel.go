@@ -25,7 +25,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 			return err
 		}
 		d.DropKernel(id)
-		module = d.engine.compile(ticket, k)
+		module = d.helper.call("compile", ticket, uint32(k.Layout), uint32(k.Layout>>32), k.Label, k.Source, k.Entry)
 		return nil
 	})
 	if errors.Is(err, fault.ErrCompile) && !module.IsUndefined() {
@@ -37,7 +37,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	return d.locked(op, func() error {
 		err := d.AddKernel(id, k)
 		if err == nil {
-			d.engine.addKernel(id, pipeline)
+			d.helper.call("addKernel", uint32(id), pipeline)
 		}
 		return err
 	})
