@@ -28,10 +28,10 @@ type Selection struct {
 
 // Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
 func Select(ctx context.Context) Selection {
-	s := Selection{err: fault.Ended(ctx, "gpu: Select")}
-	if s.err != nil {
-		return s
+	if ctx == nil {
+		return Selection{}.mistake("Select", ErrInvalid, "nil context")
 	}
+	s := Selection{err: ctx.Err()}
 	for a, err := range Adapters(ctx) {
 		if err != nil {
 			s.errs = append(s.errs, err)
