@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -33,10 +32,9 @@ type LoadOptions struct {
 }
 
 const (
-	pieceSize   = 1 << 20 // what is written at a time
+	pieceSize   = 1 << 20 // what is written at a time, and read before memory is taken for more than is trusted
 	mappedPiece = 2 << 20 // what is mapped at a time, so little that it is in the cache, zeroed, when it is read into
 	trusted     = 8 << 20 // what memory is taken for because a header claims it
-	provenSize  = 1 << 20 // what is read before memory is taken for more
 )
 
 type loader struct {
@@ -114,7 +112,7 @@ func (l *loader) memory(ctx context.Context, size int) (b *buffer.Buffer, err er
 		return l.filler.New(ctx, l.dev, size, func(piece []byte) error { return l.full(ctx, piece) })
 	}
 	if size > trusted {
-		proof := make([]byte, provenSize)
+		proof := make([]byte, pieceSize)
 		if err := l.full(ctx, proof); err != nil {
 			return nil, err
 		}
@@ -146,13 +144,8 @@ func unified(dev *gpu.Device) bool {
 func (l *loader) full(ctx context.Context, b []byte) error {
 	n := copy(b, l.held)
 	l.held = l.held[n:]
-	for part := range slices.Chunk(b[n:], 8*pieceSize) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := l.src.Full(part); err != nil {
-			return err
-		}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return nil
+	return l.src.Full(b[n:])
 }

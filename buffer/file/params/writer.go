@@ -31,9 +31,6 @@ func NewWriter(w io.Writer, headers []file.Header, opts Options) (file.Writer, e
 	if err != nil {
 		return nil, err
 	}
-	if err := check(tensors); err != nil {
-		return nil, err
-	}
 	out := &stream.Writer{Out: stream.Counter{W: w}, Fail: fail}
 	for _, t := range tensors {
 		out.Headers = append(out.Headers, t.Header)
@@ -48,7 +45,7 @@ func NewWriter(w io.Writer, headers []file.Header, opts Options) (file.Writer, e
 	return out.Begin(head(tensors))
 }
 
-// list copies the headers and finds those of the same name.
+// list copies and checks the headers, sets their sizes, and finds those of the same name.
 func list(headers []file.Header, opts Options) ([]tensor, error) {
 	last := make(map[string]int, len(headers))
 	tensors := make([]tensor, 0, len(headers))
@@ -65,28 +62,19 @@ func list(headers []file.Header, opts Options) ([]tensor, error) {
 		h.Shape = slices.Clone(h.Shape)
 		tensors = append(tensors, tensor{header: header{Header: h}})
 	}
-	return tensors, nil
-}
-
-// check checks the tensors and sets their sizes.
-func check(tensors []tensor) error {
 	pos, total := int64(len(head(tensors))), int64(0)
 	for i := range tensors {
 		t := &tensors[i]
 		t.base = pos
-		if err := cmp.Or(t.checkDims(len(t.Shape)), t.checkType()); err != nil {
-			return err
-		}
 		size, err := t.checkShape()
-		if err != nil {
-			return err
-		}
 		length := headSize + 8*len(t.Shape)
-		if t.Size != 0 && t.Size != size {
-			return t.wrong(length-8, fault.ErrInvalid, "its shape takes ", size, " bytes, its header says ", t.Size)
-		}
-		if size > math.MaxInt64-pos-int64(length) || size > math.MaxInt64-total {
-			return t.wrong(length-8, file.ErrTooLarge, "no file is that long")
+		switch err := cmp.Or(t.checkDims(len(t.Shape)), t.checkType(), err); {
+		case err != nil:
+			return nil, err
+		case t.Size != 0 && t.Size != size:
+			return nil, t.wrong(length-8, fault.ErrInvalid, "its shape takes ", size, " bytes, its header says ", t.Size)
+		case size > math.MaxInt64-pos-int64(length) || size > math.MaxInt64-total:
+			return nil, t.wrong(length-8, file.ErrTooLarge, "no file is that long")
 		}
 		t.Size = size
 		total += size
@@ -94,7 +82,7 @@ func check(tensors []tensor) error {
 			pos += int64(length) + size
 		}
 	}
-	return nil
+	return tensors, nil
 }
 
 // head returns the bytes before the first tensor.
