@@ -42,6 +42,7 @@ func TestBrowserDriverPages(t *testing.T) {
 		options chrome.Options
 	}{
 		"worker":                  {"embedded", chrome.Options{Worker: true}},
+		"module worker":           {"embedded", chrome.Options{Worker: true, Module: true}},
 		"policy with blob":        {"embedded", chrome.Options{CSP: strict + " blob:"}},
 		"policy with nonce":       {"embedded", chrome.Options{CSP: strict + " 'nonce-gotest'"}},
 		"policy, supplied helper": {"supplied", withHelper(t, chrome.Options{CSP: strict})},

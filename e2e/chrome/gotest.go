@@ -58,6 +58,7 @@ type Options struct {
 	Env     map[string]string // its environment
 	CSP     string            // Content-Security-Policy of the page; none by default
 	Worker  bool              // run in a dedicated worker instead of the page
+	Module  bool              // which is a module worker
 	Timeout time.Duration     // TestTimeout by default
 	// Files are served beside the page. Scripts names those that run before the program. They may set
 	// globalThis.beforeGo to a function, which gets the WebAssembly.Instance before it runs.
@@ -106,6 +107,7 @@ func (b *Binary) handler(t testing.TB, o Options) http.Handler {
 		"env":     o.Env,
 		"scripts": append([]string{"/wasm_exec.js"}, o.Scripts...),
 		"worker":  o.Worker,
+		"module":  o.Module,
 	})
 	if err != nil {
 		t.Fatalf("chrome: %v", err)

@@ -12,11 +12,11 @@
 //   - The page has loaded it already, as the npm package does. A loader that also passes the program's memory to the
 //     helper's setMemory makes uploads and readbacks go straight to and from Go's memory.
 //   - The driver installs the copy that is embedded in the program: as a script element in a page, by importScripts in a
-//     classic worker. This uses no eval. A page with a Content-Security-Policy must allow a blob: script or an inline
-//     one, or mark its own scripts with a nonce, which the driver then reuses.
+//     classic worker, by eval only in a module worker. A page with a Content-Security-Policy must allow a blob: script or
+//     an inline one, or mark its own scripts with a nonce, which the driver then reuses.
 //
-// Otherwise, for example under a policy of script-src 'self' 'wasm-unsafe-eval', or in a module worker, opening a device is
-// fault.ErrUnsupported: the page or worker has to load glue.js itself, before the program.
+// Otherwise, for example under a policy of script-src 'self' 'wasm-unsafe-eval', opening a device is fault.ErrUnsupported:
+// the page or worker has to load glue.js itself, before the program.
 //
 // # Handles
 //

@@ -9,8 +9,6 @@ import (
 	_ "embed"
 	"sync"
 	"syscall/js"
-
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 //go:embed glue.js
@@ -32,7 +30,7 @@ func provideHelper(ctx context.Context) {
 	}
 	installers := []func(context.Context) error{inlineScript, blobScript}
 	if js.Global().Get("document").Type() != js.TypeObject {
-		installers = []func(context.Context) error{importScript}
+		installers = []func(context.Context) error{importScript, evaluate}
 	}
 	for _, install := range installers {
 		// A way that fails says so by exceptions, by events or not at all; what counts is whether the helper is there.
@@ -82,15 +80,19 @@ func blobScript(ctx context.Context) (err error) {
 	return err
 }
 
-// importScript loads the helper in a classic worker. A module worker has no importScripts that works.
+// importScript loads the helper in a classic worker. In a module worker importScripts throws.
 func importScript(context.Context) (err error) {
 	defer rescue("browser: importScripts", &err)
-	if js.Global().Get("importScripts").Type() != js.TypeFunction {
-		return fault.Fail("browser: importScripts", fault.ErrUnsupported)
-	}
 	url, revoke := blobURL()
 	defer revoke()
 	js.Global().Call("importScripts", url)
+	return nil
+}
+
+// evaluate runs the helper in a module worker, of which no policy forbids eval.
+func evaluate(context.Context) (err error) {
+	defer rescue("browser: eval", &err)
+	js.Global().Call("eval", glueText)
 	return nil
 }
 

@@ -12,10 +12,14 @@ const report = (message) => inPage ? gotestReport(JSON.stringify(message)) : pos
 /** @param {unknown} error */
 const describe = (error) => error instanceof Error ? `${error.message}\n${error.stack}` : String(error);
 
-/** Loads classic scripts, one after the other. @param {string[]} urls */
-async function load(urls) {
-  if (!inPage) return importScripts(...urls);
-  for (const url of urls) {
+/** Loads classic scripts, one after the other. @param {{scripts: string[], module: boolean}} config */
+async function load(config) {
+  if (!inPage && !config.module) return importScripts(...config.scripts);
+  for (const url of config.scripts) {
+    if (!inPage) {
+      await import(url);
+      continue;
+    }
     const script = document.createElement('script');
     script.src = url;
     await new Promise((done, failed) => {
@@ -36,9 +40,9 @@ function capture() {
   };
 }
 
-/** @param {{args: string[], env: Record<string, string>, scripts: string[]}} config */
+/** @param {{args: string[], env: Record<string, string>, scripts: string[], module: boolean}} config */
 async function run(config) {
-  await load(config.scripts);
+  await load(config);
   capture();
   const go = new Go();
   go.argv = config.args;
@@ -57,7 +61,7 @@ async function gotest() {
   try {
     const config = await (await fetch('/gotest.json')).json();
     if (!config.worker) return await run(config);
-    const worker = new Worker('/gotest.js');
+    const worker = new Worker('/gotest.js', {type: config.module ? 'module' : 'classic'});
     worker.onmessage = (event) => report(event.data);
     worker.onerror = (event) => report({fatal: `worker: ${event.message}`});
     worker.postMessage(config);
