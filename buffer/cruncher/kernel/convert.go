@@ -23,13 +23,10 @@ func Conversions(t dtype.Type) (unpack, pack *Program, err error) {
 	if !known(t) || !small(t) {
 		return nil, nil, fail("Conversions", t.String(), " has not 8 or 16 bits")
 	}
-	text, err := shaders.Expand(convertSource, "",
+	text := shaders.Expand(convertSource, "",
 		shaders.Param{Name: "BITS", Value: int(t.Bits)},
 		shaders.Param{Name: "SIGNED", Value: shaders.Bit(t.Code == dtype.Int32.Code)},
 		shaders.Param{Name: "HALF", Value: shaders.Bit(t.Code == dtype.Float32.Code)})
-	if err != nil {
-		return nil, nil, err
-	}
 	source, err := Parse(text)
 	if err != nil {
 		return nil, nil, err

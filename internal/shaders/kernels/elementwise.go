@@ -3,23 +3,9 @@
 package kernels
 
 import (
-	_ "embed"
-
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-//go:embed elementwise/linear.wgsl
-var linearText string
-
-//go:embed elementwise/grid.wgsl
-var gridText string
-
-//go:embed elementwise/block.wgsl
-var blockText string
-
-//go:embed elementwise/words.wgsl
-var wordsText string
 
 // Size of the workgroups of the one-dimensional kernels, of Grid's, and of a side of Block's.
 const (

@@ -6,6 +6,7 @@
 package kernels
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"strconv"
 	"strings"
@@ -45,6 +46,41 @@ const (
 	sparseRows
 	sparseSum
 	sparseScatter
+)
+
+var (
+	//go:embed elementwise/linear.wgsl
+	linearText string
+	//go:embed elementwise/grid.wgsl
+	gridText string
+	//go:embed elementwise/block.wgsl
+	blockText string
+	//go:embed elementwise/words.wgsl
+	wordsText string
+	//go:embed reduce/rows.wgsl
+	foldRowsText string
+	//go:embed reduce/tree.wgsl
+	foldTreeText string
+	//go:embed reduce/cols.wgsl
+	foldColsText string
+	//go:embed softmax/rows.wgsl
+	softmaxRowsText string
+	//go:embed softmax/group.wgsl
+	softmaxGroupText string
+	//go:embed product/tile.wgsl
+	tileText string
+	//go:embed product/group.wgsl
+	groupText string
+	//go:embed product/row.wgsl
+	rowText string
+	//go:embed product/sum.wgsl
+	sumText string
+	//go:embed sparse/rows.wgsl
+	sparseRowsText string
+	//go:embed sparse/sum.wgsl
+	sparseSumText string
+	//go:embed sparse/scatter.wgsl
+	scatterText string
 )
 
 // files has of each form its name, its text, its parameters, how many storage bindings it has before those of the function, and how
@@ -116,7 +152,7 @@ func (k *Kernel) Name() string {
 }
 
 // Program writes the text.
-func (k *Kernel) Program(f *fuse.Func) (shaders.Program, error) {
+func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	file := &files[k.form]
 	p := shaders.Program{Name: k.Name(), Own: file.own}
 	fused := ""
@@ -131,9 +167,8 @@ func (k *Kernel) Program(f *fuse.Func) (shaders.Program, error) {
 	for i, name := range strings.Fields(file.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
-	var err error
-	p.Source, err = shaders.Expand(*file.text, fused, params...)
-	return p, err
+	p.Source = shaders.Expand(*file.text, fused, params...)
+	return p
 }
 
 // part is what the kernel itself has in the fused region.

@@ -3,25 +3,12 @@
 package kernels
 
 import (
-	_ "embed"
 	"errors"
 	"math"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-//go:embed product/tile.wgsl
-var tileText string
-
-//go:embed product/group.wgsl
-var groupText string
-
-//go:embed product/row.wgsl
-var rowText string
-
-//go:embed product/sum.wgsl
-var sumText string
 
 // Request is a product C = A B to be planned, with an element-wise function of each element of C behind it: A has M rows and K
 // columns, B has K rows and N columns.

@@ -3,22 +3,12 @@
 package kernels
 
 import (
-	_ "embed"
 	"math"
 	"strconv"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-//go:embed reduce/rows.wgsl
-var foldRowsText string
-
-//go:embed reduce/tree.wgsl
-var foldTreeText string
-
-//go:embed reduce/cols.wgsl
-var foldColsText string
 
 // Workgroup sizes, and how many invocations are enough to keep a device busy. Hardware takes many times what software
 // takes, where more only make the second pass longer.

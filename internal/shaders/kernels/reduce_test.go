@@ -84,10 +84,7 @@ func perform(t *testing.T, op fuse.Reduction, m matrix, columns, software bool) 
 		}
 		checkPass(t, l, parts)
 		f := head(&m)
-		program, err := l.Program(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := l.Program(f)
 		params := f.Params(shaders.Words(nil, l.Shape...), out.place, []fuse.Place{m.place}, nil)
 		program.Reference.Run(l.Groups, params, [][]byte{out.bytes, m.bytes})
 		if parts == 1 {
@@ -242,10 +239,7 @@ func TestFoldTexts(t *testing.T) {
 			if bits&2 != 0 {
 				l, _ = FoldCols(op, 300*bits, 1000, bits&1 != 0)
 			}
-			p, err := l.Program(head(&m))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := l.Program(head(&m))
 			name := p.Name + " " + opNames[op]
 			if old, ok := seen[p.Source]; ok {
 				t.Errorf("%s and %s have one text", old, name)

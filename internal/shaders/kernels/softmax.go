@@ -3,18 +3,11 @@
 package kernels
 
 import (
-	_ "embed"
 	"math"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-//go:embed softmax/rows.wgsl
-var softmaxRowsText string
-
-//go:embed softmax/group.wgsl
-var softmaxGroupText string
 
 const (
 	rowsSize = 16   // leaves enough workgroups for all cores

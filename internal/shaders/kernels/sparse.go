@@ -3,22 +3,12 @@
 package kernels
 
 import (
-	_ "embed"
 	"encoding/binary"
 	"math"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
-
-//go:embed sparse/rows.wgsl
-var sparseRowsText string
-
-//go:embed sparse/sum.wgsl
-var sparseSumText string
-
-//go:embed sparse/scatter.wgsl
-var scatterText string
 
 // sparseSize is SIZE of the kernels' files.
 const sparseSize = 64

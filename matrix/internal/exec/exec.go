@@ -127,10 +127,7 @@ func (x *Executor) kernel(ctx context.Context, s *plan.Step) (*gpu.Kernel, error
 }
 
 func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.Kernel, error) {
-	p, err := s.Program(s.Func)
-	if err != nil {
-		return nil, expr.Fail("Assign", gpu.ErrInvalid, err.Error())
-	}
+	p := s.Program(s.Func)
 	bindings := []driver.Access{driver.AccessParams}
 	for range p.Own {
 		bindings = append(bindings, driver.AccessRead)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFiles looks for each parameter in the file that should have it, and for marks without a partner.
+func TestFiles(t *testing.T) {
+	for _, file := range files {
+		text := *file.text
+		for _, name := range strings.Fields(file.params) {
+			if strings.Count(text, "const "+name+": ") != 1 {
+				t.Errorf("%s: no parameter %s", file.name, name)
+			}
+		}
+		begin, end := strings.Count(text, "// @fuse\n"), strings.Count(text, "// @end\n")
+		if own := file.name == "sparse/scatter"; begin != end || own == (begin == 1) {
+			t.Errorf("%s: fused regions begin %d times and end %d times", file.name, begin, end)
+		}
+		if loops, ends := strings.Count(text, "++) { // @unroll\n"), strings.Count(text, "} // @unroll\n"); loops != ends || 2*loops != strings.Count(text, "@unroll") {
+			t.Errorf("%s: unrolled loops begin %d times and end %d times", file.name, loops, ends)
+		}
+	}
+}
