@@ -8,7 +8,6 @@ import (
 	"errors"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Types of host memory.
@@ -273,7 +272,7 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
 	tail := src.Size % 4
-	if err := rules.Range("gpu: Write", offset, uint64(src.Size-tail), b.mem.size); err != nil || src.Size == 0 {
+	if err := driver.CheckRange("gpu: Write", offset, uint64(src.Size-tail), b.mem.size); err != nil || src.Size == 0 {
 		return err
 	}
 	if uint64(src.Size) > b.mem.size-offset {
@@ -309,7 +308,7 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	}
 	d := b.dev
 	defer d.mu.Unlock()
-	if err := rules.Range("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
+	if err := driver.CheckRange("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
 		return err
 	}
 	d.use(b.mem)
@@ -335,7 +334,7 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 		return fail(op, ErrInvalid, "within one buffer")
 	}
 	to, from := b.mem, src.mem
-	err := cmp.Or(rules.Range("gpu: CopyFrom", offset, size, to.size), rules.Range("gpu: CopyFrom", srcOffset, size, from.size))
+	err := cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, to.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, from.size))
 	if err != nil || size == 0 {
 		return err
 	}

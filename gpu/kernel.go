@@ -8,7 +8,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // KernelDesc describes a compute shader. All its bindings are in group 0; Bindings lists them from binding 0 on.
@@ -198,7 +197,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	case len(args) != storage:
 		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
 	}
-	if err := rules.Groups("gpu: Dispatch", groups, d.info.Limits.MaxGroups); err != nil {
+	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
 		return err
 	}
 	set, err := d.bind(e.layout, args)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/rules"
 )
 
 // Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
@@ -317,7 +316,7 @@ func (o *Objects) checkRange(op string, id uint32, offset, size uint64) error {
 	if err != nil {
 		return err
 	}
-	return rules.Range(op, offset, size, b.size)
+	return CheckRange(op, offset, size, b.size)
 }
 
 func (o *Objects) checkBind(c Command) error {
@@ -370,5 +369,5 @@ func (o *Objects) checkDispatch(l *CommandList, w []uint32) error {
 			return fail(op, fault.ErrClosed, "buffer ", uint32(e.Buffer), " was replaced")
 		}
 	}
-	return rules.Groups(op, [3]uint32(w[2:5]), o.info.Limits.MaxGroups)
+	return o.info.Limits.CheckGroups(op, [3]uint32(w[2:5]))
 }

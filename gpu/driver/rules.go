@@ -8,8 +8,29 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail(op, err, fault.Text(detail...))
 }
 
-// CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes. Package gpu calls it when a launch is
-// recorded, [Objects] when the list is submitted. op begins the error's text.
+// CheckRange wants an offset and a size in multiples of 4 within a buffer of so many bytes. Package gpu calls it and the checks
+// below when a command is recorded, [Objects] when the list is submitted. op begins the error's text.
+func CheckRange(op string, offset, size, buffer uint64) error {
+	if offset%4 != 0 || size%4 != 0 {
+		return fail(op, fault.ErrInvalid, "offset ", offset, " or size ", size, " is not a multiple of 4")
+	}
+	if offset > buffer || size > buffer-offset {
+		return fail(op, fault.ErrInvalid, size, " bytes at ", offset, " of ", buffer)
+	}
+	return nil
+}
+
+// CheckGroups checks the workgroup counts of a launch.
+func (l *Limits) CheckGroups(op string, groups [3]uint32) error {
+	for _, g := range groups {
+		if g > l.MaxGroups {
+			return fail(op, fault.ErrLimit, g, " workgroups, the most per dimension are ", l.MaxGroups)
+		}
+	}
+	return nil
+}
+
+// CheckBindings checks what a kernel of the layout is to see of buffers of the given sizes.
 //
 // WebGPU refuses a buffer that is bound for reading and for writing, whatever the ranges, and ranges that overlap and are
 // both writable: https://www.w3.org/TR/webgpu/#programming-model-resource-usages
