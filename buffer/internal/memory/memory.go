@@ -39,11 +39,12 @@ type Backing struct {
 	At, End  int
 	host     gpu.Host
 	Hosted   bool
-	windowed bool    // the device cannot hold all of it
-	values   *Values // whose backing it is, if it is
+	windowed bool // the device cannot hold all of it
 	replicas []*Replica
 	one      [1]*Replica // is enough for most
 	Whole    Replica     // the first
+	// keeps reports whether a replica has some of a region of Values; nil for a buffer's, of which replicas have everything.
+	keeps func(*Replica, Region) bool
 }
 
 // maxWrites is how many writes a place may lack before those that one replica has are taken for one of everything between them.

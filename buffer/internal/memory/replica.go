@@ -242,7 +242,6 @@ const waits = runtime.GOOS != "js"
 
 // take copies a write to a replica.
 func (m *Memory) take(r *Replica, w write) error {
-	ctx := context.Background()
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		from, words := w.from, !m.Lacks(r.Words(part))
 		onHost := from == nil || r.k.Hosted && !m.Lacks(part)
@@ -253,13 +252,13 @@ func (m *Memory) take(r *Replica, w write) error {
 		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
 			err = r.copyRows(part, from)
 		case onHost && (words || r.inWords(part)):
-			err = r.upload(ctx, part, words)
+			err = r.upload(part, words)
 		case !waits:
 			err = fault.Fail("buffer: use", ErrUnsynced, "")
 		case onHost:
-			err = r.viaHost(ctx, part, nil)
+			err = r.viaHost(context.Background(), part, nil)
 		default:
-			err = r.viaHost(ctx, part, from)
+			err = r.viaHost(context.Background(), part, from)
 		}
 		if err != nil {
 			return err
@@ -291,13 +290,13 @@ func (r *Replica) Words(w Region) Region {
 }
 
 // upload brings a region from the host: whole words, or the words that it lies in, of which the host has the rest, too.
-func (r *Replica) upload(ctx context.Context, w Region, words bool) error {
+func (r *Replica) upload(w Region, words bool) error {
 	if words {
 		w = r.Words(w)
 	}
 	for i := range w.Count {
 		at := w.Offset + i*w.Pitch
-		if err := r.write(ctx, at, r.k.host.Part(at-r.k.At, w.Width)); err != nil {
+		if err := r.Mem.Write(uint64(at-r.Lo), r.k.host.Part(at-r.k.At, w.Width)); err != nil {
 			return err
 		}
 	}
@@ -367,7 +366,7 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 
 // keeps reports whether a replica may have something beside a region, in the same words.
 func (r *Replica) keeps(beside Region) bool {
-	return beside.Width > 0 && (r.k.values == nil || r.k.values.keeps(r, beside))
+	return beside.Width > 0 && (r.k.keeps == nil || r.k.keeps(r, beside))
 }
 
 // Transfer describes a copy of a region to host memory.

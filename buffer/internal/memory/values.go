@@ -49,7 +49,7 @@ var zeros Replica
 // NewValues makes the memory of an array of the host's.
 func NewValues(host gpu.Host, a *Account, near bool) *Values {
 	v := &Values{account: a, near: near, parts: []part{{hi: host.Size, state: Apart, zero: true}}}
-	v.k = Backing{End: host.Size, host: host, values: v}
+	v.k = Backing{End: host.Size, host: host, keeps: v.keeps}
 	return v
 }
 
@@ -397,8 +397,11 @@ func (v *Values) bring(ctx context.Context, r *Replica, p part) error {
 	v.mu.Lock()
 	words := !slices.ContainsFunc(v.within(r.Words(w)), func(p part) bool { return p.state != same })
 	v.mu.Unlock()
-	if words || r.inWords(w) || r.near && v.k.host.Foreign == nil {
-		return r.upload(ctx, w, words)
+	switch host := v.k.host; {
+	case r.near && host.Foreign == nil:
+		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
+	case words || r.inWords(w):
+		return r.upload(w, words)
 	}
 	return r.viaHost(ctx, w, nil)
 }

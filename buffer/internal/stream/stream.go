@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,7 +222,7 @@ func (s *Source) Skip() error {
 	case n == 0 || s.Err != nil:
 		return s.Err
 	case s.seek == nil:
-		_, err = io.CopyN(io.Discard, (*input)(s), n)
+		err = s.pass(n)
 	default:
 		if _, err = s.seek.Seek(n, io.SeekCurrent); err == nil {
 			s.Pos += n
@@ -235,8 +236,22 @@ func (s *Source) Rest(from int64) (int64, error) {
 	if s.Size >= 0 {
 		return s.Size - from, nil
 	}
-	_, err := io.Copy(io.Discard, (*input)(s))
-	return s.Pos - from, s.stop(err)
+	if err := s.pass(math.MaxInt64); !errors.Is(err, io.EOF) {
+		return 0, s.stop(err)
+	}
+	return s.Pos - from, nil
+}
+
+// pass reads so many bytes and drops them. Package io's way would make a page's program larger.
+func (s *Source) pass(n int64) error {
+	for b := make([]byte, min(n, 16<<10)); n > 0; {
+		k, err := (*input)(s).Read(b[:min(n, int64(len(b)))])
+		if err != nil {
+			return err
+		}
+		n -= int64(k)
+	}
+	return nil
 }
 
 // End is an error if anything follows. It reads a byte to see that.
