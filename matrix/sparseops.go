@@ -151,7 +151,7 @@ func (s *sparseCore) listed(op string) (*rowList, error) {
 			*b, err = buffer.FromHost(s.dev, hostOf(v))
 		}
 	}
-	if chunk := kernels.Chunk(kernels.Longest(ptr)); chunk > 0 {
+	if chunk := kernels.Chunk(ptr); chunk > 0 {
 		var sums []int32
 		ptr, sums = kernels.Cut(ptr, chunk)
 		upload(&now.sums, sums)

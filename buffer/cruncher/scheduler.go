@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The scheduler of a [DevicePool]: one list of jobs, of which each device's goroutine takes the next one that it may.
@@ -202,12 +203,8 @@ func (p *DevicePool) callback(d *poolDevice, j *job, err error) {
 		err = fail("DevicePool", gpu.ErrClosed, "the pool")
 	}
 	defer func() {
-		if v := recover(); v != nil && err == nil {
-			text, _ := v.(string)
-			if e, ok := v.(error); ok {
-				text = e.Error()
-			}
-			err = fail("Task", ErrCallback, text)
+		if cause := fault.Panic(recover()); cause != "" && err == nil {
+			err = fail("Task", ErrCallback, cause)
 		}
 		p.complete(d, j, err)
 	}()

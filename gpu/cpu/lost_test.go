@@ -26,9 +26,9 @@ func TestTwinPanics(t *testing.T) {
 	}{
 		{"text", func([]byte) { panic("no reason") }, "no reason"},
 		{"error", func([]byte) { panic(errors.New("wrong shape")) }, "wrong shape"},
-		{"number", func([]byte) { panic(42) }, "panic"},
+		{"number", func([]byte) { panic(42) }, "42"},
 		{"nil", func([]byte) { panic(nil) }, "nil"},
-		{"error that panics", func([]byte) { panic(wicked{}) }, "panic"},
+		{"error that panics", func([]byte) { panic(wicked{}) }, "unknown reason"},
 		{"index", func(mem []byte) { mem[len(mem)]++ }, "index out of range"},
 		{"goexit", func([]byte) { runtime.Goexit() }, "ended its goroutine"},
 	} {

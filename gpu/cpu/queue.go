@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // queue runs works one after another, each on a goroutine that waits for the one before.
@@ -74,10 +76,10 @@ func (d *device) perform(w *work) {
 	var c command
 	returned := false
 	defer func() {
-		cause := recover()
+		cause := fault.Panic(recover())
 		d.mu.Lock()
 		if !returned {
-			d.SetLost("kernel " + c.label + ": " + panicText(cause))
+			d.SetLost("kernel " + c.label + " did not return: " + cmp.Or(cause, "it ended its goroutine"))
 			w.err = d.Usable("cpu: queued work")
 			<-d.queue.running
 		}
@@ -143,21 +145,3 @@ func (d *device) run(ctx context.Context, op string, prepare func() (do func(), 
 }
 
 func nothing() {}
-
-// panicText puts what recover returned into words.
-func panicText(cause any) (text string) {
-	defer func() {
-		if recover() != nil { // from a method of cause
-			text = "panic"
-		}
-	}()
-	switch v := cause.(type) {
-	case nil:
-		return "the reference ended its goroutine"
-	case error:
-		return "panic: " + v.Error()
-	case string:
-		return "panic: " + v
-	}
-	return "panic"
-}

@@ -5,6 +5,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -115,4 +116,19 @@ func Text(parts ...any) string {
 		}
 	}
 	return string(b)
+}
+
+// Panic puts what recover returned into words, "" for nil.
+func Panic(cause any) (text string) {
+	if cause == nil {
+		return ""
+	}
+	defer func() {
+		_ = recover() // of a method of cause
+		text = cmp.Or(text, "unknown reason")
+	}()
+	if err, ok := cause.(error); ok {
+		return err.Error()
+	}
+	return Text(cause)
 }

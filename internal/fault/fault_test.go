@@ -54,3 +54,18 @@ func TestCode(t *testing.T) {
 		t.Errorf("got %q and %q", fault.ErrNoMemory.Code(), fault.ErrNoMemory.Error())
 	}
 }
+
+type wicked struct{}
+
+func (wicked) Error() string { panic("again") }
+
+func TestPanic(t *testing.T) {
+	for want, cause := range map[string]any{"": nil, "text": "text", "closed": fault.New("x", "closed"), "7": 7, "unknown reason": wicked{}} {
+		if got := fault.Panic(cause); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if fault.Panic("") == "" {
+		t.Error("a panic without a text is none")
+	}
+}

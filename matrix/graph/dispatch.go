@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -67,14 +68,8 @@ func (d *Dispatch) execute() {
 	defer d.finish()
 	returned := false
 	defer func() {
-		if cause := recover(); !returned {
-			text := fault.Text(cause)
-			if err, ok := cause.(error); ok {
-				guard(func() { text = err.Error() })
-			} else if cause == nil {
-				text = "the task ended its goroutine"
-			}
-			d.err = fail(d.t.name, ErrPanic, text)
+		if cause := fault.Panic(recover()); !returned {
+			d.err = fail(d.t.name, ErrPanic, cmp.Or(cause, "the task ended its goroutine"))
 		}
 	}()
 	d.begun = d.g.conf.clock()

@@ -11,9 +11,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 )
 
 func main() {
@@ -55,8 +57,22 @@ func trim(program []byte, shaders ...[]byte) (small []byte, err error) {
 	}()
 	m := parseModule(program)
 	trimTables(m.memory)
-	blankComments(m.memory, shaders...)
+	for _, text := range shaders {
+		blankComments(m.memory, text)
+	}
 	return m.encode(), nil
+}
+
+// comment matches the comments of shaders but the marks of package shaders, such as "// @param".
+var comment = regexp.MustCompile(`// ?[^ @\n].*`)
+
+// blankComments overwrites the comments of a shader that is in a program's memory with spaces, which compress to nothing.
+func blankComments(memory, text []byte) {
+	if at := bytes.Index(memory, text); at >= 0 {
+		for _, found := range comment.FindAllIndex(text, -1) {
+			copy(memory[at+found[0]:], bytes.Repeat([]byte{' '}, found[1]-found[0]))
+		}
+	}
 }
 
 var errProgram = errors.New("not a WebAssembly program of Go's, or its tables of functions do not look as those of Go 1.26 do")

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -40,27 +39,11 @@ func serve(addr, folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "index.html")); err != nil {
 		return err
 	}
-	listener, err := listen(addr)
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("http://%s/  (Ctrl+C ends)\n", listener.Addr())
 	s := &http.Server{Handler: webpage.Handler(http.FileServer(http.Dir(folder))), ReadHeaderTimeout: 10 * time.Second}
-	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-// listen takes any free port where the one in the address is in use.
-func listen(addr string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", addr)
-	if err == nil {
-		return listener, nil
-	}
-	host, _, split := net.SplitHostPort(addr)
-	if split != nil {
-		return nil, err
-	}
-	return net.Listen("tcp", net.JoinHostPort(host, "0"))
+	return s.Serve(listener)
 }

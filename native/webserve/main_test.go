@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -40,22 +39,6 @@ func TestHandler(t *testing.T) {
 		if r.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || r.Header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
 			t.Errorf("%s: the page would not be isolated: %v", path, r.Header)
 		}
-	}
-}
-
-func TestListenTakesAnotherPort(t *testing.T) {
-	first, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	second, err := listen(first.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
-	if second.Addr().String() == first.Addr().String() {
-		t.Error("one address twice")
 	}
 }
 

@@ -227,12 +227,10 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		softmax(r.k, e, shape[0], shape[1])
 	case productTile, productGroup, productRow:
 		multiply(r.k, e, shape, storage)
-	case productSum:
-		addParts(e, r.f.Type, shape, storage[0])
+	case productSum, sparseSum:
+		addParts(r, e, shape, storage)
 	case sparseRows:
 		multiplySparse(r.k, e, shape, storage)
-	case sparseSum:
-		addSparse(e, shape, storage)
 	}
 }
 

@@ -189,19 +189,27 @@ func addRows[N fuse.Num](acc, x, y []N) {
 	}
 }
 
-// addParts is the reference of sum: it adds the parts that lie one below the other.
-func addParts[N fuse.Num](e *fuse.Eval[N], t fuse.Type, shape []int, mem []byte) {
-	m, n, wide, parts := shape[0], shape[1], shape[2], shape[3]
-	acc, part := make([]N, n), make([]N, n)
-	for i := range m {
-		clear(acc)
-		for x := range parts {
-			fuse.Read(part, t, mem, 4*wide*(x*m+i), 1)
+// addParts is the reference of the kernels that add parts: of products those that lie one below the other, of sparse matrices those
+// between two pointers.
+func addParts[N fuse.Num](r reference, e *fuse.Eval[N], shape []int, storage [][]byte) {
+	rows, cols, wide := shape[0], shape[1], shape[2]
+	sums, part := make([]float64, cols), make([]N, cols)
+	for i := range rows {
+		from, to, step := i, shape[3]*rows, rows
+		if r.k.form == sparseSum {
+			from, to, step = int(word(storage[1], i)), int(word(storage[1], i+1)), 1
+		}
+		clear(sums)
+		for at := from; at < to; at += step {
+			fuse.Read(part, r.f.Type, storage[0], 4*wide*at, 1)
 			for j, v := range part {
-				acc[j] += v
+				sums[j] = combine(fuse.ReduceSum, sums[j], v)
 			}
 		}
-		e.Apply(i, 0, acc)
-		e.Store(i, 0, acc)
+		for j, s := range sums {
+			part[j] = N(s)
+		}
+		e.Apply(i, 0, part)
+		e.Store(i, 0, part)
 	}
 }

@@ -79,7 +79,7 @@ func foldText(op fuse.Reduction, t fuse.Type) string {
 // fold is the reference of these kernels.
 func fold[N fuse.Num](r reference, e *fuse.Eval[N], rows, cols, parts int) {
 	row := make([]N, cols)
-	lines, width := rows, parts // what is stored at a time
+	lines, width := rows, parts // of the result
 	if r.k.form == foldCols {
 		lines, width = parts, cols
 	}
@@ -89,11 +89,7 @@ func fold[N fuse.Num](r reference, e *fuse.Eval[N], rows, cols, parts int) {
 		for k := range held {
 			held[k] = start
 		}
-		step := rows
-		if r.k.form == foldCols {
-			step = parts
-		}
-		for from := i; from < rows; from += step {
+		for from := i; from < rows; from += lines {
 			clear(row)
 			e.Apply(from, 0, row)
 			for j, v := range row {

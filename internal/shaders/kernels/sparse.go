@@ -130,52 +130,27 @@ func multiplySparse[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int, storage
 	}
 }
 
-// addSparse is the reference of [SparseSum].
-func addSparse[N fuse.Num](e *fuse.Eval[N], shape []int, storage [][]byte) {
-	rows, cols, stride := shape[0], shape[1], 4*shape[2]
-	out := make([]N, cols)
-	for i := range rows {
-		for j := range out {
-			sum := 0.0
-			for r := int(word(storage[1], i)); r < int(word(storage[1], i+1)); r++ {
-				sum = addProduct(sum, word(storage[0], r*stride+j), N(1))
-			}
-			out[j] = N(sum)
-		}
-		e.Apply(i, 0, out)
-		e.Store(i, 0, out)
-	}
-}
-
 // Rows of up to shortRow entries are summed by one invocation for each vector of the result. Longer ones are cut, into
 // maxCuts parts at most, so that neither an invocation of "rows" nor one of "sum" comes near [shaders.LoopLimit]: a part
 // of the longest row there can be, 2^31 entries, has 42950.
 //
-// A launch is done when its longest row is, so rows far below that limit are cut too. Of 256, 1024, 2048, 4096 and 16384
-// entries, BenchmarkSparseRows of package matrix has 1024 on llvmpipe with two cores: a single row of 100,000 takes 0.44 ms
-// (4096: 0.63, 16384: 0.75), one of a million 3.3 ms (3.0, 6.4), 50,000 short rows with a long one among them 5.1 ms (6.0,
-// 6.4). Rows that are long but many, 200 of 10,000, gain nothing there and take a fifth to a third more time for being added
-// up, whatever the cut. 256 is hardly faster and needs four times the memory for parts.
+// A launch is done when its longest row is, so rows far below that limit are cut too: on llvmpipe, parts of 1024 entries are faster
+// than longer ones where one row is long, and shorter ones gain nothing and need more memory (BenchmarkSparseRows of package matrix).
 const (
 	shortRow = 1024
 	maxCuts  = 50000
 )
 
-// Chunk returns how many entries a part has where the longest row has that many, or 0 if no row need be cut.
-func Chunk(longest int) int {
+// Chunk returns how many entries the parts of rows are to have, or 0 if no row need be cut.
+func Chunk(pointers []int32) int {
+	longest := 0
+	for i := 1; i < len(pointers); i++ {
+		longest = max(longest, int(pointers[i]-pointers[i-1]))
+	}
 	if longest <= shortRow {
 		return 0
 	}
 	return max(shortRow, shaders.Ceil(longest, maxCuts))
-}
-
-// Longest returns the number of entries of the longest row.
-func Longest(pointers []int32) int {
-	most := int32(0)
-	for i := 1; i < len(pointers); i++ {
-		most = max(most, pointers[i]-pointers[i-1])
-	}
-	return int(most)
 }
 
 // Cut cuts rows into parts of up to chunk entries. parts points to the entries of each part as pointers did to those of each

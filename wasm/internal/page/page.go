@@ -98,19 +98,13 @@ type stop struct{ err error }
 // everything that the page has of it along.
 func Guard(run func()) (err error) {
 	defer func() {
-		p, text := recover(), "panic"
-		switch p := p.(type) {
+		switch p := recover().(type) {
 		case nil:
-			return
 		case stop:
 			err = p.err
-			return
-		case error:
-			text = p.Error()
-		case string:
-			text = p
+		default:
+			err = fault.Fail("page", ErrInternal, fault.Panic(p))
 		}
-		err = fault.Fail("page", ErrInternal, text)
 	}()
 	run()
 	return nil

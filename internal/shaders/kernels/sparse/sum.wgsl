@@ -1,6 +1,6 @@
 // sum: finishes a product with rows that were cut into several. One invocation adds those of one vector of C, in order.
 // Workgroups are folded over x and y.
-// Reference: addSparse in sparse.go.
+// Reference: addParts in product.go.
 
 const SIZE: u32 = 64u; // @param
 const BLOCK: u32 = 32u;
