@@ -7,10 +7,10 @@ import "github.com/sublet-gpu/sublet/internal/shaders"
 // variant is a product's kernel in one size.
 type variant struct {
 	form   form
-	tx, ty uint8   // workgroup; Row: quads of columns and invocations that share each
-	rq, cq uint8   // quads of rows and of columns of an invocation
-	rt     uint8   // Tile and Row: rows of a quad of rows, 4 or fewer
-	kq     uint8   // Group: quads of k of a step
+	tx, ty int     // workgroup; Row: quads of columns and invocations that share each
+	rq, cq int     // quads of rows and of columns of an invocation
+	rt     int     // Tile and Row: rows of a quad of rows, 4 or fewer
+	kq     int     // Group: quads of k of a step
 	rate   float64 // the speed where the device is full, relative to the other variants of Group
 }
 
@@ -45,9 +45,9 @@ var variants = []variant{
 func (v *variant) rows() int {
 	switch v.form {
 	case productTile:
-		return int(v.rq) * int(v.rt)
+		return v.rq * v.rt
 	case productGroup:
-		return 4 * int(v.ty) * int(v.rq)
+		return 4 * v.ty * v.rq
 	}
 	return 1
 }
@@ -55,27 +55,27 @@ func (v *variant) rows() int {
 func (v *variant) cols() int {
 	switch v.form {
 	case productTile:
-		return 4 * int(v.cq)
+		return 4 * v.cq
 	case productGroup:
-		return 4 * int(v.tx) * int(v.cq)
+		return 4 * v.tx * v.cq
 	}
-	return 4 * int(v.tx)
+	return 4 * v.tx
 }
 
 // threads is the number of invocations of a workgroup.
-func (v *variant) threads() int { return int(v.tx) * int(v.ty) }
+func (v *variant) threads() int { return v.tx * v.ty }
 
 // memory is the workgroup memory that the kernel takes.
 func (v *variant) memory() int {
 	if v.form == productGroup {
-		return 4 * 4 * int(v.kq) * (v.rows() + v.cols())
+		return 4 * 4 * v.kq * (v.rows() + v.cols())
 	}
 	return 16 * v.threads()
 }
 
 // factors tells how the variant reads A and B.
 func (v *variant) factors(r *Request) (a, b Factor) {
-	a, b = r.factors()
+	a, b = r.A.factor(r.M, r.K, !r.A.ColMajor), r.B.factor(r.K, r.N, r.B.ColMajor)
 	if v.form != productGroup && v.rt < 4 && !a.AlongK {
 		a.Vector = false // single rows of A across its memory
 	}
@@ -85,11 +85,11 @@ func (v *variant) factors(r *Request) (a, b Factor) {
 // params are those of the kernel's file. A tile for the general case, k or n no multiple of four, takes longer to compile and a
 // little longer to run.
 func (v *variant) params(a, b Factor, ragged, edge bool) []int {
-	tx, ty, rq, cq, kq := int(v.tx), int(v.ty), int(v.rq), int(v.cq), int(v.kq)
+	tx, ty, rq, cq, kq := v.tx, v.ty, v.rq, v.cq, v.kq
 	alongA, alongB := shaders.Bit(a.AlongK), shaders.Bit(b.AlongK)
 	switch v.form {
 	case productTile:
-		return []int{tx, rq, int(v.rt), cq, shaders.Bit(ragged), shaders.Bit(edge)}
+		return []int{tx, rq, v.rt, cq, shaders.Bit(ragged), shaders.Bit(edge)}
 	case productGroup:
 		blocks := (ty*rq + tx*cq) * kq
 		return []int{tx, ty, tx * ty, rq, cq, kq, 4 * kq, ty * rq, tx * cq, shaders.Ceil(blocks, tx*ty), ty * rq * kq, blocks, alongA, alongB}
@@ -169,7 +169,7 @@ func (v *variant) maxChunk() int {
 	case productGroup:
 		return shaders.LoopLimit / 5
 	case productRow:
-		return (shaders.LoopLimit - 16) * int(v.ty)
+		return (shaders.LoopLimit - 16) * v.ty
 	}
 	return shaders.LoopLimit
 }

@@ -33,21 +33,13 @@ type Operand struct {
 	Vectors        bool // its memory can be bound in vectors
 }
 
-// factor tells how to read the operand, of which lines lie apart.
-func (o *Operand) factor(alongK bool, lines int) Factor {
+// factor tells how to read a matrix of such a size.
+func (o *Operand) factor(rows, cols int, alongK bool) Factor {
+	lines := rows
+	if o.ColMajor {
+		lines = cols
+	}
 	return Factor{Type: o.Type, AlongK: alongK, Vector: o.Vectors && o.Offset%4 == 0 && (o.Stride%4 == 0 || lines <= 1)}
-}
-
-// factors tells how to read A and B.
-func (r *Request) factors() (a, b Factor) {
-	linesA, linesB := r.M, r.K
-	if r.A.ColMajor {
-		linesA = r.K
-	}
-	if r.B.ColMajor {
-		linesB = r.N
-	}
-	return r.A.factor(!r.A.ColMajor, linesA), r.B.factor(r.B.ColMajor, linesB)
 }
 
 // Product is how a product is computed.
@@ -109,10 +101,10 @@ func (r *Request) Candidates() ([]*Product, error) {
 // plan lists the launches of a product.
 func (r *Request) plan(c choice) *Product {
 	v := c.variant
-	k := Kernel{form: v.form, lines: int(v.rt)}
+	k := Kernel{form: v.form, lines: v.rt}
 	k.a, k.b = v.factors(r)
 	k.params = v.params(k.a, k.b, r.K%4 != 0, r.N%4 != 0)
-	step := max(int(v.kq), 1) // Group takes whole steps
+	step := max(v.kq, 1) // Group takes whole steps
 	chunk := max(shaders.Ceil(quads(r.K), c.parts*step)*step, 1)
 	parts := max(shaders.Ceil(quads(r.K), chunk), 1)
 	wide, high := shaders.Ceil(r.N, v.cols()), shaders.Ceil(r.M, v.rows())

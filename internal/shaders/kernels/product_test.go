@@ -330,7 +330,7 @@ func TestKeys(t *testing.T) {
 			factor := func(b int) Factor {
 				return Factor{Type: fuse.Type(bits & 1 * 3), AlongK: b&1 != 0, Vector: b&2 != 0}
 			}
-			k := Kernel{form: v.form, lines: int(v.rt), a: factor(bits >> 1), b: factor(bits >> 3)}
+			k := Kernel{form: v.form, lines: v.rt, a: factor(bits >> 1), b: factor(bits >> 3)}
 			if v.rt < 4 && v.form != productGroup && !k.a.AlongK {
 				k.a.Vector = false
 			}
