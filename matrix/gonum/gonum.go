@@ -75,12 +75,8 @@ func convert[T matrix.Elem](op string, dev *gpu.Device, m mat.Matrix, opts []mat
 // safely has a matrix of gonum's used. They panic where others return an error, for example on a nil pointer in the interface.
 func safely(op string, use func() error) (err error) {
 	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			err = fail(op, gpu.ErrInvalid, p.Error())
-		default:
-			err = fail(op, gpu.ErrInvalid, "the matrix panics")
+		if cause := fault.Panic(recover()); cause != "" {
+			err = fail(op, gpu.ErrInvalid, cause)
 		}
 	}()
 	return use()

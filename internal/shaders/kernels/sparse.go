@@ -5,6 +5,7 @@ package kernels
 import (
 	"encoding/binary"
 	"math"
+	"sort"
 
 	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
@@ -77,14 +78,7 @@ func scatter(shape []int, blocks bool, storage [][]byte) {
 		if blocks {
 			major, minor = int(word(indices, t/minors)), t%minors
 		} else { // the last of the majors that begins at the entry or before it
-			for hi := majors; hi-major > 1; {
-				mid := (major + hi) / 2
-				if int(word(pointers, first+mid)) <= begin+t {
-					major = mid
-				} else {
-					hi = mid
-				}
-			}
+			major = sort.Search(majors-1, func(i int) bool { return int(word(pointers, first+i+1)) > begin+t })
 			minor = int(word(indices, base+t))
 		}
 		if major < majors && minor < minors {
