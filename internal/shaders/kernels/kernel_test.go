@@ -11,7 +11,7 @@ import (
 func TestFiles(t *testing.T) {
 	for _, file := range files {
 		text := *file.text
-		for _, name := range strings.Fields(file.params) {
+		for name := range strings.FieldsSeq(file.params) {
 			if strings.Count(text, "const "+name+": ") != 1 {
 				t.Errorf("%s: no parameter %s", file.name, name)
 			}
