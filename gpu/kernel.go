@@ -24,6 +24,10 @@ type KernelDesc struct {
 	Ahead bool
 }
 
+// RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels:
+// [KernelDesc.Reference].
+const RunsReferences = runsReferences
+
 // Kernel is a reference to a compiled compute shader of one device. Callers who ask for the same shader get references of
 // their own.
 type Kernel struct {
@@ -45,8 +49,7 @@ type kernelEntry struct {
 	layout     driver.Layout
 	generation uint32 // of the device
 	drv        driver.Device
-	references int           // of callers, those that wait included
-	live       bool          // it is compiled, and not released
+	references int           // of callers, those that wait included, and of the compiler
 	done       chan struct{} // closed when compiled
 	err        error
 }
@@ -105,7 +108,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	}
 	e := &kernelEntry{
 		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, generation: d.generation.Load(), drv: d.drv,
-		references: 1, done: make(chan struct{}),
+		references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
 	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
@@ -133,28 +136,19 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 			d.stats.Compilations++
 		}
 		d.stats.Kernels++
-		e.live = true
-		d.destroyUnused(e) // all callers may have stopped waiting
 	}
 	e.err = err
+	d.release(e)
 	d.mu.Unlock()
 	close(e.done)
 }
 
-// release takes a reference back. The last one destroys the kernel; compile destroys one that is still being compiled.
+// release takes a reference back. With the last one a compiled kernel goes.
 func (d *Device) release(e *kernelEntry) {
 	e.references--
-	if !d.closed && e.generation == d.generation.Load() {
-		d.destroyUnused(e)
-	}
-}
-
-// destroyUnused frees a compiled kernel without references.
-func (d *Device) destroyUnused(e *kernelEntry) {
-	if !e.live || e.references > 0 {
+	if e.references > 0 || e.err != nil || d.closed || e.generation != d.generation.Load() {
 		return
 	}
-	e.live = false
 	delete(d.kernels, e.key)
 	d.stats.Kernels--
 	_ = d.afterBatch(func() { // where that submits anything, it is what forgets binding sets

@@ -159,8 +159,8 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	best := slices.MaxFunc(list, func(a, b *Adapter) int { return cmp.Compare(c.rank(a.Info), c.rank(b.Info)) })
-	return best.Open(ctx, opts...)
+	frugal := func(a *Adapter) bool { return c.frugal && a.Info.Kind == driver.KindIntegrated }
+	return list[max(0, slices.IndexFunc(list, frugal))].Open(ctx, opts...) // each driver lists its best first, the oracle comes last
 }
 
 // adopt makes a driver's device of a handle, by the driver of that name or, if it is "", any that knows the handle.
@@ -177,19 +177,6 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 		}
 	}
 	return nil, fail("Open", ErrUnsupported, "no linked driver knows such a device")
-}
-
-var worstFirst = []driver.Kind{driver.KindCPU, driver.KindUnknown, driver.KindVirtual, driver.KindIntegrated, driver.KindDiscrete}
-
-// rank orders adapters by preference. The oracle is the last resort.
-func (c *config) rank(i AdapterInfo) int {
-	switch {
-	case !i.Features.Has(driver.FeatureWGSL):
-		return 0
-	case c.frugal && i.Kind == driver.KindIntegrated:
-		return 1 + len(worstFirst)
-	}
-	return 1 + slices.Index(worstFirst, i.Kind)
 }
 
 // getenv is os.Getenv without package os, which would be a tenth of the program in a page.

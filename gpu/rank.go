@@ -25,29 +25,24 @@ func (s Selection) Rank(ctx context.Context, bench func(context.Context, *Device
 		bench = nbody
 	}
 	s.errs = slices.Clip(s.errs)
-	speeds := map[*Adapter]float64{}
-	var list []*Adapter
+	speeds := map[*Adapter]float64{} // -1 for those that cannot be measured
 	for _, a := range s.list {
-		v, measured := speeds[a]
-		if !measured {
-			var err error
-			v, err = measure(ctx, a, bench)
-			if cerr := ctx.Err(); cerr != nil {
-				s.err, s.list = cerr, nil
-				return s
-			}
-			if err != nil {
-				s.errs = append(s.errs, err)
-				v = math.NaN()
-			}
-			speeds[a] = v
+		if _, measured := speeds[a]; measured {
+			continue
 		}
-		if !math.IsNaN(v) {
-			list = append(list, a)
+		v, err := measure(ctx, a, bench)
+		if cerr := ctx.Err(); cerr != nil {
+			s.err, s.list = cerr, nil
+			return s
 		}
+		if err != nil {
+			s.errs = append(s.errs, err)
+			v = -1
+		}
+		speeds[a] = v
 	}
-	slices.SortStableFunc(list, func(a, b *Adapter) int { return cmp.Compare(speeds[b], speeds[a]) })
-	s.list = list
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(a *Adapter) bool { return speeds[a] < 0 })
+	slices.SortStableFunc(s.list, func(a, b *Adapter) int { return cmp.Compare(speeds[b], speeds[a]) })
 	return s
 }
 

@@ -48,13 +48,7 @@ func (s Selection) Where(ok func(AdapterInfo) bool) Selection {
 	if ok == nil {
 		return s.mistake("Where", ErrInvalid, "nil function")
 	}
-	all := s.list
-	s.list = nil
-	for _, a := range all {
-		if ok(a.Info) {
-			s.list = append(s.list, a)
-		}
-	}
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(a *Adapter) bool { return !ok(a.Info) })
 	return s
 }
 
