@@ -132,10 +132,7 @@ func duration(s float64) bool { return s >= 0 && s <= maxSeconds }
 
 // keep adds to a list that goes back no further than depth.
 func keep[E any](list []E, e E, depth int) []E {
-	if len(list) == depth {
-		list = slices.Delete(list, 0, 1)
-	}
-	return append(list, e)
+	return append(list[max(len(list)-depth+1, 0):], e)
 }
 
 // policy is how the devices of an id share its ranges.

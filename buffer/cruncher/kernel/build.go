@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
@@ -22,14 +23,10 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Source: s, Scan: s.scan, uses: s.reach(k), p: &Program{
-		Name: kernel, Dims: k.dims, Local: k.local, source: s, fields: map[string]field{},
+	b := &builder{Source: s, Scan: s.scan, p: &Program{
+		Name: kernel, Dims: k.dims, Local: k.local, source: s, fields: map[string]field{}, compiled: map[*gpu.Device]compiled{},
 	}}
-	for _, d := range s.decls {
-		if d.sort == aFunction && b.uses[s.scan.At(d.name)] {
-			b.refs = append(b.refs, d.refs...)
-		}
-	}
+	b.uses, b.refs = s.reach(k)
 	if err := b.check(decls); err != nil {
 		return nil, err
 	}
@@ -41,8 +38,7 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 	if err != nil {
 		return nil, err
 	}
-	_, based := b.p.fields[nameBase]
-	b.p.Divisible = based
+	b.p.Divisible = b.p.has(nameBase)
 	b.findWrites()
 	return b.p, nil
 }
@@ -76,7 +72,7 @@ func (b *builder) check(decls []Decl) error {
 			return b.fail(quote(d.Name), " ", what)
 		case own != nil && !b.complete:
 			return b.failAt(own.name, quote(d.Name), " is declared here, and as an array or a scalar, too")
-		case b.declared(d.Name) != nil:
+		case lookUp(b.decls, d.Name) != nil:
 			return b.fail(quote(d.Name), " is declared twice")
 		}
 		b.decls = append(b.decls, d)
@@ -84,9 +80,7 @@ func (b *builder) check(decls []Decl) error {
 	return nil
 }
 
-// declared returns what was declared under a name, or nil.
-func (b *builder) declared(name string) *Decl { return lookUp(b.decls, name) }
-
+// lookUp returns what was declared under a name, or nil.
 func lookUp(list []Decl, name string) *Decl {
 	for i := range list {
 		if list[i].Name == name {

@@ -72,7 +72,7 @@ func (b *builder) slot(d *decl) (int, error) {
 // storage finds the declaration of an array that the module binds.
 func (b *builder) storage(d *decl, slot int) (driver.Access, error) {
 	name := b.At(d.name)
-	array := b.declared(name)
+	array := lookUp(b.decls, name)
 	if array == nil || array.Scalar {
 		return 0, b.failAt(d.name, "no array is called ", quote(name))
 	}
@@ -119,7 +119,7 @@ func (b *builder) block(d *decl) error {
 // parameter finds what a member of the block stands for. Others than ours and the scalars stay zero if their names begin
 // with pad.
 func (b *builder) parameter(m member) error {
-	scalar := b.declared(m.name)
+	scalar := lookUp(b.decls, m.name)
 	switch {
 	case strings.HasPrefix(m.name, prefix):
 		if m.typ.Code != dtype.Uint32.Code || m.typ.Lanes == 0 || int(m.typ.Lanes) > told(m.name) {

@@ -51,7 +51,7 @@ type compiled struct {
 // Compile returns the kernel of a device, which it compiles if it has not done so before. The errors of compilers are about the
 // lines of the source. [Program.Close] closes the kernel.
 func (p *Program) Compile(ctx context.Context, dev *gpu.Device) (*gpu.Kernel, error) {
-	if p == nil || dev == nil {
+	if p == nil || p.source == nil || dev == nil {
 		return nil, fail("Compile", "no program or no device")
 	}
 	generation := dev.Generation()
@@ -79,9 +79,6 @@ func (p *Program) keep(dev *gpu.Device, c compiled) *gpu.Kernel {
 		return nil
 	}
 	_ = old.kernel.Close() // went with its device
-	if p.compiled == nil {
-		p.compiled = map[*gpu.Device]compiled{}
-	}
 	p.compiled[dev] = c
 	return c.kernel
 }
@@ -96,5 +93,5 @@ func (p *Program) Close() {
 	for _, c := range p.compiled {
 		_ = c.kernel.Close() // never fails
 	}
-	p.compiled = nil
+	clear(p.compiled)
 }

@@ -72,12 +72,14 @@ func (p *parser) references(d *decl) error {
 	return nil
 }
 
-// reach returns the names that a kernel uses, its own included, and those that the functions use that it calls.
-func (s *Source) reach(kernel *decl) map[string]bool {
-	uses := map[string]bool{s.scan.At(kernel.name): true}
+// reach returns the names that a kernel uses, its own included, and those that the functions use that it calls, and all tokens
+// that do.
+func (s *Source) reach(kernel *decl) (uses map[string]bool, refs []int) {
+	uses = map[string]bool{s.scan.At(kernel.name): true}
 	for todo := []*decl{kernel}; len(todo) > 0; {
 		last := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		refs = append(refs, last.refs...)
 		for _, token := range last.refs {
 			name := s.scan.At(token)
 			if uses[name] {
@@ -89,7 +91,7 @@ func (s *Source) reach(kernel *decl) map[string]bool {
 			}
 		}
 	}
-	return uses
+	return uses, refs
 }
 
 // findWrites notes which arrays the kernel may change.
