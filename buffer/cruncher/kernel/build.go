@@ -9,7 +9,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // Build makes a program of one kernel. Of the arrays and scalars only those that it uses, itself or in functions that it
@@ -19,14 +18,15 @@ import (
 // is no such kernel, if declarations are wrong, contradict the source or are twice there, if the parameter block would be larger
 // than 1024 bytes, or if the kernel uses a windowed array in other ways than [Decl] says.
 func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, error) {
-	k, err := s.kernel("Build", kernel)
+	const op = "Build"
+	k, err := s.kernel(op, kernel)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Source: s, Scan: s.scan, p: &Program{
+	b := &builder{parser: parser{Source: s, Scan: s.scan, op: op}, p: &Program{
 		Name: kernel, Dims: k.dims, Local: k.local, source: s, fields: map[string]field{}, compiled: map[*gpu.Device]compiled{},
 	}}
-	b.uses, b.refs = s.reach(k)
+	b.uses, b.refs = b.reach(k)
 	if err := b.check(decls); err != nil {
 		return nil, err
 	}
@@ -45,8 +45,7 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 
 // builder makes one program.
 type builder struct {
-	*Source
-	*wgsl.Scan
+	parser
 	decls []Decl
 	p     *Program
 
@@ -55,12 +54,6 @@ type builder struct {
 
 	out          strings.Builder // what follows the user's text
 	private, set strings.Builder // the variables in it, and what sets them
-}
-
-func (b *builder) fail(detail ...string) error { return fail("Build", detail...) }
-
-func (b *builder) failAt(token int, detail ...string) error {
-	return failAt("Build", b.Scan, token, detail...)
 }
 
 // check looks at the declarations as such.
@@ -130,13 +123,11 @@ func (b *builder) workgroup(local [3]int) error {
 		local[d] = cmp.Or(local[d], 1)
 	}
 	for d, size := range local {
-		if size >= 1 && size <= maxLocal {
-			n *= size
-		}
-		if size < 1 || size > maxLocal || n > maxLocal || d >= dims && size != 1 {
+		if size < 1 || size > maxLocal/n || d >= dims && size != 1 {
 			text := strconv.Itoa(local[0]) + "x" + strconv.Itoa(local[1]) + "x" + strconv.Itoa(local[2])
 			return b.fail("a workgroup of ", text, " for a kernel of ", strconv.Itoa(dims), " dimensions")
 		}
+		n *= size
 	}
 	b.p.Local = local
 	return nil

@@ -20,11 +20,6 @@ func fail(op string, detail ...string) error {
 	return fault.Fail("kernel: "+op, ErrKernel, detail...)
 }
 
-// failAt blames a token of the source.
-func failAt(op string, s *wgsl.Scan, token int, detail ...string) error {
-	return fail(op, "line "+strconv.Itoa(s.Line(token))+": "+strings.Join(detail, ""))
-}
-
 // quote shortens what a hostile source may have made long.
 func quote(s string) string {
 	const most = 64

@@ -106,13 +106,8 @@ func (p *Program) dispatch(k *gpu.Kernel, block []byte, r Range, buffers []gpu.A
 	}
 	groups, fits := p.groups(tiles)
 	if !fits {
-		longest := 0
-		for d := range p.fields[nameBase].lanes {
-			if tiles[d] > tiles[longest] {
-				longest = d
-			}
-		}
-		if p.Dims > 0 || !p.Divisible || tiles[longest] < 2 {
+		longest := slices.Index(tiles[:], slices.Max(tiles[:]))
+		if p.Dims > 0 || longest >= p.fields[nameBase].lanes {
 			return fail("Launch", "more workgroups than one dispatch can have")
 		}
 		low, high, half := r, r, tiles[longest]/2*p.Local[longest]

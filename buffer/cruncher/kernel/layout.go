@@ -36,29 +36,29 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 func (t layout) stride() int { return roundUp(t.size, max(t.align, 1)) }
 
 // layoutAt lays out the type that these tokens are.
-func (s *Source) layoutAt(from, to, depth int) layout {
-	if from >= to || depth > maxDepth || !s.scan.IsWord(from) {
+func (p *parser) layoutAt(from, to, depth int) layout {
+	if from >= to || depth > maxDepth || !p.IsWord(from) {
 		return layout{}
 	}
-	name := s.scan.At(from)
+	name := p.At(from)
 	if to-from == 1 {
-		return s.named(name, depth)
+		return p.named(name, depth)
 	}
-	if s.scan.Char(from+1) != '<' || s.scan.Char(to-1) != '>' {
+	if p.Char(from+1) != '<' || p.Char(to-1) != '>' {
 		return layout{}
 	}
-	args := s.scan.Split(from+2, to-1)
+	args := p.Split(from+2, to-1)
 	if len(args) == 0 {
 		return layout{}
 	}
-	switch inner := s.layoutAt(args[0][0], args[0][1], depth+1); {
+	switch inner := p.layoutAt(args[0][0], args[0][1], depth+1); {
 	case inner.size == 0:
 	case name == "atomic" && len(args) == 1:
 		return layout{size: inner.size, align: inner.align}
 	case name == "array":
 		t := layout{align: inner.align, each: inner.stride()}
 		if len(args) == 2 {
-			t.size = max(s.constant(args[1][0], args[1][1]), 0) * t.each
+			t.size = max(p.constant(args[1][0], args[1][1]), 0) * t.each
 		}
 		if t.size <= maxLayout {
 			return t
@@ -111,15 +111,15 @@ var components = []struct {
 }
 
 // named lays out a type that is one word.
-func (s *Source) named(name string, depth int) layout {
-	if d := s.names[name]; d != nil {
+func (p *parser) named(name string, depth int) layout {
+	if d := p.names[name]; d != nil {
 		if !d.laid {
 			d.laid = true // a type in itself has no layout
 			switch d.sort {
 			case anAlias:
-				d.layout = s.layoutAt(d.from, d.to, depth+1)
+				d.layout = p.layoutAt(d.from, d.to, depth+1)
 			case aStruct:
-				d.layout = s.structure(d, depth+1)
+				d.layout = p.members(d, depth+1)
 			}
 		}
 		return d.layout
@@ -135,20 +135,19 @@ func (s *Source) named(name string, depth int) layout {
 	return layout{}
 }
 
-// structure lays out a struct of the source's.
-func (s *Source) structure(d *decl, depth int) layout {
+// members lays out a struct of the source's.
+func (p *parser) members(d *decl, depth int) layout {
 	all := layout{align: 1, members: []member{}}
-	p := parser{Source: s, Scan: s.scan}
 	for _, part := range p.Split(d.from, d.to) {
 		p.next = part[0]
 		attrs := p.attributes()
 		name := p.next
-		t := s.layoutAt(name+2, part[1], depth)
+		t := p.layoutAt(name+2, part[1], depth)
 		if !p.IsWord(name) || p.Char(name+1) != ':' || t.size == 0 {
 			return layout{}
 		}
 		for _, a := range attrs {
-			n := s.constant(a.from, a.to)
+			n := p.constant(a.from, a.to)
 			switch {
 			case n < 1 || n > maxLayout:
 				return layout{}
@@ -170,20 +169,20 @@ func (s *Source) structure(d *decl, depth int) layout {
 }
 
 // constant evaluates what is a whole number or a constant that stands for one, or returns -1.
-func (s *Source) constant(from, to int) int {
+func (p *parser) constant(from, to int) int {
 	for range maxDepth {
 		if to-from != 1 {
 			break
 		}
-		text := s.scan.At(from)
-		if s.scan.Tokens[from].Kind == wgsl.Number {
+		text := p.At(from)
+		if p.Tokens[from].Kind == wgsl.Number {
 			n, err := strconv.ParseInt(strings.TrimRight(text, "iu"), 0, 32)
 			if err != nil || strings.Contains(text, "_") {
 				break
 			}
 			return int(n)
 		}
-		d := s.names[text]
+		d := p.names[text]
 		if d == nil || d.sort != aConstant {
 			break
 		}

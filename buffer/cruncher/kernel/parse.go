@@ -9,18 +9,23 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
-// parser reads the declarations of module scope.
+// parser reads a source.
 type parser struct {
 	*Source
 	*wgsl.Scan
-	next int // token
+	op   string // that it does so for
+	next int    // token
 }
 
-func (p *parser) fail(token int, detail ...string) error {
-	return failAt("Parse", p.Scan, token, detail...)
+func (p *parser) fail(detail ...string) error { return fail(p.op, detail...) }
+
+// failAt blames a token of the source.
+func (p *parser) failAt(token int, detail ...string) error {
+	return p.fail("line "+strconv.Itoa(p.Line(token))+": ", strings.Join(detail, ""))
 }
 
-func (p *parser) module() error {
+// declarations reads those of module scope.
+func (p *parser) declarations() error {
 	for p.next < len(p.Tokens) {
 		start := p.next
 		attrs := p.attributes()
@@ -41,9 +46,9 @@ func (p *parser) module() error {
 		case "var":
 			err = p.variable(attrs)
 		case "":
-			err = p.fail(p.next, "an attribute of nothing")
+			err = p.failAt(p.next, "an attribute of nothing")
 		default:
-			err = p.fail(p.next, "no declaration begins with ", quote(text))
+			err = p.failAt(p.next, "no declaration begins with ", quote(text))
 		}
 		if err != nil {
 			return err
@@ -80,7 +85,7 @@ func (p *parser) semicolon(from int) (int, error) {
 			break // rather than to blame the end of the source
 		}
 	}
-	return 0, p.fail(from, "no ; after a declaration")
+	return 0, p.failAt(from, "no ; after a declaration")
 }
 
 // find returns the first of the tokens that is the character, or to.
@@ -95,10 +100,10 @@ func (p *parser) find(c byte, from, to int) int {
 func (p *parser) declare(d *decl) error {
 	name := p.At(d.name)
 	if !p.IsWord(d.name) || name == "_" {
-		return p.fail(d.name, "a declaration without a name")
+		return p.failAt(d.name, "a declaration without a name")
 	}
 	if old := p.names[name]; old != nil {
-		return p.fail(d.name, quote(name), " is declared already, in line ", strconv.Itoa(p.Line(old.name)))
+		return p.failAt(d.name, quote(name), " is declared already, in line ", strconv.Itoa(p.Line(old.name)))
 	}
 	p.names[name] = d
 	p.decls = append(p.decls, d)
@@ -123,7 +128,7 @@ func (p *parser) variable(attrs []attr) error {
 		words := []*string{&d.space, &d.access}
 		end := min(p.find('>', d.name, len(p.Tokens)), d.name+5) // a comma may trail
 		if p.Char(end) != '>' {
-			return p.fail(p.next, "a var whose address space does not end")
+			return p.failAt(p.next, "a var whose address space does not end")
 		}
 		for i, part := range p.Split(d.name+1, end) {
 			*words[min(i, 1)] = p.At(part[0])
@@ -142,7 +147,7 @@ func (p *parser) variable(attrs []attr) error {
 func (p *parser) structure() error {
 	open := p.next + 2
 	if p.Char(open) != '{' {
-		return p.fail(p.next, "a struct without members")
+		return p.failAt(p.next, "a struct without members")
 	}
 	d := &decl{sort: aStruct, name: p.next + 1, from: open + 1, to: int(p.Match[open])}
 	p.next = d.to + 1
@@ -156,7 +161,7 @@ func (p *parser) function(start int, attrs []attr) error {
 		d.entry = d.entry || a.name == "compute"
 	}
 	if p.Char(d.from) != '(' {
-		return p.fail(p.next, "a function without parameters")
+		return p.failAt(p.next, "a function without parameters")
 	}
 	shut := int(p.Match[d.from])
 	params := p.Split(d.from+1, shut)
@@ -164,7 +169,7 @@ func (p *parser) function(start int, attrs []attr) error {
 		p.next = param[0]
 		p.attributes()
 		if !p.IsWord(p.next) || p.Char(p.next+1) != ':' || p.next+2 >= param[1] {
-			return p.fail(p.next, "a parameter that is not a name and a type")
+			return p.failAt(p.next, "a parameter that is not a name and a type")
 		}
 	}
 	if len(params) == 1 && len(attrs) == 0 {
@@ -177,7 +182,7 @@ func (p *parser) function(start int, attrs []attr) error {
 		}
 	}
 	if p.Char(p.next) != '{' {
-		return p.fail(d.name, "a function without a body")
+		return p.failAt(d.name, "a function without a body")
 	}
 	d.to = int(p.Match[p.next]) + 1
 	p.next = d.to

@@ -66,12 +66,13 @@ func (d *decl) bound() bool {
 // whose declarations are not of WGSL's form, and in a source of functions for bindings and for names that begin with
 // sublet_. Function bodies are for the compiler to check.
 func Parse(src string) (*Source, error) {
+	const op = "Parse"
 	scan, err := wgsl.Tokenize(strings.TrimPrefix(src, "\ufeff"))
 	if err != nil {
-		return nil, fail("Parse", err.Error())
+		return nil, fail(op, err.Error())
 	}
-	p := &parser{Source: &Source{scan: scan, names: map[string]*decl{}}, Scan: scan}
-	if err := p.module(); err != nil {
+	p := &parser{Source: &Source{scan: scan, names: map[string]*decl{}}, Scan: scan, op: op}
+	if err := p.declarations(); err != nil {
 		return nil, err
 	}
 	p.complete = slices.ContainsFunc(p.decls, func(d *decl) bool { return d.entry })
@@ -81,7 +82,7 @@ func Parse(src string) (*Source, error) {
 		}
 	}
 	if len(p.Kernels()) == 0 {
-		return nil, fail("Parse", "no kernels: no function fn name(i: u32) and no @compute entry point")
+		return nil, p.fail("no kernels: no function fn name(i: u32) and no @compute entry point")
 	}
 	return p.Source, nil
 }
@@ -149,24 +150,24 @@ func (p *parser) entryPoint(d *decl) error {
 		for i, n := range p.Split(a.from, a.to) {
 			v := p.constant(n[0], n[1])
 			if i > 2 || v < 1 || v > maxLocal {
-				return p.fail(d.name, "a workgroup size that is not made of one to three numbers or constants")
+				return p.failAt(d.name, "a workgroup size that is not made of one to three numbers or constants")
 			}
 			d.local[i] = v
 		}
 		return nil
 	}
-	return p.fail(d.name, "an entry point without a workgroup size")
+	return p.failAt(d.name, "an entry point without a workgroup size")
 }
 
 // onlyOurs refuses what a source of functions may not declare, because the library does.
 func (p *parser) onlyOurs(d *decl) error {
 	switch name := p.At(d.name); {
 	case strings.HasPrefix(name, prefix):
-		return p.fail(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
+		return p.failAt(d.name, "names that begin with ", prefix, " are the library's: ", quote(name))
 	case slices.Contains(needed, name):
-		return p.fail(d.name, "the library needs the name ", quote(name), " itself")
+		return p.failAt(d.name, "the library needs the name ", quote(name), " itself")
 	case d.bound():
-		return p.fail(d.name, "a binding needs a complete module, with a @compute entry point: ", quote(name))
+		return p.failAt(d.name, "a binding needs a complete module, with a @compute entry point: ", quote(name))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (p *parser) references(d *decl) error {
 	pending := ""
 	declare := func(i int) error {
 		if pending = p.At(i); !p.complete && strings.HasPrefix(pending, prefix) {
-			return p.fail(i, "names that begin with ", prefix, " are the library's: ", quote(pending))
+			return p.failAt(i, "names that begin with ", prefix, " are the library's: ", quote(pending))
 		}
 		return nil
 	}
@@ -74,19 +74,19 @@ func (p *parser) references(d *decl) error {
 
 // reach returns the names that a kernel uses, its own included, and those that the functions use that it calls, and all tokens
 // that do.
-func (s *Source) reach(kernel *decl) (uses map[string]bool, refs []int) {
-	uses = map[string]bool{s.scan.At(kernel.name): true}
+func (p *parser) reach(kernel *decl) (uses map[string]bool, refs []int) {
+	uses = map[string]bool{p.At(kernel.name): true}
 	for todo := []*decl{kernel}; len(todo) > 0; {
 		last := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		refs = append(refs, last.refs...)
 		for _, token := range last.refs {
-			name := s.scan.At(token)
+			name := p.At(token)
 			if uses[name] {
 				continue
 			}
 			uses[name] = true
-			if d := s.names[name]; d != nil && d.sort == aFunction {
+			if d := p.names[name]; d != nil && d.sort == aFunction {
 				todo = append(todo, d)
 			}
 		}
