@@ -12,7 +12,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 )
 
@@ -254,8 +253,4 @@ func (a *Any) usable(op string) error {
 		return fail(op, gpu.ErrClosed, "array ", a.name)
 	}
 	return nil
-}
-
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("cruncher: "+op, err, detail...)
 }

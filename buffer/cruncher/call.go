@@ -135,7 +135,7 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if fixed := cr.fixed.Get(key); keep && fixed != nil && divides(*fixed, n, alive) {
 		return *fixed, nil
 	}
-	counts, err := cr.balancer.Split(balance.Request{
+	counts, err := cr.conf.balancer.Split(balance.Request{
 		ID: c.id, Global: n, Step: c.step, Devices: len(alive), Alive: alive, Moves: cr.moveCosts(c),
 	})
 	if err != nil {
@@ -253,7 +253,7 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && a.access != writeOnly {
+				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
 					err = fail("Compute", ErrStale, a.array.name)
 				}
 			}
@@ -294,5 +294,5 @@ func (cr *Cruncher) observe(c *call, pieces []*piece) {
 		}
 		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: seconds}
 	}
-	cr.balancer.Observe(c.id, samples)
+	cr.conf.balancer.Observe(c.id, samples)
 }

@@ -21,10 +21,9 @@ import (
 // Cruncher computes kernels on several devices at once. It is made by [New]. Its methods may be called from several
 // goroutines; calls run one after the other.
 type Cruncher struct {
-	workers  []*worker
-	source   *kernel.Source
-	balancer balance.Balancer
-	conf     config
+	workers []*worker
+	source  *kernel.Source
+	conf    config
 
 	mu       gate // guards what follows
 	closed   bool
@@ -151,7 +150,10 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	if len(devices) == 0 {
 		return nil, fail(op, ErrDevices, "")
 	}
-	cr := &Cruncher{mu: make(gate, 1), arrays: map[*body]*residency{}, converters: map[dtype.Type]*converter{}}
+	cr := &Cruncher{
+		conf: config{balancer: balance.New()}, mu: make(gate, 1),
+		arrays: map[*body]*residency{}, converters: map[dtype.Type]*converter{},
+	}
 	for i, d := range devices {
 		if d == nil {
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
@@ -174,9 +176,6 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	}
 	cr.account.Limit = cr.conf.memory
 	var err error
-	if cr.balancer = cr.conf.balancer; cr.balancer == nil {
-		cr.balancer = balance.New()
-	}
 	if cr.source, err = kernel.Parse(wgsl); err != nil {
 		return nil, err
 	}
@@ -288,7 +287,7 @@ func (cr *Cruncher) Stats(id int) balance.Stats {
 	if !cr.made() {
 		return balance.Stats{}
 	}
-	return cr.balancer.Stats(id)
+	return cr.conf.balancer.Stats(id)
 }
 
 // Report tells what a call did.

@@ -20,4 +20,8 @@ var (
 	ErrStale     = fault.New("ErrStale", "only devices have the newest elements, or one that is lost had them")
 )
 
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("cruncher: "+op, err, detail...)
+}
+
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -107,21 +107,7 @@ func (a *Any) change(set func(f *Flags)) {
 	}
 }
 
-// access is what an array's memory on the devices is for, from its first use in a cruncher on.
-type access uint8
+// access is all that kernels do with an array, from its first use in a cruncher on. The zero value is both.
+type access struct{ readOnly, writeOnly bool }
 
-const (
-	readWrite access = iota
-	readOnly
-	writeOnly
-)
-
-func (f Flags) access() access {
-	switch {
-	case f.ReadOnly:
-		return readOnly
-	case f.WriteOnly:
-		return writeOnly
-	}
-	return readWrite
-}
+func (f Flags) access() access { return access{f.ReadOnly, f.WriteOnly} }

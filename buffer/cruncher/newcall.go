@@ -120,7 +120,7 @@ func (cr *Cruncher) reside(c *call) error {
 		if err != nil {
 			return err
 		}
-		if r.used > 0 && r.access != readWrite && r.access != p.flags.access() {
+		if r.used > 0 && r.access != (access{}) && r.access != p.flags.access() {
 			return fail(op, ErrAccess, p.array.name)
 		}
 		a := argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged}

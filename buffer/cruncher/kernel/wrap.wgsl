@@ -1,4 +1,4 @@
-// wrap: what write.go puts behind a user's functions. Words in capitals stand for names, types and numbers.
+// wrap: what build.go puts behind a user's functions. Words in capitals stand for names, types and numbers.
 
 // A stored element of less than a word belongs to one invocation, so that clearing its bits and setting them need not be one step.
 
