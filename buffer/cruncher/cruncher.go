@@ -267,7 +267,12 @@ func (cr *Cruncher) Close() error {
 	cr.mu.lock()
 	defer cr.mu.unlock()
 	cr.closed = true
-	cr.closePrograms()
+	cr.programs.Each((*kernel.Program).Close)
+	cr.programs.Clear()
+	for _, c := range cr.converters {
+		c.unpack.Close()
+		c.pack.Close()
+	}
 	return cr.evictIf(func(*residency) bool { return true })
 }
 

@@ -153,16 +153,6 @@ func closeAll(list []*kernel.Program) {
 	}
 }
 
-// closePrograms closes everything that was compiled.
-func (cr *Cruncher) closePrograms() {
-	cr.programs.Each((*kernel.Program).Close)
-	cr.programs.Clear()
-	for _, c := range cr.converters {
-		c.unpack.Close()
-		c.pack.Close()
-	}
-}
-
 // converter is the programs that turn what devices have of arrays of a type into what kernels see, and back.
 type converter struct{ unpack, pack *kernel.Program }
 

@@ -4,7 +4,7 @@ package cruncher
 
 import (
 	"context"
-	"math"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -67,16 +67,8 @@ func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
 	if !identifier(name) {
 		return &group{err: fail("NewScalar", ErrName, name)}
 	}
-	s := scalar{name: name, t: typeOf[T]()}
-	switch v := any(v).(type) {
-	case float32:
-		s.bits = math.Float32bits(v)
-	case int32:
-		s.bits = uint32(v)
-	case uint32:
-		s.bits = v
-	}
-	return &group{list: []param{{value: s}}}
+	bits := *(*uint32)(unsafe.Pointer(&v))
+	return &group{list: []param{{value: scalar{name, typeOf[T](), bits}}}}
 }
 
 // group is a list of parameters.
