@@ -2,7 +2,10 @@
 
 package cruncher
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Range says what a call computes, and how.
 type Range struct {
@@ -82,8 +85,6 @@ func (r *Range) checkStrict(l, devices int) error {
 	}
 	blob := l * r.Blobs // small: l is within the devices' limits
 	switch {
-	case r.Global%l != 0:
-		return fail(op, ErrRange, "a global range of ", itoa(r.Global), " is no multiple of the local range ", itoa(l))
 	case r.Global%blob != 0:
 		return fail(op, ErrRange, "a global range of ", itoa(r.Global), " is no multiple of the local range times the blobs, ", itoa(blob))
 	case r.Global < blob*devices:
@@ -101,9 +102,7 @@ type span struct{ lo, hi int }
 
 // elements returns the elements of an array that belong to a part.
 func (p part) elements(items, inner, n int) span {
-	lo, _ := mul(p.base, inner, items)
-	hi, _ := mul(p.base+p.count, inner, items)
-	return span{min(lo, n), min(hi, n)}
+	return span{min(mul(p.base*inner, items), n), min(mul((p.base+p.count)*inner, items), n)}
 }
 
 // checkLength wants an array that moves by parts to have elements for every item.
@@ -111,25 +110,16 @@ func checkLength(p *param, r *Range) error {
 	if p.array == nil || !p.flags.PartialRead && (!p.flags.Write || p.flags.WriteAll) {
 		return nil
 	}
-	need, ok := mul(r.Offset+r.Global, r.inner(), p.flags.ElementsPerItem)
-	if !ok || p.array.n < need && r.Global > 0 {
+	if need := mul((r.Offset+r.Global)*r.inner(), p.flags.ElementsPerItem); r.Global > 0 && p.array.n < need {
 		return fail("Compute", ErrLength, p.array.name, " has ", itoa(p.array.n), " elements, the range needs ", itoa(need))
 	}
 	return nil
 }
 
-// mul multiplies numbers that are not negative. What is too large is the largest number, and not ok.
-func mul(v ...int) (n int, ok bool) {
-	n, ok = 1, true
-	for _, f := range v {
-		if f == 0 {
-			return 0, true
-		}
-		if n > math.MaxInt/f {
-			n, ok = math.MaxInt, false
-			continue
-		}
-		n *= f
+// mul multiplies numbers that are not negative. What is too large is the largest number.
+func mul(a, b int) int {
+	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= math.MaxInt {
+		return int(low)
 	}
-	return n, ok
+	return math.MaxInt
 }
