@@ -129,11 +129,11 @@ func (s Selection) Adapters() ([]*Adapter, error) {
 
 // listing lists adapters with their numbers.
 func listing(list []*Adapter) string {
-	var b strings.Builder
+	var lines []string
 	for i, a := range list {
-		b.WriteString(fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name, "; "))
+		lines = append(lines, fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name))
 	}
-	return strings.TrimSuffix(b.String(), "; ")
+	return strings.Join(lines, "; ")
 }
 
 // Open opens a device of each adapter, in the order of the selection. Of the options, those that choose an adapter have no

@@ -64,21 +64,17 @@ type OpError struct {
 
 // Error reads, for example, "matrix: Mul: 3x4 by 5x6: dimension mismatch".
 func (e *OpError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
+	text := e.Op
 	for i, s := range e.Shapes {
-		b.WriteString([]string{": ", " by "}[min(i, 1)])
-		b.WriteString(s.String())
+		text += []string{": ", " by "}[min(i, 1)] + s.String()
 	}
 	if e.Err != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
+		text += ": " + e.Err.Error()
 	}
 	if e.Detail != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Detail)
+		text += ": " + e.Detail
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns Err.
