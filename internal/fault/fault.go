@@ -64,17 +64,18 @@ type OpError struct {
 
 // Error reads, for example, "matrix: Mul: 3x4 by 5x6: dimension mismatch".
 func (e *OpError) Error() string {
-	text := e.Op
+	var b strings.Builder
+	b.WriteString(e.Op)
 	for i, s := range e.Shapes {
-		text += []string{": ", " by "}[min(i, 1)] + s.String()
+		b.WriteString([]string{": ", " by "}[min(i, 1)] + s.String())
 	}
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		b.WriteString(": " + e.Err.Error())
 	}
 	if e.Detail != "" {
-		text += ": " + e.Detail
+		b.WriteString(": " + e.Detail)
 	}
-	return text
+	return b.String()
 }
 
 // Unwrap returns Err.
