@@ -4,9 +4,9 @@ package gpu
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // flushCommands is how many commands a batch holds when it leaves by itself. Large enough to make the cost of a submission small,
@@ -70,8 +70,10 @@ func (d *Device) afterBatch(free func()) error {
 
 // destroy releases a buffer for good, and unbinds what names it.
 func (d *Device) destroy(m *memory) error {
-	for len(m.sets) > 0 {
-		d.dropSet(m.sets[0])
+	for _, s := range d.sets {
+		if slices.Contains(s.of, m) {
+			d.dropSet(s)
+		}
 	}
 	return d.afterBatch(func() {
 		d.drv.FreeBuffer(m.id)
@@ -90,11 +92,6 @@ func (d *Device) forgetSets() {
 			_ = d.drv.Submit(list) // the caller gets the error of the refused list
 		}
 		list.Reset()
-	}
-	for _, s := range d.sets {
-		for _, m := range s.of {
-			m.sets = nil
-		}
 	}
 	clear(d.sets)
 	d.setIDs = idTable{}
@@ -133,7 +130,6 @@ func (d *Device) addSet(key []byte, layout driver.Layout, entries []driver.Bindi
 	d.sets[s.key] = s
 	for _, a := range args {
 		s.of = append(s.of, a.Buffer.mem)
-		a.Buffer.mem.sets = append(a.Buffer.mem.sets, s)
 	}
 	d.batch.list.Bind(s.id, layout, entries)
 	return s
@@ -141,9 +137,6 @@ func (d *Device) addSet(key []byte, layout driver.Layout, entries []driver.Bindi
 
 func (d *Device) dropSet(s *set) {
 	delete(d.sets, s.key)
-	for _, m := range s.of {
-		m.sets = pointers.Remove(m.sets, s)
-	}
 	d.batch.list.Unbind(s.id)
 	d.setIDs.give(uint32(s.id))
 }

@@ -36,7 +36,6 @@ type memory struct {
 	size     uint64
 	mappable bool
 	imported int    // the Buffers of an imported one; 0 for the library's own
-	sets     []*set // that bind it
 	epoch    uint64 // the last batch that used it
 }
 
@@ -271,13 +270,10 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if !src.Valid() {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
-	tail := src.Size % 4
-	if err := driver.CheckRange("gpu: Write", offset, uint64(src.Size-tail), b.mem.size); err != nil || src.Size == 0 {
+	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
 		return err
 	}
-	if uint64(src.Size) > b.mem.size-offset {
-		return fail(op, ErrInvalid, "beyond the end of the buffer")
-	}
+	tail := src.Size % 4
 	if src.Foreign != nil {
 		tail = 0 // the driver fills it up
 	}

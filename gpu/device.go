@@ -165,11 +165,9 @@ func (d *Device) usable(op string) error {
 // Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not. The zero value
 // counts as a closed one.
 func (d *Device) Usable() error {
-	err := d.lock("Usable")
-	if err == nil {
-		d.mu.Unlock()
-	}
-	return err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.usable("Usable")
 }
 
 // Attach returns the value that a layer above keeps with the device under the key, made by make at the first call. Such

@@ -102,9 +102,7 @@ func (s Selection) At(numbers ...int) Selection {
 
 // Plus appends the adapters of another selection. What is in both is then there twice.
 func (s Selection) Plus(other Selection) Selection {
-	if s.err == nil {
-		s.err = other.err
-	}
+	s.err = cmp.Or(s.err, other.err)
 	if s.all == nil {
 		s.all, s.errs = other.all, other.errs
 	}
@@ -129,11 +127,11 @@ func (s Selection) Adapters() ([]*Adapter, error) {
 
 // listing lists adapters with their numbers.
 func listing(list []*Adapter) string {
-	var b strings.Builder
+	var lines []string
 	for i, a := range list {
-		b.WriteString(fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name, "; "))
+		lines = append(lines, fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name))
 	}
-	return strings.TrimSuffix(b.String(), "; ")
+	return strings.Join(lines, "; ")
 }
 
 // Open opens a device of each adapter, in the order of the selection. Of the options, those that choose an adapter have no
@@ -159,9 +157,7 @@ func (s Selection) Open(ctx context.Context, opts ...Option) ([]*Device, error) 
 
 // mistake makes the selection an error, unless it is one already.
 func (s Selection) mistake(op string, err error, detail ...any) Selection {
-	if s.err == nil {
-		s.err = fail(op, err, detail...)
-	}
+	s.err = cmp.Or(s.err, fail(op, err, detail...))
 	s.list = nil
 	return s
 }

@@ -163,7 +163,10 @@ func (d *device) FreeKernel(id driver.KernelID) {
 }
 
 func (d *device) Submit(l *driver.CommandList) error {
-	w, crowded, err := d.take(l)
+	d.mu.Lock()
+	w, err := d.take(l)
+	crowded := d.queue.staged > d.queue.most
+	d.mu.Unlock()
 	switch {
 	case err != nil:
 		return err
@@ -175,19 +178,17 @@ func (d *device) Submit(l *driver.CommandList) error {
 	return nil
 }
 
-// take enqueues a list. It reports whether too much host data now waits.
-func (d *device) take(l *driver.CommandList) (w *work, crowded bool, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// take enqueues a list.
+func (d *device) take(l *driver.CommandList) (*work, error) {
 	if err := cmp.Or(d.Usable("cpu: Submit"), d.stageable(l)); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if err := d.Check(l); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	w = d.record(l)
+	w := d.record(l)
 	d.enqueue(w)
-	return w, d.queue.staged > d.queue.most, nil
+	return w, nil
 }
 
 func (d *device) Read(ctx context.Context, t driver.Transfer) error {

@@ -6,20 +6,22 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Objects remembers what a device holds and checks every request against it, so that all drivers refuse the same
-// mistakes with the same errors and none reaches the platform. A driver embeds it and calls it under its own lock; only Info, Lost
-// and LostReason need none.
+// mistakes with the same errors and none reaches the platform. A driver embeds it and calls it under its own lock; what is about
+// the device as a whole needs none: Info, Usable, Close, and what has Lost in its name.
 type Objects struct {
 	info    AdapterInfo
 	buffers table     // of *bufferState
 	kernels table     // of Layout
 	sets    table     // of *setState
 	undo    []undoSet // what the list at hand has replaced
-	closed  bool
+	closed  atomic.Bool
+	losing  atomic.Bool // SetLost was called
 	lost    chan struct{}
 	reason  string // of the loss; not written after lost is closed
 }
@@ -99,26 +101,23 @@ func (o *Objects) LostReason() string {
 
 // SetLost makes every later request fail with fault.ErrDeviceLost and the reason, which is not "". Later calls do nothing.
 func (o *Objects) SetLost(reason string) {
+	if o.losing.Swap(true) {
+		return
+	}
 	if o.lost == nil { // nobody made it with NewObjects
 		o.lost = make(chan struct{})
 	}
-	if o.LostReason() == "" {
-		o.reason = reason
-		close(o.lost)
-	}
+	o.reason = reason
+	close(o.lost)
 }
 
 // Close makes every later request fail with fault.ErrClosed. It reports whether this was the first call.
-func (o *Objects) Close() bool {
-	first := !o.closed
-	o.closed = true
-	return first
-}
+func (o *Objects) Close() bool { return !o.closed.Swap(true) }
 
 // Usable reports why nothing can be done any more: closed or lost.
 func (o *Objects) Usable(op string) error {
 	switch {
-	case o.closed:
+	case o.closed.Load():
 		return fail(op, fault.ErrClosed)
 	case o.LostReason() != "":
 		return fail(op, fault.ErrDeviceLost, o.reason)

@@ -67,16 +67,13 @@ func (e *OpError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
 	for i, s := range e.Shapes {
-		b.WriteString([]string{": ", " by "}[min(i, 1)])
-		b.WriteString(s.String())
+		b.WriteString([]string{": ", " by "}[min(i, 1)] + s.String())
 	}
 	if e.Err != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
+		b.WriteString(": " + e.Err.Error())
 	}
 	if e.Detail != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Detail)
+		b.WriteString(": " + e.Detail)
 	}
 	return b.String()
 }

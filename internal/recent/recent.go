@@ -4,6 +4,8 @@
 // always new.
 package recent
 
+import "cmp"
+
 // Most is how many entries a [Map] keeps that does not say.
 const Most = 1024
 
@@ -54,11 +56,7 @@ func (m *Map[K, V]) Put(k K, v V) (gone V, any bool) {
 	if old != nil {
 		return old.value, true
 	}
-	most := m.Most
-	if most <= 0 {
-		most = Most
-	}
-	if len(m.entries) <= most {
+	if len(m.entries) <= cmp.Or(m.Most, Most) {
 		return gone, false
 	}
 	oldest := m.clock

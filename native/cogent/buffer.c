@@ -21,7 +21,7 @@ WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_e
 	return NULL;
 }
 
-void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error) {
+void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, bool mappable, cog_error *error) {
 	uint32_t usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
 	if (mappable) usage |= WGPUBufferUsage_MapRead | WGPUBufferUsage_MapWrite;
 	if (!cog_grow((void **)&d->buffers, &d->nbuffers, id, sizeof *d->buffers, error)) return;
@@ -83,7 +83,7 @@ WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch) {
 
 // cog_buffer_free lets go of a buffer. Destroying it returns the memory once running work is done with it, even if
 // binding sets still name it, and once writes into it have been submitted.
-void cog_buffer_free(cog_device *d, uint32_t id, int destroy) {
+void cog_buffer_free(cog_device *d, uint32_t id, bool destroy) {
 	if (id >= d->nbuffers || !d->buffers[id].ref) return;
 	cog_buffer b = d->buffers[id];
 	d->buffers[id] = (cog_buffer){0};

@@ -8,6 +8,7 @@ package cogent
 import "C"
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -35,7 +36,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 		return err
 	}
 	var e C.cog_error
-	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), cBool(mappable), &e)
+	C.cog_buffer_new(d.c, C.uint32_t(id), C.uint64_t(size), C.bool(mappable), &e)
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
 		d.DropBuffer(id)
 		d.noticeLoss()
@@ -43,13 +44,6 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	}
 	d.buffers[id] = &buffer{own: true, ref: C.cog_buffer_handle(d.c, C.uint32_t(id), 0)}
 	return nil
-}
-
-func cBool(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // ImportBuffer takes a *wgpu.Buffer that is neither mapped nor destroyed. A buffer that is still mapped from its creation
@@ -122,7 +116,7 @@ func (d *device) borrow(op string, handle any, use func(*wgpu.Buffer, C.WGPUBuff
 // Handle returns a *wgpu.Buffer, borrowed unless it was imported, or the *wgpu.Device.
 func (d *device) Handle(id driver.BufferID) any {
 	if id == 0 {
-		if d.closed.Load() {
+		if errors.Is(d.Usable(""), fault.ErrClosed) {
 			return nil
 		}
 		return d.handle
@@ -154,6 +148,6 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 	if b.claim != nil {
 		C.cog_unmap(d.c, b.ref)
 	}
-	C.cog_buffer_free(d.c, C.uint32_t(id), cBool(b.own))
+	C.cog_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
 	delete(d.buffers, id)
 }

@@ -11,6 +11,7 @@
 #define SUBLET_COGENT_COG_H
 
 #include "abi.h"
+#include <stdbool.h>
 
 // The kinds of a cog_error beyond those of WGPUErrorType.
 enum {
@@ -61,7 +62,7 @@ WGPULimits cog_adapter_limits(WGPUAdapter adapter);
 // device.c
 cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
-void cog_close(cog_device *d, int keep);
+void cog_close(cog_device *d, bool keep);
 WGPUDevice cog_handle(cog_device *d);
 cog_watch *cog_watch_of(cog_device *d);
 WGPULimits cog_limits(cog_device *d);
@@ -92,11 +93,11 @@ cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 int cog_take_buffer(WGPUBuffer buffer);
 
 // buffer.c
-void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, int mappable, cog_error *error);
+void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, bool mappable, cog_error *error);
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);
 void cog_buffer_destroy(cog_device *d, WGPUBuffer buffer, cog_error *error);
 WGPUBuffer cog_buffer_handle(cog_device *d, uint32_t id, int watch);
-void cog_buffer_free(cog_device *d, uint32_t id, int destroy);
+void cog_buffer_free(cog_device *d, uint32_t id, bool destroy);
 WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error);
 cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error);
 cog_signal *cog_map(cog_device *d, WGPUBuffer buffer, uint32_t mode, uint64_t offset, uint64_t size, cog_error *error);

@@ -72,7 +72,7 @@ cog_device *cog_adopt(WGPUDevice device, cog_error *error) {
 
 // cog_close releases everything. Nothing may be running on the device any more: wgpu-native waits for at most five
 // seconds when a device goes and then pulls the memory from under what still runs. keep spares the device itself.
-void cog_close(cog_device *d, int keep) {
+void cog_close(cog_device *d, bool keep) {
 	for (uint32_t i = 0; i < d->nsets; i++) cog_set_free(&d->sets[i]);
 	for (uint32_t i = 0; i < d->nkernels; i++)
 		if (d->kernels[i]) wgpuComputePipelineRelease(d->kernels[i]);

@@ -48,8 +48,7 @@ type device struct {
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
 
-	closed atomic.Bool   // Objects knows it too, but under the lock
-	last   *C.cog_signal // of a closed device, the end of what was submitted before
+	last *C.cog_signal // of a closed device, the end of what was submitted before
 }
 
 // newDevice takes over c. handle is nil for a device of our own.
@@ -81,12 +80,17 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 // lock locks the device for an operation, or says why it cannot go on.
 func (d *device) lock(op string) error {
 	d.mu.Lock()
-	d.noticeLoss()
-	if err := d.Usable("cogent: " + op); err != nil {
+	err := d.alive(op)
+	if err != nil {
 		d.mu.Unlock()
-		return err
 	}
-	return nil
+	return err
+}
+
+// alive says why the device cannot go on. It needs no lock.
+func (d *device) alive(op string) error {
+	d.noticeLoss()
+	return d.Usable("cogent: " + op)
 }
 
 // enter is lock for a call that may wait.
@@ -97,7 +101,7 @@ func (d *device) enter(ctx context.Context, op string) error {
 	return d.lock(op)
 }
 
-// noticeLoss looks, under the lock, whether a C call has found the device lost.
+// noticeLoss looks whether a C call has found the device lost.
 func (d *device) noticeLoss() {
 	if d.isLost() {
 		d.SetLost(cmp.Or(C.GoString(d.watch.reason), "lost"))
@@ -113,7 +117,6 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
 	first := d.Objects.Close()
-	d.closed.Store(true)
 	d.mu.Unlock()
 	if !first {
 		return nil
@@ -172,7 +175,7 @@ func (d *device) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.trimStaging(0)
-	C.cog_close(d.c, cBool(d.openGL))
+	C.cog_close(d.c, C.bool(d.openGL))
 	d.c = nil
 	clear(d.buffers)
 }

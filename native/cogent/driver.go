@@ -84,13 +84,9 @@ func deviceRef(d *wgpu.Device) C.WGPUDevice {
 }
 
 func deviceHandle(ref C.WGPUDevice) *wgpu.Device {
-	d := new(wgpu.Device)
-	(*deviceStruct)(unsafe.Pointer(d)).ref = ref
-	return d
+	return (*wgpu.Device)(unsafe.Pointer(&deviceStruct{ref}))
 }
 
 func bufferHandle(device C.WGPUDevice, ref C.WGPUBuffer) *wgpu.Buffer {
-	b := new(wgpu.Buffer)
-	*(*bufferStruct)(unsafe.Pointer(b)) = bufferStruct{device, ref}
-	return b
+	return (*wgpu.Buffer)(unsafe.Pointer(&bufferStruct{device, ref}))
 }

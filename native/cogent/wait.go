@@ -15,18 +15,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// alive is Usable without the lock, for those who wait.
-func (d *device) alive(op string) error {
-	if !d.closed.Load() && !d.isLost() {
-		return nil
-	}
-	if err := d.lock(op); err != nil {
-		return err
-	}
-	d.mu.Unlock()
-	return nil
-}
-
 // Wait submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
