@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
@@ -144,10 +145,59 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 	if !divides(counts, n, alive) {
 		return nil, fail("Compute", gpu.ErrInvalid, "what the balancer returns are no shares")
 	}
+	counts = cr.fit(c, counts, alive)
 	if keep {
 		cr.fixed.Put(key, &counts)
 	}
 	return counts, nil
+}
+
+// fit gives what is more than a device can bind to others that have room. Where none has, the counts stay, and that device's memory is
+// what fails.
+func (cr *Cruncher) fit(c *call, counts []int, alive []bool) []int {
+	steps, room, over := make([]int, len(counts)), make([]int, len(counts)), 0
+	for i, n := range counts {
+		room[i] = c.most(cr.workers[i].dev)/c.step - 1 // the rest may come on top
+		steps[i] = min(n/c.step, max(room[i], 0))
+		over += n/c.step - steps[i]
+	}
+	if over == 0 {
+		return counts
+	}
+	for i := range steps {
+		if more := min(over, room[i]-steps[i]); alive[i] && more > 0 {
+			steps[i] += more
+			over -= more
+		}
+	}
+	if over > 0 {
+		return counts
+	}
+	rest := c.r.Global % c.step
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i] *= c.step; steps[i] > 0 {
+			steps[i] += rest
+			rest = 0
+		}
+	}
+	return steps
+}
+
+// most returns how many items a device can have of the arrays that it does not have as a whole.
+func (c *call) most(dev *gpu.Device) int {
+	items, bindable := c.r.Global+c.step, int(min(memory.Bindable(dev), math.MaxInt))
+	for k := range c.arrays {
+		a := &c.arrays[k]
+		size := a.array.t.Size()
+		if a.widened() {
+			size = 4
+		}
+		whole := a.flags.Read && !a.flags.PartialRead || a.flags.Write && a.flags.WriteAll
+		if each := mul(mul(a.flags.ElementsPerItem, c.inner), size); !whole && mul(a.array.n, size) > bindable && each > 0 {
+			items = min(items, max(bindable-a.step-mul(2*size, a.flags.Halo), 0)/each)
+		}
+	}
+	return items
 }
 
 // divides reports whether counts are shares of n, and those of devices that are not alive are nothing.

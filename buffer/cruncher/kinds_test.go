@@ -306,6 +306,29 @@ func TestSlidingWindows(t *testing.T) {
 	}
 }
 
+// TestSharesFit gives devices no more than they can bind, whatever the balancer says.
+func TestSharesFit(t *testing.T) {
+	devices := openDevices(t, 3, gpu.WithMaxBuffer(512))
+	shares := [][]int{{301, 0, 0}, {0, 301, 0}, {4, 297, 0}, {0, 0, 301}, {100, 100, 101}}
+	cr := onDevices(t, devices, 3, checksSource, fixed(shares))
+	a := wrap(t, "a", count(301, uint32(0)))
+	edit(a).PartialRead(true).Halo(2)
+	for k := range shares {
+		check(t, a.Compute(t.Context(), cr, 1, "inc", cruncher.Range{Global: 301, Local: 4}))
+		same(t, "in windows", a.Data(), count(301, uint32(k+1)))
+		for _, s := range cr.Last().Shares {
+			if s.Count > 128-2*2 {
+				t.Errorf("call %d: %+v", k, s)
+			}
+		}
+	}
+	large := wrap(t, "a", count(500, uint32(0)))
+	edit(large).PartialRead(true)
+	err := large.Compute(t.Context(), onDevices(t, devices, 3, checksSource), 1, "inc", cruncher.Range{Global: 500, Local: 4})
+	isError(t, "too much for all", err, gpu.ErrLimit)
+	same(t, "refused", large.Data(), count(500, uint32(0)))
+}
+
 // TestZeroCopy has memory that the CPU can reach, where there is such, and the same results and traffic.
 func TestZeroCopy(t *testing.T) {
 	devices := openDevices(t, 2)

@@ -75,14 +75,14 @@ func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, s
 		return k.At, k.End, nil
 	}
 	lo, hi = k.At+(w.Offset-k.At)/step*step, w.End()
-	if most := bindable(dev); uint64(hi-lo) > most {
+	if most := Bindable(dev); uint64(hi-lo) > most {
 		return 0, 0, fault.Fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.FormatUint(most, 10))
 	}
 	return lo, hi, nil
 }
 
-// bindable is how many bytes a kernel of a device can use.
-func bindable(dev *gpu.Device) uint64 {
+// Bindable is how many bytes a kernel of a device can use.
+func Bindable(dev *gpu.Device) uint64 {
 	limits := dev.Info().Limits
 	return min(limits.MaxBufferSize, limits.MaxBindingSize)
 }

@@ -252,7 +252,7 @@ func (v *Values) Lacking(slot int, w Region) (list []Source) {
 func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lo, hi, err := v.k.window("cruncher: Compute", p.Device, w, bindable(p.Device), step)
+	lo, hi, err := v.k.window("cruncher: Compute", p.Device, w, Bindable(p.Device), step)
 	if err != nil {
 		return nil, err
 	}
