@@ -156,8 +156,8 @@ func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run f
 	})
 }
 
-// Serial chooses serial mode. Data on their way are lost, whatever the mode was, and with a device that was lost and came back, see [gpu.Device.Reopen],
-// what it had of arrays that stay there, which begin as zeros: without that, feeds that need it are [ErrStale].
+// Serial chooses serial mode. Data on their way are lost, whatever the mode was, and with a device that was lost and came back, see
+// [gpu.Device.Reopen], what it had of arrays that stay there, which begin as zeros: without that, feeds that need it are [ErrStale].
 func (p *DevicePipeline) Serial() error { return p.restart("Serial", true) }
 
 // Parallel chooses parallel mode, with the consequences of [DevicePipeline.Serial].
