@@ -180,6 +180,9 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	zeros := !mem.isHost && mem.buf == nil && mem.handle == nil
 	anew := zeros || mem.copied
 	l, err := o.layout(op, rows, cols, zeros)
+	if err == nil && anew {
+		err = o.unreleased(op) // before any memory is taken
+	}
 	if err != nil {
 		return core{}, err
 	}
@@ -190,14 +193,10 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	if m.buf, err = mem.acquire(op, dev, (l.Offset+m.room)*m.t.Size()); err != nil {
 		return core{}, err
 	}
-	if anew {
-		err = o.unreleased(op)
-	}
-	if err == nil && o.Padded && !zeros {
-		err = m.clearPads(op)
-	}
-	if err != nil {
-		return core{}, firstError(err, m.buf.Close())
+	if o.Padded && !zeros {
+		if err = m.clearPads(op); err != nil {
+			return core{}, firstError(err, m.buf.Close())
+		}
 	}
 	if release := o.Release; o.Destroy && mem.handle != nil {
 		m.buf.SetRelease(destroying(dev, mem.handle, release))
