@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // strict is a Content-Security-Policy that keeps a program from installing scripts: no inline ones, no blob: and no eval.
@@ -34,7 +35,8 @@ func TestBrowserDriverRefused(t *testing.T) {
 	}
 }
 
-// TestBrowserDriverPages runs the driver's own tests in other kinds of page, where its helper comes by other ways.
+// TestBrowserDriverPages runs the driver's own tests in other kinds of page, where its helper comes by other ways. The conformance
+// suite, which TestBrowserDriver runs always, takes a quarter of a minute in each and is part of long tests here.
 func TestBrowserDriverPages(t *testing.T) {
 	tests := chrome.Build(t, "./wasm/browser")
 	for name, c := range map[string]struct {
@@ -48,7 +50,9 @@ func TestBrowserDriverPages(t *testing.T) {
 		"policy, supplied helper": {"supplied", withHelper(t, chrome.Options{CSP: strict})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.options.Args = []string{"-test.skip=Conformance"}
+			if !devtest.Long() {
+				c.options.Args = []string{"-test.skip=Conformance"}
+			}
 			tests.Run(t, expect(c.engine, c.options))
 		})
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mapfile lets matrices use the bytes of a file where they lie, natively: the file is mapped into memory, and
-// the operating system fetches its pages when they are needed and lets go of them when memory is short. So a file may be
+// the operating system fetches its pages when they are needed and drops them when memory is short. So a file may be
 // larger than the machine's memory. A matrix larger than a buffer of the device is used in parts, and expressions of it are
 // computed block by block.
 //

@@ -175,7 +175,7 @@ func (v *variant) maxChunk() int {
 }
 
 // costs are those of a software adapter, in units of one multiplication and addition of vectors. Loads are dear, because
-// each SIMD lane loads its elements one by one.
+// the elements of a SIMD vector are loaded one by one.
 type costs struct {
 	load    float64 // four elements at once
 	scalars float64 // four elements one by one
