@@ -19,11 +19,7 @@ func TestKernel(t *testing.T) {
 	chrome.Build(t, "./buffer/cruncher/kernel").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
-// TestBuffer leaves out a test whose calls bring results of one wrap to another, for which a page cannot wait; TestAliasesOfPages shows
-// what holds there.
-func TestBuffer(t *testing.T) {
-	chrome.RunPackage(t, "./buffer", "-test.run=^Test", "-test.skip=MemoryModel")
-}
+func TestBuffer(t *testing.T) { chrome.RunPackage(t, "./buffer", "-test.run=^Test") }
 
 func TestArrays(t *testing.T) {
 	chrome.Build(t, "./buffer/ndarray").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
