@@ -41,8 +41,8 @@ func TestHalfRefuses(t *testing.T) {
 		}
 		return []*ast.File{f}
 	}
-	// What half.go itself imports does not matter here.
-	pkg, _ := (&types.Config{Error: func(error) {}}).Check("dtype", fset, parse("half.go", nil), nil)
+	// What dtype.go itself imports does not matter here.
+	pkg, _ := (&types.Config{Error: func(error) {}}).Check("dtype", fset, parse("dtype.go", nil), nil)
 	compile := func(statement string) error {
 		_, err := (&types.Config{Importer: only{pkg}}).Check("x", fset, parse("x.go", `package x
 			import "dtype"

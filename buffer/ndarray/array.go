@@ -130,7 +130,10 @@ func (a *Array) derive(op string, change func(layout) (layout, error)) (*Array, 
 	if err != nil {
 		return nil, err
 	}
-	return newArray(l.settled(), a.dev, c, c.store), nil
+	if l.elements() == 0 {
+		l.strides = make([]int, len(l.shape))
+	}
+	return newArray(l, a.dev, c, c.store), nil
 }
 
 // Share returns another handle of the same array: what is written through one is seen through all. Each needs its own

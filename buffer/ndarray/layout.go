@@ -67,9 +67,6 @@ func wide(shape []int) []int64 {
 
 // elements returns how many elements there are. newLayout saw that the number fits.
 func (l layout) elements() int {
-	if slices.Contains(l.shape, 0) {
-		return 0
-	}
 	n := 1
 	for _, d := range l.shape {
 		n *= d
@@ -122,14 +119,6 @@ func (l layout) contiguous() bool { return l.elements() == 0 || len(l.walk().cou
 func (l layout) repeats() bool {
 	lo, hi, _ := l.span()
 	return l.bytes() > hi-lo
-}
-
-// settled sets the strides of an array without elements to 0.
-func (l layout) settled() layout {
-	if l.elements() == 0 {
-		l.strides = make([]int, len(l.shape))
-	}
-	return l
 }
 
 // walk is a layout in bytes for going over the elements in C order: runs of bytes without gaps, counts and steps of the

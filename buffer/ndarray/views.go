@@ -54,39 +54,38 @@ func (a *Array) Reshape(shape ...int) (*Array, error) {
 type Region struct{ Starts, Ends, Steps, Sizes []int }
 
 // Slice returns a part, to read, [Array.Fill] or [Array.Assign]. Its bounds must lie in the dimensions: [buffer.ErrIndex].
-func (a *Array) Slice(part Region) (*Array, error) {
-	return a.derive("Slice", func(l layout) (layout, error) { return l.slice("Slice", part) })
-}
-
-func (l layout) slice(op string, r Region) (layout, error) {
-	n := len(l.shape)
-	if len(r.Starts) != n || len(r.Ends) != n || r.Steps != nil && len(r.Steps) != n || r.Sizes != nil && len(r.Sizes) != n {
-		return l, fail(op, buffer.ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
-	}
-	out := layout{t: l.t, shape: make([]int, n), strides: slices.Clone(l.strides), offset: l.offset}
-	for d := range n {
-		step := 1
-		if r.Steps != nil {
-			step = r.Steps[d]
+func (a *Array) Slice(r Region) (*Array, error) {
+	const op = "Slice"
+	return a.derive(op, func(l layout) (layout, error) {
+		n := len(l.shape)
+		if len(r.Starts) != n || len(r.Ends) != n || r.Steps != nil && len(r.Steps) != n || r.Sizes != nil && len(r.Sizes) != n {
+			return l, fail(op, buffer.ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
 		}
-		count, ok := indices(l.shape[d], r.Starts[d], r.Ends[d], step)
-		if !ok {
-			return l, fail(op, buffer.ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
+		out := layout{t: l.t, shape: make([]int, n), strides: slices.Clone(l.strides), offset: l.offset}
+		for d := range n {
+			step := 1
+			if r.Steps != nil {
+				step = r.Steps[d]
+			}
+			count, ok := indices(l.shape[d], r.Starts[d], r.Ends[d], step)
+			if !ok {
+				return l, fail(op, buffer.ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
+			}
+			if r.Sizes != nil && r.Sizes[d] != count {
+				return l, fail(op, buffer.ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
+			}
+			out.shape[d] = count
+			if count > 1 {
+				out.strides[d] *= step
+			}
 		}
-		if r.Sizes != nil && r.Sizes[d] != count {
-			return l, fail(op, buffer.ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
+		if out.elements() > 0 { // else a start may be the end
+			for d, s := range r.Starts {
+				out.offset += s * l.strides[d] * l.t.Size()
+			}
 		}
-		out.shape[d] = count
-		if count > 1 {
-			out.strides[d] *= step
-		}
-	}
-	if out.elements() > 0 { // else a start may be the end
-		for d, s := range r.Starts {
-			out.offset += s * l.strides[d] * l.t.Size()
-		}
-	}
-	return out.settled(), nil
+		return out, nil
+	})
 }
 
 // indices counts those from start on in steps before end, or reports bounds outside of the dimension.

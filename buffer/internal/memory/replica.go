@@ -35,14 +35,11 @@ type Replica struct {
 // ErrUnsynced: results are needed on the host or by way of it in a call that does not wait.
 var ErrUnsynced = fault.New("ErrUnsynced", "results overlap that were not synced")
 
-// maxWindows is how many replicas of ranges a device keeps beside those that hold results. A kernel uses three at the most.
-const maxWindows = 4
-
-// windowStep is what replicas of ranges begin at multiples of, so that bindings and vectors stay aligned.
-const windowStep = 256
-
-// maxCopies is how many rows are copied one by one on the device, sooner than by way of the host.
-const maxCopies = 4096
+const (
+	maxWindows = 4    // replicas of ranges that a device keeps beside those that hold results; a kernel uses three at the most
+	windowStep = 256  // what they begin at multiples of, so that bindings and vectors stay aligned
+	maxCopies  = 4096 // rows that are copied one by one on the device, sooner than by way of the host
+)
 
 // On finds or makes the replica on a device that a region lies in.
 func (m *Memory) On(op string, k *Backing, dev *gpu.Device, w Region) (*Replica, error) {
@@ -313,16 +310,7 @@ func (r *Replica) write(ctx context.Context, at int, host gpu.Host) error {
 	return r.Mem.Write(uint64(at-r.Lo), host)
 }
 
-// load returns the host's bytes of a region. Foreign memory takes the way over the device, as there is no other.
-func (r *Replica) load(ctx context.Context, w Region) ([]byte, error) {
-	host := r.k.host.Part(w.Offset-r.k.At, w.Span())
-	if host.Foreign == nil {
-		return host.Mem(), nil
-	}
-	return Load(ctx, r.dev, host)
-}
-
-// Load copies foreign memory by way of a device.
+// Load copies foreign memory by way of a device, as there is no other.
 func Load(ctx context.Context, dev *gpu.Device, host gpu.Host) ([]byte, error) {
 	stage, err := dev.NewBuffer(uint64(host.Size))
 	if err != nil {
@@ -348,8 +336,11 @@ func (r *Replica) viaHost(ctx context.Context, w Region, from *Replica) error {
 	var err error
 	switch part := mem[w.Offset-all.Offset:]; from {
 	case nil:
-		var host []byte
-		host, err = r.load(ctx, w)
+		src := r.k.host.Part(w.Offset-r.k.At, w.Span())
+		host := src.Mem()
+		if src.Foreign != nil {
+			host, err = Load(ctx, r.dev, src)
+		}
 		for i := 0; i < w.Count && err == nil; i++ {
 			copy(part[i*w.Pitch:][:w.Width], host[i*w.Pitch:])
 		}

@@ -92,6 +92,13 @@ func (v *Values) change(w Region, fn func(*part)) {
 	}
 }
 
+// edit is change for a caller that has not locked v.
+func (v *Values) edit(w Region, fn func(*part)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.change(w, fn)
+}
+
 // add puts a part behind the last one, or makes it longer.
 func (v *Values) add(p part) {
 	if p.lo == p.hi {
@@ -139,9 +146,7 @@ func (p *part) leave(r *Replica) {
 // Upload says that the devices' values of a region are the host's from now on, but for pending ones. Replicas get them when they are
 // updated.
 func (v *Values) Upload(w Region) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.change(w, func(p *part) {
+	v.edit(w, func(p *part) {
 		if p.state == Apart || p.state == Newer {
 			*p = part{lo: p.lo, hi: p.hi}
 		}
@@ -150,9 +155,7 @@ func (v *Values) Upload(w Region) {
 
 // HostChanged says that the host's values of a region may be others: those that replicas have are in a state now.
 func (v *Values) HostChanged(w Region, state State) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.change(w, func(p *part) {
+	v.edit(w, func(p *part) {
 		if p.state == same && len(p.have) > 0 {
 			p.state = state
 		}
@@ -161,23 +164,17 @@ func (v *Values) HostChanged(w Region, state State) {
 
 // Wrote says that kernels wrote a region of a replica.
 func (v *Values) Wrote(r *Replica, w Region, state State) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.change(w, func(p *part) { *p = part{lo: p.lo, hi: p.hi, state: state, have: []*Replica{r}} })
+	v.edit(w, func(p *part) { *p = part{lo: p.lo, hi: p.hi, state: state, have: []*Replica{r}} })
 }
 
 // Returned says that the host has the values of a region.
 func (v *Values) Returned(w Region) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.change(w, func(p *part) { p.state, p.zero, p.lost = same, false, false })
+	v.edit(w, func(p *part) { p.state, p.zero, p.lost = same, false, false })
 }
 
 // Change makes values of a region that are in one state be in another one.
 func (v *Values) Change(w Region, from, to State) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.change(w, func(p *part) {
+	v.edit(w, func(p *part) {
 		if p.state == from {
 			p.state = to
 		}
@@ -186,10 +183,8 @@ func (v *Values) Change(w Region, from, to State) {
 
 // Forget says that values of a replica are undefined. It reports whether they are elsewhere; where they are not it has them still.
 func (v *Values) Forget(r *Replica, w Region) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	elsewhere := true
-	v.change(w, func(p *part) {
+	v.edit(w, func(p *part) {
 		if p.onlyIn(r) && p.state != Apart {
 			elsewhere = false
 		} else {
@@ -374,9 +369,7 @@ func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
 		if err := v.bring(ctx, r, p); err != nil {
 			return err
 		}
-		v.mu.Lock()
-		v.change(p.region(), func(p *part) { p.take(r) })
-		v.mu.Unlock()
+		v.edit(p.region(), func(p *part) { p.take(r) })
 	}
 	return nil
 }
