@@ -345,9 +345,8 @@ func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
 		return 0, 0, false
 	}
 	b.mu.Lock()
-	host := b.host
-	b.mu.Unlock()
-	return host.Place()
+	defer b.mu.Unlock()
+	return b.host.Place()
 }
 
 // Share adds a share: one more Close is needed. It returns b.

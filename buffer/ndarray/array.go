@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -239,13 +240,20 @@ func (a *Array) IsContiguous() bool { return a.at().contiguous() }
 // Buffer returns a share of the memory, which the caller closes: for kernels, matrices and DLPack. The array leaves the
 // memory of its clones, as if it had been written, unless it wraps memory that is read-only. As long as the caller has the
 // share, Clone copies at once.
-func (a *Array) Buffer() (*buffer.Buffer, error) {
+func (a *Array) Buffer() (share *buffer.Buffer, err error) {
 	const op = "Buffer"
 	c, err := a.container(op)
 	if err != nil {
 		return nil, err
 	}
-	return c.store.lend(op)
+	lend := func(b *buffer.Buffer) error {
+		share = b.Share()
+		return nil
+	}
+	if err = c.store.write(op, lend); errors.Is(err, gpu.ErrReadOnly) {
+		err = c.store.read(op, lend)
+	}
+	return share, err
 }
 
 // read calls fn with the memory.

@@ -4,7 +4,6 @@ package ndarray
 
 import (
 	"cmp"
-	"errors"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -99,16 +98,4 @@ func (s *storage) write(op string, fn func(*buffer.Buffer) error) error {
 	}
 	s.mu.Unlock()
 	return cmp.Or(err, old.Close())
-}
-
-// lend returns a share of the buffer, which no clone uses unless it is read-only.
-func (s *storage) lend(op string) (lent *buffer.Buffer, err error) {
-	share := func(b *buffer.Buffer) error {
-		lent = b.Share()
-		return nil
-	}
-	if err = s.write(op, share); errors.Is(err, gpu.ErrReadOnly) {
-		err = s.read(op, share)
-	}
-	return lent, err
 }

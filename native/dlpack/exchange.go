@@ -177,13 +177,11 @@ func lend(op string, t *Tensor, legacy bool) (unsafe.Pointer, error) {
 		l.pinner.Pin(t.Data)
 	}
 	loans.Add(1)
-	if legacy {
-		(*Legacy)(m).tensor.write(t, e)
-		return m, nil
+	managed, out := (*Managed)(m), &(*Legacy)(m).tensor
+	if !legacy {
+		managed.version, managed.flags, out = version{1, 2}, t.Flags&known, &managed.tensor
 	}
-	managed := (*Managed)(m)
-	managed.version, managed.flags = version{1, 2}, t.Flags&known
-	managed.tensor.write(t, e)
+	out.write(t, e)
 	return m, nil
 }
 
@@ -222,9 +220,9 @@ func take(op string, m unsafe.Pointer, legacy bool) (t *Tensor, err error) {
 		return nil, fail(op, gpu.ErrInvalid, fmt.Sprintf("a tensor at %#x", uintptr(m)))
 	}
 	managed, old := (*Managed)(m), (*Legacy)(m)
-	deleter := managed.deleter
+	foreign, context, deleter, flags := &managed.tensor, managed.context, managed.deleter, managed.flags
 	if legacy {
-		deleter = old.deleter
+		foreign, context, deleter, flags = &old.tensor, old.context, old.deleter, 0
 	}
 	self := C.uintptr_t(uintptr(m))
 	leases.Add(1)
@@ -232,16 +230,10 @@ func take(op string, m unsafe.Pointer, legacy bool) (t *Tensor, err error) {
 		leases.Add(-1)
 		C.sublet_dl_delete(C.uintptr_t(deleter), self)
 	})
-	var context uintptr
-	switch {
-	case legacy:
-		context = old.context
-		t, err = old.tensor.read(op, 0)
-	case managed.version.major != 1:
-		err = fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", managed.version.major, managed.version.minor))
-	default:
-		context = managed.context
-		t, err = managed.tensor.read(op, managed.flags)
+	if v := managed.version; !legacy && v.major != 1 {
+		err = fail(op, gpu.ErrUnsupported, fmt.Sprintf("version %d.%d", v.major, v.minor))
+	} else {
+		t, err = foreign.read(op, flags)
 	}
 	if err != nil {
 		release()

@@ -149,11 +149,8 @@ func typeOf(s string) (t dtype.Type, big, ok bool) {
 	return dtype.Type{}, false, false
 }
 
-// descrOf is the inverse for little-endian bytes. TVM's bool of one bit, a byte in memory, is NumPy's bool.
+// descrOf is the inverse for little-endian bytes.
 func descrOf(t dtype.Type) (string, bool) {
-	if t == dtype.Bool1 {
-		t = dtype.Bool8
-	}
 	order := "<"
 	if t.Size() == 1 {
 		order = "|"

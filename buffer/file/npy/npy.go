@@ -131,6 +131,7 @@ func NewWriter(w io.Writer, h Header) (file.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.Type = headers[0].Type
 	text, ok := h.text()
 	if !ok {
 		return nil, place{}.fail(0, file.ErrType, h.Type.String())

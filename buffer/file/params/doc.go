@@ -3,16 +3,6 @@
 // Package params reads and writes the parameter dictionaries (.params) that TVM, from version 0.4 on, and CVM Runtime keep
 // a model's weights in.
 //
-//	r, err := params.NewReader(f, params.Options{})
-//	for {
-//		h, err := r.Next()
-//		if err == io.EOF {
-//			break
-//		}
-//		data := make([]byte, h.Size) // or read it in parts
-//		_, err = io.ReadFull(r, data)
-//	}
-//
 // A dictionary is read as a stream: the list of names comes first and is held in memory, tensors pass through one after
 // the other. What can seek is not read where data are passed over, so that a loop of Next reads only the headers.
 //

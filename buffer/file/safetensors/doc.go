@@ -2,16 +2,6 @@
 
 // Package safetensors reads and writes files of named tensors in the safetensors format.
 //
-//	r, err := safetensors.NewReader(file)
-//	for {
-//		h, err := r.Next()
-//		if errors.Is(err, io.EOF) {
-//			break
-//		}
-//		data := make([]byte, h.Size) // or read it in parts
-//		_, err = io.ReadFull(r, data)
-//	}
-//
 // A file is the length of a header, the header, which is JSON, and the data. The header is held in memory; the data are
 // streamed.
 //

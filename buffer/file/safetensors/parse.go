@@ -156,8 +156,8 @@ func (p *parser) numbers(most int) []int64 {
 	return v
 }
 
-// types are the format's types with their names, in the order of the reference implementation, which sorts tensors by it so
-// that each is aligned. Missing are those that pack elements of less than a byte: F4, F6_E2M3 and F6_E3M2.
+// types are the format's types with their names. Missing are those that pack elements of less than a byte: F4, F6_E2M3 and
+// F6_E3M2.
 var types = []struct{ name, typ string }{
 	{"BOOL", "bool"},
 	{"U8", "uint8"},
@@ -190,11 +190,12 @@ func typeOf(name string) (dtype.Type, bool) {
 	return dtype.Type{}, false
 }
 
-// rank returns the place of a type in types, or -1. TVM's bool of one bit, a byte in memory, is the format's BOOL.
-func rank(t dtype.Type) int {
-	if t == dtype.Bool1 {
-		t = dtype.Bool8
+// nameOf is the inverse, "" for a type that the format does not have.
+func nameOf(t dtype.Type) string {
+	for _, known := range types {
+		if known.typ == t.String() {
+			return known.name
+		}
 	}
-	name := t.String()
-	return slices.IndexFunc(types, func(x struct{ name, typ string }) bool { return x.typ == name })
+	return ""
 }

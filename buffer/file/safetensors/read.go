@@ -64,11 +64,7 @@ func headerOf(src *stream.Source) ([]byte, error) {
 	case src.Size >= 0 && int64(n) > src.Size-lengthSize:
 		return nil, src.Stop(src.Size, file.ErrTruncated, "a header of ", n, " bytes")
 	}
-	var text []byte
-	if src.Size >= 0 {
-		text = make([]byte, 0, n) // all of it is there
-	}
-	return src.Bytes(text, int64(n))
+	return src.Bytes(nil, int64(n))
 }
 
 // arrange puts the tensors into the order of their data, which begin at the next byte, and checks that the data have no

@@ -61,17 +61,17 @@ func headerText(headers []file.Header, metadata map[string]string) ([]byte, erro
 		if len(b) > lengthSize+1 {
 			b = append(b, ',')
 		}
-		t := rank(h.Type)
+		typ := nameOf(h.Type)
 		var err error
 		b, err = jsontext.AppendQuote(b, h.Name)
 		switch {
-		case t < 0:
+		case typ == "":
 			return nil, fail(0, file.ErrType, stream.Quote(h.Name), ": ", h.Type.String())
 		case h.Name == metadataKey || err != nil:
 			return nil, fail(0, file.ErrFormat, stream.Quote(h.Name), " can be no name")
 		}
 		shape := strings.ReplaceAll(fmt.Sprint(h.Shape), " ", ",")
-		b = fmt.Appendf(b, `:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, types[t].name, shape, at, at+h.Size)
+		b = fmt.Appendf(b, `:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, typ, shape, at, at+h.Size)
 		at += h.Size
 	}
 	b = append(b, '}')

@@ -7,11 +7,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// Check returns the headers, with the sizes of their data, for a writer. Offset and Size of those given do not matter.
+// Check returns the headers, with the sizes of their data, for a writer. Offset and Size of those given do not matter. TVM's bool
+// of one bit, a byte in memory, becomes bool.
 func Check(fail Fail, given []file.Header) (headers []file.Header, err error) {
 	seen := make(map[string]int, len(given))
 	total := int64(0)
@@ -34,6 +36,9 @@ func Check(fail Fail, given []file.Header) (headers []file.Header, err error) {
 		}
 		total += size
 		h.Shape, h.Size = slices.Clone(h.Shape), size
+		if h.Type == dtype.Bool1 {
+			h.Type = dtype.Bool8
+		}
 		headers = append(headers, h)
 	}
 	return headers, nil
