@@ -190,7 +190,10 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	}
 	lo := r.Offset - (r.Offset-k.At)%4
 	hi := min(r.End()+(4-(r.End()-k.At)%4)%4, k.End)
-	in, rest := divide(m.log, lo, hi)
+	in, rest := m.log, m.log[:0]
+	if len(m.backings) > 1 || lo > k.At || hi < k.End {
+		in, rest = divide(m.log, lo, hi)
+	}
 	host := k.host
 	host.ReadOnly = false // only another wrap of the same memory can have been written
 	var err error
@@ -200,7 +203,8 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 			in = in[1:]
 		}
 	}
-	m.log = append(rest, in...)
+	rest = append(rest, in...)
+	m.log = rest
 	return err
 }
 
