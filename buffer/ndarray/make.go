@@ -4,8 +4,8 @@ package ndarray
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -19,22 +19,12 @@ type Elem interface {
 	dtype.Half | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | complex64 | complex128
 }
 
-// typeOf returns the element type of T.
+// typeOf returns the element type of T, which has Go's name but for a Half.
 func typeOf[T Elem]() dtype.Type {
-	t := dtype.Type{Bits: uint8(8 * unsafe.Sizeof(*new(T))), Lanes: 1}
-	switch any(*new(T)).(type) {
-	case bool:
-		return dtype.Bool8
-	case int8, int16, int32, int64:
-		t.Code = dtype.Int8.Code
-	case uint8, uint16, uint32, uint64:
-		t.Code = dtype.Uint8.Code
-	case dtype.Half, float32, float64:
-		t.Code = dtype.Float32.Code
-	default:
-		t.Code = dtype.Complex64.Code
+	if t, ok := dtype.Parse(reflect.TypeFor[T]().Name()); ok {
+		return t
 	}
-	return t
+	return dtype.Float16
 }
 
 // Placement says where in memory of the caller's an array lies, and whose the memory is. The zero value is the whole of

@@ -103,7 +103,7 @@ func (a *Array) save(ctx context.Context, op string, w io.Writer, piece []byte) 
 	n := a.bytes()
 	for done := 0; done < n; done += len(piece) {
 		piece = piece[:min(len(piece), n-done)]
-		r := buffer.Region{Offset: a.offset + done, Width: len(piece), Pitch: len(piece), Count: 1}
+		r := buffer.Range(a.offset+done, len(piece))
 		err := a.read(op, func(b *buffer.Buffer) error { return b.Read(ctx, r, gpu.HostBytes(piece), 0) })
 		if err == nil {
 			_, err = w.Write(piece)

@@ -9,9 +9,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 )
 
-// Views are arrays of their own with the memory of the one they were taken from, which they keep alive. What is written
-// through one is seen through all. Close them when done.
-
 // View returns the array's bytes from one on as elements of a type and shape, of at most as many bytes. The array must be
 // contiguous ([buffer.ErrStride]) and the view no larger ([buffer.ErrShort]).
 func (a *Array) View(t dtype.Type, offset int, shape ...int) (*Array, error) {

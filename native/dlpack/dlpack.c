@@ -30,7 +30,7 @@ static void place(DLTensor *t, int64_t *dims, int32_t ndim) {
 	t->strides = dims + ndim;
 }
 
-uintptr_t sublet_dl_new(int legacy, int32_t ndim, uintptr_t context) {
+uintptr_t sublet_dl_new(bool legacy, int32_t ndim, uintptr_t context) {
 	size_t size = legacy ? sizeof(DLManagedTensor) : sizeof(DLManagedTensorVersioned);
 	char *memory = calloc(1, size + 2 * (size_t)ndim * sizeof(int64_t));
 	if (!memory) return 0;

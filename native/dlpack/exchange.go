@@ -163,11 +163,7 @@ func lend(op string, t *Tensor, legacy bool) (unsafe.Pointer, error) {
 	}
 	l := &loan{release: t.Release, origin: t.origin}
 	h := cgo.NewHandle(l)
-	dims, kind := C.int32_t(len(t.Shape)), C.int(0)
-	if legacy {
-		kind = 1
-	}
-	m := at(uintptr(C.sublet_dl_new(kind, dims, C.uintptr_t(h))))
+	m := at(uintptr(C.sublet_dl_new(C.bool(legacy), C.int32_t(len(t.Shape)), C.uintptr_t(h))))
 	if m == nil {
 		h.Delete()
 		t.gone.Store(false)
