@@ -63,8 +63,10 @@ func (v *Values) SetHost(host gpu.Host) {
 	v.mu.Unlock()
 }
 
-// within lists what lies in a region.
+// within lists what lies in a region. Its caller has not locked v.
 func (v *Values) within(w Region) (list []part) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, p := range v.parts {
 		if p.lo, p.hi = max(p.lo, w.Offset), min(p.hi, w.End()); p.lo < p.hi {
 			list = append(list, p)
@@ -223,8 +225,6 @@ func (p *part) source() Source {
 
 // Newest lists the values of a region that are in a state, or in one after it.
 func (v *Values) Newest(w Region, state State) (list []Source) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	for _, p := range v.within(w) {
 		if p.state >= state {
 			list = append(list, p.source())
@@ -235,8 +235,6 @@ func (v *Values) Newest(w Region, state State) (list []Source) {
 
 // Lacking lists what a place would have to get of a region, and from where.
 func (v *Values) Lacking(slot int, w Region) (list []Source) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	for _, p := range v.within(w) {
 		if !p.zero && !slices.ContainsFunc(p.have, func(r *Replica) bool { return r.slot == slot }) {
 			list = append(list, p.source())
@@ -359,10 +357,7 @@ func (v *Values) Close() error {
 
 // Update brings what a replica lacks of a region. Others may be updated meanwhile, but nothing else.
 func (v *Values) Update(ctx context.Context, r *Replica, w Region) error {
-	v.mu.Lock()
-	due := v.within(Between(max(w.Offset, r.Lo), min(w.End(), r.Hi)))
-	v.mu.Unlock()
-	for _, p := range due {
+	for _, p := range v.within(Between(max(w.Offset, r.Lo), min(w.End(), r.Hi))) {
 		if p.has(r) {
 			continue
 		}
@@ -390,9 +385,7 @@ func (v *Values) bring(ctx context.Context, r *Replica, p part) error {
 		return r.viaHost(ctx, w, from)
 	}
 	v.account.Up.Add(int64(w.Width))
-	v.mu.Lock()
 	words := !slices.ContainsFunc(v.within(r.Words(w)), func(p part) bool { return p.state != same })
-	v.mu.Unlock()
 	switch host := v.k.host; {
 	case r.near && host.Foreign == nil:
 		return r.write(ctx, w.Offset, host.Part(w.Offset, w.Width))
@@ -404,8 +397,6 @@ func (v *Values) bring(ctx context.Context, r *Replica, p part) error {
 
 // keeps reports whether a replica has values of a region.
 func (v *Values) keeps(r *Replica, w Region) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	return slices.ContainsFunc(v.within(w), func(p part) bool { return p.has(r) })
 }
 
