@@ -34,9 +34,6 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 	if strides != nil && len(strides) != len(shape) {
 		return layout{}, fail(op, buffer.ErrStride, itoa(len(strides)), " strides for ", itoa(len(shape)), " dimensions")
 	}
-	if offset < 0 {
-		return layout{}, fail(op, buffer.ErrStride, "offset ", itoa(offset))
-	}
 	n, size, ok := t.Bytes(wide(shape))
 	if !ok || size > math.MaxInt {
 		return layout{}, fail(op, buffer.ErrSize, text(shape), " of ", t.String())
@@ -80,7 +77,7 @@ func (l layout) bytes() int { return l.elements() * l.t.Size() }
 // before the memory.
 func (l layout) span() (lo, hi int, ok bool) {
 	if l.elements() == 0 {
-		return l.offset, l.offset, true
+		return l.offset, l.offset, l.offset >= 0
 	}
 	const most = math.MaxInt64 / 2 / maxDims // so that sums cannot overflow
 	size, low, high := int64(l.t.Size()), int64(l.offset), int64(l.offset)
