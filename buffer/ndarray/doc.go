@@ -20,13 +20,8 @@
 // An [Array] is a handle. [Array.Share] makes another one of the same array, [Array.View], [Array.Slice] and their like
 // make views: arrays of their own with the same memory. What is written through one of them is seen through all. Every
 // handle is closed once; the last one of an array and of its views gives the memory back. A second Close does nothing, and
-// a call on a closed handle is [gpu.ErrClosed].
-//
-// # Copies when written
-//
-// [Array.Clone] makes an array that is written separately but shares the bits until then. The reference's documents
-// promise such lazy copies; its code does not have them, so this is ours. Every method that writes takes care of it, and so
-// does [Array.Buffer], by which kernels and matrices get at the memory.
+// a call on a closed handle is [gpu.ErrClosed]. [Array.Clone] makes an array that is written separately but shares the bits
+// until then: the reference's documents promise such lazy copies, its code does not have them.
 //
 // # Goroutines
 //

@@ -213,7 +213,7 @@ func FuzzRead(f *testing.F) {
 		pins.Pin(&shape[0])
 		pins.Pin(&strides[0])
 		raw := tensor{
-			data: somewhere, device: Device{device, 0}, ndim: rank, code: code, bits: bits, lanes: lanes,
+			data: somewhere, device: Device{device, 0}, ndim: rank, dtype: dtype.Type{Code: code, Bits: bits, Lanes: lanes},
 			shape: uintptr(unsafe.Pointer(&shape[0])), byteOffset: offset,
 		}
 		if strided {

@@ -52,9 +52,7 @@ type tensor struct {
 	data       uintptr
 	device     Device
 	ndim       int32
-	code       uint8
-	bits       uint8
-	lanes      uint16
+	dtype      dtype.Type
 	shape      uintptr
 	strides    uintptr
 	byteOffset uint64
@@ -86,7 +84,7 @@ func (f *tensor) read(op string, flags uint64) (*Tensor, error) {
 	}
 	t := &Tensor{
 		Device:     f.device,
-		Type:       dtype.Type{Code: f.code, Bits: f.bits, Lanes: f.lanes},
+		Type:       f.dtype,
 		Shape:      dims(f.shape, n),
 		ByteOffset: f.byteOffset,
 		Flags:      flags & known,
@@ -112,8 +110,7 @@ func (f *tensor) write(t *Tensor, e extent) {
 	if e.elements > 0 {
 		f.data = max(uintptr(t.Data), t.Handle) // one of them is 0
 	}
-	f.device, f.byteOffset = t.Device, t.ByteOffset
-	f.code, f.bits, f.lanes = t.Type.Code, t.Type.Bits, t.Type.Lanes
+	f.device, f.dtype, f.byteOffset = t.Device, t.Type, t.ByteOffset
 	f.ndim = int32(len(t.Shape))
 	copy(unsafe.Slice((*int64)(at(f.shape)), f.ndim), t.Shape)
 	copy(unsafe.Slice((*int64)(at(f.strides)), f.ndim), t.strides())
