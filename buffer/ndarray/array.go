@@ -24,11 +24,9 @@ var (
 	ErrName      = fault.New("ErrName", "unknown name")
 )
 
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("ndarray: "+op, err, detail...)
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail("ndarray: "+op, err, fault.Text(detail...))
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // text writes a shape as "2x3", one without dimensions as "scalar".
 func text(shape []int) string {

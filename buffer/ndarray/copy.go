@@ -107,7 +107,7 @@ func (a *Array) takes(op string, b []byte) error {
 		return err
 	}
 	if len(b) != a.bytes() {
-		return fail(op, ErrLength, itoa(len(b)), " bytes for ", text(a.shape), " of ", a.t.String())
+		return fail(op, ErrLength, len(b), " bytes for ", text(a.shape), " of ", a.t.String())
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *Array) CopyFrom(ctx context.Context, src *Array) error {
 		return err
 	}
 	if a.bytes() != src.bytes() {
-		return fail(op, ErrLength, itoa(src.bytes()), " bytes to ", itoa(a.bytes()))
+		return fail(op, ErrLength, src.bytes(), " bytes to ", a.bytes())
 	}
 	if a.dev == src.dev && a.contiguous() && src.contiguous() {
 		if done, err := copyOnDevice(op, a, src); done || err != nil {

@@ -29,10 +29,10 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		return layout{}, err
 	}
 	if len(shape) > maxDims {
-		return layout{}, fail(op, buffer.ErrShape, itoa(len(shape)), " dimensions, at most ", itoa(maxDims))
+		return layout{}, fail(op, buffer.ErrShape, len(shape), " dimensions, at most ", maxDims)
 	}
 	if strides != nil && len(strides) != len(shape) {
-		return layout{}, fail(op, buffer.ErrStride, itoa(len(strides)), " strides for ", itoa(len(shape)), " dimensions")
+		return layout{}, fail(op, buffer.ErrStride, len(strides), " strides for ", len(shape), " dimensions")
 	}
 	n, size, ok := t.Bytes(wide(shape))
 	if !ok || size > math.MaxInt {
@@ -49,7 +49,7 @@ func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layou
 		}
 	}
 	if _, _, ok := l.span(); !ok {
-		return layout{}, fail(op, buffer.ErrStride, "strides ", text(strides), ", offset ", itoa(offset), " for ", text(shape))
+		return layout{}, fail(op, buffer.ErrStride, "strides ", text(strides), ", offset ", offset, " for ", text(shape))
 	}
 	return l, nil
 }
@@ -100,7 +100,7 @@ func (l layout) span() (lo, hi int, ok bool) {
 // any buffer.
 func (l layout) within(op string, size int, limit uint64) error {
 	if _, hi, _ := l.span(); hi > size {
-		return fail(op, buffer.ErrShort, itoa(size), " bytes, the layout needs ", itoa(hi))
+		return fail(op, buffer.ErrShort, size, " bytes, the layout needs ", hi)
 	}
 	if l.bytes() > size && uint64(l.bytes()) > limit {
 		return fail(op, gpu.ErrLimit, text(l.shape), " of ", l.t.String())

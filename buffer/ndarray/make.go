@@ -87,7 +87,7 @@ func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array
 	const op = "FromSlice"
 	return Placement{}.make(op, dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
 		if len(data) != size {
-			return nil, fail(op, ErrLength, itoa(len(data)), " bytes for ", text(shape), " of ", t.String())
+			return nil, fail(op, ErrLength, len(data), " bytes for ", text(shape), " of ", t.String())
 		}
 		return buffer.FromHost(dev, gpu.HostBytes(data))
 	})

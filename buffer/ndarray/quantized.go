@@ -5,11 +5,11 @@ package ndarray
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // The limits of CVM's graphs.
@@ -32,19 +32,19 @@ type Input struct {
 func (in Input) check() error {
 	const op = "Input"
 	if n := len(in.Shape); n < 1 || n > maxGraphDims {
-		return fail(op, gpu.ErrLimit, in.Name, ": ", itoa(n), " dimensions, a graph takes 1 to 6")
+		return fail(op, gpu.ErrLimit, in.Name, ": ", n, " dimensions, a graph takes 1 to 6")
 	}
 	elements := int64(1)
 	for _, d := range in.Shape {
 		if d < 1 || d > maxGraphDim {
-			return fail(op, gpu.ErrLimit, in.Name, ": dimension ", itoa(d), ", a graph takes 1 to 16777216")
+			return fail(op, gpu.ErrLimit, in.Name, ": dimension ", d, ", a graph takes 1 to 16777216")
 		}
 		if elements *= int64(d); elements > maxGraphElements {
 			return fail(op, gpu.ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
 		}
 	}
 	if in.Precision != -1 && (in.Precision < 1 || in.Precision > 32) {
-		return fail(op, gpu.ErrInvalid, in.Name, ": precision ", itoa(in.Precision), ", a graph takes 1 to 32 or -1")
+		return fail(op, gpu.ErrInvalid, in.Name, ": precision ", in.Precision, ", a graph takes 1 to 32 or -1")
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ type PrecisionError struct {
 
 // Error has the reference's words.
 func (e *PrecisionError) Error() string {
-	return "parameter " + e.Name + " at index " + itoa(e.Index) + " value:" + strconv.Itoa(int(e.Value)) + " exceed of precision " + itoa(e.Precision)
+	return fault.Text("parameter ", e.Name, " at index ", e.Index, " value:", int(e.Value), " exceed of precision ", e.Precision)
 }
 
 // Unwrap returns [ErrPrecision].

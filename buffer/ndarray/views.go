@@ -16,14 +16,14 @@ func (a *Array) View(t dtype.Type, offset int, shape ...int) (*Array, error) {
 	return a.derive(op, func(l layout) (layout, error) {
 		left := l.bytes() - offset
 		if offset < 0 || left < 0 {
-			return l, fail(op, buffer.ErrIndex, "byte ", itoa(offset), " of ", itoa(l.bytes()))
+			return l, fail(op, buffer.ErrIndex, "byte ", offset, " of ", l.bytes())
 		}
 		v, err := newLayout(op, t, shape, nil, l.offset+offset)
 		switch {
 		case !l.contiguous():
 			err = fail(op, buffer.ErrStride, "the array has gaps")
 		case err == nil && v.bytes() > left:
-			err = fail(op, buffer.ErrShort, itoa(left), " bytes, the view needs ", itoa(v.bytes()))
+			err = fail(op, buffer.ErrShort, left, " bytes, the view needs ", v.bytes())
 		}
 		return v, err
 	})
@@ -56,7 +56,7 @@ func (a *Array) Slice(r Region) (*Array, error) {
 	return a.derive(op, func(l layout) (layout, error) {
 		n := len(l.shape)
 		if len(r.Starts) != n || len(r.Ends) != n || r.Steps != nil && len(r.Steps) != n || r.Sizes != nil && len(r.Sizes) != n {
-			return l, fail(op, buffer.ErrShape, "bounds for ", itoa(len(r.Starts)), " dimensions of ", itoa(n))
+			return l, fail(op, buffer.ErrShape, "bounds for ", len(r.Starts), " dimensions of ", n)
 		}
 		out := layout{t: l.t, shape: make([]int, n), strides: slices.Clone(l.strides), offset: l.offset}
 		for d := range n {
@@ -66,10 +66,10 @@ func (a *Array) Slice(r Region) (*Array, error) {
 			}
 			count, ok := indices(l.shape[d], r.Starts[d], r.Ends[d], step)
 			if !ok {
-				return l, fail(op, buffer.ErrIndex, itoa(r.Starts[d]), ":", itoa(r.Ends[d]), ":", itoa(step), " of dimension ", itoa(d), " of ", text(l.shape))
+				return l, fail(op, buffer.ErrIndex, r.Starts[d], ":", r.Ends[d], ":", step, " of dimension ", d, " of ", text(l.shape))
 			}
 			if r.Sizes != nil && r.Sizes[d] != count {
-				return l, fail(op, buffer.ErrShape, "size ", itoa(r.Sizes[d]), " for ", itoa(count), " indices of dimension ", itoa(d))
+				return l, fail(op, buffer.ErrShape, "size ", r.Sizes[d], " for ", count, " indices of dimension ", d)
 			}
 			out.shape[d] = count
 			if count > 1 {
@@ -103,12 +103,12 @@ func (a *Array) Index(at ...int) (*Array, error) {
 	const op = "Index"
 	return a.derive(op, func(l layout) (layout, error) {
 		if len(at) > len(l.shape) {
-			return l, fail(op, buffer.ErrShape, itoa(len(at)), " indices for ", text(l.shape))
+			return l, fail(op, buffer.ErrShape, len(at), " indices for ", text(l.shape))
 		}
 		out := layout{t: l.t, shape: l.shape[len(at):], strides: l.strides[len(at):], offset: l.offset}
 		for d, i := range at {
 			if i < 0 || i >= l.shape[d] {
-				return l, fail(op, buffer.ErrIndex, itoa(i), " of dimension ", itoa(d), " of ", text(l.shape))
+				return l, fail(op, buffer.ErrIndex, i, " of dimension ", d, " of ", text(l.shape))
 			}
 			out.offset += i * l.strides[d] * l.t.Size()
 		}
@@ -129,7 +129,7 @@ func (a *Array) Transpose(axes ...int) (*Array, error) {
 			}
 		}
 		if len(order) != n {
-			return l, fail(op, buffer.ErrShape, itoa(len(axes)), " axes for ", text(l.shape))
+			return l, fail(op, buffer.ErrShape, len(axes), " axes for ", text(l.shape))
 		}
 		for d, x := range slices.Sorted(slices.Values(order)) {
 			if d != x {

@@ -297,7 +297,10 @@ func (x *index) join(k *Backing, space uint64) {
 	}
 	k.m.indexed, k.m.space, k.m.lo, k.m.hi = true, space, k.At, k.End
 	if from == to {
-		x.spaces[space] = slices.Insert(list, from, k.m)
+		list = append(list, nil)
+		copy(list[from+1:], list[from:])
+		list[from] = k.m
+		x.spaces[space] = list
 		return
 	}
 	m := list[from]
