@@ -3,7 +3,6 @@
 package buffer
 
 import (
-	"strconv"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
@@ -71,8 +70,8 @@ var (
 	ErrUnsynced = memory.ErrUnsynced
 )
 
-func fail(op string, err error, detail ...string) error {
-	return fault.Fail("buffer: "+op, err, detail...)
+func fail(op string, err error, detail ...any) error {
+	return fault.Fail("buffer: "+op, err, fault.Text(detail...))
 }
 
 // Buffer is memory that kernels can use. Make one with [New], [FromHost], [Wrap], [WrapDevice] or [Map], and Close it
@@ -112,16 +111,15 @@ func check(op string, dev *gpu.Device, size int) error {
 		return err
 	}
 	if size < 0 {
-		return fail(op, ErrSize, strconv.Itoa(size), " bytes")
+		return fail(op, ErrSize, size, " bytes")
 	}
 	return nil
 }
 
 // fits checks that the device can hold as much in one piece.
 func fits(op string, dev *gpu.Device, size int) error {
-	if uint64(size) > dev.Info().Limits.MaxBufferSize {
-		return fail(op, gpu.ErrLimit, strconv.Itoa(size), " bytes, the largest buffer has ",
-			strconv.FormatUint(dev.Info().Limits.MaxBufferSize, 10))
+	if largest := dev.Info().Limits.MaxBufferSize; uint64(size) > largest {
+		return fail(op, gpu.ErrLimit, size, " bytes, the largest buffer has ", largest)
 	}
 	return nil
 }
@@ -157,7 +155,7 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 		return err
 	}
 	if !mem.Valid() {
-		return fail(op, ErrShort, "")
+		return fail(op, ErrShort)
 	}
 	mem = mem.Part(0, mem.Size)
 	if mem.Foreign != nil {
@@ -178,7 +176,7 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 		return nil, fail("WrapDevice", gpu.ErrInvalid, "nil device")
 	}
 	if handle == nil {
-		return nil, fail("WrapDevice", ErrNil, "")
+		return nil, fail("WrapDevice", ErrNil)
 	}
 	mem, err := dev.ImportBuffer(handle)
 	if err != nil {

@@ -293,7 +293,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 		copy(mem, b.host.Bytes)
 		return Wrap(b.dev, gpu.HostBytes(mem), nil)
 	case b.windowed:
-		return nil, fail(op, ErrUnsynced, "")
+		return nil, fail(op, ErrUnsynced)
 	case k.Hosted && !m.Lacks(all):
 		return FromHost(b.dev, b.host)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -73,7 +72,7 @@ func (k *Backing) window(op string, dev *gpu.Device, w Region, largest uint64, s
 	}
 	lo, hi = k.At+(w.Offset-k.At)/step*step, w.End()
 	if most := Bindable(dev); uint64(hi-lo) > most {
-		return 0, 0, fault.Fail(op, gpu.ErrLimit, strconv.Itoa(hi-lo), " bytes at once, the device allows ", strconv.FormatUint(most, 10))
+		return 0, 0, fault.Fail(op, gpu.ErrLimit, fault.Text(hi-lo, " bytes at once, the device allows ", most))
 	}
 	return lo, hi, nil
 }
@@ -251,7 +250,7 @@ func (m *Memory) take(r *Replica, w write) error {
 		case onHost && (words || r.inWords(part)):
 			err = r.upload(part, words)
 		case !waits:
-			err = fault.Fail("buffer: use", ErrUnsynced, "")
+			err = fault.Fail("buffer: use", ErrUnsynced)
 		case onHost:
 			err = r.viaHost(context.Background(), part, nil)
 		default:

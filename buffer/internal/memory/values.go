@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -433,8 +432,8 @@ func (a *Account) take(slot int, n uint64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.Limit > 0 && a.used[slot]+n > a.Limit {
-		return fault.Fail("cruncher: Compute", gpu.ErrNoMemory, strconv.FormatUint(a.used[slot]+n, 10),
-			" bytes of arrays on one device, the limit is ", strconv.FormatUint(a.Limit, 10))
+		return fault.Fail("cruncher: Compute", gpu.ErrNoMemory,
+			fault.Text(a.used[slot]+n, " bytes of arrays on one device, the limit is ", a.Limit))
 	}
 	if a.used == nil {
 		a.used = map[int]uint64{}
