@@ -43,16 +43,6 @@ func text(shape []int) string {
 	return string(b)
 }
 
-// verify is the reference's VerifyDataType: at least one lane, and bits that are a power of two and a multiple of 8, or 1
-// for TVM's older bool. Codes are not looked at. Unlike there, a type without bits is refused.
-func verify(op string, t dtype.Type) error {
-	power := t.Bits&(t.Bits-1) == 0 && t.Bits%8 == 0 && t.Bits != 0
-	if t.Lanes >= 1 && (power || t.Bits == 1 && t.Code == dtype.Uint8.Code) {
-		return nil
-	}
-	return fail(op, ErrType, t.String())
-}
-
 // Array is a handle of an array of any number of dimensions in the memory of a device or of the host. Make one with
 // [Alloc], [FromSlice], [Wrap] or [New], and Close it when done. All methods may be called from
 // several goroutines.

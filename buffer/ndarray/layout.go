@@ -23,10 +23,12 @@ type layout struct {
 	offset  int
 }
 
-// newLayout checks everything but the memory's size. Without strides the order is C's.
+// newLayout checks everything but the memory's size. Without strides the order is C's. Of types it asks what the reference's
+// VerifyDataType asks, whatever their code, and refuses those without bits, too.
 func newLayout(op string, t dtype.Type, shape, strides []int, offset int) (layout, error) {
-	if err := verify(op, t); err != nil {
-		return layout{}, err
+	power := t.Bits >= 8 && t.Bits&(t.Bits-1) == 0
+	if bool1 := t.Bits == 1 && t.Code == dtype.Bool1.Code; t.Lanes == 0 || !power && !bool1 {
+		return layout{}, fail(op, ErrType, t.String())
 	}
 	if len(shape) > maxDims {
 		return layout{}, fail(op, buffer.ErrShape, len(shape), " dimensions, at most ", maxDims)

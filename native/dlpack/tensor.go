@@ -149,9 +149,7 @@ func (t *Tensor) strides() []int64 {
 	step := int64(1)
 	for i, d := range slices.Backward(t.Shape) {
 		strides[i] = step
-		if d > 1 && step <= math.MaxInt64/d { // it does not fit only where a dimension is 0, and then does not matter
-			step *= d
-		}
+		step *= max(d, 1) // overflows only where another dimension is 0, and then does not matter
 	}
 	return strides
 }
