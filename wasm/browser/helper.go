@@ -30,7 +30,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 5
+const glueVersion = 6
 
 // helperObject returns the helper: the page's own, or the one that the program brings.
 func helperObject(ctx context.Context) (js.Value, error) {
