@@ -32,9 +32,13 @@ type helper struct {
 // glueVersion is the version of the helper that this driver talks to.
 const glueVersion = 6
 
+// provideHelper installs the helper, where the page allows it. With the tag sublet_page it is nil: the page brings the helper,
+// always, as the npm package does, and a program is smaller by the copy of it.
+var provideHelper func(context.Context)
+
 // helperObject returns the helper: the page's own, or the one that the program brings.
 func helperObject(ctx context.Context) (js.Value, error) {
-	if presentHelper().IsUndefined() {
+	if presentHelper().IsUndefined() && provideHelper != nil {
 		provideHelper(ctx)
 	}
 	present := presentHelper()
