@@ -15,6 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // LoadOptions are choices of [Load] and [LoadParams].
@@ -58,7 +59,7 @@ func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions)
 	if l.Limit == 0 {
 		l.left = math.MaxInt64
 	}
-	l.src = stream.NewSource(r, -1, func(_ int64, err error, detail ...any) error { return fail(op, err, stream.Text(detail...)) })
+	l.src = stream.NewSource(r, -1, func(_ int64, err error, detail ...any) error { return fail(op, err, fault.Text(detail...)) })
 	p, seen := Params{}, map[string]bool{}
 	for {
 		h, err := r.Next()
@@ -91,12 +92,12 @@ func (l *loader) tensor(ctx context.Context, h file.Header) (*Array, error) {
 		}
 	}
 	if h.Size > l.left {
-		return nil, fail(op, file.ErrTooLarge, stream.Text(name, " of ", h.Size, " bytes"))
+		return nil, fail(op, file.ErrTooLarge, fault.Text(name, " of ", h.Size, " bytes"))
 	}
 	l.left -= h.Size
 	return Placement{}.make(op, l.dev, h.Type, shape, true, func(size int) (*buffer.Buffer, error) {
 		if int64(size) != h.Size {
-			return nil, fail(op, file.ErrFormat, stream.Text(name, ": ", h.Size, " bytes for ", text(shape), " of ", h.Type.String()))
+			return nil, fail(op, file.ErrFormat, fault.Text(name, ": ", h.Size, " bytes for ", text(shape), " of ", h.Type.String()))
 		}
 		if l.OnHost && l.Limit == 0 && uint64(size) > l.dev.Info().Limits.MaxBufferSize {
 			return nil, fail(op, gpu.ErrLimit, itoa(size), " bytes")

@@ -106,6 +106,8 @@ func Text(parts ...any) string {
 			b = append(b, p...)
 		case int:
 			b = strconv.AppendInt(b, int64(p), 10)
+		case int64:
+			b = strconv.AppendInt(b, p, 10)
 		case uint32:
 			b = strconv.AppendUint(b, uint64(p), 10)
 		case uint64:

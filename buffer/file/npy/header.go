@@ -10,6 +10,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Header says what an array holds and how.
@@ -48,7 +49,7 @@ func (p place) fail(at int64, err error, detail ...any) error {
 	if p.packed {
 		at = 0
 	}
-	text := stream.Text(detail...)
+	text := fault.Text(detail...)
 	if p.member == "" {
 		return stream.Errors("npy")(p.base+at, err, text)
 	}

@@ -116,7 +116,7 @@ func mismatch[T Elem](t dtype.Type) string {
 		return dtype.Float16.String()
 	}
 	if size := int(unsafe.Sizeof(*new(T))); size != t.Size() {
-		return stream.Text(size, " bytes each")
+		return fault.Text(size, " bytes each")
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 var _ file.Reader = (*Reader)(nil)
@@ -61,7 +62,7 @@ func (r *Reader) readList() {
 	default:
 		r.readNames(int(count))
 	}
-	s.Expect(8, count, func(got uint64) string { return stream.Text(count, " names, ", got, " tensors") })
+	s.Expect(8, count, func(got uint64) string { return fault.Text(count, " names, ", got, " tensors") })
 }
 
 func (r *Reader) readNames(count int) {
@@ -133,7 +134,7 @@ func (r *Reader) header(name string) file.Header {
 	h := header{file.Header{Name: name}, s.Pos}
 	s.Expect(8, tensorMagic, func(uint64) string { return h.about() + "a tensor starts with 3f a1 b4 96 f0 40 5e dd" })
 	s.Number(8) // reserved
-	s.Expect(4, cpu, func(got uint64) string { return stream.Text(h.about(), "its device has to be the CPU (1), not ", got) })
+	s.Expect(4, cpu, func(got uint64) string { return fault.Text(h.about(), "its device has to be the CPU (1), not ", got) })
 	s.Number(4) // device id
 	dims := int(int32(s.Number(4)))
 	r.hold(h.checkDims(dims))
@@ -150,7 +151,7 @@ func (r *Reader) header(name string) file.Header {
 	size, err := h.checkShape()
 	r.hold(err)
 	s.Expect(8, uint64(size), func(got uint64) string {
-		return stream.Text(h.about(), "its shape takes ", size, " bytes, its data ", int64(got))
+		return fault.Text(h.about(), "its shape takes ", size, " bytes, its data ", int64(got))
 	})
 	h.Offset, h.Size = s.Pos, size
 	switch left := r.left(); {

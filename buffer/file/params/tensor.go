@@ -48,7 +48,7 @@ func (h *header) about() string { return "tensor " + stream.Quote(h.Name) + ": "
 
 // wrong makes the error about the byte at an offset in the header.
 func (h *header) wrong(at int, err error, detail ...any) error {
-	return fail(h.base+int64(at), err, h.about()+stream.Text(detail...))
+	return fail(h.base+int64(at), err, h.about()+fault.Text(detail...))
 }
 
 // checkDims refuses what cannot be a number of dimensions.

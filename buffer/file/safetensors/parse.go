@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/buffer/internal/stream"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // metadataKey is the one key of a header that is no tensor's name.
@@ -100,7 +101,7 @@ func (p *parser) tensor(name string) {
 	h := file.Header{Name: name}
 	var offsets []int64
 	seen := make([]string, 0, 3)
-	stop := func(err error, detail ...any) { p.stop(err, stream.Quote(name), stream.Text(detail...)) }
+	stop := func(err error, detail ...any) { p.stop(err, stream.Quote(name), fault.Text(detail...)) }
 	p.object(func(key string) {
 		if slices.Contains(seen, key) {
 			stop(file.ErrDuplicate, ", "+stream.Quote(key))

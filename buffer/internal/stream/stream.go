@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/file"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -19,32 +18,14 @@ import (
 // MaxDims is how many dimensions a tensor may have: NumPy's limit, and PyTorch's.
 const MaxDims = 64
 
-// Fail makes a format's error at a byte of a file. The detail is that of [Text].
+// Fail makes a format's error at a byte of a file. The detail is that of [fault.Text].
 type Fail func(at int64, err error, detail ...any) error
 
 // Errors makes the errors of a format.
 func Errors(format string) Fail {
 	return func(at int64, err error, detail ...any) error {
-		return &file.Error{Format: format, Offset: at, Detail: Text(detail...), Err: err}
+		return &file.Error{Format: format, Offset: at, Detail: fault.Text(detail...), Err: err}
 	}
-}
-
-// Text joins texts and whole numbers. Package fmt would make a page's program larger.
-func Text(parts ...any) string {
-	var b strings.Builder
-	for _, p := range parts {
-		switch p := p.(type) {
-		case string:
-			b.WriteString(p)
-		case int:
-			b.WriteString(strconv.Itoa(p))
-		case int64:
-			b.WriteString(strconv.FormatInt(p, 10))
-		case uint64:
-			b.WriteString(strconv.FormatUint(p, 10))
-		}
-	}
-	return b.String()
 }
 
 // Quote makes a file's bytes fit for a message, and short.

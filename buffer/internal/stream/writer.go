@@ -17,7 +17,7 @@ func Check(fail Fail, given []file.Header) (headers []file.Header, err error) {
 	total := int64(0)
 	for i, h := range given {
 		wrong := func(err error, detail ...any) ([]file.Header, error) {
-			return nil, fail(0, err, "tensor ", i, ", ", Quote(h.Name), ": ", Text(detail...))
+			return nil, fail(0, err, "tensor ", i, ", ", Quote(h.Name), ": ", fault.Text(detail...))
 		}
 		first, double := seen[h.Name]
 		seen[h.Name] = i
