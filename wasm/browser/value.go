@@ -92,11 +92,11 @@ type outcome struct {
 }
 
 // tickets are what JavaScript can report, by number.
-var tickets struct {
+var tickets = struct {
 	mu      sync.Mutex
 	last    int
 	pending map[int]func(outcome)
-}
+}{pending: map[int]func(outcome){}}
 
 // settle is how JavaScript reports: one callback, as long as the program runs, which gets a ticket, whether a promise was fulfilled,
 // and the value or the reason. It never blocks, because the event loop, and with it every other promise, would wait for it.
@@ -120,9 +120,6 @@ var settle = js.FuncOf(func(_ js.Value, args []js.Value) any {
 func expect(then func(outcome)) (ticket int) {
 	tickets.mu.Lock()
 	defer tickets.mu.Unlock()
-	if tickets.pending == nil {
-		tickets.pending = map[int]func(outcome){}
-	}
 	tickets.last++
 	tickets.pending[tickets.last] = then
 	return tickets.last
