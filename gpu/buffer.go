@@ -273,21 +273,11 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
 		return err
 	}
-	tail := src.Size % 4
-	if src.Foreign != nil {
-		tail = 0 // the driver fills it up
-	}
 	list := &d.batch.single
 	if d.queued(b.mem) {
 		list = &d.batch.list
 	}
-	whole := src.Part(0, src.Size-tail)
-	list.Write(b.mem.id, offset, whole)
-	if tail > 0 {
-		last := make([]byte, 4)
-		copy(last, src.Part(whole.Size, tail).Bytes)
-		list.Write(b.mem.id, offset+uint64(whole.Size), HostBytes(last))
-	}
+	list.Write(b.mem.id, offset, src)
 	d.stats.BytesUp += uint64(src.Size)
 	if list == &d.batch.list {
 		return d.flush()

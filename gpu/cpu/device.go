@@ -11,6 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // device keeps the tables that ids point into as the next list will see them. What is queued refers to the memory and the
@@ -66,8 +67,7 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 
 // allocate makes the memory of words, not of bytes, so that a reference may use it as any element type.
 func allocate(size uint64) []byte {
-	words := make([]uint64, (size+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), int(size))
+	return host.BytesOf(make([]uint64, (size+7)/8))[:size:size]
 }
 
 // imported returns the bytes that a caller's handle stands for.

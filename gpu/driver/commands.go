@@ -10,8 +10,8 @@ type Op uint32
 // The commands. Each is a header word, its length in words << 8 | Op, and then the words named here. Values of 64 bits
 // take two words, the low one first.
 //
-//	OpWrite    buffer offset64 data              host data number `data` into the buffer; an offset and a size that are multiples of 4,
-//	                                             but foreign data may have any size: zeros follow it up to the next multiple
+//	OpWrite    buffer offset64 data              host data number `data` into the buffer, at a multiple of 4; after data of another
+//	                                             size zeros follow up to the next one
 //	OpCopy     dst dstOffset64 src srcOffset64 size64   between two buffers; multiples of 4
 //	OpClear    buffer offset64 size64            zeros; multiples of 4
 //	OpBind     bindings layout64 (buffer offset64 size64)*   defines a binding set, one entry per storage binding of the layout

@@ -76,7 +76,7 @@ func checkAccepted(t *testing.T, o *Objects, l *CommandList, c Command) {
 	}
 	switch w := c.Words; c.Op {
 	case OpWrite:
-		inside(w[0], c.U64(1), uint64(len(l.Data[w[3]].Bytes)))
+		inside(w[0], c.U64(1), (uint64(len(l.Data[w[3]].Bytes))+3)&^3)
 	case OpCopy:
 		inside(w[0], c.U64(1), c.U64(6))
 		inside(w[3], c.U64(4), c.U64(6))

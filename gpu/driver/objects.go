@@ -302,11 +302,7 @@ func (o *Objects) checkWrite(l *CommandList, c Command) error {
 	if i < 0 || i >= len(l.Data) || !l.Data[i].Valid() {
 		return fail(op, fault.ErrInvalid, "no such host data, or less than it says")
 	}
-	size := uint64(l.Data[i].Size)
-	if l.Data[i].Foreign != nil {
-		size = (size + 3) &^ 3 // nobody above the driver can fill it up
-	}
-	return o.checkRange(op, c.Words[0], c.U64(1), size)
+	return o.checkRange(op, c.Words[0], c.U64(1), (uint64(l.Data[i].Size)+3)&^3)
 }
 
 // checkRange wants a live, unmapped buffer that has the range.

@@ -164,6 +164,8 @@ func writeParts(r *rig) {
 	odd := PutU32([]byte{0}, 10, 11) // memory at an odd address
 	r.list.Write(id, 40, driver.HostBytes(odd[1:]))
 	want[10], want[11] = 10, 11
+	r.list.Write(id, 100, driver.HostBytes([]byte{1, 2, 3, 4, 5, 6})) // zeros follow
+	want[25], want[26] = 0x04030201, 0x0605
 	r.want(id, want)
 }
 

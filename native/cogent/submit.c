@@ -74,7 +74,12 @@ static void op_write(cog_device *d, uint32_t const *w, cog_data const *data, cog
 	cog_buffer *b = &d->buffers[w[0]];
 	if (d->encoder && b->stamp == d->serial) end_segment(d, error);
 	if (error->type || !data[w[3]].size) return;
-	write(d, b->ref, u64(w + 1), (char const *)data[w[3]].bytes, data[w[3]].size, error);
+	char const *bytes = (char const *)data[w[3]].bytes;
+	uint64_t size = data[w[3]].size, rest = size % 4, offset = u64(w + 1);
+	write(d, b->ref, offset, bytes, size - rest, error);
+	char last[4] = {0};
+	memcpy(last, bytes + size - rest, rest);
+	if (rest) write(d, b->ref, offset + size - rest, last, sizeof last, error);
 	b->written = d->submission;
 	cog_check(d, error);
 }

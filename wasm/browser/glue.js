@@ -11,7 +11,7 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
-  const VERSION = 5;
+  const VERSION = 6;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
@@ -434,12 +434,12 @@
         const view = ArrayBuffer.isView(source);
         memory = view ? source.buffer : source;
         if (view) at += source.byteOffset;
-        // WebGPU refuses memory that can change its size, and sizes that are no multiples of four.
-        if (memory.resizable || memory.growable || size % 4 > 0) {
-          const copied = new Uint8Array(Math.ceil(size / 4) * 4);
-          copied.set(new Uint8Array(memory, at, size));
-          [memory, at, size] = [copied.buffer, 0, copied.length];
-        }
+      }
+      // WebGPU refuses memory that can change its size, and sizes that are no multiples of four.
+      if (memory.resizable || memory.growable || size % 4 > 0) {
+        const copied = new Uint8Array(Math.ceil(size / 4) * 4);
+        copied.set(new Uint8Array(memory, at, size));
+        [memory, at, size] = [copied.buffer, 0, copied.length];
       }
       try {
         for (let done = 0; done < size; done += WRITE_CHUNK) {

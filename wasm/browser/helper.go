@@ -13,6 +13,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 )
 
 // helper is the JavaScript half of a device, which executes command lists; see the class Session of glue.js.
@@ -30,11 +31,15 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 5
+const glueVersion = 6
+
+// provideHelper installs the helper, where the page allows it. With the tag sublet_page it is nil: the page brings the helper,
+// always, as the npm package does, and a program is smaller by the copy of it.
+var provideHelper func(context.Context)
 
 // helperObject returns the helper: the page's own, or the one that the program brings.
 func helperObject(ctx context.Context) (js.Value, error) {
-	if presentHelper().IsUndefined() {
+	if presentHelper().IsUndefined() && provideHelper != nil {
 		provideHelper(ctx)
 	}
 	present := presentHelper()
@@ -71,11 +76,6 @@ func newHelper(glue js.Value, d *device) *helper {
 // the heap, which does not move: they have passed through an interface.
 func address[T any](s []T) uint { return uint(uintptr(unsafe.Pointer(unsafe.SliceData(s)))) }
 
-// raw returns the bytes of words. WebAssembly is little-endian, as are the machines that run it.
-func raw(words []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
-}
-
 // call calls a method of the session.
 func (h *helper) call(method string, args ...any) js.Value { return h.session.Call(method, args...) }
 
@@ -97,9 +97,9 @@ func (h *helper) submit(l *driver.CommandList) error {
 
 // pack copies a list and its table to the helper's scratch, and returns where the parts begin there.
 func (h *helper) pack(l *driver.CommandList) (words, params, table uint) {
-	h.frame = append(h.frame[:0], raw(l.Words)...)
+	h.frame = append(h.frame[:0], host.BytesOf(l.Words)...)
 	table = uint(len(h.frame))
-	h.frame = append(h.frame, raw(h.table)...)
+	h.frame = append(h.frame, host.BytesOf(h.table)...)
 	params = uint(len(h.frame))
 	h.frame = append(h.frame, l.Params...)
 	if len(h.frame) > h.size {
@@ -144,17 +144,17 @@ func (h *helper) take(ticket, skip int, t driver.Transfer) {
 
 // copyRows copies the rows of a transfer from a Uint8Array into Go's memory.
 func copyRows(t driver.Transfer, from js.Value, skip int) {
-	host := t.Host.Mem()[t.HostOffset:][:t.Span()]
+	into := t.Host.Mem()[t.HostOffset:][:t.Span()]
 	if skip > 0 {
 		from = from.Call("subarray", skip)
 	}
 	if t.Count == 1 || t.Width == t.Pitch {
-		js.CopyBytesToGo(host, from)
+		js.CopyBytesToGo(into, from)
 		return
 	}
-	span := make([]byte, len(host))
+	span := make([]byte, len(into))
 	js.CopyBytesToGo(span, from)
-	for at := 0; at < len(host); at += t.Pitch {
-		copy(host[at:at+t.Width], span[at:])
+	for at := 0; at < len(into); at += t.Pitch {
+		copy(into[at:at+t.Width], span[at:])
 	}
 }

@@ -21,24 +21,31 @@ var glue struct {
 	tried bool
 }
 
-// provideHelper installs the helper, where the page allows it.
-func provideHelper(ctx context.Context) {
+func init() { provideHelper = installHelper }
+
+func installHelper(ctx context.Context) {
 	glue.mu.Lock()
 	defer glue.mu.Unlock()
 	if glue.tried {
 		return
 	}
-	installers := []func(context.Context) error{inlineScript, blobScript}
+	ways := []func(context.Context){inlineScript, blobScript}
 	if js.Global().Get("document").Type() != js.TypeObject {
-		installers = []func(context.Context) error{importScript, evaluate}
+		ways = []func(context.Context){importScript, evaluate}
 	}
-	for _, install := range installers {
-		// A way that fails says so by exceptions, by events or not at all; what counts is whether the helper is there.
-		if _ = install(ctx); ctx.Err() != nil || !presentHelper().IsUndefined() {
+	for _, way := range ways {
+		if try(ctx, way); ctx.Err() != nil || !presentHelper().IsUndefined() {
 			return
 		}
 	}
 	glue.tried = true
+}
+
+// try goes one way. One that fails says so by exceptions, by events or not at all; what counts is whether the helper is there.
+func try(ctx context.Context, way func(context.Context)) {
+	var failed error
+	defer rescue("browser: helper", &failed)
+	way(ctx)
 }
 
 // scriptElement makes a script element that carries the nonce of the page's own scripts, if they have one: with it a
@@ -53,48 +60,37 @@ func scriptElement() js.Value {
 }
 
 // inlineScript runs the helper as an inline script: at once, where the policy allows it.
-func inlineScript(context.Context) (err error) {
-	defer rescue("browser: inline script", &err)
+func inlineScript(context.Context) {
 	script := scriptElement()
 	script.Set("textContent", glueText)
 	js.Global().Get("document").Get("documentElement").Call("append", script)
 	script.Call("remove")
-	return nil
 }
 
 // blobScript loads the helper as a script from a blob: address.
-func blobScript(ctx context.Context) (err error) {
-	const op = "browser: blob script"
-	defer rescue(op, &err)
+func blobScript(ctx context.Context) {
 	url, revoke := blobURL()
 	defer revoke()
 	script := scriptElement()
 	script.Set("src", url)
 	defer script.Call("remove")
-	_, err = await(ctx, op, nil, func(ticket int) error {
+	_, _ = await(ctx, "browser: helper", nil, func(ticket int) error {
 		script.Call("addEventListener", "load", settler(ticket, true))
 		script.Call("addEventListener", "error", settler(ticket, false))
 		js.Global().Get("document").Get("documentElement").Call("append", script)
 		return nil
 	})
-	return err
 }
 
 // importScript loads the helper in a classic worker. In a module worker importScripts throws.
-func importScript(context.Context) (err error) {
-	defer rescue("browser: importScripts", &err)
+func importScript(context.Context) {
 	url, revoke := blobURL()
 	defer revoke()
 	js.Global().Call("importScripts", url)
-	return nil
 }
 
 // evaluate runs the helper in a module worker, of which no policy forbids eval.
-func evaluate(context.Context) (err error) {
-	defer rescue("browser: eval", &err)
-	js.Global().Call("eval", glueText)
-	return nil
-}
+func evaluate(context.Context) { js.Global().Call("eval", glueText) }
 
 // blobURL makes an address of the helper's text.
 func blobURL() (url js.Value, revoke func()) {

@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // Memory knows where the newest bytes are of one buffer, or of several that wrap overlapping host memory. Their positions
@@ -260,7 +259,7 @@ func (k *Backing) Close() error {
 	}
 	m := k.Lock()
 	defer m.mu.Unlock()
-	m.backings = pointers.Remove(m.backings, k)
+	m.backings = without(m.backings, k)
 	var errs []error
 	for _, r := range k.replicas {
 		if len(m.backings) > 0 {

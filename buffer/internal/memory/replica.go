@@ -11,7 +11,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // Replica is memory of a device that stands for bytes lo to hi-1 of a backing. Most backings have one replica, of
@@ -88,7 +87,7 @@ func Bindable(dev *gpu.Device) uint64 {
 func (k *Backing) find(p Place, lo, hi, step int) *Replica {
 	for _, r := range slices.Backward(k.replicas) {
 		if r.in(p) && r.Lo <= lo && hi <= r.Hi && (r.Lo-k.At)%step == 0 {
-			k.replicas = append(pointers.Remove(k.replicas, r), r)
+			k.replicas = append(without(k.replicas, r), r)
 			return r
 		}
 	}
@@ -117,7 +116,7 @@ func (k *Backing) shrink(p Place, n int, spare func(*Replica) bool, drop func(*R
 
 // drop closes a replica that nothing is needed of.
 func (m *Memory) drop(r *Replica) error {
-	r.k.replicas = pointers.Remove(r.k.replicas, r)
+	r.k.replicas = without(r.k.replicas, r)
 	return r.close()
 }
 
@@ -364,4 +363,18 @@ func (r *Replica) Transfer(w Region, dst gpu.Host, offset int) gpu.Transfer {
 	return gpu.Transfer{
 		Offset: uint64(w.Offset - r.Lo), Host: dst, HostOffset: offset, Width: w.Width, Pitch: w.Pitch, Count: w.Count,
 	}
+}
+
+// without removes a pointer from a list, in place. Functions of package slices are compiled for each type of a list, this one once
+// for all pointers.
+func without[P comparable](list []P, p P) []P {
+	n := 0
+	for _, q := range list {
+		if q != p {
+			list[n] = q
+			n++
+		}
+	}
+	clear(list[n:])
+	return list[:n]
 }

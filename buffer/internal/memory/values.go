@@ -12,7 +12,6 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
-	"github.com/sublet-gpu/sublet/internal/pointers"
 )
 
 // Values is what devices have of an array, as a single device would have it: zeros at first. The host has values of its own, which
@@ -140,7 +139,7 @@ func (p *part) leave(r *Replica) {
 		}
 	}
 	if p.has(r) {
-		p.have = pointers.Remove(slices.Clone(p.have), r)
+		p.have = without(slices.Clone(p.have), r)
 	}
 }
 
@@ -303,7 +302,7 @@ func (v *Values) allocate(r *Replica) error {
 // drop gives a replica's memory back.
 func (v *Values) drop(r *Replica) error {
 	v.change(v.k.All(), func(p *part) { p.leave(r) })
-	v.k.replicas = pointers.Remove(v.k.replicas, r)
+	v.k.replicas = without(v.k.replicas, r)
 	v.account.give(r.slot, uint64(r.Hi-r.Lo))
 	err := r.Mem.Close() // no more than that: a pipeline may be reading it
 	if r.dev.Usable() != nil {

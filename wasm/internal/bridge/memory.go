@@ -4,7 +4,6 @@ package bridge
 
 import (
 	"context"
-	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -57,9 +56,4 @@ func (b *Bridge) read(ticket uint32, buf *buffer.Buffer, offset, width int, obje
 	mem := page.Must(buf.Memory(buffer.Reads))
 	transfer := gpu.Transfer{Offset: uint64(offset), Width: width, Pitch: width, Count: 1, Host: b.host(object, room)}
 	b.Queue(ticket, func(ctx context.Context) (any, error) { return nil, mem.Read(ctx, transfer) })
-}
-
-// wordBytes views numbers as their bytes.
-func wordBytes(w []int32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*len(w))
 }

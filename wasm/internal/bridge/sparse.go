@@ -8,6 +8,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/host"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -31,8 +32,8 @@ func (b *Bridge) newSparse(a []uint32) {
 		page.Check(fault.Fail("bridge", fault.ErrNoMemory, "a structure of more than "+itoa(maxStructure)+" numbers"))
 	}
 	index, ptr, mem := make([]int32, a[7]), make([]int32, a[9]), b.host(values, a[5])
-	b.Load(indices, 0, wordBytes(index))
-	b.Load(pointers, 0, wordBytes(ptr))
+	b.Load(indices, 0, host.BytesOf(index))
+	b.Load(pointers, 0, host.BytesOf(ptr))
 	made := &entry{}
 	var flags buffer.Flags
 	if a[1]&sparseWrapped != 0 {
@@ -53,8 +54,8 @@ func (b *Bridge) touchSparse(a []uint32) {
 		page.Invalid("a touch with " + itoa(int(a[2])) + " indices")
 	}
 	oldIndices, oldPointers := slices.Clone(e.indices), slices.Clone(e.pointers)
-	b.Load(indices, 0, wordBytes(e.indices))
-	b.Load(pointers, 0, wordBytes(e.pointers))
+	b.Load(indices, 0, host.BytesOf(e.indices))
+	b.Load(pointers, 0, host.BytesOf(e.pointers))
 	b.write(a[0], func() {
 		if err := as[*anySparse](e).Touch(); err != nil {
 			copy(e.indices, oldIndices)
@@ -138,7 +139,7 @@ func (b *Bridge) readSparse(a []uint32) {
 	if int64(a[3]) < int64(size) || uint64(a[5]) != uint64(len(index)) || uint64(a[7]) != uint64(len(ptr)) {
 		page.Check(fault.Fail("bridge: Read", buffer.ErrShort, itoa(int(a[5])), " places for ", itoa(len(index)), " entries"))
 	}
-	b.Store(indices, 0, wordBytes(index))
-	b.Store(pointers, 0, wordBytes(ptr))
+	b.Store(indices, 0, host.BytesOf(index))
+	b.Store(pointers, 0, host.BytesOf(ptr))
 	b.read(a[0], v.Buffer(), 4*v.Offset(), size, object, a[3])
 }
