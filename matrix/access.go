@@ -20,11 +20,11 @@ func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.B
 // device has not seen yet, and the way of an expression on another device to m's.
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 	const op = "Assign"
-	c := m.core()
-	if err := c.usable(op); err != nil {
+	c, err := m.usable(op)
+	switch {
+	case err != nil:
 		return err
-	}
-	if ctx == nil {
+	case ctx == nil:
 		return fail(op, buffer.ErrNil, "nil context")
 	}
 	n := from(op, x)
@@ -48,8 +48,8 @@ func (m *Dense[T]) Clone() (*Dense[T], error) { return m.Expr().Eval() }
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed.
 func (m *Dense[T]) Sync(ctx context.Context) error {
-	c := m.core()
-	if err := c.usable("Sync"); err != nil || c.buf == nil {
+	c, err := m.usable("Sync")
+	if err != nil || c.buf == nil {
 		return err
 	}
 	return c.buf.Sync(ctx)
@@ -57,8 +57,8 @@ func (m *Dense[T]) Sync(ctx context.Context) error {
 
 // Touch says that the caller wrote into the memory that this matrix wraps.
 func (m *Dense[T]) Touch() error {
-	c := m.core()
-	if err := c.usable("Touch"); err != nil || c.buf == nil {
+	c, err := m.usable("Touch")
+	if err != nil || c.buf == nil {
 		return err
 	}
 	return c.buf.Touch()
@@ -188,8 +188,8 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 // device allows it, other memory is copied as needed. Numbers of type [Any] are in no memory, [gpu.ErrUnsupported]; see [As].
 func (m *Dense[T]) Access(ctx context.Context, in buffer.Intent, fn func(data []T) error) error {
 	const op = "Access"
-	c := m.core()
-	switch err := c.usable(op); {
+	c, err := m.usable(op)
+	switch {
 	case err != nil:
 		return err
 	case fn == nil:

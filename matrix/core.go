@@ -159,14 +159,14 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	case m.fixed:
 		return expr.ShapeError(op, m.Shape(), to)
 	}
-	if err := m.unshared(op, to); err != nil {
-		return err
-	}
 	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
 }
 
 // renew makes m an owned matrix in its order, once fill has written that.
 func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fill func(*core) error) error {
+	if err := m.unshared(op, fault.Shape{rows, cols}); err != nil {
+		return err
+	}
 	o := Options{Type: t, ColMajor: m.ColMajor}
 	next, err := newCore(op, dev, &o, rows, cols, new(memory), new(origin))
 	if err != nil {
@@ -182,10 +182,14 @@ func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fi
 // resize gives m another size, once fill has written a matrix of that size: in the memory that m has if there is room, else in
 // new memory.
 func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
-	if m.buf == nil || rows*cols > m.capacity() {
-		if m.external {
-			return fail(op, ErrExternalResize, fault.Shape{rows, cols}.String(), " into room for ", itoa(m.capacity()), " elements")
-		}
+	to := fault.Shape{rows, cols}
+	fits := m.buf != nil && rows*cols <= m.capacity()
+	switch err := m.unshared(op, to); {
+	case err != nil:
+		return err
+	case !fits && m.external:
+		return fail(op, ErrExternalResize, to.String(), " into room for ", itoa(m.capacity()), " elements")
+	case !fits:
 		return m.renew(op, m.dev, m.t, rows, cols, fill)
 	}
 	next := *m

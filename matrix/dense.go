@@ -28,6 +28,12 @@ func (m *Dense[T]) core() *core {
 	return &m.a
 }
 
+// usable is core, with the reason why op cannot use the matrix.
+func (m *Dense[T]) usable(op string) (*core, error) {
+	c := m.core()
+	return c, c.usable(op)
+}
+
 // As returns the matrix as one of another element type of Go's: the same matrix, not a copy. Its type must be what T is, or T
 // be [Any]: [gpu.ErrInvalid] otherwise.
 func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
@@ -255,49 +261,38 @@ func (m *Dense[T]) Reset() error {
 // CopyTo returns an owned copy of the matrix on another device. The elements go by way of the host.
 func (m *Dense[T]) CopyTo(ctx context.Context, dev *gpu.Device) (*Dense[T], error) {
 	const op = "CopyTo"
-	if err := m.core().usable(op); err != nil {
+	c, err := m.usable(op)
+	switch {
+	case err != nil:
 		return nil, err
+	case dev == nil:
+		return nil, fail(op, gpu.ErrInvalid, "nil device")
 	}
-	return typed[T](m.a.copied(ctx, op, dev))
+	next := c.empty()
+	next.dev = dev
+	err = next.assign(ctx, op, c.node())
+	return typed[T](next, err)
 }
 
 // MoveTo moves an owned matrix to another device. A view, a matrix with views and an external one stay where they are:
 // [ErrView], [ErrExternalResize]; copy those.
 func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 	const op = "MoveTo"
-	if err := m.core().usable(op); err != nil {
-		return err
-	}
-	shared := m.a.unshared(op, m.a.Shape())
+	c, err := m.usable(op)
 	switch {
+	case err != nil:
+		return err
 	case dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
-	case m.a.dev == dev:
+	case c.dev == dev:
 		return nil
-	case shared != nil:
-		return shared
-	case m.a.fixed:
-		return fail(op, ErrExternalResize, "to another device")
-	case m.a.buf == nil:
-		m.a.dev = dev
+	case c.fixed:
+		return firstError(c.unshared(op, c.Shape()), fail(op, ErrExternalResize, "to another device"))
+	case c.buf == nil:
+		c.dev = dev
 		return nil
 	}
-	next, err := m.a.copied(ctx, op, dev)
-	if err != nil {
-		return err
-	}
-	m.a.resized()
-	return m.a.become(next)
-}
-
-// copied returns an owned copy on another device, in m's order.
-func (m *core) copied(ctx context.Context, op string, dev *gpu.Device) (core, error) {
-	if dev == nil {
-		return core{}, fail(op, gpu.ErrInvalid, "nil device")
-	}
-	c := m.empty()
-	c.dev = dev
-	return c, c.assign(ctx, op, m.node())
+	return c.renew(op, dev, c.t, c.Rows, c.Cols, func(next *core) error { return next.assign(ctx, op, c.node()) })
 }
 
 // carried computes a node on its device and brings the result to another, row by row.
@@ -323,23 +318,16 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 // kept. External matrices keep their size, [ErrExternalResize], and so do views and matrices that have views: [ErrView].
 func (m *Dense[T]) Resize(rows, cols int) error {
 	const op = "Resize"
-	c := m.core()
-	if err := c.usable(op); err != nil {
+	c, err := m.usable(op)
+	switch err = firstError(err, expr.CheckDims(op, rows, cols)); {
+	case err != nil:
 		return err
-	}
-	if err := expr.CheckDims(op, rows, cols); err != nil {
-		return err
-	}
-	shared := c.unshared(op, fault.Shape{rows, cols})
-	switch {
 	case c.dev == nil:
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	case c.buf != nil && rows == c.Rows && cols == c.Cols:
 		return nil
-	case shared != nil:
-		return shared
 	case c.external:
-		return fail(op, ErrExternalResize, c.Shape().String())
+		return firstError(c.unshared(op, fault.Shape{rows, cols}), fail(op, ErrExternalResize, c.Shape().String()))
 	}
 	return c.resize(op, rows, cols, func(*core) error { return nil })
 }
@@ -347,8 +335,8 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 // SetShape gives a matrix without gaps, an external one or a view too, another shape of as many elements. Nothing moves.
 func (m *Dense[T]) SetShape(rows, cols int) error {
 	const op = "SetShape"
-	c := m.core()
-	if err := c.usable(op); err != nil {
+	c, err := m.usable(op)
+	if err != nil {
 		return err
 	}
 	l, err := c.Reshape(op, rows, cols)

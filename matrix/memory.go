@@ -284,11 +284,11 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 // [ErrView]. If the call fails the memory is not taken over: its release function is not called.
 func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Options) error {
 	const op = "SetValueFrom"
-	c := m.core()
-	if err := c.usable(op); err != nil {
+	c, err := m.usable(op)
+	switch {
+	case err != nil:
 		return err
-	}
-	if c.dev == nil {
+	case c.dev == nil:
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	}
 	t := typeOf[T]()
@@ -334,9 +334,6 @@ func (m *core) setValue(op string, src *core) error {
 		return nil
 	case m.buf == nil, m.Rows == src.Rows && m.Cols == src.Cols:
 		return m.assign(ctx, op, src.node())
-	}
-	if err := m.unshared(op, src.Shape()); err != nil {
-		return err
 	}
 	return m.resize(op, src.Rows, src.Cols, func(c *core) error {
 		if c.Empty() {
@@ -403,11 +400,11 @@ func arrayOptions(op string, a *ndarray.Array, t fuse.Type) (o Options, shape []
 // Array returns the matrix as an array of two dimensions with the same memory, which lives until both are closed.
 func (m *Dense[T]) Array() (*ndarray.Array, error) {
 	const op = "Array"
-	c := m.core()
-	if err := c.usable(op); err != nil {
+	c, err := m.usable(op)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if c.buf == nil {
+	case c.buf == nil:
 		return nil, fail(op, buffer.ErrNil, "a matrix without memory")
 	}
 	down, along := c.Steps()

@@ -83,6 +83,21 @@ fn exp4(x: vec4<f32>) -> vec4<f32> {
   return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }
 
+// WGSL's own conversion of floats to integers saturates, but not every compiler's. The bounds are the outermost floats that the
+// type has; NaN becomes 0.
+fn whole_i32(x: vec4<f32>) -> vec4<i32> {
+  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
+  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
+  return select(s, vec4<i32>(), nan4(x));
+}
+
+// The same for unsigned integers.
+fn whole_u32(x: vec4<f32>) -> vec4<u32> {
+  let c = vec4<u32>(clamp(x, vec4<f32>(0.0), vec4<f32>(4294967040.0)));
+  let s = select(c, vec4<u32>(4294967295u), x >= vec4<f32>(4294967296.0));
+  return select(s, vec4<u32>(), nan4(x));
+}
+
 // A NaN test on the bits: compilers may assume that x != x never holds.
 fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);

@@ -18,7 +18,7 @@ func (w *text) put(pattern string, args ...string) { w.WriteString(shaders.Fill(
 func num[N int | uint8](n N) string { return strconv.Itoa(int(n)) }
 
 // Text returns the region: the parameter struct, the storage bindings numbered from base on, the functions apply, store
-// and, if block is set, apply4, and at its end more, the kernel's own part, with the helpers that it calls.
+// and, if block is set, apply4, then more, the kernel's own part, and the helpers that are called.
 //
 //	fn fixed() -> Fixed                                 the places and scalars, to be asked for once
 //	fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V     the value at row i, columns j..j+3; j is a multiple of 4
@@ -38,23 +38,20 @@ func (f *Func) Text(base int, block bool, more string) string {
 		}
 		w.WriteString(s.Text("s"+num(i), base+i, mode))
 	}
-	if t, ok := f.saturated(); ok {
-		saturate(w, t)
-	}
 	for i, v := range f.Loads {
 		f.loader(w, i, v)
 		if block {
 			f.loader4(w, i, v)
 		}
 	}
-	f.function(w, more)
+	f.function(w)
 	f.apply(w)
 	if block {
 		f.apply4(w)
 	}
 	f.store(w)
 	w.WriteString(more)
-	return w.String()
+	return w.String() + helpersOf(w.String())
 }
 
 // repeat writes a pattern for the numbers from 0 to n-1.
@@ -118,12 +115,12 @@ func (f *Func) base() string {
 	return "v.x + "
 }
 
-// converter names the function that makes the computed type of vectors of type t.
-func (f *Func) converter(t Type) string {
-	if f.Type != F32 && t.Compute() == F32 {
-		return "whole4"
+// converter names the function that makes vectors of type t of those of another type.
+func (t Type) converter(from Type) string {
+	if t.Compute() != F32 && from.Compute() == F32 {
+		return "whole_" + t.WGSL()
 	}
-	return "V"
+	return "vec4<" + t.WGSL() + ">"
 }
 
 func (f *Func) loader(w *text, n int, v View) {
@@ -135,7 +132,7 @@ func (f *Func) loader(w *text, n int, v View) {
 		read = "  return $1(vec4<$4>($2_at($3i * v.y)));\n"
 	}
 	w.put("fn load$0(f: Fixed, i: u32, j: u32) -> V {\n  let v = f.o$0;\n"+read+"}\n",
-		num(n), f.converter(v.Type), "s"+num(v.Slot), f.base(), v.Type.WGSL())
+		num(n), f.Type.converter(v.Type), "s"+num(v.Slot), f.base(), v.Type.WGSL())
 }
 
 // loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
@@ -152,21 +149,19 @@ func (f *Func) loader4(w *text, n int, v View) {
   return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
 `
 	}
-	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block {\n"+read+"}\n", num(n), f.converter(v.Type), "s"+num(v.Slot), f.base())
+	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block {\n"+read+"}\n", num(n), f.Type.converter(v.Type), "s"+num(v.Slot), f.base())
 }
 
-// function writes the user's functions, the helpers and the code as one function of the loaded values.
-func (f *Func) function(w *text, more string) {
+// function writes the user's functions, and the code as one function of the loaded values.
+func (f *Func) function(w *text) {
 	for _, c := range f.Calls {
 		w.WriteString(c.WGSL + "\n")
 	}
-	body := &text{}
+	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n", repeat(len(f.Loads), ", x$0: V"))
 	for n, c := range f.Code {
-		body.put("  let v$0 = $1;\n", num(n), f.value(c))
+		w.put("  let v$0 = $1;\n", num(n), f.value(c))
 	}
-	w.WriteString(helpersOf(body.String() + more))
-	args := repeat(len(f.Loads), ", x$0: V")
-	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n$1  return v$2;\n}\n", args, body.String(), num(len(f.Code)-1))
+	w.put("  return v$0;\n}\n", num(len(f.Code)-1))
 }
 
 func (f *Func) value(c Instr) string {
@@ -214,10 +209,7 @@ func (f *Func) apply4(w *text) {
 // none: two rows may share a word there, and the kernel "words" writes whole words by itself.
 func (f *Func) store(w *text) {
 	t := f.Store.Type
-	convert, vector, body := "vec4<"+t.WGSL()+">", "d", ""
-	if f.Type == F32 && t.Compute() != F32 {
-		convert = "whole4"
-	}
+	vector, body := "d", ""
 	if t == F16 {
 		vector = "vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw))"
 	}
@@ -238,34 +230,5 @@ func (f *Func) store(w *text) {
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
 `
 	}
-	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), convert, vector)
-}
-
-// saturated returns the integer type that floats are converted to: the computed one of loaded floats, or the stored one of
-// computed ones.
-func (f *Func) saturated() (Type, bool) {
-	if f.Type == F32 {
-		return f.Store.Type, f.Store.Type.Compute() != F32
-	}
-	for _, v := range f.Loads {
-		if v.Type.Compute() == F32 {
-			return f.Type, true
-		}
-	}
-	return 0, false
-}
-
-// saturate writes whole4, the conversion of floats to integers of type t: WGSL's own saturates, but not every compiler's. The
-// bounds are the outermost floats that the type has; NaN becomes 0.
-func saturate(w *text, t Type) {
-	lo, hi, over, most := "-2147483648.0", "2147483520.0", "2147483648.0", "2147483647"
-	if t == U32 {
-		lo, hi, over, most = "0.0", "4294967040.0", "4294967296.0", "4294967295u"
-	}
-	w.put(`fn whole4(x: vec4<f32>) -> $0 {
-  let c = $0(clamp(x, vec4<f32>($1), vec4<f32>($2)));
-  let s = select(c, $0($3), x >= vec4<f32>($4));
-  return select(s, $0(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
-`, "vec4<"+t.WGSL()+">", lo, hi, most, over)
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), t.converter(f.Type), vector)
 }

@@ -26,28 +26,6 @@ type Device struct {
 // Portable is the device that every WebGPU implementation is at least.
 var Portable = Device{MaxInvocations: 256, MaxMemory: 16384}
 
-// form is a file of a kernel.
-type form uint8
-
-const (
-	mapLinear form = iota
-	mapGrid
-	mapBlock
-	mapWords
-	foldRows
-	foldTree
-	foldCols
-	softmaxRows
-	softmaxGroup
-	productTile
-	productGroup
-	productRow
-	productSum
-	sparseRows
-	sparseSum
-	sparseScatter
-)
-
 var (
 	//go:embed elementwise/linear.wgsl
 	linearText string
@@ -83,35 +61,36 @@ var (
 	scatterText string
 )
 
-// files has of each form its name, its text, its parameters, how many storage bindings it has before those of the function, and how
-// many words its Shape has.
-var files = [...]struct {
+// form is a kernel's file.
+type form struct {
 	name       string
 	text       *string
-	params     string
-	own, shape int
-}{
-	mapLinear:     {"elementwise/linear", &linearText, "TAIL", 0, 4},
-	mapGrid:       {"elementwise/grid", &gridText, "TAIL WX WY", 0, 4},
-	mapBlock:      {"elementwise/block", &blockText, "TAIL EACH", 0, 4},
-	mapWords:      {"elementwise/words", &wordsText, "", 0, 4},
-	foldRows:      {"reduce/rows", &foldRowsText, "", 0, 4},
-	foldTree:      {"reduce/tree", &foldTreeText, "", 0, 4},
-	foldCols:      {"reduce/cols", &foldColsText, "WIDE", 0, 4},
-	softmaxRows:   {"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4},
-	softmaxGroup:  {"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4},
-	productTile:   {"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12},
-	productGroup:  {"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12},
-	productRow:    {"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12},
-	productSum:    {"product/sum", &sumText, "", 1, 4},
-	sparseRows:    {"sparse/rows", &sparseRowsText, "PLACED", 4, 8},
-	sparseSum:     {"sparse/sum", &sparseSumText, "", 2, 4},
-	sparseScatter: {"sparse/scatter", &scatterText, "BLOCKS", 3, 12},
+	params     string // those that the text is specialised by
+	own, shape int    // storage bindings before those of the function, and words of Shape
 }
+
+var (
+	mapLinear     = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
+	mapGrid       = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
+	mapBlock      = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
+	mapWords      = &form{"elementwise/words", &wordsText, "", 0, 4}
+	foldRows      = &form{"reduce/rows", &foldRowsText, "", 0, 4}
+	foldTree      = &form{"reduce/tree", &foldTreeText, "", 0, 4}
+	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 4}
+	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
+	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
+	productGroup  = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
+	productRow    = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
+	productSum    = &form{"product/sum", &sumText, "", 1, 4}
+	sparseRows    = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
+	sparseSum     = &form{"sparse/sum", &sparseSumText, "", 2, 4}
+	sparseScatter = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
+)
 
 // Kernel is what the text of a kernel depends on beside its function.
 type Kernel struct {
-	form   form
+	form   *form
 	params []int          // the values of those of its file
 	op     fuse.Reduction // of folds
 	a, b   Factor         // of products
@@ -127,12 +106,12 @@ type Launch struct {
 
 // launch completes the description of a launch.
 func (k Kernel) launch(groups int, shape ...int) *Launch {
-	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, files[k.form].shape-len(shape))...)}
+	return &Launch{k, shaders.Fold(groups), append(shape, make([]int, k.form.shape-len(shape))...)}
 }
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
 func (k *Kernel) Key(f *fuse.Func) string {
-	b := []byte{byte(k.form), byte(k.op), k.a.key(), k.b.key(), byte(k.lines)}
+	b := append([]byte(k.form.name), byte(k.op), k.a.key(), k.b.key(), byte(k.lines))
 	for _, p := range k.params {
 		b = binary.AppendUvarint(b, uint64(p))
 	}
@@ -144,7 +123,7 @@ func (k *Kernel) Key(f *fuse.Func) string {
 
 // Name is for people.
 func (k *Kernel) Name() string {
-	words := []string{files[k.form].name}
+	words := []string{k.form.name}
 	for _, p := range k.params {
 		words = append(words, strconv.Itoa(p))
 	}
@@ -153,21 +132,20 @@ func (k *Kernel) Name() string {
 
 // Program writes the text.
 func (k *Kernel) Program(f *fuse.Func) shaders.Program {
-	file := &files[k.form]
-	p := shaders.Program{Name: k.Name(), Own: file.own}
+	p := shaders.Program{Name: k.Name(), Own: k.form.own}
 	fused := ""
 	if f != nil {
-		fused = f.Text(1+file.own, k.form == mapBlock, k.part(f.Type))
+		fused = f.Text(1+k.form.own, k.form == mapBlock, k.part(f.Type))
 		p.Inputs = len(f.Slots) - 1
 	}
 	if f == nil || len(f.Calls) == 0 {
 		p.Reference = reference{k, f}
 	}
 	params := make([]shaders.Param, len(k.params))
-	for i, name := range strings.Fields(file.params) {
+	for i, name := range strings.Fields(k.form.params) {
 		params[i] = shaders.Param{Name: name, Value: k.params[i]}
 	}
-	p.Source = shaders.Expand(*file.text, fused, params...)
+	p.Source = shaders.Expand(*k.form.text, fused, params...)
 	return p
 }
 
@@ -192,7 +170,7 @@ type reference struct {
 
 // Run implements [shaders.Reference].
 func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
-	shape := make([]int, files[r.k.form].shape)
+	shape := make([]int, r.k.form.shape)
 	for i := range shape {
 		shape[i] = int(word(params, i))
 	}
@@ -210,7 +188,7 @@ func (r reference) Run(_ [3]uint32, params []byte, storage [][]byte) {
 }
 
 func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) {
-	own := files[r.k.form].own
+	own := r.k.form.own
 	e, ok := fuse.NewEval[N](r.f, params, storage[own:])
 	if !ok {
 		return

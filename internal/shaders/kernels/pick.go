@@ -6,7 +6,7 @@ import "github.com/sublet-gpu/sublet/internal/shaders"
 
 // variant is a product's kernel in one size.
 type variant struct {
-	form   form
+	form   *form
 	tx, ty int     // workgroup; Row: quads of columns and invocations that share each
 	rq, cq int     // quads of rows and of columns of an invocation
 	rt     int     // Tile and Row: rows of a quad of rows, 4 or fewer

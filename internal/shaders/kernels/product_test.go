@@ -302,7 +302,7 @@ func checkPlan(t *testing.T, r *Request, p *Product) {
 	if k.form == productTile {
 		units = (units + v.threads() - 1) / v.threads()
 	}
-	if int(p.First.Groups[0])*int(p.First.Groups[1]) < units || len(shape) != files[k.form].shape {
+	if int(p.First.Groups[0])*int(p.First.Groups[1]) < units || len(shape) != k.form.shape {
 		t.Errorf("%s: %v workgroups for %d units of work", name, p.First.Groups, units)
 	}
 	tile := k.form == productTile

@@ -227,7 +227,7 @@ func TestCut(t *testing.T) {
 
 // TestLimit compares the bound in the kernel's text with that of all kernels.
 func TestLimit(t *testing.T) {
-	if !strings.Contains(sparseRowsText, "const LIMIT: u32 = 58000u;") || 58000+shaders.Ceil(58000, 32) > shaders.LoopLimit {
+	if !strings.Contains(*sparseRows.text, "const LIMIT: u32 = 58000u;") || 58000+shaders.Ceil(58000, 32) > shaders.LoopLimit {
 		t.Error("rows takes too many turns")
 	}
 }

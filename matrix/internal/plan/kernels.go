@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sublet-gpu/sublet/buffer"
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -136,4 +137,134 @@ func (p *planner) head(n *expr.Node) seen {
 		n = p.leaf(p.materialise(n))
 	}
 	return seen{n, transposed}
+}
+
+// fold is a reduction on its way: what is folded, and where the result goes: rows x 1, or 1 x cols.
+type fold struct {
+	dst Operand
+	seen
+	op   fuse.Reduction
+	axis fuse.Axis
+}
+
+// reduce computes a reduction. Its element-wise head runs in the kernel's own loop.
+func (p *planner) reduce(dst Operand, n *expr.Node) {
+	switch {
+	case dst.Type == fuse.F16 || n.Type.Compute() != dst.Type.Compute(): // kernels fold in the computed type and store it
+		p.viaTemp(dst, n)
+		return
+	case n.Args[0].Rows == 0 || n.Args[0].Cols == 0:
+		p.mapped(dst, fill(dst, n.Type.Compute().Load(kernels.Identity(n.Red, n.Type))))
+		return
+	}
+	task := fold{dst, p.head(n.Args[0]), n.Red, n.Axis}
+	if p.largest(task.seen, func(*expr.Node) bool { return true }).ColMajor {
+		task.transposed, task.dst.Layout = !task.transposed, dst.T()
+		task.axis = [...]fuse.Axis{fuse.AxisAll: fuse.AxisAll, fuse.AxisRows: fuse.AxisCols, fuse.AxisCols: fuse.AxisRows}[n.Axis]
+	}
+	p.fold(task)
+}
+
+// fold appends passes until the result is final.
+func (p *planner) fold(t fold) {
+	if p.err != nil {
+		return
+	}
+	b := p.newBuilder(t.dst, t.n.Type, false)
+	b.result = t.dst
+	b.rows, b.cols = t.n.Rows, t.n.Cols
+	if t.transposed {
+		b.rows, b.cols = b.cols, b.rows
+	}
+	b.build(t.n, t.transposed)
+	switch {
+	case b.reads(): // partial results would overwrite what others still read
+		p.evaluate(t.dst, p.folded(t, t.dst.Rows, t.dst.Cols, t.axis))
+		return
+	case t.axis == fuse.AxisCols:
+		l, parts := kernels.FoldCols(t.op, b.rows, b.cols, p.Device.Software)
+		p.foldPass(t, b, l, parts, parts, b.cols)
+		return
+	case t.axis == fuse.AxisAll && b.rows > 1 && !b.linearLoads(): // with gaps: to a column, which is a row then
+		t.seen = seen{p.folded(t, b.rows, 1, fuse.AxisRows), true}
+		p.fold(t)
+		return
+	case t.axis == fuse.AxisAll && b.rows > 1:
+		b.flatten()
+	}
+	t.axis = fuse.AxisRows
+	l, parts := kernels.FoldRows(t.op, b.rows, b.cols, p.Device.Software)
+	b.single = true
+	p.foldPass(t, b, l, parts, b.rows, parts)
+}
+
+// folded folds along an axis into a temporary.
+func (p *planner) folded(t fold, rows, cols int, axis fuse.Axis) *expr.Node {
+	t.dst, t.axis = p.newTemp(t.dst.Type, rows, cols), axis
+	p.fold(t)
+	return p.leaf(t.dst)
+}
+
+// foldPass appends one pass, and others over its partial results, rows x cols, if there are several.
+func (p *planner) foldPass(t fold, b *builder, l *kernels.Launch, parts, rows, cols int) {
+	if parts > 1 {
+		b.result = p.newTemp(t.dst.Type, rows, cols)
+		t.seen = seen{p.leaf(b.result), false}
+	}
+	b.launch(l)
+	if parts > 1 {
+		p.fold(t)
+	}
+}
+
+// sparseBuilder starts the function of a kernel of sparse matrices, which writes in.To.
+func sparseBuilder(in Input) *builder {
+	b := newPlanner(in).newBuilder(in.To, in.To.Type, false)
+	b.single = in.To.Cols == 1
+	return b
+}
+
+// reads binds operands for reading.
+func reads(own []Operand) []Binding {
+	list := make([]Binding, len(own))
+	for i, op := range own {
+		list[i] = bindingOf(op, buffer.Reads)
+	}
+	return list
+}
+
+// Rows plans the launch that multiplies a sparse matrix by a dense one, y. own are the values, the indices, the pointers and the
+// places.
+func Rows(in Input, r kernels.SparseRows, y Operand, own ...Operand) (*Plan, error) {
+	b := sparseBuilder(in)
+	b.rows, b.cols = y.Rows, y.Cols
+	b.build(b.p.leaf(y), false)
+	bindings := reads(own)
+	bindings[0].Words = []int{kernels.SparseBase}
+	b.launch(r.Launch(), bindings...)
+	return b.p.plan, b.p.err
+}
+
+// Sum plans the launch that adds up the parts of cut rows. own are the parts and the pointers to them.
+func Sum(in Input, own ...Operand) (*Plan, error) {
+	b := sparseBuilder(in)
+	b.emit(fuse.OpAcc, 0, 0, 0)
+	b.launch(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own)...)
+	return b.p.plan, b.p.err
+}
+
+// Scatter plans the launches that write a sparse matrix to a dense one: zeros, and then the entries. own are the values, the
+// indices and the pointers.
+func Scatter(in Input, s kernels.Scatter, own ...Operand) (*Plan, error) {
+	p := newPlanner(in)
+	p.evaluate(in.To, fill(in.To, 0))
+	s.Offset = in.To.Offset
+	l := s.Launch()
+	bindings := reads(own)
+	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
+	p.plan.Steps = append(p.plan.Steps, &Step{
+		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
+		Bindings: append(bindings, bindingOf(in.To, buffer.Writes, kernels.ScatterOffset)),
+	})
+	return p.plan, p.err
 }

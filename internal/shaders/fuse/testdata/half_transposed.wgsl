@@ -21,16 +21,16 @@ fn s1_quad(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s1[q].x), unp
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
   let o = v.x + i * v.y + j * v.z;
-  return V(vec4<f32>(s1_at(o), s1_at(o + v.z), s1_at(o + 2u * v.z), s1_at(o + 3u * v.z)));
+  return vec4<f32>(vec4<f32>(s1_at(o), s1_at(o + v.z), s1_at(o + 2u * v.z), s1_at(o + 3u * v.z)));
 }
 fn load4_0(f: Fixed, i: u32, j: u32) -> Block {
   let v = f.o0;
   let o = (v.x + i + j * v.z) >> 2u;
   let d = v.z >> 2u;
-  let c0 = V(s1_quad(o));
-  let c1 = V(s1_quad(o + d));
-  let c2 = V(s1_quad(o + 2u * d));
-  let c3 = V(s1_quad(o + 3u * d));
+  let c0 = vec4<f32>(s1_quad(o));
+  let c1 = vec4<f32>(s1_quad(o + d));
+  let c2 = vec4<f32>(s1_quad(o + 2u * d));
+  let c3 = vec4<f32>(s1_quad(o + 3u * d));
   return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
 }
 fn fused(f: Fixed, acc: V, x0: V) -> V {

@@ -22,21 +22,13 @@ fn s1_quad(q: u32) -> vec4<i32> { return vec4<i32>(s1[4u * q], s1[4u * q + 1u], 
 @group(0) @binding(3) var<storage, read> s2: array<vec4<f32>>;
 fn s2_at(o: u32) -> f32 { return s2[o >> 2u][o & 3u]; }
 fn s2_quad(q: u32) -> vec4<f32> { return s2[q]; }
-fn whole4(x: vec4<f32>) -> vec4<i32> {
-  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
-  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
-  return select(s, vec4<i32>(), (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return V(vec4<i32>(s1_at(v.x + i * v.y)));
+  return vec4<i32>(vec4<i32>(s1_at(v.x + i * v.y)));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
-  return whole4(s2_quad((v.x + i * v.y + j) >> 2u));
-}
-fn divide4(x: V, y: V) -> V {
-  return x / select(y, V(T(1)), y == V());
+  return whole_i32(s2_quad((v.x + i * v.y + j) >> 2u));
 }
 fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
   let v0 = x0;
@@ -56,4 +48,15 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   if (n > 1u) { s0[o + v.z] = c.y; }
   if (n > 2u) { s0[o + 2u * v.z] = c.z; }
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
+}
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+fn whole_i32(x: vec4<f32>) -> vec4<i32> {
+  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
+  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
+  return select(s, vec4<i32>(), nan4(x));
+}
+fn divide4(x: V, y: V) -> V {
+  return x / select(y, V(T(1)), y == V());
 }

@@ -26,23 +26,12 @@ fn s2_at(o: u32) -> f32 { return s2[o]; }
 fn s2_quad(q: u32) -> vec4<f32> { return vec4<f32>(s2[4u * q], s2[4u * q + 1u], s2[4u * q + 2u], s2[4u * q + 3u]); }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return V(s1_quad((i * v.y + j) >> 2u));
+  return vec4<f32>(s1_quad((i * v.y + j) >> 2u));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
   let o = i * v.y + j * v.z;
-  return V(vec4<f32>(s2_at(o), s2_at(o + v.z), s2_at(o + 2u * v.z), s2_at(o + 3u * v.z)));
-}
-fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
-  let n = floor(c * 1.44269504 + 0.5);
-  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
-  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  let y = q * (r * r) + r + 1.0;
-  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
-  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
-  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
-  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+  return vec4<f32>(vec4<f32>(s2_at(o), s2_at(o + v.z), s2_at(o + 2u * v.z), s2_at(o + 3u * v.z)));
 }
 fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
   let v0 = x0;
@@ -63,4 +52,15 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   var d = c;
   if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
+}
+fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
+  let n = floor(c * 1.44269504 + 0.5);
+  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
+  let y = q * (r * r) + r + 1.0;
+  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
+  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
+  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }

@@ -14,6 +14,25 @@ fn fixed() -> Fixed {
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
 fn s0_quad(q: u32) -> vec4<f32> { return s0[q]; }
+fn fused(f: Fixed, acc: V) -> V {
+  let v0 = acc;
+  let v1 = tanh4(v0);
+  let v2 = exp4(v1);
+  let v3 = pow4(v2, v1);
+  let v4 = select(v0, v3, (v3 > v0) | nan4(v3));
+  return v4;
+}
+fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
+  return fused(f, acc);
+}
+fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
+  let v = f.o;
+  let c = vec4<f32>(r);
+  let o = (v.x + i * v.y + j) >> 2u;
+  var d = c;
+  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+  s0[o] = d;
+}
 fn nan4(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }
@@ -46,23 +65,4 @@ fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let s = select(m, -m, odd & (x < vec4<f32>()));
   let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), (x < vec4<f32>()) & !whole));
   return select(bad, vec4<f32>(1.0), y == vec4<f32>());
-}
-fn fused(f: Fixed, acc: V) -> V {
-  let v0 = acc;
-  let v1 = tanh4(v0);
-  let v2 = exp4(v1);
-  let v3 = pow4(v2, v1);
-  let v4 = select(v0, v3, (v3 > v0) | nan4(v3));
-  return v4;
-}
-fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc);
-}
-fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
-  let v = f.o;
-  let c = vec4<f32>(r);
-  let o = (v.x + i * v.y + j) >> 2u;
-  var d = c;
-  if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
-  s0[o] = d;
 }

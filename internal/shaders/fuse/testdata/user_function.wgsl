@@ -21,11 +21,11 @@ fn s1_at(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
 fn s1_quad(q: u32) -> vec4<f32> { return s1[q]; }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return V(s1_quad((v.x + i * v.y + j) >> 2u));
+  return vec4<f32>(s1_quad((v.x + i * v.y + j) >> 2u));
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
-  return V(s0_quad((v.x + i * v.y + j) >> 2u));
+  return vec4<f32>(s0_quad((v.x + i * v.y + j) >> 2u));
 }
 // The user's, whose names end with _1jr7duf
 fn f_1jr7duf(x: f32, y: f32) -> f32 { return half_1jr7duf * (x + y); }
