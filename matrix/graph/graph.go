@@ -49,7 +49,7 @@ type Graph struct {
 	cause    error     // of the last teardown, nil after a call of Teardown
 	quiet    condition // a dispatch, a run or a teardown has ended
 	ready    []*line   // of tasks that are ready, or were
-	choices  []choice  // memory of candidates
+	chosen   []*line   // memory of candidates
 	started  uint64    // dispatches ever
 	orders   uint64    // how often tasks became ready
 	ageing   *time.Timer
