@@ -47,7 +47,7 @@ func (d *Dispatch) at(op, name string) (*Port, *Block, error) {
 	return p, d.blocks[p.index], nil
 }
 
-// Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain]. Bodies write the blocks of outputs only.
+// Block returns the block at a port. It is the graph's: to keep it takes a [Block.Retain]. Bodies write the blocks of outputs only,
 func (d *Dispatch) Block(port string) (*Block, error) {
 	_, b, err := d.at("Block", port)
 	return b, err
@@ -136,17 +136,14 @@ func (p *Port) intent() buffer.Intent {
 	return buffer.Reads
 }
 
-// words reads the first words of a block: the larger number of them, or the smaller one where there are fewer.
-func (d *Dispatch) words(p *Port, least, most int) (out []int, err error) {
+// words reads the first words of a port's block: one at least, three at most.
+func (d *Dispatch) words(p *Port) (out []int, err error) {
 	err = d.blocks[p.index].View(d.ctx, func(mem []byte) error {
-		if len(mem) < 4*least {
-			return fail(d.t.name, ErrTemplate, p.name, " has fewer words than ", itoa(least))
+		for ; len(mem) >= 4 && len(out) < 3; mem = mem[4:] {
+			out = append(out, int(int32(binary.LittleEndian.Uint32(mem))))
 		}
-		if len(mem) < 4*most {
-			most = least
-		}
-		for i := range most {
-			out = append(out, int(int32(binary.LittleEndian.Uint32(mem[4*i:]))))
+		if len(out) == 0 {
+			return fail(d.t.name, ErrTemplate, p.name, " has no word")
 		}
 		return nil
 	})
@@ -155,7 +152,7 @@ func (d *Dispatch) words(p *Port, least, most int) (out []int, err error) {
 
 // word reads the first word of a port's block.
 func (d *Dispatch) word(p *Port) (int, error) {
-	n, err := d.words(p, 1, 1)
+	n, err := d.words(p)
 	if err != nil {
 		return 0, err
 	}

@@ -161,7 +161,7 @@ func (d *Dispatch) run() error {
 		if !p.Iterates {
 			continue
 		}
-		n, err := d.words(p, 1, 3)
+		n, err := d.words(p)
 		if err != nil {
 			return err
 		}

@@ -4,14 +4,17 @@ package graph
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Graph is tasks, the channels between them, and what runs them. Make one with [New], add tasks, [Graph.Connect] their ports,
@@ -46,7 +49,7 @@ type Graph struct {
 	cause    error     // of the last teardown, nil after a call of Teardown
 	quiet    condition // a dispatch, a run or a teardown has ended
 	ready    []*line   // of tasks that are ready, or were
-	choices  []choice  // memory of candidates
+	chosen   []*line   // memory of candidates
 	started  uint64    // dispatches ever
 	orders   uint64    // how often tasks became ready
 	ageing   *time.Timer
@@ -197,3 +200,32 @@ func (g *Graph) place(op string, dev *gpu.Device) (int, error) {
 	}
 	return 0, fail(op, gpu.ErrForeign, "a device that is not the graph's")
 }
+
+// The errors of this package, beside those of the packages below. A call that fails changes nothing.
+var (
+	ErrAffinity = fault.New("ErrAffinity", "no device of the graph may run the task")
+	ErrBound    = fault.New("ErrBound", "a port without a channel, or with too many")
+	ErrBusy     = fault.New("ErrBusy", "a task has not returned")
+	ErrCycle    = fault.New("ErrCycle", "a cycle that nothing starts")
+	ErrName     = fault.New("ErrName", "no such name, or one that is taken")
+	ErrPanic    = fault.New("ErrPanic", "a task panicked")
+	ErrShared   = fault.New("ErrShared", "the block has other references")
+	ErrState    = fault.New("ErrState", "not in this state of the graph")
+	ErrStopped  = fault.New("ErrStopped", "the graph was stopped")
+	ErrTemplate = fault.New("ErrTemplate", "blocks of another template")
+	ErrTornDown = fault.New("ErrTornDown", "the graph was torn down")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("graph: "+op, err, detail...)
+}
+
+// because adds why the graph was torn down, unless that was a call of Teardown.
+func (g *Graph) because(err error) error {
+	if g.cause == nil {
+		return err
+	}
+	return errors.Join(err, g.cause)
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

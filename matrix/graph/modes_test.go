@@ -3,6 +3,7 @@
 package graph_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -335,6 +336,81 @@ func TestFIFOWaits(t *testing.T) {
 	g.end <- true
 	g.drain()
 	if got := strings.Join(g.list, " "); got != "free first second" {
+		t.Error(got)
+	}
+}
+
+// A task whose data moves while it waits holds up none of those that waited for the same devices.
+func TestDataMoves(t *testing.T) {
+	r := newRig(t, []string{"cpu", "cpu"}, withThreshold(10))
+	began, end := make(chan bool), [2]chan bool{make(chan bool), make(chan bool)}
+	var ins [4][2]*graph.Input
+	var outs [4]*graph.Output
+	for i, name := range []string{"hold 0", "hold 1", "moved", "other"} {
+		body, opts := graph.Func(func(*graph.Dispatch) error { return nil }), []graph.TaskOption{graph.In("x", r.m), graph.In("y", r.m), graph.Out("z", r.m)}
+		if i < len(r.devs) {
+			body = graph.Func(func(*graph.Dispatch) error {
+				began <- true
+				<-end[i]
+				return nil
+			})
+			opts = append(opts, graph.Require(r.devs[i]))
+		}
+		k := r.Task(name, body, opts...)
+		ins[i] = [2]*graph.Input{r.Input(name+" x", k.Port("x")), r.Input(name+" y", k.Port("y"))}
+		outs[i] = r.Output(name, k.Port("z"))
+	}
+	check(t, r.Run(r.ctx))
+	var first *graph.Block // of the task whose data moves
+	for i := range ins {
+		for k, in := range ins[i] { // on each device one of the inputs
+			b := r.full(1)
+			must[*buffer.Buffer](t)(b.On(r.ctx, r.devs[k], buffer.Writes))
+			if i == 2 && k == 0 {
+				first = b.Retain()
+			}
+			r.push(in, b)
+		}
+		if i < len(r.devs) {
+			<-began
+		}
+	}
+	if n := r.Waiting(); n != 2 {
+		t.Fatalf("%d tasks wait", n)
+	}
+	must[*buffer.Buffer](t)(first.On(r.ctx, r.devs[1], buffer.Reads)) // which has all of its inputs now
+	first.Release()
+	end[0] <- true
+	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+	defer cancel()
+	if b, err := outs[3].Pull(ctx); err != nil {
+		t.Errorf("a task waits for a device that is free: %v", err)
+	} else {
+		b.Release()
+	}
+	r.none(outs[2])
+	end[1] <- true
+	check(t, r.Stop(r.ctx))
+}
+
+// FIFO: a task that was not ready for a while comes after those that became ready meanwhile.
+func TestReadyAgain(t *testing.T) {
+	r := newRig(t, []string{"cpu"}, withMode(graph.FIFO))
+	g := newGated(r)
+	var weight *graph.Port
+	first := g.noted("first", graph.Sticky("w", r.word), func(k *graph.Task) { weight = k.Port("w") })
+	second := g.noted("second")
+	check(t, graph.SetValues[uint32](weight, 1))
+	check(t, r.Run(r.ctx))
+	r.push(g.hold, r.full(0))
+	<-g.began
+	r.push(first, r.full(1))
+	r.push(second, r.full(1))
+	check(t, weight.Set(nil))
+	check(t, graph.SetValues[uint32](weight, 2))
+	g.end <- true
+	g.drain()
+	if got := strings.Join(g.list, " "); got != "second first" {
 		t.Error(got)
 	}
 }

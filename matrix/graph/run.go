@@ -226,7 +226,7 @@ func (g *Graph) clear() {
 		for _, b := range t.held {
 			g.drop(b)
 		}
-		t.held, t.queued = nil, false
+		t.held, t.line = nil, nil
 		g.dropKernels(t)
 	}
 	dropped := g.dropped

@@ -35,64 +35,83 @@ const (
 // they want the same ones of these, and their priorities are the same. So the scheduler looks at the first of each line only.
 type line struct {
 	mask, want uint64
-	priority   int
+	level      int
 	tasks      queue[*Task]
+	priority   int // effective, of the first task, when the scheduler looked last
 }
 
 // jitter is how many tasks may overtake one in the deterministic mode.
 const jitter = 16
 
-// update queues a task that has become ready. In the deterministic mode the seed changes the order a little.
+// update queues a task that has become ready, and takes one out that is not ready any more. In the deterministic mode the seed
+// changes the order a little. While the graph is built it waits for Run.
 func (g *Graph) update(t *Task) {
-	if t.queued || !g.mayRun(t) {
+	if g.state == building {
+		return
+	}
+	ready := g.mayRun(t)
+	if t.line != nil && !ready {
+		t.leave()
+	}
+	if t.line != nil || !ready {
 		return
 	}
 	g.orders++
-	t.queued, t.since, t.order, t.level = true, g.now(), g.orders, t.priority
+	t.since, t.order, t.level = g.now(), g.orders, t.priority
 	if g.works > 0 && t.busy > 2*g.works { // it runs much longer than others
 		t.level--
 	}
 	if g.conf.Deterministic && g.conf.Mode != FIFO {
 		t.order += g.rng.Uint64N(jitter)
 	}
-	l := g.line(t)
-	l.tasks.push(t)
-	for list, i := l.tasks.all(), l.tasks.len()-1; i > 0 && list[i-1].order > t.order; i-- {
+	g.join(t, g.wanted(t, t.mask&g.workers()))
+}
+
+// join puts a task into the line of its equals.
+func (g *Graph) join(t *Task, want uint64) {
+	i := slices.IndexFunc(g.ready, func(l *line) bool { return l.mask == t.mask && l.want == want && l.level == t.level })
+	if i < 0 {
+		i = len(g.ready)
+		g.ready = append(g.ready, &line{mask: t.mask, want: want, level: t.level})
+	}
+	t.line = g.ready[i]
+	t.line.tasks.push(t)
+	for list, i := t.line.tasks.all(), t.line.tasks.len()-1; i > 0 && list[i-1].order > t.order; i-- {
 		list[i-1], list[i] = t, list[i-1]
 	}
 }
 
-// line returns the line in which a task waits.
-func (g *Graph) line(t *Task) *line {
-	want := g.wanted(t, t.mask)
-	for _, l := range g.ready {
-		if l.mask == t.mask && l.want == want && l.priority == t.level {
-			return l
-		}
-	}
-	l := &line{mask: t.mask, want: want, priority: t.level}
-	g.ready = append(g.ready, l)
-	return l
+// leave takes a task out of its line.
+func (t *Task) leave() {
+	list := t.line.tasks.all()
+	copy(list[1:], list[:slices.Index(list, t)])
+	list[0] = t
+	t.line.tasks.pop()
+	t.line = nil
 }
 
 // mayRun reports whether a task is ready. Nothing new begins while the graph is stopped.
 func (g *Graph) mayRun(t *Task) bool { return t.ready() && (g.state != quiescing || t.feeds()) }
 
-// first returns the first task of a line, nil if there is none. Those that are not ready any more leave it.
-func (g *Graph) first(l *line) *Task {
+// check sees to it that a line's first task belongs there: it may not be ready any more, or want other workers since its data moved
+// or a device was lost.
+func (g *Graph) check(l *line, alive uint64) {
 	for l.tasks.len() > 0 {
 		t := l.tasks.all()[0]
-		if g.mayRun(t) {
-			return t
+		want := g.wanted(t, t.mask&alive)
+		ready := g.mayRun(t)
+		if ready && want == l.want {
+			return
 		}
-		l.tasks.pop().queued = false
+		if t.leave(); ready {
+			g.join(t, want)
+		}
 	}
-	return nil
 }
 
 // startable reports whether some task could run.
 func (g *Graph) startable() bool {
-	return slices.ContainsFunc(g.ready, func(l *line) bool { return g.first(l) != nil })
+	return slices.ContainsFunc(g.ready, func(l *line) bool { return slices.ContainsFunc(l.tasks.all(), g.mayRun) })
 }
 
 // schedule starts tasks on workers that are free. The goroutine of a dispatch that has ended goes on with one of them, with its own
@@ -103,11 +122,11 @@ func (g *Graph) schedule(ended *Dispatch) {
 		return
 	}
 	for {
-		c, ok := g.pick()
-		if !ok || g.page.due(g) {
+		t, worker := g.pick()
+		if t == nil || g.page.due(g) {
 			return
 		}
-		d := g.begin(c)
+		d := g.begin(t, worker)
 		if ended != nil && (ended.next == nil || d.worker == ended.worker) {
 			ended.next, d = d, ended.next
 		}
@@ -136,11 +155,11 @@ func (g *Graph) step(ctx context.Context) bool {
 		g.lock()
 		return true
 	}
-	c, ok := g.pick()
-	if !ok {
+	t, worker := g.pick()
+	if t == nil {
 		return false
 	}
-	d, nested := g.begin(c), g.stepping
+	d, nested := g.begin(t, worker), g.stepping
 	g.stepping = true
 	g.unlock()
 	defer func() { // also when the task ends the goroutine
@@ -152,61 +171,56 @@ func (g *Graph) step(ctx context.Context) bool {
 	return true
 }
 
-// choice is a task that is to run, with its effective priority and its worker: none if no device is left that may run it.
-type choice struct {
-	t        *Task
-	line     *line
-	priority int
-	worker   int
-}
-
-// pick chooses the next task.
-func (g *Graph) pick() (c choice, ok bool) {
+// pick chooses the next task, nil for none, and its worker: none if no device is left that may run it.
+func (g *Graph) pick() (t *Task, worker int) {
 	if g.state != running && g.state != quiescing {
-		return c, false
+		return nil, none
 	}
 	waits, free, alive, age := false, g.run.free, g.workers(), max(g.waits, minWait)
-	for _, c := range g.candidates(free, alive, age) {
-		can := c.t.mask & alive
-		if can == 0 {
-			c.worker = none
-			return c, true
+	for _, l := range g.candidates(free, alive, age) {
+		t, can := l.tasks.all()[0], l.mask&alive
+		switch now := can & free; {
+		case can == 0:
+			return t, none
+		case now&l.want != 0:
+			return t, g.strongest(t, now&l.want)
+		case now != 0 && (l.want == 0 || l.priority > g.conf.Threshold):
+			return t, g.strongest(t, now)
+		case now != 0:
+			waits = true // for a worker that is not free
 		}
-		if can&free == 0 {
-			continue
-		}
-		if c.worker, ok = g.workerFor(c.t, c.priority, can, free&can); ok {
-			return c, true
-		}
-		waits = true
 		if g.conf.Mode == FIFO {
-			free &^= c.t.mask // no task behind it gets there first
+			free &^= l.mask // no task behind it gets there first
 		}
 	}
 	if waits {
 		g.remind(age)
 	}
-	return c, false
+	return nil, none
 }
 
-// candidates returns the first task of each line that has a worker free or none left, in the order of the mode.
-func (g *Graph) candidates(free, alive uint64, age time.Duration) []choice {
-	now, list := g.now(), g.choices[:0]
-	for _, l := range g.ready {
-		if can := l.mask & alive; can != 0 && can&free == 0 {
-			continue
-		}
-		if t := g.first(l); t != nil {
-			list = append(list, choice{t: t, line: l, priority: t.effective(now, age)})
+// candidates returns the lines whose first task has a worker free or none left, in the order of the mode.
+func (g *Graph) candidates(free, alive uint64, age time.Duration) []*line {
+	now, list := g.now(), g.chosen[:0]
+	busy := func(l *line) bool { return l.mask&alive != 0 && l.mask&alive&free == 0 }
+	for i := 0; i < len(g.ready); i++ { // there may be more lines after a check
+		if l := g.ready[i]; !busy(l) {
+			g.check(l, alive)
 		}
 	}
-	g.choices = list
+	for _, l := range g.ready {
+		if l.tasks.len() > 0 && !busy(l) {
+			l.priority = l.tasks.all()[0].effective(now, age)
+			list = append(list, l)
+		}
+	}
+	g.chosen = list
 	ranked := g.conf.Mode == PriorityFirst || g.conf.Mode == DataAware
-	slices.SortFunc(list, func(a, b choice) int {
+	slices.SortFunc(list, func(a, b *line) int {
 		if ranked && a.priority != b.priority {
 			return b.priority - a.priority
 		}
-		return cmp.Compare(a.t.order, b.t.order)
+		return cmp.Compare(a.tasks.all()[0].order, b.tasks.all()[0].order)
 	})
 	return list
 }
@@ -217,17 +231,6 @@ const minWait = time.Millisecond
 // effective is a task's priority now: higher the longer it has waited compared with others.
 func (t *Task) effective(now, age time.Duration) int {
 	return min(max(t.level+int(min((now-t.since)/age, 2*highestPriority)), lowestPriority), highestPriority)
-}
-
-// workerFor chooses a task's worker, of those that can run it, among those of them that are free. found is false if the task had
-// better wait for one that is not free.
-func (g *Graph) workerFor(t *Task, priority int, can, free uint64) (worker int, found bool) {
-	if want := g.wanted(t, can); want&free != 0 {
-		free &= want
-	} else if want != 0 && priority <= g.conf.Threshold {
-		return none, false
-	}
-	return g.strongest(t, free), true
 }
 
 // wanted returns the workers that a task had better wait for.
@@ -271,12 +274,12 @@ func (t *Task) bytesAt(place int) int {
 }
 
 // begin takes a task's inputs. From here on it runs.
-func (g *Graph) begin(c choice) *Dispatch {
-	t := c.line.tasks.pop()
-	t.queued, t.running = false, true
+func (g *Graph) begin(t *Task, worker int) *Dispatch {
+	t.leave()
+	t.running = true
 	g.inflight++
 	g.started++
-	d := &Dispatch{g: g, t: t, worker: c.worker, ctx: g.run.ctx, epoch: g.epoch, inputs: t.held}
+	d := &Dispatch{g: g, t: t, worker: worker, ctx: g.run.ctx, epoch: g.epoch, inputs: t.held}
 	if d.inputs == nil {
 		d.inputs = t.take()
 	}
@@ -286,8 +289,8 @@ func (g *Graph) begin(c choice) *Dispatch {
 	}
 	d.waited = g.now() - t.since
 	g.waits += (d.waited - g.waits) / 16
-	if c.worker != none {
-		g.run.free &^= 1 << c.worker
+	if worker != none {
+		g.run.free &^= 1 << worker
 	}
 	if dev := d.Device(); dev != nil {
 		d.generation = dev.Generation()
@@ -302,8 +305,8 @@ func (g *Graph) remind(after time.Duration) {
 	}
 	g.ageing = time.AfterFunc(after, func() {
 		g.lock()
+		defer g.unlock()
 		g.ageing = nil
 		g.schedule(nil)
-		g.unlock()
 	})
 }

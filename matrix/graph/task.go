@@ -29,7 +29,7 @@ type Task struct {
 	program   *kernel.Program // of a body that is a kernel
 
 	running bool
-	queued  bool // in a line of tasks that are ready
+	line    *line // where it waits, if it is ready
 	since   time.Duration
 	order   uint64   // in which it became ready
 	level   int      // its priority then, less if it runs much longer than others

@@ -43,6 +43,11 @@ type Format struct {
 	Destroy func(any)
 }
 
+// elements are the types that elements may have, with the zero of each.
+var elements = map[dtype.Type]any{
+	dtype.Float32: float32(0), dtype.Float16: matrix.Half{}, dtype.Int32: int32(0), dtype.Uint32: uint32(0), dtype.Uint8: nil,
+}
+
 const defaultPool = 8
 
 // maxBlock keeps products of sizes from overflowing.
@@ -57,9 +62,9 @@ func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ..
 	if g == nil {
 		return t
 	}
-	known := []dtype.Type{dtype.Float32, dtype.Float16, dtype.Int32, dtype.Uint32, dtype.Uint8}
+	_, known := elements[elem]
 	switch {
-	case !slices.Contains(known, elem), rows < 0, t.Pitch < cols, !fits(t.Planes, max(rows, 1), t.Pitch, elem.Size()):
+	case !known, rows < 0, t.Pitch < cols, !fits(t.Planes, max(rows, 1), t.Pitch, elem.Size()):
 		t.fault = fail("Template", gpu.ErrInvalid, name, ": ", itoa(rows), "x", itoa(cols), " of ", elem.String())
 	case t.Initial != nil && len(t.Initial) != t.size():
 		t.fault = fail("Template", ErrTemplate, name, ": ", itoa(len(t.Initial)), " bytes to begin with, blocks have ", itoa(t.size()))
@@ -120,16 +125,7 @@ func has[T matrix.Elem](t *Template, op string) error {
 	if err := t.usable(op); err != nil {
 		return err
 	}
-	want := dtype.Float32
-	switch any(*new(T)).(type) {
-	case int32:
-		want = dtype.Int32
-	case uint32:
-		want = dtype.Uint32
-	case matrix.Half:
-		want = dtype.Float16
-	}
-	if t.dtype != want {
+	if elements[t.dtype] != any(*new(T)) {
 		return fail(op, ErrTemplate, t.name, " has elements of ", t.dtype.String())
 	}
 	return nil

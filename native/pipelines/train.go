@@ -73,11 +73,10 @@ func (j *trainJob) run(ctx context.Context) error {
 		return err
 	}
 	data, rest := all.Split(10)
-	devices, closeAll, err := j.open(ctx, false)
+	devices, err := j.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
 	j.Features, j.Labels, j.Classes = data.Features, data.Labels, data.Classes
 	j.InFlight, j.SaveEvery = j.flight, len(data.Labels)/j.Batch
 	t, err := pipelines.NewTrain(devices, j.TrainConfig, j.config)

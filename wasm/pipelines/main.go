@@ -15,7 +15,10 @@ import (
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/samples"
+	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
+	"github.com/sublet-gpu/sublet/matrix/graph/pipelines"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
 
@@ -58,11 +61,15 @@ func call(f any, args ...any) (v js.Value, err error) {
 	return v, err
 }
 
-// maxDevices bounds how often the adapter is opened.
-const maxDevices = 4
+const (
+	maxDevices = 4    // how often the adapter is opened at the most
+	traced     = 2000 // dispatches that the page can see
+	points     = 900  // examples to learn from
 
-// traced is how many dispatches the page can see.
-const traced = 2000
+	// The picture of what the network decides has side by side points, from -edge to edge in both directions.
+	side = 120
+	edge = 2.4
+)
 
 // setup is what both runs are asked for.
 type setup struct {
@@ -133,3 +140,95 @@ func (s *server) stats(*page.Reader) any {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// edges runs the pipeline of images until the page stops it. The function frame returns frame n as bytes, or nothing if there are
+// no more; without it they are of a moving scene. The function show gets what came of each. Arrays serve again for later frames.
+func (s *server) edges(r *page.Reader) page.Work {
+	set := s.setup(r)
+	c := pipelines.EdgesConfig{Width: r.Int(), Height: r.Int(), Sigma: r.Float(), Gain: r.Float(), InFlight: set.inFlight}
+	frame, show := js.ValueOf(r.Object()), r.Object()
+	return func(ctx context.Context) (any, error) {
+		e := page.Must(pipelines.NewEdges(s.open(ctx, set.devices), c, set.config))
+		array := func(kind string, size int) js.Value { return js.Global().Get(kind).New(size) }
+		pixels := func() js.Value { return array("Uint8ClampedArray", 4*c.Width*c.Height) }
+		blurred, edges, histogram := pixels(), pixels(), array("Uint8Array", 4*256)
+		inputs := []js.Value{pixels()}
+		for range max(c.InFlight, 1) { // the page is shown frames that are on their way, too
+			inputs = append(inputs, pixels())
+		}
+		next := func(n int, into []byte) (bool, error) {
+			if frame.Type() == js.TypeFunction {
+				v, err := call(frame, n)
+				if err == nil && v.Truthy() {
+					err = page.Guard(func() { s.Load(v, 0, into) })
+				}
+				if err != nil || !v.Truthy() {
+					return false, err
+				}
+			} else {
+				samples.Scene(into, c.Width, c.Height, n)
+			}
+			js.CopyBytesToJS(inputs[n%len(inputs)], into)
+			return !s.stopped, nil
+		}
+		return s.run(e.Graph, func() error {
+			return e.Run(ctx, next, func(f *pipelines.EdgesFrame) (bool, error) {
+				js.CopyBytesToJS(blurred, f.Blurred)
+				js.CopyBytesToJS(edges, f.Edges)
+				js.CopyBytesToJS(histogram, matrix.Host(f.Histogram).Bytes)
+				_, err := call(show, page.Object(
+					"number", f.Number, "input", inputs[f.Number%len(inputs)], "blurred", blurred, "edges", edges,
+					"histogram", histogram, "mean", f.Mean, "threshold", f.Threshold, "share", f.Share,
+				))
+				return !s.stopped, err
+			})
+		})
+	}
+}
+
+// train trains the network until it has done its steps or the page stops it. The function shown gets the examples, numbers that
+// are x, y and class one after the other; the function step the number, the loss and the share of errors of each step; the function
+// picture a byte for each point of the picture, its class, and the share of all examples that are not found.
+func (s *server) train(r *page.Reader) page.Work {
+	set := s.setup(r)
+	name, c := r.Text(), pipelines.TrainConfig{Hidden: r.Int(), Batch: r.Int(), Rate: r.Float(), Seed: 1, InFlight: set.inFlight}
+	steps := r.Int()
+	c.SaveEvery = r.Int()
+	shown, step, picture := r.Object(), r.Object(), r.Object()
+	return func(ctx context.Context) (any, error) {
+		data := page.Must(samples.Points(name, points, 1))
+		c.Features, c.Labels, c.Classes = data.Features, data.Labels, data.Classes
+		t := page.Must(pipelines.NewTrain(s.open(ctx, set.devices), c, set.config))
+		list := []any{}
+		for i, l := range data.Labels {
+			list = append(list, data.Features[2*i], data.Features[2*i+1], l)
+		}
+		var grid []float32
+		for i := range side * side {
+			at := func(k int) float32 { return edge * (2*float32(k)/(side-1) - 1) }
+			grid = append(grid, at(i%side), at(i/side))
+		}
+		return s.run(t.Graph, func() error {
+			if _, err := call(shown, list, edge, data.Classes); err != nil {
+				return err
+			}
+			return t.Run(ctx, steps, func(now pipelines.Step) (bool, error) {
+				_, err := call(step, now.Number, now.Loss, now.Errors)
+				if err == nil && now.Weights != nil {
+					err = paint(picture, now.Weights, grid, data)
+				}
+				return !s.stopped, err
+			})
+		})
+	}
+}
+
+// paint gives the page what the network decides at each point of the picture.
+func paint(picture any, w [][]float32, grid []float32, data *samples.Data) error {
+	return page.Guard(func() {
+		classes, wrong := samples.Predict(w, grid), data.Errors(w)
+		array := js.Global().Get("Uint8Array").New(len(classes))
+		js.CopyBytesToJS(array, classes)
+		page.Must(call(picture, array, side, wrong))
+	})
+}
