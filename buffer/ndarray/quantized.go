@@ -12,13 +12,6 @@ import (
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// The limits of CVM's graphs.
-const (
-	maxGraphDims     = 6
-	maxGraphDim      = 1 << 24
-	maxGraphElements = 1 << 30
-)
-
 // Input is what a graph of CVM Runtime says of one of its inputs. Precision is the bits of its values, sign included: from 1
 // to 32, or -1 if it is not known. Values are then of [-r, r] with r = 2^(Precision-1) - 1.
 type Input struct {
@@ -31,15 +24,15 @@ type Input struct {
 // otherwise, and a precision, [gpu.ErrInvalid] otherwise.
 func (in Input) check() error {
 	const op = "Input"
-	if n := len(in.Shape); n < 1 || n > maxGraphDims {
+	if n := len(in.Shape); n < 1 || n > 6 {
 		return fail(op, gpu.ErrLimit, in.Name, ": ", n, " dimensions, a graph takes 1 to 6")
 	}
 	elements := int64(1)
 	for _, d := range in.Shape {
-		if d < 1 || d > maxGraphDim {
+		if d < 1 || d > 1<<24 {
 			return fail(op, gpu.ErrLimit, in.Name, ": dimension ", d, ", a graph takes 1 to 16777216")
 		}
-		if elements *= int64(d); elements > maxGraphElements {
+		if elements *= int64(d); elements > 1<<30 {
 			return fail(op, gpu.ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
 		}
 	}
@@ -47,14 +40,6 @@ func (in Input) check() error {
 		return fail(op, gpu.ErrInvalid, in.Name, ": precision ", in.Precision, ", a graph takes 1 to 32 or -1")
 	}
 	return nil
-}
-
-// limit returns r. No value is beyond a precision that is not known.
-func (in Input) limit() int64 {
-	if in.Precision == -1 {
-		return 1 << 31
-	}
-	return 1<<(in.Precision-1) - 1
 }
 
 // PrecisionError is a value of a parameter that is beyond its precision. It is [ErrPrecision].
@@ -100,7 +85,10 @@ func (in Input) take(ctx context.Context, a *Array, clamp bool) (*Array, error) 
 		return nil, err
 	}
 	values, same, err := own.integers(ctx)
-	r := in.limit()
+	r := int64(1 << 31) // no value is beyond a precision that is not known
+	if in.Precision != -1 {
+		r = 1<<(in.Precision-1) - 1
+	}
 	for i, v := range values {
 		c := int32(min(max(int64(v), -r), r))
 		if c != v && !clamp {
