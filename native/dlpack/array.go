@@ -111,12 +111,9 @@ func ToArray(dev *gpu.Device, t *Tensor) (*ndarray.Array, error) {
 	if !t.gone.CompareAndSwap(false, true) {
 		return nil, fail(op, gpu.ErrClosed, "the tensor")
 	}
-	var (
-		a         *ndarray.Array
-		b         *buffer.Buffer
-		first     = int(t.ByteOffset)
-		comesBack bool
-	)
+	var a *ndarray.Array
+	var b *buffer.Buffer
+	first, comesBack := int(t.ByteOffset), false
 	if e.elements == 0 || t.Device.onHost() {
 		var mem gpu.Host
 		mem, first = t.memory(e)
