@@ -239,3 +239,18 @@ func TestWindowsOfSparse(t *testing.T) {
 		check(t, errors.Join(part.Close(), all.Close(), columns.Close(), d.Close(), s.Close()))
 	})
 }
+
+// TestSmallestWindows computes single elements where windows are of the least size there is.
+func TestSmallestWindows(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(256)))
+		mem := make([]float32, 200)
+		m := must[*dense](t)(matrix.Wrap(small, 100, 2, mem))
+		row := m.Row(31)
+		check(t, row.Assign(matrix.SumCols(matrix.Fill[float32](5, 2, 3))))
+		check(t, m.Set(99, 1, 7))
+		check(t, m.Sync(t.Context()))
+		same(t, "elements", []float32{mem[61], mem[62], mem[63], mem[64], mem[199]}, []float32{0, 15, 15, 0, 7})
+		check(t, errors.Join(row.Close(), m.Close(), small.Close()))
+	})
+}
