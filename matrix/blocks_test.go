@@ -219,3 +219,38 @@ func TestBlocksWithoutElements(t *testing.T) {
 		check(t, errors.Join(turned.Close(), view.Close(), empty.Close(), c.Close()))
 	})
 }
+
+// TestWindowsOfSparse scatters a slice of a wrapped matrix whose values and indices are in windows that begin elsewhere, since
+// more of the values was written before.
+func TestWindowsOfSparse(t *testing.T) {
+	onSmall(t, func(t *testing.T, small, _ *gpu.Device) {
+		const n = 2000
+		values, indices, pointers := make([]float32, n), make([]int32, n), make([]int32, n+1)
+		for i := range values {
+			values[i], indices[i], pointers[i+1] = float32(i), int32(i%2), int32(i+1)
+		}
+		s := must[*sparse](t)(matrix.WrapSparse(small, matrix.CSC, 2, n, values, indices, pointers))
+		all := s.Values()
+		part := all.ColumnSlice(700, 800)
+		check(t, part.Assign(matrix.AddScalar(part, 1)))
+		columns := s.ColumnSlice(1400, 3)
+		d := must[*dense](t)(columns.ToDense())
+		same(t, "columns", must[[]float32](t)(d.Read(t.Context())), []float32{1401, 0, 1403, 0, 1402, 0})
+		check(t, errors.Join(part.Close(), all.Close(), columns.Close(), d.Close(), s.Close()))
+	})
+}
+
+// TestSmallestWindows computes single elements where windows are of the least size there is.
+func TestSmallestWindows(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		small := must[*gpu.Device](t)(gpu.Open(t.Context(), gpu.WithDriver(dev.Info().Driver), gpu.WithMaxBuffer(256)))
+		mem := make([]float32, 200)
+		m := must[*dense](t)(matrix.Wrap(small, 100, 2, mem))
+		row := m.Row(31)
+		check(t, row.Assign(matrix.SumCols(matrix.Fill[float32](5, 2, 3))))
+		check(t, m.Set(99, 1, 7))
+		check(t, m.Sync(t.Context()))
+		same(t, "elements", []float32{mem[61], mem[62], mem[63], mem[64], mem[199]}, []float32{0, 15, 15, 0, 7})
+		check(t, errors.Join(row.Close(), m.Close(), small.Close()))
+	})
+}

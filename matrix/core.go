@@ -296,14 +296,16 @@ func (m *core) lentView(op string, change func(expr.Layout) (expr.Layout, error)
 
 func turned(l expr.Layout) (expr.Layout, error) { return l.T(), nil }
 
-// slice returns rows i to k-1 and columns j to l-1.
-func (m *core) slice(op string, i, k, j, l int) core {
-	return m.derive(op, func(b expr.Layout) (expr.Layout, error) {
+func (m *core) slice(op string, i, k, j, l int) core { return m.derive(op, window(op, i, k, j, l)) }
+
+// window changes a layout to that of rows i to k-1 and columns j to l-1.
+func window(op string, i, k, j, l int) func(expr.Layout) (expr.Layout, error) {
+	return func(b expr.Layout) (expr.Layout, error) {
 		if i < 0 || k < i || k > b.Rows || j < 0 || l < j || l > b.Cols {
 			return b, fail(op, buffer.ErrIndex, "rows ", itoa(i), ":", itoa(k), ", columns ", itoa(j), ":", itoa(l), " of ", b.Shape().String())
 		}
 		return b.Slice(i, k, j, l), nil
-	})
+	}
 }
 
 // rows and columns return n of them from start on. Where start + n overflows it is less than start, which slice refuses.

@@ -141,6 +141,7 @@ func TestSpecialValues(t *testing.T) {
 		{"relu", matrix.Relu[float32], []float64{0, 0, math.Inf(1), math.NaN(), 0, 100, 0, float64(float32(1e-30))}},
 		{"tanh", matrix.Tanh[float32], []float64{0, -1, 1, math.NaN(), math.Tanh(-1), 1, -1, float64(float32(1e-30))}},
 		{"sigmoid", matrix.Sigmoid[float32], []float64{.5, 0, 1, math.NaN(), 1 / (1 + math.E), 1, 0, .5}},
+		{"sign", matrix.Sign[float32], []float64{0, -1, 1, math.NaN(), -1, 1, -1, 1}},
 		{"exp", matrix.Exp[float32], []float64{1, 0, math.Inf(1), math.NaN(), 1 / math.E, math.Inf(1), 0, 1}},
 	}
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
@@ -156,8 +157,9 @@ func TestSpecialValues(t *testing.T) {
 }
 
 func TestPow(t *testing.T) {
-	x := []float32{-2, -2, -2, 0, 0, 2, 3, 1.5, -3, 0, 10}
-	y := []float32{2, 3, .5, 0, 2, -1, 4, 2.5, -3, -1, 0}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	x := []float32{-2, -2, -2, 0, 0, 2, 3, 1.5, -3, 0, 10, nan, nan, nan, 0, 2, 1, 1, -1, -inf, -inf, -inf, inf, 2, .5, -2}
+	y := []float32{2, 3, .5, 0, 2, -1, 4, 2.5, -3, -1, 0, 2, -.5, 0, nan, nan, nan, inf, -inf, .5, -.5, 3, -2, inf, inf, -inf}
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 1, len(x), x))
 		b := must[*dense](t)(matrix.FromSlice(dev, 1, len(y), y))

@@ -319,19 +319,18 @@ func (e *evaluator) form(name string, args []*node) *node {
 		}
 	}
 	m, _ := args[0].Source.(*core)
-	var v core
+	op := "Slice"
 	switch {
 	case name == "fill":
 		return fillNode(at[0], at[1], numberNode(e.t, args[2].Value))
 	case m == nil:
 		return nil
-	case name == "slice":
-		v = m.slice("Slice", at[1], at[2], at[3], at[4])
 	case name == "row":
-		v = m.rows("Row", at[1], 1)
-	default:
-		v = m.columns("Col", at[1], 1)
+		op, at = "Row", [5]int{1: at[1], at[1] + 1, 0, m.Cols}
+	case name == "col":
+		op, at = "Col", [5]int{1: 0, m.Rows, at[1], at[1] + 1}
 	}
+	v := m.lentView(op, window(op, at[1], at[2], at[3], at[4])) // which nobody could close
 	return v.operand("Eval")
 }
 

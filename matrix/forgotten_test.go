@@ -29,6 +29,26 @@ func TestForgottenViews(t *testing.T) {
 	})
 }
 
+// TestEvalKeepsNothing closes matrices of which texts took parts.
+func TestEvalKeepsNothing(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		for text, want := range map[string][]float32{"slice(A, 1, 2, 0, 2)": {3, 4}, "row(A, 1)": {3, 4}, "col(A, 1).T - 1": {1, 3}} {
+			released := 0
+			mem := []float32{1, 2, 3, 4}
+			m := must[*dense](t)(matrix.Wrap(dev, 2, 2, mem, matrix.Options{Release: func() { released++ }}))
+			x := matrix.Eval(text, map[string]*dense{"A": m})
+			got := must[[]float32](t)(x.Read(t.Context()))
+			same(t, text, got, want)
+			check(t, m.Close())
+			if released != 1 {
+				t.Errorf("%s: released %d times", text, released)
+			}
+			_, err := x.Read(t.Context())
+			isError(t, err, gpu.ErrClosed)
+		}
+	})
+}
+
 // TestForgottenDevices closes devices and not the matrices on them, of which each evaluation was the last of its device.
 func TestForgottenDevices(t *testing.T) {
 	for name, compute := range map[string]func(t *testing.T, m *dense){

@@ -19,7 +19,7 @@ func Abs[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Abs", fuse.OpAbs, from("Abs", a))}
 }
 
-// Sign is -1, 0 or 1.
+// Sign is -1, 0 or 1, and NaN of NaN.
 func Sign[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sign", fuse.OpSign, from("Sign", a))}
 }

@@ -12,7 +12,7 @@ func (a *Expr[T]) Neg() *Expr[T] { return Neg(a) }
 // Abs is the absolute value.
 func (a *Expr[T]) Abs() *Expr[T] { return Abs(a) }
 
-// Sign is -1, 0 or 1.
+// Sign is -1, 0 or 1, and NaN of NaN.
 func (a *Expr[T]) Sign() *Expr[T] { return Sign(a) }
 
 // Square is a * a, element by element.

@@ -31,7 +31,7 @@ var Table = slices.Concat(
 		{Name: "Neg", Doc: "is -a", NumPy: "negative", WGSL: "-X", Uints: "V() - X", Go: "-x", Gradient: "-1"},
 		{Name: "Abs", Doc: "is the absolute value", WGSL: "abs(X)", Uints: "X", Go: "absolute(x)", Gradient: "sign(a)"},
 		{
-			Name: "Sign", Doc: "is -1, 0 or 1", WGSL: "sign(X)", Ints: "select(V(), V(1), X > V()) - select(V(), V(1), X < V())",
+			Name: "Sign", Doc: "is -1, 0 or 1, and NaN of NaN", WGSL: "select(sign(X), X, nan4(X))", Ints: "select(V(), V(1), X > V()) - select(V(), V(1), X < V())",
 			Uints: "min(X, V(1u))", Go: "sign(x)",
 		},
 		{Name: "Square", Doc: "is a * a, element by element", WGSL: "X * X", Go: "x * x", Gradient: "2 * a"},

@@ -13,7 +13,7 @@ export interface ExprOperations {
   neg(): Expr;
   /** The absolute value. */
   abs(): Expr;
-  /** -1, 0 or 1. */
+  /** -1, 0 or 1, and NaN of NaN. */
   sign(): Expr;
   /** a * a, element by element. */
   square(): Expr;
@@ -110,7 +110,7 @@ export interface GpuOperations {
   neg(a: Expr): Expr;
   /** The absolute value. */
   abs(a: Expr): Expr;
-  /** -1, 0 or 1. */
+  /** -1, 0 or 1, and NaN of NaN. */
   sign(a: Expr): Expr;
   /** a * a, element by element. */
   square(a: Expr): Expr;

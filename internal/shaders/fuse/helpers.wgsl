@@ -7,7 +7,8 @@ fn divide4(x: V, y: V) -> V {
   return x / select(y, V(T(1)), y == V());
 }
 
-// The built-in pow is undefined for a negative base; NumPy's is not when the exponent is whole.
+// The built-in pow is undefined for a negative base, NumPy's is not when the exponent is whole; and drivers make 0 of NaN. A base
+// of 1 is 1 whatever the exponent, a negative infinity to a broken one the infinite or 0.
 fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = abs(x);
   let whole = trunc(y) == y;
@@ -15,8 +16,10 @@ fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let zero = x == vec4<f32>();
   let m = select(pow(select(a, vec4<f32>(1.0), zero), y), select(vec4<f32>(), vec4<f32>(1.0) / a, y < vec4<f32>()), zero);
   let s = select(m, -m, odd & (x < vec4<f32>()));
-  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), (x < vec4<f32>()) & !whole));
-  return select(bad, vec4<f32>(1.0), y == vec4<f32>());
+  let endless = (bitcast<vec4<u32>>(select(x, y, a == vec4<f32>(1.0))) & vec4<u32>(0x7fffffffu)) == vec4<u32>(0x7f800000u);
+  let none = nan4(x) | nan4(y) | ((x < vec4<f32>()) & !whole & !endless);
+  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), none));
+  return select(bad, vec4<f32>(1.0), (y == vec4<f32>()) | (x == vec4<f32>(1.0)) | ((a == vec4<f32>(1.0)) & endless));
 }
 
 // The built-in tanh overflows to NaN on some drivers and loses the low bits of small arguments on others. Cephes' tanhf:

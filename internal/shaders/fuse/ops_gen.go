@@ -53,7 +53,7 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "copy", arity: 1, wgsl: "$0"},
 	{name: "neg", arity: 1, wgsl: "-$0", uints: "V() - $0"},
 	{name: "abs", arity: 1, wgsl: "abs($0)", uints: "$0"},
-	{name: "sign", arity: 1, wgsl: "sign($0)", ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
+	{name: "sign", arity: 1, wgsl: "select(sign($0), $0, nan4($0))", ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
 	{name: "square", arity: 1, wgsl: "$0 * $0"},
 	{name: "recip", arity: 1, wgsl: "V(1.0) / $0", floats: true},
 	{name: "floor", arity: 1, wgsl: "floor($0)", ints: "$0", uints: "$0"},

@@ -55,18 +55,14 @@ type Scatter struct {
 	MajorStep, MinorStep int
 }
 
-// The words of Shape that say where the first entry, the first pointer and the dense matrix are bound.
-const (
-	ScatterBase   = 2
-	ScatterFirst  = 3
-	ScatterOffset = 6
-)
+// The words of Shape that say where the first value, the first pointer, the dense matrix and the first index are bound.
+const ScatterBase, ScatterFirst, ScatterOffset, ScatterIndex = 2, 3, 6, 9
 
 // Launch plans the launch.
 func (s *Scatter) Launch() *Launch {
 	k := Kernel{form: sparseScatter, params: []int{shaders.Bit(s.Blocks)}}
 	return k.launch(shaders.Ceil(s.Count, sparseSize),
-		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep)
+		s.Count, s.Begin, s.Begin, s.First, s.Majors, s.Minors, s.Offset, s.MajorStep, s.MinorStep, s.Begin)
 }
 
 // scatter is the reference of the kernel of that name.
@@ -79,7 +75,7 @@ func scatter(shape []int, blocks bool, storage [][]byte) {
 			major, minor = int(word(indices, t/minors)), t%minors
 		} else { // the last of the majors that begins at the entry or before it
 			major = sort.Search(majors-1, func(i int) bool { return int(word(pointers, first+i+1)) > begin+t })
-			minor = int(word(indices, base+t))
+			minor = int(word(indices, shape[ScatterIndex]+t))
 		}
 		if major < majors && minor < minors {
 			binary.LittleEndian.PutUint32(dense[4*(shape[6]+major*shape[7]+minor*shape[8]):], word(values, base+t))

@@ -21,7 +21,8 @@ const blockBytes = 256 << 20
 func (p *planner) large(op Operand) bool {
 	m, limit := p.plan.Memories[op.Mem], p.Device.Binding
 	if m.Windowed {
-		limit = min(limit, p.Device.Buffer, blockBytes) - 256 // a window begins at a multiple of that
+		// A window begins at a multiple of 256; an element is in one of that size.
+		limit = max(min(limit, p.Device.Buffer, blockBytes)-256, uint64(op.Type.Size()))
 	}
 	return uint64(m.Size) > limit && uint64(op.Span())*uint64(op.Type.Size()) > limit
 }

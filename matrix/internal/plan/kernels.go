@@ -261,7 +261,9 @@ func Scatter(in Input, s kernels.Scatter, own ...Operand) (*Plan, error) {
 	s.Offset = in.To.Offset
 	l := s.Launch()
 	bindings := reads(own)
-	bindings[0].Words, bindings[2].Words = []int{kernels.ScatterBase}, []int{kernels.ScatterFirst}
+	for i, word := range [...]int{kernels.ScatterBase, kernels.ScatterIndex, kernels.ScatterFirst} {
+		bindings[i].Words = []int{word}
+	}
 	p.plan.Steps = append(p.plan.Steps, &Step{
 		Launch: l, Key: l.Key(nil), Params: shaders.Words(nil, l.Shape...), To: in.To,
 		Bindings: append(bindings, bindingOf(in.To, buffer.Writes, kernels.ScatterOffset)),

@@ -63,6 +63,8 @@ fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let zero = x == vec4<f32>();
   let m = select(pow(select(a, vec4<f32>(1.0), zero), y), select(vec4<f32>(), vec4<f32>(1.0) / a, y < vec4<f32>()), zero);
   let s = select(m, -m, odd & (x < vec4<f32>()));
-  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), (x < vec4<f32>()) & !whole));
-  return select(bad, vec4<f32>(1.0), y == vec4<f32>());
+  let endless = (bitcast<vec4<u32>>(select(x, y, a == vec4<f32>(1.0))) & vec4<u32>(0x7fffffffu)) == vec4<u32>(0x7f800000u);
+  let none = nan4(x) | nan4(y) | ((x < vec4<f32>()) & !whole & !endless);
+  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), none));
+  return select(bad, vec4<f32>(1.0), (y == vec4<f32>()) | (x == vec4<f32>(1.0)) | ((a == vec4<f32>(1.0)) & endless));
 }

@@ -12,14 +12,14 @@ const BLOCKS: bool = false; // @param
 struct Shape {
   count: u32, // entries
   begin: u32, // what the pointers call the first of them
-  base: u32, // where the first one's value and index are bound
+  base: u32, // where the first one's value is bound
   first: u32, // where the first major's pointer is bound
   majors: u32,
   minors: u32,
   offset: u32, // of the result, in elements
   major_step: u32,
   minor_step: u32,
-  pad0: u32,
+  index: u32, // where the first one's index is bound
   pad1: u32,
   pad2: u32,
 }
@@ -54,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     minor = t - block * s.minors;
   } else {
     major = owner(s.begin + t);
-    minor = indices[s.base + t];
+    minor = indices[s.index + t];
   }
   if (major >= s.majors || minor >= s.minors) { return; }
   dense[s.offset + major * s.major_step + minor * s.minor_step] = values[s.base + t];
