@@ -169,8 +169,8 @@ func (s Selection) mistake(op string, err error, detail ...any) Selection {
 // counts the interactions of bodies by gravity per second. Adapters that cannot be measured are left out; the error tells
 // why if none is left. It waits until the context ends at most, whose error is then the selection's.
 func (s Selection) Rank(ctx context.Context, bench func(context.Context, *Device) (float64, error)) Selection {
-	if s.err != nil {
-		return s
+	if s.err != nil || ctx == nil {
+		return s.mistake("Rank", ErrInvalid, "nil context")
 	}
 	if bench == nil {
 		bench = nbody
