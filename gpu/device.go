@@ -63,15 +63,24 @@ func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.
 	return d
 }
 
+// orClosed returns the device, or one that is closed in place of none.
+func (d *Device) orClosed() *Device {
+	if d == nil {
+		return new(Device)
+	}
+	return d
+}
+
 // driver returns the driver's device for calls that are not made under the lock.
 func (d *Device) driver() driver.Device {
+	d = d.orClosed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.drv
 }
 
 // Info describes the adapter, with the limits and features that this device was granted.
-func (d *Device) Info() AdapterInfo { return d.info }
+func (d *Device) Info() AdapterInfo { return d.orClosed().info }
 
 // Handle returns the platform's device: a *wgpu.Device natively, a js.Value of a GPUDevice in a page, nil for the
 // oracle. It belongs to Sublet; use it to make buffers for [Device.ImportBuffer]. Call [Device.Flush] before submitting
@@ -142,6 +151,7 @@ func (d *Device) gone() bool { return d.closed || d.drv == nil }
 
 // lock locks a device that takes calls, or says why it does not.
 func (d *Device) lock(op string) error {
+	d = d.orClosed()
 	d.mu.Lock()
 	err := d.usable(op)
 	if err != nil {
@@ -163,16 +173,19 @@ func (d *Device) usable(op string) error {
 }
 
 // Usable returns nil for a device that takes calls, [ErrClosed] or [ErrDeviceLost] for one that does not. The zero value
-// counts as a closed one.
+// counts as a closed one, and so does nil.
 func (d *Device) Usable() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.usable("Usable")
+	err := d.lock("Usable")
+	if err == nil {
+		d.mu.Unlock()
+	}
+	return err
 }
 
 // Attach returns the value that a layer above keeps with the device under the key, made by make at the first call. Such
 // values live as long as the device.
 func (d *Device) Attach(key any, make func() any) any {
+	d = d.orClosed()
 	v, ok := d.attached.Load(key)
 	if !ok {
 		v, _ = d.attached.LoadOrStore(key, make())
@@ -192,6 +205,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	if err != nil {
 		return err
 	}
+	d = d.orClosed()
 	d.mu.Lock()
 	open, usable := d.open, d.usable(op)
 	d.mu.Unlock()
@@ -238,6 +252,7 @@ func (d *Device) fills(i AdapterInfo) bool {
 // Reopened returns a channel that is closed when the device comes back the next time. To miss no loss, ask for it before
 // [Device.Lost].
 func (d *Device) Reopened() <-chan struct{} {
+	d = d.orClosed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.back == nil {
@@ -247,7 +262,7 @@ func (d *Device) Reopened() <-chan struct{} {
 }
 
 // Generation counts how often the device came back. Layers that keep kernels or buffers of theirs make new ones when it changes.
-func (d *Device) Generation() uint32 { return d.generation.Load() }
+func (d *Device) Generation() uint32 { return d.orClosed().generation.Load() }
 
 // Stats counts what a device has done since it was opened, and what it holds. Bytes are those of the data, not of the
 // driver's own bookkeeping.
@@ -268,6 +283,7 @@ type Stats struct {
 
 // Stats returns the counters as they are now.
 func (d *Device) Stats() Stats {
+	d = d.orClosed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.stats

@@ -5,12 +5,17 @@ package gpu
 import (
 	"cmp"
 	"context"
+	_ "embed" // the benchmark's kernel
 	"errors"
 	"iter"
+	"math"
 	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // AdapterInfo describes an adapter or a device.
@@ -183,4 +188,243 @@ func adopt(ctx context.Context, name string, handle any) (driver.Device, error) 
 func getenv(name string) string {
 	v, _ := syscall.Getenv(name)
 	return v
+}
+
+// Selection is a list of adapters in an order. Its methods return others and leave it as it is, so calls chain:
+//
+//	devices, err := gpu.Select(ctx).Kernels().Rank(ctx, nil).Best(2).Open(ctx)
+//
+// Nothing needs to be checked on the way: [Selection.Adapters] and [Selection.Open] report what went wrong. A selection
+// without adapters is [ErrNoAdapter] there, with what there was, unless Plus joins it to another.
+type Selection struct {
+	list []*Adapter
+	all  []*Adapter // what it began with
+	errs []error    // of drivers and measurements that failed
+	err  error
+}
+
+// Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
+func Select(ctx context.Context) Selection {
+	if ctx == nil {
+		return Selection{}.mistake("Select", ErrInvalid, "nil context")
+	}
+	s := Selection{err: ctx.Err()}
+	for a, err := range Adapters(ctx) {
+		if err != nil {
+			s.errs = append(s.errs, err)
+			continue
+		}
+		s.all = append(s.all, a)
+	}
+	s.list = s.all
+	return s
+}
+
+// Where keeps the adapters that the function is true for: those of a vendor, of a kind, with a feature.
+func (s Selection) Where(ok func(AdapterInfo) bool) Selection {
+	if ok == nil {
+		return s.mistake("Where", ErrInvalid, "nil function")
+	}
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(a *Adapter) bool { return !ok(a.Info) })
+	return s
+}
+
+// Kernels keeps the adapters that compile WGSL. The driver written in Go does not.
+func (s Selection) Kernels() Selection {
+	return s.Where(func(i AdapterInfo) bool { return i.Features.Has(driver.FeatureWGSL) })
+}
+
+// Name keeps the adapters whose name contains the text, in any case.
+func (s Selection) Name(text string) Selection {
+	text = strings.ToLower(text)
+	return s.Where(func(i AdapterInfo) bool { return strings.Contains(strings.ToLower(i.Name), text) })
+}
+
+// Driver keeps the adapters of the driver of this name; see [Drivers].
+func (s Selection) Driver(name string) Selection {
+	return s.Where(func(i AdapterInfo) bool { return i.Driver == name })
+}
+
+// ByMemory puts the adapters with the largest buffers first. WebGPU does not tell how much memory an adapter has.
+func (s Selection) ByMemory() Selection {
+	s.list = slices.Clone(s.list)
+	slices.SortStableFunc(s.list, func(a, b *Adapter) int {
+		return cmp.Compare(b.Info.Limits.MaxBufferSize, a.Info.Limits.MaxBufferSize)
+	})
+	return s
+}
+
+// Best keeps the first n adapters, or all if there are fewer. A negative n is [ErrInvalid].
+func (s Selection) Best(n int) Selection {
+	if n < 0 {
+		return s.mistake("Best", ErrInvalid, n, " adapters")
+	}
+	s.list = s.list[:min(n, len(s.list))]
+	return s
+}
+
+// At selects the adapters with these numbers, from 0 on, in this order. One may be there several times, and is then opened as
+// often. A number that there is no adapter for is [ErrNoAdapter].
+func (s Selection) At(numbers ...int) Selection {
+	all := s.list
+	s.list = nil
+	for _, n := range numbers {
+		if n < 0 || n >= len(all) {
+			return s.mistake("At", ErrNoAdapter, n, "; there are: ", listing(all))
+		}
+		s.list = append(s.list, all[n])
+	}
+	return s
+}
+
+// Plus appends the adapters of another selection. What is in both is then there twice.
+func (s Selection) Plus(other Selection) Selection {
+	s.err = cmp.Or(s.err, other.err)
+	if s.all == nil {
+		s.all, s.errs = other.all, other.errs
+	}
+	s.list = slices.Concat(s.list, other.list)
+	return s
+}
+
+// Adapters returns the adapters, of which there is at least one.
+func (s Selection) Adapters() ([]*Adapter, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if len(s.list) > 0 {
+		return slices.Clone(s.list), nil
+	}
+	why := ""
+	if len(s.all) > 0 {
+		why = "nothing fits; there are: " + listing(s.all)
+	}
+	return nil, errors.Join(append([]error{fail("Select", ErrNoAdapter, why)}, s.errs...)...)
+}
+
+// listing lists adapters with their numbers.
+func listing(list []*Adapter) string {
+	var lines []string
+	for i, a := range list {
+		lines = append(lines, fault.Text(i, " ", a.Info.Driver, " ", a.Info.Name))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Open opens a device of each adapter, in the order of the selection. Of the options, those that choose an adapter have no
+// effect. If one cannot be opened, those that were are closed.
+func (s Selection) Open(ctx context.Context, opts ...Option) ([]*Device, error) {
+	list, err := s.Adapters()
+	if err != nil {
+		return nil, err
+	}
+	var devices []*Device
+	for _, a := range list {
+		d, err := a.Open(ctx, opts...)
+		if err != nil {
+			for _, d := range devices {
+				_ = d.Close() // nothing was done with it
+			}
+			return nil, err
+		}
+		devices = append(devices, d)
+	}
+	return devices, nil
+}
+
+// mistake makes the selection an error, unless it is one already.
+func (s Selection) mistake(op string, err error, detail ...any) Selection {
+	s.err = cmp.Or(s.err, fail(op, err, detail...))
+	s.list = nil
+	return s
+}
+
+// Rank opens each adapter, measures it and puts the fastest first. bench tells the speed in any unit, more is better; nil
+// counts the interactions of bodies by gravity per second. Adapters that cannot be measured are left out; the error tells
+// why if none is left. It waits until the context ends at most, whose error is then the selection's.
+func (s Selection) Rank(ctx context.Context, bench func(context.Context, *Device) (float64, error)) Selection {
+	if s.err != nil || ctx == nil {
+		return s.mistake("Rank", ErrInvalid, "nil context")
+	}
+	if bench == nil {
+		bench = nbody
+	}
+	s.errs = slices.Clip(s.errs)
+	speeds := map[*Adapter]float64{} // -1 for those that cannot be measured
+	for _, a := range s.list {
+		if _, measured := speeds[a]; measured {
+			continue
+		}
+		v, err := measure(ctx, a, bench)
+		if cerr := ctx.Err(); cerr != nil {
+			s.err, s.list = cerr, nil
+			return s
+		}
+		if err != nil {
+			s.errs = append(s.errs, err)
+			v = -1
+		}
+		speeds[a] = v
+	}
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(a *Adapter) bool { return speeds[a] < 0 })
+	slices.SortStableFunc(s.list, func(a, b *Adapter) int { return cmp.Compare(speeds[b], speeds[a]) })
+	return s
+}
+
+func measure(ctx context.Context, a *Adapter, bench func(context.Context, *Device) (float64, error)) (float64, error) {
+	d, err := a.Open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	v, err := bench(ctx, d)
+	err = cmp.Or(err, d.Close())
+	if err == nil && !(v >= 0 && v <= math.MaxFloat64) {
+		err = fail("Rank", ErrInvalid, "the speed of ", a.Info.Name, " is no number")
+	}
+	return v, err
+}
+
+//go:embed nbody.wgsl
+var nbodySource string
+
+// The work of one launch of the benchmark, as the kernel has it, and for how long and with how many launches it measures. Large
+// GPUs are busy with as many points; the loop over the bodies stays far below what software adapters allow.
+const (
+	nbodyPoints   = 16384
+	nbodyBodies   = 1024
+	nbodyGroup    = 64
+	nbodyTime     = 10 * time.Millisecond // at least
+	nbodyLaunches = 4096                  // at most
+)
+
+// nbody measures how many interactions of bodies by gravity the device computes in a second. A device that compiles no WGSL
+// is [ErrUnsupported].
+func nbody(ctx context.Context, dev *Device) (float64, error) {
+	k, err := dev.Kernel(ctx, KernelDesc{Label: "nbody", Source: nbodySource, Bindings: []driver.Access{driver.AccessRead, driver.AccessReadWrite}})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = k.Close() }()
+	in, inErr := dev.NewBuffer(nbodyPoints * 16) // what it holds makes no difference
+	defer func() { _ = in.Close() }()
+	out, outErr := dev.NewBuffer(nbodyPoints * 16)
+	defer func() { _ = out.Close() }()
+	if err := errors.Join(inErr, outErr); err != nil {
+		return 0, err
+	}
+	for n := 0; ; n = max(1, 2*n) { // the first round, which counts for nothing, compiles
+		start := time.Now()
+		for range max(n, 1) {
+			if err := k.Dispatch([3]uint32{nbodyPoints / nbodyGroup, 1, 1}, nil, Arg{Buffer: in}, Arg{Buffer: out}); err != nil {
+				return 0, err
+			}
+		}
+		if err := dev.Sync(ctx); err != nil {
+			return 0, err
+		}
+		took := max(time.Since(start), time.Nanosecond)
+		if n > 0 && (took >= nbodyTime || n >= nbodyLaunches) {
+			return float64(n) * nbodyPoints * nbodyBodies / took.Seconds(), nil
+		}
+	}
 }

@@ -58,6 +58,9 @@ func TestSelect(t *testing.T) {
 	if _, err := gpu.Open(none); !errors.Is(err, gpu.ErrInvalid) {
 		t.Errorf("nil context: %v", err)
 	}
+	if _, err := all.Rank(none, nil).Adapters(); !errors.Is(err, gpu.ErrInvalid) {
+		t.Errorf("ranked without a context: %v", err)
+	}
 }
 
 func TestNBody(t *testing.T) {

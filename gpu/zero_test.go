@@ -10,11 +10,17 @@ import (
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
-// TestZeroDevice calls every method of a device that nobody opened: it is like a closed one.
+// TestZeroDevice calls every method of a device that nobody opened, and of none: they are like a closed one.
 func TestZeroDevice(t *testing.T) {
+	zeroDevice(t, &gpu.Device{})
+	zeroDevice(t, nil)
+}
+
+func zeroDevice(t *testing.T, d *gpu.Device) {
+	t.Helper()
 	ctx := t.Context()
 	for m := range reflect.TypeFor[*gpu.Device]().Methods() {
-		args := []reflect.Value{reflect.ValueOf(&gpu.Device{})}
+		args := []reflect.Value{reflect.ValueOf(d)}
 		for in := 1; in < m.Type.NumIn(); in++ {
 			arg := reflect.Zero(m.Type.In(in))
 			switch {
@@ -41,7 +47,7 @@ func TestZeroDevice(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
-	if !errors.Is(new(gpu.Device).Usable(), gpu.ErrClosed) {
+	if !errors.Is(d.Usable(), gpu.ErrClosed) {
 		t.Error("a device that nobody opened is not closed")
 	}
 }

@@ -16,7 +16,7 @@ var contextCases = []testCase{
 	{"ContextMap", contextMap},
 }
 
-// A context that has ended fails every wait, and the work goes on.
+// A context that has ended fails every wait, as none at all does, and the work goes on.
 func contextEnded(r *rig) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	cancel()
@@ -26,6 +26,9 @@ func contextEnded(r *rig) {
 	r.refused("Wait for work", r.dev.Wait(ctx), context.Canceled)
 	r.refused("Read", read(ctx, r.dev, id, 0, make([]byte, 12)), context.Canceled)
 	r.want(id, []uint32{1, 2, 3})
+	var none context.Context
+	r.refused("Wait without a context", r.dev.Wait(none), fault.ErrInvalid)
+	r.refused("Read without a context", read(none, r.dev, id, 0, make([]byte, 12)), fault.ErrInvalid)
 	r.check(r.dev.Wait(r.ctx))
 	ctx, cancel = context.WithDeadline(r.ctx, time.Unix(0, 0))
 	defer cancel()

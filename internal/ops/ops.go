@@ -6,7 +6,10 @@
 // and the lists in FEATURES.md and in the help of `sublet eval`. Nothing but the generator and tests imports this package.
 package ops
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 //go:generate go run ./gen
 
@@ -71,12 +74,7 @@ func ElementWise() []Operation {
 }
 
 // CodeName returns the name of the operation's code.
-func (o *Operation) CodeName() string {
-	if o.Code != "" {
-		return o.Code
-	}
-	return o.Name
-}
+func (o *Operation) CodeName() string { return cmp.Or(o.Code, o.Name) }
 
 // Arity returns how many operands the operation has.
 func (o *Operation) Arity() int {
@@ -112,9 +110,4 @@ func (o *Operation) TextNames() []string {
 }
 
 // EveryName returns Go's name; of a reduction, that of all elements.
-func (o *Operation) EveryName() string {
-	if o.Every != "" {
-		return o.Every
-	}
-	return o.Name
-}
+func (o *Operation) EveryName() string { return cmp.Or(o.Every, o.Name) }

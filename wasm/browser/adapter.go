@@ -24,8 +24,8 @@ func New() driver.Driver {
 func listAdapters(ctx context.Context) (list []driver.Adapter, err error) {
 	const op = "browser: Adapters"
 	defer rescue(op, &err)
-	if err := ctx.Err(); err != nil {
-		return nil, fault.Fail(op, err)
+	if err := fault.Ended(ctx, op); err != nil {
+		return nil, err
 	}
 	for _, wish := range wishes {
 		a, err := request(ctx, op, wish)

@@ -39,17 +39,17 @@ var provideHelper func(context.Context)
 
 // helperObject returns the helper: the page's own, or the one that the program brings.
 func helperObject(ctx context.Context) (js.Value, error) {
-	if presentHelper().IsUndefined() && provideHelper != nil {
+	const op = "browser: Open"
+	err := fault.Ended(ctx, op)
+	if err == nil && presentHelper().IsUndefined() && provideHelper != nil {
 		provideHelper(ctx)
+		err = fault.Ended(ctx, op)
 	}
 	present := presentHelper()
-	switch err := ctx.Err(); {
-	case !present.IsUndefined():
-		return present, nil
-	case err != nil:
-		return present, fault.Fail("browser: Open", err)
+	if err != nil || !present.IsUndefined() {
+		return present, err
 	}
-	return present, fault.Fail("browser: Open", fault.ErrUnsupported, "the page has to load glue.js of this version, as its policy lets no program do so")
+	return present, fault.Fail(op, fault.ErrUnsupported, "the page has to load glue.js of this version, as its policy lets no program do so")
 }
 
 // presentHelper returns the helper if it is there and speaks our version.

@@ -143,6 +143,9 @@ func follow(promise js.Value, ticket int) {
 // await runs start, which makes something settle the ticket that it gets, and blocks the goroutine until then, at the latest until
 // closed or the context is done.
 func await(ctx context.Context, op string, closed <-chan struct{}, start func(ticket int) error) (js.Value, error) {
+	if err := fault.Ended(ctx, op); err != nil {
+		return js.Undefined(), err
+	}
 	done := make(chan outcome, 1) // the callback need not wait
 	ticket := expect(func(o outcome) { done <- o })
 	defer forget(ticket)

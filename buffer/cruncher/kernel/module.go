@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 // module describes an entry point of a complete module. Its text stays as it is.
@@ -147,4 +148,185 @@ func told(name string) int {
 		return 1
 	}
 	return 0
+}
+
+// layout is how a type lies in a buffer: WGSL, section 14.4, "Memory layout". A type that cannot lie in one has no size.
+type layout struct {
+	size, align int
+	typ         dtype.Type // zero where it is no scalar's
+	each        int        // bytes of an element of an array, which has no size if its length is open
+	members     []member   // of a struct
+}
+
+type member struct {
+	name   string
+	token  int
+	offset int
+	typ    dtype.Type
+}
+
+const (
+	maxDepth  = 32      // of types within types
+	maxLayout = 1 << 30 // bytes of a type, so that sizes do not overflow
+)
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// stride is how many bytes an element of the type takes in an array.
+func (t layout) stride() int { return roundUp(t.size, max(t.align, 1)) }
+
+// layoutAt lays out the type that these tokens are.
+func (p *parser) layoutAt(from, to, depth int) layout {
+	if from >= to || depth > maxDepth || !p.IsWord(from) {
+		return layout{}
+	}
+	name := p.At(from)
+	if to-from == 1 {
+		return p.named(name, depth)
+	}
+	if p.Char(from+1) != '<' || p.Char(to-1) != '>' {
+		return layout{}
+	}
+	args := p.Split(from+2, to-1)
+	if len(args) == 0 {
+		return layout{}
+	}
+	switch inner := p.layoutAt(args[0][0], args[0][1], depth+1); {
+	case inner.size == 0:
+	case name == "atomic" && len(args) == 1:
+		return layout{size: inner.size, align: inner.align}
+	case name == "array":
+		t := layout{align: inner.align, each: inner.stride()}
+		if len(args) == 2 {
+			t.size = max(p.constant(args[1][0], args[1][1]), 0) * t.each
+		}
+		if t.size <= maxLayout {
+			return t
+		}
+	case len(args) == 1 && inner.members == nil && inner.size <= 4:
+		return shaped(name, inner)
+	}
+	return layout{}
+}
+
+// shaped lays out a vector or a matrix of components.
+func shaped(name string, of layout) layout {
+	if lanes, ok := strings.CutPrefix(name, "vec"); ok {
+		return vector(of, count(lanes))
+	}
+	shape, ok := strings.CutPrefix(name, "mat")
+	cols, rows, _ := strings.Cut(shape, "x")
+	column := vector(of, count(rows))
+	if !ok {
+		return layout{}
+	}
+	return layout{size: count(cols) * column.stride(), align: column.align}
+}
+
+func vector(of layout, lanes int) layout {
+	v := layout{size: lanes * of.size, align: [...]int{1, 1, 2, 4, 4}[lanes] * of.size, typ: of.typ}
+	if of.typ.Lanes > 0 {
+		v.typ.Lanes = uint16(lanes)
+	}
+	return v
+}
+
+// count reads "2" to "4", or returns 0.
+func count(s string) int {
+	if len(s) == 1 && '2' <= s[0] && s[0] <= '4' {
+		return int(s[0] - '0')
+	}
+	return 0
+}
+
+// components are WGSL's numbers, and the letter by which vec3f and its like end.
+var components = []struct {
+	name, letter string
+	layout
+}{
+	{"f32", "f", layout{size: 4, align: 4, typ: dtype.Float32}},
+	{"i32", "i", layout{size: 4, align: 4, typ: dtype.Int32}},
+	{"u32", "u", layout{size: 4, align: 4, typ: dtype.Uint32}},
+	{"f16", "h", layout{size: 2, align: 2}},
+}
+
+// named lays out a type that is one word.
+func (p *parser) named(name string, depth int) layout {
+	if d := p.names[name]; d != nil {
+		if !d.laid {
+			d.laid = true // a type in itself has no layout
+			switch d.sort {
+			case anAlias:
+				d.layout = p.layoutAt(d.from, d.to, depth+1)
+			case aStruct:
+				d.layout = p.members(d, depth+1)
+			}
+		}
+		return d.layout
+	}
+	for _, c := range components {
+		if name == c.name {
+			return c.layout
+		}
+		if shape, ok := strings.CutSuffix(name, c.letter); ok {
+			return shaped(shape, c.layout)
+		}
+	}
+	return layout{}
+}
+
+// members lays out a struct of the source's.
+func (p *parser) members(d *decl, depth int) layout {
+	all := layout{align: 1, members: []member{}}
+	for _, part := range p.Split(d.from, d.to) {
+		p.next = part[0]
+		attrs := p.attributes()
+		name := p.next
+		t := p.layoutAt(name+2, part[1], depth)
+		if !p.IsWord(name) || p.Char(name+1) != ':' || t.size == 0 {
+			return layout{}
+		}
+		for _, a := range attrs {
+			n := p.constant(a.from, a.to)
+			switch {
+			case n < 1 || n > maxLayout:
+				return layout{}
+			case a.name == "align":
+				t.align = n
+			case a.name == "size":
+				t.size = n
+			}
+		}
+		offset := roundUp(all.size, t.align)
+		all.members = append(all.members, member{p.At(name), name, offset, t.typ})
+		all.size, all.align = offset+t.size, max(all.align, t.align)
+		if all.size > maxLayout {
+			return layout{}
+		}
+	}
+	all.size = all.stride()
+	return all
+}
+
+// constant evaluates what is a whole number or a constant that stands for one, or returns -1.
+func (p *parser) constant(from, to int) int {
+	for range maxDepth {
+		if to-from != 1 {
+			break
+		}
+		text := p.At(from)
+		if p.Tokens[from].Kind == wgsl.Number {
+			n, err := strconv.ParseInt(strings.TrimRight(text, "iu"), 0, 32)
+			if err != nil || strings.Contains(text, "_") {
+				break
+			}
+			return int(n)
+		}
+		d := p.names[text]
+		if d == nil || d.sort != aConstant {
+			break
+		}
+		from, to = d.from, d.to
+	}
+	return -1
 }
