@@ -138,13 +138,6 @@ const (
 	MaxSlots   = 7 // storage bindings, the result's included; one more is left for the kernel
 )
 
-// Identity is the function that stores the kernel's own value.
-func Identity(store View) *Func {
-	f := &Func{Type: store.Type.Compute(), Code: []Instr{{Op: OpAcc}}, Store: store}
-	f.Slots = []Slot{{store.Type, store.Class == Vector}}
-	return f
-}
-
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
 	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)))
