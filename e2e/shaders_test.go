@@ -112,7 +112,8 @@ func allPrograms(t *testing.T) programs {
 
 // addProducts adds every variant of a product for every way in which its factors can lie in memory.
 func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
-	part := fuse.Identity(fuse.View{Type: et.Compute()})
+	part := &fuse.Func{Type: et.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: et.Compute()}}
+	part.Slots = []fuse.Slot{{Type: et.Compute(), Vec: true}}
 	portable, software := kernels.Portable, kernels.Portable
 	software.Software = true
 	narrow := software

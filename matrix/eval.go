@@ -26,7 +26,7 @@ import (
 func Eval[T Elem](text string, vars map[string]*Dense[T]) *Expr[T] {
 	e := &evaluator{t: typeOf[T](), matrix: func(name string) *node {
 		if m, ok := vars[name]; ok {
-			return m.expr("Eval")
+			return m.core().operand("Eval")
 		}
 		return nil
 	}}

@@ -25,27 +25,22 @@ type Expr[T Elem] struct{ n *node }
 
 // Operand is what can stand in an expression: a *[Dense] or an *[Expr].
 type Operand[T Elem] interface {
-	expr(op string) *node
-	operand() T // ties the operand to its element type; never called
+	expr(op string) Expr[T]
 }
 
 // node is an operation of an expression.
 type node = expr.Node
 
-func (m *Dense[T]) operand() (t T) { return t }
-
-func (m *Dense[T]) expr(op string) *node { return m.core().operand(op) }
+func (m *Dense[T]) expr(op string) Expr[T] { return Expr[T]{m.core().operand(op)} }
 
 // Expr returns the matrix as an expression.
-func (m *Dense[T]) Expr() *Expr[T] { return &Expr[T]{m.expr("Expr")} }
+func (m *Dense[T]) Expr() *Expr[T] { return &Expr[T]{m.core().operand("Expr")} }
 
-func (e *Expr[T]) operand() (t T) { return t }
-
-func (e *Expr[T]) expr(op string) *node {
+func (e *Expr[T]) expr(op string) Expr[T] {
 	if e == nil || e.n == nil {
-		return expr.Failed(fail(op, buffer.ErrNil, "nil expression"))
+		return Expr[T]{expr.Failed(fail(op, buffer.ErrNil, "nil expression"))}
 	}
-	return e.n
+	return *e
 }
 
 // from reads an operand; a nil one is an error.
@@ -53,7 +48,7 @@ func from[T Elem](op string, x Operand[T]) *node {
 	if x == nil {
 		return expr.Failed(fail(op, buffer.ErrNil, "nil operand"))
 	}
-	return x.expr(op)
+	return x.expr(op).n
 }
 
 // nodes reads operands.
@@ -66,20 +61,20 @@ func nodes[T Elem](op string, args []Operand[T]) []*node {
 }
 
 // Err returns the error the expression was built with, or nil.
-func (e *Expr[T]) Err() error { return e.expr("Err").Err }
+func (e *Expr[T]) Err() error { return e.expr("Err").n.Err }
 
 // Dims returns the size of the result.
 func (e *Expr[T]) Dims() (rows, cols int) {
-	n := e.expr("Dims")
+	n := e.expr("Dims").n
 	return n.Rows, n.Cols
 }
 
 // DType returns the element type of the result.
-func (e *Expr[T]) DType() DType { return e.expr("DType").Typed(fuse.F32).Type }
+func (e *Expr[T]) DType() DType { return e.expr("DType").n.Typed(fuse.F32).Type }
 
 // On ties an expression without matrices, such as a Fill, to a device.
 func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
-	n := *e.expr("On")
+	n := *e.expr("On").n
 	switch {
 	case n.Err != nil:
 	case dev == nil:
@@ -113,7 +108,7 @@ func (e *Expr[T]) Read(ctx context.Context) ([]T, error) {
 
 // Value runs an expression of size 1x1 and returns its value.
 func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
-	if n := e.expr("Value"); n.Err == nil && (n.Rows != 1 || n.Cols != 1) {
+	if n := e.expr("Value").n; n.Err == nil && (n.Rows != 1 || n.Cols != 1) {
 		return v, expr.ShapeError("Value", n.Shape())
 	}
 	all, err := e.Read(ctx)
@@ -126,7 +121,7 @@ func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
 // Matrix returns the matrix that the expression is, or a view of it where that is a transpose, and nil if it is to be computed.
 // Such a view does not keep the memory alive, and neither do views of that.
 func (e *Expr[T]) Matrix() *Dense[T] {
-	n, transposed := expr.Resolve(e.expr("Matrix"), false)
+	n, transposed := expr.Resolve(e.expr("Matrix").n, false)
 	if n.Err != nil || n.Kind != expr.Leaf {
 		return nil
 	}
@@ -221,7 +216,7 @@ func Convert[T, F Elem](a Operand[F]) *Expr[T] {
 // that is: [gpu.ErrInvalid]; see [Convert].
 func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	const op = "ConvertTo"
-	n := e.expr(op)
+	n := e.expr(op).n
 	switch {
 	case n.Err != nil:
 		return e

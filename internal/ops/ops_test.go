@@ -17,6 +17,16 @@ import (
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
+// elementWise returns the operations that package fuse computes, in the order of their codes.
+func elementWise() (list []ops.Operation) {
+	for _, o := range ops.Table {
+		if o.WGSL != "" {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // TestTable checks that names are unique and that rows are complete.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
@@ -31,17 +41,17 @@ func TestTable(t *testing.T) {
 		groups[g.Title] = true
 	}
 	for _, o := range ops.Table {
-		unique("Go ", o.EveryName())
-		unique("JavaScript ", o.JSName())
-		for _, name := range o.TextNames() {
+		unique("Go ", o.Every)
+		unique("JavaScript ", o.JS)
+		for _, name := range o.Text {
 			unique("Eval ", name)
 		}
-		elementWise := o.Class >= ops.Unary && o.Class <= ops.Limits
-		if elementWise {
-			unique("the codes", o.CodeName())
+		fused := o.Class >= ops.Unary && o.Class <= ops.Limits
+		if fused {
+			unique("the codes", o.Code)
 		}
-		if elementWise != (o.WGSL != "") || elementWise != (o.Go != "") {
-			t.Errorf("%s: the texts do not fit the class", o.CodeName())
+		if fused != (o.WGSL != "") || fused != (o.Go != "") {
+			t.Errorf("%s: the texts do not fit the class", o.Code)
 		}
 		if o.Name != "" && (o.Doc == "" || !groups[o.Group]) {
 			t.Errorf("%s: no documentation, or no group", o.Name)
@@ -50,7 +60,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: %d derivatives for %d operands", o.Name, n, o.Arity())
 		}
 	}
-	if n := len(ops.ElementWise()); ops.FirstCode+n > 256 {
+	if n := len(elementWise()); ops.FirstCode+n > 256 {
 		t.Errorf("%d element-wise operations: a code is a byte", n)
 	}
 }
@@ -58,7 +68,7 @@ func TestTable(t *testing.T) {
 // TestGradients compares the derivatives with differences of the reference.
 func TestGradients(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for i, o := range ops.ElementWise() {
+	for i, o := range elementWise() {
 		op := fuse.Op(ops.FirstCode + i)
 		for k, text := range strings.Split(o.Gradient, "; ") {
 			if text == "" {
@@ -140,8 +150,8 @@ func evaluate(n ast.Expr, vars map[string]float64) (float64, error) {
 			return list(op, n.X, n.Y)
 		}
 	case *ast.CallExpr:
-		for i, o := range ops.ElementWise() {
-			if name, ok := n.Fun.(*ast.Ident); ok && strings.Contains(" "+strings.Join(o.TextNames(), " ")+" ", " "+name.Name+" ") {
+		for i, o := range elementWise() {
+			if name, ok := n.Fun.(*ast.Ident); ok && strings.Contains(" "+strings.Join(o.Text, " ")+" ", " "+name.Name+" ") {
 				return list(fuse.Op(ops.FirstCode+i), n.Args...)
 			}
 		}

@@ -4,13 +4,11 @@ package kernel
 
 import (
 	"cmp"
-	"errors"
 	"sort"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
@@ -284,21 +282,7 @@ func (b *builder) lengthCall(token int) (from, to int) {
 }
 
 // translate makes a compiler's error about the program's text one about the source: it names the source's lines and shows them.
-// Other errors, and those in which no place can be found, come back as they are.
-func (p *Program) translate(err error) error {
-	e, ok := errors.AsType[*fault.OpError](err)
-	if !ok || !errors.Is(err, fault.ErrCompile) {
-		return err
-	}
-	var list []string
-	for _, d := range wgsl.Diagnostics(e.Detail, p.WGSL) {
-		list = append(list, p.show(d))
-	}
-	if list == nil {
-		return err
-	}
-	return &fault.OpError{Op: e.Op, Shapes: e.Shapes, Err: e.Err, Detail: strings.Join(list, "\n")}
-}
+func (p *Program) translate(err error) error { return wgsl.Translate("", err, p.WGSL, p.show) }
 
 // show words a diagnostic about the program's text for the source.
 func (p *Program) show(d wgsl.Diagnostic) string {

@@ -91,15 +91,15 @@ func (r row) Reference() string {
 // HasKernel reports whether an operation is a reduction that a kernel computes.
 func (r row) HasKernel() bool { return r.Class == ops.Reduction && r.Call == "" }
 
-// Code is the number of the operation in a program of JavaScript.
-func (r row) Code() string {
+// Script is the number of the operation in a program of JavaScript.
+func (r row) Script() string {
 	switch {
 	case r.HasKernel():
 		return "Reduction." + r.Name
 	case r.Class == ops.Product || r.Class == ops.Reduction:
 		return ""
 	}
-	return "Op." + r.CodeName()
+	return "Op." + r.Code
 }
 
 // ScriptDoc returns an operation's sentence for JavaScript.
@@ -133,7 +133,7 @@ func (r row) Forms() []form {
 	if r.Class != ops.Reduction {
 		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
-	every, rows, cols := r.EveryName(), r.Name+"Rows", r.Name+"Cols"
+	every, rows, cols := r.Every, r.Name+"Rows", r.Name+"Cols"
 	return []form{
 		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
 		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column."},
@@ -168,7 +168,7 @@ func (f form) Node(operands string) string {
 	case f.HasKernel():
 		args = append(args, "fuse.Reduce"+f.Name)
 	case f.Make == "expr.NewMap" && f.Call == "":
-		args = append(args, "fuse.Op"+f.CodeName())
+		args = append(args, "fuse.Op"+f.Code)
 	}
 	if f.Axis != "" {
 		args = append(args, f.Axis)
@@ -192,7 +192,7 @@ func (f form) Texts() []string {
 	if f.Axis == "fuse.AxisRows" || f.Axis == "fuse.AxisCols" {
 		return []string{strings.ToLower(f.Func)}
 	}
-	return f.TextNames()
+	return f.Text
 }
 
 // Names returns the names of a group's functions.

@@ -138,13 +138,6 @@ const (
 	MaxSlots   = 7 // storage bindings, the result's included; one more is left for the kernel
 )
 
-// Identity is the function that stores the kernel's own value.
-func Identity(store View) *Func {
-	f := &Func{Type: store.Type.Compute(), Code: []Instr{{Op: OpAcc}}, Store: store}
-	f.Slots = []Slot{{store.Type, store.Class == Vector}}
-	return f
-}
-
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
 	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)))
@@ -203,19 +196,15 @@ func NewCall(scan *wgsl.Scan, name string, arity int) Call {
 	return Call{Name: name + suffix, Arity: arity, WGSL: text}
 }
 
-// Complaints turns a compiler's report about the text of a kernel into one about the user's text, where it is to blame: it
-// names the lines and shows them. It returns "" where it is not.
-func Complaints(report, source string) string {
-	var list []string
-	for _, c := range wgsl.Diagnostics(report, source) {
-		shown, at := wgsl.LineOf(source, c.Line)
-		begin := strings.LastIndex(source[:at], userBegin)
-		if begin < 0 || strings.Contains(source[begin:at]+shown, userEnd) {
-			continue
-		}
-		suffix, above, _ := strings.Cut(source[begin+len(userBegin):at], "\n")
-		c.Line, c.Column = strings.Count(above, "\n")+1, 0 // columns are not those of the user
-		list = append(list, strings.ReplaceAll(c.Show(shown), suffix, ""))
+// Blamed words a diagnostic of the text of a kernel as one of the user's text, where that is to blame: it names the line and shows
+// it. It returns "" where it is not.
+func Blamed(d wgsl.Diagnostic, source string) string {
+	shown, at := wgsl.LineOf(source, d.Line)
+	begin := strings.LastIndex(source[:max(at, 0)], userBegin)
+	if begin < 0 || strings.Contains(source[begin:at]+shown, userEnd) {
+		return ""
 	}
-	return strings.Join(list, "\n")
+	suffix, above, _ := strings.Cut(source[begin+len(userBegin):at], "\n")
+	d.Line, d.Column = strings.Count(above, "\n")+1, 0 // columns are not those of the user
+	return strings.ReplaceAll(d.Show(shown), suffix, "")
 }

@@ -86,3 +86,17 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
+
+// TestBlamed blames the user's text for what is said about its lines, and for nothing else.
+func TestBlamed(t *testing.T) {
+	scan, err := wgsl.Tokenize("fn f(x: f32) -> f32 {\n return g(x);\n}\nfn g(x: f32) -> f32 { return x; }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := "// ours\n" + fuse.NewCall(scan, "f", 1).WGSL + "\n// ours"
+	for line, want := range map[int]string{0: "", 1: "", 2: "", 4: "line 2: wrong\n\treturn g(x);", 7: "", 8: "", 9: "", -1: ""} {
+		if got := fuse.Blamed(wgsl.Diagnostic{Line: line, Column: 3, Text: "wrong"}, source); got != want {
+			t.Errorf("line %d: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -5,7 +5,17 @@ package kernels
 import (
 	"strings"
 	"testing"
+
+	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
+
+// identity is the function that stores the kernel's own value.
+func identity(store fuse.View) *fuse.Func {
+	return &fuse.Func{
+		Type: store.Type.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: store,
+		Slots: []fuse.Slot{{Type: store.Type, Vec: store.Class == fuse.Vector}},
+	}
+}
 
 // TestFiles looks for each parameter in the file that should have it, and for marks without a partner.
 func TestFiles(t *testing.T) {

@@ -96,7 +96,7 @@ func execute(t *testing.T, p *Product, f *fuse.Func, a, b memory, m, n int, numb
 		return result
 	}
 	scratch := make([]byte, 4*p.Parts*m*p.Width)
-	run(p.First, fuse.Identity(fuse.View{Type: f.Type}), fuse.Place{Row: p.Width, Col: 1}, nil, a.bytes, b.bytes, scratch)
+	run(p.First, identity(fuse.View{Type: f.Type}), fuse.Place{Row: p.Width, Col: 1}, nil, a.bytes, b.bytes, scratch)
 	run(p.Sum, f, place, numbers, scratch, result)
 	return result
 }
@@ -132,9 +132,9 @@ func compare(t *testing.T, got []byte, typ fuse.Type, a, b memory, m, n, k int) 
 }
 
 func storing(typ fuse.Type, compute fuse.Type) *fuse.Func {
-	f := fuse.Identity(fuse.View{Type: typ, Class: fuse.Gather})
+	f := identity(fuse.View{Type: typ, Class: fuse.Gather})
 	if typ == fuse.F16 {
-		f = fuse.Identity(fuse.View{Type: typ, Class: fuse.Vector})
+		f = identity(fuse.View{Type: typ, Class: fuse.Vector})
 	}
 	f.Type = compute
 	return f

@@ -128,7 +128,7 @@ func TestSoftmaxTexts(t *testing.T) {
 	for _, cols := range []int{10, 10_000} {
 		for bits := range 4 {
 			l := Softmax(5, cols, bits&1 != 0, bits&2 != 0)
-			p := l.Program(fuse.Identity(fuse.View{Type: fuse.F32, Class: fuse.Vector}))
+			p := l.Program(identity(fuse.View{Type: fuse.F32, Class: fuse.Vector}))
 			seen[p.Source] = true
 			if strings.Contains(p.Source, "@fuse") || strings.Contains(p.Source, "@unroll") {
 				t.Errorf("%s is not specialised", p.Name)

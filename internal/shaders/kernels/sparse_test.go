@@ -175,7 +175,7 @@ func TestRows(t *testing.T) {
 // sumRows adds three rows to each of m by the kernel of that name.
 func sumRows(t *testing.T, typ fuse.Type, parts []uint32, m, n int) []uint32 {
 	t.Helper()
-	f := fuse.Identity(fuse.View{Type: typ, Class: fuse.Gather})
+	f := identity(fuse.View{Type: typ, Class: fuse.Gather})
 	l := SparseSum(m, n)
 	p := program(t, l, f)
 	stride := 4 * shaders.Ceil(n, 4)

@@ -3,10 +3,14 @@
 package wgsl
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Diagnostic is what a compiler has to say about a place in a source.
@@ -32,6 +36,25 @@ func Diagnostics(report, text string) []Diagnostic {
 		return list
 	}
 	return drawn(report, text)
+}
+
+// Translate has show word what a compiler's error says about places in a text, "" for nothing, and makes an error of op of it:
+// without op, of what failed. Other errors, and those of which nothing is shown, come back as they are.
+func Translate(op string, err error, text string, show func(Diagnostic) string) error {
+	e, ok := errors.AsType[*fault.OpError](err)
+	if !ok || !errors.Is(err, fault.ErrCompile) {
+		return err
+	}
+	var list []string
+	for _, d := range Diagnostics(e.Detail, text) {
+		if shown := show(d); shown != "" {
+			list = append(list, shown)
+		}
+	}
+	if list == nil {
+		return err
+	}
+	return &fault.OpError{Op: cmp.Or(op, e.Op), Err: e.Err, Detail: strings.Join(list, "\n")}
 }
 
 // LineOf returns a line of a text, without its end, and where it begins. That is -1 if the text has no such line.

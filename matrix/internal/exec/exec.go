@@ -6,7 +6,7 @@ package exec
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -128,32 +129,15 @@ func (x *Executor) kernel(ctx context.Context, s *plan.Step) (*gpu.Kernel, error
 
 func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.Kernel, error) {
 	p := s.Program(s.Func)
-	bindings := []driver.Access{driver.AccessParams}
-	for range p.Own {
-		bindings = append(bindings, driver.AccessRead)
-	}
-	bindings = append(bindings, driver.AccessReadWrite)
-	for range p.Inputs {
-		bindings = append(bindings, driver.AccessRead)
-	}
+	bindings := slices.Repeat([]driver.Access{driver.AccessRead}, 2+p.Own+p.Inputs)
+	bindings[0], bindings[1+p.Own] = driver.AccessParams, driver.AccessReadWrite
 	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
 		desc.Reference = p.Reference.Run
 	}
 	k, err := x.dev.Kernel(ctx, desc)
-	return k, blamed(err, p.Source)
-}
-
-// blamed makes an error about a kernel's text one about the function of the user's that is to blame for it.
-func blamed(err error, source string) error {
-	old, ok := errors.AsType[*gpu.OpError](err)
-	if !ok || !errors.Is(err, gpu.ErrCompile) {
-		return err
-	}
-	if detail := fuse.Complaints(old.Detail, source); detail != "" {
-		return expr.Fail("Apply", gpu.ErrCompile, detail)
-	}
-	return err
+	blamed := func(d wgsl.Diagnostic) string { return fuse.Blamed(d, p.Source) }
+	return k, wgsl.Translate("matrix: Apply", err, p.Source, blamed)
 }
 
 // keep holds a compiled kernel for later, in the place of the one not used for longest.
