@@ -4,6 +4,7 @@ package pipelines
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/matrix"
@@ -13,144 +14,133 @@ import (
 type (
 	with    = graph.Operands[float32]
 	operand = matrix.Operand[float32]
-	body    = func(in with) operand
-	ports   = []graph.TaskOption
+	exprs   = []func(in with) operand
 )
 
-// templates are those of the network's matrices. The initial values of the weights' are those that a stream begins with.
-type templates struct {
-	x, labels, h, z, one *graph.Template
-	weights, gradients   [4]*graph.Template
+// partNames are the matrices of weights.
+var partNames = []string{"W1", "b1", "W2", "b2"}
+
+// node is a task of expressions, one for each matrix that it makes. It passes on the weights that it reads, as they are unless it has
+// one more expression. All that leaves it has the signals of the matrix that it reads first.
+type node struct {
+	name         string
+	reads, makes string // names of matrices
+	exprs        exprs
 }
 
-var partNames = [...]string{"W1", "b1", "W2", "b2"}
-
-func (t *Train) templates() templates {
-	c := t.c
-	m := func(name string, rows, cols int, format ...graph.Format) *graph.Template {
-		return t.Graph.Template(name, rows, cols, dtype.Float32, format...)
-	}
-	s := templates{
-		x: m("x", c.Batch, t.sizes[0][0]), labels: m("labels", c.Batch, c.Classes), h: m("h", c.Batch, c.Hidden),
-		z: m("z", c.Batch, c.Classes), one: m("one", 1, 1, graph.Format{Pool: 4 * c.InFlight}),
-	}
-	for i, size := range t.sizes {
-		s.weights[i] = m(partNames[i], size[0], size[1], graph.Format{Initial: matrix.Host(c.Weights[i]).Bytes})
-		s.gradients[i] = m("g"+partNames[i], size[0], size[1])
-	}
-	return s
-}
-
-// out is an output whose blocks get the signals of one input.
-func out(name string, t *graph.Template, from string) graph.TaskOption {
-	return graph.Out(name, t, graph.PortConfig{SignalsFrom: []string{from}})
-}
-
-// weights are the ports of weights that a task reads and passes on. Their blocks get the signals of the step.
-func weights(name string, t *graph.Template, step string) ports {
-	return ports{graph.In(name, t), graph.Out(name+"'", t, graph.PortConfig{InPlace: name, SignalsFrom: []string{step}})}
-}
-
-// firstWeights are those of the task that reads the weights first, which begins a stream with their first value.
-func firstWeights(name string, t *graph.Template, step string) ports {
-	p := weights(name, t, step)
-	p[0] = graph.Init(name, t, graph.PortConfig{Of: step, On: graph.BOF})
-	return p
-}
-
-// node adds a task of expressions, one for each output. Those of weights that are passed on are nil.
-func (t *Train) node(name string, exprs []body, options ...ports) *graph.Task {
-	return t.Graph.Task(name, graph.Expr(exprs...), slices.Concat(options...)...)
-}
-
-// build adds the tasks.
-func (t *Train) build() {
-	g, s := t.Graph, t.templates()
-	t.order = g.Template("order", t.c.Batch, 1, dtype.Uint32)
-	read := g.Task("Read", graph.Host(t.read), graph.In("order", t.order), graph.Out("x", s.x), graph.Out("labels", s.labels))
-	hidden, output, loss := t.forward(s)
-	backLoss := t.node("BackpropLoss", []body{
-		func(in with) operand { return in("z").Softmax().Sub(in("labels")).Scale(t.share()) },
-	}, ports{graph.In("z", s.z), graph.In("labels", s.labels), graph.Out("dz", s.z)})
-	backHidden := t.node("BackpropHidden", []body{
-		func(in with) operand { // the derivative of tanh is 1-h*h
+// nodes returns the network's tasks but for Read. The order is that in which they get the weights.
+func (t *Train) nodes() []node {
+	share := 1 / float32(t.c.Batch) // of an example in a mean
+	list := []node{
+		{"ForwardHidden", "x W1 b1", "h", exprs{func(in with) operand { return in("x").Mul(in("W1")).Add(in("b1")).Tanh() }}},
+		{"ForwardOutput", "h W2 b2", "z", exprs{func(in with) operand { return in("h").Mul(in("W2")).Add(in("b2")) }}},
+		{"ForwardLoss", "z labels", "loss errors probabilities", exprs{
+			func(in with) operand { return in("labels").MulElem(matrix.LogSoftmax(in("z"))).Sum().Scale(-share) },
+			func(in with) operand { // another class has a higher score
+				right := in("labels").MulElem(in("z")).SumRows()
+				return matrix.Less(right, matrix.MaxRows(in("z"))).Sum().Scale(share)
+			},
+			func(in with) operand { return in("z").Softmax() },
+		}},
+		{"BackpropLoss", "z labels", "dz", exprs{func(in with) operand { return in("z").Softmax().Sub(in("labels")).Scale(share) }}},
+		{"BackpropHidden", "dz h W2", "dh", exprs{func(in with) operand { // the derivative of tanh is 1-h*h
 			return in("dz").Mul(in("W2").T()).MulElem(in("h").Square().Neg().AddScalar(1))
-		}, nil,
-	}, ports{graph.In("dz", s.z), graph.In("h", s.h), out("dh", s.h, "dz")}, weights("W2", s.weights[2], "dz"))
-	outputW, outputB := t.gradients("BackpropOutput", "h", s.h, s.z, s.gradients[2], s.gradients[3])
-	hiddenW, hiddenB := t.gradients("BackpropHidden", "x", s.x, s.h, s.gradients[0], s.gradients[1])
+		}}},
+		{"BackpropOutputW", "dz h", "gW2", exprs{func(in with) operand { return in("h").T().Mul(in("dz")) }}},
+		{"BackpropOutputB", "dz", "gb2", exprs{func(in with) operand { return in("dz").SumCols() }}},
+		{"BackpropHiddenW", "dh x", "gW1", exprs{func(in with) operand { return in("x").T().Mul(in("dh")) }}},
+		{"BackpropHiddenB", "dh", "gb1", exprs{func(in with) operand { return in("dh").SumCols() }}},
+	}
+	for _, w := range partNames {
+		list = append(list, node{"Update" + w, "g" + w + " " + w + " rate", "", exprs{
+			func(in with) operand { return in(w).Sub(in("g" + w).MulElem(in("rate"))) },
+		}})
+	}
+	return list
+}
 
-	flight := graph.Channel{Capacity: t.c.InFlight}
+// templates makes those of the network's matrices. The initial values of the weights are those that a stream begins with.
+func (t *Train) templates() map[string]*graph.Template {
+	batch, hidden, classes := t.c.Batch, t.c.Hidden, t.c.Classes
+	sizes := map[string][2]int{
+		"x": {batch, t.sizes[0][0]}, "labels": {batch, classes}, "h": {batch, hidden}, "dh": {batch, hidden},
+		"z": {batch, classes}, "dz": {batch, classes}, "probabilities": {batch, classes}, "loss": {1, 1}, "errors": {1, 1}, "rate": {1, 1},
+	}
+	list := map[string]*graph.Template{}
+	add := func(name string, size [2]int, initial []byte) {
+		list[name] = t.Graph.Template(name, size[0], size[1], dtype.Float32, graph.Format{Initial: initial, Pool: 4 * t.c.InFlight})
+	}
+	for name, size := range sizes {
+		add(name, size, nil)
+	}
+	for i, name := range partNames {
+		add(name, t.sizes[i], matrix.Host(t.c.Weights[i]).Bytes)
+		add("g"+name, t.sizes[i], nil)
+	}
+	return list
+}
+
+// build adds the tasks, and a channel for each matrix from the task that makes it to each one that reads it. Weights go round: from the
+// first task that reads them through the others to their update and back.
+func (t *Train) build() {
+	g, templates, flight := t.Graph, t.templates(), graph.Channel{Capacity: t.c.InFlight}
+	t.order = g.Template("order", t.c.Batch, 1, dtype.Uint32)
+	read := g.Task("Read", graph.Host(t.read), graph.In("order", t.order), graph.Out("x", templates["x"]), graph.Out("labels", templates["labels"]))
 	t.in = g.Input("order", read.Port("order"), flight)
-	connect := func(from *graph.Port, to string, tasks ...*graph.Task) {
-		for _, k := range tasks {
-			g.Connect(from, k.Port(to))
+	from := map[string]*graph.Port{"x": read.Port("x"), "labels": read.Port("labels")} // of weights, the last task that had them
+	first := map[string]*graph.Port{}                                                  // what the matrices come to first
+	for _, n := range t.nodes() {
+		reads, makes := strings.Fields(n.reads), strings.Fields(n.makes)
+		k := t.node(n, reads, makes, from, templates)
+		for _, name := range reads {
+			if from[name] != nil {
+				g.Connect(from[name], k.Port(name))
+			} else {
+				first[name] = k.Port(name)
+			}
+			if slices.Contains(partNames, name) {
+				from[name] = k.Port(name + "'")
+			}
+		}
+		for _, name := range makes {
+			from[name] = k.Port(name)
+		}
+		if rate := k.Port("rate"); rate != nil {
+			t.rates = append(t.rates, rate)
 		}
 	}
-	connect(read.Port("x"), "x", hidden, hiddenW)
-	connect(read.Port("labels"), "labels", loss, backLoss)
-	connect(output.Port("z"), "z", loss, backLoss)
-	connect(hidden.Port("h"), "h", output, backHidden, outputW)
-	connect(backLoss.Port("dz"), "dz", backHidden, outputW, outputB)
-	connect(backHidden.Port("dh"), "dz", hiddenW, hiddenB)
-	t.outs = []*graph.Output{g.Output("loss", loss.Port("loss"), flight), g.Output("errors", loss.Port("errors"), flight)}
-	t.round(0, s, hiddenW, hidden)
-	t.round(1, s, hiddenB, hidden)
-	t.round(2, s, outputW, output, backHidden)
-	t.round(3, s, outputB, output)
-}
-
-// share is what an example contributes to a mean.
-func (t *Train) share() float32 { return 1 / float32(t.c.Batch) }
-
-func (t *Train) forward(s templates) (hidden, output, loss *graph.Task) {
-	hidden = t.node("ForwardHidden", []body{
-		func(in with) operand { return in("x").Mul(in("W1")).Add(in("b1")).Tanh() }, nil, nil,
-	}, ports{graph.In("x", s.x), out("h", s.h, "x")}, firstWeights("W1", s.weights[0], "x"), firstWeights("b1", s.weights[1], "x"))
-	output = t.node("ForwardOutput", []body{
-		func(in with) operand { return in("h").Mul(in("W2")).Add(in("b2")) }, nil, nil,
-	}, ports{graph.In("h", s.h), out("z", s.z, "h")}, firstWeights("W2", s.weights[2], "h"), firstWeights("b2", s.weights[3], "h"))
-	loss = t.node("ForwardLoss", []body{
-		func(in with) operand { return in("labels").MulElem(matrix.LogSoftmax(in("z"))).Sum().Scale(-t.share()) },
-		func(in with) operand { // another class has a higher score
-			right := in("labels").MulElem(in("z")).SumRows()
-			return matrix.Less(right, matrix.MaxRows(in("z"))).Sum().Scale(t.share())
-		},
-		func(in with) operand { return in("z").Softmax() },
-	}, ports{
-		graph.In("z", s.z), graph.In("labels", s.labels),
-		graph.Out("loss", s.one), graph.Out("errors", s.one),
-		graph.Out("probabilities", s.z, graph.PortConfig{Optional: true}), // what the network is for; nobody asks while it learns
-	})
-	return hidden, output, loss
-}
-
-// gradients adds the tasks for the gradients of a layer's weights, from what came into the layer and the gradient of what left it.
-func (t *Train) gradients(name, input string, in, dz, w, b *graph.Template) (forW, forB *graph.Task) {
-	forW = t.node(name+"W", []body{
-		func(x with) operand { return x(input).T().Mul(x("dz")) },
-	}, ports{graph.In(input, in), graph.In("dz", dz), out("g", w, "dz")})
-	forB = t.node(name+"B", []body{
-		func(x with) operand { return x("dz").SumCols() },
-	}, ports{graph.In("dz", dz), graph.Out("g", b)})
-	return forW, forB
-}
-
-// round adds the update of one of the matrices of weights, and the channels in which its block goes round: from its first user
-// through the others to the update and back.
-func (t *Train) round(i int, s templates, gradient *graph.Task, users ...*graph.Task) {
-	g, name := t.Graph, partNames[i]
-	update := t.node("Update"+name, []body{
-		func(in with) operand { return in(name).Sub(in("g").MulElem(in("rate"))) },
-	}, ports{graph.In("g", s.gradients[i]), graph.Sticky("rate", s.one)}, weights(name, s.weights[i], "g"))
-	t.rates = append(t.rates, update.Port("rate"))
-	g.Connect(gradient.Port("g"), update.Port("g"))
-	users = append(users, update)
-	for k, to := range users[1:] {
-		g.Connect(users[k].Port(name+"'"), to.Port(name))
+	t.outs = []*graph.Output{g.Output("loss", from["loss"], flight), g.Output("errors", from["errors"], flight)}
+	for _, name := range partNames {
+		g.Connect(from[name], first[name], graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}})
+		t.outs = append(t.outs, g.Output(name, from[name], graph.Channel{
+			Capacity: t.c.InFlight, Push: graph.Predicate{OpenOn: graph.EOF | graph.EndIteration},
+		}))
 	}
-	g.Connect(update.Port(name+"'"), users[0].Port(name), graph.Channel{Push: graph.Predicate{CloseOn: graph.EOF}})
-	t.outs = append(t.outs, g.Output(name, update.Port(name+"'"), graph.Channel{
-		Capacity: t.c.InFlight, Push: graph.Predicate{OpenOn: graph.EOF | graph.EndIteration},
-	}))
+}
+
+// node adds a node's task. Of what comes from no task, weights begin a stream with their first value, and the rate is sticky.
+func (t *Train) node(n node, reads, makes []string, from map[string]*graph.Port, templates map[string]*graph.Template) *graph.Task {
+	var ports []graph.TaskOption
+	step, list := reads[0], slices.Clone(n.exprs)
+	for _, name := range makes {
+		unused := name == "probabilities" // what the network is for; nobody asks while it learns
+		ports = append(ports, graph.Out(name, templates[name], graph.PortConfig{SignalsFrom: []string{step}, Optional: unused}))
+	}
+	outs := len(makes)
+	for _, name := range reads {
+		m, part := templates[name], slices.Contains(partNames, name)
+		switch {
+		case from[name] != nil:
+			ports = append(ports, graph.In(name, m))
+		case part:
+			ports = append(ports, graph.Init(name, m, graph.PortConfig{Of: step, On: graph.BOF}))
+		default:
+			ports = append(ports, graph.Sticky(name, m))
+		}
+		if part {
+			ports = append(ports, graph.Out(name+"'", m, graph.PortConfig{InPlace: name, SignalsFrom: []string{step}}))
+			outs++
+		}
+	}
+	return t.Graph.Task(n.name, graph.Expr(append(list, make(exprs, outs-len(list))...)...), ports...)
 }
