@@ -13,7 +13,6 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 )
@@ -22,7 +21,7 @@ import (
 type Body struct {
 	kind  string
 	host  bool // needs no device
-	needs driver.Features
+	wgsl  bool // needs a device that compiles it
 	run   func(*Dispatch) error
 	check func(*Task) []error // of a task whose ports are right
 }
@@ -235,7 +234,7 @@ func scalarParam(p *Port, bits uint32) cruncher.Param {
 func Kernel(wgsl, name string, items func(d *Dispatch) [3]int) Body {
 	source, err := kernel.Parse(wgsl)
 	return Body{
-		kind: "kernel", needs: driver.FeatureWGSL,
+		kind: "kernel", wgsl: true,
 		run: func(d *Dispatch) error { return d.launch(items) },
 		check: func(t *Task) []error {
 			err := err

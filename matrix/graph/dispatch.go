@@ -43,8 +43,8 @@ const none = -1
 
 // where is the dispatch's device by number, or that of the host, one more than the last one's.
 func (d *Dispatch) where() int {
-	if n := len(d.g.devices); d.worker == none || d.worker > n {
-		return n
+	if d.Device() == nil {
+		return len(d.g.devices)
 	}
 	return d.worker
 }

@@ -42,11 +42,6 @@ func (f *faults) when(wrong bool, op string, err error, detail ...string) bool {
 
 func (g *Graph) finalize() error {
 	f := faults(slices.Clone(g.faults))
-	for _, t := range g.templates {
-		if t.fault != nil {
-			f = append(f, t.fault)
-		}
-	}
 	if g.inflight == 0 { // else nothing has changed
 		g.wire(&f)
 	}
@@ -213,11 +208,14 @@ func (g *Graph) settleMask(t *Task) error {
 		if d == t.wanted {
 			t.preferred = 1 << i
 		}
-		label, refusal := "device "+itoa(i)+", "+d.Info().Driver+" "+d.Info().Name, t.refuses(d) // two may be of one adapter
-		if refusal == "" {
+		label := "device " + itoa(i) + ", " + d.Info().Driver + " " + d.Info().Name // two may be of one adapter
+		switch {
+		case t.body.wgsl && !d.Info().Features.Has(driver.FeatureWGSL):
+			label += ": does not compile WGSL"
+		case t.affinity == mandatory && d != t.wanted:
+			label += ": the task's mandatory affinity is to another device"
+		default:
 			t.mask |= 1 << i
-		} else {
-			label += ": " + refusal
 		}
 		list = append(list, label)
 	}
@@ -231,20 +229,6 @@ func (g *Graph) settleMask(t *Task) error {
 		return nil
 	}
 	return fail("Finalize", ErrAffinity, t.name, why, strings.Join(list, "; "))
-}
-
-// refuses tells why a task may not run on a device, with "" if it may.
-func (t *Task) refuses(d *gpu.Device) string {
-	missing := t.body.needs &^ d.Info().Features
-	switch {
-	case missing.Has(driver.FeatureWGSL):
-		return "does not compile WGSL"
-	case missing != 0:
-		return "lacks " + strings.Join(missing.Names(), ", ")
-	case t.affinity == mandatory && d != t.wanted:
-		return "the task's mandatory affinity is to another device"
-	}
-	return ""
 }
 
 // cycles finds tasks that can never run because each waits for another's output. A port with several channels can begin

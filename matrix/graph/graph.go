@@ -36,7 +36,7 @@ type Graph struct {
 	dropped   []func() // calls for the next unlock: releases of blocks and kernels, and Reconsider
 	releasing int      // goroutines that release blocks
 	state     phase
-	faults    []error // of calls that came while the graph ran
+	faults    []error // of templates, and of calls that came while the graph ran
 	templates []*Template
 	tasks     []*Task
 	channels  []*channel

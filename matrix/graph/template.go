@@ -71,6 +71,9 @@ func (g *Graph) Template(name string, rows, cols int, elem dtype.Type, format ..
 	}
 	g.lock()
 	g.templates = append(g.templates, t)
+	if t.fault != nil {
+		g.faults = append(g.faults, t.fault)
+	}
 	g.unlock()
 	return t
 }

@@ -215,20 +215,13 @@ func (s *server) train(r *page.Reader) page.Work {
 			return t.Run(ctx, steps, func(now pipelines.Step) (bool, error) {
 				_, err := call(step, now.Number, now.Loss, now.Errors)
 				if err == nil && now.Weights != nil {
-					err = paint(picture, now.Weights, grid, data)
+					classes := samples.Predict(now.Weights, grid)
+					array := js.Global().Get("Uint8Array").New(len(classes))
+					js.CopyBytesToJS(array, classes)
+					_, err = call(picture, array, side, data.Errors(now.Weights))
 				}
 				return !s.stopped, err
 			})
 		})
 	}
-}
-
-// paint gives the page what the network decides at each point of the picture.
-func paint(picture any, w [][]float32, grid []float32, data *samples.Data) error {
-	return page.Guard(func() {
-		classes, wrong := samples.Predict(w, grid), data.Errors(w)
-		array := js.Global().Get("Uint8Array").New(len(classes))
-		js.CopyBytesToJS(array, classes)
-		page.Must(call(picture, array, side, wrong))
-	})
 }
