@@ -15,8 +15,7 @@ type copier interface {
 	Store(at int, from []byte)
 }
 
-// stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may
-// ever hold.
+// stageable refuses host data that cannot be taken over: memory that is not Go's, and more of it than the device may ever hold.
 func (d *device) stageable(l *driver.CommandList) error {
 	if l == nil {
 		return nil // Objects says what is wrong with it
