@@ -335,18 +335,17 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 	if err := b.lock("Read"); err != nil {
 		return err
 	}
-	d := b.dev
+	d, drv := b.dev, b.dev.drv
 	err := d.flush()
 	if err == nil {
 		d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
 	}
-	drv := d.drv
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	t.Buffer = b.mem.id
-	return drv.Read(ctx, t)
+	return outcome("Read", drv, drv.Read(ctx, t))
 }
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
@@ -378,8 +377,8 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	skip := offset % 8
 	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
 	if err != nil {
-		return err
+		return outcome(op, drv, err)
 	}
-	defer func() { err = cmp.Or(err, drv.Unmap(m.id)) }()
+	defer func() { err = cmp.Or(err, outcome(op, drv, drv.Unmap(m.id))) }()
 	return access(mem[skip : skip+size : skip+size])
 }

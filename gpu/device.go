@@ -117,15 +117,24 @@ type drainer interface {
 
 // Sync returns when everything called before is done.
 func (d *Device) Sync(ctx context.Context) error {
-	if drv, ok := d.driver().(drainer); ok {
-		if err := drv.Drain(ctx); err != nil {
-			return err
+	drv := d.driver()
+	if busy, ok := drv.(drainer); ok {
+		if err := busy.Drain(ctx); err != nil {
+			return outcome("Sync", drv, err)
 		}
 	}
 	if err := d.Flush(); err != nil {
 		return err
 	}
-	return d.driver().Wait(ctx)
+	return outcome("Sync", drv, drv.Wait(ctx))
+}
+
+// outcome is a call's error from the driver: that of a lost device which came back meanwhile, and so was closed, is the loss.
+func outcome(op string, drv driver.Device, err error) error {
+	if errors.Is(err, ErrClosed) && drv.LostReason() != "" {
+		return fail(op, ErrDeviceLost, drv.LostReason())
+	}
+	return err
 }
 
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given

@@ -3,6 +3,7 @@
 package gpu_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -26,6 +27,53 @@ func newLosable(t *testing.T) losable {
 	d, err := as[0].Open(t.Context())
 	check(t, err)
 	return losable{d, make(chan struct{})}
+}
+
+// overtaken is a device that is lost and comes back while a call is on its way to it.
+type overtaken struct {
+	driver.Device
+	meanwhile func()
+}
+
+func (o overtaken) Read(ctx context.Context, t driver.Transfer) error {
+	o.meanwhile()
+	return o.Device.Read(ctx, t)
+}
+
+func (o overtaken) Wait(ctx context.Context) error {
+	o.meanwhile()
+	return o.Device.Wait(ctx)
+}
+
+// TestOvertaken has devices come back while calls of before are on their way, whose error is that the device was lost.
+func TestOvertaken(t *testing.T) {
+	calls := map[string]func(*gpu.Device, *gpu.Buffer) error{
+		"Read": func(_ *gpu.Device, b *gpu.Buffer) error {
+			return b.Read(t.Context(), gpu.Transfer{Host: gpu.HostBytes(make([]byte, 64)), Width: 64, Count: 1})
+		},
+		"Sync": func(dev *gpu.Device, _ *gpu.Buffer) error { return dev.Sync(t.Context()) },
+	}
+	for name, call := range calls {
+		var dev *gpu.Device
+		first := newLosable(t).Device
+		o := overtaken{first, func() {
+			bad := gpu.KernelDesc{Source: "bad", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") }}
+			k, err := dev.Kernel(t.Context(), bad)
+			check(t, err)
+			check(t, errors.Join(k.Dispatch([3]uint32{1, 1, 1}, nil), dev.Flush()))
+			<-first.Lost()
+			check(t, dev.Reopen(t.Context(), gpu.WithDevice(newLosable(t).Device)))
+		}}
+		var err error
+		dev, err = gpu.Open(t.Context(), gpu.WithDevice(o))
+		check(t, err)
+		b, err := dev.NewBuffer(64)
+		check(t, err)
+		if err := call(dev, b); !errors.Is(err, gpu.ErrDeviceLost) {
+			t.Errorf("%s: %v", name, err)
+		}
+		check(t, dev.Close())
+	}
 }
 
 // TestOwnDriver runs on a device of another driver, which comes back. What was on it does not.

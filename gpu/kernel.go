@@ -24,8 +24,7 @@ type KernelDesc struct {
 	Ahead bool
 }
 
-// RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels:
-// [KernelDesc.Reference].
+// RunsReferences tells whether a driver is linked that runs the Go reference implementations of kernels: [KernelDesc.Reference].
 const RunsReferences = runsReferences
 
 // Kernel is a reference to a compiled compute shader of one device. Callers who ask for the same shader get references of

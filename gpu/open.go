@@ -67,9 +67,7 @@ func WithAdapter(name string) Option {
 }
 
 // WithLowPower prefers the most frugal adapter to the fastest one.
-func WithLowPower() Option {
-	return func(c *config) error { c.frugal = true; return nil }
-}
+func WithLowPower() Option { return func(c *config) error { c.frugal = true; return nil } }
 
 // WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
 // Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone.

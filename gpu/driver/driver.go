@@ -95,8 +95,7 @@ type Device interface {
 	Close() error
 }
 
-// BufferID, KernelID and BindingsID are chosen by the caller, who keeps them small: drivers use them as indices. 0 is
-// none.
+// BufferID, KernelID and BindingsID are chosen by the caller, who keeps them small: drivers use them as indices. 0 is none.
 type (
 	BufferID   uint32
 	KernelID   uint32

@@ -144,9 +144,7 @@ func runGrid(groups [3]uint32, _ []byte, storage [][]byte) {
 	}
 }
 
-func runBlock(_ [3]uint32, p []byte, storage [][]byte) {
-	copy(storage[0], p)
-}
+func runBlock(_ [3]uint32, p []byte, storage [][]byte) { copy(storage[0], p) }
 
 func runEight(groups [3]uint32, p []byte, storage [][]byte) {
 	y := storage[7]

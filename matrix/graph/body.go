@@ -3,6 +3,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -28,14 +29,10 @@ type Body struct {
 
 // Func is a Go function that has a device of the graph. It queues work there and returns. What is queued on one device runs in
 // order, and tasks that need the results elsewhere wait for them. Its error, or panic, goes to the outputs.
-func Func(f func(d *Dispatch) error) Body {
-	return Body{kind: "func", run: f}
-}
+func Func(f func(d *Dispatch) error) Body { return Body{kind: "func", run: f} }
 
 // Host is a Go function that needs no device.
-func Host(f func(d *Dispatch) error) Body {
-	return Body{kind: "host", host: true, run: f}
-}
+func Host(f func(d *Dispatch) error) Body { return Body{kind: "host", host: true, run: f} }
 
 // Operands makes the block at an input an expression on the task's device.
 type Operands[T matrix.Elem] func(port string) *matrix.Expr[T]
@@ -43,8 +40,8 @@ type Operands[T matrix.Elem] func(port string) *matrix.Expr[T]
 // expression makes the operand that an output gets. nil stands for a block that the task passes on as it is.
 type expression[T matrix.Elem] func(d *Dispatch) (matrix.Operand[T], error)
 
-// Expr computes expressions of package matrix: the first function's for the task's first output, and so on. An output in place of
-// an input has that input's block for its result; if its function is nil the task passes the block on as it is.
+// Expr computes expressions of package matrix: the first function's for the task's first output, and so on. All read the inputs as
+// they came. An output in place of one has its block for the result; if its function is nil the task passes the block on as it is.
 //
 //	graph.Expr(func(in graph.Operands[float32]) matrix.Operand[float32] {
 //		return in("x").Mul(in("w")).Add(in("b")).Relu()
@@ -52,18 +49,15 @@ type expression[T matrix.Elem] func(d *Dispatch) (matrix.Operand[T], error)
 func Expr[T matrix.Elem](exprs ...func(in Operands[T]) matrix.Operand[T]) Body {
 	list := make([]expression[T], len(exprs))
 	for i, f := range exprs {
-		if f == nil {
-			continue
-		}
-		list[i] = func(d *Dispatch) (x matrix.Operand[T], err error) {
-			x = f(func(port string) *matrix.Expr[T] {
-				m, merr := Matrix[T](d, port)
-				if err == nil {
-					err = merr
-				}
-				return matrix.Transpose(matrix.Transpose(m)) // the matrix itself, as an expression
-			})
-			return x, err
+		if f != nil {
+			list[i] = func(d *Dispatch) (x matrix.Operand[T], err error) {
+				x = f(func(port string) *matrix.Expr[T] {
+					m, merr := Matrix[T](d, port)
+					err = cmp.Or(err, merr)
+					return matrix.Transpose(matrix.Transpose(m)) // the matrix itself, as an expression
+				})
+				return x, err
+			}
 		}
 	}
 	return exprBody(list, nil)
@@ -101,18 +95,27 @@ func Eval[T matrix.Elem](texts ...string) Body {
 
 func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 	run := func(d *Dispatch) error {
+		rest := func() error { return nil }
 		for i, p := range d.t.outs {
 			if f := list[i]; f != nil {
-				if err := assign(d, p, f); err != nil {
+				m, x, err := place(d, p, f)
+				if err == nil && p.inPlacePort != nil && i+1 < len(list) { // other expressions may read the input yet
+					target, kept, before := m, &matrix.Dense[T]{}, rest
+					defer func() { _ = kept.Close() }()
+					m, rest = kept, func() error { return errors.Join(before(), target.Assign(kept)) }
+				}
+				if err == nil {
+					err = m.Assign(x)
+				}
+				if err != nil {
 					return err
 				}
 			}
 		}
-		return nil
+		return rest()
 	}
 	check := func(t *Task) []error {
-		whole := slices.EqualFunc(t.outs, list, func(p *Port, f expression[T]) bool { return f != nil || p.InPlace != "" })
-		if !whole {
+		if !slices.EqualFunc(t.outs, list, func(p *Port, f expression[T]) bool { return f != nil || p.InPlace != "" }) {
 			return append(faults, fail("Task "+t.name, gpu.ErrInvalid, itoa(len(list)), " expressions for ", itoa(len(t.outs)), " outputs"))
 		}
 		return faults
@@ -120,21 +123,21 @@ func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 	return Body{kind: "expr", run: run, check: check}
 }
 
-// assign computes an output.
-func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
+// place returns the matrix of an output and what is to be assigned to it.
+func place[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) (*matrix.Dense[T], matrix.Operand[T], error) {
 	x, err := f(d)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	result, ok := x.(interface {
 		Err() error
 		Dims() (rows, cols int)
 	})
 	if !ok {
-		return fail(d.t.name, gpu.ErrInvalid, "no expression for ", p.name)
+		return nil, nil, fail(d.t.name, gpu.ErrInvalid, "no expression for ", p.name)
 	}
 	if err := result.Err(); err != nil {
-		return err
+		return nil, nil, err
 	}
 	rows, cols := result.Dims()
 	b, t, in := d.blocks[p.index], p.tmpl, buffer.Writes
@@ -147,16 +150,11 @@ func assign[T matrix.Elem](d *Dispatch, p *Port, f expression[T]) error {
 		}
 	}
 	if rows != t.Planes*b.rows || cols != t.cols {
-		return &gpu.OpError{
-			Op: "graph: " + d.t.name, Err: ErrTemplate, Detail: "the expression for " + p.name,
-			Shapes: []fault.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}},
-		}
+		shapes := []fault.Shape{{rows, cols}, {t.Planes * b.rows, t.cols}}
+		return nil, nil, &gpu.OpError{Op: "graph: " + d.t.name, Err: ErrTemplate, Detail: "the expression for " + p.name, Shapes: shapes}
 	}
 	m, err := matrixAt[T](d, b, in)
-	if err != nil {
-		return err
-	}
-	return m.Assign(x)
+	return m, x, err
 }
 
 // Cruncher runs kernels of a cruncher, which has devices of its own, over the range that items returns: on the host's copy of the

@@ -320,6 +320,24 @@ func TestExprPasses(t *testing.T) {
 	isError(t, r.Finalize(), gpu.ErrInvalid)
 }
 
+// Expressions read the inputs as they came, whichever outputs are made in place of these.
+func TestExprInPlace(t *testing.T) {
+	everywhere(t, func(r *rig) {
+		k := r.Task("k", graph.Eval[float32]("x+y", "x-y", "x%y"), graph.In("x", r.m), graph.In("y", r.m),
+			graph.Out("sum", r.m, graph.PortConfig{InPlace: "x"}), graph.Out("difference", r.m, graph.PortConfig{InPlace: "y"}), graph.Out("product", r.m))
+		x, y := r.Input("x", k.Port("x")), r.Input("y", k.Port("y"))
+		sum, difference, product := r.Output("sum", k.Port("sum")), r.Output("difference", k.Port("difference")), r.Output("product", k.Port("product"))
+		check(r.t, r.Run(r.ctx))
+		for i := float32(1); i < 4; i++ {
+			r.push(x, r.full(10))
+			r.push(y, r.full(i))
+			r.wants(sum, 10+i)
+			r.wants(difference, 10-i)
+			r.wants(product, 10*i)
+		}
+	})
+}
+
 // Expressions of users have all operations of package matrix, as text and as Go.
 func TestEval(t *testing.T) {
 	everywhere(t, func(r *rig) {
