@@ -55,13 +55,14 @@ func (m *Dense[T]) Sync(ctx context.Context) error {
 	return c.buf.Sync(ctx)
 }
 
-// Touch says that the caller wrote into the memory that this matrix wraps.
+// Touch says that the caller wrote the elements in the memory that this matrix wraps, which a kernel sees from now on. Results that
+// were not synced are given up there; elements of other views keep theirs.
 func (m *Dense[T]) Touch() error {
 	c, err := m.usable("Touch")
 	if err != nil || c.buf == nil {
 		return err
 	}
-	return c.buf.Touch()
+	return c.buf.Touch(c.Region(c.t.Size()))
 }
 
 // plain reports whether the elements lie in memory as they are read: row by row and without gaps.
@@ -179,7 +180,7 @@ func (m *Dense[T]) SetRows(rows [][]T) error {
 // SetColumnSlice copies the first n columns of src to the columns from start on.
 func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 	to, from := m.ColumnSlice(start, n), src.ColumnSlice(0, n)
-	to.a.fixed = true // so that another number of rows is ErrShape
+	to.a.wrapped = true // so that another number of rows is ErrShape
 	return firstError(to.Assign(from), from.Close(), to.Close())
 }
 

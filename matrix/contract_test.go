@@ -162,6 +162,50 @@ func TestMapped(t *testing.T) {
 		if m.Buffer().Mode() != buffer.Mapped {
 			t.Errorf("mode is %v", m.Buffer().Mode())
 		}
+		isError(t, m.Assign(matrix.Fill(2, 5, float32(1))), buffer.ErrShape)
+		check(t, m.Resize(2, 5))
+		check(t, m.Resize(40, 50)) // beyond its memory
+		check(t, m.Fill(3))
+		check(t, m.Access(background, buffer.Reads, func(d []float32) error {
+			if len(d) != 2000 || d[1999] != 3 {
+				t.Errorf("%d elements", len(d))
+			}
+			return nil
+		}))
+		if m.Buffer().Mode() != buffer.Mapped {
+			t.Errorf("once resized its mode is %v", m.Buffer().Mode())
+		}
+		check(t, m.Close())
+	})
+}
+
+// TestTouchOfView has a view whose elements the caller wrote, between views with results.
+func TestTouchOfView(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		host := make([]float32, 8*8)
+		m := must[*dense](t)(matrix.Wrap(dev, 8, 8, host))
+		column, middle := m.Col(0), m.Slice(2, 5, 3, 6)
+		check(t, m.Fill(7))
+		for i := 2; i < 5; i++ {
+			copy(host[8*i+3:8*i+6], []float32{1, 2, 3})
+		}
+		check(t, middle.Touch())
+		check(t, column.Fill(9))
+		check(t, m.Sync(background))
+		for i := range 8 {
+			for j := range 8 {
+				want := float32(7)
+				switch {
+				case j == 0:
+					want = 9
+				case i >= 2 && i < 5 && j >= 3 && j < 6:
+					want = float32(j - 2)
+				}
+				if got := host[8*i+j]; got != want {
+					t.Errorf("element %d, %d is %v, want %v", i, j, got, want)
+				}
+			}
+		}
 		check(t, m.Close())
 	})
 }

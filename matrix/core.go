@@ -22,13 +22,13 @@ type core struct {
 	expr.Layout
 	t        fuse.Type
 	typed    bool // t is known: not yet of the zero value
-	fixed    bool // the memory is not ours to replace: assignments never resize
+	wrapped  bool // the memory is not the matrix's to replace
 	external bool // what External reports
 	view     bool // a part of another matrix
 	closed   bool
 	dev      *gpu.Device
 	buf      *buffer.Buffer // nil: the zero value
-	room     int            // of fixed memory: how many elements there are from the first on
+	room     int            // of a fixed size: how many elements there are from the first on
 	err      error          // why there is no matrix: a view that could not be made
 
 	origin     *origin
@@ -115,7 +115,7 @@ func (m *core) capacity() int {
 		return 0
 	case m.view:
 		return m.Rows * m.Cols
-	case m.fixed:
+	case m.fixed():
 		return m.room
 	}
 	return m.buf.Size()/m.t.Size() - m.Offset
@@ -156,7 +156,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 	case same:
 		return compute(m.dense())
-	case m.fixed:
+	case m.fixed():
 		return expr.ShapeError(op, m.Shape(), to)
 	}
 	return m.renew(op, dev, t, rows, cols, func(c *core) error { return compute(c.dense()) })
@@ -168,7 +168,7 @@ func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fi
 		return err
 	}
 	o := Options{Type: t, ColMajor: m.ColMajor}
-	next, err := newCore(op, dev, &o, rows, cols, new(memory), new(origin))
+	next, err := newCore(op, dev, &o, rows, cols, &memory{mapped: m.mapped()}, new(origin))
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
 	switch err := m.unshared(op, to); {
 	case err != nil:
 		return err
-	case !fits && m.external:
+	case !fits && m.wrapped:
 		return fail(op, ErrExternalResize, to.String(), " into room for ", itoa(m.capacity()), " elements")
 	case !fits:
 		return m.renew(op, m.dev, m.t, rows, cols, fill)
@@ -202,6 +202,11 @@ func (m *core) resize(op string, rows, cols int, fill func(*core) error) error {
 	m.resized()
 	return nil
 }
+
+func (m *core) mapped() bool { return m.buf != nil && m.buf.Mode() == buffer.Mapped }
+
+// fixed reports whether assignments keep the size.
+func (m *core) fixed() bool { return m.wrapped || m.mapped() }
 
 // empty is a matrix of m's type and order on its device, without memory yet.
 func (m *core) empty() core {

@@ -286,7 +286,7 @@ func (m *Dense[T]) MoveTo(ctx context.Context, dev *gpu.Device) error {
 		return fail(op, gpu.ErrInvalid, "nil device")
 	case c.dev == dev:
 		return nil
-	case c.fixed:
+	case c.fixed():
 		return firstError(c.unshared(op, c.Shape()), fail(op, ErrExternalResize, "to another device"))
 	case c.buf == nil:
 		c.dev = dev
@@ -314,8 +314,9 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 	return newCore(op, dev, &Options{Type: n.Type}, n.Rows, n.Cols, &mem, new(origin))
 }
 
-// Resize gives an owned matrix another size, with undefined elements unless it is what it was. Memory that is large enough is
-// kept. External matrices keep their size, [ErrExternalResize], and so do views and matrices that have views: [ErrView].
+// Resize gives an owned or mapped matrix another size, with undefined elements unless it is what it was. Memory that is large
+// enough is kept. Matrices of wrapped memory keep their size, [ErrExternalResize], and so do views and matrices that have views:
+// [ErrView].
 func (m *Dense[T]) Resize(rows, cols int) error {
 	const op = "Resize"
 	c, err := m.usable(op)
@@ -326,7 +327,7 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	case c.buf != nil && rows == c.Rows && cols == c.Cols:
 		return nil
-	case c.external:
+	case c.wrapped:
 		return firstError(c.unshared(op, fault.Shape{rows, cols}), fail(op, ErrExternalResize, c.Shape().String()))
 	}
 	return c.resize(op, rows, cols, func(*core) error { return nil })

@@ -186,7 +186,7 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	if err != nil {
 		return core{}, err
 	}
-	m := core{Layout: l, t: o.Type, typed: true, dev: dev, room: l.Span(), origin: from, fixed: !anew || mem.mapped, external: !anew}
+	m := core{Layout: l, t: o.Type, typed: true, dev: dev, room: l.Span(), origin: from, wrapped: !anew, external: !anew}
 	if o.Padded {
 		m.room = l.Major() * l.Stride
 	}
@@ -266,7 +266,7 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 	if err := o.unreleased(op); err != nil {
 		return core{}, firstError(err, src.close())
 	}
-	if !src.fixed && !turned && src.Offset == 0 && src.Contiguous() {
+	if !src.wrapped && !turned && src.Offset == 0 && src.Contiguous() {
 		return src, nil
 	}
 	m := src.empty()
@@ -278,9 +278,9 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 // SetValueFrom replaces the matrix's size and elements by those of memory; memory and flags are those of [FromBuffer]. With
 // buffer.DontOwnBuffer the matrix drops the memory that it has.
 //
-// A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and an
-// external one is left as it was: [ErrExternalResize]. Memory of somebody else's stays theirs after a copy into it, although
-// External says false from then on. A view can be set to other memory and leaves its parent then; it cannot be resized:
+// A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and one of
+// wrapped memory is left as it was: [ErrExternalResize]. Memory of somebody else's stays theirs after a copy into it, and is
+// never given up for larger one, although External says false from then on. A view can be set to other memory and leaves its parent then; it cannot be resized:
 // [ErrView]. If the call fails the memory is not taken over: its release function is not called.
 func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Options) error {
 	const op = "SetValueFrom"

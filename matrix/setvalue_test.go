@@ -340,10 +340,14 @@ func TestSetValueFrom(t *testing.T) {
 			check(t, m.SetValueFrom(2, 1, s.source(), s.copied()))
 			wants(t, m, 2, 1, false, 4, 5)
 			there.holds(t, m, 4, 5, 0)
-			// The flag says owned now. The memory is still the other's: it is given up, not freed, when more is needed.
-			check(t, m.SetValue(owned(t, dev, 2, 2, 1, 2, 3, 4)))
-			wants(t, m, 2, 2, false, 1, 2, 3, 4)
-			there.freed(t, 1)
+			// The flag says owned now. The memory is still the other's, and the matrix stays in it.
+			check(t, m.Fill(6))
+			isError(t, m.SetValue(owned(t, dev, 2, 2, 1, 2, 3, 4)), matrix.ErrExternalResize)
+			isError(t, m.SetValueFrom(2, 2, []float32{1, 2, 3, 4}, 0), matrix.ErrExternalResize)
+			isError(t, m.Resize(4, 4), matrix.ErrExternalResize)
+			wants(t, m, 2, 1, false, 6, 6)
+			there.freed(t, 0)
+			there.holds(t, m, 6, 6, 0)
 		})
 		t.Run("copy, external, equal", func(t *testing.T) {
 			there, s := of(t, dev, 0, 0, 0), of(t, dev, 4, 5)

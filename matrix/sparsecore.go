@@ -452,7 +452,7 @@ func (s *sparseCore) valuesView(op string) core {
 	}
 	held := &share{buf: s.values.Share()}
 	return core{
-		Layout: l, t: s.t, typed: true, dev: s.dev, buf: s.values, fixed: true, external: s.external, view: true, share: held,
+		Layout: l, t: s.t, typed: true, dev: s.dev, buf: s.values, wrapped: true, external: s.external, view: true, share: held,
 		cleanup: cleanup.New(func() { _ = held.close() }),
 	}
 }
