@@ -84,6 +84,8 @@ type Buffer struct {
 
 	mu       sync.Mutex
 	shares   int
+	readers  int  // functions of Access that read
+	changing bool // a function of Access has the memory to itself
 	host     gpu.Host        // the host side of external and paired memory
 	back     *memory.Backing // where its newest bytes are; nil before its first use
 	cleanup  *cleanup.Cleanup
@@ -226,7 +228,7 @@ func forgotten(k *memory.Backing) *cleanup.Cleanup {
 	})
 }
 
-// begin locks the buffer and its memory for a call, which ends with end.
+// begin locks the buffer and its memory for a call, which ends with end. It does not wait for functions of Access.
 func (b *Buffer) begin(op string, in Intent) (*memory.Memory, error) {
 	if b == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
@@ -236,11 +238,17 @@ func (b *Buffer) begin(op string, in Intent) (*memory.Memory, error) {
 		b.mu.Unlock()
 		return nil, fail(op, gpu.ErrClosed, "the buffer")
 	}
-	if in != Reads && b.host.ReadOnly {
-		b.mu.Unlock()
-		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
+	var err error
+	switch {
+	case in != Reads && b.host.ReadOnly:
+		err = fail(op, gpu.ErrReadOnly, "the wrapped memory")
+	case b.changing || in != Reads && b.readers > 0:
+		err = fail(op, gpu.ErrMapped, "a function of Access runs")
+	default:
+		return b.memory(), nil
 	}
-	return b.memory(), nil
+	b.mu.Unlock()
+	return nil, err
 }
 
 // beginIn is begin for a region, which it returns as [Buffer.place] does.
@@ -298,13 +306,28 @@ func (b *Buffer) ReadOnly() bool {
 // InPlace reports whether the CPU maps the device's memory itself.
 func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
 
+// Accessed reports whether a function of [Buffer.Access] runs, which other calls may not disturb.
+func (b *Buffer) Accessed() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changing || b.readers > 0
+}
+
 // Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
 // results that the host has not.
 func (b *Buffer) Location() Location {
-	m, err := b.begin("Location", Reads)
-	if err != nil {
+	if b == nil {
 		return None
 	}
+	b.mu.Lock()
+	if b.shares == 0 {
+		b.mu.Unlock()
+		return None
+	}
+	m := b.memory()
 	defer b.end(m)
 	k := b.back
 	switch {
@@ -369,8 +392,8 @@ func (b *Buffer) SetRelease(release func()) {
 	b.mu.Unlock()
 }
 
-// Close drops a share. The last one gives the memory back and calls the release function. Closing more often than there
-// are shares does nothing.
+// Close drops a share. The last one gives the memory back and calls the release function, or has a function of [Buffer.Access]
+// that still runs do so when it ends. Closing more often than there are shares does nothing.
 func (b *Buffer) Close() error {
 	if b == nil {
 		return nil
@@ -378,10 +401,15 @@ func (b *Buffer) Close() error {
 	b.mu.Lock()
 	last := b.shares == 1
 	b.shares = max(b.shares-1, 0)
-	if !last {
+	if !last || b.changing || b.readers > 0 {
 		b.mu.Unlock()
 		return nil
 	}
+	return b.free()
+}
+
+// free gives the memory back, and unlocks the buffer.
+func (b *Buffer) free() error {
 	var err error
 	if b.back != nil {
 		b.cleanup.Stop()

@@ -149,14 +149,17 @@ func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 // Access gives the CPU a region while fn runs: the bytes from its first to its last, those between its rows undefined. They are the
 // memory itself where the CPU can reach it, else a copy; results in a region of one row first come to Go memory that was wrapped. With
 // Writes and Replaces the region has one row, and what fn leaves there is its new content; with Replaces fn does not see what it was.
-// After an error of fn's, memory of the device is as it was. The slice is dead afterwards. fn must not use the buffer.
-func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) error {
+// After an error of fn's, memory of the device is as it was. The slice is dead afterwards.
+//
+// While fn runs, whatever writes the buffer is [gpu.ErrMapped], and what reads it too unless fn reads a copy or the host's memory.
+// Closing it then has an effect when fn returns.
+func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) (err error) {
 	const op = "Access"
 	m, w, err := b.beginIn(op, in, r)
 	if err != nil {
 		return err
 	}
-	defer func() { b.end(m) }()
+	defer func() { err = errors.Join(err, b.leave(m)) }()
 	if fn == nil || in != Reads && r.Count != 1 {
 		return fail(op, gpu.ErrInvalid, "nil function, or rows to be written")
 	}
@@ -171,11 +174,14 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	end := r.End()
 	switch {
 	case r.Span() == 0:
-		return fn(nil)
+		return b.apart(&m, in, func() error { return fn(nil) })
 	case b.InPlace():
-		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn)
+		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), func(mem []byte) error {
+			return b.apart(&m, Writes, func() error { return fn(mem) })
+		})
 	case b.onHost(m, w):
-		err := b.apart(&m, func() error { return fn(b.host.Bytes[r.Offset:end:end]) })
+		mem := b.host.Bytes[r.Offset:end:end]
+		err := b.apart(&m, in, func() error { return fn(mem) })
 		if in == Reads {
 			return err
 		}
@@ -187,14 +193,36 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	if err := b.download(ctx, m, w, gpu.HostBytes(mem), 0); err != nil {
 		return err
 	}
-	return b.apart(&m, func() error { return fn(mem) })
+	return b.apart(&m, in, func() error { return fn(mem) })
 }
 
-// apart calls a function of the caller's, which may use wraps of overlapping memory.
-func (b *Buffer) apart(m **memory.Memory, fn func() error) error {
-	(*m).Unlock()
-	defer func() { *m = b.back.Lock() }()
+// apart calls a function of the caller's, which may use wraps of overlapping memory, and read the buffer if it only reads.
+func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
+	note := func(n int) {
+		if in == Reads {
+			b.readers += n
+		} else {
+			b.changing = n > 0
+		}
+	}
+	note(1)
+	b.end(*m)
+	defer func() {
+		b.mu.Lock()
+		*m = b.back.Lock()
+		note(-1)
+	}()
 	return fn()
+}
+
+// leave ends a call of Access. The last one to end gives back memory that was closed meanwhile.
+func (b *Buffer) leave(m *memory.Memory) error {
+	m.Unlock()
+	if b.shares == 0 && b.readers == 0 {
+		return b.free()
+	}
+	b.mu.Unlock()
+	return nil
 }
 
 // changeDevice changes a region of the device's memory by way of a copy.
@@ -221,7 +249,7 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 	}
 	lo := w.Offset - all.Offset
 	if err == nil {
-		err = b.apart(m, func() error { return fn(mem[lo : lo+w.Width : lo+w.Width]) })
+		err = b.apart(m, Writes, func() error { return fn(mem[lo : lo+w.Width : lo+w.Width]) })
 	}
 	if err == nil {
 		err = r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))

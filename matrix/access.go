@@ -186,7 +186,8 @@ func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
 
 // Access gives the CPU the memory while fn runs: from the matrix's first element to its last, rows (columns) at the distance of
 // [Dense.Stride]. With [buffer.Writes], what fn leaves there is the new content. Mapped memory is handed over in place where the
-// device allows it, other memory is copied as needed. Numbers of type [Any] are in no memory, [gpu.ErrUnsupported]; see [As].
+// device allows it, other memory is copied as needed. What would disturb fn is [gpu.ErrMapped] while it runs, as [buffer.Buffer.Access]
+// says. Numbers of type [Any] are in no memory, [gpu.ErrUnsupported]; see [As].
 func (m *Dense[T]) Access(ctx context.Context, in buffer.Intent, fn func(data []T) error) error {
 	const op = "Access"
 	c, err := m.usable(op)

@@ -213,7 +213,7 @@ func (m *core) empty() core {
 	return core{t: m.t, typed: m.typed, dev: m.dev, Layout: expr.Layout{ColMajor: m.ColMajor}}
 }
 
-// unshared refuses to resize views, and matrices that have views; those that stand in expressions do not count.
+// unshared refuses to resize views, and matrices that have views or are accessed; views in expressions do not count.
 func (m *core) unshared(op string, to fault.Shape) error {
 	lent := 0
 	if m.origin != nil {
@@ -222,6 +222,8 @@ func (m *core) unshared(op string, to fault.Shape) error {
 	switch {
 	case m.buf == nil:
 		return nil
+	case m.buf.Accessed():
+		return fail(op, gpu.ErrMapped, "a function of Access runs")
 	case m.view:
 		return fail(op, ErrView, m.Shape().String(), " to ", to.String())
 	case m.buf.Shares()-lent > 1:
