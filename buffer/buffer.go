@@ -84,8 +84,8 @@ type Buffer struct {
 
 	mu       sync.Mutex
 	shares   int
-	readers  int  // functions of Access that read
-	changing bool // a function of Access has the memory to itself
+	readers  int             // functions of Access that read
+	changing bool            // a function of Access has the memory to itself
 	host     gpu.Host        // the host side of external and paired memory
 	back     *memory.Backing // where its newest bytes are; nil before its first use
 	cleanup  *cleanup.Cleanup

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -137,7 +138,7 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 		}
 		outside := "outside" + itoa(i)
 		if c.kind != plainChannel {
-			s.WriteString("\t" + outside + " [shape=cds, label=\"" + quoter.Replace(c.name) + "\"];\n")
+			s.WriteString("\t" + outside + " [shape=cds, label=\"" + quoted(c.name) + "\"];\n")
 		}
 		s.WriteString("\t" + node(c.from, outside) + " -> " + node(c.to, outside) + " [label=\"" + c.label() + "\"];\n")
 	}
@@ -162,7 +163,7 @@ func (c *channel) label() string {
 func (t *Task) dot(s *strings.Builder) {
 	var in, out []string
 	for _, p := range t.ports {
-		label := "<p" + itoa(p.index) + "> " + quoter.Replace(p.name)
+		label := "<p" + itoa(p.index) + "> " + quoted(p.name)
 		switch p.kind {
 		case outputPort:
 			out = append(out, label)
@@ -172,7 +173,7 @@ func (t *Task) dot(s *strings.Builder) {
 			in = append(in, label)
 		}
 	}
-	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + quoter.Replace(t.name) + "\\n" +
+	s.WriteString("\ttask" + itoa(t.index) + " [label=\"{{" + strings.Join(in, "|") + "}|" + quoted(t.name) + "\\n" +
 		t.body.kind + "|{" + strings.Join(out, "|") + "}}\"];\n")
 }
 
@@ -183,7 +184,16 @@ func node(p *Port, outside string) string {
 	return "task" + itoa(p.task.index) + ":p" + itoa(p.index)
 }
 
-// quoter quotes text in labels, those of records too.
+// quoted is text for labels, those of records too. What is not UTF-8, and characters that cannot be seen, become U+FFFD.
+func quoted(s string) string {
+	return quoter.Replace(strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\r' && unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s))
+}
+
 var quoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "",
 	"{", `\{`, "}", `\}`, "|", `\|`, "<", `\<`, ">", `\>`)
 

@@ -28,12 +28,13 @@ func TestDOT(t *testing.T) {
 	r.Input("in", k.Port("x"))
 	r.Connect(k.Port("y"), l.Port("x"), graph.Channel{Capacity: 7, Push: graph.Predicate{CloseOn: graph.EOF}, Control: true})
 	r.Output("out", l.Port("y"))
+	r.Input("\x1b[31m\xff\x9b", r.Task("c1\u0085", pass(), graph.In("x", r.m)).Port("x"))
 	var s strings.Builder
 	check(t, r.WriteDOT(&s))
 	for _, want := range []string{
 		"digraph graph_ {", `task0 [label="{{<p0> x}|odd \"name\" \{a\|b\}\n\nexpr|{<p1> y|<p2> z\<\>}}"];`,
 		`task0:p1 -> task1:p0 [label="0/7 CLOSE_ON_EOF control"];`, `[label="{{<p0> x (initializer)}|l\nexpr|{<p1> y}}"];`,
-		`[shape=cds, label="in"]`, `[shape=cds, label="out"]`, "}\n",
+		`[shape=cds, label="�[31m��"]`, `|c1�\nexpr|`, `[shape=cds, label="in"]`, `[shape=cds, label="out"]`, "}\n",
 	} {
 		if !strings.Contains(s.String(), want) {
 			t.Errorf("no %s in\n%s", want, s.String())
