@@ -42,7 +42,8 @@
 //
 // If a device is lost in the middle of a call, the others begin again with what the call began with. Only if an element that the
 // call needs is nowhere any more, as one device had it and was lost or has computed over it, the error is [ErrStale], and
-// [gpu.ErrDeviceLost] if no device is left. A [Batch] is stale if a lost device had what one of its calls computed, and nobody else has
+// [gpu.ErrDeviceLost] if no device is left. It is stale, too, where a device that holds a large array in parts gave an element up that
+// the host had, and the host's has changed since and does not go up. A [Batch] is stale if a lost device had what one of its calls computed, and nobody else has
 // it. Results come to host memory all or not at all. A device that has come back, see [gpu.Device.Reopen], takes part again from the next call
 // on, without what was on it. [Cruncher.Evict] frees the device memory of arrays that are stale; they begin anew.
 //

@@ -30,7 +30,8 @@ type part struct {
 	state  State
 	have   []*Replica // those that have the values; never changed in place
 	zero   bool       // nobody has written the values
-	lost   bool       // a lost device had them
+	lost   bool       // they are nowhere: a device that is lost had them, or one gave them up
+	left   bool       // a device gave them up, as the host has the same
 }
 
 // State tells how the devices' values differ from the host's.
@@ -106,7 +107,7 @@ func (v *Values) add(p part) {
 	}
 	if n := len(v.parts); n > 0 {
 		last := &v.parts[n-1]
-		if last.state == p.state && last.zero == p.zero && last.lost == p.lost && slices.Equal(last.have, p.have) {
+		if last.state == p.state && last.zero == p.zero && last.lost == p.lost && last.left == p.left && slices.Equal(last.have, p.have) {
 			last.hi = p.hi
 			return
 		}
@@ -153,11 +154,12 @@ func (v *Values) Upload(w Region) {
 	})
 }
 
-// HostChanged says that the host's values of a region may be others: those that replicas have are in a state now.
+// HostChanged says that the host's values of a region may be others: those that replicas have are in a state now, and those that a
+// replica had are lost.
 func (v *Values) HostChanged(w Region, state State) {
 	v.edit(w, func(p *part) {
-		if p.state == same && len(p.have) > 0 {
-			p.state = state
+		if p.state == same && (len(p.have) > 0 || p.left) {
+			p.state, p.lost = state, len(p.have) == 0
 		}
 	})
 }
@@ -255,11 +257,11 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 		return r, nil
 	}
 	spare := func(r *Replica) bool { return v.spare(r, false) }
-	_ = v.k.shrink(p, maxWindows-1, spare, v.drop) // what matters is whether there is room
+	_ = v.k.shrink(p, maxWindows-1, spare, v.evict) // what matters is whether there is room
 	r := &Replica{k: &v.k, dev: p.Device, slot: p.Slot, Lo: lo, Hi: hi}
 	err = v.allocate(r)
 	if errors.Is(err, gpu.ErrNoMemory) {
-		_ = v.k.shrink(p, 0, spare, v.drop)
+		_ = v.k.shrink(p, 0, spare, v.evict)
 		err = v.allocate(r)
 	}
 	if err != nil {
@@ -297,6 +299,12 @@ func (v *Values) allocate(r *Replica) error {
 	}
 	r.Mem = mem
 	return nil
+}
+
+// evict drops a replica, whose values are lost if the host's become others before they come up again.
+func (v *Values) evict(r *Replica) error {
+	v.change(v.k.All(), func(p *part) { p.left = p.left || p.state == same && p.has(r) })
+	return v.drop(r)
 }
 
 // drop gives a replica's memory back.
