@@ -64,7 +64,9 @@ func (b *Buffer) Sync(ctx context.Context) error {
 		return err
 	}
 	defer b.end(m)
-	if !b.back.Hosted {
+	if mem := b.back.Whole.Mem; !b.back.Hosted && mem != nil {
+		return mem.Sync(ctx)
+	} else if !b.back.Hosted {
 		return b.dev.Sync(ctx)
 	}
 	return m.Download(ctx, b.back, b.back.All())

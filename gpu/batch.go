@@ -4,6 +4,8 @@ package gpu
 
 import (
 	"encoding/binary"
+	"errors"
+	"runtime"
 	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -12,6 +14,9 @@ import (
 // flushCommands is how many commands a batch holds when it leaves by itself. Large enough to make the cost of a submission small,
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
+
+// refusesLater tells that drivers may find mistakes after they have accepted a batch.
+var refusesLater = runtime.GOOS == "js"
 
 // batch collects the commands of a device between two submissions.
 type batch struct {
@@ -24,6 +29,65 @@ type batch struct {
 
 // use notes that the batch in progress uses the memory.
 func (d *Device) use(m *memory) { m.epoch = d.batch.epoch }
+
+// write notes that the batch in progress writes the memory.
+func (d *Device) write(m *memory) {
+	m.epoch, m.wrote = d.batch.epoch, d.batch.epoch
+	if !m.unsettled {
+		m.unsettled = true
+		d.unsettled = append(d.unsettled, m)
+	}
+}
+
+// A batch that is refused, be it at once or, by a browser, later, fails for everybody whose memory it was to write, and so do those that
+// were collected meanwhile and may have read that: who uses the memory gets the error, until all of it is written anew.
+
+// refused notes that a batch was refused.
+func (d *Device) refused(batch uint64, why error) {
+	for _, m := range d.unsettled {
+		if m.wrote >= batch && m.failed == nil {
+			m.failed = why
+		}
+	}
+}
+
+// refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
+func (d *Device) refusedLater(err error) bool {
+	r, ok := errors.AsType[*driver.Refusal](err)
+	if ok {
+		d.refused(r.List, r.Err)
+	}
+	return ok
+}
+
+// settle notes that the batches before one will not be refused any more.
+func (d *Device) settle(before uint64) {
+	d.unsettled = slices.DeleteFunc(d.unsettled, func(m *memory) bool {
+		m.unsettled = m.wrote >= before
+		return !m.unsettled
+	})
+}
+
+// waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
+func (d *Device) waited(drv driver.Device, before uint64, err error) (late bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.drv == drv {
+		if late = d.refusedLater(err); err == nil {
+			d.settle(before)
+		}
+	}
+	return late
+}
+
+// submit hands a list to the driver.
+func (d *Device) submit(list *driver.CommandList) error {
+	err := d.drv.Submit(list)
+	for d.refusedLater(err) {
+		err = d.drv.Submit(list)
+	}
+	return err
+}
 
 // queued reports whether the batch in progress uses the memory.
 func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
@@ -42,14 +106,19 @@ func (d *Device) flush() error {
 	b := &d.batch
 	var err error
 	if len(b.list.Words) > 0 {
-		if err = d.drv.Submit(&b.list); err == nil {
+		b.list.Number = b.epoch
+		if err = d.submit(&b.list); err == nil {
 			d.stats.Submissions++
 		} else {
+			d.refused(b.epoch, err)
 			d.forgetSets()
 		}
 		b.list.Reset()
 		b.commands = 0
 		b.epoch++
+		if !refusesLater {
+			d.settle(b.epoch)
+		}
 	}
 	for _, free := range b.after {
 		free()

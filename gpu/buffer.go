@@ -37,6 +37,10 @@ type memory struct {
 	mappable bool
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	epoch    uint64 // the last batch that used it
+
+	wrote     uint64 // the last batch that wrote it
+	unsettled bool   // that may be refused still
+	failed    error  // why it does not have what it should: a batch was refused
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -84,6 +88,7 @@ func (d *Device) newHandle(m *memory) *Buffer {
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	if !mappable {
 		if m, ok := d.pool.Take(size).(*memory); ok {
+			m.wrote, m.failed = 0, nil
 			return m, nil
 		}
 	}
@@ -220,6 +225,32 @@ func (b *Buffer) Lost() bool {
 	return b != nil && b.dev != nil && b.generation != b.dev.generation.Load()
 }
 
+// intact reports why the memory does not have what it should.
+func (m *memory) intact(op string) error {
+	if m.failed == nil {
+		return nil
+	}
+	return fail(op, m.failed, "and with it work on the buffer")
+}
+
+// replaced notes that bytes are about to be written. If they are all, what failed before does not matter.
+func (m *memory) replaced(offset, size uint64) {
+	if offset == 0 && size+granule > m.size {
+		m.failed = nil
+	}
+}
+
+// Renew says that what the buffer holds does not matter, as kernels are about to write all of it. Without that, a buffer that a refused
+// batch was to write gives the error of that to whoever uses it next.
+func (b *Buffer) Renew() error {
+	err := b.lock("Renew")
+	if err == nil {
+		b.mem.failed = nil
+		b.dev.mu.Unlock()
+	}
+	return err
+}
+
 // Close gives the memory back: to the pool, or for an imported buffer to its owner. What was queued before still sees
 // it. Later calls do nothing.
 func (b *Buffer) Close() error {
@@ -273,8 +304,10 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
 		return err
 	}
+	b.mem.replaced(offset, uint64(src.Size))
 	list := &d.batch.single
 	if d.queued(b.mem) {
+		d.write(b.mem)
 		list = &d.batch.list
 	}
 	list.Write(b.mem.id, offset, src)
@@ -282,7 +315,7 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if list == &d.batch.list {
 		return d.flush()
 	}
-	err := d.drv.Submit(list)
+	err := d.submit(list)
 	list.Reset()
 	return err
 }
@@ -297,7 +330,8 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	if err := driver.CheckRange("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
 		return err
 	}
-	d.use(b.mem)
+	d.write(b.mem)
+	b.mem.replaced(offset, size)
 	d.batch.list.Clear(b.mem.id, offset, size)
 	return d.added()
 }
@@ -324,7 +358,10 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	if err != nil || size == 0 {
 		return err
 	}
-	d.use(to)
+	if err := cmp.Or(from.intact(op), to.intact(op)); err != nil {
+		return err
+	}
+	d.write(to)
 	d.use(from)
 	d.batch.list.Copy(to.id, offset, from.id, srcOffset, size)
 	return d.added()
@@ -332,20 +369,42 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 
 // Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
 func (b *Buffer) Read(ctx context.Context, t Transfer) error {
-	if err := b.lock("Read"); err != nil {
+	err := b.await("Read", func(drv driver.Device) error {
+		t.Buffer = b.mem.id
+		return drv.Read(ctx, t)
+	})
+	if err == nil {
+		b.dev.mu.Lock()
+		b.dev.stats.BytesDown += uint64(t.Width) * uint64(t.Count)
+		b.dev.mu.Unlock()
+	}
+	return err
+}
+
+// Sync waits until everything queued before is done. The error of other buffers' work is not this one's.
+func (b *Buffer) Sync(ctx context.Context) error {
+	return b.await("Sync", func(drv driver.Device) error { return drv.Wait(ctx) })
+}
+
+// await has the driver wait, once what is queued has left. A batch that was refused is an error only if it was to write the buffer.
+func (b *Buffer) await(op string, wait func(driver.Device) error) error {
+	if err := b.lock(op); err != nil {
 		return err
 	}
 	d, drv := b.dev, b.dev.drv
-	err := d.flush()
-	if err == nil {
-		d.stats.BytesDown += uint64(max(t.Width, 0)) * uint64(max(t.Count, 0))
-	}
+	_ = d.flush() // what that refuses has failed
+	before, err := d.batch.epoch, b.mem.intact(op)
 	d.mu.Unlock()
-	if err != nil {
-		return err
+	for err == nil {
+		err = wait(drv)
+		if !d.waited(drv, before, err) {
+			return outcome(op, drv, err)
+		}
+		d.mu.Lock()
+		err = b.mem.intact(op)
+		d.mu.Unlock()
 	}
-	t.Buffer = b.mem.id
-	return outcome("Read", drv, drv.Read(ctx, t))
+	return err
 }
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
@@ -365,7 +424,8 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	case offset > m.size || size > m.size-offset:
 		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
 	case size > 0:
-		err = b.dev.flush()
+		_ = b.dev.flush() // what that refuses has failed
+		err = m.intact(op)
 	}
 	b.dev.mu.Unlock()
 	if err != nil {

@@ -42,6 +42,7 @@ type state struct {
 	key       []byte                  // of the set that was looked up last
 	kernels   map[string]*kernelEntry // by source, those with references
 	kernelIDs idTable
+	unsettled []*memory // what batches write that may be refused
 }
 
 // start begins a generation. Nothing is left of the one before.
@@ -123,10 +124,16 @@ func (d *Device) Sync(ctx context.Context) error {
 			return outcome("Sync", drv, err)
 		}
 	}
-	if err := d.Flush(); err != nil {
+	if err := d.lock("Sync"); err != nil {
 		return err
 	}
-	return outcome("Sync", drv, drv.Wait(ctx))
+	err, before := d.flush(), d.batch.epoch
+	d.mu.Unlock()
+	if err == nil {
+		err = drv.Wait(ctx)
+		d.waited(drv, before, err)
+	}
+	return outcome("Sync", drv, err)
 }
 
 // outcome is a call's error from the driver: that of a lost device which came back meanwhile, and so was closed, is the loss.

@@ -197,8 +197,11 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range args {
-		d.use(a.Buffer.mem)
+	written := e.layout.Written()
+	for i, a := range args {
+		if d.use(a.Buffer.mem); written&(1<<i) != 0 {
+			d.write(a.Buffer.mem)
+		}
 	}
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
 	d.stats.Dispatches++
@@ -213,7 +216,7 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 		if a.Buffer == nil || a.Buffer.dev != d {
 			return nil, fail("Dispatch", ErrForeign, "a buffer of another device")
 		}
-		if err := a.Buffer.present("Dispatch"); err != nil {
+		if err := cmp.Or(a.Buffer.present("Dispatch"), a.Buffer.mem.intact("Dispatch")); err != nil {
 			return nil, err
 		}
 		m := a.Buffer.mem

@@ -3,6 +3,8 @@
 package gpu
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 type moody struct {
 	driver.Device
 	mood mood
+	told error // what the next call reports
 	sets map[driver.BindingsID]bool
 }
 
@@ -23,6 +26,7 @@ const (
 	willing mood = iota
 	refusing
 	failing // executes the next list and reports an error
+	late    // accepts the next list, and refuses it in the call after that
 )
 
 var errMood = errors.New("not now")
@@ -30,8 +34,15 @@ var errMood = errors.New("not now")
 func (m *moody) Submit(l *driver.CommandList) error {
 	mood := m.mood
 	m.mood = willing
-	if mood == refusing {
+	if err := m.tell(); err != nil {
+		return err
+	}
+	switch mood {
+	case refusing:
 		return errMood
+	case late:
+		m.told = &driver.Refusal{List: l.Number, Err: errMood}
+		return nil
 	}
 	if err := m.Device.Submit(l); err != nil {
 		return err
@@ -49,6 +60,18 @@ func (m *moody) Submit(l *driver.CommandList) error {
 	}
 	return nil
 }
+
+func (m *moody) tell() error {
+	err := m.told
+	m.told = nil
+	return err
+}
+
+func (m *moody) Read(ctx context.Context, t driver.Transfer) error {
+	return cmp.Or(m.tell(), m.Device.Read(ctx, t))
+}
+
+func (m *moody) Wait(ctx context.Context) error { return cmp.Or(m.tell(), m.Device.Wait(ctx)) }
 
 // sums adds the first bytes of its second buffer to those of its first.
 var sums = KernelDesc{
@@ -131,6 +154,10 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				if mood == failing {
 					want++
 				}
+				if err := a.Sync(t.Context()); !errors.Is(err, errMood) {
+					t.Fatalf("a buffer that was to be written: %v", err)
+				}
+				must(t, a.Renew())
 				must(t, c.Close())
 			}
 			if n := len(dev.sets); n > 1 || dev.setIDs.last > 4 || len(m.sets) != n {
@@ -142,6 +169,50 @@ func TestSetsOfRefusedLists(t *testing.T) {
 				t.Errorf("the sum is %d, want %d", sum[0], want)
 			}
 		})
+	}
+}
+
+// TestRefusedBatches has batches refused, at once and later: it concerns whoever uses what they were to write, and nobody else.
+func TestRefusedBatches(t *testing.T) {
+	defer func(was bool) { refusesLater = was }(refusesLater)
+	for _, mood := range []mood{refusing, late} {
+		refusesLater = mood == late
+		dev, m, k := openMoody(t)
+		one, theirs, mine, after := filled(t, dev, 1), filled(t, dev, 0), filled(t, dev, 0), filled(t, dev, 0)
+		add := func(to, b *Buffer) error { return k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: to}, Arg{Buffer: b}) }
+		value := func(b *Buffer) (byte, error) {
+			var v [1]byte
+			err := b.Read(t.Context(), Transfer{Host: HostBytes(v[:]), Width: 1, Count: 1})
+			return v[0], err
+		}
+		must(t, add(theirs, one))
+		must(t, dev.Sync(t.Context()))
+		must(t, add(mine, one))
+		m.mood = mood
+		if err := dev.Flush(); mood == refusing && !errors.Is(err, errMood) || mood == late && err != nil {
+			t.Errorf("flushed: %v", err)
+		}
+		if mood == late { // what has been made of it before anybody knew
+			must(t, add(after, mine))
+		}
+		for range 2 {
+			if v, err := value(theirs); v != 1 || err != nil {
+				t.Errorf("mood %d: a bystander holds %d, %v", mood, v, err)
+			}
+			if _, err := value(mine); !errors.Is(err, errMood) {
+				t.Errorf("mood %d: what was to be written is read: %v", mood, err)
+			}
+			if err := add(after, mine); !errors.Is(err, errMood) {
+				t.Errorf("mood %d: what was to be written is used: %v", mood, err)
+			}
+		}
+		if _, err := value(after); mood == late && !errors.Is(err, errMood) {
+			t.Errorf("what was made of it is read: %v", err)
+		}
+		must(t, mine.Write(0, HostBytes([]byte{7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})))
+		if v, err := value(mine); v != 7 || err != nil {
+			t.Errorf("written anew: %d, %v", v, err)
+		}
 	}
 }
 

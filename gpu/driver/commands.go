@@ -44,6 +44,7 @@ type CommandList struct {
 	Words  []uint32
 	Params []byte // parameter blocks of the dispatches
 	Data   []Host // host memory of the writes
+	Number uint64 // what a [Refusal] calls the list; 0 if nobody wants to know
 
 	last int // where the last parameter block begins, for reuse
 }
@@ -51,6 +52,7 @@ type CommandList struct {
 // Reset empties the list and keeps its memory.
 func (l *CommandList) Reset() {
 	clear(l.Data) // host memory must not be kept alive
+	l.Number = 0
 	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
 }
 

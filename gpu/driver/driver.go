@@ -73,7 +73,8 @@ type Device interface {
 	FreeKernel(id KernelID)
 
 	// Submit checks the list, executes nothing if it is wrong, and returns once everything is queued. What the list's
-	// host data holds is taken over before Submit returns.
+	// host data holds is taken over before Submit returns. Platforms that find mistakes later report them, once, by the next
+	// call of Submit, Read or Wait: a [Refusal] if the list had a number, and then the call itself did nothing.
 	Submit(list *CommandList) error
 	// Read copies bytes of a buffer into host memory after everything submitted so far.
 	Read(ctx context.Context, t Transfer) error
@@ -94,6 +95,18 @@ type Device interface {
 	// Close releases everything. A second call does nothing.
 	Close() error
 }
+
+// Refusal is the error of a list that the platform found to be wrong after Submit had returned. Nothing of it was executed.
+type Refusal struct {
+	List uint64 // its number
+	Err  error
+}
+
+// Error returns the text of the error.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the error.
+func (r *Refusal) Unwrap() error { return r.Err }
 
 // BufferID, KernelID and BindingsID are chosen by the caller, who keeps them small: drivers use them as indices. 0 is none.
 type (
@@ -141,6 +154,21 @@ const lowBits = 0x5555555555555555
 
 // Storage counts the storage bindings.
 func (l Layout) Storage() int { return bits.OnesCount64(uint64(l^l>>1) & lowBits) }
+
+// Written tells which storage bindings, counted without others, a kernel may write: bit i is set for the i-th.
+func (l Layout) Written() (bits uint32) {
+	n := 0
+	for i := range MaxBindings {
+		switch l.At(i) {
+		case AccessReadWrite:
+			bits |= 1 << n
+			n++
+		case AccessRead:
+			n++
+		}
+	}
+	return bits
+}
 
 // HasParams reports whether one of the bindings is the parameter block.
 func (l Layout) HasParams() bool { return l.params() > 0 }

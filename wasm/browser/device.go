@@ -41,6 +41,7 @@ type device struct {
 	helper  *helper
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
+	refused error                        // a list that was, the first one
 }
 
 // newDevice wraps a GPUDevice.
@@ -49,7 +50,7 @@ func newDevice(handle js.Value, owned bool, info driver.AdapterInfo, glue js.Val
 		Objects: driver.NewObjects(info), handle: handle, owned: owned, closing: make(chan struct{}),
 		imports: map[driver.BufferID]js.Value{},
 	}
-	d.faults = expect(func(o outcome) { d.noteFault(failure(queued, o.value)) })
+	d.faults = expect(func(o outcome) { d.noteFault(o.value) })
 	d.lost = expect(d.noteLoss)
 	d.helper = newHelper(glue, d)
 	return d
@@ -66,12 +67,15 @@ func (d *device) locked(op string, f func() error) (err error) {
 // queued is where the errors that arrive later come from.
 const queued = "browser: queued work"
 
-// noteFault keeps the first error until somebody can be told; those that follow are mostly its consequences.
-func (d *device) noteFault(err error) {
+// noteFault keeps the first error until somebody can be told, and the first of a list; those that follow are mostly its consequences.
+func (d *device) noteFault(value js.Value) {
+	err := failure(queued, value)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.fault == nil {
-		d.fault = err
+	if list := number(value, "list"); list == 0 {
+		d.fault = cmp.Or(d.fault, err)
+	} else if d.refused == nil {
+		d.refused = &driver.Refusal{List: list, Err: err}
 	}
 }
 
@@ -93,8 +97,12 @@ func (d *device) usable(op string) error {
 	if err := d.Usable(op); err != nil {
 		return err
 	}
-	err := d.fault
-	d.fault = nil
+	told := &d.fault
+	if d.refused != nil {
+		told = &d.refused
+	}
+	err := *told
+	*told = nil
 	return err
 }
 

@@ -169,15 +169,21 @@
       if (!(event.error instanceof GPUValidationError)) this.#fault(event.error);
     };
 
-    /** Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} validation what a validation error is */
-    #fault(error, validation = 'ErrInvalid') {
+    /**
+     * Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} validation what a validation error is
+     * @param {number} list the number of the list that was refused, if one was
+     */
+    #fault(error, validation = 'ErrInvalid', list = 0) {
       if (!error || this.#closed) return;
       const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation;
-      this.#settle(this.#faults, false, failure(name, error.message));
+      this.#settle(this.#faults, false, Object.assign(failure(name, error.message), {list}));
     }
 
-    /** Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway. @param {string} [validation] as in #fault */
-    #popScope(validation) { this.#device.popErrorScope().then((error) => this.#fault(error, validation), () => {}); }
+    /**
+     * Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway.
+     * @param {string} [validation] as in #fault @param {number} [list] as in #fault
+     */
+    #popScope(validation, list) { this.#device.popErrorScope().then((error) => this.#fault(error, validation, list), () => {}); }
 
     /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
     #await(ticket, promise) {
@@ -289,9 +295,9 @@
      * Executes a list. The table has five words for each of its pieces of data: the number of the argument `foreign`
      * that holds it, counted from 1, or 0; where it begins there, or its address, low and high; and its size, low and high.
      * @param {number} wordsAt @param {number} wordCount @param {number} paramsAt @param {number} paramsSize
-     * @param {number} tableAt @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
+     * @param {number} tableAt @param {number} number what Go calls the list @param {(ArrayBufferView | ArrayBufferLike)[]} foreign
      */
-    submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, ...foreign) {
+    submit(wordsAt, wordCount, paramsAt, paramsSize, tableAt, number, ...foreign) {
       const heap = this.#heap();
       const words = new Uint32Array(heap, wordsAt, wordCount);
       let scoped = false; // once an error scope catches validation errors from there to the end of the list
@@ -319,7 +325,7 @@
         this.#error ??= error;
         this.#encoder = this.#pass = null;
       }
-      if (scoped) this.#popScope();
+      if (scoped) this.#popScope('ErrInvalid', number);
       return this.#error;
     }
 

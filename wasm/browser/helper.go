@@ -86,7 +86,7 @@ func (h *helper) submit(l *driver.CommandList) error {
 	if !h.shared {
 		words, params, table = h.pack(l)
 	}
-	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4] = words, len(l.Words), params, len(l.Params), table
+	h.args[0], h.args[1], h.args[2], h.args[3], h.args[4], h.args[5] = words, len(l.Words), params, len(l.Params), table, l.Number
 	failed := h.run.Invoke(h.args...)
 	runtime.KeepAlive(l)
 	if !failed.IsNull() {
@@ -113,7 +113,7 @@ func (h *helper) pack(l *driver.CommandList) (words, params, table uint) {
 // tabulate fills the table of host data; see submit in glue.js. Foreign memory, and a copy of Go's where the helper does not
 // see it, become arguments of the call.
 func (h *helper) tabulate(data []driver.Host) {
-	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0)
+	h.table, h.args = h.table[:0], append(h.args[:0], 0, 0, 0, 0, 0, 0)
 	for _, d := range data {
 		if d.Foreign == nil && !h.shared {
 			d.Foreign, d.Offset = copied(d.Mem()), 0
@@ -123,7 +123,7 @@ func (h *helper) tabulate(data []driver.Host) {
 			at = uint64(address(d.Mem()))
 		} else {
 			h.args = append(h.args, d.Foreign)
-			argument = uint32(len(h.args) - 5)
+			argument = uint32(len(h.args) - 6)
 		}
 		h.table = append(h.table, argument, uint32(at), uint32(at>>32), uint32(d.Size), uint32(uint64(d.Size)>>32))
 	}

@@ -169,7 +169,10 @@ func (m *Memory) allocate(r *Replica) error {
 // Prepare makes a replica ready for kernels that use a region of it, or that replace everything.
 func (m *Memory) Prepare(r *Replica, w Region, replace bool) error {
 	if r.replaced = replace && len(m.backings) == 1; r.replaced {
-		return m.allocate(r)
+		if err := m.allocate(r); err != nil {
+			return err
+		}
+		return r.Mem.Renew()
 	}
 	return m.Update(r, w)
 }
