@@ -100,6 +100,14 @@ func (d *Decl) element() string {
 	return wide(d.Type)
 }
 
+// component returns the code of the numbers that kernels see.
+func (d *Decl) component() uint8 {
+	if d.Mode == Packed || d.Mode == Atomic && d.Type != dtype.Int32 {
+		return dtype.Uint32.Code
+	}
+	return d.Type.Code
+}
+
 // loads reports whether the library has functions that load the array's elements.
 func (d *Decl) loads() bool { return small(d.Type) && d.Mode != Widened && d.Struct == "" }
 

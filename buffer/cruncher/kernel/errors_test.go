@@ -281,6 +281,8 @@ fn q(i: u32) {
 		{module, "k", nil, a, [3]int{}, "line 3: no array is called \"arr\""},
 		{module, "k", []kernel.Decl{arr}, nil, [3]int{}, "line 1: no scalar is called \"a\""},
 		{module, "k", []kernel.Decl{arr}, kernel.Scalars(kernel.Decl{Name: "a", Type: kernel.U32}), [3]int{}, "line 1: the scalar \"a\" is a u32"},
+		{module, "k", with(func(d *kernel.Decl) { d.Type = kernel.F32 }), a, [3]int{}, "line 3: \"arr\" is of u32 here, and its elements are float32"},
+		{module, "k", with(func(d *kernel.Decl) { d.Type, d.Mode = kernel.I32, kernel.Widened }), a, [3]int{}, "is of u32 here"},
 		{module, "k", with(func(d *kernel.Decl) { d.ReadOnly = true }), a, [3]int{}, "read-only, and the module may write"},
 		{module, "k", with(func(d *kernel.Decl) { d.Window = true }), a, [3]int{}, "does not take sublet_off_arr"},
 		{module, "far_", []kernel.Decl{{Name: "far", Type: kernel.F32}}, nil, [3]int{}, "@group(0)"},

@@ -88,7 +88,11 @@ func (b *builder) storage(d *decl, slot int) (driver.Access, error) {
 	if access == driver.AccessReadWrite && array.ReadOnly {
 		return 0, b.failAt(d.name, quote(name), " is read-only, and the module may write to it")
 	}
-	array.Binding, array.Unit = slot, cmp.Or(b.layoutAt(d.from, d.to, 0).each, 4)
+	t := b.layoutAt(d.from, d.to, 0)
+	if of := t.of; of.Lanes > 0 && array.Struct == "" && of.Code != array.component() {
+		return 0, b.failAt(d.name, quote(name), " is of ", wide(of), " here, and its elements are ", array.Type.String())
+	}
+	array.Binding, array.Unit = slot, cmp.Or(t.each, 4)
 	b.p.Arrays = append(b.p.Arrays, *array)
 	return access, nil
 }
@@ -155,6 +159,7 @@ type layout struct {
 	size, align int
 	typ         dtype.Type // zero where it is no scalar's
 	each        int        // bytes of an element of an array, which has no size if its length is open
+	of          dtype.Type // of its elements, zero where they are no numbers or vectors
 	members     []member   // of a struct
 }
 
@@ -196,7 +201,7 @@ func (p *parser) layoutAt(from, to, depth int) layout {
 	case name == "atomic" && len(args) == 1:
 		return layout{size: inner.size, align: inner.align}
 	case name == "array":
-		t := layout{align: inner.align, each: inner.stride()}
+		t := layout{align: inner.align, each: inner.stride(), of: inner.typ}
 		if len(args) == 2 {
 			t.size = max(p.constant(args[1][0], args[1][1]), 0) * t.each
 		}
