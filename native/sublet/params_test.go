@@ -383,7 +383,7 @@ func TestParamsProgress(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		f.close()
+		f.app.close()
 		drawn.wait(t, "reading  33%")
 		drawn.wait(t, "reading  66%")
 		f.progress.stop()

@@ -58,7 +58,7 @@ type converted struct {
 }
 
 func (f *archive) convert(ctx context.Context, path string, kind *format, cast bool) error {
-	headers, trailing, err := f.headers(ctx)
+	headers, trailing, err := f.headers(ctx, cast)
 	if err != nil {
 		return err
 	}
@@ -67,15 +67,14 @@ func (f *archive) convert(ctx context.Context, path string, kind *format, cast b
 	if err != nil {
 		return err
 	}
-	as := castHeaders(headers, cast)
-	w, err := kind.make(out, as, texts)
+	w, err := kind.make(out, headers, texts)
 	if err != nil {
 		return inFile(path, err)
 	}
 	if err := f.begin("converting"); err != nil {
 		return err
 	}
-	res, err := f.copyTo(ctx, w, headers, as)
+	res, err := f.copyTo(ctx, w, headers, cast)
 	if err != nil {
 		return err
 	}
@@ -101,50 +100,47 @@ func (f *archive) convert(ctx context.Context, path string, kind *format, cast b
 	})
 }
 
-// headers reads the headers of all tensors, and counts the bytes after them.
-func (f *archive) headers(ctx context.Context) (headers []file.Header, trailing int64, err error) {
+// headers reads the headers of all tensors, as they are written, and counts the bytes after them.
+func (f *archive) headers(ctx context.Context, cast bool) (headers []file.Header, trailing int64, err error) {
 	for h, err := range f.tensors(ctx) {
 		if err != nil {
 			return nil, 0, err
 		}
-		headers = append(headers, h)
+		headers = append(headers, written(h, cast))
 	}
 	trailing, err = f.trailing()
 	return headers, trailing, err
 }
 
-// castHeaders returns the headers of what is written.
-func castHeaders(headers []file.Header, cast bool) []file.Header {
-	out := slices.Clone(headers)
-	for i := range out {
-		out[i].Offset = 0
-		if cast && out[i].Type == dtype.Float64 {
-			out[i].Type = dtype.Float32
-			out[i].Size /= 2
-		}
+// written returns the header under which a tensor is written.
+func written(h file.Header, cast bool) file.Header {
+	h.Offset = 0
+	if cast && h.Type == dtype.Float64 {
+		h.Type, h.Size = dtype.Float32, h.Size/2
 	}
-	return out
+	return h
 }
 
-// copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file, as those of other headers.
-func (f *archive) copyTo(ctx context.Context, w io.Writer, headers, as []file.Header) (*converted, error) {
+// copyTo writes the data of all tensors, which are those of the headers unless somebody changes the file.
+func (f *archive) copyTo(ctx context.Context, w io.Writer, headers []file.Header, cast bool) (*converted, error) {
 	res := &converted{}
 	for h, err := range f.tensors(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if res.Tensors == len(headers) || !sameHeader(h, headers[res.Tensors]) {
+		as := written(h, cast)
+		if res.Tensors == len(headers) || !sameHeader(as, headers[res.Tensors]) {
 			return nil, f.wrap(errChanged)
 		}
 		to, c := w, &castWriter{w: w, from: h.Type}
-		if as[res.Tensors].Type != h.Type {
+		if as.Type != h.Type {
 			to = c
 			res.Cast++
 		}
 		if err := f.pour(ctx, to, h); err != nil {
 			return nil, err
 		}
-		res.Nbytes += as[res.Tensors].Size
+		res.Nbytes += as.Size
 		res.Change = max(res.Change, c.change)
 		res.Tensors++
 	}

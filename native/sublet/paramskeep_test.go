@@ -105,7 +105,7 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f := &archive{app: &app{progress: &progress{}}, path: in}
+		f := &archive{app: &app{progress: &progress{bar: silent}}, path: in}
 		err := f.open(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +114,6 @@ func TestParamsGetBeside(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		f.close()
+		f.app.close()
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"time"
 
@@ -148,8 +147,8 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 		last := t.cr.Last()
 		if t.watch {
 			var parts []string
-			for s, percent := range shares(last) {
-				parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", s.Device, percent, s.Seconds*1000))
+			for _, s := range last.Shares {
+				parts = append(parts, fmt.Sprintf("device %d %.1f%% %.3f ms", s.Device, t.percent(s), s.Seconds*1000))
 			}
 			fmt.Fprintf(t.err, "call %d: %s\n", n+1, strings.Join(parts, ", "))
 		}
@@ -168,9 +167,9 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 // print prints what the last call did, and sums of all.
 func (t *runTask) print(out io.Writer, r *runReport, sum cruncher.Traffic) error {
 	rows := []string{"DEVICE\tADAPTER\tOFFSET\tITEMS\tSHARE\tSECONDS"}
-	for s, percent := range shares(t.cr.Last()) {
+	for _, s := range t.cr.Last().Shares {
 		rows = append(rows, fmt.Sprintf("%d\t%s\t%d\t%d\t%.1f%%\t%.6f",
-			s.Device, r.Devices[s.Device].Name, s.Offset, s.Count, percent, s.Seconds))
+			s.Device, r.Devices[s.Device].Name, s.Offset, s.Count, t.percent(s), s.Seconds))
 	}
 	if err := printTable(out, rows); err != nil {
 		return err
@@ -180,17 +179,7 @@ func (t *runTask) print(out io.Writer, r *runReport, sum cruncher.Traffic) error
 	return err
 }
 
-// shares goes through the shares of a call, one for each device, and how many percent of its items they are.
-func shares(r cruncher.Report) iter.Seq2[cruncher.Share, float64] {
-	all := 0
-	for _, s := range r.Shares {
-		all += s.Count
-	}
-	return func(yield func(cruncher.Share, float64) bool) {
-		for _, s := range r.Shares {
-			if !yield(s, 100*float64(s.Count)/float64(max(all, 1))) {
-				return
-			}
-		}
-	}
+// percent returns how much of a call's items a share is.
+func (t *runTask) percent(s cruncher.Share) float64 {
+	return 100 * float64(s.Count) / float64(t.rang.Global)
 }
