@@ -110,14 +110,6 @@ var (
 
 func inFile(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
 
-// failure is what --json prints for an error.
-type failure struct {
-	Error struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
 // fail reports err: one line on standard error and, where JSON was asked for, an object on standard output.
 func (a *app) fail(err error) {
 	message := cli.OneLine(err.Error())
@@ -125,16 +117,16 @@ func (a *app) fail(err error) {
 	if !a.json {
 		return
 	}
-	var f failure
-	f.Error.Message, f.Error.Code = message, fault.Code(err)
+	code := fault.Code(err)
 	for known, name := range map[error]string{
 		fs.ErrNotExist: "ErrNotExist", fs.ErrPermission: "ErrPermission", context.Canceled: "Canceled",
 	} {
 		if errors.Is(err, known) {
-			f.Error.Code = name
+			code = name
 		}
 	}
-	_ = writeJSON(a.out, f) // the line above is all that is left to say
+	result := map[string]any{"error": map[string]string{"code": code, "message": message}}
+	_ = writeJSON(a.out, result) // the line above is all that is left to say
 }
 
 // report ends a command: its outputs get their names, and its result is printed, as JSON where that was asked for, or by text.
