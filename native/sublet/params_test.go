@@ -383,7 +383,7 @@ func TestParamsProgress(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		f.app.close()
+		f.close()
 		drawn.wait(t, "reading  33%")
 		drawn.wait(t, "reading  66%")
 		f.progress.stop()

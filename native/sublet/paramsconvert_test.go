@@ -131,7 +131,7 @@ func TestParamsChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.app.close()
+	defer f.close()
 	headers, trailing, err := f.headers(t.Context(), false)
 	if err != nil || trailing != 0 {
 		t.Fatal(trailing, err)
@@ -158,7 +158,7 @@ func TestParamsInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.app.close()
+	defer f.close()
 	h, err := f.reader.Next()
 	if err != nil {
 		t.Fatal(err)

@@ -114,6 +114,6 @@ func TestParamsGetBeside(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		f.app.close()
+		f.close()
 	}
 }

@@ -248,7 +248,7 @@ export class Connection {
     this.post();
   }
 
-  /** Reads the counters, in the order of wasm/internal/page/page_js.go. @returns {Float64Array} */
+  /** Reads the counters, in the order of wasm/internal/page/export_js.go. @returns {Float64Array} */
   stats() {
     this.check();
     this.post();
