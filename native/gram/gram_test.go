@@ -26,23 +26,27 @@ func TestPrepareVerifies(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
-	x := &matrix{3, 2, []float32{1, -2, 3, 4, -5, 6}}
-	c := &matrix{2, 2, []float32{35, -20, -20, 56}}
+	type matrix struct {
+		rows, cols int
+		data       []float32
+	}
+	x := matrix{3, 2, []float32{1, -2, 3, 4, -5, 6}}
+	c := matrix{2, 2, []float32{35, -20, -20, 56}}
 	nan := float32(math.NaN())
 	for name, test := range map[string]struct {
-		c  *matrix
+		c  matrix
 		ok bool
 	}{
 		"right":       {c, true},
-		"wrong":       {&matrix{2, 2, []float32{35, -20, -20, 56.001}}, false},
-		"NaN":         {&matrix{2, 2, []float32{35, nan, -20, 56}}, false},
+		"wrong":       {matrix{2, 2, []float32{35, -20, -20, 56.001}}, false},
+		"NaN":         {matrix{2, 2, []float32{35, nan, -20, 56}}, false},
 		"wrong shape": {x, false},
 	} {
 		xs, cs := filepath.Join(dir, "x.npy"), filepath.Join(dir, "c.npy")
-		if err := x.save(xs); err != nil {
+		if err := save(xs, x.rows, x.cols, x.data); err != nil {
 			t.Fatal(err)
 		}
-		if err := test.c.save(cs); err != nil {
+		if err := save(cs, test.c.rows, test.c.cols, test.c.data); err != nil {
 			t.Fatal(err)
 		}
 		if err := run([]string{"check", xs, cs}); (err == nil) != test.ok {

@@ -44,18 +44,21 @@ func prepare(archive, out string) error {
 	if err != nil {
 		return err
 	}
-	m := &matrix{len(d.Labels), mnist.Pixels, d.Images}
-	fmt.Printf("%s: %d images of %d pixels\n", out, m.rows, m.cols)
-	return m.save(out)
+	fmt.Printf("%s: %d images of %d pixels\n", out, len(d.Labels), mnist.Pixels)
+	return save(out, len(d.Labels), mnist.Pixels, d.Features)
 }
 
-// matrix is a row-major float32 matrix in host memory.
-type matrix struct {
-	rows, cols int
-	data       []float32
+// save writes a matrix, row by row.
+func save(path string, rows, cols int, data []float32) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	h := npy.Header{Type: dtype.Float32, Shape: []int64{int64(rows), int64(cols)}}
+	return errors.Join(npy.Write(f, h, data), f.Close())
 }
 
-func load(path string) (*matrix, error) {
+func load(path string) (*mat.Dense, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -66,20 +69,18 @@ func load(path string) (*matrix, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	h := r.Header()
-	if len(h.Shape) != 2 || h.Type != dtype.Float32 || h.Fortran {
+	if len(h.Shape) != 2 || h.Shape[0]*h.Shape[1] == 0 || h.Type != dtype.Float32 || h.Fortran {
 		return nil, fmt.Errorf("%s: %v %v is no float32 matrix row by row", path, h.Type, h.Shape)
 	}
 	data, err := npy.Read[float32](r)
-	return &matrix{int(h.Shape[0]), int(h.Shape[1]), data}, err
-}
-
-func (m *matrix) save(path string) error {
-	f, err := os.Create(path)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	h := npy.Header{Type: dtype.Float32, Shape: []int64{int64(m.rows), int64(m.cols)}}
-	return errors.Join(npy.Write(f, h, m.data), f.Close())
+	exact := make([]float64, len(data))
+	for i, v := range data {
+		exact[i] = float64(v)
+	}
+	return mat.NewDense(int(h.Shape[0]), int(h.Shape[1]), exact), nil
 }
 
 // check compares a product computed in float32 with the same in float64, element by element. k products are summed, so
@@ -93,43 +94,34 @@ func check(xPath, cPath string) error {
 	if err != nil {
 		return err
 	}
-	worst, err := compare(x, c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", cPath, err)
+	rows, cols := x.Dims()
+	if m, n := c.Dims(); m != cols || n != cols {
+		return fmt.Errorf("%s: %dx%d, want %dx%d", cPath, m, n, cols, cols)
+	}
+	magnitudes, worst := new(mat.Dense), 0.0
+	magnitudes.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, x)
+	want, bound := gram(x), gram(magnitudes)
+	bound.ScaleSym(float64(rows)*0x1p-24, bound)
+	for i := range cols {
+		for j := range cols {
+			got, w, b := c.At(i, j), want.At(i, j), bound.At(i, j)
+			diff := math.Abs(got - w)
+			if !(diff <= b) { // catches NaN
+				return fmt.Errorf("%s: element %d, %d is %v, want %v within %.3g", cPath, i, j, got, w, b)
+			}
+			if b > 0 {
+				worst = max(worst, diff/b)
+			}
+		}
 	}
 	fmt.Printf("check: X is %dx%d, X'X is %dx%d; against gonum in float64 every element is within k*2^-24*sum|x||x|, "+
-		"the worst at %.2g of it\n", x.rows, x.cols, c.rows, c.cols, worst)
+		"the worst at %.2g of it\n", rows, cols, cols, cols, worst)
 	return nil
 }
 
-// compare returns the largest error as a share of what is allowed.
-func compare(x, c *matrix) (worst float64, err error) {
-	if c.rows != x.cols || c.cols != x.cols {
-		return 0, fmt.Errorf("%dx%d, want %dx%d", c.rows, c.cols, x.cols, x.cols)
-	}
-	want := gram(x, func(v float32) float64 { return float64(v) })
-	bound := gram(x, func(v float32) float64 { return math.Abs(float64(v)) })
-	bound.ScaleSym(float64(x.rows)*0x1p-24, bound)
-	for i, got := range c.data {
-		w, b := want.At(i/c.cols, i%c.cols), bound.At(i/c.cols, i%c.cols)
-		diff := math.Abs(float64(got) - w)
-		if !(diff <= b) { // catches NaN
-			return 0, fmt.Errorf("element %d, %d is %v, want %v within %.3g", i/c.cols, i%c.cols, got, w, b)
-		}
-		if b > 0 {
-			worst = max(worst, diff/b)
-		}
-	}
-	return worst, nil
-}
-
-// gram returns the product of the transpose of x and x, each element first passed through f.
-func gram(x *matrix, f func(float32) float64) *mat.SymDense {
-	data := make([]float64, len(x.data))
-	for i, v := range x.data {
-		data[i] = f(v)
-	}
+// gram returns the product of the transpose of x and x.
+func gram(x *mat.Dense) *mat.SymDense {
 	var g mat.SymDense
-	g.SymOuterK(1, mat.NewDense(x.rows, x.cols, data).T())
+	g.SymOuterK(1, x.T())
 	return &g
 }

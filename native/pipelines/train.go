@@ -54,11 +54,7 @@ func (j *trainJob) load() (*samples.Data, error) {
 	if j.data == "spirals" || j.data == "clusters" {
 		return samples.Points(j.data, points, j.Seed)
 	}
-	d, err := mnist.Open(j.data)
-	if err != nil {
-		return nil, err
-	}
-	return &samples.Data{Features: d.Images, Labels: d.Labels, Classes: 10}, nil
+	return mnist.Open(j.data)
 }
 
 func (j *trainJob) run(ctx context.Context) error {

@@ -66,12 +66,16 @@ type app struct {
 	driver, adapter string
 	progress        *progress
 	outputs         []output
+	closers         []func() // for the end, the last one first
 }
 
-// close discards what was not committed.
+// close discards what was not committed, and closes the rest.
 func (a *app) close() {
 	for _, out := range a.outputs {
 		out.discard()
+	}
+	for _, end := range slices.Backward(a.closers) {
+		end()
 	}
 }
 

@@ -126,13 +126,13 @@ func TestParamsCast(t *testing.T) {
 // TestParamsChanged finds out that a file is not what its headers were read from.
 func TestParamsChanged(t *testing.T) {
 	path := pack(t, "in.params", some...)
-	f := &archive{app: &app{progress: &progress{}}, path: path}
+	f := &archive{app: &app{progress: &progress{bar: silent}}, path: path}
 	err := f.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.close()
-	headers, trailing, err := f.headers(t.Context())
+	headers, trailing, err := f.headers(t.Context(), false)
 	if err != nil || trailing != 0 {
 		t.Fatal(trailing, err)
 	}
@@ -143,7 +143,7 @@ func TestParamsChanged(t *testing.T) {
 		if err := f.begin(""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.copyTo(t.Context(), &bytes.Buffer{}, h, h); !errors.Is(err, errChanged) {
+		if _, err := f.copyTo(t.Context(), &bytes.Buffer{}, h, false); !errors.Is(err, errChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestParamsChanged(t *testing.T) {
 func TestParamsInterrupted(t *testing.T) {
 	path := pack(t, "in.params", tensor{"x", dtype.Int8, []int64{3 << 20}, make([]int8, 3<<20)})
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &archive{app: &app{progress: &progress{}}, path: path}
+	f := &archive{app: &app{progress: &progress{bar: silent}}, path: path}
 	err := f.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestParamsInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n != 1<<20 {
 		t.Errorf("%v after %d bytes", err, n)
 	}
-	if _, _, err := f.headers(ctx); !errors.Is(err, context.Canceled) {
+	if _, _, err := f.headers(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

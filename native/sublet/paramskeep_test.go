@@ -105,7 +105,7 @@ func TestParamsGetBeside(t *testing.T) {
 		{"object", `"object"`, file.ErrType},
 		{"none", `"none"`, matrix.ErrName},
 	} {
-		f := &archive{app: &app{progress: &progress{}}, path: in}
+		f := &archive{app: &app{progress: &progress{bar: silent}}, path: in}
 		err := f.open(t.Context())
 		if err != nil {
 			t.Fatal(err)

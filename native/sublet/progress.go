@@ -21,12 +21,15 @@ type progress struct {
 	bar *progressbar.ProgressBar
 }
 
+// silent is the bar where there is none.
+var silent = progressbar.DefaultSilent(0)
+
 // newProgress draws to w if it is a terminal.
 func newProgress(w io.Writer) *progress {
 	if isTerminal(w) {
 		return startProgress(w, barDelay)
 	}
-	return &progress{}
+	return &progress{bar: silent}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -35,7 +38,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 func startProgress(w io.Writer, delay time.Duration) *progress {
-	return &progress{out: delayed{w, time.Now().Add(delay)}}
+	return &progress{delayed{w, time.Now().Add(delay)}, silent}
 }
 
 // delayed drops what is written before a time.
@@ -53,7 +56,7 @@ func (d delayed) Write(b []byte) (int, error) {
 
 // enter begins the next stage. The total is of bytes or calls; one of 0 or less is not known.
 func (p *progress) enter(stage string, total int64) {
-	p.clear()
+	_ = p.bar.Finish()
 	if p.out == nil {
 		return
 	}
@@ -65,24 +68,12 @@ func (p *progress) enter(stage string, total int64) {
 		progressbar.OptionSetRenderBlankState(true))
 }
 
-func (p *progress) add(n int64) {
-	if p.bar != nil {
-		_ = p.bar.Add64(n)
-	}
-}
-
-// clear removes the bar.
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-		p.bar = nil
-	}
-}
+func (p *progress) add(n int64) { _ = p.bar.Add64(n) }
 
 // stop removes the bar. Nothing is drawn after it returns.
 func (p *progress) stop() {
-	p.clear()
-	p.out = nil
+	_ = p.bar.Finish()
+	p.out, p.bar = nil, silent
 }
 
 // pour copies data in blocks of whole elements of any type, until the context ends.

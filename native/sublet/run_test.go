@@ -377,7 +377,7 @@ func TestRunStops(t *testing.T) {
 	dir := t.TempDir()
 	var text bytes.Buffer
 	task := runTask{
-		app: &app{out: &text, err: &text, progress: &progress{}}, file: stream, calls: 1, rang: cruncher.Range{Global: 64, Repeat: 1, Blobs: 1},
+		app: &app{out: &text, err: &text, progress: &progress{bar: silent}}, file: stream, calls: 1, rang: cruncher.Range{Global: 64, Repeat: 1, Blobs: 1},
 		results: []named{{"arr", filepath.Join(dir, "out.npy")}},
 	}
 	arr, err := parseArray("arr=64xuint32", map[string]bool{})

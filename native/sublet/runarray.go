@@ -148,10 +148,8 @@ func (a *runArray) wrap(devices []*gpu.Device) (err error) {
 	} else if a.has("atomic") {
 		f.Mode = kernel.Atomic
 	}
-	if f.ElementsPerItem = 1; a.has("e") {
-		f.ElementsPerItem, _ = strconv.Atoi(a.words["e"]) // the pattern of flags has digits
-	}
-	f.Halo, _ = strconv.Atoi(a.words["halo"]) // 0 without one
+	f.ElementsPerItem, _ = strconv.Atoi(a.words["e"]) // 0, which is 1 element, without a number
+	f.Halo, _ = strconv.Atoi(a.words["halo"])
 	return a.param.SetFlags(f)
 }
 

@@ -359,11 +359,11 @@ func fails(t *testing.T, cases map[string]failing) {
 				t.Errorf("not one line: %q", plain.stderr)
 			}
 			asJSON := sublet(append([]string{"--json"}, c.args...)...)
-			var f failure
+			var f map[string]map[string]string
 			if err := json.Unmarshal([]byte(asJSON.stdout), &f); err != nil {
 				t.Fatalf("%v in %q", err, asJSON.stdout)
 			}
-			if asJSON.status != 1 || f.Error.Code != c.code || "sublet: "+f.Error.Message+"\n" != asJSON.stderr {
+			if asJSON.status != 1 || f["error"]["code"] != c.code || "sublet: "+f["error"]["message"]+"\n" != asJSON.stderr {
 				t.Errorf("status %d, %+v, want code %s; standard error %q", asJSON.status, f, c.code, asJSON.stderr)
 			}
 		})

@@ -96,8 +96,6 @@ type archive struct {
 	size   int64 // -1: unknown
 	kind   *format
 	reader file.Reader
-	opened []*os.File // to be closed; standard input is not
-	temp   string     // to be removed
 }
 
 // command completes a command of an archive, its first argument, which is open while the command does its work.
@@ -106,7 +104,6 @@ func (f *archive) command(c *cobra.Command, do func(ctx context.Context, args []
 	c.Flags().BoolVar(&f.lastWins, "last-wins", false, "of tensors of one name in a .params take the last, which is an error otherwise")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f.path = args[0]
-		defer f.close()
 		if err := f.open(c.Context()); err != nil {
 			return err
 		}
@@ -129,7 +126,7 @@ func (f *archive) open(ctx context.Context) (err error) {
 		if in, err = os.Open(f.path); err != nil {
 			return err
 		}
-		f.opened = append(f.opened, in)
+		f.closers = append(f.closers, func() { _ = in.Close() }) // it was only read
 	}
 	st, err := in.Stat()
 	if err == nil && !st.Mode().IsRegular() && f.twice {
@@ -157,7 +154,7 @@ func (f *archive) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.opened, f.temp = append(f.opened, temp), temp.Name()
+	f.closers = append(f.closers, func() { _ = os.Remove(temp.Name()) }, func() { _ = temp.Close() })
 	f.progress.enter("reading", 0)
 	for err == nil {
 		if _, err = io.CopyN(temp, pipe, 1<<20); err == nil {
@@ -168,16 +165,6 @@ func (f *archive) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
 		_, err = temp.Seek(0, io.SeekStart)
 	}
 	return temp, err
-}
-
-// close closes what was only read, and removes what was kept.
-func (f *archive) close() {
-	for _, in := range f.opened {
-		_ = in.Close()
-	}
-	if f.temp != "" {
-		_ = os.Remove(f.temp)
-	}
 }
 
 // begin goes to the first tensor, for another pass if there was one.

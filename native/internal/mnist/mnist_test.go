@@ -58,8 +58,8 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(d.Labels, []uint8{3, 3, 0}) || len(d.Images) != 3*mnist.Pixels || d.Images[0] != 1 || d.Images[2*mnist.Pixels-1] != 2 {
-		t.Errorf("%v, %d pixels", d.Labels, len(d.Images))
+	if !slices.Equal(d.Labels, []uint8{3, 3, 0}) || len(d.Features) != 3*mnist.Pixels || d.Features[0] != 1 || d.Features[2*mnist.Pixels-1] != 2 {
+		t.Errorf("%v, %d pixels", d.Labels, len(d.Features))
 	}
 }
 

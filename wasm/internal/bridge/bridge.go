@@ -15,9 +15,12 @@
 package bridge
 
 import (
+	"context"
 	"strconv"
 
+	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
 )
@@ -132,3 +135,147 @@ func (b *Bridge) put(handle uint32, made *entry) {
 func decoded(t matrix.DType, bits uint32) matrix.Any { return matrix.Any(t.Compute().Load(bits)) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// commands says what executes each command. Where an expression or a list follows there are More words.
+var commands = []page.Spec[*Bridge]{
+	page.CmdNew:    {Run: (*Bridge).newMatrix, Words: 6, Flags: page.Fills},
+	page.CmdData:   {Run: (*Bridge).data, Words: 3},
+	page.CmdFrom:   {Run: (*Bridge).from, Words: 1 + sourceWords, Flags: page.Fills},
+	page.CmdAlias:  {Run: (*Bridge).alias, Words: 2, Flags: page.Fills},
+	page.CmdEval:   {Run: (*Bridge).eval, Words: 1, Flags: page.More | page.Fills},
+	page.CmdAssign: {Run: (*Bridge).assign, Words: 1, Flags: page.More},
+	page.CmdRead:   {Run: (*Bridge).readValue, Words: 3, Flags: page.More | page.Ticket},
+	page.CmdSync:   {Run: (*Bridge).sync, Words: 2, Flags: page.Ticket},
+	page.CmdTouch:  {Run: func(b *Bridge, a []uint32) { page.Check(b.matrix(a[0]).Touch()) }, Words: 1},
+	page.CmdClose:  {Run: (*Bridge).closeMatrix, Words: 2, Flags: page.Ticket},
+	page.CmdFunc: { // whose error comes when it is used
+		Run: func(b *Bridge, a []uint32) { b.funcs[a[0]] = matrix.NewFunc(b.Text(a[1])) }, Words: 2,
+	},
+	page.CmdForget: {Run: func(b *Bridge, a []uint32) { delete(b.funcs, a[0]) }, Words: 1},
+	page.CmdFlush:  {Run: func(b *Bridge, _ []uint32) { page.Check(b.dev.Flush()) }},
+	page.CmdWait:   {Run: (*Bridge).wait, Words: 1, Flags: page.Ticket},
+	page.CmdBuffer: {Run: (*Bridge).buffer, Words: 2, Flags: page.Ticket},
+	page.CmdEnd:    {Run: (*Bridge).end},
+
+	page.CmdSetValue: {Run: (*Bridge).setValue, Words: 3, Flags: page.More | page.Ticket | page.Fills},
+	page.CmdSetFrom:  {Run: (*Bridge).setFrom, Words: 3 + sourceWords, Flags: page.Ticket | page.Fills},
+	page.CmdResize:   {Run: (*Bridge).resize, Words: 5, Flags: page.Ticket | page.Fills},
+	page.CmdSetShape: {Run: (*Bridge).setShape, Words: 5, Flags: page.Ticket | page.Fills},
+	page.CmdLocation: {Run: (*Bridge).location, Words: 2, Flags: page.Ticket},
+
+	page.CmdSparse:       {Run: (*Bridge).newSparse, Words: 10, Flags: page.Fills},
+	page.CmdColumns:      {Run: (*Bridge).columns, Words: 4, Flags: page.Fills},
+	page.CmdValues:       {Run: (*Bridge).values, Words: 2, Flags: page.Fills},
+	page.CmdAppend:       {Run: (*Bridge).append, Words: 4},
+	page.CmdSparseEval:   {Run: (*Bridge).sparseEval, Words: 2, Flags: page.More | page.Fills},
+	page.CmdSparseAssign: {Run: (*Bridge).sparseAssign, Words: 2, Flags: page.More},
+	page.CmdSparseRead:   {Run: (*Bridge).readSparse, Words: 8, Flags: page.Ticket},
+	page.CmdSparseTouch:  {Run: (*Bridge).touchSparse, Words: 5},
+
+	page.CmdLoad:        {Run: (*Bridge).load, Words: 7, Flags: page.Ticket},
+	page.CmdSave:        {Run: (*Bridge).save, Words: 5, Flags: page.More | page.Ticket},
+	page.CmdPass:        {Run: (*Bridge).pass, Words: 4, Flags: page.Ticket},
+	page.CmdTake:        {Run: (*Bridge).take, Words: 2, Flags: page.More | page.Ticket},
+	page.CmdArrayRead:   {Run: (*Bridge).readArray, Words: 4, Flags: page.Ticket},
+	page.CmdArrayMatrix: {Run: (*Bridge).arrayMatrix, Words: 5, Flags: page.Fills},
+
+	page.CmdReopen: {Run: (*Bridge).reopen, Words: 2, Flags: page.Ticket},
+}
+
+func (b *Bridge) eval(a []uint32) {
+	b.put(a[0], &entry{value: page.Must(b.program.run(a[1:]).Eval())})
+}
+
+// assign evaluates into the matrix or view that is the value number a[0], the first leaf of the expression.
+func (b *Bridge) assign(a []uint32) {
+	b.write(b.firstLeaf(a[1:]), func() {
+		m, x := b.target(a[0], a[1:])
+		page.Check(m.Assign(x))
+	})
+}
+
+// firstLeaf returns the handle of the matrix that an expression begins with.
+func (b *Bridge) firstLeaf(expr []uint32) (handle uint32) {
+	if len(expr) < 2 || Op(expr[0]) != OpLeaf || expr[0]>>16 != 2 {
+		page.Invalid("an assignment to what is no matrix")
+	}
+	b.program.push(b.matrix(expr[1]).Expr()) // which may be what it was before an assignment that failed
+	return expr[1]
+}
+
+// target decodes what follows the first leaf of an expression. That, or a part of it that is the value number `to`, is to be written.
+func (b *Bridge) target(to uint32, expr []uint32) (*anyDense, anyExpr) {
+	x := b.program.run(expr[2:])
+	m := b.program.value(to).Matrix()
+	if m == nil {
+		page.Invalid("an assignment to what is no matrix")
+	}
+	return m, x
+}
+
+func (b *Bridge) sync(a []uint32) {
+	m := as[interface{ Sync(context.Context) error }](b.current(a[1])) // dense or sparse
+	b.Queue(a[0], func(ctx context.Context) (any, error) { return nil, m.Sync(ctx) })
+}
+
+func (b *Bridge) closeMatrix(a []uint32) {
+	e := b.entries[a[1]]
+	delete(b.entries, a[1])
+	if e != nil && e.value != nil {
+		page.Check(e.value.Close())
+	}
+	b.Settle(a[0], nil, nil)
+}
+
+func (b *Bridge) wait(a []uint32) {
+	f := b.Untold()
+	b.Queue(a[0], func(ctx context.Context) (any, error) {
+		if err := b.dev.Sync(ctx); f == nil {
+			return nil, err
+		}
+		return nil, f
+	})
+}
+
+// buffer reports a matrix's GPUBuffer. What was queued goes ahead, so that the caller finds its results in there.
+func (b *Bridge) buffer(a []uint32) {
+	mem := page.Must(as[*anyDense](b.current(a[1])).Buffer().Memory(buffer.Reads))
+	page.Check(b.dev.Flush())
+	handle := mem.Handle()
+	if handle == nil || b.Alone {
+		page.Check(fault.Fail("bridge", fault.ErrUnsupported, "this device has no GPUBuffers"))
+	}
+	b.Settle(a[0], handle, nil)
+}
+
+// reopen brings a lost device back and reports its handle. Others need not wait for it: what they do meanwhile fails as before.
+func (b *Bridge) reopen(a []uint32) {
+	var opts []gpu.Option
+	if a[1] != 0 {
+		opts = append(opts, gpu.WithDevice(b.Object(a[1])))
+	}
+	b.Queue(a[0], func(ctx context.Context) (any, error) {
+		err := b.dev.Reopen(ctx, opts...)
+		return b.dev.Handle(), err
+	})
+}
+
+func (b *Bridge) end([]uint32) {
+	defer b.End()
+	for _, e := range b.entries {
+		if f, ok := e.value.(*flow); ok {
+			_ = f.Close()
+		}
+	}
+	page.Check(b.dev.Close())
+}
+
+// readValue copies the value of an expression to the page. A matrix is read where it lies, unless its elements are not
+// one after the other.
+func (b *Bridge) readValue(a []uint32) {
+	object := b.Object(a[1])
+	m := b.program.rows(b.program.run(a[3:]))
+	rows, cols := m.Dims()
+	element := m.DType().Size()
+	b.read(a[0], m.Buffer(), m.Offset()*element, rows*cols*element, object, a[2])
+}

@@ -46,13 +46,15 @@ type piece struct {
 // has passed a piece that was not used up.
 func (b *Bridge) begin(ticket, handle uint32, size int64, run func(f *flow) any) {
 	f := &flow{b: b, ctx: page.NewCall(), size: size, pieces: make(chan *piece, 1)}
-	b.vacant(handle)
-	b.entries[handle] = &entry{value: f}
+	b.put(handle, &entry{value: f})
 	b.Count(1)
 	b.Go(0, func(context.Context) (any, error) {
 		var value any
 		err := page.Guard(func() { value = run(f) })
-		f.end()
+		f.mu.Lock()
+		f.over = true
+		close(f.pieces) // pass lets no more in
+		f.mu.Unlock()
 		if gone := f.gone(); gone != nil || err != nil {
 			f.drop()
 			if err != nil {
@@ -69,14 +71,6 @@ func (b *Bridge) begin(ticket, handle uint32, size int64, run func(f *flow) any)
 		}
 		return nil, nil
 	})
-}
-
-// end lets no more pieces in.
-func (f *flow) end() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.over = true
-	close(f.pieces)
 }
 
 // Close gives the flow up.

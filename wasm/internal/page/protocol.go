@@ -52,8 +52,8 @@ const (
 	CmdSparseRead   // ticket handle values bytes indices count pointers count
 	CmdSparseTouch  // handle indices count pointers count: wrapped memory has changed
 
-	// Parameter dictionaries; see params.go. limit and size are numbers of 64 bits, the low word first, -1 for none. text is a
-	// description of tensors, see tensors.go; for each of them there is a handle or, with 0 for it, an object.
+	// Parameter dictionaries; see params.go of package bridge. limit and size are longs, -1 for none. text is a description of tensors;
+	// for each of them there is a handle or, with 0 for it, an object.
 	CmdLoad        // ticket handle flags limit size: a file that is read from what is passed; reports a description
 	CmdSave        // ticket handle flags text bytes [of object bytes]: a file that is written into what is passed
 	CmdPass        // ticket handle object bytes: memory for such a file; reports what is next
