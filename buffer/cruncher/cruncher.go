@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -100,7 +99,6 @@ type config struct {
 	balancer  balance.Balancer
 	coherence Coherence
 	memory    uint64
-	clock     func(device, count int, took time.Duration) float64
 }
 
 // Option is an option of [New].
@@ -126,12 +124,6 @@ func WithCoherence(m Coherence) Option {
 		c.coherence = m
 		return nil
 	}
-}
-
-// withClock replaces the times that the balancer is told, in seconds: for simulations. It is given the number of the device,
-// how much of the range it computed, and how long that took.
-func withClock(clock func(device, count int, took time.Duration) float64) Option {
-	return func(c *config) error { c.clock = clock; return nil }
 }
 
 // New makes a cruncher of WGSL on the devices, which stay the caller's. One may be there twice. The source has functions
@@ -327,9 +319,17 @@ func (cr *Cruncher) Last() Report {
 // publish reports on a call that began with so much traffic.
 func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
 	now := cr.Traffic()
-	r := &Report{Traffic: Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated}}
+	r := &Report{
+		Shares:  make([]Share, len(cr.workers)),
+		Traffic: Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated},
+	}
 	for _, p := range pieces {
-		r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.part.count, p.took.Seconds()})
+		r.Shares[p.worker.index] = Share{Count: p.part.count, Seconds: p.took.Seconds()}
+	}
+	next := pieces[0].part.base
+	for i := range r.Shares {
+		r.Shares[i].Device, r.Shares[i].Offset = i, next
+		next += r.Shares[i].Count
 	}
 	cr.last.Store(r)
 }

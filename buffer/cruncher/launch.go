@@ -51,10 +51,10 @@ func (cr *Cruncher) program(c *call, name string) (*kernel.Program, error) {
 // decl declares a parameter to a kernel.
 func (cr *Cruncher) decl(p *param) kernel.Decl {
 	if p.array == nil {
-		return kernel.Decl{Name: p.value.name, Type: p.value.t, Scalar: true}
+		return kernel.Decl{Name: p.name, Type: p.scalar.Type, Scalar: true}
 	}
 	d := kernel.Decl{
-		Name: p.name(), Type: p.array.t, Mode: p.flags.Mode, Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
+		Name: p.name, Type: p.array.t, Mode: p.flags.Mode, Struct: p.flags.Struct, ReadOnly: p.flags.ReadOnly,
 	}
 	size := p.array.t.Size()
 	switch {
@@ -100,8 +100,8 @@ func lcm(a, b int) int { return a / gcd(a, b) * b }
 func (cr *Cruncher) launch(ctx context.Context, c *call, p *kernel.Program, on *piece, items part) error {
 	args := make([]kernel.Argument, 0, len(c.list))
 	for i := range c.list {
-		if v := &c.list[i].value; c.list[i].array == nil {
-			args = append(args, kernel.Argument{Name: v.name, Type: v.t, Bits: []uint32{v.bits}})
+		if c.list[i].array == nil {
+			args = append(args, c.list[i].scalar)
 		}
 	}
 	for _, a := range p.Arrays {

@@ -12,9 +12,6 @@ import (
 
 // need finds out which elements of an array a device has to have before it computes a part.
 func (h *holding) need(c *call, a *argument, of part) {
-	if of.count == 0 {
-		return
-	}
 	f, all, own := &a.flags, span{0, a.array.n}, a.own(c, of)
 	near := widen(own, f.Halo, a.array.n)
 	h.bound = near

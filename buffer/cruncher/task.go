@@ -68,7 +68,7 @@ func NewTask(id int, kernels string, r Range, p Param, opts TaskOptions) (*Task,
 	}
 	for i := range list {
 		if opts.Type&Broadcast != 0 && list[i].flags.Write {
-			return nil, fail(op, gpu.ErrInvalid, "a task for all devices would write ", list[i].name())
+			return nil, fail(op, gpu.ErrInvalid, "a task for all devices would write ", list[i].name)
 		}
 	}
 	t.r.TransferOnly = t.r.TransferOnly || opts.Type&TransferOnly != 0

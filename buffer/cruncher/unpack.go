@@ -70,9 +70,9 @@ func (cr *Cruncher) perform(ctx context.Context, c *call, p *kernel.Program, on 
 		if w.mem == nil || !p.Arrays[i].Written {
 			continue
 		}
-		own := a.written(c, items)
-		if items.count == 0 { // the kernel between repeats
-			own = c.between(a)
+		own := c.between(a)
+		if items.count > 0 { // or else it is the kernel between repeats
+			own = a.written(c, items)
 		}
 		w.changed = true
 		if err := a.convert(ctx, a.conv.pack, 4/a.array.t.Size(), on, k, own); err != nil {
