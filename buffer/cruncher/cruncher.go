@@ -5,6 +5,7 @@ package cruncher
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
@@ -297,10 +299,10 @@ type Report struct {
 
 // Share is a part of a call's range that one device computed.
 type Share struct {
-	Device  int     // its number among those given to [New]
-	Offset  int     // the first item; in two and three dimensions, of the slowest one
-	Count   int     // how many from there on
-	Seconds float64 // with its transfers and without waiting for others
+	Device  int     `json:"device"`  // its number among those given to [New]
+	Offset  int     `json:"offset"`  // the first item; in two and three dimensions, of the slowest one
+	Count   int     `json:"count"`   // how many from there on
+	Seconds float64 `json:"seconds"` // with its transfers and without waiting for others
 }
 
 // Last reports on the last call that computed something and did not fail. Before the first one it is empty. It never waits
@@ -333,3 +335,21 @@ func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
 	}
 	cr.last.Store(r)
 }
+
+// The errors of this package, beside those of package gpu. The next call is not affected by one that failed.
+var (
+	ErrAccess    = fault.New("ErrAccess", "the array was first used in another way")
+	ErrBatch     = fault.New("ErrBatch", "a batch is open")
+	ErrDevices   = fault.New("ErrDevices", "no device")
+	ErrLength    = fault.New("ErrLength", "the array is too short for the range")
+	ErrMigration = fault.New("ErrMigration", "elements would have to move between devices")
+	ErrName      = fault.New("ErrName", "not a name")
+	ErrRange     = fault.New("ErrRange", "out of range")
+	ErrStale     = fault.New("ErrStale", "only devices have the newest elements, or one that is lost had them")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("cruncher: "+op, err, detail...)
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

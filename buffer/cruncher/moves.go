@@ -95,15 +95,11 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 			h.Replica, err = a.values.Use(place, a.array.bytes(h.bound), a.step)
 			return err
 		})
+		if err == nil && a.widened() && len(c.kernels) > 0 {
+			err = cr.newWords(c, p, k)
+		}
 		if err != nil {
 			return err
-		}
-	}
-	for k := range c.arrays {
-		if c.arrays[k].widened() && len(c.kernels) > 0 {
-			if err := cr.newWords(c, p, k); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
