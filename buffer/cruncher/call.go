@@ -42,7 +42,7 @@ type argument struct {
 	ifChanged bool       // it comes back only if they do
 }
 
-// piece is what one device does of a call.
+// piece is what one device does of a call; devices that do nothing have none.
 type piece struct {
 	worker  *worker
 	part    part
@@ -116,6 +116,9 @@ func (cr *Cruncher) share(c *call) ([]*piece, error) {
 	var pieces []*piece
 	base := c.r.Offset
 	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
 		p := &piece{worker: cr.workers[i], part: part{base, n}, has: make([]holding, len(c.arrays))}
 		for k := range c.arrays {
 			p.has[k].need(c, &c.arrays[k], p.part)
@@ -226,20 +229,16 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 	if err := cr.prepareMoves(ctx, c, pieces); err != nil {
 		return err
 	}
-	busy := 0
 	for _, p := range pieces {
 		p.begun = true
-		if p.part.count > 0 {
-			busy++
-		}
 	}
-	c.alone = c.r.Blobs == 1 && busy == 1
+	c.alone = c.r.Blobs == 1 && len(pieces) == 1
 	if err := cr.each(pieces, func(p *piece) error { return cr.work(ctx, c, p) }); err != nil {
 		return err
 	}
 	var results []result
 	for _, p := range pieces {
-		if c.stays && p.part.count > 0 && p.worker.lost() {
+		if c.stays && p.worker.lost() {
 			return fail("Compute", gpu.ErrDeviceLost, "with results that stay there")
 		}
 		results = append(results, p.results...)
@@ -250,9 +249,6 @@ func (cr *Cruncher) attempt(ctx context.Context, c *call, pieces []*piece) error
 // record notes what the kernels wrote and the host got or is to get.
 func (c *call) record(pieces []*piece) {
 	for _, p := range pieces {
-		if p.part.count == 0 {
-			continue
-		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
 			w := a.array.bytes(a.written(c, p.part))
@@ -282,9 +278,6 @@ func (c *call) between(a *argument) span {
 
 // written returns the elements that the kernels of a part may have written.
 func (a *argument) written(c *call, of part) span {
-	if of.count == 0 {
-		return span{}
-	}
 	if a.flags.Write && a.flags.WriteAll {
 		return span{0, a.array.n}
 	}
@@ -294,7 +287,7 @@ func (a *argument) written(c *call, of part) span {
 // undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only.
 func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 	for _, p := range pieces {
-		if !p.begun || p.part.count == 0 || p.worker.lost() {
+		if !p.begun || p.worker.lost() {
 			continue
 		}
 		for k := range c.arrays {
@@ -312,14 +305,12 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 	return err
 }
 
-// each runs fn for every piece with work, at the same time. Errors of lost devices count for less than others.
+// each runs fn for every piece at the same time. Errors of lost devices count for less than others.
 func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) (err error) {
 	_ = together(len(pieces), func(i int) error {
-		if p := pieces[i]; p.part.count > 0 {
-			start := time.Now()
-			p.err = fn(p)
-			p.took += time.Since(start)
-		}
+		p, start := pieces[i], time.Now()
+		p.err = fn(p)
+		p.took += time.Since(start)
 		return nil
 	})
 	for _, p := range pieces {
@@ -330,19 +321,14 @@ func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) (err error) {
 	return err
 }
 
-// observe tells the balancer how long the devices took, as the clock of the options has it, without moves between devices.
+// observe tells the balancer how long the devices took, without moves between devices.
 func (cr *Cruncher) observe(c *call, pieces []*piece) {
 	if c.single >= 0 || c.batch != nil || c.r.TransferOnly {
 		return
 	}
 	samples := make([]balance.Sample, len(cr.workers))
 	for _, p := range pieces {
-		took := p.took - p.moving
-		seconds := took.Seconds()
-		if cr.conf.clock != nil {
-			seconds = cr.conf.clock(p.worker.index, p.part.count, took)
-		}
-		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: seconds}
+		samples[p.worker.index] = balance.Sample{Count: p.part.count, Seconds: (p.took - p.moving).Seconds()}
 	}
 	cr.conf.balancer.Observe(c.id, samples)
 }

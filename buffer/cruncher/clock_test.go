@@ -5,7 +5,6 @@ package cruncher_test
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
@@ -22,13 +21,12 @@ func TestClock(t *testing.T) {
 		"adaptive": {balance.New(), 3, 0.01},
 		"legacy":   {balance.NewLegacyRaw(), 25, 0.03},
 	} {
-		clock := cruncher.WithClock(func(device, count int, took time.Duration) float64 {
-			if took <= 0 {
-				t.Errorf("device %d took %v", device, took)
+		cr := onDevices(t, devices, 2, checksSource, cruncher.WithBalancer(simulated{c.balancer, func(device int, s balance.Sample) float64 {
+			if s.Seconds <= 0 {
+				t.Errorf("device %d took %v seconds", device, s.Seconds)
 			}
-			return float64(count) / []float64{1e6, 3e6}[device]
-		})
-		cr := onDevices(t, devices, 2, checksSource, clock, cruncher.WithBalancer(c.balancer))
+			return float64(s.Count) / []float64{1e6, 3e6}[device]
+		}}))
 		a := newArray[uint32](t, "a", 1<<16)
 		edit(a).PartialRead(true)
 		for range c.calls {

@@ -5,9 +5,9 @@ package cruncher
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
@@ -15,6 +15,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/recent"
 )
 
@@ -100,7 +101,6 @@ type config struct {
 	balancer  balance.Balancer
 	coherence Coherence
 	memory    uint64
-	clock     func(device, count int, took time.Duration) float64
 }
 
 // Option is an option of [New].
@@ -126,12 +126,6 @@ func WithCoherence(m Coherence) Option {
 		c.coherence = m
 		return nil
 	}
-}
-
-// withClock replaces the times that the balancer is told, in seconds: for simulations. It is given the number of the device,
-// how much of the range it computed, and how long that took.
-func withClock(clock func(device, count int, took time.Duration) float64) Option {
-	return func(c *config) error { c.clock = clock; return nil }
 }
 
 // New makes a cruncher of WGSL on the devices, which stay the caller's. One may be there twice. The source has functions
@@ -305,10 +299,10 @@ type Report struct {
 
 // Share is a part of a call's range that one device computed.
 type Share struct {
-	Device  int     // its number among those given to [New]
-	Offset  int     // the first item; in two and three dimensions, of the slowest one
-	Count   int     // how many from there on
-	Seconds float64 // with its transfers and without waiting for others
+	Device  int     `json:"device"`  // its number among those given to [New]
+	Offset  int     `json:"offset"`  // the first item; in two and three dimensions, of the slowest one
+	Count   int     `json:"count"`   // how many from there on
+	Seconds float64 `json:"seconds"` // with its transfers and without waiting for others
 }
 
 // Last reports on the last call that computed something and did not fail. Before the first one it is empty. It never waits
@@ -327,9 +321,35 @@ func (cr *Cruncher) Last() Report {
 // publish reports on a call that began with so much traffic.
 func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
 	now := cr.Traffic()
-	r := &Report{Traffic: Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated}}
+	r := &Report{
+		Shares:  make([]Share, len(cr.workers)),
+		Traffic: Traffic{now.Up - before.Up, now.Down - before.Down, now.Migrated - before.Migrated},
+	}
 	for _, p := range pieces {
-		r.Shares = append(r.Shares, Share{p.worker.index, p.part.base, p.part.count, p.took.Seconds()})
+		r.Shares[p.worker.index] = Share{Count: p.part.count, Seconds: p.took.Seconds()}
+	}
+	next := pieces[0].part.base
+	for i := range r.Shares {
+		r.Shares[i].Device, r.Shares[i].Offset = i, next
+		next += r.Shares[i].Count
 	}
 	cr.last.Store(r)
 }
+
+// The errors of this package, beside those of package gpu. The next call is not affected by one that failed.
+var (
+	ErrAccess    = fault.New("ErrAccess", "the array was first used in another way")
+	ErrBatch     = fault.New("ErrBatch", "a batch is open")
+	ErrDevices   = fault.New("ErrDevices", "no device")
+	ErrLength    = fault.New("ErrLength", "the array is too short for the range")
+	ErrMigration = fault.New("ErrMigration", "elements would have to move between devices")
+	ErrName      = fault.New("ErrName", "not a name")
+	ErrRange     = fault.New("ErrRange", "out of range")
+	ErrStale     = fault.New("ErrStale", "only devices have the newest elements, or one that is lost had them")
+)
+
+func fail(op string, err error, detail ...string) error {
+	return fault.Fail("cruncher: "+op, err, detail...)
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

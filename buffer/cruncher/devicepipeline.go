@@ -128,7 +128,7 @@ func (p *DevicePipeline) checkOwners(op string) error {
 				continue
 			}
 			if _, twice := owned[q.array.body]; twice {
-				return fail(op, gpu.ErrInvalid, q.name(), " belongs to other stages")
+				return fail(op, gpu.ErrInvalid, q.name, " belongs to other stages")
 			}
 			owned[q.array.body] = q.flags.Write
 		}
@@ -136,7 +136,7 @@ func (p *DevicePipeline) checkOwners(op string) error {
 	for _, l := range p.stages {
 		for _, q := range l.inputs {
 			if back, any := owned[q.array.body]; any && !back && q.flags.Read {
-				return fail(op, gpu.ErrInvalid, q.name(), " belongs to other stages")
+				return fail(op, gpu.ErrInvalid, q.name, " belongs to other stages")
 			}
 		}
 	}

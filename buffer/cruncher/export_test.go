@@ -4,9 +4,6 @@ package cruncher
 
 import "github.com/sublet-gpu/sublet/gpu"
 
-// WithClock is for simulations.
-var WithClock = withClock
-
 // Devices lists the devices of a cruncher.
 func (cr *Cruncher) Devices() (list []*gpu.Device) {
 	if cr == nil {

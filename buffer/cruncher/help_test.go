@@ -33,6 +33,22 @@ func (p *plan) Observe(int, []balance.Sample) {}
 func (p *plan) Stats(int) balance.Stats       { return balance.Stats{} }
 func (p *plan) Forget(int)                    {}
 
+// simulated tells a balancer other times than those that devices took: what the clock has for the number of a device and its items.
+type simulated struct {
+	balance.Balancer
+	clock func(device int, s balance.Sample) float64
+}
+
+func (b simulated) Observe(id int, samples []balance.Sample) {
+	samples = slices.Clone(samples)
+	for i, s := range samples {
+		if s.Count > 0 {
+			samples[i].Seconds = b.clock(i, s)
+		}
+	}
+	b.Balancer.Observe(id, samples)
+}
+
 // even divides ranges evenly, always the same way.
 func even() cruncher.Option {
 	return cruncher.WithBalancer(&plan{split: func(_ int, r balance.Request) []int { return thirds(r, 0) }})

@@ -12,9 +12,6 @@ import (
 
 // need finds out which elements of an array a device has to have before it computes a part.
 func (h *holding) need(c *call, a *argument, of part) {
-	if of.count == 0 {
-		return
-	}
 	f, all, own := &a.flags, span{0, a.array.n}, a.own(c, of)
 	near := widen(own, f.Halo, a.array.n)
 	h.bound = near
@@ -98,15 +95,11 @@ func (cr *Cruncher) house(c *call, p *piece) (err error) {
 			h.Replica, err = a.values.Use(place, a.array.bytes(h.bound), a.step)
 			return err
 		})
+		if err == nil && a.widened() && len(c.kernels) > 0 {
+			err = cr.newWords(c, p, k)
+		}
 		if err != nil {
 			return err
-		}
-	}
-	for k := range c.arrays {
-		if c.arrays[k].widened() && len(c.kernels) > 0 {
-			if err := cr.newWords(c, p, k); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func (cr *Cruncher) reside(c *call) error {
 		if r.used > 0 && r.access != (access{}) && r.access != p.flags.access() {
 			return fail(op, ErrAccess, p.array.name)
 		}
-		a := argument{residency: r, name: p.name(), flags: p.flags, ifChanged: p.ifChanged}
+		a := argument{residency: r, name: p.name, flags: p.flags, ifChanged: p.ifChanged}
 		if a.widened() {
 			if a.conv, err = cr.converter(a.array.t); err != nil {
 				return err

@@ -6,7 +6,7 @@ import (
 	"context"
 	"unsafe"
 
-	"github.com/sublet-gpu/sublet/buffer/dtype"
+	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
 )
 
@@ -18,11 +18,11 @@ type Param interface {
 
 // param is an array with the flags it was named with, or a scalar.
 type param struct {
-	array     *Any
-	as        string // what the kernels call the array, where it is not its name
+	name      string // what the kernels call it
+	array     *Any   // nil of a scalar
 	flags     Flags
-	value     scalar
-	ifChanged bool // it comes back from kernels only that may change it
+	ifChanged bool // the array comes back from kernels only that may change it
+	scalar    kernel.Argument
 }
 
 func (a *Array[T]) params(list []param) ([]param, error) { return a.any().params(list) }
@@ -31,7 +31,7 @@ func (a *Any) params(list []param) ([]param, error) {
 	if err := a.usable("Params"); err != nil {
 		return nil, err
 	}
-	return append(list, param{array: a, flags: a.Flags()}), nil
+	return append(list, param{name: a.name, array: a, flags: a.Flags()}), nil
 }
 
 // As is the array under another name, for calls that exchange arrays:
@@ -51,15 +51,9 @@ func (a alias) params(list []param) ([]param, error) {
 	}
 	list, err := a.array.params(list)
 	if err == nil {
-		list[len(list)-1].as = a.name
+		list[len(list)-1].name = a.name
 	}
 	return list, err
-}
-
-type scalar struct {
-	name string
-	t    dtype.Type
-	bits uint32
 }
 
 // NewScalar makes a number that kernels know under a name. It goes to the devices with each call.
@@ -68,7 +62,7 @@ func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
 		return &group{err: fail("NewScalar", ErrName, name)}
 	}
 	bits := *(*uint32)(unsafe.Pointer(&v))
-	return &group{list: []param{{value: scalar{name, typeOf[T](), bits}}}}
+	return &group{list: []param{{name: name, scalar: kernel.Argument{Name: name, Type: typeOf[T](), Bits: []uint32{bits}}}}}
 }
 
 // group is a list of parameters.
@@ -112,11 +106,10 @@ func gather(ps []Param) ([]param, error) {
 	}
 	seen, arrays := map[string]bool{}, map[*body]bool{}
 	for _, p := range g.list {
-		name := p.name()
-		if seen[name] {
-			return nil, fail("Compute", ErrName, name, " is there twice")
+		if seen[p.name] {
+			return nil, fail("Compute", ErrName, p.name, " is there twice")
 		}
-		seen[name] = true
+		seen[p.name] = true
 		if p.array != nil {
 			if arrays[p.array.body] {
 				return nil, fail("Compute", ErrName, p.array.name, " is there under two names")
@@ -128,15 +121,4 @@ func gather(ps []Param) ([]param, error) {
 		}
 	}
 	return g.list, nil
-}
-
-// name returns what kernels call the parameter.
-func (p *param) name() string {
-	if p.as != "" {
-		return p.as
-	}
-	if p.array != nil {
-		return p.array.name
-	}
-	return p.value.name
 }

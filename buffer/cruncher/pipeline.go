@@ -170,7 +170,7 @@ func pushed(given Param, own []param, written bool) (list []*Any, err error) {
 	for i := range own {
 		a := g.list[i].array
 		if a == nil {
-			return nil, fail(op, gpu.ErrInvalid, g.list[i].name(), " is a scalar")
+			return nil, fail(op, gpu.ErrInvalid, g.list[i].name, " is a scalar")
 		}
 		if err := a.usable(op); err != nil {
 			return nil, err

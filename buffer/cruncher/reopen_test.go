@@ -138,15 +138,18 @@ func (w *world) copy() *world {
 // decided anew.
 func TestReopened(t *testing.T) {
 	const items, speed = 6000, 1e6
-	for name, opts := range map[string][]cruncher.Option{
-		"adaptive": nil,
-		"legacy":   {cruncher.WithBalancer(balance.NewLegacyRaw())},
-		"pinned":   {cruncher.WithCoherence(cruncher.Pin)},
+	for name, c := range map[string]struct {
+		balancer  balance.Balancer
+		coherence cruncher.Coherence
+	}{
+		"adaptive": {balance.New(), cruncher.Migrate},
+		"legacy":   {balance.NewLegacyRaw(), cruncher.Migrate},
+		"pinned":   {balance.New(), cruncher.Pin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			devices, drivers := openFaulty(t, faultReferences, []failure{never, never, never})
-			clock := cruncher.WithClock(func(device, count int, _ time.Duration) float64 { return float64(count) / speed / float64(device+1) })
-			cr := onDevices(t, devices, 3, faultSource, append(opts, clock)...)
+			balancer := simulated{c.balancer, func(device int, s balance.Sample) float64 { return float64(s.Count) / speed / float64(device+1) }}
+			cr := onDevices(t, devices, 3, faultSource, cruncher.WithBalancer(balancer), cruncher.WithCoherence(c.coherence))
 			x, by := newArray[uint32](t, "x", items), cruncher.NewScalar("by", uint32(1))
 			edit(x).PartialRead(true)
 			calls := uint32(0)

@@ -58,7 +58,7 @@ func newStage(op string, cr *Cruncher, s *Stage) (*stage, error) {
 	for i := range l.inputs {
 		in := &l.inputs[i]
 		if in.array == nil || in.flags.WriteOnly {
-			return nil, fail(op, gpu.ErrInvalid, in.name(), " is a scalar, or write-only")
+			return nil, fail(op, gpu.ErrInvalid, in.name, " is a scalar, or write-only")
 		}
 		in.flags.Read, in.flags.ReadOnly = !in.flags.PartialRead, true
 		in.flags.lock(in.flags)
@@ -71,11 +71,11 @@ func newStage(op string, cr *Cruncher, s *Stage) (*stage, error) {
 		out := &l.outputs[i]
 		switch {
 		case out.array == nil:
-			return nil, fail(op, gpu.ErrInvalid, out.name(), " is a scalar")
+			return nil, fail(op, gpu.ErrInvalid, out.name, " is a scalar")
 		case out.array.host.ReadOnly:
-			return nil, fail(op, gpu.ErrReadOnly, out.name())
+			return nil, fail(op, gpu.ErrReadOnly, out.name)
 		case out.flags.ReadOnly:
-			return nil, fail(op, gpu.ErrInvalid, out.name(), " is read-only")
+			return nil, fail(op, gpu.ErrInvalid, out.name, " is read-only")
 		}
 		out.flags.Read, out.flags.PartialRead, out.flags.Write = false, false, true
 	}
@@ -180,13 +180,13 @@ func (b *bank) deliver(to []*Any) (err error) {
 func (l *stage) group(in, out *bank) *group {
 	g := &group{}
 	for i, p := range l.inputs {
-		p.as, p.array = p.name(), in.arrays[i]
+		p.array = in.arrays[i]
 		p.flags.Read = p.flags.Read && !l.stopped
 		g.list = append(g.list, p)
 	}
 	g.list = append(g.list, l.hidden...)
 	for i, p := range l.outputs {
-		p.as, p.array, p.ifChanged = p.name(), out.arrays[i], true
+		p.array, p.ifChanged = out.arrays[i], true
 		g.list = append(g.list, p)
 	}
 	return g

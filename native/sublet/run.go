@@ -274,16 +274,9 @@ type deviceReport struct {
 }
 
 type callReport struct {
-	Shares    []shareReport `json:"shares"`
-	BytesUp   int64         `json:"bytes_up"`
-	BytesDown int64         `json:"bytes_down"`
-}
-
-type shareReport struct {
-	Device  int     `json:"device"` // its place in --devices
-	Offset  int     `json:"offset"`
-	Count   int     `json:"count"`
-	Seconds float64 `json:"seconds"`
+	Shares    []cruncher.Share `json:"shares"` // Device is a place in --devices
+	BytesUp   int64            `json:"bytes_up"`
+	BytesDown int64            `json:"bytes_down"`
 }
 
 // run does the task and reports on it. What is wrong with files is found before a device is opened.
@@ -396,11 +389,7 @@ func (t *runTask) call(ctx context.Context) (*runReport, error) {
 			fmt.Fprintf(t.err, "call %d: %s\n", n+1, strings.Join(parts, ", "))
 		}
 		if t.json {
-			call := callReport{[]shareReport{}, last.Traffic.Up, last.Traffic.Down}
-			for _, s := range last.Shares {
-				call.Shares = append(call.Shares, shareReport(s))
-			}
-			r.Calls = append(r.Calls, call)
+			r.Calls = append(r.Calls, callReport{append([]cruncher.Share{}, last.Shares...), last.Traffic.Up, last.Traffic.Down})
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()

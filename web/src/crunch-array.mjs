@@ -20,7 +20,7 @@ const ARRAYS = Object.freeze({
 const FLAGS = Object.freeze(['read', 'partialRead', 'write', 'writeAll', 'readOnly', 'writeOnly', 'zeroCopy']);
 const COUNTS = Object.freeze({elementsPerItem: 1, halo: 0});
 const MODES = Object.freeze(['widened', 'packed', 'atomic']);
-/** In the order of wasm/cruncher/arrays.go. */
+/** In the order of wasm/cruncher/calls.go. */
 const PROPERTIES = Object.freeze([...FLAGS, ...Object.keys(COUNTS), 'mode', 'struct', 'tracked']);
 const OPTIONS = Object.freeze(['dtype', ...PROPERTIES, 'release']);
 

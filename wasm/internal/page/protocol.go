@@ -65,7 +65,7 @@ const (
 )
 
 // The commands of crunchers, which wasm/cruncher executes. Handles are the page's choice; names are texts. property is a place in
-// the table of wasm/cruncher/arrays.go, and value a long, which stands for a text by the object's number.
+// the table of wasm/cruncher/calls.go, and value a long, which stands for a text by the object's number.
 const (
 	CmdOpen         Command = 64 + iota // ticket handle wgsl balancer coherence [device]: reports kernels and devices
 	CmdCloseOpened                      // ticket handle
