@@ -279,38 +279,47 @@ func (b *Buffer) end(m *memory.Memory) {
 	b.mu.Unlock()
 }
 
+// orClosed is the buffer, or in place of nil one that is closed.
+func (b *Buffer) orClosed() *Buffer {
+	if b == nil {
+		return &Buffer{}
+	}
+	return b
+}
+
 // Device returns the device the buffer belongs to.
-func (b *Buffer) Device() *gpu.Device { return b.dev }
+func (b *Buffer) Device() *gpu.Device { return b.orClosed().dev }
 
 // Size returns the size in bytes.
-func (b *Buffer) Size() int { return b.size }
+func (b *Buffer) Size() int { return b.orClosed().size }
 
 // Mode tells whose memory it is. Nobody's is Owned.
-func (b *Buffer) Mode() Mode {
-	if b == nil {
-		return Owned
-	}
-	return b.mode
+func (b *Buffer) Mode() Mode { return b.orClosed().mode }
+
+// hostSide returns the host's side of the memory.
+func (b *Buffer) hostSide() gpu.Host {
+	b = b.orClosed()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.host
 }
 
 // HasHost reports whether the memory has a host side: a wrapped slice or typed array, or the host's half of a pair.
-func (b *Buffer) HasHost() bool { return b.host.Bytes != nil || b.host.Foreign != nil }
+func (b *Buffer) HasHost() bool { return hasHost(b.hostSide()) }
+
+func hasHost(h gpu.Host) bool { return h.Bytes != nil || h.Foreign != nil }
 
 // ReadOnly reports whether the memory is the caller's and must not be written.
-func (b *Buffer) ReadOnly() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.host.ReadOnly
-}
+func (b *Buffer) ReadOnly() bool { return b.hostSide().ReadOnly }
 
 // InPlace reports whether the CPU maps the device's memory itself.
-func (b *Buffer) InPlace() bool { return b.mode == Mapped && !b.HasHost() }
+func (b *Buffer) InPlace() bool { return b.orClosed().inPlace(b.hostSide()) }
+
+func (b *Buffer) inPlace(h gpu.Host) bool { return b.mode == Mapped && !hasHost(h) }
 
 // Accessed reports whether a function of [Buffer.Access] runs, which other calls may not disturb.
 func (b *Buffer) Accessed() bool {
-	if b == nil {
-		return false
-	}
+	b = b.orClosed()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changing || b.readers > 0
@@ -342,7 +351,7 @@ func (b *Buffer) Location() Location {
 }
 
 // Windowed reports whether the device cannot hold the buffer as a whole, so that kernels use ranges of it.
-func (b *Buffer) Windowed() bool { return b.windowed }
+func (b *Buffer) Windowed() bool { return b.orClosed().windowed }
 
 // Same reports whether two buffers are the same memory of the device, as two wraps of one GPU buffer are. Two wraps of the
 // same host memory are not: each has a replica of its own, which gets what kernels write to the other.
@@ -365,13 +374,14 @@ func (b *Buffer) hostPlace() (space uint64, at int, ok bool) {
 	if b.Mode() != External {
 		return 0, 0, false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.host.Place()
+	return b.hostSide().Place()
 }
 
 // Share adds a share: one more Close is needed. It returns b.
 func (b *Buffer) Share() *Buffer {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	b.shares++
 	b.mu.Unlock()
@@ -380,6 +390,7 @@ func (b *Buffer) Share() *Buffer {
 
 // Shares returns how many shares there are.
 func (b *Buffer) Shares() int {
+	b = b.orClosed()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.shares
@@ -387,6 +398,7 @@ func (b *Buffer) Shares() int {
 
 // SetRelease gives external memory the function that is called when the last share is closed.
 func (b *Buffer) SetRelease(release func()) {
+	b = b.orClosed()
 	b.mu.Lock()
 	b.release = release
 	b.mu.Unlock()
@@ -422,73 +434,4 @@ func (b *Buffer) free() error {
 		release()
 	}
 	return err
-}
-
-// Intent tells what a kernel is going to do with the bytes of a region.
-type Intent uint8
-
-// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole buffer.
-const (
-	Reads Intent = iota
-	Writes
-	Replaces
-)
-
-// Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
-// The memory begins with byte base of the buffer. Where the device can hold the buffer as a whole that is 0, and the memory is
-// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued.
-func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
-	const op = "Use"
-	m, w, err := b.beginIn(op, in, r)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer b.end(m)
-	if dev == nil {
-		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
-	}
-	d, err := b.prepare(op, m, dev, w, in == Replaces)
-	if err != nil {
-		return nil, 0, err
-	}
-	return d.Mem, d.Lo - b.back.At, nil
-}
-
-// prepare returns a device's replica that is current in a region, or about to be replaced.
-func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool) (*memory.Replica, error) {
-	d, err := m.On(op, b.back, dev, w)
-	if err != nil {
-		return nil, err
-	}
-	replace = replace && d.All()
-	if replace && b.mode == Owned && d.Mem.Lost() {
-		m.GiveUp(d) // what was lost is no loss
-	}
-	return d, m.Prepare(d, w, replace)
-}
-
-// Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is
-// the buffer's and valid until that is closed.
-func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
-	if b == nil {
-		return nil, fail("Memory", gpu.ErrInvalid, "nil buffer")
-	}
-	mem, _, err := b.Use(b.dev, Range(0, b.size), in)
-	return mem, err
-}
-
-// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
-func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
-	const op = "Wrote"
-	m, w, err := b.beginIn(op, Reads, r)
-	if err != nil {
-		return // nothing was written
-	}
-	defer b.end(m)
-	if dev == nil {
-		return
-	}
-	if d, err := m.On(op, b.back, dev, w); err == nil && d.Mem != nil {
-		m.Wrote(d, w)
-	}
 }

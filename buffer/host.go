@@ -177,7 +177,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	switch {
 	case r.Span() == 0:
 		return b.apart(&m, in, func() error { return fn(nil) })
-	case b.InPlace():
+	case b.inPlace(b.host):
 		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), func(mem []byte) error {
 			return b.apart(&m, Writes, func() error { return fn(mem) })
 		})
@@ -270,7 +270,7 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	if err != nil {
 		return err
 	}
-	direct := !b.windowed && !b.onHost(m, w) && !b.InPlace() && offset%4 == 0 && (len(src)%4 == 0 || offset+len(src) == b.size)
+	direct := !b.windowed && !b.onHost(m, w) && !b.inPlace(b.host) && offset%4 == 0 && (len(src)%4 == 0 || offset+len(src) == b.size)
 	b.end(m)
 	if direct {
 		return b.Write(offset, gpu.HostBytes(src))

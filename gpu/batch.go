@@ -53,7 +53,7 @@ func (d *Device) refused(batch uint64, why error) {
 
 // refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
 func (d *Device) refusedLater(err error) bool {
-	r, ok := errors.AsType[*driver.Refusal](err)
+	r, ok := errors.AsType[driver.Refusal](err)
 	if ok {
 		d.refused(r.List, r.Err)
 	}

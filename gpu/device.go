@@ -199,14 +199,24 @@ func (d *Device) Usable() error {
 }
 
 // Attach returns the value that a layer above keeps with the device under the key, made by make at the first call. Such
-// values live as long as the device.
+// values live as long as the device. A key that cannot be compared keeps nothing.
 func (d *Device) Attach(key any, make func() any) any {
-	d = d.orClosed()
+	if d = d.orClosed(); make == nil {
+		make = func() any { return nil }
+	}
+	if !isComparable(key) {
+		return make()
+	}
 	v, ok := d.attached.Load(key)
 	if !ok {
 		v, _ = d.attached.LoadOrStore(key, make())
 	}
 	return v
+}
+
+func isComparable(key any) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	return key == key //nolint:staticcheck // panics if not
 }
 
 // Reopen brings a lost device back: it opens the adapter again. A device that the caller made needs [WithDevice] with its

@@ -41,7 +41,7 @@ func (m *moody) Submit(l *driver.CommandList) error {
 	case refusing:
 		return errMood
 	case late:
-		m.told = &driver.Refusal{List: l.Number, Err: errMood}
+		m.told = driver.Refusal{List: l.Number, Err: errMood}
 		return nil
 	}
 	if err := m.Device.Submit(l); err != nil {

@@ -57,6 +57,9 @@ type Error struct {
 
 // Error reads, for example, "params: byte 41: malformed file: 3 names, 4 tensors".
 func (e *Error) Error() string {
+	if e == nil {
+		return "no error"
+	}
 	s := e.Format + ": byte " + strconv.FormatInt(e.Offset, 10)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -68,4 +71,9 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}

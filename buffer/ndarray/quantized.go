@@ -52,6 +52,9 @@ type PrecisionError struct {
 
 // Error has the reference's words.
 func (e *PrecisionError) Error() string {
+	if e == nil {
+		return ErrPrecision.Error()
+	}
 	return fault.Text("parameter ", e.Name, " at index ", e.Index, " value:", int(e.Value), " exceed of precision ", e.Precision)
 }
 

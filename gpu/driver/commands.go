@@ -39,7 +39,7 @@ type Binding struct {
 	Offset, Size uint64
 }
 
-// CommandList is a program for a device. The zero value is empty and ready. It is not safe for concurrent use.
+// CommandList is a program for a device. The zero value is empty and ready, nil takes nothing. It is not safe for concurrent use.
 type CommandList struct {
 	Words  []uint32
 	Params []byte // parameter blocks of the dispatches
@@ -51,6 +51,9 @@ type CommandList struct {
 
 // Reset empties the list and keeps its memory.
 func (l *CommandList) Reset() {
+	if l == nil {
+		return
+	}
 	clear(l.Data) // host memory must not be kept alive
 	l.Number = 0
 	l.Words, l.Params, l.Data, l.last = l.Words[:0], l.Params[:0], l.Data[:0], 0
@@ -58,6 +61,9 @@ func (l *CommandList) Reset() {
 
 // add appends a command of these words.
 func (l *CommandList) add(op Op, words ...uint32) {
+	if l == nil {
+		return
+	}
 	l.Words = append(l.Words, uint32(len(words)+1)<<8|uint32(op))
 	l.Words = append(l.Words, words...)
 }
@@ -67,6 +73,9 @@ func high(v uint64) uint32 { return uint32(v >> 32) }
 
 // Write copies host memory into a buffer.
 func (l *CommandList) Write(dst BufferID, offset uint64, src Host) {
+	if l == nil {
+		return
+	}
 	l.add(OpWrite, uint32(dst), low(offset), high(offset), uint32(len(l.Data)))
 	l.Data = append(l.Data, src)
 }
@@ -101,7 +110,7 @@ func (l *CommandList) Dispatch(k KernelID, b BindingsID, groups [3]uint32, param
 var padding [paramsAlign]byte
 
 func (l *CommandList) block(params []byte) uint32 {
-	if len(params) == 0 {
+	if l == nil || len(params) == 0 {
 		return 0
 	}
 	if end := l.last + len(params); end <= len(l.Params) && string(l.Params[l.last:end]) == string(params) {
@@ -119,8 +128,13 @@ type Command struct {
 	Words []uint32
 }
 
-// U64 joins words i and i+1.
-func (c Command) U64(i int) uint64 { return uint64(c.Words[i]) | uint64(c.Words[i+1])<<32 }
+// U64 joins words i and i+1, 0 where the command is shorter.
+func (c Command) U64(i int) uint64 {
+	if i < 0 || i >= len(c.Words)-1 {
+		return 0
+	}
+	return uint64(c.Words[i]) | uint64(c.Words[i+1])<<32
+}
 
 // Bindings returns the entries of an OpBind.
 func (c Command) Bindings() []Binding {

@@ -24,6 +24,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 
@@ -103,10 +104,10 @@ type Refusal struct {
 }
 
 // Error returns the text of the error.
-func (r *Refusal) Error() string { return r.Err.Error() }
+func (r Refusal) Error() string { return cmp.Or[error](r.Err, fault.ErrInvalid).Error() }
 
 // Unwrap returns the error.
-func (r *Refusal) Unwrap() error { return r.Err }
+func (r Refusal) Unwrap() error { return r.Err }
 
 // BufferID, KernelID and BindingsID are chosen by the caller, who keeps them small: drivers use them as indices. 0 is none.
 type (
@@ -310,6 +311,9 @@ func CheckRange(op string, offset, size, buffer uint64) error {
 
 // CheckGroups checks the workgroup counts of a launch.
 func (l *Limits) CheckGroups(op string, groups [3]uint32) error {
+	if l == nil {
+		l = &Limits{}
+	}
 	for _, g := range groups {
 		if g > l.MaxGroups {
 			return fail(op, fault.ErrLimit, g, " workgroups, the most per dimension are ", l.MaxGroups)
@@ -323,6 +327,9 @@ func (l *Limits) CheckGroups(op string, groups [3]uint32) error {
 // WebGPU refuses a buffer that is bound for reading and for writing, whatever the ranges, and ranges that overlap and are
 // both writable: https://www.w3.org/TR/webgpu/#programming-model-resource-usages
 func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, sizes []uint64) error {
+	if l == nil {
+		l = &Limits{}
+	}
 	switch {
 	case len(entries) != layout.Storage():
 		return fail(op, fault.ErrInvalid, len(entries), " entries for ", layout.Storage(), " storage bindings")

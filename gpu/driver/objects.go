@@ -83,14 +83,24 @@ func (t table) free(op string, id uint32) error {
 // NewObjects makes the Objects of a device.
 func NewObjects(info AdapterInfo) Objects { return Objects{info: info, lost: make(chan struct{})} }
 
+// orClosed is o, or in place of nil what a closed device has.
+func (o *Objects) orClosed() *Objects {
+	if o == nil {
+		o = &Objects{}
+		o.closed.Store(true)
+	}
+	return o
+}
+
 // Info describes the device.
-func (o *Objects) Info() AdapterInfo { return o.info }
+func (o *Objects) Info() AdapterInfo { return o.orClosed().info }
 
 // Lost returns a channel that the first call of [Objects.SetLost] closes.
-func (o *Objects) Lost() <-chan struct{} { return o.lost }
+func (o *Objects) Lost() <-chan struct{} { return o.orClosed().lost }
 
 // LostReason returns the reason of the loss, or "".
 func (o *Objects) LostReason() string {
+	o = o.orClosed()
 	select {
 	case <-o.lost:
 		return o.reason
@@ -101,6 +111,7 @@ func (o *Objects) LostReason() string {
 
 // SetLost makes every later request fail with fault.ErrDeviceLost and the reason, which is not "". Later calls do nothing.
 func (o *Objects) SetLost(reason string) {
+	o = o.orClosed()
 	if o.losing.Swap(true) {
 		return
 	}
@@ -112,10 +123,11 @@ func (o *Objects) SetLost(reason string) {
 }
 
 // Close makes every later request fail with fault.ErrClosed. It reports whether this was the first call.
-func (o *Objects) Close() bool { return !o.closed.Swap(true) }
+func (o *Objects) Close() bool { return !o.orClosed().closed.Swap(true) }
 
 // Usable reports why nothing can be done any more: closed or lost.
 func (o *Objects) Usable(op string) error {
+	o = o.orClosed()
 	switch {
 	case o.closed.Load():
 		return fail(op, fault.ErrClosed)
@@ -127,6 +139,7 @@ func (o *Objects) Usable(op string) error {
 
 // AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
 func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
+	o = o.orClosed()
 	const op = "driver: NewBuffer"
 	if err := cmp.Or(o.Usable(op), o.buffers.free(op, uint32(id))); err != nil {
 		return err
@@ -144,10 +157,11 @@ func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) e
 }
 
 // DropBuffer forgets a buffer. It reports whether there was one.
-func (o *Objects) DropBuffer(id BufferID) bool { return o.buffers.remove(uint32(id)) }
+func (o *Objects) DropBuffer(id BufferID) bool { return o.orClosed().buffers.remove(uint32(id)) }
 
 // BufferSize returns the size of a live buffer, or 0.
 func (o *Objects) BufferSize(id BufferID) uint64 {
+	o = o.orClosed()
 	if b, ok := o.buffers.at(uint32(id)).(*bufferState); ok {
 		return b.size
 	}
@@ -156,6 +170,7 @@ func (o *Objects) BufferSize(id BufferID) uint64 {
 
 // AddKernel checks and notes a kernel.
 func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
+	o = o.orClosed()
 	const op = "driver: NewKernel"
 	if err := cmp.Or(o.Usable(op), o.kernels.free(op, uint32(id))); err != nil {
 		return err
@@ -175,10 +190,11 @@ func (o *Objects) AddKernel(id KernelID, k *Kernel) error {
 }
 
 // DropKernel forgets a kernel. It reports whether there was one.
-func (o *Objects) DropKernel(id KernelID) bool { return o.kernels.remove(uint32(id)) }
+func (o *Objects) DropKernel(id KernelID) bool { return o.orClosed().kernels.remove(uint32(id)) }
 
 // Map checks a mapping and notes it.
 func (o *Objects) Map(id BufferID, offset, size uint64) error {
+	o = o.orClosed()
 	const op = "driver: Map"
 	b, err := o.buffer(op, uint32(id))
 	if err := cmp.Or(o.Usable(op), err); err != nil {
@@ -196,6 +212,7 @@ func (o *Objects) Map(id BufferID, offset, size uint64) error {
 
 // Unmap checks and notes the end of a mapping.
 func (o *Objects) Unmap(id BufferID) error {
+	o = o.orClosed()
 	const op = "driver: Unmap"
 	if err := o.Usable(op); err != nil {
 		return err
@@ -222,6 +239,7 @@ func (o *Objects) buffer(op string, id uint32) (*bufferState, error) {
 
 // CheckRead checks a transfer to the host.
 func (o *Objects) CheckRead(t Transfer) error {
+	o = o.orClosed()
 	const op = "driver: Read"
 	b, err := o.buffer(op, uint32(t.Buffer))
 	if err := cmp.Or(o.Usable(op), err); err != nil {
@@ -245,6 +263,7 @@ func (o *Objects) CheckRead(t Transfer) error {
 
 // Check checks a whole list and, if it is right, notes the binding sets that it defines and forgets.
 func (o *Objects) Check(l *CommandList) error {
+	o = o.orClosed()
 	const op = "driver: Submit"
 	if err := o.Usable(op); err != nil {
 		return err

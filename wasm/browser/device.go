@@ -75,7 +75,7 @@ func (d *device) noteFault(value js.Value) {
 	if list := number(value, "list"); list == 0 {
 		d.fault = cmp.Or(d.fault, err)
 	} else if d.refused == nil {
-		d.refused = &driver.Refusal{List: list, Err: err}
+		d.refused = driver.Refusal{List: list, Err: err}
 	}
 }
 

@@ -69,6 +69,9 @@ func newReader(in io.Reader, size int64, p place) (*Reader, error) {
 
 // Header describes the array.
 func (r *Reader) Header() Header {
+	if r == nil {
+		return Header{}
+	}
 	h := r.header
 	h.Shape = slices.Clone(h.Shape)
 	return h
@@ -76,7 +79,7 @@ func (r *Reader) Header() Header {
 
 // Read reads the elements' bytes, little-endian, in the order of the file. It returns io.EOF at their end.
 func (r *Reader) Read(p []byte) (int, error) {
-	if r.data == nil {
+	if r == nil || r.data == nil {
 		return 0, errNoReader
 	}
 	n, err := r.data.Read(p)

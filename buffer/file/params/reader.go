@@ -110,6 +110,9 @@ func (r *Reader) lacks(at int64, count, each uint64, of string) bool {
 // Next goes to the next tensor, over what was not read of the last one. It returns io.EOF after the last one. The header's
 // shape is the caller's to keep. After an error every call returns it again.
 func (r *Reader) Next() (file.Header, error) {
+	if r == nil {
+		return file.Header{}, invalid("no reader")
+	}
 	for r.src.Skip() == nil {
 		if r.next == len(r.names) {
 			return file.Header{}, r.finish()
@@ -183,12 +186,19 @@ func (r *Reader) finish() error {
 }
 
 // Read reads the data of the tensor that Next returned. It returns io.EOF at their end, and also before the first Next.
-func (r *Reader) Read(b []byte) (int, error) { return r.src.Read(b) }
+func (r *Reader) Read(b []byte) (int, error) {
+	if r == nil {
+		return 0, invalid("no reader")
+	}
+	return r.src.Read(b)
+}
 
 // Trailing returns how many bytes follow the last tensor, once Next has returned io.EOF. Where the size of the file is
 // unknown it reads on to its end.
 func (r *Reader) Trailing() (int64, error) {
 	switch {
+	case r == nil:
+		return 0, invalid("no reader")
 	case r.src.Err != nil:
 		return 0, r.src.Err
 	case r.end == 0:

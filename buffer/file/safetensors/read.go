@@ -98,10 +98,18 @@ func (s *Reader) arrange() error {
 }
 
 // Metadata returns the texts that the header has under names of their own, nil if it has none.
-func (s *Reader) Metadata() map[string]string { return maps.Clone(s.metadata) }
+func (s *Reader) Metadata() map[string]string {
+	if s == nil {
+		return nil
+	}
+	return maps.Clone(s.metadata)
+}
 
 // Next goes to the next tensor. An error of the input stays.
 func (s *Reader) Next() (file.Header, error) {
+	if s == nil {
+		return file.Header{}, errNoReader
+	}
 	if err := s.src.Skip(); err != nil {
 		return file.Header{}, err
 	}
@@ -118,4 +126,11 @@ func (s *Reader) Next() (file.Header, error) {
 }
 
 // Read reads the data of the tensor that Next returned.
-func (s *Reader) Read(p []byte) (int, error) { return s.src.Read(p) }
+func (s *Reader) Read(p []byte) (int, error) {
+	if s == nil {
+		return 0, errNoReader
+	}
+	return s.src.Read(p)
+}
+
+var errNoReader = fault.Fail("safetensors: Read", fault.ErrInvalid, "no reader")

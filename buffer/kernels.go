@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package buffer
+
+import (
+	"github.com/sublet-gpu/sublet/buffer/internal/memory"
+	"github.com/sublet-gpu/sublet/gpu"
+)
+
+// Intent tells what a kernel is going to do with the bytes of a region.
+type Intent uint8
+
+// The intents. What a kernel that replaces finds is undefined: it writes every byte that matters, of the whole buffer.
+const (
+	Reads Intent = iota
+	Writes
+	Replaces
+)
+
+// Use returns memory of a device that is current in a region, for a kernel that is about to use nothing else of the buffer.
+// The memory begins with byte base of the buffer. Where the device can hold the buffer as a whole that is 0, and the memory is
+// valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued.
+func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
+	const op = "Use"
+	m, w, err := b.beginIn(op, in, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer b.end(m)
+	if dev == nil {
+		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
+	}
+	d, err := b.prepare(op, m, dev, w, in == Replaces)
+	if err != nil {
+		return nil, 0, err
+	}
+	return d.Mem, d.Lo - b.back.At, nil
+}
+
+// prepare returns a device's replica that is current in a region, or about to be replaced.
+func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool) (*memory.Replica, error) {
+	d, err := m.On(op, b.back, dev, w)
+	if err != nil {
+		return nil, err
+	}
+	replace = replace && d.All()
+	if replace && b.mode == Owned && d.Mem.Lost() {
+		m.GiveUp(d) // what was lost is no loss
+	}
+	return d, m.Prepare(d, w, replace)
+}
+
+// Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is
+// the buffer's and valid until that is closed.
+func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
+	if b == nil {
+		return nil, fail("Memory", gpu.ErrInvalid, "nil buffer")
+	}
+	mem, _, err := b.Use(b.dev, Range(0, b.size), in)
+	return mem, err
+}
+
+// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
+func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
+	const op = "Wrote"
+	m, w, err := b.beginIn(op, Reads, r)
+	if err != nil {
+		return // nothing was written
+	}
+	defer b.end(m)
+	if dev == nil {
+		return
+	}
+	if d, err := m.On(op, b.back, dev, w); err == nil && d.Mem != nil {
+		m.Wrote(d, w)
+	}
+}
