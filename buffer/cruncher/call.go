@@ -52,7 +52,6 @@ type piece struct {
 	results []result
 
 	has []holding // of each array
-	err error
 }
 
 // holding is what a piece's device has of an array.
@@ -307,15 +306,14 @@ func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 
 // each runs fn for every piece at the same time. Errors of lost devices count for less than others.
 func (cr *Cruncher) each(pieces []*piece, fn func(p *piece) error) (err error) {
-	_ = together(len(pieces), func(i int) error {
+	errs := together(len(pieces), func(i int) error {
 		p, start := pieces[i], time.Now()
-		p.err = fn(p)
-		p.took += time.Since(start)
-		return nil
+		defer func() { p.took += time.Since(start) }()
+		return fn(p)
 	})
-	for _, p := range pieces {
-		if p.err != nil && (err == nil || !p.worker.lost()) {
-			err = p.err
+	for i, e := range errs {
+		if e != nil && (err == nil || !pieces[i].worker.lost()) {
+			err = e
 		}
 	}
 	return err

@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -224,7 +225,7 @@ func (cr *Cruncher) compute(ctx context.Context, b *Batch, id int, kernels strin
 
 // compile has the kernels of a call compiled on all devices. It is not part of the time that the balancer is told.
 func (cr *Cruncher) compile(ctx context.Context, c *call) error {
-	return together(len(cr.workers), func(i int) error {
+	return cmp.Or(together(len(cr.workers), func(i int) error {
 		w := cr.workers[i]
 		for _, p := range c.programs() {
 			if _, err := p.Compile(ctx, w.dev); err != nil && !w.lost() {
@@ -232,11 +233,11 @@ func (cr *Cruncher) compile(ctx context.Context, c *call) error {
 			}
 		}
 		return nil
-	})
+	})...)
 }
 
-// together calls fn for 0 to n-1, at least one number, at the same time, and returns the first error.
-func together(n int, fn func(i int) error) error {
+// together calls fn for 0 to n-1, at least one number, at the same time, and returns what each returned.
+func together(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n - 1 {
@@ -244,12 +245,7 @@ func together(n int, fn func(i int) error) error {
 	}
 	errs[n-1] = fn(n - 1) // needs no goroutine of its own
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errs
 }
 
 // Close gives the device memory of all arrays back, and the compiled kernels. It waits for a call that is under way. The arrays
@@ -340,6 +336,7 @@ func (cr *Cruncher) publish(pieces []*piece, before Traffic) {
 var (
 	ErrAccess    = fault.New("ErrAccess", "the array was first used in another way")
 	ErrBatch     = fault.New("ErrBatch", "a batch is open")
+	ErrCallback  = fault.New("ErrCallback", "the callback panicked")
 	ErrDevices   = fault.New("ErrDevices", "no device")
 	ErrLength    = fault.New("ErrLength", "the array is too short for the range")
 	ErrMigration = fault.New("ErrMigration", "elements would have to move between devices")

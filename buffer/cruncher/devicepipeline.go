@@ -70,8 +70,8 @@ func (p *DevicePipeline) build(stages []Stage) (err error) {
 		if len(s.Devices)+len(s.Options)+len(s.Initializers) > 0 || s.WGSL != "" {
 			return fail(op, gpu.ErrInvalid, "a stage with devices, a source, options or initializers of its own")
 		}
-		l, err := newStage(op, p.cr, s)
-		if err != nil {
+		l := &stage{cr: p.cr}
+		if err := l.fill(op, s); err != nil {
 			return err
 		}
 		for k := range l.runs {

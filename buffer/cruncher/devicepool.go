@@ -11,11 +11,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
-
-// ErrCallback is the error of a task in a pool.
-var ErrCallback = fault.New("ErrCallback", "the callback panicked")
 
 // TaskType says what is special about a task in a [DevicePool]. Types are joined by |, and have the values of Cekirdekler's
 // ClTaskType. Outside of a pool only TransferOnly has an effect.

@@ -3,6 +3,7 @@
 package cruncher
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -194,7 +195,7 @@ func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 	if straight(list) {
 		return nil
 	}
-	return together(len(cr.workers), func(d int) error {
+	return cmp.Or(together(len(cr.workers), func(d int) error {
 		for i := range list {
 			if list[i].Slot == d {
 				if err := list[i].bring(ctx); err != nil {
@@ -203,7 +204,7 @@ func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 			}
 		}
 		return nil
-	})
+	})...)
 }
 
 // newest lists the elements of arrays that are in a state, or in one after it. It is ErrStale if a lost device had some of them.

@@ -46,12 +46,11 @@ func (p *Pipeline) build(ctx context.Context, stages []Stage) error {
 		if err != nil {
 			return err
 		}
-		p.stages = append(p.stages, &stage{cr: cr}) // Close closes it
-		l, err := newStage("NewPipeline", cr, s)
-		if err != nil {
+		l := &stage{cr: cr}
+		p.stages = append(p.stages, l) // Close closes it
+		if err := l.fill("NewPipeline", s); err != nil {
 			return err
 		}
-		p.stages[i] = l
 		if i > 0 {
 			if err := joins(p.stages[i-1].outputs, l.inputs); err != nil {
 				return err

@@ -36,11 +36,10 @@ type Range struct {
 	TransferOnly bool
 }
 
-// maxBlobs keeps the pieces of a range from being beyond count.
-const maxBlobs = 4096
-
-// maxItems is how many items kernels can number.
-const maxItems = math.MaxUint32
+const (
+	maxBlobs = 4096           // of a part, so that they are not beyond count
+	maxItems = math.MaxUint32 // that kernels can number
+)
 
 // inner returns the number of items for each step along the slowest dimension.
 func (r *Range) inner() int {

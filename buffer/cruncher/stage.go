@@ -46,19 +46,18 @@ type stage struct {
 	stopped                 bool // inputs do not go up
 }
 
-// newStage checks a stage that a cruncher is to compute.
-func newStage(op string, cr *Cruncher, s *Stage) (*stage, error) {
+// fill checks what the stage is to be, and sets it.
+func (l *stage) fill(op string, s *Stage) error {
 	if _, err := gather(slices.Concat(s.Inputs, s.Hidden, s.Outputs)); err != nil {
-		return nil, err
+		return err
 	}
-	l := &stage{cr: cr}
 	l.inputs, _ = gather(s.Inputs)
 	l.hidden, _ = gather(s.Hidden)
 	l.outputs, _ = gather(s.Outputs)
 	for i := range l.inputs {
 		in := &l.inputs[i]
 		if in.array == nil || in.flags.WriteOnly {
-			return nil, fail(op, gpu.ErrInvalid, in.name, " is a scalar, or write-only")
+			return fail(op, gpu.ErrInvalid, in.name, " is a scalar, or write-only")
 		}
 		in.flags.Read, in.flags.ReadOnly = !in.flags.PartialRead, true
 		in.flags.lock(in.flags)
@@ -71,22 +70,22 @@ func newStage(op string, cr *Cruncher, s *Stage) (*stage, error) {
 		out := &l.outputs[i]
 		switch {
 		case out.array == nil:
-			return nil, fail(op, gpu.ErrInvalid, out.name, " is a scalar")
+			return fail(op, gpu.ErrInvalid, out.name, " is a scalar")
 		case out.array.host.ReadOnly:
-			return nil, fail(op, gpu.ErrReadOnly, out.name)
+			return fail(op, gpu.ErrReadOnly, out.name)
 		case out.flags.ReadOnly:
-			return nil, fail(op, gpu.ErrInvalid, out.name, " is read-only")
+			return fail(op, gpu.ErrInvalid, out.name, " is read-only")
 		}
 		out.flags.Read, out.flags.PartialRead, out.flags.Write = false, false, true
 	}
 	var err error
-	if l.inits, err = steps(op, cr.source, s.Initializers); err != nil {
-		return nil, err
+	if l.inits, err = steps(op, l.cr.source, s.Initializers); err != nil {
+		return err
 	}
-	if l.runs, err = steps(op, cr.source, s.Kernels); err == nil && len(l.runs) == 0 {
+	if l.runs, err = steps(op, l.cr.source, s.Kernels); err == nil && len(l.runs) == 0 {
 		err = fail(op, kernel.ErrKernel, "a stage without kernels")
 	}
-	return l, err
+	return err
 }
 
 // steps checks steps against a source and copies them.

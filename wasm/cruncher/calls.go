@@ -145,22 +145,14 @@ func (s *server) order(
 	return func(ctx context.Context) (any, error) { return nil, compute(ctx, id, kernels, rng, params) }
 }
 
-// moved reads a cruncher and arrays that something is to be done with.
-func (s *server) moved(r *page.Reader, do func(ctx context.Context, c *crunch, list []*cruncher.Any) error) page.Work {
+// move fetches or evicts the arrays that it reads.
+func (s *server) move(r *page.Reader, do func(*cruncher.Cruncher, context.Context, ...*cruncher.Any) error) page.Work {
 	c := s.cruncherOf(r)
 	var list []*cruncher.Any
 	for r.Left() {
 		list = append(list, s.arrayOf(r))
 	}
-	return func(ctx context.Context) (any, error) { return nil, do(ctx, c, list) }
-}
-
-func (s *server) fetch(r *page.Reader) page.Work {
-	return s.moved(r, func(ctx context.Context, c *crunch, list []*cruncher.Any) error { return c.Fetch(ctx, list...) })
-}
-
-func (s *server) evict(r *page.Reader) page.Work {
-	return s.moved(r, func(_ context.Context, c *crunch, list []*cruncher.Any) error { return c.Evict(list...) })
+	return func(ctx context.Context) (any, error) { return nil, do(c.Cruncher, ctx, list...) }
 }
 
 func (s *server) cruncherOf(r *page.Reader) *crunch {

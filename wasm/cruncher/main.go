@@ -47,13 +47,15 @@ var commands = []page.Spec[*server]{
 	page.CmdOpen:        {Later: (*server).open},
 	page.CmdCloseOpened: {Later: func(s *server, r *page.Reader) page.Work { return drop(s.crunchers, r) }},
 	page.CmdCompute:     {Later: func(s *server, r *page.Reader) page.Work { return s.order(r, s.cruncherOf(r).Compute) }},
-	page.CmdFetch:       {Later: (*server).fetch},
-	page.CmdEvict:       {Later: (*server).evict},
-	page.CmdStats:       {Now: (*server).stats},
-	page.CmdReport:      {Now: (*server).report},
-	page.CmdTraffic:     {Now: func(s *server, r *page.Reader) any { return traffic(s.cruncherOf(r).Traffic()) }},
-	page.CmdArray:       {Now: (*server).array},
-	page.CmdGet:         {Now: (*server).get},
+	page.CmdFetch:       {Later: func(s *server, r *page.Reader) page.Work { return s.move(r, (*cruncher.Cruncher).Fetch) }},
+	page.CmdEvict: {Later: func(s *server, r *page.Reader) page.Work {
+		return s.move(r, func(cr *cruncher.Cruncher, _ context.Context, list ...*cruncher.Any) error { return cr.Evict(list...) })
+	}},
+	page.CmdStats:   {Now: (*server).stats},
+	page.CmdReport:  {Now: (*server).report},
+	page.CmdTraffic: {Now: func(s *server, r *page.Reader) any { return traffic(s.cruncherOf(r).Traffic()) }},
+	page.CmdArray:   {Now: (*server).array},
+	page.CmdGet:     {Now: (*server).get},
 	page.CmdSet: {Now: func(s *server, r *page.Reader) any {
 		s.change(s.arrayOf(r), r)
 		return nil

@@ -15,6 +15,10 @@ const (
 	probeEvery = 32
 	// horizon is within how many calls a change of the ranges must make up for its transfers.
 	horizon = 8
+	// window is how many samples are looked at to tell outliers, the newest included.
+	window = 5
+	// outlier is the factor to the median beyond which a sample is left out.
+	outlier = 3
 )
 
 // New returns the balancer to use. It estimates each device's throughput, in items per second, and hands each step to the
@@ -122,12 +126,6 @@ func (a *adaptive) stats(s *Stats) {
 		s.Throughput = append(s.Throughput, a.devices[i].perSecond)
 	}
 }
-
-// window is how many samples are looked at to tell outliers, the newest included.
-const window = 5
-
-// outlier is the factor to the median beyond which a sample is left out.
-const outlier = 3
 
 // device is what is known of a device: the estimate of its throughput above all.
 type device struct {

@@ -25,20 +25,13 @@ import (
 // ErrNoDevice says that no device of a request is alive.
 var ErrNoDevice = fault.New("ErrNoDevice", "no device is alive")
 
-// What a request may hold: items that float64 counts exactly, and more devices than any machine has.
 const (
-	maxGlobal  = 1 << 53
-	maxDevices = 1 << 10
+	maxGlobal  = 1 << 53 // items that float64 counts exactly
+	maxDevices = 1 << 10 // more than any machine has
+	minSeconds = 1e-9    // no clock is finer: so throughputs are finite
+	maxSeconds = 1e9     // longer times are not believed
+	depth      = 10      // how many calls Stats.History and the mean of [NewLegacy] go back
 )
-
-// Times above maxSeconds are not believed, and no clock is finer than minSeconds: so throughputs are finite.
-const (
-	minSeconds = 1e-9
-	maxSeconds = 1e9
-)
-
-// depth is how many calls Stats.History and the mean of [NewLegacy] go back.
-const depth = 10
 
 // Request describes a range of Global items to be split over devices 0 to Devices-1.
 type Request struct {
