@@ -306,8 +306,12 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 		} else if err := src.assign(ctx, op, n); err != nil {
 			return core{}, err
 		}
-		mem = memory{host: gpu.HostBytes(make([]byte, n.Rows*n.Cols*n.Type.Size())), isHost: true, copied: true}
-		if err := firstError(src.read(ctx, mem.host), src.close()); err != nil {
+		var err error
+		if src.buf.Location() != buffer.None { // zeros that nobody has used have no memory yet
+			mem = memory{host: gpu.HostBytes(make([]byte, n.Rows*n.Cols*n.Type.Size())), isHost: true, copied: true}
+			err = src.read(ctx, mem.host)
+		}
+		if err = firstError(err, src.close()); err != nil {
 			return core{}, err
 		}
 	}

@@ -18,8 +18,9 @@ import (
 // and a number times a matrix scales it. T(A) and A.T are the transpose.
 //
 // Every operation of this package is a function under its name in small letters, as in exp(A), maxrows(A) and
-// clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div. Beside them
-// there are fill(rows, cols, v), slice(A, i, k, j, l), row(A, i) and col(A, j). The case of a function's name does not matter.
+// clamp(A, lo, hi), except that the operators are matmul (*), multiply (%), add, subtract or sub, and divide or div, and that
+// numbers stand in these, not in functions of their own such as scale. Beside them there are fill(rows, cols, v),
+// slice(A, i, k, j, l), row(A, i) and col(A, j). The case of a function's name does not matter.
 // A call of mul, which is the product to some and element-wise to others, is [ErrName]; a matrix may have the name.
 //
 // A malformed text is [ErrSyntax], an unknown name [ErrName]; errors name the place in the text.

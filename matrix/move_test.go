@@ -179,6 +179,12 @@ func TestDevices(t *testing.T) {
 		if c.Device() != other {
 			t.Error("the copy is elsewhere")
 		}
+		down := other.Stats().BytesDown
+		zeros := must[*dense](t)(must[*dense](t)(matrix.New[float32](other, 1, 3)).CopyTo(background, dev))
+		if other.Stats().BytesDown != down { // what nobody has used is not brought by way of the host
+			t.Error("zeros came by way of the host")
+		}
+		wants(t, zeros, 1, 3, false, 0, 0, 0)
 		isError(t, x.MoveTo(background, other), matrix.ErrExternalResize)
 		wants(t, x, 2, 2, true, 1, 3, 2, 4) // it was not moved, its memory not freed
 		v := m.Row(0)

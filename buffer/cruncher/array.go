@@ -175,7 +175,8 @@ func (a *Any) Len() int {
 }
 
 // Track promises that the host's side changes by calls of the array's and by results only, and that [Any.MarkDirty] tells of
-// other changes. What the devices have already is then not uploaded again. Arrays of [NewArray] are tracked from the start.
+// other changes, such as results of another array of the same memory. What the devices have already is then not uploaded again.
+// Arrays of [NewArray] are tracked from the start.
 func (a *Any) Track() { a.change(func(*Flags) { a.tracked = true }) }
 
 // MarkDirty says that the caller wrote into the host's side. If it goes up, with read or partialRead, it is what counts from then

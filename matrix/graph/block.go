@@ -87,8 +87,9 @@ func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
 	return t.From(matrix.Host(data).Bytes)
 }
 
-// Wrap makes a block of the caller's own bytes, which tasks read and write where they are. release, which may be nil, is
-// called once, when the last reference is released.
+// Wrap makes a block of the caller's own bytes, which devices get when they first use them. Results of devices reach the bytes when
+// somebody asks for them there, as [Block.View] does; those that nobody asked for before the last reference is
+// released are lost. release, which may be nil, is called once, after that.
 func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	rows, err := t.rowsOf("Wrap", len(data))
 	if err != nil {
