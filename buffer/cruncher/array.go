@@ -233,13 +233,6 @@ func (a *body) use(cr *Cruncher, r *residency) error {
 	return nil
 }
 
-func (a *body) unuse(cr *Cruncher) {
-	a.mu.Lock()
-	delete(a.users, cr)
-	a.compare()
-	a.mu.Unlock()
-}
-
 func (a *Any) usable(op string) error {
 	if a.none() {
 		return fail(op, gpu.ErrInvalid, "nil array")

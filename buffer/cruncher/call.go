@@ -139,7 +139,7 @@ func (cr *Cruncher) counts(c *call, alive []bool) ([]int, error) {
 		return *fixed, nil
 	}
 	counts, err := cr.conf.balancer.Split(balance.Request{
-		ID: c.id, Global: n, Step: c.step, Devices: len(alive), Alive: alive, Moves: cr.moveCosts(c),
+		ID: c.id, Global: n, Step: c.step, Devices: len(alive), Alive: alive, Moves: c.moveCosts,
 	})
 	if err != nil {
 		return nil, err

@@ -167,7 +167,10 @@ func (p *DevicePipeline) restart(op string, serial bool) error {
 	return p.enter(context.Background(), op, false, func(context.Context) error {
 		p.serial = serial
 		p.count, p.queued, p.step = 0, 0, 0
-		p.cr.evictStale()
+		p.cr.mu.lock()
+		defer p.cr.mu.unlock()
+		p.cr.noteLost()
+		_ = p.cr.evictIf((*residency).stale)
 		return nil
 	})
 }
@@ -203,7 +206,8 @@ func (p *DevicePipeline) FeedBegin(ctx context.Context) error {
 	const op = "FeedBegin"
 	return p.enter(ctx, op, false, func(ctx context.Context) error {
 		for _, l := range p.stages {
-			if err := l.usable(op); err != nil {
+			all := &group{list: slices.Concat(l.inputs, l.hidden, l.outputs)}
+			if _, err := gather([]Param{all}); err != nil { // one is closed
 				return err
 			}
 		}

@@ -14,7 +14,10 @@ import (
 // need finds out which elements of an array a device has to have before it computes a part.
 func (h *holding) need(c *call, a *argument, of part) {
 	f, all, own := &a.flags, span{0, a.array.n}, a.own(c, of)
-	near := widen(own, f.Halo, a.array.n)
+	near := own
+	if halo := min(f.Halo, a.array.n); own.lo < own.hi {
+		near = span{max(own.lo-halo, 0), min(own.hi+halo, a.array.n)}
+	}
 	h.bound = near
 	switch {
 	case f.Read && !f.PartialRead:
@@ -28,14 +31,6 @@ func (h *holding) need(c *call, a *argument, of part) {
 	if f.Write && f.WriteAll {
 		h.newest, h.bound = all, all
 	}
-}
-
-func widen(s span, halo, n int) span {
-	if s.lo >= s.hi {
-		return s
-	}
-	halo = min(halo, n)
-	return span{max(s.lo-halo, 0), min(s.hi+halo, n)}
 }
 
 // own returns the elements of an array that belong to a part.
@@ -135,33 +130,22 @@ func (c *call) byBlob(a *argument) bool {
 // are not for nothing is what matters, not how dear they are.
 const moveRate = 1e9
 
-// moveCosts tells the balancer what shares would cost in elements that move between devices. It is nil if none would.
-func (cr *Cruncher) moveCosts(c *call) func(counts []int) []float64 {
-	var resident []*argument
-	for i := range c.arrays {
-		var h holding
-		if h.need(c, &c.arrays[i], part{0, 1}); h.newest.lo < h.newest.hi {
-			resident = append(resident, &c.arrays[i])
-		}
-	}
-	if len(resident) == 0 {
-		return nil
-	}
-	return func(counts []int) []float64 {
-		costs := make([]float64, len(counts))
-		base := c.r.Offset
-		for d, n := range counts {
-			for _, a := range resident {
-				var h holding
-				h.need(c, a, part{base, n})
-				for _, s := range a.values.Lacking(d, a.array.bytes(h.newest)) {
-					costs[d] += float64(s.Width) / moveRate
-				}
+// moveCosts tells the balancer what shares would cost in elements that move between devices.
+func (c *call) moveCosts(counts []int) []float64 {
+	costs := make([]float64, len(counts))
+	base := c.r.Offset
+	for d, n := range counts {
+		for k := range c.arrays {
+			var h holding
+			a := &c.arrays[k]
+			h.need(c, a, part{base, n})
+			for _, s := range a.values.Lacking(d, a.array.bytes(h.newest)) {
+				costs[d] += float64(s.Width) / moveRate
 			}
-			base += n
 		}
-		return costs
+		base += n
 	}
+	return costs
 }
 
 // result is elements on their way from a device to the host's side of an array. They wait in memory of the library's until

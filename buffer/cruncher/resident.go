@@ -88,7 +88,10 @@ func (cr *Cruncher) evict(a *body) error {
 		return nil
 	}
 	delete(cr.arrays, a)
-	a.unuse(cr)
+	a.mu.Lock()
+	delete(a.users, cr)
+	a.compare()
+	a.mu.Unlock()
 	return r.values.Close()
 }
 
@@ -199,14 +202,6 @@ func (cr *Cruncher) refresh() {
 		}
 		w.life, w.gone = life, false
 	}
-}
-
-// evictStale gives up arrays of which only a lost device had the newest elements.
-func (cr *Cruncher) evictStale() {
-	cr.mu.lock()
-	defer cr.mu.unlock()
-	cr.noteLost()
-	_ = cr.evictIf((*residency).stale)
 }
 
 // WithMemory limits how many bytes the arrays have on each device, beside the words that those of 8 and 16 bits are unpacked to during a

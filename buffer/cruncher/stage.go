@@ -110,19 +110,6 @@ func steps(op string, source *kernel.Source, list []Step) ([]Step, error) {
 	return list, nil
 }
 
-// usable checks that no array of a stage is closed.
-func (l *stage) usable(op string) error {
-	for _, p := range slices.Concat(l.inputs, l.hidden, l.outputs) {
-		if p.array == nil {
-			continue
-		}
-		if err := p.array.usable(op); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // bank is the inputs or the outputs of a stage, once.
 type bank struct {
 	arrays []*Any
