@@ -3,12 +3,15 @@
 package cruncher
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pbnjay/memory"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
@@ -66,8 +69,9 @@ type body struct {
 // Array is an array of elements that kernels of a [Cruncher] read and write under its name.
 type Array[T Elem] struct{ *Any }
 
+// any is the array, nil if it is none of Go memory with elements of type T, or of halves as []uint16.
 func (a *Array[T]) any() *Any {
-	if a == nil {
+	if a == nil || a.none() || a.host.Foreign != nil || a.t.Size() != typeOf[T]().Size() {
 		return nil
 	}
 	return a.Any
@@ -76,8 +80,11 @@ func (a *Array[T]) any() *Any {
 // NewArray makes an array of n zeros in memory of the library's. It is tracked; see [Any.Track].
 func NewArray[T Elem](name string, n int) (*Array[T], error) {
 	t := typeOf[T]()
-	if n < 0 || n > maxBytes/t.Size() {
+	switch {
+	case n < 0 || n > maxBytes/t.Size():
 		return nil, fail("NewArray", ErrRange, itoa(n), " elements")
+	case uint64(n*t.Size()) > cmp.Or(memory.TotalMemory(), 1<<31): // Go ends a program that asks for more than there is
+		return nil, fail("NewArray", gpu.ErrNoMemory, itoa(n), " elements")
 	}
 	a, err := newAny("NewArray", name, t, gpu.HostBytes(make([]byte, (n*t.Size()+7)/8*8)[:n*t.Size()]))
 	if err != nil {

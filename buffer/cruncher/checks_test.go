@@ -4,6 +4,7 @@ package cruncher_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -230,6 +231,26 @@ func TestCancelled(t *testing.T) {
 			if b.Data()[4095] != calls || c.Data()[4095] != calls {
 				t.Fatalf("%d and %d after %d calls", b.Data()[4095], c.Data()[4095], calls)
 			}
+		}
+	}
+}
+
+// TestOtherElements gives arrays elements of another type than they have, and asks for more memory than there is.
+func TestOtherElements(t *testing.T) {
+	bytes := newArray[uint8](t, "x", 8)
+	floats := &cruncher.Array[float32]{Any: bytes.Any}
+	refused(t, "Set", floats.Set(7, 1), gpu.ErrInvalid)
+	if _, err := floats.At(7); !errors.Is(err, gpu.ErrInvalid) {
+		t.Errorf("At: %v", err)
+	}
+	if _, err := floats.ToArray(); !errors.Is(err, gpu.ErrInvalid) || floats.Data() != nil {
+		t.Errorf("ToArray: %v", err)
+	}
+	refused(t, "CopyTo", floats.CopyTo(floats, 0), gpu.ErrInvalid)
+	same(t, "the bytes", bytes.Data(), make([]uint8, 8))
+	for _, n := range []int{1 << 40, math.MaxInt / 8, math.MaxInt, -1} {
+		if a, err := cruncher.NewArray[float32]("x", n); err == nil {
+			t.Errorf("an array of %d elements: %v", n, a)
 		}
 	}
 }
