@@ -69,37 +69,40 @@ func BenchmarkDispatch(b *testing.B) {
 func BenchmarkReady(b *testing.B) {
 	for _, tasks := range []int{10, 10000} {
 		for _, mode := range []graph.Mode{graph.FirstAvailable, graph.PriorityFirst, graph.DataAware, graph.FIFO} {
-			b.Run(strconv.Itoa(tasks)+"/"+graph.ModeNames[mode], func(b *testing.B) {
-				g := must[*graph.Graph](b)(graph.New(open(b, "cpu", "cpu"), graph.Config{Mode: mode}))
-				m := g.Template("m", 1, 1, dtype.Float32)
-				ins, outs := make([]*graph.Input, tasks), make([]*graph.Output, tasks)
-				for i := range tasks {
-					name := strconv.Itoa(i)
-					k := g.Task(name, graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", m), graph.Out("y", m))
-					ins[i], outs[i] = g.Input(name, k.Port("x")), g.Output(name, k.Port("y"))
-				}
-				check(b, g.Run(b.Context()))
-				n := 0
-				for b.Loop() {
-					for _, in := range ins {
-						x, err := m.New()
-						if err == nil {
-							err = in.Push(b.Context(), x)
-						}
-						check(b, err)
-					}
-					for _, out := range outs {
-						x, err := out.Pull(b.Context())
-						check(b, err)
-						x.Release()
-					}
-					n++
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*tasks)/1e3, "us/dispatch")
-				check(b, g.Teardown())
-			})
+			b.Run(strconv.Itoa(tasks)+"/"+graph.ModeNames[mode], func(b *testing.B) { ready(b, graph.Config{Mode: mode}, tasks) })
 		}
+		b.Run(strconv.Itoa(tasks)+"/deterministic", func(b *testing.B) { ready(b, graph.Config{Deterministic: true}, tasks) })
 	}
+}
+
+func ready(b *testing.B, conf graph.Config, tasks int) {
+	g := must[*graph.Graph](b)(graph.New(open(b, "cpu", "cpu"), conf))
+	m := g.Template("m", 1, 1, dtype.Float32)
+	ins, outs := make([]*graph.Input, tasks), make([]*graph.Output, tasks)
+	for i := range tasks {
+		name := strconv.Itoa(i)
+		k := g.Task(name, graph.Func(func(*graph.Dispatch) error { return nil }), graph.In("x", m), graph.Out("y", m))
+		ins[i], outs[i] = g.Input(name, k.Port("x")), g.Output(name, k.Port("y"))
+	}
+	check(b, g.Run(b.Context()))
+	n := 0
+	for b.Loop() {
+		for _, in := range ins {
+			x, err := m.New()
+			if err == nil {
+				err = in.Push(b.Context(), x)
+			}
+			check(b, err)
+		}
+		for _, out := range outs {
+			x, err := out.Pull(b.Context())
+			check(b, err)
+			x.Release()
+		}
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*tasks)/1e3, "us/dispatch")
+	check(b, g.Teardown())
 }
 
 // sleeper is a kernel that keeps a device of the oracle busy for as long, without keeping a core busy: what a device of its own
