@@ -291,7 +291,7 @@ type Flags struct {
 func DefaultFlags() Flags { return Flags{Read: true, Write: true, ElementsPerItem: 1} }
 
 // goesUp reports whether calls bring what the host has to the devices.
-func (f *Flags) goesUp() bool { return f.Read || f.PartialRead }
+func (f Flags) goesUp() bool { return f.Read || f.PartialRead }
 
 // lock clears what ReadOnly and WriteOnly exclude. Of both the one that was set before wins.
 func (f *Flags) lock(before Flags) {

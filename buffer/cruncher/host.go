@@ -84,10 +84,7 @@ func (a *Any) replaceable(op string, s span) error {
 	if a.host.ReadOnly {
 		return fail(op, gpu.ErrReadOnly, "array ", a.name)
 	}
-	if !a.behind.Load() {
-		return nil
-	}
-	if f := a.Flags(); !f.goesUp() {
+	if a.behind.Load() && !a.Flags().goesUp() {
 		return a.current(op, s)
 	}
 	return nil
