@@ -216,7 +216,7 @@ func (d *Device) Attach(key any, make func() any) any {
 
 func isComparable(key any) (ok bool) {
 	defer func() { ok = recover() == nil }()
-	return key == key //nolint:staticcheck // panics if not
+	return key == key // panics if not
 }
 
 // Reopen brings a lost device back: it opens the adapter again. A device that the caller made needs [WithDevice] with its

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !js
+//go:build !js && cgo
 
 package matrix_test
 

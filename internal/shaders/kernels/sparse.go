@@ -56,7 +56,12 @@ type Scatter struct {
 }
 
 // The words of Shape that say where the first value, the first pointer, the dense matrix and the first index are bound.
-const ScatterBase, ScatterFirst, ScatterOffset, ScatterIndex = 2, 3, 6, 9
+const (
+	ScatterBase   = 2
+	ScatterFirst  = 3
+	ScatterOffset = 6
+	ScatterIndex  = 9
+)
 
 // Launch plans the launch.
 func (s *Scatter) Launch() *Launch {

@@ -193,7 +193,5 @@ func TestAlias(t *testing.T) {
 	if err := r.change(page.CmdSetFrom, 4, 3, r.source(0, 0, 1, 1, bytesOf(3))...); err != nil {
 		t.Error(err)
 	}
-	if err := r.change(page.CmdResize, 5, 4, 4, 4); err != nil { // it is not external any more
-		t.Error(err)
-	}
+	wantError(t, r.change(page.CmdResize, 5, 4, 4, 4), matrix.ErrExternalResize) // it is still in the memory that was wrapped
 }
