@@ -153,9 +153,10 @@ export const tests = {
     same(await own.read(), [1, 2, 3, 4], 'owned');
     check(own.order === 'row' && !own.external && own.mode === 'owned', 'the order stays the matrix\'s');
     own.rebind(Float32Array.of(1, 2), 1, 2).setValueFrom(1, 2, Float32Array.of(3, 4));
-    own.resize(2, 2).assign(1);
-    check(own.mode === 'owned', 'memory of its own');
-    same(await own.read(), [1, 1, 1, 1], 'resized when it is not external any more');
+    check(!own.external, 'not external any more');
+    await throws('ErrExternalResize', 'but still in that memory', () => own.resize(2, 2));
+    await throws('ErrExternalResize', 'which a larger copy does not leave', () => own.setValueFrom(2, 2, Float32Array.of(1, 2, 3, 4)));
+    same(await own.read(), [3, 4], 'what it was');
   }),
 
   refused: onBoth(async (gpu) => {

@@ -103,7 +103,7 @@ export class Memory extends Held {
     this.byColumns = byColumns;
     this.stride = stride;
     this.mode = mode;
-    /** Whether it may not be resized: Go's flag External. Go takes mapped memory for external. */
+    /** Go's flag External, but of mapped memory, too. Memory that is not ours is never resized, whatever this says. */
     this.external = mode !== 'owned';
     /** How many elements the memory has from the first on. */
     this.room = this.span;
@@ -173,15 +173,15 @@ export class Memory extends Held {
     if (rows === this.rows && cols === this.cols) return this.twin();
     this.unshared(where, rows, cols);
     if (rows * cols <= this.room) return this.sized(rows, cols);
-    if (this.external) throw failure('ErrExternalResize', where, `${rows}x${cols} into room for ${this.room} elements`);
+    if (this.mode !== 'owned') throw failure('ErrExternalResize', where, `${rows}x${cols} into room for ${this.room} elements`);
     return this.fresh(rows, cols);
   }
 
   /** What the matrix is after a change of its size. @param {string} where @param {number} rows @param {number} cols */
   resized(where, rows, cols) {
     this.unshared(where, rows, cols);
-    if (this.external) throw failure('ErrExternalResize', where, `${this.rows}x${this.cols} to ${rows}x${cols}`);
-    return this.mode === 'owned' && rows * cols <= this.room ? this.sized(rows, cols) : this.fresh(rows, cols);
+    if (this.mode !== 'owned') throw failure('ErrExternalResize', where, `${this.rows}x${this.cols} to ${rows}x${cols}`);
+    return rows * cols <= this.room ? this.sized(rows, cols) : this.fresh(rows, cols);
   }
 
   // The end of a change.

@@ -82,8 +82,9 @@ test('a change goes into the memory that there is, or into new one', () => {
   fails('ErrExternalResize', () => mine.setValueFrom(3, 3, new Float32Array(9)));
   mine.setValueFrom(2, 2, new Float32Array(4));
   assert.deepEqual(state(mine), [2, 2, 2, 0, 'external', false, 8]);
-  mine.resize(1, 1);
-  assert.deepEqual(state(mine), [1, 1, 1, 0, 'owned', false, 1]);
+  fails('ErrExternalResize', () => mine.resize(1, 1));
+  fails('ErrExternalResize', () => mine.setValueFrom(3, 3, new Float32Array(9)));
+  assert.deepEqual(state(mine), [2, 2, 2, 0, 'external', false, 8]);
   mine.rebind(new Float32Array(6), 2, 3, {order: 'column'});
   assert.deepEqual([...state(mine), mine.order], [2, 3, 2, 0, 'external', true, 6, 'column']);
 
@@ -204,8 +205,9 @@ test('memory is released once, by the last that has it', async () => {
   assert.deepEqual(released, ['a', 'd'], 'memory that was not taken over is not released');
   d.setValueFrom(1, 1, new Float32Array(1));
   answer(sent());
-  d.resize(9, 9); // not external any more: new memory
-  answer(sent());
+  fails('ErrExternalResize', () => d.resize(9, 9)); // not external any more, but still in that memory
+  d.close();
+  settle();
   await turn();
   assert.deepEqual(released, ['a', 'd', 'e']);
 

@@ -169,7 +169,8 @@ export class Matrix extends View {
    *
    * With `dontOwnBuffer` the matrix gives up its memory, which is released if nobody else has it, and uses this one;
    * `external` is true then. A copy goes where {@link Matrix.setValue} would put it, with the same errors, and `external` is
-   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed.
+   * false afterwards. Memory of yours stays yours: it is released when the matrix gives it up, never freed, and never left for
+   * larger memory.
    */
   setValueFrom(rows: number, cols: number, data: ArrayBufferLike | ArrayBufferView | GPUBuffer, options?: FromBufferOptions): this;
   /** Makes the matrix one of other memory of yours: what {@link Gpu.wrap} or {@link Gpu.wrapBuffer} take. */
