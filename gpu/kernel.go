@@ -46,6 +46,7 @@ type kernelEntry struct {
 	key        string
 	id         driver.KernelID
 	layout     driver.Layout
+	written    uint32 // its Written
 	generation uint32 // of the device
 	drv        driver.Device
 	references int           // of callers, those that wait included, and of the compiler
@@ -106,8 +107,8 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 		return nil, err
 	}
 	e := &kernelEntry{
-		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, generation: d.generation.Load(), drv: d.drv,
-		references: 2, done: make(chan struct{}),
+		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(), generation: d.generation.Load(),
+		drv: d.drv, references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
 	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
@@ -197,9 +198,8 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if err != nil {
 		return err
 	}
-	written := e.layout.Written()
 	for i, a := range args {
-		if d.use(a.Buffer.mem); written&(1<<i) != 0 {
+		if d.use(a.Buffer.mem); e.written&(1<<i) != 0 {
 			d.write(a.Buffer.mem)
 		}
 	}
