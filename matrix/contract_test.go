@@ -484,22 +484,6 @@ func TestEval(t *testing.T) {
 	})
 }
 
-func FuzzEval(f *testing.F) {
-	dev, err := gpu.Open(background, gpu.WithDriver("cpu"))
-	check(f, err)
-	a := must[*dense](f)(matrix.FromSlice(dev, 2, 2, []float32{1, 2, 3, 4}))
-	for _, s := range []string{"A*A", "tanh(A*T(A)+1)", "where(A>1,A,-A)", "slice(A,0,1,0,1)", "((((", "1e999*A", "fill(1000000,1000000,1)"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e := matrix.Eval(text, map[string]*dense{"A": a})
-		r, c := e.Dims()
-		if e.Err() == nil && (r < 0 || c < 0) {
-			t.Errorf("%q: %dx%d without an error", text, r, c)
-		}
-	})
-}
-
 // TestReusedMemoryKeepsOrder closes a matrix that queued work still reads, and makes one that gets its memory.
 func TestReusedMemoryKeepsOrder(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {

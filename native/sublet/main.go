@@ -20,6 +20,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -65,12 +66,14 @@ type app struct {
 	json            bool
 	driver, adapter string
 	progress        *progress
+	files           sync.Mutex // guards outputs
 	outputs         []output
 	closers         []func() // for the end, the last one first
 }
 
-// close discards what was not committed, and closes the rest.
+// close discards what was not committed, and closes the rest. A command that still runs cannot commit any more.
 func (a *app) close() {
+	a.files.Lock()
 	for _, out := range a.outputs {
 		out.discard()
 	}

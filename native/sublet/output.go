@@ -62,6 +62,8 @@ func (a *app) create(path string) (io.Writer, error) {
 		path = target // write through a link rather than replace it
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // a rename could replace what the user may not write
+	a.files.Lock()
+	defer a.files.Unlock()
 	if err == nil {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			a.outputs = append(a.outputs, output{f, f.Name()})
@@ -120,6 +122,7 @@ func (a *app) fail(err error) {
 	code := fault.Code(err)
 	for known, name := range map[error]string{
 		fs.ErrNotExist: "ErrNotExist", fs.ErrPermission: "ErrPermission", context.Canceled: "Canceled",
+		context.DeadlineExceeded: "DeadlineExceeded",
 	} {
 		if errors.Is(err, known) {
 			code = name
@@ -132,6 +135,8 @@ func (a *app) fail(err error) {
 // report ends a command: its outputs get their names, and its result is printed, as JSON where that was asked for, or by text.
 func (a *app) report(result any, text func(io.Writer) error) error {
 	a.progress.stop()
+	a.files.Lock()
+	defer a.files.Unlock()
 	for _, out := range a.outputs {
 		if err := out.commit(); err != nil {
 			return err

@@ -6,12 +6,15 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +32,13 @@ func (e usageError) Unwrap() []error { return []error{e.error, ErrUsage} }
 // Usagef formats an error that is an [ErrUsage], too.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Execute runs a command. Its context ends with an interrupt; a second one ends the process at once. Arguments that no command
-// takes are an [ErrUsage], whose second line says how the command wants to be called.
+// Grace is how long a command may go on after its context has ended.
+const Grace = 5 * time.Second
+
+// Execute runs a command. Its context ends with an interrupt, of which a second one ends the process at once, and after the time that
+// the flag --timeout says. A command that goes on, in a read or a call of the platform's that cannot be stopped, is left behind after
+// [Grace]: the caller is to exit. Arguments that no command takes are an [ErrUsage], whose second line says how the command wants to be
+// called.
 func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,10 +46,29 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	started := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	c, err := root.ExecuteContextC(ctx)
+	limit := root.PersistentFlags().Duration("timeout", 0, "stop after so long, such as 30s (default: never)")
+	started, done, late := false, make(chan error, 1), make(chan error, 1)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
+		started = true
+		ctx, cancel := context.WithTimeout(c.Context(), cmp.Or(*limit, math.MaxInt64))
+		context.AfterFunc(c.Context(), cancel)
+		context.AfterFunc(ctx, func() { time.AfterFunc(Grace, func() { late <- ctx.Err() }) })
+		c.SetContext(ctx)
+	}
+	var c *cobra.Command
+	go func() {
+		var err error
+		c, err = root.ExecuteContextC(ctx)
+		done <- err
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case err = <-late:
+	}
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("--timeout %v: %w", *limit, err)
 	case err == nil || started:
 		return err
 	case c.HasAvailableSubCommands():
