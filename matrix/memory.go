@@ -90,7 +90,7 @@ func (o *Options) layout(op string, rows, cols int, anew bool) (expr.Layout, err
 		wrong = buffer.ErrStride
 	case o.Aligned && (o.Offset*o.Type.Size()%16 != 0 || l.Stride%alignment != 0):
 		wrong = ErrAlignment
-	case o.Padded && l.Stride < padded:
+	case o.Padded && l.Stride < max(padded, l.Minor()): // padded may overflow
 		wrong = ErrCapacity
 	case !ok || o.Offset > expr.MaxElements-n:
 		wrong = gpu.ErrLimit
