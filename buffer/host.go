@@ -50,8 +50,8 @@ func (b *Buffer) ClearHost(r Region) bool {
 	if b.windowed || b.back.Whole.Valid() || !b.onHost(m, b.back.All()) {
 		return false
 	}
-	for i := range r.Count {
-		clear(b.host.Bytes[r.Offset+i*r.Pitch:][:r.Width])
+	for i := range w.Count { // rows of nothing are one
+		clear(b.host.Bytes[w.Offset-b.back.At+i*w.Pitch:][:w.Width])
 	}
 	return m.HostWrote(w) == nil
 }
