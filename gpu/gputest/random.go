@@ -271,7 +271,7 @@ func listsOf(g *randomRig) {
 		for range 1 + g.IntN(6) {
 			g.command()
 		}
-		if g.IntN(4) == 0 {
+		if g.IntN(6) == 0 {
 			g.damage()
 		}
 		if g.submitBoth() {
@@ -282,7 +282,7 @@ func listsOf(g *randomRig) {
 		}
 	}
 	g.finish()
-	if accepted < 50 || accepted > 350 {
+	if accepted < 25 || accepted > 350 {
 		g.Errorf("%d of 400 lists were right: they test too little", accepted)
 	}
 }
