@@ -21,6 +21,13 @@
 //
 // All methods may be called from several goroutines; every call is one step, in some order. Several devices may be open
 // at once, also of one adapter. Objects of one device given to another are [ErrForeign].
+//
+// # Kernels that do not end
+//
+// A context ends a call's wait, not a kernel that has begun: no platform can stop one. A GPU and a browser have a watchdog, after some
+// seconds of which the device is lost, [ErrDeviceLost], and can be opened again with [Device.Reopen]. On llvmpipe loops end after 65,535
+// turns, and a kernel runs on until then or until the process ends; so do the library's own kernels on the driver "cpu". Later work of
+// the device waits for it.
 package gpu
 
 import "github.com/sublet-gpu/sublet/internal/fault"
