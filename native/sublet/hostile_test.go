@@ -133,7 +133,7 @@ func hostileFolder(t testing.TB) (folder string, names []string) {
 	put("bad.npz", []byte("PK\x05\x06"+strings.Repeat("\xff", 18)))
 	put("k.wgsl", []byte("fn f(i: u32) { a[i] = a[i] + a[i]; }"))
 	put("bad.wgsl", []byte("fn f(i: u32) { a[i] = ; }}}} \x00"))
-	put("names\x1b[31m\xff.npy", square)
+	put("näme \u202e.npy", square)
 	return folder, names
 }
 

@@ -32,12 +32,12 @@ func (e usageError) Unwrap() []error { return []error{e.error, ErrUsage} }
 // Usagef formats an error that is an [ErrUsage], too.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Grace is how long a command may go on after its context has ended.
-const Grace = 5 * time.Second
+// grace is how long a command may go on after its context has ended.
+const grace = 5 * time.Second
 
 // Execute runs a command. Its context ends with an interrupt, of which a second one ends the process at once, and after the time that
 // the flag --timeout says. A command that goes on, in a read or a call of the platform's that cannot be stopped, is left behind after
-// [Grace]: the caller is to exit. Arguments that no command takes are an [ErrUsage], whose second line says how the command wants to be
+// 5 seconds: the caller is to exit. Arguments that no command takes are an [ErrUsage], whose second line says how the command wants to be
 // called.
 func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,7 +52,7 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error
 		started = true
 		ctx, cancel := context.WithTimeout(c.Context(), cmp.Or(*limit, math.MaxInt64))
 		context.AfterFunc(c.Context(), cancel)
-		context.AfterFunc(ctx, func() { time.AfterFunc(Grace, func() { late <- ctx.Err() }) })
+		context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { late <- ctx.Err() }) })
 		c.SetContext(ctx)
 	}
 	var c *cobra.Command
