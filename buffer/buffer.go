@@ -74,6 +74,9 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail("buffer: "+op, err, fault.Text(detail...))
 }
 
+// named is an error of a lower package, or nil, as one of this package's call.
+func named(op string, err error) error { return fault.In("buffer: ", op, err) }
+
 // Buffer is memory that kernels can use. Make one with [New], [FromHost], [Wrap], [WrapDevice] or [Map], and Close it
 // when done.
 type Buffer struct {
@@ -110,7 +113,7 @@ func check(op string, dev *gpu.Device, size int) error {
 		return fail(op, gpu.ErrInvalid, "nil device")
 	}
 	if err := dev.Usable(); err != nil {
-		return err
+		return named(op, err)
 	}
 	if size < 0 {
 		return fail(op, ErrSize, size, " bytes")
@@ -128,13 +131,14 @@ func fits(op string, dev *gpu.Device, size int) error {
 
 // FromHost makes an owned buffer with a copy of the host memory.
 func FromHost(dev *gpu.Device, src gpu.Host) (*Buffer, error) {
+	const op = "FromHost"
 	b, err := New(dev, src.Size)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	if err := b.Write(0, src); err != nil {
 		_ = b.Close()
-		return nil, err
+		return nil, named(op, err)
 	}
 	return b, nil
 }
@@ -174,15 +178,16 @@ func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 // WrapDevice makes an external buffer of a GPU buffer of this very device: a *wgpu.Buffer natively, a GPUBuffer in a
 // page. Kernels use it in place. release may be nil.
 func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
+	const op = "WrapDevice"
 	if dev == nil {
-		return nil, fail("WrapDevice", gpu.ErrInvalid, "nil device")
+		return nil, fail(op, gpu.ErrInvalid, "nil device")
 	}
 	if handle == nil {
-		return nil, fail("WrapDevice", ErrNil)
+		return nil, fail(op, ErrNil)
 	}
 	mem, err := dev.ImportBuffer(handle)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	b := &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, release: release, imported: mem.Identity()}
 	m := b.memory()
@@ -193,9 +198,10 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 
 // Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
 func Map(dev *gpu.Device, size int) (*Buffer, error) {
+	const op = "Map"
 	b, err := New(dev, size)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	b.mode = Mapped
 	if !dev.Info().Features.Has(driver.FeatureMappable) {
@@ -204,7 +210,7 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	}
 	mem, err := dev.NewMappable(uint64(size))
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	m := b.memory()
 	m.Hold(b.back, mem)
@@ -268,7 +274,7 @@ func (b *Buffer) place(op string, r Region) (Region, error) {
 	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
 		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
 		r.Span() < 0 || r.Span() > b.size-r.Offset:
-		return r, fail(op, gpu.ErrInvalid, "a region beyond the buffer")
+		return r, fail(op, gpu.ErrInvalid, r.Count, " rows of ", r.Width, " bytes at ", r.Offset, " in steps of ", r.Pitch, ", the buffer has ", b.size)
 	}
 	r.Offset += b.back.At
 	return r.Joined(), nil

@@ -33,7 +33,7 @@ func (b *Buffer) Touch(regions ...Region) error {
 	for _, r := range regions {
 		w, _ := b.place(op, r) // as above
 		if err := m.HostWrote(w); err != nil {
-			return err
+			return named(op, err)
 		}
 	}
 	return nil
@@ -59,17 +59,21 @@ func (b *Buffer) ClearHost(r Region) bool {
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
 // memory. Where there is no host memory it only waits.
 func (b *Buffer) Sync(ctx context.Context) error {
-	m, err := b.begin("Sync", Reads)
+	const op = "Sync"
+	m, err := b.begin(op, Reads)
 	if err != nil {
 		return err
 	}
 	defer b.end(m)
-	if mem := b.back.Whole.Mem; !b.back.Hosted && mem != nil {
-		return mem.Sync(ctx)
-	} else if !b.back.Hosted {
-		return b.dev.Sync(ctx)
+	switch mem := b.back.Whole.Mem; {
+	case b.back.Hosted:
+		err = m.Download(ctx, b.back, b.back.All())
+	case mem != nil:
+		err = mem.Sync(ctx)
+	default:
+		err = b.dev.Sync(ctx)
 	}
-	return m.Download(ctx, b.back, b.back.All())
+	return named(op, err)
 }
 
 // SyncHost is [Buffer.Sync] that returns the host's side, for uses while no kernel uses it: the caller's own memory if it was
@@ -86,7 +90,7 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
 	}
 	if err := m.Download(ctx, b.back, b.back.All()); err != nil {
-		return gpu.Host{}, err
+		return gpu.Host{}, named(op, err)
 	}
 	return b.host, nil
 }
@@ -101,7 +105,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	}
 	defer b.end(m)
 	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
-		return fail(op, ErrShort, "the destination")
+		return fail(op, ErrShort, r.Span(), " bytes to ", offset, " of a destination of ", dst.Size)
 	}
 	dst = dst.Part(0, dst.Size)
 	if dst.ReadOnly {
@@ -111,7 +115,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 		return nil
 	}
 	if err := b.gather(ctx, m); err != nil {
-		return err
+		return named(op, err)
 	}
 	if dst.Foreign == nil && b.onHost(m, w) {
 		for i := range r.Count {
@@ -120,7 +124,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 		}
 		return nil
 	}
-	return b.download(ctx, m, w, dst, offset)
+	return named(op, b.download(ctx, m, w, dst, offset))
 }
 
 // download reads a region from the device, which is made current first.
@@ -166,11 +170,11 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		return fail(op, gpu.ErrInvalid, "nil function, or rows to be written")
 	}
 	if err := b.gather(ctx, m); err != nil {
-		return err
+		return named(op, err)
 	}
 	if b.host.Bytes != nil && r.Count == 1 && r.Width > 0 && (in != Replaces || b.onHost(m, w)) {
 		if err := m.Download(ctx, b.back, w); err != nil {
-			return err
+			return named(op, err)
 		}
 	}
 	end := r.End()
@@ -193,7 +197,7 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	}
 	mem := make([]byte, r.Span())
 	if err := b.download(ctx, m, w, gpu.HostBytes(mem), 0); err != nil {
-		return err
+		return named(op, err)
 	}
 	return b.apart(&m, in, func() error { return fn(mem) })
 }
@@ -299,7 +303,7 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 		return err
 	}
 	if err := r.Mem.Write(uint64(offset), src); err != nil {
-		return err
+		return named(op, err)
 	}
 	m.Wrote(r, w)
 	return nil
@@ -341,7 +345,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, named(op, err)
 	}
 	c.Wrote(c.dev, Range(0, c.size))
 	return c, nil
@@ -381,8 +385,11 @@ func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) e
 	var mem *gpu.Buffer
 	for done := 0; done < b.size; done += pieceSize {
 		piece := f.piece[:min(pieceSize, b.size-done)]
-		err := read(piece)
-		if err == nil && mem == nil {
+		if err := read(piece); err != nil {
+			return err // the caller's own
+		}
+		var err error
+		if mem == nil {
 			mem, err = b.Memory(Replaces)
 		}
 		if err == nil {
@@ -392,7 +399,7 @@ func (f *Filler) fill(ctx context.Context, b *Buffer, read func([]byte) error) e
 			err, f.queued = b.dev.Sync(ctx), 0
 		}
 		if err != nil {
-			return err
+			return named("New", err)
 		}
 	}
 	b.Wrote(b.dev, Range(0, b.size))

@@ -41,13 +41,13 @@ func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, bas
 func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool) (*memory.Replica, error) {
 	d, err := m.On(op, b.back, dev, w)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	replace = replace && d.All()
 	if replace && b.mode == Owned && d.Mem.Lost() {
 		m.GiveUp(d) // what was lost is no loss
 	}
-	return d, m.Prepare(d, w, replace)
+	return d, named(op, m.Prepare(d, w, replace))
 }
 
 // Memory makes all of the memory of the buffer's device current and returns it, for kernels with an intent: see [Buffer.Use]. It is

@@ -69,11 +69,11 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	size = max(size+granule-1, granule) / granule * granule
 	live := d.stats.LiveBytes + size
 	if most := d.conf.memory; most > 0 && live > most {
-		return nil, fail(op, ErrNoMemory, size, " bytes over the limit of ", most)
+		return nil, fail(op, ErrNoMemory, size, " bytes beside the ", live-size, " in use, over the limit of ", most)
 	}
 	mem, err := d.allocate(size, mappable)
 	if err != nil {
-		return nil, err
+		return nil, fail(op, err, size, " bytes beside the ", live-size, " in use")
 	}
 	d.stats.LiveBytes, d.stats.PeakBytes = live, max(d.stats.PeakBytes, live)
 	return d.newHandle(mem), nil
@@ -127,7 +127,7 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 		d.buffers.give(uint32(id))
 	}
 	if err != nil {
-		return nil, err
+		return nil, named("ImportBuffer", err)
 	}
 	m := d.imports[known]
 	if m == nil {
@@ -141,14 +141,15 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 // DestroyBuffer destroys a buffer that somebody else made on this very device, unmapping it if need be. What was queued
 // before still sees it.
 func (d *Device) DestroyBuffer(handle any) error {
-	if err := d.lockFor("DestroyBuffer", handle); err != nil {
+	const op = "DestroyBuffer"
+	if err := d.lockFor(op, handle); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
 	if err := d.flush(); err != nil {
-		return err
+		return named(op, err)
 	}
-	return d.drv.DestroyBuffer(handle)
+	return named(op, d.drv.DestroyBuffer(handle))
 }
 
 // lockFor locks the device for a call on a buffer of the caller's.
@@ -313,11 +314,11 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	list.Write(b.mem.id, offset, src)
 	d.stats.BytesUp += uint64(src.Size)
 	if list == &d.batch.list {
-		return d.flush()
+		return named(op, d.flush())
 	}
 	err := d.submit(list)
 	list.Reset()
-	return err
+	return named(op, err)
 }
 
 // Clear queues zeros for size bytes from offset on, both multiples of 4.
@@ -333,7 +334,7 @@ func (b *Buffer) Clear(offset, size uint64) error {
 	d.write(b.mem)
 	b.mem.replaced(offset, size)
 	d.batch.list.Clear(b.mem.id, offset, size)
-	return d.added()
+	return named("Clear", d.added())
 }
 
 // CopyFrom queues a copy of size bytes between two buffers of one device; offsets and size are multiples of 4.
@@ -364,7 +365,7 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	d.write(to)
 	d.use(from)
 	d.batch.list.Copy(to.id, offset, from.id, srcOffset, size)
-	return d.added()
+	return named(op, d.added())
 }
 
 // Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.

@@ -107,7 +107,7 @@ func (d *Device) Flush() error {
 		return err
 	}
 	defer d.mu.Unlock()
-	return d.flush()
+	return named("Flush", d.flush())
 }
 
 // drainer is a driver whose submissions wait for those before them, which cannot be called off.
@@ -141,7 +141,7 @@ func outcome(op string, drv driver.Device, err error) error {
 	if errors.Is(err, ErrClosed) && drv.LostReason() != "" {
 		return fail(op, ErrDeviceLost, drv.LostReason())
 	}
-	return err
+	return named(op, err)
 }
 
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
@@ -159,7 +159,7 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.start(d.drv)
 	d.mu.Unlock()
-	return cmp.Or(err, d.driver().Close())
+	return named("Close", cmp.Or(err, d.driver().Close()))
 }
 
 // gone reports whether Close was called, or the device was never opened.
@@ -245,7 +245,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	}
 	drv, err := open(ctx)
 	if err != nil {
-		return err
+		return named(op, err)
 	}
 	if !d.fills(drv.Info()) {
 		return errors.Join(fail(op, ErrLimit, "the successor has lower limits, or lacks a feature"), drv.Close())

@@ -53,3 +53,6 @@ var (
 func fail(op string, err error, detail ...any) error {
 	return fault.Fail("gpu: "+op, err, fault.Text(detail...))
 }
+
+// named is an error of a driver, or nil, as one of this package's call.
+func named(op string, err error) error { return fault.In("gpu: ", op, err) }

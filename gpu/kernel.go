@@ -71,7 +71,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	e, err := d.reference(ctx, desc)
 	d.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	select {
 	case <-e.done:
@@ -89,7 +89,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 		d.mu.Lock()
 		d.release(e)
 		d.mu.Unlock()
-		return nil, err
+		return nil, named(op, err)
 	}
 	return &Kernel{dev: d, entry: e}, nil
 }
@@ -186,8 +186,10 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
 	case len(params) > driver.MaxParams:
 		return fail(op, ErrLimit, len(params), " bytes of parameters")
-	case e.layout.HasParams() != (len(params) > 0):
-		return fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
+	case e.layout.HasParams() && len(params) == 0:
+		return fail(op, ErrInvalid, "the kernel's parameter block is missing")
+	case !e.layout.HasParams() && len(params) > 0:
+		return fail(op, ErrInvalid, len(params), " bytes of parameters for a kernel without a parameter block")
 	case len(args) != storage:
 		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
 	}
@@ -205,7 +207,7 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	}
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
 	d.stats.Dispatches++
-	return d.added()
+	return named(op, d.added())
 }
 
 // bind finds the binding set of the arguments. Those of a set that is known have been checked when it was made.

@@ -38,7 +38,7 @@ func (a *Adapter) Open(ctx context.Context, opts ...Option) (*Device, error) {
 	}
 	d, err := a.open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, named("Open", err)
 	}
 	return newDevice(d, c, a.open), nil
 }
@@ -143,14 +143,15 @@ func Adapters(ctx context.Context) iter.Seq2[*Adapter, error] {
 // Open opens the best adapter that fits the options: a GPU before a software adapter, and the Go oracle (driver "cpu")
 // where there is nothing else. Close the device when done.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	const op = "Open"
 	c, err := newConfig(opts)
-	if err != nil {
+	if err = cmp.Or(err, fault.Ended(ctx, "gpu: "+op)); err != nil {
 		return nil, err
 	}
 	if c.handle != nil {
 		d, err := adopt(ctx, c.driver, c.handle)
 		if err != nil {
-			return nil, err
+			return nil, named(op, err)
 		}
 		return newDevice(d, c, nil), nil
 	}
@@ -158,7 +159,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if name := cmp.Or(c.driver, getenv("SUBLET_DRIVER")); name != "" {
 		s = s.Driver(name)
 	}
-	list, err := s.Name(cmp.Or(c.adapter, getenv("SUBLET_ADAPTER"))).Adapters()
+	list, err := s.Name(cmp.Or(c.adapter, getenv("SUBLET_ADAPTER"))).adapters(op)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func Select(ctx context.Context) Selection {
 	if ctx == nil {
 		return Selection{}.mistake("Select", ErrInvalid, "nil context")
 	}
-	s := Selection{err: ctx.Err()}
+	s := Selection{err: named("Select", ctx.Err())}
 	for a, err := range Adapters(ctx) {
 		if err != nil {
 			s.errs = append(s.errs, err)
@@ -286,7 +287,9 @@ func (s Selection) Plus(other Selection) Selection {
 }
 
 // Adapters returns the adapters, of which there is at least one.
-func (s Selection) Adapters() ([]*Adapter, error) {
+func (s Selection) Adapters() ([]*Adapter, error) { return s.adapters("Select") }
+
+func (s Selection) adapters(op string) ([]*Adapter, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -297,7 +300,7 @@ func (s Selection) Adapters() ([]*Adapter, error) {
 	if len(s.all) > 0 {
 		why = "nothing fits; there are: " + listing(s.all)
 	}
-	return nil, errors.Join(append([]error{fail("Select", ErrNoAdapter, why)}, s.errs...)...)
+	return nil, errors.Join(append([]error{fail(op, ErrNoAdapter, why)}, s.errs...)...)
 }
 
 // listing lists adapters with their numbers.

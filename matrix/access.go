@@ -19,7 +19,11 @@ func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.B
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
 // device has not seen yet, and the way of an expression on another device to m's.
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
-	const op = "Assign"
+	return m.evaluate(ctx, "Assign", x)
+}
+
+// evaluate is AssignContext for a call of that name.
+func (m *Dense[T]) evaluate(ctx context.Context, op string, x Operand[T]) error {
 	c, err := m.usable(op)
 	switch {
 	case err != nil:
@@ -28,41 +32,52 @@ func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
 		return fail(op, buffer.ErrNil, "nil context")
 	}
 	n := from(op, x)
-	if err := firstError(ctx.Err(), n.Err); err != nil {
+	if err := firstError(named(op, ctx.Err()), n.Err); err != nil {
 		return err
 	}
 	return c.assign(ctx, op, n)
 }
 
+// queue is evaluate for calls without a context.
+func (m *Dense[T]) queue(op string, x Operand[T]) error {
+	return m.evaluate(context.Background(), op, x)
+}
+
 // Fill sets every element to v.
 func (m *Dense[T]) Fill(v T) error {
+	return m.fill("Fill", v)
+}
+
+func (m *Dense[T]) fill(op string, v T) error {
 	r, c := m.Dims()
-	return m.Assign(Fill(r, c, v))
+	return m.queue(op, Fill(r, c, v))
 }
 
 // Zero sets every element to 0.
-func (m *Dense[T]) Zero() error { return m.Fill(*new(T)) }
+func (m *Dense[T]) Zero() error { return m.fill("Zero", *new(T)) }
 
 // Clone returns a new owned matrix with the same elements.
-func (m *Dense[T]) Clone() (*Dense[T], error) { return m.Expr().Eval() }
+func (m *Dense[T]) Clone() (*Dense[T], error) { return evaluated[T]("Clone", m) }
 
 // Sync waits for what is queued and brings results of wrapped memory back into the caller's slice, only what changed.
 func (m *Dense[T]) Sync(ctx context.Context) error {
-	c, err := m.usable("Sync")
+	const op = "Sync"
+	c, err := m.usable(op)
 	if err != nil || c.buf == nil {
 		return err
 	}
-	return c.buf.Sync(ctx)
+	return named(op, c.buf.Sync(ctx))
 }
 
 // Touch says that the caller wrote the elements in the memory that this matrix wraps, which a kernel sees from now on. Results that
 // were not synced are given up there; elements of other views keep theirs.
 func (m *Dense[T]) Touch() error {
-	c, err := m.usable("Touch")
+	const op = "Touch"
+	c, err := m.usable(op)
 	if err != nil || c.buf == nil {
 		return err
 	}
-	return c.buf.Touch(c.Region(c.t.Size()))
+	return named(op, c.buf.Touch(c.Region(c.t.Size())))
 }
 
 // plain reports whether the elements lie in memory as they are read: row by row and without gaps.
@@ -75,41 +90,44 @@ func (m *core) size(op string, mem gpu.Host, exact bool) (int, error) {
 	if err := m.usable(op); err != nil {
 		return 0, err
 	}
-	n := m.Rows * m.Cols * m.t.Size()
-	if mem.Size < n || exact && mem.Size != n {
-		return 0, fail(op, buffer.ErrShort, itoa(mem.Size), " bytes for ", m.Shape().String(), " of ", m.t.String())
+	size := m.t.Size()
+	n := m.Rows * m.Cols * size
+	wrong := buffer.ErrShort
+	switch {
+	case mem.Size > n && exact:
+		wrong = buffer.ErrShape
+	case mem.Size >= n:
+		return n, nil
 	}
-	return n, nil
+	return 0, fail(op, wrong, itoa(mem.Size/size), " elements for ", m.Shape().String(), " of ", m.t.String())
 }
 
 // read copies the elements, row by row, to host memory of at least that size. A matrix that lies in memory in another way is
 // first copied on the device.
-func (m *core) read(ctx context.Context, dst gpu.Host) error {
-	const op = "Read"
+func (m *core) read(ctx context.Context, op string, dst gpu.Host) error {
 	n, err := m.size(op, dst, false)
 	if err != nil || n == 0 {
 		return err
 	}
 	if m.plain() {
-		return m.buf.Read(ctx, m.Region(m.t.Size()), dst, 0)
+		return named(op, m.buf.Read(ctx, m.Region(m.t.Size()), dst, 0))
 	}
 	c := core{t: m.t, typed: true, dev: m.dev}
 	if err := c.assign(ctx, op, m.node()); err != nil {
 		return err
 	}
-	return firstError(c.buf.Read(ctx, c.Region(c.t.Size()), dst, 0), c.close())
+	return named(op, firstError(c.buf.Read(ctx, c.Region(c.t.Size()), dst, 0), c.close()))
 }
 
 // set replaces the elements by those in host memory, row by row.
-func (m *core) set(src gpu.Host) error {
-	const op = "SetSlice"
+func (m *core) set(op string, src gpu.Host) error {
 	n, err := m.size(op, src, true)
 	if err != nil || n == 0 {
 		return err
 	}
 	at := m.Offset * m.t.Size()
 	if end := at + n; m.plain() && at%4 == 0 && (end%4 == 0 || end == m.buf.Size()) {
-		return m.buf.Write(at, src)
+		return named(op, m.buf.Write(at, src))
 	}
 	c, err := newCore(op, m.dev, &Options{Type: m.t}, m.Rows, m.Cols, &memory{host: src, isHost: true, copied: true}, new(origin))
 	if err != nil {
@@ -120,68 +138,88 @@ func (m *core) set(src gpu.Host) error {
 
 // Read waits for what is queued and returns the elements row by row, whatever the order in memory.
 func (m *Dense[T]) Read(ctx context.Context) ([]T, error) {
+	return m.values(ctx, "Read")
+}
+
+func (m *Dense[T]) values(ctx context.Context, op string) ([]T, error) {
 	rows, cols := m.Dims()
 	out := make([]T, rows*cols)
-	if err := m.ReadTo(ctx, out); err != nil {
+	if err := m.readTo(ctx, op, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // ReadTo is Read into a slice of the caller's with at least rows x cols elements.
-func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error {
+func (m *Dense[T]) ReadTo(ctx context.Context, dst []T) error { return m.readTo(ctx, "ReadTo", dst) }
+
+func (m *Dense[T]) readTo(ctx context.Context, op string, dst []T) error {
 	c := m.core()
 	dst = dst[:min(len(dst), c.Rows*c.Cols)]
-	return into(c.t, dst, func(mem gpu.Host) error { return c.read(ctx, mem) })
+	return into(c.t, dst, func(mem gpu.Host) error { return c.read(ctx, op, mem) })
 }
 
 // At waits for what is queued and returns one element. Each call is a round trip to the device.
 func (m *Dense[T]) At(ctx context.Context, i, j int) (T, error) {
+	const op = "At"
 	var v [1]T
-	e := m.core().slice("At", i, i+1, j, j+1)
-	err := into(e.t, v[:], func(mem gpu.Host) error { return e.read(ctx, mem) })
+	e := m.core().slice(op, i, i+1, j, j+1)
+	err := into(e.t, v[:], func(mem gpu.Host) error { return e.read(ctx, op, mem) })
 	return v[0], firstError(err, e.close())
 }
 
 // Set changes one element.
 func (m *Dense[T]) Set(i, j int, v T) error {
-	return setPart(&Dense[T]{m.core().slice("Set", i, i+1, j, j+1)}, []T{v})
+	const op = "Set"
+	return setPart(op, m.core().slice(op, i, i+1, j, j+1), []T{v})
 }
 
-// SetCol sets column j to as many values as there are rows.
-func (m *Dense[T]) SetCol(j int, values []T) error { return setPart(m.Col(j), values) }
-
-func setPart[T Elem](part *Dense[T], values []T) error {
-	return firstError(part.SetSlice(values), part.Close())
+// SetCol sets column j to as many values as there are rows; another number is [buffer.ErrShort] or [buffer.ErrShape].
+func (m *Dense[T]) SetCol(j int, values []T) error {
+	const op = "SetCol"
+	return setPart(op, m.core().columns(op, j, 1), values)
 }
 
-// SetSlice replaces all elements by data, row by row. The caller may change data afterwards.
+func setPart[T Elem](op string, part core, values []T) error {
+	return firstError(part.set(op, packed(part.t, values)), part.close())
+}
+
+// SetSlice replaces all elements by data, row by row. Another number of them than the matrix has is [buffer.ErrShort] or
+// [buffer.ErrShape]. The caller may change data afterwards.
 func (m *Dense[T]) SetSlice(data []T) error {
+	return m.setSlice("SetSlice", data)
+}
+
+func (m *Dense[T]) setSlice(op string, data []T) error {
 	c := m.core()
-	return c.set(packed(c.t, data))
+	return c.set(op, packed(c.t, data))
 }
 
 // SetRows replaces all elements by those of one slice for each row; what is missing in slices that are shorter than a row
 // becomes 0. Another number of slices, or one longer than a row, is [buffer.ErrShape]. The caller may change them afterwards.
-func (m *Dense[T]) SetRows(rows [][]T) error {
+func (m *Dense[T]) SetRows(rows [][]T) error { return m.setRows("SetRows", rows) }
+
+func (m *Dense[T]) setRows(op string, rows [][]T) error {
 	c := m.core()
+	if len(rows) != c.Rows {
+		return fail(op, buffer.ErrShape, itoa(len(rows)), " slices for ", c.Shape().String())
+	}
 	data := make([]T, c.Rows*c.Cols)
-	fits := len(rows) == c.Rows
-	for i := 0; fits && i < len(rows); i++ {
-		copy(data[i*c.Cols:], rows[i])
-		fits = len(rows[i]) <= c.Cols
+	for i, row := range rows {
+		if len(row) > c.Cols {
+			return fail(op, buffer.ErrShape, itoa(len(row)), " elements in slice ", itoa(i), " for ", c.Shape().String())
+		}
+		copy(data[i*c.Cols:], row)
 	}
-	if !fits {
-		return fail("SetRows", buffer.ErrShape, "slices of other lengths for ", c.Shape().String())
-	}
-	return m.SetSlice(data)
+	return m.setSlice(op, data)
 }
 
 // SetColumnSlice copies the first n columns of src to the columns from start on.
 func (m *Dense[T]) SetColumnSlice(src *Dense[T], start, n int) error {
-	to, from := m.ColumnSlice(start, n), src.ColumnSlice(0, n)
+	const op = "SetColumnSlice"
+	to, from := &Dense[T]{m.core().columns(op, start, n)}, &Dense[T]{src.core().columns(op, 0, n)}
 	to.a.wrapped = true // so that another number of rows is ErrShape
-	return firstError(to.Assign(from), from.Close(), to.Close())
+	return firstError(to.queue(op, from), from.Close(), to.Close())
 }
 
 // Access gives the CPU the memory while fn runs: from the matrix's first element to its last, rows (columns) at the distance of

@@ -77,6 +77,8 @@ func (s *share) close() error {
 // usable refuses closed matrices, those that could not be made, and views of what was resized since.
 func (m *core) usable(op string) error {
 	switch {
+	case m.err == errNil:
+		return named(op, m.err)
 	case m.err != nil:
 		return m.err
 	case m.closed:
@@ -135,7 +137,7 @@ func (m *core) assign(ctx context.Context, op string, n *node) error {
 	if n.Dev != nil && n.Dev != dev {
 		c, err := carried(ctx, op, n, dev)
 		if err != nil {
-			return err
+			return named(op, err)
 		}
 		return firstError(m.assign(ctx, op, c.node()), c.close())
 	}
@@ -155,7 +157,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	case same && m.buf.ReadOnly():
 		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 	case same:
-		return compute(m.dense())
+		return named(op, compute(m.dense()))
 	case m.fixed():
 		return expr.ShapeError(op, m.Shape(), to)
 	}
@@ -173,7 +175,7 @@ func (m *core) renew(op string, dev *gpu.Device, t fuse.Type, rows, cols int, fi
 		return err
 	}
 	if err := fill(&next); err != nil {
-		return firstError(err, next.close())
+		return named(op, firstError(err, next.close()))
 	}
 	m.resized()
 	return m.become(next)
@@ -225,9 +227,9 @@ func (m *core) unshared(op string, to fault.Shape) error {
 	case m.buf.Accessed():
 		return fail(op, gpu.ErrMapped, "a function of Access runs")
 	case m.view:
-		return fail(op, ErrView, m.Shape().String(), " to ", to.String())
+		return fail(op, ErrView, "a view keeps its size: ", m.Shape().String(), " to ", to.String())
 	case m.buf.Shares()-lent > 1:
-		return fail(op, ErrView, "the matrix has views")
+		return fail(op, ErrView, "the matrix has views or aliases; close them first")
 	}
 	return nil
 }
@@ -334,7 +336,7 @@ var (
 	ErrAlignment      = fault.New("ErrAlignment", "not aligned")
 	ErrCapacity       = fault.New("ErrCapacity", "stride too small for padding")
 	ErrExternalResize = fault.New("ErrExternalResize", "external memory cannot be resized")
-	ErrView           = fault.New("ErrView", "a view cannot be resized")
+	ErrView           = fault.New("ErrView", "conflict with a view")
 	ErrSyntax         = fault.New("ErrSyntax", "malformed expression")
 	ErrName           = fault.New("ErrName", "unknown name")
 	ErrSparse         = fault.New("ErrSparse", "broken sparse structure")
@@ -344,6 +346,12 @@ var (
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("matrix: "+op, err, detail...)
 }
+
+// named is an error of a lower package, or nil, as one of this package's call.
+func named(op string, err error) error { return fault.In("matrix: ", op, err) }
+
+// errNil is the error of nil matrices, before a call has given its name.
+var errNil = fail("Dense", buffer.ErrNil, "nil matrix")
 
 func firstError(errs ...error) error { return cmp.Or(errs...) }
 

@@ -20,7 +20,7 @@ type Dense[T Elem] struct{ a core }
 // core returns the matrix without its element type of Go's, and in place of nil one that says so.
 func (m *Dense[T]) core() *core {
 	if m == nil {
-		m = &Dense[T]{core{err: fail("Dense", buffer.ErrNil, "nil matrix")}}
+		m = &Dense[T]{core{err: errNil}}
 	}
 	if t := typeOf[T](); !m.a.typed && t != expr.Untyped {
 		m.a.t, m.a.typed = t, true
@@ -41,7 +41,7 @@ func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	c := m.core()
 	switch t := typeOf[T](); {
 	case m == nil:
-		return nil, c.err
+		return nil, c.usable(op)
 	case t != expr.Untyped && c.typed && c.t != t:
 		return nil, fail(op, gpu.ErrInvalid, c.t.String(), " as ", t.String())
 	}
@@ -97,15 +97,16 @@ func FromSlice[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Option
 // FromRows makes an owned matrix of as many rows as there are slices and as many columns as the longest has elements. What is
 // missing in shorter ones is 0.
 func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], error) {
+	const op = "FromRows"
 	cols := 0
 	for _, row := range rows {
 		cols = max(cols, len(row))
 	}
-	m, err := New[T](dev, len(rows), cols, opts...)
+	m, err := construct[T](op, dev, len(rows), cols, memory{}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.SetRows(rows); err != nil {
+	if err := m.setRows(op, rows); err != nil {
 		return nil, firstError(err, m.Close())
 	}
 	return m, nil
@@ -128,7 +129,7 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*
 // among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later. A *wgpu.Buffer that
 // was released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Options) (*Dense[T], error) {
-	return FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
+	return fromMemory[T]("WrapBuffer", dev, rows, cols, handle, buffer.DontOwnBuffer, opts)
 }
 
 // Dims returns the number of rows and columns.
@@ -309,7 +310,7 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 		var err error
 		if src.buf.Location() != buffer.None { // zeros that nobody has used have no memory yet
 			mem = memory{host: gpu.HostBytes(make([]byte, n.Rows*n.Cols*n.Type.Size())), isHost: true, copied: true}
-			err = src.read(ctx, mem.host)
+			err = src.read(ctx, op, mem.host)
 		}
 		if err = firstError(err, src.close()); err != nil {
 			return core{}, err
@@ -332,7 +333,8 @@ func (m *Dense[T]) Resize(rows, cols int) error {
 	case c.buf != nil && rows == c.Rows && cols == c.Cols:
 		return nil
 	case c.wrapped:
-		return firstError(c.unshared(op, fault.Shape{rows, cols}), fail(op, ErrExternalResize, c.Shape().String()))
+		return firstError(c.unshared(op, fault.Shape{rows, cols}),
+			fail(op, ErrExternalResize, c.Shape().String(), " to ", fault.Shape{rows, cols}.String()))
 	}
 	return c.resize(op, rows, cols, func(*core) error { return nil })
 }

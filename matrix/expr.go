@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
@@ -88,30 +89,35 @@ func (e *Expr[T]) On(dev *gpu.Device) *Expr[T] {
 }
 
 // Eval queues the expression and returns the result as a new owned matrix.
-func (e *Expr[T]) Eval() (*Dense[T], error) {
+func (e *Expr[T]) Eval() (*Dense[T], error) { return evaluated[T]("Eval", e) }
+
+func evaluated[T Elem](op string, x Operand[T]) (*Dense[T], error) {
 	m := &Dense[T]{}
-	if err := m.Assign(e); err != nil {
+	if err := m.queue(op, x); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // Read runs the expression and returns the result row by row.
-func (e *Expr[T]) Read(ctx context.Context) ([]T, error) {
-	m, err := e.Eval()
+func (e *Expr[T]) Read(ctx context.Context) ([]T, error) { return e.read(ctx, "Read") }
+
+func (e *Expr[T]) read(ctx context.Context, op string) ([]T, error) {
+	m, err := evaluated[T](op, e)
 	if err != nil {
 		return nil, err
 	}
-	v, err := m.Read(ctx)
+	v, err := m.values(ctx, op)
 	return v, firstError(err, m.Close())
 }
 
 // Value runs an expression of size 1x1 and returns its value.
 func (e *Expr[T]) Value(ctx context.Context) (v T, err error) {
-	if n := e.expr("Value").n; n.Err == nil && (n.Rows != 1 || n.Cols != 1) {
-		return v, expr.ShapeError("Value", n.Shape())
+	const op = "Value"
+	if n := e.expr(op).n; n.Err == nil && (n.Rows != 1 || n.Cols != 1) {
+		return v, expr.ShapeError(op, n.Shape(), fault.Shape{1, 1})
 	}
-	all, err := e.Read(ctx)
+	all, err := e.read(ctx, op)
 	if err != nil {
 		return v, err
 	}
@@ -221,7 +227,7 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	case n.Err != nil:
 		return e
 	case t > Float16 || !isAny[T]() && t != n.Type:
-		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, "to another type"))}
+		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, n.Type.String(), " to ", t.String()))}
 	}
 	return &Expr[T]{expr.NewConversion(op, t, n)}
 }

@@ -130,16 +130,20 @@ func memoryOf[T Elem](src any) memory {
 	return memory{handle: src}
 }
 
-// acquire returns a buffer of at least that many bytes.
-func (mem *memory) acquire(op string, dev *gpu.Device, size int) (*buffer.Buffer, error) {
-	host := mem.host
+// acquire returns a buffer that a matrix fits in.
+func (mem *memory) acquire(op string, m *core) (*buffer.Buffer, error) {
+	dev, host, size := m.dev, mem.host, (m.Offset+m.room)*m.t.Size()
+	short := func(has int) error {
+		return fail(op, buffer.ErrShort, itoa(has/m.t.Size()), " elements, ", m.Shape().String(), " of ", m.t.String(), " placed like this take ",
+			itoa(m.Offset+m.room))
+	}
 	if mem.isHost && host.Foreign == nil && host.Size > size {
 		host = host.Part(0, size) // memory of other sorts stays whole
 	}
 	b, err := mem.buf, error(nil)
 	switch {
 	case mem.isHost && host.Size < size:
-		return nil, fail(op, buffer.ErrShort, itoa(host.Size), " bytes, the layout needs ", itoa(size))
+		return nil, short(host.Size)
 	case mem.copied:
 		b, err = buffer.FromHost(dev, host)
 	case mem.wrapper != nil:
@@ -160,10 +164,9 @@ func (mem *memory) acquire(op string, dev *gpu.Device, size int) (*buffer.Buffer
 		b, err = buffer.New(dev, size)
 	}
 	if err == nil && b.Size() < size {
-		err = fail(op, buffer.ErrShort, itoa(b.Size()), " bytes, the layout needs ", itoa(size))
-		return nil, firstError(err, b.Close())
+		return nil, firstError(short(b.Size()), b.Close())
 	}
-	return b, err
+	return b, named(op, err)
 }
 
 // newCore makes a matrix. Its release function is called from here on only, and never if there is an error.
@@ -190,7 +193,7 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	if o.Padded {
 		m.room = l.Major() * l.Stride
 	}
-	if m.buf, err = mem.acquire(op, dev, (l.Offset+m.room)*m.t.Size()); err != nil {
+	if m.buf, err = mem.acquire(op, &m); err != nil {
 		return core{}, err
 	}
 	if o.Padded && !zeros {
@@ -236,7 +239,10 @@ func (m *core) clearPads(op string) error {
 // A copy is contiguous, in the order of the options; RowMajorInput says that only the matrix is column-major. Memory used
 // itself is like that of [Wrap] and [WrapBuffer]; as a destination, memory that is ReadOnly is [gpu.ErrReadOnly].
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Options) (*Dense[T], error) {
-	const op = "FromBuffer"
+	return fromMemory[T]("FromBuffer", dev, rows, cols, src, flags, opts)
+}
+
+func fromMemory[T Elem](op string, dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts []Options) (*Dense[T], error) {
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
@@ -244,16 +250,37 @@ func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.F
 	return typed[T](fromBuffer(op, dev, o, rows, cols, memoryOf[T](src), flags))
 }
 
+// sliceType names the type of a slice that is the memory of other matrices than the one to be made, "" for what is none.
+func sliceType(src any) string {
+	switch src.(type) {
+	case []float32:
+		return "[]float32"
+	case []int32:
+		return "[]int32"
+	case []uint32:
+		return "[]uint32"
+	case []Half:
+		return "[]Half"
+	case []float64:
+		return "[]float64"
+	}
+	return ""
+}
+
 func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memory, flags buffer.Flags) (core, error) {
 	switch {
 	case !mem.isHost && mem.buf == nil && mem.handle == nil:
 		return core{}, fail(op, buffer.ErrNil)
+	case sliceType(mem.handle) != "":
+		return core{}, fail(op, gpu.ErrInvalid, sliceType(mem.handle), " for a matrix of ", o.Type.String())
 	case flags == buffer.DontOwnBuffer && mem.numbers != nil:
 		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer:
 		return newCore(op, dev, &o, rows, cols, &mem, new(origin))
-	case flags != 0 && flags != buffer.SetValueOnDevice, mem.isHost == (flags == buffer.SetValueOnDevice):
-		return core{}, fail(op, gpu.ErrInvalid, "copies of host memory have no flags, those of a device's SetValueOnDevice")
+	case mem.isHost && flags != 0:
+		return core{}, fail(op, gpu.ErrInvalid, "flags ", itoa(int(flags)), ": host memory is copied with 0, used itself with DontOwnBuffer")
+	case !mem.isHost && flags != buffer.SetValueOnDevice:
+		return core{}, fail(op, gpu.ErrInvalid, "flags ", itoa(int(flags)), ": a device's memory is copied with SetValueOnDevice, used itself with DontOwnBuffer")
 	}
 	in := o
 	turned := o.ColMajor && o.RowMajorInput
@@ -356,7 +383,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
 	if t > Float16 || !isAny[T]() && t != typeOf[T]() {
-		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of another type")
+		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of ", typeOf[T]().String())
 	}
 	o, shape, err := arrayOptions(op, a, t)
 	if err != nil {
@@ -364,7 +391,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 	}
 	buf, err := a.Buffer()
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	m, err := newCore(op, a.Device(), &o, shape[0], shape[1], &memory{buf: buf}, new(origin))
 	m.external = buf.Mode() == buffer.External
@@ -408,5 +435,6 @@ func (m *Dense[T]) Array() (*ndarray.Array, error) {
 		return nil, fail(op, buffer.ErrNil, "a matrix without memory")
 	}
 	down, along := c.Steps()
-	return ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())
+	a, err := ndarray.New(c.buf, arrayTypes[c.t], []int{c.Rows, c.Cols}, []int{down, along}, c.Offset*c.t.Size())
+	return a, named(op, err)
 }

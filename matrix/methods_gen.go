@@ -197,19 +197,19 @@ func (a *Expr[T]) LogSoftmax() *Expr[T] { return LogSoftmax(a) }
 // The methods of a matrix store a result in it: they are short for Assign.
 
 // Add stores a + b.
-func (m *Dense[T]) Add(a, b Operand[T]) error { return m.Assign(Add(a, b)) }
+func (m *Dense[T]) Add(a, b Operand[T]) error { return m.queue("Add", Add(a, b)) }
 
 // Sub stores a - b.
-func (m *Dense[T]) Sub(a, b Operand[T]) error { return m.Assign(Sub(a, b)) }
+func (m *Dense[T]) Sub(a, b Operand[T]) error { return m.queue("Sub", Sub(a, b)) }
 
 // MulElem stores the element-wise product of a and b.
-func (m *Dense[T]) MulElem(a, b Operand[T]) error { return m.Assign(MulElem(a, b)) }
+func (m *Dense[T]) MulElem(a, b Operand[T]) error { return m.queue("MulElem", MulElem(a, b)) }
 
 // DivElem stores the element-wise quotient of a and b.
-func (m *Dense[T]) DivElem(a, b Operand[T]) error { return m.Assign(DivElem(a, b)) }
+func (m *Dense[T]) DivElem(a, b Operand[T]) error { return m.queue("DivElem", DivElem(a, b)) }
 
 // Scale stores s * a.
-func (m *Dense[T]) Scale(s T, a Operand[T]) error { return m.Assign(Scale(s, a)) }
+func (m *Dense[T]) Scale(s T, a Operand[T]) error { return m.queue("Scale", Scale(s, a)) }
 
 // Mul stores the matrix product of a and b.
-func (m *Dense[T]) Mul(a, b Operand[T]) error { return m.Assign(Mul(a, b)) }
+func (m *Dense[T]) Mul(a, b Operand[T]) error { return m.queue("Mul", Mul(a, b)) }

@@ -135,7 +135,7 @@ func TestSizes(t *testing.T) {
 		check(t, x.SetShape(1, 4))
 		check(t, x.SetCol(1, []float32{8}))
 		isError(t, x.SetCol(4, []float32{8}), buffer.ErrIndex)
-		isError(t, x.SetCol(0, []float32{8, 8}), buffer.ErrShort)
+		isError(t, x.SetCol(0, []float32{8, 8}), buffer.ErrShape)
 		check(t, x.Row(0).SetSlice([]float32{4, 3, 2, 1}))
 		wants(t, x, 1, 4, true, 4, 3, 2, 1)
 

@@ -171,7 +171,8 @@ func TestFromBufferErrors(t *testing.T) {
 			{"host memory on the device", x, buffer.SetValueOnDevice, gpu.ErrInvalid},
 			{"both flags", x, buffer.SetValueOnDevice | buffer.DontOwnBuffer, gpu.ErrInvalid},
 			{"unknown flags", x, 64, gpu.ErrInvalid},
-			{"another type", []float64{1}, buffer.DontOwnBuffer, errHandle},
+			{"another type", []float64{1}, buffer.DontOwnBuffer, gpu.ErrInvalid},
+			{"no handle", 7, buffer.DontOwnBuffer, errHandle},
 			{"a handle without flags", 7, 0, gpu.ErrInvalid},
 		} {
 			if errors.Is(c.want, errHandle) { // the oracle has handles of its own kind

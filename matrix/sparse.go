@@ -64,7 +64,7 @@ func sparseOf[T Elem](s *sparseCore, err error) (*Sparse[T], error) {
 func NewSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, 0, opts...)
+	return sparseFrom[T]("NewSparse", dev, format, rows, cols, values, indices, pointers, 0, opts)
 }
 
 // WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Kernels may write the
@@ -73,7 +73,7 @@ func NewSparse[T Elem](
 func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	return SparseFrom[T](dev, format, rows, cols, values, indices, pointers, buffer.DontOwnBuffer, opts...)
+	return sparseFrom[T]("WrapSparse", dev, format, rows, cols, values, indices, pointers, buffer.DontOwnBuffer, opts)
 }
 
 // SparseFrom is [NewSparse], or with [buffer.DontOwnBuffer] [WrapSparse], for values in a slice of T or in [gpu.Host] memory: in a
@@ -81,7 +81,12 @@ func WrapSparse[T Elem](
 func SparseFrom[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values any, indices, pointers []int32, flags buffer.Flags, opts ...Options,
 ) (*Sparse[T], error) {
-	const op = "SparseFrom"
+	return sparseFrom[T]("SparseFrom", dev, format, rows, cols, values, indices, pointers, flags, opts)
+}
+
+func sparseFrom[T Elem](
+	op string, dev *gpu.Device, format Format, rows, cols int, values any, indices, pointers []int32, flags buffer.Flags, opts []Options,
+) (*Sparse[T], error) {
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
@@ -164,7 +169,7 @@ func (s *Sparse[T]) Sync(ctx context.Context) error {
 	if err := c.usable("Sync"); err != nil {
 		return err
 	}
-	return c.values.Sync(ctx)
+	return named("Sync", c.values.Sync(ctx))
 }
 
 // Touch says that the caller wrote into the slices that this matrix wraps, values or structure. They are checked again: an
@@ -214,7 +219,7 @@ func (s *Sparse[T]) Read(ctx context.Context) (values []T, indices, pointers []i
 	}
 	values = make([]T, n)
 	err = into(c.t, values, func(mem gpu.Host) error {
-		return c.values.Read(ctx, buffer.Range(4*lo, 4*n), mem, 0)
+		return named("Read", c.values.Read(ctx, buffer.Range(4*lo, 4*n), mem, 0))
 	})
 	if err != nil {
 		return nil, nil, nil, err
@@ -236,7 +241,7 @@ func (s *Sparse[T]) Structure() (indices, pointers []int32, err error) {
 // ToDense returns the matrix as a dense one, row-major. Kernels write it.
 func (s *Sparse[T]) ToDense() (*Dense[T], error) {
 	d := &Dense[T]{}
-	if err := s.AssignTo(d); err != nil {
+	if err := s.core().assignTo("ToDense", d.core()); err != nil {
 		return nil, err
 	}
 	return d, nil

@@ -90,8 +90,12 @@ func (s *sparseCore) check(op string, values gpu.Host) error {
 	default:
 		return s.checkStructure(op)
 	}
-	return fail(op, wrong, itoa(have), " values, ", itoa(len(s.index)), " indices and ", itoa(len(s.ptr)), " pointers for ",
-		s.format.String(), " with ", itoa(s.majors), " columns (rows)")
+	pointers := s.majors + 1
+	if block {
+		pointers = 0
+	}
+	return fail(op, wrong, itoa(have), " values, ", itoa(len(s.index)), " indices and ", itoa(len(s.ptr)), " pointers; ",
+		s.format.String(), " of ", s.shape().String(), " takes ", itoa(n), " values for these indices, and ", itoa(pointers), " pointers")
 }
 
 // checkStructure checks indices and pointers, whose numbers are right; of a slice those of its columns.
@@ -118,7 +122,7 @@ func (s *sparseCore) checkStructure(op string) error {
 func increasing(op string, index []int32, end int) error {
 	for k, i := range index {
 		if i < 0 || int(i) >= end {
-			return fail(op, buffer.ErrIndex, itoa(int(i)), " of ", itoa(end))
+			return fail(op, buffer.ErrIndex, "index ", itoa(int(i)), " of ", itoa(end))
 		}
 		if k > 0 && i <= index[k-1] {
 			return fail(op, ErrSparse, "index ", itoa(int(i)), " after ", itoa(int(index[k-1])))
@@ -157,9 +161,9 @@ func (s *sparseCore) make(op string, o *Options, mem memory, flags buffer.Flags)
 	}
 	b, err := put(s.dev, values)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
-	made, err := s.with(b, put)
+	made, err := s.with(op, b, put)
 	if err == nil && o.Release != nil {
 		b.SetRelease(o.Release)
 	}
@@ -167,7 +171,7 @@ func (s *sparseCore) make(op string, o *Options, mem memory, flags buffer.Flags)
 }
 
 // with completes a matrix whose structure is right by a buffer of values that becomes its own.
-func (s *sparseCore) with(values *buffer.Buffer, put func(*gpu.Device, gpu.Host) (*buffer.Buffer, error)) (*sparseCore, error) {
+func (s *sparseCore) with(op string, values *buffer.Buffer, put func(*gpu.Device, gpu.Host) (*buffer.Buffer, error)) (*sparseCore, error) {
 	var err error
 	s.values, s.sent = values, len(s.index)
 	s.indices, err = put(s.dev, hostOf(s.index))
@@ -178,7 +182,7 @@ func (s *sparseCore) with(values *buffer.Buffer, put func(*gpu.Device, gpu.Host)
 		}
 	}
 	if err != nil {
-		return nil, firstError(err, s.drop())
+		return nil, named(op, firstError(err, s.drop()))
 	}
 	return s, nil
 }
@@ -199,14 +203,14 @@ func (s *sparseCore) alive(op string) error {
 	if err := s.usable(op); err != nil {
 		return err
 	}
-	return s.dev.Usable()
+	return named(op, s.dev.Usable())
 }
 
 func (s *sparseCore) ready(op string) error {
 	if err := s.alive(op); err != nil {
 		return err
 	}
-	return s.settle()
+	return named(op, s.settle())
 }
 
 // shape returns the number of rows and columns.
@@ -391,7 +395,7 @@ func (s *sparseCore) touch(op string) error {
 		return err
 	}
 	for _, b := range s.buffers() {
-		err = firstError(err, b.Touch())
+		err = firstError(err, named(op, b.Touch()))
 	}
 	s.changes.Add(1)
 	return err
@@ -408,7 +412,7 @@ func (s *sparseCore) recheck(op string) error {
 // structure returns which of the values are the matrix's, and copies of the indices and pointers as a matrix of these has them.
 func (s *sparseCore) structure(op string) (lo, n int, index, ptr []int32, err error) {
 	if err = s.usable(op); err == nil {
-		err = s.settle()
+		err = named(op, s.settle())
 	}
 	if err != nil {
 		return 0, 0, nil, nil, err
@@ -437,7 +441,7 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	}
 	c := &sparseCore{dev: s.dev, t: s.t, format: s.format, majors: s.majors, minors: s.minors, changes: new(atomic.Uint32)}
 	c.index, c.ptr = index, ptr
-	return c.with(values.buf, buffer.FromHost)
+	return c.with(op, values.buf, buffer.FromHost)
 }
 
 // valuesView is the stored values as a dense matrix.

@@ -33,7 +33,7 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 		by.Layout = by.T()
 	}
 	mem := make([]uint32, a.Rows*a.Cols)
-	if err := firstError(by.read(ctx, hostOf(mem)), by.close()); err != nil {
+	if err := firstError(by.read(ctx, op, hostOf(mem)), by.close()); err != nil {
 		return nil, err
 	}
 	n := s.pack(mem)
@@ -42,9 +42,9 @@ func compress(ctx context.Context, a *core, format Format) (*sparseCore, error) 
 	}
 	values, err := buffer.FromHost(a.dev, hostOf(mem[:n]))
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
-	return s.with(values, buffer.FromHost)
+	return s.with(op, values, buffer.FromHost)
 }
 
 // pack moves what is to be stored to the front of mem, and lists where it was. It returns how much that is.

@@ -97,7 +97,7 @@ func (cr *Cruncher) finish(ctx context.Context) error {
 			continue
 		}
 		if err := w.dev.Sync(ctx); err != nil && !w.lost() {
-			return err
+			return named(op, err)
 		}
 	}
 	cr.noteLost()
@@ -171,7 +171,7 @@ func (b *Batch) Compute(ctx context.Context, id int, kernels string, r Range, ps
 		return fail("Compute", gpu.ErrInvalid, "nil batch")
 	}
 	if err := b.cr.compute(ctx, b, id, kernels, r, ps); err != nil {
-		return err
+		return named("Compute", err)
 	}
 	b.queued.Add(1)
 	b.notify()

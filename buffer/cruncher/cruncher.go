@@ -154,7 +154,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 			return nil, fail(op, gpu.ErrInvalid, "nil device")
 		}
 		if err := d.Usable(); err != nil {
-			return nil, err
+			return nil, named(op, err)
 		}
 		if !d.Info().Features.Has(driver.FeatureWGSL) {
 			return nil, fail(op, gpu.ErrUnsupported, d.Info().Name, " compiles no WGSL")
@@ -172,7 +172,7 @@ func New(ctx context.Context, devices []*gpu.Device, wgsl string, opts ...Option
 	cr.account.Limit = cr.conf.memory
 	var err error
 	if cr.source, err = kernel.Parse(wgsl); err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	return cr, nil
 }
@@ -195,7 +195,7 @@ func (cr *Cruncher) made() bool { return cr != nil && cr.mu != nil }
 // A call that fails or is cancelled leaves host memory as it was. Of elements that only the devices have, those that its
 // kernels write are then undefined.
 func (cr *Cruncher) Compute(ctx context.Context, id int, kernels string, r Range, ps ...Param) error {
-	return cr.compute(ctx, nil, id, kernels, r, ps)
+	return named("Compute", cr.compute(ctx, nil, id, kernels, r, ps))
 }
 
 // compute is Compute, in a batch or not.
@@ -348,5 +348,8 @@ var (
 func fail(op string, err error, detail ...string) error {
 	return fault.Fail("cruncher: "+op, err, detail...)
 }
+
+// named is an error of a lower package, or nil, as one of this package's call.
+func named(op string, err error) error { return fault.In("cruncher: ", op, err) }
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -28,6 +28,9 @@ func fail(op string, err error, detail ...any) error {
 	return fault.Fail("ndarray: "+op, err, fault.Text(detail...))
 }
 
+// named is an error of a lower package, or nil, as one of this package's call.
+func named(op string, err error) error { return fault.In("ndarray: ", op, err) }
+
 // text writes a shape as "2x3", one without dimensions as "scalar".
 func text(shape []int) string {
 	if len(shape) == 0 {

@@ -121,7 +121,8 @@ func (a *Array) CopyFrom(ctx context.Context, src *Array) error {
 		return err
 	}
 	if a.bytes() != src.bytes() {
-		return fail(op, ErrLength, src.bytes(), " bytes to ", a.bytes())
+		return fail(op, ErrLength, src.bytes(), " bytes of ", text(src.shape), " of ", src.t.String(), " to ", a.bytes(), " of ", text(a.shape), " of ",
+			a.t.String())
 	}
 	if a.dev == src.dev && a.contiguous() && src.contiguous() {
 		if done, err := copyOnDevice(op, a, src); done || err != nil {
@@ -218,7 +219,7 @@ func (a *Array) CopyToDevice(ctx context.Context, dev *gpu.Device) (*Array, erro
 	}
 	if err := c.CopyFrom(ctx, a); err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, named(op, err)
 	}
 	return c, nil
 }
@@ -246,7 +247,7 @@ func Data[T Elem](ctx context.Context, a *Array) ([]T, error) {
 	data := make([]T, a.elements())
 	raw := host.BytesOf(data)
 	if err := a.CopyToBytes(ctx, raw); err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	if _, isBool := any(data).([]bool); isBool {
 		for i, v := range raw { // Go knows bools of 0 and 1 only

@@ -53,7 +53,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	_, need, _ := l.span()
 	buf, err := get(need)
 	if err != nil {
-		return nil, err
+		return nil, named(op, err)
 	}
 	if err := l.within(op, buf.Size(), dev.Info().Limits.MaxBufferSize); err != nil {
 		return nil, cmp.Or(err, buf.Close())
@@ -79,12 +79,15 @@ func FromSlice[T Elem](dev *gpu.Device, data []T, shape ...int) (*Array, error) 
 	if shape == nil {
 		shape = []int{len(data)}
 	}
-	return FromBytes(dev, typeOf[T](), host.BytesOf(data), shape...)
+	return fromBytes("FromSlice", dev, typeOf[T](), host.BytesOf(data), shape)
 }
 
 // FromBytes is [FromSlice] for any element type: data is the elements' bytes.
 func FromBytes(dev *gpu.Device, t dtype.Type, data []byte, shape ...int) (*Array, error) {
-	const op = "FromSlice"
+	return fromBytes("FromBytes", dev, t, data, shape)
+}
+
+func fromBytes(op string, dev *gpu.Device, t dtype.Type, data []byte, shape []int) (*Array, error) {
 	return Placement{}.make(op, dev, t, shape, true, func(size int) (*buffer.Buffer, error) {
 		if len(data) != size {
 			return nil, fail(op, ErrLength, len(data), " bytes for ", text(shape), " of ", t.String())

@@ -64,10 +64,7 @@ func (s *storage) share(op string) (*storage, error) {
 		return &storage{buf: s.buf.Share(), ours: s.ours, lazy: true}, nil
 	}
 	buf, err := s.buf.Copy()
-	if err != nil {
-		return nil, err
-	}
-	return &storage{buf: buf, ours: true}, nil
+	return &storage{buf: buf, ours: true}, named(op, err)
 }
 
 // drop gives the share of the buffer back. Its release function may call this package.
@@ -86,7 +83,7 @@ func (s *storage) read(op string, fn func(*buffer.Buffer) error) error {
 	if err := s.usable(op); err != nil {
 		return err
 	}
-	return fn(s.buf)
+	return named(op, fn(s.buf))
 }
 
 // write calls fn with the buffer, which no clone uses.
@@ -94,7 +91,7 @@ func (s *storage) write(op string, fn func(*buffer.Buffer) error) error {
 	s.mu.Lock()
 	old, err := s.own(op)
 	if err == nil {
-		err = fn(s.buf)
+		err = named(op, fn(s.buf))
 	}
 	s.mu.Unlock()
 	return cmp.Or(err, old.Close())

@@ -304,7 +304,7 @@ func CheckRange(op string, offset, size, buffer uint64) error {
 		return fail(op, fault.ErrInvalid, "offset ", offset, " or size ", size, " is not a multiple of 4")
 	}
 	if offset > buffer || size > buffer-offset {
-		return fail(op, fault.ErrInvalid, size, " bytes at ", offset, " of ", buffer)
+		return fail(op, fault.ErrInvalid, size, " bytes at ", offset, " of a buffer of ", buffer)
 	}
 	return nil
 }
@@ -344,29 +344,32 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 		for binding++; layout.At(binding) == AccessNone || layout.At(binding) == AccessParams; binding++ {
 		}
 		writes[i] = layout.At(binding) == AccessReadWrite
-		if err := l.checkBinding(op, e, sizes[i]); err != nil {
+		if err := l.checkBinding(op, i, e, sizes[i]); err != nil {
 			return err
 		}
 		for j, f := range entries[:i] {
 			overlap := e.Offset < f.Offset+f.Size && f.Offset < e.Offset+e.Size
 			if f.Buffer == e.Buffer && (writes[i] != writes[j] || writes[i] && overlap) {
-				return fail(op, fault.ErrInvalid, "one buffer bound for reading and for writing")
+				return fail(op, fault.ErrInvalid, "arguments ", j, " and ", i, " are one buffer, bound for reading and for writing")
 			}
 		}
 	}
 	return nil
 }
 
-func (l *Limits) checkBinding(op string, e Binding, buffer uint64) error {
+func (l *Limits) checkBinding(op string, i int, e Binding, buffer uint64) error {
+	fail := func(err error, detail ...any) error {
+		return fail(op, err, "argument ", i, ": ", fault.Text(detail...))
+	}
 	switch {
 	case e.Size == 0 || e.Size%4 != 0:
-		return fail(op, fault.ErrInvalid, "size ", e.Size, " is not a positive multiple of 4")
+		return fail(fault.ErrInvalid, "size ", e.Size, " is not a positive multiple of 4")
 	case l.BindingOffsetAlign > 0 && e.Offset%uint64(l.BindingOffsetAlign) != 0:
-		return fail(op, fault.ErrInvalid, "offset ", e.Offset, " is not a multiple of ", l.BindingOffsetAlign)
+		return fail(fault.ErrInvalid, "offset ", e.Offset, " is not a multiple of ", l.BindingOffsetAlign)
 	case e.Offset > buffer || e.Size > buffer-e.Offset:
-		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
+		return fail(fault.ErrInvalid, e.Size, " bytes at ", e.Offset, " of a buffer of ", buffer)
 	case e.Size > l.MaxBindingSize:
-		return fail(op, fault.ErrLimit, e.Size, " bytes, the largest binding has ", l.MaxBindingSize)
+		return fail(fault.ErrLimit, e.Size, " bytes, the largest binding has ", l.MaxBindingSize)
 	}
 	return nil
 }

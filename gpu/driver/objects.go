@@ -252,9 +252,9 @@ func (o *Objects) CheckRead(t Transfer) error {
 	case t.Count > 1 && t.Pitch > math.MaxInt/t.Count:
 		return fail(op, fault.ErrInvalid, "overflow")
 	case t.Offset > b.size || n > b.size-t.Offset:
-		return fail(op, fault.ErrInvalid, "beyond the end of the buffer")
+		return fail(op, fault.ErrInvalid, n, " bytes at ", t.Offset, " of a buffer of ", b.size)
 	case !t.Host.Valid() || t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
-		return fail(op, fault.ErrInvalid, "host memory too short")
+		return fail(op, fault.ErrInvalid, n, " bytes to ", t.HostOffset, " of host memory of ", t.Host.Size)
 	case t.Host.ReadOnly:
 		return fail(op, fault.ErrReadOnly, "the destination")
 	}

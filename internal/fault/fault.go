@@ -45,7 +45,7 @@ var (
 	ErrNoAdapter   = New("ErrNoAdapter", "no adapter")
 	ErrNoMemory    = New("ErrNoMemory", "out of device memory")
 	ErrReadOnly    = New("ErrReadOnly", "memory is read-only")
-	ErrUnsupported = New("ErrUnsupported", "not supported by this device")
+	ErrUnsupported = New("ErrUnsupported", "not supported")
 )
 
 // Shape is the rows and columns of an operand, for messages.
@@ -81,9 +81,26 @@ func (e *OpError) Error() string {
 // Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// Fail is the usual way to make an [OpError] without shapes.
+// Fail is the usual way to make an [OpError] without shapes. What an OpError underneath tells is kept, but for its operation: that of
+// the outermost call is the one that a caller knows.
 func Fail(op string, err error, detail ...string) error {
-	return &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
+	e := &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
+	if under, ok := err.(*OpError); ok { //nolint:errorlint // what wraps one may have other words for it
+		e.Err, e.Shapes = under.Err, under.Shapes
+		if under.Detail != "" && e.Detail != "" {
+			e.Detail = ": " + e.Detail
+		}
+		e.Detail = under.Detail + e.Detail
+	}
+	return e
+}
+
+// In names the call of a package that failed because one of a lower package did. It keeps nil.
+func In(prefix, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Fail(prefix+op, err)
 }
 
 // Ended reports why a call that may wait should not begin: it has no context, or one that has ended.

@@ -81,10 +81,15 @@ func (t *Template) From(data []byte) (*Block, error) {
 
 // FromSlice makes a block with a copy of elements of the template's type.
 func FromSlice[T matrix.Elem](t *Template, data []T) (*Block, error) {
-	if err := has[T](t, "FromSlice"); err != nil {
+	const op = "FromSlice"
+	if err := has[T](t, op); err != nil {
 		return nil, err
 	}
-	return t.From(matrix.Host(data).Bytes)
+	b, err := t.From(matrix.Host(data).Bytes)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	return b, nil
 }
 
 // Wrap makes a block of the caller's own bytes, which devices get when they first use them. Results of devices reach the bytes when

@@ -176,7 +176,9 @@ func (d *Dispatch) run() error {
 		if err := d.ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.t.body.run(d); err != nil {
+		if err := d.t.body.run(d); err != nil && d.t.body.check != nil { // the error of a function of the program's stays what it is
+			return &gpu.OpError{Op: "graph: " + d.t.name, Err: err}
+		} else if err != nil {
 			return err
 		}
 	}

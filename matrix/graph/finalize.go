@@ -97,7 +97,9 @@ func (t *Task) wire(f *faults) {
 		}
 	}
 	if len(*f) == before && t.body.check != nil {
-		*f = append(*f, t.body.check(t)...)
+		for _, err := range t.body.check(t) {
+			f.when(true, op, err)
+		}
 	}
 }
 

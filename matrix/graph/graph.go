@@ -118,7 +118,7 @@ func New(devices []*gpu.Device, config ...Config) (*Graph, error) {
 			return nil, fail(op, gpu.ErrInvalid, "a device that is nil or there twice")
 		}
 		if err := d.Usable(); err != nil {
-			return nil, err
+			return nil, fail(op, err)
 		}
 		g.largest = max(g.largest, d.Info().Limits.MaxBufferSize)
 	}

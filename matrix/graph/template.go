@@ -106,7 +106,7 @@ func (t *Template) rowsOf(op string, size int) (int, error) {
 	case t.Records && row > 0 && size >= 0 && size%row == 0:
 		return size / row, nil
 	}
-	return 0, fail(op, ErrTemplate, itoa(size), " bytes in a block of ", t.name)
+	return 0, fail(op, ErrTemplate, itoa(size), " bytes for a block of ", t.name, ", which has ", itoa(t.size()))
 }
 
 // agrees reports whether blocks of u may go where those of t do.

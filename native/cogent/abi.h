@@ -221,6 +221,17 @@ typedef struct {
 } WGPUShaderModuleDescriptor;
 
 typedef struct {
+	WGPUChainedStruct const *nextInChain;
+	char const *label;
+} WGPUCommandEncoderDescriptor;
+
+typedef struct {
+	WGPUChainedStruct const *nextInChain;
+	char const *label;
+	void const *timestampWrites;
+} WGPUComputePassDescriptor;
+
+typedef struct {
 	WGPUChainedStruct chain;
 	char const *code;
 } WGPUShaderModuleWGSLDescriptor;
@@ -254,7 +265,7 @@ extern void wgpuAdapterRelease(WGPUAdapter);
 extern WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice, WGPUBindGroupDescriptor const *);
 extern WGPUBindGroupLayout wgpuDeviceCreateBindGroupLayout(WGPUDevice, WGPUBindGroupLayoutDescriptor const *);
 extern WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice, WGPUBufferDescriptor const *);
-extern WGPUCommandEncoder wgpuDeviceCreateCommandEncoder(WGPUDevice, void const *descriptor);
+extern WGPUCommandEncoder wgpuDeviceCreateCommandEncoder(WGPUDevice, WGPUCommandEncoderDescriptor const *);
 extern WGPUComputePipeline wgpuDeviceCreateComputePipeline(WGPUDevice, WGPUComputePipelineDescriptor const *);
 extern WGPUPipelineLayout wgpuDeviceCreatePipelineLayout(WGPUDevice, WGPUPipelineLayoutDescriptor const *);
 extern WGPUShaderModule wgpuDeviceCreateShaderModule(WGPUDevice, WGPUShaderModuleDescriptor const *);
@@ -281,7 +292,7 @@ extern void wgpuBufferUnmap(WGPUBuffer);
 extern void wgpuBufferReference(WGPUBuffer);
 extern void wgpuBufferRelease(WGPUBuffer);
 
-extern WGPUComputePassEncoder wgpuCommandEncoderBeginComputePass(WGPUCommandEncoder, void const *descriptor);
+extern WGPUComputePassEncoder wgpuCommandEncoderBeginComputePass(WGPUCommandEncoder, WGPUComputePassDescriptor const *);
 extern void wgpuCommandEncoderClearBuffer(WGPUCommandEncoder, WGPUBuffer, uint64_t offset, uint64_t size);
 extern void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder, WGPUBuffer src, uint64_t srcOffset, WGPUBuffer dst,
 	uint64_t dstOffset, uint64_t size);

@@ -12,7 +12,9 @@
 #endif
 
 WGPUBuffer cog_create_buffer(cog_device *d, uint64_t size, uint32_t usage, cog_error *error) {
-	WGPUBufferDescriptor descriptor = {.usage = usage, .size = size};
+	WGPUBufferDescriptor descriptor = {.label = "sublet", .usage = usage, .size = size};
+	if (usage & WGPUBufferUsage_Uniform) descriptor.label = "sublet parameters";
+	else if (!(usage & WGPUBufferUsage_Storage)) descriptor.label = "sublet staging";
 	cog_error *outer = cog_enter(d, error);
 	WGPUBuffer b = wgpuDeviceCreateBuffer(d->device, &descriptor);
 	cog_leave(d, error, outer);
@@ -108,7 +110,7 @@ cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, co
 		return NULL;
 	}
 	cog_error *outer = cog_enter(d, error);
-	WGPUCommandEncoder encoder = wgpuDeviceCreateCommandEncoder(d->device, NULL);
+	WGPUCommandEncoder encoder = wgpuDeviceCreateCommandEncoder(d->device, &(WGPUCommandEncoderDescriptor){.label = "sublet read"});
 	for (uint64_t i = 0; i < span->count; i++)
 		wgpuCommandEncoderCopyBufferToBuffer(
 			encoder, source, span->offset + i * span->pitch, staging, i * span->size, span->size);

@@ -29,8 +29,8 @@ static void layout_entries(cog_layout *l, WGPUBindGroupLayoutEntry *entries, siz
 // cog_layout_of returns the layout with these bits. Layouts live as long as the device and never move.
 cog_layout *cog_layout_of(cog_device *d, uint64_t bits, cog_error *error) {
 	WGPUBindGroupLayoutEntry entries[COG_BINDINGS];
-	WGPUBindGroupLayoutDescriptor group = {.entries = entries};
-	WGPUPipelineLayoutDescriptor pipeline = {.bindGroupLayoutCount = 1};
+	WGPUBindGroupLayoutDescriptor group = {.label = "sublet", .entries = entries};
+	WGPUPipelineLayoutDescriptor pipeline = {.label = "sublet", .bindGroupLayoutCount = 1};
 	uint32_t i = 0;
 
 	for (; i < d->nlayouts && d->layouts[i]; i++)

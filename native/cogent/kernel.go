@@ -95,7 +95,12 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.W
 	}
 	var e C.cog_error
 	pipeline := C.cog_compile(d.c, layout, source, entry, label, &e)
-	return pipeline, take(op+" "+k.Label, &e, fault.ErrCompile)
+	err := take(op, &e, fault.ErrCompile)
+	if err != nil && k.Label != "" {
+		o := err.(*fault.OpError) //nolint:errcheck,errorlint,forcetypeassert // as take makes them
+		o.Detail = k.Label + ": " + o.Detail
+	}
+	return pipeline, err
 }
 
 func (d *device) FreeKernel(id driver.KernelID) {

@@ -37,14 +37,14 @@ static void end_segment(cog_device *d, cog_error *error) {
 
 static void begin_segment(cog_device *d) {
 	if (d->encoder) return;
-	d->encoder = wgpuDeviceCreateCommandEncoder(d->device, NULL);
+	d->encoder = wgpuDeviceCreateCommandEncoder(d->device, &(WGPUCommandEncoderDescriptor){.label = "sublet batch"});
 	d->serial++;
 }
 
 static void begin_pass(cog_device *d) {
 	if (d->pass) return;
 	begin_segment(d);
-	d->pass = wgpuCommandEncoderBeginComputePass(d->encoder, NULL);
+	d->pass = wgpuCommandEncoderBeginComputePass(d->encoder, &(WGPUComputePassDescriptor){.label = "sublet kernels"});
 	d->kernel = d->set = 0;
 }
 
@@ -110,7 +110,7 @@ void cog_set_free(cog_set *s) {
 // make_group makes the bind group of a set, again if the parameter buffer has changed.
 static void make_group(cog_device *d, cog_set *s, cog_error *error) {
 	WGPUBindGroupEntry entries[COG_BINDINGS];
-	WGPUBindGroupDescriptor descriptor = {.layout = s->layout->group, .entries = entries};
+	WGPUBindGroupDescriptor descriptor = {.label = "sublet", .layout = s->layout->group, .entries = entries};
 
 	for (; descriptor.entryCount < s->layout->storage; descriptor.entryCount++) {
 		size_t i = descriptor.entryCount;

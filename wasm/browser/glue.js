@@ -21,6 +21,9 @@
   const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
 
+  /** Descriptors whose labels browsers' tools show. */
+  const BATCH = {label: 'sublet batch'}, KERNELS = {label: 'sublet kernels'};
+
   /** Larger writes go in pieces of this size, because browsers stage them in shared memory. Above 2 MiB Chromium allocates
    * that anew each time, which still is twice as fast as pieces that fit its ring buffer. */
   const WRITE_CHUNK = 64 << 20;
@@ -81,7 +84,7 @@
       const size = need > 16 << 20 ? Math.ceil(need / (1 << 20)) * (1 << 20) : Math.max(4096, ceil2(need));
       const idle = this.#idle.get(size)?.pop();
       if (idle) this.#kept -= size;
-      return idle ?? this.#device.createBuffer({size, usage: MAP_READ | COPY_DST});
+      return idle ?? this.#device.createBuffer({label: 'sublet staging', size, usage: MAP_READ | COPY_DST});
     }
 
     /** @param {GPUBuffer} buffer */
@@ -207,7 +210,7 @@
     importBuffer(id, gpu) {
       this.#register(id, gpu);
       this.#device.pushErrorScope('validation');
-      const encoder = this.#device.createCommandEncoder();
+      const encoder = this.#device.createCommandEncoder({label: 'sublet'});
       encoder.clearBuffer(gpu, 0, 0);
       encoder.finish();
       this.#popScope('ErrForeign');
@@ -223,7 +226,7 @@
     /** @param {number} id @param {number} size */
     newBuffer(id, size) {
       this.#device.pushErrorScope('out-of-memory');
-      this.#register(id, this.#device.createBuffer({size, usage: STORAGE | COPY_SRC | COPY_DST}));
+      this.#register(id, this.#device.createBuffer({label: 'sublet', size, usage: STORAGE | COPY_SRC | COPY_DST}));
       this.#popScope();
       this.#owned.add(id);
     }
@@ -255,8 +258,8 @@
           ? {type: 'uniform', hasDynamicOffset: true, minBindingSize: MAX_PARAMS}
           : {type: access === READ ? 'read-only-storage' : 'storage'}});
       }
-      const bindGroup = this.#device.createBindGroupLayout({entries});
-      const layout = {bindGroup, pipeline: this.#device.createPipelineLayout({bindGroupLayouts: [bindGroup]}), storage, params};
+      const bindGroup = this.#device.createBindGroupLayout({label: 'sublet', entries});
+      const layout = {bindGroup, pipeline: this.#device.createPipelineLayout({label: 'sublet', bindGroupLayouts: [bindGroup]}), storage, params};
       this.#layouts.set(key, layout);
       return layout;
     }
@@ -347,7 +350,7 @@
     /** Returns an encoder with no open pass. */
     #openEncoder() {
       this.#endPass();
-      return this.#encoder ??= this.#device.createCommandEncoder();
+      return this.#encoder ??= this.#device.createCommandEncoder(BATCH);
     }
 
     /** Uploads the parameter blocks of a list. @param {ArrayBuffer} heap @param {number} at @param {number} size */
@@ -355,7 +358,7 @@
       const need = size + MAX_PARAMS; // a kernel sees that much from the start of its block
       if (!this.#params || this.#params.size < need) {
         this.#params?.destroy(); // after the work that is queued; binding sets notice when they are used next
-        this.#params = this.#device.createBuffer({size: Math.max(1 << 16, ceil2(need)), usage: UNIFORM | COPY_DST});
+        this.#params = this.#device.createBuffer({label: 'sublet parameters', size: Math.max(1 << 16, ceil2(need)), usage: UNIFORM | COPY_DST});
       }
       this.#queue.writeBuffer(this.#params, 0, heap, at, size);
     }
@@ -363,7 +366,7 @@
     /** @param {Uint32Array} words @param {number} i */
     #dispatch(words, i) {
       if (words[i + 3] === 0 || words[i + 4] === 0 || words[i + 5] === 0) return; // browsers warn of it
-      const pass = this.#pass ??= this.#openEncoder().beginComputePass();
+      const pass = this.#pass ??= this.#openEncoder().beginComputePass(KERNELS);
       const kernel = words[i + 1], number = words[i + 2], offset = words[i + 6];
       const set = /** @type {BindingSet} */ (this.#sets[number]);
       if (kernel !== this.#kernel) {
@@ -408,7 +411,7 @@
         const buffer = /** @type {GPUBuffer} */ (set.params = this.#params);
         entries.push({binding: set.layout.params, resource: {buffer, size: MAX_PARAMS}});
       }
-      set.group = this.#device.createBindGroup({layout: set.layout.bindGroup, entries});
+      set.group = this.#device.createBindGroup({label: 'sublet', layout: set.layout.bindGroup, entries});
     }
 
     /** @param {Uint32Array} words @param {number} i */
@@ -464,7 +467,7 @@
       this.#device.pushErrorScope('out-of-memory');
       this.#device.pushErrorScope('validation');
       const staging = this.#staging.take(size);
-      const encoder = this.#device.createCommandEncoder();
+      const encoder = this.#device.createCommandEncoder({label: 'sublet read'});
       encoder.copyBufferToBuffer(this.#at(id).gpu, offset, staging, 0, size);
       this.#queue.submit([encoder.finish()]);
       // Before the mapping, so that errors are known when it is done.

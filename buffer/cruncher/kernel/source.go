@@ -134,7 +134,7 @@ func (s *Source) kernel(op, name string) (*decl, error) {
 	if s != nil && s.names[name] != nil && s.names[name].kernel {
 		return s.names[name], nil
 	}
-	return nil, fail(op, "no kernel ", quote(name))
+	return nil, fail(op, "no kernel ", quote(name), "; there are: ", quote(strings.Join(s.Kernels(), ", ")))
 }
 
 // examine completes a declaration once it is known what kind of source it is in.

@@ -44,6 +44,8 @@ int main(void) {
 	SIZE(WGPUPipelineLayoutDescriptor) FIELD(WGPUPipelineLayoutDescriptor, bindGroupLayoutCount)
 	FIELD(WGPUPipelineLayoutDescriptor, bindGroupLayouts)
 	SIZE(WGPUShaderModuleDescriptor) FIELD(WGPUShaderModuleDescriptor, label)
+	SIZE(WGPUCommandEncoderDescriptor) FIELD(WGPUCommandEncoderDescriptor, label)
+	SIZE(WGPUComputePassDescriptor) FIELD(WGPUComputePassDescriptor, label)
 	SIZE(WGPUShaderModuleWGSLDescriptor) FIELD(WGPUShaderModuleWGSLDescriptor, code)
 	SIZE(WGPUComputePipelineDescriptor) FIELD(WGPUComputePipelineDescriptor, label)
 	FIELD(WGPUComputePipelineDescriptor, layout) FIELD(WGPUComputePipelineDescriptor, compute.module)
