@@ -274,7 +274,7 @@ func (b *Buffer) place(op string, r Region) (Region, error) {
 	case r.Offset < 0 || r.Width < 0 || r.Count < 0 || r.Offset > b.size,
 		r.Count > 1 && (r.Pitch < r.Width || r.Pitch > 0 && r.Count-1 > b.size/r.Pitch),
 		r.Span() < 0 || r.Span() > b.size-r.Offset:
-		return r, fail(op, gpu.ErrInvalid, r.Count, " rows of ", r.Width, " bytes at ", r.Offset, " in steps of ", r.Pitch, ", the buffer has ", b.size)
+		return r, fail(op, gpu.ErrInvalid, r.Span(), " bytes at ", r.Offset, " of a buffer of ", b.size)
 	}
 	r.Offset += b.back.At
 	return r.Joined(), nil
@@ -426,10 +426,28 @@ func (b *Buffer) Close() error {
 	return b.free()
 }
 
+// warnUnsynced logs that results which wrapped memory never got are given up.
+func (b *Buffer) warnUnsynced() {
+	if gpu.Lean {
+		return
+	}
+	log := b.dev.Logger()
+	if log == nil || b.mode != External || !b.back.Hosted {
+		return
+	}
+	m := b.back.Lock()
+	lacks := m.Lacks(b.back.All())
+	m.Unlock()
+	if lacks {
+		log.Warn("sublet: wrapped memory closed without Sync", "bytes", uint64(b.size))
+	}
+}
+
 // free gives the memory back, and unlocks the buffer.
 func (b *Buffer) free() error {
 	var err error
 	if b.back != nil {
+		b.warnUnsynced()
 		b.cleanup.Stop()
 		err = b.back.Close()
 	}

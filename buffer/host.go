@@ -105,7 +105,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 	}
 	defer b.end(m)
 	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
-		return fail(op, ErrShort, r.Span(), " bytes to ", offset, " of a destination of ", dst.Size)
+		return fail(op, ErrShort, r.Span(), " bytes to a destination of ", dst.Size-offset)
 	}
 	dst = dst.Part(0, dst.Size)
 	if dst.ReadOnly {

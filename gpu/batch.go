@@ -23,8 +23,9 @@ type batch struct {
 	list     driver.CommandList
 	single   driver.CommandList // of what does not go with the batch
 	commands int
-	epoch    uint64   // number of the batch being collected, from 1
-	after    []func() // gives back what the batch may name
+	launches
+	epoch uint64   // number of the batch being collected, from 1
+	after []func() // gives back what the batch may name
 }
 
 // use notes that the batch in progress uses the memory.
@@ -55,7 +56,7 @@ func (d *Device) refused(batch uint64, why error) {
 func (d *Device) refusedLater(err error) bool {
 	r, ok := errors.AsType[driver.Refusal](err)
 	if ok {
-		d.refused(r.List, r.Err)
+		d.refused(r.List, d.blame(&d.sent, r.Err))
 	}
 	return ok
 }
@@ -107,14 +108,18 @@ func (d *Device) flush() error {
 	var err error
 	if len(b.list.Words) > 0 {
 		b.list.Number = b.epoch
+		if !Lean {
+			d.sending(b)
+		}
 		if err = d.submit(&b.list); err == nil {
 			d.stats.Submissions++
 		} else {
+			err = d.blame(&b.launches, err)
 			d.refused(b.epoch, err)
 			d.forgetSets()
 		}
 		b.list.Reset()
-		b.commands = 0
+		b.commands, b.launched = 0, 0
 		b.epoch++
 		if !refusesLater {
 			d.settle(b.epoch)

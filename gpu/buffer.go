@@ -73,9 +73,12 @@ func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	}
 	mem, err := d.allocate(size, mappable)
 	if err != nil {
-		return nil, fail(op, err, size, " bytes beside the ", live-size, " in use")
+		return nil, named(op, err)
 	}
 	d.stats.LiveBytes, d.stats.PeakBytes = live, max(d.stats.PeakBytes, live)
+	if !Lean {
+		d.note("buffer made", "bytes", size, "live", live)
+	}
 	return d.newHandle(mem), nil
 }
 
@@ -231,7 +234,7 @@ func (m *memory) intact(op string) error {
 	if m.failed == nil {
 		return nil
 	}
-	return fail(op, m.failed, "and with it work on the buffer")
+	return fail(op, m.failed, ", and with it work on the buffer")
 }
 
 // replaced notes that bytes are about to be written. If they are all, what failed before does not matter.
@@ -271,6 +274,9 @@ func (b *Buffer) Close() error {
 		return d.closeImport(m)
 	}
 	d.stats.LiveBytes -= m.size
+	if !Lean {
+		d.note("buffer closed", "bytes", m.size, "live", d.stats.LiveBytes)
+	}
 	if m.mappable || m.size > d.poolLimit {
 		return d.destroy(m)
 	}
@@ -313,6 +319,9 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	}
 	list.Write(b.mem.id, offset, src)
 	d.stats.BytesUp += uint64(src.Size)
+	if !Lean {
+		d.note("write", "bytes", uint64(src.Size), "offset", offset)
+	}
 	if list == &d.batch.list {
 		return named(op, d.flush())
 	}
@@ -377,6 +386,9 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 	if err == nil {
 		b.dev.mu.Lock()
 		b.dev.stats.BytesDown += uint64(t.Width) * uint64(t.Count)
+		if !Lean {
+			b.dev.note("read", "bytes", uint64(t.Width)*uint64(t.Count), "offset", t.Offset)
+		}
 		b.dev.mu.Unlock()
 	}
 	return err
@@ -399,7 +411,7 @@ func (b *Buffer) await(op string, wait func(driver.Device) error) error {
 	for err == nil {
 		err = wait(drv)
 		if !d.waited(drv, before, err) {
-			return outcome(op, drv, err)
+			return d.outcome(op, drv, err)
 		}
 		d.mu.Lock()
 		err = b.mem.intact(op)
@@ -438,8 +450,8 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	skip := offset % 8
 	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
 	if err != nil {
-		return outcome(op, drv, err)
+		return b.dev.outcome(op, drv, err)
 	}
-	defer func() { err = cmp.Or(err, outcome(op, drv, drv.Unmap(m.id))) }()
+	defer func() { err = cmp.Or(err, b.dev.outcome(op, drv, drv.Unmap(m.id))) }()
 	return access(mem[skip : skip+size : skip+size])
 }

@@ -43,6 +43,8 @@ type state struct {
 	kernels   map[string]*kernelEntry // by source, those with references
 	kernelIDs idTable
 	unsettled []*memory // what batches write that may be refused
+	sent      launches  // of the last batch that had any
+	toldLoss  bool      // it was logged
 }
 
 // start begins a generation. Nothing is left of the one before.
@@ -61,6 +63,12 @@ func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.
 	}
 	d := &Device{info: info, conf: *c, open: open, poolLimit: defaultPool}
 	d.start(drv)
+	if !Lean {
+		if d.conf.rung > 0 && d.conf.logger == nil {
+			d.conf.logger = defaultLogger(info.Name)
+		}
+		d.tell(logCalls, "device opened", "adapter", info.Name, "driver", info.Driver)
+	}
 	return d
 }
 
@@ -121,7 +129,7 @@ func (d *Device) Sync(ctx context.Context) error {
 	drv := d.driver()
 	if busy, ok := drv.(drainer); ok {
 		if err := busy.Drain(ctx); err != nil {
-			return outcome("Sync", drv, err)
+			return d.outcome("Sync", drv, err)
 		}
 	}
 	if err := d.lock("Sync"); err != nil {
@@ -133,13 +141,15 @@ func (d *Device) Sync(ctx context.Context) error {
 		err = drv.Wait(ctx)
 		d.waited(drv, before, err)
 	}
-	return outcome("Sync", drv, err)
+	return d.outcome("Sync", drv, err)
 }
 
-// outcome is a call's error from the driver: that of a lost device which came back meanwhile, and so was closed, is the loss.
-func outcome(op string, drv driver.Device, err error) error {
-	if errors.Is(err, ErrClosed) && drv.LostReason() != "" {
-		return fail(op, ErrDeviceLost, drv.LostReason())
+// outcome is a call's error from the driver: that of a lost device, which may have come back meanwhile and so be closed, is the loss.
+func (d *Device) outcome(op string, drv driver.Device, err error) error {
+	if reason := drv.LostReason(); err != nil && reason != "" {
+		d.mu.Lock()
+		err = d.lost(op, reason)
+		d.mu.Unlock()
 	}
 	return named(op, err)
 }
@@ -156,6 +166,9 @@ func (d *Device) Close() error {
 		return nil
 	}
 	err := d.flush()
+	if !Lean {
+		d.note("device closed", "bytes", d.stats.LiveBytes, "submissions", d.stats.Submissions)
+	}
 	d.closed = true
 	d.start(d.drv)
 	d.mu.Unlock()
@@ -182,7 +195,12 @@ func (d *Device) usable(op string) error {
 	}
 	select {
 	case <-d.drv.Lost():
-		return fail(op, ErrDeviceLost, d.drv.LostReason())
+		err := d.lost(op, d.drv.LostReason())
+		if !Lean && !d.toldLoss {
+			d.toldLoss = true
+			d.warn("device lost", err.Error())
+		}
+		return err
 	default:
 		return nil
 	}
@@ -258,6 +276,9 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	old := d.drv
 	d.start(drv)
 	d.generation.Add(1)
+	if !Lean {
+		d.tell(logCalls, "device reopened", "adapter", d.info.Name, "driver", d.info.Driver)
+	}
 	if d.back != nil {
 		close(d.back)
 		d.back = nil

@@ -43,7 +43,7 @@ type Arg struct {
 
 // kernelEntry is a shader of a device, so that the same text compiles once, also when several goroutines ask at the same time.
 type kernelEntry struct {
-	key        string
+	key, label string
 	id         driver.KernelID
 	layout     driver.Layout
 	written    uint32 // its Written
@@ -101,13 +101,16 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
+		if !Lean {
+			d.tell(logKernels, "kernel found", "kernel", e.label, "ms", "0")
+		}
 		return e, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	e := &kernelEntry{
-		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(), generation: d.generation.Load(),
+		key: key, label: desc.Label, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(), generation: d.generation.Load(),
 		drv: d.drv, references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
@@ -117,6 +120,13 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
+	if !Lean {
+		d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
+	}
+	var start float64
+	if !Lean {
+		start = now()
+	}
 	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
 		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
 	})
@@ -136,6 +146,9 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 			d.stats.Compilations++
 		}
 		d.stats.Kernels++
+		if !Lean {
+			d.tell(logKernels, "kernel compiled", "kernel", e.label, "ms", fault.Text(int(now()-start)))
+		}
 	}
 	e.err = err
 	d.release(e)
@@ -186,10 +199,8 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
 	case len(params) > driver.MaxParams:
 		return fail(op, ErrLimit, len(params), " bytes of parameters")
-	case e.layout.HasParams() && len(params) == 0:
-		return fail(op, ErrInvalid, "the kernel's parameter block is missing")
-	case !e.layout.HasParams() && len(params) > 0:
-		return fail(op, ErrInvalid, len(params), " bytes of parameters for a kernel without a parameter block")
+	case e.layout.HasParams() != (len(params) > 0):
+		return fail(op, ErrInvalid, len(params), " bytes of parameters, which do not fit the kernel's bindings")
 	case len(args) != storage:
 		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
 	}
@@ -206,6 +217,12 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 		}
 	}
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
+	if !Lean {
+		d.batch.add(e)
+	}
+	if !Lean && d.conf.rung >= logKernels {
+		d.tell(logKernels, "dispatch", "kernel", e.label, "groups", fault.Text(groups[0], "x", groups[1], "x", groups[2]))
+	}
 	d.stats.Dispatches++
 	return named(op, d.added())
 }

@@ -52,6 +52,9 @@ type config struct {
 	handle          any
 	memory          uint64
 	largest         uint64
+	logger          Logger
+	debug           string
+	rung            rung
 }
 
 // WithDriver takes adapters of one driver only: "cogent" or "cpu" natively, "browser" or "cpu" in a page. The variable
@@ -110,7 +113,7 @@ func newConfig(opts []Option) (*config, error) {
 			return nil, err
 		}
 	}
-	return c, nil
+	return c, c.settleLog()
 }
 
 // Drivers lists the names of the drivers that are linked, in order of preference.

@@ -8,39 +8,36 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Assign queues the expression's computation into m and returns. m may be an operand of the expression: the result is
 // always what it would be if m were elsewhere. An owned matrix takes the expression's size; wrapped memory and views keep
 // theirs, and another size is [buffer.ErrShape]. A call that fails leaves m as it was, unless memory larger than a buffer is
 // computed in blocks.
-func (m *Dense[T]) Assign(x Operand[T]) error { return m.AssignContext(context.Background(), x) }
+func (m *Dense[T]) Assign(x Operand[T]) error { return m.queue("Assign", x) }
 
 // AssignContext is [Dense.Assign] under a context, which ends what Assign has to wait for: the compilation of kernels that the
 // device has not seen yet, and the way of an expression on another device to m's.
 func (m *Dense[T]) AssignContext(ctx context.Context, x Operand[T]) error {
-	return m.evaluate(ctx, "Assign", x)
+	const op = "Assign"
+	return m.core().evaluate(ctx, op, from(op, x))
 }
 
-// evaluate is AssignContext for a call of that name.
-func (m *Dense[T]) evaluate(ctx context.Context, op string, x Operand[T]) error {
-	c, err := m.usable(op)
-	switch {
-	case err != nil:
-		return err
-	case ctx == nil:
-		return fail(op, buffer.ErrNil, "nil context")
-	}
-	n := from(op, x)
-	if err := firstError(named(op, ctx.Err()), n.Err); err != nil {
+// evaluate is [Dense.AssignContext] for a call of that name.
+func (m *core) evaluate(ctx context.Context, op string, n *node) error {
+	if err := m.usable(op); err != nil {
 		return err
 	}
-	return c.assign(ctx, op, n)
+	if err := fault.Ended(ctx, "matrix: "+op); err != nil || n.Err != nil {
+		return firstError(err, n.Err)
+	}
+	return m.assign(ctx, op, n)
 }
 
 // queue is evaluate for calls without a context.
 func (m *Dense[T]) queue(op string, x Operand[T]) error {
-	return m.evaluate(context.Background(), op, x)
+	return m.core().evaluate(context.Background(), op, from(op, x))
 }
 
 // Fill sets every element to v.

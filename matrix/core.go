@@ -77,8 +77,8 @@ func (s *share) close() error {
 // usable refuses closed matrices, those that could not be made, and views of what was resized since.
 func (m *core) usable(op string) error {
 	switch {
-	case m.err == errNil:
-		return named(op, m.err)
+	case m.err == error(buffer.ErrNil): // see Dense.core
+		return fail(op, m.err, "nil matrix")
 	case m.err != nil:
 		return m.err
 	case m.closed:
@@ -349,9 +349,6 @@ func fail(op string, err error, detail ...string) error {
 
 // named is an error of a lower package, or nil, as one of this package's call.
 func named(op string, err error) error { return fault.In("matrix: ", op, err) }
-
-// errNil is the error of nil matrices, before a call has given its name.
-var errNil = fail("Dense", buffer.ErrNil, "nil matrix")
 
 func firstError(errs ...error) error { return cmp.Or(errs...) }
 

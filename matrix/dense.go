@@ -20,7 +20,7 @@ type Dense[T Elem] struct{ a core }
 // core returns the matrix without its element type of Go's, and in place of nil one that says so.
 func (m *Dense[T]) core() *core {
 	if m == nil {
-		m = &Dense[T]{core{err: errNil}}
+		m = &Dense[T]{core{err: buffer.ErrNil}}
 	}
 	if t := typeOf[T](); !m.a.typed && t != expr.Untyped {
 		m.a.t, m.a.typed = t, true
@@ -129,7 +129,8 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*
 // among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later. A *wgpu.Buffer that
 // was released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Options) (*Dense[T], error) {
-	return fromMemory[T]("WrapBuffer", dev, rows, cols, handle, buffer.DontOwnBuffer, opts)
+	m, err := FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
+	return m, named("WrapBuffer", err)
 }
 
 // Dims returns the number of rows and columns.

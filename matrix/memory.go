@@ -133,17 +133,13 @@ func memoryOf[T Elem](src any) memory {
 // acquire returns a buffer that a matrix fits in.
 func (mem *memory) acquire(op string, m *core) (*buffer.Buffer, error) {
 	dev, host, size := m.dev, mem.host, (m.Offset+m.room)*m.t.Size()
-	short := func(has int) error {
-		return fail(op, buffer.ErrShort, itoa(has/m.t.Size()), " elements, ", m.Shape().String(), " of ", m.t.String(), " placed like this take ",
-			itoa(m.Offset+m.room))
-	}
 	if mem.isHost && host.Foreign == nil && host.Size > size {
 		host = host.Part(0, size) // memory of other sorts stays whole
 	}
 	b, err := mem.buf, error(nil)
 	switch {
 	case mem.isHost && host.Size < size:
-		return nil, short(host.Size)
+		return nil, m.short(op, host.Size)
 	case mem.copied:
 		b, err = buffer.FromHost(dev, host)
 	case mem.wrapper != nil:
@@ -164,9 +160,14 @@ func (mem *memory) acquire(op string, m *core) (*buffer.Buffer, error) {
 		b, err = buffer.New(dev, size)
 	}
 	if err == nil && b.Size() < size {
-		return nil, firstError(short(b.Size()), b.Close())
+		return nil, firstError(m.short(op, b.Size()), b.Close())
 	}
 	return b, named(op, err)
+}
+
+// short is the error of memory with so many bytes, which are not enough.
+func (m *core) short(op string, bytes int) error {
+	return fail(op, buffer.ErrShort, itoa(bytes/m.t.Size()), " elements, the layout takes ", itoa(m.Offset+m.room))
 }
 
 // newCore makes a matrix. Its release function is called from here on only, and never if there is an error.
@@ -239,10 +240,7 @@ func (m *core) clearPads(op string) error {
 // A copy is contiguous, in the order of the options; RowMajorInput says that only the matrix is column-major. Memory used
 // itself is like that of [Wrap] and [WrapBuffer]; as a destination, memory that is ReadOnly is [gpu.ErrReadOnly].
 func FromBuffer[T Elem](dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts ...Options) (*Dense[T], error) {
-	return fromMemory[T]("FromBuffer", dev, rows, cols, src, flags, opts)
-}
-
-func fromMemory[T Elem](op string, dev *gpu.Device, rows, cols int, src any, flags buffer.Flags, opts []Options) (*Dense[T], error) {
+	const op = "FromBuffer"
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err
@@ -252,6 +250,9 @@ func fromMemory[T Elem](op string, dev *gpu.Device, rows, cols int, src any, fla
 
 // sliceType names the type of a slice that is the memory of other matrices than the one to be made, "" for what is none.
 func sliceType(src any) string {
+	if gpu.Lean {
+		return ""
+	}
 	switch src.(type) {
 	case []float32:
 		return "[]float32"
@@ -268,19 +269,17 @@ func sliceType(src any) string {
 }
 
 func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memory, flags buffer.Flags) (core, error) {
-	switch {
+	switch other := sliceType(mem.handle); {
 	case !mem.isHost && mem.buf == nil && mem.handle == nil:
 		return core{}, fail(op, buffer.ErrNil)
-	case sliceType(mem.handle) != "":
-		return core{}, fail(op, gpu.ErrInvalid, sliceType(mem.handle), " for a matrix of ", o.Type.String())
+	case other != "":
+		return core{}, fail(op, gpu.ErrInvalid, other, " for a matrix of ", o.Type.String())
 	case flags == buffer.DontOwnBuffer && mem.numbers != nil:
 		return core{}, fail(op, gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
 	case flags == buffer.DontOwnBuffer:
 		return newCore(op, dev, &o, rows, cols, &mem, new(origin))
-	case mem.isHost && flags != 0:
-		return core{}, fail(op, gpu.ErrInvalid, "flags ", itoa(int(flags)), ": host memory is copied with 0, used itself with DontOwnBuffer")
-	case !mem.isHost && flags != buffer.SetValueOnDevice:
-		return core{}, fail(op, gpu.ErrInvalid, "flags ", itoa(int(flags)), ": a device's memory is copied with SetValueOnDevice, used itself with DontOwnBuffer")
+	case flags != 0 && flags != buffer.SetValueOnDevice, mem.isHost == (flags == buffer.SetValueOnDevice):
+		return core{}, fail(op, gpu.ErrInvalid, "copies of host memory have no flags, those of a device's SetValueOnDevice")
 	}
 	in := o
 	turned := o.ColMajor && o.RowMajorInput

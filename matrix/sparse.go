@@ -64,7 +64,8 @@ func sparseOf[T Elem](s *sparseCore, err error) (*Sparse[T], error) {
 func NewSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	return sparseFrom[T]("NewSparse", dev, format, rows, cols, values, indices, pointers, 0, opts)
+	s, err := SparseFrom[T](dev, format, rows, cols, values, indices, pointers, 0, opts...)
+	return s, named("NewSparse", err)
 }
 
 // WrapSparse makes an external matrix of the caller's own slices, which are checked as [NewSparse] does. Kernels may write the
@@ -73,7 +74,8 @@ func NewSparse[T Elem](
 func WrapSparse[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values []T, indices, pointers []int32, opts ...Options,
 ) (*Sparse[T], error) {
-	return sparseFrom[T]("WrapSparse", dev, format, rows, cols, values, indices, pointers, buffer.DontOwnBuffer, opts)
+	s, err := SparseFrom[T](dev, format, rows, cols, values, indices, pointers, buffer.DontOwnBuffer, opts...)
+	return s, named("WrapSparse", err)
 }
 
 // SparseFrom is [NewSparse], or with [buffer.DontOwnBuffer] [WrapSparse], for values in a slice of T or in [gpu.Host] memory: in a
@@ -81,12 +83,7 @@ func WrapSparse[T Elem](
 func SparseFrom[T Elem](
 	dev *gpu.Device, format Format, rows, cols int, values any, indices, pointers []int32, flags buffer.Flags, opts ...Options,
 ) (*Sparse[T], error) {
-	return sparseFrom[T]("SparseFrom", dev, format, rows, cols, values, indices, pointers, flags, opts)
-}
-
-func sparseFrom[T Elem](
-	op string, dev *gpu.Device, format Format, rows, cols int, values any, indices, pointers []int32, flags buffer.Flags, opts []Options,
-) (*Sparse[T], error) {
+	const op = "SparseFrom"
 	o, err := parse(op, typeOf[T](), opts)
 	if err != nil {
 		return nil, err

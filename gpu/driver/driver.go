@@ -344,8 +344,8 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 		for binding++; layout.At(binding) == AccessNone || layout.At(binding) == AccessParams; binding++ {
 		}
 		writes[i] = layout.At(binding) == AccessReadWrite
-		if err := l.checkBinding(op, i, e, sizes[i]); err != nil {
-			return err
+		if err := l.checkBinding(op, e, sizes[i]); err != nil {
+			return fail(op, err, ", argument ", i)
 		}
 		for j, f := range entries[:i] {
 			overlap := e.Offset < f.Offset+f.Size && f.Offset < e.Offset+e.Size
@@ -357,19 +357,16 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 	return nil
 }
 
-func (l *Limits) checkBinding(op string, i int, e Binding, buffer uint64) error {
-	fail := func(err error, detail ...any) error {
-		return fail(op, err, "argument ", i, ": ", fault.Text(detail...))
-	}
+func (l *Limits) checkBinding(op string, e Binding, buffer uint64) error {
 	switch {
 	case e.Size == 0 || e.Size%4 != 0:
-		return fail(fault.ErrInvalid, "size ", e.Size, " is not a positive multiple of 4")
+		return fail(op, fault.ErrInvalid, "size ", e.Size, " is not a positive multiple of 4")
 	case l.BindingOffsetAlign > 0 && e.Offset%uint64(l.BindingOffsetAlign) != 0:
-		return fail(fault.ErrInvalid, "offset ", e.Offset, " is not a multiple of ", l.BindingOffsetAlign)
+		return fail(op, fault.ErrInvalid, "offset ", e.Offset, " is not a multiple of ", l.BindingOffsetAlign)
 	case e.Offset > buffer || e.Size > buffer-e.Offset:
-		return fail(fault.ErrInvalid, e.Size, " bytes at ", e.Offset, " of a buffer of ", buffer)
+		return fail(op, fault.ErrInvalid, e.Size, " bytes at ", e.Offset, " of a buffer of ", buffer)
 	case e.Size > l.MaxBindingSize:
-		return fail(fault.ErrLimit, e.Size, " bytes, the largest binding has ", l.MaxBindingSize)
+		return fail(op, fault.ErrLimit, e.Size, " bytes, the largest binding has ", l.MaxBindingSize)
 	}
 	return nil
 }

@@ -254,7 +254,7 @@ func (o *Objects) CheckRead(t Transfer) error {
 	case t.Offset > b.size || n > b.size-t.Offset:
 		return fail(op, fault.ErrInvalid, n, " bytes at ", t.Offset, " of a buffer of ", b.size)
 	case !t.Host.Valid() || t.HostOffset > t.Host.Size || n > uint64(t.Host.Size-t.HostOffset):
-		return fail(op, fault.ErrInvalid, n, " bytes to ", t.HostOffset, " of host memory of ", t.Host.Size)
+		return fail(op, fault.ErrInvalid, n, " bytes to host memory of ", t.Host.Size-t.HostOffset)
 	case t.Host.ReadOnly:
 		return fail(op, fault.ErrReadOnly, "the destination")
 	}

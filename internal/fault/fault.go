@@ -87,9 +87,6 @@ func Fail(op string, err error, detail ...string) error {
 	e := &OpError{Op: op, Err: err, Detail: strings.Join(detail, "")}
 	if under, ok := err.(*OpError); ok { //nolint:errorlint // what wraps one may have other words for it
 		e.Err, e.Shapes = under.Err, under.Shapes
-		if under.Detail != "" && e.Detail != "" {
-			e.Detail = ": " + e.Detail
-		}
 		e.Detail = under.Detail + e.Detail
 	}
 	return e

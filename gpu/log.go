@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"cmp"
+)
+
+// Logger is what a device logs to: a *slog.Logger is one. Arguments are names and values by turns; values are texts and uint64.
+// Calls are made from any goroutine while the device is locked, so a Logger must not use the device.
+//
+// It is an interface so that only programs that use package log/slog link it.
+type Logger interface {
+	Debug(msg string, args ...any)
+	Warn(msg string, args ...any)
+}
+
+// Lean tells that this is the npm package's program, which leaves out what the package's JavaScript does: logs, kernels' names in
+// errors of batches, checks of types.
+const Lean = lean
+
+// WithLogger logs to l what [WithDebug] says: calls, if it says nothing.
+func WithLogger(l Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return fail("Open", ErrInvalid, "nil logger")
+		}
+		c.logger = l
+		return nil
+	}
+}
+
+// WithDebug logs what the device does. Each word includes those before it:
+//
+//	calls    devices opened, closed, lost and reopened, buffers made and closed, transfers, batches sent, refused or
+//	         failed, and memory that is closed with results that were never synced
+//	kernels  each kernel compiled or found compiled, and each launch
+//	wgsl     the source of each kernel compiled
+//
+// Records go to the [Logger]; without one to standard error, in a page to console.debug. They are of level Debug, but for losses,
+// refusals and results that nobody synced: Warn. The variable SUBLET_DEBUG, globalThis.SUBLET_DEBUG in a page, has the same effect where
+// the option is absent. "" logs nothing, at no cost; another word is [ErrInvalid].
+func WithDebug(word string) Option { return func(c *config) error { c.debug = word; return nil } }
+
+// rung is how much is logged.
+type rung uint8
+
+const (
+	logCalls rung = 1 + iota
+	logKernels
+	logWGSL
+)
+
+var rungs = []string{"", "calls", "kernels", "wgsl"}
+
+// settleLog finds out how much is to be logged.
+func (c *config) settleLog() error {
+	if Lean {
+		return nil
+	}
+	word := cmp.Or(c.debug, debugVariable())
+	for i, r := range rungs {
+		if r == word {
+			c.rung = rung(i)
+			if i == 0 && c.logger != nil {
+				c.rung = logCalls
+			}
+			return nil
+		}
+	}
+	return fail("Open", ErrInvalid, "debug ", short(word), " is none of calls, kernels, wgsl")
+}
+
+// Logger returns where the device logs to, for layers above it, and nil where it does not log.
+func (d *Device) Logger() Logger {
+	if Lean || d == nil || d.conf.rung == 0 {
+		return nil
+	}
+	return d.conf.logger
+}
+
+// note logs two numbers.
+func (d *Device) note(msg, name string, value uint64, second string, other uint64) {
+	if d.conf.rung >= logCalls {
+		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
+	}
+}
+
+// tell logs two texts.
+func (d *Device) tell(at rung, msg, name, value, second, other string) {
+	if d.conf.rung >= at {
+		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
+	}
+}
+
+// warn logs what went wrong.
+func (d *Device) warn(msg, why string) {
+	if d.conf.rung >= logCalls {
+		d.conf.logger.Warn("sublet: "+msg, "why", why)
+	}
+}
+
+// launches are the last kernels of a batch, which errors of the device name. An older one is overwritten at each launch.
+type launches struct {
+	launched uint64
+	last     [4]*kernelEntry
+}
+
+func (l *launches) add(e *kernelEntry) {
+	l.last[l.launched%4] = e
+	l.launched++
+}
+
+// text reads, for example, "; last kernels: sum 64, relu", and is "" where there are none.
+func (l *launches) text() string {
+	text, before := "", "; last kernels: "
+	for i := max(l.launched, 4) - 4; i < l.launched; i++ {
+		text += before + short(l.last[i%4].label)
+		before = ", "
+	}
+	return text
+}
+
+// short bounds a text of the caller's.
+func short(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && text[end]&0xc0 == 0x80 { // within a character
+		end--
+	}
+	return text[:end] + "..."
+}
+
+// sending logs a batch that leaves, and keeps its last kernels for the error of a loss.
+func (d *Device) sending(b *batch) {
+	if b.launched > 0 {
+		d.sent = b.launches
+	}
+	d.note("batch sent", "commands", uint64(b.commands), "kernels", b.launched)
+}
+
+// blame adds the last kernels of a batch to its error.
+func (d *Device) blame(last *launches, err error) error {
+	if !Lean {
+		err = fail("batch", err, last.text())
+		d.warn("batch failed", err.Error())
+	}
+	return err
+}
+
+// lost is the error of a lost device, with the last kernels that it got.
+func (d *Device) lost(op, reason string) error {
+	if !Lean {
+		last := &d.batch.launches
+		if last.launched == 0 {
+			last = &d.sent
+		}
+		reason += last.text()
+	}
+	return fail(op, ErrDeviceLost, reason)
+}
