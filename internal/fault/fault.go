@@ -89,6 +89,7 @@ func Fail(op string, err error, detail ...string) error {
 		e.Err, e.Shapes = under.Err, under.Shapes
 		e.Detail = under.Detail + e.Detail
 	}
+	e.Detail = strings.TrimPrefix(e.Detail, "; ") // of more to be told
 	return e
 }
 

@@ -21,6 +21,8 @@
   const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
   const STAGE_COMPUTE = 0x4, MODE_READ = 0x1;
 
+  /** How many kernels errors name. */
+  const RAN = 4;
   /** Descriptors whose labels browsers' tools show. */
   const BATCH = {label: 'sublet batch'}, KERNELS = {label: 'sublet kernels'};
 
@@ -138,6 +140,9 @@
     #kernel = 0;
     #set = 0;
     #offset = 0;
+    /** The last kernels that were set, for errors, the oldest one overwritten. @type {GPUComputePipeline[]} */
+    #ran = [];
+    #runs = 0;
 
     /**
      * @param {GPUDevice} device @param {boolean} owned @param {Settle} settle
@@ -174,27 +179,35 @@
 
     /**
      * Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} validation what a validation error is
-     * @param {number} list the number of the list that was refused, if one was
+     * @param {number} list the number of the list that was refused, if one was @param {string} [ran] what #last told of it
      */
-    #fault(error, validation = 'ErrInvalid', list = 0) {
+    #fault(error, validation = 'ErrInvalid', list = 0, ran = '') {
       if (!error || this.#closed) return;
       const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation;
-      this.#settle(this.#faults, false, Object.assign(failure(name, error.message), {list}));
+      this.#settle(this.#faults, false, Object.assign(failure(name, error.message + ran), {list}));
+    }
+
+    /** The last kernels, for the end of an error's text. */
+    #last() {
+      const list = this.#ran.map((_, i) => this.#ran[(this.#runs + i) % this.#ran.length].label.slice(0, 60));
+      return list.length > 0 ? `; last kernels: ${list.join(', ')}` : '';
     }
 
     /**
      * Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway.
-     * @param {string} [validation] as in #fault @param {number} [list] as in #fault
+     * @param {string} [validation] as in #fault @param {number} [list] as in #fault @param {string} [ran] as in #fault
      */
-    #popScope(validation, list) { this.#device.popErrorScope().then((error) => this.#fault(error, validation, list), () => {}); }
+    #popScope(validation, list, ran) {
+      this.#device.popErrorScope().then((error) => this.#fault(error, validation, list, ran), () => {});
+    }
 
     /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
     #await(ticket, promise) {
       promise.then((value) => this.#settle(ticket, true, value), (error) => this.#settle(ticket, false, error));
     }
 
-    /** Settles a ticket, unless the session is closed. @param {number} ticket @param {unknown} value */
-    tell(ticket, value) { if (!this.#closed) this.#settle(ticket, true, value); }
+    /** Reports the loss of the device, unless the session is closed. @param {number} ticket @param {GPUDeviceLostInfo} info */
+    tell(ticket, {reason, message}) { if (!this.#closed) this.#settle(ticket, true, {reason, message: message + this.#last()}); }
 
     /** Settles the ticket when all work submitted so far is done. @param {number} ticket */
     idle(ticket) { this.#await(ticket, this.#queue.onSubmittedWorkDone()); }
@@ -294,6 +307,12 @@
     /** What addresses from Go count in: all of Go's memory, or the scratch. */
     #heap() { return (this.#memory ?? this.#scratch).buffer; }
 
+    /** Words of a list. @param {number} at @param {number} count @protected */
+    words(at, count) { return new Uint32Array(this.#heap(), at, count); }
+
+    /** @param {number} id @protected */
+    kernelName(id) { return this.#kernels[id]?.label; }
+
     /**
      * Executes a list. The table has five words for each of its pieces of data: the number of the argument `foreign`
      * that holds it, counted from 1, or 0; where it begins there, or its address, low and high; and its size, low and high.
@@ -328,7 +347,7 @@
         this.#error ??= error;
         this.#encoder = this.#pass = null;
       }
-      if (scoped) this.#popScope('ErrInvalid', number);
+      if (scoped) this.#popScope('ErrInvalid', number, this.#last());
       return this.#error;
     }
 
@@ -370,8 +389,10 @@
       const kernel = words[i + 1], number = words[i + 2], offset = words[i + 6];
       const set = /** @type {BindingSet} */ (this.#sets[number]);
       if (kernel !== this.#kernel) {
-        pass.setPipeline(/** @type {GPUComputePipeline} */ (this.#kernels[kernel]));
+        const pipeline = /** @type {GPUComputePipeline} */ (this.#kernels[kernel]);
+        pass.setPipeline(pipeline);
         this.#kernel = kernel;
+        this.#ran[this.#runs++ % RAN] = pipeline;
       }
       if (number !== this.#set || offset !== this.#offset) {
         const hasParams = set.layout.params >= 0;
@@ -509,8 +530,92 @@
     }
   }
 
+  /** How much sessions log that are opened from now on; see setDebug. */
+  let rung = 0;
+
+  /** @param {string} text @param {object} facts */
+  const log = (text, facts) => console.debug(`sublet: ${text}`, facts);
+
+  /** A session that logs what it does. */
+  class LoggingSession extends Session {
+    #rung = rung;
+    /** When kernels began to be compiled. @type {Map<string, number>} */
+    #began = new Map();
+
+    /** @param {ConstructorParameters<typeof Session>} args */
+    constructor(...args) {
+      super(...args);
+      log('device opened', {device: args[0].label});
+    }
+
+    close() {
+      super.close();
+      log('device closed', {});
+    }
+
+    /** @param {number} ticket @param {GPUDeviceLostInfo} info */
+    tell(ticket, info) {
+      super.tell(ticket, info);
+      console.warn('sublet: device lost', {reason: info.reason, message: info.message});
+    }
+
+    /** @param {number} id @param {number} size */
+    newBuffer(id, size) {
+      super.newBuffer(id, size);
+      log('buffer made', {bytes: size});
+    }
+
+    /** @param {number} id */
+    freeBuffer(id) {
+      log('buffer freed', {bytes: this.buffer(id).size});
+      super.freeBuffer(id);
+    }
+
+    /** @param {number} ticket @param {number} id @param {number} offset @param {number} size */
+    read(ticket, id, offset, size) {
+      super.read(ticket, id, offset, size);
+      log('read', {bytes: size, offset});
+    }
+
+    /** @param {Parameters<Session['compile']>} args */
+    compile(...args) {
+      const label = args[3], code = args[4];
+      this.#began.set(label, performance.now());
+      if (this.#rung > 1) log('compile', this.#rung > 2 ? {kernel: label, wgsl: code} : {kernel: label});
+      return super.compile(...args);
+    }
+
+    /** @param {number} id @param {GPUComputePipeline} pipeline */
+    addKernel(id, pipeline) {
+      super.addKernel(id, pipeline);
+      const ms = performance.now() - (this.#began.get(pipeline.label) ?? NaN);
+      this.#began.delete(pipeline.label);
+      if (this.#rung > 1) log('compiled', {kernel: pipeline.label, ms});
+    }
+
+    /** @param {Parameters<Session['submit']>} args */
+    submit(...args) {
+      const [at, count, , , table, number] = args, words = this.words(at, count);
+      let commands = 0;
+      for (let i = 0; i < count; i += words[i] >>> 8, commands++) {
+        const op = words[i] & 0xff;
+        const row = op === WRITE && this.words(table + 20 * words[i + 4], 5);
+        if (row) log('write', {bytes: u64(row, 3), offset: u64(words, i + 2)});
+        if (op !== DISPATCH || this.#rung < 2) continue;
+        log('dispatch', {kernel: this.kernelName(words[i + 1]), groups: [...words.slice(i + 3, i + 6)].join('x')});
+      }
+      log('batch sent', {number, commands});
+      const failed = super.submit(...args);
+      if (failed) console.warn('sublet: batch failed', {error: String(failed)});
+      return failed;
+    }
+  }
+
   const glue = Object.freeze({
     version: VERSION,
+
+    /** Has sessions that are opened from now on log to the console. @param {string} word "calls", "kernels", "wgsl" or "" */
+    setDebug(word) { rung = ['', 'calls', 'kernels', 'wgsl'].indexOf(word); },
 
     /** Lets the helper read and write the memory of a Go program. A page may run several. @param {WebAssembly.Memory} memory instance.exports.mem */
     setMemory(memory) { memories.add(new WeakRef(memory)); },
@@ -526,7 +631,7 @@
         new Uint32Array(memory.buffer, at, 4).every((word, i) => word === proof[i]);
       for (const ref of memories) if (!ref.deref()) memories.delete(ref);
       const memory = [...memories].map((ref) => ref.deref()).find(holdsProof);
-      return {session: new Session(device, owned, settle, faults, lost, memory), shared: memory !== undefined};
+      return {session: new (rung > 0 ? LoggingSession : Session)(device, owned, settle, faults, lost, memory), shared: memory !== undefined};
     },
   });
   Reflect.set(globalThis, Symbol.for('sublet.glue'), glue);

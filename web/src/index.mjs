@@ -14,16 +14,20 @@ import {Sparse} from './sparse.mjs';
 export {Cruncher, CruncherArray, CruncherBatch, CruncherScalar, Expr, Fn, Gpu, Matrix, Param, Params, Sparse, SubletError, View};
 
 /** @param {any} options */
-async function start({wasm, device, power, fallback = true, cruncherWasm}) {
+async function start({wasm, device, power, fallback = true, cruncherWasm, debug}) {
+  debug ??= Reflect.get(globalThis, 'SUBLET_DEBUG') ?? '';
   if (device !== undefined && tagOf(device) !== 'GPUDevice') {
     throw failure('ErrInvalid', 'init', `device ${show(device)} is no GPUDevice`);
   }
   if (![undefined, 'high-performance', 'low-power'].includes(power)) {
     throw failure('ErrInvalid', 'init', `power ${show(power)}; it is "high-performance" or "low-power"`);
   }
+  if (!['', 'calls', 'kernels', 'wgsl'].includes(debug)) {
+    throw failure('ErrInvalid', 'init', `debug ${show(debug)}; it is "calls", "kernels" or "wgsl"`);
+  }
   if (typeof fallback === 'number') throw failure('ErrInvalid', 'init', `fallback ${show(fallback)}`);
   const sources = {wasm: await wasm, fallback: await fallback}, cruncher = await cruncherWasm;
-  const opened = await Session.open(sources, {device, frugal: power === 'low-power'});
+  const opened = await Session.open(sources, {device, frugal: power === 'low-power', debug});
   return new Gpu(opened.connection, opened.info, opened.device, cruncher);
 }
 

@@ -153,6 +153,7 @@ export async function load(program, mark, start) {
 
   const scope = /** @type {any} */ (globalThis);
   scope[GLUE].setMemory(memory);
+  if (start.debug !== undefined) scope[GLUE].setDebug(start.debug);
   const started = new Promise((resolve, reject) => {
     scope[START] = {
       ...start,

@@ -26,7 +26,7 @@ export class Session extends Connection {
 
   /**
    * Starts the program that suits the page.
-   * @param {{wasm?: unknown, fallback: unknown}} sources @param {{device?: GPUDevice, frugal: boolean}} options
+   * @param {{wasm?: unknown, fallback: unknown}} sources @param {{device?: GPUDevice, frugal: boolean, debug: string}} options
    */
   static open(sources, options) {
     return Connection.start(Session, suitable(sources, options.device !== undefined), 'sublet_matrices', options);

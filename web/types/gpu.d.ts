@@ -21,6 +21,12 @@ export interface InitOptions {
    * program of its own, loaded only then: the package's `sublet-cpu.wasm`, or what is given here in place of true.
    */
   readonly fallback?: boolean | string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
+  /**
+   * Logs what the device does by `console.debug`, losses and refusals by `console.warn`: "calls" are buffers, transfers and batches,
+   * "kernels" also each kernel compiled and each launch, "wgsl" also their source. `globalThis.SUBLET_DEBUG` has the same effect where
+   * this is absent. Nothing by default, at no cost.
+   */
+  readonly debug?: "calls" | "kernels" | "wgsl" | "";
   /** The program behind {@link Gpu.cruncher}, loaded with the first one. The package's `sublet-cruncher.wasm` by default. */
   readonly cruncherWasm?: string | URL | BufferSource | WebAssembly.Module | Response | PromiseLike<Response>;
 }

@@ -44,6 +44,9 @@ func Main(begin func(*gpu.Device, Page) *Session) {
 }
 
 func options(start js.Value) []gpu.Option {
+	if !gpu.Lean && start.Get("debug").Type() == js.TypeString {
+		return []gpu.Option{gpu.WithDebug(start.Get("debug").String())} // of the program for pages without WebGPU
+	}
 	if device := start.Get("device"); device.Type() == js.TypeObject {
 		return []gpu.Option{gpu.WithDevice(device)}
 	}
