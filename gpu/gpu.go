@@ -14,8 +14,13 @@
 //
 // # Errors
 //
-// Errors wrap one of this package's sentinels in an [OpError]; compare with errors.Is. No call panics. A call that fails
-// has changed nothing.
+// Errors wrap one of this package's sentinels in an [OpError], which names the call that failed; compare with errors.Is. No call
+// panics. A call that fails has changed nothing. The errors of a batch that was refused, and of a lost device, name the last kernels.
+//
+// # Looking on
+//
+// [WithDebug], or the variable SUBLET_DEBUG=calls|kernels|wgsl, logs what a device does, and [WithLogger] says where to. Objects of the
+// GPU have labels that tools show: kernels their own, others "sublet" and what they are for. [Device.Stats] counts.
 //
 // # Devices and goroutines
 //

@@ -173,6 +173,9 @@ func (m *Dense[T]) Capacity() int { return m.core().capacity() }
 func (m *Dense[T]) Err() error { return m.core().err }
 
 // Close drops the matrix's share of its memory; views and aliases keep theirs. Later calls do nothing.
+//
+// Close does not wait and brings nothing back: results in wrapped host memory that nobody synced are given up with the last share, and
+// the caller's slice stays as it is. Call [Dense.Sync] before. [gpu.WithDebug] logs such a Close as a warning.
 func (m *Dense[T]) Close() error { return m.core().close() }
 
 // Views share memory with the matrix they were taken from and keep it alive. A matrix cannot be resized while it has views:
@@ -222,8 +225,9 @@ func (m *Dense[T]) DiagView() *Dense[T] {
 // Alias returns another matrix of the same memory and layout. It has to be closed before either can be resized.
 func (m *Dense[T]) Alias() *Dense[T] { return &Dense[T]{m.core().alias()} }
 
-// Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. The matrix drops
-// its share of what it had. Taking from itself does nothing. A view has to be closed from now on.
+// Take makes the matrix what src is, memory, size and flags, and src an empty matrix: move assignment. Nothing is copied. The matrix
+// drops its share of what it had, as [Dense.Close] does: results in wrapped memory that nobody synced are given up. Views of either
+// matrix keep the memory that they show. Taking from itself does nothing. A view that was taken has to be closed from now on.
 func (m *Dense[T]) Take(src *Dense[T]) error {
 	const op = "Take"
 	if err := firstError(m.core().usable(op), src.core().usable(op)); err != nil || m == src {

@@ -306,8 +306,8 @@ func fromBuffer(op string, dev *gpu.Device, o Options, rows, cols int, mem memor
 //
 // A copy goes into the memory that the matrix has. If it does not fit there, an owned matrix gets new memory, and one of
 // wrapped memory is left as it was: [ErrExternalResize]. Memory of somebody else's stays theirs after a copy into it, and is
-// never given up for larger one, although External says false from then on. A view can be set to other memory and leaves its parent then; it cannot be resized:
-// [ErrView]. If the call fails the memory is not taken over: its release function is not called.
+// never given up for larger one, although External says false from then on. A view can be set to other memory and leaves its
+// parent then; it cannot be resized: [ErrView]. A matrix that is set to other memory leaves its views the memory that they show. If the call fails the memory is not taken over: its release function is not called.
 func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opts ...Options) error {
 	const op = "SetValueFrom"
 	c, err := m.usable(op)
@@ -340,7 +340,8 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 
 // SetValue copies a matrix, its size included, whatever the two layouts and devices. It goes into the memory that the
 // matrix has; if it does not fit there, an owned matrix gets new memory, and an external one is left as it was:
-// [ErrExternalResize]. External stays what it is. Views and matrices with views keep their size: [ErrView].
+// [ErrExternalResize]. External stays what it is. Views and matrices with views keep their size: [ErrView]. Where wrapped memory becomes
+// smaller than it was, the elements behind the new ones stay what they were. src is left as it is, and may overlap the matrix.
 func (m *Dense[T]) SetValue(src *Dense[T]) error {
 	const op = "SetValue"
 	to, from := m.core(), src.core()

@@ -146,7 +146,10 @@ export class Matrix extends View {
   assign(x: Operand): this;
   /** Replaces all elements of an owned matrix, row by row (column by column, in column order). They are copied at once. */
   set(values: Values): this;
-  /** Of wrapped memory: brings back what computations wrote since the last time. It also waits. */
+  /**
+   * Of wrapped memory: brings back what computations wrote since the last time. Before that the typed array may hold old elements. It
+   * also waits. What nobody synced is given up by {@link Matrix.close}: the array stays as it is.
+   */
   sync(): Promise<void>;
   /** Of wrapped memory: says that you wrote to it. Results that were not brought back are given up. */
   touch(): this;
