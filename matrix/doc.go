@@ -34,6 +34,24 @@
 // [Dense.SetValueFrom], [Dense.SetValue], [Dense.Take] and others, follow CNTK's and Blaze's contracts; FEATURES.md has them
 // row by row.
 //
+// # Views
+//
+// [Dense.T], [Dense.Slice], [Dense.Row], [Dense.Reshape] and others return views: matrices of their own in the same memory. A view
+// keeps the memory alive, also when its parent is closed, and is closed like any matrix. While it is open its parent cannot be
+// resized ([ErrView]): not by [Dense.Resize], nor by [Dense.SetValue] or an assignment of another size. A view itself never changes
+// size. A parent that takes over other memory ([Dense.SetValueFrom] with buffer.DontOwnBuffer, [Dense.Take], [Dense.Reset]) leaves
+// its views the memory that they show.
+//
+// A view that stands in an expression, as in Mul(a.T(), b), need not be closed and does not keep its parent from being resized; once
+// that has happened it is [ErrView]. An alias ([Dense.Alias]) counts like a view, and always until it is closed.
+//
+// # Errors
+//
+// An error names the call that failed and says on what: "matrix: Mul: 2x3 by 5x6: dimension mismatch". Errors of the layers
+// underneath come under the name of the call of this package; compare sentinels with errors.Is. An expression keeps the error of the
+// function that could not build it. What a device refuses later, a batch for which there is no memory, is the error of whoever uses
+// a matrix that the batch was to write, and names the batch's last kernels. [gpu.WithDebug] logs what happens.
+//
 // # Precision
 //
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
