@@ -235,7 +235,7 @@ func (m *messages) ofMatrices(one, two *gpu.Device) {
 	m.add("c.Add(c, far)", c.Add(c, far))
 	m.add("c.Add(a, nil)", c.Add(a, nil))
 	m.add("c.Assign(nil)", c.Assign(nil))
-	m.add("c.Mul of nil matrix", c.Mul(a, (dense)(nil)))
+	m.add("c.Mul of nil matrix", c.Mul(a, dense(nil)))
 	m.add("view.Add(a, a) of another size", c.Row(0).Add(a, a))
 	m.add("c.AssignContext(ended, a)", c.AssignContext(ended, a))
 	after[dense](m)("matrix.Fill(2, 2, 1).Eval()")(matrix.Fill[float32](2, 2, 1).Eval())
