@@ -186,7 +186,7 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 	}
 	b := &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, release: release, imported: mem.Identity()}
 	m := b.memory()
-	m.Hold(b.back, mem)
+	m.Hold(b.back, mem, false)
 	m.Unlock()
 	return b, nil
 }
@@ -207,7 +207,7 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 		return nil, err
 	}
 	m := b.memory()
-	m.Hold(b.back, mem)
+	m.Hold(b.back, mem, true)
 	m.Unlock()
 	return b, nil
 }

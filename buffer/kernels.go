@@ -44,7 +44,7 @@ func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region,
 		return nil, err
 	}
 	replace = replace && d.All()
-	if replace && b.mode == Owned && d.Mem.Lost() {
+	if replace && b.mode != External && d.Mem.Lost() {
 		m.GiveUp(d) // what was lost is no loss
 	}
 	return d, m.Prepare(d, w, replace)

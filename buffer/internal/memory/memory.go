@@ -170,6 +170,11 @@ func (m *Memory) HostWrote(w Region) error {
 		return nil
 	}
 	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
+	if slices.ContainsFunc(m.log, func(o write) bool { return o.from.Mem.Lost() && o.overlaps(w) }) {
+		for i := range w.Count { // as none of it can come to the host
+			_, m.log = divide(m.log, w.Offset+i*w.Pitch, w.Offset+i*w.Pitch+w.Width)
+		}
+	}
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
 			if err := m.Update(o.from, w); err != nil {

@@ -120,9 +120,9 @@ func (m *Memory) drop(r *Replica) error {
 	return r.close()
 }
 
-// Hold gives a new backing memory of its device that has its bytes.
-func (m *Memory) Hold(k *Backing, mem *gpu.Buffer) {
-	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem}
+// Hold gives a new backing memory of its device that has its bytes, which the CPU can map or not.
+func (m *Memory) Hold(k *Backing, mem *gpu.Buffer, mappable bool) {
+	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem, mappable: mappable}
 	k.replicas = append(k.replicas, &k.Whole)
 	m.Wrote(&k.Whole, k.All())
 }
@@ -154,7 +154,11 @@ func (m *Memory) allocate(r *Replica) error {
 	if r.Mem != nil {
 		return nil
 	}
-	mem, err := r.dev.NewBuffer(uint64(r.Hi - r.Lo))
+	create := r.dev.NewBuffer
+	if r.mappable {
+		create = r.dev.NewMappable
+	}
+	mem, err := create(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
 		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
