@@ -87,6 +87,11 @@ test-long: setup-test web-build ## Run all tests in full, with the race detector
 	done
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
 
+.PHONY: soak
+soak: setup-test web-build ## Walk at random over everything, natively and in Chromium; time=2h and seed choose.
+	SUBLET_SOAK_TIME=$(or $(time),10m) SUBLET_SOAK_SEED=$(seed) go test -race -count=1 -timeout 0 -v ./e2e/soak
+	SUBLET_SOAK_TIME=$(or $(time),10m) SUBLET_SOAK_SEED=$(seed) go test -count=1 -timeout 0 -v ./e2e -run TestWebSoak
+
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.
 	bin/sublet info --driver cogent
