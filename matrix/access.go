@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -109,7 +110,9 @@ func (m *core) set(src gpu.Host) error {
 	}
 	at := m.Offset * m.t.Size()
 	if end := at + n; m.plain() && at%4 == 0 && (end%4 == 0 || end == m.buf.Size()) {
-		return m.buf.Write(at, src)
+		if err := m.buf.Write(at, src); !errors.Is(err, gpu.ErrDeviceLost) {
+			return err
+		}
 	}
 	c, err := newCore(op, m.dev, &Options{Type: m.t}, m.Rows, m.Cols, &memory{host: src, isHost: true, copied: true}, new(origin))
 	if err != nil {

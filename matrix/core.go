@@ -5,6 +5,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 
@@ -155,7 +156,10 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	case same && m.buf.ReadOnly():
 		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 	case same:
-		return compute(m.dense())
+		err := compute(m.dense())
+		if !errors.Is(err, gpu.ErrDeviceLost) || m.fixed() || m.unshared(op, to) != nil {
+			return err
+		} // else there may be more memory than m has elements now, and nobody replaces the rest
 	case m.fixed():
 		return expr.ShapeError(op, m.Shape(), to)
 	}
