@@ -53,7 +53,10 @@ const watchEverything = watchMemories + `; (() => {
 // of them the programs need no more memory. SUBLET_SOAK_SEED and SUBLET_SOAK_TIME are those of package soak.
 func TestWebSoak(t *testing.T) {
 	const steps, warm = 120, 3
-	first, walks, end := uint64(1), devtest.Times(6), time.Time{}
+	first, walks, end, timeout := uint64(1), devtest.Times(3), time.Time{}, webTimeout
+	if devtest.Long() {
+		timeout *= 3
+	}
 	if s := os.Getenv("SUBLET_SOAK_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		devtest.Check(t, err)
@@ -62,9 +65,9 @@ func TestWebSoak(t *testing.T) {
 	if s := os.Getenv("SUBLET_SOAK_TIME"); s != "" {
 		d, err := time.ParseDuration(s)
 		devtest.Check(t, err)
-		end, walks = time.Now().Add(d), 1<<30
+		end, walks, timeout = time.Now().Add(d), 1<<30, webTimeout+d
 	}
-	p := openWeb(t, "")
+	p := openWebFor(t, "", timeout)
 	chrome.Eval[bool](p, watchEverything)
 	chrome.Eval[bool](p, "begin().then(() => true)")
 	most := 0

@@ -281,7 +281,7 @@ func (k *kind[T]) survive(dev *device) {
 			k.ok(h.dev, err)
 		case h.s.host != nil:
 			k.touch(h.s)
-		case h.root.free == nil && !h.view && h.rows*h.cols*h.m.DType().Size() > h.m.Buffer().Size()-4 && k.chance(2):
+		case h.sole() && k.chance(2):
 			h.set(k.fresh(h.rows * h.cols))
 			k.note("replace %v, %d of %d bytes", h, h.rows*h.cols, h.m.Buffer().Size())
 			if k.ok(h.dev, h.m.SetSlice(k.n.slice(h.values()))) {
