@@ -296,26 +296,40 @@ func (k *kind[T]) survive(dev *device) {
 	}
 }
 
-// touch says that the host has what counts.
+// touch says that the host has what counts. Many results of matrices with gaps are noted as one of everything between them, so that
+// memory of which nobody says that may stay lost.
 func (k *kind[T]) touch(s *store[T]) {
+	covered := make([]bool, len(s.cells))
 	for _, h := range k.handles {
 		if h.s == s {
 			k.note("touch %v", h)
 			k.must(h.m.Touch())
+			for i := range h.rows {
+				for j := range h.cols {
+					covered[h.off+i*h.dr+j*h.dc] = true
+				}
+			}
 		}
 	}
 	s.cells = k.n.model(s.host)
 	for _, h := range k.handles {
-		if h.s == s {
-			k.same(h)
+		if h.s != s {
+			continue
 		}
+		k.same(h)
+		_, err := matrix.Neg(h.m).Read(k.ctx) // by a kernel
+		if errors.Is(err, gpu.ErrDeviceLost) && slices.Contains(covered, false) {
+			k.discard(s)
+			return
+		}
+		k.ok(h.dev, err)
 	}
 }
 
 // discard closes all matrices of some memory.
 func (k *kind[T]) discard(s *store[T]) {
-	for i := len(k.handles) - 1; i >= 0; i-- {
-		if k.handles[i].s == s {
+	for i, h := range slices.Backward(k.handles) {
+		if h.s == s {
 			k.drop(i, false)
 		}
 	}

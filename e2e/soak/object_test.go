@@ -19,11 +19,10 @@ var makers = []func(p *player) object{newRaw, newSparse, newCrunch, newGraph, ne
 
 // raw is buffers of a device and a kernel, without anything of ours above.
 type raw struct {
-	dev      *device
-	k        *gpu.Kernel
-	a, b     *gpu.Buffer
-	ma, mb   []byte
-	mappable bool
+	dev    *device
+	k      *gpu.Kernel
+	a, b   *gpu.Buffer
+	ma, mb []byte
 }
 
 const rawBytes = 1024

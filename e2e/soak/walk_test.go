@@ -96,7 +96,7 @@ func must[V any](p *player) func(V, error) V {
 
 // ok reports whether a call succeeded. Only limited devices may refuse, and only for want of memory.
 func (p *player) ok(dev *device, err error) bool {
-	if err != nil && !(dev.limited && (errors.Is(err, gpu.ErrNoMemory) || errors.Is(err, gpu.ErrLimit))) {
+	if err != nil && (!dev.limited || !errors.Is(err, gpu.ErrNoMemory) && !errors.Is(err, gpu.ErrLimit)) {
 		p.fail("on %s: %v", dev.name, err)
 	}
 	return err == nil
@@ -280,8 +280,8 @@ func (p *player) check() {
 }
 
 func (p *player) survive(dev *device) {
-	for i := len(p.objects) - 1; i >= 0; i-- {
-		if o := p.objects[i]; o.uses(dev) {
+	for i, o := range slices.Backward(p.objects) {
+		if o.uses(dev) {
 			o.close(p)
 			p.objects = slices.Delete(p.objects, i, i+1)
 		}
