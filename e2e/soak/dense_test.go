@@ -281,6 +281,7 @@ func (k *kind[T]) survive(dev *device) {
 			k.ok(h.dev, err)
 		case h.s.host != nil:
 			k.touch(h.s)
+			i = -1
 		case h.sole() && k.chance(2):
 			h.set(k.fresh(h.rows * h.cols))
 			k.note("replace %v, %d of %d bytes", h, h.rows*h.cols, h.m.Buffer().Size())
@@ -297,7 +298,7 @@ func (k *kind[T]) survive(dev *device) {
 }
 
 // touch says that the host has what counts. Many results of matrices with gaps are noted as one of everything between them, so that
-// memory of which nobody says that may stay lost.
+// memory of which nobody says that may stay lost: then it is not used any more.
 func (k *kind[T]) touch(s *store[T]) {
 	covered := make([]bool, len(s.cells))
 	for _, h := range k.handles {
@@ -313,16 +314,12 @@ func (k *kind[T]) touch(s *store[T]) {
 	}
 	s.cells = k.n.model(s.host)
 	for _, h := range k.handles {
-		if h.s != s {
-			continue
+		if h.s == s {
+			k.same(h)
 		}
-		k.same(h)
-		_, err := matrix.Neg(h.m).Read(k.ctx) // by a kernel
-		if errors.Is(err, gpu.ErrDeviceLost) && slices.Contains(covered, false) {
-			k.discard(s)
-			return
-		}
-		k.ok(h.dev, err)
+	}
+	if slices.Contains(covered, false) {
+		k.discard(s)
 	}
 }
 
