@@ -157,7 +157,7 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 	case same:
 		err := compute(m.dense())
-		if !errors.Is(err, gpu.ErrDeviceLost) || m.fixed() || m.unshared(op, to) != nil {
+		if !errors.Is(err, gpu.ErrDeviceLost) || m.wrapped || m.unshared(op, to) != nil {
 			return err
 		} // else there may be more memory than m has elements now, and nobody replaces the rest
 	case m.fixed():

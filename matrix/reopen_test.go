@@ -129,16 +129,20 @@ func TestReopenTouchParts(t *testing.T) {
 func TestReopenShrunk(t *testing.T) {
 	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
 	a, b := owned(t, dev, 2, 2, 1, 2, 3, 4), owned(t, dev, 2, 2, 1, 2, 3, 4)
-	check(t, errors.Join(a.Resize(1, 2), b.Resize(1, 2)))
+	mapped := must[*dense](t)(matrix.Map[float32](dev, 2, 2))
+	check(t, errors.Join(a.Resize(1, 2), b.Resize(1, 2), mapped.Fill(1), mapped.Resize(1, 2)))
 	view := b.Row(0)
 	lose(t, dev)
 	isError(t, a.SetSlice([]float32{5, 6}), gpu.ErrDeviceLost)
 	check(t, dev.Reopen(background))
 	isError(t, a.Assign(matrix.Neg(a)), gpu.ErrDeviceLost)
 	isError(t, b.Fill(1), gpu.ErrDeviceLost) // its view is one of memory that is lost
-	check(t, errors.Join(view.Close(), b.Fill(7), a.SetSlice([]float32{5, 6})))
+	check(t, errors.Join(view.Close(), b.Fill(7), a.SetSlice([]float32{5, 6}), mapped.Fill(8)))
+	if mapped.Buffer().Mode() != buffer.Mapped {
+		t.Error("it is not mapped any more")
+	}
 	if v := must[[]float32](t)(matrix.Add(a, b).Read(background)); !slices.Equal(v, []float32{12, 13}) {
 		t.Errorf("the sum is %v", v)
 	}
-	check(t, errors.Join(a.Close(), b.Close(), dev.Close()))
+	check(t, errors.Join(a.Close(), b.Close(), mapped.Close(), dev.Close()))
 }

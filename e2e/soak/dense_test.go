@@ -266,7 +266,9 @@ func (k *kind[T]) close() {
 	}
 }
 
-// survive checks what is left when a lost device is back: what the host has is there, the rest says so until it is replaced.
+// survive checks what is left when a lost device is back: what the host has is there, the rest says so until it is replaced. Many
+// results of matrices with gaps are noted as one of everything between them, so that memory beside those that there are may stay
+// lost: then it is not used any more.
 func (k *kind[T]) survive(dev *device) {
 	for i := 0; i < len(k.handles); i++ {
 		h := k.handles[i]
@@ -274,42 +276,57 @@ func (k *kind[T]) survive(dev *device) {
 			continue
 		}
 		got, err := h.m.Read(k.ctx)
-		switch {
-		case err == nil:
+		lost := errors.Is(err, gpu.ErrDeviceLost)
+		if err == nil {
 			k.equal(fmt.Sprintf("after the loss: %v", h), got, h.values())
-		case !errors.Is(err, gpu.ErrDeviceLost):
-			k.ok(h.dev, err)
-		case h.s.host != nil:
-			k.touch(h.s)
-			i = -1
-		case h.sole() && k.chance(2):
-			h.set(k.fresh(h.rows * h.cols))
-			k.note("replace %v, %d of %d bytes", h, h.rows*h.cols, h.m.Buffer().Size())
-			if k.ok(h.dev, h.m.SetSlice(k.n.slice(h.values()))) {
-				k.same(h)
-				break
+			if h.s.host == nil || k.covered(h.s) || !errors.Is(h.m.Assign(matrix.AddScalar(h.m, k.n.to(0))), gpu.ErrDeviceLost) {
+				continue
 			}
-			fallthrough
+		} else if !lost {
+			k.ok(h.dev, err)
+			continue
+		}
+		switch {
+		case h.s.host != nil && k.covered(h.s):
+			k.touch(h.s)
+		case h.sole() && k.chance(2) && k.renew(h):
 		default:
 			k.discard(h.s)
-			i = -1
 		}
+		i = -1
 	}
 }
 
-// touch says that the host has what counts. Many results of matrices with gaps are noted as one of everything between them, so that
-// memory of which nobody says that may stay lost: then it is not used any more.
-func (k *kind[T]) touch(s *store[T]) {
+// renew replaces what was lost.
+func (k *kind[T]) renew(h *handle[T]) bool {
+	h.set(k.fresh(h.rows * h.cols))
+	k.note("replace %v, %d of %d bytes", h, h.rows*h.cols, h.m.Buffer().Size())
+	if !k.ok(h.dev, h.m.SetSlice(k.n.slice(h.values()))) {
+		return false
+	}
+	k.same(h)
+	return true
+}
+
+// covered reports whether matrices have all of some memory.
+func (k *kind[T]) covered(s *store[T]) bool {
 	covered := make([]bool, len(s.cells))
+	for _, h := range k.handles {
+		for i := 0; h.s == s && i < h.rows; i++ {
+			for j := range h.cols {
+				covered[h.off+i*h.dr+j*h.dc] = true
+			}
+		}
+	}
+	return !slices.Contains(covered, false)
+}
+
+// touch says that the host has what counts.
+func (k *kind[T]) touch(s *store[T]) {
 	for _, h := range k.handles {
 		if h.s == s {
 			k.note("touch %v", h)
 			k.must(h.m.Touch())
-			for i := range h.rows {
-				for j := range h.cols {
-					covered[h.off+i*h.dr+j*h.dc] = true
-				}
-			}
 		}
 	}
 	s.cells = k.n.model(s.host)
@@ -317,9 +334,6 @@ func (k *kind[T]) touch(s *store[T]) {
 		if h.s == s {
 			k.same(h)
 		}
-	}
-	if slices.Contains(covered, false) {
-		k.discard(s)
 	}
 }
 
