@@ -316,7 +316,7 @@ func (w *world) lose(dev *device) {
 
 // TestSoak makes walks: a few, those of some minutes in long tests, or as many as fit into SUBLET_SOAK_TIME.
 func TestSoak(t *testing.T) {
-	first, walks, end := uint64(1), devtest.Times(4), time.Time{}
+	first, walks, end := uint64(1), devtest.Times(3), time.Time{}
 	if s := os.Getenv("SUBLET_SOAK_TIME"); s != "" {
 		d, err := time.ParseDuration(s)
 		devtest.Check(t, err)
