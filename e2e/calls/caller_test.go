@@ -102,7 +102,7 @@ func pooled(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return pooled(t.Elem()) || ours(t.Elem())
-	case reflect.Struct, reflect.Interface, reflect.Func:
+	case reflect.Struct, reflect.Interface, reflect.Func, reflect.Slice:
 		return ours(t) || t == anyType || t == releaseType
 	}
 	return false
@@ -404,9 +404,9 @@ func (c *caller) keep(v reflect.Value) string {
 			return "error " + message(err)
 		}
 	}
-	if t.Kind() == reflect.Slice && pooled(t.Elem()) {
+	if t.Kind() == reflect.Slice && !pooled(t) && pooled(t.Elem()) {
 		var texts []string
-		for i := range min(v.Len(), 4) {
+		for i := range v.Len() {
 			texts = append(texts, c.keep(v.Index(i)))
 		}
 		return "{" + strings.Join(texts, ", ") + "}"
@@ -456,16 +456,17 @@ func (c *caller) end(v value) {
 	}
 }
 
-// endAll gives back everything that is left, devices last.
-func (c *caller) endAll(p *pool) {
-	order := func(t reflect.Type) int { return max(0, slices.Index(last, t)) }
-	slices.SortStableFunc(p.types, func(a, b reflect.Type) int { return order(a) - order(b) })
+// endAll gives back everything that is left, of types that are devices or of others.
+func (c *caller) endAll(p *pool, devices bool) {
 	for _, t := range p.types {
+		if (t == deviceType || t == driverType) != devices {
+			continue
+		}
 		for _, v := range p.values[t] {
 			c.end(v)
 		}
+		delete(p.values, t)
 	}
-	p.values, p.types = map[reflect.Type][]value{}, nil
 }
 
 func (c *caller) poolOf(t reflect.Type) *pool {

@@ -137,11 +137,23 @@ func TestChild(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	pools := []*pool{}
 	for _, c := range list {
-		c.endAll(c.own)
+		pools = append(pools, c.own)
 	}
 	if shared != nil {
-		list[0].endAll(shared)
+		pools = append(pools, shared)
+	}
+	for _, p := range pools {
+		list[0].endAll(p, false)
+	}
+	for _, p := range pools {
+		for _, v := range p.values[deviceType] {
+			empty(t, v)
+		}
+	}
+	for _, p := range pools {
+		list[0].endAll(p, true)
 	}
 	if len(faults.seen) > 0 {
 		t.Error(len(faults.seen), "faults")
@@ -166,6 +178,25 @@ func computes(t *testing.T, dev *gpu.Device) {
 	devtest.Check(t, b.Close())
 	if s := dev.Stats(); s.LiveBytes != 0 || s.Buffers != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// empty wants a device whose users are all closed, or not reachable any more, to have nothing.
+func empty(t *testing.T, v value) {
+	dev, ok := v.Interface().(*gpu.Device)
+	if !ok || dev.Usable() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for s := dev.Stats(); s.LiveBytes != 0 || s.Buffers != 0; s = dev.Stats() {
+		select {
+		case <-ctx.Done():
+			t.Errorf("%s, %s: %+v", v.text, dev.Info().Driver, s)
+			return
+		case <-time.After(10 * time.Millisecond):
+			runtime.GC()
+		}
 	}
 }
 

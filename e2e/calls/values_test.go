@@ -28,6 +28,7 @@ var (
 	contextType = reflect.TypeFor[context.Context]()
 	errorType   = reflect.TypeFor[error]()
 	deviceType  = reflect.TypeFor[*gpu.Device]()
+	driverType  = reflect.TypeFor[driver.Device]()
 	hostType    = reflect.TypeFor[gpu.Host]()
 )
 

@@ -70,9 +70,6 @@ var concurrent = []reflect.Type{
 	reflect.TypeFor[*graph.Template](), reflect.TypeFor[driver.Device](), reflect.TypeFor[*mapfile.File](),
 }
 
-// last are the types whose values are closed after all others, in this order.
-var last = []reflect.Type{nil, deviceType, reflect.TypeFor[driver.Device]()}
-
 // words are texts that make sense to some function.
 var words = []string{
 	"", "x", "y", "a", "b", "w", "arr", "add", "inc", "main", "in", "out", "inc add", "cpu", "cogent", "llvmpipe", "float32", "<f4", "uint8",
