@@ -113,14 +113,33 @@ func prepare(dir string) error {
 
 // helpers make what random arguments seldom do, and call what is in fields.
 var helpers = []function{
-	{"helpers.share", share}, {"helpers.stages", stages}, {"helpers.open", open}, {"helpers.open", connected}, {"helpers.train", train}, {"helpers.sparse", sparse}, {"helpers.adopted", adopted}, {"helpers.lose", lose},
-	{"helpers.adapters", adapters}, {"helpers.connect", connect}, {"helpers.adopt", adopt}, {"helpers.foreign", foreign},
-	{"helpers.exchange", exchange}, {"helpers.exchange", exchangeLegacy}, {"helpers.pipeline", pipeline}, {"helpers.crunch", crunch},
-	{"helpers.crunch", dense}, {"helpers.crunch", array}, {"helpers.convert", convert}, {"helpers.reader", reader}, {"helpers.release", func(f func()) {
+	{"helpers.share", share},
+	{"helpers.stages", stages},
+	{"helpers.open", open},
+	{"helpers.open", connected},
+	{"helpers.train", train},
+	{"helpers.sparse", sparse},
+	{"helpers.adopted", adopted},
+	{"helpers.lose", lose},
+	{"helpers.adapters", adapters},
+	{"helpers.connect", connect},
+	{"helpers.adopt", adopt},
+	{"helpers.foreign", foreign},
+	{"helpers.exchange", exchange},
+	{"helpers.exchange", exchangeLegacy},
+	{"helpers.pipeline", pipeline},
+	{"helpers.crunch", crunch},
+	{"helpers.crunch", dense},
+	{"helpers.crunch", array},
+	{"helpers.convert", convert},
+	{"helpers.reader", reader},
+	{"helpers.release", func(f func()) {
 		if f != nil {
 			f()
 		}
-	}}, {"helpers.kernel", compiled}, {"helpers.block", block},
+	}},
+	{"helpers.kernel", compiled},
+	{"helpers.block", block},
 }
 
 // samples are values that make sense, of types that random fields seldom make sense of.
