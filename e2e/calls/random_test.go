@@ -7,6 +7,7 @@ package calls
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,10 +30,12 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// The variables by which a child is told what to do. SUBLET_CALLS_SEED alone repeats what a test did with that seed.
+// The variables by which a child is told what to do. SUBLET_CALLS_SEED alone repeats what a test did with that seed, and
+// SUBLET_CALLS_LOG names a file for the last calls.
 const (
 	seedVariable = "SUBLET_CALLS_SEED"
 	runVariable  = "SUBLET_CALLS_RUN" // goroutines and steps of each
+	logVariable  = "SUBLET_CALLS_LOG"
 )
 
 // TestRandom calls everything with arguments of all kinds, for some thousand calls or in long tests a million: no call may panic,
@@ -44,20 +47,16 @@ func TestRandom(t *testing.T) {
 }
 
 func rounds(t *testing.T, callers, steps int) {
-	if s := os.Getenv(seedVariable); s != "" {
-		round(t, s, callers, steps)
-		return
-	}
 	n := 1
 	if devtest.Long() {
-		n = 150
+		n, steps = 30, 6*steps
 	}
 	for i := range n {
-		seed := uint64(i + 1)
-		if devtest.Long() {
-			seed = rand.Uint64()
+		seed := cmp.Or(os.Getenv(seedVariable), strconv.Itoa(i+1))
+		if devtest.Long() && os.Getenv(seedVariable) == "" {
+			seed = strconv.FormatUint(rand.Uint64(), 10)
 		}
-		round(t, strconv.FormatUint(seed, 10), callers, steps)
+		round(t, seed, callers, steps)
 	}
 }
 
@@ -86,12 +85,12 @@ func round(t *testing.T, seed string, callers, steps int) {
 			break
 		}
 	}
-	if path := os.Getenv("SUBLET_CALLS_LOG"); path != "" {
+	if path := os.Getenv(logVariable); path != "" {
 		_ = os.WriteFile(path, []byte(strings.Join(log, "")), 0o600)
 	}
 	if err := cmd.Wait(); err != nil {
 		text := said.String()
-		t.Errorf("%s=%s: %v\n...\n%s\n%s\n%s", seedVariable, seed, err, strings.Join(log[max(0, len(log)-60):], ""),
+		t.Errorf("%s=%s, %d callers, %d steps: %v\n...\n%s\n%s\n%s", seedVariable, seed, callers, steps, err, strings.Join(log[max(0, len(log)-60):], ""),
 			text[:min(len(text), 20000)], text[max(min(len(text), 20000), len(text)-6000):])
 	}
 }
