@@ -37,7 +37,10 @@ type table struct {
 }
 
 func newTable() *table {
-	t := &table{names: map[string][]string{}, byName: map[string][]callable{}, makers: map[reflect.Type][]callable{}, methods: map[reflect.Type][]callable{}}
+	t := &table{
+		names: map[string][]string{}, byName: map[string][]callable{},
+		makers: map[reflect.Type][]callable{}, methods: map[reflect.Type][]callable{},
+	}
 	for _, f := range slices.Concat(functions, helpers) {
 		v := reflect.ValueOf(f.call)
 		if t.add(f.name, callable{name: f.name, call: v}); excluded[base(f.name)] != "" {

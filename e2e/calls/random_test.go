@@ -65,7 +65,8 @@ func round(t *testing.T, seed string, callers, steps int) {
 	self, err := os.Executable()
 	devtest.Check(t, err)
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestChild$", "-test.timeout=20m")
-	cmd.Env = append(os.Environ(), seedVariable+"="+seed, fmt.Sprintf("%s=%d %d", runVariable, callers, steps), "GOTRACEBACK=all", "XDG_RUNTIME_DIR="+os.TempDir())
+	cmd.Env = append(os.Environ(), seedVariable+"="+seed, fmt.Sprintf("%s=%d %d", runVariable, callers, steps),
+		"GOTRACEBACK=all", "XDG_RUNTIME_DIR="+os.TempDir())
 	cmd.Dir = t.TempDir()
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -90,7 +91,8 @@ func round(t *testing.T, seed string, callers, steps int) {
 	}
 	if err := cmd.Wait(); err != nil {
 		text := said.String()
-		t.Errorf("%s=%s, %d callers, %d steps: %v\n...\n%s\n%s\n%s", seedVariable, seed, callers, steps, err, strings.Join(log[max(0, len(log)-60):], ""),
+		t.Errorf("%s=%s, %d callers, %d steps: %v\n...\n%s\n%s\n%s", seedVariable, seed, callers, steps, err,
+			strings.Join(log[max(0, len(log)-60):], ""),
 			text[:min(len(text), 20000)], text[max(min(len(text), 20000), len(text)-6000):])
 	}
 }

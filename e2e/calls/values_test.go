@@ -5,11 +5,9 @@
 package calls
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -212,7 +210,10 @@ func abridged(s string) string {
 
 func pick[T any](c *caller, list []T) T { return list[c.IntN(len(list))] }
 
-var numbers = []float64{0, 1, 2, -1, 0.5, 3, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, 1e-40, math.MaxFloat32, math.MaxFloat64, 65520, 1 << 24}
+var numbers = []float64{
+	0, 1, 2, -1, 0.5, 3, math.Copysign(0, -1),
+	math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, 1e-40, math.MaxFloat32, math.MaxFloat64, 65520, 1 << 24,
+}
 
 // integer is small most of the time.
 func (c *caller) integer(t reflect.Type) int64 {
@@ -449,100 +450,4 @@ func (c *caller) context() value {
 	context.AfterFunc(ctx, cancel)
 	v.Set(reflect.ValueOf(ctx))
 	return value{v, "context(" + after.String() + ")"}
-}
-
-// stream makes readers and writers, which tell the truth or not.
-func (c *caller) stream(t reflect.Type) (value, bool) {
-	if t.Kind() != reflect.Interface || t.NumMethod() == 0 || ours(t) {
-		return value{}, false
-	}
-	s := &stream{kind: c.IntN(10), text: pick(c, streams)}
-	if !reflect.TypeOf(s).Implements(t) {
-		return value{}, false
-	}
-	v := reflect.New(t).Elem()
-	name := fmt.Sprintf("stream%d(%d bytes)", s.kind, len(s.text))
-	n := c.IntN(6)
-	if c.sane {
-		n = max(n, 1+c.IntN(2))
-	}
-	switch n {
-	case 0:
-		return value{v, "nil"}, true
-	case 1:
-		v.Set(reflect.ValueOf(s))
-	default:
-		if buffer := reflect.ValueOf(bytes.NewBufferString(s.text)); buffer.Type().Implements(t) {
-			v.Set(buffer)
-			return value{v, name}, true
-		}
-		v.Set(reflect.ValueOf(bytes.NewReader([]byte(s.text))))
-		c.ints = append(c.ints, len(s.text))
-	}
-	return value{v, name}, true
-}
-
-// stream is a reader and writer that does not keep to the rules.
-type stream struct {
-	kind int
-	text string
-	at   int
-}
-
-func (s *stream) Read(p []byte) (int, error) {
-	if s.at++; s.at > 100 {
-		return 0, errUser
-	}
-	switch s.kind {
-	case 0:
-		return 0, nil
-	case 1:
-		return len(p) + 1, nil
-	case 2:
-		return -1, nil
-	case 3:
-		return 0, errUser
-	case 4:
-		panic(userPanic)
-	case 5:
-		return copy(p[:min(1, len(p))], s.text[min(s.at, len(s.text)):]), nil
-	}
-	n := copy(p, s.text)
-	s.text = s.text[n:]
-	if s.text == "" {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-func (s *stream) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(s.text)) {
-		return 0, errUser
-	}
-	return (&stream{kind: s.kind, text: s.text[off:]}).Read(p)
-}
-
-func (s *stream) Write(p []byte) (int, error) {
-	switch s.kind {
-	case 0:
-		return 0, nil
-	case 1:
-		return len(p) + 1, nil
-	case 2:
-		return -1, nil
-	case 3:
-		return 0, errUser
-	case 4:
-		panic(userPanic)
-	case 5:
-		return len(p) / 2, nil
-	}
-	return len(p), nil
-}
-
-func (s *stream) Seek(offset int64, _ int) (int64, error) {
-	if s.kind < 5 {
-		return -offset - 1, nil
-	}
-	return offset, nil
 }

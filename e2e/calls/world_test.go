@@ -89,7 +89,8 @@ func prepare(dir string) error {
 	data := make([]byte, 4096)
 	path := filepath.Join(dir, "data.bin")
 	words = append(words, path, dir)
-	one, none := file.Header{Name: "x", Type: dtype.Float32, Shape: []int64{2, 3}}, file.Header{Name: "y", Type: dtype.Float32, Shape: []int64{0}}
+	one := file.Header{Name: "x", Type: dtype.Float32, Shape: []int64{2, 3}}
+	none := file.Header{Name: "y", Type: dtype.Float32, Shape: []int64{0}}
 	write := func(f func(b *bytes.Buffer) (file.Writer, error)) error {
 		var b bytes.Buffer
 		w, err := f(&b)
@@ -320,7 +321,9 @@ func share(dev *gpu.Device, f *mapfile.File, offset int64) (*buffer.Buffer, erro
 }
 
 // stages makes pipelines of the cruncher's.
-func stages(ctx context.Context, dev *gpu.Device, n uint8) (*cruncher.Pipeline, *cruncher.DevicePipeline, *cruncher.DevicePool, *cruncher.Task, error) {
+func stages(ctx context.Context, dev *gpu.Device, n uint8) (
+	*cruncher.Pipeline, *cruncher.DevicePipeline, *cruncher.DevicePool, *cruncher.Task, error,
+) {
 	x, err := cruncher.NewArray[float32]("x", int(n))
 	y, err2 := cruncher.NewArray[float32]("y", int(n))
 	r := cruncher.Range{Global: int(n)}
