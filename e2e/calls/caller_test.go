@@ -402,7 +402,7 @@ func (c *caller) keep(v reflect.Value) string {
 			return "nil"
 		}
 	}
-	if err, ok := v.Interface().(error); ok {
+	if err, ok := reflect.TypeAssert[error](v); ok {
 		if v.Kind() == reflect.Interface {
 			return "error " + message(err)
 		}
@@ -417,7 +417,7 @@ func (c *caller) keep(v reflect.Value) string {
 	if !pooled(t) {
 		return t.String()
 	}
-	if e, ok := v.Interface().(interface{ Err() error }); ok && e.Err() != nil && c.IntN(8) > 0 {
+	if e, ok := reflect.TypeAssert[interface{ Err() error }](v); ok && e.Err() != nil && c.IntN(8) > 0 {
 		return "failed " + message(e.Err())
 	}
 	if t.Kind() == reflect.Struct { // an addressable one, so that methods of its pointer can be called

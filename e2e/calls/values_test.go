@@ -98,7 +98,7 @@ func (c *caller) known(t reflect.Type, depth int) (value, bool) {
 		for i := 0; i < 4 && ok && c.sane && dead(v.Value); i++ {
 			v, ok = c.poolOf(t).take(c.Rand, t)
 		}
-		return v, ok && !(c.sane && dead(v.Value))
+		return v, ok && (!c.sane || !dead(v.Value))
 	}
 	v, ok := take()
 	if !ok && depth < 3 && len(c.table.makers[t]) > 0 {
@@ -139,7 +139,7 @@ func dead(v reflect.Value) bool {
 	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Interface) && v.IsNil() {
 		return true
 	}
-	of, ok := v.Interface().(interface{ Device() *gpu.Device })
+	of, ok := reflect.TypeAssert[interface{ Device() *gpu.Device }](v)
 	return ok && of.Device().Usable() != nil
 }
 
@@ -302,12 +302,12 @@ func (c *caller) slice(v reflect.Value, depth int) value {
 		e := c.argument(t.Elem(), depth+1)
 		v.Index(i).Set(e.Value)
 		if i < 8 || !flat {
-			text += e.text + ", "
+			text += e.text + ", " //nolint:perfsprint // short
 		}
 	}
 	c.ints = ints
 	if n > 8 {
-		text += fmt.Sprint("... of ", n)
+		text += fmt.Sprint("... of ", n) //nolint:perfsprint // short
 	}
 	return value{v, t.String() + "{" + strings.TrimSuffix(text, ", ") + "}"}
 }
@@ -321,7 +321,7 @@ func (c *caller) mapping(v reflect.Value, depth int) value {
 	for range c.IntN(4) {
 		k, e := c.argument(v.Type().Key(), depth+1), c.argument(v.Type().Elem(), depth+1)
 		v.SetMapIndex(k.Value, e.Value)
-		text += k.text + ": " + e.text + ", "
+		text += k.text + ": " + e.text + ", " //nolint:perfsprint // short
 	}
 	return value{v, v.Type().String() + "{" + text + "}"}
 }
@@ -341,7 +341,7 @@ func (c *caller) structure(v reflect.Value, depth int) value {
 		}
 		e := c.argument(f.Type, depth+1)
 		v.Field(i).Set(e.Value)
-		text += f.Name + ": " + e.text + ", "
+		text += f.Name + ": " + e.text + ", " //nolint:perfsprint // short
 	}
 	return value{v, strings.TrimSuffix(text, ", ") + "}"}
 }
