@@ -153,6 +153,9 @@ func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 // InitWrap is [Wrap] for a Buffer that is part of an object of the caller's: one allocation less. b is the zero value.
 func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	const op = "Wrap"
+	if b == nil || b.dev != nil {
+		return fail(op, gpu.ErrInvalid, "no buffer, or one that is in use")
+	}
 	if err := check(op, dev, mem.Size); err != nil {
 		return err
 	}

@@ -363,6 +363,9 @@ type Filler struct {
 // memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
 // and then: beside the buffer, memory for some 20 MiB is all that it needs.
 func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
+	if f == nil || ctx == nil || read == nil {
+		return nil, fail("New", gpu.ErrInvalid, "nil filler, context or function")
+	}
 	b, err := New(dev, size)
 	if err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func (m *core) read(ctx context.Context, dst gpu.Host) error {
 	if m.plain() {
 		return m.buf.Read(ctx, m.Region(m.t.Size()), dst, 0)
 	}
-	c := core{t: m.t, typed: true, dev: m.dev}
+	c := core{t: m.t, typed: 1, dev: m.dev}
 	if err := c.assign(ctx, op, m.node()); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ package matrix
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -17,13 +19,21 @@ import (
 // when done. A Dense may be used from several goroutines as long as none assigns to it or closes it meanwhile.
 type Dense[T Elem] struct{ a core }
 
+// naming guards the types of zero values.
+var naming sync.Mutex
+
 // core returns the matrix without its element type of Go's, and in place of nil one that says so.
 func (m *Dense[T]) core() *core {
 	if m == nil {
 		m = &Dense[T]{core{err: fail("Dense", buffer.ErrNil, "nil matrix")}}
 	}
-	if t := typeOf[T](); !m.a.typed && t != expr.Untyped {
-		m.a.t, m.a.typed = t, true
+	if t := typeOf[T](); t != expr.Untyped && atomic.LoadUint32(&m.a.typed) == 0 {
+		naming.Lock() // several goroutines may read a zero value
+		if m.a.typed == 0 {
+			m.a.t = t
+			atomic.StoreUint32(&m.a.typed, 1)
+		}
+		naming.Unlock()
 	}
 	return &m.a
 }
@@ -42,7 +52,7 @@ func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	switch t := typeOf[T](); {
 	case m == nil:
 		return nil, c.err
-	case t != expr.Untyped && c.typed && c.t != t:
+	case t != expr.Untyped && c.typed != 0 && c.t != t:
 		return nil, fail(op, gpu.ErrInvalid, c.t.String(), " as ", t.String())
 	}
 	return (*Dense[T])(m), nil
@@ -300,7 +310,7 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 	n = n.Typed(fuse.F32)
 	mem := memory{}
 	if n.Dev != nil && n.Rows != 0 && n.Cols != 0 {
-		src := core{t: n.Type, typed: true, dev: n.Dev}
+		src := core{t: n.Type, typed: 1, dev: n.Dev}
 		if n.Kind == expr.Leaf {
 			src = n.Source.(*core).alias()
 		} else if err := src.assign(ctx, op, n); err != nil {

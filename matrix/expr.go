@@ -300,8 +300,8 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	const op = "Apply"
 	var err error
 	switch {
-	case f == nil:
-		err = fail(op, buffer.ErrNil, "nil function")
+	case f == nil || *f == Func{}:
+		err = fail(op, buffer.ErrNil, "no function")
 	case f.err != nil:
 		err = f.err
 	case len(args) != f.call.Arity:

@@ -431,7 +431,7 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, values := words(s.values, lo, lo+n), core{t: fuse.U32, typed: true, dev: s.dev}
+	from, values := words(s.values, lo, lo+n), core{t: fuse.U32, typed: 1, dev: s.dev}
 	if err := values.assign(context.Background(), op, exec.Leaf(s.dev, from, from)); err != nil {
 		return nil, err
 	}
@@ -452,7 +452,7 @@ func (s *sparseCore) valuesView(op string) core {
 	}
 	held := &share{buf: s.values.Share()}
 	return core{
-		Layout: l, t: s.t, typed: true, dev: s.dev, buf: s.values, wrapped: true, external: s.external, view: true, share: held,
+		Layout: l, t: s.t, typed: 1, dev: s.dev, buf: s.values, wrapped: true, external: s.external, view: true, share: held,
 		cleanup: cleanup.New(func() { _ = held.close() }),
 	}
 }

@@ -331,8 +331,8 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 		l = &Limits{}
 	}
 	switch {
-	case len(entries) != layout.Storage():
-		return fail(op, fault.ErrInvalid, len(entries), " entries for ", layout.Storage(), " storage bindings")
+	case len(entries) != layout.Storage() || len(sizes) < len(entries):
+		return fail(op, fault.ErrInvalid, len(entries), " entries and ", len(sizes), " sizes for ", layout.Storage(), " storage bindings")
 	case layout.params() > 1:
 		return fail(op, fault.ErrInvalid, "more than one parameter block")
 	case len(entries) > int(l.MaxStorageBuffers):

@@ -76,6 +76,24 @@ func TestAdopt(t *testing.T) {
 	dev.Release()
 }
 
+// The handle of a device that was closed is refused, and whoever adopted it before goes on.
+func TestAdoptClosed(t *testing.T) {
+	own, err := open(t.Context())
+	must(t, err)
+	handle := own.Handle(0)
+	d, err := New().Adopt(t.Context(), handle)
+	must(t, err)
+	must(t, own.Close())
+	if _, err := New().Adopt(t.Context(), handle); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("%v, want %v", err, fault.ErrInvalid)
+	}
+	b, err := d.Handle(0).(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{Size: 16, Usage: wgpu.BufferUsageCopyDst})
+	must(t, err)
+	b.Release()
+	healthy(t, d, 1)
+	must(t, d.Close())
+}
+
 func TestAdoptedConformance(t *testing.T) {
 	gputest.Run(t, func(ctx context.Context) (driver.Device, error) {
 		dev := requestDevice(t)

@@ -120,6 +120,9 @@ func (d *device) Handle(id driver.BufferID) any {
 		if errors.Is(d.Usable(""), fault.ErrClosed) {
 			return nil
 		}
+		if deviceRef(d.handle) == nil { // adopted of a device that was closed
+			return d.ours
+		}
 		return d.handle
 	}
 	if d.lock("Handle") != nil {

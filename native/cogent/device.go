@@ -35,7 +35,8 @@ type device struct {
 	driver.Objects
 	c      *C.cog_device
 	watch  *C.cog_watch
-	handle *wgpu.Device // the user's, if adopted
+	ours   *wgpu.Device // a handle that Close clears
+	handle *wgpu.Device // the user's, if adopted, or ours
 	own    bool
 
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
@@ -61,6 +62,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		Objects: driver.NewObjects(info),
 		c:       c,
 		watch:   C.cog_watch_of(c),
+		ours:    deviceHandle(C.cog_handle(c)),
 		handle:  handle,
 		own:     handle == nil,
 		blocks:  handle != nil || llvmpipe(info.Name),
@@ -72,7 +74,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		d.openGL, d.mu = true, &openGLMutex
 	}
 	if d.own {
-		d.handle = deviceHandle(C.cog_handle(c))
+		d.handle = d.ours
 	} else { // only this device knows the address
 		runtime.AddCleanup(d, func(w *C.cog_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
 	}
@@ -119,6 +121,7 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
 	first := d.Objects.Close()
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(d.ours)), nil)
 	d.mu.Unlock()
 	if !first {
 		return nil
