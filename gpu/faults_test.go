@@ -150,6 +150,49 @@ func TestEveryAllocation(t *testing.T) {
 	devtest.Script{Devices: 1, New: newBufferScene}.EveryAllocation(t, devtest.Times(2))
 }
 
+// TestPoolGivesWay has a call fail for lack of memory. Where closed buffers are kept for reuse these are freed, and the call is made once
+// more, so that nobody notices; where there are none, or memory is short still, the error is the caller's.
+func TestPoolGivesWay(t *testing.T) {
+	for op, call := range map[string]func(s *bufferScene) error{
+		"NewBuffer": func(s *bufferScene) error { return s.temporary(1 << 12) },
+		"NewKernel": (*bufferScene).compile,
+		"Submit":    func(s *bufferScene) error { return s.write(0, 7) },
+		"Read":      func(s *bufferScene) error { _, err := s.read(0); return err },
+		"Map": func(s *bufferScene) error {
+			return s.bufs[2].Map(t.Context(), 0, 4, func([]byte) error { return nil })
+		},
+	} {
+		for _, c := range []struct {
+			kept     bool
+			failures int
+			calls    int
+			want     error
+		}{{true, 1, 2, nil}, {false, 1, 1, gpu.ErrNoMemory}, {true, 2, 2, gpu.ErrNoMemory}} {
+			dev, f := devtest.OpenFaulty(t, devtest.Oracle(t), nil)
+			s := &bufferScene{t: t, dev: dev}
+			devtest.Check(t, s.reset())
+			if c.kept {
+				devtest.Check(t, s.temporary(64))
+			}
+			calls := 0
+			f.Arm(func(call devtest.Call) devtest.Fault {
+				if call.Op != op {
+					return devtest.None
+				}
+				if calls++; calls > c.failures {
+					return devtest.None
+				}
+				return devtest.NoMemory
+			})
+			if err := call(s); !errors.Is(err, c.want) || calls != c.calls || dev.Stats().PooledBytes > 1<<12 {
+				t.Errorf("%s, %+v: %v after %d calls, the pool has %d bytes", op, c, err, calls, dev.Stats().PooledBytes)
+			}
+			f.Arm(nil)
+			devtest.Check(t, errors.Join(call(s), s.close()))
+		}
+	}
+}
+
 // floatsIn is memory as numbers.
 func floatsIn(mem []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/4)

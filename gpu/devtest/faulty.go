@@ -67,8 +67,8 @@ type Faulty struct {
 	// refusedList: a list was refused, or not taken for lack of memory.
 	refusedList bool
 
-	lost  context.Context //nolint:containedctx // ends with the device
-	lose  context.CancelFunc
+	lost context.Context //nolint:containedctx // ends with the device
+	lose context.CancelFunc
 }
 
 // lossReason is what lost devices say.
@@ -267,7 +267,9 @@ func (f *Faulty) Close() error {
 
 // Drain is what package gpu looks for in devices whose submissions wait.
 func (f *Faulty) Drain(ctx context.Context) error {
-	busy, ok := f.Device.(interface{ Drain(ctx context.Context) error })
+	busy, ok := f.Device.(interface {
+		Drain(ctx context.Context) error
+	})
 	if !ok {
 		return nil
 	}
