@@ -201,7 +201,7 @@ func denseScripts() []devtest.Script {
 func TestEveryAllocation(t *testing.T) {
 	most, failures := 3, 0
 	if devtest.Long() {
-		most = 32
+		most = 36
 	}
 	for _, s := range denseScripts() {
 		failures += s.EveryAllocation(t, most)
