@@ -286,18 +286,22 @@ func (a *argument) written(c *call, of part) span {
 // undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only.
 func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 	for _, p := range pieces {
-		if !p.begun || p.worker.lost() {
+		if p.worker.lost() {
 			continue
 		}
 		for k := range c.arrays {
 			a := &c.arrays[k]
-			if !a.changed {
+			if !p.begun || !a.changed {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
 				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
 					err = fail("Compute", ErrStale, a.array.name)
 				}
+			}
+		}
+		for k := range c.arrays { // memory in a batch that was refused is of no use any more
+			for c.arrays[k].leave(p.worker.dev) {
 			}
 		}
 	}
