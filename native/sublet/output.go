@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -46,6 +44,7 @@ func (a *app) claim(path string) string {
 // output is a file that gets its name from commit, whole or not at all. A device or a pipe is written in place.
 type output struct {
 	*os.File
+	lock *os.File // of a temporary file, closed once that has its name
 	path string
 }
 
@@ -66,20 +65,19 @@ func (a *app) create(path string) (io.Writer, error) {
 	defer a.files.Unlock()
 	if err == nil {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-			a.outputs = append(a.outputs, output{f, f.Name()})
+			a.outputs = append(a.outputs, output{f, nil, f.Name()})
 			return f, err
 		}
 		_ = f.Close()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	temp := filepath.Join(filepath.Dir(path), ".sublet-"+strconv.FormatUint(rand.Uint64(), 36))
-	f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, lock, err := createTemp(filepath.Dir(path))
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		pe.Path = path // the name that the user knows
 		return nil, pe
 	}
-	a.outputs = append(a.outputs, output{f, path})
+	a.outputs = append(a.outputs, output{f, lock, path})
 	return f, err
 }
 
@@ -100,6 +98,7 @@ func (o output) discard() {
 	if o.Name() != o.path {
 		_ = os.Remove(o.Name())
 	}
+	_ = o.lock.Close() // nil is an error
 }
 
 // The errors of the command itself.
