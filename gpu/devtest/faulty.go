@@ -69,6 +69,8 @@ type Faulty struct {
 
 	lost context.Context //nolint:containedctx // ends with the device
 	lose context.CancelFunc
+
+	destroy func() // loses the driver's device, which then tells its loss itself; nil: the Faulty does
 }
 
 // lossReason is what lost devices say.
@@ -120,7 +122,15 @@ func (f *Faulty) Fired(what Fault) int {
 }
 
 // Lose loses the device now.
-func (f *Faulty) Lose() { f.lose() }
+func (f *Faulty) Lose() {
+	if f.destroy != nil {
+		f.destroy()
+	}
+	f.lose()
+}
+
+// feigns reports whether the device is lost and does not know.
+func (f *Faulty) feigns() bool { return f.IsLost() && f.destroy == nil }
 
 // IsLost reports whether the device is lost.
 func (f *Faulty) IsLost() bool { return f.lost.Err() != nil }
@@ -161,20 +171,20 @@ func (f *Faulty) do(op string, call func() error) error {
 	what := f.next(op)
 	switch what {
 	case Lose:
-		f.lose()
+		f.Lose()
 	case NoMemory:
 		return fault.Fail("faulty: "+op, fault.ErrNoMemory, lossReason)
 	case Refuse:
 		return fault.Fail("faulty: "+op, fault.ErrInvalid, lossReason)
 	}
-	if f.IsLost() {
+	if f.feigns() {
 		return fault.Fail("faulty: "+op, fault.ErrDeviceLost, lossReason)
 	}
 	err := call()
 	switch {
 	case what == LoseAfter:
-		f.lose()
-	case err != nil && f.IsLost():
+		f.Lose()
+	case err != nil && f.feigns():
 		return fault.Fail("faulty: "+op, fault.ErrDeviceLost, lossReason)
 	}
 	return err
@@ -182,8 +192,8 @@ func (f *Faulty) do(op string, call func() error) error {
 
 // wait makes a call that may wait, and ends with the device.
 func (f *Faulty) wait(ctx context.Context, op string, call func(context.Context) error) error {
-	if ctx == nil {
-		return call(ctx)
+	if ctx == nil || f.destroy != nil {
+		return f.do(op, func() error { return call(ctx) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -260,7 +270,7 @@ func (f *Faulty) Unmap(id driver.BufferID) error {
 func (f *Faulty) Close() error {
 	switch f.next("Close") {
 	case Lose, LoseAfter:
-		f.lose()
+		f.Lose()
 	}
 	return f.Device.Close()
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
@@ -23,8 +22,10 @@ type Script struct {
 	Options []gpu.Option
 	// Parts: memory is larger than the devices' largest buffers. Then a call that fails may have done a part of its work, and reading
 	// brings results to the host.
-	Parts bool
-	Open  func(t testing.TB) driver.Device // nil: the oracle
+	Parts  bool
+	Sample bool // also of long tests
+	// Open opens a device on which nothing goes wrong yet; nil: of the oracle.
+	Open func(t testing.TB) *Faulty
 	// New makes what the program works on. Nothing goes wrong meanwhile.
 	New func(t testing.TB, devices []*gpu.Device) *Scene
 }
@@ -84,18 +85,20 @@ func Watch(what func() string) (stop func() bool) {
 func (s *Script) open(t testing.TB) *injection {
 	in := &injection{Script: s, t: t}
 	for range s.Devices {
-		d, f := OpenFaulty(t, s.device(t), nil, s.Options...)
+		f := s.device(t)
+		d := Must[*gpu.Device](t)(gpu.Open(t.Context(), append(slices.Clip(s.Options), gpu.WithDevice(f))...))
+		t.Cleanup(func() { _ = d.Close() })
 		in.devices, in.faulty = append(in.devices, d), append(in.faulty, f)
 	}
 	in.scene = s.New(t, in.devices)
 	return in
 }
 
-func (s *Script) device(t testing.TB) driver.Device {
+func (s *Script) device(t testing.TB) *Faulty {
 	if s.Open != nil {
 		return s.Open(t)
 	}
-	return Oracle(t)
+	return NewFaulty(Oracle(t), nil)
 }
 
 // EveryFault runs the script once without faults, and then once for each call that a device's driver gets and each of the faults, if it
@@ -123,7 +126,7 @@ func (s Script) EveryFault(t *testing.T, sample int, faults ...Fault) (fired int
 			}
 		}
 	}
-	if !Long() && len(places) > sample {
+	if (!Long() || s.Sample) && len(places) > sample {
 		rng := rand.New(rand.NewPCG(1, uint64(len(places))))
 		rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 		places = places[:sample]
@@ -292,7 +295,7 @@ func (in *injection) disarm() (plans []Plan) {
 		plans, f.plan = append(plans, f.plan), nil
 		f.mu.Unlock()
 		if f.IsLost() {
-			next := NewFaulty(in.device(in.t), nil)
+			next := in.device(in.t)
 			next.fired = f.fired
 			if err := in.devices[i].Reopen(in.t.Context(), gpu.WithDevice(next)); err != nil {
 				in.failed("Reopen: %v", err)
