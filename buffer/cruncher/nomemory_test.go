@@ -39,8 +39,10 @@ func memoryCalls(s *stuff) []func(compute computing) error {
 			return compute(context.Background(), 1, kernels, r, append(list, by)...)
 		}
 	}
-	x, y := func() cruncher.Param { return flagged(s.x.Any, true, false, true) }, func() cruncher.Param { return flagged(s.y.Any, false, true, true) }
-	b, part := func() cruncher.Param { return flagged(s.b.Any, true, false, true) }, func() cruncher.Param { return flagged(s.x.Any, false, true, true) }
+	x := func() cruncher.Param { return flagged(s.x.Any, true, false, true) }
+	y := func() cruncher.Param { return flagged(s.y.Any, false, true, true) }
+	b := func() cruncher.Param { return flagged(s.b.Any, true, false, true) }
+	part := func() cruncher.Param { return flagged(s.x.Any, false, true, true) }
 	return []func(computing) error{
 		call("inc", faultRange, part),
 		call("mix", faultRange, x, y),
