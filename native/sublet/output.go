@@ -9,8 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -44,7 +48,6 @@ func (a *app) claim(path string) string {
 // output is a file that gets its name from commit, whole or not at all. A device or a pipe is written in place.
 type output struct {
 	*os.File
-	lock *os.File // of a temporary file, closed once that has its name
 	path string
 }
 
@@ -65,20 +68,48 @@ func (a *app) create(path string) (io.Writer, error) {
 	defer a.files.Unlock()
 	if err == nil {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-			a.outputs = append(a.outputs, output{f, nil, f.Name()})
+			a.outputs = append(a.outputs, output{f, f.Name()})
 			return f, err
 		}
 		_ = f.Close()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f, lock, err := createTemp(filepath.Dir(path))
+	f, err = os.OpenFile(temporary(filepath.Dir(path)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		pe.Path = path // the name that the user knows
 		return nil, pe
 	}
-	a.outputs = append(a.outputs, output{f, lock, path})
+	a.outputs = append(a.outputs, output{f, path})
 	return f, err
+}
+
+// tempPrefix begins the names of files that get another name when they are complete.
+const tempPrefix = ".sublet-"
+
+// temporary returns such a name in a folder, with the machine's and the number of the process. It removes the files of those that ended
+// in the middle.
+func temporary(dir string) string {
+	host, _ := os.Hostname() // none does as well
+	prefix := tempPrefix + filepath.Base(host) + "-"
+	list, _ := os.ReadDir(dir) // what cannot be listed keeps what was left
+	for _, e := range list {
+		if name, ours := strings.CutPrefix(e.Name(), prefix); ours && e.Type().IsRegular() && ended(name) {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // it may be somebody else's
+		}
+	}
+	return filepath.Join(dir, prefix+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(rand.Uint64(), 36))
+}
+
+// ended reports whether there is no process of the number that a name begins with.
+func ended(name string) bool {
+	number, _, _ := strings.Cut(name, "-")
+	id, err := strconv.Atoi(number)
+	if err != nil || id <= 0 {
+		return false
+	}
+	p, err := os.FindProcess(id)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // commit closes the file and gives it its name.
@@ -98,7 +129,6 @@ func (o output) discard() {
 	if o.Name() != o.path {
 		_ = os.Remove(o.Name())
 	}
-	_ = o.lock.Close() // nil is an error
 }
 
 // The errors of the command itself.
