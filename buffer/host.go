@@ -57,7 +57,8 @@ func (b *Buffer) ClearHost(r Region) bool {
 }
 
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
-// memory. Where there is no host memory it only waits.
+// memory. Where there is no host memory it only waits. After an error, of regions that different calls wrote some may be there and
+// others not yet.
 func (b *Buffer) Sync(ctx context.Context) error {
 	m, err := b.begin("Sync", Reads)
 	if err != nil {

@@ -69,10 +69,10 @@ func (d *Device) settle(before uint64) {
 }
 
 // waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
-func (d *Device) waited(drv driver.Device, before uint64, err error) (late bool) {
+func (d *Device) waited(generation uint32, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.drv == drv {
+	if d.generation.Load() == generation {
 		if late = d.refusedLater(err); err == nil {
 			d.settle(before)
 		}
@@ -152,18 +152,24 @@ func (d *Device) destroy(m *memory) error {
 
 // forgetSets has the driver and the cache forget all binding sets, because a list was refused. Whether the driver got as far as
 // to define or to forget one is not known, so each is forgotten by a list of its own, which fails where there is none. A driver may
-// report an error of earlier work at any submission; the second try is then the one that forgets.
+// report an error of earlier work at any submission; the second try is then the one that forgets. If that fails, too, for another
+// reason than that there is no set, its id is not used again.
 func (d *Device) forgetSets() {
 	list := &d.batch.single
-	for last := range d.setIDs.last {
-		list.Unbind(driver.BindingsID(last + 1))
-		if d.drv.Submit(list) != nil {
-			_ = d.drv.Submit(list) // the caller gets the error of the refused list
+	ids := idTable{last: d.setIDs.last}
+	for id := ids.last; id > 0; id-- {
+		list.Unbind(driver.BindingsID(id))
+		err := d.drv.Submit(list) // the caller gets the error of the refused list
+		if err != nil {
+			err = d.drv.Submit(list)
 		}
 		list.Reset()
+		if err == nil || errors.Is(err, ErrInvalid) {
+			ids.give(id)
+		}
 	}
 	clear(d.sets)
-	d.setIDs = idTable{}
+	d.setIDs = ids
 }
 
 // set is a binding set, kept for kernels that are launched again on the same buffers.

@@ -94,7 +94,7 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	}
 	id := driver.BufferID(d.buffers.take())
 	err := d.drv.NewBuffer(id, size, mappable)
-	if err != nil && d.pool.Bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
+	if d.relieved(err) {
 		err = d.drv.NewBuffer(id, size, mappable)
 	}
 	if err != nil {
@@ -112,6 +112,18 @@ func (d *Device) shrinkPool(limit uint64) error {
 		}
 	}
 	return nil
+}
+
+// relieved destroys what the pool keeps after a call that failed for lack of memory, and reports whether it is worth another try.
+func (d *Device) relieved(err error) bool {
+	return errors.Is(err, ErrNoMemory) && d.pool.Bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil
+}
+
+// relieve is relieved for a caller that has not locked the device, which may have come back since a generation.
+func (d *Device) relieve(generation uint32, err error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.generation.Load() == generation && !d.closed && d.relieved(err)
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
@@ -304,19 +316,25 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
 		return err
 	}
-	b.mem.replaced(offset, uint64(src.Size))
-	list := &d.batch.single
-	if d.queued(b.mem) {
-		d.write(b.mem)
-		list = &d.batch.list
-	}
-	list.Write(b.mem.id, offset, src)
 	d.stats.BytesUp += uint64(src.Size)
-	if list == &d.batch.list {
-		return d.flush()
+	var err error
+	if d.queued(b.mem) {
+		if refusesLater { // otherwise nobody but this caller has to know
+			d.write(b.mem)
+		}
+		d.batch.list.Write(b.mem.id, offset, src)
+		err = d.flush()
+	} else {
+		list := &d.batch.single
+		list.Write(b.mem.id, offset, src)
+		if err = d.submit(list); d.relieved(err) {
+			err = d.submit(list)
+		}
+		list.Reset()
 	}
-	err := d.submit(list)
-	list.Reset()
+	if err == nil {
+		b.mem.replaced(offset, uint64(src.Size))
+	}
 	return err
 }
 
@@ -396,8 +414,10 @@ func (b *Buffer) await(op string, wait func(driver.Device) error) error {
 	before, err := d.batch.epoch, b.mem.intact(op)
 	d.mu.Unlock()
 	for err == nil {
-		err = wait(drv)
-		if !d.waited(drv, before, err) {
+		if err = wait(drv); d.relieve(b.generation, err) {
+			err = wait(drv)
+		}
+		if !d.waited(b.generation, before, err) {
 			return outcome(op, drv, err)
 		}
 		d.mu.Lock()
@@ -435,7 +455,11 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 		return access(nil)
 	}
 	skip := offset % 8
-	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
+	bytes := (skip + size + 3) / 4 * 4 // m.size is a multiple of 4
+	mem, err := drv.Map(ctx, m.id, offset-skip, bytes)
+	if b.dev.relieve(b.generation, err) {
+		mem, err = drv.Map(ctx, m.id, offset-skip, bytes)
+	}
 	if err != nil {
 		return outcome(op, drv, err)
 	}

@@ -127,11 +127,12 @@ func (d *Device) Sync(ctx context.Context) error {
 	if err := d.lock("Sync"); err != nil {
 		return err
 	}
-	err, before := d.flush(), d.batch.epoch
+	err, before, generation := d.flush(), d.batch.epoch, d.generation.Load()
+	drv = d.drv // it may have come back while this waited
 	d.mu.Unlock()
 	if err == nil {
 		err = drv.Wait(ctx)
-		d.waited(drv, before, err)
+		d.waited(generation, before, err)
 	}
 	return outcome("Sync", drv, err)
 }
@@ -224,7 +225,8 @@ func isComparable(key any) (ok bool) {
 //
 // Its buffers and kernels are gone, and say so: [ErrDeviceLost]. What the host has comes back by itself when it is next used:
 // wrapped memory, and matrices of it, whose results were synced. What only the device had is an error until all of it is
-// replaced, or the caller of wrapped memory says Touch.
+// replaced, or the caller of wrapped memory says Touch. Natively the process keeps what the lost device had, some 5 MB and its
+// buffers' memory: wgpu-native polls a device to release it, which ends the process if the system's driver has lost it, too.
 func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	const op = "Reopen"
 	c, err := newConfig(opts)

@@ -117,9 +117,11 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
-	})
+	kernel := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
+	err := e.drv.NewKernel(ctx, e.id, kernel)
+	if d.relieve(e.generation, err) {
+		err = e.drv.NewKernel(ctx, e.id, kernel)
+	}
 	d.mu.Lock()
 	switch {
 	case e.generation != d.generation.Load():

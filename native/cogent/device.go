@@ -175,7 +175,7 @@ func (d *device) idle() bool {
 
 func (d *device) release() {
 	if d.isLost() {
-		return // wgpu-native polls a device to release it, and that is fatal now
+		return // wgpu-native frees memory when it polls, and that is fatal if Vulkan has lost the device, which nothing else tells
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
