@@ -88,7 +88,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	if err != nil {
 		d.mu.Lock()
 		d.release(e)
-		d.mu.Unlock()
+		_ = d.unlock() // the caller gets the error of the compiler
 		return nil, err
 	}
 	return &Kernel{dev: d, entry: e}, nil
@@ -139,8 +139,8 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	}
 	e.err = err
 	d.release(e)
-	d.mu.Unlock()
 	close(e.done)
+	_ = d.unlock() // nobody has asked for what leaves
 }
 
 // release takes a reference back. With the last one a compiled kernel goes.
@@ -151,7 +151,7 @@ func (d *Device) release(e *kernelEntry) {
 	}
 	delete(d.kernels, e.key)
 	d.stats.Kernels--
-	_ = d.afterBatch(func() { // where that submits anything, it is what forgets binding sets
+	d.afterBatch(func() {
 		d.drv.FreeKernel(e.id)
 		d.kernelIDs.give(uint32(e.id))
 	})
@@ -178,24 +178,9 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if err := d.lock(op); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	switch storage := e.layout.Storage(); {
-	case k.closed:
-		return fail(op, ErrClosed, "the kernel")
-	case e.generation != d.generation.Load():
-		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
-	case len(params) > driver.MaxParams:
-		return fail(op, ErrLimit, len(params), " bytes of parameters")
-	case e.layout.HasParams() != (len(params) > 0):
-		return fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
-	case len(args) != storage:
-		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
-	}
-	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
-		return err
-	}
-	set, err := d.bind(e.layout, args)
+	set, err := k.bound(groups, params, args)
 	if err != nil {
+		d.mu.Unlock()
 		return err
 	}
 	for i, a := range args {
@@ -206,6 +191,28 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
 	d.stats.Dispatches++
 	return d.added()
+}
+
+// bound checks a launch and returns its binding set.
+func (k *Kernel) bound(groups [3]uint32, params []byte, args []Arg) (*set, error) {
+	const op = "Dispatch"
+	d, e := k.dev, k.entry
+	switch storage := e.layout.Storage(); {
+	case k.closed:
+		return nil, fail(op, ErrClosed, "the kernel")
+	case e.generation != d.generation.Load():
+		return nil, fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
+	case len(params) > driver.MaxParams:
+		return nil, fail(op, ErrLimit, len(params), " bytes of parameters")
+	case e.layout.HasParams() != (len(params) > 0):
+		return nil, fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
+	case len(args) != storage:
+		return nil, fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
+	}
+	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
+		return nil, err
+	}
+	return d.bind(e.layout, args)
 }
 
 // bind finds the binding set of the arguments. Those of a set that is known have been checked when it was made.
@@ -244,10 +251,10 @@ func (k *Kernel) Close() error {
 	}
 	d := k.dev
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if !k.closed {
 		k.closed = true
 		d.release(k.entry)
 	}
+	_ = d.unlock() // where that submits anything, it is what forgets binding sets
 	return nil
 }
