@@ -93,7 +93,8 @@ func (d *Device) flush(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(err, d.leave(q))
 	}
-	if ctx == ended || ctx.Done() == nil || len(b.list.Words) == 0 {
+	// In pages nothing waits here, and to ask for Done says that a call waits.
+	if refusesLater || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
 		return cmp.Or(d.send(q, &b), d.leave(q))
 	}
 	done := make(chan error, 1)
