@@ -15,14 +15,20 @@ import (
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
+// What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.
+const (
+	mostCommands = 16 * flushCommands
+	mostStaged   = 64 << 20 // bytes of host memory
+)
+
 // refusesLater tells that drivers may find mistakes after they have accepted a batch.
 var refusesLater = runtime.GOOS == "js"
 
 // batch collects the commands of a device between two submissions.
 type batch struct {
 	list     driver.CommandList
-	single   driver.CommandList // of what does not go with the batch
 	commands int
+	staged   int      // bytes of host memory that were copied to go with it
 	epoch    uint64   // number of the batch being collected, from 1
 	after    []func() // gives back what the batch may name
 }
@@ -69,10 +75,10 @@ func (d *Device) settle(before uint64) {
 }
 
 // waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
-func (d *Device) waited(generation uint32, before uint64, err error) (late bool) {
+func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.generation.Load() == generation {
+	if d.queue == q {
 		if late = d.refusedLater(err); err == nil {
 			d.settle(before)
 		}
@@ -80,97 +86,24 @@ func (d *Device) waited(generation uint32, before uint64, err error) (late bool)
 	return late
 }
 
-// submit hands a list to the driver.
-func (d *Device) submit(list *driver.CommandList) error {
-	err := d.drv.Submit(list)
-	for d.refusedLater(err) {
-		err = d.drv.Submit(list)
-	}
-	return err
-}
-
 // queued reports whether the batch in progress uses the memory.
 func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
-// added counts a command and flushes a batch that is full.
-func (d *Device) added() error {
-	d.batch.commands++
-	if d.batch.commands >= flushCommands {
-		return d.flush()
-	}
-	return nil
-}
-
-// flush hands the batch to the driver. A batch that the driver refuses is dropped whole.
-func (d *Device) flush() error {
-	b := &d.batch
-	var err error
-	if len(b.list.Words) > 0 {
-		b.list.Number = b.epoch
-		if err = d.submit(&b.list); err == nil {
-			d.stats.Submissions++
-		} else {
-			d.refused(b.epoch, err)
-			d.forgetSets()
-		}
-		b.list.Reset()
-		b.commands = 0
-		b.epoch++
-		if !refusesLater {
-			d.settle(b.epoch)
-		}
-	}
-	for _, free := range b.after {
-		free()
-	}
-	clear(b.after)
-	b.after = b.after[:0]
-	return err
-}
-
-// afterBatch calls free once the batch in progress, which may name what that frees, has left.
-func (d *Device) afterBatch(free func()) error {
-	d.batch.after = append(d.batch.after, free)
-	if d.batch.commands == 0 {
-		return d.flush()
-	}
-	return nil
-}
-
 // destroy releases a buffer for good, and unbinds what names it.
-func (d *Device) destroy(m *memory) error {
+func (d *Device) destroy(m *memory) {
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)
 		}
 	}
-	return d.afterBatch(func() {
+	d.afterBatch(func() {
 		d.drv.FreeBuffer(m.id)
 		d.buffers.give(uint32(m.id))
 	})
 }
 
-// forgetSets has the driver and the cache forget all binding sets, because a list was refused. Whether the driver got as far as
-// to define or to forget one is not known, so each is forgotten by a list of its own, which fails where there is none. A driver may
-// report an error of earlier work at any submission; the second try is then the one that forgets. If that fails, too, for another
-// reason than that there is no set, its id is not used again.
-func (d *Device) forgetSets() {
-	list := &d.batch.single
-	ids := idTable{last: d.setIDs.last}
-	for id := ids.last; id > 0; id-- {
-		list.Unbind(driver.BindingsID(id))
-		err := d.drv.Submit(list) // the caller gets the error of the refused list
-		if err != nil {
-			err = d.drv.Submit(list)
-		}
-		list.Reset()
-		if err == nil || errors.Is(err, ErrInvalid) {
-			ids.give(id)
-		}
-	}
-	clear(d.sets)
-	d.setIDs = ids
-}
+// afterBatch calls free once the batch in progress, which may name what that frees, has left.
+func (d *Device) afterBatch(free func()) { d.batch.after = append(d.batch.after, free) }
 
 // set is a binding set, kept for kernels that are launched again on the same buffers.
 type set struct {

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Types of host memory.
@@ -59,24 +61,34 @@ func (d *Device) NewMappable(size uint64) (*Buffer, error) { return d.newBuffer(
 
 func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	const op = "NewBuffer"
-	if err := d.lock(op); err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	if most := d.info.Limits.MaxBufferSize; size > most {
+	if most := d.orClosed().info.Limits.MaxBufferSize; size > most && d.Usable() == nil {
 		return nil, fail(op, ErrLimit, size, " bytes, the largest buffer has ", most)
 	}
 	size = max(size+granule-1, granule) / granule * granule
+	for again := true; ; again = false {
+		b, q, err := d.makeBuffer(size, mappable)
+		if !again || !d.relieve(context.Background(), q, err) {
+			return b, err
+		}
+	}
+}
+
+func (d *Device) makeBuffer(size uint64, mappable bool) (*Buffer, *queue, error) {
+	const op = "NewBuffer"
+	if err := d.lock(op); err != nil {
+		return nil, nil, err
+	}
+	defer d.mu.Unlock()
 	live := d.stats.LiveBytes + size
 	if most := d.conf.memory; most > 0 && live > most {
-		return nil, fail(op, ErrNoMemory, size, " bytes over the limit of ", most)
+		return nil, nil, fail(op, ErrNoMemory, size, " bytes over the limit of ", most)
 	}
 	mem, err := d.allocate(size, mappable)
 	if err != nil {
-		return nil, err
+		return nil, d.queue, err
 	}
 	d.stats.LiveBytes, d.stats.PeakBytes = live, max(d.stats.PeakBytes, live)
-	return d.newHandle(mem), nil
+	return d.newHandle(mem), d.queue, nil
 }
 
 // newHandle makes a Buffer of memory.
@@ -94,9 +106,6 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	}
 	id := driver.BufferID(d.buffers.take())
 	err := d.drv.NewBuffer(id, size, mappable)
-	if d.relieved(err) {
-		err = d.drv.NewBuffer(id, size, mappable)
-	}
 	if err != nil {
 		d.buffers.give(uint32(id))
 		return nil, err
@@ -105,25 +114,25 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 }
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
-func (d *Device) shrinkPool(limit uint64) error {
+func (d *Device) shrinkPool(limit uint64) {
 	for m := d.pool.Evict(limit); m != nil; m = d.pool.Evict(limit) {
-		if err := d.destroy(m.(*memory)); err != nil {
-			return err
-		}
+		d.destroy(m.(*memory))
 	}
-	return nil
 }
 
-// relieved destroys what the pool keeps after a call that failed for lack of memory, and reports whether it is worth another try.
-func (d *Device) relieved(err error) bool {
-	return errors.Is(err, ErrNoMemory) && d.pool.Bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil
-}
-
-// relieve is relieved for a caller that has not locked the device, which may have come back since a generation.
-func (d *Device) relieve(generation uint32, err error) bool {
+// relieve destroys what the pool keeps after a call that failed for lack of memory, and reports whether it is worth another try. The
+// caller has neither the lock nor the queue's turn.
+func (d *Device) relieve(ctx context.Context, q *queue, err error) bool {
+	if !errors.Is(err, ErrNoMemory) {
+		return false
+	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.generation.Load() == generation && !d.closed && d.relieved(err)
+	worth := d.queue == q && !d.closed && d.pool.Bytes > 0
+	if worth {
+		d.shrinkPool(0)
+	}
+	d.mu.Unlock()
+	return worth && d.flush(ctx) == nil
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
@@ -153,13 +162,18 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 // DestroyBuffer destroys a buffer that somebody else made on this very device, unmapping it if need be. What was queued
 // before still sees it.
 func (d *Device) DestroyBuffer(handle any) error {
-	if err := d.lockFor("DestroyBuffer", handle); err != nil {
+	const op = "DestroyBuffer"
+	if err := d.lockFor(op, handle); err != nil {
+		return err
+	}
+	d.mu.Unlock()
+	if err := d.flush(context.Background()); err != nil {
+		return err
+	}
+	if err := d.lock(op); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
-	if err := d.flush(); err != nil {
-		return err
-	}
 	return d.drv.DestroyBuffer(handle)
 }
 
@@ -271,50 +285,99 @@ func (b *Buffer) Close() error {
 	}
 	d, m := b.dev, b.mem
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	closed := b.closed || d.closed || b.Lost()
 	b.closed = true
 	if closed {
+		d.mu.Unlock()
 		return nil
 	}
 	d.stats.Buffers--
-	if m.imported > 0 {
-		return d.closeImport(m)
+	switch {
+	case m.imported > 0:
+		d.mu.Unlock()
+		return b.closeImport()
+	case m.mappable || m.size > d.poolLimit:
+		d.destroy(m)
+	default:
+		d.pool.Put(m, m.size)
+		d.shrinkPool(d.poolLimit)
 	}
 	d.stats.LiveBytes -= m.size
-	if m.mappable || m.size > d.poolLimit {
-		return d.destroy(m)
-	}
-	d.pool.Put(m, m.size)
-	return d.shrinkPool(d.poolLimit)
+	return d.unlock()
 }
 
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
-func (d *Device) closeImport(m *memory) error {
-	err := d.flush()
-	if m.imported--; m.imported > 0 {
+func (b *Buffer) closeImport() error {
+	d, m := b.dev, b.mem
+	err := d.flush(context.Background())
+	d.mu.Lock()
+	if m.imported--; m.imported > 0 || d.closed || b.Lost() {
+		d.mu.Unlock()
 		return err
 	}
 	delete(d.imports, m.id)
-	return errors.Join(err, d.destroy(m))
+	d.destroy(m)
+	return errors.Join(err, d.unlock())
 }
 
 // Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as
 // Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
 //
-// It goes ahead of the batch in progress where that does not use the buffer, else with it.
+// It goes ahead of the batch in progress where that does not use the buffer, else with it. While the device is at work a copy of the
+// memory goes with the batch; where there are many such, Write waits.
 func (b *Buffer) Write(offset uint64, src Host) error {
 	const op = "Write"
 	if err := b.lock(op); err != nil {
 		return err
 	}
-	d := b.dev
-	defer d.mu.Unlock()
+	d, q := b.dev, b.dev.queue
+	d.mu.Unlock()
 	if !src.Valid() {
 		return fail(op, ErrInvalid, "host memory shorter than it says")
 	}
 	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
 		return err
+	}
+	for again := true; ; again = false {
+		err := d.ready(ended, q)
+		if errors.Is(err, context.Canceled) && src.Foreign == nil && src.Size <= mostStaged {
+			return b.stage(offset, src)
+		} else if err != nil {
+			err = d.ready(context.Background(), q)
+		}
+		if err == nil {
+			err = cmp.Or(b.write(q, offset, src), d.leave(q))
+		}
+		if !again || !d.relieve(context.Background(), q, err) {
+			return outcome(op, q.drv, err)
+		}
+	}
+}
+
+// stage has a copy of host memory go with the batch.
+func (b *Buffer) stage(offset uint64, src Host) error {
+	src = HostBytes(slices.Clone(src.Mem()))
+	if err := b.lock("Write"); err != nil {
+		return err
+	}
+	d := b.dev
+	d.write(b.mem)
+	b.mem.replaced(offset, uint64(src.Size))
+	d.batch.list.Write(b.mem.id, offset, src)
+	d.batch.staged += src.Size
+	d.stats.BytesUp += uint64(src.Size)
+	return d.added()
+}
+
+// write submits host memory. The caller has the queue's turn.
+func (b *Buffer) write(q *queue, offset uint64, src Host) error {
+	if err := b.lock("Write"); err != nil {
+		return err
+	}
+	d := b.dev
+	if d.queue != q {
+		d.mu.Unlock()
+		return fail("Write", ErrDeviceLost, "it came back meanwhile")
 	}
 	d.stats.BytesUp += uint64(src.Size)
 	var err error
@@ -323,17 +386,18 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 			d.write(b.mem)
 		}
 		d.batch.list.Write(b.mem.id, offset, src)
-		err = d.flush()
+		batch := d.cut(q)
+		err = d.send(q, &batch)
 	} else {
-		list := &d.batch.single
-		list.Write(b.mem.id, offset, src)
-		if err = d.submit(list); d.relieved(err) {
-			err = d.submit(list)
-		}
-		list.Reset()
+		q.single.Write(b.mem.id, offset, src)
+		d.mu.Unlock()
+		err = d.submit(q, &q.single)
+		q.single.Reset()
 	}
 	if err == nil {
+		d.mu.Lock()
 		b.mem.replaced(offset, uint64(src.Size))
+		d.mu.Unlock()
 	}
 	return err
 }
@@ -344,8 +408,8 @@ func (b *Buffer) Clear(offset, size uint64) error {
 		return err
 	}
 	d := b.dev
-	defer d.mu.Unlock()
 	if err := driver.CheckRange("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
+		d.mu.Unlock()
 		return err
 	}
 	d.write(b.mem)
@@ -363,20 +427,19 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 	if err := b.lock(op); err != nil {
 		return err
 	}
-	d := b.dev
-	defer d.mu.Unlock()
-	if err := src.present(op); err != nil {
-		return err
+	d, to, from := b.dev, b.mem, src.mem
+	err := src.present(op)
+	if err == nil && from == to {
+		err = fail(op, ErrInvalid, "within one buffer")
 	}
-	if src.mem == b.mem {
-		return fail(op, ErrInvalid, "within one buffer")
+	if err == nil {
+		err = cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, to.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, from.size))
 	}
-	to, from := b.mem, src.mem
-	err := cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, to.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, from.size))
+	if err == nil && size > 0 {
+		err = cmp.Or(from.intact(op), to.intact(op))
+	}
 	if err != nil || size == 0 {
-		return err
-	}
-	if err := cmp.Or(from.intact(op), to.intact(op)); err != nil {
+		d.mu.Unlock()
 		return err
 	}
 	d.write(to)
@@ -387,7 +450,7 @@ func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) er
 
 // Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
 func (b *Buffer) Read(ctx context.Context, t Transfer) error {
-	err := b.await("Read", func(drv driver.Device) error {
+	err := b.await(ctx, "Read", func(drv driver.Device) error {
 		t.Buffer = b.mem.id
 		return drv.Read(ctx, t)
 	})
@@ -401,30 +464,41 @@ func (b *Buffer) Read(ctx context.Context, t Transfer) error {
 
 // Sync waits until everything queued before is done. The error of other buffers' work is not this one's.
 func (b *Buffer) Sync(ctx context.Context) error {
-	return b.await("Sync", func(drv driver.Device) error { return drv.Wait(ctx) })
+	return b.await(ctx, "Sync", func(drv driver.Device) error { return drv.Wait(ctx) })
 }
 
 // await has the driver wait, once what is queued has left. A batch that was refused is an error only if it was to write the buffer.
-func (b *Buffer) await(op string, wait func(driver.Device) error) error {
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d, drv := b.dev, b.dev.drv
-	_ = d.flush() // what that refuses has failed
-	before, err := d.batch.epoch, b.mem.intact(op)
-	d.mu.Unlock()
+func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) error) error {
+	q, before, err := b.left(ctx, op)
 	for err == nil {
-		if err = wait(drv); d.relieve(b.generation, err) {
-			err = wait(drv)
+		if err = wait(q.drv); b.dev.relieve(ctx, q, err) {
+			err = wait(q.drv)
 		}
-		if !d.waited(b.generation, before, err) {
-			return outcome(op, drv, err)
+		if !b.dev.waited(q, before, err) {
+			return outcome(op, q.drv, err)
 		}
-		d.mu.Lock()
+		b.dev.mu.Lock()
 		err = b.mem.intact(op)
-		d.mu.Unlock()
+		b.dev.mu.Unlock()
 	}
 	return err
+}
+
+// left returns the queue and its next batch, once what was queued has left.
+func (b *Buffer) left(ctx context.Context, op string) (q *queue, before uint64, err error) {
+	if err = b.lock(op); err != nil {
+		return nil, 0, err
+	}
+	q = b.dev.queue
+	b.dev.mu.Unlock()
+	if err = fault.Ended(ctx, "gpu: "+op); err == nil {
+		if err = b.dev.flush(ctx); err == nil || ctx.Err() == nil { // what that refuses has failed
+			b.dev.mu.Lock()
+			before, err = q.next, b.mem.intact(op)
+			b.dev.mu.Unlock()
+		}
+	}
+	return q, before, outcome(op, q.drv, err)
 }
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
@@ -435,7 +509,8 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 	if err := b.lock(op); err != nil {
 		return err
 	}
-	m, drv := b.mem, b.dev.drv
+	m := b.mem
+	b.dev.mu.Unlock()
 	switch {
 	case !m.mappable:
 		err = fail(op, ErrUnsupported, "the buffer is not mappable")
@@ -443,21 +518,20 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 		err = fail(op, ErrInvalid, "nil function")
 	case offset > m.size || size > m.size-offset:
 		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
-	case size > 0:
-		_ = b.dev.flush() // what that refuses has failed
-		err = m.intact(op)
+	case size == 0:
+		return access(nil)
 	}
-	b.dev.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if size == 0 {
-		return access(nil)
+	q, _, err := b.left(ctx, op)
+	if err != nil {
+		return err
 	}
-	skip := offset % 8
+	drv, skip := q.drv, offset%8
 	bytes := (skip + size + 3) / 4 * 4 // m.size is a multiple of 4
 	mem, err := drv.Map(ctx, m.id, offset-skip, bytes)
-	if b.dev.relieve(b.generation, err) {
+	if b.dev.relieve(ctx, q, err) {
 		mem, err = drv.Map(ctx, m.id, offset-skip, bytes)
 	}
 	if err != nil {

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pool"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
@@ -33,6 +36,7 @@ type Device struct {
 // state is what belongs to one generation of a device, which is a device of the driver's.
 type state struct {
 	drv       driver.Device
+	queue     *queue
 	batch     batch
 	pool      pool.Pool // of *memory
 	buffers   idTable
@@ -48,7 +52,7 @@ type state struct {
 // start begins a generation. Nothing is left of the one before.
 func (d *Device) start(drv driver.Device) {
 	d.state = state{
-		drv: drv, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
+		drv: drv, queue: &queue{drv: drv, turn: turn.New(), next: 1}, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
 		sets: map[string]*set{}, kernels: map[string]*kernelEntry{},
 	}
 	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
@@ -101,40 +105,35 @@ func (d *Device) Lost() <-chan struct{} {
 	return nil
 }
 
-// Flush hands what is queued to the driver and does not wait for it.
+// Flush hands what is queued to the driver and does not wait for it. Drivers that run one submission at a time, as llvmpipe's does, have
+// it wait for those before.
 func (d *Device) Flush() error {
-	if err := d.lock("Flush"); err != nil {
+	if err := d.Usable(); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	return d.flush()
-}
-
-// drainer is a driver whose submissions wait for those before them, which cannot be called off.
-type drainer interface {
-	// Drain returns when a submission would not have to wait, or with the context's error.
-	Drain(ctx context.Context) error
+	return d.flush(context.Background())
 }
 
 // Sync returns when everything called before is done.
 func (d *Device) Sync(ctx context.Context) error {
-	drv := d.driver()
-	if busy, ok := drv.(drainer); ok {
-		if err := busy.Drain(ctx); err != nil {
-			return outcome("Sync", drv, err)
-		}
-	}
-	if err := d.lock("Sync"); err != nil {
+	const op = "Sync"
+	if err := d.lock(op); err != nil {
 		return err
 	}
-	err, before, generation := d.flush(), d.batch.epoch, d.generation.Load()
-	drv = d.drv // it may have come back while this waited
+	q := d.queue
 	d.mu.Unlock()
+	err := fault.Ended(ctx, "gpu: "+op)
 	if err == nil {
-		err = drv.Wait(ctx)
-		d.waited(generation, before, err)
+		err = d.flush(ctx)
 	}
-	return outcome("Sync", drv, err)
+	if err == nil {
+		d.mu.Lock()
+		before := q.next
+		d.mu.Unlock()
+		err = q.drv.Wait(ctx)
+		d.waited(q, before, err)
+	}
+	return outcome(op, q.drv, err)
 }
 
 // outcome is a call's error from the driver: that of a lost device which came back meanwhile, and so was closed, is the loss.
@@ -145,8 +144,14 @@ func outcome(op string, drv driver.Device, err error) error {
 	return err
 }
 
+// grace is how long Close waits for a device at work.
+var grace = 3 * time.Second
+
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
 // to [WithDevice] stays open.
+//
+// It does not wait for what was submitted. Where a submission has to wait for work that does not end, Close gives the device up after
+// some seconds, with what had not left: that is context.DeadlineExceeded. What the device holds is then released when the work ends.
 func (d *Device) Close() error {
 	if d == nil {
 		return nil
@@ -156,11 +161,27 @@ func (d *Device) Close() error {
 		d.mu.Unlock()
 		return nil
 	}
-	err := d.flush()
+	drv := d.drv
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := d.flush(ctx)
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
 	d.closed = true
 	d.start(d.drv)
 	d.mu.Unlock()
-	return cmp.Or(err, d.driver().Close())
+	closed := make(chan error, 1)
+	go func() { closed <- drv.Close() }()
+	select {
+	case cerr := <-closed:
+		return cmp.Or(err, cerr)
+	case <-ctx.Done():
+		return cmp.Or(err, fail("Close", ctx.Err()))
+	}
 }
 
 // gone reports whether Close was called, or the device was never opened.

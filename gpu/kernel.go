@@ -48,7 +48,7 @@ type kernelEntry struct {
 	layout     driver.Layout
 	written    uint32 // its Written
 	generation uint32 // of the device
-	drv        driver.Device
+	queue      *queue
 	references int           // of callers, those that wait included, and of the compiler
 	done       chan struct{} // closed when compiled
 	err        error
@@ -88,7 +88,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	if err != nil {
 		d.mu.Lock()
 		d.release(e)
-		d.mu.Unlock()
+		_ = d.unlock() // the caller gets the error of the compiler
 		return nil, err
 	}
 	return &Kernel{dev: d, entry: e}, nil
@@ -108,7 +108,7 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 	}
 	e := &kernelEntry{
 		key: key, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(), generation: d.generation.Load(),
-		drv: d.drv, references: 2, done: make(chan struct{}),
+		queue: d.queue, references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
 	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
@@ -118,9 +118,9 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	kernel := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
-	err := e.drv.NewKernel(ctx, e.id, kernel)
-	if d.relieve(e.generation, err) {
-		err = e.drv.NewKernel(ctx, e.id, kernel)
+	err := e.queue.drv.NewKernel(ctx, e.id, kernel)
+	if d.relieve(ctx, e.queue, err) {
+		err = e.queue.drv.NewKernel(ctx, e.id, kernel)
 	}
 	d.mu.Lock()
 	switch {
@@ -141,8 +141,8 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 	}
 	e.err = err
 	d.release(e)
-	d.mu.Unlock()
 	close(e.done)
+	_ = d.unlock() // nobody has asked for what leaves
 }
 
 // release takes a reference back. With the last one a compiled kernel goes.
@@ -153,7 +153,7 @@ func (d *Device) release(e *kernelEntry) {
 	}
 	delete(d.kernels, e.key)
 	d.stats.Kernels--
-	_ = d.afterBatch(func() { // where that submits anything, it is what forgets binding sets
+	d.afterBatch(func() {
 		d.drv.FreeKernel(e.id)
 		d.kernelIDs.give(uint32(e.id))
 	})
@@ -180,24 +180,9 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if err := d.lock(op); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	switch storage := e.layout.Storage(); {
-	case k.closed:
-		return fail(op, ErrClosed, "the kernel")
-	case e.generation != d.generation.Load():
-		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
-	case len(params) > driver.MaxParams:
-		return fail(op, ErrLimit, len(params), " bytes of parameters")
-	case e.layout.HasParams() != (len(params) > 0):
-		return fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
-	case len(args) != storage:
-		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
-	}
-	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
-		return err
-	}
-	set, err := d.bind(e.layout, args)
+	set, err := k.bound(groups, params, args)
 	if err != nil {
+		d.mu.Unlock()
 		return err
 	}
 	for i, a := range args {
@@ -208,6 +193,28 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
 	d.stats.Dispatches++
 	return d.added()
+}
+
+// bound checks a launch and returns its binding set.
+func (k *Kernel) bound(groups [3]uint32, params []byte, args []Arg) (*set, error) {
+	const op = "Dispatch"
+	d, e := k.dev, k.entry
+	switch storage := e.layout.Storage(); {
+	case k.closed:
+		return nil, fail(op, ErrClosed, "the kernel")
+	case e.generation != d.generation.Load():
+		return nil, fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
+	case len(params) > driver.MaxParams:
+		return nil, fail(op, ErrLimit, len(params), " bytes of parameters")
+	case e.layout.HasParams() != (len(params) > 0):
+		return nil, fail(op, ErrInvalid, "a parameter block where the kernel has none, or none where it has one")
+	case len(args) != storage:
+		return nil, fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
+	}
+	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
+		return nil, err
+	}
+	return d.bind(e.layout, args)
 }
 
 // bind finds the binding set of the arguments. Those of a set that is known have been checked when it was made.
@@ -246,10 +253,10 @@ func (k *Kernel) Close() error {
 	}
 	d := k.dev
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if !k.closed {
 		k.closed = true
 		d.release(k.entry)
 	}
+	_ = d.unlock() // where that submits anything, it is what forgets binding sets
 	return nil
 }

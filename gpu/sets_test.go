@@ -232,3 +232,52 @@ func TestPoolOfManySizes(t *testing.T) {
 	}
 	must(t, dev.Close())
 }
+
+// slowRefusal holds a submission until it is told to, and refuses it then.
+type slowRefusal struct {
+	*moody
+	came, proceed chan struct{}
+	refused       bool
+}
+
+func (s *slowRefusal) Submit(l *driver.CommandList) error {
+	if s.refused {
+		return s.moody.Submit(l)
+	}
+	s.refused = true
+	close(s.came)
+	<-s.proceed
+	return errMood
+}
+
+// TestCollectedWhileRefused collects a batch while the one before is being refused. It goes with that, because what it reads may be
+// wrong, and so do its binding sets.
+func TestCollectedWhileRefused(t *testing.T) {
+	dev, m, k := openMoody(t)
+	a, b, c, d := filled(t, dev, 0), filled(t, dev, 1), filled(t, dev, 5), filled(t, dev, 2)
+	slow := &slowRefusal{moody: m, came: make(chan struct{}), proceed: make(chan struct{})}
+	dev.drv, dev.queue.drv = slow, slow
+	add := func(to, from *Buffer) error {
+		return k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: to}, Arg{Buffer: from})
+	}
+	must(t, add(a, b))
+	flushed := make(chan error)
+	go func() { flushed <- dev.Flush() }()
+	<-slow.came
+	must(t, add(c, a))
+	close(slow.proceed)
+	if err := <-flushed; !errors.Is(err, errMood) {
+		t.Errorf("Flush: got error %v", err)
+	}
+	for _, failed := range []*Buffer{a, c} {
+		if err := failed.Sync(t.Context()); !errors.Is(err, errMood) {
+			t.Errorf("Sync of what was not written: got error %v", err)
+		}
+	}
+	must(t, errors.Join(c.Renew(), c.Clear(0, 16), add(c, d)))
+	var sum [1]byte
+	must(t, c.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
+	if sum[0] != 2 || len(dev.sets) != 1 || len(m.sets) != 1 {
+		t.Errorf("the sum is %d, %d sets, %d in the driver", sum[0], len(dev.sets), len(m.sets))
+	}
+}

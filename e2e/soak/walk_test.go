@@ -307,7 +307,7 @@ func (p *player) end() {
 // lose loses a device and brings it back.
 func (w *world) lose(dev *device) {
 	w.t.Helper()
-	devtest.Lose(w.t, dev.Device)
+	devtest.Destroy(dev.Device)
 	devtest.Check(w.t, dev.Reopen(w.t.Context()))
 	if dev.kernels {
 		w.lost++

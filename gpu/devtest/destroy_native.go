@@ -5,6 +5,7 @@
 package devtest
 
 import (
+	"context"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
@@ -17,8 +18,18 @@ import (
 var Losable = []string{"cpu", "cogent"}
 
 // Destroy loses a device of wgpu. No call of the platform's does that on purpose, so this sets, as the driver's own test does,
-// what its callback would.
-func Destroy(dev *gpu.Device) { destroy(Driver(dev)) }
+// what its callback would. The oracle is lost by a kernel that panics. Whatever waits is told; others see it at their next call.
+func Destroy(dev *gpu.Device) {
+	if dev.Info().Features.Has(driver.FeatureWGSL) {
+		destroy(Driver(dev))
+	} else if k, err := dev.Kernel(context.Background(), gpu.KernelDesc{
+		Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") },
+	}); err == nil {
+		_ = k.Dispatch([3]uint32{1, 1, 1}, nil)
+	}
+	_ = dev.Sync(context.Background()) // some only look when they are called
+	<-dev.Lost()
+}
 
 func destroy(dev driver.Device) {
 	flag := reflect.ValueOf(dev).Elem().FieldByName("watch").Elem().FieldByName("lost")

@@ -88,7 +88,7 @@ void cog_buffer_free(cog_device *d, uint32_t id, bool destroy) {
 	cog_buffer b = d->buffers[id];
 	d->buffers[id] = (cog_buffer){0};
 	if (destroy) wgpuBufferDestroy(b.ref);
-	if (d->pending && b.written == d->submission) cog_backlog(d, wgpuBufferGetSize(b.ref));
+	if (d->pending && b.written == d->submission) d->pending += wgpuBufferGetSize(b.ref);
 	wgpuBufferRelease(b.ref);
 }
 

@@ -153,6 +153,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		C.cog_unmap(d.c, b.ref)
 	}
 	C.cog_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
+	d.freed()
 	delete(d.buffers, id)
 }
 

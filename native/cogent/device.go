@@ -41,7 +41,7 @@ type device struct {
 
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
 	blocks bool
-	turn   sync.Mutex   // of those who wait before they submit
+	done   uint64       // how many submissions of ours are known to be
 	waited atomic.Int64 // the last wait, in nanoseconds
 
 	mu      *sync.Mutex // with OpenGL, that of all its devices

@@ -89,7 +89,7 @@ void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, co
 	if (!cog_grow((void **)&d->kernels, &d->nkernels, id, sizeof *d->kernels, error)) return;
 	if (d->kernels[id]) {
 		wgpuComputePipelineRelease(d->kernels[id]);
-		cog_backlog(d, COG_KERNEL);
+		d->pending += COG_KERNEL;
 	}
 	d->kernels[id] = pipeline;
 }

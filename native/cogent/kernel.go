@@ -106,6 +106,7 @@ func (d *device) FreeKernel(id driver.KernelID) {
 	if d.DropKernel(id) {
 		var e C.cog_error
 		C.cog_kernel_put(d.c, C.uint32_t(id), nil, &e) // the table is long enough
+		d.freed()
 	}
 }
 

@@ -106,9 +106,6 @@ void cog_raise(uint32_t status, void *signal);
 
 // queue.c
 
-// cog_backlog counts bytes that wait for a submission, and submits if they are too many.
-void cog_backlog(cog_device *d, uint64_t bytes);
-
 // cog_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
 // between cog_enter and cog_leave.
 void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error);

@@ -95,10 +95,7 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 
 // fetch reads parts of a buffer and shows them to use one behind the other.
 func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
-	if err := d.Drain(ctx); err != nil {
-		return err
-	}
-	if err := d.lock(op); err != nil {
+	if err := d.lockIdle(ctx, op); err != nil {
 		return err
 	}
 	var e C.cog_error

@@ -258,9 +258,9 @@ func (m *Memory) take(r *Replica, w write) error {
 		case !waits:
 			err = fault.Fail("buffer: use", ErrUnsynced)
 		case onHost:
-			err = r.viaHost(context.Background(), part, nil)
+			err = m.Wait(func() error { return r.viaHost(context.Background(), part, nil) })
 		default:
-			err = r.viaHost(context.Background(), part, from)
+			err = m.Wait(func() error { return r.viaHost(context.Background(), part, from) })
 		}
 		if err != nil {
 			return err
