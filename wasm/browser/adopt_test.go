@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 )
@@ -136,18 +137,10 @@ func TestImportMistakes(t *testing.T) {
 	}
 }
 
-// TestOddSize reads what can be read of a buffer whose size is no multiple of 4.
+// TestOddSize imports buffers whose size is no multiple of 4.
 func TestOddSize(t *testing.T) {
 	d := openDevice(t)
-	if _, _, err := d.ImportBuffer(1, gpuBuffer(d.Handle(0).(js.Value), 6, usageOwn)); err != nil {
-		t.Fatal(err)
-	}
-	host := driver.HostBytes(make([]byte, 6))
-	if err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Offset: 1, Host: host, Width: 3, Count: 1}); err != nil {
-		t.Error(err)
-	}
-	err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, Width: 6, Count: 1})
-	wantError(t, err, fault.ErrUnsupported)
+	gputest.OddSizes(t, d, func(size int) any { return gpuBuffer(d.Handle(0).(js.Value), size, usageOwn) })
 }
 
 // TestUsersErrors checks that mistakes which the page makes on its own device are not taken for ours.

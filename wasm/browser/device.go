@@ -264,9 +264,6 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		if err := d.checkRead(op, t); err != nil {
 			return err
 		}
-		if to > d.BufferSize(t.Buffer) {
-			return fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
-		}
 		reading = ticket
 		d.helper.call("read", ticket, uint32(t.Buffer), from, to-from)
 		return nil
