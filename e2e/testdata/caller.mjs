@@ -99,14 +99,14 @@ class World {
     );
     // What happens between calls.
     this.events = [
-      () => abort.abort(), () => resizable.resize(r.pick([0, 32, 64, 128])), () => r.pick(made).close?.call, () => this.closeOne(), () => detached(r.pick([host, words, values, indices])),
+      () => abort.abort(), () => resizable.resize(r.pick([0, 32, 64, 128])), () => this.closeOne(), () => detached(r.pick([host, words, values, indices])),
       () => mapped.unmap(), () => mine.destroy(),
     ];
   }
 
   closeOne() {
     const one = this.random.pick(this.objects);
-    if (one !== this.gpu && one !== this.objects.cruncher) one.close?.();
+    if (!ends(one, 'close')) one.close?.();
   }
 
   number() {
@@ -160,7 +160,7 @@ class World {
   }
 
   close() {
-    for (const x of this.objects) if (x !== this.gpu && !(x instanceof sublet.Cruncher)) x.close?.();
+    for (const x of this.objects) if (!ends(x, 'close')) x.close?.();
     for (const buffer of this.buffers) buffer.destroy();
   }
 }
