@@ -38,3 +38,15 @@ func TestWebTriesEverything(t *testing.T) {
 		t.Error("that is not everything")
 	}
 }
+
+// TestWebMemoryPressure has calls of WebGPU fail for want of memory.
+func TestWebMemoryPressure(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	did := chrome.Eval[map[string]int](p, "import('/tests/pressure.mjs').then(({press}) => press("+
+		strconv.Itoa(int(seed(t)))+", "+strconv.Itoa(devtest.Times(100))+"))")
+	t.Logf("%d calls of WebGPU failed, %d of ours, %d did not", did["injected"], did["errors"], did["right"])
+	if did["injected"] < 100 || did["errors"] == 0 {
+		t.Error("there was too much memory")
+	}
+}

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -54,8 +55,15 @@ func (d *Device) refused(batch uint64, why error) {
 // refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
 func (d *Device) refusedLater(err error) bool {
 	r, ok := errors.AsType[driver.Refusal](err)
-	if ok {
-		d.refused(r.List, r.Err)
+	switch m := d.memories[r.Buffer]; {
+	case !ok:
+	case r.Buffer == 0:
+		d.refused(r.List, cmp.Or(d.short, r.Err))
+	default:
+		d.short = r.Err
+		if m != nil {
+			m.missing.Store(true)
+		}
 	}
 	return ok
 }
@@ -74,6 +82,7 @@ func (d *Device) waited(drv driver.Device, before uint64, err error) (late bool)
 	defer d.mu.Unlock()
 	if d.drv == drv {
 		if late = d.refusedLater(err); err == nil {
+			d.short = nil
 			d.settle(before)
 		}
 	}
@@ -139,6 +148,7 @@ func (d *Device) afterBatch(free func()) error {
 
 // destroy releases a buffer for good, and unbinds what names it.
 func (d *Device) destroy(m *memory) error {
+	delete(d.memories, m.id)
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)

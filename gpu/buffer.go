@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -38,9 +39,12 @@ type memory struct {
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	epoch    uint64 // the last batch that used it
 
-	wrote     uint64 // the last batch that wrote it
-	unsettled bool   // that may be refused still
-	failed    error  // why it does not have what it should: a batch was refused
+	reading   int         // calls that wait for what it has, and may have to ask for it again
+	left      bool        // its Buffer was closed meanwhile
+	missing   atomic.Bool // there is nothing behind it; written under the lock
+	wrote     uint64      // the last batch that wrote it
+	unsettled bool        // that may be refused still
+	failed    error       // why it does not have what it should: a batch was refused
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -86,6 +90,9 @@ func (d *Device) newHandle(m *memory) *Buffer {
 }
 
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
+	if d.short != nil {
+		_ = d.shrinkPool(0) // the rest has had its chance
+	}
 	if !mappable {
 		if m, ok := d.pool.Take(size).(*memory); ok {
 			m.wrote, m.failed = 0, nil
@@ -101,7 +108,9 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 		d.buffers.give(uint32(id))
 		return nil, err
 	}
-	return &memory{id: id, size: size, mappable: mappable}, nil
+	m := &memory{id: id, size: size, mappable: mappable}
+	d.memories[id] = m
+	return m, nil
 }
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
@@ -113,6 +122,9 @@ func (d *Device) shrinkPool(limit uint64) error {
 	}
 	return nil
 }
+
+// trim destroys what the pool holds, which may be the memory that a call has lacked.
+func (d *Device) trim() error { return cmp.Or(d.shrinkPool(0), d.flush()) }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
 // page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
@@ -129,10 +141,10 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := d.imports[known]
+	m := d.memories[known]
 	if m == nil {
 		m = &memory{id: known, size: size}
-		d.imports[known] = m
+		d.memories[known] = m
 	}
 	m.imported++
 	return d.newHandle(m), nil
@@ -214,21 +226,30 @@ func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.Lost() {
+	if b.stale() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
+	}
+	return b.mem.present(op)
+}
+
+// Lost reports whether the buffer is gone: with a device that was lost and came back, or because there was no memory for it, which
+// browsers tell later.
+func (b *Buffer) Lost() bool { return b != nil && b.dev != nil && (b.stale() || b.mem.missing.Load()) }
+
+func (b *Buffer) stale() bool { return b.generation != b.dev.generation.Load() }
+
+// present reports that there is no memory.
+func (m *memory) present(op string) error {
+	if m.missing.Load() {
+		return fail(op, ErrNoMemory, "there was none for the buffer")
 	}
 	return nil
 }
 
-// Lost reports whether the buffer is gone with a device that was lost and came back.
-func (b *Buffer) Lost() bool {
-	return b != nil && b.dev != nil && b.generation != b.dev.generation.Load()
-}
-
 // intact reports why the memory does not have what it should.
 func (m *memory) intact(op string) error {
-	if m.failed == nil {
-		return nil
+	if m.failed == nil || m.missing.Load() {
+		return m.present(op)
 	}
 	return fail(op, m.failed, "and with it work on the buffer")
 }
@@ -260,7 +281,7 @@ func (b *Buffer) Close() error {
 	d, m := b.dev, b.mem
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	closed := b.closed || d.closed || b.Lost()
+	closed := b.closed || d.closed || b.stale()
 	b.closed = true
 	if closed {
 		return nil
@@ -270,7 +291,16 @@ func (b *Buffer) Close() error {
 		return d.closeImport(m)
 	}
 	d.stats.LiveBytes -= m.size
-	if m.mappable || m.size > d.poolLimit {
+	return d.recycle(m)
+}
+
+// recycle gives memory of no Buffer to the pool, when nobody waits any more to read what was in it.
+func (d *Device) recycle(m *memory) error {
+	m.left = m.reading > 0
+	switch {
+	case m.left:
+		return nil
+	case m.mappable || m.missing.Load() || m.size > d.poolLimit:
 		return d.destroy(m)
 	}
 	d.pool.Put(m, m.size)
@@ -283,7 +313,6 @@ func (d *Device) closeImport(m *memory) error {
 	if m.imported--; m.imported > 0 {
 		return err
 	}
-	delete(d.imports, m.id)
 	return errors.Join(err, d.destroy(m))
 }
 
@@ -393,18 +422,31 @@ func (b *Buffer) await(op string, wait func(driver.Device) error) error {
 	}
 	d, drv := b.dev, b.dev.drv
 	_ = d.flush() // what that refuses has failed
-	before, err := d.batch.epoch, b.mem.intact(op)
+	m := b.mem
+	before, err := d.batch.epoch, m.intact(op)
+	m.reading++
 	d.mu.Unlock()
-	for err == nil {
-		err = wait(drv)
-		if !d.waited(drv, before, err) {
-			return outcome(op, drv, err)
-		}
+	defer func() {
 		d.mu.Lock()
-		err = b.mem.intact(op)
+		if m.reading--; m.left && m.reading == 0 && d.drv == drv && !d.closed {
+			_ = d.recycle(m)
+		}
+		d.mu.Unlock()
+	}()
+	for again, late := true, true; late && err == nil; {
+		err = wait(drv)
+		late = d.waited(drv, before, err)
+		d.mu.Lock()
+		if again && !late && errors.Is(err, ErrNoMemory) {
+			again, late = false, d.trim() == nil
+		}
+		if late {
+			err = nil
+		}
+		err = cmp.Or(m.intact(op), err) // others may have heard of a refusal meanwhile
 		d.mu.Unlock()
 	}
-	return err
+	return outcome(op, drv, err)
 }
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and

@@ -5,6 +5,7 @@ package gpu
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -117,10 +118,14 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
-	})
+	k := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
+	err := e.drv.NewKernel(ctx, e.id, k)
 	d.mu.Lock()
+	if errors.Is(err, ErrNoMemory) && d.drv == e.drv && d.trim() == nil {
+		d.mu.Unlock()
+		err = e.drv.NewKernel(ctx, e.id, k)
+		d.mu.Lock()
+	}
 	switch {
 	case e.generation != d.generation.Load():
 		err = fail("Kernel", ErrDeviceLost, "it came back while this was compiled")

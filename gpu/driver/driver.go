@@ -98,9 +98,12 @@ type Device interface {
 }
 
 // Refusal is the error of a list that the platform found to be wrong after Submit had returned. Nothing of it was executed.
+//
+// Or it is that of a buffer for which there was no memory after all, as NewBuffer had returned: nothing can use that.
 type Refusal struct {
-	List uint64 // its number
-	Err  error
+	List   uint64   // its number
+	Buffer BufferID // that of the buffer instead; it may name none
+	Err    error
 }
 
 // Error returns the text of the error.

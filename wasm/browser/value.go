@@ -68,6 +68,9 @@ func failure(op string, e js.Value) error {
 	if name == "" {
 		name = host.Tag(e) // a GPUError has no name
 	}
+	if text(e, "reason") == "internal" { // of a pipeline that the browser has no means to make, although it is right
+		name = "ErrNoMemory"
+	}
 	return fault.Fail(op, sentinel(name), text(e, "message"))
 }
 
