@@ -50,3 +50,15 @@ func TestWebMemoryPressure(t *testing.T) {
 		t.Error("there was too much memory")
 	}
 }
+
+// TestWebLoses has devices destroyed at any point of a run.
+func TestWebLoses(t *testing.T) {
+	p := openWeb(t, "")
+	p.RequireWebGPU()
+	did := chrome.Eval[map[string]int](p, "import('/tests/loss.mjs').then(({lose}) => lose("+
+		strconv.Itoa(int(seed(t)))+", "+strconv.Itoa(devtest.Times(20))+"))")
+	t.Logf("%d devices were lost at any of %d calls of WebGPU, %d calls of ours failed, %d did not", did["lost"], did["calls"], did["errors"], did["right"])
+	if did["lost"] < 20 || did["errors"] == 0 || did["calls"] < 30 {
+		t.Error("nothing was lost")
+	}
+}

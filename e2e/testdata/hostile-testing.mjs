@@ -53,8 +53,8 @@ export class Registry {
         constructor(...args) {
           super(...args);
           const [, , from] = new Error().stack.split('\n');
-          // Go's table of JavaScript's values shrinks when Go collects garbage, and pools keep buffers.
-          if (!/wasm_exec/.test(from) && !(/glue/.test(from) && name === 'Set')) tables.push([this, from.trim().replace(/^at |https?:\/\/[^/]*/g, '')]);
+          // Go's table of JavaScript's values shrinks when Go collects garbage, pools keep buffers, and who waits for a loss goes with the device.
+          if (!/wasm_exec|awaitLoss/.test(from) && !(/glue/.test(from) && name === 'Set')) tables.push([this, from.trim().replace(/^at |https?:\/\/[^/]*/g, '')]);
         }
       };
     }

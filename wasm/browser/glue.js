@@ -508,7 +508,11 @@
     /** Shows the bytes of a readback until it is dropped. @param {number} ticket */
     window(ticket) {
       const {staging, size} = /** @type {Readback} */ (this.#readbacks.get(ticket));
-      return new Uint8Array(staging.getMappedRange(0, size));
+      try {
+        return new Uint8Array(staging.getMappedRange(0, size));
+      } catch (error) { // nobody but us unmaps: there is no memory, or the device is gone
+        throw error instanceof RangeError ? error : failure('ErrDeviceLost', String(error));
+      }
     }
 
     /**
