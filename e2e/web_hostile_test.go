@@ -27,10 +27,6 @@ func seed(t *testing.T) uint32 {
 func TestWebTriesEverything(t *testing.T) {
 	p := openWeb(t, "")
 	p.RequireWebGPU()
-	if os.Getenv("TRACE") != "" {
-		defer func() { t.Log(chrome.Eval[string](p, "trace.join('\\n')")) }()
-		chrome.Eval[bool](p, "(globalThis.trace = [], true)")
-	}
 	did := chrome.Eval[map[string]int](p, "import('/tests/caller.mjs').then(({tryEverything}) => tryEverything("+
 		strconv.Itoa(int(seed(t)))+", "+strconv.Itoa(devtest.Times(6))+"))")
 	t.Logf("%d calls of %d members, %d of them refused", did["calls"], did["members"], did["refused"])

@@ -251,7 +251,6 @@ export class Caller {
       }
       const call = someCall(world, this.counted);
       this.calls++;
-      globalThis.trace?.push(call.what);
       waiting.push(within(60000, (async () => call.run())(), call.what).then((result) => dispose(world, result), (error) => this.judge(call, error)));
     }
     await Promise.all(waiting);

@@ -126,6 +126,23 @@ func TestImportMistakes(t *testing.T) {
 			wantError(t, err, c.want)
 		}
 	}
+	mapped := handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true})
+	floats := js.Global().Get("Float32Array").New(mapped.Call("getMappedRange"))
+	floats.SetIndex(0, 7)
+	_, _, err := d.ImportBuffer(1, mapped)
+	wantError(t, err, fault.ErrMapped)
+	if state := mapped.Get("mapState").String(); state != "mapped" || floats.Length() != 4 {
+		t.Fatalf("the refused buffer is %s", state)
+	}
+	floats.SetIndex(3, 8)
+	mapped.Call("unmap")
+	if _, _, err := d.ImportBuffer(1, mapped); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFloats(t, d, 1, 4); !slices.Equal(got, []float32{7, 0, 0, 8}) {
+		t.Errorf("the buffer has %v", got)
+	}
+	d.FreeBuffer(1)
 	other := newGPUDevice(t)
 	if _, _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
 		t.Fatal(err)

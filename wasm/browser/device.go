@@ -281,7 +281,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	if reading == 0 {
 		return err
 	}
-	return d.locked(op, func() error {
+	err = d.locked(op, func() error {
 		if d.closed() { // which has dropped what was read
 			return d.Usable(op)
 		}
@@ -295,6 +295,14 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		d.helper.take(reading, int(t.Offset-from), t)
 		return nil
 	})
+	if errors.Is(err, fault.ErrDeviceLost) { // the browser may tell of the loss later, and whoever gets the error may ask for it
+		select {
+		case <-d.Lost():
+		case <-d.closing:
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 func (d *device) checkRead(op string, t driver.Transfer) error {
