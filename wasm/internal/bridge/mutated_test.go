@@ -132,7 +132,7 @@ func TestMutatedPrograms(t *testing.T) {
 			r.wantRead([]float32{5, 6, 7, 8}, leaf(100))
 		}
 		if s := r.dev.Stats(); !grows && s.LiveBytes > live+4096 {
-			t.Fatalf("program %d, %x: %d bytes are left, %d before", i, x, s.LiveBytes, live)
+			t.Fatalf("program %d, %x: %d bytes are left, %d before, err %v", i, x, s.LiveBytes, live, err)
 		}
 	}
 	if right < 200 {
