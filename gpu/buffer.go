@@ -127,7 +127,8 @@ func (d *Device) shrinkPool(limit uint64) error {
 func (d *Device) trim() error { return cmp.Or(d.shrinkPool(0), d.flush()) }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
-// page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
+// page, usable as storage and for copies both ways, of a size that is a multiple of 4. It is never destroyed by Sublet and must
+// outlive the result.
 func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.lockFor("ImportBuffer", handle); err != nil {
 		return nil, err
