@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -60,8 +61,15 @@ func (d *Device) refused(batch uint64, why error) {
 // refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
 func (d *Device) refusedLater(err error) bool {
 	r, ok := errors.AsType[driver.Refusal](err)
-	if ok {
-		d.refused(r.List, r.Err)
+	switch m := d.memories[r.Buffer]; {
+	case !ok:
+	case r.Buffer == 0:
+		d.refused(r.List, cmp.Or(d.short, r.Err))
+	default:
+		d.short = r.Err
+		if m != nil {
+			m.missing.Store(true)
+		}
 	}
 	return ok
 }
@@ -80,6 +88,7 @@ func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 	defer d.mu.Unlock()
 	if d.queue == q {
 		if late = d.refusedLater(err); err == nil {
+			d.short = nil
 			d.settle(before)
 		}
 	}
@@ -91,6 +100,7 @@ func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
 // destroy releases a buffer for good, and unbinds what names it.
 func (d *Device) destroy(m *memory) {
+	delete(d.memories, m.id)
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)

@@ -3,13 +3,11 @@
 package gpu
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Types of host memory.
@@ -40,9 +38,12 @@ type memory struct {
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	epoch    uint64 // the last batch that used it
 
-	wrote     uint64 // the last batch that wrote it
-	unsettled bool   // that may be refused still
-	failed    error  // why it does not have what it should: a batch was refused
+	reading   int         // calls that wait for what it has, and may have to ask for it again
+	left      bool        // its Buffer was closed meanwhile
+	missing   atomic.Bool // there is nothing behind it; written under the lock
+	wrote     uint64      // the last batch that wrote it
+	unsettled bool        // that may be refused still
+	failed    error       // why it does not have what it should: a batch was refused
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -98,6 +99,9 @@ func (d *Device) newHandle(m *memory) *Buffer {
 }
 
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
+	if d.short != nil {
+		d.shrinkPool(0) // the rest has had its chance
+	}
 	if !mappable {
 		if m, ok := d.pool.Take(size).(*memory); ok {
 			m.wrote, m.failed = 0, nil
@@ -110,7 +114,9 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 		d.buffers.give(uint32(id))
 		return nil, err
 	}
-	return &memory{id: id, size: size, mappable: mappable}, nil
+	m := &memory{id: id, size: size, mappable: mappable}
+	d.memories[id] = m
+	return m, nil
 }
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
@@ -120,23 +126,24 @@ func (d *Device) shrinkPool(limit uint64) {
 	}
 }
 
-// relieve destroys what the pool keeps after a call that failed for lack of memory, and reports whether it is worth another try. The
-// caller has neither the lock nor the queue's turn.
+// relieve destroys what the pool keeps after a call that failed for lack of memory, and reports whether it should be tried once more.
+// The caller has neither the lock nor the queue's turn.
 func (d *Device) relieve(ctx context.Context, q *queue, err error) bool {
 	if !errors.Is(err, ErrNoMemory) {
 		return false
 	}
 	d.mu.Lock()
-	worth := d.queue == q && !d.closed && d.pool.Bytes > 0
-	if worth {
+	there := d.queue == q && !d.closed
+	if there {
 		d.shrinkPool(0)
 	}
 	d.mu.Unlock()
-	return worth && d.flush(ctx) == nil
+	return there && d.flush(ctx) == nil
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
-// page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
+// page, usable as storage and for copies both ways, of a size that is a multiple of 4. It is never destroyed by Sublet and must
+// outlive the result.
 func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.lockFor("ImportBuffer", handle); err != nil {
 		return nil, err
@@ -150,10 +157,10 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := d.imports[known]
+	m := d.memories[known]
 	if m == nil {
 		m = &memory{id: known, size: size}
-		d.imports[known] = m
+		d.memories[known] = m
 	}
 	m.imported++
 	return d.newHandle(m), nil
@@ -240,21 +247,30 @@ func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.Lost() {
+	if b.stale() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
+	}
+	return b.mem.present(op)
+}
+
+// Lost reports whether the buffer is gone: with a device that was lost and came back, or because there was no memory for it, which
+// browsers tell later.
+func (b *Buffer) Lost() bool { return b != nil && b.dev != nil && (b.stale() || b.mem.missing.Load()) }
+
+func (b *Buffer) stale() bool { return b.generation != b.dev.generation.Load() }
+
+// present reports that there is no memory.
+func (m *memory) present(op string) error {
+	if m.missing.Load() {
+		return fail(op, ErrNoMemory, "there was none for the buffer")
 	}
 	return nil
 }
 
-// Lost reports whether the buffer is gone with a device that was lost and came back.
-func (b *Buffer) Lost() bool {
-	return b != nil && b.dev != nil && b.generation != b.dev.generation.Load()
-}
-
 // intact reports why the memory does not have what it should.
 func (m *memory) intact(op string) error {
-	if m.failed == nil {
-		return nil
+	if m.failed == nil || m.missing.Load() {
+		return m.present(op)
 	}
 	return fail(op, m.failed, "and with it work on the buffer")
 }
@@ -285,25 +301,33 @@ func (b *Buffer) Close() error {
 	}
 	d, m := b.dev, b.mem
 	d.mu.Lock()
-	closed := b.closed || d.closed || b.Lost()
+	closed := b.closed || d.closed || b.stale()
 	b.closed = true
 	if closed {
 		d.mu.Unlock()
 		return nil
 	}
 	d.stats.Buffers--
-	switch {
-	case m.imported > 0:
+	if m.imported > 0 {
 		d.mu.Unlock()
 		return b.closeImport()
-	case m.mappable || m.size > d.poolLimit:
+	}
+	d.stats.LiveBytes -= m.size
+	d.recycle(m)
+	return d.unlock()
+}
+
+// recycle gives memory of no Buffer to the pool, when nobody waits any more to read what was in it.
+func (d *Device) recycle(m *memory) {
+	m.left = m.reading > 0
+	switch {
+	case m.left:
+	case m.mappable || m.missing.Load() || m.size > d.poolLimit:
 		d.destroy(m)
 	default:
 		d.pool.Put(m, m.size)
 		d.shrinkPool(d.poolLimit)
 	}
-	d.stats.LiveBytes -= m.size
-	return d.unlock()
 }
 
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
@@ -311,232 +335,10 @@ func (b *Buffer) closeImport() error {
 	d, m := b.dev, b.mem
 	err := d.flush(context.Background())
 	d.mu.Lock()
-	if m.imported--; m.imported > 0 || d.closed || b.Lost() {
+	if m.imported--; m.imported > 0 || d.closed || b.stale() {
 		d.mu.Unlock()
 		return err
 	}
-	delete(d.imports, m.id)
 	d.destroy(m)
 	return errors.Join(err, d.unlock())
-}
-
-// Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as
-// Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
-//
-// It goes ahead of the batch in progress where that does not use the buffer, else with it. While the device is at work a copy of the
-// memory goes with the batch; where there are many such, Write waits.
-func (b *Buffer) Write(offset uint64, src Host) error {
-	const op = "Write"
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d, q := b.dev, b.dev.queue
-	d.mu.Unlock()
-	if !src.Valid() {
-		return fail(op, ErrInvalid, "host memory shorter than it says")
-	}
-	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
-		return err
-	}
-	for again := true; ; again = false {
-		err := d.ready(ended, q)
-		if errors.Is(err, context.Canceled) && src.Foreign == nil && src.Size <= mostStaged {
-			return b.stage(offset, src)
-		} else if err != nil {
-			err = d.ready(context.Background(), q)
-		}
-		if err == nil {
-			err = cmp.Or(b.write(q, offset, src), d.leave(q))
-		}
-		if !again || !d.relieve(context.Background(), q, err) {
-			return outcome(op, q.drv, err)
-		}
-	}
-}
-
-// stage has a copy of host memory go with the batch.
-func (b *Buffer) stage(offset uint64, src Host) error {
-	src = HostBytes(slices.Clone(src.Mem()))
-	if err := b.lock("Write"); err != nil {
-		return err
-	}
-	d := b.dev
-	d.write(b.mem)
-	b.mem.replaced(offset, uint64(src.Size))
-	d.batch.list.Write(b.mem.id, offset, src)
-	d.batch.staged += src.Size
-	d.stats.BytesUp += uint64(src.Size)
-	return d.added()
-}
-
-// write submits host memory. The caller has the queue's turn.
-func (b *Buffer) write(q *queue, offset uint64, src Host) error {
-	if err := b.lock("Write"); err != nil {
-		return err
-	}
-	d := b.dev
-	if d.queue != q {
-		d.mu.Unlock()
-		return fail("Write", ErrDeviceLost, "it came back meanwhile")
-	}
-	d.stats.BytesUp += uint64(src.Size)
-	var err error
-	if d.queued(b.mem) {
-		if refusesLater { // otherwise nobody but this caller has to know
-			d.write(b.mem)
-		}
-		d.batch.list.Write(b.mem.id, offset, src)
-		batch := d.cut(q)
-		err = d.send(q, &batch)
-	} else {
-		q.single.Write(b.mem.id, offset, src)
-		d.mu.Unlock()
-		err = d.submit(q, &q.single)
-		q.single.Reset()
-	}
-	if err == nil {
-		d.mu.Lock()
-		b.mem.replaced(offset, uint64(src.Size))
-		d.mu.Unlock()
-	}
-	return err
-}
-
-// Clear queues zeros for size bytes from offset on, both multiples of 4.
-func (b *Buffer) Clear(offset, size uint64) error {
-	if err := b.lock("Clear"); err != nil {
-		return err
-	}
-	d := b.dev
-	if err := driver.CheckRange("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
-		d.mu.Unlock()
-		return err
-	}
-	d.write(b.mem)
-	b.mem.replaced(offset, size)
-	d.batch.list.Clear(b.mem.id, offset, size)
-	return d.added()
-}
-
-// CopyFrom queues a copy of size bytes between two buffers of one device; offsets and size are multiples of 4.
-func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) error {
-	const op = "CopyFrom"
-	if b == nil || src == nil || src.dev != b.dev {
-		return fail(op, ErrForeign, "copy between two devices")
-	}
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d, to, from := b.dev, b.mem, src.mem
-	err := src.present(op)
-	if err == nil && from == to {
-		err = fail(op, ErrInvalid, "within one buffer")
-	}
-	if err == nil {
-		err = cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, to.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, from.size))
-	}
-	if err == nil && size > 0 {
-		err = cmp.Or(from.intact(op), to.intact(op))
-	}
-	if err != nil || size == 0 {
-		d.mu.Unlock()
-		return err
-	}
-	d.write(to)
-	d.use(from)
-	d.batch.list.Copy(to.id, offset, from.id, srcOffset, size)
-	return d.added()
-}
-
-// Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
-func (b *Buffer) Read(ctx context.Context, t Transfer) error {
-	err := b.await(ctx, "Read", func(drv driver.Device) error {
-		t.Buffer = b.mem.id
-		return drv.Read(ctx, t)
-	})
-	if err == nil {
-		b.dev.mu.Lock()
-		b.dev.stats.BytesDown += uint64(t.Width) * uint64(t.Count)
-		b.dev.mu.Unlock()
-	}
-	return err
-}
-
-// Sync waits until everything queued before is done. The error of other buffers' work is not this one's.
-func (b *Buffer) Sync(ctx context.Context) error {
-	return b.await(ctx, "Sync", func(drv driver.Device) error { return drv.Wait(ctx) })
-}
-
-// await has the driver wait, once what is queued has left. A batch that was refused is an error only if it was to write the buffer.
-func (b *Buffer) await(ctx context.Context, op string, wait func(driver.Device) error) error {
-	q, before, err := b.left(ctx, op)
-	for err == nil {
-		if err = wait(q.drv); b.dev.relieve(ctx, q, err) {
-			err = wait(q.drv)
-		}
-		if !b.dev.waited(q, before, err) {
-			return outcome(op, q.drv, err)
-		}
-		b.dev.mu.Lock()
-		err = b.mem.intact(op)
-		b.dev.mu.Unlock()
-	}
-	return err
-}
-
-// left returns the queue and its next batch, once what was queued has left.
-func (b *Buffer) left(ctx context.Context, op string) (q *queue, before uint64, err error) {
-	if err = b.lock(op); err != nil {
-		return nil, 0, err
-	}
-	q = b.dev.queue
-	b.dev.mu.Unlock()
-	if err = fault.Ended(ctx, "gpu: "+op); err == nil {
-		if err = b.dev.flush(ctx); err == nil || ctx.Err() == nil { // what that refuses has failed
-			b.dev.mu.Lock()
-			before, err = q.next, b.mem.intact(op)
-			b.dev.mu.Unlock()
-		}
-	}
-	return q, before, outcome(op, q.drv, err)
-}
-
-// Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
-// takes them back. It needs a buffer of [Device.NewMappable]. On devices that take memory when it is first used, only that
-// of the range is taken. The slice is dead afterwards.
-func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
-	const op = "Map"
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	m := b.mem
-	b.dev.mu.Unlock()
-	switch {
-	case !m.mappable:
-		err = fail(op, ErrUnsupported, "the buffer is not mappable")
-	case access == nil:
-		err = fail(op, ErrInvalid, "nil function")
-	case offset > m.size || size > m.size-offset:
-		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
-	case size == 0:
-		return access(nil)
-	}
-	if err != nil {
-		return err
-	}
-	q, _, err := b.left(ctx, op)
-	if err != nil {
-		return err
-	}
-	drv, skip := q.drv, offset%8
-	bytes := (skip + size + 3) / 4 * 4 // m.size is a multiple of 4
-	mem, err := drv.Map(ctx, m.id, offset-skip, bytes)
-	if b.dev.relieve(ctx, q, err) {
-		mem, err = drv.Map(ctx, m.id, offset-skip, bytes)
-	}
-	if err != nil {
-		return outcome(op, drv, err)
-	}
-	defer func() { err = cmp.Or(err, outcome(op, drv, drv.Unmap(m.id))) }()
-	return access(mem[skip : skip+size : skip+size])
 }

@@ -40,19 +40,20 @@ type state struct {
 	batch     batch
 	pool      pool.Pool // of *memory
 	buffers   idTable
-	imports   map[driver.BufferID]*memory
+	memories  map[driver.BufferID]*memory
 	sets      map[string]*set
 	setIDs    idTable
 	key       []byte                  // of the set that was looked up last
 	kernels   map[string]*kernelEntry // by source, those with references
 	kernelIDs idTable
 	unsettled []*memory // what batches write that may be refused
+	short     error     // why there was no memory for a buffer that had been made, until a wait succeeds
 }
 
 // start begins a generation. Nothing is left of the one before.
 func (d *Device) start(drv driver.Device) {
 	d.state = state{
-		drv: drv, queue: &queue{drv: drv, turn: turn.New(), next: 1}, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
+		drv: drv, queue: &queue{drv: drv, turn: turn.New(), next: 1}, batch: batch{epoch: 1}, memories: map[driver.BufferID]*memory{},
 		sets: map[string]*set{}, kernels: map[string]*kernelEntry{},
 	}
 	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0

@@ -150,8 +150,8 @@ func TestEveryAllocation(t *testing.T) {
 	devtest.Script{Devices: 1, New: newBufferScene}.EveryAllocation(t, devtest.Times(2))
 }
 
-// TestPoolGivesWay has a call fail for lack of memory. Where closed buffers are kept for reuse these are freed, and the call is made once
-// more, so that nobody notices; where there are none, or memory is short still, the error is the caller's.
+// TestPoolGivesWay has a call fail for lack of memory. Closed buffers that are kept for reuse are freed, and the call is made once more, so
+// that nobody notices; where memory is short still, the error is the caller's.
 func TestPoolGivesWay(t *testing.T) {
 	for op, call := range map[string]func(s *bufferScene) error{
 		"NewBuffer": func(s *bufferScene) error { return s.temporary(1 << 12) },
@@ -167,7 +167,7 @@ func TestPoolGivesWay(t *testing.T) {
 			failures int
 			calls    int
 			want     error
-		}{{true, 1, 2, nil}, {false, 1, 1, gpu.ErrNoMemory}, {true, 2, 2, gpu.ErrNoMemory}} {
+		}{{true, 1, 2, nil}, {false, 1, 2, nil}, {true, 2, 2, gpu.ErrNoMemory}, {false, 2, 2, gpu.ErrNoMemory}} {
 			dev, f := devtest.OpenFaulty(t, devtest.Oracle(t), nil)
 			s := &bufferScene{t: t, dev: dev}
 			devtest.Check(t, s.reset())

@@ -117,10 +117,10 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	kernel := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
-	err := e.queue.drv.NewKernel(ctx, e.id, kernel)
+	k := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
+	err := e.queue.drv.NewKernel(ctx, e.id, k)
 	if d.relieve(ctx, e.queue, err) {
-		err = e.queue.drv.NewKernel(ctx, e.id, kernel)
+		err = e.queue.drv.NewKernel(ctx, e.id, k)
 	}
 	d.mu.Lock()
 	switch {

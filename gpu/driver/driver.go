@@ -58,9 +58,9 @@ type Device interface {
 	// storage and copied from and to; a mappable one also by the CPU, where the device has FeatureMappable.
 	NewBuffer(id BufferID, size uint64, mappable bool) error
 	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
-	// this very device and usable as storage and for copies. It returns that id and the size. A buffer that was imported and
-	// is not freed keeps the id that it has, which is returned instead: a platform refuses a buffer in two roles, so it has to
-	// be known that it is the same. FreeBuffer only forgets it.
+	// this very device, usable as storage and for copies, and of a size that is a multiple of 4. It returns that id and the size. A
+	// buffer that was imported and is not freed keeps the id that it has, which is returned instead: a platform refuses a buffer in
+	// two roles, so it has to be known that it is the same. FreeBuffer only forgets it.
 	ImportBuffer(id BufferID, handle any) (known BufferID, size uint64, err error)
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
 	// needs it. No id names it any more.
@@ -98,9 +98,12 @@ type Device interface {
 }
 
 // Refusal is the error of a list that the platform found to be wrong after Submit had returned. Nothing of it was executed.
+//
+// Or it is that of a buffer for which there was no memory after all, as NewBuffer had returned: nothing can use that.
 type Refusal struct {
-	List uint64 // its number
-	Err  error
+	List   uint64   // its number
+	Buffer BufferID // that of the buffer instead; it may name none
+	Err    error
 }
 
 // Error returns the text of the error.

@@ -213,6 +213,18 @@ func TestHandleLayout(t *testing.T) {
 	}
 }
 
+func TestOddSize(t *testing.T) {
+	d := openDevice(t)
+	gputest.OddSizes(t, d, func(size int) any {
+		b, err := d.Handle(0).(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{
+			Size: uint64(size), Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst,
+		})
+		must(t, err)
+		t.Cleanup(b.Release)
+		return b
+	})
+}
+
 // A buffer of the user's is destroyed: at once for him, for the work that was submitted later.
 func TestDestroyBuffer(t *testing.T) {
 	d := openDevice(t)

@@ -219,7 +219,7 @@ function savedData(where, name, value) {
   const {data, shape: dims, dtype} = read(where, value, ['data', 'shape', 'dtype']);
   if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, `${show(name)}: data ${show(data)} is no typed array`);
   const type = typeOfData(where, data, dtype), shape = shapeOf(where, dims);
-  const bytes = ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data), need = bytesOfShape(type, shape);
+  const bytes = guard(where, () => ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data)), need = bytesOfShape(type, shape);
   if (bytes.length !== need) {
     throw bytes.length < need ? failure('ErrShort', where, `${show(name)}: ${bytes.length} bytes, the shape takes ${need}`)
       : failure('ErrShape', where, `${show(name)}: ${bytes.length} bytes, the shape takes ${need}`);

@@ -167,5 +167,6 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
 /** @param {string} where @param {GPUBuffer} buffer @param {Memory} memory */
 function checkSize(where, buffer, {offset, room, type}) {
   const need = (offset + room) * type.size, size = guard(where, () => buffer.size);
+  if (size % 4 !== 0) throw failure('ErrInvalid', where, `a GPUBuffer of ${size} bytes, which is no multiple of 4`);
   if (size < need) throw failure('ErrShort', where, `${size} bytes, the layout needs ${need}`);
 }

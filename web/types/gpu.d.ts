@@ -110,7 +110,7 @@ export class Gpu {
   wrap(data: ArrayBufferLike | ArrayBufferView, rows: number, cols: number, options?: WrapOptions): Matrix;
   /**
    * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
-   * It is used in place and never destroyed.
+   * It is used in place and never destroyed. Its size is a multiple of 4 bytes: WebGPU reads and binds nothing else.
    */
   wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
   /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -146,9 +147,9 @@ func (r *Replica) close() error {
 func (m *Memory) allocate(r *Replica) error {
 	if r.Mem != nil && r.Mem.Lost() {
 		if !m.handOver(r) {
-			return fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
+			return r.lost()
 		}
-		_ = r.Mem.Close() // there is nothing to close any more
+		_ = r.Mem.Close() // there is nothing in it any more
 		r.Mem, r.valid, r.behind = nil, false, nil
 	}
 	if r.Mem != nil {
@@ -168,6 +169,11 @@ func (m *Memory) allocate(r *Replica) error {
 	}
 	r.Mem = mem
 	return err
+}
+
+// lost is the error of bits that were only in memory that is gone.
+func (r *Replica) lost() error {
+	return fault.Fail("buffer: use", cmp.Or[error](r.Mem.Clear(0, 0), gpu.ErrDeviceLost), "the bits were on the device only")
 }
 
 // Prepare makes a replica ready for kernels that use a region of it, or that replace everything.
@@ -250,7 +256,7 @@ func (m *Memory) take(r *Replica, w write) error {
 		var err error
 		switch {
 		case from != nil && from.Mem.Lost():
-			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
+			err = from.lost()
 		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
 			err = r.copyRows(part, from)
 		case onHost && (words || r.inWords(part)):
