@@ -395,16 +395,15 @@ func (b *Buffer) await(op string, wait func(driver.Device) error) error {
 	_ = d.flush() // what that refuses has failed
 	before, err := d.batch.epoch, b.mem.intact(op)
 	d.mu.Unlock()
-	for err == nil {
+	for late := true; late && err == nil; {
 		err = wait(drv)
-		if !d.waited(drv, before, err) {
-			return outcome(op, drv, err)
+		if late = d.waited(drv, before, err); late || err == nil { // others may have heard of a refusal meanwhile
+			d.mu.Lock()
+			err = b.mem.intact(op)
+			d.mu.Unlock()
 		}
-		d.mu.Lock()
-		err = b.mem.intact(op)
-		d.mu.Unlock()
 	}
-	return err
+	return outcome(op, drv, err)
 }
 
 // Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
@@ -423,9 +422,6 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 		err = fail(op, ErrInvalid, "nil function")
 	case offset > m.size || size > m.size-offset:
 		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
-	case size > 0:
-		_ = b.dev.flush() // what that refuses has failed
-		err = m.intact(op)
 	}
 	b.dev.mu.Unlock()
 	if err != nil {
@@ -435,9 +431,13 @@ func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byt
 		return access(nil)
 	}
 	skip := offset % 8
-	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
+	var mem []byte
+	err = b.await(op, func(drv driver.Device) (err error) {
+		mem, err = drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
+		return err
+	})
 	if err != nil {
-		return outcome(op, drv, err)
+		return err
 	}
 	defer func() { err = cmp.Or(err, outcome(op, drv, drv.Unmap(m.id))) }()
 	return access(mem[skip : skip+size : skip+size])

@@ -8,6 +8,7 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -25,7 +26,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if list == nil {
 		return fail(op, fault.ErrInvalid, "no list")
 	}
-	if d.own && d.blocks {
+	if d.own && d.blocks && len(list.Words) > 0 {
 		d.turn.Lock()
 		defer d.turn.Unlock()
 		if err := d.Drain(context.Background()); err != nil {
@@ -41,7 +42,7 @@ func (d *device) Submit(list *driver.CommandList) error {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
-	if err := d.Check(list); err != nil {
+	if err := cmp.Or(d.guard.told(), d.Check(list)); err != nil {
 		return err
 	}
 	if len(list.Words) == 0 {
@@ -63,9 +64,11 @@ func (d *device) Submit(list *driver.CommandList) error {
 		params = append(slices.Clip(params), 0)
 	}
 	var e C.cog_error
-	C.cog_submit(d.c,
+	if C.cog_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e)
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e) {
+		d.guard.submitted(list.Number)
+	}
 	d.noticeLoss()
 	return take(op, &e, fault.ErrInvalid)
 }
@@ -80,7 +83,13 @@ func (d *device) Wait(ctx context.Context) error {
 		return err
 	}
 	C.cog_flush(d.c)
-	return d.awaitQueue(ctx, op)
+	if d.guard.idle() {
+		return d.awaitQueue(ctx, op)
+	}
+	d.users.Add(1)
+	defer d.users.Add(-1)
+	d.mu.Unlock()
+	return d.fetch(ctx, op, C.cog_span{}, func([]byte) {})
 }
 
 // Drain returns when a submission would neither block nor keep others from polling.
