@@ -17,7 +17,9 @@ const flushCommands = 256
 
 // refusesLater tells whether the driver may find fault with a batch after it has accepted it: browsers do, and so does whoever watches
 // loops.
-func (d *Device) refusesLater() bool { return runtime.GOOS == "js" || d.info.Limits.MaxLoopsPerInvoking > 0 }
+func (d *Device) refusesLater() bool {
+	return runtime.GOOS == "js" || d.info.Limits.MaxLoopsPerInvoking > 0
+}
 
 // batch collects the commands of a device between two submissions.
 type batch struct {

@@ -46,20 +46,24 @@ func (g *guard) told() error {
 	return err
 }
 
-// guarded returns the source of a kernel with a guard, or "" if it needs none.
-func (d *device) guarded(id driver.KernelID, k *driver.Kernel) string {
+// guarded returns a kernel with a guard, or nil if it needs none.
+func (d *device) guarded(id driver.KernelID, k *driver.Kernel) *driver.Kernel {
 	if k.Bounded || d.Info().Limits.MaxLoopsPerInvoking == 0 {
-		return ""
+		return nil
 	}
 	s, err := wgsl.Tokenize(k.Source)
 	if err != nil {
-		return ""
+		return nil
+	}
+	g := *k
+	if g.Source, g.Entry = s.Guarded(k.Entry, uint32(id)); g.Source == "" {
+		return nil
 	}
 	if d.guard.labels == nil {
 		d.guard.labels = map[driver.KernelID]string{}
 	}
 	d.guard.labels[id] = cmp.Or(k.Label, k.Entry)
-	return s.Guarded(k.Entry, uint32(id))
+	return &g
 }
 
 // verify looks at what the guard held when these lists were done.

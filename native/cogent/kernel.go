@@ -33,7 +33,7 @@ func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Ke
 	if err != nil {
 		return err
 	}
-	if err = d.keep(op, id, k, pipeline, guarded != ""); err != nil {
+	if err = d.keep(op, id, k, pipeline, guarded != nil); err != nil {
 		C.wgpuComputePipelineRelease(pipeline)
 	}
 	return err
@@ -57,15 +57,15 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 	return err
 }
 
-// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user. guarded is the kernel's source with a
-// guard, if it is to have one.
-func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (layout *C.cog_layout, guarded string, err error) {
+// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user. guarded is the kernel with a guard, if
+// it is to have one.
+func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (layout *C.cog_layout, guarded *driver.Kernel, err error) {
 	if err := d.enter(ctx, op); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer d.mu.Unlock()
 	if err := d.AddKernel(id, k); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	d.DropKernel(id)
 	why := unsafeSource(k.Source)
@@ -73,27 +73,27 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 		why = "an entry point that is not UTF-8, or with a zero byte"
 	}
 	if why != "" { // the library would end the process
-		return nil, "", fail(op, fault.ErrCompile, k.Label, ": ", why)
+		return nil, nil, fail(op, fault.ErrCompile, k.Label, ": ", why)
 	}
 	var e C.cog_error
-	if guarded = d.guarded(id, k); guarded != "" {
+	if guarded = d.guarded(id, k); guarded != nil {
 		C.cog_guard(d.c, &e)
 	}
 	layout = C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	d.users.Add(1)
 	return layout, guarded, nil
 }
 
-// compileGuarded compiles the guarded source, if there is one. The errors of the source are those of the text without the guard.
-func (d *device) compileGuarded(op string, layout *C.cog_layout, k *driver.Kernel, guarded string) (C.WGPUComputePipeline, error) {
-	pipeline, err := d.compile(op, layout, k, cmp.Or(guarded, k.Source), guarded != "")
-	if err == nil || guarded == "" {
+// compileGuarded compiles the kernel with a guard, if there is one. Errors are those of the text without it.
+func (d *device) compileGuarded(op string, layout *C.cog_layout, k, guarded *driver.Kernel) (C.WGPUComputePipeline, error) {
+	pipeline, err := d.compile(op, layout, cmp.Or(guarded, k), guarded != nil)
+	if err == nil || guarded == nil {
 		return pipeline, err
 	}
-	pipeline, own := d.compile(op, layout, k, k.Source, false)
+	pipeline, own := d.compile(op, layout, k, false)
 	if own != nil {
 		return nil, own
 	}
@@ -101,8 +101,8 @@ func (d *device) compileGuarded(op string, layout *C.cog_layout, k *driver.Kerne
 	return nil, fail(op, fault.ErrCompile, k.Label, ": its loops, which this adapter ends early, cannot be watched: ", err.Error())
 }
 
-func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, text string, guarded bool) (C.WGPUComputePipeline, error) {
-	source, entry, label := C.CString(text), C.CString(k.Entry), C.CString(k.Label)
+func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
+	source, entry, label := C.CString(k.Source), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
 	defer C.free(unsafe.Pointer(label))

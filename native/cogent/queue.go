@@ -8,7 +8,6 @@ package cogent
 import "C"
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -42,7 +41,10 @@ func (d *device) Submit(list *driver.CommandList) error {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
-	if err := cmp.Or(d.guard.told(), d.Check(list)); err != nil {
+	if err := d.guard.told(); err != nil {
+		return err
+	}
+	if err := d.Check(list); err != nil {
 		return err
 	}
 	if len(list.Words) == 0 {
