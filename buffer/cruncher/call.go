@@ -283,21 +283,22 @@ func (a *argument) written(c *call, of part) span {
 	return a.own(c, of)
 }
 
-// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only.
+// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only. What else
+// the devices have is as good as before, even if a device was to blame.
 func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
 	for _, p := range pieces {
 		if !p.begun || p.worker.lost() {
 			continue
 		}
 		for k := range c.arrays {
-			a := &c.arrays[k]
-			if !a.changed {
-				continue
-			}
+			a, kept := &c.arrays[k], true
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
-					err = fail("Compute", ErrStale, a.array.name)
+				if a.changed && !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
+					err, kept = fail("Compute", ErrStale, a.array.name), false
 				}
+			}
+			if kept {
+				_ = p.has[k].Mem.Renew() // of a device that is lost it makes no difference
 			}
 		}
 	}

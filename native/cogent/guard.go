@@ -78,7 +78,8 @@ func (d *device) verify(lists unverified, words []byte) error {
 	if int32(count-g.counted) > 0 {
 		g.counted = count
 		why := fault.Text("this software adapter (llvmpipe) ended loops of ", g.labels[id], " early: it stops the loops of an invocation, and ",
-			"of those computed beside it, after ", uint32(llvmpipeLoops), " turns together. Divide them among several dispatches, or take another adapter")
+			"of those computed beside it, after ", uint32(llvmpipeLoops), " turns together. Divide them among several dispatches, or take ",
+			"another adapter")
 		g.refusal = driver.Refusal{List: lists.first, Err: fail("Dispatch", fault.ErrLimit, why)}
 	}
 	if g.lists.last == lists.last {

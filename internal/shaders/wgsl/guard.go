@@ -95,10 +95,11 @@ func (g *guarding) parameters(from, to int, name string) (both [2]string) {
 				i = int(s.Match[i]) + 1
 			}
 		}
-		g.skip(s.Pos(part[0]), s.Pos(i))
-		argument := name + "_" + strconv.Itoa(n) + ", "
-		both[0] += s.Text[s.Pos(part[0]):s.Pos(i)] + argument[:len(argument)-2] + s.Text[min(s.Pos(i+1), int(s.Tokens[part[1]-1].End)):s.Tokens[part[1]-1].End] + ", "
-		both[1] += argument
+		from, end := s.Pos(part[0]), int(s.Tokens[part[1]-1].End)
+		g.skip(from, s.Pos(i))
+		argument := name + "_" + strconv.Itoa(n)
+		both[0] += s.Text[from:s.Pos(i)] + argument + s.Text[min(s.Pos(i+1), end):end] + ", "
+		both[1] += argument + ", "
 	}
 	return both
 }
