@@ -59,7 +59,9 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 
 // admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user. guarded is the kernel with a guard, if
 // it is to have one.
-func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (layout *C.cog_layout, guarded *driver.Kernel, err error) {
+func (d *device) admit(
+	ctx context.Context, op string, id driver.KernelID, k *driver.Kernel,
+) (layout *C.cog_layout, guarded *driver.Kernel, err error) {
 	if err := d.enter(ctx, op); err != nil {
 		return nil, nil, err
 	}
@@ -69,6 +71,9 @@ func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *dr
 	}
 	d.DropKernel(id)
 	why := unsafeSource(k.Source)
+	if s, err := wgsl.Tokenize(k.Source); err == nil && why == "" {
+		why = s.Excess(k.Entry, d.Info().Limits.MaxWorkgroupMemory)
+	}
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		why = "an entry point that is not UTF-8, or with a zero byte"
 	}
