@@ -22,8 +22,11 @@ const (
 	mostStaged   = 64 << 20 // bytes of host memory
 )
 
-// refusesLater tells that drivers may find mistakes after they have accepted a batch.
-var refusesLater = runtime.GOOS == "js"
+// refusesLater tells whether the driver may find fault with a batch after it has accepted it: browsers do, and so does whoever watches
+// loops.
+func (d *Device) refusesLater() bool {
+	return runtime.GOOS == "js" || d.info.Limits.MaxLoopsPerInvoking > 0
+}
 
 // batch collects the commands of a device between two submissions.
 type batch struct {
@@ -46,7 +49,7 @@ func (d *Device) write(m *memory) {
 	}
 }
 
-// A batch that is refused, be it at once or, by a browser, later, fails for everybody whose memory it was to write, and so do those that
+// A batch that is refused, be it at once or later, fails for everybody whose memory it was to write, and so do those that
 // were collected meanwhile and may have read that: who uses the memory gets the error, until all of it is written anew.
 
 // refused notes that a batch was refused.
@@ -87,7 +90,9 @@ func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.queue == q {
-		if late = d.refusedLater(err); err == nil {
+		if late = d.refusedLater(err); late {
+			_ = d.refusedLater(q.drv.Submit(new(driver.CommandList))) // of nothing: the driver need not say it to others
+		} else if err == nil {
 			d.short = nil
 			d.settle(before)
 		}

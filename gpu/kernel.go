@@ -20,6 +20,9 @@ type KernelDesc struct {
 	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
 	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
+	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
+	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
+	Bounded bool
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
@@ -98,6 +101,9 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, error) {
 	layout := driver.NewLayout(desc.Bindings...)
 	key := fault.Text(desc.Entry, "\x00", uint64(layout), "\x00", desc.Source)
+	if desc.Bounded {
+		key = "\x00" + key
+	}
 	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
@@ -117,7 +123,9 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	k := &driver.Kernel{Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference}
+	k := &driver.Kernel{
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Reference: desc.Reference,
+	}
 	err := e.queue.drv.NewKernel(ctx, e.id, k)
 	if d.relieve(ctx, e.queue, err) {
 		err = e.queue.drv.NewKernel(ctx, e.id, k)

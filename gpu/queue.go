@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/turn"
@@ -94,7 +95,7 @@ func (d *Device) flush(ctx context.Context) error {
 		return cmp.Or(err, d.leave(q))
 	}
 	// In pages nothing waits here, and to ask for Done says that a call waits.
-	if refusesLater || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
+	if runtime.GOOS == "js" || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
 		return cmp.Or(d.send(q, &b), d.leave(q))
 	}
 	done := make(chan error, 1)
@@ -148,7 +149,7 @@ func (d *Device) send(q *queue, b *batch) error {
 		if q.next = b.epoch + 1; len(b.list.Words) > 0 && err == nil {
 			d.stats.Submissions++
 		}
-		if !refusesLater {
+		if !d.refusesLater() {
 			d.settle(q.next)
 		}
 		for _, free := range b.after {

@@ -74,7 +74,7 @@ func (b *Buffer) write(q *queue, offset uint64, src Host) error {
 	d.stats.BytesUp += uint64(src.Size)
 	var err error
 	if d.queued(b.mem) {
-		if refusesLater { // otherwise nobody but this caller has to know
+		if d.refusesLater() { // otherwise nobody but this caller has to know
 			d.write(b.mem)
 		}
 		d.batch.list.Write(b.mem.id, offset, src)

@@ -284,22 +284,26 @@ func (a *argument) written(c *call, of part) span {
 	return a.own(c, of)
 }
 
-// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only. If memory
-// was short, what is not needed of the arrays' is given back: that in a batch which was refused is of no use any more.
+// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only. What else
+// the devices have is as good as before, even if a device was to blame. If memory was short, what is not needed of the arrays' is given
+// back: that in a batch which was refused is of no use any more.
 func (cr *Cruncher) undo(c *call, pieces []*piece, short bool) (err error) {
 	for _, p := range pieces {
 		if p.worker.lost() {
 			continue
 		}
 		for k := range c.arrays {
-			a := &c.arrays[k]
-			if !p.begun || !a.changed {
+			a, kept := &c.arrays[k], true
+			if !p.begun {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
-					err = fail("Compute", ErrStale, a.array.name)
+				if a.changed && !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
+					err, kept = fail("Compute", ErrStale, a.array.name), false
 				}
+			}
+			if kept {
+				_ = p.has[k].Mem.Renew() // of a device that is lost it makes no difference
 			}
 		}
 		for k := range c.arrays {

@@ -74,8 +74,9 @@ type Device interface {
 	FreeKernel(id KernelID)
 
 	// Submit checks the list, executes nothing if it is wrong, and returns once everything is queued. What the list's
-	// host data holds is taken over before Submit returns. Platforms that find mistakes later report them, once, by the next
-	// call of Submit, Read or Wait: a [Refusal] if the list had a number, and then the call itself did nothing.
+	// host data holds is taken over before Submit returns. Platforms that find mistakes later report them by the next call of
+	// Submit, Read, Wait or Map, and may do so until a Submit has: a [Refusal] if the list had a number, and then the call itself
+	// did nothing.
 	Submit(list *CommandList) error
 	// Read copies bytes of a buffer into host memory after everything submitted so far.
 	Read(ctx context.Context, t Transfer) error
@@ -97,7 +98,8 @@ type Device interface {
 	Close() error
 }
 
-// Refusal is the error of a list that the platform found to be wrong after Submit had returned. Nothing of it was executed.
+// Refusal is the error of a list that the platform found to be wrong, or did not execute to its end, after Submit had returned.
+// What the list and those after it were to write holds anything.
 //
 // Or it is that of a buffer for which there was no memory after all, as NewBuffer had returned: nothing can use that.
 type Refusal struct {
@@ -185,6 +187,9 @@ type Kernel struct {
 	Source string // WGSL
 	Entry  string // name of the entry point
 	Layout Layout
+	// Bounded says that the loops of an invocation stay below MaxLoopsPerInvoking in any case. Where there is such a limit, a driver
+	// watches the loops of other kernels: a list that exceeds it is a [Refusal] with fault.ErrLimit.
+	Bounded bool
 	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)

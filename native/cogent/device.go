@@ -50,6 +50,7 @@ type device struct {
 	staging pool.Pool    // of *staging
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
+	guard   guard
 
 	last *C.cog_signal // of a closed device, the end of what was submitted before
 }

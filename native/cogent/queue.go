@@ -38,6 +38,9 @@ func (d *device) Submit(list *driver.CommandList) error {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
 	}
+	if err := d.guard.told(); err != nil {
+		return err
+	}
 	if err := d.Check(list); err != nil {
 		return err
 	}
@@ -60,9 +63,11 @@ func (d *device) Submit(list *driver.CommandList) error {
 		params = append(slices.Clip(params), 0)
 	}
 	var e C.cog_error
-	C.cog_submit(d.c,
+	if C.cog_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e)
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e) {
+		d.guard.submitted(list.Number)
+	}
 	d.noticeLoss()
 	return take(op, &e, fault.ErrInvalid)
 }
@@ -77,7 +82,13 @@ func (d *device) Wait(ctx context.Context) error {
 		return err
 	}
 	C.cog_flush(d.c)
-	return d.awaitQueue(ctx, op)
+	if d.guard.idle() {
+		return d.awaitQueue(ctx, op)
+	}
+	d.users.Add(1)
+	defer d.users.Add(-1)
+	d.mu.Unlock()
+	return d.fetch(ctx, op, C.cog_span{}, func([]byte) {})
 }
 
 // submits reports whether a list does more than to define and forget binding sets.
