@@ -33,6 +33,7 @@ func TestLongLoops(t *testing.T) {
 		k, add := kernel(dev.Kernel(t.Context(), countKernel)), kernel(dev.Kernel(t.Context(), addKernel()))
 		newBuffer := func() *gpu.Buffer {
 			b := buffer(dev.NewBuffer(256))
+			t.Cleanup(func() { check(t, b.Close()) })
 			check(t, b.Clear(0, 256))
 			return b
 		}
@@ -95,6 +96,7 @@ func TestLongLoopsMapped(t *testing.T) {
 			return
 		}
 		check(t, err)
+		defer func() { check(t, b.Close()) }()
 		k := devtest.Must[*gpu.Kernel](t)(dev.Kernel(t.Context(), countKernel))
 		check(t, b.Clear(0, 256))
 		check(t, k.Dispatch([3]uint32{1, 1, 1}, params(70000, 0, 0, 0), gpu.Arg{Buffer: b}))
@@ -116,6 +118,7 @@ func TestLongLoopsOfMany(t *testing.T) {
 		for g := range 6 {
 			all.Go(func() {
 				b, err := dev.NewBuffer(256)
+				defer func() { _ = b.Close() }() // after the error, if there is one
 				for i := 0; err == nil && i < devtest.Times(25); i++ {
 					n := uint32(100*g + i)
 					if long := (g+i)%5 == 0; long {
