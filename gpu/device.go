@@ -164,8 +164,8 @@ func (d *Device) Close() error {
 	}
 	drv := d.drv
 	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
+	ctx := &limit{context.Background(), make(chan struct{}), context.DeadlineExceeded}
+	defer time.AfterFunc(grace, func() { close(ctx.done) }).Stop()
 	err := d.flush(ctx)
 	d.mu.Lock()
 	if d.closed {

@@ -70,6 +70,11 @@ export function checkSignal(where, signal) {
   return signal;
 }
 
+/** The signal among the options of a call that only waits. @param {string} where @param {unknown} options @returns {AbortSignal | undefined} */
+export function signalOf(where, options) {
+  return checkSignal(where, read(where, options, ['signal']).signal);
+}
+
 /** Has a function called when a signal says so. @param {AbortSignal | undefined} signal @param {() => void} abort @returns {() => void} takes that back */
 export function onAbort(signal, abort) {
   if (!signal) return () => {};
