@@ -164,8 +164,12 @@ func (d *Device) Close() error {
 	}
 	drv := d.drv
 	d.mu.Unlock()
-	ctx := &limit{context.Background(), make(chan struct{}), context.DeadlineExceeded}
-	defer time.AfterFunc(grace, func() { close(ctx.done) }).Stop()
+	ctx := context.Background()
+	if waits {
+		l := &limit{ctx, make(chan struct{}), context.DeadlineExceeded}
+		defer time.AfterFunc(grace, func() { close(l.done) }).Stop()
+		ctx = l
+	}
 	err := d.flush(ctx)
 	d.mu.Lock()
 	if d.closed {
@@ -175,6 +179,9 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.start(d.drv)
 	d.mu.Unlock()
+	if !waits {
+		return cmp.Or(err, drv.Close())
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- drv.Close() }()
 	select {

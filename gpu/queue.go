@@ -32,6 +32,9 @@ type drainer interface {
 	Drain(ctx context.Context) error
 }
 
+// waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.
+const waits = runtime.GOOS != "js"
+
 // limit is a context that ends by itself. Those of package context would make a page's program 16 KB larger.
 type limit struct {
 	context.Context
@@ -112,8 +115,7 @@ func (d *Device) flush(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(err, d.leave(q))
 	}
-	// In pages nothing waits here, and to ask for Done says that a call waits.
-	if runtime.GOOS == "js" || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
+	if !waits || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
 		return cmp.Or(d.send(q, &b), d.leave(q))
 	}
 	done := make(chan error, 1)
@@ -142,13 +144,12 @@ func (d *Device) take(ctx context.Context, q *queue) (b batch, err error) {
 
 // cut begins another batch and unlocks the device. A queue that is the device's no longer has none.
 func (d *Device) cut(q *queue) (b batch) {
-	defer d.mu.Unlock()
-	if d.queue != q {
-		return b
+	if d.queue == q {
+		b, d.batch = d.batch, q.spare
+		d.batch.epoch = b.epoch + 1
+		q.spare = batch{}
 	}
-	b, d.batch = d.batch, q.spare
-	d.batch.epoch = b.epoch + 1
-	q.spare = batch{}
+	d.mu.Unlock()
 	return b
 }
 

@@ -32,7 +32,7 @@ func (b *Buffer) Write(offset uint64, src Host) error {
 	}
 	for again := true; ; again = false {
 		err := d.ready(ended, q)
-		if errors.Is(err, context.Canceled) && src.Foreign == nil && src.Size <= mostStaged {
+		if waits && errors.Is(err, context.Canceled) && src.Foreign == nil && src.Size <= mostStaged {
 			return b.stage(offset, src)
 		} else if err != nil {
 			err = d.ready(context.Background(), q)

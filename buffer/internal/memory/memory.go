@@ -341,11 +341,13 @@ func (x *index) lack(space uint64, r Region) bool {
 	defer x.mu.Unlock()
 	list := x.spaces[space]
 	from, to := within(list, r.Offset, r.End())
-	return slices.ContainsFunc(list[from:to], func(m *Memory) bool {
+	lacks := false
+	for _, m := range list[from:to] {
 		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.Lacks(r)
-	})
+		lacks = lacks || m.Lacks(r)
+		m.mu.Unlock()
+	}
+	return lacks
 }
 
 // join adds a backing, whose memory is its own yet and the caller's, to the memory that it overlaps. It makes several such one. Until the
@@ -356,7 +358,7 @@ func (x *index) join(ctx context.Context, k *Backing) error {
 	for {
 		list := x.spaces[k.m.space]
 		from, to := within(list, k.At, k.End)
-		others, n := slices.Clone(list[from:to]), 0
+		others, n := append([]*Memory(nil), list[from:to]...), 0
 		for n < len(others) && others[n].turn.Try() {
 			n++
 		}
@@ -387,7 +389,10 @@ func (x *index) merge(list []*Memory, from, to int, k *Backing) {
 	k.m.wrap, k.m.indexed, k.m.lo, k.m.hi = false, true, k.At, k.End
 	k.m.mu.Unlock()
 	if from == to {
-		x.spaces[k.m.space] = slices.Insert(list, from, k.m)
+		list = append(list, nil)
+		copy(list[from+1:], list[from:])
+		list[from] = k.m
+		x.spaces[k.m.space] = list
 		return
 	}
 	for _, o := range append(list[from+1:to:to], k.m) {
