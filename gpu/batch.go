@@ -69,10 +69,10 @@ func (d *Device) settle(before uint64) {
 }
 
 // waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
-func (d *Device) waited(drv driver.Device, before uint64, err error) (late bool) {
+func (d *Device) waited(generation uint32, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.drv == drv {
+	if d.generation.Load() == generation {
 		if late = d.refusedLater(err); err == nil {
 			d.settle(before)
 		}

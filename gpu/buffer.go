@@ -397,7 +397,7 @@ func (b *Buffer) await(op string, wait func(driver.Device) error) error {
 	d.mu.Unlock()
 	for err == nil {
 		err = wait(drv)
-		if !d.waited(drv, before, err) {
+		if !d.waited(b.generation, before, err) {
 			return outcome(op, drv, err)
 		}
 		d.mu.Lock()

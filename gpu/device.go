@@ -127,11 +127,12 @@ func (d *Device) Sync(ctx context.Context) error {
 	if err := d.lock("Sync"); err != nil {
 		return err
 	}
-	err, before := d.flush(), d.batch.epoch
+	err, before, generation := d.flush(), d.batch.epoch, d.generation.Load()
+	drv = d.drv // it may have come back while this waited
 	d.mu.Unlock()
 	if err == nil {
 		err = drv.Wait(ctx)
-		d.waited(drv, before, err)
+		d.waited(generation, before, err)
 	}
 	return outcome("Sync", drv, err)
 }
