@@ -233,10 +233,13 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 		if a.Buffer == nil || a.Buffer.dev != d {
 			return nil, fail("Dispatch", ErrForeign, "a buffer of another device")
 		}
-		if err := cmp.Or(a.Buffer.present("Dispatch"), a.Buffer.mem.intact("Dispatch")); err != nil {
+		if err := a.Buffer.present("Dispatch"); err != nil {
 			return nil, err
 		}
 		m := a.Buffer.mem
+		if err := m.intact("Dispatch"); err != nil {
+			return nil, err
+		}
 		if a.Size == 0 && a.Offset < m.size {
 			a.Size = m.size - a.Offset
 		}
