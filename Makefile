@@ -26,7 +26,8 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./internal/shaders/wgsl:FuzzQualify:600000x ./gpu/driver:FuzzWords:300000x ./gpu/driver:FuzzCheckRead:600000x \
             ./buffer:FuzzRegions:300000x ./buffer/ndarray:FuzzViews:300000x ./buffer/cruncher:FuzzRange:40000x \
             ./buffer/cruncher/balance:FuzzSplit:40000x ./buffer/cruncher/kernel:FuzzParse:120000x ./matrix:FuzzEval:150000x \
-            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/sublet:FuzzFlags:100000x
+            ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/sublet:FuzzFlags:100000x \
+            ./internal/shaders/wgsl:FuzzChecks:600000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
@@ -86,6 +87,11 @@ test-long: setup-test web-build ## Run all tests in full, with the race detector
 		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime "$$runs"; \
 	done
 	SUBLET_LONG=1 go test -count=1 -timeout 120m $$(go list ./... | grep -vxF -f <(go list $(race-long)))
+
+.PHONY: soak
+soak: setup-test web-build ## Walk at random over everything, natively and in Chromium; time=2h and seed choose.
+	SUBLET_SOAK_TIME=$(or $(time),10m) SUBLET_SOAK_SEED=$(seed) go test -race -count=1 -timeout 0 -v ./e2e/soak
+	SUBLET_SOAK_TIME=$(or $(time),10m) SUBLET_SOAK_SEED=$(seed) go test -count=1 -timeout 0 -v ./e2e -run TestWebSoak
 
 .PHONY: test-gpu
 test-gpu: setup-run build ## Run the tests that use an adapter, on the best one of this machine.

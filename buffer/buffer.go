@@ -3,6 +3,7 @@
 package buffer
 
 import (
+	"context"
 	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
@@ -157,6 +158,9 @@ func Wrap(dev *gpu.Device, mem gpu.Host, release func()) (*Buffer, error) {
 // InitWrap is [Wrap] for a Buffer that is part of an object of the caller's: one allocation less. b is the zero value.
 func (b *Buffer) InitWrap(dev *gpu.Device, mem gpu.Host, release func()) error {
 	const op = "Wrap"
+	if b == nil || b.dev != nil {
+		return fail(op, gpu.ErrInvalid, "no buffer, or one that is in use")
+	}
 	if err := check(op, dev, mem.Size); err != nil {
 		return err
 	}
@@ -190,10 +194,15 @@ func WrapDevice(dev *gpu.Device, handle any, release func()) (*Buffer, error) {
 		return nil, named(op, err)
 	}
 	b := &Buffer{dev: dev, mode: External, size: int(mem.Size()), shares: 1, release: release, imported: mem.Identity()}
-	m := b.memory()
-	m.Hold(b.back, mem)
-	m.Unlock()
+	b.hold(mem, false)
 	return b, nil
+}
+
+// hold gives a new buffer memory of its device that has its bytes.
+func (b *Buffer) hold(mem *gpu.Buffer, mappable bool) {
+	m, _ := b.backing().Lock(context.Background()) // it is nobody else's
+	m.Hold(b.back, mem, mappable)
+	m.Unlock()
 }
 
 // Map makes memory that both sides see: in place on a device with FeatureMappable, else a pair.
@@ -212,58 +221,77 @@ func Map(dev *gpu.Device, size int) (*Buffer, error) {
 	if err != nil {
 		return nil, named(op, err)
 	}
-	m := b.memory()
-	m.Hold(b.back, mem)
-	m.Unlock()
+	b.hold(mem, true)
 	return b, nil
 }
 
-// memory returns the memory, which the caller unlocks. The buffer is locked and not closed.
-func (b *Buffer) memory() *memory.Memory {
+// backing returns the buffer as its memory knows it. The buffer is locked and not closed.
+func (b *Buffer) backing() *memory.Backing {
 	if b.back == nil {
 		b.back = memory.New(b.dev, b.size, b.host, b.mode == External, b.windowed)
 		b.cleanup = forgotten(b.back)
 	}
-	return b.back.Lock()
+	return b.back
 }
 
 // forgotten gives back the memory of a buffer that nobody closes.
 func forgotten(k *memory.Backing) *cleanup.Cleanup {
 	return cleanup.New(func() {
-		go func() { _ = k.Close() }() // may wait for calls
+		go func() { // it may wait for calls
+			if m, err := k.Lock(context.Background()); err == nil {
+				_ = m.Close(k)
+				m.Unlock()
+			}
+		}()
 	})
 }
 
-// begin locks the buffer and its memory for a call, which ends with end. It does not wait for functions of Access.
-func (b *Buffer) begin(op string, in Intent) (*memory.Memory, error) {
+// begin locks the buffer's memory for a call, which unlocks it. It waits for other calls until the context ends, and not for functions of
+// Access.
+func (b *Buffer) begin(ctx context.Context, op string, in Intent) (*memory.Memory, error) {
+	k, err := b.ready(op, in)
+	if err == nil {
+		err = fault.Ended(ctx, "buffer: "+op)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := k.Lock(ctx)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	if _, err = b.ready(op, in); err != nil {
+		m.Unlock()
+		return nil, err
+	}
+	return m, nil
+}
+
+// ready says why a call cannot be made.
+func (b *Buffer) ready(op string, in Intent) (*memory.Backing, error) {
 	if b == nil {
 		return nil, fail(op, gpu.ErrInvalid, "nil buffer")
 	}
 	b.mu.Lock()
-	if b.shares == 0 {
-		b.mu.Unlock()
-		return nil, fail(op, gpu.ErrClosed, "the buffer")
-	}
-	var err error
+	defer b.mu.Unlock()
 	switch {
+	case b.shares == 0:
+		return nil, fail(op, gpu.ErrClosed, "the buffer")
 	case in != Reads && b.host.ReadOnly:
-		err = fail(op, gpu.ErrReadOnly, "the wrapped memory")
+		return nil, fail(op, gpu.ErrReadOnly, "the wrapped memory")
 	case b.changing || in != Reads && b.readers > 0:
-		err = fail(op, gpu.ErrMapped, "a function of Access runs")
-	default:
-		return b.memory(), nil
+		return nil, fail(op, gpu.ErrMapped, "a function of Access runs")
 	}
-	b.mu.Unlock()
-	return nil, err
+	return b.backing(), nil
 }
 
 // beginIn is begin for a region, which it returns as [Buffer.place] does.
-func (b *Buffer) beginIn(op string, in Intent, r Region) (m *memory.Memory, w Region, err error) {
-	if m, err = b.begin(op, in); err != nil {
+func (b *Buffer) beginIn(ctx context.Context, op string, in Intent, r Region) (m *memory.Memory, w Region, err error) {
+	if m, err = b.begin(ctx, op, in); err != nil {
 		return nil, w, err
 	}
 	if w, err = b.place(op, r); err != nil {
-		b.end(m)
+		m.Unlock()
 	}
 	return m, w, err
 }
@@ -278,11 +306,6 @@ func (b *Buffer) place(op string, r Region) (Region, error) {
 	}
 	r.Offset += b.back.At
 	return r.Joined(), nil
-}
-
-func (b *Buffer) end(m *memory.Memory) {
-	m.Unlock()
-	b.mu.Unlock()
 }
 
 // orClosed is the buffer, or in place of nil one that is closed.
@@ -342,15 +365,14 @@ func (b *Buffer) Location() Location {
 		b.mu.Unlock()
 		return None
 	}
-	m := b.memory()
-	defer b.end(m)
-	k := b.back
-	switch {
-	case !k.Hosted && !m.Written():
+	k := b.backing()
+	b.mu.Unlock()
+	switch written, lacks, current := k.Look(); {
+	case !k.Hosted && !written:
 		return None
-	case !k.Hosted, m.Lacks(k.All()):
+	case !k.Hosted, lacks:
 		return Device
-	case k.Whole.Current():
+	case current:
 		return Both
 	}
 	return Host
@@ -417,43 +439,42 @@ func (b *Buffer) Close() error {
 		return nil
 	}
 	b.mu.Lock()
-	last := b.shares == 1
+	last, k := b.shares == 1, b.back
 	b.shares = max(b.shares-1, 0)
-	if !last || b.changing || b.readers > 0 {
-		b.mu.Unlock()
+	last = last && !b.changing && b.readers == 0
+	b.mu.Unlock()
+	if !last {
 		return nil
 	}
-	return b.free()
+	var m *memory.Memory
+	if k != nil {
+		m, _ = k.Lock(context.Background()) // which does not end
+	}
+	return b.free(m)
 }
 
 // warnUnsynced logs that results which wrapped memory never got are given up.
-func (b *Buffer) warnUnsynced() {
-	if gpu.Lean {
-		return
-	}
-	log := b.dev.Logger()
-	if log == nil || b.mode != External || !b.back.Hosted {
-		return
-	}
-	m := b.back.Lock()
-	lacks := m.Lacks(b.back.All())
-	m.Unlock()
-	if lacks {
+func (b *Buffer) warnUnsynced(m *memory.Memory, k *memory.Backing) {
+	if log := b.dev.Logger(); log != nil && b.mode == External && k.Hosted && m.Lacks(k.All()) {
 		log.Warn("sublet: wrapped memory closed without Sync", "bytes", uint64(b.size))
 	}
 }
 
-// free gives the memory back, and unlocks the buffer.
-func (b *Buffer) free() error {
-	var err error
-	if b.back != nil {
-		b.warnUnsynced()
-		b.cleanup.Stop()
-		err = b.back.Close()
-	}
-	release := b.release
+// free gives the memory back and, if there is any, unlocks it.
+func (b *Buffer) free(m *memory.Memory) error {
+	b.mu.Lock()
+	release, k := b.release, b.back
 	b.release, b.host, b.back = nil, gpu.Host{}, nil
 	b.mu.Unlock()
+	var err error
+	if k != nil {
+		b.warnUnsynced(m, k)
+		b.cleanup.Stop()
+		err = m.Close(k)
+	}
+	if m != nil {
+		m.Unlock()
+	}
 	if release != nil {
 		release()
 	}

@@ -240,3 +240,26 @@ func hostOffset(t *testing.T, dev *gpu.Device) {
 		}
 	}
 }
+
+// TestNoFiller fills with nothing, and without anything, and makes a buffer of one that is in use.
+func TestNoFiller(t *testing.T) {
+	dev := devtest.Open(t, "cpu")
+	read := func([]byte) error { return nil }
+	_, noFiller := (*buffer.Filler)(nil).New(t.Context(), dev, 4, read)
+	_, noContext := new(buffer.Filler).New(nil, dev, 4, read) //nolint:staticcheck // it is the test
+	_, noFunction := new(buffer.Filler).New(t.Context(), dev, 4, nil)
+	used := devtest.Must[*buffer.Buffer](t)(buffer.New(dev, 4))
+	mem := gpu.HostBytes(make([]byte, 8))
+	for i, err := range []error{noFiller, noContext, noFunction, (*buffer.Buffer)(nil).InitWrap(dev, mem, nil), used.InitWrap(dev, mem, nil)} {
+		if !errors.Is(err, gpu.ErrInvalid) {
+			t.Errorf("%d: %v, want %v", i, err, gpu.ErrInvalid)
+		}
+	}
+	if used.Size() != 4 || used.Mode() != buffer.Owned {
+		t.Errorf("%d bytes, %v", used.Size(), used.Mode())
+	}
+	devtest.Check(t, used.Close())
+	if n := dev.Stats().LiveBytes; n != 0 {
+		t.Errorf("%d bytes are left", n)
+	}
+}

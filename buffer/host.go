@@ -14,11 +14,11 @@ import (
 // and the device's side is not. Results that were not synced are given up there. It has no effect on memory without a host side.
 func (b *Buffer) Touch(regions ...Region) error {
 	const op = "Touch"
-	m, err := b.begin(op, Reads)
+	m, err := b.begin(context.Background(), op, Reads)
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if len(regions) == 0 {
 		regions = []Region{Range(0, b.size)}
 	}
@@ -42,11 +42,11 @@ func (b *Buffer) Touch(regions ...Region) error {
 // ClearHost sets a region of the caller's memory to zero, if that is Go's, current and not
 // read-only, and reports whether it is.
 func (b *Buffer) ClearHost(r Region) bool {
-	m, w, err := b.beginIn("ClearHost", Writes, r)
+	m, w, err := b.beginIn(context.Background(), "ClearHost", Writes, r)
 	if err != nil {
 		return false
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if b.windowed || b.back.Whole.Valid() || !b.onHost(m, b.back.All()) {
 		return false
 	}
@@ -57,21 +57,22 @@ func (b *Buffer) ClearHost(r Region) bool {
 }
 
 // Sync brings results back: it waits for what is queued and copies what kernels wrote since the last Sync into the host
-// memory. Where there is no host memory it only waits.
+// memory. Where there is no host memory it only waits. After an error, of regions that different calls wrote some may be there and
+// others not yet.
 func (b *Buffer) Sync(ctx context.Context) error {
 	const op = "Sync"
-	m, err := b.begin(op, Reads)
+	m, err := b.begin(ctx, op, Reads)
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	switch mem := b.back.Whole.Mem; {
 	case b.back.Hosted:
 		err = m.Download(ctx, b.back, b.back.All())
 	case mem != nil:
-		err = mem.Sync(ctx)
+		err = m.Wait(func() error { return mem.Sync(ctx) })
 	default:
-		err = b.dev.Sync(ctx)
+		err = m.Wait(func() error { return b.dev.Sync(ctx) })
 	}
 	return named(op, err)
 }
@@ -81,11 +82,11 @@ func (b *Buffer) Sync(ctx context.Context) error {
 // say [Buffer.Touch]. A buffer without a host side is [gpu.ErrUnsupported].
 func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 	const op = "SyncHost"
-	m, err := b.begin(op, Reads)
+	m, err := b.begin(ctx, op, Reads)
 	if err != nil {
 		return gpu.Host{}, err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if !b.back.Hosted {
 		return gpu.Host{}, fail(op, gpu.ErrUnsupported, "there is no host memory")
 	}
@@ -99,11 +100,11 @@ func (b *Buffer) SyncHost(ctx context.Context) (gpu.Host, error) {
 // offset.
 func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) error {
 	const op = "Read"
-	m, w, err := b.beginIn(op, Reads, r)
+	m, w, err := b.beginIn(ctx, op, Reads, r)
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if !dst.Valid() || offset < 0 || r.Span() > dst.Size-offset {
 		return fail(op, ErrShort, r.Span(), " bytes to a destination of ", dst.Size-offset)
 	}
@@ -136,7 +137,7 @@ func (b *Buffer) download(ctx context.Context, m *memory.Memory, w Region, dst g
 	if err != nil {
 		return err
 	}
-	return d.Mem.Read(ctx, d.Transfer(w, dst, offset))
+	return m.Wait(func() error { return d.Mem.Read(ctx, d.Transfer(w, dst, offset)) })
 }
 
 // onHost reports whether Go memory holds the current bytes of a region.
@@ -161,7 +162,7 @@ func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 // Closing it then has an effect when fn returns.
 func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) (err error) {
 	const op = "Access"
-	m, w, err := b.beginIn(op, in, r)
+	m, w, err := b.beginIn(ctx, op, in, r)
 	if err != nil {
 		return err
 	}
@@ -182,9 +183,8 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	case r.Span() == 0:
 		return b.apart(&m, in, func() error { return fn(nil) })
 	case b.inPlace(b.host):
-		return b.back.Whole.Mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), func(mem []byte) error {
-			return b.apart(&m, Writes, func() error { return fn(mem) })
-		})
+		mem := b.back.Whole.Mem
+		return b.apart(&m, Writes, func() error { return mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn) })
 	case b.onHost(m, w):
 		mem := b.host.Bytes[r.Offset:end:end]
 		err := b.apart(&m, in, func() error { return fn(mem) })
@@ -205,6 +205,8 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 // apart calls a function of the caller's, which may use wraps of overlapping memory, and read the buffer if it only reads.
 func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
 	note := func(n int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		if in == Reads {
 			b.readers += n
 		} else {
@@ -212,10 +214,10 @@ func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
 		}
 	}
 	note(1)
-	b.end(*m)
+	k := b.back
+	(*m).Unlock()
 	defer func() {
-		b.mu.Lock()
-		*m = b.back.Lock()
+		*m, _ = k.Lock(context.Background()) // which does not end
 		note(-1)
 	}()
 	return fn()
@@ -223,11 +225,13 @@ func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
 
 // leave ends a call of Access. The last one to end gives back memory that was closed meanwhile.
 func (b *Buffer) leave(m *memory.Memory) error {
-	m.Unlock()
-	if b.shares == 0 && b.readers == 0 {
-		return b.free()
-	}
+	b.mu.Lock()
+	last := b.shares == 0 && b.readers == 0
 	b.mu.Unlock()
+	if last {
+		return b.free(m)
+	}
+	m.Unlock()
 	return nil
 }
 
@@ -244,7 +248,7 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 	mem := make([]byte, all.Width)
 	read := func(part Region) {
 		if err == nil && part.Width > 0 {
-			err = r.Mem.Read(ctx, r.Transfer(part, gpu.HostBytes(mem), part.Offset-all.Offset))
+			err = (*m).Wait(func() error { return r.Mem.Read(ctx, r.Transfer(part, gpu.HostBytes(mem), part.Offset-all.Offset)) })
 		}
 	}
 	if keep {
@@ -270,12 +274,12 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 // It waits only for neighbours in the same word of the device's memory.
 func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	r := Range(offset, len(src))
-	m, w, err := b.beginIn("Patch", Writes, r)
+	m, w, err := b.beginIn(ctx, "Patch", Writes, r)
 	if err != nil {
 		return err
 	}
 	direct := !b.windowed && !b.onHost(m, w) && !b.inPlace(b.host) && offset%4 == 0 && (len(src)%4 == 0 || offset+len(src) == b.size)
-	b.end(m)
+	m.Unlock()
 	if direct {
 		return b.Write(offset, gpu.HostBytes(src))
 	}
@@ -286,11 +290,11 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 // memory at once.
 func (b *Buffer) Write(offset int, src gpu.Host) error {
 	const op = "Write"
-	m, w, err := b.beginIn(op, Writes, Range(offset, src.Size))
+	m, w, err := b.beginIn(context.Background(), op, Writes, Range(offset, src.Size))
 	if err != nil {
 		return err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if b.windowed {
 		if src.Foreign != nil || !src.Valid() {
 			return fail(op, gpu.ErrInvalid, "not Go memory")
@@ -313,11 +317,11 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 // device. It waits for nothing; results in memory that the device holds in parts must be synced before ([ErrUnsynced]).
 func (b *Buffer) Copy() (*Buffer, error) {
 	const op = "Copy"
-	m, err := b.begin(op, Reads)
+	m, err := b.begin(context.Background(), op, Reads)
 	if err != nil {
 		return nil, err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	k, all := b.back, b.back.All()
 	switch {
 	case !k.Hosted && !m.Written():
@@ -367,6 +371,9 @@ type Filler struct {
 // memory is taken for all of them, so that a short stream which claims to be long takes none. It waits for the device now
 // and then: beside the buffer, memory for some 20 MiB is all that it needs.
 func (f *Filler) New(ctx context.Context, dev *gpu.Device, size int, read func([]byte) error) (*Buffer, error) {
+	if f == nil || ctx == nil || read == nil {
+		return nil, fail("New", gpu.ErrInvalid, "nil filler, context or function")
+	}
 	b, err := New(dev, size)
 	if err != nil {
 		return nil, err

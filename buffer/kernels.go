@@ -3,6 +3,8 @@
 package buffer
 
 import (
+	"context"
+
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
 )
@@ -22,11 +24,11 @@ const (
 // valid until the buffer is closed; else until the kernel is queued. Say [Buffer.Wrote] once a kernel that writes is queued.
 func (b *Buffer) Use(dev *gpu.Device, r Region, in Intent) (mem *gpu.Buffer, base int, err error) {
 	const op = "Use"
-	m, w, err := b.beginIn(op, in, r)
+	m, w, err := b.beginIn(context.Background(), op, in, r)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if dev == nil {
 		return nil, 0, fail(op, gpu.ErrInvalid, "nil device")
 	}
@@ -44,7 +46,7 @@ func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region,
 		return nil, named(op, err)
 	}
 	replace = replace && d.All()
-	if replace && b.mode == Owned && d.Mem.Lost() {
+	if replace && b.mode != External && d.Mem.Lost() {
 		m.GiveUp(d) // what was lost is no loss
 	}
 	return d, named(op, m.Prepare(d, w, replace))
@@ -63,11 +65,11 @@ func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
 // Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
 func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
 	const op = "Wrote"
-	m, w, err := b.beginIn(op, Reads, r)
+	m, w, err := b.beginIn(context.Background(), op, Reads, r)
 	if err != nil {
 		return // nothing was written
 	}
-	defer b.end(m)
+	defer m.Unlock()
 	if dev == nil {
 		return
 	}

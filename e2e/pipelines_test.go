@@ -110,14 +110,14 @@ func pipelineTasks(t *testing.T, p *chrome.Page, want []string) {
 	if err := json.Unmarshal([]byte(saved), &trace); err != nil {
 		t.Fatal(err)
 	}
-	names, worked, lanes := map[string]bool{}, map[int]bool{}, 0
+	names, worked, devices := map[string]bool{}, map[int]bool{}, 0
 	for _, e := range trace.TraceEvents {
 		names[e.Name] = true
 		if e.Ph == "X" {
 			worked[e.Tid] = true
 		}
 		if e.Name == "thread_name" {
-			lanes++
+			devices++
 		}
 	}
 	dot := chrome.Eval[string](p, "document.getElementById('dot').textContent")
@@ -126,28 +126,28 @@ func pipelineTasks(t *testing.T, p *chrome.Page, want []string) {
 			t.Errorf("no %s in the trace or in\n%s", name, dot)
 		}
 	}
-	if lanes != 3 || len(worked) < 2 { // the second device may have had nothing to do
-		t.Errorf("%d lanes, %v worked", lanes, worked)
+	if devices != 3 || len(worked) < 2 { // the second device may have had nothing to do
+		t.Errorf("%d devices, %v worked", devices, worked)
 	}
-	// Seen from nearer and from farther, each lane of those that worked has bars.
+	// Seen from nearer and from farther, the row of each device that worked has bars.
 	drawn := chrome.Eval[[]int](p, `(async () => {
 		const canvas = document.getElementById('timeline'), out = document.getElementById('zoom-out'), most = [0, 0, 0];
 		const frame = () => new Promise((done) => requestAnimationFrame(done));
 		for (let zoom = 0; zoom < 15; zoom++, out.click(), await frame(), await frame()) {
 			const scale = canvas.width / canvas.clientWidth, c = canvas.getContext('2d', {willReadFrequently: true});
-			for (let lane = 0; lane < 3; lane++) {
-				const d = c.getImageData(155 * scale, (26 + 46 * lane + 18) * scale, canvas.width - 155 * scale, 1).data;
+			for (let row = 0; row < 3; row++) {
+				const d = c.getImageData(155 * scale, (26 + 46 * row + 18) * scale, canvas.width - 155 * scale, 1).data;
 				let n = 0;
 				for (let i = 0; i < d.length; i += 4) n += d[i + 3] > 60 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 60 ? 1 : 0;
-				most[lane] = Math.max(most[lane], n);
+				most[row] = Math.max(most[row], n);
 			}
 		}
 		for (let zoom = 0; zoom < 15; zoom++) document.getElementById('zoom-in').click();
 		return most;
 	})()`)
-	for lane, n := range drawn {
-		if n == 0 && worked[lane] {
-			t.Errorf("nothing is drawn in lane %d: %v", lane, drawn)
+	for row, n := range drawn {
+		if n == 0 && worked[row] {
+			t.Errorf("nothing is drawn in row %d: %v", row, drawn)
 		}
 	}
 }

@@ -50,6 +50,11 @@ const webTimeout = 10 * time.Minute
 // openWeb opens a page that has loaded the npm package, under a Content-Security-Policy if there is one.
 func openWeb(t *testing.T, policy string) *chrome.Page {
 	t.Helper()
+	return openWebFor(t, policy, webTimeout)
+}
+
+func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
+	t.Helper()
 	if _, err := os.Stat(filepath.Join(dist, "index.mjs")); err != nil {
 		t.Fatalf("%v; make web-build builds it", err)
 	}
@@ -64,7 +69,7 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	p := chrome.Start(t).OpenFor(t, webTimeout, url+"/")
+	p := chrome.Start(t).OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
 	return p
 }

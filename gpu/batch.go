@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -15,17 +16,26 @@ import (
 // small enough that a GPU starts while the rest is still being recorded.
 const flushCommands = 256
 
-// refusesLater tells that drivers may find mistakes after they have accepted a batch.
-var refusesLater = runtime.GOOS == "js"
+// What a batch may have when it cannot leave, because the device is at work: beyond that, who adds to it waits.
+const (
+	mostCommands = 16 * flushCommands
+	mostStaged   = 64 << 20 // bytes of host memory
+)
+
+// refusesLater tells whether the driver may find fault with a batch after it has accepted it: browsers do, and so does whoever watches
+// loops.
+func (d *Device) refusesLater() bool {
+	return runtime.GOOS == "js" || d.info.Limits.MaxLoopsPerInvoking > 0
+}
 
 // batch collects the commands of a device between two submissions.
 type batch struct {
 	list     driver.CommandList
-	single   driver.CommandList // of what does not go with the batch
 	commands int
 	launches
-	epoch uint64   // number of the batch being collected, from 1
-	after []func() // gives back what the batch may name
+	staged   int      // bytes of host memory that were copied to go with it
+	epoch    uint64   // number of the batch being collected, from 1
+	after    []func() // gives back what the batch may name
 }
 
 // use notes that the batch in progress uses the memory.
@@ -40,7 +50,7 @@ func (d *Device) write(m *memory) {
 	}
 }
 
-// A batch that is refused, be it at once or, by a browser, later, fails for everybody whose memory it was to write, and so do those that
+// A batch that is refused, be it at once or later, fails for everybody whose memory it was to write, and so do those that
 // were collected meanwhile and may have read that: who uses the memory gets the error, until all of it is written anew.
 
 // refused notes that a batch was refused.
@@ -55,8 +65,15 @@ func (d *Device) refused(batch uint64, why error) {
 // refusedLater notes the error of a batch that had been accepted, and reports whether the error is one.
 func (d *Device) refusedLater(err error) bool {
 	r, ok := errors.AsType[driver.Refusal](err)
-	if ok {
-		d.refused(r.List, d.blame(&d.sent, r.Err))
+	switch m := d.memories[r.Buffer]; {
+	case !ok:
+	case r.Buffer == 0:
+		d.refused(r.List, d.blame(&d.sent, cmp.Or(d.short, r.Err)))
+	default:
+		d.short = r.Err
+		if m != nil {
+			m.missing.Store(true)
+		}
 	}
 	return ok
 }
@@ -70,106 +87,39 @@ func (d *Device) settle(before uint64) {
 }
 
 // waited notes what a call has come to that waited for all batches before one, and reports whether it is the error of one of them.
-func (d *Device) waited(drv driver.Device, before uint64, err error) (late bool) {
+func (d *Device) waited(q *queue, before uint64, err error) (late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.drv == drv {
-		if late = d.refusedLater(err); err == nil {
+	if d.queue == q {
+		if late = d.refusedLater(err); late {
+			_ = d.refusedLater(q.drv.Submit(new(driver.CommandList))) // of nothing: the driver need not say it to others
+		} else if err == nil {
+			d.short = nil
 			d.settle(before)
 		}
 	}
 	return late
 }
 
-// submit hands a list to the driver.
-func (d *Device) submit(list *driver.CommandList) error {
-	err := d.drv.Submit(list)
-	for d.refusedLater(err) {
-		err = d.drv.Submit(list)
-	}
-	return err
-}
-
 // queued reports whether the batch in progress uses the memory.
 func (d *Device) queued(m *memory) bool { return m.epoch == d.batch.epoch }
 
-// added counts a command and flushes a batch that is full.
-func (d *Device) added() error {
-	d.batch.commands++
-	if d.batch.commands >= flushCommands {
-		return d.flush()
-	}
-	return nil
-}
-
-// flush hands the batch to the driver. A batch that the driver refuses is dropped whole.
-func (d *Device) flush() error {
-	b := &d.batch
-	var err error
-	if len(b.list.Words) > 0 {
-		b.list.Number = b.epoch
-		if !Lean {
-			d.sending(b)
-		}
-		if err = d.submit(&b.list); err == nil {
-			d.stats.Submissions++
-		} else {
-			err = d.blame(&b.launches, err)
-			d.refused(b.epoch, err)
-			d.forgetSets()
-		}
-		b.list.Reset()
-		b.commands, b.launched = 0, 0
-		b.epoch++
-		if !refusesLater {
-			d.settle(b.epoch)
-		}
-	}
-	for _, free := range b.after {
-		free()
-	}
-	clear(b.after)
-	b.after = b.after[:0]
-	return err
-}
-
-// afterBatch calls free once the batch in progress, which may name what that frees, has left.
-func (d *Device) afterBatch(free func()) error {
-	d.batch.after = append(d.batch.after, free)
-	if d.batch.commands == 0 {
-		return d.flush()
-	}
-	return nil
-}
-
 // destroy releases a buffer for good, and unbinds what names it.
-func (d *Device) destroy(m *memory) error {
+func (d *Device) destroy(m *memory) {
+	delete(d.memories, m.id)
 	for _, s := range d.sets {
 		if slices.Contains(s.of, m) {
 			d.dropSet(s)
 		}
 	}
-	return d.afterBatch(func() {
+	d.afterBatch(func() {
 		d.drv.FreeBuffer(m.id)
 		d.buffers.give(uint32(m.id))
 	})
 }
 
-// forgetSets has the driver and the cache forget all binding sets, because a list was refused. Whether the driver got as far as
-// to define or to forget one is not known, so each is forgotten by a list of its own, which fails where there is none. A driver may
-// report an error of earlier work at any submission; the second try is then the one that forgets.
-func (d *Device) forgetSets() {
-	list := &d.batch.single
-	for last := range d.setIDs.last {
-		list.Unbind(driver.BindingsID(last + 1))
-		if d.drv.Submit(list) != nil {
-			_ = d.drv.Submit(list) // the caller gets the error of the refused list
-		}
-		list.Reset()
-	}
-	clear(d.sets)
-	d.setIDs = idTable{}
-}
+// afterBatch calls free once the batch in progress, which may name what that frees, has left.
+func (d *Device) afterBatch(free func()) { d.batch.after = append(d.batch.after, free) }
 
 // set is a binding set, kept for kernels that are launched again on the same buffers.
 type set struct {

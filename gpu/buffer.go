@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
@@ -38,9 +39,12 @@ type memory struct {
 	imported int    // the Buffers of an imported one; 0 for the library's own
 	epoch    uint64 // the last batch that used it
 
-	wrote     uint64 // the last batch that wrote it
-	unsettled bool   // that may be refused still
-	failed    error  // why it does not have what it should: a batch was refused
+	reading   int         // calls that wait for what it has, and may have to ask for it again
+	left      bool        // its Buffer was closed meanwhile
+	missing   atomic.Bool // there is nothing behind it; written under the lock
+	wrote     uint64      // the last batch that wrote it
+	unsettled bool        // that may be refused still
+	failed    error       // why it does not have what it should: a batch was refused
 }
 
 // granule is the step of buffer sizes: a vector of four words.
@@ -59,27 +63,35 @@ func (d *Device) NewMappable(size uint64) (*Buffer, error) { return d.newBuffer(
 
 func (d *Device) newBuffer(size uint64, mappable bool) (*Buffer, error) {
 	const op = "NewBuffer"
-	if err := d.lock(op); err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	if most := d.info.Limits.MaxBufferSize; size > most {
+	if most := d.orClosed().info.Limits.MaxBufferSize; size > most && d.Usable() == nil {
 		return nil, fail(op, ErrLimit, size, " bytes, the largest buffer has ", most)
 	}
 	size = max(size+granule-1, granule) / granule * granule
+	for again := true; ; again = false {
+		b, q, err := d.makeBuffer(size, mappable)
+		if !again || !d.relieve(context.Background(), q, err) {
+			return b, err
+		}
+	}
+}
+
+func (d *Device) makeBuffer(size uint64, mappable bool) (*Buffer, *queue, error) {
+	const op = "NewBuffer"
+	if err := d.lock(op); err != nil {
+		return nil, nil, err
+	}
+	defer d.mu.Unlock()
 	live := d.stats.LiveBytes + size
 	if most := d.conf.memory; most > 0 && live > most {
-		return nil, fail(op, ErrNoMemory, size, " bytes beside the ", live-size, " in use, over the limit of ", most)
+		return nil, nil, fail(op, ErrNoMemory, size, " bytes beside the ", live-size, " in use, over the limit of ", most)
 	}
 	mem, err := d.allocate(size, mappable)
 	if err != nil {
-		return nil, named(op, err)
+		return nil, d.queue, named(op, err)
 	}
 	d.stats.LiveBytes, d.stats.PeakBytes = live, max(d.stats.PeakBytes, live)
-	if !Lean {
-		d.note("buffer made", "bytes", size, "live", live)
-	}
-	return d.newHandle(mem), nil
+	d.note("buffer made", "bytes", size, "live", live)
+	return d.newHandle(mem), d.queue, nil
 }
 
 // newHandle makes a Buffer of memory.
@@ -89,6 +101,9 @@ func (d *Device) newHandle(m *memory) *Buffer {
 }
 
 func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
+	if d.short != nil {
+		d.shrinkPool(0) // the rest has had its chance
+	}
 	if !mappable {
 		if m, ok := d.pool.Take(size).(*memory); ok {
 			m.wrote, m.failed = 0, nil
@@ -97,28 +112,40 @@ func (d *Device) allocate(size uint64, mappable bool) (*memory, error) {
 	}
 	id := driver.BufferID(d.buffers.take())
 	err := d.drv.NewBuffer(id, size, mappable)
-	if err != nil && d.pool.Bytes > 0 && d.shrinkPool(0) == nil && d.flush() == nil { // the pool may hold what is missing
-		err = d.drv.NewBuffer(id, size, mappable)
-	}
 	if err != nil {
 		d.buffers.give(uint32(id))
 		return nil, err
 	}
-	return &memory{id: id, size: size, mappable: mappable}, nil
+	m := &memory{id: id, size: size, mappable: mappable}
+	d.memories[id] = m
+	return m, nil
 }
 
 // shrinkPool destroys what has waited longest, until the rest has at most so many bytes.
-func (d *Device) shrinkPool(limit uint64) error {
+func (d *Device) shrinkPool(limit uint64) {
 	for m := d.pool.Evict(limit); m != nil; m = d.pool.Evict(limit) {
-		if err := d.destroy(m.(*memory)); err != nil {
-			return err
-		}
+		d.destroy(m.(*memory))
 	}
-	return nil
+}
+
+// relieve destroys what the pool keeps after a call that failed for lack of memory, and reports whether it should be tried once more.
+// The caller has neither the lock nor the queue's turn.
+func (d *Device) relieve(ctx context.Context, q *queue, err error) bool {
+	if !errors.Is(err, ErrNoMemory) {
+		return false
+	}
+	d.mu.Lock()
+	there := d.queue == q && !d.closed
+	if there {
+		d.shrinkPool(0)
+	}
+	d.mu.Unlock()
+	return there && d.flush(ctx) == nil
 }
 
 // ImportBuffer wraps a buffer that somebody else made on this very device: a *wgpu.Buffer natively, a GPUBuffer in a
-// page, usable as storage and for copies both ways. It is never destroyed by Sublet and must outlive the result.
+// page, usable as storage and for copies both ways, of a size that is a multiple of 4. It is never destroyed by Sublet and must
+// outlive the result.
 func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err := d.lockFor("ImportBuffer", handle); err != nil {
 		return nil, err
@@ -132,10 +159,10 @@ func (d *Device) ImportBuffer(handle any) (*Buffer, error) {
 	if err != nil {
 		return nil, named("ImportBuffer", err)
 	}
-	m := d.imports[known]
+	m := d.memories[known]
 	if m == nil {
 		m = &memory{id: known, size: size}
-		d.imports[known] = m
+		d.memories[known] = m
 	}
 	m.imported++
 	return d.newHandle(m), nil
@@ -148,10 +175,14 @@ func (d *Device) DestroyBuffer(handle any) error {
 	if err := d.lockFor(op, handle); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	if err := d.flush(); err != nil {
+	d.mu.Unlock()
+	if err := d.flush(context.Background()); err != nil {
 		return named(op, err)
 	}
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
 	return named(op, d.drv.DestroyBuffer(handle))
 }
 
@@ -218,21 +249,30 @@ func (b *Buffer) present(op string) error {
 	if b.closed {
 		return fail(op, ErrClosed, "the buffer")
 	}
-	if b.Lost() {
+	if b.stale() {
 		return fail(op, ErrDeviceLost, "the buffer was on the device before it came back")
+	}
+	return b.mem.present(op)
+}
+
+// Lost reports whether the buffer is gone: with a device that was lost and came back, or because there was no memory for it, which
+// browsers tell later.
+func (b *Buffer) Lost() bool { return b != nil && b.dev != nil && (b.stale() || b.mem.missing.Load()) }
+
+func (b *Buffer) stale() bool { return b.generation != b.dev.generation.Load() }
+
+// present reports that there is no memory.
+func (m *memory) present(op string) error {
+	if m.missing.Load() {
+		return fail(op, ErrNoMemory, "there was none for the buffer")
 	}
 	return nil
 }
 
-// Lost reports whether the buffer is gone with a device that was lost and came back.
-func (b *Buffer) Lost() bool {
-	return b != nil && b.dev != nil && b.generation != b.dev.generation.Load()
-}
-
 // intact reports why the memory does not have what it should.
 func (m *memory) intact(op string) error {
-	if m.failed == nil {
-		return nil
+	if m.failed == nil || m.missing.Load() {
+		return m.present(op)
 	}
 	return fail(op, m.failed, ", and with it work on the buffer")
 }
@@ -263,195 +303,45 @@ func (b *Buffer) Close() error {
 	}
 	d, m := b.dev, b.mem
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	closed := b.closed || d.closed || b.Lost()
+	closed := b.closed || d.closed || b.stale()
 	b.closed = true
 	if closed {
+		d.mu.Unlock()
 		return nil
 	}
 	d.stats.Buffers--
 	if m.imported > 0 {
-		return d.closeImport(m)
+		d.mu.Unlock()
+		return b.closeImport()
 	}
 	d.stats.LiveBytes -= m.size
-	if !Lean {
-		d.note("buffer closed", "bytes", m.size, "live", d.stats.LiveBytes)
+	d.note("buffer closed", "bytes", m.size, "live", d.stats.LiveBytes)
+	d.recycle(m)
+	return named("Close", d.unlock())
+}
+
+// recycle gives memory of no Buffer to the pool, when nobody waits any more to read what was in it.
+func (d *Device) recycle(m *memory) {
+	m.left = m.reading > 0
+	switch {
+	case m.left:
+	case m.mappable || m.missing.Load() || m.size > d.poolLimit:
+		d.destroy(m)
+	default:
+		d.pool.Put(m, m.size)
+		d.shrinkPool(d.poolLimit)
 	}
-	if m.mappable || m.size > d.poolLimit {
-		return d.destroy(m)
-	}
-	d.pool.Put(m, m.size)
-	return d.shrinkPool(d.poolLimit)
 }
 
 // closeImport flushes what uses the buffer: its owner may do anything with it afterwards.
-func (d *Device) closeImport(m *memory) error {
-	err := d.flush()
-	if m.imported--; m.imported > 0 {
-		return err
-	}
-	delete(d.imports, m.id)
-	return errors.Join(err, d.destroy(m))
-}
-
-// Write copies host memory to the buffer from offset on, a multiple of 4. The caller may change the memory as soon as
-// Write returns. Bytes after a size that is no multiple of 4, up to the next multiple, become zero.
-//
-// It goes ahead of the batch in progress where that does not use the buffer, else with it.
-func (b *Buffer) Write(offset uint64, src Host) error {
-	const op = "Write"
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d := b.dev
-	defer d.mu.Unlock()
-	if !src.Valid() {
-		return fail(op, ErrInvalid, "host memory shorter than it says")
-	}
-	if err := driver.CheckRange("gpu: Write", offset, (uint64(src.Size)+3)&^3, b.mem.size); err != nil || src.Size == 0 {
-		return err
-	}
-	b.mem.replaced(offset, uint64(src.Size))
-	list := &d.batch.single
-	if d.queued(b.mem) {
-		d.write(b.mem)
-		list = &d.batch.list
-	}
-	list.Write(b.mem.id, offset, src)
-	d.stats.BytesUp += uint64(src.Size)
-	if !Lean {
-		d.note("write", "bytes", uint64(src.Size), "offset", offset)
-	}
-	if list == &d.batch.list {
-		return named(op, d.flush())
-	}
-	err := d.submit(list)
-	list.Reset()
-	return named(op, err)
-}
-
-// Clear queues zeros for size bytes from offset on, both multiples of 4.
-func (b *Buffer) Clear(offset, size uint64) error {
-	if err := b.lock("Clear"); err != nil {
-		return err
-	}
-	d := b.dev
-	defer d.mu.Unlock()
-	if err := driver.CheckRange("gpu: Clear", offset, size, b.mem.size); err != nil || size == 0 {
-		return err
-	}
-	d.write(b.mem)
-	b.mem.replaced(offset, size)
-	d.batch.list.Clear(b.mem.id, offset, size)
-	return named("Clear", d.added())
-}
-
-// CopyFrom queues a copy of size bytes between two buffers of one device; offsets and size are multiples of 4.
-func (b *Buffer) CopyFrom(offset uint64, src *Buffer, srcOffset, size uint64) error {
-	const op = "CopyFrom"
-	if b == nil || src == nil || src.dev != b.dev {
-		return fail(op, ErrForeign, "copy between two devices")
-	}
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d := b.dev
-	defer d.mu.Unlock()
-	if err := src.present(op); err != nil {
-		return err
-	}
-	if src.mem == b.mem {
-		return fail(op, ErrInvalid, "within one buffer")
-	}
-	to, from := b.mem, src.mem
-	err := cmp.Or(driver.CheckRange("gpu: CopyFrom", offset, size, to.size), driver.CheckRange("gpu: CopyFrom", srcOffset, size, from.size))
-	if err != nil || size == 0 {
-		return err
-	}
-	if err := cmp.Or(from.intact(op), to.intact(op)); err != nil {
-		return err
-	}
-	d.write(to)
-	d.use(from)
-	d.batch.list.Copy(to.id, offset, from.id, srcOffset, size)
-	return named(op, d.added())
-}
-
-// Read copies from the buffer to host memory and waits for it. t.Buffer is ignored.
-func (b *Buffer) Read(ctx context.Context, t Transfer) error {
-	err := b.await("Read", func(drv driver.Device) error {
-		t.Buffer = b.mem.id
-		return drv.Read(ctx, t)
-	})
-	if err == nil {
-		b.dev.mu.Lock()
-		b.dev.stats.BytesDown += uint64(t.Width) * uint64(t.Count)
-		if !Lean {
-			b.dev.note("read", "bytes", uint64(t.Width)*uint64(t.Count), "offset", t.Offset)
-		}
-		b.dev.mu.Unlock()
-	}
-	return err
-}
-
-// Sync waits until everything queued before is done. The error of other buffers' work is not this one's.
-func (b *Buffer) Sync(ctx context.Context) error {
-	return b.await("Sync", func(drv driver.Device) error { return drv.Wait(ctx) })
-}
-
-// await has the driver wait, once what is queued has left. A batch that was refused is an error only if it was to write the buffer.
-func (b *Buffer) await(op string, wait func(driver.Device) error) error {
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	d, drv := b.dev, b.dev.drv
-	_ = d.flush() // what that refuses has failed
-	before, err := d.batch.epoch, b.mem.intact(op)
-	d.mu.Unlock()
-	for err == nil {
-		err = wait(drv)
-		if !d.waited(drv, before, err) {
-			return d.outcome(op, drv, err)
-		}
-		d.mu.Lock()
-		err = b.mem.intact(op)
+func (b *Buffer) closeImport() error {
+	d, m := b.dev, b.mem
+	err := d.flush(context.Background())
+	d.mu.Lock()
+	if m.imported--; m.imported > 0 || d.closed || b.stale() {
 		d.mu.Unlock()
+		return named("Close", err)
 	}
-	return err
-}
-
-// Map waits for what is queued, gives the CPU size bytes of the buffer's own memory from offset on while access runs, and
-// takes them back. It needs a buffer of [Device.NewMappable]. On devices that take memory when it is first used, only that
-// of the range is taken. The slice is dead afterwards.
-func (b *Buffer) Map(ctx context.Context, offset, size uint64, access func([]byte) error) (err error) {
-	const op = "Map"
-	if err := b.lock(op); err != nil {
-		return err
-	}
-	m, drv := b.mem, b.dev.drv
-	switch {
-	case !m.mappable:
-		err = fail(op, ErrUnsupported, "the buffer is not mappable")
-	case access == nil:
-		err = fail(op, ErrInvalid, "nil function")
-	case offset > m.size || size > m.size-offset:
-		err = fail(op, ErrInvalid, size, " bytes at ", offset, " of ", m.size)
-	case size > 0:
-		_ = b.dev.flush() // what that refuses has failed
-		err = m.intact(op)
-	}
-	b.dev.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if size == 0 {
-		return access(nil)
-	}
-	skip := offset % 8
-	mem, err := drv.Map(ctx, m.id, offset-skip, (skip+size+3)/4*4) // m.size is a multiple of 4
-	if err != nil {
-		return b.dev.outcome(op, drv, err)
-	}
-	defer func() { err = cmp.Or(err, b.dev.outcome(op, drv, drv.Unmap(m.id))) }()
-	return access(mem[skip : skip+size : skip+size])
+	d.destroy(m)
+	return named("Close", cmp.Or(err, d.unlock()))
 }

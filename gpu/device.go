@@ -8,9 +8,12 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/pool"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // Device runs kernels on one processor. Open makes one; Close releases it and everything made with it.
@@ -33,10 +36,11 @@ type Device struct {
 // state is what belongs to one generation of a device, which is a device of the driver's.
 type state struct {
 	drv       driver.Device
+	queue     *queue
 	batch     batch
 	pool      pool.Pool // of *memory
 	buffers   idTable
-	imports   map[driver.BufferID]*memory
+	memories  map[driver.BufferID]*memory
 	sets      map[string]*set
 	setIDs    idTable
 	key       []byte                  // of the set that was looked up last
@@ -45,12 +49,13 @@ type state struct {
 	unsettled []*memory // what batches write that may be refused
 	sent      launches  // of the last batch that had any
 	toldLoss  bool      // it was logged
+	short     error     // why there was no memory for a buffer that had been made, until a wait succeeds
 }
 
 // start begins a generation. Nothing is left of the one before.
 func (d *Device) start(drv driver.Device) {
 	d.state = state{
-		drv: drv, batch: batch{epoch: 1}, imports: map[driver.BufferID]*memory{},
+		drv: drv, queue: &queue{drv: drv, turn: turn.New(), next: 1}, batch: batch{epoch: 1}, memories: map[driver.BufferID]*memory{},
 		sets: map[string]*set{}, kernels: map[string]*kernelEntry{},
 	}
 	d.stats.LiveBytes, d.stats.Buffers, d.stats.Kernels = 0, 0, 0
@@ -63,12 +68,10 @@ func newDevice(drv driver.Device, c *config, open func(context.Context) (driver.
 	}
 	d := &Device{info: info, conf: *c, open: open, poolLimit: defaultPool}
 	d.start(drv)
-	if !Lean {
-		if d.conf.rung > 0 && d.conf.logger == nil {
-			d.conf.logger = defaultLogger(info.Name)
-		}
-		d.tell(logCalls, "device opened", "adapter", info.Name, "driver", info.Driver)
+	if d.logs(logCalls) && d.conf.logger == nil {
+		d.conf.logger = defaultLogger(info.Name)
 	}
+	d.tell(logCalls, "device opened", "adapter", info.Name, "driver", info.Driver)
 	return d
 }
 
@@ -109,44 +112,40 @@ func (d *Device) Lost() <-chan struct{} {
 	return nil
 }
 
-// Flush hands what is queued to the driver and does not wait for it.
+// Flush hands what is queued to the driver and does not wait for it. Drivers that run one submission at a time, as llvmpipe's does, have
+// it wait for those before.
 func (d *Device) Flush() error {
-	if err := d.lock("Flush"); err != nil {
+	if err := d.Usable(); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	return named("Flush", d.flush())
-}
-
-// drainer is a driver whose submissions wait for those before them, which cannot be called off.
-type drainer interface {
-	// Drain returns when a submission would not have to wait, or with the context's error.
-	Drain(ctx context.Context) error
+	return named("Flush", d.flush(context.Background()))
 }
 
 // Sync returns when everything called before is done.
 func (d *Device) Sync(ctx context.Context) error {
-	drv := d.driver()
-	if busy, ok := drv.(drainer); ok {
-		if err := busy.Drain(ctx); err != nil {
-			return d.outcome("Sync", drv, err)
-		}
-	}
-	if err := d.lock("Sync"); err != nil {
+	const op = "Sync"
+	if err := d.lock(op); err != nil {
 		return err
 	}
-	err, before := d.flush(), d.batch.epoch
+	q := d.queue
 	d.mu.Unlock()
+	err := fault.Ended(ctx, "gpu: "+op)
 	if err == nil {
-		err = drv.Wait(ctx)
-		d.waited(drv, before, err)
+		err = d.flush(ctx)
 	}
-	return d.outcome("Sync", drv, err)
+	if err == nil {
+		d.mu.Lock()
+		before := q.next
+		d.mu.Unlock()
+		err = q.drv.Wait(ctx)
+		d.waited(q, before, err)
+	}
+	return d.outcome(op, q.drv, err)
 }
 
 // outcome is a call's error from the driver: that of a lost device, which may have come back meanwhile and so be closed, is the loss.
 func (d *Device) outcome(op string, drv driver.Device, err error) error {
-	if reason := drv.LostReason(); err != nil && reason != "" {
+	if reason := drv.LostReason(); reason != "" && (errors.Is(err, ErrClosed) || errors.Is(err, ErrDeviceLost)) {
 		d.mu.Lock()
 		err = d.lost(op, reason)
 		d.mu.Unlock()
@@ -154,8 +153,14 @@ func (d *Device) outcome(op string, drv driver.Device, err error) error {
 	return named(op, err)
 }
 
+// grace is how long Close waits for a device at work.
+var grace = 3 * time.Second
+
 // Close flushes, then releases the device, its buffers and its kernels. Later calls do nothing. A device that was given
 // to [WithDevice] stays open.
+//
+// It does not wait for what was submitted. Where a submission has to wait for work that does not end, Close gives the device up after
+// some seconds, with what had not left: that is context.DeadlineExceeded. What the device holds is then released when the work ends.
 func (d *Device) Close() error {
 	if d == nil {
 		return nil
@@ -165,14 +170,35 @@ func (d *Device) Close() error {
 		d.mu.Unlock()
 		return nil
 	}
-	err := d.flush()
-	if !Lean {
-		d.note("device closed", "bytes", d.stats.LiveBytes, "submissions", d.stats.Submissions)
+	drv := d.drv
+	d.mu.Unlock()
+	ctx := context.Background()
+	if waits {
+		l := &limit{ctx, make(chan struct{}), context.DeadlineExceeded}
+		defer time.AfterFunc(grace, func() { close(l.done) }).Stop()
+		ctx = l
 	}
+	err := d.flush(ctx)
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.note("device closed", "bytes", d.stats.LiveBytes, "submissions", d.stats.Submissions)
 	d.closed = true
 	d.start(d.drv)
 	d.mu.Unlock()
-	return named("Close", cmp.Or(err, d.driver().Close()))
+	if !waits {
+		return named("Close", cmp.Or(err, drv.Close()))
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- drv.Close() }()
+	select {
+	case cerr := <-closed:
+		return named("Close", cmp.Or(err, cerr))
+	case <-ctx.Done():
+		return named("Close", cmp.Or(err, ctx.Err()))
+	}
 }
 
 // gone reports whether Close was called, or the device was never opened.
@@ -196,7 +222,7 @@ func (d *Device) usable(op string) error {
 	select {
 	case <-d.drv.Lost():
 		err := d.lost(op, d.drv.LostReason())
-		if !Lean && !d.toldLoss {
+		if !d.toldLoss {
 			d.toldLoss = true
 			d.warn("device lost", err.Error())
 		}
@@ -242,7 +268,8 @@ func isComparable(key any) (ok bool) {
 //
 // Its buffers and kernels are gone, and say so: [ErrDeviceLost]. What the host has comes back by itself when it is next used:
 // wrapped memory, and matrices of it, whose results were synced. What only the device had is an error until all of it is
-// replaced, or the caller of wrapped memory says Touch.
+// replaced, or the caller of wrapped memory says Touch. Natively the process keeps what the lost device had, some 5 MB and its
+// buffers' memory: wgpu-native polls a device to release it, which ends the process if the system's driver has lost it, too.
 func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	const op = "Reopen"
 	c, err := newConfig(opts)
@@ -276,9 +303,7 @@ func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	old := d.drv
 	d.start(drv)
 	d.generation.Add(1)
-	if !Lean {
-		d.tell(logCalls, "device reopened", "adapter", d.info.Name, "driver", d.info.Driver)
-	}
+	d.tell(logCalls, "device reopened", "adapter", d.info.Name, "driver", d.info.Driver)
 	if d.back != nil {
 		close(d.back)
 		d.back = nil

@@ -2,8 +2,17 @@
 
 package gpu
 
+import "time"
+
 // NBody is the benchmark of [Selection.Rank].
 var NBody = nbody
 
 // LimitPool sets how many bytes of closed buffers a device keeps.
 func LimitPool(d *Device, bytes uint64) { d.poolLimit = bytes }
+
+// SetGrace sets how long Close waits, and returns what takes that back.
+func SetGrace(d time.Duration) (restore func()) {
+	old := grace
+	grace = d
+	return func() { grace = old }
+}

@@ -122,6 +122,7 @@ func TestWriteOrder(t *testing.T) {
 				t.Fatalf("a is %d, b is %d; want 105 and 11", x, y)
 			}
 		}
+		check(t, errors.Join(a.Close(), b.Close(), k.Close()))
 	})
 }
 

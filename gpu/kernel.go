@@ -20,6 +20,9 @@ type KernelDesc struct {
 	// Reference computes the same in Go so that the oracle can run the kernel; it may be nil. It gets the workgroup
 	// counts, the parameter block and the bytes of each storage binding.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
+	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
+	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
+	Bounded bool
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool
 }
@@ -48,7 +51,7 @@ type kernelEntry struct {
 	layout     driver.Layout
 	written    uint32 // its Written
 	generation uint32 // of the device
-	drv        driver.Device
+	queue      *queue
 	references int           // of callers, those that wait included, and of the compiler
 	done       chan struct{} // closed when compiled
 	err        error
@@ -88,7 +91,7 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 	if err != nil {
 		d.mu.Lock()
 		d.release(e)
-		d.mu.Unlock()
+		_ = d.unlock() // the caller gets the error of the compiler
 		return nil, named(op, err)
 	}
 	return &Kernel{dev: d, entry: e}, nil
@@ -98,20 +101,21 @@ func (d *Device) Kernel(ctx context.Context, desc KernelDesc) (*Kernel, error) {
 func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, error) {
 	layout := driver.NewLayout(desc.Bindings...)
 	key := fault.Text(desc.Entry, "\x00", uint64(layout), "\x00", desc.Source)
+	if desc.Bounded {
+		key = "\x00" + key
+	}
 	if e := d.kernels[key]; e != nil {
 		d.stats.CacheHits++
 		e.references++
-		if !Lean {
-			d.tell(logKernels, "kernel found", "kernel", e.label, "ms", "0")
-		}
+		d.tell(logKernels, "kernel found", "kernel", e.label, "ms", "0")
 		return e, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	e := &kernelEntry{
-		key: key, label: desc.Label, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(), generation: d.generation.Load(),
-		drv: d.drv, references: 2, done: make(chan struct{}),
+		key: key, label: desc.Label, id: driver.KernelID(d.kernelIDs.take()), layout: layout, written: layout.Written(),
+		generation: d.generation.Load(), queue: d.queue, references: 2, done: make(chan struct{}),
 	}
 	d.kernels[key] = e
 	go d.compile(context.WithoutCancel(ctx), e, desc) // other callers may wait for it longer than this one
@@ -120,16 +124,15 @@ func (d *Device) reference(ctx context.Context, desc KernelDesc) (*kernelEntry, 
 
 // compile compiles for all callers that wait. A failure is not remembered: the next caller tries again.
 func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
-	if !Lean {
-		d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
+	k := &driver.Kernel{
+		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Bounded: desc.Bounded, Reference: desc.Reference,
 	}
-	var start float64
-	if !Lean {
-		start = now()
+	d.tell(logWGSL, "wgsl", "kernel", e.label, "source", desc.Source)
+	start := now()
+	err := e.queue.drv.NewKernel(ctx, e.id, k)
+	if d.relieve(ctx, e.queue, err) {
+		err = e.queue.drv.NewKernel(ctx, e.id, k)
 	}
-	err := e.drv.NewKernel(ctx, e.id, &driver.Kernel{
-		Label: desc.Label, Source: desc.Source, Entry: desc.Entry, Layout: e.layout, Reference: desc.Reference,
-	})
 	d.mu.Lock()
 	switch {
 	case e.generation != d.generation.Load():
@@ -146,14 +149,14 @@ func (d *Device) compile(ctx context.Context, e *kernelEntry, desc KernelDesc) {
 			d.stats.Compilations++
 		}
 		d.stats.Kernels++
-		if !Lean {
+		if d.logs(logKernels) {
 			d.tell(logKernels, "kernel compiled", "kernel", e.label, "ms", fault.Text(int(now()-start)))
 		}
 	}
 	e.err = err
 	d.release(e)
-	d.mu.Unlock()
 	close(e.done)
+	_ = d.unlock() // nobody has asked for what leaves
 }
 
 // release takes a reference back. With the last one a compiled kernel goes.
@@ -164,7 +167,7 @@ func (d *Device) release(e *kernelEntry) {
 	}
 	delete(d.kernels, e.key)
 	d.stats.Kernels--
-	_ = d.afterBatch(func() { // where that submits anything, it is what forgets binding sets
+	d.afterBatch(func() {
 		d.drv.FreeKernel(e.id)
 		d.kernelIDs.give(uint32(e.id))
 	})
@@ -191,24 +194,9 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 	if err := d.lock(op); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	switch storage := e.layout.Storage(); {
-	case k.closed:
-		return fail(op, ErrClosed, "the kernel")
-	case e.generation != d.generation.Load():
-		return fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
-	case len(params) > driver.MaxParams:
-		return fail(op, ErrLimit, len(params), " bytes of parameters")
-	case e.layout.HasParams() != (len(params) > 0):
-		return fail(op, ErrInvalid, len(params), " bytes of parameters, which do not fit the kernel's bindings")
-	case len(args) != storage:
-		return fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
-	}
-	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
-		return err
-	}
-	set, err := d.bind(e.layout, args)
+	set, err := k.bound(groups, params, args)
 	if err != nil {
+		d.mu.Unlock()
 		return err
 	}
 	for i, a := range args {
@@ -217,14 +205,34 @@ func (k *Kernel) Dispatch(groups [3]uint32, params []byte, args ...Arg) error {
 		}
 	}
 	d.batch.list.Dispatch(e.id, set.id, groups, params)
-	if !Lean {
-		d.batch.add(e)
-	}
-	if !Lean && d.conf.rung >= logKernels {
+	d.batch.add(e)
+	if d.logs(logKernels) {
 		d.tell(logKernels, "dispatch", "kernel", e.label, "groups", fault.Text(groups[0], "x", groups[1], "x", groups[2]))
 	}
 	d.stats.Dispatches++
 	return named(op, d.added())
+}
+
+// bound checks a launch and returns its binding set.
+func (k *Kernel) bound(groups [3]uint32, params []byte, args []Arg) (*set, error) {
+	const op = "Dispatch"
+	d, e := k.dev, k.entry
+	switch storage := e.layout.Storage(); {
+	case k.closed:
+		return nil, fail(op, ErrClosed, "the kernel")
+	case e.generation != d.generation.Load():
+		return nil, fail(op, ErrDeviceLost, "the kernel was compiled before the device came back")
+	case len(params) > driver.MaxParams:
+		return nil, fail(op, ErrLimit, len(params), " bytes of parameters")
+	case e.layout.HasParams() != (len(params) > 0):
+		return nil, fail(op, ErrInvalid, len(params), " bytes of parameters, which do not fit the kernel's bindings")
+	case len(args) != storage:
+		return nil, fail(op, ErrInvalid, len(args), " arguments for ", storage, " storage bindings")
+	}
+	if err := d.info.Limits.CheckGroups("gpu: Dispatch", groups); err != nil {
+		return nil, err
+	}
+	return d.bind(e.layout, args)
 }
 
 // bind finds the binding set of the arguments. Those of a set that is known have been checked when it was made.
@@ -235,10 +243,13 @@ func (d *Device) bind(layout driver.Layout, args []Arg) (*set, error) {
 		if a.Buffer == nil || a.Buffer.dev != d {
 			return nil, fail("Dispatch", ErrForeign, "a buffer of another device")
 		}
-		if err := cmp.Or(a.Buffer.present("Dispatch"), a.Buffer.mem.intact("Dispatch")); err != nil {
+		if err := a.Buffer.present("Dispatch"); err != nil {
 			return nil, err
 		}
 		m := a.Buffer.mem
+		if err := m.intact("Dispatch"); err != nil {
+			return nil, err
+		}
 		if a.Size == 0 && a.Offset < m.size {
 			a.Size = m.size - a.Offset
 		}
@@ -263,10 +274,10 @@ func (k *Kernel) Close() error {
 	}
 	d := k.dev
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if !k.closed {
 		k.closed = true
 		d.release(k.entry)
 	}
+	_ = d.unlock() // where that submits anything, it is what forgets binding sets
 	return nil
 }

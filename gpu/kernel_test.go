@@ -54,6 +54,7 @@ func TestKernelHolds(t *testing.T) {
 			}
 			check(t, z.Close())
 		}
+		check(t, b.Close())
 	})
 }
 

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"cmp"
+	"runtime"
 )
 
 // Logger is what a device logs to: a *slog.Logger is one. Arguments are names and values by turns; values are texts and uint64.
@@ -73,29 +74,32 @@ func (c *config) settleLog() error {
 
 // Logger returns where the device logs to, for layers above it, and nil where it does not log.
 func (d *Device) Logger() Logger {
-	if Lean || d == nil || d.conf.rung == 0 {
+	if d == nil || !d.logs(logCalls) {
 		return nil
 	}
 	return d.conf.logger
 }
 
+// logs reports whether so much is logged.
+func (d *Device) logs(at rung) bool { return !Lean && d.conf.rung >= at }
+
 // note logs two numbers.
 func (d *Device) note(msg, name string, value uint64, second string, other uint64) {
-	if d.conf.rung >= logCalls {
+	if d.logs(logCalls) {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
 // tell logs two texts.
 func (d *Device) tell(at rung, msg, name, value, second, other string) {
-	if d.conf.rung >= at {
+	if d.logs(at) {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
 // warn logs what went wrong.
 func (d *Device) warn(msg, why string) {
-	if d.conf.rung >= logCalls {
+	if d.logs(logCalls) {
 		d.conf.logger.Warn("sublet: "+msg, "why", why)
 	}
 }
@@ -106,7 +110,11 @@ type launches struct {
 	last     [4]*kernelEntry
 }
 
+// add notes a launch, but in pages, where the driver's helper does.
 func (l *launches) add(e *kernelEntry) {
+	if runtime.GOOS == "js" {
+		return
+	}
 	l.last[l.launched%4] = e
 	l.launched++
 }
@@ -136,6 +144,9 @@ func short(text string) string {
 
 // sending logs a batch that leaves, and keeps its last kernels for the error of a loss.
 func (d *Device) sending(b *batch) {
+	if b.commands == 0 {
+		return
+	}
 	if b.launched > 0 {
 		d.sent = b.launches
 	}
@@ -144,8 +155,8 @@ func (d *Device) sending(b *batch) {
 
 // blame adds the last kernels of a batch to its error.
 func (d *Device) blame(last *launches, err error) error {
-	if !Lean {
-		err = fail("batch", err, last.text())
+	err = fail("batch", err, last.text())
+	if d.logs(logCalls) {
 		d.warn("batch failed", err.Error())
 	}
 	return err
@@ -153,12 +164,9 @@ func (d *Device) blame(last *launches, err error) error {
 
 // lost is the error of a lost device, with the last kernels that it got.
 func (d *Device) lost(op, reason string) error {
-	if !Lean {
-		last := &d.batch.launches
-		if last.launched == 0 {
-			last = &d.sent
-		}
-		reason += last.text()
+	last := &d.batch.launches
+	if last.launched == 0 {
+		last = &d.sent
 	}
-	return fail(op, ErrDeviceLost, reason)
+	return fail(op, ErrDeviceLost, reason, last.text())
 }

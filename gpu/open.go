@@ -404,7 +404,9 @@ const (
 // nbody measures how many interactions of bodies by gravity the device computes in a second. A device that compiles no WGSL
 // is [ErrUnsupported].
 func nbody(ctx context.Context, dev *Device) (float64, error) {
-	k, err := dev.Kernel(ctx, KernelDesc{Label: "nbody", Source: nbodySource, Bindings: []driver.Access{driver.AccessRead, driver.AccessReadWrite}})
+	k, err := dev.Kernel(ctx, KernelDesc{
+		Label: "nbody", Source: nbodySource, Bounded: true, Bindings: []driver.Access{driver.AccessRead, driver.AccessReadWrite},
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -174,10 +174,11 @@ func TestSetsOfRefusedLists(t *testing.T) {
 
 // TestRefusedBatches has batches refused, at once and later: it concerns whoever uses what they were to write, and nobody else.
 func TestRefusedBatches(t *testing.T) {
-	defer func(was bool) { refusesLater = was }(refusesLater)
 	for _, mood := range []mood{refusing, late} {
-		refusesLater = mood == late
 		dev, m, k := openMoody(t)
+		if mood == late {
+			dev.info.Limits.MaxLoopsPerInvoking = 1 // a driver that watches loops refuses later
+		}
 		one, theirs, mine, after := filled(t, dev, 1), filled(t, dev, 0), filled(t, dev, 0), filled(t, dev, 0)
 		add := func(to, b *Buffer) error { return k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: to}, Arg{Buffer: b}) }
 		value := func(b *Buffer) (byte, error) {
@@ -216,6 +217,101 @@ func TestRefusedBatches(t *testing.T) {
 	}
 }
 
+// TestMissingMemory has a buffer made for which there was no memory, as a browser tells later: it concerns whoever uses that buffer, or
+// what a list with it was to write.
+func TestMissingMemory(t *testing.T) {
+	dev, m, k := openMoody(t)
+	dev.info.Limits.MaxLoopsPerInvoking = 1
+	one, theirs, mine, bad := filled(t, dev, 1), filled(t, dev, 3), filled(t, dev, 0), filled(t, dev, 0)
+	var v [1]byte
+	read := func(b *Buffer) error {
+		return b.Read(t.Context(), Transfer{Host: HostBytes(v[:]), Width: 1, Count: 1})
+	}
+	for range 2 { // in the first list what is bound
+		must(t, k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: mine}, Arg{Buffer: bad}))
+		must(t, dev.Flush())
+	}
+	m.told = driver.Refusal{Buffer: bad.mem.id, Err: ErrNoMemory}
+	must(t, errors.Join(one.Clear(4, 4), dev.Flush()))
+	m.told = driver.Refusal{List: dev.batch.epoch - 2, Err: ErrInvalid} // because of the buffer
+	if err := read(mine); !errors.Is(err, ErrNoMemory) {
+		t.Errorf("what was to be written is read: %v", err)
+	}
+	if must(t, read(theirs)); v[0] != 3 {
+		t.Errorf("a bystander holds %d", v[0])
+	}
+	if err := read(bad); !errors.Is(err, ErrNoMemory) || !bad.Lost() {
+		t.Errorf("the buffer is read: %v", err)
+	}
+	if err := k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: theirs}, Arg{Buffer: bad}); !errors.Is(err, ErrNoMemory) {
+		t.Errorf("the buffer is used: %v", err)
+	}
+	live := dev.Stats().LiveBytes
+	dev.poolLimit = 1 << 20
+	must(t, bad.Close())
+	if s := dev.Stats(); s.PooledBytes != 0 || s.LiveBytes != live-16 {
+		t.Errorf("%d bytes in the pool, %d are live, %d before", s.PooledBytes, s.LiveBytes, live)
+	}
+	must(t, errors.Join(one.Close(), dev.Sync(t.Context())))
+	again := filled(t, dev, 5)
+	if must(t, read(again)); v[0] != 5 {
+		t.Errorf("when there is memory again a buffer holds %d", v[0])
+	}
+}
+
+// slow is a driver's device of which reads fail for want of memory, and tell when they are under way.
+type slow struct {
+	driver.Device
+	reading, on chan struct{}
+	failures    int
+}
+
+func (s *slow) Read(ctx context.Context, t driver.Transfer) error {
+	s.reading <- struct{}{}
+	<-s.on
+	if s.failures--; s.failures >= 0 {
+		return ErrNoMemory
+	}
+	return s.Device.Read(ctx, t)
+}
+
+// TestReadAgain has a read fail for want of memory: it is tried once more, without what the pool held, and finds what the buffer had
+// although that was closed meanwhile and others make buffers.
+func TestReadAgain(t *testing.T) {
+	for failures, want := range []error{nil, nil, ErrNoMemory} {
+		plain, err := Open(t.Context(), WithDriver("cpu"))
+		must(t, err)
+		drv := &slow{plain.drv, make(chan struct{}), make(chan struct{}), failures}
+		dev, err := Open(t.Context(), WithDevice(drv))
+		must(t, err)
+		b, pooled := filled(t, dev, 7), filled(t, dev, 1)
+		must(t, pooled.Close())
+		var v [1]byte
+		done := make(chan error)
+		go func() { done <- b.Read(t.Context(), Transfer{Host: HostBytes(v[:]), Width: 1, Count: 1}) }()
+		<-drv.reading
+		must(t, b.Close())
+		other := filled(t, dev, 9)
+		drv.on <- struct{}{}
+		if failures > 0 {
+			<-drv.reading
+			if n := dev.Stats().PooledBytes; n != 0 {
+				t.Errorf("%d bytes in the pool when the read is tried again", n)
+			}
+			third := filled(t, dev, 10)
+			drv.on <- struct{}{}
+			defer func() { must(t, third.Close()) }()
+		}
+		if err := <-done; !errors.Is(err, want) || want == nil && (err != nil || v[0] != 7) {
+			t.Errorf("%d failures: %d, %v", failures, v[0], err)
+		}
+		if s := dev.Stats(); s.PooledBytes != 16 { // what was read is there for others
+			t.Errorf("%d failures: %d bytes in the pool", failures, s.PooledBytes)
+		}
+		must(t, errors.Join(other.Close(), dev.Close(), plain.Close()))
+	}
+}
+
 // TestPoolOfManySizes has buffers of ever new sizes pass through the pool, which must not remember them all.
 func TestPoolOfManySizes(t *testing.T) {
 	dev, err := Open(t.Context(), WithDriver("cpu"))
@@ -231,4 +327,53 @@ func TestPoolOfManySizes(t *testing.T) {
 		t.Errorf("%d bytes are kept in %d buffers", n, ids)
 	}
 	must(t, dev.Close())
+}
+
+// slowRefusal holds a submission until it is told to, and refuses it then.
+type slowRefusal struct {
+	*moody
+	came, proceed chan struct{}
+	refused       bool
+}
+
+func (s *slowRefusal) Submit(l *driver.CommandList) error {
+	if s.refused {
+		return s.moody.Submit(l)
+	}
+	s.refused = true
+	close(s.came)
+	<-s.proceed
+	return errMood
+}
+
+// TestCollectedWhileRefused collects a batch while the one before is being refused. It goes with that, because what it reads may be
+// wrong, and so do its binding sets.
+func TestCollectedWhileRefused(t *testing.T) {
+	dev, m, k := openMoody(t)
+	a, b, c, d := filled(t, dev, 0), filled(t, dev, 1), filled(t, dev, 5), filled(t, dev, 2)
+	slow := &slowRefusal{moody: m, came: make(chan struct{}), proceed: make(chan struct{})}
+	dev.drv, dev.queue.drv = slow, slow
+	add := func(to, from *Buffer) error {
+		return k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: to}, Arg{Buffer: from})
+	}
+	must(t, add(a, b))
+	flushed := make(chan error)
+	go func() { flushed <- dev.Flush() }()
+	<-slow.came
+	must(t, add(c, a))
+	close(slow.proceed)
+	if err := <-flushed; !errors.Is(err, errMood) {
+		t.Errorf("Flush: got error %v", err)
+	}
+	for _, failed := range []*Buffer{a, c} {
+		if err := failed.Sync(t.Context()); !errors.Is(err, errMood) {
+			t.Errorf("Sync of what was not written: got error %v", err)
+		}
+	}
+	must(t, errors.Join(c.Renew(), c.Clear(0, 16), add(c, d)))
+	var sum [1]byte
+	must(t, c.Read(t.Context(), Transfer{Host: HostBytes(sum[:]), Width: 1, Count: 1}))
+	if sum[0] != 2 || len(dev.sets) != 1 || len(m.sets) != 1 {
+		t.Errorf("the sum is %d, %d sets, %d in the driver", sum[0], len(dev.sets), len(m.sets))
+	}
 }

@@ -71,3 +71,22 @@ func TestSyncCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// listed is a driver's device of a type that cannot be compared.
+type listed struct {
+	driver.Device
+	_ []int
+}
+
+// TestUncomparableDriver waits for a device of such a type.
+func TestUncomparableDriver(t *testing.T) {
+	adapters, err := cpu.New().Adapters(t.Context())
+	check(t, err)
+	drv, err := adapters[0].Open(t.Context())
+	check(t, err)
+	dev, err := gpu.Open(t.Context(), gpu.WithDevice(listed{Device: drv}))
+	check(t, err)
+	b, err := dev.NewBuffer(16)
+	check(t, err)
+	check(t, errors.Join(b.Clear(0, 16), dev.Sync(t.Context()), b.Sync(t.Context()), b.Close(), dev.Close()))
+}

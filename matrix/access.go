@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"unsafe"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -111,7 +112,7 @@ func (m *core) read(ctx context.Context, op string, dst gpu.Host) error {
 	if m.plain() {
 		return named(op, m.buf.Read(ctx, m.Region(m.t.Size()), dst, 0))
 	}
-	c := core{t: m.t, typed: true, dev: m.dev}
+	c := core{t: m.t, typed: 1, dev: m.dev}
 	if err := c.assign(ctx, op, m.node()); err != nil {
 		return err
 	}
@@ -126,7 +127,9 @@ func (m *core) set(op string, src gpu.Host) error {
 	}
 	at := m.Offset * m.t.Size()
 	if end := at + n; m.plain() && at%4 == 0 && (end%4 == 0 || end == m.buf.Size()) {
-		return named(op, m.buf.Write(at, src))
+		if err := m.buf.Write(at, src); !errors.Is(err, gpu.ErrDeviceLost) {
+			return named(op, err)
+		}
 	}
 	c, err := newCore(op, m.dev, &Options{Type: m.t}, m.Rows, m.Cols, &memory{host: src, isHost: true, copied: true}, new(origin))
 	if err != nil {

@@ -358,6 +358,7 @@ func TestErrors(t *testing.T) {
 			{"function without name", a.Assign(matrix.Apply(matrix.NewFunc("let x = 1;"), a)), matrix.ErrSyntax},
 			{"function with wrong arity", matrix.Apply(matrix.NewFunc("fn f(x: f32, y: f32) -> f32 { return x; }"), a).Err(), gpu.ErrInvalid},
 			{"nil function", matrix.Apply(nil, a).Err(), buffer.ErrNil},
+			{"zero function", matrix.Apply[float32](new(matrix.Func)).Err(), buffer.ErrNil},
 			{"zero value destination", (&dense{}).Assign(matrix.Fill(1, 1, float32(1))), gpu.ErrInvalid},
 		}
 		for _, c := range cases {

@@ -5,6 +5,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 
@@ -21,10 +22,10 @@ import (
 type core struct {
 	expr.Layout
 	t        fuse.Type
-	typed    bool // t is known: not yet of the zero value
-	wrapped  bool // the memory is not the matrix's to replace
-	external bool // what External reports
-	view     bool // a part of another matrix
+	typed    uint32 // 1 if t is known: not yet of the zero value; see [Dense.core]
+	wrapped  bool   // the memory is not the matrix's to replace
+	external bool   // what External reports
+	view     bool   // a part of another matrix
 	closed   bool
 	dev      *gpu.Device
 	buf      *buffer.Buffer // nil: the zero value
@@ -126,7 +127,7 @@ func (m *core) capacity() int {
 // assign queues the computation of n into m, and copies its result from another device if need be.
 func (m *core) assign(ctx context.Context, op string, n *node) error {
 	t := fuse.F32
-	if m.typed {
+	if m.typed != 0 {
 		t = m.t
 	}
 	n = n.Typed(t)
@@ -150,14 +151,17 @@ func (m *core) store(op string, dev *gpu.Device, t fuse.Type, rows, cols int, co
 	to := fault.Shape{rows, cols}
 	same := m.buf != nil && m.Rows == rows && m.Cols == cols
 	switch {
-	case m.typed && m.t != t:
+	case m.typed != 0 && m.t != t:
 		return fail(op, gpu.ErrInvalid, t.String(), " to ", m.t.String())
 	case m.dev != nil && m.dev != dev:
 		return fail(op, gpu.ErrForeign, "the result is on another device")
 	case same && m.buf.ReadOnly():
 		return fail(op, gpu.ErrReadOnly, "the memory that the matrix wraps")
 	case same:
-		return named(op, compute(m.dense()))
+		err := compute(m.dense())
+		if !errors.Is(err, gpu.ErrDeviceLost) || m.wrapped || m.unshared(op, to) != nil {
+			return named(op, err)
+		} // else there may be more memory than m has elements now, and nobody replaces the rest
 	case m.fixed():
 		return expr.ShapeError(op, m.Shape(), to)
 	}

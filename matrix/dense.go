@@ -4,6 +4,8 @@ package matrix
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -17,13 +19,21 @@ import (
 // when done. A Dense may be used from several goroutines as long as none assigns to it or closes it meanwhile.
 type Dense[T Elem] struct{ a core }
 
+// naming guards the types of zero values.
+var naming sync.Mutex
+
 // core returns the matrix without its element type of Go's, and in place of nil one that says so.
 func (m *Dense[T]) core() *core {
 	if m == nil {
 		m = &Dense[T]{core{err: buffer.ErrNil}}
 	}
-	if t := typeOf[T](); !m.a.typed && t != expr.Untyped {
-		m.a.t, m.a.typed = t, true
+	if t := typeOf[T](); t != expr.Untyped && atomic.LoadUint32(&m.a.typed) == 0 {
+		naming.Lock() // several goroutines may read a zero value
+		if m.a.typed == 0 {
+			m.a.t = t
+			atomic.StoreUint32(&m.a.typed, 1)
+		}
+		naming.Unlock()
 	}
 	return &m.a
 }
@@ -42,7 +52,7 @@ func As[T, F Elem](m *Dense[F]) (*Dense[T], error) {
 	switch t := typeOf[T](); {
 	case m == nil:
 		return nil, c.usable(op)
-	case t != expr.Untyped && c.typed && c.t != t:
+	case t != expr.Untyped && c.typed != 0 && c.t != t:
 		return nil, fail(op, gpu.ErrInvalid, c.t.String(), " as ", t.String())
 	}
 	return (*Dense[T])(m), nil
@@ -116,7 +126,8 @@ func FromRows[T Elem](dev *gpu.Device, rows [][]T, opts ...Options) (*Dense[T], 
 // and results reach the slice at [Dense.Sync]. The matrix is never resized. The slice must stay unchanged while a call
 // runs that reads it; after changing it, call [Dense.Touch]. A slice of [Any] is no memory of a device's: [gpu.ErrUnsupported].
 //
-// The slice may be larger than the device's largest buffer. For memory that is no slice of T there is [FromBuffer].
+// The slice may be larger than the device's largest buffer; what is assigned to it is then computed in parts, and after an error some
+// of them may be done. For memory that is no slice of T there is [FromBuffer].
 func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*Dense[T], error) {
 	if isAny[T]() {
 		return nil, fail("Wrap", gpu.ErrUnsupported, "numbers of type Any are not in a matrix's memory")
@@ -125,9 +136,10 @@ func Wrap[T Elem](dev *gpu.Device, rows, cols int, data []T, opts ...Options) (*
 }
 
 // WrapBuffer makes a matrix of a GPU buffer that somebody else made on this very device: a *wgpu.Buffer natively, a
-// GPUBuffer in a page. Kernels use it in place, nothing is copied. It is never resized, and never destroyed without Destroy
-// among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error later. A *wgpu.Buffer that
-// was released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it ends the process.
+// GPUBuffer in a page, of a size that is a multiple of 4 bytes. Kernels use it in place, nothing is copied. It is never resized, and
+// never destroyed without Destroy among the options. Keep it until the matrix is closed: a GPUBuffer that was destroyed is an error
+// later. A *wgpu.Buffer that was released before is [gpu.ErrClosed] on Linux and Windows; elsewhere that cannot be told, and using it
+// ends the process.
 func WrapBuffer[T Elem](dev *gpu.Device, rows, cols int, handle any, opts ...Options) (*Dense[T], error) {
 	m, err := FromBuffer[T](dev, rows, cols, handle, buffer.DontOwnBuffer, opts...)
 	return m, named("WrapBuffer", err)
@@ -306,7 +318,7 @@ func carried(ctx context.Context, op string, n *node, dev *gpu.Device) (core, er
 	n = n.Typed(fuse.F32)
 	mem := memory{}
 	if n.Dev != nil && n.Rows != 0 && n.Cols != 0 {
-		src := core{t: n.Type, typed: true, dev: n.Dev}
+		src := core{t: n.Type, typed: 1, dev: n.Dev}
 		if n.Kind == expr.Leaf {
 			src = n.Source.(*core).alias()
 		} else if err := src.assign(ctx, op, n); err != nil {

@@ -284,7 +284,9 @@ const maxArity = 6
 
 // NewFunc reads a function "fn name(x: f32, ...) -> f32 { ... }", or with i32 or u32 for matrices of those. The text may
 // hold further functions, constants and comments, whose names are its own; the first function is called. What is no function is
-// an error when it is applied. The device compiles it; diagnostics name the lines of the text. The oracle cannot run it.
+// an error when it is applied. The device compiles it; diagnostics name the lines of the text. The oracle cannot run it. Where a device
+// limits the turns of loops, those for all elements that one invocation computes count together, and beyond the limit what is
+// assigned is [gpu.ErrLimit] to whoever uses it.
 func NewFunc(text string) *Func {
 	const op = "NewFunc"
 	scan, err := wgsl.Tokenize(text)
@@ -306,8 +308,8 @@ func Apply[T Elem](f *Func, args ...Operand[T]) *Expr[T] {
 	const op = "Apply"
 	var err error
 	switch {
-	case f == nil:
-		err = fail(op, buffer.ErrNil, "nil function")
+	case f == nil || *f == Func{}:
+		err = fail(op, buffer.ErrNil, "no function")
 	case f.err != nil:
 		err = f.err
 	case len(args) != f.call.Arity:

@@ -190,7 +190,7 @@ func newCore(op string, dev *gpu.Device, o *Options, rows, cols int, mem *memory
 	if err != nil {
 		return core{}, err
 	}
-	m := core{Layout: l, t: o.Type, typed: true, dev: dev, room: l.Span(), origin: from, wrapped: !anew, external: !anew}
+	m := core{Layout: l, t: o.Type, typed: 1, dev: dev, room: l.Span(), origin: from, wrapped: !anew, external: !anew}
 	if o.Padded {
 		m.room = l.Major() * l.Stride
 	}
@@ -318,7 +318,7 @@ func (m *Dense[T]) SetValueFrom(rows, cols int, src any, flags buffer.Flags, opt
 		return fail(op, gpu.ErrInvalid, "the matrix has no device")
 	}
 	t := typeOf[T]()
-	if c.typed {
+	if c.typed != 0 {
 		t = c.t
 	}
 	o, err := parse(op, t, opts)
@@ -348,7 +348,7 @@ func (m *Dense[T]) SetValue(src *Dense[T]) error {
 	if err := firstError(to.usable(op), from.usable(op)); err != nil {
 		return err
 	}
-	if to.typed && from.typed && to.t != from.t {
+	if to.typed != 0 && from.typed != 0 && to.t != from.t {
 		return fail(op, gpu.ErrInvalid, from.t.String(), " to ", to.t.String())
 	}
 	return to.setValue(op, from)

@@ -82,3 +82,67 @@ func TestReopenParts(t *testing.T) {
 	}
 	check(t, errors.Join(top.Close(), m.Close(), dev.Close()))
 }
+
+// TestReopenMapped replaces what was lost of memory that the CPU can map. It can be mapped as before.
+func TestReopenMapped(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	m := must[*dense](t)(matrix.Map[float32](dev, 1, 2))
+	check(t, m.Fill(1))
+	lose(t, dev)
+	check(t, dev.Reopen(background))
+	_, err := m.Read(background)
+	isError(t, err, gpu.ErrDeviceLost)
+	check(t, m.SetSlice([]float32{2, 3}))
+	check(t, m.Access(background, buffer.Writes, func(data []float32) error {
+		if !slices.Equal(data, []float32{2, 3}) {
+			t.Errorf("replaced memory is mapped as %v", data)
+		}
+		data[0] = 4
+		return nil
+	}))
+	if v := must[[]float32](t)(m.Read(background)); !slices.Equal(v, []float32{4, 3}) {
+		t.Errorf("written memory is %v", v)
+	}
+	check(t, errors.Join(m.Close(), dev.Close()))
+}
+
+// TestReopenTouchParts says of the parts of wrapped memory, one after the other, that the caller wrote them after results were lost.
+func TestReopenTouchParts(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	data := []float32{1, 2, 3, 4, 5, 6}
+	m := must[*dense](t)(matrix.Wrap(dev, 2, 3, data))
+	left, right := m.ColumnSlice(0, 2), m.ColumnSlice(2, 1)
+	check(t, m.Fill(9))
+	lose(t, dev)
+	check(t, dev.Reopen(background))
+	check(t, left.Touch())
+	_, err := m.Read(background)
+	isError(t, err, gpu.ErrDeviceLost)
+	check(t, right.Touch())
+	if v := must[[]float32](t)(matrix.Scale(2, m).Read(background)); !slices.Equal(v, []float32{2, 4, 6, 8, 10, 12}) {
+		t.Errorf("the elements are %v", v)
+	}
+	check(t, errors.Join(left.Close(), right.Close(), m.Close(), dev.Close()))
+}
+
+// TestReopenShrunk replaces what was lost of matrices that have less elements than memory.
+func TestReopenShrunk(t *testing.T) {
+	dev := must[*gpu.Device](t)(gpu.Open(background, gpu.WithDriver("cpu")))
+	a, b := owned(t, dev, 2, 2, 1, 2, 3, 4), owned(t, dev, 2, 2, 1, 2, 3, 4)
+	mapped := must[*dense](t)(matrix.Map[float32](dev, 2, 2))
+	check(t, errors.Join(a.Resize(1, 2), b.Resize(1, 2), mapped.Fill(1), mapped.Resize(1, 2)))
+	view := b.Row(0)
+	lose(t, dev)
+	isError(t, a.SetSlice([]float32{5, 6}), gpu.ErrDeviceLost)
+	check(t, dev.Reopen(background))
+	isError(t, a.Assign(matrix.Neg(a)), gpu.ErrDeviceLost)
+	isError(t, b.Fill(1), gpu.ErrDeviceLost) // its view is one of memory that is lost
+	check(t, errors.Join(view.Close(), b.Fill(7), a.SetSlice([]float32{5, 6}), mapped.Fill(8)))
+	if mapped.Buffer().Mode() != buffer.Mapped {
+		t.Error("it is not mapped any more")
+	}
+	if v := must[[]float32](t)(matrix.Add(a, b).Read(background)); !slices.Equal(v, []float32{12, 13}) {
+		t.Errorf("the sum is %v", v)
+	}
+	check(t, errors.Join(a.Close(), b.Close(), mapped.Close(), dev.Close()))
+}

@@ -360,25 +360,28 @@ func (s *sparseCore) settle() error {
 	return err
 }
 
-// extend writes what was appended to a buffer, which is replaced by one of twice the size if it is too small.
+// extend writes what was appended to a buffer, which is replaced by one of twice the size if it is too small, once that has everything.
 func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
 	old, used := *b, 4*s.sent
-	if need := used + tail.Size; old.Size() < need {
-		most := s.dev.Info().Limits.MaxBufferSize / 4 * 4
-		next, err := buffer.New(s.dev, max(need, int(min(uint64(2*old.Size()), most))))
-		if err != nil {
-			return err
-		}
-		from, to := words(old, 0, s.sent), words(next, 0, s.sent)
-		if err := exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from)); err != nil {
-			return firstError(err, next.Close())
-		}
-		*b = next
-		if err := old.Close(); err != nil {
-			return err
-		}
+	need := used + tail.Size
+	if old.Size() >= need {
+		return old.Write(used, tail)
 	}
-	return (*b).Write(used, tail)
+	most := s.dev.Info().Limits.MaxBufferSize / 4 * 4
+	next, err := buffer.New(s.dev, max(need, int(min(uint64(2*old.Size()), most))))
+	if err != nil {
+		return err
+	}
+	from, to := words(old, 0, s.sent), words(next, 0, s.sent)
+	err = exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from))
+	if err == nil {
+		err = next.Write(used, tail)
+	}
+	if err != nil {
+		return firstError(err, next.Close())
+	}
+	*b = next
+	return old.Close()
 }
 
 // words is words lo to hi-1 of a buffer as a matrix of bits, which nothing that copies them changes.
@@ -435,7 +438,7 @@ func (s *sparseCore) clone(op string) (*sparseCore, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, values := words(s.values, lo, lo+n), core{t: fuse.U32, typed: true, dev: s.dev}
+	from, values := words(s.values, lo, lo+n), core{t: fuse.U32, typed: 1, dev: s.dev}
 	if err := values.assign(context.Background(), op, exec.Leaf(s.dev, from, from)); err != nil {
 		return nil, err
 	}
@@ -456,7 +459,7 @@ func (s *sparseCore) valuesView(op string) core {
 	}
 	held := &share{buf: s.values.Share()}
 	return core{
-		Layout: l, t: s.t, typed: true, dev: s.dev, buf: s.values, wrapped: true, external: s.external, view: true, share: held,
+		Layout: l, t: s.t, typed: 1, dev: s.dev, buf: s.values, wrapped: true, external: s.external, view: true, share: held,
 		cleanup: cleanup.New(func() { _ = held.close() }),
 	}
 }

@@ -214,7 +214,7 @@ func (s *sparseCore) mul(op string, dst, y *core) error {
 	switch {
 	case y.dev != nil && y.dev != s.dev:
 		return fail(op, gpu.ErrForeign, "the factors are on two devices")
-	case y.typed && y.t != s.t:
+	case y.typed != 0 && y.t != s.t:
 		return fail(op, gpu.ErrInvalid, s.t.String(), " with ", y.t.String())
 	case size[1] != y.Rows:
 		return expr.ShapeError(op, size, y.Shape())

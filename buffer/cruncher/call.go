@@ -4,6 +4,7 @@ package cruncher
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -81,7 +82,7 @@ func (cr *Cruncher) run(ctx context.Context, c *call) error {
 			return nil
 		}
 		again := cr.noteLost()
-		uerr := cr.undo(c, pieces)
+		uerr := cr.undo(c, pieces, errors.Is(err, gpu.ErrNoMemory))
 		if !again {
 			return err
 		}
@@ -283,21 +284,30 @@ func (a *argument) written(c *call, of part) span {
 	return a.own(c, of)
 }
 
-// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only.
-func (cr *Cruncher) undo(c *call, pieces []*piece) (err error) {
+// undo forgets what the kernels of a call that failed may have done. It is ErrStale if what they wrote over was there only. What else
+// the devices have is as good as before, even if a device was to blame. If memory was short, what is not needed of the arrays' is given
+// back: that in a batch which was refused is of no use any more.
+func (cr *Cruncher) undo(c *call, pieces []*piece, short bool) (err error) {
 	for _, p := range pieces {
-		if !p.begun || p.worker.lost() {
+		if p.worker.lost() {
 			continue
 		}
 		for k := range c.arrays {
-			a := &c.arrays[k]
-			if !a.changed {
+			a, kept := &c.arrays[k], true
+			if !p.begun {
 				continue
 			}
 			for _, s := range []span{a.written(c, p.part), c.between(a)} {
-				if !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
-					err = fail("Compute", ErrStale, a.array.name)
+				if a.changed && !a.values.Forget(p.has[k].Replica, a.array.bytes(s)) && !a.access.writeOnly {
+					err, kept = fail("Compute", ErrStale, a.array.name), false
 				}
+			}
+			if kept {
+				_ = p.has[k].Mem.Renew() // of a device that is lost it makes no difference
+			}
+		}
+		for k := range c.arrays {
+			for short && c.arrays[k].leave(p.worker.dev) {
 			}
 		}
 	}

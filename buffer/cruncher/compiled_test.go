@@ -136,7 +136,7 @@ func TestKernelsDisplaced(t *testing.T) {
 				call(k, b.Compute)
 			}
 			if lost {
-				drivers[0].lose()
+				drivers[0].Lose()
 				drivers[0] = reopen(t, devices[0], references, never)
 			}
 			return nil

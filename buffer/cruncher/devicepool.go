@@ -227,8 +227,11 @@ func (p *DevicePool) Enqueue(tasks ...*Task) error {
 // for devices added later.
 func (p *DevicePool) Finish(ctx context.Context) (time.Duration, error) {
 	const op = "Finish"
-	if p == nil || ctx == nil {
+	switch {
+	case p == nil || ctx == nil:
 		return 0, fail(op, gpu.ErrInvalid, "nil pool or context")
+	case p.change == nil:
+		return 0, fail(op, gpu.ErrClosed, "the pool")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -249,3 +249,15 @@ func TestPoolHammer(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPool waits for a pool that nobody made, also with a context that ends: nothing is there to wake.
+func TestNoPool(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := new(cruncher.DevicePool).Finish(ctx)
+	isError(t, "zero pool", err, gpu.ErrClosed)
+	cancel()
+	for range 100 {
+		_, err = new(cruncher.DevicePool).Finish(ctx)
+		isError(t, "zero pool", err, gpu.ErrClosed)
+	}
+}

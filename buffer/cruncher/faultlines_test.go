@@ -75,7 +75,7 @@ func TestPoolFaults(t *testing.T) {
 			everywhere := task(t, cruncher.Params(quiet, by), "grow", cruncher.Range{Global: piece}, withType(cruncher.Broadcast))
 			enqueue(t, p, slices.Concat(list, section, []*cruncher.Task{everywhere})...) // a fast device may leave nothing else to others
 			_, err := p.Finish(soon(t))
-			fired := drivers[victim].hasFired()
+			fired := drivers[victim].IsLost()
 			switch {
 			case err == nil:
 				same(t, "the section", y.Data(), slices.Repeat([]uint32{14}, piece))
@@ -107,7 +107,7 @@ func TestPoolReopen(t *testing.T) {
 	enqueue(t, p, pieces(t, x)...)
 	_, err := p.Finish(soon(t))
 	check(t, err)
-	drivers[0].lose()
+	drivers[0].Lose()
 	reopen(t, devices[0], lineReferences, never)
 	enqueue(t, p, pieces(t, x)...)
 	_, err = p.Finish(soon(t))
@@ -177,7 +177,7 @@ func TestFeedFaults(t *testing.T) {
 					same(t, fmt.Sprint("feed ", n), to.Data(), result(n-p.Latency()))
 				}
 			}
-			fired := drivers[0].hasFired()
+			fired := drivers[0].IsLost()
 			if fired {
 				reopen(t, devices[0], lineReferences, never)
 				before := slices.Clone(to.Data())
@@ -235,7 +235,7 @@ func TestPushFaults(t *testing.T) {
 				same(t, fmt.Sprint("push ", n), other, want)
 			}
 		}
-		fired := drivers[victim].hasFired()
+		fired := drivers[victim].IsLost()
 		check(t, p.Close())
 		unleaked(t, devices)
 		return fired

@@ -136,17 +136,17 @@ func TestBatchFaults(t *testing.T) {
 				same(t, "once more", again.values(), ref.values())
 				leftovers(t, s, devices[:0])
 				leftovers(t, again, living)
-				return drivers[victim].hasFired()
+				return drivers[victim].IsLost()
 			}
-			fired := drivers[victim].hasFired()
+			fired := drivers[victim].IsLost()
 			err = s.cr.Fetch(t.Context(), s.x.Any, s.y.Any, s.z.Any, s.b.Any)
-			if err != nil && !fired && drivers[victim].hasFired() { // lost with what only it had
+			if err != nil && !fired && drivers[victim].IsLost() { // lost with what only it had
 				refused(t, "fetching", err, cruncher.ErrStale)
 			} else {
 				check(t, err)
 				same(t, "after a loss", s.values(), ref.values())
 			}
-			fired = drivers[victim].hasFired()
+			fired = drivers[victim].IsLost()
 			leftovers(t, s, devices)
 			return fired
 		})
@@ -194,7 +194,7 @@ func TestBatchBeginnings(t *testing.T) {
 			default:
 				same(t, "recovered", s.values(), ref.values())
 			}
-			fired := drivers[victim].hasFired()
+			fired := drivers[victim].IsLost()
 			leftovers(t, s, devices)
 			return fired
 		})
@@ -221,11 +221,11 @@ func TestBatchElsewhere(t *testing.T) {
 			return nil
 		})
 	}
-	check(t, batch(func() { drivers[1].lose() }, func() {}))
+	check(t, batch(func() { drivers[1].Lose() }, func() {}))
 	same(t, "x", s.x.Data(), count(faultItems, uint32(5)))
 	refused(t, "the other half", s.cr.Fetch(t.Context(), s.z.Any), cruncher.ErrStale)
 	drivers[1] = reopen(t, devices[1], faultReferences, never)
-	refused(t, "the batch", batch(func() {}, func() { drivers[1].lose() }), cruncher.ErrStale)
+	refused(t, "the batch", batch(func() {}, func() { drivers[1].Lose() }), cruncher.ErrStale)
 	same(t, "x", s.x.Data(), count(faultItems, uint32(5)))
 }
 
@@ -323,7 +323,7 @@ func TestCallFaults(t *testing.T) {
 						kernels, r, params := call(s)
 						err = s.cr.Compute(t.Context(), 1, kernels, r, params)
 					}
-					if drivers[victim].hasFired() {
+					if drivers[victim].IsLost() {
 						firedIn = min(firedIn, k)
 					}
 					if err == nil {
@@ -337,7 +337,7 @@ func TestCallFaults(t *testing.T) {
 					same(t, fmt.Sprint("stale call ", k), s.values(), before)
 					break
 				}
-				fired := drivers[victim].hasFired()
+				fired := drivers[victim].IsLost()
 				leftovers(t, s, devices)
 				return fired
 			})
@@ -361,8 +361,8 @@ func TestAllFaults(t *testing.T) {
 					}
 				}
 				err := compute()
-				all := drivers[0].hasFired() && drivers[1].hasFired()
-				if any := drivers[0].hasFired() || drivers[1].hasFired(); all && err == nil || err != nil && !all && (!batch || !any) {
+				all := drivers[0].IsLost() && drivers[1].IsLost()
+				if any := drivers[0].IsLost() || drivers[1].IsLost(); all && err == nil || err != nil && !all && (!batch || !any) {
 					t.Fatalf("lost at %d and %d: %v", at, at+apart, err)
 				}
 				if err != nil && !errors.Is(err, cruncher.ErrStale) { // that was noticed while another one lived
@@ -412,7 +412,7 @@ func TestWindowFaults(t *testing.T) {
 					} else if err = cr.Compute(t.Context(), 1, c.kernel, cruncher.Range{Global: items, Local: 1}, cruncher.Params(x, by)); c.write || c.resident || call == 0 {
 						want += 3
 					}
-					if drivers[victim].hasFired() && begun < 0 {
+					if drivers[victim].IsLost() && begun < 0 {
 						begun = call
 					}
 					if err != nil { // what was there only, or does not fit
@@ -433,7 +433,7 @@ func TestWindowFaults(t *testing.T) {
 						same(t, fmt.Sprint("call ", call), x.Data(), v)
 					}
 				}
-				fired := drivers[victim].hasFired()
+				fired := drivers[victim].IsLost()
 				check(t, cr.Close())
 				unleaked(t, devices)
 				return fired

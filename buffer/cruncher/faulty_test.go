@@ -7,27 +7,21 @@ import (
 	"encoding/binary"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
-	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
-// faulty is a device of the oracle that is lost at an operation of one's choice, and that takes WGSL whose reference implementations are known.
-type faulty struct {
+// interpreted is a device of the oracle that takes WGSL whose reference implementations are known, and a page's memory.
+type interpreted struct {
 	driver.Device
 	references map[string]reference
-
-	mu    sync.Mutex
-	plan  failure
-	ops   int
-	lost  chan struct{}
-	fired bool
 }
+
+// faulty is such a device that is lost at an operation of one's choice.
+type faulty struct{ *devtest.Faulty }
 
 // failure says when a device is lost.
 type failure struct {
@@ -37,6 +31,30 @@ type failure struct {
 }
 
 var never = failure{at: -1}
+
+// plan counts the operations that take part in a computation.
+func (f failure) plan() devtest.Plan {
+	operations := 0
+	return func(c devtest.Call) devtest.Fault {
+		switch c.Op {
+		case "Wait":
+			if !f.waits {
+				return devtest.None
+			}
+		case "NewBuffer", "NewKernel", "Submit", "Read":
+		default:
+			return devtest.None
+		}
+		operations++
+		switch {
+		case operations-1 != f.at:
+			return devtest.None
+		case f.after:
+			return devtest.LoseAfter
+		}
+		return devtest.Lose
+	}
+}
 
 // reference is the reference implementation of a kernel for an item.
 type reference func(i uint32, m memory)
@@ -58,8 +76,7 @@ func (m memory) set(name string, i, v uint32) {
 
 func newFaulty(t testing.TB, references map[string]reference, plan failure) *faulty {
 	t.Helper()
-	as := must[[]driver.Adapter](t)(cpu.New().Adapters(t.Context()))
-	return &faulty{Device: must[driver.Device](t)(as[0].Open(t.Context())), references: references, plan: plan, lost: make(chan struct{})}
+	return &faulty{devtest.NewFaulty(&interpreted{devtest.Oracle(t), references}, plan.plan())}
 }
 
 // openFaulty opens devices that are lost as planned.
@@ -76,91 +93,34 @@ func openFaulty(t testing.TB, references map[string]reference, plans []failure, 
 	return devices, drivers
 }
 
-// lose loses the device now.
-func (f *faulty) lose() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.loseLocked()
-}
+// arm has the device be lost after so many operations from now on.
+func (f *faulty) arm(in int, after bool) { f.Arm(failure{at: in, after: after}.plan()) }
 
-func (f *faulty) loseLocked() {
-	if !f.fired {
-		f.fired = true
-		close(f.lost)
-		_ = f.Close()
-	}
-}
-
-func (f *faulty) hasFired() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.fired
-}
-
-// do makes an operation, unless the device is lost.
-func (f *faulty) do(op string, fn func() error) error {
-	f.mu.Lock()
-	now := f.ops == f.plan.at
-	f.ops++
-	if now && !f.plan.after {
-		f.loseLocked()
-	}
-	gone := f.fired
-	f.mu.Unlock()
-	if gone {
-		return fault.Fail(op, fault.ErrDeviceLost, "as planned")
-	}
-	err := fn()
-	if now {
-		f.lose()
-	} else if f.hasFired() && err != nil {
-		return fault.Fail(op, fault.ErrDeviceLost, "as planned")
-	}
-	return err
-}
-
-func (f *faulty) Lost() <-chan struct{} { return f.lost }
-
-func (f *faulty) LostReason() string { return "as planned" }
-
-func (f *faulty) Info() driver.AdapterInfo {
-	i := f.Device.Info()
+func (d *interpreted) Info() driver.AdapterInfo {
+	i := d.Device.Info()
 	i.Features |= driver.FeatureWGSL
 	return i
 }
 
-func (f *faulty) NewBuffer(id driver.BufferID, size uint64, mappable bool) error {
-	return f.do("NewBuffer", func() error { return f.Device.NewBuffer(id, size, mappable) })
-}
-
-func (f *faulty) Wait(ctx context.Context) error {
-	if !f.plan.waits {
-		return f.Device.Wait(ctx)
-	}
-	return f.do("Wait", func() error { return f.Device.Wait(ctx) })
-}
-
-func (f *faulty) Submit(l *driver.CommandList) error {
+func (d *interpreted) Submit(l *driver.CommandList) error {
 	for i := range l.Data {
 		if h := &l.Data[i]; h.Foreign != nil {
 			*h = driver.HostBytes(loadForeign(*h))
 		}
 	}
-	return f.do("Submit", func() error { return f.Device.Submit(l) })
+	return d.Device.Submit(l)
 }
 
-func (f *faulty) Read(ctx context.Context, t driver.Transfer) error {
-	return f.do("Read", func() error {
-		if t.Host.Foreign == nil {
-			return f.Device.Read(ctx, t)
-		}
-		to := t
-		to.Host, to.HostOffset = driver.HostBytes(make([]byte, t.Width)), 0
-		if err := f.Device.Read(ctx, to); err != nil {
-			return err
-		}
-		return storeForeign(t.Host, t.HostOffset, to.Host.Bytes)
-	})
+func (d *interpreted) Read(ctx context.Context, t driver.Transfer) error {
+	if t.Host.Foreign == nil {
+		return d.Device.Read(ctx, t)
+	}
+	to := t
+	to.Host, to.HostOffset = driver.HostBytes(make([]byte, t.Width)), 0
+	if err := d.Device.Read(ctx, to); err != nil {
+		return err
+	}
+	return storeForeign(t.Host, t.HostOffset, to.Host.Bytes)
 }
 
 var (
@@ -170,18 +130,18 @@ var (
 )
 
 // NewKernel gives kernels of one dimension their reference implementations.
-func (f *faulty) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
+func (d *interpreted) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	known := *k
 	if k.Reference == nil {
-		known.Reference = f.reference(k.Source)
+		known.Reference = d.reference(k.Source)
 	}
-	return f.do("NewKernel", func() error { return f.Device.NewKernel(ctx, id, &known) })
+	return d.Device.NewKernel(ctx, id, &known)
 }
 
-func (f *faulty) reference(source string) func([3]uint32, []byte, [][]byte) {
+func (d *interpreted) reference(source string) func([3]uint32, []byte, [][]byte) {
 	fields, arrays := structField.FindAllStringSubmatch(source, -1), storage.FindAllStringSubmatch(source, -1)
 	name := function.FindStringSubmatch(source)
-	run := f.references[name[1]]
+	run := d.references[name[1]]
 	if run == nil {
 		run = conversion(name[1], source)
 	}
@@ -255,11 +215,4 @@ func everyFault(t *testing.T, n int, waits bool, run func(t *testing.T, victim i
 			}
 		}
 	}
-}
-
-// arm has the device be lost after so many operations from now on.
-func (f *faulty) arm(in int, after bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.plan = failure{at: f.ops + in, after: after}
 }

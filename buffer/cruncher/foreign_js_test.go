@@ -142,7 +142,7 @@ func TestForeignFaults(t *testing.T) {
 					}
 					same(t, fmt.Sprint(how, " x ", err), wordsOf(xs), wantX)
 					same(t, fmt.Sprint(how, " y ", err), wordsOf(ys), wantY)
-					return drivers[victim].hasFired()
+					return drivers[victim].IsLost()
 				})
 			}
 		}

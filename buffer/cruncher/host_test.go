@@ -193,7 +193,7 @@ func TestStaleLost(t *testing.T) {
 	a := newArray[uint32](t, "a", roomItems)
 	edit(a).Read(false).Write(false).AutoFetch(true)
 	check(t, a.Compute(t.Context(), cr, 1, "inc", roomRange))
-	drivers[1].lose()
+	drivers[1].Lose()
 	_, err := a.At(0)
 	refused(t, "At", err, cruncher.ErrStale)
 	check(t, cr.Evict(a.Any))

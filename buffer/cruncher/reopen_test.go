@@ -162,7 +162,7 @@ func TestReopened(t *testing.T) {
 			}
 			run(30)
 			before := cr.Stats(1).Shares
-			drivers[2].lose()
+			drivers[2].Lose()
 			run(3)
 			if s := cr.Stats(1).Shares; s[2] != 0 {
 				t.Errorf("a lost device has a share: %v", s)
@@ -194,7 +194,7 @@ func TestReopenedResident(t *testing.T) {
 	check(t, s.cr.Compute(t.Context(), 2, "inc", faultRange, x, by))
 	s.x.Track()
 	check(t, s.cr.Compute(t.Context(), 2, "inc", faultRange, x, by))
-	drivers[1].lose()
+	drivers[1].Lose()
 	drivers[1] = reopen(t, devices[1], faultReferences, never)
 	check(t, s.cr.Compute(t.Context(), 2, "inc", faultRange, flagged(s.x.Any, false, false, true), by)) // what the host has is there
 	same(t, "x", s.x.Data(), count(faultItems, uint32(4)))
@@ -216,7 +216,7 @@ func TestReopenedInBatch(t *testing.T) {
 	by, x := cruncher.NewScalar("by", uint32(1)), flagged(s.x.Any, true, false, true)
 	refused(t, "the batch", s.cr.Batch(t.Context(), func(b *cruncher.Batch) error {
 		check(t, b.Compute(t.Context(), 1, "inc", faultRange, x, by))
-		drivers[0].lose()
+		drivers[0].Lose()
 		refused(t, "without a device", b.Compute(t.Context(), 1, "inc", faultRange, x, by), gpu.ErrDeviceLost)
 		drivers[0] = reopen(t, devices[0], faultReferences, never)
 		refused(t, "what was there", b.Compute(t.Context(), 1, "inc", faultRange, x, by), cruncher.ErrStale)

@@ -236,13 +236,16 @@ func (cr *Cruncher) makeRoom(dev *gpu.Device) bool {
 		}
 	}
 	sort.Slice(old, func(i, j int) bool { return old[i].used < old[j].used })
-	return slices.ContainsFunc(old, func(r *residency) bool {
-		r.array.mu.Lock()
-		known := r.array.tracked && r.array.version == r.version
-		r.array.mu.Unlock()
-		if !known && !r.goesUp {
-			r.values.HostChanged(r.array.all(), memory.Apart)
-		}
-		return r.values.Leave(dev, r.goesUp)
-	})
+	return slices.ContainsFunc(old, func(r *residency) bool { return r.leave(dev) })
+}
+
+// leave gives memory of a device back, if there is some of which nothing is needed.
+func (r *residency) leave(dev *gpu.Device) bool {
+	r.array.mu.Lock()
+	known := r.array.tracked && r.array.version == r.version
+	r.array.mu.Unlock()
+	if !known && !r.goesUp {
+		r.values.HostChanged(r.array.all(), memory.Apart)
+	}
+	return r.values.Leave(dev, r.goesUp)
 }

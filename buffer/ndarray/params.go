@@ -149,8 +149,8 @@ type loader struct {
 // fit its shape [file.ErrFormat].
 func Load(ctx context.Context, dev *gpu.Device, r file.Reader, opts LoadOptions) (Params, error) {
 	const op = "Load"
-	if dev == nil || r == nil {
-		return nil, fail(op, gpu.ErrInvalid, "nil device or reader")
+	if ctx == nil || dev == nil || r == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil context, device or reader")
 	}
 	l := &loader{LoadOptions: opts, dev: dev, left: opts.Limit}
 	if l.Limit == 0 {

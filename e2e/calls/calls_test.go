@@ -43,11 +43,13 @@ func TestUpToDate(t *testing.T) {
 		name, list := path.Base(p), exported(t, p)
 		imports.WriteString("\"" + module + p + "\"\n")
 		for _, d := range list {
-			qualified := name + "." + d.name
-			if d.isType {
-				types.WriteString("reflect.TypeFor[" + qualified + d.args + "](),\n")
-			} else {
-				funcs.WriteString("{\"" + qualified + "\", " + qualified + d.args + "},\n")
+			for _, args := range d.args {
+				qualified := name + "." + d.name
+				if d.isType {
+					types.WriteString("reflect.TypeFor[" + qualified + args + "](),\n")
+				} else {
+					funcs.WriteString("{\"" + qualified + strings.ReplaceAll(args, "\"", "") + "\", " + qualified + args + "},\n")
+				}
 			}
 		}
 	}
@@ -67,10 +69,11 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// declared is an exported function or type. args instantiates it if it is generic.
+// declared is an exported function or type. args are its instances if it is generic, or one without arguments.
 type declared struct {
-	name, args string
-	isType     bool
+	name   string
+	args   []string
+	isType bool
 }
 
 func exported(t *testing.T, pkg string) (list []declared) {
@@ -89,16 +92,13 @@ func exported(t *testing.T, pkg string) (list []declared) {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Recv == nil && d.Name.IsExported() {
-					list = append(list, declared{d.Name.Name, instance(d.Type.TypeParams), false})
+					list = append(list, declared{d.Name.Name, instances(pkg, d.Type.TypeParams), false})
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
 					s, ok := s.(*ast.TypeSpec)
-					if !ok || !s.Name.IsExported() || s.Assign.IsValid() {
-						continue
-					}
-					if _, ok := s.Type.(*ast.InterfaceType); !ok {
-						list = append(list, declared{s.Name.Name, instance(s.TypeParams), true})
+					if ok && s.Name.IsExported() && !s.Assign.IsValid() && !isConstraint(s.Type) {
+						list = append(list, declared{s.Name.Name, instances(pkg, s.TypeParams), true})
 					}
 				}
 			}
@@ -108,27 +108,60 @@ func exported(t *testing.T, pkg string) (list []declared) {
 	return list
 }
 
-// instance makes every type parameter float32, or a structure where that has to be one.
-func instance(params *ast.FieldList) string {
-	var args []string
+// isConstraint reports whether a type is an interface that no variable can be of.
+func isConstraint(typ ast.Expr) bool {
+	i, ok := typ.(*ast.InterfaceType)
+	return ok && slices.ContainsFunc(i.Methods.List, func(f *ast.Field) bool {
+		_, union := f.Type.(*ast.BinaryExpr)
+		return union
+	})
+}
+
+// elements are some of the types that a package's constraint Elem allows.
+var elements = map[string][]string{
+	"buffer/cruncher": {"float32", "uint8", "int16"},
+	"buffer/file/npy": {"float32", "uint64", "complex128", "dtype.Half"},
+	"buffer/ndarray":  {"float32", "int64", "bool", "dtype.Half"},
+	"":                {"float32", "int32", "dtype.Half", "matrix.Any"},
+}
+
+// instances lists type arguments: of one parameter all, of two all pairs.
+func instances(pkg string, params *ast.FieldList) []string {
+	list := []string{""}
 	if params == nil {
-		return ""
+		return list
 	}
 	for _, f := range params.List {
-		arg := "float32"
+		types := elements[pkg]
 		switch c := f.Type.(type) {
 		case *ast.Ident:
 			if c.Name == "any" {
-				arg = "struct{ X float32 }"
+				types = []string{"struct{ X float32 }", "struct{}"}
 			}
 		case *ast.UnaryExpr:
-			arg = "uint16" // ~uint16
+			types = []string{"uint16"} // ~uint16
+		case *ast.BinaryExpr:
+			types = []string{"float32", "uint32"} // float32 | int32 | uint32
+		case *ast.InterfaceType:
+			types = []string{"float32", "dtype.Half"} // interface{ float32 | Half }
+		}
+		if types == nil {
+			types = elements[""]
 		}
 		for range f.Names {
-			args = append(args, arg)
+			var longer []string
+			for _, have := range list {
+				for _, typ := range types {
+					longer = append(longer, strings.TrimPrefix(have+", "+typ, ", "))
+				}
+			}
+			list = longer
 		}
 	}
-	return "[" + strings.Join(args, ", ") + "]"
+	for i := range list {
+		list[i] = "[" + list[i] + "]"
+	}
+	return list
 }
 
 type function struct {
@@ -142,6 +175,9 @@ func TestNilAndZero(t *testing.T) {
 		try(t, f.name, reflect.ValueOf(f.call))
 	}
 	for _, typ := range types {
+		if typ.Kind() == reflect.Interface {
+			continue
+		}
 		pointer := reflect.PointerTo(typ)
 		for i := range pointer.NumMethod() {
 			m := pointer.Method(i)

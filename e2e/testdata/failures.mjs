@@ -54,6 +54,40 @@ export const tests = {
     check(gpu.stats().liveBytes - before.liveBytes < 1 << 24, 'memory is left behind');
   }),
 
+  'a device whose work does not end': async () => {
+    const device = await (await navigator.gpu.requestAdapter()).requestDevice(), stuck = await init({device});
+    const wrapped = new Float32Array([1, 2]), a = stuck.wrap(wrapped, 1, 2), sum = a.add(1);
+    let end = () => {};
+    const ended = new Promise((resolve) => { end = resolve; });
+    const hold = (of, name) => {
+      const real = of[name].bind(of);
+      of[name] = (...args) => ended.then(() => real(...args));
+    };
+    const create = device.createBuffer.bind(device);
+    device.createBuffer = (descriptor) => {
+      const buffer = create(descriptor);
+      hold(buffer, 'mapAsync');
+      return buffer;
+    };
+    hold(device.queue, 'onSubmittedWorkDone');
+    a.assign(sum);
+    const calls = [(o) => a.sync(o), (o) => sum.read(o), (o) => sum.read(new Float32Array(2), o), (o) => sum.sum().value(o), (o) => stuck.sync(o)];
+    for (const call of calls) {
+      const abort = new AbortController(), given = call({signal: abort.signal});
+      setTimeout(() => abort.abort(), 20);
+      await fails('ErrAborted', String(call), () => given);
+    }
+    const gpu = await init();
+    same(await gpu.matrix(1, 2, [1, 2]).add(1).read(), [2, 3], 'another device meanwhile');
+    gpu.close();
+    end();
+    same(await sum.read(), [3, 4], 'what was queued');
+    await a.sync();
+    same(wrapped, [2, 3], 'wrapped memory');
+    stuck.close();
+    device.destroy();
+  },
+
   anything: withGpu(async (gpu) => {
     // Every method with whatever may be passed: only errors of ours, and the program lives on.
     const odd = [undefined, null, NaN, -1, 1e20, 0.5, 2, '', 'x', true, 1n, Symbol('s'), [], [1, 2], {}, () => {}, new Float32Array(2), new ArrayBuffer(8),

@@ -45,6 +45,32 @@ export const tests = {
     await throws('ErrInvalid', 'no buffer', () => gpu.wrapBuffer(new Float32Array(9), 3, 3));
     const wrong = device.createBuffer({size: 64, usage: GPUBufferUsage.COPY_DST});
     await fails('ErrInvalid', 'usages', () => gpu.wrapBuffer(wrong, 2, 2).read());
+    for (const size of [2, 5, 10]) {
+      const odd = device.createBuffer({size, usage: x.usage});
+      await throws('ErrInvalid', `a buffer of ${size} bytes`, () => gpu.wrapBuffer(odd, 1, 1, {dtype: 'float16'}));
+      await throws('ErrInvalid', `${size} bytes to copy`, () => gpu.fromBuffer(1, 1, odd, {dtype: 'float16', setValueOnDevice: true}));
+      await throws('ErrInvalid', `${size} bytes for another matrix`, () => gpu.zeros(1, 1, {dtype: 'float16'}).rebind(odd, 1, 1));
+    }
+  }),
+
+  // A mapped buffer is refused, and stays what it is: mapped, with what its owner writes into it.
+  mappedBuffers: withGpu(async (gpu) => {
+    const {device} = gpu, usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    const buffer = device.createBuffer({size: 16, usage, mappedAtCreation: true}), range = new Float32Array(buffer.getMappedRange());
+    range.set([1, 2, 3, 4]);
+    const target = gpu.zeros(2, 2);
+    for (const [what, run] of Object.entries({
+      wrapBuffer: () => gpu.wrapBuffer(buffer, 2, 2).read(), fromBuffer: () => gpu.fromBuffer(2, 2, buffer, {setValueOnDevice: true}).read(),
+      rebind: async () => { target.rebind(buffer, 2, 2); await gpu.sync(); },
+    })) {
+      await fails('ErrMapped', what, run);
+      check(buffer.mapState === 'mapped' && range.length === 4, `${what} unmapped the buffer`);
+    }
+    same(await target.read(), [0, 0, 0, 0], 'a matrix that was not given the buffer');
+    range[3] = 5;
+    buffer.unmap();
+    const m = gpu.wrapBuffer(buffer, 2, 2);
+    same(await m.add(1).read(), [2, 3, 4, 6], 'the buffer, once it is not mapped');
   }),
 
   async callersDevice() {

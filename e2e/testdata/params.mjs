@@ -292,6 +292,26 @@ export const tests = {
     await fails('ErrFormat', 'scanning', () => gpu.scanParams(new Blob([new Uint8Array(100)])));
   }),
 
+  detached: onBoth(async (gpu) => {
+    const bytes = await fileOf('dlr_4in2out_v2.params'), before = gpu.stats().liveBytes, detach = (buffer) => {
+      structuredClone(buffer, {transfer: [buffer]});
+      return buffer;
+    };
+    const gone = detach(bytes.slice().buffer), view = bytes.slice(), data = new DataView(bytes.slice().buffer);
+    detach(view.buffer);
+    detach(data.buffer);
+    for (const [what, memory] of Object.entries({'an ArrayBuffer': gone, 'a typed array': view, 'a DataView': data})) {
+      await fails('ErrInvalid', `loading ${what}`, () => gpu.loadParams(memory));
+      await fails('ErrInvalid', `scanning ${what}`, () => gpu.scanParams(memory));
+      await fails('ErrInvalid', `a promise of ${what}`, () => gpu.loadParams(Promise.resolve(memory)));
+      await fails('ErrInvalid', `saving ${what}`, () => gpu.saveParams([['a', {data: memory, dtype: 'uint8', shape: [bytes.length]}]]));
+    }
+    await fails('ErrStream', 'a piece', () => gpu.loadParams((async function* () { yield view; })()));
+    const large = new Uint8Array(3 << 20), file = await (await gpu.saveParams([['a', {data: large, shape: [large.length]}]])).arrayBuffer();
+    await fails('ErrStream', 'while it is loaded', () => gpu.loadParams(file, {onProgress() { if (file.byteLength > 0) detach(file); }}));
+    await nothingLeft(gpu, before, 'of what was detached');
+  }),
+
   aborted: onBoth(async (gpu) => {
     const before = gpu.stats().liveBytes, bytes = await fileOf('dlr_4in2out_v2.params'), reason = new Error('enough');
     const gone = (what, run) => fails('ErrAborted', what, () => run().catch((error) => {

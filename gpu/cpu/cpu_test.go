@@ -164,11 +164,11 @@ func TestMemoryOfLists(t *testing.T) {
 
 func TestImport(t *testing.T) {
 	dev := open(t, 0)
-	mem := []byte("0123456789abcdef.")
+	mem := []byte("0123456789abcdef....")
 	_, size, err := dev.ImportBuffer(1, mem)
 	must(t, err)
-	if size != 17 {
-		t.Errorf("the import has %d bytes, want 17", size)
+	if size != 20 {
+		t.Errorf("the import has %d bytes, want 20", size)
 	}
 	kernelOf(t, dev, 16, func(b []byte) {
 		if cap(b) != 16 {
@@ -181,10 +181,10 @@ func TestImport(t *testing.T) {
 	list.Clear(1, 8, 4)
 	must(t, dev.Submit(&list))
 	must(t, dev.Wait(t.Context()))
-	if got := string(mem); got != "\a\a\a\a4567\x00\x00\x00\x00cdef." {
+	if got := string(mem); got != "\a\a\a\a4567\x00\x00\x00\x00cdef...." {
 		t.Errorf("the caller's memory is %q", got)
 	}
-	got := make([]byte, 17)
+	got := make([]byte, 20)
 	must(t, read(t.Context(), dev, 1, got))
 	if !bytes.Equal(got, mem) {
 		t.Errorf("read %q, want %q", got, mem)
@@ -223,6 +223,10 @@ func TestImportRefused(t *testing.T) {
 	}
 	_, _, err := dev.ImportBuffer(1, mem[4:])
 	must(t, err)
+}
+
+func TestOddSize(t *testing.T) {
+	gputest.OddSizes(t, open(t, 0), func(size int) any { return make([]byte, 16)[:size] })
 }
 
 // References may look at their memory as any element type.

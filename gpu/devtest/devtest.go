@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
@@ -57,14 +58,20 @@ func EachGPU(t *testing.T, test func(t *testing.T, dev *gpu.Device)) {
 	})
 }
 
-// Open opens a device of a driver, which is closed at the end of the test.
+// Open opens a device of a driver, which is closed at the end of the test. Nothing may be left on it then: see [Leaks].
 func Open(t testing.TB, driver string, opts ...gpu.Option) *gpu.Device {
 	t.Helper()
 	dev, err := gpu.Open(t.Context(), append(slices.Clip(opts), gpu.WithDriver(driver))...)
 	if err != nil {
 		t.Fatalf("driver %s: %v", driver, err)
 	}
-	t.Cleanup(func() { Check(t, dev.Close()) })
+	opened.Lock()
+	opened.devices = append(opened.devices, weak.Make(dev))
+	opened.Unlock()
+	t.Cleanup(func() {
+		Leaks(t, dev)
+		Check(t, dev.Close())
+	})
 	return dev
 }
 

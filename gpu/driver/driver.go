@@ -58,9 +58,9 @@ type Device interface {
 	// storage and copied from and to; a mappable one also by the CPU, where the device has FeatureMappable.
 	NewBuffer(id BufferID, size uint64, mappable bool) error
 	// ImportBuffer gives an id to a buffer that the caller made: a *wgpu.Buffer natively, a GPUBuffer in the browser, of
-	// this very device and usable as storage and for copies. It returns that id and the size. A buffer that was imported and
-	// is not freed keeps the id that it has, which is returned instead: a platform refuses a buffer in two roles, so it has to
-	// be known that it is the same. FreeBuffer only forgets it.
+	// this very device, usable as storage and for copies, and of a size that is a multiple of 4. It returns that id and the size. A
+	// buffer that was imported and is not freed keeps the id that it has, which is returned instead: a platform refuses a buffer in
+	// two roles, so it has to be known that it is the same. FreeBuffer only forgets it.
 	ImportBuffer(id BufferID, handle any) (known BufferID, size uint64, err error)
 	// DestroyBuffer destroys a buffer that the caller made, unmapping it if need be, once the work submitted so far no longer
 	// needs it. No id names it any more.
@@ -74,8 +74,9 @@ type Device interface {
 	FreeKernel(id KernelID)
 
 	// Submit checks the list, executes nothing if it is wrong, and returns once everything is queued. What the list's
-	// host data holds is taken over before Submit returns. Platforms that find mistakes later report them, once, by the next
-	// call of Submit, Read or Wait: a [Refusal] if the list had a number, and then the call itself did nothing.
+	// host data holds is taken over before Submit returns. Platforms that find mistakes later report them by the next call of
+	// Submit, Read, Wait or Map, and may do so until a Submit has: a [Refusal] if the list had a number, and then the call itself
+	// did nothing.
 	Submit(list *CommandList) error
 	// Read copies bytes of a buffer into host memory after everything submitted so far.
 	Read(ctx context.Context, t Transfer) error
@@ -97,10 +98,14 @@ type Device interface {
 	Close() error
 }
 
-// Refusal is the error of a list that the platform found to be wrong after Submit had returned. Nothing of it was executed.
+// Refusal is the error of a list that the platform found to be wrong, or did not execute to its end, after Submit had returned.
+// What the list and those after it were to write holds anything.
+//
+// Or it is that of a buffer for which there was no memory after all, as NewBuffer had returned: nothing can use that.
 type Refusal struct {
-	List uint64 // its number
-	Err  error
+	List   uint64   // its number
+	Buffer BufferID // that of the buffer instead; it may name none
+	Err    error
 }
 
 // Error returns the text of the error.
@@ -182,6 +187,9 @@ type Kernel struct {
 	Source string // WGSL
 	Entry  string // name of the entry point
 	Layout Layout
+	// Bounded says that the loops of an invocation stay below MaxLoopsPerInvoking in any case. Where there is such a limit, a driver
+	// watches the loops of other kernels: a list that exceeds it is a [Refusal] with fault.ErrLimit.
+	Bounded bool
 	// Reference computes the same in Go, for the oracle: the workgroup counts of the dispatch, the parameter block, and the
 	// bytes of each storage binding in the order of the bindings. Nil means that only a device with FeatureWGSL runs it.
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
@@ -331,8 +339,8 @@ func (l *Limits) CheckBindings(op string, layout Layout, entries []Binding, size
 		l = &Limits{}
 	}
 	switch {
-	case len(entries) != layout.Storage():
-		return fail(op, fault.ErrInvalid, len(entries), " entries for ", layout.Storage(), " storage bindings")
+	case len(entries) != layout.Storage() || len(sizes) < len(entries):
+		return fail(op, fault.ErrInvalid, len(entries), " entries and ", len(sizes), " sizes for ", layout.Storage(), " storage bindings")
 	case layout.params() > 1:
 		return fail(op, fault.ErrInvalid, "more than one parameter block")
 	case len(entries) > int(l.MaxStorageBuffers):

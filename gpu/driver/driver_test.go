@@ -3,9 +3,12 @@
 package driver
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 func TestLayout(t *testing.T) {
@@ -87,5 +90,14 @@ func TestFeatures(t *testing.T) {
 	}
 	if got := Features(math.MaxUint32).Names(); len(got) != 5 {
 		t.Errorf("got %v, want five names", got)
+	}
+}
+
+// TestCheckBindingsSizes has fewer sizes than entries.
+func TestCheckBindingsSizes(t *testing.T) {
+	l := Limits{MaxStorageBuffers: 8, MaxBindingSize: 1 << 20}
+	err := l.CheckBindings("test", NewLayout(AccessRead), []Binding{{Buffer: 1, Size: 4}}, nil)
+	if !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("%v, want %v", err, fault.ErrInvalid)
 	}
 }

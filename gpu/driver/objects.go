@@ -137,7 +137,8 @@ func (o *Objects) Usable(op string) error {
 	return nil
 }
 
-// AddBuffer checks and notes a new buffer. imported buffers may have any size the platform gave them.
+// AddBuffer checks and notes a new buffer. imported ones may be larger than those that a driver makes, but are words like all: some
+// platforms neither bind nor copy what is beyond the last whole one.
 func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) error {
 	o = o.orClosed()
 	const op = "driver: NewBuffer"
@@ -145,8 +146,8 @@ func (o *Objects) AddBuffer(id BufferID, size uint64, mappable, imported bool) e
 		return err
 	}
 	switch {
-	case size == 0 || (size%4 != 0 && !imported):
-		return fail(op, fault.ErrInvalid, "size ", size, " is not a positive multiple of 4")
+	case size == 0 || size%4 != 0:
+		return fail(op, fault.ErrInvalid, "a buffer's size of ", size, " is not a positive multiple of 4")
 	case size > o.info.Limits.MaxBufferSize && !imported:
 		return fail(op, fault.ErrLimit, size, " bytes, the largest buffer has ", o.info.Limits.MaxBufferSize)
 	case mappable && !o.info.Features.Has(FeatureMappable):

@@ -140,19 +140,22 @@ func TestIDs(t *testing.T) {
 
 func TestImports(t *testing.T) {
 	o := newTestObjects(t)
-	if err := o.AddBuffer(3, 5001, false, true); err != nil { // larger than a buffer may be, and odd
+	for _, size := range []uint64{1, 2, 3, 5001, 5002, 5003} {
+		wantErr(t, "an odd import", o.AddBuffer(3, size, false, true), fault.ErrInvalid)
+	}
+	if err := o.AddBuffer(3, 5004, false, true); err != nil { // larger than a buffer may be
 		t.Fatal(err)
 	}
-	if got := o.BufferSize(3); got != 5001 {
-		t.Errorf("the import has %d bytes, want 5001", got)
+	if got := o.BufferSize(3); got != 5004 {
+		t.Errorf("the import has %d bytes, want 5004", got)
 	}
-	if err := o.CheckRead(Transfer{Buffer: 3, Offset: 4999, Width: 2, Count: 1, Host: HostBytes(make([]byte, 2))}); err != nil {
+	if err := o.CheckRead(Transfer{Buffer: 3, Offset: 5002, Width: 2, Count: 1, Host: HostBytes(make([]byte, 2))}); err != nil {
 		t.Errorf("its last bytes: %v", err)
 	}
 	wantErr(t, "import of nothing", o.AddBuffer(4, 0, false, true), fault.ErrInvalid)
 	var l CommandList
-	l.Clear(3, 5000, 4)
-	wantErr(t, "a word that is not whole", o.Check(&l), fault.ErrInvalid)
+	l.Clear(3, 5004, 4)
+	wantErr(t, "a word behind the end", o.Check(&l), fault.ErrInvalid)
 }
 
 func TestMappingState(t *testing.T) {

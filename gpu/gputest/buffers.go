@@ -5,6 +5,9 @@ package gputest
 import (
 	"errors"
 	"math"
+	"strconv"
+	"strings"
+	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -159,6 +162,27 @@ func bufferHandle(r *rig) {
 			r.Errorf("destroying %v: %v", h, err)
 		}
 	}
+}
+
+// OddSizes imports buffers that create makes on the device's platform. Those whose size is no multiple of 4 are refused at once, with the
+// reason, and leave the id free.
+func OddSizes(t *testing.T, dev driver.Device, create func(size int) any) {
+	t.Helper()
+	for _, size := range []int{1, 2, 3, 5, 6, 10, 14, 15} {
+		_, _, err := dev.ImportBuffer(1, create(size))
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "size of "+strconv.Itoa(size)+" is not a positive multiple of 4") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	known, size, err := dev.ImportBuffer(1, create(12))
+	if known != 1 || size != 12 || err != nil {
+		t.Fatalf("a buffer of 12 bytes is %d with %d bytes, %v", known, size, err)
+	}
+	last := make([]byte, 2)
+	if err := read(t.Context(), dev, 1, 10, last); err != nil {
+		t.Errorf("its last bytes: %v", err)
+	}
+	dev.FreeBuffer(1)
 }
 
 func bufferForeign(r *rig) {

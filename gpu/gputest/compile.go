@@ -131,6 +131,11 @@ func kernelErrors(r *rig) {
 		return
 	}
 	good := at("v[0] = v[0] + 1u;")
+	shared := func(more int) string { // than the workgroups' memory, in words
+		n := strconv.Itoa(int(r.info.Limits.MaxWorkgroupMemory/4) - 64 + more)
+		return "const N = " + n + "u;\nalias A = array<u32, N>; var<workgroup> w: A; var<workgroup> x: array<vec4<f32>, 16>;\n" +
+			at("w[v[1]] = 1u; x[v[2]].x = 1.0; v[0] = w[v[3]];")
+	}
 	r.kernels++
 	id := r.kernels
 	for _, c := range []struct {
@@ -147,6 +152,14 @@ func kernelErrors(r *rig) {
 		{"missing binding", good, "main", driver.NewLayout(none, readWrite), false},
 		{"read-only binding", good, "main", driver.NewLayout(readOnly), false},
 		{"parameters for storage", good, "main", driver.NewLayout(params), false},
+		{"workgroup memory", shared(1), "main", bump.layout, false},
+		{"workgroup memory beyond all measure", shared(1 << 29), "main", bump.layout, false},
+		{"an array without a length as a value", at("let a = array<u32>();"), "main", bump.layout, false},
+		{"a type too large", "struct S { a: array<vec4<u32>, 2147483648u> } @group(0) @binding(0) var<storage> s: S;\n" +
+			"@compute @workgroup_size(1) fn main() { let a = s.a[0]; }", "main", driver.NewLayout(readOnly), false},
+		{"workgroup too large", strings.Replace(good, "size(1)", "size(65536, 65536)", 1), "main", bump.layout, false},
+		{"workgroup of none", strings.Replace(good, "size(1)", "size(0)", 1), "main", bump.layout, false},
+		{"recursion", good + "fn f(x: u32) -> u32 { if (x == 0u) { return 0u; } return f(x - 1u); }", "main", bump.layout, false},
 	} {
 		err := r.dev.NewKernel(r.ctx, id, &driver.Kernel{Label: c.name, Source: c.source, Entry: c.entry, Layout: c.layout})
 		r.refused(c.name, err, fault.ErrCompile)

@@ -85,7 +85,7 @@ var Groups = []Group{
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
-	{"text", "Eval", "TestEval, FuzzEval"},
+	{"text", "Eval", "TestEval, TestEvalHostile, FuzzEval"},
 }
 
 // Table lists the operations. The order of the element-wise ones is that of their codes, in Go and in the page, which are

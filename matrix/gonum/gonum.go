@@ -121,7 +121,7 @@ func read(op string, m mat.Matrix, rows, cols int, t matrix.DType) (data []matri
 	}
 	whole := t == matrix.Int32 || t == matrix.Uint32
 	data = make([]matrix.Any, rows*cols)
-	for i := range rows {
+	for i := range min(rows, len(data)) { // without columns there may be any number of rows
 		for j := range cols {
 			x := at(i, j)
 			data[i*cols+j] = matrix.Any(x)

@@ -274,3 +274,24 @@ func Example() {
 	// ⎡14.00  32.30⎤
 	// ⎣32.30  78.21⎦ <nil>
 }
+
+// empty has so many rows and no columns.
+type empty int
+
+func (e empty) Dims() (r, c int)    { return int(e), 0 }
+func (e empty) T() mat.Matrix       { return mat.Transpose{Matrix: e} }
+func (e empty) At(int, int) float64 { panic("there is no element") }
+
+// TestEmptyRows has so many rows without elements that nobody can go through them.
+func TestEmptyRows(t *testing.T) {
+	dev := devtest.Open(t, "cpu")
+	for _, m := range []mat.Matrix{empty(1 << 40), empty(1 << 40).T()} {
+		d, err := gonum.From[float32](dev, m)
+		devtest.Check(t, err)
+		r, c := d.Dims()
+		if wantR, wantC := m.Dims(); r != wantR || c != wantC {
+			t.Errorf("%dx%d, want %dx%d", r, c, wantR, wantC)
+		}
+		devtest.Check(t, d.Close())
+	}
+}

@@ -105,13 +105,13 @@ func ready(b *testing.B, conf graph.Config, tasks int) {
 	check(b, g.Teardown())
 }
 
-// sleeper is a kernel that keeps a device of the oracle busy for as long, without keeping a core busy: what a device of its own
-// hardware is to the host.
-func sleeper(took time.Duration) graph.Body {
+// sleeper is a kernel that uses y and keeps a device of the oracle busy for as long, without keeping a core busy: what a device of
+// its own hardware is to the host.
+func sleeper(took time.Duration, use buffer.Intent, ended func()) graph.Body {
 	desc := gpu.KernelDesc{
 		Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; } // " + took.String(),
 		Bindings:  []driver.Access{driver.AccessReadWrite},
-		Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took) },
+		Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took); ended() },
 	}
 	return graph.Func(func(d *graph.Dispatch) error {
 		k, err := d.Device().Kernel(d.Context(), desc)
@@ -126,7 +126,7 @@ func sleeper(took time.Duration) graph.Body {
 		if err != nil {
 			return err
 		}
-		mem, err := b.Memory(buffer.Writes)
+		mem, err := b.Memory(use)
 		if err == nil {
 			err = k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: mem})
 		}
@@ -146,11 +146,11 @@ func BenchmarkPipeline(b *testing.B) {
 	devs := open(b, "cpu", "cpu")
 	g := must[*graph.Graph](b)(graph.New(devs))
 	m := g.Template("m", 256, 1024, dtype.Float32) // 1 MiB
-	one := g.Task("one", sleeper(slowest), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[0]))
+	one := g.Task("one", sleeper(slowest, buffer.Writes, func() {}), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[0]))
 	two := g.Task("two", graph.Host(func(d *graph.Dispatch) error {
 		return d.Update("y", func(mem []byte) error { mem[0]++; time.Sleep(slowest * 3 / 4); return nil })
 	}), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}))
-	three := g.Task("three", sleeper(slowest*9/10), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[1]))
+	three := g.Task("three", sleeper(slowest*9/10, buffer.Writes, func() {}), graph.In("x", m), graph.Out("y", m, graph.PortConfig{InPlace: "x"}), graph.Require(devs[1]))
 	in := g.Input("in", one.Port("x"))
 	g.Connect(one.Port("y"), two.Port("x"))
 	g.Connect(two.Port("y"), three.Port("x"))

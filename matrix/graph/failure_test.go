@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -140,7 +141,7 @@ func TestGoexitDeterministic(t *testing.T) {
 func lose(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	if dev.Info().Features.Has(driver.FeatureWGSL) {
-		destroy(t, dev)
+		devtest.Destroy(dev)
 	} else {
 		k := must[*gpu.Kernel](t)(dev.Kernel(t.Context(), gpu.KernelDesc{
 			Source: "@compute @workgroup_size(1) fn main() {}", Reference: func([3]uint32, []byte, [][]byte) { panic("lost") },

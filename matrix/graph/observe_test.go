@@ -12,7 +12,6 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix/graph"
 )
 
@@ -124,36 +123,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// WithSync makes a dispatch last until its device has done the work, and the lanes tell what each was busy with.
+// WithSync makes a dispatch last until its device has done the work, and the rows of its trace tell what each was busy with.
 func TestSync(t *testing.T) {
 	for _, opts := range [][]option{{withSync}, {withSync, deterministic(1)}} {
 		r := newRig(t, []string{"cpu", "cpu"}, opts...)
 		var done atomic.Int32
 		const took = time.Millisecond
-		desc := gpu.KernelDesc{
-			Source:    "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n@compute @workgroup_size(1) fn main() { x[0] += 1.0; }",
-			Bindings:  []driver.Access{driver.AccessReadWrite},
-			Reference: func([3]uint32, []byte, [][]byte) { time.Sleep(took); done.Add(1) },
-		}
-		work := r.Task("work", graph.Func(func(d *graph.Dispatch) error {
-			k, err := d.Device().Kernel(d.Context(), desc)
-			if err != nil {
-				return err
-			}
-			y, err := d.Block("y")
-			if err != nil {
-				return err
-			}
-			b, err := y.On(d.Context(), d.Device(), buffer.Writes)
-			if err != nil {
-				return err
-			}
-			mem, err := b.Memory(buffer.Replaces)
-			if err != nil {
-				return err
-			}
-			return k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: mem})
-		}), graph.In("x", r.m), graph.Out("y", r.m))
+		work := r.Task("work", sleeper(took, buffer.Replaces, func() { done.Add(1) }), graph.In("x", r.m), graph.Out("y", r.m))
 		n := int32(0)
 		look := r.Task("look", graph.Host(func(*graph.Dispatch) error {
 			if n++; done.Load() < n {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/matrix/graph"
@@ -19,7 +20,7 @@ func lossy(t *testing.T, test func(r *rig), opts ...option) {
 	t.Helper()
 	for _, s := range setups {
 		names, ok := possible(s.drivers...)
-		if !ok || slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(losable, n) }) {
+		if !ok || slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(devtest.Losable, n) }) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

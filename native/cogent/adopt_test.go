@@ -76,6 +76,24 @@ func TestAdopt(t *testing.T) {
 	dev.Release()
 }
 
+// The handle of a device that was closed is refused, and whoever adopted it before goes on.
+func TestAdoptClosed(t *testing.T) {
+	own, err := open(t.Context())
+	must(t, err)
+	handle := own.Handle(0)
+	d, err := New().Adopt(t.Context(), handle)
+	must(t, err)
+	must(t, own.Close())
+	if _, err := New().Adopt(t.Context(), handle); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("%v, want %v", err, fault.ErrInvalid)
+	}
+	b, err := d.Handle(0).(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{Size: 16, Usage: wgpu.BufferUsageCopyDst})
+	must(t, err)
+	b.Release()
+	healthy(t, d, 1)
+	must(t, d.Close())
+}
+
 func TestAdoptedConformance(t *testing.T) {
 	gputest.Run(t, func(ctx context.Context) (driver.Device, error) {
 		dev := requestDevice(t)
@@ -193,6 +211,18 @@ func TestHandleLayout(t *testing.T) {
 	if got := fields(wgpu.Buffer{}); !reflect.DeepEqual(got, []string{"deviceRef", "ref"}) {
 		t.Errorf("wgpu.Buffer has the fields %v", got)
 	}
+}
+
+func TestOddSize(t *testing.T) {
+	d := openDevice(t)
+	gputest.OddSizes(t, d, func(size int) any {
+		b, err := d.Handle(0).(*wgpu.Device).CreateBuffer(&wgpu.BufferDescriptor{
+			Size: uint64(size), Usage: wgpu.BufferUsageStorage | wgpu.BufferUsageCopySrc | wgpu.BufferUsageCopyDst,
+		})
+		must(t, err)
+		t.Cleanup(b.Release)
+		return b
+	})
 }
 
 // A buffer of the user's is destroyed: at once for him, for the work that was submitted later.

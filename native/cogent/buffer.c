@@ -90,7 +90,7 @@ void cog_buffer_free(cog_device *d, uint32_t id, bool destroy) {
 	cog_buffer b = d->buffers[id];
 	d->buffers[id] = (cog_buffer){0};
 	if (destroy) wgpuBufferDestroy(b.ref);
-	if (d->pending && b.written == d->submission) cog_backlog(d, wgpuBufferGetSize(b.ref));
+	if (d->pending && b.written == d->submission) d->pending += wgpuBufferGetSize(b.ref);
 	wgpuBufferRelease(b.ref);
 }
 
@@ -101,11 +101,11 @@ WGPUBuffer cog_staging_new(cog_device *d, uint64_t size, cog_error *error) {
 // cog_read copies parts of a buffer into a staging buffer and maps that. The signal is for the end of it all.
 cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, cog_error *error) {
 	WGPUBuffer source = cog_buffer_handle(d, span->buffer, 0);
-	if (!source) {
+	if (span->count && !source) {
 		cog_fail(error, WGPUErrorType_Validation, "no such buffer");
 		return NULL;
 	}
-	if (d->buffers[span->buffer].watched && cog_is_mapped(d, source)) {
+	if (span->count && d->buffers[span->buffer].watched && cog_is_mapped(d, source)) {
 		cog_fail(error, COG_MAPPED, "");
 		return NULL;
 	}
@@ -114,10 +114,12 @@ cog_signal *cog_read(cog_device *d, cog_span const *span, WGPUBuffer staging, co
 	for (uint64_t i = 0; i < span->count; i++)
 		wgpuCommandEncoderCopyBufferToBuffer(
 			encoder, source, span->offset + i * span->pitch, staging, i * span->size, span->size);
+	uint64_t size = span->size * span->count, guard = span->guard ? COG_GUARD : 0;
+	if (guard) wgpuCommandEncoderCopyBufferToBuffer(encoder, d->guard, 0, staging, size, guard);
 	cog_submit_encoder(d, encoder, error);
 	cog_leave(d, error, outer);
 	if (error->type) return NULL;
-	return cog_map(d, staging, WGPUMapMode_Read, 0, span->size * span->count, error);
+	return cog_map(d, staging, WGPUMapMode_Read, 0, size + guard, error);
 }
 
 // cog_map asks for size bytes of a buffer. wgpu-native zeroes what of them was never written, on its way to the signal.

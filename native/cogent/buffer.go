@@ -120,6 +120,9 @@ func (d *device) Handle(id driver.BufferID) any {
 		if errors.Is(d.Usable(""), fault.ErrClosed) {
 			return nil
 		}
+		if deviceRef(d.handle) == nil { // adopted of a device that was closed
+			return d.ours
+		}
 		return d.handle
 	}
 	if d.lock("Handle") != nil {
@@ -150,6 +153,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		C.cog_unmap(d.c, b.ref)
 	}
 	C.cog_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
+	d.freed()
 	delete(d.buffers, id)
 }
 

@@ -49,11 +49,15 @@ typedef struct {
 	uint64_t size;
 } cog_data;
 
-// cog_span names a part of a buffer, or count such parts every pitch bytes, that a read copies one behind the other.
+// cog_span names a part of a buffer, or count such parts every pitch bytes, that a read copies one behind the other. Behind
+// them it copies the guard, if guard is set.
 typedef struct {
 	uint32_t buffer;
 	uint64_t offset, size, pitch, count;
+	bool guard;
 } cog_span;
+
+enum { COG_GUARD = 16 }; // bytes of the guard
 
 // adapter.c
 size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
@@ -84,6 +88,12 @@ int cog_wait(cog_device *d, cog_signal *s, cog_backoff *p);
 
 // queue.c
 int cog_flush(cog_device *d);
+
+// cog_backlog counts bytes that wait for a submission, and submits if they are too many.
+void cog_backlog(cog_device *d, uint64_t bytes);
+
+// cog_submissions counts submissions.
+uint64_t cog_submissions(cog_device *d);
 cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 
 // live.c
@@ -107,12 +117,13 @@ void cog_unmap(cog_device *d, WGPUBuffer buffer);
 
 // kernel.c
 cog_layout *cog_layout_of(cog_device *d, uint64_t layout, cog_error *error);
-WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, char const *source, char const *entry, char const *label,
-	cog_error *error);
-void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, cog_error *error);
+void cog_guard(cog_device *d, cog_error *error);
+WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, bool guarded, char const *source, char const *entry,
+	char const *label, cog_error *error);
+void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, bool guarded, cog_error *error);
 
 // submit.c
-void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
+bool cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
 	cog_error *error);
 
 #endif

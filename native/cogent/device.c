@@ -75,12 +75,15 @@ cog_device *cog_adopt(WGPUDevice device, cog_error *error) {
 void cog_close(cog_device *d, bool keep) {
 	for (uint32_t i = 0; i < d->nsets; i++) cog_set_free(&d->sets[i]);
 	for (uint32_t i = 0; i < d->nkernels; i++)
-		if (d->kernels[i]) wgpuComputePipelineRelease(d->kernels[i]);
+		if (d->kernels[i].pipeline) wgpuComputePipelineRelease(d->kernels[i].pipeline);
 	for (uint32_t i = 0; i < d->nlayouts; i++)
 		if (d->layouts[i]) cog_layout_free(d->layouts[i]);
 	for (uint32_t i = 0; i < d->nbuffers; i++)
 		if (d->buffers[i].ref) wgpuBufferRelease(d->buffers[i].ref);
 	if (d->params) wgpuBufferRelease(d->params);
+	if (d->guard_group) wgpuBindGroupRelease(d->guard_group);
+	if (d->guard_layout) wgpuBindGroupLayoutRelease(d->guard_layout);
+	if (d->guard) wgpuBufferRelease(d->guard);
 	free(d->shown);
 	wgpuQueueRelease(d->queue);
 	if (!keep) wgpuDeviceRelease(d->device);

@@ -35,12 +35,13 @@ type device struct {
 	driver.Objects
 	c      *C.cog_device
 	watch  *C.cog_watch
-	handle *wgpu.Device // the user's, if adopted
+	ours   *wgpu.Device // a handle that Close clears
+	handle *wgpu.Device // the user's, if adopted, or ours
 	own    bool
 
 	// A submission may block until the one before it is done, as it does with llvmpipe, and nobody can poll meanwhile.
 	blocks bool
-	turn   sync.Mutex   // of those who wait before they submit
+	done   uint64       // how many submissions of ours are known to be
 	waited atomic.Int64 // the last wait, in nanoseconds
 
 	mu      *sync.Mutex // with OpenGL, that of all its devices
@@ -49,6 +50,7 @@ type device struct {
 	staging pool.Pool    // of *staging
 	chunk   uint64       // the largest size of a staging buffer
 	users   atomic.Int32 // calls under way that use c outside of the lock; they come under it
+	guard   guard
 
 	last *C.cog_signal // of a closed device, the end of what was submitted before
 }
@@ -61,6 +63,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		Objects: driver.NewObjects(info),
 		c:       c,
 		watch:   C.cog_watch_of(c),
+		ours:    deviceHandle(C.cog_handle(c)),
 		handle:  handle,
 		own:     handle == nil,
 		blocks:  handle != nil || llvmpipe(info.Name),
@@ -72,7 +75,7 @@ func newDevice(c *C.cog_device, info driver.AdapterInfo, handle *wgpu.Device) *d
 		d.openGL, d.mu = true, &openGLMutex
 	}
 	if d.own {
-		d.handle = deviceHandle(C.cog_handle(c))
+		d.handle = d.ours
 	} else { // only this device knows the address
 		runtime.AddCleanup(d, func(w *C.cog_watch) { C.free(unsafe.Pointer(w)) }, d.watch)
 	}
@@ -119,6 +122,7 @@ func (d *device) Close() error {
 	d.mu.Lock()
 	d.noticeLoss()
 	first := d.Objects.Close()
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(d.ours)), nil)
 	d.mu.Unlock()
 	if !first {
 		return nil
@@ -172,7 +176,7 @@ func (d *device) idle() bool {
 
 func (d *device) release() {
 	if d.isLost() {
-		return // wgpu-native polls a device to release it, and that is fatal now
+		return // wgpu-native frees memory when it polls, and that is fatal if Vulkan has lost the device, which nothing else tells
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

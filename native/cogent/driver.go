@@ -61,7 +61,7 @@ func adopt(ctx context.Context, handle any) (driver.Device, error) {
 	}
 	ref := deviceRef(dev)
 	if ref == nil {
-		return nil, fail(op, fault.ErrInvalid, "nil device")
+		return nil, fail(op, fault.ErrInvalid, "nil device, or one that is closed")
 	}
 	var e C.cog_error
 	c := C.cog_adopt(ref, &e)
@@ -86,7 +86,7 @@ func deviceRef(d *wgpu.Device) C.WGPUDevice {
 	if d == nil {
 		return nil
 	}
-	return (*deviceStruct)(unsafe.Pointer(d)).ref
+	return C.WGPUDevice(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(d)))) // Close clears handles
 }
 
 func deviceHandle(ref C.WGPUDevice) *wgpu.Device {

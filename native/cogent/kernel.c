@@ -64,32 +64,57 @@ void cog_layout_free(cog_layout *l) {
 	free(l);
 }
 
-// cog_compile may take long. It touches nothing of d but the device itself.
-WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, char const *source, char const *entry, char const *label,
-	cog_error *error) {
+// cog_guard makes the guard. Kernels count the loops that were ended in its first word and compare the second one, which is 2.
+void cog_guard(cog_device *d, cog_error *error) {
+	WGPUBindGroupLayoutEntry slot = {.visibility = WGPUShaderStage_Compute, .buffer.type = WGPUBufferBindingType_Storage};
+	WGPUBindGroupLayoutDescriptor layout = {.entryCount = 1, .entries = &slot};
+	uint32_t const start[COG_GUARD / 4] = {0, 2};
+
+	if (d->guard_group) return;
+	cog_error *outer = cog_enter(d, error);
+	if (!d->guard_layout) d->guard_layout = wgpuDeviceCreateBindGroupLayout(d->device, &layout);
+	uint32_t usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
+	if (!d->guard) d->guard = cog_create_buffer(d, COG_GUARD, usage, error);
+	cog_check(d, error);
+	if (!error->type) {
+		WGPUBindGroupEntry entry = {.buffer = d->guard, .size = COG_GUARD};
+		WGPUBindGroupDescriptor group = {.layout = d->guard_layout, .entryCount = 1, .entries = &entry};
+		wgpuQueueWriteBuffer(d->queue, d->guard, 0, start, sizeof start);
+		d->guard_group = wgpuDeviceCreateBindGroup(d->device, &group);
+	}
+	cog_leave(d, error, outer);
+}
+
+// cog_compile may take long. It touches nothing of d but the device itself and the layout of the guard.
+WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, bool guarded, char const *source, char const *entry,
+	char const *label, cog_error *error) {
+	WGPUBindGroupLayout groups[] = {l->group, d->guard_layout};
+	WGPUPipelineLayoutDescriptor both = {.bindGroupLayoutCount = 2, .bindGroupLayouts = groups};
 	WGPUShaderModuleWGSLDescriptor wgsl = {{.sType = WGPUSType_ShaderModuleWGSLDescriptor}, source};
 	WGPUShaderModuleDescriptor module = {.nextInChain = &wgsl.chain, .label = label};
 	WGPUComputePipelineDescriptor descriptor = {.label = label, .layout = l->pipeline};
 	WGPUComputePipeline pipeline = NULL;
 
 	cog_error *outer = cog_enter(d, error);
+	if (guarded) descriptor.layout = wgpuDeviceCreatePipelineLayout(d->device, &both);
 	descriptor.compute.module = wgpuDeviceCreateShaderModule(d->device, &module);
 	descriptor.compute.entryPoint = entry;
 	cog_check(d, error);
 	if (!error->type) pipeline = wgpuDeviceCreateComputePipeline(d->device, &descriptor);
 	cog_leave(d, error, outer);
 	wgpuShaderModuleRelease(descriptor.compute.module);
+	if (guarded) wgpuPipelineLayoutRelease(descriptor.layout);
 	if (!error->type) return pipeline;
 	if (pipeline) wgpuComputePipelineRelease(pipeline);
 	return NULL;
 }
 
 // cog_kernel_put gives a pipeline an id; NULL frees the one that is there.
-void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, cog_error *error) {
+void cog_kernel_put(cog_device *d, uint32_t id, WGPUComputePipeline pipeline, bool guarded, cog_error *error) {
 	if (!cog_grow((void **)&d->kernels, &d->nkernels, id, sizeof *d->kernels, error)) return;
-	if (d->kernels[id]) {
-		wgpuComputePipelineRelease(d->kernels[id]);
-		cog_backlog(d, COG_KERNEL);
+	if (d->kernels[id].pipeline) {
+		wgpuComputePipelineRelease(d->kernels[id].pipeline);
+		d->pending += COG_KERNEL;
 	}
-	d->kernels[id] = pipeline;
+	d->kernels[id] = (cog_kernel){pipeline, guarded};
 }

@@ -9,6 +9,7 @@ package cogent
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -23,23 +24,23 @@ import (
 // has begun is not interrupted.
 func (d *device) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kernel) error {
 	const op = "NewKernel"
-	layout, err := d.admit(ctx, op, id, k)
+	layout, guarded, err := d.admit(ctx, op, id, k)
 	if err != nil {
 		return err
 	}
 	defer d.users.Add(-1)
-	pipeline, err := d.compile(op, layout, k)
+	pipeline, err := d.compileGuarded(op, layout, k, guarded)
 	if err != nil {
 		return err
 	}
-	if err = d.keep(op, id, k, pipeline); err != nil {
+	if err = d.keep(op, id, k, pipeline, guarded != nil); err != nil {
 		C.wgpuComputePipelineRelease(pipeline)
 	}
 	return err
 }
 
 // keep notes a kernel that is compiled.
-func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline C.WGPUComputePipeline) error {
+func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline C.WGPUComputePipeline, guarded bool) error {
 	if err := d.lock(op); err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 		return err
 	}
 	var e C.cog_error
-	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, &e)
+	C.cog_kernel_put(d.c, C.uint32_t(id), pipeline, C.bool(guarded), &e)
 	err := take(op, &e, fault.ErrInvalid)
 	if err != nil {
 		d.DropKernel(id)
@@ -56,33 +57,56 @@ func (d *device) keep(op string, id driver.KernelID, k *driver.Kernel, pipeline 
 	return err
 }
 
-// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user.
-func (d *device) admit(ctx context.Context, op string, id driver.KernelID, k *driver.Kernel) (*C.cog_layout, error) {
+// admit checks the kernel without noting it, as nobody may dispatch it yet, and counts a user. guarded is the kernel with a guard, if
+// it is to have one.
+func (d *device) admit(
+	ctx context.Context, op string, id driver.KernelID, k *driver.Kernel,
+) (layout *C.cog_layout, guarded *driver.Kernel, err error) {
 	if err := d.enter(ctx, op); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer d.mu.Unlock()
 	if err := d.AddKernel(id, k); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d.DropKernel(id)
 	why := unsafeSource(k.Source)
+	if s, err := wgsl.Tokenize(k.Source); err == nil && why == "" {
+		why = s.Excess(k.Entry, d.Info().Limits.MaxWorkgroupMemory)
+	}
 	if !utf8.ValidString(k.Entry) || strings.IndexByte(k.Entry, 0) >= 0 {
 		why = "an entry point that is not UTF-8, or with a zero byte"
 	}
 	if why != "" { // the library would end the process
-		return nil, fail(op, fault.ErrCompile, k.Label, ": ", why)
+		return nil, nil, fail(op, fault.ErrCompile, k.Label, ": ", why)
 	}
 	var e C.cog_error
-	layout := C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
+	if guarded = d.guarded(id, k); guarded != nil {
+		C.cog_guard(d.c, &e)
+	}
+	layout = C.cog_layout_of(d.c, C.uint64_t(k.Layout), &e)
 	if err := take(op, &e, fault.ErrInvalid); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d.users.Add(1)
-	return layout, nil
+	return layout, guarded, nil
 }
 
-func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.WGPUComputePipeline, error) {
+// compileGuarded compiles the kernel with a guard, if there is one. Errors are those of the text without it.
+func (d *device) compileGuarded(op string, layout *C.cog_layout, k, guarded *driver.Kernel) (C.WGPUComputePipeline, error) {
+	pipeline, err := d.compile(op, layout, cmp.Or(guarded, k), guarded != nil)
+	if err == nil || guarded == nil {
+		return pipeline, err
+	}
+	pipeline, own := d.compile(op, layout, k, false)
+	if own != nil {
+		return nil, own
+	}
+	C.wgpuComputePipelineRelease(pipeline)
+	return nil, fail(op, fault.ErrCompile, k.Label, ": its loops, which this adapter ends early, cannot be watched: ", err.Error())
+}
+
+func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
 	source, entry, label := C.CString(k.Source), C.CString(k.Entry), C.CString(k.Label)
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(entry))
@@ -94,7 +118,7 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel) (C.W
 		defer d.mu.Unlock()
 	}
 	var e C.cog_error
-	pipeline := C.cog_compile(d.c, layout, source, entry, label, &e)
+	pipeline := C.cog_compile(d.c, layout, C.bool(guarded), source, entry, label, &e)
 	err := take(op, &e, fault.ErrCompile)
 	if err != nil && k.Label != "" {
 		o := err.(*fault.OpError) //nolint:errcheck,errorlint,forcetypeassert // as take makes them
@@ -110,7 +134,8 @@ func (d *device) FreeKernel(id driver.KernelID) {
 	defer d.mu.Unlock()
 	if d.DropKernel(id) {
 		var e C.cog_error
-		C.cog_kernel_put(d.c, C.uint32_t(id), nil, &e) // the table is long enough
+		C.cog_kernel_put(d.c, C.uint32_t(id), nil, false, &e) // the table is long enough
+		d.freed()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
+	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
 )
 
 func TestUnsafeSource(t *testing.T) {
@@ -68,6 +69,9 @@ func TestOwnKernelsAreShallow(t *testing.T) {
 		source, err := os.ReadFile(path)
 		if what := unsafeSource(string(source)); what != "" {
 			t.Errorf("%s: %s", path, what)
+		}
+		if scan, err := wgsl.Tokenize(string(source)); err != nil || scan.Excess("main", 16<<10) != "" {
+			t.Errorf("%s: %v, %s", path, err, scan.Excess("main", 16<<10))
 		}
 		return err
 	})

@@ -20,6 +20,8 @@ void cog_backlog(cog_device *d, uint64_t bytes) {
 	if (d->pending >= COG_BACKLOG) cog_flush(d);
 }
 
+uint64_t cog_submissions(cog_device *d) { return d->submission; }
+
 void cog_submit_encoder(cog_device *d, WGPUCommandEncoder encoder, cog_error *error) {
 	cog_check(d, error);
 	if (!error->type) {

@@ -25,14 +25,11 @@ func (d *device) Submit(list *driver.CommandList) error {
 	if list == nil {
 		return fail(op, fault.ErrInvalid, "no list")
 	}
-	if d.own && d.blocks {
-		d.turn.Lock()
-		defer d.turn.Unlock()
-		if err := d.Drain(context.Background()); err != nil {
-			return err
-		}
+	lock := d.lock
+	if d.blocks && submits(list) {
+		lock = func(op string) error { return d.lockIdle(context.Background(), op) }
 	}
-	if err := d.lock(op); err != nil {
+	if err := lock(op); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -40,6 +37,9 @@ func (d *device) Submit(list *driver.CommandList) error {
 		if list.Data[i].Foreign != nil {
 			return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 		}
+	}
+	if err := d.guard.told(); err != nil {
+		return err
 	}
 	if err := d.Check(list); err != nil {
 		return err
@@ -63,9 +63,11 @@ func (d *device) Submit(list *driver.CommandList) error {
 		params = append(slices.Clip(params), 0)
 	}
 	var e C.cog_error
-	C.cog_submit(d.c,
+	if C.cog_submit(d.c,
 		(*C.uint32_t)(unsafe.SliceData(list.Words)), C.size_t(len(list.Words)),
-		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e)
+		unsafe.Pointer(unsafe.SliceData(params)), C.size_t(len(params)), unsafe.SliceData(writes), &e) {
+		d.guard.submitted(list.Number)
+	}
 	d.noticeLoss()
 	return take(op, &e, fault.ErrInvalid)
 }
@@ -73,26 +75,69 @@ func (d *device) Submit(list *driver.CommandList) error {
 // Wait submits the writes that wait for it and returns when everything submitted so far is done.
 func (d *device) Wait(ctx context.Context) error {
 	const op = "Wait"
-	if err := d.Drain(ctx); err != nil {
+	if err := fault.Ended(ctx, "cogent: "+op); err != nil {
 		return err
 	}
-	if err := d.enter(ctx, op); err != nil {
+	if err := d.lockIdle(ctx, op); err != nil {
 		return err
 	}
 	C.cog_flush(d.c)
-	return d.awaitQueue(ctx, op)
+	if d.guard.idle() {
+		return d.awaitQueue(ctx, op)
+	}
+	d.users.Add(1)
+	defer d.users.Add(-1)
+	d.mu.Unlock()
+	return d.fetch(ctx, op, C.cog_span{}, func([]byte) {})
 }
 
-// Drain returns when a submission would neither block nor keep others from polling.
+// submits reports whether a list does more than to define and forget binding sets.
+func submits(list *driver.CommandList) bool {
+	for c := range list.All() {
+		if c.Op != driver.OpBind && c.Op != driver.OpUnbind {
+			return true
+		}
+	}
+	return false
+}
+
+// Drain returns when a submission would neither block nor keep others from polling. With a context that has ended it only finds out.
 func (d *device) Drain(ctx context.Context) error {
-	const op = "Wait"
 	if !d.blocks {
 		return nil
 	}
-	if err := d.enter(ctx, op); err != nil {
-		return err
+	err := d.lockIdle(ctx, "Wait")
+	if err == nil {
+		d.mu.Unlock()
 	}
-	return d.awaitQueue(ctx, op)
+	return err
+}
+
+// lockIdle locks the device for a submission, once it would not block: the submissions before it are done. Of those that others
+// make to an adopted device, only the ones are that were made before the call.
+func (d *device) lockIdle(ctx context.Context, op string) error {
+	for known := d.own; ; known = true {
+		if err := d.lock(op); err != nil {
+			return err
+		}
+		n := uint64(C.cog_submissions(d.c))
+		if !d.blocks || known && d.done == n {
+			return nil
+		}
+		if err := d.awaitQueue(ctx, op); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		d.done = max(d.done, n)
+		d.mu.Unlock()
+	}
+}
+
+// freed submits what frees wait for, if that is much and would not block: otherwise a later submission does.
+func (d *device) freed() {
+	if !d.blocks || d.own && d.done == uint64(C.cog_submissions(d.c)) {
+		C.cog_backlog(d.c, 0)
+	}
 }
 
 // awaitQueue unlocks the device and returns when what has been submitted is done.
@@ -118,7 +163,7 @@ func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status 
 		if err := d.alive(op); err != nil { // to poll a lost device is fatal
 			return 0, err
 		}
-		if d.poll(s, &p) {
+		if d.poll(ctx, s, &p) {
 			d.waited.Store(int64(p.spent))
 			return uint32(s.status), nil
 		}
@@ -128,15 +173,16 @@ func (d *device) await(ctx context.Context, op string, s *C.cog_signal) (status 
 	}
 }
 
-// poll waits a little and reports whether the signal is raised.
-func (d *device) poll(s *C.cog_signal, p *C.cog_backoff) bool {
-	if !d.openGL {
+// poll waits a little, unless the context has ended, and reports whether the signal is raised.
+func (d *device) poll(ctx context.Context, s *C.cog_signal, p *C.cog_backoff) bool {
+	ended := ctx.Err() != nil
+	if !d.openGL && !ended {
 		return C.cog_wait(d.c, s, p) != 0
 	}
 	d.mu.Lock()
 	raised := C.cog_poll(d.c, s) != 0
 	d.mu.Unlock()
-	if !raised {
+	if !raised && !ended {
 		C.cog_pause(p)
 	}
 	return raised

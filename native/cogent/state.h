@@ -21,6 +21,11 @@ enum {
 };
 
 typedef struct {
+	WGPUComputePipeline pipeline;
+	bool guarded; // it has the guard in its second group
+} cog_kernel;
+
+typedef struct {
 	WGPUBuffer ref;
 	uint64_t stamp;   // the last encoder that used it
 	uint64_t written; // the submission that the last write waits for
@@ -55,7 +60,7 @@ struct cog_device {
 	int adopted;
 
 	cog_buffer *buffers;
-	WGPUComputePipeline *kernels;
+	cog_kernel *kernels;
 	cog_set *sets;
 	cog_layout **layouts;
 	uint32_t nbuffers, nkernels, nsets, nlayouts;
@@ -65,6 +70,11 @@ struct cog_device {
 	char *shown; // what it holds, as far as that is known
 	size_t nshown;
 	uint32_t generation; // counts parameter buffers
+
+	WGPUBuffer guard; // what guarded kernels tell of loops that were ended; see guard.go
+	WGPUBindGroupLayout guard_layout;
+	WGPUBindGroup guard_group; // NULL until somebody asks for it
+	bool guarded;              // the list at hand has run a guarded kernel
 
 	uint64_t pending;    // bytes that wait for a submission
 	uint64_t submission; // counts submissions
@@ -105,9 +115,6 @@ cog_signal *cog_signal_new(cog_error *error);
 void cog_raise(uint32_t status, void *signal);
 
 // queue.c
-
-// cog_backlog counts bytes that wait for a submission, and submits if they are too many.
-void cog_backlog(cog_device *d, uint64_t bytes);
 
 // cog_submit_encoder finishes an encoder and, if nothing was reported, submits it. It releases the encoder. It is called
 // between cog_enter and cog_leave.

@@ -173,7 +173,7 @@ static void op_unbind(cog_device *d, uint32_t const *w, cog_error *error) {
 
 static void op_dispatch(cog_device *d, uint32_t const *w, cog_error *error) {
 	cog_set *s = w[1] < d->nsets ? &d->sets[w[1]] : NULL;
-	if (!s || !s->layout || w[0] >= d->nkernels || !d->kernels[w[0]]) {
+	if (!s || !s->layout || w[0] >= d->nkernels || !d->kernels[w[0]].pipeline) {
 		cog_fail(error, WGPUErrorType_Validation, "a binding set or kernel that could not be made");
 		return;
 	}
@@ -185,7 +185,12 @@ static void op_dispatch(cog_device *d, uint32_t const *w, cog_error *error) {
 		s->stamp = d->serial;
 		for (uint32_t i = 0; i < s->layout->storage; i++) use(d, s->entries[i].buffer, error);
 	}
-	if (d->kernel != w[0]) wgpuComputePassEncoderSetPipeline(d->pass, d->kernels[w[0]]);
+	cog_kernel *k = &d->kernels[w[0]];
+	if (d->kernel != w[0]) {
+		wgpuComputePassEncoderSetPipeline(d->pass, k->pipeline);
+		if (k->guarded) wgpuComputePassEncoderSetBindGroup(d->pass, 1, d->guard_group, 0, NULL);
+		d->guarded |= k->guarded;
+	}
 	if (d->set != w[1] || (s->layout->params && d->offset != w[5]))
 		wgpuComputePassEncoderSetBindGroup(d->pass, 0, s->group, s->layout->params, &w[5]);
 	d->kernel = w[0];
@@ -231,9 +236,11 @@ static void set_params(cog_device *d, char const *params, size_t n, cog_error *e
 	d->nshown = n;
 }
 
-void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
+// cog_submit reports whether the list has run a guarded kernel.
+bool cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *params, size_t nparams, cog_data const *data,
 	cog_error *error) {
 	cog_error *outer = cog_enter(d, error);
+	d->guarded = false;
 	set_params(d, params, nparams, error);
 	for (uint32_t const *w = words, *end = words + n; w < end; w += *w >> 8) {
 		uint32_t op = *w & 0xff;
@@ -250,4 +257,5 @@ void cog_submit(cog_device *d, uint32_t const *words, size_t n, void const *para
 	}
 	end_segment(d, error);
 	cog_leave(d, error, outer);
+	return d->guarded;
 }

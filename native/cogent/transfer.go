@@ -36,7 +36,9 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	}
 	for ; count > 0; start += most * pitch {
 		n, part := min(most, count), min(size, end-start)
-		span := C.cog_span{C.uint32_t(t.Buffer), C.uint64_t(start), C.uint64_t(part), C.uint64_t(pitch), C.uint64_t(n)}
+		span := C.cog_span{
+			buffer: C.uint32_t(t.Buffer), offset: C.uint64_t(start), size: C.uint64_t(part), pitch: C.uint64_t(pitch), count: C.uint64_t(n),
+		}
 		err := d.fetch(ctx, op, span, func(b []byte) {
 			for i := range n {
 				scatter(host, t, start+i*pitch, b[i*part:][:part])
@@ -65,9 +67,6 @@ func (d *device) beginRead(ctx context.Context, op string, t driver.Transfer) er
 	if t.Host.Foreign != nil {
 		return fail(op, fault.ErrUnsupported, "host memory that is not Go's")
 	}
-	if end := t.Offset + uint64(t.Span()); alignUp(end) > d.BufferSize(t.Buffer) {
-		return fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
-	}
 	d.users.Add(1)
 	return nil
 }
@@ -93,17 +92,22 @@ func scatter(host []byte, t driver.Transfer, base uint64, b []byte) {
 	}
 }
 
-// fetch reads parts of a buffer and shows them to use one behind the other.
+// fetch reads parts of a buffer and shows them to use one behind the other, unless what they hold may be wrong.
 func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func([]byte)) error {
-	if err := d.Drain(ctx); err != nil {
+	if err := d.lockIdle(ctx, op); err != nil {
 		return err
 	}
-	if err := d.lock(op); err != nil {
-		return err
+	if d.guard.refusal != nil {
+		defer d.mu.Unlock()
+		return d.guard.refusal
 	}
 	var e C.cog_error
-	size := uint64(span.size * span.count)
-	staging := d.newStaging(size, &e)
+	lists := d.guard.lists
+	size, guard := uint64(span.size*span.count), uint64(0)
+	if span.guard = C.bool(!d.guard.idle()); span.guard {
+		guard = C.COG_GUARD
+	}
+	staging := d.newStaging(size+guard, &e)
 	var s *C.cog_signal
 	if staging.ref != nil {
 		if s = C.cog_read(d.c, &span, staging.ref, &e); s == nil {
@@ -123,13 +127,16 @@ func (d *device) fetch(ctx context.Context, op string, span C.cog_span, use func
 		staging.release() // to use it again would not be safe: the work may be done only now and fulfil a later request
 		return err
 	}
-	use(unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size))), size))
+	mem := unsafe.Slice((*byte)(C.cog_mapped(staging.ref, 0, C.uint64_t(size+guard))), size+guard)
+	if err = d.verify(lists, mem[size:]); err == nil {
+		use(mem[:size])
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	C.cog_unmap(d.c, staging.ref)
 	d.staging.Put(staging, staging.size)
 	d.trimStaging(stagingKept)
-	return nil
+	return err
 }
 
 const (

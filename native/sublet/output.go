@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -73,14 +75,41 @@ func (a *app) create(path string) (io.Writer, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	temp := filepath.Join(filepath.Dir(path), ".sublet-"+strconv.FormatUint(rand.Uint64(), 36))
-	f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err = os.OpenFile(temporary(filepath.Dir(path)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		pe.Path = path // the name that the user knows
 		return nil, pe
 	}
 	a.outputs = append(a.outputs, output{f, path})
 	return f, err
+}
+
+// tempPrefix begins the names of files that get another name when they are complete.
+const tempPrefix = ".sublet-"
+
+// temporary returns such a name in a folder, with the machine's and the number of the process. It removes the files of those that ended
+// in the middle.
+func temporary(dir string) string {
+	host, _ := os.Hostname() // none does as well
+	prefix := tempPrefix + filepath.Base(host) + "-"
+	list, _ := os.ReadDir(dir) // what cannot be listed keeps what was left
+	for _, e := range list {
+		if name, ours := strings.CutPrefix(e.Name(), prefix); ours && e.Type().IsRegular() && ended(name) {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // it may be somebody else's
+		}
+	}
+	return filepath.Join(dir, prefix+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(rand.Uint64(), 36))
+}
+
+// ended reports whether there is no process of the number that a name begins with.
+func ended(name string) bool {
+	number, _, _ := strings.Cut(name, "-")
+	id, err := strconv.Atoi(number)
+	if err != nil || id <= 0 {
+		return false
+	}
+	p, err := os.FindProcess(id)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // commit closes the file and gives it its name.

@@ -53,6 +53,9 @@ on both sides are read. -o writes an array as it is after the last call, with wh
 Of --devices, 0 is the first adapter that sublet info lists with wgsl among its features, given the same --driver and
 --adapter. One may be there several times. How much each gets depends on how long it took in the calls before.
 
+Mesa's llvmpipe stops the loops of an item, and of those computed beside it, after 65,535 turns together. A kernel that gets there is
+an error. Do the work in several calls, or on another adapter.
+
 With --json, a call's shares name a device by its place in --devices, which is its index in devices.
 
 The table printed is about the last call; its seconds are with transfers, those of a first call also with the compilation.`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/gpu/gputest"
 	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 )
@@ -125,6 +126,23 @@ func TestImportMistakes(t *testing.T) {
 			wantError(t, err, c.want)
 		}
 	}
+	mapped := handle.Call("createBuffer", map[string]any{"size": 16, "usage": usageOwn, "mappedAtCreation": true})
+	floats := js.Global().Get("Float32Array").New(mapped.Call("getMappedRange"))
+	floats.SetIndex(0, 7)
+	_, _, err := d.ImportBuffer(1, mapped)
+	wantError(t, err, fault.ErrMapped)
+	if state := mapped.Get("mapState").String(); state != "mapped" || floats.Length() != 4 {
+		t.Fatalf("the refused buffer is %s", state)
+	}
+	floats.SetIndex(3, 8)
+	mapped.Call("unmap")
+	if _, _, err := d.ImportBuffer(1, mapped); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFloats(t, d, 1, 4); !slices.Equal(got, []float32{7, 0, 0, 8}) {
+		t.Errorf("the buffer has %v", got)
+	}
+	d.FreeBuffer(1)
 	other := newGPUDevice(t)
 	if _, _, err := d.ImportBuffer(1, gpuBuffer(other, 16, usageOwn)); err != nil {
 		t.Fatal(err)
@@ -136,18 +154,10 @@ func TestImportMistakes(t *testing.T) {
 	}
 }
 
-// TestOddSize reads what can be read of a buffer whose size is no multiple of 4.
+// TestOddSize imports buffers whose size is no multiple of 4.
 func TestOddSize(t *testing.T) {
 	d := openDevice(t)
-	if _, _, err := d.ImportBuffer(1, gpuBuffer(d.Handle(0).(js.Value), 6, usageOwn)); err != nil {
-		t.Fatal(err)
-	}
-	host := driver.HostBytes(make([]byte, 6))
-	if err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Offset: 1, Host: host, Width: 3, Count: 1}); err != nil {
-		t.Error(err)
-	}
-	err := d.Read(t.Context(), driver.Transfer{Buffer: 1, Host: host, Width: 6, Count: 1})
-	wantError(t, err, fault.ErrUnsupported)
+	gputest.OddSizes(t, d, func(size int) any { return gpuBuffer(d.Handle(0).(js.Value), size, usageOwn) })
 }
 
 // TestUsersErrors checks that mistakes which the page makes on its own device are not taken for ours.

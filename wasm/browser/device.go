@@ -41,7 +41,7 @@ type device struct {
 	helper  *helper
 	imports map[driver.BufferID]js.Value // of the caller's
 	fault   error                        // of work that was queued earlier
-	refused error                        // a list that was, the first one
+	refused []driver.Refusal             // what nobody was told yet
 }
 
 // newDevice wraps a GPUDevice.
@@ -64,18 +64,22 @@ func (d *device) locked(op string, f func() error) (err error) {
 	return f()
 }
 
+// unnamed stands for the number of a buffer that has none any more; see glue.js.
+const unnamed = 1<<32 - 1
+
 // queued is where the errors that arrive later come from.
 const queued = "browser: queued work"
 
-// noteFault keeps the first error until somebody can be told, and the first of a list; those that follow are mostly its consequences.
+// noteFault keeps what went wrong until somebody can be told: what was refused, and the first of other errors; those that follow are
+// mostly its consequences.
 func (d *device) noteFault(value js.Value) {
-	err := failure(queued, value)
+	r := driver.Refusal{List: number(value, "list"), Buffer: driver.BufferID(number(value, "buffer")), Err: failure(queued, value)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if list := number(value, "list"); list == 0 {
-		d.fault = cmp.Or(d.fault, err)
-	} else if d.refused == nil {
-		d.refused = driver.Refusal{List: list, Err: err}
+	if r.List == 0 && r.Buffer == 0 {
+		d.fault = cmp.Or(d.fault, r.Err)
+	} else {
+		d.refused = append(d.refused, r)
 	}
 }
 
@@ -97,12 +101,13 @@ func (d *device) usable(op string) error {
 	if err := d.Usable(op); err != nil {
 		return err
 	}
-	told := &d.fault
-	if d.refused != nil {
-		told = &d.refused
+	if len(d.refused) > 0 {
+		r := d.refused[0]
+		d.refused = d.refused[1:]
+		return r
 	}
-	err := *told
-	*told = nil
+	err := d.fault
+	d.fault = nil
 	return err
 }
 
@@ -199,6 +204,11 @@ func (d *device) Handle(id driver.BufferID) any {
 func (d *device) FreeBuffer(id driver.BufferID) {
 	_ = d.locked("browser: FreeBuffer", func() error { // nothing of WebGPU's throws here
 		delete(d.imports, id)
+		for i := range d.refused {
+			if d.refused[i].Buffer == id { // which may name another one soon
+				d.refused[i].Buffer = unnamed
+			}
+		}
 		if d.DropBuffer(id) && !d.closed() { // what is closed has freed everything
 			d.helper.call("freeBuffer", uint32(id))
 		}
@@ -264,9 +274,6 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		if err := d.checkRead(op, t); err != nil {
 			return err
 		}
-		if to > d.BufferSize(t.Buffer) {
-			return fault.Fail(op, fault.ErrUnsupported, "the last bytes of a buffer whose size is not a multiple of 4")
-		}
 		reading = ticket
 		d.helper.call("read", ticket, uint32(t.Buffer), from, to-from)
 		return nil
@@ -274,7 +281,7 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 	if reading == 0 {
 		return err
 	}
-	return d.locked(op, func() error {
+	err = d.locked(op, func() error {
 		if d.closed() { // which has dropped what was read
 			return d.Usable(op)
 		}
@@ -288,6 +295,14 @@ func (d *device) Read(ctx context.Context, t driver.Transfer) error {
 		d.helper.take(reading, int(t.Offset-from), t)
 		return nil
 	})
+	if errors.Is(err, fault.ErrDeviceLost) { // the browser may tell of the loss later, and whoever gets the error may ask for it
+		select {
+		case <-d.Lost():
+		case <-d.closing:
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 func (d *device) checkRead(op string, t driver.Transfer) error {

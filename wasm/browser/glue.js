@@ -11,11 +11,14 @@
   'use strict';
 
   /** Go refuses a helper of another version. Keep in step with glueVersion in helper.go. */
-  const VERSION = 6;
+  const VERSION = 7;
 
   // Commands, accesses and sizes of gpu/driver.
   const WRITE = 1, COPY = 2, CLEAR = 3, BIND = 4, UNBIND = 5, DISPATCH = 6;
   const NONE = 0, READ = 1, PARAMS = 3, MAX_BINDINGS = 32, MAX_PARAMS = 1024;
+
+  /** What stands for the number of a buffer that has none, or none any more. */
+  const UNNAMED = 0xffffffff;
 
   // Numbers of the WebGPU specification, because the script may be loaded where WebGPU's interfaces are missing.
   const MAP_READ = 0x1, COPY_SRC = 0x4, COPY_DST = 0x8, UNIFORM = 0x40, STORAGE = 0x80;
@@ -65,6 +68,10 @@
   /** Makes an error that Go turns into the sentinel of that name. @param {string} name @param {string} message */
   const failure = (name, message) => Object.assign(new Error(message), {name});
 
+  /** What a GPUError is to Go. @param {GPUError} error @param {string} [validation] what a validation error is @param {string} [more] */
+  const failed = (error, validation = 'ErrInvalid', more = '') =>
+    failure(error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation, error.message + more);
+
   /** Joins two words. @param {Uint32Array} words @param {number} i */
   const u64 = (words, i) => words[i] + words[i + 1] * 0x100000000;
 
@@ -98,7 +105,11 @@
       else this.#idle.set(buffer.size, [buffer]);
     }
 
-    destroy() { for (const buffer of [...this.#idle.values()].flat()) buffer.destroy(); }
+    destroy() {
+      for (const buffer of [...this.#idle.values()].flat()) buffer.destroy();
+      this.#idle.clear();
+      this.#kept = 0;
+    }
   }
 
   /** A device as Go sees it: objects by number, and the interpreter of command lists. Go has checked all arguments. */
@@ -178,13 +189,12 @@
     };
 
     /**
-     * Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} validation what a validation error is
-     * @param {number} list the number of the list that was refused, if one was @param {string} [ran] what #last told of it
+     * Tells Go of an error of the device timeline. @param {GPUError | null} error @param {string} [validation] what a validation error is
+     * @param {{list?: number, buffer?: number}} [where] the number of the list that was refused, or of the buffer that is not there
+     * @param {string} [ran] what #last told of the list
      */
-    #fault(error, validation = 'ErrInvalid', list = 0, ran = '') {
-      if (!error || this.#closed) return;
-      const name = error instanceof GPUOutOfMemoryError ? 'ErrNoMemory' : validation;
-      this.#settle(this.#faults, false, Object.assign(failure(name, error.message + ran), {list}));
+    #fault(error, validation, where, ran) {
+      if (error && !this.#closed) this.#settle(this.#faults, false, Object.assign(failed(error, validation, ran), where));
     }
 
     /** The last kernels, for the end of an error's text. */
@@ -195,10 +205,29 @@
 
     /**
      * Ends the innermost error scope. A device that is lost rejects, and Go hears of the loss anyway.
-     * @param {string} [validation] as in #fault @param {number} [list] as in #fault @param {string} [ran] as in #fault
+     * @param {string} [validation] as in #fault @param {{list: number}} [where] as in #fault @param {string} [ran] as in #fault
      */
-    #popScope(validation, list, ran) {
-      this.#device.popErrorScope().then((error) => this.#fault(error, validation, list, ran), () => {});
+    #popScope(validation, where, ran) {
+      this.#device.popErrorScope().then((error) => {
+        if (error && where) this.#params = null; // there may be no memory behind it
+        this.#fault(error, validation, where, ran);
+      }, () => {});
+    }
+
+    /**
+     * Makes a buffer. Whether there is memory for it Go hears later. @param {string} label @param {number} size @param {number} usage
+     * @param {() => number} name gives the buffer's number, if it has one yet
+     */
+    #create(label, size, usage, name) {
+      this.#device.pushErrorScope('out-of-memory');
+      try {
+        return this.#device.createBuffer({label, size, usage});
+      } finally {
+        this.#device.popErrorScope().then((error) => {
+          if (error) this.#staging.destroy(); // which makes some room
+          this.#fault(error, undefined, {buffer: name()});
+        }, () => {});
+      }
     }
 
     /** Tells Go how a promise ends. @param {number} ticket @param {Promise<unknown>} promise */
@@ -238,9 +267,8 @@
 
     /** @param {number} id @param {number} size */
     newBuffer(id, size) {
-      this.#device.pushErrorScope('out-of-memory');
-      this.#register(id, this.#device.createBuffer({label: 'sublet', size, usage: STORAGE | COPY_SRC | COPY_DST}));
-      this.#popScope();
+      const gpu = this.#create('sublet', size, STORAGE | COPY_SRC | COPY_DST, () => this.#buffers[id]?.gpu === gpu ? id : UNNAMED);
+      this.#register(id, gpu);
       this.#owned.add(id);
     }
 
@@ -347,7 +375,7 @@
         this.#error ??= error;
         this.#encoder = this.#pass = null;
       }
-      if (scoped) this.#popScope('ErrInvalid', number, this.#last());
+      if (scoped) this.#popScope('ErrInvalid', {list: number}, this.#last());
       return this.#error;
     }
 
@@ -377,7 +405,7 @@
       const need = size + MAX_PARAMS; // a kernel sees that much from the start of its block
       if (!this.#params || this.#params.size < need) {
         this.#params?.destroy(); // after the work that is queued; binding sets notice when they are used next
-        this.#params = this.#device.createBuffer({label: 'sublet parameters', size: Math.max(1 << 16, ceil2(need)), usage: UNIFORM | COPY_DST});
+        this.#params = this.#create('sublet parameters', Math.max(1 << 16, ceil2(need)), UNIFORM | COPY_DST, () => UNNAMED);
       }
       this.#queue.writeBuffer(this.#params, 0, heap, at, size);
     }
@@ -485,23 +513,29 @@
      * @param {number} ticket @param {number} id @param {number} offset @param {number} size multiples of 4
      */
     read(ticket, id, offset, size) {
-      this.#device.pushErrorScope('out-of-memory');
       this.#device.pushErrorScope('validation');
+      this.#device.pushErrorScope('out-of-memory');
       const staging = this.#staging.take(size);
       const encoder = this.#device.createCommandEncoder({label: 'sublet read'});
       encoder.copyBufferToBuffer(this.#at(id).gpu, offset, staging, 0, size);
       this.#queue.submit([encoder.finish()]);
-      // Before the mapping, so that errors are known when it is done.
-      this.#popScope();
-      this.#popScope();
+      // What is wrong is this read's: where the copy was refused, there is something to map all the same. A device that is lost rejects.
+      const errors = [0, 0].map(() => this.#device.popErrorScope().then((error) => { if (error) throw failed(error); }, () => {}));
+      const mapped = staging.mapAsync(MODE_READ, 0, size).catch((error) => {
+        throw error.name === 'OperationError' ? failure('ErrNoMemory', error.message) : error; // the arguments are right
+      });
       this.#readbacks.set(ticket, {staging, size});
-      this.#await(ticket, staging.mapAsync(MODE_READ, 0, size));
+      this.#await(ticket, Promise.all([...errors, mapped]));
     }
 
     /** Shows the bytes of a readback until it is dropped. @param {number} ticket */
     window(ticket) {
       const {staging, size} = /** @type {Readback} */ (this.#readbacks.get(ticket));
-      return new Uint8Array(staging.getMappedRange(0, size));
+      try {
+        return new Uint8Array(staging.getMappedRange(0, size));
+      } catch (error) { // nobody but us unmaps: there is no memory, or the device is gone
+        throw error instanceof RangeError ? error : failure('ErrDeviceLost', String(error));
+      }
     }
 
     /**

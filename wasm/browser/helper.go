@@ -31,7 +31,7 @@ type helper struct {
 }
 
 // glueVersion is the version of the helper that this driver talks to.
-const glueVersion = 6
+const glueVersion = 7
 
 // provideHelper installs the helper, where the page allows it. With the tag sublet_page it is nil: the page brings the helper,
 // always, as the npm package does, and a program is smaller by the copy of it.

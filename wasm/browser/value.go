@@ -47,7 +47,7 @@ func number(v js.Value, property string) uint64 {
 // sentinel tells what the name of a JavaScript error means. The helper names its own errors like the sentinels.
 func sentinel(name string) error {
 	switch name {
-	case "AbortError": // of mapAsync: nobody but us unmaps or destroys
+	case "ErrDeviceLost", "AbortError": // the latter of mapAsync: nobody but us unmaps or destroys
 		return fault.ErrDeviceLost
 	case "ErrForeign":
 		return fault.ErrForeign
@@ -67,6 +67,9 @@ func failure(op string, e js.Value) error {
 	name := text(e, "name")
 	if name == "" {
 		name = host.Tag(e) // a GPUError has no name
+	}
+	if text(e, "reason") == "internal" { // of a pipeline that the browser has no means to make, although it is right
+		name = "ErrNoMemory"
 	}
 	return fault.Fail(op, sentinel(name), text(e, "message"))
 }

@@ -8,6 +8,7 @@ import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
 import {Op, Reduction} from './protocol.mjs';
+import {signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -214,21 +215,22 @@ export class Expr extends methods(make) {
     return newMatrix(this.#session, leaf);
   }
 
-  /** @param {unknown} [into] */
-  async read(into) {
+  /** @param {unknown} [into] or the options @param {unknown} [options] */
+  async read(into, options) {
     const node = this.#use('read');
     this.#session.check();
-    const array = guard('read', () => destination(node, into));
-    return this.#session.read(node, array);
+    if (guard('read', () => typeof into === 'object' && into !== null && Object.hasOwn(into, 'signal'))) [into, options] = [undefined, into];
+    const signal = signalOf('read', options), array = guard('read', () => destination(node, into));
+    return this.#session.read(node, array, signal);
   }
 
-  /** @returns {Promise<number>} */
-  async value() {
+  /** @param {unknown} [options] @returns {Promise<number>} */
+  async value(options) {
     const node = this.#use('value');
     if (node.rows !== 1 || node.cols !== 1) throw failure('ErrShape', 'value', `${node.rows}x${node.cols} is not 1x1`);
     /** @type {Expr} */
     const wide = node.type === FLOAT16 ? this.astype('float32') : this;
-    return (await wide.read())[0];
+    return (await wide.read(undefined, options))[0];
   }
 
   close() {

@@ -187,7 +187,7 @@ export async function sourceOf(where, source, scan) {
   } catch (error) {
     throw streamFailure(where, error);
   }
-  if (ArrayBuffer.isView(given) || isBuffer(given)) return bytesSource(bytesOfChunk(where, given), piece);
+  if (ArrayBuffer.isView(given) || isBuffer(given)) return bytesSource(guard(where, () => bytesOfChunk(where, given)), piece);
   switch (tagOf(given)) {
     case 'Response': return responseSource(where, given);
     case 'Blob': case 'File': return blobSource(given, piece);

@@ -13,7 +13,7 @@ import * as nodes from './node.mjs';
 import {functions} from './operations.mjs';
 import {loadParams, saveParams, scanParams} from './params.mjs';
 import {Command, MAX_BYTES, Source} from './protocol.mjs';
-import {FROM, PLACE, WRAP, originOf, place, read} from './source.mjs';
+import {FROM, PLACE, WRAP, originOf, place, read, signalOf} from './source.mjs';
 import {compress, makeSparse} from './sparse.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
@@ -306,8 +306,9 @@ export class Gpu extends functions(make) {
 
   // The device.
 
-  async sync() {
-    return this.#session.wait();
+  /** @param {unknown} [options] */
+  async sync(options) {
+    return this.#session.wait(signalOf('sync', options));
   }
 
   flush() {

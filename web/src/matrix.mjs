@@ -5,7 +5,7 @@ import {failure, guard, shapeError, show} from './errors.mjs';
 import {View, inside, memoryOf, move, own, useMatrix, valueFor} from './expr.mjs';
 import * as nodes from './node.mjs';
 import {Command} from './protocol.mjs';
-import {FROM, WRAP, originOf, read} from './source.mjs';
+import {FROM, WRAP, originOf, read, signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -191,9 +191,10 @@ export class Matrix extends View {
     return this;
   }
 
-  async sync() {
+  /** @param {unknown} [options] */
+  async sync(options) {
     const {session, node} = own(this, 'sync');
-    return session.about(Command.Sync, 'sync', /** @type {Memory} */ (node.memory));
+    return session.about(Command.Sync, 'sync', /** @type {Memory} */ (node.memory), signalOf('sync', options));
   }
 
   touch() {

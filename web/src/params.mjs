@@ -10,7 +10,7 @@ import {Held, Memory, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {checkDims, inRows} from './node.mjs';
 import {Command, FileFlag, MAX_BYTES, Op} from './protocol.mjs';
-import {flag, read} from './source.mjs';
+import {flag, read, signalOf} from './source.mjs';
 import {arrayOf, bytesOfShape, compose, parse, shapeOf, typeName, typeOfData} from './tensor.mjs';
 
 /** @typedef {import('./session.mjs').Session} Session */
@@ -46,12 +46,13 @@ export class Param {
   get nbytes() { return this.#shown.nbytes; }
   get closed() { return this.#held.closed; }
 
-  async read() {
-    const where = 'read', held = this.#held, {nbytes, dtype} = this, Array = arrayOf(dtype);
+  /** @param {unknown} [options] */
+  async read(options) {
+    const where = 'read', signal = signalOf(where, options), held = this.#held, {nbytes, dtype} = this, Array = arrayOf(dtype);
     held.use(where);
     if (nbytes > MAX_BYTES) throw failure('ErrLimit', where, `${nbytes} bytes at once`);
     const into = guard(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
-    return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], {value: into});
+    return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], {value: into, where, signal});
   }
 
   matrix() {
@@ -219,7 +220,7 @@ function savedData(where, name, value) {
   const {data, shape: dims, dtype} = read(where, value, ['data', 'shape', 'dtype']);
   if (!ArrayBuffer.isView(data) && !isBuffer(data)) throw failure('ErrInvalid', where, `${show(name)}: data ${show(data)} is no typed array`);
   const type = typeOfData(where, data, dtype), shape = shapeOf(where, dims);
-  const bytes = ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data), need = bytesOfShape(type, shape);
+  const bytes = guard(where, () => ArrayBuffer.isView(data) ? bytesOf(data) : new Uint8Array(data)), need = bytesOfShape(type, shape);
   if (bytes.length !== need) {
     throw bytes.length < need ? failure('ErrShort', where, `${show(name)}: ${bytes.length} bytes, the shape takes ${need}`)
       : failure('ErrShape', where, `${show(name)}: ${bytes.length} bytes, the shape takes ${need}`);

@@ -137,21 +137,24 @@ export class Session extends Connection {
     this.#lent(program.external || other?.hosted === true);
   }
 
-  /** @template T @param {Node} node @param {T & ArrayBufferView} into @returns {Promise<T>} */
-  read(node, into) {
+  /** @template T @param {Node} node @param {T & ArrayBufferView} into @param {AbortSignal} [signal] @returns {Promise<T>} */
+  read(node, into, signal) {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, node.rows * node.cols * node.type.size);
     const object = this.objects.put(bytes);
     try {
-      return this.ask(Command.Read, [object, bytes.length], {value: into, expression: (program) => program.encode(node), where: 'read'});
+      return this.ask(Command.Read, [object, bytes.length], {value: into, expression: (program) => program.encode(node), where: 'read', signal});
     } catch (error) {
       this.takeObject(object);
       throw error;
     }
   }
 
-  /** Asks about a matrix: Sync, Buffer or Location. @param {number} command @param {string} where @param {Held} held @returns {Promise<any>} */
-  about(command, where, held) {
-    return this.ask(command, [held.use(where)], {where});
+  /**
+   * Asks about a matrix: Sync, Buffer or Location.
+   * @param {number} command @param {string} where @param {Held} held @param {AbortSignal} [signal] @returns {Promise<any>}
+   */
+  about(command, where, held, signal) {
+    return this.ask(command, [held.use(where)], {where, signal});
   }
 
   /** @param {Memory} memory */
@@ -159,9 +162,9 @@ export class Session extends Connection {
     this.send(Command.Touch, [memory.use('touch')]);
   }
 
-  /** @returns {Promise<void>} */
-  wait() {
-    return this.ask(Command.Wait, []);
+  /** @param {AbortSignal} [signal] @returns {Promise<void>} */
+  wait(signal) {
+    return this.ask(Command.Wait, [], {where: 'sync', signal});
   }
 
   /** Closes something of Go's, and tells the owner of its memory when nothing uses that any more. @param {Held} held */
@@ -282,11 +285,11 @@ export class Session extends Connection {
     this.#evaluated(program, of);
   }
 
-  /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @returns {Promise<void>} */
-  readSparse(held, values, indices, offsets) {
+  /** @param {Held} held @param {ArrayBufferView} values @param {Int32Array} indices @param {Int32Array} offsets @param {AbortSignal} [signal] @returns {Promise<void>} */
+  readSparse(held, values, indices, offsets, signal) {
     const words = [held.use('read'), this.objects.put(bytesOf(values)), values.byteLength];
     for (const array of [indices, offsets]) words.push(this.objects.put(bytesOf(array)), array.length);
-    return this.ask(Command.SparseRead, words, {where: 'read'});
+    return this.ask(Command.SparseRead, words, {where: 'read', signal});
   }
 
   /** @param {import('./func.mjs').FuncRef} func that gets its handle @param {string} text */

@@ -70,6 +70,11 @@ export function checkSignal(where, signal) {
   return signal;
 }
 
+/** The signal among the options of a call that only waits. @param {string} where @param {unknown} options @returns {AbortSignal | undefined} */
+export function signalOf(where, options) {
+  return checkSignal(where, read(where, options, ['signal']).signal);
+}
+
 /** Has a function called when a signal says so. @param {AbortSignal | undefined} signal @param {() => void} abort @returns {() => void} takes that back */
 export function onAbort(signal, abort) {
   if (!signal) return () => {};
@@ -167,5 +172,6 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
 /** @param {string} where @param {GPUBuffer} buffer @param {Memory} memory */
 function checkSize(where, buffer, {offset, room, type}) {
   const need = (offset + room) * type.size, size = guard(where, () => buffer.size);
+  if (size % 4 !== 0) throw failure('ErrInvalid', where, `a GPUBuffer of ${size} bytes, which is no multiple of 4`);
   if (size < need) throw failure('ErrShort', where, `${size} bytes, the layout needs ${need}`);
 }

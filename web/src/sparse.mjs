@@ -8,7 +8,7 @@ import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
 import {checkDims} from './node.mjs';
 import {Command, SPARSE_WRAPPED} from './protocol.mjs';
-import {read, releaseOf} from './source.mjs';
+import {read, releaseOf, signalOf} from './source.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./node.mjs').Node} Node */
@@ -318,17 +318,19 @@ export class Sparse {
     return new Matrix(session, leaf);
   }
 
-  async read() {
-    const held = this.#held, blocks = this.#structure.format === BLOCKS;
+  /** @param {unknown} [options] */
+  async read(options) {
+    const signal = signalOf('read', options), held = this.#held, blocks = this.#structure.format === BLOCKS;
     const [values, indices, offsets] = guard('read', () => [
       new this.#type.Array(this.nnz), new Int32Array(blocks ? this.#structure.count : this.nnz), new Int32Array(blocks ? 0 : this.#majors + 1),
     ]);
-    await held.session.readSparse(held, values, indices, offsets);
+    await held.session.readSparse(held, values, indices, offsets, signal);
     return {values, indices, offsets};
   }
 
-  async sync() {
-    return this.#held.session.about(Command.Sync, 'sync', this.#held);
+  /** @param {unknown} [options] */
+  async sync(options) {
+    return this.#held.session.about(Command.Sync, 'sync', this.#held, signalOf('sync', options));
   }
 
   touch() {

@@ -89,6 +89,31 @@ test('an answer settles its promise', async () => {
   await waiting;
 });
 
+test('what waits can be given up', async () => {
+  const {session, gpu, sent} = newGpu(), a = gpu.matrix(1, 1, [1]), reason = new Error('mine');
+  const calls = [
+    (options) => a.read(options), (options) => a.read(new Float32Array(1), options), (options) => a.read(undefined, options),
+    (options) => a.value(options), (options) => a.sync(options), (options) => gpu.sync(options),
+  ];
+  for (const call of calls) {
+    sent();
+    const abort = new AbortController(), {signal} = abort, given = call({signal});
+    const [ticket] = sent().find((c) => [Command.Read, Command.Sync, Command.Wait].includes(c.command)).words;
+    abort.abort(reason);
+    assert.deepEqual(sent(), [{command: Command.Cancel, words: [ticket]}]);
+    session.settle(ticket, null, 'ErrAborted', 'it was aborted');
+    await assert.rejects(given, {code: 'ErrAborted', cause: reason});
+    await rejects('ErrAborted', call({signal}));
+    assert.deepEqual(sent(), [], 'an aborted call is not made');
+    await rejects('ErrInvalid', call({signal: {}}));
+    const done = new AbortController(), quick = call({signal: done.signal});
+    session.settle(sent().find((c) => c.words.length > 0).words[0]);
+    await quick;
+    done.abort();
+    assert.deepEqual(sent(), [], 'what is done cannot be given up');
+  }
+});
+
 test('borrowed data is copied when it is not taken', async () => {
   const {program, session, gpu} = newGpu();
   program.unfinished = 1; // Go waits for something

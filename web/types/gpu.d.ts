@@ -3,7 +3,7 @@
 import type { Cruncher, CruncherOptions } from "./cruncher.js";
 import type { Values } from "./elements.js";
 import type { SubletError } from "./errors.js";
-import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WrapOptions } from "./matrix.js";
+import type { Expr, Fn, FromBufferOptions, Matrix, MatrixOptions, Operand, WaitOptions, WrapOptions } from "./matrix.js";
 import type { GpuOperations } from "./operations.js";
 import type { FileSource, LoadOptions, Param, ParamData, ParamInfo, Params, SaveOptions, ScanOptions } from "./params.js";
 import type { Sparse, SparseFormat, SparseMemory, SparseParts } from "./sparse.js";
@@ -116,7 +116,7 @@ export class Gpu {
   wrap(data: ArrayBufferLike | ArrayBufferView, rows: number, cols: number, options?: WrapOptions): Matrix;
   /**
    * Makes a matrix of a GPU buffer of yours, made on {@link Gpu.device} with the usages STORAGE, COPY_SRC and COPY_DST.
-   * It is used in place and never destroyed.
+   * It is used in place and never destroyed. Its size is a multiple of 4 bytes: WebGPU reads and binds nothing else.
    */
   wrapBuffer(buffer: GPUBuffer, rows: number, cols: number, options?: WrapOptions): Matrix;
   /** Makes a matrix of zeros in memory that JavaScript can reach as well: see {@link Matrix.access}. */
@@ -188,7 +188,7 @@ export class Gpu {
    * Fulfilled when everything called before is done. Rejects with the first error of a computation whose result nobody
    * has read.
    */
-  sync(): Promise<void>;
+  sync(options?: WaitOptions): Promise<void>;
   /**
    * Hands what is queued to the GPU now, as far as it does not wait for the compiler. It also happens by itself, at the
    * end of the current task at the latest.

@@ -4,6 +4,12 @@ import type { DType, Elements, Order, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
 import type { ExprOperations } from "./operations.js";
 
+/** What calls that wait for the GPU take. */
+export interface WaitOptions {
+  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. What was queued is done all the same. */
+  readonly signal?: AbortSignal;
+}
+
 /** An operand: an expression, a matrix, or a number among the elements of the other operands. */
 export type Operand = Expr | number;
 
@@ -81,11 +87,14 @@ export class Expr {
 
   /** Queues the computation and returns the result in memory of its own. */
   eval(): Matrix;
-  /** Computes and brings the elements back, row by row, into an array of yours if you give one. */
-  read(): Promise<Elements>;
-  read<T extends ArrayBufferView>(into: T): Promise<T>;
+  /**
+   * Computes and brings the elements back, row by row, into an array of yours if you give one. Of an array that was given to a call
+   * which was given up, the content is undefined.
+   */
+  read(options?: WaitOptions): Promise<Elements>;
+  read<T extends ArrayBufferView>(into: T, options?: WaitOptions): Promise<T>;
   /** The only element of a 1x1 result. */
-  value(): Promise<number>;
+  value(options?: WaitOptions): Promise<number>;
 
   /** An expression holds no memory; closing it only makes further use an error. */
   close(): void;
@@ -150,7 +159,7 @@ export class Matrix extends View {
    * Of wrapped memory: brings back what computations wrote since the last time. Before that the typed array may hold old elements. It
    * also waits. What nobody synced is given up by {@link Matrix.close}: the array stays as it is.
    */
-  sync(): Promise<void>;
+  sync(options?: WaitOptions): Promise<void>;
   /** Of wrapped memory: says that you wrote to it. Results that were not brought back are given up. */
   touch(): this;
   /**

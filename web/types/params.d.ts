@@ -2,7 +2,7 @@
 
 import type { Elements, Float16Elements } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import type { Matrix } from "./matrix.js";
+import type { Matrix, WaitOptions } from "./matrix.js";
 
 /**
  * What a file is read from, or a promise of it, such as that of `fetch`. Streams are read as fast as the device takes them, and
@@ -97,7 +97,7 @@ export class Param {
   readonly nbytes: number;
   readonly closed: boolean;
   /** Brings the elements back, row by row. */
-  read(): Promise<ParamElements>;
+  read(options?: WaitOptions): Promise<ParamElements>;
   /**
    * The array as a matrix of the same memory: one of two dimensions, or of one, which becomes a row; `ErrShape` for others, and
    * `ErrUnsupported` for element types that matrices do not have. What is assigned to it changes the array. It cannot be resized.

@@ -2,7 +2,7 @@
 
 import type { DType, Values } from "./elements.js";
 import type { Gpu } from "./gpu.js";
-import type { Expr, Matrix, View } from "./matrix.js";
+import type { Expr, Matrix, View, WaitOptions } from "./matrix.js";
 
 /** How a sparse matrix is stored: column after column, row after row, or whole columns, zeros included. */
 export type SparseFormat = "csc" | "csr" | "blockColumn";
@@ -76,9 +76,9 @@ export class Sparse {
    */
   values(): Matrix;
   /** Copies of the parts, of a slice those of its columns. */
-  read(): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
+  read(options?: WaitOptions): Promise<{ values: Float32Array | Int32Array | Uint32Array; indices: Int32Array; offsets: Int32Array }>;
   /** Of wrapped memory: brings back values that computations wrote. */
-  sync(): Promise<void>;
+  sync(options?: WaitOptions): Promise<void>;
   /**
    * Of wrapped memory: says that you wrote to it, values or structure. It is checked again: `ErrSparse` or `ErrIndex` means
    * that the call had no effect.

@@ -3,6 +3,7 @@
 package balance
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -239,20 +240,37 @@ func place(pace []float64, n int) []int {
 	for _, p := range pace {
 		speed += 1 / p
 	}
-	counts := make([]int, len(pace))
+	counts, queue := make([]int, len(pace)), make([]candidate, len(pace))
 	left := n
 	for i, p := range pace {
 		counts[i] = min(int(float64(n)/speed/p), left)
 		left -= counts[i]
+		queue[i] = candidate{float64(counts[i]+1) * p, i}
 	}
-	for range left {
-		best := 0
-		for i, p := range pace {
-			if float64(counts[i]+1)*p < float64(counts[best]+1)*pace[best] {
-				best = i
+	slices.SortFunc(queue, candidate.compare)
+	for range left { // the queue is a heap
+		first := &queue[0]
+		counts[first.device]++
+		first.done = float64(counts[first.device]+1) * pace[first.device]
+		for at, next := 0, 1; next < len(queue); at, next = next, 2*next+1 {
+			if next+1 < len(queue) && queue[next+1].compare(queue[next]) < 0 {
+				next++
 			}
+			if queue[at].compare(queue[next]) < 0 {
+				break
+			}
+			queue[at], queue[next] = queue[next], queue[at]
 		}
-		counts[best]++
 	}
 	return counts
+}
+
+// candidate is a device that would be done with one step more at a time.
+type candidate struct {
+	done   float64
+	device int
+}
+
+func (c candidate) compare(other candidate) int {
+	return cmp.Or(cmp.Compare(c.done, other.done), cmp.Compare(c.device, other.device))
 }

@@ -48,6 +48,11 @@
 // WGSL has no such types. By declaration a kernel sees such an array widened to 32 bits, packed in words, or as atomic words;
 // see [Mode]. [Conversions] are the kernels that convert on the device.
 //
+// # Loops
+//
+// Where a device limits the turns of loops, see MaxLoopsPerInvoking of its limits, what a kernel beyond it was to write is natively
+// [github.com/sublet-gpu/sublet/gpu.ErrLimit] to whoever uses it.
+//
 // # Errors
 //
 // What the text itself shows to be wrong is [ErrKernel], with the line. The rest is found by the device's compiler;

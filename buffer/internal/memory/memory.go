@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // Memory knows where the newest bytes are of one buffer, or of several that wrap overlapping host memory. Their positions
@@ -21,10 +22,15 @@ import (
 // A write is noted for each place that lacks it: in the log for the host, and in behind for a replica. Places take writes
 // over in their order, from the replica that made them. That replica may have newer bytes by then, but never older ones:
 // a replica takes what it lacks of a region before the region is written.
+//
+// Who uses it has its turn, which may last as long as a device takes, and the lock while no device is waited for. The turn is taken
+// before other locks.
 type Memory struct {
+	turn     turn.Lock
 	mu       sync.Mutex
 	into     *Memory // the memory that this one became a part of
-	indexed  bool    // see wraps
+	wrap     bool    // it is still to be put into wraps
+	indexed  bool    // it is there
 	space    uint64  // of the positions, 0 for Go memory
 	lo, hi   int     // all backings
 	backings []*Backing
@@ -52,15 +58,14 @@ const maxWrites = 64
 
 // New makes the backing of a buffer of a device. Wraps of the caller's memory are in one memory with those that overlap it.
 func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing {
-	m := new(Memory)
+	m := &Memory{turn: turn.New()}
 	k := &m.first
 	*k = Backing{m: m, dev: dev, End: size, host: host, Hosted: host.Bytes != nil || host.Foreign != nil, windowed: windowed}
 	k.replicas = k.one[:0]
 	m.backings = append(m.backings, k)
 	if wrap && k.Hosted && size > 0 {
 		if space, at, ok := host.Place(); ok {
-			k.At, k.End = at, at+size
-			wraps.join(k, space)
+			k.At, k.End, m.wrap, m.space = at, at+size, true, space
 		}
 	}
 	return k
@@ -69,22 +74,60 @@ func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing
 // All is the region of everything.
 func (k *Backing) All() Region { return Between(k.At, k.End) }
 
-// Lock returns the memory, which the caller unlocks.
-func (k *Backing) Lock() *Memory {
+// Lock returns the memory, which the caller unlocks. Until the context ends it waits for those who have it.
+func (k *Backing) Lock(ctx context.Context) (*Memory, error) {
 	m := k.m
 	for {
+		err := m.turn.Take(ctx)
+		if err == nil && m.wrap {
+			if err = wraps.join(ctx, k); err != nil {
+				m.turn.Give()
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 		m.mu.Lock()
 		if m.into == nil {
-			return m
+			return m, nil
 		}
 		next := m.into
-		m.mu.Unlock()
+		m.Unlock()
 		m = next
 	}
 }
 
 // Unlock ends what Lock began.
-func (m *Memory) Unlock() { m.mu.Unlock() }
+func (m *Memory) Unlock() {
+	m.mu.Unlock()
+	m.turn.Give()
+}
+
+// Wait calls what waits for a device. Meanwhile the memory stays as it is, and can be looked at.
+func (m *Memory) Wait(fn func() error) error {
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	return fn()
+}
+
+// Look tells what there is of a buffer, without waiting for those who have the memory: whether anything is written, whether the host
+// lacks something, and whether the device does not.
+func (k *Backing) Look() (written, lacks, current bool) {
+	m := k.m
+	m.mu.Lock()
+	for m.into != nil {
+		next := m.into
+		m.mu.Unlock()
+		m = next
+		m.mu.Lock()
+	}
+	unused := m.wrap
+	written, lacks, current = m.Written(), m.Lacks(k.All()), k.Whole.Current()
+	if m.mu.Unlock(); unused {
+		lacks = wraps.lack(m.space, k.All())
+	}
+	return written, lacks, current
+}
 
 // Written reports whether the host lacks something, or where there is none, whether anything was written.
 func (m *Memory) Written() bool { return len(m.log) > 0 }
@@ -170,6 +213,11 @@ func (m *Memory) HostWrote(w Region) error {
 		return nil
 	}
 	m.log = slices.DeleteFunc(m.log, func(o write) bool { return w.contains(o.Region) })
+	if slices.ContainsFunc(m.log, func(o write) bool { return o.from.Mem.Lost() && o.overlaps(w) }) {
+		for i := range w.Count { // as none of it can come to the host
+			_, m.log = divide(m.log, w.Offset+i*w.Pitch, w.Offset+i*w.Pitch+w.Width)
+		}
+	}
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
 			if err := m.Update(o.from, w); err != nil {
@@ -197,7 +245,8 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	var err error
 	for len(in) > 0 && err == nil {
 		w := in[0]
-		if err = w.from.Mem.Read(ctx, w.from.Transfer(w.Region, host, w.Offset-k.At)); err == nil {
+		err = m.Wait(func() error { return w.from.Mem.Read(ctx, w.from.Transfer(w.Region, host, w.Offset-k.At)) })
+		if err == nil {
 			in = in[1:]
 		}
 	}
@@ -252,13 +301,7 @@ func (m *Memory) GiveUp(r *Replica) {
 }
 
 // Close gives the device's memory of a buffer back. What only that has is lost.
-func (k *Backing) Close() error {
-	if k.m.indexed {
-		wraps.mu.Lock()
-		defer wraps.mu.Unlock()
-	}
-	m := k.Lock()
-	defer m.mu.Unlock()
+func (m *Memory) Close(k *Backing) error {
 	m.backings = without(m.backings, k)
 	var errs []error
 	for _, r := range k.replicas {
@@ -270,12 +313,12 @@ func (k *Backing) Close() error {
 	}
 	k.replicas, k.host = nil, gpu.Host{}
 	if m.indexed {
-		wraps.left(m)
+		_ = m.Wait(func() error { wraps.left(m); return nil }) // which locks the index before memories
 	}
 	return errors.Join(errs...)
 }
 
-// wraps finds the memories that overlap a range of host memory. A backing is there from its first use until it is closed. Memories
+// wraps finds the memories that overlap a range of host memory. Its lock is taken before theirs. A backing is there from its first use until it is closed. Memories
 // that overlap become one, so that those of an address space are disjoint; they are sorted.
 var wraps = index{spaces: map[uint64][]*Memory{}}
 
@@ -284,30 +327,78 @@ type index struct {
 	spaces map[uint64][]*Memory
 }
 
-// join adds a backing to the memory that it overlaps. It makes several such one.
-func (x *index) join(k *Backing, space uint64) {
+// within finds the memories that overlap a range: from one up to before another.
+func within(list []*Memory, lo, hi int) (from, to int) {
+	from = sort.Search(len(list), func(i int) bool { return list[i].hi > lo })
+	for to = from; to < len(list) && list[to].lo < hi; to++ {
+	}
+	return from, to
+}
+
+// lack reports whether the host lacks something of a range.
+func (x *index) lack(space uint64, r Region) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := x.spaces[space]
-	from := sort.Search(len(list), func(i int) bool { return list[i].hi > k.At })
-	to := from
-	for to < len(list) && list[to].lo < k.End {
-		to++
+	from, to := within(list, r.Offset, r.End())
+	lacks := false
+	for _, m := range list[from:to] {
+		m.mu.Lock()
+		lacks = lacks || m.Lacks(r)
+		m.mu.Unlock()
 	}
-	k.m.indexed, k.m.space, k.m.lo, k.m.hi = true, space, k.At, k.End
+	return lacks
+}
+
+// join adds a backing, whose memory is its own yet and the caller's, to the memory that it overlaps. It makes several such one. Until the
+// context ends it waits for those who have them, without keeping others from the index.
+func (x *index) join(ctx context.Context, k *Backing) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for {
+		list := x.spaces[k.m.space]
+		from, to := within(list, k.At, k.End)
+		others, n := append([]*Memory(nil), list[from:to]...), 0
+		for n < len(others) && others[n].turn.Try() {
+			n++
+		}
+		if n == len(others) {
+			x.merge(list, from, to, k)
+		}
+		for _, m := range others[:n] {
+			m.turn.Give()
+		}
+		if n == len(others) {
+			return nil
+		}
+		busy := others[n]
+		x.mu.Unlock()
+		err := busy.turn.Take(ctx)
+		if err == nil {
+			busy.turn.Give()
+		}
+		if x.mu.Lock(); err != nil {
+			return err
+		}
+	}
+}
+
+// merge makes memories one with a backing's own. The caller has the turns of all.
+func (x *index) merge(list []*Memory, from, to int, k *Backing) {
+	k.m.mu.Lock()
+	k.m.wrap, k.m.indexed, k.m.lo, k.m.hi = false, true, k.At, k.End
+	k.m.mu.Unlock()
 	if from == to {
 		list = append(list, nil)
 		copy(list[from+1:], list[from:])
 		list[from] = k.m
-		x.spaces[space] = list
+		x.spaces[k.m.space] = list
 		return
 	}
-	m := list[from]
 	for _, o := range append(list[from+1:to:to], k.m) {
-		m.absorb(o)
+		list[from].absorb(o)
 	}
-	k.m = m
-	x.spaces[space] = slices.Delete(list, from+1, to)
+	x.spaces[k.m.space] = slices.Delete(list, from+1, to)
 }
 
 // absorb makes o a part of m.
@@ -324,6 +415,8 @@ func (m *Memory) absorb(o *Memory) {
 
 // left notes that a backing has left a memory.
 func (x *index) left(m *Memory) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if len(m.backings) > 0 {
 		m.lo, m.hi = m.backings[0].At, m.backings[0].End
 		for _, k := range m.backings[1:] {

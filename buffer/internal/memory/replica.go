@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -120,9 +121,9 @@ func (m *Memory) drop(r *Replica) error {
 	return r.close()
 }
 
-// Hold gives a new backing memory of its device that has its bytes.
-func (m *Memory) Hold(k *Backing, mem *gpu.Buffer) {
-	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem}
+// Hold gives a new backing memory of its device that has its bytes, which the CPU can map or not.
+func (m *Memory) Hold(k *Backing, mem *gpu.Buffer, mappable bool) {
+	k.Whole = Replica{k: k, dev: k.dev, Lo: k.At, Hi: k.End, Mem: mem, mappable: mappable}
 	k.replicas = append(k.replicas, &k.Whole)
 	m.Wrote(&k.Whole, k.All())
 }
@@ -146,15 +147,19 @@ func (r *Replica) close() error {
 func (m *Memory) allocate(r *Replica) error {
 	if r.Mem != nil && r.Mem.Lost() {
 		if !m.handOver(r) {
-			return fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
+			return r.lost()
 		}
-		_ = r.Mem.Close() // there is nothing to close any more
+		_ = r.Mem.Close() // there is nothing in it any more
 		r.Mem, r.valid, r.behind = nil, false, nil
 	}
 	if r.Mem != nil {
 		return nil
 	}
-	mem, err := r.dev.NewBuffer(uint64(r.Hi - r.Lo))
+	create := r.dev.NewBuffer
+	if r.mappable {
+		create = r.dev.NewMappable
+	}
+	mem, err := create(uint64(r.Hi - r.Lo))
 	if errors.Is(err, gpu.ErrNoMemory) && r.k.windowed {
 		spare := func(o *Replica) bool { return o != r && m.handOver(o) }
 		if err := r.k.shrink(Place{Device: r.dev}, 0, spare, m.drop); err != nil {
@@ -164,6 +169,11 @@ func (m *Memory) allocate(r *Replica) error {
 	}
 	r.Mem = mem
 	return err
+}
+
+// lost is the error of bits that were only in memory that is gone.
+func (r *Replica) lost() error {
+	return fault.Fail("buffer: use", cmp.Or[error](r.Mem.Clear(0, 0), gpu.ErrDeviceLost), "the bits were on the device only")
 }
 
 // Prepare makes a replica ready for kernels that use a region of it, or that replace everything.
@@ -246,7 +256,7 @@ func (m *Memory) take(r *Replica, w write) error {
 		var err error
 		switch {
 		case from != nil && from.Mem.Lost():
-			err = fault.Fail("buffer: use", gpu.ErrDeviceLost, "the bits were on the device only")
+			err = from.lost()
 		case from != nil && from.dev == r.dev && part.Count <= maxCopies && r.inWords(part) && from.inWords(part):
 			err = r.copyRows(part, from)
 		case onHost && (words || r.inWords(part)):
@@ -254,9 +264,9 @@ func (m *Memory) take(r *Replica, w write) error {
 		case !waits:
 			err = fault.Fail("buffer: use", ErrUnsynced)
 		case onHost:
-			err = r.viaHost(context.Background(), part, nil)
+			err = m.Wait(func() error { return r.viaHost(context.Background(), part, nil) })
 		default:
-			err = r.viaHost(context.Background(), part, from)
+			err = m.Wait(func() error { return r.viaHost(context.Background(), part, from) })
 		}
 		if err != nil {
 			return err

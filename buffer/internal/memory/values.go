@@ -252,9 +252,11 @@ func (v *Values) Use(p Place, w Region, step int) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r := v.k.find(p, lo, hi, step); r != nil {
+	if r := v.k.find(p, lo, hi, step); r != nil && !r.Mem.Lost() {
 		r.near = p.Map && r.mappable
 		return r, nil
+	} else if r != nil {
+		_ = v.drop(r)
 	}
 	spare := func(r *Replica) bool { return v.spare(r, false) }
 	_ = v.k.shrink(p, maxWindows-1, spare, v.evict) // what matters is whether there is room

@@ -8,15 +8,16 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/recent"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/internal/shaders/kernels"
 	"github.com/sublet-gpu/sublet/internal/shaders/wgsl"
+	"github.com/sublet-gpu/sublet/internal/turn"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 	"github.com/sublet-gpu/sublet/matrix/internal/plan"
 )
@@ -44,7 +45,7 @@ func Leaf(dev *gpu.Device, s Source, d Dense) *expr.Node {
 
 // Executor evaluates expressions on one device.
 type Executor struct {
-	mu         sync.Mutex // one expression at a time, in the order of the calls
+	turn       turn.Lock // one expression at a time
 	dev        *gpu.Device
 	info       plan.Device
 	generation uint32 // of the device, that the kernels are for
@@ -59,7 +60,7 @@ type executorKey struct{}
 
 // Of returns the executor of a device.
 func Of(dev *gpu.Device) *Executor {
-	return dev.Attach(executorKey{}, func() any { return &Executor{dev: dev, info: describe(dev)} }).(*Executor)
+	return dev.Attach(executorKey{}, func() any { return &Executor{turn: turn.New(), dev: dev, info: describe(dev)} }).(*Executor)
 }
 
 // describe is what plans depend on of a device. Kernels count elements, of two bytes and more, with 32 bits.
@@ -77,8 +78,8 @@ func describe(dev *gpu.Device) plan.Device {
 
 // Tune shows tests what kernels are chosen for, how many are kept, and how many plans were made.
 func (x *Executor) Tune(fn func(info *plan.Device, kept *int, planned int)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	_ = x.turn.Take(context.Background()) // which does not end
+	defer x.turn.Give()
 	old := x.info
 	if fn(&x.info, &x.kernels.Most, x.planned); x.info != old {
 		x.plans.Clear()
@@ -92,8 +93,10 @@ func (x *Executor) Assign(ctx context.Context, dst Dense, n *expr.Node) error {
 
 // During runs fn as one evaluation, with temporaries that end with it.
 func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if err := x.turn.Take(ctx); err != nil {
+		return fault.Fail("matrix: Assign", err)
+	}
+	defer x.turn.Give()
 	if generation := x.dev.Generation(); generation != x.generation { // it came back without kernels, but for those compiled since
 		x.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
 		x.kernels.Clear()
@@ -131,7 +134,8 @@ func (x *Executor) compile(ctx context.Context, s *plan.Step, ahead bool) (*gpu.
 	p := s.Program(s.Func)
 	bindings := slices.Repeat([]driver.Access{driver.AccessRead}, 2+p.Own+p.Inputs)
 	bindings[0], bindings[1+p.Own] = driver.AccessParams, driver.AccessReadWrite
-	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Ahead: ahead}
+	users := s.Func != nil && len(s.Func.Calls) > 0 // those functions may do anything
+	desc := gpu.KernelDesc{Label: p.Name, Source: p.Source, Bindings: bindings, Bounded: !users, Ahead: ahead}
 	if gpu.RunsReferences && p.Reference != nil {
 		desc.Reference = p.Reference.Run
 	}
@@ -164,8 +168,8 @@ func (x *Executor) ready(s *plan.Step) bool {
 
 func (x *Executor) prepare(s *plan.Step) {
 	k, err := x.compile(context.Background(), s, true)
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	_ = x.turn.Take(context.Background()) // which does not end
+	defer x.turn.Give()
 	delete(x.asked, s.Key)
 	if err == nil && x.kernels.Peek(s.Key) == nil && x.generation == x.dev.Generation() {
 		x.keep(s.Key, k)

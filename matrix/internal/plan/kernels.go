@@ -238,6 +238,7 @@ func reads(own []Operand) []Binding {
 func Rows(in Input, r kernels.SparseRows, y Operand, own ...Operand) (*Plan, error) {
 	b := sparseBuilder(in)
 	b.rows, b.cols = y.Rows, y.Cols
+	b.single = y.Cols == 1 // parts, too, of which the rest of the vector is not used
 	b.build(b.p.leaf(y), false)
 	bindings := reads(own)
 	bindings[0].Words = []int{kernels.SparseBase}

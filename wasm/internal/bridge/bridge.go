@@ -190,6 +190,8 @@ func (b *Bridge) eval(a []uint32) {
 func (b *Bridge) assign(a []uint32) {
 	b.write(b.firstLeaf(a[1:]), func() {
 		m, x := b.target(a[0], a[1:])
+		rows, cols := x.Dims()
+		sized(m, rows, cols)
 		page.Check(m.Assign(x))
 	})
 }

@@ -83,6 +83,7 @@ func TestMalformedMessages(t *testing.T) {
 		"assign to no value":     command(page.CmdAssign, join([]uint32{99}, leaf(1), number(1))...),
 		"assign to none":         command(page.CmdAssign, join([]uint32{0}, leaf(none), number(1))...),
 		"assign another size":    command(page.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpSlice, f32, 0, 0, 1, 0, 1), leaf(1))...),
+		"assign a larger one":    command(page.CmdAssign, join([]uint32{0}, leaf(1), instruction(bridge.OpFill, f32, 0, 3, 3))...),
 		"assign to what is made": command(page.CmdAssign, join([]uint32{1}, leaf(1), instruction(bridge.OpUnary, f32, 0), leaf(1))...),
 	} {
 		t.Run(name, func(t *testing.T) {

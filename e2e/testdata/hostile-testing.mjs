@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What tests of hostile callers and of devices that fail have in common.
+
+import {check} from './testing.mjs';
+
+/** Random numbers that follow from a seed. */
+export class Random {
+  #state;
+
+  constructor(seed) { this.#state = seed >>> 0; }
+
+  /** A number from 0 to n-1. */
+  below(n) {
+    let t = this.#state = this.#state + 0x6d2b79f5 | 0;
+    t = Math.imul(t ^ t >>> 15, t | 1);
+    t ^= t + Math.imul(t ^ t >>> 7, t | 61);
+    return ((t ^ t >>> 14) >>> 0) % n;
+  }
+
+  pick(list) { return list[this.below(list.length)]; }
+}
+
+/** Fails when a promise is pending after so many milliseconds, which nothing that works takes. */
+export function within(ms, promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new TypeError(`no answer in ${ms / 1000} s: ${what}`)), ms); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** Collects rejections that nobody handles, and errors that nobody catches. */
+export function unhandled(matters) {
+  const list = [], note = (event) => {
+    event.preventDefault();
+    const error = event.reason ?? event.error;
+    if (matters(error)) list.push(error?.stack ?? String(error ?? event.message));
+  };
+  for (const type of ['unhandledrejection', 'error']) addEventListener(type, note);
+  return {
+    check: () => check(list.length === 0, `unhandled: ${list.join('\n')}`),
+    stop: () => { for (const type of ['unhandledrejection', 'error']) removeEventListener(type, note); },
+  };
+}
+
+/** The tables that a Gpu and its programs keep: those that are made while one is opened. */
+export class Registry {
+  #tables = [];
+
+  async watch(open) {
+    const tables = this.#tables, classes = {Map, Set};
+    for (const [name, Class] of Object.entries(classes)) {
+      globalThis[name] = class extends Class {
+        constructor(...args) {
+          super(...args);
+          const [, , from] = new Error().stack.split('\n');
+          // Go's table of JavaScript's values shrinks when Go collects garbage, pools keep buffers, and who waits for a loss goes with the device.
+          if (!/wasm_exec|awaitLoss/.test(from) && !(/glue/.test(from) && name === 'Set')) tables.push([this, from.trim().replace(/^at |https?:\/\/[^/]*/g, '')]);
+        }
+      };
+    }
+    try {
+      return await open();
+    } finally {
+      Object.assign(globalThis, classes);
+    }
+  }
+
+  sizes(gpu) {
+    const {buffers, liveBytes} = gpu.stats();
+    // What goes by texts is a cache, and lists are of what is idle.
+    const tables = this.#tables.filter(([table]) => ![...table.entries()].some(([key, value]) => typeof key === 'string' || Array.isArray(value)));
+    return {buffers, liveBytes, tables: tables.filter(([{size}]) => size > 0).map(([{size}, from]) => `${from} ${size}`)};
+  }
+
+  /** Waits for the sizes to be what they were: closing is done in the background. */
+  async same(gpu, before) {
+    const want = JSON.stringify(before);
+    let got;
+    for (let i = 0; i < 200; i++) {
+      got = JSON.stringify(this.sizes(gpu));
+      if (got === want) return;
+      await new Promise((done) => { setTimeout(done, 20); });
+    }
+    throw new Error(`the registries have ${got}, want ${want}`);
+  }
+}

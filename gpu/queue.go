@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+
+	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/turn"
+)
+
+// queue is what a device submits by, one list at a time. A submission may have to wait for work that does not end, so whoever makes
+// one has the queue's turn, which is waited for with a context, and not the device's lock, which everybody needs. The turn is taken
+// before the lock.
+type queue struct {
+	drv  driver.Device
+	turn turn.Lock
+	next uint64 // the first batch that the driver did not get yet; under the device's lock
+
+	spare  batch              // the memory of the last one; of who has the turn
+	single driver.CommandList // of what does not go with a batch; likewise
+}
+
+// drainer is a driver whose submissions wait for those before them, which cannot be called off. Lists that only define and forget
+// binding sets do not wait.
+type drainer interface {
+	// Drain returns when a submission would not have to wait, or with the context's error. If there is nothing to wait for the
+	// context does not matter.
+	Drain(ctx context.Context) error
+}
+
+// waits tells that a submission may have to wait. In pages none has to, and to ask for Done there says that a call waits.
+const waits = runtime.GOOS != "js"
+
+// limit is a context that ends by itself. Those of package context would make a page's program 16 KB larger.
+type limit struct {
+	context.Context
+	done chan struct{}
+	err  error
+}
+
+func (l *limit) Done() <-chan struct{} { return l.done }
+
+func (l *limit) Err() error {
+	select {
+	case <-l.done:
+		return l.err
+	default:
+		return nil
+	}
+}
+
+// ended is the context of those who do not wait.
+var ended = func() context.Context {
+	l := &limit{context.Background(), make(chan struct{}), context.Canceled}
+	close(l.done)
+	return l
+}()
+
+// drain waits until a submission would not have to.
+func (q *queue) drain(ctx context.Context) error {
+	if busy, ok := q.drv.(drainer); ok {
+		return busy.Drain(ctx)
+	}
+	return nil
+}
+
+// ready takes the turn for a submission that will not have to wait.
+func (d *Device) ready(ctx context.Context, q *queue) error {
+	if err := q.turn.Take(ctx); err != nil {
+		return err
+	}
+	err := q.drain(ctx)
+	if err != nil {
+		_ = d.leave(q) // the caller gets the error of the wait
+	}
+	return err
+}
+
+// unlock ends a call that may have added to the batch. If that is full it leaves, unless the device is at work: then it grows up to a
+// limit. What nothing in the batch uses is given back at once.
+func (d *Device) unlock() error {
+	n, staged, frees := d.batch.commands, d.batch.staged, len(d.batch.after) > 0
+	d.mu.Unlock()
+	switch {
+	case n >= mostCommands || staged >= mostStaged:
+		return d.flush(context.Background())
+	case n > 0 && n%flushCommands == 0 || n == 0 && frees:
+		if err := d.flush(ended); !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
+
+// added counts a command and unlocks the device.
+func (d *Device) added() error {
+	d.batch.commands++
+	return d.unlock()
+}
+
+// flush hands the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while the device is at work
+// the batch stays where it is, and if it ends later the submission goes on.
+func (d *Device) flush(ctx context.Context) error {
+	d.mu.Lock()
+	q := d.queue
+	d.mu.Unlock()
+	if err := q.turn.Take(ctx); err != nil {
+		return fail("Flush", err)
+	}
+	b, err := d.take(ctx, q)
+	if err != nil {
+		return cmp.Or(err, d.leave(q))
+	}
+	if !waits || ctx == ended || len(b.list.Words) == 0 || ctx.Done() == nil {
+		return cmp.Or(d.send(q, &b), d.leave(q))
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmp.Or(d.send(q, &b), d.leave(q)) }()
+	select {
+	case err = <-done:
+		return err
+	case <-ctx.Done():
+		return fail("Flush", ctx.Err())
+	}
+}
+
+// take takes the batch away, once the driver can have it without waiting.
+func (d *Device) take(ctx context.Context, q *queue) (b batch, err error) {
+	d.mu.Lock()
+	if d.queue == q && d.batch.commands > 0 {
+		d.mu.Unlock()
+		if err := q.drain(ctx); err != nil {
+			return b, err
+		}
+		d.mu.Lock()
+		return d.cut(q), nil
+	}
+	return d.cut(q), nil
+}
+
+// cut begins another batch and unlocks the device. A queue that is the device's no longer has none.
+func (d *Device) cut(q *queue) (b batch) {
+	if d.queue == q {
+		b, d.batch = d.batch, q.spare
+		d.sending(&b)
+		d.batch.epoch = b.epoch + 1
+		q.spare = batch{}
+	}
+	d.mu.Unlock()
+	return b
+}
+
+// send hands a batch to the driver and does what was to be done afterwards.
+func (d *Device) send(q *queue, b *batch) error {
+	var err error
+	if len(b.list.Words) > 0 {
+		b.list.Number = b.epoch
+		if err = d.submit(q, &b.list); err != nil {
+			err = d.blame(&b.launches, err)
+			d.drop(q, b.epoch, err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.queue == q && b.epoch > 0 {
+		if q.next = b.epoch + 1; len(b.list.Words) > 0 && err == nil {
+			d.stats.Submissions++
+		}
+		if !d.refusesLater() {
+			d.settle(q.next)
+		}
+		for _, free := range b.after {
+			free()
+		}
+	}
+	b.list.Reset()
+	clear(b.after)
+	q.spare = batch{list: b.list, after: b.after[:0]}
+	return err
+}
+
+// submit hands a list to the driver.
+func (d *Device) submit(q *queue, list *driver.CommandList) error {
+	for {
+		err := q.drv.Submit(list)
+		if err == nil || !d.waited(q, 0, err) {
+			return err
+		}
+	}
+}
+
+// leave gives the turn back. Before that, what was to be given back meanwhile is.
+func (d *Device) leave(q *queue) error {
+	var first error
+	for {
+		d.mu.Lock()
+		if d.queue != q || d.batch.commands > 0 || len(d.batch.after) == 0 {
+			q.turn.Give()
+			d.mu.Unlock()
+			return first
+		}
+		b := d.cut(q)
+		first = cmp.Or(first, d.send(q, &b))
+	}
+}
+
+// drop notes that a batch was refused, and drops what was collected since. Its binding sets and the cache's are forgotten. Whether the
+// driver got as far as to define or to forget one is not known, so each is forgotten by a list of its own, which fails where there is
+// none. A driver may report an error of earlier work at any submission; the second try is then the one that forgets. If that fails,
+// too, for another reason than that there is no set, its id is not used again.
+func (d *Device) drop(q *queue, epoch uint64, why error) {
+	d.mu.Lock()
+	if d.queue != q {
+		d.mu.Unlock()
+		return
+	}
+	d.refused(epoch, why)
+	d.batch.list.Reset()
+	d.batch.commands, d.batch.launched, d.batch.staged = 0, 0, 0
+	d.batch.epoch++
+	last := d.setIDs.last
+	clear(d.sets)
+	d.setIDs = idTable{last: last}
+	d.mu.Unlock()
+	var free []uint32
+	for id := last; id > 0; id-- {
+		q.single.Unbind(driver.BindingsID(id))
+		err := q.drv.Submit(&q.single) // the caller gets the error of the refused list
+		if err != nil {
+			err = q.drv.Submit(&q.single)
+		}
+		q.single.Reset()
+		if err == nil || errors.Is(err, ErrInvalid) {
+			free = append(free, id)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.queue == q {
+		d.setIDs.free = append(d.setIDs.free, free...)
+	}
+}

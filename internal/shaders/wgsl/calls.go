@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wgsl
+
+import (
+	"strconv"
+	"strings"
+)
+
+// precedence of the operators that lengths of arrays are made of.
+var precedence = map[byte]int{'<': 1, '+': 2, '-': 2, '*': 3, '/': 3, '%': 3}
+
+// expression evaluates a constant expression of whole numbers as far as operators bind tighter than some, and returns what follows it.
+// What is not understood, or negative on the way, is unknown.
+func (m *module) expression(i, above int) (v int64, end int) {
+	if m.depth++; m.depth > maxNested {
+		m.depth--
+		return unknown, i
+	}
+	defer func() { m.depth-- }()
+	v, i = m.operand(i)
+	for {
+		op := m.Char(i)
+		if op == '<' && m.Char(i+1) != '<' || precedence[op] <= above {
+			return v, i
+		}
+		if op == '<' {
+			i++
+		}
+		var w int64
+		w, i = m.expression(i+1, precedence[op])
+		v = calculate(op, v, w)
+	}
+}
+
+func calculate(op byte, v, w int64) int64 {
+	switch {
+	case v < 0 || w < 0 || (op == '/' || op == '%') && w == 0:
+	case op == '+':
+		return min(v+w, manyBytes)
+	case op == '-' && v >= w:
+		return v - w
+	case op == '*':
+		return sum(0, v, w)
+	case op == '/':
+		return v / w
+	case op == '%':
+		return v % w
+	case op == '<' && w < 32:
+		return sum(0, v, 1<<w)
+	}
+	return unknown
+}
+
+// operand evaluates a number, a constant, one in parentheses, or a conversion of one.
+func (m *module) operand(i int) (v int64, end int) {
+	switch name := m.At(i); {
+	case m.Char(i) == '(':
+		v, end = m.expression(i+1, 0)
+		if close := int(m.Match[i]); end == close {
+			return v, close + 1
+		}
+		return unknown, int(m.Match[i]) + 1
+	case (name == "u32" || name == "i32") && m.Char(i+1) == '(':
+		return m.operand(i + 1)
+	case i < len(m.Tokens) && m.Tokens[i].Kind == Number:
+		n, err := strconv.ParseInt(strings.TrimRight(name, "iu"), 0, 64)
+		if err != nil || n > manyBytes || strings.Contains(name, "_") {
+			return unknown, i + 1
+		}
+		return n, i + 1
+	case m.decls[name] != nil && m.decls[name].keyword == "const":
+		d := m.decls[name]
+		if !d.known {
+			d.known, d.value = true, unknown // a constant in itself
+			from := d.name + 1
+			for from < len(m.Tokens) && m.Char(from) != '=' && m.Char(from) != ';' {
+				from++
+			}
+			d.value, end = m.expression(from+1, 0)
+			if m.Char(end) != ';' {
+				d.value = unknown
+			}
+		}
+		return d.value, i + 1
+	}
+	return unknown, i + 1
+}
+
+// body returns the first and the last token of a function's parameters and block.
+func (m *module) body(f *decl) (from, to int) {
+	from = f.name + 1
+	for to = from; to < len(m.Tokens) && m.Char(to) != '{'; to++ {
+	}
+	if to >= len(m.Tokens) {
+		return from, from
+	}
+	return from, int(m.Match[to])
+}
+
+// function counts what a function and those it calls need.
+func (m *module) function(f *decl, depth int) {
+	if f.known {
+		return
+	}
+	f.known, f.calls = true, 1
+	from, to := m.body(f)
+	for i := from; i < to; {
+		g := m.decls[m.At(i)]
+		switch {
+		case m.At(i) == "ptr" && m.Char(i+1) == '<': // points to what is counted elsewhere
+			_, end := m.typeAt(i + 4)
+			i = end + 1
+		case g != nil && g.keyword == "fn" && m.Char(i+1) == '(':
+			if depth < maxCalls/4 {
+				m.function(g, depth+1)
+			} else {
+				m.refuse(i, "calls are nested too deeply")
+			}
+			m.arguments(g, i+1)
+			f.size, f.calls = sum(f.size, g.size, 1), min(f.calls+g.calls, manyBytes)
+			i++
+		case g != nil && g.keyword == "var" && m.Char(i-1) != '.':
+			if n := m.value(g, i+1); n > maxLocal || m.Char(i-1) != '&' {
+				f.size = sum(f.size, n, 1)
+			}
+			i++
+		default:
+			t, end := m.typeAt(i)
+			if m.Char(i-1) == '.' || m.Char(i-1) == '@' {
+				t.size, end = 0, i+1
+			}
+			f.size = sum(f.size, t.size, 1)
+			i = max(end, i+1)
+		}
+	}
+}
+
+// value returns the size of what members and indices from a token on name of a variable.
+func (m *module) value(g *decl, i int) int64 {
+	t := g.name + 2
+	if m.Char(t-1) != ':' {
+		return 0
+	}
+	for n := 0; n < len(m.Tokens); n++ {
+		d := m.decls[m.At(t)]
+		switch {
+		case d != nil && d.keyword == "alias" && n < maxNested:
+			t = d.name + 2
+		case m.Char(i) == '[' && m.At(t) == "array":
+			t, i = t+2, int(m.Match[i])+1
+		case m.Char(i) == '.' && d != nil && d.keyword == "struct" && m.Char(d.name+1) == '{':
+			end := int(m.Match[d.name+1])
+			for t = d.name + 2; t < end && (m.At(t) != m.At(i+1) || m.Char(t+1) != ':'); t++ {
+			}
+			t, i = t+2, i+2
+		case m.Char(i) == '[' || m.Char(i) == '.':
+			return 0 // of a vector or a matrix
+		default:
+			size, _ := m.typeAt(t)
+			return size.size
+		}
+	}
+	return manyBytes
+}
+
+// variable returns the size of a variable whose type is written there.
+func (m *module) variable(name int) int64 {
+	if m.Char(name+1) != ':' {
+		return 0
+	}
+	t, _ := m.typeAt(name + 2)
+	return t.size
+}
+
+// findPointers finds the names that always stand for the address of a whole variable: parameters, and what is declared to be one.
+func (m *module) findPointers() {
+	other := map[string]bool{}
+	for i := range m.Tokens {
+		switch {
+		case m.IsWord(i) && m.Char(i+1) == ':' && m.pointer(i+2, 0):
+			m.pointers[m.At(i)] = true
+		case m.At(i) == "let" || m.At(i) == "var" || m.At(i) == "const":
+			name, value := m.At(i+1), i+3
+			if m.Char(value-1) == '=' && m.Char(value) == '&' && m.IsWord(value+1) && m.Char(value+2) == ';' {
+				m.pointers[name] = true
+			} else {
+				other[name] = true
+			}
+		}
+	}
+	for name := range other {
+		delete(m.pointers, name)
+	}
+}
+
+// arguments wants a call to hand on the addresses of whole variables only: for others wgpu-native ends the process.
+func (m *module) arguments(g *decl, open int) {
+	if m.Char(g.name+1) != '(' {
+		return
+	}
+	given := m.given(open)
+	for n, p := range m.Split(g.name+2, int(m.Match[g.name+1])) {
+		colon := p[0]
+		for colon < p[1] && m.Char(colon) != ':' {
+			colon++
+		}
+		if n >= len(given) {
+			m.refuse(open, "a function is called with too few arguments")
+			return
+		}
+		from, end := given[n][0], given[n][1]
+		address := end-from == 2 && m.Char(from) == '&' && m.IsWord(from+1)
+		if m.pointer(colon+1, 0) && !address && (end-from != 1 || !m.pointers[m.At(from)]) {
+			m.refuse(open, "a pointer that is not the address of a whole variable is handed to a function")
+		}
+	}
+}
+
+// given cuts the arguments of a call. In them a < is a comparison unless it follows a type.
+func (m *module) given(open int) (list [][2]int) {
+	start, end := open+1, int(m.Match[open])
+	for i := start; i < end; i++ {
+		switch char := m.Char(i); {
+		case m.At(i) == "array":
+			_, next := m.typeAt(i)
+			i = min(next, end) - 1
+		case char == '(' || char == '[' || char == '{':
+			i = int(m.Match[i])
+		case char == ',':
+			list = append(list, [2]int{start, i})
+			start = i + 1
+		}
+	}
+	if start < end {
+		list = append(list, [2]int{start, end})
+	}
+	return list
+}
+
+// pointer reports whether a type is one of pointers.
+func (m *module) pointer(i, depth int) bool {
+	if d := m.decls[m.At(i)]; d != nil && d.keyword == "alias" && depth < maxNested {
+		return m.pointer(d.name+2, depth+1)
+	}
+	return m.At(i) == "ptr"
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wgsl
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxLocal is how many bytes the variables and values of an invocation may have in all functions together, as often as each is called:
+// compilers keep them on a stack.
+const maxLocal = 256 << 10
+
+const (
+	maxCalls  = 4096          // of functions, counted as often as their callers are called: compilers put each into its callers
+	maxType   = math.MaxInt32 // bytes of a type: compilers count with 32 bits
+	manyBytes = 1 << 40       // what is larger counts as this
+	maxNested = 64            // types and constants within each other
+	unknown   = -1            // the size of an array whose length is not understood
+)
+
+// Excess says what of a compute shader is larger than compilers bear, or than a workgroup's memory, and what they mistake for
+// something else: "" for nothing.
+func (s *Scan) Excess(entry string, workgroup uint32) string {
+	m := &module{Scan: s, decls: map[string]*decl{}, pointers: map[string]bool{}}
+	s.declared(func(keyword string, name int) { m.decls[s.At(name)] = &decl{keyword: keyword, name: name} })
+	m.findPointers()
+	for i := range s.Tokens {
+		switch t, end := m.typeAt(i); {
+		case t.size > maxType:
+			m.refuse(i, "a type of more than 2 GiB")
+		case s.Char(end) == '(' && (t.size > maxLocal || m.runtimeArray(i, 0)):
+			m.refuse(i, "a value that is an array without a length, or of more than "+strconv.Itoa(maxLocal)+" bytes")
+		}
+	}
+	var shared, local int64
+	used := map[string]bool{}
+	m.reach(entry, used)
+	s.declared(func(keyword string, i int) {
+		switch space := s.At(i - 2); {
+		case keyword != "var" || s.Char(i-1) != '>':
+		case space == "workgroup" && used[s.At(i)]:
+			if shared = sum(shared, m.variable(i), 1); shared > int64(workgroup) {
+				m.refuse(i, "more than the "+strconv.Itoa(int(workgroup))+" bytes that the variables of a workgroup may have")
+			}
+		case space == "private":
+			local = sum(local, m.variable(i), 1)
+		}
+	})
+	s.declared(func(keyword string, i int) {
+		f := m.decls[s.At(i)]
+		if keyword != "fn" || f.name != i {
+			return
+		}
+		if m.function(f, 0); sum(local, f.size, 1) > maxLocal {
+			m.refuse(i, "more than "+strconv.Itoa(maxLocal)+" bytes of variables and values of an invocation, with those of the functions it calls")
+		}
+		if f.calls > maxCalls {
+			m.refuse(i, "more than "+strconv.Itoa(maxCalls)+" calls, with those of the functions it calls")
+		}
+	})
+	return m.why
+}
+
+// module is what a text declares outside of functions.
+type module struct {
+	*Scan
+	decls    map[string]*decl
+	pointers map[string]bool // names that stand for whole variables
+	depth    int
+	why      string
+}
+
+type decl struct {
+	keyword string
+	name    int
+	known   bool
+	layout        // of a struct or an alias; of a function the bytes that it and what it calls need
+	value   int64 // of a constant
+	calls   int64 // of a function, and of those it calls
+}
+
+// layout is how a type lies in memory. An array without a length, and what is no such type, has the size 0.
+type layout struct{ size, align int64 }
+
+// refuse notes the first thing that is wrong.
+func (m *module) refuse(i int, what string) {
+	if m.why == "" {
+		m.why = "line " + strconv.Itoa(m.Line(i)) + ": " + what
+	}
+}
+
+// runtimeArray reports whether a type is an array without a length.
+func (m *module) runtimeArray(i, depth int) bool {
+	if d := m.decls[m.At(i)]; d != nil && d.keyword == "alias" && depth < maxNested {
+		return m.runtimeArray(d.name+2, depth+1)
+	}
+	t, _ := m.typeAt(i)
+	return m.At(i) == "array" && m.Char(i+1) == '<' && t.size == 0
+}
+
+// reach collects the names that a declaration uses.
+func (m *module) reach(name string, used map[string]bool) {
+	d := m.decls[name]
+	if d == nil || used[name] {
+		return
+	}
+	used[name] = true
+	if d.keyword == "fn" {
+		for i, to := m.body(d); i < to; i++ {
+			m.reach(m.At(i), used)
+		}
+	}
+}
+
+// sum adds n times a size; what is not known is too much.
+func sum(to, size, n int64) int64 {
+	if size == unknown || size > 0 && n > manyBytes/size {
+		return manyBytes
+	}
+	return min(to+size*n, manyBytes)
+}
+
+// typeAt lays out the type that begins at a token, and returns what follows it.
+func (m *module) typeAt(i int) (t layout, end int) {
+	name := m.At(i)
+	if m.depth++; m.depth > maxNested || !m.IsWord(i) {
+		m.depth--
+		return layout{}, i + 1
+	}
+	defer func() { m.depth-- }()
+	if m.Char(i+1) != '<' {
+		return m.named(name), i + 1
+	}
+	if name != "array" && name != "atomic" && shaped(name, 4).size == 0 { // a comparison, for all we know
+		return m.named(name), i + 1
+	}
+	of, end := m.typeAt(i + 2)
+	switch {
+	case name == "array" && m.Char(end) == ',' && m.Char(end+1) != '>':
+		n, next := m.expression(end+1, 0)
+		end = next
+		if t.align = of.align; n <= 0 || of.size == unknown {
+			t.size = unknown
+		} else {
+			t.size = sum(0, roundUp(of.size, of.align), n)
+		}
+	case name == "array":
+		t.align = of.align
+	case name == "atomic":
+		t = of
+	default:
+		t = shaped(name, of.size)
+	}
+	for m.Char(end) == ',' || m.Char(end) == '>' {
+		if end++; m.Char(end-1) == '>' {
+			break
+		}
+	}
+	return t, end
+}
+
+func roundUp(n, to int64) int64 {
+	if to <= 0 {
+		return n
+	}
+	return (n + to - 1) / to * to
+}
+
+// shaped lays out a vector or a matrix, by its name without the letter at its end, of components of a size.
+func shaped(name string, size int64) layout {
+	lanes, isVector := strings.CutPrefix(name, "vec")
+	shape, isMatrix := strings.CutPrefix(name, "mat")
+	cols, rows, _ := strings.Cut(shape, "x")
+	vector := func(n int) layout { return layout{int64(n) * size, int64(n+n%2) * size} }
+	switch n, c := digit(lanes), digit(rows); {
+	case isVector && n > 0:
+		return vector(n)
+	case isMatrix && c > 0:
+		v := vector(c)
+		return layout{int64(digit(cols)) * v.align, v.align}
+	}
+	return layout{}
+}
+
+// digit reads "2" to "4", or returns 0.
+func digit(s string) int {
+	if len(s) == 1 && '2' <= s[0] && s[0] <= '4' {
+		return int(s[0] - '0')
+	}
+	return 0
+}
+
+// scalars are the sizes of components, and of those of vec3f and its like by the last letter.
+var scalars = map[string]int64{
+	"bool": 4, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "f64": 8, "i64": 8, "u64": 8, "f": 4, "i": 4, "u": 4, "h": 2,
+}
+
+// named lays out a type that is one word.
+func (m *module) named(name string) layout {
+	switch d := m.decls[name]; {
+	case d == nil:
+	case d.keyword != "alias" && d.keyword != "struct":
+		return layout{}
+	case d.known:
+		return d.layout
+	default:
+		d.known = true // a type in itself has no layout
+		if d.keyword == "alias" {
+			d.layout, _ = m.typeAt(d.name + 2)
+		} else {
+			d.layout = m.members(d.name + 1)
+		}
+		return d.layout
+	}
+	if size := scalars[name]; size > 0 && len(name) > 1 {
+		return layout{size, size}
+	}
+	last := max(len(name)-1, 0)
+	return shaped(name[:last], scalars[name[last:]])
+}
+
+// members lays out a struct.
+func (m *module) members(open int) (all layout) {
+	if m.Char(open) != '{' {
+		return all
+	}
+	for _, part := range m.Split(open+1, int(m.Match[open])) {
+		size, align, i := int64(0), int64(0), part[0]
+		for ; i < part[1] && m.Char(i) != ':'; i++ {
+			if n, _ := m.expression(i+2, 0); m.Char(i+1) == '(' && m.At(i) == "size" {
+				size = n
+			} else if m.Char(i+1) == '(' && m.At(i) == "align" {
+				align = min(n, manyBytes)
+			}
+		}
+		t, _ := m.typeAt(i + 1)
+		if t.size == unknown || size == unknown {
+			return layout{unknown, 1}
+		}
+		align = max(align, t.align)
+		all.align = max(all.align, align)
+		all.size = sum(roundUp(all.size, align), max(size, t.size), 1)
+	}
+	all.size = min(roundUp(all.size, all.align), manyBytes)
+	return all
+}

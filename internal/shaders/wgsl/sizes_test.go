@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wgsl
+
+import (
+	"strings"
+	"testing"
+)
+
+// excess wraps declarations and a body into a compute shader and asks what is too large in it.
+func excess(t *testing.T, before, body string) string {
+	t.Helper()
+	s, err := Tokenize(before + "\n@compute @workgroup_size(1) fn main() { " + body + " }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Excess("main", 32768)
+}
+
+func TestExcess(t *testing.T) {
+	const types = `const N = 64; const M: u32 = N * (N / 2 + 1u) % 2000 << 2u; const Z = 0; struct S { a: vec3<f32>, b: u32, c: array<atomic<u32>, 3> }
+		alias A = array<vec3f, 2>; struct B { @size(100) a: u32, @align(64) b: mat3x3<f32> }`
+	for _, c := range []struct{ before, body, want string }{
+		// Workgroups: 32768 bytes.
+		{"var<workgroup> a: array<u32, 8192>;", "a[0] = 1u;", ""},
+		{"var<workgroup> a: array<u32, 8193>;", "a[0] = 1u;", "line 1: more than the 32768 bytes"},
+		{"var<workgroup> a: array<u32, 4096>;\nvar<workgroup> b: array<vec4<f32>, 1025>;", "a[0] = 1u; b[0].x = 1.0;", "line 2: more than the 32768 bytes"},
+		{"var<workgroup> a: array<u32, 4096>;\nvar<workgroup> b: array<vec4<f32>, 1025>;", "a[0] = 1u;", ""}, // of another entry point
+		{"var<workgroup> a: array<u32, 9000>; fn f() { a[0] = 1u; } fn g() { f(); }", "g();", "32768"},
+		{"var<workgroup> a: array<vec3<u32>, 2048>;", "a[0].x = 1u;", ""},
+		{"var<workgroup> a: array<vec3<u32>, 2049>;", "a[0].x = 1u;", "32768"},
+		{types + "var<workgroup> a: array<S, 1024>;", "a[0].b = 1u;", ""},
+		{types + "var<workgroup> a: array<S, 1025>;", "a[0].b = 1u;", "32768"},
+		{types + "var<workgroup> a: array<A, 1024>;", "a[0][1].x = 1.0;", ""},
+		{types + "var<workgroup> a: array<A, 1025>;", "a[0][1].x = 1.0;", "32768"},
+		{types + "var<workgroup> a: array<B, 170>;", "a[0].a = 1u;", ""}, // 192 bytes each
+		{types + "var<workgroup> a: array<B, 171>;", "a[0].a = 1u;", "32768"},
+		{types + "var<workgroup> a: array<u32, M>;", "a[0] = 1u;", ""},
+		{types + "var<workgroup> a: array<u32, M / Z>;", "a[0] = 1u;", "32768"},
+		{types + "var<workgroup> a: array<mat2x2f, N * N / 2>;", "a[0][0].x = 1.0;", ""},
+		{"override O = 5u; var<workgroup> a: array<u32, O>;", "a[0] = 1u;", "32768"},
+		// An invocation.
+		{"var<private> a: array<u32, 65536>;", "", ""},
+		{"var<private> a: array<u32, 65537>;", "", "262144"},
+		{"var<private> a = array<u32, 65537>();", "", "262144"},
+		{"var<private> a: array<u32, 60000>;", "var b: array<u32, 10000>;", "262144"},
+		{"", "var b: array<u32, 65536>;", ""},
+		{"", "var b: array<u32, 40000>; let c = array<u32, 40000>();", "262144"},
+		{"fn f() { var b: array<u32, 9000>; }", "f(); f(); f(); f(); f(); f(); f();", ""},
+		{"fn f() { var b: array<u32, 9000>; }", "f(); f(); f(); f(); f(); f(); f(); f();", "262144"},
+		{"fn f(p: ptr<function, array<u32, 65536>>) {}", "var b: array<u32, 65536>; f(&b);", ""},
+		{"@group(0) @binding(0) var<storage> a: array<u32, 1000000>;", "let b = a[3] + atomicLoad(&a[4]);", ""},
+		{"@group(0) @binding(0) var<storage> a: array<u32, 1000000>;", "let b = a;", "262144"},
+		{"fn a() {} fn b() { a(); a(); a(); a(); a(); a(); a(); a(); } fn c() { b(); b(); b(); b(); b(); b(); b(); b(); } fn d() { c(); c(); c(); c(); c(); c(); c(); c(); }", "d(); d(); d(); d(); d(); d(); d(); d();", "4096 calls"},
+		{"struct B { n: u32, a: array<u32, 1000000> } @group(0) @binding(0) var<storage> b: B;", "let c = b.n + b.a[3];", ""},
+		{"struct B { n: u32, a: array<u32, 1000000> } @group(0) @binding(0) var<storage> b: B;", "let c = b.a;", "262144"},
+		{"struct B { a: array<u32, 1000000> } alias C = array<B, 3>; @group(0) @binding(0) var<storage> b: C;", "let p = &b[2].a; var c = *p;", "262144"},
+		{"struct B { v: vec4<f32>, a: array<u32> } @group(0) @binding(0) var<storage> b: B;", "let n = arrayLength(&b.a); let c = b.v.x + f32(b.a[1]);", ""},
+		// Types.
+		{"@group(0) @binding(0) var<storage> a: array<vec4<u32>, 134217727>;", "", ""},
+		{"@group(0) @binding(0) var<storage> a: array<vec4<u32>, 134217728>;", "", "2 GiB"},
+		{"@group(0) @binding(0) var<uniform> a: array<vec4<u32>, 2147483648u>;", "", "2 GiB"},
+		{"struct T { @size(4294967295) a: u32, b: u32 }", "var t: T;", "2 GiB"},
+		{"alias T = array<array<u32, 65536>, 65536>;", "", "2 GiB"},
+		{"@group(0) @binding(0) var<storage> a: array<u32>;", "let b = a[1];", ""},
+		{"", "let a = array<u32>();", "without a length"},
+		{"alias R = array<u32>; alias Q = R;", "var a = Q(1u);", "without a length"},
+		{"", "let a = array(1u, 2u); let b = array<u32, 2>(1u, 2u);", ""},
+		// Pointers.
+		{"fn f(p: ptr<function, f32>) {}", "var x: f32; let p = &x; f(&x); f(p);", ""},
+		{"fn f(p: ptr<function, f32>) { g(p); } fn g(q: ptr<function, f32>) {}", "", ""},
+		{"fn f(p: ptr<function, f32>) {}", "var v: vec4<f32>; f(&v.x);", "whole variable"},
+		{"alias P = ptr<function, f32>; fn f(p: P) {}", "var v: array<f32, 4>; f(&v[1]);", "whole variable"},
+		{"fn f(n: u32, p: ptr<function, f32>) {}", "var v: vec4<f32>; let p = &v.x; f(1u, p);", "whole variable"},
+		{"fn f(n: u32, p: ptr<function, f32>) {}", "var v: vec4<f32>; let p = &v.x; let q = p; f(1u, q);", "whole variable"},
+		{"fn f(n: u32, p: ptr<function, f32>) {}", "f(1u);", "too few"},
+		{"fn f(p: ptr<function, u32>) -> u32 { return *p; }", "var x = 1u; if x < f(&x) && x > 2u { }", ""},
+		{"fn f(a: u32, b: bool, c: u32) {}", "f(1u, 2u < 3u, 4u); f(array<u32, 2>(1u, 2u)[0], 1u < 2u && 4u < 3u, 3u,);", ""},
+		{"fn f(a: u32, b: bool, p: ptr<function, u32>) {}", "var x: u32; f(x, x < 3u, &x); var v: vec2<u32>; f(x, x < 3u, &v.x);", "whole variable"},
+		// Nonsense.
+		{"alias A = A; struct T { t: T } const c = c; const d = e; const e = d; var<private> x: array<A, c>; var<private> y: array<T, d>;", "", "262144"},
+		{"struct T", "", ""},
+		{"alias", "", ""},
+		{"var<workgroup>", "", ""},
+		{"var<workgroup> a:", "a = 1;", ""},
+		{"fn f", "", ""},
+	} {
+		if got := excess(t, c.before, c.body); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s | %s: got %q, want %q", c.before, c.body, got, c.want)
+		}
+	}
+}
+
+func TestGuarded(t *testing.T) {
+	for _, c := range []struct{ source, entry, want string }{
+		{"@compute @workgroup_size(1) fn main() { y = 1; }", "main", ""},
+		{"fn f() { loop { break; } }\n@compute @workgroup_size(1)\nfn main() {}", "other", ""},
+		{
+			"fn f() { while a { } }\n@compute @workgroup_size(64, 1) // loop {\nfn main(@builtin(workgroup_id) w: vec3<u32>, /* for */ in: I,) { }", "main",
+			"fn f() { while a { if (sublet_guard_end != 0u) { break; } } }\nfn main(w: vec3<u32>, /* for */ in: I,) { }\n" +
+				"@group(1) @binding(0) var<storage, read_write> sublet_guard: array<atomic<u32>, 4>;\nvar<private> sublet_guard_end: u32;\n" +
+				"@compute @workgroup_size(64, 1) // loop {\n fn sublet_guard_main(@builtin(workgroup_id) sublet_guard_0: vec3<u32>, sublet_guard_1: I, ) {\n" +
+				"  sublet_guard_end = atomicLoad(&sublet_guard[2]);\n  main(sublet_guard_0, sublet_guard_1, );\n",
+		},
+		{"fn sublet_guard() { for (;;) { } } @compute fn main() { }", "main", "sublet_guard0_end"},
+	} {
+		s, err := Tokenize(c.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, entry := s.Guarded(c.entry, 7)
+		if (text == "") != (c.want == "") || (entry == "") != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s:\n%s", c.source, text)
+		}
+	}
+}
+
+// FuzzChecks: whatever the text, it is checked and guarded, or is not.
+func FuzzChecks(f *testing.F) {
+	f.Add("struct S { @align(16) a: array<vec3<f32>, N>, } const N = 1u << 4u; alias A = array<S, 2>; var<workgroup> a: A;\n"+
+		"fn f(p: ptr<function, u32>) { while *p > 0u { *p -= 1u; } }\n@compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3<u32>) { var n = 5u; f(&n); }", "main")
+	f.Fuzz(func(t *testing.T, source, entry string) {
+		s, err := Tokenize(source)
+		if err != nil {
+			return
+		}
+		s.Excess(entry, 1<<14)
+		text, main := s.Guarded(entry, 1)
+		if text == "" {
+			return
+		}
+		again, err := Tokenize(text)
+		if err != nil || !strings.Contains(text, main) {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		again.Excess(main, 1<<14)
+	})
+}
