@@ -143,7 +143,7 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 	if d.lock("FreeBuffer") != nil {
 		return // closing the device releases it
 	}
-	defer d.mu.Unlock()
+	defer d.freed()
 	b := d.buffers[id]
 	if b == nil {
 		return
@@ -153,7 +153,6 @@ func (d *device) FreeBuffer(id driver.BufferID) {
 		C.cog_unmap(d.c, b.ref)
 	}
 	C.cog_buffer_free(d.c, C.uint32_t(id), C.bool(b.own))
-	d.freed()
 	delete(d.buffers, id)
 }
 

@@ -92,6 +92,9 @@ int cog_flush(cog_device *d);
 // cog_backlog counts bytes that wait for a submission, and submits if they are too many.
 void cog_backlog(cog_device *d, uint64_t bytes);
 
+// cog_backlogged reports whether too many wait.
+bool cog_backlogged(cog_device *d);
+
 // cog_submissions counts submissions.
 uint64_t cog_submissions(cog_device *d);
 cog_signal *cog_queue_done(cog_device *d, cog_error *error);

@@ -131,11 +131,10 @@ func (d *device) FreeKernel(id driver.KernelID) {
 	if d.lock("FreeKernel") != nil {
 		return
 	}
-	defer d.mu.Unlock()
+	defer d.freed()
 	if d.DropKernel(id) {
 		var e C.cog_error
 		C.cog_kernel_put(d.c, C.uint32_t(id), nil, false, &e) // the table is long enough
-		d.freed()
 	}
 }
 

@@ -17,8 +17,10 @@ int cog_flush(cog_device *d) {
 
 void cog_backlog(cog_device *d, uint64_t bytes) {
 	d->pending += bytes;
-	if (d->pending >= COG_BACKLOG) cog_flush(d);
+	if (cog_backlogged(d)) cog_flush(d);
 }
+
+bool cog_backlogged(cog_device *d) { return d->pending >= COG_BACKLOG; }
 
 uint64_t cog_submissions(cog_device *d) { return d->submission; }
 

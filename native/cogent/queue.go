@@ -133,10 +133,20 @@ func (d *device) lockIdle(ctx context.Context, op string) error {
 	}
 }
 
-// freed submits what frees wait for, if that is much and would not block: otherwise a later submission does.
+// ended is the context of those who do not wait.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// freed unlocks the device. Then it submits what frees wait for, if that is much and would not block: otherwise a later call does.
 func (d *device) freed() {
-	if !d.blocks || d.own && d.done == uint64(C.cog_submissions(d.c)) {
-		C.cog_backlog(d.c, 0)
+	much := bool(C.cog_backlogged(d.c))
+	d.mu.Unlock()
+	if much && d.lockIdle(ended, "Free") == nil {
+		C.cog_flush(d.c)
+		d.mu.Unlock()
 	}
 }
 
