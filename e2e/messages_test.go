@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -187,7 +188,7 @@ func (m *messages) ofKernels(one, two *gpu.Device) {
 	m.add("k.Dispatch beyond the end", k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: buf, Size: 1024}))
 	devtest.Check(m.t, buf.Close())
 	m.add("k.Dispatch on a closed buffer", k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: buf}))
-	devtest.Check(m.t, k.Close())
+	devtest.Check(m.t, errors.Join(k.Close(), other.Close()))
 	m.add("closedKernel.Dispatch", k.Dispatch([3]uint32{1, 1, 1}, nil, gpu.Arg{Buffer: buf}))
 }
 

@@ -33,9 +33,9 @@ type batch struct {
 	list     driver.CommandList
 	commands int
 	launches
-	staged   int      // bytes of host memory that were copied to go with it
-	epoch    uint64   // number of the batch being collected, from 1
-	after    []func() // gives back what the batch may name
+	staged int      // bytes of host memory that were copied to go with it
+	epoch  uint64   // number of the batch being collected, from 1
+	after  []func() // gives back what the batch may name
 }
 
 // use notes that the batch in progress uses the memory.

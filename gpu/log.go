@@ -4,7 +4,6 @@ package gpu
 
 import (
 	"cmp"
-	"runtime"
 )
 
 // Logger is what a device logs to: a *slog.Logger is one. Arguments are names and values by turns; values are texts and uint64.
@@ -85,21 +84,21 @@ func (d *Device) logs(at rung) bool { return !Lean && d.conf.rung >= at }
 
 // note logs two numbers.
 func (d *Device) note(msg, name string, value uint64, second string, other uint64) {
-	if d.logs(logCalls) {
+	if !Lean && d.conf.rung >= logCalls {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
 // tell logs two texts.
 func (d *Device) tell(at rung, msg, name, value, second, other string) {
-	if d.logs(at) {
+	if !Lean && d.conf.rung >= at {
 		d.conf.logger.Debug("sublet: "+msg, name, value, second, other)
 	}
 }
 
 // warn logs what went wrong.
 func (d *Device) warn(msg, why string) {
-	if d.logs(logCalls) {
+	if !Lean && d.conf.rung >= logCalls {
 		d.conf.logger.Warn("sublet: "+msg, "why", why)
 	}
 }
@@ -110,9 +109,8 @@ type launches struct {
 	last     [4]*kernelEntry
 }
 
-// add notes a launch, but in pages, where the driver's helper does.
 func (l *launches) add(e *kernelEntry) {
-	if runtime.GOOS == "js" {
+	if Lean {
 		return
 	}
 	l.last[l.launched%4] = e
@@ -144,7 +142,7 @@ func short(text string) string {
 
 // sending logs a batch that leaves, and keeps its last kernels for the error of a loss.
 func (d *Device) sending(b *batch) {
-	if b.commands == 0 {
+	if Lean || b.commands == 0 {
 		return
 	}
 	if b.launched > 0 {
@@ -155,11 +153,20 @@ func (d *Device) sending(b *batch) {
 
 // blame adds the last kernels of a batch to its error.
 func (d *Device) blame(last *launches, err error) error {
-	err = fail("batch", err, last.text())
-	if d.logs(logCalls) {
-		d.warn("batch failed", err.Error())
+	if Lean {
+		return err
 	}
+	err = fail("batch", err, d.ran(last))
+	d.warn("batch failed", err.Error())
 	return err
+}
+
+// ran names kernels, unless the driver has done so: that of browsers does.
+func (d *Device) ran(last *launches) string {
+	if Lean || d.info.Driver == "browser" {
+		return ""
+	}
+	return last.text()
 }
 
 // lost is the error of a lost device, with the last kernels that it got.
@@ -168,5 +175,5 @@ func (d *Device) lost(op, reason string) error {
 	if last.launched == 0 {
 		last = &d.sent
 	}
-	return fail(op, ErrDeviceLost, reason, last.text())
+	return fail(op, ErrDeviceLost, reason, d.ran(last))
 }

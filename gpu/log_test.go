@@ -3,12 +3,9 @@
 package gpu_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -118,36 +115,6 @@ func TestNoLogger(t *testing.T) {
 	for name, opt := range map[string]gpu.Option{"a word that is none": gpu.WithDebug("all"), "no logger": gpu.WithLogger(nil)} {
 		if _, err := gpu.Open(t.Context(), gpu.WithDriver("cpu"), opt); !errors.Is(err, gpu.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestDebugVariable runs itself in a process with SUBLET_DEBUG, where log/slog writes to standard error.
-func TestDebugVariable(t *testing.T) {
-	if os.Getenv("SUBLET_DEBUG_CHILD") != "" {
-		busy(t, devtest.Open(t, "cpu"))
-		return
-	}
-	for word, want := range map[string][]string{
-		"":        nil,
-		"calls":   {`level=DEBUG msg="sublet: batch sent"`},
-		"kernels": {`level=DEBUG msg="sublet: batch sent"`, `msg="sublet: dispatch"`, "kernel=mine groups=1x2x3"},
-		"wgsl":    {`msg="sublet: dispatch"`, `source="// mine"`},
-	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDebugVariable$") //nolint:gosec // ourselves
-		cmd.Env = append(os.Environ(), "SUBLET_DEBUG_CHILD=1", "SUBLET_DEBUG="+word)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range want {
-			if !strings.Contains(stderr.String(), text) {
-				t.Errorf("%s: %q is missing in\n%s", word, text, &stderr)
-			}
-		}
-		if strings.Contains(stderr.String(), "sublet:") != (want != nil) {
-			t.Errorf("%s:\n%s", word, &stderr)
 		}
 	}
 }
