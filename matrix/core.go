@@ -78,7 +78,7 @@ func (s *share) close() error {
 // usable refuses closed matrices, those that could not be made, and views of what was resized since.
 func (m *core) usable(op string) error {
 	switch {
-	case m.err == error(buffer.ErrNil): // see Dense.core
+	case m.err == error(buffer.ErrNil): //nolint:errorlint // this very one, see Dense.core
 		return fail(op, m.err, "nil matrix")
 	case m.err != nil:
 		return m.err

@@ -192,7 +192,7 @@ func (m viewModel) step(a *ndarray.Array, n *numbers) (v *ndarray.Array, want vi
 		axes := n.list()
 		order := slices.Clone(axes)
 		if len(axes) == 0 {
-			for d := len(m.shape) - 1; d >= 0; d-- {
+			for d := range slices.Backward(m.shape) {
 				order = append(order, d)
 			}
 		}

@@ -74,13 +74,14 @@ var hostile = func() (list []string) {
 		"var t: S; a(&t.b);", "f();", "f(1.0);", "f(&1.0);", "var z: f32; f(*z);", "var z: f32; f(z);", "var z: f32; let p = &&z;", "let p = &y; let q = *p;", "f(&(x));", "g(&(s.a));", "g((&s.a));", "g(&*&s.a);",
 		"let p = &y[0]; atomicAdd(p, 1u);", "atomicAdd(&y, 1u);", "atomicAdd(&y[0], 1u);", "atomicAdd();", "atomicLoad();", "atomicStore(&y[0]);", "var z: u32; atomicAdd(&z, 1u);", "_ = &y; _ = &s.a;",
 	} {
-		head := f
+		var head strings.Builder
+		head.WriteString(f)
 		for call, text := range functions {
 			if strings.Contains(e, call) {
-				head += text
+				head.WriteString(text)
 			}
 		}
-		add(head, e)
+		add(head.String(), e)
 	}
 	// Textures and samplers, which no layout has.
 	const tex = "@group(0) @binding(1) var t: texture_2d<f32>; @group(0) @binding(2) var s: sampler; @group(0) @binding(3) var d: texture_depth_2d; @group(0) @binding(4) var w: texture_storage_2d<rgba8unorm, write>; @group(0) @binding(5) var c: sampler_comparison; @group(0) @binding(6) var m: texture_multisampled_2d<f32>; @group(0) @binding(7) var r: texture_2d_array<f32>; "
@@ -101,7 +102,7 @@ var hostile = func() (list []string) {
 		add("struct T { a: "+typ+" } @group(0) @binding(1) var<storage> t: T;", "_ = t.a;")
 	}
 	// Built-in functions with arguments that are missing, of wrong types, or too many.
-	for _, fn := range strings.Fields("abs acos all any arrayLength atan2 bitcast ceil clamp cos countOneBits cross degrees determinant distance dot exp extractBits faceForward firstLeadingBit fma fract frexp insertBits inverseSqrt ldexp length mix modf normalize pack2x16float pack4x8snorm pow quantizeToF16 reflect refract select sign step transpose unpack2x16float unpack4x8unorm workgroupBarrier workgroupUniformLoad storageBarrier atomicMax atomicCompareExchangeWeak dpdx fwidth outerProduct inverse dot4U8Packed vec2 vec3<f32> mat2x2 mat3x3<f32> u32 bool subgroupAdd rayQueryInitialize") {
+	for fn := range strings.FieldsSeq("abs acos all any arrayLength atan2 bitcast ceil clamp cos countOneBits cross degrees determinant distance dot exp extractBits faceForward firstLeadingBit fma fract frexp insertBits inverseSqrt ldexp length mix modf normalize pack2x16float pack4x8snorm pow quantizeToF16 reflect refract select sign step transpose unpack2x16float unpack4x8unorm workgroupBarrier workgroupUniformLoad storageBarrier atomicMax atomicCompareExchangeWeak dpdx fwidth outerProduct inverse dot4U8Packed vec2 vec3<f32> mat2x2 mat3x3<f32> u32 bool subgroupAdd rayQueryInitialize") {
 		for _, args := range []string{"", "1", "y", "&y", "1.0, 2.0", "vec2<f32>(), 1u", "true, false, true", "vec3<u32>(), vec3<u32>(), vec3<u32>(), vec3<u32>()", "mat2x2<f32>()", "1, 2, 3, 4, 5, 6, 7, 8, 9"} {
 			add("", "_ = "+fn+"("+args+");")
 			add("", fn+"("+args+");")
