@@ -307,7 +307,7 @@ func (c *caller) slice(v reflect.Value, depth int) value {
 	}
 	c.ints = ints
 	if n > 8 {
-		text += fmt.Sprint("... of ", n) //nolint:perfsprint // short
+		text += fmt.Sprint("... of ", n)
 	}
 	return value{v, t.String() + "{" + strings.TrimSuffix(text, ", ") + "}"}
 }

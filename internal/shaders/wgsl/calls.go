@@ -104,6 +104,14 @@ func (m *module) function(f *decl, depth int) {
 		return
 	}
 	f.known, f.calls = true, 1
+	var under int64 // the most that one call needs
+	count := func(size int64) {
+		if size >= 0 && size <= inRegisters {
+			f.small += size
+		} else {
+			f.size = sum(f.size, size, 1)
+		}
+	}
 	from, to := m.body(f)
 	for i := from; i < to; {
 		g := m.decls[m.At(i)]
@@ -118,11 +126,11 @@ func (m *module) function(f *decl, depth int) {
 				m.refuse(i, "calls are nested too deeply")
 			}
 			m.arguments(g, i+1)
-			f.size, f.calls = sum(f.size, g.size, 1), min(f.calls+g.calls, manyBytes)
+			f.size, f.calls, under = sum(f.size, g.size, 1), min(f.calls+g.calls, manyBytes), max(under, g.small)
 			i++
 		case g != nil && g.keyword == "var" && m.Char(i-1) != '.':
 			if n := m.value(g, i+1); n > maxLocal || m.Char(i-1) != '&' {
-				f.size = sum(f.size, n, 1)
+				count(n)
 			}
 			i++
 		default:
@@ -130,10 +138,11 @@ func (m *module) function(f *decl, depth int) {
 			if m.Char(i-1) == '.' || m.Char(i-1) == '@' {
 				t.size, end = 0, i+1
 			}
-			f.size = sum(f.size, t.size, 1)
+			count(t.size)
 			i = max(end, i+1)
 		}
 	}
+	f.small += under
 }
 
 // value returns the size of what members and indices from a token on name of a variable.

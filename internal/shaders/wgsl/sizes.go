@@ -8,9 +8,12 @@ import (
 	"strings"
 )
 
-// maxLocal is how many bytes the variables and values of an invocation may have in all functions together, as often as each is called:
-// compilers keep them on a stack.
-const maxLocal = 256 << 10
+// maxLocal is how many bytes the variables and values of an invocation may have in all functions together: compilers keep them on a
+// stack. Arrays and structures count as often as their function is called, and what fits registers but once: its place is used again.
+const (
+	maxLocal    = 256 << 10
+	inRegisters = 64 // bytes of a mat4x4<f32>
+)
 
 const (
 	maxCalls  = 4096          // of functions, counted as often as their callers are called: compilers put each into its callers
@@ -53,7 +56,7 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 		if keyword != "fn" || f.name != i {
 			return
 		}
-		if m.function(f, 0); sum(local, f.size, 1) > maxLocal {
+		if m.function(f, 0); sum(sum(local, f.size, 1), f.small, 1) > maxLocal {
 			m.refuse(i, "more than "+strconv.Itoa(maxLocal)+" bytes of variables and values of an invocation, with those of the functions it calls")
 		}
 		if f.calls > maxCalls {
@@ -76,8 +79,9 @@ type decl struct {
 	keyword string
 	name    int
 	known   bool
-	layout        // of a struct or an alias; of a function the bytes that it and what it calls need
+	layout        // of a struct or an alias; of a function the bytes of arrays and structures that it and what it calls need
 	value   int64 // of a constant
+	small   int64 // bytes of a function that fit registers, with the most of those it calls
 	calls   int64 // of a function, and of those it calls
 }
 

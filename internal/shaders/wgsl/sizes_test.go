@@ -84,6 +84,9 @@ func TestExcess(t *testing.T) {
 		{"var<workgroup>", "", ""},
 		{"var<workgroup> a:", "a = 1;", ""},
 		{"fn f", "", ""},
+		{"fn f() { " + strings.Repeat("var b: mat4x4<f32>; ", 100) + "}", strings.Repeat("f(); ", 1000), ""},
+		{"fn f() { " + strings.Repeat("var b: mat4x4<f32>; ", 5000) + "}", "f();", "262144"},
+		{"fn f() { var b: array<u32, 17>; }", strings.Repeat("f(); ", 4000), "262144"},
 	} {
 		if got := excess(t, c.before, c.body); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s | %s: got %q, want %q", c.before, c.body, got, c.want)
