@@ -251,7 +251,7 @@ func forgotten(k *memory.Backing) *cleanup.Cleanup {
 func (b *Buffer) begin(ctx context.Context, op string, in Intent) (*memory.Memory, error) {
 	k, err := b.ready(op, in)
 	if err == nil {
-		err = fault.Ended(ctx, "buffer: "+op)
+		err = fault.Ended(ctx, "buffer: ", op)
 	}
 	if err != nil {
 		return nil, err

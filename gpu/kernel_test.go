@@ -296,6 +296,7 @@ func BenchmarkDispatch(b *testing.B) {
 			dev := devtest.Open(b, name)
 			k := devtest.Must[*gpu.Kernel](b)(dev.Kernel(b.Context(), addKernel()))
 			mem := devtest.Must[*gpu.Buffer](b)(dev.NewBuffer(256))
+			defer func() { check(b, mem.Close()) }()
 			block := params(1, 1, 0, 0)
 			n := 0
 			for b.Loop() {

@@ -30,7 +30,7 @@ func (m *core) evaluate(ctx context.Context, op string, n *node) error {
 	if err := m.usable(op); err != nil {
 		return err
 	}
-	if err := fault.Ended(ctx, "matrix: "+op); err != nil || n.Err != nil {
+	if err := fault.Ended(ctx, "matrix: ", op); err != nil || n.Err != nil {
 		return firstError(err, n.Err)
 	}
 	return m.assign(ctx, op, n)

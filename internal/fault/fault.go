@@ -101,13 +101,13 @@ func In(prefix, op string, err error) error {
 	return Fail(prefix+op, err)
 }
 
-// Ended reports why a call that may wait should not begin: it has no context, or one that has ended.
-func Ended(ctx context.Context, op string) error {
+// Ended reports why a call that may wait should not begin: it has no context, or one that has ended. The call's name is joined only then.
+func Ended(ctx context.Context, op ...string) error {
 	switch {
 	case ctx == nil:
-		return Fail(op, ErrInvalid, "nil context")
+		return Fail(strings.Join(op, ""), ErrInvalid, "nil context")
 	case ctx.Err() != nil:
-		return Fail(op, ctx.Err())
+		return Fail(strings.Join(op, ""), ctx.Err())
 	}
 	return nil
 }
