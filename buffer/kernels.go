@@ -47,7 +47,7 @@ func (b *Buffer) prepare(op string, m *memory.Memory, dev *gpu.Device, w Region,
 	}
 	replace = replace && d.All()
 	if replace && b.mode != External && d.Mem.Lost() {
-		m.GiveUp(d) // what was lost is no loss
+		m.Renew(d)
 	}
 	return d, named(op, m.Prepare(d, w, replace))
 }

@@ -80,15 +80,12 @@ func (d *Device) ready(ctx context.Context, q *queue) error {
 	return err
 }
 
-// unlock ends a call that may have added to the batch. If that is full it leaves, unless the device is at work: then it grows up to a
-// limit. What nothing in the batch uses is given back at once.
+// unlock ends a call. A batch that has become large leaves, unless the device is at work. What nothing in the batch uses is given back
+// at once.
 func (d *Device) unlock() error {
-	n, staged, frees := d.batch.commands, d.batch.staged, len(d.batch.after) > 0
+	n, frees := d.batch.commands, len(d.batch.after) > 0
 	d.mu.Unlock()
-	switch {
-	case n >= mostCommands || staged >= mostStaged:
-		return d.flush(context.Background())
-	case n > 0 && n%flushCommands == 0 || n == 0 && frees:
+	if n > 0 && n%flushCommands == 0 || n == 0 && frees {
 		if err := d.flush(ended); !errors.Is(err, context.Canceled) {
 			return err
 		}
@@ -96,10 +93,14 @@ func (d *Device) unlock() error {
 	return nil
 }
 
-// added counts a command and unlocks the device.
+// added counts a command and unlocks the device. A batch at its limit has the call wait until it leaves.
 func (d *Device) added() error {
 	d.batch.commands++
-	return d.unlock()
+	if d.batch.commands < mostCommands && d.batch.staged < mostStaged {
+		return d.unlock()
+	}
+	d.mu.Unlock()
+	return d.flush(context.Background())
 }
 
 // flush hands the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while the device is at work

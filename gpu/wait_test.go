@@ -241,3 +241,29 @@ func TestFreeBehindWork(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitBesideFullBatch calls off calls that wait while another one has filled the batch.
+func TestWaitBesideFullBatch(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		const half = 32 << 20
+		a := devtest.Must[*gpu.Buffer](t)(dev.NewBuffer(16))
+		b := devtest.Must[*gpu.Buffer](t)(dev.NewBuffer(half))
+		devtest.Check(t, errors.Join(a.Clear(0, 16), b.Clear(0, half), dev.Sync(t.Context())))
+		g.Shut(t, dev)
+		wrote := make(chan error)
+		go func() {
+			mem := gpu.HostBytes(make([]byte, half))
+			wrote <- errors.Join(b.Write(0, mem), b.Write(0, mem))
+		}()
+		for dev.Stats().BytesUp < 2*half {
+			time.Sleep(time.Millisecond)
+		}
+		devtest.CalledOff(t, "Sync", func(ctx context.Context) error { return a.Sync(ctx) })
+		devtest.CalledOff(t, "Read", func(ctx context.Context) error {
+			return a.Read(ctx, gpu.Transfer{Width: 16, Count: 1, Host: gpu.HostBytes(make([]byte, 16))})
+		})
+		devtest.Soon(t, "Close", func() { devtest.Check(t, a.Close()) })
+		g.Open()
+		devtest.Check(t, errors.Join(<-wrote, b.Close()))
+	})
+}

@@ -259,7 +259,14 @@ func (p *DevicePipeline) enqueue(ctx context.Context) error {
 		}
 		p.step = 0
 	}
-	return p.dev.Flush()
+	flushed := make(chan error, 1)
+	go func() { flushed <- p.dev.Flush() }() // which waits where the device runs one submission at a time
+	select {
+	case err := <-flushed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // turns tells which of two arrays the kernels of this feed write, and which they wrote at the feed before: in serial mode only one is

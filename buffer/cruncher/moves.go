@@ -174,10 +174,10 @@ func straight(list []result) bool {
 	return len(list) == 1 && list[0].array.host.Foreign != nil && list[0].Replica != nil && list[0].Width > 0
 }
 
-// stage gets results, from all devices at the same time.
+// stage gets results, from all devices at the same time. One that may come straight it waits for.
 func (cr *Cruncher) stage(ctx context.Context, list []result) error {
 	if straight(list) {
-		return nil
+		return list[0].Replica.Mem.Sync(ctx)
 	}
 	return cmp.Or(together(len(cr.workers), func(d int) error {
 		for i := range list {
@@ -210,11 +210,6 @@ func (cr *Cruncher) fetch(ctx context.Context, op string, wants []*residency, st
 		cr.noteLost()
 		if list, err = newest(op, wants, state); err != nil {
 			return nil, err
-		}
-		for _, w := range cr.workers {
-			if err := w.dev.Flush(); err != nil && !w.lost() {
-				return nil, err
-			}
 		}
 		if err = cr.stage(ctx, list); err == nil || !cr.noteLost() {
 			return list, err

@@ -300,6 +300,23 @@ func (m *Memory) GiveUp(r *Replica) {
 	})
 }
 
+// Renew has a replica that was lost get other memory. What only it had is lost until it is written over.
+func (m *Memory) Renew(r *Replica) {
+	was := *r
+	m.lists(func(list []write) []write {
+		for i := range list {
+			if list[i].from == r {
+				list[i].from = &was
+			}
+		}
+		return list
+	})
+	if !errors.Is(r.lost(), gpu.ErrDeviceLost) { // it has to be given back
+		_ = r.Mem.Close()
+	}
+	r.Mem, r.valid, r.behind = nil, false, nil
+}
+
 // Close gives the device's memory of a buffer back. What only that has is lost.
 func (m *Memory) Close(k *Backing) error {
 	m.backings = without(m.backings, k)
