@@ -230,9 +230,9 @@ func (d *Device) drop(q *queue, epoch uint64, why error) {
 	var free []uint32
 	for id := last; id > 0; id-- {
 		q.single.Unbind(driver.BindingsID(id))
-		err := q.drv.Submit(&q.single) // the caller gets the error of the refused list
+		err := d.submit(q, &q.single) // the caller gets the error of the refused list
 		if err != nil {
-			err = q.drv.Submit(&q.single)
+			err = d.submit(q, &q.single)
 		}
 		q.single.Reset()
 		if err == nil || errors.Is(err, ErrInvalid) {

@@ -27,6 +27,7 @@ const (
 	refusing
 	failing // executes the next list and reports an error
 	late    // accepts the next list, and refuses it in the call after that
+	picky   // refuses the next list before it says what became of those before
 )
 
 var errMood = errors.New("not now")
@@ -34,6 +35,9 @@ var errMood = errors.New("not now")
 func (m *moody) Submit(l *driver.CommandList) error {
 	mood := m.mood
 	m.mood = willing
+	if mood == picky {
+		return errMood
+	}
 	if err := m.tell(); err != nil {
 		return err
 	}
@@ -214,6 +218,24 @@ func TestRefusedBatches(t *testing.T) {
 		if v, err := value(mine); v != 7 || err != nil {
 			t.Errorf("written anew: %d, %v", v, err)
 		}
+	}
+}
+
+// TestRefusalsTogether has a list refused at once while nobody was told yet that the one before was refused, too.
+func TestRefusalsTogether(t *testing.T) {
+	dev, m, k := openMoody(t)
+	dev.info.Limits.MaxLoopsPerInvoking = 1
+	theirs, mine, other := filled(t, dev, 3), filled(t, dev, 1), filled(t, dev, 0)
+	must(t, errors.Join(k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: mine}, Arg{Buffer: theirs}), dev.Sync(t.Context())))
+	m.mood = late
+	must(t, errors.Join(k.Dispatch([3]uint32{1, 1, 1}, nil, Arg{Buffer: mine}, Arg{Buffer: theirs}), dev.Flush()))
+	m.mood = picky
+	if err := errors.Join(other.Clear(0, 4), dev.Flush()); !errors.Is(err, errMood) {
+		t.Fatalf("flushed: %v", err)
+	}
+	var v [1]byte
+	if err := mine.Read(t.Context(), Transfer{Host: HostBytes(v[:]), Width: 1, Count: 1}); !errors.Is(err, errMood) {
+		t.Errorf("what the first was to write is read as %d: %v", v[0], err)
 	}
 }
 

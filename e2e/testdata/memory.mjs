@@ -2,7 +2,7 @@
 
 // Tests of where memory is, of what moves between it and the device, and in which order.
 
-import {init} from '/dist/index.mjs';
+import {SubletError, init} from '/dist/index.mjs';
 import {check, contents, fails, gpuBuffer, noise, same, throws, withGpu} from './testing.mjs';
 
 export const tests = {
@@ -91,6 +91,29 @@ export const tests = {
     same(await contents(device, buffer), [2, 3, 4, 5], 'the device after close');
     device.destroy();
   },
+
+  /** Errors that come together are all told: gpu.sync() is not to hide from others that their work was refused. */
+  refusedTogether: withGpu(async (gpu) => {
+    const other = await init();
+    gpu.zeros(2, 2).assign(1); // compiles what fills
+    await gpu.sync();
+    const stranger = () => gpu.wrapBuffer(gpuBuffer(other.device, new Float32Array(4)), 2, 2).assign(3);
+    for (let i = 0; i < 3; i++) {
+      const bystander = gpu.matrix(2, 2, [1, 2, 3, 4]), next = gpu.matrix(2, 2, [1, 2, 3, 4]);
+      stranger();
+      bystander.assign(7);
+      gpu.flush();
+      stranger();
+      next.assign(8);
+      await new Promise((done) => setTimeout(done, 50));
+      await gpu.sync().then(() => { throw new Error('nothing was refused'); }, () => {});
+      for (const [what, m, want] of [['the first', bystander, 7], ['the second', next, 8]]) {
+        const got = await m.read().catch((error) => error);
+        check(got instanceof SubletError || got[0] === want, `${what} batch of round ${i} is read as ${got}`);
+      }
+    }
+    other.close();
+  }),
 
   moves: withGpu(async (gpu) => {
     const x = noise(48 * 32, 1), y = noise(32 * 16, 2);

@@ -316,7 +316,7 @@ func (d *device) checkRead(op string, t driver.Transfer) error {
 func (d *device) Wait(ctx context.Context) error {
 	const op = "browser: Wait"
 	_, err := d.await(ctx, op, func(ticket int) error {
-		err := d.usable(op)
+		err := d.Usable(op) // what was refused is told below, one at a time
 		if err == nil {
 			d.helper.call("idle", ticket)
 		}
