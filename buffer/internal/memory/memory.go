@@ -302,11 +302,11 @@ func (m *Memory) GiveUp(r *Replica) {
 
 // Renew has a replica that was lost get other memory. What only it had is lost until it is written over.
 func (m *Memory) Renew(r *Replica) {
-	was := *r
+	was := &Replica{k: r.k, dev: r.dev, slot: r.slot, Lo: r.Lo, Hi: r.Hi, Mem: r.Mem, mappable: r.mappable}
 	m.lists(func(list []write) []write {
 		for i := range list {
 			if list[i].from == r {
-				list[i].from = &was
+				list[i].from = was
 			}
 		}
 		return list
