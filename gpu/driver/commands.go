@@ -42,7 +42,7 @@ type Binding struct {
 // CommandList is a program for a device. The zero value is empty and ready, nil takes nothing. It is not safe for concurrent use.
 type CommandList struct {
 	Words  []uint32
-	Params []byte // parameter blocks of the dispatches
+	Params []byte // parameter blocks of the dispatches; a multiple of 4 bytes
 	Data   []Host // host memory of the writes
 	Number uint64 // what a [Refusal] calls the list; 0 if nobody wants to know
 

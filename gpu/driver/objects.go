@@ -269,8 +269,11 @@ func (o *Objects) Check(l *CommandList) error {
 	if err := o.Usable(op); err != nil {
 		return err
 	}
-	if l == nil {
+	switch {
+	case l == nil:
 		return fail(op, fault.ErrInvalid, "nil command list")
+	case len(l.Params)%4 != 0: // platforms write whole words
+		return fail(op, fault.ErrInvalid, len(l.Params), " bytes of parameters are no multiple of 4")
 	}
 	var err error
 	for c := range l.All() {

@@ -253,6 +253,11 @@ var refusedDispatches = []refusal{
 	{"parameters beyond the end", fault.ErrInvalid, paramsAt(func(s *scene) uint32 { return uint32(len(s.list.Params)) })},
 	{"parameters out of all proportion", fault.ErrInvalid, paramsAt(func(*scene) uint32 { return math.MaxUint32 &^ 255 })},
 	{"no parameters", fault.ErrInvalid, func(s *scene) { s.list.Params = nil }},
+	{"half a word of parameters", fault.ErrInvalid, func(s *scene) {
+		s.dispatch(s.kernel, s.set, groups(1), 1, 1, 1)
+		s.list.Params = append(s.list.Params, 0, 0)
+	}},
+	{"half a word of parameters without a dispatch", fault.ErrInvalid, func(s *scene) { s.list.Params = []byte{1, 2} }},
 }
 
 func raw(w ...uint32) func(*scene) {
