@@ -25,6 +25,7 @@ type device struct {
 	kernels map[driver.KernelID]*driver.Kernel
 	sets    map[driver.BindingsID][][]byte
 	used    uint64 // bytes of own buffers
+	unasked uint64 // of those and of host data, the bytes since the system was last asked for memory
 	queue   queue
 }
 
@@ -56,12 +57,33 @@ func (d *device) NewBuffer(id driver.BufferID, size uint64, mappable bool) error
 	if err := d.AddBuffer(id, size, mappable, false); err != nil {
 		return err
 	}
+	var err error
 	if size > d.limit-d.used {
+		err = fail("NewBuffer", fault.ErrNoMemory, size, " bytes beside the ", d.used, " in use, the budget is ", d.limit)
+	} else {
+		err = d.afford("NewBuffer", size)
+	}
+	if err != nil {
 		d.DropBuffer(id)
-		return fail("NewBuffer", fault.ErrNoMemory, size, " bytes beside the ", d.used, " in use, the budget is ", d.limit)
+		return err
 	}
 	d.used += size
 	d.buffers[id] = buffer{bytes: allocate(size)}
+	return nil
+}
+
+// askEvery is how much memory is taken without asking the system, which takes longer than to take a little.
+const askEvery = 16 << 20
+
+// afford refuses what the system cannot give.
+func (d *device) afford(op string, size uint64) error {
+	if d.unasked += size; d.unasked < askEvery {
+		return nil
+	}
+	if !affordable(size) {
+		return fail(op, fault.ErrNoMemory, size, " bytes, which the system does not have")
+	}
+	d.unasked = 0
 	return nil
 }
 

@@ -8,7 +8,8 @@
 // # Memory
 //
 // Buffers are Go memory, aligned to 8 bytes and counted against a budget. Running out of memory cannot be
-// recovered from in Go, so what is beyond that budget is refused before it is allocated. [driver.Device.Handle]
+// recovered from in Go, so what is beyond that budget is refused before it is allocated, and on Linux also what the system says it
+// does not have at the time. Elsewhere to ask takes calls that the standard library lacks. [driver.Device.Handle]
 // returns the bytes themselves and [driver.Device.ImportBuffer] takes a []byte, which is used in place and never freed;
 // such bytes may be read and written while no submitted work uses them.
 //

@@ -172,7 +172,7 @@ func (d *device) stageable(l *driver.CommandList) error {
 			return fail("Submit", fault.ErrNoMemory, "the host data of one list exceeds ", d.limit, " bytes")
 		}
 	}
-	return nil
+	return d.afford("Submit", size)
 }
 
 // record makes a work of a checked list. It needs neither the caller's list nor the tables any more.
