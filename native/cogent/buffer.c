@@ -30,9 +30,9 @@ void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, bool mappable, co
 	d->buffers[id] = (cog_buffer){.ref = cog_create_buffer(d, size, usage, error)};
 }
 
-// settle makes sure that a buffer from elsewhere is not destroyed and not mapped. There is no call to ask. A buffer
-// that is destroyed cannot be copied from. One that can be mapped again is probed; for one that cannot, unmapping is an
-// error unless it was still mapped from its creation on, and then this was the only harmless moment to find out.
+// settle makes sure that a buffer from elsewhere is not destroyed and not mapped. There is no call to ask: a buffer that is
+// destroyed cannot be copied from, and one that can be mapped again is probed. For one that cannot, cog_still_mapped knows; where
+// it does not, unmapping is an error unless the buffer was still mapped from its creation on, and then it is not any more.
 static void settle(cog_device *d, WGPUBuffer b, cog_error *error) {
 	uint32_t const mappable = WGPUBufferUsage_MapRead | WGPUBufferUsage_MapWrite;
 	cog_error probe = {0};
@@ -51,6 +51,9 @@ static void settle(cog_device *d, WGPUBuffer b, cog_error *error) {
 		if (cog_is_mapped(d, b)) cog_fail(error, COG_MAPPED, "");
 		return;
 	}
+	int mapped = cog_still_mapped(b);
+	if (mapped > 0) cog_fail(error, COG_MAPPED, "");
+	if (mapped >= 0) return;
 	outer = cog_enter(d, &probe);
 	wgpuBufferUnmap(b);
 	cog_leave(d, &probe, outer);

@@ -105,6 +105,9 @@ cog_signal *cog_queue_done(cog_device *d, cog_error *error);
 // it for alive.
 int cog_take_buffer(WGPUBuffer buffer);
 
+// cog_still_mapped reports whether a buffer is mapped from its creation on, or -1 where that cannot be seen.
+int cog_still_mapped(WGPUBuffer buffer);
+
 // buffer.c
 void cog_buffer_new(cog_device *d, uint32_t id, uint64_t size, bool mappable, cog_error *error);
 void cog_buffer_import(cog_device *d, uint32_t id, WGPUBuffer buffer, cog_error *error);

@@ -31,6 +31,11 @@
 //
 // # Handles
 //
+// A buffer that is mapped is not imported: fault.ErrMapped. wgpu-native has no call to ask (wgpuBufferGetMapState is not implemented and
+// ends the process). So one that can be mapped is asked for another mapping, which fails, and of one that was mapped at its creation
+// the calls to create and to unmap it are watched, which linkers can do on Linux and Windows. On macOS the only way to find out is
+// to unmap it.
+//
 // Adopted devices and imported buffers get a reference of their own; the caller may release its own at any time. Handles that
 // the driver gives out are borrowed and must not be released. Callbacks that a user registers with the binding run inside
 // calls of this driver and must not call it.

@@ -5,7 +5,7 @@
 package cogent
 
 // #cgo linux windows CFLAGS: -DCOG_TRACK
-// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferReference -Wl,--wrap=wgpuBufferRelease
+// #cgo linux windows LDFLAGS: -Wl,--wrap=wgpuDeviceCreateBuffer -Wl,--wrap=wgpuBufferReference -Wl,--wrap=wgpuBufferRelease -Wl,--wrap=wgpuBufferUnmap
 // #include "cog.h"
 // #include <stdlib.h>
 import "C"

@@ -2,9 +2,9 @@
 
 //go:build cgo && !js
 
-// Which buffers are alive. The binding's Release leaves the pointer in a *wgpu.Buffer, and to look behind it would end the
-// process. So where the linker can put functions of ours in front of wgpu-native's, buffers are counted from their creation
-// to their last release, whoever calls.
+// Which buffers are alive, and which are still mapped from their creation on. The binding's Release leaves the pointer in a
+// *wgpu.Buffer, and to look behind it would end the process, as it does to ask for the state of a mapping. So where the linker can
+// put functions of ours in front of wgpu-native's, buffers are known from their creation to their last release, whoever calls.
 
 #include "state.h"
 
@@ -16,11 +16,13 @@
 extern WGPUBuffer __real_wgpuDeviceCreateBuffer(WGPUDevice device, WGPUBufferDescriptor const *descriptor);
 extern void __real_wgpuBufferReference(WGPUBuffer buffer);
 extern void __real_wgpuBufferRelease(WGPUBuffer buffer);
+extern void __real_wgpuBufferUnmap(WGPUBuffer buffer);
 
 // A table of open addressing. A slot without references was emptied: what was put behind it is still found.
 typedef struct {
 	WGPUBuffer buffer;
 	size_t references;
+	bool mapped; // from its creation on
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +63,7 @@ WGPUBuffer __wrap_wgpuDeviceCreateBuffer(WGPUDevice device, WGPUBufferDescriptor
 	if (grow()) {
 		slot *s = find(table, size, b);
 		if (!s->buffer) used++;
-		*s = (slot){b, 1};
+		*s = (slot){b, 1, descriptor->mappedAtCreation};
 	} else {
 		blind = 1;
 	}
@@ -90,6 +92,22 @@ void __wrap_wgpuBufferRelease(WGPUBuffer b) {
 	__real_wgpuBufferRelease(b);
 }
 
+void __wrap_wgpuBufferUnmap(WGPUBuffer b) {
+	pthread_mutex_lock(&lock);
+	slot *s = size ? find(table, size, b) : NULL;
+	if (s) s->mapped = false;
+	pthread_mutex_unlock(&lock);
+	__real_wgpuBufferUnmap(b);
+}
+
+int cog_still_mapped(WGPUBuffer b) {
+	pthread_mutex_lock(&lock);
+	slot *s = size ? find(table, size, b) : NULL;
+	int mapped = s && s->references ? s->mapped : -1;
+	pthread_mutex_unlock(&lock);
+	return mapped;
+}
+
 int cog_take_buffer(WGPUBuffer b) {
 	pthread_mutex_lock(&lock);
 	int alive = change(b, 1);
@@ -99,6 +117,11 @@ int cog_take_buffer(WGPUBuffer b) {
 }
 
 #else
+
+int cog_still_mapped(WGPUBuffer b) {
+	(void)b;
+	return -1;
+}
 
 int cog_take_buffer(WGPUBuffer b) {
 	wgpuBufferReference(b);
