@@ -268,8 +268,9 @@ func isComparable(key any) (ok bool) {
 //
 // Its buffers and kernels are gone, and say so: [ErrDeviceLost]. What the host has comes back by itself when it is next used:
 // wrapped memory, and matrices of it, whose results were synced. What only the device had is an error until all of it is
-// replaced, or the caller of wrapped memory says Touch. Natively the process keeps what the lost device had, some 5 MB and its
-// buffers' memory: wgpu-native polls a device to release it, which ends the process if the system's driver has lost it, too.
+// replaced, or the caller of wrapped memory says Touch. Natively the process keeps what a lost GPU had, some 5 MB and its
+// buffers' memory: wgpu-native polls a device to release it, which ends the process if the system's driver has lost it, too. What
+// software adapters had is released.
 func (d *Device) Reopen(ctx context.Context, opts ...Option) error {
 	const op = "Reopen"
 	c, err := newConfig(opts)

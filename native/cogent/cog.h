@@ -64,7 +64,7 @@ size_t cog_adapters(uint32_t backends, WGPUAdapter **list);
 WGPULimits cog_adapter_limits(WGPUAdapter adapter);
 
 // device.c
-cog_device *cog_open(WGPUAdapter adapter, cog_error *error);
+cog_device *cog_open(WGPUAdapter adapter, bool software, cog_error *error);
 cog_device *cog_adopt(WGPUDevice device, cog_error *error);
 void cog_close(cog_device *d, bool keep);
 WGPUDevice cog_handle(cog_device *d);

@@ -30,7 +30,7 @@ static cog_device *new_device(WGPUDevice device, cog_watch *watch, int adopted, 
 }
 
 // cog_open requests a device with all the adapter's limits and the features that driver.Features knows.
-cog_device *cog_open(WGPUAdapter adapter, cog_error *error) {
+cog_device *cog_open(WGPUAdapter adapter, bool software, cog_error *error) {
 	static uint32_t const wanted[] = {
 		WGPUNativeFeature_MappablePrimaryBuffers, WGPUNativeFeature_ShaderF64};
 	uint32_t features[sizeof wanted / sizeof *wanted];
@@ -55,7 +55,9 @@ cog_device *cog_open(WGPUAdapter adapter, cog_error *error) {
 		free(watch);
 		return NULL;
 	}
-	return new_device(result[0], watch, 0, error);
+	cog_device *d = new_device(result[0], watch, 0, error);
+	if (d) d->software = software;
+	return d;
 }
 
 // cog_adopt shares a device that the caller has. It takes a reference of its own.

@@ -154,7 +154,7 @@ func (d *device) idle() bool {
 	if d.users.Load() > 0 {
 		return false
 	}
-	if d.isLost() {
+	if d.abandoned() {
 		return true
 	}
 	if d.last == nil {
@@ -174,9 +174,14 @@ func (d *device) idle() bool {
 	return !d.own || C.cog_poll(d.c, nil) != 0 // others may have submitted to our queue, too
 }
 
+// abandoned reports whether what the device has must stay. wgpu-native frees memory when it polls, and that is fatal if the system's
+// driver has lost the device, which nothing else tells. Those of software adapters have no device to lose: wgpu-native takes every
+// error of theirs that it does not know for the loss, and they go on.
+func (d *device) abandoned() bool { return d.isLost() && d.Info().Kind != driver.KindCPU }
+
 func (d *device) release() {
-	if d.isLost() {
-		return // wgpu-native frees memory when it polls, and that is fatal if Vulkan has lost the device, which nothing else tells
+	if d.abandoned() {
+		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

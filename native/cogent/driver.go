@@ -197,7 +197,7 @@ func (a adapter) open(ctx context.Context) (driver.Device, error) {
 		defer openGLMutex.Unlock()
 	}
 	var e C.cog_error
-	c := C.cog_open(l.refs[i], &e)
+	c := C.cog_open(l.refs[i], a.info.Kind == driver.KindCPU, &e)
 	if err := take(op, &e, fault.ErrNoAdapter); err != nil {
 		return nil, err
 	}

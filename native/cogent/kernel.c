@@ -101,6 +101,12 @@ WGPUComputePipeline cog_compile(cog_device *d, cog_layout *l, bool guarded, char
 	descriptor.compute.entryPoint = entry;
 	cog_check(d, error);
 	if (!error->type) pipeline = wgpuDeviceCreateComputePipeline(d->device, &descriptor);
+	// The library takes every error of the system's compiler that it does not know for the loss of the device.
+	if (d->software && error->type == COG_LOST) {
+		free(error->message);
+		*error = (cog_error){0};
+		cog_fail(error, WGPUErrorType_Validation, "the system's compiler does not take it");
+	}
 	cog_leave(d, error, outer);
 	wgpuShaderModuleRelease(descriptor.compute.module);
 	if (guarded) wgpuPipelineLayoutRelease(descriptor.layout);

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/sublet-gpu/sublet/gpu/driver"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -106,6 +109,44 @@ func TestMapTakesPart(t *testing.T) {
 	must(t, d.Unmap(1))
 	if grown > 4*part { // a GPU's own memory does not count
 		t.Errorf("mapping %d of %d bytes took %d", part, size, grown)
+	}
+}
+
+// TestLostMemory loses devices of a software adapter, each with buffers, a kernel, and work under way: all of it is released.
+func TestLostMemory(t *testing.T) {
+	before := runtime.NumGoroutine()
+	lose := func() {
+		d := openDevice(t)
+		must(t, d.NewBuffer(1, 1<<20, false))
+		must(t, d.NewBuffer(2, 1<<20, false))
+		write(t, d, 1, make([]uint32, 1<<18))
+		must(t, d.NewKernel(t.Context(), 1, &bump))
+		var l driver.CommandList
+		l.Bind(1, bump.Layout, []driver.Binding{whole(1, 1<<18)})
+		l.Dispatch(1, 1, groups(1<<18), nil)
+		l.Copy(2, 0, 1, 0, 1<<20)
+		must(t, d.Submit(&l))
+		atomic.StoreInt32((*int32)(unsafe.Pointer(&d.watch.lost)), 1)
+		lost(t, d)
+		must(t, d.Close())
+	}
+	if d := openDevice(t); d.Info().Kind != driver.KindCPU {
+		return // a GPU's lost device stays
+	}
+	var start uint64
+	const warmUp = 10
+	n := min(times(30), 200)
+	for i := range warmUp + n {
+		if i == warmUp {
+			settled(t, before)
+			start = statm(t, 1)
+		}
+		lose()
+	}
+	settled(t, before)
+	grown := int64(statm(t, 1) - start)
+	if t.Logf("%d lost devices, %d bytes", n, grown); grown > int64(n)*(2<<20) {
+		t.Errorf("%d lost devices keep %d bytes", n, grown)
 	}
 }
 

@@ -58,6 +58,7 @@ struct cog_device {
 	WGPUQueue queue;
 	cog_watch *watch;
 	int adopted;
+	bool software; // the system's driver computes on the CPU
 
 	cog_buffer *buffers;
 	cog_kernel *kernels;
