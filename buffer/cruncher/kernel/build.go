@@ -26,7 +26,7 @@ func (s *Source) Build(kernel string, decls []Decl, local [3]int) (*Program, err
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{parser: parser{Source: s, Scan: s.scan, op: op}, p: &Program{
+	b := &builder{parser: parser{Source: s, Scan: s.scan, types: s.scan.Types(), op: op}, p: &Program{
 		Name: kernel, Dims: k.dims, Local: k.local, source: s, fields: map[string]field{}, compiled: map[*gpu.Device]compiled{},
 	}}
 	b.uses, b.refs = b.reach(k)
@@ -140,11 +140,11 @@ func (b *builder) workgroup(local [3]int) error {
 func (b *builder) unit(d *Decl) int {
 	switch {
 	case d.Struct != "":
-		return b.names[d.Struct].layout.stride()
+		return int(b.structOf(d).Size)
 	case small(d.Type):
 		return 4
 	}
-	return vector(layout{size: 4}, int(d.Type.Lanes)).stride()
+	return stride(int(d.Type.Lanes))
 }
 
 // Names of what the library tells a kernel. Some are followed by the name of an array.
@@ -217,7 +217,7 @@ func (b *builder) declare() {
 // software adapters would read the block anew at each use.
 func (b *builder) member(name string, t dtype.Type) {
 	lanes := int(t.Lanes)
-	offset := roundUp(b.p.ParamBytes, vector(layout{size: 4}, lanes).align)
+	offset := roundUp(b.p.ParamBytes, stride(lanes))
 	b.p.fields[name] = field{offset, lanes}
 	b.p.ParamBytes = offset + 4*lanes
 	b.put("  p_", name, ": ", wide(t), ",\n") // the prefix makes it differ from all other names

@@ -112,7 +112,7 @@ func (d *Decl) component() uint8 {
 func (d *Decl) loads() bool { return small(d.Type) && d.Mode != Widened && d.Struct == "" }
 
 // wrong says what is wrong with a declaration, or returns "".
-func (s *Source) wrong(d *Decl) string {
+func (b *builder) wrong(d *Decl) string {
 	name := d.Name
 	switch {
 	case name == "" || name == "_" || !utf8.ValidString(name) || len(name) > 1000,
@@ -131,9 +131,9 @@ func (s *Source) wrong(d *Decl) string {
 		return "has an unknown type or mode"
 	case d.Struct != "" && (d.Mode != Packed || d.Type != dtype.Uint8):
 		return "cannot be structs, only packed uint8 can"
-	case d.Struct != "" && (s.names[d.Struct] == nil || s.names[d.Struct].sort != aStruct):
+	case d.Struct != "" && (b.names[d.Struct] == nil || b.names[d.Struct].sort != aStruct):
 		return "is of structs, but the source has no struct " + quote(d.Struct)
-	case d.Struct != "" && s.names[d.Struct].layout.size == 0:
+	case d.Struct != "" && b.structOf(d).Size == 0:
 		return "is of structs " + quote(d.Struct) + ", which cannot lie in a buffer"
 	case d.Mode == Packed && !small(d.Type):
 		return "cannot be packed, only types of 8 and 16 bits can"
@@ -144,6 +144,9 @@ func (s *Source) wrong(d *Decl) string {
 	}
 	return ""
 }
+
+// structOf lays out the elements of an array of structs.
+func (b *builder) structOf(d *Decl) wgsl.Layout { return b.typeAt(b.names[d.Struct].name) }
 
 const (
 	prefix   = "sublet_" // of the names that are ours

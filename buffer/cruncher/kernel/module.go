@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"cmp"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -88,11 +89,11 @@ func (b *builder) storage(d *decl, slot int) (driver.Access, error) {
 	if access == driver.AccessReadWrite && array.ReadOnly {
 		return 0, b.failAt(d.name, quote(name), " is read-only, and the module may write to it")
 	}
-	t := b.layoutAt(d.from, d.to, 0)
-	if of := t.of; of.Lanes > 0 && array.Struct == "" && of.Code != array.component() {
+	t := b.typeAt(d.from)
+	if of := number(t); t.Each > 0 && of.Lanes > 0 && array.Struct == "" && of.Code != array.component() {
 		return 0, b.failAt(d.name, quote(name), " is of ", wide(of), " here, and its elements are ", array.Type.String())
 	}
-	array.Binding, array.Unit = slot, cmp.Or(t.each, 4)
+	array.Binding, array.Unit = slot, cmp.Or(int(t.Each), 4)
 	b.p.Arrays = append(b.p.Arrays, *array)
 	return access, nil
 }
@@ -103,17 +104,17 @@ func (b *builder) block(d *decl) error {
 	if p.ParamBytes > 0 {
 		return b.failAt(d.name, "a second uniform variable, the parameters are one block")
 	}
-	t := b.layoutAt(d.from, d.to, 0)
-	if t.size == 0 {
+	t := b.typeAt(d.from)
+	if t.Size == 0 {
 		return b.failAt(d.name, "the type of ", quote(name), " is not understood")
 	}
-	if p.ParamBytes = roundUp(t.size, 16); p.ParamBytes > driver.MaxParams {
-		return b.failAt(d.name, "parameters of ", strconv.Itoa(t.size), " bytes, the most are ", strconv.Itoa(driver.MaxParams))
+	if p.ParamBytes = roundUp(int(t.Size), 16); p.ParamBytes > driver.MaxParams {
+		return b.failAt(d.name, "parameters of ", strconv.Itoa(int(t.Size)), " bytes, the most are ", strconv.Itoa(driver.MaxParams))
 	}
-	if t.members == nil {
-		return b.parameter(member{name, d.name, 0, t.typ})
+	if t.Members == nil {
+		return b.parameter(wgsl.Member{Layout: t, Name: d.name})
 	}
-	for _, m := range t.members {
+	for _, m := range t.Members {
 		if err := b.parameter(m); err != nil {
 			return err
 		}
@@ -123,23 +124,27 @@ func (b *builder) block(d *decl) error {
 
 // parameter finds what a member of the block stands for. Others than ours and the scalars stay zero if their names begin
 // with pad.
-func (b *builder) parameter(m member) error {
-	scalar := lookUp(b.decls, m.name)
+func (b *builder) parameter(m wgsl.Member) error {
+	name, typ := b.At(m.Name), dtype.Type{}
+	if m.Each == 0 {
+		typ = number(m.Layout)
+	}
+	scalar := lookUp(b.decls, name)
 	switch {
-	case strings.HasPrefix(m.name, prefix):
-		if m.typ.Code != dtype.Uint32.Code || m.typ.Lanes == 0 || int(m.typ.Lanes) > told(m.name) {
-			return b.failAt(m.token, "the library has no ", quote(m.name), " of this type")
+	case strings.HasPrefix(name, prefix):
+		if typ.Code != dtype.Uint32.Code || typ.Lanes == 0 || int(typ.Lanes) > told(name) {
+			return b.failAt(m.Name, "the library has no ", quote(name), " of this type")
 		}
-	case scalar != nil && scalar.Scalar && scalar.Type == m.typ:
+	case scalar != nil && scalar.Scalar && scalar.Type == typ:
 		b.p.Scalars = append(b.p.Scalars, *scalar)
 	case scalar != nil && scalar.Scalar:
-		return b.failAt(m.token, "the scalar ", quote(m.name), " is a ", wide(scalar.Type))
-	case strings.HasPrefix(m.name, "pad"):
+		return b.failAt(m.Name, "the scalar ", quote(name), " is a ", wide(scalar.Type))
+	case strings.HasPrefix(name, "pad"):
 		return nil
 	default:
-		return b.failAt(m.token, "no scalar is called ", quote(m.name))
+		return b.failAt(m.Name, "no scalar is called ", quote(name))
 	}
-	b.p.fields[m.name] = field{m.offset, int(m.typ.Lanes)}
+	b.p.fields[name] = field{int(m.Offset), int(typ.Lanes)}
 	return nil
 }
 
@@ -154,184 +159,42 @@ func told(name string) int {
 	return 0
 }
 
-// layout is how a type lies in a buffer: WGSL, section 14.4, "Memory layout". A type that cannot lie in one has no size.
-type layout struct {
-	size, align int
-	typ         dtype.Type // zero where it is no scalar's
-	each        int        // bytes of an element of an array, which has no size if its length is open
-	of          dtype.Type // of its elements, zero where they are no numbers or vectors
-	members     []member   // of a struct
-}
+const maxLayout = 1 << 30 // bytes of a type that lies in a buffer
 
-type member struct {
-	name   string
-	token  int
-	offset int
-	typ    dtype.Type
-}
+// typeAt returns how the type that begins at a token lies in a buffer, and no size if it cannot.
+func (p *parser) typeAt(i int) wgsl.Layout { return bufferType(p.types.Layout(i)) }
 
-const (
-	maxDepth  = 32      // of types within types
-	maxLayout = 1 << 30 // bytes of a type, so that sizes do not overflow
-)
+func bufferType(t wgsl.Layout) wgsl.Layout {
+	if !t.Shared || t.Size > maxLayout {
+		t.Size, t.Members = 0, nil
+	}
+	if t.Each > maxLayout {
+		t.Each, t.Lanes = 0, 0
+	}
+	return t
+}
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// stride is how many bytes an element of the type takes in an array.
-func (t layout) stride() int { return roundUp(t.size, max(t.align, 1)) }
+// stride is how many bytes numbers of 4 bytes take in an array, as one element of so many lanes, which is also their alignment.
+func stride(lanes int) int { return 4 << bits.Len(uint(lanes-1)) }
 
-// layoutAt lays out the type that these tokens are.
-func (p *parser) layoutAt(from, to, depth int) layout {
-	if from >= to || depth > maxDepth || !p.IsWord(from) {
-		return layout{}
-	}
-	name := p.At(from)
-	if to-from == 1 {
-		return p.named(name, depth)
-	}
-	if p.Char(from+1) != '<' || p.Char(to-1) != '>' {
-		return layout{}
-	}
-	args := p.Split(from+2, to-1)
-	if len(args) == 0 {
-		return layout{}
-	}
-	switch inner := p.layoutAt(args[0][0], args[0][1], depth+1); {
-	case inner.size == 0:
-	case name == "atomic" && len(args) == 1:
-		return layout{size: inner.size, align: inner.align}
-	case name == "array":
-		t := layout{align: inner.align, each: inner.stride(), of: inner.typ}
-		if len(args) == 2 {
-			t.size = max(p.constant(args[1][0], args[1][1]), 0) * t.each
+// number returns the type of a number or a vector, zero for what is none of ours.
+func number(t wgsl.Layout) dtype.Type {
+	for _, known := range []dtype.Type{dtype.Float32, dtype.Int32, dtype.Uint32} {
+		if t.Lanes > 0 && wide(known) == t.Scalar {
+			known.Lanes = uint16(t.Lanes)
+			return known
 		}
-		if t.size <= maxLayout {
-			return t
-		}
-	case len(args) == 1 && inner.members == nil && inner.size <= 4:
-		return shaped(name, inner)
 	}
-	return layout{}
+	return dtype.Type{}
 }
 
-// shaped lays out a vector or a matrix of components.
-func shaped(name string, of layout) layout {
-	if lanes, ok := strings.CutPrefix(name, "vec"); ok {
-		return vector(of, count(lanes))
-	}
-	shape, ok := strings.CutPrefix(name, "mat")
-	cols, rows, _ := strings.Cut(shape, "x")
-	column := vector(of, count(rows))
-	if !ok {
-		return layout{}
-	}
-	return layout{size: count(cols) * column.stride(), align: column.align}
-}
-
-func vector(of layout, lanes int) layout {
-	v := layout{size: lanes * of.size, align: [...]int{1, 1, 2, 4, 4}[lanes] * of.size, typ: of.typ}
-	if of.typ.Lanes > 0 {
-		v.typ.Lanes = uint16(lanes)
-	}
-	return v
-}
-
-// count reads "2" to "4", or returns 0.
-func count(s string) int {
-	if len(s) == 1 && '2' <= s[0] && s[0] <= '4' {
-		return int(s[0] - '0')
-	}
-	return 0
-}
-
-// components are WGSL's numbers, and the letter by which vec3f and its like end.
-var components = []struct {
-	name, letter string
-	layout
-}{
-	{"f32", "f", layout{size: 4, align: 4, typ: dtype.Float32}},
-	{"i32", "i", layout{size: 4, align: 4, typ: dtype.Int32}},
-	{"u32", "u", layout{size: 4, align: 4, typ: dtype.Uint32}},
-	{"f16", "h", layout{size: 2, align: 2}},
-}
-
-// named lays out a type that is one word.
-func (p *parser) named(name string, depth int) layout {
-	if d := p.names[name]; d != nil {
-		if !d.laid {
-			d.laid = true // a type in itself has no layout
-			switch d.sort {
-			case anAlias:
-				d.layout = p.layoutAt(d.from, d.to, depth+1)
-			case aStruct:
-				d.layout = p.members(d, depth+1)
-			}
-		}
-		return d.layout
-	}
-	for _, c := range components {
-		if name == c.name {
-			return c.layout
-		}
-		if shape, ok := strings.CutSuffix(name, c.letter); ok {
-			return shaped(shape, c.layout)
-		}
-	}
-	return layout{}
-}
-
-// members lays out a struct of the source's.
-func (p *parser) members(d *decl, depth int) layout {
-	all := layout{align: 1, members: []member{}}
-	for _, part := range p.Split(d.from, d.to) {
-		p.next = part[0]
-		attrs := p.attributes()
-		name := p.next
-		t := p.layoutAt(name+2, part[1], depth)
-		if !p.IsWord(name) || p.Char(name+1) != ':' || t.size == 0 {
-			return layout{}
-		}
-		for _, a := range attrs {
-			n := p.constant(a.from, a.to)
-			switch {
-			case n < 1 || n > maxLayout:
-				return layout{}
-			case a.name == "align":
-				t.align = n
-			case a.name == "size":
-				t.size = n
-			}
-		}
-		offset := roundUp(all.size, t.align)
-		all.members = append(all.members, member{p.At(name), name, offset, t.typ})
-		all.size, all.align = offset+t.size, max(all.align, t.align)
-		if all.size > maxLayout {
-			return layout{}
-		}
-	}
-	all.size = all.stride()
-	return all
-}
-
-// constant evaluates what is a whole number or a constant that stands for one, or returns -1.
+// constant evaluates what is a whole number, or returns -1.
 func (p *parser) constant(from, to int) int {
-	for range maxDepth {
-		if to-from != 1 {
-			break
-		}
-		text := p.At(from)
-		if p.Tokens[from].Kind == wgsl.Number {
-			n, err := strconv.ParseInt(strings.TrimRight(text, "iu"), 0, 32)
-			if err != nil || strings.Contains(text, "_") {
-				break
-			}
-			return int(n)
-		}
-		d := p.names[text]
-		if d == nil || d.sort != aConstant {
-			break
-		}
-		from, to = d.from, d.to
+	n := p.types.Constant(from, to)
+	if n > maxLayout {
+		n = -1
 	}
-	return -1
+	return int(n)
 }

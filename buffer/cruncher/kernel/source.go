@@ -58,9 +58,6 @@ type decl struct {
 
 	space, access string // of a variable; no space for a texture or a sampler
 
-	layout layout // of a type, once laid is set
-	laid   bool
-
 	refs   []int // the tokens that name something outside of the function
 	kernel bool
 	dims   int    // 1 to 3 for fn name(i: u32) and its like
@@ -90,7 +87,7 @@ func Parse(src string) (*Source, error) {
 	if err != nil {
 		return nil, fail(op, err.Error())
 	}
-	p := &parser{Source: &Source{scan: scan, names: map[string]*decl{}}, Scan: scan, op: op}
+	p := &parser{Source: &Source{scan: scan, names: map[string]*decl{}}, Scan: scan, types: scan.Types(), op: op}
 	if err := p.declarations(); err != nil {
 		return nil, err
 	}
@@ -149,14 +146,11 @@ func (p *parser) examine(d *decl) error {
 	if err != nil {
 		return err
 	}
-	switch d.sort {
-	case aStruct, anAlias:
-		p.named(p.At(d.name), 0)
-	case aFunction:
-		d.kernel = d.entry || !p.complete && d.dims > 0
-		return p.references(d)
+	if d.sort != aFunction {
+		return nil
 	}
-	return nil
+	d.kernel = d.entry || !p.complete && d.dims > 0
+	return p.references(d)
 }
 
 // entryPoint evaluates the workgroup size.
@@ -195,8 +189,9 @@ func (p *parser) onlyOurs(d *decl) error {
 type parser struct {
 	*Source
 	*wgsl.Scan
-	op   string // that it does so for
-	next int    // token
+	types *wgsl.Types
+	op    string // that it does so for
+	next  int    // token
 }
 
 func (p *parser) fail(detail ...string) error { return fail(p.op, detail...) }

@@ -12,7 +12,7 @@ var precedence = map[byte]int{'<': 1, '+': 2, '-': 2, '*': 3, '/': 3, '%': 3}
 
 // expression evaluates a constant expression of whole numbers as far as operators bind tighter than some, and returns what follows it.
 // What is not understood, or negative on the way, is unknown.
-func (m *module) expression(i, above int) (v int64, end int) {
+func (m *Types) expression(i, above int) (v int64, end int) {
 	if m.depth++; m.depth > maxNested {
 		m.depth--
 		return unknown, i
@@ -53,7 +53,7 @@ func calculate(op byte, v, w int64) int64 {
 }
 
 // operand evaluates a number, a constant, one in parentheses, or a conversion of one.
-func (m *module) operand(i int) (v int64, end int) {
+func (m *Types) operand(i int) (v int64, end int) {
 	switch name := m.At(i); {
 	case m.Char(i) == '(':
 		v, end = m.expression(i+1, 0)
@@ -88,7 +88,7 @@ func (m *module) operand(i int) (v int64, end int) {
 }
 
 // body returns the first and the last token of a function's parameters and block.
-func (m *module) body(f *decl) (from, to int) {
+func (m *Types) body(f *decl) (from, to int) {
 	from = f.name + 1
 	for to = from; to < len(m.Tokens) && m.Char(to) != '{'; to++ {
 	}
@@ -99,7 +99,7 @@ func (m *module) body(f *decl) (from, to int) {
 }
 
 // function counts what a function and those it calls need.
-func (m *module) function(f *decl, depth int) {
+func (m *Types) function(f *decl, depth int) {
 	if f.known {
 		return
 	}
@@ -109,7 +109,7 @@ func (m *module) function(f *decl, depth int) {
 		if size >= 0 && size <= inRegisters {
 			f.small += size
 		} else {
-			f.size = sum(f.size, size, 1)
+			f.Size = sum(f.Size, size, 1)
 		}
 	}
 	from, to := m.body(f)
@@ -126,7 +126,7 @@ func (m *module) function(f *decl, depth int) {
 				m.refuse(i, "calls are nested too deeply")
 			}
 			m.arguments(g, i+1)
-			f.size, f.calls, under = sum(f.size, g.size, 1), min(f.calls+g.calls, manyBytes), max(under, g.small)
+			f.Size, f.calls, under = sum(f.Size, g.Size, 1), min(f.calls+g.calls, manyBytes), max(under, g.small)
 			i++
 		case g != nil && g.keyword == "var" && m.Char(i-1) != '.':
 			if n := m.value(g, i+1); n > maxLocal || m.Char(i-1) != '&' {
@@ -136,9 +136,9 @@ func (m *module) function(f *decl, depth int) {
 		default:
 			t, end := m.typeAt(i)
 			if m.Char(i-1) == '.' || m.Char(i-1) == '@' {
-				t.size, end = 0, i+1
+				t.Size, end = 0, i+1
 			}
-			count(t.size)
+			count(t.Size)
 			i = max(end, i+1)
 		}
 	}
@@ -146,7 +146,7 @@ func (m *module) function(f *decl, depth int) {
 }
 
 // value returns the size of what members and indices from a token on name of a variable.
-func (m *module) value(g *decl, i int) int64 {
+func (m *Types) value(g *decl, i int) int64 {
 	t := g.name + 2
 	if m.Char(t-1) != ':' {
 		return 0
@@ -167,23 +167,23 @@ func (m *module) value(g *decl, i int) int64 {
 			return 0 // of a vector or a matrix
 		default:
 			size, _ := m.typeAt(t)
-			return size.size
+			return size.Size
 		}
 	}
 	return manyBytes
 }
 
 // variable returns the size of a variable whose type is written there.
-func (m *module) variable(name int) int64 {
+func (m *Types) variable(name int) int64 {
 	if m.Char(name+1) != ':' {
 		return 0
 	}
 	t, _ := m.typeAt(name + 2)
-	return t.size
+	return t.Size
 }
 
 // findPointers finds the names that always stand for the address of a whole variable: parameters, and what is declared to be one.
-func (m *module) findPointers() {
+func (m *Types) findPointers() {
 	other := map[string]bool{}
 	for i := range m.Tokens {
 		switch {
@@ -204,7 +204,7 @@ func (m *module) findPointers() {
 }
 
 // arguments wants a call to hand on the addresses of whole variables only: for others wgpu-native ends the process.
-func (m *module) arguments(g *decl, open int) {
+func (m *Types) arguments(g *decl, open int) {
 	if m.Char(g.name+1) != '(' {
 		return
 	}
@@ -227,7 +227,7 @@ func (m *module) arguments(g *decl, open int) {
 }
 
 // given cuts the arguments of a call. In them a < is a comparison unless it follows a type.
-func (m *module) given(open int) (list [][2]int) {
+func (m *Types) given(open int) (list [][2]int) {
 	start, end := open+1, int(m.Match[open])
 	for i := start; i < end; i++ {
 		switch char := m.Char(i); {
@@ -248,7 +248,7 @@ func (m *module) given(open int) (list [][2]int) {
 }
 
 // pointer reports whether a type is one of pointers.
-func (m *module) pointer(i, depth int) bool {
+func (m *Types) pointer(i, depth int) bool {
 	if d := m.decls[m.At(i)]; d != nil && d.keyword == "alias" && depth < maxNested {
 		return m.pointer(d.name+2, depth+1)
 	}

@@ -26,14 +26,13 @@ const (
 // Excess says what of a compute shader is larger than compilers bear, or than a workgroup's memory, and what they mistake for
 // something else: "" for nothing.
 func (s *Scan) Excess(entry string, workgroup uint32) string {
-	m := &module{Scan: s, decls: map[string]*decl{}, pointers: map[string]bool{}}
-	s.declared(func(keyword string, name int) { m.decls[s.At(name)] = &decl{keyword: keyword, name: name} })
+	m := s.Types()
 	m.findPointers()
 	for i := range s.Tokens {
 		switch t, end := m.typeAt(i); {
-		case t.size > maxType:
+		case t.Size > maxType:
 			m.refuse(i, "a type of more than 2 GiB")
-		case s.Char(end) == '(' && (t.size > maxLocal || m.runtimeArray(i, 0)):
+		case s.Char(end) == '(' && (t.Size > maxLocal || m.runtimeArray(i, 0)):
 			m.refuse(i, "a value that is an array without a length, or of more than "+strconv.Itoa(maxLocal)+" bytes")
 		}
 	}
@@ -56,7 +55,7 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 		if keyword != "fn" || f.name != i {
 			return
 		}
-		if m.function(f, 0); sum(sum(local, f.size, 1), f.small, 1) > maxLocal {
+		if m.function(f, 0); sum(sum(local, f.Size, 1), f.small, 1) > maxLocal {
 			m.refuse(i, "more than "+strconv.Itoa(maxLocal)+" bytes of variables and values of an invocation, with those of the functions it calls")
 		}
 		if f.calls > maxCalls {
@@ -66,8 +65,8 @@ func (s *Scan) Excess(entry string, workgroup uint32) string {
 	return m.why
 }
 
-// module is what a text declares outside of functions.
-type module struct {
+// Types is what a text declares outside of functions. It is not safe for concurrent use.
+type Types struct {
 	*Scan
 	decls    map[string]*decl
 	pointers map[string]bool // names that stand for whole variables
@@ -79,33 +78,69 @@ type decl struct {
 	keyword string
 	name    int
 	known   bool
-	layout        // of a struct or an alias; of a function the bytes of arrays and structures that it and what it calls need
+	Layout        // of a struct or an alias; of a function the bytes of arrays and structures that it and what it calls need
 	value   int64 // of a constant
 	small   int64 // bytes of a function that fit registers, with the most of those it calls
 	calls   int64 // of a function, and of those it calls
 }
 
-// layout is how a type lies in memory. An array without a length, and what is no such type, has the size 0.
-type layout struct{ size, align int64 }
+// Layout is how a type lies in memory: WGSL, section 14.4, "Memory layout". An array without a length, and what is no such type, has
+// the size 0.
+type Layout struct {
+	Size, Align int64
+	Shared      bool     // it has a size, and can be in a buffer
+	Scalar      string   // of what it is a number or a vector: "f32"
+	Lanes       int      // how many of them
+	Each        int64    // bytes of an element of an array, if it can be in a buffer; Scalar and Lanes are then those of the element
+	Members     []Member // of a struct
+}
+
+// Member is one of a struct.
+type Member struct {
+	Layout
+	Name   int // token
+	Offset int64
+}
+
+// Types reads the declarations.
+func (s *Scan) Types() *Types {
+	m := &Types{Scan: s, decls: map[string]*decl{}, pointers: map[string]bool{}}
+	s.declared(func(keyword string, name int) { m.decls[s.At(name)] = &decl{keyword: keyword, name: name} })
+	return m
+}
+
+// Layout lays out the type that begins at a token.
+func (m *Types) Layout(i int) Layout {
+	t, _ := m.typeAt(i)
+	return t
+}
+
+// Constant evaluates an expression of whole numbers. What is not understood, or negative, is -1.
+func (m *Types) Constant(from, to int) int64 {
+	if v, end := m.expression(from, 0); end == to && from < to {
+		return v
+	}
+	return unknown
+}
 
 // refuse notes the first thing that is wrong.
-func (m *module) refuse(i int, what string) {
+func (m *Types) refuse(i int, what string) {
 	if m.why == "" {
 		m.why = "line " + strconv.Itoa(m.Line(i)) + ": " + what
 	}
 }
 
 // runtimeArray reports whether a type is an array without a length.
-func (m *module) runtimeArray(i, depth int) bool {
+func (m *Types) runtimeArray(i, depth int) bool {
 	if d := m.decls[m.At(i)]; d != nil && d.keyword == "alias" && depth < maxNested {
 		return m.runtimeArray(d.name+2, depth+1)
 	}
 	t, _ := m.typeAt(i)
-	return m.At(i) == "array" && m.Char(i+1) == '<' && t.size == 0
+	return m.At(i) == "array" && m.Char(i+1) == '<' && t.Size == 0
 }
 
 // reach collects the names that a declaration uses.
-func (m *module) reach(name string, used map[string]bool) {
+func (m *Types) reach(name string, used map[string]bool) {
 	d := m.decls[name]
 	if d == nil || used[name] {
 		return
@@ -127,35 +162,40 @@ func sum(to, size, n int64) int64 {
 }
 
 // typeAt lays out the type that begins at a token, and returns what follows it.
-func (m *module) typeAt(i int) (t layout, end int) {
+func (m *Types) typeAt(i int) (t Layout, end int) {
 	name := m.At(i)
 	if m.depth++; m.depth > maxNested || !m.IsWord(i) {
 		m.depth--
-		return layout{}, i + 1
+		return Layout{}, i + 1
 	}
 	defer func() { m.depth-- }()
 	if m.Char(i+1) != '<' {
 		return m.named(name), i + 1
 	}
-	if name != "array" && name != "atomic" && shaped(name, 4).size == 0 { // a comparison, for all we know
+	if name != "array" && name != "atomic" && shaped(name, Layout{Size: 4}).Size == 0 { // a comparison, for all we know
 		return m.named(name), i + 1
 	}
 	of, end := m.typeAt(i + 2)
 	switch {
-	case name == "array" && m.Char(end) == ',' && m.Char(end+1) != '>':
+	case name == "array":
+		if t.Align = of.Align; of.Shared {
+			t.Scalar, t.Lanes, t.Each = of.Scalar, of.Lanes, roundUp(of.Size, of.Align)
+		}
+		if m.Char(end) != ',' || m.Char(end+1) == '>' {
+			break
+		}
 		n, next := m.expression(end+1, 0)
 		end = next
-		if t.align = of.align; n <= 0 || of.size == unknown {
-			t.size = unknown
+		if n <= 0 || of.Size == unknown {
+			t.Size = unknown
 		} else {
-			t.size = sum(0, roundUp(of.size, of.align), n)
+			t.Size = sum(0, roundUp(of.Size, of.Align), n)
+			t.Shared = of.Shared
 		}
-	case name == "array":
-		t.align = of.align
 	case name == "atomic":
-		t = of
+		t = Layout{Size: of.Size, Align: of.Align, Shared: of.Shared}
 	default:
-		t = shaped(name, of.size)
+		t = shaped(name, of)
 	}
 	for m.Char(end) == ',' || m.Char(end) == '>' {
 		if end++; m.Char(end-1) == '>' {
@@ -172,20 +212,22 @@ func roundUp(n, to int64) int64 {
 	return (n + to - 1) / to * to
 }
 
-// shaped lays out a vector or a matrix, by its name without the letter at its end, of components of a size.
-func shaped(name string, size int64) layout {
+// shaped lays out a vector or a matrix, by its name without the letter at its end, of components.
+func shaped(name string, of Layout) Layout {
 	lanes, isVector := strings.CutPrefix(name, "vec")
 	shape, isMatrix := strings.CutPrefix(name, "mat")
 	cols, rows, _ := strings.Cut(shape, "x")
-	vector := func(n int) layout { return layout{int64(n) * size, int64(n+n%2) * size} }
+	vector := func(n int) Layout {
+		return Layout{Size: int64(n) * of.Size, Align: int64(n+n%2) * of.Size, Shared: of.Shared, Scalar: of.Scalar, Lanes: n}
+	}
 	switch n, c := digit(lanes), digit(rows); {
 	case isVector && n > 0:
 		return vector(n)
 	case isMatrix && c > 0:
 		v := vector(c)
-		return layout{int64(digit(cols)) * v.align, v.align}
+		return Layout{Size: int64(digit(cols)) * v.Align, Align: v.Align, Shared: v.Shared && digit(cols) > 0}
 	}
-	return layout{}
+	return Layout{}
 }
 
 // digit reads "2" to "4", or returns 0.
@@ -198,38 +240,51 @@ func digit(s string) int {
 
 // scalars are the sizes of components, and of those of vec3f and its like by the last letter.
 var scalars = map[string]int64{
-	"bool": 4, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "f64": 8, "i64": 8, "u64": 8, "f": 4, "i": 4, "u": 4, "h": 2,
+	"bool": 4, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "f64": 8, "i64": 8, "u64": 8,
+}
+
+// letters end the names of vec3f and its like.
+var letters = map[byte]string{'f': "f32", 'i': "i32", 'u': "u32", 'h': "f16"}
+
+// scalar lays out a number or a bool.
+func scalar(name string) Layout {
+	size := scalars[name]
+	return Layout{Size: size, Align: size, Shared: size > 0 && name != "bool", Scalar: name, Lanes: 1}
 }
 
 // named lays out a type that is one word.
-func (m *module) named(name string) layout {
+func (m *Types) named(name string) Layout {
 	switch d := m.decls[name]; {
 	case d == nil:
 	case d.keyword != "alias" && d.keyword != "struct":
-		return layout{}
+		return Layout{}
 	case d.known:
-		return d.layout
+		return d.Layout
 	default:
 		d.known = true // a type in itself has no layout
 		if d.keyword == "alias" {
-			d.layout, _ = m.typeAt(d.name + 2)
+			d.Layout, _ = m.typeAt(d.name + 2)
 		} else {
-			d.layout = m.members(d.name + 1)
+			d.Layout = m.members(d.name + 1)
 		}
-		return d.layout
+		return d.Layout
 	}
-	if size := scalars[name]; size > 0 && len(name) > 1 {
-		return layout{size, size}
+	if scalars[name] > 0 {
+		return scalar(name)
 	}
 	last := max(len(name)-1, 0)
-	return shaped(name[:last], scalars[name[last:]])
+	if letter := name[last:]; letter != "" && letters[letter[0]] != "" {
+		return shaped(name[:last], scalar(letters[letter[0]]))
+	}
+	return Layout{}
 }
 
 // members lays out a struct.
-func (m *module) members(open int) (all layout) {
+func (m *Types) members(open int) (all Layout) {
 	if m.Char(open) != '{' {
 		return all
 	}
+	all.Shared = true
 	for _, part := range m.Split(open+1, int(m.Match[open])) {
 		size, align, i := int64(0), int64(0), part[0]
 		for ; i < part[1] && m.Char(i) != ':'; i++ {
@@ -240,13 +295,16 @@ func (m *module) members(open int) (all layout) {
 			}
 		}
 		t, _ := m.typeAt(i + 1)
-		if t.size == unknown || size == unknown {
-			return layout{unknown, 1}
+		if t.Size == unknown || size == unknown {
+			return Layout{Size: unknown, Align: 1}
 		}
-		align = max(align, t.align)
-		all.align = max(all.align, align)
-		all.size = sum(roundUp(all.size, align), max(size, t.size), 1)
+		align = max(align, t.Align)
+		all.Align = max(all.Align, align)
+		offset := roundUp(all.Size, align)
+		all.Size = sum(offset, max(size, t.Size), 1)
+		all.Shared = all.Shared && t.Shared && m.IsWord(i-1)
+		all.Members = append(all.Members, Member{t, i - 1, offset})
 	}
-	all.size = min(roundUp(all.size, all.align), manyBytes)
+	all.Size = min(roundUp(all.Size, all.Align), manyBytes)
 	return all
 }
