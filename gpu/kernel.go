@@ -22,6 +22,7 @@ type KernelDesc struct {
 	Reference func(groups [3]uint32, params []byte, storage [][]byte)
 	// Bounded says that the loops of an invocation stay below the device's MaxLoopsPerInvoking in any case. Where there is such a
 	// limit, the loops of other kernels are watched, and what a kernel that exceeds it was to write is [ErrLimit] to whoever uses it.
+	// To watch takes a storage binding more: a kernel that has all the device's and loops is [ErrCompile] there.
 	Bounded bool
 	// Ahead says that the kernel is not needed yet, which only changes how [Stats] counts it.
 	Ahead bool

@@ -24,6 +24,7 @@ func TestApplyLongLoops(t *testing.T) {
 			fails bool
 		}{
 			{15000, matrix.Apply(f, a, matrix.Fill[float32](2, 2, 15000)), false},
+			{40000, matrix.Apply(f, a, matrix.Fill[float32](2, 2, 40000)), limited},
 			{70000, matrix.Apply(f, a, matrix.Fill[float32](2, 2, 70000)), limited},
 			{80000, matrix.Mul(eye, matrix.Apply(f, a, matrix.Fill[float32](2, 2, 80000))), limited},
 			{3, matrix.Apply(f, a, matrix.Fill[float32](2, 2, 3)), false},

@@ -132,6 +132,9 @@ var hostile = func() (list []string) {
 		add("", s)
 		add("fn f(i: u32) -> u32 { "+s+" return i; }", "y[0] = f(1u);")
 	}
+	for seed := range times(100) {
+		list = append(list, wildModule(uint64(seed)))
+	}
 	if os.Getenv("SUBLET_LONG") == "" {
 		return list
 	}
@@ -194,8 +197,9 @@ func hostileChild(t *testing.T, from string) {
 		if strings.Contains(k.Source, "var<uniform>") {
 			k.Layout = axpyLayout
 		}
-		if os.Getenv("SUBLET_LONG") == "" && i%25 != 0 && !slices.ContainsFunc(deadly, func(s string) bool { return strings.Contains(k.Source, s) }) {
-			continue // one of 25, and those that are known to be bad
+		if os.Getenv("SUBLET_LONG") == "" && i%25 != 0 && i < len(hostile)-times(100) &&
+			!slices.ContainsFunc(deadly, func(s string) bool { return strings.Contains(k.Source, s) }) {
+			continue // one of 25, those that are known to be bad, and the random ones
 		}
 		if err := d.NewKernel(t.Context(), 1, &k); err == nil {
 			if _, rerr := turn1(t, d, k.Layout); rerr != nil && !errors.Is(rerr, fault.ErrLimit) {
