@@ -103,7 +103,8 @@ func (w *wild) typ(depth int, shared bool) string {
 func (w *wild) declaration() string {
 	switch w.IntN(6) {
 	case 0, 1:
-		name, text := w.fresh("S"), ""
+		name := w.fresh("S")
+		var text strings.Builder
 		var members []string
 		for i := range 1 + w.IntN(4) {
 			members = append(members, w.typ(2, true))
@@ -111,10 +112,10 @@ func (w *wild) declaration() string {
 			if w.IntN(20) == 0 {
 				attribute = pick(w, "@size(256) ", "@align(16) ", "@align(64) ", "@size(512) ", "@size(2147483644) ", "@align(1073741824) ", "@size(4096) ", "@align(4) ")
 			}
-			text += fmt.Sprintf("%sm%d: %s, ", attribute, i, members[i])
+			fmt.Fprintf(&text, "%sm%d: %s, ", attribute, i, members[i])
 		}
 		w.structs[name] = members
-		return "struct " + name + " { " + text + "}"
+		return "struct " + name + " { " + text.String() + "}"
 	case 2:
 		name, typ := w.fresh("c"), pick(w, "u32", "f32", "i32", "vec4<f32>")
 		text := "const " + name + ": " + typ + " = " + w.constant(typ) + ";"
@@ -126,20 +127,21 @@ func (w *wild) declaration() string {
 		return "var<" + pick(w, "private", "workgroup") + "> " + name + ": " + typ + ";"
 	}
 	f := wildFunction{name: w.fresh("f"), result: w.typ(2, false)}
-	outer, text := len(w.variables), ""
+	outer := len(w.variables)
+	var params strings.Builder
 	for range w.IntN(3) {
 		name, typ := w.fresh("a"), w.typ(2, false)
 		f.params = append(f.params, typ)
 		if w.IntN(4) == 0 {
 			f.params[len(f.params)-1] = "ptr<" + pick(w, "function", "function", "private") + ", " + typ + ">"
-			text += name + ": " + f.params[len(f.params)-1] + ", "
+			params.WriteString(name + ": " + f.params[len(f.params)-1] + ", ")
 			name = "(*" + name + ")"
 		} else {
-			text += name + ": " + typ + ", "
+			params.WriteString(name + ": " + typ + ", ")
 		}
 		w.variables = append(w.variables, wildVariable{name, typ, strings.HasPrefix(name, "a")})
 	}
-	text = "fn " + f.name + "(" + text + ") -> " + f.result + " {\n" + w.block(3) + "return " + w.value(f.result, 3) + ";\n}"
+	text := "fn " + f.name + "(" + params.String() + ") -> " + f.result + " {\n" + w.block(3) + "return " + w.value(f.result, 3) + ";\n}"
 	w.variables = w.variables[:outer]
 	w.functions = append(w.functions, f)
 	return text
@@ -170,14 +172,14 @@ func (w *wild) inner(typ string) (suffix, of string) {
 func (w *wild) place(typ string, written bool) string {
 	for range 12 {
 		v := pick(w, w.variables...)
-		name, of := v.name, v.typ
+		path, of := []string{v.name}, v.typ
 		for of != "" && (of != typ || of == "array<u32>") {
 			var suffix string
 			suffix, of = w.inner(of)
-			name += suffix
+			path = append(path, suffix)
 		}
-		if of == typ && !(written && v.constant) {
-			return name
+		if of == typ && (!written || !v.constant) {
+			return strings.Join(path, "")
 		}
 	}
 	return ""

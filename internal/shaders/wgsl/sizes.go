@@ -176,8 +176,8 @@ func (m *Types) typeAt(i int) (t Layout, end int) {
 		return m.named(name), i + 1
 	}
 	of, end := m.typeAt(i + 2)
-	switch {
-	case name == "array":
+	switch name {
+	case "array":
 		if t.Align = of.Align; of.Shared {
 			t.Scalar, t.Lanes, t.Each = of.Scalar, of.Lanes, roundUp(of.Size, of.Align)
 		}
@@ -192,7 +192,7 @@ func (m *Types) typeAt(i int) (t Layout, end int) {
 			t.Size = sum(0, roundUp(of.Size, of.Align), n)
 			t.Shared = of.Shared
 		}
-	case name == "atomic":
+	case "atomic":
 		t = Layout{Size: of.Size, Align: of.Align, Shared: of.Shared}
 	default:
 		t = shaped(name, of)

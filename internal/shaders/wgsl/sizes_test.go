@@ -139,3 +139,54 @@ func FuzzChecks(f *testing.F) {
 		again.Excess(main, 1<<14)
 	})
 }
+
+// TestLayout lays out types as WGSL's tables do.
+func TestLayout(t *testing.T) {
+	const text = `const N = 2u * 3u; alias V = vec3<f32>; struct S { a: f32, b: V, @size(32) c: u32, d: array<vec2u, N>, @align(64) e: mat3x2f }
+struct B { a: u32, b: bool } struct R { n: u32, list: array<S> }`
+	type row struct {
+		typ         string
+		size, align int64
+		shared      bool
+		scalar      string
+		lanes       int
+		each        int64
+	}
+	for _, c := range []row{
+		{"f32", 4, 4, true, "f32", 1, 0},
+		{"V", 12, 16, true, "f32", 3, 0},
+		{"vec2<i32>", 8, 8, true, "i32", 2, 0},
+		{"vec4h", 8, 8, true, "f16", 4, 0},
+		{"bool", 4, 4, false, "bool", 1, 0},
+		{"mat3x3<f32>", 48, 16, true, "", 0, 0},
+		{"atomic<u32>", 4, 4, true, "", 0, 0},
+		{"array<V>", 0, 16, false, "f32", 3, 16},
+		{"array<vec2<u32>, N>", 48, 8, true, "u32", 2, 8},
+		{"array<bool, 4>", 16, 4, false, "", 0, 0},
+		{"S", 192, 64, true, "", 0, 0},
+		{"array<S>", 0, 64, false, "", 0, 192},
+		{"B", 8, 4, false, "", 0, 0},
+		{"R", 64, 64, false, "", 0, 0},
+		{"texture_2d<f32>", 0, 0, false, "", 0, 0},
+		{"array<f32, M>", -1, 4, false, "f32", 1, 4},
+	} {
+		s, err := Tokenize(text + " alias T = " + c.typ + ";")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at int
+		s.declared(func(_ string, name int) { at = name + 2 })
+		l := s.Types().Layout(at)
+		if got := (row{c.typ, l.Size, l.Align, l.Shared, l.Scalar, l.Lanes, l.Each}); got != c {
+			t.Errorf("got %+v, want %+v", got, c)
+		}
+		if c.typ != "S" {
+			continue
+		}
+		for i, offset := range []int64{0, 16, 28, 64, 128} {
+			if m := l.Members[i]; m.Offset != offset || s.At(m.Name) != string(rune('a'+i)) {
+				t.Errorf("member %s is at %d, want %d", s.At(m.Name), m.Offset, offset)
+			}
+		}
+	}
+}
