@@ -121,7 +121,7 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, guar
 	pipeline := C.cog_compile(d.c, layout, C.bool(guarded), source, entry, label, &e)
 	err := take(op, &e, fault.ErrCompile)
 	if err != nil && k.Label != "" {
-		o := err.(*fault.OpError) //nolint:errcheck,errorlint,forcetypeassert // as take makes them
+		o := err.(*fault.OpError) //nolint:errorlint,forcetypeassert // as take makes them
 		o.Detail = k.Label + ": " + o.Detail
 	}
 	return pipeline, err
