@@ -62,9 +62,13 @@ func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
 	return mem, err
 }
 
-// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device.
+// Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device. Of memory that is ReadOnly nothing
+// is noted: it could not get there.
 func (b *Buffer) Wrote(dev *gpu.Device, r Region) {
 	const op = "Wrote"
+	if b.ReadOnly() {
+		return
+	}
 	m, w, err := b.beginIn(context.Background(), op, Reads, r)
 	if err != nil {
 		return // nothing was written

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // TestReadOnly refuses whatever would write wrapped memory that is read-only, and changes nothing.
@@ -42,6 +43,14 @@ func TestReadOnly(t *testing.T) {
 				t.Errorf("the memory holds %q, the buffer %q", host, got)
 			}
 			check(t, second(b.Memory(buffer.Reads))) // on both sides from now on
+		}
+		// A kernel that writes what was asked for to read.
+		replica := devtest.Must[*gpu.Buffer](t)(b.Memory(buffer.Reads))
+		check(t, replica.Clear(0, 8))
+		b.Wrote(dev, whole)
+		check(t, b.Sync(t.Context()))
+		if string(host) != "abcdefgh" {
+			t.Errorf("a kernel's bytes are in memory that is read-only: %q", host)
 		}
 		check(t, other.Write(0, gpu.HostBytes([]byte("ABCD"))))
 		check(t, errors.Join(b.Close(), other.Close()))
