@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -43,6 +44,8 @@ import (
 var excluded = map[string]string{
 	"cogent.FromRaw":           "takes an address, which is the caller's word",
 	"(dlpack.Tensor).Trust":    "takes the caller's word for a handle; a wrong one ends the process, as its documentation says",
+	"dlpack.Export":            "the caller has to see that its result is consumed: helpers.lend",
+	"dlpack.ExportLegacy":      "like Export",
 	"dlpack.Import":            "takes an address of C, which has one consumer: helpers.exchange",
 	"dlpack.ImportLegacy":      "like Import",
 	"(mapfile.File).Share":     "memory that must not be used after its release: helpers.share",
@@ -128,6 +131,7 @@ var helpers = []function{
 	{"helpers.foreign", foreign},
 	{"helpers.exchange", exchange},
 	{"helpers.exchange", exchangeLegacy},
+	{"helpers.lend", lend},
 	{"helpers.pipeline", pipeline},
 	{"helpers.crunch", crunch},
 	{"helpers.crunch", dense},
@@ -286,6 +290,29 @@ func exchangeLegacy(dev *gpu.Device, t *dlpack.Tensor) (*dlpack.Tensor, *ndarray
 	}
 	a, err := dlpack.ToArray(dev, back)
 	return back, a, err
+}
+
+// lend exports a tensor, and returns what gives it back: by importing and closing it, as nobody else consumes it.
+func lend(t *dlpack.Tensor, legacy bool) (back func(), err error) {
+	var m *dlpack.Managed
+	var old *dlpack.Legacy
+	if legacy {
+		old, err = dlpack.ExportLegacy(t)
+	} else {
+		m, err = dlpack.Export(t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		var back *dlpack.Tensor
+		if legacy {
+			back, _ = dlpack.ImportLegacy(old)
+		} else {
+			back, _ = dlpack.Import(m)
+		}
+		_ = back.Close()
+	}), nil
 }
 
 // pipeline makes a graph that runs.
