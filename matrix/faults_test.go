@@ -4,6 +4,7 @@ package matrix_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/buffer"
@@ -208,5 +209,49 @@ func TestEveryAllocation(t *testing.T) {
 	}
 	if devtest.Long() && failures < 10000 {
 		t.Errorf("only %d failures", failures)
+	}
+}
+
+// TestRefusedStructure has batches refused while entries are appended to a sparse matrix. Where the values are still there the matrix can be
+// used again: its structure is on the host, too.
+func TestRefusedStructure(t *testing.T) {
+	again := 0
+	for _, what := range []devtest.Fault{devtest.NoMemory, devtest.Refuse} {
+		for at := range 8 {
+			dev, f := devtest.OpenFaulty(t, devtest.Oracle(t), nil)
+			s := must[*matrix.Sparse[float32]](t)(matrix.NewSparse(dev, matrix.CSC, 3, 3, []float32{4}, []int32{1}, []int32{0, 1, 1, 1}))
+			dense := func() ([]float32, error) {
+				d, err := s.ToDense()
+				if err != nil {
+					return nil, err
+				}
+				v, err := d.Read(background)
+				return v, errors.Join(err, d.Close())
+			}
+			_, err := dense()
+			check(t, errors.Join(err, s.Append(0, 1, 2)))
+			submissions := 0
+			f.Arm(func(c devtest.Call) devtest.Fault {
+				if c.Op != "Submit" {
+					return devtest.None
+				}
+				if submissions++; submissions-1 < at || submissions-1 > at+1 { // and when it is tried once more
+					return devtest.None
+				}
+				return what
+			})
+			_, err = dense()
+			f.Arm(nil)
+			if _, _, _, lost := s.Read(background); err == nil || lost != nil {
+				continue
+			}
+			again++
+			if v, err := dense(); err != nil || !slices.Equal(v, []float32{0, 2, 0, 4, 0, 0, 0, 0, 0}) {
+				t.Errorf("%v of submission %d: %v, %v", what, at, v, err)
+			}
+		}
+	}
+	if again == 0 {
+		t.Error("the values were lost each time")
 	}
 }

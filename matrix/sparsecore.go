@@ -36,6 +36,7 @@ type sparseCore struct {
 	begun int        // the last major with entries; pointers from begun+2 on are behind until settle
 	tail  []byte     // values the device does not have
 	sent  int        // indices it has
+	torn  bool       // work on the structure there failed: it is sent again, whole
 
 	err     error // a view that could not be made
 	closed  bool
@@ -341,28 +342,57 @@ func (s *sparseCore) append(op string, i, j int, value []byte) error {
 func (s *sparseCore) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sent == len(s.index) {
+	if s.sent == len(s.index) && !s.torn {
 		return nil
 	}
-	for c := s.begun + 2; c <= s.majors; c++ {
-		s.ptr[c] = int32(len(s.index))
-	}
-	err := s.extend(&s.values, gpu.HostBytes(s.tail))
-	if err == nil {
-		err = s.extend(&s.indices, hostOf(s.index[s.sent:]))
-	}
-	if err == nil {
-		err = s.pointers.Write(0, hostOf(s.ptr))
+	var err error
+	if s.sent < len(s.index) {
+		for c := s.begun + 2; c <= s.majors; c++ {
+			s.ptr[c] = int32(len(s.index))
+		}
+		err = s.extend(&s.values, s.sent, gpu.HostBytes(s.tail))
 	}
 	if err == nil {
+		err = s.restructure()
+	}
+	if s.torn = err != nil; !s.torn {
 		s.tail, s.sent = s.tail[:0], len(s.index)
 	}
 	return err
 }
 
-// extend writes what was appended to a buffer, which is replaced by one of twice the size if it is too small, once that has everything.
-func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
-	old, used := *b, 4*s.sent
+// restructure sends the indices that the device does not have, or all of them, and the pointers.
+func (s *sparseCore) restructure() (err error) {
+	from := s.sent
+	if s.torn { // what a refused batch was to write says so until it is replaced
+		_, err = s.indices.Memory(buffer.Replaces)
+		from = 0
+	}
+	if err == nil {
+		err = s.extend(&s.indices, from, hostOf(s.index[from:]))
+	}
+	if err == nil && s.pointers != nil {
+		err = s.pointers.Write(0, hostOf(s.ptr))
+	}
+	return err
+}
+
+// tear notes that work on the matrix failed, and with it perhaps what wrote its structure. Of a slice nothing can be sent, and external
+// memory is the caller's to touch.
+func (s *sparseCore) tear() {
+	if s.external || s.view {
+		return
+	}
+	s.mu.Lock()
+	s.torn = true
+	s.mu.Unlock()
+	s.changes.Add(1)
+}
+
+// extend writes what was appended behind the first words of a buffer, which is replaced by one of twice the size if it is too small,
+// once that has everything.
+func (s *sparseCore) extend(b **buffer.Buffer, first int, tail gpu.Host) error {
+	old, used := *b, 4*first
 	need := used + tail.Size
 	if old.Size() >= need {
 		return old.Write(used, tail)
@@ -372,8 +402,10 @@ func (s *sparseCore) extend(b **buffer.Buffer, tail gpu.Host) error {
 	if err != nil {
 		return err
 	}
-	from, to := words(old, 0, s.sent), words(next, 0, s.sent)
-	err = exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from))
+	if first > 0 {
+		from, to := words(old, 0, first), words(next, 0, first)
+		err = exec.Of(s.dev).Assign(context.Background(), to, exec.Leaf(s.dev, from, from))
+	}
 	if err == nil {
 		err = next.Write(used, tail)
 	}

@@ -85,12 +85,16 @@ func (s *sparseCore) assignTo(op string, dst *core) error {
 func (s *sparseCore) write(
 	op string, dst *core, rows, cols int, operand *buffer.Buffer, compute func(*exec.Run, exec.Dense) error,
 ) error {
-	return dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
+	err := dst.store(op, s.dev, s.t, rows, cols, func(d exec.Dense) error {
 		return exec.Of(s.dev).During(context.Background(), func(r *exec.Run) error {
 			overlaps := d.Buf.Overlaps(s.values) || d.Buf.Overlaps(operand)
 			return r.Apart(d, overlaps, func(d exec.Dense) error { return compute(r, d) })
 		})
 	})
+	if err != nil {
+		s.tear()
+	}
+	return err
 }
 
 // scatter writes zeros and then the entries.

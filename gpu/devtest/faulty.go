@@ -5,6 +5,7 @@ package devtest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/gpu"
@@ -24,6 +25,37 @@ const (
 	NoMemory        // the call has done nothing for lack of memory, if it is one that takes any
 	Refuse          // a list is refused
 )
+
+// String names the fault in logs.
+func (f Fault) String() string {
+	return [...]string{"none", "loss", "loss afterwards", "no memory", "refusal"}[f]
+}
+
+// injected counts the faults of all devices.
+var injected [Refuse + 1]atomic.Int64
+
+// AtLeast logs how many devices a test loses (Lose and LoseAfter) or how many calls it has fail, and wants that to be at least so many,
+// in short tests and in long ones.
+func AtLeast(t testing.TB, what Fault, short, long int) {
+	t.Helper()
+	count := func() int {
+		n := injected[what].Load()
+		if what == Lose {
+			n += injected[LoseAfter].Load()
+		}
+		return int(n)
+	}
+	before := count()
+	t.Cleanup(func() {
+		n, want := count()-before, short
+		if Long() {
+			want = long
+		}
+		if t.Logf("injected: %d of %q", n, what); n < want && !t.Failed() {
+			t.Errorf("that is less than %d", want)
+		}
+	})
+}
 
 // Call is a call of a driver's device.
 type Call struct {
@@ -161,6 +193,7 @@ func (f *Faulty) next(op string) Fault {
 	}
 	if what != None {
 		f.fired[what]++
+		injected[what].Add(1)
 		f.refusedList = f.refusedList || op == "Submit"
 	}
 	return what
