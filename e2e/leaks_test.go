@@ -39,6 +39,7 @@ func TestWebForgottenStreams(t *testing.T) {
 		await gpu.sync();
 		if (gpu.stats().buffers !== before) throw new Error(gpu.stats().buffers + ' buffers at the end');
 		gpu.close();
+		globalThis.reader = undefined;
 		return true;
 	})()`)
 }
@@ -47,7 +48,6 @@ func TestWebForgottenStreams(t *testing.T) {
 // a cruncher that is open stays.
 func TestWebReopenedCrunchers(t *testing.T) {
 	p := openWeb(t, "")
-	chrome.Eval[bool](p, watchMemories)
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
 		globalThis.gpu = await init();
 		const wgsl = 'fn f(i: u32) { a[i] = a[i] + 1u; }';
@@ -70,8 +70,8 @@ func TestWebReopenedCrunchers(t *testing.T) {
 		return true;
 	})`)
 	// The Gpu's own program, and that of the cruncher that is open.
-	if !collects(p, "memories.filter((m) => m.deref() !== undefined).length === 2") {
-		t.Errorf("%d of 5 programs are kept", chrome.Eval[int](p, "memories.filter((m) => m.deref() !== undefined).length"))
+	if !collects(p, "leaks.programs().length === 2") {
+		t.Errorf("%d of 5 programs are kept", chrome.Eval[int](p, "leaks.programs().length"))
 	}
 	chrome.Eval[bool](p, `(async () => {
 		await kept.cr.compute(1, 'f', {global: 64}, kept.a); // on the other device
@@ -80,7 +80,7 @@ func TestWebReopenedCrunchers(t *testing.T) {
 		kept.a.close();
 		return true;
 	})()`)
-	if !collects(p, "memories.filter((m) => m.deref() !== undefined).length === 1") {
+	if !collects(p, "leaks.programs().length === 1") {
 		t.Error("the program of a cruncher that was closed is kept")
 	}
 	chrome.Eval[bool](p, "(gpu.close(), true)")

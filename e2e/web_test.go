@@ -28,7 +28,9 @@ export const load = (module) => import('/tests/' + module + '.mjs').then(({tests
 export const run = (module, name) => load(module).then((tests) => tests[name]()).then(() => '', (error) => error?.stack ?? String(error));`
 
 const pageScript = `
+import * as leaks from '/tests/leaks.mjs';
 import {load, run} from '/test.mjs';
+globalThis.leaks = leaks;
 globalThis.names = (module) => load(module).then(Object.keys);
 globalThis.run = run;
 globalThis.inWorker = (...test) => new Promise((done) => {
@@ -71,7 +73,20 @@ func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page
 	}))
 	p := chrome.Start(t).OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
+	left := keeps(p)
+	t.Cleanup(func() { left(t) })
 	return p
+}
+
+// keeps notes what a page keeps, and returns a function that fails a test if the page keeps more when garbage is collected.
+func keeps(p *chrome.Page) (left func(t *testing.T)) {
+	before := chrome.Eval[string](p, "JSON.stringify(leaks.held())")
+	return func(t *testing.T) {
+		t.Helper()
+		if more := "leaks.more(" + before + ")"; !t.Failed() && !collects(p, more+" === ''") {
+			t.Errorf("the page keeps %s", chrome.Eval[string](p, more))
+		}
+	}
 }
 
 // await waits until a condition of JavaScript holds.
@@ -102,6 +117,7 @@ func runModule(t *testing.T, p *chrome.Page, module, run string) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			defer keeps(p)(t)
 			if failure := chrome.Eval[string](p, run+"('"+module+"', '"+name+"')"); failure != "" {
 				t.Error(failure)
 			}
@@ -161,6 +177,7 @@ func TestWebCollectsForgottenMatrices(t *testing.T) {
 	})`)
 	p.CollectGarbage()
 	await(t, p, "(gpu.flush(), gpu.stats().liveBytes === before)")
+	chrome.Eval[bool](p, "(gpu.close(), true)")
 }
 
 // collects collects garbage until a condition of JavaScript holds.
@@ -174,23 +191,10 @@ func collects(p *chrome.Page, condition string) bool {
 	return false
 }
 
-// watchMemories keeps weak references to the memories of programs that are started from then on.
-const watchMemories = `(() => {
-	const {instantiate} = WebAssembly;
-	globalThis.memories = [];
-	WebAssembly.instantiate = async (...args) => {
-		const instance = await instantiate(...args);
-		memories.push(new WeakRef(instance.exports.mem));
-		return instance;
-	};
-	return true;
-})()`
-
 // TestWebGivesMemoryBack closes a device. Nothing may keep the memory of its program: not our helper, and not the
 // caller's own GPUDevice, which lives on.
 func TestWebGivesMemoryBack(t *testing.T) {
 	p := openWeb(t, "")
-	chrome.Eval[bool](p, watchMemories)
 	chrome.Eval[bool](p, `import('/dist/index.mjs').then(async ({init}) => {
 		globalThis.device = await (await navigator.gpu.requestAdapter()).requestDevice();
 		const gpu = await init({device});
@@ -198,7 +202,7 @@ func TestWebGivesMemoryBack(t *testing.T) {
 		gpu.close();
 		return two === 2;
 	})`)
-	if !collects(p, "memories.length === 1 && memories[0].deref() === undefined") {
+	if !collects(p, "leaks.started() === 1 && leaks.programs().length === 0") {
 		t.Error("the program's memory was not collected")
 	}
 }

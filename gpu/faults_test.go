@@ -141,12 +141,14 @@ func (s *bufferScene) close() error {
 
 // TestEveryFault has everything go wrong at every call of a driver that buffers and kernels need.
 func TestEveryFault(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 20, 20)
 	s := devtest.Script{Devices: 1, New: newBufferScene}
 	s.EveryFault(t, 60, devtest.Lose, devtest.LoseAfter, devtest.NoMemory, devtest.Refuse)
 }
 
 // TestEveryAllocation has every k-th call fail that may take memory.
 func TestEveryAllocation(t *testing.T) {
+	devtest.AtLeast(t, devtest.NoMemory, 400, 1000)
 	devtest.Script{Devices: 1, New: newBufferScene}.EveryAllocation(t, devtest.Times(2))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // lineSource is for pools and pipelines.
@@ -52,6 +53,7 @@ func unleaked(t *testing.T, devices []*gpu.Device) {
 
 // TestPoolFaults loses a device of a pool at each of its operations. Every task is done once.
 func TestPoolFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 20, 60)
 	const tasks = 6
 	for _, mode := range []cruncher.PoolMode{cruncher.Greedy, cruncher.RoundRobin} {
 		everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
@@ -147,6 +149,7 @@ func restart(p *cruncher.DevicePipeline, serial bool) error {
 
 // TestFeedFaults loses the device of a pipeline, which says so and writes nothing. When it has come back the pipeline can begin again.
 func TestFeedFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 16, 48)
 	const feeds = 5
 	for _, serial := range []bool{true, false} {
 		everyFault(t, 1, true, func(t *testing.T, _ int, plans []failure) bool {
@@ -208,6 +211,7 @@ func TestFeedFaults(t *testing.T) {
 
 // TestPushFaults loses a device of a pipeline over several. The others do its part.
 func TestPushFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 50, 150)
 	everyFault(t, 2, true, func(t *testing.T, victim int, plans []failure) bool {
 		devices, drivers := openFaulty(t, lineReferences, plans)
 		var stages []cruncher.Stage

@@ -12,6 +12,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher"
 	"github.com/sublet-gpu/sublet/buffer/cruncher/balance"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // faultSource has functions that have reference implementations.
@@ -99,6 +100,7 @@ func (s *stuff) batched(ctx context.Context, compute computing) error {
 // a loss, on the host and on the devices; or the batch is stale, nothing has changed on the host, and the same calls give the
 // same results once more.
 func TestBatchFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 90, 300)
 	devices, _ := openFaulty(t, faultReferences, []failure{never})
 	ref := newStuff(t, devices)
 	check(t, ref.cr.Batch(t.Context(), func(b *cruncher.Batch) error { return ref.batched(t.Context(), b.Compute) }))
@@ -243,6 +245,7 @@ func leftovers(t *testing.T, s *stuff, devices []*gpu.Device) {
 // TestCallFaults loses a device at each operation of calls of every kind. What the others compute is what a single device does; only
 // what a call found on the lost device and nowhere else is stale, and then nothing has changed.
 func TestCallFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 170, 500)
 	by := cruncher.NewScalar("by", uint32(3))
 	for name, call := range map[string]func(s *stuff) (string, cruncher.Range, cruncher.Param){
 		"parts": func(s *stuff) (string, cruncher.Range, cruncher.Param) {
@@ -347,6 +350,7 @@ func TestCallFaults(t *testing.T) {
 
 // TestAllFaults loses all devices, one after the other.
 func TestAllFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 220, 700)
 	for _, batch := range []bool{false, true} {
 		for at := range 40 {
 			for _, apart := range []int{0, 3} {
@@ -382,6 +386,7 @@ func TestAllFaults(t *testing.T) {
 
 // TestWindowFaults loses a device while windows of large arrays move over the devices, and their elements with them.
 func TestWindowFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 36, 100)
 	const items, most = 120, 256 // bytes: 64 words
 	by := cruncher.NewScalar("by", uint32(3))
 	for name, c := range map[string]struct {

@@ -62,7 +62,8 @@ func TestMemoryFaults(t *testing.T) {
 		check(t, call(ref.cr.Compute))
 		want = append(want, ref.values())
 	}
-	most, failures := 4, 0
+	devtest.AtLeast(t, devtest.NoMemory, 5000, 10000)
+	most := 4
 	if devtest.Long() {
 		most = 24
 	}
@@ -97,13 +98,7 @@ func TestMemoryFaults(t *testing.T) {
 				}
 				same(t, "the call", s.values(), want[k+1])
 			}
-			for _, f := range drivers {
-				failures += f.Fired(devtest.NoMemory)
-			}
 			leftovers(t, s, devices)
 		}
-	}
-	if t.Logf("%d failures", failures); devtest.Long() && failures < 1000 {
-		t.Errorf("only %d failures", failures)
 	}
 }

@@ -47,6 +47,7 @@ func reopen(t *testing.T, d *gpu.Device, references map[string]reference, plan f
 // TestRandomFaults makes random calls and batches while devices are lost and come back. What does not fail is what a device that is
 // never lost makes, and what fails has changed nothing.
 func TestRandomFaults(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 70, 200)
 	for seed := range uint64(devtest.Times(1)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		sure, _ := openFaulty(t, worldReferences, []failure{never})

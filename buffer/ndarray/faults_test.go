@@ -139,11 +139,13 @@ func (s *arrayScene) close() error {
 
 // TestEveryFault has everything go wrong at every call of the drivers of two devices that arrays need.
 func TestEveryFault(t *testing.T) {
+	devtest.AtLeast(t, devtest.Lose, 30, 60)
 	s := devtest.Script{Devices: 2, New: newArrayScene}
 	s.EveryFault(t, 60, devtest.Lose, devtest.LoseAfter, devtest.NoMemory, devtest.Refuse)
 }
 
 // TestEveryAllocation has every k-th call fail that may take memory.
 func TestEveryAllocation(t *testing.T) {
+	devtest.AtLeast(t, devtest.NoMemory, 60, 800)
 	devtest.Script{Devices: 2, New: newArrayScene}.EveryAllocation(t, devtest.Times(2))
 }

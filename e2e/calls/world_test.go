@@ -56,7 +56,7 @@ var excluded = map[string]string{
 }
 
 // largest are functions that take Go's own memory of a size that the machine may have or not.
-var largest = map[string]bool{"cruncher.NewArray": true}
+var largest = map[string]bool{"cruncher.NewArray": true, "helpers.convert": true}
 
 // zeroOnly are types whose fields are the caller's word on addresses.
 var zeroOnly = map[reflect.Type]bool{
