@@ -350,7 +350,7 @@ func TestCallFaults(t *testing.T) {
 
 // TestAllFaults loses all devices, one after the other.
 func TestAllFaults(t *testing.T) {
-	devtest.AtLeast(t, devtest.Lose, 220, 700)
+	devtest.AtLeast(t, devtest.Lose, 220, 220)
 	for _, batch := range []bool{false, true} {
 		for at := range 40 {
 			for _, apart := range []int{0, 3} {
