@@ -7,25 +7,34 @@ const counts = {buffers: 0}, registries = [], memories = [];
 
 const Finalizers = FinalizationRegistry;
 globalThis.FinalizationRegistry = class extends Finalizers {
+  #tokens = new WeakMap(); // how many objects are registered with each
   #count;
 
   constructor(call) {
     const count = {registered: 0};
-    super((held) => { count.registered--; call(held); });
+    super(({held, collected}) => {
+      count.registered--;
+      collected();
+      call(held);
+    });
     this.#count = count;
     registries.push(new WeakRef(this)); // one that nobody has any more keeps nothing
   }
 
   get registered() { return this.#count.registered; }
 
-  register(...args) {
+  register(object, held, token = {}) {
     this.#count.registered++;
-    super.register(...args);
+    const tokens = this.#tokens, ref = new WeakRef(token);
+    const add = (n) => { if (ref.deref()) tokens.set(ref.deref(), (tokens.get(ref.deref()) ?? 0) + n); };
+    add(1);
+    super.register(object, {held, collected: () => add(-1)}, token);
   }
 
   unregister(token) {
     const was = super.unregister(token);
-    this.#count.registered -= was;
+    if (was) this.#count.registered -= this.#tokens.get(token);
+    this.#tokens.delete(token);
     return was;
   }
 };
