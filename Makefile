@@ -27,7 +27,7 @@ fuzz     := ./buffer/file/params:FuzzRead:400000x ./buffer/file/params:FuzzWrite
             ./buffer:FuzzRegions:300000x ./buffer/ndarray:FuzzViews:300000x ./buffer/cruncher:FuzzRange:40000x \
             ./buffer/cruncher/balance:FuzzSplit:40000x ./buffer/cruncher/kernel:FuzzParse:120000x ./matrix:FuzzEval:150000x \
             ./matrix:FuzzViews:150000x ./matrix:FuzzSparse:50000x ./native/cogent:FuzzNewKernel:80000x ./native/sublet:FuzzFlags:100000x \
-            ./internal/shaders/wgsl:FuzzChecks:600000x
+            ./internal/shaders/wgsl:FuzzChecks:600000x ./wasm/internal/bridge:FuzzMessage:15000x
 js       := GOOS=js GOARCH=wasm
 # What ends up in a page; the rest drives browsers from outside.
 js-code  := ./buffer/... ./gpu/... ./internal/... ./matrix/... ./native/hello ./internal/shaders/... ./wasm/...
@@ -76,11 +76,13 @@ test: setup-test web-build ## Run the tests natively, in Node and in Chromium: s
 	$(js) go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./gpu/cpu ./gpu/driver ./internal/host
 	node --test web/test/
 	go test -race -timeout 20m $(race)
+	go test -race -timeout 20m ./matrix -run Goroutines
 	go test -count=1 -timeout 30m $$(go list ./... | grep -vxF -f <(go list $(race)))
 
 .PHONY: test-long
 test-long: setup-test web-build ## Run all tests in full, with the race detector, and fuzz: more than an hour.
 	SUBLET_LONG=1 go test -race -timeout 60m $(race-long)
+	SUBLET_LONG=1 go test -race -timeout 120m ./e2e/calls -run Random
 	@for f in $(fuzz); do \
 		IFS=: read -r package target runs <<< "$$f"; \
 		echo "fuzzing $$package, $$target, $$runs"; \
