@@ -386,7 +386,7 @@ func TestAllFaults(t *testing.T) {
 
 // TestWindowFaults loses a device while windows of large arrays move over the devices, and their elements with them.
 func TestWindowFaults(t *testing.T) {
-	devtest.AtLeast(t, devtest.Lose, 36, 100)
+	devtest.AtLeast(t, devtest.Lose, 30, 100)
 	const items, most = 120, 256 // bytes: 64 words
 	by := cruncher.NewScalar("by", uint32(3))
 	for name, c := range map[string]struct {

@@ -109,8 +109,8 @@ const lineBlocks = 4
 // TestEveryFault has devices lost, and memory short, at every call of the drivers of a graph's devices. The others do the work; what only
 // the lost device had is an error, and so is what there was no memory for. Afterwards the graph goes on with all devices.
 func TestEveryFault(t *testing.T) {
-	devtest.AtLeast(t, devtest.Lose, 40, 130)
-	devtest.AtLeast(t, devtest.NoMemory, 20, 60)
+	devtest.AtLeast(t, devtest.Lose, 30, 80)
+	devtest.AtLeast(t, devtest.NoMemory, 12, 30)
 	for _, c := range []struct {
 		fault devtest.Fault
 		typed error
