@@ -5,7 +5,6 @@ package cruncher
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
@@ -28,7 +27,7 @@ type DevicePipeline struct {
 	life   lifetime
 	stages []*stage
 
-	mu     sync.Mutex
+	mu     gate
 	serial bool
 	count  int // of feeds, since the last change
 	queued int // stages of this feed that have been
@@ -52,7 +51,7 @@ func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages
 	if err != nil {
 		return nil, err
 	}
-	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime()}
+	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime(), mu: make(gate, 1)}
 	if err := p.build(stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -148,7 +147,7 @@ func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run f
 	if p == nil {
 		return fail(op, gpu.ErrInvalid, "nil pipeline")
 	}
-	return p.life.during(ctx, &p.mu, op, func(ctx context.Context) error {
+	return p.life.during(ctx, p.mu, op, func(ctx context.Context) error {
 		if begun != (p.feed != nil) {
 			return fail(op, gpu.ErrInvalid, "FeedBegin or FeedEnd is missing")
 		}
@@ -356,8 +355,8 @@ func (p *DevicePipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.mu.lock()
+	defer p.mu.unlock()
 	if p.feed != nil {
 		_ = p.feed.end() // it was cancelled with the pipeline
 		p.feed = nil

@@ -19,7 +19,7 @@ import (
 // argument changes nothing.
 type Pipeline struct {
 	life   lifetime
-	mu     sync.Mutex
+	mu     gate
 	stages []*stage
 	own    *bank // the inputs of the first stage themselves
 }
@@ -31,7 +31,7 @@ func NewPipeline(ctx context.Context, stages ...Stage) (*Pipeline, error) {
 	if len(stages) == 0 {
 		return nil, fail("NewPipeline", gpu.ErrInvalid, "no stage")
 	}
-	p := &Pipeline{life: newLifetime()}
+	p := &Pipeline{life: newLifetime(), mu: make(gate, 1)}
 	if err := p.build(ctx, stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -111,7 +111,7 @@ func (p *Pipeline) Push(ctx context.Context, in, out Param) (came bool, err erro
 	if p == nil {
 		return false, fail("Push", gpu.ErrClosed, "no pipeline")
 	}
-	err = p.life.during(ctx, &p.mu, "Push", func(ctx context.Context) (err error) {
+	err = p.life.during(ctx, p.mu, "Push", func(ctx context.Context) (err error) {
 		came, err = p.push(ctx, in, out)
 		return err
 	})
@@ -237,8 +237,8 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.mu.lock()
+	defer p.mu.unlock()
 	var errs []error
 	for _, l := range p.stages {
 		errs = append(errs, l.cr.Close())
@@ -261,13 +261,20 @@ func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
 // during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
 // the end is ErrClosed.
-func (l lifetime) during(ctx context.Context, mu *sync.Mutex, op string, run func(ctx context.Context) error) error {
+func (l lifetime) during(ctx context.Context, mu gate, op string, run func(ctx context.Context) error) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")
 	}
 	closed := fail(op, gpu.ErrClosed, "the pipeline")
-	mu.Lock()
-	defer mu.Unlock()
+	if l.over() {
+		return closed
+	}
+	select {
+	case mu <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer mu.unlock()
 	if l.over() {
 		return closed
 	}
