@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -125,12 +124,9 @@ func TestGettersBehindWork(t *testing.T) {
 // held waits until another call has a buffer.
 func held(t *testing.T, b *buffer.Buffer) {
 	t.Helper()
-	devtest.Soon(t, "another call", func() {
-		for err := error(nil); !errors.Is(err, context.DeadlineExceeded); {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			_, _, err = b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), buffer.Reads)
-			cancel()
-		}
+	devtest.Busy(t, func(ctx context.Context) error {
+		_, _, err := b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), buffer.Reads)
+		return err
 	})
 }
 

@@ -187,3 +187,39 @@ func CalledOff(t *testing.T, what string, call func(context.Context) error) {
 		}
 	})
 }
+
+// impatient is a context that ends as soon as somebody waits for its end.
+type impatient struct {
+	context.Context
+	done chan struct{}
+	once *sync.Once
+}
+
+func (i impatient) Done() <-chan struct{} {
+	i.once.Do(func() { close(i.done) })
+	return i.done
+}
+
+func (i impatient) Err() error {
+	select {
+	case <-i.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// Busy makes a call until it has to wait, for another one that begins meanwhile.
+func Busy(t *testing.T, call func(ctx context.Context) error) {
+	t.Helper()
+	Soon(t, "another call", func() {
+		for {
+			err := call(impatient{t.Context(), make(chan struct{}), new(sync.Once)})
+			if errors.Is(err, context.Canceled) {
+				return
+			}
+			Check(t, err)
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
