@@ -9,6 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // DevicePipeline is a chain of stages on one device. Each [DevicePipeline.Feed] brings the stages' inputs up, runs all stages
@@ -27,7 +28,7 @@ type DevicePipeline struct {
 	life   lifetime
 	stages []*stage
 
-	mu     gate
+	mu     turn.Lock
 	serial bool
 	count  int // of feeds, since the last change
 	queued int // stages of this feed that have been
@@ -51,7 +52,7 @@ func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages
 	if err != nil {
 		return nil, err
 	}
-	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime(), mu: make(gate, 1)}
+	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime(), mu: turn.New()}
 	if err := p.build(stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -355,8 +356,8 @@ func (p *DevicePipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.lock()
-	defer p.mu.unlock()
+	_ = p.mu.Take(context.Background()) // what had it is called off
+	defer p.mu.Give()
 	if p.feed != nil {
 		_ = p.feed.end() // it was cancelled with the pipeline
 		p.feed = nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // Pipeline is a chain of stages that work at the same time, each on devices of its own. At each [Pipeline.Push] every stage that
@@ -19,7 +20,7 @@ import (
 // argument changes nothing.
 type Pipeline struct {
 	life   lifetime
-	mu     gate
+	mu     turn.Lock
 	stages []*stage
 	own    *bank // the inputs of the first stage themselves
 }
@@ -31,7 +32,7 @@ func NewPipeline(ctx context.Context, stages ...Stage) (*Pipeline, error) {
 	if len(stages) == 0 {
 		return nil, fail("NewPipeline", gpu.ErrInvalid, "no stage")
 	}
-	p := &Pipeline{life: newLifetime(), mu: make(gate, 1)}
+	p := &Pipeline{life: newLifetime(), mu: turn.New()}
 	if err := p.build(ctx, stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -237,8 +238,8 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.lock()
-	defer p.mu.unlock()
+	_ = p.mu.Take(context.Background()) // what had it is called off
+	defer p.mu.Give()
 	var errs []error
 	for _, l := range p.stages {
 		errs = append(errs, l.cr.Close())
@@ -261,7 +262,7 @@ func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
 // during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
 // the end is ErrClosed.
-func (l lifetime) during(ctx context.Context, mu gate, op string, run func(ctx context.Context) error) error {
+func (l lifetime) during(ctx context.Context, mu turn.Lock, op string, run func(ctx context.Context) error) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")
 	}
@@ -269,12 +270,10 @@ func (l lifetime) during(ctx context.Context, mu gate, op string, run func(ctx c
 	if l.over() {
 		return closed
 	}
-	select {
-	case mu <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := mu.Take(ctx); err != nil {
+		return err
 	}
-	defer mu.unlock()
+	defer mu.Give()
 	if l.over() {
 		return closed
 	}
