@@ -439,9 +439,8 @@ func (b *Buffer) Close() error {
 		return nil
 	}
 	b.mu.Lock()
-	last := b.shares == 1
+	last := b.shares == 1 && !b.accessed()
 	b.shares = max(b.shares-1, 0)
-	last = last && !b.accessed()
 	b.mu.Unlock()
 	if !last {
 		return nil

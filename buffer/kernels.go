@@ -44,7 +44,9 @@ func (b *Buffer) Use(ctx context.Context, dev *gpu.Device, r Region, in Intent) 
 }
 
 // prepare returns a device's replica that is current in a region, or about to be replaced.
-func (b *Buffer) prepare(ctx context.Context, op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool) (*memory.Replica, error) {
+func (b *Buffer) prepare(
+	ctx context.Context, op string, m *memory.Memory, dev *gpu.Device, w Region, replace bool,
+) (*memory.Replica, error) {
 	d, err := m.On(op, b.back, dev, w)
 	if err != nil {
 		return nil, named(op, err)
