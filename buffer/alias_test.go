@@ -17,7 +17,7 @@ import (
 // kernelWrites queues writes of bytes to the rows of a region, as a kernel that uses nothing else would do.
 func kernelWrites(t *testing.T, b *buffer.Buffer, dev *gpu.Device, r buffer.Region, rows []byte) {
 	t.Helper()
-	mem, base, err := b.Use(dev, r, buffer.Writes)
+	mem, base, err := b.Use(t.Context(), dev, r, buffer.Writes)
 	check(t, err)
 	for i := range r.Count {
 		row := rows[i*r.Width:][:r.Width]
@@ -34,7 +34,7 @@ func kernelWrites(t *testing.T, b *buffer.Buffer, dev *gpu.Device, r buffer.Regi
 // kernelReads returns the rows of a region as a kernel sees them.
 func kernelReads(t *testing.T, b *buffer.Buffer, dev *gpu.Device, r buffer.Region) []byte {
 	t.Helper()
-	mem, base, err := b.Use(dev, r, buffer.Reads)
+	mem, base, err := b.Use(t.Context(), dev, r, buffer.Reads)
 	check(t, err)
 	out := make([]byte, r.Span())
 	check(t, mem.Read(t.Context(), gpu.Transfer{Offset: uint64(r.Offset - base), Host: gpu.HostBytes(out), Width: r.Width, Pitch: r.Pitch, Count: r.Count}))

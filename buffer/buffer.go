@@ -351,7 +351,7 @@ func (b *Buffer) Accessed() bool {
 	b = b.orClosed()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.changing || b.readers > 0
+	return b.accessed()
 }
 
 // Location tells where the current bits are. Memory that the device holds in parts is on the Device while one of them has
@@ -432,25 +432,20 @@ func (b *Buffer) SetRelease(release func()) {
 	b.mu.Unlock()
 }
 
-// Close drops a share. The last one gives the memory back and calls the release function, or has a function of [Buffer.Access]
-// that still runs do so when it ends. Closing more often than there are shares does nothing.
+// Close drops a share. The last one gives the memory back and calls the release function, or has a function of [Buffer.Access] or a
+// call that still runs do so when it ends. Closing more often than there are shares does nothing.
 func (b *Buffer) Close() error {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
-	last, k := b.shares == 1, b.back
+	last := b.shares == 1 && !b.accessed()
 	b.shares = max(b.shares-1, 0)
-	last = last && !b.changing && b.readers == 0
 	b.mu.Unlock()
 	if !last {
 		return nil
 	}
-	var m *memory.Memory
-	if k != nil {
-		m, _ = k.Lock(context.Background()) // which does not end
-	}
-	return b.free(m)
+	return b.free()
 }
 
 // warnUnsynced logs that results which wrapped memory never got are given up.
@@ -460,23 +455,46 @@ func (b *Buffer) warnUnsynced(m *memory.Memory, k *memory.Backing) {
 	}
 }
 
-// free gives the memory back and, if there is any, unlocks it.
-func (b *Buffer) free(m *memory.Memory) error {
+// accessed reports whether a function of Access runs. The buffer is locked.
+func (b *Buffer) accessed() bool { return b.changing || b.readers > 0 }
+
+// free gives the memory back, once nobody uses it.
+func (b *Buffer) free() error {
 	b.mu.Lock()
-	release, k := b.release, b.back
-	b.release, b.host, b.back = nil, gpu.Host{}, nil
+	k := b.back
 	b.mu.Unlock()
-	var err error
-	if k != nil {
-		b.warnUnsynced(m, k)
-		b.cleanup.Stop()
-		err = m.Close(k)
+	if k == nil {
+		if release := b.forget(); release != nil {
+			release()
+		}
+		return nil
 	}
-	if m != nil {
-		m.Unlock()
+	m, turn := k.Enter()
+	if !turn {
+		m.Later(func(m *memory.Memory) func() {
+			b.warnUnsynced(m, k)
+			_ = m.Close(k) // nobody is there to know
+			return b.forget()
+		})
+		return nil
 	}
-	if release != nil {
+	b.warnUnsynced(m, k)
+	err := m.Close(k)
+	release := b.forget()
+	if m.Unlock(); release != nil {
 		release()
 	}
 	return err
+}
+
+// forget drops what the buffer refers to and returns its release function.
+func (b *Buffer) forget() (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	release = b.release
+	if b.back != nil {
+		b.cleanup.Stop()
+	}
+	b.release, b.host, b.back = nil, gpu.Host{}, nil
+	return release
 }

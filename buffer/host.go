@@ -132,7 +132,7 @@ func (b *Buffer) Read(ctx context.Context, r Region, dst gpu.Host, offset int) e
 func (b *Buffer) download(ctx context.Context, m *memory.Memory, w Region, dst gpu.Host, offset int) error {
 	d, err := m.On("Read", b.back, b.dev, w)
 	if err == nil {
-		err = m.Update(d, w)
+		err = m.Update(ctx, d, w)
 	}
 	if err != nil {
 		return err
@@ -160,13 +160,17 @@ func (b *Buffer) gather(ctx context.Context, m *memory.Memory) error {
 //
 // While fn runs, whatever writes the buffer is [gpu.ErrMapped], and what reads it too unless fn reads a copy or the host's memory.
 // Closing it then has an effect when fn returns.
-func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) (err error) {
+func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte) error) error {
 	const op = "Access"
 	m, w, err := b.beginIn(ctx, op, in, r)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.leave(m)) }()
+	defer func() {
+		if m != nil {
+			m.Unlock()
+		}
+	}()
 	if fn == nil || in != Reads && r.Count != 1 {
 		return fail(op, gpu.ErrInvalid, "nil function, or rows to be written")
 	}
@@ -186,12 +190,14 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 		mem := b.back.Whole.Mem
 		return b.apart(&m, Writes, func() error { return mem.Map(ctx, uint64(r.Offset), uint64(r.Span()), fn) })
 	case b.onHost(m, w):
-		mem := b.host.Bytes[r.Offset:end:end]
-		err := b.apart(&m, in, func() error { return fn(mem) })
-		if in == Reads {
+		mem, k := b.host.Bytes[r.Offset:end:end], b.back
+		return b.apart(&m, in, func() error {
+			err := fn(mem)
+			if in != Reads {
+				hostWrote(k, w)
+			}
 			return err
-		}
-		return errors.Join(err, m.HostWrote(w))
+		})
 	case in != Reads:
 		return b.changeDevice(ctx, &m, w, in == Writes, fn)
 	}
@@ -202,9 +208,21 @@ func (b *Buffer) Access(ctx context.Context, r Region, in Intent, fn func([]byte
 	return b.apart(&m, in, func() error { return fn(mem) })
 }
 
-// apart calls a function of the caller's, which may use wraps of overlapping memory, and read the buffer if it only reads.
-func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
-	note := func(n int) {
+// hostWrote notes that a region of one row was written, which cannot fail, without waiting for anybody.
+func hostWrote(k *memory.Backing, w Region) {
+	m, turn := k.Enter()
+	if !turn {
+		m.Later(func(m *memory.Memory) func() { _ = m.HostWrote(w); return nil })
+		return
+	}
+	_ = m.HostWrote(w)
+	m.Unlock()
+}
+
+// apart unlocks the memory and calls a function of the caller's, which may use wraps of overlapping memory, and read the buffer if it only
+// reads. Memory that was closed meanwhile is given back when the last function ends.
+func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) (err error) {
+	note := func(n int) (last bool) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if in == Reads {
@@ -212,27 +230,17 @@ func (b *Buffer) apart(m **memory.Memory, in Intent, fn func() error) error {
 		} else {
 			b.changing = n > 0
 		}
+		return b.shares == 0 && !b.accessed()
 	}
 	note(1)
-	k := b.back
 	(*m).Unlock()
+	*m = nil
 	defer func() {
-		*m, _ = k.Lock(context.Background()) // which does not end
-		note(-1)
+		if note(-1) {
+			err = errors.Join(err, b.free())
+		}
 	}()
 	return fn()
-}
-
-// leave ends a call of Access. The last one to end gives back memory that was closed meanwhile.
-func (b *Buffer) leave(m *memory.Memory) error {
-	b.mu.Lock()
-	last := b.shares == 0 && b.readers == 0
-	b.mu.Unlock()
-	if last {
-		return b.free(m)
-	}
-	m.Unlock()
-	return nil
 }
 
 // changeDevice changes a region of the device's memory by way of a copy.
@@ -241,8 +249,8 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 	if err != nil {
 		return err
 	}
-	all := r.Words(w)
-	if err := (*m).Prepare(r, all, !keep && w.Width == b.size); err != nil {
+	all, k := r.Words(w), b.back
+	if err := (*m).Prepare(ctx, r, all, !keep && w.Width == b.size); err != nil {
 		return err
 	}
 	mem := make([]byte, all.Width)
@@ -257,17 +265,25 @@ func (b *Buffer) changeDevice(ctx context.Context, m **memory.Memory, w Region, 
 		read(memory.Between(all.Offset, w.Offset))
 		read(memory.Between(w.End(), all.End()))
 	}
+	if err != nil {
+		return err
+	}
 	lo := w.Offset - all.Offset
-	if err == nil {
-		err = b.apart(m, Writes, func() error { return fn(mem[lo : lo+w.Width : lo+w.Width]) })
-	}
-	if err == nil {
-		err = r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem))
-	}
-	if err == nil {
-		(*m).Wrote(r, w)
-	}
-	return err
+	return b.apart(m, Writes, func() error {
+		if err := fn(mem[lo : lo+w.Width : lo+w.Width]); err != nil {
+			return err
+		}
+		m, err := k.Lock(ctx)
+		if err != nil {
+			return fail("Access", err)
+		}
+		defer m.Unlock()
+		if err := r.Mem.Write(uint64(all.Offset-r.Lo), gpu.HostBytes(mem)); err != nil {
+			return err
+		}
+		m.Wrote(r, w)
+		return nil
+	})
 }
 
 // Patch replaces bytes from offset on, at any offset and of any number. Only they move, to where the current bits are.
@@ -281,7 +297,7 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 	direct := !b.windowed && !b.onHost(m, w) && !b.inPlace(b.host) && offset%4 == 0 && (len(src)%4 == 0 || offset+len(src) == b.size)
 	m.Unlock()
 	if direct {
-		return b.Write(offset, gpu.HostBytes(src))
+		return b.write(ctx, "Patch", offset, gpu.HostBytes(src))
 	}
 	return b.Access(ctx, r, Replaces, func(mem []byte) error { copy(mem, src); return nil })
 }
@@ -289,8 +305,11 @@ func (b *Buffer) Patch(ctx context.Context, offset int, src []byte) error {
 // Write replaces bytes from offset on, a multiple of 4 unless everything to the end is replaced. The caller may reuse the
 // memory at once.
 func (b *Buffer) Write(offset int, src gpu.Host) error {
-	const op = "Write"
-	m, w, err := b.beginIn(context.Background(), op, Writes, Range(offset, src.Size))
+	return b.write(context.Background(), "Write", offset, src)
+}
+
+func (b *Buffer) write(ctx context.Context, op string, offset int, src gpu.Host) error {
+	m, w, err := b.beginIn(ctx, op, Writes, Range(offset, src.Size))
 	if err != nil {
 		return err
 	}
@@ -302,7 +321,7 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 		copy(b.host.Bytes[offset:], src.Mem())
 		return m.HostWrote(w)
 	}
-	r, err := b.prepare(op, m, b.dev, w, src.Size == b.size)
+	r, err := b.prepare(ctx, op, m, b.dev, w, src.Size == b.size)
 	if err != nil {
 		return err
 	}
@@ -314,10 +333,14 @@ func (b *Buffer) Write(offset int, src gpu.Host) error {
 }
 
 // Copy makes a buffer of the library's own with the same bytes: Go memory where Go memory holds them, else memory of the
-// device. It waits for nothing; results in memory that the device holds in parts must be synced before ([ErrUnsynced]).
-func (b *Buffer) Copy() (*Buffer, error) {
+// device. It waits for other calls that have the buffer, until the context ends, and for nothing else; results in memory that the
+// device holds in parts must be synced before ([ErrUnsynced]).
+func (b *Buffer) Copy(ctx context.Context) (*Buffer, error) {
 	const op = "Copy"
-	m, err := b.begin(context.Background(), op, Reads)
+	if ctx == nil {
+		return nil, fail(op, gpu.ErrInvalid, "nil context")
+	}
+	m, err := b.begin(ctx, op, Reads)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +358,7 @@ func (b *Buffer) Copy() (*Buffer, error) {
 	case k.Hosted && !m.Lacks(all):
 		return FromHost(b.dev, b.host)
 	}
-	r, err := b.prepare(op, m, b.dev, all, false)
+	r, err := b.prepare(ctx, op, m, b.dev, all, false)
 	if err != nil {
 		return nil, err
 	}

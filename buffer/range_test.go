@@ -109,14 +109,14 @@ func TestRangesOfParts(t *testing.T) {
 		b, err := buffer.Wrap(small, gpu.HostBytes(mine), nil)
 		check(t, err)
 		touch := func(lo, hi int) { // as a kernel would
-			mem, base, err := b.Use(b.Device(), one(lo, hi-lo), buffer.Writes)
+			mem, base, err := b.Use(t.Context(), b.Device(), one(lo, hi-lo), buffer.Writes)
 			check(t, err)
 			check(t, mem.Clear(uint64(lo-base), uint64(hi-lo)))
 			b.Wrote(b.Device(), buffer.Range(lo, hi-lo))
 		}
 		check(t, b.Patch(t.Context(), 100, bytes.Repeat([]byte{1}, 4000)))
 		touch(512, 1024)
-		if err := second(b.Copy()); !errors.Is(err, buffer.ErrUnsynced) {
+		if err := second(b.Copy(t.Context())); !errors.Is(err, buffer.ErrUnsynced) {
 			t.Errorf("a copy of results that were not synced: %v", err)
 		}
 		check(t, b.Access(t.Context(), buffer.Region{Offset: 99, Width: 4901, Count: 1}, buffer.Reads, func(m []byte) error {
@@ -133,14 +133,14 @@ func TestRangesOfParts(t *testing.T) {
 			m[0] = 7
 			return nil
 		}))
-		mem, base, err := b.Use(b.Device(), one(768, 256), buffer.Reads)
+		mem, base, err := b.Use(t.Context(), b.Device(), one(768, 256), buffer.Reads)
 		check(t, err)
 		word := make([]byte, 4)
 		check(t, mem.Read(t.Context(), gpu.Transfer{Offset: uint64(1000 - base), Host: gpu.HostBytes(word), Width: 4, Pitch: 4, Count: 1}))
 		if !bytes.Equal(word, []byte{7, 0, 0, 0}) {
 			t.Errorf("the device has %v", word)
 		}
-		c, err := b.Copy()
+		c, err := b.Copy(t.Context())
 		check(t, err)
 		check(t, b.Patch(t.Context(), 0, []byte("x")))
 		if got := read(t, c); got[0] != 0 || got[1000] != 7 || got[4099] != 1 {
@@ -176,7 +176,7 @@ func TestCopy(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		content := []byte("hello, world!")
 		for name, b := range memories(t, dev, content) {
-			c, err := b.Copy()
+			c, err := b.Copy(t.Context())
 			check(t, err)
 			check(t, b.Patch(t.Context(), 0, []byte("J")))
 			if got := read(t, c); !bytes.Equal(got, content) {
@@ -187,13 +187,13 @@ func TestCopy(t *testing.T) {
 				t.Errorf("%s: %q", name, got)
 			}
 			check(t, b.Close())
-			if err := second(b.Copy()); !errors.Is(err, gpu.ErrClosed) {
+			if err := second(b.Copy(t.Context())); !errors.Is(err, gpu.ErrClosed) {
 				t.Errorf("%s closed: %v", name, err)
 			}
 		}
 		z, err := buffer.New(dev, 5)
 		check(t, err)
-		c, err := z.Copy()
+		c, err := z.Copy(t.Context())
 		check(t, err)
 		if got := read(t, c); !bytes.Equal(got, make([]byte, 5)) {
 			t.Errorf("a copy of zeros holds %v", got)

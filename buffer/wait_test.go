@@ -124,3 +124,132 @@ func TestGettersBehindWork(t *testing.T) {
 		}
 	})
 }
+
+// held waits until another call has a buffer.
+func held(t *testing.T, b *buffer.Buffer) {
+	t.Helper()
+	devtest.Busy(t, func(ctx context.Context) error {
+		_, _, err := b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), buffer.Reads)
+		return err
+	})
+}
+
+// TestCallsBehindCalls makes calls while others, whose contexts do not end, have the buffers: those with a context are called off, and
+// notes of what was written, as well as Close, take effect when the others end.
+func TestCallsBehindCalls(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		w := newWaiters(t, dev)
+		released := make(chan struct{})
+		w.wrap.SetRelease(func() { close(released) })
+		mem := devtest.Must[*gpu.Buffer](t)(w.own.Memory(buffer.Writes))
+		g.Shut(t, dev)
+		syncs := make(chan error, 2)
+		go func() { syncs <- w.own.Sync(context.Background()) }()
+		go func() { syncs <- w.wrap.Sync(context.Background()) }()
+		held(t, w.own)
+		held(t, w.wrap)
+		for name, call := range map[string]func(context.Context) error{
+			"Use": func(ctx context.Context) error {
+				_, _, err := w.own.Use(ctx, dev, buffer.Range(0, 16), buffer.Writes)
+				return err
+			},
+			"Copy":                func(ctx context.Context) error { _, err := w.own.Copy(ctx); return err },
+			"Patch":               func(ctx context.Context) error { return w.own.Patch(ctx, 4, make([]byte, 4)) },
+			"an overlapping wrap": func(ctx context.Context) error { return w.overlapping.Patch(ctx, 12, make([]byte, 4)) },
+		} {
+			devtest.CalledOff(t, name, call)
+		}
+		devtest.Soon(t, "Wrote", func() {
+			devtest.Check(t, mem.Write(0, gpu.HostBytes([]byte{8, 8, 8, 8})))
+			w.own.Wrote(dev, buffer.Range(0, 4))
+		})
+		devtest.Soon(t, "Close", func() { devtest.Check(t, w.wrap.Close()) })
+		select {
+		case <-released:
+			t.Error("memory was given back that a call uses")
+		default:
+		}
+		g.Open()
+		devtest.Check(t, errors.Join(<-syncs, <-syncs))
+		devtest.Soon(t, "the release function", func() { <-released })
+		if want := bytes.Repeat([]byte{7}, 16); !bytes.Equal(w.mem[:16], want) {
+			t.Errorf("the wrapped memory is % x", w.mem)
+		}
+		into := make([]byte, 16)
+		devtest.Check(t, w.own.Read(t.Context(), buffer.Range(0, 16), gpu.HostBytes(into), 0))
+		if want := append(bytes.Repeat([]byte{8}, 4), bytes.Repeat([]byte{7}, 12)...); !bytes.Equal(into, want) {
+			t.Errorf("got % x", into)
+		}
+	})
+}
+
+// TestWroteBehindCall notes a write of wrapped memory while a Sync of an earlier one waits. The next Sync brings it.
+func TestWroteBehindCall(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		w := newWaiters(t, dev)
+		mem := devtest.Must[*gpu.Buffer](t)(w.wrap.Memory(buffer.Writes))
+		g.Shut(t, dev)
+		syncs := make(chan error, 1)
+		go func() { syncs <- w.wrap.Sync(context.Background()) }()
+		held(t, w.wrap)
+		devtest.Soon(t, "Wrote", func() {
+			devtest.Check(t, mem.Write(4, gpu.HostBytes([]byte{8, 8, 8, 8})))
+			w.wrap.Wrote(dev, buffer.Range(4, 4))
+			if got := w.wrap.Location(); got != buffer.Device {
+				t.Errorf("the location is %v", got)
+			}
+		})
+		g.Open()
+		devtest.Check(t, errors.Join(<-syncs, w.wrap.Sync(t.Context())))
+		if want := []byte{7, 7, 7, 7, 8, 8, 8, 8, 7, 7, 7, 7}; !bytes.Equal(w.mem[:12], want) {
+			t.Errorf("the wrapped memory is % x", w.mem)
+		}
+	})
+}
+
+// TestAccessBehindCalls has a function of Access begin a call with an overlapping wrap that does not end. What the function wrote into
+// the host's memory counts; what has yet to get to the device is called off, and the memory stays as it was.
+func TestAccessBehindCalls(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		w := newWaiters(t, dev)
+		syncs := make(chan error, 1)
+		block := func() {
+			go func() { syncs <- w.wrap.Sync(context.Background()) }()
+			held(t, w.wrap)
+		}
+		_ = devtest.Must[*gpu.Buffer](t)(w.overlapping.Memory(buffer.Reads))
+		g.Shut(t, dev)
+		devtest.Soon(t, "Access on the host", func() {
+			devtest.Check(t, w.overlapping.Access(context.Background(), buffer.Range(8, 8), buffer.Writes, func(mem []byte) error {
+				copy(mem, "hostside")
+				block()
+				return nil
+			}))
+		})
+		g.Open()
+		devtest.Check(t, <-syncs)
+		into := make([]byte, 8)
+		mem := devtest.Must[*gpu.Buffer](t)(w.overlapping.Memory(buffer.Writes))
+		devtest.Check(t, mem.Read(t.Context(), gpu.Transfer{Offset: 8, Host: gpu.HostBytes(into), Width: 8, Pitch: 8, Count: 1}))
+		if string(into) != "hostside" {
+			t.Errorf("the device has %q", into)
+		}
+
+		devtest.Check(t, mem.Write(0, gpu.HostBytes([]byte("devicesides."))))
+		w.overlapping.Wrote(dev, buffer.Range(0, 12))
+		g.Shut(t, dev)
+		devtest.CalledOff(t, "Access on the device", func(ctx context.Context) error {
+			return w.overlapping.Access(ctx, buffer.Range(0, 8), buffer.Replaces, func(mem []byte) error {
+				copy(mem, "whatever")
+				block()
+				<-ctx.Done()
+				return nil
+			})
+		})
+		g.Open()
+		devtest.Check(t, errors.Join(<-syncs, w.overlapping.Sync(t.Context())))
+		if string(w.mem[8:24]) != "devicesides.side" {
+			t.Errorf("the memory is %q", w.mem)
+		}
+	})
+}

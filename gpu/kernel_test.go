@@ -297,6 +297,7 @@ func BenchmarkDispatch(b *testing.B) {
 			k := devtest.Must[*gpu.Kernel](b)(dev.Kernel(b.Context(), addKernel()))
 			mem := devtest.Must[*gpu.Buffer](b)(dev.NewBuffer(256))
 			defer func() { check(b, mem.Close()) }()
+			b.Cleanup(func() { check(b, errors.Join(mem.Close(), k.Close())) })
 			block := params(1, 1, 0, 0)
 			n := 0
 			for b.Loop() {

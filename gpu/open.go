@@ -73,7 +73,9 @@ func WithAdapter(name string) Option {
 func WithLowPower() Option { return func(c *config) error { c.frugal = true; return nil } }
 
 // WithDevice wraps a device that the caller already has: a *wgpu.Device natively, a GPUDevice (js.Value) in a page.
-// Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone.
+// Buffers made elsewhere on that device can then be wrapped. Closing the result leaves the caller's device alone. Natively, calls wait for
+// what the caller has submitted before, too, until their contexts end. What the caller submits during a call, and compilations, are
+// waited for in the platform and under a lock, whatever the contexts.
 //
 // A [driver.Device] of a driver of the caller's own is taken as it is; closing the result closes it.
 func WithDevice(handle any) Option {

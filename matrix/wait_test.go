@@ -112,3 +112,28 @@ func TestCompilerThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestAssignBehindSync cancels assignments while another call, whose context does not end, brings an operand or the result back.
+func TestAssignBehindSync(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		a := devtest.Must[*matrix.Dense[float32]](t)(matrix.Wrap(dev, 1, 2, []float32{1, 2}))
+		b := devtest.Must[*matrix.Dense[float32]](t)(matrix.New[float32](dev, 1, 2))
+		devtest.Check(t, errors.Join(a.Assign(matrix.Scale(2, a)), b.Assign(matrix.Scale(2, a))))
+		t.Cleanup(g.Open)
+		g.Shut(t, dev)
+		stuck := make(chan error, 1)
+		go func() { stuck <- a.Sync(context.Background()) }()
+		into := func(m, x *matrix.Dense[float32]) func(context.Context) error {
+			return func(ctx context.Context) error { return m.AssignContext(ctx, matrix.Scale(2, x)) }
+		}
+		devtest.Busy(t, into(b, a))
+		devtest.CalledOff(t, "an operand", into(b, a))
+		devtest.CalledOff(t, "the result", into(a, b))
+		devtest.Soon(t, "another matrix", func() { devtest.Check(t, into(b, b)(t.Context())) })
+		g.Open()
+		devtest.Check(t, <-stuck)
+		if got := devtest.Must[[]float32](t)(a.Read(t.Context())); !slices.Equal(got, []float32{2, 4}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}

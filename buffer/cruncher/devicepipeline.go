@@ -5,11 +5,11 @@ package cruncher
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/internal/memory"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // DevicePipeline is a chain of stages on one device. Each [DevicePipeline.Feed] brings the stages' inputs up, runs all stages
@@ -28,7 +28,7 @@ type DevicePipeline struct {
 	life   lifetime
 	stages []*stage
 
-	mu     sync.Mutex
+	mu     turn.Lock
 	serial bool
 	count  int // of feeds, since the last change
 	queued int // stages of this feed that have been
@@ -52,7 +52,7 @@ func NewDevicePipeline(ctx context.Context, dev *gpu.Device, wgsl string, stages
 	if err != nil {
 		return nil, err
 	}
-	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime()}
+	p := &DevicePipeline{dev: dev, cr: cr, life: newLifetime(), mu: turn.New()}
 	if err := p.build(stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -148,7 +148,7 @@ func (p *DevicePipeline) enter(ctx context.Context, op string, begun bool, run f
 	if p == nil {
 		return fail(op, gpu.ErrInvalid, "nil pipeline")
 	}
-	return p.life.during(ctx, &p.mu, op, func(ctx context.Context) error {
+	return p.life.during(ctx, p.mu, op, func(ctx context.Context) error {
 		if begun != (p.feed != nil) {
 			return fail(op, gpu.ErrInvalid, "FeedBegin or FeedEnd is missing")
 		}
@@ -356,8 +356,8 @@ func (p *DevicePipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	_ = p.mu.Take(context.Background()) // what had it is called off
+	defer p.mu.Give()
 	if p.feed != nil {
 		_ = p.feed.end() // it was cancelled with the pipeline
 		p.feed = nil

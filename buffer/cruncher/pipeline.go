@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // Pipeline is a chain of stages that work at the same time, each on devices of its own. At each [Pipeline.Push] every stage that
@@ -19,7 +20,7 @@ import (
 // argument changes nothing.
 type Pipeline struct {
 	life   lifetime
-	mu     sync.Mutex
+	mu     turn.Lock
 	stages []*stage
 	own    *bank // the inputs of the first stage themselves
 }
@@ -31,7 +32,7 @@ func NewPipeline(ctx context.Context, stages ...Stage) (*Pipeline, error) {
 	if len(stages) == 0 {
 		return nil, fail("NewPipeline", gpu.ErrInvalid, "no stage")
 	}
-	p := &Pipeline{life: newLifetime()}
+	p := &Pipeline{life: newLifetime(), mu: turn.New()}
 	if err := p.build(ctx, stages); err != nil {
 		_ = p.Close() // the first error says more
 		return nil, err
@@ -111,7 +112,7 @@ func (p *Pipeline) Push(ctx context.Context, in, out Param) (came bool, err erro
 	if p == nil {
 		return false, fail("Push", gpu.ErrClosed, "no pipeline")
 	}
-	err = p.life.during(ctx, &p.mu, "Push", func(ctx context.Context) (err error) {
+	err = p.life.during(ctx, p.mu, "Push", func(ctx context.Context) (err error) {
 		came, err = p.push(ctx, in, out)
 		return err
 	})
@@ -237,8 +238,8 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.life.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	_ = p.mu.Take(context.Background()) // what had it is called off
+	defer p.mu.Give()
 	var errs []error
 	for _, l := range p.stages {
 		errs = append(errs, l.cr.Close())
@@ -261,13 +262,18 @@ func (l lifetime) over() bool { return l.ctx == nil || l.ctx.Err() != nil }
 
 // during runs a method that uses what mu guards, with a context that is cancelled with ctx and with the lifetime. What fails after
 // the end is ErrClosed.
-func (l lifetime) during(ctx context.Context, mu *sync.Mutex, op string, run func(ctx context.Context) error) error {
+func (l lifetime) during(ctx context.Context, mu turn.Lock, op string, run func(ctx context.Context) error) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")
 	}
 	closed := fail(op, gpu.ErrClosed, "the pipeline")
-	mu.Lock()
-	defer mu.Unlock()
+	if l.over() {
+		return closed
+	}
+	if err := mu.Take(ctx); err != nil {
+		return err
+	}
+	defer mu.Give()
 	if l.over() {
 		return closed
 	}

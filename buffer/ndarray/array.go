@@ -3,6 +3,7 @@
 package ndarray
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -156,13 +157,15 @@ func (a *Array) Move() (*Array, error) {
 // that somebody else may write - wrapped memory that is not read-only, and a buffer in which others have a share - is
 // copied at once. Memory that is read-only stays so for a, but its clone may be written. What kernels wrote into memory
 // larger than the device's largest buffer must be synced before: [buffer.ErrUnsynced].
-func (a *Array) Clone() (*Array, error) {
+func (a *Array) Clone() (*Array, error) { return a.clone(context.Background()) }
+
+func (a *Array) clone(ctx context.Context) (*Array, error) {
 	const op = "Clone"
 	c, err := a.container(op)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.store.share(op)
+	s, err := c.store.share(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -237,32 +240,33 @@ func (a *Array) Buffer() (share *buffer.Buffer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	lend := func(b *buffer.Buffer) error {
-		share = b.Share()
-		return nil
+	lend := func(*buffer.Buffer) error {
+		share, err = c.store.use(op, (*buffer.Buffer).Share)
+		return err
 	}
-	if err = c.store.write(op, lend); errors.Is(err, gpu.ErrReadOnly) {
-		err = c.store.read(op, lend)
+	ctx := context.Background()
+	if err = c.store.write(ctx, op, lend); errors.Is(err, gpu.ErrReadOnly) {
+		err = c.store.read(ctx, op, lend)
 	}
 	return share, err
 }
 
 // read calls fn with the memory.
-func (a *Array) read(op string, fn func(*buffer.Buffer) error) error {
+func (a *Array) read(ctx context.Context, op string, fn func(*buffer.Buffer) error) error {
 	c, err := a.container(op)
 	if err != nil {
 		return err
 	}
-	return c.store.read(op, fn)
+	return c.store.read(ctx, op, fn)
 }
 
 // write calls fn with the memory, which no clone uses.
-func (a *Array) write(op string, fn func(*buffer.Buffer) error) error {
+func (a *Array) write(ctx context.Context, op string, fn func(*buffer.Buffer) error) error {
 	c, err := a.writable(op)
 	if err != nil {
 		return err
 	}
-	return c.store.write(op, fn)
+	return c.store.write(ctx, op, fn)
 }
 
 // writable is container for arrays that are to be written: those whose elements share memory are not.

@@ -75,7 +75,7 @@ func (a *Array) at() layout {
 
 func (a *Array) packed(ctx context.Context, op string, l layout) ([]byte, error) {
 	dst := make([]byte, l.bytes())
-	err := a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, l, dst) })
+	err := a.read(ctx, op, func(b *buffer.Buffer) error { return readLayout(ctx, b, l, dst) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (a *Array) CopyToBytes(ctx context.Context, dst []byte) error {
 	if err := a.takes(op, dst); err != nil {
 		return err
 	}
-	return a.read(op, func(b *buffer.Buffer) error { return readLayout(ctx, b, a.layout, dst) })
+	return a.read(ctx, op, func(b *buffer.Buffer) error { return readLayout(ctx, b, a.layout, dst) })
 }
 
 // CopyFromBytes replaces all elements by those in src, in C order. There must be exactly as many bytes: [ErrLength]
@@ -98,7 +98,7 @@ func (a *Array) CopyFromBytes(ctx context.Context, src []byte) error {
 	if err := a.takes(op, src); err != nil {
 		return err
 	}
-	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, src) })
+	return a.write(ctx, op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, src) })
 }
 
 // takes checks that bytes are as many as the array has.
@@ -125,7 +125,7 @@ func (a *Array) CopyFrom(ctx context.Context, src *Array) error {
 			a.t.String())
 	}
 	if a.dev == src.dev && a.contiguous() && src.contiguous() {
-		if done, err := copyOnDevice(op, a, src); done || err != nil {
+		if done, err := copyOnDevice(ctx, op, a, src); done || err != nil {
 			return err
 		}
 	}
@@ -147,30 +147,32 @@ func (a *Array) through(ctx context.Context, op string, src *Array, from layout)
 	if err != nil {
 		return err
 	}
-	return a.write(op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
+	return a.write(ctx, op, func(b *buffer.Buffer) error { return writeLayout(ctx, b, a.layout, data) })
 }
 
 // copyOnDevice queues a copy between two arrays, if that is possible, and reports whether it is. It does not wait for others
 // that use src, of whom one may copy the other way and wait for a.
-func copyOnDevice(op string, a, src *Array) (done bool, err error) {
+func copyOnDevice(ctx context.Context, op string, a, src *Array) (done bool, err error) {
 	c, err := src.container(op)
 	if err != nil {
 		return false, err
 	}
 	from := c.store
-	err = a.write(op, func(to *buffer.Buffer) error {
-		if !from.mu.TryLock() {
+	err = a.write(ctx, op, func(to *buffer.Buffer) error {
+		if !from.turn.Try() {
 			return nil
 		}
-		defer from.mu.Unlock()
-		if from.buf == nil || onHost(from.buf) || src.offset%4 != 0 || to.Same(from.buf) {
-			return nil
+		defer from.turn.Give()
+		same := func(b *buffer.Buffer) *buffer.Buffer { return b }
+		buf, err := from.use(op, same)
+		if err != nil || onHost(buf) || src.offset%4 != 0 || to.Same(buf) {
+			return err
 		}
-		read, err := from.buf.Memory(buffer.Reads)
+		read, _, err := buf.Use(ctx, a.dev, buffer.Range(0, buf.Size()), buffer.Reads)
 		if err != nil || uint64(src.offset)+uint64(src.bytes()+3)/4*4 > read.Size() {
 			return err
 		}
-		done, err = onDevice(to, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
+		done, err = onDevice(ctx, to, a.offset, a.bytes(), func(mem *gpu.Buffer, size uint64) error {
 			return mem.CopyFrom(uint64(a.offset), read, uint64(src.offset), size)
 		})
 		return err
@@ -180,7 +182,7 @@ func copyOnDevice(op string, a, src *Array) (done bool, err error) {
 
 // onDevice has the device write n bytes of its memory from offset on, if that is where the bits are and the bytes are whole
 // words, and reports whether it does.
-func onDevice(b *buffer.Buffer, offset, n int, write func(mem *gpu.Buffer, size uint64) error) (bool, error) {
+func onDevice(ctx context.Context, b *buffer.Buffer, offset, n int, write func(mem *gpu.Buffer, size uint64) error) (bool, error) {
 	size, in := n, buffer.Writes
 	if offset+n == b.Size() {
 		size = (n + 3) / 4 * 4 // what follows is nobody's
@@ -191,7 +193,7 @@ func onDevice(b *buffer.Buffer, offset, n int, write func(mem *gpu.Buffer, size 
 	if n == b.Size() {
 		in = buffer.Replaces
 	}
-	mem, err := b.Memory(in)
+	mem, _, err := b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), in)
 	if err != nil || uint64(offset)+uint64(size) > mem.Size() {
 		return false, err
 	}
@@ -226,12 +228,12 @@ func (a *Array) CopyToDevice(ctx context.Context, dev *gpu.Device) (*Array, erro
 
 // Sync waits for what is queued and brings results into the memory that the array wraps, only what changed.
 func (a *Array) Sync(ctx context.Context) error {
-	return a.read("Sync", func(b *buffer.Buffer) error { return b.Sync(ctx) })
+	return a.read(ctx, "Sync", func(b *buffer.Buffer) error { return b.Sync(ctx) })
 }
 
 // Touch says that the caller wrote into the memory that the array wraps.
 func (a *Array) Touch() error {
-	return a.read("Touch", func(b *buffer.Buffer) error { return b.Touch() })
+	return a.read(context.Background(), "Touch", func(b *buffer.Buffer) error { return b.Touch() })
 }
 
 // Data waits for what is queued and returns the elements in C order. The array's type must be T's, [ErrType] otherwise;
@@ -331,13 +333,13 @@ func (a *Array) Fill(ctx context.Context, value float64) error {
 		return err
 	}
 	l, n := a.layout, a.bytes()
-	return a.write(op, func(b *buffer.Buffer) error {
+	return a.write(ctx, op, func(b *buffer.Buffer) error {
 		if !l.contiguous() {
 			return writeLayout(ctx, b, l, slices.Repeat(element, l.elements()))
 		}
 		if !slices.ContainsFunc(element, func(b byte) bool { return b != 0 }) {
 			clear := func(mem *gpu.Buffer, size uint64) error { return mem.Clear(uint64(l.offset), size) }
-			if done, err := onDevice(b, l.offset, n, clear); done || err != nil {
+			if done, err := onDevice(ctx, b, l.offset, n, clear); done || err != nil {
 				return err
 			}
 		}

@@ -53,7 +53,7 @@ func TestLargeResults(t *testing.T) {
 		run := func(a *ndarray.Array) { // as a kernel does
 			b, err := a.Buffer()
 			check(t, err)
-			mem, base, err := b.Use(b.Device(), buffer.Range(400, 16), buffer.Writes)
+			mem, base, err := b.Use(t.Context(), b.Device(), buffer.Range(400, 16), buffer.Writes)
 			check(t, err)
 			check(t, mem.Write(uint64(400-base), gpu.HostBytes(make([]byte, 16))))
 			b.Wrote(b.Device(), buffer.Range(400, 16))

@@ -61,7 +61,7 @@ func (p Placement) make(op string, dev *gpu.Device, t dtype.Type, shape []int, o
 	if p.Release != nil {
 		buf.SetRelease(p.Release)
 	}
-	return newArray(l, dev, nil, &storage{buf: buf, ours: ours}), nil
+	return newArray(l, dev, nil, newStorage(buf, ours, false)), nil
 }
 
 // Alloc makes an array of zeros in memory of the device. Any code is accepted as type; bits must be a power of two from 8

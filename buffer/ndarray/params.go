@@ -104,7 +104,7 @@ func (a *Array) save(ctx context.Context, op string, w io.Writer, piece []byte) 
 	for done := 0; done < n; done += len(piece) {
 		piece = piece[:min(len(piece), n-done)]
 		r := buffer.Range(a.offset+done, len(piece))
-		err := a.read(op, func(b *buffer.Buffer) error { return b.Read(ctx, r, gpu.HostBytes(piece), 0) })
+		err := a.read(ctx, op, func(b *buffer.Buffer) error { return b.Read(ctx, r, gpu.HostBytes(piece), 0) })
 		if err == nil {
 			_, err = w.Write(piece)
 		}

@@ -83,7 +83,7 @@ func (in Input) take(ctx context.Context, a *Array, clamp bool) (*Array, error) 
 	if !slices.Equal(a.shape, in.Shape) {
 		return nil, fail(op, buffer.ErrShape, in.Name, ": ", text(a.shape), " for ", text(in.Shape))
 	}
-	own, err := a.Clone() // nobody writes it from here on
+	own, err := a.clone(ctx) // nobody writes it from here on
 	if err != nil {
 		return nil, err
 	}

@@ -261,7 +261,7 @@ func (k *kind[T]) refuse(h *handle[T]) string {
 			k.refused("another size", h.m.Assign(matrix.Fill(h.rows+1, h.cols, k.n.to(1))), errShape...)
 		}
 	case 1:
-		k.refused("another length", h.m.SetSlice(make([]T, h.rows*h.cols+1)), buffer.ErrShort)
+		k.refused("another length", h.m.SetSlice(make([]T, h.rows*h.cols+1)), buffer.ErrShape)
 	case 2:
 		if h.view { // a view that stood in an expression does not keep others from being resized
 			k.refused("a view", h.m.Resize(h.rows+1, h.cols+1), matrix.ErrView, matrix.ErrExternalResize)

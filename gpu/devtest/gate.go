@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/gpu"
-	"github.com/sublet-gpu/sublet/gpu/cpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
 )
 
@@ -118,10 +117,17 @@ func (g *Gate) NewKernel(ctx context.Context, id driver.KernelID, k *driver.Kern
 // Gated runs a test on the oracle behind a gate: once where submissions are waited for with a context, once where only Submit waits.
 func Gated(t *testing.T, test func(t *testing.T, dev *gpu.Device, g *Gate), opts ...gpu.Option) {
 	t.Helper()
+	GatedDevice(t, Oracle, test, opts...)
+}
+
+// GatedDevice is Gated for another device of a driver's.
+func GatedDevice(
+	t *testing.T, open func(testing.TB) driver.Device, test func(t *testing.T, dev *gpu.Device, g *Gate), opts ...gpu.Option,
+) {
+	t.Helper()
 	for name, drains := range map[string]bool{"Drain": true, "Submit": false} {
 		t.Run(name, func(t *testing.T) {
-			adapters := Must[[]driver.Adapter](t)(cpu.New().Adapters(t.Context()))
-			g := &Gate{Device: Must[driver.Device](t)(adapters[0].Open(t.Context()))}
+			g := &Gate{Device: open(t)}
 			var drv driver.Device = g
 			if drains {
 				drv = drainingGate{g}
@@ -178,6 +184,42 @@ func CalledOff(t *testing.T, what string, call func(context.Context) error) {
 	Soon(t, what, func() {
 		if err := call(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got error %v", what, err)
+		}
+	})
+}
+
+// impatient is a context that ends as soon as somebody waits for its end.
+type impatient struct {
+	context.Context
+	done chan struct{}
+	once *sync.Once
+}
+
+func (i impatient) Done() <-chan struct{} {
+	i.once.Do(func() { close(i.done) })
+	return i.done
+}
+
+func (i impatient) Err() error {
+	select {
+	case <-i.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// Busy makes a call until it has to wait, for another one that begins meanwhile.
+func Busy(t *testing.T, call func(ctx context.Context) error) {
+	t.Helper()
+	Soon(t, "another call", func() {
+		for {
+			err := call(impatient{t.Context(), make(chan struct{}), new(sync.Once)})
+			if errors.Is(err, context.Canceled) {
+				return
+			}
+			Check(t, err)
+			time.Sleep(time.Millisecond)
 		}
 	})
 }

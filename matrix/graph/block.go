@@ -9,6 +9,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -105,7 +106,7 @@ func (t *Template) Wrap(data []byte, release func()) (*Block, error) {
 	}
 	s := &storage{
 		t: t, capacity: len(data), size: len(data), external: true, host: slices.Clip(data), release: release,
-		replicas: make([]replica, len(t.g.devices)),
+		replicas: make([]replica, len(t.g.devices)), turn: turn.New(),
 	}
 	s.valid.Store(bit(hostPlace))
 	return t.made(rows, s).create(), nil
@@ -295,12 +296,12 @@ func (b *Block) resize(rows int) {
 }
 
 // clone makes a block with the same content.
-func (b *Block) clone() (*Block, error) {
+func (b *Block) clone(ctx context.Context) (*Block, error) {
 	if b.err != nil {
 		return b.t.failedBlock(b.err, b.Signals()), nil
 	}
 	c := b.t.made(b.rows, b.t.newStorage(b.t.sizeOf(b.rows)))
-	if err := c.s.copyFrom(b.s); err != nil {
+	if err := c.s.copyFrom(ctx, b.s); err != nil {
 		c.Release()
 		return nil, err
 	}

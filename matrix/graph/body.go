@@ -102,10 +102,10 @@ func exprBody[T matrix.Elem](list []expression[T], faults []error) Body {
 				if err == nil && p.inPlacePort != nil && i+1 < len(list) { // other expressions may read the input yet
 					target, kept, before := m, &matrix.Dense[T]{}, rest
 					defer func() { _ = kept.Close() }()
-					m, rest = kept, func() error { return errors.Join(before(), target.Assign(kept)) }
+					m, rest = kept, func() error { return errors.Join(before(), target.AssignContext(d.ctx, kept)) }
 				}
 				if err == nil {
-					err = m.Assign(x)
+					err = m.AssignContext(d.ctx, x)
 				}
 				if err != nil {
 					return err
@@ -325,7 +325,7 @@ func (d *Dispatch) launch(items func(d *Dispatch) [3]int) error {
 		if err != nil {
 			return err
 		}
-		mem, err := b.Memory(in)
+		mem, err := use(d.ctx, b, in)
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (c *channel) writes() bool { return c.to != nil && c.to.written }
 // send gives each channel of an output that admits a block what it gets: readers the block itself, writers clones. If nobody reads
 // it, the first writer gets the block itself. The caller's reference goes to the first one that gets the block. Parcels are appended
 // to those that were sent before.
-func (p *Port) send(b *Block, sent []parcel) []parcel {
+func (p *Port) send(ctx context.Context, b *Block, sent []parcel) []parcel {
 	reader, given, list := false, false, sent
 	for _, c := range p.outs {
 		q := c.admit(b)
@@ -135,7 +135,7 @@ func (p *Port) send(b *Block, sent []parcel) []parcel {
 		switch {
 		case !q.in:
 		case q.c.writes() && !p.SuppressClones && (reader || given):
-			c, err := b.clone()
+			c, err := b.clone(ctx)
 			if err != nil {
 				c = b.t.failedBlock(err, 0)
 			}

@@ -138,7 +138,7 @@ func (d *Dispatch) output(p *Port) (*Block, error) {
 // reuse makes an input's block an output's, or a clone of the block if somebody else has it, too.
 func (d *Dispatch) reuse(in int) (b *Block, err error) {
 	if b = d.inputs[in]; b.shared() {
-		b, err = b.clone()
+		b, err = b.clone(d.ctx)
 	} else {
 		b.s.snapshot()
 		d.written = append(d.written, b.s)
@@ -216,7 +216,7 @@ func (d *Dispatch) finish() {
 			}
 			d.blocks[p.index] = nil
 		}
-		d.parcels = p.send(b, d.parcels)
+		d.parcels = p.send(d.ctx, b, d.parcels)
 	}
 }
 

@@ -76,7 +76,7 @@ type Config struct {
 	Sync bool
 
 	// Deterministic makes everything run in the goroutines that call Run, Push, Pull and Stop, one task at a time, in an order
-	// that Seed decides: the same calls give the same order.
+	// that Seed decides: the same calls give the same order. These then return when the task that they run does, whatever their contexts.
 	Deterministic bool
 	Seed          uint64
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 )
 
 // storage is the memory of a block in every place that ever used it: a device, by its number in the graph, or the host. Which places are
@@ -22,6 +23,7 @@ type storage struct {
 	capacity int  // bytes in each place
 	external bool // the host memory is the caller's
 
+	turn     turn.Lock // of who brings bytes to a place, which may last as long as a device takes; before mu
 	mu       sync.Mutex
 	size     int           // bytes in use
 	valid    atomic.Uint64 // a bit for each place that is current, and fresh
@@ -81,6 +83,10 @@ func (s *storage) exists(place int) bool {
 // acquire makes a place ready for an access, and copies the current bytes there if the access needs them. It returns the memory of
 // a device; that of the host is s.host.
 func (s *storage) acquire(ctx context.Context, place int, in buffer.Intent) (*buffer.Buffer, error) {
+	if err := s.turn.Take(ctx); err != nil {
+		return nil, fail("block", err)
+	}
+	defer s.turn.Give()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.allocate(place); err != nil {
@@ -99,6 +105,19 @@ func (s *storage) acquire(ctx context.Context, place int, in buffer.Intent) (*bu
 		return nil, nil
 	}
 	return s.replicas[place].buf, nil
+}
+
+// wait calls what may wait for a device, without the lock that getters need.
+func (s *storage) wait(fn func() error) error {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return fn()
+}
+
+// use is [buffer.Buffer.Use] of everything.
+func use(ctx context.Context, b *buffer.Buffer, in buffer.Intent) (*gpu.Buffer, error) {
+	mem, _, err := b.Use(ctx, b.Device(), buffer.Range(0, b.Size()), in)
+	return mem, err
 }
 
 // bytes are those in use on the host.
@@ -147,10 +166,13 @@ func (s *storage) refresh(ctx context.Context, place int) error {
 	current := s.current()
 	if place != hostPlace && current&fresh != 0 && s.t.Initial == nil {
 		buf := s.replicas[place].buf
-		mem, err := buf.Memory(buffer.Replaces)
-		if err == nil {
-			err = mem.Clear(0, mem.Size()/4*4)
-		}
+		err := s.wait(func() error {
+			mem, err := use(ctx, buf, buffer.Replaces)
+			if err != nil {
+				return err
+			}
+			return mem.Clear(0, mem.Size()/4*4)
+		})
 		if err == nil {
 			wrote(buf)
 			s.refreshed(place)
@@ -165,7 +187,8 @@ func (s *storage) refresh(ctx context.Context, place int) error {
 	if place == hostPlace {
 		return nil
 	}
-	if err := s.replicas[place].buf.Write(0, gpu.HostBytes(s.bytes())); err != nil {
+	buf, bytes := s.replicas[place].buf, s.bytes()
+	if err := s.wait(func() error { return buf.Patch(ctx, 0, bytes) }); err != nil {
 		return err
 	}
 	s.t.g.moved.up.Add(uint64(s.size))
@@ -193,7 +216,8 @@ func (s *storage) download(ctx context.Context) error {
 		return nil
 	}
 	return s.source(func(place int) error {
-		err := s.replicas[place].buf.Read(ctx, buffer.Range(0, s.size), gpu.HostBytes(mem), 0)
+		buf, all := s.replicas[place].buf, buffer.Range(0, s.size)
+		err := s.wait(func() error { return buf.Read(ctx, all, gpu.HostBytes(mem), 0) })
 		if err == nil {
 			s.t.g.moved.down.Add(uint64(s.size))
 			s.refreshed(hostPlace)
@@ -231,18 +255,20 @@ func (s *storage) restore() {
 	s.mu.Unlock()
 }
 
-// copyFrom makes s, which is fresh, a copy of o in a place where o is current: on a device if possible, so that nothing moves to
+// copyFrom makes s, which is fresh and nobody else's, a copy of o in a place where o is current: on a device if possible, so that nothing moves to
 // the host.
-func (s *storage) copyFrom(o *storage) error {
+func (s *storage) copyFrom(ctx context.Context, o *storage) error {
+	if err := o.turn.Take(ctx); err != nil {
+		return fail("block", err)
+	}
+	defer o.turn.Give()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if o.current()&fresh != 0 {
 		return nil
 	}
 	return o.source(func(place int) error {
-		err := s.copyAt(o, place)
+		err := s.copyAt(ctx, o, place)
 		if err == nil {
 			s.valid.Store(bit(place))
 		}
@@ -250,7 +276,7 @@ func (s *storage) copyFrom(o *storage) error {
 	})
 }
 
-func (s *storage) copyAt(o *storage, place int) error {
+func (s *storage) copyAt(ctx context.Context, o *storage, place int) error {
 	if err := s.allocate(place); err != nil {
 		return err
 	}
@@ -258,17 +284,19 @@ func (s *storage) copyAt(o *storage, place int) error {
 		copy(s.bytes(), o.bytes())
 		return nil
 	}
-	from, err := o.replicas[place].buf.Memory(buffer.Reads)
-	if err != nil {
-		return err
-	}
-	buf := s.replicas[place].buf
-	to, err := buf.Memory(buffer.Replaces)
-	if err != nil {
-		return err
-	}
-	wrote(buf)
-	return to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size()))
+	src, buf := o.replicas[place].buf, s.replicas[place].buf
+	return o.wait(func() error {
+		from, err := use(ctx, src, buffer.Reads)
+		if err != nil {
+			return err
+		}
+		to, err := use(ctx, buf, buffer.Replaces)
+		if err != nil {
+			return err
+		}
+		wrote(buf)
+		return to.CopyFrom(0, from, 0, min(uint64(s.size+3)/4*4, from.Size(), to.Size()))
+	})
 }
 
 // close gives the memory back, which nobody uses any more.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/turn"
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
@@ -144,7 +145,7 @@ func (t *Template) newStorage(size int) *storage {
 		s.size = size
 		return s
 	}
-	s := &storage{t: t, capacity: max(size, t.size()), size: size, replicas: make([]replica, len(t.g.devices))}
+	s := &storage{t: t, capacity: max(size, t.size()), size: size, replicas: make([]replica, len(t.g.devices)), turn: turn.New()}
 	s.valid.Store(fresh)
 	return s
 }

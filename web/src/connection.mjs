@@ -199,6 +199,7 @@ export class Connection {
   async #given(promise, ticket, where, signal) {
     const deaf = onAbort(signal, () => {
       if (this.#refused) return;
+      this.post(); // in a message of its own the program sees it at once
       this.message.command(Command.Cancel, [ticket]);
       this.post();
     });

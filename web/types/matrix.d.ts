@@ -6,7 +6,10 @@ import type { ExprOperations } from "./operations.js";
 
 /** What calls that wait for the GPU take. */
 export interface WaitOptions {
-  /** Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. What was queued is done all the same. */
+  /**
+   * Gives the call up: `ErrAborted`, whose `cause` is the signal's reason. What was queued is done all the same. Calls that use the
+   * matrix meanwhile, such as {@link Matrix.set}, are queued and go on then, in their order, as do calls after these.
+   */
   readonly signal?: AbortSignal;
 }
 

@@ -7,7 +7,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sort"
 	"sync"
@@ -24,7 +23,8 @@ import (
 // a replica takes what it lacks of a region before the region is written.
 //
 // Who uses it has its turn, which may last as long as a device takes, and the lock while no device is waited for. The turn is taken
-// before other locks.
+// before other locks. What has to be done and cannot be called off, such as to note a write, waits for nobody: whoever has the turn does
+// it before giving the turn back.
 type Memory struct {
 	turn     turn.Lock
 	mu       sync.Mutex
@@ -34,8 +34,10 @@ type Memory struct {
 	space    uint64  // of the positions, 0 for Go memory
 	lo, hi   int     // all backings
 	backings []*Backing
-	log      []write // what the host lacks; where there is no host, all writes
-	first    Backing // of the buffer that it was made for
+	log      []write                // what the host lacks; where there is no host, all writes
+	joined   bool                   // there are writes that stand for several
+	late     []func(*Memory) func() // what is to be done before the turn is given back, and what after that
+	first    Backing                // of the buffer that it was made for
 }
 
 // Backing is a buffer as its memory knows it. It does not refer to the buffer, which may be collected.
@@ -52,9 +54,6 @@ type Backing struct {
 	// keeps reports whether a replica has some of a region of Values; nil for a buffer's, of which replicas have everything.
 	keeps func(*Replica, Region) bool
 }
-
-// maxWrites is how many writes a place may lack before those that one replica has are taken for one of everything between them.
-const maxWrites = 64
 
 // New makes the backing of a buffer of a device. Wraps of the caller's memory are in one memory with those that overlap it.
 func New(dev *gpu.Device, size int, host gpu.Host, wrap, windowed bool) *Backing {
@@ -81,7 +80,7 @@ func (k *Backing) Lock(ctx context.Context) (*Memory, error) {
 		err := m.turn.Take(ctx)
 		if err == nil && m.wrap {
 			if err = wraps.join(ctx, k); err != nil {
-				m.turn.Give()
+				m.leave()
 			}
 		}
 		if err != nil {
@@ -89,6 +88,7 @@ func (k *Backing) Lock(ctx context.Context) (*Memory, error) {
 		}
 		m.mu.Lock()
 		if m.into == nil {
+			m.split()
 			return m, nil
 		}
 		next := m.into
@@ -97,10 +97,52 @@ func (k *Backing) Lock(ctx context.Context) (*Memory, error) {
 	}
 }
 
-// Unlock ends what Lock began.
-func (m *Memory) Unlock() {
+// Enter is Lock that waits for nobody. If others have the turn it reports false; then the caller calls [Memory.Later] and not Unlock.
+func (k *Backing) Enter() (m *Memory, turn bool) {
+	m = k.locked()
+	return m, m.turn.Try()
+}
+
+// locked returns the memory with its lock, but not its turn.
+func (k *Backing) locked() *Memory {
+	m := k.m
+	m.mu.Lock()
+	for m.into != nil {
+		next := m.into
+		m.mu.Unlock()
+		m = next
+		m.mu.Lock()
+	}
+	return m
+}
+
+// Later has those who have the turn do something before they give it back, and what that returns, if anything, afterwards.
+func (m *Memory) Later(do func(*Memory) func()) {
+	m.late = append(m.late, do)
 	m.mu.Unlock()
+}
+
+// Unlock ends what Lock or Enter began.
+func (m *Memory) Unlock() {
+	var then []func()
+	for len(m.late) > 0 {
+		do := m.late[0]
+		m.late = m.late[1:]
+		if f := do(m); f != nil {
+			then = append(then, f)
+		}
+	}
 	m.turn.Give()
+	m.mu.Unlock()
+	for _, f := range then {
+		f()
+	}
+}
+
+// leave gives back the turn of a memory that is not locked.
+func (m *Memory) leave() {
+	m.mu.Lock()
+	m.Unlock()
 }
 
 // Wait calls what waits for a device. Meanwhile the memory stays as it is, and can be looked at.
@@ -113,16 +155,10 @@ func (m *Memory) Wait(fn func() error) error {
 // Look tells what there is of a buffer, without waiting for those who have the memory: whether anything is written, whether the host
 // lacks something, and whether the device does not.
 func (k *Backing) Look() (written, lacks, current bool) {
-	m := k.m
-	m.mu.Lock()
-	for m.into != nil {
-		next := m.into
-		m.mu.Unlock()
-		m = next
-		m.mu.Lock()
-	}
+	m := k.locked()
 	unused := m.wrap
-	written, lacks, current = m.Written(), m.Lacks(k.All()), k.Whole.Current()
+	noted := len(m.late) > 0 // most likely that a kernel wrote
+	written, lacks, current = noted || m.Written(), noted || m.Lacks(k.All()), k.Whole.Current()
 	if m.mu.Unlock(); unused {
 		lacks = wraps.lack(m.space, k.All())
 	}
@@ -149,32 +185,6 @@ func (m *Memory) each(fn func(*Replica)) {
 			}
 		}
 	}
-}
-
-// note appends a write to a list, in place of those that it contains. A list that gets too long is shortened if possible.
-func (m *Memory) note(list []write, w write) []write {
-	list = append(slices.DeleteFunc(list, func(o write) bool { return w.contains(o.Region) }), w)
-	if len(list) > maxWrites {
-		return m.shorten(list, w.from)
-	}
-	return list
-}
-
-// shorten makes one write of those in a list whose bytes one replica has, or the host, if what is between them is the newest there, too.
-func (m *Memory) shorten(list []write, from *Replica) []write {
-	has := func(o write) bool {
-		return from == nil && o.from == nil || from != nil && from.Lo <= o.Offset && o.End() <= from.Hi
-	}
-	lo, hi := math.MaxInt, 0
-	for _, o := range list {
-		if has(o) {
-			lo, hi = min(lo, o.Offset), max(hi, o.End())
-		}
-	}
-	if from == nil && m.Lacks(Between(lo, hi)) || from != nil && len(from.behind) > 0 {
-		return list
-	}
-	return append(slices.DeleteFunc(list, has), write{Region: Between(lo, hi), from: from})
 }
 
 // Wrote notes that a replica was written.
@@ -220,7 +230,7 @@ func (m *Memory) HostWrote(w Region) error {
 	}
 	for _, o := range m.log {
 		if o.overlaps(w) { // comes to the host later, and then with what the host has now
-			if err := m.Update(o.from, w); err != nil {
+			if err := m.Update(context.Background(), o.from, w); err != nil {
 				return err
 			}
 		}
@@ -245,7 +255,7 @@ func (m *Memory) Download(ctx context.Context, k *Backing, r Region) error {
 	var err error
 	for len(in) > 0 && err == nil {
 		w := in[0]
-		err = m.Wait(func() error { return w.from.Mem.Read(ctx, w.from.Transfer(w.Region, host, w.Offset-k.At)) })
+		err = m.Wait(func() error { return w.download(ctx, k, host) })
 		if err == nil {
 			in = in[1:]
 		}
@@ -275,7 +285,7 @@ func (m *Memory) handOver(r *Replica) bool {
 				continue
 			}
 			if r.k.Hosted && !m.Lacks(w.Region) {
-				w.from = nil
+				w.from, w.of = nil, nil
 			} else if s := m.source(w.Region, r); s != nil {
 				w.from = s
 			} else {
@@ -370,9 +380,8 @@ func (x *index) lack(space uint64, r Region) bool {
 // join adds a backing, whose memory is its own yet and the caller's, to the memory that it overlaps. It makes several such one. Until the
 // context ends it waits for those who have them, without keeping others from the index.
 func (x *index) join(ctx context.Context, k *Backing) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	for {
+		x.mu.Lock()
 		list := x.spaces[k.m.space]
 		from, to := within(list, k.At, k.End)
 		others, n := append([]*Memory(nil), list[from:to]...), 0
@@ -382,21 +391,17 @@ func (x *index) join(ctx context.Context, k *Backing) error {
 		if n == len(others) {
 			x.merge(list, from, to, k)
 		}
+		x.mu.Unlock()
 		for _, m := range others[:n] {
-			m.turn.Give()
+			m.leave()
 		}
 		if n == len(others) {
 			return nil
 		}
-		busy := others[n]
-		x.mu.Unlock()
-		err := busy.turn.Take(ctx)
-		if err == nil {
-			busy.turn.Give()
-		}
-		if x.mu.Lock(); err != nil {
+		if err := others[n].turn.Take(ctx); err != nil {
 			return err
 		}
+		others[n].leave()
 	}
 }
 
@@ -426,8 +431,9 @@ func (m *Memory) absorb(o *Memory) {
 	defer o.mu.Unlock()
 	m.lo, m.hi = min(m.lo, o.lo), max(m.hi, o.hi)
 	m.backings = append(m.backings, o.backings...)
-	m.log = append(m.log, o.log...)
-	o.into, o.backings, o.log = m, nil, nil
+	m.log, m.joined = append(m.log, o.log...), m.joined || o.joined
+	m.late = append(m.late, o.late...)
+	o.into, o.backings, o.log, o.late = m, nil, nil, nil
 }
 
 // left notes that a backing has left a memory.

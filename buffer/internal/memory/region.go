@@ -2,8 +2,6 @@
 
 package memory
 
-import "math"
-
 // Region is a set of rows of bytes: Count rows of Width bytes, Pitch bytes apart, the first at Offset.
 type Region struct{ Offset, Width, Pitch, Count int }
 
@@ -82,29 +80,4 @@ func (r Region) cut(list []Region, lo, hi int) []Region {
 		list = append(list, Region{r.Offset + first*r.Pitch, r.Width, r.Pitch, last - first + 1})
 	}
 	return list
-}
-
-// write is a region that was written, with the replica that has its bytes.
-type write struct {
-	Region
-	from *Replica // nil: the host, or zeros where there is no host
-}
-
-// divide separates what of the writes lies in bytes lo to hi-1 from the rest. Both keep their order.
-func divide(list []write, lo, hi int) (in, out []write) {
-	var parts []Region
-	for _, w := range list {
-		parts = w.cut(parts[:0], lo, hi)
-		n := len(parts)
-		parts = w.cut(w.cut(parts, math.MinInt, lo), hi, math.MaxInt)
-		for i, p := range parts {
-			part := write{p, w.from}
-			if i < n {
-				in = append(in, part)
-			} else {
-				out = append(out, part)
-			}
-		}
-	}
-	return in, out
 }

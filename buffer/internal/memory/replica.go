@@ -176,19 +176,19 @@ func (r *Replica) lost() error {
 	return fault.Fail("buffer: use", cmp.Or[error](r.Mem.Clear(0, 0), gpu.ErrDeviceLost), "the bits were on the device only")
 }
 
-// Prepare makes a replica ready for kernels that use a region of it, or that replace everything.
-func (m *Memory) Prepare(r *Replica, w Region, replace bool) error {
+// Prepare makes a replica ready for kernels that use a region of it, or that replace everything. What it waits for ends with the context.
+func (m *Memory) Prepare(ctx context.Context, r *Replica, w Region, replace bool) error {
 	if r.replaced = replace && len(m.backings) == 1; r.replaced {
 		if err := m.allocate(r); err != nil {
 			return err
 		}
 		return r.Mem.Renew()
 	}
-	return m.Update(r, w)
+	return m.Update(ctx, r, w)
 }
 
 // Update brings what a replica lacks of a region.
-func (m *Memory) Update(r *Replica, w Region) error {
+func (m *Memory) Update(ctx context.Context, r *Replica, w Region) error {
 	if err := m.allocate(r); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (m *Memory) Update(r *Replica, w Region) error {
 	if len(r.behind) == 0 {
 		return nil
 	}
-	return m.catchUp(r, w)
+	return m.catchUp(ctx, r, w)
 }
 
 // fill brings everything from the host, or makes zeros.
@@ -222,7 +222,7 @@ func (r *Replica) fill() error {
 }
 
 // catchUp takes over the writes that overlap a region, and before each of them the earlier ones that overlap it.
-func (m *Memory) catchUp(r *Replica, w Region) error {
+func (m *Memory) catchUp(ctx context.Context, r *Replica, w Region) error {
 	due := make([]bool, len(r.behind))
 	for i := len(due) - 1; i >= 0; i-- {
 		o := &r.behind[i]
@@ -235,7 +235,7 @@ func (m *Memory) catchUp(r *Replica, w Region) error {
 	rest := r.behind[:0]
 	for i, o := range r.behind {
 		if due[i] && err == nil {
-			err = m.take(r, o)
+			err = m.take(ctx, r, o)
 		}
 		if !due[i] || err != nil {
 			rest = append(rest, o)
@@ -249,7 +249,7 @@ func (m *Memory) catchUp(r *Replica, w Region) error {
 const waits = runtime.GOOS != "js"
 
 // take copies a write to a replica.
-func (m *Memory) take(r *Replica, w write) error {
+func (m *Memory) take(ctx context.Context, r *Replica, w write) error {
 	for _, part := range w.cut(nil, r.Lo, r.Hi) {
 		from, words := w.from, !m.Lacks(r.Words(part))
 		onHost := from == nil || r.k.Hosted && !m.Lacks(part)
@@ -264,9 +264,9 @@ func (m *Memory) take(r *Replica, w write) error {
 		case !waits:
 			err = fault.Fail("buffer: use", ErrUnsynced)
 		case onHost:
-			err = m.Wait(func() error { return r.viaHost(context.Background(), part, nil) })
+			err = m.Wait(func() error { return r.viaHost(ctx, part, nil) })
 		default:
-			err = m.Wait(func() error { return r.viaHost(context.Background(), part, from) })
+			err = m.Wait(func() error { return r.viaHost(ctx, part, from) })
 		}
 		if err != nil {
 			return err

@@ -186,7 +186,7 @@ func (r *Run) bind(w *plan.Binding) error {
 		hi = min((w.Hi*size+3)/4*4, hi)
 		lo = min(w.Lo*size, hi) // a matrix without elements may begin behind the memory
 	}
-	mem, base, err := b.Use(b.Device(), buffer.Range(lo, hi-lo), w.Intent)
+	mem, base, err := b.Use(r.ctx, b.Device(), buffer.Range(lo, hi-lo), w.Intent)
 	if err != nil {
 		return err
 	}

@@ -93,8 +93,12 @@ const patience = 3
 
 // Post queues a message, which is copied, and lets [Session.Run] execute it as far as possible without waiting. It returns how
 // many messages are not finished and how many goroutines are at work that no event of the page's may wake. It never waits
-// itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post.
+// itself, so it may be called where JavaScript expects an answer at once: something else always can run, namely Post. A call that a
+// message gives up may be what the command at hand waits for, so that is done at once.
 func (s *Session) Post(message []uint32) (unfinished int) {
+	if len(message) == 2 && Command(message[0]) == CmdCancel {
+		s.cancel(message[1])
+	}
 	s.mu.Lock()
 	s.queue = append(s.queue, slices.Clone(message))
 	s.working++

@@ -96,3 +96,38 @@ func TestSession(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// TestCancelBehindCommand gives up a call that the command at hand waits for, and with it what is queued.
+func TestCancelBehindCommand(t *testing.T) {
+	p := &fakePage{settled: make(chan outcome, 1)}
+	var s *page.Session
+	read, waits := make(chan struct{}), make(chan struct{})
+	s = page.New(p, 0, []page.Spec[int]{
+		page.CmdRead: {Later: func(int, *page.Reader) page.Work {
+			return func(ctx context.Context) (any, error) {
+				defer close(read)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}},
+		page.CmdSet: {Run: func(int, []uint32) {
+			close(waits)
+			<-read
+		}},
+		page.CmdEnd: {Run: func(int, []uint32) { s.End() }},
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.Run()
+	}()
+	s.Post(command(page.CmdRead, 1))
+	s.Post(command(page.CmdSet))
+	<-waits
+	s.Post(command(page.CmdCancel, 1))
+	if got := <-p.settled; got.ticket != 1 || !errors.Is(got.err, page.ErrAborted) {
+		t.Errorf("cancelled: %v", got)
+	}
+	s.Post(command(page.CmdEnd))
+	<-over
+}
