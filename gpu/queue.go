@@ -103,6 +103,22 @@ func (d *Device) added() error {
 	return d.flush(context.Background())
 }
 
+// Ready waits until commands may be added without waiting, for calls with a context: those that add them have none. It waits only where
+// the device is at work, and the batch cannot leave and is nearly full.
+func (d *Device) Ready(ctx context.Context) error {
+	if !waits || ctx == nil {
+		return nil
+	}
+	d = d.orClosed()
+	d.mu.Lock()
+	full := d.batch.commands >= mostCommands/4*3 || d.batch.staged >= mostStaged/4*3
+	d.mu.Unlock()
+	if !full {
+		return nil
+	}
+	return named("Ready", d.flush(ctx))
+}
+
 // flush hands the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while the device is at work
 // the batch stays where it is, and if it ends later the submission goes on.
 func (d *Device) flush(ctx context.Context) error {

@@ -266,8 +266,9 @@ func TestWaitBesideFullBatch(t *testing.T) {
 		devtest.CalledOff(t, "Read", func(ctx context.Context) error {
 			return a.Read(ctx, gpu.Transfer{Width: 16, Count: 1, Host: gpu.HostBytes(make([]byte, 16))})
 		})
+		devtest.CalledOff(t, "Ready", dev.Ready)
 		devtest.Soon(t, "Close", func() { devtest.Check(t, a.Close()) })
 		g.Open()
-		devtest.Check(t, errors.Join(<-wrote, b.Close()))
+		devtest.Check(t, errors.Join(<-wrote, dev.Ready(t.Context()), b.Close()))
 	})
 }

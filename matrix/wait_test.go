@@ -11,6 +11,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -132,6 +133,32 @@ func TestAssignBehindSync(t *testing.T) {
 		devtest.Soon(t, "another matrix", func() { devtest.Check(t, into(b, b)(t.Context())) })
 		g.Open()
 		devtest.Check(t, <-stuck)
+		if got := devtest.Must[[]float32](t)(a.Read(t.Context())); !slices.Equal(got, []float32{2, 4}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+// TestAssignBesideFullBatch cancels assignments while somebody else has filled the batch of a device at work.
+func TestAssignBesideFullBatch(t *testing.T) {
+	devtest.Gated(t, func(t *testing.T, dev *gpu.Device, g *devtest.Gate) {
+		const half = 32 << 20
+		a := devtest.Must[*matrix.Dense[float32]](t)(matrix.FromSlice(dev, 1, 2, []float32{1, 2}))
+		b := devtest.Must[*gpu.Buffer](t)(dev.NewBuffer(half))
+		devtest.Check(t, errors.Join(a.Assign(matrix.Scale(2, a)), b.Clear(0, half), dev.Sync(t.Context())))
+		g.Shut(t, dev)
+		wrote := make(chan error)
+		before := dev.Stats().BytesUp
+		go func() {
+			mem := gpu.HostBytes(make([]byte, half))
+			wrote <- errors.Join(b.Write(0, mem), b.Write(0, mem))
+		}()
+		for dev.Stats().BytesUp < before+2*half {
+			time.Sleep(time.Millisecond)
+		}
+		devtest.CalledOff(t, "Assign", func(ctx context.Context) error { return a.AssignContext(ctx, matrix.Scale(2, a)) })
+		g.Open()
+		devtest.Check(t, errors.Join(<-wrote, b.Close()))
 		if got := devtest.Must[[]float32](t)(a.Read(t.Context())); !slices.Equal(got, []float32{2, 4}) {
 			t.Errorf("got %v", got)
 		}

@@ -134,6 +134,9 @@ func (p *Program) Launch(ctx context.Context, dev *gpu.Device, r Range, argument
 	if err != nil {
 		return err
 	}
+	if err := dev.Ready(ctx); err != nil {
+		return err
+	}
 	return p.dispatch(k, block, r, buffers)
 }
 

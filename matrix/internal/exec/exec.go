@@ -97,6 +97,9 @@ func (x *Executor) During(ctx context.Context, fn func(r *Run) error) error {
 		return fault.Fail("matrix: Assign", err)
 	}
 	defer x.turn.Give()
+	if err := x.dev.Ready(ctx); err != nil {
+		return fault.Fail("matrix: Assign", err)
+	}
 	if generation := x.dev.Generation(); generation != x.generation { // it came back without kernels, but for those compiled since
 		x.kernels.Each(func(k *gpu.Kernel) { _ = k.Close() }) // never fails
 		x.kernels.Clear()
