@@ -2,12 +2,18 @@
 
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sublet-gpu/sublet/e2e/chrome"
+)
 
 // TestWebEndless runs a kernel that does not end, in a browser of its own, which is ended with it: calls can be given up, another device
-// works, and the page goes on.
+// works, and the page goes on. What waits for the kernel it keeps.
 func TestWebEndless(t *testing.T) {
-	p := openWeb(t, "")
+	p := openPage(t, "", webTimeout)
 	p.RequireWebGPU()
-	runWeb(t, p, "endless")
+	if failure := chrome.Eval[string](p, "run('endless', 'a kernel that does not end')"); failure != "" {
+		t.Error(failure)
+	}
 }

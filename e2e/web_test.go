@@ -57,6 +57,15 @@ func openWeb(t *testing.T, policy string) *chrome.Page {
 
 func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
 	t.Helper()
+	p := openPage(t, policy, timeout)
+	left := keeps(p)
+	t.Cleanup(func() { left(t) })
+	return p
+}
+
+// openPage is openWebFor for a page that may keep what it has.
+func openPage(t *testing.T, policy string, timeout time.Duration) *chrome.Page {
+	t.Helper()
 	if _, err := os.Stat(filepath.Join(dist, "index.mjs")); err != nil {
 		t.Fatalf("%v; make web-build builds it", err)
 	}
@@ -73,8 +82,6 @@ func openWebFor(t *testing.T, policy string, timeout time.Duration) *chrome.Page
 	}))
 	p := chrome.Start(t).OpenFor(t, timeout, url+"/")
 	await(t, p, "document.body?.dataset.ready === 'true'")
-	left := keeps(p)
-	t.Cleanup(func() { left(t) })
 	return p
 }
 

@@ -106,17 +106,19 @@ func (d *Device) added() error {
 // Ready waits until commands may be added without waiting, for calls with a context: those that add them have none. It waits only where
 // the device is at work, and the batch cannot leave and is nearly full.
 func (d *Device) Ready(ctx context.Context) error {
-	if !waits || ctx == nil {
-		return nil
+	const op = "Ready"
+	if ctx == nil {
+		return fail(op, ErrInvalid, "nil context")
 	}
-	d = d.orClosed()
-	d.mu.Lock()
-	full := d.batch.commands >= mostCommands/4*3 || d.batch.staged >= mostStaged/4*3
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	full := waits && (d.batch.commands >= mostCommands/4*3 || d.batch.staged >= mostStaged/4*3)
 	d.mu.Unlock()
 	if !full {
 		return nil
 	}
-	return named("Ready", d.flush(ctx))
+	return named(op, d.flush(ctx))
 }
 
 // flush hands the batch to the driver. A batch that the driver refuses is dropped whole. If the context ends while the device is at work

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !js
+
+// In pages no submission waits for work.
+
 package graph_test
 
 import (
