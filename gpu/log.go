@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"cmp"
+	"strings"
 )
 
 // Logger is what a device logs to: a *slog.Logger is one. Arguments are names and values by turns; values are texts and uint64.
@@ -119,12 +120,14 @@ func (l *launches) add(e *kernelEntry) {
 
 // text reads, for example, "; last kernels: sum 64, relu", and is "" where there are none.
 func (l *launches) text() string {
-	text, before := "", "; last kernels: "
+	var names []string
 	for i := max(l.launched, 4) - 4; i < l.launched; i++ {
-		text += before + short(l.last[i%4].label)
-		before = ", "
+		names = append(names, short(l.last[i%4].label))
 	}
-	return text
+	if names == nil {
+		return ""
+	}
+	return "; last kernels: " + strings.Join(names, ", ")
 }
 
 // short bounds a text of the caller's.
