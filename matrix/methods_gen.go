@@ -188,6 +188,124 @@ func (a *Expr[T]) MeanRows() *Expr[T] { return MeanRows(a) }
 // MeanCols is the mean of each column, a row.
 func (a *Expr[T]) MeanCols() *Expr[T] { return MeanCols(a) }
 
+// Var is the variance of all elements, a 1x1 matrix. The squares of the differences from the mean are summed and divided
+// by their number, less ddof where that is given: 1 for a sample.
+func (a *Expr[T]) Var(ddof ...int) *Expr[T] { return Var(a, ddof...) }
+
+// VarRows is the variance of each row, a column.
+func (a *Expr[T]) VarRows(ddof ...int) *Expr[T] { return VarRows(a, ddof...) }
+
+// VarCols is the variance of each column, a row.
+func (a *Expr[T]) VarCols(ddof ...int) *Expr[T] { return VarCols(a, ddof...) }
+
+// Std is the standard deviation of all elements, a 1x1 matrix. The square root of Var.
+func (a *Expr[T]) Std(ddof ...int) *Expr[T] { return Std(a, ddof...) }
+
+// StdRows is the standard deviation of each row, a column.
+func (a *Expr[T]) StdRows(ddof ...int) *Expr[T] { return StdRows(a, ddof...) }
+
+// StdCols is the standard deviation of each column, a row.
+func (a *Expr[T]) StdCols(ddof ...int) *Expr[T] { return StdCols(a, ddof...) }
+
+// Norm1 is the sum of the absolute values of all elements, a 1x1 matrix.
+func (a *Expr[T]) Norm1() *Expr[T] { return Norm1(a) }
+
+// Norm1Rows is the sum of the absolute values of each row, a column.
+func (a *Expr[T]) Norm1Rows() *Expr[T] { return Norm1Rows(a) }
+
+// Norm1Cols is the sum of the absolute values of each column, a row.
+func (a *Expr[T]) Norm1Cols() *Expr[T] { return Norm1Cols(a) }
+
+// Norm2 is the Euclidean norm of all elements, a 1x1 matrix. Of all elements it is the Frobenius norm.
+func (a *Expr[T]) Norm2() *Expr[T] { return Norm2(a) }
+
+// Norm2Rows is the Euclidean norm of each row, a column.
+func (a *Expr[T]) Norm2Rows() *Expr[T] { return Norm2Rows(a) }
+
+// Norm2Cols is the Euclidean norm of each column, a row.
+func (a *Expr[T]) Norm2Cols() *Expr[T] { return Norm2Cols(a) }
+
+// NormInf is the largest absolute value of all elements, a 1x1 matrix. NaN wins. Of nothing it is 0.
+func (a *Expr[T]) NormInf() *Expr[T] { return NormInf(a) }
+
+// NormInfRows is the largest absolute value of each row, a column.
+func (a *Expr[T]) NormInfRows() *Expr[T] { return NormInfRows(a) }
+
+// NormInfCols is the largest absolute value of each column, a row.
+func (a *Expr[T]) NormInfCols() *Expr[T] { return NormInfCols(a) }
+
+// NormP is the p-norm of all elements, a 1x1 matrix. The sum of the absolute values to the power p, to the power 1/p; p
+// may be an infinity.
+func (a *Expr[T]) NormP(p float64) *Expr[T] { return NormP(a, p) }
+
+// NormPRows is the p-norm of each row, a column.
+func (a *Expr[T]) NormPRows(p float64) *Expr[T] { return NormPRows(a, p) }
+
+// NormPCols is the p-norm of each column, a row.
+func (a *Expr[T]) NormPCols(p float64) *Expr[T] { return NormPCols(a, p) }
+
+// LogSumExp is the logarithm of the sum of the exponentials of all elements, a 1x1 matrix. Computed without overflow. Of
+// nothing it is minus infinity.
+func (a *Expr[T]) LogSumExp() *Expr[T] { return LogSumExp(a) }
+
+// LogSumExpRows is the logarithm of the sum of the exponentials of each row, a column.
+func (a *Expr[T]) LogSumExpRows() *Expr[T] { return LogSumExpRows(a) }
+
+// LogSumExpCols is the logarithm of the sum of the exponentials of each column, a row.
+func (a *Expr[T]) LogSumExpCols() *Expr[T] { return LogSumExpCols(a) }
+
+// CountNonzero is the number of elements that are not 0 of all elements, a 1x1 matrix. As int32. NaN is not 0.
+func (a *Expr[T]) CountNonzero() *Expr[int32] { return CountNonzero(a) }
+
+// CountNonzeroRows is the number of elements that are not 0 of each row, a column.
+func (a *Expr[T]) CountNonzeroRows() *Expr[int32] { return CountNonzeroRows(a) }
+
+// CountNonzeroCols is the number of elements that are not 0 of each column, a row.
+func (a *Expr[T]) CountNonzeroCols() *Expr[int32] { return CountNonzeroCols(a) }
+
+// AnyNonzero is the answer whether any element is not 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing
+// it is 0.
+func (a *Expr[T]) AnyNonzero() *Expr[T] { return AnyNonzero(a) }
+
+// AnyNonzeroRows is the answer whether any element is not 0, 1 or 0, of each row, a column.
+func (a *Expr[T]) AnyNonzeroRows() *Expr[T] { return AnyNonzeroRows(a) }
+
+// AnyNonzeroCols is the answer whether any element is not 0, 1 or 0, of each column, a row.
+func (a *Expr[T]) AnyNonzeroCols() *Expr[T] { return AnyNonzeroCols(a) }
+
+// AllNonzero is the answer whether no element is 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing it is
+// 1.
+func (a *Expr[T]) AllNonzero() *Expr[T] { return AllNonzero(a) }
+
+// AllNonzeroRows is the answer whether no element is 0, 1 or 0, of each row, a column.
+func (a *Expr[T]) AllNonzeroRows() *Expr[T] { return AllNonzeroRows(a) }
+
+// AllNonzeroCols is the answer whether no element is 0, 1 or 0, of each column, a row.
+func (a *Expr[T]) AllNonzeroCols() *Expr[T] { return AllNonzeroCols(a) }
+
+// ArgMax is the index of the largest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as int32:
+// counted row by row, or along the row or the column. Of nothing it is an error.
+func (a *Expr[T]) ArgMax() *Expr[int32] { return ArgMax(a) }
+
+// ArgMaxRows is the index of the largest element of each row, a column.
+func (a *Expr[T]) ArgMaxRows() *Expr[int32] { return ArgMaxRows(a) }
+
+// ArgMaxCols is the index of the largest element of each column, a row.
+func (a *Expr[T]) ArgMaxCols() *Expr[int32] { return ArgMaxCols(a) }
+
+// ArgMin is the index of the smallest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as
+// int32: counted row by row, or along the row or the column. Of nothing it is an error.
+func (a *Expr[T]) ArgMin() *Expr[int32] { return ArgMin(a) }
+
+// ArgMinRows is the index of the smallest element of each row, a column.
+func (a *Expr[T]) ArgMinRows() *Expr[int32] { return ArgMinRows(a) }
+
+// ArgMinCols is the index of the smallest element of each column, a row.
+func (a *Expr[T]) ArgMinCols() *Expr[int32] { return ArgMinCols(a) }
+
+// Trace is the sum of the diagonal, a 1x1 matrix.
+func (a *Expr[T]) Trace() *Expr[T] { return Trace(a) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

@@ -57,6 +57,9 @@ type Operation struct {
 	JSCall   string   // the function that makes it in JavaScript, where the class alone does not say it
 	NumPy    string   // where it is another name than in JavaScript
 	Text     []string // in matrix.Eval. Every in small letters; operations with a scalar have none
+	Takes    string   // of a reduction, what number it takes: Ddof or Power
+	Int32    bool     // of a reduction: its results are int32
+	Alone    bool     // of a reduction: there is only the one of all elements
 	Every    string   // of a reduction: Go's name of the one of all elements. Name
 }
 
@@ -225,17 +228,7 @@ var Table = slices.Concat(
 	section(Transpose, "layout", []Operation{
 		{Name: "Transpose", Doc: "is the transpose", JS: "-", Text: []string{"transpose", "t"}},
 	}),
-	// The order of the reductions is that of fuse.Reduction.
-	section(Reduction, "reductions", []Operation{
-		{Name: "Sum", Doc: "sum", Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0."},
-		{
-			Name: "Max", Every: "MaxAll", Doc: "maximum",
-			Note: "NaN wins. Of nothing it is minus infinity or the type's smallest value.",
-		},
-		{Name: "Min", Every: "MinAll", Doc: "minimum", Note: "NaN wins. Of nothing it is infinity or the type's largest value."},
-		{Name: "Prod", Doc: "product", Note: "Of nothing it is 1."},
-		{Name: "Mean", Doc: "mean", Note: "Of nothing it is NaN.", Real: true, JSCall: "mean", Call: "meanNode"},
-	}),
+	reductions,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},

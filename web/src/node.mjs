@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {scalarBits} from './dtype.mjs';
+import {INT32_REDUCTIONS, REAL_REDUCTIONS} from './codes.mjs';
+import {FLOAT32, INT32, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY} from './protocol.mjs';
 
@@ -192,12 +193,24 @@ export function reshape(where, a, rows, cols) {
 /** @param {Node} a @param {DType} type */
 export const cast = (a, type) => a.type === type ? a : new Node(Op.Cast, type, a.rows, a.cols, a);
 
-/** @param {string} where @param {number} what @param {Node} a @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
-export function reduce(where, what, a, axis) {
+/** The number that a reduction takes. @param {string} where @param {unknown} value @returns {number} */
+export function numberOf(where, value) {
+  if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is not a number`);
+  return value;
+}
+
+/**
+ * @param {string} where @param {number} what @param {Node} a @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end
+ * @param {number} number what the reduction takes
+ */
+export function reduce(where, what, a, axis, number) {
+  if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw failure('ErrUnsupported', where, `not defined for ${a.type.name}`);
+  const type = INT32_REDUCTIONS.includes(what) ? INT32 : a.type;
+  const bits = scalarBits(where, FLOAT32, number);
   switch (axis) {
-    case undefined: case null: return new Node(Op.Reduce, a.type, 1, 1, a, null, null, [what, Axis.All]);
-    case 1: case -1: return new Node(Op.Reduce, a.type, a.rows, 1, a, null, null, [what, Axis.Rows]);
-    case 0: case -2: return new Node(Op.Reduce, a.type, 1, a.cols, a, null, null, [what, Axis.Cols]);
+    case undefined: case null: return new Node(Op.Reduce, type, 1, 1, a, null, null, [what, Axis.All, bits]);
+    case 1: case -1: return new Node(Op.Reduce, type, a.rows, 1, a, null, null, [what, Axis.Rows, bits]);
+    case 0: case -2: return new Node(Op.Reduce, type, 1, a.cols, a, null, null, [what, Axis.Cols, bits]);
     default: throw failure('ErrIndex', where, `axis ${show(axis)}; a matrix has 0 and 1`);
   }
 }

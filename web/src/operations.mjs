@@ -15,10 +15,11 @@ import {Op, Reduction} from './protocol.mjs';
  *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => Expr,
  *   product: (a: unknown, where: string, b: unknown) => Expr,
  *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
- *   mean: (a: unknown, where: string, options?: {axis?: unknown}) => Expr,
+ *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
+ *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, mean}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -80,7 +81,33 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   /** @param {{axis?: unknown}} [options] */
   prod(options) { return reduce(this, 'prod', Reduction.Prod, options); }
   /** @param {{axis?: unknown}} [options] */
-  mean(options) { return mean(this, 'mean', options); }
+  mean(options) { return reduce(this, 'mean', Reduction.Mean, options); }
+  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  var(options) { return spread(this, 'var', Reduction.Var, options); }
+  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  std(options) { return spread(this, 'std', Reduction.Std, options); }
+  /** @param {{axis?: unknown}} [options] */
+  norm1(options) { return reduce(this, 'norm1', Reduction.Norm1, options); }
+  /** @param {{axis?: unknown}} [options] */
+  norm2(options) { return reduce(this, 'norm2', Reduction.Norm2, options); }
+  /** @param {{axis?: unknown}} [options] */
+  normInf(options) { return reduce(this, 'normInf', Reduction.NormInf, options); }
+  /** @param {unknown} p @param {{axis?: unknown}} [options] */
+  normP(p, options) { return norm(this, 'normP', Reduction.NormP, p, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSumExp(options) { return reduce(this, 'logSumExp', Reduction.LogSumExp, options); }
+  /** @param {{axis?: unknown}} [options] */
+  countNonzero(options) { return reduce(this, 'countNonzero', Reduction.CountNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  any(options) { return reduce(this, 'any', Reduction.AnyNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  all(options) { return reduce(this, 'all', Reduction.AllNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argMax(options) { return reduce(this, 'argMax', Reduction.ArgMax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
+  /** @param {{axis?: unknown}} [options] */
+  trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
   softmax() { return unary(this, 'softmax', Op.Softmax); }
   logSoftmax() { return unary(this, 'logSoftmax', Op.LogSoftmax); }
 };
@@ -177,6 +204,32 @@ export const functions = ({of, binary, power, ternary}) => class {
   prod(a, options) { return of(this, 'prod', a).prod(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   mean(a, options) { return of(this, 'mean', a).mean(options); }
+  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  var(a, options) { return of(this, 'var', a).var(options); }
+  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  std(a, options) { return of(this, 'std', a).std(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  norm1(a, options) { return of(this, 'norm1', a).norm1(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  norm2(a, options) { return of(this, 'norm2', a).norm2(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  normInf(a, options) { return of(this, 'normInf', a).normInf(options); }
+  /** @param {unknown} a @param {unknown} p @param {{axis?: unknown}} [options] */
+  normP(a, p, options) { return of(this, 'normP', a).normP(p, options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  logSumExp(a, options) { return of(this, 'logSumExp', a).logSumExp(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  countNonzero(a, options) { return of(this, 'countNonzero', a).countNonzero(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  any(a, options) { return of(this, 'any', a).any(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  all(a, options) { return of(this, 'all', a).all(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argMax(a, options) { return of(this, 'argMax', a).argMax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  trace(a, options) { return of(this, 'trace', a).trace(options); }
   /** @param {unknown} a */
   softmax(a) { return of(this, 'softmax', a).softmax(); }
   /** @param {unknown} a */

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Expr, Operand, ReduceOptions } from "./matrix.js";
+import type { Expr, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
 
 /**
  * The operations of an expression, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers. Comparisons
@@ -98,6 +98,56 @@ export interface ExprOperations {
   prod(options?: ReduceOptions): Expr;
   /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
   mean(options?: ReduceOptions): Expr;
+  /**
+   * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
+   * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   */
+  var(options?: SpreadOptions): Expr;
+  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
+  std(options?: SpreadOptions): Expr;
+  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
+  norm1(options?: ReduceOptions): Expr;
+  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
+  norm2(options?: ReduceOptions): Expr;
+  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
+  normInf(options?: ReduceOptions): Expr;
+  /**
+   * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
+   * the power 1/p; p may be an infinity.
+   */
+  normP(p: number, options?: ReduceOptions): Expr;
+  /**
+   * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
+   * overflow. Of nothing it is minus infinity.
+   */
+  logSumExp(options?: ReduceOptions): Expr;
+  /**
+   * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
+   * NumPy's count_nonzero.
+   */
+  countNonzero(options?: ReduceOptions): Expr;
+  /**
+   * The answer whether any element is not 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not
+   * 0. Of nothing it is 0.
+   */
+  any(options?: ReduceOptions): Expr;
+  /**
+   * The answer whether no element is 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not 0. Of
+   * nothing it is 1.
+   */
+  all(options?: ReduceOptions): Expr;
+  /**
+   * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   */
+  argMax(options?: ReduceOptions): Expr;
+  /**
+   * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   */
+  argMin(options?: ReduceOptions): Expr;
+  /** The sum of the diagonal. */
+  trace(options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(): Expr;
   /** The logarithm of Softmax. */
@@ -197,6 +247,56 @@ export interface GpuOperations {
   prod(a: Expr, options?: ReduceOptions): Expr;
   /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
   mean(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
+   * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   */
+  var(a: Expr, options?: SpreadOptions): Expr;
+  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
+  std(a: Expr, options?: SpreadOptions): Expr;
+  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
+  norm1(a: Expr, options?: ReduceOptions): Expr;
+  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
+  norm2(a: Expr, options?: ReduceOptions): Expr;
+  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
+  normInf(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
+   * the power 1/p; p may be an infinity.
+   */
+  normP(a: Expr, p: number, options?: ReduceOptions): Expr;
+  /**
+   * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
+   * overflow. Of nothing it is minus infinity.
+   */
+  logSumExp(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
+   * NumPy's count_nonzero.
+   */
+  countNonzero(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The answer whether any element is not 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not
+   * 0. Of nothing it is 0.
+   */
+  any(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The answer whether no element is 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not 0. Of
+   * nothing it is 1.
+   */
+  all(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   */
+  argMax(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   */
+  argMin(a: Expr, options?: ReduceOptions): Expr;
+  /** The sum of the diagonal. */
+  trace(a: Expr, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr): Expr;
   /** The logarithm of Softmax. */

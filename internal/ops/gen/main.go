@@ -146,7 +146,10 @@ func newTable() table {
 			code++
 			t.ElementWise = append(t.ElementWise, r)
 		}
-		if r.HasKernel() {
+		if f, ok := numbered[o.Takes]; ok {
+			r.face = f
+		}
+		if r.Reduces() {
 			r.Number = reductions
 			reductions++
 		}

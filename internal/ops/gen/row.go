@@ -33,7 +33,7 @@ var faces = map[ops.Class]face{
 	ops.Transpose: faceOfOne("expr.NewTranspose", "of whole matrices"),
 	ops.RowMap:    faceOfOne("expr.NewSoftmax", "of each row, a matrix"),
 	ops.Reduction: {
-		Params: "a Operand[T]", Receiver: "a", Make: "expr.NewReduction",
+		Params: "a Operand[T]", Receiver: "a", Make: "reduceNode",
 		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "reduce",
 	},
 	ops.Binary: {
@@ -58,17 +58,38 @@ var faces = map[ops.Class]face{
 	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
 }
 
-var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b`)
+var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| \.\.\.int`)
+
+// numbered are the faces of reductions that take a number.
+var numbered = map[string]face{
+	ops.Ddof: {
+		Params: "a Operand[T], ddof ...int", Receiver: "a", Rest: "ddof ...int", Make: "reduceNode",
+		First: "a: Expr", Others: "options?: SpreadOptions", Maker: "spread",
+	},
+	ops.Power: {
+		Params: "a Operand[T], p float64", Receiver: "a", Rest: "p float64", Make: "reduceNode",
+		First: "a: Expr", Others: "p: number, options?: ReduceOptions", Maker: "norm", Help: "(A,\u00a0p)",
+	},
+}
 
 // names leaves the types out of parameters.
 func names(params string) string { return types.ReplaceAllString(params, "") }
 
 // jsparams are the types of parameters in a comment of JavaScript.
 func jsparams(params string) string {
-	if params == "options?: ReduceOptions" {
-		return "@param {{axis?: unknown}} [options]"
+	list := strings.Split(params, ", ")
+	for i, param := range list {
+		name := names(param)
+		switch {
+		case strings.HasSuffix(param, "SpreadOptions"):
+			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
+		case strings.HasSuffix(param, "ReduceOptions"):
+			list[i] = "@param {{axis?: unknown}} [" + name + "]"
+		default:
+			list[i] = "@param {unknown} " + name
+		}
 	}
-	return "@param {unknown} " + strings.ReplaceAll(names(params), ", ", " @param {unknown} ")
+	return strings.Join(list, " ")
 }
 
 // row is an operation with its face.
@@ -88,15 +109,26 @@ func (r row) Reference() string {
 	return operand.ReplaceAllString(r.Go, "$0[i]")
 }
 
-// HasKernel reports whether an operation is a reduction that a kernel computes.
-func (r row) HasKernel() bool { return r.Class == ops.Reduction && r.Call == "" }
+// Reduces reports whether an operation is a reduction.
+func (r row) Reduces() bool { return r.Class == ops.Reduction }
+
+// Result is the element type of what a function in Go returns.
+func (r row) Result() string {
+	if r.Int32 {
+		return "int32"
+	}
+	return "T"
+}
+
+// Pass are the arguments with which a method calls its function.
+func (r row) Pass() string { return strings.Replace(names(r.Params), "ddof", "ddof...", 1) }
 
 // Script is the number of the operation in a program of JavaScript.
 func (r row) Script() string {
 	switch {
-	case r.HasKernel():
+	case r.Reduces():
 		return "Reduction." + r.Name
-	case r.Class == ops.Product || r.Class == ops.Reduction:
+	case r.Class == ops.Product:
 		return ""
 	}
 	return "Op." + r.Code
@@ -109,7 +141,10 @@ func (r row) ScriptDoc() string {
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
 	if r.Class == ops.Reduction {
-		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
+		doc = "The " + r.of(" of all elements, or along an axis, whose length becomes 1")
+		if r.Alone {
+			doc = "The " + r.Doc
+		}
 	}
 	doc = r.sentence(doc)
 	if r.NumPy != "" {
@@ -134,28 +169,59 @@ func (r row) Forms() []form {
 		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
 	every, rows, cols := r.Every, r.Name+"Rows", r.Name+"Cols"
+	if r.Alone {
+		return []form{{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + ", a 1x1 matrix")}}
+	}
 	return []form{
-		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
-		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column."},
-		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.Doc + " of each column, a row."},
+		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.of(" of all elements, a 1x1 matrix"))},
+		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.of(" of each row, a column") + "."},
+		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.of(" of each column, a row") + "."},
 	}
 }
+
+// of says what a reduction is of. Its noun may end with a comma.
+func (r row) of(what string) string { return r.Doc + what }
 
 // Operands are the arguments of a function in Go as nodes.
 func (f form) Operands() string {
 	operands := strings.Split(names(f.Params), ", ")
 	for i, a := range operands {
-		if a == "s" || a == "lo" || a == "hi" {
+		switch a {
+		case "s", "lo", "hi":
 			operands[i] = "scalar(" + a + ")"
-		} else {
+		case ops.Ddof:
+			operands[i] = "ddofOf(ddof)"
+		case ops.Power:
+			operands[i] = a
+		default:
 			operands[i] = "from(" + strconv.Quote(f.Func) + ", " + a + ")"
 		}
+	}
+	if f.Reduces() && f.Takes == "" {
+		operands = append(operands, "0")
 	}
 	return strings.Join(operands, ", ")
 }
 
+// Count is how many arguments a function of matrix.Eval takes, negative if the last one may be left out.
+func (f form) Count() int {
+	switch f.Takes {
+	case ops.Ddof:
+		return -2
+	case ops.Power:
+		return 2
+	}
+	return f.Arity()
+}
+
 // Listed are the operands in a list called a.
 func (f form) Listed() string {
+	switch {
+	case f.Takes != "":
+		return "a[0], numberIn(a)"
+	case f.Reduces():
+		return "a[0], 0"
+	}
 	return strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:f.Arity()], ", ")
 }
 
@@ -165,7 +231,7 @@ func (f form) Node(operands string) string {
 	switch {
 	case f.Class == ops.RowMap:
 		args = append(args, strconv.FormatBool(f.Name == "LogSoftmax"))
-	case f.HasKernel():
+	case f.Reduces():
 		args = append(args, "fuse.Reduce"+f.Name)
 	case f.Make == "expr.NewMap" && f.Call == "":
 		args = append(args, "fuse.Op"+f.Code)

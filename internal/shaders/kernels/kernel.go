@@ -74,9 +74,9 @@ var (
 	mapGrid       = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
 	mapBlock      = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
 	mapWords      = &form{"elementwise/words", &wordsText, "", 0, 4}
-	foldRows      = &form{"reduce/rows", &foldRowsText, "", 0, 4}
-	foldTree      = &form{"reduce/tree", &foldTreeText, "", 0, 4}
-	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 4}
+	foldRows      = &form{"reduce/rows", &foldRowsText, "", 0, 8}
+	foldTree      = &form{"reduce/tree", &foldTreeText, "", 0, 8}
+	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
 	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
@@ -91,10 +91,10 @@ var (
 // Kernel is what the text of a kernel depends on beside its function.
 type Kernel struct {
 	form   *form
-	params []int          // the values of those of its file
-	op     fuse.Reduction // of folds
-	a, b   Factor         // of products
-	lines  int            // of products: rows of A that are loaded at once
+	params []int  // the values of those of its file
+	fold   fold   // of folds
+	a, b   Factor // of products
+	lines  int    // of products: rows of A that are loaded at once
 }
 
 // Launch is one launch of a kernel.
@@ -111,7 +111,7 @@ func (k Kernel) launch(groups int, shape ...int) *Launch {
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
 func (k *Kernel) Key(f *fuse.Func) string {
-	b := append([]byte(k.form.name), byte(k.op), k.a.key(), k.b.key(), byte(k.lines))
+	b := append([]byte(k.form.name), byte(k.fold.op), byte(k.fold.of), byte(shaders.Bit(k.fold.next)|2*shaders.Bit(k.fold.last)), k.a.key(), k.b.key(), byte(k.lines))
 	for _, p := range k.params {
 		b = binary.AppendUvarint(b, uint64(p))
 	}
@@ -153,7 +153,7 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 func (k *Kernel) part(t fuse.Type) string {
 	switch k.form {
 	case foldRows, foldTree, foldCols:
-		return foldText(k.op, t)
+		return k.fold.text()
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
 	case productTile, productGroup, productRow:
@@ -200,7 +200,7 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 	case mapGrid, mapBlock, mapWords:
 		apply(e, shape[0], shape[1])
 	case foldRows, foldTree, foldCols:
-		fold(r, e, shape[0], shape[1], shape[2])
+		foldAll(r, e, shape)
 	case softmaxRows, softmaxGroup:
 		softmax(r.k, e, shape[0], shape[1])
 	case productTile, productGroup, productRow:

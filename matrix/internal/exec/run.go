@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 
@@ -293,6 +294,9 @@ func (t *tree) node(n *expr.Node) error {
 	case expr.Call:
 		t.put(len(n.Call.Name), len(n.Call.WGSL))
 		t.key = append(append(t.key, n.Call.Name...), n.Call.WGSL...)
+	}
+	if n.Kind == expr.Reduce {
+		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(n.Value))
 	}
 	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log), len(n.Args))
 	for _, a := range n.Args {

@@ -6,6 +6,8 @@
 package expr
 
 import (
+	"math"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -40,7 +42,7 @@ type Node struct {
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
 	Source     any        // Leaf: the matrix
-	Value      float64    // Scalar
+	Value      float64    // Scalar; Reduce: the number that results are finished with
 	Call       *fuse.Call // Call
 	Err        error
 }
@@ -148,8 +150,9 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		if n.Axis != fuse.AxisRows {
 			n.Rows = 1
 		}
+		err = n.reduction(op)
 	}
-	if err == nil && n.Kind != Call && !n.Op.Takes(n.Type) {
+	if err == nil && (n.Kind == Map || n.Kind == Softmax) && !n.Op.Takes(n.Type) {
 		err = Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
 	}
 	if err != nil {
@@ -212,9 +215,26 @@ func NewTranspose(op string, a *Node) *Node {
 	return (&Node{Kind: Transpose}).build(op, a)
 }
 
-// NewReduction builds a sum or the like.
-func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, a *Node) *Node {
-	return (&Node{Kind: Reduce, Red: red, Axis: axis}).build(op, a)
+// NewReduction builds a sum or the like. number is what its results are finished with, if they are.
+func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, number float64, a *Node) *Node {
+	return (&Node{Kind: Reduce, Red: red, Axis: axis, Value: number}).build(op, a)
+}
+
+// reduction checks a reduction and gives it the type of its results.
+func (n *Node) reduction(op string) error {
+	a := n.Args[0]
+	index := n.Red == fuse.ReduceArgMax || n.Red == fuse.ReduceArgMin
+	count := a.Rows * a.Cols / max(n.Rows*n.Cols, 1) // of elements for each result
+	switch {
+	case !n.Red.Takes(n.Type):
+		return Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
+	case index && count == 0 && n.Rows*n.Cols > 0:
+		return Fail(op, gpu.ErrInvalid, "of no elements: ", a.Shape().String())
+	case n.Red.Result(n.Type) != n.Type && count > math.MaxInt32:
+		return Fail(op, gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
+	}
+	n.Type = n.Red.Result(n.Type)
+	return nil
 }
 
 // NewSoftmax builds a softmax of rows, or with log set its logarithm.

@@ -120,12 +120,24 @@ func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 
 // reduceBlocks halves what is reduced and reduces the two results.
 func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
+	switch n.Red {
+	case fuse.ReduceTrace:
+		p.evaluate(dst, sumOf(n, p.leaf(p.materialise(n.Args[0]).diagonal())))
+		return
+	case fuse.ReduceVar, fuse.ReduceStd:
+		p.evaluate(dst, p.spread(n))
+		return
+	}
 	p.reserve(dst)
 	a := n.Args[0]
 	down := p.downwards(dst, a)
 	vast := p.vast(n.Type, n.Rows*2, n.Cols) && n.Rows*n.Cols > 1
-	if n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || vast {
+	switch {
+	case n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || vast:
 		p.mapBlocks(dst, n)
+		return
+	case n.Red == fuse.ReduceArgMax || n.Red == fuse.ReduceArgMin: // indices of a part are not those of the whole
+		p.tooLarge(n)
 		return
 	}
 	byCols := n.Axis == fuse.AxisCols
@@ -139,9 +151,38 @@ func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
 		if byCols {
 			to = block{i, i + 1, 0, cols}
 		}
-		p.evaluate(two.part(to), with(n, p.part(a, b)))
+		p.evaluate(two.part(to), unfinished(with(n, p.part(a, b))))
 	}
-	p.evaluate(dst, with(n, p.leaf(two)))
+	n = with(n, p.leaf(two))
+	if n.Red == fuse.ReduceCountNonzero {
+		n.Red = fuse.ReduceSum
+	}
+	p.evaluate(dst, n)
+}
+
+// unfinished is the reduction of a part, whose result is reduced again.
+func unfinished(n *expr.Node) *expr.Node {
+	switch n.Red {
+	case fuse.ReduceMean, fuse.ReduceNorm2, fuse.ReduceNormP:
+		n.Red = fuse.ReduceSum
+	}
+	return n
+}
+
+// spread is a variance as the mean of squares of differences from the mean, which takes two passes but can be put together of parts.
+func (p *planner) spread(n *expr.Node) *expr.Node {
+	a := n.Args[0]
+	mean := with(n, a)
+	mean.Red, mean.Value = fuse.ReduceMean, float64(n.Rows*n.Cols)/float64(a.Rows*a.Cols)
+	apply := func(op fuse.Op, args ...*expr.Node) *expr.Node {
+		return &expr.Node{Kind: expr.Map, Op: op, Type: n.Type.Compute(), Rows: a.Rows, Cols: a.Cols, Dev: n.Dev, Args: args}
+	}
+	square := with(n, apply(fuse.OpSquare, apply(fuse.OpSub, a, p.leaf(p.materialise(mean)))))
+	square.Red = fuse.ReduceMean
+	if n.Red == fuse.ReduceStd {
+		square.Red = fuse.ReduceNorm2
+	}
+	return square
 }
 
 // productBlocks halves the result, or the dimension that the product sums over.

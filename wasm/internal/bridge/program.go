@@ -3,6 +3,8 @@
 package bridge
 
 import (
+	"math"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
@@ -23,7 +25,7 @@ const (
 	OpCast                     // x: to the instruction's element type
 	OpMatMul                   // x y
 	OpCall                     // function x...
-	OpReduce                   // x what axis: numbers of matrix.Reduction and matrix.Axis
+	OpReduce                   // x what axis number: of fuse.Reduction and fuse.Axis; the number is a float32
 	OpSoftmax                  // x
 	OpLogSoftmax               // x
 )
@@ -137,7 +139,8 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		return matrix.Apply(p.bridge.funcs[p.Word()], p.operands()...)
 	case OpReduce:
 		x := p.operand()
-		return matrix.Reduce(fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255)), x)
+		what, along := fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255))
+		return matrix.Reduce(what, along, float64(math.Float32frombits(p.Word())), x)
 	case OpSoftmax:
 		return matrix.Softmax(p.operand())
 	case OpLogSoftmax:
