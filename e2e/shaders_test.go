@@ -88,6 +88,10 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 			p.launch(t, cols, &g)
 		}
 	}
+	hot := *chain(fuse.I32, f.Store.Class)
+	hot.Bits, hot.Store.Type = true, et
+	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad}}
+	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
 }
 
 func allPrograms(t *testing.T) programs {

@@ -223,9 +223,23 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 	case "trace":
 		return 1, func(a []*node) *node { return reduceNode("Trace", fuse.ReduceTrace, fuse.AxisAll, a[0], 0) }
 	case "softmax":
-		return 1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }
+		return 1, func(a []*node) *node { return softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, a[0]) }
+	case "softmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("SoftmaxCols", softmaxPlain, fuse.AxisCols, a[0]) }
+	case "softmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("SoftmaxAll", softmaxPlain, fuse.AxisAll, a[0]) }
 	case "logsoftmax":
-		return 1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmax", softmaxLog, fuse.AxisRows, a[0]) }
+	case "logsoftmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmaxCols", softmaxLog, fuse.AxisCols, a[0]) }
+	case "logsoftmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmaxAll", softmaxLog, fuse.AxisAll, a[0]) }
+	case "hardmax":
+		return 1, func(a []*node) *node { return softmaxNode("Hardmax", softmaxHard, fuse.AxisRows, a[0]) }
+	case "hardmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("HardmaxCols", softmaxHard, fuse.AxisCols, a[0]) }
+	case "hardmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("HardmaxAll", softmaxHard, fuse.AxisAll, a[0]) }
 	}
 	return 0, nil
 }

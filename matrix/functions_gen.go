@@ -505,10 +505,46 @@ func Trace[T Elem](a Operand[T]) *Expr[T] {
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewSoftmax("Softmax", false, from("Softmax", a))}
+	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}
+}
+
+// SoftmaxCols is Softmax of each column.
+func SoftmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("SoftmaxCols", softmaxPlain, fuse.AxisCols, from("SoftmaxCols", a))}
+}
+
+// SoftmaxAll is Softmax of all elements together.
+func SoftmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("SoftmaxAll", softmaxPlain, fuse.AxisAll, from("SoftmaxAll", a))}
 }
 
 // LogSoftmax is the logarithm of Softmax.
 func LogSoftmax[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewSoftmax("LogSoftmax", true, from("LogSoftmax", a))}
+	return &Expr[T]{softmaxNode("LogSoftmax", softmaxLog, fuse.AxisRows, from("LogSoftmax", a))}
+}
+
+// LogSoftmaxCols is LogSoftmax of each column.
+func LogSoftmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("LogSoftmaxCols", softmaxLog, fuse.AxisCols, from("LogSoftmaxCols", a))}
+}
+
+// LogSoftmaxAll is LogSoftmax of all elements together.
+func LogSoftmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("LogSoftmaxAll", softmaxLog, fuse.AxisAll, from("LogSoftmaxAll", a))}
+}
+
+// Hardmax is 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all
+// others.
+func Hardmax[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("Hardmax", softmaxHard, fuse.AxisRows, from("Hardmax", a))}
+}
+
+// HardmaxCols is Hardmax of each column.
+func HardmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("HardmaxCols", softmaxHard, fuse.AxisCols, from("HardmaxCols", a))}
+}
+
+// HardmaxAll is Hardmax of all elements together.
+func HardmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("HardmaxAll", softmaxHard, fuse.AxisAll, from("HardmaxAll", a))}
 }

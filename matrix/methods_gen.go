@@ -309,8 +309,30 @@ func (a *Expr[T]) Trace() *Expr[T] { return Trace(a) }
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 
+// SoftmaxCols is Softmax of each column.
+func (a *Expr[T]) SoftmaxCols() *Expr[T] { return SoftmaxCols(a) }
+
+// SoftmaxAll is Softmax of all elements together.
+func (a *Expr[T]) SoftmaxAll() *Expr[T] { return SoftmaxAll(a) }
+
 // LogSoftmax is the logarithm of Softmax.
 func (a *Expr[T]) LogSoftmax() *Expr[T] { return LogSoftmax(a) }
+
+// LogSoftmaxCols is LogSoftmax of each column.
+func (a *Expr[T]) LogSoftmaxCols() *Expr[T] { return LogSoftmaxCols(a) }
+
+// LogSoftmaxAll is LogSoftmax of all elements together.
+func (a *Expr[T]) LogSoftmaxAll() *Expr[T] { return LogSoftmaxAll(a) }
+
+// Hardmax is 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all
+// others.
+func (a *Expr[T]) Hardmax() *Expr[T] { return Hardmax(a) }
+
+// HardmaxCols is Hardmax of each column.
+func (a *Expr[T]) HardmaxCols() *Expr[T] { return HardmaxCols(a) }
+
+// HardmaxAll is Hardmax of all elements together.
+func (a *Expr[T]) HardmaxAll() *Expr[T] { return HardmaxAll(a) }
 
 // The methods of a matrix store a result in it: they are short for Assign.
 

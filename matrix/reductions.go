@@ -85,3 +85,41 @@ func normNode(op string, axis fuse.Axis, x *node, power float64) *node {
 	}
 	return expr.NewReduction(op, fuse.ReduceNormP, axis, 1/power, powNode(op, x, numberNode(x.Type, power)))
 }
+
+// The forms of a softmax.
+const (
+	softmaxPlain = iota
+	softmaxLog
+	softmaxHard
+	softmaxForms
+)
+
+// Normalise is a softmax or the like, for programs that decode expressions: [Softmax] is form 0, [LogSoftmax] 1, [Hardmax] 2.
+func Normalise[T Elem](form int, along fuse.Axis, a Operand[T]) *Expr[T] {
+	const op = "Normalise"
+	if form < 0 || form >= softmaxForms || along > fuse.AxisCols {
+		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, "no such softmax"))}
+	}
+	return &Expr[T]{softmaxNode(op, form, along, from(op, a))}
+}
+
+// softmaxNode is a softmax or the like. One of all elements is put together of reductions: a single row would occupy one workgroup.
+func softmaxNode(op string, form int, axis fuse.Axis, x *node) *node {
+	switch {
+	case x.Err != nil:
+		return x
+	case axis == fuse.AxisCols:
+		return expr.NewTranspose(op, softmaxNode(op, form, fuse.AxisRows, expr.NewTranspose(op, x)))
+	case form == softmaxHard:
+		return expr.NewHardmax(op, axis, x)
+	case axis == fuse.AxisRows:
+		return expr.NewSoftmax(op, form == softmaxLog, x)
+	}
+	less := expr.NewMap(op, fuse.OpSub, x, reduceNode(op, fuse.ReduceMax, axis, x, 0))
+	powers := expr.NewMap(op, fuse.OpExp, less)
+	sum := expr.NewReduction(op, fuse.ReduceSum, axis, 0, powers)
+	if form == softmaxLog {
+		return expr.NewMap(op, fuse.OpSub, less, expr.NewMap(op, fuse.OpLog, sum))
+	}
+	return expr.NewMap(op, fuse.OpDiv, powers, sum)
+}

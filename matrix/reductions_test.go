@@ -252,3 +252,82 @@ func TestReductionErrors(t *testing.T) {
 		alike(t, "trace", must[[]float32](t)(matrix.Trace(matrix.Mul(far, far)).Read(background)), []float64{29})
 	})
 }
+
+// softmax64 is the reference of the softmax of some elements.
+func softmax64(x []float64, log bool) []float64 {
+	sum := logSumExp(x)
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = v - sum
+		if !log {
+			out[i] = math.Exp(out[i])
+		}
+	}
+	return out
+}
+
+func hardmax64(x []float64) []float64 {
+	out := make([]float64, len(x))
+	if len(x) > 0 {
+		out[int(place(x, func(a, b float64) bool { return a > b }))] = 1
+	}
+	return out
+}
+
+// TestNormalise has softmax, its logarithm and hardmax along rows, columns and everything, of layouts of all sorts.
+func TestNormalise(t *testing.T) {
+	plain := func(x []float64) []float64 { return softmax64(x, false) }
+	logs := func(x []float64) []float64 { return softmax64(x, true) }
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(12)
+		for _, d := range [][2]int{{1, 1}, {3, 4}, {17, 33}, {1, 1030}, {1030, 1}, {0, 3}, {3, 0}} {
+			rows, cols := d[0], d[1]
+			x := random(rng, rows*cols)
+			for k := range x {
+				if rng.IntN(3) == 0 {
+					x[k] = 2 // ties
+				}
+			}
+			for _, form := range forms {
+				a, _ := wrapped(t, dev, form, rows, cols, x)
+				for what, f := range map[string]struct {
+					rows, cols, all func(arg) *expr
+					of              func([]float64) []float64
+				}{
+					"softmax":    {matrix.Softmax[float32], matrix.SoftmaxCols[float32], matrix.SoftmaxAll[float32], plain},
+					"logsoftmax": {matrix.LogSoftmax[float32], matrix.LogSoftmaxCols[float32], matrix.LogSoftmaxAll[float32], logs},
+					"hardmax":    {matrix.Hardmax[float32], matrix.HardmaxCols[float32], matrix.HardmaxAll[float32], hardmax64},
+				} {
+					d := float64s(x)
+					byRow, byCol := []float64{}, make([]float64, rows*cols)
+					for i := range rows {
+						byRow = append(byRow, f.of(d[i*cols:][:cols])...)
+					}
+					for j := range cols {
+						for i, v := range f.of(column(d, cols, j)) {
+							byCol[i*cols+j] = v
+						}
+					}
+					what = name(what, rows, cols, form.name)
+					alike(t, what, must[[]float32](t)(f.rows(a).Read(background)), byRow)
+					alike(t, what+" of columns", must[[]float32](t)(f.cols(a).Read(background)), byCol)
+					alike(t, what+" of all", must[[]float32](t)(f.all(a).Read(background)), f.of(d))
+					mem := must[*dense](t)(matrix.New[float32](dev, rows, cols, form.opts(rows, cols)))
+					check(t, mem.Assign(f.rows(a)))
+					alike(t, what+" in place", must[[]float32](t)(mem.Read(background)), byRow)
+					check(t, mem.Close())
+				}
+				check(t, a.Close())
+			}
+		}
+		whole := must[*matrix.Dense[int32]](t)(matrix.FromSlice(dev, 2, 3, []int32{3, -4, 3, -9, -9, -8}))
+		same(t, "hardmax of integers", must[[]int32](t)(matrix.Hardmax(whole).Read(background)), []int32{1, 0, 0, 0, 0, 1})
+		check(t, whole.Assign(matrix.HardmaxCols(whole)))
+		same(t, "hardmax in place", must[[]int32](t)(whole.Read(background)), []int32{1, 1, 1, 0, 0, 0})
+		half := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](whole).Eval())
+		same(t, "hardmax of halves", must[[]float32](t)(matrix.Convert[float32](matrix.HardmaxAll(half)).Read(background)), []float32{1, 0, 0, 0, 0, 0})
+		if err := matrix.SoftmaxAll(whole).Err(); !errors.Is(err, gpu.ErrUnsupported) {
+			t.Error(err)
+		}
+	})
+}

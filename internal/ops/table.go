@@ -32,7 +32,7 @@ const (
 	Product                      // the matrix product of a and b
 	Transpose                    // f(a); of a matrix in JavaScript it is a view
 	Reduction                    // f(a) of all elements, of each row and of each column
-	RowMap                       // f(a) of each row
+	RowMap                       // f(a) of each row, of each column and of all elements, a matrix
 )
 
 // Operation is a row of the table. Fields that are not set get the value that their comments name.
@@ -232,6 +232,10 @@ var Table = slices.Concat(
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},
+		{
+			Name: "Hardmax", Doc: "is 1 at the largest element of each row and 0 elsewhere",
+			Note: "The first of several is the largest, and NaN before all others.",
+		},
 	}),
 )
 

@@ -22,5 +22,7 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   norm1cols norm2cols norminfcols normpcols(A, p)
   logsumexpcols countnonzerocols anynonzerocols allnonzerocols
   argmaxcols argmincols                                           of each column, a row
-  softmax logsoftmax                                              of each row, a matrix
+  softmax logsoftmax hardmax                                      of each row, a matrix
+  softmaxcols logsoftmaxcols hardmaxcols                          of each column, a matrix
+  softmaxall logsoftmaxall hardmaxall                             of all elements, a matrix
 `

@@ -118,6 +118,13 @@ const make = {
     return make.reduce(a, where, what, options, nodes.numberOf(where, optionOf(where, options, 'ddof') ?? 0));
   },
 
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
+  normalise(a, where, op, options) {
+    const {session, node} = own(a, where);
+    const axis = optionOf(where, options, 'axis');
+    return new Expr(session, nodes.normalise(where, op, node, axis === undefined ? 1 : axis));
+  },
+
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
   norm(a, where, what, p, options) {
     return make.reduce(a, where, what, options, nodes.numberOf(where, p));

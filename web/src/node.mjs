@@ -200,17 +200,29 @@ export function numberOf(where, value) {
 }
 
 /**
- * @param {string} where @param {number} what @param {Node} a @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end
+ * @param {string} where @param {number} what @param {Node} a @param {unknown} axis
  * @param {number} number what the reduction takes
  */
 export function reduce(where, what, a, axis, number) {
   if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw failure('ErrUnsupported', where, `not defined for ${a.type.name}`);
   const type = INT32_REDUCTIONS.includes(what) ? INT32 : a.type;
-  const bits = scalarBits(where, FLOAT32, number);
+  const along = axisOf(where, axis);
+  const rows = along === Axis.Rows ? a.rows : 1, cols = along === Axis.Cols ? a.cols : 1;
+  return new Node(Op.Reduce, type, rows, cols, a, null, null, [what, along, scalarBits(where, FLOAT32, number)]);
+}
+
+/** A softmax or the like. @param {string} where @param {number} op @param {Node} a @param {unknown} axis */
+export function normalise(where, op, a, axis) {
+  checkType(where, op, a.type);
+  return new Node(op, a.type, a.rows, a.cols, a, null, null, [axisOf(where, axis)]);
+}
+
+/** @param {string} where @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
+function axisOf(where, axis) {
   switch (axis) {
-    case undefined: case null: return new Node(Op.Reduce, type, 1, 1, a, null, null, [what, Axis.All, bits]);
-    case 1: case -1: return new Node(Op.Reduce, type, a.rows, 1, a, null, null, [what, Axis.Rows, bits]);
-    case 0: case -2: return new Node(Op.Reduce, type, 1, a.cols, a, null, null, [what, Axis.Cols, bits]);
+    case undefined: case null: return Axis.All;
+    case 1: case -1: return Axis.Rows;
+    case 0: case -2: return Axis.Cols;
     default: throw failure('ErrIndex', where, `axis ${show(axis)}; a matrix has 0 and 1`);
   }
 }

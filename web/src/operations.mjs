@@ -16,10 +16,11 @@ import {Op, Reduction} from './protocol.mjs';
  *   product: (a: unknown, where: string, b: unknown) => Expr,
  *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
  *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
+ *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
  *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -108,8 +109,12 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
   /** @param {{axis?: unknown}} [options] */
   trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
-  softmax() { return unary(this, 'softmax', Op.Softmax); }
-  logSoftmax() { return unary(this, 'logSoftmax', Op.LogSoftmax); }
+  /** @param {{axis?: unknown}} [options] */
+  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
 };
 
 /**
@@ -230,8 +235,10 @@ export const functions = ({of, binary, power, ternary}) => class {
   argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   trace(a, options) { return of(this, 'trace', a).trace(options); }
-  /** @param {unknown} a */
-  softmax(a) { return of(this, 'softmax', a).softmax(); }
-  /** @param {unknown} a */
-  logSoftmax(a) { return of(this, 'logSoftmax', a).logSoftmax(); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  logSoftmax(a, options) { return of(this, 'logSoftmax', a).logSoftmax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  hardmax(a, options) { return of(this, 'hardmax', a).hardmax(options); }
 };

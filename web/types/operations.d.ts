@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Expr, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
+import type { Expr, NormaliseOptions, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
 
 /**
  * The operations of an expression, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers. Comparisons
@@ -149,9 +149,11 @@ export interface ExprOperations {
   /** The sum of the diagonal. */
   trace(options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(): Expr;
+  softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
-  logSoftmax(): Expr;
+  logSoftmax(options?: NormaliseOptions): Expr;
+  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
+  hardmax(options?: NormaliseOptions): Expr;
 }
 
 /** The operations as functions. Where either operand may be a number, one of them must be none. */
@@ -298,7 +300,9 @@ export interface GpuOperations {
   /** The sum of the diagonal. */
   trace(a: Expr, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(a: Expr): Expr;
+  softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
-  logSoftmax(a: Expr): Expr;
+  logSoftmax(a: Expr, options?: NormaliseOptions): Expr;
+  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
+  hardmax(a: Expr, options?: NormaliseOptions): Expr;
 }

@@ -31,7 +31,10 @@ func faceOfOne(node, title string) face {
 var faces = map[ops.Class]face{
 	ops.Unary:     faceOfOne("expr.NewMap", "of each element"),
 	ops.Transpose: faceOfOne("expr.NewTranspose", "of whole matrices"),
-	ops.RowMap:    faceOfOne("expr.NewSoftmax", "of each row, a matrix"),
+	ops.RowMap: {
+		Params: "a Operand[T]", Receiver: "a", Make: "softmaxNode",
+		First: "a: Expr", Others: "options?: NormaliseOptions", Maker: "normalise",
+	},
 	ops.Reduction: {
 		Params: "a Operand[T]", Receiver: "a", Make: "reduceNode",
 		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "reduce",
@@ -83,7 +86,7 @@ func jsparams(params string) string {
 		switch {
 		case strings.HasSuffix(param, "SpreadOptions"):
 			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
-		case strings.HasSuffix(param, "ReduceOptions"):
+		case strings.HasSuffix(param, "ReduceOptions"), strings.HasSuffix(param, "NormaliseOptions"):
 			list[i] = "@param {{axis?: unknown}} [" + name + "]"
 		default:
 			list[i] = "@param {unknown} " + name
@@ -165,6 +168,13 @@ type form struct {
 
 // Forms returns the functions of a row in Go.
 func (r row) Forms() []form {
+	if r.Class == ops.RowMap {
+		return []form{
+			{r, r.Name, "fuse.AxisRows", "of each row, a matrix", r.sentence(r.Name + " " + r.Doc)},
+			{r, r.Name + "Cols", "fuse.AxisCols", "of each column, a matrix", r.Name + "Cols is " + r.Name + " of each column."},
+			{r, r.Name + "All", "fuse.AxisAll", "of all elements, a matrix", r.Name + "All is " + r.Name + " of all elements together."},
+		}
+	}
 	if r.Class != ops.Reduction {
 		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
@@ -230,7 +240,7 @@ func (f form) Node(operands string) string {
 	args := []string{strconv.Quote(f.Func)}
 	switch {
 	case f.Class == ops.RowMap:
-		args = append(args, strconv.FormatBool(f.Name == "LogSoftmax"))
+		args = append(args, map[string]string{"Softmax": "softmaxPlain", "LogSoftmax": "softmaxLog", "Hardmax": "softmaxHard"}[f.Name])
 	case f.Reduces():
 		args = append(args, "fuse.Reduce"+f.Name)
 	case f.Make == "expr.NewMap" && f.Call == "":
@@ -255,7 +265,7 @@ func (f form) MethodDoc() string { return f.Method() + strings.TrimPrefix(f.Doc,
 
 // Texts returns the names in matrix.Eval.
 func (f form) Texts() []string {
-	if f.Axis == "fuse.AxisRows" || f.Axis == "fuse.AxisCols" {
+	if f.Func != f.Every {
 		return []string{strings.ToLower(f.Func)}
 	}
 	return f.Text

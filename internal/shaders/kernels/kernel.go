@@ -45,6 +45,8 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
+	//go:embed softmax/hard.wgsl
+	oneHotText string
 	//go:embed product/tile.wgsl
 	tileText string
 	//go:embed product/group.wgsl
@@ -79,6 +81,7 @@ var (
 	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
 	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	oneHotForm    = &form{"softmax/hard", &oneHotText, "", 0, 8}
 	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
 	productGroup  = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
 	productRow    = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
@@ -203,6 +206,8 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		foldAll(r, e, shape)
 	case softmaxRows, softmaxGroup:
 		softmax(r.k, e, shape[0], shape[1])
+	case oneHotForm:
+		oneHot(e, shape)
 	case productTile, productGroup, productRow:
 		multiply(r.k, e, shape, storage)
 	case productSum, sparseSum:

@@ -298,7 +298,7 @@ func (t *tree) node(n *expr.Node) error {
 	if n.Kind == expr.Reduce {
 		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(n.Value))
 	}
-	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log), len(n.Args))
+	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log)|2*shaders.Bit(n.Hard), len(n.Args))
 	for _, a := range n.Args {
 		if err := t.node(a); err != nil {
 			return err

@@ -26,7 +26,7 @@ const (
 	Transpose             // the transpose of Args[0]
 	Product               // Args[0] times Args[1]
 	Reduce                // Args[0] reduced along fuse.Axis
-	Softmax               // Args[0] normalised along its rows
+	Softmax               // Args[0] normalised along its rows; with Hard along Axis
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -35,7 +35,7 @@ type Node struct {
 	Op         fuse.Op // Map: in a tree OpAcc is the identity, or a conversion
 	Red        fuse.Reduction
 	Axis       fuse.Axis
-	Log        bool // Softmax: the logarithm
+	Log, Hard  bool // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
 	Type       fuse.Type
 	Rows, Cols int
 	Dev        *gpu.Device // nil: any
@@ -239,5 +239,10 @@ func (n *Node) reduction(op string) error {
 
 // NewSoftmax builds a softmax of rows, or with log set its logarithm.
 func NewSoftmax(op string, log bool, a *Node) *Node {
-	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log}).build(op, a)
+	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log, Axis: fuse.AxisRows}).build(op, a)
+}
+
+// NewHardmax builds a matrix of 1 where a, or each row of it, is largest, the first one of several, and 0 elsewhere.
+func NewHardmax(op string, axis fuse.Axis, a *Node) *Node {
+	return (&Node{Kind: Softmax, Hard: true, Axis: axis}).build(op, a)
 }

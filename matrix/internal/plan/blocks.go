@@ -109,7 +109,7 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
 	softmax := n.Kind == expr.Softmax // whose rows are computed whole
-	if softmax && n.Rows < 2 {
+	if softmax && (n.Rows < 2 || n.Axis == fuse.AxisAll) {
 		p.tooLarge(n)
 		return
 	}

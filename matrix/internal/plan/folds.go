@@ -136,3 +136,25 @@ func (p *planner) partial(t fold, rows, cols int) Operand {
 	op.Cols = cols
 	return op
 }
+
+// hardmax finds the index of the largest element and writes 1 there.
+func (p *planner) hardmax(dst Operand, n *expr.Node) {
+	if dst.Type == fuse.F16 || dst.Type != n.Type.Compute() {
+		p.viaTemp(dst, n)
+		return
+	}
+	a := n.Args[0]
+	index := &expr.Node{Kind: expr.Reduce, Red: fuse.ReduceArgMax, Axis: n.Axis, Type: fuse.I32, Rows: 1, Cols: 1, Args: n.Args}
+	down, along := a.Cols, 1
+	if n.Axis == fuse.AxisRows {
+		index.Rows, down = a.Rows, 0
+	}
+	transposed := seenTransposed(dst)
+	b := p.newBuilder(dst, fuse.I32, transposed)
+	b.f.Bits = true
+	b.build(p.leaf(p.materialise(index)), transposed)
+	if transposed {
+		down, along = along, down
+	}
+	b.launch(kernels.OneHot(dst.Type, b.rows, b.cols, down, along))
+}

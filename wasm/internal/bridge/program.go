@@ -26,8 +26,9 @@ const (
 	OpMatMul                   // x y
 	OpCall                     // function x...
 	OpReduce                   // x what axis number: of fuse.Reduction and fuse.Axis; the number is a float32
-	OpSoftmax                  // x
-	OpLogSoftmax               // x
+	OpSoftmax                  // x axis
+	OpLogSoftmax               // x axis
+	OpHardmax                  // x axis
 )
 
 // program decodes expressions.
@@ -141,10 +142,9 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		x := p.operand()
 		what, along := fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255))
 		return matrix.Reduce(what, along, float64(math.Float32frombits(p.Word())), x)
-	case OpSoftmax:
-		return matrix.Softmax(p.operand())
-	case OpLogSoftmax:
-		return matrix.LogSoftmax(p.operand())
+	case OpSoftmax, OpLogSoftmax, OpHardmax:
+		x := p.operand()
+		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)
 	}
 	return matrix.Elementwise(fuse.Op(op), p.operands()...)
 }
