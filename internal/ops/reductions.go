@@ -8,7 +8,7 @@ const (
 	Power = "p"
 )
 
-// reductions are in the order of fuse.Reduction.
+// reductions are in the order of their numbers.
 var reductions = section(Reduction, "reductions", []Operation{
 	{Name: "Sum", Doc: "sum", Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0.", Gradient: "1"},
 	{

@@ -133,11 +133,12 @@ func places(text string) string {
 type table struct {
 	Rows, ElementWise []row // those with a name; those that package fuse computes
 	Groups            []ops.Group
+	Reductions        int
 }
 
 func newTable() table {
 	t := table{Groups: ops.Groups}
-	code, reductions := ops.FirstCode, 0
+	code := ops.FirstCode
 	for i := range ops.Table {
 		o := &ops.Table[i]
 		r := row{Operation: o, face: faces[o.Class]}
@@ -150,8 +151,8 @@ func newTable() table {
 			r.face = f
 		}
 		if r.Reduces() {
-			r.Number = reductions
-			reductions++
+			r.Number = t.Reductions
+			t.Reductions++
 		}
 		if o.Name != "" {
 			t.Rows = append(t.Rows, r)

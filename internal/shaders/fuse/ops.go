@@ -87,31 +87,8 @@ func helpersOf(text string) string {
 	return list
 }
 
-// Reduction names what a reduction computes.
+// Reduction names what a reduction computes: those of the table in internal/ops.
 type Reduction uint8
-
-// The reductions.
-const (
-	ReduceSum Reduction = iota
-	ReduceMax
-	ReduceMin
-	ReduceProd
-	ReduceMean
-	ReduceVar
-	ReduceStd
-	ReduceNorm1
-	ReduceNorm2
-	ReduceNormInf
-	ReduceNormP
-	ReduceLogSumExp
-	ReduceCountNonzero
-	ReduceAnyNonzero
-	ReduceAllNonzero
-	ReduceArgMax
-	ReduceArgMin
-	ReduceTrace
-	reduceEnd
-)
 
 // Valid reports whether there is such a reduction.
 func (r Reduction) Valid() bool { return r < reduceEnd }
