@@ -88,6 +88,15 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 			p.launch(t, cols, &g)
 		}
 	}
+	for _, set := range []bool{false, true} {
+		keys := *f
+		keys.Bits = true
+		p.launch(t, kernels.SortKeys(9, 300, set), &keys)
+		p.launch(t, kernels.SortTake(9, 300, 300, set), f)
+	}
+	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: fuse.U32, Class: fuse.Gather}}
+	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
+	p.launch(t, kernels.SortMerge(9, 300, 16, 300), runs)
 	hot := *chain(fuse.I32, f.Store.Class)
 	hot.Bits, hot.Store.Type = true, et
 	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad}}

@@ -222,6 +222,22 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node { return reduceNode("ArgMinCols", fuse.ReduceArgMin, fuse.AxisCols, a[0], 0) }
 	case "trace":
 		return 1, func(a []*node) *node { return reduceNode("Trace", fuse.ReduceTrace, fuse.AxisAll, a[0], 0) }
+	case "sortrows":
+		return 1, func(a []*node) *node { return sortNode("SortRows", orderSort, fuse.AxisRows, a[0], -1) }
+	case "sortcols":
+		return 1, func(a []*node) *node { return sortNode("SortCols", orderSort, fuse.AxisCols, a[0], -1) }
+	case "argsortrows":
+		return 1, func(a []*node) *node { return sortNode("ArgSortRows", orderArgSort, fuse.AxisRows, a[0], -1) }
+	case "argsortcols":
+		return 1, func(a []*node) *node { return sortNode("ArgSortCols", orderArgSort, fuse.AxisCols, a[0], -1) }
+	case "topkrows":
+		return 2, func(a []*node) *node { return sortNode("TopKRows", orderTopK, fuse.AxisRows, a[0], countIn(a)) }
+	case "topkcols":
+		return 2, func(a []*node) *node { return sortNode("TopKCols", orderTopK, fuse.AxisCols, a[0], countIn(a)) }
+	case "argtopkrows":
+		return 2, func(a []*node) *node { return sortNode("ArgTopKRows", orderArgTopK, fuse.AxisRows, a[0], countIn(a)) }
+	case "argtopkcols":
+		return 2, func(a []*node) *node { return sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, a[0], countIn(a)) }
 	case "softmax":
 		return 1, func(a []*node) *node { return softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, a[0]) }
 	case "softmaxcols":

@@ -503,6 +503,52 @@ func Trace[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("Trace", fuse.ReduceTrace, fuse.AxisAll, from("Trace", a), 0)}
 }
 
+// SortRows is each row as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func SortRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("SortRows", orderSort, fuse.AxisRows, from("SortRows", a), -1)}
+}
+
+// SortCols is each column as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func SortCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("SortCols", orderSort, fuse.AxisCols, from("SortCols", a), -1)}
+}
+
+// ArgSortRows is each row as the indices, as int32, of its elements in ascending order. NaN comes last, and equal elements
+// keep their order.
+func ArgSortRows[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgSortRows", orderArgSort, fuse.AxisRows, from("ArgSortRows", a), -1)}
+}
+
+// ArgSortCols is each column as the indices, as int32, of its elements in ascending order. NaN comes last, and equal
+// elements keep their order.
+func ArgSortCols[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgSortCols", orderArgSort, fuse.AxisCols, from("ArgSortCols", a), -1)}
+}
+
+// TopKRows is each row as its k largest elements, the largest first. NaN is the largest, and of equal elements the first
+// one comes first.
+func TopKRows[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{sortNode("TopKRows", orderTopK, fuse.AxisRows, from("TopKRows", a), k)}
+}
+
+// TopKCols is each column as its k largest elements, the largest first. NaN is the largest, and of equal elements the
+// first one comes first.
+func TopKCols[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{sortNode("TopKCols", orderTopK, fuse.AxisCols, from("TopKCols", a), k)}
+}
+
+// ArgTopKRows is each row as the indices, as int32, of its k largest elements, the largest first. NaN is the largest, and
+// of equal elements the first one comes first.
+func ArgTopKRows[T Elem](a Operand[T], k int) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgTopKRows", orderArgTopK, fuse.AxisRows, from("ArgTopKRows", a), k)}
+}
+
+// ArgTopKCols is each column as the indices, as int32, of its k largest elements, the largest first. NaN is the largest,
+// and of equal elements the first one comes first.
+func ArgTopKCols[T Elem](a Operand[T], k int) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, from("ArgTopKCols", a), k)}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

@@ -306,6 +306,36 @@ func (a *Expr[T]) ArgMinCols() *Expr[int32] { return ArgMinCols(a) }
 // Trace is the sum of the diagonal, a 1x1 matrix.
 func (a *Expr[T]) Trace() *Expr[T] { return Trace(a) }
 
+// SortRows is each row as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func (a *Expr[T]) SortRows() *Expr[T] { return SortRows(a) }
+
+// SortCols is each column as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func (a *Expr[T]) SortCols() *Expr[T] { return SortCols(a) }
+
+// ArgSortRows is each row as the indices, as int32, of its elements in ascending order. NaN comes last, and equal elements
+// keep their order.
+func (a *Expr[T]) ArgSortRows() *Expr[int32] { return ArgSortRows(a) }
+
+// ArgSortCols is each column as the indices, as int32, of its elements in ascending order. NaN comes last, and equal
+// elements keep their order.
+func (a *Expr[T]) ArgSortCols() *Expr[int32] { return ArgSortCols(a) }
+
+// TopKRows is each row as its k largest elements, the largest first. NaN is the largest, and of equal elements the first
+// one comes first.
+func (a *Expr[T]) TopKRows(k int) *Expr[T] { return TopKRows(a, k) }
+
+// TopKCols is each column as its k largest elements, the largest first. NaN is the largest, and of equal elements the
+// first one comes first.
+func (a *Expr[T]) TopKCols(k int) *Expr[T] { return TopKCols(a, k) }
+
+// ArgTopKRows is each row as the indices, as int32, of its k largest elements, the largest first. NaN is the largest, and
+// of equal elements the first one comes first.
+func (a *Expr[T]) ArgTopKRows(k int) *Expr[int32] { return ArgTopKRows(a, k) }
+
+// ArgTopKCols is each column as the indices, as int32, of its k largest elements, the largest first. NaN is the largest,
+// and of equal elements the first one comes first.
+func (a *Expr[T]) ArgTopKCols(k int) *Expr[int32] { return ArgTopKCols(a, k) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

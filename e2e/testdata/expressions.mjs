@@ -85,6 +85,11 @@ export const tests = {
       ['hardmax', m.hardmax(), [0, 1, 0, 0, 0, 1]], ['hardmax of columns', m.hardmax({axis: 0}), [1, 1, 0, 0, 0, 1]],
       ['hardmax of all', m.hardmax({axis: null}), [0, 0, 0, 0, 0, 1]],
     ];
+    const tops = gpu.matrix(2, 4, [3, NaN, 1, 3, -1, 7, 0, -2]);
+    reduced.push(['sort', tops.sort(), [1, 3, 3, NaN, -2, -1, 0, 7]], ['sort columns', m.sort({axis: 0}), [-2, 0, 5, 1, 5, 9]],
+      ['topK', tops.topK(2), [NaN, 3, 7, 0]], ['topK of columns', m.topK(1, {axis: 0}), [1, 5, 9]]);
+    check(String(await tops.argSort().read()) === '2,0,3,1,3,0,2,1', 'argSort');
+    check(String(await tops.argTopK(3).read()) === '1,0,3,1,2,0', 'argTopK');
     for (const [what, expr, want] of reduced) same(await expr.read(), want, what, 1e-5);
     for (const [what, expr, want] of [['argMax', m.argMax({axis: 1}), [1, 2]], ['argMin', m.argMin(), [3]], ['countNonzero', m.countNonzero({axis: 0}), [2, 1, 2]]]) {
       check(expr.dtype === 'int32', `${what} is ${expr.dtype}`);

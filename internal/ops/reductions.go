@@ -2,10 +2,11 @@
 
 package ops
 
-// The numbers that reductions take beside their operand.
+// The numbers that reductions and sorts take beside their operand.
 const (
 	Ddof  = "ddof"
 	Power = "p"
+	Most  = "k"
 )
 
 // reductions are in the order of their numbers.
@@ -49,4 +50,21 @@ var reductions = section(Reduction, "reductions", []Operation{
 		Note: "The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.",
 	},
 	{Name: "Trace", Doc: "sum of the diagonal", Alone: true},
+})
+
+// sorts are in the order of their numbers.
+var sorts = section(Order, "order", []Operation{
+	{Name: "Sort", Doc: "sorted in ascending order", Note: "NaN comes last, and equal elements keep their order."},
+	{
+		Name: "ArgSort", Doc: "the indices, as int32, of its elements in ascending order", Int32: true, NumPy: "argsort",
+		Note: "NaN comes last, and equal elements keep their order.",
+	},
+	{
+		Name: "TopK", Doc: "its k largest elements, the largest first", Takes: Most,
+		Note: "NaN is the largest, and of equal elements the first one comes first.",
+	},
+	{
+		Name: "ArgTopK", Doc: "the indices, as int32, of its k largest elements, the largest first", Takes: Most, Int32: true,
+		Note: "NaN is the largest, and of equal elements the first one comes first.",
+	},
 })

@@ -32,6 +32,7 @@ const (
 	Product                      // the matrix product of a and b
 	Transpose                    // f(a); of a matrix in JavaScript it is a view
 	Reduction                    // f(a) of all elements, of each row and of each column
+	Order                        // f(a) of each row and of each column, sorted
 	RowMap                       // f(a) of each row, of each column and of all elements, a matrix
 )
 
@@ -85,6 +86,7 @@ var Groups = []Group{
 	{"choice", "*", "TestBinaryAndComparisons, TestScalars, TestSpecialValues"},
 	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds"},
+	{"order", "*", "TestSort, TestTopK"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
@@ -229,6 +231,7 @@ var Table = slices.Concat(
 		{Name: "Transpose", Doc: "is the transpose", JS: "-", Text: []string{"transpose", "t"}},
 	}),
 	reductions,
+	sorts,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},

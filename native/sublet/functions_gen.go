@@ -22,7 +22,9 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   norm1cols norm2cols norminfcols normpcols(A, p)
   logsumexpcols countnonzerocols anynonzerocols allnonzerocols
   argmaxcols argmincols                                           of each column, a row
+  sortrows argsortrows topkrows(A, k) argtopkrows(A, k)
   softmax logsoftmax hardmax                                      of each row, a matrix
+  sortcols argsortcols topkcols(A, k) argtopkcols(A, k)
   softmaxcols logsoftmaxcols hardmaxcols                          of each column, a matrix
   softmaxall logsoftmaxall hardmaxall                             of all elements, a matrix
 `

@@ -91,4 +91,6 @@ export const INT32_REDUCTIONS = [
   Reduction.CountNonzero,
   Reduction.ArgMax,
   Reduction.ArgMin,
+  Reduction.ArgSort,
+  Reduction.ArgTopK,
 ];

@@ -125,6 +125,18 @@ const make = {
     return new Expr(session, nodes.normalise(where, op, node, axis === undefined ? 1 : axis));
   },
 
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
+  order(a, where, op, options) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} k @param {unknown} options @returns {Expr} */
+  topmost(a, where, op, k, options) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1, nodes.numberOf(where, k)));
+  },
+
   /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
   norm(a, where, what, p, options) {
     return make.reduce(a, where, what, options, nodes.numberOf(where, p));

@@ -211,6 +211,15 @@ export function reduce(where, what, a, axis, number) {
   return new Node(Op.Reduce, type, rows, cols, a, null, null, [what, along, scalarBits(where, FLOAT32, number)]);
 }
 
+/** A sort or the like; of the k largest elements where k is given. @param {string} where @param {number} op @param {Node} a @param {unknown} axis @param {number} [k] */
+export function sorted(where, op, a, axis, k) {
+  const along = axisOf(where, axis), down = along === Axis.Cols;
+  const all = down ? a.rows : a.cols, kept = k ?? all;
+  if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${kept} of ${all} elements`);
+  const type = op === Op.ArgSort || op === Op.ArgTopK ? INT32 : a.type;
+  return new Node(op, type, down ? kept : a.rows, down ? a.cols : kept, a, null, null, k === undefined ? [along] : [along, k]);
+}
+
 /** A softmax or the like. @param {string} where @param {number} op @param {Node} a @param {unknown} axis */
 export function normalise(where, op, a, axis) {
   checkType(where, op, a.type);

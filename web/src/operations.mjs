@@ -17,10 +17,12 @@ import {Op, Reduction} from './protocol.mjs';
  *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
  *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
  *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
+ *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
+ *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => Expr,
  *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -109,6 +111,14 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
   /** @param {{axis?: unknown}} [options] */
   trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
+  /** @param {{axis?: unknown}} [options] */
+  sort(options) { return order(this, 'sort', Op.Sort, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argSort(options) { return order(this, 'argSort', Op.ArgSort, options); }
+  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  topK(k, options) { return topmost(this, 'topK', Op.TopK, k, options); }
+  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  argTopK(k, options) { return topmost(this, 'argTopK', Op.ArgTopK, k, options); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -235,6 +245,14 @@ export const functions = ({of, binary, power, ternary}) => class {
   argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   trace(a, options) { return of(this, 'trace', a).trace(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  sort(a, options) { return of(this, 'sort', a).sort(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argSort(a, options) { return of(this, 'argSort', a).argSort(options); }
+  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  topK(a, k, options) { return of(this, 'topK', a).topK(k, options); }
+  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  argTopK(a, k, options) { return of(this, 'argTopK', a).argTopK(k, options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

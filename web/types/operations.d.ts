@@ -148,6 +148,26 @@ export interface ExprOperations {
   argMin(options?: ReduceOptions): Expr;
   /** The sum of the diagonal. */
   trace(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
+   * order.
+   */
+  sort(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
+   * equal elements keep their order. NumPy's argsort.
+   */
+  argSort(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
+   * elements the first one comes first.
+   */
+  topK(k: number, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
+   * the largest, and of equal elements the first one comes first.
+   */
+  argTopK(k: number, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -299,6 +319,26 @@ export interface GpuOperations {
   argMin(a: Expr, options?: ReduceOptions): Expr;
   /** The sum of the diagonal. */
   trace(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
+   * order.
+   */
+  sort(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
+   * equal elements keep their order. NumPy's argsort.
+   */
+  argSort(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
+   * elements the first one comes first.
+   */
+  topK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
+   * the largest, and of equal elements the first one comes first.
+   */
+  argTopK(a: Expr, k: number, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

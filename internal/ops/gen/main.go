@@ -147,6 +147,9 @@ func newTable() table {
 			code++
 			t.ElementWise = append(t.ElementWise, r)
 		}
+		if o.Takes == ops.Most {
+			r.face = topmost
+		}
 		if f, ok := numbered[o.Takes]; ok {
 			r.face = f
 		}

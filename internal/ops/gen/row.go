@@ -43,6 +43,10 @@ var faces = map[ops.Class]face{
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
 		First: "a: Operand", Others: "b: Operand", Maker: "binary", Title: "of each two elements",
 	},
+	ops.Order: {
+		Params: "a Operand[T]", Receiver: "a", Make: "sortNode",
+		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "order",
+	},
 	ops.Product: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
 		First: "a: Expr", Others: "b: Expr", Maker: "product", Title: "of whole matrices",
@@ -61,7 +65,7 @@ var faces = map[ops.Class]face{
 	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
 }
 
-var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| \.\.\.int`)
+var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| int\b| \.\.\.int`)
 
 // numbered are the faces of reductions that take a number.
 var numbered = map[string]face{
@@ -73,6 +77,12 @@ var numbered = map[string]face{
 		Params: "a Operand[T], p float64", Receiver: "a", Rest: "p float64", Make: "reduceNode",
 		First: "a: Expr", Others: "p: number, options?: ReduceOptions", Maker: "norm", Help: "(A,\u00a0p)",
 	},
+}
+
+// topmost is the face of what takes so many elements.
+var topmost = face{
+	Params: "a Operand[T], k int", Receiver: "a", Rest: "k int", Make: "sortNode",
+	First: "a: Expr", Others: "k: number, options?: ReduceOptions", Maker: "topmost", Help: "(A,\u00a0k)",
 }
 
 // names leaves the types out of parameters.
@@ -143,6 +153,9 @@ func (r row) ScriptDoc() string {
 	if formula := doc[1] == ' ' || strings.HasPrefix(doc, "exp("); !formula {
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
+	if r.Class == ops.Order {
+		doc = "Each row, or along axis 0 each column, as " + r.Doc
+	}
 	if r.Class == ops.Reduction {
 		doc = "The " + r.of(" of all elements, or along an axis, whose length becomes 1")
 		if r.Alone {
@@ -175,6 +188,12 @@ func (r row) Forms() []form {
 			{r, r.Name + "All", "fuse.AxisAll", "of all elements, a matrix", r.Name + "All is " + r.Name + " of all elements together."},
 		}
 	}
+	if r.Class == ops.Order {
+		return []form{
+			{r, r.Name + "Rows", "fuse.AxisRows", "of each row, a matrix", r.sentence(r.Name + "Rows is each row as " + r.Doc)},
+			{r, r.Name + "Cols", "fuse.AxisCols", "of each column, a matrix", r.sentence(r.Name + "Cols is each column as " + r.Doc)},
+		}
+	}
 	if r.Class != ops.Reduction {
 		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
@@ -201,14 +220,17 @@ func (f form) Operands() string {
 			operands[i] = "scalar(" + a + ")"
 		case ops.Ddof:
 			operands[i] = "ddofOf(ddof)"
-		case ops.Power:
+		case ops.Power, ops.Most:
 			operands[i] = a
 		default:
 			operands[i] = "from(" + strconv.Quote(f.Func) + ", " + a + ")"
 		}
 	}
-	if f.Reduces() && f.Takes == "" {
+	switch {
+	case f.Reduces() && f.Takes == "":
 		operands = append(operands, "0")
+	case f.Class == ops.Order && f.Takes == "":
+		operands = append(operands, "-1")
 	}
 	return strings.Join(operands, ", ")
 }
@@ -218,7 +240,7 @@ func (f form) Count() int {
 	switch f.Takes {
 	case ops.Ddof:
 		return -2
-	case ops.Power:
+	case ops.Power, ops.Most:
 		return 2
 	}
 	return f.Arity()
@@ -227,6 +249,10 @@ func (f form) Count() int {
 // Listed are the operands in a list called a.
 func (f form) Listed() string {
 	switch {
+	case f.Takes == ops.Most:
+		return "a[0], countIn(a)"
+	case f.Class == ops.Order:
+		return "a[0], -1"
 	case f.Takes != "":
 		return "a[0], numberIn(a)"
 	case f.Reduces():
@@ -241,6 +267,8 @@ func (f form) Node(operands string) string {
 	switch {
 	case f.Class == ops.RowMap:
 		args = append(args, map[string]string{"Softmax": "softmaxPlain", "LogSoftmax": "softmaxLog", "Hardmax": "softmaxHard"}[f.Name])
+	case f.Class == ops.Order:
+		args = append(args, "order"+f.Name)
 	case f.Reduces():
 		args = append(args, "fuse.Reduce"+f.Name)
 	case f.Make == "expr.NewMap" && f.Call == "":

@@ -47,6 +47,12 @@ var (
 	softmaxGroupText string
 	//go:embed softmax/hard.wgsl
 	oneHotText string
+	//go:embed sort/keys.wgsl
+	sortKeysText string
+	//go:embed sort/merge.wgsl
+	sortMergeText string
+	//go:embed sort/take.wgsl
+	sortTakeText string
 	//go:embed product/tile.wgsl
 	tileText string
 	//go:embed product/group.wgsl
@@ -82,6 +88,9 @@ var (
 	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
 	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
 	oneHotForm    = &form{"softmax/hard", &oneHotText, "", 0, 8}
+	sortKeysForm  = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
+	sortMergeForm = &form{"sort/merge", &sortMergeText, "", 1, 4}
+	sortTakeForm  = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
 	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
 	productGroup  = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
 	productRow    = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
@@ -159,6 +168,8 @@ func (k *Kernel) part(t fuse.Type) string {
 		return k.fold.text()
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
+	case sortKeysForm:
+		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
@@ -208,6 +219,12 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		softmax(r.k, e, shape[0], shape[1])
 	case oneHotForm:
 		oneHot(e, shape)
+	case sortKeysForm:
+		sortKeys(r.k, e, shape[0], shape[1])
+	case sortMergeForm:
+		sortMerge(e, shape, storage[0])
+	case sortTakeForm:
+		sortTake(r.k, e, shape, storage[0])
 	case productTile, productGroup, productRow:
 		multiply(r.k, e, shape, storage)
 	case productSum, sparseSum:

@@ -7,6 +7,7 @@ package expr
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
@@ -26,6 +27,7 @@ const (
 	Transpose             // the transpose of Args[0]
 	Product               // Args[0] times Args[1]
 	Reduce                // Args[0] reduced along fuse.Axis
+	Sort                  // the rows of Args[0], sorted: all columns or the first ones
 	Softmax               // Args[0] normalised along its rows; with Hard along Axis
 )
 
@@ -36,6 +38,8 @@ type Node struct {
 	Red        fuse.Reduction
 	Axis       fuse.Axis
 	Log, Hard  bool // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
+	Down       bool // Sort: the largest elements first
+	Index      bool // Sort: the indices of the elements
 	Type       fuse.Type
 	Rows, Cols int
 	Dev        *gpu.Device // nil: any
@@ -240,6 +244,24 @@ func (n *Node) reduction(op string) error {
 // NewSoftmax builds a softmax of rows, or with log set its logarithm.
 func NewSoftmax(op string, log bool, a *Node) *Node {
 	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log, Axis: fuse.AxisRows}).build(op, a)
+}
+
+// NewSort builds the rows of a sorted, or the indices of their elements in that order: the first keep of them, all if keep is
+// negative.
+func NewSort(op string, down, index bool, keep int, a *Node) *Node {
+	n := (&Node{Kind: Sort, Down: down, Index: index}).build(op, a)
+	switch {
+	case n.Err != nil:
+		return n
+	case keep > n.Cols:
+		return Failed(Fail(op, gpu.ErrInvalid, strconv.Itoa(keep), " of ", strconv.Itoa(n.Cols), " elements"))
+	case keep >= 0:
+		n.Cols = keep
+	}
+	if index {
+		n.Type = fuse.I32
+	}
+	return n
 }
 
 // NewHardmax builds a matrix of 1 where a, or each row of it, is largest, the first one of several, and 0 elsewhere.

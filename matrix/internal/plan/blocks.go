@@ -82,7 +82,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 	for i, a := range n.Args {
 		if done[a] == nil {
 			folds := a.Kind == expr.Product || a.Kind == expr.Reduce
-			if a.Kind == expr.Softmax || folds && !p.vast(a.Type, a.Rows, a.Cols) {
+			if a.Kind == expr.Softmax || a.Kind == expr.Sort || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
 				done[a] = p.inside(a, done)
@@ -108,8 +108,8 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 // mapBlocks halves the result until its parts can be computed.
 func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
-	softmax := n.Kind == expr.Softmax // whose rows are computed whole
-	if softmax && (n.Rows < 2 || n.Axis == fuse.AxisAll) {
+	softmax := n.Kind == expr.Softmax || n.Kind == expr.Sort // whose rows are computed whole
+	if softmax && (n.Rows < 2 || n.Hard && n.Axis == fuse.AxisAll) {
 		p.tooLarge(n)
 		return
 	}
@@ -282,7 +282,7 @@ func (k *partKey) operand(i int) partKey {
 		b = block{b.j, b.l, b.i, b.k}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll:
 		b = block{0, a.Rows, 0, a.Cols}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax, n.Kind == expr.Sort:
 		b.j, b.l = 0, a.Cols
 	case n.Kind == expr.Reduce, n.Kind == expr.Product:
 		b.i, b.k = 0, a.Rows

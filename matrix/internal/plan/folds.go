@@ -132,9 +132,7 @@ func (p *planner) partial(t fold, rows, cols int) Operand {
 	if t.Planes() == 0 {
 		return p.newTemp(t.Of, rows, cols)
 	}
-	op := p.newTemp(fuse.U32, t.Planes()*rows, (cols+3)/4*4) // every row begins a vector
-	op.Cols = cols
-	return op
+	return p.planes(t.Planes(), rows, cols)
 }
 
 // hardmax finds the index of the largest element and writes 1 there.

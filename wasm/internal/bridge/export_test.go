@@ -20,6 +20,7 @@ func OpNumbers() map[string]int {
 		"Leaf": int(OpLeaf), "Scalar": int(OpScalar), "Fill": int(OpFill), "Transpose": int(OpTranspose), "Slice": int(OpSlice),
 		"Reshape": int(OpReshape), "Cast": int(OpCast), "MatMul": int(OpMatMul), "Call": int(OpCall), "Reduce": int(OpReduce),
 		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax), "Hardmax": int(OpHardmax),
+		"Sort": int(OpSort), "ArgSort": int(OpArgSort), "TopK": int(OpTopK), "ArgTopK": int(OpArgTopK),
 	}
 }
 

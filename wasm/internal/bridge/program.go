@@ -29,6 +29,10 @@ const (
 	OpSoftmax                  // x axis
 	OpLogSoftmax               // x axis
 	OpHardmax                  // x axis
+	OpSort                     // x axis
+	OpArgSort                  // x axis
+	OpTopK                     // x axis k
+	OpArgTopK                  // x axis k
 )
 
 // program decodes expressions.
@@ -142,6 +146,12 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		x := p.operand()
 		what, along := fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255))
 		return matrix.Reduce(what, along, float64(math.Float32frombits(p.Word())), x)
+	case OpSort, OpArgSort, OpTopK, OpArgTopK:
+		x, along, k := p.operand(), fuse.Axis(min(p.index(), 255)), 0
+		if op >= OpTopK {
+			k = p.index()
+		}
+		return matrix.Ordered(int(op-OpSort), along, k, x)
 	case OpSoftmax, OpLogSoftmax, OpHardmax:
 		x := p.operand()
 		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)
