@@ -71,7 +71,7 @@ func BenchmarkFold(b *testing.B) {
 		"hardmax": matrix.Hardmax[float32], "sort": matrix.SortRows[float32], "sort columns": matrix.SortCols[float32],
 		"top 10": func(a arg) *expr { return matrix.TopKRows(a, 10) }, "softmax of columns": matrix.SoftmaxCols[float32],
 		"softmax of all": matrix.SoftmaxAll[float32],
-		"softmax": matrix.Softmax[float32], "transpose": matrix.Transpose[float32],
+		"softmax":        matrix.Softmax[float32], "transpose": matrix.Transpose[float32],
 	} {
 		b.Run(what, func(b *testing.B) {
 			dev := benchDevice(b)
