@@ -94,6 +94,11 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 		p.launch(t, kernels.SortKeys(9, 300, set), &keys)
 		p.launch(t, kernels.SortTake(9, 300, 300, set), f)
 	}
+	for _, op := range []fuse.Reduction{fuse.ReduceSum, fuse.ReduceProd} {
+		p.launch(t, kernels.ScanFold(op, 9, 300), f)
+		p.launch(t, kernels.Scan(op, 9, 300, 2), f)
+		p.launch(t, kernels.Scan(op, 9, 100, 0), f)
+	}
 	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: fuse.U32, Class: fuse.Gather}}
 	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
 	p.launch(t, kernels.SortMerge(9, 300, 16, 300), runs)

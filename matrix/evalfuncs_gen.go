@@ -238,6 +238,14 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return sortNode("ArgTopKRows", orderArgTopK, fuse.AxisRows, a[0], countIn(a)) }
 	case "argtopkcols":
 		return 2, func(a []*node) *node { return sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, a[0], countIn(a)) }
+	case "cumsumrows":
+		return 1, func(a []*node) *node { return sortNode("CumSumRows", orderCumSum, fuse.AxisRows, a[0], -1) }
+	case "cumsumcols":
+		return 1, func(a []*node) *node { return sortNode("CumSumCols", orderCumSum, fuse.AxisCols, a[0], -1) }
+	case "cumprodrows":
+		return 1, func(a []*node) *node { return sortNode("CumProdRows", orderCumProd, fuse.AxisRows, a[0], -1) }
+	case "cumprodcols":
+		return 1, func(a []*node) *node { return sortNode("CumProdCols", orderCumProd, fuse.AxisCols, a[0], -1) }
 	case "softmax":
 		return 1, func(a []*node) *node { return softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, a[0]) }
 	case "softmaxcols":

@@ -549,6 +549,26 @@ func ArgTopKCols[T Elem](a Operand[T], k int) *Expr[int32] {
 	return &Expr[int32]{sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, from("ArgTopKCols", a), k)}
 }
 
+// CumSumRows is each row as its running sums.
+func CumSumRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumSumRows", orderCumSum, fuse.AxisRows, from("CumSumRows", a), -1)}
+}
+
+// CumSumCols is each column as its running sums.
+func CumSumCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumSumCols", orderCumSum, fuse.AxisCols, from("CumSumCols", a), -1)}
+}
+
+// CumProdRows is each row as its running products.
+func CumProdRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumProdRows", orderCumProd, fuse.AxisRows, from("CumProdRows", a), -1)}
+}
+
+// CumProdCols is each column as its running products.
+func CumProdCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumProdCols", orderCumProd, fuse.AxisCols, from("CumProdCols", a), -1)}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

@@ -336,6 +336,18 @@ func (a *Expr[T]) ArgTopKRows(k int) *Expr[int32] { return ArgTopKRows(a, k) }
 // and of equal elements the first one comes first.
 func (a *Expr[T]) ArgTopKCols(k int) *Expr[int32] { return ArgTopKCols(a, k) }
 
+// CumSumRows is each row as its running sums.
+func (a *Expr[T]) CumSumRows() *Expr[T] { return CumSumRows(a) }
+
+// CumSumCols is each column as its running sums.
+func (a *Expr[T]) CumSumCols() *Expr[T] { return CumSumCols(a) }
+
+// CumProdRows is each row as its running products.
+func (a *Expr[T]) CumProdRows() *Expr[T] { return CumProdRows(a) }
+
+// CumProdCols is each column as its running products.
+func (a *Expr[T]) CumProdCols() *Expr[T] { return CumProdCols(a) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

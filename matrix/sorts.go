@@ -19,16 +19,19 @@ const (
 	orderArgSort
 	orderTopK
 	orderArgTopK
+	orderCumSum
+	orderCumProd
 )
 
 // Ordered is a sort or the like, for programs that decode expressions: [SortRows] is number 0, then [ArgSortRows], [TopKRows]
-// and [ArgTopKRows]. The last two take k.
+// [ArgTopKRows],
+// [CumSumRows] and [CumProdRows]. The k largest take k.
 func Ordered[T Elem](number int, along fuse.Axis, k int, a Operand[T]) *Expr[T] {
 	const op = "Ordered"
-	if number < 0 || number > int(orderArgTopK) || along != fuse.AxisRows && along != fuse.AxisCols {
+	if number < 0 || number > int(orderCumProd) || along != fuse.AxisRows && along != fuse.AxisCols {
 		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, "no such order"))}
 	}
-	if order(number) < orderTopK {
+	if what := order(number); what != orderTopK && what != orderArgTopK {
 		k = -1
 	}
 	return &Expr[T]{sortNode(op, order(number), along, from(op, a), k)}
@@ -50,6 +53,10 @@ func sortNode(op string, what order, axis fuse.Axis, x *node, k int) *node {
 		return x
 	case axis == fuse.AxisCols:
 		return expr.NewTranspose(op, sortNode(op, what, fuse.AxisRows, expr.NewTranspose(op, x), k))
+	case what == orderCumSum:
+		return expr.NewScan(op, fuse.ReduceSum, x)
+	case what == orderCumProd:
+		return expr.NewScan(op, fuse.ReduceProd, x)
 	case what >= orderTopK && k < 0:
 		return expr.Failed(fail(op, gpu.ErrInvalid, "a negative k"))
 	}

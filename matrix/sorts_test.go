@@ -137,3 +137,51 @@ func TestTopK(t *testing.T) {
 		}
 	})
 }
+
+func TestCumulative(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		rng := newRand(15)
+		for i, d := range [][2]int{{1, 1}, {3, 4}, {17, 33}, {2, 257}, {300, 5}, {1, 70_001}, {0, 3}, {3, 0}} {
+			rows, cols := d[0], d[1]
+			x := random(rng, rows*cols)
+			for k, form := range forms {
+				if i != 2 && k%3 != i%3 {
+					continue
+				}
+				a, _ := wrapped(t, dev, form, rows, cols, x)
+				sums, downwards, products := float64s(x), float64s(x), make([]float64, rows*cols)
+				for at := range sums {
+					products[at] = 1 + sums[at]/64
+				}
+				factors := matrix.Scale(1.0/64, a).AddScalar(1)
+				for at := range sums {
+					if at%cols > 0 {
+						sums[at] += sums[at-1]
+						products[at] *= products[at-1]
+					}
+					if at >= cols {
+						downwards[at] += downwards[at-cols]
+					}
+				}
+				tol := 1e-5 * float64(max(rows, cols))
+				close64(t, name(d, form.name), must[[]float32](t)(matrix.CumSumRows(a).Read(background)), sums, tol)
+				close64(t, name(d, form.name)+" of columns", must[[]float32](t)(matrix.CumSumCols(a).Read(background)), downwards, tol)
+				if cols < 1000 {
+					close64(t, name(d, form.name)+" products", must[[]float32](t)(matrix.CumProdRows(factors).Read(background)), products, tol)
+				}
+				check(t, a.Assign(matrix.CumSumRows(a)))
+				close64(t, name(d, form.name)+" in place", must[[]float32](t)(a.Read(background)), sums, tol)
+				check(t, a.Close())
+			}
+		}
+		inf := float32(math.Inf(1))
+		a := must[*dense](t)(matrix.FromSlice(dev, 1, 5, []float32{1, inf, 2, -inf, 3}))
+		nan := math.NaN()
+		near(t, "infinities", must[[]float32](t)(matrix.CumSumRows(a).Read(background)), []float64{1, math.Inf(1), math.Inf(1), nan, nan}, 0)
+		natural := must[*matrix.Dense[uint32]](t)(matrix.FromSlice(dev, 3, 1, []uint32{math.MaxUint32, 2, 3}))
+		same(t, "sums that wrap", must[[]uint32](t)(matrix.CumSumCols(natural).Read(background)), []uint32{math.MaxUint32, 1, 4})
+		same(t, "products that wrap", must[[]uint32](t)(matrix.CumProdCols(natural).Read(background)), []uint32{math.MaxUint32, math.MaxUint32 - 1, math.MaxUint32 - 5})
+		half := must[*matrix.Dense[matrix.Half]](t)(matrix.Convert[matrix.Half](matrix.Fill(2, 3, float32(2)).On(dev)).Eval())
+		same(t, "halves", must[[]float32](t)(matrix.Convert[float32](matrix.CumProdRows(half)).Read(background)), []float32{2, 4, 8, 2, 4, 8})
+	})
+}

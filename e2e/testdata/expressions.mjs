@@ -87,7 +87,7 @@ export const tests = {
     ];
     const tops = gpu.matrix(2, 4, [3, NaN, 1, 3, -1, 7, 0, -2]);
     reduced.push(['sort', tops.sort(), [1, 3, 3, NaN, -2, -1, 0, 7]], ['sort columns', m.sort({axis: 0}), [-2, 0, 5, 1, 5, 9]],
-      ['topK', tops.topK(2), [NaN, 3, 7, 0]], ['topK of columns', m.topK(1, {axis: 0}), [1, 5, 9]]);
+      ['topK', tops.topK(2), [NaN, 3, 7, 0]], ['cumSum', m.cumSum(), [1, 6, 11, -2, -2, 7]], ['cumProd', m.cumProd({axis: 0}), [1, 5, 5, -2, 0, 45]], ['topK of columns', m.topK(1, {axis: 0}), [1, 5, 9]]);
     check(String(await tops.argSort().read()) === '2,0,3,1,3,0,2,1', 'argSort');
     check(String(await tops.argTopK(3).read()) === '1,0,3,1,2,0', 'argTopK');
     for (const [what, expr, want] of reduced) same(await expr.read(), want, what, 1e-5);

@@ -67,4 +67,6 @@ var sorts = section(Order, "order", []Operation{
 		Name: "ArgTopK", Doc: "the indices, as int32, of its k largest elements, the largest first", Takes: Most, Int32: true,
 		Note: "NaN is the largest, and of equal elements the first one comes first.",
 	},
+	{Name: "CumSum", Doc: "its running sums", NumPy: "cumsum"},
+	{Name: "CumProd", Doc: "its running products", NumPy: "cumprod"},
 })

@@ -86,7 +86,7 @@ var Groups = []Group{
 	{"choice", "*", "TestBinaryAndComparisons, TestScalars, TestSpecialValues"},
 	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds"},
-	{"order", "*", "TestSort, TestTopK"},
+	{"order", "*", "TestSort, TestTopK, TestCumulative"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},

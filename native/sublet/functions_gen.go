@@ -23,8 +23,9 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   logsumexpcols countnonzerocols anynonzerocols allnonzerocols
   argmaxcols argmincols                                           of each column, a row
   sortrows argsortrows topkrows(A, k) argtopkrows(A, k)
-  softmax logsoftmax hardmax                                      of each row, a matrix
+  cumsumrows cumprodrows softmax logsoftmax hardmax               of each row, a matrix
   sortcols argsortcols topkcols(A, k) argtopkcols(A, k)
-  softmaxcols logsoftmaxcols hardmaxcols                          of each column, a matrix
+  cumsumcols cumprodcols softmaxcols logsoftmaxcols
+  hardmaxcols                                                     of each column, a matrix
   softmaxall logsoftmaxall hardmaxall                             of all elements, a matrix
 `

@@ -120,6 +120,10 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   /** @param {unknown} k @param {{axis?: unknown}} [options] */
   argTopK(k, options) { return topmost(this, 'argTopK', Op.ArgTopK, k, options); }
   /** @param {{axis?: unknown}} [options] */
+  cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
+  /** @param {{axis?: unknown}} [options] */
+  cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
+  /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
   logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
@@ -253,6 +257,10 @@ export const functions = ({of, binary, power, ternary}) => class {
   topK(a, k, options) { return of(this, 'topK', a).topK(k, options); }
   /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
   argTopK(a, k, options) { return of(this, 'argTopK', a).argTopK(k, options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

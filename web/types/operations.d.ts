@@ -168,6 +168,10 @@ export interface ExprOperations {
    * the largest, and of equal elements the first one comes first.
    */
   argTopK(k: number, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
+  cumSum(options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
+  cumProd(options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -339,6 +343,10 @@ export interface GpuOperations {
    * the largest, and of equal elements the first one comes first.
    */
   argTopK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
+  cumSum(a: Expr, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
+  cumProd(a: Expr, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

@@ -53,6 +53,12 @@ var (
 	sortMergeText string
 	//go:embed sort/take.wgsl
 	sortTakeText string
+	//go:embed scan/parts.wgsl
+	scanPartsText string
+	//go:embed scan/rows.wgsl
+	scanRowsText string
+	//go:embed scan/chunks.wgsl
+	scanChunksText string
 	//go:embed product/tile.wgsl
 	tileText string
 	//go:embed product/group.wgsl
@@ -78,26 +84,29 @@ type form struct {
 }
 
 var (
-	mapLinear     = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
-	mapGrid       = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
-	mapBlock      = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
-	mapWords      = &form{"elementwise/words", &wordsText, "", 0, 4}
-	foldRows      = &form{"reduce/rows", &foldRowsText, "", 0, 8}
-	foldTree      = &form{"reduce/tree", &foldTreeText, "", 0, 8}
-	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
-	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
-	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
-	oneHotForm    = &form{"softmax/hard", &oneHotText, "", 0, 8}
-	sortKeysForm  = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
-	sortMergeForm = &form{"sort/merge", &sortMergeText, "", 1, 4}
-	sortTakeForm  = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
-	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
-	productGroup  = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
-	productRow    = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
-	productSum    = &form{"product/sum", &sumText, "", 1, 4}
-	sparseRows    = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
-	sparseSum     = &form{"sparse/sum", &sparseSumText, "", 2, 4}
-	sparseScatter = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
+	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
+	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
+	mapWords       = &form{"elementwise/words", &wordsText, "", 0, 4}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "", 0, 8}
+	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
+	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
+	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
+	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
+	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
+	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
+	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4}
+	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
+	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4}
+	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
+	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
+	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
+	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
+	productSum     = &form{"product/sum", &sumText, "", 1, 4}
+	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
+	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
+	sparseScatter  = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.
@@ -168,6 +177,8 @@ func (k *Kernel) part(t fuse.Type) string {
 		return k.fold.text()
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
+	case scanPartsForm, scanRowsForm, scanChunksForm:
+		return scanText(k.fold.op, t)
 	case sortKeysForm:
 		return keyText(t)
 	case productTile, productGroup, productRow:
@@ -219,6 +230,8 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 		softmax(r.k, e, shape[0], shape[1])
 	case oneHotForm:
 		oneHot(e, shape)
+	case scanPartsForm, scanRowsForm, scanChunksForm:
+		scan(r.k, e, shape)
 	case sortKeysForm:
 		sortKeys(r.k, e, shape[0], shape[1])
 	case sortMergeForm:

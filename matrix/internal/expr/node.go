@@ -28,6 +28,7 @@ const (
 	Product               // Args[0] times Args[1]
 	Reduce                // Args[0] reduced along fuse.Axis
 	Sort                  // the rows of Args[0], sorted: all columns or the first ones
+	Scan                  // the running sums or products of the rows of Args[0], by Red
 	Softmax               // Args[0] normalised along its rows; with Hard along Axis
 )
 
@@ -262,6 +263,11 @@ func NewSort(op string, down, index bool, keep int, a *Node) *Node {
 		n.Type = fuse.I32
 	}
 	return n
+}
+
+// NewScan builds the running sums or products of rows.
+func NewScan(op string, red fuse.Reduction, a *Node) *Node {
+	return (&Node{Kind: Scan, Red: red}).build(op, a)
 }
 
 // NewHardmax builds a matrix of 1 where a, or each row of it, is largest, the first one of several, and 0 elsewhere.

@@ -82,7 +82,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 	for i, a := range n.Args {
 		if done[a] == nil {
 			folds := a.Kind == expr.Product || a.Kind == expr.Reduce
-			if a.Kind == expr.Softmax || a.Kind == expr.Sort || folds && !p.vast(a.Type, a.Rows, a.Cols) {
+			if wholeRows(a) || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
 				done[a] = p.inside(a, done)
@@ -105,10 +105,15 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return p.shares(a, dst, transposed, aligned) })
 }
 
+// wholeRows reports whether rows of n's result are of whole rows of its operand.
+func wholeRows(n *expr.Node) bool {
+	return n.Kind == expr.Softmax || n.Kind == expr.Sort || n.Kind == expr.Scan
+}
+
 // mapBlocks halves the result until its parts can be computed.
 func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
-	softmax := n.Kind == expr.Softmax || n.Kind == expr.Sort // whose rows are computed whole
+	softmax := wholeRows(n) // whose rows are computed whole
 	if softmax && (n.Rows < 2 || n.Hard && n.Axis == fuse.AxisAll) {
 		p.tooLarge(n)
 		return
@@ -282,7 +287,7 @@ func (k *partKey) operand(i int) partKey {
 		b = block{b.j, b.l, b.i, b.k}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll:
 		b = block{0, a.Rows, 0, a.Cols}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax, n.Kind == expr.Sort:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, wholeRows(n):
 		b.j, b.l = 0, a.Cols
 	case n.Kind == expr.Reduce, n.Kind == expr.Product:
 		b.i, b.k = 0, a.Rows

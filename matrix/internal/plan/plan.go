@@ -176,6 +176,8 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.inBlocks(dst, n)
 	case n.Kind == expr.Reduce:
 		p.reduce(dst, n)
+	case n.Kind == expr.Scan:
+		p.scan(dst, n)
 	case n.Kind == expr.Sort:
 		p.sorted(dst, n)
 	case n.Kind == expr.Softmax:

@@ -68,3 +68,30 @@ func (p *planner) planes(planes, rows, cols int) Operand {
 	op.Cols = cols
 	return op
 }
+
+// scan computes running sums or products of rows. Long rows are folded in chunks first, and the running sums of those say what each
+// chunk begins with.
+func (p *planner) scan(dst Operand, n *expr.Node) {
+	a := n.Args[0]
+	child := p.head(a)
+	b := p.newBuilder(dst, a.Type, false)
+	b.build(child.n, child.transposed)
+	if dst.Type == fuse.F16 || dst.Type != n.Type.Compute() || b.hazard() {
+		p.viaTemp(dst, n)
+		return
+	}
+	var own []Binding
+	stride := 0
+	if parts := kernels.ScanParts(a.Cols); parts > 1 {
+		ends, sums := p.newTemp(a.Type, a.Rows, parts), p.newTemp(a.Type, a.Rows, parts)
+		f := p.newBuilder(ends, a.Type, false)
+		f.single = true
+		f.rows, f.cols = a.Rows, a.Cols
+		f.build(child.n, child.transposed)
+		f.launch(kernels.ScanFold(n.Red, a.Rows, a.Cols))
+		p.scan(sums, with(n, p.leaf(ends)))
+		stride = parts
+		own = []Binding{bindingOf(sums, buffer.Reads)}
+	}
+	b.launch(kernels.Scan(n.Red, a.Rows, a.Cols, stride), own...)
+}

@@ -33,6 +33,8 @@ const (
 	OpArgSort                  // x axis
 	OpTopK                     // x axis k
 	OpArgTopK                  // x axis k
+	OpCumSum                   // x axis
+	OpCumProd                  // x axis
 )
 
 // program decodes expressions.
@@ -146,9 +148,9 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		x := p.operand()
 		what, along := fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255))
 		return matrix.Reduce(what, along, float64(math.Float32frombits(p.Word())), x)
-	case OpSort, OpArgSort, OpTopK, OpArgTopK:
+	case OpSort, OpArgSort, OpTopK, OpArgTopK, OpCumSum, OpCumProd:
 		x, along, k := p.operand(), fuse.Axis(min(p.index(), 255)), 0
-		if op >= OpTopK {
+		if op == OpTopK || op == OpArgTopK {
 			k = p.index()
 		}
 		return matrix.Ordered(int(op-OpSort), along, k, x)
