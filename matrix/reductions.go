@@ -76,7 +76,8 @@ func normNode(op string, axis fuse.Axis, x *node, power float64) *node {
 	if math.IsNaN(power) || power == 0 {
 		return expr.Failed(fail(op, gpu.ErrInvalid, "the norm's power is 0 or not a number"))
 	}
-	if what, ok := map[float64]fuse.Reduction{1: fuse.ReduceNorm1, 2: fuse.ReduceNorm2, math.Inf(1): fuse.ReduceNormInf}[power]; ok && fuse.ReduceNormP.Takes(x.Type) {
+	others := map[float64]fuse.Reduction{1: fuse.ReduceNorm1, 2: fuse.ReduceNorm2, math.Inf(1): fuse.ReduceNormInf}
+	if what, ok := others[power]; ok && what.Takes(x.Type) {
 		return reduceNode(op, what, axis, x, 0)
 	}
 	x = expr.NewMap(op, fuse.OpAbs, x)

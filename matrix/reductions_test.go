@@ -331,3 +331,49 @@ func TestNormalise(t *testing.T) {
 		}
 	})
 }
+
+// TestReductionsInBlocks reduces, normalises and sorts matrices that are larger than a device's buffers.
+func TestReductionsInBlocks(t *testing.T) {
+	onSmall(t, func(t *testing.T, small, dev *gpu.Device) {
+		p := newPair(t, small, dev, newRand(16), 60, 70)
+		for what, f := range map[string]func(a *dense) *expr{
+			"mean": func(a *dense) *expr { return matrix.Mean(a) }, "means of columns": func(a *dense) *expr { return matrix.MeanCols(a) },
+			"variance": func(a *dense) *expr { return matrix.Var(a, 1) }, "deviations of columns": func(a *dense) *expr { return matrix.StdCols(a) },
+			"norm": func(a *dense) *expr { return matrix.Norm2(a) }, "norms of rows": func(a *dense) *expr { return matrix.NormPRows(a, 3) },
+			"largest": func(a *dense) *expr { return matrix.NormInf(a) }, "norm 3": func(a *dense) *expr { return matrix.NormP(a, 3) },
+			"exponentials": func(a *dense) *expr { return matrix.LogSumExp(a) }, "trace": func(a *dense) *expr { return matrix.Trace(a) },
+			"count": func(a *dense) *expr { return matrix.Convert[float32](matrix.CountNonzero(a)) },
+			"any":   func(a *dense) *expr { return matrix.AnyNonzeroCols(a) }, "all": func(a *dense) *expr { return matrix.AllNonzero(a) },
+			"indices of rows": func(a *dense) *expr { return matrix.Convert[float32](matrix.ArgMaxRows(a)) },
+			"softmax":         func(a *dense) *expr { return matrix.Softmax(a) }, "hardmax": func(a *dense) *expr { return matrix.Hardmax(a) },
+			"sorted": func(a *dense) *expr { return matrix.SortRows(a) }, "top": func(a *dense) *expr { return matrix.TopKRows(a, 3) },
+			"running sums": func(a *dense) *expr { return matrix.CumSumRows(a) },
+		} {
+			want := must[[]float32](t)(f(p.whole).Read(background))
+			rows, cols := f(p.small).Dims()
+			out := make([]float32, rows*cols)
+			m := must[*dense](t)(matrix.Wrap(small, rows, cols, out))
+			if err := m.Assign(f(p.small)); err != nil {
+				t.Errorf("%s: %v", what, err)
+			} else {
+				check(t, m.Sync(background))
+				alike(t, what, out, float64s(want))
+			}
+			check(t, m.Close())
+		}
+		for what, e := range map[string]*expr{
+			"index of all": floats(matrix.ArgMax[float32])(p.small), "softmax of columns": matrix.SoftmaxCols(p.small), "sorted columns": matrix.SortCols(p.small),
+		} {
+			m := must[*dense](t)(matrix.Wrap(small, 60, 70, make([]float32, 4200)))
+			if what == "index of all" {
+				check(t, m.Close())
+				m = must[*dense](t)(matrix.New[float32](small, 1, 1))
+			}
+			if err := m.Assign(e); err != nil && !errors.Is(err, gpu.ErrLimit) {
+				t.Errorf("%s: %v", what, err)
+			}
+			check(t, m.Close())
+		}
+		p.close(t)
+	})
+}

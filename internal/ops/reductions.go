@@ -24,7 +24,8 @@ var reductions = section(Reduction, "reductions", []Operation{
 	{Name: "Mean", Doc: "mean", Note: "Of nothing it is NaN.", Real: true},
 	{
 		Name: "Var", Doc: "variance", Real: true, Takes: Ddof,
-		Note: "The squares of the differences from the mean are summed and divided by their number, less ddof where that is given: 1 for a sample.",
+		Note: "The squares of the differences from the mean are summed and divided by their number, " +
+			"less ddof where that is given: 1 for a sample.",
 	},
 	{Name: "Std", Doc: "standard deviation", Real: true, Takes: Ddof, Note: "The square root of Var."},
 	{Name: "Norm1", Doc: "sum of the absolute values", Gradient: "sign(a)"},
@@ -35,12 +36,20 @@ var reductions = section(Reduction, "reductions", []Operation{
 		Note: "The sum of the absolute values to the power p, to the power 1/p; p may be an infinity.",
 	},
 	{
-		Name: "LogSumExp", Doc: "logarithm of the sum of the exponentials", Note: "Computed without overflow. Of nothing it is minus infinity.",
-		Real: true, Gradient: "exp(a - y)",
+		Name: "LogSumExp", Doc: "logarithm of the sum of the exponentials", Real: true,
+		Note: "Computed without overflow. Of nothing it is minus infinity.", Gradient: "exp(a - y)",
 	},
-	{Name: "CountNonzero", Doc: "number of elements that are not 0", Note: "As int32. NaN is not 0.", NumPy: "count_nonzero", Int32: true},
-	{Name: "AnyNonzero", JS: "any", Text: []string{"any", "anynonzero"}, Doc: "answer whether any element is not 0, 1 or 0,", Note: "NaN is not 0. Of nothing it is 0."},
-	{Name: "AllNonzero", JS: "all", Text: []string{"all", "allnonzero"}, Doc: "answer whether no element is 0, 1 or 0,", Note: "NaN is not 0. Of nothing it is 1."},
+	{
+		Name: "CountNonzero", Doc: "number of elements that are not 0", Note: "As int32. NaN is not 0.", NumPy: "count_nonzero", Int32: true,
+	},
+	{
+		Name: "AnyNonzero", JS: "any", Text: []string{"any", "anynonzero"}, Doc: "answer whether any element is not 0, 1 or 0,",
+		Note: "NaN is not 0. Of nothing it is 0.",
+	},
+	{
+		Name: "AllNonzero", JS: "all", Text: []string{"all", "allnonzero"}, Doc: "answer whether no element is 0, 1 or 0,",
+		Note: "NaN is not 0. Of nothing it is 1.",
+	},
 	{
 		Name: "ArgMax", Doc: "index of the largest element", Int32: true, NumPy: "argmax",
 		Note: "The first of several, or of the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error.",

@@ -47,7 +47,7 @@ func scanText(op fuse.Reduction, t fuse.Type) string {
 // scan is the reference of the kernels that write running sums or products, and of the one that folds chunks.
 func scan[N fuse.Num](k *Kernel, e *fuse.Eval[N], shape []int) {
 	row := make([]N, shape[1])
-	whole := fuse.Type(fuse.I32)
+	whole := fuse.I32
 	if _, ok := any(N(0)).(float32); ok {
 		whole = fuse.F32
 	}

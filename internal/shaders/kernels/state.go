@@ -218,7 +218,8 @@ func (f fold) planesText(s state) string {
 		}
 		return "bitcast<vec4<u32>>(" + x + ")"
 	}
-	load := "  let v = apply(f, i, j, V());\n  let at = vec4<u32>(i * p.shape.down + j * p.shape.along) + vec4<u32>(0u, 1u, 2u, 3u) * p.shape.along;\n" +
+	load := "  let v = apply(f, i, j, V());\n" +
+		"  let at = vec4<u32>(i * p.shape.down + j * p.shape.along) + vec4<u32>(0u, 1u, 2u, 3u) * p.shape.along;\n" +
 		"  return S(" + s.lift + ");\n"
 	if f.next {
 		load = "  return S(" + each("$3(apply(f, i + $2u * p.shape.rows, j, V()))") + ");\n"
@@ -233,9 +234,11 @@ func (f fold) planesText(s state) string {
 		}
 		put = "  let n = vec4<f32>(bitcast<f32>(p.shape.number));\n  store(f, i, j, count, " + bits(last, "("+s.finish+")") + ");\n"
 	} else {
+		var w strings.Builder
 		for k, name := range names {
-			put += "  store(f, i + " + strconv.Itoa(k) + "u * height, j, count, " + bits(s.planes[k], "x."+name) + ");\n"
+			w.WriteString(shaders.Fill("  store(f, i + $0u * height, j, count, $1);\n", strconv.Itoa(k), bits(s.planes[k], "x."+name)))
 		}
+		put = w.String()
 	}
 	return "struct S { " + each("$0: $1") + " }\nfn identity() -> S { return S(" + s.start + "); }\n" +
 		"fn combine(x: S, y: S) -> S {\n" + s.merge + "\n}\n" +
