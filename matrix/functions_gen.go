@@ -434,34 +434,32 @@ func CountNonzeroCols[T Elem](a Operand[T]) *Expr[int32] {
 	return &Expr[int32]{reduceNode("CountNonzeroCols", fuse.ReduceCountNonzero, fuse.AxisCols, from("CountNonzeroCols", a), 0)}
 }
 
-// AnyNonzero is the answer whether any element is not 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing
-// it is 0.
+// AnyNonzero is the logical or of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 0.
 func AnyNonzero[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AnyNonzero", fuse.ReduceAnyNonzero, fuse.AxisAll, from("AnyNonzero", a), 0)}
 }
 
-// AnyNonzeroRows is the answer whether any element is not 0, 1 or 0, of each row, a column.
+// AnyNonzeroRows is the logical or of each row, a column.
 func AnyNonzeroRows[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AnyNonzeroRows", fuse.ReduceAnyNonzero, fuse.AxisRows, from("AnyNonzeroRows", a), 0)}
 }
 
-// AnyNonzeroCols is the answer whether any element is not 0, 1 or 0, of each column, a row.
+// AnyNonzeroCols is the logical or of each column, a row.
 func AnyNonzeroCols[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AnyNonzeroCols", fuse.ReduceAnyNonzero, fuse.AxisCols, from("AnyNonzeroCols", a), 0)}
 }
 
-// AllNonzero is the answer whether no element is 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing it is
-// 1.
+// AllNonzero is the logical and of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 1.
 func AllNonzero[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AllNonzero", fuse.ReduceAllNonzero, fuse.AxisAll, from("AllNonzero", a), 0)}
 }
 
-// AllNonzeroRows is the answer whether no element is 0, 1 or 0, of each row, a column.
+// AllNonzeroRows is the logical and of each row, a column.
 func AllNonzeroRows[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AllNonzeroRows", fuse.ReduceAllNonzero, fuse.AxisRows, from("AllNonzeroRows", a), 0)}
 }
 
-// AllNonzeroCols is the answer whether no element is 0, 1 or 0, of each column, a row.
+// AllNonzeroCols is the logical and of each column, a row.
 func AllNonzeroCols[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{reduceNode("AllNonzeroCols", fuse.ReduceAllNonzero, fuse.AxisCols, from("AllNonzeroCols", a), 0)}
 }

@@ -263,24 +263,22 @@ func (a *Expr[T]) CountNonzeroRows() *Expr[int32] { return CountNonzeroRows(a) }
 // CountNonzeroCols is the number of elements that are not 0 of each column, a row.
 func (a *Expr[T]) CountNonzeroCols() *Expr[int32] { return CountNonzeroCols(a) }
 
-// AnyNonzero is the answer whether any element is not 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing
-// it is 0.
+// AnyNonzero is the logical or of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 0.
 func (a *Expr[T]) AnyNonzero() *Expr[T] { return AnyNonzero(a) }
 
-// AnyNonzeroRows is the answer whether any element is not 0, 1 or 0, of each row, a column.
+// AnyNonzeroRows is the logical or of each row, a column.
 func (a *Expr[T]) AnyNonzeroRows() *Expr[T] { return AnyNonzeroRows(a) }
 
-// AnyNonzeroCols is the answer whether any element is not 0, 1 or 0, of each column, a row.
+// AnyNonzeroCols is the logical or of each column, a row.
 func (a *Expr[T]) AnyNonzeroCols() *Expr[T] { return AnyNonzeroCols(a) }
 
-// AllNonzero is the answer whether no element is 0, 1 or 0, of all elements, a 1x1 matrix. NaN is not 0. Of nothing it is
-// 1.
+// AllNonzero is the logical and of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 1.
 func (a *Expr[T]) AllNonzero() *Expr[T] { return AllNonzero(a) }
 
-// AllNonzeroRows is the answer whether no element is 0, 1 or 0, of each row, a column.
+// AllNonzeroRows is the logical and of each row, a column.
 func (a *Expr[T]) AllNonzeroRows() *Expr[T] { return AllNonzeroRows(a) }
 
-// AllNonzeroCols is the answer whether no element is 0, 1 or 0, of each column, a row.
+// AllNonzeroCols is the logical and of each column, a row.
 func (a *Expr[T]) AllNonzeroCols() *Expr[T] { return AllNonzeroCols(a) }
 
 // ArgMax is the index of the largest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as int32:

@@ -43,12 +43,12 @@ var reductions = section(Reduction, "reductions", []Operation{
 		Name: "CountNonzero", Doc: "number of elements that are not 0", Note: "As int32. NaN is not 0.", NumPy: "count_nonzero", Int32: true,
 	},
 	{
-		Name: "AnyNonzero", JS: "any", Text: []string{"any", "anynonzero"}, Doc: "answer whether any element is not 0, 1 or 0,",
-		Note: "NaN is not 0. Of nothing it is 0.",
+		Name: "AnyNonzero", JS: "any", Text: []string{"any", "anynonzero"}, Doc: "logical or",
+		Note: "It is 1 or 0. NaN counts as true. Of nothing it is 0.",
 	},
 	{
-		Name: "AllNonzero", JS: "all", Text: []string{"all", "allnonzero"}, Doc: "answer whether no element is 0, 1 or 0,",
-		Note: "NaN is not 0. Of nothing it is 1.",
+		Name: "AllNonzero", JS: "all", Text: []string{"all", "allnonzero"}, Doc: "logical and",
+		Note: "It is 1 or 0. NaN counts as true. Of nothing it is 1.",
 	},
 	{
 		Name: "ArgMax", Doc: "index of the largest element", Int32: true, NumPy: "argmax",

@@ -127,13 +127,13 @@ export interface ExprOperations {
    */
   countNonzero(options?: ReduceOptions): Expr;
   /**
-   * The answer whether any element is not 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not
-   * 0. Of nothing it is 0.
+   * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 0.
    */
   any(options?: ReduceOptions): Expr;
   /**
-   * The answer whether no element is 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not 0. Of
-   * nothing it is 1.
+   * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 1.
    */
   all(options?: ReduceOptions): Expr;
   /**
@@ -302,13 +302,13 @@ export interface GpuOperations {
    */
   countNonzero(a: Expr, options?: ReduceOptions): Expr;
   /**
-   * The answer whether any element is not 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not
-   * 0. Of nothing it is 0.
+   * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 0.
    */
   any(a: Expr, options?: ReduceOptions): Expr;
   /**
-   * The answer whether no element is 0, 1 or 0, of all elements, or along an axis, whose length becomes 1. NaN is not 0. Of
-   * nothing it is 1.
+   * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 1.
    */
   all(a: Expr, options?: ReduceOptions): Expr;
   /**

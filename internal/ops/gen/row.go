@@ -157,7 +157,7 @@ func (r row) ScriptDoc() string {
 		doc = "Each row, or along axis 0 each column, as " + r.Doc
 	}
 	if r.Class == ops.Reduction {
-		doc = "The " + r.of(" of all elements, or along an axis, whose length becomes 1")
+		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
 		if r.Alone {
 			doc = "The " + r.Doc
 		}
@@ -202,14 +202,11 @@ func (r row) Forms() []form {
 		return []form{{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + ", a 1x1 matrix")}}
 	}
 	return []form{
-		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.of(" of all elements, a 1x1 matrix"))},
-		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.of(" of each row, a column") + "."},
-		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.of(" of each column, a row") + "."},
+		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
+		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column" + "."},
+		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.Doc + " of each column, a row" + "."},
 	}
 }
-
-// of says what a reduction is of. Its noun may end with a comma.
-func (r row) of(what string) string { return r.Doc + what }
 
 // Operands are the arguments of a function in Go as nodes.
 func (f form) Operands() string {
