@@ -71,6 +71,43 @@ func addSparse(t *testing.T, p programs) {
 	}
 }
 
+// addFolds adds every pass of every reduction. Passes over states read bits, and those of states write them.
+func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
+	for op := fuse.ReduceSum; op.Valid(); op++ {
+		fold := kernels.Fold{Op: op, Of: et}
+		for way := 0; way < 8 && op.Takes(et); way++ {
+			g := *f
+			fold.Partial, g.Bits = way&4 != 0 && fold.Bits(), fold.Bits()
+			if fold.Partial {
+				g = *chain(fuse.U32, f.Store.Class)
+				g.Bits = true
+			}
+			rows, _ := kernels.FoldRows(fold, 9, 300, way&1 != 0, way&2 != 0)
+			p.launch(t, rows, &g)
+			cols, _ := kernels.FoldCols(fold, 9, 300, way&1 != 0, way&2 != 0)
+			p.launch(t, cols, &g)
+		}
+	}
+	for _, set := range []bool{false, true} {
+		keys := *f
+		keys.Bits = true
+		p.launch(t, kernels.SortKeys(9, 300, set), &keys)
+		p.launch(t, kernels.SortTake(9, 300, 300, set), f)
+	}
+	for _, op := range []fuse.Reduction{fuse.ReduceSum, fuse.ReduceProd} {
+		p.launch(t, kernels.ScanFold(op, 9, 300), f)
+		p.launch(t, kernels.Scan(op, 9, 300, 2), f)
+		p.launch(t, kernels.Scan(op, 9, 100, 0), f)
+	}
+	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: fuse.U32, Class: fuse.Gather}}
+	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
+	p.launch(t, kernels.SortMerge(9, 300, 16, 300), runs)
+	hot := *chain(fuse.I32, f.Store.Class)
+	hot.Bits, hot.Store.Type = true, et
+	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad}}
+	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
+}
+
 func allPrograms(t *testing.T) programs {
 	p := programs{}
 	addSparse(t, p)
@@ -86,13 +123,8 @@ func allPrograms(t *testing.T) programs {
 				p.launch(t, kernels.Block(8, 64+odd, false), f)
 				p.launch(t, kernels.Block(800, 640+odd, true), f)
 			}
-			for op := fuse.ReduceSum; op <= fuse.ReduceProd && et != fuse.F16; op++ {
-				for _, software := range []bool{false, true} {
-					rows, _ := kernels.FoldRows(op, 9, 300, software)
-					p.launch(t, rows, f)
-					cols, _ := kernels.FoldCols(op, 9, 300, software)
-					p.launch(t, cols, f)
-				}
+			if et != fuse.F16 {
+				addFolds(t, p, et, f)
 			}
 		}
 		if et == fuse.F16 {

@@ -66,7 +66,12 @@ func BenchmarkElementwise(b *testing.B) {
 func BenchmarkFold(b *testing.B) {
 	for what, f := range map[string]func(arg) *expr{
 		"sum": matrix.Sum[float32], "rows": matrix.SumRows[float32], "columns": matrix.SumCols[float32],
-		"softmax": matrix.Softmax[float32], "transpose": matrix.Transpose[float32],
+		"variance": withDdof(matrix.VarCols[float32]), "deviation of all": withDdof(matrix.Std[float32]), "norms": matrix.Norm2Rows[float32],
+		"logsumexp": matrix.LogSumExpRows[float32], "argmax": floats(matrix.ArgMax[float32]), "argmax of columns": floats(matrix.ArgMaxCols[float32]),
+		"hardmax": matrix.Hardmax[float32], "sort": matrix.SortRows[float32], "sort columns": matrix.SortCols[float32],
+		"top 10": func(a arg) *expr { return matrix.TopKRows(a, 10) }, "softmax of columns": matrix.SoftmaxCols[float32],
+		"softmax of all": matrix.SoftmaxAll[float32],
+		"softmax":        matrix.Softmax[float32], "transpose": matrix.Transpose[float32],
 	} {
 		b.Run(what, func(b *testing.B) {
 			dev := benchDevice(b)

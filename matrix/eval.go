@@ -290,7 +290,9 @@ func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	switch {
 	case arity == 0:
 		return e.fail(at, ErrName, strconv.Quote(name))
-	case len(args) != arity:
+	case arity < 0 && len(args) != 1 && len(args) != -arity: // the last one may be left out
+		return e.fail(at, ErrSyntax, name, " takes 1 or ", itoa(-arity), " arguments")
+	case arity > 0 && len(args) != arity:
 		return e.fail(at, ErrSyntax, name, " takes ", itoa(arity), " arguments")
 	case form:
 		n = e.form(lower, args)

@@ -93,39 +93,177 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 	case "t":
 		return 1, func(a []*node) *node { return expr.NewTranspose("Transpose", a[0]) }
 	case "sum":
-		return 1, func(a []*node) *node { return expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("Sum", fuse.ReduceSum, fuse.AxisAll, a[0], 0) }
 	case "sumrows":
-		return 1, func(a []*node) *node { return expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("SumRows", fuse.ReduceSum, fuse.AxisRows, a[0], 0) }
 	case "sumcols":
-		return 1, func(a []*node) *node { return expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("SumCols", fuse.ReduceSum, fuse.AxisCols, a[0], 0) }
 	case "maxall":
-		return 1, func(a []*node) *node { return expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MaxAll", fuse.ReduceMax, fuse.AxisAll, a[0], 0) }
 	case "maxrows":
-		return 1, func(a []*node) *node { return expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MaxRows", fuse.ReduceMax, fuse.AxisRows, a[0], 0) }
 	case "maxcols":
-		return 1, func(a []*node) *node { return expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MaxCols", fuse.ReduceMax, fuse.AxisCols, a[0], 0) }
 	case "minall":
-		return 1, func(a []*node) *node { return expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MinAll", fuse.ReduceMin, fuse.AxisAll, a[0], 0) }
 	case "minrows":
-		return 1, func(a []*node) *node { return expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MinRows", fuse.ReduceMin, fuse.AxisRows, a[0], 0) }
 	case "mincols":
-		return 1, func(a []*node) *node { return expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MinCols", fuse.ReduceMin, fuse.AxisCols, a[0], 0) }
 	case "prod":
-		return 1, func(a []*node) *node { return expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("Prod", fuse.ReduceProd, fuse.AxisAll, a[0], 0) }
 	case "prodrows":
-		return 1, func(a []*node) *node { return expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("ProdRows", fuse.ReduceProd, fuse.AxisRows, a[0], 0) }
 	case "prodcols":
-		return 1, func(a []*node) *node { return expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("ProdCols", fuse.ReduceProd, fuse.AxisCols, a[0], 0) }
 	case "mean":
-		return 1, func(a []*node) *node { return meanNode("Mean", fuse.AxisAll, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("Mean", fuse.ReduceMean, fuse.AxisAll, a[0], 0) }
 	case "meanrows":
-		return 1, func(a []*node) *node { return meanNode("MeanRows", fuse.AxisRows, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MeanRows", fuse.ReduceMean, fuse.AxisRows, a[0], 0) }
 	case "meancols":
-		return 1, func(a []*node) *node { return meanNode("MeanCols", fuse.AxisCols, a[0]) }
+		return 1, func(a []*node) *node { return reduceNode("MeanCols", fuse.ReduceMean, fuse.AxisCols, a[0], 0) }
+	case "var":
+		return -2, func(a []*node) *node { return reduceNode("Var", fuse.ReduceVar, fuse.AxisAll, a[0], numberIn(a)) }
+	case "varrows":
+		return -2, func(a []*node) *node { return reduceNode("VarRows", fuse.ReduceVar, fuse.AxisRows, a[0], numberIn(a)) }
+	case "varcols":
+		return -2, func(a []*node) *node { return reduceNode("VarCols", fuse.ReduceVar, fuse.AxisCols, a[0], numberIn(a)) }
+	case "std":
+		return -2, func(a []*node) *node { return reduceNode("Std", fuse.ReduceStd, fuse.AxisAll, a[0], numberIn(a)) }
+	case "stdrows":
+		return -2, func(a []*node) *node { return reduceNode("StdRows", fuse.ReduceStd, fuse.AxisRows, a[0], numberIn(a)) }
+	case "stdcols":
+		return -2, func(a []*node) *node { return reduceNode("StdCols", fuse.ReduceStd, fuse.AxisCols, a[0], numberIn(a)) }
+	case "norm1":
+		return 1, func(a []*node) *node { return reduceNode("Norm1", fuse.ReduceNorm1, fuse.AxisAll, a[0], 0) }
+	case "norm1rows":
+		return 1, func(a []*node) *node { return reduceNode("Norm1Rows", fuse.ReduceNorm1, fuse.AxisRows, a[0], 0) }
+	case "norm1cols":
+		return 1, func(a []*node) *node { return reduceNode("Norm1Cols", fuse.ReduceNorm1, fuse.AxisCols, a[0], 0) }
+	case "norm2":
+		return 1, func(a []*node) *node { return reduceNode("Norm2", fuse.ReduceNorm2, fuse.AxisAll, a[0], 0) }
+	case "norm2rows":
+		return 1, func(a []*node) *node { return reduceNode("Norm2Rows", fuse.ReduceNorm2, fuse.AxisRows, a[0], 0) }
+	case "norm2cols":
+		return 1, func(a []*node) *node { return reduceNode("Norm2Cols", fuse.ReduceNorm2, fuse.AxisCols, a[0], 0) }
+	case "norminf":
+		return 1, func(a []*node) *node { return reduceNode("NormInf", fuse.ReduceNormInf, fuse.AxisAll, a[0], 0) }
+	case "norminfrows":
+		return 1, func(a []*node) *node { return reduceNode("NormInfRows", fuse.ReduceNormInf, fuse.AxisRows, a[0], 0) }
+	case "norminfcols":
+		return 1, func(a []*node) *node { return reduceNode("NormInfCols", fuse.ReduceNormInf, fuse.AxisCols, a[0], 0) }
+	case "normp":
+		return 2, func(a []*node) *node { return reduceNode("NormP", fuse.ReduceNormP, fuse.AxisAll, a[0], numberIn(a)) }
+	case "normprows":
+		return 2, func(a []*node) *node {
+			return reduceNode("NormPRows", fuse.ReduceNormP, fuse.AxisRows, a[0], numberIn(a))
+		}
+	case "normpcols":
+		return 2, func(a []*node) *node {
+			return reduceNode("NormPCols", fuse.ReduceNormP, fuse.AxisCols, a[0], numberIn(a))
+		}
+	case "logsumexp":
+		return 1, func(a []*node) *node { return reduceNode("LogSumExp", fuse.ReduceLogSumExp, fuse.AxisAll, a[0], 0) }
+	case "logsumexprows":
+		return 1, func(a []*node) *node {
+			return reduceNode("LogSumExpRows", fuse.ReduceLogSumExp, fuse.AxisRows, a[0], 0)
+		}
+	case "logsumexpcols":
+		return 1, func(a []*node) *node {
+			return reduceNode("LogSumExpCols", fuse.ReduceLogSumExp, fuse.AxisCols, a[0], 0)
+		}
+	case "countnonzero":
+		return 1, func(a []*node) *node {
+			return reduceNode("CountNonzero", fuse.ReduceCountNonzero, fuse.AxisAll, a[0], 0)
+		}
+	case "countnonzerorows":
+		return 1, func(a []*node) *node {
+			return reduceNode("CountNonzeroRows", fuse.ReduceCountNonzero, fuse.AxisRows, a[0], 0)
+		}
+	case "countnonzerocols":
+		return 1, func(a []*node) *node {
+			return reduceNode("CountNonzeroCols", fuse.ReduceCountNonzero, fuse.AxisCols, a[0], 0)
+		}
+	case "any":
+		return 1, func(a []*node) *node { return reduceNode("AnyNonzero", fuse.ReduceAnyNonzero, fuse.AxisAll, a[0], 0) }
+	case "anynonzero":
+		return 1, func(a []*node) *node { return reduceNode("AnyNonzero", fuse.ReduceAnyNonzero, fuse.AxisAll, a[0], 0) }
+	case "anynonzerorows":
+		return 1, func(a []*node) *node {
+			return reduceNode("AnyNonzeroRows", fuse.ReduceAnyNonzero, fuse.AxisRows, a[0], 0)
+		}
+	case "anynonzerocols":
+		return 1, func(a []*node) *node {
+			return reduceNode("AnyNonzeroCols", fuse.ReduceAnyNonzero, fuse.AxisCols, a[0], 0)
+		}
+	case "all":
+		return 1, func(a []*node) *node { return reduceNode("AllNonzero", fuse.ReduceAllNonzero, fuse.AxisAll, a[0], 0) }
+	case "allnonzero":
+		return 1, func(a []*node) *node { return reduceNode("AllNonzero", fuse.ReduceAllNonzero, fuse.AxisAll, a[0], 0) }
+	case "allnonzerorows":
+		return 1, func(a []*node) *node {
+			return reduceNode("AllNonzeroRows", fuse.ReduceAllNonzero, fuse.AxisRows, a[0], 0)
+		}
+	case "allnonzerocols":
+		return 1, func(a []*node) *node {
+			return reduceNode("AllNonzeroCols", fuse.ReduceAllNonzero, fuse.AxisCols, a[0], 0)
+		}
+	case "argmax":
+		return 1, func(a []*node) *node { return reduceNode("ArgMax", fuse.ReduceArgMax, fuse.AxisAll, a[0], 0) }
+	case "argmaxrows":
+		return 1, func(a []*node) *node { return reduceNode("ArgMaxRows", fuse.ReduceArgMax, fuse.AxisRows, a[0], 0) }
+	case "argmaxcols":
+		return 1, func(a []*node) *node { return reduceNode("ArgMaxCols", fuse.ReduceArgMax, fuse.AxisCols, a[0], 0) }
+	case "argmin":
+		return 1, func(a []*node) *node { return reduceNode("ArgMin", fuse.ReduceArgMin, fuse.AxisAll, a[0], 0) }
+	case "argminrows":
+		return 1, func(a []*node) *node { return reduceNode("ArgMinRows", fuse.ReduceArgMin, fuse.AxisRows, a[0], 0) }
+	case "argmincols":
+		return 1, func(a []*node) *node { return reduceNode("ArgMinCols", fuse.ReduceArgMin, fuse.AxisCols, a[0], 0) }
+	case "trace":
+		return 1, func(a []*node) *node { return reduceNode("Trace", fuse.ReduceTrace, fuse.AxisAll, a[0], 0) }
+	case "sortrows":
+		return 1, func(a []*node) *node { return sortNode("SortRows", orderSort, fuse.AxisRows, a[0], -1) }
+	case "sortcols":
+		return 1, func(a []*node) *node { return sortNode("SortCols", orderSort, fuse.AxisCols, a[0], -1) }
+	case "argsortrows":
+		return 1, func(a []*node) *node { return sortNode("ArgSortRows", orderArgSort, fuse.AxisRows, a[0], -1) }
+	case "argsortcols":
+		return 1, func(a []*node) *node { return sortNode("ArgSortCols", orderArgSort, fuse.AxisCols, a[0], -1) }
+	case "topkrows":
+		return 2, func(a []*node) *node { return sortNode("TopKRows", orderTopK, fuse.AxisRows, a[0], countIn(a)) }
+	case "topkcols":
+		return 2, func(a []*node) *node { return sortNode("TopKCols", orderTopK, fuse.AxisCols, a[0], countIn(a)) }
+	case "argtopkrows":
+		return 2, func(a []*node) *node { return sortNode("ArgTopKRows", orderArgTopK, fuse.AxisRows, a[0], countIn(a)) }
+	case "argtopkcols":
+		return 2, func(a []*node) *node { return sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, a[0], countIn(a)) }
+	case "cumsumrows":
+		return 1, func(a []*node) *node { return sortNode("CumSumRows", orderCumSum, fuse.AxisRows, a[0], -1) }
+	case "cumsumcols":
+		return 1, func(a []*node) *node { return sortNode("CumSumCols", orderCumSum, fuse.AxisCols, a[0], -1) }
+	case "cumprodrows":
+		return 1, func(a []*node) *node { return sortNode("CumProdRows", orderCumProd, fuse.AxisRows, a[0], -1) }
+	case "cumprodcols":
+		return 1, func(a []*node) *node { return sortNode("CumProdCols", orderCumProd, fuse.AxisCols, a[0], -1) }
 	case "softmax":
-		return 1, func(a []*node) *node { return expr.NewSoftmax("Softmax", false, a[0]) }
+		return 1, func(a []*node) *node { return softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, a[0]) }
+	case "softmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("SoftmaxCols", softmaxPlain, fuse.AxisCols, a[0]) }
+	case "softmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("SoftmaxAll", softmaxPlain, fuse.AxisAll, a[0]) }
 	case "logsoftmax":
-		return 1, func(a []*node) *node { return expr.NewSoftmax("LogSoftmax", true, a[0]) }
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmax", softmaxLog, fuse.AxisRows, a[0]) }
+	case "logsoftmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmaxCols", softmaxLog, fuse.AxisCols, a[0]) }
+	case "logsoftmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("LogSoftmaxAll", softmaxLog, fuse.AxisAll, a[0]) }
+	case "hardmax":
+		return 1, func(a []*node) *node { return softmaxNode("Hardmax", softmaxHard, fuse.AxisRows, a[0]) }
+	case "hardmaxcols":
+		return 1, func(a []*node) *node { return softmaxNode("HardmaxCols", softmaxHard, fuse.AxisCols, a[0]) }
+	case "hardmaxall":
+		return 1, func(a []*node) *node { return softmaxNode("HardmaxAll", softmaxHard, fuse.AxisAll, a[0]) }
 	}
 	return 0, nil
 }

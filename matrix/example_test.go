@@ -110,3 +110,38 @@ func ExampleSum() {
 	fmt.Println(norm, err)
 	// Output: 5 <nil>
 }
+
+// Columns with the mean 0 and the standard deviation 1, as NumPy's (x - x.mean(0)) / x.std(0).
+func ExampleStdCols() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	x, err := matrix.FromSlice(dev, 4, 2, []float32{1, 10, 3, 30, 3, 50, 5, 70})
+	if err != nil {
+		log.Fatal(err)
+	}
+	z, err := matrix.Sub(x, matrix.MeanCols(x)).DivElem(matrix.StdCols(x)).Read(ctx)
+	fmt.Printf("%.3f %v\n", z, err)
+	// Output: [-1.414 -1.342 0.000 -0.447 0.000 0.447 1.414 1.342] <nil>
+}
+
+// The two nearest neighbours of each query by the cosine of the angle between them.
+func ExampleArgTopKRows() {
+	ctx := context.Background()
+	dev := oracle(ctx)
+	defer dev.Close()
+
+	points, err := matrix.FromSlice(dev, 4, 2, []float32{1, 0, 0, 2, 3, 3, -1, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	queries, err := matrix.FromSlice(dev, 2, 2, []float32{5, 1, -1, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	unit := matrix.DivElem(points, matrix.Norm2Rows(points)) // the queries' lengths change no order
+	nearest, err := matrix.ArgTopKRows(matrix.Mul(queries, unit.T()), 2).Read(ctx)
+	fmt.Println(nearest, err)
+	// Output: [0 2 1 2] <nil>
+}

@@ -158,25 +158,6 @@ func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap(name, op, nodes(name, args)...)}
 }
 
-// Reduce is a sum or the like, for programs that decode expressions.
-func Reduce[T Elem](what fuse.Reduction, along fuse.Axis, a Operand[T]) *Expr[T] {
-	const op = "Reduce"
-	if what > fuse.ReduceProd || along > fuse.AxisCols {
-		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, "no such reduction"))}
-	}
-	return &Expr[T]{expr.NewReduction(op, what, along, from(op, a))}
-}
-
-// meanNode is a sum, divided by how many elements went into each of its results.
-func meanNode(op string, ax fuse.Axis, x *node) *node {
-	s := expr.NewReduction(op, fuse.ReduceSum, ax, x)
-	if s.Type.Compute() != fuse.F32 {
-		return expr.Failed(fail(op, gpu.ErrUnsupported, "not defined for ", s.Type.String()))
-	}
-	count := float32(x.Rows*x.Cols) / float32(s.Rows*s.Cols) // NaN where there are no results
-	return expr.NewMap(op, fuse.OpMul, s, expr.Number(s.Type, 1, 1, float64(1/count)))
-}
-
 // powNode is x to the power s. Some powers need no logarithm.
 func powNode(op string, x, s *node) *node {
 	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpPow.Takes(x.Type) {
@@ -268,7 +249,7 @@ func holds[T Elem](ctx context.Context, op string, x, y, test *node) (bool, erro
 	case x.Rows == 0 || x.Cols == 0:
 		return true, nil
 	}
-	v, err := (&Expr[T]{expr.NewReduction(op, fuse.ReduceMin, fuse.AxisAll, test)}).Value(ctx)
+	v, err := (&Expr[T]{expr.NewReduction(op, fuse.ReduceMin, fuse.AxisAll, 0, test)}).Value(ctx)
 	return err == nil && v != *new(T), err
 }
 

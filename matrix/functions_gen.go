@@ -237,86 +237,378 @@ func Transpose[T Elem](a Operand[T]) *Expr[T] {
 // Sum is the sum of all elements, a 1x1 matrix. What comes before element by element is computed in the same kernel. Of
 // nothing it is 0.
 func Sum[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("Sum", fuse.ReduceSum, fuse.AxisAll, from("Sum", a))}
+	return &Expr[T]{reduceNode("Sum", fuse.ReduceSum, fuse.AxisAll, from("Sum", a), 0)}
 }
 
 // SumRows is the sum of each row, a column.
 func SumRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("SumRows", fuse.ReduceSum, fuse.AxisRows, from("SumRows", a))}
+	return &Expr[T]{reduceNode("SumRows", fuse.ReduceSum, fuse.AxisRows, from("SumRows", a), 0)}
 }
 
 // SumCols is the sum of each column, a row.
 func SumCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("SumCols", fuse.ReduceSum, fuse.AxisCols, from("SumCols", a))}
+	return &Expr[T]{reduceNode("SumCols", fuse.ReduceSum, fuse.AxisCols, from("SumCols", a), 0)}
 }
 
 // MaxAll is the maximum of all elements, a 1x1 matrix. NaN wins. Of nothing it is minus infinity or the type's smallest
 // value.
 func MaxAll[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxAll", fuse.ReduceMax, fuse.AxisAll, from("MaxAll", a))}
+	return &Expr[T]{reduceNode("MaxAll", fuse.ReduceMax, fuse.AxisAll, from("MaxAll", a), 0)}
 }
 
 // MaxRows is the maximum of each row, a column.
 func MaxRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxRows", fuse.ReduceMax, fuse.AxisRows, from("MaxRows", a))}
+	return &Expr[T]{reduceNode("MaxRows", fuse.ReduceMax, fuse.AxisRows, from("MaxRows", a), 0)}
 }
 
 // MaxCols is the maximum of each column, a row.
 func MaxCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MaxCols", fuse.ReduceMax, fuse.AxisCols, from("MaxCols", a))}
+	return &Expr[T]{reduceNode("MaxCols", fuse.ReduceMax, fuse.AxisCols, from("MaxCols", a), 0)}
 }
 
 // MinAll is the minimum of all elements, a 1x1 matrix. NaN wins. Of nothing it is infinity or the type's largest value.
 func MinAll[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinAll", fuse.ReduceMin, fuse.AxisAll, from("MinAll", a))}
+	return &Expr[T]{reduceNode("MinAll", fuse.ReduceMin, fuse.AxisAll, from("MinAll", a), 0)}
 }
 
 // MinRows is the minimum of each row, a column.
 func MinRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinRows", fuse.ReduceMin, fuse.AxisRows, from("MinRows", a))}
+	return &Expr[T]{reduceNode("MinRows", fuse.ReduceMin, fuse.AxisRows, from("MinRows", a), 0)}
 }
 
 // MinCols is the minimum of each column, a row.
 func MinCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("MinCols", fuse.ReduceMin, fuse.AxisCols, from("MinCols", a))}
+	return &Expr[T]{reduceNode("MinCols", fuse.ReduceMin, fuse.AxisCols, from("MinCols", a), 0)}
 }
 
 // Prod is the product of all elements, a 1x1 matrix. Of nothing it is 1.
 func Prod[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("Prod", fuse.ReduceProd, fuse.AxisAll, from("Prod", a))}
+	return &Expr[T]{reduceNode("Prod", fuse.ReduceProd, fuse.AxisAll, from("Prod", a), 0)}
 }
 
 // ProdRows is the product of each row, a column.
 func ProdRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("ProdRows", fuse.ReduceProd, fuse.AxisRows, from("ProdRows", a))}
+	return &Expr[T]{reduceNode("ProdRows", fuse.ReduceProd, fuse.AxisRows, from("ProdRows", a), 0)}
 }
 
 // ProdCols is the product of each column, a row.
 func ProdCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewReduction("ProdCols", fuse.ReduceProd, fuse.AxisCols, from("ProdCols", a))}
+	return &Expr[T]{reduceNode("ProdCols", fuse.ReduceProd, fuse.AxisCols, from("ProdCols", a), 0)}
 }
 
 // Mean is the mean of all elements, a 1x1 matrix. Of nothing it is NaN.
 func Mean[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("Mean", fuse.AxisAll, from("Mean", a))}
+	return &Expr[T]{reduceNode("Mean", fuse.ReduceMean, fuse.AxisAll, from("Mean", a), 0)}
 }
 
 // MeanRows is the mean of each row, a column.
 func MeanRows[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("MeanRows", fuse.AxisRows, from("MeanRows", a))}
+	return &Expr[T]{reduceNode("MeanRows", fuse.ReduceMean, fuse.AxisRows, from("MeanRows", a), 0)}
 }
 
 // MeanCols is the mean of each column, a row.
 func MeanCols[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{meanNode("MeanCols", fuse.AxisCols, from("MeanCols", a))}
+	return &Expr[T]{reduceNode("MeanCols", fuse.ReduceMean, fuse.AxisCols, from("MeanCols", a), 0)}
+}
+
+// Var is the variance of all elements, a 1x1 matrix. The squares of the differences from the mean are summed and divided
+// by their number, less ddof where that is given: 1 for a sample.
+func Var[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("Var", fuse.ReduceVar, fuse.AxisAll, from("Var", a), ddofOf(ddof))}
+}
+
+// VarRows is the variance of each row, a column.
+func VarRows[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("VarRows", fuse.ReduceVar, fuse.AxisRows, from("VarRows", a), ddofOf(ddof))}
+}
+
+// VarCols is the variance of each column, a row.
+func VarCols[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("VarCols", fuse.ReduceVar, fuse.AxisCols, from("VarCols", a), ddofOf(ddof))}
+}
+
+// Std is the standard deviation of all elements, a 1x1 matrix. The square root of Var.
+func Std[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("Std", fuse.ReduceStd, fuse.AxisAll, from("Std", a), ddofOf(ddof))}
+}
+
+// StdRows is the standard deviation of each row, a column.
+func StdRows[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("StdRows", fuse.ReduceStd, fuse.AxisRows, from("StdRows", a), ddofOf(ddof))}
+}
+
+// StdCols is the standard deviation of each column, a row.
+func StdCols[T Elem](a Operand[T], ddof ...int) *Expr[T] {
+	return &Expr[T]{reduceNode("StdCols", fuse.ReduceStd, fuse.AxisCols, from("StdCols", a), ddofOf(ddof))}
+}
+
+// Norm1 is the sum of the absolute values of all elements, a 1x1 matrix.
+func Norm1[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm1", fuse.ReduceNorm1, fuse.AxisAll, from("Norm1", a), 0)}
+}
+
+// Norm1Rows is the sum of the absolute values of each row, a column.
+func Norm1Rows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm1Rows", fuse.ReduceNorm1, fuse.AxisRows, from("Norm1Rows", a), 0)}
+}
+
+// Norm1Cols is the sum of the absolute values of each column, a row.
+func Norm1Cols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm1Cols", fuse.ReduceNorm1, fuse.AxisCols, from("Norm1Cols", a), 0)}
+}
+
+// Norm2 is the Euclidean norm of all elements, a 1x1 matrix. Of all elements it is the Frobenius norm.
+func Norm2[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm2", fuse.ReduceNorm2, fuse.AxisAll, from("Norm2", a), 0)}
+}
+
+// Norm2Rows is the Euclidean norm of each row, a column.
+func Norm2Rows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm2Rows", fuse.ReduceNorm2, fuse.AxisRows, from("Norm2Rows", a), 0)}
+}
+
+// Norm2Cols is the Euclidean norm of each column, a row.
+func Norm2Cols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Norm2Cols", fuse.ReduceNorm2, fuse.AxisCols, from("Norm2Cols", a), 0)}
+}
+
+// NormInf is the largest absolute value of all elements, a 1x1 matrix. NaN wins. Of nothing it is 0.
+func NormInf[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("NormInf", fuse.ReduceNormInf, fuse.AxisAll, from("NormInf", a), 0)}
+}
+
+// NormInfRows is the largest absolute value of each row, a column.
+func NormInfRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("NormInfRows", fuse.ReduceNormInf, fuse.AxisRows, from("NormInfRows", a), 0)}
+}
+
+// NormInfCols is the largest absolute value of each column, a row.
+func NormInfCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("NormInfCols", fuse.ReduceNormInf, fuse.AxisCols, from("NormInfCols", a), 0)}
+}
+
+// NormP is the p-norm of all elements, a 1x1 matrix. The sum of the absolute values to the power p, to the power 1/p; p
+// may be an infinity.
+func NormP[T Elem](a Operand[T], p float64) *Expr[T] {
+	return &Expr[T]{reduceNode("NormP", fuse.ReduceNormP, fuse.AxisAll, from("NormP", a), p)}
+}
+
+// NormPRows is the p-norm of each row, a column.
+func NormPRows[T Elem](a Operand[T], p float64) *Expr[T] {
+	return &Expr[T]{reduceNode("NormPRows", fuse.ReduceNormP, fuse.AxisRows, from("NormPRows", a), p)}
+}
+
+// NormPCols is the p-norm of each column, a row.
+func NormPCols[T Elem](a Operand[T], p float64) *Expr[T] {
+	return &Expr[T]{reduceNode("NormPCols", fuse.ReduceNormP, fuse.AxisCols, from("NormPCols", a), p)}
+}
+
+// LogSumExp is the logarithm of the sum of the exponentials of all elements, a 1x1 matrix. Computed without overflow. Of
+// nothing it is minus infinity.
+func LogSumExp[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("LogSumExp", fuse.ReduceLogSumExp, fuse.AxisAll, from("LogSumExp", a), 0)}
+}
+
+// LogSumExpRows is the logarithm of the sum of the exponentials of each row, a column.
+func LogSumExpRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("LogSumExpRows", fuse.ReduceLogSumExp, fuse.AxisRows, from("LogSumExpRows", a), 0)}
+}
+
+// LogSumExpCols is the logarithm of the sum of the exponentials of each column, a row.
+func LogSumExpCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("LogSumExpCols", fuse.ReduceLogSumExp, fuse.AxisCols, from("LogSumExpCols", a), 0)}
+}
+
+// CountNonzero is the number of elements that are not 0 of all elements, a 1x1 matrix. As int32. NaN is not 0.
+func CountNonzero[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("CountNonzero", fuse.ReduceCountNonzero, fuse.AxisAll, from("CountNonzero", a), 0)}
+}
+
+// CountNonzeroRows is the number of elements that are not 0 of each row, a column.
+func CountNonzeroRows[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("CountNonzeroRows", fuse.ReduceCountNonzero, fuse.AxisRows, from("CountNonzeroRows", a), 0)}
+}
+
+// CountNonzeroCols is the number of elements that are not 0 of each column, a row.
+func CountNonzeroCols[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("CountNonzeroCols", fuse.ReduceCountNonzero, fuse.AxisCols, from("CountNonzeroCols", a), 0)}
+}
+
+// AnyNonzero is the logical or of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 0.
+func AnyNonzero[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AnyNonzero", fuse.ReduceAnyNonzero, fuse.AxisAll, from("AnyNonzero", a), 0)}
+}
+
+// AnyNonzeroRows is the logical or of each row, a column.
+func AnyNonzeroRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AnyNonzeroRows", fuse.ReduceAnyNonzero, fuse.AxisRows, from("AnyNonzeroRows", a), 0)}
+}
+
+// AnyNonzeroCols is the logical or of each column, a row.
+func AnyNonzeroCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AnyNonzeroCols", fuse.ReduceAnyNonzero, fuse.AxisCols, from("AnyNonzeroCols", a), 0)}
+}
+
+// AllNonzero is the logical and of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 1.
+func AllNonzero[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AllNonzero", fuse.ReduceAllNonzero, fuse.AxisAll, from("AllNonzero", a), 0)}
+}
+
+// AllNonzeroRows is the logical and of each row, a column.
+func AllNonzeroRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AllNonzeroRows", fuse.ReduceAllNonzero, fuse.AxisRows, from("AllNonzeroRows", a), 0)}
+}
+
+// AllNonzeroCols is the logical and of each column, a row.
+func AllNonzeroCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("AllNonzeroCols", fuse.ReduceAllNonzero, fuse.AxisCols, from("AllNonzeroCols", a), 0)}
+}
+
+// ArgMax is the index of the largest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as int32:
+// counted row by row, or along the row or the column. Of nothing it is an error.
+func ArgMax[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMax", fuse.ReduceArgMax, fuse.AxisAll, from("ArgMax", a), 0)}
+}
+
+// ArgMaxRows is the index of the largest element of each row, a column.
+func ArgMaxRows[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMaxRows", fuse.ReduceArgMax, fuse.AxisRows, from("ArgMaxRows", a), 0)}
+}
+
+// ArgMaxCols is the index of the largest element of each column, a row.
+func ArgMaxCols[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMaxCols", fuse.ReduceArgMax, fuse.AxisCols, from("ArgMaxCols", a), 0)}
+}
+
+// ArgMin is the index of the smallest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as
+// int32: counted row by row, or along the row or the column. Of nothing it is an error.
+func ArgMin[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMin", fuse.ReduceArgMin, fuse.AxisAll, from("ArgMin", a), 0)}
+}
+
+// ArgMinRows is the index of the smallest element of each row, a column.
+func ArgMinRows[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMinRows", fuse.ReduceArgMin, fuse.AxisRows, from("ArgMinRows", a), 0)}
+}
+
+// ArgMinCols is the index of the smallest element of each column, a row.
+func ArgMinCols[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{reduceNode("ArgMinCols", fuse.ReduceArgMin, fuse.AxisCols, from("ArgMinCols", a), 0)}
+}
+
+// Trace is the sum of the diagonal, a 1x1 matrix.
+func Trace[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{reduceNode("Trace", fuse.ReduceTrace, fuse.AxisAll, from("Trace", a), 0)}
+}
+
+// SortRows is each row as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func SortRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("SortRows", orderSort, fuse.AxisRows, from("SortRows", a), -1)}
+}
+
+// SortCols is each column as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func SortCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("SortCols", orderSort, fuse.AxisCols, from("SortCols", a), -1)}
+}
+
+// ArgSortRows is each row as the indices, as int32, of its elements in ascending order. NaN comes last, and equal elements
+// keep their order.
+func ArgSortRows[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgSortRows", orderArgSort, fuse.AxisRows, from("ArgSortRows", a), -1)}
+}
+
+// ArgSortCols is each column as the indices, as int32, of its elements in ascending order. NaN comes last, and equal
+// elements keep their order.
+func ArgSortCols[T Elem](a Operand[T]) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgSortCols", orderArgSort, fuse.AxisCols, from("ArgSortCols", a), -1)}
+}
+
+// TopKRows is each row as its k largest elements, the largest first. NaN is the largest, and of equal elements the first
+// one comes first.
+func TopKRows[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{sortNode("TopKRows", orderTopK, fuse.AxisRows, from("TopKRows", a), k)}
+}
+
+// TopKCols is each column as its k largest elements, the largest first. NaN is the largest, and of equal elements the
+// first one comes first.
+func TopKCols[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{sortNode("TopKCols", orderTopK, fuse.AxisCols, from("TopKCols", a), k)}
+}
+
+// ArgTopKRows is each row as the indices, as int32, of its k largest elements, the largest first. NaN is the largest, and
+// of equal elements the first one comes first.
+func ArgTopKRows[T Elem](a Operand[T], k int) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgTopKRows", orderArgTopK, fuse.AxisRows, from("ArgTopKRows", a), k)}
+}
+
+// ArgTopKCols is each column as the indices, as int32, of its k largest elements, the largest first. NaN is the largest,
+// and of equal elements the first one comes first.
+func ArgTopKCols[T Elem](a Operand[T], k int) *Expr[int32] {
+	return &Expr[int32]{sortNode("ArgTopKCols", orderArgTopK, fuse.AxisCols, from("ArgTopKCols", a), k)}
+}
+
+// CumSumRows is each row as its running sums.
+func CumSumRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumSumRows", orderCumSum, fuse.AxisRows, from("CumSumRows", a), -1)}
+}
+
+// CumSumCols is each column as its running sums.
+func CumSumCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumSumCols", orderCumSum, fuse.AxisCols, from("CumSumCols", a), -1)}
+}
+
+// CumProdRows is each row as its running products.
+func CumProdRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumProdRows", orderCumProd, fuse.AxisRows, from("CumProdRows", a), -1)}
+}
+
+// CumProdCols is each column as its running products.
+func CumProdCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{sortNode("CumProdCols", orderCumProd, fuse.AxisCols, from("CumProdCols", a), -1)}
 }
 
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewSoftmax("Softmax", false, from("Softmax", a))}
+	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}
+}
+
+// SoftmaxCols is Softmax of each column.
+func SoftmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("SoftmaxCols", softmaxPlain, fuse.AxisCols, from("SoftmaxCols", a))}
+}
+
+// SoftmaxAll is Softmax of all elements together.
+func SoftmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("SoftmaxAll", softmaxPlain, fuse.AxisAll, from("SoftmaxAll", a))}
 }
 
 // LogSoftmax is the logarithm of Softmax.
 func LogSoftmax[T Elem](a Operand[T]) *Expr[T] {
-	return &Expr[T]{expr.NewSoftmax("LogSoftmax", true, from("LogSoftmax", a))}
+	return &Expr[T]{softmaxNode("LogSoftmax", softmaxLog, fuse.AxisRows, from("LogSoftmax", a))}
+}
+
+// LogSoftmaxCols is LogSoftmax of each column.
+func LogSoftmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("LogSoftmaxCols", softmaxLog, fuse.AxisCols, from("LogSoftmaxCols", a))}
+}
+
+// LogSoftmaxAll is LogSoftmax of all elements together.
+func LogSoftmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("LogSoftmaxAll", softmaxLog, fuse.AxisAll, from("LogSoftmaxAll", a))}
+}
+
+// Hardmax is 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all
+// others.
+func Hardmax[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("Hardmax", softmaxHard, fuse.AxisRows, from("Hardmax", a))}
+}
+
+// HardmaxCols is Hardmax of each column.
+func HardmaxCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("HardmaxCols", softmaxHard, fuse.AxisCols, from("HardmaxCols", a))}
+}
+
+// HardmaxAll is Hardmax of all elements together.
+func HardmaxAll[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{softmaxNode("HardmaxAll", softmaxHard, fuse.AxisAll, from("HardmaxAll", a))}
 }

@@ -188,11 +188,191 @@ func (a *Expr[T]) MeanRows() *Expr[T] { return MeanRows(a) }
 // MeanCols is the mean of each column, a row.
 func (a *Expr[T]) MeanCols() *Expr[T] { return MeanCols(a) }
 
+// Var is the variance of all elements, a 1x1 matrix. The squares of the differences from the mean are summed and divided
+// by their number, less ddof where that is given: 1 for a sample.
+func (a *Expr[T]) Var(ddof ...int) *Expr[T] { return Var(a, ddof...) }
+
+// VarRows is the variance of each row, a column.
+func (a *Expr[T]) VarRows(ddof ...int) *Expr[T] { return VarRows(a, ddof...) }
+
+// VarCols is the variance of each column, a row.
+func (a *Expr[T]) VarCols(ddof ...int) *Expr[T] { return VarCols(a, ddof...) }
+
+// Std is the standard deviation of all elements, a 1x1 matrix. The square root of Var.
+func (a *Expr[T]) Std(ddof ...int) *Expr[T] { return Std(a, ddof...) }
+
+// StdRows is the standard deviation of each row, a column.
+func (a *Expr[T]) StdRows(ddof ...int) *Expr[T] { return StdRows(a, ddof...) }
+
+// StdCols is the standard deviation of each column, a row.
+func (a *Expr[T]) StdCols(ddof ...int) *Expr[T] { return StdCols(a, ddof...) }
+
+// Norm1 is the sum of the absolute values of all elements, a 1x1 matrix.
+func (a *Expr[T]) Norm1() *Expr[T] { return Norm1(a) }
+
+// Norm1Rows is the sum of the absolute values of each row, a column.
+func (a *Expr[T]) Norm1Rows() *Expr[T] { return Norm1Rows(a) }
+
+// Norm1Cols is the sum of the absolute values of each column, a row.
+func (a *Expr[T]) Norm1Cols() *Expr[T] { return Norm1Cols(a) }
+
+// Norm2 is the Euclidean norm of all elements, a 1x1 matrix. Of all elements it is the Frobenius norm.
+func (a *Expr[T]) Norm2() *Expr[T] { return Norm2(a) }
+
+// Norm2Rows is the Euclidean norm of each row, a column.
+func (a *Expr[T]) Norm2Rows() *Expr[T] { return Norm2Rows(a) }
+
+// Norm2Cols is the Euclidean norm of each column, a row.
+func (a *Expr[T]) Norm2Cols() *Expr[T] { return Norm2Cols(a) }
+
+// NormInf is the largest absolute value of all elements, a 1x1 matrix. NaN wins. Of nothing it is 0.
+func (a *Expr[T]) NormInf() *Expr[T] { return NormInf(a) }
+
+// NormInfRows is the largest absolute value of each row, a column.
+func (a *Expr[T]) NormInfRows() *Expr[T] { return NormInfRows(a) }
+
+// NormInfCols is the largest absolute value of each column, a row.
+func (a *Expr[T]) NormInfCols() *Expr[T] { return NormInfCols(a) }
+
+// NormP is the p-norm of all elements, a 1x1 matrix. The sum of the absolute values to the power p, to the power 1/p; p
+// may be an infinity.
+func (a *Expr[T]) NormP(p float64) *Expr[T] { return NormP(a, p) }
+
+// NormPRows is the p-norm of each row, a column.
+func (a *Expr[T]) NormPRows(p float64) *Expr[T] { return NormPRows(a, p) }
+
+// NormPCols is the p-norm of each column, a row.
+func (a *Expr[T]) NormPCols(p float64) *Expr[T] { return NormPCols(a, p) }
+
+// LogSumExp is the logarithm of the sum of the exponentials of all elements, a 1x1 matrix. Computed without overflow. Of
+// nothing it is minus infinity.
+func (a *Expr[T]) LogSumExp() *Expr[T] { return LogSumExp(a) }
+
+// LogSumExpRows is the logarithm of the sum of the exponentials of each row, a column.
+func (a *Expr[T]) LogSumExpRows() *Expr[T] { return LogSumExpRows(a) }
+
+// LogSumExpCols is the logarithm of the sum of the exponentials of each column, a row.
+func (a *Expr[T]) LogSumExpCols() *Expr[T] { return LogSumExpCols(a) }
+
+// CountNonzero is the number of elements that are not 0 of all elements, a 1x1 matrix. As int32. NaN is not 0.
+func (a *Expr[T]) CountNonzero() *Expr[int32] { return CountNonzero(a) }
+
+// CountNonzeroRows is the number of elements that are not 0 of each row, a column.
+func (a *Expr[T]) CountNonzeroRows() *Expr[int32] { return CountNonzeroRows(a) }
+
+// CountNonzeroCols is the number of elements that are not 0 of each column, a row.
+func (a *Expr[T]) CountNonzeroCols() *Expr[int32] { return CountNonzeroCols(a) }
+
+// AnyNonzero is the logical or of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 0.
+func (a *Expr[T]) AnyNonzero() *Expr[T] { return AnyNonzero(a) }
+
+// AnyNonzeroRows is the logical or of each row, a column.
+func (a *Expr[T]) AnyNonzeroRows() *Expr[T] { return AnyNonzeroRows(a) }
+
+// AnyNonzeroCols is the logical or of each column, a row.
+func (a *Expr[T]) AnyNonzeroCols() *Expr[T] { return AnyNonzeroCols(a) }
+
+// AllNonzero is the logical and of all elements, a 1x1 matrix. It is 1 or 0. NaN counts as true. Of nothing it is 1.
+func (a *Expr[T]) AllNonzero() *Expr[T] { return AllNonzero(a) }
+
+// AllNonzeroRows is the logical and of each row, a column.
+func (a *Expr[T]) AllNonzeroRows() *Expr[T] { return AllNonzeroRows(a) }
+
+// AllNonzeroCols is the logical and of each column, a row.
+func (a *Expr[T]) AllNonzeroCols() *Expr[T] { return AllNonzeroCols(a) }
+
+// ArgMax is the index of the largest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as int32:
+// counted row by row, or along the row or the column. Of nothing it is an error.
+func (a *Expr[T]) ArgMax() *Expr[int32] { return ArgMax(a) }
+
+// ArgMaxRows is the index of the largest element of each row, a column.
+func (a *Expr[T]) ArgMaxRows() *Expr[int32] { return ArgMaxRows(a) }
+
+// ArgMaxCols is the index of the largest element of each column, a row.
+func (a *Expr[T]) ArgMaxCols() *Expr[int32] { return ArgMaxCols(a) }
+
+// ArgMin is the index of the smallest element of all elements, a 1x1 matrix. The first of several, or of the NaN, as
+// int32: counted row by row, or along the row or the column. Of nothing it is an error.
+func (a *Expr[T]) ArgMin() *Expr[int32] { return ArgMin(a) }
+
+// ArgMinRows is the index of the smallest element of each row, a column.
+func (a *Expr[T]) ArgMinRows() *Expr[int32] { return ArgMinRows(a) }
+
+// ArgMinCols is the index of the smallest element of each column, a row.
+func (a *Expr[T]) ArgMinCols() *Expr[int32] { return ArgMinCols(a) }
+
+// Trace is the sum of the diagonal, a 1x1 matrix.
+func (a *Expr[T]) Trace() *Expr[T] { return Trace(a) }
+
+// SortRows is each row as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func (a *Expr[T]) SortRows() *Expr[T] { return SortRows(a) }
+
+// SortCols is each column as sorted in ascending order. NaN comes last, and equal elements keep their order.
+func (a *Expr[T]) SortCols() *Expr[T] { return SortCols(a) }
+
+// ArgSortRows is each row as the indices, as int32, of its elements in ascending order. NaN comes last, and equal elements
+// keep their order.
+func (a *Expr[T]) ArgSortRows() *Expr[int32] { return ArgSortRows(a) }
+
+// ArgSortCols is each column as the indices, as int32, of its elements in ascending order. NaN comes last, and equal
+// elements keep their order.
+func (a *Expr[T]) ArgSortCols() *Expr[int32] { return ArgSortCols(a) }
+
+// TopKRows is each row as its k largest elements, the largest first. NaN is the largest, and of equal elements the first
+// one comes first.
+func (a *Expr[T]) TopKRows(k int) *Expr[T] { return TopKRows(a, k) }
+
+// TopKCols is each column as its k largest elements, the largest first. NaN is the largest, and of equal elements the
+// first one comes first.
+func (a *Expr[T]) TopKCols(k int) *Expr[T] { return TopKCols(a, k) }
+
+// ArgTopKRows is each row as the indices, as int32, of its k largest elements, the largest first. NaN is the largest, and
+// of equal elements the first one comes first.
+func (a *Expr[T]) ArgTopKRows(k int) *Expr[int32] { return ArgTopKRows(a, k) }
+
+// ArgTopKCols is each column as the indices, as int32, of its k largest elements, the largest first. NaN is the largest,
+// and of equal elements the first one comes first.
+func (a *Expr[T]) ArgTopKCols(k int) *Expr[int32] { return ArgTopKCols(a, k) }
+
+// CumSumRows is each row as its running sums.
+func (a *Expr[T]) CumSumRows() *Expr[T] { return CumSumRows(a) }
+
+// CumSumCols is each column as its running sums.
+func (a *Expr[T]) CumSumCols() *Expr[T] { return CumSumCols(a) }
+
+// CumProdRows is each row as its running products.
+func (a *Expr[T]) CumProdRows() *Expr[T] { return CumProdRows(a) }
+
+// CumProdCols is each column as its running products.
+func (a *Expr[T]) CumProdCols() *Expr[T] { return CumProdCols(a) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 
+// SoftmaxCols is Softmax of each column.
+func (a *Expr[T]) SoftmaxCols() *Expr[T] { return SoftmaxCols(a) }
+
+// SoftmaxAll is Softmax of all elements together.
+func (a *Expr[T]) SoftmaxAll() *Expr[T] { return SoftmaxAll(a) }
+
 // LogSoftmax is the logarithm of Softmax.
 func (a *Expr[T]) LogSoftmax() *Expr[T] { return LogSoftmax(a) }
+
+// LogSoftmaxCols is LogSoftmax of each column.
+func (a *Expr[T]) LogSoftmaxCols() *Expr[T] { return LogSoftmaxCols(a) }
+
+// LogSoftmaxAll is LogSoftmax of all elements together.
+func (a *Expr[T]) LogSoftmaxAll() *Expr[T] { return LogSoftmaxAll(a) }
+
+// Hardmax is 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all
+// others.
+func (a *Expr[T]) Hardmax() *Expr[T] { return Hardmax(a) }
+
+// HardmaxCols is Hardmax of each column.
+func (a *Expr[T]) HardmaxCols() *Expr[T] { return HardmaxCols(a) }
+
+// HardmaxAll is Hardmax of all elements together.
+func (a *Expr[T]) HardmaxAll() *Expr[T] { return HardmaxAll(a) }
 
 // The methods of a matrix store a result in it: they are short for Assign.
 

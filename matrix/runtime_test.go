@@ -80,7 +80,7 @@ func TestAs(t *testing.T) {
 			"value":              {other.SetValueFrom(1, 1, []number{1}, 0, matrix.Options{Type: matrix.Int32}), gpu.ErrInvalid},
 			"conversion":         {matrix.Fill[float32](1, 1, 1).ConvertTo(matrix.Int32).Err(), gpu.ErrInvalid},
 			"operation":          {matrix.Elementwise[number](0, a).Err(), gpu.ErrInvalid},
-			"reduction":          {matrix.Reduce(9, 0, a).Err(), gpu.ErrInvalid},
+			"reduction":          {matrix.Reduce(99, 0, 0, a).Err(), gpu.ErrInvalid},
 			"released":           {second(matrix.New[float32](dev, 1, 1, matrix.Options{Release: func() {}})), gpu.ErrInvalid},
 			"released copy":      {second(matrix.FromSlice(dev, 1, 1, []float32{1}, matrix.Options{Release: func() {}})), gpu.ErrInvalid},
 			"released mapped":    {second(matrix.Map[float32](dev, 1, 1, matrix.Options{Release: func() {}})), gpu.ErrInvalid},

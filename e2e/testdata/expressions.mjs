@@ -74,6 +74,28 @@ export const tests = {
       }
     }
     check(await gpu.matrix(2, 2, [1, 2, 3, 4]).sum().value() === 10, 'value');
+    const m = gpu.matrix(2, 3, [1, 5, 5, -2, 0, 9]);
+    const reduced = [
+      ['var', m.var(), [(1 + 25 + 25 + 4 + 81) / 6 - 9]], ['sample var', m.var({axis: 1, ddof: 1}), [16 / 3, 103 / 3]],
+      ['std', m.std({axis: 0}), [1.5, 2.5, 2]], ['norm1', m.norm1(), [22]], ['norm2', gpu.norm2(m, {axis: 0}), [Math.sqrt(5), 5, Math.sqrt(106)]],
+      ['normInf', m.normInf({axis: 1}), [5, 9]], ['normP', m.normP(3), [Math.cbrt(1 + 125 + 125 + 8 + 729)]],
+      ['logSumExp', m.logSumExp({axis: 1}), [Math.log(Math.E + 2 * Math.exp(5)), Math.log(Math.exp(-2) + 1 + Math.exp(9))]],
+      ['any', m.any({axis: 0}), [1, 1, 1]], ['all', m.all({axis: 1}), [1, 0]], ['trace', m.trace(), [1]],
+      ['softmax', m.softmax({axis: null}).sum(), [1]], ['columns', m.softmax({axis: 0}).sum({axis: 0}), [1, 1, 1]],
+      ['hardmax', m.hardmax(), [0, 1, 0, 0, 0, 1]], ['hardmax of columns', m.hardmax({axis: 0}), [1, 1, 0, 0, 0, 1]],
+      ['hardmax of all', m.hardmax({axis: null}), [0, 0, 0, 0, 0, 1]],
+    ];
+    const tops = gpu.matrix(2, 4, [3, NaN, 1, 3, -1, 7, 0, -2]);
+    reduced.push(['sort', tops.sort(), [1, 3, 3, NaN, -2, -1, 0, 7]], ['sort columns', m.sort({axis: 0}), [-2, 0, 5, 1, 5, 9]],
+      ['topK', tops.topK(2), [NaN, 3, 7, 0]], ['cumSum', m.cumSum(), [1, 6, 11, -2, -2, 7]], ['cumProd', m.cumProd({axis: 0}), [1, 5, 5, -2, 0, 45]], ['topK of columns', m.topK(1, {axis: 0}), [1, 5, 9]]);
+    check(String(await tops.argSort().read()) === '2,0,3,1,3,0,2,1', 'argSort');
+    check(String(await tops.argTopK(3).read()) === '1,0,3,1,2,0', 'argTopK');
+    for (const [what, expr, want] of reduced) same(await expr.read(), want, what, 1e-5);
+    for (const [what, expr, want] of [['argMax', m.argMax({axis: 1}), [1, 2]], ['argMin', m.argMin(), [3]], ['countNonzero', m.countNonzero({axis: 0}), [2, 1, 2]]]) {
+      check(expr.dtype === 'int32', `${what} is ${expr.dtype}`);
+      const got = await expr.read();
+      check(got instanceof Int32Array && String(got) === String(want), `${what} is ${got}`);
+    }
   }),
 
   products: withGpu(async (gpu) => {

@@ -32,7 +32,8 @@ const (
 	Product                      // the matrix product of a and b
 	Transpose                    // f(a); of a matrix in JavaScript it is a view
 	Reduction                    // f(a) of all elements, of each row and of each column
-	RowMap                       // f(a) of each row
+	Order                        // f(a) of each row and of each column, sorted
+	RowMap                       // f(a) of each row, of each column and of all elements, a matrix
 )
 
 // Operation is a row of the table. Fields that are not set get the value that their comments name.
@@ -57,6 +58,9 @@ type Operation struct {
 	JSCall   string   // the function that makes it in JavaScript, where the class alone does not say it
 	NumPy    string   // where it is another name than in JavaScript
 	Text     []string // in matrix.Eval. Every in small letters; operations with a scalar have none
+	Takes    string   // of a reduction, what number it takes: Ddof or Power
+	Int32    bool     // of a reduction: its results are int32
+	Alone    bool     // of a reduction: there is only the one of all elements
 	Every    string   // of a reduction: Go's name of the one of all elements. Name
 }
 
@@ -81,8 +85,9 @@ var Groups = []Group{
 	{"comparing whole matrices", "EqualAll EqualApprox", "TestEqual, TestEqualErrors"},
 	{"choice", "*", "TestBinaryAndComparisons, TestScalars, TestSpecialValues"},
 	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
-	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds"},
-	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax"},
+	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds, TestReductions, TestReductionsOfSpecials, TestReductionPasses, TestReductionsInBlocks, TestReductionErrors"},
+	{"order", "*", "TestSort, TestTopK, TestCumulative"},
+	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
 	{"text", "Eval", "TestEval, TestEvalHostile, FuzzEval"},
@@ -225,20 +230,15 @@ var Table = slices.Concat(
 	section(Transpose, "layout", []Operation{
 		{Name: "Transpose", Doc: "is the transpose", JS: "-", Text: []string{"transpose", "t"}},
 	}),
-	// The order of the reductions is that of fuse.Reduction.
-	section(Reduction, "reductions", []Operation{
-		{Name: "Sum", Doc: "sum", Note: "What comes before element by element is computed in the same kernel. Of nothing it is 0."},
-		{
-			Name: "Max", Every: "MaxAll", Doc: "maximum",
-			Note: "NaN wins. Of nothing it is minus infinity or the type's smallest value.",
-		},
-		{Name: "Min", Every: "MinAll", Doc: "minimum", Note: "NaN wins. Of nothing it is infinity or the type's largest value."},
-		{Name: "Prod", Doc: "product", Note: "Of nothing it is 1."},
-		{Name: "Mean", Doc: "mean", Note: "Of nothing it is NaN.", Real: true, JSCall: "mean", Call: "meanNode"},
-	}),
+	reductions,
+	sorts,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},
+		{
+			Name: "Hardmax", Doc: "is 1 at the largest element of each row and 0 elsewhere",
+			Note: "The first of several is the largest, and NaN before all others.",
+		},
 	}),
 )
 

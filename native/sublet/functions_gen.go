@@ -11,8 +11,21 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   notequal less lessequal greater greaterequal and or             of each two elements
   where(C, A, B) clamp(A, lo, hi)                                 of each element and two others
   matmul transpose t                                              of whole matrices
-  sum maxall minall prod mean                                     of all elements
-  sumrows maxrows minrows prodrows meanrows                       of each row, a column
-  sumcols maxcols mincols prodcols meancols                       of each column, a row
-  softmax logsoftmax                                              of each row, a matrix
+  sum maxall minall prod mean var std norm1 norm2 norminf
+  normp(A, p) logsumexp countnonzero any anynonzero all
+  allnonzero argmax argmin trace                                  of all elements
+  sumrows maxrows minrows prodrows meanrows varrows stdrows
+  norm1rows norm2rows norminfrows normprows(A, p)
+  logsumexprows countnonzerorows anynonzerorows allnonzerorows
+  argmaxrows argminrows                                           of each row, a column
+  sumcols maxcols mincols prodcols meancols varcols stdcols
+  norm1cols norm2cols norminfcols normpcols(A, p)
+  logsumexpcols countnonzerocols anynonzerocols allnonzerocols
+  argmaxcols argmincols                                           of each column, a row
+  sortrows argsortrows topkrows(A, k) argtopkrows(A, k)
+  cumsumrows cumprodrows softmax logsoftmax hardmax               of each row, a matrix
+  sortcols argsortcols topkcols(A, k) argtopkcols(A, k)
+  cumsumcols cumprodcols softmaxcols logsoftmaxcols
+  hardmaxcols                                                     of each column, a matrix
+  softmaxall logsoftmaxall hardmaxall                             of all elements, a matrix
 `

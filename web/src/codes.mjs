@@ -60,4 +60,37 @@ export const Reduction = Object.freeze({
   Max: 1,
   Min: 2,
   Prod: 3,
+  Mean: 4,
+  Var: 5,
+  Std: 6,
+  Norm1: 7,
+  Norm2: 8,
+  NormInf: 9,
+  NormP: 10,
+  LogSumExp: 11,
+  CountNonzero: 12,
+  AnyNonzero: 13,
+  AllNonzero: 14,
+  ArgMax: 15,
+  ArgMin: 16,
+  Trace: 17,
 });
+
+/** The reductions of real numbers. */
+export const REAL_REDUCTIONS = [
+  Reduction.Mean,
+  Reduction.Var,
+  Reduction.Std,
+  Reduction.Norm2,
+  Reduction.NormP,
+  Reduction.LogSumExp,
+];
+
+/** The reductions whose results are int32. */
+export const INT32_REDUCTIONS = [
+  Reduction.CountNonzero,
+  Reduction.ArgMax,
+  Reduction.ArgMin,
+  Reduction.ArgSort,
+  Reduction.ArgTopK,
+];

@@ -19,6 +19,7 @@ export const DTYPES = Object.freeze([
 ]);
 
 export const FLOAT32 = DTYPES[0];
+export const INT32 = DTYPES[1];
 export const FLOAT16 = DTYPES[3];
 
 /** @param {string} where @param {unknown} name @param {DType} fallback what undefined stands for @returns {DType} */

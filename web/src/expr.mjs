@@ -7,7 +7,6 @@ import {funcRef} from './func.mjs';
 import {Memory} from './memory.mjs';
 import * as nodes from './node.mjs';
 import {methods} from './operations.mjs';
-import {Op, Reduction} from './protocol.mjs';
 import {signalOf} from './source.mjs';
 
 /** @typedef {import('./node.mjs').Node} Node */
@@ -64,11 +63,11 @@ export function applied(where, fn, args) {
   return new Expr(session, nodes.call(where, func, list));
 }
 
-/** The axis of a reduction's options. @param {string} where @param {unknown} options */
-function axisOf(where, options) {
+/** One of a reduction's options. @param {string} where @param {unknown} options @param {'axis' | 'ddof'} name */
+function optionOf(where, options, name) {
   if (options === undefined) return undefined;
   if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options ${show(options)}`);
-  return guard(where, () => /** @type {{axis?: unknown}} */ (options).axis);
+  return guard(where, () => /** @type {{axis?: unknown, ddof?: unknown}} */ (options)[name]);
 }
 
 /** A part of a matrix is a view; a part of anything else is yet to be computed. @param {Session} session @param {Node} node @returns {Expr} */
@@ -108,19 +107,39 @@ const make = {
     return new Expr(session, nodes.product(where, x, y));
   },
 
-  /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Expr} */
-  reduce(a, where, what, options) {
+  /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @param {number} [number] @returns {Expr} */
+  reduce(a, where, what, options, number = 0) {
     const {session, node} = own(a, where);
-    return new Expr(session, nodes.reduce(where, what, node, axisOf(where, options)));
+    return new Expr(session, nodes.reduce(where, what, node, optionOf(where, options, 'axis'), number));
   },
 
-  /** @param {unknown} a @param {string} where @param {unknown} options @returns {Expr} */
-  mean(a, where, options) {
+  /** @param {unknown} a @param {string} where @param {number} what @param {unknown} options @returns {Expr} */
+  spread(a, where, what, options) {
+    return make.reduce(a, where, what, options, nodes.numberOf(where, optionOf(where, options, 'ddof') ?? 0));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
+  normalise(a, where, op, options) {
     const {session, node} = own(a, where);
-    if (!node.type.real) throw failure('ErrUnsupported', where, `not defined for ${node.type.name}`);
-    const sum = nodes.reduce(where, Reduction.Sum, node, axisOf(where, options));
-    const count = node.rows * node.cols / (sum.rows * sum.cols); // NaN where there is nothing and no result either
-    return new Expr(session, nodes.binary(where, Op.Mul, sum, nodes.scalar(where, node.type, 1 / count)));
+    const axis = optionOf(where, options, 'axis');
+    return new Expr(session, nodes.normalise(where, op, node, axis === undefined ? 1 : axis));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} options @returns {Expr} */
+  order(a, where, op, options) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} op @param {unknown} k @param {unknown} options @returns {Expr} */
+  topmost(a, where, op, k, options) {
+    const {session, node} = own(a, where);
+    return new Expr(session, nodes.sorted(where, op, node, optionOf(where, options, 'axis') ?? 1, nodes.numberOf(where, k)));
+  },
+
+  /** @param {unknown} a @param {string} where @param {number} what @param {unknown} p @param {unknown} options @returns {Expr} */
+  norm(a, where, what, p, options) {
+    return make.reduce(a, where, what, options, nodes.numberOf(where, p));
   },
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {scalarBits} from './dtype.mjs';
+import {INT32_REDUCTIONS, REAL_REDUCTIONS} from './codes.mjs';
+import {FLOAT32, INT32, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
 import {Axis, Op, REAL_ONLY} from './protocol.mjs';
 
@@ -192,12 +193,45 @@ export function reshape(where, a, rows, cols) {
 /** @param {Node} a @param {DType} type */
 export const cast = (a, type) => a.type === type ? a : new Node(Op.Cast, type, a.rows, a.cols, a);
 
-/** @param {string} where @param {number} what @param {Node} a @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
-export function reduce(where, what, a, axis) {
+/** The number that a reduction takes. @param {string} where @param {unknown} value @returns {number} */
+export function numberOf(where, value) {
+  if (typeof value !== 'number') throw failure('ErrInvalid', where, `${show(value)} is not a number`);
+  return value;
+}
+
+/**
+ * @param {string} where @param {number} what @param {Node} a @param {unknown} axis
+ * @param {number} number what the reduction takes
+ */
+export function reduce(where, what, a, axis, number) {
+  if (!a.type.real && REAL_REDUCTIONS.includes(what)) throw failure('ErrUnsupported', where, `not defined for ${a.type.name}`);
+  const type = INT32_REDUCTIONS.includes(what) ? INT32 : a.type;
+  const along = axisOf(where, axis);
+  const rows = along === Axis.Rows ? a.rows : 1, cols = along === Axis.Cols ? a.cols : 1;
+  return new Node(Op.Reduce, type, rows, cols, a, null, null, [what, along, scalarBits(where, FLOAT32, number)]);
+}
+
+/** A sort or the like; of the k largest elements where k is given. @param {string} where @param {number} op @param {Node} a @param {unknown} axis @param {number} [k] */
+export function sorted(where, op, a, axis, k) {
+  const along = axisOf(where, axis), down = along === Axis.Cols;
+  const all = down ? a.rows : a.cols, kept = k ?? all;
+  if (!Number.isInteger(kept) || kept < 0 || kept > all) throw failure('ErrInvalid', where, `${kept} of ${all} elements`);
+  const type = op === Op.ArgSort || op === Op.ArgTopK ? INT32 : a.type;
+  return new Node(op, type, down ? kept : a.rows, down ? a.cols : kept, a, null, null, k === undefined ? [along] : [along, k]);
+}
+
+/** A softmax or the like. @param {string} where @param {number} op @param {Node} a @param {unknown} axis */
+export function normalise(where, op, a, axis) {
+  checkType(where, op, a.type);
+  return new Node(op, a.type, a.rows, a.cols, a, null, null, [axisOf(where, axis)]);
+}
+
+/** @param {string} where @param {unknown} axis NumPy's: undefined, 0 or 1, or from the end */
+function axisOf(where, axis) {
   switch (axis) {
-    case undefined: case null: return new Node(Op.Reduce, a.type, 1, 1, a, null, null, [what, Axis.All]);
-    case 1: case -1: return new Node(Op.Reduce, a.type, a.rows, 1, a, null, null, [what, Axis.Rows]);
-    case 0: case -2: return new Node(Op.Reduce, a.type, 1, a.cols, a, null, null, [what, Axis.Cols]);
+    case undefined: case null: return Axis.All;
+    case 1: case -1: return Axis.Rows;
+    case 0: case -2: return Axis.Cols;
     default: throw failure('ErrIndex', where, `axis ${show(axis)}; a matrix has 0 and 1`);
   }
 }

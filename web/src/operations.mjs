@@ -15,10 +15,14 @@ import {Op, Reduction} from './protocol.mjs';
  *   limits: (a: unknown, where: string, op: number, low: unknown, high: unknown) => Expr,
  *   product: (a: unknown, where: string, b: unknown) => Expr,
  *   reduce: (a: unknown, where: string, what: number, options?: {axis?: unknown}) => Expr,
- *   mean: (a: unknown, where: string, options?: {axis?: unknown}) => Expr,
+ *   spread: (a: unknown, where: string, what: number, options?: {axis?: unknown, ddof?: unknown}) => Expr,
+ *   normalise: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
+ *   order: (a: unknown, where: string, op: number, options?: {axis?: unknown}) => Expr,
+ *   topmost: (a: unknown, where: string, op: number, k: unknown, options?: {axis?: unknown}) => Expr,
+ *   norm: (a: unknown, where: string, what: number, p: unknown, options?: {axis?: unknown}) => Expr,
  * }} make
  */
-export const methods = ({unary, binary, power, limits, product, reduce, mean}) => class {
+export const methods = ({unary, binary, power, limits, product, reduce, spread, norm, normalise, order, topmost}) => class {
   neg() { return unary(this, 'neg', Op.Neg); }
   abs() { return unary(this, 'abs', Op.Abs); }
   sign() { return unary(this, 'sign', Op.Sign); }
@@ -80,9 +84,51 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   /** @param {{axis?: unknown}} [options] */
   prod(options) { return reduce(this, 'prod', Reduction.Prod, options); }
   /** @param {{axis?: unknown}} [options] */
-  mean(options) { return mean(this, 'mean', options); }
-  softmax() { return unary(this, 'softmax', Op.Softmax); }
-  logSoftmax() { return unary(this, 'logSoftmax', Op.LogSoftmax); }
+  mean(options) { return reduce(this, 'mean', Reduction.Mean, options); }
+  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  var(options) { return spread(this, 'var', Reduction.Var, options); }
+  /** @param {{axis?: unknown, ddof?: unknown}} [options] */
+  std(options) { return spread(this, 'std', Reduction.Std, options); }
+  /** @param {{axis?: unknown}} [options] */
+  norm1(options) { return reduce(this, 'norm1', Reduction.Norm1, options); }
+  /** @param {{axis?: unknown}} [options] */
+  norm2(options) { return reduce(this, 'norm2', Reduction.Norm2, options); }
+  /** @param {{axis?: unknown}} [options] */
+  normInf(options) { return reduce(this, 'normInf', Reduction.NormInf, options); }
+  /** @param {unknown} p @param {{axis?: unknown}} [options] */
+  normP(p, options) { return norm(this, 'normP', Reduction.NormP, p, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSumExp(options) { return reduce(this, 'logSumExp', Reduction.LogSumExp, options); }
+  /** @param {{axis?: unknown}} [options] */
+  countNonzero(options) { return reduce(this, 'countNonzero', Reduction.CountNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  any(options) { return reduce(this, 'any', Reduction.AnyNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  all(options) { return reduce(this, 'all', Reduction.AllNonzero, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argMax(options) { return reduce(this, 'argMax', Reduction.ArgMax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argMin(options) { return reduce(this, 'argMin', Reduction.ArgMin, options); }
+  /** @param {{axis?: unknown}} [options] */
+  trace(options) { return reduce(this, 'trace', Reduction.Trace, options); }
+  /** @param {{axis?: unknown}} [options] */
+  sort(options) { return order(this, 'sort', Op.Sort, options); }
+  /** @param {{axis?: unknown}} [options] */
+  argSort(options) { return order(this, 'argSort', Op.ArgSort, options); }
+  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  topK(k, options) { return topmost(this, 'topK', Op.TopK, k, options); }
+  /** @param {unknown} k @param {{axis?: unknown}} [options] */
+  argTopK(k, options) { return topmost(this, 'argTopK', Op.ArgTopK, k, options); }
+  /** @param {{axis?: unknown}} [options] */
+  cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
+  /** @param {{axis?: unknown}} [options] */
+  cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
+  /** @param {{axis?: unknown}} [options] */
+  softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  logSoftmax(options) { return normalise(this, 'logSoftmax', Op.LogSoftmax, options); }
+  /** @param {{axis?: unknown}} [options] */
+  hardmax(options) { return normalise(this, 'hardmax', Op.Hardmax, options); }
 };
 
 /**
@@ -177,8 +223,48 @@ export const functions = ({of, binary, power, ternary}) => class {
   prod(a, options) { return of(this, 'prod', a).prod(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   mean(a, options) { return of(this, 'mean', a).mean(options); }
-  /** @param {unknown} a */
-  softmax(a) { return of(this, 'softmax', a).softmax(); }
-  /** @param {unknown} a */
-  logSoftmax(a) { return of(this, 'logSoftmax', a).logSoftmax(); }
+  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  var(a, options) { return of(this, 'var', a).var(options); }
+  /** @param {unknown} a @param {{axis?: unknown, ddof?: unknown}} [options] */
+  std(a, options) { return of(this, 'std', a).std(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  norm1(a, options) { return of(this, 'norm1', a).norm1(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  norm2(a, options) { return of(this, 'norm2', a).norm2(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  normInf(a, options) { return of(this, 'normInf', a).normInf(options); }
+  /** @param {unknown} a @param {unknown} p @param {{axis?: unknown}} [options] */
+  normP(a, p, options) { return of(this, 'normP', a).normP(p, options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  logSumExp(a, options) { return of(this, 'logSumExp', a).logSumExp(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  countNonzero(a, options) { return of(this, 'countNonzero', a).countNonzero(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  any(a, options) { return of(this, 'any', a).any(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  all(a, options) { return of(this, 'all', a).all(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argMax(a, options) { return of(this, 'argMax', a).argMax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argMin(a, options) { return of(this, 'argMin', a).argMin(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  trace(a, options) { return of(this, 'trace', a).trace(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  sort(a, options) { return of(this, 'sort', a).sort(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  argSort(a, options) { return of(this, 'argSort', a).argSort(options); }
+  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  topK(a, k, options) { return of(this, 'topK', a).topK(k, options); }
+  /** @param {unknown} a @param {unknown} k @param {{axis?: unknown}} [options] */
+  argTopK(a, k, options) { return of(this, 'argTopK', a).argTopK(k, options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  logSoftmax(a, options) { return of(this, 'logSoftmax', a).logSoftmax(options); }
+  /** @param {unknown} a @param {{axis?: unknown}} [options] */
+  hardmax(a, options) { return of(this, 'hardmax', a).hardmax(options); }
 };

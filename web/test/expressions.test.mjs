@@ -93,7 +93,10 @@ test('words of the instructions', () => {
   assert.deepEqual(last(nodes.scalar('add', float32, 1.5)), [Op.Scalar, 0, 0x3fc00000]);
   assert.deepEqual(last(nodes.scalar('add', int32, -1)), [Op.Scalar, 1, 0xffffffff]);
   assert.deepEqual(last(nodes.filled('full', float32, 2, 3, 1)), [Op.Fill, 0, 0x3f800000, 2, 3]);
-  assert.deepEqual(last(nodes.reduce('max', Reduction.Max, a, 0)), [Op.Reduce, 0, 0, 1, 2]);
+  assert.deepEqual(last(nodes.reduce('max', Reduction.Max, a, 0, 0)), [Op.Reduce, 0, 0, Reduction.Max, 2, 0]);
+  assert.deepEqual(last(nodes.reduce('normP', Reduction.NormP, a, undefined, 3)), [Op.Reduce, 0, 0, Reduction.NormP, 0, 0x40400000]);
+  assert.deepEqual(last(nodes.reduce('argMax', Reduction.ArgMax, a, -1, 0)), [Op.Reduce, 1, 0, Reduction.ArgMax, 1, 0]);
+  assert.deepEqual(last(nodes.normalise('hardmax', Op.Hardmax, a, null)), [Op.Hardmax, 0, 0, 0]);
   const func = {handle: 3, name: 'f', arity: 2, closed: false, session: null};
   assert.deepEqual(last(nodes.call('apply', func, [a, a])), [Op.Call, 0, 3, 0, 0]);
   func.closed = true;

@@ -21,6 +21,16 @@ export interface ReduceOptions {
   readonly axis?: 0 | 1 | -1 | -2;
 }
 
+/** What a softmax runs along: 1 along the rows, the default; 0 down the columns; null over everything. */
+export interface NormaliseOptions {
+  readonly axis?: 0 | 1 | -1 | -2 | null;
+}
+
+/** What a variance runs along, and by how much less than their number the squares are divided: 0 by default, 1 for a sample. */
+export interface SpreadOptions extends ReduceOptions {
+  readonly ddof?: number;
+}
+
 /** Where a matrix lies in its memory. */
 export interface MatrixOptions {
   /** float32, or what a typed array's own class says. */

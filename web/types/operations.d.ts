@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Expr, Operand, ReduceOptions } from "./matrix.js";
+import type { Expr, NormaliseOptions, Operand, ReduceOptions, SpreadOptions } from "./matrix.js";
 
 /**
  * The operations of an expression, which a and cond stand for. Those of real numbers are `ErrUnsupported` on integers. Comparisons
@@ -98,10 +98,86 @@ export interface ExprOperations {
   prod(options?: ReduceOptions): Expr;
   /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
   mean(options?: ReduceOptions): Expr;
+  /**
+   * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
+   * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   */
+  var(options?: SpreadOptions): Expr;
+  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
+  std(options?: SpreadOptions): Expr;
+  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
+  norm1(options?: ReduceOptions): Expr;
+  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
+  norm2(options?: ReduceOptions): Expr;
+  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
+  normInf(options?: ReduceOptions): Expr;
+  /**
+   * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
+   * the power 1/p; p may be an infinity.
+   */
+  normP(p: number, options?: ReduceOptions): Expr;
+  /**
+   * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
+   * overflow. Of nothing it is minus infinity.
+   */
+  logSumExp(options?: ReduceOptions): Expr;
+  /**
+   * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
+   * NumPy's count_nonzero.
+   */
+  countNonzero(options?: ReduceOptions): Expr;
+  /**
+   * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 0.
+   */
+  any(options?: ReduceOptions): Expr;
+  /**
+   * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 1.
+   */
+  all(options?: ReduceOptions): Expr;
+  /**
+   * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   */
+  argMax(options?: ReduceOptions): Expr;
+  /**
+   * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   */
+  argMin(options?: ReduceOptions): Expr;
+  /** The sum of the diagonal. */
+  trace(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
+   * order.
+   */
+  sort(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
+   * equal elements keep their order. NumPy's argsort.
+   */
+  argSort(options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
+   * elements the first one comes first.
+   */
+  topK(k: number, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
+   * the largest, and of equal elements the first one comes first.
+   */
+  argTopK(k: number, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
+  cumSum(options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
+  cumProd(options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(): Expr;
+  softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
-  logSoftmax(): Expr;
+  logSoftmax(options?: NormaliseOptions): Expr;
+  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
+  hardmax(options?: NormaliseOptions): Expr;
 }
 
 /** The operations as functions. Where either operand may be a number, one of them must be none. */
@@ -197,8 +273,84 @@ export interface GpuOperations {
   prod(a: Expr, options?: ReduceOptions): Expr;
   /** The mean of all elements, or along an axis, whose length becomes 1. Of nothing it is NaN. */
   mean(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The variance of all elements, or along an axis, whose length becomes 1. The squares of the differences from the mean are
+   * summed and divided by their number, less ddof where that is given: 1 for a sample.
+   */
+  var(a: Expr, options?: SpreadOptions): Expr;
+  /** The standard deviation of all elements, or along an axis, whose length becomes 1. The square root of Var. */
+  std(a: Expr, options?: SpreadOptions): Expr;
+  /** The sum of the absolute values of all elements, or along an axis, whose length becomes 1. */
+  norm1(a: Expr, options?: ReduceOptions): Expr;
+  /** The Euclidean norm of all elements, or along an axis, whose length becomes 1. Of all elements it is the Frobenius norm. */
+  norm2(a: Expr, options?: ReduceOptions): Expr;
+  /** The largest absolute value of all elements, or along an axis, whose length becomes 1. NaN wins. Of nothing it is 0. */
+  normInf(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The p-norm of all elements, or along an axis, whose length becomes 1. The sum of the absolute values to the power p, to
+   * the power 1/p; p may be an infinity.
+   */
+  normP(a: Expr, p: number, options?: ReduceOptions): Expr;
+  /**
+   * The logarithm of the sum of the exponentials of all elements, or along an axis, whose length becomes 1. Computed without
+   * overflow. Of nothing it is minus infinity.
+   */
+  logSumExp(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The number of elements that are not 0 of all elements, or along an axis, whose length becomes 1. As int32. NaN is not 0.
+   * NumPy's count_nonzero.
+   */
+  countNonzero(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The logical or of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 0.
+   */
+  any(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The logical and of all elements, or along an axis, whose length becomes 1. It is 1 or 0. NaN counts as true. Of nothing
+   * it is 1.
+   */
+  all(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The index of the largest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmax.
+   */
+  argMax(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * The index of the smallest element of all elements, or along an axis, whose length becomes 1. The first of several, or of
+   * the NaN, as int32: counted row by row, or along the row or the column. Of nothing it is an error. NumPy's argmin.
+   */
+  argMin(a: Expr, options?: ReduceOptions): Expr;
+  /** The sum of the diagonal. */
+  trace(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as sorted in ascending order. NaN comes last, and equal elements keep their
+   * order.
+   */
+  sort(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its elements in ascending order. NaN comes last, and
+   * equal elements keep their order. NumPy's argsort.
+   */
+  argSort(a: Expr, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as its k largest elements, the largest first. NaN is the largest, and of equal
+   * elements the first one comes first.
+   */
+  topK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  /**
+   * Each row, or along axis 0 each column, as the indices, as int32, of its k largest elements, the largest first. NaN is
+   * the largest, and of equal elements the first one comes first.
+   */
+  argTopK(a: Expr, k: number, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running sums. NumPy's cumsum. */
+  cumSum(a: Expr, options?: ReduceOptions): Expr;
+  /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
+  cumProd(a: Expr, options?: ReduceOptions): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
-  softmax(a: Expr): Expr;
+  softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
-  logSoftmax(a: Expr): Expr;
+  logSoftmax(a: Expr, options?: NormaliseOptions): Expr;
+  /** 1 at the largest element of each row and 0 elsewhere. The first of several is the largest, and NaN before all others. */
+  hardmax(a: Expr, options?: NormaliseOptions): Expr;
 }

@@ -133,11 +133,12 @@ func places(text string) string {
 type table struct {
 	Rows, ElementWise []row // those with a name; those that package fuse computes
 	Groups            []ops.Group
+	Reductions        int
 }
 
 func newTable() table {
 	t := table{Groups: ops.Groups}
-	code, reductions := ops.FirstCode, 0
+	code := ops.FirstCode
 	for i := range ops.Table {
 		o := &ops.Table[i]
 		r := row{Operation: o, face: faces[o.Class]}
@@ -146,9 +147,15 @@ func newTable() table {
 			code++
 			t.ElementWise = append(t.ElementWise, r)
 		}
-		if r.HasKernel() {
-			r.Number = reductions
-			reductions++
+		if o.Takes == ops.Most {
+			r.face = topmost
+		}
+		if f, ok := numbered[o.Takes]; ok {
+			r.face = f
+		}
+		if r.Reduces() {
+			r.Number = t.Reductions
+			t.Reductions++
 		}
 		if o.Name != "" {
 			t.Rows = append(t.Rows, r)

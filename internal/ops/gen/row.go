@@ -31,14 +31,21 @@ func faceOfOne(node, title string) face {
 var faces = map[ops.Class]face{
 	ops.Unary:     faceOfOne("expr.NewMap", "of each element"),
 	ops.Transpose: faceOfOne("expr.NewTranspose", "of whole matrices"),
-	ops.RowMap:    faceOfOne("expr.NewSoftmax", "of each row, a matrix"),
+	ops.RowMap: {
+		Params: "a Operand[T]", Receiver: "a", Make: "softmaxNode",
+		First: "a: Expr", Others: "options?: NormaliseOptions", Maker: "normalise",
+	},
 	ops.Reduction: {
-		Params: "a Operand[T]", Receiver: "a", Make: "expr.NewReduction",
+		Params: "a Operand[T]", Receiver: "a", Make: "reduceNode",
 		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "reduce",
 	},
 	ops.Binary: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewMap",
 		First: "a: Operand", Others: "b: Operand", Maker: "binary", Title: "of each two elements",
+	},
+	ops.Order: {
+		Params: "a Operand[T]", Receiver: "a", Make: "sortNode",
+		First: "a: Expr", Others: "options?: ReduceOptions", Maker: "order",
 	},
 	ops.Product: {
 		Params: "a, b Operand[T]", Receiver: "a", Rest: "b Operand[T]", Make: "expr.NewProduct",
@@ -58,17 +65,44 @@ var faces = map[ops.Class]face{
 	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
 }
 
-var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b`)
+var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| int\b| \.\.\.int`)
+
+// numbered are the faces of reductions that take a number.
+var numbered = map[string]face{
+	ops.Ddof: {
+		Params: "a Operand[T], ddof ...int", Receiver: "a", Rest: "ddof ...int", Make: "reduceNode",
+		First: "a: Expr", Others: "options?: SpreadOptions", Maker: "spread",
+	},
+	ops.Power: {
+		Params: "a Operand[T], p float64", Receiver: "a", Rest: "p float64", Make: "reduceNode",
+		First: "a: Expr", Others: "p: number, options?: ReduceOptions", Maker: "norm", Help: "(A,\u00a0p)",
+	},
+}
+
+// topmost is the face of what takes so many elements.
+var topmost = face{
+	Params: "a Operand[T], k int", Receiver: "a", Rest: "k int", Make: "sortNode",
+	First: "a: Expr", Others: "k: number, options?: ReduceOptions", Maker: "topmost", Help: "(A,\u00a0k)",
+}
 
 // names leaves the types out of parameters.
 func names(params string) string { return types.ReplaceAllString(params, "") }
 
 // jsparams are the types of parameters in a comment of JavaScript.
 func jsparams(params string) string {
-	if params == "options?: ReduceOptions" {
-		return "@param {{axis?: unknown}} [options]"
+	list := strings.Split(params, ", ")
+	for i, param := range list {
+		name := names(param)
+		switch {
+		case strings.HasSuffix(param, "SpreadOptions"):
+			list[i] = "@param {{axis?: unknown, ddof?: unknown}} [" + name + "]"
+		case strings.HasSuffix(param, "ReduceOptions"), strings.HasSuffix(param, "NormaliseOptions"):
+			list[i] = "@param {{axis?: unknown}} [" + name + "]"
+		default:
+			list[i] = "@param {unknown} " + name
+		}
 	}
-	return "@param {unknown} " + strings.ReplaceAll(names(params), ", ", " @param {unknown} ")
+	return strings.Join(list, " ")
 }
 
 // row is an operation with its face.
@@ -88,15 +122,26 @@ func (r row) Reference() string {
 	return operand.ReplaceAllString(r.Go, "$0[i]")
 }
 
-// HasKernel reports whether an operation is a reduction that a kernel computes.
-func (r row) HasKernel() bool { return r.Class == ops.Reduction && r.Call == "" }
+// Reduces reports whether an operation is a reduction.
+func (r row) Reduces() bool { return r.Class == ops.Reduction }
+
+// Result is the element type of what a function in Go returns.
+func (r row) Result() string {
+	if r.Int32 {
+		return "int32"
+	}
+	return "T"
+}
+
+// Pass are the arguments with which a method calls its function.
+func (r row) Pass() string { return strings.Replace(names(r.Params), "ddof", "ddof...", 1) }
 
 // Script is the number of the operation in a program of JavaScript.
 func (r row) Script() string {
 	switch {
-	case r.HasKernel():
+	case r.Reduces():
 		return "Reduction." + r.Name
-	case r.Class == ops.Product || r.Class == ops.Reduction:
+	case r.Class == ops.Product:
 		return ""
 	}
 	return "Op." + r.Code
@@ -108,8 +153,14 @@ func (r row) ScriptDoc() string {
 	if formula := doc[1] == ' ' || strings.HasPrefix(doc, "exp("); !formula {
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 	}
+	if r.Class == ops.Order {
+		doc = "Each row, or along axis 0 each column, as " + r.Doc
+	}
 	if r.Class == ops.Reduction {
 		doc = "The " + r.Doc + " of all elements, or along an axis, whose length becomes 1"
+		if r.Alone {
+			doc = "The " + r.Doc
+		}
 	}
 	doc = r.sentence(doc)
 	if r.NumPy != "" {
@@ -130,14 +181,30 @@ type form struct {
 
 // Forms returns the functions of a row in Go.
 func (r row) Forms() []form {
+	if r.Class == ops.RowMap {
+		return []form{
+			{r, r.Name, "fuse.AxisRows", "of each row, a matrix", r.sentence(r.Name + " " + r.Doc)},
+			{r, r.Name + "Cols", "fuse.AxisCols", "of each column, a matrix", r.Name + "Cols is " + r.Name + " of each column."},
+			{r, r.Name + "All", "fuse.AxisAll", "of all elements, a matrix", r.Name + "All is " + r.Name + " of all elements together."},
+		}
+	}
+	if r.Class == ops.Order {
+		return []form{
+			{r, r.Name + "Rows", "fuse.AxisRows", "of each row, a matrix", r.sentence(r.Name + "Rows is each row as " + r.Doc)},
+			{r, r.Name + "Cols", "fuse.AxisCols", "of each column, a matrix", r.sentence(r.Name + "Cols is each column as " + r.Doc)},
+		}
+	}
 	if r.Class != ops.Reduction {
 		return []form{{r, r.Name, "", r.Title, r.sentence(r.Name + " " + r.Doc)}}
 	}
 	every, rows, cols := r.Every, r.Name+"Rows", r.Name+"Cols"
+	if r.Alone {
+		return []form{{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + ", a 1x1 matrix")}}
+	}
 	return []form{
 		{r, every, "fuse.AxisAll", "of all elements", r.sentence(every + " is the " + r.Doc + " of all elements, a 1x1 matrix")},
-		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column."},
-		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.Doc + " of each column, a row."},
+		{r, rows, "fuse.AxisRows", "of each row, a column", rows + " is the " + r.Doc + " of each row, a column" + "."},
+		{r, cols, "fuse.AxisCols", "of each column, a row", cols + " is the " + r.Doc + " of each column, a row" + "."},
 	}
 }
 
@@ -145,17 +212,49 @@ func (r row) Forms() []form {
 func (f form) Operands() string {
 	operands := strings.Split(names(f.Params), ", ")
 	for i, a := range operands {
-		if a == "s" || a == "lo" || a == "hi" {
+		switch a {
+		case "s", "lo", "hi":
 			operands[i] = "scalar(" + a + ")"
-		} else {
+		case ops.Ddof:
+			operands[i] = "ddofOf(ddof)"
+		case ops.Power, ops.Most:
+			operands[i] = a
+		default:
 			operands[i] = "from(" + strconv.Quote(f.Func) + ", " + a + ")"
 		}
+	}
+	switch {
+	case f.Reduces() && f.Takes == "":
+		operands = append(operands, "0")
+	case f.Class == ops.Order && f.Takes == "":
+		operands = append(operands, "-1")
 	}
 	return strings.Join(operands, ", ")
 }
 
+// Count is how many arguments a function of matrix.Eval takes, negative if the last one may be left out.
+func (f form) Count() int {
+	switch f.Takes {
+	case ops.Ddof:
+		return -2
+	case ops.Power, ops.Most:
+		return 2
+	}
+	return f.Arity()
+}
+
 // Listed are the operands in a list called a.
 func (f form) Listed() string {
+	switch {
+	case f.Takes == ops.Most:
+		return "a[0], countIn(a)"
+	case f.Class == ops.Order:
+		return "a[0], -1"
+	case f.Takes != "":
+		return "a[0], numberIn(a)"
+	case f.Reduces():
+		return "a[0], 0"
+	}
 	return strings.Join([]string{"a[0]", "a[1]", "a[2]"}[:f.Arity()], ", ")
 }
 
@@ -164,8 +263,10 @@ func (f form) Node(operands string) string {
 	args := []string{strconv.Quote(f.Func)}
 	switch {
 	case f.Class == ops.RowMap:
-		args = append(args, strconv.FormatBool(f.Name == "LogSoftmax"))
-	case f.HasKernel():
+		args = append(args, map[string]string{"Softmax": "softmaxPlain", "LogSoftmax": "softmaxLog", "Hardmax": "softmaxHard"}[f.Name])
+	case f.Class == ops.Order:
+		args = append(args, "order"+f.Name)
+	case f.Reduces():
 		args = append(args, "fuse.Reduce"+f.Name)
 	case f.Make == "expr.NewMap" && f.Call == "":
 		args = append(args, "fuse.Op"+f.Code)
@@ -189,7 +290,7 @@ func (f form) MethodDoc() string { return f.Method() + strings.TrimPrefix(f.Doc,
 
 // Texts returns the names in matrix.Eval.
 func (f form) Texts() []string {
-	if f.Axis == "fuse.AxisRows" || f.Axis == "fuse.AxisCols" {
+	if f.Func != f.Every {
 		return []string{strings.ToLower(f.Func)}
 	}
 	return f.Text

@@ -82,20 +82,22 @@ func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.r
 func (e *Eval[N]) Store(i, j int, values []N) {
 	t := e.f.Store.Type
 	whole := t.Compute() != F32 && typeOf[N]() != F32 // integers are stored by their bits
-	o := e.store.Offset + i*e.store.Row + j*e.store.Col
-	for _, v := range values {
-		var word uint32
+	for k, v := range values {
 		if whole {
-			word = uint32(v)
+			e.StoreBits(i, j+k, uint32(v))
 		} else {
-			word = t.Store(float64(v))
+			e.StoreBits(i, j+k, t.Store(float64(v)))
 		}
-		if t.Size() == 2 {
-			binary.LittleEndian.PutUint16(e.storage[0][2*o:], uint16(word))
-		} else {
-			binary.LittleEndian.PutUint32(e.storage[0][4*o:], word)
-		}
-		o += e.store.Col
+	}
+}
+
+// StoreBits writes the bits of the element of row i and column j.
+func (e *Eval[N]) StoreBits(i, j int, word uint32) {
+	o := e.store.Offset + i*e.store.Row + j*e.store.Col
+	if e.f.Store.Type.Size() == 2 {
+		binary.LittleEndian.PutUint16(e.storage[0][2*o:], uint16(word))
+	} else {
+		binary.LittleEndian.PutUint32(e.storage[0][4*o:], word)
 	}
 }
 

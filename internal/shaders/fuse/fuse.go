@@ -128,6 +128,7 @@ type Func struct {
 	Slots   []Slot
 	Scalars int
 	Calls   []Call
+	Bits    bool // store is given vec4<u32>, the bits of elements of four bytes, and not values of Type
 	Flat    bool // every place begins at 0, as whole matrices do: a tenth faster where a shader is software
 }
 
@@ -140,7 +141,7 @@ const (
 
 // Key appends what identifies the function's text to b: everything but offsets, steps, sizes and scalar values.
 func (f *Func) Key(b []byte) []byte {
-	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)))
+	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)|2*shaders.Bit(f.Bits)))
 	b = append(b, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
 	for _, c := range f.Code {
 		b = append(b, byte(c.Op), c.X, c.Y, c.Z)

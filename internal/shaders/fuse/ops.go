@@ -87,16 +87,29 @@ func helpersOf(text string) string {
 	return list
 }
 
-// Reduction names what a reduction computes.
+// Reduction names what a reduction computes: those of the table in internal/ops.
 type Reduction uint8
 
-// The reductions.
-const (
-	ReduceSum Reduction = iota
-	ReduceMax
-	ReduceMin
-	ReduceProd
-)
+// Valid reports whether there is such a reduction.
+func (r Reduction) Valid() bool { return r < reduceEnd }
+
+// Takes reports whether the reduction is defined for a type.
+func (r Reduction) Takes(t Type) bool {
+	switch r {
+	case ReduceMean, ReduceVar, ReduceStd, ReduceNorm2, ReduceNormP, ReduceLogSumExp:
+		return t.Compute() == F32
+	}
+	return true
+}
+
+// Result is the type of the reduction's results: counts and indices are int32.
+func (r Reduction) Result(t Type) Type {
+	switch r {
+	case ReduceCountNonzero, ReduceArgMax, ReduceArgMin:
+		return I32
+	}
+	return t
+}
 
 // Axis tells what a reduction leaves.
 type Axis uint8

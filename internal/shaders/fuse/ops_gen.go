@@ -49,6 +49,29 @@ const (
 	opEnd   Op = opFirst + 36
 )
 
+// The reductions.
+const (
+	ReduceSum          Reduction = 0
+	ReduceMax          Reduction = 1
+	ReduceMin          Reduction = 2
+	ReduceProd         Reduction = 3
+	ReduceMean         Reduction = 4
+	ReduceVar          Reduction = 5
+	ReduceStd          Reduction = 6
+	ReduceNorm1        Reduction = 7
+	ReduceNorm2        Reduction = 8
+	ReduceNormInf      Reduction = 9
+	ReduceNormP        Reduction = 10
+	ReduceLogSumExp    Reduction = 11
+	ReduceCountNonzero Reduction = 12
+	ReduceAnyNonzero   Reduction = 13
+	ReduceAllNonzero   Reduction = 14
+	ReduceArgMax       Reduction = 15
+	ReduceArgMin       Reduction = 16
+	ReduceTrace        Reduction = 17
+	reduceEnd          Reduction = 18
+)
+
 var opTable = [opEnd - opFirst]opInfo{
 	{name: "copy", arity: 1, wgsl: "$0"},
 	{name: "neg", arity: 1, wgsl: "-$0", uints: "V() - $0"},

@@ -230,5 +230,9 @@ func (f *Func) store(w *text) {
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
 `
 	}
-	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), t.converter(f.Type), vector)
+	given, converter := "V", t.converter(f.Type)
+	if f.Bits {
+		given, converter = "vec4<u32>", t.FromBits("vec4<"+t.WGSL()+">")
+	}
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), converter, vector, given)
 }

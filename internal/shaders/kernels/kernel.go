@@ -45,6 +45,20 @@ var (
 	softmaxRowsText string
 	//go:embed softmax/group.wgsl
 	softmaxGroupText string
+	//go:embed softmax/hard.wgsl
+	oneHotText string
+	//go:embed sort/keys.wgsl
+	sortKeysText string
+	//go:embed sort/merge.wgsl
+	sortMergeText string
+	//go:embed sort/take.wgsl
+	sortTakeText string
+	//go:embed scan/parts.wgsl
+	scanPartsText string
+	//go:embed scan/rows.wgsl
+	scanRowsText string
+	//go:embed scan/chunks.wgsl
+	scanChunksText string
 	//go:embed product/tile.wgsl
 	tileText string
 	//go:embed product/group.wgsl
@@ -70,31 +84,38 @@ type form struct {
 }
 
 var (
-	mapLinear     = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
-	mapGrid       = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
-	mapBlock      = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
-	mapWords      = &form{"elementwise/words", &wordsText, "", 0, 4}
-	foldRows      = &form{"reduce/rows", &foldRowsText, "", 0, 4}
-	foldTree      = &form{"reduce/tree", &foldTreeText, "", 0, 4}
-	foldCols      = &form{"reduce/cols", &foldColsText, "WIDE", 0, 4}
-	softmaxRows   = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
-	softmaxGroup  = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
-	productTile   = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
-	productGroup  = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
-	productRow    = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
-	productSum    = &form{"product/sum", &sumText, "", 1, 4}
-	sparseRows    = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
-	sparseSum     = &form{"sparse/sum", &sparseSumText, "", 2, 4}
-	sparseScatter = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
+	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
+	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
+	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
+	mapWords       = &form{"elementwise/words", &wordsText, "", 0, 4}
+	foldRows       = &form{"reduce/rows", &foldRowsText, "", 0, 8}
+	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
+	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
+	softmaxRows    = &form{"softmax/rows", &softmaxRowsText, "LOG SIZE", 0, 4}
+	softmaxGroup   = &form{"softmax/group", &softmaxGroupText, "LOG SIZE", 0, 4}
+	oneHotForm     = &form{"softmax/hard", &oneHotText, "", 0, 8}
+	scanPartsForm  = &form{"scan/parts", &scanPartsText, "", 0, 4}
+	scanRowsForm   = &form{"scan/rows", &scanRowsText, "", 0, 4}
+	scanChunksForm = &form{"scan/chunks", &scanChunksText, "", 1, 4}
+	sortKeysForm   = &form{"sort/keys", &sortKeysText, "DOWN", 0, 4}
+	sortMergeForm  = &form{"sort/merge", &sortMergeText, "", 1, 4}
+	sortTakeForm   = &form{"sort/take", &sortTakeText, "INDEX", 1, 4}
+	productTile    = &form{"product/tile", &tileText, "GROUP RQ RT CQ RAGGED EDGE", 2, 12}
+	productGroup   = &form{"product/group", &groupText, "TX TY THREADS RQ CQ KQ DEPTH AW BW LOADS BLOCKS_A BLOCKS A_ALONG_K B_ALONG_K", 2, 12}
+	productRow     = &form{"product/row", &rowText, "LANES COLS THREADS B_ALONG_K", 2, 12}
+	productSum     = &form{"product/sum", &sumText, "", 1, 4}
+	sparseRows     = &form{"sparse/rows", &sparseRowsText, "PLACED", 4, 8}
+	sparseSum      = &form{"sparse/sum", &sparseSumText, "", 2, 4}
+	sparseScatter  = &form{"sparse/scatter", &scatterText, "BLOCKS", 3, 12}
 )
 
 // Kernel is what the text of a kernel depends on beside its function.
 type Kernel struct {
 	form   *form
-	params []int          // the values of those of its file
-	op     fuse.Reduction // of folds
-	a, b   Factor         // of products
-	lines  int            // of products: rows of A that are loaded at once
+	params []int  // the values of those of its file
+	fold   fold   // of folds
+	a, b   Factor // of products
+	lines  int    // of products: rows of A that are loaded at once
 }
 
 // Launch is one launch of a kernel.
@@ -111,7 +132,7 @@ func (k Kernel) launch(groups int, shape ...int) *Launch {
 
 // Key identifies the text of the kernel with a function, which may be nil for a kernel that has none.
 func (k *Kernel) Key(f *fuse.Func) string {
-	b := append([]byte(k.form.name), byte(k.op), k.a.key(), k.b.key(), byte(k.lines))
+	b := append([]byte(k.form.name), byte(k.fold.op), byte(k.fold.of), byte(shaders.Bit(k.fold.next)|2*shaders.Bit(k.fold.last)), k.a.key(), k.b.key(), byte(k.lines))
 	for _, p := range k.params {
 		b = binary.AppendUvarint(b, uint64(p))
 	}
@@ -153,9 +174,13 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 func (k *Kernel) part(t fuse.Type) string {
 	switch k.form {
 	case foldRows, foldTree, foldCols:
-		return foldText(k.op, t)
+		return k.fold.text()
 	case softmaxRows, softmaxGroup:
 		return "fn logarithm(x: V) -> V { return " + fuse.OpLog.Text(t, "x") + "; }\n"
+	case scanPartsForm, scanRowsForm, scanChunksForm:
+		return scanText(k.fold.op, t)
+	case sortKeysForm:
+		return keyText(t)
 	case productTile, productGroup, productRow:
 		return k.a.text("a", 1, k.lines) + k.b.text("b", 2, 0)
 	}
@@ -200,9 +225,19 @@ func run[N fuse.Num](r reference, shape []int, params []byte, storage [][]byte) 
 	case mapGrid, mapBlock, mapWords:
 		apply(e, shape[0], shape[1])
 	case foldRows, foldTree, foldCols:
-		fold(r, e, shape[0], shape[1], shape[2])
+		foldAll(r, e, shape)
 	case softmaxRows, softmaxGroup:
 		softmax(r.k, e, shape[0], shape[1])
+	case oneHotForm:
+		oneHot(e, shape)
+	case scanPartsForm, scanRowsForm, scanChunksForm:
+		scan(r.k, e, shape)
+	case sortKeysForm:
+		sortKeys(r.k, e, shape[0], shape[1])
+	case sortMergeForm:
+		sortMerge(e, shape, storage[0])
+	case sortTakeForm:
+		sortTake(r.k, e, shape, storage[0])
 	case productTile, productGroup, productRow:
 		multiply(r.k, e, shape, storage)
 	case productSum, sparseSum:

@@ -197,7 +197,7 @@ func addParts[N fuse.Num](r reference, e *fuse.Eval[N], shape []int, storage [][
 		for at := from; at < to; at += step {
 			fuse.Read(part, r.f.Type, storage[0], 4*wide*at, 1)
 			for j, v := range part {
-				sums[j] = combine(fuse.ReduceSum, sums[j], v)
+				sums[j] = combine[N](fuse.ReduceSum, sums[j], float64(v))
 			}
 		}
 		for j, s := range sums {

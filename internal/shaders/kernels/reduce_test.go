@@ -76,10 +76,10 @@ func head(m *matrix) *fuse.Func {
 func perform(t *testing.T, op fuse.Reduction, m matrix, columns, software bool) matrix {
 	t.Helper()
 	for range 5 {
-		l, parts := FoldRows(op, m.rows, m.cols, software)
+		l, parts := FoldRows(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, software)
 		out := newMatrix(m.typ.Compute(), m.rows, parts, 0, parts)
 		if columns {
-			l, parts = FoldCols(op, m.rows, m.cols, software)
+			l, parts = FoldCols(Fold{Op: op, Of: m.typ}, m.rows, m.cols, true, software)
 			out = newMatrix(m.typ.Compute(), parts, m.cols, 0, m.cols)
 		}
 		checkPass(t, l, parts)
@@ -212,7 +212,7 @@ func TestPasses(t *testing.T) {
 	for _, s := range [][2]int{{1, 1 << 30}, {1 << 30, 1}, {100_000, 100_000}, {5, 70_000_000}, {1, 1}, {300, 17}} {
 		for _, software := range []bool{true, false} {
 			rows, cols := s[0], s[1]
-			l, parts := FoldRows(fuse.ReduceSum, rows, cols, software)
+			l, parts := FoldRows(Fold{}, rows, cols, true, software)
 			checkPass(t, l, parts)
 			lanes := parts
 			if l.form == foldTree {
@@ -221,7 +221,7 @@ func TestPasses(t *testing.T) {
 			if turns := shaders.Ceil(shaders.Ceil(cols, 4), lanes); turns > shaders.LoopLimit {
 				t.Errorf("rows of %d x %d: %d turns", rows, cols, turns)
 			}
-			l, parts = FoldCols(fuse.ReduceSum, rows, cols, software)
+			l, parts = FoldCols(Fold{}, rows, cols, true, software)
 			checkPass(t, l, parts)
 			if turns := shaders.Ceil(rows, parts); turns > shaders.LoopLimit {
 				t.Errorf("columns of %d x %d: %d turns", rows, cols, turns)
@@ -235,9 +235,9 @@ func TestFoldTexts(t *testing.T) {
 	for bits := range 4 {
 		for op := range opNames {
 			m := newMatrix(fuse.F32, 1, 1, 0, 1)
-			l, _ := FoldRows(op, 1, 1, bits&1 != 0)
+			l, _ := FoldRows(Fold{Op: op}, 1, 1, true, bits&1 != 0)
 			if bits&2 != 0 {
-				l, _ = FoldCols(op, 300*bits, 1000, bits&1 != 0)
+				l, _ = FoldCols(Fold{Op: op}, 300*bits, 1000, true, bits&1 != 0)
 			}
 			p := l.Program(head(&m))
 			name := p.Name + " " + opNames[op]

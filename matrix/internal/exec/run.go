@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 
@@ -294,7 +295,13 @@ func (t *tree) node(n *expr.Node) error {
 		t.put(len(n.Call.Name), len(n.Call.WGSL))
 		t.key = append(append(t.key, n.Call.Name...), n.Call.WGSL...)
 	}
-	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log), len(n.Args))
+	if n.Kind == expr.Sort {
+		t.put(n.Cols)
+	}
+	if n.Kind == expr.Reduce {
+		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(n.Value))
+	}
+	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log)|2*shaders.Bit(n.Hard)|4*shaders.Bit(n.Down)|8*shaders.Bit(n.Index), len(n.Args))
 	for _, a := range n.Args {
 		if err := t.node(a); err != nil {
 			return err

@@ -6,6 +6,9 @@
 package expr
 
 import (
+	"math"
+	"strconv"
+
 	"github.com/sublet-gpu/sublet/buffer"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -24,7 +27,9 @@ const (
 	Transpose             // the transpose of Args[0]
 	Product               // Args[0] times Args[1]
 	Reduce                // Args[0] reduced along fuse.Axis
-	Softmax               // Args[0] normalised along its rows
+	Sort                  // the rows of Args[0], sorted: all columns or the first ones
+	Scan                  // the running sums or products of the rows of Args[0], by Red
+	Softmax               // Args[0] normalised along its rows; with Hard along Axis
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -33,14 +38,16 @@ type Node struct {
 	Op         fuse.Op // Map: in a tree OpAcc is the identity, or a conversion
 	Red        fuse.Reduction
 	Axis       fuse.Axis
-	Log        bool // Softmax: the logarithm
+	Log, Hard  bool // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
+	Down       bool // Sort: the largest elements first
+	Index      bool // Sort: the indices of the elements
 	Type       fuse.Type
 	Rows, Cols int
 	Dev        *gpu.Device // nil: any
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
 	Source     any        // Leaf: the matrix
-	Value      float64    // Scalar
+	Value      float64    // Scalar; Reduce: the number that results are finished with
 	Call       *fuse.Call // Call
 	Err        error
 }
@@ -148,8 +155,9 @@ func (n *Node) build(op string, args ...*Node) *Node {
 		if n.Axis != fuse.AxisRows {
 			n.Rows = 1
 		}
+		err = n.reduction(op)
 	}
-	if err == nil && n.Kind != Call && !n.Op.Takes(n.Type) {
+	if err == nil && (n.Kind == Map || n.Kind == Softmax) && !n.Op.Takes(n.Type) {
 		err = Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
 	}
 	if err != nil {
@@ -212,12 +220,57 @@ func NewTranspose(op string, a *Node) *Node {
 	return (&Node{Kind: Transpose}).build(op, a)
 }
 
-// NewReduction builds a sum or the like.
-func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, a *Node) *Node {
-	return (&Node{Kind: Reduce, Red: red, Axis: axis}).build(op, a)
+// NewReduction builds a sum or the like. number is what its results are finished with, if they are.
+func NewReduction(op string, red fuse.Reduction, axis fuse.Axis, number float64, a *Node) *Node {
+	return (&Node{Kind: Reduce, Red: red, Axis: axis, Value: number}).build(op, a)
+}
+
+// reduction checks a reduction and gives it the type of its results.
+func (n *Node) reduction(op string) error {
+	a := n.Args[0]
+	index := n.Red == fuse.ReduceArgMax || n.Red == fuse.ReduceArgMin
+	count := a.Rows * a.Cols / max(n.Rows*n.Cols, 1) // of elements for each result
+	switch {
+	case !n.Red.Takes(n.Type):
+		return Fail(op, gpu.ErrUnsupported, "not defined for ", n.Type.String())
+	case index && count == 0 && n.Rows*n.Cols > 0:
+		return Fail(op, gpu.ErrInvalid, "of no elements: ", a.Shape().String())
+	case n.Red.Result(n.Type) != n.Type && count > math.MaxInt32:
+		return Fail(op, gpu.ErrLimit, a.Shape().String(), " has more elements than int32 counts")
+	}
+	n.Type = n.Red.Result(n.Type)
+	return nil
 }
 
 // NewSoftmax builds a softmax of rows, or with log set its logarithm.
 func NewSoftmax(op string, log bool, a *Node) *Node {
-	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log}).build(op, a)
+	return (&Node{Kind: Softmax, Op: fuse.OpExp, Log: log, Axis: fuse.AxisRows}).build(op, a)
+}
+
+// NewSort builds the rows of a sorted, or the indices of their elements in that order: the first keep of them, all if keep is
+// negative.
+func NewSort(op string, down, index bool, keep int, a *Node) *Node {
+	n := (&Node{Kind: Sort, Down: down, Index: index}).build(op, a)
+	switch {
+	case n.Err != nil:
+		return n
+	case keep > n.Cols:
+		return Failed(Fail(op, gpu.ErrInvalid, strconv.Itoa(keep), " of ", strconv.Itoa(n.Cols), " elements"))
+	case keep >= 0:
+		n.Cols = keep
+	}
+	if index {
+		n.Type = fuse.I32
+	}
+	return n
+}
+
+// NewScan builds the running sums or products of rows.
+func NewScan(op string, red fuse.Reduction, a *Node) *Node {
+	return (&Node{Kind: Scan, Red: red}).build(op, a)
+}
+
+// NewHardmax builds a matrix of 1 where a, or each row of it, is largest, the first one of several, and 0 elsewhere.
+func NewHardmax(op string, axis fuse.Axis, a *Node) *Node {
+	return (&Node{Kind: Softmax, Hard: true, Axis: axis}).build(op, a)
 }

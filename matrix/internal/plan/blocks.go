@@ -82,7 +82,7 @@ func (p *planner) inside(n *expr.Node, done map[*expr.Node]*expr.Node) *expr.Nod
 	for i, a := range n.Args {
 		if done[a] == nil {
 			folds := a.Kind == expr.Product || a.Kind == expr.Reduce
-			if a.Kind == expr.Softmax || folds && !p.vast(a.Type, a.Rows, a.Cols) {
+			if wholeRows(a) || folds && !p.vast(a.Type, a.Rows, a.Cols) {
 				done[a] = p.leaf(p.materialise(a))
 			} else {
 				done[a] = p.inside(a, done)
@@ -105,11 +105,16 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return p.shares(a, dst, transposed, aligned) })
 }
 
+// wholeRows reports whether rows of n's result are of whole rows of its operand.
+func wholeRows(n *expr.Node) bool {
+	return n.Kind == expr.Softmax || n.Kind == expr.Sort || n.Kind == expr.Scan
+}
+
 // mapBlocks halves the result until its parts can be computed.
 func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 	p.reserve(dst)
-	softmax := n.Kind == expr.Softmax // whose rows are computed whole
-	if softmax && n.Rows < 2 {
+	softmax := wholeRows(n) // whose rows are computed whole
+	if softmax && (n.Rows < 2 || n.Hard && n.Axis == fuse.AxisAll) {
 		p.tooLarge(n)
 		return
 	}
@@ -120,12 +125,24 @@ func (p *planner) mapBlocks(dst Operand, n *expr.Node) {
 
 // reduceBlocks halves what is reduced and reduces the two results.
 func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
+	switch n.Red {
+	case fuse.ReduceTrace:
+		p.evaluate(dst, sumOf(n, p.leaf(p.materialise(n.Args[0]).diagonal())))
+		return
+	case fuse.ReduceVar, fuse.ReduceStd:
+		p.evaluate(dst, p.spread(n))
+		return
+	}
 	p.reserve(dst)
 	a := n.Args[0]
 	down := p.downwards(dst, a)
 	vast := p.vast(n.Type, n.Rows*2, n.Cols) && n.Rows*n.Cols > 1
-	if n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || vast {
+	switch {
+	case n.Axis == fuse.AxisRows && down || n.Axis == fuse.AxisCols && !down || vast:
 		p.mapBlocks(dst, n)
+		return
+	case n.Red == fuse.ReduceArgMax || n.Red == fuse.ReduceArgMin: // indices of a part are not those of the whole
+		p.tooLarge(n)
 		return
 	}
 	byCols := n.Axis == fuse.AxisCols
@@ -139,9 +156,38 @@ func (p *planner) reduceBlocks(dst Operand, n *expr.Node) {
 		if byCols {
 			to = block{i, i + 1, 0, cols}
 		}
-		p.evaluate(two.part(to), with(n, p.part(a, b)))
+		p.evaluate(two.part(to), unfinished(with(n, p.part(a, b))))
 	}
-	p.evaluate(dst, with(n, p.leaf(two)))
+	n = with(n, p.leaf(two))
+	if n.Red == fuse.ReduceCountNonzero {
+		n.Red = fuse.ReduceSum
+	}
+	p.evaluate(dst, n)
+}
+
+// unfinished is the reduction of a part, whose result is reduced again.
+func unfinished(n *expr.Node) *expr.Node {
+	switch n.Red {
+	case fuse.ReduceMean, fuse.ReduceNorm2, fuse.ReduceNormP:
+		n.Red = fuse.ReduceSum
+	}
+	return n
+}
+
+// spread is a variance as the mean of squares of differences from the mean, which takes two passes but can be put together of parts.
+func (p *planner) spread(n *expr.Node) *expr.Node {
+	a := n.Args[0]
+	mean := with(n, a)
+	mean.Red, mean.Value = fuse.ReduceMean, float64(n.Rows*n.Cols)/float64(a.Rows*a.Cols)
+	apply := func(op fuse.Op, args ...*expr.Node) *expr.Node {
+		return &expr.Node{Kind: expr.Map, Op: op, Type: n.Type.Compute(), Rows: a.Rows, Cols: a.Cols, Dev: n.Dev, Args: args}
+	}
+	square := with(n, apply(fuse.OpSquare, apply(fuse.OpSub, a, p.leaf(p.materialise(mean)))))
+	square.Red = fuse.ReduceMean
+	if n.Red == fuse.ReduceStd {
+		square.Red = fuse.ReduceNorm2
+	}
+	return square
 }
 
 // productBlocks halves the result, or the dimension that the product sums over.
@@ -241,7 +287,7 @@ func (k *partKey) operand(i int) partKey {
 		b = block{b.j, b.l, b.i, b.k}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll:
 		b = block{0, a.Rows, 0, a.Cols}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, n.Kind == expr.Softmax:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, wholeRows(n):
 		b.j, b.l = 0, a.Cols
 	case n.Kind == expr.Reduce, n.Kind == expr.Product:
 		b.i, b.k = 0, a.Rows

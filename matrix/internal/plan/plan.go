@@ -176,8 +176,16 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.inBlocks(dst, n)
 	case n.Kind == expr.Reduce:
 		p.reduce(dst, n)
+	case n.Kind == expr.Scan:
+		p.scan(dst, n)
+	case n.Kind == expr.Sort:
+		p.sorted(dst, n)
 	case n.Kind == expr.Softmax:
-		p.softmax(dst, n)
+		if n.Hard {
+			p.hardmax(dst, n)
+		} else {
+			p.softmax(dst, n)
+		}
 	default:
 		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
 			p.product(dst, n, a)

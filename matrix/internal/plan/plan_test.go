@@ -60,7 +60,7 @@ func (w *workbench) plan(d plan.Device, to plan.Operand, n *expr.Node) (*plan.Pl
 func binary(op fuse.Op, a, b *expr.Node) *expr.Node { return expr.NewMap("test", op, a, b) }
 func unary(op fuse.Op, a *expr.Node) *expr.Node     { return expr.NewMap("test", op, a) }
 func sumOf(axis fuse.Axis, a *expr.Node) *expr.Node {
-	return expr.NewReduction("test", fuse.ReduceSum, axis, a)
+	return expr.NewReduction("test", fuse.ReduceSum, axis, 0, a)
 }
 func transposeOf(a *expr.Node) *expr.Node { return expr.NewTranspose("test", a) }
 func product(a, b *expr.Node) *expr.Node  { return expr.NewProduct("test", a, b) }

@@ -223,8 +223,8 @@ func TestEvaluate(t *testing.T) {
 	r.wantRead([]float32{14, 32, 32, 77}, leaf(3))
 	r.wantRead([]float32{2, 4, 6, 8, 10, 12}, leaf(1), instruction(bridge.OpBinary, f32, 0, 0))
 	r.wantRead([]float32{5, 6}, leaf(1), instruction(bridge.OpSlice, f32, 0, 1, 2, 1, 3))
-	r.wantRead([]float32{21}, leaf(1), instruction(bridge.OpReduce, f32, 0, uint32(fuse.ReduceSum), uint32(fuse.AxisAll)))
-	r.wantRead([]float32{5, 7, 9}, leaf(1), instruction(bridge.OpReduce, f32, 0, uint32(fuse.ReduceSum), uint32(fuse.AxisCols)))
+	r.wantRead([]float32{21}, leaf(1), instruction(bridge.OpReduce, f32, 0, uint32(fuse.ReduceSum), uint32(fuse.AxisAll), 0))
+	r.wantRead([]float32{5, 7, 9}, leaf(1), instruction(bridge.OpReduce, f32, 0, uint32(fuse.ReduceSum), uint32(fuse.AxisCols), 0))
 	r.wantRead([]float32{1, 4, 2, 5, 3, 6}, leaf(2), instruction(bridge.OpReshape, f32, 0, 1, 6))
 	// A part of what is yet to be computed.
 	r.wantRead([]float32{15}, leaf(1), number(10), instruction(bridge.OpBinary, f32, 0, 1), instruction(bridge.OpSlice, f32, 2, 1, 2, 1, 2))

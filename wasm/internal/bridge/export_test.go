@@ -19,7 +19,9 @@ func OpNumbers() map[string]int {
 	return map[string]int{
 		"Leaf": int(OpLeaf), "Scalar": int(OpScalar), "Fill": int(OpFill), "Transpose": int(OpTranspose), "Slice": int(OpSlice),
 		"Reshape": int(OpReshape), "Cast": int(OpCast), "MatMul": int(OpMatMul), "Call": int(OpCall), "Reduce": int(OpReduce),
-		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax),
+		"Softmax": int(OpSoftmax), "LogSoftmax": int(OpLogSoftmax), "Hardmax": int(OpHardmax),
+		"Sort": int(OpSort), "ArgSort": int(OpArgSort), "TopK": int(OpTopK), "ArgTopK": int(OpArgTopK),
+		"CumSum": int(OpCumSum), "CumProd": int(OpCumProd),
 	}
 }
 

@@ -43,11 +43,14 @@ func (m *mutator) expression(most int) (words []uint32) {
 			instruction(bridge.OpCast, t, x),
 			instruction(bridge.OpMatMul, t, x, y),
 			instruction(bridge.OpCall, t, 1, x),
-			instruction(bridge.OpReduce, t, x, m.pick(0, 1, 2, 3), m.pick(0, 1, 2)),
-			instruction(bridge.OpSoftmax, t, x),
+			instruction(bridge.OpReduce, t, x, m.Uint32N(20), m.pick(0, 1, 2), m.pick(0, 0x3f800000, 0x40400000)),
+			instruction(bridge.OpSoftmax, t, x, m.pick(0, 1, 2)),
+			instruction(bridge.OpHardmax, t, x, m.pick(0, 1, 2)),
+			instruction(bridge.OpArgSort, t, x, m.pick(0, 1, 2)),
+			instruction(bridge.OpTopK, t, x, m.pick(1, 2), size()),
 			instruction(bridge.Op(32+m.IntN(80)), t, x),
 			instruction(bridge.Op(32+m.IntN(80)), t, x, y),
-		}[m.IntN(13)]...)
+		}[m.IntN(16)]...)
 	}
 	return words
 }

@@ -3,6 +3,8 @@
 package bridge
 
 import (
+	"math"
+
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix"
 	"github.com/sublet-gpu/sublet/wasm/internal/page"
@@ -23,9 +25,16 @@ const (
 	OpCast                     // x: to the instruction's element type
 	OpMatMul                   // x y
 	OpCall                     // function x...
-	OpReduce                   // x what axis: numbers of matrix.Reduction and matrix.Axis
-	OpSoftmax                  // x
-	OpLogSoftmax               // x
+	OpReduce                   // x what axis number: of fuse.Reduction and fuse.Axis; the number is a float32
+	OpSoftmax                  // x axis
+	OpLogSoftmax               // x axis
+	OpHardmax                  // x axis
+	OpSort                     // x axis
+	OpArgSort                  // x axis
+	OpTopK                     // x axis k
+	OpArgTopK                  // x axis k
+	OpCumSum                   // x axis
+	OpCumProd                  // x axis
 )
 
 // program decodes expressions.
@@ -137,11 +146,17 @@ func (p *program) apply(op Op, t matrix.DType) anyExpr {
 		return matrix.Apply(p.bridge.funcs[p.Word()], p.operands()...)
 	case OpReduce:
 		x := p.operand()
-		return matrix.Reduce(fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255)), x)
-	case OpSoftmax:
-		return matrix.Softmax(p.operand())
-	case OpLogSoftmax:
-		return matrix.LogSoftmax(p.operand())
+		what, along := fuse.Reduction(min(p.index(), 255)), fuse.Axis(min(p.index(), 255))
+		return matrix.Reduce(what, along, float64(math.Float32frombits(p.Word())), x)
+	case OpSort, OpArgSort, OpTopK, OpArgTopK, OpCumSum, OpCumProd:
+		x, along, k := p.operand(), fuse.Axis(min(p.index(), 255)), 0
+		if op == OpTopK || op == OpArgTopK {
+			k = p.index()
+		}
+		return matrix.Ordered(int(op-OpSort), along, k, x)
+	case OpSoftmax, OpLogSoftmax, OpHardmax:
+		x := p.operand()
+		return matrix.Normalise(int(op-OpSoftmax), fuse.Axis(min(p.index(), 255)), x)
 	}
 	return matrix.Elementwise(fuse.Op(op), p.operands()...)
 }

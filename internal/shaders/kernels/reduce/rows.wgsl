@@ -1,7 +1,7 @@
 // rows: reduces each row of a function of a matrix. An invocation takes every parts-th vector of its row, so that
 // neighbours read neighbours; with more than one part per row the results are partial, and a second pass reduces those.
 // No workgroup memory and no barriers: the family for software adapters.
-// Reference: fold in reduce.go.
+// What is folded is S, one or several vectors of four: see state.go, which has the reference, too.
 
 const SIZE: u32 = 64u; // @param
 
@@ -10,6 +10,10 @@ struct Shape {
   cols: u32,
   parts: u32, // invocations per row
   pad0: u32,
+  down: u32, // indices, of a row and of a column
+  along: u32,
+  number: u32, // the bits of the number that a result is finished with
+  pad1: u32,
 }
 
 // @fuse
@@ -22,8 +26,13 @@ struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
-fn identity() -> V { return V(); }
-fn combine(x: V, y: V) -> V { return x + y; }
+alias S = V;
+fn identity() -> S { return S(); }
+fn load(f: Fixed, i: u32, j: u32) -> S { return apply(f, i, j, V()); }
+fn combine(x: S, y: S) -> S { return x + y; }
+fn leading(s: S, n: u32) -> S { return select(identity(), s, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+fn folded(s: S) -> S { return V(s.x + s.y + s.z + s.w); }
+fn put(f: Fixed, i: u32, j: u32, n: u32, s: S, height: u32) { store(f, i, j, n, s); }
 // @end
 
 @compute @workgroup_size(SIZE)
@@ -42,22 +51,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var q = part;
   let step = parts * 4u;
   while (q + 3u * parts < whole) {
-    a = combine(a, apply(f, i, q << 2u, V()));
-    b = combine(b, apply(f, i, (q + parts) << 2u, V()));
-    c = combine(c, apply(f, i, (q + 2u * parts) << 2u, V()));
-    d = combine(d, apply(f, i, (q + 3u * parts) << 2u, V()));
+    a = combine(a, load(f, i, q << 2u));
+    b = combine(b, load(f, i, (q + parts) << 2u));
+    c = combine(c, load(f, i, (q + 2u * parts) << 2u));
+    d = combine(d, load(f, i, (q + 3u * parts) << 2u));
     q += step;
   }
   while (q < whole) {
-    a = combine(a, apply(f, i, q << 2u, V()));
+    a = combine(a, load(f, i, q << 2u));
     q += parts;
   }
   let rest = p.shape.cols & 3u;
   if (rest > 0u && q == whole) { // the turn of the partial vector
-    let last = apply(f, i, q << 2u, V());
-    b = combine(b, select(identity(), last, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(rest)));
+    b = combine(b, leading(load(f, i, q << 2u), rest));
   }
   a = combine(combine(a, b), combine(c, d));
-  let h = combine(V(a.x, a.y, a.x, a.y), V(a.z, a.w, a.z, a.w));
-  store(f, i, part, 1u, combine(h, V(h.y)));
+  put(f, i, part, 1u, folded(a), p.shape.rows);
 }

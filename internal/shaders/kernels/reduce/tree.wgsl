@@ -1,7 +1,7 @@
 // tree: reduces each row of a function of a matrix, a workgroup or several of them for each row: every invocation takes
 // vectors at the distance of all of them, then the workgroup halves what it holds until one is left. With more than one
 // workgroup per row the results are partial, and a second pass reduces those. The family for hardware.
-// Reference: fold in reduce.go.
+// What is folded is S, one or several vectors of four: see state.go, which has the reference, too.
 
 const SIZE: u32 = 256u; // @param
 
@@ -10,6 +10,10 @@ struct Shape {
   cols: u32,
   parts: u32, // workgroups per row
   pad0: u32,
+  down: u32, // indices, of a row and of a column
+  along: u32,
+  number: u32, // the bits of the number that a result is finished with
+  pad1: u32,
 }
 
 // @fuse
@@ -22,11 +26,16 @@ struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) { s0[i * p.shape.parts + j] = r.x; }
-fn identity() -> V { return V(); }
-fn combine(x: V, y: V) -> V { return x + y; }
+alias S = V;
+fn identity() -> S { return S(); }
+fn load(f: Fixed, i: u32, j: u32) -> S { return apply(f, i, j, V()); }
+fn combine(x: S, y: S) -> S { return x + y; }
+fn leading(s: S, n: u32) -> S { return select(identity(), s, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
+fn folded(s: S) -> S { return V(s.x + s.y + s.z + s.w); }
+fn put(f: Fixed, i: u32, j: u32, n: u32, s: S, height: u32) { store(f, i, j, n, s); }
 // @end
 
-var<workgroup> held: array<V, SIZE>;
+var<workgroup> held: array<S, SIZE>;
 
 @compute @workgroup_size(SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -42,17 +51,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let step = p.shape.parts * SIZE;
     var q = part * SIZE + local;
     while (q + step < whole) {
-      a = combine(a, apply(f, i, q << 2u, V()));
-      b = combine(b, apply(f, i, (q + step) << 2u, V()));
+      a = combine(a, load(f, i, q << 2u));
+      b = combine(b, load(f, i, (q + step) << 2u));
       q += 2u * step;
     }
     while (q < whole) {
-      a = combine(a, apply(f, i, q << 2u, V()));
+      a = combine(a, load(f, i, q << 2u));
       q += step;
     }
     if (rest > 0u && q == whole) { // the turn of the partial vector
-      let last = apply(f, i, q << 2u, V());
-      b = combine(b, select(identity(), last, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(rest)));
+      b = combine(b, leading(load(f, i, q << 2u), rest));
     }
   }
   held[local] = combine(a, b);
@@ -62,8 +70,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
   }
   if (local == 0u && i < p.shape.rows) {
-    let r = held[0];
-    let h = combine(V(r.x, r.y, r.x, r.y), V(r.z, r.w, r.z, r.w));
-    store(f, i, part, 1u, combine(h, V(h.y)));
+    put(f, i, part, 1u, folded(held[0]), p.shape.rows);
   }
 }
