@@ -179,7 +179,7 @@ func meanNode(op string, ax fuse.Axis, x *node) *node {
 
 // powNode is x to the power s. Some powers need no logarithm.
 func powNode(op string, x, s *node) *node {
-	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpPow.Takes(x.Type) {
+	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpSqrt.Takes(x.Type) {
 		switch s.Value {
 		case 0.5:
 			return expr.NewMap(op, fuse.OpSqrt, x)

@@ -79,9 +79,104 @@ func Cos[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Cos", fuse.OpCos, from("Cos", a))}
 }
 
+// Tan is the tangent.
+func Tan[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Tan", fuse.OpTan, from("Tan", a))}
+}
+
+// Asin is the arcsine.
+func Asin[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Asin", fuse.OpAsin, from("Asin", a))}
+}
+
+// Acos is the arccosine.
+func Acos[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Acos", fuse.OpAcos, from("Acos", a))}
+}
+
+// Atan is the arctangent.
+func Atan[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atan", fuse.OpAtan, from("Atan", a))}
+}
+
+// Sinh is the hyperbolic sine.
+func Sinh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sinh", fuse.OpSinh, from("Sinh", a))}
+}
+
+// Cosh is the hyperbolic cosine.
+func Cosh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Cosh", fuse.OpCosh, from("Cosh", a))}
+}
+
 // Tanh is the hyperbolic tangent.
 func Tanh[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Tanh", fuse.OpTanh, from("Tanh", a))}
+}
+
+// Asinh is the inverse hyperbolic sine.
+func Asinh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Asinh", fuse.OpAsinh, from("Asinh", a))}
+}
+
+// Acosh is the inverse hyperbolic cosine.
+func Acosh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Acosh", fuse.OpAcosh, from("Acosh", a))}
+}
+
+// Atanh is the inverse hyperbolic tangent.
+func Atanh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atanh", fuse.OpAtanh, from("Atanh", a))}
+}
+
+// Exp2 is 2 to the power a.
+func Exp2[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Exp2", fuse.OpExp2, from("Exp2", a))}
+}
+
+// Exp10 is 10 to the power a.
+func Exp10[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Exp10", fuse.OpExp10, from("Exp10", a))}
+}
+
+// Expm1 is exp(a) - 1, accurate near 0.
+func Expm1[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Expm1", fuse.OpExpm1, from("Expm1", a))}
+}
+
+// Log2 is the logarithm to base 2.
+func Log2[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log2", fuse.OpLog2, from("Log2", a))}
+}
+
+// Log10 is the logarithm to base 10.
+func Log10[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log10", fuse.OpLog10, from("Log10", a))}
+}
+
+// Log1p is log(1 + a), accurate near 0.
+func Log1p[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log1p", fuse.OpLog1p, from("Log1p", a))}
+}
+
+// Cbrt is the cube root.
+func Cbrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Cbrt", fuse.OpCbrt, from("Cbrt", a))}
+}
+
+// Rsqrt is 1 / sqrt(a).
+func Rsqrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Rsqrt", fuse.OpRsqrt, from("Rsqrt", a))}
+}
+
+// Erf is the error function.
+func Erf[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Erf", fuse.OpErf, from("Erf", a))}
+}
+
+// Erfc is 1 - erf(a), accurate where that is small.
+func Erfc[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Erfc", fuse.OpErfc, from("Erfc", a))}
 }
 
 // Sigmoid is 1 / (1 + exp(-a)).
@@ -94,9 +189,49 @@ func Relu[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Relu", fuse.OpRelu, from("Relu", a))}
 }
 
+// Softplus is log(1 + exp(a)).
+func Softplus[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Softplus", fuse.OpSoftplus, from("Softplus", a))}
+}
+
+// Elu is a where it is positive and exp(a) - 1 elsewhere.
+func Elu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Elu", fuse.OpElu, from("Elu", a))}
+}
+
+// Gelu is a times the normal distribution's share below a.
+func Gelu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Gelu", fuse.OpGelu, from("Gelu", a))}
+}
+
+// Silu is a / (1 + exp(-a)).
+func Silu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Silu", fuse.OpSilu, from("Silu", a))}
+}
+
 // Not is 1 where a is 0.
 func Not[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Not", fuse.OpNot, from("Not", a))}
+}
+
+// IsNaN is 1 where a is NaN.
+func IsNaN[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsNaN", fuse.OpIsNaN, from("IsNaN", a))}
+}
+
+// IsInf is 1 where a is infinite.
+func IsInf[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsInf", fuse.OpIsInf, from("IsInf", a))}
+}
+
+// IsFinite is 1 where a is a number, and not infinite.
+func IsFinite[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsFinite", fuse.OpIsFinite, from("IsFinite", a))}
+}
+
+// BitNot has all bits turned over.
+func BitNot[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitNot", fuse.OpBitNot, from("BitNot", a))}
 }
 
 // Add is a + b.
@@ -119,9 +254,61 @@ func DivElem[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("DivElem", fuse.OpDiv, from("DivElem", a), from("DivElem", b))}
 }
 
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
+// Pow is a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers
+// are 0 but for those of 1 and -1.
 func Pow[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{powNode("Pow", from("Pow", a), from("Pow", b))}
+}
+
+// Hypot is the root of the sum of the squares, without overflow in between.
+func Hypot[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Hypot", fuse.OpHypot, from("Hypot", a), from("Hypot", b))}
+}
+
+// Atan2 is the angle of the point whose coordinates are b and a.
+func Atan2[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atan2", fuse.OpAtan2, from("Atan2", a), from("Atan2", b))}
+}
+
+// LogAddExp is log(exp(a) + exp(b)), without overflow in between.
+func LogAddExp[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("LogAddExp", fuse.OpLogAddExp, from("LogAddExp", a), from("LogAddExp", b))}
+}
+
+// Mod is the remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+func Mod[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Mod", fuse.OpMod, from("Mod", a), from("Mod", b))}
+}
+
+// FloorMod is the remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+func FloorMod[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("FloorMod", fuse.OpFloorMod, from("FloorMod", a), from("FloorMod", b))}
+}
+
+// BitAnd has the bits that both have.
+func BitAnd[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitAnd", fuse.OpBitAnd, from("BitAnd", a), from("BitAnd", b))}
+}
+
+// BitOr has the bits that one has.
+func BitOr[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitOr", fuse.OpBitOr, from("BitOr", a), from("BitOr", b))}
+}
+
+// BitXor has the bits that only one has.
+func BitXor[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitXor", fuse.OpBitXor, from("BitXor", a), from("BitXor", b))}
+}
+
+// ShiftLeft has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+func ShiftLeft[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ShiftLeft", fuse.OpShiftLeft, from("ShiftLeft", a), from("ShiftLeft", b))}
+}
+
+// ShiftRight has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is
+// left.
+func ShiftRight[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ShiftRight", fuse.OpShiftRight, from("ShiftRight", a), from("ShiftRight", b))}
 }
 
 // Min is the element-wise minimum; NaN wins.
@@ -172,6 +359,11 @@ func And[T Elem](a, b Operand[T]) *Expr[T] {
 // Or is 1 where one is not 0.
 func Or[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Or", fuse.OpOr, from("Or", a), from("Or", b))}
+}
+
+// Xor is 1 where just one is not 0.
+func Xor[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Xor", fuse.OpXor, from("Xor", a), from("Xor", b))}
 }
 
 // Where takes a where cond is not 0, and b elsewhere.

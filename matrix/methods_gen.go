@@ -48,8 +48,65 @@ func (a *Expr[T]) Sin() *Expr[T] { return Sin(a) }
 // Cos is the cosine.
 func (a *Expr[T]) Cos() *Expr[T] { return Cos(a) }
 
+// Tan is the tangent.
+func (a *Expr[T]) Tan() *Expr[T] { return Tan(a) }
+
+// Asin is the arcsine.
+func (a *Expr[T]) Asin() *Expr[T] { return Asin(a) }
+
+// Acos is the arccosine.
+func (a *Expr[T]) Acos() *Expr[T] { return Acos(a) }
+
+// Atan is the arctangent.
+func (a *Expr[T]) Atan() *Expr[T] { return Atan(a) }
+
+// Sinh is the hyperbolic sine.
+func (a *Expr[T]) Sinh() *Expr[T] { return Sinh(a) }
+
+// Cosh is the hyperbolic cosine.
+func (a *Expr[T]) Cosh() *Expr[T] { return Cosh(a) }
+
 // Tanh is the hyperbolic tangent.
 func (a *Expr[T]) Tanh() *Expr[T] { return Tanh(a) }
+
+// Asinh is the inverse hyperbolic sine.
+func (a *Expr[T]) Asinh() *Expr[T] { return Asinh(a) }
+
+// Acosh is the inverse hyperbolic cosine.
+func (a *Expr[T]) Acosh() *Expr[T] { return Acosh(a) }
+
+// Atanh is the inverse hyperbolic tangent.
+func (a *Expr[T]) Atanh() *Expr[T] { return Atanh(a) }
+
+// Exp2 is 2 to the power a.
+func (a *Expr[T]) Exp2() *Expr[T] { return Exp2(a) }
+
+// Exp10 is 10 to the power a.
+func (a *Expr[T]) Exp10() *Expr[T] { return Exp10(a) }
+
+// Expm1 is exp(a) - 1, accurate near 0.
+func (a *Expr[T]) Expm1() *Expr[T] { return Expm1(a) }
+
+// Log2 is the logarithm to base 2.
+func (a *Expr[T]) Log2() *Expr[T] { return Log2(a) }
+
+// Log10 is the logarithm to base 10.
+func (a *Expr[T]) Log10() *Expr[T] { return Log10(a) }
+
+// Log1p is log(1 + a), accurate near 0.
+func (a *Expr[T]) Log1p() *Expr[T] { return Log1p(a) }
+
+// Cbrt is the cube root.
+func (a *Expr[T]) Cbrt() *Expr[T] { return Cbrt(a) }
+
+// Rsqrt is 1 / sqrt(a).
+func (a *Expr[T]) Rsqrt() *Expr[T] { return Rsqrt(a) }
+
+// Erf is the error function.
+func (a *Expr[T]) Erf() *Expr[T] { return Erf(a) }
+
+// Erfc is 1 - erf(a), accurate where that is small.
+func (a *Expr[T]) Erfc() *Expr[T] { return Erfc(a) }
 
 // Sigmoid is 1 / (1 + exp(-a)).
 func (a *Expr[T]) Sigmoid() *Expr[T] { return Sigmoid(a) }
@@ -57,8 +114,32 @@ func (a *Expr[T]) Sigmoid() *Expr[T] { return Sigmoid(a) }
 // Relu is a where it is positive and 0 elsewhere.
 func (a *Expr[T]) Relu() *Expr[T] { return Relu(a) }
 
+// Softplus is log(1 + exp(a)).
+func (a *Expr[T]) Softplus() *Expr[T] { return Softplus(a) }
+
+// Elu is a where it is positive and exp(a) - 1 elsewhere.
+func (a *Expr[T]) Elu() *Expr[T] { return Elu(a) }
+
+// Gelu is a times the normal distribution's share below a.
+func (a *Expr[T]) Gelu() *Expr[T] { return Gelu(a) }
+
+// Silu is a / (1 + exp(-a)).
+func (a *Expr[T]) Silu() *Expr[T] { return Silu(a) }
+
 // Not is 1 where a is 0.
 func (a *Expr[T]) Not() *Expr[T] { return Not(a) }
+
+// IsNaN is 1 where a is NaN.
+func (a *Expr[T]) IsNaN() *Expr[T] { return IsNaN(a) }
+
+// IsInf is 1 where a is infinite.
+func (a *Expr[T]) IsInf() *Expr[T] { return IsInf(a) }
+
+// IsFinite is 1 where a is a number, and not infinite.
+func (a *Expr[T]) IsFinite() *Expr[T] { return IsFinite(a) }
+
+// BitNot has all bits turned over.
+func (a *Expr[T]) BitNot() *Expr[T] { return BitNot(a) }
 
 // Add is a + b.
 func (a *Expr[T]) Add(b Operand[T]) *Expr[T] { return Add(a, b) }
@@ -72,8 +153,40 @@ func (a *Expr[T]) MulElem(b Operand[T]) *Expr[T] { return MulElem(a, b) }
 // DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend.
 func (a *Expr[T]) DivElem(b Operand[T]) *Expr[T] { return DivElem(a, b) }
 
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
+// Pow is a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers
+// are 0 but for those of 1 and -1.
 func (a *Expr[T]) Pow(b Operand[T]) *Expr[T] { return Pow(a, b) }
+
+// Hypot is the root of the sum of the squares, without overflow in between.
+func (a *Expr[T]) Hypot(b Operand[T]) *Expr[T] { return Hypot(a, b) }
+
+// Atan2 is the angle of the point whose coordinates are b and a.
+func (a *Expr[T]) Atan2(b Operand[T]) *Expr[T] { return Atan2(a, b) }
+
+// LogAddExp is log(exp(a) + exp(b)), without overflow in between.
+func (a *Expr[T]) LogAddExp(b Operand[T]) *Expr[T] { return LogAddExp(a, b) }
+
+// Mod is the remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+func (a *Expr[T]) Mod(b Operand[T]) *Expr[T] { return Mod(a, b) }
+
+// FloorMod is the remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+func (a *Expr[T]) FloorMod(b Operand[T]) *Expr[T] { return FloorMod(a, b) }
+
+// BitAnd has the bits that both have.
+func (a *Expr[T]) BitAnd(b Operand[T]) *Expr[T] { return BitAnd(a, b) }
+
+// BitOr has the bits that one has.
+func (a *Expr[T]) BitOr(b Operand[T]) *Expr[T] { return BitOr(a, b) }
+
+// BitXor has the bits that only one has.
+func (a *Expr[T]) BitXor(b Operand[T]) *Expr[T] { return BitXor(a, b) }
+
+// ShiftLeft has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+func (a *Expr[T]) ShiftLeft(b Operand[T]) *Expr[T] { return ShiftLeft(a, b) }
+
+// ShiftRight has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is
+// left.
+func (a *Expr[T]) ShiftRight(b Operand[T]) *Expr[T] { return ShiftRight(a, b) }
 
 // Min is the element-wise minimum; NaN wins.
 func (a *Expr[T]) Min(b Operand[T]) *Expr[T] { return Min(a, b) }
@@ -104,6 +217,9 @@ func (a *Expr[T]) And(b Operand[T]) *Expr[T] { return And(a, b) }
 
 // Or is 1 where one is not 0.
 func (a *Expr[T]) Or(b Operand[T]) *Expr[T] { return Or(a, b) }
+
+// Xor is 1 where just one is not 0.
+func (a *Expr[T]) Xor(b Operand[T]) *Expr[T] { return Xor(a, b) }
 
 // Where takes a where cond is not 0, and b elsewhere.
 func (cond *Expr[T]) Where(a, b Operand[T]) *Expr[T] { return Where(cond, a, b) }

@@ -43,6 +43,7 @@ type Operation struct {
 	Group string // in FEATURES.md
 
 	Real     bool     // float32 and float16 only; otherwise all element types
+	Whole    bool     // int32 and uint32 only
 	WGSL     string   // of vectors X, Y and Z; V is the vector type, T the scalar type. Helpers are in package fuse
 	Ints     string   // for int32. WGSL
 	Uints    string   // for uint32. WGSL
@@ -79,6 +80,7 @@ var Groups = []Group{
 	{"arithmetic", "*", "TestBinaryAndComparisons, TestUnary, TestScalars, TestPow, TestIntegers"},
 	{"functions", "*", "TestUnary, TestSpecialValues"},
 	{"comparing whole matrices", "EqualAll EqualApprox", "TestEqual, TestEqualErrors"},
+	{"whole numbers", "*", "TestWholeNumbers"},
 	{"choice", "*", "TestBinaryAndComparisons, TestScalars, TestSpecialValues"},
 	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds"},
@@ -117,9 +119,62 @@ var Table = slices.Concat(
 		{Name: "Log", Doc: "is the natural logarithm", Real: true, WGSL: "log4(X)", Go: "math.Log(x)", Gradient: "1 / a"},
 		{Name: "Sin", Doc: "is the sine", Real: true, WGSL: "sincos4(X, false)", Go: "math.Sin(x)", Gradient: "cos(a)"},
 		{Name: "Cos", Doc: "is the cosine", Real: true, WGSL: "sincos4(X, true)", Go: "math.Cos(x)", Gradient: "-sin(a)"},
+		{Name: "Tan", Doc: "is the tangent", Real: true, WGSL: "tan4(X)", Go: "math.Tan(x)", Gradient: "1 + square(y)"},
+		{
+			Name: "Asin", Doc: "is the arcsine", Real: true, NumPy: "arcsin", Text: []string{"asin", "arcsin"}, WGSL: "asin4(X)",
+			Go: "math.Asin(x)", Gradient: "recip(sqrt(1 - square(a)))",
+		},
+		{
+			Name: "Acos", Doc: "is the arccosine", Real: true, NumPy: "arccos", Text: []string{"acos", "arccos"}, WGSL: "acos4(X)",
+			Go: "math.Acos(x)", Gradient: "-recip(sqrt(1 - square(a)))",
+		},
+		{
+			Name: "Atan", Doc: "is the arctangent", Real: true, NumPy: "arctan", Text: []string{"atan", "arctan"}, WGSL: "atan4(X)",
+			Go: "math.Atan(x)", Gradient: "recip(1 + square(a))",
+		},
+		{Name: "Sinh", Doc: "is the hyperbolic sine", Real: true, WGSL: "sinh4(X)", Go: "math.Sinh(x)", Gradient: "cosh(a)"},
+		{Name: "Cosh", Doc: "is the hyperbolic cosine", Real: true, WGSL: "cosh4(X)", Go: "math.Cosh(x)", Gradient: "sinh(a)"},
 		{
 			Name: "Tanh", Doc: "is the hyperbolic tangent", Real: true, WGSL: "tanh4(X)", Go: "math.Tanh(x)",
 			Gradient: "1 - square(y)",
+		},
+		{
+			Name: "Asinh", Doc: "is the inverse hyperbolic sine", Real: true, NumPy: "arcsinh", Text: []string{"asinh", "arcsinh"},
+			WGSL: "asinh4(X)", Go: "math.Asinh(x)", Gradient: "recip(sqrt(square(a) + 1))",
+		},
+		{
+			Name: "Acosh", Doc: "is the inverse hyperbolic cosine", Real: true, NumPy: "arccosh", Text: []string{"acosh", "arccosh"},
+			WGSL: "acosh4(X)", Go: "math.Acosh(x)", Gradient: "recip(sqrt(square(a) - 1))",
+		},
+		{
+			Name: "Atanh", Doc: "is the inverse hyperbolic tangent", Real: true, NumPy: "arctanh", Text: []string{"atanh", "arctanh"},
+			WGSL: "atanh4(X)", Go: "math.Atanh(x)", Gradient: "recip(1 - square(a))",
+		},
+		{Name: "Exp2", Doc: "is 2 to the power a", Real: true, WGSL: "exp2_4(X)", Go: "math.Exp2(x)", Gradient: "y * 0.6931471805599453"},
+		{
+			Name: "Exp10", Doc: "is 10 to the power a", Real: true, WGSL: "exp10_4(X)", Go: "math.Pow(10, x)",
+			Gradient: "y * 2.302585092994046",
+		},
+		{
+			Name: "Expm1", Doc: "is exp(a) - 1, accurate near 0", Real: true, WGSL: "expm1_4(X)", Go: "math.Expm1(x)", Gradient: "y + 1",
+		},
+		{Name: "Log2", Doc: "is the logarithm to base 2", Real: true, WGSL: "log2_4(X)", Go: "math.Log2(x)", Gradient: "1.4426950408889634 / a"},
+		{
+			Name: "Log10", Doc: "is the logarithm to base 10", Real: true, WGSL: "log10_4(X)", Go: "math.Log10(x)",
+			Gradient: "0.4342944819032518 / a",
+		},
+		{Name: "Log1p", Doc: "is log(1 + a), accurate near 0", Real: true, WGSL: "log1p4(X)", Go: "math.Log1p(x)", Gradient: "recip(1 + a)"},
+		{Name: "Cbrt", Doc: "is the cube root", Real: true, WGSL: "cbrt4(X)", Go: "math.Cbrt(x)", Gradient: "recip(3 * square(y))"},
+		{
+			Name: "Rsqrt", Doc: "is 1 / sqrt(a)", Real: true, WGSL: "V(1.0) / sqrt(X)", Go: "1 / math.Sqrt(x)", Gradient: "-0.5 * y / a",
+		},
+		{
+			Name: "Erf", Doc: "is the error function", Real: true, WGSL: "erf4(X)", Go: "math.Erf(x)",
+			Gradient: "1.1283791670955126 * exp(-square(a))",
+		},
+		{
+			Name: "Erfc", Doc: "is 1 - erf(a), accurate where that is small", Real: true, WGSL: "erfc4(X)", Go: "math.Erfc(x)",
+			Gradient: "-1.1283791670955126 * exp(-square(a))",
 		},
 		{
 			Name: "Sigmoid", Doc: "is 1 / (1 + exp(-a))", Real: true, WGSL: "V(1.0) / (V(1.0) + exp4(-X))",
@@ -129,11 +184,46 @@ var Table = slices.Concat(
 			Name: "Relu", Doc: "is a where it is positive and 0 elsewhere", WGSL: "select(X, V(), X < V())", Uints: "X",
 			Go: "pick(x < 0, 0, x)", Gradient: "a > 0",
 		},
+		{
+			Name: "Softplus", Doc: "is log(1 + exp(a))", Real: true, WGSL: "softplus4(X)",
+			Go: "math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))", Gradient: "sigmoid(a)",
+		},
+		{
+			Name: "Elu", Doc: "is a where it is positive and exp(a) - 1 elsewhere", Real: true, WGSL: "select(X, expm1_4(X), X < V())",
+			Go: "elu(x)", Gradient: "where(a > 0, 1, y + 1)",
+		},
+		{
+			Name: "Gelu", Doc: "is a times the normal distribution's share below a", Real: true,
+			WGSL: "0.5 * X * erfc4(X * -0.70710678)", Go: "0.5 * x * math.Erfc(-x / math.Sqrt2)",
+			Gradient: "0.5 * erfc(-0.7071067811865476 * a) + 0.3989422804014327 * a % exp(-0.5 * square(a))",
+		},
+		{
+			Name: "Silu", Doc: "is a / (1 + exp(-a))", Real: true, WGSL: "X / (V(1.0) + exp4(-X))", Go: "x / (1 + math.Exp(-x))",
+			Gradient: "sigmoid(a) % (1 + a - y)",
+		},
 	}),
 	section(Unary, "choice", []Operation{
 		{
 			Name: "Not", Doc: "is 1 where a is 0", JS: "logicalNot", NumPy: "logical_not", WGSL: "select(V(), V(T(1)), X == V())",
 			Go: "truth[N](x == 0)",
+		},
+		{
+			Name: "IsNaN", Doc: "is 1 where a is NaN", Text: []string{"isnan"}, NumPy: "isnan", WGSL: "select(V(), V(T(1)), nan4(X))",
+			Ints: "V()", Uints: "V()", Go: "truth[N](x != x)",
+		},
+		{
+			Name: "IsInf", Doc: "is 1 where a is infinite", NumPy: "isinf", WGSL: "select(V(), V(T(1)), infinite4(X))", Ints: "V()", Uints: "V()",
+			Go: "truth[N](x - x != 0 && x == x)",
+		},
+		{
+			Name: "IsFinite", Doc: "is 1 where a is a number, and not infinite", NumPy: "isfinite",
+			WGSL: "select(V(), V(T(1)), !(infinite4(X) | nan4(X)))", Ints: "V(T(1))", Uints: "V(T(1))", Go: "truth[N](x - x == 0)",
+		},
+	}),
+	section(Unary, "whole numbers", []Operation{
+		{
+			Name: "BitNot", Doc: "has all bits turned over", Whole: true, NumPy: "bitwise_not", JS: "bitwiseNot", WGSL: "~X",
+			Go: "bitwise(x, x, '~')",
 		},
 	}),
 	section(Binary, "arithmetic", []Operation{
@@ -153,9 +243,61 @@ var Table = slices.Concat(
 			Gradient: "1 / b; -y / b",
 		},
 		{
-			Name: "Pow", Doc: "is a to the power b, element by element", Note: "A negative base with a whole exponent is real.",
-			Real: true, JSCall: "power", NumPy: "power", Call: "powNode", WGSL: "pow4(X, Y)", Go: "math.Pow(x, y)",
+			Name: "Pow", Doc: "is a to the power b, element by element",
+			Note: "A negative base with a whole exponent is real. Negative powers of integers are 0 but for those of 1 and -1.",
+			Ints: "signed_power4(X, Y)", Uints: "whole_power4(X, Y)", JSCall: "power", NumPy: "power", Call: "powNode", WGSL: "pow4(X, Y)", Go: "power(x, y)",
 			Gradient: "b % pow(a, b - 1); y % log(a)",
+		},
+	}),
+	section(Binary, "functions", []Operation{
+		{
+			Name: "Hypot", Doc: "is the root of the sum of the squares, without overflow in between", Real: true, WGSL: "hypot4(X, Y)",
+			Go: "math.Hypot(x, y)", Gradient: "a / y; b / y",
+		},
+		{
+			Name: "Atan2", Doc: "is the angle of the point whose coordinates are b and a", Real: true, NumPy: "arctan2",
+			Text: []string{"atan2", "arctan2"}, WGSL: "angle4(X, Y)", Go: "math.Atan2(x, y)",
+			Gradient: "b / (square(a) + square(b)); -a / (square(a) + square(b))",
+		},
+		{
+			Name: "LogAddExp", Doc: "is log(exp(a) + exp(b)), without overflow in between", Real: true, JS: "logAddExp", NumPy: "logaddexp",
+			WGSL: "logaddexp4(X, Y)", Go: "logAddExp(x, y)", Gradient: "exp(a - y); exp(b - y)",
+		},
+		{
+			Name: "Mod", Doc: "is the remainder of a / b with the sign of a", Note: "It is exact. Integers divided by zero leave 0.",
+			JS: "fmod", NumPy: "fmod", Text: []string{"fmod"}, WGSL: "fmod4(X, Y)", Ints: "rest4(X, Y)", Uints: "X % select(Y, V(1u), Y == V())",
+			Go: "remainder(x, y)",
+			Gradient: "1; -trunc(a / b)",
+		},
+		{
+			Name: "FloorMod", Doc: "is the remainder of a / b with the sign of b", Note: "It is exact. Integers divided by zero leave 0.",
+			JS: "mod", NumPy: "mod", Text: []string{"mod", "remainder"}, WGSL: "floor_mod4(X, Y)",
+			Ints: "floor_rest4(X, Y)", Uints: "X % select(Y, V(1u), Y == V())", Go: "floorMod(x, y)",
+			Gradient: "1; -floor(a / b)",
+		},
+	}),
+	section(Binary, "whole numbers", []Operation{
+		{
+			Name: "BitAnd", Doc: "has the bits that both have", Whole: true, NumPy: "bitwise_and", JS: "bitwiseAnd", WGSL: "X & Y",
+			Go: "bitwise(x, y, '&')",
+		},
+		{
+			Name: "BitOr", Doc: "has the bits that one has", Whole: true, NumPy: "bitwise_or", JS: "bitwiseOr", WGSL: "X | Y",
+			Go: "bitwise(x, y, '|')",
+		},
+		{
+			Name: "BitXor", Doc: "has the bits that only one has", Whole: true, NumPy: "bitwise_xor", JS: "bitwiseXor", WGSL: "X ^ Y",
+			Go: "bitwise(x, y, '^')",
+		},
+		{
+			Name: "ShiftLeft", Doc: "has the bits moved up by b places", Note: "Beyond 31 places, and below 0, nothing is left.", Whole: true,
+			NumPy: "left_shift", JS: "leftShift", WGSL: "select(X << (vec4<u32>(Y) & vec4<u32>(31u)), V(), vec4<u32>(Y) > vec4<u32>(31u))",
+			Go: "bitwise(x, y, '<')",
+		},
+		{
+			Name: "ShiftRight", Doc: "has the bits moved down by b places, the sign following", Note: "Beyond 31 places, and below 0, only the sign is left.",
+			Whole: true, NumPy: "right_shift", JS: "rightShift", WGSL: "X >> min(vec4<u32>(Y), vec4<u32>(31u))",
+			Uints: "select(X >> (Y & vec4<u32>(31u)), V(), Y > vec4<u32>(31u))", Go: "shiftRight(x, y)",
 		},
 	}),
 	section(Binary, "choice", []Operation{
@@ -183,6 +325,10 @@ var Table = slices.Concat(
 		{
 			Name: "Or", Doc: "is 1 where one is not 0", JS: "logicalOr", NumPy: "logical_or",
 			WGSL: "select(V(T(1)), V(), (X == V()) & (Y == V()))", Go: "truth[N](x != 0 || y != 0)",
+		},
+		{
+			Name: "Xor", Doc: "is 1 where just one is not 0", JS: "logicalXor", NumPy: "logical_xor",
+			WGSL: "select(V(), V(T(1)), (X == V()) != (Y == V()))", Go: "truth[N]((x != 0) != (y != 0))",
 		},
 	}),
 	section(Ternary, "choice", []Operation{

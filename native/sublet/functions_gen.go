@@ -6,9 +6,14 @@ package main
 
 // functionsHelp lists the functions of an expression.
 const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt exp
-  log sin cos tanh sigmoid relu not                               of each element
-  add subtract sub multiply divide div pow min max equal
-  notequal less lessequal greater greaterequal and or             of each two elements
+  log sin cos tan asin arcsin acos arccos atan arctan sinh
+  cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2
+  exp10 expm1 log2 log10 log1p cbrt rsqrt erf erfc sigmoid
+  relu softplus elu gelu silu not isnan isinf isfinite bitnot     of each element
+  add subtract sub multiply divide div pow hypot atan2 arctan2
+  logaddexp fmod mod remainder bitand bitor bitxor shiftleft
+  shiftright min max equal notequal less lessequal greater
+  greaterequal and or xor                                         of each two elements
   where(C, A, B) clamp(A, lo, hi)                                 of each element and two others
   matmul transpose t                                              of whole matrices
   sum maxall minall prod mean                                     of all elements

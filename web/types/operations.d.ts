@@ -37,14 +37,68 @@ export interface ExprOperations {
   sin(): Expr;
   /** The cosine. */
   cos(): Expr;
+  /** The tangent. */
+  tan(): Expr;
+  /** The arcsine. NumPy's arcsin. */
+  asin(): Expr;
+  /** The arccosine. NumPy's arccos. */
+  acos(): Expr;
+  /** The arctangent. NumPy's arctan. */
+  atan(): Expr;
+  /** The hyperbolic sine. */
+  sinh(): Expr;
+  /** The hyperbolic cosine. */
+  cosh(): Expr;
   /** The hyperbolic tangent. */
   tanh(): Expr;
+  /** The inverse hyperbolic sine. NumPy's arcsinh. */
+  asinh(): Expr;
+  /** The inverse hyperbolic cosine. NumPy's arccosh. */
+  acosh(): Expr;
+  /** The inverse hyperbolic tangent. NumPy's arctanh. */
+  atanh(): Expr;
+  /** 2 to the power a. */
+  exp2(): Expr;
+  /** 10 to the power a. */
+  exp10(): Expr;
+  /** exp(a) - 1, accurate near 0. */
+  expm1(): Expr;
+  /** The logarithm to base 2. */
+  log2(): Expr;
+  /** The logarithm to base 10. */
+  log10(): Expr;
+  /** Log(1 + a), accurate near 0. */
+  log1p(): Expr;
+  /** The cube root. */
+  cbrt(): Expr;
+  /** 1 / sqrt(a). */
+  rsqrt(): Expr;
+  /** The error function. */
+  erf(): Expr;
+  /** 1 - erf(a), accurate where that is small. */
+  erfc(): Expr;
   /** 1 / (1 + exp(-a)). */
   sigmoid(): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(): Expr;
+  /** Log(1 + exp(a)). */
+  softplus(): Expr;
+  /** a where it is positive and exp(a) - 1 elsewhere. */
+  elu(): Expr;
+  /** a times the normal distribution's share below a. */
+  gelu(): Expr;
+  /** a / (1 + exp(-a)). */
+  silu(): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(): Expr;
+  /** 1 where a is NaN. NumPy's isnan. */
+  isNaN(): Expr;
+  /** 1 where a is infinite. NumPy's isinf. */
+  isInf(): Expr;
+  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
+  isFinite(): Expr;
+  /** Has all bits turned over. NumPy's bitwise_not. */
+  bitwiseNot(): Expr;
   /** a + b. */
   add(b: Operand): Expr;
   /** a - b. NumPy's subtract. */
@@ -53,8 +107,34 @@ export interface ExprOperations {
   mul(b: Operand): Expr;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
   div(b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  /**
+   * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
+   * but for those of 1 and -1. NumPy's power.
+   */
   pow(b: Operand): Expr;
+  /** The root of the sum of the squares, without overflow in between. */
+  hypot(b: Operand): Expr;
+  /** The angle of the point whose coordinates are b and a. NumPy's arctan2. */
+  atan2(b: Operand): Expr;
+  /** Log(exp(a) + exp(b)), without overflow in between. NumPy's logaddexp. */
+  logAddExp(b: Operand): Expr;
+  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
+  fmod(b: Operand): Expr;
+  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
+  mod(b: Operand): Expr;
+  /** Has the bits that both have. NumPy's bitwise_and. */
+  bitwiseAnd(b: Operand): Expr;
+  /** Has the bits that one has. NumPy's bitwise_or. */
+  bitwiseOr(b: Operand): Expr;
+  /** Has the bits that only one has. NumPy's bitwise_xor. */
+  bitwiseXor(b: Operand): Expr;
+  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
+  leftShift(b: Operand): Expr;
+  /**
+   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
+   * right_shift.
+   */
+  rightShift(b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
@@ -75,6 +155,8 @@ export interface ExprOperations {
   logicalAnd(b: Operand): Expr;
   /** 1 where one is not 0. NumPy's logical_or. */
   logicalOr(b: Operand): Expr;
+  /** 1 where just one is not 0. NumPy's logical_xor. */
+  logicalXor(b: Operand): Expr;
   /** Limits a to low..high. NumPy's clip. */
   clamp(low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
@@ -134,14 +216,68 @@ export interface GpuOperations {
   sin(a: Expr): Expr;
   /** The cosine. */
   cos(a: Expr): Expr;
+  /** The tangent. */
+  tan(a: Expr): Expr;
+  /** The arcsine. NumPy's arcsin. */
+  asin(a: Expr): Expr;
+  /** The arccosine. NumPy's arccos. */
+  acos(a: Expr): Expr;
+  /** The arctangent. NumPy's arctan. */
+  atan(a: Expr): Expr;
+  /** The hyperbolic sine. */
+  sinh(a: Expr): Expr;
+  /** The hyperbolic cosine. */
+  cosh(a: Expr): Expr;
   /** The hyperbolic tangent. */
   tanh(a: Expr): Expr;
+  /** The inverse hyperbolic sine. NumPy's arcsinh. */
+  asinh(a: Expr): Expr;
+  /** The inverse hyperbolic cosine. NumPy's arccosh. */
+  acosh(a: Expr): Expr;
+  /** The inverse hyperbolic tangent. NumPy's arctanh. */
+  atanh(a: Expr): Expr;
+  /** 2 to the power a. */
+  exp2(a: Expr): Expr;
+  /** 10 to the power a. */
+  exp10(a: Expr): Expr;
+  /** exp(a) - 1, accurate near 0. */
+  expm1(a: Expr): Expr;
+  /** The logarithm to base 2. */
+  log2(a: Expr): Expr;
+  /** The logarithm to base 10. */
+  log10(a: Expr): Expr;
+  /** Log(1 + a), accurate near 0. */
+  log1p(a: Expr): Expr;
+  /** The cube root. */
+  cbrt(a: Expr): Expr;
+  /** 1 / sqrt(a). */
+  rsqrt(a: Expr): Expr;
+  /** The error function. */
+  erf(a: Expr): Expr;
+  /** 1 - erf(a), accurate where that is small. */
+  erfc(a: Expr): Expr;
   /** 1 / (1 + exp(-a)). */
   sigmoid(a: Expr): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(a: Expr): Expr;
+  /** Log(1 + exp(a)). */
+  softplus(a: Expr): Expr;
+  /** a where it is positive and exp(a) - 1 elsewhere. */
+  elu(a: Expr): Expr;
+  /** a times the normal distribution's share below a. */
+  gelu(a: Expr): Expr;
+  /** a / (1 + exp(-a)). */
+  silu(a: Expr): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(a: Expr): Expr;
+  /** 1 where a is NaN. NumPy's isnan. */
+  isNaN(a: Expr): Expr;
+  /** 1 where a is infinite. NumPy's isinf. */
+  isInf(a: Expr): Expr;
+  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
+  isFinite(a: Expr): Expr;
+  /** Has all bits turned over. NumPy's bitwise_not. */
+  bitwiseNot(a: Expr): Expr;
   /** a + b. */
   add(a: Operand, b: Operand): Expr;
   /** a - b. NumPy's subtract. */
@@ -150,8 +286,34 @@ export interface GpuOperations {
   mul(a: Operand, b: Operand): Expr;
   /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
   div(a: Operand, b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  /**
+   * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
+   * but for those of 1 and -1. NumPy's power.
+   */
   pow(a: Operand, b: Operand): Expr;
+  /** The root of the sum of the squares, without overflow in between. */
+  hypot(a: Operand, b: Operand): Expr;
+  /** The angle of the point whose coordinates are b and a. NumPy's arctan2. */
+  atan2(a: Operand, b: Operand): Expr;
+  /** Log(exp(a) + exp(b)), without overflow in between. NumPy's logaddexp. */
+  logAddExp(a: Operand, b: Operand): Expr;
+  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
+  fmod(a: Operand, b: Operand): Expr;
+  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
+  mod(a: Operand, b: Operand): Expr;
+  /** Has the bits that both have. NumPy's bitwise_and. */
+  bitwiseAnd(a: Operand, b: Operand): Expr;
+  /** Has the bits that one has. NumPy's bitwise_or. */
+  bitwiseOr(a: Operand, b: Operand): Expr;
+  /** Has the bits that only one has. NumPy's bitwise_xor. */
+  bitwiseXor(a: Operand, b: Operand): Expr;
+  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
+  leftShift(a: Operand, b: Operand): Expr;
+  /**
+   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
+   * right_shift.
+   */
+  rightShift(a: Operand, b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(a: Operand, b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
@@ -172,6 +334,8 @@ export interface GpuOperations {
   logicalAnd(a: Operand, b: Operand): Expr;
   /** 1 where one is not 0. NumPy's logical_or. */
   logicalOr(a: Operand, b: Operand): Expr;
+  /** 1 where just one is not 0. NumPy's logical_xor. */
+  logicalXor(a: Operand, b: Operand): Expr;
   /** Takes a where cond is not 0, and b elsewhere. */
   where(cond: Operand, a: Operand, b: Operand): Expr;
   /** Limits a to low..high. NumPy's clip. */

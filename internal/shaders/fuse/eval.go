@@ -195,3 +195,89 @@ func divide[N number](x, y N) N {
 	}
 	return x / y
 }
+
+// bitwise computes with the bits of integers. What is shifted further than they are long leaves nothing.
+func bitwise[N number](x, y N, op byte) N {
+	v, w := uint32(int64(x)), uint32(int64(y))
+	switch op {
+	case '~':
+		v = ^v
+	case '&':
+		v &= w
+	case '|':
+		v |= w
+	case '^':
+		v ^= w
+	case '<':
+		v <<= w
+	}
+	if N(0)-1 < 0 {
+		return N(int32(v))
+	}
+	return N(v)
+}
+
+func shiftRight[N number](x, y N) N {
+	if places := uint32(int64(y)); N(0)-1 < 0 {
+		return N(int32(int64(x)) >> min(places, 31))
+	} else {
+		return N(uint32(int64(x)) >> places)
+	}
+}
+
+// remainder is what truncated division leaves; of integers by zero nothing.
+func remainder[N number](x, y N) N {
+	if one, two := N(1), N(2); y == 0 && one/two == 0 {
+		return 0
+	}
+	return N(math.Mod(float64(x), float64(y)))
+}
+
+// floorMod is remainder with the sign of the divisor.
+func floorMod[N number](x, y N) N {
+	r := remainder(x, y)
+	if r != 0 && (r < 0) != (y < 0) {
+		r += y
+	}
+	return r
+}
+
+// power is math.Pow; of integers modulo 2 to the power 32, without fractions.
+func power[N number](x, y N) N {
+	one, two := N(1), N(2)
+	switch {
+	case one/two != 0:
+		return N(math.Pow(float64(x), float64(y)))
+	case y < 0 && x != 1 && x != 0-one:
+		return 0
+	case y < 0 && y/two*two == y:
+		return one
+	case y < 0:
+		return x
+	}
+	r := one
+	for e := uint32(int64(y)); e > 0; e >>= 1 {
+		if e&1 == 1 {
+			r *= x
+		}
+		x *= x
+	}
+	return r
+}
+
+func elu[N number](x N) N {
+	if x < 0 {
+		return N(math.Expm1(float64(x)))
+	}
+	return x
+}
+
+func logAddExp[N number](x, y N) N {
+	switch {
+	case x != x || x == y && x-y != 0: // NaN, or the same infinity
+		return x
+	case y != y:
+		return y
+	}
+	return N(math.Max(float64(x), float64(y)) + math.Log1p(math.Exp(-math.Abs(float64(x)-float64(y)))))
+}

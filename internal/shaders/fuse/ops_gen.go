@@ -8,45 +8,83 @@ import "math"
 
 // The element-wise operations.
 const (
-	OpCopy    Op = 32
-	OpNeg     Op = 33
-	OpAbs     Op = 34
-	OpSign    Op = 35
-	OpSquare  Op = 36
-	OpRecip   Op = 37
-	OpFloor   Op = 38
-	OpCeil    Op = 39
-	OpRound   Op = 40
-	OpTrunc   Op = 41
-	OpSqrt    Op = 42
-	OpExp     Op = 43
-	OpLog     Op = 44
-	OpSin     Op = 45
-	OpCos     Op = 46
-	OpTanh    Op = 47
-	OpSigmoid Op = 48
-	OpRelu    Op = 49
-	OpNot     Op = 50
-	OpAdd     Op = 51
-	OpSub     Op = 52
-	OpMul     Op = 53
-	OpDiv     Op = 54
-	OpPow     Op = 55
-	OpMin     Op = 56
-	OpMax     Op = 57
-	OpEq      Op = 58
-	OpNe      Op = 59
-	OpLt      Op = 60
-	OpLe      Op = 61
-	OpGt      Op = 62
-	OpGe      Op = 63
-	OpAnd     Op = 64
-	OpOr      Op = 65
-	OpWhere   Op = 66
-	OpClamp   Op = 67
+	OpCopy       Op = 32
+	OpNeg        Op = 33
+	OpAbs        Op = 34
+	OpSign       Op = 35
+	OpSquare     Op = 36
+	OpRecip      Op = 37
+	OpFloor      Op = 38
+	OpCeil       Op = 39
+	OpRound      Op = 40
+	OpTrunc      Op = 41
+	OpSqrt       Op = 42
+	OpExp        Op = 43
+	OpLog        Op = 44
+	OpSin        Op = 45
+	OpCos        Op = 46
+	OpTan        Op = 47
+	OpAsin       Op = 48
+	OpAcos       Op = 49
+	OpAtan       Op = 50
+	OpSinh       Op = 51
+	OpCosh       Op = 52
+	OpTanh       Op = 53
+	OpAsinh      Op = 54
+	OpAcosh      Op = 55
+	OpAtanh      Op = 56
+	OpExp2       Op = 57
+	OpExp10      Op = 58
+	OpExpm1      Op = 59
+	OpLog2       Op = 60
+	OpLog10      Op = 61
+	OpLog1p      Op = 62
+	OpCbrt       Op = 63
+	OpRsqrt      Op = 64
+	OpErf        Op = 65
+	OpErfc       Op = 66
+	OpSigmoid    Op = 67
+	OpRelu       Op = 68
+	OpSoftplus   Op = 69
+	OpElu        Op = 70
+	OpGelu       Op = 71
+	OpSilu       Op = 72
+	OpNot        Op = 73
+	OpIsNaN      Op = 74
+	OpIsInf      Op = 75
+	OpIsFinite   Op = 76
+	OpBitNot     Op = 77
+	OpAdd        Op = 78
+	OpSub        Op = 79
+	OpMul        Op = 80
+	OpDiv        Op = 81
+	OpPow        Op = 82
+	OpHypot      Op = 83
+	OpAtan2      Op = 84
+	OpLogAddExp  Op = 85
+	OpMod        Op = 86
+	OpFloorMod   Op = 87
+	OpBitAnd     Op = 88
+	OpBitOr      Op = 89
+	OpBitXor     Op = 90
+	OpShiftLeft  Op = 91
+	OpShiftRight Op = 92
+	OpMin        Op = 93
+	OpMax        Op = 94
+	OpEq         Op = 95
+	OpNe         Op = 96
+	OpLt         Op = 97
+	OpLe         Op = 98
+	OpGt         Op = 99
+	OpGe         Op = 100
+	OpAnd        Op = 101
+	OpOr         Op = 102
+	OpXor        Op = 103
+	OpWhere      Op = 104
+	OpClamp      Op = 105
 
 	opFirst    = OpCopy
-	opEnd   Op = opFirst + 36
+	opEnd   Op = opFirst + 74
 )
 
 var opTable = [opEnd - opFirst]opInfo{
@@ -65,15 +103,52 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "log", arity: 1, wgsl: "log4($0)", floats: true},
 	{name: "sin", arity: 1, wgsl: "sincos4($0, false)", floats: true},
 	{name: "cos", arity: 1, wgsl: "sincos4($0, true)", floats: true},
+	{name: "tan", arity: 1, wgsl: "tan4($0)", floats: true},
+	{name: "asin", arity: 1, wgsl: "asin4($0)", floats: true},
+	{name: "acos", arity: 1, wgsl: "acos4($0)", floats: true},
+	{name: "atan", arity: 1, wgsl: "atan4($0)", floats: true},
+	{name: "sinh", arity: 1, wgsl: "sinh4($0)", floats: true},
+	{name: "cosh", arity: 1, wgsl: "cosh4($0)", floats: true},
 	{name: "tanh", arity: 1, wgsl: "tanh4($0)", floats: true},
+	{name: "asinh", arity: 1, wgsl: "asinh4($0)", floats: true},
+	{name: "acosh", arity: 1, wgsl: "acosh4($0)", floats: true},
+	{name: "atanh", arity: 1, wgsl: "atanh4($0)", floats: true},
+	{name: "exp2", arity: 1, wgsl: "exp2_4($0)", floats: true},
+	{name: "exp10", arity: 1, wgsl: "exp10_4($0)", floats: true},
+	{name: "expm1", arity: 1, wgsl: "expm1_4($0)", floats: true},
+	{name: "log2", arity: 1, wgsl: "log2_4($0)", floats: true},
+	{name: "log10", arity: 1, wgsl: "log10_4($0)", floats: true},
+	{name: "log1p", arity: 1, wgsl: "log1p4($0)", floats: true},
+	{name: "cbrt", arity: 1, wgsl: "cbrt4($0)", floats: true},
+	{name: "rsqrt", arity: 1, wgsl: "V(1.0) / sqrt($0)", floats: true},
+	{name: "erf", arity: 1, wgsl: "erf4($0)", floats: true},
+	{name: "erfc", arity: 1, wgsl: "erfc4($0)", floats: true},
 	{name: "sigmoid", arity: 1, wgsl: "V(1.0) / (V(1.0) + exp4(-$0))", floats: true},
 	{name: "relu", arity: 1, wgsl: "select($0, V(), $0 < V())", uints: "$0"},
+	{name: "softplus", arity: 1, wgsl: "softplus4($0)", floats: true},
+	{name: "elu", arity: 1, wgsl: "select($0, expm1_4($0), $0 < V())", floats: true},
+	{name: "gelu", arity: 1, wgsl: "0.5 * $0 * erfc4($0 * -0.70710678)", floats: true},
+	{name: "silu", arity: 1, wgsl: "$0 / (V(1.0) + exp4(-$0))", floats: true},
 	{name: "not", arity: 1, wgsl: "select(V(), V(T(1)), $0 == V())"},
+	{name: "isnan", arity: 1, wgsl: "select(V(), V(T(1)), nan4($0))", ints: "V()", uints: "V()"},
+	{name: "isinf", arity: 1, wgsl: "select(V(), V(T(1)), infinite4($0))", ints: "V()", uints: "V()"},
+	{name: "isfinite", arity: 1, wgsl: "select(V(), V(T(1)), !(infinite4($0) | nan4($0)))", ints: "V(T(1))", uints: "V(T(1))"},
+	{name: "bitnot", arity: 1, wgsl: "~$0", whole: true},
 	{name: "add", arity: 2, wgsl: "$0 + $1"},
 	{name: "sub", arity: 2, wgsl: "$0 - $1"},
 	{name: "mul", arity: 2, wgsl: "$0 * $1"},
 	{name: "div", arity: 2, wgsl: "$0 / $1", ints: "divide4($0, $1)", uints: "divide4($0, $1)"},
-	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", floats: true},
+	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", ints: "signed_power4($0, $1)", uints: "whole_power4($0, $1)"},
+	{name: "hypot", arity: 2, wgsl: "hypot4($0, $1)", floats: true},
+	{name: "atan2", arity: 2, wgsl: "angle4($0, $1)", floats: true},
+	{name: "logaddexp", arity: 2, wgsl: "logaddexp4($0, $1)", floats: true},
+	{name: "mod", arity: 2, wgsl: "fmod4($0, $1)", ints: "rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
+	{name: "floormod", arity: 2, wgsl: "floor_mod4($0, $1)", ints: "floor_rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
+	{name: "bitand", arity: 2, wgsl: "$0 & $1", whole: true},
+	{name: "bitor", arity: 2, wgsl: "$0 | $1", whole: true},
+	{name: "bitxor", arity: 2, wgsl: "$0 ^ $1", whole: true},
+	{name: "shiftleft", arity: 2, wgsl: "select($0 << (vec4<u32>($1) & vec4<u32>(31u)), V(), vec4<u32>($1) > vec4<u32>(31u))", whole: true},
+	{name: "shiftright", arity: 2, wgsl: "$0 >> min(vec4<u32>($1), vec4<u32>(31u))", whole: true, uints: "select($0 >> ($1 & vec4<u32>(31u)), V(), $1 > vec4<u32>(31u))"},
 	{name: "min", arity: 2, wgsl: "select($1, $0, ($0 < $1) | nan4($0))", ints: "min($0, $1)", uints: "min($0, $1)"},
 	{name: "max", arity: 2, wgsl: "select($1, $0, ($0 > $1) | nan4($0))", ints: "max($0, $1)", uints: "max($0, $1)"},
 	{name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), $0 == $1)"},
@@ -84,6 +159,7 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "ge", arity: 2, wgsl: "select(V(), V(T(1)), $0 >= $1)"},
 	{name: "and", arity: 2, wgsl: "select(V(T(1)), V(), ($0 == V()) | ($1 == V()))"},
 	{name: "or", arity: 2, wgsl: "select(V(T(1)), V(), ($0 == V()) & ($1 == V()))"},
+	{name: "xor", arity: 2, wgsl: "select(V(), V(T(1)), ($0 == V()) != ($1 == V()))"},
 	{name: "where", arity: 3, wgsl: "select($1, $2, $0 == V())"},
 	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
 }
@@ -151,9 +227,85 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = N(math.Cos(float64(x[i])))
 		}
+	case OpTan:
+		for i := range r {
+			r[i] = N(math.Tan(float64(x[i])))
+		}
+	case OpAsin:
+		for i := range r {
+			r[i] = N(math.Asin(float64(x[i])))
+		}
+	case OpAcos:
+		for i := range r {
+			r[i] = N(math.Acos(float64(x[i])))
+		}
+	case OpAtan:
+		for i := range r {
+			r[i] = N(math.Atan(float64(x[i])))
+		}
+	case OpSinh:
+		for i := range r {
+			r[i] = N(math.Sinh(float64(x[i])))
+		}
+	case OpCosh:
+		for i := range r {
+			r[i] = N(math.Cosh(float64(x[i])))
+		}
 	case OpTanh:
 		for i := range r {
 			r[i] = N(math.Tanh(float64(x[i])))
+		}
+	case OpAsinh:
+		for i := range r {
+			r[i] = N(math.Asinh(float64(x[i])))
+		}
+	case OpAcosh:
+		for i := range r {
+			r[i] = N(math.Acosh(float64(x[i])))
+		}
+	case OpAtanh:
+		for i := range r {
+			r[i] = N(math.Atanh(float64(x[i])))
+		}
+	case OpExp2:
+		for i := range r {
+			r[i] = N(math.Exp2(float64(x[i])))
+		}
+	case OpExp10:
+		for i := range r {
+			r[i] = N(math.Pow(10, float64(x[i])))
+		}
+	case OpExpm1:
+		for i := range r {
+			r[i] = N(math.Expm1(float64(x[i])))
+		}
+	case OpLog2:
+		for i := range r {
+			r[i] = N(math.Log2(float64(x[i])))
+		}
+	case OpLog10:
+		for i := range r {
+			r[i] = N(math.Log10(float64(x[i])))
+		}
+	case OpLog1p:
+		for i := range r {
+			r[i] = N(math.Log1p(float64(x[i])))
+		}
+	case OpCbrt:
+		for i := range r {
+			r[i] = N(math.Cbrt(float64(x[i])))
+		}
+	case OpRsqrt:
+		for i := range r {
+			r[i] = N(1 / math.Sqrt(float64(x[i])))
+		}
+	case OpErf:
+		for i := range r {
+			r[i] = N(math.Erf(float64(x[i])))
+		}
+	case OpErfc:
+		for i := range r {
+			r[i] = N(math.Erfc(float64(x[i])))
 		}
 	case OpSigmoid:
 		for i := range r {
@@ -163,9 +315,41 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = pick(x[i] < 0, 0, x[i])
 		}
+	case OpSoftplus:
+		for i := range r {
+			r[i] = N(math.Max(float64(x[i]), 0) + math.Log1p(math.Exp(-math.Abs(float64(x[i])))))
+		}
+	case OpElu:
+		for i := range r {
+			r[i] = elu(x[i])
+		}
+	case OpGelu:
+		for i := range r {
+			r[i] = N(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
+		}
+	case OpSilu:
+		for i := range r {
+			r[i] = N(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
+		}
 	case OpNot:
 		for i := range r {
 			r[i] = truth[N](x[i] == 0)
+		}
+	case OpIsNaN:
+		for i := range r {
+			r[i] = truth[N](x[i] != x[i])
+		}
+	case OpIsInf:
+		for i := range r {
+			r[i] = truth[N](x[i]-x[i] != 0 && x[i] == x[i])
+		}
+	case OpIsFinite:
+		for i := range r {
+			r[i] = truth[N](x[i]-x[i] == 0)
+		}
+	case OpBitNot:
+		for i := range r {
+			r[i] = bitwise(x[i], x[i], '~')
 		}
 	case OpAdd:
 		for i := range r {
@@ -185,7 +369,47 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		}
 	case OpPow:
 		for i := range r {
-			r[i] = N(math.Pow(float64(x[i]), float64(y[i])))
+			r[i] = power(x[i], y[i])
+		}
+	case OpHypot:
+		for i := range r {
+			r[i] = N(math.Hypot(float64(x[i]), float64(y[i])))
+		}
+	case OpAtan2:
+		for i := range r {
+			r[i] = N(math.Atan2(float64(x[i]), float64(y[i])))
+		}
+	case OpLogAddExp:
+		for i := range r {
+			r[i] = logAddExp(x[i], y[i])
+		}
+	case OpMod:
+		for i := range r {
+			r[i] = remainder(x[i], y[i])
+		}
+	case OpFloorMod:
+		for i := range r {
+			r[i] = floorMod(x[i], y[i])
+		}
+	case OpBitAnd:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '&')
+		}
+	case OpBitOr:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '|')
+		}
+	case OpBitXor:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '^')
+		}
+	case OpShiftLeft:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '<')
+		}
+	case OpShiftRight:
+		for i := range r {
+			r[i] = shiftRight(x[i], y[i])
 		}
 	case OpMin:
 		for i := range r {
@@ -226,6 +450,10 @@ func Compute[N number](op Op, r, x, y, z []N) {
 	case OpOr:
 		for i := range r {
 			r[i] = truth[N](x[i] != 0 || y[i] != 0)
+		}
+	case OpXor:
+		for i := range r {
+			r[i] = truth[N]((x[i] != 0) != (y[i] != 0))
 		}
 	case OpWhere:
 		for i := range r {

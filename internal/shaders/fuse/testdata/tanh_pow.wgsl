@@ -33,29 +33,6 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = d;
 }
-fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-}
-fn exp4(x: vec4<f32>) -> vec4<f32> {
-  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
-  let n = floor(c * 1.44269504 + 0.5);
-  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
-  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  let y = q * (r * r) + r + 1.0;
-  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
-  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
-  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
-  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
-fn tanh4(x: vec4<f32>) -> vec4<f32> {
-  let a = abs(x);
-  let z = x * x;
-  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
-  let small = q * z * x + x;
-  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
-  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
-  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-}
 fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = abs(x);
   let whole = trunc(y) == y;
@@ -67,4 +44,35 @@ fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let none = nan4(x) | nan4(y) | ((x < vec4<f32>()) & !whole & !endless);
   let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), none));
   return select(bad, vec4<f32>(1.0), (y == vec4<f32>()) | (x == vec4<f32>(1.0)) | ((a == vec4<f32>(1.0)) & endless));
+}
+fn tanh4(x: vec4<f32>) -> vec4<f32> {
+  let a = abs(x);
+  let z = x * x;
+  let q = (((vec4<f32>(-5.70498872745e-3) * z + vec4<f32>(2.06390887954e-2)) * z - vec4<f32>(5.37397155531e-2)) * z + vec4<f32>(1.33314422036e-1)) * z - vec4<f32>(3.33332819422e-1);
+  let small = q * z * x + x;
+  let big = vec4<f32>(1.0) - vec4<f32>(2.0) / (exp4(min(a, vec4<f32>(10.0)) * 2.0) + vec4<f32>(1.0));
+  let r = select(big * sign(x), small, a < vec4<f32>(0.625));
+  return select(r, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+}
+fn exp4(x: vec4<f32>) -> vec4<f32> {
+  let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
+  let n = floor(c * 1.44269504 + 0.5);
+  let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  return exp_ends4(times_power4(exp_rest4(r) + 1.0, n), x, -87.336, 88.7228);
+}
+fn exp_rest4(r: vec4<f32>) -> vec4<f32> {
+  let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
+  return q * (r * r) + r;
+}
+fn times_power4(y: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+}
+fn exp_ends4(v: vec4<f32>, x: vec4<f32>, lo: f32, hi: f32) -> vec4<f32> {
+  return select(inf_where4(select(v, vec4<f32>(), x < vec4<f32>(lo)), x > vec4<f32>(hi)), x, nan4(x));
+}
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7f800000u), on));
 }
