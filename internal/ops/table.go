@@ -266,7 +266,7 @@ var Table = slices.Concat(
 		{
 			Name: "Mod", Doc: "is the remainder of a / b with the sign of a", Note: "It is exact. Integers divided by zero leave 0.",
 			JS: "fmod", NumPy: "fmod", Text: []string{"fmod"}, WGSL: "fmod4(X, Y)", Ints: "rest4(X, Y)", Uints: "X % select(Y, V(1u), Y == V())",
-			Go: "remainder(x, y)",
+			Go:       "remainder(x, y)",
 			Gradient: "1; -trunc(a / b)",
 		},
 		{
