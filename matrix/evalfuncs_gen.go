@@ -88,6 +88,12 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node { return expr.NewMap("Cbrt", fuse.OpCbrt, a[0]) }
 	case "rsqrt":
 		return 1, func(a []*node) *node { return expr.NewMap("Rsqrt", fuse.OpRsqrt, a[0]) }
+	case "rcbrt":
+		return 1, func(a []*node) *node { return expr.NewMap("Rcbrt", fuse.OpRcbrt, a[0]) }
+	case "lgamma":
+		return 1, func(a []*node) *node { return expr.NewMap("Lgamma", fuse.OpLgamma, a[0]) }
+	case "digamma":
+		return 1, func(a []*node) *node { return expr.NewMap("Digamma", fuse.OpDigamma, a[0]) }
 	case "erf":
 		return 1, func(a []*node) *node { return expr.NewMap("Erf", fuse.OpErf, a[0]) }
 	case "erfc":
@@ -104,6 +110,14 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node { return expr.NewMap("Gelu", fuse.OpGelu, a[0]) }
 	case "silu":
 		return 1, func(a []*node) *node { return expr.NewMap("Silu", fuse.OpSilu, a[0]) }
+	case "clippedlog":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedLog", fuse.OpClippedLog, a[0]) }
+	case "clippedsqrt":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedSqrt", fuse.OpClippedSqrt, a[0]) }
+	case "clippedrecip":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedRecip", fuse.OpClippedRecip, a[0]) }
+	case "reciporzero":
+		return 1, func(a []*node) *node { return expr.NewMap("RecipOrZero", fuse.OpRecipOrZero, a[0]) }
 	case "not":
 		return 1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }
 	case "isnan":
@@ -142,6 +156,56 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return expr.NewMap("FloorMod", fuse.OpFloorMod, a[0], a[1]) }
 	case "remainder":
 		return 2, func(a []*node) *node { return expr.NewMap("FloorMod", fuse.OpFloorMod, a[0], a[1]) }
+	case "floordiv":
+		return 2, func(a []*node) *node { return expr.NewMap("FloorDiv", fuse.OpFloorDiv, a[0], a[1]) }
+	case "clippeddiv":
+		return 2, func(a []*node) *node { return expr.NewMap("ClippedDiv", fuse.OpClippedDiv, a[0], a[1]) }
+	case "softthreshold":
+		return 2, func(a []*node) *node { return expr.NewMap("SoftThreshold", fuse.OpSoftThreshold, a[0], a[1]) }
+	case "hardthreshold":
+		return 2, func(a []*node) *node { return expr.NewMap("HardThreshold", fuse.OpHardThreshold, a[0], a[1]) }
+	case "sigmoidgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SigmoidGrad", fuse.OpSigmoidGrad, a[0], a[1]) }
+	case "tanhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("TanhGrad", fuse.OpTanhGrad, a[0], a[1]) }
+	case "relugrad":
+		return 2, func(a []*node) *node { return expr.NewMap("ReluGrad", fuse.OpReluGrad, a[0], a[1]) }
+	case "elugrad":
+		return 2, func(a []*node) *node { return expr.NewMap("EluGrad", fuse.OpEluGrad, a[0], a[1]) }
+	case "loggrad":
+		return 2, func(a []*node) *node { return expr.NewMap("LogGrad", fuse.OpLogGrad, a[0], a[1]) }
+	case "sqrtgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SqrtGrad", fuse.OpSqrtGrad, a[0], a[1]) }
+	case "recipgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("RecipGrad", fuse.OpRecipGrad, a[0], a[1]) }
+	case "absgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AbsGrad", fuse.OpAbsGrad, a[0], a[1]) }
+	case "singrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SinGrad", fuse.OpSinGrad, a[0], a[1]) }
+	case "cosgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("CosGrad", fuse.OpCosGrad, a[0], a[1]) }
+	case "asingrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AsinGrad", fuse.OpAsinGrad, a[0], a[1]) }
+	case "acosgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AcosGrad", fuse.OpAcosGrad, a[0], a[1]) }
+	case "sinhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SinhGrad", fuse.OpSinhGrad, a[0], a[1]) }
+	case "coshgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("CoshGrad", fuse.OpCoshGrad, a[0], a[1]) }
+	case "asinhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AsinhGrad", fuse.OpAsinhGrad, a[0], a[1]) }
+	case "atanhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AtanhGrad", fuse.OpAtanhGrad, a[0], a[1]) }
+	case "logaddexpgrad":
+		return 3, func(a []*node) *node { return expr.NewMap("LogAddExpGrad", fuse.OpLogAddExpGrad, a[0], a[1], a[2]) }
+	case "mulexpdiff":
+		return 3, func(a []*node) *node { return expr.NewMap("MulExpDiff", fuse.OpMulExpDiff, a[0], a[1], a[2]) }
+	case "muldiv":
+		return 3, func(a []*node) *node { return expr.NewMap("MulDiv", fuse.OpMulDiv, a[0], a[1], a[2]) }
+	case "powbasegrad":
+		return 3, func(a []*node) *node { return expr.NewMap("PowBaseGrad", fuse.OpPowBaseGrad, a[0], a[1], a[2]) }
+	case "powexponentgrad":
+		return 3, func(a []*node) *node { return expr.NewMap("PowExponentGrad", fuse.OpPowExponentGrad, a[0], a[1], a[2]) }
 	case "bitand":
 		return 2, func(a []*node) *node { return expr.NewMap("BitAnd", fuse.OpBitAnd, a[0], a[1]) }
 	case "bitor":
@@ -156,6 +220,14 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }
 	case "max":
 		return 2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }
+	case "squareddiff":
+		return 2, func(a []*node) *node { return expr.NewMap("SquaredDiff", fuse.OpSquaredDiff, a[0], a[1]) }
+	case "masknegative":
+		return 2, func(a []*node) *node { return expr.NewMap("MaskNegative", fuse.OpMaskNegative, a[0], a[1]) }
+	case "copyif":
+		return 2, func(a []*node) *node { return expr.NewMap("CopyIf", fuse.OpCopyIf, a[0], a[1]) }
+	case "copyifnot":
+		return 2, func(a []*node) *node { return expr.NewMap("CopyIfNot", fuse.OpCopyIfNot, a[0], a[1]) }
 	case "equal":
 		return 2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }
 	case "notequal":
@@ -176,6 +248,8 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return expr.NewMap("Xor", fuse.OpXor, a[0], a[1]) }
 	case "where":
 		return 3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }
+	case "copyifequal":
+		return 3, func(a []*node) *node { return expr.NewMap("CopyIfEqual", fuse.OpCopyIfEqual, a[0], a[1], a[2]) }
 	case "clamp":
 		return 3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }
 	case "matmul":

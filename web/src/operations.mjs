@@ -51,6 +51,9 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   log1p() { return unary(this, 'log1p', Op.Log1p); }
   cbrt() { return unary(this, 'cbrt', Op.Cbrt); }
   rsqrt() { return unary(this, 'rsqrt', Op.Rsqrt); }
+  rcbrt() { return unary(this, 'rcbrt', Op.Rcbrt); }
+  lgamma() { return unary(this, 'lgamma', Op.Lgamma); }
+  digamma() { return unary(this, 'digamma', Op.Digamma); }
   erf() { return unary(this, 'erf', Op.Erf); }
   erfc() { return unary(this, 'erfc', Op.Erfc); }
   sigmoid() { return unary(this, 'sigmoid', Op.Sigmoid); }
@@ -59,6 +62,10 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   elu() { return unary(this, 'elu', Op.Elu); }
   gelu() { return unary(this, 'gelu', Op.Gelu); }
   silu() { return unary(this, 'silu', Op.Silu); }
+  clippedLog() { return unary(this, 'clippedLog', Op.ClippedLog); }
+  clippedSqrt() { return unary(this, 'clippedSqrt', Op.ClippedSqrt); }
+  clippedRecip() { return unary(this, 'clippedRecip', Op.ClippedRecip); }
+  recipOrZero() { return unary(this, 'recipOrZero', Op.RecipOrZero); }
   logicalNot() { return unary(this, 'logicalNot', Op.Not); }
   isNaN() { return unary(this, 'isNaN', Op.IsNaN); }
   isInf() { return unary(this, 'isInf', Op.IsInf); }
@@ -85,6 +92,46 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   /** @param {unknown} b */
   mod(b) { return binary(this, 'mod', Op.FloorMod, b); }
   /** @param {unknown} b */
+  floorDiv(b) { return binary(this, 'floorDiv', Op.FloorDiv, b); }
+  /** @param {unknown} b */
+  clippedDiv(b) { return binary(this, 'clippedDiv', Op.ClippedDiv, b); }
+  /** @param {unknown} b */
+  softThreshold(b) { return binary(this, 'softThreshold', Op.SoftThreshold, b); }
+  /** @param {unknown} b */
+  hardThreshold(b) { return binary(this, 'hardThreshold', Op.HardThreshold, b); }
+  /** @param {unknown} y */
+  sigmoidGrad(y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, y); }
+  /** @param {unknown} y */
+  tanhGrad(y) { return binary(this, 'tanhGrad', Op.TanhGrad, y); }
+  /** @param {unknown} y */
+  reluGrad(y) { return binary(this, 'reluGrad', Op.ReluGrad, y); }
+  /** @param {unknown} y */
+  eluGrad(y) { return binary(this, 'eluGrad', Op.EluGrad, y); }
+  /** @param {unknown} y */
+  logGrad(y) { return binary(this, 'logGrad', Op.LogGrad, y); }
+  /** @param {unknown} y */
+  sqrtGrad(y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, y); }
+  /** @param {unknown} y */
+  recipGrad(y) { return binary(this, 'recipGrad', Op.RecipGrad, y); }
+  /** @param {unknown} a */
+  absGrad(a) { return binary(this, 'absGrad', Op.AbsGrad, a); }
+  /** @param {unknown} a */
+  sinGrad(a) { return binary(this, 'sinGrad', Op.SinGrad, a); }
+  /** @param {unknown} a */
+  cosGrad(a) { return binary(this, 'cosGrad', Op.CosGrad, a); }
+  /** @param {unknown} a */
+  asinGrad(a) { return binary(this, 'asinGrad', Op.AsinGrad, a); }
+  /** @param {unknown} a */
+  acosGrad(a) { return binary(this, 'acosGrad', Op.AcosGrad, a); }
+  /** @param {unknown} a */
+  sinhGrad(a) { return binary(this, 'sinhGrad', Op.SinhGrad, a); }
+  /** @param {unknown} a */
+  coshGrad(a) { return binary(this, 'coshGrad', Op.CoshGrad, a); }
+  /** @param {unknown} a */
+  asinhGrad(a) { return binary(this, 'asinhGrad', Op.AsinhGrad, a); }
+  /** @param {unknown} a */
+  atanhGrad(a) { return binary(this, 'atanhGrad', Op.AtanhGrad, a); }
+  /** @param {unknown} b */
   bitwiseAnd(b) { return binary(this, 'bitwiseAnd', Op.BitAnd, b); }
   /** @param {unknown} b */
   bitwiseOr(b) { return binary(this, 'bitwiseOr', Op.BitOr, b); }
@@ -98,6 +145,14 @@ export const methods = ({unary, binary, power, limits, product, reduce, mean}) =
   minimum(b) { return binary(this, 'minimum', Op.Min, b); }
   /** @param {unknown} b */
   maximum(b) { return binary(this, 'maximum', Op.Max, b); }
+  /** @param {unknown} b */
+  squaredDiff(b) { return binary(this, 'squaredDiff', Op.SquaredDiff, b); }
+  /** @param {unknown} b */
+  maskNegative(b) { return binary(this, 'maskNegative', Op.MaskNegative, b); }
+  /** @param {unknown} a */
+  copyIf(a) { return binary(this, 'copyIf', Op.CopyIf, a); }
+  /** @param {unknown} a */
+  copyIfNot(a) { return binary(this, 'copyIfNot', Op.CopyIfNot, a); }
   /** @param {unknown} b */
   equal(b) { return binary(this, 'equal', Op.Eq, b); }
   /** @param {unknown} b */
@@ -209,6 +264,12 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a */
   rsqrt(a) { return of(this, 'rsqrt', a).rsqrt(); }
   /** @param {unknown} a */
+  rcbrt(a) { return of(this, 'rcbrt', a).rcbrt(); }
+  /** @param {unknown} a */
+  lgamma(a) { return of(this, 'lgamma', a).lgamma(); }
+  /** @param {unknown} a */
+  digamma(a) { return of(this, 'digamma', a).digamma(); }
+  /** @param {unknown} a */
   erf(a) { return of(this, 'erf', a).erf(); }
   /** @param {unknown} a */
   erfc(a) { return of(this, 'erfc', a).erfc(); }
@@ -224,6 +285,14 @@ export const functions = ({of, binary, power, ternary}) => class {
   gelu(a) { return of(this, 'gelu', a).gelu(); }
   /** @param {unknown} a */
   silu(a) { return of(this, 'silu', a).silu(); }
+  /** @param {unknown} a */
+  clippedLog(a) { return of(this, 'clippedLog', a).clippedLog(); }
+  /** @param {unknown} a */
+  clippedSqrt(a) { return of(this, 'clippedSqrt', a).clippedSqrt(); }
+  /** @param {unknown} a */
+  clippedRecip(a) { return of(this, 'clippedRecip', a).clippedRecip(); }
+  /** @param {unknown} a */
+  recipOrZero(a) { return of(this, 'recipOrZero', a).recipOrZero(); }
   /** @param {unknown} a */
   logicalNot(a) { return of(this, 'logicalNot', a).logicalNot(); }
   /** @param {unknown} a */
@@ -255,6 +324,56 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a @param {unknown} b */
   mod(a, b) { return binary(this, 'mod', Op.FloorMod, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  floorDiv(a, b) { return binary(this, 'floorDiv', Op.FloorDiv, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  clippedDiv(a, b) { return binary(this, 'clippedDiv', Op.ClippedDiv, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  softThreshold(a, b) { return binary(this, 'softThreshold', Op.SoftThreshold, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  hardThreshold(a, b) { return binary(this, 'hardThreshold', Op.HardThreshold, a, b); }
+  /** @param {unknown} d @param {unknown} y */
+  sigmoidGrad(d, y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  tanhGrad(d, y) { return binary(this, 'tanhGrad', Op.TanhGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  reluGrad(d, y) { return binary(this, 'reluGrad', Op.ReluGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  eluGrad(d, y) { return binary(this, 'eluGrad', Op.EluGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  logGrad(d, y) { return binary(this, 'logGrad', Op.LogGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  sqrtGrad(d, y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  recipGrad(d, y) { return binary(this, 'recipGrad', Op.RecipGrad, d, y); }
+  /** @param {unknown} d @param {unknown} a */
+  absGrad(d, a) { return binary(this, 'absGrad', Op.AbsGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  sinGrad(d, a) { return binary(this, 'sinGrad', Op.SinGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  cosGrad(d, a) { return binary(this, 'cosGrad', Op.CosGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  asinGrad(d, a) { return binary(this, 'asinGrad', Op.AsinGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  acosGrad(d, a) { return binary(this, 'acosGrad', Op.AcosGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  sinhGrad(d, a) { return binary(this, 'sinhGrad', Op.SinhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  coshGrad(d, a) { return binary(this, 'coshGrad', Op.CoshGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  asinhGrad(d, a) { return binary(this, 'asinhGrad', Op.AsinhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  atanhGrad(d, a) { return binary(this, 'atanhGrad', Op.AtanhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  logAddExpGrad(d, a, b) { return ternary(this, 'logAddExpGrad', Op.LogAddExpGrad, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  mulExpDiff(d, a, b) { return ternary(this, 'mulExpDiff', Op.MulExpDiff, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  mulDiv(d, a, b) { return ternary(this, 'mulDiv', Op.MulDiv, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  powBaseGrad(d, a, b) { return ternary(this, 'powBaseGrad', Op.PowBaseGrad, d, a, b); }
+  /** @param {unknown} d @param {unknown} y @param {unknown} a */
+  powExponentGrad(d, y, a) { return ternary(this, 'powExponentGrad', Op.PowExponentGrad, d, y, a); }
+  /** @param {unknown} a @param {unknown} b */
   bitwiseAnd(a, b) { return binary(this, 'bitwiseAnd', Op.BitAnd, a, b); }
   /** @param {unknown} a @param {unknown} b */
   bitwiseOr(a, b) { return binary(this, 'bitwiseOr', Op.BitOr, a, b); }
@@ -268,6 +387,14 @@ export const functions = ({of, binary, power, ternary}) => class {
   minimum(a, b) { return binary(this, 'minimum', Op.Min, a, b); }
   /** @param {unknown} a @param {unknown} b */
   maximum(a, b) { return binary(this, 'maximum', Op.Max, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  squaredDiff(a, b) { return binary(this, 'squaredDiff', Op.SquaredDiff, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  maskNegative(a, b) { return binary(this, 'maskNegative', Op.MaskNegative, a, b); }
+  /** @param {unknown} cond @param {unknown} a */
+  copyIf(cond, a) { return binary(this, 'copyIf', Op.CopyIf, cond, a); }
+  /** @param {unknown} cond @param {unknown} a */
+  copyIfNot(cond, a) { return binary(this, 'copyIfNot', Op.CopyIfNot, cond, a); }
   /** @param {unknown} a @param {unknown} b */
   equal(a, b) { return binary(this, 'equal', Op.Eq, a, b); }
   /** @param {unknown} a @param {unknown} b */
@@ -288,6 +415,8 @@ export const functions = ({of, binary, power, ternary}) => class {
   logicalXor(a, b) { return binary(this, 'logicalXor', Op.Xor, a, b); }
   /** @param {unknown} cond @param {unknown} a @param {unknown} b */
   where(cond, a, b) { return ternary(this, 'where', Op.Where, cond, a, b); }
+  /** @param {unknown} a @param {unknown} b @param {unknown} c */
+  copyIfEqual(a, b, c) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, a, b, c); }
   /** @param {unknown} a @param {unknown} low @param {unknown} high */
   clamp(a, low, high) { return of(this, 'clamp', a).clamp(low, high); }
   /** @param {unknown} a @param {unknown} b */

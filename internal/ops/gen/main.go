@@ -141,6 +141,9 @@ func newTable() table {
 	for i := range ops.Table {
 		o := &ops.Table[i]
 		r := row{Operation: o, face: faces[o.Class]}
+		if o.Args != "" {
+			r.face = r.named(o.Args)
+		}
 		if o.WGSL != "" {
 			r.Number = code
 			code++

@@ -7,19 +7,66 @@ fn divide4(x: V, y: V) -> V {
   return x / select(y, V(T(1)), y == V());
 }
 
-// The built-in pow is undefined for a negative base, NumPy's is not when the exponent is whole; and drivers make 0 of NaN. A base
-// of 1 is 1 whatever the exponent, a negative infinity to a broken one the infinite or 0.
+// WGSL allows pow an error that grows with the exponent, leaves it undefined for a negative base, and drivers make 0 of NaN. Here it is
+// C's: a negative base has whole powers, and 1 is 1 to whatever power.
 fn pow4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = abs(x);
+  let minus = x < vec4<f32>();
   let whole = trunc(y) == y;
-  let odd = abs(y - vec4<f32>(2.0) * trunc(y * 0.5)) == vec4<f32>(1.0);
-  let zero = x == vec4<f32>();
-  let m = select(pow(select(a, vec4<f32>(1.0), zero), y), select(vec4<f32>(), vec4<f32>(1.0) / a, y < vec4<f32>()), zero);
-  let s = select(m, -m, odd & (x < vec4<f32>()));
-  let endless = (bitcast<vec4<u32>>(select(x, y, a == vec4<f32>(1.0))) & vec4<u32>(0x7fffffffu)) == vec4<u32>(0x7f800000u);
-  let none = nan4(x) | nan4(y) | ((x < vec4<f32>()) & !whole & !endless);
-  let bad = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(s), vec4<u32>(0x7fc00000u), none));
-  return select(bad, vec4<f32>(1.0), (y == vec4<f32>()) | (x == vec4<f32>(1.0)) | ((a == vec4<f32>(1.0)) & endless));
+  let odd = abs(y - 2.0 * trunc(y * 0.5)) == vec4<f32>(1.0);
+  let edge = (a == vec4<f32>()) | infinite4(a);
+  let up = (a < vec4<f32>(1.0)) == (y < vec4<f32>());
+  let v = select(power4(a, clamp(y, vec4<f32>(-4e9), vec4<f32>(4e9))), vec4<f32>(), (edge | infinite4(y)) & !up);
+  let m = inf_where4(v, (edge | infinite4(y)) & up);
+  let s = select(m, -m, odd & negative4(x));
+  let none = nan4(x) | nan4(y) | (minus & !whole & !edge);
+  let one = (y == vec4<f32>()) | (x == vec4<f32>(1.0)) | ((a == vec4<f32>(1.0)) & infinite4(y));
+  return select(nan_where4(s, none), vec4<f32>(1.0), one);
+}
+
+// FreeBSD's powf for a positive base: the logarithm to base 2 as a sum of two floats, of which the upper ones have 12 bits, so that
+// their products are exact. They are cut off as integers, since a compiler may take (a + b) - a for b.
+fn power4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  let f = fraction4(x);
+  let u = f[0] - 1.0;
+  let d = f[0] + 1.0;
+  let s = u / d;
+  let sh = upper4(s);
+  let dh = upper4(d);
+  let sl = ((u - sh * dh) - sh * (f[0] - (dh - 1.0))) / d;
+  let z = s * s;
+  let q = ((((z * 2.3066075146e-1 + 2.7272811532e-1) * z + 3.3333334327e-1) * z + 4.2857143283e-1) * z + 6.0000002384e-1) * z * z + sl * (sh + s);
+  let zh = sh * sh;
+  let th = upper4(3.0 + zh + q);
+  let t = sl * th + (q - ((th - 3.0) - zh)) * s;
+  let ph = upper4(sh * th + t);
+  let lh = 9.6166992188e-1 * ph;
+  let ll = 1.2677205086e-4 * ph + (t - (ph - sh * th)) * 9.6179670095e-1;
+  let h = upper4(lh + ll + f[1]);
+  let l = ll - ((h - f[1]) - lh);
+  let yh = upper4(y);
+  let low = (y - yh) * h + y * l;
+  let e = yh * h + low;
+  let c = clamp(e, vec4<f32>(-126.0), vec4<f32>(128.0));
+  let n = floor(c + 0.5);
+  let r = select(vec4<f32>(), (yh * h - n) + low, c == e);
+  let top = e + select(vec4<f32>(), vec4<f32>(1.0), r >= vec4<f32>()); // at 128 it matters how the sum was rounded
+  return exp_ends4(times_power4(exp_rest4(r * 0.6931471806) + 1.0, n), select(e, top, n == vec4<f32>(128.0)), -126.0, 128.0);
+}
+
+// The first 12 bits of a float's 24.
+fn upper4(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u));
+}
+
+// -x. To add this is to subtract, but a compiler may take (a + b) - a for b, and a - a for 0, which is NaN of infinity and NaN.
+fn negated4(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(0x80000000u));
+}
+
+// x, or what is nearest to it at a distance of 1e-30 from 0.
+fn clipped4(x: vec4<f32>) -> vec4<f32> {
+  return select(x, select(vec4<f32>(1e-30), vec4<f32>(-1e-30), x < vec4<f32>()), abs(x) < vec4<f32>(1e-30));
 }
 
 // The built-in tanh overflows to NaN on some drivers and loses the low bits of small arguments on others. Cephes' tanhf:
@@ -235,17 +282,23 @@ fn log4(x: vec4<f32>) -> vec4<f32> {
   return log_ends4((l[0] - l[1] * 2.12194440e-4) + l[1] * 0.693359375, x);
 }
 
-// Cephes' logf: the logarithm of the fraction, which is between the roots of 1/2 and 2, and the exponent.
+// Cephes' logf: the logarithm of the fraction, and the exponent.
 fn logs4(x: vec4<f32>) -> mat2x4<f32> {
+  let f = fraction4(x);
+  let m = f[0] - 1.0;
+  let z = m * m;
+  let q = ((((((((m * 7.0376836292e-2 - 1.1514610310e-1) * m + 1.1676998740e-1) * m - 1.2420140846e-1) * m + 1.4249322787e-1) * m - 1.6668057665e-1) * m + 2.0000714765e-1) * m - 2.4999993993e-1) * m + 3.3333331174e-1) * m * z;
+  return mat2x4<f32>(m + (q - z * 0.5), f[1]);
+}
+
+// The fraction of a positive float, between the roots of 1/2 and 2, and the exponent.
+fn fraction4(x: vec4<f32>) -> mat2x4<f32> {
   let tiny = x < vec4<f32>(1.1754944e-38);
   let b = bitcast<vec4<u32>>(select(x, x * 16777216.0, tiny));
   let e = vec4<f32>((b >> vec4<u32>(23u)) & vec4<u32>(0xffu)) - select(vec4<f32>(126.0), vec4<f32>(150.0), tiny);
   let f = bitcast<vec4<f32>>((b & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f000000u));
   let low = f < vec4<f32>(0.70710678);
-  let m = select(f, f + f, low) - 1.0;
-  let z = m * m;
-  let q = ((((((((m * 7.0376836292e-2 - 1.1514610310e-1) * m + 1.1676998740e-1) * m - 1.2420140846e-1) * m + 1.4249322787e-1) * m - 1.6668057665e-1) * m + 2.0000714765e-1) * m - 2.4999993993e-1) * m + 3.3333331174e-1) * m * z;
-  return mat2x4<f32>(m + (q - z * 0.5), select(e, e - 1.0, low));
+  return mat2x4<f32>(select(f, f + f, low), select(e, e - 1.0, low));
 }
 
 // What a logarithm is of zero, infinity, negative numbers and NaN; l elsewhere.
@@ -277,12 +330,48 @@ fn near_erf4(x: vec4<f32>) -> vec4<f32> {
 // 6e-8.
 fn far_erfc4(x: vec4<f32>) -> vec4<f32> {
   let a = min(x, vec4<f32>(12.0));
-  let h = bitcast<vec4<f32>>(bitcast<vec4<u32>>(a) & vec4<u32>(0xfffff000u));
+  let h = upper4(a);
   let e = exp4(-h * h) * exp4((h - a) * (h + a));
   let t = (a - 3.0) / (a + 3.0);
   let p = (((t * -5.43512928e-4 + 7.3624315e-4) * t + 4.25150432e-3) * t - 2.43988633e-2) * t + 7.16684088e-2;
   let q = (((p * t - 1.50115430e-1) * t + 2.45603666e-1) * t - 3.26233566e-1) * t + 1.79001153e-1;
   return select(q * e, x, nan4(x));
+}
+
+// The logarithm of gamma: from 2.5 on Stirling's, around 2 a polynomial, within 6e-8, that is 0 there, to which smaller arguments are
+// moved; negative ones are reflected.
+fn lgamma4(x: vec4<f32>) -> vec4<f32> {
+  let less = x < vec4<f32>();
+  let a = select(x, 1.0 - x, less);
+  let far = a >= vec4<f32>(2.5);
+  let low = a < vec4<f32>(1.5);
+  let lower = a < vec4<f32>(0.5);
+  let l = log4(select(select(select(vec4<f32>(1.0), a, low), a * (a + 1.0), lower), a, far));
+  let t = a - select(select(vec4<f32>(2.0), vec4<f32>(1.0), low), vec4<f32>(), lower);
+  let p = (((t * -2.50562036e-4 + 5.70251257e-4) * t - 1.18748483e-3) * t + 2.87886872e-3) * t - 7.38592073e-3;
+  let near = ((((p * t + 2.05816254e-2) * t - 6.73522949e-2) * t + 3.22467029e-1) * t + 4.22784328e-1) * t - l;
+  let w = 1.0 / (a * a);
+  let rest = (((w * -4.11505142e-4 + 7.77412031e-4) * w - 2.77728285e-3) * w + 8.33333284e-2) / a;
+  let v = select(near, (a - 0.5) * (l - 1.0) + (rest + 0.418938533), far);
+  let back = log4(3.14159265 / abs(sincos4((x - floor(x + 0.5)) * 3.14159265, false))) - v;
+  return inf_where4(select(select(v, back, less), x, nan4(x)), infinite4(x));
+}
+
+// Its derivative: from 2 on the asymptotic series, below that a polynomial that has the root, within 3e-8.
+fn digamma4(x: vec4<f32>) -> vec4<f32> {
+  let less = x < vec4<f32>();
+  let a = select(x, 1.0 - x, less);
+  let low = a < vec4<f32>(1.0);
+  let t = select(a, a + 1.0, low) - 1.46163213; // what the root has beyond that is 1.24e-8
+  let p = (((t * 1.09025883e-2 - 2.05567088e-2) * t + 2.34912075e-2) * t - 3.19818258e-2) * t + 4.8563838e-2;
+  let q = ((((p * t - 7.23159537e-2) * t + 1.07845239e-1) * t - 1.63938001e-1) * t + 2.58499146e-1) * t - 4.42763209e-1;
+  let near = ((q * t + 9.67672229e-1) * t - 1.20360521e-8) - select(vec4<f32>(), 1.0 / a, low);
+  let w = 1.0 / (a * a);
+  let rest = ((((w * -2.40510819e-3 + 3.36920284e-3) * w - 3.9071897e-3) * w + 8.33155029e-3) * w - 8.33333209e-2) * w;
+  let v = select(near, log4(a) + (rest - 0.5 / a), a >= vec4<f32>(2.0));
+  let r = x - floor(x + 0.5);
+  let back = nan_where4(v - 3.14159265 / tan4(r * 3.14159265), r == vec4<f32>());
+  return select(select(v, back, less), x, nan4(x));
 }
 
 // From a third of the exponent on a step by Halley, and one by Newton, which rounds just once.
@@ -393,6 +482,13 @@ fn fmod4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
 fn floor_mod4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let r = fmod4(x, y);
   return select(r, r + y, (r != vec4<f32>()) & (negative4(r) != negative4(y)));
+}
+
+// Rounded down: what is left of x is a multiple of y but for the rounding.
+fn floor_divide4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  let r = fmod4(x, y);
+  let q = round((x - r) / y);
+  return select(select(q, q - 1.0, (r != vec4<f32>()) & (negative4(r) != negative4(y))), x / y, y == vec4<f32>());
 }
 
 // The remainders of integers; by zero they are zero.

@@ -8,88 +8,125 @@ import "math"
 
 // The element-wise operations.
 const (
-	OpCopy       Op = 32
-	OpNeg        Op = 33
-	OpAbs        Op = 34
-	OpSign       Op = 35
-	OpSquare     Op = 36
-	OpRecip      Op = 37
-	OpFloor      Op = 38
-	OpCeil       Op = 39
-	OpRound      Op = 40
-	OpTrunc      Op = 41
-	OpSqrt       Op = 42
-	OpExp        Op = 43
-	OpLog        Op = 44
-	OpSin        Op = 45
-	OpCos        Op = 46
-	OpTan        Op = 47
-	OpAsin       Op = 48
-	OpAcos       Op = 49
-	OpAtan       Op = 50
-	OpSinh       Op = 51
-	OpCosh       Op = 52
-	OpTanh       Op = 53
-	OpAsinh      Op = 54
-	OpAcosh      Op = 55
-	OpAtanh      Op = 56
-	OpExp2       Op = 57
-	OpExp10      Op = 58
-	OpExpm1      Op = 59
-	OpLog2       Op = 60
-	OpLog10      Op = 61
-	OpLog1p      Op = 62
-	OpCbrt       Op = 63
-	OpRsqrt      Op = 64
-	OpErf        Op = 65
-	OpErfc       Op = 66
-	OpSigmoid    Op = 67
-	OpRelu       Op = 68
-	OpSoftplus   Op = 69
-	OpElu        Op = 70
-	OpGelu       Op = 71
-	OpSilu       Op = 72
-	OpNot        Op = 73
-	OpIsNaN      Op = 74
-	OpIsInf      Op = 75
-	OpIsFinite   Op = 76
-	OpBitNot     Op = 77
-	OpAdd        Op = 78
-	OpSub        Op = 79
-	OpMul        Op = 80
-	OpDiv        Op = 81
-	OpPow        Op = 82
-	OpHypot      Op = 83
-	OpAtan2      Op = 84
-	OpLogAddExp  Op = 85
-	OpMod        Op = 86
-	OpFloorMod   Op = 87
-	OpBitAnd     Op = 88
-	OpBitOr      Op = 89
-	OpBitXor     Op = 90
-	OpShiftLeft  Op = 91
-	OpShiftRight Op = 92
-	OpMin        Op = 93
-	OpMax        Op = 94
-	OpEq         Op = 95
-	OpNe         Op = 96
-	OpLt         Op = 97
-	OpLe         Op = 98
-	OpGt         Op = 99
-	OpGe         Op = 100
-	OpAnd        Op = 101
-	OpOr         Op = 102
-	OpXor        Op = 103
-	OpWhere      Op = 104
-	OpClamp      Op = 105
+	OpCopy            Op = 32
+	OpNeg             Op = 33
+	OpAbs             Op = 34
+	OpSign            Op = 35
+	OpSquare          Op = 36
+	OpRecip           Op = 37
+	OpFloor           Op = 38
+	OpCeil            Op = 39
+	OpRound           Op = 40
+	OpTrunc           Op = 41
+	OpSqrt            Op = 42
+	OpExp             Op = 43
+	OpLog             Op = 44
+	OpSin             Op = 45
+	OpCos             Op = 46
+	OpTan             Op = 47
+	OpAsin            Op = 48
+	OpAcos            Op = 49
+	OpAtan            Op = 50
+	OpSinh            Op = 51
+	OpCosh            Op = 52
+	OpTanh            Op = 53
+	OpAsinh           Op = 54
+	OpAcosh           Op = 55
+	OpAtanh           Op = 56
+	OpExp2            Op = 57
+	OpExp10           Op = 58
+	OpExpm1           Op = 59
+	OpLog2            Op = 60
+	OpLog10           Op = 61
+	OpLog1p           Op = 62
+	OpCbrt            Op = 63
+	OpRsqrt           Op = 64
+	OpRcbrt           Op = 65
+	OpLgamma          Op = 66
+	OpDigamma         Op = 67
+	OpErf             Op = 68
+	OpErfc            Op = 69
+	OpSigmoid         Op = 70
+	OpRelu            Op = 71
+	OpSoftplus        Op = 72
+	OpElu             Op = 73
+	OpGelu            Op = 74
+	OpSilu            Op = 75
+	OpClippedLog      Op = 76
+	OpClippedSqrt     Op = 77
+	OpClippedRecip    Op = 78
+	OpRecipOrZero     Op = 79
+	OpNot             Op = 80
+	OpIsNaN           Op = 81
+	OpIsInf           Op = 82
+	OpIsFinite        Op = 83
+	OpBitNot          Op = 84
+	OpAdd             Op = 85
+	OpSub             Op = 86
+	OpMul             Op = 87
+	OpDiv             Op = 88
+	OpPow             Op = 89
+	OpHypot           Op = 90
+	OpAtan2           Op = 91
+	OpLogAddExp       Op = 92
+	OpMod             Op = 93
+	OpFloorMod        Op = 94
+	OpFloorDiv        Op = 95
+	OpClippedDiv      Op = 96
+	OpSoftThreshold   Op = 97
+	OpHardThreshold   Op = 98
+	OpSigmoidGrad     Op = 99
+	OpTanhGrad        Op = 100
+	OpReluGrad        Op = 101
+	OpEluGrad         Op = 102
+	OpLogGrad         Op = 103
+	OpSqrtGrad        Op = 104
+	OpRecipGrad       Op = 105
+	OpAbsGrad         Op = 106
+	OpSinGrad         Op = 107
+	OpCosGrad         Op = 108
+	OpAsinGrad        Op = 109
+	OpAcosGrad        Op = 110
+	OpSinhGrad        Op = 111
+	OpCoshGrad        Op = 112
+	OpAsinhGrad       Op = 113
+	OpAtanhGrad       Op = 114
+	OpLogAddExpGrad   Op = 115
+	OpMulExpDiff      Op = 116
+	OpMulDiv          Op = 117
+	OpPowBaseGrad     Op = 118
+	OpPowExponentGrad Op = 119
+	OpBitAnd          Op = 120
+	OpBitOr           Op = 121
+	OpBitXor          Op = 122
+	OpShiftLeft       Op = 123
+	OpShiftRight      Op = 124
+	OpMin             Op = 125
+	OpMax             Op = 126
+	OpSquaredDiff     Op = 127
+	OpMaskNegative    Op = 128
+	OpCopyIf          Op = 129
+	OpCopyIfNot       Op = 130
+	OpEq              Op = 131
+	OpNe              Op = 132
+	OpLt              Op = 133
+	OpLe              Op = 134
+	OpGt              Op = 135
+	OpGe              Op = 136
+	OpAnd             Op = 137
+	OpOr              Op = 138
+	OpXor             Op = 139
+	OpWhere           Op = 140
+	OpCopyIfEqual     Op = 141
+	OpClamp           Op = 142
 
 	opFirst    = OpCopy
-	opEnd   Op = opFirst + 74
+	opEnd   Op = opFirst + 111
 )
 
 var opTable = [opEnd - opFirst]opInfo{
 	{name: "copy", arity: 1, wgsl: "$0"},
-	{name: "neg", arity: 1, wgsl: "-$0", uints: "V() - $0"},
+	{name: "neg", arity: 1, wgsl: "negated4($0)", ints: "-$0", uints: "V() - $0"},
 	{name: "abs", arity: 1, wgsl: "abs($0)", uints: "$0"},
 	{name: "sign", arity: 1, wgsl: "select(sign($0), $0, nan4($0))", ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
 	{name: "square", arity: 1, wgsl: "$0 * $0"},
@@ -121,6 +158,9 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "log1p", arity: 1, wgsl: "log1p4($0)", floats: true},
 	{name: "cbrt", arity: 1, wgsl: "cbrt4($0)", floats: true},
 	{name: "rsqrt", arity: 1, wgsl: "V(1.0) / sqrt($0)", floats: true},
+	{name: "rcbrt", arity: 1, wgsl: "V(1.0) / cbrt4($0)", floats: true},
+	{name: "lgamma", arity: 1, wgsl: "lgamma4($0)", floats: true},
+	{name: "digamma", arity: 1, wgsl: "digamma4($0)", floats: true},
 	{name: "erf", arity: 1, wgsl: "erf4($0)", floats: true},
 	{name: "erfc", arity: 1, wgsl: "erfc4($0)", floats: true},
 	{name: "sigmoid", arity: 1, wgsl: "V(1.0) / (V(1.0) + exp4(-$0))", floats: true},
@@ -129,13 +169,17 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "elu", arity: 1, wgsl: "select($0, expm1_4($0), $0 < V())", floats: true},
 	{name: "gelu", arity: 1, wgsl: "0.5 * $0 * erfc4($0 * -0.70710678)", floats: true},
 	{name: "silu", arity: 1, wgsl: "$0 / (V(1.0) + exp4(-$0))", floats: true},
+	{name: "clippedlog", arity: 1, wgsl: "log4(select($0, V(1e-37), $0 < V(1e-37)))", floats: true},
+	{name: "clippedsqrt", arity: 1, wgsl: "sqrt(select($0, V(), $0 < V()))", floats: true},
+	{name: "clippedrecip", arity: 1, wgsl: "V(1.0) / clipped4($0)", floats: true},
+	{name: "reciporzero", arity: 1, wgsl: "select(V(1.0) / $0, V(), $0 == V())", floats: true},
 	{name: "not", arity: 1, wgsl: "select(V(), V(T(1)), $0 == V())"},
 	{name: "isnan", arity: 1, wgsl: "select(V(), V(T(1)), nan4($0))", ints: "V()", uints: "V()"},
 	{name: "isinf", arity: 1, wgsl: "select(V(), V(T(1)), infinite4($0))", ints: "V()", uints: "V()"},
 	{name: "isfinite", arity: 1, wgsl: "select(V(), V(T(1)), !(infinite4($0) | nan4($0)))", ints: "V(T(1))", uints: "V(T(1))"},
 	{name: "bitnot", arity: 1, wgsl: "~$0", whole: true},
 	{name: "add", arity: 2, wgsl: "$0 + $1"},
-	{name: "sub", arity: 2, wgsl: "$0 - $1"},
+	{name: "sub", arity: 2, wgsl: "$0 + negated4($1)", ints: "$0 - $1", uints: "$0 - $1"},
 	{name: "mul", arity: 2, wgsl: "$0 * $1"},
 	{name: "div", arity: 2, wgsl: "$0 / $1", ints: "divide4($0, $1)", uints: "divide4($0, $1)"},
 	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", ints: "signed_power4($0, $1)", uints: "whole_power4($0, $1)"},
@@ -144,6 +188,31 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "logaddexp", arity: 2, wgsl: "logaddexp4($0, $1)", floats: true},
 	{name: "mod", arity: 2, wgsl: "fmod4($0, $1)", ints: "rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
 	{name: "floormod", arity: 2, wgsl: "floor_mod4($0, $1)", ints: "floor_rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
+	{name: "floordiv", arity: 2, wgsl: "floor_divide4($0, $1)", ints: "divide4($0, $1) - select(V(), V(1), floor_rest4($0, $1) != rest4($0, $1))", uints: "divide4($0, $1)"},
+	{name: "clippeddiv", arity: 2, wgsl: "$0 / clipped4($1)", floats: true},
+	{name: "softthreshold", arity: 2, wgsl: "select(select(V(), $0 + $1, ($0 < -$1) | nan4($0) | nan4($1)), $0 - $1, $0 > $1)", floats: true},
+	{name: "hardthreshold", arity: 2, wgsl: "select($0, V(), abs($0) < $1)"},
+	{name: "sigmoidgrad", arity: 2, wgsl: "$0 * ($1 * (1.0 - $1))", floats: true},
+	{name: "tanhgrad", arity: 2, wgsl: "$0 * ((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "relugrad", arity: 2, wgsl: "select(V(), $0, $1 > V())", floats: true},
+	{name: "elugrad", arity: 2, wgsl: "select($0 * (1.0 + $1), $0, $1 >= V())", floats: true},
+	{name: "loggrad", arity: 2, wgsl: "$0 * exp4(-$1)", floats: true},
+	{name: "sqrtgrad", arity: 2, wgsl: "$0 / ($1 + $1)", floats: true},
+	{name: "recipgrad", arity: 2, wgsl: "-$0 * ($1 * $1)", floats: true},
+	{name: "absgrad", arity: 2, wgsl: "$0 * select(sign($1), $1, nan4($1))", floats: true},
+	{name: "singrad", arity: 2, wgsl: "$0 * sincos4($1, true)", floats: true},
+	{name: "cosgrad", arity: 2, wgsl: "-$0 * sincos4($1, false)", floats: true},
+	{name: "asingrad", arity: 2, wgsl: "$0 / sqrt((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "acosgrad", arity: 2, wgsl: "-$0 / sqrt((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "sinhgrad", arity: 2, wgsl: "$0 * cosh4($1)", floats: true},
+	{name: "coshgrad", arity: 2, wgsl: "$0 * sinh4($1)", floats: true},
+	{name: "asinhgrad", arity: 2, wgsl: "$0 / hypot4($1, V(1.0))", floats: true},
+	{name: "atanhgrad", arity: 2, wgsl: "$0 / ((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "logaddexpgrad", arity: 3, wgsl: "$0 / (1.0 + exp4($1 - $2))", floats: true},
+	{name: "mulexpdiff", arity: 3, wgsl: "$0 * exp4($1 - $2)", floats: true},
+	{name: "muldiv", arity: 3, wgsl: "$0 * $1 / $2", floats: true},
+	{name: "powbasegrad", arity: 3, wgsl: "$0 * $2 * pow4($1, $2 - 1.0)", floats: true},
+	{name: "powexponentgrad", arity: 3, wgsl: "select($0 * $1 * log4($2), V(), $2 <= V())", floats: true},
 	{name: "bitand", arity: 2, wgsl: "$0 & $1", whole: true},
 	{name: "bitor", arity: 2, wgsl: "$0 | $1", whole: true},
 	{name: "bitxor", arity: 2, wgsl: "$0 ^ $1", whole: true},
@@ -151,6 +220,10 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "shiftright", arity: 2, wgsl: "$0 >> min(vec4<u32>($1), vec4<u32>(31u))", whole: true, uints: "select($0 >> ($1 & vec4<u32>(31u)), V(), $1 > vec4<u32>(31u))"},
 	{name: "min", arity: 2, wgsl: "select($1, $0, ($0 < $1) | nan4($0))", ints: "min($0, $1)", uints: "min($0, $1)"},
 	{name: "max", arity: 2, wgsl: "select($1, $0, ($0 > $1) | nan4($0))", ints: "max($0, $1)", uints: "max($0, $1)"},
+	{name: "squareddiff", arity: 2, wgsl: "($0 - $1) * ($0 - $1)"},
+	{name: "masknegative", arity: 2, wgsl: "select(V(), $0, $1 >= V())"},
+	{name: "copyif", arity: 2, wgsl: "select($1, V(), $0 == V())"},
+	{name: "copyifnot", arity: 2, wgsl: "select(V(), $1, $0 == V())"},
 	{name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), $0 == $1)"},
 	{name: "ne", arity: 2, wgsl: "select(V(T(1)), V(), $0 == $1)"},
 	{name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), $0 < $1)"},
@@ -161,6 +234,7 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "or", arity: 2, wgsl: "select(V(T(1)), V(), ($0 == V()) & ($1 == V()))"},
 	{name: "xor", arity: 2, wgsl: "select(V(), V(T(1)), ($0 == V()) != ($1 == V()))"},
 	{name: "where", arity: 3, wgsl: "select($1, $2, $0 == V())"},
+	{name: "copyifequal", arity: 3, wgsl: "select(V(), $2, $0 == $1)"},
 	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
 }
 
@@ -299,6 +373,18 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = N(1 / math.Sqrt(float64(x[i])))
 		}
+	case OpRcbrt:
+		for i := range r {
+			r[i] = N(1 / math.Cbrt(float64(x[i])))
+		}
+	case OpLgamma:
+		for i := range r {
+			r[i] = lgamma(x[i])
+		}
+	case OpDigamma:
+		for i := range r {
+			r[i] = digamma(x[i])
+		}
 	case OpErf:
 		for i := range r {
 			r[i] = N(math.Erf(float64(x[i])))
@@ -330,6 +416,22 @@ func Compute[N number](op Op, r, x, y, z []N) {
 	case OpSilu:
 		for i := range r {
 			r[i] = N(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
+		}
+	case OpClippedLog:
+		for i := range r {
+			r[i] = N(math.Log(math.Max(float64(x[i]), 1e-37)))
+		}
+	case OpClippedSqrt:
+		for i := range r {
+			r[i] = N(math.Sqrt(math.Max(float64(x[i]), 0)))
+		}
+	case OpClippedRecip:
+		for i := range r {
+			r[i] = 1 / clipped(x[i])
+		}
+	case OpRecipOrZero:
+		for i := range r {
+			r[i] = recipOrZero(x[i])
 		}
 	case OpNot:
 		for i := range r {
@@ -391,6 +493,106 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = floorMod(x[i], y[i])
 		}
+	case OpFloorDiv:
+		for i := range r {
+			r[i] = floorDiv(x[i], y[i])
+		}
+	case OpClippedDiv:
+		for i := range r {
+			r[i] = x[i] / clipped(y[i])
+		}
+	case OpSoftThreshold:
+		for i := range r {
+			r[i] = softThreshold(x[i], y[i])
+		}
+	case OpHardThreshold:
+		for i := range r {
+			r[i] = pick(absolute(x[i]) < y[i], 0, x[i])
+		}
+	case OpSigmoidGrad:
+		for i := range r {
+			r[i] = x[i] * (y[i] * (1.0 - y[i]))
+		}
+	case OpTanhGrad:
+		for i := range r {
+			r[i] = x[i] * ((1.0 - y[i]) * (1.0 + y[i]))
+		}
+	case OpReluGrad:
+		for i := range r {
+			r[i] = pick(y[i] > 0, x[i], 0)
+		}
+	case OpEluGrad:
+		for i := range r {
+			r[i] = pick(y[i] >= 0, x[i], x[i]*(1+y[i]))
+		}
+	case OpLogGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Exp(-float64(y[i])))
+		}
+	case OpSqrtGrad:
+		for i := range r {
+			r[i] = x[i] / (y[i] + y[i])
+		}
+	case OpRecipGrad:
+		for i := range r {
+			r[i] = -x[i] * (y[i] * y[i])
+		}
+	case OpAbsGrad:
+		for i := range r {
+			r[i] = x[i] * sign(y[i])
+		}
+	case OpSinGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Cos(float64(y[i])))
+		}
+	case OpCosGrad:
+		for i := range r {
+			r[i] = N(-float64(x[i]) * math.Sin(float64(y[i])))
+		}
+	case OpAsinGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / math.Sqrt((1-float64(y[i]))*(1+float64(y[i]))))
+		}
+	case OpAcosGrad:
+		for i := range r {
+			r[i] = N(-float64(x[i]) / math.Sqrt((1-float64(y[i]))*(1+float64(y[i]))))
+		}
+	case OpSinhGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Cosh(float64(y[i])))
+		}
+	case OpCoshGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Sinh(float64(y[i])))
+		}
+	case OpAsinhGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / math.Hypot(1, float64(y[i])))
+		}
+	case OpAtanhGrad:
+		for i := range r {
+			r[i] = x[i] / ((1.0 - y[i]) * (1.0 + y[i]))
+		}
+	case OpLogAddExpGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / (1 + math.Exp(float64(y[i])-float64(z[i]))))
+		}
+	case OpMulExpDiff:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Exp(float64(y[i])-float64(z[i])))
+		}
+	case OpMulDiv:
+		for i := range r {
+			r[i] = x[i] * y[i] / z[i]
+		}
+	case OpPowBaseGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * float64(z[i]) * math.Pow(float64(y[i]), float64(z[i])-1))
+		}
+	case OpPowExponentGrad:
+		for i := range r {
+			r[i] = powExponentGrad(x[i], y[i], z[i])
+		}
 	case OpBitAnd:
 		for i := range r {
 			r[i] = bitwise(x[i], y[i], '&')
@@ -418,6 +620,22 @@ func Compute[N number](op Op, r, x, y, z []N) {
 	case OpMax:
 		for i := range r {
 			r[i] = pick(x[i] > y[i] || x[i] != x[i], x[i], y[i])
+		}
+	case OpSquaredDiff:
+		for i := range r {
+			r[i] = (x[i] - y[i]) * (x[i] - y[i])
+		}
+	case OpMaskNegative:
+		for i := range r {
+			r[i] = pick(y[i] >= 0, x[i], 0)
+		}
+	case OpCopyIf:
+		for i := range r {
+			r[i] = pick(x[i] != 0, y[i], 0)
+		}
+	case OpCopyIfNot:
+		for i := range r {
+			r[i] = pick(x[i] != 0, 0, y[i])
 		}
 	case OpEq:
 		for i := range r {
@@ -458,6 +676,10 @@ func Compute[N number](op Op, r, x, y, z []N) {
 	case OpWhere:
 		for i := range r {
 			r[i] = pick(x[i] != 0, y[i], z[i])
+		}
+	case OpCopyIfEqual:
+		for i := range r {
+			r[i] = pick(x[i] == y[i], z[i], 0)
 		}
 	case OpClamp:
 		for i := range r {
