@@ -324,7 +324,8 @@ func FloorMod[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("FloorMod", fuse.OpFloorMod, from("FloorMod", a), from("FloorMod", b))}
 }
 
-// FloorDiv is the quotient of a and b, rounded down. Integers divided by zero yield the dividend.
+// FloorDiv is the quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend.
+// Within 2 ulp.
 func FloorDiv[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("FloorDiv", fuse.OpFloorDiv, from("FloorDiv", a), from("FloorDiv", b))}
 }
@@ -591,7 +592,8 @@ func DivScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	return &Expr[T]{expr.NewMap("DivScalar", fuse.OpDiv, from("DivScalar", a), scalar(s))}
 }
 
-// PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
+// PowScalar is a to the power s. Small whole and half powers are computed without logarithms: to the power 1/2 it is Sqrt,
+// as in NumPy.
 func PowScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	return &Expr[T]{powNode("PowScalar", from("PowScalar", a), scalar(s))}
 }

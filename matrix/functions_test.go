@@ -370,3 +370,39 @@ func gradientFunction(t *testing.T, dev *gpu.Device, op fuse.Op, o ops.Operation
 		}
 	}
 }
+
+// TestHeavyChains has more functions in a chain than a kernel may hold, as often as it would compute them: some are left to another.
+func TestHeavyChains(t *testing.T) {
+	const n = 128
+	x, y := random(newRand(8), n*n), random(newRand(9), n*n)
+	onDevices(t, func(t *testing.T, dev *gpu.Device) {
+		a, b := must[*dense](t)(matrix.FromSlice(dev, n, n, x)), must[*dense](t)(matrix.FromSlice(dev, n, n, y))
+		product, transposed := matrix.Mul(a, b), matrix.Add(a, b.T())
+		want := float64s(must[[]float32](t)(product.Read(background)))
+		sums := float64s(must[[]float32](t)(transposed.Read(background)))
+		for range 40 { // errors shrink on the way
+			product, transposed = product.Tanh(), transposed.Tanh()
+			for i := range want {
+				want[i], sums[i] = math.Tanh(want[i]), math.Tanh(sums[i])
+			}
+		}
+		near(t, "after a product", must[[]float32](t)(product.Read(background)), want, 64)
+		near(t, "of a transpose", must[[]float32](t)(transposed.Read(background)), sums, 64)
+	})
+}
+
+// TestLoopsOfFunctions folds functions that loop: some adapters end an invocation that takes many turns.
+func TestLoopsOfFunctions(t *testing.T) {
+	const n = 1 << 24
+	onGPUs(t, func(t *testing.T, dev *gpu.Device) {
+		x := matrix.Fill(1, n, float32(3e38)).On(dev)
+		got := must[float32](t)(matrix.Sum(matrix.Mod(x, matrix.Fill(1, n, float32(7)))).Value(background))
+		if want := float32(math.Mod(float64(float32(3e38)), 7) * n); got != want {
+			t.Errorf("the sum of remainders is %v, want %v", got, want)
+		}
+		powers := matrix.Sum(matrix.Pow(matrix.Fill(1, n, int32(3)).On(dev), matrix.Fill(1, n, int32(math.MaxInt32))))
+		if got, want := must[int32](t)(powers.Value(background)), power(3, int32(math.MaxInt32))<<24; got != want {
+			t.Errorf("the sum of powers is %v, want %v", got, want)
+		}
+	})
+}

@@ -197,7 +197,8 @@ func (a *Expr[T]) Mod(b Operand[T]) *Expr[T] { return Mod(a, b) }
 // FloorMod is the remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
 func (a *Expr[T]) FloorMod(b Operand[T]) *Expr[T] { return FloorMod(a, b) }
 
-// FloorDiv is the quotient of a and b, rounded down. Integers divided by zero yield the dividend.
+// FloorDiv is the quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend.
+// Within 2 ulp.
 func (a *Expr[T]) FloorDiv(b Operand[T]) *Expr[T] { return FloorDiv(a, b) }
 
 // ClippedDiv is a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
@@ -358,7 +359,8 @@ func (a *Expr[T]) AddScalar(s T) *Expr[T] { return AddScalar(a, s) }
 // DivScalar is a / s.
 func (a *Expr[T]) DivScalar(s T) *Expr[T] { return DivScalar(a, s) }
 
-// PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
+// PowScalar is a to the power s. Small whole and half powers are computed without logarithms: to the power 1/2 it is Sqrt,
+// as in NumPy.
 func (a *Expr[T]) PowScalar(s T) *Expr[T] { return PowScalar(a, s) }
 
 // MinScalar is the smaller of each element and s.

@@ -123,7 +123,11 @@ var Table = slices.Concat(
 			Go: "math.RoundToEven(x)",
 		},
 		{Name: "Trunc", Doc: "rounds towards zero", WGSL: "trunc(X)", Ints: "X", Uints: "X", Go: "math.Trunc(x)"},
-		{Name: "Sqrt", Doc: "is the square root", Ulp: 3, Real: true, WGSL: "sqrt(X)", Go: "math.Sqrt(x)", Gradient: "0.5 / y"},
+		{
+			Name: "Sqrt", Doc: "is the square root", Ulp: 3, Real: true,
+			// A compiler may take the square of a root for the absolute value.
+			WGSL: "nan_where4(sqrt(X), X < V())", Go: "math.Sqrt(x)", Gradient: "0.5 / y",
+		},
 		{Name: "Exp", Doc: "is e to the power a", Ulp: 3, Real: true, WGSL: "exp4(X)", Go: "math.Exp(x)", Gradient: "y"},
 		{Name: "Log", Doc: "is the natural logarithm", Ulp: 3, Real: true, WGSL: "log4(X)", Go: "math.Log(x)", Gradient: "1 / a"},
 		{Name: "Sin", Doc: "is the sine", Ulp: 4, Real: true, WGSL: "sincos4(X, false)", Go: "math.Sin(x)", Gradient: "cos(a)"},
@@ -319,7 +323,8 @@ var Table = slices.Concat(
 			Gradient: "1; -floor(a / b)",
 		},
 		{
-			Name: "FloorDiv", Doc: "is the quotient of a and b, rounded down", Note: "Integers divided by zero yield the dividend.", NumPy: "floor_divide",
+			Name: "FloorDiv", Doc: "is the quotient of a and b, rounded down", Ulp: 2,
+			Note: "It is exact up to 2^22. Integers divided by zero yield the dividend.", NumPy: "floor_divide",
 			WGSL: "floor_divide4(X, Y)", Ints: "divide4(X, Y) - select(V(), V(1), floor_rest4(X, Y) != rest4(X, Y))", Uints: "divide4(X, Y)",
 			Go: "floorDiv(x, y)", Gradient: "0; 0",
 		},
@@ -481,7 +486,7 @@ var Table = slices.Concat(
 		{Name: "DivScalar", Code: "Div", Doc: "is a / s"},
 		{
 			Name: "PowScalar", Code: "Pow", Doc: "is a to the power s",
-			Note: "Small whole and half powers are computed without logarithms.", Call: "powNode",
+			Note: "Small whole and half powers are computed without logarithms: to the power 1/2 it is Sqrt, as in NumPy.", Call: "powNode",
 		},
 	}),
 	section(ScalarLast, "choice", []Operation{

@@ -148,7 +148,10 @@ export interface ExprOperations {
   fmod(b: Operand): Expr;
   /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
   mod(b: Operand): Expr;
-  /** The quotient of a and b, rounded down. Integers divided by zero yield the dividend. NumPy's floor_divide. */
+  /**
+   * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
+   * ulp. NumPy's floor_divide.
+   */
   floorDiv(b: Operand): Expr;
   /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedDiv(b: Operand): Expr;
@@ -401,7 +404,10 @@ export interface GpuOperations {
   fmod(a: Operand, b: Operand): Expr;
   /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
   mod(a: Operand, b: Operand): Expr;
-  /** The quotient of a and b, rounded down. Integers divided by zero yield the dividend. NumPy's floor_divide. */
+  /**
+   * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
+   * ulp. NumPy's floor_divide.
+   */
   floorDiv(a: Operand, b: Operand): Expr;
   /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
   clippedDiv(a: Operand, b: Operand): Expr;

@@ -88,6 +88,8 @@ type row struct {
 	*ops.Operation
 	face
 	Number int // the code of an element-wise operation, or of a reduction
+	Calls  int // of helpers in its text
+	Loops  int // 1 if the text for floats loops, and 2 if one of those for integers does
 }
 
 var operand = regexp.MustCompile(`\b[xyz]\b`)

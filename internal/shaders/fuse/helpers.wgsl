@@ -115,42 +115,54 @@ fn turns4(x: vec4<f32>) -> mat2x4<f32> {
   var q = k - 4.0 * floor(k * 0.25);
   let far = (a > vec4<f32>(8192.0)) | nan4(a);
   if (any(far)) {
-    let n = mat4x2<f32>(far_turns(a.x), far_turns(a.y), far_turns(a.z), far_turns(a.w));
-    r = select(r, vec4<f32>(n[0].x, n[1].x, n[2].x, n[3].x), far);
-    q = select(q, vec4<f32>(n[0].y, n[1].y, n[2].y, n[3].y), far);
+    let n = far_turns4(a);
+    r = select(r, n[0], far);
+    q = select(q, n[1], far);
   }
   return mat2x4<f32>(r, q);
 }
 
-// The same by Payne and Hanek, for one number: its 24 bits times those 96 bits of 2/pi that matter at its exponent.
-fn far_turns(a: f32) -> vec2<f32> {
-  var digits = array<u32, 8>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu); // 2/pi
-  let bits = bitcast<u32>(a);
-  let m = (bits & 0x7fffffu) | 0x800000u;
-  let at = max(bits >> 23u, 120u) - 120u; // the first bit of 2/pi that does not make whole turns
-  let word = min(at >> 5u, 4u);
-  let up = at & 31u;
-  let rest = select(0u, 0xffffffffu, up > 0u);
-  let down = (32u - up) & 31u;
-  let w0 = (digits[word] << up) | ((digits[word + 1u] >> down) & rest);
-  let w1 = (digits[word + 1u] << up) | ((digits[word + 2u] >> down) & rest);
-  let w2 = (digits[word + 2u] << up) | ((digits[word + 3u] >> down) & rest);
-  let p1 = m * w1 + high_word(m, w2);
-  let p0 = m * w0 + high_word(m, w1) + select(0u, 1u, p1 < m * w1);
-  let f = (p0 << 2u) | (p1 >> 30u);
-  let g = (p1 << 2u) | ((m * w2) >> 30u);
-  let past = f >= 0x80000000u; // the half: the next multiple is nearer
-  let v = f32(select(f, ~f, past)) * 2.3283064365386963e-10 + f32(select(g, ~g, past)) * 5.421010862427522e-20;
-  let r = vec4<f32>(select(v, -v, past) * 1.5707963267949);
-  return vec2<f32>(nan_where4(r, vec4<bool>(bits >= 0x7f800000u)).x, f32(((p0 >> 30u) + select(0u, 1u, past)) & 3u));
+// The same by Payne and Hanek: the number's 24 bits times those 96 bits of 2/pi that matter at its exponent.
+fn far_turns4(a: vec4<f32>) -> mat2x4<f32> {
+  let bits = bitcast<vec4<u32>>(a);
+  let m = (bits & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
+  let at = max(bits >> vec4<u32>(23u), vec4<u32>(120u)) - 120u; // the first bit of 2/pi that does not make whole turns
+  let word = at >> vec4<u32>(5u);
+  let up = at & vec4<u32>(31u);
+  let rest = select(vec4<u32>(), vec4<u32>(0xffffffffu), up > vec4<u32>());
+  let down = (32u - up) & vec4<u32>(31u);
+  let d1 = two_by_pi4(word + 1u);
+  let d2 = two_by_pi4(word + 2u);
+  let w0 = (two_by_pi4(word) << up) | ((d1 >> down) & rest);
+  let w1 = (d1 << up) | ((d2 >> down) & rest);
+  let w2 = (d2 << up) | ((two_by_pi4(word + 3u) >> down) & rest);
+  let p1 = m * w1 + high_word4(m, w2);
+  let p0 = m * w0 + high_word4(m, w1) + select(vec4<u32>(), vec4<u32>(1u), p1 < m * w1);
+  let f = (p0 << vec4<u32>(2u)) | (p1 >> vec4<u32>(30u));
+  let g = (p1 << vec4<u32>(2u)) | ((m * w2) >> vec4<u32>(30u));
+  let past = f >= vec4<u32>(0x80000000u); // the half: the next multiple is nearer
+  let v = vec4<f32>(select(f, ~f, past)) * 2.3283064365386963e-10 + vec4<f32>(select(g, ~g, past)) * 5.421010862427522e-20;
+  let q = vec4<f32>(((p0 >> vec4<u32>(30u)) + select(vec4<u32>(), vec4<u32>(1u), past)) & vec4<u32>(3u));
+  return mat2x4<f32>(nan_where4(select(v, -v, past) * 1.5707963267949, bits >= vec4<u32>(0x7f800000u)), q);
+}
+
+// Words of 2/pi, from the one before the point on.
+fn two_by_pi4(i: vec4<u32>) -> vec4<u32> {
+  let a = select(vec4<u32>(0xa2f9836eu), vec4<u32>(0x4e441529u), i == vec4<u32>(2u));
+  let b = select(vec4<u32>(0xfc2757d1u), vec4<u32>(0xf534ddc0u), i == vec4<u32>(4u));
+  let c = select(vec4<u32>(0xdb629599u), vec4<u32>(0x3c439041u), i == vec4<u32>(6u));
+  let low = select(select(a, b, i > vec4<u32>(2u)), c, i > vec4<u32>(4u));
+  return select(select(low, vec4<u32>(0xfe5163abu), i > vec4<u32>(6u)), vec4<u32>(), i == vec4<u32>());
 }
 
 // The upper word of a product.
-fn high_word(x: u32, y: u32) -> u32 {
-  let low = (x & 0xffffu) * (y & 0xffffu);
-  let mid = (x >> 16u) * (y & 0xffffu) + (low >> 16u);
-  let other = (x & 0xffffu) * (y >> 16u) + (mid & 0xffffu);
-  return (x >> 16u) * (y >> 16u) + (mid >> 16u) + (other >> 16u);
+fn high_word4(x: vec4<u32>, y: vec4<u32>) -> vec4<u32> {
+  let half = vec4<u32>(16u);
+  let mask = vec4<u32>(0xffffu);
+  let low = (x & mask) * (y & mask);
+  let mid = (x >> half) * (y & mask) + (low >> half);
+  let other = (x & mask) * (y >> half) + (mid & mask);
+  return (x >> half) * (y >> half) + (mid >> half) + (other >> half);
 }
 
 // As Cephes' asinf: a polynomial up to 1/2, beyond it that of the root of half of what is missing to 1.

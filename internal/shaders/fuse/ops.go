@@ -26,8 +26,10 @@ const (
 type opInfo struct {
 	name   string
 	arity  int
-	floats bool // only for floating point
-	whole  bool // only for integers
+	calls  int   // of helpers, with those that they make
+	loops  uint8 // 1 if one of them loops where floats are computed, and 2 where integers are
+	floats bool  // only for floating point
+	whole  bool  // only for integers
 	wgsl   string
 	ints   string // the text for integers where it differs
 	uints  string // the text for unsigned integers where it differs
@@ -55,10 +57,19 @@ func (o Op) String() string {
 // Arity returns how many values the operation takes, -1 for one that is not in the table.
 func (o Op) Arity() int { return o.info().arity }
 
+// Calls returns how many calls of functions the operation's text makes, with those that they make: compilers put each into its place.
+func (o Op) Calls() int { return o.info().calls }
+
+// Loops reports whether the operation takes turns of a loop for a type, up to 32; see [shaders.LoopLimit].
+func (o Op) Loops(t Type) bool { return o.info().loops>>shaders.Bit(t.Compute() != F32)&1 != 0 }
+
 // Takes reports whether the operation is defined for a type.
 func (o Op) Takes(t Type) bool {
 	i := o.info()
-	return o < opEnd && !(t.Compute() == F32 && i.whole) && !(t.Compute() != F32 && i.floats)
+	if t.Compute() == F32 {
+		return o < opEnd && !i.whole
+	}
+	return o < opEnd && !i.floats
 }
 
 // Text returns the operation's expression for a type and operands.

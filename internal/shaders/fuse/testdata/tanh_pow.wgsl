@@ -68,10 +68,11 @@ fn power4(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let yh = upper4(y);
   let low = (y - yh) * h + y * l;
   let e = yh * h + low;
-  let c = clamp(e, vec4<f32>(-126.0), vec4<f32>(127.99999));
+  let c = clamp(e, vec4<f32>(-126.0), vec4<f32>(128.0));
   let n = floor(c + 0.5);
   let r = select(vec4<f32>(), (yh * h - n) + low, c == e);
-  return exp_ends4(times_power4(exp_rest4(r * 0.6931471806) + 1.0, n), e, -126.0, 127.99999);
+  let top = e + select(vec4<f32>(), vec4<f32>(1.0), r >= vec4<f32>()); // at 128 it matters how the sum was rounded
+  return exp_ends4(times_power4(exp_rest4(r * 0.6931471806) + 1.0, n), select(e, top, n == vec4<f32>(128.0)), -126.0, 128.0);
 }
 fn upper4(x: vec4<f32>) -> vec4<f32> {
   return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u));
