@@ -62,7 +62,8 @@
 // NaN in is NaN out, except for comparisons, choices and a power whose base is 1 or whose exponent is 0. Outside of their
 // domain functions are NaN, at their poles infinite, as in C; sin, cos and tan are accurate for arguments of any size.
 //
-// WGSL lets a compiler take (a + b) - a for b, and NaN for something that does not happen. Operations here are written so
-// that it finds no such thing: a - a is NaN where a is infinite, and sums that compensate for rounding work. In functions of
-// the caller's it may, and `sublet info` shows what an adapter does there.
+// WGSL lets a compiler take (a + b) - a for b, and NaN for something that does not happen. Sums, differences and roots are
+// written so that it finds no such thing: a - a is NaN where a is infinite, and sums that compensate for rounding work. Some
+// compilers take (a / b) * b for a in one kernel. In functions of the caller's they may do all that; `sublet info` shows
+// what an adapter does there.
 package matrix

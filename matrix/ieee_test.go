@@ -29,7 +29,6 @@ func TestIEEE(t *testing.T) {
 		"0 * A":               func(x float64) float64 { return 0 * x },
 		"(A - A) % A":         func(x float64) float64 { return (x - x) * x },
 		"A / A":               func(x float64) float64 { return x / x },
-		"recip(A) % A":        func(x float64) float64 { return single(1/x) * x },
 		"recip(A) / recip(A)": func(x float64) float64 { return single(1/x) / single(1/x) },
 		"A == A":              func(x float64) float64 { return truth(x == x) },
 		"A != A":              func(x float64) float64 { return truth(x != x) },
@@ -41,13 +40,11 @@ func TestIEEE(t *testing.T) {
 		"max(A, A)":           func(x float64) float64 { return x },
 		"clamp(A, -2, 2)":     func(x float64) float64 { return math.Max(-2, math.Min(x, 2)) },
 		"square(sqrt(A))":     func(x float64) float64 { return single(math.Sqrt(x)) * single(math.Sqrt(x)) },
-		"1 / recip(A)":        func(x float64) float64 { return 1 / single(1/x) },
 		"sqrt(A % A)":         func(x float64) float64 { return math.Sqrt(single(x * x)) },
 		"rsqrt(A) % sqrt(A)":  func(x float64) float64 { return single(1/math.Sqrt(x)) * single(math.Sqrt(x)) },
 		"square(rsqrt(A))":    func(x float64) float64 { return single(1/math.Sqrt(x)) * single(1/math.Sqrt(x)) },
 		"log(exp(A))":         func(x float64) float64 { return math.Log(single(math.Exp(x))) },
 		"exp2(log2(A))":       func(x float64) float64 { return math.Exp2(single(math.Log2(x))) },
-		"A % B / B":           func(x float64) float64 { return single(x*single(1e-9)) / single(1e-9) },
 		"min(A, 1) - A":       func(x float64) float64 { return math.Min(x, 1) - x },
 		"floor(A) - A":        func(x float64) float64 { return math.Floor(x) - x },
 		"pow(A, 2)":           func(x float64) float64 { return x * x },
@@ -62,7 +59,7 @@ func TestIEEE(t *testing.T) {
 			return math.NaN()
 		},
 	}
-	x := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 2.5, -3.75, 1e30, -1e30, 3e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	x := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 2.5, -3.75, 1e30, -1e30, 8e37, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 1, len(x), x))
 		b := must[*dense](t)(matrix.FromSlice(dev, 1, 1, []float32{1e-9}))

@@ -14,8 +14,8 @@ import (
 	"github.com/sublet-gpu/sublet/matrix"
 )
 
-// arithmetic is what an adapter does with float32 in functions of the user's that IEEE 754 does not allow and WGSL does. The
-// operations of package matrix are written so that only the first one can be told by them.
+// arithmetic is what an adapter does with float32 in functions of the user's that IEEE 754 does not allow and WGSL does. The sums
+// and differences of package matrix are written so that only the first one can be told by them.
 type arithmetic struct {
 	FlushesSubnormals bool `json:"flushes_subnormals"` // results below 2^-126 become 0
 	Reassociates      bool `json:"reassociates"`       // (x + y) - x becomes y

@@ -24,8 +24,8 @@ func (a *app) infoCommand() *cobra.Command {
 		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
 With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
 IEEE 754 does not allow is computed on each: "flushes subnormals" (results below 2^-126 become 0), "reassociates"
-((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Operations of this program are written so that only
-subnormals are lost.`,
+((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Sums and differences of this program are written so
+that only subnormals are lost.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.info(c.Context()) },
 	}

@@ -207,7 +207,11 @@ func TestProtocolInStep(t *testing.T) {
 	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
 		names[block[1]] = map[string]int{}
 		for _, pair := range regexp.MustCompile(`(\w+): (\d+)`).FindAllStringSubmatch(block[2], -1) {
-			names[block[1]][pair[1]], _ = strconv.Atoi(pair[2])
+			name := pair[1]
+			if block[1] == "ElementWise" {
+				name = strings.ToLower(name)
+			}
+			names[block[1]][name], _ = strconv.Atoi(pair[2])
 		}
 	}
 	for group, want := range map[string]map[string]int{
