@@ -59,7 +59,8 @@ func TestIEEE(t *testing.T) {
 			return math.NaN()
 		},
 	}
-	x := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 2.5, -3.75, 1e30, -1e30, 8e37, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	inf := float32(math.Inf(1))
+	x := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 2.5, -3.75, 1e30, -1e30, 8e37, inf, -inf, float32(math.NaN())}
 	onDevices(t, func(t *testing.T, dev *gpu.Device) {
 		a := must[*dense](t)(matrix.FromSlice(dev, 1, len(x), x))
 		b := must[*dense](t)(matrix.FromSlice(dev, 1, 1, []float32{1e-9}))

@@ -62,7 +62,7 @@ func TestMalformedMessages(t *testing.T) {
 		"instruction length 0":   eval([]uint32{uint32(bridge.OpLeaf)}),
 		"instruction too long":   eval([]uint32{9<<16 | uint32(bridge.OpLeaf), 1}),
 		"unknown operation":      eval(leaf(1), instruction(30, f32, 0)),
-		"unknown unary":          eval(leaf(1), instruction(60, f32, 0)),
+		"unknown unary":          eval(leaf(1), instruction(249, f32, 0)),
 		"unknown binary":         eval(leaf(1), instruction(250, f32, 0, 0)),
 		"no such leaf":           eval(leaf(none)),
 		"forward reference":      eval(instruction(bridge.OpUnary, f32, 1), leaf(1)),
