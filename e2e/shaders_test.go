@@ -23,7 +23,7 @@ type programs map[string]shaders.Program
 
 var types = []fuse.Type{fuse.F32, fuse.I32, fuse.U32, fuse.F16}
 
-// chain uses every operation that the type has, on operands read in all ways.
+// chain reads operands in all ways. What it computes of them is up to launch.
 func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: store}, Scalars: 1, Flat: store != fuse.Vector}
 	f.Slots = []fuse.Slot{{Type: t, Vec: store == fuse.Vector}, {Type: t, Vec: true}, {Type: t}}
@@ -37,18 +37,43 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 	for i := range f.Loads {
 		f.Code = append(f.Code, fuse.Instr{Op: fuse.OpLoad, X: uint8(i)})
 	}
-	for op := fuse.OpCopy; op.Arity() > 0; op++ {
-		if op.Takes(f.Type) {
-			last := uint8(len(f.Code) - 1)
-			f.Code = append(f.Code, fuse.Instr{Op: op, X: last, Y: last - 1, Z: last - 2})
-		}
-	}
 	return f
+}
+
+// groups are the operations that a type has, as many in a group as a product can take.
+func groups(t fuse.Type) (list [][]fuse.Op) {
+	const most = 24
+	calls := 0
+	for op := fuse.OpCopy; op.Arity() > 0; op++ {
+		if !op.Takes(t) {
+			continue
+		}
+		if calls += op.Calls(); list == nil || calls > most || len(list[len(list)-1]) == most {
+			list, calls = append(list, nil), op.Calls()
+		}
+		list[len(list)-1] = append(list[len(list)-1], op)
+	}
+	return list
+}
+
+// computing is a chain of operations, others for each kernel.
+func (p programs) computing(f *fuse.Func) *fuse.Func {
+	g := *f
+	g.Code = slices.Clone(f.Code)
+	all := groups(f.Type)
+	for _, op := range all[len(p)%len(all)] {
+		last := uint8(len(g.Code) - 1)
+		g.Code = append(g.Code, fuse.Instr{Op: op, X: last, Y: last - 1, Z: last - 2})
+	}
+	return &g
 }
 
 // launch adds the kernel of a launch with a function, which is nil for a kernel that has none.
 func (p programs) launch(t *testing.T, l *kernels.Launch, f *fuse.Func) {
 	t.Helper()
+	if f != nil && f.Scalars > 0 { // a chain
+		f = p.computing(f)
+	}
 	k := l.Program(f)
 	p[k.Source] = k
 }

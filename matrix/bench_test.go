@@ -63,6 +63,31 @@ func BenchmarkElementwise(b *testing.B) {
 	}
 }
 
+// BenchmarkFunctions has functions of numbers, which cost more than the memory does where a shader is software.
+func BenchmarkFunctions(b *testing.B) {
+	const n = 1 << 20
+	unary := func(f func(arg) *expr) func(x, y *dense) *expr { return func(x, _ *dense) *expr { return f(x) } }
+	for what, f := range map[string]func(x, y *dense) *expr{
+		"exp": unary(matrix.Exp[float32]), "log1p": unary(matrix.Log1p[float32]), "sin": unary(matrix.Sin[float32]), "tan": unary(matrix.Tan[float32]),
+		"atan": unary(matrix.Atan[float32]), "asinh": unary(matrix.Asinh[float32]), "cbrt": unary(matrix.Cbrt[float32]),
+		"erf": unary(matrix.Erf[float32]), "gelu": unary(matrix.Gelu[float32]), "lgamma": unary(matrix.Lgamma[float32]),
+		"digamma": unary(matrix.Digamma[float32]), "clipped log": unary(matrix.ClippedLog[float32]),
+		"sin far": func(x, _ *dense) *expr { return matrix.Scale(1e6, x).Sin() },
+		"pow":     func(x, y *dense) *expr { return matrix.Pow(x, y) }, "mod": func(x, y *dense) *expr { return matrix.Mod(x, y) },
+		"floor div": func(x, y *dense) *expr { return matrix.FloorDiv(x, y) }, "hypot": func(x, y *dense) *expr { return matrix.Hypot(x, y) },
+		"atan2":     func(x, y *dense) *expr { return matrix.Atan2(x, y) },
+		"sub":       func(x, y *dense) *expr { return matrix.Sub(x, y) },
+		"tanh grad": func(x, y *dense) *expr { return matrix.TanhGrad(x, y) },
+	} {
+		b.Run(what, func(b *testing.B) {
+			dev := benchDevice(b)
+			x, y, c := resident(b, dev, 1, n), resident(b, dev, 1, n), resident(b, dev, 1, n)
+			b.SetBytes(8 * n)
+			run(b, dev, func() error { return c.Assign(f(x, y)) })
+		})
+	}
+}
+
 func BenchmarkFold(b *testing.B) {
 	for what, f := range map[string]func(arg) *expr{
 		"sum": matrix.Sum[float32], "rows": matrix.SumRows[float32], "columns": matrix.SumCols[float32],

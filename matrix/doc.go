@@ -55,7 +55,15 @@
 // # Precision
 //
 // float32 arithmetic is IEEE 754 single precision except that devices may flush subnormal numbers to zero. Products
-// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. exp, log, tanh and sigmoid are within a few units in the last place on
-// every device: they are computed with the library's own polynomials, after Cephes, since WGSL promises less. Half
-// matrices are computed in float32 and rounded when stored.
+// satisfy |c - exact| <= k * 2^-24 * sum |a||b|. Functions are within the units in the last place that their documentation
+// names on every device, where the result is a normal number: they are computed with the library's own polynomials, most
+// after Cephes and FreeBSD, since WGSL promises less. Half matrices are computed in float32 and rounded when stored.
+//
+// NaN in is NaN out, except for comparisons, choices and a power whose base is 1 or whose exponent is 0. Outside of their
+// domain functions are NaN, at their poles infinite, as in C; sin, cos and tan are accurate for arguments of any size.
+//
+// WGSL lets a compiler take (a + b) - a for b, and NaN for something that does not happen. Sums, differences and roots are
+// written so that it finds no such thing: a - a is NaN where a is infinite, and sums that compensate for rounding work. Some
+// compilers take (a / b) * b for a in one kernel. In functions of the caller's they may do all that; `sublet info` shows
+// what an adapter does there.
 package matrix

@@ -40,14 +40,94 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 1, func(a []*node) *node { return expr.NewMap("Sin", fuse.OpSin, a[0]) }
 	case "cos":
 		return 1, func(a []*node) *node { return expr.NewMap("Cos", fuse.OpCos, a[0]) }
+	case "tan":
+		return 1, func(a []*node) *node { return expr.NewMap("Tan", fuse.OpTan, a[0]) }
+	case "asin":
+		return 1, func(a []*node) *node { return expr.NewMap("Asin", fuse.OpAsin, a[0]) }
+	case "arcsin":
+		return 1, func(a []*node) *node { return expr.NewMap("Asin", fuse.OpAsin, a[0]) }
+	case "acos":
+		return 1, func(a []*node) *node { return expr.NewMap("Acos", fuse.OpAcos, a[0]) }
+	case "arccos":
+		return 1, func(a []*node) *node { return expr.NewMap("Acos", fuse.OpAcos, a[0]) }
+	case "atan":
+		return 1, func(a []*node) *node { return expr.NewMap("Atan", fuse.OpAtan, a[0]) }
+	case "arctan":
+		return 1, func(a []*node) *node { return expr.NewMap("Atan", fuse.OpAtan, a[0]) }
+	case "sinh":
+		return 1, func(a []*node) *node { return expr.NewMap("Sinh", fuse.OpSinh, a[0]) }
+	case "cosh":
+		return 1, func(a []*node) *node { return expr.NewMap("Cosh", fuse.OpCosh, a[0]) }
 	case "tanh":
 		return 1, func(a []*node) *node { return expr.NewMap("Tanh", fuse.OpTanh, a[0]) }
+	case "asinh":
+		return 1, func(a []*node) *node { return expr.NewMap("Asinh", fuse.OpAsinh, a[0]) }
+	case "arcsinh":
+		return 1, func(a []*node) *node { return expr.NewMap("Asinh", fuse.OpAsinh, a[0]) }
+	case "acosh":
+		return 1, func(a []*node) *node { return expr.NewMap("Acosh", fuse.OpAcosh, a[0]) }
+	case "arccosh":
+		return 1, func(a []*node) *node { return expr.NewMap("Acosh", fuse.OpAcosh, a[0]) }
+	case "atanh":
+		return 1, func(a []*node) *node { return expr.NewMap("Atanh", fuse.OpAtanh, a[0]) }
+	case "arctanh":
+		return 1, func(a []*node) *node { return expr.NewMap("Atanh", fuse.OpAtanh, a[0]) }
+	case "exp2":
+		return 1, func(a []*node) *node { return expr.NewMap("Exp2", fuse.OpExp2, a[0]) }
+	case "exp10":
+		return 1, func(a []*node) *node { return expr.NewMap("Exp10", fuse.OpExp10, a[0]) }
+	case "expm1":
+		return 1, func(a []*node) *node { return expr.NewMap("Expm1", fuse.OpExpm1, a[0]) }
+	case "log2":
+		return 1, func(a []*node) *node { return expr.NewMap("Log2", fuse.OpLog2, a[0]) }
+	case "log10":
+		return 1, func(a []*node) *node { return expr.NewMap("Log10", fuse.OpLog10, a[0]) }
+	case "log1p":
+		return 1, func(a []*node) *node { return expr.NewMap("Log1p", fuse.OpLog1p, a[0]) }
+	case "cbrt":
+		return 1, func(a []*node) *node { return expr.NewMap("Cbrt", fuse.OpCbrt, a[0]) }
+	case "rsqrt":
+		return 1, func(a []*node) *node { return expr.NewMap("Rsqrt", fuse.OpRsqrt, a[0]) }
+	case "rcbrt":
+		return 1, func(a []*node) *node { return expr.NewMap("Rcbrt", fuse.OpRcbrt, a[0]) }
+	case "lgamma":
+		return 1, func(a []*node) *node { return expr.NewMap("Lgamma", fuse.OpLgamma, a[0]) }
+	case "digamma":
+		return 1, func(a []*node) *node { return expr.NewMap("Digamma", fuse.OpDigamma, a[0]) }
+	case "erf":
+		return 1, func(a []*node) *node { return expr.NewMap("Erf", fuse.OpErf, a[0]) }
+	case "erfc":
+		return 1, func(a []*node) *node { return expr.NewMap("Erfc", fuse.OpErfc, a[0]) }
 	case "sigmoid":
 		return 1, func(a []*node) *node { return expr.NewMap("Sigmoid", fuse.OpSigmoid, a[0]) }
 	case "relu":
 		return 1, func(a []*node) *node { return expr.NewMap("Relu", fuse.OpRelu, a[0]) }
+	case "softplus":
+		return 1, func(a []*node) *node { return expr.NewMap("Softplus", fuse.OpSoftplus, a[0]) }
+	case "elu":
+		return 1, func(a []*node) *node { return expr.NewMap("Elu", fuse.OpElu, a[0]) }
+	case "gelu":
+		return 1, func(a []*node) *node { return expr.NewMap("Gelu", fuse.OpGelu, a[0]) }
+	case "silu":
+		return 1, func(a []*node) *node { return expr.NewMap("Silu", fuse.OpSilu, a[0]) }
+	case "clippedlog":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedLog", fuse.OpClippedLog, a[0]) }
+	case "clippedsqrt":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedSqrt", fuse.OpClippedSqrt, a[0]) }
+	case "clippedrecip":
+		return 1, func(a []*node) *node { return expr.NewMap("ClippedRecip", fuse.OpClippedRecip, a[0]) }
+	case "reciporzero":
+		return 1, func(a []*node) *node { return expr.NewMap("RecipOrZero", fuse.OpRecipOrZero, a[0]) }
 	case "not":
 		return 1, func(a []*node) *node { return expr.NewMap("Not", fuse.OpNot, a[0]) }
+	case "isnan":
+		return 1, func(a []*node) *node { return expr.NewMap("IsNaN", fuse.OpIsNaN, a[0]) }
+	case "isinf":
+		return 1, func(a []*node) *node { return expr.NewMap("IsInf", fuse.OpIsInf, a[0]) }
+	case "isfinite":
+		return 1, func(a []*node) *node { return expr.NewMap("IsFinite", fuse.OpIsFinite, a[0]) }
+	case "bitnot":
+		return 1, func(a []*node) *node { return expr.NewMap("BitNot", fuse.OpBitNot, a[0]) }
 	case "add":
 		return 2, func(a []*node) *node { return expr.NewMap("Add", fuse.OpAdd, a[0], a[1]) }
 	case "subtract":
@@ -62,10 +142,92 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return expr.NewMap("DivElem", fuse.OpDiv, a[0], a[1]) }
 	case "pow":
 		return 2, func(a []*node) *node { return powNode("Pow", a[0], a[1]) }
+	case "hypot":
+		return 2, func(a []*node) *node { return expr.NewMap("Hypot", fuse.OpHypot, a[0], a[1]) }
+	case "atan2":
+		return 2, func(a []*node) *node { return expr.NewMap("Atan2", fuse.OpAtan2, a[0], a[1]) }
+	case "arctan2":
+		return 2, func(a []*node) *node { return expr.NewMap("Atan2", fuse.OpAtan2, a[0], a[1]) }
+	case "logaddexp":
+		return 2, func(a []*node) *node { return expr.NewMap("LogAddExp", fuse.OpLogAddExp, a[0], a[1]) }
+	case "fmod":
+		return 2, func(a []*node) *node { return expr.NewMap("Mod", fuse.OpMod, a[0], a[1]) }
+	case "mod":
+		return 2, func(a []*node) *node { return expr.NewMap("FloorMod", fuse.OpFloorMod, a[0], a[1]) }
+	case "remainder":
+		return 2, func(a []*node) *node { return expr.NewMap("FloorMod", fuse.OpFloorMod, a[0], a[1]) }
+	case "floordiv":
+		return 2, func(a []*node) *node { return expr.NewMap("FloorDiv", fuse.OpFloorDiv, a[0], a[1]) }
+	case "clippeddiv":
+		return 2, func(a []*node) *node { return expr.NewMap("ClippedDiv", fuse.OpClippedDiv, a[0], a[1]) }
+	case "softthreshold":
+		return 2, func(a []*node) *node { return expr.NewMap("SoftThreshold", fuse.OpSoftThreshold, a[0], a[1]) }
+	case "hardthreshold":
+		return 2, func(a []*node) *node { return expr.NewMap("HardThreshold", fuse.OpHardThreshold, a[0], a[1]) }
+	case "sigmoidgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SigmoidGrad", fuse.OpSigmoidGrad, a[0], a[1]) }
+	case "tanhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("TanhGrad", fuse.OpTanhGrad, a[0], a[1]) }
+	case "relugrad":
+		return 2, func(a []*node) *node { return expr.NewMap("ReluGrad", fuse.OpReluGrad, a[0], a[1]) }
+	case "elugrad":
+		return 2, func(a []*node) *node { return expr.NewMap("EluGrad", fuse.OpEluGrad, a[0], a[1]) }
+	case "loggrad":
+		return 2, func(a []*node) *node { return expr.NewMap("LogGrad", fuse.OpLogGrad, a[0], a[1]) }
+	case "sqrtgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SqrtGrad", fuse.OpSqrtGrad, a[0], a[1]) }
+	case "recipgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("RecipGrad", fuse.OpRecipGrad, a[0], a[1]) }
+	case "absgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AbsGrad", fuse.OpAbsGrad, a[0], a[1]) }
+	case "singrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SinGrad", fuse.OpSinGrad, a[0], a[1]) }
+	case "cosgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("CosGrad", fuse.OpCosGrad, a[0], a[1]) }
+	case "asingrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AsinGrad", fuse.OpAsinGrad, a[0], a[1]) }
+	case "acosgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AcosGrad", fuse.OpAcosGrad, a[0], a[1]) }
+	case "sinhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("SinhGrad", fuse.OpSinhGrad, a[0], a[1]) }
+	case "coshgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("CoshGrad", fuse.OpCoshGrad, a[0], a[1]) }
+	case "asinhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AsinhGrad", fuse.OpAsinhGrad, a[0], a[1]) }
+	case "atanhgrad":
+		return 2, func(a []*node) *node { return expr.NewMap("AtanhGrad", fuse.OpAtanhGrad, a[0], a[1]) }
+	case "logaddexpgrad":
+		return 3, func(a []*node) *node { return expr.NewMap("LogAddExpGrad", fuse.OpLogAddExpGrad, a[0], a[1], a[2]) }
+	case "mulexpdiff":
+		return 3, func(a []*node) *node { return expr.NewMap("MulExpDiff", fuse.OpMulExpDiff, a[0], a[1], a[2]) }
+	case "muldiv":
+		return 3, func(a []*node) *node { return expr.NewMap("MulDiv", fuse.OpMulDiv, a[0], a[1], a[2]) }
+	case "powbasegrad":
+		return 3, func(a []*node) *node { return expr.NewMap("PowBaseGrad", fuse.OpPowBaseGrad, a[0], a[1], a[2]) }
+	case "powexponentgrad":
+		return 3, func(a []*node) *node { return expr.NewMap("PowExponentGrad", fuse.OpPowExponentGrad, a[0], a[1], a[2]) }
+	case "bitand":
+		return 2, func(a []*node) *node { return expr.NewMap("BitAnd", fuse.OpBitAnd, a[0], a[1]) }
+	case "bitor":
+		return 2, func(a []*node) *node { return expr.NewMap("BitOr", fuse.OpBitOr, a[0], a[1]) }
+	case "bitxor":
+		return 2, func(a []*node) *node { return expr.NewMap("BitXor", fuse.OpBitXor, a[0], a[1]) }
+	case "shiftleft":
+		return 2, func(a []*node) *node { return expr.NewMap("ShiftLeft", fuse.OpShiftLeft, a[0], a[1]) }
+	case "shiftright":
+		return 2, func(a []*node) *node { return expr.NewMap("ShiftRight", fuse.OpShiftRight, a[0], a[1]) }
 	case "min":
 		return 2, func(a []*node) *node { return expr.NewMap("Min", fuse.OpMin, a[0], a[1]) }
 	case "max":
 		return 2, func(a []*node) *node { return expr.NewMap("Max", fuse.OpMax, a[0], a[1]) }
+	case "squareddiff":
+		return 2, func(a []*node) *node { return expr.NewMap("SquaredDiff", fuse.OpSquaredDiff, a[0], a[1]) }
+	case "masknegative":
+		return 2, func(a []*node) *node { return expr.NewMap("MaskNegative", fuse.OpMaskNegative, a[0], a[1]) }
+	case "copyif":
+		return 2, func(a []*node) *node { return expr.NewMap("CopyIf", fuse.OpCopyIf, a[0], a[1]) }
+	case "copyifnot":
+		return 2, func(a []*node) *node { return expr.NewMap("CopyIfNot", fuse.OpCopyIfNot, a[0], a[1]) }
 	case "equal":
 		return 2, func(a []*node) *node { return expr.NewMap("Equal", fuse.OpEq, a[0], a[1]) }
 	case "notequal":
@@ -82,8 +244,12 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 		return 2, func(a []*node) *node { return expr.NewMap("And", fuse.OpAnd, a[0], a[1]) }
 	case "or":
 		return 2, func(a []*node) *node { return expr.NewMap("Or", fuse.OpOr, a[0], a[1]) }
+	case "xor":
+		return 2, func(a []*node) *node { return expr.NewMap("Xor", fuse.OpXor, a[0], a[1]) }
 	case "where":
 		return 3, func(a []*node) *node { return expr.NewMap("Where", fuse.OpWhere, a[0], a[1], a[2]) }
+	case "copyifequal":
+		return 3, func(a []*node) *node { return expr.NewMap("CopyIfEqual", fuse.OpCopyIfEqual, a[0], a[1], a[2]) }
 	case "clamp":
 		return 3, func(a []*node) *node { return expr.NewMap("Clamp", fuse.OpClamp, a[0], a[1], a[2]) }
 	case "matmul":

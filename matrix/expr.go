@@ -160,7 +160,7 @@ func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 
 // powNode is x to the power s. Some powers need no logarithm.
 func powNode(op string, x, s *node) *node {
-	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpPow.Takes(x.Type) {
+	if x.Err == nil && s.Kind == expr.Scalar && s.Rows == 1 && s.Cols == 1 && fuse.OpSqrt.Takes(x.Type) {
 		switch s.Value {
 		case 0.5:
 			return expr.NewMap(op, fuse.OpSqrt, x)

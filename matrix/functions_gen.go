@@ -29,7 +29,7 @@ func Square[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Square", fuse.OpSquare, from("Square", a))}
 }
 
-// Recip is 1 / a.
+// Recip is 1 / a. Within 3 ulp.
 func Recip[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Recip", fuse.OpRecip, from("Recip", a))}
 }
@@ -54,37 +54,149 @@ func Trunc[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Trunc", fuse.OpTrunc, from("Trunc", a))}
 }
 
-// Sqrt is the square root.
+// Sqrt is the square root. Within 3 ulp.
 func Sqrt[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sqrt", fuse.OpSqrt, from("Sqrt", a))}
 }
 
-// Exp is e to the power a.
+// Exp is e to the power a. Within 3 ulp.
 func Exp[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Exp", fuse.OpExp, from("Exp", a))}
 }
 
-// Log is the natural logarithm.
+// Log is the natural logarithm. Within 3 ulp.
 func Log[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Log", fuse.OpLog, from("Log", a))}
 }
 
-// Sin is the sine.
+// Sin is the sine. Within 4 ulp.
 func Sin[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sin", fuse.OpSin, from("Sin", a))}
 }
 
-// Cos is the cosine.
+// Cos is the cosine. Within 4 ulp.
 func Cos[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Cos", fuse.OpCos, from("Cos", a))}
 }
 
-// Tanh is the hyperbolic tangent.
+// Tan is the tangent. Within 6 ulp.
+func Tan[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Tan", fuse.OpTan, from("Tan", a))}
+}
+
+// Asin is the arcsine. Within 4 ulp.
+func Asin[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Asin", fuse.OpAsin, from("Asin", a))}
+}
+
+// Acos is the arccosine. Within 4 ulp.
+func Acos[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Acos", fuse.OpAcos, from("Acos", a))}
+}
+
+// Atan is the arctangent. Within 4 ulp.
+func Atan[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atan", fuse.OpAtan, from("Atan", a))}
+}
+
+// Sinh is the hyperbolic sine. Within 4 ulp.
+func Sinh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Sinh", fuse.OpSinh, from("Sinh", a))}
+}
+
+// Cosh is the hyperbolic cosine. Within 4 ulp.
+func Cosh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Cosh", fuse.OpCosh, from("Cosh", a))}
+}
+
+// Tanh is the hyperbolic tangent. Within 4 ulp.
 func Tanh[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Tanh", fuse.OpTanh, from("Tanh", a))}
 }
 
-// Sigmoid is 1 / (1 + exp(-a)).
+// Asinh is the inverse hyperbolic sine. Within 4 ulp.
+func Asinh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Asinh", fuse.OpAsinh, from("Asinh", a))}
+}
+
+// Acosh is the inverse hyperbolic cosine. Within 4 ulp.
+func Acosh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Acosh", fuse.OpAcosh, from("Acosh", a))}
+}
+
+// Atanh is the inverse hyperbolic tangent. Within 4 ulp.
+func Atanh[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atanh", fuse.OpAtanh, from("Atanh", a))}
+}
+
+// Exp2 is 2 to the power a. Within 4 ulp.
+func Exp2[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Exp2", fuse.OpExp2, from("Exp2", a))}
+}
+
+// Exp10 is 10 to the power a. Within 4 ulp.
+func Exp10[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Exp10", fuse.OpExp10, from("Exp10", a))}
+}
+
+// Expm1 is exp(a) - 1, accurate near 0. Within 4 ulp.
+func Expm1[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Expm1", fuse.OpExpm1, from("Expm1", a))}
+}
+
+// Log2 is the logarithm to base 2. Within 4 ulp.
+func Log2[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log2", fuse.OpLog2, from("Log2", a))}
+}
+
+// Log10 is the logarithm to base 10. Within 4 ulp.
+func Log10[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log10", fuse.OpLog10, from("Log10", a))}
+}
+
+// Log1p is log(1 + a), accurate near 0. Within 4 ulp.
+func Log1p[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Log1p", fuse.OpLog1p, from("Log1p", a))}
+}
+
+// Cbrt is the cube root. Within 4 ulp.
+func Cbrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Cbrt", fuse.OpCbrt, from("Cbrt", a))}
+}
+
+// Rsqrt is 1 / sqrt(a). Within 4 ulp.
+func Rsqrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Rsqrt", fuse.OpRsqrt, from("Rsqrt", a))}
+}
+
+// Rcbrt is 1 / cbrt(a). Within 8 ulp.
+func Rcbrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Rcbrt", fuse.OpRcbrt, from("Rcbrt", a))}
+}
+
+// Lgamma is the logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers.
+// Between those the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+func Lgamma[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Lgamma", fuse.OpLgamma, from("Lgamma", a))}
+}
+
+// Digamma is the derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the
+// larger of 1 and the square of the result. Within 16 ulp.
+func Digamma[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Digamma", fuse.OpDigamma, from("Digamma", a))}
+}
+
+// Erf is the error function. Within 4 ulp.
+func Erf[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Erf", fuse.OpErf, from("Erf", a))}
+}
+
+// Erfc is 1 - erf(a), accurate where that is small. Within 8 ulp.
+func Erfc[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Erfc", fuse.OpErfc, from("Erfc", a))}
+}
+
+// Sigmoid is 1 / (1 + exp(-a)). Within 5 ulp.
 func Sigmoid[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Sigmoid", fuse.OpSigmoid, from("Sigmoid", a))}
 }
@@ -94,9 +206,70 @@ func Relu[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Relu", fuse.OpRelu, from("Relu", a))}
 }
 
+// Softplus is log(1 + exp(a)). Within 4 ulp.
+func Softplus[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Softplus", fuse.OpSoftplus, from("Softplus", a))}
+}
+
+// Elu is a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp.
+func Elu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Elu", fuse.OpElu, from("Elu", a))}
+}
+
+// Gelu is a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows.
+// Within 32 ulp.
+func Gelu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Gelu", fuse.OpGelu, from("Gelu", a))}
+}
+
+// Silu is a / (1 + exp(-a)). Within 4 ulp.
+func Silu[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Silu", fuse.OpSilu, from("Silu", a))}
+}
+
+// ClippedLog is log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp.
+func ClippedLog[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ClippedLog", fuse.OpClippedLog, from("ClippedLog", a))}
+}
+
+// ClippedSqrt is sqrt(max(a, 0)). Within 3 ulp.
+func ClippedSqrt[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ClippedSqrt", fuse.OpClippedSqrt, from("ClippedSqrt", a))}
+}
+
+// ClippedRecip is 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+func ClippedRecip[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ClippedRecip", fuse.OpClippedRecip, from("ClippedRecip", a))}
+}
+
+// RecipOrZero is 1 / a, and 0 where a is 0. Within 3 ulp.
+func RecipOrZero[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("RecipOrZero", fuse.OpRecipOrZero, from("RecipOrZero", a))}
+}
+
 // Not is 1 where a is 0.
 func Not[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Not", fuse.OpNot, from("Not", a))}
+}
+
+// IsNaN is 1 where a is NaN.
+func IsNaN[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsNaN", fuse.OpIsNaN, from("IsNaN", a))}
+}
+
+// IsInf is 1 where a is infinite.
+func IsInf[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsInf", fuse.OpIsInf, from("IsInf", a))}
+}
+
+// IsFinite is 1 where a is a number, and not infinite.
+func IsFinite[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("IsFinite", fuse.OpIsFinite, from("IsFinite", a))}
+}
+
+// BitNot has all bits turned over.
+func BitNot[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitNot", fuse.OpBitNot, from("BitNot", a))}
 }
 
 // Add is a + b.
@@ -114,14 +287,194 @@ func MulElem[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("MulElem", fuse.OpMul, from("MulElem", a), from("MulElem", b))}
 }
 
-// DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend.
+// DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
 func DivElem[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("DivElem", fuse.OpDiv, from("DivElem", a), from("DivElem", b))}
 }
 
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
+// Pow is a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers
+// are 0 but for those of 1 and -1. Within 4 ulp.
 func Pow[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{powNode("Pow", from("Pow", a), from("Pow", b))}
+}
+
+// Hypot is the root of the sum of the squares, without overflow in between. Within 4 ulp.
+func Hypot[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Hypot", fuse.OpHypot, from("Hypot", a), from("Hypot", b))}
+}
+
+// Atan2 is the angle of the point whose coordinates are b and a. Within 4 ulp.
+func Atan2[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Atan2", fuse.OpAtan2, from("Atan2", a), from("Atan2", b))}
+}
+
+// LogAddExp is log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the
+// operands. Within 8 ulp.
+func LogAddExp[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("LogAddExp", fuse.OpLogAddExp, from("LogAddExp", a), from("LogAddExp", b))}
+}
+
+// Mod is the remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+func Mod[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Mod", fuse.OpMod, from("Mod", a), from("Mod", b))}
+}
+
+// FloorMod is the remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+func FloorMod[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("FloorMod", fuse.OpFloorMod, from("FloorMod", a), from("FloorMod", b))}
+}
+
+// FloorDiv is the quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend.
+// Within 2 ulp.
+func FloorDiv[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("FloorDiv", fuse.OpFloorDiv, from("FloorDiv", a), from("FloorDiv", b))}
+}
+
+// ClippedDiv is a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+func ClippedDiv[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ClippedDiv", fuse.OpClippedDiv, from("ClippedDiv", a), from("ClippedDiv", b))}
+}
+
+// SoftThreshold is a moved towards 0 by b, and 0 where it would get beyond.
+func SoftThreshold[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SoftThreshold", fuse.OpSoftThreshold, from("SoftThreshold", a), from("SoftThreshold", b))}
+}
+
+// HardThreshold is a, and 0 where its absolute value is less than b.
+func HardThreshold[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("HardThreshold", fuse.OpHardThreshold, from("HardThreshold", a), from("HardThreshold", b))}
+}
+
+// SigmoidGrad is d * y * (1 - y), where y is a result of Sigmoid.
+func SigmoidGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SigmoidGrad", fuse.OpSigmoidGrad, from("SigmoidGrad", d), from("SigmoidGrad", y))}
+}
+
+// TanhGrad is d * (1 - y * y), where y is a result of Tanh.
+func TanhGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("TanhGrad", fuse.OpTanhGrad, from("TanhGrad", d), from("TanhGrad", y))}
+}
+
+// ReluGrad is d where y is positive and 0 elsewhere, where y is a result or an argument of Relu.
+func ReluGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ReluGrad", fuse.OpReluGrad, from("ReluGrad", d), from("ReluGrad", y))}
+}
+
+// EluGrad is d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu.
+func EluGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("EluGrad", fuse.OpEluGrad, from("EluGrad", d), from("EluGrad", y))}
+}
+
+// LogGrad is d * exp(-y), where y is a result of Log.
+func LogGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("LogGrad", fuse.OpLogGrad, from("LogGrad", d), from("LogGrad", y))}
+}
+
+// SqrtGrad is d / (2 * y), where y is a result of Sqrt.
+func SqrtGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SqrtGrad", fuse.OpSqrtGrad, from("SqrtGrad", d), from("SqrtGrad", y))}
+}
+
+// RecipGrad is -d * y * y, where y is a result of Recip.
+func RecipGrad[T Elem](d, y Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("RecipGrad", fuse.OpRecipGrad, from("RecipGrad", d), from("RecipGrad", y))}
+}
+
+// AbsGrad is d * sign(a).
+func AbsGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AbsGrad", fuse.OpAbsGrad, from("AbsGrad", d), from("AbsGrad", a))}
+}
+
+// SinGrad is d * cos(a).
+func SinGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SinGrad", fuse.OpSinGrad, from("SinGrad", d), from("SinGrad", a))}
+}
+
+// CosGrad is -d * sin(a).
+func CosGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("CosGrad", fuse.OpCosGrad, from("CosGrad", d), from("CosGrad", a))}
+}
+
+// AsinGrad is d / sqrt(1 - a * a).
+func AsinGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AsinGrad", fuse.OpAsinGrad, from("AsinGrad", d), from("AsinGrad", a))}
+}
+
+// AcosGrad is -d / sqrt(1 - a * a).
+func AcosGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AcosGrad", fuse.OpAcosGrad, from("AcosGrad", d), from("AcosGrad", a))}
+}
+
+// SinhGrad is d * cosh(a).
+func SinhGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SinhGrad", fuse.OpSinhGrad, from("SinhGrad", d), from("SinhGrad", a))}
+}
+
+// CoshGrad is d * sinh(a).
+func CoshGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("CoshGrad", fuse.OpCoshGrad, from("CoshGrad", d), from("CoshGrad", a))}
+}
+
+// AsinhGrad is d / sqrt(1 + a * a).
+func AsinhGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AsinhGrad", fuse.OpAsinhGrad, from("AsinhGrad", d), from("AsinhGrad", a))}
+}
+
+// AtanhGrad is d / (1 - a * a).
+func AtanhGrad[T Elem](d, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("AtanhGrad", fuse.OpAtanhGrad, from("AtanhGrad", d), from("AtanhGrad", a))}
+}
+
+// LogAddExpGrad is d * sigmoid(b - a): the part of b in the gradient of LogAddExp.
+func LogAddExpGrad[T Elem](d, a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("LogAddExpGrad", fuse.OpLogAddExpGrad, from("LogAddExpGrad", d), from("LogAddExpGrad", a), from("LogAddExpGrad", b))}
+}
+
+// MulExpDiff is d * exp(a - b).
+func MulExpDiff[T Elem](d, a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MulExpDiff", fuse.OpMulExpDiff, from("MulExpDiff", d), from("MulExpDiff", a), from("MulExpDiff", b))}
+}
+
+// MulDiv is d * a / b.
+func MulDiv[T Elem](d, a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MulDiv", fuse.OpMulDiv, from("MulDiv", d), from("MulDiv", a), from("MulDiv", b))}
+}
+
+// PowBaseGrad is d * b * pow(a, b - 1): the part of a in the gradient of Pow.
+func PowBaseGrad[T Elem](d, a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("PowBaseGrad", fuse.OpPowBaseGrad, from("PowBaseGrad", d), from("PowBaseGrad", a), from("PowBaseGrad", b))}
+}
+
+// PowExponentGrad is d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of Pow. y is
+// a result of Pow.
+func PowExponentGrad[T Elem](d, y, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("PowExponentGrad", fuse.OpPowExponentGrad, from("PowExponentGrad", d), from("PowExponentGrad", y), from("PowExponentGrad", a))}
+}
+
+// BitAnd has the bits that both have.
+func BitAnd[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitAnd", fuse.OpBitAnd, from("BitAnd", a), from("BitAnd", b))}
+}
+
+// BitOr has the bits that one has.
+func BitOr[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitOr", fuse.OpBitOr, from("BitOr", a), from("BitOr", b))}
+}
+
+// BitXor has the bits that only one has.
+func BitXor[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("BitXor", fuse.OpBitXor, from("BitXor", a), from("BitXor", b))}
+}
+
+// ShiftLeft has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+func ShiftLeft[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ShiftLeft", fuse.OpShiftLeft, from("ShiftLeft", a), from("ShiftLeft", b))}
+}
+
+// ShiftRight has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is
+// left.
+func ShiftRight[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("ShiftRight", fuse.OpShiftRight, from("ShiftRight", a), from("ShiftRight", b))}
 }
 
 // Min is the element-wise minimum; NaN wins.
@@ -132,6 +485,26 @@ func Min[T Elem](a, b Operand[T]) *Expr[T] {
 // Max is the element-wise maximum; NaN wins.
 func Max[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Max", fuse.OpMax, from("Max", a), from("Max", b))}
+}
+
+// SquaredDiff is the square of a - b.
+func SquaredDiff[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SquaredDiff", fuse.OpSquaredDiff, from("SquaredDiff", a), from("SquaredDiff", b))}
+}
+
+// MaskNegative is a where b is not negative and 0 elsewhere.
+func MaskNegative[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("MaskNegative", fuse.OpMaskNegative, from("MaskNegative", a), from("MaskNegative", b))}
+}
+
+// CopyIf is a where cond is not 0 and 0 elsewhere.
+func CopyIf[T Elem](cond, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("CopyIf", fuse.OpCopyIf, from("CopyIf", cond), from("CopyIf", a))}
+}
+
+// CopyIfNot is a where cond is 0 and 0 elsewhere.
+func CopyIfNot[T Elem](cond, a Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("CopyIfNot", fuse.OpCopyIfNot, from("CopyIfNot", cond), from("CopyIfNot", a))}
 }
 
 // Equal is 1 where a == b and 0 elsewhere.
@@ -174,9 +547,19 @@ func Or[T Elem](a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Or", fuse.OpOr, from("Or", a), from("Or", b))}
 }
 
+// Xor is 1 where just one is not 0.
+func Xor[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Xor", fuse.OpXor, from("Xor", a), from("Xor", b))}
+}
+
 // Where takes a where cond is not 0, and b elsewhere.
 func Where[T Elem](cond, a, b Operand[T]) *Expr[T] {
 	return &Expr[T]{expr.NewMap("Where", fuse.OpWhere, from("Where", cond), from("Where", a), from("Where", b))}
+}
+
+// CopyIfEqual is c where a == b and 0 elsewhere.
+func CopyIfEqual[T Elem](a, b, c Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("CopyIfEqual", fuse.OpCopyIfEqual, from("CopyIfEqual", a), from("CopyIfEqual", b), from("CopyIfEqual", c))}
 }
 
 // Clamp limits a to lo..hi.
@@ -209,7 +592,8 @@ func DivScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	return &Expr[T]{expr.NewMap("DivScalar", fuse.OpDiv, from("DivScalar", a), scalar(s))}
 }
 
-// PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
+// PowScalar is a to the power s. Small whole and half powers are computed without logarithms: to the power 1/2 it is Sqrt,
+// as in NumPy.
 func PowScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	return &Expr[T]{powNode("PowScalar", from("PowScalar", a), scalar(s))}
 }
@@ -222,6 +606,21 @@ func MinScalar[T Elem](a Operand[T], s T) *Expr[T] {
 // MaxScalar is the larger of each element and s.
 func MaxScalar[T Elem](a Operand[T], s T) *Expr[T] {
 	return &Expr[T]{expr.NewMap("MaxScalar", fuse.OpMax, from("MaxScalar", a), scalar(s))}
+}
+
+// SoftThresholdScalar is a moved towards 0 by s, and 0 where it would get beyond.
+func SoftThresholdScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("SoftThresholdScalar", fuse.OpSoftThreshold, from("SoftThresholdScalar", a), scalar(s))}
+}
+
+// HardThresholdScalar is a, and 0 where its absolute value is less than s.
+func HardThresholdScalar[T Elem](a Operand[T], s T) *Expr[T] {
+	return &Expr[T]{expr.NewMap("HardThresholdScalar", fuse.OpHardThreshold, from("HardThresholdScalar", a), scalar(s))}
+}
+
+// Clip limits a to low..high, element by element.
+func Clip[T Elem](a, low, high Operand[T]) *Expr[T] {
+	return &Expr[T]{expr.NewMap("Clip", fuse.OpClamp, from("Clip", a), from("Clip", low), from("Clip", high))}
 }
 
 // Mul is the matrix product of a and b. What follows element by element in the expression is computed in the same kernel.

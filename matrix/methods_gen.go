@@ -18,7 +18,7 @@ func (a *Expr[T]) Sign() *Expr[T] { return Sign(a) }
 // Square is a * a, element by element.
 func (a *Expr[T]) Square() *Expr[T] { return Square(a) }
 
-// Recip is 1 / a.
+// Recip is 1 / a. Within 3 ulp.
 func (a *Expr[T]) Recip() *Expr[T] { return Recip(a) }
 
 // Floor rounds down.
@@ -33,32 +33,137 @@ func (a *Expr[T]) Round() *Expr[T] { return Round(a) }
 // Trunc rounds towards zero.
 func (a *Expr[T]) Trunc() *Expr[T] { return Trunc(a) }
 
-// Sqrt is the square root.
+// Sqrt is the square root. Within 3 ulp.
 func (a *Expr[T]) Sqrt() *Expr[T] { return Sqrt(a) }
 
-// Exp is e to the power a.
+// Exp is e to the power a. Within 3 ulp.
 func (a *Expr[T]) Exp() *Expr[T] { return Exp(a) }
 
-// Log is the natural logarithm.
+// Log is the natural logarithm. Within 3 ulp.
 func (a *Expr[T]) Log() *Expr[T] { return Log(a) }
 
-// Sin is the sine.
+// Sin is the sine. Within 4 ulp.
 func (a *Expr[T]) Sin() *Expr[T] { return Sin(a) }
 
-// Cos is the cosine.
+// Cos is the cosine. Within 4 ulp.
 func (a *Expr[T]) Cos() *Expr[T] { return Cos(a) }
 
-// Tanh is the hyperbolic tangent.
+// Tan is the tangent. Within 6 ulp.
+func (a *Expr[T]) Tan() *Expr[T] { return Tan(a) }
+
+// Asin is the arcsine. Within 4 ulp.
+func (a *Expr[T]) Asin() *Expr[T] { return Asin(a) }
+
+// Acos is the arccosine. Within 4 ulp.
+func (a *Expr[T]) Acos() *Expr[T] { return Acos(a) }
+
+// Atan is the arctangent. Within 4 ulp.
+func (a *Expr[T]) Atan() *Expr[T] { return Atan(a) }
+
+// Sinh is the hyperbolic sine. Within 4 ulp.
+func (a *Expr[T]) Sinh() *Expr[T] { return Sinh(a) }
+
+// Cosh is the hyperbolic cosine. Within 4 ulp.
+func (a *Expr[T]) Cosh() *Expr[T] { return Cosh(a) }
+
+// Tanh is the hyperbolic tangent. Within 4 ulp.
 func (a *Expr[T]) Tanh() *Expr[T] { return Tanh(a) }
 
-// Sigmoid is 1 / (1 + exp(-a)).
+// Asinh is the inverse hyperbolic sine. Within 4 ulp.
+func (a *Expr[T]) Asinh() *Expr[T] { return Asinh(a) }
+
+// Acosh is the inverse hyperbolic cosine. Within 4 ulp.
+func (a *Expr[T]) Acosh() *Expr[T] { return Acosh(a) }
+
+// Atanh is the inverse hyperbolic tangent. Within 4 ulp.
+func (a *Expr[T]) Atanh() *Expr[T] { return Atanh(a) }
+
+// Exp2 is 2 to the power a. Within 4 ulp.
+func (a *Expr[T]) Exp2() *Expr[T] { return Exp2(a) }
+
+// Exp10 is 10 to the power a. Within 4 ulp.
+func (a *Expr[T]) Exp10() *Expr[T] { return Exp10(a) }
+
+// Expm1 is exp(a) - 1, accurate near 0. Within 4 ulp.
+func (a *Expr[T]) Expm1() *Expr[T] { return Expm1(a) }
+
+// Log2 is the logarithm to base 2. Within 4 ulp.
+func (a *Expr[T]) Log2() *Expr[T] { return Log2(a) }
+
+// Log10 is the logarithm to base 10. Within 4 ulp.
+func (a *Expr[T]) Log10() *Expr[T] { return Log10(a) }
+
+// Log1p is log(1 + a), accurate near 0. Within 4 ulp.
+func (a *Expr[T]) Log1p() *Expr[T] { return Log1p(a) }
+
+// Cbrt is the cube root. Within 4 ulp.
+func (a *Expr[T]) Cbrt() *Expr[T] { return Cbrt(a) }
+
+// Rsqrt is 1 / sqrt(a). Within 4 ulp.
+func (a *Expr[T]) Rsqrt() *Expr[T] { return Rsqrt(a) }
+
+// Rcbrt is 1 / cbrt(a). Within 8 ulp.
+func (a *Expr[T]) Rcbrt() *Expr[T] { return Rcbrt(a) }
+
+// Lgamma is the logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers.
+// Between those the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+func (a *Expr[T]) Lgamma() *Expr[T] { return Lgamma(a) }
+
+// Digamma is the derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the
+// larger of 1 and the square of the result. Within 16 ulp.
+func (a *Expr[T]) Digamma() *Expr[T] { return Digamma(a) }
+
+// Erf is the error function. Within 4 ulp.
+func (a *Expr[T]) Erf() *Expr[T] { return Erf(a) }
+
+// Erfc is 1 - erf(a), accurate where that is small. Within 8 ulp.
+func (a *Expr[T]) Erfc() *Expr[T] { return Erfc(a) }
+
+// Sigmoid is 1 / (1 + exp(-a)). Within 5 ulp.
 func (a *Expr[T]) Sigmoid() *Expr[T] { return Sigmoid(a) }
 
 // Relu is a where it is positive and 0 elsewhere.
 func (a *Expr[T]) Relu() *Expr[T] { return Relu(a) }
 
+// Softplus is log(1 + exp(a)). Within 4 ulp.
+func (a *Expr[T]) Softplus() *Expr[T] { return Softplus(a) }
+
+// Elu is a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp.
+func (a *Expr[T]) Elu() *Expr[T] { return Elu(a) }
+
+// Gelu is a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows.
+// Within 32 ulp.
+func (a *Expr[T]) Gelu() *Expr[T] { return Gelu(a) }
+
+// Silu is a / (1 + exp(-a)). Within 4 ulp.
+func (a *Expr[T]) Silu() *Expr[T] { return Silu(a) }
+
+// ClippedLog is log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp.
+func (a *Expr[T]) ClippedLog() *Expr[T] { return ClippedLog(a) }
+
+// ClippedSqrt is sqrt(max(a, 0)). Within 3 ulp.
+func (a *Expr[T]) ClippedSqrt() *Expr[T] { return ClippedSqrt(a) }
+
+// ClippedRecip is 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+func (a *Expr[T]) ClippedRecip() *Expr[T] { return ClippedRecip(a) }
+
+// RecipOrZero is 1 / a, and 0 where a is 0. Within 3 ulp.
+func (a *Expr[T]) RecipOrZero() *Expr[T] { return RecipOrZero(a) }
+
 // Not is 1 where a is 0.
 func (a *Expr[T]) Not() *Expr[T] { return Not(a) }
+
+// IsNaN is 1 where a is NaN.
+func (a *Expr[T]) IsNaN() *Expr[T] { return IsNaN(a) }
+
+// IsInf is 1 where a is infinite.
+func (a *Expr[T]) IsInf() *Expr[T] { return IsInf(a) }
+
+// IsFinite is 1 where a is a number, and not infinite.
+func (a *Expr[T]) IsFinite() *Expr[T] { return IsFinite(a) }
+
+// BitNot has all bits turned over.
+func (a *Expr[T]) BitNot() *Expr[T] { return BitNot(a) }
 
 // Add is a + b.
 func (a *Expr[T]) Add(b Operand[T]) *Expr[T] { return Add(a, b) }
@@ -69,17 +174,139 @@ func (a *Expr[T]) Sub(b Operand[T]) *Expr[T] { return Sub(a, b) }
 // MulElem is the element-wise product of a and b.
 func (a *Expr[T]) MulElem(b Operand[T]) *Expr[T] { return MulElem(a, b) }
 
-// DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend.
+// DivElem is the element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp.
 func (a *Expr[T]) DivElem(b Operand[T]) *Expr[T] { return DivElem(a, b) }
 
-// Pow is a to the power b, element by element. A negative base with a whole exponent is real.
+// Pow is a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers
+// are 0 but for those of 1 and -1. Within 4 ulp.
 func (a *Expr[T]) Pow(b Operand[T]) *Expr[T] { return Pow(a, b) }
+
+// Hypot is the root of the sum of the squares, without overflow in between. Within 4 ulp.
+func (a *Expr[T]) Hypot(b Operand[T]) *Expr[T] { return Hypot(a, b) }
+
+// Atan2 is the angle of the point whose coordinates are b and a. Within 4 ulp.
+func (a *Expr[T]) Atan2(b Operand[T]) *Expr[T] { return Atan2(a, b) }
+
+// LogAddExp is log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the
+// operands. Within 8 ulp.
+func (a *Expr[T]) LogAddExp(b Operand[T]) *Expr[T] { return LogAddExp(a, b) }
+
+// Mod is the remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0.
+func (a *Expr[T]) Mod(b Operand[T]) *Expr[T] { return Mod(a, b) }
+
+// FloorMod is the remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0.
+func (a *Expr[T]) FloorMod(b Operand[T]) *Expr[T] { return FloorMod(a, b) }
+
+// FloorDiv is the quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend.
+// Within 2 ulp.
+func (a *Expr[T]) FloorDiv(b Operand[T]) *Expr[T] { return FloorDiv(a, b) }
+
+// ClippedDiv is a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp.
+func (a *Expr[T]) ClippedDiv(b Operand[T]) *Expr[T] { return ClippedDiv(a, b) }
+
+// SoftThreshold is a moved towards 0 by b, and 0 where it would get beyond.
+func (a *Expr[T]) SoftThreshold(b Operand[T]) *Expr[T] { return SoftThreshold(a, b) }
+
+// HardThreshold is a, and 0 where its absolute value is less than b.
+func (a *Expr[T]) HardThreshold(b Operand[T]) *Expr[T] { return HardThreshold(a, b) }
+
+// SigmoidGrad is d * y * (1 - y), where y is a result of Sigmoid.
+func (d *Expr[T]) SigmoidGrad(y Operand[T]) *Expr[T] { return SigmoidGrad(d, y) }
+
+// TanhGrad is d * (1 - y * y), where y is a result of Tanh.
+func (d *Expr[T]) TanhGrad(y Operand[T]) *Expr[T] { return TanhGrad(d, y) }
+
+// ReluGrad is d where y is positive and 0 elsewhere, where y is a result or an argument of Relu.
+func (d *Expr[T]) ReluGrad(y Operand[T]) *Expr[T] { return ReluGrad(d, y) }
+
+// EluGrad is d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu.
+func (d *Expr[T]) EluGrad(y Operand[T]) *Expr[T] { return EluGrad(d, y) }
+
+// LogGrad is d * exp(-y), where y is a result of Log.
+func (d *Expr[T]) LogGrad(y Operand[T]) *Expr[T] { return LogGrad(d, y) }
+
+// SqrtGrad is d / (2 * y), where y is a result of Sqrt.
+func (d *Expr[T]) SqrtGrad(y Operand[T]) *Expr[T] { return SqrtGrad(d, y) }
+
+// RecipGrad is -d * y * y, where y is a result of Recip.
+func (d *Expr[T]) RecipGrad(y Operand[T]) *Expr[T] { return RecipGrad(d, y) }
+
+// AbsGrad is d * sign(a).
+func (d *Expr[T]) AbsGrad(a Operand[T]) *Expr[T] { return AbsGrad(d, a) }
+
+// SinGrad is d * cos(a).
+func (d *Expr[T]) SinGrad(a Operand[T]) *Expr[T] { return SinGrad(d, a) }
+
+// CosGrad is -d * sin(a).
+func (d *Expr[T]) CosGrad(a Operand[T]) *Expr[T] { return CosGrad(d, a) }
+
+// AsinGrad is d / sqrt(1 - a * a).
+func (d *Expr[T]) AsinGrad(a Operand[T]) *Expr[T] { return AsinGrad(d, a) }
+
+// AcosGrad is -d / sqrt(1 - a * a).
+func (d *Expr[T]) AcosGrad(a Operand[T]) *Expr[T] { return AcosGrad(d, a) }
+
+// SinhGrad is d * cosh(a).
+func (d *Expr[T]) SinhGrad(a Operand[T]) *Expr[T] { return SinhGrad(d, a) }
+
+// CoshGrad is d * sinh(a).
+func (d *Expr[T]) CoshGrad(a Operand[T]) *Expr[T] { return CoshGrad(d, a) }
+
+// AsinhGrad is d / sqrt(1 + a * a).
+func (d *Expr[T]) AsinhGrad(a Operand[T]) *Expr[T] { return AsinhGrad(d, a) }
+
+// AtanhGrad is d / (1 - a * a).
+func (d *Expr[T]) AtanhGrad(a Operand[T]) *Expr[T] { return AtanhGrad(d, a) }
+
+// LogAddExpGrad is d * sigmoid(b - a): the part of b in the gradient of LogAddExp.
+func (d *Expr[T]) LogAddExpGrad(a, b Operand[T]) *Expr[T] { return LogAddExpGrad(d, a, b) }
+
+// MulExpDiff is d * exp(a - b).
+func (d *Expr[T]) MulExpDiff(a, b Operand[T]) *Expr[T] { return MulExpDiff(d, a, b) }
+
+// MulDiv is d * a / b.
+func (d *Expr[T]) MulDiv(a, b Operand[T]) *Expr[T] { return MulDiv(d, a, b) }
+
+// PowBaseGrad is d * b * pow(a, b - 1): the part of a in the gradient of Pow.
+func (d *Expr[T]) PowBaseGrad(a, b Operand[T]) *Expr[T] { return PowBaseGrad(d, a, b) }
+
+// PowExponentGrad is d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of Pow. y is
+// a result of Pow.
+func (d *Expr[T]) PowExponentGrad(y, a Operand[T]) *Expr[T] { return PowExponentGrad(d, y, a) }
+
+// BitAnd has the bits that both have.
+func (a *Expr[T]) BitAnd(b Operand[T]) *Expr[T] { return BitAnd(a, b) }
+
+// BitOr has the bits that one has.
+func (a *Expr[T]) BitOr(b Operand[T]) *Expr[T] { return BitOr(a, b) }
+
+// BitXor has the bits that only one has.
+func (a *Expr[T]) BitXor(b Operand[T]) *Expr[T] { return BitXor(a, b) }
+
+// ShiftLeft has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left.
+func (a *Expr[T]) ShiftLeft(b Operand[T]) *Expr[T] { return ShiftLeft(a, b) }
+
+// ShiftRight has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is
+// left.
+func (a *Expr[T]) ShiftRight(b Operand[T]) *Expr[T] { return ShiftRight(a, b) }
 
 // Min is the element-wise minimum; NaN wins.
 func (a *Expr[T]) Min(b Operand[T]) *Expr[T] { return Min(a, b) }
 
 // Max is the element-wise maximum; NaN wins.
 func (a *Expr[T]) Max(b Operand[T]) *Expr[T] { return Max(a, b) }
+
+// SquaredDiff is the square of a - b.
+func (a *Expr[T]) SquaredDiff(b Operand[T]) *Expr[T] { return SquaredDiff(a, b) }
+
+// MaskNegative is a where b is not negative and 0 elsewhere.
+func (a *Expr[T]) MaskNegative(b Operand[T]) *Expr[T] { return MaskNegative(a, b) }
+
+// CopyIf is a where cond is not 0 and 0 elsewhere.
+func (cond *Expr[T]) CopyIf(a Operand[T]) *Expr[T] { return CopyIf(cond, a) }
+
+// CopyIfNot is a where cond is 0 and 0 elsewhere.
+func (cond *Expr[T]) CopyIfNot(a Operand[T]) *Expr[T] { return CopyIfNot(cond, a) }
 
 // Equal is 1 where a == b and 0 elsewhere.
 func (a *Expr[T]) Equal(b Operand[T]) *Expr[T] { return Equal(a, b) }
@@ -105,8 +332,14 @@ func (a *Expr[T]) And(b Operand[T]) *Expr[T] { return And(a, b) }
 // Or is 1 where one is not 0.
 func (a *Expr[T]) Or(b Operand[T]) *Expr[T] { return Or(a, b) }
 
+// Xor is 1 where just one is not 0.
+func (a *Expr[T]) Xor(b Operand[T]) *Expr[T] { return Xor(a, b) }
+
 // Where takes a where cond is not 0, and b elsewhere.
 func (cond *Expr[T]) Where(a, b Operand[T]) *Expr[T] { return Where(cond, a, b) }
+
+// CopyIfEqual is c where a == b and 0 elsewhere.
+func (a *Expr[T]) CopyIfEqual(b, c Operand[T]) *Expr[T] { return CopyIfEqual(a, b, c) }
 
 // Clamp limits a to lo..hi.
 func (a *Expr[T]) Clamp(lo, hi T) *Expr[T] { return Clamp(a, lo, hi) }
@@ -126,7 +359,8 @@ func (a *Expr[T]) AddScalar(s T) *Expr[T] { return AddScalar(a, s) }
 // DivScalar is a / s.
 func (a *Expr[T]) DivScalar(s T) *Expr[T] { return DivScalar(a, s) }
 
-// PowScalar is a to the power s. Small whole and half powers are computed without logarithms.
+// PowScalar is a to the power s. Small whole and half powers are computed without logarithms: to the power 1/2 it is Sqrt,
+// as in NumPy.
 func (a *Expr[T]) PowScalar(s T) *Expr[T] { return PowScalar(a, s) }
 
 // MinScalar is the smaller of each element and s.
@@ -134,6 +368,15 @@ func (a *Expr[T]) MinScalar(s T) *Expr[T] { return MinScalar(a, s) }
 
 // MaxScalar is the larger of each element and s.
 func (a *Expr[T]) MaxScalar(s T) *Expr[T] { return MaxScalar(a, s) }
+
+// SoftThresholdScalar is a moved towards 0 by s, and 0 where it would get beyond.
+func (a *Expr[T]) SoftThresholdScalar(s T) *Expr[T] { return SoftThresholdScalar(a, s) }
+
+// HardThresholdScalar is a, and 0 where its absolute value is less than s.
+func (a *Expr[T]) HardThresholdScalar(s T) *Expr[T] { return HardThresholdScalar(a, s) }
+
+// Clip limits a to low..high, element by element.
+func (a *Expr[T]) Clip(low, high Operand[T]) *Expr[T] { return Clip(a, low, high) }
 
 // Mul is the matrix product of a and b. What follows element by element in the expression is computed in the same kernel.
 func (a *Expr[T]) Mul(b Operand[T]) *Expr[T] { return Mul(a, b) }

@@ -45,6 +45,80 @@ export const tests = {
     same(await gpu.mul(row, col).read(), Array.from({length: 37 * 5}, (_, i) => f(noise(37, 3)[Math.floor(i / 5)] * (i % 5 + 1))), 'a row by a column');
   }),
 
+  functions: withGpu(async (gpu) => {
+    const x = [...noise(60, 4).map((v) => 3 * v), 0, 1, -1, 2.5, 40, -40, Infinity, -Infinity, NaN], y = [...noise(60, 5).map((v) => 2 * v), ...x.slice(60).reverse()];
+    const a = gpu.matrix(1, x.length, x), b = gpu.matrix(1, y.length, y);
+    const X = await a.read(), Y = await b.read(), f = Math.fround;
+    /** Numbers that are as near as eight units in the last place, and special values that are the same. */
+    const close = (got, want, what, ulps = 8) => got.forEach((g, i) => {
+      const w = f(want[i]);
+      check(g === w || g !== g && w !== w || Math.abs(g - want[i]) <= ulps * 2 ** -24 * Math.max(Math.abs(want[i]), 2 ** -102),
+        `${what}(${X[i]}, ${Y[i]}) is ${g}, want ${want[i]}`);
+    });
+    const clip = (v) => v >= 0 && v < 1e-30 ? 1e-30 : v < 0 && v > -1e-30 ? -1e-30 : v;
+    const unary = {
+      tan: Math.tan, atan: Math.atan, asin: Math.asin, acos: Math.acos, sinh: Math.sinh, cosh: Math.cosh, asinh: Math.asinh, acosh: Math.acosh,
+      atanh: Math.atanh, exp2: (v) => 2 ** v, exp10: (v) => 10 ** v, expm1: Math.expm1, log2: Math.log2, log10: Math.log10, log1p: Math.log1p,
+      cbrt: Math.cbrt, rcbrt: (v) => 1 / Math.cbrt(v), rsqrt: (v) => 1 / Math.sqrt(v), softplus: (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v))),
+      elu: (v) => v < 0 ? Math.expm1(v) : v, silu: (v) => v / (1 + Math.exp(-v)), isNaN: (v) => +Number.isNaN(v), isFinite: (v) => +Number.isFinite(v),
+      isInf: (v) => +(Math.abs(v) === Infinity), clippedLog: (v) => Math.log(Math.max(v, 1e-37)), clippedSqrt: (v) => Math.sqrt(Math.max(v, 0)),
+      clippedRecip: (v) => 1 / clip(v), recipOrZero: (v) => v === 0 ? 0 : 1 / v, sign: Math.sign, neg: (v) => -v,
+    };
+    for (const [name, want] of Object.entries(unary)) {
+      close(await a[name]().read(), Array.from(X, want), name);
+      close(await gpu[name](a).read(), Array.from(X, want), name);
+    }
+    const n = gpu.matrix(1, 5, [1, 2, 3, 5, 0.5]);
+    const factorials = [0, 0, Math.log(2), Math.log(24), Math.log(Math.PI) / 2], euler = 0.5772156649015329;
+    same(await n.lgamma().read(), factorials, 'lgamma', 1e-6);
+    same(await n.digamma().read(), [-euler, 1 - euler, 1.5 - euler, 25 / 12 - euler, -euler - 2 * Math.LN2], 'digamma', 1e-6);
+    same(await n.erf().add(n.erfc()).read(), [1, 1, 1, 1, 1], 'erf and erfc', 2e-7);
+    same(await n.gelu().read(), [0.8413447460685429, 1.9544997361036416, 2.99595030597, 4.99999856674, 0.345731230], 'gelu', 1e-6);
+    const threshold = (u, v) => u > v ? u - v : u < -v || u !== u || v !== v ? u + v : 0;
+    const binary = {
+      hypot: Math.hypot, atan2: Math.atan2, fmod: (u, v) => u % v, softThreshold: (u, v) => f(threshold(u, v)), hardThreshold: (u, v) => Math.abs(u) < v ? 0 : u,
+      clippedDiv: (u, v) => u / clip(v), squaredDiff: (u, v) => f(u - v) ** 2, maskNegative: (u, v) => v >= 0 ? u : 0, copyIf: (u, v) => u !== 0 ? v : 0,
+      copyIfNot: (u, v) => u !== 0 ? 0 : v, logicalXor: (u, v) => +((u !== 0) !== (v !== 0)), sub: (u, v) => f(u - v),
+      sigmoidGrad: (u, v) => f(u) * (v * f(1 - v)), reluGrad: (u, v) => v > 0 ? u : 0, eluGrad: (u, v) => v >= 0 ? u : u * f(1 + v),
+      logGrad: (u, v) => u * f(Math.exp(-v)), sqrtGrad: (u, v) => u / (2 * v), recipGrad: (u, v) => -u * v * v, absGrad: (u, v) => u * Math.sign(v),
+      sinGrad: (u, v) => u * Math.cos(v), cosGrad: (u, v) => -u * Math.sin(v), sinhGrad: (u, v) => u * Math.cosh(v), coshGrad: (u, v) => u * Math.sinh(v),
+      asinhGrad: (u, v) => u / Math.hypot(1, v), tanhGrad: (u, v) => u * (f(1 - v) * f(1 + v)), atanhGrad: (u, v) => u / (f(1 - v) * f(1 + v)),
+      asinGrad: (u, v) => u / Math.sqrt(f(1 - v) * f(1 + v)), acosGrad: (u, v) => -u / Math.sqrt(f(1 - v) * f(1 + v)),
+    };
+    for (const [name, want] of Object.entries(binary)) {
+      close(await a[name](b).read(), Array.from(X, (u, i) => want(u, Y[i])), name);
+      close(await gpu[name](a, b).read(), Array.from(X, (u, i) => want(u, Y[i])), name);
+    }
+    close(await a.pow(b).read(), Array.from(X, (u, i) => Math.abs(u) === 1 && Math.abs(Y[i]) === Infinity || u === 1 ? 1 : u ** Y[i]), 'pow');
+    const p = await a.abs().logAddExp(b).read();
+    close(p, Array.from(X, (u, i) => {
+      const v = Y[i], w = Math.abs(u);
+      return w === v ? w + Math.LN2 : Math.max(w, v) + Math.log1p(Math.exp(-Math.abs(w - v)));
+    }), 'logAddExp', 16);
+    const rest = (u, v) => { const r = u % v; return r !== 0 && r < 0 !== v < 0 ? f(r + v) : r; };
+    const [u, v] = [gpu.matrix(1, 6, [7, -7, 7, -7, 5.5, 1e6]), gpu.matrix(1, 6, [2, 2, -2, -2, 0.25, 3])];
+    same(await u.floorDiv(v).read(), [3, -4, -4, 3, 22, 333333], 'floorDiv');
+    same(await u.mod(v).read(), [[7, 2], [-7, 2], [7, -2], [-7, -2], [5.5, 0.25], [1e6, 3]].map(([c, d]) => rest(c, d)), 'mod');
+    const d = gpu.matrix(1, 2, [2, -3]), e = gpu.matrix(1, 2, [1, 2]), g = gpu.matrix(1, 2, [3, 0.5]);
+    const sigma = (w) => 1 / (1 + Math.exp(-w));
+    same(await gpu.logAddExpGrad(d, e, g).read(), [2 * sigma(2), -3 * sigma(-1.5)], 'logAddExpGrad', 1e-6);
+    same(await gpu.mulExpDiff(d, e, g).read(), [2 * Math.exp(-2), -3 * Math.exp(1.5)], 'mulExpDiff', 1e-5);
+    same(await gpu.mulDiv(d, e, g).read(), [2 / 3, -12], 'mulDiv', 1e-6);
+    same(await gpu.powBaseGrad(d, e, g).read(), [6, -1.5 * 2 ** -0.5], 'powBaseGrad', 1e-5);
+    same(await gpu.powExponentGrad(d, 4, e).read(), [0, -12 * Math.LN2], 'powExponentGrad', 1e-5);
+    same(await gpu.copyIfEqual(d, gpu.matrix(1, 2, [2, 3]), g).read(), [3, 0], 'copyIfEqual');
+    const [i, j] = [gpu.matrix(1, 4, [12, -7, 5, 1], {dtype: 'int32'}), gpu.matrix(1, 4, [10, 2, 0, 33], {dtype: 'int32'})];
+    for (const [name, want] of Object.entries({
+      bitwiseAnd: [8, 0, 0, 1], bitwiseOr: [14, -5, 5, 33], bitwiseXor: [6, -5, 5, 32], leftShift: [12288, -28, 5, 0], rightShift: [0, -2, 5, 0], floorDiv: [1, -4, 5, 0],
+      mod: [2, 1, 0, 1], fmod: [2, -1, 0, 1],
+    })) {
+      same(await i[name](j).read(), want, `${name} of integers`);
+    }
+    same(await i.bitwiseNot().read(), [-13, 6, -6, -2], 'bitwiseNot');
+    await throws('ErrUnsupported', 'the bits of floats', () => a.bitwiseAnd(b));
+    await throws('ErrUnsupported', 'a gradient of integers', () => gpu.mulDiv(i, j, j));
+  }),
+
   reductions: withGpu(async (gpu) => {
     for (const [rows, cols] of [[1, 1], [3, 7], [65, 129], [300, 2], [2, 5000]]) {
       const x = noise(rows * cols, rows + cols), a = gpu.matrix(rows, cols, x);

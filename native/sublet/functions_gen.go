@@ -6,10 +6,23 @@ package main
 
 // functionsHelp lists the functions of an expression.
 const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt exp
-  log sin cos tanh sigmoid relu not                               of each element
-  add subtract sub multiply divide div pow min max equal
-  notequal less lessequal greater greaterequal and or             of each two elements
-  where(C, A, B) clamp(A, lo, hi)                                 of each element and two others
+  log sin cos tan asin arcsin acos arccos atan arctan sinh
+  cosh tanh asinh arcsinh acosh arccosh atanh arctanh exp2
+  exp10 expm1 log2 log10 log1p cbrt rsqrt rcbrt lgamma digamma
+  erf erfc sigmoid relu softplus elu gelu silu clippedlog
+  clippedsqrt clippedrecip reciporzero not isnan isinf
+  isfinite bitnot                                                 of each element
+  add subtract sub multiply divide div pow hypot atan2 arctan2
+  logaddexp fmod mod remainder floordiv clippeddiv
+  softthreshold hardthreshold sigmoidgrad tanhgrad relugrad
+  elugrad loggrad sqrtgrad recipgrad absgrad singrad cosgrad
+  asingrad acosgrad sinhgrad coshgrad asinhgrad atanhgrad
+  bitand bitor bitxor shiftleft shiftright min max squareddiff
+  masknegative copyif copyifnot equal notequal less lessequal
+  greater greaterequal and or xor                                 of each two elements
+  logaddexpgrad(D, A, B) mulexpdiff(D, A, B) muldiv(D, A, B)
+  powbasegrad(D, A, B) powexponentgrad(D, Y, A) where(C, A, B)
+  copyifequal(A, B, C) clamp(A, lo, hi)                           of each element and two others
   matmul transpose t                                              of whole matrices
   sum maxall minall prod mean var std norm1 norm2 norminf
   normp(A, p) logsumexp countnonzero any anynonzero all

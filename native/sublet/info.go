@@ -22,7 +22,10 @@ func (a *app) infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "List the drivers and adapters of this machine",
 		Long: `List the drivers that are linked in and the adapters they find, best first within a driver.
-With --driver or --adapter only those that fit are listed.`,
+With --driver or --adapter only those that fit are listed. What they do with float32 in functions of your own that
+IEEE 754 does not allow is computed on each: "flushes subnormals" (results below 2^-126 become 0), "reassociates"
+((x + y) - x becomes y) and "fuses" (x * y - z is rounded once). Sums and differences of this program are written so
+that only subnormals are lost.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.info(c.Context()) },
 	}
@@ -41,6 +44,8 @@ type adapter struct {
 	Backend  string   `json:"backend"`
 	Limits   limits   `json:"limits"`
 	Features []string `json:"features"`
+	// Arithmetic is nil where no device can be opened.
+	Arithmetic *arithmetic `json:"arithmetic"`
 }
 
 // limits are those of gpu.Limits.
@@ -68,9 +73,13 @@ func (a *app) info(ctx context.Context) error {
 		}
 		i := ad.Info
 		if (a.driver == "" || a.driver == i.Driver) && strings.Contains(strings.ToLower(i.Name), strings.ToLower(a.adapter)) {
-			found.Adapters = append(found.Adapters, adapter{
-				i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(),
-			})
+			one := adapter{i.Driver, i.Name, i.Kind.String(), i.Backend, limits(i.Limits), i.Features.Names(), nil}
+			if done, err := probe(ctx, ad); err == nil {
+				one.Arithmetic = &done
+			} else {
+				fmt.Fprintln(a.err, "sublet: warning: "+cli.OneLine(i.Name+": "+err.Error()))
+			}
+			found.Adapters = append(found.Adapters, one)
 		}
 	}
 	if len(found.Adapters) == 0 && !a.json {
@@ -80,10 +89,10 @@ func (a *app) info(ctx context.Context) error {
 }
 
 func (found info) print(out io.Writer) error {
-	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFEATURES"}
+	rows := []string{"DRIVER\tADAPTER\tKIND\tBACKEND\tLARGEST BUFFER\tFLOAT32\tFEATURES"}
 	for _, ad := range found.Adapters {
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s",
-			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, strings.Join(ad.Features, " ")))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d MiB\t%s\t%s",
+			ad.Driver, ad.Name, ad.Kind, ad.Backend, ad.Limits.MaxBufferSize>>20, ad.Arithmetic, strings.Join(ad.Features, " ")))
 	}
 	return printTable(out, rows)
 }

@@ -261,6 +261,9 @@ func TestInfo(t *testing.T) {
 		if a.Name == "" || a.Kind == "" || a.Backend == "" || a.Limits.MaxBufferSize == 0 || a.Features == nil {
 			t.Errorf("adapter %+v", a)
 		}
+		if a.Arithmetic == nil || d == "cpu" && *a.Arithmetic != (arithmetic{}) || !strings.Contains(text, a.Arithmetic.String()) {
+			t.Errorf("arithmetic of %s is %v in %q", a.Name, a.Arithmetic, text)
+		}
 		if one := must(t, "info", "--driver", d, "--adapter", strings.ToUpper(a.Name)); strings.Count(one, "\n") < 2 {
 			t.Errorf("%s does not find %q: %q", d, a.Name, one)
 		}

@@ -3,7 +3,7 @@
 import {INT32_REDUCTIONS, REAL_REDUCTIONS} from './codes.mjs';
 import {FLOAT32, INT32, scalarBits} from './dtype.mjs';
 import {failure, shapeError, show} from './errors.mjs';
-import {Axis, Op, REAL_ONLY} from './protocol.mjs';
+import {Axis, Op, REAL_ONLY, WHOLE_ONLY} from './protocol.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
 /** @typedef {import('./memory.mjs').Memory} Memory */
@@ -66,7 +66,7 @@ function checkElements(where, rows, cols) {
 
 /** @param {string} where @param {number} op @param {DType} type */
 function checkType(where, op, type) {
-  if (!type.real && REAL_ONLY.has(op)) throw failure('ErrUnsupported', where, `not defined for ${type.name}`);
+  if ((type.real ? WHOLE_ONLY : REAL_ONLY).has(op)) throw failure('ErrUnsupported', where, `not defined for ${type.name}`);
 }
 
 /** A number among elements of a type. @param {string} where @param {DType} type @param {number} value */
@@ -115,8 +115,9 @@ function broadcast(where, nodes) {
   return {rows, cols};
 }
 
-/** Op.Where and Op.Clamp. @param {string} where @param {number} op @param {Node} a @param {Node} b @param {Node} c */
+/** An operation of three operands. @param {string} where @param {number} op @param {Node} a @param {Node} b @param {Node} c */
 export function ternary(where, op, a, b, c) {
+  checkType(where, op, a.type);
   const {rows, cols} = broadcast(where, [a, b, c]);
   return new Node(op, a.type, rows, cols, a, b, c);
 }

@@ -37,10 +37,44 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   log() { return unary(this, 'log', Op.Log); }
   sin() { return unary(this, 'sin', Op.Sin); }
   cos() { return unary(this, 'cos', Op.Cos); }
+  tan() { return unary(this, 'tan', Op.Tan); }
+  asin() { return unary(this, 'asin', Op.Asin); }
+  acos() { return unary(this, 'acos', Op.Acos); }
+  atan() { return unary(this, 'atan', Op.Atan); }
+  sinh() { return unary(this, 'sinh', Op.Sinh); }
+  cosh() { return unary(this, 'cosh', Op.Cosh); }
   tanh() { return unary(this, 'tanh', Op.Tanh); }
+  asinh() { return unary(this, 'asinh', Op.Asinh); }
+  acosh() { return unary(this, 'acosh', Op.Acosh); }
+  atanh() { return unary(this, 'atanh', Op.Atanh); }
+  exp2() { return unary(this, 'exp2', Op.Exp2); }
+  exp10() { return unary(this, 'exp10', Op.Exp10); }
+  expm1() { return unary(this, 'expm1', Op.Expm1); }
+  log2() { return unary(this, 'log2', Op.Log2); }
+  log10() { return unary(this, 'log10', Op.Log10); }
+  log1p() { return unary(this, 'log1p', Op.Log1p); }
+  cbrt() { return unary(this, 'cbrt', Op.Cbrt); }
+  rsqrt() { return unary(this, 'rsqrt', Op.Rsqrt); }
+  rcbrt() { return unary(this, 'rcbrt', Op.Rcbrt); }
+  lgamma() { return unary(this, 'lgamma', Op.Lgamma); }
+  digamma() { return unary(this, 'digamma', Op.Digamma); }
+  erf() { return unary(this, 'erf', Op.Erf); }
+  erfc() { return unary(this, 'erfc', Op.Erfc); }
   sigmoid() { return unary(this, 'sigmoid', Op.Sigmoid); }
   relu() { return unary(this, 'relu', Op.Relu); }
+  softplus() { return unary(this, 'softplus', Op.Softplus); }
+  elu() { return unary(this, 'elu', Op.Elu); }
+  gelu() { return unary(this, 'gelu', Op.Gelu); }
+  silu() { return unary(this, 'silu', Op.Silu); }
+  clippedLog() { return unary(this, 'clippedLog', Op.ClippedLog); }
+  clippedSqrt() { return unary(this, 'clippedSqrt', Op.ClippedSqrt); }
+  clippedRecip() { return unary(this, 'clippedRecip', Op.ClippedRecip); }
+  recipOrZero() { return unary(this, 'recipOrZero', Op.RecipOrZero); }
   logicalNot() { return unary(this, 'logicalNot', Op.Not); }
+  isNaN() { return unary(this, 'isNaN', Op.IsNaN); }
+  isInf() { return unary(this, 'isInf', Op.IsInf); }
+  isFinite() { return unary(this, 'isFinite', Op.IsFinite); }
+  bitwiseNot() { return unary(this, 'bitwiseNot', Op.BitNot); }
   /** @param {unknown} b */
   add(b) { return binary(this, 'add', Op.Add, b); }
   /** @param {unknown} b */
@@ -52,9 +86,77 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   /** @param {unknown} b */
   pow(b) { return power(this, 'pow', Op.Pow, b); }
   /** @param {unknown} b */
+  hypot(b) { return binary(this, 'hypot', Op.Hypot, b); }
+  /** @param {unknown} b */
+  atan2(b) { return binary(this, 'atan2', Op.Atan2, b); }
+  /** @param {unknown} b */
+  logAddExp(b) { return binary(this, 'logAddExp', Op.LogAddExp, b); }
+  /** @param {unknown} b */
+  fmod(b) { return binary(this, 'fmod', Op.Mod, b); }
+  /** @param {unknown} b */
+  mod(b) { return binary(this, 'mod', Op.FloorMod, b); }
+  /** @param {unknown} b */
+  floorDiv(b) { return binary(this, 'floorDiv', Op.FloorDiv, b); }
+  /** @param {unknown} b */
+  clippedDiv(b) { return binary(this, 'clippedDiv', Op.ClippedDiv, b); }
+  /** @param {unknown} b */
+  softThreshold(b) { return binary(this, 'softThreshold', Op.SoftThreshold, b); }
+  /** @param {unknown} b */
+  hardThreshold(b) { return binary(this, 'hardThreshold', Op.HardThreshold, b); }
+  /** @param {unknown} y */
+  sigmoidGrad(y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, y); }
+  /** @param {unknown} y */
+  tanhGrad(y) { return binary(this, 'tanhGrad', Op.TanhGrad, y); }
+  /** @param {unknown} y */
+  reluGrad(y) { return binary(this, 'reluGrad', Op.ReluGrad, y); }
+  /** @param {unknown} y */
+  eluGrad(y) { return binary(this, 'eluGrad', Op.EluGrad, y); }
+  /** @param {unknown} y */
+  logGrad(y) { return binary(this, 'logGrad', Op.LogGrad, y); }
+  /** @param {unknown} y */
+  sqrtGrad(y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, y); }
+  /** @param {unknown} y */
+  recipGrad(y) { return binary(this, 'recipGrad', Op.RecipGrad, y); }
+  /** @param {unknown} a */
+  absGrad(a) { return binary(this, 'absGrad', Op.AbsGrad, a); }
+  /** @param {unknown} a */
+  sinGrad(a) { return binary(this, 'sinGrad', Op.SinGrad, a); }
+  /** @param {unknown} a */
+  cosGrad(a) { return binary(this, 'cosGrad', Op.CosGrad, a); }
+  /** @param {unknown} a */
+  asinGrad(a) { return binary(this, 'asinGrad', Op.AsinGrad, a); }
+  /** @param {unknown} a */
+  acosGrad(a) { return binary(this, 'acosGrad', Op.AcosGrad, a); }
+  /** @param {unknown} a */
+  sinhGrad(a) { return binary(this, 'sinhGrad', Op.SinhGrad, a); }
+  /** @param {unknown} a */
+  coshGrad(a) { return binary(this, 'coshGrad', Op.CoshGrad, a); }
+  /** @param {unknown} a */
+  asinhGrad(a) { return binary(this, 'asinhGrad', Op.AsinhGrad, a); }
+  /** @param {unknown} a */
+  atanhGrad(a) { return binary(this, 'atanhGrad', Op.AtanhGrad, a); }
+  /** @param {unknown} b */
+  bitwiseAnd(b) { return binary(this, 'bitwiseAnd', Op.BitAnd, b); }
+  /** @param {unknown} b */
+  bitwiseOr(b) { return binary(this, 'bitwiseOr', Op.BitOr, b); }
+  /** @param {unknown} b */
+  bitwiseXor(b) { return binary(this, 'bitwiseXor', Op.BitXor, b); }
+  /** @param {unknown} b */
+  leftShift(b) { return binary(this, 'leftShift', Op.ShiftLeft, b); }
+  /** @param {unknown} b */
+  rightShift(b) { return binary(this, 'rightShift', Op.ShiftRight, b); }
+  /** @param {unknown} b */
   minimum(b) { return binary(this, 'minimum', Op.Min, b); }
   /** @param {unknown} b */
   maximum(b) { return binary(this, 'maximum', Op.Max, b); }
+  /** @param {unknown} b */
+  squaredDiff(b) { return binary(this, 'squaredDiff', Op.SquaredDiff, b); }
+  /** @param {unknown} b */
+  maskNegative(b) { return binary(this, 'maskNegative', Op.MaskNegative, b); }
+  /** @param {unknown} a */
+  copyIf(a) { return binary(this, 'copyIf', Op.CopyIf, a); }
+  /** @param {unknown} a */
+  copyIfNot(a) { return binary(this, 'copyIfNot', Op.CopyIfNot, a); }
   /** @param {unknown} b */
   equal(b) { return binary(this, 'equal', Op.Eq, b); }
   /** @param {unknown} b */
@@ -71,6 +173,8 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   logicalAnd(b) { return binary(this, 'logicalAnd', Op.And, b); }
   /** @param {unknown} b */
   logicalOr(b) { return binary(this, 'logicalOr', Op.Or, b); }
+  /** @param {unknown} b */
+  logicalXor(b) { return binary(this, 'logicalXor', Op.Xor, b); }
   /** @param {unknown} low @param {unknown} high */
   clamp(low, high) { return limits(this, 'clamp', Op.Clamp, low, high); }
   /** @param {unknown} b */
@@ -170,13 +274,81 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a */
   cos(a) { return of(this, 'cos', a).cos(); }
   /** @param {unknown} a */
+  tan(a) { return of(this, 'tan', a).tan(); }
+  /** @param {unknown} a */
+  asin(a) { return of(this, 'asin', a).asin(); }
+  /** @param {unknown} a */
+  acos(a) { return of(this, 'acos', a).acos(); }
+  /** @param {unknown} a */
+  atan(a) { return of(this, 'atan', a).atan(); }
+  /** @param {unknown} a */
+  sinh(a) { return of(this, 'sinh', a).sinh(); }
+  /** @param {unknown} a */
+  cosh(a) { return of(this, 'cosh', a).cosh(); }
+  /** @param {unknown} a */
   tanh(a) { return of(this, 'tanh', a).tanh(); }
+  /** @param {unknown} a */
+  asinh(a) { return of(this, 'asinh', a).asinh(); }
+  /** @param {unknown} a */
+  acosh(a) { return of(this, 'acosh', a).acosh(); }
+  /** @param {unknown} a */
+  atanh(a) { return of(this, 'atanh', a).atanh(); }
+  /** @param {unknown} a */
+  exp2(a) { return of(this, 'exp2', a).exp2(); }
+  /** @param {unknown} a */
+  exp10(a) { return of(this, 'exp10', a).exp10(); }
+  /** @param {unknown} a */
+  expm1(a) { return of(this, 'expm1', a).expm1(); }
+  /** @param {unknown} a */
+  log2(a) { return of(this, 'log2', a).log2(); }
+  /** @param {unknown} a */
+  log10(a) { return of(this, 'log10', a).log10(); }
+  /** @param {unknown} a */
+  log1p(a) { return of(this, 'log1p', a).log1p(); }
+  /** @param {unknown} a */
+  cbrt(a) { return of(this, 'cbrt', a).cbrt(); }
+  /** @param {unknown} a */
+  rsqrt(a) { return of(this, 'rsqrt', a).rsqrt(); }
+  /** @param {unknown} a */
+  rcbrt(a) { return of(this, 'rcbrt', a).rcbrt(); }
+  /** @param {unknown} a */
+  lgamma(a) { return of(this, 'lgamma', a).lgamma(); }
+  /** @param {unknown} a */
+  digamma(a) { return of(this, 'digamma', a).digamma(); }
+  /** @param {unknown} a */
+  erf(a) { return of(this, 'erf', a).erf(); }
+  /** @param {unknown} a */
+  erfc(a) { return of(this, 'erfc', a).erfc(); }
   /** @param {unknown} a */
   sigmoid(a) { return of(this, 'sigmoid', a).sigmoid(); }
   /** @param {unknown} a */
   relu(a) { return of(this, 'relu', a).relu(); }
   /** @param {unknown} a */
+  softplus(a) { return of(this, 'softplus', a).softplus(); }
+  /** @param {unknown} a */
+  elu(a) { return of(this, 'elu', a).elu(); }
+  /** @param {unknown} a */
+  gelu(a) { return of(this, 'gelu', a).gelu(); }
+  /** @param {unknown} a */
+  silu(a) { return of(this, 'silu', a).silu(); }
+  /** @param {unknown} a */
+  clippedLog(a) { return of(this, 'clippedLog', a).clippedLog(); }
+  /** @param {unknown} a */
+  clippedSqrt(a) { return of(this, 'clippedSqrt', a).clippedSqrt(); }
+  /** @param {unknown} a */
+  clippedRecip(a) { return of(this, 'clippedRecip', a).clippedRecip(); }
+  /** @param {unknown} a */
+  recipOrZero(a) { return of(this, 'recipOrZero', a).recipOrZero(); }
+  /** @param {unknown} a */
   logicalNot(a) { return of(this, 'logicalNot', a).logicalNot(); }
+  /** @param {unknown} a */
+  isNaN(a) { return of(this, 'isNaN', a).isNaN(); }
+  /** @param {unknown} a */
+  isInf(a) { return of(this, 'isInf', a).isInf(); }
+  /** @param {unknown} a */
+  isFinite(a) { return of(this, 'isFinite', a).isFinite(); }
+  /** @param {unknown} a */
+  bitwiseNot(a) { return of(this, 'bitwiseNot', a).bitwiseNot(); }
   /** @param {unknown} a @param {unknown} b */
   add(a, b) { return binary(this, 'add', Op.Add, a, b); }
   /** @param {unknown} a @param {unknown} b */
@@ -188,9 +360,87 @@ export const functions = ({of, binary, power, ternary}) => class {
   /** @param {unknown} a @param {unknown} b */
   pow(a, b) { return power(this, 'pow', Op.Pow, a, b); }
   /** @param {unknown} a @param {unknown} b */
+  hypot(a, b) { return binary(this, 'hypot', Op.Hypot, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  atan2(a, b) { return binary(this, 'atan2', Op.Atan2, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  logAddExp(a, b) { return binary(this, 'logAddExp', Op.LogAddExp, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  fmod(a, b) { return binary(this, 'fmod', Op.Mod, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  mod(a, b) { return binary(this, 'mod', Op.FloorMod, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  floorDiv(a, b) { return binary(this, 'floorDiv', Op.FloorDiv, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  clippedDiv(a, b) { return binary(this, 'clippedDiv', Op.ClippedDiv, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  softThreshold(a, b) { return binary(this, 'softThreshold', Op.SoftThreshold, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  hardThreshold(a, b) { return binary(this, 'hardThreshold', Op.HardThreshold, a, b); }
+  /** @param {unknown} d @param {unknown} y */
+  sigmoidGrad(d, y) { return binary(this, 'sigmoidGrad', Op.SigmoidGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  tanhGrad(d, y) { return binary(this, 'tanhGrad', Op.TanhGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  reluGrad(d, y) { return binary(this, 'reluGrad', Op.ReluGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  eluGrad(d, y) { return binary(this, 'eluGrad', Op.EluGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  logGrad(d, y) { return binary(this, 'logGrad', Op.LogGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  sqrtGrad(d, y) { return binary(this, 'sqrtGrad', Op.SqrtGrad, d, y); }
+  /** @param {unknown} d @param {unknown} y */
+  recipGrad(d, y) { return binary(this, 'recipGrad', Op.RecipGrad, d, y); }
+  /** @param {unknown} d @param {unknown} a */
+  absGrad(d, a) { return binary(this, 'absGrad', Op.AbsGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  sinGrad(d, a) { return binary(this, 'sinGrad', Op.SinGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  cosGrad(d, a) { return binary(this, 'cosGrad', Op.CosGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  asinGrad(d, a) { return binary(this, 'asinGrad', Op.AsinGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  acosGrad(d, a) { return binary(this, 'acosGrad', Op.AcosGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  sinhGrad(d, a) { return binary(this, 'sinhGrad', Op.SinhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  coshGrad(d, a) { return binary(this, 'coshGrad', Op.CoshGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  asinhGrad(d, a) { return binary(this, 'asinhGrad', Op.AsinhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a */
+  atanhGrad(d, a) { return binary(this, 'atanhGrad', Op.AtanhGrad, d, a); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  logAddExpGrad(d, a, b) { return ternary(this, 'logAddExpGrad', Op.LogAddExpGrad, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  mulExpDiff(d, a, b) { return ternary(this, 'mulExpDiff', Op.MulExpDiff, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  mulDiv(d, a, b) { return ternary(this, 'mulDiv', Op.MulDiv, d, a, b); }
+  /** @param {unknown} d @param {unknown} a @param {unknown} b */
+  powBaseGrad(d, a, b) { return ternary(this, 'powBaseGrad', Op.PowBaseGrad, d, a, b); }
+  /** @param {unknown} d @param {unknown} y @param {unknown} a */
+  powExponentGrad(d, y, a) { return ternary(this, 'powExponentGrad', Op.PowExponentGrad, d, y, a); }
+  /** @param {unknown} a @param {unknown} b */
+  bitwiseAnd(a, b) { return binary(this, 'bitwiseAnd', Op.BitAnd, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  bitwiseOr(a, b) { return binary(this, 'bitwiseOr', Op.BitOr, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  bitwiseXor(a, b) { return binary(this, 'bitwiseXor', Op.BitXor, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  leftShift(a, b) { return binary(this, 'leftShift', Op.ShiftLeft, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  rightShift(a, b) { return binary(this, 'rightShift', Op.ShiftRight, a, b); }
+  /** @param {unknown} a @param {unknown} b */
   minimum(a, b) { return binary(this, 'minimum', Op.Min, a, b); }
   /** @param {unknown} a @param {unknown} b */
   maximum(a, b) { return binary(this, 'maximum', Op.Max, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  squaredDiff(a, b) { return binary(this, 'squaredDiff', Op.SquaredDiff, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  maskNegative(a, b) { return binary(this, 'maskNegative', Op.MaskNegative, a, b); }
+  /** @param {unknown} cond @param {unknown} a */
+  copyIf(cond, a) { return binary(this, 'copyIf', Op.CopyIf, cond, a); }
+  /** @param {unknown} cond @param {unknown} a */
+  copyIfNot(cond, a) { return binary(this, 'copyIfNot', Op.CopyIfNot, cond, a); }
   /** @param {unknown} a @param {unknown} b */
   equal(a, b) { return binary(this, 'equal', Op.Eq, a, b); }
   /** @param {unknown} a @param {unknown} b */
@@ -207,8 +457,12 @@ export const functions = ({of, binary, power, ternary}) => class {
   logicalAnd(a, b) { return binary(this, 'logicalAnd', Op.And, a, b); }
   /** @param {unknown} a @param {unknown} b */
   logicalOr(a, b) { return binary(this, 'logicalOr', Op.Or, a, b); }
+  /** @param {unknown} a @param {unknown} b */
+  logicalXor(a, b) { return binary(this, 'logicalXor', Op.Xor, a, b); }
   /** @param {unknown} cond @param {unknown} a @param {unknown} b */
   where(cond, a, b) { return ternary(this, 'where', Op.Where, cond, a, b); }
+  /** @param {unknown} a @param {unknown} b @param {unknown} c */
+  copyIfEqual(a, b, c) { return ternary(this, 'copyIfEqual', Op.CopyIfEqual, a, b, c); }
   /** @param {unknown} a @param {unknown} low @param {unknown} high */
   clamp(a, low, high) { return of(this, 'clamp', a).clamp(low, high); }
   /** @param {unknown} a @param {unknown} b */

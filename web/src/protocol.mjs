@@ -2,7 +2,7 @@
 
 // What JavaScript and Go agree on. Keep in step with wasm/internal/page/protocol.go and wasm/internal/bridge/protocol.go; a test compares them.
 
-import {ElementWise, REAL} from './codes.mjs';
+import {ElementWise, REAL, WHOLE} from './codes.mjs';
 
 export {Reduction} from './codes.mjs';
 
@@ -51,3 +51,6 @@ export const MAX_BYTES = 0xfffffffc;
 
 /** The operations of real numbers, which integers do not have. @type {ReadonlySet<number>} */
 export const REAL_ONLY = new Set([...REAL, Op.Softmax, Op.LogSoftmax]);
+
+/** The operations of integers, which real numbers do not have. @type {ReadonlySet<number>} */
+export const WHOLE_ONLY = new Set(WHOLE);

@@ -10,7 +10,8 @@ import {Message} from '../src/message.mjs';
 import * as nodes from '../src/node.mjs';
 import {Program} from '../src/program.mjs';
 import {Op, Reduction} from '../src/protocol.mjs';
-import {instructions} from './fake.mjs';
+import {Gpu} from '../src/gpu.mjs';
+import {instructions, newGpu} from './fake.mjs';
 
 const [float32, int32] = DTYPES;
 
@@ -112,6 +113,31 @@ test('powers that need no logarithm', () => {
   assert.deepEqual(ops(-1), [Op.Recip]);
   assert.deepEqual(ops(1), []);
   assert.deepEqual(ops(2.5), [Op.Scalar, Op.Pow]);
+});
+
+test('every operation is a function and, but for those of three matrices, a method', () => {
+  const {gpu} = newGpu();
+  const a = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6]), whole = gpu.matrix(2, 3, [1, 2, 3, 4, 5, 6], {dtype: 'int32'});
+  let found = 0;
+  for (const [name, {value: {length}}] of Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(Gpu.prototype)))) {
+    if (['constructor', 'matmul'].includes(name)) continue; // the product's shapes are others
+    const works = [a, whole].filter((x) => {
+      try {
+        const all = gpu[name](...Array(length).fill(x));
+        if (length < 3) assert.deepEqual(x[name](...Array(length - 1).fill(x)).shape, all.shape, name);
+        return true;
+      } catch (error) {
+        assert.equal(/** @type {any} */ (error).code, 'ErrUnsupported', `${name}: ${error}`);
+        return false;
+      }
+    });
+    assert.ok(works.length > 0, name);
+    found++;
+  }
+  assert.ok(found > 110, `${found}`);
+  fails('ErrUnsupported', () => gpu.mulDiv(whole, whole, whole));
+  fails('ErrUnsupported', () => a.bitwiseAnd(1));
+  gpu.close();
 });
 
 test('a deep expression needs no deep stack, and memory that grows', () => {

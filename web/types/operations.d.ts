@@ -17,7 +17,7 @@ export interface ExprOperations {
   sign(): Expr;
   /** a * a, element by element. */
   square(): Expr;
-  /** 1 / a. */
+  /** 1 / a. Within 3 ulp. */
   reciprocal(): Expr;
   /** Rounds down. */
   floor(): Expr;
@@ -27,38 +27,195 @@ export interface ExprOperations {
   round(): Expr;
   /** Rounds towards zero. */
   trunc(): Expr;
-  /** The square root. */
+  /** The square root. Within 3 ulp. */
   sqrt(): Expr;
-  /** e to the power a. */
+  /** e to the power a. Within 3 ulp. */
   exp(): Expr;
-  /** The natural logarithm. */
+  /** The natural logarithm. Within 3 ulp. */
   log(): Expr;
-  /** The sine. */
+  /** The sine. Within 4 ulp. */
   sin(): Expr;
-  /** The cosine. */
+  /** The cosine. Within 4 ulp. */
   cos(): Expr;
-  /** The hyperbolic tangent. */
+  /** The tangent. Within 6 ulp. */
+  tan(): Expr;
+  /** The arcsine. Within 4 ulp. NumPy's arcsin. */
+  asin(): Expr;
+  /** The arccosine. Within 4 ulp. NumPy's arccos. */
+  acos(): Expr;
+  /** The arctangent. Within 4 ulp. NumPy's arctan. */
+  atan(): Expr;
+  /** The hyperbolic sine. Within 4 ulp. */
+  sinh(): Expr;
+  /** The hyperbolic cosine. Within 4 ulp. */
+  cosh(): Expr;
+  /** The hyperbolic tangent. Within 4 ulp. */
   tanh(): Expr;
-  /** 1 / (1 + exp(-a)). */
+  /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
+  asinh(): Expr;
+  /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
+  acosh(): Expr;
+  /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
+  atanh(): Expr;
+  /** 2 to the power a. Within 4 ulp. */
+  exp2(): Expr;
+  /** 10 to the power a. Within 4 ulp. */
+  exp10(): Expr;
+  /** exp(a) - 1, accurate near 0. Within 4 ulp. */
+  expm1(): Expr;
+  /** The logarithm to base 2. Within 4 ulp. */
+  log2(): Expr;
+  /** The logarithm to base 10. Within 4 ulp. */
+  log10(): Expr;
+  /** Log(1 + a), accurate near 0. Within 4 ulp. */
+  log1p(): Expr;
+  /** The cube root. Within 4 ulp. */
+  cbrt(): Expr;
+  /** 1 / sqrt(a). Within 4 ulp. */
+  rsqrt(): Expr;
+  /** 1 / cbrt(a). Within 8 ulp. */
+  rcbrt(): Expr;
+  /**
+   * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
+   * the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+   */
+  lgamma(): Expr;
+  /**
+   * The derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1 and
+   * the square of the result. Within 16 ulp.
+   */
+  digamma(): Expr;
+  /** The error function. Within 4 ulp. */
+  erf(): Expr;
+  /** 1 - erf(a), accurate where that is small. Within 8 ulp. */
+  erfc(): Expr;
+  /** 1 / (1 + exp(-a)). Within 5 ulp. */
   sigmoid(): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(): Expr;
+  /** Log(1 + exp(a)). Within 4 ulp. */
+  softplus(): Expr;
+  /** a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp. */
+  elu(): Expr;
+  /**
+   * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
+   * 32 ulp.
+   */
+  gelu(): Expr;
+  /** a / (1 + exp(-a)). Within 4 ulp. */
+  silu(): Expr;
+  /** Log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp. */
+  clippedLog(): Expr;
+  /** Sqrt(max(a, 0)). Within 3 ulp. */
+  clippedSqrt(): Expr;
+  /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
+  clippedRecip(): Expr;
+  /** 1 / a, and 0 where a is 0. Within 3 ulp. */
+  recipOrZero(): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(): Expr;
+  /** 1 where a is NaN. NumPy's isnan. */
+  isNaN(): Expr;
+  /** 1 where a is infinite. NumPy's isinf. */
+  isInf(): Expr;
+  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
+  isFinite(): Expr;
+  /** Has all bits turned over. NumPy's bitwise_not. */
+  bitwiseNot(): Expr;
   /** a + b. */
   add(b: Operand): Expr;
   /** a - b. NumPy's subtract. */
   sub(b: Operand): Expr;
   /** The element-wise product of a and b. NumPy's multiply. */
   mul(b: Operand): Expr;
-  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
+  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
   div(b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  /**
+   * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
+   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   */
   pow(b: Operand): Expr;
+  /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
+  hypot(b: Operand): Expr;
+  /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
+  atan2(b: Operand): Expr;
+  /**
+   * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
+   * ulp. NumPy's logaddexp.
+   */
+  logAddExp(b: Operand): Expr;
+  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
+  fmod(b: Operand): Expr;
+  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
+  mod(b: Operand): Expr;
+  /**
+   * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
+   * ulp. NumPy's floor_divide.
+   */
+  floorDiv(b: Operand): Expr;
+  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
+  clippedDiv(b: Operand): Expr;
+  /** a moved towards 0 by b, and 0 where it would get beyond. */
+  softThreshold(b: Operand): Expr;
+  /** A, and 0 where its absolute value is less than b. */
+  hardThreshold(b: Operand): Expr;
+  /** d * y * (1 - y), where y is a result of Sigmoid. */
+  sigmoidGrad(y: Operand): Expr;
+  /** d * (1 - y * y), where y is a result of Tanh. */
+  tanhGrad(y: Operand): Expr;
+  /** d where y is positive and 0 elsewhere, where y is a result or an argument of Relu. */
+  reluGrad(y: Operand): Expr;
+  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu. */
+  eluGrad(y: Operand): Expr;
+  /** d * exp(-y), where y is a result of Log. */
+  logGrad(y: Operand): Expr;
+  /** d / (2 * y), where y is a result of Sqrt. */
+  sqrtGrad(y: Operand): Expr;
+  /** -d * y * y, where y is a result of Recip. */
+  recipGrad(y: Operand): Expr;
+  /** d * sign(a). */
+  absGrad(a: Operand): Expr;
+  /** d * cos(a). */
+  sinGrad(a: Operand): Expr;
+  /** -d * sin(a). */
+  cosGrad(a: Operand): Expr;
+  /** d / sqrt(1 - a * a). */
+  asinGrad(a: Operand): Expr;
+  /** -d / sqrt(1 - a * a). */
+  acosGrad(a: Operand): Expr;
+  /** d * cosh(a). */
+  sinhGrad(a: Operand): Expr;
+  /** d * sinh(a). */
+  coshGrad(a: Operand): Expr;
+  /** d / sqrt(1 + a * a). */
+  asinhGrad(a: Operand): Expr;
+  /** d / (1 - a * a). */
+  atanhGrad(a: Operand): Expr;
+  /** Has the bits that both have. NumPy's bitwise_and. */
+  bitwiseAnd(b: Operand): Expr;
+  /** Has the bits that one has. NumPy's bitwise_or. */
+  bitwiseOr(b: Operand): Expr;
+  /** Has the bits that only one has. NumPy's bitwise_xor. */
+  bitwiseXor(b: Operand): Expr;
+  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
+  leftShift(b: Operand): Expr;
+  /**
+   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
+   * right_shift.
+   */
+  rightShift(b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
   maximum(b: Operand): Expr;
+  /** The square of a - b. */
+  squaredDiff(b: Operand): Expr;
+  /** a where b is not negative and 0 elsewhere. */
+  maskNegative(b: Operand): Expr;
+  /** a where cond is not 0 and 0 elsewhere. */
+  copyIf(a: Operand): Expr;
+  /** a where cond is 0 and 0 elsewhere. */
+  copyIfNot(a: Operand): Expr;
   /** 1 where a == b and 0 elsewhere. */
   equal(b: Operand): Expr;
   /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
@@ -75,6 +232,8 @@ export interface ExprOperations {
   logicalAnd(b: Operand): Expr;
   /** 1 where one is not 0. NumPy's logical_or. */
   logicalOr(b: Operand): Expr;
+  /** 1 where just one is not 0. NumPy's logical_xor. */
+  logicalXor(b: Operand): Expr;
   /** Limits a to low..high. NumPy's clip. */
   clamp(low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */
@@ -190,7 +349,7 @@ export interface GpuOperations {
   sign(a: Expr): Expr;
   /** a * a, element by element. */
   square(a: Expr): Expr;
-  /** 1 / a. */
+  /** 1 / a. Within 3 ulp. */
   reciprocal(a: Expr): Expr;
   /** Rounds down. */
   floor(a: Expr): Expr;
@@ -200,38 +359,205 @@ export interface GpuOperations {
   round(a: Expr): Expr;
   /** Rounds towards zero. */
   trunc(a: Expr): Expr;
-  /** The square root. */
+  /** The square root. Within 3 ulp. */
   sqrt(a: Expr): Expr;
-  /** e to the power a. */
+  /** e to the power a. Within 3 ulp. */
   exp(a: Expr): Expr;
-  /** The natural logarithm. */
+  /** The natural logarithm. Within 3 ulp. */
   log(a: Expr): Expr;
-  /** The sine. */
+  /** The sine. Within 4 ulp. */
   sin(a: Expr): Expr;
-  /** The cosine. */
+  /** The cosine. Within 4 ulp. */
   cos(a: Expr): Expr;
-  /** The hyperbolic tangent. */
+  /** The tangent. Within 6 ulp. */
+  tan(a: Expr): Expr;
+  /** The arcsine. Within 4 ulp. NumPy's arcsin. */
+  asin(a: Expr): Expr;
+  /** The arccosine. Within 4 ulp. NumPy's arccos. */
+  acos(a: Expr): Expr;
+  /** The arctangent. Within 4 ulp. NumPy's arctan. */
+  atan(a: Expr): Expr;
+  /** The hyperbolic sine. Within 4 ulp. */
+  sinh(a: Expr): Expr;
+  /** The hyperbolic cosine. Within 4 ulp. */
+  cosh(a: Expr): Expr;
+  /** The hyperbolic tangent. Within 4 ulp. */
   tanh(a: Expr): Expr;
-  /** 1 / (1 + exp(-a)). */
+  /** The inverse hyperbolic sine. Within 4 ulp. NumPy's arcsinh. */
+  asinh(a: Expr): Expr;
+  /** The inverse hyperbolic cosine. Within 4 ulp. NumPy's arccosh. */
+  acosh(a: Expr): Expr;
+  /** The inverse hyperbolic tangent. Within 4 ulp. NumPy's arctanh. */
+  atanh(a: Expr): Expr;
+  /** 2 to the power a. Within 4 ulp. */
+  exp2(a: Expr): Expr;
+  /** 10 to the power a. Within 4 ulp. */
+  exp10(a: Expr): Expr;
+  /** exp(a) - 1, accurate near 0. Within 4 ulp. */
+  expm1(a: Expr): Expr;
+  /** The logarithm to base 2. Within 4 ulp. */
+  log2(a: Expr): Expr;
+  /** The logarithm to base 10. Within 4 ulp. */
+  log10(a: Expr): Expr;
+  /** Log(1 + a), accurate near 0. Within 4 ulp. */
+  log1p(a: Expr): Expr;
+  /** The cube root. Within 4 ulp. */
+  cbrt(a: Expr): Expr;
+  /** 1 / sqrt(a). Within 4 ulp. */
+  rsqrt(a: Expr): Expr;
+  /** 1 / cbrt(a). Within 8 ulp. */
+  rcbrt(a: Expr): Expr;
+  /**
+   * The logarithm of the absolute value of the gamma function. Infinity at 0 and below it at whole numbers. Between those
+   * the error is at most 1e-6 of the larger of 1 and the result. Within 16 ulp.
+   */
+  lgamma(a: Expr): Expr;
+  /**
+   * The derivative of Lgamma. NaN at negative whole numbers. Between those the error is at most 1e-6 of the larger of 1 and
+   * the square of the result. Within 16 ulp.
+   */
+  digamma(a: Expr): Expr;
+  /** The error function. Within 4 ulp. */
+  erf(a: Expr): Expr;
+  /** 1 - erf(a), accurate where that is small. Within 8 ulp. */
+  erfc(a: Expr): Expr;
+  /** 1 / (1 + exp(-a)). Within 5 ulp. */
   sigmoid(a: Expr): Expr;
   /** a where it is positive and 0 elsewhere. */
   relu(a: Expr): Expr;
+  /** Log(1 + exp(a)). Within 4 ulp. */
+  softplus(a: Expr): Expr;
+  /** a where it is positive and exp(a) - 1 elsewhere. Within 4 ulp. */
+  elu(a: Expr): Expr;
+  /**
+   * a times the normal distribution's share below a. Below -5, where it is less than 2e-6, the relative error grows. Within
+   * 32 ulp.
+   */
+  gelu(a: Expr): Expr;
+  /** a / (1 + exp(-a)). Within 4 ulp. */
+  silu(a: Expr): Expr;
+  /** Log(max(a, 1e-37)): -85.2 where a is 0 or negative. Within 4 ulp. */
+  clippedLog(a: Expr): Expr;
+  /** Sqrt(max(a, 0)). Within 3 ulp. */
+  clippedSqrt(a: Expr): Expr;
+  /** 1 / a; a counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
+  clippedRecip(a: Expr): Expr;
+  /** 1 / a, and 0 where a is 0. Within 3 ulp. */
+  recipOrZero(a: Expr): Expr;
   /** 1 where a is 0. NumPy's logical_not. */
   logicalNot(a: Expr): Expr;
+  /** 1 where a is NaN. NumPy's isnan. */
+  isNaN(a: Expr): Expr;
+  /** 1 where a is infinite. NumPy's isinf. */
+  isInf(a: Expr): Expr;
+  /** 1 where a is a number, and not infinite. NumPy's isfinite. */
+  isFinite(a: Expr): Expr;
+  /** Has all bits turned over. NumPy's bitwise_not. */
+  bitwiseNot(a: Expr): Expr;
   /** a + b. */
   add(a: Operand, b: Operand): Expr;
   /** a - b. NumPy's subtract. */
   sub(a: Operand, b: Operand): Expr;
   /** The element-wise product of a and b. NumPy's multiply. */
   mul(a: Operand, b: Operand): Expr;
-  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. NumPy's divide. */
+  /** The element-wise quotient of a and b. Integers divided by zero yield the dividend. Within 3 ulp. NumPy's divide. */
   div(a: Operand, b: Operand): Expr;
-  /** a to the power b, element by element. A negative base with a whole exponent is real. NumPy's power. */
+  /**
+   * a to the power b, element by element. A negative base with a whole exponent is real. Negative powers of integers are 0
+   * but for those of 1 and -1. Within 4 ulp. NumPy's power.
+   */
   pow(a: Operand, b: Operand): Expr;
+  /** The root of the sum of the squares, without overflow in between. Within 4 ulp. */
+  hypot(a: Operand, b: Operand): Expr;
+  /** The angle of the point whose coordinates are b and a. Within 4 ulp. NumPy's arctan2. */
+  atan2(a: Operand, b: Operand): Expr;
+  /**
+   * Log(exp(a) + exp(b)), without overflow in between. Below 0 the error is relative to the larger of the operands. Within 8
+   * ulp. NumPy's logaddexp.
+   */
+  logAddExp(a: Operand, b: Operand): Expr;
+  /** The remainder of a / b with the sign of a. It is exact. Integers divided by zero leave 0. NumPy's fmod. */
+  fmod(a: Operand, b: Operand): Expr;
+  /** The remainder of a / b with the sign of b. It is exact. Integers divided by zero leave 0. NumPy's mod. */
+  mod(a: Operand, b: Operand): Expr;
+  /**
+   * The quotient of a and b, rounded down. It is exact up to 2^22. Integers divided by zero yield the dividend. Within 2
+   * ulp. NumPy's floor_divide.
+   */
+  floorDiv(a: Operand, b: Operand): Expr;
+  /** a / b; b counts as 1e-30 or -1e-30 where it is nearer to 0. 0 counts as 1e-30. Within 3 ulp. */
+  clippedDiv(a: Operand, b: Operand): Expr;
+  /** a moved towards 0 by b, and 0 where it would get beyond. */
+  softThreshold(a: Operand, b: Operand): Expr;
+  /** A, and 0 where its absolute value is less than b. */
+  hardThreshold(a: Operand, b: Operand): Expr;
+  /** d * y * (1 - y), where y is a result of Sigmoid. */
+  sigmoidGrad(d: Operand, y: Operand): Expr;
+  /** d * (1 - y * y), where y is a result of Tanh. */
+  tanhGrad(d: Operand, y: Operand): Expr;
+  /** d where y is positive and 0 elsewhere, where y is a result or an argument of Relu. */
+  reluGrad(d: Operand, y: Operand): Expr;
+  /** d where y is positive and d * (1 + y) elsewhere, where y is a result of Elu. */
+  eluGrad(d: Operand, y: Operand): Expr;
+  /** d * exp(-y), where y is a result of Log. */
+  logGrad(d: Operand, y: Operand): Expr;
+  /** d / (2 * y), where y is a result of Sqrt. */
+  sqrtGrad(d: Operand, y: Operand): Expr;
+  /** -d * y * y, where y is a result of Recip. */
+  recipGrad(d: Operand, y: Operand): Expr;
+  /** d * sign(a). */
+  absGrad(d: Operand, a: Operand): Expr;
+  /** d * cos(a). */
+  sinGrad(d: Operand, a: Operand): Expr;
+  /** -d * sin(a). */
+  cosGrad(d: Operand, a: Operand): Expr;
+  /** d / sqrt(1 - a * a). */
+  asinGrad(d: Operand, a: Operand): Expr;
+  /** -d / sqrt(1 - a * a). */
+  acosGrad(d: Operand, a: Operand): Expr;
+  /** d * cosh(a). */
+  sinhGrad(d: Operand, a: Operand): Expr;
+  /** d * sinh(a). */
+  coshGrad(d: Operand, a: Operand): Expr;
+  /** d / sqrt(1 + a * a). */
+  asinhGrad(d: Operand, a: Operand): Expr;
+  /** d / (1 - a * a). */
+  atanhGrad(d: Operand, a: Operand): Expr;
+  /** d * sigmoid(b - a): the part of b in the gradient of LogAddExp. */
+  logAddExpGrad(d: Operand, a: Operand, b: Operand): Expr;
+  /** d * exp(a - b). */
+  mulExpDiff(d: Operand, a: Operand, b: Operand): Expr;
+  /** d * a / b. */
+  mulDiv(d: Operand, a: Operand, b: Operand): Expr;
+  /** d * b * pow(a, b - 1): the part of a in the gradient of Pow. */
+  powBaseGrad(d: Operand, a: Operand, b: Operand): Expr;
+  /** d * y * log(a), and 0 where a is not positive: the part of the exponent in the gradient of Pow. y is a result of Pow. */
+  powExponentGrad(d: Operand, y: Operand, a: Operand): Expr;
+  /** Has the bits that both have. NumPy's bitwise_and. */
+  bitwiseAnd(a: Operand, b: Operand): Expr;
+  /** Has the bits that one has. NumPy's bitwise_or. */
+  bitwiseOr(a: Operand, b: Operand): Expr;
+  /** Has the bits that only one has. NumPy's bitwise_xor. */
+  bitwiseXor(a: Operand, b: Operand): Expr;
+  /** Has the bits moved up by b places. Beyond 31 places, and below 0, nothing is left. NumPy's left_shift. */
+  leftShift(a: Operand, b: Operand): Expr;
+  /**
+   * Has the bits moved down by b places, the sign following. Beyond 31 places, and below 0, only the sign is left. NumPy's
+   * right_shift.
+   */
+  rightShift(a: Operand, b: Operand): Expr;
   /** The element-wise minimum; NaN wins. */
   minimum(a: Operand, b: Operand): Expr;
   /** The element-wise maximum; NaN wins. */
   maximum(a: Operand, b: Operand): Expr;
+  /** The square of a - b. */
+  squaredDiff(a: Operand, b: Operand): Expr;
+  /** a where b is not negative and 0 elsewhere. */
+  maskNegative(a: Operand, b: Operand): Expr;
+  /** a where cond is not 0 and 0 elsewhere. */
+  copyIf(cond: Operand, a: Operand): Expr;
+  /** a where cond is 0 and 0 elsewhere. */
+  copyIfNot(cond: Operand, a: Operand): Expr;
   /** 1 where a == b and 0 elsewhere. */
   equal(a: Operand, b: Operand): Expr;
   /** 1 where a != b and 0 elsewhere. NumPy's not_equal. */
@@ -248,8 +574,12 @@ export interface GpuOperations {
   logicalAnd(a: Operand, b: Operand): Expr;
   /** 1 where one is not 0. NumPy's logical_or. */
   logicalOr(a: Operand, b: Operand): Expr;
+  /** 1 where just one is not 0. NumPy's logical_xor. */
+  logicalXor(a: Operand, b: Operand): Expr;
   /** Takes a where cond is not 0, and b elsewhere. */
   where(cond: Operand, a: Operand, b: Operand): Expr;
+  /** c where a == b and 0 elsewhere. */
+  copyIfEqual(a: Operand, b: Operand, c: Operand): Expr;
   /** Limits a to low..high. NumPy's clip. */
   clamp(a: Expr, low: Operand, high: Operand): Expr;
   /** The matrix product of a and b. What follows element by element in the expression is computed in the same kernel. */

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -60,10 +61,15 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, err := os.ReadFile(filepath.Join(root, "internal/shaders/fuse/helpers.wgsl"))
+	if err != nil {
+		return nil, err
+	}
+	data := newTable(newHelpers(string(text)))
 	files := map[string][]byte{}
 	for name, path := range outputs {
 		var b bytes.Buffer
-		err := all.ExecuteTemplate(&b, name+".tmpl", newTable())
+		err := all.ExecuteTemplate(&b, name+".tmpl", data)
 		text := b.Bytes()
 		switch {
 		case err != nil:
@@ -136,13 +142,23 @@ type table struct {
 	Reductions        int
 }
 
-func newTable() table {
+func newTable(h helpers) table {
 	t := table{Groups: ops.Groups}
 	code := ops.FirstCode
 	for i := range ops.Table {
 		o := &ops.Table[i]
 		r := row{Operation: o, face: faces[o.Class]}
+		if o.Args != "" {
+			r.face = r.named(o.Args)
+		}
 		if o.WGSL != "" {
+			r.Calls = max(h.calls(o.WGSL), h.calls(o.Ints), h.calls(o.Uints))
+			if h.loops(o.WGSL) {
+				r.Loops = 1
+			}
+			if h.loops(cmp.Or(o.Ints, o.WGSL)) || h.loops(cmp.Or(o.Uints, o.WGSL)) {
+				r.Loops |= 2
+			}
 			r.Number = code
 			code++
 			t.ElementWise = append(t.ElementWise, r)

@@ -61,8 +61,20 @@ var faces = map[ops.Class]face{
 		First: "a: Expr", Others: "low: Operand, high: Operand", Maker: "limits",
 		Title: "of each element and two others", Help: "(A,\u00a0lo,\u00a0hi)",
 	},
-	ops.ScalarLast:  {Params: "a Operand[T], s T", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
-	ops.ScalarFirst: {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.MatrixLimits: {Params: "a, low, high Operand[T]", Receiver: "a", Rest: "low, high Operand[T]", Make: "expr.NewMap"},
+	ops.ScalarLast:   {Params: "a Operand[T], s T", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+	ops.ScalarFirst:  {Params: "s T, a Operand[T]", Receiver: "a", Rest: "s T", Make: "expr.NewMap"},
+}
+
+// named is the face with other names of the operands, which are all matrices.
+func (f face) named(params string) face {
+	list := strings.Split(params, ", ")
+	f.Params, f.Receiver, f.Rest = params+" Operand[T]", list[0], strings.Join(list[1:], ", ")+" Operand[T]"
+	f.First, f.Others = list[0]+": Operand", strings.Join(list[1:], ": Operand, ")+": Operand"
+	if f.Help != "" {
+		f.Help = "(" + strings.ReplaceAll(strings.ToUpper(params), " ", "\u00a0") + ")"
+	}
+	return f
 }
 
 var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| int\b| \.\.\.int`)
@@ -110,6 +122,8 @@ type row struct {
 	*ops.Operation
 	face
 	Number int // the code of an element-wise operation, or of a reduction
+	Calls  int // of helpers in its text
+	Loops  int // 1 if the text for floats loops, and 2 if one of those for integers does
 }
 
 var operand = regexp.MustCompile(`\b[xyz]\b`)
@@ -170,7 +184,13 @@ func (r row) ScriptDoc() string {
 }
 
 // sentence makes a sentence of what the row says about a name.
-func (r row) sentence(doc string) string { return strings.TrimSpace(doc + ". " + r.Note) }
+func (r row) sentence(doc string) string {
+	doc = strings.TrimSpace(doc + ". " + r.Note)
+	if r.Ulp > 0 {
+		doc += " Within " + strconv.Itoa(r.Ulp) + " ulp."
+	}
+	return doc
+}
 
 // form is a function that follows from a row: one for most, three for a reduction.
 type form struct {

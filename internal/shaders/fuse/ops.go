@@ -26,7 +26,10 @@ const (
 type opInfo struct {
 	name   string
 	arity  int
-	floats bool // only for floating point
+	calls  int   // of helpers, with those that they make
+	loops  uint8 // 1 if one of them loops where floats are computed, and 2 where integers are
+	floats bool  // only for floating point
+	whole  bool  // only for integers
 	wgsl   string
 	ints   string // the text for integers where it differs
 	uints  string // the text for unsigned integers where it differs
@@ -54,8 +57,20 @@ func (o Op) String() string {
 // Arity returns how many values the operation takes, -1 for one that is not in the table.
 func (o Op) Arity() int { return o.info().arity }
 
+// Calls returns how many calls of functions the operation's text makes, with those that they make: compilers put each into its place.
+func (o Op) Calls() int { return o.info().calls }
+
+// Loops reports whether the operation takes turns of a loop for a type, up to 32; see [shaders.LoopLimit].
+func (o Op) Loops(t Type) bool { return o.info().loops>>shaders.Bit(t.Compute() != F32)&1 != 0 }
+
 // Takes reports whether the operation is defined for a type.
-func (o Op) Takes(t Type) bool { return o < opEnd && (t.Compute() == F32 || !o.info().floats) }
+func (o Op) Takes(t Type) bool {
+	i := o.info()
+	if t.Compute() == F32 {
+		return o < opEnd && !i.whole
+	}
+	return o < opEnd && !i.floats
+}
 
 // Text returns the operation's expression for a type and operands.
 func (o Op) Text(t Type, operands ...string) string {
@@ -73,19 +88,34 @@ func (o Op) Text(t Type, operands ...string) string {
 //go:embed helpers.wgsl
 var helpers string
 
-// helpersOf returns the helpers that a text calls, each after those that it calls itself.
+// helpersOf returns the helpers that a text calls, and those that they call.
 func helpersOf(text string) string {
 	list := ""
-	for _, helper := range strings.Split(helpers, "\n\n")[1:] {
-		_, function, _ := strings.Cut(helper, "fn ")
-		name, _, _ := strings.Cut(function, "(")
-		if strings.Contains(text, name+"(") {
-			list = "fn " + strings.TrimSpace(function) + "\n" + list
-			text += function
+	for before := -1; len(list) > before; {
+		before = len(list)
+		for _, helper := range strings.Split(helpers, "\n\n")[1:] {
+			_, function, _ := strings.Cut(helper, "fn ")
+			name, _, _ := strings.Cut(function, "(")
+			if calls(text+list, name) && !strings.Contains(list, "fn "+name+"(") {
+				list += "fn " + strings.TrimSpace(function) + "\n"
+			}
 		}
 	}
 	return list
 }
+
+// calls reports whether a text calls a function.
+func calls(text, name string) bool {
+	for before, after, found := strings.Cut(text, name+"("); found; before, after, found = strings.Cut(after, name+"(") {
+		if before == "" || !strings.Contains(letters, before[len(before)-1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// letters are what a longer name could end with before a helper's.
+const letters = "_0123456789abcdefghijklmnopqrstuvwxyz"
 
 // Reduction names what a reduction computes: those of the table in internal/ops.
 type Reduction uint8

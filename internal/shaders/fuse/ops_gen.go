@@ -8,45 +8,120 @@ import "math"
 
 // The element-wise operations.
 const (
-	OpCopy    Op = 32
-	OpNeg     Op = 33
-	OpAbs     Op = 34
-	OpSign    Op = 35
-	OpSquare  Op = 36
-	OpRecip   Op = 37
-	OpFloor   Op = 38
-	OpCeil    Op = 39
-	OpRound   Op = 40
-	OpTrunc   Op = 41
-	OpSqrt    Op = 42
-	OpExp     Op = 43
-	OpLog     Op = 44
-	OpSin     Op = 45
-	OpCos     Op = 46
-	OpTanh    Op = 47
-	OpSigmoid Op = 48
-	OpRelu    Op = 49
-	OpNot     Op = 50
-	OpAdd     Op = 51
-	OpSub     Op = 52
-	OpMul     Op = 53
-	OpDiv     Op = 54
-	OpPow     Op = 55
-	OpMin     Op = 56
-	OpMax     Op = 57
-	OpEq      Op = 58
-	OpNe      Op = 59
-	OpLt      Op = 60
-	OpLe      Op = 61
-	OpGt      Op = 62
-	OpGe      Op = 63
-	OpAnd     Op = 64
-	OpOr      Op = 65
-	OpWhere   Op = 66
-	OpClamp   Op = 67
+	OpCopy            Op = 32
+	OpNeg             Op = 33
+	OpAbs             Op = 34
+	OpSign            Op = 35
+	OpSquare          Op = 36
+	OpRecip           Op = 37
+	OpFloor           Op = 38
+	OpCeil            Op = 39
+	OpRound           Op = 40
+	OpTrunc           Op = 41
+	OpSqrt            Op = 42
+	OpExp             Op = 43
+	OpLog             Op = 44
+	OpSin             Op = 45
+	OpCos             Op = 46
+	OpTan             Op = 47
+	OpAsin            Op = 48
+	OpAcos            Op = 49
+	OpAtan            Op = 50
+	OpSinh            Op = 51
+	OpCosh            Op = 52
+	OpTanh            Op = 53
+	OpAsinh           Op = 54
+	OpAcosh           Op = 55
+	OpAtanh           Op = 56
+	OpExp2            Op = 57
+	OpExp10           Op = 58
+	OpExpm1           Op = 59
+	OpLog2            Op = 60
+	OpLog10           Op = 61
+	OpLog1p           Op = 62
+	OpCbrt            Op = 63
+	OpRsqrt           Op = 64
+	OpRcbrt           Op = 65
+	OpLgamma          Op = 66
+	OpDigamma         Op = 67
+	OpErf             Op = 68
+	OpErfc            Op = 69
+	OpSigmoid         Op = 70
+	OpRelu            Op = 71
+	OpSoftplus        Op = 72
+	OpElu             Op = 73
+	OpGelu            Op = 74
+	OpSilu            Op = 75
+	OpClippedLog      Op = 76
+	OpClippedSqrt     Op = 77
+	OpClippedRecip    Op = 78
+	OpRecipOrZero     Op = 79
+	OpNot             Op = 80
+	OpIsNaN           Op = 81
+	OpIsInf           Op = 82
+	OpIsFinite        Op = 83
+	OpBitNot          Op = 84
+	OpAdd             Op = 85
+	OpSub             Op = 86
+	OpMul             Op = 87
+	OpDiv             Op = 88
+	OpPow             Op = 89
+	OpHypot           Op = 90
+	OpAtan2           Op = 91
+	OpLogAddExp       Op = 92
+	OpMod             Op = 93
+	OpFloorMod        Op = 94
+	OpFloorDiv        Op = 95
+	OpClippedDiv      Op = 96
+	OpSoftThreshold   Op = 97
+	OpHardThreshold   Op = 98
+	OpSigmoidGrad     Op = 99
+	OpTanhGrad        Op = 100
+	OpReluGrad        Op = 101
+	OpEluGrad         Op = 102
+	OpLogGrad         Op = 103
+	OpSqrtGrad        Op = 104
+	OpRecipGrad       Op = 105
+	OpAbsGrad         Op = 106
+	OpSinGrad         Op = 107
+	OpCosGrad         Op = 108
+	OpAsinGrad        Op = 109
+	OpAcosGrad        Op = 110
+	OpSinhGrad        Op = 111
+	OpCoshGrad        Op = 112
+	OpAsinhGrad       Op = 113
+	OpAtanhGrad       Op = 114
+	OpLogAddExpGrad   Op = 115
+	OpMulExpDiff      Op = 116
+	OpMulDiv          Op = 117
+	OpPowBaseGrad     Op = 118
+	OpPowExponentGrad Op = 119
+	OpBitAnd          Op = 120
+	OpBitOr           Op = 121
+	OpBitXor          Op = 122
+	OpShiftLeft       Op = 123
+	OpShiftRight      Op = 124
+	OpMin             Op = 125
+	OpMax             Op = 126
+	OpSquaredDiff     Op = 127
+	OpMaskNegative    Op = 128
+	OpCopyIf          Op = 129
+	OpCopyIfNot       Op = 130
+	OpEq              Op = 131
+	OpNe              Op = 132
+	OpLt              Op = 133
+	OpLe              Op = 134
+	OpGt              Op = 135
+	OpGe              Op = 136
+	OpAnd             Op = 137
+	OpOr              Op = 138
+	OpXor             Op = 139
+	OpWhere           Op = 140
+	OpCopyIfEqual     Op = 141
+	OpClamp           Op = 142
 
 	opFirst    = OpCopy
-	opEnd   Op = opFirst + 36
+	opEnd   Op = opFirst + 111
 )
 
 // The reductions.
@@ -74,31 +149,104 @@ const (
 
 var opTable = [opEnd - opFirst]opInfo{
 	{name: "copy", arity: 1, wgsl: "$0"},
-	{name: "neg", arity: 1, wgsl: "-$0", uints: "V() - $0"},
+	{name: "neg", arity: 1, wgsl: "negated4($0)", calls: 1, ints: "-$0", uints: "V() - $0"},
 	{name: "abs", arity: 1, wgsl: "abs($0)", uints: "$0"},
-	{name: "sign", arity: 1, wgsl: "select(sign($0), $0, nan4($0))", ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
+	{name: "sign", arity: 1, wgsl: "select(sign($0), $0, nan4($0))", calls: 1, ints: "select(V(), V(1), $0 > V()) - select(V(), V(1), $0 < V())", uints: "min($0, V(1u))"},
 	{name: "square", arity: 1, wgsl: "$0 * $0"},
 	{name: "recip", arity: 1, wgsl: "V(1.0) / $0", floats: true},
 	{name: "floor", arity: 1, wgsl: "floor($0)", ints: "$0", uints: "$0"},
 	{name: "ceil", arity: 1, wgsl: "ceil($0)", ints: "$0", uints: "$0"},
 	{name: "round", arity: 1, wgsl: "round($0)", ints: "$0", uints: "$0"},
 	{name: "trunc", arity: 1, wgsl: "trunc($0)", ints: "$0", uints: "$0"},
-	{name: "sqrt", arity: 1, wgsl: "sqrt($0)", floats: true},
-	{name: "exp", arity: 1, wgsl: "exp4($0)", floats: true},
-	{name: "log", arity: 1, wgsl: "log4($0)", floats: true},
-	{name: "sin", arity: 1, wgsl: "sincos4($0, false)", floats: true},
-	{name: "cos", arity: 1, wgsl: "sincos4($0, true)", floats: true},
-	{name: "tanh", arity: 1, wgsl: "tanh4($0)", floats: true},
-	{name: "sigmoid", arity: 1, wgsl: "V(1.0) / (V(1.0) + exp4(-$0))", floats: true},
+	{name: "sqrt", arity: 1, wgsl: "nan_where4(sqrt($0), $0 < V())", calls: 1, floats: true},
+	{name: "exp", arity: 1, wgsl: "exp4($0)", calls: 6, floats: true},
+	{name: "log", arity: 1, wgsl: "log4($0)", calls: 5, floats: true},
+	{name: "sin", arity: 1, wgsl: "sincos4($0, false)", calls: 12, floats: true},
+	{name: "cos", arity: 1, wgsl: "sincos4($0, true)", calls: 12, floats: true},
+	{name: "tan", arity: 1, wgsl: "tan4($0)", calls: 12, floats: true},
+	{name: "asin", arity: 1, wgsl: "asin4($0)", calls: 5, floats: true},
+	{name: "acos", arity: 1, wgsl: "acos4($0)", calls: 4, floats: true},
+	{name: "atan", arity: 1, wgsl: "atan4($0)", calls: 3, floats: true},
+	{name: "sinh", arity: 1, wgsl: "sinh4($0)", calls: 7, floats: true},
+	{name: "cosh", arity: 1, wgsl: "cosh4($0)", calls: 7, floats: true},
+	{name: "tanh", arity: 1, wgsl: "tanh4($0)", calls: 7, floats: true},
+	{name: "asinh", arity: 1, wgsl: "asinh4($0)", calls: 14, floats: true},
+	{name: "acosh", arity: 1, wgsl: "acosh4($0)", calls: 14, floats: true},
+	{name: "atanh", arity: 1, wgsl: "atanh4($0)", calls: 11, floats: true},
+	{name: "exp2", arity: 1, wgsl: "exp2_4($0)", calls: 6, floats: true},
+	{name: "exp10", arity: 1, wgsl: "exp10_4($0)", calls: 6, floats: true},
+	{name: "expm1", arity: 1, wgsl: "expm1_4($0)", calls: 10, floats: true},
+	{name: "log2", arity: 1, wgsl: "log2_4($0)", calls: 5, floats: true},
+	{name: "log10", arity: 1, wgsl: "log10_4($0)", calls: 5, floats: true},
+	{name: "log1p", arity: 1, wgsl: "log1p4($0)", calls: 6, floats: true},
+	{name: "cbrt", arity: 1, wgsl: "cbrt4($0)", calls: 4, floats: true},
+	{name: "rsqrt", arity: 1, wgsl: "V(1.0) / sqrt($0)", floats: true},
+	{name: "rcbrt", arity: 1, wgsl: "V(1.0) / cbrt4($0)", calls: 4, floats: true},
+	{name: "lgamma", arity: 1, wgsl: "lgamma4($0)", calls: 26, floats: true},
+	{name: "digamma", arity: 1, wgsl: "digamma4($0)", calls: 20, floats: true},
+	{name: "erf", arity: 1, wgsl: "erf4($0)", calls: 17, floats: true},
+	{name: "erfc", arity: 1, wgsl: "erfc4($0)", calls: 17, floats: true},
+	{name: "sigmoid", arity: 1, wgsl: "V(1.0) / (V(1.0) + exp4(-$0))", calls: 6, floats: true},
 	{name: "relu", arity: 1, wgsl: "select($0, V(), $0 < V())", uints: "$0"},
+	{name: "softplus", arity: 1, wgsl: "softplus4($0)", calls: 14, floats: true},
+	{name: "elu", arity: 1, wgsl: "select($0, expm1_4($0), $0 < V())", calls: 10, floats: true},
+	{name: "gelu", arity: 1, wgsl: "0.5 * $0 * erfc4($0 * -0.70710678)", calls: 17, floats: true},
+	{name: "silu", arity: 1, wgsl: "$0 / (V(1.0) + exp4(-$0))", calls: 6, floats: true},
+	{name: "clippedlog", arity: 1, wgsl: "log4(select($0, V(1e-37), $0 < V(1e-37)))", calls: 5, floats: true},
+	{name: "clippedsqrt", arity: 1, wgsl: "sqrt(select($0, V(), $0 < V()))", floats: true},
+	{name: "clippedrecip", arity: 1, wgsl: "V(1.0) / clipped4($0)", calls: 1, floats: true},
+	{name: "reciporzero", arity: 1, wgsl: "select(V(1.0) / $0, V(), $0 == V())", floats: true},
 	{name: "not", arity: 1, wgsl: "select(V(), V(T(1)), $0 == V())"},
+	{name: "isnan", arity: 1, wgsl: "select(V(), V(T(1)), nan4($0))", calls: 1, ints: "V()", uints: "V()"},
+	{name: "isinf", arity: 1, wgsl: "select(V(), V(T(1)), infinite4($0))", calls: 1, ints: "V()", uints: "V()"},
+	{name: "isfinite", arity: 1, wgsl: "select(V(), V(T(1)), !(infinite4($0) | nan4($0)))", calls: 2, ints: "V(T(1))", uints: "V(T(1))"},
+	{name: "bitnot", arity: 1, wgsl: "~$0", whole: true},
 	{name: "add", arity: 2, wgsl: "$0 + $1"},
-	{name: "sub", arity: 2, wgsl: "$0 - $1"},
+	{name: "sub", arity: 2, wgsl: "$0 + negated4($1)", calls: 1, ints: "$0 - $1", uints: "$0 - $1"},
 	{name: "mul", arity: 2, wgsl: "$0 * $1"},
-	{name: "div", arity: 2, wgsl: "$0 / $1", ints: "divide4($0, $1)", uints: "divide4($0, $1)"},
-	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", floats: true},
-	{name: "min", arity: 2, wgsl: "select($1, $0, ($0 < $1) | nan4($0))", ints: "min($0, $1)", uints: "min($0, $1)"},
-	{name: "max", arity: 2, wgsl: "select($1, $0, ($0 > $1) | nan4($0))", ints: "max($0, $1)", uints: "max($0, $1)"},
+	{name: "div", arity: 2, wgsl: "$0 / $1", calls: 1, ints: "divide4($0, $1)", uints: "divide4($0, $1)"},
+	{name: "pow", arity: 2, wgsl: "pow4($0, $1)", calls: 23, loops: 2, ints: "signed_power4($0, $1)", uints: "whole_power4($0, $1)"},
+	{name: "hypot", arity: 2, wgsl: "hypot4($0, $1)", calls: 7, floats: true},
+	{name: "atan2", arity: 2, wgsl: "angle4($0, $1)", calls: 11, floats: true},
+	{name: "logaddexp", arity: 2, wgsl: "logaddexp4($0, $1)", calls: 17, floats: true},
+	{name: "mod", arity: 2, wgsl: "fmod4($0, $1)", calls: 6, loops: 1, ints: "rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
+	{name: "floormod", arity: 2, wgsl: "floor_mod4($0, $1)", calls: 9, loops: 1, ints: "floor_rest4($0, $1)", uints: "$0 % select($1, V(1u), $1 == V())"},
+	{name: "floordiv", arity: 2, wgsl: "floor_divide4($0, $1)", calls: 9, loops: 1, ints: "divide4($0, $1) - select(V(), V(1), floor_rest4($0, $1) != rest4($0, $1))", uints: "divide4($0, $1)"},
+	{name: "clippeddiv", arity: 2, wgsl: "$0 / clipped4($1)", calls: 1, floats: true},
+	{name: "softthreshold", arity: 2, wgsl: "select(select(V(), $0 + $1, ($0 < -$1) | nan4($0) | nan4($1)), $0 - $1, $0 > $1)", calls: 2, floats: true},
+	{name: "hardthreshold", arity: 2, wgsl: "select($0, V(), abs($0) < $1)"},
+	{name: "sigmoidgrad", arity: 2, wgsl: "$0 * ($1 * (1.0 - $1))", floats: true},
+	{name: "tanhgrad", arity: 2, wgsl: "$0 * ((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "relugrad", arity: 2, wgsl: "select(V(), $0, $1 > V())", floats: true},
+	{name: "elugrad", arity: 2, wgsl: "select($0 * (1.0 + $1), $0, $1 >= V())", floats: true},
+	{name: "loggrad", arity: 2, wgsl: "$0 * exp4(-$1)", calls: 6, floats: true},
+	{name: "sqrtgrad", arity: 2, wgsl: "$0 / ($1 + $1)", floats: true},
+	{name: "recipgrad", arity: 2, wgsl: "-$0 * ($1 * $1)", floats: true},
+	{name: "absgrad", arity: 2, wgsl: "$0 * select(sign($1), $1, nan4($1))", calls: 1, floats: true},
+	{name: "singrad", arity: 2, wgsl: "$0 * sincos4($1, true)", calls: 12, floats: true},
+	{name: "cosgrad", arity: 2, wgsl: "-$0 * sincos4($1, false)", calls: 12, floats: true},
+	{name: "asingrad", arity: 2, wgsl: "$0 / sqrt((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "acosgrad", arity: 2, wgsl: "-$0 / sqrt((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "sinhgrad", arity: 2, wgsl: "$0 * cosh4($1)", calls: 7, floats: true},
+	{name: "coshgrad", arity: 2, wgsl: "$0 * sinh4($1)", calls: 7, floats: true},
+	{name: "asinhgrad", arity: 2, wgsl: "$0 / hypot4($1, V(1.0))", calls: 7, floats: true},
+	{name: "atanhgrad", arity: 2, wgsl: "$0 / ((1.0 - $1) * (1.0 + $1))", floats: true},
+	{name: "logaddexpgrad", arity: 3, wgsl: "$0 / (1.0 + exp4($1 - $2))", calls: 6, floats: true},
+	{name: "mulexpdiff", arity: 3, wgsl: "$0 * exp4($1 - $2)", calls: 6, floats: true},
+	{name: "muldiv", arity: 3, wgsl: "$0 * $1 / $2", floats: true},
+	{name: "powbasegrad", arity: 3, wgsl: "$0 * $2 * pow4($1, $2 - 1.0)", calls: 23, floats: true},
+	{name: "powexponentgrad", arity: 3, wgsl: "select($0 * $1 * log4($2), V(), $2 <= V())", calls: 5, floats: true},
+	{name: "bitand", arity: 2, wgsl: "$0 & $1", whole: true},
+	{name: "bitor", arity: 2, wgsl: "$0 | $1", whole: true},
+	{name: "bitxor", arity: 2, wgsl: "$0 ^ $1", whole: true},
+	{name: "shiftleft", arity: 2, wgsl: "select($0 << (vec4<u32>($1) & vec4<u32>(31u)), V(), vec4<u32>($1) > vec4<u32>(31u))", whole: true},
+	{name: "shiftright", arity: 2, wgsl: "$0 >> min(vec4<u32>($1), vec4<u32>(31u))", whole: true, uints: "select($0 >> ($1 & vec4<u32>(31u)), V(), $1 > vec4<u32>(31u))"},
+	{name: "min", arity: 2, wgsl: "select($1, $0, ($0 < $1) | nan4($0))", calls: 1, ints: "min($0, $1)", uints: "min($0, $1)"},
+	{name: "max", arity: 2, wgsl: "select($1, $0, ($0 > $1) | nan4($0))", calls: 1, ints: "max($0, $1)", uints: "max($0, $1)"},
+	{name: "squareddiff", arity: 2, wgsl: "($0 - $1) * ($0 - $1)"},
+	{name: "masknegative", arity: 2, wgsl: "select(V(), $0, $1 >= V())"},
+	{name: "copyif", arity: 2, wgsl: "select($1, V(), $0 == V())"},
+	{name: "copyifnot", arity: 2, wgsl: "select(V(), $1, $0 == V())"},
 	{name: "eq", arity: 2, wgsl: "select(V(), V(T(1)), $0 == $1)"},
 	{name: "ne", arity: 2, wgsl: "select(V(T(1)), V(), $0 == $1)"},
 	{name: "lt", arity: 2, wgsl: "select(V(), V(T(1)), $0 < $1)"},
@@ -107,7 +255,9 @@ var opTable = [opEnd - opFirst]opInfo{
 	{name: "ge", arity: 2, wgsl: "select(V(), V(T(1)), $0 >= $1)"},
 	{name: "and", arity: 2, wgsl: "select(V(T(1)), V(), ($0 == V()) | ($1 == V()))"},
 	{name: "or", arity: 2, wgsl: "select(V(T(1)), V(), ($0 == V()) & ($1 == V()))"},
+	{name: "xor", arity: 2, wgsl: "select(V(), V(T(1)), ($0 == V()) != ($1 == V()))"},
 	{name: "where", arity: 3, wgsl: "select($1, $2, $0 == V())"},
+	{name: "copyifequal", arity: 3, wgsl: "select(V(), $2, $0 == $1)"},
 	{name: "clamp", arity: 3, wgsl: "select(select($0, $2, $0 > $2), $1, select($0, $2, $0 > $2) < $1)"},
 }
 
@@ -174,9 +324,97 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = N(math.Cos(float64(x[i])))
 		}
+	case OpTan:
+		for i := range r {
+			r[i] = N(math.Tan(float64(x[i])))
+		}
+	case OpAsin:
+		for i := range r {
+			r[i] = N(math.Asin(float64(x[i])))
+		}
+	case OpAcos:
+		for i := range r {
+			r[i] = N(math.Acos(float64(x[i])))
+		}
+	case OpAtan:
+		for i := range r {
+			r[i] = N(math.Atan(float64(x[i])))
+		}
+	case OpSinh:
+		for i := range r {
+			r[i] = N(math.Sinh(float64(x[i])))
+		}
+	case OpCosh:
+		for i := range r {
+			r[i] = N(math.Cosh(float64(x[i])))
+		}
 	case OpTanh:
 		for i := range r {
 			r[i] = N(math.Tanh(float64(x[i])))
+		}
+	case OpAsinh:
+		for i := range r {
+			r[i] = N(math.Asinh(float64(x[i])))
+		}
+	case OpAcosh:
+		for i := range r {
+			r[i] = N(math.Acosh(float64(x[i])))
+		}
+	case OpAtanh:
+		for i := range r {
+			r[i] = N(math.Atanh(float64(x[i])))
+		}
+	case OpExp2:
+		for i := range r {
+			r[i] = N(math.Exp2(float64(x[i])))
+		}
+	case OpExp10:
+		for i := range r {
+			r[i] = N(math.Pow(10, float64(x[i])))
+		}
+	case OpExpm1:
+		for i := range r {
+			r[i] = N(math.Expm1(float64(x[i])))
+		}
+	case OpLog2:
+		for i := range r {
+			r[i] = N(math.Log2(float64(x[i])))
+		}
+	case OpLog10:
+		for i := range r {
+			r[i] = N(math.Log10(float64(x[i])))
+		}
+	case OpLog1p:
+		for i := range r {
+			r[i] = N(math.Log1p(float64(x[i])))
+		}
+	case OpCbrt:
+		for i := range r {
+			r[i] = N(math.Cbrt(float64(x[i])))
+		}
+	case OpRsqrt:
+		for i := range r {
+			r[i] = N(1 / math.Sqrt(float64(x[i])))
+		}
+	case OpRcbrt:
+		for i := range r {
+			r[i] = N(1 / math.Cbrt(float64(x[i])))
+		}
+	case OpLgamma:
+		for i := range r {
+			r[i] = lgamma(x[i])
+		}
+	case OpDigamma:
+		for i := range r {
+			r[i] = digamma(x[i])
+		}
+	case OpErf:
+		for i := range r {
+			r[i] = N(math.Erf(float64(x[i])))
+		}
+	case OpErfc:
+		for i := range r {
+			r[i] = N(math.Erfc(float64(x[i])))
 		}
 	case OpSigmoid:
 		for i := range r {
@@ -186,9 +424,57 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = pick(x[i] < 0, 0, x[i])
 		}
+	case OpSoftplus:
+		for i := range r {
+			r[i] = N(math.Max(float64(x[i]), 0) + math.Log1p(math.Exp(-math.Abs(float64(x[i])))))
+		}
+	case OpElu:
+		for i := range r {
+			r[i] = elu(x[i])
+		}
+	case OpGelu:
+		for i := range r {
+			r[i] = N(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
+		}
+	case OpSilu:
+		for i := range r {
+			r[i] = N(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
+		}
+	case OpClippedLog:
+		for i := range r {
+			r[i] = N(math.Log(math.Max(float64(x[i]), 1e-37)))
+		}
+	case OpClippedSqrt:
+		for i := range r {
+			r[i] = N(math.Sqrt(math.Max(float64(x[i]), 0)))
+		}
+	case OpClippedRecip:
+		for i := range r {
+			r[i] = 1 / clipped(x[i])
+		}
+	case OpRecipOrZero:
+		for i := range r {
+			r[i] = recipOrZero(x[i])
+		}
 	case OpNot:
 		for i := range r {
 			r[i] = truth[N](x[i] == 0)
+		}
+	case OpIsNaN:
+		for i := range r {
+			r[i] = truth[N](x[i] != x[i])
+		}
+	case OpIsInf:
+		for i := range r {
+			r[i] = truth[N](x[i]-x[i] != 0 && x[i] == x[i])
+		}
+	case OpIsFinite:
+		for i := range r {
+			r[i] = truth[N](x[i]-x[i] == 0)
+		}
+	case OpBitNot:
+		for i := range r {
+			r[i] = bitwise(x[i], x[i], '~')
 		}
 	case OpAdd:
 		for i := range r {
@@ -208,7 +494,147 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		}
 	case OpPow:
 		for i := range r {
-			r[i] = N(math.Pow(float64(x[i]), float64(y[i])))
+			r[i] = power(x[i], y[i])
+		}
+	case OpHypot:
+		for i := range r {
+			r[i] = N(math.Hypot(float64(x[i]), float64(y[i])))
+		}
+	case OpAtan2:
+		for i := range r {
+			r[i] = N(math.Atan2(float64(x[i]), float64(y[i])))
+		}
+	case OpLogAddExp:
+		for i := range r {
+			r[i] = logAddExp(x[i], y[i])
+		}
+	case OpMod:
+		for i := range r {
+			r[i] = remainder(x[i], y[i])
+		}
+	case OpFloorMod:
+		for i := range r {
+			r[i] = floorMod(x[i], y[i])
+		}
+	case OpFloorDiv:
+		for i := range r {
+			r[i] = floorDiv(x[i], y[i])
+		}
+	case OpClippedDiv:
+		for i := range r {
+			r[i] = x[i] / clipped(y[i])
+		}
+	case OpSoftThreshold:
+		for i := range r {
+			r[i] = softThreshold(x[i], y[i])
+		}
+	case OpHardThreshold:
+		for i := range r {
+			r[i] = pick(absolute(x[i]) < y[i], 0, x[i])
+		}
+	case OpSigmoidGrad:
+		for i := range r {
+			r[i] = x[i] * (y[i] * (1.0 - y[i]))
+		}
+	case OpTanhGrad:
+		for i := range r {
+			r[i] = x[i] * ((1.0 - y[i]) * (1.0 + y[i]))
+		}
+	case OpReluGrad:
+		for i := range r {
+			r[i] = pick(y[i] > 0, x[i], 0)
+		}
+	case OpEluGrad:
+		for i := range r {
+			r[i] = pick(y[i] >= 0, x[i], x[i]*(1+y[i]))
+		}
+	case OpLogGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Exp(-float64(y[i])))
+		}
+	case OpSqrtGrad:
+		for i := range r {
+			r[i] = x[i] / (y[i] + y[i])
+		}
+	case OpRecipGrad:
+		for i := range r {
+			r[i] = -x[i] * (y[i] * y[i])
+		}
+	case OpAbsGrad:
+		for i := range r {
+			r[i] = x[i] * sign(y[i])
+		}
+	case OpSinGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Cos(float64(y[i])))
+		}
+	case OpCosGrad:
+		for i := range r {
+			r[i] = N(-float64(x[i]) * math.Sin(float64(y[i])))
+		}
+	case OpAsinGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / math.Sqrt((1-float64(y[i]))*(1+float64(y[i]))))
+		}
+	case OpAcosGrad:
+		for i := range r {
+			r[i] = N(-float64(x[i]) / math.Sqrt((1-float64(y[i]))*(1+float64(y[i]))))
+		}
+	case OpSinhGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Cosh(float64(y[i])))
+		}
+	case OpCoshGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Sinh(float64(y[i])))
+		}
+	case OpAsinhGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / math.Hypot(1, float64(y[i])))
+		}
+	case OpAtanhGrad:
+		for i := range r {
+			r[i] = x[i] / ((1.0 - y[i]) * (1.0 + y[i]))
+		}
+	case OpLogAddExpGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) / (1 + math.Exp(float64(y[i])-float64(z[i]))))
+		}
+	case OpMulExpDiff:
+		for i := range r {
+			r[i] = N(float64(x[i]) * math.Exp(float64(y[i])-float64(z[i])))
+		}
+	case OpMulDiv:
+		for i := range r {
+			r[i] = x[i] * y[i] / z[i]
+		}
+	case OpPowBaseGrad:
+		for i := range r {
+			r[i] = N(float64(x[i]) * float64(z[i]) * math.Pow(float64(y[i]), float64(z[i])-1))
+		}
+	case OpPowExponentGrad:
+		for i := range r {
+			r[i] = powExponentGrad(x[i], y[i], z[i])
+		}
+	case OpBitAnd:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '&')
+		}
+	case OpBitOr:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '|')
+		}
+	case OpBitXor:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '^')
+		}
+	case OpShiftLeft:
+		for i := range r {
+			r[i] = bitwise(x[i], y[i], '<')
+		}
+	case OpShiftRight:
+		for i := range r {
+			r[i] = shiftRight(x[i], y[i])
 		}
 	case OpMin:
 		for i := range r {
@@ -217,6 +643,22 @@ func Compute[N number](op Op, r, x, y, z []N) {
 	case OpMax:
 		for i := range r {
 			r[i] = pick(x[i] > y[i] || x[i] != x[i], x[i], y[i])
+		}
+	case OpSquaredDiff:
+		for i := range r {
+			r[i] = (x[i] - y[i]) * (x[i] - y[i])
+		}
+	case OpMaskNegative:
+		for i := range r {
+			r[i] = pick(y[i] >= 0, x[i], 0)
+		}
+	case OpCopyIf:
+		for i := range r {
+			r[i] = pick(x[i] != 0, y[i], 0)
+		}
+	case OpCopyIfNot:
+		for i := range r {
+			r[i] = pick(x[i] != 0, 0, y[i])
 		}
 	case OpEq:
 		for i := range r {
@@ -250,9 +692,17 @@ func Compute[N number](op Op, r, x, y, z []N) {
 		for i := range r {
 			r[i] = truth[N](x[i] != 0 || y[i] != 0)
 		}
+	case OpXor:
+		for i := range r {
+			r[i] = truth[N]((x[i] != 0) != (y[i] != 0))
+		}
 	case OpWhere:
 		for i := range r {
 			r[i] = pick(x[i] != 0, y[i], z[i])
+		}
+	case OpCopyIfEqual:
+		for i := range r {
+			r[i] = pick(x[i] == y[i], z[i], 0)
 		}
 	case OpClamp:
 		for i := range r {

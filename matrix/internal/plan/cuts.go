@@ -14,11 +14,20 @@ import (
 const (
 	cutCode  = 120
 	cutLoads = fuse.MaxLoads - 2
+
+	// Calls of functions that compilers put into their places, once for each vector that an invocation computes. Package wgsl limits
+	// those of a kernel, and llvmpipe takes milliseconds for each. Products for software adapters compute up to 64 vectors, other
+	// kernels 16.
+	cutCalls  = 120
+	tailCalls = 24
+	loadCalls = 4 // of the function that loads an operand, most of the time fewer
 )
 
 // measure is what a subtree would put into a kernel.
 type measure struct {
 	code, numbers int
+	calls         int
+	loops         bool
 	loads         []source
 }
 
@@ -49,37 +58,45 @@ func (p *planner) measureAnew(n *expr.Node) measure {
 	case expr.Scalar:
 		return measure{code: 1, numbers: 1}
 	case expr.Leaf:
-		return measure{code: 1, loads: []source{{mem: p.operand(n).Mem}}}
+		return measure{code: 1, calls: loadCalls, loads: []source{{mem: p.operand(n).Mem}}}
 	}
 	parts := make([]measure, len(n.Args))
 	for i, a := range n.Args {
 		parts[i] = p.measure(a)
 	}
 	if n.Kind != expr.Map && n.Kind != expr.Call { // its own kernel, with its own limits; here it is an operand
-		return measure{code: 1, loads: []source{{n: n}}}
+		return measure{code: 1, calls: loadCalls, loads: []source{{n: n}}}
 	}
 	for {
 		m := sum(parts)
 		m.code += 1 + len(n.Args)
+		m.calls += n.Op.Calls()
+		m.loops = m.loops || n.Op.Loops(n.Type)
 		heaviest := 0
 		for i := range parts {
 			if parts[i].heavier(&parts[heaviest]) {
 				heaviest = i
 			}
 		}
-		fits := m.code <= cutCode && m.numbers <= fuse.MaxScalars && len(m.loads) <= min(p.Device.slots(0)-3, cutLoads)
+		fits := m.code <= cutCode && m.calls <= cutCalls && m.numbers <= fuse.MaxScalars && len(m.loads) <= min(p.Device.slots(0)-3, cutLoads)
 		if fits || parts[heaviest].code <= 1 { // nothing left to cut; a call of very many matrices
 			return m
 		}
 		a, _ := expr.Resolve(n.Args[heaviest], false)
 		p.cuts[a] = true
-		parts[heaviest] = measure{code: 1, loads: []source{{n: a}}}
+		parts[heaviest] = measure{code: 1, calls: loadCalls, loads: []source{{n: a}}}
 		p.measures[a] = parts[heaviest]
 	}
 }
 
+// tail reports whether a tree can be the tail of a product.
+func (p *planner) tail(n *expr.Node) bool {
+	return p.measureAnew(n).calls <= tailCalls || !p.Device.Software
+}
+
 func (m *measure) heavier(o *measure) bool {
-	return m.code > o.code || m.code == o.code && len(m.loads) > len(o.loads)
+	mine, others := m.code+m.calls, o.code+o.calls
+	return mine > others || mine == others && len(m.loads) > len(o.loads)
 }
 
 func sum(parts []measure) measure {
@@ -87,6 +104,8 @@ func sum(parts []measure) measure {
 	for _, m := range parts {
 		all.code += m.code
 		all.numbers += m.numbers
+		all.calls += m.calls
+		all.loops = all.loops || m.loops
 		for _, s := range m.loads {
 			if !slices.Contains(all.loads, s) {
 				all.loads = append(slices.Clip(all.loads), s)

@@ -130,10 +130,12 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 	}
 }
 
-// head returns what a reduction or a softmax reads: an element-wise tree, or a matrix with the value of anything else.
+// head returns what a reduction or a softmax reads: an element-wise tree, or a matrix with the value of anything else. Where the
+// turns of an invocation's loops are limited, its own loop takes all that it may.
 func (p *planner) head(n *expr.Node) seen {
 	n, transposed := expr.Resolve(n, false)
-	if n.Kind != expr.Map && n.Kind != expr.Call && n.Kind != expr.Leaf {
+	tree := n.Kind == expr.Map || n.Kind == expr.Call
+	if !tree && n.Kind != expr.Leaf || tree && p.Device.Software && p.measureAnew(n).loops {
 		n = p.leaf(p.materialise(n))
 	}
 	return seen{n, transposed}

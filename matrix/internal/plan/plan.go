@@ -187,7 +187,7 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 			p.softmax(dst, n)
 		}
 	default:
-		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() {
+		if a, ok := p.findAnchor(n, false, dst.Rows, dst.Cols); ok && n.Type.Compute() == a.n.Type.Compute() && p.tail(n) {
 			p.product(dst, n, a)
 		} else {
 			p.mapped(dst, n)

@@ -3,8 +3,6 @@
 package bridge
 
 import (
-	"strings"
-
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 )
 
@@ -25,12 +23,11 @@ func OpNumbers() map[string]int {
 	}
 }
 
-// ElementWiseNumbers returns the element-wise operations that JavaScript has, by its names.
+// ElementWiseNumbers returns the element-wise operations that JavaScript has, by its names in small letters.
 func ElementWiseNumbers() map[string]int {
 	numbers := map[string]int{}
 	for op := fuse.OpNeg; op.Arity() > 0; op++ {
-		name := op.String()
-		numbers[strings.ToUpper(name[:1])+name[1:]] = int(op)
+		numbers[op.String()] = int(op)
 	}
 	return numbers
 }

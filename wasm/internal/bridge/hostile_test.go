@@ -63,7 +63,7 @@ func TestMalformedMessages(t *testing.T) {
 		"instruction length 0":   eval([]uint32{uint32(bridge.OpLeaf)}),
 		"instruction too long":   eval([]uint32{9<<16 | uint32(bridge.OpLeaf), 1}),
 		"unknown operation":      eval(leaf(1), instruction(30, f32, 0)),
-		"unknown unary":          eval(leaf(1), instruction(60, f32, 0)),
+		"unknown unary":          eval(leaf(1), instruction(249, f32, 0)),
 		"unknown binary":         eval(leaf(1), instruction(250, f32, 0, 0)),
 		"no such leaf":           eval(leaf(none)),
 		"forward reference":      eval(instruction(bridge.OpUnary, f32, 1), leaf(1)),
@@ -219,7 +219,11 @@ func TestProtocolInStep(t *testing.T) {
 	for _, block := range regexp.MustCompile(`(?s)const (\w+) = Object\.freeze\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
 		names[block[1]] = map[string]int{}
 		for _, pair := range regexp.MustCompile(`(\w+): (\d+)`).FindAllStringSubmatch(block[2], -1) {
-			names[block[1]][pair[1]], _ = strconv.Atoi(pair[2])
+			name := pair[1]
+			if block[1] == "ElementWise" {
+				name = strings.ToLower(name)
+			}
+			names[block[1]][name], _ = strconv.Atoi(pair[2])
 		}
 	}
 	for group, want := range map[string]map[string]int{

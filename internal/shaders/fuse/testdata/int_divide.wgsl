@@ -49,14 +49,14 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   if (n > 2u) { s0[o + 2u * v.z] = c.z; }
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
 }
-fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+fn divide4(x: V, y: V) -> V {
+  return x / select(y, V(T(1)), y == V());
 }
 fn whole_i32(x: vec4<f32>) -> vec4<i32> {
   let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
   let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
   return select(s, vec4<i32>(), nan4(x));
 }
-fn divide4(x: V, y: V) -> V {
-  return x / select(y, V(T(1)), y == V());
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }

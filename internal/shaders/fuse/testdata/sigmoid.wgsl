@@ -57,10 +57,21 @@ fn exp4(x: vec4<f32>) -> vec4<f32> {
   let c = clamp(x, vec4<f32>(-87.336), vec4<f32>(88.7228));
   let n = floor(c * 1.44269504 + 0.5);
   let r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  return exp_ends4(times_power4(exp_rest4(r) + 1.0, n), x, -87.336, 88.7228);
+}
+fn exp_rest4(r: vec4<f32>) -> vec4<f32> {
   let q = ((((r * 1.9875691500e-4 + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r + 1.6666665459e-1) * r + 5.0000001201e-1;
-  let y = q * (r * r) + r + 1.0;
-  let e = bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
-  let inside = select(e, vec4<f32>(), x < vec4<f32>(-87.336));
-  let outside = bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(inside), vec4<u32>(0x7f800000u), x > vec4<f32>(88.7228)));
-  return select(outside, x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+  return q * (r * r) + r;
+}
+fn times_power4(y: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<i32>>(y) + (vec4<i32>(n) << vec4<u32>(23u)));
+}
+fn exp_ends4(v: vec4<f32>, x: vec4<f32>, lo: f32, hi: f32) -> vec4<f32> {
+  return select(inf_where4(select(v, vec4<f32>(), x < vec4<f32>(lo)), x > vec4<f32>(hi)), x, nan4(x));
+}
+fn nan4(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7f800000u), on));
 }
