@@ -65,7 +65,7 @@ func (b *Buffer) Memory(in Intent) (*gpu.Buffer, error) {
 		return nil, fail("Memory", gpu.ErrInvalid, "nil buffer")
 	}
 	mem, _, err := b.Use(context.Background(), b.dev, Range(0, b.size), in)
-	return mem, err
+	return mem, named("Memory", err)
 }
 
 // Wrote notes that a kernel of a device wrote the region, on what Use returned last for that device. It waits for nobody. Of memory that

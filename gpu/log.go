@@ -5,6 +5,8 @@ package gpu
 import (
 	"cmp"
 	"strings"
+
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Logger is what a device logs to: a *slog.Logger is one. Arguments are names and values by turns; values are texts and uint64.
@@ -69,7 +71,7 @@ func (c *config) settleLog() error {
 			return nil
 		}
 	}
-	return fail("Open", ErrInvalid, "debug ", short(word), " is none of calls, kernels, wgsl")
+	return fail("Open", ErrInvalid, "debug ", fault.Short(word), " is none of calls, kernels, wgsl")
 }
 
 // Logger returns where the device logs to, for layers above it, and nil where it does not log.
@@ -122,25 +124,12 @@ func (l *launches) add(e *kernelEntry) {
 func (l *launches) text() string {
 	var names []string
 	for i := max(l.launched, 4) - 4; i < l.launched; i++ {
-		names = append(names, short(l.last[i%4].label))
+		names = append(names, fault.Short(l.last[i%4].label))
 	}
 	if names == nil {
 		return ""
 	}
 	return "; last kernels: " + strings.Join(names, ", ")
-}
-
-// short bounds a text of the caller's.
-func short(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && text[end]&0xc0 == 0x80 { // within a character
-		end--
-	}
-	return text[:end] + "..."
 }
 
 // sending logs a batch that leaves, and keeps its last kernels for the error of a loss.

@@ -16,6 +16,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 	"github.com/sublet-gpu/sublet/internal/host"
 )
 
@@ -143,7 +144,7 @@ const maxBytes = 1 << 56
 
 func newAny(op, name string, t dtype.Type, mem gpu.Host) (*Any, error) {
 	if !identifier(name) {
-		return nil, fail(op, ErrName, name)
+		return nil, fail(op, ErrName, fault.Short(name))
 	}
 	if mem.Size%t.Size() != 0 {
 		return nil, fail(op, ErrRange, itoa(mem.Size), " bytes of ", t.String())

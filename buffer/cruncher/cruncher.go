@@ -57,7 +57,7 @@ func begun(ctx context.Context, op string) error {
 	if ctx == nil {
 		return fail(op, gpu.ErrInvalid, "nil context")
 	}
-	return ctx.Err()
+	return named(op, ctx.Err())
 }
 
 // begin locks a cruncher for what is part of the open batch, or of none.

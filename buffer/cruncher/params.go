@@ -8,6 +8,7 @@ import (
 
 	"github.com/sublet-gpu/sublet/buffer/cruncher/kernel"
 	"github.com/sublet-gpu/sublet/gpu"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Param is what a kernel can be called with: an [Array], an [Any], a scalar of [NewScalar], or several of them, see [Params].
@@ -47,7 +48,7 @@ type alias struct {
 
 func (a alias) params(list []param) ([]param, error) {
 	if !identifier(a.name) {
-		return nil, fail("As", ErrName, a.name)
+		return nil, fail("As", ErrName, fault.Short(a.name))
 	}
 	list, err := a.array.params(list)
 	if err == nil {
@@ -59,7 +60,7 @@ func (a alias) params(list []param) ([]param, error) {
 // NewScalar makes a number that kernels know under a name. It goes to the devices with each call.
 func NewScalar[T float32 | int32 | uint32](name string, v T) Param {
 	if !identifier(name) {
-		return &group{err: fail("NewScalar", ErrName, name)}
+		return &group{err: fail("NewScalar", ErrName, fault.Short(name))}
 	}
 	bits := *(*uint32)(unsafe.Pointer(&v))
 	return &group{list: []param{{name: name, scalar: kernel.Argument{Name: name, Type: typeOf[T](), Bits: []uint32{bits}}}}}

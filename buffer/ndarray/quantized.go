@@ -25,19 +25,19 @@ type Input struct {
 func (in Input) check() error {
 	const op = "Input"
 	if n := len(in.Shape); n < 1 || n > 6 {
-		return fail(op, gpu.ErrLimit, in.Name, ": ", n, " dimensions, a graph takes 1 to 6")
+		return fail(op, gpu.ErrLimit, fault.Short(in.Name), ": ", n, " dimensions, a graph takes 1 to 6")
 	}
 	elements := int64(1)
 	for _, d := range in.Shape {
 		if d < 1 || d > 1<<24 {
-			return fail(op, gpu.ErrLimit, in.Name, ": dimension ", d, ", a graph takes 1 to 16777216")
+			return fail(op, gpu.ErrLimit, fault.Short(in.Name), ": dimension ", d, ", a graph takes 1 to 16777216")
 		}
 		if elements *= int64(d); elements > 1<<30 {
-			return fail(op, gpu.ErrLimit, in.Name, ": ", text(in.Shape), ", a graph takes 1073741824 elements")
+			return fail(op, gpu.ErrLimit, fault.Short(in.Name), ": ", text(in.Shape), ", a graph takes 1073741824 elements")
 		}
 	}
 	if in.Precision != -1 && (in.Precision < 1 || in.Precision > 32) {
-		return fail(op, gpu.ErrInvalid, in.Name, ": precision ", in.Precision, ", a graph takes 1 to 32 or -1")
+		return fail(op, gpu.ErrInvalid, fault.Short(in.Name), ": precision ", in.Precision, ", a graph takes 1 to 32 or -1")
 	}
 	return nil
 }
@@ -78,10 +78,10 @@ func (in Input) take(ctx context.Context, a *Array, clamp bool) (*Array, error) 
 		return nil, err
 	}
 	if a.t != dtype.Int8 && a.t != dtype.Int32 {
-		return nil, fail(op, ErrType, in.Name, ": ", a.t.String(), ", a graph takes int8 and int32")
+		return nil, fail(op, ErrType, fault.Short(in.Name), ": ", a.t.String(), ", a graph takes int8 and int32")
 	}
 	if !slices.Equal(a.shape, in.Shape) {
-		return nil, fail(op, buffer.ErrShape, in.Name, ": ", text(a.shape), " for ", text(in.Shape))
+		return nil, fail(op, buffer.ErrShape, fault.Short(in.Name), ": ", text(a.shape), " for ", text(in.Shape))
 	}
 	own, err := a.clone(ctx) // nobody writes it from here on
 	if err != nil {

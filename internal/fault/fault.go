@@ -10,6 +10,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Sentinel is an error that callers compare with [errors.Is]. Its code is the name of the variable that holds it; the
@@ -75,7 +76,28 @@ func (e *OpError) Error() string {
 	if e.Detail != "" {
 		b.WriteString(": " + e.Detail)
 	}
-	return b.String()
+	return strings.Map(printable, b.String())
+}
+
+// printable replaces what is no text, which names may have that callers gave.
+func printable(r rune) rune {
+	if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+		return utf8.RuneError
+	}
+	return r // likewise for what is not UTF-8
+}
+
+// Short bounds a text of the caller's.
+func Short(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
 }
 
 // Unwrap returns Err.

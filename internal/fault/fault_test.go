@@ -5,6 +5,7 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sublet-gpu/sublet/internal/fault"
@@ -67,5 +68,14 @@ func TestPanic(t *testing.T) {
 	}
 	if fault.Panic("") == "" {
 		t.Error("a panic without a text is none")
+	}
+}
+
+// TestTextsOfCallers has names in errors that are no text, or long.
+func TestTextsOfCallers(t *testing.T) {
+	err := fault.Fail("x: Y", fault.ErrInvalid, fault.Short("\x00a\xff\x1b[31m\u009b\n"), fault.Short(strings.Repeat("ä", 1000)))
+	want := "x: Y: invalid argument: \ufffda\ufffd\ufffd[31m\ufffd\n" + strings.Repeat("ä", 30) + "..."
+	if got := err.Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/gpu/driver"
+	"github.com/sublet-gpu/sublet/internal/fault"
 )
 
 // Finalize checks the graph and makes it ready to run; [Graph.Run] does so by itself. Its error joins all that is wrong, as
@@ -47,7 +48,7 @@ func (g *Graph) finalize() error {
 	}
 	for _, t := range g.tasks {
 		for _, p := range t.ports {
-			f.when(!p.bound(), "Finalize", ErrBound, t.name, ".", p.name, " has none")
+			f.when(!p.bound(), "Finalize", ErrBound, fault.Short(t.name), ".", fault.Short(p.name), " has none")
 		}
 		if err := g.settleMask(t); err != nil {
 			f = append(f, err)
@@ -68,7 +69,7 @@ func (g *Graph) finalize() error {
 func (g *Graph) wire(f *faults) {
 	names := map[string]bool{"": true}
 	for _, t := range g.tasks {
-		f.when(names[t.name], "Finalize", ErrName, "a task without a name, or two tasks ", t.name)
+		f.when(names[t.name], "Finalize", ErrName, "a task without a name, or two tasks ", fault.Short(t.name))
 		names[t.name] = true
 		t.wire(f)
 	}
@@ -84,9 +85,9 @@ func (t *Task) wire(f *faults) {
 	t.outs = nil
 	for _, p := range t.ports {
 		p.wiring = wiring{}
-		f.when(seen[p.name], op, ErrName, "port ", p.name)
+		f.when(seen[p.name], op, ErrName, "port ", fault.Short(p.name))
 		seen[p.name] = true
-		f.when(!t.g.owns(p.tmpl), op, ErrTemplate, "port ", p.name, " has none of this graph's")
+		f.when(!t.g.owns(p.tmpl), op, ErrTemplate, "port ", fault.Short(p.name), " has none of this graph's")
 	}
 	for _, p := range t.ports {
 		if p.kind == outputPort {
@@ -108,7 +109,7 @@ func (g *Graph) owns(t *Template) bool { return t.usable("") == nil && t.g == g 
 // find returns another port of the task, an output or an input, or nil after a fault.
 func (t *Task) find(p *Port, name string, output bool, op string, f *faults) *Port {
 	q := t.Port(name)
-	if f.when(q == nil || q == p || q.isInput() == output || q.kind == describedPort, op, ErrName, "port ", p.name, " names ", name) {
+	if f.when(q == nil || q == p || q.isInput() == output || q.kind == describedPort, op, ErrName, "port ", fault.Short(p.name), " names ", fault.Short(name)) {
 		return nil
 	}
 	return q
@@ -121,31 +122,31 @@ func (t *Task) wireInput(p *Port, op string, f *faults) {
 	f.when(owned && p.meta() && p.tmpl.dtype.Size() != 4 || described && (p.describe == nil || owned && p.tmpl.dtype != dtype.Uint32),
 		op, gpu.ErrInvalid, "input ", p.name, ": no template of words, or no function")
 	half := (p.Of != "") != (p.On != 0) || p.kind != initialPort && p.On != 0
-	f.when(half && !described, op, gpu.ErrInvalid, "input ", p.name, ": half a condition, or one of another kind of port")
+	f.when(half && !described, op, gpu.ErrInvalid, "input ", fault.Short(p.name), ": half a condition, or one of another kind of port")
 	if p.Of != "" || described {
 		q := t.find(p, p.Of, false, op, f)
 		circular := q != nil && q.kind == initialPort && !described
-		if !f.when(circular, op, gpu.ErrInvalid, "input ", p.name, " looks at another initialiser") {
+		if !f.when(circular, op, gpu.ErrInvalid, "input ", fault.Short(p.name), " looks at another initialiser") {
 			p.ofPort = q
 		}
 	}
 	if p.Sizes != "" {
 		o := t.find(p, p.Sizes, true, op, f)
 		f.when(o != nil && (o.InPlace != "" || t.g.owns(o.tmpl) && !o.tmpl.Records),
-			op, ErrName, "port ", p.name, " sizes ", p.Sizes, ", which is no output of records")
+			op, ErrName, "port ", fault.Short(p.name), " sizes ", p.Sizes, ", which is no output of records")
 	}
 }
 
 func (t *Task) wireOutput(p *Port, op string, f *faults) {
-	f.when(p.meta() || p.Of != "" || p.On != 0, op, gpu.ErrInvalid, "output ", p.name, ": options of an input")
-	f.when(p.OpenedBy != "" && p.ClosedBy != "", op, gpu.ErrInvalid, "output ", p.name, ": two gates")
+	f.when(p.meta() || p.Of != "" || p.On != 0, op, gpu.ErrInvalid, "output ", fault.Short(p.name), ": options of an input")
+	f.when(p.OpenedBy != "" && p.ClosedBy != "", op, gpu.ErrInvalid, "output ", fault.Short(p.name), ": two gates")
 	if gate := cmp.Or(p.OpenedBy, p.ClosedBy); gate != "" {
 		p.gatePort = t.find(p, gate, true, op, f)
 	}
 	if p.InPlace != "" {
 		if q := t.find(p, p.InPlace, false, op, f); q != nil {
-			f.when(q.written, op, ErrBound, "two outputs in place of ", q.name)
-			f.when(t.g.owns(p.tmpl) && t.g.owns(q.tmpl) && !p.tmpl.agrees(q.tmpl), op, ErrTemplate, p.name, " in place of ", q.name)
+			f.when(q.written, op, ErrBound, "two outputs in place of ", fault.Short(q.name))
+			f.when(t.g.owns(p.tmpl) && t.g.owns(q.tmpl) && !p.tmpl.agrees(q.tmpl), op, ErrTemplate, fault.Short(p.name), " in place of ", fault.Short(q.name))
 			p.inPlacePort, q.written = q, true
 		}
 	}
@@ -201,7 +202,7 @@ func (g *Graph) settleMask(t *Task) error {
 	if t.body.host {
 		t.mask = g.hostWorkers()
 		if t.affinity != 0 {
-			return fail("Finalize", ErrAffinity, t.name, " needs no device")
+			return fail("Finalize", ErrAffinity, fault.Short(t.name), " needs no device")
 		}
 		return nil
 	}
@@ -230,7 +231,7 @@ func (g *Graph) settleMask(t *Task) error {
 	} else if t.mask != 0 {
 		return nil
 	}
-	return fail("Finalize", ErrAffinity, t.name, why, strings.Join(list, "; "))
+	return fail("Finalize", ErrAffinity, fault.Short(t.name), why, strings.Join(list, "; "))
 }
 
 // cycles finds tasks that can never run because each waits for another's output. A port with several channels can begin
@@ -250,6 +251,6 @@ func (g *Graph) cycles(f *faults) {
 		}
 	}
 	for _, t := range g.tasks {
-		f.when(!can[t], "Finalize", ErrCycle, t.name)
+		f.when(!can[t], "Finalize", ErrCycle, fault.Short(t.name))
 	}
 }

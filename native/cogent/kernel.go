@@ -11,6 +11,7 @@ import "C"
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -78,7 +79,7 @@ func (d *device) admit(
 		why = "an entry point that is not UTF-8, or with a zero byte"
 	}
 	if why != "" { // the library would end the process
-		return nil, nil, fail(op, fault.ErrCompile, k.Label, ": ", why)
+		return nil, nil, fail(op, fault.ErrCompile, labelled(k, why))
 	}
 	var e C.cog_error
 	if guarded = d.guarded(id, k); guarded != nil {
@@ -103,7 +104,7 @@ func (d *device) compileGuarded(op string, layout *C.cog_layout, k, guarded *dri
 		return nil, own
 	}
 	C.wgpuComputePipelineRelease(pipeline)
-	return nil, fail(op, fault.ErrCompile, k.Label, ": its loops, which this adapter ends early, cannot be watched: ", err.Error())
+	return nil, fail(op, fault.ErrCompile, labelled(k, "its loops, which this adapter ends early, cannot be watched: "+err.Error()))
 }
 
 func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, guarded bool) (C.WGPUComputePipeline, error) {
@@ -120,11 +121,19 @@ func (d *device) compile(op string, layout *C.cog_layout, k *driver.Kernel, guar
 	var e C.cog_error
 	pipeline := C.cog_compile(d.c, layout, C.bool(guarded), source, entry, label, &e)
 	err := take(op, &e, fault.ErrCompile)
-	if err != nil && k.Label != "" {
+	if err != nil {
 		o := err.(*fault.OpError) //nolint:errorlint,forcetypeassert // as take makes them
-		o.Detail = k.Label + ": " + o.Detail
+		o.Detail = labelled(k, o.Detail)
 	}
 	return pipeline, err
+}
+
+// labelled says which kernel something is wrong with, if that has a name.
+func labelled(k *driver.Kernel, what string) string {
+	if k.Label == "" {
+		return what
+	}
+	return fault.Short(k.Label) + ": " + what
 }
 
 func (d *device) FreeKernel(id driver.KernelID) {
@@ -168,6 +177,10 @@ type nestingLevel struct {
 	closed bool // the last token was a block's end
 }
 
+func atLine(s *wgsl.Scan, token int, what string) string {
+	return "line " + strconv.Itoa(s.Line(token)) + ": " + what
+}
+
 // unsafeSource says why wgpu-native must not get a WGSL source, or "". A source that only has brackets without partners is
 // left to the compiler, whose messages are better.
 func unsafeSource(source string) string {
@@ -184,7 +197,7 @@ func unsafeSource(source string) string {
 		switch text := s.At(i); text {
 		case "(", "[", "{":
 			if depth++; depth > maxNesting {
-				return "brackets are nested too deeply"
+				return atLine(s, i, "brackets are nested too deeply")
 			}
 			levels[depth] = nestingLevel{}
 		case ")", "]", "}":
@@ -200,7 +213,7 @@ func unsafeSource(source string) string {
 			of = branches
 		case "const", "alias":
 			if declarations++; declarations > maxDeclarations {
-				return "there are too many declarations of constants and types"
+				return atLine(s, i, "there are too many declarations of constants and types")
 			}
 		default:
 			if s.Char(i) != 0 {
@@ -211,7 +224,7 @@ func unsafeSource(source string) string {
 		}
 		if of >= 0 {
 			if l.count[of]++; l.count[of] > limits[of].most {
-				return limits[of].excess
+				return atLine(s, i, limits[of].excess)
 			}
 		}
 	}

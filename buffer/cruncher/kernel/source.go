@@ -20,13 +20,7 @@ func fail(op string, detail ...string) error {
 }
 
 // quote shortens what a hostile source may have made long.
-func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		s = s[:most] + "..."
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(fault.Short(s)) }
 
 // Source is WGSL with kernels in it. It does not change and may be used by several goroutines.
 type Source struct {
