@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sublet-gpu/sublet/e2e/chrome"
+	"github.com/sublet-gpu/sublet/gpu/devtest"
 )
 
 // The layers above the driver run their own tests in the page, on WebGPU and on the oracle. They leave out the examples, whose
@@ -41,8 +42,11 @@ func TestGraph(t *testing.T) {
 	chrome.Build(t, "./matrix/graph").Run(t, chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 5 * time.Minute})
 }
 
+// TestMatrix leaves the oracle to long tests: it computes natively what it does here.
 func TestMatrix(t *testing.T) {
-	chrome.Build(t, "./matrix").Run(t, chrome.Options{
-		Args: []string{"-test.run=^Test"}, Timeout: 10 * time.Minute,
-	})
+	o := chrome.Options{Args: []string{"-test.run=^Test"}, Timeout: 10 * time.Minute}
+	if !devtest.Long() {
+		o.Env = map[string]string{"SUBLET_TEST_DRIVERS": "browser"}
+	}
+	chrome.Build(t, "./matrix").Run(t, o)
 }
