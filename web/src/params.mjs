@@ -139,7 +139,7 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const from = await sourceOf(where, source, (flags & FileFlag.Scan) !== 0);
+  const from = await sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
   let flow;
   try {
     flow = new Flow(session, where, Command.Load, [all, ...long(limit), ...long(from.size)], signal);

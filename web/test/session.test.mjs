@@ -166,6 +166,7 @@ test('close', async () => {
 
 test('a callback that never ends does not outlive the program', async () => {
   const {program, session, gpu} = newGpu();
+  const file = rejects('ErrClosed', gpu.loadParams(new Promise(() => {})));
   const m = gpu.map(2, 3);
   const open = m.access(true, () => new Promise(() => {}));
   const ask = program.commands().find((c) => c.command === Command.Sync);
@@ -174,7 +175,7 @@ test('a callback that never ends does not outlive the program', async () => {
   await turn();
   gpu.close();
   program.end('exit');
-  await Promise.race([waits, turn().then(turn).then(() => assert.fail('it still waits'))]);
+  await Promise.race([Promise.all([waits, file]), turn().then(turn).then(() => assert.fail('it still waits'))]);
   const late = newGpu(), n = late.gpu.map(1, 1), after = n.access(false, () => assert.fail('called'));
   late.gpu.close();
   late.program.end('exit');
