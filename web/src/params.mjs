@@ -2,7 +2,7 @@
 
 import {bytesOf, isBuffer} from './data.mjs';
 import {DTYPES} from './dtype.mjs';
-import {failure, guard, show} from './errors.mjs';
+import {allocate, failure, guard, show} from './errors.mjs';
 import {Expr, inside} from './expr.mjs';
 import {Flow, drain, feed, sourceOf} from './flow.mjs';
 import {Matrix} from './matrix.mjs';
@@ -51,7 +51,7 @@ export class Param {
     const where = 'read', signal = signalOf(where, options), held = this.#held, {nbytes, dtype} = this, Array = arrayOf(dtype);
     held.use(where);
     if (nbytes > MAX_BYTES) throw failure('ErrLimit', where, `${nbytes} bytes at once`);
-    const into = guard(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
+    const into = allocate(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
     return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], {value: into, where, signal});
   }
 
