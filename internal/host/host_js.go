@@ -26,7 +26,7 @@ func Tag(v js.Value) string {
 
 // Buffer returns the ArrayBuffer or SharedArrayBuffer that holds the memory of a typed array, DataView or such a buffer, and where
 // the memory begins there. It is fault.ErrInvalid for anything else, and where fewer bytes are there than the memory says: an
-// ArrayBuffer that was transferred to a worker has none.
+// ArrayBuffer that was transferred to a worker has none, one that was resized may have fewer.
 func (m Memory) Buffer(op string) (buffer js.Value, at int, err error) {
 	v, ok := m.Foreign.(js.Value)
 	if !ok || v.Type() != js.TypeObject {
@@ -41,7 +41,7 @@ func (m Memory) Buffer(op string) (buffer js.Value, at int, err error) {
 	}
 	if n := size.Int(); !m.Valid() || m.Offset > n || m.Size > n-m.Offset {
 		return v, 0, fault.Fail(op, fault.ErrInvalid, "host memory has ", strconv.Itoa(n), " bytes where ", strconv.Itoa(m.Size), " from ",
-			strconv.Itoa(m.Offset), " on are wanted; an ArrayBuffer that was transferred is detached and has none")
+			strconv.Itoa(m.Offset), " on are wanted; an ArrayBuffer that was transferred has none, one that was resized may have fewer")
 	}
 	return v, at, nil
 }

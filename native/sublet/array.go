@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +30,7 @@ type array struct {
 
 // readArray reads a file whose header passes a check. With cast its elements become float32.
 func (a *app) readArray(ctx context.Context, path string, cast bool, check func(*array) error) (*array, error) {
-	f, err := os.Open(path)
+	f, err := openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}

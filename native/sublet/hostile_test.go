@@ -68,7 +68,7 @@ func TestTimeout(t *testing.T) {
 	for name, args := range map[string][]string{
 		"a read":   {"params", "convert", "-", "out.npz", "--from", "params"},
 		"calls":    {"run", source, "-g", "64", "-a", "a=64xuint32", "-o", "a=out.npy", "--calls", "1000000000"},
-		"no time":  {"run", source, "-g", "64", "-a", "a=64xuint32", "-o", "a=out.npy", "--timeout", "-1s"},
+		"no time":  {"run", source, "-g", "64", "-a", "a=64xuint32", "-o", "a=out.npy", "--timeout", "1ns"},
 		"pipeline": {"run", source, "-g", "64", "-a", "a=64xuint32", "--repeat", "1000000000"},
 	} {
 		args = append([]string{"--json", "--timeout", "300ms"}, args...)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -237,8 +236,8 @@ func parseScalar(s string, seen map[string]bool) (p cruncher.Param, err error) {
 const maxSource = 16 << 20
 
 // readSource reads the file of kernels. Without a name it wants one kernel, and takes its name.
-func (t *runTask) readSource() (string, error) {
-	f, err := os.Open(t.file)
+func (t *runTask) readSource(ctx context.Context) (string, error) {
+	f, err := openInput(ctx, t.file)
 	if err != nil {
 		return "", err
 	}
@@ -285,7 +284,7 @@ type callReport struct {
 // run does the task and reports on it. What is wrong with files is found before a device is opened.
 func (t *runTask) run(ctx context.Context) error {
 	defer t.close()
-	source, err := t.readSource()
+	source, err := t.readSource(ctx)
 	if err != nil {
 		return err
 	}

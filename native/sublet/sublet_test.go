@@ -313,6 +313,7 @@ func TestErrors(t *testing.T) {
 		"archive":            {"ErrFormat", []string{"eval", "A", "-i", "A=" + real}},
 		"no such command":    {"ErrUsage", []string{"mull"}},
 		"no such flag":       {"ErrUsage", []string{"mul", "--fast", a, b}},
+		"negative time":      {"ErrUsage", []string{"info", "--timeout", "-1s"}},
 		"one operand":        {"ErrUsage", []string{"mul", a}},
 		"flag without more":  {"ErrUsage", []string{"eval", "A", "-i"}},
 		"no inputs":          {"ErrUsage", []string{"eval", "A"}},

@@ -121,16 +121,16 @@ func (f *archive) open(ctx context.Context) (err error) {
 	if f.lastWins && !f.kind.doubles {
 		return cli.Usagef("--last-wins is for .params; a %s with a name that occurs twice is malformed", f.kind.ext)
 	}
-	in := f.in
+	in := &input{File: f.in, ctx: ctx}
 	if f.path != standard {
-		if in, err = os.Open(f.path); err != nil {
+		if in, err = openInput(ctx, f.path); err != nil {
 			return err
 		}
 		f.closers = append(f.closers, func() { _ = in.Close() }) // it was only read
 	}
 	st, err := in.Stat()
 	if err == nil && !st.Mode().IsRegular() && f.twice {
-		if in, err = f.keep(ctx, in); err == nil {
+		if in.File, err = f.keep(ctx, in); err == nil {
 			st, err = in.Stat()
 		}
 	}
@@ -149,7 +149,7 @@ func (f *archive) open(ctx context.Context) (err error) {
 }
 
 // keep copies what comes from a pipe to a temporary file.
-func (f *archive) keep(ctx context.Context, pipe *os.File) (*os.File, error) {
+func (f *archive) keep(ctx context.Context, pipe io.Reader) (*os.File, error) {
 	temp, err := os.CreateTemp("", "sublet-")
 	if err != nil {
 		return nil, err

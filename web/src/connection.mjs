@@ -212,6 +212,19 @@ export class Connection {
     }
   }
 
+  /** Runs code of the user's, which the program's end does not wait for. @template T @param {() => T} run @returns {Promise<Awaited<T>>} */
+  async during(run) {
+    if (!this.#program) throw this.#refused;
+    const ticket = this.answers.take();
+    const gone = this.answers.promise(ticket);
+    gone.catch(() => {}); // run may throw before anybody waits
+    try {
+      return await Promise.race([gone, run()]);
+    } finally {
+      this.answers.settle(ticket);
+    }
+  }
+
   /** Sends a command that Go answers before it returns. @param {number} command @param {readonly number[]} words after the ticket @returns {any} */
   call(command, words) {
     this.check();

@@ -2,7 +2,7 @@
 
 import {bytesOf, isBuffer} from './data.mjs';
 import {DTYPES, scalarBits} from './dtype.mjs';
-import {failure, guard, show} from './errors.mjs';
+import {allocate, failure, guard, show} from './errors.mjs';
 import {Held, Store} from './memory.mjs';
 import {long} from './message.mjs';
 import {Command, MAX_BYTES} from './protocol.mjs';
@@ -58,7 +58,7 @@ function memoryOf(where, source, {dtype, struct}) {
   if (!plain) {
     if (typeof source !== 'number' || !Number.isInteger(source)) throw failure('ErrInvalid', where, `${show(source)} is neither memory nor a length`);
     if (source < 0 || source * Array.BYTES_PER_ELEMENT > MAX_BYTES) throw failure('ErrRange', where, `${source} elements`);
-    return {type, data: guard(where, () => new Array(source))};
+    return {type, data: allocate(where, () => new Array(source))};
   }
   if (own !== undefined && own !== type && own !== 'uint8' && type !== 'bytes') throw failure('ErrInvalid', where, `an array of ${own} as ${type}`);
   const view = guard(where, () => /** @type {any} */ (ArrayBuffer.isView(source) ? source : new Uint8Array(/** @type {ArrayBuffer} */ (source))));

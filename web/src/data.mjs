@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {FLOAT16, dtypeOfClass, halfBits, typedArrayClass} from './dtype.mjs';
-import {failure, show, tagOf} from './errors.mjs';
+import {allocate, failure, show, tagOf} from './errors.mjs';
 import {MAX_BYTES} from './protocol.mjs';
 
 /** @typedef {import('./dtype.mjs').DType} DType */
@@ -13,10 +13,12 @@ export const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, vi
 /** @param {unknown} x @returns {x is ArrayBufferLike} also of another realm, for which instanceof fails */
 export const isBuffer = (x) => ['ArrayBuffer', 'SharedArrayBuffer'].includes(tagOf(x));
 
-/** A typed array of numbers in the element type. @param {DType} type @param {ArrayLike<number>} values */
-function converted(type, values) {
-  if (type === FLOAT16 && type.Array === Uint16Array) return Uint16Array.from(values, halfBits);
-  return type.Array.from(values);
+/** A typed array of numbers in the element type. @param {string} where @param {DType} type @param {number} count @param {ArrayLike<number>} values */
+function converted(where, type, count, values) {
+  const array = allocate(where, () => new type.Array(count));
+  if (type !== FLOAT16 || type.Array !== Uint16Array) array.set(values);
+  else for (let i = 0; i < count; i++) array[i] = halfBits(values[i]);
+  return array;
 }
 
 /**
@@ -32,10 +34,10 @@ export function dataOf(where, type, count, values) {
   const {length} = values;
   if (length < count) throw failure('ErrShort', where, `${length} values where ${count} are needed`);
   if (length > count) throw failure('ErrShape', where, `${length} values where ${count} are needed`);
-  const array = same ? values : converted(type, values);
+  const array = same ? values : converted(where, type, count, values);
   const bytes = bytesOf(array);
   if (bytes.length % 4 === 0) return {bytes, copy: !same};
-  const padded = new Uint8Array(bytes.length + 2); // GPUs are written to in words
+  const padded = allocate(where, () => new Uint8Array(bytes.length + 2)); // GPUs are written to in words
   padded.set(bytes);
   return {bytes: padded, copy: true};
 }
@@ -47,10 +49,10 @@ export function dataOf(where, type, count, values) {
 export function destination({type, rows, cols}, into) {
   const count = rows * cols;
   if (count * type.size > MAX_BYTES) throw failure('ErrLimit', 'read', `${count * type.size} bytes at once; read parts`);
-  if (into === undefined) return new type.Array(count);
+  if (into === undefined) return allocate('read', () => new type.Array(count));
   const own = typedArrayClass(into);
   if (own === undefined || dtypeOfClass(own) !== type) {
-    throw failure('ErrInvalid', 'read', `${own ?? show(into)} for elements of type ${type.name}; it takes a ${type.Array.name}`);
+    throw failure('ErrInvalid', 'read', `${own ?? (ArrayBuffer.isView(into) ? 'DataView' : show(into))} for elements of type ${type.name}; it takes a ${type.Array.name}`);
   }
   const {length} = /** @type {Float32Array} */ (into);
   if (length < count) throw failure('ErrShort', 'read', `${length} elements for ${rows}x${cols}`);

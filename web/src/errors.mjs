@@ -53,7 +53,20 @@ export function guard(where, run) {
     return run();
   } catch (error) {
     if (error instanceof SubletError) throw error;
-    if (error instanceof RangeError) throw failure('ErrNoMemory', where, error.message, error);
     throw failure('ErrInvalid', where, error instanceof Error ? error.message : show(error), error);
   }
+}
+
+/**
+ * Makes something large: there is nothing but memory that a RangeError could be about.
+ * @template T @param {string} where @param {() => T} make @returns {T}
+ */
+export function allocate(where, make) {
+  return guard(where, () => {
+    try {
+      return make();
+    } catch (error) {
+      throw error instanceof RangeError ? failure('ErrNoMemory', where, error.message, error) : error;
+    }
+  });
 }

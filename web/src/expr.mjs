@@ -66,7 +66,7 @@ export function applied(where, fn, args) {
 /** One of a reduction's options. @param {string} where @param {unknown} options @param {'axis' | 'ddof'} name */
 function optionOf(where, options, name) {
   if (options === undefined) return undefined;
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options ${show(options)}`);
+  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
   return guard(where, () => /** @type {{axis?: unknown, ddof?: unknown}} */ (options)[name]);
 }
 

@@ -178,12 +178,12 @@ function blobSource(blob, piece) {
   return {size, total: size, next: async (at) => new Uint8Array(await blob.slice(at, at + piece).arrayBuffer()), stop() {}};
 }
 
-/** @param {string} where @param {any} source what the user gave @param {boolean} scan @returns {Promise<Source>} */
-export async function sourceOf(where, source, scan) {
+/** @param {Session} session @param {string} where @param {any} source what the user gave @param {boolean} scan @returns {Promise<Source>} */
+export async function sourceOf(session, where, source, scan) {
   const piece = scan ? SHORT_PIECE : PIECE;
   let given;
   try {
-    given = await source;
+    given = await session.during(() => source);
   } catch (error) {
     throw streamFailure(where, error);
   }

@@ -4,7 +4,7 @@ import {Crunch} from './crunch.mjs';
 import {Cruncher} from './cruncher.mjs';
 import {dataOf} from './data.mjs';
 import {FLOAT32, dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
-import {failure, guard, show, tagOf} from './errors.mjs';
+import {allocate, failure, guard, show, tagOf} from './errors.mjs';
 import {Expr, applied, inside, operands} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {CRUNCHER_PROGRAM, moduleOf} from './loader.mjs';
@@ -127,51 +127,54 @@ export class Gpu extends functions(make) {
 
   /** @param {number} rows @param {number} cols @param {unknown} [values] @param {unknown} [options] */
   matrix(rows, cols, values, options) {
-    const where = 'matrix', o = read(where, options, PLACE);
+    return this.#filled('matrix', rows, cols, values, options);
+  }
+
+  /**
+   * @param {string} where @param {number} rows @param {number} cols @param {unknown} values @param {unknown} options
+   * @param {number} [value] of all elements
+   */
+  #filled(where, rows, cols, values, options, value = 0) {
+    const o = read(where, options, PLACE);
     const own = dtypeOfClass(typedArrayClass(values));
     const memory = place(this.#session, where, dtypeOf(where, o.dtype, own ?? FLOAT32), rows, cols, o, 'owned');
     const data = values === undefined ? null : guard(where, () => dataOf(where, memory.type, rows * cols, values));
+    const fill = Object.is(value, 0) ? null : nodes.filled(where, memory.type, rows, cols, value);
     return this.#matrix(memory, (leaf) => {
       this.#session.newMatrix(leaf, memory);
+      if (fill) this.#session.assign(leaf, fill);
       if (data && data.bytes.length > 0) this.#session.setData(memory, data.bytes, data.copy);
     });
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} [options] */
   zeros(rows, cols, options) {
-    return this.matrix(rows, cols, undefined, options);
+    return this.#filled('zeros', rows, cols, undefined, options);
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} [options] */
   ones(rows, cols, options) {
-    return this.full(rows, cols, 1, options);
+    return this.#filled('ones', rows, cols, undefined, options, 1);
   }
 
   /** @param {number} rows @param {number} cols @param {unknown} value @param {unknown} [options] */
   full(rows, cols, value, options) {
     if (typeof value !== 'number') throw failure('ErrInvalid', 'full', `${show(value)} is no number`);
-    const m = this.matrix(rows, cols, undefined, options);
-    try {
-      m.assign(value);
-    } catch (error) { // a fraction among integers
-      m.close();
-      throw error;
-    }
-    return m;
+    return this.#filled('full', rows, cols, undefined, options, value);
   }
 
   /** @param {number} n @param {unknown} [options] */
   eye(n, options) {
     const where = 'eye';
     nodes.checkDims(where, n, n);
-    const values = guard(where, () => {
+    const values = allocate(where, () => {
       const a = new Float32Array(n * n);
       for (let i = 0; i < n; i++) a[i * (n + 1)] = 1;
       return a;
     });
     const {dtype} = read(where, options, ['dtype']);
-    if (dtypeOf(where, dtype, FLOAT32) === FLOAT32) return this.matrix(n, n, values, options);
-    return this.matrix(n, n, guard(where, () => Array.from(values)), options);
+    if (dtypeOf(where, dtype, FLOAT32) === FLOAT32) return this.#filled(where, n, n, values, options);
+    return this.#filled(where, n, n, allocate(where, () => Array.from(values)), options);
   }
 
   /** @param {unknown} data @param {number} rows @param {number} cols @param {unknown} [options] */
@@ -219,7 +222,7 @@ export class Gpu extends functions(make) {
   map(rows, cols, options) {
     const where = 'map', o = read(where, options, ['dtype', 'order']);
     const memory = place(this.#session, where, dtypeOf(where, o.dtype, FLOAT32), rows, cols, o, 'mapped');
-    const buffer = guard(where, () => new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4));
+    const buffer = allocate(where, () => new ArrayBuffer(Math.ceil(memory.span * memory.type.size / 4) * 4));
     memory.host = new memory.type.Array(buffer, 0, memory.span);
     memory.hosted = true;
     const words = [Source.DontOwnBuffer, memory.form, memory.rows, memory.cols, 0, memory.stride, 0, buffer.byteLength];
@@ -268,7 +271,7 @@ export class Gpu extends functions(make) {
       return crunch;
     } catch (error) {
       this.#forget(opened);
-      return guard('cruncher', () => { throw error; });
+      return allocate('cruncher', () => { throw error; });
     }
   }
 

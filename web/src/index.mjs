@@ -2,7 +2,7 @@
 
 import {Cruncher, CruncherBatch} from './cruncher.mjs';
 import {CruncherArray, CruncherScalar} from './crunch-array.mjs';
-import {SubletError, failure, guard, show, tagOf} from './errors.mjs';
+import {SubletError, allocate, failure, show, tagOf} from './errors.mjs';
 import {Expr, View} from './expr.mjs';
 import {Fn} from './func.mjs';
 import {Gpu} from './gpu.mjs';
@@ -33,10 +33,10 @@ async function start({wasm, device, power, fallback = true, cruncherWasm, debug}
 
 /** @param {unknown} [options] */
 export async function init(options = {}) {
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', 'init', `options ${show(options)}`);
+  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', 'init', `options that are ${show(options)} and no object`);
   try {
     return await start(options);
   } catch (error) {
-    return guard('init', () => { throw error; });
+    return allocate('init', () => { throw error; });
   }
 }

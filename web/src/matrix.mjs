@@ -20,8 +20,8 @@ function nothing(session, {memory}) {
 
 /** Another matrix of the same device. @param {string} where @param {Session} session @param {unknown} x @returns {Node} */
 function otherMatrix(where, session, x) {
-  const other = x instanceof Matrix ? inside(x, where) : undefined;
-  if (!other) throw failure('ErrInvalid', where, `${show(x)} is no matrix in memory`);
+  const other = inside(x, where);
+  if (!other || !(x instanceof Matrix)) throw failure('ErrInvalid', where, `${show(x)} is no matrix in memory`);
   if (other.session !== session) throw failure('ErrForeign', where, 'a matrix of another device');
   /** @type {Memory} */ (other.node.memory).use(where);
   return other.node;
@@ -219,7 +219,7 @@ export class Matrix extends View {
       throw error;
     }
     try {
-      return await fn(memory.host);
+      return await session.during(() => fn(memory.host));
     } finally {
       memory.store.locked = false;
       if (write && !memory.closed) session.touch(memory);

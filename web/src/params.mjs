@@ -2,7 +2,7 @@
 
 import {bytesOf, isBuffer} from './data.mjs';
 import {DTYPES} from './dtype.mjs';
-import {failure, guard, show} from './errors.mjs';
+import {allocate, failure, guard, show} from './errors.mjs';
 import {Expr, inside} from './expr.mjs';
 import {Flow, drain, feed, sourceOf} from './flow.mjs';
 import {Matrix} from './matrix.mjs';
@@ -51,7 +51,7 @@ export class Param {
     const where = 'read', signal = signalOf(where, options), held = this.#held, {nbytes, dtype} = this, Array = arrayOf(dtype);
     held.use(where);
     if (nbytes > MAX_BYTES) throw failure('ErrLimit', where, `${nbytes} bytes at once`);
-    const into = guard(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
+    const into = allocate(where, () => new Array(nbytes / Array.BYTES_PER_ELEMENT));
     return held.session.ask(Command.ArrayRead, [held.handle, held.session.put(bytesOf(into)), nbytes], {value: into, where, signal});
   }
 
@@ -139,7 +139,7 @@ async function readFile(session, where, source, options, flags) {
   const limit = limitOf(where, options.memoryLimit), all = flags | flagsOf(where, options);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw failure('ErrInvalid', where, `onProgress ${show(onProgress)} is no function`);
   session.check();
-  const from = await sourceOf(where, source, (flags & FileFlag.Scan) !== 0);
+  const from = await sourceOf(session, where, source, (flags & FileFlag.Scan) !== 0);
   let flow;
   try {
     flow = new Flow(session, where, Command.Load, [all, ...long(limit), ...long(from.size)], signal);

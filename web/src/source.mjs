@@ -18,7 +18,7 @@ import {Form, Source} from './protocol.mjs';
  */
 export function read(where, options, names) {
   if (options === undefined) return {};
-  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options ${show(options)}`);
+  if (typeof options !== 'object' || options === null) throw failure('ErrInvalid', where, `options that are ${show(options)} and no object`);
   return guard(where, () => Object.fromEntries(names.map((name) => [name, /** @type {any} */ (options)[name]])));
 }
 

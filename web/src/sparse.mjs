@@ -2,7 +2,7 @@
 
 import {bytesOf, dataOf} from './data.mjs';
 import {FLOAT16, FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
-import {failure, guard, shapeError, show} from './errors.mjs';
+import {allocate, failure, guard, shapeError, show} from './errors.mjs';
 import {View, inside} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
 import {Held, Memory, Store} from './memory.mjs';
@@ -113,10 +113,15 @@ function numbers(where, name, values, wrapped) {
   if (wrapped || own !== undefined || !Array.isArray(values)) {
     throw failure('ErrInvalid', where, `${name} ${show(values)}; they are an Int32Array or a Uint32Array`);
   }
-  return guard(where, () => Int32Array.from(values, (n) => {
-    if (!Number.isInteger(n) || n < 0 || n > MAX) throw failure('ErrIndex', where, `${show(n)} among ${name}`);
-    return n;
-  }));
+  return guard(where, () => {
+    const {length} = values, list = allocate(where, () => new Int32Array(length));
+    for (let i = 0; i < length; i++) {
+      const n = values[i];
+      if (!Number.isInteger(n) || n < 0 || n > MAX) throw failure('ErrIndex', where, `${show(n)} among ${name}`);
+      list[i] = n;
+    }
+    return list;
+  });
 }
 
 /** @param {string} where @param {number} have @param {number} need @param {string} what */
@@ -159,7 +164,7 @@ export async function compress(where, session, x, options) {
   const {rows, cols} = x;
   if (x.dtype === 'float16') throw failure('ErrUnsupported', where, 'sparse matrices of float16');
   const elements = await (format === CSR ? x : x.T).read();
-  return guard(where, () => {
+  return allocate(where, () => {
     const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;
     const pack = format === BLOCKS ? packBlocks : packEntries;
     return makeSparse(session, where, rows, cols, {format: FORMATS[format], ...pack(elements, majors, minors)}, false);
@@ -321,7 +326,7 @@ export class Sparse {
   /** @param {unknown} [options] */
   async read(options) {
     const signal = signalOf('read', options), held = this.#held, blocks = this.#structure.format === BLOCKS;
-    const [values, indices, offsets] = guard('read', () => [
+    const [values, indices, offsets] = allocate('read', () => [
       new this.#type.Array(this.nnz), new Int32Array(blocks ? this.#structure.count : this.nnz), new Int32Array(blocks ? 0 : this.#majors + 1),
     ]);
     await held.session.readSparse(held, values, indices, offsets, signal);

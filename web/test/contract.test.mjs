@@ -147,6 +147,32 @@ test('a change that Go refuses is taken back, and those behind it', () => {
   assert.equal(sent()[0].words[2], 1, 'the handle of before');
 });
 
+test('what is wrong with arguments', async () => {
+  const {gpu} = newGpu();
+  const m = gpu.zeros(2, 2), {proxy, revoke} = Proxy.revocable(gpu.zeros(2, 2), {});
+  revoke();
+  const range = () => { throw new RangeError('mine'); };
+  for (const [code, text, call] of [
+    ['ErrInvalid', 'take: an object is no matrix', () => m.take(proxy)],
+    ['ErrInvalid', 'swap: an object is no matrix', () => m.swap(proxy)],
+    ['ErrInvalid', 'take: an object is no matrix', () => m.take(m.add(1))],
+    ['ErrInvalid', 'matrix: mine', () => gpu.matrix(1, 1, [1], {get dtype() { return range(); }})],
+    ['ErrInvalid', 'matrix: mine', () => gpu.matrix(1, 1, [{valueOf: range}])],
+    ['ErrInvalid', 'set: mine', () => gpu.zeros(1, 1).set(Object.defineProperty([], 0, {get: range}))],
+    ['ErrInvalid', 'sum: mine', () => m.sum({get axis() { return range(); }})],
+    ['ErrInvalid', 'sparse: mine', () => gpu.sparse(1, 1, {format: 'csr', values: [1], indices: Object.defineProperty([], 0, {get: range}), offsets: [0, 1]})],
+    ['ErrInvalid', 'matrix: options that are a function and no object', () => gpu.matrix(1, 1, [1], range)],
+    ['ErrInvalid', 'sum: options that are "x"', () => m.sum('x')],
+    ['ErrSize', 'zeros: negative', () => gpu.zeros(-1, 1)],
+    ['ErrSize', 'ones: negative', () => gpu.ones(-1, 1)],
+    ['ErrSize', 'full: negative', () => gpu.full(-1, 1, 2)],
+    ['ErrInvalid', 'full: 0.5 among', () => gpu.full(1, 1, 0.5, {dtype: 'int32'})],
+    ['ErrInvalid', 'eye: order', () => gpu.eye(2, {order: 'both'})],
+  ]) assert.throws(call, (error) => error.name === 'SubletError' && error.code === code && error.message.startsWith(`sublet: ${text}`), text);
+  await assert.rejects(m.read(new DataView(new ArrayBuffer(16))), {code: 'ErrInvalid', message: /^sublet: read: DataView for elements/});
+  assert.ok(gpu.full(1, 2, -0) && gpu.eye(2, {dtype: 'int32'}).dtype === 'int32' && gpu.ones(2, 2).shape.join() === '2,2');
+});
+
 test('handles are given back', () => {
   const {gpu, sent, answer} = newGpu();
   const a = gpu.zeros(2, 3);

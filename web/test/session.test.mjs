@@ -164,6 +164,24 @@ test('close', async () => {
   await rejects('ErrClosed', reading);
 });
 
+test('a callback that never ends does not outlive the program', async () => {
+  const {program, session, gpu} = newGpu();
+  const file = rejects('ErrClosed', gpu.loadParams(new Promise(() => {})));
+  const m = gpu.map(2, 3);
+  const open = m.access(true, () => new Promise(() => {}));
+  const ask = program.commands().find((c) => c.command === Command.Sync);
+  session.settle(ask.words[0]);
+  const waits = rejects('ErrClosed', open);
+  await turn();
+  gpu.close();
+  program.end('exit');
+  await Promise.race([Promise.all([waits, file]), turn().then(turn).then(() => assert.fail('it still waits'))]);
+  const late = newGpu(), n = late.gpu.map(1, 1), after = n.access(false, () => assert.fail('called'));
+  late.gpu.close();
+  late.program.end('exit');
+  await rejects('ErrClosed', after);
+});
+
 test('functions', async () => {
   const {program, gpu} = newGpu();
   const f = gpu.fn('/* fn no(x: f32) */ fn  f ( x: f32, y : f32, ) -> f32 { return x; }');

@@ -35,22 +35,39 @@ func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // grace is how long a command may go on after its context has ended.
 const grace = 5 * time.Second
 
-// Execute runs a command. Its context ends with an interrupt, of which a second one ends the process at once, and after the time that
+// interrupts are the signals that end a command. What the process was started to ignore, as by nohup, stays ignored.
+func interrupts() []os.Signal {
+	list := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Execute runs a command. Its context ends with an interrupt or when the terminal goes, of which a second one ends the process at once, and after the time that
 // the flag --timeout says. A command that goes on, in a read or a call of the platform's that cannot be stopped, is left behind after
 // 5 seconds: the caller is to exit. Arguments that no command takes are an [ErrUsage], whose second line says how the command wants to be
 // called.
 func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	limit := root.PersistentFlags().Duration("timeout", 0, "stop after so long, such as 30s (default: never)")
+	var limit time.Duration
+	root.PersistentFlags().Func("timeout", "stop after a `duration`, such as 30s (default: never)", func(s string) (err error) {
+		if limit, err = time.ParseDuration(s); err == nil && limit < 0 {
+			err = errors.New("want 0, which is never, or more")
+		}
+		return err
+	})
 	started, done, late := false, make(chan error, 1), make(chan error, 1)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
 		started = true
-		ctx, cancel := context.WithTimeout(c.Context(), cmp.Or(*limit, math.MaxInt64))
+		ctx, cancel := context.WithTimeout(c.Context(), cmp.Or(limit, math.MaxInt64))
 		context.AfterFunc(c.Context(), cancel)
 		context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { late <- ctx.Err() }) })
 		c.SetContext(ctx)
@@ -68,7 +85,7 @@ func Execute(root *cobra.Command, args []string, stdout, stderr io.Writer) error
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("--timeout %v: %w", *limit, err)
+		return fmt.Errorf("--timeout %v: %w", limit, err)
 	case err == nil || started:
 		return err
 	case c.HasAvailableSubCommands():
