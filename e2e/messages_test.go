@@ -70,8 +70,9 @@ func (m *messages) add(call string, err error) {
 		return
 	}
 	text := strings.ReplaceAll(err.Error(), "Go on "+runtime.GOARCH, "Go on ARCH")
-	if before, _, found := strings.Cut(text, "nothing fits; there are: "); found {
-		text = before + "nothing fits; there are: ADAPTERS"
+	if fits := strings.Index(text, "nothing fits"); fits >= 0 {
+		before, _, _ := strings.Cut(text[fits:], "; there are: ")
+		text = text[:fits] + before + "; there are: ADAPTERS"
 	}
 	m.text.WriteString("  " + call + "\n    " + fault.Code(err) + " | " + strings.ReplaceAll(text, "\n", "\n      ") + "\n")
 }

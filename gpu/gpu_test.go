@@ -199,7 +199,7 @@ func TestOpen(t *testing.T) {
 		"driver":  {gpu.WithDriver("nonesuch")},
 		"adapter": {gpu.WithAdapter("nonesuch 3000")},
 	} {
-		if _, err := gpu.Open(t.Context(), opts...); !errors.Is(err, gpu.ErrNoAdapter) {
+		if _, err := gpu.Open(t.Context(), opts...); !errors.Is(err, gpu.ErrNoAdapter) || !strings.Contains(err.Error(), "fits "+what+` "nonesuch`) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

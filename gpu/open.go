@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -205,6 +206,7 @@ type Selection struct {
 	all  []*Adapter // what it began with
 	errs []error    // of drivers and measurements that failed
 	err  error
+	want string // the driver and the name that were asked for
 }
 
 // Select selects every adapter of every linked driver, in the order of [Adapters]: best first within a driver.
@@ -240,12 +242,16 @@ func (s Selection) Kernels() Selection {
 
 // Name keeps the adapters whose name contains the text, in any case.
 func (s Selection) Name(text string) Selection {
+	if text != "" {
+		s.want += " adapter " + strconv.Quote(text)
+	}
 	text = strings.ToLower(text)
 	return s.Where(func(i AdapterInfo) bool { return strings.Contains(strings.ToLower(i.Name), text) })
 }
 
 // Driver keeps the adapters of the driver of this name; see [Drivers].
 func (s Selection) Driver(name string) Selection {
+	s.want += " driver " + strconv.Quote(name)
 	return s.Where(func(i AdapterInfo) bool { return i.Driver == name })
 }
 
@@ -303,7 +309,7 @@ func (s Selection) adapters(op string) ([]*Adapter, error) {
 	}
 	why := ""
 	if len(s.all) > 0 {
-		why = "nothing fits; there are: " + listing(s.all)
+		why = "nothing fits" + s.want + "; there are: " + listing(s.all)
 	}
 	return nil, errors.Join(append([]error{fail(op, ErrNoAdapter, why)}, s.errs...)...)
 }

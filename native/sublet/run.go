@@ -172,11 +172,13 @@ func (t *runTask) check() error {
 		{"--repeat", t.rang.Repeat, 1},
 		{"--pipeline", t.rang.Blobs, 1},
 		{"-g", t.rang.Global, 1},
-		{"as many -a", len(t.arrays), 1},
 	} {
 		if n.v < n.from {
 			return cli.Usagef("%s %d: want %d or more", n.flag, n.v, n.from)
 		}
+	}
+	if len(t.arrays) == 0 {
+		return cli.Usagef("-a is missing: want the arrays of the kernels, as -a %s", arrayForm)
 	}
 	for i, o := range t.results {
 		if t.array(o.name) == nil {

@@ -377,11 +377,12 @@ func fails(t *testing.T, cases map[string]failing) {
 // Whoever calls the command in a wrong way is told how to call it.
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"mul a.npy":     "usage: sublet mul A.npy B.npy",
-		"mul --bogus":   "usage: sublet mul A.npy B.npy",
-		"params list":   "usage: sublet params list FILE",
-		"mull":          "mul; see sublet --help",
-		"params delete": "see sublet params --help",
+		"mul a.npy":        "usage: sublet mul A.npy B.npy",
+		"mul --bogus":      "usage: sublet mul A.npy B.npy",
+		"params list":      "usage: sublet params list FILE",
+		"run f.wgsl -g 10": "-a is missing",
+		"mull":             "mul; see sublet --help",
+		"params delete":    "see sublet params --help",
 	} {
 		if o := sublet(strings.Fields(args)...); o.status != 1 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: %+v, want %q", args, o, want)
