@@ -67,8 +67,11 @@ The operators have names as well: * is matmul, % multiply, + add, - subtract and
   sublet eval 'T(X) * X' -i X=x.npy -o gram.npy`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if t.expr = args[0]; t.expr == "" || len(t.inputs) == 0 {
-				return cli.Usagef("want an expression, and its matrices by -i NAME=FILE")
+			switch t.expr = args[0]; {
+			case t.expr == "":
+				return cli.Usagef("the expression is empty")
+			case len(t.inputs) == 0:
+				return cli.Usagef("-i is missing: want a matrix of the expression, as -i NAME=FILE; the result has its element type")
 			}
 			return t.run(c.Context())
 		},

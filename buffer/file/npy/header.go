@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -178,7 +179,7 @@ func unit(t dtype.Type) int {
 // entry is a key of the one Python literal that a header is, a dictionary, with its value: a text without escapes, a truth,
 // a tuple of numbers, which Python 2 wrote with an L, or the list that a type of several fields is. Then comes a comma, or
 // the end.
-var entry = regexp.MustCompile(`^\s*(?:'(\w+)'|"(\w+)")\s*:\s*(?:'([^'\\\n]*)'|"([^"\\\n]*)"|(True|False)|\(([\dL,\s]*)\)|(\[.*\]))\s*(,\s*\}|,|\})`)
+var entry = regexp.MustCompile(`^\s*(?:'(\w+)'|"(\w+)")\s*:\s*(?:'([^'\\\n]*)'|"([^"\\\n]*)"|(True|False)|\(([-\dL,\s]*)\)|(\[.*\]))\s*(,\s*\}|,|\})`)
 
 // parseHeader reads the text of a header. Offsets of errors are those of the text.
 func parseHeader(text []byte, fail stream.Fail) (h Header, err error) {
@@ -225,9 +226,17 @@ func parseHeader(text []byte, fail stream.Fail) (h Header, err error) {
 		return stop(file.ErrFormat, "a header has the keys descr, fortran_order and shape and nothing after them")
 	}
 	if _, _, ok := h.Type.Bytes(h.Shape); !ok {
-		return stop(file.ErrFormat, "impossible shape ", shapeText(h.Shape))
+		return stop(file.ErrFormat, impossible(h.Shape), shapeText(h.Shape))
 	}
 	return h, nil
+}
+
+// impossible says what is wrong with a shape that no array has.
+func impossible(shape []int64) string {
+	if slices.ContainsFunc(shape, func(n int64) bool { return n < 0 }) {
+		return "negative numbers in the shape "
+	}
+	return "impossible shape "
 }
 
 // tuple reads numbers that commas part. A single one has a comma behind it.
@@ -244,7 +253,7 @@ func tuple(s string) ([]int64, bool) {
 	for _, part := range parts {
 		digits := strings.TrimSuffix(strings.TrimSpace(part), "L")
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || len(digits) > 1 && digits[0] == '0' {
+		if err != nil || len(digits) > 1 && digits[0] == '0' || strings.HasPrefix(digits, "-0") {
 			return nil, false
 		}
 		shape = append(shape, n)

@@ -128,6 +128,7 @@ func TestHostile(t *testing.T) {
 		"not a tuple either": {with("(2,)", "(2)"), file.ErrFormat},
 		"not a number":       {with("(2,)", "(two,)"), file.ErrFormat},
 		"open tuple":         {with("(2,), }", "(2,"), file.ErrFormat},
+		"minus zero":         {with("(2,)", "(-0,)"), file.ErrFormat},
 		"bare minus":         {with("(2,)", "(-,)"), file.ErrFormat},
 		"not a boolean":      {with("False", "0"), file.ErrFormat},
 		"unknown key":        {with("shape", "shapes"), file.ErrFormat},
@@ -162,6 +163,14 @@ func TestHostile(t *testing.T) {
 				t.Error("a reader beside the error")
 			}
 		})
+	}
+}
+
+// What is wrong with a shape is said.
+func TestNegativeShape(t *testing.T) {
+	data := npyFile(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -2), }", "")
+	if _, err := npy.NewReader(strings.NewReader(data), int64(len(data))); err == nil || !strings.Contains(err.Error(), "negative numbers in the shape (-2, -2)") {
+		t.Error(err)
 	}
 }
 
