@@ -216,7 +216,7 @@ export const Reduction = Object.freeze({
   Trace: 17,
 });
 
-/** The reductions of real numbers. */
+/** The reductions of real numbers. @type {number[]} */
 export const REAL_REDUCTIONS = [
   Reduction.Mean,
   Reduction.Var,
@@ -226,11 +226,9 @@ export const REAL_REDUCTIONS = [
   Reduction.LogSumExp,
 ];
 
-/** The reductions whose results are int32. */
+/** The reductions whose results are int32. @type {number[]} */
 export const INT32_REDUCTIONS = [
   Reduction.CountNonzero,
   Reduction.ArgMax,
   Reduction.ArgMin,
-  Reduction.ArgSort,
-  Reduction.ArgTopK,
 ];
