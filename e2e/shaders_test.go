@@ -128,7 +128,7 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
 	p.launch(t, kernels.SortMerge(9, 300, 16, 300), runs)
 	hot := *chain(fuse.I32, f.Store.Class)
-	hot.Bits, hot.Store.Type = true, et
+	hot.Bits, hot.Store.Type, hot.Scalars = true, et, 0
 	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad}}
 	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
 }
