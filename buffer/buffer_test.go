@@ -4,6 +4,7 @@ package buffer_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -246,7 +247,7 @@ func TestNoFiller(t *testing.T) {
 	dev := devtest.Open(t, "cpu")
 	read := func([]byte) error { return nil }
 	_, noFiller := (*buffer.Filler)(nil).New(t.Context(), dev, 4, read)
-	_, noContext := new(buffer.Filler).New(nil, dev, 4, read) //nolint:staticcheck // it is the test
+	_, noContext := new(buffer.Filler).New(context.Context(nil), dev, 4, read)
 	_, noFunction := new(buffer.Filler).New(t.Context(), dev, 4, nil)
 	used := devtest.Must[*buffer.Buffer](t)(buffer.New(dev, 4))
 	mem := gpu.HostBytes(make([]byte, 8))

