@@ -23,9 +23,8 @@ const (
 	orderCumProd
 )
 
-// Ordered is a sort or the like, for programs that decode expressions: [SortRows] is number 0, then [ArgSortRows], [TopKRows]
-// [ArgTopKRows],
-// [CumSumRows] and [CumProdRows]. The k largest take k.
+// Ordered is a sort or the like, for programs that decode expressions: [SortRows] is number 0, then come [ArgSortRows], [TopKRows],
+// [ArgTopKRows], [CumSumRows] and [CumProdRows]. Only the two of the k largest elements use k.
 func Ordered[T Elem](number int, along fuse.Axis, k int, a Operand[T]) *Expr[T] {
 	const op = "Ordered"
 	if number < 0 || number > int(orderCumProd) || along != fuse.AxisRows && along != fuse.AxisCols {

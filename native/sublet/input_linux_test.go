@@ -36,7 +36,7 @@ func TestSilentInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // lets go of what was left behind
+	t.Cleanup(func() { // ends the commands that still wait for an input
 		late, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			t.Error(err)

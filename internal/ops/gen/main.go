@@ -61,9 +61,13 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(root, "internal/shaders/fuse/helpers.wgsl"))
-	if err != nil {
-		return nil, err
+	var text []byte
+	for _, name := range []string{"helpers", "whole"} {
+		part, err := os.ReadFile(filepath.Join(root, "internal/shaders/fuse", name+".wgsl"))
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, "\n\n"...), part...)
 	}
 	data := newTable(newHelpers(string(text)))
 	files := map[string][]byte{}

@@ -86,14 +86,20 @@ func (o Op) Text(t Type, operands ...string) string {
 }
 
 //go:embed helpers.wgsl
-var helpers string
+var realHelpers string
+
+//go:embed whole.wgsl
+var wholeHelpers string
+
+// helpers are the functions in both files, without the lines before the first one.
+var helpers = append(strings.Split(realHelpers, "\n\n")[1:], strings.Split(wholeHelpers, "\n\n")[1:]...)
 
 // helpersOf returns the helpers that a text calls, and those that they call.
 func helpersOf(text string) string {
 	list := ""
 	for before := -1; len(list) > before; {
 		before = len(list)
-		for _, helper := range strings.Split(helpers, "\n\n")[1:] {
+		for _, helper := range helpers {
 			_, function, _ := strings.Cut(helper, "fn ")
 			name, _, _ := strings.Cut(function, "(")
 			if calls(text+list, name) && !strings.Contains(list, "fn "+name+"(") {
