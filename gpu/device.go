@@ -114,11 +114,19 @@ func (d *Device) Lost() <-chan struct{} {
 
 // Flush hands what is queued to the driver and does not wait for it. Drivers that run one submission at a time, as llvmpipe's does, have
 // it wait for those before.
-func (d *Device) Flush() error {
-	if err := d.Usable(); err != nil {
+func (d *Device) Flush() error { return d.FlushContext(context.Background()) }
+
+// FlushContext is Flush that waits no longer than the context lasts. What it could not hand over stays queued.
+func (d *Device) FlushContext(ctx context.Context) error {
+	const op = "Flush"
+	if err := fault.Ended(ctx, "gpu: "+op); err != nil {
 		return err
 	}
-	return named("Flush", d.flush(context.Background()))
+	if err := d.lock(op); err != nil {
+		return err
+	}
+	d.mu.Unlock()
+	return named(op, d.flush(ctx))
 }
 
 // Sync returns when everything called before is done.

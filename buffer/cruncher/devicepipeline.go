@@ -259,14 +259,7 @@ func (p *DevicePipeline) enqueue(ctx context.Context) error {
 		}
 		p.step = 0
 	}
-	flushed := make(chan error, 1)
-	go func() { flushed <- p.dev.Flush() }() // which waits where the device runs one submission at a time
-	select {
-	case err := <-flushed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return p.dev.FlushContext(ctx)
 }
 
 // turns tells which of two arrays the kernels of this feed write, and which they wrote at the feed before: in serial mode only one is
