@@ -33,9 +33,30 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 		{Type: t, Class: fuse.Column, Slot: 2},
 		{Type: t, Class: fuse.Gather},
 	}
-	f.Code = []fuse.Instr{{Op: fuse.OpAcc}, {Op: fuse.OpScalar}}
+	f.Code = []fuse.Instr{{Op: fuse.OpAcc, Type: f.Type}, {Op: fuse.OpScalar, Type: f.Type}}
 	for i := range f.Loads {
-		f.Code = append(f.Code, fuse.Instr{Op: fuse.OpLoad, X: uint8(i)})
+		f.Code = append(f.Code, fuse.Instr{Op: fuse.OpLoad, X: uint8(i), Type: f.Type})
+	}
+	return f
+}
+
+// placing reads a matrix at rows and columns that are computed, of numbers of other types.
+func placing(t fuse.Type) *fuse.Func {
+	other := [...]fuse.Type{fuse.F32: fuse.I32, fuse.I32: fuse.U32, fuse.U32: fuse.F16, fuse.F16: fuse.I32}[t]
+	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: fuse.Vector}, Scalars: 1}
+	f.Slots = []fuse.Slot{{Type: t, Vec: true}, {Type: other}, {Type: other, Vec: true}}
+	f.Loads = []fuse.View{{Type: other, Class: fuse.Indexed, Slot: 1}, {Type: other, Class: fuse.Vector, Slot: 2}, {Type: t, Class: fuse.Indexed}}
+	f.Code = []fuse.Instr{
+		{Op: fuse.OpRow, Type: fuse.I32},
+		{Op: fuse.OpCol, Type: fuse.I32},
+		{Op: fuse.OpScalar, Type: fuse.I32},
+		{Op: fuse.OpAdd, X: 1, Y: 2, Type: fuse.I32},
+		{Op: fuse.OpAt, Y: 0, Z: 3, Type: other.Compute()},
+		{Op: fuse.OpLoad, X: 1, Type: other.Compute()},
+		{Op: fuse.OpMax, X: 4, Y: 5, Type: other.Compute()},
+		{Op: fuse.OpConvert, X: 6, Type: f.Type},
+		{Op: fuse.OpAt, X: 2, Y: 3, Z: 0, Type: f.Type},
+		{Op: fuse.OpSub, X: 7, Y: 8, Type: f.Type},
 	}
 	return f
 }
@@ -63,7 +84,7 @@ func (p programs) computing(f *fuse.Func) *fuse.Func {
 	all := groups(f.Type)
 	for _, op := range all[len(p)%len(all)] {
 		last := uint8(len(g.Code) - 1)
-		g.Code = append(g.Code, fuse.Instr{Op: op, X: last, Y: last - 1, Z: last - 2})
+		g.Code = append(g.Code, fuse.Instr{Op: op, X: last, Y: last - 1, Z: last - 2, Type: g.Type})
 	}
 	return &g
 }
@@ -71,7 +92,7 @@ func (p programs) computing(f *fuse.Func) *fuse.Func {
 // launch adds the kernel of a launch with a function, which is nil for a kernel that has none.
 func (p programs) launch(t *testing.T, l *kernels.Launch, f *fuse.Func) {
 	t.Helper()
-	if f != nil && f.Scalars > 0 { // a chain
+	if f != nil && f.Scalars > 0 && f.Code[0].Op == fuse.OpAcc { // a chain
 		f = p.computing(f)
 	}
 	k := l.Program(f)
@@ -124,12 +145,12 @@ func addFolds(t *testing.T, p programs, et fuse.Type, f *fuse.Func) {
 		p.launch(t, kernels.Scan(op, 9, 300, 2), f)
 		p.launch(t, kernels.Scan(op, 9, 100, 0), f)
 	}
-	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: fuse.U32, Class: fuse.Gather}}
+	runs := &fuse.Func{Type: fuse.U32, Bits: true, Code: []fuse.Instr{{Op: fuse.OpAcc, Type: fuse.U32}}, Store: fuse.View{Type: fuse.U32, Class: fuse.Gather}}
 	runs.Slots = []fuse.Slot{{Type: fuse.U32}}
 	p.launch(t, kernels.SortMerge(9, 300, 16, 300), runs)
 	hot := *chain(fuse.I32, f.Store.Class)
 	hot.Bits, hot.Store.Type, hot.Scalars = true, et, 0
-	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad}}
+	hot.Slots[0].Type, hot.Loads, hot.Code = et, hot.Loads[:2], []fuse.Instr{{Op: fuse.OpLoad, Type: fuse.I32}}
 	p.launch(t, kernels.OneHot(et, 9, 300, 0, 1), &hot)
 }
 
@@ -148,6 +169,8 @@ func allPrograms(t *testing.T) programs {
 				p.launch(t, kernels.Block(8, 64+odd, false), f)
 				p.launch(t, kernels.Block(800, 640+odd, true), f)
 			}
+			p.launch(t, kernels.Grid(4, 64), placing(et))
+			p.launch(t, kernels.Block(8, 64, false), placing(et))
 			if et != fuse.F16 {
 				addFolds(t, p, et, f)
 			}
@@ -169,7 +192,7 @@ func allPrograms(t *testing.T) programs {
 
 // addProducts adds every variant of a product for every way in which its factors can lie in memory.
 func addProducts(t *testing.T, p programs, et fuse.Type, tail *fuse.Func) {
-	part := &fuse.Func{Type: et.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: fuse.View{Type: et.Compute()}}
+	part := &fuse.Func{Type: et.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc, Type: et.Compute()}}, Store: fuse.View{Type: et.Compute()}}
 	part.Slots = []fuse.Slot{{Type: et.Compute(), Vec: true}}
 	portable, software := kernels.Portable, kernels.Portable
 	software.Software = true

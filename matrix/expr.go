@@ -152,7 +152,7 @@ func scalar[T Elem](v T) *node { return numberNode(numberOf(v)) }
 // Operands must agree in their types, [gpu.ErrInvalid] otherwise.
 func Elementwise[T Elem](op fuse.Op, args ...Operand[T]) *Expr[T] {
 	name := op.String()
-	if op <= fuse.OpCall || op.Arity() != len(args) {
+	if op.Arity() != len(args) { // that of an instruction is -1
 		return &Expr[T]{expr.Failed(fail(name, gpu.ErrInvalid, itoa(len(args)), " operands"))}
 	}
 	return &Expr[T]{expr.NewMap(name, op, nodes(name, args)...)}

@@ -15,9 +15,11 @@ type Eval[N Num] struct {
 	f       *Func
 	store   Place
 	loads   []Place
-	scalars []N
+	scalars []uint32
 	storage [][]byte
-	regs    [][]N
+	floats  [][]float32 // the values of the instructions of a type; of others nil
+	ints    [][]int32
+	uints   [][]uint32
 }
 
 // evalChunk is how many elements of a row are evaluated at a time: enough to hide the interpreter, few enough to stay in
@@ -31,17 +33,33 @@ func NewEval[N Num](f *Func, params []byte, storage [][]byte) (*Eval[N], bool) {
 		return nil, false
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(params[4*i:]) }
-	place := func(i int) Place { return Place{int(word(4 * i)), int(word(4*i + 1)), int(word(4*i + 2))} }
+	place := func(i int) Place {
+		return Place{Offset: int(word(4 * i)), Row: int(word(4*i + 1)), Col: int(word(4*i + 2))}
+	}
 	e := &Eval[N]{f: f, store: place(0), storage: storage}
-	for i := range f.Loads {
-		e.loads = append(e.loads, place(i+1))
+	size := 1 + len(f.Loads)
+	for i, v := range f.Loads {
+		p := place(i + 1)
+		if v.Class == Indexed {
+			p.Rows, p.Cols = int(word(4*size)), int(word(4*size+1))
+			size++
+		}
+		e.loads = append(e.loads, p)
 	}
 	for i := range f.Scalars {
-		e.scalars = append(e.scalars, FromBits[N](word(4*(len(f.Loads)+1)+i)))
+		e.scalars = append(e.scalars, word(4*size+i))
 	}
-	e.regs = make([][]N, len(f.Code))
-	for i := range e.regs {
-		e.regs[i] = make([]N, evalChunk)
+	n := len(f.Code)
+	e.floats, e.ints, e.uints = make([][]float32, n), make([][]int32, n), make([][]uint32, n)
+	for i, c := range f.Code {
+		switch c.Type {
+		case F32:
+			e.floats[i] = make([]float32, evalChunk)
+		case I32:
+			e.ints[i] = make([]int32, evalChunk)
+		default:
+			e.uints[i] = make([]uint32, evalChunk)
+		}
 	}
 	return e, true
 }
@@ -58,25 +76,89 @@ func (e *Eval[N]) Apply(i, j int, acc []N) {
 
 func (e *Eval[N]) chunk(i, j int, acc []N) {
 	for k, c := range e.f.Code {
-		r := e.regs[k][:len(acc)]
-		switch c.Op {
-		case OpAcc:
-			copy(r, acc)
-		case OpLoad:
-			v, p := e.f.Loads[c.X], e.loads[c.X]
-			Read(r, v.Type, e.storage[v.Slot], p.Offset+i*p.Row+j*p.Col, p.Col)
-		case OpScalar:
-			for l := range r {
-				r[l] = e.scalars[c.X]
-			}
+		switch c.Type {
+		case F32:
+			compute(e, e.floats, k, i, j, acc)
+		case I32:
+			compute(e, e.ints, k, i, j, acc)
 		default:
-			Compute(c.Op, r, e.reg(c.X, len(r)), e.reg(c.Y, len(r)), e.reg(c.Z, len(r)))
+			compute(e, e.uints, k, i, j, acc)
 		}
 	}
-	copy(acc, e.regs[len(e.regs)-1])
+	copy(acc, any(e.bank(typeOf[N]())).([][]N)[len(e.f.Code)-1])
 }
 
-func (e *Eval[N]) reg(n uint8, size int) []N { return e.regs[min(int(n), len(e.regs)-1)][:size] }
+// bank returns the values of the instructions of a type.
+func (e *Eval[N]) bank(t Type) any {
+	switch t {
+	case F32:
+		return e.floats
+	case I32:
+		return e.ints
+	}
+	return e.uints
+}
+
+// compute runs instruction k, whose value is of type M.
+func compute[M, N Num](e *Eval[N], regs [][]M, k, i, j int, acc []N) {
+	c, r := e.f.Code[k], regs[k][:len(acc)]
+	switch c.Op {
+	case OpAcc:
+		copy(r, any(acc).([]M))
+	case OpLoad:
+		v, p := e.f.Loads[c.X], e.loads[c.X]
+		Read(r, v.Type, e.storage[v.Slot], p.Offset+i*p.Row+j*p.Col, p.Col)
+	case OpScalar:
+		for l := range r {
+			r[l] = FromBits[M](e.scalars[c.X])
+		}
+	case OpRow:
+		for l := range r {
+			r[l] = M(i)
+		}
+	case OpCol:
+		for l := range r {
+			r[l] = M(j + l)
+		}
+	case OpAt:
+		v, p := e.f.Loads[c.X], e.loads[c.X]
+		for l := range r {
+			r[l] = 0
+			if row, col := int(e.ints[c.Y][l]), int(e.ints[c.Z][l]); row >= 0 && row < p.Rows && col >= 0 && col < p.Cols {
+				Read(r[l:l+1], v.Type, e.storage[v.Slot], p.Offset+row*p.Row+col*p.Col, 1)
+			}
+		}
+	case OpConvert:
+		switch e.f.Code[c.X].Type {
+		case F32:
+			convert(r, e.floats[c.X])
+		case I32:
+			convert(r, e.ints[c.X])
+		default:
+			convert(r, e.uints[c.X])
+		}
+	default:
+		at := func(n uint8) []M { // operands that an operation has not may be any
+			if int(n) < len(regs) && regs[n] != nil {
+				return regs[n][:len(r)]
+			}
+			return r
+		}
+		Compute(c.Op, r, at(c.X), at(c.Y), at(c.Z))
+	}
+}
+
+// convert makes values of another type: integers by their bits, as in WGSL.
+func convert[M, F Num](dst []M, src []F) {
+	to, from := typeOf[M](), typeOf[F]()
+	for l := range dst {
+		if to != F32 && from != F32 {
+			dst[l] = M(src[l])
+		} else {
+			dst[l] = FromBits[M](to.Store(float64(src[l])))
+		}
+	}
+}
 
 // Store writes the values to row i from column j on.
 func (e *Eval[N]) Store(i, j int, values []N) {

@@ -97,6 +97,7 @@ const (
 	Gather               // any steps: four loads or stores
 	Column               // column step 0: one load for the whole vector
 	Crossed              // row step 1; offset and column step are multiples of 4: 4x4 blocks are transposed in registers
+	Indexed              // at rows and columns that are computed: by OpAt alone
 )
 
 // View is one operand or the result, as far as the kernel's text depends on it.
@@ -112,16 +113,17 @@ type Slot struct {
 	Vec  bool
 }
 
-// Instr computes one value from earlier ones; X, Y and Z are their numbers (for OpLoad and OpScalar the number of the
-// operand or scalar, for OpCall X is the function and Y the first of its arguments, which stand in a row).
+// Instr computes one value from earlier ones; X, Y and Z are their numbers (for OpLoad, OpAt and OpScalar X is the number of
+// the operand or scalar, for OpCall X is the function and Y the first of its arguments, which stand in a row).
 type Instr struct {
 	Op      Op
 	X, Y, Z uint8
+	Type    Type // of the value: F32, I32 or U32. The operands have it too, but for those of OpConvert and OpAt
 }
 
 // Func is an element-wise function. Code computes it: value n is the result of Code[n] and the last one is the result.
 type Func struct {
-	Type    Type // F32, I32 or U32: what is computed in
+	Type    Type // of the result, and of the kernel's own value: F32, I32 or U32
 	Code    []Instr
 	Loads   []View
 	Store   View // slot 0
@@ -144,7 +146,7 @@ func (f *Func) Key(b []byte) []byte {
 	b = append(b, byte(f.Type), byte(shaders.Bit(f.Flat)|2*shaders.Bit(f.Bits)))
 	b = append(b, byte(len(f.Code)), byte(len(f.Loads)), byte(len(f.Slots)), byte(f.Scalars), byte(len(f.Calls)))
 	for _, c := range f.Code {
-		b = append(b, byte(c.Op), c.X, c.Y, c.Z)
+		b = append(b, byte(c.Op), c.X, c.Y, c.Z, byte(c.Type))
 	}
 	b = append(b, byte(f.Store.Type), byte(f.Store.Class))
 	for _, v := range f.Loads {
@@ -159,20 +161,35 @@ func (f *Func) Key(b []byte) []byte {
 	return b
 }
 
-// Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements.
-type Place struct{ Offset, Row, Col int }
+// Place is where a view lies in its buffer: the part of it that is a parameter. Steps and offset are in elements. The size is that
+// of operands whose rows and columns are computed.
+type Place struct{ Offset, Row, Col, Rows, Cols int }
 
 // Params appends the views and scalars of the parameter block, after the kernel's own Shape: the result's place, the
-// operands' places, and the scalars' bits.
+// operands' places, the sizes of those that are indexed, and the scalars' bits.
 func (f *Func) Params(b []byte, store Place, loads []Place, scalars []uint32) []byte {
 	b = shaders.Words(b, store.Offset, store.Row, store.Col, 0)
 	for _, p := range loads {
 		b = shaders.Words(b, p.Offset, p.Row, p.Col, 0)
 	}
+	for i, p := range loads {
+		if f.Loads[i].Class == Indexed {
+			b = shaders.Words(b, p.Rows, p.Cols, 0, 0)
+		}
+	}
 	for _, bits := range scalars {
 		b = shaders.Words(b, int(bits))
 	}
 	return append(b, make([]byte, (-len(scalars)&3)*4)...)
+}
+
+// Views returns how many vectors of the parameter block precede the scalars: the places, and sizes.
+func (f *Func) Views() int {
+	n := 1 + len(f.Loads)
+	for _, v := range f.Loads {
+		n += shaders.Bit(v.Class == Indexed)
+	}
+	return n
 }
 
 // Call is a function of the user's.

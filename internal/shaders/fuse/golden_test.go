@@ -45,8 +45,14 @@ var goldens = []struct {
 		Slots: []fuse.Slot{{Type: fuse.F16, Vec: true}, {Type: fuse.F16, Vec: true}},
 	}},
 	{"int_divide", false, fuse.Func{ // sign(a / b) of columns of integers, one of them converted
-		Type:  fuse.I32,
-		Code:  []fuse.Instr{{Op: fuse.OpLoad}, {Op: fuse.OpLoad, X: 1}, {Op: fuse.OpDiv, Y: 1}, {Op: fuse.OpSign, X: 2}},
+		Type: fuse.I32,
+		Code: []fuse.Instr{
+			{Op: fuse.OpLoad, Type: fuse.I32},
+			{Op: fuse.OpLoad, X: 1},
+			{Op: fuse.OpConvert, X: 1, Type: fuse.I32},
+			{Op: fuse.OpDiv, Y: 2, Type: fuse.I32},
+			{Op: fuse.OpSign, X: 3, Type: fuse.I32},
+		},
 		Loads: []fuse.View{{Type: fuse.I32, Class: fuse.Column, Slot: 1}, {Class: fuse.Vector, Slot: 2}},
 		Store: fuse.View{Type: fuse.I32, Class: fuse.Gather},
 		Slots: []fuse.Slot{{Type: fuse.I32}, {Type: fuse.I32}, {Vec: true}},

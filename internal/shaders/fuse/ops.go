@@ -15,10 +15,14 @@ type Op uint8
 
 // The instructions.
 const (
-	OpAcc    Op = iota // the kernel's own value: a product, a loaded element, a sum
-	OpLoad             // operand X
-	OpScalar           // scalar X
-	OpCall             // user's function X of values Y, Y+1, ...
+	OpAcc     Op = iota // the kernel's own value: a product, a loaded element, a sum
+	OpLoad              // operand X
+	OpScalar            // scalar X
+	OpCall              // user's function X of values Y, Y+1, ...
+	OpRow               // the number of the element's row, int32
+	OpCol               // the number of its column, int32
+	OpAt                // the element of operand X in row Y and column Z, both int32; 0 where there is none
+	OpConvert           // value X in another type
 )
 
 // opInfo describes an operation. In its texts $0, $1 and $2 stand for the operands, T for the scalar type and V for the vector
@@ -48,8 +52,8 @@ func (o Op) info() *opInfo {
 
 // String returns the operation's name.
 func (o Op) String() string {
-	if o <= OpCall {
-		return [...]string{"acc", "load", "scalar", "call"}[o]
+	if o <= OpConvert {
+		return [...]string{"acc", "load", "scalar", "call", "row", "col", "at", "convert"}[o]
 	}
 	return o.info().name
 }

@@ -3,6 +3,7 @@
 package fuse
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,12 @@ func (f *Func) Text(base int, block bool, more string) string {
 		}
 		w.WriteString(s.Text("s"+num(i), base+i, mode))
 	}
+	if block {
+		f.blocks(w)
+	}
 	for i, v := range f.Loads {
 		f.loader(w, i, v)
-		if block {
+		if block && v.Class != Indexed {
 			f.loader4(w, i, v)
 		}
 	}
@@ -63,21 +67,71 @@ func repeat(n int, pattern string) string {
 	return w.String()
 }
 
+// each writes a pattern for the operands that are indexed, or for the others: $0 is the number, $1 the vector type and $2 the suffix
+// of what has a variant for each type.
+func (f *Func) each(indexed bool, pattern string) string {
+	w := &text{}
+	for i, v := range f.Loads {
+		if t := v.Type.Compute(); (v.Class == Indexed) == indexed {
+			w.put(pattern, num(i), f.vector(t), f.suffix(t))
+		}
+	}
+	return w.String()
+}
+
+// vector names the vector type of a type that is computed in.
+func (f *Func) vector(t Type) string {
+	if t == f.Type {
+		return "V"
+	}
+	return "vec4<" + t.WGSL() + ">"
+}
+
+// suffix ends the names of what there is beside that of the function's own type.
+func (f *Func) suffix(t Type) string {
+	if t == f.Type {
+		return ""
+	}
+	return "_" + t.WGSL()
+}
+
+// blocks declares Block for the types of operands that are not the function's; the kernel itself declares the other.
+func (f *Func) blocks(w *text) {
+	for _, t := range []Type{F32, I32, U32} {
+		if t != f.Type && slices.ContainsFunc(f.Loads, func(v View) bool { return v.Type.Compute() == t && v.Class != Indexed }) {
+			w.put("struct Block$1 { a: $0, b: $0, c: $0, d: $0 }\n", f.vector(t), f.suffix(t))
+		}
+	}
+}
+
 // fixed writes the parameter block, the struct Fixed and the function that fills it: the places of the result (o) and of the
-// operands (o0, o1, ...), and the scalars.
+// operands (o0, o1, ...), the sizes of those that are indexed (size0, ...), and the scalars.
 func (f *Func) fixed(w *text) {
-	views := len(f.Loads) + 1
-	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, $0>,\n", num(views))
+	w.put("struct Params {\n  shape: Shape,\n  views: array<vec4<u32>, $0>,\n", num(f.Views()))
 	if f.Scalars > 0 {
 		w.put("  scalars: array<vec4<u32>, $0>,\n", num(shaders.Ceil(f.Scalars, 4)))
 	}
 	w.WriteString("}\n@group(0) @binding(0) var<uniform> p: Params;\nstruct Fixed {\n  o: vec4<u32>,\n" +
-		repeat(len(f.Loads), "  o$0: vec4<u32>,\n") + repeat(f.Scalars, "  c$0: T,\n") +
-		"}\nfn fixed() -> Fixed {\n  return Fixed(" + repeat(views, "p.views[$0], "))
-	for i := range f.Scalars {
-		w.put("$0(p.scalars[$1].$2), ", f.Type.FromBits("T"), num(i/4), "xyzw"[i%4:][:1])
+		repeat(len(f.Loads), "  o$0: vec4<u32>,\n") + f.each(true, "  size$0: vec4<u32>,\n"))
+	for i, t := range f.scalarTypes() {
+		w.put("  c$0: $1,\n", num(i), t.WGSL())
+	}
+	w.WriteString("}\nfn fixed() -> Fixed {\n  return Fixed(" + repeat(f.Views(), "p.views[$0], "))
+	for i, t := range f.scalarTypes() {
+		w.put("$0(p.scalars[$1].$2), ", t.FromBits(t.WGSL()), num(i/4), "xyzw"[i%4:][:1])
 	}
 	w.WriteString(");\n}\n")
+}
+
+// scalarTypes returns the types that the scalars are of.
+func (f *Func) scalarTypes() []Type {
+	types := slices.Repeat([]Type{f.Type}, f.Scalars)
+	for _, c := range f.Code {
+		if c.Op == OpScalar {
+			types[c.X] = c.Type
+		}
+	}
+	return types
 }
 
 // FromBits names the function that makes a T or a V of t from u32.
@@ -123,33 +177,43 @@ func (t Type) converter(from Type) string {
 	return "vec4<" + t.WGSL() + ">"
 }
 
+// loader writes the function that loads an operand, in the type that is computed in.
 func (f *Func) loader(w *text, n int, v View) {
-	read := "  let o = $3i * v.y + j * v.z;\n  return $1(vec4<$4>($2_at(o), $2_at(o + v.z), $2_at(o + 2u * v.z), $2_at(o + 3u * v.z)));\n"
+	head := "fn load$0(f: Fixed, i: u32, j: u32) -> $1 {\n  let v = f.o$0;\n"
+	read := "  let o = $3i * v.y + j * v.z;\n  return $1($2_at(o), $2_at(o + v.z), $2_at(o + 2u * v.z), $2_at(o + 3u * v.z));\n"
 	switch v.Class {
 	case Vector:
-		read = "  return $1($2_quad(($3i * v.y + j) >> 2u));\n"
+		read = "  return $2_quad(($3i * v.y + j) >> 2u);\n"
 	case Column:
-		read = "  return $1(vec4<$4>($2_at($3i * v.y)));\n"
+		read = "  return $1($2_at($3i * v.y));\n"
+	case Indexed:
+		head = "fn at$0(f: Fixed, row: vec4<i32>, col: vec4<i32>) -> $1 {\n  let v = f.o$0;\n"
+		read = `  let i = bitcast<vec4<u32>>(row);
+  let j = bitcast<vec4<u32>>(col);
+  let inside = (i < vec4<u32>(f.size$0.x)) & (j < vec4<u32>(f.size$0.y));
+  let o = select(vec4<u32>(), $3i * v.y + j * v.z, inside);
+  return select($1(), $1($2_at(o.x), $2_at(o.y), $2_at(o.z), $2_at(o.w)), inside);
+`
 	}
-	w.put("fn load$0(f: Fixed, i: u32, j: u32) -> V {\n  let v = f.o$0;\n"+read+"}\n",
-		num(n), f.Type.converter(v.Type), "s"+num(v.Slot), f.base(), v.Type.WGSL())
+	w.put(head+read+"}\n", num(n), f.vector(v.Type.Compute()), "s"+num(v.Slot), f.base())
 }
 
 // loader4 loads rows i..i+3; a crossed view is read along its own rows and transposed.
 func (f *Func) loader4(w *text, n int, v View) {
-	read := "  return Block(load$0(f, i, j), load$0(f, i + 1u, j), load$0(f, i + 2u, j), load$0(f, i + 3u, j));\n"
+	read := "  return Block$4(load$0(f, i, j), load$0(f, i + 1u, j), load$0(f, i + 2u, j), load$0(f, i + 3u, j));\n"
 	if v.Class == Crossed {
 		read = `  let v = f.o$0;
   let o = ($3i + j * v.z) >> 2u;
   let d = v.z >> 2u;
-  let c0 = $1($2_quad(o));
-  let c1 = $1($2_quad(o + d));
-  let c2 = $1($2_quad(o + 2u * d));
-  let c3 = $1($2_quad(o + 3u * d));
-  return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
+  let a = $2_quad(o);
+  let b = $2_quad(o + d);
+  let c = $2_quad(o + 2u * d);
+  let e = $2_quad(o + 3u * d);
+  return Block$4($1(a.x, b.x, c.x, e.x), $1(a.y, b.y, c.y, e.y), $1(a.z, b.z, c.z, e.z), $1(a.w, b.w, c.w, e.w));
 `
 	}
-	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block {\n"+read+"}\n", num(n), f.Type.converter(v.Type), "s"+num(v.Slot), f.base())
+	t := v.Type.Compute()
+	w.put("fn load4_$0(f: Fixed, i: u32, j: u32) -> Block$4 {\n"+read+"}\n", num(n), f.vector(t), "s"+num(v.Slot), f.base(), f.suffix(t))
 }
 
 // function writes the user's functions, and the code as one function of the loaded values.
@@ -157,7 +221,7 @@ func (f *Func) function(w *text) {
 	for _, c := range f.Calls {
 		w.WriteString(c.WGSL + "\n")
 	}
-	w.put("fn fused(f: Fixed, acc: V$0) -> V {\n", repeat(len(f.Loads), ", x$0: V"))
+	w.WriteString("fn fused(f: Fixed, i: u32, j: u32, acc: V" + f.each(false, ", x$0: $1") + ") -> V {\n")
 	for n, c := range f.Code {
 		w.put("  let v$0 = $1;\n", num(n), f.value(c))
 	}
@@ -171,11 +235,23 @@ func (f *Func) value(c Instr) string {
 	case OpLoad:
 		return "x" + num(c.X)
 	case OpScalar:
-		return "V(f.c" + num(c.X) + ")"
+		return f.vector(c.Type) + "(f.c" + num(c.X) + ")"
 	case OpCall:
 		return f.callText(c)
+	case OpRow:
+		return "vec4<i32>(i32(i))"
+	case OpCol:
+		return "vec4<i32>(i32(j)) + vec4<i32>(0, 1, 2, 3)"
+	case OpAt:
+		return shaders.Fill("at$0(f, v$1, v$2)", num(c.X), num(c.Y), num(c.Z))
+	case OpConvert:
+		return c.Type.converter(f.Code[c.X].Type) + "(v" + num(c.X) + ")"
 	}
-	return c.Op.Text(f.Type, "v"+num(c.X), "v"+num(c.Y), "v"+num(c.Z))
+	text := c.Op.Text(c.Type, "v"+num(c.X), "v"+num(c.Y), "v"+num(c.Z))
+	if c.Type != f.Type { // the aliases are those of the function's own type
+		text = strings.NewReplacer("V(", f.vector(c.Type)+"(", "T(", c.Type.WGSL()+"(").Replace(text)
+	}
+	return text
 }
 
 // callText calls a scalar function for each of the four components.
@@ -189,18 +265,18 @@ func (f *Func) callText(c Instr) string {
 		}
 		parts = append(parts, call.Name+"("+strings.Join(args, ", ")+")")
 	}
-	return "V(" + strings.Join(parts, ", ") + ")"
+	return f.vector(c.Type) + "(" + strings.Join(parts, ", ") + ")"
 }
 
 func (f *Func) apply(w *text) {
-	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, acc$0);\n}\n", repeat(len(f.Loads), ", load$0(f, i, j)"))
+	w.put("fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {\n  return fused(f, i, j, acc$0);\n}\n", f.each(false, ", load$0(f, i, j)"))
 }
 
 func (f *Func) apply4(w *text) {
-	w.WriteString("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n" + repeat(len(f.Loads), "  let x$0 = load4_$0(f, i, j);\n"))
+	w.WriteString("fn apply4(f: Fixed, i: u32, j: u32) -> Block {\n" + f.each(false, "  let x$0 = load4_$0(f, i, j);\n"))
 	rows := make([]string, 4)
 	for i, row := range []string{".a", ".b", ".c", ".d"} {
-		rows[i] = "fused(f, V()" + repeat(len(f.Loads), ", x$0"+row) + ")"
+		rows[i] = "fused(f, i + " + num(i) + "u, j, V()" + f.each(false, ", x$0"+row) + ")"
 	}
 	w.put("  return Block($0);\n}\n", strings.Join(rows, ", "))
 }

@@ -12,7 +12,7 @@ import (
 // identity is the function that stores the kernel's own value.
 func identity(store fuse.View) *fuse.Func {
 	return &fuse.Func{
-		Type: store.Type.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc}}, Store: store,
+		Type: store.Type.Compute(), Code: []fuse.Instr{{Op: fuse.OpAcc, Type: store.Type.Compute()}}, Store: store,
 		Slots: []fuse.Slot{{Type: store.Type, Vec: store.Class == fuse.Vector}},
 	}
 }

@@ -67,7 +67,7 @@ func (m *matrix) fill(rng *rand.Rand) {
 // head loads an operand.
 func head(m *matrix) *fuse.Func {
 	return &fuse.Func{
-		Type: m.typ.Compute(), Code: []fuse.Instr{{Op: fuse.OpLoad}}, Loads: []fuse.View{{Type: m.typ, Class: fuse.Gather, Slot: 1}},
+		Type: m.typ.Compute(), Code: []fuse.Instr{{Op: fuse.OpLoad, Type: m.typ.Compute()}}, Loads: []fuse.View{{Type: m.typ, Class: fuse.Gather, Slot: 1}},
 		Store: fuse.View{Type: m.typ.Compute(), Class: fuse.Gather}, Slots: []fuse.Slot{{Type: m.typ.Compute()}, {Type: m.typ}},
 	}
 }

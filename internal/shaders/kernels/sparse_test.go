@@ -80,7 +80,7 @@ func TestScatterBlocks(t *testing.T) {
 // loading is the function of a product: it reads a dense factor of cols columns and stores what the kernel computed.
 func loading(typ fuse.Type) *fuse.Func {
 	return &fuse.Func{
-		Type: typ, Code: []fuse.Instr{{Op: fuse.OpLoad}},
+		Type: typ, Code: []fuse.Instr{{Op: fuse.OpLoad, Type: typ}},
 		Loads: []fuse.View{{Type: typ, Class: fuse.Gather, Slot: 1}},
 		Store: fuse.View{Type: typ, Class: fuse.Gather}, Slots: []fuse.Slot{{Type: typ}, {Type: typ}},
 	}

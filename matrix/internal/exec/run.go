@@ -298,7 +298,10 @@ func (t *tree) node(n *expr.Node) error {
 	if n.Kind == expr.Sort {
 		t.put(n.Cols)
 	}
-	if n.Kind == expr.Reduce {
+	if n.Kind == expr.Index {
+		t.put(n.Rows, n.Cols)
+	}
+	if n.Kind == expr.Reduce || n.Kind == expr.Index {
 		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(n.Value))
 	}
 	t.put(int(n.Op), int(n.Red), int(n.Axis), shaders.Bit(n.Log)|2*shaders.Bit(n.Hard)|4*shaders.Bit(n.Down)|8*shaders.Bit(n.Index), len(n.Args))

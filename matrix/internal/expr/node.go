@@ -6,6 +6,7 @@
 package expr
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -30,12 +31,14 @@ const (
 	Sort                  // the rows of Args[0], sorted: all columns or the first ones
 	Scan                  // the running sums or products of the rows of Args[0], by Red
 	Softmax               // Args[0] normalised along its rows; with Hard along Axis
+	Index                 // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
+	Gather                // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
 type Node struct {
 	Kind       Kind
-	Op         fuse.Op // Map: in a tree OpAcc is the identity, or a conversion
+	Op         fuse.Op // Map
 	Red        fuse.Reduction
 	Axis       fuse.Axis
 	Log, Hard  bool // Softmax: the logarithm; 1 at the largest element and 0 elsewhere
@@ -47,7 +50,7 @@ type Node struct {
 	Args       []*Node
 	argv       [3]*Node   // backs Args of most nodes
 	Source     any        // Leaf: the matrix
-	Value      float64    // Scalar; Reduce: the number that results are finished with
+	Value      float64    // Scalar; Reduce: the number that results are finished with; Index: what is added
 	Call       *fuse.Call // Call
 	Err        error
 }
@@ -199,7 +202,7 @@ func NewConversion(op string, t fuse.Type, a *Node) *Node {
 	if a.Type == Untyped {
 		return a.Typed(t)
 	}
-	n := (&Node{Kind: Map, Op: fuse.OpAcc}).build(op, a)
+	n := (&Node{Kind: Map, Op: fuse.OpConvert}).build(op, a)
 	n.Type = t
 	return n
 }
@@ -273,4 +276,44 @@ func NewScan(op string, red fuse.Reduction, a *Node) *Node {
 // NewHardmax builds a matrix of 1 where a, or each row of it, is largest, the first one of several, and 0 elsewhere.
 func NewHardmax(op string, axis fuse.Axis, a *Node) *Node {
 	return (&Node{Kind: Softmax, Hard: true, Axis: axis}).build(op, a)
+}
+
+// NewIndex builds a matrix of int32, the numbers of its rows (AxisRows) or of its columns (AxisCols).
+func NewIndex(op string, rows, cols int, axis fuse.Axis) *Node {
+	if err := CheckVirtual(op, rows, cols); err != nil {
+		return Failed(err)
+	}
+	if max(rows, cols) > math.MaxInt32 {
+		return Failed(Fail(op, fault.ErrLimit, fault.Shape{rows, cols}.String(), " has more rows or columns than int32 counts"))
+	}
+	return &Node{Kind: Index, Type: fuse.I32, Axis: axis, Rows: rows, Cols: cols}
+}
+
+// NewGather builds a matrix of the elements of a in the given rows and columns, matrices of int32 that stretch to one size. Where a
+// has no such row or column the result is 0.
+func NewGather(op string, a, rows, cols *Node) *Node {
+	rows, cols = rows.Typed(fuse.I32), cols.Typed(fuse.I32)
+	at := Join(op, rows, cols)
+	whole := Join(op, a)
+	for _, n := range []*Node{whole, at} {
+		if n.Err != nil {
+			return n
+		}
+	}
+	a = whole.Args[0]
+	switch {
+	case at.Type != fuse.I32:
+		return Failed(Fail(op, fault.ErrInvalid, "indices are int32, not ", at.Type.String()))
+	case a.Dev != nil && at.Dev != nil && a.Dev != at.Dev:
+		return Failed(Fail(op, gpu.ErrForeign, "operands on two devices"))
+	}
+	at.Rows, at.Cols = rows.Rows, rows.Cols
+	if err := at.broadcast(op); err != nil {
+		return Failed(err)
+	}
+	n := &Node{Kind: Gather, Type: a.Type, Rows: at.Rows, Cols: at.Cols, Dev: cmp.Or(a.Dev, at.Dev), Args: []*Node{a, at.Args[0], at.Args[1]}}
+	if a.Rows == 0 || a.Cols == 0 {
+		return Number(n.Type, n.Rows, n.Cols, 0)
+	}
+	return n
 }

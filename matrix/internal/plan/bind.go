@@ -37,7 +37,7 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 		if at < 0 {
 			at = len(slots)
 			f.Slots = append(f.Slots, fuse.Slot{Type: op.Type})
-			slots = append(slots, bindingOf(op, buffer.Reads))
+			slots = append(slots, bindingOf(op.Operand, buffer.Reads))
 		}
 		s := &slots[at]
 		s.Lo, s.Hi = min(s.Lo, op.Offset), max(s.Hi, op.Offset+op.Span())
@@ -53,7 +53,7 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 	if len(slots) > b.p.Device.slots(len(own)) {
 		b.p.tooMuch("Assign", strconv.Itoa(len(slots)), " matrices in one element-wise function")
 	}
-	word += 4
+	word = len(l.Shape) + 4*f.Views()
 	s := &Step{Launch: l, Func: f, Key: l.Key(f), Bindings: append(own, slots...), To: b.result}
 	bits := make([]uint32, len(b.numbers))
 	for k, n := range b.numbers {
@@ -63,7 +63,7 @@ func (b *builder) step(l *kernels.Launch, own ...Binding) *Step {
 			s.Numbers = append(s.Numbers, Number{word + k, n.index})
 		}
 	}
-	s.Params = f.Params(shaders.Words(nil, l.Shape...), b.place(b.result), places, bits)
+	s.Params = f.Params(shaders.Words(nil, l.Shape...), b.place(load{Operand: b.result}), places, bits)
 	return s
 }
 
@@ -88,8 +88,11 @@ func (b *builder) intent() buffer.Intent {
 func (p *planner) vectors(op Operand) bool { return p.plan.Memories[op.Mem].Vectors }
 
 // place returns where an operand lies as the kernel sees it: its steps are 0 where it is stretched.
-func (b *builder) place(op Operand) fuse.Place {
+func (b *builder) place(op load) fuse.Place {
 	row, col := op.Steps()
+	if op.indexed {
+		return fuse.Place{Offset: op.Offset, Row: row, Col: col, Rows: op.Rows, Cols: op.Cols}
+	}
 	if op.Rows == 1 && b.rows != 1 {
 		row = 0
 	}
@@ -110,10 +113,12 @@ func (b *builder) storeClass() fuse.Class {
 // unaligned reports whether the result is binary16 that shares words with others.
 func (b *builder) unaligned() bool { return b.result.Type == fuse.F16 && b.storeClass() != fuse.Vector }
 
-func (b *builder) loadClass(op Operand) fuse.Class {
+func (b *builder) loadClass(op load) fuse.Class {
 	at := b.place(op)
-	vec := b.p.vectors(op) && !b.unaligned() // whose vectors would have to begin at multiples of four
+	vec := b.p.vectors(op.Operand) && !b.unaligned() // whose vectors would have to begin at multiples of four
 	switch {
+	case op.indexed:
+		return fuse.Indexed
 	case at.Col == 0 && b.cols > 1, b.cols == 1 && (at.Row == 0 || b.single):
 		return fuse.Column
 	case vec && at.Col == 1 && at.Offset%4 == 0 && (at.Row%4 == 0 || b.rows == 1):
@@ -129,18 +134,18 @@ func (b *builder) loadClass(op Operand) fuse.Class {
 func (b *builder) linear() bool {
 	whole := func(op Operand) bool { return op.Offset%4 == 0 && b.p.vectors(op) }
 	return oneRow(b.result.Layout) && whole(b.result) && b.linearLoads() &&
-		!slices.ContainsFunc(b.loads, func(op Operand) bool { return !b.stretched(op) && !whole(op) })
+		!slices.ContainsFunc(b.loads, func(op load) bool { return !op.indexed && !b.stretched(op) && !whole(op.Operand) })
 }
 
-// linearLoads reports whether all operands can be read as one row.
+// linearLoads reports whether all operands can be read as one row, and no value depends on what its row is.
 func (b *builder) linearLoads() bool {
-	return !slices.ContainsFunc(b.loads, func(op Operand) bool {
-		return !b.stretched(op) && (op.Rows != b.rows || op.Cols != b.cols || !oneRow(op.Layout))
+	return !(b.placed && b.rows > 1) && !slices.ContainsFunc(b.loads, func(op load) bool {
+		return !op.indexed && !b.stretched(op) && (op.Rows != b.rows || op.Cols != b.cols || !oneRow(op.Layout))
 	})
 }
 
 // stretched reports whether an operand is a single element for the whole result.
-func (b *builder) stretched(op Operand) bool {
+func (b *builder) stretched(op load) bool {
 	at := b.place(op)
 	return at.Row == 0 && at.Col == 0
 }
@@ -152,7 +157,7 @@ func oneRow(l expr.Layout) bool {
 // flatten turns the operands into one row; linearLoads said that this is the same.
 func (b *builder) flatten() {
 	for k, op := range b.loads {
-		if !b.stretched(op) {
+		if !op.indexed && !b.stretched(op) {
 			b.loads[k].Layout = flat(op.Layout)
 		}
 	}
@@ -165,12 +170,12 @@ func flat(l expr.Layout) expr.Layout {
 
 // hazard reports whether an operand shares elements with the result other than one for one.
 func (b *builder) hazard() bool {
-	return slices.ContainsFunc(b.loads, func(op Operand) bool {
-		return op.Mem == b.result.Mem && op.Layout != b.result.Layout && op.Overlaps(b.result.Layout)
+	return slices.ContainsFunc(b.loads, func(op load) bool {
+		return op.Mem == b.result.Mem && (op.indexed || op.Layout != b.result.Layout) && op.Overlaps(b.result.Layout)
 	})
 }
 
 // reads reports whether an operand lies in the result's memory.
 func (b *builder) reads() bool {
-	return slices.ContainsFunc(b.loads, func(op Operand) bool { return op.Mem == b.result.Mem })
+	return slices.ContainsFunc(b.loads, func(op load) bool { return op.Mem == b.result.Mem })
 }

@@ -101,7 +101,7 @@ func (p *planner) shares(n *expr.Node, dst Operand, transposed, aligned bool) bo
 		return op.Mem == dst.Mem && (!aligned || op.Layout != dst.Layout && op.Overlaps(dst.Layout))
 	}
 	transposed = transposed != (n.Kind == expr.Transpose)
-	aligned = aligned && n.Kind != expr.Product && n.Kind != expr.Reduce
+	aligned = aligned && n.Kind != expr.Product && n.Kind != expr.Reduce && n.Kind != expr.Gather
 	return slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return p.shares(a, dst, transposed, aligned) })
 }
 
@@ -275,6 +275,9 @@ func (p *planner) cutOut(k partKey, done map[partKey]*expr.Node) *expr.Node {
 		made.Args[i] = p.cutOut(k.operand(i), done)
 	}
 	made.Rows, made.Cols = b.k-b.i, b.l-b.j
+	if n.Kind == expr.Index {
+		made.Value += float64([...]int{fuse.AxisRows: b.i, fuse.AxisCols: b.j}[n.Axis])
+	}
 	done[k] = made
 	return made
 }
@@ -285,7 +288,7 @@ func (k *partKey) operand(i int) partKey {
 	switch {
 	case n.Kind == expr.Transpose:
 		b = block{b.j, b.l, b.i, b.k}
-	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll:
+	case n.Kind == expr.Reduce && n.Axis == fuse.AxisAll, n.Kind == expr.Gather && i == 0:
 		b = block{0, a.Rows, 0, a.Cols}
 	case n.Kind == expr.Reduce && n.Axis == fuse.AxisRows, n.Kind == expr.Product && i == 0, wholeRows(n):
 		b.j, b.l = 0, a.Cols

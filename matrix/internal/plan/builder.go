@@ -19,18 +19,26 @@ type builder struct {
 	result     Operand // as the kernel sees it
 	rows, cols int     // what the kernel goes over
 	root       *expr.Node
-	anchor     seen      // the node whose value the kernel itself computes: OpAcc
-	loads      []Operand // as the kernel sees them
+	anchor     seen // the node whose value the kernel itself computes: OpAcc
+	loads      []load
 	numbers    []scalar
 	done       map[seen]uint8 // the values of nodes that are computed: shared ones are computed once
 	single     bool           // results are stored one by one
 	block      bool           // operands stored the other way round may be read as blocks
+	placed     bool           // values depend on their row and column
+}
+
+// load is an operand as the kernel sees it.
+type load struct {
+	Operand
+	indexed bool // at rows and columns that are computed
 }
 
 // scalar is one of the expression's numbers or, with Index -1, a constant of the plan's.
 type scalar struct {
 	index int
 	bits  uint32
+	typ   fuse.Type
 }
 
 // newBuilder starts the function of a kernel with the given result. compute is the type it is computed in; transposed says that
@@ -61,20 +69,53 @@ func (b *builder) value(n *expr.Node, transposed bool) uint8 {
 }
 
 func (b *builder) emitNode(n *expr.Node, transposed bool) uint8 {
-	conversion := n.Kind == expr.Map && n.Op == fuse.OpAcc
 	switch {
 	case seen{n, transposed} == b.anchor:
-		return b.emit(fuse.OpAcc, 0, 0, 0)
+		return b.own()
 	case n.Kind == expr.Scalar:
 		return b.emitNumber(n)
-	case conversion && n.Type.Compute() == b.f.Type && n.Args[0].Type.Compute() == b.f.Type:
-		return b.value(n.Args[0], transposed)
-	case conversion && n.Type.Compute() == b.f.Type: // reads a matrix of the other type
-		n, transposed = expr.Resolve(n.Args[0], transposed)
-	case !conversion && (n.Kind == expr.Map || n.Kind == expr.Call) && (n == b.root || !b.p.cuts[n]):
-		return b.emitOp(n, transposed)
+	case n.Kind == expr.Index:
+		return b.emitIndex(n, transposed)
+	case !elementwise(n) || n != b.root && b.p.cuts[n]:
+		return b.emitLoad(b.p.materialise(n), transposed)
+	case n.Kind == expr.Gather:
+		return b.emitGather(n, transposed)
 	}
-	return b.emitLoad(b.p.materialise(n), transposed)
+	return b.emitOp(n, transposed)
+}
+
+// elementwise reports whether a node is part of the function that computes a tree.
+func elementwise(n *expr.Node) bool {
+	return n.Kind == expr.Map || n.Kind == expr.Call || n.Kind == expr.Gather || n.Kind == expr.Index
+}
+
+// emitIndex computes the number of a row or a column.
+func (b *builder) emitIndex(n *expr.Node, transposed bool) uint8 {
+	op, count := fuse.OpRow, n.Rows
+	if n.Axis == fuse.AxisCols {
+		op, count = fuse.OpCol, n.Cols
+	}
+	first := func() uint8 { return b.emitNumber(fill(Operand{Type: fuse.I32}, n.Value)) }
+	if count == 1 { // it may be stretched
+		return first()
+	}
+	if transposed {
+		op ^= fuse.OpRow ^ fuse.OpCol
+	}
+	b.placed = true
+	at := b.emit(op, 0, 0, 0, fuse.I32)
+	if n.Value == 0 {
+		return at
+	}
+	return b.emit(fuse.OpAdd, at, first(), 0, fuse.I32)
+}
+
+// emitGather reads an operand where two values say.
+func (b *builder) emitGather(n *expr.Node, transposed bool) uint8 {
+	rows, cols := b.value(n.Args[1], transposed), b.value(n.Args[2], transposed)
+	from, turned := expr.Resolve(n.Args[0], false)
+	op := b.apart(b.p.materialise(from)).read(turned)
+	return b.emit(fuse.OpAt, b.load(load{op, true}), rows, cols, n.Type)
 }
 
 func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
@@ -82,22 +123,28 @@ func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 	for i, a := range n.Args {
 		args[i] = b.value(a, transposed)
 	}
-	if n.Kind == expr.Call {
-		return b.emitCall(n.Call, args)
+	switch {
+	case n.Kind == expr.Call:
+		return b.emitCall(n, args)
+	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute():
+		return args[0]
 	}
 	args = args[:3]
-	return b.emit(n.Op, args[0], args[1], args[2])
+	return b.emit(n.Op, args[0], args[1], args[2], n.Type)
 }
 
-// emit appends an instruction.
-func (b *builder) emit(op fuse.Op, x, y, z uint8) uint8 {
-	b.f.Code = append(b.f.Code, fuse.Instr{Op: op, X: x, Y: y, Z: z})
+// emit appends an instruction. Its value is computed in type t.
+func (b *builder) emit(op fuse.Op, x, y, z uint8, t fuse.Type) uint8 {
+	b.f.Code = append(b.f.Code, fuse.Instr{Op: op, X: x, Y: y, Z: z, Type: t.Compute()})
 	return uint8(len(b.f.Code) - 1)
 }
 
+// own is the kernel's own value.
+func (b *builder) own() uint8 { return b.emit(fuse.OpAcc, 0, 0, 0, b.f.Type) }
+
 // emitNumber reads a scalar. Those of a plan itself are constants, the expression's may be others the next time.
 func (b *builder) emitNumber(n *expr.Node) uint8 {
-	s := scalar{-1, n.Bits()}
+	s := scalar{-1, n.Bits(), n.Type.Compute()}
 	if n.Source == nil {
 		s.index = slices.Index(b.p.Numbers, s.bits)
 	}
@@ -106,7 +153,7 @@ func (b *builder) emitNumber(n *expr.Node) uint8 {
 		at = len(b.numbers)
 		b.numbers = append(b.numbers, s)
 	}
-	return b.emit(fuse.OpScalar, uint8(at), 0, 0)
+	return b.emit(fuse.OpScalar, uint8(at), 0, 0, n.Type)
 }
 
 // constant is the Source of a scalar that is the plan's own.
@@ -120,31 +167,41 @@ func fill(op Operand, v float64) *expr.Node {
 }
 
 func (b *builder) emitLoad(op Operand, transposed bool) uint8 {
-	if op.Type != b.result.Type && op.Mem == b.result.Mem { // a binding has one type
-		c := b.p.newTemp(op.Type, op.Rows, op.Cols)
-		b.p.evaluate(c, b.p.leaf(op))
-		op = c
-	}
-	op = op.read(transposed)
+	op = b.apart(op).read(transposed)
 	op.Layout = op.Normal()
-	at := slices.Index(b.loads, op)
+	return b.emit(fuse.OpLoad, b.load(load{op, false}), 0, 0, op.Type)
+}
+
+// apart copies an operand that is of another type than the result in whose memory it lies: a binding has one type.
+func (b *builder) apart(op Operand) Operand {
+	if op.Type == b.result.Type || op.Mem != b.result.Mem {
+		return op
+	}
+	c := b.p.newTemp(op.Type, op.Rows, op.Cols)
+	b.p.evaluate(c, b.p.leaf(op))
+	return c
+}
+
+// load returns the number of an operand.
+func (b *builder) load(l load) uint8 {
+	at := slices.Index(b.loads, l)
 	if at < 0 {
 		at = len(b.loads)
-		b.loads = append(b.loads, op)
+		b.loads = append(b.loads, l)
 	}
-	return b.emit(fuse.OpLoad, uint8(at), 0, 0)
+	return uint8(at)
 }
 
 // emitCall copies the arguments next to each other, where the generated call looks for them.
-func (b *builder) emitCall(c *fuse.Call, args []uint8) uint8 {
-	at := slices.IndexFunc(b.f.Calls, func(d fuse.Call) bool { return d.WGSL == c.WGSL })
+func (b *builder) emitCall(n *expr.Node, args []uint8) uint8 {
+	at := slices.IndexFunc(b.f.Calls, func(d fuse.Call) bool { return d.WGSL == n.Call.WGSL })
 	if at < 0 {
 		at = len(b.f.Calls)
-		b.f.Calls = append(b.f.Calls, *c)
+		b.f.Calls = append(b.f.Calls, *n.Call)
 	}
 	first := uint8(len(b.f.Code))
 	for _, a := range args {
-		b.emit(fuse.OpCopy, a, 0, 0)
+		b.emit(fuse.OpCopy, a, 0, 0, n.Type)
 	}
-	return b.emit(fuse.OpCall, uint8(at), first, 0)
+	return b.emit(fuse.OpCall, uint8(at), first, 0, n.Type)
 }

@@ -5,6 +5,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -59,13 +60,20 @@ func (p *planner) measureAnew(n *expr.Node) measure {
 		return measure{code: 1, numbers: 1}
 	case expr.Leaf:
 		return measure{code: 1, calls: loadCalls, loads: []source{{mem: p.operand(n).Mem}}}
+	case expr.Index:
+		return measure{code: 3, numbers: shaders.Bit(n.Value != 0)}
 	}
 	parts := make([]measure, len(n.Args))
 	for i, a := range n.Args {
 		parts[i] = p.measure(a)
 	}
-	if n.Kind != expr.Map && n.Kind != expr.Call { // its own kernel, with its own limits; here it is an operand
+	switch {
+	case !elementwise(n): // its own kernel, with its own limits; here it is an operand
 		return measure{code: 1, calls: loadCalls, loads: []source{{n: n}}}
+	case n.Kind == expr.Gather: // from a matrix
+		if a, _ := expr.Resolve(n.Args[0], false); a.Kind != expr.Leaf {
+			parts[0] = measure{code: 1, calls: loadCalls, loads: []source{{n: a}}}
+		}
 	}
 	for {
 		m := sum(parts)

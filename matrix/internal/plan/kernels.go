@@ -26,7 +26,7 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 		b.result.Layout = flat(b.result.Layout)
 		b.launch(kernels.Linear(b.cols))
 	case b.unaligned():
-		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(b.result).Row))
+		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row))
 	case b.block:
 		b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
 	default:
@@ -45,9 +45,9 @@ func seenTransposed(op Operand) bool {
 
 // transposedLoads reports whether operands stored the other way round are worth reading in blocks.
 func (b *builder) transposedLoads() bool {
-	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op Operand) bool {
+	return b.rows >= 4 && b.cols >= 4 && slices.ContainsFunc(b.loads, func(op load) bool {
 		at := b.place(op)
-		return at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op)
+		return !op.indexed && at.Row == 1 && at.Col > 1 && at.Col%4 == 0 && at.Offset%4 == 0 && b.p.vectors(op.Operand)
 	})
 }
 
@@ -92,7 +92,7 @@ func (p *planner) multiply(b *builder, x, y Operand) {
 	if best.Parts > 1 { // left in a temporary
 		parts = p.newTemp(b.f.Type, best.Parts*b.rows, best.Width)
 		first = p.newBuilder(parts, parts.Type, false)
-		first.emit(fuse.OpAcc, 0, 0, 0)
+		first.own()
 	}
 	s := first.factored(best, x, y)
 	if best.Sooner != nil {
@@ -134,7 +134,7 @@ func (p *planner) softmax(dst Operand, n *expr.Node) {
 // turns of an invocation's loops are limited, its own loop takes all that it may.
 func (p *planner) head(n *expr.Node) seen {
 	n, transposed := expr.Resolve(n, false)
-	tree := n.Kind == expr.Map || n.Kind == expr.Call
+	tree := elementwise(n)
 	if !tree && n.Kind != expr.Leaf || tree && p.Device.Software && p.measureAnew(n).loops {
 		n = p.leaf(p.materialise(n))
 	}
@@ -173,7 +173,7 @@ func Rows(in Input, r kernels.SparseRows, y Operand, own ...Operand) (*Plan, err
 // Sum plans the launch that adds up the parts of cut rows. own are the parts and the pointers to them.
 func Sum(in Input, own ...Operand) (*Plan, error) {
 	b := sparseBuilder(in)
-	b.emit(fuse.OpAcc, 0, 0, 0)
+	b.own()
 	b.launch(kernels.SparseSum(in.To.Rows, in.To.Cols), reads(own)...)
 	return b.p.plan, b.p.err
 }

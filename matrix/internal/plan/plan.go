@@ -229,8 +229,8 @@ func (p *planner) findAnchor(n *expr.Node, transposed bool, rows, cols int) (a s
 	case expr.Product:
 		return seen{n, transposed}, true
 	case expr.Map, expr.Call:
-		if n.Op == fuse.OpAcc && n.Args[0].Type.Compute() != n.Type.Compute() {
-			return a, false // a conversion reads memory
+		if n.Op == fuse.OpConvert && n.Args[0].Type.Compute() != n.Type.Compute() {
+			return a, false // the kernel's own value is of the result's type
 		}
 		for _, arg := range n.Args {
 			if p.cuts[arg] {

@@ -34,7 +34,7 @@ func (p *planner) sorted(dst Operand, n *expr.Node) {
 		}
 		m := p.newBuilder(spare, fuse.U32, false)
 		m.f.Bits, m.single = true, true
-		m.emit(fuse.OpAcc, 0, 0, 0)
+		m.own()
 		m.launch(kernels.SortMerge(a.Rows, a.Cols, width, keys.Stride), bindingOf(keys, buffer.Reads))
 		keys, spare = spare, keys
 	}
@@ -51,7 +51,7 @@ func (p *planner) taken(dst Operand, n *expr.Node, child seen, keys Operand) {
 	b.single = true
 	b.rows, b.cols = n.Args[0].Rows, n.Args[0].Cols
 	if n.Index {
-		b.emit(fuse.OpAcc, 0, 0, 0)
+		b.own()
 	} else {
 		b.build(child.n, child.transposed)
 	}

@@ -21,29 +21,29 @@ fn s1_quad(q: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(s1[q].x), unp
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
   let o = v.x + i * v.y + j * v.z;
-  return vec4<f32>(vec4<f32>(s1_at(o), s1_at(o + v.z), s1_at(o + 2u * v.z), s1_at(o + 3u * v.z)));
+  return V(s1_at(o), s1_at(o + v.z), s1_at(o + 2u * v.z), s1_at(o + 3u * v.z));
 }
 fn load4_0(f: Fixed, i: u32, j: u32) -> Block {
   let v = f.o0;
   let o = (v.x + i + j * v.z) >> 2u;
   let d = v.z >> 2u;
-  let c0 = vec4<f32>(s1_quad(o));
-  let c1 = vec4<f32>(s1_quad(o + d));
-  let c2 = vec4<f32>(s1_quad(o + 2u * d));
-  let c3 = vec4<f32>(s1_quad(o + 3u * d));
-  return Block(V(c0.x, c1.x, c2.x, c3.x), V(c0.y, c1.y, c2.y, c3.y), V(c0.z, c1.z, c2.z, c3.z), V(c0.w, c1.w, c2.w, c3.w));
+  let a = s1_quad(o);
+  let b = s1_quad(o + d);
+  let c = s1_quad(o + 2u * d);
+  let e = s1_quad(o + 3u * d);
+  return Block(V(a.x, b.x, c.x, e.x), V(a.y, b.y, c.y, e.y), V(a.z, b.z, c.z, e.z), V(a.w, b.w, c.w, e.w));
 }
-fn fused(f: Fixed, acc: V, x0: V) -> V {
+fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V) -> V {
   let v0 = x0;
   let v1 = select(v0, V(), v0 < V());
   return v1;
 }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc, load0(f, i, j));
+  return fused(f, i, j, acc, load0(f, i, j));
 }
 fn apply4(f: Fixed, i: u32, j: u32) -> Block {
   let x0 = load4_0(f, i, j);
-  return Block(fused(f, V(), x0.a), fused(f, V(), x0.b), fused(f, V(), x0.c), fused(f, V(), x0.d));
+  return Block(fused(f, i + 0u, j, V(), x0.a), fused(f, i + 1u, j, V(), x0.b), fused(f, i + 2u, j, V(), x0.c), fused(f, i + 3u, j, V(), x0.d));
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;

@@ -24,21 +24,22 @@ fn s2_at(o: u32) -> f32 { return s2[o >> 2u][o & 3u]; }
 fn s2_quad(q: u32) -> vec4<f32> { return s2[q]; }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return vec4<i32>(vec4<i32>(s1_at(v.x + i * v.y)));
+  return V(s1_at(v.x + i * v.y));
 }
-fn load1(f: Fixed, i: u32, j: u32) -> V {
+fn load1(f: Fixed, i: u32, j: u32) -> vec4<f32> {
   let v = f.o1;
-  return whole_i32(s2_quad((v.x + i * v.y + j) >> 2u));
+  return s2_quad((v.x + i * v.y + j) >> 2u);
 }
-fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
+fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V, x1: vec4<f32>) -> V {
   let v0 = x0;
   let v1 = x1;
-  let v2 = divide4(v0, v1);
-  let v3 = select(V(), V(1), v2 > V()) - select(V(), V(1), v2 < V());
-  return v3;
+  let v2 = whole_i32(v1);
+  let v3 = divide4(v0, v2);
+  let v4 = select(V(), V(1), v3 > V()) - select(V(), V(1), v3 < V());
+  return v4;
 }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc, load0(f, i, j), load1(f, i, j));
+  return fused(f, i, j, acc, load0(f, i, j), load1(f, i, j));
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;

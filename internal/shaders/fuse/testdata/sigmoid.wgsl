@@ -10,10 +10,10 @@ struct Fixed {
   o: vec4<u32>,
   o0: vec4<u32>,
   o1: vec4<u32>,
-  c0: T,
+  c0: f32,
 }
 fn fixed() -> Fixed {
-  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<T>(p.scalars[0].x), );
+  return Fixed(p.views[0], p.views[1], p.views[2], bitcast<f32>(p.scalars[0].x), );
 }
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
@@ -26,14 +26,14 @@ fn s2_at(o: u32) -> f32 { return s2[o]; }
 fn s2_quad(q: u32) -> vec4<f32> { return vec4<f32>(s2[4u * q], s2[4u * q + 1u], s2[4u * q + 2u], s2[4u * q + 3u]); }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return vec4<f32>(s1_quad((i * v.y + j) >> 2u));
+  return s1_quad((i * v.y + j) >> 2u);
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
   let o = i * v.y + j * v.z;
-  return vec4<f32>(vec4<f32>(s2_at(o), s2_at(o + v.z), s2_at(o + 2u * v.z), s2_at(o + 3u * v.z)));
+  return V(s2_at(o), s2_at(o + v.z), s2_at(o + 2u * v.z), s2_at(o + 3u * v.z));
 }
-fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
+fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V, x1: V) -> V {
   let v0 = x0;
   let v1 = V(f.c0);
   let v2 = v0 * v1;
@@ -43,7 +43,7 @@ fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
   return v5;
 }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc, load0(f, i, j), load1(f, i, j));
+  return fused(f, i, j, acc, load0(f, i, j), load1(f, i, j));
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;

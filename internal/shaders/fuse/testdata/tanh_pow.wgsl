@@ -14,7 +14,7 @@ fn fixed() -> Fixed {
 @group(0) @binding(1) var<storage, read_write> s0: array<vec4<f32>>;
 fn s0_at(o: u32) -> f32 { return s0[o >> 2u][o & 3u]; }
 fn s0_quad(q: u32) -> vec4<f32> { return s0[q]; }
-fn fused(f: Fixed, acc: V) -> V {
+fn fused(f: Fixed, i: u32, j: u32, acc: V) -> V {
   let v0 = acc;
   let v1 = tanh4(v0);
   let v2 = exp4(v1);
@@ -23,7 +23,7 @@ fn fused(f: Fixed, acc: V) -> V {
   return v4;
 }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc);
+  return fused(f, i, j, acc);
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;

@@ -21,17 +21,17 @@ fn s1_at(o: u32) -> f32 { return s1[o >> 2u][o & 3u]; }
 fn s1_quad(q: u32) -> vec4<f32> { return s1[q]; }
 fn load0(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o0;
-  return vec4<f32>(s1_quad((v.x + i * v.y + j) >> 2u));
+  return s1_quad((v.x + i * v.y + j) >> 2u);
 }
 fn load1(f: Fixed, i: u32, j: u32) -> V {
   let v = f.o1;
-  return vec4<f32>(s0_quad((v.x + i * v.y + j) >> 2u));
+  return s0_quad((v.x + i * v.y + j) >> 2u);
 }
 // The user's, whose names end with _1jr7duf
 fn f_1jr7duf(x: f32, y: f32) -> f32 { return half_1jr7duf * (x + y); }
 const half_1jr7duf = 0.5;
 // End of the user's.
-fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
+fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V, x1: V) -> V {
   let v0 = x0;
   let v1 = x1;
   let v2 = v0;
@@ -40,7 +40,7 @@ fn fused(f: Fixed, acc: V, x0: V, x1: V) -> V {
   return v4;
 }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V {
-  return fused(f, acc, load0(f, i, j), load1(f, i, j));
+  return fused(f, i, j, acc, load0(f, i, j), load1(f, i, j));
 }
 fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   let v = f.o;
