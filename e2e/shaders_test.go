@@ -42,7 +42,10 @@ func chain(t fuse.Type, store fuse.Class) *fuse.Func {
 
 // placing reads a matrix at rows and columns that are computed, of numbers of other types.
 func placing(t fuse.Type) *fuse.Func {
-	other := [...]fuse.Type{fuse.F32: fuse.I32, fuse.I32: fuse.U32, fuse.U32: fuse.F16, fuse.F16: fuse.I32}[t]
+	other := [...]fuse.Type{
+		fuse.F32: fuse.I32, fuse.I32: fuse.U32, fuse.U32: fuse.F16, fuse.F16: fuse.I32,
+		fuse.I8: fuse.F32, fuse.U8: fuse.I16, fuse.I16: fuse.U8, fuse.U16: fuse.Bool, fuse.Bool: fuse.F16,
+	}[t]
 	f := &fuse.Func{Type: t.Compute(), Store: fuse.View{Type: t, Class: fuse.Vector}, Scalars: 1}
 	f.Slots = []fuse.Slot{{Type: t, Vec: true}, {Type: other}, {Type: other, Vec: true}}
 	f.Loads = []fuse.View{{Type: other, Class: fuse.Indexed, Slot: 1}, {Type: other, Class: fuse.Vector, Slot: 2}, {Type: t, Class: fuse.Indexed}}
@@ -54,7 +57,7 @@ func placing(t fuse.Type) *fuse.Func {
 		{Op: fuse.OpAt, Y: 0, Z: 3, Type: other.Compute()},
 		{Op: fuse.OpLoad, X: 1, Type: other.Compute()},
 		{Op: fuse.OpMax, X: 4, Y: 5, Type: other.Compute()},
-		{Op: fuse.OpConvert, X: 6, Type: f.Type},
+		{Op: fuse.OpConvert, X: 6, Y: uint8(t), Type: f.Type},
 		{Op: fuse.OpAt, X: 2, Y: 3, Z: 0, Type: f.Type},
 		{Op: fuse.OpSub, X: 7, Y: 8, Type: f.Type},
 	}
@@ -176,9 +179,12 @@ func allPrograms(t *testing.T) programs {
 			}
 		}
 		if et == fuse.F16 {
-			p.launch(t, kernels.Words(3, 5, 1, 7), chain(et, fuse.Gather))
+			p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
 		}
 		addProducts(t, p, et, vec)
+	}
+	for _, et := range []fuse.Type{fuse.I8, fuse.U8, fuse.I16, fuse.U16, fuse.Bool} {
+		addPacked(t, p, et)
 	}
 	for _, log := range []bool{false, true} {
 		for _, software := range []bool{false, true} {
@@ -188,6 +194,21 @@ func allPrograms(t *testing.T) programs {
 		}
 	}
 	return p
+}
+
+// addPacked adds the kernels that write elements that share words; what reads them is the same text everywhere.
+func addPacked(t *testing.T, p programs, et fuse.Type) {
+	for _, f := range []*fuse.Func{chain(et, fuse.Vector), placing(et)} {
+		p.launch(t, kernels.Linear(65), f)
+		p.launch(t, kernels.Block(8, 64, false), f)
+	}
+	p.launch(t, kernels.Words(3, 5, 1, 7, et.Size()), chain(et, fuse.Gather))
+	r := kernels.Request{M: 64, N: 64, K: 64, Device: kernels.Portable}
+	r.A = kernels.Operand{Type: et, Stride: 64, Vectors: true}
+	r.B = kernels.Operand{Type: et, Stride: 63, ColMajor: true}
+	best, err := r.Pick()
+	devtest.Check(t, err)
+	p.launch(t, best.First, chain(et.Compute(), fuse.Vector))
 }
 
 // addProducts adds every variant of a product for every way in which its factors can lie in memory.

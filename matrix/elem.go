@@ -9,6 +9,7 @@ import (
 	"github.com/sublet-gpu/sublet/buffer/dtype"
 	"github.com/sublet-gpu/sublet/gpu"
 	"github.com/sublet-gpu/sublet/internal/host"
+	"github.com/sublet-gpu/sublet/internal/shaders"
 	"github.com/sublet-gpu/sublet/internal/shaders/fuse"
 	"github.com/sublet-gpu/sublet/matrix/internal/expr"
 )
@@ -37,9 +38,12 @@ func HalfBits[B ~uint16](h []Half) []B {
 // the nearest one there is. In an expression it has the type that is computed in. An expression of numbers alone is float32.
 type Any float64
 
-// Elem is the constraint of element types.
+// Elem is the constraint of element types. Those of less than four bytes are storage: expressions compute with 32 bits, in float32,
+// int32 or uint32, and what is assigned to a matrix of int8, uint8, int16 or uint16 wraps as in Go. So sums of products of int8 are
+// exact where they are converted to int32 before they are stored: Convert[int32](Mul(a, b)). A bool is 0 or 1 of uint32; what is
+// assigned to a matrix of them is true unless it is 0.
 type Elem interface {
-	float32 | int32 | uint32 | Half | Any
+	float32 | int32 | uint32 | Half | Any | int8 | uint8 | int16 | uint16 | bool
 }
 
 // DType names an element type at run time. Its String method returns NumPy's name; its Size is the bytes of one element.
@@ -51,6 +55,11 @@ const (
 	Int32   = fuse.I32
 	Uint32  = fuse.U32
 	Float16 = fuse.F16
+	Int8    = fuse.I8
+	Uint8   = fuse.U8
+	Int16   = fuse.I16
+	Uint16  = fuse.U16
+	Bool    = fuse.Bool
 )
 
 // numberOf returns the element type that T is, [expr.Untyped] for Any, and the number as a float64, which holds it exactly.
@@ -64,6 +73,16 @@ func numberOf[T Elem](v T) (fuse.Type, float64) {
 		return fuse.U32, float64(v)
 	case Half:
 		return fuse.F16, float64(v.Float32())
+	case int8:
+		return fuse.I8, float64(v)
+	case uint8:
+		return fuse.U8, float64(v)
+	case int16:
+		return fuse.I16, float64(v)
+	case uint16:
+		return fuse.U16, float64(v)
+	case bool:
+		return fuse.Bool, float64(shaders.Bit(v))
 	}
 	return expr.Untyped, float64(any(v).(Any))
 }
@@ -104,7 +123,15 @@ func packed[T Elem](t fuse.Type, data []T) gpu.Host {
 // into has read fill the memory of data with elements of type t, which numbers of type Any are made of.
 func into[T Elem](t fuse.Type, data []T, read func(gpu.Host) error) error {
 	numbers, ok := any(data).([]Any)
-	if !ok {
+	switch {
+	case !ok && t == fuse.Bool: // Go knows no other bools than 0 and 1; memory of somebody else's may hold any bytes
+		mem := make([]byte, len(data))
+		err := read(gpu.HostBytes(mem))
+		for i, b := range mem {
+			any(data).([]bool)[i] = b != 0
+		}
+		return err
+	case !ok:
 		return read(hostOf(data))
 	}
 	size := t.Size()

@@ -339,6 +339,6 @@ func (e *evaluator) form(name string, args []*node) *node {
 
 // representable refuses fractions in integer arithmetic and numbers out of range.
 func representable(t fuse.Type, v float64) bool {
-	whole := t == fuse.I32 || t == fuse.U32
-	return !whole || t.Load(t.Store(v)) == v
+	t = t.Compute()
+	return t == fuse.F32 || t.Load(t.Store(v)) == v
 }

@@ -207,7 +207,7 @@ func (e *Expr[T]) ConvertTo(t DType) *Expr[T] {
 	switch {
 	case n.Err != nil:
 		return e
-	case t > Float16 || !isAny[T]() && t != n.Type:
+	case t >= fuse.Types || !isAny[T]() && t != n.Type:
 		return &Expr[T]{expr.Failed(fail(op, gpu.ErrInvalid, n.Type.String(), " to ", t.String()))}
 	}
 	return &Expr[T]{expr.NewConversion(op, t, n)}

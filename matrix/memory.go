@@ -49,7 +49,7 @@ func parse(op string, t fuse.Type, opts []Options) (o Options, err error) {
 		o = opts[0]
 	}
 	switch {
-	case o.Type > Float16:
+	case o.Type >= fuse.Types:
 		return o, fail(op, gpu.ErrInvalid, "unknown element type")
 	case t == expr.Untyped:
 	case o.Type != fuse.F32 && o.Type != t:
@@ -371,7 +371,10 @@ func (m *core) setValue(op string, src *core) error {
 }
 
 // arrayTypes are the names of the element types among arrays.
-var arrayTypes = [...]dtype.Type{fuse.F32: dtype.Float32, fuse.I32: dtype.Int32, fuse.U32: dtype.Uint32, fuse.F16: dtype.Float16}
+var arrayTypes = [...]dtype.Type{
+	fuse.F32: dtype.Float32, fuse.I32: dtype.Int32, fuse.U32: dtype.Uint32, fuse.F16: dtype.Float16,
+	fuse.I8: dtype.Int8, fuse.U8: dtype.Uint8, fuse.I16: dtype.Int16, fuse.U16: dtype.Uint16, fuse.Bool: dtype.Bool8,
+}
 
 // FromArray makes a matrix of the memory of an array of two dimensions, or of one, which becomes a row. The memory lives until
 // both are closed. The array's type must be T's ([gpu.ErrInvalid]) and its strides those of a matrix stored by rows or by
@@ -382,7 +385,7 @@ func FromArray[T Elem](a *ndarray.Array) (*Dense[T], error) {
 		return nil, fail(op, buffer.ErrNil, "nil array")
 	}
 	t := fuse.Type(slices.Index(arrayTypes[:], a.DType()))
-	if t > Float16 || !isAny[T]() && t != typeOf[T]() {
+	if t >= fuse.Types || !isAny[T]() && t != typeOf[T]() {
 		return nil, fail(op, gpu.ErrInvalid, a.DType().String(), " as a matrix of ", typeOf[T]().String())
 	}
 	o, shape, err := arrayOptions(op, a, t)

@@ -60,8 +60,8 @@ func (s *sparseCore) checkKind(op string) error {
 	switch {
 	case s.dev == nil:
 		return fail(op, gpu.ErrInvalid, "nil device")
-	case s.t == fuse.F16:
-		return fail(op, gpu.ErrUnsupported, "sparse matrices of float16")
+	case s.t.Packed():
+		return fail(op, gpu.ErrUnsupported, "sparse matrices of ", s.t.String())
 	case s.format > BlockColumn:
 		return fail(op, gpu.ErrInvalid, "unknown format")
 	case s.majors < 0 || s.minors < 0:

@@ -129,13 +129,13 @@ func compute[M, N Num](e *Eval[N], regs [][]M, k, i, j int, acc []N) {
 			}
 		}
 	case OpConvert:
-		switch e.f.Code[c.X].Type {
+		switch t := Type(c.Y); e.f.Code[c.X].Type {
 		case F32:
-			convert(r, e.floats[c.X])
+			convert(r, t, e.floats[c.X])
 		case I32:
-			convert(r, e.ints[c.X])
+			convert(r, t, e.ints[c.X])
 		default:
-			convert(r, e.uints[c.X])
+			convert(r, t, e.uints[c.X])
 		}
 	default:
 		at := func(n uint8) []M { // operands that an operation has not may be any
@@ -148,14 +148,17 @@ func compute[M, N Num](e *Eval[N], regs [][]M, k, i, j int, acc []N) {
 	}
 }
 
-// convert makes values of another type: integers by their bits, as in WGSL.
-func convert[M, F Num](dst []M, src []F) {
-	to, from := typeOf[M](), typeOf[F]()
+// convert makes elements of type t, which M is computed in: integers by their bits, as in WGSL.
+func convert[M, F Num](dst []M, t Type, src []F) {
+	whole := typeOf[M]() != F32 && typeOf[F]() != F32
 	for l := range dst {
-		if to != F32 && from != F32 {
+		switch {
+		case whole:
+			dst[l] = FromBits[M](typeOf[M]().Store(t.Load(t.Narrow(uint32(src[l])))))
+		case t == F16: // which is rounded when it is stored
 			dst[l] = M(src[l])
-		} else {
-			dst[l] = FromBits[M](to.Store(float64(src[l])))
+		default:
+			dst[l] = FromBits[M](typeOf[M]().Store(t.Load(t.Store(float64(src[l])))))
 		}
 	}
 }
@@ -166,7 +169,7 @@ func (e *Eval[N]) Store(i, j int, values []N) {
 	whole := t.Compute() != F32 && typeOf[N]() != F32 // integers are stored by their bits
 	for k, v := range values {
 		if whole {
-			e.StoreBits(i, j+k, uint32(v))
+			e.StoreBits(i, j+k, t.Narrow(uint32(v)))
 		} else {
 			e.StoreBits(i, j+k, t.Store(float64(v)))
 		}
@@ -176,9 +179,12 @@ func (e *Eval[N]) Store(i, j int, values []N) {
 // StoreBits writes the bits of the element of row i and column j.
 func (e *Eval[N]) StoreBits(i, j int, word uint32) {
 	o := e.store.Offset + i*e.store.Row + j*e.store.Col
-	if e.f.Store.Type.Size() == 2 {
+	switch e.f.Store.Type.Size() {
+	case 1:
+		e.storage[0][o] = byte(word)
+	case 2:
 		binary.LittleEndian.PutUint16(e.storage[0][2*o:], uint16(word))
-	} else {
+	default:
 		binary.LittleEndian.PutUint32(e.storage[0][4*o:], word)
 	}
 }
@@ -186,12 +192,15 @@ func (e *Eval[N]) StoreBits(i, j int, word uint32) {
 // Read converts elements of type t, which lie step apart from offset on: integers by their bits, as in WGSL.
 func Read[N Num](dst []N, t Type, mem []byte, offset, step int) {
 	own := typeOf[N]()
-	whole := t.Compute() != F32 && own != F32
+	whole := t.Compute() != F32 && own != F32 && !t.Packed()
 	for l := range dst {
 		var word uint32
-		if t.Size() == 2 {
+		switch t.Size() {
+		case 1:
+			word = uint32(mem[offset])
+		case 2:
 			word = uint32(binary.LittleEndian.Uint16(mem[2*offset:]))
-		} else {
+		default:
 			word = binary.LittleEndian.Uint32(mem[4*offset:])
 		}
 		if !whole && t != own {

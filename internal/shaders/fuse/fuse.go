@@ -25,12 +25,19 @@ import (
 // Type is an element type.
 type Type uint8
 
-// The element types. F16 is storage only: two values packed in 32 bits, computed in f32.
+// The element types. Those of less than four bytes are storage only: they are packed in words and computed in the type of 32 bits.
 const (
 	F32 Type = iota
 	I32
 	U32
 	F16
+	I8
+	U8
+	I16
+	U16
+	Bool // a byte, 0 or 1
+
+	Types = iota // how many there are
 )
 
 // types describes the element types: NumPy's name, the bytes of an element, the type that arithmetic is done in, its name in
@@ -41,51 +48,75 @@ var types = [...]struct {
 	compute    Type
 	wgsl, word string
 }{
-	F32: {"float32", 4, F32, "f32", "f32"},
-	I32: {"int32", 4, I32, "i32", "i32"},
-	U32: {"uint32", 4, U32, "u32", "u32"},
-	F16: {"float16", 2, F32, "f32", "u32"},
+	F32:  {"float32", 4, F32, "f32", "f32"},
+	I32:  {"int32", 4, I32, "i32", "i32"},
+	U32:  {"uint32", 4, U32, "u32", "u32"},
+	F16:  {"float16", 2, F32, "f32", "u32"},
+	I8:   {"int8", 1, I32, "i32", "u32"},
+	U8:   {"uint8", 1, U32, "u32", "u32"},
+	I16:  {"int16", 2, I32, "i32", "u32"},
+	U16:  {"uint16", 2, U32, "u32", "u32"},
+	Bool: {"bool", 1, U32, "u32", "u32"},
 }
 
-// String returns NumPy's name: "float32", "int32", "uint32" or "float16".
-func (t Type) String() string { return types[t&3].name }
+// String returns NumPy's name: "float32", "int8", "bool".
+func (t Type) String() string { return types[t%Types].name }
 
 // Size returns the bytes of one element.
-func (t Type) Size() int { return types[t&3].size }
+func (t Type) Size() int { return types[t%Types].size }
 
 // Compute returns the type that arithmetic on t is done in.
-func (t Type) Compute() Type { return types[t&3].compute }
+func (t Type) Compute() Type { return types[t%Types].compute }
 
 // WGSL returns the scalar type that arithmetic on t is done in: "f32", "i32" or "u32".
-func (t Type) WGSL() string { return types[t&3].wgsl }
+func (t Type) WGSL() string { return types[t%Types].wgsl }
+
+// Packed reports whether several elements share a word.
+func (t Type) Packed() bool { return t.Size() < 4 }
+
+// shift is how many bits of a word a whole number of the type leaves over.
+func (t Type) shift() int { return 32 - 8*t.Size() }
 
 // Load returns the number that an element's bits are.
 func (t Type) Load(bits uint32) float64 {
-	switch t {
-	case F16:
+	switch {
+	case t == F32:
+		return float64(math.Float32frombits(bits))
+	case t == F16:
 		return float64(half.Float32(uint16(bits)))
-	case I32:
-		return float64(int32(bits))
-	case U32:
-		return float64(bits)
+	case t.Compute() == I32:
+		return float64(int32(bits<<t.shift()) >> t.shift())
+	case t == Bool:
+		return float64(min(bits&0xff, 1))
 	}
-	return float64(math.Float32frombits(bits))
+	return float64(bits << t.shift() >> t.shift())
 }
 
 // Store returns the bits of the element that a number becomes: the nearest float, or the whole number that it is cut to, which
-// saturates; NaN becomes 0 then.
+// saturates; NaN becomes 0 then. A bool is 1 for all numbers but 0.
 func (t Type) Store(v float64) uint32 {
 	switch {
 	case t == F16:
 		return uint32(half.Bits(v))
 	case t.Compute() == F32:
 		return math.Float32bits(float32(v))
+	case t == Bool:
+		return uint32(shaders.Bit(v != 0))
 	case v != v:
 		return 0
-	case t == I32:
-		return uint32(int32(min(max(v, math.MinInt32), math.MaxInt32)))
+	case t.Compute() == I32:
+		lo, hi := float64(int32(math.MinInt32)>>t.shift()), float64(int32(math.MaxInt32)>>t.shift())
+		return t.Narrow(uint32(int32(min(max(v, lo), hi))))
 	}
-	return uint32(min(max(v, 0), math.MaxUint32))
+	return uint32(min(max(v, 0), float64(uint32(math.MaxUint32)>>t.shift())))
+}
+
+// Narrow returns the bits of the element that a whole number of 32 bits becomes, which wraps as in Go. A bool is 1 for all but 0.
+func (t Type) Narrow(bits uint32) uint32 {
+	if t == Bool {
+		return min(bits, 1)
+	}
+	return bits << t.shift() >> t.shift()
 }
 
 // Class tells how an operand is read, or the result written, relative to (i, j).

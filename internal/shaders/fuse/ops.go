@@ -22,7 +22,7 @@ const (
 	OpRow               // the number of the element's row, int32
 	OpCol               // the number of its column, int32
 	OpAt                // the element of operand X in row Y and column Z, both int32; 0 where there is none
-	OpConvert           // value X in another type
+	OpConvert           // value X as an element of type Y
 )
 
 // opInfo describes an operation. In its texts $0, $1 and $2 stand for the operands, T for the scalar type and V for the vector

@@ -3,6 +3,7 @@
 package fuse
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,18 +148,67 @@ func (s Slot) Text(name string, binding int, mode string) string {
 	element, at := types[s.Type].word, "$0[o]"
 	quad := "vec4<$1>($0[4u * q], $0[4u * q + 1u], $0[4u * q + 2u], $0[4u * q + 3u])"
 	switch {
-	case s.Type == F16 && s.Vec:
-		element, at = "vec2<u32>", "unpack2x16float($0[o >> 2u][(o >> 1u) & 1u])[o & 1u]"
-		quad = "vec4<f32>(unpack2x16float($0[q].x), unpack2x16float($0[q].y))"
-	case s.Type == F16:
-		at = "unpack2x16float($0[o >> 1u])[o & 1u]"
-		quad = "vec4<f32>(unpack2x16float($0[2u * q]), unpack2x16float($0[2u * q + 1u]))"
+	case s.Type.Size() == 1:
+		at, quad = s.Type.unpacked("$0[o >> 2u]", "8u * (o & 3u)", "$0[q]")
+	case s.Type.Size() == 2 && s.Vec:
+		element = "vec2<u32>"
+		at, quad = s.Type.unpacked("$0[o >> 2u][(o >> 1u) & 1u]", "16u * (o & 1u)", "$0[q]")
+	case s.Type.Size() == 2:
+		at, quad = s.Type.unpacked("$0[o >> 1u]", "16u * (o & 1u)", "vec2<u32>($0[2u * q], $0[2u * q + 1u])")
 	case s.Vec:
 		element, at, quad = "vec4<"+element+">", "$0[o >> 2u][o & 3u]", "$0[q]"
 	}
 	return shaders.Fill("@group(0) @binding($2) var<storage, $3> $0: array<$4>;\n"+
 		"fn $0_at(o: u32) -> $1 { return "+at+"; }\n"+
 		"fn $0_quad(q: u32) -> vec4<$1> { return "+quad+"; }\n", name, s.Type.WGSL(), num(binding), mode, element)
+}
+
+// unpacked reads an element of a packed type: it stands in a word from a bit on. It reads a vector of four too, which words hold,
+// one or two.
+func (t Type) unpacked(word, bit, words string) (at, quad string) {
+	if t == F16 {
+		return "unpack2x16float(" + word + ")[o & 1u]", "vec4<f32>(unpack2x16float(" + words + ".x), unpack2x16float(" + words + ".y))"
+	}
+	left := "vec4<u32>(24u, 16u, 8u, 0u)" // that far from the top of a word each element of the vector is
+	if t.Size() == 2 {
+		words, left = words+".xxyy", "vec4<u32>(16u, 0u, 16u, 0u)"
+	}
+	over := num(t.shift()) + "u"
+	at = shaders.Fill("($0 << ($1 - $2))", word, over, bit)
+	quad = shaders.Fill("(vec4<u32>($0) << $1)", words, left)
+	if t.Compute() == I32 {
+		at, quad = "bitcast<i32>"+at, "bitcast<vec4<i32>>"+quad
+	}
+	at, quad = at+" >> "+over, quad+" >> vec4<u32>("+over+")"
+	if t == Bool {
+		at, quad = "min("+at+", 1u)", "min("+quad+", vec4<u32>(1u))"
+	}
+	return at, quad
+}
+
+// packed makes the words of a vector d, whose elements are in range or wrap.
+func (t Type) packed(d string) string {
+	switch {
+	case t == F16:
+		return shaders.Fill("vec2<u32>(pack2x16float($0.xy), pack2x16float($0.zw))", d)
+	case t.Size() == 2:
+		return "pack_halves(vec4<u32>(" + d + "))"
+	case t.Size() == 1:
+		return "pack_bytes(vec4<u32>(" + d + "))"
+	}
+	return d
+}
+
+// Inserted is the function that puts element k of a word into it:
+//
+//	fn inserted(word: u32, k: u32, v: T) -> u32
+func (t Type) Inserted(from Type) string {
+	bits := "bitcast<u32>((" + t.converted(from, "vec4<"+from.WGSL()+">(v)") + ").x)"
+	if t == F16 {
+		bits = "pack2x16float(vec2<f32>(v))"
+	}
+	return shaders.Fill("fn inserted(word: u32, k: u32, v: $0) -> u32 {\n  let at = $1u * k;\n"+
+		"  return (word & ~($2u << at)) | (($3 & $2u) << at);\n}\n", from.WGSL(), num(8*t.Size()), num(1<<(8*t.Size())-1), bits)
 }
 
 // base begins the sum that is an element's address.
@@ -169,12 +219,27 @@ func (f *Func) base() string {
 	return "v.x + "
 }
 
-// converter names the function that makes vectors of type t of those of another type.
-func (t Type) converter(from Type) string {
-	if t.Compute() != F32 && from.Compute() == F32 {
-		return "whole_" + t.WGSL()
+// converted is a vector of a type that is computed in as one of elements of type t: floats are cut and saturate, whole numbers wrap.
+func (t Type) converted(from Type, v string) string {
+	vector := "vec4<" + t.WGSL() + ">"
+	whole := t.Compute() != F32
+	limit := func(n int) string { return vector + "(" + num(n) + t.WGSL()[:1] + ")" } // as in 255u
+	switch {
+	case t == Bool:
+		return shaders.Fill("select(vec4<u32>(), vec4<u32>(1u), $0 != vec4<$1>())", v, from.WGSL())
+	case whole && from == F32:
+		v = "whole_" + t.WGSL() + "(" + v + ")"
+		if !t.Packed() {
+			return v
+		}
+		if t.Compute() == I32 {
+			return shaders.Fill("clamp($0, $1, $2)", v, limit(math.MinInt32>>t.shift()), limit(math.MaxInt32>>t.shift()))
+		}
+		return shaders.Fill("min($0, $1)", v, limit(math.MaxUint32>>t.shift()))
+	case whole && t.Packed():
+		return shaders.Fill("($0($1) << vec4<u32>($2u)) >> vec4<u32>($2u)", vector, v, num(t.shift()))
 	}
-	return "vec4<" + t.WGSL() + ">"
+	return vector + "(" + v + ")"
 }
 
 // loader writes the function that loads an operand, in the type that is computed in.
@@ -245,7 +310,7 @@ func (f *Func) value(c Instr) string {
 	case OpAt:
 		return shaders.Fill("at$0(f, v$1, v$2)", num(c.X), num(c.Y), num(c.Z))
 	case OpConvert:
-		return c.Type.converter(f.Code[c.X].Type) + "(v" + num(c.X) + ")"
+		return Type(c.Y).converted(f.Code[c.X].Type, "v"+num(c.X))
 	}
 	text := c.Op.Text(c.Type, "v"+num(c.X), "v"+num(c.Y), "v"+num(c.Z))
 	if c.Type != f.Type { // the aliases are those of the function's own type
@@ -281,14 +346,11 @@ func (f *Func) apply4(w *text) {
 	w.put("  return Block($0);\n}\n", strings.Join(rows, ", "))
 }
 
-// store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned binary16 has
-// none: two rows may share a word there, and the kernel "words" writes whole words by itself.
+// store writes the function of that name. A partial vector keeps what lies beyond the row's end. Unaligned elements that are packed
+// have none: two rows may share a word there, and the kernel "words" writes whole words by itself.
 func (f *Func) store(w *text) {
 	t := f.Store.Type
-	vector, body := "d", ""
-	if t == F16 {
-		vector = "vec2<u32>(pack2x16float(d.xy), pack2x16float(d.zw))"
-	}
+	body := ""
 	switch {
 	case f.Store.Class == Vector:
 		body = `  let o = ($0i * v.y + j) >> 2u;
@@ -296,7 +358,7 @@ func (f *Func) store(w *text) {
   if (n < 4u) { d = select(s0_quad(o), c, vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(n)); }
   s0[o] = $2;
 `
-	case t == F16:
+	case t.Packed():
 		return
 	default:
 		body = `  let o = $0i * v.y + j * v.z;
@@ -306,9 +368,9 @@ func (f *Func) store(w *text) {
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
 `
 	}
-	given, converter := "V", t.converter(f.Type)
+	given, converted := "V", t.converted(f.Type, "r")
 	if f.Bits {
-		given, converter = "vec4<u32>", t.FromBits("vec4<"+t.WGSL()+">")
+		given, converted = "vec4<u32>", t.FromBits("vec4<"+t.WGSL()+">")+"(r)"
 	}
-	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1(r);\n"+body+"}\n", f.base(), converter, vector, given)
+	w.put("fn store(f: Fixed, i: u32, j: u32, n: u32, r: $3) {\n  let v = f.o;\n  let c = $1;\n"+body+"}\n", f.base(), converted, t.packed("d"), given)
 }

@@ -91,3 +91,12 @@ fn inf_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
 fn nan_where4(v: vec4<f32>, on: vec4<bool>) -> vec4<f32> {
   return bitcast<vec4<f32>>(select(bitcast<vec4<u32>>(v), vec4<u32>(0x7fc00000u), on));
 }
+
+fn pack_bytes(v: vec4<u32>) -> u32 {
+  let b = (v & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
+  return b.x | b.y | b.z | b.w;
+}
+
+fn pack_halves(v: vec4<u32>) -> vec2<u32> {
+  return (v.xz & vec2<u32>(65535u)) | (v.yw << vec2<u32>(16u));
+}

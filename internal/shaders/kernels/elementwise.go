@@ -50,10 +50,11 @@ func Block(rows, cols int, software bool) *Launch {
 	return k.launch(across*shaders.Ceil(rows, 4*blockSide), rows, cols, across)
 }
 
-// Words plans a pass with a binary16 result that is not aligned to vectors: rows of stride elements from offset on.
-func Words(rows, cols, offset, stride int) *Launch {
-	n := (offset+(rows-1)*stride+cols-1)/2 - offset/2 + 1
-	return Kernel{form: mapWords}.launch(shaders.Ceil(n, wordsSize), rows, cols, n)
+// Words plans a pass with a packed result that is not aligned to vectors: rows of stride elements of size bytes from offset on.
+func Words(rows, cols, offset, stride, size int) *Launch {
+	each := 4 / size
+	n := (offset+(rows-1)*stride+cols-1)/each - offset/each + 1
+	return Kernel{form: mapWords, params: []int{each}}.launch(shaders.Ceil(n, wordsSize), rows, cols, n)
 }
 
 // apply is the reference of these kernels.

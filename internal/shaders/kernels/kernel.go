@@ -87,7 +87,7 @@ var (
 	mapLinear      = &form{"elementwise/linear", &linearText, "TAIL", 0, 4}
 	mapGrid        = &form{"elementwise/grid", &gridText, "TAIL WX WY", 0, 4}
 	mapBlock       = &form{"elementwise/block", &blockText, "TAIL EACH", 0, 4}
-	mapWords       = &form{"elementwise/words", &wordsText, "", 0, 4}
+	mapWords       = &form{"elementwise/words", &wordsText, "EACH", 0, 4}
 	foldRows       = &form{"reduce/rows", &foldRowsText, "", 0, 8}
 	foldTree       = &form{"reduce/tree", &foldTreeText, "", 0, 8}
 	foldCols       = &form{"reduce/cols", &foldColsText, "WIDE", 0, 8}
@@ -156,7 +156,7 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 	p := shaders.Program{Name: k.Name(), Own: k.form.own}
 	fused := ""
 	if f != nil {
-		fused = f.Text(1+k.form.own, k.form == mapBlock, k.part(f.Type))
+		fused = f.Text(1+k.form.own, k.form == mapBlock, k.part(f))
 		p.Inputs = len(f.Slots) - 1
 	}
 	if f == nil || len(f.Calls) == 0 {
@@ -171,8 +171,11 @@ func (k *Kernel) Program(f *fuse.Func) shaders.Program {
 }
 
 // part is what the kernel itself has in the fused region.
-func (k *Kernel) part(t fuse.Type) string {
+func (k *Kernel) part(f *fuse.Func) string {
+	t := f.Type
 	switch k.form {
+	case mapWords:
+		return f.Store.Type.Inserted(t)
 	case foldRows, foldTree, foldCols:
 		return k.fold.text()
 	case softmaxRows, softmaxGroup:

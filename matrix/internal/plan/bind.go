@@ -110,8 +110,8 @@ func (b *builder) storeClass() fuse.Class {
 	return fuse.Gather
 }
 
-// unaligned reports whether the result is binary16 that shares words with others.
-func (b *builder) unaligned() bool { return b.result.Type == fuse.F16 && b.storeClass() != fuse.Vector }
+// unaligned reports whether the result is packed and shares words with others.
+func (b *builder) unaligned() bool { return b.result.Type.Packed() && b.storeClass() != fuse.Vector }
 
 func (b *builder) loadClass(op load) fuse.Class {
 	at := b.place(op)

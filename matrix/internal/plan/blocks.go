@@ -200,10 +200,10 @@ func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 		outside = !other.steep() && b.Cols > 1
 	}
 	switch {
-	case p.large(dst), outside, h == 0, dst.Type == fuse.F16 && p.vast(n.Type, n.Rows, n.Cols):
+	case p.large(dst), outside, h == 0, dst.Type.Packed() && p.vast(n.Type, n.Rows, n.Cols):
 		p.mapBlocks(dst, n)
 		return
-	case dst.Type == fuse.F16: // what is added up is rounded once
+	case dst.Type.Packed(): // what is added up is rounded once
 		p.viaTemp(dst, n)
 		return
 	}

@@ -126,8 +126,10 @@ func (b *builder) emitOp(n *expr.Node, transposed bool) uint8 {
 	switch {
 	case n.Kind == expr.Call:
 		return b.emitCall(n, args)
-	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute():
+	case n.Op == fuse.OpConvert && n.Type.Compute() == n.Args[0].Type.Compute() && (!n.Type.Packed() || n.Type == fuse.F16):
 		return args[0]
+	case n.Op == fuse.OpConvert:
+		return b.emit(n.Op, args[0], uint8(n.Type), 0, n.Type)
 	}
 	args = args[:3]
 	return b.emit(n.Op, args[0], args[1], args[2], n.Type)

@@ -22,7 +22,7 @@ func (p *planner) reduce(dst Operand, n *expr.Node) {
 	a := n.Args[0]
 	task := fold{dst: dst, Fold: kernels.Fold{Op: n.Red, Of: a.Type.Compute(), Number: n.Value}, axis: n.Axis}
 	switch {
-	case dst.Type == fuse.F16 || n.Type.Compute() != dst.Type.Compute(): // kernels fold in the computed type and store it
+	case dst.Type.Packed() || n.Type.Compute() != dst.Type.Compute(): // kernels fold in the computed type and store it
 		p.viaTemp(dst, n)
 		return
 	case a.Rows == 0 || a.Cols == 0:
@@ -137,7 +137,7 @@ func (p *planner) partial(t fold, rows, cols int) Operand {
 
 // hardmax finds the index of the largest element and writes 1 there.
 func (p *planner) hardmax(dst Operand, n *expr.Node) {
-	if dst.Type == fuse.F16 || dst.Type != n.Type.Compute() {
+	if dst.Type.Packed() || dst.Type != n.Type.Compute() {
 		p.viaTemp(dst, n)
 		return
 	}

@@ -26,7 +26,7 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 		b.result.Layout = flat(b.result.Layout)
 		b.launch(kernels.Linear(b.cols))
 	case b.unaligned():
-		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row))
+		b.launch(kernels.Words(b.rows, b.cols, b.result.Offset, b.place(load{Operand: b.result}).Row, b.result.Type.Size()))
 	case b.block:
 		b.launch(kernels.Block(b.rows, b.cols, p.Device.Software))
 	default:
@@ -35,9 +35,9 @@ func (p *planner) mapped(dst Operand, n *expr.Node) {
 }
 
 // seenTransposed reports whether kernels see a result transposed: stored by columns, or a single column, whose elements then
-// lie side by side in vectors. Binary16 results need neighbours in memory to be neighbours in a row.
+// lie side by side in vectors. Packed results need neighbours in memory to be neighbours in a row.
 func seenTransposed(op Operand) bool {
-	if op.Type == fuse.F16 {
+	if op.Type.Packed() {
 		return op.ColMajor || op.Cols == 1 && op.Rows > 1 && op.Stride == 1
 	}
 	return op.Rows > 1 && (op.ColMajor || op.Cols == 1)

@@ -13,7 +13,7 @@ import (
 func (p *planner) sorted(dst Operand, n *expr.Node) {
 	a := n.Args[0]
 	switch {
-	case dst.Type == fuse.F16 || dst.Type != n.Type.Compute():
+	case dst.Type.Packed() || dst.Type != n.Type.Compute():
 		p.viaTemp(dst, n)
 		return
 	case p.vast(fuse.U32, 2*a.Rows, a.Cols):
@@ -76,7 +76,7 @@ func (p *planner) scan(dst Operand, n *expr.Node) {
 	child := p.head(a)
 	b := p.newBuilder(dst, a.Type, false)
 	b.build(child.n, child.transposed)
-	if dst.Type == fuse.F16 || dst.Type != n.Type.Compute() || b.hazard() {
+	if dst.Type.Packed() || dst.Type != n.Type.Compute() || b.hazard() {
 		p.viaTemp(dst, n)
 		return
 	}

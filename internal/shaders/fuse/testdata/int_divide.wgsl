@@ -33,7 +33,7 @@ fn load1(f: Fixed, i: u32, j: u32) -> vec4<f32> {
 fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V, x1: vec4<f32>) -> V {
   let v0 = x0;
   let v1 = x1;
-  let v2 = whole_i32(v1);
+  let v2 = vec4<f32>(v1);
   let v3 = divide4(v0, v2);
   let v4 = select(V(), V(1), v3 > V()) - select(V(), V(1), v3 < V());
   return v4;
@@ -52,12 +52,4 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
 }
 fn divide4(x: V, y: V) -> V {
   return x / select(y, V(T(1)), y == V());
-}
-fn whole_i32(x: vec4<f32>) -> vec4<i32> {
-  let c = vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0)));
-  let s = select(c, vec4<i32>(2147483647), x >= vec4<f32>(2147483648.0));
-  return select(s, vec4<i32>(), nan4(x));
-}
-fn nan4(x: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }

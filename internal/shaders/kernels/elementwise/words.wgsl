@@ -1,9 +1,11 @@
-// words: applies a function whose result is binary16 in a layout that is not aligned to vectors. Two elements share a
-// word of 32 bits and may belong to different rows, or one of them to nobody here, so an invocation owns a word: it
+// words: applies a function whose result is packed, in a layout that is not aligned to vectors. Several elements share a
+// word of 32 bits and may belong to different rows, or some of them to nobody here, so an invocation owns a word: it
 // computes what lies in it and keeps the rest. Workgroups are folded over x and y.
 // Reference: apply in elementwise.go.
 
 const SIZE: u32 = 64u; // @param
+// How many elements a word holds.
+const EACH: u32 = 2u; // @param
 
 struct Shape {
   rows: u32,
@@ -20,25 +22,26 @@ struct Params { shape: Shape, views: array<vec4<u32>, 1> }
 struct Fixed { at: u32 }
 fn fixed() -> Fixed { return Fixed(0u); }
 fn apply(f: Fixed, i: u32, j: u32, acc: V) -> V { return acc; }
+fn inserted(word: u32, k: u32, v: f32) -> u32 { return word; }
 // @end
 
-// value returns the new value of element e of the buffer, or old where it is not the result's.
-fn value(e: u32, old: f32) -> f32 {
+// element puts element e of the buffer into its word, number k of it, if it is the result's.
+fn element(word: u32, e: u32, k: u32) -> u32 {
   let v = p.views[0];
-  if (e < v.x) { return old; }
+  if (e < v.x) { return word; }
   let at = e - v.x;
   let i = at / v.y;
   let j = at - i * v.y;
-  if (i >= p.shape.rows || j >= p.shape.cols) { return old; }
-  return apply(fixed(), i, j, V()).x;
+  if (i >= p.shape.rows || j >= p.shape.cols) { return word; }
+  return inserted(word, k, apply(fixed(), i, j, V()).x);
 }
 
 @compute @workgroup_size(SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let n = (group.x + group.y * groups.x) * SIZE + local;
   if (n >= p.shape.words) { return; }
-  let w = (p.views[0].x >> 1u) + n;
-  let old = unpack2x16float(s0[w]);
-  let e = w << 1u;
-  s0[w] = pack2x16float(vec2<f32>(value(e, old.x), value(e + 1u, old.y)));
+  let w = p.views[0].x / EACH + n;
+  var word = s0[w];
+  for (var k = 0u; k < EACH; k++) { word = element(word, w * EACH + k, k); }
+  s0[w] = word;
 }
