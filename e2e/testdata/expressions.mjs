@@ -226,6 +226,23 @@ export const tests = {
     same(await i.add(1).read(), [8, -6, -(2 ** 31), 1], 'int32 wraps');
     const u = gpu.matrix(1, 2, new Uint32Array([2 ** 32 - 1, 5]));
     same(await u.sub(6).read(), [2 ** 32 - 7, 2 ** 32 - 1], 'uint32');
+    for (const [Array, dtype] of /** @type {[any, any][]} */ ([
+      [Int8Array, 'int8'], [Uint8Array, 'uint8'], [Int16Array, 'int16'], [Uint16Array, 'uint16'],
+    ])) {
+      const mine = Array.from([1, 2, 3, 250, 100, 6, 7, 77, 120]), x = gpu.wrap(mine, 3, 3), y = gpu.matrix(3, 3, mine);
+      check(x.dtype === dtype && y.dtype === dtype, `${dtype} of its array`);
+      same(await x.add(y).read(), mine.map((/** @type {number} */ v) => v + v), `${dtype} wraps`);
+      const squares = globalThis.Array.from(mine, (v, i) => [0, 1, 2].reduce((sum, k) => sum + mine[i - i % 3 + k] * mine[3 * k + i % 3], 0));
+      same(await x.matmul(y).astype('int32').read(), squares, `${dtype} product`);
+      x.slice(1, 3, 1, 3).assign(y.slice(0, 2, 0, 2));
+      await x.sync();
+      same(mine, Array.from([1, 2, 3, 250, 1, 2, 7, 250, 100]), `${dtype} window`);
+      const flags = x.greater(2).astype('bool'), some = await flags.read();
+      check(some instanceof Uint8Array && flags.dtype === 'bool', 'bool');
+      same(some, mine.map((/** @type {number} */ v) => Number(v > 2)), 'bool');
+      x.close(), y.close();
+    }
+    await throws('ErrInvalid', 'numbers of no element type', () => gpu.wrap(new Float64Array([1, 2]), 1, 2));
     const h = gpu.matrix(3, 3, [1, 2, 3, 4, 5, 6, 7, 8, 0.1], {dtype: 'float16'}); // an odd number of halves
     const real = await h.astype('float32').read();
     same(real, [1, 2, 3, 4, 5, 6, 7, 8, 0.1], 'float16', [0, 0, 0, 0, 0, 0, 0, 0, 4e-5]);

@@ -209,14 +209,14 @@ func (x *array) dims() (rows, cols int, err error) {
 	return int(s[0]), int(s[1]), nil
 }
 
-// element is the Go type of a file's elements.
-type element interface {
+// number is the Go type of elements.
+type number interface {
 	matrix.Elem
 	npy.Elem
 }
 
 // perform does a task with elements of one type, and writes the result to out or, where that is nil, prints it.
-func perform[T element](ctx context.Context, t *task, out io.Writer) error {
+func perform[T number](ctx context.Context, t *task, out io.Writer) error {
 	vars := map[string]*matrix.Dense[T]{}
 	r := result{DType: t.operands[0].Type.String()}
 	if t.cast {

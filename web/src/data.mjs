@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import {FLOAT16, dtypeOfClass, halfBits, typedArrayClass} from './dtype.mjs';
+import {BOOL, FLOAT16, halfBits, holds, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, show, tagOf} from './errors.mjs';
 import {MAX_BYTES} from './protocol.mjs';
 
@@ -16,7 +16,8 @@ export const isBuffer = (x) => ['ArrayBuffer', 'SharedArrayBuffer'].includes(tag
 /** A typed array of numbers in the element type. @param {string} where @param {DType} type @param {number} count @param {ArrayLike<number>} values */
 function converted(where, type, count, values) {
   const array = allocate(where, () => new type.Array(count));
-  if (type !== FLOAT16 || type.Array !== Uint16Array) array.set(values);
+  if (type === BOOL) for (let i = 0; i < count; i++) array[i] = values[i] ? 1 : 0;
+  else if (type !== FLOAT16 || type.Array !== Uint16Array) array.set(values);
   else for (let i = 0; i < count; i++) array[i] = halfBits(values[i]);
   return array;
 }
@@ -27,7 +28,7 @@ function converted(where, type, count, values) {
  */
 export function dataOf(where, type, count, values) {
   const own = typedArrayClass(values);
-  const same = own !== undefined && dtypeOfClass(own) === type;
+  const same = holds(own, type);
   if (own?.startsWith('Big') || (own === undefined && !Array.isArray(values))) {
     throw failure('ErrInvalid', where, `${show(values)} is neither an array of numbers nor a typed array`);
   }
@@ -37,7 +38,7 @@ export function dataOf(where, type, count, values) {
   const array = same ? values : converted(where, type, count, values);
   const bytes = bytesOf(array);
   if (bytes.length % 4 === 0) return {bytes, copy: !same};
-  const padded = allocate(where, () => new Uint8Array(bytes.length + 2)); // GPUs are written to in words
+  const padded = allocate(where, () => new Uint8Array(Math.ceil(bytes.length / 4) * 4)); // GPUs are written to in words
   padded.set(bytes);
   return {bytes: padded, copy: true};
 }
@@ -51,7 +52,7 @@ export function destination({type, rows, cols}, into) {
   if (count * type.size > MAX_BYTES) throw failure('ErrLimit', 'read', `${count * type.size} bytes at once; read parts`);
   if (into === undefined) return allocate('read', () => new type.Array(count));
   const own = typedArrayClass(into);
-  if (own === undefined || dtypeOfClass(own) !== type) {
+  if (own === undefined || !holds(own, type)) {
     throw failure('ErrInvalid', 'read', `${own ?? (ArrayBuffer.isView(into) ? 'DataView' : show(into))} for elements of type ${type.name}; it takes a ${type.Array.name}`);
   }
   const {length} = /** @type {Float32Array} */ (into);
@@ -75,9 +76,10 @@ export function window(where, data, type, offset, span) {
     throw failure('ErrShort', where, `${end - start + offset * type.size} bytes, the layout needs ${offset * type.size + length}`);
   }
   if (length % 4 !== 0) { // GPUs are written to in words; what lies behind is sent along and not written back
-    length += 2;
+    const over = 4 - length % 4;
+    length += over;
     if (start + length > memory.byteLength) {
-      throw failure('ErrAlignment', where, 'an odd number of float16 elements at the very end of a buffer; leave two bytes there');
+      throw failure('ErrAlignment', where, `elements of type ${type.name} at the very end of a buffer; leave ${over} bytes there`);
     }
   }
   return new Uint8Array(memory, start, length);

@@ -16,11 +16,17 @@ export const DTYPES = Object.freeze([
   Object.freeze({id: 1, name: 'int32', size: 4, real: false, Array: Int32Array}),
   Object.freeze({id: 2, name: 'uint32', size: 4, real: false, Array: Uint32Array}),
   Object.freeze({id: 3, name: 'float16', size: 2, real: true, Array: Float16}),
+  Object.freeze({id: 4, name: 'int8', size: 1, real: false, Array: Int8Array}),
+  Object.freeze({id: 5, name: 'uint8', size: 1, real: false, Array: Uint8Array}),
+  Object.freeze({id: 6, name: 'int16', size: 2, real: false, Array: Int16Array}),
+  Object.freeze({id: 7, name: 'uint16', size: 2, real: false, Array: Uint16Array}),
+  Object.freeze({id: 8, name: 'bool', size: 1, real: false, Array: Uint8Array}),
 ]);
 
 export const FLOAT32 = DTYPES[0];
 export const INT32 = DTYPES[1];
 export const FLOAT16 = DTYPES[3];
+export const BOOL = DTYPES[8];
 
 /** @param {string} where @param {unknown} name @param {DType} fallback what undefined stands for @returns {DType} */
 export function dtypeOf(where, name, fallback) {
@@ -32,7 +38,8 @@ export function dtypeOf(where, name, fallback) {
 
 /** The element type that a typed array's own class says. @type {Record<string, DType>} */
 const BY_CLASS = {
-  Float32Array: DTYPES[0], Int32Array: DTYPES[1], Uint32Array: DTYPES[2], Float16Array: DTYPES[3], Uint16Array: DTYPES[3],
+  Float32Array: DTYPES[0], Int32Array: DTYPES[1], Uint32Array: DTYPES[2], Float16Array: DTYPES[3], Int8Array: DTYPES[4],
+  Uint8Array: DTYPES[5], Uint8ClampedArray: DTYPES[5], Int16Array: DTYPES[6], Uint16Array: DTYPES[7],
 };
 
 const classOf = /** @type {(view: unknown) => string | undefined} */ (Function.prototype.call.bind(
@@ -43,6 +50,15 @@ export const typedArrayClass = (view) => ArrayBuffer.isView(view) ? classOf(view
 
 /** @param {string | undefined} name a class @returns {DType | undefined} */
 export const dtypeOfClass = (name) => name === undefined ? undefined : BY_CLASS[name];
+
+/**
+ * Whether arrays of a class hold elements of a type as they are: a Uint16Array may hold the bits of float16, a Uint8Array bools.
+ * @param {string | undefined} name a class @param {DType} type
+ */
+export function holds(name, type) {
+  const own = dtypeOfClass(name)?.name;
+  return own === type.name || (own === 'uint16' && type === FLOAT16) || (own === 'uint8' && type === BOOL);
+}
 
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
@@ -56,7 +72,7 @@ export function scalarBits(where, type, value) {
     float[0] = value;
     return bits[0];
   }
-  const low = type.name === 'int32' ? -0x80000000 : 0;
+  const low = type.name.startsWith('int') ? -0x80000000 : 0;
   if (!Number.isInteger(value) || value < low || value >= low + 0x100000000) {
     throw failure('ErrInvalid', where, `${value} among elements of type ${type.name}`);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {isBuffer, window} from './data.mjs';
-import {dtypeOf, dtypeOfClass, typedArrayClass} from './dtype.mjs';
+import {dtypeOf, dtypeOfClass, holds, typedArrayClass} from './dtype.mjs';
 import {failure, guard, show, tagOf} from './errors.mjs';
 import {Memory} from './memory.mjs';
 import {MAX_ELEMENTS, checkDims} from './node.mjs';
@@ -150,7 +150,8 @@ export function originOf(session, where, data, rows, cols, o, type, strict = fal
   if (!wrapped && !onDevice && handle) throw failure('ErrInvalid', where, 'a GPUBuffer without setValueOnDevice or dontOwnBuffer');
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   const is = dtypeOf(where, o.dtype, said ?? type);
-  if (said && said !== is) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; wrap its buffer for that`);
+  if (said && !holds(own, is)) throw failure('ErrInvalid', where, `a ${own} as ${is.name}; wrap its buffer for that`);
+  if (own && !said && o.dtype === undefined) throw failure('ErrInvalid', where, `a ${own}, which is of no element type; dtype says which its bytes are`);
   if (strict && is !== type) throw failure('ErrInvalid', where, `${is.name} to ${type.name}`);
 
   const release = handle && o.release === 'destroy' ? () => /** @type {GPUBuffer} */ (data).destroy() : o.release;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {bytesOf, dataOf} from './data.mjs';
-import {FLOAT16, FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
+import {FLOAT32, dtypeOf, dtypeOfClass, scalarBits, typedArrayClass} from './dtype.mjs';
 import {allocate, failure, guard, shapeError, show} from './errors.mjs';
 import {View, inside} from './expr.mjs';
 import {Matrix} from './matrix.mjs';
@@ -140,7 +140,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
   if (!wrapped && o.release !== undefined) throw failure('ErrInvalid', where, 'a release function for memory that is copied');
   if (o.values === undefined || o.values === null) throw failure('ErrNil', where, 'no values');
   const own = dtypeOfClass(typedArrayClass(o.values)), type = dtypeOf(where, o.dtype, own ?? FLOAT32);
-  if (type === FLOAT16) throw failure('ErrUnsupported', where, 'sparse matrices of float16');
+  if (type.size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${type.name}`);
   if (wrapped && own !== type) throw failure('ErrInvalid', where, `values ${show(o.values)}; they are a ${type.Array.name}`);
   const indices = numbers(where, 'indices', o.indices, wrapped);
   const offsets = numbers(where, 'offsets', format === BLOCKS ? o.offsets ?? [] : o.offsets, wrapped && format !== BLOCKS);
@@ -162,7 +162,7 @@ export function makeSparse(session, where, rows, cols, parts, wrapped) {
 export async function compress(where, session, x, options) {
   const format = formatOf(where, read(where, options ?? {}, ['format']).format ?? 'csc');
   const {rows, cols} = x;
-  if (x.dtype === 'float16') throw failure('ErrUnsupported', where, 'sparse matrices of float16');
+  if (dtypeOf(where, x.dtype, FLOAT32).size < 4) throw failure('ErrUnsupported', where, `sparse matrices of ${x.dtype}`);
   const elements = await (format === CSR ? x : x.T).read();
   return allocate(where, () => {
     const majors = format === CSR ? rows : cols, minors = format === CSR ? cols : rows;

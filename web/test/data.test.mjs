@@ -29,6 +29,13 @@ test('data of a matrix', () => {
   assert.ok(dataOf('matrix', FLOAT32, 3, new Float64Array(own)).copy);
   assert.deepEqual([...new Int32Array(dataOf('matrix', DTYPES[1], 2, [1.9, -1]).bytes.buffer)], [1, -1]);
   assert.equal(dataOf('matrix', FLOAT16, 3, [1, 2, 3]).bytes.length, 8, 'whole words');
+  const [, , , , INT8, UINT8, , UINT16, BOOL] = DTYPES;
+  assert.deepEqual([...dataOf('matrix', INT8, 5, [1, -1, 127, 128, 2.9]).bytes], [1, 255, 127, 128, 2, 0, 0, 0]);
+  assert.deepEqual([...dataOf('matrix', BOOL, 4, [0, 0.5, NaN, -3]).bytes], [0, 1, 0, 1]);
+  const bits = new Uint16Array([1, 2]);
+  for (const [values, type, taken] of /** @type {[any, any, boolean][]} */ ([
+    [bits, UINT16, true], [bits, FLOAT16, true], [bits, FLOAT32, false], [new Uint8ClampedArray(4), UINT8, true], [new Uint8Array(4), BOOL, true], [new Int8Array(4), BOOL, false],
+  ])) assert.equal(dataOf('matrix', type, values.length, values).copy, !taken);
   assert.throws(() => dataOf('matrix', FLOAT32, 2, own), {code: 'ErrShape'});
   assert.throws(() => dataOf('matrix', FLOAT32, 4, own), {code: 'ErrShort'});
   assert.throws(() => dataOf('matrix', FLOAT32, 1, new BigInt64Array(1)), {code: 'ErrInvalid'});
@@ -42,6 +49,8 @@ test('windows of external memory', () => {
   const odd = window('wrap', new Uint16Array(memory, 0, 3), FLOAT16, 0, 3);
   assert.equal(odd.length, 8, 'the word is filled up from what lies behind');
   assert.throws(() => window('wrap', new Uint16Array(3), FLOAT16, 0, 3), {code: 'ErrAlignment'});
+  assert.equal(window('wrap', new Uint8Array(memory, 0, 5), DTYPES[5], 0, 5).length, 8);
+  assert.throws(() => window('wrap', new Int8Array(63), DTYPES[4], 0, 63), {code: 'ErrAlignment'});
 });
 
 test('.npy files', async () => {

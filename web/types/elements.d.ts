@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** An element type. Arithmetic on float16 is done in float32. */
-export type DType = "float32" | "int32" | "uint32" | "float16";
+/**
+ * An element type. Arithmetic on types of less than four bytes is done in float32, int32 or uint32; what is assigned to a matrix of
+ * whole numbers wraps, and a bool is 1 unless it is 0.
+ */
+export type DType = "float32" | "int32" | "uint32" | "float16" | "int8" | "uint8" | "int16" | "uint16" | "bool";
 
 /** Where elements are neighbours in memory: along a row or along a column. */
 export type Order = "row" | "column";
@@ -12,8 +15,8 @@ export type Order = "row" | "column";
  */
 export type Float16Elements = Uint16Array | (ArrayBufferView & { readonly length: number; [index: number]: number });
 
-/** A typed array of the elements of a matrix. */
-export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements;
+/** A typed array of the elements of a matrix: of bool a Uint8Array. */
+export type Elements = Float32Array | Int32Array | Uint32Array | Float16Elements | Int8Array | Uint8Array | Int16Array;
 
 /** What is copied into a matrix: a typed array of the element type, or numbers, which are converted. */
 export type Values = ArrayLike<number> & (ArrayBufferView | readonly number[]);

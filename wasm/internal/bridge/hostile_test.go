@@ -38,7 +38,7 @@ func TestMalformedMessages(t *testing.T) {
 		"unknown command":        command(200),
 		"too few words":          command(page.CmdNew, 9),
 		"too many words":         command(page.CmdFlush, 1),
-		"unknown type":           command(page.CmdNew, 9, 7, 1, 1, 0, 1),
+		"unknown type":           command(page.CmdNew, 9, 9, 1, 1, 0, 1),
 		"unknown form":           command(page.CmdNew, 9, 1<<11, 1, 1, 0, 1),
 		"handle in use":          command(page.CmdNew, 1, 0, 1, 1, 0, 1),
 		"too large":              command(page.CmdNew, 9, 0, math.MaxUint32, math.MaxUint32, 0, math.MaxUint32),
