@@ -85,7 +85,7 @@ func (e *Eval[N]) chunk(i, j int, acc []N) {
 			compute(e, e.uints, k, i, j, acc)
 		}
 	}
-	copy(acc, any(e.bank(typeOf[N]())).([][]N)[len(e.f.Code)-1])
+	copy(acc, e.bank(typeOf[N]()).([][]N)[len(e.f.Code)-1])
 }
 
 // bank returns the values of the instructions of a type.

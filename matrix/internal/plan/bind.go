@@ -139,7 +139,7 @@ func (b *builder) linear() bool {
 
 // linearLoads reports whether all operands can be read as one row, and no value depends on what its row is.
 func (b *builder) linearLoads() bool {
-	return !(b.placed && b.rows > 1) && !slices.ContainsFunc(b.loads, func(op load) bool {
+	return (!b.placed || b.rows <= 1) && !slices.ContainsFunc(b.loads, func(op load) bool {
 		return !op.indexed && !b.stretched(op) && (op.Rows != b.rows || op.Cols != b.cols || !oneRow(op.Layout))
 	})
 }
