@@ -270,6 +270,9 @@ var textForms = map[string]int{"fill": 3, "slice": 5, "row": 2, "col": 2}
 // apply calls a function.
 func (e *evaluator) apply(at int, name string, args ...*node) *node {
 	lower := strings.ToLower(name)
+	if number := textShaping(lower); number >= 0 {
+		return e.shaped(at, name, number, args)
+	}
 	arity, operation := textFunction(lower)
 	form := operation == nil
 	if form {

@@ -433,3 +433,125 @@ func textFunction(name string) (arity int, apply func(args []*node) *node) {
 	}
 	return 0, nil
 }
+
+// textShaping returns the number of a shaping by its name in Eval, -1 where there is none.
+func textShaping(name string) int {
+	switch name {
+	case "eye":
+		return 0
+	case "arange":
+		return 1
+	case "linspace":
+		return 2
+	case "diag":
+		return 3
+	case "diagonal":
+		return 4
+	case "tril":
+		return 5
+	case "triu":
+		return 6
+	case "band":
+		return 7
+	case "onehot":
+		return 8
+	case "repeatrows":
+		return 9
+	case "repeatcols":
+		return 10
+	case "tile":
+		return 11
+	case "vstack":
+		return 12
+	case "hstack":
+		return 13
+	case "fliprows", "flipud":
+		return 14
+	case "flipcols", "fliplr":
+		return 15
+	case "roll":
+		return 16
+	case "pad":
+		return 17
+	case "reshape":
+		return 18
+	case "takerows":
+		return 19
+	case "takecols":
+		return 20
+	case "kron":
+		return 21
+	case "khatrirao":
+		return 22
+	case "outer":
+		return 23
+	case "cross":
+		return 24
+	case "broadcastto":
+		return 25
+	}
+	return -1
+}
+
+// shapings put together what makes and shapes matrices.
+var shapings = [...]func(*shaping) *node{
+	(*shaping).eye,
+	(*shaping).arange,
+	(*shaping).linspace,
+	(*shaping).diag,
+	(*shaping).diagonal,
+	(*shaping).tril,
+	(*shaping).triu,
+	(*shaping).band,
+	(*shaping).oneHot,
+	(*shaping).repeatRows,
+	(*shaping).repeatCols,
+	(*shaping).tile,
+	(*shaping).vStack,
+	(*shaping).hStack,
+	(*shaping).flipRows,
+	(*shaping).flipCols,
+	(*shaping).roll,
+	(*shaping).pad,
+	(*shaping).reshape,
+	(*shaping).takeRows,
+	(*shaping).takeCols,
+	(*shaping).kron,
+	(*shaping).khatriRao,
+	(*shaping).outer,
+	(*shaping).cross,
+	(*shaping).broadcastTo,
+}
+
+// shapingCounts are their names, how many operands they have, -1 for any, and how many numbers at least and at most.
+var shapingCounts = [...]struct {
+	name                  string
+	operands, least, most int
+}{
+	{"Eye", 0, 1, 3},
+	{"Arange", 0, 1, 3},
+	{"Linspace", 0, 2, 3},
+	{"Diag", 1, 0, 1},
+	{"Diagonal", 1, 0, 1},
+	{"Tril", 1, 0, 1},
+	{"Triu", 1, 0, 1},
+	{"Band", 1, 2, 2},
+	{"OneHot", 1, 1, 1},
+	{"RepeatRows", 1, 1, 1},
+	{"RepeatCols", 1, 1, 1},
+	{"Tile", 1, 2, 2},
+	{"VStack", -1, 0, 0},
+	{"HStack", -1, 0, 0},
+	{"FlipRows", 1, 0, 0},
+	{"FlipCols", 1, 0, 0},
+	{"Roll", 1, 2, 2},
+	{"Pad", 1, 4, 5},
+	{"Reshape", 1, 2, 2},
+	{"TakeRows", 2, 0, 0},
+	{"TakeCols", 2, 0, 0},
+	{"Kron", 2, 0, 0},
+	{"KhatriRao", 2, 0, 0},
+	{"Outer", 2, 0, 0},
+	{"Cross", 2, 0, 0},
+	{"BroadcastTo", 1, 2, 2},
+}

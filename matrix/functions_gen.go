@@ -966,6 +966,140 @@ func CumProdCols[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{sortNode("CumProdCols", orderCumProd, fuse.AxisCols, from("CumProdCols", a), -1)}
 }
 
+// Eye is a rows x cols matrix with 1 on a diagonal and 0 elsewhere. The diagonal k is that many columns to the right of
+// the main one.
+func Eye[T Elem](rows, cols, k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Eye", 0, typeOf[T](), nil, float64(rows), float64(cols), float64(k))}
+}
+
+// Arange is a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice.
+func Arange[T Elem](start, stop, step float64) *Expr[T] {
+	return &Expr[T]{shapingNode("Arange", 1, typeOf[T](), nil, float64(start), float64(stop), float64(step))}
+}
+
+// Linspace is a row of count numbers at equal distances, from start to stop, which are exact.
+func Linspace[T Elem](start, stop float64, count int) *Expr[T] {
+	return &Expr[T]{shapingNode("Linspace", 2, typeOf[T](), nil, float64(start), float64(stop), float64(count))}
+}
+
+// Diag is a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is
+// Diagonal.
+func Diag[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Diag", 3, typeOf[T](), []*node{from("Diag", a)}, float64(k))}
+}
+
+// Diagonal is the diagonal k of a as a row, the main one for 0.
+func Diagonal[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Diagonal", 4, typeOf[T](), []*node{from("Diagonal", a)}, float64(k))}
+}
+
+// Tril is a with 0 above the diagonal k.
+func Tril[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Tril", 5, typeOf[T](), []*node{from("Tril", a)}, float64(k))}
+}
+
+// Triu is a with 0 below the diagonal k.
+func Triu[T Elem](a Operand[T], k int) *Expr[T] {
+	return &Expr[T]{shapingNode("Triu", 6, typeOf[T](), []*node{from("Triu", a)}, float64(k))}
+}
+
+// Band is a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its
+// side.
+func Band[T Elem](a Operand[T], lower, upper int) *Expr[T] {
+	return &Expr[T]{shapingNode("Band", 7, typeOf[T](), []*node{from("Band", a)}, float64(lower), float64(upper))}
+}
+
+// OneHot has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in
+// the row that they name for each column. A label that is no class is all 0.
+func OneHot[T Elem](labels Operand[int32], classes int) *Expr[T] {
+	return &Expr[T]{shapingNode("OneHot", 8, typeOf[T](), []*node{from("OneHot", labels)}, float64(classes))}
+}
+
+// RepeatRows has each row of a n times, one below the other.
+func RepeatRows[T Elem](a Operand[T], n int) *Expr[T] {
+	return &Expr[T]{shapingNode("RepeatRows", 9, typeOf[T](), []*node{from("RepeatRows", a)}, float64(n))}
+}
+
+// RepeatCols has each column of a n times, one beside the other.
+func RepeatCols[T Elem](a Operand[T], n int) *Expr[T] {
+	return &Expr[T]{shapingNode("RepeatCols", 10, typeOf[T](), []*node{from("RepeatCols", a)}, float64(n))}
+}
+
+// Tile is a rows times below itself and cols times beside.
+func Tile[T Elem](a Operand[T], rows, cols int) *Expr[T] {
+	return &Expr[T]{shapingNode("Tile", 11, typeOf[T](), []*node{from("Tile", a)}, float64(rows), float64(cols))}
+}
+
+// VStack is matrices of as many columns, one below the other.
+func VStack[T Elem](a ...Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("VStack", 12, typeOf[T](), nodes("VStack", a))}
+}
+
+// HStack is matrices of as many rows, one beside the other.
+func HStack[T Elem](a ...Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("HStack", 13, typeOf[T](), nodes("HStack", a))}
+}
+
+// FlipRows has the rows of a in reverse order.
+func FlipRows[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("FlipRows", 14, typeOf[T](), []*node{from("FlipRows", a)})}
+}
+
+// FlipCols has the columns of a in reverse order.
+func FlipCols[T Elem](a Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("FlipCols", 15, typeOf[T](), []*node{from("FlipCols", a)})}
+}
+
+// Roll is a moved down by rows and to the right by cols, what leaves it coming in at the other end.
+func Roll[T Elem](a Operand[T], rows, cols int) *Expr[T] {
+	return &Expr[T]{shapingNode("Roll", 16, typeOf[T](), []*node{from("Roll", a)}, float64(rows), float64(cols))}
+}
+
+// Pad is a with a margin of a value.
+func Pad[T Elem](a Operand[T], top, bottom, left, right int, value float64) *Expr[T] {
+	return &Expr[T]{shapingNode("Pad", 17, typeOf[T](), []*node{from("Pad", a)}, float64(top), float64(bottom), float64(left), float64(right), float64(value))}
+}
+
+// Reshape is the elements of a, read row by row, as rows x cols. One of the sizes may be -1, for what is left.
+func Reshape[T Elem](a Operand[T], rows, cols int) *Expr[T] {
+	return &Expr[T]{shapingNode("Reshape", 18, typeOf[T](), []*node{from("Reshape", a)}, float64(rows), float64(cols))}
+}
+
+// TakeRows is rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0.
+func TakeRows[T Elem](a Operand[T], rows Operand[int32]) *Expr[T] {
+	return &Expr[T]{shapingNode("TakeRows", 19, typeOf[T](), []*node{from("TakeRows", a), from("TakeRows", rows)})}
+}
+
+// TakeCols is columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
+func TakeCols[T Elem](a Operand[T], cols Operand[int32]) *Expr[T] {
+	return &Expr[T]{shapingNode("TakeCols", 20, typeOf[T](), []*node{from("TakeCols", a), from("TakeCols", cols)})}
+}
+
+// Kron is the Kronecker product: b times each element of a.
+func Kron[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Kron", 21, typeOf[T](), []*node{from("Kron", a), from("Kron", b)})}
+}
+
+// KhatriRao is the Kronecker product of each two columns, a's row number running faster, as in CNTK.
+func KhatriRao[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("KhatriRao", 22, typeOf[T](), []*node{from("KhatriRao", a), from("KhatriRao", b)})}
+}
+
+// Outer is the product of each element of a, a row or a column, with each of b.
+func Outer[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Outer", 23, typeOf[T](), []*node{from("Outer", a), from("Outer", b)})}
+}
+
+// Cross is the cross product of each two rows of three elements.
+func Cross[T Elem](a, b Operand[T]) *Expr[T] {
+	return &Expr[T]{shapingNode("Cross", 24, typeOf[T](), []*node{from("Cross", a), from("Cross", b)})}
+}
+
+// BroadcastTo is a stretched to rows x cols where it has one row or column.
+func BroadcastTo[T Elem](a Operand[T], rows, cols int) *Expr[T] {
+	return &Expr[T]{shapingNode("BroadcastTo", 25, typeOf[T](), []*node{from("BroadcastTo", a)}, float64(rows), float64(cols))}
+}
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func Softmax[T Elem](a Operand[T]) *Expr[T] {
 	return &Expr[T]{softmaxNode("Softmax", softmaxPlain, fuse.AxisRows, from("Softmax", a))}

@@ -589,6 +589,70 @@ func (a *Expr[T]) CumProdRows() *Expr[T] { return CumProdRows(a) }
 // CumProdCols is each column as its running products.
 func (a *Expr[T]) CumProdCols() *Expr[T] { return CumProdCols(a) }
 
+// Diag is a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is
+// Diagonal.
+func (a *Expr[T]) Diag(k int) *Expr[T] { return Diag(a, k) }
+
+// Diagonal is the diagonal k of a as a row, the main one for 0.
+func (a *Expr[T]) Diagonal(k int) *Expr[T] { return Diagonal(a, k) }
+
+// Tril is a with 0 above the diagonal k.
+func (a *Expr[T]) Tril(k int) *Expr[T] { return Tril(a, k) }
+
+// Triu is a with 0 below the diagonal k.
+func (a *Expr[T]) Triu(k int) *Expr[T] { return Triu(a, k) }
+
+// Band is a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its
+// side.
+func (a *Expr[T]) Band(lower int, upper int) *Expr[T] { return Band(a, lower, upper) }
+
+// RepeatRows has each row of a n times, one below the other.
+func (a *Expr[T]) RepeatRows(n int) *Expr[T] { return RepeatRows(a, n) }
+
+// RepeatCols has each column of a n times, one beside the other.
+func (a *Expr[T]) RepeatCols(n int) *Expr[T] { return RepeatCols(a, n) }
+
+// Tile is a rows times below itself and cols times beside.
+func (a *Expr[T]) Tile(rows int, cols int) *Expr[T] { return Tile(a, rows, cols) }
+
+// FlipRows has the rows of a in reverse order.
+func (a *Expr[T]) FlipRows() *Expr[T] { return FlipRows(a) }
+
+// FlipCols has the columns of a in reverse order.
+func (a *Expr[T]) FlipCols() *Expr[T] { return FlipCols(a) }
+
+// Roll is a moved down by rows and to the right by cols, what leaves it coming in at the other end.
+func (a *Expr[T]) Roll(rows int, cols int) *Expr[T] { return Roll(a, rows, cols) }
+
+// Pad is a with a margin of a value.
+func (a *Expr[T]) Pad(top int, bottom int, left int, right int, value float64) *Expr[T] {
+	return Pad(a, top, bottom, left, right, value)
+}
+
+// Reshape is the elements of a, read row by row, as rows x cols. One of the sizes may be -1, for what is left.
+func (a *Expr[T]) Reshape(rows int, cols int) *Expr[T] { return Reshape(a, rows, cols) }
+
+// TakeRows is rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0.
+func (a *Expr[T]) TakeRows(rows Operand[int32]) *Expr[T] { return TakeRows(a, rows) }
+
+// TakeCols is columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0.
+func (a *Expr[T]) TakeCols(cols Operand[int32]) *Expr[T] { return TakeCols(a, cols) }
+
+// Kron is the Kronecker product: b times each element of a.
+func (a *Expr[T]) Kron(b Operand[T]) *Expr[T] { return Kron(a, b) }
+
+// KhatriRao is the Kronecker product of each two columns, a's row number running faster, as in CNTK.
+func (a *Expr[T]) KhatriRao(b Operand[T]) *Expr[T] { return KhatriRao(a, b) }
+
+// Outer is the product of each element of a, a row or a column, with each of b.
+func (a *Expr[T]) Outer(b Operand[T]) *Expr[T] { return Outer(a, b) }
+
+// Cross is the cross product of each two rows of three elements.
+func (a *Expr[T]) Cross(b Operand[T]) *Expr[T] { return Cross(a, b) }
+
+// BroadcastTo is a stretched to rows x cols where it has one row or column.
+func (a *Expr[T]) BroadcastTo(rows int, cols int) *Expr[T] { return BroadcastTo(a, rows, cols) }
+
 // Softmax is exp(a) divided by its sum, row by row, computed without overflow.
 func (a *Expr[T]) Softmax() *Expr[T] { return Softmax(a) }
 

@@ -28,6 +28,7 @@ const (
 	Reduction                     // f(a) of all elements, of each row and of each column
 	Order                         // f(a) of each row and of each column, sorted
 	RowMap                        // f(a) of each row, of each column and of all elements, a matrix
+	Shaping                       // f of Params: a matrix made of numbers, or elements in another shape
 )
 
 // Operation is a row of the table. Fields that are not set get the value that their comments name.
@@ -61,6 +62,9 @@ type Operation struct {
 	Int32    bool     // of a reduction: its results are int32
 	Alone    bool     // of a reduction: there is only the one of all elements
 	Every    string   // of a reduction: Go's name of the one of all elements. Name
+	Params   string   // of a shaping: the parameters in Go
+	Least    int      // of a shaping: how many of the numbers must be given in a text and in JavaScript
+	Shape    string   // of a shaping: rows and columns of the result in JavaScript, of the operands and numbers
 }
 
 // Group is a row of the table of operations in FEATURES.md. In Names, * stands for the names of its operations.

@@ -22,11 +22,15 @@ var Groups = []Group{
 	{"products", "* (matrix, row, column, any layout), with its element-wise tail", "TestProductSizes, TestProductLayouts, TestProductTail, TestProductIgnoresBeyond, TestProductIntegersAndHalf, TestHardwareProduct"},
 	{"reductions", "*; with their element-wise head", "TestReduce, TestReduceHeadAndTail, TestLargeSum, TestReduceIntegersAndNaN, TestHardwareFolds, TestReductions, TestReductionsOfSpecials, TestReductionPasses, TestReductionsInBlocks, TestReductionErrors"},
 	{"order", "*", "TestSort, TestTopK, TestCumulative"},
+	{"making and shaping", "* RowIndex ColIndex Gather", "TestMaking, TestShaping, TestShapingErrors, TestIndex, TestGather"},
 	{"softmax", "*", "TestSoftmax, TestHardwareSoftmax, TestNormalise"},
 	{"layout", "T Slice Row Col ColumnSlice RowSlice Reshape * Clone Convert Fill", "TestLayouts, TestBroadcast, TestAliasing, TestLargeDimensions, TestHalf, TestColumns, TestReduce, TestScalars, TestShare, TestBlocks"},
 	{"functions of the user's, with names of their own; complaints name their lines", "NewFunc Apply", "TestUserFunction, TestFuncNames, TestFuncComplaints; internal/shaders/wgsl: FuzzQualify"},
 	{"text", "Eval", "TestEval, TestEvalHostile, FuzzEval"},
 }
+
+// wholeQuotient divides integers: by zero WGSL yields the dividend, and of -2147483648 / -1 itself; spelled out so that no driver traps.
+const wholeQuotient = "(X / select(Y, V(T(1)), Y == V()))"
 
 // Table lists the operations. The order of the element-wise ones is that of their codes, in Go and in the page, which are
 // built together.
@@ -216,7 +220,7 @@ var Table = slices.Concat(
 		{
 			Name: "DivElem", Code: "Div", Doc: "is the element-wise quotient of a and b", Ulp: 3,
 			Note: "Integers divided by zero yield the dividend.", Store: true, JS: "div", NumPy: "divide",
-			Text: []string{"divide", "div"}, WGSL: "X / Y", Ints: "divide4(X, Y)", Uints: "divide4(X, Y)", Go: "divide(x, y)",
+			Text: []string{"divide", "div"}, WGSL: "X / Y", Ints: wholeQuotient, Uints: wholeQuotient, Go: "divide(x, y)",
 			Gradient: "1 / b; -y / b",
 		},
 		{
@@ -256,7 +260,7 @@ var Table = slices.Concat(
 		{
 			Name: "FloorDiv", Doc: "is the quotient of a and b, rounded down", Ulp: 2,
 			Note: "It is exact up to 2^22. Integers divided by zero yield the dividend.", NumPy: "floor_divide",
-			WGSL: "floor_divide4(X, Y)", Ints: "divide4(X, Y) - select(V(), V(1), floor_rest4(X, Y) != rest4(X, Y))", Uints: "divide4(X, Y)",
+			WGSL: "floor_divide4(X, Y)", Ints: wholeQuotient + " - select(V(), V(1), floor_rest4(X, Y) != rest4(X, Y))", Uints: wholeQuotient,
 			Go: "floorDiv(x, y)", Gradient: "0; 0",
 		},
 	}),
@@ -443,6 +447,7 @@ var Table = slices.Concat(
 	}),
 	reductions,
 	sorts,
+	shapings,
 	section(RowMap, "softmax", []Operation{
 		{Name: "Softmax", Doc: "is exp(a) divided by its sum, row by row, computed without overflow", Real: true},
 		{Name: "LogSoftmax", Doc: "is the logarithm of Softmax", Real: true, JS: "logSoftmax"},

@@ -41,4 +41,14 @@ const functionsHelp = `  neg abs sign square recip floor ceil round trunc sqrt e
   cumsumcols cumprodcols softmaxcols logsoftmaxcols
   hardmaxcols                                                     of each column, a matrix
   softmaxall logsoftmaxall hardmaxall                             of all elements, a matrix
+  eye(rows,[cols],[k]) arange(start,[stop],[step])
+  linspace(start,stop,[count]) diag(A,[k]) diagonal(A,[k])
+  tril(A,[k]) triu(A,[k]) band(A,lower,upper)
+  onehot(LABELS,classes) repeatrows(A,n) repeatcols(A,n)
+  tile(A,rows,cols) vstack(A,B,...) hstack(A,B,...)
+  fliprows(A) flipud(A) flipcols(A) fliplr(A)
+  roll(A,rows,cols) pad(A,top,bottom,left,right,[value])
+  reshape(A,rows,cols) takerows(A,ROWS) takecols(A,COLS)
+  kron(A,B) khatrirao(A,B) outer(A,B) cross(A,B)
+  broadcastto(A,rows,cols)                                        that make or shape matrices; numbers in [] may be left out
 `

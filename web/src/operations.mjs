@@ -227,6 +227,52 @@ export const methods = ({unary, binary, power, limits, product, reduce, spread, 
   cumSum(options) { return order(this, 'cumSum', Op.CumSum, options); }
   /** @param {{axis?: unknown}} [options] */
   cumProd(options) { return order(this, 'cumProd', Op.CumProd, options); }
+  /** @param {unknown} start @param {unknown} stop @param {unknown} step */
+  arange(start, stop, step) { return shaped(this, 'arange', Op.Arange, start, stop, step); }
+  /** @param {unknown} start @param {unknown} stop @param {unknown} count */
+  linspace(start, stop, count) { return shaped(this, 'linspace', Op.Linspace, start, stop, count); }
+  /** @param {unknown} k */
+  diag(k) { return shaped(this, 'diag', Op.Diag, k); }
+  /** @param {unknown} k */
+  diagonal(k) { return shaped(this, 'diagonal', Op.Diagonal, k); }
+  /** @param {unknown} k */
+  tril(k) { return shaped(this, 'tril', Op.Tril, k); }
+  /** @param {unknown} k */
+  triu(k) { return shaped(this, 'triu', Op.Triu, k); }
+  /** @param {unknown} lower @param {unknown} upper */
+  band(lower, upper) { return shaped(this, 'band', Op.Band, lower, upper); }
+  /** @param {unknown} labels @param {unknown} classes */
+  oneHot(labels, classes) { return shaped(this, 'oneHot', Op.OneHot, labels, classes); }
+  /** @param {unknown} n */
+  repeatRows(n) { return shaped(this, 'repeatRows', Op.RepeatRows, n); }
+  /** @param {unknown} n */
+  repeatCols(n) { return shaped(this, 'repeatCols', Op.RepeatCols, n); }
+  /** @param {unknown} rows @param {unknown} cols */
+  tile(rows, cols) { return shaped(this, 'tile', Op.Tile, rows, cols); }
+  /** @param {unknown} ...a[] */
+  vstack(...a[]) { return (this, 'vstack', Op.VStack, ...a[]); }
+  /** @param {unknown} ...a[] */
+  hstack(...a[]) { return (this, 'hstack', Op.HStack, ...a[]); }
+  flipRows() { return shaped(this, 'flipRows', Op.FlipRows); }
+  flipCols() { return shaped(this, 'flipCols', Op.FlipCols); }
+  /** @param {unknown} rows @param {unknown} cols */
+  roll(rows, cols) { return shaped(this, 'roll', Op.Roll, rows, cols); }
+  /** @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
+  pad(top, bottom, left, right, value) { return shaped(this, 'pad', Op.Pad, top, bottom, left, right, value); }
+  /** @param {unknown} rows */
+  takeRows(rows) { return shaped(this, 'takeRows', Op.TakeRows, rows); }
+  /** @param {unknown} cols */
+  takeCols(cols) { return shaped(this, 'takeCols', Op.TakeCols, cols); }
+  /** @param {unknown} b */
+  kron(b) { return shaped(this, 'kron', Op.Kron, b); }
+  /** @param {unknown} b */
+  khatriRao(b) { return shaped(this, 'khatriRao', Op.KhatriRao, b); }
+  /** @param {unknown} b */
+  outer(b) { return shaped(this, 'outer', Op.Outer, b); }
+  /** @param {unknown} b */
+  cross(b) { return shaped(this, 'cross', Op.Cross, b); }
+  /** @param {unknown} rows @param {unknown} cols */
+  broadcastTo(rows, cols) { return shaped(this, 'broadcastTo', Op.BroadcastTo, rows, cols); }
   /** @param {{axis?: unknown}} [options] */
   softmax(options) { return normalise(this, 'softmax', Op.Softmax, options); }
   /** @param {{axis?: unknown}} [options] */
@@ -515,6 +561,54 @@ export const functions = ({of, binary, power, ternary}) => class {
   cumSum(a, options) { return of(this, 'cumSum', a).cumSum(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   cumProd(a, options) { return of(this, 'cumProd', a).cumProd(options); }
+  /** @param {unknown}  @param {unknown} start @param {unknown} stop @param {unknown} step */
+  arange(, start, stop, step) { return of(this, 'arange', a).arange(start, stop, step); }
+  /** @param {unknown}  @param {unknown} start @param {unknown} stop @param {unknown} count */
+  linspace(, start, stop, count) { return of(this, 'linspace', a).linspace(start, stop, count); }
+  /** @param {unknown} a @param {unknown} k */
+  diag(a, k) { return of(this, 'diag', a).diag(k); }
+  /** @param {unknown} a @param {unknown} k */
+  diagonal(a, k) { return of(this, 'diagonal', a).diagonal(k); }
+  /** @param {unknown} a @param {unknown} k */
+  tril(a, k) { return of(this, 'tril', a).tril(k); }
+  /** @param {unknown} a @param {unknown} k */
+  triu(a, k) { return of(this, 'triu', a).triu(k); }
+  /** @param {unknown} a @param {unknown} lower @param {unknown} upper */
+  band(a, lower, upper) { return of(this, 'band', a).band(lower, upper); }
+  /** @param {unknown}  @param {unknown} labels @param {unknown} classes */
+  oneHot(, labels, classes) { return of(this, 'oneHot', a).oneHot(labels, classes); }
+  /** @param {unknown} a @param {unknown} n */
+  repeatRows(a, n) { return of(this, 'repeatRows', a).repeatRows(n); }
+  /** @param {unknown} a @param {unknown} n */
+  repeatCols(a, n) { return of(this, 'repeatCols', a).repeatCols(n); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
+  tile(a, rows, cols) { return of(this, 'tile', a).tile(rows, cols); }
+  /** @param {unknown}  @param {unknown} ...a[] */
+  vstack(, ...a[]) { return of(this, 'vstack', a).vstack(...a[]); }
+  /** @param {unknown}  @param {unknown} ...a[] */
+  hstack(, ...a[]) { return of(this, 'hstack', a).hstack(...a[]); }
+  /** @param {unknown} a */
+  flipRows(a) { return of(this, 'flipRows', a).flipRows(); }
+  /** @param {unknown} a */
+  flipCols(a) { return of(this, 'flipCols', a).flipCols(); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
+  roll(a, rows, cols) { return of(this, 'roll', a).roll(rows, cols); }
+  /** @param {unknown} a @param {unknown} top @param {unknown} bottom @param {unknown} left @param {unknown} right @param {unknown} value */
+  pad(a, top, bottom, left, right, value) { return of(this, 'pad', a).pad(top, bottom, left, right, value); }
+  /** @param {unknown} a @param {unknown} rows */
+  takeRows(a, rows) { return of(this, 'takeRows', a).takeRows(rows); }
+  /** @param {unknown} a @param {unknown} cols */
+  takeCols(a, cols) { return of(this, 'takeCols', a).takeCols(cols); }
+  /** @param {unknown} a @param {unknown} b */
+  kron(a, b) { return of(this, 'kron', a).kron(b); }
+  /** @param {unknown} a @param {unknown} b */
+  khatriRao(a, b) { return of(this, 'khatriRao', a).khatriRao(b); }
+  /** @param {unknown} a @param {unknown} b */
+  outer(a, b) { return of(this, 'outer', a).outer(b); }
+  /** @param {unknown} a @param {unknown} b */
+  cross(a, b) { return of(this, 'cross', a).cross(b); }
+  /** @param {unknown} a @param {unknown} rows @param {unknown} cols */
+  broadcastTo(a, rows, cols) { return of(this, 'broadcastTo', a).broadcastTo(rows, cols); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */
   softmax(a, options) { return of(this, 'softmax', a).softmax(options); }
   /** @param {unknown} a @param {{axis?: unknown}} [options] */

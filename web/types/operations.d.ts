@@ -331,6 +331,57 @@ export interface ExprOperations {
   cumSum(options?: ReduceOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(options?: ReduceOptions): Expr;
+  /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
+  arange(start: number, stop?: number, step?: number): Expr;
+  /** a row of count numbers at equal distances, from start to stop, which are exact. */
+  linspace(start: number, stop: number, count?: number): Expr;
+  /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
+  diag(k?: number): Expr;
+  /** The diagonal k of a as a row, the main one for 0. */
+  diagonal(k?: number): Expr;
+  /** a with 0 above the diagonal k. */
+  tril(k?: number): Expr;
+  /** a with 0 below the diagonal k. */
+  triu(k?: number): Expr;
+  /** a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side. */
+  band(lower: number, upper: number): Expr;
+  /**
+   * Has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row
+   * that they name for each column. A label that is no class is all 0.
+   */
+  oneHot(labels: Expr, classes: number): Expr;
+  /** Has each row of a n times, one below the other. */
+  repeatRows(n: number): Expr;
+  /** Has each column of a n times, one beside the other. */
+  repeatCols(n: number): Expr;
+  /** a rows times below itself and cols times beside. */
+  tile(rows: number, cols: number): Expr;
+  /** Matrices of as many columns, one below the other. */
+  vstack(...a: Expr[]): Expr;
+  /** Matrices of as many rows, one beside the other. */
+  hstack(...a: Expr[]): Expr;
+  /** Has the rows of a in reverse order. NumPy's flipud. */
+  flipRows(): Expr;
+  /** Has the columns of a in reverse order. NumPy's fliplr. */
+  flipCols(): Expr;
+  /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
+  roll(rows: number, cols: number): Expr;
+  /** a with a margin of a value. */
+  pad(top: number, bottom: number, left: number, right: number, value?: number): Expr;
+  /** Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0. */
+  takeRows(rows: Expr): Expr;
+  /** Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0. */
+  takeCols(cols: Expr): Expr;
+  /** The Kronecker product: b times each element of a. */
+  kron(b: Expr): Expr;
+  /** The Kronecker product of each two columns, a's row number running faster, as in CNTK. */
+  khatriRao(b: Expr): Expr;
+  /** The product of each element of a, a row or a column, with each of b. */
+  outer(b: Expr): Expr;
+  /** The cross product of each two rows of three elements. */
+  cross(b: Expr): Expr;
+  /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
+  broadcastTo(rows: number, cols: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */
@@ -677,6 +728,57 @@ export interface GpuOperations {
   cumSum(a: Expr, options?: ReduceOptions): Expr;
   /** Each row, or along axis 0 each column, as its running products. NumPy's cumprod. */
   cumProd(a: Expr, options?: ReduceOptions): Expr;
+  /** a row of start, start + step, and so on, up to but without stop. Each element is rounded once or twice. */
+  arange(, start: number, stop?: number, step?: number): Expr;
+  /** a row of count numbers at equal distances, from start to stop, which are exact. */
+  linspace(, start: number, stop: number, count?: number): Expr;
+  /** a square matrix with the row or the column a on the diagonal k and 0 elsewhere. Of another matrix it is Diagonal. */
+  diag(a: Expr, k?: number): Expr;
+  /** The diagonal k of a as a row, the main one for 0. */
+  diagonal(a: Expr, k?: number): Expr;
+  /** a with 0 above the diagonal k. */
+  tril(a: Expr, k?: number): Expr;
+  /** a with 0 below the diagonal k. */
+  triu(a: Expr, k?: number): Expr;
+  /** a with 0 outside of lower diagonals below the main one and upper above it. A negative number keeps all of its side. */
+  band(a: Expr, lower: number, upper: number): Expr;
+  /**
+   * Has 1 in the column that a column of labels names for each row, and 0 elsewhere. Of a row of labels it has 1 in the row
+   * that they name for each column. A label that is no class is all 0.
+   */
+  oneHot(, labels: Expr, classes: number): Expr;
+  /** Has each row of a n times, one below the other. */
+  repeatRows(a: Expr, n: number): Expr;
+  /** Has each column of a n times, one beside the other. */
+  repeatCols(a: Expr, n: number): Expr;
+  /** a rows times below itself and cols times beside. */
+  tile(a: Expr, rows: number, cols: number): Expr;
+  /** Matrices of as many columns, one below the other. */
+  vstack(, ...a: Expr[]): Expr;
+  /** Matrices of as many rows, one beside the other. */
+  hstack(, ...a: Expr[]): Expr;
+  /** Has the rows of a in reverse order. NumPy's flipud. */
+  flipRows(a: Expr): Expr;
+  /** Has the columns of a in reverse order. NumPy's fliplr. */
+  flipCols(a: Expr): Expr;
+  /** a moved down by rows and to the right by cols, what leaves it coming in at the other end. */
+  roll(a: Expr, rows: number, cols: number): Expr;
+  /** a with a margin of a value. */
+  pad(a: Expr, top: number, bottom: number, left: number, right: number, value?: number): Expr;
+  /** Rows of a, those that a row or a column of numbers names. Where a has no such row, it is 0. */
+  takeRows(a: Expr, rows: Expr): Expr;
+  /** Columns of a, those that a row or a column of numbers names. Where a has no such column, it is 0. */
+  takeCols(a: Expr, cols: Expr): Expr;
+  /** The Kronecker product: b times each element of a. */
+  kron(a: Expr, b: Expr): Expr;
+  /** The Kronecker product of each two columns, a's row number running faster, as in CNTK. */
+  khatriRao(a: Expr, b: Expr): Expr;
+  /** The product of each element of a, a row or a column, with each of b. */
+  outer(a: Expr, b: Expr): Expr;
+  /** The cross product of each two rows of three elements. */
+  cross(a: Expr, b: Expr): Expr;
+  /** a stretched to rows x cols where it has one row or column. NumPy's broadcast_to. */
+  broadcastTo(a: Expr, rows: number, cols: number): Expr;
   /** exp(a) divided by its sum, row by row, computed without overflow. */
   softmax(a: Expr, options?: NormaliseOptions): Expr;
   /** The logarithm of Softmax. */

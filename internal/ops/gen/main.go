@@ -144,6 +144,7 @@ type table struct {
 	Rows, ElementWise []row // those with a name; those that package fuse computes
 	Groups            []ops.Group
 	Reductions        int
+	Shapings          int
 }
 
 func newTable(h helpers) table {
@@ -166,6 +167,11 @@ func newTable(h helpers) table {
 			r.Number = code
 			code++
 			t.ElementWise = append(t.ElementWise, r)
+		}
+		if o.Class == ops.Shaping {
+			r.face = shapingFace(o)
+			r.Number = t.Shapings
+			t.Shapings++
 		}
 		if o.Takes == ops.Most {
 			r.face = topmost

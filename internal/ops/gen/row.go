@@ -77,7 +77,7 @@ func (f face) named(params string) face {
 	return f
 }
 
-var types = regexp.MustCompile(`\??: \w+| Operand\[T\]| T\b| float64| int\b| \.\.\.int`)
+var types = regexp.MustCompile(`\??: \w+| Operand\[\w+\]| T\b| float64| int\b| \.\.\.int| \.\.\.Operand\[T\]`)
 
 // numbered are the faces of reductions that take a number.
 var numbered = map[string]face{
@@ -136,6 +136,9 @@ func (r row) Reference() string {
 	return operand.ReplaceAllString(r.Go, "$0[i]")
 }
 
+// Called are the parameters in Go.
+func (r row) Called() string { return r.face.Params }
+
 // Reduces reports whether an operation is a reduction.
 func (r row) Reduces() bool { return r.Class == ops.Reduction }
 
@@ -148,7 +151,7 @@ func (r row) Result() string {
 }
 
 // Pass are the arguments with which a method calls its function.
-func (r row) Pass() string { return strings.Replace(names(r.Params), "ddof", "ddof...", 1) }
+func (r row) Pass() string { return strings.Replace(names(r.face.Params), "ddof", "ddof...", 1) }
 
 // Script is the number of the operation in a program of JavaScript.
 func (r row) Script() string {
@@ -230,7 +233,10 @@ func (r row) Forms() []form {
 
 // Operands are the arguments of a function in Go as nodes.
 func (f form) Operands() string {
-	operands := strings.Split(names(f.Params), ", ")
+	if f.Class == ops.Shaping {
+		return f.shapingOperands()
+	}
+	operands := strings.Split(names(f.face.Params), ", ")
 	for i, a := range operands {
 		switch a {
 		case "s", "lo", "hi":
@@ -282,6 +288,8 @@ func (f form) Listed() string {
 func (f form) Node(operands string) string {
 	args := []string{strconv.Quote(f.Func)}
 	switch {
+	case f.Class == ops.Shaping:
+		args = append(args, strconv.Itoa(f.Number), "typeOf[T]()")
 	case f.Class == ops.RowMap:
 		args = append(args, map[string]string{"Softmax": "softmaxPlain", "LogSoftmax": "softmaxLog", "Hardmax": "softmaxHard"}[f.Name])
 	case f.Class == ops.Order:
@@ -310,6 +318,9 @@ func (f form) MethodDoc() string { return f.Method() + strings.TrimPrefix(f.Doc,
 
 // Texts returns the names in matrix.Eval.
 func (f form) Texts() []string {
+	if f.Class == ops.Shaping { // which have a list of their own
+		return nil
+	}
 	if f.Func != f.Every {
 		return []string{strings.ToLower(f.Func)}
 	}
@@ -343,6 +354,8 @@ func (t table) Help() []string {
 			}
 		}
 	}
+	titles = append(titles, "that make or shape matrices; numbers in [] may be left out")
+	texts[titles[len(titles)-1]] = t.shapingHelp()
 	for _, title := range titles {
 		lines := wrap(strings.Join(texts[title], " "), 60)
 		last := len(lines) - 1

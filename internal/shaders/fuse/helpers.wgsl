@@ -1,11 +1,4 @@
 // The functions that texts of operations call.
-alias T = f32;
-alias V = vec4<T>;
-
-// Integer division by zero yields the dividend in WGSL, and -2147483648 / -1 itself; spelled out so that no driver traps.
-fn divide4(x: V, y: V) -> V {
-  return x / select(y, V(T(1)), y == V());
-}
 
 // WGSL allows pow an error that grows with the exponent, leaves it undefined for a negative base, and drivers make 0 of NaN. Here it is
 // C's: a negative base has whole powers, and 1 is 1 to whatever power.

@@ -33,6 +33,7 @@ const (
 	Softmax               // Args[0] normalised along its rows; with Hard along Axis
 	Index                 // the numbers of rows (AxisRows) or columns (AxisCols), Value more of each
 	Gather                // elements of Args[0] at the rows Args[1] and columns Args[2]; 0 where there is none
+	Concat                // Args below each other (AxisRows) or beside each other (AxisCols)
 )
 
 // Node is an operation of an expression. Nodes do not change once built and may be shared.
@@ -314,6 +315,29 @@ func NewGather(op string, a, rows, cols *Node) *Node {
 	n := &Node{Kind: Gather, Type: a.Type, Rows: at.Rows, Cols: at.Cols, Dev: cmp.Or(a.Dev, at.Dev), Args: []*Node{a, at.Args[0], at.Args[1]}}
 	if a.Rows == 0 || a.Cols == 0 {
 		return Number(n.Type, n.Rows, n.Cols, 0)
+	}
+	return n
+}
+
+// NewConcat builds a matrix of others, at least one: below each other (AxisRows), of as many columns, or beside each other (AxisCols).
+func NewConcat(op string, axis fuse.Axis, args ...*Node) *Node {
+	n := (&Node{Kind: Concat, Axis: axis}).join(op, args)
+	if n.Err != nil {
+		return n
+	}
+	for i, a := range n.Args {
+		rows, cols := n.Rows+a.Rows, a.Cols
+		fits := a.Cols == n.Cols
+		if axis == fuse.AxisCols {
+			rows, cols, fits = a.Rows, n.Cols+a.Cols, a.Rows == n.Rows
+		}
+		if i > 0 && !fits {
+			return Failed(ShapeError(op, n.Args[0].Shape(), a.Shape()))
+		}
+		n.Rows, n.Cols = rows, cols
+		if err := CheckDims(op, rows, cols); err != nil {
+			return Failed(err)
+		}
 	}
 	return n
 }

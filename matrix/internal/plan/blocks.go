@@ -216,6 +216,39 @@ func (p *planner) productBlocks(dst Operand, n *expr.Node) {
 	})
 }
 
+// placement is where an operand of a Concat goes.
+type placement struct {
+	block
+	arg *expr.Node
+}
+
+// placed returns where the operands of a Concat go.
+func placed(n *expr.Node) []placement {
+	list := make([]placement, len(n.Args))
+	at := 0
+	for i, a := range n.Args {
+		if n.Axis == fuse.AxisCols {
+			list[i] = placement{block{0, n.Rows, at, at + a.Cols}, a}
+			at += a.Cols
+		} else {
+			list[i] = placement{block{at, at + a.Rows, 0, n.Cols}, a}
+			at += a.Rows
+		}
+	}
+	return list
+}
+
+// concat computes each operand where it belongs.
+func (p *planner) concat(dst Operand, n *expr.Node) {
+	if p.shares(n, dst, false, false) {
+		p.viaTemp(dst, n)
+		return
+	}
+	for _, part := range placed(n) {
+		p.evaluate(dst.part(part.block), part.arg)
+	}
+}
+
 func (p *planner) tooLarge(n *expr.Node) {
 	p.tooMuch("Assign", "operands of ", n.Shape().String(), " do not fit into the device by parts either")
 }
@@ -269,6 +302,9 @@ func (p *planner) cutOut(k partKey, done map[partKey]*expr.Node) *expr.Node {
 		return done[k]
 	case n.Kind == expr.Leaf:
 		return p.leaf(p.operand(n).part(*b))
+	case n.Kind == expr.Concat:
+		done[k] = p.cutConcat(n, *b, done)
+		return done[k]
 	}
 	made := with(n, slices.Clone(n.Args)...)
 	for i := range made.Args {
@@ -279,6 +315,20 @@ func (p *planner) cutOut(k partKey, done map[partKey]*expr.Node) *expr.Node {
 		made.Value += float64([...]int{fuse.AxisRows: b.i, fuse.AxisCols: b.j}[n.Axis])
 	}
 	done[k] = made
+	return made
+}
+
+// cutConcat is the part of a Concat, of the parts of those matrices that reach into it.
+func (p *planner) cutConcat(n *expr.Node, b block, done map[partKey]*expr.Node) *expr.Node {
+	var args []*expr.Node
+	for _, part := range placed(n) {
+		if c := (block{max(b.i, part.i), min(b.k, part.k), max(b.j, part.j), min(b.l, part.l)}); c.i < c.k && c.j < c.l {
+			c = block{c.i - part.i, c.k - part.i, c.j - part.j, c.l - part.j}
+			args = append(args, p.cutOut(partKey{part.arg, c}, done))
+		}
+	}
+	made := with(n, args...)
+	made.Rows, made.Cols = b.k-b.i, b.l-b.j
 	return made
 }
 

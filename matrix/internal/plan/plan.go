@@ -178,6 +178,8 @@ func (p *planner) evaluate(dst Operand, n *expr.Node) {
 		p.reduce(dst, n)
 	case n.Kind == expr.Scan:
 		p.scan(dst, n)
+	case n.Kind == expr.Concat:
+		p.concat(dst, n)
 	case n.Kind == expr.Sort:
 		p.sorted(dst, n)
 	case n.Kind == expr.Softmax:

@@ -34,7 +34,7 @@ fn fused(f: Fixed, i: u32, j: u32, acc: V, x0: V, x1: vec4<f32>) -> V {
   let v0 = x0;
   let v1 = x1;
   let v2 = vec4<f32>(v1);
-  let v3 = divide4(v0, v2);
+  let v3 = (v0 / select(v2, V(T(1)), v2 == V()));
   let v4 = select(V(), V(1), v3 > V()) - select(V(), V(1), v3 < V());
   return v4;
 }
@@ -49,7 +49,4 @@ fn store(f: Fixed, i: u32, j: u32, n: u32, r: V) {
   if (n > 1u) { s0[o + v.z] = c.y; }
   if (n > 2u) { s0[o + 2u * v.z] = c.z; }
   if (n > 3u) { s0[o + 3u * v.z] = c.w; }
-}
-fn divide4(x: V, y: V) -> V {
-  return x / select(y, V(T(1)), y == V());
 }

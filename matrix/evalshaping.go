@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"github.com/sublet-gpu/sublet/matrix/internal/expr"
+)
+
+// shaped calls a function that makes or shapes matrices: operands come first, then numbers.
+func (e *evaluator) shaped(at int, name string, number int, args []*node) *node {
+	c := &shapingCounts[number]
+	operands := c.operands
+	if operands < 0 {
+		operands = len(args)
+	}
+	given := len(args) - operands
+	if given < c.least || given > c.most {
+		return e.fail(at, ErrSyntax, name, " takes ", counted(operands, "matrix", "matrices"), " and ", numbersOf(c.least, c.most))
+	}
+	var numbers []float64
+	for i, a := range args {
+		switch {
+		case a.Err != nil:
+			return a
+		case i >= operands && !isNumber(a):
+			return e.fail(at, ErrSyntax, name, " takes a number as its argument ", itoa(i+1))
+		case i >= operands:
+			numbers = append(numbers, a.Value)
+		case isNumber(a):
+			args[i] = numberNode(e.t, a.Value)
+		}
+	}
+	n := shapingNode(c.name, number, e.t, args[:operands], numbers...)
+	if n.Err != nil {
+		return expr.Failed(e.placed(at, n.Err))
+	}
+	return n
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return itoa(n) + " " + many
+}
+
+func numbersOf(least, most int) string {
+	if least == most {
+		return counted(most, "number", "numbers")
+	}
+	return itoa(least) + " to " + counted(most, "number", "numbers")
+}
